@@ -1,0 +1,33 @@
+# How every target of the library is compiled.
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+find_program(TILEWRIGHT_CCACHE ccache)
+if(TILEWRIGHT_CCACHE AND PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${TILEWRIGHT_CCACHE})
+endif()
+
+add_library(tilewright_options INTERFACE)
+target_compile_features(tilewright_options INTERFACE cxx_std_20)
+target_compile_options(tilewright_options INTERFACE
+  -Wall -Wextra -Werror=switch -Wno-missing-field-initializers -ffunction-sections -fdata-sections
+  -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
+target_include_directories(tilewright_options INTERFACE ${PROJECT_SOURCE_DIR})
+if(TILEWRIGHT_SANITIZE)
+  target_compile_options(tilewright_options INTERFACE
+    -fsanitize=${TILEWRIGHT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
+  target_link_options(tilewright_options INTERFACE -fsanitize=${TILEWRIGHT_SANITIZE})
+endif()
+
+# A room: a library of all sources under the folder that calls this.
+function(tilewright_room name)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
+  if(ARGN)
+    list(FILTER sources EXCLUDE REGEX ${ARGN})
+  endif()
+  if(sources)
+    add_library(tilewright_${name} STATIC ${sources})
+    target_link_libraries(tilewright_${name} PUBLIC tilewright_options)
+  else()
+    add_library(tilewright_${name} INTERFACE)
+    target_link_libraries(tilewright_${name} INTERFACE tilewright_options)
+  endif()
+endfunction()

@@ -1,0 +1,26 @@
+// The one door from a traced program to code that runs: passes, then code generation.
+//
+// Compiled kernels are kept for the life of the process, found again by the content of the program
+// and the target: compiling an equal program twice costs a look-up.
+#pragma once
+
+#include <memory>
+
+#include "dsl/ir/function.h"
+#include "dsl/target.h"
+#include "runtime/artifact.h"
+
+namespace tilewright::dsl {
+
+struct CompileStatistics {
+  std::int64_t compiled = 0;  // programs that went through code generation
+  std::int64_t found = 0;     // requests answered from the table
+  double seconds = 0;         // spent in passes and code generation, summed over threads
+};
+
+// Thread safe. Raises `Error` where the program does not verify.
+std::shared_ptr<const Artifact> compile(const ir::Function& function,
+                                        const Target& target = host_target());
+CompileStatistics compile_statistics();
+
+}  // namespace tilewright::dsl

@@ -1,0 +1,110 @@
+#include "dsl/ir/function.h"
+
+#include <bit>
+#include <cmath>
+#include <unordered_map>
+
+#include "runtime/base/error.h"
+
+namespace tilewright::ir {
+
+bool Scalar::operator==(const Scalar& other) const {
+  return dtype == other.dtype && integer == other.integer &&
+         std::bit_cast<std::uint64_t>(floating) == std::bit_cast<std::uint64_t>(other.floating);
+}
+
+Scalar Scalar::of(DType dtype, double value) {
+  if (is_floating(dtype)) {
+    // A constant holds what its type can hold, so that every reader sees the same number.
+    double held = value;
+    if (dtype == DType::f32) held = static_cast<float>(value);
+    if (dtype == DType::f16) held = static_cast<float>(Half(static_cast<float>(value)));
+    if (dtype == DType::bf16) held = static_cast<float>(BFloat16(static_cast<float>(value)));
+    return {dtype, 0, held};
+  }
+  return of_integer(dtype, static_cast<std::int64_t>(value));
+}
+
+Scalar Scalar::of_integer(DType dtype, std::int64_t value) {
+  if (is_floating(dtype)) return of(dtype, static_cast<double>(value));
+  if (is_boolean(dtype)) return {dtype, value != 0, 0};
+  // Wrap to the width, as the machine does.
+  std::int64_t held = dispatch(dtype, [&](auto zero) -> std::int64_t {
+    using T = decltype(zero);
+    if constexpr (std::is_integral_v<T>) return static_cast<std::int64_t>(static_cast<T>(value));
+    return value;
+  });
+  return {dtype, held, 0};
+}
+
+std::string_view name_of(ReduceKind kind) {
+  switch (kind) {
+    case ReduceKind::sum: return "sum";
+    case ReduceKind::prod: return "prod";
+    case ReduceKind::max: return "max";
+    case ReduceKind::min: return "min";
+    case ReduceKind::argmax: return "argmax";
+    case ReduceKind::argmin: return "argmin";
+    case ReduceKind::any: return "any";
+    case ReduceKind::all: return "all";
+  }
+  __builtin_unreachable();
+}
+
+namespace {
+
+// Values are hashed by the order of their first appearance, so that numbering does not matter.
+class FunctionHasher {
+ public:
+  explicit FunctionHasher(const Function& function) : function_(function) {}
+
+  Hash run() {
+    hasher_.add(function_.params.size());
+    for (const Param& param : function_.params) define(param.value);
+    block(function_.body);
+    return hasher_.finish();
+  }
+
+ private:
+  void define(Value value) {
+    order_.emplace(value, order_.size());
+    const Type& type = function_.type(value);
+    hasher_.add(type.kind).add(type.dtype).add(type.shape).add(type.desc_rank);
+  }
+
+  void block(const Block& b) {
+    hasher_.add(b.params.size());
+    for (Value value : b.params) define(value);
+    hasher_.add(b.insts.size());
+    for (const Inst& inst : b.insts) {
+      hasher_.add(inst.op).add(inst.operands.size());
+      for (Value value : inst.operands) hasher_.add(order_.at(value));
+      immediate(inst.immediate);
+      hasher_.add(inst.results.size());
+      for (Value value : inst.results) define(value);
+      for (const Block& body : inst.bodies) block(body);
+    }
+  }
+
+  void immediate(const Immediate& imm) {
+    hasher_.add(imm.index());
+    if (auto* s = std::get_if<Scalar>(&imm)) hasher_.add(s->dtype).add(s->integer).add(s->floating);
+    if (auto* b = std::get_if<Bounds>(&imm)) hasher_.add(b->start).add(b->end);
+    if (auto* a = std::get_if<Axis>(&imm)) hasher_.add(a->axis);
+    if (auto* e = std::get_if<Extent>(&imm)) hasher_.add(e->shape);
+    if (auto* p = std::get_if<Permutation>(&imm)) hasher_.add(p->dims);
+    if (auto* d = std::get_if<DType>(&imm)) hasher_.add(*d);
+    if (auto* a = std::get_if<Access>(&imm)) hasher_.add(a->cache);
+    if (auto* r = std::get_if<Reduction>(&imm)) hasher_.add(r->kind).add(r->axis);
+  }
+
+  const Function& function_;
+  Hasher hasher_;
+  std::unordered_map<Value, std::size_t> order_;
+};
+
+}  // namespace
+
+Hash content_hash(const Function& function) { return FunctionHasher(function).run(); }
+
+}  // namespace tilewright::ir

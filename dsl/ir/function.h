@@ -1,0 +1,127 @@
+// A tile IR function: the program of one block of the grid.
+//
+// Values are dense 32-bit ids; `types[id]` is a value's type. Code is a tree: a Block is a list of
+// instructions, an instruction may own Blocks (loop, if). There are no phis, no branches and no
+// use-lists: control flow is structured, values that change in a loop are the loop's carried
+// values. Everything is a regular value: a Function copies, compares by text, and has no hidden
+// owner.
+//
+// Ids only grow. A pass edits instructions in place or builds new ones and leaves dead ids behind;
+// `compact` (rewrite.h) renumbers.
+#pragma once
+
+#include <cstdint>
+#include <source_location>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "dsl/ir/op.h"
+#include "dsl/ir/type.h"
+#include "runtime/base/hash.h"
+
+namespace tilewright::ir {
+
+using Value = std::uint32_t;
+
+// A compile-time number of some element type. Integers and booleans use `integer`.
+struct Scalar {
+  DType dtype = DType::f32;
+  std::int64_t integer = 0;
+  double floating = 0;
+  bool operator==(const Scalar& other) const;  // bitwise for floating: NaN equals NaN
+  static Scalar of(DType dtype, double value);
+  static Scalar of_integer(DType dtype, std::int64_t value);
+  double as_double() const { return is_floating(dtype) ? floating : double(integer); }
+};
+
+// The immediates, one alternative a kind; op.h's ImmediateKind names them in this order.
+struct Bounds {
+  std::int64_t start, end;
+  bool operator==(const Bounds&) const = default;
+};
+struct Axis {
+  int axis;
+  bool operator==(const Axis&) const = default;
+};
+struct Extent {
+  Shape shape;
+  bool operator==(const Extent&) const = default;
+};
+struct Permutation {
+  std::vector<int> dims;
+  bool operator==(const Permutation&) const = default;
+};
+// How a memory operation treats caches: `streaming` data is not wanted again soon.
+enum class CachePolicy : std::uint8_t { normal, streaming };
+struct Access {
+  CachePolicy cache = CachePolicy::normal;
+  bool operator==(const Access&) const = default;
+};
+enum class ReduceKind : std::uint8_t { sum, prod, max, min, argmax, argmin, any, all };
+struct Reduction {
+  ReduceKind kind;
+  int axis;
+  bool operator==(const Reduction&) const = default;
+};
+
+using Immediate = std::variant<std::monostate, Scalar, Bounds, Axis, Extent, Permutation, DType,
+                               Access, Reduction>;
+
+struct Block;
+
+struct Inst {
+  Op op;
+  std::vector<Value> operands;
+  std::vector<Value> results;
+  Immediate immediate;
+  std::vector<Block> bodies;
+  std::source_location where;  // the user's line that made it
+
+  template <typename T>
+  const T& get() const {
+    return std::get<T>(immediate);
+  }
+};
+
+struct Block {
+  std::vector<Value> params;
+  std::vector<Inst> insts;
+};
+
+// One parameter of the kernel: a pointer or a scalar.
+struct Param {
+  std::string name;
+  Value value;
+};
+
+struct Function {
+  std::string name;
+  std::vector<Param> params;
+  std::vector<Type> types;  // indexed by Value
+  std::vector<std::string>
+      hints;  // names of values where the user gave one, indexed likewise or empty
+  Block body;
+
+  const Type& type(Value value) const { return types[value]; }
+  Value new_value(Type type) {
+    types.push_back(std::move(type));
+    return static_cast<Value>(types.size() - 1);
+  }
+};
+
+// Calls `visit(const Inst&)` on every instruction, outer before inner, in order.
+template <typename Visit>
+void for_each_inst(const Block& block, Visit&& visit) {
+  for (const Inst& inst : block.insts) {
+    visit(inst);
+    for (const Block& body : inst.bodies) for_each_inst(body, visit);
+  }
+}
+
+// Identity of a function's meaning: equal text but for names and source lines gives equal hashes.
+Hash content_hash(const Function& function);
+
+std::string_view name_of(ReduceKind kind);
+
+}  // namespace tilewright::ir

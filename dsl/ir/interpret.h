@@ -1,0 +1,24 @@
+// Runs a function of tile IR on host arrays, one element after the other: the definition of the
+// language, and the oracle that every pass and back end is compared with.
+#pragma once
+
+#include <span>
+
+#include "dsl/ir/function.h"
+#include "runtime/artifact.h"
+
+namespace tilewright::ir {
+
+// Memory a kernel may touch through one pointer parameter; accesses outside raise `Error` with the
+// parameter, the offset and the line. `bytes` may be 0 for "unknown, do not check".
+struct Memory {
+  const void* data;
+  std::int64_t size_bytes;
+};
+
+// Runs all programs of the grid in order (axis 0 fastest). `arguments` has one entry a parameter.
+// `memories` has one entry a parameter, ignored for scalars; it may be empty.
+void interpret(const Function& function, const Grid& grid, std::span<const Argument> arguments,
+               std::span<const Memory> memories = {});
+
+}  // namespace tilewright::ir

@@ -1,0 +1,57 @@
+// The operations of the tile IR as an enumeration, and what their table (ops.def) says of each.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace tilewright::ir {
+
+enum class Op : std::uint8_t {
+#define TILEWRIGHT_TILE_OP(name, lo, hi, bodies, rule, effect, immediate, cls, cost, props) name##_,
+#include "dsl/ir/ops.def"
+#undef TILEWRIGHT_TILE_OP
+};
+
+enum class Effect : std::uint8_t { pure, reads, writes, structured, ends };
+enum class OpClass : std::uint8_t {
+  elementwise,
+  creation,
+  shape,
+  memory,
+  reduction,
+  contraction,
+  control,
+  hint
+};
+enum class ImmediateKind : std::uint8_t {
+  none,
+  scalar,
+  bounds,
+  axis,
+  extent,
+  permutation,
+  dtype,
+  access,
+  reduction
+};
+enum Property : std::uint8_t { none = 0, commutative = 1, float_only = 2, integer_only = 4 };
+
+struct OpInfo {
+  std::string_view name;
+  int min_operands, max_operands;  // -1: any number
+  int bodies;
+  Effect effect;
+  ImmediateKind immediate;
+  OpClass op_class;
+  int cost;
+  std::uint8_t properties;
+  bool has(Property property) const { return (properties & property) != 0; }
+};
+
+const OpInfo& info(Op op);
+std::span<const OpInfo> all_ops();  // indexed by Op
+std::optional<Op> parse_op(std::string_view name);
+
+}  // namespace tilewright::ir

@@ -1,0 +1,19 @@
+// The textual form of the tile IR. parse(print(f)) means the same as f, and print(parse(text)) ==
+// text for text that print made.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dsl/ir/function.h"
+
+namespace tilewright::ir {
+
+std::string print(const Function& function);
+// Raises `Error` with line and column. The result is verified.
+Function parse(std::string_view text);
+// All functions of a file, in order.
+std::vector<Function> parse_all(std::string_view text);
+
+}  // namespace tilewright::ir

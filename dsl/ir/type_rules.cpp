@@ -1,0 +1,321 @@
+#include "dsl/ir/type_rules.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "runtime/base/error.h"
+
+namespace tilewright::ir {
+namespace {
+
+using Types = std::vector<Type>;
+
+// What a rule sees: the op (for messages), its operands' types and its immediate.
+struct Site {
+  Op op;
+  std::span<const Type> operands;
+  const Immediate& immediate;
+  std::span<const std::vector<Type>> yielded;
+
+  std::string name() const { return "[" + std::string(info(op).name) + "] "; }
+  const Type& operand(std::size_t i) const { return operands[i]; }
+  template <typename T>
+  const T& get() const {
+    return std::get<T>(immediate);
+  }
+  template <typename... Parts>
+  void expect(bool condition, const Parts&... parts) const {
+    if (!condition) raise_error(name() + concat(parts...));
+  }
+  void expect_value(std::size_t i) const {
+    expect(operand(i).is_value(), "operand ", i, " is ", operand(i),
+           "; it must be a scalar or a tile of numbers");
+  }
+  void expect_integer_scalar(std::size_t i, const char* role) const {
+    expect(operand(i).is_value() && operand(i).is_scalar() && is_integer(operand(i).dtype), role,
+           " is ", operand(i), "; it must be an integer scalar");
+  }
+};
+
+void expect_positive(const Site& site, const Shape& shape) {
+  for (std::int64_t size : shape)
+    site.expect(size > 0, "the shape ", shape, " has a size of ", size, "; sizes must be positive");
+}
+
+void expect_one_type(const Site& site, std::size_t from) {
+  for (std::size_t i = from; i < site.operands.size(); ++i)
+    site.expect(site.operand(i) == site.operand(from),
+                "operands differ in type: ", site.operand(from), " and ", site.operand(i),
+                "; cast or broadcast one of them");
+}
+
+void expect_properties(const Site& site, DType dtype) {
+  const OpInfo& row = info(site.op);
+  if (row.has(float_only))
+    site.expect(is_floating(dtype), "operands are ", dtype, "; they must be floating");
+  if (row.has(integer_only))
+    site.expect(!is_floating(dtype), "operands are ", dtype, "; they must be integer or bool");
+}
+
+Types constant(const Site& site) { return {Type::scalar(site.get<Scalar>().dtype)}; }
+
+Types arange(const Site& site) {
+  auto [start, end] = site.get<Bounds>();
+  site.expect(end > start, "the end ", end, " is not above the start ", start);
+  site.expect(start >= INT32_MIN && end <= INT32_MAX, "the bounds ", start, " and ", end,
+              " do not fit in i32");
+  return {Type::tile(DType::i32, {end - start})};
+}
+
+Types index(const Site& site) {
+  int axis = site.get<Axis>().axis;
+  site.expect(axis >= 0 && axis < 3, "the axis is ", axis, "; a grid has the axes 0, 1 and 2");
+  return {Type::scalar(DType::i64)};
+}
+
+Types splat(const Site& site) {
+  site.expect(site.operand(0).is_scalar() && !site.operand(0).is_descriptor(), "the operand is ",
+              site.operand(0), "; it must be a scalar");
+  expect_positive(site, site.get<Extent>().shape);
+  return {site.operand(0).with_shape(site.get<Extent>().shape)};
+}
+
+Types same(const Site& site) {
+  site.expect_value(0);
+  expect_one_type(site, 0);
+  expect_properties(site, site.operand(0).dtype);
+  return {site.operand(0)};
+}
+
+Types compare(const Site& site) {
+  site.expect_value(0);
+  expect_one_type(site, 0);
+  return {site.operand(0).with_dtype(DType::boolean)};
+}
+
+Types select(const Site& site) {
+  site.expect(site.operand(0).is_value() && is_boolean(site.operand(0).dtype), "the condition is ",
+              site.operand(0), "; it must be bool");
+  expect_one_type(site, 1);
+  site.expect(site.operand(0).shape == site.operand(1).shape, "the condition has the shape ",
+              site.operand(0).shape, ", the operands ", site.operand(1).shape);
+  return {site.operand(1)};
+}
+
+Types cast(const Site& site) {
+  site.expect_value(0);
+  return {site.operand(0).with_dtype(site.get<DType>())};
+}
+
+Types bitcast(const Site& site) {
+  site.expect_value(0);
+  DType from = site.operand(0).dtype, to = site.get<DType>();
+  site.expect(bit_width(from) == bit_width(to) && !is_boolean(from) && !is_boolean(to), from,
+              " cannot be reinterpreted as ", to, "; both must have one width and not be bool");
+  return {site.operand(0).with_dtype(to)};
+}
+
+Types expand_dims(const Site& site) {
+  const Type& x = site.operand(0);
+  int axis = site.get<Axis>().axis;
+  site.expect(!x.is_descriptor() && axis >= 0 && axis <= x.shape.rank(), "the axis ", axis,
+              " is outside 0 to ", x.shape.rank(), " for ", x);
+  Shape shape = x.shape;
+  shape.insert(shape.begin() + axis, 1);
+  return {x.with_shape(shape)};
+}
+
+Types broadcast(const Site& site) {
+  const Type& x = site.operand(0);
+  const Shape& to = site.get<Extent>().shape;
+  expect_positive(site, to);
+  bool fits = !x.is_descriptor() && x.shape.rank() == to.rank();
+  for (int i = 0; fits && i < to.rank(); ++i) fits = x.shape[i] == to[i] || x.shape[i] == 1;
+  site.expect(fits, x, " does not broadcast to ", to,
+              "; ranks must agree and sizes be equal or 1 in the operand");
+  return {x.with_shape(to)};
+}
+
+Types reshape(const Site& site) {
+  const Type& x = site.operand(0);
+  const Shape& to = site.get<Extent>().shape;
+  expect_positive(site, to);
+  site.expect(!x.is_descriptor() && element_count(to) == element_count(x.shape), x, " has ",
+              element_count(x.shape), " elements, the shape ", to, " ", element_count(to));
+  return {x.with_shape(to)};
+}
+
+Types permute(const Site& site) {
+  const Type& x = site.operand(0);
+  const std::vector<int>& dims = site.get<Permutation>().dims;
+  std::vector<int> sorted = dims, all(x.shape.size());
+  std::ranges::sort(sorted);
+  std::iota(all.begin(), all.end(), 0);
+  site.expect(sorted == all, "the axes are not a permutation of the ", x.shape.rank(), " axes of ",
+              x);
+  Shape shape;
+  for (int dim : dims) shape.push_back(x.shape[dim]);
+  return {x.with_shape(shape)};
+}
+
+Types offset(const Site& site) {
+  site.expect(site.operand(0).is_pointer(), "operand 0 is ", site.operand(0),
+              "; it must be a pointer");
+  site.expect(site.operand(1).is_value() && is_integer(site.operand(1).dtype) &&
+                  site.operand(0).shape == site.operand(1).shape,
+              "the offset is ", site.operand(1), "; it must be integer, of the shape of ",
+              site.operand(0));
+  return {site.operand(0)};
+}
+
+// Pointer operand 0 and, from `mask` on, a mask and perhaps a replacement value.
+void expect_access(const Site& site, std::size_t mask) {
+  const Type& ptr = site.operand(0);
+  site.expect(ptr.is_pointer(), "operand 0 is ", ptr, "; it must be a pointer or a tile of them");
+  if (site.operands.size() > mask)
+    site.expect(site.operand(mask) == Type::tile(DType::boolean, ptr.shape), "the mask is ",
+                site.operand(mask), "; it must be bool of the shape ", ptr.shape);
+}
+
+Types load(const Site& site) {
+  expect_access(site, 1);
+  Type result = Type::tile(site.operand(0).dtype, site.operand(0).shape);
+  if (site.operands.size() > 2)
+    site.expect(site.operand(2) == result, "the replacement value is ", site.operand(2),
+                "; it must be ", result);
+  return {result};
+}
+
+Types store(const Site& site) {
+  expect_access(site, 2);
+  Type wanted = Type::tile(site.operand(0).dtype, site.operand(0).shape);
+  site.expect(site.operand(1) == wanted, "the value is ", site.operand(1), "; the pointer ",
+              site.operand(0), " takes ", wanted);
+  return {};
+}
+
+Types make_desc(const Site& site) {
+  std::size_t count = site.operands.size() - 1;
+  site.expect(site.operand(0).is_pointer() && site.operand(0).is_scalar(), "the base is ",
+              site.operand(0), "; it must be one pointer");
+  site.expect(count % 2 == 0 && count > 0, "there are ", count,
+              " sizes and strides; a size and a stride an axis are needed");
+  for (std::size_t i = 1; i <= count; ++i) site.expect_integer_scalar(i, "a size or stride");
+  return {Type::descriptor(site.operand(0).dtype, static_cast<int>(count / 2))};
+}
+
+void expect_block(const Site& site, std::size_t first_offset, const Shape& block) {
+  const Type& desc = site.operand(0);
+  site.expect(desc.is_descriptor(), "operand 0 is ", desc, "; it must be a descriptor");
+  std::size_t offsets = site.operands.size() - first_offset;
+  site.expect(offsets == static_cast<std::size_t>(desc.desc_rank) && block.size() == offsets,
+              "there are ", offsets, " offsets and a block of rank ", block.rank(), " for ", desc,
+              "; each must have one entry an axis");
+  expect_positive(site, block);
+  for (std::size_t i = first_offset; i < site.operands.size(); ++i)
+    site.expect_integer_scalar(i, "an offset");
+}
+
+Types load_desc(const Site& site) {
+  expect_block(site, 1, site.get<Extent>().shape);
+  return {Type::tile(site.operand(0).dtype, site.get<Extent>().shape)};
+}
+
+Types store_desc(const Site& site) {
+  expect_block(site, 2, site.operand(1).shape);
+  site.expect(site.operand(1).is_value() && site.operand(1).dtype == site.operand(0).dtype,
+              "the value is ", site.operand(1), ", the array holds ", site.operand(0).dtype,
+              "; cast the value");
+  return {};
+}
+
+Types prefetch_desc(const Site& site) {
+  expect_block(site, 1, site.get<Extent>().shape);
+  return {};
+}
+
+Types reduce(const Site& site) {
+  const Type& x = site.operand(0);
+  auto [kind, axis] = site.get<Reduction>();
+  site.expect_value(0);
+  site.expect(axis >= 0 && axis < x.shape.rank(), "the axis ", axis, " is outside the ",
+              x.shape.rank(), " axes of ", x);
+  bool logical = kind == ReduceKind::any || kind == ReduceKind::all;
+  site.expect(logical == is_boolean(x.dtype), name_of(kind), " of ", x,
+              logical ? "; it needs bool" : "; it needs numbers");
+  bool arg = kind == ReduceKind::argmax || kind == ReduceKind::argmin;
+  return {Type::tile(arg ? DType::i32 : x.dtype, without_axis(x.shape, axis))};
+}
+
+Types dot(const Site& site) {
+  const Type &a = site.operand(0), &b = site.operand(1), &acc = site.operand(2);
+  for (std::size_t i = 0; i < 3; ++i) {
+    site.expect_value(i);
+    site.expect(site.operand(i).shape.rank() == 2, "operand ", i, " is ", site.operand(i),
+                "; it must have two axes");
+  }
+  site.expect(a.dtype == b.dtype && !is_boolean(a.dtype), "the operands are ", a.dtype, " and ",
+              b.dtype, "; they must be of one type that is not bool");
+  site.expect(a.shape[1] == b.shape[0], "inner sizes differ: a is ", a.shape, ", b is ", b.shape,
+              "; a's columns must equal b's rows");
+  DType wanted = is_integer(a.dtype)     ? (bit_width(a.dtype) < 32 ? DType::i32 : a.dtype)
+                 : a.dtype == DType::f64 ? DType::f64
+                                         : DType::f32;
+  Type result = Type::tile(wanted, {a.shape[0], b.shape[1]});
+  site.expect(acc == result, "the accumulator is ", acc, "; for these operands it must be ",
+              result);
+  return {result};
+}
+
+Types loop(const Site& site) {
+  for (std::size_t i = 0; i < 3; ++i) site.expect_integer_scalar(i, "a bound");
+  site.expect(site.operand(0) == site.operand(1) && site.operand(0) == site.operand(2),
+              "the bounds differ in type: ", site.operand(0), ", ", site.operand(1), ", ",
+              site.operand(2));
+  Types carried(site.operands.begin() + 3, site.operands.end());
+  site.expect(site.yielded.size() == 1 && site.yielded[0] == carried,
+              "the body yields other types than the carried values have");
+  return carried;
+}
+
+Types if_(const Site& site) {
+  site.expect(site.operand(0) == Type::scalar(DType::boolean), "the condition is ", site.operand(0),
+              "; it must be a bool scalar");
+  site.expect(site.yielded.size() == 2 && site.yielded[0] == site.yielded[1],
+              "the two bodies yield different types");
+  return site.yielded[0];
+}
+
+Types yield(const Site&) { return {}; }
+
+}  // namespace
+
+Shape without_axis(const Shape& shape, int axis) {
+  Shape result = shape;
+  result.erase(result.begin() + axis);
+  return result;
+}
+
+std::vector<Type> result_types(Op op, std::span<const Type> operands, const Immediate& immediate,
+                               std::span<const std::vector<Type>> yielded) {
+  const OpInfo& row = info(op);
+  Site site{op, operands, immediate, yielded};
+  int count = static_cast<int>(operands.size());
+  site.expect(count >= row.min_operands && (row.max_operands < 0 || count <= row.max_operands),
+              "there are ", count, " operands; it takes ", row.min_operands,
+              row.max_operands < 0                   ? std::string(" or more")
+              : row.max_operands == row.min_operands ? std::string()
+                                                     : " to " + std::to_string(row.max_operands));
+  site.expect(immediate.index() == static_cast<std::size_t>(row.immediate),
+              "the immediate is of the wrong kind");
+  switch (op) {
+#define TILEWRIGHT_TILE_OP(name, lo, hi, bodies, rule, effect, immediate, cls, cost, props) \
+  case Op::name##_:                                                                         \
+    return rule(site);
+#include "dsl/ir/ops.def"
+#undef TILEWRIGHT_TILE_OP
+  }
+  __builtin_unreachable();
+}
+
+}  // namespace tilewright::ir

@@ -1,0 +1,14 @@
+// Every pass over tile IR, one line each. Each returns whether it changed the function.
+#pragma once
+
+#include "dsl/ir/function.h"
+
+namespace tilewright::dsl {
+
+bool simplify(ir::Function& function);     // folds constants and algebraic identities
+bool expand_math(ir::Function& function);  // exp, log, ... into arithmetic (f32, f16, bf16)
+bool common_subexpressions(ir::Function& function);  // one instruction for equal pure ones
+bool hoist_invariants(ir::Function& function);       // moves pure code out of loops
+bool dead_code(ir::Function& function);              // drops what nothing needs
+
+}  // namespace tilewright::dsl

@@ -1,0 +1,220 @@
+// The words of the kernel language: values over tiles, and the functions on them.
+//
+// A kernel is ordinary C++ that runs once, under a tracer (dsl/tracer.h), on values that stand for
+// tiles. Each operator below appends one instruction of tile IR and remembers the line of the user
+// that it came from. Operands of different shapes broadcast by NumPy's rule; a C++ number takes the
+// element type of the other operand. Names and meanings are those of Triton's language.
+//
+//   Tile   an immutable value: a scalar, a tile, a pointer or a tile of pointers
+//   Var    a variable: what it holds can be assigned anew, also inside `range` loops and `if_`
+//   Desc   an array in memory with sizes and strides; loads and stores are masked at its edges
+//
+// A tile may have any size, not only powers of two. Everything here belongs to the one thread that
+// traces; misuse raises `Error` with the line of the kernel in front.
+#pragma once
+
+#include <source_location>
+#include <vector>
+
+#include "dsl/ir/function.h"
+
+namespace tilewright::dsl {
+
+class Tracer;
+
+// An immutable value of the program being traced.
+class Tile {
+ public:
+  Tile() = default;  // nothing: assign before use
+  Tile(Tracer* tracer, ir::Value value) : tracer_(tracer), value_(value) {}
+  const ir::Type& type() const;
+  DType dtype() const { return type().dtype; }
+  const Shape& shape() const { return type().shape; }
+  ir::Value value() const { return value_; }
+  Tracer* tracer() const { return tracer_; }
+  bool defined() const { return tracer_ != nullptr; }
+
+ private:
+  Tracer* tracer_ = nullptr;
+  ir::Value value_ = 0;
+};
+
+// An array in memory. `load(desc, offsets, block)` reads zero outside it.
+class Desc {
+ public:
+  Desc() = default;
+  explicit Desc(Tile handle) : handle_(handle) {}
+  DType dtype() const { return handle_.type().dtype; }
+  int rank() const { return handle_.type().desc_rank; }
+  const Tile& handle() const { return handle_; }
+
+ private:
+  Tile handle_;
+};
+
+// What an operator takes: a tile, a variable's present value, or a C++ number. It is converted at
+// the call and so carries the user's line.
+class Operand {
+ public:
+  Operand(const Tile& tile, std::source_location where = std::source_location::current())
+      : tile_(tile), where(where) {}
+  Operand(const class Var& var, std::source_location where = std::source_location::current());
+  Operand(double number, std::source_location where = std::source_location::current())
+      : number_(number), integral_(false), where(where) {}
+  template <std::integral T>
+  Operand(T number, std::source_location where = std::source_location::current())
+      : integer_(static_cast<std::int64_t>(number)), integral_(true), where(where) {}
+
+  bool is_number() const { return !tile_.defined(); }
+  const Tile& tile() const { return tile_; }
+  // The tile, or the number as a scalar constant of `dtype`.
+  Tile as(Tracer& tracer, DType dtype) const;
+  // The tile, or the number as an i64 scalar.
+  Tile as_index(Tracer& tracer) const { return as(tracer, DType::i64); }
+
+ private:
+  Tile tile_;
+  double number_ = 0;
+  std::int64_t integer_ = 0;
+  bool integral_ = false;
+
+ public:
+  std::source_location where;
+};
+
+// A variable of the kernel. Reading gives its present value; assignments inside a loop carry over
+// to the next turn. The type must not change.
+class Var {
+ public:
+  Var(const Tile& value, std::source_location where = std::source_location::current());
+  Var(const Var& other);
+  ~Var();
+  Var& operator=(const Operand& value);
+  Var& operator=(const Var& other);
+  Tile get() const;
+  operator Tile() const { return get(); }
+  DType dtype() const { return get().dtype(); }
+  const Shape& shape() const { return get().shape(); }
+
+ private:
+  friend class Tracer;
+  Tracer* tracer_;
+  int slot_;
+};
+
+#define TILEWRIGHT_BINARY(symbol) Tile operator symbol(const Operand& a, const Operand& b);
+TILEWRIGHT_BINARY(+)
+TILEWRIGHT_BINARY(-) TILEWRIGHT_BINARY(*) TILEWRIGHT_BINARY(/) TILEWRIGHT_BINARY(%)
+    TILEWRIGHT_BINARY(&) TILEWRIGHT_BINARY(|) TILEWRIGHT_BINARY(^) TILEWRIGHT_BINARY(<<)
+        TILEWRIGHT_BINARY(>>) TILEWRIGHT_BINARY(==) TILEWRIGHT_BINARY(!=) TILEWRIGHT_BINARY(<)
+            TILEWRIGHT_BINARY(<=) TILEWRIGHT_BINARY(>) TILEWRIGHT_BINARY(>=)
+#undef TILEWRIGHT_BINARY
+                Tile
+                operator-(const Tile& a);
+Var& operator+=(Var& a, const Operand& b);
+Var& operator-=(Var& a, const Operand& b);
+Var& operator*=(Var& a, const Operand& b);
+
+// Grid
+Tile program_id(int axis, std::source_location where = std::source_location::current());
+Tile num_programs(int axis, std::source_location where = std::source_location::current());
+
+// Creation. `arange` is i32, half-open.
+Tile arange(std::int64_t start, std::int64_t end,
+            std::source_location where = std::source_location::current());
+Tile full(const Shape& shape, double value, DType dtype,
+          std::source_location where = std::source_location::current());
+Tile zeros(const Shape& shape, DType dtype,
+           std::source_location where = std::source_location::current());
+Tile constant(ir::Scalar value, std::source_location where = std::source_location::current());
+Tile splat(const Operand& scalar, const Shape& shape);
+
+// Elementwise. `maximum` and `minimum` give NaN if an operand is NaN. `cast` to an integer rounds
+// towards zero and saturates, NaN gives 0. Integer division truncates; by zero it gives 0.
+Tile abs(const Operand& x);
+Tile exp(const Operand& x);
+Tile exp2(const Operand& x);
+Tile log(const Operand& x);
+Tile log2(const Operand& x);
+Tile sin(const Operand& x);
+Tile cos(const Operand& x);
+Tile tanh(const Operand& x);
+Tile erf(const Operand& x);
+Tile sigmoid(const Operand& x);
+Tile sqrt(const Operand& x);
+Tile rsqrt(const Operand& x);
+Tile floor(const Operand& x);
+Tile ceil(const Operand& x);
+Tile round(const Operand& x);  // to nearest, ties to even
+Tile logical_not(const Operand& x);
+Tile maximum(const Operand& a, const Operand& b);
+Tile minimum(const Operand& a, const Operand& b);
+Tile fma(const Operand& a, const Operand& b, const Operand& c);
+Tile where(const Operand& condition, const Operand& a, const Operand& b);
+Tile cast(const Operand& x, DType dtype);
+Tile bitcast(const Operand& x, DType dtype);
+// Any elementwise op of the table by its enumerator; operands broadcast.
+Tile elementwise(ir::Op op, const std::vector<Operand>& operands);
+
+// Shape
+Tile expand_dims(const Operand& x, int axis);
+Tile broadcast_to(const Operand& x, const Shape& shape);
+Tile reshape(const Operand& x, const Shape& shape);
+Tile permute(const Operand& x, const std::vector<int>& dims);
+Tile trans(const Operand& x);  // exchanges the last two axes
+
+// Memory. Pointers move by elements with `+`.
+Tile load(const Operand& pointer);
+Tile load(const Operand& pointer, const Operand& mask);
+Tile load(const Operand& pointer, const Operand& mask, const Operand& other);
+void store(const Operand& pointer, const Operand& value);
+void store(const Operand& pointer, const Operand& value, const Operand& mask);
+Desc make_desc(const Operand& base, const std::vector<Operand>& sizes,
+               const std::vector<Operand>& strides);
+Tile load(const Desc& desc, const std::vector<Operand>& offsets, const Shape& block);
+void store(const Desc& desc, const std::vector<Operand>& offsets, const Operand& value,
+           ir::CachePolicy cache = ir::CachePolicy::normal);
+void prefetch(const Desc& desc, const std::vector<Operand>& offsets, const Shape& block);
+
+// Reductions along an axis, which goes away unless `keep_dims`.
+Tile reduce(const Operand& x, ir::ReduceKind kind, int axis, bool keep_dims = false);
+Tile sum(const Operand& x, int axis, bool keep_dims = false);
+Tile max(const Operand& x, int axis, bool keep_dims = false);
+Tile min(const Operand& x, int axis, bool keep_dims = false);
+
+// acc + a b, with a [M, K], b [K, N]. f16 and bf16 accumulate in f32, small integers in i32.
+Tile dot(const Operand& a, const Operand& b);
+Tile dot(const Operand& a, const Operand& b, const Operand& acc);
+
+// for (Tile i : range(0, n, 16)) body: the body is traced once and runs for each i at run time.
+class range {
+ public:
+  range(const Operand& low, const Operand& high, const Operand& step,
+        std::source_location where = std::source_location::current());
+  range(const Operand& low, const Operand& high,
+        std::source_location where = std::source_location::current());
+  class iterator {
+   public:
+    explicit iterator(range* owner) : owner_(owner) {}
+    Tile operator*() const { return owner_->index_; }
+    iterator& operator++();
+    bool operator!=(const iterator& other) const { return owner_ != other.owner_; }
+
+   private:
+    range* owner_;
+  };
+  iterator begin();
+  iterator end() { return iterator(nullptr); }
+
+ private:
+  Tracer* tracer_;
+  Tile low_, high_, step_, index_;
+};
+
+// Runs one of two bodies, chosen at run time by a bool scalar; variables assigned in them keep what
+// the chosen body gave.
+void if_(
+    const Operand& condition, const std::function<void()>& then,
+    const std::function<void()>& otherwise = [] {});
+
+}  // namespace tilewright::dsl

@@ -1,0 +1,148 @@
+// compile(): from a C++ function on tensors to kernels. The front door of the library.
+//
+// The function is run once for each call signature (dtypes, shapes and strides of the arguments)
+// over symbolic tensors. Tensors it uses that are not arguments (weights, caches) become inputs of
+// the graph, so that layers of equal structure are equal programs. The graph is decomposed,
+// simplified, cut into regions, each region becomes one tile program, equal programs are compiled
+// once, and the launches are laid out as a plan that later calls of that signature replay.
+//
+// A signature that is not in the table is compiled; at `Options::max_signatures` (8) different ones
+// the next is an Error that names what differs: never a silent fall-back.
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/tensor.h"
+
+namespace tilewright {
+
+enum class Mode : std::uint8_t {
+  default_,                   // fused kernels; outputs are fresh tensors
+  reduce_overhead,            // + launches recorded once and replayed with fixed buffers: an output
+                              //   is valid until the next call, inputs are read by address
+  max_autotune,               // reduce_overhead + block configurations timed at compile
+  max_autotune_no_cudagraphs  // default + block configurations timed at compile
+};
+// "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"
+std::string_view name_of(Mode mode);
+Mode parse_mode(std::string_view name);  // raises `Error` listing the names
+
+// For finding the stage that goes wrong: each adds one to the former.
+enum class Backend : std::uint8_t {
+  eager,      // the function as it is, no capture
+  aot_eager,  // captured, decomposed, simplified; one kernel a node
+  tilewright  // + fused regions and the plan
+};
+std::string_view name_of(Backend backend);
+Backend parse_backend(std::string_view name);
+
+struct Options {
+  Mode mode = Mode::default_;
+  bool fullgraph = false;  // a graph break is an Error (breaks come with data-dependent reads)
+  Backend backend = Backend::tilewright;
+  int max_signatures = 8;
+};
+
+// One fused region of a compiled function, for reports.
+struct RegionReport {
+  std::string kernel;      // name of its tile program
+  std::string kind;        // rows, contraction, attention, ...
+  std::int64_t instances;  // launches of this program in the plan
+  std::int64_t bytes;      // read and written by one launch
+  double compile_seconds;
+  std::vector<std::string> ops;  // what was fused
+  std::string key;               // content hash
+};
+struct PlanReport {
+  std::string signature;
+  std::vector<RegionReport> regions;  // distinct programs
+  std::int64_t launches = 0;
+  std::int64_t nodes = 0;                                              // of the simplified graph
+  std::int64_t arena_bytes = 0;                                        // intermediate buffers
+  double capture_seconds = 0, lower_seconds = 0, compile_seconds = 0;  // wall
+};
+
+using TensorFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+
+// A compiled function. Copies share plans. One call at a time per object (calls from several
+// threads are served one after the other).
+class CompiledFunction {
+ public:
+  CompiledFunction(TensorFunction function, Options options);
+  std::vector<Tensor> call(const std::vector<Tensor>& arguments) const;
+  const Options& options() const;
+  std::vector<PlanReport> report() const;  // one entry a signature compiled
+  std::string explain() const;             // the report as text
+  // The tile programs and the fused graph of every plan, as text.
+  std::string dump() const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+// A compiled callable with the callable's own face: Tensor(Tensor...) in, Tensor out.
+class Compiled : public CompiledFunction {
+ public:
+  using CompiledFunction::CompiledFunction;
+  template <typename... Tensors>
+  requires(std::convertible_to<Tensors, Tensor>&&...) Tensor operator()(
+      const Tensors&... arguments) const {
+    return call({Tensor(arguments)...}).front();
+  }
+};
+
+namespace detail {
+[[noreturn]] void raise_too_many_arguments(std::size_t count);
+template <typename F, std::size_t... I>
+Tensor apply(F& f, const std::vector<Tensor>& a, std::index_sequence<I...>) {
+  return f(a[I]...);
+}
+template <std::size_t>
+using AnyTensor = Tensor;
+// Calls `f` with as many tensors as it was given, up to 6.
+template <typename F, std::size_t N = 0>
+Tensor call_with(F& f, const std::vector<Tensor>& a) {
+  if constexpr (N > 6) {
+    raise_too_many_arguments(a.size());
+  } else {
+    if constexpr ([]<std::size_t... I>(std::index_sequence<I...>) {
+                    return std::is_invocable_v<F&, AnyTensor<I>...>;
+                  }(std::make_index_sequence<N>{}))
+      if (a.size() == N) return apply(f, a, std::make_index_sequence<N>{});
+    return call_with<F, N + 1>(f, a);
+  }
+}
+}  // namespace detail
+
+// Compiles a callable Tensor(Tensor...) with up to six arguments.
+template <typename F>
+requires(!requires(F & f) { &F::forward; }) Compiled compile(F function, Options options = {}) {
+  auto shared = std::make_shared<F>(std::move(function));
+  return Compiled(
+      [shared](const std::vector<Tensor>& a) {
+        return std::vector<Tensor>{detail::call_with(*shared, a)};
+      },
+      options);
+}
+
+// Compiles an object's `forward`; the object must outlive the result.
+template <typename M>
+requires requires(M& m) { &M::forward; }
+Compiled compile(M& module, Options options = {}) {
+  auto forward = [&module](auto&&... a) -> decltype(module.forward(a...)) {
+    return module.forward(a...);
+  };
+  return Compiled(
+      [forward](const std::vector<Tensor>& a) mutable {
+        return std::vector<Tensor>{detail::call_with(forward, a)};
+      },
+      options);
+}
+
+}  // namespace tilewright

@@ -1,0 +1,44 @@
+// The operations of the graph as an enumeration, and what their table (ops.def) says of each.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "dsl/ir/op.h"
+
+namespace tilewright::graph {
+
+enum class Op : std::uint8_t {
+#define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op) name,
+#include "graph/ops.def"
+#undef TILEWRIGHT_GRAPH_OP
+};
+
+enum class Kind : std::uint8_t {
+  input,
+  constant,
+  pointwise,
+  view,
+  reduction,
+  contraction,
+  gather,
+  scatter,
+  concat,
+  attention,
+  composite
+};
+
+struct OpInfo {
+  std::string_view name;
+  int min_operands, max_operands;  // -1: any number
+  Kind kind;
+  std::optional<ir::Op> tile_op;
+};
+
+const OpInfo& info(Op op);
+std::span<const OpInfo> all_ops();  // indexed by Op
+std::optional<Op> parse_op(std::string_view name);
+
+}  // namespace tilewright::graph

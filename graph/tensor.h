@@ -1,0 +1,198 @@
+// The user's tensor, and the operations on it under PyTorch's names.
+//
+// A Tensor is a handle. Outside capture it is concrete: bytes in a Buffer, seen through a dtype, a
+// shape, strides and an offset; copies of the handle share the bytes. Operations run at once, each
+// as one compiled kernel. Inside a function that `compile` captures (graph/compile.h) a Tensor may
+// be symbolic: operations on it only record a node, and what would need its data (`item`,
+// `to_vector`) raises an Error that names the line.
+//
+// Operands broadcast by NumPy's rule; dtypes promote by PyTorch's (`promote`); C++ numbers take the
+// tensor's dtype. Misuse raises `Error` that begins with the operation. A Tensor may be used from
+// several threads at once as long as none writes to its bytes; one capture belongs to one thread.
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/base/dtype.h"
+#include "runtime/base/shape.h"
+#include "runtime/buffer.h"
+
+namespace tilewright {
+
+struct TensorBody;  // graph/tensor_body.h
+
+class Tensor {
+ public:
+  Tensor() = default;  // undefined
+  explicit Tensor(std::shared_ptr<TensorBody> body) : body_(std::move(body)) {}
+
+  // Uninitialised; raises `Error` on negative or overflowing sizes.
+  static Tensor empty(const Shape& shape, DType dtype = DType::f32);
+  // A copy of the elements, row-major.
+  template <typename T>
+  static Tensor from(std::span<const T> elements, const Shape& shape) {
+    return from_bytes(elements.data(), static_cast<std::int64_t>(elements.size_bytes()), shape,
+                      dtype_of<T>());
+  }
+  template <typename T>
+  static Tensor from(const std::vector<T>& elements, const Shape& shape) {
+    return from(std::span<const T>(elements), shape);
+  }
+  template <typename T>
+  static Tensor scalar(T value) {
+    return from(std::span<const T>(&value, 1), {});
+  }
+  static Tensor from_bytes(const void* data, std::int64_t size_bytes, const Shape& shape,
+                           DType dtype);
+  // Sees memory of the user's, no copy; `data` must be aligned to 64 bytes and outlive the tensor
+  // or be kept alive by `owner`.
+  static Tensor from_blob(void* data, const Shape& shape, DType dtype,
+                          std::shared_ptr<void> owner = {});
+
+  bool defined() const { return body_ != nullptr; }
+  bool is_symbolic() const;
+  DType dtype() const;
+  const Shape& shape() const;
+  std::int64_t size(int axis) const;  // raises `Error` for an axis outside the rank
+  int rank() const { return shape().rank(); }
+  std::int64_t count() const { return element_count(shape()); }
+
+  // Concrete tensors only.
+  const Strides& strides() const;  // in elements
+  bool is_contiguous() const;
+  void* data() const;  // of the first element
+  template <typename T>
+  std::vector<T> to_vector() const;  // row-major copy; T must be the dtype's host type
+  template <typename T>
+  T item() const;                        // of a tensor with one element
+  void copy_from(const Tensor& source);  // same shape and dtype; writes this tensor's bytes
+  Tensor clone() const;
+
+  // Views: no data moves. Negative axes count from the end; one size of reshape may be -1.
+  Tensor reshape(const Shape& shape,
+                 std::source_location w = std::source_location::current()) const;
+  Tensor view(const Shape& shape, std::source_location w = std::source_location::current()) const;
+  Tensor permute(const std::vector<int>& axes,
+                 std::source_location w = std::source_location::current()) const;
+  Tensor transpose(int a, int b, std::source_location w = std::source_location::current()) const;
+  Tensor unsqueeze(int axis, std::source_location w = std::source_location::current()) const;
+  Tensor squeeze(int axis, std::source_location w = std::source_location::current()) const;
+  Tensor expand(const Shape& shape, std::source_location w = std::source_location::current()) const;
+  // axis `axis` from start to end (negative: from the end) by step.
+  Tensor slice(int axis, std::int64_t start, std::int64_t end, std::int64_t step = 1,
+               std::source_location w = std::source_location::current()) const;
+  Tensor select(int axis, std::int64_t index,
+                std::source_location w = std::source_location::current()) const;
+  Tensor contiguous(std::source_location w = std::source_location::current()) const;
+  Tensor to(DType dtype, std::source_location w = std::source_location::current()) const;
+
+  // Copies row i of `source` (along `axis`) to row index[i] of this tensor, in place. `index` is
+  // i32 or i64 [n]; rows outside are an Error eagerly and ignored inside a compiled function.
+  Tensor& index_copy_(int axis, const Tensor& index, const Tensor& source,
+                      std::source_location w = std::source_location::current());
+
+  const std::shared_ptr<TensorBody>& body() const { return body_; }
+
+ private:
+  std::shared_ptr<TensorBody> body_;
+};
+
+// A tensor or a number, with the line of the call.
+class TensorOperand {
+ public:
+  TensorOperand(const Tensor& tensor, std::source_location where = std::source_location::current())
+      : tensor(tensor), where(where) {}
+  TensorOperand(double number, std::source_location where = std::source_location::current())
+      : number(number), where(where) {}
+  template <std::integral T>
+  TensorOperand(T value, std::source_location where = std::source_location::current())
+      : number(static_cast<double>(value)), integral(true), where(where) {}
+  Tensor tensor;  // undefined: it is a number
+  double number = 0;
+  bool integral = false;
+  std::source_location where;
+};
+
+// Constants. Inside capture they are nodes of the graph where `like_capture` runs.
+Tensor full(const Shape& shape, double value, DType dtype = DType::f32,
+            std::source_location w = std::source_location::current());
+Tensor zeros(const Shape& shape, DType dtype = DType::f32,
+             std::source_location w = std::source_location::current());
+Tensor ones(const Shape& shape, DType dtype = DType::f32,
+            std::source_location w = std::source_location::current());
+Tensor arange(std::int64_t start, std::int64_t end, std::int64_t step = 1, DType dtype = DType::i64,
+              std::source_location w = std::source_location::current());
+
+// Pointwise
+Tensor operator+(const TensorOperand& a, const TensorOperand& b);
+Tensor operator-(const TensorOperand& a, const TensorOperand& b);
+Tensor operator*(const TensorOperand& a, const TensorOperand& b);
+Tensor operator/(const TensorOperand& a, const TensorOperand& b);  // of integers: gives f32
+Tensor operator-(const Tensor& a);
+Tensor operator==(const TensorOperand& a, const TensorOperand& b);
+Tensor operator!=(const TensorOperand& a, const TensorOperand& b);
+Tensor operator<(const TensorOperand& a, const TensorOperand& b);
+Tensor operator<=(const TensorOperand& a, const TensorOperand& b);
+Tensor operator>(const TensorOperand& a, const TensorOperand& b);
+Tensor operator>=(const TensorOperand& a, const TensorOperand& b);
+Tensor maximum(const TensorOperand& a, const TensorOperand& b);
+Tensor minimum(const TensorOperand& a, const TensorOperand& b);
+Tensor remainder(const TensorOperand& a, const TensorOperand& b);
+Tensor logical_and(const TensorOperand& a, const TensorOperand& b);
+Tensor logical_or(const TensorOperand& a, const TensorOperand& b);
+Tensor where(const TensorOperand& condition, const TensorOperand& a, const TensorOperand& b);
+#define TILEWRIGHT_UNARY(name) Tensor name(const TensorOperand& x);
+TILEWRIGHT_UNARY(neg)
+TILEWRIGHT_UNARY(abs) TILEWRIGHT_UNARY(exp) TILEWRIGHT_UNARY(exp2) TILEWRIGHT_UNARY(log)
+    TILEWRIGHT_UNARY(log2) TILEWRIGHT_UNARY(sin) TILEWRIGHT_UNARY(cos) TILEWRIGHT_UNARY(tanh)
+        TILEWRIGHT_UNARY(erf) TILEWRIGHT_UNARY(sigmoid) TILEWRIGHT_UNARY(sqrt)
+            TILEWRIGHT_UNARY(rsqrt) TILEWRIGHT_UNARY(floor) TILEWRIGHT_UNARY(ceil)
+                TILEWRIGHT_UNARY(round) TILEWRIGHT_UNARY(logical_not) TILEWRIGHT_UNARY(relu)
+                    TILEWRIGHT_UNARY(silu) TILEWRIGHT_UNARY(reciprocal) TILEWRIGHT_UNARY(square)
+#undef TILEWRIGHT_UNARY
+                        enum class GeluForm : std::uint8_t {
+                          erf,
+                          tanh
+                        };
+Tensor gelu(const TensorOperand& x, GeluForm form = GeluForm::erf);
+
+// Reductions over the given axes (all if empty).
+Tensor sum(const TensorOperand& x, std::vector<int> axes = {}, bool keep_dims = false);
+Tensor mean(const TensorOperand& x, std::vector<int> axes = {}, bool keep_dims = false);
+Tensor var(const TensorOperand& x, std::vector<int> axes = {}, bool keep_dims = false);  // biased
+Tensor amax(const TensorOperand& x, std::vector<int> axes = {}, bool keep_dims = false);
+Tensor amin(const TensorOperand& x, std::vector<int> axes = {}, bool keep_dims = false);
+Tensor argmax(const TensorOperand& x, int axis, bool keep_dims = false);  // i64, first of equals
+Tensor softmax(const TensorOperand& x, int axis);
+Tensor log_softmax(const TensorOperand& x, int axis);
+Tensor layer_norm(const TensorOperand& x, const Tensor& weight = {}, const Tensor& bias = {},
+                  double eps = 1e-5);
+Tensor rms_norm(const TensorOperand& x, const Tensor& weight = {}, double eps = 1e-5);
+
+// [.., M, K] x [.., K, N]; leading axes broadcast.
+Tensor matmul(const TensorOperand& a, const TensorOperand& b);
+Tensor linear(const TensorOperand& x, const Tensor& weight, const Tensor& bias = {});
+
+Tensor embedding(const TensorOperand& ids, const Tensor& table);
+Tensor cat(const std::vector<Tensor>& parts, int axis,
+           std::source_location w = std::source_location::current());
+
+struct AttentionOptions {
+  bool causal = false;
+  std::optional<double> scale;  // 1 / sqrt(D) if absent
+  Tensor position;  // i32 or i64 [1]: row i of q stands at position + i of the keys; causal only
+};
+// q [B, H, T, D], k and v [B, G, S, D] with H a multiple of G (grouped queries).
+Tensor scaled_dot_product_attention(const TensorOperand& q, const Tensor& k, const Tensor& v,
+                                    const AttentionOptions& options = {});
+
+// Prints dtype, shape and, of concrete tensors, the first elements.
+std::string to_string(const Tensor& tensor);
+
+}  // namespace tilewright

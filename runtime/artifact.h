@@ -1,0 +1,56 @@
+// A compiled kernel as plain data: what the code generator hands to whoever runs it.
+//
+// For the host it is a function that runs a range of the programs of a grid; the shared pointer
+// keeps the code alive. Nothing here knows tiles or tensors.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/base/dtype.h"
+#include "runtime/base/hash.h"
+
+namespace tilewright {
+
+// One kernel argument: a pointer, or a scalar in the low bytes of `bits`.
+union Argument {
+  const void* pointer;
+  std::int64_t integer;
+  double floating;
+  float single;
+};
+
+// Runs the programs [begin, end) of the linearised grid (axis 0 fastest). `scratch` points to
+// `Artifact::scratch_bytes` bytes, aligned to 64, that belong to the caller's worker.
+using HostFunction = void (*)(const Argument* arguments, const std::int64_t* grid,
+                              std::int64_t begin, std::int64_t end, void* scratch);
+
+struct ArtifactParam {
+  std::string name;
+  bool is_pointer;
+  DType dtype;  // pointee or scalar
+};
+
+struct Artifact {
+  std::string name;
+  Hash key;  // content hash of the program and the target
+  std::vector<ArtifactParam> params;
+  HostFunction host = nullptr;
+  std::int64_t scratch_bytes = 0;
+  double compile_seconds = 0;
+  std::shared_ptr<void> code;  // keeps `host` alive
+};
+
+struct Grid {
+  std::int64_t size[3] = {1, 1, 1};
+  std::int64_t count() const { return size[0] * size[1] * size[2]; }
+};
+
+// Runs the whole grid on the host's workers and returns when it is done. `arguments` has one entry
+// a parameter. Thread safe; allocates nothing after a thread's first launch of a given scratch
+// size.
+void launch(const Artifact& artifact, const Grid& grid, const Argument* arguments);
+
+}  // namespace tilewright

@@ -1,0 +1,73 @@
+// Element types: what one element of a tensor or of a tile is.
+//
+// The table is dtype.def. A boolean is stored as one byte, 0 or 1. Separate from shapes and tensors
+// because the kernel language, the loaders and the runtime all speak of element types alone.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "runtime/base/half.h"
+
+namespace tilewright {
+
+enum class DType : std::uint8_t {
+#define TILEWRIGHT_DTYPE(name, bits, kind, host) name,
+#include "runtime/base/dtype.def"
+#undef TILEWRIGHT_DTYPE
+};
+
+enum class DTypeKind : std::uint8_t { boolean, signed_integer, unsigned_integer, floating };
+
+// The types by their short names: `f32` for `DType::f32`.
+#define TILEWRIGHT_DTYPE(name, bits, kind, host) inline constexpr DType name = DType::name;
+#include "runtime/base/dtype.def"
+#undef TILEWRIGHT_DTYPE
+
+DTypeKind kind_of(DType dtype);
+int bit_width(DType dtype);             // bits that one element holds in memory
+std::int64_t size_bytes(DType dtype);   // bytes of one element in memory
+std::string_view name_of(DType dtype);  // "f32"; a boolean is "bool"
+std::optional<DType> parse_dtype(std::string_view name);
+std::span<const DType> all_dtypes();
+
+inline bool is_floating(DType d) { return kind_of(d) == DTypeKind::floating; }
+inline bool is_boolean(DType d) { return d == DType::boolean; }
+inline bool is_signed(DType d) { return kind_of(d) == DTypeKind::signed_integer; }
+inline bool is_integer(DType d) { return !is_floating(d) && !is_boolean(d); }
+
+std::ostream& operator<<(std::ostream& out, DType dtype);
+
+// The DType of a host type: dtype_of<float>() is f32.
+template <typename T>
+constexpr DType dtype_of() {
+#define TILEWRIGHT_DTYPE(name, bits, kind, host) \
+  if constexpr (std::is_same_v<T, host>)         \
+    return DType::name;                          \
+  else
+#include "runtime/base/dtype.def"
+#undef TILEWRIGHT_DTYPE
+  static_assert(!sizeof(T*), "no element type has this host type");
+}
+
+// Calls `f(T{})` with the host type of `dtype` and returns what it returns.
+template <typename F>
+decltype(auto) dispatch(DType dtype, F&& f) {
+  switch (dtype) {
+#define TILEWRIGHT_DTYPE(name, bits, kind, host) \
+  case DType::name:                              \
+    return f(host{});
+#include "runtime/base/dtype.def"
+#undef TILEWRIGHT_DTYPE
+  }
+  __builtin_unreachable();
+}
+
+// The type that results when operands of both types meet in one operation, by PyTorch's promotion:
+// floating over integer over boolean, the wider of one kind; f16 with bf16 gives f32.
+DType promote(DType a, DType b);
+
+}  // namespace tilewright

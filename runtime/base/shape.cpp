@@ -1,0 +1,58 @@
+#include "runtime/base/shape.h"
+
+#include <algorithm>
+#include <ostream>
+
+namespace tilewright {
+
+std::int64_t element_count(const Shape& shape) {
+  std::int64_t count = 1;
+  for (std::int64_t size : shape) count *= size;
+  return count;
+}
+
+Strides row_major_strides(const Shape& shape) {
+  Strides strides(shape.size());
+  std::int64_t step = 1;
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    strides[axis] = step;
+    step *= shape[axis];
+  }
+  return strides;
+}
+
+bool is_row_major(const Shape& shape, const Strides& strides) {
+  std::int64_t step = 1;
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    if (shape[axis] != 1 && strides[axis] != step) return false;
+    step *= shape[axis];
+  }
+  return true;
+}
+
+std::optional<Shape> broadcast_shapes(const Shape& a, const Shape& b) {
+  int rank = std::max(a.rank(), b.rank());
+  Shape result(static_cast<std::size_t>(rank));
+  for (int i = 1; i <= rank; ++i) {
+    std::int64_t x = i <= a.rank() ? a[-i] : 1, y = i <= b.rank() ? b[-i] : 1;
+    if (x != y && x != 1 && y != 1) return std::nullopt;
+    result[-i] = x == 1 ? y : x;
+  }
+  return result;
+}
+
+std::optional<int> normalise_axis(int axis, int rank) {
+  if (axis < -rank || axis >= rank) return std::nullopt;
+  return axis < 0 ? axis + rank : axis;
+}
+
+std::string to_string(const Shape& shape) {
+  if (shape.empty()) return "scalar";
+  std::string text;
+  for (std::int64_t size : shape) text += (text.empty() ? "" : "x") + std::to_string(size);
+  return text;
+}
+
+std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << to_string(shape); }
+
+}  // namespace tilewright

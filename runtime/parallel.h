@@ -1,0 +1,36 @@
+// Running the programs of a grid on the threads of the host.
+//
+// A launch splits [0, count) among workers. By default the library has a small pool of its own
+// whose workers spin for a few microseconds and then sleep; a host program that owns its threads
+// puts its own function in its place with `set_parallel_for`, and the library then starts no thread
+// at all.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace tilewright {
+
+// Body of a parallel loop: handles [begin, end) on behalf of worker `worker`, 0 <= worker <
+// thread_count(). Two calls with the same worker index never overlap in time.
+using RangeBody = void (*)(void* context, std::int64_t begin, std::int64_t end, int worker);
+
+// Runs body over [0, count) in pieces, returns when all of them are done, rethrows nothing: bodies
+// must not throw.
+using ParallelFor = std::function<void(std::int64_t count, RangeBody body, void* context)>;
+
+// How many workers a launch may use. The default is the number of CPUs this process may run on, or
+// TILEWRIGHT_THREADS. Raises `Error` for a count below 1 or above 1024. Not to be called while
+// launches run.
+void set_thread_count(int count);
+int thread_count();
+
+// Replaces the pool (an empty function restores it). Must be called before the first launch or
+// between launches; `workers` bounds the worker index that `hook` passes to bodies.
+void set_parallel_for(ParallelFor hook, int workers);
+
+// Runs [0, count) on the present hook or pool; on the calling thread alone if count is 1 or there
+// is one worker. Calls from several threads are served one after the other.
+void parallel_for(std::int64_t count, RangeBody body, void* context);
+
+}  // namespace tilewright
