@@ -1,0 +1,113 @@
+#include "graph/ir.h"
+
+#include "graph/shape_rules.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::graph {
+namespace {
+
+// The choice of dtype that a node stands for, where its op has one.
+bool chooses_dtype(Op op) {
+  const OpInfo& row = info(op);
+  return row.kind == Kind::input || row.kind == Kind::constant || row.tile_op == ir::Op::cast_;
+}
+
+std::vector<ValueType> types_of(const Graph& graph, const std::vector<NodeId>& operands) {
+  std::vector<ValueType> types;
+  types.reserve(operands.size());
+  for (NodeId id : operands) types.push_back({graph.node(id).dtype, graph.node(id).shape});
+  return types;
+}
+
+void add(Hasher& hasher, const Attributes& a) {
+  hasher.add(a.axes).add(a.sizes).add(a.start).add(a.end).add(a.step);
+  hasher.add(a.number).add(a.flag).add(a.causal);
+}
+
+}  // namespace
+
+NodeId GraphBuilder::input(DType dtype, Shape shape, Strides strides) {
+  if (!strides.empty() && is_row_major(shape, strides)) strides.clear();
+  NodeId id = append(Op::input, {}, {.axes = {}, .sizes = std::move(shape)}, dtype);
+  graph_.inputs.push_back(id);
+  graph_.input_strides.resize(graph_.inputs.size());
+  graph_.input_strides.back() = std::move(strides);
+  return id;
+}
+
+NodeId GraphBuilder::full(DType dtype, Shape shape, double number) {
+  Attributes attributes;
+  attributes.sizes = std::move(shape);
+  attributes.number = number;
+  return append(Op::full, {}, std::move(attributes), dtype);
+}
+
+NodeId GraphBuilder::append(Op op, std::vector<NodeId> operands, Attributes attributes) {
+  ValueType type = infer(op, types_of(graph_, operands), attributes, std::nullopt, where_);
+  graph_.nodes.push_back(
+      {op, std::move(operands), type.dtype, type.shape, std::move(attributes), where_});
+  return static_cast<NodeId>(graph_.nodes.size() - 1);
+}
+
+NodeId GraphBuilder::append(Op op, std::vector<NodeId> operands, Attributes attributes,
+                            DType dtype) {
+  ValueType type = infer(op, types_of(graph_, operands), attributes, dtype, where_);
+  check(type.dtype == dtype, "a dtype was chosen for an op that has no choice of it");
+  graph_.nodes.push_back(
+      {op, std::move(operands), dtype, type.shape, std::move(attributes), where_});
+  return static_cast<NodeId>(graph_.nodes.size() - 1);
+}
+
+Hash content_hash(const Graph& graph) {
+  Hasher hasher;
+  hasher.add(graph.nodes.size());
+  for (const Node& node : graph.nodes) {
+    hasher.add(node.op).add(node.operands).add(node.dtype).add(node.shape);
+    add(hasher, node.attributes);
+  }
+  hasher.add(graph.inputs).add(graph.outputs).add(graph.mutations.size());
+  for (const Mutation& m : graph.mutations) hasher.add(m.input).add(m.value);
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i)
+    hasher.add(i < graph.input_strides.size() ? graph.input_strides[i] : Strides{});
+  return hasher.finish();
+}
+
+void verify(const Graph& graph) {
+  auto exists = [&](NodeId id) { return id < graph.nodes.size(); };
+  std::size_t inputs = 0;
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const Node& node = graph.nodes[id];
+    for (NodeId operand : node.operands)
+      check(operand < id, "an operand does not come before its user");
+    inputs += node.op == Op::input ? 1 : 0;
+    std::optional<DType> choice;
+    if (chooses_dtype(node.op)) choice = node.dtype;
+    ValueType type;
+    try {
+      type = infer(node.op, types_of(graph, node.operands), node.attributes, choice, node.where);
+    } catch (const Error& error) {
+      raise_internal_error(concat("node ", id, " is not legal: ", error.what()),
+                           std::source_location::current());
+    }
+    check(type == ValueType{node.dtype, node.shape}, "a node's type is not what its rule gives");
+  }
+  check(inputs == graph.inputs.size(), "the list of inputs is not that of input nodes");
+  for (NodeId id : graph.inputs)
+    check(exists(id) && graph.node(id).op == Op::input, "an input is not an input node");
+  check(graph.input_strides.empty() || graph.input_strides.size() == graph.inputs.size(),
+        "input strides are not indexed like inputs");
+  for (std::size_t i = 0; i < graph.input_strides.size(); ++i)
+    check(graph.input_strides[i].empty() ||
+              graph.input_strides[i].rank() == graph.node(graph.inputs[i]).shape.rank(),
+          "input strides have another rank than the input");
+  for (NodeId id : graph.outputs) check(exists(id), "an output does not exist");
+  for (const Mutation& m : graph.mutations) {
+    check(exists(m.input) && exists(m.value) && graph.node(m.input).op == Op::input,
+          "a mutation does not name an input and a node");
+    check(graph.node(m.input).shape == graph.node(m.value).shape &&
+              graph.node(m.input).dtype == graph.node(m.value).dtype,
+          "a mutation's value has another type than its input");
+  }
+}
+
+}  // namespace tilewright::graph
