@@ -1,0 +1,165 @@
+#include "graph/evaluate_composite.h"
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "dsl/ir/scalar.h"
+#include "graph/index_space.h"
+#include "graph/op_dispatch.h"
+
+namespace tilewright::graph {
+namespace {
+
+using Operands = std::vector<const HostTensor*>;
+
+template <typename F>
+HostTensor map(const Node& node, const HostTensor& x, F f) {
+  HostTensor result(node.dtype, node.shape);
+  for (std::int64_t i = 0; i < result.count(); ++i) result.set_number(i, f(x.number(i)));
+  return result;
+}
+double logistic(double x) { return 1 / (1 + std::exp(-x)); }
+
+HostTensor meaning(The<Op::relu>, const Node& node, const Operands& x) {
+  HostTensor result = *x[0];
+  for (std::int64_t i = 0; i < result.count(); ++i)
+    if (result.number(i) < 0) result.set(i, ir::Scalar::of_integer(node.dtype, 0));
+  return result;
+}
+HostTensor meaning(The<Op::silu>, const Node& node, const Operands& x) {
+  return map(node, *x[0], [](double v) { return v * logistic(v); });
+}
+HostTensor meaning(The<Op::gelu>, const Node& node, const Operands& x) {
+  if (node.attributes.flag)
+    return map(node, *x[0], [](double v) {
+      return 0.5 * v *
+             (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (v + 0.044715 * v * v * v)));
+    });
+  return map(node, *x[0],
+             [](double v) { return 0.5 * v * (1 + std::erf(v / std::numbers::sqrt2)); });
+}
+HostTensor meaning(The<Op::reciprocal>, const Node& node, const Operands& x) {
+  return map(node, *x[0], [](double v) { return 1 / v; });
+}
+HostTensor meaning(The<Op::square>, const Node& node, const Operands& x) {
+  if (is_floating(node.dtype)) return map(node, *x[0], [](double v) { return v * v; });
+  HostTensor result(node.dtype, node.shape);
+  for (std::int64_t i = 0; i < result.count(); ++i) {
+    ir::Scalar pair[2] = {x[0]->get(i), x[0]->get(i)};
+    result.set(i, ir::evaluate(ir::Op::mul_, pair, node.dtype));
+  }
+  return result;
+}
+
+// Sums f(element, position of the result) over the elements that share an element of `to`.
+template <typename F>
+std::vector<double> sums(const HostTensor& x, const Shape& to, F f) {
+  std::vector<double> totals(static_cast<std::size_t>(element_count(to)));
+  for_each_index(x.shape, [&](const Index& index, std::int64_t i) {
+    auto at = static_cast<std::size_t>(offset_in(to, index));
+    totals[at] += f(x.number(i), at);
+  });
+  return totals;
+}
+std::vector<double> means(const HostTensor& x, const Shape& to) {
+  double n = static_cast<double>(x.count()) / static_cast<double>(element_count(to));
+  return sums(x, to, [n](double v, std::size_t) { return v / n; });
+}
+std::vector<double> variances(const HostTensor& x, const Shape& to,
+                              const std::vector<double>& mean) {
+  double n = static_cast<double>(x.count()) / static_cast<double>(element_count(to));
+  return sums(x, to, [&](double v, std::size_t at) { return (v - mean[at]) * (v - mean[at]) / n; });
+}
+
+HostTensor meaning(The<Op::mean>, const Node& node, const Operands& x) {
+  HostTensor result(node.dtype, node.shape);
+  result.floating = means(*x[0], node.shape);
+  return result;
+}
+HostTensor meaning(The<Op::var>, const Node& node, const Operands& x) {
+  HostTensor result(node.dtype, node.shape);
+  result.floating = variances(*x[0], node.shape, means(*x[0], node.shape));
+  return result;
+}
+
+// The shape with `axis` shrunk to 1.
+Shape statistics_shape(const Shape& shape, int axis) {
+  Shape result = shape;
+  result[axis] = 1;
+  return result;
+}
+HostTensor softmax(const Node& node, const HostTensor& x, bool logarithm) {
+  Shape rows = statistics_shape(x.shape, node.attributes.axes[0]);
+  std::vector<double> highest(static_cast<std::size_t>(element_count(rows)),
+                              -std::numeric_limits<double>::infinity());
+  for_each_index(x.shape, [&](const Index& index, std::int64_t i) {
+    double& top = highest[static_cast<std::size_t>(offset_in(rows, index))];
+    top = std::fmax(top, x.number(i));
+  });
+  std::vector<double> total =
+      sums(x, rows, [&](double v, std::size_t at) { return std::exp(v - highest[at]); });
+  HostTensor result(node.dtype, node.shape);
+  for_each_index(x.shape, [&](const Index& index, std::int64_t i) {
+    auto at = static_cast<std::size_t>(offset_in(rows, index));
+    double shifted = x.number(i) - highest[at];
+    result.set_number(i, logarithm ? shifted - std::log(total[at]) : std::exp(shifted) / total[at]);
+  });
+  return result;
+}
+HostTensor meaning(The<Op::softmax>, const Node& node, const Operands& x) {
+  return softmax(node, *x[0], false);
+}
+HostTensor meaning(The<Op::log_softmax>, const Node& node, const Operands& x) {
+  return softmax(node, *x[0], true);
+}
+
+HostTensor meaning(The<Op::layer_norm>, const Node& node, const Operands& operands) {
+  const HostTensor& x = *operands[0];
+  Shape rows = statistics_shape(x.shape, x.shape.rank() - 1);
+  std::vector<double> mean = means(x, rows), variance = variances(x, rows, mean);
+  HostTensor result(node.dtype, node.shape);
+  for (std::int64_t i = 0; i < result.count(); ++i) {
+    std::int64_t column = i % x.shape[-1];
+    auto row = static_cast<std::size_t>(i / x.shape[-1]);
+    double value = (x.number(i) - mean[row]) / std::sqrt(variance[row] + node.attributes.number);
+    if (operands.size() > 1) value *= operands[1]->number(column);
+    if (operands.size() > 2) value += operands[2]->number(column);
+    result.set_number(i, value);
+  }
+  return result;
+}
+HostTensor meaning(The<Op::rms_norm>, const Node& node, const Operands& operands) {
+  const HostTensor& x = *operands[0];
+  Shape rows = statistics_shape(x.shape, x.shape.rank() - 1);
+  auto n = static_cast<double>(x.shape[-1]);
+  std::vector<double> squares = sums(x, rows, [n](double v, std::size_t) { return v * v / n; });
+  HostTensor result(node.dtype, node.shape);
+  for (std::int64_t i = 0; i < result.count(); ++i) {
+    auto row = static_cast<std::size_t>(i / x.shape[-1]);
+    double value = x.number(i) / std::sqrt(squares[row] + node.attributes.number);
+    if (operands.size() > 1) value *= operands[1]->number(i % x.shape[-1]);
+    result.set_number(i, value);
+  }
+  return result;
+}
+HostTensor meaning(The<Op::linear>, const Node& node, const Operands& operands) {
+  const HostTensor &x = *operands[0], &w = *operands[1];
+  std::int64_t k = w.shape[1], n = w.shape[0];
+  HostTensor result(node.dtype, node.shape);
+  for (std::int64_t i = 0; i < result.count(); ++i) {
+    double total = operands.size() > 2 ? operands[2]->number(i % n) : 0;
+    for (std::int64_t j = 0; j < k; ++j) total += x.number(i / n * k + j) * w.number(i % n * k + j);
+    result.set_number(i, total);
+  }
+  return result;
+}
+
+}  // namespace
+
+HostTensor evaluate_composite(const Node& node, const std::vector<const HostTensor*>& operands) {
+  return dispatch_op<Kind::composite, HostTensor>(
+      node.op, [&](auto op) { return meaning(op, node, operands); });
+}
+
+}  // namespace tilewright::graph
