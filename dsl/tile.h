@@ -13,7 +13,10 @@
 // traces; misuse raises `Error` with the line of the kernel in front.
 #pragma once
 
+#include <concepts>
+#include <functional>
 #include <source_location>
+#include <type_traits>
 #include <vector>
 
 #include "dsl/ir/function.h"
@@ -26,18 +29,64 @@ class Tracer;
 class Tile {
  public:
   Tile() = default;  // nothing: assign before use
-  Tile(Tracer* tracer, ir::Value value) : tracer_(tracer), value_(value) {}
-  const ir::Type& type() const;
+  Tile(Tracer* tracer, ir::Value value);
+  ir::Type type() const;  // raises `Error` once the trace that made the value is over
   DType dtype() const { return type().dtype; }
-  const Shape& shape() const { return type().shape; }
+  Shape shape() const { return type().shape; }
   ir::Value value() const { return value_; }
   Tracer* tracer() const { return tracer_; }
   bool defined() const { return tracer_ != nullptr; }
+  bool is_live() const;  // its trace is still running
 
  private:
   Tracer* tracer_ = nullptr;
+  std::uint64_t serial_ = 0;  // of the trace: an address alone may be met again
   ir::Value value_ = 0;
 };
+
+// The parameters of a kernel: Pointer and Scalar are given at the launch, Constexpr is a number
+// that the program is compiled for.
+class Pointer : public Tile {
+ public:
+  using Tile::Tile;
+  explicit Pointer(const Tile& tile) : Tile(tile) {}
+};
+class Scalar : public Tile {
+ public:
+  using Tile::Tile;
+  explicit Scalar(const Tile& tile) : Tile(tile) {}
+};
+class Constexpr {
+ public:
+  explicit constexpr Constexpr(std::int64_t value) : value_(value) {}
+  constexpr operator std::int64_t() const { return value_; }
+
+ private:
+  std::int64_t value_;
+};
+// Without these, `bm * 2` could mean numbers or operands.
+#define TILEWRIGHT_CONSTEXPR(symbol)                                                    \
+  constexpr auto operator symbol(Constexpr a, Constexpr b) {                            \
+    return std::int64_t{a} symbol std::int64_t{b};                                      \
+  }                                                                                     \
+  template <typename T>                                                                 \
+  requires std::is_arithmetic_v<T>                                                      \
+  constexpr auto operator symbol(Constexpr a, T b) { return std::int64_t{a} symbol b; } \
+  template <typename T>                                                                 \
+  requires std::is_arithmetic_v<T>                                                      \
+  constexpr auto operator symbol(T a, Constexpr b) { return a symbol std::int64_t{b}; }
+TILEWRIGHT_CONSTEXPR(+)
+TILEWRIGHT_CONSTEXPR(-)
+TILEWRIGHT_CONSTEXPR(*)
+TILEWRIGHT_CONSTEXPR(/)
+TILEWRIGHT_CONSTEXPR(%)
+TILEWRIGHT_CONSTEXPR(==)
+TILEWRIGHT_CONSTEXPR(!=)
+TILEWRIGHT_CONSTEXPR(<)
+TILEWRIGHT_CONSTEXPR(<=)
+TILEWRIGHT_CONSTEXPR(>)
+TILEWRIGHT_CONSTEXPR(>=)
+#undef TILEWRIGHT_CONSTEXPR
 
 // An array in memory. `load(desc, offsets, block)` reads zero outside it.
 class Desc {
@@ -57,17 +106,20 @@ class Desc {
 class Operand {
  public:
   Operand(const Tile& tile, std::source_location where = std::source_location::current())
-      : tile_(tile), where(where) {}
+      : tile_(tile), is_number_(false), where(where) {}
   Operand(const class Var& var, std::source_location where = std::source_location::current());
   Operand(double number, std::source_location where = std::source_location::current())
       : number_(number), integral_(false), where(where) {}
   template <std::integral T>
   Operand(T number, std::source_location where = std::source_location::current())
       : integer_(static_cast<std::int64_t>(number)), integral_(true), where(where) {}
+  Operand(Constexpr number, std::source_location where = std::source_location::current())
+      : integer_(number), integral_(true), where(where) {}
 
-  bool is_number() const { return !tile_.defined(); }
+  bool is_number() const { return is_number_; }
   const Tile& tile() const { return tile_; }
-  // The tile, or the number as a scalar constant of `dtype`.
+  bool is_integral() const { return integral_; }
+  // The tile, or the number as a scalar constant of `dtype`, which must be able to hold it.
   Tile as(Tracer& tracer, DType dtype) const;
   // The tile, or the number as an i64 scalar.
   Tile as_index(Tracer& tracer) const { return as(tracer, DType::i64); }
@@ -76,7 +128,7 @@ class Operand {
   Tile tile_;
   double number_ = 0;
   std::int64_t integer_ = 0;
-  bool integral_ = false;
+  bool integral_ = false, is_number_ = true;
 
  public:
   std::source_location where;
@@ -90,27 +142,40 @@ class Var {
   Var(const Var& other);
   ~Var();
   Var& operator=(const Operand& value);
-  Var& operator=(const Var& other);
+  Var& operator=(Var& other);  // not const: a Tile would become a Var as well as an Operand
   Tile get() const;
   operator Tile() const { return get(); }
   DType dtype() const { return get().dtype(); }
-  const Shape& shape() const { return get().shape(); }
+  Shape shape() const { return get().shape(); }
 
  private:
-  friend class Tracer;
+  void assign(const Tile& value, std::source_location where);
+
   Tracer* tracer_;
+  std::uint64_t serial_;
   int slot_;
+  std::source_location where_;  // of the declaration
 };
 
-#define TILEWRIGHT_BINARY(symbol) Tile operator symbol(const Operand& a, const Operand& b);
-TILEWRIGHT_BINARY(+)
-TILEWRIGHT_BINARY(-) TILEWRIGHT_BINARY(*) TILEWRIGHT_BINARY(/) TILEWRIGHT_BINARY(%)
-    TILEWRIGHT_BINARY(&) TILEWRIGHT_BINARY(|) TILEWRIGHT_BINARY(^) TILEWRIGHT_BINARY(<<)
-        TILEWRIGHT_BINARY(>>) TILEWRIGHT_BINARY(==) TILEWRIGHT_BINARY(!=) TILEWRIGHT_BINARY(<)
-            TILEWRIGHT_BINARY(<=) TILEWRIGHT_BINARY(>) TILEWRIGHT_BINARY(>=)
+#define TILEWRIGHT_BINARY(symbol) Tile operator symbol(const Operand& a, const Operand& b)
+TILEWRIGHT_BINARY(+);
+TILEWRIGHT_BINARY(-);
+TILEWRIGHT_BINARY(*);
+TILEWRIGHT_BINARY(/);
+TILEWRIGHT_BINARY(%);
+TILEWRIGHT_BINARY(&);
+TILEWRIGHT_BINARY(|);
+TILEWRIGHT_BINARY(^);
+TILEWRIGHT_BINARY(<<);
+TILEWRIGHT_BINARY(>>);
+TILEWRIGHT_BINARY(==);
+TILEWRIGHT_BINARY(!=);
+TILEWRIGHT_BINARY(<);
+TILEWRIGHT_BINARY(<=);
+TILEWRIGHT_BINARY(>);
+TILEWRIGHT_BINARY(>=);
 #undef TILEWRIGHT_BINARY
-                Tile
-                operator-(const Tile& a);
+Tile operator-(const Operand& a);
 Var& operator+=(Var& a, const Operand& b);
 Var& operator-=(Var& a, const Operand& b);
 Var& operator*=(Var& a, const Operand& b);
@@ -171,10 +236,12 @@ void store(const Operand& pointer, const Operand& value);
 void store(const Operand& pointer, const Operand& value, const Operand& mask);
 Desc make_desc(const Operand& base, const std::vector<Operand>& sizes,
                const std::vector<Operand>& strides);
-Tile load(const Desc& desc, const std::vector<Operand>& offsets, const Shape& block);
+Tile load(const Desc& desc, const std::vector<Operand>& offsets, const Shape& block,
+          std::source_location where = std::source_location::current());
 void store(const Desc& desc, const std::vector<Operand>& offsets, const Operand& value,
            ir::CachePolicy cache = ir::CachePolicy::normal);
-void prefetch(const Desc& desc, const std::vector<Operand>& offsets, const Shape& block);
+void prefetch(const Desc& desc, const std::vector<Operand>& offsets, const Shape& block,
+              std::source_location where = std::source_location::current());
 
 // Reductions along an axis, which goes away unless `keep_dims`.
 Tile reduce(const Operand& x, ir::ReduceKind kind, int axis, bool keep_dims = false);
@@ -207,7 +274,7 @@ class range {
   iterator end() { return iterator(nullptr); }
 
  private:
-  Tracer* tracer_;
+  std::source_location where_;
   Tile low_, high_, step_, index_;
 };
 

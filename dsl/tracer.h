@@ -4,10 +4,14 @@
 // is assigned inside a loop becomes a carried value of the loop. Which ones those are is known only
 // when the body has run, so on entry every live variable gets a block parameter; on leaving, the
 // ones that still hold their parameter are untouched, and their parameter is replaced by the value
-// that came in.
+// that came in. An `if` likewise yields every live variable and keeps those that a body assigned.
+//
+// A value belongs to the block it was made in and may be used there and in the blocks within; the
+// tracer says so at the line of the use, not only when the whole program is verified.
 #pragma once
 
-#include <memory>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,39 +26,59 @@ class Tracer {
   Tracer(const Tracer&) = delete;
   ~Tracer();
   // The innermost tracer of this thread; raises `Error` where there is none.
-  static Tracer& current(const char* operation);
+  static Tracer& current(std::string_view operation, std::source_location where);
+  // Whether the trace of that serial number is running on this thread.
+  static bool is_live(const Tracer* tracer, std::uint64_t serial);
 
   Tile pointer_param(std::string name, DType dtype);
   Tile scalar_param(std::string name, DType dtype);
-  // The finished function, verified. The tracer is empty afterwards.
+  // The finished function, verified. Tiles and variables of the trace are void afterwards.
   ir::Function finish();
 
-  // Used by the functions of tile.h.
+  // Used by the functions of tile.h. The result is undefined for an op that gives none.
   Tile append(ir::Op op, const std::vector<Tile>& operands, ir::Immediate immediate,
               std::source_location where);
-  ir::Builder& builder() { return builder_; }
+  // Raises `Error` unless the tile may be used at this point of the program.
+  void require_usable(const Tile& tile, std::string_view operation,
+                      std::source_location where) const;
   const ir::Function& function() const { return function_; }
+  std::uint64_t serial() const { return serial_; }
 
   int new_variable(ir::Value value);
   void drop_variable(int slot);
-  ir::Value variable(int slot) const;
+  // Nothing where the variable was declared inside a loop or if that has ended.
+  std::optional<ir::Value> variable(int slot) const;
   void assign(int slot, ir::Value value);
 
-  Tile open_loop(const Tile& low);
-  void close_loop(const Tile& low, const Tile& high, const Tile& step);
+  // Between the two, everything appended is the loop's body. Returns the index.
+  Tile open_loop(const Tile& low, std::source_location where);
+  void close_loop(const Tile& index, const Tile& low, const Tile& high, const Tile& step);
   void branch(const Tile& condition, const std::function<void()>& then,
-              const std::function<void()>& otherwise);
+              const std::function<void()>& otherwise, std::source_location where);
 
  private:
-  struct Scope {             // one open loop
-    std::vector<int> slots;  // variables that were alive on entry
+  using Variables = std::vector<std::optional<ir::Value>>;  // by slot; empty: not alive
+  struct Loop {                                             // one that is open
+    std::vector<int> slots;                                 // variables that were alive on entry
     std::vector<ir::Value> outer, params;
     ir::Value index;
+    std::source_location where;
   };
+  ir::Block& open_block(std::vector<ir::Type> param_types);
+  void leave_block();   // after the builder closed it
+  void claim_values();  // gives new values to the innermost block
+  std::vector<int> live_slots() const;
+  Variables run_body(const std::function<void()>& body, const std::vector<int>& slots,
+                     std::source_location where);
+
+  std::uint64_t serial_;
   ir::Function function_;
   ir::Builder builder_;
-  std::vector<std::optional<ir::Value>> variables_;
-  std::vector<Scope> scopes_;
+  Variables variables_;
+  std::vector<Loop> loops_;
+  std::vector<int> open_blocks_ = {0};  // serial numbers of blocks, innermost last
+  int blocks_opened_ = 0;
+  std::vector<int> homes_;  // by value: the block it was made in
   Tracer* enclosing_;
 };
 

@@ -25,7 +25,7 @@ Value Builder::append(Op op, std::vector<Value> operands, Immediate immediate) {
   Inst inst{op, std::move(operands), {}, std::move(immediate), {}, where_};
   for (Type& type : results) inst.results.push_back(function_.new_value(std::move(type)));
   Value first = inst.results.empty() ? Value{0} : inst.results.front();
-  current().insts.push_back(std::move(inst));
+  block().insts.push_back(std::move(inst));
   return first;
 }
 
@@ -53,7 +53,7 @@ std::vector<Value> Builder::append_structured(Inst inst) {
        result_types(inst.op, types_of(function_, inst.operands), inst.immediate, yielded))
     inst.results.push_back(function_.new_value(std::move(type)));
   auto results = inst.results;
-  current().insts.push_back(std::move(inst));
+  block().insts.push_back(std::move(inst));
   return results;
 }
 

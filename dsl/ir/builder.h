@@ -17,6 +17,7 @@ class Builder {
   explicit Builder(Function& function) : function_(function) { blocks_.push_back(&function.body); }
 
   Function& function() { return function_; }
+  Block& block() { return *blocks_.back(); }  // where `append` appends
   void set_location(std::source_location where) { where_ = where; }
 
   Value param(std::string name, Type type);
@@ -35,7 +36,6 @@ class Builder {
   int depth() const { return static_cast<int>(blocks_.size()) - 1; }
 
  private:
-  Block& current() { return *blocks_.back(); }
   Block pop(std::vector<Value> yields);
   std::vector<Value> append_structured(Inst inst);
 

@@ -258,10 +258,7 @@ Types dot(const Site& site) {
               b.dtype, "; they must be of one type that is not bool");
   site.expect(a.shape[1] == b.shape[0], "inner sizes differ: a is ", a.shape, ", b is ", b.shape,
               "; a's columns must equal b's rows");
-  DType wanted = is_integer(a.dtype)     ? (bit_width(a.dtype) < 32 ? DType::i32 : a.dtype)
-                 : a.dtype == DType::f64 ? DType::f64
-                                         : DType::f32;
-  Type result = Type::tile(wanted, {a.shape[0], b.shape[1]});
+  Type result = Type::tile(accumulator(a.dtype), {a.shape[0], b.shape[1]});
   site.expect(acc == result, "the accumulator is ", acc, "; for these operands it must be ",
               result);
   return {result};
@@ -289,6 +286,11 @@ Types if_(const Site& site) {
 Types yield(const Site&) { return {}; }
 
 }  // namespace
+
+DType accumulator(DType operand) {
+  if (is_integer(operand)) return bit_width(operand) < 32 ? DType::i32 : operand;
+  return operand == DType::f64 ? DType::f64 : DType::f32;
+}
 
 Shape without_axis(const Shape& shape, int axis) {
   Shape result = shape;

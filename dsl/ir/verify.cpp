@@ -1,0 +1,129 @@
+#include "dsl/ir/verify.h"
+
+#include "dsl/ir/type_rules.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::ir {
+namespace {
+
+class Verifier {
+ public:
+  explicit Verifier(const Function& function)
+      : function_(function),
+        defined_(function.types.size(), false),
+        visible_(function.types.size(), false) {}
+
+  void run() {
+    for (const Param& param : function_.params) {
+      define(param.value, "func");
+      const Type& type = function_.type(param.value);
+      require(!type.is_descriptor() && type.is_scalar(), "[func] the parameter ", param.name,
+              " is ", type, "; it must be a pointer or a scalar");
+    }
+    require(function_.body.params.empty(), "[func] the body has block parameters of its own");
+    block(function_.body, false);
+  }
+
+ private:
+  template <typename... Parts>
+  void expect(bool condition, const Inst& inst, const Parts&... parts) const {
+    if (!condition) raise_error(place(inst) + concat(parts...));
+  }
+
+  static std::string place(const Inst& inst) {
+    std::string line = inst.where.line() > 0 ? describe(inst.where) + ": " : std::string();
+    return line + "[" + std::string(info(inst.op).name) + "] ";
+  }
+
+  void define(Value value, std::string_view by) {
+    require(value < defined_.size(), "[", by, "] the value %", value, " has no type");
+    require(!defined_[value], "[", by, "] the value %", value, " is defined twice");
+    defined_[value] = visible_[value] = true;
+  }
+
+  void block(const Block& b, bool yields) {
+    for (std::size_t i = 0; i < b.insts.size(); ++i) {
+      const Inst& inst = b.insts[i];
+      bool ends = info(inst.op).effect == Effect::ends;
+      expect(ends == (yields && i + 1 == b.insts.size()), inst,
+             ends ? "it stands before the end of a body; a body has one, at its end"
+                  : "it is the last of a body; a body ends in yield");
+      instruction(inst);
+    }
+    require(!yields || !b.insts.empty(), "[yield] a body is empty; it must end in yield");
+    hide(b);
+  }
+
+  // What a block defines is not seen after it.
+  void hide(const Block& b) {
+    for (Value param : b.params) visible_[param] = false;
+    for (const Inst& inst : b.insts)
+      for (Value result : inst.results) visible_[result] = false;
+  }
+
+  void instruction(const Inst& inst) {
+    const OpInfo& row = info(inst.op);
+    std::vector<Type> operands;
+    for (Value operand : inst.operands) {
+      expect(operand < visible_.size() && visible_[operand], inst, "the operand %", operand,
+             operand < defined_.size() && defined_[operand]
+                 ? " is defined in a block that has ended"
+                 : " is used before its definition");
+      operands.push_back(function_.type(operand));
+    }
+    expect(inst.bodies.size() == static_cast<std::size_t>(row.bodies), inst, "there are ",
+           inst.bodies.size(), " bodies; it has ", row.bodies);
+    std::vector<std::vector<Type>> yielded;
+    for (const Block& body : inst.bodies) {
+      body_params(inst, operands, body);
+      block(body, true);
+      yielded.emplace_back();
+      for (Value value : body.insts.back().operands)
+        yielded.back().push_back(function_.type(value));
+    }
+    results(inst, operands, yielded);
+  }
+
+  void body_params(const Inst& inst, const std::vector<Type>& operands, const Block& body) {
+    for (Value param : body.params) define(param, info(inst.op).name);
+    // A loop's body takes the index and the carried values, typed as the low bound and the initial
+    // values are; other bodies take nothing.
+    std::vector<Type> wanted;
+    if (inst.op == Op::loop_ && operands.size() >= 3) {
+      wanted.assign(operands.begin() + 2, operands.end());
+      wanted.front() = operands.front();
+    }
+    expect(body.params.size() == wanted.size(), inst, "its body has ", body.params.size(),
+           " parameters; it must have ", wanted.size());
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      expect(function_.type(body.params[i]) == wanted[i], inst, "parameter ", i, " of its body is ",
+             function_.type(body.params[i]), "; it must be ", wanted[i]);
+  }
+
+  void results(const Inst& inst, const std::vector<Type>& operands,
+               const std::vector<std::vector<Type>>& yielded) {
+    std::vector<Type> types;
+    try {
+      types = result_types(inst.op, operands, inst.immediate, yielded);
+    } catch (const Error& error) {
+      if (inst.where.line() == 0) throw;
+      raise_error(describe(inst.where) + ": " + error.what());
+    }
+    expect(inst.results.size() == types.size(), inst, "it has ", inst.results.size(),
+           " results; it must have ", types.size());
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      define(inst.results[i], info(inst.op).name);
+      expect(function_.type(inst.results[i]) == types[i], inst, "result ", i, " is declared ",
+             function_.type(inst.results[i]), "; it is ", types[i]);
+    }
+  }
+
+  const Function& function_;
+  std::vector<bool> defined_, visible_;
+};
+
+}  // namespace
+
+void verify(const Function& function, Stage) { Verifier(function).run(); }
+
+}  // namespace tilewright::ir
