@@ -1,0 +1,35 @@
+// The environment variables that steer the library, read through one typed getter each.
+//
+// The table is env.def; nothing else in the library reads the environment, so that the table is the
+// whole list. Values are read at each call. The first call of any getter looks for variables named
+// TILEWRIGHT_* that the table lacks and names them once on stderr: a misspelt name is never silent.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tilewright::env {
+
+using integer = std::optional<std::int64_t>;  // empty if unset
+using text = std::string;                     // "" if unset
+using list = std::vector<std::string>;        // no words if unset
+
+// env::threads(), env::cpu(), ... An integer that is none raises `Error` naming the variable.
+#define TILEWRIGHT_ENV(getter, variable, type, unset, meaning) type getter();
+#include "runtime/base/env.def"
+#undef TILEWRIGHT_ENV
+
+// One row of the table, for printing.
+struct Row {
+  std::string_view variable, type, unset, meaning;
+};
+std::span<const Row> rows();
+
+// The names of variables in the environment that start with TILEWRIGHT_ and are not in the table.
+std::vector<std::string> unknown_variables();
+
+}  // namespace tilewright::env
