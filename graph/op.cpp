@@ -15,9 +15,13 @@ namespace tile {
 constexpr std::optional<ir::Op> none_ = std::nullopt;
 }  // namespace tile
 
+constexpr bool is_floating_rule(std::string_view rule) {
+  return rule == "same_floating" || rule == "along_axis";
+}
+
 constexpr std::array table = {
 #define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op) \
-  OpInfo{#name, lo, hi, Kind::kind, tile::tile_op##_},
+  OpInfo{#name, lo, hi, Kind::kind, tile::tile_op##_, is_floating_rule(#rule)},
 #include "graph/ops.def"
 #undef TILEWRIGHT_GRAPH_OP
 };

@@ -35,6 +35,7 @@ struct OpInfo {
   int min_operands, max_operands;  // -1: any number
   Kind kind;
   std::optional<ir::Op> tile_op;
+  bool floating_only;  // by its shape rule; integer operands are converted before
 };
 
 const OpInfo& info(Op op);

@@ -66,13 +66,17 @@ class Tensor {
   // Concrete tensors only.
   const Strides& strides() const;  // in elements
   bool is_contiguous() const;
-  void* data() const;  // of the first element
+  void* data(std::source_location w = std::source_location::current()) const;  // first element
+  // Row-major copy; T must be the dtype's host type.
   template <typename T>
-  std::vector<T> to_vector() const;  // row-major copy; T must be the dtype's host type
+  std::vector<T> to_vector(std::source_location w = std::source_location::current()) const;
+  // The value of a tensor with one element.
   template <typename T>
-  T item() const;                        // of a tensor with one element
-  void copy_from(const Tensor& source);  // same shape and dtype; writes this tensor's bytes
-  Tensor clone() const;
+  T item(std::source_location w = std::source_location::current()) const;
+
+  // Same shape and dtype; writes this tensor's bytes.
+  void copy_from(const Tensor& source, std::source_location w = std::source_location::current());
+  Tensor clone(std::source_location w = std::source_location::current()) const;  // row-major
 
   // Views: no data moves. Negative axes count from the end; one size of reshape may be -1.
   Tensor reshape(const Shape& shape,
@@ -134,7 +138,7 @@ Tensor operator+(const TensorOperand& a, const TensorOperand& b);
 Tensor operator-(const TensorOperand& a, const TensorOperand& b);
 Tensor operator*(const TensorOperand& a, const TensorOperand& b);
 Tensor operator/(const TensorOperand& a, const TensorOperand& b);  // of integers: gives f32
-Tensor operator-(const Tensor& a);
+Tensor operator-(const TensorOperand& a);
 Tensor operator==(const TensorOperand& a, const TensorOperand& b);
 Tensor operator!=(const TensorOperand& a, const TensorOperand& b);
 Tensor operator<(const TensorOperand& a, const TensorOperand& b);
@@ -149,12 +153,13 @@ Tensor logical_or(const TensorOperand& a, const TensorOperand& b);
 Tensor where(const TensorOperand& condition, const TensorOperand& a, const TensorOperand& b);
 #define TILEWRIGHT_UNARY(name) Tensor name(const TensorOperand& x);
 TILEWRIGHT_UNARY(neg)
-TILEWRIGHT_UNARY(abs) TILEWRIGHT_UNARY(exp) TILEWRIGHT_UNARY(exp2) TILEWRIGHT_UNARY(log)
-    TILEWRIGHT_UNARY(log2) TILEWRIGHT_UNARY(sin) TILEWRIGHT_UNARY(cos) TILEWRIGHT_UNARY(tanh)
-        TILEWRIGHT_UNARY(erf) TILEWRIGHT_UNARY(sigmoid) TILEWRIGHT_UNARY(sqrt)
-            TILEWRIGHT_UNARY(rsqrt) TILEWRIGHT_UNARY(floor) TILEWRIGHT_UNARY(ceil)
-                TILEWRIGHT_UNARY(round) TILEWRIGHT_UNARY(logical_not) TILEWRIGHT_UNARY(relu)
-                    TILEWRIGHT_UNARY(silu) TILEWRIGHT_UNARY(reciprocal) TILEWRIGHT_UNARY(square)
+TILEWRIGHT_UNARY(abs)
+TILEWRIGHT_UNARY(exp) TILEWRIGHT_UNARY(exp2) TILEWRIGHT_UNARY(log) TILEWRIGHT_UNARY(log2)
+    TILEWRIGHT_UNARY(sin) TILEWRIGHT_UNARY(cos) TILEWRIGHT_UNARY(tanh) TILEWRIGHT_UNARY(erf)
+        TILEWRIGHT_UNARY(sigmoid) TILEWRIGHT_UNARY(sqrt) TILEWRIGHT_UNARY(rsqrt)
+            TILEWRIGHT_UNARY(floor) TILEWRIGHT_UNARY(ceil) TILEWRIGHT_UNARY(round)
+                TILEWRIGHT_UNARY(logical_not) TILEWRIGHT_UNARY(relu) TILEWRIGHT_UNARY(silu)
+                    TILEWRIGHT_UNARY(reciprocal) TILEWRIGHT_UNARY(square)
 #undef TILEWRIGHT_UNARY
                         enum class GeluForm : std::uint8_t {
                           erf,

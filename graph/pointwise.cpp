@@ -1,0 +1,129 @@
+// The user's pointwise functions.
+#include "graph/capture.h"
+#include "graph/functional.h"
+#include "graph/tensor.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+
+using graph::Attributes;
+using graph::Op;
+
+namespace {
+
+Tensor unary(Op op, const TensorOperand& x, const Attributes& attributes = {}) {
+  std::string_view name = graph::info(op).name;
+  Tensor operand = graph::tensor_of(x, name);
+  if (graph::info(op).floating_only && !is_floating(operand.dtype()))
+    operand = operand.to(DType::f32, x.where);
+  return graph::apply(op, {operand}, attributes, x.where);
+}
+
+Tensor binary(Op op, const TensorOperand& a, const TensorOperand& b) {
+  const TensorOperand* operands[2] = {&a, &b};
+  bool divides = graph::info(op).tile_op == ir::Op::div_;
+  return graph::apply(op, graph::broadcast_operands(graph::info(op).name, operands, divides), {},
+                      a.where);
+}
+
+// An operand of a logical operation: true where it is not 0.
+TensorOperand truth(const TensorOperand& x) {
+  if (!x.tensor.defined()) return x;
+  return {x.tensor.to(DType::boolean, x.where), x.where};
+}
+Tensor logical(Op op, const TensorOperand& a, const TensorOperand& b) {
+  TensorOperand x = truth(a), y = truth(b);
+  const TensorOperand* operands[2] = {&x, &y};
+  std::vector<Tensor> both = graph::broadcast_operands(graph::info(op).name, operands);
+  return graph::apply(
+      op, {both[0].to(DType::boolean, a.where), both[1].to(DType::boolean, a.where)}, {}, a.where);
+}
+
+}  // namespace
+
+Tensor operator+(const TensorOperand& a, const TensorOperand& b) { return binary(Op::add, a, b); }
+Tensor operator-(const TensorOperand& a, const TensorOperand& b) { return binary(Op::sub, a, b); }
+Tensor operator*(const TensorOperand& a, const TensorOperand& b) { return binary(Op::mul, a, b); }
+Tensor operator/(const TensorOperand& a, const TensorOperand& b) { return binary(Op::div, a, b); }
+Tensor operator-(const TensorOperand& a) { return unary(Op::neg, a); }
+Tensor operator==(const TensorOperand& a, const TensorOperand& b) { return binary(Op::eq, a, b); }
+Tensor operator!=(const TensorOperand& a, const TensorOperand& b) { return binary(Op::ne, a, b); }
+Tensor operator<(const TensorOperand& a, const TensorOperand& b) { return binary(Op::lt, a, b); }
+Tensor operator<=(const TensorOperand& a, const TensorOperand& b) { return binary(Op::le, a, b); }
+Tensor operator>(const TensorOperand& a, const TensorOperand& b) { return binary(Op::gt, a, b); }
+Tensor operator>=(const TensorOperand& a, const TensorOperand& b) { return binary(Op::ge, a, b); }
+Tensor maximum(const TensorOperand& a, const TensorOperand& b) { return binary(Op::maximum, a, b); }
+Tensor minimum(const TensorOperand& a, const TensorOperand& b) { return binary(Op::minimum, a, b); }
+Tensor remainder(const TensorOperand& a, const TensorOperand& b) {
+  return binary(Op::remainder, a, b);
+}
+Tensor logical_and(const TensorOperand& a, const TensorOperand& b) {
+  return logical(Op::logical_and, a, b);
+}
+Tensor logical_or(const TensorOperand& a, const TensorOperand& b) {
+  return logical(Op::logical_or, a, b);
+}
+
+#define TILEWRIGHT_UNARY(name) \
+  Tensor name(const TensorOperand& x) { return unary(Op::name, x); }
+TILEWRIGHT_UNARY(neg)
+TILEWRIGHT_UNARY(abs)
+TILEWRIGHT_UNARY(exp)
+TILEWRIGHT_UNARY(exp2)
+TILEWRIGHT_UNARY(log)
+TILEWRIGHT_UNARY(log2)
+TILEWRIGHT_UNARY(sin)
+TILEWRIGHT_UNARY(cos)
+TILEWRIGHT_UNARY(tanh)
+TILEWRIGHT_UNARY(erf)
+TILEWRIGHT_UNARY(sigmoid)
+TILEWRIGHT_UNARY(sqrt)
+TILEWRIGHT_UNARY(rsqrt)
+TILEWRIGHT_UNARY(floor)
+TILEWRIGHT_UNARY(ceil)
+TILEWRIGHT_UNARY(round)
+TILEWRIGHT_UNARY(relu)
+TILEWRIGHT_UNARY(silu)
+TILEWRIGHT_UNARY(reciprocal)
+TILEWRIGHT_UNARY(square)
+#undef TILEWRIGHT_UNARY
+
+Tensor logical_not(const TensorOperand& x) {
+  graph::tensor_of(x, "logical_not");
+  return unary(Op::logical_not, truth(x));
+}
+
+Tensor gelu(const TensorOperand& x, GeluForm form) {
+  Attributes attributes;
+  attributes.flag = form == GeluForm::tanh;
+  return unary(Op::gelu, x, attributes);
+}
+
+Tensor where(const TensorOperand& condition, const TensorOperand& a, const TensorOperand& b) {
+  const Tensor& mask = graph::tensor_of(condition, "where");
+  auto w = condition.where;
+  DType dtype = DType::f32;
+  if (a.tensor.defined() || b.tensor.defined()) {
+    const TensorOperand* choices[2] = {&a, &b};
+    dtype = graph::common_dtype("where", choices);
+  } else if (a.integral && b.integral) {
+    dtype = DType::i64;
+  }
+  std::optional<Shape> shape = mask.shape();
+  for (const TensorOperand* choice : {&a, &b}) {
+    if (!choice->tensor.defined()) continue;
+    auto wider = broadcast_shapes(*shape, choice->tensor.shape());
+    require(wider.has_value(), "[where] shapes do not broadcast: ", *shape, " and ",
+            choice->tensor.shape(), " (at ", describe(w),
+            "); sizes must be equal or 1, counted from the last axis");
+    shape = wider;
+  }
+  auto choice = [&](const TensorOperand& x) {
+    if (!x.tensor.defined()) return graph::constant(dtype, *shape, x.number, w);
+    return graph::broadcast_to(x.tensor.to(dtype, w), *shape, "where", w);
+  };
+  return graph::apply(Op::where,
+                      {graph::broadcast_to(mask, *shape, "where", w), choice(a), choice(b)}, {}, w);
+}
+
+}  // namespace tilewright
