@@ -1,0 +1,94 @@
+// A plan: the launches that compute a graph, laid out once and run many times.
+//
+// Making one cuts the graph into regions (graph/fuse), turns each into a tile program
+// (graph/lower), compiles every distinct program once, and gives every value that crosses regions a
+// place: in memory of the caller (inputs, mutated inputs), in a buffer that the call returns
+// (outputs), in the arena (intermediate values, whose lifetimes decide who shares bytes), or in the
+// plan itself (constants). A launch is then a program, a grid and a list of places. Nothing of the
+// graph is looked at when a plan runs.
+//
+// The graph must be free of composite ops (graph/passes decompose them); it may be any other graph,
+// also one of a single node, which is how eager execution uses plans.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/ir.h"
+#include "runtime/artifact.h"
+#include "runtime/buffer.h"
+
+namespace tilewright::graph {
+
+struct PlanOptions {
+  bool fuse = true;        // otherwise one region a node
+  bool tune = false;       // time block configurations of each distinct program
+  bool interpret = false;  // run tile programs by the interpreter: tells bugs of lowering from bugs
+                           //   of code generation
+};
+
+// What the caller gets for one output.
+struct PlanOutput {
+  DType dtype;
+  Shape shape;  // row-major
+  // The output is the memory of this input (index into Graph::inputs): there is no buffer for it.
+  std::optional<int> input;
+};
+
+// One distinct program of a plan.
+struct PlanProgram {
+  std::string name, kind;
+  std::vector<std::string> ops;  // what was fused, in order
+  std::string text;              // the tile program
+  std::string key;               // hex of its content hash
+  std::int64_t bytes = 0;        // read and written by one launch
+  std::int64_t bytes_saved = 0;  // that fusion keeps from memory
+  std::int64_t instances = 0;    // launches
+  double compile_seconds = 0;
+};
+
+class Plan {
+ public:
+  struct Body;
+  explicit Plan(std::shared_ptr<const Body> body) : body_(std::move(body)) {}
+
+  // `inputs[i]` is the address of the first element of Graph::inputs[i], whose memory has the
+  // strides that the graph names. Returns one buffer an output, null where PlanOutput::input says.
+  // Thread safe.
+  std::vector<std::shared_ptr<Buffer>> run(std::span<void* const> inputs) const;
+
+  const std::vector<PlanOutput>& outputs() const;
+  std::span<const PlanProgram> programs() const;
+  std::int64_t launches() const;
+  std::int64_t arena_bytes() const;
+  double lower_seconds() const;    // fusion and lowering
+  double compile_seconds() const;  // code generation, wall
+  const Body& body() const { return *body_; }
+
+ private:
+  std::shared_ptr<const Body> body_;
+};
+
+// Raises `InternalError` for a graph with composite ops.
+std::shared_ptr<const Plan> make_plan(const Graph& graph, const PlanOptions& options = {});
+
+// A plan with all of its memory fixed, outputs included: a call patches the addresses of inputs
+// into a flat list of launches and runs it. Nothing is allocated or looked up. An output is valid
+// until the next call. Not thread safe.
+class Recording {
+ public:
+  explicit Recording(std::shared_ptr<const Plan> plan);
+  Recording(Recording&&) noexcept;
+  ~Recording();
+  // The outputs are the same buffers at every call.
+  const std::vector<std::shared_ptr<Buffer>>& run(std::span<void* const> inputs);
+
+ private:
+  struct Body;
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace tilewright::graph
