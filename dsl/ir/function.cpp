@@ -51,6 +51,12 @@ std::string_view name_of(ReduceKind kind) {
   __builtin_unreachable();
 }
 
+std::optional<ReduceKind> parse_reduce_kind(std::string_view name) {
+  for (int i = 0; i <= static_cast<int>(ReduceKind::all); ++i)
+    if (name_of(static_cast<ReduceKind>(i)) == name) return static_cast<ReduceKind>(i);
+  return std::nullopt;
+}
+
 namespace {
 
 // Values are hashed by the order of their first appearance, so that numbering does not matter.

@@ -123,5 +123,6 @@ void for_each_inst(const Block& block, Visit&& visit) {
 Hash content_hash(const Function& function);
 
 std::string_view name_of(ReduceKind kind);
+std::optional<ReduceKind> parse_reduce_kind(std::string_view name);
 
 }  // namespace tilewright::ir

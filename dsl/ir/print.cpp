@@ -37,7 +37,7 @@ std::string floating_text(DType dtype, double value) {
     auto bits = std::bit_cast<std::uint64_t>(value);
     if (bits == std::bit_cast<std::uint64_t>(std::numeric_limits<double>::quiet_NaN()))
       return "nan";
-    return "nan:" + std::to_string(bits);
+    return "nan(" + std::to_string(bits) + ")";
   }
   char buffer[40];
   auto end = dtype == DType::f64

@@ -13,7 +13,8 @@ Tile Operand::as(Tracer& tracer, DType dtype) const {
     bool whole = integral_ || (std::trunc(number_) == number_ && std::abs(number_) < 0x1p63);
     std::int64_t integer = integral_ ? integer_ : whole ? static_cast<std::int64_t>(number_) : 0;
     ir::Scalar scalar = ir::Scalar::of_integer(dtype, integer);
-    if (!whole || scalar.integer != integer) {
+    bool negative = integer < 0 && kind_of(dtype) == DTypeKind::unsigned_integer;
+    if (!whole || negative || scalar.integer != integer) {
       std::string text = integral_ ? std::to_string(integer_) : concat(number_);
       raise_error(concat(describe(where), ": [constant] ", text, " does not fit ", dtype,
                          ", the type of the other operand; cast that one or write a number of ",
