@@ -1,0 +1,381 @@
+// Matrix products in registers.
+//
+// Two ways, by how the right operand lies in memory. Along n: vectors of neighbouring columns of b,
+// one element of a broadcast to each, a block of rows x vectors of accumulators held in registers
+// over the whole of k. Along k: for few rows and a b whose columns are contiguous (a weight stored
+// [N, K]), vectors along k of both, and a tree that sums many accumulators at once. A b with
+// contiguous columns and many rows is first transposed into scratch memory, block by block.
+#include <algorithm>
+#include <bit>
+
+#include "dsl/codegen/emitter.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::dsl {
+
+using ir::Inst;
+using ir::Op;
+using ir::Value;
+
+namespace {
+
+constexpr std::int64_t rows_along_k = 4;  // the most rows for which lanes along k pay
+
+}  // namespace
+
+struct Emitter::Matrix {
+  llvm::Value* data;
+  DType dtype;
+  std::int64_t rows, columns;
+  llvm::Value *row_stride, *column_stride;
+  bool rows_contiguous() const { return is_one(column_stride); }     // along columns
+  bool columns_contiguous() const { return is_one(row_stride); }     // along rows
+  Matrix transposed() const { return {data, dtype, columns, rows, column_stride, row_stride}; }
+
+ private:
+  static bool is_one(llvm::Value* stride) {
+    auto* number = llvm::dyn_cast<llvm::ConstantInt>(stride);
+    return number != nullptr && number->isOne();
+  }
+};
+
+std::optional<Emitter::Matrix> Emitter::matrix_in_memory(Value value) {
+  const Inst* inst = defs_.inst(value);
+  const Shape& shape = function_.type(value).shape;
+  if (auto slot = slots_.find(value); slot != slots_.end()) {
+    const Slot& s = slot->second;
+    return Matrix{s.data, s.type.dtype, shape[0], shape[1], index(s.strides[0]), index(s.strides[1])};
+  }
+  if (inst == nullptr) return std::nullopt;
+  if (inst->op == Op::permute_) {
+    auto inner = matrix_in_memory(inst->operands[0]);
+    bool swaps = inst->get<ir::Permutation>().dims[0] == 1;
+    return inner && swaps ? std::optional(inner->transposed()) : inner;
+  }
+  // A block of one row or column of an array of more axes is a matrix too.
+  if ((inst->op == Op::reshape_ || inst->op == Op::expand_dims_) && shape.rank() == 2) {
+    const Inst* source = defs_.inst(inst->operands[0]);
+    const Shape& from = function_.type(inst->operands[0]).shape;
+    if (source == nullptr || source->op != Op::load_desc_ || slots_.contains(inst->operands[0]) ||
+        !only_moves_unit_axes(from, shape) || shape[0] == 1 || shape[1] == 1)
+      return std::nullopt;
+    inst = source;
+  }
+  if (inst->op != Op::load_desc_) return std::nullopt;
+  const Shape& block = inst->get<ir::Extent>().shape;
+  Position first;
+  first.index.assign(block.size(), index(0));
+  for (std::size_t axis = 0; axis < block.size(); ++axis) {
+    const ScalarFacts& at = facts_[inst->operands[1 + axis]];
+    const ScalarFacts& size = facts_[arrays_.at(inst->operands[0]).inst->operands[1 + axis]];
+    std::int64_t extent = block[static_cast<int>(axis)];
+    bool fits = at.low >= 0 && at.high != INT64_MAX && size.low >= extent &&
+                at.high <= size.low - extent;
+    if (!fits) return std::nullopt;
+  }
+  llvm::Value* pointer = desc_address(*inst, 1, block, first).pointer;
+  std::vector<llvm::Value*> strides;
+  for (int axis = 0; axis < block.rank(); ++axis)
+    if (block.rank() == 2 || block[axis] > 1)
+      strides.push_back(arrays_.at(inst->operands[0]).strides[static_cast<std::size_t>(axis)]);
+  if (strides.size() != 2) return std::nullopt;
+  return Matrix{pointer, function_.type(value).dtype, shape[0], shape[1], strides[0], strides[1]};
+}
+
+Emitter::Matrix Emitter::matrix_operand(Value value, DType) {
+  if (auto matrix = matrix_in_memory(value);
+      matrix && (matrix->rows_contiguous() || matrix->columns_contiguous()))
+    return *matrix;
+  // Computed, ragged or strided: into scratch memory.
+  Slot slot = allocate(function_.type(value));
+  keep_into(value, slot);
+  return {slot.data, slot.type.dtype, slot.type.shape[0], slot.type.shape[1],
+          index(slot.strides[0]), index(1)};
+}
+
+void Emitter::dot(const Inst& inst) {
+  Value result = inst.results[0], start = inst.operands[2];
+  DType wanted = function_.type(result).dtype;
+  std::int64_t scratch = scratch_used_;
+  // The accumulator of a loop that only this dot reads is updated in place.
+  auto carried = yielded_for_.find(start);
+  bool in_place = carried != yielded_for_.end() && carried->second == result &&
+                  use_counts_[start] == 1;
+  bool accumulate = true;
+  if (in_place) {
+    slots_.insert_or_assign(result, slots_.at(start));
+  } else {
+    Slot slot = allocate(result);
+    scratch = scratch_used_;
+    const Inst* init = defs_.inst(start);
+    while (init != nullptr && (init->op == Op::splat_ || init->op == Op::broadcast_))
+      init = defs_.inst(init->operands[0]);
+    bool zero = init != nullptr && init->op == Op::constant_ &&
+                init->get<ir::Scalar>().as_double() == 0;
+    accumulate = !zero;
+    if (accumulate) keep_into(start, slot);
+  }
+  const Slot& slot = slots_.at(result);
+  Matrix c{slot.data, wanted, slot.type.shape[0], slot.type.shape[1], index(slot.strides[0]),
+           index(1)};
+  Matrix a = matrix_operand(inst.operands[0], wanted), b = matrix_operand(inst.operands[1], wanted);
+  if (b.columns_contiguous() && a.rows_contiguous() && a.rows <= rows_along_k && b.rows > 1) {
+    dot_along_k(a, b, c, accumulate);
+  } else {
+    if (!b.rows_contiguous()) b = transposed_copy(b, wanted);
+    dot_along_n(a, b, c, accumulate);
+  }
+  scratch_used_ = scratch;
+}
+
+void Emitter::for_blocks(std::int64_t size, std::int64_t step, bool split,
+                         const std::function<void(llvm::Value*, std::int64_t)>& body) {
+  std::int64_t whole = size / step * step;
+  std::vector<llvm::Value*> none;
+  if (whole == step) body(index(0), step);
+  if (whole > step)
+    emit_loop(index(whole), step, none, [&](llvm::Value* at) { body(at, step); });
+  std::int64_t rest = size - whole;
+  while (rest > 0) {
+    auto part = split ? static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(rest)))
+                      : rest;
+    body(index(size - rest), part);
+    rest -= part;
+  }
+}
+
+void Emitter::dot_along_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
+  bool many_registers = target_.lanes == 16;
+  std::int64_t rows = std::min<std::int64_t>(a.rows, many_registers ? 8 : 4);
+  std::int64_t vectors = std::clamp<std::int64_t>((many_registers ? 24 : 12) / rows, 1, 8);
+  std::int64_t columns = std::min(vectors * target_.lanes, b.columns);
+  for_blocks(b.columns, columns, false, [&](llvm::Value* n, std::int64_t width) {
+    for_blocks(a.rows, rows, false, [&](llvm::Value* m, std::int64_t height) {
+      dot_block_n(a, b, c, accumulate, m, static_cast<int>(height), n, width);
+    });
+  });
+}
+
+void Emitter::dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,
+                          llvm::Value* m, int rows, llvm::Value* n, std::int64_t columns) {
+  int lanes = static_cast<int>(std::min<std::int64_t>(
+      target_.lanes, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(columns)))));
+  auto vectors = static_cast<std::size_t>((columns + lanes - 1) / lanes);
+  auto active = [&](std::size_t v) {
+    return std::min<std::int64_t>(lanes, columns - static_cast<std::int64_t>(v) * lanes);
+  };
+  auto column = [&](std::size_t v) {
+    return b_.CreateAdd(n, index(static_cast<std::int64_t>(v) * lanes));
+  };
+  llvm::Type* type = lanes_type(element_type(c.dtype), lanes);
+  std::size_t block = static_cast<std::size_t>(rows) * vectors;
+  // Enough independent sums to hide the latency of one.
+  auto copies = static_cast<std::int64_t>(block >= 8 ? 1 : block >= 4 ? 2 : 4);
+  copies = std::min(copies, a.columns);
+  std::vector<llvm::Value*> sums(block * static_cast<std::size_t>(copies),
+                                 llvm::Constant::getNullValue(type));
+  if (accumulate)
+    for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r)
+      for (std::size_t v = 0; v < vectors; ++v)
+        sums[r * vectors + v] = load_row(c, b_.CreateAdd(m, index(static_cast<std::int64_t>(r))),
+                                         column(v), lanes, active(v), c.dtype);
+  auto turn = [&](llvm::Value* k, std::size_t copy, std::vector<llvm::Value*>& to) {
+    std::vector<llvm::Value*> right;
+    for (std::size_t v = 0; v < vectors; ++v)
+      right.push_back(load_row(b, k, column(v), lanes, active(v), c.dtype));
+    for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r) {
+      auto* row = b_.CreateAdd(m, index(static_cast<std::int64_t>(r)));
+      llvm::Value* left = load_row(a, row, k, 1, 1, c.dtype);
+      if (lanes > 1) left = b_.CreateVectorSplat(static_cast<unsigned>(lanes), left);
+      for (std::size_t v = 0; v < vectors; ++v) {
+        llvm::Value*& sum = to[copy * block + r * vectors + v];
+        sum = multiply_add(left, right[v], sum);
+      }
+    }
+  };
+  std::int64_t whole = a.columns / copies * copies;
+  emit_loop(index(whole), copies, sums, [&](llvm::Value* k) {
+    for (std::int64_t copy = 0; copy < copies; ++copy)
+      turn(b_.CreateAdd(k, index(copy)), static_cast<std::size_t>(copy), sums);
+  });
+  for (std::int64_t k = whole; k < a.columns; ++k)
+    turn(index(k), static_cast<std::size_t>(k - whole), sums);
+  bool floating = is_floating(c.dtype);
+  for (std::size_t copy = 1; copy < static_cast<std::size_t>(copies); ++copy)
+    for (std::size_t i = 0; i < block; ++i)
+      sums[i] = floating ? b_.CreateFAdd(sums[i], sums[copy * block + i])
+                         : b_.CreateAdd(sums[i], sums[copy * block + i]);
+  for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r)
+    for (std::size_t v = 0; v < vectors; ++v)
+      store_row(c, b_.CreateAdd(m, index(static_cast<std::int64_t>(r))), column(v),
+                sums[r * vectors + v], active(v));
+}
+
+void Emitter::dot_along_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
+  int lanes = static_cast<int>(std::min<std::int64_t>(
+      target_.lanes, static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(a.columns)))));
+  std::int64_t height = a.rows == 1 ? 1 : a.rows == 2 ? 2 : 4;
+  std::int64_t width = std::min<std::int64_t>((target_.lanes == 16 ? 16 : 8) / height, lanes);
+  for_blocks(b.columns, width, true, [&](llvm::Value* n, std::int64_t columns) {
+    for_blocks(a.rows, height, true, [&](llvm::Value* m, std::int64_t rows) {
+      dot_block_k(a, b, c, accumulate, m, static_cast<int>(rows), n, static_cast<int>(columns));
+    });
+  });
+}
+
+void Emitter::dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,
+                          llvm::Value* m, int rows, llvm::Value* n, int columns) {
+  std::int64_t depth = a.columns;
+  int lanes = static_cast<int>(std::min<std::int64_t>(
+      target_.lanes, static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(depth)))));
+  std::vector<llvm::Value*> sums(static_cast<std::size_t>(rows * columns),
+                                 llvm::Constant::getNullValue(lanes_type(element_type(c.dtype), lanes)));
+  Matrix b_rows = b.transposed();  // row n is contiguous along k
+  auto turn = [&](llvm::Value* k, std::int64_t active, std::vector<llvm::Value*>& to) {
+    std::vector<llvm::Value*> left;
+    for (int r = 0; r < rows; ++r)
+      left.push_back(load_row(a, b_.CreateAdd(m, index(r)), k, lanes, active, c.dtype));
+    for (int column = 0; column < columns; ++column) {
+      auto* right = load_row(b_rows, b_.CreateAdd(n, index(column)), k, lanes, active, c.dtype);
+      for (int r = 0; r < rows; ++r) {
+        llvm::Value*& sum = to[static_cast<std::size_t>(r * columns + column)];
+        sum = multiply_add(left[static_cast<std::size_t>(r)], right, sum);
+      }
+    }
+  };
+  std::int64_t whole = depth / lanes * lanes;
+  emit_loop(index(whole), lanes, sums, [&](llvm::Value* k) { turn(k, lanes, sums); });
+  if (whole < depth) turn(index(whole), depth - whole, sums);
+  for (int r = 0; r < rows; ++r) {
+    auto first = sums.begin() + r * columns;
+    llvm::Value* total = sum_each({first, first + columns});
+    auto* row = b_.CreateAdd(m, index(r));
+    if (accumulate) {
+      auto* old = load_row(c, row, n, columns, columns, c.dtype);
+      total = is_floating(c.dtype) ? b_.CreateFAdd(old, total) : b_.CreateAdd(old, total);
+    }
+    store_row(c, row, n, total, columns);
+  }
+}
+
+// Lane i of the result is the sum of all lanes of vector i. The number of vectors is a power of two,
+// at most the number of lanes. Each stage halves what is left to sum and packs two vectors into one.
+llvm::Value* Emitter::sum_each(std::vector<llvm::Value*> vectors) {
+  auto* type = llvm::dyn_cast<llvm::FixedVectorType>(vectors[0]->getType());
+  if (type == nullptr) return vectors[0];
+  bool floating = type->getElementType()->isFloatingPointTy();
+  auto count = static_cast<int>(vectors.size());
+  auto lanes = static_cast<int>(type->getNumElements());
+  auto add = [&](llvm::Value* a, llvm::Value* b) {
+    return floating ? b_.CreateFAdd(a, b) : b_.CreateAdd(a, b);
+  };
+  int width = lanes;  // lanes that one sum is spread over
+  while (width > 1) {
+    int half = width / 2;
+    bool pairs = vectors.size() > 1;
+    std::vector<llvm::Value*> next;
+    for (std::size_t i = 0; i < vectors.size(); i += pairs ? 2 : 1) {
+      auto size = static_cast<int>(
+          llvm::cast<llvm::FixedVectorType>(vectors[i]->getType())->getNumElements());
+      std::vector<int> low, high;
+      for (int source = 0; source < (pairs ? 2 : 1); ++source)
+        for (int group = 0; group < size; group += width)
+          for (int lane = 0; lane < half; ++lane) {
+            low.push_back(source * size + group + lane);
+            high.push_back(source * size + group + half + lane);
+          }
+      llvm::Value* other = pairs ? vectors[i + 1] : llvm::PoisonValue::get(vectors[i]->getType());
+      next.push_back(add(b_.CreateShuffleVector(vectors[i], other, low),
+                         b_.CreateShuffleVector(vectors[i], other, high)));
+    }
+    vectors = std::move(next);
+    width = half;
+  }
+  if (count == 1) return b_.CreateExtractElement(vectors[0], std::uint64_t{0});
+  return vectors[0];
+}
+
+Emitter::Matrix Emitter::transposed_copy(const Matrix& b, DType wanted) {
+  Slot slot = allocate(ir::Type::tile(wanted, {b.rows, b.columns}));
+  Matrix to{slot.data, wanted, b.rows, b.columns, index(b.columns), index(1)};
+  std::int64_t lanes = target_.lanes;
+  for_blocks(b.columns, lanes, false, [&](llvm::Value* n, std::int64_t columns) {
+    for_blocks(b.rows, lanes, false, [&](llvm::Value* k, std::int64_t rows) {
+      transpose_block(b, to, n, k, columns, rows);
+    });
+  });
+  return to;
+}
+
+// A square block through registers: column n of b is contiguous, row k of the copy is.
+void Emitter::transpose_block(const Matrix& b, const Matrix& to, llvm::Value* n, llvm::Value* k,
+                              std::int64_t columns, std::int64_t rows) {
+  int lanes = target_.lanes;
+  Matrix b_rows = b.transposed();
+  std::vector<llvm::Value*> v;
+  for (int i = 0; i < lanes; ++i) {
+    if (i < columns)
+      v.push_back(load_row(b_rows, b_.CreateAdd(n, index(i)), k, lanes, rows, to.dtype));
+    else
+      v.push_back(llvm::Constant::getNullValue(lanes_type(element_type(to.dtype), lanes)));
+  }
+  for (int distance = 1; distance < lanes; distance *= 2)
+    for (int i = 0; i < lanes; ++i) {
+      if ((i & distance) != 0) continue;
+      std::vector<int> low, high;
+      for (int lane = 0; lane < lanes; ++lane) {
+        bool upper = (lane & distance) != 0;
+        low.push_back(upper ? lanes + lane - distance : lane);
+        high.push_back(upper ? lanes + lane : lane + distance);
+      }
+      auto &x = v[static_cast<std::size_t>(i)], &y = v[static_cast<std::size_t>(i + distance)];
+      auto* first = b_.CreateShuffleVector(x, y, low);
+      y = b_.CreateShuffleVector(x, y, high);
+      x = first;
+    }
+  for (int i = 0; i < rows; ++i)
+    store_row(to, b_.CreateAdd(k, index(i)), n, v[static_cast<std::size_t>(i)], columns);
+}
+
+llvm::Constant* Emitter::active_mask(int lanes, std::int64_t active) {
+  std::vector<llvm::Constant*> bits;
+  for (int lane = 0; lane < lanes; ++lane) bits.push_back(b_.getInt1(lane < active));
+  return llvm::ConstantVector::get(bits);
+}
+
+// `lanes` neighbours of row i from column j, the first `active` of them; the others are zero.
+llvm::Value* Emitter::load_row(const Matrix& x, llvm::Value* i, llvm::Value* j, int lanes,
+                               std::int64_t active, DType wanted) {
+  auto* offset = b_.CreateAdd(b_.CreateMul(i, x.row_stride), b_.CreateMul(j, x.column_stride));
+  auto* pointer = gep(x.data, x.dtype, offset);
+  llvm::Align align(static_cast<std::uint64_t>(size_bytes(x.dtype)));
+  llvm::Type* type = lanes_type(memory_type(x.dtype), lanes);
+  llvm::Value* loaded =
+      active >= lanes
+          ? static_cast<llvm::Value*>(b_.CreateAlignedLoad(type, pointer, align))
+          : b_.CreateMaskedLoad(type, pointer, align, active_mask(lanes, active),
+                                llvm::Constant::getNullValue(type));
+  return convert(loaded, x.dtype, wanted);
+}
+
+void Emitter::store_row(const Matrix& x, llvm::Value* i, llvm::Value* j, llvm::Value* vector,
+                        std::int64_t active) {
+  auto* offset = b_.CreateAdd(b_.CreateMul(i, x.row_stride), b_.CreateMul(j, x.column_stride));
+  auto* pointer = gep(x.data, x.dtype, offset);
+  llvm::Align align(static_cast<std::uint64_t>(size_bytes(x.dtype)));
+  auto* type = llvm::dyn_cast<llvm::FixedVectorType>(vector->getType());
+  if (type == nullptr || active >= static_cast<std::int64_t>(type->getNumElements())) {
+    b_.CreateAlignedStore(vector, pointer, align);
+    return;
+  }
+  b_.CreateMaskedStore(vector, pointer, align,
+                       active_mask(static_cast<int>(type->getNumElements()), active));
+}
+
+llvm::Value* Emitter::multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* c) {
+  if (!a->getType()->getScalarType()->isFloatingPointTy())
+    return b_.CreateAdd(c, b_.CreateMul(a, b));
+  return b_.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, c});
+}
+
+}  // namespace tilewright::dsl

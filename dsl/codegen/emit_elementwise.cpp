@@ -1,0 +1,202 @@
+// Elementwise operations on vectors or single elements; their meaning is ir/scalar.h's.
+#include "dsl/codegen/emitter.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::dsl {
+
+using ir::Inst;
+using ir::Op;
+
+llvm::Value* Emitter::elementwise(const Inst& inst, const std::vector<llvm::Value*>& operands) {
+  const ir::Type& type = function_.type(inst.results[0]);
+  switch (inst.op) {
+    case Op::constant_: return constant(inst.get<ir::Scalar>());
+    case Op::program_id_: return program_id_[inst.get<ir::Axis>().axis];
+    case Op::num_programs_: return grid_[inst.get<ir::Axis>().axis];
+    case Op::select_: return b_.CreateSelect(operands[0], operands[1], operands[2]);
+    case Op::cast_:
+      return convert(operands[0], function_.type(inst.operands[0]).dtype, type.dtype);
+    case Op::bitcast_: {
+      llvm::Type* to = element_type(type.dtype);
+      if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(operands[0]->getType()))
+        to = llvm::FixedVectorType::get(to, vector->getNumElements());
+      return b_.CreateBitCast(operands[0], to);
+    }
+    default: break;
+  }
+  DType dtype = function_.type(inst.operands[0]).dtype;
+  bool narrow = is_floating(dtype) && bit_width(dtype) == 16;
+  std::vector<llvm::Value*> wide = operands;
+  if (narrow)
+    for (auto*& operand : wide) operand = convert(operand, dtype, DType::f32);
+  if (is_boolean(type.dtype) && (!is_boolean(dtype) || inst.op == Op::eq_ || inst.op == Op::ne_ ||
+                                 inst.op == Op::lt_ || inst.op == Op::le_ || inst.op == Op::gt_ ||
+                                 inst.op == Op::ge_))
+    return compare(inst.op, narrow ? DType::f32 : dtype, wide[0], wide[1]);
+  if (!is_floating(dtype)) return integer_op(inst.op, dtype, operands);
+  llvm::Value* result = floating_op(inst.op, wide);
+  return narrow ? convert(result, DType::f32, dtype) : result;
+}
+
+llvm::Value* Emitter::call_libm(const char* name, llvm::Value* x) {
+  auto* element = x->getType()->getScalarType();
+  std::string symbol = std::string(name) + (element->isFloatTy() ? "f" : "");
+  auto callee = module_.getOrInsertFunction(symbol, element, element);
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
+  if (vector == nullptr) return b_.CreateCall(callee, {x});
+  llvm::Value* result = llvm::PoisonValue::get(vector);
+  for (unsigned lane = 0; lane < vector->getNumElements(); ++lane)
+    result = b_.CreateInsertElement(result, b_.CreateCall(callee, {b_.CreateExtractElement(x, lane)}),
+                                    lane);
+  return result;
+}
+
+// f32 and f64. Functions that expand_math expands arrive here only in f64, or where it was skipped.
+llvm::Value* Emitter::floating_op(Op op, const std::vector<llvm::Value*>& v) {
+  auto unary = [&](llvm::Intrinsic::ID id) { return b_.CreateUnaryIntrinsic(id, v[0]); };
+  auto one = [&] { return llvm::ConstantFP::get(v[0]->getType(), 1.0); };
+  switch (op) {
+    case Op::neg_: return b_.CreateFNeg(v[0]);
+    case Op::abs_: return unary(llvm::Intrinsic::fabs);
+    case Op::exp_: return call_libm("exp", v[0]);
+    case Op::exp2_: return call_libm("exp2", v[0]);
+    case Op::log_: return call_libm("log", v[0]);
+    case Op::log2_: return call_libm("log2", v[0]);
+    case Op::sin_: return call_libm("sin", v[0]);
+    case Op::cos_: return call_libm("cos", v[0]);
+    case Op::tanh_: return call_libm("tanh", v[0]);
+    case Op::erf_: return call_libm("erf", v[0]);
+    case Op::sigmoid_:
+      return b_.CreateFDiv(one(), b_.CreateFAdd(one(), call_libm("exp", b_.CreateFNeg(v[0]))));
+    case Op::sqrt_: return unary(llvm::Intrinsic::sqrt);
+    case Op::rsqrt_: return b_.CreateFDiv(one(), unary(llvm::Intrinsic::sqrt));
+    case Op::floor_: return unary(llvm::Intrinsic::floor);
+    case Op::ceil_: return unary(llvm::Intrinsic::ceil);
+    case Op::round_: return unary(llvm::Intrinsic::roundeven);
+    case Op::add_: return b_.CreateFAdd(v[0], v[1]);
+    case Op::sub_: return b_.CreateFSub(v[0], v[1]);
+    case Op::mul_: return b_.CreateFMul(v[0], v[1]);
+    case Op::div_: return b_.CreateFDiv(v[0], v[1]);
+    case Op::rem_: return b_.CreateFRem(v[0], v[1]);
+    case Op::min_:
+    case Op::max_: {
+      // NaN if an operand is NaN; which zero is given is left open, as in PyTorch.
+      auto* call = b_.CreateBinaryIntrinsic(
+          op == Op::min_ ? llvm::Intrinsic::minimum : llvm::Intrinsic::maximum, v[0], v[1]);
+      llvm::cast<llvm::Instruction>(call)->setHasNoSignedZeros(true);
+      return call;
+    }
+    case Op::fma_:
+      return b_.CreateIntrinsic(llvm::Intrinsic::fma, {v[0]->getType()}, {v[0], v[1], v[2]});
+    default: break;
+  }
+  check(false, "not an operation on floating numbers");
+  return nullptr;
+}
+
+llvm::Value* Emitter::integer_op(Op op, DType dtype, const std::vector<llvm::Value*>& v) {
+  bool sign = is_signed(dtype);
+  llvm::Type* type = v[0]->getType();
+  auto number = [&](std::int64_t n) {
+    return llvm::ConstantInt::get(type, static_cast<std::uint64_t>(n), true);
+  };
+  switch (op) {
+    case Op::neg_: return b_.CreateNeg(v[0]);
+    case Op::abs_: {
+      if (!sign) return v[0];
+      return b_.CreateSelect(b_.CreateICmpSLT(v[0], number(0)), b_.CreateNeg(v[0]), v[0]);
+    }
+    case Op::not_: return b_.CreateNot(v[0]);
+    case Op::add_: return is_boolean(dtype) ? b_.CreateOr(v[0], v[1]) : b_.CreateAdd(v[0], v[1]);
+    case Op::sub_: return is_boolean(dtype) ? b_.CreateXor(v[0], v[1]) : b_.CreateSub(v[0], v[1]);
+    case Op::mul_: return is_boolean(dtype) ? b_.CreateAnd(v[0], v[1]) : b_.CreateMul(v[0], v[1]);
+    case Op::div_:
+    case Op::rem_: {
+      // By zero it is 0; the one signed division that overflows wraps.
+      bool division = op == Op::div_;
+      auto* zero = b_.CreateICmpEQ(v[1], number(0));
+      llvm::Value* unsafe = zero;
+      if (sign) unsafe = b_.CreateOr(zero, b_.CreateICmpEQ(v[1], number(-1)));
+      auto* by = b_.CreateSelect(unsafe, number(1), v[1]);
+      llvm::Value* result = division ? (sign ? b_.CreateSDiv(v[0], by) : b_.CreateUDiv(v[0], by))
+                                     : (sign ? b_.CreateSRem(v[0], by) : b_.CreateURem(v[0], by));
+      if (sign && division)
+        result = b_.CreateSelect(b_.CreateICmpEQ(v[1], number(-1)), b_.CreateNeg(v[0]), result);
+      return b_.CreateSelect(zero, number(0), result);
+    }
+    case Op::min_:
+    case Op::max_: {
+      if (is_boolean(dtype))
+        return op == Op::max_ ? b_.CreateOr(v[0], v[1]) : b_.CreateAnd(v[0], v[1]);
+      auto id = op == Op::min_ ? (sign ? llvm::Intrinsic::smin : llvm::Intrinsic::umin)
+                               : (sign ? llvm::Intrinsic::smax : llvm::Intrinsic::umax);
+      return b_.CreateBinaryIntrinsic(id, v[0], v[1]);
+    }
+    case Op::and_: return b_.CreateAnd(v[0], v[1]);
+    case Op::or_: return b_.CreateOr(v[0], v[1]);
+    case Op::xor_: return b_.CreateXor(v[0], v[1]);
+    case Op::shl_:
+    case Op::shr_: {
+      std::int64_t width = type->getScalarSizeInBits();
+      auto* in = b_.CreateICmpULT(v[1], number(width));
+      if (op == Op::shr_ && sign)
+        return b_.CreateAShr(v[0], b_.CreateSelect(in, v[1], number(width - 1)));
+      auto* by = b_.CreateSelect(in, v[1], number(0));
+      auto* shifted = op == Op::shl_ ? b_.CreateShl(v[0], by) : b_.CreateLShr(v[0], by);
+      return b_.CreateSelect(in, shifted, number(0));
+    }
+    default: break;
+  }
+  check(false, "not an operation on integers");
+  return nullptr;
+}
+
+llvm::Value* Emitter::compare(Op op, DType dtype, llvm::Value* a, llvm::Value* b) {
+  using P = llvm::CmpInst::Predicate;
+  bool floating = is_floating(dtype), sign = is_signed(dtype);
+  auto pick = [&](P f, P s, P u) { return floating ? f : sign ? s : u; };
+  P predicate = P::BAD_ICMP_PREDICATE;
+  switch (op) {
+    case Op::eq_: predicate = pick(P::FCMP_OEQ, P::ICMP_EQ, P::ICMP_EQ); break;
+    case Op::ne_: predicate = pick(P::FCMP_UNE, P::ICMP_NE, P::ICMP_NE); break;
+    case Op::lt_: predicate = pick(P::FCMP_OLT, P::ICMP_SLT, P::ICMP_ULT); break;
+    case Op::le_: predicate = pick(P::FCMP_OLE, P::ICMP_SLE, P::ICMP_ULE); break;
+    case Op::gt_: predicate = pick(P::FCMP_OGT, P::ICMP_SGT, P::ICMP_UGT); break;
+    case Op::ge_: predicate = pick(P::FCMP_OGE, P::ICMP_SGE, P::ICMP_UGE); break;
+    default: check(false, "not a comparison");
+  }
+  if (floating && bit_width(dtype) == 16) {
+    a = convert(a, dtype, DType::f32);
+    b = convert(b, dtype, DType::f32);
+  }
+  return b_.CreateCmp(predicate, a, b);
+}
+
+llvm::Value* Emitter::convert(llvm::Value* value, DType from, DType to) {
+  if (from == to) return value;
+  llvm::Type* type = element_type(to);
+  if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType()))
+    type = llvm::FixedVectorType::get(type, vector->getNumElements());
+  auto* zero = llvm::Constant::getNullValue(value->getType());
+  if (is_boolean(to))
+    return is_floating(from) ? b_.CreateFCmpUNE(value, zero) : b_.CreateICmpNE(value, zero);
+  if (is_floating(from) && is_floating(to)) {
+    // Between the two 16-bit types there is no instruction; from f64, f32 is a step on the way.
+    bool through = bit_width(from) == bit_width(to) || (from == DType::f64 && bit_width(to) == 16);
+    if (through) return convert(convert(value, from, DType::f32), DType::f32, to);
+    return b_.CreateFPCast(value, type);
+  }
+  if (is_floating(from)) {
+    auto id = is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
+    return b_.CreateIntrinsic(id, {type, value->getType()}, {value});
+  }
+  bool sign = is_signed(from);
+  if (is_floating(to)) {
+    if (bit_width(to) == 16)
+      return convert(convert(value, from, DType::f32), DType::f32, to);
+    return sign ? b_.CreateSIToFP(value, type) : b_.CreateUIToFP(value, type);
+  }
+  return b_.CreateIntCast(value, type, sign);
+}
+
+}  // namespace tilewright::dsl

@@ -1,0 +1,246 @@
+// Memory: addresses of a vector of lanes, and the loads, stores and prefetches at them.
+#include <numeric>
+
+#include "dsl/codegen/emitter.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::dsl {
+
+using ir::Inst;
+using ir::Op;
+using ir::Value;
+
+void Emitter::make_array(const Inst& inst) {
+  Array array{scalars_[inst.operands[0]], {}, {}, &inst};
+  std::size_t rank = (inst.operands.size() - 1) / 2;
+  for (std::size_t i = 0; i < rank; ++i) {
+    array.sizes.push_back(index_of(inst.operands[1 + i]));
+    array.strides.push_back(index_of(inst.operands[1 + rank + i]));
+  }
+  arrays_.insert_or_assign(inst.results[0], std::move(array));
+}
+
+// `block` starts at the offsets that follow operand `first_offset`; `position` is within it.
+Emitter::Address Emitter::desc_address(const Inst& inst, std::size_t first_offset,
+                                       const Shape& block, const Position& position) {
+  auto found = arrays_.find(inst.operands[0]);
+  check(found != arrays_.end(), "a descriptor has no array");
+  const Array& array = found->second;
+  std::size_t rank = array.sizes.size();
+  DType dtype = function_.type(inst.operands[0]).dtype;
+  std::int64_t line = target_.lanes * 4 / size_bytes(dtype);  // elements of a vector register
+  Address address;
+  address.aligned = facts_[array.inst->operands[0]].divisor % line == 0;
+  llvm::Value *offset = index(0), *inside = nullptr;
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    Value start = inst.operands[first_offset + axis];
+    const ScalarFacts &at = facts_[start], &size = facts_[array.inst->operands[1 + axis]],
+                      &stride = facts_[array.inst->operands[1 + rank + axis]];
+    llvm::Value* place = b_.CreateAdd(index_of(start), position.index[axis]);
+    offset = b_.CreateAdd(offset, b_.CreateMul(place, array.strides[axis]));
+    std::int64_t extent = block[static_cast<int>(axis)];
+    bool is_lane = position.lane == static_cast<int>(axis);
+    std::int64_t moves = std::gcd(at.divisor, is_lane ? lanes_ : extent == 1 ? 0 : 1);
+    address.aligned &= moves * stride.divisor % line == 0;
+    if (is_lane) address.lane_stride = array.strides[axis];
+    bool fits = at.low >= 0 && at.high != INT64_MAX && size.low >= extent &&
+                at.high <= size.low - extent;
+    if (fits) continue;
+    if (!is_lane) {
+      auto* in = b_.CreateICmpULT(place, array.sizes[axis]);
+      inside = inside == nullptr ? in : b_.CreateAnd(inside, in);
+      continue;
+    }
+    // The first lane may be outside while later ones are inside: compare each.
+    auto* each = b_.CreateAdd(spread({place, true}), iota(b_.getInt64Ty()));
+    address.mask = b_.CreateICmpULT(each, spread({array.sizes[axis], true}));
+  }
+  if (inside != nullptr)
+    address.mask = address.mask == nullptr ? inside
+                                           : b_.CreateAnd(address.mask, spread({inside, true}));
+  address.pointer = gep(array.base, dtype, offset);
+  return address;
+}
+
+Emitter::Address Emitter::pointer_address(Value pointer, std::optional<Value> mask,
+                                          const Position& position) {
+  Address address;
+  DType dtype = function_.type(pointer).dtype;
+  auto stride = lane_stride(pointer, position.lane);
+  auto resolve = [&](const Lanes& lanes) {
+    if (!llvm::isa<llvm::ConstantPointerNull>(lanes.base)) return gep(lanes.base, dtype, lanes.value);
+    auto* bytes = b_.CreateMul(
+        lanes.value, llvm::ConstantInt::get(lanes.value->getType(),
+                                            static_cast<std::uint64_t>(size_bytes(dtype))));
+    llvm::Type* type = b_.getPtrTy();
+    if (!lanes.uniform)
+      type = llvm::FixedVectorType::get(type, static_cast<unsigned>(lanes_));
+    return b_.CreateIntToPtr(bytes, type);
+  };
+  if (stride) {
+    Position first = position;
+    first.lane = -1;
+    address.pointer = resolve(evaluate(pointer, first));
+    if (position.lane >= 0 && *stride != 0) address.lane_stride = index(*stride);
+  } else {
+    Lanes lanes = evaluate(pointer, position);
+    if (lanes.uniform)
+      address.pointer = resolve(lanes);
+    else
+      address.pointers = resolve(lanes);
+  }
+  if (mask) address.mask = evaluate(*mask, position).value;
+  return address;
+}
+
+llvm::Value* Emitter::full_mask(const Address& address) {
+  llvm::Value* mask = address.mask;
+  if (mask != nullptr && !mask->getType()->isVectorTy()) mask = spread({mask, true});
+  if (tail_ == nullptr) return mask;
+  return mask == nullptr ? tail_ : b_.CreateAnd(mask, tail_);
+}
+
+Lanes Emitter::load(const Address& address, DType dtype, int lane, llvm::Value* other) {
+  llvm::Type* type = memory_type(dtype);
+  llvm::Align align(static_cast<std::uint64_t>(size_bytes(dtype)));
+  bool one = lane < 0 || lanes_ == 1 || (address.lane_stride == nullptr && address.pointers == nullptr);
+  if (one && (address.mask == nullptr || !address.mask->getType()->isVectorTy())) {
+    if (address.mask == nullptr)
+      return {from_memory(b_.CreateAlignedLoad(type, address.pointer, align), dtype), true};
+    // Masked off, the address may be nowhere.
+    auto* vector = llvm::FixedVectorType::get(type, 1);
+    auto* mask = b_.CreateInsertElement(
+        llvm::PoisonValue::get(llvm::FixedVectorType::get(b_.getInt1Ty(), 1)), address.mask,
+        std::uint64_t{0});
+    llvm::Value* rest = llvm::Constant::getNullValue(vector);
+    if (other != nullptr)
+      rest = b_.CreateInsertElement(rest, to_memory(other, dtype), std::uint64_t{0});
+    auto* loaded = b_.CreateMaskedLoad(vector, address.pointer, align, mask, rest);
+    return {from_memory(b_.CreateExtractElement(loaded, std::uint64_t{0}), dtype), true};
+  }
+  auto* vector = llvm::FixedVectorType::get(type, static_cast<unsigned>(lanes_));
+  llvm::Value* mask = full_mask(address);
+  auto* stride = llvm::dyn_cast_or_null<llvm::ConstantInt>(address.lane_stride);
+  bool side_by_side = address.pointers == nullptr && stride != nullptr && stride->isOne();
+  llvm::Value* rest = llvm::Constant::getNullValue(vector);
+  if (other != nullptr) rest = to_memory(other, dtype);
+  if (side_by_side) {
+    if (mask == nullptr)
+      return {from_memory(b_.CreateAlignedLoad(vector, address.pointer, align), dtype), false};
+    return {from_memory(b_.CreateMaskedLoad(vector, address.pointer, align, mask, rest), dtype),
+            false};
+  }
+  llvm::Value* pointers = address.pointers;
+  if (pointers == nullptr) {
+    llvm::Value* steps = address.lane_stride == nullptr
+                             ? llvm::Constant::getNullValue(lanes_type(b_.getInt64Ty()))
+                             : b_.CreateMul(iota(b_.getInt64Ty()), spread({address.lane_stride, true}));
+    pointers = gep(address.pointer, dtype, steps);
+  }
+  if (mask == nullptr) mask = llvm::ConstantVector::getSplat(
+      llvm::ElementCount::getFixed(static_cast<unsigned>(lanes_)), b_.getTrue());
+  return {from_memory(b_.CreateMaskedGather(vector, pointers, align, mask, rest), dtype), false};
+}
+
+void Emitter::store(const Address& address, DType dtype, int lane, Lanes value, bool streaming) {
+  llvm::Align align(static_cast<std::uint64_t>(size_bytes(dtype)));
+  if (lane < 0 || lanes_ == 1) {
+    auto* element = to_memory(value.value, dtype);
+    if (address.mask == nullptr) {
+      b_.CreateAlignedStore(element, address.pointer, align);
+      return;
+    }
+    auto* vector = llvm::FixedVectorType::get(element->getType(), 1);
+    auto* mask = b_.CreateInsertElement(
+        llvm::PoisonValue::get(llvm::FixedVectorType::get(b_.getInt1Ty(), 1)), address.mask,
+        std::uint64_t{0});
+    b_.CreateMaskedStore(
+        b_.CreateInsertElement(llvm::PoisonValue::get(vector), element, std::uint64_t{0}),
+        address.pointer, align, mask);
+    return;
+  }
+  auto* elements = to_memory(spread(value), dtype);
+  llvm::Value* mask = full_mask(address);
+  auto* stride = llvm::dyn_cast_or_null<llvm::ConstantInt>(address.lane_stride);
+  if (address.pointers == nullptr && stride != nullptr && stride->isOne()) {
+    if (mask != nullptr) {
+      b_.CreateMaskedStore(elements, address.pointer, align, mask);
+      return;
+    }
+    bool whole = lanes_ * size_bytes(dtype) >= target_.lanes * 4;
+    bool around = streaming && address.aligned && whole;
+    auto* store = b_.CreateAlignedStore(elements, address.pointer, around ? llvm::Align(static_cast<std::uint64_t>(target_.lanes) * 4) : align);
+    if (around)
+      store->setMetadata(llvm::LLVMContext::MD_nontemporal,
+                         llvm::MDNode::get(context_, llvm::ConstantAsMetadata::get(b_.getInt32(1))));
+    return;
+  }
+  llvm::Value* pointers = address.pointers;
+  if (pointers == nullptr) {
+    llvm::Value* steps = address.lane_stride == nullptr
+                             ? llvm::Constant::getNullValue(lanes_type(b_.getInt64Ty()))
+                             : b_.CreateMul(iota(b_.getInt64Ty()), spread({address.lane_stride, true}));
+    pointers = gep(address.pointer, dtype, steps);
+  }
+  if (mask == nullptr) mask = llvm::ConstantVector::getSplat(
+      llvm::ElementCount::getFixed(static_cast<unsigned>(lanes_)), b_.getTrue());
+  b_.CreateMaskedScatter(elements, pointers, align, mask);
+}
+
+void Emitter::prefetch(const Address& address) {
+  // To the second level of cache: the first holds the row in work.
+  auto* fn = llvm::Intrinsic::getOrInsertDeclaration(&module_, llvm::Intrinsic::prefetch,
+                                                     {b_.getPtrTy()});
+  b_.CreateCall(fn, {address.pointer, b_.getInt32(0), b_.getInt32(2), b_.getInt32(1)});
+}
+
+Lanes Emitter::load_value(const Inst& inst, const Position& position) {
+  DType dtype = function_.type(inst.results[0]).dtype;
+  if (inst.op == Op::load_desc_) {
+    Address address = desc_address(inst, 1, inst.get<ir::Extent>().shape, position);
+    return load(address, dtype, position.lane, nullptr);
+  }
+  std::optional<Value> mask;
+  if (inst.operands.size() > 1) mask = inst.operands[1];
+  llvm::Value* other = nullptr;
+  Address address = pointer_address(inst.operands[0], mask, position);
+  if (inst.operands.size() > 2) {
+    Lanes lanes = evaluate(inst.operands[2], position);
+    bool one = position.lane < 0 || lanes_ == 1 ||
+               (address.lane_stride == nullptr && address.pointers == nullptr &&
+                (address.mask == nullptr || !address.mask->getType()->isVectorTy()));
+    if (one && !lanes.uniform) {  // one place in memory, but a replacement for each lane
+      Lanes plain = load(address, dtype, -1, nullptr);
+      if (address.mask == nullptr) return plain;
+      return {b_.CreateSelect(spread({address.mask, true}), spread(plain), lanes.value), false};
+    }
+    other = one ? lanes.value : spread(lanes);
+  }
+  return load(address, dtype, position.lane, other);
+}
+
+// A store or a prefetch at one position of its sweep.
+void Emitter::store_value(const Inst& inst, const Position& position) {
+  if (inst.op == Op::prefetch_desc_) {
+    Address address = desc_address(inst, 1, inst.get<ir::Extent>().shape, position);
+    return prefetch(address);
+  }
+  Value value = inst.operands[1];
+  const ir::Type& type = function_.type(value);
+  bool streaming = inst.get<ir::Access>().cache == ir::CachePolicy::streaming;
+  Lanes lanes = evaluate(value, position);
+  if (inst.op == Op::store_desc_) {
+    Address address = desc_address(inst, 2, type.shape, position);
+    return store(address, type.dtype, position.lane, lanes, streaming);
+  }
+  std::optional<Value> mask;
+  if (inst.operands.size() > 2) mask = inst.operands[2];
+  if (type.is_scalar()) {
+    lanes_ = 1;
+    tail_ = nullptr;
+  }
+  Address address = pointer_address(inst.operands[0], mask, position);
+  store(address, type.dtype, position.lane, lanes, streaming);
+}
+
+}  // namespace tilewright::dsl

@@ -1,0 +1,346 @@
+// Sweeps: the loop nest of one domain, and reductions in it.
+#include <bit>
+
+#include "dsl/codegen/emitter.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::dsl {
+
+using ir::Inst;
+using ir::Op;
+using ir::ReduceKind;
+using ir::Value;
+
+namespace {
+
+bool is_arg(ReduceKind kind) { return kind == ReduceKind::argmax || kind == ReduceKind::argmin; }
+
+int lane_axis(const Shape& domain) {
+  for (int axis = domain.rank() - 1; axis >= 0; --axis)
+    if (domain[axis] > 1) return axis;
+  return domain.rank() - 1;
+}
+
+}  // namespace
+
+struct Emitter::Sweep {
+  const Shape& domain;
+  const std::vector<Root>& roots;
+  int lane;                 // the axis the lanes run along
+  Position position;
+  // Reductions along the lane axis: which accumulators belong to which root.
+  struct InRegisters {
+    const Inst* inst;
+    std::size_t first;      // accumulator, and for argmax the one after it holds the indices
+  };
+  std::vector<InRegisters> in_registers;
+  std::vector<const Root*> in_scratch;  // reductions along other axes
+  std::size_t per_copy = 0;             // accumulators of one copy of the body
+};
+
+void Emitter::sweep(const Shape& domain, const std::vector<Root>& roots) {
+  Sweep s{domain, roots, lane_axis(domain), {}, {}, {}};
+  std::int64_t width = domain[s.lane];
+  lanes_ = static_cast<int>(std::min<std::int64_t>(
+      target_.lanes, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(width)))));
+  tail_ = nullptr;
+  s.position.index.assign(domain.size(), index(0));
+  s.position.lane = lanes_ == 1 ? -1 : s.lane;
+  for (const Root& root : roots)
+    if (root.inst == nullptr && !slots_.contains(root.value)) allocate(root.value);
+  prepare_reductions(s);
+  levels_.clear();
+  level_of_index_.clear();
+  levels_.push_back({});
+  sweep_axis(s, 0);
+  levels_.clear();
+}
+
+void Emitter::prepare_reductions(Sweep& s) {
+  for (const Root& root : s.roots) {
+    if (root.inst == nullptr || root.inst->op != Op::reduce_) continue;
+    auto [kind, axis] = root.inst->get<ir::Reduction>();
+    if (defs_.is_tile(root.inst->results[0])) allocate(root.inst->results[0]);
+    if (axis == s.lane) {
+      s.in_registers.push_back({root.inst, s.per_copy});
+      s.per_copy += is_arg(kind) ? 2 : 1;
+      continue;
+    }
+    // One accumulator for each place of the result; an argmax keeps its best values beside it.
+    s.in_scratch.push_back(&root);
+    const Slot& result = slots_.at(root.inst->results[0]);
+    DType dtype = function_.type(root.value).dtype;
+    std::int64_t count = element_count(result.type.shape);
+    if (is_arg(kind)) {
+      ir::Type best = result.type.with_dtype(dtype);
+      Slot slot = allocate(best);
+      scratch_best_[root.inst] = slot.data;
+    }
+    llvm::Value* target = is_arg(kind) ? scratch_best_.at(root.inst) : result.data;
+    llvm::Value* start = to_memory(identity(kind, dtype, 1), dtype);
+    std::vector<llvm::Value*> none;
+    emit_loop(index(count), 1, none, [&](llvm::Value* i) {
+      b_.CreateStore(start, gep(target, dtype, i));
+      if (is_arg(kind)) b_.CreateStore(b_.getInt32(0), gep(result.data, DType::i32, i));
+    });
+  }
+}
+
+// Loops over the axes from the outside in; the lane axis is the innermost.
+void Emitter::sweep_axis(Sweep& s, int axis) {
+  if (axis == s.domain.rank()) return sweep_lanes(s);
+  if (axis == s.lane || s.domain[axis] == 1) return sweep_axis(s, axis + 1);
+  levels_.back().block = b_.GetInsertBlock();
+  levels_.push_back({});
+  std::vector<llvm::Value*> none;
+  emit_loop(index(s.domain[axis]), 1, none, [&](llvm::Value* i) {
+    level_of_index_[i] = levels_.size() - 1;
+    s.position.index[static_cast<std::size_t>(axis)] = i;
+    sweep_axis(s, axis + 1);
+  });
+  s.position.index[static_cast<std::size_t>(axis)] = index(0);
+  levels_.pop_back();
+}
+
+void Emitter::sweep_lanes(Sweep& s) {
+  std::int64_t width = s.domain[s.lane], full = width / lanes_;
+  auto rest = static_cast<unsigned>(width % lanes_);
+  // Several copies of the body hide the latency of a reduction; short rows need no loop at all.
+  int copies = full <= 4 ? 1 : s.in_registers.empty() ? 2 : 4;
+  std::vector<llvm::Value*> start;
+  for (const auto& r : s.in_registers) {
+    auto [kind, axis] = r.inst->get<ir::Reduction>();
+    start.push_back(identity(kind, function_.type(r.inst->operands[0]).dtype, lanes_));
+    if (is_arg(kind)) start.push_back(llvm::Constant::getNullValue(lanes_type(b_.getInt32Ty())));
+  }
+  std::vector<llvm::Value*> accumulators;
+  for (int c = 0; c < copies; ++c) accumulators.insert(accumulators.end(), start.begin(), start.end());
+
+  std::int64_t done = 0;
+  levels_.back().block = b_.GetInsertBlock();
+  levels_.push_back({});
+  if (full > 4) {
+    std::int64_t turns = full / copies;
+    emit_loop(index(turns * copies * lanes_), copies * lanes_, accumulators, [&](llvm::Value* at) {
+      for (int c = 0; c < copies; ++c)
+        sweep_vector(s, c == 0 ? at : b_.CreateNUWAdd(at, index(c * lanes_)), accumulators, c);
+    });
+    done = turns * copies;
+    levels_.back().done.clear();
+  }
+  for (; done < full; ++done)
+    sweep_vector(s, index(done * lanes_), accumulators, static_cast<int>(done % copies));
+  if (rest != 0) {
+    std::vector<llvm::Constant*> active;
+    for (unsigned lane = 0; lane < static_cast<unsigned>(lanes_); ++lane)
+      active.push_back(b_.getInt1(lane < rest));
+    tail_ = llvm::ConstantVector::get(active);
+    sweep_vector(s, index(full * lanes_), accumulators, 0);
+    tail_ = nullptr;
+  }
+  levels_.pop_back();
+  // Combine the copies, then the lanes.
+  for (std::size_t c = 1; c < static_cast<std::size_t>(copies); ++c)
+    for (const auto& r : s.in_registers) {
+      auto [kind, axis] = r.inst->get<ir::Reduction>();
+      DType dtype = function_.type(r.inst->operands[0]).dtype;
+      llvm::Value*& to = accumulators[r.first];
+      llvm::Value* from = accumulators[c * s.per_copy + r.first];
+      if (!is_arg(kind)) {
+        to = combine(kind, dtype, to, from);
+        continue;
+      }
+      llvm::Value*& to_index = accumulators[r.first + 1];
+      llvm::Value* from_index = accumulators[c * s.per_copy + r.first + 1];
+      auto* better = compare(kind == ReduceKind::argmax ? Op::gt_ : Op::lt_, dtype, from, to);
+      auto* tie = b_.CreateAnd(compare(Op::eq_, dtype, from, to),
+                               b_.CreateICmpSLT(from_index, to_index));
+      auto* take = b_.CreateOr(better, tie);
+      to = b_.CreateSelect(take, from, to);
+      to_index = b_.CreateSelect(take, from_index, to_index);
+    }
+  finish_reductions(s, accumulators);
+}
+
+void Emitter::sweep_vector(Sweep& s, llvm::Value* at, std::vector<llvm::Value*>& accumulators,
+                           int copy) {
+  levels_.back().done.clear();
+  s.position.index[static_cast<std::size_t>(s.lane)] = at;
+  if (!llvm::isa<llvm::Constant>(at)) level_of_index_[at] = levels_.size() - 1;
+  std::size_t first = static_cast<std::size_t>(copy) * s.per_copy, next = 0;
+  for (const Root& root : s.roots) {
+    if (root.inst == nullptr) {
+      filling_ = root.value;
+      Lanes lanes = evaluate_here(root.value, s.position);
+      write_slot(slots_.at(root.value), s.position, lanes);
+      levels_.back().done[{root.value, s.position}] = lanes;
+      continue;
+    }
+    if (root.inst->op != Op::reduce_) {
+      store_value(*root.inst, s.position);
+      continue;
+    }
+    auto [kind, axis] = root.inst->get<ir::Reduction>();
+    if (axis != s.lane) {
+      reduce_across(s, root);
+      continue;
+    }
+    DType dtype = function_.type(root.value).dtype;
+    const auto& r = s.in_registers[next++];
+    llvm::Value*& accumulator = accumulators[first + r.first];
+    llvm::Value* x = spread(evaluate(root.value, s.position));
+    if (tail_ != nullptr) x = b_.CreateSelect(tail_, x, identity(kind, dtype, lanes_));
+    if (!is_arg(kind)) {
+      accumulator = combine(kind, dtype, accumulator, x);
+      continue;
+    }
+    llvm::Value*& best_index = accumulators[first + r.first + 1];
+    auto* start = b_.CreateTrunc(at, b_.getInt32Ty());
+    llvm::Value* here = start;
+    if (lanes_ > 1)
+      here = b_.CreateAdd(b_.CreateVectorSplat(static_cast<unsigned>(lanes_), start),
+                          iota(b_.getInt32Ty()));
+    auto* better = compare(kind == ReduceKind::argmax ? Op::gt_ : Op::lt_, dtype, x, accumulator);
+    accumulator = b_.CreateSelect(better, x, accumulator);
+    best_index = b_.CreateSelect(better, here, best_index);
+  }
+}
+
+// A reduction along an axis that is not the lanes': the accumulators are in scratch memory.
+void Emitter::reduce_across(Sweep& s, const Root& root) {
+  auto [kind, axis] = root.inst->get<ir::Reduction>();
+  DType dtype = function_.type(root.value).dtype;
+  const Slot& result = slots_.at(root.inst->results[0]);
+  Position place = s.position;
+  llvm::Value* here = place.index[static_cast<std::size_t>(axis)];
+  place.index.erase(place.index.begin() + axis);
+  if (place.lane > axis) --place.lane;
+  Lanes x = evaluate(root.value, s.position);
+  if (!is_arg(kind)) {
+    Lanes old = read_slot(result, place);
+    write_slot(result, place, {combine(kind, dtype, spread(old), spread(x)), lanes_ == 1});
+    return;
+  }
+  Slot best{scratch_best_.at(root.inst), result.type.with_dtype(dtype), result.strides};
+  llvm::Value *old = spread(read_slot(best, place)), *now = spread(x);
+  auto* better = compare(kind == ReduceKind::argmax ? Op::gt_ : Op::lt_, dtype, now, old);
+  write_slot(best, place, {b_.CreateSelect(better, now, old), lanes_ == 1});
+  llvm::Value* old_index = spread(read_slot(result, place));
+  llvm::Value* index = spread({b_.CreateTrunc(here, b_.getInt32Ty()), true});
+  write_slot(result, place, {b_.CreateSelect(better, index, old_index), lanes_ == 1});
+}
+
+void Emitter::finish_reductions(Sweep& s, std::vector<llvm::Value*>& accumulators) {
+  for (const auto& r : s.in_registers) {
+    Value result = r.inst->results[0];
+    llvm::Value* value =
+        is_arg(r.inst->get<ir::Reduction>().kind)
+            ? horizontal_arg(*r.inst, accumulators[r.first], accumulators[r.first + 1]).second
+            : horizontal(*r.inst, accumulators[r.first]);
+    if (!defs_.is_tile(result)) {
+      scalars_[result] = value;
+      continue;
+    }
+    Position place = s.position;
+    place.index.erase(place.index.begin() + s.lane);
+    place.lane = -1;
+    write_slot(slots_.at(result), place, {value, true});
+  }
+}
+
+llvm::Value* Emitter::horizontal(const Inst& inst, llvm::Value* vector) {
+  if (lanes_ == 1) return vector;
+  ReduceKind kind = inst.get<ir::Reduction>().kind;
+  DType dtype = function_.type(inst.operands[0]).dtype;
+  for (int half = lanes_ / 2; half >= 1; half /= 2) {
+    std::vector<int> upper, lower;
+    for (int i = 0; i < half; ++i) {
+      lower.push_back(i);
+      upper.push_back(i + half);
+    }
+    vector = combine(kind, dtype, b_.CreateShuffleVector(vector, lower),
+                     b_.CreateShuffleVector(vector, upper));
+  }
+  return b_.CreateExtractElement(vector, std::uint64_t{0});
+}
+
+std::pair<llvm::Value*, llvm::Value*> Emitter::horizontal_arg(const Inst& inst, llvm::Value* vector,
+                                                              llvm::Value* indices) {
+  if (lanes_ == 1) return {vector, indices};
+  ReduceKind kind = inst.get<ir::Reduction>().kind;
+  DType dtype = function_.type(inst.operands[0]).dtype;
+  for (int half = lanes_ / 2; half >= 1; half /= 2) {
+    std::vector<int> upper, lower;
+    for (int i = 0; i < half; ++i) {
+      lower.push_back(i);
+      upper.push_back(i + half);
+    }
+    auto *a = b_.CreateShuffleVector(vector, lower), *b = b_.CreateShuffleVector(vector, upper);
+    auto *ai = b_.CreateShuffleVector(indices, lower), *bi = b_.CreateShuffleVector(indices, upper);
+    auto* better = compare(kind == ReduceKind::argmax ? Op::gt_ : Op::lt_, dtype, b, a);
+    auto* tie = b_.CreateAnd(compare(Op::eq_, dtype, b, a), b_.CreateICmpSLT(bi, ai));
+    auto* take = b_.CreateOr(better, tie);
+    vector = b_.CreateSelect(take, b, a);
+    indices = b_.CreateSelect(take, bi, ai);
+  }
+  return {b_.CreateExtractElement(vector, std::uint64_t{0}),
+          b_.CreateExtractElement(indices, std::uint64_t{0})};
+}
+
+llvm::Value* Emitter::combine(ReduceKind kind, DType dtype, llvm::Value* a, llvm::Value* b) {
+  auto apply = [&](Op op) {
+    if (is_boolean(dtype)) return op == Op::max_ ? b_.CreateOr(a, b) : b_.CreateAnd(a, b);
+    if (!is_floating(dtype)) return integer_op(op, dtype, {a, b});
+    bool narrow = bit_width(dtype) == 16;
+    std::vector<llvm::Value*> operands = {a, b};
+    if (narrow)
+      for (auto*& operand : operands) operand = convert(operand, dtype, DType::f32);
+    llvm::Value* result = floating_op(op, operands);
+    return narrow ? convert(result, DType::f32, dtype) : result;
+  };
+  switch (kind) {
+    case ReduceKind::sum: return apply(Op::add_);
+    case ReduceKind::prod: return apply(Op::mul_);
+    case ReduceKind::max:
+    case ReduceKind::any: return apply(Op::max_);
+    case ReduceKind::min:
+    case ReduceKind::all: return apply(Op::min_);
+    case ReduceKind::argmax:
+    case ReduceKind::argmin: break;
+  }
+  check(false, "argmax and argmin combine pairs");
+  return nullptr;
+}
+
+llvm::Value* Emitter::identity(ReduceKind kind, DType dtype, int lanes) {
+  llvm::Type* type = element_type(dtype);
+  unsigned bits = type->getScalarSizeInBits();
+  bool high = kind == ReduceKind::min || kind == ReduceKind::argmin;
+  llvm::Constant* value = nullptr;
+  switch (kind) {
+    case ReduceKind::sum:
+    case ReduceKind::any: value = llvm::Constant::getNullValue(type); break;
+    case ReduceKind::all: value = llvm::ConstantInt::get(type, 1); break;
+    case ReduceKind::prod:
+      value = is_floating(dtype) ? llvm::ConstantFP::get(type, 1.0) : llvm::ConstantInt::get(type, 1);
+      break;
+    case ReduceKind::max:
+    case ReduceKind::min:
+    case ReduceKind::argmax:
+    case ReduceKind::argmin:
+      if (is_floating(dtype))
+        value = llvm::ConstantFP::getInfinity(type, !high);
+      else if (is_signed(dtype))
+        value = llvm::ConstantInt::get(context_, high ? llvm::APInt::getSignedMaxValue(bits)
+                                                      : llvm::APInt::getSignedMinValue(bits));
+      else
+        value = llvm::ConstantInt::get(
+            context_, high ? llvm::APInt::getMaxValue(bits) : llvm::APInt::getMinValue(bits));
+      break;
+  }
+  if (lanes == 1) return value;
+  return llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(static_cast<unsigned>(lanes)),
+                                        value);
+}
+
+}  // namespace tilewright::dsl

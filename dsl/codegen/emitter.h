@@ -1,0 +1,208 @@
+// Writes a tile program down as LLVM IR for a host core, following its schedule (schedule.h).
+//
+// The layout of a host core: the *lanes* of a vector register lie along one axis of the tile, the
+// last with more than one element, and a loop goes over the vectors of that axis and over the other
+// axes. An IR value at one place of the loop nest is a vector of elements (`Lanes`), or one element
+// where it is the same in all lanes (*uniform*). A value is evaluated at a `Position`: an index for
+// each axis, and which axis the lanes run along. Shape operations only change positions. What does
+// not depend on an inner loop is evaluated outside it; nothing is evaluated twice at one position.
+//
+// The generated module has two functions: the program for one block of the grid, whose pointer
+// parameters are `noalias` (different parameters never overlap: the contract of the language), and
+// the HostFunction (runtime/artifact.h) that calls it for a range of programs.
+//
+// The class is one; its methods stand by family in emit_*.cpp.
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "dsl/codegen/scalar_facts.h"
+#include "dsl/codegen/schedule.h"
+#include "dsl/target.h"
+
+namespace tilewright::dsl {
+
+// One element, or one a lane. Of a pointer, `value` is the offset from `base` in elements.
+struct Lanes {
+  llvm::Value* value = nullptr;
+  bool uniform = true;
+  llvm::Value* base = nullptr;
+};
+
+// Where in a tile: an i64 index for each axis; lanes along `lane` (-1: one element).
+struct Position {
+  std::vector<llvm::Value*> index;
+  int lane = -1;
+  bool operator<(const Position& o) const {
+    return std::tie(lane, index) < std::tie(o.lane, o.index);
+  }
+};
+
+class Emitter {
+ public:
+  Emitter(llvm::Module& module, const ir::Function& function, const Target& target);
+  void run(const std::string& entry_name);
+  std::int64_t scratch_bytes() const { return scratch_peak_; }
+
+ private:
+  // A tile in scratch memory, row-major without gaps. Pointers are kept as addresses.
+  struct Slot {
+    llvm::Value* data;
+    ir::Type type;
+    Strides strides;
+  };
+  // An array in memory, as make_desc gives it.
+  struct Array {
+    llvm::Value* base;
+    std::vector<llvm::Value*> sizes, strides;
+    const ir::Inst* inst;
+  };
+  // Where the lanes of a memory access lie, and which of them are inside.
+  struct Address {
+    llvm::Value* pointer = nullptr;       // of the first lane
+    llvm::Value* lane_stride = nullptr;   // in elements; null: all lanes at `pointer`
+    llvm::Value* mask = nullptr;          // i1 (uniform) or a vector; null: all inside
+    llvm::Value* pointers = nullptr;      // vector of pointers, instead of the first two
+    bool aligned = false;                 // first lane at a multiple of a vector's bytes
+  };
+  struct Level {  // a loop of the nest being emitted, and what was evaluated in its body
+    llvm::BasicBlock* block;
+    std::map<std::pair<ir::Value, Position>, Lanes> done;
+  };
+
+  // emitter.cpp: the frame, steps, scalars, control flow, scratch memory
+  void program(llvm::Function* program);
+  void host_function(const std::string& name, llvm::Function* program);
+  void steps(const std::vector<Step>& list);
+  void step(const Step& step);
+  void scalar(const ir::Inst& inst);
+  void loop(const Step& step);
+  void branch(const Step& step);
+  Slot& allocate(ir::Value value);
+  Slot allocate(const ir::Type& type);
+  void keep_into(ir::Value value, Slot slot);  // sweeps `value` into a slot
+  // for (i = 0; i < count; i += step) body(i); carried values may be updated by the body.
+  void emit_loop(llvm::Value* count, std::int64_t step, std::vector<llvm::Value*>& carried,
+                 const std::function<void(llvm::Value*)>& body);
+  llvm::Value* scalar_of(ir::Value value) const { return scalars_[value]; }
+  llvm::Value* index_of(ir::Value value);  // as i64
+
+  // emit_sweep.cpp
+  void sweep(const Shape& domain, const std::vector<Root>& roots);
+  struct Sweep;
+  void sweep_axis(Sweep& s, int axis);
+  void sweep_lanes(Sweep& s);
+  void sweep_vector(Sweep& s, llvm::Value* at, std::vector<llvm::Value*>& accumulators, int copy);
+  void finish_reductions(Sweep& s, std::vector<llvm::Value*>& accumulators);
+  void prepare_reductions(Sweep& s);
+  void reduce_across(Sweep& s, const Root& root);
+  llvm::Value* horizontal(const ir::Inst& inst, llvm::Value* vector);
+  std::pair<llvm::Value*, llvm::Value*> horizontal_arg(const ir::Inst& inst, llvm::Value* vector,
+                                                       llvm::Value* indices);
+  llvm::Value* combine(ir::ReduceKind kind, DType dtype, llvm::Value* a, llvm::Value* b);
+  llvm::Value* identity(ir::ReduceKind kind, DType dtype, int lanes);
+
+  // emit_value.cpp: evaluation at a position
+  Lanes evaluate(ir::Value value, const Position& position);
+  Lanes evaluate_here(ir::Value value, const Position& position);
+  Lanes evaluate_shape(const ir::Inst& inst, const Position& position);
+  Lanes read_slot(const Slot& slot, const Position& position);
+  void write_slot(const Slot& slot, const Position& position, Lanes lanes);
+  std::optional<std::int64_t> lane_stride(ir::Value value, int lane) const;
+  std::size_t level_of(const Position& position) const;
+  llvm::Value* spread(const Lanes& lanes);         // as a vector of lanes_ (or the element if 1)
+  llvm::Value* iota(llvm::Type* element);
+
+  // emit_memory.cpp
+  Address desc_address(const ir::Inst& inst, std::size_t first_offset, const Shape& block,
+                       const Position& position);
+  Address pointer_address(ir::Value pointer, std::optional<ir::Value> mask,
+                          const Position& position);
+  Lanes load(const Address& address, DType dtype, int lane, llvm::Value* other);
+  void store(const Address& address, DType dtype, int lane, Lanes value, bool streaming);
+  void prefetch(const Address& address);
+  llvm::Value* full_mask(const Address& address);  // with the tail; null: all lanes
+  Lanes load_value(const ir::Inst& inst, const Position& position);
+  void store_value(const ir::Inst& inst, const Position& position);
+  void make_array(const ir::Inst& inst);
+
+  // emit_elementwise.cpp
+  llvm::Value* elementwise(const ir::Inst& inst, const std::vector<llvm::Value*>& operands);
+  llvm::Value* floating_op(ir::Op op, const std::vector<llvm::Value*>& operands);
+  llvm::Value* integer_op(ir::Op op, DType dtype, const std::vector<llvm::Value*>& operands);
+  llvm::Value* compare(ir::Op op, DType dtype, llvm::Value* a, llvm::Value* b);
+  llvm::Value* convert(llvm::Value* value, DType from, DType to);
+  llvm::Value* call_libm(const char* name, llvm::Value* x);
+
+  // emit_dot.cpp
+  struct Matrix;
+  void dot(const ir::Inst& inst);
+  Matrix matrix_operand(ir::Value value, DType wanted);
+  std::optional<Matrix> matrix_in_memory(ir::Value value);
+  Matrix transposed_copy(const Matrix& b, DType wanted);
+  void transpose_block(const Matrix& b, const Matrix& to, llvm::Value* n, llvm::Value* k,
+                       std::int64_t columns, std::int64_t rows);
+  void dot_along_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
+  void dot_along_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
+  void dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,
+                   llvm::Value* m, int rows, llvm::Value* n, std::int64_t columns);
+  void dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,
+                   llvm::Value* m, int rows, llvm::Value* n, int columns);
+  llvm::Value* sum_each(std::vector<llvm::Value*> vectors);
+  llvm::Value* load_row(const Matrix& x, llvm::Value* i, llvm::Value* j, int lanes,
+                        std::int64_t active, DType wanted);
+  void store_row(const Matrix& x, llvm::Value* i, llvm::Value* j, llvm::Value* vector,
+                 std::int64_t active);
+  llvm::Value* multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* c);
+  llvm::Constant* active_mask(int lanes, std::int64_t active);
+  // Calls body(first, count) for blocks of `step` and for what remains, cut into powers of two if
+  // `split`.
+  void for_blocks(std::int64_t size, std::int64_t step, bool split,
+                  const std::function<void(llvm::Value*, std::int64_t)>& body);
+
+  // emitter.cpp
+  llvm::Type* element_type(DType dtype) const;  // in registers; bool is i1
+  llvm::Type* memory_type(DType dtype) const;   // in memory; bool is i8
+  llvm::Type* lanes_type(llvm::Type* element) const;
+  llvm::Type* lanes_type(llvm::Type* element, int lanes) const;
+  llvm::Value* index(std::int64_t value);
+  llvm::Value* from_memory(llvm::Value* value, DType dtype);
+  llvm::Value* to_memory(llvm::Value* value, DType dtype);
+  llvm::Value* gep(llvm::Value* base, DType dtype, llvm::Value* offset);
+  llvm::Constant* constant(const ir::Scalar& scalar);
+
+  llvm::Module& module_;
+  llvm::LLVMContext& context_;
+  llvm::IRBuilder<> b_;
+  const ir::Function& function_;
+  const Target& target_;
+  Definitions defs_;
+  Schedule schedule_;
+  std::vector<ScalarFacts> facts_;
+
+  std::vector<llvm::Value*> scalars_;  // of values without axes; pointers as llvm pointers
+  std::unordered_map<ir::Value, Slot> slots_;
+  std::unordered_map<ir::Value, Array> arrays_;
+  std::unordered_map<ir::Value, ir::Value> yielded_for_;  // carried tile of an open loop: its next
+  std::vector<int> use_counts_;
+  llvm::Value* scratch_ = nullptr;
+  llvm::Value* program_id_[3] = {};
+  llvm::Value* grid_[3] = {};
+  std::unordered_map<const ir::Inst*, llvm::Value*> scratch_best_;  // of argmax across rows
+  std::int64_t scratch_used_ = 0, scratch_peak_ = 0;
+
+  // Of the sweep being emitted.
+  int lanes_ = 1;
+  std::optional<ir::Value> filling_;  // the kept value that the sweep computes at this position
+  llvm::Value* tail_ = nullptr;                   // mask of the active lanes; null: all
+  std::vector<Level> levels_;                     // outermost first; the last has no block yet
+  std::unordered_map<llvm::Value*, std::size_t> level_of_index_;
+};
+
+}  // namespace tilewright::dsl

@@ -1,0 +1,82 @@
+#include "dsl/compile.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <unordered_map>
+
+#include "dsl/codegen/codegen.h"
+#include "dsl/passes/pipeline.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::dsl {
+namespace {
+
+// Kernels by content. A kernel that another thread is compiling is waited for, not compiled again.
+class KernelTable {
+ public:
+  std::shared_ptr<const Artifact> get(const ir::Function& function, const Target& target) {
+    Hash key = Hasher().add(ir::content_hash(function)).add(target.hash()).finish();
+    {
+      std::unique_lock lock(mutex_);
+      auto [it, fresh] = kernels_.try_emplace(key);
+      if (!fresh) {
+        ready_.wait(lock, [&] { return !kernels_.contains(key) || kernels_[key] != nullptr; });
+        if (auto found = kernels_.find(key); found != kernels_.end()) {
+          ++statistics_.found;
+          return found->second;
+        }
+        kernels_.try_emplace(key);  // the other thread failed: try here, for its own error
+      }
+    }
+    try {
+      auto start = std::chrono::steady_clock::now();
+      auto artifact = std::make_shared<Artifact>(*generate(function, target));
+      artifact->key = key;
+      artifact->compile_seconds =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      std::lock_guard lock(mutex_);
+      ++statistics_.compiled;
+      statistics_.seconds += artifact->compile_seconds;
+      kernels_[key] = artifact;
+      ready_.notify_all();
+      return artifact;
+    } catch (...) {
+      std::lock_guard lock(mutex_);
+      kernels_.erase(key);
+      ready_.notify_all();
+      throw;
+    }
+  }
+
+  CompileStatistics statistics() {
+    std::lock_guard lock(mutex_);
+    return statistics_;
+  }
+
+ private:
+  static std::shared_ptr<const Artifact> generate(ir::Function function, const Target& target) {
+    run_passes(function);
+    return generate_host_code(function, target);
+  }
+
+  std::mutex mutex_;
+  std::condition_variable ready_;
+  std::unordered_map<Hash, std::shared_ptr<const Artifact>> kernels_;
+  CompileStatistics statistics_;
+};
+
+KernelTable& kernel_table() {
+  static KernelTable table;
+  return table;
+}
+
+}  // namespace
+
+std::shared_ptr<const Artifact> compile(const ir::Function& function, const Target& target) {
+  return kernel_table().get(function, target);
+}
+
+CompileStatistics compile_statistics() { return kernel_table().statistics(); }
+
+}  // namespace tilewright::dsl

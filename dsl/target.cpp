@@ -1,0 +1,44 @@
+#include "dsl/target.h"
+
+#include <cstdlib>
+
+#include "runtime/base/error.h"
+
+namespace tilewright::dsl {
+namespace {
+
+const char* best_here() {
+  __builtin_cpu_init();
+  bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (avx512) return "avx512";
+  bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  return avx2 ? "avx2" : "sse";
+}
+
+Target find_host_target() {
+  std::string best = best_here();
+  const char* wish = std::getenv("TILEWRIGHT_CPU");
+  if (wish == nullptr || *wish == '\0') return target_named(best);
+  Target target = target_named(wish);
+  require(target.lanes <= target_named(best).lanes, "[target] TILEWRIGHT_CPU is ", wish,
+          ", this processor supports ", best, " at the most");
+  return target;
+}
+
+}  // namespace
+
+Target target_named(const std::string& name) {
+  if (name == "avx512")
+    return {"+f16c,+fma,+avx2,+bmi2,+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx512cd", "x86-64-v4", 16, true};
+  if (name == "avx2") return {"+f16c,+fma,+avx2,+bmi2", "x86-64-v3", 8, true};
+  if (name == "sse") return {"", "x86-64", 4, false};
+  raise_error("[target] unknown processor \"" + name + "\"; known are avx512, avx2, sse");
+}
+
+const Target& host_target() {
+  static const Target target = find_host_target();
+  return target;
+}
+
+}  // namespace tilewright::dsl
