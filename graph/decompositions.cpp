@@ -1,0 +1,157 @@
+#include "graph/decompositions.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "graph/op_dispatch.h"
+
+namespace tilewright::graph {
+namespace {
+
+// A node under construction, so that decompositions read as formulas. Numbers take its type.
+struct Term {
+  GraphBuilder* builder;
+  NodeId id;
+
+  Shape shape() const { return builder->node(id).shape; }
+  DType dtype() const { return builder->node(id).dtype; }
+  Term make(Op op, std::vector<NodeId> operands, const Attributes& attributes = {}) const {
+    return {builder, builder->append(op, std::move(operands), attributes)};
+  }
+  Term number(double value) const { return {builder, builder->full(dtype(), shape(), value)}; }
+  Term to(DType target) const {
+    if (dtype() == target) return *this;
+    return {builder, builder->append(Op::to, {id}, {}, target)};
+  }
+  Term reshape(const Shape& sizes) const {
+    return sizes == shape() ? *this : make(Op::reshape, {id}, {.axes = {}, .sizes = sizes});
+  }
+  Term expand(const Shape& sizes) const {
+    return sizes == shape() ? *this : make(Op::expand, {id}, {.axes = {}, .sizes = sizes});
+  }
+  Term like(const Term& other) const { return expand(other.shape()); }
+  // A vector along the last axis of `other`, as wide as all of it.
+  Term along_rows_of(const Term& other) const {
+    Shape sizes(other.shape().size(), 1);
+    sizes[-1] = shape()[0];
+    return reshape(sizes).like(other);
+  }
+  Term reduce(Op op, const std::vector<int>& axes) const {
+    return make(op, {id}, {.axes = axes, .sizes = {}});
+  }
+};
+
+Term operator+(const Term& a, const Term& b) { return a.make(Op::add, {a.id, b.id}); }
+Term operator-(const Term& a, const Term& b) { return a.make(Op::sub, {a.id, b.id}); }
+Term operator*(const Term& a, const Term& b) { return a.make(Op::mul, {a.id, b.id}); }
+Term operator/(const Term& a, const Term& b) { return a.make(Op::div, {a.id, b.id}); }
+Term operator+(const Term& a, double b) { return a + a.number(b); }
+Term operator*(const Term& a, double b) { return a * a.number(b); }
+Term operator/(double a, const Term& b) { return b.number(a) / b; }
+Term unary(Op op, const Term& x) { return x.make(op, {x.id}); }
+
+// What a decomposition is given: the composite and its operands.
+struct Site {
+  const Node& node;
+  std::vector<Term> operands;
+
+  bool has(std::size_t i) const { return i < operands.size(); }
+  // An operand in the type that inner arithmetic uses: f32 for the 16-bit types.
+  Term wide(std::size_t i) const {
+    return operands[i].to(bit_width(node.dtype) < 32 && is_floating(node.dtype) ? DType::f32
+                                                                                : node.dtype);
+  }
+};
+
+Term average(const Term& x, const std::vector<int>& axes) {
+  Term total = x.reduce(Op::sum, axes);
+  auto n = static_cast<double>(element_count(x.shape())) /
+           static_cast<double>(element_count(total.shape()));
+  return total * (1 / n);
+}
+
+Term decomposition(The<Op::relu>, const Site& site) {
+  const Term& x = site.operands[0];
+  return x.make(Op::maximum, {x.id, x.number(0).id});
+}
+Term decomposition(The<Op::silu>, const Site& site) {
+  Term x = site.wide(0);
+  return x * unary(Op::sigmoid, x);
+}
+// The tanh form uses (1 + tanh(y)) / 2 = sigmoid(2 y), which does not cancel.
+Term decomposition(The<Op::gelu>, const Site& site) {
+  Term x = site.wide(0);
+  if (!site.node.attributes.flag)
+    return x * 0.5 * (unary(Op::erf, x * (1 / std::numbers::sqrt2)) + 1.0);
+  double c = 2 * std::sqrt(2 / std::numbers::pi);
+  return x * unary(Op::sigmoid, x * (x * x * (c * 0.044715) + c));
+}
+Term decomposition(The<Op::reciprocal>, const Site& site) { return 1.0 / site.operands[0]; }
+Term decomposition(The<Op::square>, const Site& site) {
+  return site.operands[0] * site.operands[0];
+}
+
+Term decomposition(The<Op::mean>, const Site& site) {
+  return average(site.wide(0), site.node.attributes.axes);
+}
+Term decomposition(The<Op::var>, const Site& site) {
+  Term x = site.wide(0);
+  const auto& axes = site.node.attributes.axes;
+  Term deviation = x - average(x, axes).like(x);
+  return average(deviation * deviation, axes);
+}
+
+Term decomposition(The<Op::softmax>, const Site& site) {
+  Term x = site.wide(0);
+  const auto& axes = site.node.attributes.axes;
+  Term e = unary(Op::exp, x - x.reduce(Op::amax, axes).like(x));
+  return e * (1.0 / e.reduce(Op::sum, axes)).like(e);
+}
+Term decomposition(The<Op::log_softmax>, const Site& site) {
+  Term x = site.wide(0);
+  const auto& axes = site.node.attributes.axes;
+  Term shifted = x - x.reduce(Op::amax, axes).like(x);
+  Term total = unary(Op::exp, shifted).reduce(Op::sum, axes);
+  return shifted - unary(Op::log, total).like(x);
+}
+
+Term decomposition(The<Op::layer_norm>, const Site& site) {
+  Term x = site.wide(0);
+  std::vector<int> last = {x.shape().rank() - 1};
+  Term deviation = x - average(x, last).like(x);
+  Term variance = average(deviation * deviation, last);
+  Term y = deviation * unary(Op::rsqrt, variance + site.node.attributes.number).like(x);
+  if (site.has(1)) y = y * site.wide(1).along_rows_of(x);
+  if (site.has(2)) y = y + site.wide(2).along_rows_of(x);
+  return y;
+}
+Term decomposition(The<Op::rms_norm>, const Site& site) {
+  Term x = site.wide(0);
+  Term square = average(x * x, {x.shape().rank() - 1});
+  Term y = x * unary(Op::rsqrt, square + site.node.attributes.number).like(x);
+  return site.has(1) ? y * site.wide(1).along_rows_of(x) : y;
+}
+
+Term decomposition(The<Op::linear>, const Site& site) {
+  const Term &x = site.operands[0], &w = site.operands[1];
+  Shape leading = x.shape();
+  leading[-1] = 1;
+  Term rows = x.reshape({element_count(leading), x.shape()[-1]});
+  Term transposed = w.make(Op::permute, {w.id}, {.axes = {1, 0}, .sizes = {}});
+  Term y = rows.make(Op::matmul, {rows.id, transposed.id});
+  if (site.has(2)) y = y + site.operands[2].along_rows_of(y);
+  return y.reshape(site.node.shape);
+}
+
+}  // namespace
+
+NodeId append_decomposition(GraphBuilder& builder, const Node& node,
+                            const std::vector<NodeId>& operands) {
+  Site site{node, {}};
+  for (NodeId id : operands) site.operands.push_back({&builder, id});
+  Term result =
+      dispatch_op<Kind::composite, Term>(node.op, [&](auto op) { return decomposition(op, site); });
+  return result.to(node.dtype).id;
+}
+
+}  // namespace tilewright::graph

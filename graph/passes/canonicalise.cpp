@@ -1,0 +1,170 @@
+#include <algorithm>
+#include <cmath>
+
+#include "dsl/ir/scalar.h"
+#include "graph/passes/passes.h"
+#include "graph/passes/rewriter.h"
+#include "graph/placement.h"
+#include "graph/shape_rules.h"
+
+namespace tilewright::graph {
+namespace {
+
+// A node as it would be in the new graph, its operands canonical already. Each rule gives the node
+// that stands for it, or nothing.
+struct Site {
+  Rewriter& rewriter;
+  const Node& node;
+  std::vector<NodeId> x;  // operands in the new graph
+
+  const Node& operand(std::size_t i) const { return rewriter.made(x[i]); }
+  NodeId append(Op op, std::vector<NodeId> operands, const Attributes& attributes) const {
+    return rewriter.builder(node).append(op, std::move(operands), attributes);
+  }
+  NodeId full(double number) const {
+    return rewriter.builder(node).full(node.dtype, node.shape, number);
+  }
+  bool is_full(std::size_t i) const { return operand(i).op == Op::full; }
+  bool is_full_of(std::size_t i, double number) const {
+    return is_full(i) && operand(i).attributes.number == number;
+  }
+};
+using Rule = std::optional<NodeId> (*)(const Site&);
+
+// A view that changes neither shape nor order.
+bool is_identity(const Site& s) {
+  if (s.node.shape != s.operand(0).shape) return false;
+  Placement operand = row_major(s.node.shape);
+  auto placement = view_of(s.node.op, s.node.attributes, operand);
+  return placement && placement->offset == 0 && is_row_major(s.node.shape, placement->strides);
+}
+
+// A permutation that moves only axes of size 1 keeps the order of elements.
+bool keeps_order(const Site& s) {
+  if (s.node.op != Op::permute) return false;
+  auto placement = view_of(s.node.op, s.node.attributes, row_major(s.operand(0).shape));
+  return is_row_major(s.node.shape, placement->strides);
+}
+
+// The attributes of one view that does `outer` after `inner`, both of one op.
+std::optional<Attributes> composed(Op op, const Attributes& inner, const Attributes& outer) {
+  Attributes result = outer;
+  if (op == Op::permute) {
+    for (int& axis : result.axes) axis = inner.axes[static_cast<std::size_t>(axis)];
+  } else if (op == Op::slice) {
+    if (inner.axes != outer.axes) return std::nullopt;
+    result.start = inner.start + outer.start * inner.step;
+    result.end = std::min(inner.start + outer.end * inner.step, inner.end);
+    result.end = std::max(result.end, result.start);
+    result.step = inner.step * outer.step;
+  }
+  return result;
+}
+
+std::optional<NodeId> simplify_view(const Site& s) {
+  if (info(s.node.op).kind != Kind::view) return std::nullopt;
+  if (is_identity(s)) return s.x[0];
+  if (s.is_full(0)) return s.full(s.operand(0).attributes.number);
+  if (keeps_order(s)) {
+    const Node& inner = s.operand(0);
+    NodeId from = inner.op == Op::reshape ? inner.operands[0] : s.x[0];
+    if (s.rewriter.made(from).shape == s.node.shape) return from;
+    return s.append(Op::reshape, {from}, {.axes = {}, .sizes = s.node.shape});
+  }
+  const Node inner = s.operand(0);
+  if (inner.op != s.node.op) return std::nullopt;
+  auto attributes = composed(s.node.op, inner.attributes, s.node.attributes);
+  if (!attributes) return std::nullopt;
+  Site joined{s.rewriter, s.node, {inner.operands[0]}};
+  Node node = s.node;
+  node.attributes = *attributes;
+  if (is_identity({s.rewriter, node, joined.x})) return joined.x[0];
+  return s.append(node.op, joined.x, *attributes);
+}
+
+// Every value of `from` is one of `to`.
+bool holds_exactly(DType from, DType to) {
+  if (from == to || is_boolean(from)) return true;
+  auto mantissa = [](DType d) {
+    return d == DType::f64 ? 53 : d == DType::f32 ? 24 : d == DType::f16 ? 11 : 8;
+  };
+  auto digits = [](DType d) { return bit_width(d) - (is_signed(d) ? 1 : 0); };
+  if (is_boolean(to)) return false;
+  if (is_floating(from))
+    return is_floating(to) && bit_width(from) < bit_width(to);  // f16 and bf16 hold not each other
+  if (is_floating(to)) return digits(from) <= mantissa(to) && to != DType::f16;
+  return digits(from) <= digits(to) && (is_signed(to) || !is_signed(from));
+}
+
+std::optional<NodeId> simplify_cast(const Site& s) {
+  if (info(s.node.op).tile_op != ir::Op::cast_) return std::nullopt;
+  if (s.operand(0).dtype == s.node.dtype) return s.x[0];
+  const Node& inner = s.operand(0);
+  if (inner.op != s.node.op) return std::nullopt;
+  NodeId source = inner.operands[0];
+  DType from = s.rewriter.made(source).dtype;
+  if (!holds_exactly(from, inner.dtype)) return std::nullopt;
+  if (from == s.node.dtype) return source;
+  return s.rewriter.builder(s.node).append(s.node.op, {source}, {}, s.node.dtype);
+}
+
+// Arithmetic on constants, as long as the number fits the attribute exactly.
+std::optional<NodeId> fold_constants(const Site& s) {
+  auto tile_op = info(s.node.op).tile_op;
+  if (!tile_op) return std::nullopt;
+  std::vector<ir::Scalar> numbers;
+  for (std::size_t i = 0; i < s.x.size(); ++i) {
+    if (!s.is_full(i)) return std::nullopt;
+    numbers.push_back(ir::Scalar::of(s.operand(i).dtype, s.operand(i).attributes.number));
+  }
+  double value = ir::evaluate(*tile_op, numbers, s.node.dtype).as_double();
+  if (!is_floating(s.node.dtype) && std::abs(value) > 0x1p53) return std::nullopt;
+  return s.full(value);
+}
+
+// x + 0, x - 0, x * 1, x / 1 and their mirror images.
+std::optional<NodeId> drop_neutral(const Site& s) {
+  auto tile_op = info(s.node.op).tile_op;
+  if (!tile_op || s.x.size() != 2) return std::nullopt;
+  bool additive = tile_op == ir::Op::add_ || tile_op == ir::Op::sub_;
+  if (!additive && tile_op != ir::Op::mul_ && tile_op != ir::Op::div_) return std::nullopt;
+  double neutral = additive ? 0 : 1;
+  if (s.is_full_of(1, neutral)) return s.x[0];
+  if (ir::info(*tile_op).has(ir::commutative) && s.is_full_of(0, neutral)) return s.x[1];
+  return std::nullopt;
+}
+
+// A choice by a constant, and an operation undone by itself.
+std::optional<NodeId> decide(const Site& s) {
+  auto tile_op = info(s.node.op).tile_op;
+  if (tile_op == ir::Op::select_ && s.is_full(0))
+    return s.operand(0).attributes.number != 0 ? s.x[1] : s.x[2];
+  bool undoes = tile_op == ir::Op::neg_ || tile_op == ir::Op::not_;
+  if (undoes && s.operand(0).op == s.node.op) return s.operand(0).operands[0];
+  return std::nullopt;
+}
+
+// Reductions over axes of size 1, and a cat of one part.
+std::optional<NodeId> drop_trivial(const Site& s) {
+  Kind kind = info(s.node.op).kind;
+  if (kind == Kind::concat && s.x.size() == 1) return s.x[0];
+  if (kind != Kind::reduction || s.node.shape != s.operand(0).shape) return std::nullopt;
+  return s.node.dtype == s.operand(0).dtype && s.node.op != Op::argmax ? std::optional(s.x[0])
+                                                                       : std::nullopt;
+}
+
+constexpr Rule rules[] = {simplify_view, simplify_cast, fold_constants,
+                          drop_neutral,  decide,        drop_trivial};
+
+}  // namespace
+
+Graph canonicalise(const Graph& graph) {
+  return rewrite(graph, [&](Rewriter& rewriter, NodeId id) -> std::optional<NodeId> {
+    Site site{rewriter, graph.node(id), rewriter.operands_of(graph.node(id))};
+    for (Rule rule : rules)
+      if (auto now = rule(site)) return now;
+    return std::nullopt;
+  });
+}
+
+}  // namespace tilewright::graph

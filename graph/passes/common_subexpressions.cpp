@@ -1,0 +1,44 @@
+#include <algorithm>
+#include <unordered_map>
+
+#include "graph/passes/passes.h"
+#include "graph/passes/rewriter.h"
+
+namespace tilewright::graph {
+namespace {
+
+// The node as far as its value goes: operands in the new graph, commutative ones sorted.
+Node signature(const Rewriter& rewriter, const Node& node) {
+  Node result{node.op, rewriter.operands_of(node), node.dtype, node.shape, node.attributes, {}};
+  auto tile_op = info(node.op).tile_op;
+  if (tile_op && ir::info(*tile_op).has(ir::commutative)) std::ranges::sort(result.operands);
+  return result;
+}
+bool equal(const Node& a, const Node& b) {
+  return a.op == b.op && a.operands == b.operands && a.dtype == b.dtype && a.shape == b.shape &&
+         a.attributes == b.attributes;
+}
+std::uint64_t hash_of(const Node& node) {
+  Hasher hasher;
+  hasher.add(node.op).add(node.operands).add(node.dtype).add(node.shape);
+  hasher.add(node.attributes.axes).add(node.attributes.number).add(node.attributes.start);
+  return hasher.finish().low;
+}
+
+}  // namespace
+
+Graph common_subexpressions(const Graph& graph) {
+  std::unordered_multimap<std::uint64_t, std::pair<Node, NodeId>> seen;
+  return rewrite(graph, [&](Rewriter& rewriter, NodeId id) -> std::optional<NodeId> {
+    Node key = signature(rewriter, graph.node(id));
+    std::uint64_t hash = hash_of(key);
+    auto [first, last] = seen.equal_range(hash);
+    for (auto entry = first; entry != last; ++entry)
+      if (equal(entry->second.first, key)) return entry->second.second;
+    NodeId made = rewriter.copy(id);
+    seen.emplace(hash, std::pair(std::move(key), made));
+    return made;
+  });
+}
+
+}  // namespace tilewright::graph

@@ -1,0 +1,19 @@
+// The graph passes, each in the file of its name. Every one keeps the graph's inputs and the order
+// of outputs and mutations, and the values of both (canonicalise: up to the sign of zero).
+#pragma once
+
+#include "graph/ir.h"
+
+namespace tilewright::graph {
+
+// Composites become the ops of their decompositions. After it no composite is left.
+Graph decompose(const Graph& graph);
+// Views of views become one, views and casts that do nothing go, arithmetic on constants is done,
+// neutral elements go.
+Graph canonicalise(const Graph& graph);
+// Nodes that compute the same value become one.
+Graph common_subexpressions(const Graph& graph);
+// Nodes that no output and no mutation needs go; inputs stay.
+Graph dead_code(const Graph& graph);
+
+}  // namespace tilewright::graph

@@ -1,0 +1,72 @@
+// Copying a graph while replacing some of its nodes: what every graph pass is made of.
+//
+// Nodes are visited in order. For each the pass says which node of the new graph stands for it, or
+// nothing, and then it is copied. Inputs are always copied, so that the call's arguments keep their
+// places even where nothing uses them.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "graph/ir.h"
+
+namespace tilewright::graph {
+
+class Rewriter {
+ public:
+  explicit Rewriter(const Graph& from) : from_(from), stand_in_(from.nodes.size()) {
+    to_.nodes.reserve(from.nodes.size());
+  }
+  const Graph& from() const { return from_; }
+  const Node& made(NodeId id) const { return to_.node(id); }  // a node of the new graph
+
+  // The node of the new graph that stands for `old`.
+  NodeId at(NodeId old) const { return stand_in_[old]; }
+  std::vector<NodeId> operands_of(const Node& old) const {
+    std::vector<NodeId> operands;
+    for (NodeId operand : old.operands) operands.push_back(at(operand));
+    return operands;
+  }
+  // A builder whose nodes carry the source line of `old`.
+  GraphBuilder builder(const Node& old) {
+    GraphBuilder builder(to_);
+    builder.set_location(old.where);
+    return builder;
+  }
+  void replace(NodeId old, NodeId now) { stand_in_[old] = now; }
+  NodeId copy(NodeId old) {
+    Node node = from_.node(old);
+    for (NodeId& operand : node.operands) operand = at(operand);
+    to_.nodes.push_back(std::move(node));
+    return stand_in_[old] = static_cast<NodeId>(to_.nodes.size() - 1);
+  }
+  Graph finish() {
+    for (NodeId id : from_.inputs) to_.inputs.push_back(at(id));
+    for (NodeId id : from_.outputs) to_.outputs.push_back(at(id));
+    for (const Mutation& m : from_.mutations) to_.mutations.push_back({at(m.input), at(m.value)});
+    to_.input_strides = from_.input_strides;
+    return std::move(to_);
+  }
+
+ private:
+  const Graph& from_;
+  Graph to_;
+  std::vector<NodeId> stand_in_;
+};
+
+// The graph with every node for which `replacement(rewriter, id)` gives a node replaced by it.
+template <typename F>
+Graph rewrite(const Graph& from, F&& replacement) {
+  Rewriter rewriter(from);
+  for (NodeId id = 0; id < from.nodes.size(); ++id) {
+    std::optional<NodeId> now;
+    if (from.node(id).op != Op::input) now = replacement(rewriter, id);
+    if (now)
+      rewriter.replace(id, *now);
+    else
+      rewriter.copy(id);
+  }
+  return rewriter.finish();
+}
+
+}  // namespace tilewright::graph
