@@ -1,0 +1,131 @@
+#include "dsl/math/functions.h"
+
+namespace tilewright::dsl::math {
+namespace {
+
+// Adding this to a small number leaves its nearest integer in the low bits of the sum.
+constexpr double round_magic = 0x1.8p23;
+constexpr std::int64_t round_magic_bits = 0x4b400000;
+constexpr std::int64_t one_bits = 0x3f800000;
+
+// x not above `high` and not below `low`; NaN stays. (min and max would do the same, at the price
+// of an extra test for NaN on machines whose own instructions lose it.)
+Expression clamp(const Expression& x, double low, double high) {
+  Expression below = choose(x > high, high, x);
+  return choose(below < low, low, below);
+}
+
+// A number split as n ln2 + r (or n + r): n as an integer, and e^r (or 2^r).
+struct Reduced {
+  Expression n, power;
+};
+
+// (e^r - 1 - r) / r^2 for |r| <= ln2 / 2, coefficients as in Cephes' expf.
+Expression curvature(const Expression& r) {
+  return polynomial(r, {5.0000001201e-1, 1.6666665459e-1, 4.1665795894e-2, 8.3334519073e-3,
+                        1.3981999507e-3, 1.9875691500e-4});
+}
+
+Expression power_of_remainder(const Expression& r) { return fma(curvature(r), r * r, r) + 1.0; }
+
+// e^(r + low) for a `low` that is below the last place of r.
+Expression power_of_remainder(const Expression& r, const Expression& low) {
+  return r + fma(curvature(r), r * r, low) + 1.0;
+}
+
+// Cody and Waite's reduction: ln2 in two parts, the first short enough that n times it is exact.
+// `precise` keeps what the remainder loses by rounding, for a quarter of an ulp less in the end.
+Reduced reduce(const Expression& x, bool precise = false) {
+  constexpr double ln2_high = 0.693359375, ln2_low = -2.12194440e-4;
+  Expression shifted = fma(x, 1.44269504088896341, round_magic);
+  Expression whole = shifted - round_magic;
+  Expression high = fma(whole, -ln2_high, x);
+  Expression r = fma(whole, -ln2_low, high);
+  Expression bits = bitcast(shifted, DType::i32);
+  Expression n = bits - integer_like(bits, round_magic_bits);
+  if (!precise) return {n, power_of_remainder(r)};
+  Expression lost = fma(whole, -ln2_low, high - r);
+  return {n, power_of_remainder(r, lost)};
+}
+
+// 2^n for an integer whose power is a normal number.
+Expression power_of_two(const Expression& n) {
+  return bitcast((n << 23) + integer_like(n, one_bits), DType::f32);
+}
+
+// power 2^n with one rounding, also where the result is subnormal or 2^n alone would overflow. The
+// products carry a NaN of `power`; adding to its exponent bits would not.
+Expression scaled(const Reduced& reduced) {
+  Expression half = reduced.n >> 1;
+  return reduced.power * power_of_two(half) * power_of_two(reduced.n - half);
+}
+
+// e^x for -80 <= x <= 80.
+Expression moderate_exp(const Expression& x) {
+  Reduced reduced = reduce(x);
+  return reduced.power * power_of_two(reduced.n);
+}
+
+// `magnitude` (not negative) with the sign of x.
+Expression with_sign_of(const Expression& magnitude, const Expression& x) {
+  Expression sign = bitcast(x, DType::i32) & INT32_MIN;
+  return bitcast(bitcast(magnitude, DType::i32) ^ sign, DType::f32);
+}
+
+}  // namespace
+
+Expression exp(const Expression& x) {
+  // e^-104 rounds to zero, e^89 overflows.
+  return scaled(reduce(clamp(x, -104, 89)));
+}
+
+Expression exp2(const Expression& x) {
+  Expression bounded = clamp(x, -151, 129);
+  Expression shifted = bounded + round_magic;
+  Expression r = bounded - (shifted - round_magic);
+  Expression n = bitcast(shifted, DType::i32);
+  return scaled({n - integer_like(n, round_magic_bits), power_of_remainder(r * 0.693147180559945)});
+}
+
+Expression sigmoid(const Expression& x) {
+  // e^-|x| does not overflow; for negative x it is the numerator, which keeps small results.
+  Expression negative = apply(ir::Op::neg_, apply(ir::Op::abs_, x));
+  Expression e = scaled(reduce(clamp(negative, -104, 89), true));
+  Expression numerator = choose(x < 0.0, e, 1.0);
+  Expression denominator = e + 1.0;
+  Expression lost = apply(ir::Op::sub_, e, denominator - 1.0);  // by rounding the sum
+  // A quotient by the reciprocal, and one step of correction for both roundings.
+  Expression reciprocal = 1.0 / denominator;
+  Expression quotient = numerator * reciprocal;
+  Expression minus = apply(ir::Op::neg_, quotient);
+  Expression left = fma(minus, lost, fma(minus, denominator, numerator));
+  return fma(left, reciprocal, quotient);
+}
+
+Expression tanh(const Expression& x) {
+  Expression magnitude = apply(ir::Op::abs_, x);
+  // Beyond 10 the result is 1 in f32.
+  Expression e = moderate_exp(choose(magnitude > 10.0, 20.0, magnitude + magnitude));
+  Expression large = fma(2.0 / (e + 1.0), -1.0, 1.0);
+  // Near 0 the difference would lose digits: x + x^3 p(x^2), coefficients as in Cephes' tanhf.
+  Expression z = x * x;
+  Expression p = polynomial(z, {-3.33332819422e-1, 1.33314422036e-1, -5.37397155531e-2,
+                                2.06390887954e-2, -5.70498872745e-3});
+  Expression small = fma(p * z, magnitude, magnitude);
+  return with_sign_of(choose(magnitude < 0.625, small, large), x);
+}
+
+// After N. Juffa: an odd polynomial near 0, else 1 - exp(-p(|x|)).
+Expression erf(const Expression& x) {
+  Expression magnitude = apply(ir::Op::abs_, x);
+  Expression t = choose(magnitude > 4.0, 4.0, magnitude);
+  Expression p = polynomial(t, {-1.28717512e-1, -6.34846687e-1, -1.06777877e-1, 2.42546219e-2,
+                                -3.88396438e-3, 3.83197126e-4, -1.72853470e-5});
+  Expression exponent = apply(ir::Op::sub_, p * t, t);
+  Expression large = fma(moderate_exp(exponent), -1.0, 1.0);
+  Expression q = polynomial(x * x, {1.28379166e-1, -3.76125336e-1, 1.12819925e-1, -2.67681349e-2,
+                                    4.99119423e-3, -5.96761703e-4});
+  return choose(magnitude > 0.927734375, with_sign_of(large, x), fma(q, x, x));
+}
+
+}  // namespace tilewright::dsl::math

@@ -1,0 +1,68 @@
+// Replaces the elementary functions on f32 by arithmetic (dsl/math), so that one definition serves
+// every target and can be checked through the interpreter. f16 and bf16 are widened, expanded and
+// rounded back; f64 stays, for the back end's own library. Afterwards no such function of f32, f16
+// or bf16 is left. Results may differ from the interpreter's in the last two places.
+#include <array>
+
+#include "dsl/math/functions.h"
+#include "dsl/passes/passes.h"
+
+namespace tilewright::dsl {
+namespace {
+
+using math::Expression;
+
+struct Expansion {
+  ir::Op op;
+  Expression (*formula)(const Expression& x);
+};
+constexpr std::array expansions = {
+    Expansion{ir::Op::exp_, math::exp},         Expansion{ir::Op::exp2_, math::exp2},
+    Expansion{ir::Op::log_, math::log},         Expansion{ir::Op::log2_, math::log2},
+    Expansion{ir::Op::sin_, math::sin},         Expansion{ir::Op::cos_, math::cos},
+    Expansion{ir::Op::tanh_, math::tanh},       Expansion{ir::Op::erf_, math::erf},
+    Expansion{ir::Op::sigmoid_, math::sigmoid}, Expansion{ir::Op::rsqrt_, math::rsqrt},
+};
+
+const Expansion* expansion_of(const ir::Function& function, const ir::Inst& inst) {
+  for (const Expansion& expansion : expansions)
+    if (expansion.op == inst.op && function.type(inst.results[0]).dtype != DType::f64)
+      return &expansion;
+  return nullptr;
+}
+
+void expand(ir::Function& function, const Expansion& expansion, const ir::Inst& inst,
+            std::vector<ir::Inst>& code) {
+  const ir::Type type = function.type(inst.results[0]);
+  math::Site site{function, code, type.shape, inst.where};
+  Expression x{site, inst.operands[0]};
+  if (type.dtype == DType::f32) {
+    expansion.formula(x);
+  } else {
+    math::cast(expansion.formula(math::cast(x, DType::f32)), type.dtype);
+  }
+  // The last instruction gives the result its old name.
+  code.back().results = inst.results;
+}
+
+bool expand_block(ir::Function& function, ir::Block& block) {
+  bool changed = false;
+  std::vector<ir::Inst> code;
+  for (ir::Inst& inst : block.insts) {
+    for (ir::Block& body : inst.bodies) changed |= expand_block(function, body);
+    if (const Expansion* expansion = expansion_of(function, inst)) {
+      expand(function, *expansion, inst, code);
+      changed = true;
+    } else {
+      code.push_back(std::move(inst));
+    }
+  }
+  block.insts = std::move(code);
+  return changed;
+}
+
+}  // namespace
+
+bool expand_math(ir::Function& function) { return expand_block(function, function.body); }
+
+}  // namespace tilewright::dsl

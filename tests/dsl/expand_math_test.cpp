@@ -1,0 +1,169 @@
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "dsl/ir/builder.h"
+#include "dsl/ir/elements.h"
+#include "dsl/ir/interpret.h"
+#include "dsl/ir/verify.h"
+#include "dsl/passes/passes.h"
+
+namespace tilewright::dsl {
+namespace {
+
+using ir::Op;
+
+constexpr std::int64_t block = 65536;
+
+// y = op(x), one tile of a block.
+ir::Function mapped(Op op, DType dtype) {
+  ir::Function f{.name = "mapped"};
+  ir::Builder b(f);
+  ir::Value x = b.param("x", ir::Type::pointer(dtype)), y = b.param("y", ir::Type::pointer(dtype));
+  ir::Value lanes = b.append(Op::arange_, {}, ir::Bounds{0, block});
+  auto at = [&](ir::Value base) {
+    return b.append(Op::offset_, {b.append(Op::splat_, {base}, ir::Extent{{block}}), lanes});
+  };
+  ir::Value in = b.append(Op::load_, {at(x)}, ir::Access{});
+  b.append(Op::store_, {at(y), b.append(op, {in})}, ir::Access{});
+  return f;
+}
+
+template <typename T>
+std::vector<T> run(const ir::Function& f, const std::vector<T>& x) {
+  std::vector<T> y(x.size());
+  Argument arguments[2];
+  arguments[0].pointer = x.data();
+  arguments[1].pointer = y.data();
+  interpret(f, {}, arguments);
+  return y;
+}
+
+ir::Function expanded(Op op, DType dtype = DType::f32) {
+  ir::Function f = mapped(op, dtype);
+  EXPECT_TRUE(expand_math(f));
+  ir::verify(f);
+  EXPECT_FALSE(expand_math(f));
+  return f;
+}
+
+double reference(Op op, double x) {
+  ir::Scalar in = ir::Scalar::of(DType::f64, x), out{DType::f64};
+  ir::Column column{&in.floating};
+  ir::evaluate_elements(op, DType::f64, DType::f64, {&column, 1}, {&out.floating}, 1);
+  return out.floating;
+}
+
+// The distance of a result to the true value in spacings of f32 at the true value.
+double error_in_ulp(float result, double truth) {
+  if (std::isnan(truth)) return std::isnan(result) ? 0 : HUGE_VAL;
+  auto nearest = static_cast<float>(truth);
+  if (result == nearest) return 0;
+  if (std::isnan(result)) return HUGE_VAL;
+  if (std::isinf(nearest)) truth = std::copysign(0x1p128, truth);
+  double held = std::isinf(result) ? std::copysign(0x1p128, result) : result;
+  int exponent = truth == 0 ? -149 : std::max(std::ilogb(truth) - 23, -149);
+  return std::abs(held - truth) / std::ldexp(1.0, exponent);
+}
+
+struct Worst {
+  double ulp = 0;
+  float at = 0;
+  void see(float x, float result, double truth) {
+    double error = error_in_ulp(result, truth);
+    if (error > ulp) ulp = error, at = x;
+  }
+};
+
+class ExpandMath : public testing::TestWithParam<Op> {};
+
+// Every 2053rd bit pattern: all binades of both signs, subnormals and NaN, 2.1 million numbers.
+TEST_P(ExpandMath, is_within_two_ulp_over_all_of_f32) {
+  Op op = GetParam();
+  ir::Function f = expanded(op);
+  Worst worst;
+  std::uint64_t pattern = 0;
+  while (pattern < (1ULL << 32)) {
+    std::vector<float> x(block);
+    for (float& element : x) {
+      element = std::bit_cast<float>(static_cast<std::uint32_t>(pattern));
+      pattern += 2053;
+    }
+    auto y = run(f, x);
+    for (std::size_t i = 0; i < x.size(); ++i) worst.see(x[i], y[i], reference(op, x[i]));
+  }
+  RecordProperty("max_ulp", std::to_string(worst.ulp));
+  std::printf("%-8s worst %.3f ulp at %.9g\n", std::string(ir::info(op).name).c_str(), worst.ulp,
+              worst.at);
+  EXPECT_LE(worst.ulp, 2) << "at " << std::hexfloat << worst.at;
+}
+
+// Where functions are used most: equal steps between -40 and 40, and between 0 and 2.
+TEST_P(ExpandMath, is_within_two_ulp_where_it_is_used_most) {
+  Op op = GetParam();
+  ir::Function f = expanded(op);
+  Worst worst;
+  for (auto [low, high] : {std::pair{-40.0, 40.0}, {0.0, 2.0}, {-105.0, 90.0}, {-1e5, 1e5}}) {
+    std::vector<float> x(block);
+    for (std::size_t i = 0; i < x.size(); ++i)
+      x[i] = static_cast<float>(low + (high - low) * (static_cast<double>(i) + 0.37) / block);
+    auto y = run(f, x);
+    for (std::size_t i = 0; i < x.size(); ++i) worst.see(x[i], y[i], reference(op, x[i]));
+  }
+  EXPECT_LE(worst.ulp, 2) << "at " << std::hexfloat << worst.at;
+}
+
+TEST_P(ExpandMath, is_right_at_zeros_infinities_and_nan) {
+  Op op = GetParam();
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> x(block, 1);
+  std::vector<float> special{0.0F,       -0.0F,     infinity, -infinity, NAN,      0x1p-149F,
+                             -0x1p-149F, 0x1p-126F, -1.0F,    3.4e38F,   -3.4e38F, 1.0F};
+  std::copy(special.begin(), special.end(), x.begin());
+  auto y = run(expanded(op), x);
+  for (std::size_t i = 0; i < special.size(); ++i) {
+    auto truth = static_cast<float>(reference(op, x[i]));
+    EXPECT_LE(error_in_ulp(y[i], reference(op, x[i])), 2) << "at " << x[i] << " is " << y[i];
+    if (truth == 0 && !std::isnan(y[i])) {
+      EXPECT_EQ(std::signbit(y[i]), std::signbit(truth)) << "at " << x[i];
+    }
+  }
+}
+
+TEST_P(ExpandMath, of_sixteen_bit_types_is_the_rounded_f32_result) {
+  Op op = GetParam();
+  auto compare = [&](auto zero) {
+    using T = decltype(zero);
+    ir::Function f = expanded(op, dtype_of<T>());
+    std::vector<T> x(block);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i].bits = static_cast<std::uint16_t>(i);
+    auto y = run(f, x), expected = run(mapped(op, dtype_of<T>()), x);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      auto got = static_cast<float>(y[i]), want = static_cast<float>(expected[i]);
+      if (std::isnan(want)) {
+        EXPECT_TRUE(std::isnan(got));
+      } else {  // a tie may fall to the other side
+        EXPECT_LE(std::abs(y[i].bits - expected[i].bits), 1) << static_cast<float>(x[i]);
+      }
+    }
+  };
+  compare(Half{});
+  compare(BFloat16{});
+}
+
+INSTANTIATE_TEST_SUITE_P(Functions, ExpandMath,
+                         testing::Values(Op::exp_, Op::exp2_, Op::log_, Op::log2_, Op::sin_,
+                                         Op::cos_, Op::tanh_, Op::erf_, Op::sigmoid_, Op::rsqrt_),
+                         [](const auto& i) { return std::string(ir::info(i.param).name); });
+
+TEST(ExpandMathPass, leaves_f64_and_other_operations_alone) {
+  ir::Function f = mapped(Op::exp_, DType::f64);
+  EXPECT_FALSE(expand_math(f));
+  ir::Function g = mapped(Op::sqrt_, DType::f32);
+  EXPECT_FALSE(expand_math(g));
+}
+
+}  // namespace
+}  // namespace tilewright::dsl
