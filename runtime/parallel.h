@@ -12,7 +12,7 @@
 namespace tilewright {
 
 // Body of a parallel loop: handles [begin, end) on behalf of worker `worker`, 0 <= worker <
-// thread_count(). Two calls with the same worker index never overlap in time.
+// thread_count(). Two calls of one loop with the same worker index never overlap in time.
 using RangeBody = void (*)(void* context, std::int64_t begin, std::int64_t end, int worker);
 
 // Runs body over [0, count) in pieces, returns when all of them are done, rethrows nothing: bodies
@@ -25,12 +25,15 @@ using ParallelFor = std::function<void(std::int64_t count, RangeBody body, void*
 void set_thread_count(int count);
 int thread_count();
 
-// Replaces the pool (an empty function restores it). Must be called before the first launch or
-// between launches; `workers` bounds the worker index that `hook` passes to bodies.
+// Replaces the pool (an empty function restores it) and ends the pool's threads. Must be called
+// before the first launch or between launches. `hook` must call the body for every index once, with
+// worker indices below `workers`, which becomes thread_count(); it may be called from several
+// threads at once, because its threads are the host's to arrange.
 void set_parallel_for(ParallelFor hook, int workers);
 
-// Runs [0, count) on the present hook or pool; on the calling thread alone if count is 1 or there
-// is one worker. Calls from several threads are served one after the other.
+// Runs [0, count) on the present hook or pool; on the calling thread alone if count is 1, if there
+// is one worker, or if it is called from within a body. The pool serves calls from several threads
+// one after the other. A child after fork() gets a pool of its own at its first loop.
 void parallel_for(std::int64_t count, RangeBody body, void* context);
 
 }  // namespace tilewright
