@@ -44,7 +44,8 @@ struct Artifact {
 };
 
 struct Grid {
-  std::int64_t size[3] = {1, 1, 1};
+  std::int64_t size[3];
+  Grid(std::int64_t x = 1, std::int64_t y = 1, std::int64_t z = 1) : size{x, y, z} {}
   std::int64_t count() const { return size[0] * size[1] * size[2]; }
 };
 

@@ -1,0 +1,108 @@
+#include "runtime/artifact.h"
+#include "runtime/base/error.h"
+#include "runtime/cpu/system_memory.h"
+#include "runtime/parallel.h"
+
+namespace tilewright {
+namespace {
+
+// The scratch memory of the launches of one thread: one part a worker, kept from launch to launch.
+// Owned by the launching thread, so that it can be made, and its lack be reported, before any
+// worker starts. Plain data, so that reading it costs no initialisation guard.
+struct Scratch {
+  char* block;
+  std::int64_t size_bytes;
+  bool in_use;
+};
+constinit thread_local Scratch scratch_of_thread{};
+
+// Gives the block back when the thread ends.
+struct ScratchOwner {
+  bool engaged = false;
+  ~ScratchOwner() {
+    if (scratch_of_thread.block != nullptr)
+      free_block(scratch_of_thread.block, scratch_of_thread.size_bytes);
+    scratch_of_thread = {};
+  }
+};
+thread_local ScratchOwner scratch_owner;
+
+Scratch new_scratch(const Artifact& artifact, std::int64_t size_bytes) {
+  std::int64_t block_bytes = block_size_for(size_bytes);
+  void* block = block_bytes == 0 ? nullptr : allocate_block(block_bytes);
+  require(block != nullptr, "[launch] the system has no memory for ", size_bytes,
+          " bytes of scratch for kernel ", artifact.name,
+          "; fewer threads or a smaller block configuration would need less");
+  return {static_cast<char*>(block), block_bytes, false};
+}
+
+[[gnu::noinline]] void grow_scratch(const Artifact& artifact, std::int64_t size_bytes) {
+  scratch_owner.engaged = true;  // the first use registers its destructor
+  Scratch larger = new_scratch(artifact, size_bytes);
+  if (scratch_of_thread.block != nullptr)
+    free_block(scratch_of_thread.block, scratch_of_thread.size_bytes);
+  scratch_of_thread = larger;
+}
+
+// Scratch memory for the length of one launch.
+class ScratchUse {
+ public:
+  ScratchUse(const Artifact& artifact, std::int64_t size_bytes) {
+    if (size_bytes == 0) return;
+    // A host program's hook may start a launch while another of the same thread waits.
+    if (scratch_of_thread.in_use) [[unlikely]] {
+      own_ = new_scratch(artifact, size_bytes);
+      data_ = own_.block;
+      return;
+    }
+    if (scratch_of_thread.size_bytes < size_bytes) grow_scratch(artifact, size_bytes);
+    scratch_of_thread.in_use = true;
+    data_ = scratch_of_thread.block;
+  }
+  ~ScratchUse() {
+    if (own_.block != nullptr) [[unlikely]]
+      free_block(own_.block, own_.size_bytes);
+    else if (data_ != nullptr)
+      scratch_of_thread.in_use = false;
+  }
+  ScratchUse(const ScratchUse&) = delete;
+  ScratchUse& operator=(const ScratchUse&) = delete;
+  char* data() const { return data_; }
+
+ private:
+  char* data_ = nullptr;
+  Scratch own_{};
+};
+
+struct Launch {
+  const Artifact& artifact;
+  const Grid& grid;
+  const Argument* arguments;
+  char* scratch;
+  std::int64_t stride_bytes;
+};
+
+void run_range(void* context, std::int64_t begin, std::int64_t end, int worker) {
+  auto& launch = *static_cast<const Launch*>(context);
+  launch.artifact.host(launch.arguments, launch.grid.size, begin, end,
+                       launch.scratch + worker * launch.stride_bytes);
+}
+
+}  // namespace
+
+void launch(const Artifact& artifact, const Grid& grid, const Argument* arguments) {
+  std::int64_t count = grid.count();
+  if (count <= 0) return;
+  std::int64_t stride_bytes =
+      (artifact.scratch_bytes + block_alignment - 1) / block_alignment * block_alignment;
+  if (count == 1) {
+    ScratchUse scratch(artifact, stride_bytes);
+    artifact.host(arguments, grid.size, 0, 1, scratch.data());
+    return;
+  }
+  ScratchUse scratch(artifact, stride_bytes * thread_count());
+  Launch launch{artifact, grid, arguments, scratch.data(), stride_bytes};
+  parallel_for(count, run_range, &launch);
+}
+
+}  // namespace tilewright
