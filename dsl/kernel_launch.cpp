@@ -1,0 +1,24 @@
+// Launching a kernel: the part of dsl/kernel.h that needs the code generator.
+#include "dsl/compile.h"
+#include "dsl/trace/kernel_state.h"
+
+namespace tilewright::dsl {
+
+void Kernel::launch_with(const Grid& grid, std::span<const LaunchArgument> arguments) const {
+  Signature signature = signature_of(arguments);
+  std::shared_ptr<const Artifact> artifact;
+  {
+    // Held while compiling, so that threads that meet a new signature together compile it once.
+    std::lock_guard lock(state_->mutex);
+    auto found = state_->compiled.find(signature);
+    if (found == state_->compiled.end())
+      found = state_->compiled.emplace(signature, compile(trace(signature))).first;
+    artifact = found->second;
+  }
+  std::vector<Argument> values;
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    if (state_->kinds[i] != ParameterKind::constexpr_number) values.push_back(arguments[i].value());
+  tilewright::launch(*artifact, grid, values.data());
+}
+
+}  // namespace tilewright::dsl
