@@ -30,7 +30,8 @@ Target find_host_target() {
 
 Target target_named(const std::string& name) {
   if (name == "avx512")
-    return {"+f16c,+fma,+avx2,+bmi2,+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx512cd", "x86-64-v4", 16, true};
+    return {"+f16c,+fma,+avx2,+bmi2,+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx512cd", "x86-64-v4",
+            16, true};
   if (name == "avx2") return {"+f16c,+fma,+avx2,+bmi2", "x86-64-v3", 8, true};
   if (name == "sse") return {"", "x86-64", 4, false};
   raise_error("[target] unknown processor \"" + name + "\"; known are avx512, avx2, sse");

@@ -28,8 +28,8 @@ struct Emitter::Matrix {
   DType dtype;
   std::int64_t rows, columns;
   llvm::Value *row_stride, *column_stride;
-  bool rows_contiguous() const { return is_one(column_stride); }     // along columns
-  bool columns_contiguous() const { return is_one(row_stride); }     // along rows
+  bool rows_contiguous() const { return is_one(column_stride); }  // along columns
+  bool columns_contiguous() const { return is_one(row_stride); }  // along rows
   Matrix transposed() const { return {data, dtype, columns, rows, column_stride, row_stride}; }
 
  private:
@@ -44,7 +44,8 @@ std::optional<Emitter::Matrix> Emitter::matrix_in_memory(Value value) {
   const Shape& shape = function_.type(value).shape;
   if (auto slot = slots_.find(value); slot != slots_.end()) {
     const Slot& s = slot->second;
-    return Matrix{s.data, s.type.dtype, shape[0], shape[1], index(s.strides[0]), index(s.strides[1])};
+    return Matrix{s.data,   s.type.dtype,        shape[0],
+                  shape[1], index(s.strides[0]), index(s.strides[1])};
   }
   if (inst == nullptr) return std::nullopt;
   if (inst->op == Op::permute_) {
@@ -69,8 +70,8 @@ std::optional<Emitter::Matrix> Emitter::matrix_in_memory(Value value) {
     const ScalarFacts& at = facts_[inst->operands[1 + axis]];
     const ScalarFacts& size = facts_[arrays_.at(inst->operands[0]).inst->operands[1 + axis]];
     std::int64_t extent = block[static_cast<int>(axis)];
-    bool fits = at.low >= 0 && at.high != INT64_MAX && size.low >= extent &&
-                at.high <= size.low - extent;
+    bool fits =
+        at.low >= 0 && at.high != INT64_MAX && size.low >= extent && at.high <= size.low - extent;
     if (!fits) return std::nullopt;
   }
   llvm::Value* pointer = desc_address(*inst, 1, block, first).pointer;
@@ -89,8 +90,8 @@ Emitter::Matrix Emitter::matrix_operand(Value value, DType) {
   // Computed, ragged or strided: into scratch memory.
   Slot slot = allocate(function_.type(value));
   keep_into(value, slot);
-  return {slot.data, slot.type.dtype, slot.type.shape[0], slot.type.shape[1],
-          index(slot.strides[0]), index(1)};
+  return {slot.data,          slot.type.dtype,        slot.type.shape[0],
+          slot.type.shape[1], index(slot.strides[0]), index(1)};
 }
 
 void Emitter::dot(const Inst& inst) {
@@ -99,8 +100,8 @@ void Emitter::dot(const Inst& inst) {
   std::int64_t scratch = scratch_used_;
   // The accumulator of a loop that only this dot reads is updated in place.
   auto carried = yielded_for_.find(start);
-  bool in_place = carried != yielded_for_.end() && carried->second == result &&
-                  use_counts_[start] == 1;
+  bool in_place =
+      carried != yielded_for_.end() && carried->second == result && use_counts_[start] == 1;
   bool accumulate = true;
   if (in_place) {
     slots_.insert_or_assign(result, slots_.at(start));
@@ -110,8 +111,8 @@ void Emitter::dot(const Inst& inst) {
     const Inst* init = defs_.inst(start);
     while (init != nullptr && (init->op == Op::splat_ || init->op == Op::broadcast_))
       init = defs_.inst(init->operands[0]);
-    bool zero = init != nullptr && init->op == Op::constant_ &&
-                init->get<ir::Scalar>().as_double() == 0;
+    bool zero =
+        init != nullptr && init->op == Op::constant_ && init->get<ir::Scalar>().as_double() == 0;
     accumulate = !zero;
     if (accumulate) keep_into(start, slot);
   }
@@ -133,12 +134,11 @@ void Emitter::for_blocks(std::int64_t size, std::int64_t step, bool split,
   std::int64_t whole = size / step * step;
   std::vector<llvm::Value*> none;
   if (whole == step) body(index(0), step);
-  if (whole > step)
-    emit_loop(index(whole), step, none, [&](llvm::Value* at) { body(at, step); });
+  if (whole > step) emit_loop(index(whole), step, none, [&](llvm::Value* at) { body(at, step); });
   std::int64_t rest = size - whole;
   while (rest > 0) {
-    auto part = split ? static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(rest)))
-                      : rest;
+    auto part =
+        split ? static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(rest))) : rest;
     body(index(size - rest), part);
     rest -= part;
   }
@@ -159,7 +159,8 @@ void Emitter::dot_along_n(const Matrix& a, const Matrix& b, const Matrix& c, boo
 void Emitter::dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,
                           llvm::Value* m, int rows, llvm::Value* n, std::int64_t columns) {
   int lanes = static_cast<int>(std::min<std::int64_t>(
-      target_.lanes, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(columns)))));
+      target_.lanes,
+      static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(columns)))));
   auto vectors = static_cast<std::size_t>((columns + lanes - 1) / lanes);
   auto active = [&](std::size_t v) {
     return std::min<std::int64_t>(lanes, columns - static_cast<std::int64_t>(v) * lanes);
@@ -213,7 +214,8 @@ void Emitter::dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, boo
 
 void Emitter::dot_along_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
   int lanes = static_cast<int>(std::min<std::int64_t>(
-      target_.lanes, static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(a.columns)))));
+      target_.lanes,
+      static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(a.columns)))));
   std::int64_t height = a.rows == 1 ? 1 : a.rows == 2 ? 2 : 4;
   std::int64_t width = std::min<std::int64_t>((target_.lanes == 16 ? 16 : 8) / height, lanes);
   for_blocks(b.columns, width, true, [&](llvm::Value* n, std::int64_t columns) {
@@ -228,8 +230,9 @@ void Emitter::dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
   std::int64_t depth = a.columns;
   int lanes = static_cast<int>(std::min<std::int64_t>(
       target_.lanes, static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(depth)))));
-  std::vector<llvm::Value*> sums(static_cast<std::size_t>(rows * columns),
-                                 llvm::Constant::getNullValue(lanes_type(element_type(c.dtype), lanes)));
+  std::vector<llvm::Value*> sums(
+      static_cast<std::size_t>(rows * columns),
+      llvm::Constant::getNullValue(lanes_type(element_type(c.dtype), lanes)));
   Matrix b_rows = b.transposed();  // row n is contiguous along k
   auto turn = [&](llvm::Value* k, std::int64_t active, std::vector<llvm::Value*>& to) {
     std::vector<llvm::Value*> left;
@@ -258,8 +261,9 @@ void Emitter::dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
   }
 }
 
-// Lane i of the result is the sum of all lanes of vector i. The number of vectors is a power of two,
-// at most the number of lanes. Each stage halves what is left to sum and packs two vectors into one.
+// Lane i of the result is the sum of all lanes of vector i. The number of vectors is a power of
+// two, at most the number of lanes. Each stage halves what is left to sum and packs two vectors
+// into one.
 llvm::Value* Emitter::sum_each(std::vector<llvm::Value*> vectors) {
   auto* type = llvm::dyn_cast<llvm::FixedVectorType>(vectors[0]->getType());
   if (type == nullptr) return vectors[0];
@@ -350,11 +354,10 @@ llvm::Value* Emitter::load_row(const Matrix& x, llvm::Value* i, llvm::Value* j, 
   auto* pointer = gep(x.data, x.dtype, offset);
   llvm::Align align(static_cast<std::uint64_t>(size_bytes(x.dtype)));
   llvm::Type* type = lanes_type(memory_type(x.dtype), lanes);
-  llvm::Value* loaded =
-      active >= lanes
-          ? static_cast<llvm::Value*>(b_.CreateAlignedLoad(type, pointer, align))
-          : b_.CreateMaskedLoad(type, pointer, align, active_mask(lanes, active),
-                                llvm::Constant::getNullValue(type));
+  llvm::Value* loaded = active >= lanes
+                            ? static_cast<llvm::Value*>(b_.CreateAlignedLoad(type, pointer, align))
+                            : b_.CreateMaskedLoad(type, pointer, align, active_mask(lanes, active),
+                                                  llvm::Constant::getNullValue(type));
   return convert(loaded, x.dtype, wanted);
 }
 

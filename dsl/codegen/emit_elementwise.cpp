@@ -14,8 +14,7 @@ llvm::Value* Emitter::elementwise(const Inst& inst, const std::vector<llvm::Valu
     case Op::program_id_: return program_id_[inst.get<ir::Axis>().axis];
     case Op::num_programs_: return grid_[inst.get<ir::Axis>().axis];
     case Op::select_: return b_.CreateSelect(operands[0], operands[1], operands[2]);
-    case Op::cast_:
-      return convert(operands[0], function_.type(inst.operands[0]).dtype, type.dtype);
+    case Op::cast_: return convert(operands[0], function_.type(inst.operands[0]).dtype, type.dtype);
     case Op::bitcast_: {
       llvm::Type* to = element_type(type.dtype);
       if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(operands[0]->getType()))
@@ -29,9 +28,9 @@ llvm::Value* Emitter::elementwise(const Inst& inst, const std::vector<llvm::Valu
   std::vector<llvm::Value*> wide = operands;
   if (narrow)
     for (auto*& operand : wide) operand = convert(operand, dtype, DType::f32);
-  if (is_boolean(type.dtype) && (!is_boolean(dtype) || inst.op == Op::eq_ || inst.op == Op::ne_ ||
-                                 inst.op == Op::lt_ || inst.op == Op::le_ || inst.op == Op::gt_ ||
-                                 inst.op == Op::ge_))
+  if (is_boolean(type.dtype) &&
+      (!is_boolean(dtype) || inst.op == Op::eq_ || inst.op == Op::ne_ || inst.op == Op::lt_ ||
+       inst.op == Op::le_ || inst.op == Op::gt_ || inst.op == Op::ge_))
     return compare(inst.op, narrow ? DType::f32 : dtype, wide[0], wide[1]);
   if (!is_floating(dtype)) return integer_op(inst.op, dtype, operands);
   llvm::Value* result = floating_op(inst.op, wide);
@@ -46,8 +45,8 @@ llvm::Value* Emitter::call_libm(const char* name, llvm::Value* x) {
   if (vector == nullptr) return b_.CreateCall(callee, {x});
   llvm::Value* result = llvm::PoisonValue::get(vector);
   for (unsigned lane = 0; lane < vector->getNumElements(); ++lane)
-    result = b_.CreateInsertElement(result, b_.CreateCall(callee, {b_.CreateExtractElement(x, lane)}),
-                                    lane);
+    result = b_.CreateInsertElement(
+        result, b_.CreateCall(callee, {b_.CreateExtractElement(x, lane)}), lane);
   return result;
 }
 
@@ -192,8 +191,7 @@ llvm::Value* Emitter::convert(llvm::Value* value, DType from, DType to) {
   }
   bool sign = is_signed(from);
   if (is_floating(to)) {
-    if (bit_width(to) == 16)
-      return convert(convert(value, from, DType::f32), DType::f32, to);
+    if (bit_width(to) == 16) return convert(convert(value, from, DType::f32), DType::f32, to);
     return sign ? b_.CreateSIToFP(value, type) : b_.CreateUIToFP(value, type);
   }
   return b_.CreateIntCast(value, type, sign);

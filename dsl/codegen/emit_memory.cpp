@@ -43,8 +43,8 @@ Emitter::Address Emitter::desc_address(const Inst& inst, std::size_t first_offse
     std::int64_t moves = std::gcd(at.divisor, is_lane ? lanes_ : extent == 1 ? 0 : 1);
     address.aligned &= moves * stride.divisor % line == 0;
     if (is_lane) address.lane_stride = array.strides[axis];
-    bool fits = at.low >= 0 && at.high != INT64_MAX && size.low >= extent &&
-                at.high <= size.low - extent;
+    bool fits =
+        at.low >= 0 && at.high != INT64_MAX && size.low >= extent && at.high <= size.low - extent;
     if (fits) continue;
     if (!is_lane) {
       auto* in = b_.CreateICmpULT(place, array.sizes[axis]);
@@ -56,8 +56,8 @@ Emitter::Address Emitter::desc_address(const Inst& inst, std::size_t first_offse
     address.mask = b_.CreateICmpULT(each, spread({array.sizes[axis], true}));
   }
   if (inside != nullptr)
-    address.mask = address.mask == nullptr ? inside
-                                           : b_.CreateAnd(address.mask, spread({inside, true}));
+    address.mask =
+        address.mask == nullptr ? inside : b_.CreateAnd(address.mask, spread({inside, true}));
   address.pointer = gep(array.base, dtype, offset);
   return address;
 }
@@ -68,13 +68,13 @@ Emitter::Address Emitter::pointer_address(Value pointer, std::optional<Value> ma
   DType dtype = function_.type(pointer).dtype;
   auto stride = lane_stride(pointer, position.lane);
   auto resolve = [&](const Lanes& lanes) {
-    if (!llvm::isa<llvm::ConstantPointerNull>(lanes.base)) return gep(lanes.base, dtype, lanes.value);
+    if (!llvm::isa<llvm::ConstantPointerNull>(lanes.base))
+      return gep(lanes.base, dtype, lanes.value);
     auto* bytes = b_.CreateMul(
         lanes.value, llvm::ConstantInt::get(lanes.value->getType(),
                                             static_cast<std::uint64_t>(size_bytes(dtype))));
     llvm::Type* type = b_.getPtrTy();
-    if (!lanes.uniform)
-      type = llvm::FixedVectorType::get(type, static_cast<unsigned>(lanes_));
+    if (!lanes.uniform) type = llvm::FixedVectorType::get(type, static_cast<unsigned>(lanes_));
     return b_.CreateIntToPtr(bytes, type);
   };
   if (stride) {
@@ -103,7 +103,8 @@ llvm::Value* Emitter::full_mask(const Address& address) {
 Lanes Emitter::load(const Address& address, DType dtype, int lane, llvm::Value* other) {
   llvm::Type* type = memory_type(dtype);
   llvm::Align align(static_cast<std::uint64_t>(size_bytes(dtype)));
-  bool one = lane < 0 || lanes_ == 1 || (address.lane_stride == nullptr && address.pointers == nullptr);
+  bool one =
+      lane < 0 || lanes_ == 1 || (address.lane_stride == nullptr && address.pointers == nullptr);
   if (one && (address.mask == nullptr || !address.mask->getType()->isVectorTy())) {
     if (address.mask == nullptr)
       return {from_memory(b_.CreateAlignedLoad(type, address.pointer, align), dtype), true};
@@ -132,13 +133,15 @@ Lanes Emitter::load(const Address& address, DType dtype, int lane, llvm::Value* 
   }
   llvm::Value* pointers = address.pointers;
   if (pointers == nullptr) {
-    llvm::Value* steps = address.lane_stride == nullptr
-                             ? llvm::Constant::getNullValue(lanes_type(b_.getInt64Ty()))
-                             : b_.CreateMul(iota(b_.getInt64Ty()), spread({address.lane_stride, true}));
+    llvm::Value* steps =
+        address.lane_stride == nullptr
+            ? llvm::Constant::getNullValue(lanes_type(b_.getInt64Ty()))
+            : b_.CreateMul(iota(b_.getInt64Ty()), spread({address.lane_stride, true}));
     pointers = gep(address.pointer, dtype, steps);
   }
-  if (mask == nullptr) mask = llvm::ConstantVector::getSplat(
-      llvm::ElementCount::getFixed(static_cast<unsigned>(lanes_)), b_.getTrue());
+  if (mask == nullptr)
+    mask = llvm::ConstantVector::getSplat(
+        llvm::ElementCount::getFixed(static_cast<unsigned>(lanes_)), b_.getTrue());
   return {from_memory(b_.CreateMaskedGather(vector, pointers, align, mask, rest), dtype), false};
 }
 
@@ -169,28 +172,33 @@ void Emitter::store(const Address& address, DType dtype, int lane, Lanes value, 
     }
     bool whole = lanes_ * size_bytes(dtype) >= target_.lanes * 4;
     bool around = streaming && address.aligned && whole;
-    auto* store = b_.CreateAlignedStore(elements, address.pointer, around ? llvm::Align(static_cast<std::uint64_t>(target_.lanes) * 4) : align);
+    auto* store = b_.CreateAlignedStore(
+        elements, address.pointer,
+        around ? llvm::Align(static_cast<std::uint64_t>(target_.lanes) * 4) : align);
     if (around)
-      store->setMetadata(llvm::LLVMContext::MD_nontemporal,
-                         llvm::MDNode::get(context_, llvm::ConstantAsMetadata::get(b_.getInt32(1))));
+      store->setMetadata(
+          llvm::LLVMContext::MD_nontemporal,
+          llvm::MDNode::get(context_, llvm::ConstantAsMetadata::get(b_.getInt32(1))));
     return;
   }
   llvm::Value* pointers = address.pointers;
   if (pointers == nullptr) {
-    llvm::Value* steps = address.lane_stride == nullptr
-                             ? llvm::Constant::getNullValue(lanes_type(b_.getInt64Ty()))
-                             : b_.CreateMul(iota(b_.getInt64Ty()), spread({address.lane_stride, true}));
+    llvm::Value* steps =
+        address.lane_stride == nullptr
+            ? llvm::Constant::getNullValue(lanes_type(b_.getInt64Ty()))
+            : b_.CreateMul(iota(b_.getInt64Ty()), spread({address.lane_stride, true}));
     pointers = gep(address.pointer, dtype, steps);
   }
-  if (mask == nullptr) mask = llvm::ConstantVector::getSplat(
-      llvm::ElementCount::getFixed(static_cast<unsigned>(lanes_)), b_.getTrue());
+  if (mask == nullptr)
+    mask = llvm::ConstantVector::getSplat(
+        llvm::ElementCount::getFixed(static_cast<unsigned>(lanes_)), b_.getTrue());
   b_.CreateMaskedScatter(elements, pointers, align, mask);
 }
 
 void Emitter::prefetch(const Address& address) {
   // To the second level of cache: the first holds the row in work.
-  auto* fn = llvm::Intrinsic::getOrInsertDeclaration(&module_, llvm::Intrinsic::prefetch,
-                                                     {b_.getPtrTy()});
+  auto* fn =
+      llvm::Intrinsic::getOrInsertDeclaration(&module_, llvm::Intrinsic::prefetch, {b_.getPtrTy()});
   b_.CreateCall(fn, {address.pointer, b_.getInt32(0), b_.getInt32(2), b_.getInt32(1)});
 }
 

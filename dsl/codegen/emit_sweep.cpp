@@ -26,12 +26,12 @@ int lane_axis(const Shape& domain) {
 struct Emitter::Sweep {
   const Shape& domain;
   const std::vector<Root>& roots;
-  int lane;                 // the axis the lanes run along
+  int lane;  // the axis the lanes run along
   Position position;
   // Reductions along the lane axis: which accumulators belong to which root.
   struct InRegisters {
     const Inst* inst;
-    std::size_t first;      // accumulator, and for argmax the one after it holds the indices
+    std::size_t first;  // accumulator, and for argmax the one after it holds the indices
   };
   std::vector<InRegisters> in_registers;
   std::vector<const Root*> in_scratch;  // reductions along other axes
@@ -114,7 +114,8 @@ void Emitter::sweep_lanes(Sweep& s) {
     if (is_arg(kind)) start.push_back(llvm::Constant::getNullValue(lanes_type(b_.getInt32Ty())));
   }
   std::vector<llvm::Value*> accumulators;
-  for (int c = 0; c < copies; ++c) accumulators.insert(accumulators.end(), start.begin(), start.end());
+  for (int c = 0; c < copies; ++c)
+    accumulators.insert(accumulators.end(), start.begin(), start.end());
 
   std::int64_t done = 0;
   levels_.back().block = b_.GetInsertBlock();
@@ -153,8 +154,8 @@ void Emitter::sweep_lanes(Sweep& s) {
       llvm::Value*& to_index = accumulators[r.first + 1];
       llvm::Value* from_index = accumulators[c * s.per_copy + r.first + 1];
       auto* better = compare(kind == ReduceKind::argmax ? Op::gt_ : Op::lt_, dtype, from, to);
-      auto* tie = b_.CreateAnd(compare(Op::eq_, dtype, from, to),
-                               b_.CreateICmpSLT(from_index, to_index));
+      auto* tie =
+          b_.CreateAnd(compare(Op::eq_, dtype, from, to), b_.CreateICmpSLT(from_index, to_index));
       auto* take = b_.CreateOr(better, tie);
       to = b_.CreateSelect(take, from, to);
       to_index = b_.CreateSelect(take, from_index, to_index);
@@ -322,7 +323,8 @@ llvm::Value* Emitter::identity(ReduceKind kind, DType dtype, int lanes) {
     case ReduceKind::any: value = llvm::Constant::getNullValue(type); break;
     case ReduceKind::all: value = llvm::ConstantInt::get(type, 1); break;
     case ReduceKind::prod:
-      value = is_floating(dtype) ? llvm::ConstantFP::get(type, 1.0) : llvm::ConstantInt::get(type, 1);
+      value =
+          is_floating(dtype) ? llvm::ConstantFP::get(type, 1.0) : llvm::ConstantInt::get(type, 1);
       break;
     case ReduceKind::max:
     case ReduceKind::min:

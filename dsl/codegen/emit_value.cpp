@@ -89,11 +89,11 @@ Lanes Emitter::evaluate_here(Value value, const Position& position) {
     auto* step = operands[1].uniform ? spread({moved, true}) : moved;
     return {b_.CreateAdd(from, step), false, operands[0].base};
   }
-  if (type.is_pointer()) raise_error(concat("[", info(inst->op).name, "] ", describe(inst->where),
-                                            ": tiles of pointers only move by offsets"));
+  if (type.is_pointer())
+    raise_error(concat("[", info(inst->op).name, "] ", describe(inst->where),
+                       ": tiles of pointers only move by offsets"));
   std::vector<llvm::Value*> values;
-  for (const Lanes& operand : operands)
-    values.push_back(uniform ? operand.value : spread(operand));
+  for (const Lanes& operand : operands) values.push_back(uniform ? operand.value : spread(operand));
   return {elementwise(*inst, values), uniform};
 }
 
@@ -148,8 +148,8 @@ Lanes Emitter::read_slot(const Slot& slot, const Position& position) {
   DType dtype = slot.type.is_pointer() ? DType::i64 : slot.type.dtype;
   llvm::Value* offset = index(0);
   for (std::size_t axis = 0; axis < position.index.size(); ++axis)
-    offset = b_.CreateAdd(offset, b_.CreateMul(position.index[axis],
-                                               index(slot.strides[static_cast<int>(axis)])));
+    offset = b_.CreateAdd(
+        offset, b_.CreateMul(position.index[axis], index(slot.strides[static_cast<int>(axis)])));
   Address address;
   address.pointer = gep(slot.data, dtype, offset);
   if (position.lane >= 0) address.lane_stride = index(slot.strides[position.lane]);
@@ -158,8 +158,9 @@ Lanes Emitter::read_slot(const Slot& slot, const Position& position) {
   if (slot.type.is_pointer()) {
     lanes.base = llvm::ConstantPointerNull::get(b_.getPtrTy());
     lanes.value = b_.CreateExactSDiv(
-        lanes.value, llvm::ConstantInt::get(lanes.value->getType(),
-                                            static_cast<std::uint64_t>(size_bytes(slot.type.dtype))));
+        lanes.value,
+        llvm::ConstantInt::get(lanes.value->getType(),
+                               static_cast<std::uint64_t>(size_bytes(slot.type.dtype))));
   }
   return lanes;
 }
@@ -176,8 +177,8 @@ void Emitter::write_slot(const Slot& slot, const Position& position, Lanes lanes
   }
   llvm::Value* offset = index(0);
   for (std::size_t axis = 0; axis < position.index.size(); ++axis)
-    offset = b_.CreateAdd(offset, b_.CreateMul(position.index[axis],
-                                               index(slot.strides[static_cast<int>(axis)])));
+    offset = b_.CreateAdd(
+        offset, b_.CreateMul(position.index[axis], index(slot.strides[static_cast<int>(axis)])));
   Address address;
   address.pointer = gep(slot.data, dtype, offset);
   if (position.lane >= 0) address.lane_stride = index(slot.strides[position.lane]);
@@ -204,8 +205,9 @@ std::optional<std::int64_t> Emitter::lane_stride(Value value, int lane) const {
     case Op::broadcast_:
       if (function_.type(inst->operands[0]).shape[lane] == 1) return 0;
       return operand(0);
-    case Op::permute_: return lane_stride(inst->operands[0], inst->get<ir::Permutation>().dims
-                                                                 [static_cast<std::size_t>(lane)]);
+    case Op::permute_:
+      return lane_stride(inst->operands[0],
+                         inst->get<ir::Permutation>().dims[static_cast<std::size_t>(lane)]);
     case Op::offset_:
     case Op::add_: {
       auto a = operand(0), b = operand(1);
@@ -220,8 +222,8 @@ std::optional<std::int64_t> Emitter::lane_stride(Value value, int lane) const {
       if (a && b && *a == 0 && *b == 0) return 0;
       auto factor = [&](std::size_t i) -> std::optional<std::int64_t> {
         const Inst* f = defs_.inst(inst->operands[i]);
-        while (f != nullptr && (f->op == Op::splat_ || f->op == Op::broadcast_ ||
-                                f->op == Op::expand_dims_))
+        while (f != nullptr &&
+               (f->op == Op::splat_ || f->op == Op::broadcast_ || f->op == Op::expand_dims_))
           f = defs_.inst(f->operands[0]);
         if (f == nullptr || f->op != Op::constant_) return std::nullopt;
         return f->get<ir::Scalar>().integer;

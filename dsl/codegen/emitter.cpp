@@ -11,9 +11,15 @@ using ir::Op;
 using ir::Value;
 
 Emitter::Emitter(llvm::Module& module, const ir::Function& function, const Target& target)
-    : module_(module), context_(module.getContext()), b_(context_), function_(function),
-      target_(target), defs_(function), schedule_(make_schedule(defs_)),
-      facts_(scalar_facts(function)), scalars_(function.types.size(), nullptr),
+    : module_(module),
+      context_(module.getContext()),
+      b_(context_),
+      function_(function),
+      target_(target),
+      defs_(function),
+      schedule_(make_schedule(defs_)),
+      facts_(scalar_facts(function)),
+      scalars_(function.types.size(), nullptr),
       use_counts_(function.types.size(), 0) {
   ir::for_each_inst(function.body, [&](const Inst& inst) {
     for (Value operand : inst.operands) ++use_counts_[operand];
@@ -28,9 +34,9 @@ void Emitter::run(const std::string& entry_name) {
   }
   for (int i = 0; i < 6; ++i) types.push_back(b_.getInt64Ty());
   types.push_back(b_.getPtrTy());
-  auto* program_fn = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), types, false),
-                                            llvm::Function::InternalLinkage,
-                                            entry_name + ".program", module_);
+  auto* program_fn =
+      llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), types, false),
+                             llvm::Function::InternalLinkage, entry_name + ".program", module_);
   for (auto& argument : program_fn->args())
     if (argument.getType()->isPointerTy()) {
       argument.addAttr(llvm::Attribute::NoAlias);
@@ -138,9 +144,9 @@ void Emitter::scalar(const Inst& inst) {
     first.index.assign(function_.type(inst.operands[0]).shape.size(), index(0));
     Lanes element = evaluate(inst.operands[0], first);
     scalars_[inst.results[0]] =
-        element.base == nullptr ? element.value
-                                : gep(element.base, function_.type(inst.results[0]).dtype,
-                                      element.value);
+        element.base == nullptr
+            ? element.value
+            : gep(element.base, function_.type(inst.results[0]).dtype, element.value);
   } else {
     std::vector<llvm::Value*> operands;
     for (Value operand : inst.operands) operands.push_back(scalars_[operand]);
@@ -148,8 +154,7 @@ void Emitter::scalar(const Inst& inst) {
   }
 }
 
-void Emitter::emit_loop(llvm::Value* count, std::int64_t step,
-                        std::vector<llvm::Value*>& carried,
+void Emitter::emit_loop(llvm::Value* count, std::int64_t step, std::vector<llvm::Value*>& carried,
                         const std::function<void(llvm::Value*)>& body) {
   llvm::Function* fn = b_.GetInsertBlock()->getParent();
   auto* before = b_.GetInsertBlock();
@@ -232,8 +237,8 @@ void Emitter::loop(const Step& s) {
   for (std::size_t k = 0; k < carried; ++k)
     if (fresh[k]) {
       const Slot& to = slots_.at(inst.results[k]);
-      std::int64_t bytes = element_count(to.type.shape) *
-                           (to.type.is_pointer() ? 8 : size_bytes(to.type.dtype));
+      std::int64_t bytes =
+          element_count(to.type.shape) * (to.type.is_pointer() ? 8 : size_bytes(to.type.dtype));
       b_.CreateMemCpy(to.data, llvm::Align(64), fresh[k]->data, llvm::Align(64),
                       static_cast<std::uint64_t>(bytes));
     }
@@ -283,8 +288,8 @@ void Emitter::branch(const Step& s) {
 
 Emitter::Slot Emitter::allocate(const ir::Type& type) {
   std::int64_t bytes = element_count(type.shape) * (type.is_pointer() ? 8 : size_bytes(type.dtype));
-  auto* data = b_.CreateConstGEP1_64(b_.getInt8Ty(), scratch_,
-                                     static_cast<std::uint64_t>(scratch_used_));
+  auto* data =
+      b_.CreateConstGEP1_64(b_.getInt8Ty(), scratch_, static_cast<std::uint64_t>(scratch_used_));
   scratch_used_ += (bytes + 63) / 64 * 64;
   scratch_peak_ = std::max(scratch_peak_, scratch_used_);
   return {data, type, row_major_strides(type.shape)};
@@ -297,8 +302,8 @@ Emitter::Slot& Emitter::allocate(Value value) {
 void Emitter::keep_into(Value value, Slot slot) {
   auto old = slots_.find(value);
   if (old != slots_.end()) {
-    std::int64_t bytes = element_count(slot.type.shape) *
-                         (slot.type.is_pointer() ? 8 : size_bytes(slot.type.dtype));
+    std::int64_t bytes =
+        element_count(slot.type.shape) * (slot.type.is_pointer() ? 8 : size_bytes(slot.type.dtype));
     b_.CreateMemCpy(slot.data, llvm::Align(64), old->second.data, llvm::Align(64),
                     static_cast<std::uint64_t>(bytes));
     return;

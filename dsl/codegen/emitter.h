@@ -65,11 +65,11 @@ class Emitter {
   };
   // Where the lanes of a memory access lie, and which of them are inside.
   struct Address {
-    llvm::Value* pointer = nullptr;       // of the first lane
-    llvm::Value* lane_stride = nullptr;   // in elements; null: all lanes at `pointer`
-    llvm::Value* mask = nullptr;          // i1 (uniform) or a vector; null: all inside
-    llvm::Value* pointers = nullptr;      // vector of pointers, instead of the first two
-    bool aligned = false;                 // first lane at a multiple of a vector's bytes
+    llvm::Value* pointer = nullptr;      // of the first lane
+    llvm::Value* lane_stride = nullptr;  // in elements; null: all lanes at `pointer`
+    llvm::Value* mask = nullptr;         // i1 (uniform) or a vector; null: all inside
+    llvm::Value* pointers = nullptr;     // vector of pointers, instead of the first two
+    bool aligned = false;                // first lane at a multiple of a vector's bytes
   };
   struct Level {  // a loop of the nest being emitted, and what was evaluated in its body
     llvm::BasicBlock* block;
@@ -116,7 +116,7 @@ class Emitter {
   void write_slot(const Slot& slot, const Position& position, Lanes lanes);
   std::optional<std::int64_t> lane_stride(ir::Value value, int lane) const;
   std::size_t level_of(const Position& position) const;
-  llvm::Value* spread(const Lanes& lanes);         // as a vector of lanes_ (or the element if 1)
+  llvm::Value* spread(const Lanes& lanes);  // as a vector of lanes_ (or the element if 1)
   llvm::Value* iota(llvm::Type* element);
 
   // emit_memory.cpp
@@ -200,8 +200,8 @@ class Emitter {
   // Of the sweep being emitted.
   int lanes_ = 1;
   std::optional<ir::Value> filling_;  // the kept value that the sweep computes at this position
-  llvm::Value* tail_ = nullptr;                   // mask of the active lanes; null: all
-  std::vector<Level> levels_;                     // outermost first; the last has no block yet
+  llvm::Value* tail_ = nullptr;       // mask of the active lanes; null: all
+  std::vector<Level> levels_;         // outermost first; the last has no block yet
   std::unordered_map<llvm::Value*, std::size_t> level_of_index_;
 };
 

@@ -29,7 +29,8 @@ T value_of(llvm::Expected<T> expected, const char* action) {
 }
 
 void expect_success(llvm::Error error, const char* action) {
-  if (error) throw InternalError(concat("[codegen] ", action, ": ", llvm::toString(std::move(error))));
+  if (error)
+    throw InternalError(concat("[codegen] ", action, ": ", llvm::toString(std::move(error))));
 }
 
 void initialise_llvm() {
@@ -60,14 +61,15 @@ llvm::orc::SymbolMap callable_symbols(llvm::orc::LLJIT& jit) {
   };
   using F = float (*)(float);
   using D = double (*)(double);
-#define TILEWRIGHT_LIBM(name)                   \
-  add(#name, static_cast<D>(&::name));          \
+#define TILEWRIGHT_LIBM(name)          \
+  add(#name, static_cast<D>(&::name)); \
   add(#name "f", static_cast<F>(&::name##f));
-  TILEWRIGHT_LIBM(exp) TILEWRIGHT_LIBM(exp2) TILEWRIGHT_LIBM(log) TILEWRIGHT_LIBM(log2)
-  TILEWRIGHT_LIBM(sin) TILEWRIGHT_LIBM(cos) TILEWRIGHT_LIBM(tanh) TILEWRIGHT_LIBM(erf)
-  TILEWRIGHT_LIBM(floor) TILEWRIGHT_LIBM(ceil) TILEWRIGHT_LIBM(roundeven)
+  TILEWRIGHT_LIBM(exp)
+  TILEWRIGHT_LIBM(exp2) TILEWRIGHT_LIBM(log) TILEWRIGHT_LIBM(log2) TILEWRIGHT_LIBM(sin)
+      TILEWRIGHT_LIBM(cos) TILEWRIGHT_LIBM(tanh) TILEWRIGHT_LIBM(erf) TILEWRIGHT_LIBM(floor)
+          TILEWRIGHT_LIBM(ceil) TILEWRIGHT_LIBM(roundeven)
 #undef TILEWRIGHT_LIBM
-  add("fmod", static_cast<double (*)(double, double)>(&::fmod));
+              add("fmod", static_cast<double (*)(double, double)>(&::fmod));
   add("fmodf", static_cast<float (*)(float, float)>(&::fmodf));
   add("fma", static_cast<double (*)(double, double, double)>(&::fma));
   add("fmaf", static_cast<float (*)(float, float, float)>(&::fmaf));
@@ -86,9 +88,9 @@ class Linker {
         llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(machine_builder(target)).create(),
         "starting the linker");
     jit_->getIRTransformLayer();
-    expect_success(jit_->getMainJITDylib().define(
-                       llvm::orc::absoluteSymbols(callable_symbols(*jit_))),
-                   "defining symbols");
+    expect_success(
+        jit_->getMainJITDylib().define(llvm::orc::absoluteSymbols(callable_symbols(*jit_))),
+        "defining symbols");
   }
 
   static Linker& of(const Target& target) {
@@ -176,8 +178,8 @@ std::shared_ptr<const Artifact> generate_host_code(const ir::Function& function,
   Generated g = generate(function, target, entry);
   artifact->scratch_bytes = g.scratch_bytes;
   for (const ir::Param& param : function.params)
-    artifact->params.push_back({param.name, function.type(param.value).is_pointer(),
-                                function.type(param.value).dtype});
+    artifact->params.push_back(
+        {param.name, function.type(param.value).is_pointer(), function.type(param.value).dtype});
   auto object = std::make_unique<llvm::SmallVectorMemoryBuffer>(
       assemble(g, llvm::CodeGenFileType::ObjectFile), entry, false);
   artifact->host = Linker::of(target).link(std::move(object), entry);

@@ -17,7 +17,8 @@ bool bounded(const ScalarFacts& f) { return f.low != unbounded_low && f.high != 
 // A result that overflows is unknown.
 ScalarFacts interval(std::initializer_list<__int128> corners, std::int64_t divisor) {
   __int128 low = std::min(corners), high = std::max(corners);
-  if (low <= unbounded_low || high >= unbounded_high) return {unbounded_low, unbounded_high, divisor};
+  if (low <= unbounded_low || high >= unbounded_high)
+    return {unbounded_low, unbounded_high, divisor};
   return {static_cast<std::int64_t>(low), static_cast<std::int64_t>(high), divisor};
 }
 
@@ -29,7 +30,8 @@ std::int64_t capped_product(std::int64_t a, std::int64_t b) {
 
 class Analysis {
  public:
-  explicit Analysis(const ir::Function& function) : function_(function), facts_(function.types.size()) {
+  explicit Analysis(const ir::Function& function)
+      : function_(function), facts_(function.types.size()) {
     for (const ir::Param& param : function.params)
       if (function.type(param.value).is_pointer())
         facts_[param.value].divisor = 64 / size_bytes(function.type(param.value).dtype);

@@ -13,7 +13,7 @@ using ir::Op;
 using ir::OpClass;
 using ir::Value;
 
-constexpr int cost_worth_keeping = 6;                  // scalar operations an element
+constexpr int cost_worth_keeping = 6;                         // scalar operations an element
 constexpr std::int64_t largest_kept = std::int64_t{1} << 20;  // elements
 constexpr std::size_t most_roots = 8;
 
@@ -152,19 +152,19 @@ class Planner {
   // Loads of written memory are kept roots, so only those matter.
   bool open_reads(std::optional<Value> base) const {
     return open_ && std::ranges::any_of(open_->roots, [&](const Root& r) {
-      if (r.inst != nullptr) return false;
-      const Inst* inst = defs_.inst(r.value);
-      return inst != nullptr && (inst->op == Op::load_ || inst->op == Op::load_desc_) &&
-             defs_.base(inst->operands[0]) == base;
-    });
+             if (r.inst != nullptr) return false;
+             const Inst* inst = defs_.inst(r.value);
+             return inst != nullptr && (inst->op == Op::load_ || inst->op == Op::load_desc_) &&
+                    defs_.base(inst->operands[0]) == base;
+           });
   }
   static bool writes(const Root& r) {
     return r.inst != nullptr && info(r.inst->op).effect == ir::Effect::writes;
   }
   bool open_writes(std::optional<Value> base) const {
     return open_ && std::ranges::any_of(open_->roots, [&](const Root& r) {
-      return writes(r) && (!base || defs_.base(r.inst->operands[0]) == base);
-    });
+             return writes(r) && (!base || defs_.base(r.inst->operands[0]) == base);
+           });
   }
   bool open_writes_anything() const {
     return std::ranges::any_of(open_->roots, [](const Root& r) { return writes(r); });
@@ -180,7 +180,9 @@ class Planner {
 class Keeper {
  public:
   Keeper(const Definitions& defs, Schedule& schedule)
-      : defs_(defs), schedule_(schedule), cost_(defs.function().types.size(), 0),
+      : defs_(defs),
+        schedule_(schedule),
+        cost_(defs.function().types.size(), 0),
         places_(defs.function().types.size()) {}
 
   void run() {
@@ -198,8 +200,8 @@ class Keeper {
   using Path = std::vector<const Inst*>;  // the loops and branches around something
 
   struct Place {
-    int step;   // position in order_
-    bool plain; // reached elementwise, so that positions agree
+    int step;    // position in order_
+    bool plain;  // reached elementwise, so that positions agree
   };
 
   void number(std::vector<Step>& steps, Path path) {
@@ -232,7 +234,8 @@ class Keeper {
   }
 
   void add_cost(const Inst& inst) {
-    if (inst.results.size() != 1 || !may_be_virtual(inst) || !defs_.is_tile(inst.results[0])) return;
+    if (inst.results.size() != 1 || !may_be_virtual(inst) || !defs_.is_tile(inst.results[0]))
+      return;
     std::int64_t cost = info(inst.op).cost;
     if (!schedule_.kept[inst.results[0]])
       for (Value operand : inst.operands) cost += cost_[operand];
@@ -272,9 +275,7 @@ class Keeper {
     }
   }
 
-  static bool is_plain(const Inst& inst) {
-    return info(inst.op).op_class == OpClass::elementwise;
-  }
+  static bool is_plain(const Inst& inst) { return info(inst.op).op_class == OpClass::elementwise; }
 
   void decide(const Inst& inst) {
     if (inst.results.size() != 1) return;
@@ -304,7 +305,8 @@ class Keeper {
       steps.insert(place.step);
       if (place.step >= static_cast<int>(order_.size())) continue;
       again |= paths_[static_cast<std::size_t>(place.step)].size() > homes_.at(value).size();
-      largest = std::max(largest, element_count(order_[static_cast<std::size_t>(place.step)]->domain));
+      largest =
+          std::max(largest, element_count(order_[static_cast<std::size_t>(place.step)]->domain));
     }
     if (steps.size() < 2 && !again) return false;
     return count * 16 > largest;  // a value for a whole row costs nothing to compute again
@@ -340,11 +342,12 @@ class Keeper {
       const Step* key = &step;
       add_sweeps(result, before_, key);
       if (auto it = joined_.find(key); it != joined_.end())
-        for (Value value : sorted(it->second)) step.roots.insert(step.roots.begin(), {nullptr, value});
+        for (Value value : sorted(it->second))
+          step.roots.insert(step.roots.begin(), {nullptr, value});
       for (auto& body : step.bodies) {
         insert(body);
-        add_sweeps(body, at_end_, key, step.inst->bodies[static_cast<std::size_t>(
-                                           &body - step.bodies.data())]);
+        add_sweeps(body, at_end_, key,
+                   step.inst->bodies[static_cast<std::size_t>(&body - step.bodies.data())]);
       }
       result.push_back(std::move(step));
     }
@@ -377,7 +380,8 @@ class Keeper {
         return std::ranges::find(inst.results, value) != inst.results.end();
       });
       if (here)
-        steps.push_back({StepKind::sweep, nullptr, defs_.type(value).shape, {{nullptr, value}}, {}});
+        steps.push_back(
+            {StepKind::sweep, nullptr, defs_.type(value).shape, {{nullptr, value}}, {}});
     }
   }
 
@@ -417,8 +421,8 @@ void Definitions::visit(const ir::Block& block) {
 std::optional<Value> Definitions::base(Value value) const {
   const Inst* inst = defining_[value];
   if (inst == nullptr) {
-    bool is_param = std::ranges::any_of(function_.params,
-                                        [&](const ir::Param& p) { return p.value == value; });
+    bool is_param =
+        std::ranges::any_of(function_.params, [&](const ir::Param& p) { return p.value == value; });
     return is_param ? std::optional(value) : std::nullopt;
   }
   if (inst->op == Op::select_) {

@@ -1,11 +1,11 @@
 // How a host core goes through a tile program: which loops there are and what each computes.
 //
 // A tile value is not an array. Most values are *virtual*: they are computed one vector at a time,
-// in registers, at the place that needs them, and never exist as a whole. What must happen as a whole
-// are the *roots*: stores, reductions, and values that are *kept* in scratch memory. Each root goes
-// through the elements of its operand in a *sweep*: one loop nest, whose innermost loop runs over
-// vectors along the last axis. Neighbouring roots over the same shape share a sweep unless one needs
-// the result of the other.
+// in registers, at the place that needs them, and never exist as a whole. What must happen as a
+// whole are the *roots*: stores, reductions, and values that are *kept* in scratch memory. Each
+// root goes through the elements of its operand in a *sweep*: one loop nest, whose innermost loop
+// runs over vectors along the last axis. Neighbouring roots over the same shape share a sweep
+// unless one needs the result of the other.
 //
 //   x = load_desc ...           virtual
 //   m = reduce max x            sweep 1: load, max
@@ -13,10 +13,10 @@
 //   s = reduce sum e            sweep 2: load, exp, keep e, sum
 //   store_desc e / s            sweep 3: read e, divide, store
 //
-// So an elementwise chain stays in registers, a row is read from memory once and then from the cache,
-// and a tile may have any size. A value is kept where it would be computed in two sweeps or anew in
-// each turn of a loop, and computing it costs more than writing and reading it. Results of dots and
-// loops, and what a reduction leaves with axes, are kept always.
+// So an elementwise chain stays in registers, a row is read from memory once and then from the
+// cache, and a tile may have any size. A value is kept where it would be computed in two sweeps or
+// anew in each turn of a loop, and computing it costs more than writing and reading it. Results of
+// dots and loops, and what a reduction leaves with axes, are kept always.
 //
 // This file decides; emitter.h writes it down as LLVM IR. Nothing here knows LLVM.
 #pragma once
@@ -39,10 +39,10 @@ enum class StepKind : std::uint8_t { scalar, sweep, dot, loop, branch };
 
 struct Step {
   StepKind kind;
-  const ir::Inst* inst = nullptr;        // all but sweeps
-  Shape domain;                          // sweeps
-  std::vector<Root> roots;               // sweeps
-  std::vector<std::vector<Step>> bodies; // loops and branches
+  const ir::Inst* inst = nullptr;         // all but sweeps
+  Shape domain;                           // sweeps
+  std::vector<Root> roots;                // sweeps
+  std::vector<std::vector<Step>> bodies;  // loops and branches
 };
 
 // Facts about values that planning and emission share.

@@ -1,0 +1,245 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "dsl/codegen/codegen.h"
+#include "dsl/codegen/schedule.h"
+#include "dsl/ir/interpret.h"
+#include "dsl/tile.h"
+#include "dsl/tracer.h"
+
+namespace tilewright::dsl {
+namespace {
+
+using Array = std::vector<float>;
+
+Array random_array(std::size_t count, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  Array array(count);
+  for (float& x : array) x = uniform(generator);
+  return array;
+}
+
+// Memory for a kernel argument, aligned as buffers are.
+class Aligned {
+ public:
+  explicit Aligned(const Array& values) : count_(values.size()) {
+    data_ = static_cast<float*>(std::aligned_alloc(64, (values.size() * 4 + 127) / 64 * 64));
+    std::copy(values.begin(), values.end(), data_);
+  }
+  ~Aligned() { std::free(data_); }
+  Aligned(const Aligned&) = delete;
+  float* data() { return data_; }
+  Array values() const { return {data_, data_ + count_}; }
+
+ private:
+  std::size_t count_;
+  float* data_;
+};
+
+// Runs the program by the interpreter and as host code, over all targets this host has, on the same
+// arguments, and expects all arrays to agree within `tolerance`.
+void expect_same(const ir::Function& function, std::vector<Array> arrays, Grid grid,
+                 float tolerance = 1e-5F) {
+  auto run = [&](auto&& how) {
+    std::vector<std::unique_ptr<Aligned>> memory;
+    std::vector<Argument> arguments;
+    for (const Array& array : arrays) {
+      memory.push_back(std::make_unique<Aligned>(array));
+      arguments.push_back({.pointer = memory.back()->data()});
+    }
+    how(arguments);
+    std::vector<Array> results;
+    for (auto& m : memory) results.push_back(m->values());
+    return results;
+  };
+  auto expected = run([&](std::vector<Argument>& a) { ir::interpret(function, grid, a); });
+  for (const char* name : {"sse", "avx2", "avx512"}) {
+    Target target = target_named(name);
+    if (target.lanes > host_target().lanes) continue;
+    auto artifact = generate_host_code(function, target);
+    std::vector<char> scratch(static_cast<std::size_t>(artifact->scratch_bytes) + 64);
+    auto aligned =
+        reinterpret_cast<char*>((reinterpret_cast<std::uintptr_t>(scratch.data()) + 63) / 64 * 64);
+    auto actual = run([&](std::vector<Argument>& a) {
+      artifact->host(a.data(), grid.size, 0, grid.count(), aligned);
+    });
+    for (std::size_t i = 0; i < arrays.size(); ++i)
+      for (std::size_t j = 0; j < arrays[i].size(); ++j)
+        ASSERT_NEAR(actual[i][j], expected[i][j], tolerance)
+            << name << ", array " << i << ", element " << j << "\n"
+            << to_string(make_schedule(Definitions(function)), function);
+  }
+}
+
+struct Rows {
+  Tracer tracer{"rows"};
+  Tile x = tracer.pointer_param("x", f32), y = tracer.pointer_param("y", f32);
+  Desc in(std::int64_t rows, std::int64_t columns) {
+    return make_desc(x, {rows, columns}, {columns, 1});
+  }
+  Desc out(std::int64_t rows, std::int64_t columns) {
+    return make_desc(y, {rows, columns}, {columns, 1});
+  }
+};
+
+class HostCodeWidths : public testing::TestWithParam<std::int64_t> {};
+INSTANTIATE_TEST_SUITE_P(Widths, HostCodeWidths,
+                         testing::Values(1, 2, 3, 5, 8, 10, 15, 16, 17, 31, 64, 100, 129, 333));
+
+TEST_P(HostCodeWidths, SoftmaxOfRaggedRowsEqualsTheInterpreter) {
+  std::int64_t rows = 7, columns = GetParam(), block = 3;
+  Rows p;
+  Tile first = program_id(0) * block;
+  Tile x = load(p.in(rows, columns), {first, 0}, {block, columns});
+  Tile e = exp(x - max(x, 1, true));
+  store(p.out(rows, columns), {first, 0}, e / sum(e, 1, true));
+  auto function = p.tracer.finish();
+  auto count = static_cast<std::size_t>(rows * columns);
+  expect_same(function, {random_array(count, 1), Array(count, NAN)}, {{3, 1, 1}});
+}
+
+TEST_P(HostCodeWidths, ReductionsAlongBothAxesEqualTheInterpreter) {
+  std::int64_t rows = 9, columns = GetParam();
+  Rows p;
+  Tile x = load(p.in(rows, columns), {0, 0}, {rows, columns});
+  Tile down = sum(x * 2.0, 0);
+  Tile across = min(x, 1);
+  Tile best = cast(reduce(x, ir::ReduceKind::argmax, 1), f32);
+  Tile lowest = cast(reduce(x, ir::ReduceKind::argmin, 0), f32);
+  Desc y = make_desc(p.y, {2 * rows + 2 * columns}, {1});
+  store(y, {0}, down);
+  store(y, {columns}, across);
+  store(y, {columns + rows}, best);
+  store(y, {columns + 2 * rows}, lowest);
+  auto function = p.tracer.finish();
+  expect_same(function,
+              {random_array(static_cast<std::size_t>(rows * columns), 2),
+               Array(static_cast<std::size_t>(2 * rows + 2 * columns), NAN)},
+              {});
+}
+
+struct DotCase {
+  std::int64_t m, n, k;
+  bool transposed;
+};
+class HostCodeDots : public testing::TestWithParam<DotCase> {};
+INSTANTIATE_TEST_SUITE_P(Sizes, HostCodeDots,
+                         testing::Values(DotCase{1, 64, 64, true}, DotCase{1, 172, 64, true},
+                                         DotCase{1, 64, 172, true}, DotCase{1, 10, 10, true},
+                                         DotCase{2, 33, 7, true}, DotCase{3, 5, 40, true},
+                                         DotCase{4, 50, 100, true}, DotCase{10, 10, 10, true},
+                                         DotCase{17, 40, 33, true}, DotCase{1, 1, 1, false},
+                                         DotCase{2, 8, 100, false}, DotCase{8, 48, 32, false},
+                                         DotCase{19, 53, 21, false}, DotCase{1, 200, 9, false},
+                                         DotCase{33, 16, 5, false}, DotCase{5, 3, 64, false}));
+
+TEST_P(HostCodeDots, DotWithLoopAndEpilogueEqualsTheInterpreter) {
+  auto [m, n, k, transposed] = GetParam();
+  Tracer t("dots");
+  Tile a = t.pointer_param("a", f32), b = t.pointer_param("b", f32), c = t.pointer_param("c", f32);
+  Desc left = make_desc(a, {m, 2 * k}, {2 * k, 1});
+  Desc right = transposed ? make_desc(b, {2 * k, n}, {1, 2 * k}) : make_desc(b, {2 * k, n}, {n, 1});
+  Var sum = zeros({m, n}, f32);
+  for (Tile i : range(0, 2 * k, k))
+    sum += dot(load(left, {0, i}, {m, k}), load(right, {i, 0}, {k, n}));
+  Var fused = zeros({m, n}, f32);
+  for (Tile i : range(0, 2 * k, k))
+    fused = dot(load(left, {0, i}, {m, k}), load(right, {i, 0}, {k, n}), fused);
+  store(make_desc(c, {m, n}, {n, 1}), {0, 0}, maximum(sum.get() + fused.get(), 0.0));
+  auto function = t.finish();
+  expect_same(function,
+              {random_array(static_cast<std::size_t>(2 * m * k), 3),
+               random_array(static_cast<std::size_t>(2 * n * k), 4),
+               Array(static_cast<std::size_t>(m * n), NAN)},
+              {}, 1e-4F);
+}
+
+TEST(HostCode, LoopsCarryTilesThatReadEachOther) {
+  Rows p;
+  Tile x = load(p.in(4, 20), {0, 0}, {4, 20});
+  Var a = x, b = x * 2.0;
+  for (Tile i : range(0, 5)) {
+    Tile old = a;
+    a = b.get() + cast(i, f32);
+    b = old * 0.5;
+  }
+  store(p.out(8, 20), {0, 0}, a.get());
+  store(p.out(8, 20), {4, 0}, b.get());
+  expect_same(p.tracer.finish(), {random_array(80, 5), Array(160, NAN)}, {});
+}
+
+TEST(HostCode, BranchesGiveTilesAndScalars) {
+  Rows p;
+  Tile x = load(p.in(1, 30), {0, 0}, {1, 30});
+  Var y = x;
+  if_(
+      program_id(0) == 1, [&] { y = x * 3.0; }, [&] { y = x - 1.0; });
+  store(p.out(3, 30), {program_id(0), 0}, y.get());
+  expect_same(p.tracer.finish(), {random_array(30, 6), Array(90, NAN)}, {{3, 1, 1}});
+}
+
+TEST(HostCode, PointerTilesGatherAndScatterUnderMasks) {
+  Rows p;
+  Tile i = arange(0, 37);
+  Tile mask = i < 30;
+  Tile strided = load(p.x + i * 3, mask, splat(-1.0F, {37}));
+  Tile square = load(p.x + (i * i) % 50, mask);
+  store(p.y + i, strided, i < 33);
+  store(p.y + i * 2 + 40, square, mask);
+  expect_same(p.tracer.finish(), {random_array(120, 7), Array(120, 0)}, {});
+}
+
+TEST(HostCode, ALoadSeesMemoryAsItWasBeforeTheStore) {
+  Tracer t("in_place");
+  Tile x = t.pointer_param("x", f32);
+  Desc d = make_desc(x, {6, 6}, {6, 1});
+  Tile old = load(d, {0, 0}, {6, 6});
+  store(d, {0, 0}, trans(old));
+  Tile fresh = load(d, {0, 0}, {6, 6});
+  store(d, {0, 0}, fresh + old);
+  expect_same(t.finish(), {random_array(36, 8)}, {});
+}
+
+TEST(HostCode, GeneralReshapesReadInRowMajorOrder) {
+  Rows p;
+  Tile x = load(p.in(6, 10), {0, 0}, {6, 10});
+  Tile y = reshape(x * 2.0, {4, 15}) + 1.0;
+  store(p.out(15, 4), {0, 0}, trans(y));
+  expect_same(p.tracer.finish(), {random_array(60, 9), Array(60, NAN)}, {});
+}
+
+TEST(HostCode, StreamingStoresWriteTheSame) {
+  Rows p;
+  Tile x = load(p.in(4, 64), {program_id(0), 0}, {1, 64});
+  store(p.out(4, 64), {program_id(0), 0}, x + 1.0, ir::CachePolicy::streaming);
+  expect_same(p.tracer.finish(), {random_array(256, 10), Array(256, NAN)}, {{4, 1, 1}});
+}
+
+TEST(Schedule, SoftmaxKeepsItsExponentialAndReadsMemoryOnce) {
+  Rows p;
+  Tile x = load(p.in(1, 128), {program_id(0), 0}, {1, 128});
+  Tile e = exp(x - max(x, 1, true));
+  store(p.out(1, 128), {program_id(0), 0}, e / sum(e, 1, true));
+  auto function = p.tracer.finish();
+  EXPECT_EQ(to_string(make_schedule(Definitions(function)), function),
+            "sweep 1x128: reduce\nsweep 1x128: keep reduce\nsweep 1x128: store_desc\n");
+}
+
+TEST(Schedule, SiblingsOverOneShapeShareASweep) {
+  Rows p;
+  Tile x = load(p.in(2, 40), {0, 0}, {2, 40});
+  Tile h = x * 3.0;
+  store(p.out(2, 40), {0, 0}, h);
+  Tile s = sum(h * h, 1, true);
+  store(make_desc(p.y, {2, 1}, {1, 1}), {0, 0}, s);
+  auto function = p.tracer.finish();
+  EXPECT_THAT(to_string(make_schedule(Definitions(function)), function),
+              testing::StartsWith("sweep 2x40: store_desc reduce\n"));
+}
+
+}  // namespace
+}  // namespace tilewright::dsl
