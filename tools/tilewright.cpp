@@ -1,0 +1,39 @@
+// The one command line program: a table of subcommands.
+#include <cstdio>
+#include <exception>
+
+#include "runtime/base/error.h"
+#include "tools/command.h"
+
+namespace tilewright::tools {
+namespace {
+
+constexpr Command commands[] = {
+    {"generate", "Continue a text with a Llama model from a Hugging Face folder", add_generate},
+    {"bench", "Measure this machine and what the compiler makes of it", add_bench},
+    {"explain", "Show what a model is compiled to: regions, kernels, bytes, time", add_explain},
+    {"opt", "Run passes over tile IR text and print the result", add_opt},
+    {"demo", "Show regional compilation and a small Llama, eager against compiled", add_demo},
+};
+
+}  // namespace
+}  // namespace tilewright::tools
+
+int main(int argc, char** argv) {
+  CLI::App app{
+      "Tilewright compiles tensor programs written in C++.\n"
+      "Start with `tilewright demo`; `tilewright COMMAND --help` explains each command."};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "tilewright 0.1.0");
+  for (const auto& command : tilewright::tools::commands)
+    command.add(*app.add_subcommand(command.name, command.what));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "tilewright: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}
