@@ -276,6 +276,13 @@ std::vector<std::int64_t> source_elements(const Graph& graph, NodeId view) {
   return element_offsets(*placement);
 }
 
+HostTensor evaluate_node(const Graph& graph, NodeId id, const Operands& operands,
+                         Rounding rounding) {
+  HostTensor value = compute(graph, id, operands, rounding);
+  if (rounding == Rounding::exact_dtype) round_to(value, graph.node(id).dtype);
+  return value;
+}
+
 std::vector<HostTensor> evaluate_nodes(const Graph& graph, std::span<const HostTensor> inputs,
                                        Rounding rounding) {
   require(inputs.size() == graph.inputs.size(), "[evaluate] ", inputs.size(),
@@ -293,8 +300,7 @@ std::vector<HostTensor> evaluate_nodes(const Graph& graph, std::span<const HostT
     if (node.op == Op::input) continue;
     Operands operands;
     for (NodeId operand : node.operands) operands.push_back(&values[operand]);
-    values[id] = compute(graph, id, operands, rounding);
-    if (rounding == Rounding::exact_dtype) round_to(values[id], node.dtype);
+    values[id] = evaluate_node(graph, id, operands, rounding);
   }
   return values;
 }

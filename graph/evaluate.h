@@ -47,6 +47,10 @@ Evaluation evaluate(const Graph& graph, std::span<const HostTensor> inputs, Roun
 std::vector<HostTensor> evaluate_nodes(const Graph& graph, std::span<const HostTensor> inputs,
                                        Rounding rounding);
 
+// The value of one node, which is no input, from its operands' values.
+HostTensor evaluate_node(const Graph& graph, NodeId id,
+                         const std::vector<const HostTensor*>& operands, Rounding rounding);
+
 // For each element of a view node's result, the element of its operand that it is. Constant with
 // respect to values, which is why rounding errors and shapes can be followed through it too.
 std::vector<std::int64_t> source_elements(const Graph& graph, NodeId view);

@@ -182,7 +182,11 @@ Graph parse(std::string_view text) {
   }
   require(closed, "[parse] line ", number, ": the graph does not end; it must end with '}'");
   for (NodeId id : graph.inputs) graph.input_strides.push_back(strides[id]);
-  verify(graph);
+  try {
+    verify(graph);
+  } catch (const InternalError& error) {
+    raise_error(concat("[parse] the graph is not legal: ", error.what()));
+  }
   return graph;
 }
 

@@ -1,0 +1,355 @@
+#include "tests/property/error_bound.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "dsl/ir/scalar.h"
+#include "graph/decompositions.h"
+#include "graph/index_space.h"
+#include "graph/op_dispatch.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::graph {
+namespace {
+
+using Operands = std::vector<const BoundedTensor*>;
+constexpr double unknown = std::numeric_limits<double>::infinity();
+
+// Unit roundoff. The oracle works in double itself, so that f64 counts for both sides.
+double unit(DType dtype) {
+  if (dtype == DType::f16) return 0x1p-11;
+  if (dtype == DType::bf16) return 0x1p-8;
+  return dtype == DType::f64 ? 0x1p-51 : 0x1p-24;
+}
+double accumulator_unit(DType dtype) { return dtype == DType::f64 ? 0x1p-51 : 0x1p-24; }
+double least(DType dtype) {
+  if (dtype == DType::f16) return 0x1p-25;
+  return dtype == DType::f64 ? 0x1p-1022 : 0x1p-126;
+}
+double gamma(double n, double u) { return n * u / (1 - n * u); }
+double rounding(DType dtype, double magnitude) {
+  return is_floating(dtype) ? unit(dtype) * magnitude + least(dtype) : 0;
+}
+
+double magnitude(const BoundedTensor& x, std::int64_t i) {
+  return std::abs(x.value.number(i)) + x.error[static_cast<std::size_t>(i)];
+}
+
+// What each tile op makes of errors. `unary` are monotone where they are not told otherwise.
+enum class Behaviour { exact_monotone, monotone, transcendental, wave, step, pair };
+Behaviour behaviour_of(ir::Op op) {
+  using enum ir::Op;
+  for (ir::Op exact : {neg_, abs_, not_})
+    if (op == exact) return Behaviour::exact_monotone;
+  for (ir::Op steps : {floor_, ceil_, round_, cast_})
+    if (op == steps) return Behaviour::step;
+  if (op == sin_ || op == cos_) return Behaviour::wave;
+  if (op == sqrt_) return Behaviour::monotone;
+  return ir::info(op).max_operands == 1 ? Behaviour::transcendental : Behaviour::pair;
+}
+
+double apply_double(ir::Op op, double x, DType from, DType to) {
+  auto wide = [](DType d) { return is_floating(d) ? DType::f64 : d; };
+  ir::Scalar operand = ir::Scalar::of(wide(from), x);
+  return ir::evaluate(op, {&operand, 1}, wide(to)).as_double();
+}
+
+// |f(x +- e) - f(x)|; unknown where the function is not defined there.
+double unary_error(const Node& node, DType from, double x, double e, double y) {
+  ir::Op op = *info(node.op).tile_op;
+  Behaviour behaviour = behaviour_of(op);
+  double ulps = behaviour == Behaviour::transcendental || behaviour == Behaviour::wave
+                    ? 4 * accumulator_unit(node.dtype) * std::abs(y)
+                    : 0;
+  if (behaviour == Behaviour::wave)
+    return std::min(e, 2.0) + ulps + rounding(node.dtype, std::abs(y) + e);
+  double spread = 0;
+  if (e > 0) {
+    double low = apply_double(op, x - e, from, node.dtype);
+    double high = apply_double(op, x + e, from, node.dtype);
+    spread = std::max(std::abs(low - y), std::abs(high - y));
+    if (std::isnan(spread)) return unknown;
+    bool decides =
+        behaviour == Behaviour::step && !(op == ir::Op::cast_ && is_floating(node.dtype));
+    if (decides) {
+      bool to_boolean = op == ir::Op::cast_ && is_boolean(node.dtype);
+      if (spread != 0 || (to_boolean && std::abs(x) <= e)) return unknown;
+      return 0;
+    }
+  }
+  if (behaviour == Behaviour::exact_monotone) return spread;
+  if (behaviour == Behaviour::step && op != ir::Op::cast_) return 0;
+  return spread + ulps + rounding(node.dtype, std::abs(y) + spread);
+}
+
+double binary_error(const Node& node, double a, double ea, double b, double eb, double y) {
+  using enum ir::Op;
+  ir::Op op = *info(node.op).tile_op;
+  if (ea == 0 && eb == 0 && !is_floating(node.dtype)) return 0;
+  if (is_boolean(node.dtype)) return std::abs(a - b) <= ea + eb ? unknown : 0;
+  if (op == max_ || op == min_) return std::max(ea, eb);
+  double spread = unknown;
+  if (op == add_ || op == sub_) spread = ea + eb;
+  if (op == mul_) spread = std::abs(a) * eb + std::abs(b) * ea + ea * eb;
+  if (op == div_ && std::abs(b) > eb) spread = (ea + std::abs(y) * eb) / (std::abs(b) - eb);
+  return spread + rounding(node.dtype, std::abs(y) + spread);
+}
+
+std::vector<double> pointwise_error(const Node& node, const HostTensor& y, const Operands& x) {
+  std::vector<double> error(static_cast<std::size_t>(y.count()));
+  for (std::int64_t i = 0; i < y.count(); ++i) {
+    auto at = static_cast<std::size_t>(i);
+    double out = y.number(i);
+    if (x.size() == 1)
+      error[at] = unary_error(node, x[0]->value.dtype, x[0]->value.number(i), x[0]->error[at], out);
+    else if (x.size() == 2)
+      error[at] = binary_error(node, x[0]->value.number(i), x[0]->error[at], x[1]->value.number(i),
+                               x[1]->error[at], out);
+    else
+      error[at] = x[x[0]->value.integer[at] != 0 ? 1 : 2]->error[at];
+  }
+  return error;
+}
+
+// Ops that only move elements move their errors alike: the op is applied to the errors.
+std::vector<double> moved_error(const Graph& graph, NodeId id, const Operands& x) {
+  std::vector<HostTensor> carriers;
+  for (const BoundedTensor* operand : x) {
+    carriers.push_back(operand->value);
+    if (is_floating(operand->value.dtype)) carriers.back().floating = operand->error;
+  }
+  std::vector<const HostTensor*> operands;
+  for (const HostTensor& carrier : carriers) operands.push_back(&carrier);
+  HostTensor moved = evaluate_node(graph, id, operands, Rounding::double_);
+  return is_floating(moved.dtype) ? moved.floating
+                                  : std::vector<double>(static_cast<std::size_t>(moved.count()));
+}
+
+std::vector<double> reduction_error(The<Op::sum>, const Node& node, const HostTensor& y,
+                                    const BoundedTensor& x) {
+  std::vector<double> errors(static_cast<std::size_t>(y.count())), sizes = errors;
+  if (!is_floating(node.dtype)) return errors;
+  for_each_index(x.value.shape, [&](const Index& index, std::int64_t i) {
+    auto at = static_cast<std::size_t>(offset_in(node.shape, index));
+    errors[at] += x.error[static_cast<std::size_t>(i)];
+    sizes[at] += magnitude(x, i);
+  });
+  double n = static_cast<double>(x.value.count()) / static_cast<double>(y.count());
+  for (std::size_t at = 0; at < errors.size(); ++at) {
+    errors[at] += gamma(n, accumulator_unit(node.dtype)) * sizes[at];
+    errors[at] += rounding(node.dtype, std::abs(y.floating[at]) + errors[at]);
+  }
+  return errors;
+}
+// A maximum of perturbed values is off by no more than the worst of them.
+std::vector<double> extremum_error(const Node& node, const HostTensor& y, const BoundedTensor& x) {
+  std::vector<double> errors(static_cast<std::size_t>(y.count()));
+  for_each_index(x.value.shape, [&](const Index& index, std::int64_t i) {
+    double& worst = errors[static_cast<std::size_t>(offset_in(node.shape, index))];
+    worst = std::max(worst, x.error[static_cast<std::size_t>(i)]);
+  });
+  return errors;
+}
+std::vector<double> reduction_error(The<Op::amax>, const Node& node, const HostTensor& y,
+                                    const BoundedTensor& x) {
+  return extremum_error(node, y, x);
+}
+std::vector<double> reduction_error(The<Op::amin>, const Node& node, const HostTensor& y,
+                                    const BoundedTensor& x) {
+  return extremum_error(node, y, x);
+}
+std::vector<double> reduction_error(The<Op::argmax>, const Node& node, const HostTensor& y,
+                                    const BoundedTensor& x) {
+  std::vector<double> errors(static_cast<std::size_t>(y.count()));
+  std::vector<std::int64_t> champion(errors.size());
+  auto axis = static_cast<std::size_t>(node.attributes.axes[0]);
+  for_each_index(x.value.shape, [&](const Index& index, std::int64_t i) {
+    auto at = static_cast<std::size_t>(offset_in(node.shape, index));
+    if (index[axis] == y.integer[at]) champion[at] = i;
+  });
+  for_each_index(x.value.shape, [&](const Index& index, std::int64_t i) {
+    auto at = static_cast<std::size_t>(offset_in(node.shape, index));
+    double doubt =
+        x.error[static_cast<std::size_t>(i)] + x.error[static_cast<std::size_t>(champion[at])];
+    bool rivals = i != champion[at] && doubt > 0;
+    if (rivals && x.value.number(champion[at]) - x.value.number(i) <= doubt) errors[at] = unknown;
+  });
+  return errors;
+}
+
+std::vector<double> matmul_error(const Node& node, const HostTensor& y, const Operands& x) {
+  std::vector<double> errors(static_cast<std::size_t>(y.count()));
+  if (!is_floating(node.dtype)) return errors;
+  const BoundedTensor &a = *x[0], &b = *x[1];
+  std::int64_t m = a.value.shape[-2], k = a.value.shape[-1], n = b.value.shape[-1];
+  for (std::int64_t i = 0; i < y.count(); ++i) {
+    double error = 0, size = 0;
+    for (std::int64_t j = 0; j < k; ++j) {
+      std::int64_t at_a = (i / n) * k + j, at_b = (i / n / m * k + j) * n + i % n;
+      double ea = a.error[static_cast<std::size_t>(at_a)];
+      double eb = b.error[static_cast<std::size_t>(at_b)];
+      error += std::abs(a.value.number(at_a)) * eb + std::abs(b.value.number(at_b)) * ea + ea * eb;
+      size += magnitude(a, at_a) * magnitude(b, at_b);
+    }
+    error += gamma(static_cast<double>(k), accumulator_unit(node.dtype)) * size;
+    errors[static_cast<std::size_t>(i)] =
+        error + rounding(node.dtype, std::abs(y.number(i)) + error);
+  }
+  return errors;
+}
+
+// One row of attention: scores s are off by at most d, so that every weight exp(s - max) is off by
+// a factor within exp(2 d), times the rounding of exp, of the running rescaling and of the weights'
+// own dtype; numerator and denominator both carry that.
+std::vector<double> attention_error(const Node& node, const HostTensor& y, const Operands& x) {
+  const BoundedTensor &q = *x[0], &k = *x[1], &v = *x[2];
+  std::int64_t heads = node.shape[1], rows = node.shape[2], depth = node.shape[3];
+  std::int64_t groups = k.value.shape[1], columns = k.value.shape[2];
+  std::int64_t position = x.size() > 3 ? x[3]->value.integer[0] : columns - rows;
+  double u = accumulator_unit(node.dtype), scale = std::abs(node.attributes.number);
+  std::vector<double> errors(static_cast<std::size_t>(y.count()));
+  for (std::int64_t line = 0; line < y.count() / depth; ++line) {
+    std::int64_t row = line % rows, head = line / rows % heads, batch = line / rows / heads;
+    std::int64_t keys = (batch * groups + head / (heads / groups)) * columns * depth;
+    std::int64_t visible =
+        node.attributes.causal ? std::clamp<std::int64_t>(row + position + 1, 0, columns) : columns;
+    std::vector<double> scores(static_cast<std::size_t>(visible));
+    double d = 0, top = -unknown, largest = 0;
+    for (std::int64_t c = 0; c < visible; ++c) {
+      double dot = 0, error = 0, size = 0;
+      for (std::int64_t i = 0; i < depth; ++i) {
+        std::int64_t at_q = line * depth + i, at_k = keys + c * depth + i;
+        double eq = q.error[static_cast<std::size_t>(at_q)];
+        double ek = k.error[static_cast<std::size_t>(at_k)];
+        dot += q.value.number(at_q) * k.value.number(at_k);
+        error += std::abs(q.value.number(at_q)) * ek + magnitude(k, at_k) * eq;
+        size += magnitude(q, at_q) * magnitude(k, at_k);
+      }
+      scores[static_cast<std::size_t>(c)] = dot * node.attributes.number;
+      top = std::max(top, dot * node.attributes.number);
+      largest = std::max(largest, scale * size);
+      d = std::max(d, scale * (error + gamma(static_cast<double>(depth) + 4, u) * size));
+    }
+    auto count = static_cast<double>(visible);
+    double weight_error =
+        std::expm1(2 * d + 6 * u * largest) + unit(node.dtype) + gamma(6 * count + 8, u);
+    double total = 0;
+    for (double& s : scores) total += s = std::exp(s - top);
+    for (std::int64_t i = 0; i < depth; ++i) {
+      double size = 0, error = 0;
+      for (std::int64_t c = 0; c < visible; ++c) {
+        std::int64_t at = keys + c * depth + i;
+        double weight = scores[static_cast<std::size_t>(c)] / total;
+        size += weight * magnitude(v, at);
+        error += weight * v.error[static_cast<std::size_t>(at)];
+      }
+      double relative = 2 * weight_error / (1 - std::min(weight_error, 0.5));
+      error = error * (1 + relative) + size * relative;
+      errors[static_cast<std::size_t>(line * depth + i)] =
+          error + rounding(node.dtype, size + error);
+    }
+  }
+  return errors;
+}
+
+// Errors of a composite are those of its decomposition, applied to operands with their errors.
+std::vector<double> composite_error(const Node& node, const Operands& x) {
+  Graph inner;
+  GraphBuilder builder(inner);
+  std::vector<NodeId> inputs;
+  for (const BoundedTensor* operand : x)
+    inputs.push_back(builder.input(operand->value.dtype, operand->value.shape));
+  NodeId result = append_decomposition(builder, node, inputs);
+  std::vector<BoundedTensor> values;
+  for (NodeId id = 0; id < inner.nodes.size(); ++id) {
+    if (id < x.size()) {
+      values.push_back(*x[id]);
+      continue;
+    }
+    Operands operands;
+    for (NodeId operand : inner.node(id).operands) operands.push_back(&values[operand]);
+    BoundedTensor value = bound_node(inner, id, operands);
+    values.push_back(std::move(value));
+  }
+  return values[result].error;
+}
+
+std::vector<double> constant_error(const Node& node, const HostTensor& y) {
+  std::vector<double> errors(static_cast<std::size_t>(y.count()));
+  for (std::int64_t i = 0; i < y.count(); ++i)
+    errors[static_cast<std::size_t>(i)] = rounding(node.dtype, std::abs(y.number(i)));
+  return errors;
+}
+
+}  // namespace
+
+BoundedTensor bound_node(const Graph& graph, NodeId id, const Operands& x) {
+  const Node& node = graph.node(id);
+  std::vector<const HostTensor*> operands;
+  for (const BoundedTensor* operand : x) operands.push_back(&operand->value);
+  BoundedTensor result{evaluate_node(graph, id, operands, Rounding::double_), {}};
+  const HostTensor& y = result.value;
+  switch (info(node.op).kind) {
+    case Kind::input: break;
+    case Kind::constant: result.error = constant_error(node, y); break;
+    case Kind::pointwise: result.error = pointwise_error(node, y, x); break;
+    case Kind::view:
+    case Kind::gather:
+    case Kind::scatter:
+    case Kind::concat: result.error = moved_error(graph, id, x); break;
+    case Kind::reduction:
+      result.error = dispatch_op<Kind::reduction, std::vector<double>>(
+          node.op, [&](auto op) { return reduction_error(op, node, y, *x[0]); });
+      break;
+    case Kind::contraction: result.error = matmul_error(node, y, x); break;
+    case Kind::attention: result.error = attention_error(node, y, x); break;
+    case Kind::composite: result.error = composite_error(node, x); break;
+  }
+  return result;
+}
+
+std::vector<BoundedTensor> bound_nodes(const Graph& graph, std::span<const HostTensor> inputs) {
+  std::vector<BoundedTensor> values(graph.nodes.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    values[graph.inputs[i]] = {inputs[i],
+                               std::vector<double>(static_cast<std::size_t>(inputs[i].count()))};
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    if (graph.node(id).op == Op::input) continue;
+    Operands operands;
+    for (NodeId operand : graph.node(id).operands) operands.push_back(&values[operand]);
+    values[id] = bound_node(graph, id, operands);
+  }
+  return values;
+}
+
+BoundedEvaluation bounded_evaluate(const Graph& graph, std::span<const HostTensor> inputs) {
+  std::vector<BoundedTensor> values = bound_nodes(graph, inputs);
+  BoundedEvaluation result;
+  for (NodeId id : graph.outputs) result.outputs.push_back(values[id]);
+  for (const Mutation& m : graph.mutations) result.mutated.push_back(values[m.value]);
+  return result;
+}
+
+std::string violation(const BoundedTensor& expected, const HostTensor& actual,
+                      double* worst_ratio) {
+  const HostTensor& y = expected.value;
+  if (actual.dtype != y.dtype || actual.shape != y.shape)
+    return concat("the result is ", actual.dtype, "[", actual.shape, "], not ", y.dtype, "[",
+                  y.shape, "]");
+  std::string message;
+  double worst = 1;
+  for (std::int64_t i = 0; i < y.count(); ++i) {
+    double bound = expected.error[static_cast<std::size_t>(i)];
+    double off = std::abs(actual.number(i) - y.number(i));
+    double ratio = off == 0 ? 0 : off / bound;
+    if (worst_ratio && std::isfinite(ratio)) *worst_ratio = std::max(*worst_ratio, ratio);
+    if (ratio <= worst) continue;  // a NaN is not
+    worst = std::isnan(ratio) ? unknown : ratio;
+    message = concat("element ", i, " is ", actual.number(i), ", exactly ", y.number(i),
+                     ", off by ", off, ", allowed ", bound);
+  }
+  return message;
+}
+
+}  // namespace tilewright::graph

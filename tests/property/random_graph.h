@@ -1,0 +1,24 @@
+// Random valid graphs with inputs, for tests of passes, fusion and generated code by property.
+//
+// Graphs have 1 to 40 nodes over small shapes (1s, primes, powers of two and their neighbours) and
+// all kinds of ops; inputs may lie in memory in another order than row-major. Each node is
+// evaluated with its error bound as it is added, and dropped again where it overflows, loses its
+// accuracy or makes a decision that rounding could change. The same seed gives the same graph on
+// any machine.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "graph/evaluate.h"
+
+namespace tilewright::graph {
+
+struct RandomGraph {
+  Graph graph;
+  std::vector<HostTensor> inputs;
+};
+
+RandomGraph random_graph(std::uint64_t seed);
+
+}  // namespace tilewright::graph
