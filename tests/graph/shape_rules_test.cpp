@@ -1,0 +1,163 @@
+#include "graph/shape_rules.h"
+
+#include "tests/graph/errors.h"
+
+namespace tilewright::graph {
+namespace {
+
+// The error of one op on inputs of the given types.
+std::string error_of_op(Op op, const std::vector<ValueType>& types,
+                        const Attributes& attributes = {}) {
+  return error_of(
+      [&] { infer(op, types, attributes, std::nullopt, std::source_location::current()); });
+}
+Shape shape_of(Op op, const std::vector<ValueType>& types, const Attributes& attributes = {}) {
+  return infer(op, types, attributes, std::nullopt, std::source_location::current()).shape;
+}
+Attributes with_axes(std::vector<int> axes) {
+  Attributes attributes;
+  attributes.axes = std::move(axes);
+  return attributes;
+}
+Attributes with_sizes(const Shape& sizes) {
+  Attributes attributes;
+  attributes.sizes = sizes;
+  return attributes;
+}
+Attributes with_range(int axis, std::int64_t start, std::int64_t end, std::int64_t step = 1) {
+  Attributes attributes = with_axes({axis});
+  attributes.start = start;
+  attributes.end = end;
+  attributes.step = step;
+  return attributes;
+}
+
+TEST(ShapeRules, GiveTheResultsOfEachFamily) {
+  EXPECT_EQ(shape_of(Op::add, {{f32, {4, 8}}, {f32, {4, 8}}}), (Shape{4, 8}));
+  EXPECT_EQ(shape_of(Op::permute, {{f32, {2, 3, 4}}}, with_axes({2, 0, 1})), (Shape{4, 2, 3}));
+  EXPECT_EQ(shape_of(Op::slice, {{f32, {10}}}, with_range(0, 1, 10, 3)), (Shape{3}));
+  EXPECT_EQ(shape_of(Op::sum, {{f32, {2, 3, 4}}}, with_axes({0, 2})), (Shape{1, 3, 1}));
+  EXPECT_EQ(shape_of(Op::matmul, {{f32, {5, 2, 3}}, {f32, {5, 3, 7}}}), (Shape{5, 2, 7}));
+  EXPECT_EQ(shape_of(Op::embedding, {{f16, {10, 4}}, {i32, {2, 3}}}), (Shape{2, 3, 4}));
+  EXPECT_EQ(shape_of(Op::cat, {{f32, {2, 3}}, {f32, {2, 5}}}, with_axes({1})), (Shape{2, 8}));
+  EXPECT_EQ(shape_of(Op::linear, {{f32, {2, 5, 3}}, {f32, {7, 3}}, {f32, {7}}}), (Shape{2, 5, 7}));
+}
+
+TEST(ShapeRules, ChooseTheDtypeOfComparisonsAndPositions) {
+  auto where = std::source_location::current();
+  std::vector<ValueType> pair = {{f32, {3}}, {f32, {3}}};
+  EXPECT_EQ(infer(Op::lt, pair, {}, std::nullopt, where).dtype, DType::boolean);
+  EXPECT_EQ(infer(Op::argmax, {pair.data(), 1}, with_axes({0}), std::nullopt, where).dtype, i64);
+}
+
+TEST(ShapeRules, NameTheOpTheShapesAndTheUsersLine) {
+  std::string message = error_of_op(Op::matmul, {{f32, {4, 8}}, {f32, {4, 8}}});
+  EXPECT_EQ(
+      message.rfind("[matmul] inner sizes differ: a is 4x8, b is 4x8; a's last axis must equal "
+                    "b's last but one (at shape_rules_test.cpp:",
+                    0),
+      0U)
+      << message;
+}
+
+TEST(ShapeRules, RefuseOperandsThatDoNotFit) {
+  expect_contains(error_of_op(Op::add, {{f32, {4}}, {f32, {5}}}),
+                  "[add] shapes differ: operand 0 is 4, operand 1 is 5");
+  expect_contains(error_of_op(Op::add, {{f32, {4}}, {f16, {4}}}), "[add] operand 1 is f16");
+  expect_contains(error_of_op(Op::add, {{f32, {4}}}), "[add] has 1 operands; it takes 2 to 2");
+  expect_contains(error_of_op(Op::neg, {{DType::boolean, {4}}}), "arithmetic needs numbers");
+  expect_contains(error_of_op(Op::exp, {{i32, {4}}}),
+                  "[exp] operand 0 is i32; it must be floating");
+  expect_contains(error_of_op(Op::logical_and, {{i32, {4}}, {i32, {4}}}), "they must be bool");
+  expect_contains(error_of_op(Op::remainder, {{f32, {4}}, {f32, {4}}}), "of an integer type");
+  expect_contains(error_of_op(Op::where, {{f32, {4}}, {f32, {4}}, {f32, {4}}}),
+                  "[where] the condition is f32; it must be bool");
+  expect_contains(error_of_op(Op::where, {{DType::boolean, {4}}, {f32, {4}}, {f16, {4}}}),
+                  "the choices are f32 and f16");
+  expect_contains(error_of_op(Op::to, {{f32, {4}}}), "[to] has no dtype");
+}
+
+TEST(ShapeRules, RefuseViewsOutsideTheTensor) {
+  expect_contains(error_of_op(Op::reshape, {{f32, {4, 6}}}, with_sizes({5, 5})),
+                  "[reshape] a tensor of shape 4x6 has 24 elements, the shape 5x5 has 25");
+  expect_contains(error_of_op(Op::permute, {{f32, {4, 6}}}, with_axes({0, 0})), "named twice");
+  expect_contains(error_of_op(Op::permute, {{f32, {4, 6}}}, with_axes({0})), "1 axes for a tensor");
+  expect_contains(error_of_op(Op::permute, {{f32, {4, 6}}}, with_axes({0, 2})),
+                  "axis 2 is outside a tensor of rank 2");
+  expect_contains(error_of_op(Op::expand, {{f32, {4, 6}}}, with_sizes({8, 6})),
+                  "[expand] a tensor of shape 4x6 does not expand to 8x6");
+  expect_contains(error_of_op(Op::slice, {{f32, {4, 6}}}, with_range(1, 2, 9)),
+                  "[slice] range 2 to 9 does not lie in axis 1 of size 6");
+  expect_contains(error_of_op(Op::slice, {{f32, {4, 6}}}, with_range(1, 0, 6, 0)), "step is 0");
+  expect_contains(error_of_op(Op::reshape, {{f32, {4}}}, with_sizes({-4})), "size -4 in -4");
+}
+
+TEST(ShapeRules, RefuseReductionsOverWrongAxes) {
+  expect_contains(error_of_op(Op::sum, {{f32, {4}}}, with_axes({1})), "axis 1 is outside");
+  expect_contains(error_of_op(Op::sum, {{f32, {4, 4}}}, with_axes({1, 0})), "ascending order");
+  expect_contains(error_of_op(Op::amax, {{f32, {0}}}, with_axes({0})), "needs an element");
+  expect_contains(error_of_op(Op::mean, {{i32, {4}}}, with_axes({0})), "it must be floating");
+  expect_contains(error_of_op(Op::sum, {{DType::boolean, {4}}}, with_axes({0})), "convert with to");
+  expect_contains(error_of_op(Op::argmax, {{f32, {4, 4}}}, with_axes({0, 1})), "exactly one");
+  expect_contains(error_of_op(Op::softmax, {{f32, {4, 4}}}), "[softmax] has 0 axes");
+}
+
+TEST(ShapeRules, RefuseProductsAndNormsThatDoNotFit) {
+  expect_contains(error_of_op(Op::matmul, {{f32, {4}}, {f32, {4, 8}}}), "at least 2 axes");
+  expect_contains(error_of_op(Op::matmul, {{f32, {2, 4, 8}}, {f32, {3, 8, 4}}}),
+                  "leading axes differ: a is 2x4x8, b is 3x8x4");
+  expect_contains(error_of_op(Op::linear, {{f32, {4, 8}}, {f32, {3, 7}}}),
+                  "[linear] x is 4x8, the weight is 3x7");
+  expect_contains(error_of_op(Op::linear, {{f32, {4, 8}}, {f32, {3, 8}}, {f32, {4}}}),
+                  "the bias must have 3 elements");
+  expect_contains(error_of_op(Op::layer_norm, {{f32, {4, 8}}, {f32, {4}}}),
+                  "[layer_norm] operand 1 is 4, x is 4x8; weight and bias must have 8 elements");
+}
+
+TEST(ShapeRules, RefuseGathersAndScattersThatDoNotFit) {
+  expect_contains(error_of_op(Op::embedding, {{f32, {10, 4}}, {f32, {2}}}),
+                  "[embedding] the indices are f32; they must be i32 or i64");
+  expect_contains(error_of_op(Op::embedding, {{f32, {10}}, {i32, {2}}}),
+                  "it must be [rows, columns]");
+  expect_contains(
+      error_of_op(Op::index_copy, {{f32, {8, 4}}, {i32, {2}}, {f32, {3, 4}}}, with_axes({0})),
+      "the source must be 2x4");
+  expect_contains(
+      error_of_op(Op::index_copy, {{f32, {8, 4}}, {i32, {2}}, {f16, {2, 4}}}, with_axes({0})),
+      "they must have one dtype");
+  expect_contains(
+      error_of_op(Op::index_copy, {{f32, {8}}, {i32, {2, 1}}, {f32, {2}}}, with_axes({0})),
+      "it must have one axis");
+  expect_contains(error_of_op(Op::cat, {{f32, {2, 3}}, {f32, {3, 3}}}, with_axes({1})),
+                  "[cat] part 0 is 2x3, part 1 is 3x3; parts may differ only in axis 1");
+}
+
+TEST(ShapeRules, RefuseAttentionThatDoesNotFit) {
+  ValueType q{f32, {1, 4, 2, 8}}, kv{f32, {1, 2, 6, 8}};
+  EXPECT_EQ(shape_of(Op::attention, {q, kv, kv}), q.shape);
+  expect_contains(error_of_op(Op::attention, {q, {f32, {1, 3, 6, 8}}, {f32, {1, 3, 6, 8}}}),
+                  "[attention] q has 4 heads, k has 3; q's heads must be a multiple of k's");
+  expect_contains(error_of_op(Op::attention, {q, kv, {f32, {1, 2, 5, 8}}}),
+                  "they must have one shape");
+  expect_contains(error_of_op(Op::attention, {q, {f32, {1, 2, 6, 4}}, {f32, {1, 2, 6, 4}}}),
+                  "batch and head size must be equal");
+  expect_contains(error_of_op(Op::attention, {q, kv, kv, {i32, {1}}}), "it needs causal");
+  Attributes causal;
+  causal.causal = true;
+  expect_contains(error_of_op(Op::attention, {q, kv, kv, {f32, {1}}}, causal), "position is f32");
+  expect_contains(error_of_op(Op::attention, {q, kv, kv, {i32, {2}}}, causal), "one element");
+  expect_contains(error_of_op(Op::attention, {{f32, {4, 8}}, kv, kv}),
+                  "[batch, heads, rows, columns]");
+}
+
+TEST(ShapeRules, CountTheNumbersOfARange) {
+  EXPECT_EQ(count_of_range(0, 10, 3), 4);
+  EXPECT_EQ(count_of_range(10, 0, -4), 3);
+  EXPECT_EQ(count_of_range(5, 5, 1), 0);
+  Attributes zero_step;
+  zero_step.step = 0;
+  expect_contains(error_of_op(Op::arange, {}, zero_step), "[arange] step is 0");
+}
+
+}  // namespace
+}  // namespace tilewright::graph
