@@ -21,7 +21,9 @@ Tile binary(Op op, const Operand& a, const Operand& b) {
   return site.append(op, site.unify(std::array{a, b}));
 }
 
-bool is_pointer(const Operand& x) { return !x.is_number() && x.tile().type().is_pointer(); }
+bool is_pointer(const Operand& x) {
+  return !x.is_number() && x.tile().is_live() && x.tile().type().is_pointer();
+}
 
 Tile offset(const Operand& pointer, const Operand& count) {
   Site site("offset", pointer.where);
