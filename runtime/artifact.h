@@ -46,6 +46,7 @@ struct Artifact {
 struct Grid {
   std::int64_t size[3];
   Grid(std::int64_t x = 1, std::int64_t y = 1, std::int64_t z = 1) : size{x, y, z} {}
+  Grid(const std::int64_t (&sizes)[3]) : size{sizes[0], sizes[1], sizes[2]} {}
   std::int64_t count() const { return size[0] * size[1] * size[2]; }
 };
 
