@@ -1,0 +1,33 @@
+// The header of a safetensors file: from its bytes to a proven list of tensors.
+//
+// Separate from the file itself so that every rule can be tested on bytes in memory. The rules are
+// those of the format, in their strict reading, with limits of our own where the format has none.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/safetensors.h"
+
+namespace tilewright::weights {
+
+inline constexpr std::uint64_t max_header_bytes = 100'000'000;
+inline constexpr std::size_t max_tensors = 1'000'000;
+inline constexpr std::size_t max_name_bytes = 1024;
+inline constexpr std::size_t max_rank = 8;
+
+struct SafetensorsHeader {
+  std::vector<SafetensorsEntry> entries;  // sorted by name
+  std::map<std::string, std::string> metadata;
+};
+
+// `file` is the whole file; `what` names it in messages.
+SafetensorsHeader parse_safetensors_header(std::string_view file, std::string_view what);
+
+// The format's name of an element type ("BF16"), or nothing where it has none.
+std::optional<std::string_view> safetensors_name_of(DType dtype);
+
+}  // namespace tilewright::weights

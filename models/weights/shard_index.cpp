@@ -1,0 +1,79 @@
+#include "models/weights/shard_index.h"
+
+#include "models/json/tree.h"
+#include "models/weights/safetensors_header.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::weights {
+namespace {
+
+constexpr std::string_view operation = "load_weights";
+constexpr std::size_t max_files = 10'000;
+
+// Receives {"tensor": "file", ..}.
+class WeightMap : public json::Events {
+ public:
+  WeightMap(std::string_view what, ShardIndex& index) : what_(what), index_(index) {}
+  void key(std::string name) override { name_ = std::move(name); }
+  void scalar(json::Scalar value) override {
+    require(depth_ == 1 && value.kind == json::Scalar::Kind::string, "[", operation, "] ", what_,
+            ": weight_map has ", value, " at \"", json::excerpt(name_),
+            "\"; an object of file names is needed");
+    require(name_.size() <= max_name_bytes && index_.file_of.size() < max_tensors, "[", operation,
+            "] ", what_, ": more than ", max_tensors, " tensors, or a name above ", max_name_bytes,
+            " bytes");
+    ++index_.files[value.string];
+    require(index_.files.size() <= max_files, "[", operation, "] ", what_, ": more than ",
+            max_files, " files");
+    require(index_.file_of.emplace(name_, std::move(value.string)).second, "[", operation, "] ",
+            what_, ": tensor \"", name_, "\" appears twice");
+  }
+  void begin_object() override {
+    require(++depth_ == 1, "[", operation, "] ", what_,
+            ": weight_map holds an object; file names are needed");
+  }
+  void end_object() override { --depth_; }
+  void begin_array() override {
+    raise_error(
+        concat("[", operation, "] ", what_, ": weight_map has a list; an object is needed"));
+  }
+  void end_array() override {}
+
+ private:
+  std::string_view what_;
+  ShardIndex& index_;
+  std::string name_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+ShardIndex parse_shard_index(std::string_view text, std::string_view what) {
+  ShardIndex index;
+  WeightMap events(what, index);
+  json::Limits limits{.depth = 8, .string_bytes = 4096, .nodes = 10'000};
+  json::Node root = json::read_tree(text, operation, what, limits, {{"weight_map", &events}});
+  require(root.find("weight_map") != nullptr, "[", operation, "] ", what,
+          ": has no weight_map; an object from tensor to file name is needed");
+  return index;
+}
+
+std::filesystem::path shard_path(const std::filesystem::path& folder, const std::string& name,
+                                 bool links_may_leave) {
+  bool is_plain = !name.empty() && name != "." && name != ".." &&
+                  name.find_first_of(std::string("/\\\0", 3)) == name.npos;
+  require(is_plain, "[", operation, "] the index names the file \"", json::excerpt(name),
+          "\"; only plain file names in the model's own folder are allowed");
+  std::filesystem::path path = folder / name;
+  if (links_may_leave) return path;
+  std::error_code error;
+  auto real_folder = std::filesystem::canonical(folder, error);
+  auto real_path = error ? path : std::filesystem::canonical(path, error);
+  require(!error, "[", operation, "] ", path.string(), ": ", error.message());
+  require(real_path.parent_path() == real_folder, "[", operation, "] ", path.string(),
+          ": is a link out of the model's folder, to ", real_path.string(),
+          "; set links_may_leave if that is intended");
+  return path;
+}
+
+}  // namespace tilewright::weights

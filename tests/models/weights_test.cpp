@@ -1,0 +1,107 @@
+#include "models/weights.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/models/folders.h"
+
+namespace tilewright {
+namespace {
+
+using testing::error_of;
+using ::testing::HasSubstr;
+using testing::ScratchFolder;
+
+constexpr const char* index_name = "model.safetensors.index.json";
+
+void save(const std::filesystem::path& path, const std::string& name, float value) {
+  save_safetensors(path, {{name, Tensor::from<float>({value}, {1})}});
+}
+float value_of(const Weights& weights, const std::string& name) {
+  Tensor into = Tensor::empty(weights.shape(name), f32);
+  weights.read(name, into);
+  return into.item<float>();
+}
+std::string error_with_index(const ScratchFolder& folder, std::string_view text) {
+  folder.write(index_name, text);
+  return error_of([&] { Weights::open(folder.path()); });
+}
+
+TEST(Weights, reads_a_folder_with_one_file) {
+  ScratchFolder folder;
+  save(folder.path() / "model.safetensors", "a", 3);
+  Weights weights = Weights::open(folder.path());
+  EXPECT_EQ(weights.names(), std::vector<std::string>{"a"});
+  EXPECT_EQ(value_of(weights, "a"), 3);
+}
+
+TEST(Weights, reads_a_folder_with_shards) {
+  ScratchFolder folder;
+  save(folder.path() / "1.safetensors", "a", 3);
+  save(folder.path() / "2.safetensors", "b", 4);
+  folder.write(index_name, R"({"metadata":{"total_size":8},)"
+                           R"("weight_map":{"a":"1.safetensors","b":"2.safetensors"}})");
+  Weights weights = Weights::open(folder.path());
+  EXPECT_EQ(value_of(weights, "a"), 3);
+  EXPECT_EQ(value_of(weights, "b"), 4);
+}
+
+TEST(Weights, refuses_an_empty_folder) {
+  ScratchFolder folder;
+  EXPECT_THAT(error_of([&] { Weights::open(folder.path()); }),
+              HasSubstr("holds neither model.safetensors nor model.safetensors.index.json"));
+}
+
+TEST(Weights, refuses_file_names_that_lead_elsewhere) {
+  ScratchFolder folder;
+  for (std::string name : {"../x", "/etc/passwd", "..", ".", "", "a/b", "a\\\\b", "a\\u0000b"})
+    EXPECT_THAT(error_with_index(folder, R"({"weight_map":{"a":")" + name + "\"}}"),
+                HasSubstr("only plain file names in the model's own folder are allowed"))
+        << name;
+}
+
+TEST(Weights, refuses_links_out_of_the_folder_unless_allowed) {
+  ScratchFolder folder, elsewhere;
+  save(elsewhere.path() / "w", "a", 5);
+  std::filesystem::create_symlink(elsewhere.path() / "w", folder.path() / "1.safetensors");
+  EXPECT_THAT(error_with_index(folder, R"({"weight_map":{"a":"1.safetensors"}})"),
+              HasSubstr("is a link out of the model's folder"));
+  EXPECT_EQ(value_of(Weights::open(folder.path(), {.links_may_leave = true}), "a"), 5);
+}
+
+TEST(Weights, refuses_an_index_that_differs_from_its_files) {
+  ScratchFolder folder;
+  save(folder.path() / "1.safetensors", "a", 3);
+  save(folder.path() / "2.safetensors", "b", 4);
+  EXPECT_THAT(
+      error_with_index(folder, R"({"weight_map":{"a":"1.safetensors","c":"1.safetensors"}})"),
+      HasSubstr("holds 1 tensors; the index places 2 there"));
+  EXPECT_THAT(error_with_index(folder, R"({"weight_map":{"c":"1.safetensors"}})"),
+              HasSubstr("holds tensor \"a\", which the index does not name"));
+  EXPECT_THAT(
+      error_with_index(folder, R"({"weight_map":{"a":"2.safetensors","b":"1.safetensors"}})"),
+      HasSubstr("which the index places in another file"));
+  EXPECT_THAT(error_with_index(folder, R"({"weight_map":{"a":"3.safetensors"}})"),
+              HasSubstr("No such file"));
+}
+
+TEST(Weights, refuses_an_index_of_another_form) {
+  ScratchFolder folder;
+  EXPECT_THAT(error_with_index(folder, "{}"), HasSubstr("has no weight_map"));
+  EXPECT_THAT(error_with_index(folder, R"({"weight_map":[]})"), HasSubstr("has a list"));
+  EXPECT_THAT(error_with_index(folder, R"({"weight_map":{"a":1}})"), HasSubstr("has 1 at \"a\""));
+  EXPECT_THAT(error_with_index(folder, R"({"weight_map":{"a":{}}})"), HasSubstr("holds an object"));
+  EXPECT_THAT(error_with_index(folder, R"({"weight_map":{"a":"x","a":"y"}})"),
+              HasSubstr("tensor \"a\" appears twice"));
+  EXPECT_THAT(error_with_index(folder, std::string(100, '[')), HasSubstr("nested deeper than 8"));
+}
+
+TEST(Weights, come_from_tensors_in_memory_too) {
+  auto weights = Weights::of({{"a", Tensor::from<BFloat16>({BFloat16(2.0F)}, {1})}});
+  EXPECT_EQ(weights.dtype("a"), bf16);
+  EXPECT_EQ(value_of(weights, "a"), 2);
+  EXPECT_THAT(error_of([&] { weights.shape("b"); }), HasSubstr("there is no tensor \"b\""));
+}
+
+}  // namespace
+}  // namespace tilewright
