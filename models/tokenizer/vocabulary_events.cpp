@@ -1,0 +1,77 @@
+#include "models/tokenizer/vocabulary_events.h"
+
+#include "runtime/base/error.h"
+
+namespace tilewright::tokenizer {
+namespace {
+
+template <typename... Parts>
+void expect(bool condition, std::string_view what, const Parts&... parts) {
+  require(condition, "[load_tokenizer] ", what, ": ", parts...);
+}
+
+}  // namespace
+
+void TokenEvents::scalar(json::Scalar value) {
+  expect(depth_ == 1 && value.kind == json::Scalar::Kind::integer, what_, "the vocab has ", value,
+         " at \"", json::excerpt(token_), "\"; integer ids are needed");
+  expect(value.integer >= 0 && value.integer < max_tokens, what_, "the token \"",
+         json::excerpt(token_), "\" has id ", value.integer, "; ids from 0 to ", max_tokens - 1,
+         " are allowed");
+  expect(vocabulary_.ids.emplace(token_, static_cast<Id>(value.integer)).second, what_,
+         "the token \"", json::excerpt(token_), "\" appears twice in the vocab");
+  expect(static_cast<std::int64_t>(vocabulary_.ids.size()) <= max_tokens, what_, "more than ",
+         max_tokens, " tokens");
+}
+
+void TokenEvents::begin_object() {
+  expect(++depth_ == 1, what_, "the vocab holds an object; integer ids are needed");
+  expect(!vocabulary_.has_tokens, what_, "there are two vocabs");
+  vocabulary_.has_tokens = true;
+}
+
+void TokenEvents::begin_array() {
+  expect(false, what_, "the vocab is or holds a list; an object from token to id is needed");
+}
+
+void MergeEvents::scalar(json::Scalar value) {
+  std::size_t rank = vocabulary_.merges.size();
+  expect(depth_ >= 1 && value.kind == json::Scalar::Kind::string, what_, "merge ", rank, " is ",
+         value, "; \"a b\" or [\"a\", \"b\"] is needed");
+  if (depth_ == 2) {
+    pair_.push_back(std::move(value.string));
+    expect(pair_.size() <= 2, what_, "merge ", rank, " has more than two parts");
+    return;
+  }
+  std::size_t space = value.string.find(' ');
+  bool is_pair = space != std::string::npos && space > 0 && space + 1 < value.string.size() &&
+                 value.string.find(' ', space + 1) == std::string::npos;
+  expect(is_pair, what_, "merge ", rank, " is ", value,
+         "; two tokens with one space between them are needed");
+  add(value.string.substr(0, space), value.string.substr(space + 1));
+}
+
+void MergeEvents::begin_object() {
+  expect(false, what_, "the merges are or hold an object; a list is needed");
+}
+
+void MergeEvents::begin_array() {
+  expect(++depth_ <= 2, what_, "the merges are nested too deep");
+  vocabulary_.has_merges = true;
+}
+
+void MergeEvents::end_array() {
+  if (depth_-- == 1) return;
+  expect(pair_.size() == 2 && !pair_[0].empty() && !pair_[1].empty(), what_, "merge ",
+         vocabulary_.merges.size(), " has ", pair_.size(), " parts; two tokens are needed");
+  add(std::move(pair_[0]), std::move(pair_[1]));
+  pair_.clear();
+}
+
+void MergeEvents::add(std::string left, std::string right) {
+  vocabulary_.merges.emplace_back(std::move(left), std::move(right));
+  expect(static_cast<std::int64_t>(vocabulary_.merges.size()) <= max_tokens, what_, "more than ",
+         max_tokens, " merges");
+}
+
+}  // namespace tilewright::tokenizer

@@ -1,0 +1,62 @@
+// The two big tables of a tokenizer.json, received as they are read: "vocab" and "merges".
+//
+// Separate from load.cpp because they never become JSON values: a vocabulary has up to four million
+// entries.
+#pragma once
+
+#include <optional>
+#include <utility>
+
+#include "models/json/reader.h"
+#include "models/tokenizer/tables.h"
+
+namespace tilewright::tokenizer {
+
+inline constexpr std::int64_t max_tokens = 1 << 22;
+
+struct Vocabulary {
+  std::unordered_map<std::string, Id> ids;
+  std::vector<std::pair<std::string, std::string>> merges;
+  bool has_tokens = false, has_merges = false;
+};
+
+// {"token": id, ..}
+class TokenEvents : public json::Events {
+ public:
+  TokenEvents(std::string_view what, Vocabulary& vocabulary)
+      : what_(what), vocabulary_(vocabulary) {}
+  void key(std::string name) override { token_ = std::move(name); }
+  void scalar(json::Scalar value) override;
+  void begin_object() override;
+  void end_object() override { --depth_; }
+  void begin_array() override;
+  void end_array() override {}
+
+ private:
+  std::string_view what_;
+  Vocabulary& vocabulary_;
+  std::string token_;
+  int depth_ = 0;
+};
+
+// ["a b", ..] or [["a", "b"], ..]
+class MergeEvents : public json::Events {
+ public:
+  MergeEvents(std::string_view what, Vocabulary& vocabulary)
+      : what_(what), vocabulary_(vocabulary) {}
+  void key(std::string) override {}
+  void scalar(json::Scalar value) override;
+  void begin_object() override;
+  void end_object() override {}
+  void begin_array() override;
+  void end_array() override;
+
+ private:
+  void add(std::string left, std::string right);
+  std::string_view what_;
+  Vocabulary& vocabulary_;
+  int depth_ = 0;
+  std::vector<std::string> pair_;
+};
+
+}  // namespace tilewright::tokenizer

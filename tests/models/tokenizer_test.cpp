@@ -1,0 +1,366 @@
+#include "models/tokenizer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "tests/models/folders.h"
+
+namespace tilewright {
+namespace {
+
+using nlohmann::json;
+using testing::error_of;
+using ::testing::HasSubstr;
+using Ids = std::vector<TokenId>;
+
+const std::string space = "\xe2\x96\x81";  // the mark that stands for a space in tokens
+
+// A small tokenizer of the supported kind: bytes, a few letters, and merges to "ab", "abab", "_ab".
+json small() {
+  json vocab;
+  int id = 0;
+  for (const char* special : {"<unk>", "<s>", "</s>"}) vocab[special] = id++;
+  for (int byte = 0; byte < 256; ++byte) {
+    char name[8];
+    std::snprintf(name, sizeof name, "<0x%02X>", byte);
+    vocab[name] = id++;
+  }
+  for (const std::string& token : {space, std::string("a"), std::string("b"), std::string("ab"),
+                                   std::string("abab"), space + "ab", std::string("ba")})
+    vocab[token] = id++;
+  json added = json::array();
+  for (int i = 0; i < 3; ++i)
+    added.push_back({{"id", i},
+                     {"content", i == 0   ? "<unk>"
+                                 : i == 1 ? "<s>"
+                                          : "</s>"},
+                     {"special", true}});
+  return {{"added_tokens", added},
+          {"pre_tokenizer", nullptr},
+          {"normalizer",
+           {{"type", "Sequence"},
+            {"normalizers",
+             {{{"type", "Prepend"}, {"prepend", space}},
+              {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", space}}}}}},
+          {"post_processor",
+           {{"type", "TemplateProcessing"},
+            {"single",
+             {{{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}},
+              {{"Sequence", {{"id", "A"}, {"type_id", 0}}}}}}}},
+          {"decoder",
+           {{"type", "Sequence"},
+            {"decoders",
+             {{{"type", "Replace"}, {"pattern", {{"String", space}}}, {"content", " "}},
+              {{"type", "ByteFallback"}},
+              {{"type", "Fuse"}},
+              {{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}}}}}},
+          {"model",
+           {{"type", "BPE"},
+            {"byte_fallback", true},
+            {"fuse_unk", true},
+            {"unk_token", "<unk>"},
+            {"vocab", vocab},
+            {"merges", {"a b", "ab ab", space + " ab", "b a"}}}}};
+}
+Tokenizer parse(const json& value) { return Tokenizer::parse(value.dump(), "t"); }
+std::string error_with(const json& value) {
+  return error_of([&] { parse(value); });
+}
+std::vector<std::string> tokens_of(const Tokenizer& tokenizer, std::string_view text,
+                                   EncodeOptions options = {}) {
+  std::vector<std::string> tokens;
+  for (TokenId id : tokenizer.encode(text, options)) tokens.push_back(tokenizer.token(id));
+  return tokens;
+}
+
+TEST(Tokenizer, merges_the_lowest_rank_first_and_the_leftmost_of_equals) {
+  Tokenizer tokenizer = parse(small());
+  EXPECT_EQ(tokens_of(tokenizer, "abab"), (std::vector<std::string>{"<s>", space, "abab"}));
+  EXPECT_EQ(tokens_of(tokenizer, "ab"), (std::vector<std::string>{"<s>", space + "ab"}));
+  EXPECT_EQ(tokens_of(tokenizer, "bba"), (std::vector<std::string>{"<s>", space, "b", "ba"}));
+}
+
+TEST(Tokenizer, spells_unknown_characters_in_bytes) {
+  EXPECT_EQ(tokens_of(parse(small()), "a\xc3\xab"),
+            (std::vector<std::string>{"<s>", space, "a", "<0xC3>", "<0xAB>"}));
+  EXPECT_EQ(tokens_of(parse(small()), "\xff"), (std::vector<std::string>{"<s>", space, "<0xFF>"}));
+}
+
+TEST(Tokenizer, without_byte_fallback_joins_unknown_characters) {
+  json value = small();
+  value["model"]["byte_fallback"] = false;
+  EXPECT_EQ(tokens_of(parse(value), "axyb"),
+            (std::vector<std::string>{"<s>", space, "a", "<unk>", "b"}));
+  value["model"]["fuse_unk"] = false;
+  EXPECT_EQ(tokens_of(parse(value), "xy"),
+            (std::vector<std::string>{"<s>", space, "<unk>", "<unk>"}));
+}
+
+TEST(Tokenizer, spells_special_tokens_only_where_allowed) {
+  Tokenizer tokenizer = parse(small());
+  EXPECT_EQ(tokenizer.encode("</s>"), (Ids{1, 2}));
+  EXPECT_EQ(tokens_of(tokenizer, "a</s>ab"),
+            (std::vector<std::string>{"<s>", space, "a", "</s>", space + "ab"}));
+  Ids plain = tokenizer.encode("</s>", {.parse_special = false});
+  EXPECT_EQ(std::count(plain.begin(), plain.end(), 2), 0);
+  EXPECT_EQ(tokenizer.decode(plain), "</s>");
+  EXPECT_EQ(tokenizer.encode("a", {.add_special = false}).size(), 2U);
+}
+
+TEST(Tokenizer, takes_the_longest_added_token) {
+  json value = small();
+  int next = static_cast<int>(value["model"]["vocab"].size());
+  value["added_tokens"].push_back({{"id", next}, {"content", "<s>x"}, {"special", false}});
+  Tokenizer tokenizer = parse(value);
+  EXPECT_EQ(tokenizer.encode("<s>x"), (Ids{1, next}));
+  EXPECT_EQ(tokenizer.decode(std::vector<TokenId>{1, next}), "<s>x");
+  EXPECT_FALSE(tokenizer.is_special(next));
+  EXPECT_TRUE(tokenizer.is_special(1));
+}
+
+TEST(Tokenizer, encodes_empty_text_as_the_template_alone) {
+  EXPECT_EQ(parse(small()).encode(""), Ids{1});
+  EXPECT_EQ(parse(small()).decode(Ids{1}), "");
+}
+
+TEST(Tokenizer, accepts_merges_as_pairs) {
+  json value = small();
+  value["model"]["merges"] = json::array({json::array({"a", "b"}), json::array({"ab", "ab"})});
+  EXPECT_EQ(tokens_of(parse(value), "abab"), (std::vector<std::string>{"<s>", space, "abab"}));
+}
+
+TEST(Tokenizer, gives_back_random_bytes) {
+  const char* chosen = std::getenv("TILEWRIGHT_SEED");
+  std::uint64_t first = chosen ? std::stoull(chosen) : 0, count = chosen ? 1 : 2000;
+  Tokenizer tokenizer = parse(small());
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    std::mt19937_64 random(seed);
+    std::string text(random() % 60, '\0');
+    for (char& c : text) c = random() % 2 ? "ab <s>/"[random() % 7] : static_cast<char>(random());
+    Ids ids = tokenizer.encode(text, {.parse_special = false});
+    ASSERT_EQ(tokenizer.decode_bytes(ids), text)
+        << "repeat: TILEWRIGHT_SEED=" << seed
+        << " models_tests --gtest_filter=Tokenizer.gives_back_random_bytes";
+  }
+}
+
+TEST(Tokenizer, agrees_with_merging_by_exhaustive_search) {
+  json value = small();
+  Tokenizer tokenizer = parse(value);
+  std::map<std::pair<std::string, std::string>, std::size_t> rank = {
+      {{"a", "b"}, 0}, {{"ab", "ab"}, 1}, {{space, "ab"}, 2}, {{"b", "a"}, 3}};
+  for (unsigned bits = 0; bits < 1U << 12; ++bits) {
+    std::string text;
+    std::vector<std::string> slow = {space};
+    for (int i = 0; i < 12; ++i) {
+      text += bits >> i & 1 ? 'a' : 'b';
+      slow.emplace_back(1, text.back());
+    }
+    while (true) {
+      std::size_t best = rank.size(), where = 0;
+      for (std::size_t i = 0; i + 1 < slow.size(); ++i)
+        if (auto found = rank.find({slow[i], slow[i + 1]});
+            found != rank.end() && found->second < best)
+          best = found->second, where = i;
+      if (best == rank.size()) break;
+      slow[where] += slow[where + 1];
+      slow.erase(slow.begin() + static_cast<std::ptrdiff_t>(where) + 1);
+    }
+    ASSERT_EQ(tokens_of(tokenizer, text, {.add_special = false}), slow) << text;
+  }
+}
+
+TEST(Tokenizer, encodes_a_long_text_without_quadratic_time) {
+  std::string text;
+  for (int i = 0; i < 500'000; ++i) text += "ab"[i % 2];
+  auto begin = std::chrono::steady_clock::now();
+  Ids ids = parse(small()).encode(text);
+  std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  EXPECT_EQ(ids.size(), 2 + 125'000U);
+  EXPECT_LT(took.count(), 20);
+  EXPECT_THAT(error_of([&] { parse(small()).encode(std::string((16 << 20) + 1, 'a')); }),
+              HasSubstr("[encode] a text of 16777217 bytes; at most 16777216 are allowed"));
+}
+
+TEST(TextStream, holds_back_characters_that_are_not_whole) {
+  Tokenizer tokenizer = parse(small());
+  TextStream stream(tokenizer);
+  std::vector<std::string> pieces;
+  for (TokenId id : tokenizer.encode("a\xe7\x8c\xab"
+                                     "b"))
+    pieces.push_back(stream.push(id));
+  EXPECT_EQ(pieces, (std::vector<std::string>{"", "", "a", "", "", "\xe7\x8c\xab", "b"}));
+  EXPECT_EQ(stream.finish(), "");
+}
+
+TEST(TextStream, replaces_bytes_that_form_no_character) {
+  Tokenizer tokenizer = parse(small());
+  EXPECT_EQ(tokenizer.decode(tokenizer.encode("\xff"
+                                              "a")),
+            "\xef\xbf\xbd"
+            "a");
+  EXPECT_EQ(tokenizer.decode(tokenizer.encode("a\xe7\x8c")), "a\xef\xbf\xbd\xef\xbf\xbd");
+  EXPECT_EQ(tokenizer.decode(tokenizer.encode("\xc0\x80")), "\xef\xbf\xbd\xef\xbf\xbd");
+  EXPECT_EQ(tokenizer.decode(tokenizer.encode("\xf4\x90\x80\x80")).size(), 4 * 3U);
+}
+
+TEST(TextStream, strips_one_leading_space_only) {
+  Tokenizer tokenizer = parse(small());
+  EXPECT_EQ(tokenizer.decode(tokenizer.encode(" a ")), " a ");
+  EXPECT_EQ(tokenizer.decode(tokenizer.encode("a")), "a");
+}
+
+TEST(Tokenizer, refuses_ids_outside_its_vocabulary) {
+  Tokenizer tokenizer = parse(small());
+  EXPECT_THAT(error_of([&] { tokenizer.decode(Ids{-1}); }),
+              HasSubstr("[decode] id -1 is outside the vocabulary of 266 tokens"));
+  EXPECT_THAT(error_of([&] { tokenizer.token(266); }), HasSubstr("id 266 is outside"));
+  EXPECT_EQ(tokenizer.find("nothing"), std::nullopt);
+  EXPECT_EQ(tokenizer.find("</s>"), 2);
+}
+
+struct Hostile {
+  const char* what;
+  std::function<void(json&)> change;
+  const char* message;
+};
+
+TEST(Tokenizer, refuses_what_it_does_not_support_and_says_what_it_does) {
+  const Hostile cases[] = {
+      {"another model", [](json& t) { t["model"]["type"] = "WordPiece"; },
+       "the model is of type \"WordPiece\"; supported is \"BPE\""},
+      {"no model", [](json& t) { t.erase("model"); }, "has no model"},
+      {"dropout", [](json& t) { t["model"]["dropout"] = 0.1; }, "the model has a dropout"},
+      {"suffix", [](json& t) { t["model"]["end_of_word_suffix"] = "</w>"; }, "end_of_word_suffix"},
+      {"ignored merges", [](json& t) { t["model"]["ignore_merges"] = true; }, "ignore_merges"},
+      {"pre-tokenizer",
+       [](json& t) {
+         t["pre_tokenizer"] = {{"type", "ByteLevel"}};
+       },
+       "pre_tokenizer is of type \"ByteLevel\"; only tokenizers without one"},
+      {"normalizer",
+       [](json& t) {
+         t["normalizer"] = {{"type", "NFKC"}};
+       },
+       "a normalizer is of type \"NFKC\"; supported are Prepend and Replace"},
+      {"regex",
+       [](json& t) {
+         t["normalizer"] = {{"type", "Replace"}, {"pattern", {{"Regex", "a*"}}}, {"content", ""}};
+       },
+       "regular expressions are not supported"},
+      {"empty pattern",
+       [](json& t) {
+         t["normalizer"] = {{"type", "Replace"}, {"pattern", {{"String", ""}}}, {"content", "x"}};
+       },
+       "has an empty pattern"},
+      {"post-processor",
+       [](json& t) {
+         t["post_processor"] = {{"type", "BertProcessing"}};
+       },
+       "supported is TemplateProcessing"},
+      {"template token",
+       [](json& t) { t["post_processor"]["single"][0]["SpecialToken"]["id"] = "<x>"; },
+       "the post_processor names \"<x>\", which is not in the vocabulary"},
+      {"template without text", [](json& t) { t["post_processor"]["single"].erase(1); },
+       "leaves out the text"},
+      {"decoder",
+       [](json& t) {
+         t["decoder"] = {{"type", "WordPiece"}};
+       },
+       "a decoder is of type \"WordPiece\""},
+      {"no decoder", [](json& t) { t["decoder"] = nullptr; }, "the decoder has no Fuse"},
+      {"order of decoders",
+       [](json& t) { std::swap(t["decoder"]["decoders"][0], t["decoder"]["decoders"][1]); },
+       "the decoder's Replace is out of order"},
+      {"strip at the end", [](json& t) { t["decoder"]["decoders"][3]["stop"] = 1; },
+       "supported is one ASCII character at the start"},
+      {"added token", [](json& t) { t["added_tokens"][1]["lstrip"] = true; },
+       "the added token \"<s>\" sets lstrip"},
+  };
+  for (const Hostile& hostile : cases) {
+    json value = small();
+    hostile.change(value);
+    EXPECT_THAT(error_with(value), HasSubstr(hostile.message)) << hostile.what;
+  }
+}
+
+TEST(Tokenizer, refuses_damaged_tables) {
+  const Hostile cases[] = {
+      {"negative id", [](json& t) { t["model"]["vocab"]["a"] = -1; }, "\"a\" has id -1"},
+      {"huge id", [](json& t) { t["model"]["vocab"]["a"] = 4194304; }, "ids from 0 to 4194303"},
+      {"id with a fraction", [](json& t) { t["model"]["vocab"]["a"] = 1.5; }, "has 1.5 at \"a\""},
+      {"gap", [](json& t) { t["model"]["vocab"]["a"] = 5000; }, "the ids are not dense"},
+      {"shared id", [](json& t) { t["model"]["vocab"]["a"] = 261; }, "each id is one token's"},
+      {"list", [](json& t) { t["model"]["vocab"] = json::array(); },
+       "the vocab is or holds a list"},
+      {"no vocab", [](json& t) { t["model"].erase("vocab"); }, "the model has no vocab"},
+      {"no merges", [](json& t) { t["model"].erase("merges"); }, "the model has no merges"},
+      {"unknown merge", [](json& t) { t["model"]["merges"].push_back("a zz"); },
+       "merge 4 needs the token \"zz\", which is not in the vocabulary"},
+      {"unknown result", [](json& t) { t["model"]["merges"].push_back("b b"); },
+       "merge 4 needs the token \"bb\""},
+      {"repeated merge", [](json& t) { t["model"]["merges"].push_back("a b"); }, "appears twice"},
+      {"merge of one", [](json& t) { t["model"]["merges"][0] = "ab"; },
+       "merge 0 is \"ab\"; two tokens with one space between them"},
+      {"merge of three",
+       [](json& t) {
+         t["model"]["merges"][0] = {"a", "b", "c"};
+       },
+       "merge 0 has more than two parts"},
+      {"merge of numbers", [](json& t) { t["model"]["merges"][0] = 5; }, "merge 0 is 5"},
+      {"merges as an object", [](json& t) { t["model"]["merges"] = json::object(); },
+       "are or hold an object"},
+      {"added id", [](json& t) { t["added_tokens"][1]["id"] = 2; },
+       "the added token \"<s>\" has id 2, but the vocabulary gives it 1"},
+      {"added twice", [](json& t) { t["added_tokens"].push_back(t["added_tokens"][1]); },
+       "the added token \"<s>\" appears twice"},
+      {"empty added token", [](json& t) { t["added_tokens"][1]["content"] = ""; },
+       "an added token is empty"},
+      {"unknown unk", [](json& t) { t["model"]["unk_token"] = "<none>"; },
+       "unk_token \"<none>\" is not in the vocabulary"},
+  };
+  for (const Hostile& hostile : cases) {
+    json value = small();
+    hostile.change(value);
+    EXPECT_THAT(error_with(value), HasSubstr(hostile.message)) << hostile.what;
+  }
+}
+
+TEST(Tokenizer, refuses_damaged_text) {
+  auto error = [](std::string_view text) { return error_of([&] { Tokenizer::parse(text, "t"); }); };
+  EXPECT_THAT(error(""), HasSubstr("[load_tokenizer] t: not valid JSON"));
+  EXPECT_THAT(error("[]"), HasSubstr("is an array; an object is needed"));
+  EXPECT_THAT(error(R"({"model":{"vocab":{"a":1,"a":2}}})"),
+              HasSubstr("\"a\" appears twice in the vocab"));
+  EXPECT_THAT(error(R"({"version":1,"version":2})"), HasSubstr("appears twice in one object"));
+  EXPECT_THAT(error(std::string(1'000'000, '[')), HasSubstr("nested deeper than 16 levels"));
+  EXPECT_THAT(error("\"" + std::string(100'000, 'x') + "\""), HasSubstr("at most 65536"));
+  EXPECT_THAT(error(std::string("{") + std::string(70'000, ' ') + "}"),
+              HasSubstr("70000 bytes of"));
+  std::string whole = small().dump();
+  for (std::size_t size = 0; size < whole.size(); size += 7)
+    EXPECT_NE(error(whole.substr(0, size)), "") << "cut after " << size;
+}
+
+TEST(Tokenizer, encodes_the_prompts_of_a_trained_model_as_its_author_does) {
+  TILEWRIGHT_TRAINED_MODEL(folder, "stories260K");
+  Tokenizer tokenizer = Tokenizer::open(*folder / "tokenizer.json");
+  json expected = json::parse(testing::read_file(*folder / "expected.json"));
+  for (const json& example : expected["cases"]) {
+    Ids ids = tokenizer.encode(example["prompt"].get<std::string>());
+    Ids whole = example["ids"].get<Ids>();
+    ASSERT_LE(ids.size(), whole.size());
+    EXPECT_EQ(ids, Ids(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(ids.size())))
+        << example["prompt"];
+    EXPECT_EQ(tokenizer.decode(ids), example["prompt"].get<std::string>());
+  }
+  std::string shakespeare = "First Citizen:\nBefore we proceed any further, hear me speak.\n\n";
+  EXPECT_EQ(tokenizer.decode(tokenizer.encode(shakespeare)), shakespeare);
+}
+
+}  // namespace
+}  // namespace tilewright
