@@ -20,6 +20,7 @@ using ir::Value;
 namespace {
 
 constexpr std::int64_t rows_along_k = 4;  // the most rows for which lanes along k pay
+constexpr std::int64_t small_copy = 512;  // elements that are gathered rather than transposed
 
 }  // namespace
 
@@ -83,11 +84,14 @@ std::optional<Emitter::Matrix> Emitter::matrix_in_memory(Value value) {
   return Matrix{pointer, function_.type(value).dtype, shape[0], shape[1], strides[0], strides[1]};
 }
 
-Emitter::Matrix Emitter::matrix_operand(Value value, DType) {
+Emitter::Matrix Emitter::matrix_operand(Value value) {
   if (auto matrix = matrix_in_memory(value);
       matrix && (matrix->rows_contiguous() || matrix->columns_contiguous()))
     return *matrix;
-  // Computed, ragged or strided: into scratch memory.
+  return scratch_copy(value);  // computed, ragged or strided
+}
+
+Emitter::Matrix Emitter::scratch_copy(Value value) {
   Slot slot = allocate(function_.type(value));
   keep_into(value, slot);
   return {slot.data,          slot.type.dtype,        slot.type.shape[0],
@@ -119,11 +123,13 @@ void Emitter::dot(const Inst& inst) {
   const Slot& slot = slots_.at(result);
   Matrix c{slot.data, wanted, slot.type.shape[0], slot.type.shape[1], index(slot.strides[0]),
            index(1)};
-  Matrix a = matrix_operand(inst.operands[0], wanted), b = matrix_operand(inst.operands[1], wanted);
+  Matrix a = matrix_operand(inst.operands[0]), b = matrix_operand(inst.operands[1]);
   if (b.columns_contiguous() && a.rows_contiguous() && a.rows <= rows_along_k && b.rows > 1) {
     dot_along_k(a, b, c, accumulate);
   } else {
-    if (!b.rows_contiguous()) b = transposed_copy(b, wanted);
+    if (!b.rows_contiguous())
+      b = b.rows * b.columns <= small_copy ? scratch_copy(inst.operands[1])
+                                           : transposed_copy(b, wanted);
     dot_along_n(a, b, c, accumulate);
   }
   scratch_used_ = scratch;

@@ -143,7 +143,8 @@ class Emitter {
   // emit_dot.cpp
   struct Matrix;
   void dot(const ir::Inst& inst);
-  Matrix matrix_operand(ir::Value value, DType wanted);
+  Matrix matrix_operand(ir::Value value);
+  Matrix scratch_copy(ir::Value value);
   std::optional<Matrix> matrix_in_memory(ir::Value value);
   Matrix transposed_copy(const Matrix& b, DType wanted);
   void transpose_block(const Matrix& b, const Matrix& to, llvm::Value* n, llvm::Value* k,
