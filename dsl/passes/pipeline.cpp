@@ -18,6 +18,8 @@ using ir::Stage;
 constexpr std::array table = {
     Pass{"expand_math", expand_math, Stage::traced, true,
          "replaces exp, log, sin and their like on f32 by arithmetic"},
+    Pass{"widen_reductions", widen_reductions, Stage::traced, true,
+         "accumulates sums of f16 and bf16 in f32"},
     Pass{"simplify", simplify, Stage::traced, false,
          "folds constants, neutral operands, known ifs and loops"},
     Pass{"hoist_invariants", hoist_invariants, Stage::traced, false,
@@ -33,6 +35,8 @@ struct Constraint {
 constexpr std::array constraints = {
     Constraint{"expand_math", "simplify",
                "an expansion brings constants and splats that fold with what is around"},
+    Constraint{"widen_reductions", "common_subexpressions",
+               "two sums of one tile bring the same cast"},
     Constraint{"expand_math", "hoist_invariants",
                "coefficients that an expansion puts into a loop belong outside"},
     Constraint{"simplify", "hoist_invariants",
