@@ -1,0 +1,50 @@
+# The shared library and its installation.
+#
+# One libtilewright.so holds all rooms with what they link to, LLVM included; only the names of
+# namespace tilewright leave it. Installed with it go the headers that <tilewright/tilewright.h>
+# reaches, a CMake package and a pkg-config file, none of which knows where it was installed.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(objects "")
+foreach(room runtime dsl codegen autotune graph models)
+  get_target_property(type tilewright_${room} TYPE)
+  if(NOT type STREQUAL "INTERFACE_LIBRARY")
+    list(APPEND objects $<TARGET_OBJECTS:tilewright_${room}>)
+  endif()
+endforeach()
+
+set(exports ${PROJECT_SOURCE_DIR}/cmake/exported_symbols.map)
+add_library(tilewright SHARED ${objects})
+add_library(tilewright::tilewright ALIAS tilewright)
+set_target_properties(tilewright PROPERTIES LINKER_LANGUAGE CXX LINK_DEPENDS ${exports}
+  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+target_compile_features(tilewright PUBLIC cxx_std_20)
+target_include_directories(tilewright INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_link_libraries(tilewright PRIVATE ${TILEWRIGHT_LLVM_LIBRARIES} Threads::Threads)
+# Threads of the pool may run code of the library at any time: it is never unloaded.
+target_link_options(tilewright PRIVATE -Wl,--version-script=${exports} -Wl,--exclude-libs,ALL
+  -Wl,--gc-sections -Wl,-z,nodelete -Wl,-z,defs)
+
+install(TARGETS tilewright EXPORT tilewright_targets)
+install(EXPORT tilewright_targets NAMESPACE tilewright:: FILE tilewrightTargets.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tilewright)
+
+set(package ${PROJECT_BINARY_DIR}/package)
+configure_package_config_file(cmake/tilewrightConfig.cmake.in ${package}/tilewrightConfig.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tilewright)
+write_basic_package_version_file(${package}/tilewrightConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${package}/tilewrightConfig.cmake ${package}/tilewrightConfigVersion.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tilewright)
+
+file(RELATIVE_PATH TILEWRIGHT_PREFIX_FROM_PC
+  ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+configure_file(cmake/tilewright.pc.in ${package}/tilewright.pc @ONLY)
+install(FILES ${package}/tilewright.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+install(CODE "set(TILEWRIGHT_SOURCE_DIR \"${PROJECT_SOURCE_DIR}\")
+  set(TILEWRIGHT_INCLUDE_DIR \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}\")")
+install(SCRIPT cmake/install_headers.cmake)

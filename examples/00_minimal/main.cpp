@@ -1,0 +1,15 @@
+// Compiles a function on tensors and calls it. Built in two ways from an installed library:
+//   cmake -S . -B build -DCMAKE_PREFIX_PATH=<prefix> && cmake --build build
+//   g++ -std=c++20 main.cpp $(pkg-config --cflags --libs tilewright)
+#include <iostream>
+#include <tilewright/tilewright.h>
+#include <vector>
+
+namespace tw = tilewright;
+
+int main() {
+  auto scaled_relu = tw::compile([](const tw::Tensor& x) { return tw::relu(x) * 2.0 + 1.0; });
+  tw::Tensor x = tw::Tensor::from(std::vector<float>{-1, 0, 1, 2}, {2, 2});
+  for (float y : scaled_relu(x).to_vector<float>()) std::cout << y << ' ';
+  std::cout << '\n';
+}

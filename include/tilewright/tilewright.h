@@ -1,0 +1,18 @@
+// Everything that a program which uses the library needs, in one include.
+//
+//   #include <tilewright/tilewright.h>
+//
+// The headers below and what they include are the public ones: the install step takes exactly those
+// and puts them under <tilewright/...>. Separate from the rooms because it sees all of them.
+#pragma once
+
+#include "dsl/compile.h"
+#include "dsl/kernel.h"
+#include "dsl/target.h"
+#include "dsl/tile.h"
+#include "graph/compile.h"
+#include "graph/tensor.h"
+#include "runtime/artifact.h"
+#include "runtime/base/env.h"
+#include "runtime/buffer.h"
+#include "runtime/parallel.h"

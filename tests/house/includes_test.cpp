@@ -1,0 +1,258 @@
+// The rules of the house that a machine can check: which room may include which, what public
+// headers may show, how files begin and how long they are.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace tilewright {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::IsEmpty;
+
+// From left to right: a room sees those before it. Tests and examples see all.
+constexpr std::array rooms = {"runtime", "dsl", "autotune", "graph", "models", "tools"};
+const fs::path root = TILEWRIGHT_SOURCE_DIR;
+const std::string umbrella = "include/tilewright/tilewright.h";
+
+struct SourceFile {
+  std::string path;  // from the root, with /
+  std::vector<std::string> lines;
+  std::string room() const { return path.substr(0, path.find('/')); }
+  bool ends_with(std::string_view end) const { return path.ends_with(end); }
+};
+
+SourceFile read(const fs::path& path) {
+  SourceFile file{fs::relative(path, root).generic_string(), {}};
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) file.lines.push_back(line);
+  return file;
+}
+
+// Every source, header and table of the tree.
+const std::vector<SourceFile>& sources() {
+  static const std::vector<SourceFile> files = [] {
+    std::vector<SourceFile> found;
+    std::vector<std::string> folders(rooms.begin(), rooms.end());
+    folders.insert(folders.end(), {"tests", "examples", "include"});
+    for (const std::string& folder : folders) {
+      if (!fs::exists(root / folder)) continue;
+      for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
+        std::string extension = entry.path().extension();
+        if (extension == ".h" || extension == ".cpp" || extension == ".def")
+          found.push_back(read(entry.path()));
+      }
+    }
+    return found;
+  }();
+  return files;
+}
+
+struct Include {
+  std::string name;
+  bool quoted;
+  std::size_t line;
+};
+
+std::vector<Include> includes_of(const SourceFile& file) {
+  static const std::regex form(R"(^\s*#\s*include\s*([<"])([^>"]+)[>"])");
+  std::vector<Include> includes;
+  for (std::size_t i = 0; i < file.lines.size(); ++i)
+    if (std::smatch match; file.lines[i].find("#include") != std::string::npos &&
+                           std::regex_search(file.lines[i], match, form))
+      includes.push_back({match[2], match[1] == "\"", i + 1});
+  return includes;
+}
+
+int rank_of(const std::string& room) {
+  auto found = std::find(rooms.begin(), rooms.end(), room);
+  return found == rooms.end() ? -1 : static_cast<int>(found - rooms.begin());
+}
+
+std::string at(const SourceFile& file, std::size_t line) {
+  return file.path + ":" + std::to_string(line) + ": ";
+}
+
+// The headers that a program sees which includes the umbrella.
+std::set<std::string> public_headers() {
+  std::set<std::string> seen;
+  std::vector<std::string> to_visit{umbrella};
+  while (!to_visit.empty()) {
+    std::string path = to_visit.back();
+    to_visit.pop_back();
+    if (!seen.insert(path).second) continue;
+    for (const Include& include : includes_of(read(root / path)))
+      if (include.quoted) to_visit.push_back(include.name);
+  }
+  return seen;
+}
+
+TEST(House, TheTreeIsThere) {
+  EXPECT_GT(sources().size(), 50U);
+  EXPECT_GT(public_headers().size(), 10U);
+}
+
+TEST(House, NoRoomIncludesOneToItsRight) {
+  std::vector<std::string> wrong;
+  for (const SourceFile& file : sources()) {
+    int rank = rank_of(file.room());
+    if (rank < 0) continue;
+    for (const Include& include : includes_of(file)) {
+      int other = rank_of(include.name.substr(0, include.name.find('/')));
+      if (include.quoted && other > rank) wrong.push_back(at(file, include.line) + include.name);
+    }
+  }
+  EXPECT_THAT(wrong, IsEmpty());
+}
+
+TEST(House, TheLanguageCompilesWithoutTheDevicesOfTheRuntime) {
+  // Of the runtime, dsl sees the plain facts, artifacts, and, where kernels are launched, memory.
+  std::vector<std::string> wrong;
+  for (const SourceFile& file : sources())
+    if (file.room() == "dsl")
+      for (const Include& include : includes_of(file))
+        if (include.name.starts_with("runtime/cpu/"))
+          wrong.push_back(at(file, include.line) + include.name);
+  EXPECT_THAT(wrong, IsEmpty());
+}
+
+TEST(House, EveryQuotedIncludeIsAFileFromTheRoot) {
+  std::vector<std::string> wrong;
+  for (const SourceFile& file : sources())
+    for (const Include& include : includes_of(file))
+      if (include.quoted && !fs::exists(root / include.name))
+        wrong.push_back(at(file, include.line) + include.name);
+  EXPECT_THAT(wrong, IsEmpty());
+}
+
+TEST(House, PublicHeadersShowNoOutsideLibrary) {
+  static const std::regex outside(R"(^(llvm|llvm-c|boost|range/v3|nlohmann|fmt|CLI|pcre2\.h))");
+  std::vector<std::string> wrong;
+  for (const std::string& path : public_headers()) {
+    SourceFile file = read(root / path);
+    for (const Include& include : includes_of(file))
+      if (std::regex_search(include.name, outside))
+        wrong.push_back(at(file, include.line) + include.name);
+  }
+  EXPECT_THAT(wrong, IsEmpty());
+}
+
+TEST(House, EachOutsideLibraryStandsBehindItsWall) {
+  struct Wall {
+    const char* library;
+    std::vector<std::string> folders;
+  };
+  const std::vector<Wall> walls = {{"llvm/", {"dsl/codegen/", "tests/"}},
+                                   {"boost/", {"graph/", "tests/"}},
+                                   {"CLI/", {"tools/"}},
+                                   {"fmt/", {"tools/"}},
+                                   {"nlohmann/", {"models/", "tools/", "tests/"}}};
+  std::vector<std::string> wrong;
+  for (const SourceFile& file : sources())
+    for (const Include& include : includes_of(file))
+      for (const Wall& wall : walls) {
+        auto inside = [&](const std::string& folder) { return file.path.starts_with(folder); };
+        if (include.name.starts_with(wall.library) &&
+            std::none_of(wall.folders.begin(), wall.folders.end(), inside))
+          wrong.push_back(at(file, include.line) + include.name);
+      }
+  EXPECT_THAT(wrong, IsEmpty());
+}
+
+TEST(House, EveryHeaderBeginsWithAParagraphAndIsIncludedOnce) {
+  std::vector<std::string> wrong;
+  for (const SourceFile& file : sources()) {
+    if (!file.ends_with(".h")) continue;
+    if (file.lines.empty() || !file.lines[0].starts_with("// "))
+      wrong.push_back(file.path + ": does not begin with a comment");
+    if (std::find(file.lines.begin(), file.lines.end(), "#pragma once") == file.lines.end())
+      wrong.push_back(file.path + ": has no #pragma once");
+  }
+  EXPECT_THAT(wrong, IsEmpty());
+}
+
+TEST(House, FilesAreShortOrSayWhyNot) {
+  std::vector<std::string> wrong;
+  for (const SourceFile& file : sources()) {
+    if (file.ends_with(".def") || file.lines.size() <= 500) continue;
+    auto top = file.lines.begin() + 30;
+    bool reason = std::any_of(file.lines.begin(), top, [](const std::string& line) {
+      return line.find("Long because") != std::string::npos;
+    });
+    if (!reason) wrong.push_back(file.path + ": " + std::to_string(file.lines.size()) + " lines");
+  }
+  EXPECT_THAT(wrong, IsEmpty());
+}
+
+TEST(House, LinesAreAtMostAHundredColumns) {
+  std::vector<std::string> wrong;
+  for (const SourceFile& file : sources()) {
+    if (file.ends_with(".def")) continue;
+    for (std::size_t i = 0; i < file.lines.size(); ++i) {
+      const std::string& line = file.lines[i];
+      auto columns = std::count_if(line.begin(), line.end(),
+                                   [](unsigned char byte) { return (byte & 0xc0) != 0x80; });
+      if (columns > 100) wrong.push_back(at(file, i + 1) + std::to_string(columns));
+    }
+  }
+  EXPECT_THAT(wrong, IsEmpty());
+}
+
+TEST(House, NothingIsLeftToDoInComments) {
+  // Written in two halves, so that this file does not hold the words it looks for.
+  const std::vector<std::string> marks = {std::string("TO") + "DO", std::string("FIX") + "ME"};
+  std::vector<std::string> wrong;
+  for (const SourceFile& file : sources())
+    for (std::size_t i = 0; i < file.lines.size(); ++i)
+      for (const std::string& mark : marks)
+        if (file.lines[i].find(mark) != std::string::npos)
+          wrong.push_back(at(file, i + 1) + file.lines[i]);
+  EXPECT_THAT(wrong, IsEmpty());
+}
+
+TEST(House, FilesAreNamedAfterAConcept) {
+  static const std::regex vague(
+      R"(^(utils?|helpers?|common|misc|manager|handler|impl|base)(_test)?$|[0-9]$)");
+  static const std::set<std::string> names_of_the_field = {"gpt2", "gpt2_test", "utf8",
+                                                           "utf8_test"};
+  std::vector<std::string> wrong;
+  for (const SourceFile& file : sources()) {
+    std::string stem = fs::path(file.path).stem();
+    if (std::regex_search(stem, vague) && !names_of_the_field.contains(stem))
+      wrong.push_back(file.path);
+  }
+  EXPECT_THAT(wrong, IsEmpty());
+}
+
+TEST(House, OnlyTheTableOfVariablesReadsTheEnvironment) {
+  std::vector<std::string> wrong;
+  for (const SourceFile& file : sources()) {
+    if (rank_of(file.room()) < 0 || file.path == "runtime/base/env.cpp") continue;
+    for (std::size_t i = 0; i < file.lines.size(); ++i)
+      if (file.lines[i].find("getenv(") != std::string::npos)
+        wrong.push_back(at(file, i + 1) + file.lines[i]);
+  }
+  EXPECT_THAT(wrong, IsEmpty());
+}
+
+TEST(House, EveryRoomWithSourcesSaysWhatItIs) {
+  std::vector<std::string> wrong;
+  for (const char* room : rooms) {
+    bool has_sources = std::any_of(sources().begin(), sources().end(),
+                                   [&](const SourceFile& file) { return file.room() == room; });
+    if (has_sources && !fs::exists(root / room / "README.md")) wrong.emplace_back(room);
+  }
+  EXPECT_THAT(wrong, IsEmpty());
+}
+
+}  // namespace
+}  // namespace tilewright

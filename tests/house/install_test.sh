@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Installs the library, moves it, and builds and runs examples/00_minimal against it in both ways
+# that the example names; looks at what the library exports and at what its headers include.
+# usage: install_test.sh <source folder> <build folder>
+set -euo pipefail
+source_dir=$1
+build_dir=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+fail() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+expect_output() {
+  [ "$1" = "1 1 3 5 " ] || fail "the example printed \"$1\""
+}
+
+cmake --install "$build_dir" --prefix "$work/first" --strip >/dev/null
+mv "$work/first" "$work/moved"
+library=$(find "$work/moved" -name libtilewright.so)
+[ -n "$library" ] || fail "no libtilewright.so was installed"
+pc_dir=$(dirname "$(find "$work/moved" -name tilewright.pc)")
+
+foreign=$(nm -D --defined-only "$library" | awk '{print $NF}' |
+  grep -Ev '^_Z(T[ISVT]|Th[0-9n]+_)?N[KRO]*10tilewright' || true)
+[ -z "$foreign" ] || fail "the library exports names of others: $(head -5 <<<"$foreign")"
+needed=$(objdump -p "$library" | awk '/NEEDED/ {print $2}' |
+  grep -Ev '^(libstdc\+\+|libm|libgcc_s|libc|libz|libzstd|ld-linux-x86-64)\.so' || true)
+[ -z "$needed" ] || fail "the library needs: $needed"
+walled=$(grep -rnE '#include <(llvm|boost|range/v3|nlohmann|fmt|CLI)/' "$work/moved/include" || true)
+[ -z "$walled" ] || fail "a public header includes an outside library: $walled"
+baked=$(grep -rlF -e "$work/first" -e "$source_dir" "$work/moved" || true)
+[ -z "$baked" ] || fail "the folder of the build is baked into: $baked"
+
+echo "find_package"
+cmake -S "$source_dir/examples/00_minimal" -B "$work/build" -G Ninja \
+  -DCMAKE_PREFIX_PATH="$work/moved" -DCMAKE_BUILD_TYPE=Release >/dev/null
+cmake --build "$work/build" >/dev/null
+expect_output "$("$work/build/minimal")"
+
+echo "pkg-config"
+export PKG_CONFIG_PATH=$pc_dir
+# The flags are several words each.
+# shellcheck disable=SC2046
+g++ -std=c++20 "$source_dir/examples/00_minimal/main.cpp" -o "$work/minimal" \
+  $(pkg-config --cflags --libs tilewright)
+expect_output "$(LD_LIBRARY_PATH=$(dirname "$library") "$work/minimal")"
+
+echo "passed"
