@@ -14,7 +14,7 @@ namespace {
 
 struct RowKernel {
   std::string name;
-  int inputs;        // full-size ones
+  int inputs;  // full-size ones
   int outputs;
   std::function<std::vector<Tensor>(const std::vector<Tensor>&)> function;
 };
@@ -44,8 +44,9 @@ Tensor random_tensor(const Shape& shape, unsigned seed) {
 void bench_rows(std::int64_t rows, std::int64_t columns, int rounds, bool as_json,
                 const RunOptions& run) {
   Options options = run.compile_options();
-  std::vector<Tensor> arguments = {random_tensor({rows, columns}, 1), random_tensor({rows, columns}, 2),
-                                   random_tensor({columns}, 3), random_tensor({columns}, 4)};
+  std::vector<Tensor> arguments = {random_tensor({rows, columns}, 1),
+                                   random_tensor({rows, columns}, 2), random_tensor({columns}, 3),
+                                   random_tensor({columns}, 4)};
   nlohmann::json report = nlohmann::json::array();
   Table table({"kernel", "shape", "time", "GB/s", "copy GB/s", "fraction"});
   for (const RowKernel& kernel : row_kernels()) {
@@ -72,8 +73,9 @@ void bench_rows(std::int64_t rows, std::int64_t columns, int rounds, bool as_jso
     fmt::print("{}", table.text());
     return;
   }
-  nlohmann::json whole = {{"bench", "rows"},      {"device", cpu_model()}, {"threads", thread_count()},
-                          {"date", date_today()}, {"mode", run.mode},      {"results", report}};
+  nlohmann::json whole = {{"bench", "rows"},           {"device", cpu_model()},
+                          {"threads", thread_count()}, {"date", date_today()},
+                          {"mode", run.mode},          {"results", report}};
   fmt::print("{}\n", whole.dump(2));
 }
 

@@ -23,8 +23,8 @@ double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-std::vector<double> interleaved_medians(const std::vector<std::function<void()>>& actions, int rounds,
-                                        double shortest_s) {
+std::vector<double> interleaved_medians(const std::vector<std::function<void()>>& actions,
+                                        int rounds, double shortest_s) {
   std::vector<int> repeats;
   for (const auto& action : actions) {
     action();  // warm

@@ -33,8 +33,8 @@ class CopyLimit {
   char *from_, *to_;
 };
 
-std::string cpu_model();    // as the kernel reports it
-std::string date_today();   // 2026-01-31
+std::string cpu_model();   // as the kernel reports it
+std::string date_today();  // 2026-01-31
 std::size_t peak_memory_bytes();
 
 }  // namespace tilewright::tools

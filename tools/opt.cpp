@@ -56,9 +56,11 @@ void opt(const Arguments& a) {
 
 void add_opt(CLI::App& command) {
   auto a = std::make_shared<Arguments>();
-  command.add_option("FILE", a->file, "tile IR text; - reads standard input")->capture_default_str();
-  command.add_option("--passes", a->passes,
-                     "passes to run, in this order (default: the whole pipeline)")
+  command.add_option("FILE", a->file, "tile IR text; - reads standard input")
+      ->capture_default_str();
+  command
+      .add_option("--passes", a->passes,
+                  "passes to run, in this order (default: the whole pipeline)")
       ->delimiter(',');
   command.add_option("--skip", a->skip, "passes of the pipeline to leave out")->delimiter(',');
   command.add_option("--emit", a->emit, "what to print: tile, llvm or asm")->capture_default_str();

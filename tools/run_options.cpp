@@ -5,11 +5,13 @@
 namespace tilewright::tools {
 
 void RunOptions::add_to(CLI::App& command) {
-  command.add_option("--mode", mode,
-                     "default, reduce-overhead, max-autotune or max-autotune-no-cudagraphs")
+  command
+      .add_option("--mode", mode,
+                  "default, reduce-overhead, max-autotune or max-autotune-no-cudagraphs")
       ->capture_default_str();
-  command.add_option("--backend", backend,
-                     "eager (one kernel an operation), aot_eager (captured, not fused) or tilewright")
+  command
+      .add_option("--backend", backend,
+                  "eager (one kernel an operation), aot_eager (captured, not fused) or tilewright")
       ->capture_default_str();
   command.add_option("--device", device, "where to run: cpu")->capture_default_str();
   command.add_option("--threads", threads, "threads to use (default: all processors)");

@@ -1,0 +1,14 @@
+// Runs this program again as a process of its own and reads the JSON it prints: the only honest way
+// to time a first call, since a process keeps what it has compiled.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace tilewright::tools {
+
+// Raises `Error` where the process fails or prints no JSON.
+nlohmann::json run_cold(const std::vector<std::string>& arguments);
+
+}  // namespace tilewright::tools

@@ -1,0 +1,121 @@
+// `tilewright demo`: what the compiler does, on models that need nothing from outside.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "models/generate.h"
+#include "models/llama.h"
+#include "runtime/parallel.h"
+#include "tools/command.h"
+#include "tools/measure.h"
+#include "tools/table.h"
+#include "tools/tutorial_model.h"
+
+namespace tilewright::tools {
+namespace {
+
+struct Way {
+  const char* name;
+  Options options;
+};
+const Way ways[] = {
+    {"eager", {.backend = Backend::eager}},
+    {"default", {.mode = Mode::default_}},
+    {"reduce-overhead", {.mode = Mode::reduce_overhead}},
+    {"max-autotune", {.mode = Mode::max_autotune}},
+};
+
+// First call and steady latency of `step` compiled in each way.
+template <typename Step>
+void show(const std::string& title, const Step& make) {
+  fmt::print("{}\n\n", title);
+  std::vector<double> first;
+  std::vector<std::function<void()>> actions;
+  for (const Way& way : ways) {
+    auto step = make(way.options);
+    double start = now_s();
+    step();
+    first.push_back(now_s() - start);
+    actions.push_back(step);
+  }
+  auto steady = interleaved_medians(actions);
+  Table table({"", "first call", "steady", "speed-up"});
+  for (std::size_t i = 0; i < std::size(ways); ++i)
+    table.add({ways[i].name, duration_text(first[i]), duration_text(steady[i]),
+               ratio_text(steady[0] / steady[i])});
+  fmt::print("{}\n", table.text());
+}
+
+void tutorial() {
+  auto model = std::make_shared<TutorialModel>(64);
+  Tensor x = tutorial_input();
+  show("Regional compilation: 64 equal layers, Linear(10, 10) and friends, input 10x10",
+       [&](Options options) -> std::function<void()> {
+         Compiled fast = compile(*model, options);
+         return [model, fast, x] { fast(x); };
+       });
+  Compiled fast = compile(*model, {.mode = Mode::reduce_overhead});
+  fast(x);
+  PlanReport report = fast.report().front();
+  std::int64_t most = 0;
+  for (const RegionReport& region : report.regions) most = std::max(most, region.instances);
+  fmt::print(
+      "{} graph nodes became {} launches of {} distinct kernels; one kernel serves {} layers.\n\n",
+      report.nodes, report.launches, report.regions.size(), most);
+}
+
+void small_llama() {
+  LlamaConfig config = llama_config("stories260k");
+  std::shared_ptr<Llama> model = random_llama(config, 1);
+  Tensor ids = Tensor::from(std::vector<std::int64_t>{1}, {1, 1});
+  Tensor position = Tensor::from(std::vector<std::int64_t>{100}, {1});
+  show(fmt::format("A small Llama with random weights ({} layers, width {}): one decode step",
+                   config.layers, config.hidden),
+       [&](Options options) -> std::function<void()> {
+         Compiled fast = compile(
+             [model](const Tensor& i, const Tensor& p) { return model->forward_last(i, p); },
+             options);
+         return [fast, ids, position] { fast(ids, position); };
+       });
+}
+
+// The trained model, where its folder is there.
+void story() {
+  const char* root = std::getenv("TILEWRIGHT_TEST_MODELS");
+  std::filesystem::path folder =
+      std::filesystem::path(root != nullptr ? root : "../shared/models") / "stories260K";
+  if (!std::filesystem::exists(folder / "config.json")) {
+    fmt::print(
+        "No trained model at hand (TILEWRIGHT_TEST_MODELS names no folder of models): no story.\n");
+    return;
+  }
+  fmt::print("A story by stories260K, in reduce-overhead mode:\n\n  Once upon a time");
+  auto model = load_llama(folder);
+  TextGenerator generator(*model, Tokenizer::open(folder / "tokenizer.json"),
+                          {.mode = Mode::reduce_overhead});
+  GenerateOptions options;
+  options.max_tokens = 200;
+  options.on_text = [](std::string_view text) {
+    for (char c : text) fmt::print("{}", c == '\n' ? std::string("\n  ") : std::string(1, c));
+  };
+  Generation g = generator.generate("Once upon a time", options);
+  fmt::print("\n\n{} tokens at {:.0f} tokens/s, compiled in {}.\n", g.ids.size(),
+             g.decode_tokens_per_s(), duration_text(g.compile_s));
+}
+
+}  // namespace
+
+void add_demo(CLI::App& command) {
+  auto run = std::make_shared<int>(0);
+  command.add_option("--threads", *run, "threads to use (default: all processors)");
+  command.callback([run] {
+    if (*run > 0) set_thread_count(*run);
+    fmt::print("{} with {} threads\n\n", cpu_model(), thread_count());
+    tutorial();
+    small_llama();
+    story();
+  });
+}
+
+}  // namespace tilewright::tools

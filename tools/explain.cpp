@@ -1,0 +1,103 @@
+// `tilewright explain`: what a model is compiled to.
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "models/llama.h"
+#include "runtime/base/error.h"
+#include "tools/command.h"
+#include "tools/table.h"
+#include "tools/tutorial_model.h"
+
+namespace tilewright::tools {
+namespace {
+
+struct Arguments {
+  std::string model = "tutorial";
+  std::size_t layers = 64;
+  std::int64_t rows = 1;
+  bool json = false, dump = false;
+  RunOptions run;
+};
+
+// Calls the model once, so that there is something to report.
+Compiled compiled_tutorial(const Arguments& a, std::unique_ptr<Module>& owner) {
+  auto model = std::make_unique<TutorialModel>(a.layers);
+  Compiled fast = compile(*model, a.run.compile_options());
+  fast(tutorial_input());
+  owner = std::move(model);
+  return fast;
+}
+
+Compiled compiled_llama(const Arguments& a, std::unique_ptr<Module>& owner) {
+  auto names = llama_config_names();
+  bool named = std::ranges::find(names, a.model) != names.end();
+  require(named || std::filesystem::is_directory(a.model), "[explain] \"", a.model,
+          "\" is neither \"tutorial\", nor a size of configs.def (tiny, stories260k, ...), nor a "
+          "folder");
+  auto model = named ? random_llama(llama_config(a.model), 1) : load_llama(a.model);
+  require(a.rows >= 1 && a.rows <= model->max_positions(), "[explain] --rows is ", a.rows,
+          "; the model takes 1 to ", model->max_positions());
+  Llama* llama = model.get();
+  Compiled fast =
+      compile([llama](const Tensor& ids,
+                      const Tensor& position) { return llama->forward_last(ids, position); },
+              a.run.compile_options());
+  fast(Tensor::from(std::vector<std::int64_t>(static_cast<std::size_t>(a.rows), 1), {1, a.rows}),
+       Tensor::from(std::vector<std::int64_t>{0}, {1}));
+  owner = std::move(model);
+  return fast;
+}
+
+nlohmann::json as_json(const PlanReport& plan) {
+  nlohmann::json regions = nlohmann::json::array();
+  for (const RegionReport& r : plan.regions)
+    regions.push_back({{"kernel", r.kernel},
+                       {"kind", r.kind},
+                       {"instances", r.instances},
+                       {"bytes", r.bytes},
+                       {"compile_seconds", r.compile_seconds},
+                       {"ops", r.ops},
+                       {"key", r.key}});
+  return {{"signature", plan.signature},
+          {"launches", plan.launches},
+          {"nodes", plan.nodes},
+          {"arena_bytes", plan.arena_bytes},
+          {"capture_seconds", plan.capture_seconds},
+          {"lower_seconds", plan.lower_seconds},
+          {"compile_seconds", plan.compile_seconds},
+          {"regions", regions}};
+}
+
+void explain(const Arguments& a) {
+  std::unique_ptr<Module> owner;
+  Compiled fast = a.model == "tutorial" ? compiled_tutorial(a, owner) : compiled_llama(a, owner);
+  if (a.json) {
+    nlohmann::json plans = nlohmann::json::array();
+    for (const PlanReport& plan : fast.report()) plans.push_back(as_json(plan));
+    fmt::print("{}\n", plans.dump(2));
+    return;
+  }
+  fmt::print("{}", fast.explain());
+  if (a.dump) fmt::print("\n{}", fast.dump());
+}
+
+}  // namespace
+
+void add_explain(CLI::App& command) {
+  auto a = std::make_shared<Arguments>();
+  command
+      .add_option("MODEL", a->model,
+                  "\"tutorial\" (the 64-layer model), a Llama size with random weights (tiny, "
+                  "stories260k, ...), or a Hugging Face folder")
+      ->capture_default_str();
+  command.add_option("--layers", a->layers, "layers of the tutorial model")->capture_default_str();
+  command.add_option("--rows", a->rows, "tokens in one call of a Llama (1: a decode step)")
+      ->capture_default_str();
+  command.add_flag("--dump", a->dump, "print the graph and the tile programs too");
+  command.add_flag("--json", a->json, "print JSON");
+  a->run.add_to(command);
+  command.callback([a] { explain(*a); });
+}
+
+}  // namespace tilewright::tools

@@ -1,0 +1,91 @@
+// `tilewright generate`: text from a Llama model.
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "models/generate.h"
+#include "models/llama.h"
+#include "models/tokenizer.h"
+#include "runtime/base/error.h"
+#include "tools/command.h"
+
+namespace tilewright::tools {
+namespace {
+
+struct Arguments {
+  std::string model, prompt;
+  std::int64_t max_tokens = 256;
+  SamplingOptions sampling;
+  bool json = false;
+  RunOptions run;
+};
+
+nlohmann::json as_json(const Generation& g, const std::vector<TokenId>& prompt_ids) {
+  return {{"prompt_ids", prompt_ids},
+          {"ids", g.ids},
+          {"text", g.text},
+          {"finish", g.finish == Finish::stop ? "stop" : "length"},
+          {"compile_s", g.compile_s},
+          {"prefill_s", g.prefill_s},
+          {"decode_s", g.decode_s},
+          {"decode_tokens_per_s", g.decode_tokens_per_s()},
+          {"peak_memory_bytes", g.peak_memory_bytes}};
+}
+
+void generate(const Arguments& a) {
+  Options options = a.run.compile_options();
+  if (!a.json) fmt::print(stderr, "loading {}\n", a.model);
+  auto model = load_llama(a.model);
+  TextGenerator generator(
+      *model, Tokenizer::open(std::filesystem::path(a.model) / "tokenizer.json"), options);
+  GenerateOptions wanted;
+  wanted.max_tokens = a.max_tokens;
+  wanted.sampling = a.sampling;
+  if (!a.json) {
+    fmt::print(stderr, "compiling ({}, {})\n", a.run.backend, a.run.mode);
+    fmt::print("{}", a.prompt);
+    std::fflush(stdout);
+    wanted.on_text = [](std::string_view text) {
+      fmt::print("{}", text);
+      std::fflush(stdout);
+    };
+  }
+  Generation g = generator.generate(a.prompt, wanted);
+  if (a.json) {
+    // Text may hold bytes that are not UTF-8: a model can stop within a character.
+    auto report = as_json(g, g.prompt_ids);
+    fmt::print("{}\n", report.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    return;
+  }
+  fmt::print("\n");
+  fmt::print(stderr, "{} tokens; compiled in {:.2f} s, prompt {:.1f} ms, {:.0f} tokens/s\n",
+             g.ids.size(), g.compile_s, g.prefill_s * 1e3, g.decode_tokens_per_s());
+}
+
+}  // namespace
+
+void add_generate(CLI::App& command) {
+  auto a = std::make_shared<Arguments>();
+  command
+      .add_option("MODEL_DIR", a->model,
+                  "folder with config.json, model.safetensors and tokenizer.json")
+      ->required();
+  command.add_option("--prompt", a->prompt, "text to continue");
+  command.add_option("--max-tokens", a->max_tokens, "positions at the most, the prompt's included")
+      ->capture_default_str();
+  command
+      .add_option("--temperature", a->sampling.temperature, "0 takes the likeliest token always")
+      ->capture_default_str();
+  command.add_option("--top-k", a->sampling.top_k, "draw from the k likeliest (0: all)")
+      ->capture_default_str();
+  command
+      .add_option("--top-p", a->sampling.top_p,
+                  "draw from the likeliest that together reach this probability")
+      ->capture_default_str();
+  command.add_option("--seed", a->sampling.seed, "of the random draws")->capture_default_str();
+  command.add_flag("--json", a->json, "print ids, text and timings as JSON, nothing else");
+  a->run.add_to(command);
+  command.callback([a] { generate(*a); });
+}
+
+}  // namespace tilewright::tools
