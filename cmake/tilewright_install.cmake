@@ -5,6 +5,7 @@
 # reaches, a CMake package and a pkg-config file, none of which knows where it was installed.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+find_package(Threads REQUIRED)
 
 set(objects "")
 foreach(room runtime dsl codegen autotune graph models)
