@@ -165,10 +165,15 @@ DType Generator::random_dtype() {
   return dice_.chance(75) ? f32 : dice_.pick(std::span(rare));
 }
 
-// Later nodes rather than earlier ones, so that graphs grow deep.
+// Later nodes rather than earlier ones, and computed ones rather than inputs: graphs grow deep.
 NodeId Generator::any_value() {
   auto n = static_cast<std::int64_t>(size());
-  return static_cast<NodeId>(std::max(dice_.below(n), dice_.below(n)));
+  NodeId id = 0;
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    id = static_cast<NodeId>(std::max(dice_.below(n), dice_.below(n)));
+    if (node(id).op != Op::input) break;
+  }
+  return id;
 }
 std::optional<NodeId> Generator::value_where(bool (*fits)(const Node&)) {
   for (int attempt = 0; attempt < 8; ++attempt)
@@ -220,6 +225,11 @@ NodeId Generator::partner(NodeId of) {
 void Generator::grow_pointwise(Op op) {
   const OpInfo& row = info(op);
   NodeId x = row.floating_only ? floating_value(0) : any_value();
+  if (ir::info(*row.tile_op).has(ir::integer_only) && !is_boolean(node(x).dtype)) {
+    auto truth = add(Op::lt, {x, partner(x)});
+    if (!truth) return;
+    x = *truth;
+  }
   if (row.tile_op == ir::Op::cast_) {
     add(op, {x}, {}, random_dtype());
   } else if (row.max_operands == 1) {
@@ -421,11 +431,14 @@ void Generator::grow_constant(Op op) {
 
 // One more op of a random kind; the kinds that matter most for fusion come most often.
 void Generator::grow() {
+  static constexpr Kind pointwise = Kind::pointwise;
   static constexpr Kind kinds[] = {
-      Kind::pointwise, Kind::pointwise, Kind::pointwise, Kind::pointwise, Kind::pointwise,
-      Kind::view,      Kind::view,      Kind::reduction, Kind::reduction, Kind::contraction,
-      Kind::composite, Kind::composite, Kind::composite, Kind::composite, Kind::concat,
-      Kind::gather,    Kind::scatter,   Kind::attention, Kind::constant};
+      pointwise,       pointwise,       pointwise,         pointwise,         pointwise,
+      pointwise,       pointwise,       pointwise,         pointwise,         pointwise,
+      pointwise,       pointwise,       Kind::view,        Kind::view,        Kind::view,
+      Kind::reduction, Kind::reduction, Kind::contraction, Kind::contraction, Kind::composite,
+      Kind::composite, Kind::composite, Kind::composite,   Kind::concat,      Kind::gather,
+      Kind::scatter,   Kind::attention, Kind::constant};
   Kind kind = dice_.pick(std::span(kinds));
   std::vector<Op> ops;
   for (std::size_t i = 0; i < all_ops().size(); ++i)
@@ -446,11 +459,16 @@ void Generator::grow() {
   }
 }
 
-// Outputs: the last node, and some others, also ones with users.
+// Outputs: up to four of the computed nodes that nothing uses, and some with users.
 void Generator::finish() {
   Graph& graph = result_.graph;
-  graph.outputs = {size() - 1};
+  std::vector<bool> used(graph.nodes.size());
+  for (const Node& user : graph.nodes)
+    for (NodeId operand : user.operands) used[operand] = true;
+  for (NodeId id = size(); id-- > 0 && graph.outputs.size() < 4;)
+    if (!used[id] && (node(id).op != Op::input || id == 0)) graph.outputs.push_back(id);
   for (std::int64_t more = dice_.below(3); more > 0; --more) graph.outputs.push_back(any_value());
+  if (graph.outputs.empty()) graph.outputs = {size() - 1};
 }
 
 RandomGraph Generator::run() {
