@@ -12,7 +12,7 @@ namespace {
 std::string shapes_of(std::span<const TensorOperand* const> operands) {
   std::string text;
   for (const TensorOperand* operand : operands) {
-    if (!operand->tensor.defined()) continue;
+    if (operand->is_number) continue;
     text += (text.empty() ? "" : ", ") + to_string(operand->tensor.shape());
   }
   return text;
@@ -105,14 +105,14 @@ Tensor broadcast_to(const Tensor& tensor, const Shape& shape, std::string_view o
 DType common_dtype(std::string_view operation, std::span<const TensorOperand* const> operands) {
   std::optional<DType> dtype;
   for (const TensorOperand* operand : operands) {
-    if (!operand->tensor.defined()) continue;
-    DType own = operand->tensor.dtype();
+    if (operand->is_number) continue;
+    DType own = body_of(operand->tensor, operation, operand->where).dtype;
     dtype = dtype ? promote(*dtype, own) : own;
   }
   require(dtype.has_value(), "[", operation, "] the operand is no defined tensor (at ",
           describe(operands[0]->where), "); one operand at least must be a tensor");
   for (const TensorOperand* operand : operands)
-    if (!operand->tensor.defined()) dtype = dtype_with_number(*dtype, *operand);
+    if (operand->is_number) dtype = dtype_with_number(*dtype, *operand);
   return *dtype;
 }
 
@@ -124,13 +124,13 @@ std::vector<Tensor> broadcast_operands(std::string_view operation,
   if (divides && !is_floating(dtype)) dtype = DType::f32;
   std::optional<Shape> shape = Shape{};
   for (const TensorOperand* operand : operands) {
-    if (operand->tensor.defined()) shape = broadcast_shapes(*shape, operand->tensor.shape());
+    if (!operand->is_number) shape = broadcast_shapes(*shape, operand->tensor.shape());
     require(shape.has_value(), "[", operation, "] shapes do not broadcast: ", shapes_of(operands),
             " (at ", describe(where), "); sizes must be equal or 1, counted from the last axis");
   }
   std::vector<Tensor> result;
   for (const TensorOperand* operand : operands)
-    result.push_back(operand->tensor.defined()
+    result.push_back(!operand->is_number
                          ? broadcast_to(operand->tensor.to(dtype, where), *shape, operation, where)
                          : constant(dtype, *shape, operand->number, where));
   return result;

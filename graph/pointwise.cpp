@@ -28,7 +28,7 @@ Tensor binary(Op op, const TensorOperand& a, const TensorOperand& b) {
 
 // An operand of a logical operation: true where it is not 0.
 TensorOperand truth(const TensorOperand& x) {
-  if (!x.tensor.defined()) return x;
+  if (x.is_number) return x;
   return {x.tensor.to(DType::boolean, x.where), x.where};
 }
 Tensor logical(Op op, const TensorOperand& a, const TensorOperand& b) {
@@ -103,7 +103,7 @@ Tensor where(const TensorOperand& condition, const TensorOperand& a, const Tenso
   const Tensor& mask = graph::tensor_of(condition, "where");
   auto w = condition.where;
   DType dtype = DType::f32;
-  if (a.tensor.defined() || b.tensor.defined()) {
+  if (!a.is_number || !b.is_number) {
     const TensorOperand* choices[2] = {&a, &b};
     dtype = graph::common_dtype("where", choices);
   } else if (a.integral && b.integral) {
@@ -111,7 +111,7 @@ Tensor where(const TensorOperand& condition, const TensorOperand& a, const Tenso
   }
   std::optional<Shape> shape = mask.shape();
   for (const TensorOperand* choice : {&a, &b}) {
-    if (!choice->tensor.defined()) continue;
+    if (choice->is_number) continue;
     auto wider = broadcast_shapes(*shape, choice->tensor.shape());
     require(wider.has_value(), "[where] shapes do not broadcast: ", *shape, " and ",
             choice->tensor.shape(), " (at ", describe(w),
@@ -119,7 +119,7 @@ Tensor where(const TensorOperand& condition, const TensorOperand& a, const Tenso
     shape = wider;
   }
   auto choice = [&](const TensorOperand& x) {
-    if (!x.tensor.defined()) return graph::constant(dtype, *shape, x.number, w);
+    if (x.is_number) return graph::constant(dtype, *shape, x.number, w);
     return graph::broadcast_to(x.tensor.to(dtype, w), *shape, "where", w);
   };
   return graph::apply(Op::where,

@@ -111,13 +111,14 @@ class Tensor {
 class TensorOperand {
  public:
   TensorOperand(const Tensor& tensor, std::source_location where = std::source_location::current())
-      : tensor(tensor), where(where) {}
+      : tensor(tensor), is_number(false), where(where) {}
   TensorOperand(double number, std::source_location where = std::source_location::current())
       : number(number), where(where) {}
   template <std::integral T>
   TensorOperand(T value, std::source_location where = std::source_location::current())
       : number(static_cast<double>(value)), integral(true), where(where) {}
-  Tensor tensor;  // undefined: it is a number
+  Tensor tensor;
+  bool is_number = true;
   double number = 0;
   bool integral = false;
   std::source_location where;

@@ -1,0 +1,256 @@
+#include "graph/tensor.h"
+
+#include <cmath>
+#include <numeric>
+
+#include "tests/graph/errors.h"
+
+namespace tilewright {
+namespace {
+
+// 0, 1, 2, ... in the given shape.
+Tensor counted(const Shape& shape) {
+  std::vector<float> numbers(static_cast<std::size_t>(element_count(shape)));
+  std::iota(numbers.begin(), numbers.end(), 0.0F);
+  return Tensor::from(numbers, shape);
+}
+using Floats = std::vector<float>;
+using Integers = std::vector<std::int64_t>;
+
+TEST(Tensor, HoldsACopyOfTheElementsItIsMadeFrom) {
+  Floats numbers = {1, 2, 3, 4, 5, 6};
+  Tensor x = Tensor::from(numbers, {2, 3});
+  numbers[0] = 99;
+  EXPECT_EQ(x.dtype(), f32);
+  EXPECT_EQ(x.shape(), (Shape{2, 3}));
+  EXPECT_EQ(x.strides(), (Strides{3, 1}));
+  EXPECT_EQ(x.to_vector<float>(), (Floats{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(Tensor::scalar(7.5F).item<float>(), 7.5F);
+}
+
+TEST(Tensor, SharesBytesAmongHandlesAndViews) {
+  Tensor x = counted({2, 3});
+  Tensor handle = x, column = x.select(1, 1), copy = x.clone();
+  static_cast<float*>(x.data())[1] = 50;
+  EXPECT_EQ(handle.to_vector<float>()[1], 50);
+  EXPECT_EQ(column.to_vector<float>(), (Floats{50, 4}));
+  EXPECT_EQ(copy.to_vector<float>()[1], 1);
+}
+
+TEST(Tensor, SeesMemoryOfTheUserAndKeepsItsOwner) {
+  alignas(64) float memory[4] = {1, 2, 3, 4};
+  auto owner = std::make_shared<int>(0);
+  {
+    Tensor x = Tensor::from_blob(memory, {2, 2}, f32, owner);
+    EXPECT_EQ(owner.use_count(), 2);
+    EXPECT_EQ(x.data(), memory);
+    x.copy_from(full({2, 2}, 9));
+  }
+  EXPECT_EQ(owner.use_count(), 1);
+  EXPECT_EQ(memory[3], 9);
+}
+
+TEST(TensorViews, MoveNoData) {
+  Tensor x = counted({2, 3, 4});
+  EXPECT_EQ(x.permute({2, 0, 1}).strides(), (Strides{1, 12, 4}));
+  EXPECT_EQ(x.transpose(0, -1).shape(), (Shape{4, 3, 2}));
+  EXPECT_EQ(x.unsqueeze(-1).shape(), (Shape{2, 3, 4, 1}));
+  EXPECT_EQ(x.unsqueeze(0).squeeze(0).shape(), x.shape());
+  EXPECT_EQ(x.reshape({6, -1}).shape(), (Shape{6, 4}));
+  EXPECT_EQ(x.view({24}).data(), x.data());
+  EXPECT_EQ(x.slice(2, 1, -1, 2).to_vector<float>(), (Floats{1, 5, 9, 13, 17, 21}));
+  EXPECT_EQ(x.select(0, -1).select(0, 0).to_vector<float>(), (Floats{12, 13, 14, 15}));
+  EXPECT_EQ(counted({2, 1}).expand({3, 2, 2}).to_vector<float>(),
+            (Floats{0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1}));
+  EXPECT_EQ(counted({2, 1}).expand({-1, 3}).shape(), (Shape{2, 3}));
+}
+
+TEST(TensorViews, ReshapeCopiesWhereNoStridesDescribeIt) {
+  Tensor x = counted({2, 3}).transpose(0, 1);
+  Tensor flat = x.reshape({6});
+  EXPECT_EQ(flat.to_vector<float>(), (Floats{0, 3, 1, 4, 2, 5}));
+  EXPECT_NE(flat.data(), x.data());
+  EXPECT_TRUE(x.contiguous().is_contiguous());
+  EXPECT_EQ(x.contiguous().to_vector<float>(), flat.to_vector<float>());
+}
+
+TEST(Tensor, CopiesIntoStridedAndOverlappingMemory) {
+  Tensor x = counted({2, 2});
+  x.transpose(0, 1).copy_from(x);  // as if the source were read first
+  EXPECT_EQ(x.to_vector<float>(), (Floats{0, 2, 1, 3}));
+  Tensor y = zeros({3, 4});
+  y.slice(1, 1, 4, 2).copy_from(counted({3, 2}));
+  EXPECT_EQ(y.to_vector<float>(), (Floats{0, 0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5}));
+}
+
+TEST(Tensor, RefusesWhatItCannotBe) {
+  expect_contains(error_of([] { Tensor::empty({2, -3}); }), "[empty] size -3 in the shape 2x-3");
+  expect_contains(error_of([] { Tensor::empty({1LL << 40, 1LL << 40}); }), "is too large");
+  expect_contains(error_of([] {
+                    Tensor::from(Floats{1, 2, 3}, {2, 2});
+                  }),
+                  "[from] 3 elements for the shape 2x2; it takes 4");
+  expect_contains(error_of([] { Tensor().shape(); }), "[shape] the tensor is undefined");
+  expect_contains(error_of([] { counted({2}).item<float>(); }), "[item] the tensor has shape 2");
+  expect_contains(error_of([] { counted({1}).item<double>(); }),
+                  "[item] the tensor is f32, not f64");
+  expect_contains(error_of([] { counted({2}).to_vector<int>(); }), "[to_vector] the tensor is f32");
+  expect_contains(error_of([] { counted({2}).size(1); }), "[size] axis 1 is outside");
+  expect_contains(error_of([] { counted({2}).copy_from(counted({3})); }),
+                  "[copy_from] this tensor is f32 2, the source is f32 3");
+}
+
+TEST(TensorViews, RefuseWhatLiesOutside) {
+  Tensor x = counted({4, 6});
+  expect_contains(error_of([&] { x.reshape({5, 5}); }), "[reshape] a tensor of shape 4x6 has 24");
+  expect_contains(error_of([&] { x.reshape({-1, -1}); }), "two sizes of -1x-1 are -1");
+  expect_contains(error_of([&] { x.reshape({-1, 7}); }), "needs a multiple of 7");
+  expect_contains(error_of([&] { x.reshape({-2, 12}); }), "[reshape] size -2");
+  expect_contains(error_of([&] { x.transpose(0, 1).view({24}); }), "use reshape");
+  expect_contains(error_of([&] { x.permute({0, 2}); }), "[permute] axis 2 is outside");
+  expect_contains(error_of([&] { x.transpose(0, 5); }), "[transpose] axis 5 is outside");
+  expect_contains(error_of([&] { x.unsqueeze(4); }), "[unsqueeze] axis 4");
+  expect_contains(error_of([&] { x.squeeze(0); }), "[squeeze] axis 0 of shape 4x6 has size 4");
+  expect_contains(error_of([&] { x.slice(1, 0, 7); }), "[slice] range 0 to 7");
+  expect_contains(error_of([&] { x.select(0, 4); }), "[select] index 4 is outside axis 0");
+  expect_contains(error_of([&] { x.expand({5, 6}); }), "[expand] a tensor of shape 4x6 does not");
+}
+
+TEST(TensorOps, BroadcastOperandsAndPromoteTheirDtypes) {
+  Tensor row = counted({3}), column = counted({2, 1});
+  EXPECT_EQ((row + column * 10).to_vector<float>(), (Floats{0, 1, 2, 10, 11, 12}));
+  EXPECT_EQ((1 - row).to_vector<float>(), (Floats{1, 0, -1}));
+  Tensor integers = Tensor::from(std::vector<std::int32_t>{7, -7, 2}, {3});
+  EXPECT_EQ((integers + 1).dtype(), i32);
+  EXPECT_EQ((integers + 0.5).dtype(), f32);
+  EXPECT_EQ((integers + row).dtype(), f32);
+  EXPECT_EQ((integers / 2).to_vector<float>(), (Floats{3.5, -3.5, 1}));
+  EXPECT_EQ(remainder(integers, 4).to_vector<std::int32_t>(),
+            (std::vector<std::int32_t>{3, -3, 2}));
+  EXPECT_EQ(exp(integers).dtype(), f32);
+  EXPECT_EQ((row.to(f16) + row.to(bf16)).dtype(), f32);
+  EXPECT_EQ((row.to(f16) * 3).dtype(), f16);
+}
+
+TEST(TensorOps, CompareAndChoose) {
+  Tensor x = counted({4});
+  EXPECT_EQ((x >= 2).to_vector<bool>(), (std::vector<bool>{false, false, true, true}));
+  EXPECT_EQ(where(x >= 2, x, -1).to_vector<float>(), (Floats{-1, -1, 2, 3}));
+  EXPECT_EQ(where(x == 1, 5, 6).dtype(), i64);
+  EXPECT_EQ(logical_and(x, x < 3).to_vector<bool>(), (std::vector<bool>{false, true, true, false}));
+  EXPECT_EQ(logical_not(x).to_vector<bool>()[0], true);
+  EXPECT_EQ(maximum(x, 1.5).to_vector<float>(), (Floats{1.5, 1.5, 2, 3}));
+}
+
+TEST(TensorOps, ReduceOverAxes) {
+  Tensor x = counted({2, 3});
+  EXPECT_EQ(sum(x).item<float>(), 15);
+  EXPECT_EQ(sum(x, {0}).to_vector<float>(), (Floats{3, 5, 7}));
+  EXPECT_EQ(sum(x, {-1}, true).shape(), (Shape{2, 1}));
+  EXPECT_EQ(mean(x, {1}).to_vector<float>(), (Floats{1, 4}));
+  EXPECT_EQ(amax(x, {0, 1}).item<float>(), 5);
+  EXPECT_EQ(amin(x, {1}).to_vector<float>(), (Floats{0, 3}));
+  EXPECT_EQ(argmax(x, 1).to_vector<std::int64_t>(), (Integers{2, 2}));
+  EXPECT_FLOAT_EQ(var(x).item<float>(), 35.0F / 12);
+  EXPECT_EQ(sum(x > 2).item<std::int64_t>(), 3);
+}
+
+TEST(TensorOps, MultiplyMatrices) {
+  Tensor a = counted({2, 3}), b = counted({3, 2});
+  EXPECT_EQ(matmul(a, b).to_vector<float>(), (Floats{10, 13, 28, 40}));
+  EXPECT_EQ(matmul(a, a.transpose(0, 1)).to_vector<float>(), (Floats{5, 14, 14, 50}));
+  EXPECT_EQ(matmul(counted({2, 2, 3}), b).to_vector<float>(),
+            (Floats{10, 13, 28, 40, 46, 67, 64, 94}));
+  EXPECT_EQ(matmul(counted({1, 2, 3}), counted({2, 3, 1})).shape(), (Shape{2, 2, 1}));
+  EXPECT_EQ(linear(a, b.transpose(0, 1), counted({2})).to_vector<float>(),
+            (Floats{10, 14, 28, 41}));
+}
+
+TEST(TensorOps, NormaliseRows) {
+  Tensor x = Tensor::from(Floats{0, std::log(3.0F)}, {1, 2});
+  Floats soft = softmax(x, -1).to_vector<float>();
+  EXPECT_NEAR(soft[0], 0.25, 1e-6);
+  EXPECT_NEAR(log_softmax(x, 1).to_vector<float>()[1], std::log(0.75), 1e-6);
+  Tensor y = Tensor::from(Floats{1, 3}, {1, 2});
+  EXPECT_NEAR(layer_norm(y, {}, {}, 0).to_vector<float>()[1], 1, 1e-6);
+  EXPECT_NEAR(layer_norm(y, counted({2}), counted({2}), 0).to_vector<float>()[1], 2, 1e-6);
+  EXPECT_NEAR(rms_norm(y, {}, 0).to_vector<float>()[1], 3 / std::sqrt(5.0), 1e-6);
+}
+
+TEST(TensorOps, GatherAndJoin) {
+  Tensor table = counted({4, 2});
+  Tensor ids = Tensor::from(Integers{3, 0, 3}, {3});
+  EXPECT_EQ(embedding(ids, table).to_vector<float>(), (Floats{6, 7, 0, 1, 6, 7}));
+  EXPECT_EQ(cat({counted({2, 1}), counted({2, 2})}, 1).to_vector<float>(),
+            (Floats{0, 0, 1, 1, 2, 3}));
+  EXPECT_EQ(arange(1, 8, 3).to_vector<std::int64_t>(), (Integers{1, 4, 7}));
+  EXPECT_EQ(full({2}, 0.5, f16).to(f32).to_vector<float>(), (Floats{0.5, 0.5}));
+}
+
+TEST(TensorOps, CopyRowsInPlace) {
+  Tensor x = zeros({4, 2});
+  Tensor rows = Tensor::from(Integers{2, 0}, {2});
+  EXPECT_EQ(&x.index_copy_(0, rows, counted({2, 2})), &x);
+  EXPECT_EQ(x.to_vector<float>(), (Floats{2, 3, 0, 0, 0, 1, 0, 0}));
+  Tensor columns = zeros({2, 4});
+  columns.index_copy_(-1, rows, counted({2, 2}));
+  EXPECT_EQ(columns.to_vector<float>(), (Floats{1, 0, 0, 0, 3, 0, 2, 0}));
+}
+
+TEST(TensorOps, AttendToWhatTheMaskShows) {
+  // One key is so much closer that it takes all the weight.
+  Tensor q = Tensor::from(Floats{0, 100, 100, 0}, {1, 1, 2, 2});
+  Tensor k = Tensor::from(Floats{1, 0, 0, 1}, {1, 1, 2, 2});
+  Tensor v = Tensor::from(Floats{1, 2, 3, 4}, {1, 1, 2, 2});
+  EXPECT_EQ(scaled_dot_product_attention(q, k, v).to_vector<float>(), (Floats{3, 4, 1, 2}));
+  AttentionOptions causal{.causal = true, .scale = {}, .position = {}};
+  EXPECT_EQ(scaled_dot_product_attention(q, k, v, causal).to_vector<float>(), (Floats{1, 2, 1, 2}));
+  // Two query heads share one key head; a position lets the first row see both keys.
+  causal.position = Tensor::from(Integers{1}, {1});
+  Tensor heads = Tensor::from(Floats{0, 100, 100, 0}, {1, 2, 1, 2});
+  EXPECT_EQ(scaled_dot_product_attention(heads, k, v, causal).to_vector<float>(),
+            (Floats{3, 4, 1, 2}));
+}
+
+TEST(TensorOps, RefuseMisuseWithTheUsersLine) {
+  Tensor x = counted({4, 6});
+  auto at_this_file = [&](auto call, const std::string& what) {
+    std::string message = error_of(call);
+    expect_contains(message, what);
+    expect_contains(message, "tensor_test.cpp:");
+  };
+  at_this_file([&] { matmul(x, x); }, "[matmul] inner sizes differ: a is 4x6, b is 4x6");
+  at_this_file(
+      [&] {
+        matmul(counted({2, 4, 6}), counted({3, 6, 2}));
+      },
+      "[matmul] leading axes do not broadcast");
+  at_this_file([&] { x + counted({5}); }, "[add] shapes do not broadcast: 4x6, 5");
+  at_this_file([&] { sum(x, {2}); }, "[sum] axis 2 is outside");
+  at_this_file([&] { sum(x, {1, -1}); }, "[sum] axis 1 is named twice");
+  at_this_file([&] { softmax(x, 2); }, "[softmax] axis 2 is outside");
+  at_this_file([&] { mean(x > 1); }, "[mean] operand 0 is bool");
+  at_this_file([&] { embedding(x, x); }, "[embedding] the indices are f32");
+  at_this_file([&] { embedding(Tensor::from(Integers{4}, {1}), x); },
+               "[embedding] id 4 is outside a table of 4 rows");
+  at_this_file(
+      [&] {
+        x.index_copy_(0, Tensor::from(Integers{9}, {1}), counted({1, 6}));
+      },
+      "[index_copy_] row 9 is outside an axis of size 4");
+  at_this_file([&] { layer_norm(x, {}, counted({6})); }, "[layer_norm] a bias was given without");
+  at_this_file([&] { layer_norm(x, counted({4})); }, "[layer_norm] operand 1 is 4");
+  at_this_file([&] { linear(x, counted({3, 5})); }, "[linear] x is 4x6, the weight is 3x5");
+  at_this_file([&] { cat({x, counted({3, 6})}, 1); }, "[cat] part 0 is 4x6, part 1 is 3x6");
+  at_this_file([&] { cat({}, 0); }, "[cat] there are no parts");
+  at_this_file([&] { x + Tensor() + 1; }, "[add] the tensor is undefined");
+}
+
+TEST(Tensor, PrintsItsTypeAndFirstElements) {
+  EXPECT_EQ(to_string(counted({2, 2})), "f32[2x2] {0, 1, 2, 3}");
+  EXPECT_EQ(to_string(Tensor()), "undefined tensor");
+  EXPECT_EQ(to_string(counted({10})), "f32[10] {0, 1, 2, 3, 4, 5, 6, 7, ...}");
+}
+
+}  // namespace
+}  // namespace tilewright
