@@ -1,0 +1,98 @@
+#include "models/module.h"
+
+#include <set>
+
+#include "runtime/base/error.h"
+
+namespace tilewright {
+namespace {
+
+// "a, b, c and 4 more"
+std::string list_of(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 8;
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < most; ++i)
+    text += concat(i ? ", " : "", names[i]);
+  if (names.size() > most) text += concat(" and ", names.size() - most, " more");
+  return text;
+}
+
+// The lines of the message about weights that do not fit; empty where all do.
+std::string differences(const std::vector<NamedParameter>& parameters, const Weights& weights,
+                        const LoadOptions& options) {
+  std::vector<std::string> missing, unexpected, misshapen;
+  std::set<std::string_view> known;
+  for (const auto& [name, tensor] : parameters) {
+    known.insert(name);
+    if (!weights.contains(name))
+      missing.push_back(name);
+    else if (weights.shape(name) != tensor.shape())
+      misshapen.push_back(
+          concat(name, " (", weights.shape(name), ", the model has ", tensor.shape(), ")"));
+  }
+  for (const std::string& name : weights.names())
+    if (!known.count(name) && !(options.ignore && options.ignore(name))) unexpected.push_back(name);
+  std::string text;
+  auto say = [&](const char* what, const std::vector<std::string>& names) {
+    if (!names.empty()) text += concat(text.empty() ? "" : "; ", what, ": ", list_of(names));
+  };
+  if (options.strict) say("no weights for", missing);
+  if (options.strict) say("no parameter for", unexpected);
+  say("another shape", misshapen);
+  return text;
+}
+
+}  // namespace
+
+void Module::require_new_name(const std::string& name) const {
+  require(!name.empty(), "[module] a parameter or part needs a name");
+  bool is_new = true;
+  for (const auto& entry : parameters_) is_new &= entry.first != name;
+  for (const auto& entry : parts_) is_new &= entry.first != name;
+  require(is_new, "[module] the name \"", name, "\" is registered twice");
+}
+
+void Module::register_parameter(std::string name, Tensor& tensor) {
+  require_new_name(name);
+  require(tensor.defined(), "[module] the parameter \"", name, "\" is an undefined tensor");
+  parameters_.emplace_back(std::move(name), &tensor);
+}
+
+void Module::register_module(std::string name, Module& part) {
+  require_new_name(name);
+  require(&part != this, "[module] \"", name, "\" is the module itself");
+  parts_.emplace_back(std::move(name), &part);
+}
+
+void Module::collect(const std::string& prefix, std::vector<NamedParameter>& into) {
+  for (auto& [name, tensor] : parameters_) into.push_back({prefix + name, *tensor});
+  for (auto& [name, part] : parts_) part->collect(prefix + name + ".", into);
+}
+
+std::vector<NamedParameter> Module::named_parameters() {
+  std::vector<NamedParameter> parameters;
+  collect("", parameters);
+  return parameters;
+}
+
+std::int64_t Module::parameter_count() {
+  std::int64_t count = 0;
+  for (const auto& parameter : named_parameters()) count += parameter.tensor.count();
+  return count;
+}
+
+std::map<std::string, Tensor> Module::state() {
+  std::map<std::string, Tensor> state;
+  for (const auto& [name, tensor] : named_parameters()) state.emplace(name, tensor);
+  return state;
+}
+
+void Module::load(const Weights& weights, const LoadOptions& options) {
+  auto parameters = named_parameters();
+  std::string wrong = differences(parameters, weights, options);
+  require(wrong.empty(), "[load] the weights do not fit the model: ", wrong);
+  for (auto& [name, tensor] : parameters)
+    if (weights.contains(name)) weights.read(name, tensor);
+}
+
+}  // namespace tilewright

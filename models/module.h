@@ -1,0 +1,69 @@
+// A part of a model: parameters with names, and parts of its own.
+//
+//   struct Layer : Module {
+//     Linear linear1{10, 10}, linear2{10, 10};
+//     Layer() {
+//       register_module("linear1", linear1);
+//       register_module("linear2", linear2);
+//     }
+//     Tensor forward(const Tensor& x) { return relu(linear2(sigmoid(relu(linear1(x))))); }
+//   };
+//
+// Names are joined with dots, as PyTorch does ("layers.0.linear1.weight"), so that files of weights
+// made there fit. A module is neither copied nor moved: its parameters are known by address, here
+// and to functions compiled from it. `compile(module)` calls `forward`.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/tensor.h"
+#include "models/weights.h"
+
+namespace tilewright {
+
+struct NamedParameter {
+  std::string name;
+  Tensor& tensor;
+};
+
+struct LoadOptions {
+  bool strict = true;  // parameters without weights, and weights without a parameter, are errors
+  // Weights of these names are passed over.
+  std::function<bool(std::string_view name)> ignore;
+};
+
+class Module {
+ public:
+  Module() = default;
+  virtual ~Module() = default;
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  // Own parameters first, then those of the parts, in the order of registration.
+  std::vector<NamedParameter> named_parameters();
+  std::int64_t parameter_count();
+  std::map<std::string, Tensor> state();  // handles that share the parameters' bytes
+
+  // Copies weights into the parameters' memory, converting floating types; a function compiled
+  // from this module sees them. Raises `Error` "[load] ..." that lists the names that are missing,
+  // unexpected, or of another shape, before anything is written.
+  void load(const Weights& weights, const LoadOptions& options = {});
+
+ protected:
+  // For constructors. `tensor` and `part` must live as long as this module; names are not empty
+  // and unique within it.
+  void register_parameter(std::string name, Tensor& tensor);
+  void register_module(std::string name, Module& part);
+
+ private:
+  void collect(const std::string& prefix, std::vector<NamedParameter>& into);
+  void require_new_name(const std::string& name) const;
+  std::vector<std::pair<std::string, Tensor*>> parameters_;
+  std::vector<std::pair<std::string, Module*>> parts_;
+};
+
+}  // namespace tilewright

@@ -1,0 +1,134 @@
+#include "models/layers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "models/attention.h"
+#include "models/containers.h"
+#include "models/random.h"
+#include "tests/models/folders.h"
+
+namespace tilewright {
+namespace {
+
+using Values = std::vector<float>;
+
+Tensor random_tensor(const Shape& shape, std::uint64_t seed) {
+  Tensor tensor = Tensor::empty(shape);
+  fill_uniform(tensor, -1, 1, RandomStream(seed));
+  return tensor;
+}
+void expect_near(const Values& actual, const Values& expected, double tolerance) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t i = 0; i < actual.size(); ++i)
+    ASSERT_NEAR(actual[i], expected[i], tolerance) << "at " << i;
+}
+
+TEST(Linear, multiplies_by_the_transposed_weight_and_adds_the_bias) {
+  Linear layer(2, 3);
+  layer.load(Weights::of({{"weight", Tensor::from<float>({1, 2, 3, 4, 5, 6}, {3, 2})},
+                          {"bias", Tensor::from<float>({10, 20, 30}, {3})}}));
+  Tensor y = layer(Tensor::from<float>({1, -1, 2, 0}, {2, 2}));
+  expect_near(y.to_vector<float>(), {9, 19, 29, 12, 26, 40}, 1e-5);
+}
+
+TEST(Embedding, takes_rows) {
+  Embedding layer(3, 2);
+  layer.load(Weights::of({{"weight", Tensor::from<float>({1, 2, 3, 4, 5, 6}, {3, 2})}}));
+  Tensor y = layer(Tensor::from<std::int64_t>({2, 0}, {1, 2}));
+  EXPECT_EQ(y.shape(), (Shape{1, 2, 2}));
+  EXPECT_EQ(y.to_vector<float>(), (Values{5, 6, 1, 2}));
+}
+
+TEST(RmsNorm, divides_by_the_root_of_the_mean_square) {
+  RmsNorm layer(2, 0.5);
+  Tensor y = layer(Tensor::from<float>({3, 4}, {1, 2}));
+  double scale = 1 / std::sqrt(12.5 + 0.5);
+  expect_near(y.to_vector<float>(), {float(3 * scale), float(4 * scale)}, 1e-6);
+}
+
+TEST(LayerNorm, centres_and_scales) {
+  Tensor y = LayerNorm(3, 1e-9)(Tensor::from<float>({1, 2, 6}, {1, 3}));
+  double scale = 1 / std::sqrt(14 / 3.0);
+  expect_near(y.to_vector<float>(), {float(-2 * scale), float(-scale), float(3 * scale)}, 1e-5);
+}
+
+TEST(Mlp, gates_as_the_paper_says) {
+  Mlp layer(4, 6);
+  Tensor x = random_tensor({2, 4}, 1);
+  Values gate = layer.gate_proj(x).to_vector<float>(), up = layer.up_proj(x).to_vector<float>();
+  for (std::size_t i = 0; i < gate.size(); ++i)
+    gate[i] = float(gate[i] / (1 + std::exp(-double(gate[i])))) * up[i];
+  Tensor expected = layer.down_proj(Tensor::from(gate, {2, 6}));
+  expect_near(layer(x).to_vector<float>(), expected.to_vector<float>(), 1e-5);
+}
+
+TEST(Sequential, applies_its_layers_in_order) {
+  Sequential model;
+  model.add<Linear>(2, 4);
+  model.add<RmsNorm>(4);
+  Tensor x = random_tensor({3, 2}, 2);
+  EXPECT_EQ(model(x).shape(), (Shape{3, 4}));
+  Linear alone(2, 4);
+  alone.load(Weights::of(
+      {{"weight", model.state().at("0.weight")}, {"bias", model.state().at("0.bias")}}));
+  expect_near(model(x).to_vector<float>(), RmsNorm(4)(alone(x)).to_vector<float>(), 1e-6);
+}
+
+TEST(Rotate, turns_halves_against_each_other) {
+  RotaryTable table(8, 4, 100);
+  Placement placement(Tensor::from<std::int64_t>({3}, {1}), 2, table);
+  Tensor x = random_tensor({1, 1, 2, 4}, 3);
+  Values in = x.to_vector<float>(), expected(8);
+  for (int row = 0; row < 2; ++row)
+    for (int i = 0; i < 2; ++i) {
+      double angle = (3 + row) / std::pow(100, i / 2.0);
+      double a = in[std::size_t(row * 4 + i)], b = in[std::size_t(row * 4 + i + 2)];
+      expected[std::size_t(row * 4 + i)] = float(a * std::cos(angle) - b * std::sin(angle));
+      expected[std::size_t(row * 4 + i + 2)] = float(b * std::cos(angle) + a * std::sin(angle));
+    }
+  expect_near(rotate(x, placement).to_vector<float>(), expected, 1e-6);
+}
+
+// The oracle of the cache: the same rows at once, without one.
+TEST(Attention, step_by_step_with_a_cache_equals_all_rows_at_once) {
+  AttentionSizes sizes{.hidden = 12, .heads = 6, .kv_heads = 2, .head_size = 4};
+  Attention attention(sizes);
+  RotaryTable table(16, 4, 10000);
+  Tensor x = random_tensor({2, 7, 12}, 4);
+  Tensor zero = Tensor::from<std::int64_t>({0}, {1});
+  Values whole = attention.forward(x, Placement(zero, 7, table)).to_vector<float>();
+  attention.allocate_cache(2, 16);
+  for (std::int64_t begin = 0, step; begin < 7; begin += step) {
+    step = begin == 0 ? 3 : begin == 3 ? 2 : 1;
+    Placement placement(Tensor::from<std::int64_t>({begin}, {1}), step, table);
+    Tensor rows = x.slice(1, begin, begin + step).contiguous();
+    Values part = attention.forward(rows, placement).to_vector<float>();
+    for (std::int64_t b = 0; b < 2; ++b)
+      for (std::int64_t i = 0; i < step * 12; ++i)
+        ASSERT_NEAR(part[std::size_t(b * step * 12 + i)],
+                    whole[std::size_t((b * 7 + begin) * 12 + i)], 1e-5);
+  }
+}
+
+TEST(Attention, refuses_a_batch_other_than_the_caches) {
+  Attention attention({.hidden = 8, .heads = 2, .kv_heads = 1, .head_size = 4});
+  attention.allocate_cache(1, 4);
+  RotaryTable table(4, 4, 10000);
+  Placement placement(Tensor::from<std::int64_t>({0}, {1}), 1, table);
+  EXPECT_THAT(testing::error_of([&] {
+                attention.forward(random_tensor({2, 1, 8}, 5), placement);
+              }),
+              ::testing::HasSubstr("[attention] a batch of 2; the cache is for 1"));
+  EXPECT_THAT(testing::error_of([&] { attention.allocate_cache(0, 4); }),
+              ::testing::HasSubstr("both must be above 0"));
+  EXPECT_THAT(testing::error_of([] {
+                Attention({8, 3, 2, 4});
+              }),
+              ::testing::HasSubstr("heads must be a multiple of groups"));
+}
+
+}  // namespace
+}  // namespace tilewright

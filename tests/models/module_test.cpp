@@ -1,0 +1,162 @@
+#include "models/module.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/containers.h"
+#include "models/layers.h"
+#include "models/random.h"
+#include "tests/models/folders.h"
+
+namespace tilewright {
+namespace {
+
+using testing::error_of;
+using ::testing::HasSubstr;
+using testing::ScratchFolder;
+
+struct Block : Module {
+  Linear linear1{2, 3}, linear2{3, 2, false};
+  Block() {
+    register_module("linear1", linear1);
+    register_module("linear2", linear2);
+  }
+  Tensor forward(const Tensor& x) const { return linear2(relu(linear1(x))); }
+};
+struct Stack : Module {
+  ModuleList<Block> layers;
+  RmsNorm norm{2};
+  explicit Stack(int count) {
+    for (int i = 0; i < count; ++i) layers.add();
+    register_module("layers", layers);
+    register_module("norm", norm);
+  }
+};
+std::vector<std::string> names_of(Module& module) {
+  std::vector<std::string> names;
+  for (const auto& parameter : module.named_parameters()) names.push_back(parameter.name);
+  return names;
+}
+
+TEST(Module, joins_names_of_parts_with_dots) {
+  Stack stack(2);
+  EXPECT_EQ(names_of(stack),
+            (std::vector<std::string>{"layers.0.linear1.weight", "layers.0.linear1.bias",
+                                      "layers.0.linear2.weight", "layers.1.linear1.weight",
+                                      "layers.1.linear1.bias", "layers.1.linear2.weight",
+                                      "norm.weight"}));
+  EXPECT_EQ(stack.parameter_count(), 2 * (6 + 3 + 6) + 2);
+}
+
+TEST(Module, sequential_repeats_a_layer_under_numbers) {
+  auto model = Sequential::repeat<Block>(64);
+  EXPECT_EQ(model.size(), 64U);
+  EXPECT_EQ(names_of(model).size(), 64 * 3U);
+  EXPECT_EQ(names_of(model).back(), "63.linear2.weight");
+  auto sized = Sequential::repeat<Linear>(2, 4, 4);
+  EXPECT_EQ(names_of(sized).front(), "0.weight");
+}
+
+TEST(Module, load_copies_and_converts_in_place) {
+  Linear source(2, 2), target(2, 2);
+  void* memory = target.weight.data();
+  target.load(Weights::of(source.state()));
+  EXPECT_EQ(target.weight.to_vector<float>(), source.weight.to_vector<float>());
+  EXPECT_EQ(target.weight.data(), memory);
+  target.load(
+      Weights::of({{"weight", Tensor::from<Half>({Half(1), Half(2), Half(3), Half(4)}, {2, 2})},
+                   {"bias", Tensor::from<double>({0.5, -0.5}, {2})}}));
+  EXPECT_EQ(target.weight.to_vector<float>(), (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_EQ(target.bias.to_vector<float>(), (std::vector<float>{0.5, -0.5}));
+}
+
+TEST(Module, a_saved_state_loads_again) {
+  ScratchFolder folder;
+  Stack first(2), second(2);
+  save_safetensors(folder.path() / "model.safetensors", first.state());
+  second.load(Weights::open(folder.path()));
+  for (const auto& [name, tensor] : first.named_parameters())
+    EXPECT_EQ(second.state().at(name).to_vector<float>(), tensor.to_vector<float>()) << name;
+}
+
+TEST(Module, load_lists_what_is_missing_unexpected_or_of_another_shape) {
+  Stack stack(1);
+  auto state = stack.state();
+  state.erase("layers.0.linear1.bias");
+  state["norm.weight"] = Tensor::from<float>({1, 2, 3}, {3});
+  state["extra"] = Tensor::scalar(1.0F);
+  std::vector<float> before = stack.norm.weight.to_vector<float>();
+  std::string error = error_of([&] { stack.load(Weights::of(state)); });
+  EXPECT_THAT(error, HasSubstr("[load] the weights do not fit the model: "
+                               "no weights for: layers.0.linear1.bias; "));
+  EXPECT_THAT(error, HasSubstr("no parameter for: extra; "));
+  EXPECT_THAT(error, HasSubstr("another shape: norm.weight (3, the model has 2)"));
+  EXPECT_EQ(stack.norm.weight.to_vector<float>(), before);
+}
+
+TEST(Module, load_that_is_not_strict_takes_what_there_is) {
+  Linear layer(2, 2);
+  Weights weights =
+      Weights::of({{"bias", Tensor::from<float>({7, 8}, {2})}, {"other", Tensor::scalar(1.0F)}});
+  layer.load(weights, {.strict = false});
+  EXPECT_EQ(layer.bias.to_vector<float>(), (std::vector<float>{7, 8}));
+  EXPECT_THAT(error_of([&] { layer.load(weights, {.ignore = [](auto) { return true; }}); }),
+              HasSubstr("no weights for: weight"));
+}
+
+TEST(Module, long_lists_of_names_are_cut) {
+  Stack stack(5);
+  EXPECT_THAT(error_of([&] { stack.load(Weights()); }), HasSubstr("and 8 more"));
+}
+
+struct Misnamed : Module {
+  Linear a{1, 1};
+  Misnamed(const std::string& first, const std::string& second) {
+    register_module(first, a);
+    register_module(second, a);
+  }
+};
+struct Undefined : Module {
+  Tensor weight;
+  Undefined() { register_parameter("weight", weight); }
+};
+struct Endless : Module {
+  Endless() { register_module("self", *this); }
+};
+
+TEST(Module, refuses_bad_registrations) {
+  EXPECT_THAT(error_of([] { Misnamed("a", "a"); }),
+              HasSubstr("[module] the name \"a\" is registered twice"));
+  EXPECT_THAT(error_of([] { Misnamed("a", ""); }), HasSubstr("needs a name"));
+  EXPECT_THAT(error_of([] { Undefined(); }), HasSubstr("\"weight\" is an undefined tensor"));
+  EXPECT_THAT(error_of([] { Endless(); }), HasSubstr("\"self\" is the module itself"));
+}
+
+TEST(Layers, draw_initial_weights_in_pytorchs_ranges) {
+  manual_seed(3);
+  Linear layer(100, 50);
+  float low = 1, high = -1;
+  for (float w : layer.weight.to_vector<float>()) low = std::min(low, w), high = std::max(high, w);
+  EXPECT_GE(low, -0.1F);
+  EXPECT_LE(high, 0.1F);
+  EXPECT_LT(low, -0.09F);
+  EXPECT_GT(high, 0.09F);
+  Linear other(100, 50);
+  EXPECT_NE(other.weight.to_vector<float>(), layer.weight.to_vector<float>());
+  manual_seed(3);
+  EXPECT_EQ(Linear(100, 50).weight.to_vector<float>(), layer.weight.to_vector<float>());
+}
+
+TEST(Layers, refuse_sizes_and_inputs_that_do_not_fit) {
+  Linear layer(3, 2);
+  Tensor x = Tensor::from<float>({1, 2}, {1, 2});
+  EXPECT_THAT(error_of([&] { layer(x); }),
+              HasSubstr("[linear] the input is 1x2; its last axis must be 3"));
+  EXPECT_THAT(error_of([&] { RmsNorm(3)(x); }), HasSubstr("[rms_norm] the input is 1x2"));
+  EXPECT_THAT(error_of([&] { LayerNorm(3)(x); }), HasSubstr("[layer_norm] the input is 1x2"));
+  EXPECT_THAT(error_of([] { Linear(0, 2); }), HasSubstr("[linear] sizes 0 and 2"));
+  EXPECT_THAT(error_of([] { Embedding(4, -1); }), HasSubstr("[embedding] sizes 4 and -1"));
+}
+
+}  // namespace
+}  // namespace tilewright
