@@ -1,0 +1,152 @@
+#include "models/generate.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include "runtime/base/error.h"
+
+namespace tilewright {
+namespace {
+
+// Sizes in which a prompt is processed, greatest first; each is a program to compile.
+constexpr std::array<std::size_t, 3> piece_sizes = {128, 16, 1};
+
+class Stopwatch {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+std::int64_t peak_memory_bytes() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return std::int64_t{usage.ru_maxrss} * 1024;
+}
+
+std::size_t piece_of(std::size_t rest) {
+  return *std::find_if(piece_sizes.begin(), piece_sizes.end(),
+                       [&](std::size_t size) { return size <= rest; });
+}
+
+}  // namespace
+
+TextGenerator::TextGenerator(Llama& model, Tokenizer tokenizer, Options options)
+    : model_(model),
+      tokenizer_(std::move(tokenizer)),
+      step_(compile([&model](const Tensor& ids,
+                             const Tensor& position) { return model.forward_last(ids, position); },
+                    options)),
+      position_(Tensor::scalar<std::int64_t>(0).reshape({1})) {
+  require(model.batch() == 1, "[generate] the model is for a batch of ", model.batch(),
+          "; 1 is needed");
+  require(tokenizer_.size() <= model.config().vocabulary, "[generate] the tokenizer has ",
+          tokenizer_.size(), " tokens; the model knows ", model.config().vocabulary);
+  for (std::size_t size : piece_sizes)
+    ids_[size] =
+        Tensor::from(std::vector<std::int64_t>(size, 0), {1, static_cast<std::int64_t>(size)});
+}
+
+std::vector<TokenId> TextGenerator::encode(std::string_view prompt,
+                                           const GenerateOptions& options) const {
+  require(options.max_tokens >= 1 && options.max_tokens <= model_.max_positions(),
+          "[generate] max_tokens is ", options.max_tokens, "; from 1 to the model's ",
+          model_.max_positions(), " positions are allowed");
+  std::vector<TokenId> ids = tokenizer_.encode(prompt);
+  require(!ids.empty(), "[generate] the prompt has no tokens; at least one is needed");
+  require(static_cast<std::int64_t>(ids.size()) <= options.max_tokens, "[generate] the prompt has ",
+          ids.size(), " tokens; max_tokens, prompt included, is ", options.max_tokens);
+  return ids;
+}
+
+bool TextGenerator::is_stop(TokenId id, const GenerateOptions& options) const {
+  auto has = [id](const std::vector<TokenId>& list) {
+    return std::find(list.begin(), list.end(), id) != list.end();
+  };
+  return id == model_.config().bos || has(model_.config().eos) || has(options.stop_tokens);
+}
+
+std::span<const float> TextGenerator::run(std::span<const TokenId> ids, std::size_t begin,
+                                          std::size_t size) {
+  Tensor& input = ids_.at(size);
+  std::copy_n(ids.begin() + static_cast<std::ptrdiff_t>(begin), size,
+              static_cast<std::int64_t*>(input.data()));
+  *static_cast<std::int64_t*>(position_.data()) = static_cast<std::int64_t>(begin);
+  logits_ = step_(input, position_);
+  // A model may know more ids than the tokenizer has, for round sizes: those are no tokens.
+  return {static_cast<const float*>(logits_.data()), static_cast<std::size_t>(tokenizer_.size())};
+}
+
+// Runs each size once at position 0. What that leaves in the cache is overwritten by the prompt, or
+// lies after its end and is overwritten before it is seen.
+void TextGenerator::warm_up(std::size_t prompt_size, bool decodes, Generation& result) {
+  std::vector<TokenId> zeros(piece_sizes.front(), 0);
+  auto compile_size = [&](std::size_t size) {
+    if (std::exchange(is_compiled_[size], true)) return;
+    Stopwatch watch;
+    run(zeros, 0, size);
+    result.compile_s += watch.seconds();
+  };
+  for (std::size_t done = 0; done < prompt_size; done += piece_of(prompt_size - done))
+    compile_size(piece_of(prompt_size - done));
+  if (decodes) compile_size(1);
+}
+
+std::span<const float> TextGenerator::prefill(std::span<const TokenId> prompt) {
+  std::span<const float> logits;
+  for (std::size_t done = 0; done < prompt.size();) {
+    std::size_t size = piece_of(prompt.size() - done);
+    logits = run(prompt, done, size);
+    done += size;
+  }
+  return logits;
+}
+
+void TextGenerator::decode(std::span<const float> logits, const GenerateOptions& options,
+                           Generation& result) {
+  Sampler sampler(options.sampling);
+  TextStream stream(tokenizer_);
+  for (TokenId id : result.ids) stream.push(id);
+  auto emit = [&](const std::string& text) {
+    if (options.on_text && !text.empty()) options.on_text(text);
+  };
+  Stopwatch watch;
+  auto limit = static_cast<std::size_t>(options.max_tokens);
+  while (result.ids.size() < limit) {
+    TokenId next = sampler.choose(logits);
+    if (is_stop(next, options)) {
+      result.finish = Finish::stop;
+      break;
+    }
+    result.ids.push_back(next);
+    emit(stream.push(next));
+    if (result.ids.size() == limit) break;
+    logits = run(result.ids, result.ids.size() - 1, 1);
+    ++result.decode_steps;
+  }
+  result.decode_s = watch.seconds();
+  emit(stream.finish());
+}
+
+Generation TextGenerator::generate(std::string_view prompt, const GenerateOptions& options) {
+  Generation result;
+  result.prompt_ids = result.ids = encode(prompt, options);
+  auto limit = static_cast<std::size_t>(options.max_tokens);
+  warm_up(result.ids.size(), limit > result.ids.size() + 1, result);
+  Stopwatch watch;
+  std::span<const float> logits = prefill(result.ids);
+  result.prefill_s = watch.seconds();
+  decode(logits, options, result);
+  result.text = tokenizer_.decode(result.ids);
+  result.peak_memory_bytes = peak_memory_bytes();
+  return result;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,127 @@
+#include "models/llama.h"
+
+#include "models/random.h"
+#include "models/weights.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+namespace {
+
+void require_cache_size(const LlamaConfig& config, std::int64_t batch, std::int64_t positions) {
+  require(batch > 0 && positions > 0 && positions <= config.max_positions, "[llama] a cache for ",
+          batch, " sequences of ", positions, " positions; the model has ", config.max_positions,
+          " positions");
+  std::int64_t bytes = 16;  // a key and a value of the widest element
+  for (std::int64_t size : {config.layers, config.kv_heads, config.head_size, positions, batch})
+    require(!__builtin_mul_overflow(bytes, size, &bytes), "[llama] a cache for ", batch,
+            " sequences of ", positions, " positions has more than 2^63 bytes");
+}
+
+const LlamaConfig& checked(const LlamaConfig& config) {
+  check_config(config, "sizes");
+  return config;
+}
+
+}  // namespace
+
+LlamaLayer::LlamaLayer(const LlamaConfig& c, LayerOptions options)
+    : input_layernorm(c.hidden, c.norm_eps, options),
+      self_attn({c.hidden, c.heads, c.kv_heads, c.head_size, c.attention_bias}, options),
+      post_attention_layernorm(c.hidden, c.norm_eps, options),
+      mlp(c.hidden, c.intermediate, c.mlp_bias, options) {
+  register_module("input_layernorm", input_layernorm);
+  register_module("self_attn", self_attn);
+  register_module("post_attention_layernorm", post_attention_layernorm);
+  register_module("mlp", mlp);
+}
+
+Tensor LlamaLayer::forward(const Tensor& x, const Placement& placement) {
+  Tensor attended = x + self_attn.forward(input_layernorm(x), placement);
+  return attended + mlp(post_attention_layernorm(attended));
+}
+
+Llama::Llama(const LlamaConfig& config, LlamaOptions options)
+    : config_(checked(config)),
+      batch_(options.batch),
+      max_positions_(options.max_positions.value_or(config.max_positions)),
+      rotary_((require_cache_size(config, batch_, max_positions_), max_positions_),
+              config.head_size, config.rope_theta),
+      embed_tokens_(config.vocabulary, config.hidden, {options.init, options.dtype}),
+      norm_(config.hidden, config.norm_eps, {options.init, options.dtype}) {
+  LayerOptions layer{options.init, options.dtype};
+  for (std::int64_t i = 0; i < config.layers; ++i)
+    layers_.add(config, layer).self_attn.allocate_cache(batch_, max_positions_);
+  register_module("model.embed_tokens", embed_tokens_);
+  register_module("model.layers", layers_);
+  register_module("model.norm", norm_);
+  if (config.tied_embeddings) return;
+  lm_head_ = std::make_unique<Linear>(config.hidden, config.vocabulary, false, layer);
+  register_module("lm_head", *lm_head_);
+}
+
+Tensor Llama::hidden_rows(const Tensor& ids, const Tensor& position) {
+  require(ids.rank() == 2 && ids.size(0) == batch_ && is_integer(ids.dtype()), "[llama] ids are ",
+          ids.dtype(), " ", ids.shape(), "; integers of ", batch_, " x rows are needed");
+  require(ids.size(1) >= 1 && ids.size(1) <= max_positions_, "[llama] ", ids.size(1),
+          " rows at once; from 1 to ", max_positions_, " are allowed");
+  require(position.shape() == Shape{1} && position.dtype() == i64, "[llama] position is ",
+          position.dtype(), " ", position.shape(), "; one i64 is needed");
+  Placement placement(position, ids.size(1), rotary_);
+  Tensor x = embed_tokens_(ids);
+  for (std::size_t i = 0; i < layers_.size(); ++i) x = layers_[i].forward(x, placement);
+  return x;
+}
+
+Tensor Llama::logits(const Tensor& x) const {
+  Tensor rows = norm_(x);
+  Tensor y = lm_head_ ? (*lm_head_)(rows) : linear(rows, embed_tokens_.weight);
+  return y.dtype() == f32 ? y : y.to(f32);
+}
+
+Tensor Llama::forward(const Tensor& ids, const Tensor& position) {
+  return logits(hidden_rows(ids, position));
+}
+
+Tensor Llama::forward_last(const Tensor& ids, const Tensor& position) {
+  Tensor x = hidden_rows(ids, position);
+  return logits(x.select(1, x.size(1) - 1));
+}
+
+std::unique_ptr<Llama> load_llama(const std::filesystem::path& folder, LlamaOptions options) {
+  LlamaConfig config = read_llama_config(folder / "config.json");
+  Weights weights = Weights::open(folder);
+  std::int64_t held = 0;
+  for (const std::string& name : weights.names()) held += element_count(weights.shape(name));
+  // A small file must not make us allocate what its configuration claims.
+  require(held >= config.parameter_count(), "[load_llama] ", folder.string(),
+          ": config.json describes a model of ", config.parameter_count(),
+          " parameters; the weights hold ", held);
+  options.init = Init::none;
+  auto model = std::make_unique<Llama>(config, options);
+  bool tied = config.tied_embeddings;
+  model->load(weights, {.ignore = [tied](std::string_view name) {
+                // A copy of the embedding, and a table that older files carry.
+                return (tied && name == "lm_head.weight") || name.ends_with("rotary_emb.inv_freq");
+              }});
+  return model;
+}
+
+std::unique_ptr<Llama> random_llama(const LlamaConfig& config, std::uint64_t seed,
+                                    LlamaOptions options) {
+  constexpr double deviation = 0.02;
+  options.init = Init::none;
+  auto model = std::make_unique<Llama>(config, options);
+  std::uint64_t stream = 0;
+  for (auto& [name, tensor] : model->named_parameters()) {
+    if (name.ends_with("norm.weight"))
+      fill_value(tensor, 1);
+    else if (name.ends_with(".bias"))
+      fill_value(tensor, 0);
+    else
+      fill_normal(tensor, 0, deviation, RandomStream(seed, stream));
+    ++stream;
+  }
+  return model;
+}
+
+}  // namespace tilewright

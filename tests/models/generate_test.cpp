@@ -1,0 +1,127 @@
+#include "models/generate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/models/folders.h"
+
+namespace tilewright {
+namespace {
+
+using testing::error_of;
+using ::testing::HasSubstr;
+
+// A tokenizer of the printable ASCII letters A to Z, a to z after three special tokens.
+std::string letters() {
+  std::string vocab = R"("<unk>":0,"<s>":1,"</s>":2)";
+  int id = 3;
+  for (char c = 'A'; c <= 'z'; ++c)
+    if (std::isalpha(static_cast<unsigned char>(c))) vocab += concat(",\"", c, "\":", id++);
+  return R"({"added_tokens":[{"id":1,"content":"<s>","special":true},
+      {"id":2,"content":"</s>","special":true}],
+    "post_processor":{"type":"TemplateProcessing",
+      "single":[{"SpecialToken":{"id":"<s>"}},{"Sequence":{"id":"A"}}]},
+    "decoder":{"type":"Fuse"},
+    "model":{"type":"BPE","unk_token":"<unk>","merges":[],"vocab":{)" +
+         vocab + "}}}";
+}
+
+struct Fixture {
+  std::unique_ptr<Llama> model = random_llama(llama_config("tiny"), 3);
+  Tokenizer tokenizer = Tokenizer::parse(letters(), "letters");
+  TextGenerator generator{*model, tokenizer};
+};
+
+TEST(Generate, stops_at_max_tokens_prompt_included) {
+  Fixture f;
+  Generation result = f.generator.generate("abc", {.max_tokens = 20});
+  EXPECT_EQ(result.prompt_ids.size(), 4U);
+  EXPECT_EQ(result.ids.size() == 20, result.finish == Finish::length);
+  EXPECT_TRUE(result.text.starts_with("abc"));
+  EXPECT_GT(result.peak_memory_bytes, 0);
+  Generation only_prompt = f.generator.generate("abc", {.max_tokens = 4});
+  EXPECT_EQ(only_prompt.ids, only_prompt.prompt_ids);
+}
+
+TEST(Generate, the_pieces_of_the_stream_are_the_text_after_the_prompt) {
+  Fixture f;
+  std::string streamed;
+  Generation result =
+      f.generator.generate("Hello", {.max_tokens = 40,
+                                     .sampling = {.temperature = 1.5, .seed = 4},
+                                     .on_text = [&](std::string_view text) { streamed += text; }});
+  EXPECT_EQ("Hello" + streamed, result.text);
+}
+
+TEST(Generate, stops_before_a_stop_token) {
+  Fixture f;
+  SamplingOptions sampling{.temperature = 2, .seed = 5};
+  Generation free = f.generator.generate("a", {.max_tokens = 60, .sampling = sampling});
+  ASSERT_GT(free.ids.size(), 4U);
+  TokenId stop = free.ids[4];
+  auto first = std::find(free.ids.begin() + 2, free.ids.end(), stop) - free.ids.begin();
+  Generation cut =
+      f.generator.generate("a", {.max_tokens = 60, .sampling = sampling, .stop_tokens = {stop}});
+  EXPECT_EQ(cut.finish, Finish::stop);
+  EXPECT_EQ(cut.ids, std::vector<TokenId>(free.ids.begin(), free.ids.begin() + first));
+}
+
+TEST(Generate, a_second_generation_does_not_remember_the_first) {
+  Fixture f;
+  SamplingOptions sampling{.temperature = 1, .seed = 6};
+  Generation first = f.generator.generate("abcdefgh", {.max_tokens = 40, .sampling = sampling});
+  f.generator.generate("ZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZ", {.max_tokens = 60});
+  Generation again = f.generator.generate("abcdefgh", {.max_tokens = 40, .sampling = sampling});
+  EXPECT_EQ(first.ids, again.ids);
+  EXPECT_EQ(again.compile_s, 0);
+}
+
+// A prompt in pieces of 16 and 1 must give what the same prompt gives row by row.
+TEST(Generate, the_size_of_the_pieces_does_not_matter) {
+  Fixture f;
+  std::string prompt = "TheQuickBrownFoxJumpsOverTheLazyDog";
+  Generation result = f.generator.generate(prompt, {.max_tokens = 50});
+  auto fresh = random_llama(llama_config("tiny"), 3);
+  std::vector<TokenId> ids = result.prompt_ids;
+  Tensor logits;
+  for (std::size_t i = 0; i < result.ids.size(); ++i) {
+    if (i == ids.size()) {
+      auto values = logits.to_vector<float>();
+      values.resize(static_cast<std::size_t>(f.tokenizer.size()));
+      ids.push_back(Sampler({}).choose(values));
+    }
+    logits = fresh->forward_last(Tensor::from<std::int64_t>({ids[i]}, {1, 1}),
+                                 Tensor::from<std::int64_t>({static_cast<std::int64_t>(i)}, {1}));
+  }
+  EXPECT_EQ(result.ids, ids);
+}
+
+TEST(Generate, refuses_limits_and_prompts_that_do_not_fit) {
+  Fixture f;
+  EXPECT_THAT(error_of([&] { f.generator.generate("a", {.max_tokens = 65}); }),
+              HasSubstr("[generate] max_tokens is 65; from 1 to the model's 64 positions"));
+  EXPECT_THAT(error_of([&] { f.generator.generate("a", {.max_tokens = 0}); }),
+              HasSubstr("max_tokens is 0"));
+  EXPECT_THAT(error_of([&] { f.generator.generate("abc", {.max_tokens = 3}); }),
+              HasSubstr("the prompt has 4 tokens; max_tokens, prompt included, is 3"));
+  EXPECT_THAT(error_of([&] { f.generator.generate("a", {.sampling = {.top_p = 2}}); }),
+              HasSubstr("max_tokens is 256"));
+  EXPECT_THAT(
+      error_of([&] { f.generator.generate("a", {.max_tokens = 9, .sampling = {.top_p = 2}}); }),
+      HasSubstr("top_p is 2"));
+}
+
+TEST(Generate, refuses_a_model_that_does_not_fit) {
+  Tokenizer tokenizer = Tokenizer::parse(letters(), "letters");
+  LlamaConfig config = llama_config("tiny");
+  auto pair = random_llama(config, 1, {.batch = 2});
+  EXPECT_THAT(error_of([&] { TextGenerator(*pair, tokenizer); }),
+              HasSubstr("[generate] the model is for a batch of 2; 1 is needed"));
+  config.vocabulary = 20;
+  auto small = random_llama(config, 1);
+  EXPECT_THAT(error_of([&] { TextGenerator(*small, tokenizer); }),
+              HasSubstr("the tokenizer has 55 tokens; the model knows 20"));
+}
+
+}  // namespace
+}  // namespace tilewright

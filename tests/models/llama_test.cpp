@@ -1,0 +1,186 @@
+#include "models/llama.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "graph/compile.h"
+#include "models/generate.h"
+#include "models/random.h"
+#include "tests/models/folders.h"
+
+namespace tilewright {
+namespace {
+
+using nlohmann::json;
+using testing::error_of;
+using ::testing::HasSubstr;
+using testing::ScratchFolder;
+
+Tensor ids_of(const std::vector<std::int64_t>& ids) {
+  return Tensor::from(ids, {1, static_cast<std::int64_t>(ids.size())});
+}
+Tensor at(std::int64_t position) { return Tensor::from<std::int64_t>({position}, {1}); }
+
+constexpr const char* tiny_config = R"({"model_type":"llama","num_hidden_layers":1,
+  "hidden_size":8,"intermediate_size":12,"num_attention_heads":2,"num_key_value_heads":1,
+  "vocab_size":16,"max_position_embeddings":8,"tie_word_embeddings":false})";
+
+std::map<std::string, Tensor> tiny_weights() {
+  return random_llama(parse_llama_config(tiny_config, "c"), 1)->state();
+}
+std::string error_loading(std::string_view config, const std::map<std::string, Tensor>& weights) {
+  ScratchFolder folder;
+  folder.write("config.json", config);
+  save_safetensors(folder.path() / "model.safetensors", weights);
+  return error_of([&] { load_llama(folder.path()); });
+}
+
+TEST(Llama, has_the_parameters_of_its_configuration) {
+  for (const char* name : {"tiny", "stories260k"}) {
+    LlamaConfig config = llama_config(name);
+    EXPECT_EQ(random_llama(config, 1)->parameter_count(), config.parameter_count()) << name;
+  }
+}
+
+TEST(Llama, random_weights_depend_on_the_seed_alone) {
+  LlamaConfig config = llama_config("tiny");
+  auto a = random_llama(config, 1)->state(), b = random_llama(config, 1)->state(),
+       c = random_llama(config, 2)->state();
+  const std::string name = "model.layers.1.mlp.up_proj.weight";
+  EXPECT_EQ(a.at(name).to_vector<float>(), b.at(name).to_vector<float>());
+  EXPECT_NE(a.at(name).to_vector<float>(), c.at(name).to_vector<float>());
+}
+
+TEST(Llama, refuses_ids_and_positions_of_another_form) {
+  auto model = random_llama(llama_config("tiny"), 1);
+  Tensor two = Tensor::from<std::int64_t>({1, 2}, {2, 1});
+  EXPECT_THAT(error_of([&] { model->forward(two, at(0)); }),
+              HasSubstr("[llama] ids are i64 2x1; integers of 1 x rows are needed"));
+  EXPECT_THAT(error_of([&] { model->forward(ids_of({1}), two); }),
+              HasSubstr("[llama] position is i64 2x1; one i64 is needed"));
+  EXPECT_THAT(error_of([&] {
+                model->forward(Tensor::from<float>({1}, {1, 1}), at(0));
+              }),
+              HasSubstr("ids are f32"));
+  std::vector<std::int64_t> many(65, 1);
+  EXPECT_THAT(error_of([&] { model->forward(ids_of(many), at(0)); }),
+              HasSubstr("65 rows at once; from 1 to 64"));
+}
+
+TEST(Llama, refuses_caches_beyond_its_positions_or_64_bits) {
+  LlamaConfig config = llama_config("tiny");
+  EXPECT_THAT(error_of([&] { Llama(config, {.max_positions = 65}); }),
+              HasSubstr("a cache for 1 sequences of 65 positions; the model has 64 positions"));
+  EXPECT_THAT(error_of([&] { Llama(config, {.batch = std::int64_t{1} << 58}); }),
+              HasSubstr("has more than 2^63 bytes"));
+}
+
+TEST(LoadLlama, reads_a_folder_and_converts_its_weights) {
+  ScratchFolder folder;
+  folder.write("config.json", tiny_config);
+  auto weights = tiny_weights();
+  Tensor narrow = Tensor::empty(weights.at("lm_head.weight").shape(), bf16);
+  fill_value(narrow, 0.25);
+  weights["lm_head.weight"] = narrow;
+  save_safetensors(folder.path() / "model.safetensors", weights);
+  auto model = load_llama(folder.path());
+  EXPECT_EQ(model->state().at("lm_head.weight").dtype(), f32);
+  EXPECT_EQ(model->state().at("lm_head.weight").to_vector<float>().front(), 0.25F);
+  auto kept = load_llama(folder.path(), {.dtype = bf16});
+  EXPECT_EQ(kept->state().at("model.norm.weight").dtype(), bf16);
+}
+
+TEST(LoadLlama, refuses_weights_that_do_not_fit_the_configuration) {
+  auto missing = tiny_weights();
+  missing.erase("model.layers.0.self_attn.k_proj.weight");
+  missing["filler"] = Tensor::empty({8, 8});
+  EXPECT_THAT(error_loading(tiny_config, missing),
+              HasSubstr("no weights for: model.layers.0.self_attn.k_proj.weight"));
+  auto reshaped = tiny_weights();
+  reshaped["model.norm.weight"] = Tensor::from(std::vector<float>(9, 1), {9});
+  EXPECT_THAT(error_loading(tiny_config, reshaped),
+              HasSubstr("model.norm.weight (9, the model has 8)"));
+}
+
+TEST(LoadLlama, allocates_nothing_for_a_configuration_that_its_weights_cannot_fill) {
+  std::string config = tiny_config;
+  config.replace(config.find("\"num_hidden_layers\":1"), 21, "\"num_hidden_layers\":1024");
+  EXPECT_THAT(error_loading(config, tiny_weights()), HasSubstr("config.json describes a model of"));
+}
+
+TEST(LoadLlama, names_the_file_that_is_missing) {
+  ScratchFolder folder;
+  EXPECT_THAT(error_of([&] { load_llama(folder.path()); }), HasSubstr("config.json: cannot be"));
+  folder.write("config.json", tiny_config);
+  EXPECT_THAT(error_of([&] { load_llama(folder.path()); }),
+              HasSubstr("holds neither model.safetensors"));
+}
+
+// All rows at once and row by row must agree: the cache, the positions and the mask at work.
+TEST(Llama, row_by_row_gives_the_logits_of_all_rows_at_once) {
+  auto model = random_llama(llama_config("tiny"), 1);
+  std::vector<std::int64_t> ids = {1, 17, 5, 60, 33};
+  auto whole = model->forward(ids_of(ids), at(0)).to_vector<float>();
+  auto fresh = random_llama(llama_config("tiny"), 1);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    Tensor row = fresh->forward_last(ids_of({ids[i]}), at(static_cast<std::int64_t>(i)));
+    auto logits = row.to_vector<float>();
+    ASSERT_EQ(row.shape(), (Shape{1, 64}));
+    for (std::size_t j = 0; j < logits.size(); ++j)
+      ASSERT_NEAR(logits[j], whole[i * 64 + j], 1e-4) << "row " << i << ", logit " << j;
+  }
+}
+
+struct Way {
+  const char* name;
+  Options options;
+};
+const Way ways[] = {
+    {"eager", {.backend = Backend::eager}},
+    {"aot_eager", {.backend = Backend::aot_eager}},
+    {"default", {}},
+    {"reduce_overhead", {.mode = Mode::reduce_overhead}},
+    {"max_autotune", {.mode = Mode::max_autotune}},
+};
+class TrainedLlama : public ::testing::TestWithParam<Way> {};
+INSTANTIATE_TEST_SUITE_P(Modes, TrainedLlama, ::testing::ValuesIn(ways),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST_P(TrainedLlama, gives_the_reference_logits) {
+  TILEWRIGHT_TRAINED_MODEL(folder, "stories260K");
+  auto model = load_llama(*folder);
+  auto forward = compile(*model, GetParam().options);
+  json expected = json::parse(testing::read_file(*folder / "expected.json"));
+  for (const json& example : expected["cases"]) {
+    auto ids = example["ids"].get<std::vector<std::int64_t>>();
+    const json& rows = example["first_logits"];
+    ids.resize(rows.size());
+    auto logits = forward(ids_of(ids), at(0)).to_vector<float>();
+    double worst = 0;
+    for (std::size_t row = 0; row < rows.size(); ++row)
+      for (std::size_t i = 0; i < rows[row].size(); ++i)
+        worst = std::max(worst,
+                         std::abs(rows[row][i].get<double>() - logits[row * rows[row].size() + i]));
+    EXPECT_LE(worst, 1e-4) << example["prompt"];
+  }
+}
+
+TEST_P(TrainedLlama, writes_the_reference_stories) {
+  TILEWRIGHT_TRAINED_MODEL(folder, "stories260K");
+  auto model = load_llama(*folder);
+  TextGenerator generator(*model, Tokenizer::open(*folder / "tokenizer.json"), GetParam().options);
+  json expected = json::parse(testing::read_file(*folder / "expected.json"));
+  for (const json& example : expected["cases"]) {
+    auto prompt = example["prompt"].get<std::string>();
+    Generation result =
+        generator.generate(prompt, {.max_tokens = example["max_tokens"].get<std::int64_t>()});
+    EXPECT_EQ(result.ids, example["ids"].get<std::vector<TokenId>>()) << prompt;
+    EXPECT_TRUE(result.text.starts_with(prompt)) << result.text;
+  }
+}
+
+}  // namespace
+}  // namespace tilewright

@@ -1,0 +1,126 @@
+#include "models/sampling.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "tests/models/folders.h"
+
+namespace tilewright {
+namespace {
+
+using testing::error_of;
+using ::testing::HasSubstr;
+using Logits = std::vector<float>;
+
+std::map<TokenId, int> histogram(const SamplingOptions& options, const Logits& logits,
+                                 int count = 20'000) {
+  Sampler sampler(options);
+  std::map<TokenId, int> counts;
+  for (int i = 0; i < count; ++i) ++counts[sampler.choose(logits)];
+  return counts;
+}
+Logits log_of(const std::vector<double>& probabilities) {
+  Logits logits;
+  for (double p : probabilities) logits.push_back(static_cast<float>(std::log(p)));
+  return logits;
+}
+// One in a thousand right samplers fails; the seeds are fixed.
+void expect_distribution(const std::map<TokenId, int>& counts,
+                         const std::map<TokenId, double>& probabilities) {
+  int total = 0;
+  for (auto [id, count] : counts) total += count;
+  double chi_square = 0;
+  for (auto [id, probability] : probabilities) {
+    auto found = counts.find(id);
+    double expected = probability * total, seen = found == counts.end() ? 0 : found->second;
+    chi_square += (seen - expected) * (seen - expected) / expected;
+  }
+  EXPECT_EQ(counts.size(), probabilities.size());
+  EXPECT_LT(chi_square, 22.5);  // up to 6 degrees of freedom
+}
+
+TEST(Sampler, temperature_zero_takes_the_first_greatest) {
+  EXPECT_EQ(Sampler({}).choose(Logits{1, 3, 2, 3}), 1);
+  EXPECT_EQ(Sampler({}).choose(Logits{-INFINITY, -5}), 1);
+}
+
+TEST(Sampler, draws_in_proportion_to_probability) {
+  expect_distribution(histogram({.temperature = 1, .seed = 1}, log_of({0.5, 0.2, 0.2, 0.1})),
+                      {{0, 0.5}, {1, 0.2}, {2, 0.2}, {3, 0.1}});
+}
+
+TEST(Sampler, temperature_sharpens_or_flattens) {
+  auto powers = [](double exponent) {
+    std::map<TokenId, double> result{{0, 0.6}, {1, 0.3}, {2, 0.1}};
+    double total = 0;
+    for (auto& [id, p] : result) total += p = std::pow(p, exponent);
+    for (auto& [id, p] : result) p /= total;
+    return result;
+  };
+  Logits logits = log_of({0.6, 0.3, 0.1});
+  expect_distribution(histogram({.temperature = 0.5, .seed = 2}, logits), powers(2));
+  expect_distribution(histogram({.temperature = 2, .seed = 3}, logits), powers(0.5));
+}
+
+TEST(Sampler, top_k_keeps_the_k_most_likely) {
+  Logits logits = log_of({0.1, 0.4, 0.2, 0.3});
+  expect_distribution(histogram({.temperature = 1, .top_k = 2, .seed = 4}, logits),
+                      {{1, 4 / 7.0}, {3, 3 / 7.0}});
+  EXPECT_EQ(histogram({.temperature = 1, .top_k = 1}, logits).size(), 1U);
+  EXPECT_EQ(histogram({.temperature = 1, .top_k = 99}, logits).size(), 4U);
+  EXPECT_EQ(histogram({.temperature = 1, .top_k = 2}, Logits{1, 1, 1}).count(2), 0U);
+}
+
+TEST(Sampler, top_p_keeps_the_smallest_set_that_reaches_p) {
+  Logits logits = log_of({0.1, 0.45, 0.15, 0.3});
+  expect_distribution(histogram({.temperature = 1, .top_p = 0.7, .seed = 5}, logits),
+                      {{1, 0.6}, {3, 0.4}});
+  EXPECT_EQ(histogram({.temperature = 1, .top_p = 1e-9}, logits).size(), 1U);
+}
+
+TEST(Sampler, top_k_applies_before_top_p) {
+  // Of the two kept, the first has 0.6 of what is left and suffices for p = 0.5.
+  auto counts =
+      histogram({.temperature = 1, .top_k = 2, .top_p = 0.5}, log_of({0.3, 0.2, 0.2, 0.15, 0.15}));
+  EXPECT_EQ(counts.size(), 1U);
+  EXPECT_EQ(counts.count(0), 1U);
+}
+
+TEST(Sampler, the_same_seed_gives_the_same_tokens) {
+  Logits logits(100, 0);
+  Sampler a({.temperature = 1, .seed = 9}), b({.temperature = 1, .seed = 9}),
+      c({.temperature = 1, .seed = 10});
+  int differing = 0;
+  for (int i = 0; i < 100; ++i) {
+    TokenId chosen = a.choose(logits);
+    EXPECT_EQ(b.choose(logits), chosen);
+    differing += c.choose(logits) != chosen;
+  }
+  EXPECT_GT(differing, 80);
+}
+
+TEST(Sampler, never_takes_what_has_no_probability) {
+  auto counts = histogram({.temperature = 5}, Logits{0, -INFINITY, 0});
+  EXPECT_EQ(counts.count(1), 0U);
+}
+
+TEST(Sampler, refuses_options_outside_their_ranges_and_nan) {
+  EXPECT_THAT(error_of([] { Sampler({.temperature = -1}); }),
+              HasSubstr("[sample] temperature is -1; 0 (greedy) or more"));
+  EXPECT_THAT(error_of([] { Sampler({.temperature = NAN}); }), HasSubstr("temperature is nan"));
+  EXPECT_THAT(error_of([] { Sampler({.top_k = -1}); }), HasSubstr("top_k is -1"));
+  EXPECT_THAT(error_of([] { Sampler({.top_p = 0}); }), HasSubstr("top_p is 0"));
+  EXPECT_THAT(error_of([] { Sampler({.top_p = 1.5}); }), HasSubstr("top_p is 1.5"));
+  EXPECT_THAT(error_of([] {
+                Sampler({}).choose(Logits{1, NAN});
+              }),
+              HasSubstr("[sample] logit 1 is NaN"));
+  EXPECT_THAT(error_of([] { Sampler({}).choose({}); }), HasSubstr("there are no logits"));
+}
+
+}  // namespace
+}  // namespace tilewright
