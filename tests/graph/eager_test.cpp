@@ -1,0 +1,67 @@
+#include "graph/eager.h"
+
+#include <cmath>
+#include <thread>
+
+#include "graph/evaluate.h"
+#include "graph/placement.h"
+#include "graph/tensor_body.h"
+#include "tests/graph/errors.h"
+
+namespace tilewright::graph {
+namespace {
+
+using Floats = std::vector<float>;
+
+TEST(Eager, ReadsOperandsWhereverTheyLie) {
+  Tensor x = Tensor::from(Floats{0, 1, 2, 3, 4, 5, 6, 7}, {2, 4});
+  Tensor strided = x.slice(1, 1, 4, 2).transpose(0, 1);
+  EXPECT_EQ((strided + strided).to_vector<float>(), (Floats{2, 10, 6, 14}));
+  EXPECT_EQ(sum(x.transpose(0, 1), {1}).to_vector<float>(), (Floats{4, 6, 8, 10}));
+  EXPECT_EQ((x.select(0, 1).expand({2, 4}) * 2).to_vector<float>(),
+            (Floats{8, 10, 12, 14, 8, 10, 12, 14}));
+}
+
+TEST(Eager, TellsCallsApartByEveryThingAKernelDependsOn) {
+  Tensor x = Tensor::from(Floats{1, 2, 3, 4}, {2, 2});
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(sum(x, {0}).to_vector<float>(), (Floats{4, 6}));
+    EXPECT_EQ(sum(x, {1}).to_vector<float>(), (Floats{3, 7}));
+    EXPECT_EQ(amax(x, {1}).to_vector<float>(), (Floats{2, 4}));
+    EXPECT_EQ(exp(x * 0).to_vector<float>(), (Floats{1, 1, 1, 1}));
+    EXPECT_EQ((x.transpose(0, 1) - x).to_vector<float>(), (Floats{0, 1, -1, 0}));
+    EXPECT_EQ((x.to(f64) - 1).to_vector<double>(), (std::vector<double>{0, 1, 2, 3}));
+    EXPECT_EQ(x.to(i32).to_vector<std::int32_t>(), (std::vector<std::int32_t>{1, 2, 3, 4}));
+  }
+}
+
+TEST(Eager, WritesInPlaceIntoStridedMemory) {
+  Tensor x = zeros({2, 3});
+  Tensor view = x.transpose(0, 1);
+  view.index_copy_(0, Tensor::from(std::vector<std::int64_t>{2}, {1}),
+                   Tensor::from(Floats{8, 9}, {1, 2}));
+  EXPECT_EQ(x.to_vector<float>(), (Floats{0, 0, 8, 0, 0, 9}));
+}
+
+TEST(Eager, ServesSeveralThreads) {
+  Tensor x = Tensor::from(Floats{1, 2, 3, 4, 5}, {5});
+  std::vector<std::thread> threads;
+  std::vector<float> totals(4);
+  for (std::size_t t = 0; t < totals.size(); ++t)
+    threads.emplace_back([&, t] {
+      for (int round = 0; round < 50; ++round)
+        totals[t] += sum(x * static_cast<double>(t)).item<float>();
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t t = 0; t < totals.size(); ++t)
+    EXPECT_EQ(totals[t], 50.0F * 15.0F * static_cast<float>(t));
+}
+
+TEST(Eager, HandlesTensorsWithNoElements) {
+  Tensor none = zeros({0, 3});
+  EXPECT_EQ((none + 1).shape(), (Shape{0, 3}));
+  EXPECT_EQ(sum(none, {0}).to_vector<float>(), (Floats{0, 0, 0}));
+}
+
+}  // namespace
+}  // namespace tilewright::graph

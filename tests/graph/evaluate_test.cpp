@@ -1,0 +1,134 @@
+#include "graph/evaluate.h"
+
+#include <cmath>
+
+#include "graph/text.h"
+#include "tests/graph/errors.h"
+
+namespace tilewright::graph {
+namespace {
+
+using Numbers = std::vector<double>;
+
+HostTensor tensor(DType dtype, const Shape& shape, const Numbers& numbers) {
+  HostTensor result(dtype, shape);
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    result.set_number(static_cast<std::int64_t>(i), numbers[i]);
+  return result;
+}
+// The one output of a graph whose body, after its inputs, ends in the node that is returned.
+HostTensor result_of(const std::string& body, const std::vector<HostTensor>& inputs,
+                     Rounding rounding = Rounding::double_) {
+  std::string text = "graph {\n", names;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    text += concat("%", i, ": ", inputs[i].dtype, "[", inputs[i].shape, "] = input\n");
+    names += concat(" %", i);
+  }
+  std::string last = body.substr(body.rfind('%', body.rfind(": ")));
+  text += body + "\ninputs" + names + "\nreturn " + last.substr(0, last.find(':')) + "\n}\n";
+  return evaluate(parse(text), inputs, rounding).outputs[0];
+}
+
+TEST(Evaluate, RoundsEachNodeOnceToItsDtypeOrNotAtAll) {
+  HostTensor x = tensor(f32, {1}, {1.0}), tiny = tensor(f32, {1}, {0x1p-30});
+  EXPECT_EQ(result_of("%2: f32[1] = add %0, %1", {x, tiny}).floating, (Numbers{1 + 0x1p-30}));
+  EXPECT_EQ(result_of("%2: f32[1] = add %0, %1", {x, tiny}, Rounding::exact_dtype).floating,
+            (Numbers{1}));
+  HostTensor h = tensor(f16, {1}, {2048}), one = tensor(f16, {1}, {1});
+  EXPECT_EQ(result_of("%2: f16[1] = add %0, %1", {h, one}, Rounding::exact_dtype).floating,
+            (Numbers{2048}));
+}
+
+TEST(Evaluate, ArrangesElementsByViews) {
+  HostTensor x = tensor(f32, {2, 3}, {0, 1, 2, 3, 4, 5});
+  EXPECT_EQ(result_of("%1: f32[3x2] = permute %0 {axes=1x0}", {x}).floating,
+            (Numbers{0, 3, 1, 4, 2, 5}));
+  EXPECT_EQ(result_of("%1: f32[2x2] = slice %0 {axes=1, end=3, step=2}", {x}).floating,
+            (Numbers{0, 2, 3, 5}));
+  EXPECT_EQ(result_of("%1: f32[3x2] = reshape %0 {sizes=3x2}", {x}).floating, x.floating);
+  EXPECT_EQ(result_of("%1: f32[2x1] = amax %0 {axes=1}\n%2: f32[2x2] = expand %1 {sizes=2x2}", {x})
+                .floating,
+            (Numbers{2, 2, 5, 5}));
+}
+
+TEST(Evaluate, ReducesOverAnyAxes) {
+  HostTensor x = tensor(f32, {2, 3}, {5, 1, 5, 3, -4, 0});
+  EXPECT_EQ(result_of("%1: f32[1x3] = sum %0 {axes=0}", {x}).floating, (Numbers{8, -3, 5}));
+  EXPECT_EQ(result_of("%1: f32[1x1] = amin %0 {axes=0x1}", {x}).floating, (Numbers{-4}));
+  EXPECT_EQ(result_of("%1: i64[2x1] = argmax %0 {axes=1}", {x}).integer,
+            (std::vector<std::int64_t>{0, 0}));
+  HostTensor i = tensor(i32, {2}, {2147483647, 1});
+  EXPECT_EQ(result_of("%1: i32[1] = sum %0 {axes=0}", {i}).integer,
+            (std::vector<std::int64_t>{-2147483648LL}));
+}
+
+TEST(Evaluate, LetsNaNThroughMaximaAndChoosesItAsTheLargest) {
+  HostTensor x = tensor(f32, {3}, {1, NAN, 5});
+  EXPECT_TRUE(std::isnan(result_of("%1: f32[1] = amax %0 {axes=0}", {x}).floating[0]));
+  EXPECT_EQ(result_of("%1: i64[1] = argmax %0 {axes=0}", {x}).integer[0], 1);
+}
+
+TEST(Evaluate, MultipliesBatchesOfMatrices) {
+  HostTensor a = tensor(f32, {2, 1, 2}, {1, 2, 3, 4}), b = tensor(f32, {2, 2, 1}, {5, 6, 7, 8});
+  EXPECT_EQ(result_of("%2: f32[2x1x1] = matmul %0, %1", {a, b}).floating, (Numbers{17, 53}));
+}
+
+TEST(Evaluate, GathersScattersAndJoins) {
+  HostTensor table = tensor(f32, {3, 2}, {0, 1, 2, 3, 4, 5}), ids = tensor(i64, {2}, {2, 0});
+  EXPECT_EQ(result_of("%2: f32[2x2] = embedding %0, %1", {table, ids}).floating,
+            (Numbers{4, 5, 0, 1}));
+  HostTensor rows = tensor(f32, {2, 2}, {7, 7, 8, 8});
+  EXPECT_EQ(result_of("%3: f32[3x2] = index_copy %0, %1, %2 {axes=0}", {table, ids, rows}).floating,
+            (Numbers{8, 8, 2, 3, 7, 7}));
+  EXPECT_EQ(result_of("%2: f32[5x2] = cat %0, %1 {axes=0}", {table, rows}).floating,
+            (Numbers{0, 1, 2, 3, 4, 5, 7, 7, 8, 8}));
+  ids.integer[0] = 3;
+  expect_contains(error_of([&] {
+                    result_of("%2: f32[2x2] = embedding %0, %1", {table, ids});
+                  }),
+                  "[embedding] id 3 is outside a table of 3 rows");
+}
+
+TEST(Evaluate, ComputesCompositesByTheirDefinitions) {
+  HostTensor x = tensor(f32, {1, 2}, {1, 3});
+  auto near = [&](const std::string& body, const Numbers& wanted) {
+    Numbers got = result_of(body, {x}).floating;
+    ASSERT_EQ(got.size(), wanted.size());
+    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-12) << body;
+  };
+  double e2 = std::exp(2.0);
+  near("%1: f32[1x2] = softmax %0 {axes=1}", {1 / (1 + e2), e2 / (1 + e2)});
+  near("%1: f32[1x2] = log_softmax %0 {axes=1}", {-std::log(1 + e2), 2 - std::log(1 + e2)});
+  near("%1: f32[1x1] = mean %0 {axes=1}", {2});
+  near("%1: f32[1x1] = var %0 {axes=1}", {1});
+  near("%1: f32[1x2] = layer_norm %0 {number=3}", {-0.5, 0.5});
+  near("%1: f32[1x2] = rms_norm %0 {number=4}", {1.0 / 3, 1});
+  near("%1: f32[1x2] = gelu %0", {0.8413447460685429, 2.99595030590511});
+  near("%1: f32[1x2] = gelu %0 {flag=1}", {0.8411919906082768, 2.9963626079182268});
+  near("%1: f32[1x2] = silu %0", {1 / (1 + std::exp(-1.0)), 3 / (1 + std::exp(-3.0))});
+  near("%1: f32[1x2] = reciprocal %0", {1, 1.0 / 3});
+}
+
+TEST(Evaluate, MasksAttentionByPosition) {
+  HostTensor q = tensor(f32, {1, 1, 1, 1}, {0}), k = tensor(f32, {1, 1, 3, 1}, {1, 2, 3});
+  HostTensor position = tensor(i64, {1}, {1});
+  EXPECT_EQ(result_of("%4: f32[1x1x1x1] = attention %0, %1, %2, %3 {number=1, causal=1}",
+                      {q, k, k, position})
+                .floating,
+            (Numbers{1.5}));
+  EXPECT_EQ(result_of("%3: f32[1x1x1x1] = attention %0, %1, %2 {number=1}", {q, k, k}).floating,
+            (Numbers{2}));
+}
+
+TEST(Evaluate, RefusesInputsOfOtherTypes) {
+  HostTensor x = tensor(f32, {2}, {1, 2});
+  Graph graph = parse("graph {\n%0: f32[3] = input\ninputs %0\nreturn %0\n}\n");
+  expect_contains(error_of([&] {
+                    evaluate(graph, {&x, 1}, Rounding::double_);
+                  }),
+                  "[evaluate] input 0 is f32 2; it must be f32 3");
+  expect_contains(error_of([&] { evaluate(graph, {}, Rounding::double_); }), "0 inputs; the graph");
+}
+
+}  // namespace
+}  // namespace tilewright::graph

@@ -1,0 +1,142 @@
+// Each graph pass on small programs: these two become equal, and these stay as they are.
+#include "graph/passes/passes.h"
+
+#include "graph/passes/pipeline.h"
+#include "graph/text.h"
+#include "tests/graph/errors.h"
+
+namespace tilewright::graph {
+namespace {
+
+// A graph over inputs x: f32[4x6] (%0) and y: f16[4x6] (%1), returning node `last`.
+Graph graph_of(const std::string& body, int last) {
+  return parse(concat("graph {\n%0: f32[4x6] = input\n%1: f16[4x6] = input\n", body,
+                      "\ninputs %0 %1\nreturn %", last, "\n}\n"));
+}
+void expect_equal(const Graph& got, const Graph& wanted) { EXPECT_EQ(print(got), print(wanted)); }
+Graph simple(const std::string& body, int last) {
+  return dead_code(canonicalise(graph_of(body, last)));
+}
+
+TEST(Canonicalise, JoinsViewsOfViews) {
+  expect_equal(
+      simple("%2: f32[24] = reshape %0 {sizes=24}\n%3: f32[8x3] = reshape %2 {sizes=8x3}", 3),
+      graph_of("%2: f32[8x3] = reshape %0 {sizes=8x3}", 2));
+  expect_equal(
+      simple("%2: f32[6x4] = permute %0 {axes=1x0}\n%3: f32[4x6] = permute %2 {axes=1x0}", 3),
+      graph_of("", 0));
+  expect_equal(simple("%2: f32[4x5] = slice %0 {axes=1, start=1, end=6}\n"
+                      "%3: f32[4x2] = slice %2 {axes=1, end=4, step=2}",
+                      3),
+               graph_of("%2: f32[4x2] = slice %0 {axes=1, start=1, end=5, step=2}", 2));
+}
+
+TEST(Canonicalise, DropsViewsThatChangeNothing) {
+  expect_equal(simple("%2: f32[4x6] = reshape %0 {sizes=4x6}\n"
+                      "%3: f32[4x6] = slice %2 {axes=0, end=4}\n"
+                      "%4: f32[4x6] = expand %3 {sizes=4x6}\n"
+                      "%5: f32[4x6] = permute %4 {axes=0x1}",
+                      5),
+               graph_of("", 0));
+}
+
+TEST(Canonicalise, MakesAPermutationOfUnitAxesAReshape) {
+  expect_equal(simple("%2: f32[4x1x6] = reshape %0 {sizes=4x1x6}\n"
+                      "%3: f32[1x4x6] = permute %2 {axes=1x0x2}",
+                      3),
+               graph_of("%2: f32[1x4x6] = reshape %0 {sizes=1x4x6}", 2));
+}
+
+TEST(Canonicalise, DropsExactCastsOnly) {
+  expect_equal(simple("%2: f32[4x6] = to %1\n%3: f16[4x6] = to %2", 3), graph_of("", 1));
+  expect_equal(simple("%2: f32[4x6] = to %1\n%3: f64[4x6] = to %2", 3),
+               graph_of("%2: f64[4x6] = to %1", 2));
+  const char* rounds = "%2: f16[4x6] = to %0\n%3: f32[4x6] = to %2";
+  expect_equal(simple(rounds, 3), graph_of(rounds, 3));
+  const char* other_half = "%2: bf16[4x6] = to %1\n%3: f32[4x6] = to %2";
+  expect_equal(simple(other_half, 3), graph_of(other_half, 3));
+}
+
+TEST(Canonicalise, DropsNeutralElements) {
+  expect_equal(simple("%2: f32[4x6] = full\n%3: f32[4x6] = full {number=1}\n"
+                      "%4: f32[4x6] = add %2, %0\n%5: f32[4x6] = mul %4, %3\n"
+                      "%6: f32[4x6] = div %5, %3\n%7: f32[4x6] = sub %6, %2",
+                      7),
+               graph_of("", 0));
+  const char* needed = "%2: f32[4x6] = full\n%3: f32[4x6] = sub %2, %0";
+  expect_equal(simple(needed, 3), graph_of(needed, 3));
+}
+
+TEST(Canonicalise, ComputesWithConstants) {
+  expect_equal(simple("%2: f32[1x6] = full {number=2}\n%3: f32[1x6] = full {number=3}\n"
+                      "%4: f32[1x6] = mul %2, %3\n%5: f32[4x6] = expand %4 {sizes=4x6}\n"
+                      "%6: f32[4x6] = add %0, %5",
+                      6),
+               graph_of("%2: f32[4x6] = full {number=6}\n%3: f32[4x6] = add %0, %2", 3));
+  expect_equal(simple("%2: bool[4x6] = full {number=1}\n%3: f32[4x6] = neg %0\n"
+                      "%4: f32[4x6] = where %2, %3, %0\n%5: f32[4x6] = neg %4",
+                      5),
+               graph_of("", 0));
+}
+
+TEST(Canonicalise, LeavesAProgramAloneThatIsSimpleAlready) {
+  const char* body =
+      "%2: f32[6x4] = permute %0 {axes=1x0}\n%3: f32[24] = reshape %2 {sizes=24}\n"
+      "%4: f32[24] = full {number=2}\n%5: f32[24] = mul %3, %4";
+  expect_equal(canonicalise(graph_of(body, 5)), graph_of(body, 5));
+}
+
+TEST(CommonSubexpressions, ComputesEqualValuesOnce) {
+  expect_equal(dead_code(common_subexpressions(
+                   graph_of("%2: f32[4x6] = exp %0\n%3: f32[4x6] = exp %0\n"
+                            "%4: f32[4x6] = add %0, %2\n%5: f32[4x6] = add %3, %0\n"
+                            "%6: f32[4x6] = mul %4, %5",
+                            6))),
+               graph_of("%2: f32[4x6] = exp %0\n%3: f32[4x6] = add %0, %2\n"
+                        "%4: f32[4x6] = mul %3, %3",
+                        4));
+}
+
+TEST(CommonSubexpressions, KeepsWhatDiffersInAnAttributeOrInOrder) {
+  const char* body =
+      "%2: f32[4x1] = sum %0 {axes=1}\n%3: f32[1x6] = sum %0 {axes=0}\n"
+      "%4: f32[4x6] = exp %0\n%5: f32[4x6] = sub %0, %4\n%6: f32[4x6] = sub %4, %0\n"
+      "%7: f32[2x6] = slice %0 {axes=0, end=2}\n%8: f32[2x6] = slice %0 {axes=0, start=1, end=3}";
+  expect_equal(common_subexpressions(graph_of(body, 8)), graph_of(body, 8));
+}
+
+TEST(DeadCode, KeepsInputsOutputsAndWhatIsWritten) {
+  Graph graph = graph_of("%2: f32[4x6] = exp %0\n%3: f32[4x6] = neg %0\n%4: f16[4x6] = abs %1", 2);
+  graph.mutations = {{0, 3}};
+  Graph live = dead_code(graph);
+  EXPECT_EQ(live.nodes.size(), 4U);
+  EXPECT_EQ(live.inputs.size(), 2U);
+  EXPECT_EQ(live.mutations[0].value, 3U);
+}
+
+TEST(Decompose, LeavesNoCompositeAndWidensStatistics) {
+  Graph graph = decompose(graph_of("%2: f16[4x6] = softmax %1 {axes=1}", 2));
+  EXPECT_EQ(graph.node(graph.outputs[0]).dtype, f16);
+  for (const Node& node : graph.nodes) {
+    EXPECT_NE(info(node.op).kind, Kind::composite);
+    bool is_statistic = info(node.op).kind == Kind::reduction;
+    EXPECT_TRUE(!is_statistic || node.dtype == f32);
+  }
+}
+
+TEST(Pipeline, SkipsAndStopsByName) {
+  Graph graph = graph_of("%2: f32[4x6] = exp %0\n%3: f32[4x6] = exp %0\n%4: f32[4x6] = relu %3", 4);
+  Graph whole = run_passes(graph);
+  EXPECT_EQ(whole.nodes.size(), 5U);  // two inputs, exp, the zero, maximum
+  PassOptions keep_dead{.skip = {"dead_code", "common_subexpressions"}, .stop_after = ""};
+  EXPECT_EQ(run_passes(graph, keep_dead).nodes.size(), 6U);
+  PassOptions decomposed{.skip = {}, .stop_after = "decompose"};
+  EXPECT_EQ(run_passes(graph, decomposed).nodes.size(), 5U);
+  expect_contains(error_of([&] { run_passes(graph, {.skip = {"decompose"}, .stop_after = ""}); }),
+                  "[passes] decompose is required");
+  expect_contains(error_of([&] { run_passes(graph, {.skip = {"frobnicate"}, .stop_after = ""}); }),
+                  "[passes] there is no graph pass called frobnicate; the passes are");
+}
+
+}  // namespace
+}  // namespace tilewright::graph
