@@ -42,7 +42,6 @@ struct PlanOutput {
 struct PlanProgram {
   std::string name, kind;
   std::vector<std::string> ops;  // what was fused, in order
-  std::string text;              // the tile program
   std::string key;               // hex of its content hash
   std::int64_t bytes = 0;        // read and written by one launch
   std::int64_t bytes_saved = 0;  // that fusion keeps from memory
@@ -62,6 +61,7 @@ class Plan {
 
   const std::vector<PlanOutput>& outputs() const;
   std::span<const PlanProgram> programs() const;
+  std::string program_text(std::size_t program) const;  // its tile IR
   std::int64_t launches() const;
   std::int64_t arena_bytes() const;
   double lower_seconds() const;    // fusion and lowering

@@ -1,0 +1,114 @@
+#include "graph/lower/block_sizes.h"
+
+#include <algorithm>
+
+#include "runtime/parallel.h"
+
+namespace tilewright::graph {
+namespace {
+
+constexpr std::int64_t tile_elements = 16 << 10;  // of one program's widest value
+constexpr std::int64_t small_elements = 8 << 10;  // not worth a second program
+constexpr std::int64_t programs_a_thread = 4;
+constexpr std::int64_t panel_bytes = 1 << 20;  // of a product's weights, half of an L2
+constexpr std::int64_t product_rows = 96;
+constexpr std::int64_t column_quantum = 64;  // whole vectors, whole cache lines
+
+std::int64_t round_up(std::int64_t x, std::int64_t quantum) {
+  return (x + quantum - 1) / quantum * quantum;
+}
+std::int64_t divide_up(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
+
+struct Facts {
+  std::vector<std::int64_t> digits;
+  std::optional<std::size_t> digit;
+  bool has_product = false, one_row = false;
+  std::int64_t widest = 1, depth = 1, element_bytes = 1;
+};
+
+// The largest digit that no product's weights depend on.
+Facts facts_of(const TaskList& list, const Region& region) {
+  Facts facts;
+  facts.digits = region.digits.sizes();
+  std::vector<bool> usable(facts.digits.size(), true);
+  for (std::size_t slot = 0; slot < region.tasks.size(); ++slot) {
+    const Task& task = list.tasks[region.tasks[slot]];
+    facts.widest = std::max(facts.widest, region.tables[slot].width);
+    facts.element_bytes = std::max(facts.element_bytes, size_bytes(task.dtype));
+    if (task.kind == TaskKind::gather || task.kind == TaskKind::scatter) facts.one_row = true;
+    if (task.kind == TaskKind::reduction)
+      facts.widest = std::max(facts.widest, operand_table(task, 0, {})->width);
+    if (task.kind != TaskKind::contraction) continue;
+    facts.has_product = true;
+    facts.depth = std::max(facts.depth, task.operands[1].view.shape[-2]);
+    auto access = compose(task.operands[1].view, Access{weight_table(task).rows, IndexMap(), 0});
+    std::vector<std::int64_t> strides = region.digits.strides(access->rows);
+    for (std::size_t i = 0; i < strides.size(); ++i) usable[i] = usable[i] && strides[i] == 0;
+  }
+  if (facts.one_row) return facts;
+  for (std::size_t i = 0; i < facts.digits.size(); ++i)
+    if (usable[i] && (!facts.digit || facts.digits[i] > facts.digits[*facts.digit]))
+      facts.digit = i;
+  return facts;
+}
+
+}  // namespace
+
+RowBlocks choose_blocks(const TaskList& list, const Region& region, const BlockSizes& wanted) {
+  Facts facts = facts_of(list, region);
+  RowBlocks blocks;
+  blocks.digit = facts.digit;
+  blocks.has_product = facts.has_product;
+  std::int64_t rows = facts.digit ? facts.digits[*facts.digit] : 1;
+  std::int64_t threads = thread_count(), outer = region.rows / rows;
+  std::int64_t programs = threads == 1 ? 1 : programs_a_thread * threads;
+
+  blocks.columns = region.width;
+  if (region.splits_columns && facts.has_product) {
+    std::int64_t panel = panel_bytes / (facts.depth * facts.element_bytes);
+    std::int64_t share = divide_up(region.width, std::max<std::int64_t>(1, threads / outer));
+    std::int64_t size = std::max(column_quantum, round_up(std::min(panel, share), column_quantum));
+    // Few rows: weights are read once, so only the threads count.
+    if (rows * outer <= 8) size = round_up(share, column_quantum);
+    if (region.weight_bytes > 128 << 10) blocks.columns = std::min(region.width, size);
+  } else if (region.splits_columns) {
+    std::int64_t share = divide_up(region.width * region.rows, programs);
+    std::int64_t size = std::clamp(round_up(share, 1024), std::int64_t{1024}, tile_elements);
+    if (region.width > small_elements) blocks.columns = std::min(region.width, size);
+  }
+  if (region.splits_columns && wanted.columns != 0)
+    blocks.columns = std::min(region.width, wanted.columns);
+
+  std::int64_t width = region.splits_columns ? blocks.columns : facts.widest;
+  std::int64_t most = facts.has_product && region.splits_columns
+                          ? product_rows
+                          : std::max<std::int64_t>(1, tile_elements / width);
+  std::int64_t column_blocks = divide_up(region.width, blocks.columns);
+  if (region.rows * facts.widest > small_elements)
+    most = std::min(most, std::max<std::int64_t>(
+                              1, divide_up(rows, divide_up(programs, outer * column_blocks))));
+  if (wanted.rows != 0) most = wanted.rows;
+  blocks.rows = std::min(rows, most);
+  return blocks;
+}
+
+std::vector<BlockSizes> alternatives(const TaskList& list, const Region& region,
+                                     const BlockSizes& chosen) {
+  std::vector<BlockSizes> result;
+  if (region.tables.empty()) return result;
+  auto offer = [&](std::int64_t rows, std::int64_t columns) {
+    RowBlocks blocks = choose_blocks(list, region, {rows, columns});
+    BlockSizes sizes{blocks.rows, blocks.columns};
+    if (sizes != chosen && std::ranges::find(result, sizes) == result.end())
+      result.push_back(sizes);
+  };
+  for (std::int64_t factor : {2, 4}) {
+    offer(chosen.rows * factor, chosen.columns);
+    offer(std::max<std::int64_t>(1, chosen.rows / factor), chosen.columns);
+  }
+  offer(chosen.rows, chosen.columns * 2);
+  offer(chosen.rows, std::max(column_quantum, round_up(chosen.columns / 2, column_quantum)));
+  return result;
+}
+
+}  // namespace tilewright::graph

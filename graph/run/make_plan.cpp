@@ -1,0 +1,167 @@
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+
+#include "dsl/compile.h"
+#include "graph/fuse/fuse.h"
+#include "graph/lower/frame.h"
+#include "graph/lower/lower.h"
+#include "graph/run/memory.h"
+#include "graph/run/plan_body.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::graph {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+class PlanMaker {
+ public:
+  PlanMaker(const Graph& graph, const PlanOptions& options)
+      : graph_(graph), options_(options), list_(make_tasks(graph)) {}
+
+  std::shared_ptr<const Plan> run() {
+    Clock::time_point begin = Clock::now();
+    regions_ = fuse_tasks(list_, options_.fuse);
+    for (const FusedRegion& region : regions_) lower_region(region);
+    place_storages();
+    for (std::size_t i = 0; i < regions_.size(); ++i) add_launch(i);
+    outputs();
+    body_->lower_seconds = seconds_since(begin);
+    begin = Clock::now();
+    body_->artifacts.resize(body_->functions.size());
+    if (!options_.interpret) compile_programs();
+    body_->compile_seconds = seconds_since(begin);
+    return std::make_shared<const Plan>(std::move(body_));
+  }
+
+ private:
+  void lower_region(const FusedRegion& region) {
+    LoweredRegion lowered = lower(graph_, list_, region.region);
+    Hash key = ir::content_hash(lowered.function);
+    auto [it, is_new] =
+        program_of_.emplace(key, static_cast<std::uint32_t>(body_->programs.size()));
+    if (is_new) {
+      PlanProgram program;
+      program.name = lowered.function.name;
+      program.kind = lowered.kind;
+      for (TaskId id : region.region.tasks) program.ops.emplace_back(word_of(list_.tasks[id]));
+      program.key = key.hex();
+      program.bytes = bytes_moved(list_, region.region);
+      program.bytes_saved = region.bytes_saved;
+      body_->programs.push_back(std::move(program));
+      body_->functions.push_back(std::move(lowered.function));
+    }
+    ++body_->programs[it->second].instances;
+    launches_.push_back({it->second, lowered.grid, std::move(lowered.arguments)});
+  }
+
+  // Where each storage lies; what is never in memory keeps no place.
+  void place_storages() {
+    std::vector<int> first(list_.storages.size(), -1), last(list_.storages.size(), -1);
+    for (std::size_t step = 0; step < launches_.size(); ++step)
+      for (StorageId id : launches_[step].storages) {
+        if (first[id] < 0) first[id] = static_cast<int>(step);
+        last[id] = static_cast<int>(step);
+      }
+    place_of_.resize(list_.storages.size());
+    std::vector<Lifetime> lifetimes;
+    std::vector<StorageId> in_arena;
+    for (StorageId id = 0; id < list_.storages.size(); ++id) {
+      const Storage& storage = list_.storages[id];
+      std::int64_t bytes = storage.elements * size_bytes(storage.dtype);
+      if (storage.kind == StorageKind::input) {
+        place_of_[id] = {PlaceKind::input, static_cast<std::uint32_t>(storage.input)};
+      } else if (storage.is_output) {
+        place_of_[id] = {PlaceKind::output, static_cast<std::uint32_t>(body_->output_bytes.size())};
+        body_->output_bytes.push_back(bytes);
+      } else if (first[id] < 0) {
+        continue;
+      } else if (storage.kind == StorageKind::constant) {
+        place_of_[id] = {PlaceKind::constant, static_cast<std::uint32_t>(body_->constants.size())};
+        auto buffer = Buffer::allocate(bytes);
+        std::memcpy(buffer->data(), storage.data.data(), storage.data.size());
+        body_->constants.push_back(std::move(buffer));
+      } else {
+        lifetimes.push_back({bytes, first[id], last[id]});
+        in_arena.push_back(id);
+      }
+    }
+    MemoryLayout layout = lay_out(lifetimes);
+    for (std::size_t i = 0; i < in_arena.size(); ++i)
+      place_of_[in_arena[i]] = {PlaceKind::arena, 0, layout.offsets[i]};
+    body_->arena_bytes = layout.bytes;
+  }
+
+  void add_launch(std::size_t i) {
+    const auto& from = launches_[i];
+    Launch launch{from.program, static_cast<std::uint32_t>(body_->places.size()),
+                  static_cast<std::uint32_t>(from.storages.size()), from.grid};
+    for (StorageId id : from.storages) body_->places.push_back(place_of_[id]);
+    body_->launches.push_back(launch);
+  }
+
+  void outputs() {
+    for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
+      const Node& node = graph_.node(graph_.outputs[i]);
+      const TaskList::Output& output = list_.outputs[i];
+      body_->outputs.push_back({node.dtype, node.shape, output.input});
+      body_->output_index.push_back(output.input ? 0 : place_of_[output.storage].index);
+    }
+  }
+
+  // Two threads, since one program may take as long as all the others.
+  void compile_programs() {
+    std::atomic<std::size_t> next = 0;
+    std::exception_ptr failure;
+    std::mutex mutex;
+    auto work = [&] {
+      for (std::size_t i; (i = next++) < body_->functions.size();) {
+        try {
+          body_->artifacts[i] = dsl::compile(body_->functions[i]);
+          body_->programs[i].compile_seconds = body_->artifacts[i]->compile_seconds;
+        } catch (...) {
+          std::lock_guard lock(mutex);
+          if (!failure) failure = std::current_exception();
+        }
+      }
+    };
+    if (body_->functions.size() > 1) {
+      std::jthread second(work);
+      work();
+    } else {
+      work();
+    }
+    if (failure) std::rethrow_exception(failure);
+  }
+
+  struct PendingLaunch {
+    std::uint32_t program;
+    Grid grid;
+    std::vector<StorageId> storages;
+  };
+  const Graph& graph_;
+  PlanOptions options_;
+  TaskList list_;
+  std::vector<FusedRegion> regions_;
+  std::vector<PendingLaunch> launches_;
+  std::vector<Place> place_of_;
+  std::unordered_map<Hash, std::uint32_t> program_of_;
+  std::shared_ptr<Plan::Body> body_ = std::make_shared<Plan::Body>();
+};
+
+}  // namespace
+
+std::shared_ptr<const Plan> make_plan(const Graph& graph, const PlanOptions& options) {
+  return PlanMaker(graph, options).run();
+}
+
+}  // namespace tilewright::graph

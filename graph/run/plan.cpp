@@ -1,0 +1,57 @@
+#include "graph/run/plan.h"
+
+#include <array>
+
+#include "dsl/ir/interpret.h"
+#include "dsl/ir/text.h"
+#include "graph/run/plan_body.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::graph {
+
+void run_program(const Plan::Body& body, std::uint32_t program, const Grid& grid,
+                 const Argument* arguments) {
+  if (const auto& artifact = body.artifacts[program]) return launch(*artifact, grid, arguments);
+  const ir::Function& function = body.functions[program];
+  ir::interpret(function, grid, {arguments, function.params.size()});
+}
+
+std::vector<std::shared_ptr<Buffer>> Plan::run(std::span<void* const> inputs) const {
+  const Body& body = *body_;
+  std::vector<std::shared_ptr<Buffer>> buffers;
+  for (std::int64_t bytes : body.output_bytes) buffers.push_back(Buffer::allocate(bytes));
+  std::shared_ptr<Buffer> arena;
+  if (body.arena_bytes > 0) arena = Buffer::allocate(body.arena_bytes);
+  std::vector<Argument> arguments;
+  for (const Launch& launch : body.launches) {
+    arguments.resize(launch.place_count);
+    for (std::uint32_t i = 0; i < launch.place_count; ++i) {
+      const Place& place = body.places[launch.first_place + i];
+      switch (place.kind) {
+        case PlaceKind::input: arguments[i].pointer = inputs[place.index]; break;
+        case PlaceKind::output: arguments[i].pointer = buffers[place.index]->data(); break;
+        case PlaceKind::constant: arguments[i].pointer = body.constants[place.index]->data(); break;
+        case PlaceKind::arena:
+          arguments[i].pointer = static_cast<std::byte*>(arena->data()) + place.offset;
+          break;
+      }
+    }
+    run_program(body, launch.program, launch.grid, arguments.data());
+  }
+  std::vector<std::shared_ptr<Buffer>> outputs;
+  for (std::size_t i = 0; i < body.outputs.size(); ++i)
+    outputs.push_back(body.outputs[i].input ? nullptr : buffers[body.output_index[i]]);
+  return outputs;
+}
+
+const std::vector<PlanOutput>& Plan::outputs() const { return body_->outputs; }
+std::span<const PlanProgram> Plan::programs() const { return body_->programs; }
+std::string Plan::program_text(std::size_t program) const {
+  return ir::print(body_->functions.at(program));
+}
+std::int64_t Plan::launches() const { return static_cast<std::int64_t>(body_->launches.size()); }
+std::int64_t Plan::arena_bytes() const { return body_->arena_bytes; }
+double Plan::lower_seconds() const { return body_->lower_seconds; }
+double Plan::compile_seconds() const { return body_->compile_seconds; }
+
+}  // namespace tilewright::graph

@@ -1,0 +1,44 @@
+// What a plan holds: launches over places. Seen by the two that run it, Plan and Recording.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "dsl/ir/function.h"
+#include "graph/run/plan.h"
+
+namespace tilewright::graph {
+
+// Where an argument of a launch lies.
+enum class PlaceKind : std::uint8_t { input, output, constant, arena };
+struct Place {
+  PlaceKind kind;
+  std::uint32_t index = 0;  // of the input, output buffer or constant
+  std::int64_t offset = 0;  // in the arena, bytes
+};
+
+struct Launch {
+  std::uint32_t program;
+  std::uint32_t first_place, place_count;  // in Plan::Body::places
+  Grid grid;
+};
+
+struct Plan::Body {
+  std::vector<PlanProgram> programs;
+  std::vector<ir::Function> functions;                     // of each program
+  std::vector<std::shared_ptr<const Artifact>> artifacts;  // of each program; null: interpreted
+  std::vector<Launch> launches;
+  std::vector<Place> places;
+  std::vector<std::shared_ptr<Buffer>> constants;
+  std::vector<std::int64_t> output_bytes;  // of each output buffer
+  std::vector<PlanOutput> outputs;
+  std::vector<std::uint32_t> output_index;  // of each output that is no input: its buffer
+  std::int64_t arena_bytes = 0;
+  double lower_seconds = 0, compile_seconds = 0;
+};
+
+// Runs one program over its grid.
+void run_program(const Plan::Body& body, std::uint32_t program, const Grid& grid,
+                 const Argument* arguments);
+
+}  // namespace tilewright::graph
