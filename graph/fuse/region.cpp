@@ -174,6 +174,8 @@ class RegionSolver {
   bool attempt(std::size_t anchor, const Table& table) {
     region_.tables.assign(region_.tasks.size(), {});
     region_.digits = RowDigits(region_.rows);
+    region_.is_in_place = false;
+    region_.weight_bytes = 0;
     work_.clear();
     if (!assign(anchor, table)) return false;
     for (std::size_t next = 0;; ++next) {
@@ -315,7 +317,7 @@ class RegionSolver {
       if (!seen || b.kind == TaskKind::scatter ||
           compose(a.operands[i].view, seen->place) != written)
         return false;
-      aliased_ = true;
+      region_.is_in_place = true;
     }
     return true;
   }
@@ -341,7 +343,7 @@ class RegionSolver {
     region_.width = 1;
     for (std::size_t slot = 0; slot < region_.tasks.size(); ++slot)
       if (region_.stored[slot]) region_.width = std::max(region_.width, region_.tables[slot].width);
-    bool splits = !aliased_ && !whole_product;
+    bool splits = !region_.is_in_place && !whole_product;
     for (std::size_t slot = 0; slot < region_.tasks.size() && splits; ++slot)
       if (region_.stored[slot])
         splits =
@@ -356,7 +358,6 @@ class RegionSolver {
   const TaskList& list_;
   Region region_;
   std::vector<std::size_t> work_;
-  bool aliased_ = false;
 };
 
 RegionBuilder::RegionBuilder(const TaskList& list)

@@ -44,6 +44,7 @@ struct Region {
   std::int64_t rows = 1;
   std::int64_t width = 1;         // the widest stored value
   bool splits_columns = false;    // programs may take blocks of columns
+  bool is_in_place = false;       // a task overwrites what the region reads
   std::int64_t weight_bytes = 0;  // of the products' second operands
   RowDigits digits{1};
 

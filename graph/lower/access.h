@@ -48,7 +48,8 @@ IndexMap index_map(const Placement& placement);
 // The axes [begin, end) of a row-major tensor of this shape, and all the other axes.
 IndexMap axes_map(const Shape& shape, int begin, int end);
 IndexMap other_axes_map(const Shape& shape, int begin, int end);
-// i -> memory(numbering(i)), or nothing where that is no IndexMap.
+// i -> memory(numbering(i)), or nothing where that is no IndexMap. The modes of the numbering must
+// be digits of one number, as axes of a row-major tensor are: no sum of them carries.
 std::optional<IndexMap> compose(const IndexMap& memory, const IndexMap& numbering);
 
 // Where a program finds row r, column c of a value: at offset + rows(r) + columns(c).

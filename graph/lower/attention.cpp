@@ -14,7 +14,15 @@ using dsl::Operand;
 using dsl::Tile;
 using dsl::Var;
 
-constexpr std::int64_t query_rows = 32, key_columns = 64;
+constexpr std::int64_t query_rows = 32, most_columns = 128, least_columns = 16;
+
+// The largest divisor in reach: without an edge, keys are read where they lie.
+std::int64_t block_of_columns(std::int64_t columns) {
+  if (columns <= most_columns) return columns;
+  for (std::int64_t size = most_columns; size >= least_columns; --size)
+    if (columns % size == 0) return size;
+  return most_columns / 2;
+}
 
 // softmax(q k^T * scale, masked) v, key block by key block with a running maximum and sum (Milakov
 // and Gimelshein, "Online normalizer calculation for softmax", 2018): scores never reach memory.
@@ -35,7 +43,8 @@ class AttentionProgram {
         packs_heads_(q_.shape[2] == 1),
         rows_(packs_heads_ ? group_ : q_.shape[2]) {
     block_.rows = std::min(rows_, blocks.rows != 0 ? blocks.rows : query_rows);
-    block_.columns = std::min(k_.shape[2], blocks.columns != 0 ? blocks.columns : key_columns);
+    block_.columns = blocks.columns != 0 ? std::min(k_.shape[2], blocks.columns)
+                                         : block_of_columns(k_.shape[2]);
   }
 
   LoweredRegion emit(const Node& node) {
@@ -61,7 +70,8 @@ class AttentionProgram {
     grid_.size[2] = q_.shape[0];
     for (int axis = 0; axis < 3; ++axis)
       if (grid_.size[axis] > 1) ids_[axis] = dsl::program_id(axis);
-    if (ids_[0].defined()) row_ = ids_[0] * block_.rows;
+    // The last block is moved back to end with the rows, so that none needs a mask.
+    if (ids_[0].defined()) row_ = dsl::minimum(ids_[0] * block_.rows, rows_ - block_.rows);
     if (ids_[1].defined()) key_head_ = packs_heads_ || group_ == 1 ? ids_[1] : ids_[1] / group_;
   }
 

@@ -75,8 +75,8 @@ class RowsProgram {
     grid_.size[row_axis] = row_blocks;
     grid_.size[column_axis] = column_blocks;
     grid_.size[2] = outer;
-    if (row_blocks > 1) row_ = dsl::program_id(row_axis) * blocks_.rows;
-    if (column_blocks > 1) column_ = dsl::program_id(column_axis) * blocks_.columns;
+    if (row_blocks > 1) row_ = block_start(row_axis, blocks_.rows, rows);
+    if (column_blocks > 1) column_ = block_start(column_axis, blocks_.columns, region_.width);
     indices_.resize(digits_.size());
     if (outer == 1) return;
     Tile rest = dsl::program_id(2);
@@ -86,6 +86,15 @@ class RowsProgram {
       indices_[i] = outer == 1 ? rest : rest % digits_[i];
       if (outer > 1) rest = rest / digits_[i];
     }
+  }
+
+  // Where this program's block begins. The last one is moved back to end with the table, so that
+  // no block needs a mask: some elements are then computed twice, which must not happen where the
+  // second time would read what the first has written.
+  Tile block_start(int axis, std::int64_t block, std::int64_t size) const {
+    Tile start = dsl::program_id(axis) * block;
+    bool may_overlap = size % block == 0 || !region_.is_in_place;
+    return may_overlap ? dsl::minimum(start, size - block) : start;
   }
 
   Operand row() const { return row_.defined() ? Operand(row_) : Operand(0); }

@@ -1,0 +1,156 @@
+#include "graph/compile.h"
+
+#include <array>
+#include <mutex>
+#include <span>
+
+#include "graph/capture.h"
+#include "graph/run/compiled.h"
+#include "graph/tensor_body.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+namespace {
+
+using graph::CompiledSignature;
+using graph::Signature;
+
+constexpr std::array<std::string_view, 4> mode_names = {
+    "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"};
+constexpr std::array<std::string_view, 3> backend_names = {"eager", "aot_eager", "tilewright"};
+
+std::size_t parse(std::span<const std::string_view> names, std::string_view name,
+                  const char* what) {
+  std::string list;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == name) return i;
+    list += concat(i == 0 ? "" : ", ", names[i]);
+  }
+  raise_error(concat("[", what, "] '", name, "' is unknown; it must be one of ", list));
+}
+
+// What differs between a call and the signature that is nearest to it.
+std::string difference(const Signature& known, const Signature& call) {
+  if (known.size() != call.size())
+    return concat("the call has ", call.size(), " arguments, that has ", known.size());
+  for (std::size_t i = 0; i < call.size(); ++i) {
+    const auto &a = known[i], &b = call[i];
+    if (a.dtype != b.dtype)
+      return concat("argument ", i, " is ", b.dtype, " where that has ", a.dtype);
+    if (a.shape.rank() != b.shape.rank())
+      return concat("argument ", i, " has shape ", b.shape, " where that has ", a.shape);
+    for (int axis = 0; axis < a.shape.rank(); ++axis)
+      if (a.shape[axis] != b.shape[axis])
+        return concat("argument ", i, ", axis ", axis, " is ", b.shape[axis], " where that has ",
+                      a.shape[axis]);
+    if (a.strides != b.strides)
+      return concat("argument ", i, " has strides ", b.strides, " where that has ", a.strides);
+  }
+  return "nothing";
+}
+
+}  // namespace
+
+std::string_view name_of(Mode mode) { return mode_names[static_cast<std::size_t>(mode)]; }
+Mode parse_mode(std::string_view name) {
+  return static_cast<Mode>(parse(mode_names, name, "mode"));
+}
+std::string_view name_of(Backend backend) {
+  return backend_names[static_cast<std::size_t>(backend)];
+}
+Backend parse_backend(std::string_view name) {
+  return static_cast<Backend>(parse(backend_names, name, "backend"));
+}
+
+struct CompiledFunction::State {
+  TensorFunction function;
+  Options options;
+  std::mutex mutex;
+  std::vector<std::unique_ptr<CompiledSignature>> signatures;
+  std::size_t latest = 0;  // that a call matched
+
+  CompiledSignature* find(const std::vector<Tensor>& arguments) {
+    for (std::size_t i = 0; i < signatures.size(); ++i) {
+      std::size_t at = (latest + i) % signatures.size();
+      if (!matches(signatures[at]->signature(), arguments)) continue;
+      latest = at;
+      return signatures[at].get();
+    }
+    return nullptr;
+  }
+  [[noreturn]] void raise_too_many(const std::vector<Tensor>& arguments) const {
+    Signature call = graph::signature_of(arguments);
+    std::string text =
+        concat("[compile] ", signatures.size(), " signatures are compiled and the limit is ",
+               options.max_signatures, "; this call, (", to_string(call), "), is another one:");
+    for (const auto& known : signatures)
+      text += concat("\n  (", to_string(known->signature()),
+                     "): ", difference(known->signature(), call));
+    raise_error(text +
+                "\npass arguments of the same dtypes, shapes and strides, or raise "
+                "Options::max_signatures.");
+  }
+};
+
+CompiledFunction::CompiledFunction(TensorFunction function, Options options)
+    : state_(std::make_shared<State>()) {
+  require(function != nullptr, "[compile] the function is empty; pass a callable");
+  require(options.max_signatures > 0, "[compile] max_signatures is ", options.max_signatures,
+          "; it must be at least 1");
+  state_->function = std::move(function);
+  state_->options = options;
+}
+
+const Options& CompiledFunction::options() const { return state_->options; }
+
+std::vector<Tensor> CompiledFunction::call(const std::vector<Tensor>& arguments) const {
+  State& state = *state_;
+  // Inside a capture the function is part of what is being captured.
+  if (state.options.backend == Backend::eager || graph::Capture::active())
+    return state.function(arguments);
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    require(arguments[i].defined(), "[compile] argument ", i,
+            " is undefined; every argument must be a tensor");
+    require(!arguments[i].is_symbolic(), "[compile] argument ", i,
+            " belongs to a capture that is over; pass a concrete tensor");
+  }
+  std::lock_guard lock(state.mutex);
+  CompiledSignature* compiled = state.find(arguments);
+  if (compiled == nullptr) {
+    if (state.signatures.size() >= static_cast<std::size_t>(state.options.max_signatures))
+      state.raise_too_many(arguments);
+    state.signatures.push_back(
+        std::make_unique<CompiledSignature>(state.function, state.options, arguments));
+    state.latest = state.signatures.size() - 1;
+    compiled = state.signatures.back().get();
+  }
+  return compiled->call(state.function, arguments);
+}
+
+std::vector<PlanReport> CompiledFunction::report() const {
+  std::lock_guard lock(state_->mutex);
+  std::vector<PlanReport> reports;
+  for (const auto& signature : state_->signatures) {
+    reports.push_back(signature->report());
+    if (!signature->graph_break().empty())
+      reports.back().signature +=
+          concat(" (runs op by op: data is read at ", signature->graph_break(), ")");
+  }
+  return reports;
+}
+
+std::string CompiledFunction::dump() const {
+  std::lock_guard lock(state_->mutex);
+  std::string text;
+  for (const auto& signature : state_->signatures) text += signature->dump();
+  return text;
+}
+
+namespace detail {
+void raise_too_many_arguments(std::size_t count) {
+  raise_error(concat("[compile] called with ", count,
+                     " tensors, which the function does not take; pass as many as its parameters"));
+}
+}  // namespace detail
+
+}  // namespace tilewright

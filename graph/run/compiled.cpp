@@ -1,0 +1,187 @@
+#include "graph/run/compiled.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "graph/capture.h"
+#include "graph/passes/pipeline.h"
+#include "graph/tensor_body.h"
+#include "graph/text.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::graph {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+bool is_recorded(Mode mode) { return mode == Mode::reduce_overhead || mode == Mode::max_autotune; }
+bool is_tuned(Mode mode) {
+  return mode == Mode::max_autotune || mode == Mode::max_autotune_no_cudagraphs;
+}
+
+// The bytes between the first and the last element.
+std::pair<const std::byte*, const std::byte*> extent_of(const Tensor& tensor) {
+  const Placement& place = tensor.body()->placement;
+  auto* low = static_cast<const std::byte*>(address_of(*tensor.body()));
+  const std::byte* high = low;
+  std::int64_t size = size_bytes(tensor.dtype());
+  for (int axis = 0; axis < place.shape.rank(); ++axis) {
+    if (place.shape[axis] == 0) return {low, low};
+    std::int64_t reach = (place.shape[axis] - 1) * place.strides[axis] * size;
+    (reach < 0 ? low : high) += reach;
+  }
+  return {low, high + size};
+}
+
+}  // namespace
+
+Signature signature_of(const std::vector<Tensor>& arguments) {
+  Signature result;
+  for (const Tensor& argument : arguments) {
+    const Placement& place = argument.body()->placement;
+    result.push_back({argument.dtype(), place.shape, place.strides});
+  }
+  return result;
+}
+
+bool matches(const Signature& signature, const std::vector<Tensor>& arguments) {
+  if (signature.size() != arguments.size()) return false;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const TensorBody& body = *arguments[i].body();
+    if (signature[i].dtype != body.dtype || signature[i].shape != body.placement.shape ||
+        signature[i].strides != body.placement.strides)
+      return false;
+  }
+  return true;
+}
+
+std::string to_string(const Signature& signature) {
+  std::string text;
+  for (const ArgumentType& argument : signature) {
+    text += concat(text.empty() ? "" : ", ", argument.dtype, " ", argument.shape);
+    if (!is_row_major(argument.shape, argument.strides))
+      text += concat(" strided ", argument.strides);
+  }
+  return text.empty() ? "no arguments" : text;
+}
+
+CompiledSignature::CompiledSignature(const TensorFunction& function, const Options& options,
+                                     const std::vector<Tensor>& arguments)
+    : signature_(signature_of(arguments)) {
+  auto begin = std::chrono::steady_clock::now();
+  Graph graph;
+  try {
+    Capture capture;
+    std::vector<Tensor> symbols;
+    for (const ArgumentType& argument : signature_)
+      symbols.push_back(capture.placeholder(argument.dtype, argument.shape, argument.strides));
+    Captured result = capture.finish(function(symbols));
+    graph = run_passes(result.graph);
+    captured_ = std::move(result.captured);
+  } catch (const DataReadError& error) {
+    require(!options.fullgraph, "[compile] the function reads data at ", describe(error.where),
+            ", which breaks the graph, but fullgraph was asked for; ", error.what());
+    graph_break_ = describe(error.where);
+    return;
+  }
+  capture_seconds_ = seconds_since(begin);
+  compile(graph, options);
+}
+
+void CompiledSignature::compile(const Graph& graph, const Options& options) {
+  graph_ = graph;
+  for (const Mutation& m : graph.mutations)
+    mutated_.push_back(
+        static_cast<std::size_t>(std::ranges::find(graph.inputs, m.input) - graph.inputs.begin()));
+  plan_ = make_plan(
+      graph, {.fuse = options.backend == Backend::tilewright, .tune = is_tuned(options.mode)});
+  addresses_.resize(graph.inputs.size());
+  for (std::size_t i = 0; i < captured_.size(); ++i)
+    addresses_[signature_.size() + i] = address_of(*captured_[i].body());
+  if (!is_recorded(options.mode)) return;
+  recording_.emplace(plan_);
+}
+
+const Tensor& CompiledSignature::input(std::size_t i, const std::vector<Tensor>& arguments) const {
+  return i < signature_.size() ? arguments[i] : captured_[i - signature_.size()];
+}
+
+void CompiledSignature::set_addresses(const std::vector<Tensor>& arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    addresses_[i] = address_of(*arguments[i].body());
+  if (!mutated_.empty()) require_no_aliases(arguments);
+}
+
+// A kernel that writes an input in place reads all others as if they were elsewhere. Captured
+// tensors were compared with each other when they were captured.
+void CompiledSignature::require_no_aliases(const std::vector<Tensor>& arguments) const {
+  for (std::size_t written : mutated_) {
+    auto [low, high] = extent_of(input(written, arguments));
+    for (std::size_t i = 0; i < addresses_.size(); ++i) {
+      if (i == written || (i >= arguments.size() && written >= arguments.size())) continue;
+      auto [other_low, other_high] = extent_of(input(i, arguments));
+      require(other_low >= high || low >= other_high, "[compile] input ", written,
+              " is written in place and shares memory with input ", i,
+              " (arguments first, then captured tensors); pass a clone of one of them");
+    }
+  }
+}
+
+std::vector<Tensor> CompiledSignature::wrap(const std::vector<std::shared_ptr<Buffer>>& buffers,
+                                            const std::vector<Tensor>& arguments) const {
+  std::vector<Tensor> result;
+  result.reserve(buffers.size());
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    const PlanOutput& output = plan_->outputs()[i];
+    if (output.input)
+      result.push_back(input(static_cast<std::size_t>(*output.input), arguments));
+    else
+      result.push_back(make_tensor(output.dtype, row_major(output.shape), buffers[i]));
+  }
+  return result;
+}
+
+std::vector<Tensor> CompiledSignature::call(const TensorFunction& function,
+                                            const std::vector<Tensor>& arguments) {
+  if (!graph_break_.empty()) return function(arguments);
+  set_addresses(arguments);
+  if (!recording_) return wrap(plan_->run(addresses_), arguments);
+  const auto& buffers = recording_->run(addresses_);
+  if (fixed_outputs_.empty()) {
+    fixed_outputs_ = wrap(buffers, arguments);
+    return fixed_outputs_;
+  }
+  for (std::size_t i = 0; i < buffers.size(); ++i)
+    if (const auto& from = plan_->outputs()[i].input)
+      fixed_outputs_[i] = input(static_cast<std::size_t>(*from), arguments);
+  return fixed_outputs_;
+}
+
+PlanReport CompiledSignature::report() const {
+  PlanReport report;
+  report.signature = to_string(signature_);
+  report.capture_seconds = capture_seconds_;
+  if (!plan_) return report;
+  for (const PlanProgram& program : plan_->programs())
+    report.regions.push_back({program.name, program.kind, program.instances, program.bytes,
+                              program.compile_seconds, program.ops, program.key});
+  report.launches = plan_->launches();
+  report.nodes = static_cast<std::int64_t>(graph_.nodes.size() - graph_.inputs.size());
+  report.arena_bytes = plan_->arena_bytes();
+  report.lower_seconds = plan_->lower_seconds();
+  report.compile_seconds = plan_->compile_seconds();
+  return report;
+}
+
+std::string CompiledSignature::dump() const {
+  std::string text = concat("# signature: ", to_string(signature_), "\n");
+  if (!plan_) return concat(text, "# runs op by op: data is read at ", graph_break_, "\n");
+  text += print(graph_);
+  for (std::size_t i = 0; i < plan_->programs().size(); ++i)
+    text += concat("\n# ", plan_->programs()[i].instances, " launches\n", plan_->program_text(i));
+  return text;
+}
+
+}  // namespace tilewright::graph

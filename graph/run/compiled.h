@@ -1,0 +1,64 @@
+// One signature of a compiled function: what it was compiled for, and what a call of it runs.
+//
+// Separate from compile.cpp so that the table of signatures there need not know plans, buffers and
+// aliasing.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/compile.h"
+#include "graph/ir.h"
+#include "graph/run/plan.h"
+
+namespace tilewright::graph {
+
+// Type and layout of one argument. A call matches where all of them are equal.
+struct ArgumentType {
+  DType dtype;
+  Shape shape;
+  Strides strides;
+  bool operator==(const ArgumentType&) const = default;
+};
+using Signature = std::vector<ArgumentType>;
+
+Signature signature_of(const std::vector<Tensor>& arguments);
+bool matches(const Signature& signature, const std::vector<Tensor>& arguments);
+std::string to_string(const Signature& signature);  // "f32 10x10, i64 1"
+
+class CompiledSignature {
+ public:
+  // Captures the function over symbolic arguments and compiles what it recorded.
+  CompiledSignature(const TensorFunction& function, const Options& options,
+                    const std::vector<Tensor>& arguments);
+  std::vector<Tensor> call(const TensorFunction& function, const std::vector<Tensor>& arguments);
+
+  const Signature& signature() const { return signature_; }
+  PlanReport report() const;
+  std::string dump() const;  // graph and tile programs
+  // Where the function read data, so that it runs op by op; empty: it is compiled.
+  const std::string& graph_break() const { return graph_break_; }
+
+ private:
+  void compile(const Graph& graph, const Options& options);
+  void set_addresses(const std::vector<Tensor>& arguments);
+  void require_no_aliases(const std::vector<Tensor>& arguments) const;
+  const Tensor& input(std::size_t i, const std::vector<Tensor>& arguments) const;
+  std::vector<Tensor> wrap(const std::vector<std::shared_ptr<Buffer>>& buffers,
+                           const std::vector<Tensor>& arguments) const;
+
+  Signature signature_;
+  Graph graph_;  // after the passes
+  std::vector<Tensor> captured_;
+  std::vector<std::size_t> mutated_;  // inputs
+  std::shared_ptr<const Plan> plan_;
+  std::optional<Recording> recording_;
+  std::vector<Tensor> fixed_outputs_;  // over the recording's buffers
+  std::vector<void*> addresses_;       // of inputs: arguments, then captured tensors
+  std::string graph_break_;
+  double capture_seconds_ = 0;
+};
+
+}  // namespace tilewright::graph

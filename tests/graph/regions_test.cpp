@@ -1,0 +1,177 @@
+// Which tasks become one region, for the patterns that fusion is there for.
+#include <gtest/gtest.h>
+
+#include "graph/fuse/fuse.h"
+#include "graph/fuse/repeats.h"
+#include "graph/run/plan.h"
+#include "tests/graph/captured.h"
+
+namespace tilewright::graph {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+
+std::size_t regions_of(const Graph& graph) { return fuse_tasks(make_tasks(graph), true).size(); }
+
+std::vector<FusedRegion> fused(const Graph& graph) { return fuse_tasks(make_tasks(graph), true); }
+
+TEST(Regions, SoftmaxIsOne) {
+  Graph graph = captured({{64, 100}}, [](Tensors& x) { return Tensors{softmax(x[0], -1)}; });
+  EXPECT_EQ(regions_of(graph), 1u);
+}
+
+TEST(Regions, SoftmaxAlongAnInnerAxisIsOne) {
+  Graph graph = captured({{4, 30, 7}}, [](Tensors& x) { return Tensors{softmax(x[0], 1)}; });
+  EXPECT_EQ(regions_of(graph), 1u);
+}
+
+TEST(Regions, ResidualAndRmsNormAreOneThatStoresBoth) {
+  Graph graph = captured({{64, 96}, {64, 96}, {96}}, [](Tensors& x) {
+    Tensor h = x[0] + x[1];
+    return Tensors{h, rms_norm(h, x[2])};
+  });
+  auto regions = fused(graph);
+  ASSERT_EQ(regions.size(), 1u);
+  EXPECT_EQ(std::count(regions[0].region.stored.begin(), regions[0].region.stored.end(), true), 2);
+}
+
+TEST(Regions, LayerNormIsOne) {
+  Graph graph = captured({{64, 96}, {96}, {96}},
+                         [](Tensors& x) { return Tensors{layer_norm(x[0], x[1], x[2])}; });
+  EXPECT_EQ(regions_of(graph), 1u);
+}
+
+TEST(Regions, GeluAndBiasAreOne) {
+  Graph graph = captured({{64, 96}, {96}}, [](Tensors& x) { return Tensors{gelu(x[0] + x[1])}; });
+  EXPECT_EQ(regions_of(graph), 1u);
+}
+
+TEST(Regions, LinearWithBiasAndReluIsOne) {
+  Graph graph = captured({{300, 512}, {1024, 512}, {1024}},
+                         [](Tensors& x) { return Tensors{relu(linear(x[0], x[1], x[2]))}; });
+  EXPECT_EQ(regions_of(graph), 1u);
+}
+
+TEST(Regions, ANormJoinsTheLargeProductThatReadsIt) {
+  Graph graph = captured({{8, 512}, {512}, {1024, 512}},
+                         [](Tensors& x) { return Tensors{linear(rms_norm(x[0], x[1]), x[2])}; });
+  EXPECT_EQ(regions_of(graph), 1u);
+}
+
+TEST(Regions, GatedProductsOfOneOperandAreOne) {
+  Graph graph = captured({{8, 512}, {1024, 512}, {1024, 512}}, [](Tensors& x) {
+    return Tensors{silu(linear(x[0], x[1])) * linear(x[0], x[2])};
+  });
+  EXPECT_EQ(regions_of(graph), 1u);
+}
+
+TEST(Regions, AChainOfSmallProductsIsOne) {
+  Graph graph = captured({{10, 10}, {10, 10}, {10}, {10, 10}, {10}}, [](Tensors& x) {
+    Tensor hidden = sigmoid(relu(linear(x[0], x[1], x[2])));
+    return Tensors{relu(linear(hidden, x[3], x[4]))};
+  });
+  EXPECT_EQ(regions_of(graph), 1u);
+}
+
+TEST(Regions, AProductOfLargeWeightsDoesNotWaitInOneProgramForAnother) {
+  Graph graph = captured({{1, 512}, {2048, 512}, {512, 2048}}, [](Tensors& x) {
+    return Tensors{linear(relu(linear(x[0], x[1])), x[2])};
+  });
+  EXPECT_EQ(regions_of(graph), 2u);
+}
+
+TEST(Regions, AttentionIsOne) {
+  Graph graph = captured({{1, 8, 16, 32}, {1, 2, 16, 32}, {1, 2, 16, 32}}, [](Tensors& x) {
+    AttentionOptions options;
+    options.causal = true;
+    return Tensors{scaled_dot_product_attention(x[0], x[1], x[2], options)};
+  });
+  EXPECT_EQ(regions_of(graph), 1u);
+}
+
+// A value that goes into a region and, through a reduction over rows, into it again.
+TEST(Regions, StayConvex) {
+  Graph graph = captured({{32, 48}}, [](Tensors& x) {
+    Tensor e = exp(x[0]);
+    Tensor total = sum(e, {0, 1}, true);
+    return Tensors{e / total};
+  });
+  std::vector<FusedRegion> regions = fused(graph);
+  std::vector<std::size_t> region_of(64);
+  TaskList list = make_tasks(graph);
+  for (std::size_t r = 0; r < regions.size(); ++r)
+    for (TaskId task : regions[r].region.tasks) region_of[task] = r;
+  for (TaskId id = 0; id < list.tasks.size(); ++id)
+    for (TaskId before : list.tasks[id].after) EXPECT_LE(region_of[before], region_of[id]);
+}
+
+TEST(Regions, SiblingsThatReadTheSameValuesAreOne) {
+  Graph graph = captured({{64, 96}, {64, 96}}, [](Tensors& x) {
+    return Tensors{x[0] * x[1], x[0] + x[1]};
+  });
+  EXPECT_EQ(regions_of(graph), 1u);
+}
+
+TEST(Regions, PartsOfACatAreWrittenInPlaceByTheirProducers) {
+  // Rotary embedding, half by half.
+  Graph graph = captured({{2, 5, 4, 16}, {5, 8}, {5, 8}}, [](Tensors& x) {
+    Tensor q = x[0].transpose(1, 2);  // [2, 4, 5, 16]
+    Tensor a = q.slice(3, 0, 8), b = q.slice(3, 8, 16);
+    return Tensors{cat({a * x[1] - b * x[2], b * x[1] + a * x[2]}, 3)};
+  });
+  EXPECT_EQ(regions_of(graph), 1u);
+}
+
+TEST(Regions, TransposedReadersReadMemory) {
+  Graph graph = captured({{30, 40}}, [](Tensors& x) {
+    Tensor e = exp(x[0]);
+    return Tensors{softmax(e, 1), softmax(e, 0)};
+  });
+  EXPECT_EQ(regions_of(graph), 2u);
+}
+
+TEST(Regions, LayersBecomeOneProgram) {
+  constexpr int layers = 64;
+  std::vector<Shape> shapes = {{10, 10}, {10, 10}, {10}};
+  for (int i = 0; i < layers; ++i)
+    for (const Shape& shape : {Shape{10, 10}, Shape{10}, Shape{10, 10}, Shape{10}})
+      shapes.push_back(shape);
+  Graph graph = captured(shapes, [](Tensors& x) {
+    Tensor h = linear(x[0], x[1], x[2]);
+    for (std::size_t at = 3; at < x.size(); at += 4) {
+      h = sigmoid(relu(linear(h, x[at], x[at + 1])));
+      h = relu(linear(h, x[at + 2], x[at + 3]));
+    }
+    return Tensors{h};
+  });
+  Repeats repeats = find_repeats(make_tasks(graph));
+  EXPECT_EQ(repeats.end - repeats.begin, repeats.period * layers);
+  auto plan = make_plan(graph, {.interpret = true});
+  ASSERT_EQ(plan->programs().size(), 2u);
+  EXPECT_EQ(plan->programs()[1].instances, layers);
+  EXPECT_EQ(plan->launches(), layers + 1);
+}
+
+TEST(Regions, ARowOfEqualSmallStepsIsNotCutIntoLayers) {
+  Graph graph = captured({{64, 64}}, [](Tensors& x) {
+    Tensor h = x[0];
+    for (int i = 0; i < 20; ++i) h = sin(h);
+    return Tensors{h};
+  });
+  EXPECT_EQ(regions_of(graph), 1u);
+}
+
+TEST(Regions, AreTheSameAtEveryRun) {
+  auto make = [] {
+    return captured({{64, 96}, {96, 96}}, [](Tensors& x) {
+      Tensor h = softmax(linear(x[0], x[1]), -1);
+      return Tensors{h + x[0], sum(h, {0}), exp(h)};
+    });
+  };
+  std::vector<FusedRegion> a = fused(make()), b = fused(make());
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i].region.tasks, b[i].region.tasks);
+}
+
+}  // namespace
+}  // namespace tilewright::graph

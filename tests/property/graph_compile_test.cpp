@@ -1,0 +1,56 @@
+// What a plan computes is what the graph means, for random graphs, in every way to make a plan.
+#include <gtest/gtest.h>
+
+#include "graph/passes/pipeline.h"
+#include "graph/text.h"
+#include "tests/property/error_bound.h"
+#include "tests/property/plan_run.h"
+#include "tests/property/random_graph.h"
+#include "tests/property/seeds.h"
+
+namespace tilewright::graph {
+namespace {
+
+constexpr std::uint64_t cases = 1000;
+
+void expect_planned_is_meant(const PlanForm& form, std::uint64_t count) {
+  for (std::uint64_t seed : seeds_of_test(count)) {
+    RandomGraph random = random_graph(seed);
+    Graph graph = run_passes(random.graph);
+    BoundedEvaluation expected = bounded_evaluate(graph, random.inputs);
+    Evaluation actual = run_planned(graph, random.inputs, form);
+    ASSERT_EQ(actual.outputs.size(), expected.outputs.size());
+    ASSERT_EQ(actual.mutated.size(), expected.mutated.size());
+    for (std::size_t i = 0; i < actual.outputs.size(); ++i)
+      EXPECT_EQ(violation(expected.outputs[i], actual.outputs[i]), "")
+          << form.name << ", output " << i << "\n"
+          << reproduction(seed) << "\n"
+          << print(graph);
+    for (std::size_t i = 0; i < actual.mutated.size(); ++i)
+      EXPECT_EQ(violation(expected.mutated[i], actual.mutated[i]), "")
+          << form.name << ", mutation " << i << "\n"
+          << reproduction(seed) << "\n"
+          << print(graph);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(PlannedGraphs, FusedAndInterpretedComputeWhatTheGraphMeans) {
+  expect_planned_is_meant({{.interpret = true}, false, "fused, interpreted"}, cases);
+}
+TEST(PlannedGraphs, UnfusedAndInterpretedComputeWhatTheGraphMeans) {
+  expect_planned_is_meant({{.fuse = false, .interpret = true}, false, "unfused, interpreted"},
+                          cases);
+}
+TEST(PlannedGraphs, FusedComputeWhatTheGraphMeans) {
+  expect_planned_is_meant({{}, false, "fused"}, cases);
+}
+TEST(PlannedGraphs, UnfusedComputeWhatTheGraphMeans) {
+  expect_planned_is_meant({{.fuse = false}, false, "unfused"}, cases / 5);
+}
+TEST(PlannedGraphs, RecordedComputeWhatTheGraphMeans) {
+  expect_planned_is_meant({{}, true, "recorded"}, cases / 5);
+}
+
+}  // namespace
+}  // namespace tilewright::graph

@@ -1,0 +1,49 @@
+#include "graph/run/memory.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/property/seeds.h"
+
+namespace tilewright::graph {
+namespace {
+
+TEST(MemoryLayout, LetsValuesOfDisjointLivesShareBytes) {
+  std::vector<Lifetime> lives = {{1000, 0, 1}, {1000, 2, 3}, {1000, 1, 2}};
+  MemoryLayout layout = lay_out(lives);
+  EXPECT_EQ(layout.offsets[0], layout.offsets[1]);
+  EXPECT_NE(layout.offsets[0], layout.offsets[2]);
+  EXPECT_EQ(layout.bytes, 2048);
+}
+
+TEST(MemoryLayout, NeedsNothingForNothing) { EXPECT_EQ(lay_out({}).bytes, 0); }
+
+TEST(MemoryLayout, KeepsValuesThatLiveTogetherApartAndAligned) {
+  for (std::uint64_t seed : seeds_of_test(200)) {
+    std::mt19937_64 random(seed);
+    std::vector<Lifetime> lives;
+    std::int64_t total = 0;
+    for (std::uint64_t i = 0, count = random() % 30; i < count; ++i) {
+      int first = static_cast<int>(random() % 20);
+      lives.push_back({static_cast<std::int64_t>(random() % 500), first,
+                       first + static_cast<int>(random() % 6)});
+      total += lives.back().bytes + 63;
+    }
+    MemoryLayout layout = lay_out(lives);
+    EXPECT_LE(layout.bytes, total) << reproduction(seed);
+    for (std::size_t i = 0; i < lives.size(); ++i) {
+      EXPECT_EQ(layout.offsets[i] % 64, 0) << reproduction(seed);
+      EXPECT_LE(layout.offsets[i] + lives[i].bytes, layout.bytes) << reproduction(seed);
+      for (std::size_t j = 0; j < i; ++j) {
+        bool together = lives[i].first <= lives[j].last && lives[j].first <= lives[i].last;
+        bool overlap = layout.offsets[i] < layout.offsets[j] + lives[j].bytes &&
+                       layout.offsets[j] < layout.offsets[i] + lives[i].bytes;
+        EXPECT_FALSE(together && overlap) << reproduction(seed);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tilewright::graph

@@ -1,0 +1,67 @@
+#include "tests/property/plan_run.h"
+
+#include <cstring>
+
+#include "tests/property/host_memory.h"
+
+namespace tilewright::graph {
+namespace {
+
+// Input memory in buffers of the library, so that sanitizers see every access outside them.
+struct InputMemory {
+  InputMemory(const Graph& graph, std::span<const HostTensor> inputs) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      bool strided = i < graph.input_strides.size();
+      std::vector<std::byte> bytes =
+          to_memory(inputs[i], strided ? graph.input_strides[i] : Strides{});
+      buffers.push_back(Buffer::allocate(static_cast<std::int64_t>(bytes.size())));
+      if (!bytes.empty()) std::memcpy(buffers.back()->data(), bytes.data(), bytes.size());
+      addresses.push_back(buffers.back()->data());
+    }
+  }
+  std::vector<std::shared_ptr<Buffer>> buffers;
+  std::vector<void*> addresses;
+};
+
+Strides strides_of_input(const Graph& graph, std::size_t i) {
+  return i < graph.input_strides.size() ? graph.input_strides[i] : Strides{};
+}
+
+}  // namespace
+
+Evaluation run_planned(const Graph& graph, std::span<const HostTensor> inputs,
+                       const PlanForm& form) {
+  auto plan = make_plan(graph, form.options);
+  InputMemory memory(graph, inputs);
+  std::vector<std::shared_ptr<Buffer>> outputs;
+  if (form.recorded) {
+    // The first call works on memory of its own, so that the second has addresses to patch.
+    InputMemory other(graph, inputs);
+    Recording recording(plan);
+    recording.run(other.addresses);
+    outputs = recording.run(memory.addresses);
+  } else {
+    outputs = plan->run(memory.addresses);
+  }
+  Evaluation result;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const PlanOutput& output = plan->outputs()[i];
+    if (output.input) {
+      auto input = static_cast<std::size_t>(*output.input);
+      result.outputs.push_back(from_memory(output.dtype, output.shape, memory.addresses[input],
+                                           strides_of_input(graph, input)));
+    } else {
+      result.outputs.push_back(from_memory(output.dtype, output.shape, outputs[i]->data()));
+    }
+  }
+  for (const Mutation& m : graph.mutations) {
+    auto input = static_cast<std::size_t>(
+        std::find(graph.inputs.begin(), graph.inputs.end(), m.input) - graph.inputs.begin());
+    const Node& node = graph.node(m.input);
+    result.mutated.push_back(from_memory(node.dtype, node.shape, memory.addresses[input],
+                                         strides_of_input(graph, input)));
+  }
+  return result;
+}
+
+}  // namespace tilewright::graph
