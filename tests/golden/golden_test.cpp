@@ -26,11 +26,13 @@ struct Golden {
 
 std::vector<Golden> goldens() {
   std::vector<Golden> all;
-  for (const Pass& pass : passes())
-    for (const auto& entry : fs::directory_iterator(fs::path(TILEWRIGHT_SOURCE_DIR) /
-                                                    "tests/golden" / std::string(pass.name)))
+  for (const Pass& pass : passes()) {
+    fs::path folder = fs::path(TILEWRIGHT_SOURCE_DIR) / "tests/golden" / std::string(pass.name);
+    if (!fs::exists(folder)) continue;  // a test below says so
+    for (const auto& entry : fs::directory_iterator(folder))
       if (entry.path().extension() == ".tile")
         all.push_back({std::string(pass.name), entry.path()});
+  }
   std::ranges::sort(all, {}, &Golden::file);
   return all;
 }
