@@ -1,7 +1,6 @@
 #include "dsl/target.h"
 
-#include <cstdlib>
-
+#include "runtime/base/env.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::dsl {
@@ -18,8 +17,8 @@ const char* best_here() {
 
 Target find_host_target() {
   std::string best = best_here();
-  const char* wish = std::getenv("TILEWRIGHT_CPU");
-  if (wish == nullptr || *wish == '\0') return target_named(best);
+  std::string wish = env::cpu();
+  if (wish.empty()) return target_named(best);
   Target target = target_named(wish);
   require(target.lanes <= target_named(best).lanes, "[target] TILEWRIGHT_CPU is ", wish,
           ", this processor supports ", best, " at the most");

@@ -1,11 +1,11 @@
 // `tilewright demo`: what the compiler does, on models that need nothing from outside.
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <filesystem>
 
 #include "models/generate.h"
 #include "models/llama.h"
+#include "runtime/base/env.h"
 #include "runtime/parallel.h"
 #include "tools/command.h"
 #include "tools/measure.h"
@@ -82,9 +82,9 @@ void small_llama() {
 
 // The trained model, where its folder is there.
 void story() {
-  const char* root = std::getenv("TILEWRIGHT_TEST_MODELS");
+  std::string root = env::test_models();
   std::filesystem::path folder =
-      std::filesystem::path(root != nullptr ? root : "../shared/models") / "stories260K";
+      std::filesystem::path(root.empty() ? "../shared/models" : root) / "stories260K";
   if (!std::filesystem::exists(folder / "config.json")) {
     fmt::print(
         "No trained model at hand (TILEWRIGHT_TEST_MODELS names no folder of models): no story.\n");
