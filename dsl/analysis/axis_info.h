@@ -13,15 +13,21 @@
 
 namespace tilewright::dsl {
 
+// An axis falls into groups of `contiguity` neighbours, counted from its start (the last may be
+// cut off by the end of the axis); likewise for `constancy`. Sizes need not be powers of two. Index
+// arithmetic is assumed not to wrap around; pointer parameters are assumed to be aligned to 64
+// bytes, as buffers are.
 struct AxisInfo {
-  // Per axis: runs of this many neighbours that count up by one; runs that are equal; the largest
-  // power of two that divides the first element of each contiguous run (in elements for a pointer).
+  // Per axis: groups of this many neighbours count up by one; groups that are equal; the largest
+  // power of two (at most 2^30) that divides the first element of each contiguous group (for a
+  // pointer in elements of what it points to). A scalar has one entry, as if it had an axis.
   Shape contiguity, constancy, divisibility;
-  std::optional<std::int64_t> constant;  // all elements are this
+  std::optional<std::int64_t> constant;  // all elements are this integer
+  bool operator==(const AxisInfo&) const = default;
 };
 
-// Facts of every value of the function, indexed by Value. Values of other kinds than integers and
-// pointers have contiguity 1, constancy 1 (or the whole axis for a splat), divisibility 1.
+// Facts of every value of the function, indexed by Value. Values that are neither integers nor
+// pointers have contiguity 1 and divisibility 1.
 std::vector<AxisInfo> axis_info(const ir::Function& function);
 
 }  // namespace tilewright::dsl
