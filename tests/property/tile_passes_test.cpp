@@ -1,0 +1,106 @@
+// Passes keep what random tile programs compute.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "dsl/ir/text.h"
+#include "dsl/ir/verify.h"
+#include "dsl/passes/pipeline.h"
+#include "tests/property/random_tile.h"
+#include "tests/property/seeds.h"
+
+namespace tilewright {
+namespace {
+
+constexpr std::uint64_t cases = 3000;
+
+TEST(RandomTilePrograms, AreRepeatableAndSurviveTheirText) {
+  for (std::uint64_t seed : seeds_of_test(cases)) {
+    RandomProgram program = random_tile_program(seed);
+    std::string text = ir::print(program.function);
+    EXPECT_EQ(text, ir::print(random_tile_program(seed).function)) << reproduction(seed);
+    EXPECT_EQ(ir::print(ir::parse(text)), text) << reproduction(seed);
+  }
+}
+
+TEST(RandomTilePrograms, UseEveryOperation) {
+  std::vector<int> uses(ir::all_ops().size());
+  for (std::uint64_t seed = 0; seed < cases; ++seed)
+    ir::for_each_inst(random_tile_program(seed).function.body,
+                      [&](const ir::Inst& inst) { ++uses[static_cast<std::size_t>(inst.op)]; });
+  for (std::size_t op = 0; op < uses.size(); ++op)
+    EXPECT_GT(uses[op], 0) << ir::all_ops()[op].name << " is never made";
+}
+
+// A tolerance that accepts anything would make every comparison with it worthless.
+TEST(RandomTilePrograms, HaveTolerancesThatAreMostlySmall) {
+  std::int64_t all = 0, small = 0, exact = 0;
+  for (std::uint64_t seed = 0; seed < cases / 10; ++seed) {
+    RandomProgram program = random_tile_program(seed);
+    ExpectedArguments expected = expected_arguments(program);
+    for (std::size_t i = 0; i < expected.values.size(); ++i) {
+      if (!program.written[i] || !is_floating(expected.values[i].dtype())) continue;
+      for (std::size_t at = 0; at < expected.tolerance[i].size(); ++at, ++all) {
+        double tolerance = expected.tolerance[i][at];
+        exact += tolerance == 0;
+        small += tolerance <= 0.05;
+      }
+    }
+  }
+  EXPECT_GT(static_cast<double>(small), 0.9 * static_cast<double>(all));
+  EXPECT_LT(static_cast<double>(exact), 0.9 * static_cast<double>(all));
+}
+
+// All passes but the one that may change results keep them bit for bit.
+TEST(TilePasses, ExactPassesChangeNoBit) {
+  for (std::uint64_t seed : seeds_of_test(cases)) {
+    RandomProgram program = random_tile_program(seed);
+    auto before = arguments_after(program, program.function, ir::interpret);
+    for (const dsl::Pass& pass : dsl::passes()) {
+      if (pass.name == "expand_math") continue;
+      ir::Function function = program.function;
+      pass.run(function);
+      ASSERT_NO_THROW(ir::verify(function, pass.stage)) << pass.name << "\n" << reproduction(seed);
+      auto after = arguments_after(program, function, ir::interpret);
+      ExpectedArguments exactly{before, std::vector<std::vector<double>>(before.size())};
+      ASSERT_EQ(difference(program, exactly, after), "") << pass.name << "\n" << reproduction(seed);
+    }
+  }
+}
+
+TEST(TilePasses, TheWholePipelineKeepsResultsWithinTheirTolerance) {
+  double worst = 0;
+  for (std::uint64_t seed : seeds_of_test(cases)) {
+    RandomProgram program = random_tile_program(seed);
+    ExpectedArguments expected = expected_arguments(program);
+    ir::Function function = program.function;
+    dsl::run_passes(function);
+    auto after = arguments_after(program, function, ir::interpret);
+    ASSERT_EQ(difference(program, expected, after, &worst), "") << reproduction(seed);
+  }
+  RecordProperty("worst_ratio", std::to_string(worst));
+}
+
+TEST(TilePasses, ASecondRunChangesNothing) {
+  for (std::uint64_t seed : seeds_of_test(cases)) {
+    ir::Function function = random_tile_program(seed).function;
+    for (const dsl::Pass& pass : dsl::passes()) {
+      pass.run(function);
+      std::string once = ir::print(function);
+      EXPECT_FALSE(pass.run(function)) << pass.name << "\n" << reproduction(seed);
+      ASSERT_EQ(ir::print(function), once) << pass.name << "\n" << reproduction(seed);
+    }
+  }
+}
+
+TEST(TilePasses, TheirOutputIsDeterministic) {
+  for (std::uint64_t seed : seeds_of_test(cases / 10)) {
+    ir::Function first = random_tile_program(seed).function, second = first;
+    dsl::run_passes(first);
+    dsl::run_passes(second);
+    ASSERT_EQ(ir::print(first), ir::print(second)) << reproduction(seed);
+  }
+}
+
+}  // namespace
+}  // namespace tilewright
