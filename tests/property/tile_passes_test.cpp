@@ -51,13 +51,18 @@ TEST(RandomTilePrograms, HaveTolerancesThatAreMostlySmall) {
   EXPECT_LT(static_cast<double>(exact), 0.9 * static_cast<double>(all));
 }
 
-// All passes but the one that may change results keep them bit for bit.
-TEST(TilePasses, ExactPassesChangeNoBit) {
+// Expanded functions and sums that are rounded to f32 before 16 bits may differ in the last places;
+// their results are within the tolerance, as the test of the whole pipeline says.
+bool may_round_anew(const dsl::Pass& pass) {
+  return pass.name == "expand_math" || pass.name == "widen_reductions";
+}
+
+TEST(TilePasses, ThatDoNotRoundAnewChangeNoResult) {
   for (std::uint64_t seed : seeds_of_test(cases)) {
     RandomProgram program = random_tile_program(seed);
     auto before = arguments_after(program, program.function, ir::interpret);
     for (const dsl::Pass& pass : dsl::passes()) {
-      if (pass.name == "expand_math") continue;
+      if (may_round_anew(pass)) continue;
       ir::Function function = program.function;
       pass.run(function);
       ASSERT_NO_THROW(ir::verify(function, pass.stage)) << pass.name << "\n" << reproduction(seed);

@@ -1,0 +1,103 @@
+#include "dsl/passes/pipeline.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "dsl/ir/text.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::dsl {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+ir::Function program() {
+  return ir::parse(
+      "func @f(%y: ptr<f32>, %x: f32) {\n  %2 = constant 1 : f32\n  %3 = mul %x, %2 : f32\n"
+      "  %4 = exp %3 : f32\n  store %y, %4\n}\n");
+}
+
+std::vector<std::string_view> names_of(const std::vector<PassTime>& times) {
+  std::vector<std::string_view> names;
+  for (const PassTime& time : times) names.push_back(time.name);
+  return names;
+}
+
+std::string error_of(const PipelineOptions& options) {
+  ir::Function f = program();
+  try {
+    run_passes(f, options);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// Sets an environment variable while it lives.
+class Setting {
+ public:
+  Setting(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Setting() { unsetenv(name_); }
+
+ private:
+  const char* name_;
+};
+
+TEST(Pipeline, RunsEveryPassOfTheTableInOrder) {
+  ir::Function f = program();
+  auto times = run_passes(f);
+  ASSERT_EQ(times.size(), passes().size());
+  for (std::size_t i = 0; i < times.size(); ++i) EXPECT_EQ(times[i].name, passes()[i].name);
+  EXPECT_THAT(ir::print(f), Not(HasSubstr("exp %")));
+}
+
+TEST(Pipeline, SkipsPassesByNameButNotRequiredOnes) {
+  ir::Function f = program();
+  auto times = run_passes(f, {.skip = {"simplify"}});
+  EXPECT_THAT(names_of(times), Not(testing::Contains("simplify")));
+  EXPECT_THAT(error_of({.skip = {"expand_math"}}),
+              HasSubstr("the pass 'expand_math' cannot be skipped"));
+}
+
+TEST(Pipeline, StopsAfterAPass) {
+  ir::Function f = program();
+  EXPECT_EQ(names_of(run_passes(f, {.stop_after = "expand_math"})).back(), "expand_math");
+}
+
+TEST(Pipeline, TheEnvironmentSkipsAndStopsLikewise) {
+  ir::Function f = program();
+  Setting skip("TILEWRIGHT_SKIP_PASSES", "simplify,some_pass_over_graphs");
+  Setting stop("TILEWRIGHT_STOP_AFTER", "hoist_invariants");
+  auto names = names_of(run_passes(f));
+  EXPECT_THAT(names, Not(testing::Contains("simplify")));
+  EXPECT_EQ(names.back(), "hoist_invariants");
+}
+
+TEST(Pipeline, DumpsTheProgramAfterAPass) {
+  ir::Function f = program();
+  testing::internal::CaptureStderr();
+  run_passes(f, {.dump = "simplify"});
+  std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(text, HasSubstr("// after simplify\nfunc @f("));
+  EXPECT_THAT(text, Not(HasSubstr("// after dead_code")));
+}
+
+TEST(Pipeline, RunsNamedPassesInTheGivenOrder) {
+  ir::Function f = program();
+  std::vector<std::string> names{"dead_code", "simplify"};
+  EXPECT_THAT(names_of(run_passes(f, names)), ElementsAre("dead_code", "simplify"));
+}
+
+TEST(Pipeline, AnUnknownNameListsTheNames) {
+  EXPECT_THAT(error_of({.stop_after = "simplfy"}),
+              testing::AllOf(HasSubstr("there is no pass 'simplfy'"), HasSubstr("simplify")));
+  EXPECT_THAT(error_of({.skip = {"x"}}), HasSubstr("there is no pass 'x'"));
+  EXPECT_THAT(error_of({.dump = "x"}), HasSubstr("there is no pass 'x'"));
+}
+
+}  // namespace
+}  // namespace tilewright::dsl
