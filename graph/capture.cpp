@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "graph/location.h"
 #include "graph/shape_rules.h"
 
 namespace tilewright::graph {
@@ -38,7 +39,7 @@ bool overlap(const TensorBody& a, const TensorBody& b) {
 DataReadError::DataReadError(std::string_view operation, std::source_location location)
     : Error(
           concat("[", operation, "] the value is not known while the function is captured (at ",
-                 describe(location),
+                 At{location},
                  "); read data outside the compiled function, or express the choice with where()")),
       where(location) {}
 
@@ -91,11 +92,11 @@ void require_usable(const TensorBody& symbolic, std::string_view operation,
                     std::source_location where) {
   const Capture* capture = Capture::active();
   require(capture != nullptr, "[", operation,
-          "] the tensor was made while a function was captured, and that is over (at ",
-          describe(where), "); a captured function must return what is used outside it");
+          "] the tensor was made while a function was captured, and that is over (at ", At{where},
+          "); a captured function must return what is used outside it");
   for (const TensorBody* view = &symbolic; view->base; view = view->base.get())
     require(view->base->version == view->base_version, "[", operation,
-            "] the tensor is a view of one that was written in place since (at ", describe(where),
+            "] the tensor is a view of one that was written in place since (at ", At{where},
             "); take the view after the write");
 }
 
@@ -105,7 +106,7 @@ NodeId Capture::node_of(const Tensor& tensor, std::string_view operation,
   if (body.buffer) return input_of(tensor).newest;
   require_usable(body, operation, where);
   require(body.capture == serial_, "[", operation,
-          "] the tensor belongs to another capture, which is over (at ", describe(where),
+          "] the tensor belongs to another capture, which is over (at ", At{where},
           "); a captured function must not keep tensors for its next run");
   return body.node;
 }
@@ -145,7 +146,7 @@ void Capture::write(const Tensor& target, const Tensor& value, std::string_view 
     return;
   }
   node_of(target, operation, where);  // it must be usable
-  require(!body.base, "[", operation, "] the tensor is a view of another one (at ", describe(where),
+  require(!body.base, "[", operation, "] the tensor is a view of another one (at ", At{where},
           "); inside a captured function write to the whole tensor");
   body.node = node;
   ++body.version;
@@ -162,7 +163,7 @@ void Capture::require_no_overlap() const {
     for (const Input& other : inputs_)
       require(&other == &written || !overlap(*written.body, *other.body),
               "[compile] the tensor of shape ", written.body->placement.shape, " written at ",
-              describe(written.written), " shares memory with another of shape ",
+              At{written.written}, " shares memory with another of shape ",
               other.body->placement.shape,
               " that the function uses; inside a captured function use one of them only");
   }

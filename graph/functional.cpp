@@ -2,6 +2,7 @@
 
 #include "graph/capture.h"
 #include "graph/eager.h"
+#include "graph/location.h"
 #include "graph/shape_rules.h"
 #include "graph/strided_copy.h"
 #include "graph/tensor_body.h"
@@ -9,13 +10,18 @@
 namespace tilewright::graph {
 namespace {
 
-std::string shapes_of(std::span<const TensorOperand* const> operands) {
-  std::string text;
-  for (const TensorOperand* operand : operands) {
+// The shapes of the operands that are tensors, for messages.
+struct Shapes {
+  std::span<const TensorOperand* const> operands;
+};
+std::ostream& operator<<(std::ostream& out, Shapes shapes) {
+  const char* separator = "";
+  for (const TensorOperand* operand : shapes.operands) {
     if (operand->is_number) continue;
-    text += (text.empty() ? "" : ", ") + to_string(operand->tensor.shape());
+    out << separator << operand->tensor.shape();
+    separator = ", ";
   }
-  return text;
+  return out;
 }
 
 // The dtype that a number asks for when it meets tensors of dtype `with`.
@@ -91,7 +97,7 @@ Tensor broadcast_to(const Tensor& tensor, const Shape& shape, std::string_view o
   if (tensor.shape() == shape) return tensor;
   auto together = broadcast_shapes(tensor.shape(), shape);
   require(together == shape, "[", operation, "] a tensor of shape ", tensor.shape(),
-          " does not broadcast to ", shape, " (at ", describe(where),
+          " does not broadcast to ", shape, " (at ", At{where},
           "); sizes must be equal or 1, counted from the last axis");
   Tensor aligned = tensor;
   if (tensor.rank() < shape.rank()) {
@@ -110,7 +116,7 @@ DType common_dtype(std::string_view operation, std::span<const TensorOperand* co
     dtype = dtype ? promote(*dtype, own) : own;
   }
   require(dtype.has_value(), "[", operation, "] the operand is no defined tensor (at ",
-          describe(operands[0]->where), "); one operand at least must be a tensor");
+          At{operands[0]->where}, "); one operand at least must be a tensor");
   for (const TensorOperand* operand : operands)
     if (operand->is_number) dtype = dtype_with_number(*dtype, *operand);
   return *dtype;
@@ -125,8 +131,8 @@ std::vector<Tensor> broadcast_operands(std::string_view operation,
   std::optional<Shape> shape = Shape{};
   for (const TensorOperand* operand : operands) {
     if (!operand->is_number) shape = broadcast_shapes(*shape, operand->tensor.shape());
-    require(shape.has_value(), "[", operation, "] shapes do not broadcast: ", shapes_of(operands),
-            " (at ", describe(where), "); sizes must be equal or 1, counted from the last axis");
+    require(shape.has_value(), "[", operation, "] shapes do not broadcast: ", Shapes{operands},
+            " (at ", At{where}, "); sizes must be equal or 1, counted from the last axis");
   }
   std::vector<Tensor> result;
   for (const TensorOperand* operand : operands)
@@ -138,15 +144,14 @@ std::vector<Tensor> broadcast_operands(std::string_view operation,
 
 const Tensor& tensor_of(const TensorOperand& operand, std::string_view operation) {
   require(operand.tensor.defined(), "[", operation, "] the operand is no defined tensor (at ",
-          describe(operand.where), "); give a tensor");
+          At{operand.where}, "); give a tensor");
   return operand.tensor;
 }
 
 int axis_of(int axis, const Shape& shape, std::string_view operation, std::source_location where) {
   auto normal = normalise_axis(axis, shape.rank());
   require(normal.has_value(), "[", operation, "] axis ", axis, " is outside a tensor of shape ",
-          shape, " (at ", describe(where), "); it must be in [", -shape.rank(), ", ", shape.rank(),
-          ")");
+          shape, " (at ", At{where}, "); it must be in [", -shape.rank(), ", ", shape.rank(), ")");
   return *normal;
 }
 

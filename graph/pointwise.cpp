@@ -1,11 +1,13 @@
 // The user's pointwise functions.
 #include "graph/capture.h"
 #include "graph/functional.h"
+#include "graph/location.h"
 #include "graph/tensor.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
 
+using graph::At;
 using graph::Attributes;
 using graph::Op;
 
@@ -114,7 +116,7 @@ Tensor where(const TensorOperand& condition, const TensorOperand& a, const Tenso
     if (choice->is_number) continue;
     auto wider = broadcast_shapes(*shape, choice->tensor.shape());
     require(wider.has_value(), "[where] shapes do not broadcast: ", *shape, " and ",
-            choice->tensor.shape(), " (at ", describe(w),
+            choice->tensor.shape(), " (at ", At{w},
             "); sizes must be equal or 1, counted from the last axis");
     shape = wider;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/location.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
@@ -21,8 +22,7 @@ struct Application {
   template <typename... Parts>
   void need(bool condition, const Parts&... parts) const {
     if (!condition) [[unlikely]]
-      raise_error(
-          concat("[", info(op).name, "] ", concat(parts...), " (at ", describe(where), ")"));
+      raise_error(concat("[", info(op).name, "] ", concat(parts...), " (at ", At{where}, ")"));
   }
   void need_equal_dtypes() const {
     for (std::size_t i = 1; i < count(); ++i)

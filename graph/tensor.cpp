@@ -7,11 +7,13 @@
 #include "graph/capture.h"
 #include "graph/eager.h"
 #include "graph/functional.h"
+#include "graph/location.h"
 #include "graph/strided_copy.h"
 #include "graph/tensor_body.h"
 
 namespace tilewright {
 
+using graph::At;
 using graph::Capture;
 using graph::Op;
 using std::source_location;
@@ -27,7 +29,7 @@ Tensor make_tensor(DType dtype, Placement placement, std::shared_ptr<Buffer> buf
 }
 
 TensorBody& body_of(const Tensor& tensor, std::string_view operation, source_location where) {
-  require(tensor.defined(), "[", operation, "] the tensor is undefined (at ", describe(where),
+  require(tensor.defined(), "[", operation, "] the tensor is undefined (at ", At{where},
           "); assign one before using it");
   return *tensor.body();
 }
@@ -116,7 +118,7 @@ template <typename T>
 std::vector<T> Tensor::to_vector(source_location w) const {
   const TensorBody& body = concrete(*this, "to_vector", w);
   require(body.dtype == dtype_of<T>(), "[to_vector] the tensor is ", body.dtype, ", not ",
-          dtype_of<T>(), " (at ", describe(w), "); read it as its own type or convert with to()");
+          dtype_of<T>(), " (at ", At{w}, "); read it as its own type or convert with to()");
   auto count = static_cast<std::size_t>(this->count());
   const Tensor packed = is_contiguous() ? *this : graph::copy_row_major(*this);
   const T* first = static_cast<const T*>(graph::address_of(*packed.body()));
@@ -126,10 +128,10 @@ std::vector<T> Tensor::to_vector(source_location w) const {
 template <typename T>
 T Tensor::item(source_location w) const {
   const TensorBody& body = concrete(*this, "item", w);
-  require(count() == 1, "[item] the tensor has shape ", shape(), " (at ", describe(w),
+  require(count() == 1, "[item] the tensor has shape ", shape(), " (at ", At{w},
           "); item reads a tensor with one element");
   require(body.dtype == dtype_of<T>(), "[item] the tensor is ", body.dtype, ", not ", dtype_of<T>(),
-          " (at ", describe(w), "); read it as its own type or convert with to()");
+          " (at ", At{w}, "); read it as its own type or convert with to()");
   return *static_cast<const T*>(graph::address_of(body));
 }
 
@@ -144,7 +146,7 @@ void Tensor::copy_from(const Tensor& source, source_location w) {
   TensorBody& from = graph::body_of(source, "copy_from", w);
   require(to.dtype == from.dtype && shape() == source.shape(), "[copy_from] this tensor is ",
           to.dtype, " ", shape(), ", the source is ", from.dtype, " ", source.shape(), " (at ",
-          describe(w), "); dtype and shape must be equal");
+          At{w}, "); dtype and shape must be equal");
   if (Capture* capture = Capture::active()) return capture->write(*this, source, "copy_from", w);
   concrete(*this, "copy_from", w);
   concrete(source, "copy_from", w);
@@ -174,7 +176,7 @@ namespace {
 void require_rows_inside(const Tensor& index, std::int64_t rows, source_location w) {
   for (std::int64_t row : index.to(DType::i64, w).to_vector<std::int64_t>(w))
     require(row >= 0 && row < rows, "[index_copy_] row ", row, " is outside an axis of size ", rows,
-            " (at ", describe(w), "); rows must be in [0, ", rows, ")");
+            " (at ", At{w}, "); rows must be in [0, ", rows, ")");
 }
 
 }  // namespace

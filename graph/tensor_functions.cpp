@@ -6,11 +6,13 @@
 
 #include "graph/capture.h"
 #include "graph/functional.h"
+#include "graph/location.h"
 #include "graph/shape_rules.h"
 #include "graph/tensor.h"
 
 namespace tilewright {
 
+using graph::At;
 using graph::Attributes;
 using graph::Capture;
 using graph::Op;
@@ -46,7 +48,7 @@ std::vector<int> reduced_axes(std::vector<int> axes, const Shape& shape, std::st
   std::ranges::sort(axes);
   auto twice = std::ranges::adjacent_find(axes);
   require(twice == axes.end(), "[", name, "] axis ", twice == axes.end() ? 0 : *twice,
-          " is named twice (at ", describe(w), "); each axis may be named once");
+          " is named twice (at ", At{w}, "); each axis may be named once");
   return axes;
 }
 
@@ -103,7 +105,7 @@ Tensor log_softmax(const TensorOperand& x, int axis) {
 Tensor layer_norm(const TensorOperand& x, const Tensor& weight, const Tensor& bias, double eps) {
   std::vector<Tensor> operands = {graph::tensor_of(x, "layer_norm")};
   require(weight.defined() || !bias.defined(),
-          "[layer_norm] a bias was given without a weight (at ", describe(x.where),
+          "[layer_norm] a bias was given without a weight (at ", At{x.where},
           "); give a weight too, of ones if need be");
   for (const Tensor& parameter : {weight, bias})
     if (parameter.defined()) operands.push_back(parameter);
@@ -138,7 +140,7 @@ Tensor matmul(const TensorOperand& a, const TensorOperand& b) {
   auto leading = [](const Shape& shape) { return Shape(shape.begin(), shape.end() - 2); };
   auto batch = broadcast_shapes(leading(x.shape()), leading(y.shape()));
   require(batch.has_value(), "[matmul] leading axes do not broadcast: a is ", x.shape(), ", b is ",
-          y.shape(), " (at ", describe(w), "); they must be equal or 1, counted from the last");
+          y.shape(), " (at ", At{w}, "); they must be equal or 1, counted from the last");
   auto spread = [&](const Tensor& t) {
     Shape sizes = *batch;
     sizes.insert(sizes.end(), t.shape().end() - 2, t.shape().end());
@@ -158,7 +160,7 @@ namespace {
 void require_ids_inside(const Tensor& ids, std::int64_t rows, source_location w) {
   for (std::int64_t id : ids.to(DType::i64, w).to_vector<std::int64_t>(w))
     require(id >= 0 && id < rows, "[embedding] id ", id, " is outside a table of ", rows,
-            " rows (at ", describe(w), "); ids must be in [0, ", rows, ")");
+            " rows (at ", At{w}, "); ids must be in [0, ", rows, ")");
 }
 
 }  // namespace
@@ -172,7 +174,7 @@ Tensor embedding(const TensorOperand& ids, const Tensor& table) {
 }
 
 Tensor cat(const std::vector<Tensor>& parts, int axis, source_location w) {
-  require(!parts.empty(), "[cat] there are no parts (at ", describe(w), "); give at least one");
+  require(!parts.empty(), "[cat] there are no parts (at ", At{w}, "); give at least one");
   std::vector<Tensor> operands;
   DType dtype = graph::tensor_of({parts[0], w}, "cat").dtype();
   for (const Tensor& part : parts)

@@ -4,11 +4,13 @@
 
 #include "graph/capture.h"
 #include "graph/functional.h"
+#include "graph/location.h"
 #include "graph/shape_rules.h"
 #include "graph/tensor.h"
 
 namespace tilewright {
 
+using graph::At;
 using graph::Attributes;
 using graph::Op;
 using std::source_location;
@@ -20,19 +22,19 @@ Shape resolved_shape(const Shape& from, Shape wanted, source_location w) {
   std::int64_t known = 1, unknown = -1;
   for (int i = 0; i < wanted.rank(); ++i) {
     if (wanted[i] != -1) {
-      require(wanted[i] >= 0, "[reshape] size ", wanted[i], " in ", wanted, " (at ", describe(w),
+      require(wanted[i] >= 0, "[reshape] size ", wanted[i], " in ", wanted, " (at ", At{w},
               "); sizes must not be negative, except one -1");
       known *= wanted[i];
       continue;
     }
-    require(unknown < 0, "[reshape] two sizes of ", wanted, " are -1 (at ", describe(w),
+    require(unknown < 0, "[reshape] two sizes of ", wanted, " are -1 (at ", At{w},
             "); one at most may be");
     unknown = i;
   }
   if (unknown < 0) return wanted;
   std::int64_t count = element_count(from);
   require(known > 0 && count % known == 0, "[reshape] a tensor of shape ", from, " has ", count,
-          " elements; ", wanted, " with -1 needs a multiple of ", known, " (at ", describe(w), ")");
+          " elements; ", wanted, " with -1 needs a multiple of ", known, " (at ", At{w}, ")");
   wanted[static_cast<int>(unknown)] = count / known;
   return wanted;
 }
@@ -53,7 +55,7 @@ Tensor Tensor::view(const Shape& shape, source_location w) const {
   Attributes attributes{.axes = {}, .sizes = resolved_shape(this->shape(), shape, w)};
   auto view = graph::apply_view(Op::reshape, *this, attributes, w);
   require(view.has_value(), "[view] a tensor of shape ", this->shape(), " with strides ",
-          to_string(strides()), " is not laid out as ", shape, " (at ", describe(w),
+          to_string(strides()), " is not laid out as ", shape, " (at ", At{w},
           "); use reshape, which copies where it must");
   return *view;
 }
@@ -76,8 +78,7 @@ Tensor Tensor::transpose(int a, int b, source_location w) const {
 Tensor Tensor::unsqueeze(int axis, source_location w) const {
   auto normal = normalise_axis(axis, rank() + 1);
   require(normal.has_value(), "[unsqueeze] axis ", axis, " is outside the result's rank ",
-          rank() + 1, " (at ", describe(w), "); it must be in [", -rank() - 1, ", ", rank() + 1,
-          ")");
+          rank() + 1, " (at ", At{w}, "); it must be in [", -rank() - 1, ", ", rank() + 1, ")");
   Shape sizes = shape();
   sizes.insert(sizes.begin() + *normal, 1);
   return view_op(Op::reshape, *this, {.axes = {}, .sizes = sizes}, w);
@@ -86,7 +87,7 @@ Tensor Tensor::unsqueeze(int axis, source_location w) const {
 Tensor Tensor::squeeze(int axis, source_location w) const {
   int normal = graph::axis_of(axis, shape(), "squeeze", w);
   require(shape()[normal] == 1, "[squeeze] axis ", axis, " of shape ", shape(), " has size ",
-          shape()[normal], " (at ", describe(w), "); only an axis of size 1 can go");
+          shape()[normal], " (at ", At{w}, "); only an axis of size 1 can go");
   Shape sizes = shape();
   sizes.erase(sizes.begin() + normal);
   return view_op(Op::reshape, *this, {.axes = {}, .sizes = sizes}, w);
@@ -114,7 +115,7 @@ Tensor Tensor::select(int axis, std::int64_t index, source_location w) const {
   int normal = graph::axis_of(axis, shape(), "select", w);
   std::int64_t size = shape()[normal], at = index < 0 ? index + size : index;
   require(at >= 0 && at < size, "[select] index ", index, " is outside axis ", axis, " of shape ",
-          shape(), " (at ", describe(w), "); it must be in [", -size, ", ", size, ")");
+          shape(), " (at ", At{w}, "); it must be in [", -size, ", ", size, ")");
   return slice(normal, at, at + 1, 1, w).squeeze(normal, w);
 }
 
