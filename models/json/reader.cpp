@@ -118,6 +118,11 @@ std::string_view name_of(Scalar::Kind kind) {
   __builtin_unreachable();
 }
 
+std::ostream& operator<<(std::ostream& out, const Excerpt& excerpt) {
+  for (char c : excerpt.text) out << (static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c);
+  return out;
+}
+
 std::ostream& operator<<(std::ostream& out, const Scalar& scalar) {
   switch (scalar.kind) {
     case Scalar::Kind::null: return out << "null";

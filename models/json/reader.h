@@ -34,8 +34,13 @@ std::string_view name_of(Scalar::Kind kind);
 // As the text has it, strings shortened. Receivers hand the scalar itself to `require`, so that
 // nothing is printed unless it is wrong.
 std::ostream& operator<<(std::ostream& out, const Scalar& scalar);
-// The beginning of a foreign string, as much of it as a message should show.
-inline std::string_view excerpt(std::string_view text) { return text.substr(0, 80); }
+// The beginning of a foreign string, as much of it as a message should show; control characters,
+// which could end the message or drive the reader's terminal, are shown as '?'.
+struct Excerpt {
+  std::string_view text;
+};
+std::ostream& operator<<(std::ostream& out, const Excerpt& excerpt);
+inline Excerpt excerpt(std::string_view text) { return {text.substr(0, 80)}; }
 
 // Receives a document in the order of its text. Keys and strings are valid UTF-8.
 class Events {

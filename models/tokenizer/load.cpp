@@ -111,10 +111,10 @@ class Loader {
       expect(!content.empty(), "an added token is empty");
       check_id(id, content);
       for (std::string_view flag : {"single_word", "lstrip", "rstrip"})
-        expect(!flag_of(item, flag), "the added token \"", content, "\" sets ", flag,
+        expect(!flag_of(item, flag), "the added token \"", json::excerpt(content), "\" sets ", flag,
                ", which is not supported");
       auto [known, is_new] = tables_.ids.emplace(content, static_cast<Id>(id));
-      expect(known->second == id, "the added token \"", content, "\" has id ", id,
+      expect(known->second == id, "the added token \"", json::excerpt(content), "\" has id ", id,
              ", but the vocabulary gives it ", known->second);
       tables_.added.push_back({content, static_cast<Id>(id)});
       if (flag_of(item, "special")) special_.push_back(static_cast<Id>(id));
@@ -123,7 +123,7 @@ class Loader {
               [](const auto& a, const auto& b) { return a.content < b.content; });
     for (std::size_t i = 1; i < tables_.added.size(); ++i)
       expect(tables_.added[i - 1].content != tables_.added[i].content, "the added token \"",
-             tables_.added[i].content, "\" appears twice");
+             json::excerpt(tables_.added[i].content), "\" appears twice");
   }
 
   void check_id(std::int64_t id, std::string_view token) const {
@@ -151,7 +151,7 @@ class Loader {
     find_bytes();
     if (!unknown_) return;
     auto found = tables_.ids.find(*unknown_);
-    expect(found != tables_.ids.end(), "unk_token \"", unknown_->substr(0, 80),
+    expect(found != tables_.ids.end(), "unk_token \"", json::excerpt(*unknown_),
            "\" is not in the vocabulary");
     tables_.unknown = found->second;
   }

@@ -95,7 +95,8 @@ class HeaderEvents : public json::Events {
  private:
   template <typename... Parts>
   [[noreturn]] void fail(const Parts&... parts) const {
-    raise_error(concat("[", operation, "] ", what_, ": tensor \"", draft_.name, "\" ", parts...));
+    raise_error(concat("[", operation, "] ", what_, ": tensor \"", json::excerpt(draft_.name),
+                       "\" ", parts...));
   }
   // Where the parts of the message cost time to make, `fail` stands behind an `if` instead.
   template <typename... Parts>
@@ -108,8 +109,8 @@ class HeaderEvents : public json::Events {
   }
   template <typename Found>
   [[noreturn]] void fail_at_top(const Found& found) const {
-    raise_error(concat("[", operation, "] ", what_, ": the entry \"", draft_.name, "\" is ", found,
-                       "; an object is needed"));
+    raise_error(concat("[", operation, "] ", what_, ": the entry \"", json::excerpt(draft_.name),
+                       "\" is ", found, "; an object is needed"));
   }
   static std::string known_dtypes() {
     std::string list;
@@ -190,9 +191,10 @@ void check_tiling(std::vector<SafetensorsEntry>& entries, std::int64_t data_begi
   });
   std::int64_t reached = data_begin;
   for (const SafetensorsEntry& entry : entries) {
-    require(entry.offset == reached, "[", operation, "] ", what, ": tensor \"", entry.name,
-            "\" begins at byte ", entry.offset - data_begin, " of the data, where byte ",
-            reached - data_begin, " is due; tensors must follow each other without ",
+    require(entry.offset == reached, "[", operation, "] ", what, ": tensor \"",
+            json::excerpt(entry.name), "\" begins at byte ", entry.offset - data_begin,
+            " of the data, where byte ", reached - data_begin,
+            " is due; tensors must follow each other without ",
             entry.offset > reached ? "holes" : "overlap");
     reached += entry.size_bytes;
   }
@@ -206,7 +208,7 @@ void check_names(std::vector<SafetensorsEntry>& entries, std::string_view what) 
             [](const auto& a, const auto& b) { return a.name < b.name; });
   for (std::size_t i = 1; i < entries.size(); ++i)
     require(entries[i - 1].name != entries[i].name, "[", operation, "] ", what, ": tensor \"",
-            entries[i].name, "\" appears twice");
+            json::excerpt(entries[i].name), "\" appears twice");
 }
 
 // The text of the header, its length proven.

@@ -26,7 +26,7 @@ class WeightMap : public json::Events {
     require(index_.files.size() <= max_files, "[", operation, "] ", what_, ": more than ",
             max_files, " files");
     require(index_.file_of.emplace(name_, std::move(value.string)).second, "[", operation, "] ",
-            what_, ": tensor \"", name_, "\" appears twice");
+            what_, ": tensor \"", json::excerpt(name_), "\" appears twice");
   }
   void begin_object() override {
     require(++depth_ == 1, "[", operation, "] ", what_,

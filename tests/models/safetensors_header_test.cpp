@@ -110,6 +110,10 @@ TEST(SafetensorsHeader, refuses_long_names_and_names_with_nul) {
   EXPECT_THAT(error_of_header("{\"a\\u0000b" + entry, 1), HasSubstr("contains a NUL byte"));
 }
 
+TEST(SafetensorsHeader, messages_show_no_control_characters_of_foreign_names) {
+  EXPECT_THAT(error_of_header(R"({"a\u001b[2J\u0007\u000a":5})"), HasSubstr("\"a?[2J??\" is 5"));
+}
+
 TEST(SafetensorsHeader, refuses_duplicate_names_and_fields) {
   EXPECT_THAT(error_of_header(R"({"t":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},)"
                               R"("t":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})"),

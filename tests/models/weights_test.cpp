@@ -60,6 +60,12 @@ TEST(Weights, refuses_file_names_that_lead_elsewhere) {
         << name;
 }
 
+TEST(Weights, shows_the_whole_message_for_a_name_with_nul) {
+  ScratchFolder folder;
+  EXPECT_THAT(error_with_index(folder, R"({"weight_map":{"a":"a\u0000b"}})"),
+              HasSubstr("the file \"a?b\"; only plain"));
+}
+
 TEST(Weights, refuses_links_out_of_the_folder_unless_allowed) {
   ScratchFolder folder, elsewhere;
   save(elsewhere.path() / "w", "a", 5);
