@@ -20,6 +20,9 @@ ir::ReduceKind reduce_kind(The<Op::amax>) { return ir::ReduceKind::max; }
 ir::ReduceKind reduce_kind(The<Op::amin>) { return ir::ReduceKind::min; }
 ir::ReduceKind reduce_kind(The<Op::argmax>) { return ir::ReduceKind::argmax; }
 
+// Sums of this many elements to this few results are cut into parts.
+constexpr std::int64_t long_run = 1 << 16, few_results = 16, most_parts = 256, least_parts = 8;
+
 // Reductions of short floats are carried in f32 between tasks.
 DType partial_dtype(DType dtype) {
   return is_floating(dtype) && bit_width(dtype) < 32 ? DType::f32 : dtype;
@@ -214,26 +217,54 @@ class TaskMaker {
         begin = axes.back();
         axes.pop_back();
       }
-      Shape shape = value.view.shape;
-      for (int axis = begin; axis < end; ++axis) shape[axis] = 1;
-      Task task =
-          new_task(TaskKind::reduction, id, axes.empty() ? n.dtype : partial_dtype(n.dtype), shape);
-      task.reduce = dispatch_op<Kind::reduction, ir::ReduceKind>(
-          n.op, [](auto op) { return reduce_kind(op); });
-      task.axis_begin = begin;
-      task.axis_end = end;
-      task.operands = {value};
-      value = add(std::move(task));
+      if (!is_arg) value = cut_long_run(id, n, value, begin, end);
+      value = add(reduction_task(id, n, value, begin, end,
+                                 axes.empty() ? n.dtype : partial_dtype(n.dtype)));
     }
+    value.view.shape = n.shape;
+    value.view.strides = row_major_strides(n.shape);
     values_[id] = value;
   }
-  static bool is_one_run(const Placement& view, int begin, int end) {
+  Task reduction_task(NodeId id, const Node& n, const TaskOperand& value, int begin, int end,
+                      DType dtype) {
+    Shape shape = value.view.shape;
+    for (int axis = begin; axis < end; ++axis) shape[axis] = 1;
+    Task task = new_task(TaskKind::reduction, id, dtype, shape);
+    task.reduce =
+        dispatch_op<Kind::reduction, ir::ReduceKind>(n.op, [](auto op) { return reduce_kind(op); });
+    task.axis_begin = begin;
+    task.axis_end = end;
+    task.operands = {value};
+    return task;
+  }
+  // A long sum that gives few results is made of partial sums, for which there are programs enough
+  // to occupy all threads. Returns what is left to reduce, over the axes [begin, end).
+  TaskOperand cut_long_run(NodeId id, const Node& n, TaskOperand value, int begin, int& end) {
+    std::int64_t length = 1, parts = 0;
+    for (int axis = begin; axis < end; ++axis) length *= value.view.shape[axis];
+    if (element_count(value.view.shape) / length < few_results && length >= long_run)
+      for (parts = most_parts; parts > 1 && length % parts != 0;) --parts;
+    if (parts < least_parts) return value;
+    IndexMap run = run_of(value.view, begin, end);
+    Placement& view = value.view;
+    std::int64_t stride = run.is_constant() ? 0 : run.modes()[0].stride;
+    view.shape.erase(view.shape.begin() + begin, view.shape.begin() + end);
+    view.strides.erase(view.strides.begin() + begin, view.strides.begin() + end);
+    view.shape.insert(view.shape.begin() + begin, {parts, length / parts});
+    view.strides.insert(view.strides.begin() + begin, {stride * (length / parts), stride});
+    end = begin + 1;
+    return add(reduction_task(id, n, value, begin + 1, begin + 2, partial_dtype(n.dtype)));
+  }
+  static IndexMap run_of(const Placement& view, int begin, int end) {
     Placement run;
     for (int axis = begin; axis < end; ++axis) {
       run.shape.push_back(view.shape[axis]);
       run.strides.push_back(view.strides[axis]);
     }
-    return index_map(run).modes().size() <= 1;
+    return index_map(run);
+  }
+  static bool is_one_run(const Placement& view, int begin, int end) {
+    return run_of(view, begin, end).modes().size() <= 1;
   }
 
   void contraction(NodeId id, const Node& n) {

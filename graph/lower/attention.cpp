@@ -3,6 +3,7 @@
 
 #include "graph/lower/frame.h"
 #include "graph/lower/lower.h"
+#include "graph/lower/region_key.h"
 #include "runtime/base/error.h"
 #include "runtime/parallel.h"
 
@@ -43,13 +44,12 @@ class AttentionProgram {
         packs_heads_(q_.shape[2] == 1),
         rows_(packs_heads_ ? group_ : q_.shape[2]) {
     block_.rows = std::min(rows_, blocks.rows != 0 ? blocks.rows : query_rows);
-    block_.columns = blocks.columns != 0 ? std::min(k_.shape[2], blocks.columns)
-                                         : block_of_columns(k_.shape[2]);
+    block_.columns =
+        blocks.columns != 0 ? std::min(k_.shape[2], blocks.columns) : block_of_columns(k_.shape[2]);
   }
 
   LoweredRegion emit(const Node& node) {
-    for (const TaskOperand& operand : task_.operands) parameters_.add(operand.storage);
-    parameters_.add(task_.storage);
+    for (StorageId storage : storages_of(list_, region_)) parameters_.add(storage);
     open_grid();
     program(node);
     LoweredRegion result;

@@ -11,8 +11,9 @@ constexpr std::int64_t tile_elements = 16 << 10;  // of one program's widest val
 constexpr std::int64_t small_elements = 8 << 10;  // not worth a second program
 constexpr std::int64_t programs_a_thread = 4;
 constexpr std::int64_t panel_bytes = 1 << 20;  // of a product's weights, half of an L2
-constexpr std::int64_t product_rows = 96;
-constexpr std::int64_t column_quantum = 64;  // whole vectors, whole cache lines
+constexpr std::int64_t product_rows = 192;
+constexpr std::int64_t contiguous_rows = 64;  // of tiles whose rows are contiguous
+constexpr std::int64_t column_quantum = 64;   // whole vectors, whole cache lines
 
 std::int64_t round_up(std::int64_t x, std::int64_t quantum) {
   return (x + quantum - 1) / quantum * quantum;
@@ -52,6 +53,33 @@ Facts facts_of(const TaskList& list, const Region& region) {
   return facts;
 }
 
+// The digit along which most bytes are contiguous in memory, if that is more than along columns.
+std::optional<std::size_t> contiguous_digit(const TaskList& list, const Region& region) {
+  std::int64_t along_columns = 0;
+  std::vector<std::int64_t> along_digit(region.digits.sizes().size(), 0);
+  auto vote = [&](const std::optional<Access>& access, std::int64_t bytes) {
+    if (!access) return;
+    bool by_columns = !access->columns.is_constant() && access->columns.modes()[0].stride == 1;
+    if (by_columns) along_columns += bytes;
+    std::vector<std::int64_t> strides = region.digits.strides(access->rows);
+    for (std::size_t i = 0; i < strides.size(); ++i)
+      if (strides[i] == 1 && !access->columns.is_constant()) along_digit[i] += bytes;
+  };
+  for (std::size_t slot = 0; slot < region.tasks.size(); ++slot) {
+    const Task& task = list.tasks[region.tasks[slot]];
+    for (std::size_t i = 0; i < task.operands.size(); ++i) {
+      const TaskOperand& operand = task.operands[i];
+      if (operand.number || (operand.producer && region.slot(*operand.producer))) continue;
+      if (auto seen = operand_table(task, i, region.tables[slot]))
+        vote(compose(operand.view, seen->place), element_count(operand.view.shape));
+    }
+    if (region.stored[slot]) vote(compose(task.place, region.tables[slot].place), task.count());
+  }
+  auto best = std::ranges::max_element(along_digit);
+  if (best == along_digit.end() || *best <= along_columns) return std::nullopt;
+  return static_cast<std::size_t>(best - along_digit.begin());
+}
+
 }  // namespace
 
 RowBlocks choose_blocks(const TaskList& list, const Region& region, const BlockSizes& wanted) {
@@ -59,6 +87,11 @@ RowBlocks choose_blocks(const TaskList& list, const Region& region, const BlockS
   RowBlocks blocks;
   blocks.digit = facts.digit;
   blocks.has_product = facts.has_product;
+  if (!facts.has_product && !facts.one_row)
+    if (auto digit = contiguous_digit(list, region)) {
+      facts.digit = blocks.digit = digit;
+      blocks.columns_first = true;
+    }
   std::int64_t rows = facts.digit ? facts.digits[*facts.digit] : 1;
   std::int64_t threads = thread_count(), outer = region.rows / rows;
   std::int64_t programs = threads == 1 ? 1 : programs_a_thread * threads;
@@ -87,6 +120,7 @@ RowBlocks choose_blocks(const TaskList& list, const Region& region, const BlockS
   if (region.rows * facts.widest > small_elements)
     most = std::min(most, std::max<std::int64_t>(
                               1, divide_up(rows, divide_up(programs, outer * column_blocks))));
+  if (blocks.columns_first) most = std::max(most, contiguous_rows);
   if (wanted.rows != 0) most = wanted.rows;
   blocks.rows = std::min(rows, most);
   return blocks;

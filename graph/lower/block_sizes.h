@@ -10,6 +10,8 @@ struct RowBlocks {
   std::optional<std::size_t> digit;  // that is cut in blocks; none: one row a program
   std::int64_t rows = 1, columns = 1;
   bool has_product = false;
+  // Tiles are [columns, rows]: memory is contiguous along rows, as in a sum over the first axis.
+  bool columns_first = false;
 };
 
 // `wanted` overrides the choice where it is not 0; it is clipped to what the region allows.

@@ -3,6 +3,7 @@
 #include "graph/lower/block_sizes.h"
 #include "graph/lower/frame.h"
 #include "graph/lower/lower.h"
+#include "graph/lower/region_key.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
@@ -33,7 +34,7 @@ class RowsProgram {
         block_(region.tasks.size()) {}
 
   LoweredRegion emit() {
-    for (TaskId id : region_.tasks) add_parameters(id);
+    for (StorageId storage : storages_of(list_, region_)) parameters_.add(storage);
     open_grid();
     for (std::size_t slot = 0; slot < region_.tasks.size(); ++slot)
       if (region_.stored[slot]) store(slot);
@@ -54,13 +55,6 @@ class RowsProgram {
   }
   bool varies_by_row(const std::vector<std::int64_t>& strides) const {
     return blocks_.digit && strides[*blocks_.digit] != 0;
-  }
-
-  void add_parameters(TaskId id) {
-    const Task& t = list_.tasks[id];
-    for (const TaskOperand& operand : t.operands)
-      if (!operand.number && !producer(operand)) parameters_.add(operand.storage);
-    if (region_.stored[*region_.slot(id)]) parameters_.add(t.storage);
   }
 
   // Programs take blocks of columns, blocks of the row digit, and one value of the other digits.
@@ -125,11 +119,20 @@ class RowsProgram {
     std::int64_t columns = by_column ? width : 1;
     std::int64_t column_stride = by_column ? access.columns.modes()[0].stride : 1;
     Block result;
-    result.desc = dsl::make_desc(base, {rows, columns}, {row_stride, column_stride});
-    result.offsets = {by_row ? row() : Operand(0), by_column ? column(whole) : Operand(0)};
     result.shape = {by_row ? blocks_.rows : 1, by_column ? width_of(width, whole) : 1};
+    result.offsets = {by_row ? row() : Operand(0), by_column ? column(whole) : Operand(0)};
+    if (blocks_.columns_first) {
+      std::swap(result.shape[0], result.shape[1]);
+      std::swap(result.offsets[0], result.offsets[1]);
+      result.desc = dsl::make_desc(base, {columns, rows}, {column_stride, row_stride});
+    } else {
+      result.desc = dsl::make_desc(base, {rows, columns}, {row_stride, column_stride});
+    }
     return result;
   }
+  // The axis of tiles that rows and columns are.
+  int row_axis() const { return blocks_.columns_first ? 1 : 0; }
+  int column_axis() const { return 1 - row_axis(); }
   std::int64_t width_of(std::int64_t width, bool whole) const {
     return whole || width == 1 ? width : std::min(width, blocks_.columns);
   }
@@ -139,9 +142,10 @@ class RowsProgram {
     Block block = block_of(operand.storage, access, seen.width, whole);
     Tile result = dsl::load(block.desc, block.offsets, block.shape);
     // The next block of rows comes while this one is being worked on.
+    bool moves_on = row_.defined() && varies_by_row(region_.digits.strides(access.rows));
     std::int64_t row_bytes = block.shape[1] * size_bytes(result.dtype());
-    if (!blocks_.has_product && block.shape[0] > 0 && row_.defined() &&
-        row_bytes >= prefetched_row_bytes && varies_by_row(region_.digits.strides(access.rows)))
+    if (moves_on && !blocks_.has_product && !blocks_.columns_first &&
+        row_bytes >= prefetched_row_bytes)
       dsl::prefetch(block.desc, {row_ + blocks_.rows, block.offsets[1]}, block.shape);
     return result;
   }
@@ -189,10 +193,11 @@ class RowsProgram {
   }
 
   // The value with its broadcast columns, and rows if wanted, spelt out.
-  static Tile spread(const Tile& x, std::int64_t columns, std::int64_t rows = 0) {
-    Shape shape = x.shape();
-    if (shape.empty()) return dsl::splat(x, {rows == 0 ? 1 : rows, columns});
-    Shape wanted = {rows == 0 ? shape[0] : rows, columns};
+  Tile spread(const Tile& x, std::int64_t columns, std::int64_t rows = 0) const {
+    Shape shape = x.shape(), wanted(2, columns);
+    if (rows == 0) rows = shape.empty() ? 1 : shape[row_axis()];
+    wanted[row_axis()] = rows;
+    if (shape.empty()) return dsl::splat(x, wanted);
     return shape == wanted ? x : dsl::broadcast_to(x, wanted);
   }
 
@@ -201,7 +206,7 @@ class RowsProgram {
     std::int64_t width = operand_table(t, 0, region_.tables[slot])->width;
     Tile x = spread(operand(slot, 0, true), width);
     if (x.dtype() != accumulator(x.dtype())) x = dsl::cast(x, accumulator(x.dtype()));
-    Tile result = dsl::reduce(x, t.reduce, 1, true);
+    Tile result = dsl::reduce(x, t.reduce, column_axis(), true);
     return result.dtype() == t.dtype ? result : dsl::cast(result, t.dtype);
   }
 
@@ -219,10 +224,22 @@ class RowsProgram {
       return map.is_constant() ? 0 : map.modes()[0].stride;
     };
     Tile base = parameters_.pointer(weight.storage) + outer_offset(access.offset, strides);
+    if (width == 1) return inner_product(t, a, base, depth, stride_of(inner));
     Desc desc = dsl::make_desc(base, {depth, width}, {stride_of(inner), stride_of(access.columns)});
     Tile b = dsl::load(desc, {0, column(whole)}, {depth, width_of(width, whole)});
     Tile result = dsl::dot(a, b);
     return result.dtype() == t.dtype ? result : dsl::cast(result, t.dtype);
+  }
+
+  // A product with one column is a sum along the row, where lanes run along k.
+  static Tile inner_product(const Task& t, const Tile& a, const Tile& base, std::int64_t depth,
+                            std::int64_t stride) {
+    Desc desc = dsl::make_desc(base, {1, depth}, {depth, stride});
+    Tile b = dsl::load(desc, {0, 0}, {1, depth});
+    DType wide = accumulator(t.dtype);
+    Tile product = wide == t.dtype ? a * b : dsl::cast(a, wide) * dsl::cast(b, wide);
+    Tile result = dsl::sum(product, 1, true);
+    return wide == t.dtype ? result : dsl::cast(result, t.dtype);
   }
 
   // The row number that operand `i` gives for this program's one row.
@@ -264,7 +281,8 @@ class RowsProgram {
     }
     Block block = block_of(t.storage, access, table.width, false);
     auto cache = t.bytes() > streaming_bytes ? ir::CachePolicy::streaming : ir::CachePolicy::normal;
-    dsl::store(block.desc, block.offsets, spread(x, block.shape[1], block.shape[0]), cache);
+    dsl::store(block.desc, block.offsets,
+               spread(x, block.shape[column_axis()], block.shape[row_axis()]), cache);
   }
 
   const TaskList& list_;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -10,8 +11,10 @@
 #include "graph/fuse/fuse.h"
 #include "graph/lower/frame.h"
 #include "graph/lower/lower.h"
+#include "graph/lower/region_key.h"
 #include "graph/run/memory.h"
 #include "graph/run/plan_body.h"
+#include "graph/run/tune.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
@@ -33,18 +36,34 @@ class PlanMaker {
     regions_ = fuse_tasks(list_, options_.fuse);
     for (const FusedRegion& region : regions_) lower_region(region);
     place_storages();
-    for (std::size_t i = 0; i < regions_.size(); ++i) add_launch(i);
-    outputs();
     body_->lower_seconds = seconds_since(begin);
     begin = Clock::now();
     body_->artifacts.resize(body_->functions.size());
     if (!options_.interpret) compile_programs();
+    if (options_.tune && !options_.interpret) tune_programs();
+    for (std::size_t i = 0; i < regions_.size(); ++i) add_launch(i);
+    outputs();
     body_->compile_seconds = seconds_since(begin);
     return std::make_shared<const Plan>(std::move(body_));
   }
 
  private:
+  struct Lowering {
+    std::uint32_t program = 0;
+    Grid grid;
+  };
+
   void lower_region(const FusedRegion& region) {
+    Hash like = region_key(graph_, list_, region.region);
+    auto [known, is_new] = like_.try_emplace(like);
+    if (is_new) known->second = new_lowering(region);
+    ++body_->programs[known->second.program].instances;
+    launches_.push_back(
+        {known->second.program, known->second.grid, storages_of(list_, region.region)});
+  }
+
+  // Regions of different keys may still give equal programs.
+  Lowering new_lowering(const FusedRegion& region) {
     LoweredRegion lowered = lower(graph_, list_, region.region);
     Hash key = ir::content_hash(lowered.function);
     auto [it, is_new] =
@@ -59,9 +78,9 @@ class PlanMaker {
       program.bytes_saved = region.bytes_saved;
       body_->programs.push_back(std::move(program));
       body_->functions.push_back(std::move(lowered.function));
+      examples_.push_back({&region, lowered.blocks});
     }
-    ++body_->programs[it->second].instances;
-    launches_.push_back({it->second, lowered.grid, std::move(lowered.arguments)});
+    return {it->second, lowered.grid};
   }
 
   // Where each storage lies; what is never in memory keeps no place.
@@ -143,6 +162,35 @@ class PlanMaker {
     if (failure) std::rethrow_exception(failure);
   }
 
+  std::unordered_map<Hash, Lowering> like_;  // by region_key
+  // Every program gets the block sizes that the clock prefers.
+  void tune_programs() {
+    for (std::uint32_t program = 0; program < examples_.size(); ++program) {
+      const Example& example = examples_[program];
+      std::optional<Grid> grid;
+      bool one_grid = true;
+      for (const PendingLaunch& launch : launches_) {
+        if (launch.program != program) continue;
+        one_grid = one_grid && (!grid || std::ranges::equal(grid->size, launch.grid.size));
+        grid = launch.grid;
+      }
+      if (!one_grid) continue;  // the same program over tables of different length
+      auto tuned = tune(graph_, list_, example.region->region, example.blocks, *grid,
+                        body_->artifacts[program]);
+      if (!tuned) continue;
+      body_->functions[program] = std::move(tuned->lowered.function);
+      body_->programs[program].key = ir::content_hash(body_->functions[program]).hex();
+      body_->artifacts[program] = tuned->artifact;
+      for (PendingLaunch& launch : launches_)
+        if (launch.program == program) launch.grid = tuned->lowered.grid;
+    }
+  }
+
+  struct Example {  // a region that a program is of
+    const FusedRegion* region;
+    BlockSizes blocks;
+  };
+  std::vector<Example> examples_;
   struct PendingLaunch {
     std::uint32_t program;
     Grid grid;

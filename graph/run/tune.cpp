@@ -1,0 +1,111 @@
+#include "graph/run/tune.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <limits>
+
+#include "dsl/compile.h"
+#include "graph/lower/region_key.h"
+#include "runtime/buffer.h"
+
+namespace tilewright::graph {
+namespace {
+
+constexpr int rounds = 5;
+constexpr double round_seconds = 0.5e-3;  // of one candidate in one round
+constexpr double worthwhile = 0.98;       // of the default's time
+
+// Elements from the start of a storage that the region may touch.
+std::int64_t reach_of(const Placement& view) {
+  std::int64_t last = view.offset;
+  for (int axis = 0; axis < view.shape.rank(); ++axis)
+    last += std::max<std::int64_t>(0, (view.shape[axis] - 1) * view.strides[axis]);
+  return last + 1;
+}
+
+// Memory for every parameter: zeros, and for attention the position at which all keys are seen.
+class TrialMemory {
+ public:
+  TrialMemory(const TaskList& list, const Region& region) : storages_(storages_of(list, region)) {
+    std::vector<std::int64_t> elements(storages_.size(), 1);
+    auto reach = [&](StorageId id, std::int64_t count) {
+      auto at = static_cast<std::size_t>(std::ranges::find(storages_, id) - storages_.begin());
+      if (at < elements.size()) elements[at] = std::max(elements[at], count);
+    };
+    for (TaskId id : region.tasks) {
+      const Task& task = list.tasks[id];
+      for (const TaskOperand& operand : task.operands)
+        if (!operand.number) reach(operand.storage, reach_of(operand.view));
+      std::int64_t rows = std::max<std::int64_t>(0, task.scatter_size - 1) * task.scatter_stride;
+      reach(task.storage, reach_of(task.place) + rows);
+    }
+    for (std::size_t i = 0; i < storages_.size(); ++i) {
+      std::int64_t bytes = elements[i] * size_bytes(list.storages[storages_[i]].dtype);
+      buffers_.push_back(Buffer::allocate(bytes));
+      std::memset(buffers_.back()->data(), 0, static_cast<std::size_t>(bytes));
+      arguments_.push_back({buffers_.back()->data()});
+    }
+    const Task& first = list.tasks[region.tasks[0]];
+    if (first.kind == TaskKind::attention && first.operands.size() > 3) see_all_keys(list, first);
+  }
+  const Argument* arguments() const { return arguments_.data(); }
+
+ private:
+  void see_all_keys(const TaskList& list, const Task& attention) {
+    const TaskOperand& position = attention.operands[3];
+    std::int64_t last = attention.operands[1].view.shape[2] - attention.operands[0].view.shape[2];
+    auto at = static_cast<std::size_t>(std::ranges::find(storages_, position.storage) -
+                                       storages_.begin());
+    auto size = static_cast<std::size_t>(size_bytes(list.storages[position.storage].dtype));
+    auto* bytes = static_cast<std::byte*>(buffers_[at]->data());
+    std::memcpy(bytes + position.view.offset * static_cast<std::int64_t>(size), &last, size);
+  }
+
+  std::vector<StorageId> storages_;
+  std::vector<std::shared_ptr<Buffer>> buffers_;
+  std::vector<Argument> arguments_;
+};
+
+struct Candidate {
+  std::shared_ptr<const Artifact> artifact;
+  Grid grid;
+  int calls = 1;
+  double best = std::numeric_limits<double>::infinity();
+};
+
+double seconds_of(const Candidate& candidate, const Argument* arguments) {
+  auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < candidate.calls; ++i) launch(*candidate.artifact, candidate.grid, arguments);
+  std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+  return spent.count() / candidate.calls;
+}
+
+}  // namespace
+
+std::optional<TunedRegion> tune(const Graph& graph, const TaskList& list, const Region& region,
+                                const BlockSizes& chosen, const Grid& grid,
+                                const std::shared_ptr<const Artifact>& artifact) {
+  std::vector<LoweredRegion> lowered;
+  std::vector<Candidate> candidates = {{artifact, grid}};
+  for (const BlockSizes& blocks : alternatives(list, region, chosen)) {
+    lowered.push_back(lower(graph, list, region, blocks));
+    candidates.push_back({dsl::compile(lowered.back().function), lowered.back().grid});
+  }
+  if (lowered.empty()) return std::nullopt;
+  TrialMemory memory(list, region);
+  for (Candidate& candidate : candidates) {
+    seconds_of(candidate, memory.arguments());  // the first call touches memory and code
+    double once = std::max(1e-8, seconds_of(candidate, memory.arguments()));
+    candidate.calls = static_cast<int>(std::clamp(round_seconds / once, 1.0, 10'000.0));
+  }
+  for (int round = 0; round < rounds; ++round)
+    for (Candidate& candidate : candidates)
+      candidate.best = std::min(candidate.best, seconds_of(candidate, memory.arguments()));
+  auto best = std::ranges::min_element(candidates, {}, &Candidate::best);
+  if (best->best > candidates[0].best * worthwhile) return std::nullopt;
+  auto index = static_cast<std::size_t>(best - candidates.begin()) - 1;
+  return TunedRegion{std::move(lowered[index]), best->artifact};
+}
+
+}  // namespace tilewright::graph

@@ -1,0 +1,182 @@
+#include "graph/compile.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tests/graph/errors.h"
+
+namespace tilewright {
+namespace {
+
+Tensor ramp(const Shape& shape, float step = 0.01F) {
+  std::vector<float> elements(static_cast<std::size_t>(element_count(shape)));
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    elements[i] = step * static_cast<float>(i % 97) - 0.3F;
+  return Tensor::from(elements, shape);
+}
+void expect_near(const Tensor& a, const Tensor& b) {
+  ASSERT_EQ(a.shape(), b.shape());
+  auto x = a.to_vector<float>(), y = b.to_vector<float>();
+  for (std::size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(x[i], y[i], 1e-5) << i;
+}
+
+struct Layer {
+  Tensor weight = ramp({24, 16}), bias = ramp({24});
+  Tensor forward(const Tensor& x) { return softmax(relu(linear(x, weight, bias)), -1); }
+};
+
+constexpr Mode modes[] = {Mode::default_, Mode::reduce_overhead, Mode::max_autotune,
+                          Mode::max_autotune_no_cudagraphs};
+
+TEST(Compile, GivesWhatTheFunctionGivesInEveryModeAndBackend) {
+  Layer layer;
+  Tensor x = ramp({5, 16}, 0.02F), expected = layer.forward(x);
+  for (Mode mode : modes)
+    for (Backend backend : {Backend::eager, Backend::aot_eager, Backend::tilewright}) {
+      Compiled fast = compile(layer, {.mode = mode, .backend = backend});
+      for (int call = 0; call < 3; ++call) expect_near(fast(x), expected);
+    }
+}
+
+TEST(Compile, FusesAWholeLayerIntoOneLaunch) {
+  Layer layer;
+  Compiled fast = compile(layer);
+  fast(ramp({5, 16}));
+  ASSERT_EQ(fast.report().size(), 1u);
+  EXPECT_EQ(fast.report()[0].launches, 1);
+  EXPECT_GT(fast.report()[0].regions[0].bytes, 24 * 16 * 4);
+}
+
+TEST(Compile, OutputsOfTheDefaultModeAreFresh) {
+  Compiled fast = compile([](const Tensor& x) { return x * 2; });
+  Tensor first = fast(Tensor::from<float>({1, 2}, {2}));
+  Tensor second = fast(Tensor::from<float>({5, 6}, {2}));
+  EXPECT_EQ(first.to_vector<float>(), (std::vector<float>{2, 4}));
+  EXPECT_EQ(second.to_vector<float>(), (std::vector<float>{10, 12}));
+}
+
+TEST(Compile, OutputsOfReduceOverheadAreTheSameMemoryAtEveryCall) {
+  Compiled fast = compile([](const Tensor& x) { return x * 2; }, {.mode = Mode::reduce_overhead});
+  Tensor first = fast(Tensor::from<float>({1, 2}, {2}));
+  Tensor second = fast(Tensor::from<float>({5, 6}, {2}));
+  EXPECT_EQ(first.data(), second.data());
+  EXPECT_EQ(first.to_vector<float>(), (std::vector<float>{10, 12}));
+}
+
+TEST(Compile, ReadsCapturedTensorsAtEveryCall) {
+  Tensor weight = Tensor::from<float>({1, 1}, {2});
+  Compiled fast = compile([weight](const Tensor& x) { return x * weight; });
+  Tensor x = Tensor::from<float>({3, 4}, {2});
+  fast(x);
+  weight.copy_from(Tensor::from<float>({10, 100}, {2}));
+  EXPECT_EQ(fast(x).to_vector<float>(), (std::vector<float>{30, 400}));
+}
+
+TEST(Compile, WritesCapturedTensorsInPlace) {
+  Tensor cache = Tensor::from<float>({0, 0, 0, 0, 0, 0}, {3, 2});
+  Compiled step = compile(
+      [cache](const Tensor& at, const Tensor& row) {
+        Tensor target = cache;
+        target.index_copy_(0, at, row);
+        return sum(target, {0});
+      },
+      {.mode = Mode::reduce_overhead});
+  for (std::int64_t i = 0; i < 3; ++i) {
+    Tensor row = Tensor::from<float>({float(i + 1), 1}, {1, 2});
+    step(Tensor::from<std::int64_t>({i}, {1}), row);
+  }
+  EXPECT_EQ(cache.to_vector<float>(), (std::vector<float>{1, 1, 2, 1, 3, 1}));
+}
+
+TEST(Compile, RefusesAnArgumentThatSharesMemoryWithOneThatIsWritten) {
+  Compiled add = compile([](const Tensor& a, const Tensor& b) {
+    Tensor target = a;
+    target.copy_from(a + b);
+    return target;
+  });
+  Tensor x = Tensor::from<float>({1, 2}, {2});
+  expect_contains(error_of([&] { add(x, x); }), "shares memory with input 1");
+}
+
+TEST(Compile, CompilesEachSignatureOnceUpToTheLimit) {
+  int runs = 0;
+  Compiled fast = compile(
+      [&runs](const Tensor& x) {
+        ++runs;
+        return x + 1;
+      },
+      {.max_signatures = 3});
+  for (int turn = 0; turn < 2; ++turn)
+    for (std::int64_t size : {1, 2, 3}) fast(ramp({size}));
+  EXPECT_EQ(runs, 3);
+  std::string error = error_of([&] { fast(ramp({4})); });
+  expect_contains(error, "[compile] 3 signatures are compiled and the limit is 3");
+  expect_contains(error, "argument 0, axis 0 is 4 where that has 2");
+}
+
+TEST(Compile, ReportsWhereDataIsRead) {
+  auto branches = [](const Tensor& x) { return sum(x, {0}).item<float>() > 0 ? x * 2 : x * 3; };
+  Compiled whole = compile(branches, {.fullgraph = true});
+  expect_contains(error_of([&] { whole(ramp({4})); }), "breaks the graph");
+  Compiled parts = compile(branches);
+  EXPECT_EQ(parts(Tensor::from<float>({1, 2}, {2})).to_vector<float>(), (std::vector<float>{2, 4}));
+  EXPECT_EQ(parts(Tensor::from<float>({-1, -2}, {2})).to_vector<float>(),
+            (std::vector<float>{-3, -6}));
+  expect_contains(parts.explain(), "runs op by op");
+}
+
+TEST(Compile, ExplainsItsRegions) {
+  Layer layer;
+  Compiled fast = compile(layer);
+  fast(ramp({5, 16}));
+  std::string text = fast.explain();
+  expect_contains(text, "f32 5x16");
+  expect_contains(text, "1 launches of 1 distinct programs");
+  expect_contains(text, "matmul");
+  expect_contains(fast.dump(), "dot");
+}
+
+TEST(Compile, IsPartOfACaptureThatCallsIt) {
+  Compiled inner = compile([](const Tensor& x) { return exp(x); });
+  Compiled outer = compile([&inner](const Tensor& x) { return inner(x) + 1; });
+  outer(ramp({8}));
+  EXPECT_EQ(outer.report()[0].launches, 1);
+  EXPECT_TRUE(inner.report().empty());
+}
+
+TEST(Compile, ServesSeveralThreads) {
+  Compiled fast = compile([](const Tensor& x) { return x * 2; });
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong = 0;
+  for (std::int64_t size : {3, 4, 5})
+    threads.emplace_back([&, size] {
+      for (int i = 0; i < 20; ++i) {
+        std::vector<float> elements(static_cast<std::size_t>(size), float(i));
+        Tensor y = fast(Tensor::from(elements, {size}));
+        if (y.to_vector<float>() != std::vector<float>(elements.size(), float(2 * i))) ++wrong;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(fast.report().size(), 3u);
+}
+
+TEST(Compile, NamesModesAndBackends) {
+  for (Mode mode : modes) EXPECT_EQ(parse_mode(name_of(mode)), mode);
+  expect_contains(error_of([] { parse_mode("fast"); }),
+                  "[mode] 'fast' is unknown; it must be one of default, reduce-overhead");
+  expect_contains(error_of([] { parse_backend("cuda"); }), "[backend] 'cuda' is unknown");
+}
+
+TEST(Compile, RefusesWhatItCannotCall) {
+  Compiled fast = compile([](const Tensor& x) { return x; });
+  expect_contains(error_of([&] { fast(); }), "[compile] called with 0 tensors");
+  expect_contains(error_of([&] { fast(Tensor()); }), "[compile] argument 0 is undefined");
+  expect_contains(
+      error_of([] { compile([](const Tensor& x) { return x; }, {.max_signatures = 0}); }),
+      "max_signatures is 0");
+}
+
+}  // namespace
+}  // namespace tilewright

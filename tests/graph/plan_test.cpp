@@ -1,0 +1,208 @@
+// Plans run by hand: in-place writes, outputs that are inputs, empty tensors, repeated programs.
+#include "graph/run/plan.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/graph/captured.h"
+
+namespace tilewright::graph {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+
+template <typename T>
+std::vector<T> elements(const Buffer& buffer, std::size_t count) {
+  auto* data = static_cast<const T*>(buffer.data());
+  return {data, data + count};
+}
+std::vector<float> counting(std::size_t count, float start = 0) {
+  std::vector<float> result(count);
+  for (std::size_t i = 0; i < count; ++i) result[i] = start + static_cast<float>(i);
+  return result;
+}
+
+TEST(Plan, ReturnsARowMajorBufferAnOutput) {
+  Graph graph = captured({{2, 3}}, [](Tensors& x) {
+    return Tensors{x[0] + 1, x[0].transpose(0, 1)};
+  });
+  auto plan = make_plan(graph);
+  std::vector<float> x = counting(6);
+  void* inputs[] = {x.data()};
+  auto outputs = plan->run(inputs);
+  EXPECT_EQ(elements<float>(*outputs[0], 6), (std::vector<float>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(elements<float>(*outputs[1], 6), (std::vector<float>{0, 3, 1, 4, 2, 5}));
+}
+
+TEST(Plan, NamesTheInputThatAnOutputIs) {
+  Graph graph = captured({{4}}, [](Tensors& x) { return Tensors{x[0], exp(x[0])}; });
+  auto plan = make_plan(graph);
+  EXPECT_EQ(plan->outputs()[0].input, 0);
+  EXPECT_EQ(plan->outputs()[1].input, std::nullopt);
+}
+
+TEST(Plan, ReadsInputsThroughTheirStrides) {
+  Graph graph;
+  GraphBuilder builder(graph);
+  NodeId x = builder.input(f32, {2, 3}, {1, 2});
+  graph.outputs = {builder.append(Op::neg, {x})};
+  auto plan = make_plan(graph);
+  std::vector<float> memory = {0, 3, 1, 4, 2, 5};
+  void* inputs[] = {memory.data()};
+  EXPECT_EQ(elements<float>(*plan->run(inputs)[0], 6),
+            (std::vector<float>{-0.0F, -1, -2, -3, -4, -5}));
+}
+
+// cache[:, position] = row, then everything is read.
+Graph cache_update(bool read_before, bool read_after) {
+  Graph graph;
+  GraphBuilder builder(graph);
+  NodeId cache = builder.input(f32, {3, 4}), at = builder.input(i64, {1});
+  NodeId row = builder.input(f32, {3, 1});
+  Attributes axis;
+  axis.axes = {1};
+  NodeId before = builder.append(Op::neg, {cache});
+  NodeId updated = builder.append(Op::index_copy, {cache, at, row}, axis);
+  NodeId after = builder.append(Op::neg, {updated});
+  NodeId late = builder.append(Op::exp2, {cache});  // the old value, after the write
+  if (read_before) graph.outputs.push_back(before);
+  graph.outputs.push_back(after);
+  if (read_after) graph.outputs.push_back(late);
+  graph.mutations = {{cache, updated}};
+  return run_passes(graph);
+}
+
+TEST(Plan, WritesInPlaceAfterReadersOfTheOldValue) {
+  for (bool late : {false, true}) {
+    auto plan = make_plan(cache_update(true, late));
+    std::vector<float> cache = counting(12), row = {100, 200, 300};
+    std::int64_t position = 2;
+    void* inputs[] = {cache.data(), &position, row.data()};
+    auto outputs = plan->run(inputs);
+    EXPECT_EQ(elements<float>(*outputs[0], 4), (std::vector<float>{-0.0F, -1, -2, -3}));
+    EXPECT_EQ(elements<float>(*outputs[1], 4), (std::vector<float>{-0.0F, -1, -100, -3}));
+    EXPECT_EQ(cache, (std::vector<float>{0, 1, 100, 3, 4, 5, 200, 7, 8, 9, 300, 11}));
+    if (late) {
+      EXPECT_EQ(elements<float>(*outputs[2], 3), (std::vector<float>{1, 2, 4}));
+    }
+  }
+}
+
+TEST(Plan, IgnoresRowsOutsideTheTargetOfACopy) {
+  auto plan = make_plan(cache_update(false, false));
+  for (std::int64_t position : {std::int64_t{-1}, std::int64_t{4}, INT64_MAX}) {
+    std::vector<float> cache = counting(12), row = {100, 200, 300};
+    void* inputs[] = {cache.data(), &position, row.data()};
+    plan->run(inputs);
+    EXPECT_EQ(cache, counting(12)) << position;
+  }
+}
+
+TEST(Plan, SwapsTwoInputsInPlace) {
+  Graph graph;
+  GraphBuilder builder(graph);
+  NodeId a = builder.input(f32, {5}), b = builder.input(f32, {5});
+  graph.mutations = {{a, b}, {b, a}};
+  auto plan = make_plan(graph);
+  std::vector<float> x = counting(5), y = counting(5, 50);
+  void* inputs[] = {x.data(), y.data()};
+  plan->run(inputs);
+  EXPECT_EQ(x, counting(5, 50));
+  EXPECT_EQ(y, counting(5));
+}
+
+TEST(Plan, ReversesAnInputInPlaceThroughOtherMemory) {
+  // x = transpose(x): no element may be read after another has taken its place.
+  Graph graph;
+  GraphBuilder builder(graph);
+  NodeId x = builder.input(f32, {40, 40});
+  Attributes swap;
+  swap.axes = {1, 0};
+  NodeId turned = builder.append(Op::permute, {x}, swap);
+  graph.mutations = {{x, builder.append(Op::neg, {turned})}};
+  auto plan = make_plan(graph);
+  std::vector<float> memory = counting(1600);
+  void* inputs[] = {memory.data()};
+  plan->run(inputs);
+  for (std::size_t i = 0; i < 1600; ++i)
+    ASSERT_EQ(memory[i], -static_cast<float>(i % 40 * 40 + i / 40));
+}
+
+TEST(Plan, UpdatesAnInputElementByElementWithOneLaunchAndNoOtherMemory) {
+  Graph graph;
+  GraphBuilder builder(graph);
+  NodeId x = builder.input(f32, {1000}), step = builder.input(f32, {1000});
+  graph.mutations = {{x, builder.append(Op::sub, {x, step})}};
+  auto plan = make_plan(graph);
+  EXPECT_EQ(plan->launches(), 1);
+  EXPECT_EQ(plan->arena_bytes(), 0);
+  std::vector<float> memory = counting(1000, 7), steps(1000, 7);
+  void* inputs[] = {memory.data(), steps.data()};
+  plan->run(inputs);
+  EXPECT_EQ(memory, counting(1000));
+}
+
+TEST(Plan, HandlesTensorsWithoutElements) {
+  Graph graph = captured({{0, 3}, {2, 0}, {0, 4}}, [](Tensors& x) {
+    return Tensors{exp(x[0]), sum(x[0], {0}), matmul(x[1], x[2]), cat({x[0], x[0] + 1}, 0)};
+  });
+  auto plan = make_plan(graph);
+  float nothing = 0;
+  void* inputs[] = {&nothing, &nothing, &nothing};
+  auto outputs = plan->run(inputs);
+  EXPECT_EQ(elements<float>(*outputs[1], 3), std::vector<float>(3, 0));
+  EXPECT_EQ(elements<float>(*outputs[2], 8), std::vector<float>(8, 0));
+}
+
+TEST(Plan, SharesArenaBytesAmongValuesThatAreNotNeededTogether) {
+  Graph graph = captured({{64, 64}}, [](Tensors& x) {
+    Tensor h = x[0];
+    for (int i = 0; i < 8; ++i) h = softmax(h.transpose(0, 1), -1);
+    return Tensors{h};
+  });
+  auto plan = make_plan(graph, {.fuse = false});
+  EXPECT_LE(plan->arena_bytes(), 5 * 64 * 64 * 4);
+}
+
+TEST(Plan, SumsManyElementsToOneInParts) {
+  Graph graph = captured({{600, 500}}, [](Tensors& x) { return Tensors{sum(x[0], {0, 1})}; });
+  auto plan = make_plan(graph);
+  std::vector<float> ones(300'000, 1);
+  void* inputs[] = {ones.data()};
+  EXPECT_EQ(elements<float>(*plan->run(inputs)[0], 1)[0], 300'000);
+  EXPECT_EQ(plan->launches(), 2);
+}
+
+TEST(Recording, FollowsTheAddressesOfItsInputsAndKeepsItsOutputs) {
+  Graph graph = captured(
+      {{8}, {8}}, [](Tensors& x) { return Tensors{x[0].reshape({8}) * 2 + sum(x[1], {0}, true)}; });
+  auto plan = make_plan(graph);
+  Recording recording(plan);
+  std::vector<float> a = counting(8), b(8, 1), c = counting(8, 10);
+  void* first[] = {a.data(), b.data()};
+  const Buffer* buffer = recording.run(first)[0].get();
+  EXPECT_EQ(elements<float>(*buffer, 2), (std::vector<float>{8, 10}));
+  void* second[] = {c.data(), b.data()};
+  EXPECT_EQ(recording.run(second)[0].get(), buffer);
+  EXPECT_EQ(elements<float>(*buffer, 2), (std::vector<float>{28, 30}));
+  a[0] = 5;  // read by address at each call
+  EXPECT_EQ(recording.run(first)[0].get(), buffer);
+  EXPECT_EQ(elements<float>(*buffer, 1), (std::vector<float>{18}));
+}
+
+TEST(Plan, TunedPlansComputeTheSame) {
+  Graph graph = captured({{64, 96}, {128, 96}}, [](Tensors& x) {
+    return Tensors{softmax(x[0], -1), relu(linear(x[0], x[1]))};
+  });
+  std::vector<float> x(64 * 96), w(128 * 96);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7) - 3;
+  for (std::size_t i = 0; i < w.size(); ++i) w[i] = static_cast<float>(i % 5) - 2;
+  void* inputs[] = {x.data(), w.data()};
+  auto plain = make_plan(graph)->run(inputs), tuned = make_plan(graph, {.tune = true})->run(inputs);
+  EXPECT_EQ(elements<float>(*plain[1], 64 * 128), elements<float>(*tuned[1], 64 * 128));
+  for (std::size_t i = 0; i < 64 * 96; ++i)
+    EXPECT_NEAR(elements<float>(*plain[0], 64 * 96)[i], elements<float>(*tuned[0], 64 * 96)[i],
+                1e-6);
+}
+
+}  // namespace
+}  // namespace tilewright::graph
