@@ -171,6 +171,36 @@ llvm::Value* Emitter::compare(Op op, DType dtype, llvm::Value* a, llvm::Value* b
   return b_.CreateCmp(predicate, a, b);
 }
 
+namespace {
+
+llvm::Type* like(llvm::Value* value, llvm::Type* element) {
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
+  return vector == nullptr ? element
+                           : llvm::FixedVectorType::get(element, vector->getNumElements());
+}
+
+}  // namespace
+
+// bf16 is the upper half of f32. In integers, since most processors have no instruction for it and
+// LLVM would call a function for each element.
+llvm::Value* Emitter::widen_bf16(llvm::Value* value) {
+  auto* bits = b_.CreateBitCast(value, like(value, b_.getInt16Ty()));
+  auto* wide = b_.CreateZExt(bits, like(value, b_.getInt32Ty()));
+  return b_.CreateBitCast(b_.CreateShl(wide, 16), like(value, b_.getFloatTy()));
+}
+
+// Rounds to nearest, ties to even; NaN stays NaN.
+llvm::Value* Emitter::narrow_to_bf16(llvm::Value* value) {
+  auto* type = like(value, b_.getInt32Ty());
+  auto* bits = b_.CreateBitCast(value, type);
+  auto* odd = b_.CreateAnd(b_.CreateLShr(bits, 16), llvm::ConstantInt::get(type, 1));
+  auto* rounded = b_.CreateAdd(b_.CreateAdd(bits, llvm::ConstantInt::get(type, 0x7fff)), odd);
+  auto* quiet = b_.CreateOr(bits, llvm::ConstantInt::get(type, 0x400000));
+  auto* kept = b_.CreateSelect(b_.CreateFCmpUNO(value, value), quiet, rounded);
+  auto* upper = b_.CreateTrunc(b_.CreateLShr(kept, 16), like(value, b_.getInt16Ty()));
+  return b_.CreateBitCast(upper, like(value, b_.getBFloatTy()));
+}
+
 llvm::Value* Emitter::convert(llvm::Value* value, DType from, DType to) {
   if (from == to) return value;
   llvm::Type* type = element_type(to);
@@ -178,13 +208,22 @@ llvm::Value* Emitter::convert(llvm::Value* value, DType from, DType to) {
     type = llvm::FixedVectorType::get(type, vector->getNumElements());
   auto* zero = llvm::Constant::getNullValue(value->getType());
   if (is_boolean(to))
-    return is_floating(from) ? b_.CreateFCmpUNE(value, zero) : b_.CreateICmpNE(value, zero);
+    return from == DType::f16 || from == DType::bf16
+               ? convert(convert(value, from, DType::f32), DType::f32, to)
+           : is_floating(from) ? b_.CreateFCmpUNE(value, zero)
+                               : b_.CreateICmpNE(value, zero);
   if (is_floating(from) && is_floating(to)) {
     // Between the two 16-bit types there is no instruction; from f64, f32 is a step on the way.
-    bool through = bit_width(from) == bit_width(to) || (from == DType::f64 && bit_width(to) == 16);
+    bool through = bit_width(from) == bit_width(to) ||
+                   (from == DType::f64 && bit_width(to) == 16) ||
+                   (from == DType::bf16 && to != DType::f32);
     if (through) return convert(convert(value, from, DType::f32), DType::f32, to);
+    if (from == DType::bf16) return widen_bf16(value);
+    if (to == DType::bf16) return narrow_to_bf16(value);
     return b_.CreateFPCast(value, type);
   }
+  if (from == DType::f16 || from == DType::bf16)
+    return convert(convert(value, from, DType::f32), DType::f32, to);
   if (is_floating(from)) {
     auto id = is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
     return b_.CreateIntrinsic(id, {type, value->getType()}, {value});

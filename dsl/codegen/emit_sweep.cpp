@@ -153,12 +153,7 @@ void Emitter::sweep_lanes(Sweep& s) {
       }
       llvm::Value*& to_index = accumulators[r.first + 1];
       llvm::Value* from_index = accumulators[c * s.per_copy + r.first + 1];
-      auto* better = compare(kind == ReduceKind::argmax ? Op::gt_ : Op::lt_, dtype, from, to);
-      auto* tie =
-          b_.CreateAnd(compare(Op::eq_, dtype, from, to), b_.CreateICmpSLT(from_index, to_index));
-      auto* take = b_.CreateOr(better, tie);
-      to = b_.CreateSelect(take, from, to);
-      to_index = b_.CreateSelect(take, from_index, to_index);
+      keep_better(kind, dtype, to, to_index, from, from_index);
     }
   finish_reductions(s, accumulators);
 }
@@ -201,9 +196,7 @@ void Emitter::sweep_vector(Sweep& s, llvm::Value* at, std::vector<llvm::Value*>&
     if (lanes_ > 1)
       here = b_.CreateAdd(b_.CreateVectorSplat(static_cast<unsigned>(lanes_), start),
                           iota(b_.getInt32Ty()));
-    auto* better = compare(kind == ReduceKind::argmax ? Op::gt_ : Op::lt_, dtype, x, accumulator);
-    accumulator = b_.CreateSelect(better, x, accumulator);
-    best_index = b_.CreateSelect(better, here, best_index);
+    keep_better(kind, dtype, accumulator, best_index, x, here);
   }
 }
 
@@ -224,11 +217,11 @@ void Emitter::reduce_across(Sweep& s, const Root& root) {
   }
   Slot best{scratch_best_.at(root.inst), result.type.with_dtype(dtype), result.strides};
   llvm::Value *old = spread(read_slot(best, place)), *now = spread(x);
-  auto* better = compare(kind == ReduceKind::argmax ? Op::gt_ : Op::lt_, dtype, now, old);
-  write_slot(best, place, {b_.CreateSelect(better, now, old), lanes_ == 1});
   llvm::Value* old_index = spread(read_slot(result, place));
-  llvm::Value* index = spread({b_.CreateTrunc(here, b_.getInt32Ty()), true});
-  write_slot(result, place, {b_.CreateSelect(better, index, old_index), lanes_ == 1});
+  llvm::Value* row = spread({b_.CreateTrunc(here, b_.getInt32Ty()), true});
+  keep_better(kind, dtype, old, old_index, now, row);
+  write_slot(best, place, {old, lanes_ == 1});
+  write_slot(result, place, {old_index, lanes_ == 1});
 }
 
 void Emitter::finish_reductions(Sweep& s, std::vector<llvm::Value*>& accumulators) {
@@ -265,6 +258,22 @@ llvm::Value* Emitter::horizontal(const Inst& inst, llvm::Value* vector) {
   return b_.CreateExtractElement(vector, std::uint64_t{0});
 }
 
+void Emitter::keep_better(ReduceKind kind, DType dtype, llvm::Value*& best,
+                          llvm::Value*& best_index, llvm::Value* other, llvm::Value* other_index) {
+  auto* better = compare(kind == ReduceKind::argmax ? Op::gt_ : Op::lt_, dtype, other, best);
+  auto* equal = compare(Op::eq_, dtype, other, best);
+  if (is_floating(dtype)) {
+    auto *other_nan = compare(Op::ne_, dtype, other, other),
+         *best_nan = compare(Op::ne_, dtype, best, best);
+    better = b_.CreateOr(better, b_.CreateAnd(other_nan, b_.CreateNot(best_nan)));
+    equal = b_.CreateOr(equal, b_.CreateAnd(other_nan, best_nan));
+  }
+  auto* earlier = b_.CreateICmpSLT(other_index, best_index);
+  auto* take = b_.CreateOr(better, b_.CreateAnd(equal, earlier));
+  best = b_.CreateSelect(take, other, best);
+  best_index = b_.CreateSelect(take, other_index, best_index);
+}
+
 std::pair<llvm::Value*, llvm::Value*> Emitter::horizontal_arg(const Inst& inst, llvm::Value* vector,
                                                               llvm::Value* indices) {
   if (lanes_ == 1) return {vector, indices};
@@ -278,11 +287,9 @@ std::pair<llvm::Value*, llvm::Value*> Emitter::horizontal_arg(const Inst& inst, 
     }
     auto *a = b_.CreateShuffleVector(vector, lower), *b = b_.CreateShuffleVector(vector, upper);
     auto *ai = b_.CreateShuffleVector(indices, lower), *bi = b_.CreateShuffleVector(indices, upper);
-    auto* better = compare(kind == ReduceKind::argmax ? Op::gt_ : Op::lt_, dtype, b, a);
-    auto* tie = b_.CreateAnd(compare(Op::eq_, dtype, b, a), b_.CreateICmpSLT(bi, ai));
-    auto* take = b_.CreateOr(better, tie);
-    vector = b_.CreateSelect(take, b, a);
-    indices = b_.CreateSelect(take, bi, ai);
+    keep_better(kind, dtype, a, ai, b, bi);
+    vector = a;
+    indices = ai;
   }
   return {b_.CreateExtractElement(vector, std::uint64_t{0}),
           b_.CreateExtractElement(indices, std::uint64_t{0})};

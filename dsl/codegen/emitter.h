@@ -103,6 +103,9 @@ class Emitter {
   void prepare_reductions(Sweep& s);
   void reduce_across(Sweep& s, const Root& root);
   llvm::Value* horizontal(const ir::Inst& inst, llvm::Value* vector);
+  // Keeps the better of two elements and its index: the first of equals, the first NaN before all.
+  void keep_better(ir::ReduceKind kind, DType dtype, llvm::Value*& best, llvm::Value*& best_index,
+                   llvm::Value* other, llvm::Value* other_index);
   std::pair<llvm::Value*, llvm::Value*> horizontal_arg(const ir::Inst& inst, llvm::Value* vector,
                                                        llvm::Value* indices);
   llvm::Value* combine(ir::ReduceKind kind, DType dtype, llvm::Value* a, llvm::Value* b);
@@ -138,6 +141,8 @@ class Emitter {
   llvm::Value* integer_op(ir::Op op, DType dtype, const std::vector<llvm::Value*>& operands);
   llvm::Value* compare(ir::Op op, DType dtype, llvm::Value* a, llvm::Value* b);
   llvm::Value* convert(llvm::Value* value, DType from, DType to);
+  llvm::Value* widen_bf16(llvm::Value* value);
+  llvm::Value* narrow_to_bf16(llvm::Value* value);
   llvm::Value* call_libm(const char* name, llvm::Value* x);
 
   // emit_dot.cpp

@@ -17,6 +17,12 @@
 #include "dsl/codegen/emitter.h"
 #include "runtime/base/error.h"
 
+// Conversions of half precision, of the compiler's own library: for processors without F16C.
+extern "C" {
+_Float16 __truncsfhf2(float x);
+float __extendhfsf2(_Float16 x);
+}
+
 namespace tilewright::dsl {
 namespace {
 
@@ -67,13 +73,16 @@ llvm::orc::SymbolMap callable_symbols(llvm::orc::LLJIT& jit) {
   TILEWRIGHT_LIBM(exp)
   TILEWRIGHT_LIBM(exp2)
   TILEWRIGHT_LIBM(log)
-  TILEWRIGHT_LIBM(log2) TILEWRIGHT_LIBM(sin) TILEWRIGHT_LIBM(cos) TILEWRIGHT_LIBM(tanh)
-      TILEWRIGHT_LIBM(erf) TILEWRIGHT_LIBM(floor) TILEWRIGHT_LIBM(ceil) TILEWRIGHT_LIBM(roundeven)
+  TILEWRIGHT_LIBM(log2)
+  TILEWRIGHT_LIBM(sin) TILEWRIGHT_LIBM(cos) TILEWRIGHT_LIBM(tanh) TILEWRIGHT_LIBM(erf)
+      TILEWRIGHT_LIBM(floor) TILEWRIGHT_LIBM(ceil) TILEWRIGHT_LIBM(roundeven)
 #undef TILEWRIGHT_LIBM
           add("fmod", static_cast<double (*)(double, double)>(&::fmod));
   add("fmodf", static_cast<float (*)(float, float)>(&::fmodf));
   add("fma", static_cast<double (*)(double, double, double)>(&::fma));
   add("fmaf", static_cast<float (*)(float, float, float)>(&::fmaf));
+  add("__truncsfhf2", &::__truncsfhf2);
+  add("__extendhfsf2", &::__extendhfsf2);
   add("memcpy", &::memcpy);
   add("memset", &::memset);
   add("memmove", &::memmove);

@@ -23,7 +23,8 @@ dsl::Target target_of(std::uint64_t seed) {
   return dsl::target_named(name);
 }
 
-void run_host_code(const Artifact& artifact, const Grid& grid, std::span<const Argument> arguments) {
+void run_host_code(const Artifact& artifact, const Grid& grid,
+                   std::span<const Argument> arguments) {
   std::vector<char> scratch(static_cast<std::size_t>(artifact.scratch_bytes) + 64);
   auto address = (reinterpret_cast<std::uintptr_t>(scratch.data()) + 63) / 64 * 64;
   // In two ranges, as two workers would have it.
