@@ -3,6 +3,7 @@
 # In the tree an include is written from the root of the repository ("graph/tensor.h"); a user's
 # include path has it under tilewright/, so the prefix is rewritten on the way.
 # Reads TILEWRIGHT_SOURCE_DIR, writes to TILEWRIGHT_INCLUDE_DIR.
+cmake_policy(VERSION 3.25)
 set(to_visit include/tilewright/tilewright.h)
 set(visited "")
 while(to_visit)

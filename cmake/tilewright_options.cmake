@@ -11,6 +11,12 @@ target_compile_options(tilewright_options INTERFACE
   -Wall -Wextra -Werror=switch -Wno-missing-field-initializers -ffunction-sections -fdata-sections
   -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
 target_include_directories(tilewright_options INTERFACE ${PROJECT_SOURCE_DIR})
+# LLVM's own linker takes a quarter of the time that the default one does for a program with LLVM in.
+find_program(TILEWRIGHT_LLD ld.lld HINTS /usr/lib/llvm-22/bin)
+if(TILEWRIGHT_LLD)
+  cmake_path(GET TILEWRIGHT_LLD PARENT_PATH lld_folder)
+  target_link_options(tilewright_options INTERFACE -B${lld_folder} -fuse-ld=lld)
+endif()
 if(TILEWRIGHT_SANITIZE)
   target_compile_options(tilewright_options INTERFACE
     -fsanitize=${TILEWRIGHT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
