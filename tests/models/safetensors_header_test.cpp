@@ -197,14 +197,14 @@ TEST(SafetensorsHeader, refuses_metadata_that_is_not_strings) {
   EXPECT_THAT(error_of_header(R"({"__metadata__":"x"})"), HasSubstr("object of strings"));
 }
 
-TEST(SafetensorsHeader, refuses_more_than_a_million_tensors_in_little_time) {
+TEST(SlowSafetensorsHeader, refuses_more_than_a_million_tensors_in_little_time) {
   std::string header = "{";
   for (int i = 0; i <= 1'000'000; ++i)
     header += concat(i ? "," : "", "\"", i, R"(":{"dtype":"U8","shape":[0],"data_offsets":[0,0]})");
   EXPECT_THAT(error_of_header(header + "}"), HasSubstr("more than 1000000 tensors"));
 }
 
-TEST(SafetensorsHeader, takes_a_second_at_most_for_a_hundred_megabytes_of_anything) {
+TEST(SlowSafetensorsHeader, takes_a_second_at_most_for_a_hundred_megabytes_of_anything) {
   std::vector<std::string> floods = {
       std::string(99'000'000, ' '), std::string(99'000'000, '['), std::string(99'000'000, '{'),
       "\"" + std::string(99'000'000, 'a'), std::string(99'000'000, '7')};
