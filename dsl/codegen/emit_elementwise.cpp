@@ -181,11 +181,9 @@ llvm::Type* like(llvm::Value* value, llvm::Type* element) {
 
 }  // namespace
 
-// bf16 is the upper half of f32. In integers, since most processors have no instruction for it and
-// LLVM would call a function for each element.
+// bf16 is the upper half of f32.
 llvm::Value* Emitter::widen_bf16(llvm::Value* value) {
-  auto* bits = b_.CreateBitCast(value, like(value, b_.getInt16Ty()));
-  auto* wide = b_.CreateZExt(bits, like(value, b_.getInt32Ty()));
+  auto* wide = b_.CreateZExt(value, like(value, b_.getInt32Ty()));
   return b_.CreateBitCast(b_.CreateShl(wide, 16), like(value, b_.getFloatTy()));
 }
 
@@ -197,8 +195,7 @@ llvm::Value* Emitter::narrow_to_bf16(llvm::Value* value) {
   auto* rounded = b_.CreateAdd(b_.CreateAdd(bits, llvm::ConstantInt::get(type, 0x7fff)), odd);
   auto* quiet = b_.CreateOr(bits, llvm::ConstantInt::get(type, 0x400000));
   auto* kept = b_.CreateSelect(b_.CreateFCmpUNO(value, value), quiet, rounded);
-  auto* upper = b_.CreateTrunc(b_.CreateLShr(kept, 16), like(value, b_.getInt16Ty()));
-  return b_.CreateBitCast(upper, like(value, b_.getBFloatTy()));
+  return b_.CreateTrunc(b_.CreateLShr(kept, 16), like(value, b_.getInt16Ty()));
 }
 
 llvm::Value* Emitter::convert(llvm::Value* value, DType from, DType to) {

@@ -2,6 +2,7 @@
 #include <bit>
 
 #include "dsl/codegen/emitter.h"
+#include "dsl/ir/scalar.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::dsl {
@@ -321,32 +322,9 @@ llvm::Value* Emitter::combine(ReduceKind kind, DType dtype, llvm::Value* a, llvm
 }
 
 llvm::Value* Emitter::identity(ReduceKind kind, DType dtype, int lanes) {
-  llvm::Type* type = element_type(dtype);
-  unsigned bits = type->getScalarSizeInBits();
-  bool high = kind == ReduceKind::min || kind == ReduceKind::argmin;
-  llvm::Constant* value = nullptr;
-  switch (kind) {
-    case ReduceKind::sum:
-    case ReduceKind::any: value = llvm::Constant::getNullValue(type); break;
-    case ReduceKind::all: value = llvm::ConstantInt::get(type, 1); break;
-    case ReduceKind::prod:
-      value =
-          is_floating(dtype) ? llvm::ConstantFP::get(type, 1.0) : llvm::ConstantInt::get(type, 1);
-      break;
-    case ReduceKind::max:
-    case ReduceKind::min:
-    case ReduceKind::argmax:
-    case ReduceKind::argmin:
-      if (is_floating(dtype))
-        value = llvm::ConstantFP::getInfinity(type, !high);
-      else if (is_signed(dtype))
-        value = llvm::ConstantInt::get(context_, high ? llvm::APInt::getSignedMaxValue(bits)
-                                                      : llvm::APInt::getSignedMinValue(bits));
-      else
-        value = llvm::ConstantInt::get(
-            context_, high ? llvm::APInt::getMaxValue(bits) : llvm::APInt::getMinValue(bits));
-      break;
-  }
+  if (kind == ReduceKind::argmax) kind = ReduceKind::max;
+  if (kind == ReduceKind::argmin) kind = ReduceKind::min;
+  llvm::Constant* value = constant(ir::identity(kind, dtype));
   if (lanes == 1) return value;
   return llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(static_cast<unsigned>(lanes)),
                                         value);

@@ -327,10 +327,10 @@ llvm::Type* Emitter::element_type(DType dtype) const {
   return memory_type(dtype);
 }
 
+// bf16 is carried as its bits: what LLVM does with its own type calls functions for each element.
 llvm::Type* Emitter::memory_type(DType dtype) const {
   switch (dtype) {
     case DType::f16: return llvm::Type::getHalfTy(context_);
-    case DType::bf16: return llvm::Type::getBFloatTy(context_);
     case DType::f32: return llvm::Type::getFloatTy(context_);
     case DType::f64: return llvm::Type::getDoubleTy(context_);
     default: return llvm::Type::getIntNTy(context_, static_cast<unsigned>(bit_width(dtype)));
@@ -360,6 +360,8 @@ llvm::Value* Emitter::gep(llvm::Value* base, DType dtype, llvm::Value* offset) {
 }
 
 llvm::Constant* Emitter::constant(const ir::Scalar& scalar) {
+  if (scalar.dtype == DType::bf16)
+    return b_.getInt16(BFloat16(static_cast<float>(scalar.floating)).bits);
   if (is_floating(scalar.dtype))
     return llvm::ConstantFP::get(element_type(scalar.dtype), scalar.floating);
   return llvm::ConstantInt::get(element_type(scalar.dtype),
