@@ -74,8 +74,9 @@ llvm::orc::SymbolMap callable_symbols(llvm::orc::LLJIT& jit) {
   TILEWRIGHT_LIBM(exp2)
   TILEWRIGHT_LIBM(log)
   TILEWRIGHT_LIBM(log2)
-  TILEWRIGHT_LIBM(sin) TILEWRIGHT_LIBM(cos) TILEWRIGHT_LIBM(tanh) TILEWRIGHT_LIBM(erf)
-      TILEWRIGHT_LIBM(floor) TILEWRIGHT_LIBM(ceil) TILEWRIGHT_LIBM(roundeven)
+  TILEWRIGHT_LIBM(sin)
+  TILEWRIGHT_LIBM(cos) TILEWRIGHT_LIBM(tanh) TILEWRIGHT_LIBM(erf) TILEWRIGHT_LIBM(floor)
+      TILEWRIGHT_LIBM(ceil) TILEWRIGHT_LIBM(roundeven)
 #undef TILEWRIGHT_LIBM
           add("fmod", static_cast<double (*)(double, double)>(&::fmod));
   add("fmodf", static_cast<float (*)(float, float)>(&::fmodf));

@@ -33,7 +33,13 @@ bool needs_dense_operand(const Inst& inst, const Definitions& defs) {
 class Planner {
  public:
   explicit Planner(const Definitions& defs)
-      : defs_(defs), kept_(defs.function().types.size(), false) {}
+      : defs_(defs),
+        kept_(defs.function().types.size(), false),
+        read_as_array_(defs.function().types.size(), false) {
+    ir::for_each_inst(defs.function().body, [&](const Inst& inst) {
+      if (needs_dense_operand(inst, defs)) read_as_array_[inst.operands[0]] = true;
+    });
+  }
 
   std::vector<Step> block(const ir::Block& b) {
     for (Value param : b.params)
@@ -69,14 +75,11 @@ class Planner {
       case OpClass::shape: break;
     }
     if (!defs_.is_tile(inst.results[0])) return scalar(inst);
-    for (Value operand : inst.operands) keep_dense(inst, operand);
+    // Kept where it is defined, so that every reader finds it.
+    if (read_as_array_[inst.results[0]]) keep(inst.results[0]);
     // A load from memory that the program also writes happens here and now.
     if (inst.op == Op::load_ || inst.op == Op::load_desc_)
       if (defs_.is_written(defs_.base(inst.operands[0]))) keep(inst.results[0]);
-  }
-
-  void keep_dense(const Inst& inst, Value operand) {
-    if (needs_dense_operand(inst, defs_)) keep(operand);
   }
 
   void keep(Value value) {
@@ -171,7 +174,7 @@ class Planner {
   }
 
   const Definitions& defs_;
-  std::vector<bool> kept_;
+  std::vector<bool> kept_, read_as_array_;
   std::vector<Step> steps_;
   std::optional<Step> open_;
 };
