@@ -2,9 +2,9 @@
 //
 // Two ways, by how the right operand lies in memory. Along n: vectors of neighbouring columns of b,
 // one element of a broadcast to each, a block of rows x vectors of accumulators held in registers
-// over the whole of k. Along k: for few rows and a b whose columns are contiguous (a weight stored
-// [N, K]), vectors along k of both, and a tree that sums many accumulators at once. A b with
-// contiguous columns and many rows is first transposed into scratch memory, block by block.
+// over the whole of k. Along k: for a b whose columns are contiguous (a weight stored [N, K]) and
+// few rows or a long k, vectors along k of both, and a tree that sums many accumulators at once.
+// Otherwise a b with contiguous columns is first transposed into scratch memory, block by block.
 #include <algorithm>
 #include <bit>
 
@@ -19,7 +19,8 @@ using ir::Value;
 
 namespace {
 
-constexpr std::int64_t rows_along_k = 4;  // the most rows for which lanes along k pay
+constexpr std::int64_t rows_along_k = 4;  // the most rows for which lanes along a short k pay
+constexpr std::int64_t long_depth = 64;   // of k: adding up lanes costs less than transposing b
 constexpr std::int64_t small_copy = 512;  // elements that are gathered rather than transposed
 
 }  // namespace
@@ -124,7 +125,8 @@ void Emitter::dot(const Inst& inst) {
   Matrix c{slot.data, wanted, slot.type.shape[0], slot.type.shape[1], index(slot.strides[0]),
            index(1)};
   Matrix a = matrix_operand(inst.operands[0]), b = matrix_operand(inst.operands[1]);
-  if (b.columns_contiguous() && a.rows_contiguous() && a.rows <= rows_along_k && b.rows > 1) {
+  if (b.columns_contiguous() && a.rows_contiguous() &&
+      (a.rows <= rows_along_k || b.rows >= long_depth) && b.rows > 1) {
     dot_along_k(a, b, c, accumulate);
   } else {
     if (!b.rows_contiguous())

@@ -7,13 +7,16 @@
 namespace tilewright::graph {
 namespace {
 
+constexpr std::int64_t row_elements = 4 << 10;    // of rows that are gone through repeatedly: an L1
 constexpr std::int64_t tile_elements = 16 << 10;  // of one program's widest value
 constexpr std::int64_t small_elements = 8 << 10;  // not worth a second program
 constexpr std::int64_t programs_a_thread = 4;
 constexpr std::int64_t panel_bytes = 1 << 20;  // of a product's weights, half of an L2
-constexpr std::int64_t product_rows = 192;
-constexpr std::int64_t contiguous_rows = 64;  // of tiles whose rows are contiguous
-constexpr std::int64_t column_quantum = 64;   // whole vectors, whole cache lines
+constexpr std::int64_t product_rows = 192, least_product_rows = 16;
+constexpr std::int64_t operand_bytes = 512 << 10;  // of a product's first operand, for the L2 too
+constexpr std::int64_t turned_rows = 64, turned_columns = 16;  // of a block that is turned over
+constexpr std::int64_t contiguous_rows = 64;                   // of tiles whose rows are contiguous
+constexpr std::int64_t column_quantum = 64;                    // whole vectors, whole cache lines
 
 std::int64_t round_up(std::int64_t x, std::int64_t quantum) {
   return (x + quantum - 1) / quantum * quantum;
@@ -53,8 +56,13 @@ Facts facts_of(const TaskList& list, const Region& region) {
   return facts;
 }
 
-// The digit along which most bytes are contiguous in memory, if that is more than along columns.
-std::optional<std::size_t> contiguous_digit(const TaskList& list, const Region& region) {
+// How many elements are contiguous in memory along columns, and along the digit for which they are
+// most.
+struct Contiguity {
+  std::int64_t along_columns = 0, along_digit = 0;
+  std::size_t digit = 0;
+};
+Contiguity contiguity_of(const TaskList& list, const Region& region) {
   std::int64_t along_columns = 0;
   std::vector<std::int64_t> along_digit(region.digits.sizes().size(), 0);
   auto vote = [&](const std::optional<Access>& access, std::int64_t bytes) {
@@ -76,8 +84,8 @@ std::optional<std::size_t> contiguous_digit(const TaskList& list, const Region& 
     if (region.stored[slot]) vote(compose(task.place, region.tables[slot].place), task.count());
   }
   auto best = std::ranges::max_element(along_digit);
-  if (best == along_digit.end() || *best <= along_columns) return std::nullopt;
-  return static_cast<std::size_t>(best - along_digit.begin());
+  if (best == along_digit.end()) return {along_columns};
+  return {along_columns, *best, static_cast<std::size_t>(best - along_digit.begin())};
 }
 
 }  // namespace
@@ -87,11 +95,15 @@ RowBlocks choose_blocks(const TaskList& list, const Region& region, const BlockS
   RowBlocks blocks;
   blocks.digit = facts.digit;
   blocks.has_product = facts.has_product;
-  if (!facts.has_product && !facts.one_row)
-    if (auto digit = contiguous_digit(list, region)) {
-      facts.digit = blocks.digit = digit;
-      blocks.columns_first = true;
-    }
+  bool turns_over = false;
+  if (!facts.has_product && !facts.one_row) {
+    Contiguity contiguous = contiguity_of(list, region);
+    blocks.columns_first = contiguous.along_digit > contiguous.along_columns;
+    turns_over = region.splits_columns && contiguous.along_digit > 0 &&
+                 region.width > turned_columns && contiguous.along_columns > 0;
+    if (blocks.columns_first || turns_over) facts.digit = blocks.digit = contiguous.digit;
+  }
+  blocks.rows_fastest = facts.has_product || turns_over;
   std::int64_t rows = facts.digit ? facts.digits[*facts.digit] : 1;
   std::int64_t threads = thread_count(), outer = region.rows / rows;
   std::int64_t programs = threads == 1 ? 1 : programs_a_thread * threads;
@@ -109,18 +121,22 @@ RowBlocks choose_blocks(const TaskList& list, const Region& region, const BlockS
     std::int64_t size = std::clamp(round_up(share, 1024), std::int64_t{1024}, tile_elements);
     if (region.width > small_elements) blocks.columns = std::min(region.width, size);
   }
+  if (turns_over) blocks.columns = turned_columns;
   if (region.splits_columns && wanted.columns != 0)
     blocks.columns = std::min(region.width, wanted.columns);
 
   std::int64_t width = region.splits_columns ? blocks.columns : facts.widest;
-  std::int64_t most = facts.has_product && region.splits_columns
-                          ? product_rows
-                          : std::max<std::int64_t>(1, tile_elements / width);
+  std::int64_t elements = region.splits_columns ? tile_elements : row_elements;
+  std::int64_t most = std::max<std::int64_t>(1, elements / width);
+  if (facts.has_product && region.splits_columns)
+    most = std::clamp(operand_bytes / (facts.depth * facts.element_bytes), least_product_rows,
+                      product_rows);
   std::int64_t column_blocks = divide_up(region.width, blocks.columns);
   if (region.rows * facts.widest > small_elements)
     most = std::min(most, std::max<std::int64_t>(
                               1, divide_up(rows, divide_up(programs, outer * column_blocks))));
   if (blocks.columns_first) most = std::max(most, contiguous_rows);
+  if (turns_over) most = turned_rows;
   if (wanted.rows != 0) most = wanted.rows;
   blocks.rows = std::min(rows, most);
   return blocks;

@@ -10,6 +10,9 @@ struct RowBlocks {
   std::optional<std::size_t> digit;  // that is cut in blocks; none: one row a program
   std::int64_t rows = 1, columns = 1;
   bool has_product = false;
+  // Neighbouring programs have neighbouring rows, not columns: they share a product's weights, or
+  // go along memory that is contiguous by rows.
+  bool rows_fastest = false;
   // Tiles are [columns, rows]: memory is contiguous along rows, as in a sum over the first axis.
   bool columns_first = false;
 };

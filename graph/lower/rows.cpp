@@ -64,8 +64,7 @@ class RowsProgram {
       if (i != blocks_.digit) outer *= digits_[i];
     std::int64_t row_blocks = (rows + blocks_.rows - 1) / blocks_.rows;
     std::int64_t column_blocks = (region_.width + blocks_.columns - 1) / blocks_.columns;
-    // Neighbouring programs share what costs most to read: a product's weights, else a row.
-    int row_axis = blocks_.has_product ? 0 : 1, column_axis = 1 - row_axis;
+    int row_axis = blocks_.rows_fastest ? 0 : 1, column_axis = 1 - row_axis;
     grid_.size[row_axis] = row_blocks;
     grid_.size[column_axis] = column_blocks;
     grid_.size[2] = outer;
@@ -137,14 +136,20 @@ class RowsProgram {
     return whole || width == 1 ? width : std::min(width, blocks_.columns);
   }
 
+  // Each block of memory is read once, whichever tasks want it.
   Tile load(const TaskOperand& operand, const Table& seen, bool whole) {
     Access access = *compose(operand.view, seen.place);
+    for (const Loaded& known : loaded_)
+      if (known.storage == operand.storage && known.access == access && known.width == seen.width &&
+          known.whole == whole)
+        return known.tile;
     Block block = block_of(operand.storage, access, seen.width, whole);
     Tile result = dsl::load(block.desc, block.offsets, block.shape);
+    loaded_.push_back({operand.storage, access, seen.width, whole, result});
     // The next block of rows comes while this one is being worked on.
     bool moves_on = row_.defined() && varies_by_row(region_.digits.strides(access.rows));
     std::int64_t row_bytes = block.shape[1] * size_bytes(result.dtype());
-    if (moves_on && !blocks_.has_product && !blocks_.columns_first &&
+    if (moves_on && !blocks_.has_product && !blocks_.columns_first && !blocks_.rows_fastest &&
         row_bytes >= prefetched_row_bytes)
       dsl::prefetch(block.desc, {row_ + blocks_.rows, block.offsets[1]}, block.shape);
     return result;
@@ -285,6 +290,13 @@ class RowsProgram {
                spread(x, block.shape[column_axis()], block.shape[row_axis()]), cache);
   }
 
+  struct Loaded {
+    StorageId storage;
+    Access access;
+    std::int64_t width;
+    bool whole;
+    Tile tile;
+  };
   const TaskList& list_;
   const Region& region_;
   RowBlocks blocks_;
@@ -292,8 +304,9 @@ class RowsProgram {
   Parameters parameters_;
   std::vector<std::int64_t> digits_;
   Grid grid_;
-  Tile row_, column_;                // first row and column of this program; undefined: 0
-  std::vector<Tile> indices_;        // of the digits that are not cut in blocks
+  Tile row_, column_;          // first row and column of this program; undefined: 0
+  std::vector<Tile> indices_;  // of the digits that are not cut in blocks
+  std::vector<Loaded> loaded_;
   std::vector<Tile> whole_, block_;  // values of tasks: all columns, this program's
 };
 
