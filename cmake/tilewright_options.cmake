@@ -8,7 +8,7 @@ endif()
 add_library(tilewright_options INTERFACE)
 target_compile_features(tilewright_options INTERFACE cxx_std_20)
 target_compile_options(tilewright_options INTERFACE
-  -Wall -Wextra -Werror=switch -Wno-missing-field-initializers -ffunction-sections -fdata-sections
+  -Wall -Wextra -Werror=switch -Wno-missing-field-initializers -Wno-restrict -ffunction-sections -fdata-sections
   -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
 target_include_directories(tilewright_options INTERFACE ${PROJECT_SOURCE_DIR})
 # LLVM's own linker takes a quarter of the time that the default one does for a program with LLVM in.

@@ -125,7 +125,7 @@ class Linker {
 
 // The part of LLVM's pipeline that pays for kernels: our loops are already blocked and vectorised.
 constexpr const char* llvm_passes =
-    "function(sroa,early-cse<memssa>,instcombine,simplifycfg,loop-mssa(licm),"
+    "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),"
     "early-cse,adce)";
 
 struct Generated {
