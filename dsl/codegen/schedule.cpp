@@ -35,7 +35,8 @@ class Planner {
   explicit Planner(const Definitions& defs)
       : defs_(defs),
         kept_(defs.function().types.size(), false),
-        read_as_array_(defs.function().types.size(), false) {
+        read_as_array_(defs.function().types.size(), false),
+        searched_(defs.function().types.size(), 0) {
     ir::for_each_inst(defs.function().body, [&](const Inst& inst) {
       if (needs_dense_operand(inst, defs)) read_as_array_[inst.operands[0]] = true;
     });
@@ -144,10 +145,18 @@ class Planner {
     });
   }
   bool reaches_open(Value value) const {
+    ++search_;
+    return search_open(value);
+  }
+  // Each value is looked at once: a chain whose links use their operand twice has exponentially
+  // many paths.
+  bool search_open(Value value) const {
+    if (searched_[value] == search_) return false;
+    searched_[value] = search_;
     if (is_open_result(value)) return true;
     const Inst* inst = defs_.inst(value);
     if (inst == nullptr || kept_[value] || !may_be_virtual(*inst)) return false;
-    return std::ranges::any_of(inst->operands, [&](Value o) { return reaches_open(o); });
+    return std::ranges::any_of(inst->operands, [&](Value o) { return search_open(o); });
   }
   bool depends_on_open(const Inst& inst) const {
     return open_ && std::ranges::any_of(inst.operands, [&](Value o) { return reaches_open(o); });
@@ -175,6 +184,8 @@ class Planner {
 
   const Definitions& defs_;
   std::vector<bool> kept_, read_as_array_;
+  mutable std::vector<unsigned> searched_;  // by value: the last search that came by
+  mutable unsigned search_ = 0;
   std::vector<Step> steps_;
   std::optional<Step> open_;
 };
@@ -246,7 +257,10 @@ class Keeper {
   }
 
   void use(Value value, int step, bool plain) {
-    if (defs_.is_tile(value)) places_[value].push_back({step, plain});
+    if (!defs_.is_tile(value)) return;
+    // A place counts once, however many paths lead to it.
+    auto is_same = [&](const Place& p) { return p.step == step && p.plain == plain; };
+    if (std::ranges::none_of(places_[value], is_same)) places_[value].push_back({step, plain});
   }
 
   void consumers(const Step& step) {
