@@ -285,7 +285,10 @@ class RowsProgram {
       return;
     }
     Block block = block_of(t.storage, access, table.width, false);
-    auto cache = t.bytes() > streaming_bytes ? ir::CachePolicy::streaming : ir::CachePolicy::normal;
+    // Memory of the caller's may begin anywhere, which stores past the cache do not allow.
+    bool streams =
+        t.bytes() > streaming_bytes && list_.storages[t.storage].kind == StorageKind::result;
+    auto cache = streams ? ir::CachePolicy::streaming : ir::CachePolicy::normal;
     dsl::store(block.desc, block.offsets,
                spread(x, block.shape[column_axis()], block.shape[row_axis()]), cache);
   }
