@@ -288,6 +288,10 @@ void Emitter::branch(const Step& s) {
 
 Emitter::Slot Emitter::allocate(const ir::Type& type) {
   std::int64_t bytes = element_count(type.shape) * (type.is_pointer() ? 8 : size_bytes(type.dtype));
+  // Rows in memory begin where pages do. If a slot did too, each store to it would look to the
+  // processor, which compares the low 12 bits, like the memory of the loads that follow.
+  constexpr std::int64_t page = 4096, apart = 2112;
+  if (bytes >= page) scratch_used_ = (scratch_used_ + page - apart - 1) / page * page + apart;
   auto* data =
       b_.CreateConstGEP1_64(b_.getInt8Ty(), scratch_, static_cast<std::uint64_t>(scratch_used_));
   scratch_used_ += (bytes + 63) / 64 * 64;

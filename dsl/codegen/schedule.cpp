@@ -463,12 +463,41 @@ bool only_moves_unit_axes(const Shape& from, const Shape& to) {
   return a == b;
 }
 
+namespace {
+
+// What comes from memory next is best asked for while there is much to compute: a prefetch moves to
+// the first later sweep over its domain that computes values worth keeping.
+void delay_prefetches(std::vector<Step>& steps) {
+  auto is_prefetch = [](const Root& r) {
+    return r.inst != nullptr && r.inst->op == Op::prefetch_desc_;
+  };
+  auto keeps = [](const Step& step) {
+    return std::ranges::any_of(step.roots, [](const Root& r) { return r.inst == nullptr; });
+  };
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    for (auto& body : steps[i].bodies) delay_prefetches(body);
+    if (keeps(steps[i]) || std::ranges::none_of(steps[i].roots, is_prefetch)) continue;
+    for (std::size_t j = i + 1; j < steps.size(); ++j) {
+      if (steps[j].kind != StepKind::sweep || steps[j].domain != steps[i].domain ||
+          !keeps(steps[j]))
+        continue;
+      std::ranges::copy_if(steps[i].roots, std::back_inserter(steps[j].roots), is_prefetch);
+      std::erase_if(steps[i].roots, is_prefetch);
+      break;
+    }
+  }
+  std::erase_if(steps, [](const Step& s) { return s.kind == StepKind::sweep && s.roots.empty(); });
+}
+
+}  // namespace
+
 Schedule make_schedule(const Definitions& definitions) {
   Planner planner(definitions);
   Schedule schedule;
   schedule.steps = planner.block(definitions.function().body);
   schedule.kept = std::move(planner).kept();
   Keeper(definitions, schedule).run();
+  delay_prefetches(schedule.steps);
   return schedule;
 }
 
