@@ -56,8 +56,11 @@ nlohmann::json median_first_call(std::size_t layers, int processes, const std::s
 
 void bench_regional(const Arguments& a) {
   if (a.cold) return first_call(a);
-  nlohmann::json report = {
-      {"bench", "regional"}, {"device", cpu_model()}, {"date", date_today()}, {"layers", a.layers}};
+  nlohmann::json report = {{"bench", "regional"},
+                           {"command", "tilewright bench regional --json"},
+                           {"device", cpu_model()},
+                           {"date", date_today()},
+                           {"layers", a.layers}};
   for (std::size_t layers : {std::size_t{1}, std::size_t{16}, std::size_t{32}, a.layers}) {
     auto run = median_first_call(layers, a.processes, "reduce-overhead");
     report["compile_s_by_layers"][std::to_string(layers)] = run["compile_s"];

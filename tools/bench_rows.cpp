@@ -73,9 +73,10 @@ void bench_rows(std::int64_t rows, std::int64_t columns, int rounds, bool as_jso
     fmt::print("{}", table.text());
     return;
   }
-  nlohmann::json whole = {{"bench", "rows"},           {"device", cpu_model()},
-                          {"threads", thread_count()}, {"date", date_today()},
-                          {"mode", run.mode},          {"results", report}};
+  nlohmann::json whole = {{"bench", "rows"},       {"command", "tilewright bench rows --json"},
+                          {"device", cpu_model()}, {"threads", thread_count()},
+                          {"date", date_today()},  {"mode", run.mode},
+                          {"results", report}};
   fmt::print("{}\n", whole.dump(2));
 }
 

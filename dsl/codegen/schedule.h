@@ -72,6 +72,9 @@ struct Schedule {
   std::vector<bool> kept;  // indexed by Value: has scratch memory
 };
 
+// Whether a value of this instruction is computed where it is needed, unless it is kept.
+bool may_be_virtual(const ir::Inst& inst);
+
 Schedule make_schedule(const Definitions& definitions);
 // For people and tests: one line a step.
 std::string to_string(const Schedule& schedule, const ir::Function& function);
