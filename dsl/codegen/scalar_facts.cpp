@@ -44,8 +44,19 @@ class Analysis {
     for (const Inst& inst : b.insts) {
       if (inst.op == Op::loop_) index(inst);
       for (const ir::Block& body : inst.bodies) block(body);
-      if (inst.results.size() == 1 && inst.bodies.empty()) facts_[inst.results[0]] = infer(inst);
+      if (inst.results.size() == 1 && inst.bodies.empty())
+        facts_[inst.results[0]] = unless_it_wraps(infer(inst), function_.type(inst.results[0]));
     }
+  }
+
+  // Arithmetic and casts wrap at the width of their type; what then comes out is not in the
+  // interval.
+  static ScalarFacts unless_it_wraps(const ScalarFacts& f, const ir::Type& type) {
+    if (!type.is_value() || !is_integer(type.dtype) || bit_width(type.dtype) == 64) return f;
+    bool sign = is_signed(type.dtype);
+    std::int64_t half = std::int64_t{1} << (bit_width(type.dtype) - 1);
+    bool fits = f.low >= (sign ? -half : 0) && f.high <= (sign ? half - 1 : 2 * half - 1);
+    return fits ? f : ScalarFacts{};
   }
 
   void index(const Inst& loop) {

@@ -212,6 +212,15 @@ TEST(HostCode, GeneralReshapesReadInRowMajorOrder) {
   expect_same(p.tracer.finish(), {random_array(60, 9), Array(60, NAN)}, {});
 }
 
+TEST(HostCode, AnOffsetThatWrapsIsSeenToBeOutside) {
+  Rows p;
+  Tile id = minimum(program_id(0), 5);
+  Tile wrapped = cast(cast(id + 126, i8), i64);  // 126, 127, -128, -127, ...
+  Tile x = load(make_desc(p.x, {200}, {1}), {wrapped}, {1});
+  store(make_desc(p.y, {6}, {1}), {id}, x + 1.0);
+  expect_same(p.tracer.finish(), {random_array(200, 11), Array(6, NAN)}, {{6, 1, 1}});
+}
+
 TEST(HostCode, StreamingStoresWriteTheSame) {
   Rows p;
   Tile x = load(p.in(4, 64), {program_id(0), 0}, {1, 64});
