@@ -15,6 +15,7 @@ struct Target {
   std::string cpu;       // LLVM CPU name for scheduling
   int lanes = 8;
   bool has_fma = true;
+  unsigned vector_registers() const { return lanes == 16 ? 32 : 16; }
   bool operator==(const Target&) const = default;
   Hash hash() const { return Hasher().add(features).add(cpu).add(lanes).finish(); }
 };

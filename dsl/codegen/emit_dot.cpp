@@ -153,7 +153,7 @@ void Emitter::for_blocks(std::int64_t size, std::int64_t step, bool split,
 }
 
 void Emitter::dot_along_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
-  bool many_registers = target_.lanes == 16;
+  bool many_registers = target_.vector_registers() == 32;
   std::int64_t rows = std::min<std::int64_t>(a.rows, many_registers ? 8 : 4);
   std::int64_t vectors = std::clamp<std::int64_t>((many_registers ? 24 : 12) / rows, 1, 8);
   std::int64_t columns = std::min(vectors * target_.lanes, b.columns);
@@ -225,7 +225,7 @@ void Emitter::dot_along_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
       target_.lanes,
       static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(a.columns)))));
   std::int64_t height = a.rows == 1 ? 1 : a.rows == 2 ? 2 : 4;
-  std::int64_t width = std::min<std::int64_t>((target_.lanes == 16 ? 16 : 8) / height, lanes);
+  std::int64_t width = std::min<std::int64_t>((target_.vector_registers() / 2) / height, lanes);
   for_blocks(b.columns, width, true, [&](llvm::Value* n, std::int64_t columns) {
     for_blocks(a.rows, height, true, [&](llvm::Value* m, std::int64_t rows) {
       dot_block_k(a, b, c, accumulate, m, static_cast<int>(rows), n, static_cast<int>(columns));

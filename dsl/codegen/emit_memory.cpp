@@ -100,6 +100,14 @@ llvm::Value* Emitter::full_mask(const Address& address) {
   return mask == nullptr ? tail_ : b_.CreateAnd(mask, tail_);
 }
 
+llvm::Value* Emitter::lane_pointers(const Address& address, DType dtype) {
+  if (address.pointers != nullptr) return address.pointers;
+  llvm::Value* steps = llvm::Constant::getNullValue(lanes_type(b_.getInt64Ty()));
+  if (address.lane_stride != nullptr)
+    steps = b_.CreateMul(iota(b_.getInt64Ty()), spread({address.lane_stride, true}));
+  return gep(address.pointer, dtype, steps);
+}
+
 Lanes Emitter::load(const Address& address, DType dtype, int lane, llvm::Value* other) {
   llvm::Type* type = memory_type(dtype);
   llvm::Align align(static_cast<std::uint64_t>(size_bytes(dtype)));
@@ -131,18 +139,12 @@ Lanes Emitter::load(const Address& address, DType dtype, int lane, llvm::Value* 
     return {from_memory(b_.CreateMaskedLoad(vector, address.pointer, align, mask, rest), dtype),
             false};
   }
-  llvm::Value* pointers = address.pointers;
-  if (pointers == nullptr) {
-    llvm::Value* steps =
-        address.lane_stride == nullptr
-            ? llvm::Constant::getNullValue(lanes_type(b_.getInt64Ty()))
-            : b_.CreateMul(iota(b_.getInt64Ty()), spread({address.lane_stride, true}));
-    pointers = gep(address.pointer, dtype, steps);
-  }
   if (mask == nullptr)
     mask = llvm::ConstantVector::getSplat(
         llvm::ElementCount::getFixed(static_cast<unsigned>(lanes_)), b_.getTrue());
-  return {from_memory(b_.CreateMaskedGather(vector, pointers, align, mask, rest), dtype), false};
+  auto* gathered =
+      b_.CreateMaskedGather(vector, lane_pointers(address, dtype), align, mask, rest);
+  return {from_memory(gathered, dtype), false};
 }
 
 void Emitter::store(const Address& address, DType dtype, int lane, Lanes value, bool streaming) {
@@ -181,18 +183,10 @@ void Emitter::store(const Address& address, DType dtype, int lane, Lanes value, 
           llvm::MDNode::get(context_, llvm::ConstantAsMetadata::get(b_.getInt32(1))));
     return;
   }
-  llvm::Value* pointers = address.pointers;
-  if (pointers == nullptr) {
-    llvm::Value* steps =
-        address.lane_stride == nullptr
-            ? llvm::Constant::getNullValue(lanes_type(b_.getInt64Ty()))
-            : b_.CreateMul(iota(b_.getInt64Ty()), spread({address.lane_stride, true}));
-    pointers = gep(address.pointer, dtype, steps);
-  }
   if (mask == nullptr)
     mask = llvm::ConstantVector::getSplat(
         llvm::ElementCount::getFixed(static_cast<unsigned>(lanes_)), b_.getTrue());
-  b_.CreateMaskedScatter(elements, pointers, align, mask);
+  b_.CreateMaskedScatter(elements, lane_pointers(address, dtype), align, mask);
 }
 
 void Emitter::prefetch(const Address& address) {

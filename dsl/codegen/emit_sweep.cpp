@@ -1,7 +1,9 @@
 // Sweeps: the loop nest of one domain, and reductions in it.
 #include <bit>
+#include <numeric>
 
 #include "dsl/codegen/emitter.h"
+#include "dsl/codegen/interleave.h"
 #include "dsl/ir/scalar.h"
 #include "runtime/base/error.h"
 
@@ -119,19 +121,25 @@ void Emitter::sweep_lanes(Sweep& s) {
     accumulators.insert(accumulators.end(), start.begin(), start.end());
 
   std::int64_t done = 0;
+  auto vectors = [&](llvm::Value* at, std::int64_t count) {
+    Interleave interleave(b_.GetInsertBlock());
+    for (std::int64_t c = 0; c < count; ++c) {
+      interleave.begin_copy();
+      sweep_vector(s, c == 0 ? at : b_.CreateNUWAdd(at, index(c * lanes_)), accumulators,
+                   static_cast<int>(c % copies));
+    }
+    interleave.mix(b_.GetInsertBlock(), target_.vector_registers() / 8u);
+  };
   levels_.back().block = b_.GetInsertBlock();
   levels_.push_back({});
   if (full > 4) {
     std::int64_t turns = full / copies;
-    emit_loop(index(turns * copies * lanes_), copies * lanes_, accumulators, [&](llvm::Value* at) {
-      for (int c = 0; c < copies; ++c)
-        sweep_vector(s, c == 0 ? at : b_.CreateNUWAdd(at, index(c * lanes_)), accumulators, c);
-    });
+    emit_loop(index(turns * copies * lanes_), copies * lanes_, accumulators,
+              [&](llvm::Value* at) { vectors(at, copies); });
     done = turns * copies;
     levels_.back().done.clear();
   }
-  for (; done < full; ++done)
-    sweep_vector(s, index(done * lanes_), accumulators, static_cast<int>(done % copies));
+  if (done < full) vectors(index(done * lanes_), full - done);
   if (rest != 0) {
     std::vector<llvm::Constant*> active;
     for (unsigned lane = 0; lane < static_cast<unsigned>(lanes_); ++lane)
@@ -188,7 +196,8 @@ void Emitter::sweep_vector(Sweep& s, llvm::Value* at, std::vector<llvm::Value*>&
     llvm::Value* x = spread(evaluate(root.value, s.position));
     if (tail_ != nullptr) x = b_.CreateSelect(tail_, x, identity(kind, dtype, lanes_));
     if (!is_arg(kind)) {
-      accumulator = combine(kind, dtype, accumulator, x);
+      // In this order a test for NaN is one of x, off the chain of accumulators.
+      accumulator = combine(kind, dtype, x, accumulator);
       continue;
     }
     llvm::Value*& best_index = accumulators[first + r.first + 1];
@@ -243,18 +252,22 @@ void Emitter::finish_reductions(Sweep& s, std::vector<llvm::Value*>& accumulator
   }
 }
 
+std::pair<llvm::Value*, llvm::Value*> Emitter::halves(llvm::Value* vector) {
+  auto lanes = static_cast<int>(
+      llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements());
+  std::vector<int> lower(static_cast<std::size_t>(lanes / 2)), upper = lower;
+  std::iota(lower.begin(), lower.end(), 0);
+  std::iota(upper.begin(), upper.end(), lanes / 2);
+  return {b_.CreateShuffleVector(vector, lower), b_.CreateShuffleVector(vector, upper)};
+}
+
 llvm::Value* Emitter::horizontal(const Inst& inst, llvm::Value* vector) {
   if (lanes_ == 1) return vector;
   ReduceKind kind = inst.get<ir::Reduction>().kind;
   DType dtype = function_.type(inst.operands[0]).dtype;
-  for (int half = lanes_ / 2; half >= 1; half /= 2) {
-    std::vector<int> upper, lower;
-    for (int i = 0; i < half; ++i) {
-      lower.push_back(i);
-      upper.push_back(i + half);
-    }
-    vector = combine(kind, dtype, b_.CreateShuffleVector(vector, lower),
-                     b_.CreateShuffleVector(vector, upper));
+  while (llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements() > 1) {
+    auto [lower, upper] = halves(vector);
+    vector = combine(kind, dtype, lower, upper);
   }
   return b_.CreateExtractElement(vector, std::uint64_t{0});
 }
@@ -280,17 +293,12 @@ std::pair<llvm::Value*, llvm::Value*> Emitter::horizontal_arg(const Inst& inst, 
   if (lanes_ == 1) return {vector, indices};
   ReduceKind kind = inst.get<ir::Reduction>().kind;
   DType dtype = function_.type(inst.operands[0]).dtype;
-  for (int half = lanes_ / 2; half >= 1; half /= 2) {
-    std::vector<int> upper, lower;
-    for (int i = 0; i < half; ++i) {
-      lower.push_back(i);
-      upper.push_back(i + half);
-    }
-    auto *a = b_.CreateShuffleVector(vector, lower), *b = b_.CreateShuffleVector(vector, upper);
-    auto *ai = b_.CreateShuffleVector(indices, lower), *bi = b_.CreateShuffleVector(indices, upper);
-    keep_better(kind, dtype, a, ai, b, bi);
-    vector = a;
-    indices = ai;
+  while (llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements() > 1) {
+    auto [best, other] = halves(vector);
+    auto [best_index, other_index] = halves(indices);
+    keep_better(kind, dtype, best, best_index, other, other_index);
+    vector = best;
+    indices = best_index;
   }
   return {b_.CreateExtractElement(vector, std::uint64_t{0}),
           b_.CreateExtractElement(indices, std::uint64_t{0})};

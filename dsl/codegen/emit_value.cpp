@@ -144,8 +144,7 @@ Lanes Emitter::evaluate_shape(const Inst& inst, const Position& position) {
   return evaluate(operand, inner);
 }
 
-Lanes Emitter::read_slot(const Slot& slot, const Position& position) {
-  DType dtype = slot.type.is_pointer() ? DType::i64 : slot.type.dtype;
+Emitter::Address Emitter::slot_address(const Slot& slot, DType dtype, const Position& position) {
   llvm::Value* offset = index(0);
   for (std::size_t axis = 0; axis < position.index.size(); ++axis)
     offset = b_.CreateAdd(
@@ -153,7 +152,12 @@ Lanes Emitter::read_slot(const Slot& slot, const Position& position) {
   Address address;
   address.pointer = gep(slot.data, dtype, offset);
   if (position.lane >= 0) address.lane_stride = index(slot.strides[position.lane]);
-  Lanes lanes = load(address, dtype, position.lane, nullptr);
+  return address;
+}
+
+Lanes Emitter::read_slot(const Slot& slot, const Position& position) {
+  DType dtype = slot.type.is_pointer() ? DType::i64 : slot.type.dtype;
+  Lanes lanes = load(slot_address(slot, dtype, position), dtype, position.lane, nullptr);
   // An address: element offset from the null pointer.
   if (slot.type.is_pointer()) {
     lanes.base = llvm::ConstantPointerNull::get(b_.getPtrTy());
@@ -175,14 +179,7 @@ void Emitter::write_slot(const Slot& slot, const Position& position, Lanes lanes
     lanes = {b_.CreateAdd(bytes, lanes.uniform ? base : spread({base, true})), lanes.uniform};
     dtype = DType::i64;
   }
-  llvm::Value* offset = index(0);
-  for (std::size_t axis = 0; axis < position.index.size(); ++axis)
-    offset = b_.CreateAdd(
-        offset, b_.CreateMul(position.index[axis], index(slot.strides[static_cast<int>(axis)])));
-  Address address;
-  address.pointer = gep(slot.data, dtype, offset);
-  if (position.lane >= 0) address.lane_stride = index(slot.strides[position.lane]);
-  store(address, dtype, position.lane, lanes, false);
+  store(slot_address(slot, dtype, position), dtype, position.lane, lanes, false);
 }
 
 // How a tile of integers or pointers changes from lane to lane, where that is a constant: the lanes

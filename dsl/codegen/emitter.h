@@ -102,6 +102,7 @@ class Emitter {
   void finish_reductions(Sweep& s, std::vector<llvm::Value*>& accumulators);
   void prepare_reductions(Sweep& s);
   void reduce_across(Sweep& s, const Root& root);
+  std::pair<llvm::Value*, llvm::Value*> halves(llvm::Value* vector);  // lower, upper
   llvm::Value* horizontal(const ir::Inst& inst, llvm::Value* vector);
   // Keeps the better of two elements and its index: the first of equals, the first NaN before all.
   void keep_better(ir::ReduceKind kind, DType dtype, llvm::Value*& best, llvm::Value*& best_index,
@@ -117,6 +118,7 @@ class Emitter {
   Lanes evaluate_shape(const ir::Inst& inst, const Position& position);
   Lanes read_slot(const Slot& slot, const Position& position);
   void write_slot(const Slot& slot, const Position& position, Lanes lanes);
+  Address slot_address(const Slot& slot, DType dtype, const Position& position);
   std::optional<std::int64_t> lane_stride(ir::Value value, int lane) const;
   std::size_t level_of(const Position& position) const;
   llvm::Value* spread(const Lanes& lanes);  // as a vector of lanes_ (or the element if 1)
@@ -131,6 +133,7 @@ class Emitter {
   void store(const Address& address, DType dtype, int lane, Lanes value, bool streaming);
   void prefetch(const Address& address);
   llvm::Value* full_mask(const Address& address);  // with the tail; null: all lanes
+  llvm::Value* lane_pointers(const Address& address, DType dtype);  // a vector, one each lane
   Lanes load_value(const ir::Inst& inst, const Position& position);
   void store_value(const ir::Inst& inst, const Position& position);
   void make_array(const ir::Inst& inst);

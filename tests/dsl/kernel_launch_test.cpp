@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "dsl/kernel.h"
-#include "runtime/base/error.h"
+#include "tests/errors.h"
 
 namespace tilewright::dsl {
 namespace {
@@ -15,16 +15,6 @@ Kernel add() {
                   store(out + i, load(x + i, i < n) + load(y + i, i < n), i < n);
                 },
                 {"x", "y", "out", "n", "block"});
-}
-
-template <typename F>
-std::string message_of(F&& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(KernelLaunch, RunsEveryProgramOfTheGrid) {
@@ -76,20 +66,20 @@ TEST(KernelLaunch, MultipliesMatrices) {
 
 TEST(KernelLaunch, RefusesArgumentsThatDoNotFit) {
   std::vector<float> x(4);
-  EXPECT_EQ(message_of([&] { add().launch(1, x, x, x, 4); }),
+  EXPECT_EQ(error_of([&] { add().launch(1, x, x, x, 4); }),
             "[add] there are 4 arguments; the kernel takes 5");
-  EXPECT_EQ(message_of([&] { add().launch(1, x, x, x, x, 4); }),
+  EXPECT_EQ(error_of([&] { add().launch(1, x, x, x, x, 4); }),
             "[add] the argument for n is a pointer; it must be a number");
-  EXPECT_EQ(message_of([&] { add().launch(1, x, x, 3, 4, 4); }),
+  EXPECT_EQ(error_of([&] { add().launch(1, x, x, 3, 4, 4); }),
             "[add] the argument for out is a number; it must be a pointer");
-  EXPECT_EQ(message_of([&] { add().launch(1, x, x, x, 4, 0.5F); }),
+  EXPECT_EQ(error_of([&] { add().launch(1, x, x, x, 4, 0.5F); }),
             "[add] the argument for block is f32; a Constexpr takes an integer");
 }
 
 TEST(KernelLaunch, AFailedCompilationIsNotKept) {
   Kernel kernel = add();
   std::vector<float> x(4);
-  EXPECT_THAT(message_of([&] { kernel.launch(1, x, x, x, 4, 0); }),
+  EXPECT_THAT(error_of([&] { kernel.launch(1, x, x, x, 4, 0); }),
               testing::HasSubstr("[arange] the end 0 is not above the start 0"));
   EXPECT_EQ(kernel.compiled_count(), 0U);
 }

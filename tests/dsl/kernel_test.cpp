@@ -3,19 +3,10 @@
 #include <gmock/gmock.h>
 
 #include "dsl/ir/text.h"
-#include "runtime/base/error.h"
+#include "tests/errors.h"
 
 namespace tilewright::dsl {
 namespace {
-
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 Kernel scale() {
   return Kernel("scale",
@@ -58,16 +49,16 @@ TEST(Kernel, ParametersWithoutNamesAreNumbered) {
 }
 
 TEST(Kernel, RefusesASignatureThatDoesNotFit) {
-  EXPECT_EQ(message_of([] {
+  EXPECT_EQ(error_of([] {
               scale().trace({f32, f32});
             }),
             "[scale] the signature has 2 entries; the kernel takes 3 parameters");
-  EXPECT_EQ(message_of([] {
+  EXPECT_EQ(error_of([] {
               scale().trace({f32, 1, 16});
             }),
             "[scale] entry 1 of the signature is a number; the parameter factor needs an element "
             "type");
-  EXPECT_EQ(message_of([] {
+  EXPECT_EQ(error_of([] {
               scale().trace({f32, f32, i64});
             }),
             "[scale] entry 2 of the signature is an element type; the parameter block needs the "
@@ -75,7 +66,7 @@ TEST(Kernel, RefusesASignatureThatDoesNotFit) {
 }
 
 TEST(Kernel, RefusesNamesOfTheWrongNumber) {
-  EXPECT_EQ(message_of([] {
+  EXPECT_EQ(error_of([] {
               Kernel("k", [](Pointer) {}, {"a", "b"});
             }),
             "[k] there are 2 parameter names; the kernel takes 1 parameters");
@@ -84,7 +75,7 @@ TEST(Kernel, RefusesNamesOfTheWrongNumber) {
 TEST(Kernel, AMistakeInItsFunctionNamesTheLine) {
   auto line = std::source_location::current().line() + 1;
   Kernel kernel("k", [](Pointer p) { load(p) + program_id(0); });
-  EXPECT_THAT(message_of([&] { kernel.trace({f32}); }),
+  EXPECT_THAT(error_of([&] { kernel.trace({f32}); }),
               testing::StartsWith("kernel_test.cpp:" + std::to_string(line) + ": [add] "));
 }
 

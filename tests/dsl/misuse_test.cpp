@@ -5,26 +5,17 @@
 
 #include "dsl/kernel.h"
 #include "dsl/tracer.h"
-#include "runtime/base/error.h"
+#include "tests/errors.h"
 
 namespace tilewright::dsl {
 namespace {
-
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 // What tracing `body` says; given a pointer p to f32, an f32 scalar x and an i64 scalar n.
 struct Given {
   Tile p, x, n;
 };
 std::string misuse(const std::function<void(const Given&)>& body) {
-  return message_of([&] {
+  return error_of([&] {
     Tracer tracer("f");
     Given given{tracer.pointer_param("p", f32), tracer.scalar_param("x", f32),
                 tracer.scalar_param("n", i64)};
@@ -180,7 +171,7 @@ TEST(Misuse, AVariableThatChangesItsType) {
 
 TEST(Misuse, AnEmptyTile) {
   EXPECT_MISUSE("[add] an operand is an empty Tile; assign a value before using it", Tile() + g.n);
-  EXPECT_EQ(message_of([] { Tile().type(); }),
+  EXPECT_EQ(error_of([] { Tile().type(); }),
             "[type] the Tile is empty; assign a value before using it");
 }
 
@@ -235,7 +226,7 @@ TEST(Misuse, LeavingALoopByBreak) {
 }
 
 TEST(Misuse, TilesOutsideAnyKernel) {
-  EXPECT_THAT(message_of([] { arange(0, 4); }),
+  EXPECT_THAT(error_of([] { arange(0, 4); }),
               testing::EndsWith("[arange] no kernel is being traced here; tiles exist only inside "
                                 "a kernel's function"));
 }
@@ -246,7 +237,7 @@ TEST(Misuse, TilesOfAnEarlierTrace) {
   EXPECT_THAT(misuse([&](const Given& g) { g.n + stale; }),
               testing::EndsWith("[add] an operand was made by a trace that is over; tiles live "
                                 "inside one run of a kernel"));
-  EXPECT_THAT(message_of([&] { stale.type(); }),
+  EXPECT_THAT(error_of([&] { stale.type(); }),
               testing::StartsWith("[type] the trace that made the tile is over"));
 }
 

@@ -2,7 +2,7 @@
 
 #include "graph/evaluate.h"
 #include "graph/text.h"
-#include "tests/graph/errors.h"
+#include "tests/errors.h"
 
 namespace tilewright::graph {
 namespace {

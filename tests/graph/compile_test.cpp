@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "tests/graph/errors.h"
+#include "tests/errors.h"
 
 namespace tilewright {
 namespace {

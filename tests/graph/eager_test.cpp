@@ -6,7 +6,7 @@
 #include "graph/evaluate.h"
 #include "graph/placement.h"
 #include "graph/tensor_body.h"
-#include "tests/graph/errors.h"
+#include "tests/errors.h"
 
 namespace tilewright::graph {
 namespace {

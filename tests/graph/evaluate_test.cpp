@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "graph/text.h"
-#include "tests/graph/errors.h"
+#include "tests/errors.h"
 
 namespace tilewright::graph {
 namespace {

@@ -1,7 +1,7 @@
 #include "graph/ir.h"
 
 #include "graph/text.h"
-#include "tests/graph/errors.h"
+#include "tests/errors.h"
 
 namespace tilewright::graph {
 namespace {

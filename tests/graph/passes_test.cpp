@@ -3,7 +3,7 @@
 
 #include "graph/passes/pipeline.h"
 #include "graph/text.h"
-#include "tests/graph/errors.h"
+#include "tests/errors.h"
 
 namespace tilewright::graph {
 namespace {

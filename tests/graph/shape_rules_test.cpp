@@ -1,6 +1,6 @@
 #include "graph/shape_rules.h"
 
-#include "tests/graph/errors.h"
+#include "tests/errors.h"
 
 namespace tilewright::graph {
 namespace {

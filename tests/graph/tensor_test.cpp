@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "tests/graph/errors.h"
+#include "tests/errors.h"
 
 namespace tilewright {
 namespace {

@@ -55,15 +55,4 @@ inline std::optional<std::filesystem::path> trained_model(std::string_view name)
   if (!variable)                                            \
   GTEST_SKIP() << "no folder " << name << " in TILEWRIGHT_TEST_MODELS or ../shared/models"
 
-// The message of the `Error` that `action` raises; empty where it raises none.
-template <typename Action>
-std::string error_of(Action&& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
 }  // namespace tilewright::testing

@@ -8,6 +8,7 @@
 #include "models/attention.h"
 #include "models/containers.h"
 #include "models/random.h"
+#include "tests/errors.h"
 #include "tests/models/folders.h"
 
 namespace tilewright {
@@ -118,13 +119,13 @@ TEST(Attention, refuses_a_batch_other_than_the_caches) {
   attention.allocate_cache(1, 4);
   RotaryTable table(4, 4, 10000);
   Placement placement(Tensor::from<std::int64_t>({0}, {1}), 1, table);
-  EXPECT_THAT(testing::error_of([&] {
+  EXPECT_THAT(error_of([&] {
                 attention.forward(random_tensor({2, 1, 8}, 5), placement);
               }),
               ::testing::HasSubstr("[attention] a batch of 2; the cache is for 1"));
-  EXPECT_THAT(testing::error_of([&] { attention.allocate_cache(0, 4); }),
+  EXPECT_THAT(error_of([&] { attention.allocate_cache(0, 4); }),
               ::testing::HasSubstr("both must be above 0"));
-  EXPECT_THAT(testing::error_of([] {
+  EXPECT_THAT(error_of([] {
                 Attention({8, 3, 2, 4});
               }),
               ::testing::HasSubstr("heads must be a multiple of groups"));

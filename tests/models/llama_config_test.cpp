@@ -3,12 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/errors.h"
 #include "tests/models/folders.h"
 
 namespace tilewright {
 namespace {
 
-using testing::error_of;
 using ::testing::HasSubstr;
 
 // A right configuration with members added or replaced (the last text before a name wins here).

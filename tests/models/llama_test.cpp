@@ -9,13 +9,13 @@
 #include "graph/compile.h"
 #include "models/generate.h"
 #include "models/random.h"
+#include "tests/errors.h"
 #include "tests/models/folders.h"
 
 namespace tilewright {
 namespace {
 
 using nlohmann::json;
-using testing::error_of;
 using ::testing::HasSubstr;
 using testing::ScratchFolder;
 

@@ -6,12 +6,12 @@
 #include "models/containers.h"
 #include "models/layers.h"
 #include "models/random.h"
+#include "tests/errors.h"
 #include "tests/models/folders.h"
 
 namespace tilewright {
 namespace {
 
-using testing::error_of;
 using ::testing::HasSubstr;
 using testing::ScratchFolder;
 

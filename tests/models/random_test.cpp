@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "tests/errors.h"
 #include "tests/models/folders.h"
 
 namespace tilewright {
@@ -60,7 +61,7 @@ TEST(Fill, writes_floating_tensors_of_any_width) {
     ASSERT_NEAR(a[i], static_cast<float>(b[i]), 3 * 0x1p-8);
   }
   Tensor ids = Tensor::empty({2}, i32);
-  EXPECT_THAT(testing::error_of([&] { fill_value(ids, 1); }),
+  EXPECT_THAT(error_of([&] { fill_value(ids, 1); }),
               ::testing::HasSubstr("[fill] a tensor of i32 2; a contiguous floating tensor"));
 }
 

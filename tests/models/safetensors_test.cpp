@@ -9,12 +9,12 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/errors.h"
 #include "tests/models/folders.h"
 
 namespace tilewright {
 namespace {
 
-using testing::error_of;
 using ::testing::HasSubstr;
 using testing::ScratchFolder;
 
@@ -102,7 +102,7 @@ TEST(Safetensors, finds_nan_and_infinity_when_asked) {
   ScratchFolder folder;
   auto path = folder.path() / "w";
   save_safetensors(path, {{"a", Tensor::from<float>({1, std::nanf("")}, {2})}});
-  EXPECT_EQ(error_of([&] { Safetensors::open(path); }), "");
+  EXPECT_EQ(error_of([&] { Safetensors::open(path); }), "no error");
   EXPECT_THAT(error_of([&] { Safetensors::open(path, {.scan_non_finite = true}); }),
               HasSubstr("tensor \"a\" is NaN or infinite at element 1"));
   save_safetensors(path, {{"a", Tensor::from<Half>({Half(INFINITY)}, {1})}});

@@ -7,12 +7,12 @@
 #include <limits>
 #include <map>
 
+#include "tests/errors.h"
 #include "tests/models/folders.h"
 
 namespace tilewright {
 namespace {
 
-using testing::error_of;
 using ::testing::HasSubstr;
 using Logits = std::vector<float>;
 

@@ -7,13 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "tests/errors.h"
 #include "tests/models/folders.h"
 
 namespace tilewright {
 namespace {
 
 using nlohmann::json;
-using testing::error_of;
 using ::testing::HasSubstr;
 using Ids = std::vector<TokenId>;
 

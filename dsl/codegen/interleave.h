@@ -1,0 +1,31 @@
+// Mixing the instructions of several copies of a loop body.
+//
+// A body is one long chain: an exponential alone is some twenty dependent steps of four cycles. A
+// core overlaps chains only as far as the window of instructions waiting for their operands
+// reaches, which is about a hundred, so that copies standing one after the other run almost in
+// turn. Standing side by side, one step of each after the other, they fill each other's gaps.
+#pragma once
+
+#include <llvm/IR/BasicBlock.h>
+
+#include <vector>
+
+namespace tilewright::dsl {
+
+// Remembers where each copy begins, while they are being emitted at the end of one block.
+class Interleave {
+ public:
+  explicit Interleave(llvm::BasicBlock* block) : block_(block) {}
+  // What is appended from now on belongs to the next copy.
+  void begin_copy();
+  // Reorders what was appended since the first copy began: a step of each copy in turn, in groups
+  // of `width` copies. Each copy keeps its own order, and memory is written in the order it was.
+  // Copies must not read what others write. Does nothing if emission has left the block.
+  void mix(const llvm::BasicBlock* now, std::size_t width);
+
+ private:
+  llvm::BasicBlock* block_;
+  std::vector<llvm::Instruction*> last_before_;  // of each copy; null: the block was empty
+};
+
+}  // namespace tilewright::dsl
