@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds and tests everything, from a clean clone on a fresh Debian 12 to a verdict: first the
-# optimised build with all tests, then the tests of the rooms named below under the address and
-# undefined-behaviour sanitizers, but for the slow ones. Needs no GPU.
+# optimised build with all tests, then the tests again, but for the slow ones, under the address and
+# undefined-behaviour sanitizers. Needs no GPU.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -18,8 +18,12 @@ cmake --build --preset release -j "$jobs"
 step "test: release"
 ctest --preset release -j "$jobs"
 
-# The rooms whose tests run under sanitizers; the others have not been brought up under them yet.
-sanitized=(runtime_tests)
+sanitized=(runtime_tests dsl_tests golden_tests graph_tests models_tests property_tests)
+# Random programs by the thousand run above; here two parts of the tile programs, the graphs of the
+# shorter lists, and one of the three tests of whole pipelines.
+left_out='Slow*:PlannedGraphs.FusedComputeWhatTheGraphMeans'
+left_out+=':TilePasses.ThatDoNotRoundAnew*:TilePasses.ASecondRun*'
+left_out+=':*TileCodegen*/?:*TileCodegen*/1?:*TileCodegen*/2?'
 
 step "configure and build: asan"
 cmake --preset asan
@@ -28,7 +32,7 @@ cmake --build --preset asan -j "$jobs" --target "${sanitized[@]}"
 step "test: asan"
 export UBSAN_OPTIONS=print_stacktrace=1
 for tests in "${sanitized[@]}"; do
-  (cd build/asan/tests && "./$tests" --gtest_filter='-Slow*' --gtest_brief=1)
+  (cd build/asan/tests && TILEWRIGHT_THREADS=2 "./$tests" --gtest_filter="-$left_out" --gtest_brief=1)
 done
 
 step "all tests passed"

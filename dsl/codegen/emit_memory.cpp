@@ -142,8 +142,7 @@ Lanes Emitter::load(const Address& address, DType dtype, int lane, llvm::Value* 
   if (mask == nullptr)
     mask = llvm::ConstantVector::getSplat(
         llvm::ElementCount::getFixed(static_cast<unsigned>(lanes_)), b_.getTrue());
-  auto* gathered =
-      b_.CreateMaskedGather(vector, lane_pointers(address, dtype), align, mask, rest);
+  auto* gathered = b_.CreateMaskedGather(vector, lane_pointers(address, dtype), align, mask, rest);
   return {from_memory(gathered, dtype), false};
 }
 

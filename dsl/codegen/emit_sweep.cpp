@@ -253,8 +253,8 @@ void Emitter::finish_reductions(Sweep& s, std::vector<llvm::Value*>& accumulator
 }
 
 std::pair<llvm::Value*, llvm::Value*> Emitter::halves(llvm::Value* vector) {
-  auto lanes = static_cast<int>(
-      llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements());
+  auto lanes =
+      static_cast<int>(llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements());
   std::vector<int> lower(static_cast<std::size_t>(lanes / 2)), upper = lower;
   std::iota(lower.begin(), lower.end(), 0);
   std::iota(upper.begin(), upper.end(), lanes / 2);

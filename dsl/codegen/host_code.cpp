@@ -67,18 +67,21 @@ llvm::orc::SymbolMap callable_symbols(llvm::orc::LLJIT& jit) {
   };
   using F = float (*)(float);
   using D = double (*)(double);
-#define TILEWRIGHT_LIBM(name)          \
-  add(#name, static_cast<D>(&::name)); \
-  add(#name "f", static_cast<F>(&::name##f));
-  TILEWRIGHT_LIBM(exp)
-  TILEWRIGHT_LIBM(exp2)
-  TILEWRIGHT_LIBM(log)
-  TILEWRIGHT_LIBM(log2)
-  TILEWRIGHT_LIBM(sin)
-  TILEWRIGHT_LIBM(cos) TILEWRIGHT_LIBM(tanh) TILEWRIGHT_LIBM(erf) TILEWRIGHT_LIBM(floor)
-      TILEWRIGHT_LIBM(ceil) TILEWRIGHT_LIBM(roundeven)
+#define TILEWRIGHT_LIBM(name) \
+  (add(#name, static_cast<D>(&::name)), add(#name "f", static_cast<F>(&::name##f)))
+  TILEWRIGHT_LIBM(exp);
+  TILEWRIGHT_LIBM(exp2);
+  TILEWRIGHT_LIBM(log);
+  TILEWRIGHT_LIBM(log2);
+  TILEWRIGHT_LIBM(sin);
+  TILEWRIGHT_LIBM(cos);
+  TILEWRIGHT_LIBM(tanh);
+  TILEWRIGHT_LIBM(erf);
+  TILEWRIGHT_LIBM(floor);
+  TILEWRIGHT_LIBM(ceil);
+  TILEWRIGHT_LIBM(roundeven);
 #undef TILEWRIGHT_LIBM
-          add("fmod", static_cast<double (*)(double, double)>(&::fmod));
+  add("fmod", static_cast<double (*)(double, double)>(&::fmod));
   add("fmodf", static_cast<float (*)(float, float)>(&::fmodf));
   add("fma", static_cast<double (*)(double, double, double)>(&::fma));
   add("fmaf", static_cast<float (*)(float, float, float)>(&::fmaf));
