@@ -13,10 +13,13 @@ namespace {
 
 struct Arguments {
   std::size_t layers = 64;
-  int rounds = 15, processes = 5;
+  int rounds = 15, processes = 25;
   bool json = false, cold = false;
   RunOptions run;
 };
+
+// What a cold process measures, in seconds.
+constexpr std::array figures = {"capture_s", "lower_s", "compile_s", "first_call_s", "process_s"};
 
 // In a process of its own: the first call, and what was compiled for it.
 void first_call(const Arguments& a) {
@@ -40,18 +43,27 @@ void first_call(const Arguments& a) {
   fmt::print("{}\n", result.dump());
 }
 
-nlohmann::json median_first_call(std::size_t layers, int processes, const std::string& mode) {
-  std::vector<nlohmann::json> runs;
-  std::vector<std::string> arguments = {
-      "bench", "regional", "--cold", "--layers", std::to_string(layers), "--mode", mode};
-  for (int i = 0; i < processes; ++i) {
-    double start = now_s();
-    runs.push_back(run_cold(arguments));
-    runs.back()["process_s"] = now_s() - start;
-  }
-  std::ranges::sort(runs, {},
-                    [](const auto& r) { return r["first_call_s"].template get<double>(); });
-  return runs[runs.size() / 2];
+// Cold processes for each number of layers, in turn; of each figure the median.
+std::map<std::size_t, nlohmann::json> cold_runs(const std::set<std::size_t>& layer_counts,
+                                                int processes, const std::string& mode) {
+  std::map<std::size_t, std::map<std::string, std::vector<double>>> samples;
+  std::map<std::size_t, nlohmann::json> result;
+  for (int i = 0; i < processes; ++i)
+    for (std::size_t layers : layer_counts) {
+      double start = now_s();
+      nlohmann::json run = run_cold(
+          {"bench", "regional", "--cold", "--layers", std::to_string(layers), "--mode", mode});
+      run["process_s"] = now_s() - start;
+      for (const char* figure : figures) samples[layers][figure].push_back(run[figure]);
+      result[layers] = run;
+    }
+  for (std::size_t layers : layer_counts)
+    for (const char* figure : figures) {
+      auto& values = samples[layers][figure];
+      std::ranges::sort(values);
+      result[layers][figure] = values[values.size() / 2];
+    }
+  return result;
 }
 
 void bench_regional(const Arguments& a) {
@@ -61,15 +73,12 @@ void bench_regional(const Arguments& a) {
                            {"device", cpu_model()},
                            {"date", date_today()},
                            {"layers", a.layers}};
-  for (std::size_t layers : {std::size_t{1}, std::size_t{16}, std::size_t{32}, a.layers}) {
-    auto run = median_first_call(layers, a.processes, "reduce-overhead");
-    report["compile_s_by_layers"][std::to_string(layers)] = run["compile_s"];
-    report["first_call_s_by_layers"][std::to_string(layers)] = run["first_call_s"];
-    if (layers != a.layers) continue;
-    for (const char* field :
-         {"first_call_s", "process_s", "distinct_regions", "launches", "regions"})
-      report[field] = run[field];
-  }
+  auto cold = cold_runs({1, 16, 32, a.layers}, a.processes, "reduce-overhead");
+  for (const auto& [layers, run] : cold)
+    for (const char* figure : figures)
+      report[std::string(figure) + "_by_layers"][std::to_string(layers)] = run[figure];
+  for (const char* field : {"first_call_s", "process_s", "distinct_regions", "launches", "regions"})
+    report[field] = cold.at(a.layers)[field];
   a.run.compile_options();  // applies the threads
   report["threads"] = thread_count();
   TutorialModel model(a.layers);
@@ -93,12 +102,11 @@ void bench_regional(const Arguments& a) {
   fmt::print("{} layers: {} distinct regions, {} launches; first call {}, whole process {}\n",
              a.layers, report["distinct_regions"].get<int>(), report["launches"].get<int>(),
              duration_text(report["first_call_s"]), duration_text(report["process_s"]));
-  Table compile_table({"layers", "compile", "first call"});
-  for (std::size_t layers : {std::size_t{1}, std::size_t{16}, std::size_t{32}, a.layers}) {
-    std::string key = std::to_string(layers);
-    compile_table.add({key, duration_text(report["compile_s_by_layers"][key]),
-                       duration_text(report["first_call_s_by_layers"][key])});
-  }
+  Table compile_table({"layers", "capture", "lower", "compile", "first call"});
+  for (const auto& [layers, run] : cold)
+    compile_table.add({std::to_string(layers), duration_text(run["capture_s"]),
+                       duration_text(run["lower_s"]), duration_text(run["compile_s"]),
+                       duration_text(run["first_call_s"])});
   Table table({"mode", "latency", "speed-up"});
   for (std::size_t i = 0; i < names.size(); ++i)
     table.add({names[i], duration_text(medians[i]), ratio_text(medians[0] / medians[i])});
