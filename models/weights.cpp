@@ -14,7 +14,14 @@ constexpr std::string_view operation = "load_weights";
 Weights Weights::open(const std::filesystem::path& folder, WeightsOptions options) {
   auto single = folder / "model.safetensors", index_path = folder / "model.safetensors.index.json";
   std::error_code ignored;
-  if (std::filesystem::exists(single, ignored)) return of(Safetensors::open(single, options.files));
+  auto open_file = [&](const std::filesystem::path& path) {
+    require(!options.refuse_hard_links || std::filesystem::hard_link_count(path, ignored) == 1, "[",
+            operation, "] ", path.string(), ": has ",
+            std::filesystem::hard_link_count(path, ignored),
+            " names (hard links); copy it, or clear refuse_hard_links");
+    return Safetensors::open(path, options.files);
+  };
+  if (std::filesystem::exists(single, ignored)) return of(open_file(single));
   require(std::filesystem::exists(index_path, ignored), "[", operation, "] ", folder.string(),
           ": holds neither model.safetensors nor model.safetensors.index.json");
   auto text = MappedFile::open(index_path, operation);
@@ -22,7 +29,7 @@ Weights Weights::open(const std::filesystem::path& folder, WeightsOptions option
   Weights result;
   for (const auto& [name, count] : index.files) {
     auto path = weights::shard_path(folder, name, options.links_may_leave);
-    auto file = std::make_shared<const Safetensors>(Safetensors::open(path, options.files));
+    auto file = std::make_shared<const Safetensors>(open_file(path));
     for (const SafetensorsEntry& entry : file->entries()) {
       auto placed = index.file_of.find(entry.name);
       require(placed != index.file_of.end() && placed->second == name, "[", operation, "] ",

@@ -22,6 +22,8 @@ struct WeightsOptions {
   SafetensorsOptions files;
   // Follow symbolic links out of the model's folder (a download cache may keep its files so).
   bool links_may_leave = false;
+  // Refuse files that have a second name, which another user of the machine may hold open to write.
+  bool refuse_hard_links = false;
 };
 
 class Weights {

@@ -75,6 +75,17 @@ TEST(Weights, refuses_links_out_of_the_folder_unless_allowed) {
   EXPECT_EQ(value_of(Weights::open(folder.path(), {.links_may_leave = true}), "a"), 5);
 }
 
+TEST(Weights, refuses_files_with_a_second_name_where_that_is_asked_for) {
+  ScratchFolder folder, elsewhere;
+  save(folder.path() / "model.safetensors", "a", 5);
+  WeightsOptions strict{.refuse_hard_links = true};
+  EXPECT_EQ(value_of(Weights::open(folder.path(), strict), "a"), 5);
+  std::filesystem::create_hard_link(folder.path() / "model.safetensors", elsewhere.path() / "w");
+  EXPECT_THAT(error_of([&] { Weights::open(folder.path(), strict); }),
+              HasSubstr("has 2 names (hard links); copy it, or clear refuse_hard_links"));
+  EXPECT_EQ(value_of(Weights::open(folder.path()), "a"), 5);
+}
+
 TEST(Weights, refuses_an_index_that_differs_from_its_files) {
   ScratchFolder folder;
   save(folder.path() / "1.safetensors", "a", 3);
