@@ -4,7 +4,6 @@
 
 #include "dsl/codegen/emitter.h"
 #include "dsl/codegen/interleave.h"
-#include "dsl/ir/scalar.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::dsl {
@@ -15,8 +14,6 @@ using ir::ReduceKind;
 using ir::Value;
 
 namespace {
-
-bool is_arg(ReduceKind kind) { return kind == ReduceKind::argmax || kind == ReduceKind::argmin; }
 
 int lane_axis(const Shape& domain) {
   for (int axis = domain.rank() - 1; axis >= 0; --axis)
@@ -80,7 +77,7 @@ void Emitter::prepare_reductions(Sweep& s) {
       scratch_best_[root.inst] = slot.data;
     }
     llvm::Value* target = is_arg(kind) ? scratch_best_.at(root.inst) : result.data;
-    llvm::Value* start = to_memory(identity(kind, dtype, 1), dtype);
+    llvm::Value* start = to_memory(identity(kind, dtype), dtype);
     std::vector<llvm::Value*> none;
     emit_loop(index(count), 1, none, [&](llvm::Value* i) {
       b_.CreateStore(start, gep(target, dtype, i));
@@ -113,7 +110,7 @@ void Emitter::sweep_lanes(Sweep& s) {
   std::vector<llvm::Value*> start;
   for (const auto& r : s.in_registers) {
     auto [kind, axis] = r.inst->get<ir::Reduction>();
-    start.push_back(identity(kind, function_.type(r.inst->operands[0]).dtype, lanes_));
+    start.push_back(identities(kind, function_.type(r.inst->operands[0]).dtype, lanes_));
     if (is_arg(kind)) start.push_back(llvm::Constant::getNullValue(lanes_type(b_.getInt32Ty())));
   }
   std::vector<llvm::Value*> accumulators;
@@ -194,7 +191,7 @@ void Emitter::sweep_vector(Sweep& s, llvm::Value* at, std::vector<llvm::Value*>&
     const auto& r = s.in_registers[next++];
     llvm::Value*& accumulator = accumulators[first + r.first];
     llvm::Value* x = spread(evaluate(root.value, s.position));
-    if (tail_ != nullptr) x = b_.CreateSelect(tail_, x, identity(kind, dtype, lanes_));
+    if (tail_ != nullptr) x = b_.CreateSelect(tail_, x, identities(kind, dtype, lanes_));
     if (!is_arg(kind)) {
       // In this order a test for NaN is one of x, off the chain of accumulators.
       accumulator = combine(kind, dtype, x, accumulator);
@@ -272,22 +269,6 @@ llvm::Value* Emitter::horizontal(const Inst& inst, llvm::Value* vector) {
   return b_.CreateExtractElement(vector, std::uint64_t{0});
 }
 
-void Emitter::keep_better(ReduceKind kind, DType dtype, llvm::Value*& best,
-                          llvm::Value*& best_index, llvm::Value* other, llvm::Value* other_index) {
-  auto* better = compare(kind == ReduceKind::argmax ? Op::gt_ : Op::lt_, dtype, other, best);
-  auto* equal = compare(Op::eq_, dtype, other, best);
-  if (is_floating(dtype)) {
-    auto *other_nan = compare(Op::ne_, dtype, other, other),
-         *best_nan = compare(Op::ne_, dtype, best, best);
-    better = b_.CreateOr(better, b_.CreateAnd(other_nan, b_.CreateNot(best_nan)));
-    equal = b_.CreateOr(equal, b_.CreateAnd(other_nan, best_nan));
-  }
-  auto* earlier = b_.CreateICmpSLT(other_index, best_index);
-  auto* take = b_.CreateOr(better, b_.CreateAnd(equal, earlier));
-  best = b_.CreateSelect(take, other, best);
-  best_index = b_.CreateSelect(take, other_index, best_index);
-}
-
 std::pair<llvm::Value*, llvm::Value*> Emitter::horizontal_arg(const Inst& inst, llvm::Value* vector,
                                                               llvm::Value* indices) {
   if (lanes_ == 1) return {vector, indices};
@@ -304,35 +285,8 @@ std::pair<llvm::Value*, llvm::Value*> Emitter::horizontal_arg(const Inst& inst, 
           b_.CreateExtractElement(indices, std::uint64_t{0})};
 }
 
-llvm::Value* Emitter::combine(ReduceKind kind, DType dtype, llvm::Value* a, llvm::Value* b) {
-  auto apply = [&](Op op) {
-    if (is_boolean(dtype)) return op == Op::max_ ? b_.CreateOr(a, b) : b_.CreateAnd(a, b);
-    if (!is_floating(dtype)) return integer_op(op, dtype, {a, b});
-    bool narrow = bit_width(dtype) == 16;
-    std::vector<llvm::Value*> operands = {a, b};
-    if (narrow)
-      for (auto*& operand : operands) operand = convert(operand, dtype, DType::f32);
-    llvm::Value* result = floating_op(op, operands);
-    return narrow ? convert(result, DType::f32, dtype) : result;
-  };
-  switch (kind) {
-    case ReduceKind::sum: return apply(Op::add_);
-    case ReduceKind::prod: return apply(Op::mul_);
-    case ReduceKind::max:
-    case ReduceKind::any: return apply(Op::max_);
-    case ReduceKind::min:
-    case ReduceKind::all: return apply(Op::min_);
-    case ReduceKind::argmax:
-    case ReduceKind::argmin: break;
-  }
-  check(false, "argmax and argmin combine pairs");
-  return nullptr;
-}
-
-llvm::Value* Emitter::identity(ReduceKind kind, DType dtype, int lanes) {
-  if (kind == ReduceKind::argmax) kind = ReduceKind::max;
-  if (kind == ReduceKind::argmin) kind = ReduceKind::min;
-  llvm::Constant* value = constant(ir::identity(kind, dtype));
+llvm::Value* Emitter::identities(ReduceKind kind, DType dtype, int lanes) {
+  llvm::Constant* value = identity(kind, dtype);
   if (lanes == 1) return value;
   return llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(static_cast<unsigned>(lanes)),
                                         value);

@@ -94,7 +94,7 @@ Lanes Emitter::evaluate_here(Value value, const Position& position) {
                        ": tiles of pointers only move by offsets"));
   std::vector<llvm::Value*> values;
   for (const Lanes& operand : operands) values.push_back(uniform ? operand.value : spread(operand));
-  return {elementwise(*inst, values), uniform};
+  return {element(*inst, values), uniform};
 }
 
 Lanes Emitter::evaluate_shape(const Inst& inst, const Position& position) {

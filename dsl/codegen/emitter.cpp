@@ -11,9 +11,7 @@ using ir::Op;
 using ir::Value;
 
 Emitter::Emitter(llvm::Module& module, const ir::Function& function, const Target& target)
-    : module_(module),
-      context_(module.getContext()),
-      b_(context_),
+    : Arithmetic(module),
       function_(function),
       target_(target),
       defs_(function),
@@ -150,8 +148,14 @@ void Emitter::scalar(const Inst& inst) {
   } else {
     std::vector<llvm::Value*> operands;
     for (Value operand : inst.operands) operands.push_back(scalars_[operand]);
-    scalars_[inst.results[0]] = elementwise(inst, operands);
+    scalars_[inst.results[0]] = element(inst, operands);
   }
+}
+
+llvm::Value* Emitter::element(const Inst& inst, const std::vector<llvm::Value*>& operands) {
+  if (inst.op == Op::program_id_) return program_id_[inst.get<ir::Axis>().axis];
+  if (inst.op == Op::num_programs_) return grid_[inst.get<ir::Axis>().axis];
+  return elementwise(function_, inst, operands);
 }
 
 void Emitter::emit_loop(llvm::Value* count, std::int64_t step, std::vector<llvm::Value*>& carried,
@@ -326,50 +330,13 @@ llvm::Value* Emitter::index(std::int64_t value) {
   return b_.getInt64(static_cast<std::uint64_t>(value));
 }
 
-llvm::Type* Emitter::element_type(DType dtype) const {
-  if (is_boolean(dtype)) return llvm::Type::getInt1Ty(context_);
-  return memory_type(dtype);
-}
-
-// bf16 is carried as its bits: what LLVM does with its own type calls functions for each element.
-llvm::Type* Emitter::memory_type(DType dtype) const {
-  switch (dtype) {
-    case DType::f16: return llvm::Type::getHalfTy(context_);
-    case DType::f32: return llvm::Type::getFloatTy(context_);
-    case DType::f64: return llvm::Type::getDoubleTy(context_);
-    default: return llvm::Type::getIntNTy(context_, static_cast<unsigned>(bit_width(dtype)));
-  }
-}
-
 llvm::Type* Emitter::lanes_type(llvm::Type* element, int lanes) const {
   return lanes == 1 ? element : llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes));
 }
 llvm::Type* Emitter::lanes_type(llvm::Type* element) const { return lanes_type(element, lanes_); }
 
-llvm::Value* Emitter::from_memory(llvm::Value* value, DType dtype) {
-  if (!is_boolean(dtype)) return value;
-  return b_.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType()));
-}
-
-llvm::Value* Emitter::to_memory(llvm::Value* value, DType dtype) {
-  if (!is_boolean(dtype)) return value;
-  llvm::Type* byte = b_.getInt8Ty();
-  if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType()))
-    byte = llvm::FixedVectorType::get(byte, vector->getNumElements());
-  return b_.CreateZExt(value, byte);
-}
-
 llvm::Value* Emitter::gep(llvm::Value* base, DType dtype, llvm::Value* offset) {
   return b_.CreateGEP(memory_type(dtype), base, offset);
-}
-
-llvm::Constant* Emitter::constant(const ir::Scalar& scalar) {
-  if (scalar.dtype == DType::bf16)
-    return b_.getInt16(BFloat16(static_cast<float>(scalar.floating)).bits);
-  if (is_floating(scalar.dtype))
-    return llvm::ConstantFP::get(element_type(scalar.dtype), scalar.floating);
-  return llvm::ConstantInt::get(element_type(scalar.dtype),
-                                static_cast<std::uint64_t>(scalar.integer), true);
 }
 
 }  // namespace tilewright::dsl

@@ -14,14 +14,12 @@
 // The class is one; its methods stand by family in emit_*.cpp.
 #pragma once
 
-#include <llvm/IR/IRBuilder.h>
-#include <llvm/IR/Module.h>
-
 #include <map>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
+#include "dsl/codegen/arithmetic.h"
 #include "dsl/codegen/scalar_facts.h"
 #include "dsl/codegen/schedule.h"
 #include "dsl/target.h"
@@ -44,7 +42,7 @@ struct Position {
   }
 };
 
-class Emitter {
+class Emitter : Arithmetic {
  public:
   Emitter(llvm::Module& module, const ir::Function& function, const Target& target);
   void run(const std::string& entry_name);
@@ -82,6 +80,7 @@ class Emitter {
   void steps(const std::vector<Step>& list);
   void step(const Step& step);
   void scalar(const ir::Inst& inst);
+  llvm::Value* element(const ir::Inst& inst, const std::vector<llvm::Value*>& operands);
   void loop(const Step& step);
   void branch(const Step& step);
   Slot& allocate(ir::Value value);
@@ -104,13 +103,9 @@ class Emitter {
   void reduce_across(Sweep& s, const Root& root);
   std::pair<llvm::Value*, llvm::Value*> halves(llvm::Value* vector);  // lower, upper
   llvm::Value* horizontal(const ir::Inst& inst, llvm::Value* vector);
-  // Keeps the better of two elements and its index: the first of equals, the first NaN before all.
-  void keep_better(ir::ReduceKind kind, DType dtype, llvm::Value*& best, llvm::Value*& best_index,
-                   llvm::Value* other, llvm::Value* other_index);
   std::pair<llvm::Value*, llvm::Value*> horizontal_arg(const ir::Inst& inst, llvm::Value* vector,
                                                        llvm::Value* indices);
-  llvm::Value* combine(ir::ReduceKind kind, DType dtype, llvm::Value* a, llvm::Value* b);
-  llvm::Value* identity(ir::ReduceKind kind, DType dtype, int lanes);
+  llvm::Value* identities(ir::ReduceKind kind, DType dtype, int lanes);  // a vector
 
   // emit_value.cpp: evaluation at a position
   Lanes evaluate(ir::Value value, const Position& position);
@@ -137,16 +132,6 @@ class Emitter {
   Lanes load_value(const ir::Inst& inst, const Position& position);
   void store_value(const ir::Inst& inst, const Position& position);
   void make_array(const ir::Inst& inst);
-
-  // emit_elementwise.cpp
-  llvm::Value* elementwise(const ir::Inst& inst, const std::vector<llvm::Value*>& operands);
-  llvm::Value* floating_op(ir::Op op, const std::vector<llvm::Value*>& operands);
-  llvm::Value* integer_op(ir::Op op, DType dtype, const std::vector<llvm::Value*>& operands);
-  llvm::Value* compare(ir::Op op, DType dtype, llvm::Value* a, llvm::Value* b);
-  llvm::Value* convert(llvm::Value* value, DType from, DType to);
-  llvm::Value* widen_bf16(llvm::Value* value);
-  llvm::Value* narrow_to_bf16(llvm::Value* value);
-  llvm::Value* call_libm(const char* name, llvm::Value* x);
 
   // emit_dot.cpp
   struct Matrix;
@@ -176,19 +161,11 @@ class Emitter {
                   const std::function<void(llvm::Value*, std::int64_t)>& body);
 
   // emitter.cpp
-  llvm::Type* element_type(DType dtype) const;  // in registers; bool is i1
-  llvm::Type* memory_type(DType dtype) const;   // in memory; bool is i8
   llvm::Type* lanes_type(llvm::Type* element) const;
   llvm::Type* lanes_type(llvm::Type* element, int lanes) const;
   llvm::Value* index(std::int64_t value);
-  llvm::Value* from_memory(llvm::Value* value, DType dtype);
-  llvm::Value* to_memory(llvm::Value* value, DType dtype);
   llvm::Value* gep(llvm::Value* base, DType dtype, llvm::Value* offset);
-  llvm::Constant* constant(const ir::Scalar& scalar);
 
-  llvm::Module& module_;
-  llvm::LLVMContext& context_;
-  llvm::IRBuilder<> b_;
   const ir::Function& function_;
   const Target& target_;
   Definitions defs_;

@@ -1,20 +1,58 @@
 // Elementwise operations on vectors or single elements; their meaning is ir/scalar.h's.
-#include "dsl/codegen/emitter.h"
+#include "dsl/codegen/arithmetic.h"
+
+#include "dsl/ir/scalar.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::dsl {
 
 using ir::Inst;
 using ir::Op;
+using ir::ReduceKind;
 
-llvm::Value* Emitter::elementwise(const Inst& inst, const std::vector<llvm::Value*>& operands) {
-  const ir::Type& type = function_.type(inst.results[0]);
+llvm::Type* Arithmetic::element_type(DType dtype) const {
+  if (is_boolean(dtype)) return llvm::Type::getInt1Ty(context_);
+  return memory_type(dtype);
+}
+
+llvm::Type* Arithmetic::memory_type(DType dtype) const {
+  switch (dtype) {
+    case DType::f16: return llvm::Type::getHalfTy(context_);
+    case DType::f32: return llvm::Type::getFloatTy(context_);
+    case DType::f64: return llvm::Type::getDoubleTy(context_);
+    default: return llvm::Type::getIntNTy(context_, static_cast<unsigned>(bit_width(dtype)));
+  }
+}
+
+llvm::Value* Arithmetic::from_memory(llvm::Value* value, DType dtype) {
+  if (!is_boolean(dtype)) return value;
+  return b_.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType()));
+}
+
+llvm::Value* Arithmetic::to_memory(llvm::Value* value, DType dtype) {
+  if (!is_boolean(dtype)) return value;
+  llvm::Type* byte = b_.getInt8Ty();
+  if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType()))
+    byte = llvm::FixedVectorType::get(byte, vector->getNumElements());
+  return b_.CreateZExt(value, byte);
+}
+
+llvm::Constant* Arithmetic::constant(const ir::Scalar& scalar) {
+  if (scalar.dtype == DType::bf16)
+    return b_.getInt16(BFloat16(static_cast<float>(scalar.floating)).bits);
+  if (is_floating(scalar.dtype))
+    return llvm::ConstantFP::get(element_type(scalar.dtype), scalar.floating);
+  return llvm::ConstantInt::get(element_type(scalar.dtype),
+                                static_cast<std::uint64_t>(scalar.integer), true);
+}
+
+llvm::Value* Arithmetic::elementwise(const ir::Function& function, const Inst& inst,
+                                     const std::vector<llvm::Value*>& operands) {
+  const ir::Type& type = function.type(inst.results[0]);
   switch (inst.op) {
     case Op::constant_: return constant(inst.get<ir::Scalar>());
-    case Op::program_id_: return program_id_[inst.get<ir::Axis>().axis];
-    case Op::num_programs_: return grid_[inst.get<ir::Axis>().axis];
     case Op::select_: return b_.CreateSelect(operands[0], operands[1], operands[2]);
-    case Op::cast_: return convert(operands[0], function_.type(inst.operands[0]).dtype, type.dtype);
+    case Op::cast_: return convert(operands[0], function.type(inst.operands[0]).dtype, type.dtype);
     case Op::bitcast_: {
       llvm::Type* to = element_type(type.dtype);
       if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(operands[0]->getType()))
@@ -23,7 +61,7 @@ llvm::Value* Emitter::elementwise(const Inst& inst, const std::vector<llvm::Valu
     }
     default: break;
   }
-  DType dtype = function_.type(inst.operands[0]).dtype;
+  DType dtype = function.type(inst.operands[0]).dtype;
   bool narrow = is_floating(dtype) && bit_width(dtype) == 16;
   std::vector<llvm::Value*> wide = operands;
   if (narrow)
@@ -37,7 +75,7 @@ llvm::Value* Emitter::elementwise(const Inst& inst, const std::vector<llvm::Valu
   return narrow ? convert(result, DType::f32, dtype) : result;
 }
 
-llvm::Value* Emitter::call_libm(const char* name, llvm::Value* x) {
+llvm::Value* Arithmetic::call_libm(const char* name, llvm::Value* x) {
   auto* element = x->getType()->getScalarType();
   std::string symbol = std::string(name) + (element->isFloatTy() ? "f" : "");
   auto callee = module_.getOrInsertFunction(symbol, element, element);
@@ -51,7 +89,7 @@ llvm::Value* Emitter::call_libm(const char* name, llvm::Value* x) {
 }
 
 // f32 and f64. Functions that expand_math expands arrive here only in f64, or where it was skipped.
-llvm::Value* Emitter::floating_op(Op op, const std::vector<llvm::Value*>& v) {
+llvm::Value* Arithmetic::floating_op(Op op, const std::vector<llvm::Value*>& v) {
   auto unary = [&](llvm::Intrinsic::ID id) { return b_.CreateUnaryIntrinsic(id, v[0]); };
   auto one = [&] { return llvm::ConstantFP::get(v[0]->getType(), 1.0); };
   switch (op) {
@@ -93,7 +131,7 @@ llvm::Value* Emitter::floating_op(Op op, const std::vector<llvm::Value*>& v) {
   return nullptr;
 }
 
-llvm::Value* Emitter::integer_op(Op op, DType dtype, const std::vector<llvm::Value*>& v) {
+llvm::Value* Arithmetic::integer_op(Op op, DType dtype, const std::vector<llvm::Value*>& v) {
   bool sign = is_signed(dtype);
   llvm::Type* type = v[0]->getType();
   auto number = [&](std::int64_t n) {
@@ -150,7 +188,7 @@ llvm::Value* Emitter::integer_op(Op op, DType dtype, const std::vector<llvm::Val
   return nullptr;
 }
 
-llvm::Value* Emitter::compare(Op op, DType dtype, llvm::Value* a, llvm::Value* b) {
+llvm::Value* Arithmetic::compare(Op op, DType dtype, llvm::Value* a, llvm::Value* b) {
   using P = llvm::CmpInst::Predicate;
   bool floating = is_floating(dtype), sign = is_signed(dtype);
   auto pick = [&](P f, P s, P u) { return floating ? f : sign ? s : u; };
@@ -182,13 +220,13 @@ llvm::Type* like(llvm::Value* value, llvm::Type* element) {
 }  // namespace
 
 // bf16 is the upper half of f32.
-llvm::Value* Emitter::widen_bf16(llvm::Value* value) {
+llvm::Value* Arithmetic::widen_bf16(llvm::Value* value) {
   auto* wide = b_.CreateZExt(value, like(value, b_.getInt32Ty()));
   return b_.CreateBitCast(b_.CreateShl(wide, 16), like(value, b_.getFloatTy()));
 }
 
 // Rounds to nearest, ties to even; NaN stays NaN.
-llvm::Value* Emitter::narrow_to_bf16(llvm::Value* value) {
+llvm::Value* Arithmetic::narrow_to_bf16(llvm::Value* value) {
   auto* type = like(value, b_.getInt32Ty());
   auto* bits = b_.CreateBitCast(value, type);
   auto* odd = b_.CreateAnd(b_.CreateLShr(bits, 16), llvm::ConstantInt::get(type, 1));
@@ -198,7 +236,7 @@ llvm::Value* Emitter::narrow_to_bf16(llvm::Value* value) {
   return b_.CreateTrunc(b_.CreateLShr(kept, 16), like(value, b_.getInt16Ty()));
 }
 
-llvm::Value* Emitter::convert(llvm::Value* value, DType from, DType to) {
+llvm::Value* Arithmetic::convert(llvm::Value* value, DType from, DType to) {
   if (from == to) return value;
   llvm::Type* type = element_type(to);
   if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType()))
@@ -231,6 +269,54 @@ llvm::Value* Emitter::convert(llvm::Value* value, DType from, DType to) {
     return sign ? b_.CreateSIToFP(value, type) : b_.CreateUIToFP(value, type);
   }
   return b_.CreateIntCast(value, type, sign);
+}
+
+void Arithmetic::keep_better(ReduceKind kind, DType dtype, llvm::Value*& best,
+                             llvm::Value*& best_index, llvm::Value* other,
+                             llvm::Value* other_index) {
+  auto* better = compare(kind == ReduceKind::argmax ? Op::gt_ : Op::lt_, dtype, other, best);
+  auto* equal = compare(Op::eq_, dtype, other, best);
+  if (is_floating(dtype)) {
+    auto *other_nan = compare(Op::ne_, dtype, other, other),
+         *best_nan = compare(Op::ne_, dtype, best, best);
+    better = b_.CreateOr(better, b_.CreateAnd(other_nan, b_.CreateNot(best_nan)));
+    equal = b_.CreateOr(equal, b_.CreateAnd(other_nan, best_nan));
+  }
+  auto* earlier = b_.CreateICmpSLT(other_index, best_index);
+  auto* take = b_.CreateOr(better, b_.CreateAnd(equal, earlier));
+  best = b_.CreateSelect(take, other, best);
+  best_index = b_.CreateSelect(take, other_index, best_index);
+}
+
+llvm::Value* Arithmetic::combine(ReduceKind kind, DType dtype, llvm::Value* a, llvm::Value* b) {
+  auto apply = [&](Op op) {
+    if (is_boolean(dtype)) return op == Op::max_ ? b_.CreateOr(a, b) : b_.CreateAnd(a, b);
+    if (!is_floating(dtype)) return integer_op(op, dtype, {a, b});
+    bool narrow = bit_width(dtype) == 16;
+    std::vector<llvm::Value*> operands = {a, b};
+    if (narrow)
+      for (auto*& operand : operands) operand = convert(operand, dtype, DType::f32);
+    llvm::Value* result = floating_op(op, operands);
+    return narrow ? convert(result, DType::f32, dtype) : result;
+  };
+  switch (kind) {
+    case ReduceKind::sum: return apply(Op::add_);
+    case ReduceKind::prod: return apply(Op::mul_);
+    case ReduceKind::max:
+    case ReduceKind::any: return apply(Op::max_);
+    case ReduceKind::min:
+    case ReduceKind::all: return apply(Op::min_);
+    case ReduceKind::argmax:
+    case ReduceKind::argmin: break;
+  }
+  check(false, "argmax and argmin combine pairs");
+  return nullptr;
+}
+
+llvm::Constant* Arithmetic::identity(ReduceKind kind, DType dtype) {
+  if (kind == ReduceKind::argmax) kind = ReduceKind::max;
+  if (kind == ReduceKind::argmin) kind = ReduceKind::min;
+  return constant(ir::identity(kind, dtype));
 }
 
 }  // namespace tilewright::dsl

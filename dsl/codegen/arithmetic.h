@@ -1,0 +1,58 @@
+// Elementwise operations as LLVM IR, on single elements and on vectors alike: what the code of a
+// host core and that of a GPU have in common. Their meaning is ir/scalar.h's.
+//
+// Elements in registers: bool is i1, bf16 its bits as i16 (what LLVM does with its own type calls
+// functions for each element); in memory bool is a byte.
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <vector>
+
+#include "dsl/ir/function.h"
+
+namespace tilewright::dsl {
+
+class Arithmetic {
+ public:
+  explicit Arithmetic(llvm::Module& module)
+      : module_(module), context_(module.getContext()), b_(context_) {}
+
+ protected:
+  llvm::Type* element_type(DType dtype) const;  // in registers
+  llvm::Type* memory_type(DType dtype) const;
+  llvm::Value* from_memory(llvm::Value* value, DType dtype);
+  llvm::Value* to_memory(llvm::Value* value, DType dtype);
+  llvm::Constant* constant(const ir::Scalar& scalar);
+
+  // The result of an elementwise instruction, but for `offset`.
+  llvm::Value* elementwise(const ir::Function& function, const ir::Inst& inst,
+                           const std::vector<llvm::Value*>& operands);
+  llvm::Value* floating_op(ir::Op op, const std::vector<llvm::Value*>& operands);
+  llvm::Value* integer_op(ir::Op op, DType dtype, const std::vector<llvm::Value*>& operands);
+  llvm::Value* compare(ir::Op op, DType dtype, llvm::Value* a, llvm::Value* b);
+  llvm::Value* convert(llvm::Value* value, DType from, DType to);
+
+  // Of reductions: combining two elements; for argmax and argmin the better of two and its index:
+  // the first of equals, the first NaN before all.
+  llvm::Value* combine(ir::ReduceKind kind, DType dtype, llvm::Value* a, llvm::Value* b);
+  void keep_better(ir::ReduceKind kind, DType dtype, llvm::Value*& best, llvm::Value*& best_index,
+                   llvm::Value* other, llvm::Value* other_index);
+  static bool is_arg(ir::ReduceKind kind) {
+    return kind == ir::ReduceKind::argmax || kind == ir::ReduceKind::argmin;
+  }
+  // The element that changes no other; of argmax and argmin that of their values.
+  llvm::Constant* identity(ir::ReduceKind kind, DType dtype);
+
+  llvm::Module& module_;
+  llvm::LLVMContext& context_;
+  llvm::IRBuilder<> b_;
+
+ private:
+  llvm::Value* widen_bf16(llvm::Value* value);
+  llvm::Value* narrow_to_bf16(llvm::Value* value);
+  llvm::Value* call_libm(const char* name, llvm::Value* x);
+};
+
+}  // namespace tilewright::dsl
