@@ -1,5 +1,6 @@
 #include "tests/property/seeds.h"
 
+#include <errno.h>
 #include <gtest/gtest.h>
 
 #include "runtime/base/env.h"
@@ -16,8 +17,9 @@ std::vector<std::uint64_t> seeds_of_test(std::uint64_t count) {
 
 std::string reproduction(std::uint64_t seed) {
   const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-  return concat("repeat: TILEWRIGHT_SEED=", seed, " build/release/tests/property_tests ",
-                "--gtest_filter=", test->test_suite_name(), ".", test->name());
+  return concat("repeat: TILEWRIGHT_SEED=", seed, " build/release/tests/",
+                program_invocation_short_name, " --gtest_filter=", test->test_suite_name(), ".",
+                test->name());
 }
 
 }  // namespace tilewright
