@@ -56,7 +56,8 @@ BitMatrix::BitMatrix(int rows, std::vector<std::uint64_t> columns)
     : rows_(rows), columns_(std::move(columns)) {
   check(rows >= 0 && rows <= 64 && columns_.size() <= 64, "a bit matrix is at most 64x64");
   for (std::uint64_t column : columns_)
-    check(std::bit_width(column) <= rows, "a column of a bit matrix has more bits than rows");
+    check(static_cast<int>(std::bit_width(column)) <= rows,
+          "a column of a bit matrix has more bits than rows");
 }
 
 BitMatrix BitMatrix::identity(int size) {
@@ -66,7 +67,8 @@ BitMatrix BitMatrix::identity(int size) {
 }
 
 std::uint64_t BitMatrix::apply(std::uint64_t index) const {
-  check(std::bit_width(index) <= columns(), "an index has more bits than the matrix has columns");
+  check(static_cast<int>(std::bit_width(index)) <= columns(),
+        "an index has more bits than the matrix has columns");
   std::uint64_t image = 0;
   for (; index != 0; index &= index - 1) image ^= column(std::countr_zero(index));
   return image;
