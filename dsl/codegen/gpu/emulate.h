@@ -1,0 +1,49 @@
+// Runs GPU kernels on the host: the same LLVM IR, with the device operations in C++.
+//
+// A kernel comes as it was generated for NVPTX, with its @td calls not yet expanded. It is
+// rewritten in three ways and linked into the process: what is NVPTX's own (calling convention,
+// attributes) is dropped; each call of a device operation becomes a call into the emulator
+// (dsl/emulator), and each load and store of shared memory is preceded by a check. Address spaces
+// stay as they are, for the host takes them all as one memory. The threads of a block run as fibers
+// of one thread of the host; blocks of one launch may run on many threads.
+//
+//   EmulatedLaunch run = link_emulated(std::move(module), std::move(context), "sum",
+//                                      {.threads = 128, .shared_bytes = 4096});
+//   std::int64_t grid[3] = {8, 1, 1};
+//   run(arguments, grid, 0, 8);    // EmulationFault if the kernel does what a GPU would not
+//   forgive
+#pragma once
+
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "dsl/emulator/options.h"
+#include "runtime/artifact.h"
+
+namespace tilewright::dsl {
+
+using emulator::AccessReport;
+using emulator::EmulationFault;
+using emulator::EmulatorOptions;
+using emulator::GlobalRanges;
+
+struct KernelShape {
+  int threads;  // of a block, a multiple of 32 up to 1024
+  std::int64_t shared_bytes;
+};
+
+// Runs the programs [begin, end) of the linearised grid (axis 0 fastest). Thread safe.
+using EmulatedLaunch = std::function<void(const Argument* arguments, const std::int64_t* grid,
+                                          std::int64_t begin, std::int64_t end)>;
+
+// Takes the kernel `entry` of the module. Raises `Error` if it uses what the emulator lacks.
+EmulatedLaunch link_emulated(std::unique_ptr<llvm::Module> module,
+                             std::unique_ptr<llvm::LLVMContext> context, const std::string& entry,
+                             const KernelShape& shape, EmulatorOptions options = {});
+
+}  // namespace tilewright::dsl

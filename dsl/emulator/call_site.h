@@ -1,0 +1,54 @@
+// Where emulated code calls out: one instruction of a kernel that the emulator runs in C++.
+//
+// The rewrite of a kernel for the host (codegen/gpu/emulate.h) gives every call of a device
+// operation, and every load and store that is checked, a CallSite of its own, which lives as long
+// as the code. Operands and results pass through arrays of eight-byte slots, so that no calling
+// convention stands between generated code and the C++ functions, and so that the thread which
+// completes a collective finds the operands of all others where they wait.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace tilewright::dsl::emulator {
+
+class ThreadBlock;
+struct Thread;
+struct CallSite;
+
+// One operand or result.
+union Slot {
+  std::uint64_t u64;
+  std::uint32_t u32;
+  std::int32_t i32;
+  std::uint16_t u16;
+  std::uint8_t flag;  // 0 or 1
+  float f32;
+  std::byte* pointer;
+};
+
+// One call as a meaning sees it.
+struct Call {
+  ThreadBlock& block;
+  Thread& thread;
+  const CallSite& site;
+  const Slot* operands;
+  Slot* results;
+};
+
+// What an operation does. It may wait (the thread's fiber is switched away) and may throw
+// EmulationFault; it must own nothing on the heap while it waits.
+using Meaning = void (*)(const Call& call);
+
+struct CallSite {
+  std::string operation;  // without "td.", or "load", "store", "atomic"
+  std::string location;   // "kernel.cpp:12", or empty
+  Meaning meaning = nullptr;
+  int index = 0;      // among the sites of its kernel
+  int number = 0;     // of a member of a family, such as 3 of cp_async_wait_3
+  int bytes = 0;      // that a load or store touches
+  int alignment = 1;  // that it was promised, in bytes
+};
+
+}  // namespace tilewright::dsl::emulator

@@ -1,0 +1,39 @@
+#include "dsl/emulator/meanings.h"
+
+#include <map>
+
+#include "dsl/emulator/thread_block.h"
+
+namespace tilewright::dsl::emulator {
+
+Meaning meaning_named(std::string_view row) {
+  static const std::map<std::string_view, Meaning> table = {
+#define TILEWRIGHT_DEVICE_OP(name, result, operands, effect, minimum_arch, expansion, meaning) \
+  {#name, &meaning},
+#include "dsl/codegen/gpu/device_ops.def"
+#undef TILEWRIGHT_DEVICE_OP
+  };
+  auto found = table.find(row);
+  return found == table.end() ? nullptr : found->second;
+}
+
+void check_load(const Call& call) {
+  call.block.access_shared(call, Access::read, call.operands[0].pointer, call.site.bytes,
+                           call.site.alignment);
+}
+
+void check_store(const Call& call) {
+  call.block.access_shared(call, Access::write, call.operands[0].pointer, call.site.bytes,
+                           call.site.alignment);
+}
+
+void check_atomic(const Call& call) {
+  call.block.access_shared(call, Access::atomic, call.operands[0].pointer, call.site.bytes,
+                           call.site.alignment);
+}
+
+void check_global_access(const Call& call) {
+  call.block.check_global(call, call.operands[0].pointer, call.site.bytes, call.site.alignment);
+}
+
+}  // namespace tilewright::dsl::emulator

@@ -1,0 +1,69 @@
+// What each device operation does, in C++: the column `meaning` of codegen/gpu/device_ops.def.
+//
+// A meaning is the definition that the expansion for a GPU is held against, so each is written the
+// plain way, from the description of the instruction: registers are gathered into a matrix, the
+// matrices multiplied, the result dealt out again.
+#pragma once
+
+#include <string_view>
+
+#include "dsl/emulator/call_site.h"
+#include "dsl/emulator/number_formats.h"
+
+namespace tilewright::dsl::emulator {
+
+// The meaning of an operation by its row's name (a family without its number: "cp_async_wait_N"),
+// or null.
+Meaning meaning_named(std::string_view row);
+
+// Checked plain accesses; the first operand is the address.
+void check_load(const Call& call);
+void check_store(const Call& call);
+void check_atomic(const Call& call);
+void check_global_access(const Call& call);
+
+// meanings/places.cpp
+void thread_id(const Call& call);
+template <int axis>
+void block_id(const Call& call);
+template <int axis>
+void grid_size(const Call& call);
+void shared_base(const Call& call);
+void exp2_approx(const Call& call);
+void no_operation(const Call& call);
+
+// meanings/lanes.cpp
+void barrier(const Call& call);
+void warp_barrier(const Call& call);
+void named_barrier_sync(const Call& call);
+void named_barrier_arrive(const Call& call);
+void shuffle_xor(const Call& call);
+void shuffle_idx(const Call& call);
+void vote_any(const Call& call);
+void vote_all(const Call& call);
+void vote_ballot(const Call& call);
+void redux_add(const Call& call);
+void redux_min(const Call& call);
+void redux_max(const Call& call);
+
+// meanings/global_memory.cpp
+template <int words>
+void load_global(const Call& call);
+template <int words>
+void store_global(const Call& call);
+template <typename T>
+void atomic_add(const Call& call);
+
+// meanings/matrices.cpp
+template <int matrices, bool transposed>
+void ldmatrix(const Call& call);
+template <Format format>
+void mma(const Call& call);
+
+// meanings/copies.cpp
+template <int bytes>
+void cp_async(const Call& call);
+void cp_async_commit(const Call& call);
+void cp_async_wait(const Call& call);
+
+}  // namespace tilewright::dsl::emulator

@@ -1,0 +1,36 @@
+// Where a thread is, and what concerns it alone.
+#include <cmath>
+
+#include "dsl/emulator/meanings.h"
+#include "dsl/emulator/thread_block.h"
+
+namespace tilewright::dsl::emulator {
+
+void thread_id(const Call& call) { call.results[0].i32 = call.thread.index; }
+
+template <int axis>
+void block_id(const Call& call) {
+  call.results[0].i32 = static_cast<std::int32_t>(call.block.place()[axis]);
+}
+template void block_id<0>(const Call&);
+template void block_id<1>(const Call&);
+template void block_id<2>(const Call&);
+
+template <int axis>
+void grid_size(const Call& call) {
+  call.results[0].i32 = static_cast<std::int32_t>(call.block.grid()[axis]);
+}
+template void grid_size<0>(const Call&);
+template void grid_size<1>(const Call&);
+template void grid_size<2>(const Call&);
+
+void shared_base(const Call& call) { call.results[0].pointer = call.block.shared().base(); }
+
+void exp2_approx(const Call& call) {
+  auto flushed = [](float x) { return std::fpclassify(x) == FP_SUBNORMAL ? x * 0.0F : x; };
+  call.results[0].f32 = flushed(std::exp2(flushed(call.operands[0].f32)));
+}
+
+void no_operation(const Call&) {}
+
+}  // namespace tilewright::dsl::emulator

@@ -1,0 +1,53 @@
+// The formats of the elements that matrix instructions multiply, as floats.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "runtime/base/half.h"
+
+namespace tilewright::dsl::emulator {
+
+enum class Format : std::uint8_t { bf16, f16, tf32, e4m3, s8 };
+
+constexpr int bytes_of(Format format) {
+  switch (format) {
+    case Format::bf16:
+    case Format::f16: return 2;
+    case Format::tf32: return 4;
+    case Format::e4m3:
+    case Format::s8: return 1;
+  }
+  return 0;
+}
+
+// Four bits of exponent with bias 7, three of mantissa; no infinities, all ones is NaN.
+inline float e4m3_value(std::uint8_t bits) {
+  int exponent = bits >> 3 & 15, mantissa = bits & 7;
+  float sign = bits & 0x80 ? -1.0F : 1.0F;
+  if (exponent == 15 && mantissa == 7) return std::numeric_limits<float>::quiet_NaN();
+  if (exponent == 0) return sign * std::ldexp(static_cast<float>(mantissa), -9);
+  return sign * std::ldexp(static_cast<float>(8 + mantissa), exponent - 10);
+}
+
+// The element in the low bits of `bits`. A tf32 is a float whose last 13 bits are not looked at; an
+// eight-bit integer is a float exactly.
+inline float element_value(Format format, std::uint32_t bits) {
+  switch (format) {
+    case Format::bf16: return bfloat16_value(static_cast<std::uint16_t>(bits));
+    case Format::f16: return half_value(static_cast<std::uint16_t>(bits));
+    case Format::tf32: return std::bit_cast<float>(bits & 0xFFFFE000U);
+    case Format::e4m3: return e4m3_value(static_cast<std::uint8_t>(bits));
+    case Format::s8: return static_cast<float>(static_cast<std::int8_t>(bits));
+  }
+  return 0;
+}
+
+// Element `index` of those that a 32-bit register holds, the lowest bits first.
+inline float packed_element(Format format, std::uint32_t word, int index) {
+  return element_value(format, word >> (8 * bytes_of(format) * index));
+}
+
+}  // namespace tilewright::dsl::emulator
