@@ -1,0 +1,67 @@
+// How a tile gets from one layout into another of the same physical shape and the same threads.
+//
+// The source of register r of thread t is a solution of from(source) = to(r, t). Solving it bit by
+// bit, with as little movement as there can be, makes the source linear in r and t; from which bits
+// it depends on follows what is needed:
+//
+//     none        every register is where it is wanted
+//     registers   on r alone: a thread finds all it wants in registers of its own, the same for all
+//     shuffle     on r and the thread, but the source is in the same warp
+//     shared      else: through shared memory
+//
+// For example, from a row of 4 elements held as lane l: element l to one held as lane l: element
+// l ^ 1, the source lane is l ^ 1, affine in the bits of l; one shuffle does it.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "dsl/layout/layout.h"
+#include "dsl/layout/shared.h"
+
+namespace tilewright::dsl::layout {
+
+// A function of a thread's number in its block (the bits of its lane, then of its warp) that is
+// affine over F2: the constant XOR the terms of the bits that are set.
+struct Affine {
+  int constant = 0;
+  std::vector<int> terms;
+  int at(int thread) const;
+  bool is_constant() const;
+  bool operator==(const Affine&) const = default;
+};
+
+// One shuffle, in every warp: each thread gives its source register give(t); thread t takes what
+// the lane source_lane(t) of its warp gave, and keeps it as target register keep(t) if skip(t) is
+// 0.
+struct Exchange {
+  Affine give, source_lane, keep, skip;
+  // False if every lane takes from itself: then it is but a selection among registers.
+  bool moves_lanes = true;
+};
+
+struct Conversion {
+  enum class Kind { none, registers, shuffle, shared } kind = Kind::none;
+
+  // registers: for each target register the source register.
+  std::vector<int> source_register;
+
+  // shuffle: at most twice as many as target registers. In each thread they fill each register that
+  // `duplicate_of` names once.
+  std::vector<Exchange> exchanges;
+
+  // shared: every thread writes source registers, all threads of the block wait for each other,
+  // then every thread reads target registers. The registers of an access are neighbours in memory,
+  // the offset of the first is the address. Threads that hold replicas write the same bytes.
+  std::optional<SharedLayout> shared;
+  std::vector<std::vector<int>> writes, reads;
+  int write_vector = 1, read_vector = 1;  // elements an access
+
+  // shuffle, shared: for each target register the one with the same element that is filled; itself
+  // but for replicas.
+  std::vector<int> duplicate_of;
+};
+
+Conversion plan_conversion(const Layout& from, const Layout& to, int element_bytes);
+
+}  // namespace tilewright::dsl::layout
