@@ -9,8 +9,8 @@
 //     shuffle     on r and the thread, but the source is in the same warp
 //     shared      else: through shared memory
 //
-// For example, from a row of 4 elements held as lane l: element l to one held as lane l: element
-// l ^ 1, the source lane is l ^ 1, affine in the bits of l; one shuffle does it.
+// For example, 4 elements in 4 lanes: from lane l holding element l to lane l holding element
+// l ^ (l >> 1), the source lane is l ^ (l >> 1), linear in the bits of l; one shuffle does it.
 #pragma once
 
 #include <optional>
