@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "dsl/codegen/codegen.h"
+#include "dsl/codegen/gpu/gpu_code.h"
 #include "dsl/passes/pipeline.h"
 #include "runtime/base/error.h"
 
@@ -56,8 +57,9 @@ class KernelTable {
 
  private:
   static std::shared_ptr<const Artifact> generate(ir::Function function, const Target& target) {
-    run_passes(function);
-    return generate_host_code(function, target);
+    run_passes(function, {.machine = target.is_gpu() ? Machine::gpu : Machine::host});
+    return target.is_gpu() ? gpu::generate_emulated(function, target)
+                           : generate_host_code(function, target);
   }
 
   std::mutex mutex_;

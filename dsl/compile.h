@@ -18,7 +18,8 @@ struct CompileStatistics {
   double seconds = 0;         // spent in passes and code generation, summed over threads
 };
 
-// Thread safe. Raises `Error` where the program does not verify.
+// Thread safe. Raises `Error` where the program does not verify. For a GPU's target the artifact
+// runs in the emulator, on the host's memory.
 std::shared_ptr<const Artifact> compile(const ir::Function& function,
                                         const Target& target = host_target());
 CompileStatistics compile_statistics();

@@ -6,6 +6,16 @@
 namespace tilewright::dsl {
 namespace {
 
+// The oldest version of PTX that has what the code generator uses: the widest range of drivers.
+struct Gpu {
+  const char* name;
+  const char* features;
+  int sm;
+};
+constexpr Gpu gpus[] = {{"sm_80", "+ptx71", 80},    {"sm_86", "+ptx71", 86},
+                        {"sm_89", "+ptx84", 89},    {"sm_90a", "+ptx80", 90},
+                        {"sm_100a", "+ptx86", 100}, {"sm_120", "+ptx87", 120}};
+
 const char* best_here() {
   __builtin_cpu_init();
   bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -20,6 +30,8 @@ Target find_host_target() {
   std::string wish = env::cpu();
   if (wish.empty()) return target_named(best);
   Target target = target_named(wish);
+  require(!target.is_gpu(), "[target] TILEWRIGHT_CPU is ", wish,
+          ", a GPU; known processors are avx512, avx2, sse");
   require(target.lanes <= target_named(best).lanes, "[target] TILEWRIGHT_CPU is ", wish,
           ", this processor supports ", best, " at the most");
   return target;
@@ -33,7 +45,14 @@ Target target_named(const std::string& name) {
             16, true};
   if (name == "avx2") return {"+f16c,+fma,+avx2,+bmi2", "x86-64-v3", 8, true};
   if (name == "sse") return {"", "x86-64", 4, false};
-  raise_error("[target] unknown processor \"" + name + "\"; known are avx512, avx2, sse");
+  for (const Gpu& gpu : gpus)
+    if (name == gpu.name) {
+      Target target{gpu.features, gpu.name, 1, true};
+      target.sm = gpu.sm;
+      return target;
+    }
+  raise_error("[target] unknown processor \"" + name +
+              "\"; known are avx512, avx2, sse, sm_80, sm_86, sm_89, sm_90a, sm_100a, sm_120");
 }
 
 const Target& host_target() {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,6 +28,10 @@ union Argument {
 using HostFunction = void (*)(const Argument* arguments, const std::int64_t* grid,
                               std::int64_t begin, std::int64_t end, void* scratch);
 
+// The same for a program that only the emulator of a GPU can run.
+using EmulatedLaunch = std::function<void(const Argument* arguments, const std::int64_t* grid,
+                                          std::int64_t begin, std::int64_t end)>;
+
 struct ArtifactParam {
   std::string name;
   bool is_pointer;
@@ -37,10 +42,18 @@ struct Artifact {
   std::string name;
   Hash key;  // content hash of the program and the target
   std::vector<ArtifactParam> params;
-  HostFunction host = nullptr;
+  HostFunction host = nullptr;  // null where `emulated` is not
+  EmulatedLaunch emulated;
   std::int64_t scratch_bytes = 0;
   double compile_seconds = 0;
   std::shared_ptr<void> code;  // keeps `host` alive
+  void run(const Argument* arguments, const std::int64_t* grid, std::int64_t begin,
+           std::int64_t end, void* scratch) const {
+    if (host != nullptr) [[likely]]
+      host(arguments, grid, begin, end, scratch);
+    else
+      emulated(arguments, grid, begin, end);
+  }
 };
 
 struct Grid {

@@ -84,8 +84,8 @@ struct Launch {
 
 void run_range(void* context, std::int64_t begin, std::int64_t end, int worker) {
   auto& launch = *static_cast<const Launch*>(context);
-  launch.artifact.host(launch.arguments, launch.grid.size, begin, end,
-                       launch.scratch + worker * launch.stride_bytes);
+  launch.artifact.run(launch.arguments, launch.grid.size, begin, end,
+                      launch.scratch + worker * launch.stride_bytes);
 }
 
 }  // namespace
@@ -97,7 +97,7 @@ void launch(const Artifact& artifact, const Grid& grid, const Argument* argument
       (artifact.scratch_bytes + block_alignment - 1) / block_alignment * block_alignment;
   if (count == 1) {
     ScratchUse scratch(artifact, stride_bytes);
-    artifact.host(arguments, grid.size, 0, 1, scratch.data());
+    artifact.run(arguments, grid.size, 0, 1, scratch.data());
     return;
   }
   ScratchUse scratch(artifact, stride_bytes * thread_count());

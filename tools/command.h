@@ -34,6 +34,7 @@ void add_generate(CLI::App& command);
 void add_bench(CLI::App& command);
 void add_explain(CLI::App& command);
 void add_opt(CLI::App& command);
+void add_ptx(CLI::App& command);
 void add_demo(CLI::App& command);
 
 // The benches, each a subcommand of `bench`.

@@ -1,30 +1,14 @@
 // `tilewright opt`: passes over tile IR text, in the manner of LLVM's opt.
 #include <fmt/format.h>
 
-#include <fstream>
-#include <iostream>
-#include <sstream>
-
 #include "dsl/codegen/codegen.h"
 #include "dsl/ir/text.h"
 #include "dsl/passes/pipeline.h"
-#include "runtime/base/error.h"
 #include "tools/command.h"
+#include "tools/read_text.h"
 
 namespace tilewright::tools {
 namespace {
-
-std::string read_all(const std::string& path) {
-  std::ostringstream text;
-  if (path == "-") {
-    text << std::cin.rdbuf();
-    return text.str();
-  }
-  std::ifstream file(path);
-  require(file.good(), "[opt] cannot read \"", path, "\"; name a file of tile IR, or - for input");
-  text << file.rdbuf();
-  return text.str();
-}
 
 struct Arguments {
   std::string file = "-";
@@ -38,7 +22,7 @@ void opt(const Arguments& a) {
     for (const dsl::Pass& pass : dsl::passes()) fmt::print("{:<24} {}\n", pass.name, pass.what);
     return;
   }
-  for (ir::Function& function : ir::parse_all(read_all(a.file))) {
+  for (ir::Function& function : ir::parse_all(read_text("opt", a.file))) {
     auto times = a.passes.empty() ? dsl::run_passes(function, {.skip = a.skip})
                                   : dsl::run_passes(function, a.passes);
     if (a.emit == "tile")

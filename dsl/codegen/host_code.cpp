@@ -1,6 +1,4 @@
 // From a function of tile IR to machine code in this process: emission, LLVM's passes, linking.
-#include <llvm/IR/Verifier.h>
-#include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/SmallVectorMemoryBuffer.h>
 #include <llvm/Target/TargetMachine.h>
 
@@ -9,6 +7,7 @@
 #include "dsl/codegen/codegen.h"
 #include "dsl/codegen/emitter.h"
 #include "dsl/codegen/jit.h"
+#include "dsl/codegen/llvm_passes.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::dsl {
@@ -37,24 +36,7 @@ Generated generate(const ir::Function& function, const Target& target, const std
   Emitter emitter(*g.module, function, target);
   emitter.run(entry);
   g.scratch_bytes = emitter.scratch_bytes();
-  std::string problem;
-  llvm::raw_string_ostream stream(problem);
-  if (llvm::verifyModule(*g.module, &stream))
-    throw InternalError(concat("[codegen] ", function.name, ": ", problem));
-
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager components;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(g.machine.get());
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  llvm::ModulePassManager passes;
-  expect_success(builder.parsePassPipeline(passes, llvm_passes), "building the pipeline");
-  passes.run(*g.module, modules);
+  run_llvm_passes(*g.module, g.machine.get(), llvm_passes, function.name);
   return g;
 }
 

@@ -72,6 +72,35 @@ Expression with_sign_of(const Expression& magnitude, const Expression& x) {
   return bitcast(bitcast(magnitude, DType::i32) ^ sign, DType::f32);
 }
 
+Expression minus_magnitude(const Expression& x) {
+  return apply(ir::Op::neg_, apply(ir::Op::abs_, x));
+}
+
+// Of e = e^-|x|, which does not overflow; for negative x it is the numerator, which keeps small
+// results.
+Expression sigmoid_of(const Expression& x, const Expression& e) {
+  Expression numerator = choose(x < 0.0, e, 1.0);
+  Expression denominator = e + 1.0;
+  Expression lost = apply(ir::Op::sub_, e, denominator - 1.0);  // by rounding the sum
+  // A quotient by the reciprocal, and one step of correction for both roundings.
+  Expression reciprocal = 1.0 / denominator;
+  Expression quotient = numerator * reciprocal;
+  Expression minus = apply(ir::Op::neg_, quotient);
+  Expression left = fma(minus, lost, fma(minus, denominator, numerator));
+  return fma(left, reciprocal, quotient);
+}
+
+// Of e = e^(2 |x|), which may be infinite.
+Expression tanh_of(const Expression& x, const Expression& magnitude, const Expression& e) {
+  Expression large = fma(2.0 / (e + 1.0), -1.0, 1.0);
+  // Near 0 the difference would lose digits: x + x^3 p(x^2), coefficients as in Cephes' tanhf.
+  Expression z = x * x;
+  Expression p = polynomial(z, {-3.33332819422e-1, 1.33314422036e-1, -5.37397155531e-2,
+                                2.06390887954e-2, -5.70498872745e-3});
+  Expression small = fma(p * z, magnitude, magnitude);
+  return with_sign_of(choose(magnitude < 0.625, small, large), x);
+}
+
 }  // namespace
 
 Expression exp(const Expression& x) {
@@ -88,31 +117,31 @@ Expression exp2(const Expression& x) {
 }
 
 Expression sigmoid(const Expression& x) {
-  // e^-|x| does not overflow; for negative x it is the numerator, which keeps small results.
-  Expression negative = apply(ir::Op::neg_, apply(ir::Op::abs_, x));
-  Expression e = scaled(reduce(clamp(negative, -104, 89), true));
-  Expression numerator = choose(x < 0.0, e, 1.0);
-  Expression denominator = e + 1.0;
-  Expression lost = apply(ir::Op::sub_, e, denominator - 1.0);  // by rounding the sum
-  // A quotient by the reciprocal, and one step of correction for both roundings.
-  Expression reciprocal = 1.0 / denominator;
-  Expression quotient = numerator * reciprocal;
-  Expression minus = apply(ir::Op::neg_, quotient);
-  Expression left = fma(minus, lost, fma(minus, denominator, numerator));
-  return fma(left, reciprocal, quotient);
+  return sigmoid_of(x, scaled(reduce(clamp(minus_magnitude(x), -104, 89), true)));
 }
 
 Expression tanh(const Expression& x) {
   Expression magnitude = apply(ir::Op::abs_, x);
   // Beyond 10 the result is 1 in f32.
-  Expression e = moderate_exp(choose(magnitude > 10.0, 20.0, magnitude + magnitude));
-  Expression large = fma(2.0 / (e + 1.0), -1.0, 1.0);
-  // Near 0 the difference would lose digits: x + x^3 p(x^2), coefficients as in Cephes' tanhf.
-  Expression z = x * x;
-  Expression p = polynomial(z, {-3.33332819422e-1, 1.33314422036e-1, -5.37397155531e-2,
-                                2.06390887954e-2, -5.70498872745e-3});
-  Expression small = fma(p * z, magnitude, magnitude);
-  return with_sign_of(choose(magnitude < 0.625, small, large), x);
+  return tanh_of(x, magnitude, moderate_exp(choose(magnitude > 10.0, 20.0, magnitude + magnitude)));
+}
+
+Expression exp_by_exp2(const Expression& x) {
+  constexpr double log2e_high = 0x1.715476p0, log2e_low = 0x1.4ae0bep-26;
+  Expression bounded = apply(ir::Op::min_, apply(ir::Op::max_, x, -150.0), 128.0);
+  Expression high = bounded * log2e_high;
+  Expression low = fma(bounded, log2e_low, fma(bounded, log2e_high, apply(ir::Op::neg_, high)));
+  Expression power = apply(ir::Op::exp2_, high);
+  return fma(power, low * 0.693147180559945, power);
+}
+
+Expression sigmoid_by_exp2(const Expression& x) {
+  return sigmoid_of(x, exp_by_exp2(minus_magnitude(x)));
+}
+
+Expression tanh_by_exp2(const Expression& x) {
+  Expression magnitude = apply(ir::Op::abs_, x);
+  return tanh_of(x, magnitude, exp_by_exp2(magnitude + magnitude));
 }
 
 // An odd polynomial near 0 (coefficients by N. Juffa), else 1 - p(|x|)^4: the fourth root of erfc

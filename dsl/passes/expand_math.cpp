@@ -1,7 +1,8 @@
 // Replaces the elementary functions on f32 by arithmetic (dsl/math), so that one definition serves
 // every target and can be checked through the interpreter. f16 and bf16 are widened, expanded and
 // rounded back; f64 stays, for the back end's own library. Afterwards no such function of f32, f16
-// or bf16 is left. Results may differ from the interpreter's in the last two places.
+// or bf16 is left, but on a GPU exp2 of f32, which it has an instruction for. Results may differ
+// from the interpreter's in the last two places.
 #include <array>
 
 #include "dsl/math/functions.h"
@@ -24,10 +25,25 @@ constexpr std::array expansions = {
     Expansion{ir::Op::sigmoid_, math::sigmoid}, Expansion{ir::Op::rsqrt_, math::rsqrt},
 };
 
-const Expansion* expansion_of(const ir::Function& function, const ir::Inst& inst) {
+// On a GPU exp2 of f32 stays, and is the ground of its neighbours.
+Expression same_exp2(const Expression& x) { return math::apply(ir::Op::exp2_, x); }
+constexpr std::array gpu_expansions = {
+    Expansion{ir::Op::exp_, math::exp_by_exp2},
+    Expansion{ir::Op::exp2_, same_exp2},
+    Expansion{ir::Op::sigmoid_, math::sigmoid_by_exp2},
+    Expansion{ir::Op::tanh_, math::tanh_by_exp2},
+};
+
+const Expansion* expansion_of(const ir::Function& function, const ir::Inst& inst, bool gpu) {
+  if (inst.results.empty()) return nullptr;
+  DType dtype = function.type(inst.results[0]).dtype;
+  if (dtype == DType::f64) return nullptr;
+  if (gpu && inst.op == ir::Op::exp2_ && dtype == DType::f32) return nullptr;
+  if (gpu)
+    for (const Expansion& expansion : gpu_expansions)
+      if (expansion.op == inst.op) return &expansion;
   for (const Expansion& expansion : expansions)
-    if (expansion.op == inst.op && function.type(inst.results[0]).dtype != DType::f64)
-      return &expansion;
+    if (expansion.op == inst.op) return &expansion;
   return nullptr;
 }
 
@@ -45,12 +61,12 @@ void expand(ir::Function& function, const Expansion& expansion, const ir::Inst& 
   code.back().results = inst.results;
 }
 
-bool expand_block(ir::Function& function, ir::Block& block) {
+bool expand_block(ir::Function& function, ir::Block& block, bool gpu) {
   bool changed = false;
   std::vector<ir::Inst> code;
   for (ir::Inst& inst : block.insts) {
-    for (ir::Block& body : inst.bodies) changed |= expand_block(function, body);
-    if (const Expansion* expansion = expansion_of(function, inst)) {
+    for (ir::Block& body : inst.bodies) changed |= expand_block(function, body, gpu);
+    if (const Expansion* expansion = expansion_of(function, inst, gpu)) {
       expand(function, *expansion, inst, code);
       changed = true;
     } else {
@@ -63,6 +79,7 @@ bool expand_block(ir::Function& function, ir::Block& block) {
 
 }  // namespace
 
-bool expand_math(ir::Function& function) { return expand_block(function, function.body); }
+bool expand_math(ir::Function& function) { return expand_block(function, function.body, false); }
+bool expand_math_gpu(ir::Function& function) { return expand_block(function, function.body, true); }
 
 }  // namespace tilewright::dsl

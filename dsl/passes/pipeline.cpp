@@ -16,17 +16,19 @@ namespace {
 using ir::Stage;
 
 constexpr std::array table = {
-    Pass{"expand_math", expand_math, Stage::traced, true,
+    Pass{"expand_math", expand_math, Stage::traced, true, Machine::host,
          "replaces exp, log, sin and their like on f32 by arithmetic"},
-    Pass{"widen_reductions", widen_reductions, Stage::traced, true,
+    Pass{"expand_math_gpu", expand_math_gpu, Stage::traced, true, Machine::gpu,
+         "the same for a GPU, over its own instruction for 2^x"},
+    Pass{"widen_reductions", widen_reductions, Stage::traced, true, Machine::any,
          "accumulates sums of f16 and bf16 in f32"},
-    Pass{"simplify", simplify, Stage::traced, false,
+    Pass{"simplify", simplify, Stage::traced, false, Machine::any,
          "folds constants, neutral operands, known ifs and loops"},
-    Pass{"hoist_invariants", hoist_invariants, Stage::traced, false,
+    Pass{"hoist_invariants", hoist_invariants, Stage::traced, false, Machine::any,
          "moves out of loops what every turn computes alike"},
-    Pass{"common_subexpressions", common_subexpressions, Stage::traced, false,
+    Pass{"common_subexpressions", common_subexpressions, Stage::traced, false, Machine::any,
          "keeps one of several equal instructions"},
-    Pass{"dead_code", dead_code, Stage::traced, false, "drops what nothing needs"},
+    Pass{"dead_code", dead_code, Stage::traced, false, Machine::any, "drops what nothing needs"},
 };
 
 struct Constraint {
@@ -35,6 +37,7 @@ struct Constraint {
 constexpr std::array constraints = {
     Constraint{"expand_math", "simplify",
                "an expansion brings constants and splats that fold with what is around"},
+    Constraint{"expand_math_gpu", "simplify", "as expand_math"},
     Constraint{"widen_reductions", "common_subexpressions",
                "two sums of one tile bring the same cast"},
     Constraint{"expand_math", "hoist_invariants",
@@ -117,6 +120,7 @@ std::vector<PassTime> run_passes(ir::Function& function, const PipelineOptions& 
   Plan plan = plan_of(options);
   std::vector<PassTime> times;
   for (const Pass& pass : table) {
+    if (pass.machine != Machine::any && pass.machine != options.machine) continue;
     if (plan.skips(pass)) continue;
     times.push_back(run_one(pass, function, plan));
     if (pass.name == plan.stop_after) break;

@@ -16,15 +16,19 @@
 
 namespace tilewright::dsl {
 
+enum class Machine : std::uint8_t { any, host, gpu };
+
 struct Pass {
   std::string_view name;
   bool (*run)(ir::Function& function);
   ir::Stage stage;        // of the function after it
   bool required;          // cannot be skipped
+  Machine machine;        // whose pipeline it belongs to
   std::string_view what;  // one line, for `tilewright opt --list`
 };
 
 struct PipelineOptions {
+  Machine machine = Machine::host;
   std::vector<std::string> skip;  // also TILEWRIGHT_SKIP_PASSES=a,b
   std::string stop_after;         // also TILEWRIGHT_STOP_AFTER
   std::string dump;               // "", a pass's name, or "all"; also TILEWRIGHT_DUMP

@@ -1,0 +1,270 @@
+#include "dsl/codegen/gpu/emitter.h"
+
+#include "dsl/codegen/gpu/device_ops.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::dsl::gpu {
+
+using ir::Inst;
+using ir::Op;
+using ir::Value;
+
+Emitter::Emitter(llvm::Module& module, const ir::Function& function, const Target& target)
+    : Arithmetic(module),
+      function_(function),
+      target_(target),
+      assignment_(layout::assign_layouts(function, layout::choose_warps(function))),
+      axis_info_(axis_info(function)),
+      facts_(scalar_facts(function)),
+      definitions_(function.types.size(), nullptr),
+      written_(function.types.size(), false),
+      scalars_(function.types.size(), nullptr),
+      pending_{std::vector<bool>(function.types.size(), false),
+               std::vector<bool>(function.types.size(), false), false} {
+  ir::for_each_inst(function.body, [&](const Inst& inst) {
+    for (Value value : inst.results) definitions_[value] = &inst;
+  });
+  ir::for_each_inst(function.body, [&](const Inst& inst) {
+    if (ir::info(inst.op).effect == ir::Effect::writes)
+      written_[base_param(inst.operands[0])] = true;
+  });
+}
+
+void Emitter::run(const std::string& entry) {
+  std::vector<llvm::Type*> types;
+  for (const ir::Param& param : function_.params) {
+    const ir::Type& type = function_.type(param.value);
+    types.push_back(type.is_pointer() ? b_.getPtrTy(1) : memory_type(type.dtype));
+  }
+  auto* fn = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), types, false),
+                                    llvm::Function::ExternalLinkage, entry, module_);
+  fn->setCallingConv(llvm::CallingConv::PTX_Kernel);
+  fn->addFnAttr(llvm::Attribute::NoUnwind);
+  fn->addFnAttr("nvvm.reqntid", std::to_string(32 * assignment_.warps) + ",1,1");
+  fn->addFnAttr("target-cpu", target_.cpu);
+  b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", fn));
+  for (unsigned i = 0; i < fn->arg_size(); ++i) {
+    Value value = function_.params[i].value;
+    const ir::Type& type = function_.type(value);
+    llvm::Argument* argument = fn->getArg(i);
+    scalars_[value] = type.is_pointer() ? argument : from_memory(argument, type.dtype);
+    if (!type.is_pointer()) continue;
+    argument->addAttr(llvm::Attribute::NoAlias);
+    argument->addAttr(llvm::Attribute::getWithAlignment(context_, llvm::Align(64)));
+    if (!written_[value]) argument->addAttr(llvm::Attribute::ReadOnly);
+  }
+  llvm::Value* thread = device("thread_id");
+  lane_ = b_.CreateAnd(thread, i32(31));
+  warp_ = b_.CreateLShr(thread, i32(5));
+  shared_base_ = device("shared_base");
+  converted_.emplace_back();
+  block(function_.body);
+  b_.CreateRetVoid();
+}
+
+llvm::Value* Emitter::device(std::string_view op, const std::vector<llvm::Value*>& operands) {
+  return b_.CreateCall(device_op(module_, op), operands);
+}
+
+bool Emitter::is_tile(Value value) const {
+  const ir::Type& type = function_.type(value);
+  return !type.is_scalar() && !type.is_descriptor();
+}
+
+void Emitter::block(const ir::Block& block) {
+  for (const Inst& inst : block.insts)
+    if (inst.op != Op::yield_) instruction(inst);
+}
+
+void Emitter::instruction(const Inst& inst) {
+  switch (ir::info(inst.op).op_class) {
+    case ir::OpClass::control: return inst.op == Op::loop_ ? loop(inst) : branch(inst);
+    case ir::OpClass::memory:
+      if (inst.op == Op::make_desc_) return make_array(inst);
+      return ir::info(inst.op).effect == ir::Effect::writes ? store(inst) : load(inst);
+    case ir::OpClass::reduction: return reduce(inst);
+    case ir::OpClass::contraction: return dot(inst);
+    case ir::OpClass::shape: return shape_op(inst);
+    case ir::OpClass::creation: return is_tile(inst.results[0]) ? creation(inst) : scalar(inst);
+    case ir::OpClass::elementwise:
+      return is_tile(inst.results[0]) ? elementwise_tile(inst) : scalar(inst);
+    case ir::OpClass::hint: return;
+  }
+}
+
+void Emitter::scalar(const Inst& inst) {
+  llvm::Value*& result = scalars_[inst.results[0]];
+  constexpr std::string_view ids[] = {"block_id_x", "block_id_y", "block_id_z"};
+  constexpr std::string_view sizes[] = {"grid_size_x", "grid_size_y", "grid_size_z"};
+  if (inst.op == Op::program_id_ || inst.op == Op::num_programs_) {
+    auto axis = static_cast<std::size_t>(inst.get<ir::Axis>().axis);
+    result = b_.CreateZExt(device(inst.op == Op::program_id_ ? ids[axis] : sizes[axis]),
+                           b_.getInt64Ty());
+  } else if (inst.op == Op::offset_) {
+    result = address(scalars_[inst.operands[0]], function_.type(inst.results[0]).dtype,
+                     index_of(inst.operands[1]));
+  } else {
+    std::vector<llvm::Value*> operands;
+    for (Value operand : inst.operands) operands.push_back(scalars_[operand]);
+    result = element(inst, operands);
+  }
+}
+
+llvm::Value* Emitter::element(const Inst& inst, const std::vector<llvm::Value*>& operands) {
+  const ir::Type& type = function_.type(inst.results[0]);
+  if (inst.op == Op::exp2_ && type.dtype == DType::f32) return device("exp2_approx", operands);
+  bool function = ir::info(inst.op).cost >= 10 && ir::info(inst.op).has(ir::float_only) &&
+                  inst.op != Op::rsqrt_;
+  require(!function || type.dtype != DType::f64, "[", ir::info(inst.op).name, "] ",
+          describe(inst.where), ": GPUs have no ", ir::info(inst.op).name, " of f64; cast to f32");
+  return elementwise(function_, inst, operands);
+}
+
+llvm::Value* Emitter::index_of(Value value) {
+  return convert(scalars_[value], function_.type(value).dtype, DType::i64);
+}
+
+void Emitter::make_array(const Inst& inst) {
+  Array array{scalars_[inst.operands[0]], {}, {}, &inst};
+  std::size_t rank = (inst.operands.size() - 1) / 2;
+  for (std::size_t i = 0; i < rank; ++i) {
+    array.sizes.push_back(index_of(inst.operands[1 + i]));
+    array.strides.push_back(index_of(inst.operands[1 + rank + i]));
+  }
+  arrays_.insert_or_assign(inst.results[0], std::move(array));
+}
+
+void Emitter::loop(const Inst& inst) {
+  const ir::Block& body = inst.bodies[0];
+  const Inst& yield = body.insts.back();
+  llvm::Function* fn = b_.GetInsertBlock()->getParent();
+  // Carried tiles enter in the layout of the loop's results.
+  std::vector<std::vector<llvm::Value*>> start;
+  std::vector<llvm::Value*> bases;
+  for (std::size_t k = 0; k < inst.results.size(); ++k) {
+    Value init = inst.operands[3 + k];
+    bases.push_back(nullptr);
+    if (!is_tile(init)) {
+      start.push_back({scalars_[init]});
+      continue;
+    }
+    Registers registers = get(init, assignment_[inst.results[k]]);
+    bases.back() = registers.base;
+    start.push_back(std::move(registers.values));
+  }
+  auto* before = b_.GetInsertBlock();
+  auto* header = llvm::BasicBlock::Create(context_, "header", fn);
+  auto* inside = llvm::BasicBlock::Create(context_, "body", fn);
+  auto* exit = llvm::BasicBlock::Create(context_, "exit", fn);
+  b_.CreateBr(header);
+  b_.SetInsertPoint(header);
+  llvm::Value* low = scalars_[inst.operands[0]];
+  auto* i = b_.CreatePHI(low->getType(), 2);
+  i->addIncoming(low, before);
+  std::vector<std::vector<llvm::PHINode*>> phis(start.size());
+  for (std::size_t k = 0; k < start.size(); ++k) {
+    std::unordered_map<llvm::Value*, llvm::PHINode*> of;  // registers that are one stay one
+    std::vector<llvm::Value*> values;
+    std::vector<int> first;
+    if (is_tile(inst.results[k]))
+      first = layout::first_duplicates(assignment_[inst.results[k]]);
+    else
+      first = {0};
+    for (std::size_t r = 0; r < start[k].size(); ++r) {
+      if (static_cast<std::size_t>(first[r]) == r) {
+        phis[k].push_back(b_.CreatePHI(start[k][r]->getType(), 2));
+        phis[k].back()->addIncoming(start[k][r], before);
+      } else {
+        phis[k].push_back(phis[k][static_cast<std::size_t>(first[r])]);
+      }
+      values.push_back(phis[k].back());
+    }
+    for (Value value : {body.params[1 + k], inst.results[k]})
+      if (is_tile(value))
+        tiles_.insert_or_assign(value, Registers{assignment_[inst.results[k]], values, bases[k]});
+      else
+        scalars_[value] = values[0];
+  }
+  DType dtype = function_.type(inst.operands[0]).dtype;
+  b_.CreateCondBr(compare(Op::lt_, dtype, i, scalars_[inst.operands[1]]), inside, exit);
+
+  b_.SetInsertPoint(inside);
+  scalars_[body.params[0]] = i;
+  Pending skipped = pending_;
+  assume_pending(body);
+  converted_.emplace_back();
+  block(body);
+  for (std::size_t k = 0; k < start.size(); ++k) {
+    std::vector<llvm::Value*> next;
+    if (is_tile(inst.results[k])) {
+      Registers registers = get(yield.operands[k], assignment_[inst.results[k]]);
+      require(registers.base == bases[k], "[codegen] ", describe(inst.where),
+              ": a loop carries a tile of pointers that changes from one array to another");
+      next = std::move(registers.values);
+    } else {
+      next = {scalars_[yield.operands[k]]};
+    }
+    start[k] = std::move(next);
+  }
+  converted_.pop_back();
+  auto* latch = b_.GetInsertBlock();
+  i->addIncoming(b_.CreateAdd(i, scalars_[inst.operands[2]]), latch);
+  for (std::size_t k = 0; k < start.size(); ++k)
+    for (std::size_t r = 0; r < start[k].size(); ++r)
+      if (phis[k][r]->getNumIncomingValues() == 1) phis[k][r]->addIncoming(start[k][r], latch);
+  b_.CreateBr(header);
+  b_.SetInsertPoint(exit);
+  pending_.merge(skipped);
+}
+
+void Emitter::branch(const Inst& inst) {
+  llvm::Function* fn = b_.GetInsertBlock()->getParent();
+  auto* join = llvm::BasicBlock::Create(context_, "join", fn);
+  llvm::BasicBlock* sides[2] = {llvm::BasicBlock::Create(context_, "then", fn),
+                                llvm::BasicBlock::Create(context_, "else", fn)};
+  b_.CreateCondBr(scalars_[inst.operands[0]], sides[0], sides[1]);
+  Pending before = pending_, after[2];
+  std::vector<std::vector<llvm::Value*>> given[2];
+  std::vector<llvm::Value*> bases[2];
+  for (std::size_t side = 0; side < 2; ++side) {
+    b_.SetInsertPoint(sides[side]);
+    pending_ = before;
+    converted_.emplace_back();
+    block(inst.bodies[side]);
+    const Inst& yield = inst.bodies[side].insts.back();
+    for (std::size_t k = 0; k < inst.results.size(); ++k) {
+      bases[side].push_back(nullptr);
+      if (!is_tile(inst.results[k])) {
+        given[side].push_back({scalars_[yield.operands[k]]});
+        continue;
+      }
+      Registers registers = get(yield.operands[k], assignment_[inst.results[k]]);
+      bases[side].back() = registers.base;
+      given[side].push_back(std::move(registers.values));
+    }
+    converted_.pop_back();
+    sides[side] = b_.GetInsertBlock();
+    b_.CreateBr(join);
+    after[side] = pending_;
+  }
+  b_.SetInsertPoint(join);
+  pending_ = after[0];
+  pending_.merge(after[1]);
+  for (std::size_t k = 0; k < inst.results.size(); ++k) {
+    require(bases[0][k] == bases[1][k], "[codegen] ", describe(inst.where),
+            ": an if yields tiles of pointers into different arrays");
+    std::vector<llvm::Value*> values;
+    for (std::size_t r = 0; r < given[0][k].size(); ++r) {
+      auto* phi = b_.CreatePHI(given[0][k][r]->getType(), 2);
+      for (std::size_t side = 0; side < 2; ++side) phi->addIncoming(given[side][k][r], sides[side]);
+      values.push_back(phi);
+    }
+    Value result = inst.results[k];
+    if (is_tile(result))
+      tiles_.insert_or_assign(result, Registers{assignment_[result], values, bases[0][k]});
+    else
+      scalars_[result] = values[0];
+  }
+}
+
+}  // namespace tilewright::dsl::gpu

@@ -1,0 +1,177 @@
+// Writes a tile program down as the LLVM IR of one GPU thread, following its layouts.
+//
+// A block of threads runs one program. Scalars are the same in all threads. A tile is spread over
+// the threads' registers as its layout says (dsl/layout/layout.h): here it is a list of LLVM
+// values, one for each register, and which element each one is follows from the thread's number.
+// What the hardware can do beyond arithmetic and memory accesses is called by name, `@td.barrier`
+// and the like (device_ops.h), so that one and the same module becomes PTX and runs in the
+// emulator.
+//
+// Values are emitted in the order of the program. An operand that is needed in another layout is
+// converted there and then: shape operations and constants by being made anew, which costs nothing,
+// all else through shared memory. Shared memory is a stack of scratch space; a barrier stands
+// before a part of it is written again.
+//
+// Elements outside the logical shape exist in registers and mean nothing: loads do not fetch them,
+// stores do not write them, reductions and products replace them. An element that several threads
+// hold is written by the first.
+//
+// The class is one; its methods stand by family in emit_*.cpp.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "dsl/analysis/axis_info.h"
+#include "dsl/codegen/arithmetic.h"
+#include "dsl/codegen/gpu/emulate.h"
+#include "dsl/codegen/scalar_facts.h"
+#include "dsl/layout/assignment.h"
+#include "dsl/target.h"
+
+namespace tilewright::dsl::gpu {
+
+// A tile in the registers of a thread. Of pointers, `values` are offsets in elements (i64) from
+// `base`. Registers that hold the same element hold the same LLVM value.
+struct Registers {
+  layout::Layout layout;
+  std::vector<llvm::Value*> values;
+  llvm::Value* base = nullptr;
+};
+
+class Emitter : Arithmetic {
+ public:
+  Emitter(llvm::Module& module, const ir::Function& function, const Target& target);
+  void run(const std::string& entry);
+  KernelShape shape() const { return {32 * assignment_.warps, shared_peak_}; }
+
+ private:
+  // The coordinates of an element: the thread's part (i32, null for 0) and the register's.
+  struct Coordinate {
+    llvm::Value* thread;
+    std::int32_t constant;
+  };
+  struct Array {  // as make_desc gives it
+    llvm::Value* base;
+    std::vector<llvm::Value*> sizes, strides;
+    const ir::Inst* inst;
+  };
+  // A group of registers that one access moves.
+  struct Access {
+    std::vector<int> registers;
+    llvm::Value* pointer;
+    llvm::Value* mask;  // i1 for the whole group; null: always
+    int aligned_elements;
+  };
+  // What threads may have done since the last barrier: accesses by parameter, and reads of scratch.
+  struct Pending {
+    std::vector<bool> read, written;
+    bool shared = false;
+    void merge(const Pending& other);  // either may be the case
+  };
+  using Scope = std::map<std::pair<ir::Value, std::uint64_t>, Registers>;
+
+  // emitter.cpp: the frame, control flow, scalars
+  void block(const ir::Block& block);
+  void instruction(const ir::Inst& inst);
+  void scalar(const ir::Inst& inst);
+  llvm::Value* element(const ir::Inst& inst, const std::vector<llvm::Value*>& operands);
+  void loop(const ir::Inst& inst);
+  void branch(const ir::Inst& inst);
+  void make_array(const ir::Inst& inst);
+  llvm::Value* device(std::string_view op, const std::vector<llvm::Value*>& operands = {});
+  llvm::Value* index_of(ir::Value value);  // a scalar as i64
+  llvm::Value* i64(std::int64_t value) { return b_.getInt64(static_cast<std::uint64_t>(value)); }
+  llvm::Value* i32(std::int64_t value) { return b_.getInt32(static_cast<std::uint32_t>(value)); }
+  bool is_tile(ir::Value value) const;
+  void assume_pending(const ir::Block& body);
+
+  // emit_tile.cpp: values in registers
+  const Registers& get(ir::Value value);                         // in the layout it was made in
+  Registers get(ir::Value value, const layout::Layout& layout);  // in that one
+  void set(ir::Value value, Registers registers);
+  std::optional<Registers> remade(ir::Value value, const layout::Layout& layout);
+  void creation(const ir::Inst& inst);
+  void elementwise_tile(const ir::Inst& inst);
+  void shape_op(const ir::Inst& inst);
+  Registers splat(llvm::Value* value, bool pointer, const layout::Layout& layout);
+  Registers arange(const ir::Inst& inst, const layout::Layout& layout);
+  std::optional<Registers> through_shape(const ir::Inst& inst, const layout::Layout& layout);
+  Coordinate coordinate(const layout::Layout& layout, int axis, int reg);
+  llvm::Value* coordinate_value(const layout::Layout& layout, int axis, int reg);  // i32
+  // Whether a register's element is inside the logical shape; null: always.
+  llvm::Value* inside(const layout::Layout& layout, const Shape& logical, int reg);
+  llvm::Value* inside(const layout::Layout& layout, const Shape& logical, int reg, int axis);
+  // Whether this thread is the first that holds its elements; null: always.
+  llvm::Value* owns(const layout::Layout& layout);
+  llvm::Value* both(llvm::Value* a, llvm::Value* b);  // of conditions that may be null
+
+  // emit_memory.cpp
+  void load(const ir::Inst& inst);
+  void store(const ir::Inst& inst);
+  std::vector<Access> pointer_accesses(const Registers& pointers, ir::Value pointer,
+                                       std::optional<ir::Value> mask, const ir::Type& type);
+  std::vector<Access> desc_accesses(const ir::Inst& inst, std::size_t first_offset,
+                                    const ir::Type& type, const layout::Layout& layout);
+  std::vector<std::vector<int>> neighbours(const layout::Layout& layout, int most);
+  llvm::Value* address(llvm::Value* base, DType dtype, llvm::Value* offset);
+  void load_group(const Access& access, DType dtype, const Registers* other, Registers& to);
+  void store_group(const Access& access, DType dtype, const Registers& from);
+  llvm::Value* when(llvm::Value* condition, llvm::Value* rest,
+                    const std::function<llvm::Value*()>& make);
+  llvm::Value* load_one(llvm::Value* pointer, DType dtype, llvm::Value* mask, llvm::Value* other);
+  void store_one(llvm::Value* pointer, DType dtype, llvm::Value* value, llvm::Value* mask);
+  void order_access(ir::Value pointer, bool writes);
+  ir::Value base_param(ir::Value pointer) const;
+
+  // emit_exchange.cpp: between threads
+  Registers convert_layout(const Registers& from, const ir::Type& type, const layout::Layout& to);
+  // Through shared memory: written as if it had the shape `written`, read as if it had `read`, both
+  // row-major.
+  Registers through_shared(const Registers& from, DType dtype, const Shape& written,
+                           const layout::Layout& to, const Shape& read);
+  llvm::Value* shuffle_xor(llvm::Value* value, int lane_mask);
+  void begin_shared(std::int64_t bytes);
+  llvm::Value* shared(std::int64_t offset, DType dtype, llvm::Value* index);
+  void barrier();
+
+  // emit_reduce.cpp
+  struct Partial;
+  void reduce(const ir::Inst& inst);
+  void combine_into(ir::ReduceKind kind, DType dtype, Partial& to, const Partial& from);
+  std::vector<std::size_t> reduce_registers(const ir::Inst& inst, const Registers& from,
+                                            std::vector<Partial>& partials);
+  void reduce_lanes(const ir::Inst& inst, const layout::Layout& layout,
+                    std::vector<Partial>& partials);
+  void reduce_warps(const ir::Inst& inst, const layout::Layout& layout,
+                    std::vector<Partial>& partials);
+
+  // emit_dot.cpp
+  void dot(const ir::Inst& inst);
+  Registers dot_multiply_add(const ir::Inst& inst);
+  void part_to_shared(const Registers& from, const ir::Type& type, int axis, std::int64_t begin,
+                      std::int64_t count, std::int64_t offset);
+  void counted_loop(std::int64_t count, std::vector<llvm::Value*>& carried,
+                    const std::function<void(llvm::Value*)>& body);
+
+  const ir::Function& function_;
+  const Target& target_;
+  layout::Assignment assignment_;
+  std::vector<AxisInfo> axis_info_;
+  std::vector<ScalarFacts> facts_;
+  std::vector<const ir::Inst*> definitions_;
+  std::vector<bool> written_;  // parameters that the program writes through
+
+  std::vector<llvm::Value*> scalars_;
+  std::unordered_map<ir::Value, Registers> tiles_;
+  std::unordered_map<ir::Value, Array> arrays_;
+  std::vector<Scope> converted_;  // innermost last
+  llvm::Value *lane_ = nullptr, *warp_ = nullptr, *shared_base_ = nullptr;
+  std::int64_t shared_peak_ = 0;
+  Pending pending_;
+};
+
+}  // namespace tilewright::dsl::gpu

@@ -1,0 +1,212 @@
+#include "dsl/layout/assignment.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "dsl/layout/families.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::dsl::layout {
+namespace {
+
+using ir::Inst;
+using ir::Op;
+using ir::Value;
+
+class Assigner {
+ public:
+  Assigner(const ir::Function& function, int warps) : function_(function) {
+    result_.warps = warps;
+    result_.of.resize(function.types.size());
+    definitions_.assign(function.types.size(), nullptr);
+    ir::for_each_inst(function.body, [&](const Inst& inst) {
+      for (Value value : inst.results) definitions_[value] = &inst;
+    });
+  }
+
+  Assignment run() {
+    // First, since what follows a product asks where its result is.
+    ir::for_each_inst(function_.body, [&](const Inst& inst) {
+      if (inst.op != Op::dot_) return;
+      if (auto layout = tensor_core_layout(function_, inst, result_.warps))
+        set(inst.results[0], *layout);
+    });
+    block(function_.body);
+    return std::move(result_);
+  }
+
+ private:
+  bool is_tile(Value value) const {
+    const ir::Type& type = function_.type(value);
+    return !type.is_scalar() && !type.is_descriptor();
+  }
+  Layout natural(Value value) const {
+    const ir::Type& type = function_.type(value);
+    int bytes = type.is_pointer() ? 8 : size_bytes(type.dtype);
+    return natural_layout(type.shape, bytes, result_.warps);
+  }
+  // The first to want a layout is heard.
+  void want(Value value, const Layout& layout) {
+    if (is_tile(value) && !result_.of[value]) result_.of[value] = layout;
+  }
+  const Layout& settled(Value value) {
+    if (!result_.of[value]) result_.of[value] = natural(value);
+    return *result_.of[value];
+  }
+  void set(Value value, Layout layout) {
+    if (is_tile(value)) result_.of[value] = std::move(layout);
+  }
+
+  void block(const ir::Block& block) {
+    for (auto inst = block.insts.rbegin(); inst != block.insts.rend(); ++inst) visit(*inst);
+  }
+
+  void visit(const Inst& inst) {
+    switch (ir::info(inst.op).op_class) {
+      case ir::OpClass::control: return control(inst);
+      case ir::OpClass::memory: return memory(inst);
+      case ir::OpClass::shape: return shape(inst);
+      case ir::OpClass::reduction: return reduction(inst);
+      case ir::OpClass::contraction: return product(inst);
+      case ir::OpClass::elementwise:
+        if (!is_tile(inst.results[0])) return;
+        for (Value operand : inst.operands) want(operand, settled(inst.results[0]));
+        return;
+      case ir::OpClass::creation:
+        if (is_tile(inst.results[0])) settled(inst.results[0]);
+        return;
+      case ir::OpClass::hint: return;
+    }
+  }
+
+  void memory(const Inst& inst) {
+    if (inst.op == Op::make_desc_) return;
+    bool stores = ir::info(inst.op).effect == ir::Effect::writes;
+    Value value = stores ? inst.operands[1] : inst.results[0];
+    if (!is_tile(value)) return;
+    Layout own = natural(value);
+    const Shape& shape = function_.type(value).shape;
+    bool small = shape.rank() <= 1 || element_count(shape) <= 32 * result_.warps;
+    if (stores) {
+      want(value, own);
+    } else if (!small || !result_.of[value]) {
+      set(value, own);
+    } else {
+      own = *result_.of[value];
+    }
+    if (inst.op == Op::load_ || inst.op == Op::store_)
+      for (Value operand : inst.operands)
+        if (operand != value) want(operand, own);
+  }
+
+  // The operand's layout with which nothing moves; a reshape that is more than new axes of one
+  // element goes through memory.
+  void shape(const Inst& inst) {
+    if (!is_tile(inst.operands[0])) {
+      if (is_tile(inst.results[0])) settled(inst.results[0]);
+      return;
+    }
+    const Shape& from = function_.type(inst.operands[0]).shape;
+    if (!is_tile(inst.results[0])) return;
+    const Layout& result = settled(inst.results[0]);
+    switch (inst.op) {
+      case Op::expand_dims_:
+        return want(inst.operands[0], slice(result, inst.get<ir::Axis>().axis));
+      case Op::broadcast_:
+        return want(inst.operands[0], broadcast_source(result, physical_shape(from)));
+      case Op::permute_: {
+        const auto& dims = inst.get<ir::Permutation>().dims;
+        std::vector<int> inverse(dims.size());
+        for (std::size_t i = 0; i < dims.size(); ++i)
+          inverse[static_cast<std::size_t>(dims[i])] = static_cast<int>(i);
+        return want(inst.operands[0], permute(result, inverse));
+      }
+      default: break;
+    }
+    if (auto source = reshape_source(function_.type(inst.results[0]).shape, from, result))
+      want(inst.operands[0], *source);
+  }
+
+  void reduction(const Inst& inst) {
+    Value operand = inst.operands[0];
+    want(operand, natural(operand));
+    if (is_tile(inst.results[0]))
+      set(inst.results[0], slice(settled(operand), inst.get<ir::Reduction>().axis));
+  }
+
+  void product(const Inst& inst) {
+    Value result = inst.results[0];
+    want(inst.operands[2], settled(result));
+    for (std::size_t i : {std::size_t{0}, std::size_t{1}})
+      want(inst.operands[i], natural(inst.operands[i]));
+  }
+
+  void control(const Inst& inst) {
+    if (inst.op == Op::yield_) return;
+    for (std::size_t k = 0; k < inst.results.size(); ++k) {
+      if (!is_tile(inst.results[k])) continue;
+      if (inst.op == Op::loop_) {
+        Value next = inst.bodies[0].insts.back().operands[k];
+        if (auto accumulator = accumulator_layout(next)) set(inst.results[k], *accumulator);
+        Layout layout = settled(inst.results[k]);
+        want(inst.operands[3 + k], layout);
+        set(inst.bodies[0].params[1 + k], layout);
+        want(next, layout);
+      } else {
+        for (const ir::Block& body : inst.bodies)
+          want(body.insts.back().operands[k], settled(inst.results[k]));
+      }
+    }
+    for (auto body = inst.bodies.rbegin(); body != inst.bodies.rend(); ++body) block(*body);
+  }
+
+  // Where a matrix product ends in a carried value, that value lives in its accumulator.
+  std::optional<Layout> accumulator_layout(Value next) const {
+    const Inst* definition = definitions_[next];
+    if (definition == nullptr || definition->op != Op::dot_) return std::nullopt;
+    return tensor_core_layout(function_, *definition, result_.warps);
+  }
+
+  static std::optional<Layout> reshape_source(const Shape& to, const Shape& from,
+                                              const Layout& result) {
+    if (physical_shape(to) != to || physical_shape(from) != from) return std::nullopt;
+    return reshape(result, from);
+  }
+
+  const ir::Function& function_;
+  Assignment result_;
+  std::vector<const Inst*> definitions_;
+};
+
+}  // namespace
+
+Shape physical_shape(const Shape& shape) {
+  Shape physical;
+  for (std::int64_t size : shape)
+    physical.push_back(static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(size))));
+  return physical;
+}
+
+Layout natural_layout(const Shape& shape, int element_bytes, int warps) {
+  Shape physical = physical_shape(shape);
+  std::int64_t each = std::max<std::int64_t>(1, element_count(physical) / (32 * warps));
+  std::int64_t contiguous = std::min<std::int64_t>(each, std::max(1, 16 / element_bytes));
+  return blocked(physical, static_cast<int>(std::min(contiguous, physical.back())), warps);
+}
+
+std::optional<Layout> tensor_core_layout(const ir::Function&, const Inst&, int) {
+  return std::nullopt;
+}
+
+int choose_warps(const ir::Function& function) {
+  std::int64_t most = 1;
+  for (const ir::Type& type : function.types)
+    if (!type.is_descriptor()) most = std::max(most, element_count(physical_shape(type.shape)));
+  return static_cast<int>(std::clamp<std::int64_t>(most / (32 * 32), 1, 16));
+}
+
+Assignment assign_layouts(const ir::Function& function, int warps) {
+  return Assigner(function, warps).run();
+}
+
+}  // namespace tilewright::dsl::layout

@@ -1,0 +1,49 @@
+// Which layout each tile value of a program has on a block of GPU threads.
+//
+// Layouts stand in a side table, not in types: the program stays as it was traced. Where data moves
+// to and from memory the layout is the one that memory likes (neighbouring threads at neighbouring
+// elements, 16 bytes each); all other values take the layout that their first consumer wants, so
+// that most operands are already where they are needed. Where they are not, the emitter converts.
+//
+// The rules, from the last instruction to the first:
+//   a store, a reduction's operand    blocked: coalesced along the last axis
+//   a load                            blocked, but a tile of one axis or of few elements as wanted
+//   a matrix product                  the accumulator of its tensor-core instruction
+//   elementwise                       operands as the result
+//   expand_dims, broadcast, permute   operand such that nothing moves
+//   a reduction's result              its operand's layout without the axis
+//   what a loop carries               one layout for its start, its turns and its result
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "dsl/ir/function.h"
+#include "dsl/layout/layout.h"
+
+namespace tilewright::dsl::layout {
+
+struct Assignment {
+  int warps = 4;                          // of a block, 32 threads each
+  std::vector<std::optional<Layout>> of;  // by value; nothing for scalars and descriptors
+  const Layout& operator[](ir::Value value) const { return *of[value]; }
+};
+
+// Each axis rounded up to a power of two: elements outside the logical shape exist in registers and
+// mean nothing.
+Shape physical_shape(const Shape& shape);
+
+// Coalesced: 16 bytes a thread along the last axis where there are elements enough.
+Layout natural_layout(const Shape& shape, int element_bytes, int warps);
+
+// The layout of a dot's accumulator and result; nothing where no tensor-core instruction serves,
+// and the product is made of fused multiply-adds.
+std::optional<Layout> tensor_core_layout(const ir::Function& function, const ir::Inst& dot,
+                                         int warps);
+
+// So many warps that the largest tile takes at most 32 registers a thread, 1 to 16.
+int choose_warps(const ir::Function& function);
+
+Assignment assign_layouts(const ir::Function& function, int warps);
+
+}  // namespace tilewright::dsl::layout

@@ -1,0 +1,165 @@
+// `tilewright ptx`: what a tile program becomes on a GPU, with what the assembler says of it.
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+
+#include "dsl/codegen/gpu/gpu_code.h"
+#include "dsl/ir/text.h"
+#include "dsl/passes/pipeline.h"
+#include "runtime/base/env.h"
+#include "runtime/base/error.h"
+#include "tools/command.h"
+#include "tools/measure.h"
+#include "tools/read_text.h"
+#include "tools/table.h"
+
+namespace tilewright::tools {
+namespace {
+
+struct Arguments {
+  std::string file = "-", target = "sm_90a", emit = "report", ptxas = "ptxas";
+  int rounds = 1;
+  bool json = false;
+};
+
+// What ptxas reports of one kernel; registers are -1 where there is no ptxas.
+struct Assembled {
+  int registers = -1, spill_bytes = 0;
+  std::string messages;
+};
+
+Assembled assemble_ptx(const dsl::gpu::Ptx& ptx, const Arguments& a) {
+  auto folder = std::filesystem::temp_directory_path() /
+                fmt::format("tilewright-ptx-{}", static_cast<long>(::getpid()));
+  std::filesystem::create_directories(folder);
+  auto path = folder / "kernel.ptx";
+  std::ofstream(path) << ptx.text;
+  std::string command =
+      fmt::format("'{}' -v -arch={} -o /dev/null '{}' 2>&1", a.ptxas, a.target, path.string());
+  Assembled result;
+  FILE* pipe = ::popen(command.c_str(), "r");
+  require(pipe != nullptr, "[ptx] cannot start ", a.ptxas);
+  std::array<char, 4096> buffer;
+  for (std::size_t n; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
+    result.messages.append(buffer.data(), n);
+  int status = ::pclose(pipe);
+  std::filesystem::remove_all(folder);
+  if (status != 0) return result;
+  std::smatch match;
+  if (std::regex_search(result.messages, match, std::regex("Used ([0-9]+) registers")))
+    result.registers = std::stoi(match[1]);
+  if (std::regex_search(result.messages, match, std::regex("([0-9]+) bytes spill stores")))
+    result.spill_bytes = std::stoi(match[1]);
+  return result;
+}
+
+// Instructions by their first two words, "ld.global", most frequent first.
+std::vector<std::pair<std::string, int>> instruction_mix(const std::string& text) {
+  std::map<std::string, int> counts;
+  std::regex line(R"((?:^|\n)\s*(?:@!?%p\d+\s+)?([a-z][a-z0-9_]*)((?:\.[a-z0-9_:]+)?)[^\n;]*;)");
+  for (std::sregex_iterator i(text.begin(), text.end(), line), end; i != end; ++i)
+    ++counts[(*i)[1].str() + (*i)[2].str()];
+  std::vector<std::pair<std::string, int>> mix(counts.begin(), counts.end());
+  std::ranges::stable_sort(mix, std::greater{}, &std::pair<std::string, int>::second);
+  return mix;
+}
+
+// Blocks that fit on a multiprocessor, by threads, registers and shared memory, as a fraction of
+// its threads.
+double occupancy(const dsl::gpu::Ptx& ptx, int registers, int sm) {
+  bool consumer = sm == 86 || sm == 89 || sm == 120;
+  int most_threads = consumer ? 1536 : 2048;
+  std::int64_t shared = consumer ? 100 * 1024 : sm == 80 ? 164 * 1024 : 228 * 1024;
+  int blocks = std::min(most_threads / ptx.threads, consumer ? 24 : 32);
+  int each = (std::max(registers, 16) + 7) / 8 * 8 * ptx.threads;
+  blocks = std::min(blocks, 65536 / each);
+  if (ptx.shared_bytes > 0)
+    blocks = std::min(blocks, static_cast<int>(shared / (ptx.shared_bytes + 1024)));
+  return static_cast<double>(blocks * ptx.threads) / most_threads;
+}
+
+void report(const ir::Function& function, const dsl::gpu::Ptx& ptx, double seconds,
+            const Arguments& a) {
+  Assembled assembled = assemble_ptx(ptx, a);
+  bool known = assembled.registers >= 0;
+  auto mix = instruction_mix(ptx.text);
+  int sm = dsl::target_named(a.target).sm;
+  if (a.json) {
+    nlohmann::json result = {{"kernel", function.name}, {"target", a.target},
+                             {"threads", ptx.threads},  {"shared_bytes", ptx.shared_bytes},
+                             {"compile_s", seconds},    {"instructions", mix}};
+    if (known) {
+      result["registers"] = assembled.registers;
+      result["spill_bytes"] = assembled.spill_bytes;
+      result["occupancy"] = occupancy(ptx, assembled.registers, sm);
+    }
+    fmt::print("{}\n", result.dump());
+    return;
+  }
+  fmt::print("{} for {}: {} threads, {} bytes of shared memory, made in {}\n", function.name,
+             a.target, ptx.threads, ptx.shared_bytes, duration_text(seconds));
+  if (known)
+    fmt::print("ptxas: {} registers, {} bytes spilled, {:.0f} % of the threads fit\n",
+               assembled.registers, assembled.spill_bytes,
+               100 * occupancy(ptx, assembled.registers, sm));
+  else
+    fmt::print("ptxas: {}\n", assembled.messages.empty() ? "not found" : assembled.messages);
+  Table table({"instruction", "count"});
+  for (std::size_t i = 0; i < mix.size() && i < 12; ++i)
+    table.add({mix[i].first, std::to_string(mix[i].second)});
+  fmt::print("\n{}", table.text());
+}
+
+void ptx(const Arguments& a) {
+  dsl::Target target = dsl::target_named(a.target);
+  require(target.is_gpu(), "[ptx] ", a.target,
+          " is no GPU; known are sm_80, sm_86, sm_89, sm_90a, sm_100a, sm_120");
+  for (ir::Function& function : ir::parse_all(read_text("ptx", a.file))) {
+    const ir::Function traced = function;
+    std::vector<double> seconds;
+    dsl::gpu::Ptx code;
+    for (int round = 0; round < a.rounds; ++round) {
+      function = traced;
+      double start = now_s();
+      dsl::run_passes(function, {.machine = dsl::Machine::gpu});
+      if (a.emit != "llvm") code = dsl::gpu::generate_ptx(function, target);
+      seconds.push_back(now_s() - start);
+    }
+    if (a.emit == "llvm") {
+      fmt::print("{}", dsl::gpu::gpu_llvm_text(function, target));
+      continue;
+    }
+    std::ranges::sort(seconds);
+    if (a.emit == "ptx")
+      fmt::print("{}", code.text);
+    else
+      report(function, code, seconds[seconds.size() / 2], a);
+  }
+}
+
+}  // namespace
+
+void add_ptx(CLI::App& command) {
+  auto a = std::make_shared<Arguments>();
+  command.add_option("FILE", a->file, "tile IR text; - reads standard input")
+      ->capture_default_str();
+  command.add_option("--target", a->target, "sm_80, sm_86, sm_89, sm_90a, sm_100a or sm_120")
+      ->capture_default_str();
+  command.add_option("--emit", a->emit, "what to print: report, ptx or llvm")
+      ->check(CLI::IsMember({"report", "ptx", "llvm"}))
+      ->capture_default_str();
+  command.add_option("--ptxas", a->ptxas, "NVIDIA's assembler, for registers and spills")
+      ->capture_default_str();
+  command.add_option("--rounds", a->rounds, "compile so often and show the median time")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_flag("--json", a->json, "print the report as JSON, a line a kernel");
+  command.callback([a] { ptx(*a); });
+}
+
+}  // namespace tilewright::tools
