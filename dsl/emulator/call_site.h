@@ -9,7 +9,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+
+#include "dsl/emulator/wgmma_form.h"
 
 namespace tilewright::dsl::emulator {
 
@@ -49,6 +52,8 @@ struct CallSite {
   int number = 0;     // of a member of a family, such as 3 of cp_async_wait_3
   int bytes = 0;      // that a load or store touches
   int alignment = 1;  // that it was promised, in bytes
+  std::optional<WgmmaForm> product;
+  std::optional<WgmmaWait> product_wait;
 };
 
 }  // namespace tilewright::dsl::emulator

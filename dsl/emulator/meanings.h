@@ -30,6 +30,8 @@ template <int axis>
 void grid_size(const Call& call);
 void shared_base(const Call& call);
 void exp2_approx(const Call& call);
+void cluster_rank(const Call& call);
+void mapa(const Call& call);
 void no_operation(const Call& call);
 
 // meanings/lanes.cpp
@@ -45,6 +47,7 @@ void vote_ballot(const Call& call);
 void redux_add(const Call& call);
 void redux_min(const Call& call);
 void redux_max(const Call& call);
+void elect(const Call& call);
 
 // meanings/global_memory.cpp
 template <int words>
@@ -59,11 +62,37 @@ template <int matrices, bool transposed>
 void ldmatrix(const Call& call);
 template <Format format>
 void mma(const Call& call);
+template <bool transposed>
+void stmatrix(const Call& call);
 
 // meanings/copies.cpp
 template <int bytes>
 void cp_async(const Call& call);
 void cp_async_commit(const Call& call);
 void cp_async_wait(const Call& call);
+
+// meanings/memory_barriers.cpp
+void mbarrier_init(const Call& call);
+void mbarrier_inval(const Call& call);
+void mbarrier_arrive(const Call& call);
+void mbarrier_arrive_expect_tx(const Call& call);
+void mbarrier_expect_tx(const Call& call);
+void mbarrier_try_wait_parity(const Call& call);
+void fence_async(const Call& call);
+
+// meanings/tensor_copies.cpp
+template <int rank, bool multicast>
+void tma_load(const Call& call);
+template <int rank>
+void tma_store(const Call& call);
+void bulk_commit(const Call& call);
+void bulk_wait(const Call& call);
+void prefetch_tensormap(const Call& call);
+
+// meanings/products.cpp
+void wgmma_fence(const Call& call);
+void wgmma_commit(const Call& call);
+void wgmma(const Call& call);
+void wgmma_wait(const Call& call);
 
 }  // namespace tilewright::dsl::emulator

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <string_view>
 
 #include "runtime/base/half.h"
 
@@ -21,6 +22,17 @@ constexpr int bytes_of(Format format) {
     case Format::s8: return 1;
   }
   return 0;
+}
+
+constexpr std::string_view name_of(Format format) {
+  switch (format) {
+    case Format::bf16: return "bf16";
+    case Format::f16: return "f16";
+    case Format::tf32: return "tf32";
+    case Format::e4m3: return "e4m3";
+    case Format::s8: return "s8";
+  }
+  return "";
 }
 
 // Four bits of exponent with bias 7, three of mantissa; no infinities, all ones is NaN.

@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "dsl/emulator/meanings/memory_barriers.h"
+
 namespace tilewright::dsl::emulator {
 namespace {
 
@@ -43,7 +45,9 @@ void ThreadBlock::run(const EmulatedKernel& kernel, const void* arguments,
     ready_.push_back(&thread(i));
   }
   warps_.assign((count + warp_lanes - 1) / warp_lanes, Gathering{});
-  warpgroups_.assign((count + 127) / 128, Gathering{});
+  warpgroups_.assign((count + warpgroup_threads - 1) / warpgroup_threads, Gathering{});
+  products_.assign(warpgroups_.size(), ProductQueue{});
+  engine_ = {};
   barriers_.fill(NamedBarrier{});
   unfinished_ = kernel.threads;
   fault_ = nullptr;
@@ -61,25 +65,48 @@ void ThreadBlock::run(const EmulatedKernel& kernel, const void* arguments,
 void ThreadBlock::run_threads() {
   while (unfinished_ > 0 && !fault_) {
     if (ready_.empty()) {
-      try {
-        report_deadlock();
-      } catch (...) {
-        fault_ = std::current_exception();
-      }
-      break;
+      if (!finish_async_work()) break;
+      continue;
     }
     running_ = &next_ready();
     running_->is_started = true;
     switch_context(main_, running_->context);
   }
+  if (!fault_) end_block();
   if (fault_) cancel();
 }
 
-Thread& ThreadBlock::next_ready() {
+// Lets asynchronous work go one step on, since no thread can; false after a fault.
+bool ThreadBlock::finish_async_work() {
+  try {
+    if (finish_a_load(*this)) return true;
+    report_deadlock();
+  } catch (...) {
+    fault_ = std::current_exception();
+  }
+  return false;
+}
+
+// All threads have finished; nothing may be on its way to memory that is no longer theirs.
+void ThreadBlock::end_block() {
+  if (engine_.loads.empty()) return;
+  const TensorLoad& load = engine_.loads.front();
+  try {
+    fault(thread(load.thread), *load.site, "the block ends before the load is finished");
+  } catch (...) {
+    fault_ = std::current_exception();
+  }
+}
+
+std::size_t ThreadBlock::random_below(std::size_t bound) {
   random_ ^= random_ << 13;
   random_ ^= random_ >> 7;
   random_ ^= random_ << 17;
-  std::size_t chosen = (random_ >> 20) % ready_.size();
+  return (random_ >> 20) % bound;
+}
+
+Thread& ThreadBlock::next_ready() {
+  std::size_t chosen = random_below(ready_.size());
   std::swap(ready_[chosen], ready_.back());
   Thread* thread = ready_.back();
   ready_.pop_back();
@@ -112,14 +139,22 @@ void ThreadBlock::enter_thread() {
 void ThreadBlock::finish(Thread& thread) {
   thread.is_finished = true;
   --unfinished_;
-  for (const Gathering* gathering : {&warps_[static_cast<std::size_t>(thread.index / warp_lanes)],
-                                     &warpgroups_[static_cast<std::size_t>(thread.index / 128)]})
+  for (const Gathering* gathering :
+       {&warps_[static_cast<std::size_t>(thread.index / warp_lanes)],
+        &warpgroups_[static_cast<std::size_t>(thread.index / warpgroup_threads)]})
     if (!gathering->arrived.empty()) {
       const Call& waiting = *gathering->arrived.front();
       fault(waiting.thread, waiting.site,
             concat("divergence: thread ", thread.index,
                    " has finished and will never come to this call"));
     }
+  bool has_stores = !thread.stores.open.empty() ||
+                    std::any_of(thread.stores.committed.begin(), thread.stores.committed.end(),
+                                [](const auto& group) { return !group.empty(); });
+  if (has_stores)
+    fault(thread, CallSite{"ret"},
+          "the thread ends before its tensor stores have read their source; bulk_wait_read_0 comes "
+          "before");
 }
 
 void ThreadBlock::run_call(const CallSite& site, const Slot* operands, Slot* results) {
@@ -174,7 +209,7 @@ void ThreadBlock::gather(const Call& call, int lanes, Complete complete) {
     wait(call);
     return;
   }
-  std::array<const Call*, 128> calls;
+  std::array<const Call*, warpgroup_threads> calls;
   for (const Call* arrived : gathering.arrived)
     calls[static_cast<std::size_t>(arrived->thread.index - first)] = arrived;
   gathering.arrived.clear();
@@ -241,6 +276,7 @@ std::string ThreadBlock::describe_waits() const {
     if (barriers_[id].expected != 0)
       text += concat("; at barrier ", id, " ", barriers_[id].arrived, " of ",
                      barriers_[id].expected, " threads have arrived");
+  text += describe_barriers(engine_);
   int finished = kernel_->threads - unfinished_;
   if (finished > 0) text += concat("; ", finished, " threads have finished");
   return text;

@@ -33,6 +33,7 @@
 namespace tilewright::dsl::emulator {
 
 inline constexpr int warp_lanes = 32;
+inline constexpr int warpgroup_threads = 128;
 
 // One thread of the block.
 struct Thread {
@@ -40,7 +41,8 @@ struct Thread {
   Context context;
   bool is_started = false, is_finished = false;
   const Call* waits_in = nullptr;  // the call, while the thread waits
-  CopyGroups copies;               // cp.async
+  Groups<SharedCopy> copies;
+  Groups<TensorStore> stores;
 };
 
 // What a block runs; alive as long as the code.
@@ -82,6 +84,11 @@ class ThreadBlock {
   const std::array<std::int64_t, 3>& grid() const { return grid_; }
   SharedMemory& shared() { return shared_; }
   Clocks& clocks() { return clocks_; }
+  AsyncEngine& engine() { return engine_; }
+  ProductQueue& products(const Thread& thread) {
+    return products_[static_cast<std::size_t>(thread.index / warpgroup_threads)];
+  }
+  std::size_t random_below(std::size_t bound);
   Thread& thread(int index) { return threads_[static_cast<std::size_t>(index)]; }
 
   // Waits until `lanes` neighbouring threads (32: a warp, 128: a warpgroup) are at this call; the
@@ -115,6 +122,8 @@ class ThreadBlock {
   void run_threads();
   Thread& next_ready();
   void finish(Thread& thread);
+  void end_block();
+  bool finish_async_work();
   void cancel();
   void complete_barrier(NamedBarrier& barrier, bool is_all);
   void check_gathering(const Call& call, const Gathering& gathering, int first, int lanes) const;
@@ -126,6 +135,8 @@ class ThreadBlock {
   std::array<std::int64_t, 3> place_{}, grid_{};
   SharedMemory shared_;
   Clocks clocks_;
+  AsyncEngine engine_;
+  std::vector<ProductQueue> products_;
   std::unique_ptr<Stacks> stacks_;
   std::vector<Thread> threads_;
   std::vector<Thread*> ready_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "dsl/emulator/wgmma_form.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::dsl {
@@ -40,6 +41,24 @@ std::optional<DeviceOp> member_of_family(std::string_view name) {
   op.name = name;
   replace_all(op.expansion, "$N", name.substr(digits));
   return op;
+}
+
+// The products of a warpgroup, whose signatures follow from their names.
+std::optional<DeviceOp> product_named(std::string_view name) {
+  DeviceOp op{std::string(name), "", "", DeviceEffect::memory, 90, ""};
+  if (auto form = emulator::parse_wgmma(name)) {
+    op.result.assign(static_cast<std::size_t>(form->accumulators()), form->accumulator_letter());
+    op.operands = op.result + (form->a_in_registers ? "iiii" : "l") + "li";
+    op.expansion = "asm:" + ptx_of(*form);
+    return op;
+  }
+  if (auto wait = emulator::parse_wgmma_wait(name)) {
+    op.result.assign(static_cast<std::size_t>(wait->accumulators), wait->letter);
+    op.operands = op.result;
+    op.expansion = "asm:" + ptx_of(*wait);
+    return op;
+  }
+  return std::nullopt;
 }
 
 llvm::Type* type_of_letter(llvm::LLVMContext& context, char letter) {
@@ -93,6 +112,7 @@ void set_effect(llvm::Function& function, DeviceEffect effect) {
 
 std::optional<DeviceOp> find_device_op(std::string_view name) {
   if (const DeviceOp* row = row_named(name)) return *row;
+  if (auto product = product_named(name)) return product;
   return member_of_family(name);
 }
 
@@ -100,7 +120,12 @@ std::vector<DeviceOp> sample_device_ops() {
   std::vector<DeviceOp> ops;
   for (const DeviceOp& row : rows())
     if (!row.name.ends_with("_N")) ops.push_back(row);
-  for (const char* name : {"cp_async_wait_0", "cp_async_wait_7"})
+  for (const char* name :
+       {"cp_async_wait_0", "cp_async_wait_7", "bulk_wait_0", "bulk_wait_read_1",
+        "setmaxnreg_inc_232", "setmaxnreg_dec_40", "wgmma_m64n8k16_bf16_ss",
+        "wgmma_m64n256k16_bf16_ss", "wgmma_m64n128k16_f16_rs_tb", "wgmma_m64n64k16_bf16_ss_ta_tb",
+        "wgmma_m64n64k8_tf32_ss", "wgmma_m64n64k32_e4m3_rs", "wgmma_m64n32k32_s8_ss",
+        "wgmma_m64n48k32_s8_rs", "wgmma_wait_0_f4", "wgmma_wait_1_f128", "wgmma_wait_0_i16"})
     ops.push_back(*find_device_op(name));
   return ops;
 }

@@ -126,6 +126,10 @@ class Rewriter {
   static void set_meaning(CallSite& site) {
     const std::string& name = site.operation;
     site.meaning = emulator::meaning_named(name);
+    site.product = emulator::parse_wgmma(name);
+    site.product_wait = emulator::parse_wgmma_wait(name);
+    if (site.product) site.meaning = &emulator::wgmma;
+    if (site.product_wait) site.meaning = &emulator::wgmma_wait;
     std::size_t digits = name.find_last_not_of("0123456789") + 1;
     if (!site.meaning && digits < name.size()) {
       site.meaning = emulator::meaning_named(name.substr(0, digits) + "N");

@@ -36,7 +36,7 @@ template void cp_async<8>(const Call&);
 template void cp_async<16>(const Call&);
 
 void cp_async_commit(const Call& call) {
-  CopyGroups& copies = call.thread.copies;
+  auto& copies = call.thread.copies;
   copies.committed.push_back(std::exchange(copies.open, {}));
 }
 

@@ -102,4 +102,13 @@ void redux_max(const Call& call) {
   });
 }
 
+void elect(const Call& call) {
+  call.block.gather(call, warp_lanes, [](ThreadBlock&, Lanes lanes) {
+    for (const Call* lane : lanes) {
+      lane->results[0].i32 = 0;
+      lane->results[1].flag = lane == lanes[0];
+    }
+  });
+}
+
 }  // namespace tilewright::dsl::emulator

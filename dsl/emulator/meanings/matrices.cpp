@@ -48,6 +48,30 @@ template void ldmatrix<1, true>(const Call&);
 template void ldmatrix<2, true>(const Call&);
 template void ldmatrix<4, true>(const Call&);
 
+template <bool transposed>
+void stmatrix(const Call& call) {
+  call.block.gather(call, warp_lanes, [](ThreadBlock& block, Lanes lanes) {
+    for (std::size_t m = 0; m < 4; ++m) {
+      std::uint16_t matrix[8][8];
+      for (std::size_t l = 0; l < lanes.size(); ++l) {
+        std::size_t row = l / fragment_words, column = l % fragment_words * 2;
+        std::uint32_t word = lanes[l]->operands[1 + m].u32;
+        auto low = static_cast<std::uint16_t>(word), high = static_cast<std::uint16_t>(word >> 16);
+        (transposed ? matrix[column][row] : matrix[row][column]) = low;
+        (transposed ? matrix[column + 1][row] : matrix[row][column + 1]) = high;
+      }
+      for (std::size_t row = 0; row < 8; ++row) {
+        const Call& owner = *lanes[m * 8 + row];
+        std::byte* address = owner.operands[0].pointer;
+        block.access_shared(owner, Access::write, address, row_bytes, row_bytes);
+        std::memcpy(address, matrix[row], row_bytes);
+      }
+    }
+  });
+}
+template void stmatrix<false>(const Call&);
+template void stmatrix<true>(const Call&);
+
 // a is 16 rows of 32 bytes, in four registers: rows 0-7 and 8-15 of the first 16 bytes, then of the
 // last. b is 8 columns of 32 bytes, in two registers. c and d are 16x8, in four: columns 2 t and
 // 2 t + 1 of row g, then of row g + 8.

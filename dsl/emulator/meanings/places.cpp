@@ -31,6 +31,15 @@ void exp2_approx(const Call& call) {
   call.results[0].f32 = flushed(std::exp2(flushed(call.operands[0].f32)));
 }
 
+// A block is a cluster of its own.
+void cluster_rank(const Call& call) { call.results[0].i32 = 0; }
+
+void mapa(const Call& call) {
+  if (call.operands[1].i32 != 0)
+    call.block.fault(call.thread, call.site, "clusters of more than one block are not emulated");
+  call.results[0].pointer = call.operands[0].pointer;
+}
+
 void no_operation(const Call&) {}
 
 }  // namespace tilewright::dsl::emulator
