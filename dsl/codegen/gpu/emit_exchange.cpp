@@ -6,6 +6,8 @@
 
 namespace tilewright::dsl::gpu {
 
+using layout::Conversion;
+using layout::In;
 using layout::Layout;
 
 void Emitter::barrier() {
@@ -28,32 +30,156 @@ llvm::Value* Emitter::shared(std::int64_t offset, DType dtype, llvm::Value* inde
   return b_.CreateGEP(memory_type(dtype), start, index);
 }
 
-llvm::Value* Emitter::shuffle_xor(llvm::Value* value, int lane_mask) {
-  llvm::Type* type = value->getType();
-  unsigned bits = type->getPrimitiveSizeInBits().getFixedValue();
-  auto exchange = [&](llvm::Value* word) { return device("shuffle_xor", {word, i32(lane_mask)}); };
-  auto* whole = b_.getIntNTy(bits);
-  llvm::Value* raw = b_.CreateBitCast(value, whole);
-  if (bits <= 32) {
-    auto* moved = exchange(b_.CreateZExt(raw, b_.getInt32Ty()));
-    return b_.CreateBitCast(b_.CreateTrunc(moved, whole), type);
-  }
-  auto* low = exchange(b_.CreateTrunc(raw, b_.getInt32Ty()));
-  auto* high = exchange(b_.CreateTrunc(b_.CreateLShr(raw, 32), b_.getInt32Ty()));
+llvm::Value* Emitter::as_word(llvm::Value* value, bool high) {
+  unsigned bits = value->getType()->getPrimitiveSizeInBits().getFixedValue();
+  llvm::Value* raw = b_.CreateBitCast(value, b_.getIntNTy(bits));
+  if (bits <= 32) return b_.CreateZExt(raw, b_.getInt32Ty());
+  return b_.CreateTrunc(high ? b_.CreateLShr(raw, 32) : raw, b_.getInt32Ty());
+}
+
+llvm::Value* Emitter::from_words(llvm::Value* low, llvm::Value* high, llvm::Type* type) {
+  auto* whole = b_.getIntNTy(type->getPrimitiveSizeInBits().getFixedValue());
+  if (high == nullptr) return b_.CreateBitCast(b_.CreateTrunc(low, whole), type);
   auto* joined =
       b_.CreateOr(b_.CreateZExt(low, whole), b_.CreateShl(b_.CreateZExt(high, whole), 32));
   return b_.CreateBitCast(joined, type);
 }
 
+llvm::Value* Emitter::shuffle(std::string_view op, llvm::Value* value, llvm::Value* by) {
+  bool two = value->getType()->getPrimitiveSizeInBits().getFixedValue() > 32;
+  llvm::Value* low = device(op, {as_word(value, false), by});
+  llvm::Value* high = two ? device(op, {as_word(value, true), by}) : nullptr;
+  return from_words(low, high, value->getType());
+}
+
+llvm::Value* Emitter::shuffle_xor(llvm::Value* value, int lane_mask) {
+  return shuffle("shuffle_xor", value, i32(lane_mask));
+}
+
 Registers Emitter::convert_layout(const Registers& from, const ir::Type& type, const Layout& to) {
   if (from.layout == to) return from;
-  // One element that all threads hold, or registers that are equal in both.
-  if (element_count(from.layout.shape()) == 1)
-    return {to, std::vector<llvm::Value*>(static_cast<std::size_t>(to.registers()), from.values[0]),
-            from.base};
   DType dtype = type.is_pointer() ? DType::i64 : type.dtype;
-  Registers result = through_shared(from, dtype, type.shape, to, type.shape);
+  Conversion plan = layout::plan_conversion(from.layout, to, static_cast<int>(size_bytes(dtype)));
+  Registers result{to, {}, nullptr};
+  switch (plan.kind) {
+    case Conversion::Kind::none:
+    case Conversion::Kind::registers: result = permuted(from, plan, to); break;
+    case Conversion::Kind::shuffle: result = shuffled(from, plan, to); break;
+    case Conversion::Kind::shared:
+      begin_shared(plan.shared->size_bytes());
+      write_shared(from, dtype, plan, 0);
+      barrier();
+      result = read_shared(to, dtype, plan, 0);
+      pending_.shared = true;
+      break;
+  }
   result.base = from.base;
+  return result;
+}
+
+Registers Emitter::permuted(const Registers& from, const Conversion& plan, const Layout& to) {
+  Registers result{to, {}, from.base};
+  for (int r = 0; r < to.registers(); ++r) {
+    auto i = static_cast<std::size_t>(r);
+    int source = plan.kind == Conversion::Kind::none ? r : plan.source_register[i];
+    result.values.push_back(from.values[static_cast<std::size_t>(source)]);
+  }
+  return result;
+}
+
+llvm::Value* Emitter::affine(const layout::Affine& map) {
+  std::vector<std::int64_t> lane(5, 0), warp;
+  for (std::size_t bit = 0; bit < map.terms.size(); ++bit)
+    if (bit < 5)
+      lane[bit] = map.terms[bit];
+    else
+      warp.push_back(map.terms[bit]);
+  llvm::Value* thread = linear_in_thread(lane, warp);
+  return thread == nullptr ? i32(map.constant) : b_.CreateXor(thread, i32(map.constant));
+}
+
+// In every exchange a thread gives one register and keeps what it gets as another; which ones may
+// depend on the thread.
+Registers Emitter::shuffled(const Registers& from, const Conversion& plan, const Layout& to) {
+  auto count = static_cast<std::size_t>(to.registers());
+  Registers result{to, std::vector<llvm::Value*>(count, nullptr), from.base};
+  for (const layout::Exchange& exchange : plan.exchanges) {
+    // The values that `give` takes, and the one of this thread.
+    llvm::Value* given = nullptr;
+    llvm::Value* which = exchange.give.is_constant() ? nullptr : affine(exchange.give);
+    std::vector<bool> taken(from.values.size(), false);
+    for (int thread = 0; thread < 32 * assignment_.warps; ++thread) {
+      auto r = static_cast<std::size_t>(exchange.give.at(thread));
+      if (taken[r]) continue;
+      taken[r] = true;
+      given = given == nullptr
+                  ? from.values[r]
+                  : b_.CreateSelect(b_.CreateICmpEQ(which, i32(static_cast<std::int64_t>(r))),
+                                    from.values[r], given);
+    }
+    llvm::Value* got = given;
+    if (exchange.moves_lanes) got = shuffle("shuffle_idx", given, affine(exchange.source_lane));
+    llvm::Value* keep = exchange.keep.is_constant() ? nullptr : affine(exchange.keep);
+    llvm::Value* skip = affine(exchange.skip);
+    bool never_skips = exchange.skip.is_constant() && exchange.skip.constant == 0;
+    std::vector<bool> kept(count, false);
+    for (int thread = 0; thread < 32 * assignment_.warps; ++thread) {
+      if (exchange.skip.at(thread) != 0) continue;
+      auto r = static_cast<std::size_t>(exchange.keep.at(thread));
+      if (kept[r]) continue;
+      kept[r] = true;
+      llvm::Value* mine =
+          keep == nullptr ? nullptr : b_.CreateICmpEQ(keep, i32(static_cast<std::int64_t>(r)));
+      if (!never_skips) mine = both(mine, b_.CreateICmpEQ(skip, i32(0)));
+      llvm::Value*& value = result.values[r];
+      if (value == nullptr) value = llvm::UndefValue::get(got->getType());
+      value = mine == nullptr ? got : b_.CreateSelect(mine, got, value);
+    }
+  }
+  for (std::size_t r = 0; r < count; ++r)
+    result.values[r] = result.values[static_cast<std::size_t>(plan.duplicate_of[r])];
+  return result;
+}
+
+llvm::Value* Emitter::shared_offset(const Layout& layout, const layout::SharedLayout& shared,
+                                    int reg, std::int64_t at) {
+  std::vector<std::int64_t> lane, warp;
+  for (int bit = 0; bit < layout.bits(In::lane); ++bit)
+    lane.push_back(shared.offset(layout.at(0, 1 << bit, 0)));
+  for (int bit = 0; bit < layout.bits(In::warp); ++bit)
+    warp.push_back(shared.offset(layout.at(0, 0, 1 << bit)));
+  std::int64_t constant = shared.offset(layout.at(reg, 0, 0));
+  llvm::Value* offset = linear_in_thread(lane, warp);
+  offset = offset == nullptr ? i32(constant) : b_.CreateXor(offset, i32(constant));
+  return at == 0 ? offset : b_.CreateAdd(offset, i32(at));
+}
+
+void Emitter::write_shared(const Registers& from, DType dtype, const Conversion& plan,
+                           std::int64_t at) {
+  llvm::Value* own = owns(from.layout);
+  when(own, nullptr, [&]() -> llvm::Value* {
+    for (const std::vector<int>& group : plan.writes) {
+      auto* offset = shared_offset(from.layout, *plan.shared, group[0], at);
+      store_group({group, b_.CreateGEP(b_.getInt8Ty(), shared_base_, offset), nullptr,
+                   static_cast<int>(group.size())},
+                  dtype, from);
+    }
+    return nullptr;
+  });
+}
+
+Registers Emitter::read_shared(const Layout& to, DType dtype, const Conversion& plan,
+                               std::int64_t at) {
+  Registers result{to, std::vector<llvm::Value*>(static_cast<std::size_t>(to.registers())),
+                   nullptr};
+  for (const std::vector<int>& group : plan.reads) {
+    auto* offset = shared_offset(to, *plan.shared, group[0], at);
+    load_group({group, b_.CreateGEP(b_.getInt8Ty(), shared_base_, offset), nullptr,
+                static_cast<int>(group.size())},
+               dtype, nullptr, result);
+  }
+  for (std::size_t r = 0; r < result.values.size(); ++r)
+    result.values[r] = result.values[static_cast<std::size_t>(plan.duplicate_of[r])];
   return result;
 }
 

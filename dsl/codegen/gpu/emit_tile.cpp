@@ -153,37 +153,47 @@ std::optional<Registers> Emitter::through_shape(const Inst& inst, const Layout& 
   return registers;
 }
 
-// The bits of a coordinate come from runs of bits of the thread's number.
-Emitter::Coordinate Emitter::coordinate(const Layout& layout, int axis, int reg) {
-  auto at = static_cast<std::size_t>(axis);
-  Coordinate result{nullptr, layout.at(reg, 0, 0)[at]};
+// The XOR of a term for each bit of the thread's number that is set; null for 0. Runs of bits that
+// keep their order become a mask and a shift.
+llvm::Value* Emitter::linear_in_thread(const std::vector<std::int64_t>& lane_terms,
+                                       const std::vector<std::int64_t>& warp_terms) {
+  llvm::Value* result = nullptr;
+  auto add = [&](llvm::Value* part) {
+    result = result == nullptr ? part : b_.CreateXor(result, part);
+  };
   for (In in : {In::lane, In::warp}) {
     llvm::Value* number = in == In::lane ? lane_ : warp_;
-    const auto& bases = layout.bases(in);
-    for (std::size_t bit = 0; bit < bases.size();) {
-      std::int32_t basis = bases[bit][at];
+    const auto& terms = in == In::lane ? lane_terms : warp_terms;
+    for (std::size_t bit = 0; bit < terms.size();) {
+      std::int64_t term = terms[bit];
       std::size_t end = bit + 1;
-      if (basis == 0) {
+      if (term == 0) {
         ++bit;
         continue;
       }
-      while (end < bases.size() && bases[end][at] == basis << (end - bit)) ++end;
+      bool one_bit = (term & (term - 1)) == 0;
+      while (one_bit && end < terms.size() && terms[end] == term << (end - bit)) ++end;
       auto mask = ((std::int64_t{1} << end) - 1) & ~((std::int64_t{1} << bit) - 1);
       llvm::Value* part = b_.CreateAnd(number, i32(mask));
-      if ((basis & (basis - 1)) == 0) {
-        int shift = std::countr_zero(static_cast<std::uint32_t>(basis)) - static_cast<int>(bit);
-        part = shift >= 0 ? b_.CreateShl(part, i32(shift)) : b_.CreateLShr(part, i32(-shift));
-      } else {  // one bit that sets several
-        end = bit + 1;
-        part = b_.CreateSelect(
-            b_.CreateICmpNE(b_.CreateAnd(number, i32(std::int64_t{1} << bit)), i32(0)), i32(basis),
-            i32(0));
+      if (one_bit) {
+        int shift = std::countr_zero(static_cast<std::uint64_t>(term)) - static_cast<int>(bit);
+        add(shift >= 0 ? b_.CreateShl(part, i32(shift)) : b_.CreateLShr(part, i32(-shift)));
+      } else {
+        add(b_.CreateSelect(b_.CreateICmpNE(part, i32(0)), i32(term), i32(0)));
       }
-      result.thread = result.thread == nullptr ? part : b_.CreateXor(result.thread, part);
       bit = end;
     }
   }
   return result;
+}
+
+Emitter::Coordinate Emitter::coordinate(const Layout& layout, int axis, int reg) {
+  auto at = static_cast<std::size_t>(axis);
+  std::vector<std::int64_t> terms[2];
+  for (In in : {In::lane, In::warp})
+    for (const Layout::Basis& basis : layout.bases(in))
+      terms[in == In::lane ? 0 : 1].push_back(basis[at]);
+  return {linear_in_thread(terms[0], terms[1]), layout.at(reg, 0, 0)[at]};
 }
 
 llvm::Value* Emitter::coordinate_value(const Layout& layout, int axis, int reg) {

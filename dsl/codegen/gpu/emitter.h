@@ -30,6 +30,7 @@
 #include "dsl/codegen/gpu/emulate.h"
 #include "dsl/codegen/scalar_facts.h"
 #include "dsl/layout/assignment.h"
+#include "dsl/layout/conversion.h"
 #include "dsl/target.h"
 
 namespace tilewright::dsl::gpu {
@@ -101,6 +102,8 @@ class Emitter : Arithmetic {
   Registers arange(const ir::Inst& inst, const layout::Layout& layout);
   std::optional<Registers> through_shape(const ir::Inst& inst, const layout::Layout& layout);
   Coordinate coordinate(const layout::Layout& layout, int axis, int reg);
+  llvm::Value* linear_in_thread(const std::vector<std::int64_t>& lane_terms,
+                                const std::vector<std::int64_t>& warp_terms);
   llvm::Value* coordinate_value(const layout::Layout& layout, int axis, int reg);  // i32
   // Whether a register's element is inside the logical shape; null: always.
   llvm::Value* inside(const layout::Layout& layout, const Shape& logical, int reg);
@@ -133,6 +136,21 @@ class Emitter : Arithmetic {
   // row-major.
   Registers through_shared(const Registers& from, DType dtype, const Shape& written,
                            const layout::Layout& to, const Shape& read);
+  Registers permuted(const Registers& from, const layout::Conversion& plan,
+                     const layout::Layout& to);
+  Registers shuffled(const Registers& from, const layout::Conversion& plan,
+                     const layout::Layout& to);
+  void write_shared(const Registers& from, DType dtype, const layout::Conversion& plan,
+                    std::int64_t at);
+  Registers read_shared(const layout::Layout& to, DType dtype, const layout::Conversion& plan,
+                        std::int64_t at);
+  // Where the element of a register lies, in bytes (i32).
+  llvm::Value* shared_offset(const layout::Layout& layout, const layout::SharedLayout& shared,
+                             int reg, std::int64_t at);
+  llvm::Value* affine(const layout::Affine& map);
+  llvm::Value* as_word(llvm::Value* value, bool high);  // the bits of an element as i32
+  llvm::Value* from_words(llvm::Value* low, llvm::Value* high, llvm::Type* type);
+  llvm::Value* shuffle(std::string_view op, llvm::Value* value, llvm::Value* by);
   llvm::Value* shuffle_xor(llvm::Value* value, int lane_mask);
   void begin_shared(std::int64_t bytes);
   llvm::Value* shared(std::int64_t offset, DType dtype, llvm::Value* index);
