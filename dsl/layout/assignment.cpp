@@ -28,8 +28,8 @@ class Assigner {
     // First, since what follows a product asks where its result is.
     ir::for_each_inst(function_.body, [&](const Inst& inst) {
       if (inst.op != Op::dot_) return;
-      if (auto layout = tensor_core_layout(function_, inst, result_.warps))
-        set(inst.results[0], *layout);
+      if (auto tensor_core = tensor_core_dot(function_, inst, result_.warps))
+        set(inst.results[0], tensor_core->result);
     });
     block(function_.body);
     return std::move(result_);
@@ -164,7 +164,9 @@ class Assigner {
   std::optional<Layout> accumulator_layout(Value next) const {
     const Inst* definition = definitions_[next];
     if (definition == nullptr || definition->op != Op::dot_) return std::nullopt;
-    return tensor_core_layout(function_, *definition, result_.warps);
+    auto tensor_core = tensor_core_dot(function_, *definition, result_.warps);
+    if (!tensor_core) return std::nullopt;
+    return tensor_core->result;
   }
 
   static std::optional<Layout> reshape_source(const Shape& to, const Shape& from,
@@ -194,8 +196,30 @@ Layout natural_layout(const Shape& shape, int element_bytes, int warps) {
   return blocked(physical, static_cast<int>(std::min(contiguous, physical.back())), warps);
 }
 
-std::optional<Layout> tensor_core_layout(const ir::Function&, const Inst&, int) {
-  return std::nullopt;
+std::optional<TensorCoreDot> tensor_core_dot(const ir::Function& function, const Inst& dot,
+                                             int warps) {
+  const ir::Type &a = function.type(dot.operands[0]), &result = function.type(dot.results[0]);
+  bool half = a.dtype == DType::f16 || a.dtype == DType::bf16;
+  if (!half && a.dtype != DType::i8) return std::nullopt;
+  int bits = static_cast<int>(bit_width(a.dtype)), k = 256 / bits;
+  Shape left = physical_shape(a.shape), both = physical_shape(result.shape);
+  if (both[0] < 16 || both[1] < 8 || left[1] < k) return std::nullopt;
+  // Each warp a part as square as can be: what it reads of the operands is least.
+  int warps_m = 1, warps_n = 1;
+  while (warps_m * warps_n < warps) {
+    bool room_m = both[0] / warps_m > 16, room_n = both[1] / warps_n > 8;
+    if (room_m && (!room_n || both[0] / warps_m >= both[1] / warps_n))
+      warps_m *= 2;
+    else
+      warps_n *= 2;  // past the last column warps replicate
+  }
+  Shape right{left[1], both[1]};
+  return TensorCoreDot{warps_m,
+                       warps_n,
+                       k,
+                       mma_operand_a(left, warps_m, warps_n, bits),
+                       mma_operand_b(right, warps_m, warps_n, bits),
+                       mma_result(both, warps_m, warps_n)};
 }
 
 int choose_warps(const ir::Function& function) {

@@ -36,10 +36,17 @@ Shape physical_shape(const Shape& shape);
 // Coalesced: 16 bytes a thread along the last axis where there are elements enough.
 Layout natural_layout(const Shape& shape, int element_bytes, int warps);
 
-// The layout of a dot's accumulator and result; nothing where no tensor-core instruction serves,
-// and the product is made of fused multiply-adds.
-std::optional<Layout> tensor_core_layout(const ir::Function& function, const ir::Inst& dot,
-                                         int warps);
+// How a product goes to the tensor cores: the warps along rows and columns, and the layouts of the
+// operands' fragments and of the accumulator.
+struct TensorCoreDot {
+  int warps_m, warps_n;
+  int k;  // of one instruction
+  Layout a, b, result;
+};
+// Nothing where no instruction serves and the product is made of fused multiply-adds: other types
+// than f16, bf16 and i8, or fewer than 16 rows, 8 columns or an instruction's k.
+std::optional<TensorCoreDot> tensor_core_dot(const ir::Function& function, const ir::Inst& dot,
+                                             int warps);
 
 // So many warps that the largest tile takes at most 32 registers a thread, 1 to 16.
 int choose_warps(const ir::Function& function);

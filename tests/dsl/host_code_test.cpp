@@ -9,53 +9,16 @@
 #include "dsl/ir/interpret.h"
 #include "dsl/tile.h"
 #include "dsl/tracer.h"
+#include "tests/dsl/arrays.h"
 
 namespace tilewright::dsl {
 namespace {
-
-using Array = std::vector<float>;
-
-Array random_array(std::size_t count, unsigned seed) {
-  std::mt19937 generator(seed);
-  std::uniform_real_distribution<float> uniform(-1, 1);
-  Array array(count);
-  for (float& x : array) x = uniform(generator);
-  return array;
-}
-
-// Memory for a kernel argument, aligned as buffers are.
-class Aligned {
- public:
-  explicit Aligned(const Array& values) : count_(values.size()) {
-    data_ = static_cast<float*>(std::aligned_alloc(64, (values.size() * 4 + 127) / 64 * 64));
-    std::copy(values.begin(), values.end(), data_);
-  }
-  ~Aligned() { std::free(data_); }
-  Aligned(const Aligned&) = delete;
-  float* data() { return data_; }
-  Array values() const { return {data_, data_ + count_}; }
-
- private:
-  std::size_t count_;
-  float* data_;
-};
 
 // Runs the program by the interpreter and as host code, over all targets this host has, on the same
 // arguments, and expects all arrays to agree within `tolerance`.
 void expect_same(const ir::Function& function, std::vector<Array> arrays, Grid grid,
                  float tolerance = 1e-5F) {
-  auto run = [&](auto&& how) {
-    std::vector<std::unique_ptr<Aligned>> memory;
-    std::vector<Argument> arguments;
-    for (const Array& array : arrays) {
-      memory.push_back(std::make_unique<Aligned>(array));
-      arguments.push_back({.pointer = memory.back()->data()});
-    }
-    how(arguments);
-    std::vector<Array> results;
-    for (auto& m : memory) results.push_back(m->values());
-    return results;
-  };
+  auto run = [&](auto&& how) { return arrays_after(arrays, how); };
   auto expected = run([&](std::vector<Argument>& a) { ir::interpret(function, grid, a); });
   for (const char* name : {"sse", "avx2", "avx512"}) {
     Target target = target_named(name);

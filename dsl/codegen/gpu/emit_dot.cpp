@@ -1,5 +1,9 @@
 // Matrix products.
 //
+// On tensor cores each warp holds its parts of the operands as the fragments of an instruction and
+// adds up its part of the result. Operands that are not fragments yet, which is how memory gives
+// them, become so through shared memory, both behind one barrier.
+//
 // Without a tensor-core instruction both operands go to shared memory and each thread goes along K,
 // multiplying and adding what its elements of the result need.
 #include <algorithm>
@@ -21,7 +25,99 @@ constexpr std::int64_t operand_bytes = 48 * 1024;  // of both operands in shared
 
 }  // namespace
 
-void Emitter::dot(const Inst& inst) { set(inst.results[0], dot_multiply_add(inst)); }
+void Emitter::dot(const Inst& inst) {
+  auto tensor_core = layout::tensor_core_dot(function_, inst, assignment_.warps);
+  set(inst.results[0], tensor_core ? dot_tensor_core(inst, *tensor_core) : dot_multiply_add(inst));
+}
+
+std::pair<Registers, Registers> Emitter::fragments(const Inst& inst,
+                                                   const layout::TensorCoreDot& how) {
+  DType dtype = function_.type(inst.operands[0]).dtype;
+  int bytes = static_cast<int>(size_bytes(dtype));
+  std::optional<Registers> made[2];
+  const Layout* wanted[2] = {&how.a, &how.b};
+  std::optional<layout::Conversion> plans[2];
+  std::int64_t offsets[2] = {0, 0}, total = 0;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Registers& from = get(inst.operands[i]);
+    if (from.layout == *wanted[i]) {
+      made[i] = from;
+      continue;
+    }
+    auto plan = layout::plan_conversion(from.layout, *wanted[i], bytes);
+    if (plan.kind != layout::Conversion::Kind::shared) {
+      made[i] = get(inst.operands[i], *wanted[i]);
+      continue;
+    }
+    offsets[i] = total;
+    total += (plan.shared->size_bytes() + 127) / 128 * 128;
+    plans[i] = std::move(plan);
+  }
+  if (total > 0) {
+    begin_shared(total);
+    for (std::size_t i = 0; i < 2; ++i)
+      if (plans[i]) write_shared(get(inst.operands[i]), dtype, *plans[i], offsets[i]);
+    barrier();
+    for (std::size_t i = 0; i < 2; ++i)
+      if (plans[i]) made[i] = read_shared(*wanted[i], dtype, *plans[i], offsets[i]);
+    pending_.shared = true;
+  }
+  return {std::move(*made[0]), std::move(*made[1])};
+}
+
+void Emitter::zero_outside(Registers& registers, const ir::Type& type, int axis) {
+  const Layout& layout = registers.layout;
+  if (layout.shape()[axis] == type.shape[axis]) return;
+  llvm::Value* zero = llvm::Constant::getNullValue(registers.values[0]->getType());
+  for (int r = 0; r < layout.registers(); ++r) {
+    llvm::Value*& value = registers.values[static_cast<std::size_t>(r)];
+    value = b_.CreateSelect(inside(layout, type.shape, r, axis), value, zero);
+  }
+}
+
+llvm::Value* Emitter::packed(const Registers& from, std::size_t first, int count) {
+  llvm::Type* element = from.values[first]->getType();
+  auto* type = llvm::FixedVectorType::get(element, static_cast<unsigned>(count));
+  llvm::Value* vector = llvm::PoisonValue::get(type);
+  for (int i = 0; i < count; ++i)
+    vector = b_.CreateInsertElement(vector, from.values[first + static_cast<std::size_t>(i)],
+                                    static_cast<std::uint64_t>(i));
+  return b_.CreateBitCast(vector, b_.getInt32Ty());
+}
+
+Registers Emitter::dot_tensor_core(const Inst& inst, const layout::TensorCoreDot& how) {
+  const ir::Type &a_type = function_.type(inst.operands[0]),
+                 &b_type = function_.type(inst.operands[1]);
+  auto [a, b] = fragments(inst, how);
+  zero_outside(a, a_type, 1);
+  zero_outside(b, b_type, 0);
+  Registers result = get(inst.operands[2], how.result);
+  std::string_view op = a_type.dtype == DType::bf16  ? "mma_m16n8k16_bf16"
+                        : a_type.dtype == DType::f16 ? "mma_m16n8k16_f16"
+                                                     : "mma_m16n8k32_s8";
+  // In words of 32 bits, four of the left and two of the right operand an instruction.
+  int each = 32 / static_cast<int>(bit_width(a_type.dtype));
+  std::vector<llvm::Value*> left, right;
+  for (std::size_t r = 0; r < a.values.size(); r += static_cast<std::size_t>(each))
+    left.push_back(packed(a, r, each));
+  for (std::size_t r = 0; r < b.values.size(); r += static_cast<std::size_t>(each))
+    right.push_back(packed(b, r, each));
+  // Instructions along the last axis of each tile first, as the families number registers.
+  auto steps = static_cast<std::size_t>(how.a.shape()[1] / how.k);
+  std::size_t rows = left.size() / (4 * steps), columns = right.size() / (2 * steps);
+  for (std::size_t k = 0; k < steps; ++k)
+    for (std::size_t m = 0; m < rows; ++m)
+      for (std::size_t n = 0; n < columns; ++n) {
+        std::vector<llvm::Value*> operands;
+        for (std::size_t i = 0; i < 4; ++i) operands.push_back(left[4 * (m * steps + k) + i]);
+        for (std::size_t i = 0; i < 2; ++i) operands.push_back(right[2 * (k * columns + n) + i]);
+        std::size_t at = 4 * (m * columns + n);
+        for (std::size_t i = 0; i < 4; ++i) operands.push_back(result.values[at + i]);
+        llvm::Value* sums = device(op, operands);
+        for (unsigned i = 0; i < 4; ++i) result.values[at + i] = b_.CreateExtractValue(sums, i);
+      }
+  return result;
+}
 
 // Elements of a matrix whose index along `axis` is in [begin, begin + count) go to shared memory,
 // row-major.

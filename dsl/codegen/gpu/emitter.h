@@ -170,6 +170,11 @@ class Emitter : Arithmetic {
   // emit_dot.cpp
   void dot(const ir::Inst& inst);
   Registers dot_multiply_add(const ir::Inst& inst);
+  Registers dot_tensor_core(const ir::Inst& inst, const layout::TensorCoreDot& how);
+  std::pair<Registers, Registers> fragments(const ir::Inst& inst, const layout::TensorCoreDot& how);
+  // Elements outside along the axis made zero, for a product that goes over all of it.
+  void zero_outside(Registers& registers, const ir::Type& type, int axis);
+  llvm::Value* packed(const Registers& from, std::size_t first, int count);  // as one i32
   void part_to_shared(const Registers& from, const ir::Type& type, int axis, std::int64_t begin,
                       std::int64_t count, std::int64_t offset);
   void counted_loop(std::int64_t count, std::vector<llvm::Value*>& carried,

@@ -1,0 +1,56 @@
+// Arrays of f32 as arguments of a program, for tests that run one in several ways.
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "runtime/artifact.h"
+
+namespace tilewright::dsl {
+
+using Array = std::vector<float>;
+
+inline Array random_array(std::size_t count, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  Array array(count);
+  for (float& x : array) x = uniform(generator);
+  return array;
+}
+
+// Memory for a kernel argument, aligned as buffers are.
+class Aligned {
+ public:
+  explicit Aligned(const Array& values) : count_(values.size()) {
+    data_ = static_cast<float*>(std::aligned_alloc(64, (values.size() * 4 + 127) / 64 * 64));
+    std::copy(values.begin(), values.end(), data_);
+  }
+  ~Aligned() { std::free(data_); }
+  Aligned(const Aligned&) = delete;
+  float* data() { return data_; }
+  Array values() const { return {data_, data_ + count_}; }
+
+ private:
+  std::size_t count_;
+  float* data_;
+};
+
+// What the arrays hold after `how(arguments)` has run on copies of them.
+template <typename How>
+std::vector<Array> arrays_after(const std::vector<Array>& arrays, How&& how) {
+  std::vector<std::unique_ptr<Aligned>> memory;
+  std::vector<Argument> arguments;
+  for (const Array& array : arrays) {
+    memory.push_back(std::make_unique<Aligned>(array));
+    arguments.push_back({.pointer = memory.back()->data()});
+  }
+  how(arguments);
+  std::vector<Array> results;
+  for (auto& m : memory) results.push_back(m->values());
+  return results;
+}
+
+}  // namespace tilewright::dsl

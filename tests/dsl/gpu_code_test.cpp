@@ -1,0 +1,136 @@
+// GPU code in the emulator against the interpreter, and what stands in its PTX.
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "dsl/codegen/gpu/gpu_code.h"
+#include "dsl/ir/interpret.h"
+#include "dsl/passes/pipeline.h"
+#include "dsl/tile.h"
+#include "dsl/tracer.h"
+#include "tests/dsl/arrays.h"
+#include "tests/errors.h"
+
+namespace tilewright::dsl {
+namespace {
+
+using testing::HasSubstr;
+
+void expect_same(const ir::Function& traced, const std::vector<Array>& arrays, Grid grid,
+                 float tolerance) {
+  auto expected =
+      arrays_after(arrays, [&](std::vector<Argument>& a) { ir::interpret(traced, grid, a); });
+  for (const char* name : {"sm_80", "sm_90a"}) {
+    ir::Function function = traced;
+    run_passes(function, {.machine = Machine::gpu});
+    auto artifact = gpu::generate_emulated(function, target_named(name));
+    auto actual = arrays_after(arrays, [&](std::vector<Argument>& a) {
+      artifact->run(a.data(), grid.size, 0, grid.count(), nullptr);
+    });
+    for (std::size_t i = 0; i < arrays.size(); ++i)
+      for (std::size_t j = 0; j < arrays[i].size(); ++j)
+        ASSERT_NEAR(actual[i][j], expected[i][j], tolerance)
+            << name << ", array " << i << ", element " << j;
+  }
+}
+
+std::string ptx_of(ir::Function function, const char* target) {
+  run_passes(function, {.machine = Machine::gpu});
+  return gpu::generate_ptx(function, target_named(target)).text;
+}
+
+struct GemmCase {
+  DType dtype;
+  std::int64_t m, n, k, block_m, block_n, block_k;
+  friend std::ostream& operator<<(std::ostream& out, const GemmCase& c) {
+    return out << c.dtype << " " << c.m << "x" << c.n << "x" << c.k << " by " << c.block_m << "x"
+               << c.block_n << "x" << c.block_k;
+  }
+};
+
+// c = relu(a b), block by block along k.
+ir::Function gemm(const GemmCase& c) {
+  Tracer tracer("gemm");
+  Tile a = tracer.pointer_param("a", f32), b = tracer.pointer_param("b", f32),
+       out = tracer.pointer_param("c", f32);
+  Desc da = make_desc(a, {c.m, c.k}, {c.k, 1}), db = make_desc(b, {c.k, c.n}, {c.n, 1}),
+       dc = make_desc(out, {c.m, c.n}, {c.n, 1});
+  Tile row = program_id(0) * c.block_m, column = program_id(1) * c.block_n;
+  DType sum = c.dtype == i8 ? i32 : f32;
+  double scale = c.dtype == i8 ? 100 : 1;
+  Var acc = full({c.block_m, c.block_n}, 0, sum);
+  for (Tile i : range(0, c.k, c.block_k)) {
+    Tile x = cast(load(da, {row, i}, {c.block_m, c.block_k}) * scale, c.dtype);
+    Tile y = cast(load(db, {i, column}, {c.block_k, c.block_n}) * scale, c.dtype);
+    acc = dot(x, y, acc);
+  }
+  store(dc, {row, column}, cast(maximum(acc, 0), f32));
+  return tracer.finish();
+}
+
+class GpuGemm : public testing::TestWithParam<GemmCase> {};
+INSTANTIATE_TEST_SUITE_P(
+    Cases, GpuGemm,
+    testing::Values(GemmCase{bf16, 64, 64, 64, 32, 32, 32}, GemmCase{bf16, 64, 64, 32, 64, 64, 16},
+                    GemmCase{f16, 40, 24, 50, 16, 8, 16}, GemmCase{f16, 70, 90, 33, 64, 32, 32},
+                    GemmCase{bf16, 128, 64, 48, 128, 64, 48},
+                    GemmCase{bf16, 20, 100, 20, 20, 50, 20}, GemmCase{i8, 64, 32, 64, 64, 32, 32},
+                    GemmCase{i8, 33, 17, 70, 32, 16, 64}, GemmCase{f32, 33, 40, 21, 32, 16, 8},
+                    GemmCase{f32, 5, 3, 64, 5, 3, 64}, GemmCase{bf16, 4, 64, 64, 4, 64, 32},
+                    GemmCase{f16, 16, 16, 256, 16, 16, 256}));
+
+TEST_P(GpuGemm, EqualsTheInterpreter) {
+  const GemmCase& c = GetParam();
+  Grid grid((c.m + c.block_m - 1) / c.block_m, (c.n + c.block_n - 1) / c.block_n);
+  auto count = [](std::int64_t a, std::int64_t b) { return static_cast<std::size_t>(a * b); };
+  expect_same(gemm(c),
+              {random_array(count(c.m, c.k), 1), random_array(count(c.k, c.n), 2),
+               Array(count(c.m, c.n), NAN)},
+              grid, c.dtype == i8 ? 0 : 1e-4F);
+}
+
+// Without the whole text in the message of a failure.
+::testing::AssertionResult has(const std::string& text, const std::string& part) {
+  if (text.find(part) != text.npos) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << "there is no \"" << part << '"';
+}
+
+TEST(GpuCode, UsesTensorCoresAndSixteenByteAccesses) {
+  std::string text = ptx_of(gemm({bf16, 256, 256, 256, 128, 128, 32}), "sm_80");
+  EXPECT_TRUE(has(text, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"));
+  EXPECT_TRUE(has(text, "ld.global.nc.v4.b32"));
+  EXPECT_TRUE(has(text, "st.global.v4.b32"));
+  EXPECT_FALSE(has(text, ".local"));
+  EXPECT_TRUE(has(ptx_of(gemm({i8, 64, 64, 64, 64, 64, 64}), "sm_90a"),
+                  "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"));
+}
+
+TEST(GpuCode, NamesTheLineOfWhatGpusLack) {
+  Tracer tracer("f");
+  Tile x = tracer.pointer_param("x", f64);
+  store(x, exp(load(x)));
+  ir::Function function = tracer.finish();
+  EXPECT_THAT(error_of([&] { ptx_of(function, "sm_80"); }), HasSubstr("gpu_code_test.cpp:"));
+  EXPECT_THAT(error_of([&] { ptx_of(function, "sm_80"); }),
+              HasSubstr("GPUs have no exp of f64; cast to f32"));
+}
+
+TEST(GpuCode, TwoRowsOfDifferentThreadsMeetBehindABarrier) {
+  // The second load reads what other threads have stored.
+  Tracer tracer("f");
+  Tile x = tracer.pointer_param("x", f32);
+  Desc d = make_desc(x, {64, 64}, {64, 1});
+  Tile block = load(d, {0, 0}, {64, 64});
+  store(d, {0, 0}, permute(block, {1, 0}));
+  Tile again = load(d, {0, 0}, {64, 64});
+  store(d, {0, 0}, again + sum(again, 1, true));
+  expect_same(tracer.finish(), {random_array(4096, 3)}, {}, 1e-4F);
+}
+
+TEST(Target, ListsTheGpusItKnows) {
+  EXPECT_THAT(error_of([] { target_named("sm_70"); }),
+              HasSubstr("unknown processor \"sm_70\"; known are avx512, avx2, sse, sm_80, sm_86"));
+}
+
+}  // namespace
+}  // namespace tilewright::dsl
