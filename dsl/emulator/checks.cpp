@@ -49,6 +49,12 @@ void ThreadBlock::access_shared(const Call& call, Access access, const void* add
   check_shared_place(call, address, bytes, alignment);
   raise_if(shared_.access(access, address, bytes, call.thread.index, call.site.index, clocks_),
            call, access, address);
+  count(call, AccessCounter::Memory::shared, address, bytes);
+}
+
+void ThreadBlock::count(const Call& call, AccessCounter::Memory memory, const void* address,
+                        int bytes) {
+  if (kernel_->options.report) counter_.note(call.site, call.thread.index, memory, address, bytes);
 }
 
 }  // namespace tilewright::dsl::emulator

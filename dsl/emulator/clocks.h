@@ -22,12 +22,14 @@ class Clocks {
  public:
   using Knowledge = std::vector<Time>;  // a time of each thread
 
-  void reset(int threads) {
+  // Clocks that are not kept take everything for ordered.
+  void reset(int threads, bool are_kept) {
+    are_kept_ = are_kept;
     width_ = static_cast<std::size_t>(threads) + 1;
     now_.assign(width_, 1);
     fenced_.assign(width_, 0);
     all_know_.assign(width_, 0);
-    rows_.assign(width_ * width_, 0);
+    rows_.assign(are_kept ? width_ * width_ : 0, 0);
   }
 
   int engine() const { return static_cast<int>(width_) - 1; }
@@ -35,12 +37,13 @@ class Clocks {
 
   bool happened_before(int thread, Time time, int reader) const {
     auto column = static_cast<std::size_t>(thread);
-    return thread == reader || time <= all_know_[column] ||
+    return !are_kept_ || thread == reader || time <= all_know_[column] ||
            time <= rows_[static_cast<std::size_t>(reader) * width_ + column];
   }
 
   // Whoever acquires `knowledge` will know all that `thread` did and knew so far.
   void release(int thread, Knowledge& knowledge) {
+    if (!are_kept_) return;
     knowledge.resize(width_, 0);
     join(knowledge.data(), row(thread));
     auto column = static_cast<std::size_t>(thread);
@@ -53,6 +56,7 @@ class Clocks {
 
   // All threads met.
   void meet_all() {
+    if (!are_kept_) return;
     std::size_t engine_column = width_ - 1;
     for (std::size_t i = 0; i < engine_column; ++i) {
       all_know_[i] = now_[i]++;
@@ -67,7 +71,7 @@ class Clocks {
     fenced_[column] = now_[column]++;
   }
   bool is_fenced(int thread, Time time) const {
-    return time <= fenced_[static_cast<std::size_t>(thread)];
+    return !are_kept_ || time <= fenced_[static_cast<std::size_t>(thread)];
   }
 
  private:
@@ -76,6 +80,7 @@ class Clocks {
     for (std::size_t i = 0; i < width_; ++i) to[i] = std::max(to[i], from[i]);
   }
 
+  bool are_kept_ = true;
   std::size_t width_ = 0;
   std::vector<Time> now_, fenced_, all_know_, rows_;
 };

@@ -33,7 +33,9 @@ void check_atomic(const Call& call) {
 }
 
 void check_global_access(const Call& call) {
-  call.block.check_global(call, call.operands[0].pointer, call.site.bytes, call.site.alignment);
+  const std::byte* address = call.operands[0].pointer;
+  call.block.check_global(call, address, call.site.bytes, call.site.alignment);
+  call.block.count(call, AccessCounter::Memory::global, address, call.site.bytes);
 }
 
 }  // namespace tilewright::dsl::emulator

@@ -62,24 +62,36 @@ void SharedMemory::record_read(History& h, int thread, int site, Time time) {
   h.readers[0] = {time, static_cast<std::uint16_t>(thread), static_cast<std::uint16_t>(site)};
 }
 
+void SharedMemory::record(Access access, History& h, int thread, int site, Time now) {
+  if (access == Access::read) {
+    record_read(h, thread, site, now);
+    return;
+  }
+  h.write_time = now;
+  h.writer = static_cast<std::uint16_t>(thread);
+  h.write_site = static_cast<std::uint16_t>(site);
+  h.is_written = true;
+  h.is_atomic = access == Access::atomic;
+  h.by_engine = false;
+  h.readers = {};
+}
+
 Collision SharedMemory::access(Access access, const void* address, int bytes, int thread, int site,
                                const Clocks& clocks) {
   History* h = histories(address);
   if (!h) return {};
   Time now = clocks.now(thread);
+  History before, after;
   for (int i = 0; i < bytes; ++i, ++h) {
-    if (Collision found = collision(access, *h, thread, clocks); !found.what.empty()) return found;
-    if (access == Access::read) {
-      record_read(*h, thread, site, now);
+    // Most often the bytes of one access have one history.
+    if (i > 0 && std::memcmp(h, &before, sizeof before) == 0) {
+      *h = after;
       continue;
     }
-    h->write_time = now;
-    h->writer = static_cast<std::uint16_t>(thread);
-    h->write_site = static_cast<std::uint16_t>(site);
-    h->is_written = true;
-    h->is_atomic = access == Access::atomic;
-    h->by_engine = false;
-    h->readers = {};
+    if (Collision found = collision(access, *h, thread, clocks); !found.what.empty()) return found;
+    before = *h;
+    record(access, *h, thread, site, now);
+    after = *h;
   }
   return {};
 }

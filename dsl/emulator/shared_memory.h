@@ -68,14 +68,16 @@ class SharedMemory {
     Time write_time = 0;
     std::uint16_t writer = 0, write_site = 0;
     std::array<Reader, 2> readers;    // the last one, and the last one by another thread
-    std::uint16_t pending_reads = 0;  // asynchronous
+    std::uint32_t pending_reads = 0;  // asynchronous
     bool is_written = false;          // ever, finished
     bool is_pending = false;          // an asynchronous write is under way
     bool is_atomic = false;           // the last write
     bool by_engine = false;           // the last write; needs no fence
   };
+  static_assert(sizeof(History) == 32);  // without padding: compared as bytes
   History* histories(const void* address);
   static Collision collision(Access access, const History& h, int thread, const Clocks& clocks);
+  static void record(Access access, History& h, int thread, int site, Time now);
   static void record_read(History& h, int thread, int site, Time time);
 
   std::byte* memory_;  // as it was mapped

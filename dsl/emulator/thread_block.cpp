@@ -36,7 +36,7 @@ void ThreadBlock::run(const EmulatedKernel& kernel, const void* arguments,
   if (!stacks_ || stacks_->count() < kernel.threads)
     stacks_ = std::make_unique<Stacks>(kernel.threads);
   shared_.reset(kernel.shared_bytes, kernel.options.check_shared);
-  clocks_.reset(kernel.threads);
+  clocks_.reset(kernel.threads, kernel.options.check_shared);
   threads_.assign(count, Thread{});
   ready_.clear();
   for (int i = 0; i < kernel.threads; ++i) {
@@ -59,6 +59,7 @@ void ThreadBlock::run(const EmulatedKernel& kernel, const void* arguments,
   ThreadBlock* outer = std::exchange(current_block, this);
   run_threads();
   current_block = outer;
+  if (kernel.options.report) counter_.finish(*kernel.options.report);
   if (fault_) std::rethrow_exception(std::exchange(fault_, nullptr));
 }
 
@@ -68,12 +69,18 @@ void ThreadBlock::run_threads() {
       if (!finish_async_work()) break;
       continue;
     }
-    running_ = &next_ready();
-    running_->is_started = true;
-    switch_context(main_, running_->context);
+    go_on_with(next_ready(), main_);
   }
   if (!fault_) end_block();
   if (fault_) cancel();
+}
+
+// Leaves `from` until somebody comes back to it.
+void ThreadBlock::go_on_with(Thread& thread, Context& from) {
+  running_ = &thread;
+  thread.is_started = true;
+  left_ = &from;
+  switch_context(from, thread.context);
 }
 
 // Lets asynchronous work go one step on, since no thread can; false after a fault.
@@ -118,14 +125,13 @@ void ThreadBlock::cancel() {
   is_cancelled_ = true;
   for (Thread& thread : threads_) {
     if (!thread.is_started || thread.is_finished) continue;
-    running_ = &thread;
-    switch_context(main_, thread.context);
+    go_on_with(thread, main_);
   }
 }
 
 void ThreadBlock::enter_thread() {
   ThreadBlock& block = *current_block;
-  arrive(block.main_);
+  arrive(*block.left_);
   Thread& thread = *block.running_;
   block.kernel_->body(block.arguments_);
   try {
@@ -174,7 +180,10 @@ void ThreadBlock::run_call(const CallSite& site, const Slot* operands, Slot* res
 
 void ThreadBlock::wait(const Call& call) {
   call.thread.waits_in = &call;
-  switch_context(call.thread.context, main_);
+  if (ready_.empty())
+    switch_context(call.thread.context, main_);
+  else
+    go_on_with(next_ready(), call.thread.context);
   if (is_cancelled_) throw Cancelled{};
 }
 
@@ -231,16 +240,19 @@ void ThreadBlock::barrier(const Call& call, int id, int expected, bool waits) {
     fault(call.thread, call.site,
           concat("barrier ", id, " expects ", expected, " threads here, but others wait there for ",
                  barrier.expected));
-  for (const Call* other : barrier.waiting)
-    if (other->thread.index / warp_lanes == call.thread.index / warp_lanes &&
-        &other->site != &call.site)
-      fault(call.thread, call.site,
-            concat("divergence: thread ", other->thread.index, " of the same warp waits at ",
-                   described(other->site)));
+  const Call*& other =
+      barrier.first_of_warp[static_cast<std::size_t>(call.thread.index) / warp_lanes];
+  if (other && &other->site != &call.site)
+    fault(call.thread, call.site,
+          concat("divergence: thread ", other->thread.index, " of the same warp waits at ",
+                 described(other->site)));
   bool is_all = id == 0 && waits && expected == kernel_->threads;
   barrier.expected = expected;
   if (!is_all) clocks_.release(call.thread.index, barrier.knowledge);
-  if (waits) barrier.waiting.push_back(&call);
+  if (waits) {
+    barrier.waiting.push_back(&call);
+    if (!other) other = &call;
+  }
   if (++barrier.arrived < expected) {
     if (waits) wait(call);
     return;

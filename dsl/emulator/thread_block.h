@@ -24,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "dsl/emulator/access_counter.h"
 #include "dsl/emulator/async_work.h"
 #include "dsl/emulator/call_site.h"
 #include "dsl/emulator/fiber.h"
@@ -64,6 +65,7 @@ struct NamedBarrier {
   int expected = 0;  // threads, 0 if nobody has come
   int arrived = 0;
   std::vector<const Call*> waiting;
+  std::array<const Call*, 32> first_of_warp{};  // that waits
   Clocks::Knowledge knowledge;
 };
 
@@ -114,6 +116,8 @@ class ThreadBlock {
   void check_shared_place(const Call& call, const void* address, std::int64_t bytes,
                           int alignment) const;
   void check_global(const Call& call, const void* address, std::int64_t bytes, int alignment) const;
+  // Counts an access of a lane, where a report was asked for.
+  void count(const Call& call, AccessCounter::Memory memory, const void* address, int bytes);
   void raise_if(const Collision& collision, const Call& call, Access access,
                 const void* address) const;
 
@@ -121,6 +125,7 @@ class ThreadBlock {
   static void enter_thread();
   void run_threads();
   Thread& next_ready();
+  void go_on_with(Thread& thread, Context& from);
   void finish(Thread& thread);
   void end_block();
   bool finish_async_work();
@@ -136,6 +141,7 @@ class ThreadBlock {
   SharedMemory shared_;
   Clocks clocks_;
   AsyncEngine engine_;
+  AccessCounter counter_;
   std::vector<ProductQueue> products_;
   std::unique_ptr<Stacks> stacks_;
   std::vector<Thread> threads_;
@@ -143,6 +149,7 @@ class ThreadBlock {
   std::vector<Gathering> warps_, warpgroups_;
   std::array<NamedBarrier, 16> barriers_;
   Context main_;
+  Context* left_ = nullptr;  // that was left for the thread which runs
   Thread* running_ = nullptr;
   int unfinished_ = 0;
   std::uint64_t random_ = 1;

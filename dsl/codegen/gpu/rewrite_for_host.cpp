@@ -163,8 +163,9 @@ class Rewriter {
                exchange->getNewValOperand()->getType(), exchange->getAlign()};
     if (!check) return check;
     unsigned space = check->pointer->getType()->getPointerAddressSpace();
-    if (space == 3 && kernel_.options.check_shared) return check;
-    if (space != 1 || !kernel_.options.ranges) return std::nullopt;
+    const emulator::EmulatorOptions& options = kernel_.options;
+    if (space == 3 && (options.check_shared || options.report)) return check;
+    if (space != 1 || !(options.ranges || options.report)) return std::nullopt;
     check->meaning = &emulator::check_global_access;
     return check;
   }

@@ -9,8 +9,9 @@ namespace tilewright::dsl::emulator {
 template <int words>
 void load_global(const Call& call) {
   for (int i = 0; i < words; ++i) call.results[i].u32 = 0;
-  if (!call.operands[1].flag) return;
-  const std::byte* address = call.operands[0].pointer;
+  const std::byte* address = call.operands[1].flag ? call.operands[0].pointer : nullptr;
+  call.block.count(call, AccessCounter::Memory::global, address, 4 * words);
+  if (!address) return;
   call.block.check_global(call, address, 4 * words, 4 * words);
   for (int i = 0; i < words; ++i) std::memcpy(&call.results[i].u32, address + 4 * i, 4);
 }
@@ -20,8 +21,9 @@ template void load_global<4>(const Call&);
 
 template <int words>
 void store_global(const Call& call) {
-  if (!call.operands[words + 1].flag) return;
-  std::byte* address = call.operands[0].pointer;
+  std::byte* address = call.operands[words + 1].flag ? call.operands[0].pointer : nullptr;
+  call.block.count(call, AccessCounter::Memory::global, address, 4 * words);
+  if (!address) return;
   call.block.check_global(call, address, 4 * words, 4 * words);
   for (int i = 0; i < words; ++i) std::memcpy(address + 4 * i, &call.operands[i + 1].u32, 4);
 }
