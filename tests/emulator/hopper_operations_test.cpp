@@ -72,7 +72,8 @@ copy:
   call void @td.mbarrier_init(ptr addrspace(3) %bar, i32 1)
   call void @td.fence_mbarrier_init()
   call void @td.mbarrier_expect_tx(ptr addrspace(3) %bar, i32 512)
-  call void @td.tma_load_3d(ptr addrspace(3) %shared, ptr addrspace(3) %bar, ptr %map_a, i32 -2, i32 1, i32 0)
+  call void @td.tma_load_3d(ptr addrspace(3) %shared, ptr addrspace(3) %bar, ptr %map_a, )"
+                             R"(i32 -2, i32 1, i32 0)
   call void @td.mbarrier_arrive(ptr addrspace(3) %bar)
   %ok = call i1 @td.mbarrier_try_wait_parity(ptr addrspace(3) %bar, i32 0)
   call void @td.tma_store_3d(ptr addrspace(3) %shared, ptr %map_b, i32 0, i32 0, i32 0)
