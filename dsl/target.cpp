@@ -55,6 +55,15 @@ Target target_named(const std::string& name) {
               "\"; known are avx512, avx2, sse, sm_80, sm_86, sm_89, sm_90a, sm_100a, sm_120");
 }
 
+std::int64_t shared_memory_limit(const Target& gpu) {
+  switch (gpu.sm) {
+    case 80: return 163 * 1024;
+    case 90:
+    case 100: return 227 * 1024;
+    default: return 99 * 1024;
+  }
+}
+
 const Target& host_target() {
   static const Target target = find_host_target();
   return target;

@@ -22,6 +22,9 @@ struct Target {
   Hash hash() const { return Hasher().add(features).add(cpu).add(lanes).add(sm).finish(); }
 };
 
+// Bytes of shared memory that a block of a GPU may have.
+std::int64_t shared_memory_limit(const Target& gpu);
+
 // The best this machine can run, found from CPUID at run time (never from the CPU's name alone);
 // TILEWRIGHT_CPU=avx512|avx2|sse narrows it. Found once.
 const Target& host_target();

@@ -2,12 +2,14 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <cstring>
 
 #include "dsl/codegen/gpu/gpu_code.h"
 #include "dsl/ir/interpret.h"
 #include "dsl/passes/pipeline.h"
 #include "dsl/tile.h"
 #include "dsl/tracer.h"
+#include "runtime/base/half.h"
 #include "tests/dsl/arrays.h"
 #include "tests/errors.h"
 
@@ -17,7 +19,7 @@ namespace {
 using testing::HasSubstr;
 
 void expect_same(const ir::Function& traced, const std::vector<Array>& arrays, Grid grid,
-                 float tolerance) {
+                 float tolerance, const std::vector<std::size_t>& compared = {}) {
   auto expected =
       arrays_after(arrays, [&](std::vector<Argument>& a) { ir::interpret(traced, grid, a); });
   for (const char* name : {"sm_80", "sm_90a"}) {
@@ -27,7 +29,9 @@ void expect_same(const ir::Function& traced, const std::vector<Array>& arrays, G
     auto actual = arrays_after(arrays, [&](std::vector<Argument>& a) {
       artifact->run(a.data(), grid.size, 0, grid.count(), nullptr);
     });
-    for (std::size_t i = 0; i < arrays.size(); ++i)
+    std::vector<std::size_t> which = compared;
+    for (std::size_t i = 0; compared.empty() && i < arrays.size(); ++i) which.push_back(i);
+    for (std::size_t i : which)
       for (std::size_t j = 0; j < arrays[i].size(); ++j)
         ASSERT_NEAR(actual[i][j], expected[i][j], tolerance)
             << name << ", array " << i << ", element " << j;
@@ -103,6 +107,89 @@ TEST(GpuCode, UsesTensorCoresAndSixteenByteAccesses) {
   EXPECT_FALSE(has(text, ".local"));
   EXPECT_TRUE(has(ptx_of(gemm({i8, 64, 64, 64, 64, 64, 64}), "sm_90a"),
                   "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"));
+}
+
+// Products whose operands come from memory as they are multiplied: their loads run ahead.
+struct PipelineCase {
+  DType dtype;
+  bool a_transposed, b_transposed;
+  std::int64_t m, n, k, block_m, block_n, block_k;
+  friend std::ostream& operator<<(std::ostream& out, const PipelineCase& c) {
+    return out << c.dtype << (c.a_transposed ? " a^T" : " a") << (c.b_transposed ? " b^T " : " b ")
+               << c.m << "x" << c.n << "x" << c.k << " by " << c.block_m << "x" << c.block_n << "x"
+               << c.block_k;
+  }
+};
+
+ir::Function pipelined(const PipelineCase& c) {
+  Tracer tracer("pipelined");
+  Tile a = tracer.pointer_param("a", c.dtype), b = tracer.pointer_param("b", c.dtype),
+       out = tracer.pointer_param("c", f32);
+  Desc da =
+      c.a_transposed ? make_desc(a, {c.k, c.m}, {c.m, 1}) : make_desc(a, {c.m, c.k}, {c.k, 1});
+  Desc db =
+      c.b_transposed ? make_desc(b, {c.n, c.k}, {c.k, 1}) : make_desc(b, {c.k, c.n}, {c.n, 1});
+  Desc dc = make_desc(out, {c.m, c.n}, {c.n, 1});
+  Tile row = program_id(0) * c.block_m, column = program_id(1) * c.block_n;
+  Var acc = full({c.block_m, c.block_n}, 0, c.dtype == i8 ? i32 : f32);
+  for (Tile i : range(0, c.k, c.block_k)) {
+    Tile x = c.a_transposed ? trans(load(da, {i, row}, {c.block_k, c.block_m}))
+                            : load(da, {row, i}, {c.block_m, c.block_k});
+    Tile y = c.b_transposed ? trans(load(db, {column, i}, {c.block_n, c.block_k}))
+                            : load(db, {i, column}, {c.block_k, c.block_n});
+    acc = dot(x, y, acc);
+  }
+  store(dc, {row, column}, cast(acc, f32));
+  return tracer.finish();
+}
+
+// The bytes of small whole numbers of a type, behind an array of f32 that is large enough.
+Array small_numbers(std::int64_t count, DType dtype, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::uniform_int_distribution<int> numbers(-4, 4);
+  Array array(static_cast<std::size_t>(count));
+  auto* bytes = reinterpret_cast<char*>(array.data());
+  for (std::int64_t i = 0; i < count; ++i) {
+    auto x = static_cast<float>(numbers(generator));
+    auto put = [&](auto element) {
+      std::memcpy(bytes + i * static_cast<std::int64_t>(sizeof element), &element, sizeof element);
+    };
+    if (dtype == bf16) put(BFloat16(x).bits);
+    if (dtype == f16) put(Half(x).bits);
+    if (dtype == i8) put(static_cast<std::int8_t>(x));
+  }
+  return array;
+}
+
+class GpuPipeline : public testing::TestWithParam<PipelineCase> {};
+INSTANTIATE_TEST_SUITE_P(Cases, GpuPipeline,
+                         testing::Values(PipelineCase{bf16, false, false, 64, 64, 128, 64, 64, 32},
+                                         PipelineCase{bf16, false, true, 64, 64, 256, 64, 64, 32},
+                                         PipelineCase{bf16, true, false, 64, 128, 96, 32, 64, 16},
+                                         PipelineCase{bf16, true, true, 128, 64, 64, 64, 32, 64},
+                                         PipelineCase{f16, false, false, 72, 40, 88, 32, 32, 32},
+                                         PipelineCase{f16, false, true, 24, 24, 40, 16, 8, 16},
+                                         PipelineCase{f16, true, true, 40, 56, 8, 64, 64, 32},
+                                         PipelineCase{bf16, false, false, 128, 128, 32, 128, 128,
+                                                      32},
+                                         PipelineCase{i8, false, true, 64, 64, 128, 64, 64, 64},
+                                         PipelineCase{i8, false, false, 64, 64, 128, 32, 32, 64}));
+
+TEST_P(GpuPipeline, EqualsTheInterpreter) {
+  const PipelineCase& c = GetParam();
+  Grid grid((c.m + c.block_m - 1) / c.block_m, (c.n + c.block_n - 1) / c.block_n);
+  Array out(static_cast<std::size_t>(c.m * c.n), NAN);
+  expect_same(pipelined(c),
+              {small_numbers(c.m * c.k, c.dtype, 1), small_numbers(c.k * c.n, c.dtype, 2), out},
+              grid, 0, {2});
+}
+
+TEST(GpuCode, LoadsOfAProductRunAheadOfIt) {
+  std::string text = ptx_of(pipelined({bf16, false, false, 512, 512, 512, 128, 128, 32}), "sm_80");
+  for (const char* part : {"cp.async.cg.shared.global", "cp.async.wait_group",
+                           "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
+                           "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"})
+    EXPECT_TRUE(has(text, part));
 }
 
 TEST(GpuCode, NamesTheLineOfWhatGpusLack) {

@@ -30,20 +30,22 @@ void Emitter::dot(const Inst& inst) {
   set(inst.results[0], tensor_core ? dot_tensor_core(inst, *tensor_core) : dot_multiply_add(inst));
 }
 
-std::pair<Registers, Registers> Emitter::fragments(const Inst& inst,
-                                                   const layout::TensorCoreDot& how) {
-  DType dtype = function_.type(inst.operands[0]).dtype;
+std::pair<Emitter::Words, Emitter::Words> Emitter::operand_words(const Inst& inst,
+                                                                 const layout::TensorCoreDot& how) {
+  const ir::Type* types[2] = {&function_.type(inst.operands[0]), &function_.type(inst.operands[1])};
+  DType dtype = types[0]->dtype;
   int bytes = static_cast<int>(size_bytes(dtype));
+  Words words[2];
   std::optional<Registers> made[2];
   const Layout* wanted[2] = {&how.a, &how.b};
   std::optional<layout::Conversion> plans[2];
   std::int64_t offsets[2] = {0, 0}, total = 0;
   for (std::size_t i = 0; i < 2; ++i) {
-    const Registers& from = get(inst.operands[i]);
-    if (from.layout == *wanted[i]) {
-      made[i] = from;
+    if (auto staged = staged_load(inst.operands[i])) {
+      words[i] = staged_words(*staged->first, staged->second, how, static_cast<int>(i));
       continue;
     }
+    const Registers& from = get(inst.operands[i]);
     auto plan = layout::plan_conversion(from.layout, *wanted[i], bytes);
     if (plan.kind != layout::Conversion::Kind::shared) {
       made[i] = get(inst.operands[i], *wanted[i]);
@@ -62,7 +64,14 @@ std::pair<Registers, Registers> Emitter::fragments(const Inst& inst,
       if (plans[i]) made[i] = read_shared(*wanted[i], dtype, *plans[i], offsets[i]);
     pending_.shared = true;
   }
-  return {std::move(*made[0]), std::move(*made[1])};
+  int each = 4 / bytes;
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (!made[i]) continue;
+    zero_outside(*made[i], *types[i], i == 0 ? 1 : 0);
+    for (std::size_t r = 0; r < made[i]->values.size(); r += static_cast<std::size_t>(each))
+      words[i].push_back(packed(*made[i], r, each));
+  }
+  return {std::move(words[0]), std::move(words[1])};
 }
 
 void Emitter::zero_outside(Registers& registers, const ir::Type& type, int axis) {
@@ -86,22 +95,12 @@ llvm::Value* Emitter::packed(const Registers& from, std::size_t first, int count
 }
 
 Registers Emitter::dot_tensor_core(const Inst& inst, const layout::TensorCoreDot& how) {
-  const ir::Type &a_type = function_.type(inst.operands[0]),
-                 &b_type = function_.type(inst.operands[1]);
-  auto [a, b] = fragments(inst, how);
-  zero_outside(a, a_type, 1);
-  zero_outside(b, b_type, 0);
+  DType dtype = function_.type(inst.operands[0]).dtype;
+  auto [left, right] = operand_words(inst, how);
   Registers result = get(inst.operands[2], how.result);
-  std::string_view op = a_type.dtype == DType::bf16  ? "mma_m16n8k16_bf16"
-                        : a_type.dtype == DType::f16 ? "mma_m16n8k16_f16"
-                                                     : "mma_m16n8k32_s8";
-  // In words of 32 bits, four of the left and two of the right operand an instruction.
-  int each = 32 / static_cast<int>(bit_width(a_type.dtype));
-  std::vector<llvm::Value*> left, right;
-  for (std::size_t r = 0; r < a.values.size(); r += static_cast<std::size_t>(each))
-    left.push_back(packed(a, r, each));
-  for (std::size_t r = 0; r < b.values.size(); r += static_cast<std::size_t>(each))
-    right.push_back(packed(b, r, each));
+  std::string_view op = dtype == DType::bf16  ? "mma_m16n8k16_bf16"
+                        : dtype == DType::f16 ? "mma_m16n8k16_f16"
+                                              : "mma_m16n8k32_s8";
   // Instructions along the last axis of each tile first, as the families number registers.
   auto steps = static_cast<std::size_t>(how.a.shape()[1] / how.k);
   std::size_t rows = left.size() / (4 * steps), columns = right.size() / (2 * steps);

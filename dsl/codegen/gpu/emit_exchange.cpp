@@ -20,13 +20,13 @@ void Emitter::barrier() {
 // Before scratch is written: until all threads have read what was there.
 void Emitter::begin_shared(std::int64_t bytes) {
   if (pending_.shared) barrier();
-  shared_peak_ = std::max(shared_peak_, bytes);
+  shared_peak_ = std::max(shared_peak_, scratch_start_ + bytes);
   pending_.shared = true;
 }
 
 llvm::Value* Emitter::shared(std::int64_t offset, DType dtype, llvm::Value* index) {
-  auto* start =
-      b_.CreateConstGEP1_64(b_.getInt8Ty(), shared_base_, static_cast<std::uint64_t>(offset));
+  auto* start = b_.CreateConstGEP1_64(b_.getInt8Ty(), shared_base_,
+                                      static_cast<std::uint64_t>(scratch_start_ + offset));
   return b_.CreateGEP(memory_type(dtype), start, index);
 }
 
@@ -159,7 +159,7 @@ void Emitter::write_shared(const Registers& from, DType dtype, const Conversion&
   llvm::Value* own = owns(from.layout);
   when(own, nullptr, [&]() -> llvm::Value* {
     for (const std::vector<int>& group : plan.writes) {
-      auto* offset = shared_offset(from.layout, *plan.shared, group[0], at);
+      auto* offset = shared_offset(from.layout, *plan.shared, group[0], scratch_start_ + at);
       store_group({group, b_.CreateGEP(b_.getInt8Ty(), shared_base_, offset), nullptr,
                    static_cast<int>(group.size())},
                   dtype, from);
@@ -173,7 +173,7 @@ Registers Emitter::read_shared(const Layout& to, DType dtype, const Conversion& 
   Registers result{to, std::vector<llvm::Value*>(static_cast<std::size_t>(to.registers())),
                    nullptr};
   for (const std::vector<int>& group : plan.reads) {
-    auto* offset = shared_offset(to, *plan.shared, group[0], at);
+    auto* offset = shared_offset(to, *plan.shared, group[0], scratch_start_ + at);
     load_group({group, b_.CreateGEP(b_.getInt8Ty(), shared_base_, offset), nullptr,
                 static_cast<int>(group.size())},
                dtype, nullptr, result);

@@ -115,21 +115,8 @@ std::vector<Emitter::Access> Emitter::desc_accesses(const Inst& inst, std::size_
                                                     const ir::Type& type, const Layout& layout) {
   const Array& array = arrays_.at(inst.operands[0]);
   std::size_t rank = array.sizes.size();
-  // The elements of a group are neighbours in memory, aligned, and all inside or all outside, where
-  // along the last axis everything is a multiple of the width.
   const Value* sizes = array.inst->operands.data() + 1;
-  const Value* strides = sizes + rank;
-  int width = facts_[strides[rank - 1]].constant() == 1 ? widest(type.dtype) : 1;
-  width = largest_power(facts_[array.inst->operands[0]].divisor, width);
-  for (std::size_t axis = 0; axis < rank; ++axis) {
-    const ScalarFacts& start = facts_[inst.operands[first_offset + axis]];
-    if (axis + 1 < rank)
-      width = largest_power(facts_[strides[axis]].divisor, width);
-    else
-      width = std::min(largest_power(start.divisor, width),
-                       largest_power(facts_[sizes[axis]].divisor, width));
-  }
-  if (type.shape.back() % width != 0) width = 1;
+  int width = access_width(facts_, inst, *array.inst, first_offset, type);
 
   llvm::Value* start = i64(0);
   for (std::size_t axis = 0; axis < rank; ++axis)

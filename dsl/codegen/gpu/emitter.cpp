@@ -24,6 +24,7 @@ Emitter::Emitter(llvm::Module& module, const ir::Function& function, const Targe
   ir::for_each_inst(function.body, [&](const Inst& inst) {
     for (Value value : inst.results) definitions_[value] = &inst;
   });
+  pipelines_ = plan_pipelines(function, facts_, assignment_.warps, shared_memory_limit(target) / 2);
   ir::for_each_inst(function.body, [&](const Inst& inst) {
     if (ir::info(inst.op).effect == ir::Effect::writes)
       written_[base_param(inst.operands[0])] = true;
@@ -60,6 +61,9 @@ void Emitter::run(const std::string& entry) {
   converted_.emplace_back();
   block(function_.body);
   b_.CreateRetVoid();
+  require(shared_peak_ <= shared_memory_limit(target_), "[codegen] ", function_.name, " needs ",
+          shared_peak_, " bytes of shared memory; ", target_.cpu, " has ",
+          shared_memory_limit(target_), "; use smaller tiles");
 }
 
 llvm::Value* Emitter::device(std::string_view op, const std::vector<llvm::Value*>& operands) {
@@ -77,6 +81,7 @@ void Emitter::block(const ir::Block& block) {
 }
 
 void Emitter::instruction(const Inst& inst) {
+  if (!inst.results.empty() && staged_load(inst.results[0])) return;  // its copy is in a ring
   switch (ir::info(inst.op).op_class) {
     case ir::OpClass::control: return inst.op == Op::loop_ ? loop(inst) : branch(inst);
     case ir::OpClass::memory:
@@ -152,6 +157,9 @@ void Emitter::loop(const Inst& inst) {
     bases.back() = registers.base;
     start.push_back(std::move(registers.values));
   }
+  auto pipeline = pipelines_.find(&inst);
+  const LoopPipeline* ring = pipeline == pipelines_.end() ? nullptr : &pipeline->second;
+  std::int64_t ring_start = ring == nullptr ? 0 : open_ring(inst, *ring);
   auto* before = b_.GetInsertBlock();
   auto* header = llvm::BasicBlock::Create(context_, "header", fn);
   auto* inside = llvm::BasicBlock::Create(context_, "body", fn);
@@ -161,6 +169,8 @@ void Emitter::loop(const Inst& inst) {
   llvm::Value* low = scalars_[inst.operands[0]];
   auto* i = b_.CreatePHI(low->getType(), 2);
   i->addIncoming(low, before);
+  llvm::PHINode* slot = ring == nullptr ? nullptr : b_.CreatePHI(b_.getInt32Ty(), 2);
+  if (slot != nullptr) slot->addIncoming(i32(0), before);
   std::vector<std::vector<llvm::PHINode*>> phis(start.size());
   for (std::size_t k = 0; k < start.size(); ++k) {
     std::unordered_map<llvm::Value*, llvm::PHINode*> of;  // registers that are one stay one
@@ -193,6 +203,7 @@ void Emitter::loop(const Inst& inst) {
   Pending skipped = pending_;
   assume_pending(body);
   converted_.emplace_back();
+  if (ring != nullptr) begin_turn(inst, *ring, ring_start, i, slot);
   block(body);
   for (std::size_t k = 0; k < start.size(); ++k) {
     std::vector<llvm::Value*> next;
@@ -209,12 +220,18 @@ void Emitter::loop(const Inst& inst) {
   converted_.pop_back();
   auto* latch = b_.GetInsertBlock();
   i->addIncoming(b_.CreateAdd(i, scalars_[inst.operands[2]]), latch);
+  if (slot != nullptr) {
+    auto* wraps = b_.CreateICmpEQ(slot, i32(ring->stages - 1));
+    slot->addIncoming(b_.CreateSelect(wraps, i32(0), b_.CreateAdd(slot, i32(1))), latch);
+    open_pipelines_.pop_back();
+  }
   for (std::size_t k = 0; k < start.size(); ++k)
     for (std::size_t r = 0; r < start[k].size(); ++r)
       if (phis[k][r]->getNumIncomingValues() == 1) phis[k][r]->addIncoming(start[k][r], latch);
   b_.CreateBr(header);
   b_.SetInsertPoint(exit);
   pending_.merge(skipped);
+  if (ring != nullptr) close_ring(*ring);
 }
 
 void Emitter::branch(const Inst& inst) {

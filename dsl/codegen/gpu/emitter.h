@@ -28,6 +28,7 @@
 #include "dsl/analysis/axis_info.h"
 #include "dsl/codegen/arithmetic.h"
 #include "dsl/codegen/gpu/emulate.h"
+#include "dsl/codegen/gpu/pipeline.h"
 #include "dsl/codegen/scalar_facts.h"
 #include "dsl/layout/assignment.h"
 #include "dsl/layout/conversion.h"
@@ -167,11 +168,29 @@ class Emitter : Arithmetic {
   void reduce_warps(const ir::Inst& inst, const layout::Layout& layout,
                     std::vector<Partial>& partials);
 
+  // emit_pipeline.cpp
+  struct OpenPipeline {  // of a loop whose body is being emitted
+    const LoopPipeline* plan;
+    llvm::Value* stage;  // of this turn: its offset in shared memory, i32
+  };
+  std::int64_t open_ring(const ir::Inst& loop, const LoopPipeline& plan);
+  void begin_turn(const ir::Inst& loop, const LoopPipeline& plan, std::int64_t ring,
+                  llvm::Value* index, llvm::Value* slot);
+  void close_ring(const LoopPipeline& plan);
+  void fill_stage(const ir::Inst& loop, const LoopPipeline& plan, llvm::Value* index,
+                  llvm::Value* stage);
+  void copy_block(const StagedLoad& staged, llvm::Value* stage);
+  // The load behind a value that is in a ring, and the offset of its stage.
+  std::optional<std::pair<const StagedLoad*, llvm::Value*>> staged_load(ir::Value operand) const;
+  std::vector<llvm::Value*> staged_words(const StagedLoad& staged, llvm::Value* stage,
+                                         const layout::TensorCoreDot& how, int operand);
+
   // emit_dot.cpp
   void dot(const ir::Inst& inst);
   Registers dot_multiply_add(const ir::Inst& inst);
   Registers dot_tensor_core(const ir::Inst& inst, const layout::TensorCoreDot& how);
-  std::pair<Registers, Registers> fragments(const ir::Inst& inst, const layout::TensorCoreDot& how);
+  using Words = std::vector<llvm::Value*>;  // of 32 bits
+  std::pair<Words, Words> operand_words(const ir::Inst& inst, const layout::TensorCoreDot& how);
   // Elements outside along the axis made zero, for a product that goes over all of it.
   void zero_outside(Registers& registers, const ir::Type& type, int axis);
   llvm::Value* packed(const Registers& from, std::size_t first, int count);  // as one i32
@@ -194,6 +213,9 @@ class Emitter : Arithmetic {
   std::vector<Scope> converted_;  // innermost last
   llvm::Value *lane_ = nullptr, *warp_ = nullptr, *shared_base_ = nullptr;
   std::int64_t shared_peak_ = 0;
+  std::int64_t scratch_start_ = 0;  // scratch begins behind the open rings
+  std::unordered_map<const ir::Inst*, LoopPipeline> pipelines_;
+  std::vector<OpenPipeline> open_pipelines_;
   Pending pending_;
 };
 

@@ -1,0 +1,141 @@
+// Loops whose loads run ahead of them (pipeline.h): filling the ring, and fragments out of it.
+#include "dsl/codegen/gpu/emitter.h"
+#include "dsl/layout/families.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::dsl::gpu {
+
+using ir::Inst;
+using ir::Value;
+using layout::In;
+using layout::Layout;
+
+// Copies the blocks that the loop loads at `index` into a stage (its offset in bytes, i32), if the
+// loop goes so far; the copies are one group either way, so that groups can be counted.
+void Emitter::fill_stage(const Inst& loop, const LoopPipeline& plan, llvm::Value* index,
+                         llvm::Value* stage) {
+  const ir::Block& body = loop.bodies[0];
+  DType dtype = function_.type(loop.operands[0]).dtype;
+  std::vector<llvm::Value*> scalars = scalars_;
+  when(compare(ir::Op::lt_, dtype, index, scalars_[loop.operands[1]]), nullptr,
+       [&]() -> llvm::Value* {
+         scalars_[body.params[0]] = index;
+         for (const Inst* inst : plan.addresses) scalar(*inst);
+         for (const StagedLoad& staged : plan.loads) copy_block(staged, stage);
+         return nullptr;
+       });
+  scalars_ = std::move(scalars);
+  device("cp_async_commit");
+}
+
+void Emitter::copy_block(const StagedLoad& staged, llvm::Value* stage) {
+  const ir::Type& type = function_.type(staged.load->results[0]);
+  int width = static_cast<int>(16 / size_bytes(type.dtype));
+  Layout layout = layout::blocked(type.shape, width, assignment_.warps);
+  auto accesses = desc_accesses(*staged.load, 1, type, layout);
+  when(owns(layout), nullptr, [&]() -> llvm::Value* {
+    for (const Access& access : accesses) {
+      llvm::Value* offset = b_.CreateAdd(
+          stage, shared_offset(layout, staged.shared, access.registers[0], staged.offset));
+      llvm::Value* bytes = i32(16);
+      if (access.mask != nullptr) bytes = b_.CreateSelect(access.mask, bytes, i32(0));
+      device("cp_async_16",
+             {b_.CreateGEP(b_.getInt8Ty(), shared_base_, offset), access.pointer, bytes});
+    }
+    return nullptr;
+  });
+}
+
+std::optional<std::pair<const StagedLoad*, llvm::Value*>> Emitter::staged_load(
+    Value operand) const {
+  for (const OpenPipeline& open : open_pipelines_)
+    for (const StagedLoad& staged : open.plan->loads)
+      if (staged.operand == operand || staged.load->results[0] == operand)
+        return std::pair(&staged, open.stage);
+  return std::nullopt;
+}
+
+// Fragments as words of 32 bits, an instruction's after the other, straight from the ring: each
+// ldmatrix gives a thread its share of two or four blocks of 8 rows of 16 bytes, whose rows the
+// lanes name.
+std::vector<llvm::Value*> Emitter::staged_words(const StagedLoad& staged, llvm::Value* stage,
+                                                const layout::TensorCoreDot& how, int operand) {
+  const Layout& fragments = operand == 0 ? how.a : how.b;
+  int per_word = 32 / static_cast<int>(bit_width(function_.type(staged.operand).dtype));
+  int count = fragments.registers() / per_word;
+  int k_axis = operand == 0 ? 1 : 0;
+  bool exchanged = (operand == 0) == staged.transposed;  // rows in memory do not go along k
+  // Of a right operand, four words are those of two instructions side by side, if there are two.
+  int steps = fragments.shape()[k_axis] / how.k;
+  int words = operand == 0 || count / (2 * steps) >= 2 ? 4 : 2;
+  // The stored block may have the coordinates of the product's operand the other way round.
+  auto offset = [&](std::int32_t along_k, std::int32_t across) {
+    bool k_first = (k_axis == 0) != staged.transposed;
+    return k_first ? staged.shared.offset({along_k, across})
+                   : staged.shared.offset({across, along_k});
+  };
+  auto offset_of = [&](const Layout::Basis& place) {
+    return offset(place[static_cast<std::size_t>(k_axis)],
+                  place[static_cast<std::size_t>(1 - k_axis)]);
+  };
+  std::vector<std::int64_t> lanes, warps;
+  for (int bit = 0; bit < 3; ++bit)
+    lanes.push_back(exchanged ? offset(1 << bit, 0) : offset(0, 1 << bit));
+  // The blocks of a left operand's instruction: rows first, then along k; of a right one's: along
+  // k, then the neighbour's columns.
+  lanes.push_back(operand == 0 ? offset(0, 8) : offset(how.k / 2, 0));
+  lanes.push_back(words == 2 ? 0 : operand == 0 ? offset(how.k / 2, 0) : offset(0, 8));
+  for (const Layout::Basis& basis : fragments.bases(In::warp)) warps.push_back(offset_of(basis));
+  llvm::Value* thread = linear_in_thread(lanes, warps);
+
+  std::string op = concat("ldmatrix_x", words, exchanged ? "_trans" : "");
+  std::vector<llvm::Value*> result;
+  for (int word = 0; word < count; word += words) {
+    std::int64_t constant = offset_of(fragments.at(word * per_word, 0, 0));
+    llvm::Value* at = b_.CreateAdd(b_.CreateXor(thread, i32(constant)), stage);
+    if (staged.offset != 0) at = b_.CreateAdd(at, i32(staged.offset));
+    llvm::Value* loaded = device(op, {b_.CreateGEP(b_.getInt8Ty(), shared_base_, at)});
+    for (int i = 0; i < words; ++i)
+      result.push_back(b_.CreateExtractValue(loaded, static_cast<unsigned>(i)));
+  }
+  return result;
+}
+
+// Before the loop: all stages but one begin to fill. Gives the first stage's offset.
+std::int64_t Emitter::open_ring(const Inst& loop, const LoopPipeline& plan) {
+  if (pending_.shared) barrier();
+  std::int64_t ring = scratch_start_;
+  scratch_start_ += plan.bytes();
+  shared_peak_ = std::max(shared_peak_, scratch_start_);
+  llvm::Value* index = scalars_[loop.operands[0]];
+  for (int s = 0; s + 1 < plan.stages; ++s) {
+    if (s > 0) index = b_.CreateAdd(index, scalars_[loop.operands[2]]);
+    fill_stage(loop, plan, index, i32(ring + s * plan.stage_bytes));
+  }
+  return ring;
+}
+
+// At the start of a turn: `slot` is this turn's stage.
+void Emitter::begin_turn(const Inst& loop, const LoopPipeline& plan, std::int64_t ring,
+                         llvm::Value* index, llvm::Value* slot) {
+  device(concat("cp_async_wait_", plan.stages - 2));
+  barrier();
+  // The stage before this one is free, and next to be filled.
+  auto* before = b_.CreateSelect(b_.CreateICmpEQ(slot, i32(0)), i32(plan.stages - 1),
+                                 b_.CreateSub(slot, i32(1)));
+  llvm::Value* ahead = index;
+  for (int s = 0; s + 1 < plan.stages; ++s) ahead = b_.CreateAdd(ahead, scalars_[loop.operands[2]]);
+  auto offset = [&](llvm::Value* stage) {
+    return b_.CreateAdd(b_.CreateMul(stage, i32(plan.stage_bytes)), i32(ring));
+  };
+  fill_stage(loop, plan, ahead, offset(before));
+  open_pipelines_.push_back({&plan, offset(slot)});
+}
+
+void Emitter::close_ring(const LoopPipeline& plan) {
+  device("cp_async_wait_0");
+  scratch_start_ -= plan.bytes();
+  pending_.shared = true;
+}
+
+}  // namespace tilewright::dsl::gpu
