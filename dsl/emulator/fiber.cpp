@@ -43,7 +43,7 @@ namespace tilewright::dsl::emulator {
 namespace {
 
 constexpr std::size_t page_bytes = 4096;
-constexpr std::size_t stack_bytes = std::size_t{128} << 10;
+constexpr std::size_t stack_bytes = std::size_t{256} << 10;
 constexpr int saved_registers = 6;
 
 // Stacks begin at different offsets, or the frames of all threads would compete for the same lines

@@ -14,6 +14,11 @@ thread_local ThreadBlock* current_block = nullptr;
 // Thrown through the C++ frames of a thread whose block has failed, and nowhere else.
 struct Cancelled {};
 
+// A thread that calls so often without waiting lets others go on; one that has had so many turns
+// while nothing happened will never end.
+constexpr int calls_of_a_turn = 1024;
+constexpr int most_turns = 1 << 14;
+
 std::string described(const CallSite& site) {
   return site.location.empty() ? site.operation : site.operation + " (" + site.location + ")";
 }
@@ -145,6 +150,7 @@ void ThreadBlock::enter_thread() {
 void ThreadBlock::finish(Thread& thread) {
   thread.is_finished = true;
   --unfinished_;
+  ++events_;
   for (const Gathering* gathering :
        {&warps_[static_cast<std::size_t>(thread.index / warp_lanes)],
         &warpgroups_[static_cast<std::size_t>(thread.index / warpgroup_threads)]})
@@ -167,7 +173,9 @@ void ThreadBlock::run_call(const CallSite& site, const Slot* operands, Slot* res
   Thread& thread = *running_;
   bool goes_on = false;
   try {
-    site.meaning({*this, thread, site, operands, results});
+    Call call{*this, thread, site, operands, results};
+    site.meaning(call);
+    if (++thread.calls >= calls_of_a_turn) take_turns(call);
     goes_on = true;
   } catch (const Cancelled&) {
   } catch (...) {
@@ -178,7 +186,21 @@ void ThreadBlock::run_call(const CallSite& site, const Slot* operands, Slot* res
   leave(thread.context, main_);
 }
 
+void ThreadBlock::take_turns(const Call& call) {
+  Thread& thread = call.thread;
+  thread.calls = 0;
+  if (std::exchange(thread.seen_events, events_) != events_) thread.turns = 0;
+  if (++thread.turns > most_turns)
+    fault(thread, call.site, "the thread goes round for ever, and nothing else happens");
+  ready_.push_back(&thread);
+  Thread& next = next_ready();
+  if (&next == &thread) return;
+  go_on_with(next, thread.context);
+  if (is_cancelled_) throw Cancelled{};
+}
+
 void ThreadBlock::wait(const Call& call) {
+  call.thread.calls = 0;
   call.thread.waits_in = &call;
   if (ready_.empty())
     switch_context(call.thread.context, main_);
@@ -188,6 +210,7 @@ void ThreadBlock::wait(const Call& call) {
 }
 
 void ThreadBlock::wake(Thread& thread) {
+  ++events_;
   thread.waits_in = nullptr;
   ready_.push_back(&thread);
 }

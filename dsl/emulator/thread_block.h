@@ -6,6 +6,9 @@
 // thread can go on, and no asynchronous work is left to finish, is a deadlock, and is reported with
 // what everybody waits for.
 //
+// A thread that polls memory waits for nothing that is known here; after some thousand calls it
+// lets others go on, and if for long nothing else happens, that is a fault too.
+//
 // Asynchronous work is finished as late as its waits allow, when a thread waits for it and no other
 // thread can go on, so that a wait that is missing shows in every run.
 //
@@ -42,6 +45,9 @@ struct Thread {
   Context context;
   bool is_started = false, is_finished = false;
   const Call* waits_in = nullptr;  // the call, while the thread waits
+  int calls = 0;                   // since others had their turn
+  int turns = 0;                   // that it has had since anything happened in the block
+  std::uint64_t seen_events = 0;
   Groups<SharedCopy> copies;
   Groups<TensorStore> stores;
 };
@@ -126,6 +132,7 @@ class ThreadBlock {
   void run_threads();
   Thread& next_ready();
   void go_on_with(Thread& thread, Context& from);
+  void take_turns(const Call& call);
   void finish(Thread& thread);
   void end_block();
   bool finish_async_work();
@@ -152,6 +159,7 @@ class ThreadBlock {
   Context* left_ = nullptr;  // that was left for the thread which runs
   Thread* running_ = nullptr;
   int unfinished_ = 0;
+  std::uint64_t events_ = 0;  // waits that ended, threads that finished
   std::uint64_t random_ = 1;
   std::exception_ptr fault_;
   bool is_cancelled_ = false;

@@ -170,6 +170,39 @@ two:
                   "barrier 3 expects 64 threads of a block of 32");
 }
 
+// Thread 0 polls a word of shared memory that thread 40 sets.
+std::string poll(const std::string& value) {
+  return R"(
+  %is_first = icmp eq i32 %tid, 0
+  br i1 %is_first, label %init, label %start
+init:
+  store atomic i32 0, ptr addrspace(3) %shared monotonic, align 4
+  br label %start
+start:
+  call void @td.barrier()
+  %is_poller = icmp eq i32 %tid, 0
+  br i1 %is_poller, label %poll, label %set
+poll:
+  %seen = atomicrmw add ptr addrspace(3) %shared, i32 0 monotonic
+  %is_set = icmp eq i32 %seen, 1
+  br i1 %is_set, label %exit, label %poll
+set:
+  %is_setter = icmp eq i32 %tid, 40
+  br i1 %is_setter, label %write, label %exit
+write:
+  %before = atomicrmw add ptr addrspace(3) %shared, i32 )" +
+         value + R"( monotonic
+  br label %exit
+exit:
+  ret void)";
+}
+
+TEST(EmulationFaults, AThreadThatPollsForEver) {
+  EXPECT_EQ(fault_of(poll("1"), 64), "no fault");
+  expect_contains(fault_of(poll("2"), 64),
+                  "thread 0, atomic: the thread goes round for ever, and nothing else happens");
+}
+
 TEST(EmulationFaults, ANamedBarrierWithTwoCounts) {
   expect_contains(fault_of(R"(
   %low = icmp ult i32 %warp, 1
