@@ -1,5 +1,7 @@
 // Threads, barriers and the lanes of a warp.
+#include <atomic>
 #include <numeric>
+#include <thread>
 
 #include "tests/emulator/emulated.h"
 
@@ -54,6 +56,36 @@ TEST(EmulatedThreads, OfAWholeBlockOfAThousandRun) {
   ret void)"),
                {1024, 0}, {pointer_argument(out.data()), {}, {}, {}});
   EXPECT_EQ(std::accumulate(out.begin(), out.end(), 0), 1023 * 512);
+}
+
+TEST(EmulatedThreads, OfSeveralBlocksRunSideBySide) {
+  std::vector<std::int32_t> out(128);
+  ParsedModule parsed = parse_kernel(kernel_text(reversal));
+  EmulatedLaunch launch =
+      link_emulated(std::move(parsed.module), std::move(parsed.context), "k", {128, 512});
+  Argument arguments[4] = {pointer_argument(out.data())};
+  std::int64_t grid[3] = {200, 1, 1};
+  std::vector<std::thread> workers;
+  std::atomic<int> faults = 0;
+  for (int w = 0; w < 4; ++w)
+    workers.emplace_back([&, w] {
+      try {
+        launch(arguments, grid, w * 50, w * 50 + 50);
+      } catch (const EmulationFault&) {
+        ++faults;
+      }
+    });
+  for (std::thread& worker : workers) worker.join();
+  EXPECT_EQ(faults, 0);
+  for (int i = 0; i < 128; ++i) EXPECT_EQ(out[static_cast<std::size_t>(i)], 127 - i);
+}
+
+TEST(EmulatedThreads, RunAgainAfterAFault) {
+  for (int i = 0; i < 3; ++i) {
+    expect_contains(fault_of("%v = load i32, ptr addrspace(3) %shared\n ret void", 256),
+                    "uninitialised");
+    EXPECT_EQ(fault_of("call void @td.barrier()\n ret void", 256), "no fault");
+  }
 }
 
 std::vector<std::int32_t> run_on_lanes(const std::string& body) {
