@@ -51,8 +51,15 @@ Target target_named(const std::string& name) {
       target.sm = gpu.sm;
       return target;
     }
-  raise_error("[target] unknown processor \"" + name +
-              "\"; known are avx512, avx2, sse, sm_80, sm_86, sm_89, sm_90a, sm_100a, sm_120");
+  std::string known = "avx512, avx2, sse";
+  for (std::string_view gpu : gpu_names()) known += concat(", ", gpu);
+  raise_error(concat("[target] unknown processor \"", name, "\"; known are ", known));
+}
+
+std::vector<std::string_view> gpu_names() {
+  std::vector<std::string_view> names;
+  for (const Gpu& gpu : gpus) names.emplace_back(gpu.name);
+  return names;
 }
 
 std::int64_t shared_memory_limit(const Target& gpu) {

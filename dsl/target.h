@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "runtime/base/hash.h"
 
@@ -31,5 +33,6 @@ const Target& host_target();
 // By name: the host's as in TILEWRIGHT_CPU, or a GPU's (sm_80, sm_86, sm_89, sm_90a, sm_100a,
 // sm_120). Raises `Error` listing the names if unknown.
 Target target_named(const std::string& name);
+std::vector<std::string_view> gpu_names();
 
 }  // namespace tilewright::dsl

@@ -10,12 +10,12 @@
 namespace tilewright::graph {
 namespace {
 
-using dsl::Desc;
 using dsl::Operand;
 using dsl::Tile;
 using dsl::Var;
 
 constexpr std::int64_t query_rows = 32, most_columns = 128, least_columns = 16;
+constexpr std::int64_t gpu_query_rows = 64, gpu_columns = 64;
 
 // The largest divisor in reach: without an edge, keys are read where they lie.
 std::int64_t block_of_columns(std::int64_t columns) {
@@ -25,15 +25,22 @@ std::int64_t block_of_columns(std::int64_t columns) {
   return most_columns / 2;
 }
 
+BlockSizes default_blocks(const dsl::Target& target, std::int64_t columns) {
+  if (target.is_gpu()) return {gpu_query_rows, std::min(columns, gpu_columns)};
+  return {query_rows, block_of_columns(columns)};
+}
+
 // softmax(q k^T * scale, masked) v, key block by key block with a running maximum and sum (Milakov
 // and Gimelshein, "Online normalizer calculation for softmax", 2018): scores never reach memory.
 // One program has a block of rows of one key head: rows of one query head, or, where every head has
 // one row (decoding), one row of each query head that shares the key head.
 class AttentionProgram {
  public:
-  AttentionProgram(const TaskList& list, const Region& region, const BlockSizes& blocks)
+  AttentionProgram(const TaskList& list, const Region& region, const dsl::Target& target,
+                   const BlockSizes& blocks)
       : list_(list),
         region_(region),
+        target_(target),
         task_(list.tasks[region.tasks[0]]),
         tracer_("attention"),
         parameters_(tracer_, list),
@@ -43,9 +50,9 @@ class AttentionProgram {
         group_(q_.shape[1] / k_.shape[1]),
         packs_heads_(q_.shape[2] == 1),
         rows_(packs_heads_ ? group_ : q_.shape[2]) {
-    block_.rows = std::min(rows_, blocks.rows != 0 ? blocks.rows : query_rows);
-    block_.columns =
-        blocks.columns != 0 ? std::min(k_.shape[2], blocks.columns) : block_of_columns(k_.shape[2]);
+    BlockSizes usual = default_blocks(target, k_.shape[2]);
+    block_.rows = std::min(rows_, blocks.rows != 0 ? blocks.rows : usual.rows);
+    block_.columns = std::min(k_.shape[2], blocks.columns != 0 ? blocks.columns : usual.columns);
   }
 
   LoweredRegion emit(const Node& node) {
@@ -65,11 +72,11 @@ class AttentionProgram {
  private:
   // Axis 0: blocks of rows; axis 1: heads of q, or of k where heads are packed; axis 2: batch.
   void open_grid() {
-    grid_.size[0] = (rows_ + block_.rows - 1) / block_.rows;
-    grid_.size[1] = packs_heads_ ? k_.shape[1] : q_.shape[1];
-    grid_.size[2] = q_.shape[0];
-    for (int axis = 0; axis < 3; ++axis)
-      if (grid_.size[axis] > 1) ids_[axis] = dsl::program_id(axis);
+    ProgramGrid programs = graph::open_grid({(rows_ + block_.rows - 1) / block_.rows,
+                                             packs_heads_ ? k_.shape[1] : q_.shape[1], q_.shape[0]},
+                                            target_);
+    grid_ = programs.grid;
+    std::ranges::copy(programs.index, ids_);
     // The last block is moved back to end with the rows, so that none needs a mask.
     if (ids_[0].defined()) row_ = dsl::minimum(ids_[0] * block_.rows, rows_ - block_.rows);
     if (ids_[1].defined()) key_head_ = packs_heads_ || group_ == 1 ? ids_[1] : ids_[1] / group_;
@@ -83,10 +90,14 @@ class AttentionProgram {
       offset.add(ids_[1], packs_heads_ ? place.strides[1] * group_ : place.strides[1]);
     return parameters_.pointer(storage) + offset;
   }
-  Desc row_desc(StorageId storage, const Placement& place) const {
+  Matrix row_matrix(StorageId storage, const Placement& place) const {
     std::int64_t stride = packs_heads_ ? place.strides[1] : place.strides[2];
-    return dsl::make_desc(base(storage, place, false), {rows_, place.shape[3]},
-                          {stride, place.strides[3]});
+    return {base(storage, place, false),
+            rows_,
+            place.shape[3],
+            stride,
+            place.strides[3],
+            target_.is_gpu()};
   }
   Operand row() const { return row_.defined() ? Operand(row_) : Operand(0); }
 
@@ -112,11 +123,20 @@ class AttentionProgram {
     std::int64_t depth = q_.shape[3], columns = k_.shape[2];
     DType carried = task_.dtype == DType::f64 ? DType::f64 : DType::f32;
     double infinity = std::numeric_limits<double>::infinity();
-    Tile q = dsl::load(row_desc(task_.operands[0].storage, q_), {row(), 0}, {block_.rows, depth});
-    Desc keys = dsl::make_desc(base(task_.operands[1].storage, k_, true), {depth, columns},
-                               {k_.strides[3], k_.strides[2]});
-    Desc values = dsl::make_desc(base(task_.operands[2].storage, v_, true), {columns, depth},
-                                 {v_.strides[2], v_.strides[3]});
+    Tile q = row_matrix(task_.operands[0].storage, q_).load(row(), 0, {block_.rows, depth});
+    bool coalesces = target_.is_gpu();
+    Matrix keys{base(task_.operands[1].storage, k_, true),
+                depth,
+                columns,
+                k_.strides[3],
+                k_.strides[2],
+                coalesces};
+    Matrix values{base(task_.operands[2].storage, v_, true),
+                  columns,
+                  depth,
+                  v_.strides[2],
+                  v_.strides[3],
+                  coalesces};
     Tile first = causal ? position() : Tile();
     Tile end =
         causal ? loop_end(first) : dsl::constant(ir::Scalar::of_integer(DType::i64, columns));
@@ -125,12 +145,12 @@ class AttentionProgram {
     Var total = dsl::zeros({block_.rows, 1}, carried);
     Var mixed = dsl::zeros({block_.rows, depth}, carried);
     for (Tile column : dsl::range(0, end, block_.columns)) {
-      Tile k = dsl::load(keys, {0, column}, {depth, block_.columns});
+      Tile k = keys.load(0, column, {depth, block_.columns});
       Tile scores = dsl::dot(q, k) * node.attributes.number;
       scores = masked(scores, column, first, carried);
       Tile top = dsl::maximum(highest, dsl::max(scores, 1, true));
       Tile weights = dsl::exp(scores - top), decay = dsl::exp(highest - top);
-      Tile v = dsl::load(values, {column, 0}, {block_.columns, depth});
+      Tile v = values.load(column, 0, {block_.columns, depth});
       total = total * decay + dsl::sum(weights, 1, true);
       Tile narrow = weights.dtype() == v.dtype() ? weights : dsl::cast(weights, v.dtype());
       mixed = dsl::dot(narrow, v, mixed * decay);
@@ -138,7 +158,7 @@ class AttentionProgram {
     }
     Tile result = mixed / total;
     if (result.dtype() != task_.dtype) result = dsl::cast(result, task_.dtype);
-    dsl::store(row_desc(task_.storage, task_.place), {row(), 0}, result);
+    row_matrix(task_.storage, task_.place).store(row(), 0, result);
   }
 
   // Scores with those of columns that a row does not see at minus infinity.
@@ -166,6 +186,7 @@ class AttentionProgram {
 
   const TaskList& list_;
   const Region& region_;
+  const dsl::Target& target_;
   const Task& task_;
   dsl::Tracer tracer_;
   Parameters parameters_;
@@ -181,8 +202,8 @@ class AttentionProgram {
 }  // namespace
 
 LoweredRegion lower_attention(const TaskList& list, const Region& region, const Node& node,
-                              const BlockSizes& blocks) {
-  return AttentionProgram(list, region, blocks).emit(node);
+                              const dsl::Target& target, const BlockSizes& blocks) {
+  return AttentionProgram(list, region, target, blocks).emit(node);
 }
 
 }  // namespace tilewright::graph

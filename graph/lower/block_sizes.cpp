@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/lower/region_facts.h"
 #include "runtime/parallel.h"
 
 namespace tilewright::graph {
@@ -23,75 +24,8 @@ std::int64_t round_up(std::int64_t x, std::int64_t quantum) {
 }
 std::int64_t divide_up(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
 
-struct Facts {
-  std::vector<std::int64_t> digits;
-  std::optional<std::size_t> digit;
-  bool has_product = false, one_row = false;
-  std::int64_t widest = 1, depth = 1, element_bytes = 1;
-};
-
-// The largest digit that no product's weights depend on.
-Facts facts_of(const TaskList& list, const Region& region) {
-  Facts facts;
-  facts.digits = region.digits.sizes();
-  std::vector<bool> usable(facts.digits.size(), true);
-  for (std::size_t slot = 0; slot < region.tasks.size(); ++slot) {
-    const Task& task = list.tasks[region.tasks[slot]];
-    facts.widest = std::max(facts.widest, region.tables[slot].width);
-    facts.element_bytes = std::max(facts.element_bytes, size_bytes(task.dtype));
-    if (task.kind == TaskKind::gather || task.kind == TaskKind::scatter) facts.one_row = true;
-    if (task.kind == TaskKind::reduction)
-      facts.widest = std::max(facts.widest, operand_table(task, 0, {})->width);
-    if (task.kind != TaskKind::contraction) continue;
-    facts.has_product = true;
-    facts.depth = std::max(facts.depth, task.operands[1].view.shape[-2]);
-    auto access = compose(task.operands[1].view, Access{weight_table(task).rows, IndexMap(), 0});
-    std::vector<std::int64_t> strides = region.digits.strides(access->rows);
-    for (std::size_t i = 0; i < strides.size(); ++i) usable[i] = usable[i] && strides[i] == 0;
-  }
-  if (facts.one_row) return facts;
-  for (std::size_t i = 0; i < facts.digits.size(); ++i)
-    if (usable[i] && (!facts.digit || facts.digits[i] > facts.digits[*facts.digit]))
-      facts.digit = i;
-  return facts;
-}
-
-// How many elements are contiguous in memory along columns, and along the digit for which they are
-// most.
-struct Contiguity {
-  std::int64_t along_columns = 0, along_digit = 0;
-  std::size_t digit = 0;
-};
-Contiguity contiguity_of(const TaskList& list, const Region& region) {
-  std::int64_t along_columns = 0;
-  std::vector<std::int64_t> along_digit(region.digits.sizes().size(), 0);
-  auto vote = [&](const std::optional<Access>& access, std::int64_t bytes) {
-    if (!access) return;
-    bool by_columns = !access->columns.is_constant() && access->columns.modes()[0].stride == 1;
-    if (by_columns) along_columns += bytes;
-    std::vector<std::int64_t> strides = region.digits.strides(access->rows);
-    for (std::size_t i = 0; i < strides.size(); ++i)
-      if (strides[i] == 1 && !access->columns.is_constant()) along_digit[i] += bytes;
-  };
-  for (std::size_t slot = 0; slot < region.tasks.size(); ++slot) {
-    const Task& task = list.tasks[region.tasks[slot]];
-    for (std::size_t i = 0; i < task.operands.size(); ++i) {
-      const TaskOperand& operand = task.operands[i];
-      if (operand.number || (operand.producer && region.slot(*operand.producer))) continue;
-      if (auto seen = operand_table(task, i, region.tables[slot]))
-        vote(compose(operand.view, seen->place), element_count(operand.view.shape));
-    }
-    if (region.stored[slot]) vote(compose(task.place, region.tables[slot].place), task.count());
-  }
-  auto best = std::ranges::max_element(along_digit);
-  if (best == along_digit.end()) return {along_columns};
-  return {along_columns, *best, static_cast<std::size_t>(best - along_digit.begin())};
-}
-
-}  // namespace
-
-RowBlocks choose_blocks(const TaskList& list, const Region& region, const BlockSizes& wanted) {
-  Facts facts = facts_of(list, region);
+RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const BlockSizes& wanted) {
+  RegionFacts facts = facts_of(list, region);
   RowBlocks blocks;
   blocks.digit = facts.digit;
   blocks.has_product = facts.has_product;
@@ -142,12 +76,20 @@ RowBlocks choose_blocks(const TaskList& list, const Region& region, const BlockS
   return blocks;
 }
 
+}  // namespace
+
+RowBlocks choose_blocks(const TaskList& list, const Region& region, const dsl::Target& target,
+                        const BlockSizes& wanted) {
+  return target.is_gpu() ? choose_gpu_blocks(list, region, wanted)
+                         : choose_host_blocks(list, region, wanted);
+}
+
 std::vector<BlockSizes> alternatives(const TaskList& list, const Region& region,
-                                     const BlockSizes& chosen) {
+                                     const dsl::Target& target, const BlockSizes& chosen) {
   std::vector<BlockSizes> result;
   if (region.tables.empty()) return result;
   auto offer = [&](std::int64_t rows, std::int64_t columns) {
-    RowBlocks blocks = choose_blocks(list, region, {rows, columns});
+    RowBlocks blocks = choose_blocks(list, region, target, {rows, columns});
     BlockSizes sizes{blocks.rows, blocks.columns};
     if (sizes != chosen && std::ranges::find(result, sizes) == result.end())
       result.push_back(sizes);

@@ -1,5 +1,8 @@
 // How a region's table is cut among programs: which row digit is cut into blocks, and how large
-// blocks of rows and columns are. The one place where sizes of caches and numbers of threads count.
+// blocks of rows and columns are. The one place where sizes of caches and numbers of threads count:
+// block_sizes.cpp for the host, gpu_block_sizes.cpp for GPUs. A host's program has few and large
+// blocks, whose tiles lie in caches; a GPU's has many, whose tiles lie in registers, and goes
+// through what is larger in pieces.
 #pragma once
 
 #include "graph/lower/lower.h"
@@ -15,9 +18,18 @@ struct RowBlocks {
   bool rows_fastest = false;
   // Tiles are [columns, rows]: memory is contiguous along rows, as in a sum over the first axis.
   bool columns_first = false;
+  // What is wider is reduced and stored in pieces of so many columns, one after the other, and a
+  // product's inner axis is gone through in steps of `depth`; 0: all at once.
+  std::int64_t piece = 0, depth = 0;
+  bool prefetches = true;  // the next block of rows, into caches
+  // Neighbours along a tile's last axis are accessed at the same time, so a block whose first axis
+  // is the contiguous one is read and written turned over.
+  bool coalesces = false;
 };
 
 // `wanted` overrides the choice where it is not 0; it is clipped to what the region allows.
-RowBlocks choose_blocks(const TaskList& list, const Region& region, const BlockSizes& wanted);
+RowBlocks choose_blocks(const TaskList& list, const Region& region, const dsl::Target& target,
+                        const BlockSizes& wanted);
+RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const BlockSizes& wanted);
 
 }  // namespace tilewright::graph

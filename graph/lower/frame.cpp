@@ -37,6 +37,67 @@ dsl::Tile operator+(const dsl::Tile& pointer, const Offset& offset) {
   return offset.is_zero() ? pointer : dsl::operator+(dsl::Operand(pointer), offset.value());
 }
 
+ProgramGrid open_grid(const std::int64_t (&counts)[3], const dsl::Target& target) {
+  ProgramGrid result{counts, {}};
+  if (!target.is_gpu()) {
+    for (int axis = 0; axis < 3; ++axis)
+      if (counts[axis] != 1) result.index[axis] = dsl::program_id(axis);
+    return result;
+  }
+  // What is one takes no axis, so that the first is used first.
+  constexpr std::int64_t longest = INT32_MAX, longest_beside = 65'535;
+  std::int64_t all = result.grid.count();
+  Grid grid;
+  int axes = 0;
+  for (std::int64_t count : counts)
+    if (count != 1) grid.size[axes++] = count;
+  bool folds = grid.size[1] > longest_beside || grid.size[2] > longest_beside;
+  require(std::max(grid.size[0], folds ? all : 0) <= longest, "[compile] ", all,
+          " programs of one kernel are more than a GPU launches; split the tensors");
+  result.grid = folds ? Grid(all) : grid;
+  dsl::Tile rest = folds ? dsl::program_id(0) : dsl::Tile();
+  axes = 0;
+  for (int i = 0; i < 3; ++i) {
+    if (counts[i] == 1) continue;
+    if (!folds) {
+      result.index[i] = dsl::program_id(axes++);
+      continue;
+    }
+    all /= counts[i];
+    result.index[i] = all == 1 ? rest : rest % counts[i];
+    if (all > 1) rest = rest / counts[i];
+  }
+  return result;
+}
+
+bool Matrix::is_turned(const Shape& block) const {
+  return coalesces && row_stride == 1 && column_stride != 1 && block[0] > 1 && block[1] > 1;
+}
+
+dsl::Desc Matrix::desc(bool turned) const {
+  return turned ? dsl::make_desc(base, {columns, rows}, {column_stride, row_stride})
+                : dsl::make_desc(base, {rows, columns}, {row_stride, column_stride});
+}
+
+dsl::Tile Matrix::load(const dsl::Operand& row, const dsl::Operand& column,
+                       const Shape& block) const {
+  if (!is_turned(block)) return dsl::load(desc(false), {row, column}, block);
+  return dsl::trans(dsl::load(desc(true), {column, row}, {block[1], block[0]}));
+}
+
+void Matrix::store(const dsl::Operand& row, const dsl::Operand& column, const dsl::Tile& tile,
+                   ir::CachePolicy cache) const {
+  if (is_turned(tile.shape()))
+    dsl::store(desc(true), {column, row}, dsl::trans(tile), cache);
+  else
+    dsl::store(desc(false), {row, column}, tile, cache);
+}
+
+void Matrix::prefetch(const dsl::Operand& row, const dsl::Operand& column,
+                      const Shape& block) const {
+  dsl::prefetch(desc(false), {row, column}, block);
+}
+
 std::string_view word_of(const Task& task) {
   switch (task.kind) {
     case TaskKind::pointwise: return task.tile_op ? ir::info(*task.tile_op).name : "copy";

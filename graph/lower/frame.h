@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "dsl/target.h"
 #include "dsl/tile.h"
 #include "dsl/tracer.h"
 #include "graph/fuse/task.h"
+#include "runtime/artifact.h"
 
 namespace tilewright::graph {
 
@@ -41,6 +43,32 @@ class Offset {
   dsl::Tile varying_;
 };
 dsl::Tile operator+(const dsl::Tile& pointer, const Offset& offset);
+
+// Counts of programs as the axes of a grid, the first running fastest, and what this program's
+// number is in each (undefined where there is one). On a GPU the first axis alone is long: counts
+// of one take no axis, and where one does not fit, all are folded into the first.
+struct ProgramGrid {
+  Grid grid;
+  dsl::Tile index[3];
+};
+ProgramGrid open_grid(const std::int64_t (&counts)[3], const dsl::Target& target);
+
+// A matrix in memory. `coalesces`: neighbours along a tile's last axis are accessed at the same
+// time, so where the first axis is the contiguous one, the block is accessed turned over.
+struct Matrix {
+  dsl::Tile base;
+  std::int64_t rows, columns, row_stride, column_stride;
+  bool coalesces = false;
+
+  dsl::Tile load(const dsl::Operand& row, const dsl::Operand& column, const Shape& block) const;
+  void store(const dsl::Operand& row, const dsl::Operand& column, const dsl::Tile& tile,
+             ir::CachePolicy cache = ir::CachePolicy::normal) const;
+  void prefetch(const dsl::Operand& row, const dsl::Operand& column, const Shape& block) const;
+
+ private:
+  bool is_turned(const Shape& block) const;
+  dsl::Desc desc(bool turned) const;
+};
 
 // "exp_sum_div": the ops of the tasks, shortened where they are many.
 std::string program_name(const TaskList& list, std::span<const TaskId> tasks,

@@ -6,11 +6,11 @@
 namespace tilewright::graph {
 
 LoweredRegion lower(const Graph& graph, const TaskList& list, const Region& region,
-                    const BlockSizes& blocks) {
+                    const dsl::Target& target, const BlockSizes& blocks) {
   const Task& first = list.tasks[region.tasks[0]];
   if (first.kind == TaskKind::attention)
-    return lower_attention(list, region, graph.node(first.node), blocks);
-  return lower_rows(list, region, blocks);
+    return lower_attention(list, region, graph.node(first.node), target, blocks);
+  return lower_rows(list, region, target, blocks);
 }
 
 std::int64_t bytes_moved(const TaskList& list, const Region& region) {

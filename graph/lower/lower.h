@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "dsl/ir/function.h"
+#include "dsl/target.h"
 #include "graph/fuse/fuse.h"
 #include "runtime/artifact.h"
 
@@ -30,15 +31,16 @@ struct LoweredRegion {
 };
 
 LoweredRegion lower(const Graph& graph, const TaskList& list, const Region& region,
-                    const BlockSizes& blocks = {});
+                    const dsl::Target& target, const BlockSizes& blocks = {});
 // Block sizes worth timing against the default, a short list.
 std::vector<BlockSizes> alternatives(const TaskList& list, const Region& region,
-                                     const BlockSizes& chosen);
+                                     const dsl::Target& target, const BlockSizes& chosen);
 // Bytes that one launch reads and writes in memory, each element of an access counted once.
 std::int64_t bytes_moved(const TaskList& list, const Region& region);
 
-LoweredRegion lower_rows(const TaskList& list, const Region& region, const BlockSizes& blocks);
+LoweredRegion lower_rows(const TaskList& list, const Region& region, const dsl::Target& target,
+                         const BlockSizes& blocks);
 LoweredRegion lower_attention(const TaskList& list, const Region& region, const Node& node,
-                              const BlockSizes& blocks);
+                              const dsl::Target& target, const BlockSizes& blocks);
 
 }  // namespace tilewright::graph

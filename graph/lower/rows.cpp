@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <functional>
 
+#include "dsl/ir/scalar.h"
+#include "dsl/ir/type_rules.h"
 #include "graph/lower/block_sizes.h"
 #include "graph/lower/frame.h"
 #include "graph/lower/lower.h"
@@ -9,9 +12,9 @@
 namespace tilewright::graph {
 namespace {
 
-using dsl::Desc;
 using dsl::Operand;
 using dsl::Tile;
+using dsl::Var;
 
 constexpr std::int64_t streaming_bytes = 4 << 20;  // a value that will have left the cache
 constexpr std::int64_t prefetched_row_bytes = 4 << 10;
@@ -20,24 +23,52 @@ DType accumulator(DType dtype) {
   return is_floating(dtype) && bit_width(dtype) < 32 ? DType::f32 : dtype;
 }
 
-// Emits one program for a region whose tasks are all seen as tables.
+ir::Op combining_op(ir::ReduceKind kind) {
+  switch (kind) {
+    case ir::ReduceKind::sum: return ir::Op::add_;
+    case ir::ReduceKind::prod: return ir::Op::mul_;
+    case ir::ReduceKind::max:
+    case ir::ReduceKind::argmax: return ir::Op::max_;
+    case ir::ReduceKind::min:
+    case ir::ReduceKind::argmin: return ir::Op::min_;
+    case ir::ReduceKind::any: return ir::Op::or_;
+    case ir::ReduceKind::all: return ir::Op::and_;
+  }
+  __builtin_unreachable();
+}
+
+// Which columns of a value: all, this program's block of them, or the piece that a loop is at.
+enum class Part : std::uint8_t { whole, block, piece };
+struct Columns {
+  Part part;
+  Tile start;             // of a piece
+  std::int64_t size = 0;  // of a piece; the last one may reach beyond the value
+};
+const Columns whole_row{Part::whole, {}}, block_of_row{Part::block, {}};
+
+// Emits one program for a region whose tasks are all seen as tables. A value is made where it is
+// first wanted. What is too wide for one tile, or has too deep a product, is gone through by a loop
+// over pieces, in which everything that depends on the piece is made anew.
 class RowsProgram {
  public:
-  RowsProgram(const TaskList& list, const Region& region, const RowBlocks& blocks)
+  RowsProgram(const TaskList& list, const Region& region, const dsl::Target& target,
+              const RowBlocks& blocks)
       : list_(list),
         region_(region),
+        target_(target),
         blocks_(blocks),
         tracer_("rows"),
         parameters_(tracer_, list),
         digits_(region.digits.sizes()),
-        whole_(region.tasks.size()),
-        block_(region.tasks.size()) {}
+        known_{Tiles(region.tasks.size()),
+               Tiles(region.tasks.size()),
+               Tiles(region.tasks.size()),
+               {}} {}
 
   LoweredRegion emit() {
     for (StorageId storage : storages_of(list_, region_)) parameters_.add(storage);
     open_grid();
-    for (std::size_t slot = 0; slot < region_.tasks.size(); ++slot)
-      if (region_.stored[slot]) store(slot);
+    store_all();
     LoweredRegion result;
     result.function = tracer_.finish();
     result.kind = blocks_.has_product ? "product" : "rows";
@@ -65,14 +96,16 @@ class RowsProgram {
     std::int64_t row_blocks = (rows + blocks_.rows - 1) / blocks_.rows;
     std::int64_t column_blocks = (region_.width + blocks_.columns - 1) / blocks_.columns;
     int row_axis = blocks_.rows_fastest ? 0 : 1, column_axis = 1 - row_axis;
-    grid_.size[row_axis] = row_blocks;
-    grid_.size[column_axis] = column_blocks;
-    grid_.size[2] = outer;
-    if (row_blocks > 1) row_ = block_start(row_axis, blocks_.rows, rows);
-    if (column_blocks > 1) column_ = block_start(column_axis, blocks_.columns, region_.width);
+    std::int64_t counts[3] = {column_blocks, row_blocks, outer};
+    if (blocks_.rows_fastest) std::swap(counts[0], counts[1]);
+    ProgramGrid programs = graph::open_grid(counts, target_);
+    grid_ = programs.grid;
+    if (row_blocks > 1) row_ = block_start(programs.index[row_axis], blocks_.rows, rows);
+    if (column_blocks > 1)
+      column_ = block_start(programs.index[column_axis], blocks_.columns, region_.width);
     indices_.resize(digits_.size());
     if (outer == 1) return;
-    Tile rest = dsl::program_id(2);
+    Tile rest = programs.index[2];
     for (std::size_t i = 0; i < digits_.size(); ++i) {
       if (i == blocks_.digit) continue;
       outer /= digits_[i];
@@ -84,15 +117,17 @@ class RowsProgram {
   // Where this program's block begins. The last one is moved back to end with the table, so that
   // no block needs a mask: some elements are then computed twice, which must not happen where the
   // second time would read what the first has written.
-  Tile block_start(int axis, std::int64_t block, std::int64_t size) const {
-    Tile start = dsl::program_id(axis) * block;
+  Tile block_start(const Tile& index, std::int64_t block, std::int64_t size) const {
+    Tile start = index * block;
     bool may_overlap = size % block == 0 || !region_.is_in_place;
     return may_overlap ? dsl::minimum(start, size - block) : start;
   }
 
   Operand row() const { return row_.defined() ? Operand(row_) : Operand(0); }
-  Operand column(bool whole) const {
-    return whole || !column_.defined() ? Operand(0) : Operand(column_);
+  Operand column(const Columns& columns) const {
+    if (columns.part == Part::piece) return columns.start;
+    bool moves = columns.part == Part::block && column_.defined();
+    return moves ? Operand(column_) : Operand(0);
   }
   // The offset of the table's first element that this program sees, without rows and columns.
   Offset outer_offset(std::int64_t offset, const std::vector<std::int64_t>& strides) const {
@@ -102,95 +137,138 @@ class RowsProgram {
     return result;
   }
 
-  // A block of a table in memory, as a descriptor of rows and columns and where to read it. Rows or
-  // columns that are all the same are one.
+  // A block of a table in memory, and where to access it. Rows or columns that are all the same are
+  // one.
   struct Block {
-    Desc desc;
-    std::vector<Operand> offsets;
+    Matrix matrix;
+    Operand row, column;
     Shape shape;
   };
-  Block block_of(StorageId storage, const Access& access, std::int64_t width, bool whole) const {
+  Block block_of(StorageId storage, const Access& access, std::int64_t width,
+                 const Columns& columns) const {
     std::vector<std::int64_t> strides = region_.digits.strides(access.rows);
     Tile base = parameters_.pointer(storage) + outer_offset(access.offset, strides);
     bool by_row = varies_by_row(strides), by_column = !access.columns.is_constant();
     std::int64_t rows = by_row ? digits_[*blocks_.digit] : 1;
     std::int64_t row_stride = by_row ? strides[*blocks_.digit] : width;
-    std::int64_t columns = by_column ? width : 1;
     std::int64_t column_stride = by_column ? access.columns.modes()[0].stride : 1;
-    Block result;
-    result.shape = {by_row ? blocks_.rows : 1, by_column ? width_of(width, whole) : 1};
-    result.offsets = {by_row ? row() : Operand(0), by_column ? column(whole) : Operand(0)};
+    Block result{{base, rows, by_column ? width : 1, row_stride, column_stride, blocks_.coalesces},
+                 by_row ? row() : Operand(0),
+                 by_column ? column(columns) : Operand(0),
+                 {by_row ? blocks_.rows : 1, by_column ? width_of(width, columns) : 1}};
     if (blocks_.columns_first) {
+      std::swap(result.matrix.rows, result.matrix.columns);
+      std::swap(result.matrix.row_stride, result.matrix.column_stride);
+      std::swap(result.row, result.column);
       std::swap(result.shape[0], result.shape[1]);
-      std::swap(result.offsets[0], result.offsets[1]);
-      result.desc = dsl::make_desc(base, {columns, rows}, {column_stride, row_stride});
-    } else {
-      result.desc = dsl::make_desc(base, {rows, columns}, {row_stride, column_stride});
     }
     return result;
   }
   // The axis of tiles that rows and columns are.
   int row_axis() const { return blocks_.columns_first ? 1 : 0; }
   int column_axis() const { return 1 - row_axis(); }
-  std::int64_t width_of(std::int64_t width, bool whole) const {
-    return whole || width == 1 ? width : std::min(width, blocks_.columns);
+  std::int64_t width_of(std::int64_t width, const Columns& columns) const {
+    if (width == 1 || columns.part == Part::whole) return width;
+    return columns.part == Part::piece ? columns.size : std::min(width, blocks_.columns);
+  }
+  bool is_in_pieces(std::int64_t width) const {
+    return blocks_.piece != 0 && width > blocks_.piece;
   }
 
   // Each block of memory is read once, whichever tasks want it.
-  Tile load(const TaskOperand& operand, const Table& seen, bool whole) {
+  Tile load(const TaskOperand& operand, const Table& seen, const Columns& columns) {
     Access access = *compose(operand.view, seen.place);
-    for (const Loaded& known : loaded_)
+    for (const Loaded& known : known_.loaded)
       if (known.storage == operand.storage && known.access == access && known.width == seen.width &&
-          known.whole == whole)
+          known.part == columns.part)
         return known.tile;
-    Block block = block_of(operand.storage, access, seen.width, whole);
-    Tile result = dsl::load(block.desc, block.offsets, block.shape);
-    loaded_.push_back({operand.storage, access, seen.width, whole, result});
+    Block block = block_of(operand.storage, access, seen.width, columns);
+    Tile result = block.matrix.load(block.row, block.column, block.shape);
+    known_.loaded.push_back({operand.storage, access, seen.width, columns.part, result});
     // The next block of rows comes while this one is being worked on.
     bool moves_on = row_.defined() && varies_by_row(region_.digits.strides(access.rows));
     std::int64_t row_bytes = block.shape[1] * size_bytes(result.dtype());
-    if (moves_on && !blocks_.has_product && !blocks_.columns_first && !blocks_.rows_fastest &&
-        row_bytes >= prefetched_row_bytes)
-      dsl::prefetch(block.desc, {row_ + blocks_.rows, block.offsets[1]}, block.shape);
+    if (blocks_.prefetches && moves_on && !blocks_.has_product && !blocks_.columns_first &&
+        !blocks_.rows_fastest && row_bytes >= prefetched_row_bytes)
+      block.matrix.prefetch(row_ + blocks_.rows, block.column, block.shape);
     return result;
   }
 
-  Tile operand(std::size_t slot, std::size_t i, bool whole) {
+  Tile operand(std::size_t slot, std::size_t i, const Columns& columns) {
     const Task& t = task(slot);
     const TaskOperand& from = t.operands[i];
     if (from.number) return dsl::constant(*from.number);
-    if (auto p = producer(from)) return value(*p, whole);
-    return load(from, *operand_table(t, i, region_.tables[slot]), whole);
+    if (auto p = producer(from)) return value(*p, columns);
+    return load(from, *operand_table(t, i, region_.tables[slot]), columns);
   }
 
-  // A task's value for this program's rows, and its block of columns or all of them.
-  Tile value(std::size_t slot, bool whole) {
-    bool same = region_.tables[slot].width == 1 || blocks_.columns >= region_.width;
-    Tile& known = whole || same ? whole_[slot] : block_[slot];
-    if (!known.defined()) {
-      Tile made = compute(slot, whole || same);
-      known = made;
-    }
-    return known;
+  // A task's value for this program's rows.
+  Tile value(std::size_t slot, Columns columns) {
+    bool one = region_.tables[slot].width == 1;
+    if (one || (columns.part == Part::block && blocks_.columns >= region_.width))
+      columns = whole_row;
+    Tiles& tiles = columns.part == Part::whole   ? known_.whole
+                   : columns.part == Part::block ? known_.block
+                                                 : known_.piece;
+    if (tiles[slot].defined()) return tiles[slot];
+    Tile made = compute(slot, columns);
+    tiles[slot] = made;
+    return made;
   }
 
-  Tile compute(std::size_t slot, bool whole) {
+  Tile compute(std::size_t slot, const Columns& columns) {
     const Task& t = task(slot);
     switch (t.kind) {
-      case TaskKind::pointwise: return pointwise(slot, whole);
-      case TaskKind::scatter: return operand(slot, 0, whole);
+      case TaskKind::pointwise: return pointwise(slot, columns);
+      case TaskKind::scatter: return operand(slot, 0, columns);
       case TaskKind::reduction: return reduction(slot);
-      case TaskKind::contraction: return product(slot, whole);
-      case TaskKind::gather: return gather(slot, whole);
+      case TaskKind::contraction: return product(slot, columns);
+      case TaskKind::gather: return gather(slot, columns);
       case TaskKind::attention: break;
     }
     raise_internal_error("attention is not lowered as rows", std::source_location::current());
   }
 
-  Tile pointwise(std::size_t slot, bool whole) {
+  // Makes what the value needs and is the same for all of its pieces.
+  void prepare(std::size_t slot, std::vector<bool>& seen) {
+    if (seen[slot] || known_.whole[slot].defined()) return;
+    seen[slot] = true;
+    if (region_.tables[slot].width == 1) {
+      value(slot, whole_row);
+      return;
+    }
+    for (const TaskOperand& operand : task(slot).operands)
+      if (auto p = producer(operand)) prepare(*p, seen);
+  }
+  void prepare(const TaskOperand& operand) {
+    std::vector<bool> seen(region_.tasks.size(), false);
+    if (auto p = producer(operand)) prepare(*p, seen);
+  }
+  // body(piece) for each piece. What it makes is known only in the loop.
+  void for_each_piece(std::int64_t width, std::int64_t size,
+                      const std::function<void(const Columns&)>& body) {
+    const Known before = known_;
+    for (Tile start : dsl::range(0, width, size)) {
+      known_.piece.assign(region_.tasks.size(), {});
+      std::erase_if(known_.loaded, [](const Loaded& l) { return l.part == Part::piece; });
+      body({Part::piece, start, size});
+    }
+    known_ = before;
+  }
+  // A piece with `rest` where it reaches beyond the width.
+  Tile filled(const Tile& x, std::int64_t width, const Columns& piece, ir::Scalar rest) const {
+    if (width % piece.size == 0) return x;
+    Shape line(2, 1);
+    line[column_axis()] = piece.size;
+    Tile at = dsl::reshape(dsl::cast(dsl::arange(0, piece.size), DType::i64), line) + piece.start;
+    return dsl::where(at < width, x, dsl::constant(rest));
+  }
+
+  Tile pointwise(std::size_t slot, const Columns& columns) {
     const Task& t = task(slot);
     std::vector<Operand> operands;
-    for (std::size_t i = 0; i < t.operands.size(); ++i) operands.push_back(operand(slot, i, whole));
+    for (std::size_t i = 0; i < t.operands.size(); ++i)
+      operands.push_back(operand(slot, i, columns));
     if (!t.tile_op) return operands[0].tile();
     if (ir::info(*t.tile_op).immediate == ir::ImmediateKind::dtype)
       return dsl::cast(operands[0], t.dtype);
@@ -209,18 +287,51 @@ class RowsProgram {
   Tile reduction(std::size_t slot) {
     const Task& t = task(slot);
     std::int64_t width = operand_table(t, 0, region_.tables[slot])->width;
-    Tile x = spread(operand(slot, 0, true), width);
-    if (x.dtype() != accumulator(x.dtype())) x = dsl::cast(x, accumulator(x.dtype()));
-    Tile result = dsl::reduce(x, t.reduce, column_axis(), true);
+    auto part = [&](const Columns& columns) {
+      Tile x = spread(operand(slot, 0, columns), width_of(width, columns));
+      return x.dtype() == accumulator(x.dtype()) ? x : dsl::cast(x, accumulator(x.dtype()));
+    };
+    Tile result = is_in_pieces(width) ? reduction_in_pieces(t, width, part)
+                                      : dsl::reduce(part(whole_row), t.reduce, column_axis(), true);
     return result.dtype() == t.dtype ? result : dsl::cast(result, t.dtype);
   }
 
-  Tile product(std::size_t slot, bool whole) {
+  Tile reduction_in_pieces(const Task& t, std::int64_t width,
+                           const std::function<Tile(const Columns&)>& part) {
+    prepare(t.operands[0]);
+    bool finds_index = t.reduce == ir::ReduceKind::argmax || t.reduce == ir::ReduceKind::argmin;
+    ir::ReduceKind kind = t.reduce;
+    if (finds_index)
+      kind = kind == ir::ReduceKind::argmax ? ir::ReduceKind::max : ir::ReduceKind::min;
+    const TaskOperand& from = t.operands[0];
+    DType dtype =
+        accumulator(from.number ? from.number->dtype : list_.storages[from.storage].dtype);
+    ir::Scalar start = ir::identity(kind, dtype);
+    Shape one(2, 1);
+    one[row_axis()] = blocks_.rows;
+    Var best = dsl::splat(dsl::constant(start), one), index = dsl::zeros(one, DType::i64);
+    for_each_piece(width, blocks_.piece, [&](const Columns& piece) {
+      Tile x = filled(part(piece), width, piece, start);
+      x = spread(x, piece.size, blocks_.rows);
+      Tile here = dsl::reduce(x, kind, column_axis(), true);
+      if (finds_index) {
+        // The first of those that are best, of which a NaN is one.
+        Tile at =
+            dsl::cast(dsl::reduce(x, t.reduce, column_axis(), true), DType::i64) + piece.start;
+        Tile better = kind == ir::ReduceKind::max ? here > best : here < best;
+        if (is_floating(dtype)) better = better | ((here != here) & (best == best));
+        index = dsl::where(better, at, index);
+      }
+      best = dsl::elementwise(combining_op(kind), {best, here});
+    });
+    return finds_index ? index : best;
+  }
+
+  Tile product(std::size_t slot, const Columns& columns) {
     const Task& t = task(slot);
     const TaskOperand& weight = t.operands[1];
     WeightTable table = weight_table(t);
     std::int64_t depth = weight.view.shape[-2], width = weight.view.shape[-1];
-    Tile a = spread(operand(slot, 0, true), depth, blocks_.rows);
     Access access = *compose(weight.view, {table.rows, table.columns, 0});
     IndexMap inner = *compose(index_map(weight.view), table.inner);
     std::vector<std::int64_t> strides = region_.digits.strides(access.rows);
@@ -229,22 +340,40 @@ class RowsProgram {
       return map.is_constant() ? 0 : map.modes()[0].stride;
     };
     Tile base = parameters_.pointer(weight.storage) + outer_offset(access.offset, strides);
-    if (width == 1) return inner_product(t, a, base, depth, stride_of(inner));
-    Desc desc = dsl::make_desc(base, {depth, width}, {stride_of(inner), stride_of(access.columns)});
-    Tile b = dsl::load(desc, {0, column(whole)}, {depth, width_of(width, whole)});
-    Tile result = dsl::dot(a, b);
+    Matrix matrix{
+        base, depth, width, stride_of(inner), stride_of(access.columns), blocks_.coalesces};
+    // A product with one column is a sum along the row, where lanes run along k.
+    auto add = [&](const Columns& along, const Tile& sum) {
+      std::int64_t size = width_of(depth, along);
+      Tile a = spread(operand(slot, 0, along), size, blocks_.rows);
+      // What is computed beyond the edge may be no number.
+      if (along.part == Part::piece && producer(t.operands[0]))
+        a = filled(a, depth, along, ir::Scalar::of_integer(a.dtype(), 0));
+      if (width == 1) return inner_product(t, a, matrix, column(along), sum);
+      Tile b = matrix.load(column(along), column(columns), {size, width_of(width, columns)});
+      return sum.defined() ? dsl::dot(a, b, sum) : dsl::dot(a, b);
+    };
+    Tile result;
+    if (blocks_.depth == 0 || depth <= blocks_.depth) {
+      result = add(whole_row, {});
+    } else {
+      prepare(t.operands[0]);
+      DType wide = width == 1 ? accumulator(t.dtype) : ir::accumulator(t.dtype);
+      Var sum = dsl::zeros({blocks_.rows, width_of(width, columns)}, wide);
+      for_each_piece(depth, blocks_.depth, [&](const Columns& along) { sum = add(along, sum); });
+      result = sum;
+    }
     return result.dtype() == t.dtype ? result : dsl::cast(result, t.dtype);
   }
 
-  // A product with one column is a sum along the row, where lanes run along k.
-  static Tile inner_product(const Task& t, const Tile& a, const Tile& base, std::int64_t depth,
-                            std::int64_t stride) {
-    Desc desc = dsl::make_desc(base, {1, depth}, {depth, stride});
-    Tile b = dsl::load(desc, {0, 0}, {1, depth});
+  static Tile inner_product(const Task& t, const Tile& a, const Matrix& column, const Operand& k,
+                            const Tile& sum) {
+    Matrix line{column.base, 1, column.rows, column.rows, column.row_stride};
+    Tile b = line.load(0, k, {1, a.shape()[1]});
     DType wide = accumulator(t.dtype);
     Tile product = wide == t.dtype ? a * b : dsl::cast(a, wide) * dsl::cast(b, wide);
     Tile result = dsl::sum(product, 1, true);
-    return wide == t.dtype ? result : dsl::cast(result, t.dtype);
+    return sum.defined() ? sum + result : result;
   }
 
   // The row number that operand `i` gives for this program's one row.
@@ -259,49 +388,81 @@ class RowsProgram {
   }
 
   // A row outside the table reads as zeros.
-  Tile gather(std::size_t slot, bool whole) {
+  Tile gather(std::size_t slot, const Columns& columns) {
     const Task& t = task(slot);
     const Placement& table = t.operands[0].view;
     Tile base = parameters_.pointer(t.operands[0].storage) + Offset(table.offset);
-    Desc desc = dsl::make_desc(base, {table.shape[0], table.shape[1]},
-                               {table.strides[0], table.strides[1]});
-    return dsl::load(desc, {row_number(slot, 1), column(whole)},
-                     {1, width_of(table.shape[1], whole)});
+    Matrix matrix{base, table.shape[0], table.shape[1], table.strides[0], table.strides[1]};
+    return matrix.load(row_number(slot, 1), column(columns),
+                       {1, width_of(table.shape[1], columns)});
   }
 
-  void store(std::size_t slot) {
+  // Values that are wider than a tile are stored in pieces, all that are equally wide together;
+  // before the first piece overwrites anything, what they and the others need is made.
+  void store_all() {
+    std::vector<std::size_t> at_once, in_pieces;
+    for (std::size_t slot = 0; slot < region_.tasks.size(); ++slot) {
+      if (!region_.stored[slot]) continue;
+      bool wide = is_in_pieces(width_of(region_.tables[slot].width, block_of_row));
+      (wide ? in_pieces : at_once).push_back(slot);
+    }
+    if (!in_pieces.empty()) {
+      for (std::size_t slot : at_once) value(slot, block_of_row);
+      std::vector<bool> seen(region_.tasks.size(), false);
+      for (std::size_t slot : in_pieces) prepare(slot, seen);
+    }
+    while (!in_pieces.empty()) {
+      std::int64_t width = region_.tables[in_pieces[0]].width;
+      auto others = std::ranges::stable_partition(
+          in_pieces, [&](std::size_t slot) { return region_.tables[slot].width == width; });
+      std::vector<std::size_t> slots(in_pieces.begin(), others.begin());
+      for_each_piece(width, blocks_.piece, [&](const Columns& piece) {
+        for (std::size_t slot : slots) value(slot, piece);
+        for (std::size_t slot : slots) store(slot, piece);
+      });
+      in_pieces.erase(in_pieces.begin(), others.begin());
+    }
+    for (std::size_t slot : at_once) store(slot, block_of_row);
+  }
+
+  void store(std::size_t slot, const Columns& columns) {
     const Task& t = task(slot);
     const Table& table = region_.tables[slot];
     Access access = *compose(t.place, table.place);
-    Tile x = spread(value(slot, false), width_of(table.width, false), blocks_.rows);
+    Tile x = spread(value(slot, columns), width_of(table.width, columns), blocks_.rows);
     if (t.kind == TaskKind::scatter) {
       std::vector<std::int64_t> strides = region_.digits.strides(access.rows);
       std::int64_t column_stride =
           access.columns.is_constant() ? 1 : access.columns.modes()[0].stride;
       Tile base = parameters_.pointer(t.storage) + outer_offset(access.offset, strides);
-      Desc desc =
-          dsl::make_desc(base, {t.scatter_size, table.width}, {t.scatter_stride, column_stride});
-      dsl::store(desc, {row_number(slot, 1), column(false)}, x);
+      Matrix matrix{base, t.scatter_size, table.width, t.scatter_stride, column_stride};
+      matrix.store(row_number(slot, 1), column(columns), x);
       return;
     }
-    Block block = block_of(t.storage, access, table.width, false);
+    Block block = block_of(t.storage, access, table.width, columns);
     // Memory of the caller's may begin anywhere, which stores past the cache do not allow.
     bool streams =
         t.bytes() > streaming_bytes && list_.storages[t.storage].kind == StorageKind::result;
     auto cache = streams ? ir::CachePolicy::streaming : ir::CachePolicy::normal;
-    dsl::store(block.desc, block.offsets,
-               spread(x, block.shape[column_axis()], block.shape[row_axis()]), cache);
+    block.matrix.store(block.row, block.column,
+                       spread(x, block.shape[column_axis()], block.shape[row_axis()]), cache);
   }
 
   struct Loaded {
     StorageId storage;
     Access access;
     std::int64_t width;
-    bool whole;
+    Part part;
     Tile tile;
+  };
+  using Tiles = std::vector<Tile>;  // of each task
+  struct Known {
+    Tiles whole, block, piece;
+    std::vector<Loaded> loaded;
   };
   const TaskList& list_;
   const Region& region_;
+  const dsl::Target& target_;
   RowBlocks blocks_;
   dsl::Tracer tracer_;
   Parameters parameters_;
@@ -309,14 +470,14 @@ class RowsProgram {
   Grid grid_;
   Tile row_, column_;          // first row and column of this program; undefined: 0
   std::vector<Tile> indices_;  // of the digits that are not cut in blocks
-  std::vector<Loaded> loaded_;
-  std::vector<Tile> whole_, block_;  // values of tasks: all columns, this program's
+  Known known_;                // what has been made
 };
 
 }  // namespace
 
-LoweredRegion lower_rows(const TaskList& list, const Region& region, const BlockSizes& blocks) {
-  return RowsProgram(list, region, choose_blocks(list, region, blocks)).emit();
+LoweredRegion lower_rows(const TaskList& list, const Region& region, const dsl::Target& target,
+                         const BlockSizes& blocks) {
+  return RowsProgram(list, region, target, choose_blocks(list, region, target, blocks)).emit();
 }
 
 }  // namespace tilewright::graph

@@ -95,8 +95,9 @@ void CompiledSignature::compile(const Graph& graph, const Options& options) {
   for (const Mutation& m : graph.mutations)
     mutated_.push_back(
         static_cast<std::size_t>(std::ranges::find(graph.inputs, m.input) - graph.inputs.begin()));
-  plan_ = make_plan(
-      graph, {.fuse = options.backend == Backend::tilewright, .tune = is_tuned(options.mode)});
+  plan_ = make_plan(graph, {.fuse = options.backend == Backend::tilewright,
+                            .tune = is_tuned(options.mode),
+                            .device = options.device});
   addresses_.resize(graph.inputs.size());
   for (std::size_t i = 0; i < captured_.size(); ++i)
     addresses_[signature_.size() + i] = address_of(*captured_[i].body());

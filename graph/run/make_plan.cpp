@@ -29,7 +29,10 @@ double seconds_since(Clock::time_point begin) {
 class PlanMaker {
  public:
   PlanMaker(const Graph& graph, const PlanOptions& options)
-      : graph_(graph), options_(options), list_(make_tasks(graph)) {}
+      : graph_(graph),
+        options_(options),
+        target_(options.device.target()),
+        list_(make_tasks(graph)) {}
 
   std::shared_ptr<const Plan> run() {
     Clock::time_point begin = Clock::now();
@@ -40,7 +43,7 @@ class PlanMaker {
     begin = Clock::now();
     body_->artifacts.resize(body_->functions.size());
     if (!options_.interpret) compile_programs();
-    if (options_.tune && !options_.interpret) tune_programs();
+    if (options_.tune && !options_.interpret && !options_.device.is_emulated()) tune_programs();
     for (std::size_t i = 0; i < regions_.size(); ++i) add_launch(i);
     outputs();
     body_->compile_seconds = seconds_since(begin);
@@ -64,7 +67,7 @@ class PlanMaker {
 
   // Regions of different keys may still give equal programs.
   Lowering new_lowering(const FusedRegion& region) {
-    LoweredRegion lowered = lower(graph_, list_, region.region);
+    LoweredRegion lowered = lower(graph_, list_, region.region, target_);
     Hash key = ir::content_hash(lowered.function);
     auto [it, is_new] =
         program_of_.emplace(key, static_cast<std::uint32_t>(body_->programs.size()));
@@ -145,7 +148,7 @@ class PlanMaker {
     auto work = [&] {
       for (std::size_t i; (i = next++) < body_->functions.size();) {
         try {
-          body_->artifacts[i] = dsl::compile(body_->functions[i]);
+          body_->artifacts[i] = dsl::compile(body_->functions[i], target_);
           body_->programs[i].compile_seconds = body_->artifacts[i]->compile_seconds;
         } catch (...) {
           std::lock_guard lock(mutex);
@@ -175,7 +178,7 @@ class PlanMaker {
         grid = launch.grid;
       }
       if (!one_grid) continue;  // the same program over tables of different length
-      auto tuned = tune(graph_, list_, example.region->region, example.blocks, *grid,
+      auto tuned = tune(graph_, list_, example.region->region, target_, example.blocks, *grid,
                         body_->artifacts[program]);
       if (!tuned) continue;
       body_->functions[program] = std::move(tuned->lowered.function);
@@ -198,6 +201,7 @@ class PlanMaker {
   };
   const Graph& graph_;
   PlanOptions options_;
+  dsl::Target target_;
   TaskList list_;
   std::vector<FusedRegion> regions_;
   std::vector<PendingLaunch> launches_;

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/device.h"
 #include "graph/ir.h"
 #include "runtime/artifact.h"
 #include "runtime/buffer.h"
@@ -25,9 +26,11 @@ namespace tilewright::graph {
 
 struct PlanOptions {
   bool fuse = true;        // otherwise one region a node
-  bool tune = false;       // time block configurations of each distinct program
+  bool tune = false;       // time block configurations of each distinct program; an emulated
+                           //   device keeps the default ones, for its time says nothing
   bool interpret = false;  // run tile programs by the interpreter: tells bugs of lowering from bugs
                            //   of code generation
+  Device device = {};
 };
 
 // What the caller gets for one output.

@@ -84,13 +84,13 @@ double seconds_of(const Candidate& candidate, const Argument* arguments) {
 }  // namespace
 
 std::optional<TunedRegion> tune(const Graph& graph, const TaskList& list, const Region& region,
-                                const BlockSizes& chosen, const Grid& grid,
-                                const std::shared_ptr<const Artifact>& artifact) {
+                                const dsl::Target& target, const BlockSizes& chosen,
+                                const Grid& grid, const std::shared_ptr<const Artifact>& artifact) {
   std::vector<LoweredRegion> lowered;
   std::vector<Candidate> candidates = {{artifact, grid}};
-  for (const BlockSizes& blocks : alternatives(list, region, chosen)) {
-    lowered.push_back(lower(graph, list, region, blocks));
-    candidates.push_back({dsl::compile(lowered.back().function), lowered.back().grid});
+  for (const BlockSizes& blocks : alternatives(list, region, target, chosen)) {
+    lowered.push_back(lower(graph, list, region, target, blocks));
+    candidates.push_back({dsl::compile(lowered.back().function, target), lowered.back().grid});
   }
   if (lowered.empty()) return std::nullopt;
   TrialMemory memory(list, region);

@@ -15,7 +15,7 @@ struct TunedRegion {
 };
 // Nothing where the default is as good as any.
 std::optional<TunedRegion> tune(const Graph& graph, const TaskList& list, const Region& region,
-                                const BlockSizes& chosen, const Grid& grid,
-                                const std::shared_ptr<const Artifact>& artifact);
+                                const dsl::Target& target, const BlockSizes& chosen,
+                                const Grid& grid, const std::shared_ptr<const Artifact>& artifact);
 
 }  // namespace tilewright::graph

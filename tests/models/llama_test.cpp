@@ -54,6 +54,23 @@ TEST(Llama, random_weights_depend_on_the_seed_alone) {
   EXPECT_NE(a.at(name).to_vector<float>(), c.at(name).to_vector<float>());
 }
 
+TEST(Llama, gives_the_same_logits_in_gpu_code) {
+  for (const char* target : {"sm_80", "sm_90a"}) {
+    std::vector<std::vector<float>> logits;
+    for (const Device& device : {Device::cpu(), Device::emulated(target)}) {
+      auto model = random_llama(llama_config("tiny"), 1);
+      Compiled forward =
+          compile([&](const Tensor& ids,
+                      const Tensor& position) { return model->forward_last(ids, position); },
+                  {.fullgraph = true, .device = device});
+      forward(ids_of({3, 7, 1, 9, 4}), at(0));
+      logits.push_back(forward(ids_of({5}), at(5)).to_vector<float>());
+    }
+    for (std::size_t i = 0; i < logits[0].size(); ++i)
+      ASSERT_NEAR(logits[1][i], logits[0][i], 1e-4) << target << " " << i;
+  }
+}
+
 TEST(Llama, refuses_ids_and_positions_of_another_form) {
   auto model = random_llama(llama_config("tiny"), 1);
   Tensor two = Tensor::from<std::int64_t>({1, 2}, {2, 1});

@@ -1,0 +1,119 @@
+// Blocks for GPUs: as many programs as there is work for, whose tiles fit in the registers of one
+// block of threads. Sizes are powers of two where they can be, since tiles are held as such.
+#include <algorithm>
+#include <bit>
+
+#include "graph/lower/block_sizes.h"
+#include "graph/lower/region_facts.h"
+
+namespace tilewright::graph {
+namespace {
+
+constexpr std::int64_t most_elements = 16 << 10;  // of a tile: 32 registers of 512 threads
+constexpr std::int64_t row_elements = 1 << 10;    // of short rows that share a program
+constexpr std::int64_t long_piece = 8 << 10;      // of a row that is no tile
+constexpr std::int64_t pointwise_elements = 1 << 10, many_pointwise_elements = 4 << 10;
+constexpr std::int64_t many_programs = 512;  // some for each of a hundred multiprocessors
+constexpr std::int64_t turned = 64;          // rows and columns of a block that is turned over
+constexpr std::int64_t coalesced_rows = 32;  // of tiles whose rows are contiguous
+constexpr std::int64_t prologue_elements = 8 << 10;  // of a piece of what goes into a product
+// Of products: a tensor core's share is 16 rows, and fewer rows only wait for the weights.
+constexpr std::int64_t few_rows = 16, few_rows_columns = 64, few_rows_depth = 128;
+constexpr std::int64_t product_block = 64, large_product_block = 128, product_depth = 32;
+
+std::int64_t power(std::int64_t x) {
+  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(x)));
+}
+
+struct Work {
+  RegionFacts facts;
+  std::int64_t rows = 1;  // of the digit that is cut
+};
+
+void product_blocks(const Region& region, const Work& work, RowBlocks& blocks) {
+  std::int64_t programs = region.rows * region.width / (large_product_block * large_product_block);
+  std::int64_t size = programs >= many_programs ? large_product_block : product_block;
+  bool few = work.rows <= few_rows;
+  blocks.rows_fastest = true;
+  blocks.rows = std::min(work.rows, size);
+  blocks.depth = product_depth;
+  if (region.splits_columns) {
+    blocks.columns = std::min(region.width, few ? few_rows_columns : size);
+    if (few) blocks.depth = few_rows_depth;
+    blocks.piece = prologue_elements / power(blocks.rows);
+    return;
+  }
+  while (blocks.rows > few_rows && power(blocks.rows) * power(work.facts.widest) > most_elements)
+    blocks.rows /= 2;
+  blocks.columns = region.width;
+  blocks.piece = most_elements / power(std::max(blocks.rows, few_rows));
+}
+
+void pointwise_blocks(const Region& region, const Work& work, bool turns_over, RowBlocks& blocks) {
+  bool many = region.rows * region.width >= many_pointwise_elements * many_programs;
+  std::int64_t elements = many ? many_pointwise_elements : pointwise_elements;
+  if (turns_over) {
+    blocks.rows = std::min(work.rows, turned);
+    blocks.columns = std::min(region.width, turned);
+  } else if (blocks.columns_first) {
+    blocks.rows = std::min(work.rows, elements);
+    blocks.columns = std::min(region.width, elements / power(blocks.rows));
+  } else {
+    blocks.columns = std::min(region.width, elements);
+    blocks.rows = std::min(work.rows, elements / power(blocks.columns));
+  }
+}
+
+// Rows that are reduced.
+void row_blocks(const Region& region, const Work& work, RowBlocks& blocks) {
+  std::int64_t width = power(work.facts.widest);
+  blocks.columns = region.width;
+  blocks.rows = std::max<std::int64_t>(1, row_elements / width);
+  if (blocks.columns_first) blocks.rows = std::max(blocks.rows, coalesced_rows);
+  blocks.rows = std::min(work.rows, blocks.rows);
+  if (power(blocks.rows) * width > most_elements) blocks.piece = long_piece / power(blocks.rows);
+}
+
+// Pieces of one value may overwrite what those of another, of other width, have yet to read.
+bool may_store_in_pieces(const Region& region, std::int64_t piece) {
+  std::int64_t width = 0;
+  for (std::size_t slot = 0; slot < region.tasks.size(); ++slot) {
+    if (!region.stored[slot] || region.tables[slot].width <= piece) continue;
+    if (width != 0 && region.tables[slot].width != width) return !region.is_in_place;
+    width = region.tables[slot].width;
+  }
+  return true;
+}
+
+}  // namespace
+
+RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const BlockSizes& wanted) {
+  Work work{facts_of(list, region)};
+  RowBlocks blocks;
+  blocks.prefetches = false;
+  blocks.coalesces = true;
+  blocks.digit = work.facts.digit;
+  blocks.has_product = work.facts.has_product;
+  bool turns_over = false;
+  if (!work.facts.has_product && !work.facts.one_row) {
+    Contiguity contiguous = contiguity_of(list, region);
+    blocks.columns_first = contiguous.along_digit > contiguous.along_columns;
+    turns_over =
+        region.splits_columns && contiguous.along_digit > 0 && contiguous.along_columns > 0;
+    if (blocks.columns_first || turns_over) blocks.digit = contiguous.digit;
+  }
+  if (blocks.digit) work.rows = work.facts.digits[*blocks.digit];
+  if (work.facts.has_product)
+    product_blocks(region, work, blocks);
+  else if (region.splits_columns)
+    pointwise_blocks(region, work, turns_over, blocks);
+  else
+    row_blocks(region, work, blocks);
+  if (wanted.rows != 0) blocks.rows = std::min(work.rows, wanted.rows);
+  if (wanted.columns != 0 && region.splits_columns)
+    blocks.columns = std::min(region.width, wanted.columns);
+  if (blocks.piece != 0 && !may_store_in_pieces(region, blocks.piece)) blocks.piece = 0;
+  return blocks;
+}
+
+}  // namespace tilewright::graph

@@ -1,0 +1,58 @@
+#include "graph/lower/region_facts.h"
+
+#include <algorithm>
+
+namespace tilewright::graph {
+
+RegionFacts facts_of(const TaskList& list, const Region& region) {
+  RegionFacts facts;
+  facts.digits = region.digits.sizes();
+  std::vector<bool> usable(facts.digits.size(), true);
+  for (std::size_t slot = 0; slot < region.tasks.size(); ++slot) {
+    const Task& task = list.tasks[region.tasks[slot]];
+    facts.widest = std::max(facts.widest, region.tables[slot].width);
+    facts.element_bytes = std::max(facts.element_bytes, size_bytes(task.dtype));
+    if (task.kind == TaskKind::gather || task.kind == TaskKind::scatter) facts.one_row = true;
+    if (task.kind == TaskKind::reduction)
+      facts.widest = std::max(facts.widest, operand_table(task, 0, {})->width);
+    if (task.kind != TaskKind::contraction) continue;
+    facts.has_product = true;
+    facts.depth = std::max(facts.depth, task.operands[1].view.shape[-2]);
+    auto access = compose(task.operands[1].view, Access{weight_table(task).rows, IndexMap(), 0});
+    std::vector<std::int64_t> strides = region.digits.strides(access->rows);
+    for (std::size_t i = 0; i < strides.size(); ++i) usable[i] = usable[i] && strides[i] == 0;
+  }
+  if (facts.one_row) return facts;
+  for (std::size_t i = 0; i < facts.digits.size(); ++i)
+    if (usable[i] && (!facts.digit || facts.digits[i] > facts.digits[*facts.digit]))
+      facts.digit = i;
+  return facts;
+}
+
+Contiguity contiguity_of(const TaskList& list, const Region& region) {
+  std::int64_t along_columns = 0;
+  std::vector<std::int64_t> along_digit(region.digits.sizes().size(), 0);
+  auto vote = [&](const std::optional<Access>& access, std::int64_t bytes) {
+    if (!access) return;
+    bool by_columns = !access->columns.is_constant() && access->columns.modes()[0].stride == 1;
+    if (by_columns) along_columns += bytes;
+    std::vector<std::int64_t> strides = region.digits.strides(access->rows);
+    for (std::size_t i = 0; i < strides.size(); ++i)
+      if (strides[i] == 1 && !access->columns.is_constant()) along_digit[i] += bytes;
+  };
+  for (std::size_t slot = 0; slot < region.tasks.size(); ++slot) {
+    const Task& task = list.tasks[region.tasks[slot]];
+    for (std::size_t i = 0; i < task.operands.size(); ++i) {
+      const TaskOperand& operand = task.operands[i];
+      if (operand.number || (operand.producer && region.slot(*operand.producer))) continue;
+      if (auto seen = operand_table(task, i, region.tables[slot]))
+        vote(compose(operand.view, seen->place), element_count(operand.view.shape));
+    }
+    if (region.stored[slot]) vote(compose(task.place, region.tables[slot].place), task.count());
+  }
+  auto best = std::ranges::max_element(along_digit);
+  if (best == along_digit.end()) return {along_columns};
+  return {along_columns, *best, static_cast<std::size_t>(best - along_digit.begin())};
+}
+
+}  // namespace tilewright::graph

@@ -1,0 +1,28 @@
+// What the choice of block sizes looks at, the same for every machine.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "graph/fuse/region.h"
+
+namespace tilewright::graph {
+
+struct RegionFacts {
+  std::vector<std::int64_t> digits;
+  std::optional<std::size_t> digit;  // the largest that no product's weights depend on
+  bool has_product = false;
+  bool one_row = false;  // a row is found at run time, so a program has one
+  std::int64_t widest = 1, depth = 1, element_bytes = 1;
+};
+RegionFacts facts_of(const TaskList& list, const Region& region);
+
+// How many elements are contiguous in memory along columns, and along the digit for which they are
+// most.
+struct Contiguity {
+  std::int64_t along_columns = 0, along_digit = 0;
+  std::size_t digit = 0;
+};
+Contiguity contiguity_of(const TaskList& list, const Region& region);
+
+}  // namespace tilewright::graph

@@ -1,0 +1,234 @@
+#include "graph/device.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <regex>
+
+#include "graph/compile.h"
+#include "tests/errors.h"
+
+namespace tilewright {
+namespace {
+
+TEST(Device, IsTheHostUnlessNamed) {
+  EXPECT_EQ(Device(), Device::cpu());
+  EXPECT_EQ(Options().device.text(), "cpu");
+  EXPECT_FALSE(Device::cpu().target().is_gpu());
+}
+
+TEST(Device, ReadsWhatItWrites) {
+  for (const char* text : {"cpu", "emulated:sm_80", "emulated:sm_90a"})
+    EXPECT_EQ(Device::parse(text).text(), text);
+  EXPECT_EQ(Device::parse("emulated:sm_80"), Device::emulated("sm_80"));
+  EXPECT_EQ(Device::emulated("sm_90a").target().sm, 90);
+}
+
+TEST(Device, NamesWhatIsKnown) {
+  for (const char* text : {"", "gpu", "cpu:0", "sm_80", "emulated", "emulated:", "emulated:sm_1"}) {
+    std::string message = error_of([&] { Device::parse(text); });
+    expect_contains(message, "[device] unknown device \"");
+    expect_contains(message, "cpu, emulated:sm_80");
+  }
+  expect_contains(error_of([&] { Device::emulated("avx2"); }), "\"emulated:avx2\"");
+}
+
+// Elements without a pattern that a wrong index could hide in.
+Tensor noise(const Shape& shape, std::uint32_t seed = 1) {
+  std::vector<float> elements(static_cast<std::size_t>(element_count(shape)));
+  for (float& x : elements) {
+    seed = seed * 1664525 + 1013904223;
+    x = static_cast<float>(seed >> 8) / static_cast<float>(1 << 23) - 1;
+  }
+  return Tensor::from(elements, shape);
+}
+Tensor numbers(const std::vector<std::int64_t>& x) {
+  return Tensor::from(x, {static_cast<std::int64_t>(x.size())});
+}
+std::vector<double> elements_of(const Tensor& x) {
+  if (x.dtype() == DType::i64) {
+    auto integers = x.to_vector<std::int64_t>();
+    return {integers.begin(), integers.end()};
+  }
+  auto floats = x.to(DType::f32).to_vector<float>();
+  return {floats.begin(), floats.end()};
+}
+void expect_near(const Tensor& a, const Tensor& b, double tolerance) {
+  ASSERT_EQ(a.shape(), b.shape());
+  ASSERT_EQ(a.dtype(), b.dtype());
+  auto x = elements_of(a), y = elements_of(b);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    ASSERT_LE(std::abs(x[i] - y[i]), tolerance * (1 + std::abs(y[i]))) << "element " << i;
+}
+
+// The most elements of any tile of the programs.
+std::int64_t largest_tile(const std::string& dump) {
+  std::int64_t largest = 0;
+  std::regex tile(R"(: [a-z0-9]+\[([0-9x]+)\])");
+  bool in_program = false;
+  std::stringstream lines(dump);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("func")) in_program = true;
+    if (line.starts_with("}")) in_program = false;
+    std::smatch match;
+    if (!in_program || !std::regex_search(line, match, tile)) continue;
+    std::int64_t count = 1;
+    std::stringstream sizes(match[1].str());
+    for (std::string size; std::getline(sizes, size, 'x');) count *= std::stoll(size);
+    largest = std::max(largest, count);
+  }
+  return largest;
+}
+
+class EmulatedDevice : public testing::TestWithParam<const char*> {
+ protected:
+  // What the function gives compiled for the device is what it gives op by op on the host.
+  template <typename F>
+  void expect_same(F function, const std::vector<Tensor>& arguments, double tolerance = 2e-5) {
+    CompiledFunction fast(
+        [=](const std::vector<Tensor>& a) {
+          return std::vector<Tensor>{detail::call_with(function, a)};
+        },
+        {.fullgraph = true, .device = Device::emulated(GetParam())});
+    Tensor actual = fast.call(arguments).front();
+    expect_near(actual, detail::call_with(function, arguments), tolerance);
+    EXPECT_LE(largest_tile(fast.dump()), 32 << 10) << fast.dump();
+    EXPECT_GT(largest_tile(fast.dump()), 1);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Targets, EmulatedDevice, testing::Values("sm_80", "sm_90a"));
+
+TEST_P(EmulatedDevice, ComputesElementwise) {
+  auto f = [](const Tensor& a, const Tensor& b) { return gelu(a * 2 + b) / (1 + exp(a)); };
+  expect_same(f, {noise({3, 5}), noise({5}, 2)});
+  expect_same(f, {noise({70, 130}), noise({70, 1}, 2)});
+  expect_same(f, {noise({40'001}), noise({40'001}, 2)});
+}
+
+TEST_P(EmulatedDevice, ComputesSoftmaxOfRowsOfAnyLength) {
+  auto f = [](const Tensor& x) { return softmax(x, -1); };
+  for (std::int64_t width : {1, 7, 96, 1000, 5000}) expect_same(f, {noise({9, width})});
+  expect_same(f, {noise({2, 40'000})});
+  expect_same(f, {noise({2, 17'001})});
+}
+
+TEST_P(EmulatedDevice, ComputesSoftmaxAndSumsOverTheFirstAxis) {
+  expect_same([](const Tensor& x) { return softmax(x, 0); }, {noise({65, 40})});
+  expect_same([](const Tensor& x) { return sum(x, {0}); }, {noise({700, 100})});
+  expect_same([](const Tensor& x) { return amax(x, {0}); }, {noise({3000, 40})});
+}
+
+TEST_P(EmulatedDevice, ComputesLayerNorm) {
+  auto f = [](const Tensor& x, const Tensor& w, const Tensor& b) { return layer_norm(x, w, b); };
+  for (std::int64_t width : {48, 768, 20'000})
+    expect_same(f, {noise({6, width}), noise({width}, 2), noise({width}, 3)}, 1e-4);
+}
+
+TEST_P(EmulatedDevice, FindsTheLargestInRowsOfAnyLength) {
+  auto f = [](const Tensor& x) { return argmax(x, -1); };
+  for (std::int64_t width : {50, 3000, 33'000}) expect_same(f, {noise({4, width})});
+  std::vector<float> equal(40'000, 1.0F);
+  equal[5] = equal[39'999] = 2.0F;
+  expect_same(f, {Tensor::from(equal, {1, 40'000})});
+}
+
+TEST_P(EmulatedDevice, ComputesProductsWithWhatFollowsThem) {
+  auto f = [](const Tensor& x, const Tensor& w, const Tensor& b) { return relu(linear(x, w, b)); };
+  for (std::int64_t rows : {1, 5, 33, 130})
+    for (std::int64_t depth : {16, 100, 300})
+      expect_same(f, {noise({rows, depth}), noise({70, depth}, 2), noise({70}, 3)}, 1e-4);
+}
+
+TEST_P(EmulatedDevice, ComputesProductsOfHalfPrecision) {
+  auto f = [](const Tensor& a, const Tensor& b) { return matmul(a, b) * 0.5; };
+  for (DType dtype : {DType::f16, DType::bf16})
+    expect_same(f, {noise({70, 64}).to(dtype), noise({64, 96}, 2).to(dtype)}, 2e-2);
+}
+
+TEST_P(EmulatedDevice, ComputesProductsOfWhatIsNormalised) {
+  auto f = [](const Tensor& x, const Tensor& w, const Tensor& g) {
+    return silu(linear(rms_norm(x, g), w)) + 1;
+  };
+  expect_same(f, {noise({40, 200}), noise({300, 200}, 2), noise({200}, 3)}, 1e-4);
+  expect_same(f, {noise({2, 500}), noise({80, 500}, 2), noise({500}, 3)}, 1e-4);
+}
+
+TEST_P(EmulatedDevice, ComputesBatchesAndProductsOfProducts) {
+  expect_same([](const Tensor& a, const Tensor& b) { return matmul(a, b); },
+              {noise({3, 20, 50}), noise({3, 50, 40}, 2)}, 1e-4);
+  expect_same([](const Tensor& x, const Tensor& a,
+                 const Tensor& b) { return softmax(linear(relu(linear(x, a)), b), -1); },
+              {noise({30, 48}), noise({100, 48}, 2), noise({24, 100}, 3)}, 1e-4);
+}
+
+TEST_P(EmulatedDevice, ComputesAttention) {
+  auto f = [](const Tensor& q, const Tensor& k, const Tensor& v) {
+    return scaled_dot_product_attention(q, k, v, {.causal = true});
+  };
+  expect_same(f, {noise({2, 4, 70, 16}), noise({2, 2, 70, 16}, 2), noise({2, 2, 70, 16}, 3)}, 1e-4);
+  expect_same(f, {noise({1, 4, 1, 24}), noise({1, 2, 150, 24}, 2), noise({1, 2, 150, 24}, 3)},
+              1e-4);
+  auto from = [](const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& position) {
+    return scaled_dot_product_attention(q, k, v, {.causal = true, .position = position});
+  };
+  expect_same(
+      from,
+      {noise({1, 2, 3, 16}), noise({1, 2, 200, 16}, 2), noise({1, 2, 200, 16}, 3), numbers({77})},
+      1e-4);
+}
+
+TEST_P(EmulatedDevice, ReadsRowsOfATable) {
+  expect_same([](const Tensor& ids, const Tensor& table) { return embedding(ids, table) * 3; },
+              {numbers({4, 0, 9, 4}), noise({10, 1500})});
+}
+
+TEST_P(EmulatedDevice, MovesTensorsAsTheyAre) {
+  expect_same(
+      [](const Tensor& a, const Tensor& b) {
+        return cat({a, b * 2}, 1);
+      },
+      {noise({5, 3, 8}), noise({5, 4, 8}, 2)});
+  expect_same([](const Tensor& a) { return a.permute({1, 0}) + 1; }, {noise({150, 90})});
+  expect_same(
+      [](const Tensor& a) {
+        return (a.permute({2, 0, 1}) + 1).permute({0, 2, 1});
+      },
+      {noise({6, 50, 70})});
+}
+
+TEST_P(EmulatedDevice, WritesACacheInPlace) {
+  auto run = [&](const Device& device) {
+    Tensor cache = noise({2, 9, 4}, 5) * 0;
+    Compiled step = compile(
+        [cache](const Tensor& at, const Tensor& rows) {
+          Tensor target = cache;
+          target.index_copy_(1, at, rows * 2);
+          return sum(target, {1});
+        },
+        {.device = device});
+    std::vector<Tensor> results;
+    for (std::int64_t i : {3, 0, 7}) results.push_back(step(numbers({i, i + 1}), noise({2, 2, 4})));
+    return cat({results[0], results[1], results[2], sum(cache, {1})}, 0);
+  };
+  expect_near(run(Device::emulated(GetParam())), run(Device::cpu()), 1e-6);
+}
+
+TEST_P(EmulatedDevice, ReadsMemoryThatBeginsAnywhere) {
+  Tensor x = noise({1025});
+  expect_same([](const Tensor& a, const Tensor& b) { return a + b; },
+              {x.slice(0, 1, 1025), x.slice(0, 0, 1024)});
+}
+
+TEST_P(EmulatedDevice, KeepsItsProgramsInEveryMode) {
+  auto f = [](const Tensor& x) { return softmax(x * 2, -1); };
+  for (Mode mode : {Mode::reduce_overhead, Mode::max_autotune}) {
+    Compiled fast = compile(f, {.mode = mode, .device = Device::emulated(GetParam())});
+    for (std::uint32_t seed : {1, 2}) {
+      Tensor x = noise({6, 40}, seed);
+      expect_near(fast(x), f(x), 1e-5);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tilewright
