@@ -61,7 +61,7 @@ Assembled assemble_ptx(const dsl::gpu::Ptx& ptx, const Arguments& a) {
 // Instructions by their first two words, "ld.global", most frequent first.
 std::vector<std::pair<std::string, int>> instruction_mix(const std::string& text) {
   std::map<std::string, int> counts;
-  std::regex line(R"((?:^|\n)\s*(?:@!?%p\d+\s+)?([a-z][a-z0-9_]*)((?:\.[a-z0-9_:]+)?)[^\n;]*;)");
+  std::regex line(R"((?:^|\n)\s*(?:@!?%p\d+\s+)?([a-z][a-z0-9_]*)((?:\.[a-z0-9_:]+)?)[^;]*;)");
   for (std::sregex_iterator i(text.begin(), text.end(), line), end; i != end; ++i)
     ++counts[(*i)[1].str() + (*i)[2].str()];
   std::vector<std::pair<std::string, int>> mix(counts.begin(), counts.end());

@@ -18,19 +18,11 @@ class Assigner {
   Assigner(const ir::Function& function, int warps) : function_(function) {
     result_.warps = warps;
     result_.of.resize(function.types.size());
-    definitions_.assign(function.types.size(), nullptr);
-    ir::for_each_inst(function.body, [&](const Inst& inst) {
-      for (Value value : inst.results) definitions_[value] = &inst;
-    });
   }
 
   Assignment run() {
     // First, since what follows a product asks where its result is.
-    ir::for_each_inst(function_.body, [&](const Inst& inst) {
-      if (inst.op != Op::dot_) return;
-      if (auto tensor_core = tensor_core_dot(function_, inst, result_.warps))
-        set(inst.results[0], tensor_core->result);
-    });
+    follow_products(function_.body);
     block(function_.body);
     return std::move(result_);
   }
@@ -76,6 +68,27 @@ class Assigner {
         if (is_tile(inst.results[0])) settled(inst.results[0]);
         return;
       case ir::OpClass::hint: return;
+    }
+  }
+
+  // From the first instruction to the last: accumulators, and what is computed from them element by
+  // element, stay in the layout of their product, and move only to be stored.
+  void follow_products(const ir::Block& block) {
+    for (const Inst& inst : block.insts) {
+      for (const ir::Block& body : inst.bodies) follow_products(body);
+      if (inst.op == Op::dot_) {
+        if (auto how = tensor_core_dot(function_, inst, result_.warps))
+          set(inst.results[0], how->result);
+      } else if (inst.op == Op::loop_) {
+        const Inst& yield = inst.bodies[0].insts.back();
+        for (std::size_t k = 0; k < inst.results.size(); ++k)
+          if (is_tile(inst.results[k]) && result_.of[yield.operands[k]])
+            set(inst.results[k], *result_.of[yield.operands[k]]);
+      } else if (ir::info(inst.op).op_class == ir::OpClass::elementwise &&
+                 is_tile(inst.results[0])) {
+        for (Value operand : inst.operands)
+          if (result_.of[operand]) set(inst.results[0], *result_.of[operand]);
+      }
     }
   }
 
@@ -147,7 +160,6 @@ class Assigner {
       if (!is_tile(inst.results[k])) continue;
       if (inst.op == Op::loop_) {
         Value next = inst.bodies[0].insts.back().operands[k];
-        if (auto accumulator = accumulator_layout(next)) set(inst.results[k], *accumulator);
         Layout layout = settled(inst.results[k]);
         want(inst.operands[3 + k], layout);
         set(inst.bodies[0].params[1 + k], layout);
@@ -160,15 +172,6 @@ class Assigner {
     for (auto body = inst.bodies.rbegin(); body != inst.bodies.rend(); ++body) block(*body);
   }
 
-  // Where a matrix product ends in a carried value, that value lives in its accumulator.
-  std::optional<Layout> accumulator_layout(Value next) const {
-    const Inst* definition = definitions_[next];
-    if (definition == nullptr || definition->op != Op::dot_) return std::nullopt;
-    auto tensor_core = tensor_core_dot(function_, *definition, result_.warps);
-    if (!tensor_core) return std::nullopt;
-    return tensor_core->result;
-  }
-
   static std::optional<Layout> reshape_source(const Shape& to, const Shape& from,
                                               const Layout& result) {
     if (physical_shape(to) != to || physical_shape(from) != from) return std::nullopt;
@@ -177,7 +180,6 @@ class Assigner {
 
   const ir::Function& function_;
   Assignment result_;
-  std::vector<const Inst*> definitions_;
 };
 
 }  // namespace
@@ -223,10 +225,18 @@ std::optional<TensorCoreDot> tensor_core_dot(const ir::Function& function, const
 }
 
 int choose_warps(const ir::Function& function) {
-  std::int64_t most = 1;
+  std::int64_t most = 1, most_product = 0;
   for (const ir::Type& type : function.types)
     if (!type.is_descriptor()) most = std::max(most, element_count(physical_shape(type.shape)));
-  return static_cast<int>(std::clamp<std::int64_t>(most / (32 * 32), 1, 16));
+  ir::for_each_inst(function.body, [&](const Inst& inst) {
+    if (inst.op == Op::dot_ && tensor_core_dot(function, inst, 1))
+      most_product = std::max(most_product,
+                              element_count(physical_shape(function.type(inst.results[0]).shape)));
+  });
+  if (most_product == 0) return static_cast<int>(std::clamp<std::int64_t>(most / (32 * 32), 1, 16));
+  // Accumulators: 32 registers a thread with up to 4 warps, then 64, then more of them.
+  std::int64_t warps = std::clamp<std::int64_t>(most_product / (32 * 32), 1, 4);
+  return static_cast<int>(std::clamp<std::int64_t>(most_product / (32 * 64), warps, 8));
 }
 
 Assignment assign_layouts(const ir::Function& function, int warps) {

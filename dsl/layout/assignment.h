@@ -8,7 +8,8 @@
 // The rules, from the last instruction to the first:
 //   a store, a reduction's operand    blocked: coalesced along the last axis
 //   a load                            blocked, but a tile of one axis or of few elements as wanted
-//   a matrix product                  the accumulator of its tensor-core instruction
+//   a matrix product                  the accumulator of its tensor-core instruction; what is
+//                                     computed from it element by element stays there
 //   elementwise                       operands as the result
 //   expand_dims, broadcast, permute   operand such that nothing moves
 //   a reduction's result              its operand's layout without the axis
@@ -48,7 +49,8 @@ struct TensorCoreDot {
 std::optional<TensorCoreDot> tensor_core_dot(const ir::Function& function, const ir::Inst& dot,
                                              int warps);
 
-// So many warps that the largest tile takes at most 32 registers a thread, 1 to 16.
+// 1 to 16: so many that the largest tile takes at most 32 registers a thread; with products on
+// tensor cores up to 8, since each warp reads operands for all its part of the result.
 int choose_warps(const ir::Function& function);
 
 Assignment assign_layouts(const ir::Function& function, int warps);
