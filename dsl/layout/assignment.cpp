@@ -15,7 +15,8 @@ using ir::Value;
 
 class Assigner {
  public:
-  Assigner(const ir::Function& function, int warps) : function_(function) {
+  Assigner(const ir::Function& function, int warps, int sm) : function_(function) {
+    result_.sm = sm;
     result_.warps = warps;
     result_.of.resize(function.types.size());
   }
@@ -77,7 +78,7 @@ class Assigner {
     for (const Inst& inst : block.insts) {
       for (const ir::Block& body : inst.bodies) follow_products(body);
       if (inst.op == Op::dot_) {
-        if (auto how = tensor_core_dot(function_, inst, result_.warps))
+        if (auto how = tensor_core_dot(function_, inst, result_.warps, result_.sm))
           set(inst.results[0], how->result);
       } else if (inst.op == Op::loop_) {
         const Inst& yield = inst.bodies[0].insts.back();
@@ -199,7 +200,7 @@ Layout natural_layout(const Shape& shape, int element_bytes, int warps) {
 }
 
 std::optional<TensorCoreDot> tensor_core_dot(const ir::Function& function, const Inst& dot,
-                                             int warps) {
+                                             int warps, int sm) {
   const ir::Type &a = function.type(dot.operands[0]), &result = function.type(dot.results[0]);
   bool half = a.dtype == DType::f16 || a.dtype == DType::bf16;
   if (!half && a.dtype != DType::i8) return std::nullopt;
@@ -207,7 +208,9 @@ std::optional<TensorCoreDot> tensor_core_dot(const ir::Function& function, const
   Shape left = physical_shape(a.shape), both = physical_shape(result.shape);
   if (both[0] < 16 || both[1] < 8 || left[1] < k) return std::nullopt;
   // Each warp a part as square as can be: what it reads of the operands is least.
-  int warps_m = 1, warps_n = 1;
+  // Warpgroups own rows only.
+  bool warpgroups = sm == 90 && warps % 4 == 0 && both[0] == 16 * warps && both[1] <= 256;
+  int warps_m = warpgroups ? warps : 1, warps_n = 1;
   while (warps_m * warps_n < warps) {
     bool room_m = both[0] / warps_m > 16, room_n = both[1] / warps_n > 8;
     if (room_m && (!room_n || both[0] / warps_m >= both[1] / warps_n))
@@ -219,28 +222,33 @@ std::optional<TensorCoreDot> tensor_core_dot(const ir::Function& function, const
   return TensorCoreDot{warps_m,
                        warps_n,
                        k,
+                       warpgroups,
                        mma_operand_a(left, warps_m, warps_n, bits),
                        mma_operand_b(right, warps_m, warps_n, bits),
                        mma_result(both, warps_m, warps_n)};
 }
 
-int choose_warps(const ir::Function& function) {
-  std::int64_t most = 1, most_product = 0;
+int choose_warps(const ir::Function& function, int sm) {
+  std::int64_t most = 1, most_product = 0, rows = 0;
   for (const ir::Type& type : function.types)
     if (!type.is_descriptor()) most = std::max(most, element_count(physical_shape(type.shape)));
   ir::for_each_inst(function.body, [&](const Inst& inst) {
-    if (inst.op == Op::dot_ && tensor_core_dot(function, inst, 1))
-      most_product = std::max(most_product,
-                              element_count(physical_shape(function.type(inst.results[0]).shape)));
+    if (inst.op != Op::dot_ || !tensor_core_dot(function, inst, 1, sm)) return;
+    Shape shape = physical_shape(function.type(inst.results[0]).shape);
+    most_product = std::max(most_product, element_count(shape));
+    rows = std::max(rows, shape[0]);
   });
   if (most_product == 0) return static_cast<int>(std::clamp<std::int64_t>(most / (32 * 32), 1, 16));
+  // Four warps for each 64 rows, as wgmma takes them.
+  if (sm == 90 && (rows == 64 || rows == 128) && most_product >= 64 * 32)
+    return static_cast<int>(rows / 16);
   // Accumulators: 32 registers a thread with up to 4 warps, then 64, then more of them.
   std::int64_t warps = std::clamp<std::int64_t>(most_product / (32 * 32), 1, 4);
   return static_cast<int>(std::clamp<std::int64_t>(most_product / (32 * 64), warps, 8));
 }
 
-Assignment assign_layouts(const ir::Function& function, int warps) {
-  return Assigner(function, warps).run();
+Assignment assign_layouts(const ir::Function& function, int warps, int sm) {
+  return Assigner(function, warps, sm).run();
 }
 
 }  // namespace tilewright::dsl::layout

@@ -25,6 +25,7 @@
 namespace tilewright::dsl::layout {
 
 struct Assignment {
+  int sm = 80;                            // compute capability
   int warps = 4;                          // of a block, 32 threads each
   std::vector<std::optional<Layout>> of;  // by value; nothing for scalars and descriptors
   const Layout& operator[](ir::Value value) const { return *of[value]; }
@@ -41,18 +42,19 @@ Layout natural_layout(const Shape& shape, int element_bytes, int warps);
 // operands' fragments and of the accumulator.
 struct TensorCoreDot {
   int warps_m, warps_n;
-  int k;  // of one instruction
+  int k;            // of one instruction
+  bool warpgroups;  // each four warps own 64 rows: wgmma serves too, from shared memory
   Layout a, b, result;
 };
 // Nothing where no instruction serves and the product is made of fused multiply-adds: other types
 // than f16, bf16 and i8, or fewer than 16 rows, 8 columns or an instruction's k.
 std::optional<TensorCoreDot> tensor_core_dot(const ir::Function& function, const ir::Inst& dot,
-                                             int warps);
+                                             int warps, int sm);
 
 // 1 to 16: so many that the largest tile takes at most 32 registers a thread; with products on
 // tensor cores up to 8, since each warp reads operands for all its part of the result.
-int choose_warps(const ir::Function& function);
+int choose_warps(const ir::Function& function, int sm);
 
-Assignment assign_layouts(const ir::Function& function, int warps);
+Assignment assign_layouts(const ir::Function& function, int warps, int sm);
 
 }  // namespace tilewright::dsl::layout

@@ -192,6 +192,16 @@ TEST(GpuCode, LoadsOfAProductRunAheadOfIt) {
     EXPECT_TRUE(has(text, part));
 }
 
+TEST(GpuCode, HopperMultipliesByWarpgroups) {
+  PipelineCase whole{bf16, false, true, 512, 512, 512, 128, 128, 64};
+  std::string text = ptx_of(pipelined(whole), "sm_90a");
+  for (const char* part : {"wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16",
+                           "wgmma.fence.sync.aligned", "fence.proxy.async", "cp.async.cg"})
+    EXPECT_TRUE(has(text, part));
+  EXPECT_FALSE(has(text, "mma.sync"));
+  EXPECT_FALSE(has(ptx_of(pipelined(whole), "sm_80"), "wgmma"));
+}
+
 TEST(GpuCode, NamesTheLineOfWhatGpusLack) {
   Tracer tracer("f");
   Tile x = tracer.pointer_param("x", f64);

@@ -26,7 +26,7 @@ constexpr std::int64_t operand_bytes = 48 * 1024;  // of both operands in shared
 }  // namespace
 
 void Emitter::dot(const Inst& inst) {
-  auto tensor_core = layout::tensor_core_dot(function_, inst, assignment_.warps);
+  auto tensor_core = layout::tensor_core_dot(function_, inst, assignment_.warps, target_.sm);
   set(inst.results[0], tensor_core ? dot_tensor_core(inst, *tensor_core) : dot_multiply_add(inst));
 }
 
@@ -95,6 +95,7 @@ llvm::Value* Emitter::packed(const Registers& from, std::size_t first, int count
 }
 
 Registers Emitter::dot_tensor_core(const Inst& inst, const layout::TensorCoreDot& how) {
+  if (auto result = dot_warpgroups(inst, how)) return std::move(*result);
   DType dtype = function_.type(inst.operands[0]).dtype;
   auto [left, right] = operand_words(inst, how);
   Registers result = get(inst.operands[2], how.result);

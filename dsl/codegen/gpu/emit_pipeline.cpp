@@ -119,6 +119,7 @@ std::int64_t Emitter::open_ring(const Inst& loop, const LoopPipeline& plan) {
 void Emitter::begin_turn(const Inst& loop, const LoopPipeline& plan, std::int64_t ring,
                          llvm::Value* index, llvm::Value* slot) {
   device(concat("cp_async_wait_", plan.stages - 2));
+  if (plan.warpgroups) device("fence_proxy_async");  // wgmma reads by another way
   barrier();
   // The stage before this one is free, and next to be filled.
   auto* before = b_.CreateSelect(b_.CreateICmpEQ(slot, i32(0)), i32(plan.stages - 1),

@@ -13,7 +13,8 @@ Emitter::Emitter(llvm::Module& module, const ir::Function& function, const Targe
     : Arithmetic(module),
       function_(function),
       target_(target),
-      assignment_(layout::assign_layouts(function, layout::choose_warps(function))),
+      assignment_(
+          layout::assign_layouts(function, layout::choose_warps(function, target.sm), target.sm)),
       axis_info_(axis_info(function)),
       facts_(scalar_facts(function)),
       definitions_(function.types.size(), nullptr),
@@ -24,7 +25,8 @@ Emitter::Emitter(llvm::Module& module, const ir::Function& function, const Targe
   ir::for_each_inst(function.body, [&](const Inst& inst) {
     for (Value value : inst.results) definitions_[value] = &inst;
   });
-  pipelines_ = plan_pipelines(function, facts_, assignment_.warps, shared_memory_limit(target) / 2);
+  pipelines_ = plan_pipelines(function, facts_, assignment_.warps, target.sm,
+                              shared_memory_limit(target) / 2);
   ir::for_each_inst(function.body, [&](const Inst& inst) {
     if (ir::info(inst.op).effect == ir::Effect::writes)
       written_[base_param(inst.operands[0])] = true;

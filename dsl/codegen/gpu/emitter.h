@@ -191,6 +191,9 @@ class Emitter : Arithmetic {
   Registers dot_tensor_core(const ir::Inst& inst, const layout::TensorCoreDot& how);
   using Words = std::vector<llvm::Value*>;  // of 32 bits
   std::pair<Words, Words> operand_words(const ir::Inst& inst, const layout::TensorCoreDot& how);
+  // By wgmma, if both operands lie in a ring as it reads them.
+  std::optional<Registers> dot_warpgroups(const ir::Inst& inst, const layout::TensorCoreDot& how);
+  llvm::Value* descriptor(const StagedLoad& staged, llvm::Value* start, int operand);
   // Elements outside along the axis made zero, for a product that goes over all of it.
   void zero_outside(Registers& registers, const ir::Type& type, int axis);
   llvm::Value* packed(const Registers& from, std::size_t first, int count);  // as one i32

@@ -19,8 +19,8 @@ int largest_power(std::int64_t divisor, int most) {
 
 class Planner {
  public:
-  Planner(const ir::Function& function, const std::vector<ScalarFacts>& facts, int warps)
-      : function_(function), facts_(facts), warps_(warps), users_(function.types.size()) {
+  Planner(const ir::Function& function, const std::vector<ScalarFacts>& facts, int warps, int sm)
+      : function_(function), facts_(facts), warps_(warps), sm_(sm), users_(function.types.size()) {
     definitions_.resize(function.types.size(), nullptr);
     ir::for_each_inst(function.body, [&](const Inst& inst) {
       for (Value value : inst.results) definitions_[value] = &inst;
@@ -48,6 +48,8 @@ class Planner {
     result.stages =
         static_cast<int>(std::min<std::int64_t>(most_stages, most_bytes / result.stage_bytes));
     if (result.stages < 2) return std::nullopt;
+    for (const Inst& inst : body.insts)
+      if (inst.op == Op::dot_ && serves_warpgroups(inst, result)) result.warpgroups = true;
     return result;
   }
 
@@ -81,7 +83,7 @@ class Planner {
       user = users_[operand][0];
     }
     if (user->op != Op::dot_ || !is_in(body, user)) return std::nullopt;
-    auto how = layout::tensor_core_dot(function_, *user, warps_);
+    auto how = layout::tensor_core_dot(function_, *user, warps_, sm_);
     if (!how) return std::nullopt;
     // Bytes cannot be exchanged on the way to a fragment: their rows must go along k.
     bool rows_along_k = (user->operands[0] == operand) != transposed;
@@ -90,10 +92,25 @@ class Planner {
 
     std::int64_t row_bytes = type.shape[1] * bytes;
     int chunks = static_cast<int>(std::min<std::int64_t>(8, row_bytes / 16));
-    auto shared = layout::SharedLayout::xor_swizzled(
-        type.shape, bytes, 16 / bytes, static_cast<int>(std::max<std::int64_t>(1, 128 / row_bytes)),
-        chunks);
+    // As wgmma wants it where that may read it; both spread 8 rows over all banks.
+    auto shared =
+        sm_ == 90 && row_bytes >= 32
+            ? layout::SharedLayout::tma(type.shape, bytes,
+                                        static_cast<int>(std::min<std::int64_t>(128, row_bytes)))
+            : layout::SharedLayout::xor_swizzled(
+                  type.shape, bytes, 16 / bytes,
+                  static_cast<int>(std::max<std::int64_t>(1, 128 / row_bytes)), chunks);
     return StagedLoad{&inst, operand, transposed, std::move(shared), 0};
+  }
+
+  bool serves_warpgroups(const Inst& dot, const LoopPipeline& plan) const {
+    auto how = layout::tensor_core_dot(function_, dot, warps_, sm_);
+    auto staged = [&](Value operand) {
+      return std::ranges::any_of(plan.loads, [&](const StagedLoad& load) {
+        return load.operand == operand && load.shared.swizzle_bytes() != 0;
+      });
+    };
+    return how && how->warpgroups && staged(dot.operands[0]) && staged(dot.operands[1]);
   }
 
   static bool is_in(const ir::Block& body, const Inst* inst) {
@@ -121,7 +138,7 @@ class Planner {
 
   const ir::Function& function_;
   const std::vector<ScalarFacts>& facts_;
-  int warps_;
+  int warps_, sm_;
   std::vector<std::vector<const Inst*>> users_;
   std::vector<const Inst*> definitions_;
   std::vector<Value> written_;
@@ -131,9 +148,10 @@ class Planner {
 
 std::unordered_map<const Inst*, LoopPipeline> plan_pipelines(const ir::Function& function,
                                                              const std::vector<ScalarFacts>& facts,
-                                                             int warps, std::int64_t most_bytes) {
+                                                             int warps, int sm,
+                                                             std::int64_t most_bytes) {
   std::unordered_map<const Inst*, LoopPipeline> result;
-  Planner planner(function, facts, warps);
+  Planner planner(function, facts, warps, sm);
   ir::for_each_inst(function.body, [&](const Inst& inst) {
     if (inst.op != Op::loop_) return;
     if (auto plan = planner.plan(inst, most_bytes)) result.emplace(&inst, std::move(*plan));

@@ -36,6 +36,7 @@ struct StagedLoad {
 struct LoopPipeline {
   int stages = 0;
   std::int64_t stage_bytes = 0;
+  bool warpgroups = false;  // products by wgmma, which reads the ring itself
   std::vector<StagedLoad> loads;
   std::vector<const ir::Inst*> addresses;  // of the body, in order: what the loads' offsets need
   std::int64_t bytes() const { return stages * stage_bytes; }
@@ -43,7 +44,7 @@ struct LoopPipeline {
 
 // By loop; `most_bytes` of shared memory for each ring.
 std::unordered_map<const ir::Inst*, LoopPipeline> plan_pipelines(
-    const ir::Function& function, const std::vector<ScalarFacts>& facts, int warps,
+    const ir::Function& function, const std::vector<ScalarFacts>& facts, int warps, int sm,
     std::int64_t most_bytes);
 
 // How many elements of a block of a descriptor load or store (whose offsets begin at an operand)

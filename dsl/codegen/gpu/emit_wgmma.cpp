@@ -1,0 +1,80 @@
+// Matrix products of warpgroups (wgmma): 128 threads multiply 64 rows at a time, reading both
+// operands from shared memory by themselves, while the threads go on.
+//
+// An operand is named by a descriptor: where it starts, how far its groups of 8 rows are apart, and
+// its swizzle, which is that of SharedLayout::tma. Stored with k innermost, 16 values of k are 32
+// bytes within the swizzle's span, and the next 8 rows are 8 spans on. Stored the other way round,
+// a span holds 16 to 64 neighbours across k: the next ones are a whole box on, the next 8 values of
+// k 8 spans.
+#include "dsl/codegen/gpu/emitter.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::dsl::gpu {
+
+using ir::Inst;
+
+llvm::Value* Emitter::descriptor(const StagedLoad& staged, llvm::Value* start, int operand) {
+  const layout::SharedLayout& shared = staged.shared;
+  std::int64_t swizzle = shared.swizzle_bytes();
+  bool k_innermost = (operand == 0) != staged.transposed;
+  std::int64_t box = shared.shape()[0] * swizzle;  // all rows of one span
+  std::int64_t leading = k_innermost ? 16 : box, stride = 8 * swizzle;
+  std::int64_t mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : 3;
+  std::int64_t fixed = leading >> 4 << 16 | stride >> 4 << 32 | mode << 62;
+  auto* place = b_.CreateLShr(b_.CreateAnd(start, i32(0x3FFFF)), i32(4));
+  return b_.CreateOr(b_.CreateZExt(place, b_.getInt64Ty()), i64(fixed));
+}
+
+std::optional<Registers> Emitter::dot_warpgroups(const Inst& inst,
+                                                 const layout::TensorCoreDot& how) {
+  auto a = staged_load(inst.operands[0]), b = staged_load(inst.operands[1]);
+  if (!how.warpgroups || !a || !b || a->first->shared.swizzle_bytes() == 0 ||
+      b->first->shared.swizzle_bytes() == 0)
+    return std::nullopt;
+  Registers result = get(inst.operands[2], how.result);
+  DType dtype = function_.type(inst.operands[0]).dtype;
+  std::int64_t columns = how.result.shape()[1], count = columns / 2;
+  auto base = b_.CreatePtrToInt(shared_base_, b_.getInt32Ty());
+  // The same for all threads of a warpgroup, which the hardware must see.
+  auto* group = b_.CreateLShr(device("shuffle_idx", {warp_, i32(0)}), i32(2));
+  auto start = [&](const std::pair<const StagedLoad*, llvm::Value*>& staged) {
+    return b_.CreateAdd(b_.CreateAdd(base, staged.second), i32(staged.first->offset));
+  };
+  auto offset = [](const StagedLoad& staged, int operand, std::int32_t along_k,
+                   std::int32_t across) {
+    bool k_first = (operand == 1) != staged.transposed;
+    return k_first ? staged.shared.offset({along_k, across})
+                   : staged.shared.offset({across, along_k});
+  };
+  std::int64_t rows_apart =
+      how.result.shape()[0] > 64 ? offset(*a->first, 0, 0, 64) - offset(*a->first, 0, 0, 0) : 0;
+  auto* a_start = b_.CreateAdd(start(*a), b_.CreateMul(group, i32(rows_apart)));
+  llvm::Value* b_start = start(*b);
+
+  std::string op =
+      concat("wgmma_m64n", columns, "k", how.k, "_",
+             dtype == DType::bf16  ? "bf16"
+             : dtype == DType::f16 ? "f16"
+                                   : "s8",
+             "_ss", a->first->transposed ? "_ta" : "", b->first->transposed ? "" : "_tb");
+  if (dtype == DType::i8) op = concat("wgmma_m64n", columns, "k", how.k, "_s8_ss");
+  device("wgmma_fence");
+  auto replace = [&](llvm::Value* sums) {
+    for (unsigned i = 0; i < count; ++i) result.values[i] = b_.CreateExtractValue(sums, i);
+  };
+  for (std::int32_t k = 0; k < how.a.shape()[1]; k += how.k) {
+    std::vector<llvm::Value*> operands(result.values.begin(), result.values.begin() + count);
+    operands.push_back(
+        descriptor(*a->first, b_.CreateAdd(a_start, i32(offset(*a->first, 0, k, 0))), 0));
+    operands.push_back(
+        descriptor(*b->first, b_.CreateAdd(b_start, i32(offset(*b->first, 1, k, 0))), 1));
+    operands.push_back(i32(1));
+    replace(device(op, operands));
+  }
+  device("wgmma_commit");
+  replace(device(concat("wgmma_wait_0_", dtype == DType::i8 ? "i" : "f", count),
+                 {result.values.begin(), result.values.begin() + count}));
+  return result;
+}
+
+}  // namespace tilewright::dsl::gpu
