@@ -101,14 +101,14 @@ std::vector<llvm::Value*> Emitter::staged_words(const StagedLoad& staged, llvm::
   return result;
 }
 
-// Before the loop: all stages but one begin to fill. Gives the first stage's offset.
+// Before the loop: the stages of the first turns begin to fill. Gives the first stage's offset.
 std::int64_t Emitter::open_ring(const Inst& loop, const LoopPipeline& plan) {
   if (pending_.shared) barrier();
   std::int64_t ring = scratch_start_;
   scratch_start_ += plan.bytes();
   shared_peak_ = std::max(shared_peak_, scratch_start_);
   llvm::Value* index = scalars_[loop.operands[0]];
-  for (int s = 0; s + 1 < plan.stages; ++s) {
+  for (int s = 0; s < plan.distance(); ++s) {
     if (s > 0) index = b_.CreateAdd(index, scalars_[loop.operands[2]]);
     fill_stage(loop, plan, index, i32(ring + s * plan.stage_bytes));
   }
@@ -118,25 +118,31 @@ std::int64_t Emitter::open_ring(const Inst& loop, const LoopPipeline& plan) {
 // At the start of a turn: `slot` is this turn's stage.
 void Emitter::begin_turn(const Inst& loop, const LoopPipeline& plan, std::int64_t ring,
                          llvm::Value* index, llvm::Value* slot) {
-  device(concat("cp_async_wait_", plan.stages - 2));
+  device(concat("cp_async_wait_", plan.distance() - 1));
   if (plan.warpgroups) device("fence_proxy_async");  // wgmma reads by another way
   barrier();
-  // The stage before this one is free, and next to be filled.
-  auto* before = b_.CreateSelect(b_.CreateICmpEQ(slot, i32(0)), i32(plan.stages - 1),
-                                 b_.CreateSub(slot, i32(1)));
+  // The stage that all threads are done with is the next to be filled.
+  int back = plan.stages - plan.distance();
+  auto* free =
+      b_.CreateSelect(b_.CreateICmpULT(slot, i32(back)),
+                      b_.CreateAdd(slot, i32(plan.stages - back)), b_.CreateSub(slot, i32(back)));
   llvm::Value* ahead = index;
-  for (int s = 0; s + 1 < plan.stages; ++s) ahead = b_.CreateAdd(ahead, scalars_[loop.operands[2]]);
+  for (int s = 0; s < plan.distance(); ++s) ahead = b_.CreateAdd(ahead, scalars_[loop.operands[2]]);
   auto offset = [&](llvm::Value* stage) {
     return b_.CreateAdd(b_.CreateMul(stage, i32(plan.stage_bytes)), i32(ring));
   };
-  fill_stage(loop, plan, ahead, offset(before));
+  fill_stage(loop, plan, ahead, offset(free));
   open_pipelines_.push_back({&plan, offset(slot)});
 }
 
-void Emitter::close_ring(const LoopPipeline& plan) {
+void Emitter::close_ring(const Inst& loop, const LoopPipeline& plan) {
   device("cp_async_wait_0");
   scratch_start_ -= plan.bytes();
   pending_.shared = true;
+  const Inst& yield = loop.bodies[0].insts.back();
+  for (std::size_t k = 0; k < loop.results.size(); ++k)
+    if (plan.deferred != nullptr && yield.operands[k] == plan.deferred->results[0])
+      set(loop.results[k], finished(get(loop.results[k]), 0));
 }
 
 }  // namespace tilewright::dsl::gpu

@@ -72,9 +72,17 @@ std::optional<Registers> Emitter::dot_warpgroups(const Inst& inst,
     replace(device(op, operands));
   }
   device("wgmma_commit");
-  replace(device(concat("wgmma_wait_0_", dtype == DType::i8 ? "i" : "f", count),
-                 {result.values.begin(), result.values.begin() + count}));
-  return result;
+  bool deferred = open_pipelines_.back().plan->deferred == &inst;
+  return finished(std::move(result), deferred ? 1 : 0);
+}
+
+Registers Emitter::finished(Registers accumulators, int unfinished) {
+  const std::vector<llvm::Value*>& values = accumulators.values;
+  std::string_view letter = values[0]->getType()->isFloatTy() ? "f" : "i";
+  llvm::Value* sums = device(concat("wgmma_wait_", unfinished, "_", letter, values.size()), values);
+  for (unsigned i = 0; i < values.size(); ++i)
+    accumulators.values[i] = b_.CreateExtractValue(sums, i);
+  return accumulators;
 }
 
 }  // namespace tilewright::dsl::gpu

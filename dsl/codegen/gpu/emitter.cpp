@@ -233,7 +233,7 @@ void Emitter::loop(const Inst& inst) {
   b_.CreateBr(header);
   b_.SetInsertPoint(exit);
   pending_.merge(skipped);
-  if (ring != nullptr) close_ring(*ring);
+  if (ring != nullptr) close_ring(inst, *ring);
 }
 
 void Emitter::branch(const Inst& inst) {

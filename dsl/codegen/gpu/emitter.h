@@ -176,7 +176,7 @@ class Emitter : Arithmetic {
   std::int64_t open_ring(const ir::Inst& loop, const LoopPipeline& plan);
   void begin_turn(const ir::Inst& loop, const LoopPipeline& plan, std::int64_t ring,
                   llvm::Value* index, llvm::Value* slot);
-  void close_ring(const LoopPipeline& plan);
+  void close_ring(const ir::Inst& loop, const LoopPipeline& plan);
   void fill_stage(const ir::Inst& loop, const LoopPipeline& plan, llvm::Value* index,
                   llvm::Value* stage);
   void copy_block(const StagedLoad& staged, llvm::Value* stage);
@@ -193,6 +193,8 @@ class Emitter : Arithmetic {
   std::pair<Words, Words> operand_words(const ir::Inst& inst, const layout::TensorCoreDot& how);
   // By wgmma, if both operands lie in a ring as it reads them.
   std::optional<Registers> dot_warpgroups(const ir::Inst& inst, const layout::TensorCoreDot& how);
+  // Accumulators once all groups of products but so many are finished.
+  Registers finished(Registers accumulators, int unfinished);
   llvm::Value* descriptor(const StagedLoad& staged, llvm::Value* start, int operand);
   // Elements outside along the axis made zero, for a product that goes over all of it.
   void zero_outside(Registers& registers, const ir::Type& type, int axis);

@@ -44,7 +44,7 @@ std::unique_ptr<llvm::TargetMachine> nvptx_machine(const Target& target) {
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   return std::unique_ptr<llvm::TargetMachine>(
       nvptx->createTargetMachine(triple, target.cpu, target.features, options, std::nullopt,
-                                 std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+                                 std::nullopt, llvm::CodeGenOptLevel::Default));
 }
 
 // What PTX allows in a name, and no two kernels alike.

@@ -49,7 +49,10 @@ class Planner {
         static_cast<int>(std::min<std::int64_t>(most_stages, most_bytes / result.stage_bytes));
     if (result.stages < 2) return std::nullopt;
     for (const Inst& inst : body.insts)
-      if (inst.op == Op::dot_ && serves_warpgroups(inst, result)) result.warpgroups = true;
+      if (inst.op == Op::dot_ && serves_warpgroups(inst, result)) {
+        result.warpgroups = true;
+        if (result.stages >= 3 && only_accumulates(inst, body)) result.deferred = &inst;
+      }
     return result;
   }
 
@@ -111,6 +114,16 @@ class Planner {
       });
     };
     return how && how->warpgroups && staged(dot.operands[0]) && staged(dot.operands[1]);
+  }
+
+  // Whether nothing but the next turn's product asks for the result of this one.
+  bool only_accumulates(const Inst& dot, const ir::Block& body) const {
+    Value before = dot.operands[2], after = dot.results[0];
+    const Inst& yield = body.insts.back();
+    for (std::size_t k = 0; k < yield.operands.size(); ++k)
+      if (yield.operands[k] == after && body.params[1 + k] == before)
+        return users_[before].size() == 1 && users_[after].size() == 1;
+    return false;
   }
 
   static bool is_in(const ir::Block& body, const Inst* inst) {

@@ -39,6 +39,10 @@ struct LoopPipeline {
   bool warpgroups = false;  // products by wgmma, which reads the ring itself
   std::vector<StagedLoad> loads;
   std::vector<const ir::Inst*> addresses;  // of the body, in order: what the loads' offsets need
+  // A product that only adds to what the loop carries may be unfinished for one turn: the next is
+  // issued before it is waited for. Its stage is then filled a turn later.
+  const ir::Inst* deferred = nullptr;
+  int distance() const { return stages - (deferred == nullptr ? 1 : 2); }  // turns ahead
   std::int64_t bytes() const { return stages * stage_bytes; }
 };
 
