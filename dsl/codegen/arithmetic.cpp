@@ -225,7 +225,6 @@ llvm::Value* Arithmetic::widen_bf16(llvm::Value* value) {
   return b_.CreateBitCast(b_.CreateShl(wide, 16), like(value, b_.getFloatTy()));
 }
 
-// Rounds to nearest, ties to even; NaN stays NaN.
 llvm::Value* Arithmetic::narrow_to_bf16(llvm::Value* value) {
   auto* type = like(value, b_.getInt32Ty());
   auto* bits = b_.CreateBitCast(value, type);

@@ -18,6 +18,7 @@ class Arithmetic {
  public:
   explicit Arithmetic(llvm::Module& module)
       : module_(module), context_(module.getContext()), b_(context_) {}
+  virtual ~Arithmetic() = default;
 
  protected:
   llvm::Type* element_type(DType dtype) const;  // in registers
@@ -33,6 +34,8 @@ class Arithmetic {
   llvm::Value* integer_op(ir::Op op, DType dtype, const std::vector<llvm::Value*>& operands);
   llvm::Value* compare(ir::Op op, DType dtype, llvm::Value* a, llvm::Value* b);
   llvm::Value* convert(llvm::Value* value, DType from, DType to);
+  // From f32, to nearest, ties to even; NaN stays NaN.
+  virtual llvm::Value* narrow_to_bf16(llvm::Value* value);
 
   // Of reductions: combining two elements; for argmax and argmin the better of two and its index:
   // the first of equals, the first NaN before all.
@@ -51,7 +54,6 @@ class Arithmetic {
 
  private:
   llvm::Value* widen_bf16(llvm::Value* value);
-  llvm::Value* narrow_to_bf16(llvm::Value* value);
   llvm::Value* call_libm(const char* name, llvm::Value* x);
 };
 

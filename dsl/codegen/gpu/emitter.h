@@ -84,6 +84,7 @@ class Emitter : Arithmetic {
   void loop(const ir::Inst& inst);
   void branch(const ir::Inst& inst);
   void make_array(const ir::Inst& inst);
+  llvm::Value* narrow_to_bf16(llvm::Value* value) override { return device("to_bf16", {value}); }
   llvm::Value* device(std::string_view op, const std::vector<llvm::Value*>& operands = {});
   llvm::Value* index_of(ir::Value value);  // a scalar as i64
   llvm::Value* i64(std::int64_t value) { return b_.getInt64(static_cast<std::uint64_t>(value)); }

@@ -3,6 +3,7 @@
 
 #include "dsl/emulator/meanings.h"
 #include "dsl/emulator/thread_block.h"
+#include "runtime/base/half.h"
 
 namespace tilewright::dsl::emulator {
 
@@ -27,8 +28,11 @@ template void grid_size<2>(const Call&);
 void shared_base(const Call& call) { call.results[0].pointer = call.block.shared().base(); }
 
 void exp2_approx(const Call& call) {
-  auto flushed = [](float x) { return std::fpclassify(x) == FP_SUBNORMAL ? x * 0.0F : x; };
-  call.results[0].f32 = flushed(std::exp2(flushed(call.operands[0].f32)));
+  call.results[0].f32 = std::exp2(call.operands[0].f32);
+}
+
+void to_bf16(const Call& call) {
+  call.results[0].u16 = bfloat16_bits(call.operands[0].f32);
 }
 
 // A block is a cluster of its own.
