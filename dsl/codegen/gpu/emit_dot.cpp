@@ -26,12 +26,12 @@ constexpr std::int64_t operand_bytes = 48 * 1024;  // of both operands in shared
 }  // namespace
 
 void Emitter::dot(const Inst& inst) {
-  auto tensor_core = layout::tensor_core_dot(function_, inst, assignment_.warps, target_.sm);
+  auto tensor_core = tensor_core_dot(function_, inst, assignment_.warps, target_.sm);
   set(inst.results[0], tensor_core ? dot_tensor_core(inst, *tensor_core) : dot_multiply_add(inst));
 }
 
 std::pair<Emitter::Words, Emitter::Words> Emitter::operand_words(const Inst& inst,
-                                                                 const layout::TensorCoreDot& how) {
+                                                                 const TensorCoreDot& how) {
   const ir::Type* types[2] = {&function_.type(inst.operands[0]), &function_.type(inst.operands[1])};
   DType dtype = types[0]->dtype;
   int bytes = static_cast<int>(size_bytes(dtype));
@@ -94,7 +94,7 @@ llvm::Value* Emitter::packed(const Registers& from, std::size_t first, int count
   return b_.CreateBitCast(vector, b_.getInt32Ty());
 }
 
-Registers Emitter::dot_tensor_core(const Inst& inst, const layout::TensorCoreDot& how) {
+Registers Emitter::dot_tensor_core(const Inst& inst, const TensorCoreDot& how) {
   if (auto result = dot_warpgroups(inst, how)) return std::move(*result);
   DType dtype = function_.type(inst.operands[0]).dtype;
   auto [left, right] = operand_words(inst, how);

@@ -257,8 +257,8 @@ void Emitter::store(const Inst& inst) {
   std::optional<Registers> from;
   std::vector<Access> accesses;
   if (is_tile(value)) {
-    Layout layout = layout::natural_layout(type.shape, static_cast<int>(size_bytes(type.dtype)),
-                                           assignment_.warps);
+    Layout layout =
+        natural_layout(type.shape, static_cast<int>(size_bytes(type.dtype)), assignment_.warps);
     from = get(value, layout);
     std::optional<Value> mask;
     if (inst.op == Op::store_ && inst.operands.size() > 2) mask = inst.operands[2];

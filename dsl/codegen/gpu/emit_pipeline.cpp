@@ -59,7 +59,7 @@ std::optional<std::pair<const StagedLoad*, llvm::Value*>> Emitter::staged_load(
 // ldmatrix gives a thread its share of two or four blocks of 8 rows of 16 bytes, whose rows the
 // lanes name.
 std::vector<llvm::Value*> Emitter::staged_words(const StagedLoad& staged, llvm::Value* stage,
-                                                const layout::TensorCoreDot& how, int operand) {
+                                                const TensorCoreDot& how, int operand) {
   const Layout& fragments = operand == 0 ? how.a : how.b;
   int per_word = 32 / static_cast<int>(bit_width(function_.type(staged.operand).dtype));
   int count = fragments.registers() / per_word;

@@ -137,14 +137,14 @@ std::optional<Registers> Emitter::through_shape(const Inst& inst, const Layout& 
   if (inst.op == Op::expand_dims_) {
     source = layout::slice(layout, inst.get<ir::Axis>().axis);
   } else if (inst.op == Op::broadcast_) {
-    source = layout::broadcast_source(layout, layout::physical_shape(from));
+    source = layout::broadcast_source(layout, physical_shape(from));
   } else if (inst.op == Op::permute_) {
     const auto& dims = inst.get<ir::Permutation>().dims;
     std::vector<int> inverse(dims.size());
     for (std::size_t i = 0; i < dims.size(); ++i)
       inverse[static_cast<std::size_t>(dims[i])] = static_cast<int>(i);
     source = layout::permute(layout, inverse);
-  } else if (layout::physical_shape(from) == from && layout::physical_shape(to) == to) {
+  } else if (physical_shape(from) == from && physical_shape(to) == to) {
     source = layout::reshape(layout, from);
   }
   if (!source) return std::nullopt;

@@ -25,8 +25,7 @@ llvm::Value* Emitter::descriptor(const StagedLoad& staged, llvm::Value* start, i
   return b_.CreateOr(b_.CreateZExt(place, b_.getInt64Ty()), i64(fixed));
 }
 
-std::optional<Registers> Emitter::dot_warpgroups(const Inst& inst,
-                                                 const layout::TensorCoreDot& how) {
+std::optional<Registers> Emitter::dot_warpgroups(const Inst& inst, const TensorCoreDot& how) {
   auto a = staged_load(inst.operands[0]), b = staged_load(inst.operands[1]);
   if (!how.warpgroups || !a || !b || a->first->shared.swizzle_bytes() == 0 ||
       b->first->shared.swizzle_bytes() == 0)

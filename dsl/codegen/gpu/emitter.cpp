@@ -13,8 +13,7 @@ Emitter::Emitter(llvm::Module& module, const ir::Function& function, const Targe
     : Arithmetic(module),
       function_(function),
       target_(target),
-      assignment_(
-          layout::assign_layouts(function, layout::choose_warps(function, target.sm), target.sm)),
+      assignment_(assign_layouts(function, choose_warps(function, target.sm), target.sm)),
       axis_info_(axis_info(function)),
       facts_(scalar_facts(function)),
       definitions_(function.types.size(), nullptr),

@@ -27,10 +27,10 @@
 
 #include "dsl/analysis/axis_info.h"
 #include "dsl/codegen/arithmetic.h"
+#include "dsl/codegen/gpu/assignment.h"
 #include "dsl/codegen/gpu/emulate.h"
 #include "dsl/codegen/gpu/pipeline.h"
 #include "dsl/codegen/scalar_facts.h"
-#include "dsl/layout/assignment.h"
 #include "dsl/layout/conversion.h"
 #include "dsl/target.h"
 
@@ -184,16 +184,16 @@ class Emitter : Arithmetic {
   // The load behind a value that is in a ring, and the offset of its stage.
   std::optional<std::pair<const StagedLoad*, llvm::Value*>> staged_load(ir::Value operand) const;
   std::vector<llvm::Value*> staged_words(const StagedLoad& staged, llvm::Value* stage,
-                                         const layout::TensorCoreDot& how, int operand);
+                                         const TensorCoreDot& how, int operand);
 
   // emit_dot.cpp
   void dot(const ir::Inst& inst);
   Registers dot_multiply_add(const ir::Inst& inst);
-  Registers dot_tensor_core(const ir::Inst& inst, const layout::TensorCoreDot& how);
+  Registers dot_tensor_core(const ir::Inst& inst, const TensorCoreDot& how);
   using Words = std::vector<llvm::Value*>;  // of 32 bits
-  std::pair<Words, Words> operand_words(const ir::Inst& inst, const layout::TensorCoreDot& how);
+  std::pair<Words, Words> operand_words(const ir::Inst& inst, const TensorCoreDot& how);
   // By wgmma, if both operands lie in a ring as it reads them.
-  std::optional<Registers> dot_warpgroups(const ir::Inst& inst, const layout::TensorCoreDot& how);
+  std::optional<Registers> dot_warpgroups(const ir::Inst& inst, const TensorCoreDot& how);
   // Accumulators once all groups of products but so many are finished.
   Registers finished(Registers accumulators, int unfinished);
   llvm::Value* descriptor(const StagedLoad& staged, llvm::Value* start, int operand);
@@ -207,7 +207,7 @@ class Emitter : Arithmetic {
 
   const ir::Function& function_;
   const Target& target_;
-  layout::Assignment assignment_;
+  Assignment assignment_;
   std::vector<AxisInfo> axis_info_;
   std::vector<ScalarFacts> facts_;
   std::vector<const ir::Inst*> definitions_;

@@ -71,8 +71,7 @@ class Planner {
     const Inst* desc = definitions_[inst.operands[0]];
     if (desc == nullptr || desc->op != Op::make_desc_ || is_in(body, desc)) return std::nullopt;
     if (std::ranges::find(written_, base(inst.operands[0])) != written_.end()) return std::nullopt;
-    if (type.shape.rank() != 2 || layout::physical_shape(type.shape) != type.shape)
-      return std::nullopt;
+    if (type.shape.rank() != 2 || physical_shape(type.shape) != type.shape) return std::nullopt;
     int bytes = static_cast<int>(size_bytes(type.dtype));
     if (access_width(facts_, inst, *desc, 1, type) * bytes != 16) return std::nullopt;
 
@@ -86,7 +85,7 @@ class Planner {
       user = users_[operand][0];
     }
     if (user->op != Op::dot_ || !is_in(body, user)) return std::nullopt;
-    auto how = layout::tensor_core_dot(function_, *user, warps_, sm_);
+    auto how = tensor_core_dot(function_, *user, warps_, sm_);
     if (!how) return std::nullopt;
     // Bytes cannot be exchanged on the way to a fragment: their rows must go along k.
     bool rows_along_k = (user->operands[0] == operand) != transposed;
@@ -107,7 +106,7 @@ class Planner {
   }
 
   bool serves_warpgroups(const Inst& dot, const LoopPipeline& plan) const {
-    auto how = layout::tensor_core_dot(function_, dot, warps_, sm_);
+    auto how = tensor_core_dot(function_, dot, warps_, sm_);
     auto staged = [&](Value operand) {
       return std::ranges::any_of(plan.loads, [&](const StagedLoad& load) {
         return load.operand == operand && load.shared.swizzle_bytes() != 0;

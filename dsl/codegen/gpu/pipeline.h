@@ -18,9 +18,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "dsl/codegen/gpu/assignment.h"
 #include "dsl/codegen/scalar_facts.h"
 #include "dsl/ir/function.h"
-#include "dsl/layout/assignment.h"
 #include "dsl/layout/shared.h"
 
 namespace tilewright::dsl::gpu {

@@ -22,7 +22,9 @@
 #include "dsl/ir/function.h"
 #include "dsl/layout/layout.h"
 
-namespace tilewright::dsl::layout {
+namespace tilewright::dsl::gpu {
+
+using layout::Layout;
 
 struct Assignment {
   int sm = 80;                            // compute capability
@@ -57,4 +59,4 @@ int choose_warps(const ir::Function& function, int sm);
 
 Assignment assign_layouts(const ir::Function& function, int warps, int sm);
 
-}  // namespace tilewright::dsl::layout
+}  // namespace tilewright::dsl::gpu

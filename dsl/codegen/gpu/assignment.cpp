@@ -1,4 +1,4 @@
-#include "dsl/layout/assignment.h"
+#include "dsl/codegen/gpu/assignment.h"
 
 #include <algorithm>
 #include <bit>
@@ -6,12 +6,13 @@
 #include "dsl/layout/families.h"
 #include "runtime/base/error.h"
 
-namespace tilewright::dsl::layout {
+namespace tilewright::dsl::gpu {
 namespace {
 
 using ir::Inst;
 using ir::Op;
 using ir::Value;
+using layout::Layout;
 
 class Assigner {
  public:
@@ -125,15 +126,15 @@ class Assigner {
     const Layout& result = settled(inst.results[0]);
     switch (inst.op) {
       case Op::expand_dims_:
-        return want(inst.operands[0], slice(result, inst.get<ir::Axis>().axis));
+        return want(inst.operands[0], layout::slice(result, inst.get<ir::Axis>().axis));
       case Op::broadcast_:
-        return want(inst.operands[0], broadcast_source(result, physical_shape(from)));
+        return want(inst.operands[0], layout::broadcast_source(result, physical_shape(from)));
       case Op::permute_: {
         const auto& dims = inst.get<ir::Permutation>().dims;
         std::vector<int> inverse(dims.size());
         for (std::size_t i = 0; i < dims.size(); ++i)
           inverse[static_cast<std::size_t>(dims[i])] = static_cast<int>(i);
-        return want(inst.operands[0], permute(result, inverse));
+        return want(inst.operands[0], layout::permute(result, inverse));
       }
       default: break;
     }
@@ -145,7 +146,7 @@ class Assigner {
     Value operand = inst.operands[0];
     want(operand, natural(operand));
     if (is_tile(inst.results[0]))
-      set(inst.results[0], slice(settled(operand), inst.get<ir::Reduction>().axis));
+      set(inst.results[0], layout::slice(settled(operand), inst.get<ir::Reduction>().axis));
   }
 
   void product(const Inst& inst) {
@@ -176,7 +177,7 @@ class Assigner {
   static std::optional<Layout> reshape_source(const Shape& to, const Shape& from,
                                               const Layout& result) {
     if (physical_shape(to) != to || physical_shape(from) != from) return std::nullopt;
-    return reshape(result, from);
+    return layout::reshape(result, from);
   }
 
   const ir::Function& function_;
@@ -196,7 +197,7 @@ Layout natural_layout(const Shape& shape, int element_bytes, int warps) {
   Shape physical = physical_shape(shape);
   std::int64_t each = std::max<std::int64_t>(1, element_count(physical) / (32 * warps));
   std::int64_t contiguous = std::min<std::int64_t>(each, std::max(1, 16 / element_bytes));
-  return blocked(physical, static_cast<int>(std::min(contiguous, physical.back())), warps);
+  return layout::blocked(physical, static_cast<int>(std::min(contiguous, physical.back())), warps);
 }
 
 std::optional<TensorCoreDot> tensor_core_dot(const ir::Function& function, const Inst& dot,
@@ -223,9 +224,9 @@ std::optional<TensorCoreDot> tensor_core_dot(const ir::Function& function, const
                        warps_n,
                        k,
                        warpgroups,
-                       mma_operand_a(left, warps_m, warps_n, bits),
-                       mma_operand_b(right, warps_m, warps_n, bits),
-                       mma_result(both, warps_m, warps_n)};
+                       layout::mma_operand_a(left, warps_m, warps_n, bits),
+                       layout::mma_operand_b(right, warps_m, warps_n, bits),
+                       layout::mma_result(both, warps_m, warps_n)};
 }
 
 int choose_warps(const ir::Function& function, int sm) {
@@ -251,4 +252,4 @@ Assignment assign_layouts(const ir::Function& function, int warps, int sm) {
   return Assigner(function, warps, sm).run();
 }
 
-}  // namespace tilewright::dsl::layout
+}  // namespace tilewright::dsl::gpu
