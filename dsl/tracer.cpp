@@ -50,8 +50,8 @@ bool Tracer::is_live(const Tracer* tracer, std::uint64_t serial) {
   return false;
 }
 
-Tile Tracer::pointer_param(std::string name, DType dtype) {
-  ir::Value value = builder_.param(std::move(name), ir::Type::pointer(dtype));
+Tile Tracer::pointer_param(std::string name, DType dtype, int align_bytes) {
+  ir::Value value = builder_.param(std::move(name), ir::Type::pointer(dtype), align_bytes);
   claim_values();
   return Tile(this, value);
 }

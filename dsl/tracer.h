@@ -30,7 +30,8 @@ class Tracer {
   // Whether the trace of that serial number is running on this thread.
   static bool is_live(const Tracer* tracer, std::uint64_t serial);
 
-  Tile pointer_param(std::string name, DType dtype);
+  // `align_bytes`: what the pointer is known to be a multiple of.
+  Tile pointer_param(std::string name, DType dtype, int align_bytes = ir::Param{}.align_bytes);
   Tile scalar_param(std::string name, DType dtype);
   // The finished function, verified. Tiles and variables of the trace are void afterwards.
   ir::Function finish();

@@ -45,6 +45,8 @@ std::string difference(const Signature& known, const Signature& call) {
                       a.shape[axis]);
     if (a.strides != b.strides)
       return concat("argument ", i, " has strides ", b.strides, " where that has ", a.strides);
+    if (a.is_aligned && !b.is_aligned)
+      return concat("argument ", i, " does not begin at a multiple of 64 bytes where that must");
   }
   return "nothing";
 }
@@ -79,7 +81,7 @@ struct CompiledFunction::State {
     return nullptr;
   }
   [[noreturn]] void raise_too_many(const std::vector<Tensor>& arguments) const {
-    Signature call = graph::signature_of(arguments);
+    Signature call = graph::signature_of(arguments, options.device);
     std::string text =
         concat("[compile] ", signatures.size(), " signatures are compiled and the limit is ",
                options.max_signatures, "; this call, (", to_string(call), "), is another one:");

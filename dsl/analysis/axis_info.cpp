@@ -11,8 +11,6 @@ namespace {
 using ir::Op;
 using ir::Value;
 
-constexpr std::int64_t pointer_alignment_bytes = 64;
-
 class Analysis {
  public:
   explicit Analysis(const ir::Function& function) : function_(function) {
@@ -20,7 +18,8 @@ class Analysis {
     for (const ir::Param& param : function.params) {
       const ir::Type& type = function.type(param.value);
       if (type.is_pointer())
-        facts_[param.value].info.divisibility[0] = pointer_alignment_bytes / size_bytes(type.dtype);
+        facts_[param.value].info.divisibility[0] =
+            std::max<std::int64_t>(1, param.align_bytes / size_bytes(type.dtype));
     }
     block(function.body);
   }

@@ -34,7 +34,8 @@ class Analysis {
       : function_(function), facts_(function.types.size()) {
     for (const ir::Param& param : function.params)
       if (function.type(param.value).is_pointer())
-        facts_[param.value].divisor = 64 / size_bytes(function.type(param.value).dtype);
+        facts_[param.value].divisor = std::max<std::int64_t>(
+            1, param.align_bytes / size_bytes(function.type(param.value).dtype));
     block(function.body);
   }
   std::vector<ScalarFacts> take() && { return std::move(facts_); }

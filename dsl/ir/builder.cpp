@@ -14,9 +14,9 @@ std::vector<Type> types_of(const Function& function, const std::vector<Value>& v
 
 }  // namespace
 
-Value Builder::param(std::string name, Type type) {
+Value Builder::param(std::string name, Type type, int align_bytes) {
   Value value = function_.new_value(std::move(type));
-  function_.params.push_back({std::move(name), value});
+  function_.params.push_back({std::move(name), value, align_bytes});
   return value;
 }
 

@@ -20,7 +20,7 @@ class Builder {
   Block& block() { return *blocks_.back(); }  // where `append` appends
   void set_location(std::source_location where) { where_ = where; }
 
-  Value param(std::string name, Type type);
+  Value param(std::string name, Type type, int align_bytes = Param{}.align_bytes);
   // Appends an instruction with at most one result; the result is meaningless if there is none.
   Value append(Op op, std::vector<Value> operands, Immediate immediate = {});
   Value constant(Scalar scalar) { return append(Op::constant_, {}, scalar); }

@@ -66,7 +66,10 @@ class FunctionHasher {
 
   Hash run() {
     hasher_.add(function_.params.size());
-    for (const Param& param : function_.params) define(param.value);
+    for (const Param& param : function_.params) {
+      define(param.value);
+      if (param.align_bytes != Param{}.align_bytes) hasher_.add(param.align_bytes);
+    }
     block(function_.body);
     return hasher_.finish();
   }

@@ -93,6 +93,7 @@ struct Block {
 struct Param {
   std::string name;
   Value value;
+  int align_bytes = 64;  // a pointer's value is a multiple of this
 };
 
 struct Function {

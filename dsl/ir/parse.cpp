@@ -117,6 +117,12 @@ class Parser {
     // A number is how a parameter without a usable name prints.
     bool named = !number_in<std::int64_t>(token.text);
     function_.params.push_back({named ? token.text : "", value});
+    if (!lexer_.peek().is(TokenKind::word, "align")) return;
+    Token align = lexer_.take();
+    int& bytes = function_.params.back().align_bytes;
+    bytes = integer<int>("a number of bytes");
+    if (bytes < 1 || (bytes & (bytes - 1)) != 0)
+      raise_at(align, "align " + std::to_string(bytes) + " is not a power of two");
   }
 
   // Types

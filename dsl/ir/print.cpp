@@ -95,6 +95,8 @@ class Printer {
         names_[param.value] = "%" + param.name;
       if (&param != &function_.params.front()) text_ += ", ";
       text_ += name(param.value) + ": " + to_string(function_.type(param.value));
+      if (param.align_bytes != Param{}.align_bytes)
+        text_ += " align " + std::to_string(param.align_bytes);
     }
     text_ += ") {\n";
     block(function_.body, "  ");

@@ -36,6 +36,7 @@ struct Storage {
   DType dtype = DType::f32;
   std::int64_t elements = 0;    // of an input: 0, not ours to know
   int input = -1;               // index into Graph::inputs
+  bool is_aligned = true;       // begins at a multiple of 64 bytes, as all but inputs do
   std::vector<std::byte> data;  // of a constant
   std::vector<TaskId> writers, readers;
   bool is_output = false;  // must exist when the call is over

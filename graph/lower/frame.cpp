@@ -9,8 +9,11 @@ namespace tilewright::graph {
 void Parameters::add(StorageId storage) {
   if (std::ranges::find(storages_, storage) != storages_.end()) return;
   storages_.push_back(storage);
+  const Storage& memory = list_.storages[storage];
+  int align_bytes =
+      memory.is_aligned ? ir::Param{}.align_bytes : static_cast<int>(size_bytes(memory.dtype));
   pointers_.push_back(
-      tracer_.pointer_param("p" + std::to_string(pointers_.size()), list_.storages[storage].dtype));
+      tracer_.pointer_param("p" + std::to_string(pointers_.size()), memory.dtype, align_bytes));
 }
 
 const dsl::Tile& Parameters::pointer(StorageId storage) const {

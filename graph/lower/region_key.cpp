@@ -51,12 +51,16 @@ Hash region_key(const Graph& graph, const TaskList& list, const Region& region) 
         auto producer = producer_in(region, operand);
         hasher.add(producer ? static_cast<std::int64_t>(*producer) : -1);
         if (!producer) hasher.add(index_of(operand.storage));
-        if (!producer) hasher.add(list.storages[operand.storage].dtype);
+        if (!producer) {
+          const Storage& storage = list.storages[operand.storage];
+          hasher.add(storage.dtype).add(storage.is_aligned);
+        }
         add(hasher, operand.view);
       }
     }
     hasher.add(static_cast<bool>(region.stored[slot]));
-    if (region.stored[slot]) hasher.add(index_of(task.storage));
+    if (region.stored[slot])
+      hasher.add(index_of(task.storage)).add(list.storages[task.storage].is_aligned);
     add(hasher, task.place);
   }
   return hasher.finish();

@@ -21,6 +21,10 @@ bool is_tuned(Mode mode) {
   return mode == Mode::max_autotune || mode == Mode::max_autotune_no_cudagraphs;
 }
 
+bool begins_aligned(const TensorBody& body) {
+  return reinterpret_cast<std::uintptr_t>(address_of(body)) % 64 == 0;
+}
+
 // The bytes between the first and the last element.
 std::pair<const std::byte*, const std::byte*> extent_of(const Tensor& tensor) {
   const Placement& place = tensor.body()->placement;
@@ -37,11 +41,14 @@ std::pair<const std::byte*, const std::byte*> extent_of(const Tensor& tensor) {
 
 }  // namespace
 
-Signature signature_of(const std::vector<Tensor>& arguments) {
+// Code for the host takes memory that begins anywhere.
+Signature signature_of(const std::vector<Tensor>& arguments, const Device& device) {
   Signature result;
   for (const Tensor& argument : arguments) {
     const Placement& place = argument.body()->placement;
-    result.push_back({argument.dtype(), place.shape, place.strides});
+    bool is_used = device.target().is_gpu();
+    result.push_back({argument.dtype(), place.shape, place.strides,
+                      is_used && begins_aligned(*argument.body())});
   }
   return result;
 }
@@ -51,7 +58,8 @@ bool matches(const Signature& signature, const std::vector<Tensor>& arguments) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const TensorBody& body = *arguments[i].body();
     if (signature[i].dtype != body.dtype || signature[i].shape != body.placement.shape ||
-        signature[i].strides != body.placement.strides)
+        signature[i].strides != body.placement.strides ||
+        (signature[i].is_aligned && !begins_aligned(body)))
       return false;
   }
   return true;
@@ -63,13 +71,14 @@ std::string to_string(const Signature& signature) {
     text += concat(text.empty() ? "" : ", ", argument.dtype, " ", argument.shape);
     if (!is_row_major(argument.shape, argument.strides))
       text += concat(" strided ", argument.strides);
+    if (argument.is_aligned) text += " aligned";
   }
   return text.empty() ? "no arguments" : text;
 }
 
 CompiledSignature::CompiledSignature(const TensorFunction& function, const Options& options,
                                      const std::vector<Tensor>& arguments)
-    : signature_(signature_of(arguments)) {
+    : signature_(signature_of(arguments, options.device)) {
   auto begin = std::chrono::steady_clock::now();
   Graph graph;
   try {
@@ -97,12 +106,21 @@ void CompiledSignature::compile(const Graph& graph, const Options& options) {
         static_cast<std::size_t>(std::ranges::find(graph.inputs, m.input) - graph.inputs.begin()));
   plan_ = make_plan(graph, {.fuse = options.backend == Backend::tilewright,
                             .tune = is_tuned(options.mode),
-                            .device = options.device});
+                            .device = options.device,
+                            .unaligned_inputs = unaligned_inputs(options.device)});
   addresses_.resize(graph.inputs.size());
   for (std::size_t i = 0; i < captured_.size(); ++i)
     addresses_[signature_.size() + i] = address_of(*captured_[i].body());
   if (!is_recorded(options.mode)) return;
   recording_.emplace(plan_);
+}
+
+std::vector<bool> CompiledSignature::unaligned_inputs(const Device& device) const {
+  std::vector<bool> result;
+  if (!device.target().is_gpu()) return result;
+  for (const ArgumentType& argument : signature_) result.push_back(!argument.is_aligned);
+  for (const Tensor& tensor : captured_) result.push_back(!begins_aligned(*tensor.body()));
+  return result;
 }
 
 const Tensor& CompiledSignature::input(std::size_t i, const std::vector<Tensor>& arguments) const {

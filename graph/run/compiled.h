@@ -20,11 +20,12 @@ struct ArgumentType {
   DType dtype;
   Shape shape;
   Strides strides;
+  bool is_aligned = false;  // its memory must begin at a multiple of 64 bytes
   bool operator==(const ArgumentType&) const = default;
 };
 using Signature = std::vector<ArgumentType>;
 
-Signature signature_of(const std::vector<Tensor>& arguments);
+Signature signature_of(const std::vector<Tensor>& arguments, const Device& device);
 bool matches(const Signature& signature, const std::vector<Tensor>& arguments);
 std::string to_string(const Signature& signature);  // "f32 10x10, i64 1"
 
@@ -43,6 +44,7 @@ class CompiledSignature {
 
  private:
   void compile(const Graph& graph, const Options& options);
+  std::vector<bool> unaligned_inputs(const Device& device) const;
   void set_addresses(const std::vector<Tensor>& arguments);
   void require_no_aliases(const std::vector<Tensor>& arguments) const;
   const Tensor& input(std::size_t i, const std::vector<Tensor>& arguments) const;

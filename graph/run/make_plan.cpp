@@ -32,7 +32,13 @@ class PlanMaker {
       : graph_(graph),
         options_(options),
         target_(options.device.target()),
-        list_(make_tasks(graph)) {}
+        list_(make_tasks(graph)) {
+    const std::vector<bool>& unaligned = options.unaligned_inputs;
+    for (Storage& storage : list_.storages) {
+      auto input = static_cast<std::size_t>(storage.input);
+      storage.is_aligned = storage.input < 0 || input >= unaligned.size() || !unaligned[input];
+    }
+  }
 
   std::shared_ptr<const Plan> run() {
     Clock::time_point begin = Clock::now();

@@ -31,6 +31,9 @@ struct PlanOptions {
   bool interpret = false;  // run tile programs by the interpreter: tells bugs of lowering from bugs
                            //   of code generation
   Device device = {};
+  // By Graph::inputs: the memory may begin at any element. What is not named begins at a multiple
+  // of 64 bytes, of which GPU code makes use.
+  std::vector<bool> unaligned_inputs = {};
 };
 
 // What the caller gets for one output.

@@ -202,6 +202,18 @@ TEST(GpuCode, HopperMultipliesByWarpgroups) {
   EXPECT_FALSE(has(ptx_of(pipelined(whole), "sm_80"), "wgmma"));
 }
 
+TEST(GpuCode, AccessesMemoryThatBeginsAnywhereElementByElement) {
+  auto copy = [](int align_bytes) {
+    Tracer tracer("copy");
+    Tile from = tracer.pointer_param("from", DType::f32, align_bytes);
+    Tile to = tracer.pointer_param("to", DType::f32, align_bytes);
+    store(make_desc(to, {1024}, {1}), {0}, load(make_desc(from, {1024}, {1}), {0}, {1024}));
+    return tracer.finish();
+  };
+  EXPECT_THAT(ptx_of(copy(64), "sm_80"), HasSubstr(".v4"));
+  EXPECT_THAT(ptx_of(copy(4), "sm_80"), testing::Not(HasSubstr(".v4")));
+}
+
 TEST(GpuCode, NamesTheLineOfWhatGpusLack) {
   Tracer tracer("f");
   Tile x = tracer.pointer_param("x", f64);

@@ -57,6 +57,17 @@ const char* const everything = R"(func @every.thing(%x: ptr<f16>, %n: i64, %go: 
 }
 )";
 
+TEST(Text, KeepsTheAlignmentOfPointers) {
+  const std::string text = "func @f(%p: ptr<f32> align 4, %q: ptr<f32>) {\n}\n";
+  Function function = parse(text);
+  EXPECT_EQ(function.params[0].align_bytes, 4);
+  EXPECT_EQ(function.params[1].align_bytes, 64);
+  EXPECT_EQ(print(function), text);
+  EXPECT_NE(content_hash(function), content_hash(parse("func @f(%p: ptr<f32>, %q: ptr<f32>) {}")));
+  EXPECT_THAT(error_of("func @f(%p: ptr<f32> align 3) {}"),
+              testing::HasSubstr("align 3 is not a power of two"));
+}
+
 TEST(Text, PrintingWhatWasReadNumbersValuesInOrderOfDefinition) {
   std::string text = print(parse(everything));
   EXPECT_THAT(text, testing::HasSubstr("    %22 = if %go {\n      %21 = add %19, %19"));

@@ -215,8 +215,20 @@ TEST_P(EmulatedDevice, WritesACacheInPlace) {
 
 TEST_P(EmulatedDevice, ReadsMemoryThatBeginsAnywhere) {
   Tensor x = noise({1025});
-  expect_same([](const Tensor& a, const Tensor& b) { return a + b; },
-              {x.slice(0, 1, 1025), x.slice(0, 0, 1024)});
+  auto add = [](const Tensor& a, const Tensor& b) { return a + b; };
+  expect_same(add, {x.slice(0, 1, 1025), x.slice(0, 0, 1024)});
+  Compiled fast = compile(add, {.device = Device::emulated(GetParam())});
+  Tensor low = x.slice(0, 0, 1024), high = x.slice(0, 1, 1025);
+  expect_near(fast(low, low), low + low, 1e-6);
+  expect_near(fast(low, high), low + high, 1e-6);
+  EXPECT_EQ(fast.report().size(), 2u);
+  EXPECT_EQ(fast.report()[0].signature, "f32 1024 aligned, f32 1024 aligned");
+  EXPECT_EQ(fast.report()[1].signature, "f32 1024 aligned, f32 1024");
+  expect_contains(fast.dump(), "%p1: ptr<f32> align 4");
+  Compiled any = compile(add, {.device = Device::emulated(GetParam())});
+  any(high, high);
+  expect_near(any(low, low), low + low, 1e-6);
+  EXPECT_EQ(any.report().size(), 1u);
 }
 
 TEST_P(EmulatedDevice, KeepsItsProgramsInEveryMode) {

@@ -52,7 +52,8 @@ void Emitter::run(const std::string& entry) {
     scalars_[value] = type.is_pointer() ? argument : from_memory(argument, type.dtype);
     if (!type.is_pointer()) continue;
     argument->addAttr(llvm::Attribute::NoAlias);
-    argument->addAttr(llvm::Attribute::getWithAlignment(context_, llvm::Align(64)));
+    argument->addAttr(llvm::Attribute::getWithAlignment(
+        context_, llvm::Align(static_cast<std::uint64_t>(function_.params[i].align_bytes))));
     if (!written_[value]) argument->addAttr(llvm::Attribute::ReadOnly);
   }
   llvm::Value* thread = device("thread_id");
