@@ -1,20 +1,15 @@
 // `tilewright ptx`: what a tile program becomes on a GPU, with what the assembler says of it.
 #include <fmt/format.h>
 
-#include <array>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <regex>
+#include <algorithm>
 
 #include "dsl/codegen/gpu/gpu_code.h"
 #include "dsl/ir/text.h"
 #include "dsl/passes/pipeline.h"
-#include "runtime/base/env.h"
 #include "runtime/base/error.h"
 #include "tools/command.h"
 #include "tools/measure.h"
+#include "tools/ptxas.h"
 #include "tools/read_text.h"
 #include "tools/table.h"
 
@@ -22,52 +17,10 @@ namespace tilewright::tools {
 namespace {
 
 struct Arguments {
-  std::string file = "-", target = "sm_90a", emit = "report", ptxas = "ptxas";
+  std::string file = "-", target = "sm_90a", emit = "report", ptxas = default_ptxas();
   int rounds = 1;
   bool json = false;
 };
-
-// What ptxas reports of one kernel; registers are -1 where there is no ptxas.
-struct Assembled {
-  int registers = -1, spill_bytes = 0;
-  std::string messages;
-};
-
-Assembled assemble_ptx(const dsl::gpu::Ptx& ptx, const Arguments& a) {
-  auto folder = std::filesystem::temp_directory_path() /
-                fmt::format("tilewright-ptx-{}", static_cast<long>(::getpid()));
-  std::filesystem::create_directories(folder);
-  auto path = folder / "kernel.ptx";
-  std::ofstream(path) << ptx.text;
-  std::string command =
-      fmt::format("'{}' -v -arch={} -o /dev/null '{}' 2>&1", a.ptxas, a.target, path.string());
-  Assembled result;
-  FILE* pipe = ::popen(command.c_str(), "r");
-  require(pipe != nullptr, "[ptx] cannot start ", a.ptxas);
-  std::array<char, 4096> buffer;
-  for (std::size_t n; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-    result.messages.append(buffer.data(), n);
-  int status = ::pclose(pipe);
-  std::filesystem::remove_all(folder);
-  if (status != 0) return result;
-  std::smatch match;
-  if (std::regex_search(result.messages, match, std::regex("Used ([0-9]+) registers")))
-    result.registers = std::stoi(match[1]);
-  if (std::regex_search(result.messages, match, std::regex("([0-9]+) bytes spill stores")))
-    result.spill_bytes = std::stoi(match[1]);
-  return result;
-}
-
-// Instructions by their first two words, "ld.global", most frequent first.
-std::vector<std::pair<std::string, int>> instruction_mix(const std::string& text) {
-  std::map<std::string, int> counts;
-  std::regex line(R"((?:^|\n)\s*(?:@!?%p\d+\s+)?([a-z][a-z0-9_]*)((?:\.[a-z0-9_:]+)?)[^;]*;)");
-  for (std::sregex_iterator i(text.begin(), text.end(), line), end; i != end; ++i)
-    ++counts[(*i)[1].str() + (*i)[2].str()];
-  std::vector<std::pair<std::string, int>> mix(counts.begin(), counts.end());
-  std::ranges::stable_sort(mix, std::greater{}, &std::pair<std::string, int>::second);
-  return mix;
-}
 
 // Blocks that fit on a multiprocessor, by threads, registers and shared memory, as a fraction of
 // its threads.
@@ -85,8 +38,8 @@ double occupancy(const dsl::gpu::Ptx& ptx, int registers, int sm) {
 
 void report(const ir::Function& function, const dsl::gpu::Ptx& ptx, double seconds,
             const Arguments& a) {
-  Assembled assembled = assemble_ptx(ptx, a);
-  bool known = assembled.registers >= 0;
+  Assembled assembled = assemble_ptx(ptx, a.target, a.ptxas);
+  bool known = assembled.ok;
   auto mix = instruction_mix(ptx.text);
   int sm = dsl::target_named(a.target).sm;
   if (a.json) {

@@ -12,14 +12,16 @@ namespace {
 constexpr std::int64_t most_elements = 16 << 10;  // of a tile: 32 registers of 512 threads
 constexpr std::int64_t row_elements = 1 << 10;    // of short rows that share a program
 constexpr std::int64_t long_piece = 8 << 10;      // of a row that is no tile
-constexpr std::int64_t pointwise_elements = 1 << 10, many_pointwise_elements = 4 << 10;
+constexpr std::int64_t pointwise_elements = 1 << 10, many_pointwise_elements = 2 << 10;
 constexpr std::int64_t many_programs = 512;  // some for each of a hundred multiprocessors
 constexpr std::int64_t turned = 64;          // rows and columns of a block that is turned over
 constexpr std::int64_t coalesced_rows = 32;  // of tiles whose rows are contiguous
 constexpr std::int64_t prologue_elements = 8 << 10;  // of a piece of what goes into a product
 // Of products: a tensor core's share is 16 rows, and fewer rows only wait for the weights.
-constexpr std::int64_t few_rows = 16, few_rows_columns = 64, few_rows_depth = 128;
-constexpr std::int64_t product_block = 64, large_product_block = 128, product_depth = 32;
+constexpr std::int64_t few_rows = 16, few_rows_columns = 64, fewest_columns = 16;
+constexpr std::int64_t few_rows_elements = 8 << 10;  // of a block of the weights
+constexpr std::int64_t product_block = 64, large_product_block = 128;
+constexpr std::int64_t product_depth_bytes = 64;
 
 std::int64_t power(std::int64_t x) {
   return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(x)));
@@ -36,10 +38,14 @@ void product_blocks(const Region& region, const Work& work, RowBlocks& blocks) {
   bool few = work.rows <= few_rows;
   blocks.rows_fastest = true;
   blocks.rows = std::min(work.rows, size);
-  blocks.depth = product_depth;
+  blocks.depth = product_depth_bytes / std::max<std::int64_t>(2, work.facts.weight_element_bytes);
   if (region.splits_columns) {
-    blocks.columns = std::min(region.width, few ? few_rows_columns : size);
-    if (few) blocks.depth = few_rows_depth;
+    if (few) {
+      std::int64_t share = power(region.width * (region.rows / work.rows) / many_programs);
+      size = std::clamp(share, fewest_columns, few_rows_columns);
+      blocks.depth = few_rows_elements / size;
+    }
+    blocks.columns = std::min(region.width, size);
     blocks.piece = prologue_elements / power(blocks.rows);
     return;
   }

@@ -17,6 +17,8 @@ RegionFacts facts_of(const TaskList& list, const Region& region) {
       facts.widest = std::max(facts.widest, operand_table(task, 0, {})->width);
     if (task.kind != TaskKind::contraction) continue;
     facts.has_product = true;
+    facts.weight_element_bytes = std::max(
+        facts.weight_element_bytes, size_bytes(list.storages[task.operands[1].storage].dtype));
     facts.depth = std::max(facts.depth, task.operands[1].view.shape[-2]);
     auto access = compose(task.operands[1].view, Access{weight_table(task).rows, IndexMap(), 0});
     std::vector<std::int64_t> strides = region.digits.strides(access->rows);

@@ -14,6 +14,7 @@ struct RegionFacts {
   bool has_product = false;
   bool one_row = false;  // a row is found at run time, so a program has one
   std::int64_t widest = 1, depth = 1, element_bytes = 1;
+  std::int64_t weight_element_bytes = 1;  // of a product's second operand
 };
 RegionFacts facts_of(const TaskList& list, const Region& region);
 

@@ -1,0 +1,38 @@
+// What can be said of PTX without a GPU: what NVIDIA's assembler reports, and which instructions
+// stand in it.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dsl/codegen/gpu/gpu_code.h"
+
+namespace tilewright::tools {
+
+// The assembler by name or path: TILEWRIGHT_PTXAS, or ptxas on PATH.
+std::string default_ptxas();
+
+// What ptxas reports of one kernel.
+struct Assembled {
+  bool ok = false;    // otherwise `messages` say why not
+  int registers = 0;  // of a thread
+  int spill_bytes = 0;
+  std::vector<std::string> warnings;  // of lost performance, (C75xx)
+  std::string messages;               // all that it printed
+};
+Assembled assemble_ptx(const dsl::gpu::Ptx& ptx, const std::string& target,
+                       const std::string& ptxas);
+
+// Instructions by their first two words, "ld.global", most frequent first.
+std::vector<std::pair<std::string, int>> instruction_mix(const std::string& text);
+
+// The instructions on which the speed of a kernel depends.
+struct KeyInstructions {
+  int mma = 0, wgmma = 0, tma = 0;
+  int wide_accesses = 0;  // of global memory, 16 bytes a thread or more
+  int accesses = 0;       // of global memory, all
+};
+KeyInstructions key_instructions(const std::string& text);
+
+}  // namespace tilewright::tools
