@@ -11,7 +11,7 @@
 namespace tilewright::graph {
 namespace {
 
-constexpr std::uint64_t cases = 1000, emulated_cases = 600;
+constexpr std::uint64_t cases = 1000, emulated_cases = 500;
 
 // Functions of f64 are what GPUs have not.
 bool is_beyond_gpus(const std::string& message) {
