@@ -24,6 +24,7 @@ sanitized=(runtime_tests layout_tests dsl_tests golden_tests emulator_tests grap
 left_out='Slow*:PlannedGraphs.FusedComputeWhatTheGraphMeans'
 left_out+=':TilePasses.ThatDoNotRoundAnew*:TilePasses.ASecondRun*'
 left_out+=':*TileCodegen*/?:*TileCodegen*/1?:*TileCodegen*/2?'
+left_out+=':*TileGpu*/?:*TileGpu*/1?:*TileGpu*/2?'
 
 step "configure and build: asan"
 cmake --preset asan
