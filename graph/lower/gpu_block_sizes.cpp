@@ -118,6 +118,8 @@ RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const Bl
   if (wanted.rows != 0) blocks.rows = std::min(work.rows, wanted.rows);
   if (wanted.columns != 0 && region.splits_columns)
     blocks.columns = std::min(region.width, wanted.columns);
+  if (wanted.piece != 0) blocks.piece = wanted.piece;
+  if (wanted.depth != 0 && blocks.has_product) blocks.depth = wanted.depth;
   if (blocks.piece != 0 && !may_store_in_pieces(region, blocks.piece)) blocks.piece = 0;
   return blocks;
 }

@@ -12,15 +12,10 @@
 #include "dsl/ir/function.h"
 #include "dsl/target.h"
 #include "graph/fuse/fuse.h"
+#include "graph/lower/block_request.h"
 #include "runtime/artifact.h"
 
 namespace tilewright::graph {
-
-// How much one program handles; 0: as the lowering thinks best.
-struct BlockSizes {
-  std::int64_t rows = 0, columns = 0;
-  bool operator==(const BlockSizes&) const = default;
-};
 
 struct LoweredRegion {
   ir::Function function;

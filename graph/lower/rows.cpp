@@ -397,13 +397,14 @@ class RowsProgram {
                        {1, width_of(table.shape[1], columns)});
   }
 
-  // Values that are wider than a tile are stored in pieces, all that are equally wide together;
-  // before the first piece overwrites anything, what they and the others need is made.
+  // Values that are wider than a tile, and are this program's alone, are stored in pieces, all that
+  // are equally wide together; before the first piece overwrites anything, what they and the others
+  // need is made.
   void store_all() {
     std::vector<std::size_t> at_once, in_pieces;
     for (std::size_t slot = 0; slot < region_.tasks.size(); ++slot) {
       if (!region_.stored[slot]) continue;
-      bool wide = is_in_pieces(width_of(region_.tables[slot].width, block_of_row));
+      bool wide = !column_.defined() && is_in_pieces(region_.tables[slot].width);
       (wide ? in_pieces : at_once).push_back(slot);
     }
     if (!in_pieces.empty()) {

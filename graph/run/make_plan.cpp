@@ -73,7 +73,7 @@ class PlanMaker {
 
   // Regions of different keys may still give equal programs.
   Lowering new_lowering(const FusedRegion& region) {
-    LoweredRegion lowered = lower(graph_, list_, region.region, target_);
+    LoweredRegion lowered = lower(graph_, list_, region.region, target_, options_.blocks);
     Hash key = ir::content_hash(lowered.function);
     auto [it, is_new] =
         program_of_.emplace(key, static_cast<std::uint32_t>(body_->programs.size()));

@@ -19,6 +19,7 @@
 
 #include "graph/device.h"
 #include "graph/ir.h"
+#include "graph/lower/block_request.h"
 #include "runtime/artifact.h"
 #include "runtime/buffer.h"
 
@@ -31,6 +32,7 @@ struct PlanOptions {
   bool interpret = false;  // run tile programs by the interpreter: tells bugs of lowering from bugs
                            //   of code generation
   Device device = {};
+  BlockSizes blocks = {};  // wanted of every program
   // By Graph::inputs: the memory may begin at any element. What is not named begins at a multiple
   // of 64 bytes, of which GPU code makes use.
   std::vector<bool> unaligned_inputs = {};

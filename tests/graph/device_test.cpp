@@ -5,7 +5,9 @@
 #include <cmath>
 #include <regex>
 
+#include "graph/capture.h"
 #include "graph/compile.h"
+#include "graph/run/plan.h"
 #include "tests/errors.h"
 
 namespace tilewright {
@@ -137,6 +139,18 @@ TEST_P(EmulatedDevice, ComputesProductsWithWhatFollowsThem) {
   for (std::int64_t rows : {1, 5, 33, 130})
     for (std::int64_t depth : {16, 100, 300})
       expect_same(f, {noise({rows, depth}), noise({70, depth}, 2), noise({70}, 3)}, 1e-4);
+}
+
+TEST(Device, ProgramsOfALargeProductStoreTheirBlocksOnly) {
+  graph::Capture capture;
+  Tensor a = capture.placeholder(DType::f16, {4096, 4096}),
+         b = capture.placeholder(DType::f16, {4096, 4096});
+  graph::Graph graph = capture.finish({matmul(a, b)}).graph;
+  auto plan = graph::make_plan(graph, {.interpret = true, .device = Device::emulated("sm_80")});
+  std::string text = plan->program_text(0);
+  expect_contains(text, "f32[128x128]");
+  EXPECT_EQ(text.find("store_desc"), text.rfind("store_desc"));
+  EXPECT_GT(text.find("store_desc"), text.rfind("yield")) << text;
 }
 
 TEST_P(EmulatedDevice, ComputesProductsOfHalfPrecision) {

@@ -18,12 +18,18 @@ bool is_beyond_gpus(const std::string& message) {
   return message.find("GPUs have no ") != std::string::npos;
 }
 
-void expect_planned_is_meant(const PlanForm& form, std::uint64_t count) {
+void expect_planned_is_meant(PlanForm form, std::uint64_t count, bool any_blocks = false) {
   std::uint64_t refused = 0;
   for (std::uint64_t seed : seeds_of_test(count)) {
     RandomGraph random = random_graph(seed);
     Graph graph = run_passes(random.graph);
     BoundedEvaluation expected = bounded_evaluate(graph, random.inputs);
+    // Rows, columns, pieces and depths of sizes that divide nothing.
+    auto size = [&](std::uint64_t most, std::uint64_t shift) {
+      return static_cast<std::int64_t>(seed * 0x9e3779b97f4a7c15 >> shift & 0xff) %
+             static_cast<std::int64_t>(most + 1);
+    };
+    if (any_blocks) form.options.blocks = {size(3, 56), size(5, 48), 1 + size(4, 40), size(4, 32)};
     Evaluation actual;
     try {
       actual = run_planned(graph, random.inputs, form);
@@ -76,6 +82,14 @@ TEST(PlannedGraphs, FusedForSm80AndEmulatedComputeWhatTheGraphMeans) {
 TEST(PlannedGraphs, FusedForSm90aAndEmulatedComputeWhatTheGraphMeans) {
   expect_planned_is_meant({{.device = Device::emulated("sm_90a")}, false, "fused, sm_90a"},
                           emulated_cases);
+}
+TEST(PlannedGraphs, GpuProgramsOfAnyBlocksInterpretedComputeWhatTheGraphMeans) {
+  expect_planned_is_meant(
+      {{.interpret = true, .device = Device::emulated("sm_80")}, false, "blocks"}, cases, true);
+}
+TEST(PlannedGraphs, GpuProgramsOfAnyBlocksEmulatedComputeWhatTheGraphMeans) {
+  expect_planned_is_meant({{.device = Device::emulated("sm_90a")}, false, "blocks, emulated"},
+                          emulated_cases / 4, true);
 }
 TEST(PlannedGraphs, UnfusedForSm90aAndEmulatedComputeWhatTheGraphMeans) {
   expect_planned_is_meant(

@@ -1,0 +1,16 @@
+// Sizes of blocks that are asked for, or that were used: what tuning varies and tests force. Apart
+// from the choice itself, since whoever asks need not know regions.
+#pragma once
+
+#include <cstdint>
+
+namespace tilewright::graph {
+
+// How much one program handles; 0: as the lowering thinks best.
+struct BlockSizes {
+  std::int64_t rows = 0, columns = 0;
+  std::int64_t piece = 0, depth = 0;  // on GPUs (block_sizes.h)
+  bool operator==(const BlockSizes&) const = default;
+};
+
+}  // namespace tilewright::graph
