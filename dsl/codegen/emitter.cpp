@@ -36,10 +36,7 @@ void Emitter::run(const std::string& entry_name) {
       llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), types, false),
                              llvm::Function::InternalLinkage, entry_name + ".program", module_);
   for (auto& argument : program_fn->args())
-    if (argument.getType()->isPointerTy()) {
-      argument.addAttr(llvm::Attribute::NoAlias);
-      argument.addAttr(llvm::Attribute::getWithAlignment(context_, llvm::Align(64)));
-    }
+    if (argument.getType()->isPointerTy()) argument.addAttr(llvm::Attribute::NoAlias);
   program(program_fn);
   host_function(entry_name, program_fn);
   for (llvm::Function* f : {program_fn, module_.getFunction(entry_name)}) {

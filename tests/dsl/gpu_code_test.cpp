@@ -81,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(
                     GemmCase{bf16, 20, 100, 20, 20, 50, 20}, GemmCase{i8, 64, 32, 64, 64, 32, 32},
                     GemmCase{i8, 33, 17, 70, 32, 16, 64}, GemmCase{f32, 33, 40, 21, 32, 16, 8},
                     GemmCase{f32, 5, 3, 64, 5, 3, 64}, GemmCase{bf16, 4, 64, 64, 4, 64, 32},
-                    GemmCase{f16, 16, 16, 256, 16, 16, 256}));
+                    GemmCase{f16, 16, 16, 128, 16, 16, 64}));
 
 TEST_P(GpuGemm, EqualsTheInterpreter) {
   const GemmCase& c = GetParam();

@@ -231,6 +231,7 @@ std::optional<TensorCoreDot> tensor_core_dot(const ir::Function& function, const
 
 int choose_warps(const ir::Function& function, int sm) {
   std::int64_t most = 1, most_product = 0, rows = 0;
+  int products = 0;
   for (const ir::Type& type : function.types)
     if (!type.is_descriptor()) most = std::max(most, element_count(physical_shape(type.shape)));
   ir::for_each_inst(function.body, [&](const Inst& inst) {
@@ -238,11 +239,15 @@ int choose_warps(const ir::Function& function, int sm) {
     Shape shape = physical_shape(function.type(inst.results[0]).shape);
     most_product = std::max(most_product, element_count(shape));
     rows = std::max(rows, shape[0]);
+    ++products;
   });
   if (most_product == 0) return static_cast<int>(std::clamp<std::int64_t>(most / (32 * 32), 1, 16));
   // Four warps for each 64 rows, as wgmma takes them.
-  if (sm == 90 && (rows == 64 || rows == 128) && most_product >= 64 * 32)
+  if (sm == 90 && products == 1 && (rows == 64 || rows == 128) && most_product >= 64 * 32)
     return static_cast<int>(rows / 16);
+  // Several products, as in attention, leave 32 registers to each.
+  if (products > 1)
+    return static_cast<int>(std::clamp<std::int64_t>(most_product / (32 * 32), 1, 8));
   // Accumulators: 32 registers a thread with up to 4 warps, then 64, then more of them.
   std::int64_t warps = std::clamp<std::int64_t>(most_product / (32 * 32), 1, 4);
   return static_cast<int>(std::clamp<std::int64_t>(most_product / (32 * 64), warps, 8));
