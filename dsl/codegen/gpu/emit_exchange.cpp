@@ -160,9 +160,8 @@ void Emitter::write_shared(const Registers& from, DType dtype, const Conversion&
   when(own, nullptr, [&]() -> llvm::Value* {
     for (const std::vector<int>& group : plan.writes) {
       auto* offset = shared_offset(from.layout, *plan.shared, group[0], scratch_start_ + at);
-      store_group({group, b_.CreateGEP(b_.getInt8Ty(), shared_base_, offset), nullptr,
-                   static_cast<int>(group.size())},
-                  dtype, from);
+      store_group({group, b_.CreateGEP(b_.getInt8Ty(), shared_base_, offset), nullptr}, dtype,
+                  from);
     }
     return nullptr;
   });
@@ -174,9 +173,8 @@ Registers Emitter::read_shared(const Layout& to, DType dtype, const Conversion& 
                    nullptr};
   for (const std::vector<int>& group : plan.reads) {
     auto* offset = shared_offset(to, *plan.shared, group[0], scratch_start_ + at);
-    load_group({group, b_.CreateGEP(b_.getInt8Ty(), shared_base_, offset), nullptr,
-                static_cast<int>(group.size())},
-               dtype, nullptr, result);
+    load_group({group, b_.CreateGEP(b_.getInt8Ty(), shared_base_, offset), nullptr}, dtype, nullptr,
+               result);
   }
   for (std::size_t r = 0; r < result.values.size(); ++r)
     result.values[r] = result.values[static_cast<std::size_t>(plan.duplicate_of[r])];

@@ -105,8 +105,7 @@ std::vector<Emitter::Access> Emitter::pointer_accesses(const Registers& pointers
     llvm::Value* on = inside(pointers.layout, type.shape, r);
     if (masks) on = both(on, masks->values[i]);
     if (mask && !is_tile(*mask)) on = both(on, scalars_[*mask]);
-    accesses.push_back({group, address(pointers.base, type.dtype, pointers.values[i]), on,
-                        static_cast<int>(group.size())});
+    accesses.push_back({group, address(pointers.base, type.dtype, pointers.values[i]), on});
   }
   return accesses;
 }
@@ -139,8 +138,7 @@ std::vector<Emitter::Access> Emitter::desc_accesses(const Inst& inst, std::size_
       auto* index = b_.CreateAdd(index_of(inst.operands[first_offset + a]), place);
       on = both(on, b_.CreateICmpULT(index, array.sizes[a]));
     }
-    accesses.push_back(
-        {group, address(block, type.dtype, offset), on, static_cast<int>(group.size())});
+    accesses.push_back({group, address(block, type.dtype, offset), on});
   }
   return accesses;
 }

@@ -66,7 +66,6 @@ class Emitter : Arithmetic {
     std::vector<int> registers;
     llvm::Value* pointer;
     llvm::Value* mask;  // i1 for the whole group; null: always
-    int aligned_elements;
   };
   // What threads may have done since the last barrier: accesses by parameter, and reads of scratch.
   struct Pending {

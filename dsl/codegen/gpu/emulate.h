@@ -18,7 +18,6 @@
 #include <llvm/IR/Module.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -37,11 +36,8 @@ struct KernelShape {
   std::int64_t shared_bytes;
 };
 
-// Runs the programs [begin, end) of the linearised grid (axis 0 fastest). Thread safe.
-using EmulatedLaunch = std::function<void(const Argument* arguments, const std::int64_t* grid,
-                                          std::int64_t begin, std::int64_t end)>;
-
-// Takes the kernel `entry` of the module. Raises `Error` if it uses what the emulator lacks.
+// Takes the kernel `entry` of the module; what it gives (runtime/artifact.h) is thread safe. Raises
+// `Error` if it uses what the emulator lacks.
 EmulatedLaunch link_emulated(std::unique_ptr<llvm::Module> module,
                              std::unique_ptr<llvm::LLVMContext> context, const std::string& entry,
                              const KernelShape& shape, EmulatorOptions options = {});
