@@ -80,7 +80,7 @@ RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const B
 
 RowBlocks choose_blocks(const TaskList& list, const Region& region, const dsl::Target& target,
                         const BlockSizes& wanted) {
-  return target.is_gpu() ? choose_gpu_blocks(list, region, wanted)
+  return target.is_gpu() ? choose_gpu_blocks(list, region, target, wanted)
                          : choose_host_blocks(list, region, wanted);
 }
 

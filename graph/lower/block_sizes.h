@@ -30,6 +30,7 @@ struct RowBlocks {
 // `wanted` overrides the choice where it is not 0; it is clipped to what the region allows.
 RowBlocks choose_blocks(const TaskList& list, const Region& region, const dsl::Target& target,
                         const BlockSizes& wanted);
-RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const BlockSizes& wanted);
+RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const dsl::Target& target,
+                            const BlockSizes& wanted);
 
 }  // namespace tilewright::graph

@@ -22,6 +22,8 @@ constexpr std::int64_t few_rows = 16, few_rows_columns = 64, fewest_columns = 16
 constexpr std::int64_t few_rows_elements = 8 << 10;  // of a block of the weights
 constexpr std::int64_t product_block = 64, large_product_block = 128;
 constexpr std::int64_t product_depth_bytes = 64;
+// On Hopper, two warpgroups of 64 rows each take a block's operands from swizzles of 128 bytes.
+constexpr std::int64_t hopper_programs = 132, hopper_columns = 256, hopper_depth_bytes = 128;
 
 std::int64_t power(std::int64_t x) {
   return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(x)));
@@ -32,20 +34,24 @@ struct Work {
   std::int64_t rows = 1;  // of the digit that is cut
 };
 
-void product_blocks(const Region& region, const Work& work, RowBlocks& blocks) {
+void product_blocks(const Region& region, const Work& work, bool hopper, RowBlocks& blocks) {
   std::int64_t programs = region.rows * region.width / (large_product_block * large_product_block);
-  std::int64_t size = programs >= many_programs ? large_product_block : product_block;
+  std::int64_t enough = hopper ? hopper_programs : many_programs;
+  std::int64_t size = programs >= enough ? large_product_block : product_block;
   bool few = work.rows <= few_rows;
   blocks.rows_fastest = true;
   blocks.rows = std::min(work.rows, size);
-  blocks.depth = product_depth_bytes / std::max<std::int64_t>(2, work.facts.weight_element_bytes);
+  std::int64_t depth_bytes = hopper ? hopper_depth_bytes : product_depth_bytes;
+  blocks.depth = depth_bytes / std::max<std::int64_t>(2, work.facts.weight_element_bytes);
   if (region.splits_columns) {
     if (few) {
       std::int64_t share = power(region.width * (region.rows / work.rows) / many_programs);
       size = std::clamp(share, fewest_columns, few_rows_columns);
       blocks.depth = few_rows_elements / size;
     }
-    blocks.columns = std::min(region.width, size);
+    bool wide = hopper && size == large_product_block &&
+                programs * large_product_block / hopper_columns >= hopper_programs;
+    blocks.columns = std::min(region.width, wide ? hopper_columns : size);
     blocks.piece = prologue_elements / power(blocks.rows);
     return;
   }
@@ -93,7 +99,8 @@ bool may_store_in_pieces(const Region& region, std::int64_t piece) {
 
 }  // namespace
 
-RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const BlockSizes& wanted) {
+RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const dsl::Target& target,
+                            const BlockSizes& wanted) {
   Work work{facts_of(list, region)};
   RowBlocks blocks;
   blocks.prefetches = false;
@@ -110,7 +117,7 @@ RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const Bl
   }
   if (blocks.digit) work.rows = work.facts.digits[*blocks.digit];
   if (work.facts.has_product)
-    product_blocks(region, work, blocks);
+    product_blocks(region, work, target.sm == 90 && work.facts.weight_element_bytes == 2, blocks);
   else if (region.splits_columns)
     pointwise_blocks(region, work, turns_over, blocks);
   else

@@ -121,10 +121,12 @@ struct PipelineCase {
   }
 };
 
-ir::Function pipelined(const PipelineCase& c) {
+// The left operand begins so many elements later as a last parameter says, if it is wanted.
+ir::Function pipelined(const PipelineCase& c, bool shifted = false) {
   Tracer tracer("pipelined");
   Tile a = tracer.pointer_param("a", c.dtype), b = tracer.pointer_param("b", c.dtype),
        out = tracer.pointer_param("c", f32);
+  if (shifted) a = a + tracer.scalar_param("shift", i64) * 64;
   Desc da =
       c.a_transposed ? make_desc(a, {c.k, c.m}, {c.m, 1}) : make_desc(a, {c.m, c.k}, {c.k, 1});
   Desc db =
@@ -162,18 +164,22 @@ Array small_numbers(std::int64_t count, DType dtype, unsigned seed) {
 }
 
 class GpuPipeline : public testing::TestWithParam<PipelineCase> {};
-INSTANTIATE_TEST_SUITE_P(Cases, GpuPipeline,
-                         testing::Values(PipelineCase{bf16, false, false, 64, 64, 128, 64, 64, 32},
-                                         PipelineCase{bf16, false, true, 64, 64, 256, 64, 64, 32},
-                                         PipelineCase{bf16, true, false, 64, 128, 96, 32, 64, 16},
-                                         PipelineCase{bf16, true, true, 128, 64, 64, 64, 32, 64},
-                                         PipelineCase{f16, false, false, 72, 40, 88, 32, 32, 32},
-                                         PipelineCase{f16, false, true, 24, 24, 40, 16, 8, 16},
-                                         PipelineCase{f16, true, true, 40, 56, 8, 64, 64, 32},
-                                         PipelineCase{bf16, false, false, 128, 128, 32, 128, 128,
-                                                      32},
-                                         PipelineCase{i8, false, true, 64, 64, 128, 64, 64, 64},
-                                         PipelineCase{i8, false, false, 64, 64, 128, 32, 32, 64}));
+INSTANTIATE_TEST_SUITE_P(
+    Cases, GpuPipeline,
+    testing::Values(PipelineCase{bf16, false, false, 64, 64, 128, 64, 64, 32},
+                    PipelineCase{bf16, false, true, 64, 64, 256, 64, 64, 32},
+                    PipelineCase{bf16, true, false, 64, 128, 96, 32, 64, 16},
+                    PipelineCase{bf16, true, true, 128, 64, 64, 64, 32, 64},
+                    PipelineCase{f16, false, false, 72, 40, 88, 32, 32, 32},
+                    PipelineCase{f16, false, true, 24, 24, 40, 16, 8, 16},
+                    PipelineCase{f16, true, true, 40, 56, 8, 64, 64, 32},
+                    PipelineCase{bf16, false, false, 128, 128, 32, 128, 128, 32},
+                    PipelineCase{bf16, false, true, 200, 264, 200, 128, 256, 64},
+                    PipelineCase{f16, true, false, 136, 136, 72, 128, 64, 32},
+                    PipelineCase{bf16, false, false, 300, 72, 16, 64, 64, 32},
+                    PipelineCase{i8, false, true, 256, 64, 96, 128, 64, 32},
+                    PipelineCase{i8, false, true, 64, 64, 128, 64, 64, 64},
+                    PipelineCase{i8, false, false, 64, 64, 128, 32, 32, 64}));
 
 TEST_P(GpuPipeline, EqualsTheInterpreter) {
   const PipelineCase& c = GetParam();
@@ -192,14 +198,45 @@ TEST(GpuCode, LoadsOfAProductRunAheadOfIt) {
     EXPECT_TRUE(has(text, part));
 }
 
-TEST(GpuCode, HopperMultipliesByWarpgroups) {
-  PipelineCase whole{bf16, false, true, 512, 512, 512, 128, 128, 64};
+TEST(GpuCode, HopperCopiesByOneThreadAndMultipliesByWarpgroups) {
+  PipelineCase whole{bf16, false, true, 512, 512, 512, 128, 256, 64};
   std::string text = ptx_of(pipelined(whole), "sm_90a");
-  for (const char* part : {"wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16",
-                           "wgmma.fence.sync.aligned", "fence.proxy.async", "cp.async.cg"})
+  for (const char* part :
+       {"wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16", "wgmma.fence.sync.aligned",
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier", "mbarrier.try_wait.parity",
+        "setmaxnreg.dec.sync.aligned.u32", "setmaxnreg.inc.sync.aligned.u32", ".reqntid 384",
+        "cp.async.bulk.tensor.2d.global.shared::cta"})
     EXPECT_TRUE(has(text, part));
   EXPECT_FALSE(has(text, "mma.sync"));
+  EXPECT_FALSE(has(text, ".local"));
   EXPECT_FALSE(has(ptx_of(pipelined(whole), "sm_80"), "wgmma"));
+}
+
+// Where an operand begins at a number that may be negative, no tensor map can say it.
+TEST(GpuCode, WarpgroupsMultiplyWhatAsynchronousCopiesBring) {
+  PipelineCase c{bf16, false, true, 128, 128, 128, 128, 128, 64};
+  ir::Function function = pipelined(c, true);
+  std::string text = ptx_of(function, "sm_90a");
+  EXPECT_TRUE(has(text, "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16"));
+  EXPECT_TRUE(has(text, "cp.async.cg.shared.global"));
+  EXPECT_FALSE(has(text, "cp.async.bulk.tensor"));
+  Array out(static_cast<std::size_t>(c.m * c.n), NAN);
+  std::vector<Array> arrays{small_numbers((c.m + 1) * c.k, bf16, 1),
+                            small_numbers(c.n * c.k, bf16, 2), out};
+  auto run = [&](auto&& how) {
+    return arrays_after(arrays, [&](std::vector<Argument>& a) {
+      a.push_back({.integer = 2});
+      how(a);
+    });
+  };
+  Grid grid;
+  auto expected = run([&](std::vector<Argument>& a) { ir::interpret(function, grid, a); });
+  run_passes(function, {.machine = Machine::gpu});
+  auto artifact = gpu::generate_emulated(function, target_named("sm_90a"));
+  auto actual = run([&](std::vector<Argument>& a) {
+    artifact->run(a.data(), grid.size, 0, grid.count(), nullptr);
+  });
+  EXPECT_EQ(actual[2], expected[2]);
 }
 
 TEST(GpuCode, AccessesMemoryThatBeginsAnywhereElementByElement) {

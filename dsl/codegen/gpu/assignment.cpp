@@ -16,7 +16,8 @@ using layout::Layout;
 
 class Assigner {
  public:
-  Assigner(const ir::Function& function, int warps, int sm) : function_(function) {
+  Assigner(const ir::Function& function, int warps, int sm, bool in_fragments)
+      : function_(function), in_fragments_(in_fragments) {
     result_.sm = sm;
     result_.warps = warps;
     result_.of.resize(function.types.size());
@@ -101,7 +102,7 @@ class Assigner {
     if (!is_tile(value)) return;
     Layout own = natural(value);
     const Shape& shape = function_.type(value).shape;
-    bool small = shape.rank() <= 1 || element_count(shape) <= 32 * result_.warps;
+    bool small = in_fragments_ || shape.rank() <= 1 || element_count(shape) <= 32 * result_.warps;
     if (stores) {
       want(value, own);
     } else if (!small || !result_.of[value]) {
@@ -152,6 +153,8 @@ class Assigner {
   void product(const Inst& inst) {
     Value result = inst.results[0];
     want(inst.operands[2], settled(result));
+    auto how = tensor_core_dot(function_, inst, result_.warps, result_.sm);
+    if (in_fragments_ && how) want(inst.operands[0], how->a);
     for (std::size_t i : {std::size_t{0}, std::size_t{1}})
       want(inst.operands[i], natural(inst.operands[i]));
   }
@@ -181,6 +184,7 @@ class Assigner {
   }
 
   const ir::Function& function_;
+  bool in_fragments_;
   Assignment result_;
 };
 
@@ -253,8 +257,8 @@ int choose_warps(const ir::Function& function, int sm) {
   return static_cast<int>(std::clamp<std::int64_t>(most_product / (32 * 64), warps, 8));
 }
 
-Assignment assign_layouts(const ir::Function& function, int warps, int sm) {
-  return Assigner(function, warps, sm).run();
+Assignment assign_layouts(const ir::Function& function, int warps, int sm, bool in_fragments) {
+  return Assigner(function, warps, sm, in_fragments).run();
 }
 
 }  // namespace tilewright::dsl::gpu

@@ -57,6 +57,9 @@ std::optional<TensorCoreDot> tensor_core_dot(const ir::Function& function, const
 // tensor cores up to 8, since each warp reads operands for all its part of the result.
 int choose_warps(const ir::Function& function, int sm);
 
-Assignment assign_layouts(const ir::Function& function, int warps, int sm);
+// `in_fragments`: what is computed with a product's result is loaded as its accumulator has it, and
+// left operands are wanted as fragments; there is little shared memory to move them through.
+Assignment assign_layouts(const ir::Function& function, int warps, int sm,
+                          bool in_fragments = false);
 
 }  // namespace tilewright::dsl::gpu

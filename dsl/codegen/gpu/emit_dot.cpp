@@ -64,14 +64,19 @@ std::pair<Emitter::Words, Emitter::Words> Emitter::operand_words(const Inst& ins
       if (plans[i]) made[i] = read_shared(*wanted[i], dtype, *plans[i], offsets[i]);
     pending_.shared = true;
   }
-  int each = 4 / bytes;
-  for (std::size_t i = 0; i < 2; ++i) {
-    if (!made[i]) continue;
-    zero_outside(*made[i], *types[i], i == 0 ? 1 : 0);
-    for (std::size_t r = 0; r < made[i]->values.size(); r += static_cast<std::size_t>(each))
-      words[i].push_back(packed(*made[i], r, each));
-  }
+  for (std::size_t i = 0; i < 2; ++i)
+    if (made[i]) words[i] = packed_words(std::move(*made[i]), *types[i], i == 0 ? 1 : 0);
   return {std::move(words[0]), std::move(words[1])};
+}
+
+// Fragments as words, with zeros outside the operand along k.
+Emitter::Words Emitter::packed_words(Registers fragments, const ir::Type& type, int k_axis) {
+  zero_outside(fragments, type, k_axis);
+  int each = static_cast<int>(4 / size_bytes(type.dtype));
+  Words words;
+  for (std::size_t r = 0; r < fragments.values.size(); r += static_cast<std::size_t>(each))
+    words.push_back(packed(fragments, r, each));
+  return words;
 }
 
 void Emitter::zero_outside(Registers& registers, const ir::Type& type, int axis) {

@@ -10,8 +10,17 @@ using layout::Conversion;
 using layout::In;
 using layout::Layout;
 
+namespace {
+
+constexpr std::int64_t consumer_barrier = 1;  // of all consumers, who have no producer with them
+
+}  // namespace
+
 void Emitter::barrier() {
-  device("barrier");
+  if (roles_)
+    device("named_barrier_sync", {i32(consumer_barrier), i32(32 * roles_->consumer_warps)});
+  else
+    device("barrier");
   pending_.read.assign(pending_.read.size(), false);
   pending_.written.assign(pending_.written.size(), false);
   pending_.shared = false;

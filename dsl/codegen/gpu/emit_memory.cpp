@@ -17,18 +17,10 @@ llvm::Value* Emitter::address(llvm::Value* base, DType dtype, llvm::Value* offse
   return b_.CreateGEP(memory_type(dtype), base, offset);
 }
 
-Value Emitter::base_param(Value pointer) const {
-  while (const Inst* inst = definitions_[pointer]) {
-    if (inst->op == Op::loop_ || inst->op == Op::if_ || inst->operands.empty()) break;
-    pointer = inst->operands[0];
-  }
-  return pointer;
-}
-
 // Between an access and an earlier one to the same array of which one writes stands a barrier:
 // another thread may have made the earlier one.
 void Emitter::order_access(Value pointer, bool writes) {
-  Value base = base_param(pointer);
+  Value base = uses_.base(pointer);
   if (pending_.written[base] || (writes && pending_.read[base])) barrier();
   (writes ? pending_.written : pending_.read)[base] = true;
 }
@@ -38,7 +30,7 @@ void Emitter::assume_pending(const ir::Block& body) {
   ir::for_each_inst(body, [&](const Inst& inst) {
     if (ir::info(inst.op).op_class != ir::OpClass::memory || inst.op == Op::make_desc_) return;
     bool writes = ir::info(inst.op).effect == ir::Effect::writes;
-    (writes ? pending_.written : pending_.read)[base_param(inst.operands[0])] = true;
+    (writes ? pending_.written : pending_.read)[uses_.base(inst.operands[0])] = true;
   });
   pending_.shared = true;
 }
@@ -255,8 +247,12 @@ void Emitter::store(const Inst& inst) {
   std::optional<Registers> from;
   std::vector<Access> accesses;
   if (is_tile(value)) {
-    Layout layout =
-        natural_layout(type.shape, static_cast<int>(size_bytes(type.dtype)), assignment_.warps);
+    if (const TensorStore* boxes = roles_ ? roles_->store_of(&inst) : nullptr)
+      return store_boxes(inst, *boxes);
+    // What stands in accumulators stays there: rows of them are sectors of memory at least.
+    Layout layout = roles_ ? assignment_[value]
+                           : natural_layout(type.shape, static_cast<int>(size_bytes(type.dtype)),
+                                            assignment_.warps);
     from = get(value, layout);
     std::optional<Value> mask;
     if (inst.op == Op::store_ && inst.operands.size() > 2) mask = inst.operands[2];

@@ -34,7 +34,7 @@ void Emitter::set(Value value, Registers registers) {
 
 // What costs nothing to have in another layout.
 std::optional<Registers> Emitter::remade(Value value, const Layout& layout) {
-  const Inst* inst = definitions_[value];
+  const Inst* inst = uses_.definition(value);
   if (inst == nullptr) return std::nullopt;
   switch (ir::info(inst->op).op_class) {
     case ir::OpClass::creation:

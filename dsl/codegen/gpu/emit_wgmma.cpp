@@ -26,17 +26,45 @@ llvm::Value* Emitter::descriptor(const StagedLoad& staged, llvm::Value* start, i
 }
 
 std::optional<Registers> Emitter::dot_warpgroups(const Inst& inst, const TensorCoreDot& how) {
+  if (const Ring* ring = roles_ ? roles_->ring_of(&inst) : nullptr)
+    return dot_roles(inst, how, *ring);
   auto a = staged_load(inst.operands[0]), b = staged_load(inst.operands[1]);
   if (!how.warpgroups || !a || !b || a->first->shared.swizzle_bytes() == 0 ||
       b->first->shared.swizzle_bytes() == 0)
     return std::nullopt;
+  Registers result = issue_products(inst, how, a, *b);
+  bool deferred = open_pipelines_.back().plan->deferred == &inst;
+  return finished(std::move(result), deferred ? 1 : 0);
+}
+
+Registers Emitter::dot_roles(const Inst& inst, const TensorCoreDot& how, const Ring& ring) {
+  llvm::Value* slot = acquire(ring);
+  auto* stage = b_.CreateAdd(b_.CreateMul(slot, i32(ring.stage_bytes)), i32(ring.start));
+  std::optional<Staged> a, b;
+  for (const StagedLoad& load : ring.loads)
+    (load.operand == inst.operands[0] ? a : b) = Staged(&load, stage);
+  Registers result = issue_products(inst, how, a, *b);
+  result = finished(std::move(result), ring.deferred ? 1 : 0);
+  if (ring.deferred) {
+    release_deferred(ring);
+    b_.CreateStore(slot, unfinished_[static_cast<std::size_t>(&ring - roles_->rings.data())]);
+  } else {
+    release(ring, slot);
+  }
+  return result;
+}
+
+// The products of all instructions along k, as one group; the right operand lies in shared memory,
+// the left one there too or in registers.
+Registers Emitter::issue_products(const Inst& inst, const TensorCoreDot& how,
+                                  const std::optional<Staged>& a, const Staged& b) {
+  Words left;
+  if (!a) left = packed_words(get(inst.operands[0], how.a), function_.type(inst.operands[0]), 1);
   Registers result = get(inst.operands[2], how.result);
   DType dtype = function_.type(inst.operands[0]).dtype;
   std::int64_t columns = how.result.shape()[1], count = columns / 2;
   auto base = b_.CreatePtrToInt(shared_base_, b_.getInt32Ty());
-  // The same for all threads of a warpgroup, which the hardware must see.
-  auto* group = b_.CreateLShr(device("shuffle_idx", {warp_, i32(0)}), i32(2));
-  auto start = [&](const std::pair<const StagedLoad*, llvm::Value*>& staged) {
+  auto start = [&](const Staged& staged) {
     return b_.CreateAdd(b_.CreateAdd(base, staged.second), i32(staged.first->offset));
   };
   auto offset = [](const StagedLoad& staged, int operand, std::int32_t along_k,
@@ -45,34 +73,42 @@ std::optional<Registers> Emitter::dot_warpgroups(const Inst& inst, const TensorC
     return k_first ? staged.shared.offset({along_k, across})
                    : staged.shared.offset({across, along_k});
   };
-  std::int64_t rows_apart =
-      how.result.shape()[0] > 64 ? offset(*a->first, 0, 0, 64) - offset(*a->first, 0, 0, 0) : 0;
-  auto* a_start = b_.CreateAdd(start(*a), b_.CreateMul(group, i32(rows_apart)));
-  llvm::Value* b_start = start(*b);
+  llvm::Value* a_start = nullptr;
+  if (a) {
+    // The same for all threads of a warpgroup, which the hardware must see.
+    auto* group = b_.CreateLShr(device("shuffle_idx", {warp_, i32(0)}), i32(2));
+    std::int64_t rows_apart = how.result.shape()[0] > 64 ? offset(*a->first, 0, 0, 64) : 0;
+    a_start = b_.CreateAdd(start(*a), b_.CreateMul(group, i32(rows_apart)));
+  }
+  llvm::Value* b_start = start(b);
 
-  std::string op =
-      concat("wgmma_m64n", columns, "k", how.k, "_",
-             dtype == DType::bf16  ? "bf16"
-             : dtype == DType::f16 ? "f16"
-                                   : "s8",
-             "_ss", a->first->transposed ? "_ta" : "", b->first->transposed ? "" : "_tb");
-  if (dtype == DType::i8) op = concat("wgmma_m64n", columns, "k", how.k, "_s8_ss");
+  std::string op = concat("wgmma_m64n", columns, "k", how.k, "_",
+                          dtype == DType::bf16  ? "bf16"
+                          : dtype == DType::f16 ? "f16"
+                                                : "s8",
+                          a ? "_ss" : "_rs");
+  if (dtype != DType::i8) {
+    if (a && a->first->transposed) op += "_ta";
+    if (!b.first->transposed) op += "_tb";
+  }
   device("wgmma_fence");
-  auto replace = [&](llvm::Value* sums) {
-    for (unsigned i = 0; i < count; ++i) result.values[i] = b_.CreateExtractValue(sums, i);
-  };
   for (std::int32_t k = 0; k < how.a.shape()[1]; k += how.k) {
     std::vector<llvm::Value*> operands(result.values.begin(), result.values.begin() + count);
-    operands.push_back(
-        descriptor(*a->first, b_.CreateAdd(a_start, i32(offset(*a->first, 0, k, 0))), 0));
-    operands.push_back(
-        descriptor(*b->first, b_.CreateAdd(b_start, i32(offset(*b->first, 1, k, 0))), 1));
+    if (a) {
+      auto* at = b_.CreateAdd(a_start, i32(offset(*a->first, 0, k, 0)));
+      operands.push_back(descriptor(*a->first, at, 0));
+    } else {
+      auto first = left.begin() + 4 * (k / how.k);
+      operands.insert(operands.end(), first, first + 4);
+    }
+    auto* at = b_.CreateAdd(b_start, i32(offset(*b.first, 1, k, 0)));
+    operands.push_back(descriptor(*b.first, at, 1));
     operands.push_back(i32(1));
-    replace(device(op, operands));
+    llvm::Value* sums = device(op, operands);
+    for (unsigned i = 0; i < count; ++i) result.values[i] = b_.CreateExtractValue(sums, i);
   }
   device("wgmma_commit");
-  bool deferred = open_pipelines_.back().plan->deferred == &inst;
-  return finished(std::move(result), deferred ? 1 : 0);
+  return result;
 }
 
 Registers Emitter::finished(Registers accumulators, int unfinished) {

@@ -9,43 +9,45 @@ using ir::Inst;
 using ir::Op;
 using ir::Value;
 
-Emitter::Emitter(llvm::Module& module, const ir::Function& function, const Target& target)
+Emitter::Emitter(llvm::Module& module, const ir::Function& function, const Target& target,
+                 const Uses& uses, const std::vector<ScalarFacts>& facts,
+                 const std::optional<WarpRoles>& roles)
     : Arithmetic(module),
       function_(function),
       target_(target),
-      assignment_(assign_layouts(function, choose_warps(function, target.sm), target.sm)),
+      uses_(uses),
+      facts_(facts),
+      roles_(roles),
+      assignment_(assign_layouts(function,
+                                 roles ? roles->consumer_warps : choose_warps(function, target.sm),
+                                 target.sm, roles.has_value())),
       axis_info_(axis_info(function)),
-      facts_(scalar_facts(function)),
-      definitions_(function.types.size(), nullptr),
-      written_(function.types.size(), false),
       scalars_(function.types.size(), nullptr),
       pending_{std::vector<bool>(function.types.size(), false),
                std::vector<bool>(function.types.size(), false), false} {
-  ir::for_each_inst(function.body, [&](const Inst& inst) {
-    for (Value value : inst.results) definitions_[value] = &inst;
-  });
-  pipelines_ = plan_pipelines(function, facts_, assignment_.warps, target.sm,
-                              shared_memory_limit(target) / 2);
-  ir::for_each_inst(function.body, [&](const Inst& inst) {
-    if (ir::info(inst.op).effect == ir::Effect::writes)
-      written_[base_param(inst.operands[0])] = true;
-  });
+  if (!roles)
+    pipelines_ = plan_pipelines(function, uses, facts, assignment_.warps, target.sm,
+                                shared_memory_limit(target) / 2);
 }
 
-void Emitter::run(const std::string& entry) {
+llvm::Function* Emitter::declare(const std::string& entry) {
   std::vector<llvm::Type*> types;
   for (const ir::Param& param : function_.params) {
     const ir::Type& type = function_.type(param.value);
     types.push_back(type.is_pointer() ? b_.getPtrTy(1) : memory_type(type.dtype));
   }
+  std::size_t maps = roles_ ? roles_->maps.size() : 0;
+  types.insert(types.end(), maps, b_.getPtrTy());
+  if (roles_) types.insert(types.end(), 3, b_.getInt32Ty());
   auto* fn = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), types, false),
                                     llvm::Function::ExternalLinkage, entry, module_);
   fn->setCallingConv(llvm::CallingConv::PTX_Kernel);
   fn->addFnAttr(llvm::Attribute::NoUnwind);
-  fn->addFnAttr("nvvm.reqntid", std::to_string(32 * assignment_.warps) + ",1,1");
+  fn->addFnAttr("nvvm.reqntid", std::to_string(shape().threads) + ",1,1");
+  if (roles_) fn->addFnAttr("nvvm.maxnreg", std::to_string(roles_->entry_registers()));
   fn->addFnAttr("target-cpu", target_.cpu);
   b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", fn));
-  for (unsigned i = 0; i < fn->arg_size(); ++i) {
+  for (unsigned i = 0; i < function_.params.size(); ++i) {
     Value value = function_.params[i].value;
     const ir::Type& type = function_.type(value);
     llvm::Argument* argument = fn->getArg(i);
@@ -54,15 +56,31 @@ void Emitter::run(const std::string& entry) {
     argument->addAttr(llvm::Attribute::NoAlias);
     argument->addAttr(llvm::Attribute::getWithAlignment(
         context_, llvm::Align(static_cast<std::uint64_t>(function_.params[i].align_bytes))));
-    if (!written_[value]) argument->addAttr(llvm::Attribute::ReadOnly);
+    if (!uses_.is_written(value)) argument->addAttr(llvm::Attribute::ReadOnly);
   }
+  auto* bytes = llvm::ArrayType::get(b_.getInt8Ty(), 128);
+  for (unsigned i = 0; i < maps; ++i) {
+    unsigned at = static_cast<unsigned>(function_.params.size()) + i;
+    fn->addParamAttr(at, llvm::Attribute::getWithByValType(context_, bytes));
+    fn->addParamAttr(at, llvm::Attribute::getWithAlignment(context_, llvm::Align(64)));
+    fn->addParamAttr(at, llvm::Attribute::get(context_, "nvvm.grid_constant"));
+  }
+  return fn;
+}
+
+void Emitter::run(const std::string& entry) {
+  kernel_ = declare(entry);
   llvm::Value* thread = device("thread_id");
   lane_ = b_.CreateAnd(thread, i32(31));
   warp_ = b_.CreateLShr(thread, i32(5));
   shared_base_ = device("shared_base");
-  converted_.emplace_back();
-  block(function_.body);
-  b_.CreateRetVoid();
+  if (roles_) {
+    run_roles();
+  } else {
+    converted_.emplace_back();
+    block(function_.body);
+    b_.CreateRetVoid();
+  }
   require(shared_peak_ <= shared_memory_limit(target_), "[codegen] ", function_.name, " needs ",
           shared_peak_, " bytes of shared memory; ", target_.cpu, " has ",
           shared_memory_limit(target_), "; use smaller tiles");
@@ -83,7 +101,9 @@ void Emitter::block(const ir::Block& block) {
 }
 
 void Emitter::instruction(const Inst& inst) {
-  if (!inst.results.empty() && staged_load(inst.results[0])) return;  // its copy is in a ring
+  // Its copy is in a ring.
+  if (!inst.results.empty() && (staged_load(inst.results[0]) || is_in_ring(inst.results[0])))
+    return;
   switch (ir::info(inst.op).op_class) {
     case ir::OpClass::control: return inst.op == Op::loop_ ? loop(inst) : branch(inst);
     case ir::OpClass::memory:
@@ -105,6 +125,13 @@ void Emitter::scalar(const Inst& inst) {
   constexpr std::string_view sizes[] = {"grid_size_x", "grid_size_y", "grid_size_z"};
   if (inst.op == Op::program_id_ || inst.op == Op::num_programs_) {
     auto axis = static_cast<std::size_t>(inst.get<ir::Axis>().axis);
+    if (roles_) {
+      auto sizes_at = static_cast<unsigned>(kernel_->arg_size() - 3 + axis);
+      result = inst.op == Op::program_id_
+                   ? program_ids_[axis]
+                   : b_.CreateZExt(kernel_->getArg(sizes_at), b_.getInt64Ty());
+      return;
+    }
     result = b_.CreateZExt(device(inst.op == Op::program_id_ ? ids[axis] : sizes[axis]),
                            b_.getInt64Ty());
   } else if (inst.op == Op::offset_) {
@@ -234,6 +261,7 @@ void Emitter::loop(const Inst& inst) {
   b_.SetInsertPoint(exit);
   pending_.merge(skipped);
   if (ring != nullptr) close_ring(inst, *ring);
+  if (roles_) close_deferred(inst);
 }
 
 void Emitter::branch(const Inst& inst) {

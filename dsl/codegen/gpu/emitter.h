@@ -19,6 +19,7 @@
 // The class is one; its methods stand by family in emit_*.cpp.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <optional>
@@ -30,6 +31,7 @@
 #include "dsl/codegen/gpu/assignment.h"
 #include "dsl/codegen/gpu/emulate.h"
 #include "dsl/codegen/gpu/pipeline.h"
+#include "dsl/codegen/gpu/warp_roles.h"
 #include "dsl/codegen/scalar_facts.h"
 #include "dsl/layout/conversion.h"
 #include "dsl/target.h"
@@ -46,9 +48,15 @@ struct Registers {
 
 class Emitter : Arithmetic {
  public:
-  Emitter(llvm::Module& module, const ir::Function& function, const Target& target);
+  // With roles, if a plan is given; the kernel then has further parameters after the program's:
+  // a pointer to each tensor map, and the sizes of the grid (i32).
+  Emitter(llvm::Module& module, const ir::Function& function, const Target& target,
+          const Uses& uses, const std::vector<ScalarFacts>& facts,
+          const std::optional<WarpRoles>& roles);
   void run(const std::string& entry);
-  KernelShape shape() const { return {32 * assignment_.warps, shared_peak_}; }
+  KernelShape shape() const {
+    return {roles_ ? roles_->threads() : 32 * assignment_.warps, shared_peak_};
+  }
 
  private:
   // The coordinates of an element: the thread's part (i32, null for 0) and the register's.
@@ -76,6 +84,7 @@ class Emitter : Arithmetic {
   using Scope = std::map<std::pair<ir::Value, std::uint64_t>, Registers>;
 
   // emitter.cpp: the frame, control flow, scalars
+  llvm::Function* declare(const std::string& entry);
   void block(const ir::Block& block);
   void instruction(const ir::Inst& inst);
   void scalar(const ir::Inst& inst);
@@ -129,7 +138,6 @@ class Emitter : Arithmetic {
   llvm::Value* load_one(llvm::Value* pointer, DType dtype, llvm::Value* mask, llvm::Value* other);
   void store_one(llvm::Value* pointer, DType dtype, llvm::Value* value, llvm::Value* mask);
   void order_access(ir::Value pointer, bool writes);
-  ir::Value base_param(ir::Value pointer) const;
 
   // emit_exchange.cpp: between threads
   Registers convert_layout(const Registers& from, const ir::Type& type, const layout::Layout& to);
@@ -185,14 +193,48 @@ class Emitter : Arithmetic {
   std::vector<llvm::Value*> staged_words(const StagedLoad& staged, llvm::Value* stage,
                                          const TensorCoreDot& how, int operand);
 
+  // emit_roles.cpp: who copies and who multiplies (warp_roles.h)
+  struct Turns {  // where a role is in a ring
+    llvm::Value *slot, *parity;
+  };
+  void run_roles();
+  void open_roles();
+  llvm::Value* variable(llvm::Value* initial);  // that LLVM turns into values
+  void for_each_program(const std::function<void()>& body);
+  void produce(const ir::Block& block);
+  void produce_loop(const ir::Inst& inst);
+  void produce_branch(const ir::Inst& inst);
+  bool is_produced(const ir::Inst& inst) const;
+  void fill(const Ring& ring);
+  void start_turns(llvm::Value* parity);
+  llvm::Value* await(const Ring& ring, std::int64_t barriers);  // gives the slot
+  void advance(const Ring& ring);
+  void await_barrier(llvm::Value* barrier, llvm::Value* parity);
+  llvm::Value* shared_pointer(llvm::Value* offset);
+  // Waits for a ring's stage and gives its offset in shared memory; says that it is free again.
+  llvm::Value* acquire(const Ring& ring);
+  void release(const Ring& ring, llvm::Value* slot);
+  void release_deferred(const Ring& ring);
+  void close_deferred(const ir::Inst& loop);
+  llvm::Value* coordinate_of(ir::Value scalar);  // as i32
+  void store_boxes(const ir::Inst& inst, const TensorStore& how);
+  void warpgroup_barrier();
+  bool is_in_ring(ir::Value value) const;
+
   // emit_dot.cpp
   void dot(const ir::Inst& inst);
   Registers dot_multiply_add(const ir::Inst& inst);
   Registers dot_tensor_core(const ir::Inst& inst, const TensorCoreDot& how);
   using Words = std::vector<llvm::Value*>;  // of 32 bits
   std::pair<Words, Words> operand_words(const ir::Inst& inst, const TensorCoreDot& how);
-  // By wgmma, if both operands lie in a ring as it reads them.
+  // By wgmma, if the right operand lies in a ring as it reads it, and the left one does too or is
+  // in registers.
   std::optional<Registers> dot_warpgroups(const ir::Inst& inst, const TensorCoreDot& how);
+  Registers dot_roles(const ir::Inst& inst, const TensorCoreDot& how, const Ring& ring);
+  using Staged = std::pair<const StagedLoad*, llvm::Value*>;  // and the offset of its stage
+  Registers issue_products(const ir::Inst& inst, const TensorCoreDot& how,
+                           const std::optional<Staged>& a, const Staged& b);
+  Words packed_words(Registers fragments, const ir::Type& type, int k_axis);
   // Accumulators once all groups of products but so many are finished.
   Registers finished(Registers accumulators, int unfinished);
   llvm::Value* descriptor(const StagedLoad& staged, llvm::Value* start, int operand);
@@ -206,11 +248,11 @@ class Emitter : Arithmetic {
 
   const ir::Function& function_;
   const Target& target_;
+  const Uses& uses_;
+  const std::vector<ScalarFacts>& facts_;
+  const std::optional<WarpRoles>& roles_;
   Assignment assignment_;
   std::vector<AxisInfo> axis_info_;
-  std::vector<ScalarFacts> facts_;
-  std::vector<const ir::Inst*> definitions_;
-  std::vector<bool> written_;  // parameters that the program writes through
 
   std::vector<llvm::Value*> scalars_;
   std::unordered_map<ir::Value, Registers> tiles_;
@@ -222,6 +264,12 @@ class Emitter : Arithmetic {
   std::unordered_map<const ir::Inst*, LoopPipeline> pipelines_;
   std::vector<OpenPipeline> open_pipelines_;
   Pending pending_;
+
+  // Of a kernel with roles.
+  llvm::Function* kernel_ = nullptr;
+  std::array<llvm::Value*, 3> program_ids_{};  // i64; null: the block's
+  std::vector<Turns> turns_;                   // by ring
+  std::vector<llvm::Value*> unfinished_;       // by ring: the slot that a deferred product reads
 };
 
 }  // namespace tilewright::dsl::gpu

@@ -20,9 +20,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "dsl/emulator/options.h"
 #include "runtime/artifact.h"
+#include "runtime/tensor_map.h"
 
 namespace tilewright::dsl {
 
@@ -41,5 +43,10 @@ struct KernelShape {
 EmulatedLaunch link_emulated(std::unique_ptr<llvm::Module> module,
                              std::unique_ptr<llvm::LLVMContext> context, const std::string& entry,
                              const KernelShape& shape, EmulatorOptions options = {});
+
+// A launch of a persistent kernel (gpu_code.h) from one of its blocks: makes the tensor maps, and
+// has half as many blocks as programs, so that each goes from one program to the next.
+EmulatedLaunch persistent_launch(EmulatedLaunch kernel, std::vector<ArtifactParam> params,
+                                 std::vector<TensorMapSpec> maps);
 
 }  // namespace tilewright::dsl

@@ -26,6 +26,7 @@ struct Generated {
   std::unique_ptr<llvm::TargetMachine> machine;
   std::string entry;
   KernelShape shape;
+  std::optional<WarpRoles> roles;
 };
 
 std::unique_ptr<llvm::TargetMachine> nvptx_machine(const Target& target) {
@@ -56,13 +57,16 @@ std::string entry_name(const ir::Function& function) {
 
 Generated generate(const ir::Function& function, const Target& target) {
   Generated g;
+  Uses uses(function);
+  std::vector<ScalarFacts> facts = scalar_facts(function);
+  g.roles = plan_warp_roles(function, uses, facts, target);
   g.context = std::make_unique<llvm::LLVMContext>();
   g.module = std::make_unique<llvm::Module>(function.name, *g.context);
   g.machine = nvptx_machine(target);
   g.module->setTargetTriple(g.machine->getTargetTriple());
   g.module->setDataLayout(g.machine->createDataLayout());
   g.entry = entry_name(function);
-  Emitter emitter(*g.module, function, target);
+  Emitter emitter(*g.module, function, target, uses, facts, g.roles);
   emitter.run(g.entry);
   g.shape = emitter.shape();
   run_llvm_passes(*g.module, g.machine.get(), before_expansion, function.name);
@@ -76,7 +80,10 @@ Ptx generate_ptx(const ir::Function& function, const Target& target) {
   expand_device_ops(*g.module);
   run_llvm_passes(*g.module, g.machine.get(), after_expansion, function.name);
   auto bytes = assemble(*g.module, *g.machine, llvm::CodeGenFileType::AssemblyFile);
-  return {{bytes.begin(), bytes.end()}, g.entry, g.shape.threads, g.shape.shared_bytes};
+  Ptx ptx{{bytes.begin(), bytes.end()}, g.entry, g.shape.threads, g.shape.shared_bytes};
+  ptx.persistent = g.roles.has_value();
+  if (g.roles) ptx.tensor_maps = g.roles->maps;
+  return ptx;
 }
 
 std::string gpu_llvm_text(const ir::Function& function, const Target& target) {
@@ -98,6 +105,9 @@ std::shared_ptr<const Artifact> generate_emulated(const ir::Function& function,
     artifact->params.push_back({param.name, type.is_pointer(), type.dtype});
   }
   artifact->emulated = link_emulated(std::move(g.module), std::move(g.context), g.entry, g.shape);
+  if (g.roles)
+    artifact->emulated =
+        persistent_launch(std::move(artifact->emulated), artifact->params, g.roles->maps);
   return artifact;
 }
 

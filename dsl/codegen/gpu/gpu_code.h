@@ -3,19 +3,28 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "dsl/ir/function.h"
 #include "dsl/target.h"
 #include "runtime/artifact.h"
+#include "runtime/tensor_map.h"
 
 namespace tilewright::dsl::gpu {
 
 // What a launch must know besides the code.
+//
+// A kernel with roles (warp_roles.h) is persistent: it is launched with as many blocks as run at
+// the same time, along axis 0, and takes after the program's arguments a tensor map for each of
+// `tensor_maps` (128 bytes by value, aligned to 64), then the three sizes of the grid of programs
+// (i32).
 struct Ptx {
   std::string text;
   std::string entry;
   int threads;                // of a block
   std::int64_t shared_bytes;  // of a block, allocated at launch
+  bool persistent = false;
+  std::vector<TensorMapSpec> tensor_maps;
 };
 
 // The function must have been through the passes. Raises `Error` for what GPUs cannot do, naming

@@ -19,16 +19,9 @@ int largest_power(std::int64_t divisor, int most) {
 
 class Planner {
  public:
-  Planner(const ir::Function& function, const std::vector<ScalarFacts>& facts, int warps, int sm)
-      : function_(function), facts_(facts), warps_(warps), sm_(sm), users_(function.types.size()) {
-    definitions_.resize(function.types.size(), nullptr);
-    ir::for_each_inst(function.body, [&](const Inst& inst) {
-      for (Value value : inst.results) definitions_[value] = &inst;
-      for (Value value : inst.operands) users_[value].push_back(&inst);
-      if (ir::info(inst.op).effect == ir::Effect::writes)
-        written_.push_back(base(inst.operands[0]));
-    });
-  }
+  Planner(const ir::Function& function, const Uses& uses, const std::vector<ScalarFacts>& facts,
+          int warps, int sm)
+      : function_(function), uses_(uses), facts_(facts), warps_(warps), sm_(sm) {}
 
   std::optional<LoopPipeline> plan(const Inst& loop, std::int64_t most_bytes) {
     const ir::Block& body = loop.bodies[0];
@@ -54,46 +47,31 @@ class Planner {
         // With f16, ptxas 13.5 moves the rounding of the sums before their wait, finds them in use
         // and serializes all products (C7514).
         bool is_bf16 = function_.type(inst.operands[0]).dtype == DType::bf16;
-        if (result.stages >= 3 && is_bf16 && only_accumulates(inst, body)) result.deferred = &inst;
+        if (result.stages >= 3 && is_bf16 && only_accumulates(uses_, inst, body))
+          result.deferred = &inst;
       }
     return result;
   }
 
  private:
-  Value base(Value pointer) const {
-    while (definitions_[pointer] != nullptr && !definitions_[pointer]->operands.empty() &&
-           definitions_[pointer]->bodies.empty())
-      pointer = definitions_[pointer]->operands[0];
-    return pointer;
-  }
-
   std::optional<StagedLoad> stage(const Inst& inst, const ir::Block& body) const {
     if (inst.op != Op::load_desc_) return std::nullopt;
     Value value = inst.results[0];
     const ir::Type& type = function_.type(value);
-    const Inst* desc = definitions_[inst.operands[0]];
+    const Inst* desc = uses_.definition(inst.operands[0]);
     if (desc == nullptr || desc->op != Op::make_desc_ || is_in(body, desc)) return std::nullopt;
-    if (std::ranges::find(written_, base(inst.operands[0])) != written_.end()) return std::nullopt;
+    if (uses_.is_written(uses_.base(inst.operands[0]))) return std::nullopt;
     if (type.shape.rank() != 2 || physical_shape(type.shape) != type.shape) return std::nullopt;
     int bytes = static_cast<int>(size_bytes(type.dtype));
     if (access_width(facts_, inst, *desc, 1, type) * bytes != 16) return std::nullopt;
 
-    if (users_[value].size() != 1) return std::nullopt;
-    const Inst* user = users_[value][0];
-    bool transposed = user->op == Op::permute_;
-    Value operand = value;
-    if (transposed) {
-      operand = user->results[0];
-      if (users_[operand].size() != 1) return std::nullopt;
-      user = users_[operand][0];
-    }
-    if (user->op != Op::dot_ || !is_in(body, user)) return std::nullopt;
-    auto how = tensor_core_dot(function_, *user, warps_, sm_);
+    auto operand = product_operand(uses_, inst);
+    if (!operand || !is_in(body, operand->dot)) return std::nullopt;
+    auto how = tensor_core_dot(function_, *operand->dot, warps_, sm_);
     if (!how) return std::nullopt;
     // Bytes cannot be exchanged on the way to a fragment: their rows must go along k.
-    bool rows_along_k = (user->operands[0] == operand) != transposed;
+    bool rows_along_k = (operand->index == 0) != operand->transposed;
     if (bytes == 1 && !rows_along_k) return std::nullopt;
-    if (user->operands[0] == user->operands[1]) return std::nullopt;
 
     std::int64_t row_bytes = type.shape[1] * bytes;
     int chunks = static_cast<int>(std::min<std::int64_t>(8, row_bytes / 16));
@@ -105,7 +83,7 @@ class Planner {
             : layout::SharedLayout::xor_swizzled(
                   type.shape, bytes, 16 / bytes,
                   static_cast<int>(std::max<std::int64_t>(1, 128 / row_bytes)), chunks);
-    return StagedLoad{&inst, operand, transposed, std::move(shared), 0};
+    return StagedLoad{&inst, operand->value, operand->transposed, std::move(shared), 0};
   }
 
   bool serves_warpgroups(const Inst& dot, const LoopPipeline& plan) const {
@@ -118,28 +96,13 @@ class Planner {
     return how && how->warpgroups && staged(dot.operands[0]) && staged(dot.operands[1]);
   }
 
-  // Whether nothing but the next turn's product asks for the result of this one.
-  bool only_accumulates(const Inst& dot, const ir::Block& body) const {
-    Value before = dot.operands[2], after = dot.results[0];
-    const Inst& yield = body.insts.back();
-    for (std::size_t k = 0; k < yield.operands.size(); ++k)
-      if (yield.operands[k] == after && body.params[1 + k] == before)
-        return users_[before].size() == 1 && users_[after].size() == 1;
-    return false;
-  }
-
-  static bool is_in(const ir::Block& body, const Inst* inst) {
-    return !body.insts.empty() && inst >= body.insts.data() &&
-           inst < body.insts.data() + body.insts.size();
-  }
-
   // Whether the offsets follow from the loop's index by scalar arithmetic; marks what they need.
   bool mark_addresses(const Inst& load, const ir::Block& body, std::vector<bool>& needed) const {
     std::vector<Value> found;
     std::function<bool(Value)> visit = [&](Value value) {
       if (value == body.params[0]) return true;
       if (std::ranges::find(body.params, value) != body.params.end()) return false;  // carried
-      const Inst* inst = definitions_[value];
+      const Inst* inst = uses_.definition(value);
       if (inst == nullptr || !is_in(body, inst)) return true;
       if (!function_.type(value).is_scalar() || ir::info(inst->op).effect != ir::Effect::pure)
         return false;
@@ -152,21 +115,20 @@ class Planner {
   }
 
   const ir::Function& function_;
+  const Uses& uses_;
   const std::vector<ScalarFacts>& facts_;
   int warps_, sm_;
-  std::vector<std::vector<const Inst*>> users_;
-  std::vector<const Inst*> definitions_;
-  std::vector<Value> written_;
 };
 
 }  // namespace
 
 std::unordered_map<const Inst*, LoopPipeline> plan_pipelines(const ir::Function& function,
+                                                             const Uses& uses,
                                                              const std::vector<ScalarFacts>& facts,
                                                              int warps, int sm,
                                                              std::int64_t most_bytes) {
   std::unordered_map<const Inst*, LoopPipeline> result;
-  Planner planner(function, facts, warps, sm);
+  Planner planner(function, uses, facts, warps, sm);
   ir::for_each_inst(function.body, [&](const Inst& inst) {
     if (inst.op != Op::loop_) return;
     if (auto plan = planner.plan(inst, most_bytes)) result.emplace(&inst, std::move(*plan));

@@ -125,6 +125,8 @@ void tma_load(const Call& call) {
 }
 template void tma_load<2, false>(const Call&);
 template void tma_load<3, false>(const Call&);
+template void tma_load<4, false>(const Call&);
+template void tma_load<5, false>(const Call&);
 template void tma_load<2, true>(const Call&);
 template void tma_load<3, true>(const Call&);
 
@@ -164,6 +166,8 @@ void tma_store(const Call& call) {
 }
 template void tma_store<2>(const Call&);
 template void tma_store<3>(const Call&);
+template void tma_store<4>(const Call&);
+template void tma_store<5>(const Call&);
 
 void bulk_commit(const Call& call) {
   auto& stores = call.thread.stores;

@@ -1,0 +1,45 @@
+// Who makes and who takes each value of a program, and which arrays it writes: what the plans of
+// the code generator ask again and again. The program must outlive it.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "dsl/ir/function.h"
+
+namespace tilewright::dsl::gpu {
+
+class Uses {
+ public:
+  explicit Uses(const ir::Function& function);
+
+  // Null for parameters of the function and of bodies.
+  const ir::Inst* definition(ir::Value value) const { return definitions_[value]; }
+  const std::vector<const ir::Inst*>& users(ir::Value value) const { return users_[value]; }
+  // The pointer parameter that a pointer or a descriptor comes from.
+  ir::Value base(ir::Value pointer) const;
+  bool is_written(ir::Value base) const { return written_[base]; }
+  int accesses(ir::Value base) const { return accesses_[base]; }  // loads and stores
+
+ private:
+  std::vector<const ir::Inst*> definitions_;
+  std::vector<std::vector<const ir::Inst*>> users_;
+  std::vector<bool> written_;
+  std::vector<int> accesses_;
+};
+
+// The product that alone takes a loaded block, as it is or with its axes exchanged, and where.
+struct ProductOperand {
+  const ir::Inst* dot;
+  int index;        // 0 or 1
+  ir::Value value;  // of the product's operand
+  bool transposed;  // it is the block with axes exchanged
+};
+std::optional<ProductOperand> product_operand(const Uses& uses, const ir::Inst& load);
+
+// Whether an instruction stands in this very block.
+bool is_in(const ir::Block& block, const ir::Inst* inst);
+// Whether nothing but the next turn's product of a loop with this body asks for a product's result.
+bool only_accumulates(const Uses& uses, const ir::Inst& dot, const ir::Block& body);
+
+}  // namespace tilewright::dsl::gpu

@@ -1,0 +1,286 @@
+#include "dsl/codegen/gpu/warp_roles.h"
+
+#include <algorithm>
+
+namespace tilewright::dsl::gpu {
+namespace {
+
+using ir::Inst;
+using ir::Op;
+using ir::Value;
+
+constexpr int most_stages = 6;
+constexpr std::int64_t barrier_bytes = 1024;      // of all rings
+constexpr std::int64_t scratch_bytes = 16 << 10;  // left to reductions and changes of layout
+// Accumulators and operands in registers, in 32-bit words; the rest is for everything else.
+constexpr std::int64_t most_words = 176;
+
+class Planner {
+ public:
+  Planner(const ir::Function& function, const Uses& uses, const std::vector<ScalarFacts>& facts,
+          const Target& target)
+      : function_(function), uses_(uses), facts_(facts), target_(target) {
+    roles_.produced.assign(function.types.size(), false);
+  }
+
+  std::optional<WarpRoles> run() {
+    if (target_.sm != 90 || !find_products() || !fits_registers()) return std::nullopt;
+    if (!collect(function_.body) || roles_.rings.size() != products_.size()) return std::nullopt;
+    if (!produce_what_decides(function_.body)) return std::nullopt;
+    find_stores();
+    if (!place()) return std::nullopt;
+    return std::move(roles_);
+  }
+
+ private:
+  // All products have 64 or 128 rows, or there are no roles.
+  bool find_products() {
+    std::int64_t rows = 0;
+    bool alike = true;
+    ir::for_each_inst(function_.body, [&](const Inst& inst) {
+      if (inst.op != Op::dot_) return;
+      products_.push_back(&inst);
+      std::int64_t here = physical_shape(function_.type(inst.results[0]).shape)[0];
+      alike = alike && (rows == 0 || rows == here);
+      rows = here;
+    });
+    if (!alike || (rows != 64 && rows != 128)) return false;
+    roles_.consumer_warps = static_cast<int>(rows / 16);
+    return std::ranges::all_of(products_, [&](const Inst* dot) {
+      auto how = tensor_core_dot(function_, *dot, roles_.consumer_warps, target_.sm);
+      return how && how->warpgroups;
+    });
+  }
+
+  // The load that an operand is, as it is or with axes exchanged; null if it is none.
+  const Inst* load_of(Value operand) const {
+    const Inst* inst = uses_.definition(operand);
+    if (inst != nullptr && inst->op == Op::permute_) inst = uses_.definition(inst->operands[0]);
+    return inst != nullptr && inst->op == Op::load_desc_ ? inst : nullptr;
+  }
+
+  bool fits_registers() const {
+    std::int64_t words = 0;
+    for (const Inst* dot : products_) {
+      Shape sums = physical_shape(function_.type(dot->results[0]).shape);
+      Shape left = physical_shape(function_.type(dot->operands[0]).shape);
+      words += sums[1] / 2;
+      if (load_of(dot->operands[0]) == nullptr)
+        words += left[1] * size_bytes(function_.type(dot->operands[0]).dtype) / 8;
+    }
+    return words <= most_words;
+  }
+
+  // Rings, for the products and loads that stand in the same block.
+  bool collect(const ir::Block& block) {
+    for (const Inst& inst : block.insts) {
+      for (const ir::Block& body : inst.bodies)
+        if (!collect(body)) return false;
+      if (inst.op != Op::dot_) continue;
+      Ring ring{&inst, {}, {}, {}};
+      for (int i : {0, 1}) stage(inst, i, block, ring);
+      bool has_right = std::ranges::any_of(
+          ring.loads, [&](const StagedLoad& load) { return load.operand == inst.operands[1]; });
+      // A left operand that the consumers had to load turn by turn would keep them waiting.
+      const Inst* left = load_of(inst.operands[0]);
+      bool has_left = ring.loads.size() == 2 || left == nullptr || !is_in(block, left);
+      if (!has_left || !has_right) return false;
+      ring.deferred = ring.loads.size() == 2 && only_accumulates(uses_, inst, block);
+      roles_.rings.push_back(std::move(ring));
+    }
+    return true;
+  }
+
+  void stage(const Inst& dot, int index, const ir::Block& block, Ring& ring) {
+    Value value = dot.operands[static_cast<std::size_t>(index)];
+    const Inst* load = load_of(value);
+    if (load == nullptr || !is_in(block, load)) return;
+    auto operand = product_operand(uses_, *load);
+    const Inst* desc = uses_.definition(load->operands[0]);
+    if (!operand || desc == nullptr || uses_.is_written(uses_.base(load->operands[0]))) return;
+    const ir::Type& type = function_.type(load->results[0]);
+    if (type.shape.rank() != 2 || physical_shape(type.shape) != type.shape) return;
+    int bytes = static_cast<int>(size_bytes(type.dtype));
+    bool rows_along_k = (index == 0) != operand->transposed;
+    if (bytes == 1 && !rows_along_k) return;
+    std::int64_t row_bytes = type.shape[1] * bytes;
+    if (row_bytes < 32) return;
+    int swizzle = static_cast<int>(std::min<std::int64_t>(128, row_bytes));
+    auto copy =
+        tensor_copy(function_, uses_, facts_, *desc, type.shape[0], swizzle / bytes, swizzle);
+    if (!copy) return;
+    ring.loads.push_back({load, value, operand->transposed,
+                          layout::SharedLayout::tma(type.shape, bytes, swizzle), ring.stage_bytes});
+    ring.stage_bytes += (ring.loads.back().shared.size_bytes() + 1023) / 1024 * 1024;
+    ring.maps.push_back(add_map(copy->map));
+    ring.copies.push_back(std::move(*copy));
+  }
+
+  int add_map(const TensorMapSpec& map) {
+    auto found = std::ranges::find(roles_.maps, map);
+    if (found == roles_.maps.end()) found = roles_.maps.insert(found, map);
+    return static_cast<int>(found - roles_.maps.begin());
+  }
+
+  bool has_work(const Inst& inst) const {
+    bool found = std::ranges::any_of(
+        inst.results, [&](Value result) { return static_cast<bool>(roles_.produced[result]); });
+    for (const ir::Block& body : inst.bodies)
+      for (const Inst& inner : body.insts) found = found || is_ring_load(inner) || has_work(inner);
+    return found;
+  }
+  bool is_ring_load(const Inst& inst) const {
+    for (const Ring& ring : roles_.rings)
+      for (const StagedLoad& load : ring.loads)
+        if (load.load == &inst) return true;
+    return false;
+  }
+
+  // Marks what offsets of loads, and the bounds and conditions around them, are computed from.
+  // False if that is more than scalars. Marking may give work to loops before; so again until
+  // nothing is new.
+  bool produce_what_decides(const ir::Block& body) {
+    for (const Ring& ring : roles_.rings)
+      for (std::size_t i = 0; i < ring.loads.size(); ++i) {
+        const Inst& load = *ring.loads[i].load;
+        for (std::size_t k = 1; k < load.operands.size(); ++k)
+          if (!produce(load.operands[k])) return false;
+        for (Value index : ring.copies[i].outer)
+          if (!produce(index)) return false;
+      }
+    for (std::size_t before = 0; before != marked_;) {
+      before = marked_;
+      bool fine = true;
+      ir::for_each_inst(body, [&](const Inst& inst) {
+        if (inst.bodies.empty() || !has_work(inst)) return;
+        std::size_t deciding = inst.op == Op::loop_ ? 3 : 1;
+        for (std::size_t i = 0; i < deciding; ++i) fine = fine && produce(inst.operands[i]);
+      });
+      if (!fine) return false;
+    }
+    return true;
+  }
+
+  bool produce(Value value) {
+    if (roles_.produced[value]) return true;
+    const ir::Type& type = function_.type(value);
+    if (!type.is_scalar()) return false;
+    roles_.produced[value] = true;
+    ++marked_;
+    if (const Inst* inst = uses_.definition(value)) return produce_operands(*inst, value);
+    // A parameter of the function, or of a loop.
+    bool fine = true;
+    ir::for_each_inst(function_.body, [&](const Inst& loop) {
+      if (loop.op != Op::loop_) return;
+      const ir::Block& body = loop.bodies[0];
+      for (std::size_t k = 0; k + 1 < body.params.size(); ++k)
+        if (body.params[1 + k] == value)
+          fine = fine && produce(loop.operands[3 + k]) && produce(body.insts.back().operands[k]) &&
+                 produce(loop.results[k]);
+    });
+    return fine;
+  }
+
+  bool produce_operands(const Inst& inst, Value value) {
+    std::size_t k =
+        static_cast<std::size_t>(std::ranges::find(inst.results, value) - inst.results.begin());
+    if (inst.op == Op::loop_)
+      return produce(inst.operands[3 + k]) && produce(inst.bodies[0].params[1 + k]);
+    if (inst.op == Op::if_)
+      return std::ranges::all_of(inst.bodies, [&](const ir::Block& body) {
+        return produce(body.insts.back().operands[k]);
+      });
+    ir::OpClass op_class = ir::info(inst.op).op_class;
+    bool is_load = inst.op == Op::load_ && !uses_.is_written(uses_.base(inst.operands[0]));
+    if (op_class != ir::OpClass::elementwise && op_class != ir::OpClass::creation && !is_load)
+      return false;
+    return std::ranges::all_of(inst.operands, [&](Value operand) { return produce(operand); });
+  }
+
+  // Stores of what products give, where nothing else touches the array.
+  void find_stores() {
+    ir::for_each_inst(function_.body, [&](const Inst& inst) {
+      if (inst.op != Op::store_desc_) return;
+      const ir::Type& type = function_.type(inst.operands[1]);
+      if (type.is_scalar() || type.shape.rank() != 2 || physical_shape(type.shape) != type.shape)
+        return;
+      std::int64_t bytes = size_bytes(type.dtype);
+      if (type.shape[0] != 16 * roles_.consumer_warps || bytes < 2 || bytes > 4 ||
+          type.shape[1] * bytes < 128)
+        return;
+      const Inst* desc = uses_.definition(inst.operands[0]);
+      if (desc == nullptr || uses_.accesses(uses_.base(inst.operands[0])) != 1) return;
+      auto copy = tensor_copy(function_, uses_, facts_, *desc, 64, 128 / bytes, 128);
+      if (!copy) return;
+      int map = add_map(copy->map);
+      roles_.stores.push_back({&inst, std::move(*copy), map});
+    });
+  }
+
+  // Where rings, barriers and staging lie; false if two stages are too many.
+  bool place() {
+    std::int64_t each = 0;
+    for (const Ring& ring : roles_.rings) each += ring.stage_bytes;
+    std::int64_t staging = roles_.stores.empty() ? 0 : 2 * roles_.warpgroups() * staged_box_bytes;
+    std::int64_t limit = shared_memory_limit(target_);
+    // Of blocks with one consumer, two share a multiprocessor.
+    if (roles_.consumer_warps == 4) limit = limit / 2 - 1024;
+    std::int64_t others = barrier_bytes + staging;
+    if (needs_scratch()) others += scratch_bytes;
+    roles_.stages = static_cast<int>(std::min<std::int64_t>(most_stages, (limit - others) / each));
+    if (roles_.stages < 2) return false;
+    std::int64_t at = 0;
+    for (Ring& ring : roles_.rings) {
+      ring.start = at;
+      at += roles_.stages * ring.stage_bytes;
+    }
+    roles_.staging = at;
+    at += staging;
+    for (Ring& ring : roles_.rings) {
+      ring.barriers = at;
+      at += 16 * roles_.stages;
+    }
+    roles_.shared_bytes = (at + 127) / 128 * 128;
+    return true;
+  }
+
+  // Whether anything but products and what is computed from them element by element goes on.
+  bool needs_scratch() const {
+    bool found = false;
+    ir::for_each_inst(function_.body, [&](const Inst& inst) {
+      bool loads = inst.op == Op::load_desc_ || inst.op == Op::load_;
+      found =
+          found || (loads && !is_ring_load(inst) && !function_.type(inst.results[0]).is_scalar());
+    });
+    for (const Ring& ring : roles_.rings) found = found || ring.loads.size() < 2;
+    return found;
+  }
+
+  const ir::Function& function_;
+  const Uses& uses_;
+  const std::vector<ScalarFacts>& facts_;
+  const Target& target_;
+  WarpRoles roles_;
+  std::vector<const Inst*> products_;
+  std::size_t marked_ = 0;
+};
+
+}  // namespace
+
+const Ring* WarpRoles::ring_of(const Inst* dot) const {
+  auto found = std::ranges::find(rings, dot, &Ring::dot);
+  return found == rings.end() ? nullptr : &*found;
+}
+
+const TensorStore* WarpRoles::store_of(const Inst* store) const {
+  auto found = std::ranges::find(stores, store, &TensorStore::store);
+  return found == stores.end() ? nullptr : &*found;
+}
+
+std::optional<WarpRoles> plan_warp_roles(const ir::Function& function, const Uses& uses,
+                                         const std::vector<ScalarFacts>& facts,
+                                         const Target& target) {
+  return Planner(function, uses, facts, target).run();
+}
+
+}  // namespace tilewright::dsl::gpu

@@ -1,0 +1,88 @@
+// Warp specialisation on Hopper: who copies, who multiplies, and what they hand to each other.
+//
+// A warpgroup that multiplies has the tensor cores work for it while it waits; what it must not
+// wait for is memory. So one thread of a warpgroup of its own, the producer, does nothing but ask
+// the copy engine for the next blocks, as far ahead as shared memory reaches, and the other
+// warpgroups, the consumers, do everything else: 64 rows of each tile are one consumer's.
+//
+// The blocks that one product takes go through a ring of stages. Each stage has two barriers in
+// shared memory:
+//
+//   full    the bytes of the stage have come        producer expects them, consumers wait
+//   empty   all consumers are done with the stage   consumers arrive, the producer waits
+//
+//   producer:  wait empty[s]; expect bytes on full[s]; copy a, b into stage s; next s
+//   consumer:  wait full[s]; multiply stage s; once that is finished arrive at empty[s]; next s
+//
+// Both go through the same program: the producer through what decides which blocks are loaded
+// (bounds of loops, conditions, offsets), the consumers through all but the loads. Programs are
+// persistent: a block of threads takes one program of the grid after the other, and since rings go
+// on from program to program the producer fetches for the next one while the consumers store this
+// one. Registers move with the work: the producer gives most of its own away (setmaxnreg).
+//
+// Where this is not possible (another type, operands that the copy engine cannot fetch, scalars of
+// the producer that depend on tiles, more registers than there are), there are no roles, and
+// pipeline.h says what is done instead.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "dsl/codegen/gpu/assignment.h"
+#include "dsl/codegen/gpu/pipeline.h"
+#include "dsl/codegen/gpu/tensor_copy.h"
+#include "dsl/target.h"
+
+namespace tilewright::dsl::gpu {
+
+// What one product takes from memory, turn by turn.
+struct Ring {
+  const ir::Inst* dot;
+  std::vector<StagedLoad> loads;
+  std::vector<TensorCopy> copies;  // of each load; `map` is also in WarpRoles::maps
+  std::vector<int> maps;           // of each load, an index of WarpRoles::maps
+  std::int64_t stage_bytes = 0;
+  std::int64_t start = 0;     // of stage 0 in shared memory
+  std::int64_t barriers = 0;  // there too: full of each stage, then empty of each stage
+  // The product only adds to what its loop carries: it may be unfinished for one turn, until the
+  // next one is issued.
+  bool deferred = false;
+};
+
+// A block that is stored by the copy engine, in boxes of 64 rows and at most 128 bytes.
+struct TensorStore {
+  const ir::Inst* store;
+  TensorCopy copy;
+  int map;
+};
+
+struct WarpRoles {
+  int consumer_warps = 8;  // a multiple of 4; the producer's warpgroup comes after them
+  int stages = 0;
+  std::vector<Ring> rings;
+  std::vector<TensorStore> stores;
+  std::vector<TensorMapSpec> maps;
+  std::int64_t staging = 0;       // where boxes wait to be stored, two for each consumer warpgroup
+  std::int64_t shared_bytes = 0;  // rings, barriers and staging
+  std::vector<bool> produced;     // by value: scalars that the producer computes
+  // Consumers take turns at the tensor cores, so that one multiplies while the other does the rest.
+  const ir::Inst* alternating = nullptr;  // the loop in which they do
+
+  int threads() const { return 32 * (consumer_warps + 4); }
+  int warpgroups() const { return consumer_warps / 4; }
+  // Registers of a thread: at entry, as all have; then as the producer and the consumers have.
+  int entry_registers() const { return consumer_warps == 4 ? 128 : 168; }
+  int producer_registers() const { return 40; }
+  int consumer_registers() const { return consumer_warps == 4 ? 216 : 232; }
+  const Ring* ring_of(const ir::Inst* dot) const;
+  const TensorStore* store_of(const ir::Inst* store) const;
+};
+
+std::optional<WarpRoles> plan_warp_roles(const ir::Function& function, const Uses& uses,
+                                         const std::vector<ScalarFacts>& facts,
+                                         const Target& target);
+
+// Of a box that waits to be stored: 64 rows of 128 bytes.
+constexpr std::int64_t staged_box_bytes = 64 * 128;
+
+}  // namespace tilewright::dsl::gpu
