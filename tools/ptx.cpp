@@ -9,6 +9,7 @@
 #include "runtime/base/error.h"
 #include "tools/command.h"
 #include "tools/measure.h"
+#include "tools/named_kernels.h"
 #include "tools/ptxas.h"
 #include "tools/read_text.h"
 #include "tools/table.h"
@@ -17,7 +18,8 @@ namespace tilewright::tools {
 namespace {
 
 struct Arguments {
-  std::string file = "-", target = "sm_90a", emit = "report", ptxas = default_ptxas();
+  std::string file = "-", kernel, target = "sm_90a", emit = "report";
+  Assembler assembler;
   int rounds = 1;
   bool json = false;
 };
@@ -38,7 +40,7 @@ double occupancy(const dsl::gpu::Ptx& ptx, int registers, int sm) {
 
 void report(const ir::Function& function, const dsl::gpu::Ptx& ptx, double seconds,
             const Arguments& a) {
-  Assembled assembled = assemble_ptx(ptx, a.target, a.ptxas);
+  Assembled assembled = assemble_ptx(ptx, a.target, a.assembler);
   bool known = assembled.ok;
   auto mix = instruction_mix(ptx.text);
   int sm = dsl::target_named(a.target).sm;
@@ -62,17 +64,43 @@ void report(const ir::Function& function, const dsl::gpu::Ptx& ptx, double secon
                100 * occupancy(ptx, assembled.registers, sm));
   else
     fmt::print("ptxas: {}\n", assembled.messages.empty() ? "not found" : assembled.messages);
+  for (const LoopInstructions& loop : assembled.loops) {
+    fmt::print("a loop with");
+    for (const auto& [name, count] : loop.counts) fmt::print(" {} {}", count, name);
+    fmt::print("\n");
+  }
+  if (assembled.is_disassembled)
+    fmt::print("{} accesses of local memory\n", assembled.local_accesses);
   Table table({"instruction", "count"});
   for (std::size_t i = 0; i < mix.size() && i < 12; ++i)
     table.add({mix[i].first, std::to_string(mix[i].second)});
   fmt::print("\n{}", table.text());
 }
 
+std::string machine_code(const dsl::gpu::Ptx& ptx, const Arguments& a) {
+  Assembler assembler = a.assembler;
+  if (assembler.nvdisasm.empty()) assembler.nvdisasm = "nvdisasm";
+  Assembled assembled = assemble_ptx(ptx, a.target, assembler);
+  require(assembled.ok, "[ptx] ", assembler.ptxas, " failed: ", assembled.messages);
+  return assembled.sass;
+}
+
+// The programs of a file, or of the kernel with a name.
+std::vector<ir::Function> wanted_programs(const Arguments& a) {
+  if (a.kernel.empty()) return ir::parse_all(read_text("ptx", a.file));
+  for (const NamedKernel& kernel : named_kernels({}))
+    if (kernel.name == a.kernel) return programs_of(kernel, Device::emulated(a.target));
+  std::string names;
+  for (const NamedKernel& kernel : named_kernels({})) names += "\n  " + kernel.name;
+  require(false, "[ptx] there is no kernel \"", a.kernel, "\"; known are", names);
+  return {};
+}
+
 void ptx(const Arguments& a) {
   dsl::Target target = dsl::target_named(a.target);
   require(target.is_gpu(), "[ptx] ", a.target,
           " is no GPU; known are sm_80, sm_86, sm_89, sm_90a, sm_100a, sm_120");
-  for (ir::Function& function : ir::parse_all(read_text("ptx", a.file))) {
+  for (ir::Function& function : wanted_programs(a)) {
     const ir::Function traced = function;
     std::vector<double> seconds;
     dsl::gpu::Ptx code;
@@ -88,8 +116,12 @@ void ptx(const Arguments& a) {
       continue;
     }
     std::ranges::sort(seconds);
-    if (a.emit == "ptx")
+    if (a.emit == "tile")
+      fmt::print("{}", ir::print(traced));
+    else if (a.emit == "ptx")
       fmt::print("{}", code.text);
+    else if (a.emit == "sass")
+      fmt::print("{}", machine_code(code, a));
     else
       report(function, code, seconds[seconds.size() / 2], a);
   }
@@ -101,13 +133,17 @@ void add_ptx(CLI::App& command) {
   auto a = std::make_shared<Arguments>();
   command.add_option("FILE", a->file, "tile IR text; - reads standard input")
       ->capture_default_str();
+  command.add_option("--kernel", a->kernel,
+                     "instead of a file, a kernel of `tilewright bench ptxas` by its name");
   command.add_option("--target", a->target, "sm_80, sm_86, sm_89, sm_90a, sm_100a or sm_120")
       ->capture_default_str();
-  command.add_option("--emit", a->emit, "what to print: report, ptx or llvm")
-      ->check(CLI::IsMember({"report", "ptx", "llvm"}))
+  command.add_option("--emit", a->emit, "what to print: report, tile, ptx, llvm or sass")
+      ->check(CLI::IsMember({"report", "tile", "ptx", "llvm", "sass"}))
       ->capture_default_str();
-  command.add_option("--ptxas", a->ptxas, "NVIDIA's assembler, for registers and spills")
+  command.add_option("--ptxas", a->assembler.ptxas, "NVIDIA's assembler, for registers and spills")
       ->capture_default_str();
+  command.add_option("--nvdisasm", a->assembler.nvdisasm,
+                     "NVIDIA's disassembler, for what stands in loops");
   command.add_option("--rounds", a->rounds, "compile so often and show the median time")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <map>
 #include <regex>
+#include <sstream>
+#include <tuple>
 
 #include "runtime/base/env.h"
 #include "runtime/base/error.h"
@@ -23,6 +25,17 @@ int count_of(const std::string& text, const char* pattern) {
       std::distance(std::sregex_iterator(text.begin(), text.end(), expression), {}));
 }
 
+// What a command prints, and whether it ended well.
+std::pair<std::string, bool> output_of(const std::string& command) {
+  FILE* pipe = ::popen(command.c_str(), "r");
+  require(pipe != nullptr, "[ptx] cannot start ", command);
+  std::string text;
+  std::array<char, 4096> buffer;
+  for (std::size_t n; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
+    text.append(buffer.data(), n);
+  return {text, ::pclose(pipe) == 0};
+}
+
 }  // namespace
 
 std::string default_ptxas() {
@@ -31,21 +44,22 @@ std::string default_ptxas() {
 }
 
 Assembled assemble_ptx(const dsl::gpu::Ptx& ptx, const std::string& target,
-                       const std::string& ptxas) {
+                       const Assembler& assembler) {
   auto folder = std::filesystem::temp_directory_path() /
                 fmt::format("tilewright-ptx-{}", static_cast<long>(::getpid()));
   std::filesystem::create_directories(folder);
-  auto path = folder / "kernel.ptx";
+  auto path = folder / "kernel.ptx", code = folder / "kernel.cubin";
   std::ofstream(path) << ptx.text;
-  std::string command =
-      fmt::format("'{}' -v -arch={} -o /dev/null '{}' 2>&1", ptxas, target, path.string());
   Assembled result;
-  FILE* pipe = ::popen(command.c_str(), "r");
-  require(pipe != nullptr, "[ptx] cannot start ", ptxas);
-  std::array<char, 4096> buffer;
-  for (std::size_t n; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-    result.messages.append(buffer.data(), n);
-  result.ok = ::pclose(pipe) == 0;
+  std::tie(result.messages, result.ok) = output_of(fmt::format(
+      "'{}' -v -arch={} -o '{}' '{}' 2>&1", assembler.ptxas, target, code.string(), path.string()));
+  if (result.ok && !assembler.nvdisasm.empty()) {
+    std::tie(result.sass, result.is_disassembled) =
+        output_of(fmt::format("'{}' -c '{}' 2>&1", assembler.nvdisasm, code.string()));
+    require(result.is_disassembled, "[ptx] ", assembler.nvdisasm, " failed: ", result.sass);
+    result.loops = key_loops(result.sass);
+    result.local_accesses = count_of(result.sass, R"(\b(LDL|STL)\b)");
+  }
   std::filesystem::remove_all(folder);
   std::smatch match;
   if (std::regex_search(result.messages, match, std::regex("Used ([0-9]+) registers")))
@@ -56,6 +70,38 @@ Assembled assemble_ptx(const dsl::gpu::Ptx& ptx, const std::string& target,
   const std::string& text = result.messages;
   for (std::sregex_iterator i(text.begin(), text.end(), warning), end; i != end; ++i)
     result.warnings.push_back(i->str());
+  return result;
+}
+
+std::vector<LoopInstructions> key_loops(const std::string& sass) {
+  std::vector<std::string> instructions;      // the first word of each
+  std::map<std::string, std::size_t> labels;  // the instruction that follows
+  std::vector<std::pair<std::size_t, std::size_t>> loops;
+  std::regex label(R"(^\s*(\.L_x_\d+):)"), branch(R"(\bBRA\b.*`\((\.L_x_\d+)\))");
+  std::regex instruction(R"(^\s*/\*[0-9a-f]+\*/\s+(?:@!?U?P\d\s+)?([A-Z][A-Z0-9]*)[^;]*;)");
+  std::stringstream lines(sass);
+  std::smatch match;
+  for (std::string line; std::getline(lines, line);) {
+    if (std::regex_search(line, match, label)) labels[match[1]] = instructions.size();
+    if (!std::regex_search(line, match, instruction)) continue;
+    instructions.push_back(match[1]);
+    if (std::regex_search(line, match, branch) && labels.contains(match[1]))
+      loops.emplace_back(labels[match[1]], instructions.size());
+  }
+  std::vector<LoopInstructions> result;
+  for (auto [begin, end] : loops) {
+    bool innermost = std::ranges::none_of(loops, [&](const auto& other) {
+      return other.first >= begin && other.second < end && other.second - other.first > 8;
+    });
+    LoopInstructions loop;
+    for (std::size_t i = begin; i < end; ++i)
+      for (const char* key :
+           {"HGMMA", "IGMMA", "HMMA", "IMMA", "UTMALDG", "UTMASTG", "LDGSTS", "LDSM", "LDL", "STL"})
+        if (instructions[i] == key) ++loop.counts[key];
+    if (!innermost || loop.counts.empty()) continue;
+    loop.counts["instructions"] = static_cast<int>(end - begin);
+    result.push_back(std::move(loop));
+  }
   return result;
 }
 

@@ -2,6 +2,7 @@
 // stand in it.
 #pragma once
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,18 @@ namespace tilewright::tools {
 // The assembler by name or path: TILEWRIGHT_PTXAS, or ptxas on PATH.
 std::string default_ptxas();
 
+// The assembler, and NVIDIA's disassembler if the machine code is to be looked at.
+struct Assembler {
+  std::string ptxas = default_ptxas();
+  std::string nvdisasm;
+};
+
+// Machine instructions between a backward branch and its target, in the loops that hold none else:
+// matrix products and tensor copies by name, and all as "instructions".
+struct LoopInstructions {
+  std::map<std::string, int> counts;
+};
+
 // What ptxas reports of one kernel.
 struct Assembled {
   bool ok = false;    // otherwise `messages` say why not
@@ -20,9 +33,16 @@ struct Assembled {
   int spill_bytes = 0;
   std::vector<std::string> warnings;  // of lost performance, (C75xx)
   std::string messages;               // all that it printed
+  // With a disassembler: loops with products or tensor copies; accesses of local memory, anywhere.
+  bool is_disassembled = false;
+  std::vector<LoopInstructions> loops;
+  int local_accesses = 0;
+  std::string sass;
 };
 Assembled assemble_ptx(const dsl::gpu::Ptx& ptx, const std::string& target,
-                       const std::string& ptxas);
+                       const Assembler& assembler);
+// The loops of machine code as nvdisasm prints it.
+std::vector<LoopInstructions> key_loops(const std::string& sass);
 
 // Instructions by their first two words, "ld.global", most frequent first.
 std::vector<std::pair<std::string, int>> instruction_mix(const std::string& text);

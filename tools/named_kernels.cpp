@@ -1,0 +1,134 @@
+// The kernels of real models' shapes that tools show by name.
+#include "tools/named_kernels.h"
+
+#include <algorithm>
+
+#include "dsl/ir/text.h"
+#include "graph/capture.h"
+#include "graph/passes/pipeline.h"
+#include "graph/run/plan.h"
+
+namespace tilewright::tools {
+namespace {
+
+constexpr DType f32 = DType::f32, f16 = DType::f16, bf16 = DType::bf16, i64 = DType::i64;
+using Tensors = std::vector<Tensor>;
+
+Tensor softmax_of(const Tensors& a) { return softmax(a[0], -1); }
+Tensor linear_of(const Tensors& a) { return linear(a[0], a[1]); }
+Tensor attention_of(const Tensors& a) {
+  return scaled_dot_product_attention(a[0], a[1], a[2], {.causal = true});
+}
+
+std::vector<NamedKernel> pointwise_cases() {
+  return {
+      {"add gelu, f32",
+       {{f32, {4096, 4096}}, {f32, {4096}}},
+       [](const Tensors& a) { return gelu(a[0] + a[1]); }},
+      {"silu mul, bf16",
+       {{bf16, {4096, 14336}}, {bf16, {4096, 14336}}},
+       [](const Tensors& a) { return silu(a[0]) * a[1]; }},
+      {"transpose, f32",
+       {{f32, {4096, 2048}}},
+       [](const Tensors& a) {
+         return a[0].permute({1, 0}) + 0.5;
+       }},
+      {"cat, f16",
+       {{f16, {64, 32, 128}}, {f16, {64, 16, 128}}},
+       [](const Tensors& a) {
+         return cat({a[0], a[1]}, 1);
+       }},
+      {"embedding, bf16",
+       {{i64, {512}}, {bf16, {32000, 4096}}},
+       [](const Tensors& a) { return embedding(a[0], a[1]); }},
+  };
+}
+
+std::vector<NamedKernel> row_cases() {
+  return {
+      {"softmax of 1024, f32", {{f32, {4096, 1024}}}, softmax_of},
+      {"softmax of 8192, bf16", {{bf16, {4096, 8192}}}, softmax_of},
+      {"softmax of 128256, bf16", {{bf16, {64, 128256}}}, softmax_of},
+      {"layer_norm of 768, f32",
+       {{f32, {4096, 768}}, {f32, {768}}, {f32, {768}}},
+       [](const Tensors& a) { return layer_norm(a[0], a[1], a[2]); }},
+      {"rms_norm of 4096, bf16",
+       {{bf16, {4096, 4096}}, {bf16, {4096}}},
+       [](const Tensors& a) { return rms_norm(a[0], a[1]); }},
+      {"argmax of 128256, f32",
+       {{f32, {8, 128256}}},
+       [](const Tensors& a) { return argmax(a[0], -1); }},
+      {"sum over rows, f32",
+       {{f32, {4096, 4096}}},
+       [](const Tensors& a) { return sum(a[0], {0}); }},
+  };
+}
+
+std::vector<NamedKernel> product_cases() {
+  return {
+      {"matmul 4096, f16",
+       {{f16, {4096, 4096}}, {f16, {4096, 4096}}},
+       [](const Tensors& a) { return matmul(a[0], a[1]); }},
+      {"matmul 512, bf16",
+       {{bf16, {512, 512}}, {bf16, {512, 512}}},
+       [](const Tensors& a) { return matmul(a[0], a[1]); }},
+      {"matmul 2048, f32",
+       {{f32, {2048, 2048}}, {f32, {2048, 2048}}},
+       [](const Tensors& a) { return matmul(a[0], a[1]); }},
+      {"linear, 4096 rows, bf16", {{bf16, {4096, 4096}}, {bf16, {4096, 4096}}}, linear_of},
+      {"linear, 1 row, bf16", {{bf16, {1, 4096}}, {bf16, {4096, 4096}}}, linear_of},
+      {"linear, 8 rows, bf16", {{bf16, {8, 4096}}, {bf16, {4096, 4096}}}, linear_of},
+      {"linear bias gelu, f16",
+       {{f16, {2048, 1024}}, {f16, {4096, 1024}}, {f16, {4096}}},
+       [](const Tensors& a) { return gelu(linear(a[0], a[1], a[2])); }},
+      {"rms_norm linear, bf16",
+       {{bf16, {2048, 4096}}, {bf16, {4096}}, {bf16, {4096, 4096}}},
+       [](const Tensors& a) { return linear(rms_norm(a[0], a[1]), a[2]); }},
+      {"batched matmul, f16",
+       {{f16, {16, 512, 64}}, {f16, {16, 64, 512}}},
+       [](const Tensors& a) { return matmul(a[0], a[1]); }},
+  };
+}
+
+std::vector<NamedKernel> attention_cases() {
+  auto of = [](const char* name, DType dtype, std::int64_t rows, std::int64_t keys,
+               std::int64_t size) {
+    return NamedKernel{
+        name,
+        {{dtype, {1, 32, rows, size}}, {dtype, {1, 8, keys, size}}, {dtype, {1, 8, keys, size}}},
+        attention_of};
+  };
+  return {of("attention of 2048, bf16", bf16, 2048, 2048, 128),
+          of("attention of 1000, f16", f16, 1000, 1000, 64),
+          of("attention of 512, f32", f32, 512, 512, 64),
+          of("attention of 1 row, bf16", bf16, 1, 4096, 128)};
+}
+
+}  // namespace
+
+std::vector<NamedKernel> named_kernels(const std::vector<std::string>& words) {
+  std::vector<NamedKernel> kernels;
+  for (auto* list : {pointwise_cases, row_cases, product_cases, attention_cases})
+    for (NamedKernel& kernel : list())
+      if (words.empty() || std::ranges::any_of(words, [&](const std::string& word) {
+            return kernel.name.find(word) != std::string::npos;
+          }))
+        kernels.push_back(std::move(kernel));
+  return kernels;
+}
+
+std::vector<ir::Function> programs_of(const NamedKernel& c, const Device& device) {
+  graph::Capture capture;
+  std::vector<Tensor> symbols;
+  for (const NamedKernel::Argument& argument : c.arguments)
+    symbols.push_back(capture.placeholder(argument.dtype, argument.shape));
+  graph::Captured captured = capture.finish({c.function(symbols)});
+  auto plan =
+      graph::make_plan(graph::run_passes(captured.graph), {.interpret = true, .device = device});
+  std::vector<ir::Function> programs;
+  for (std::size_t i = 0; i < plan->programs().size(); ++i)
+    programs.push_back(ir::parse(plan->program_text(i)));
+  return programs;
+}
+
+}  // namespace tilewright::tools
