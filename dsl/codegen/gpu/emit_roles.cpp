@@ -63,26 +63,28 @@ void Emitter::run_roles() {
 
   b_.SetInsertPoint(producing);
   device(concat("setmaxnreg_dec_", roles_->producer_registers()));
-  auto* elected = b_.CreateAnd(b_.CreateICmpEQ(warp, i32(roles_->consumer_warps)),
-                               b_.CreateICmpEQ(lane_, i32(0)));
-  when(elected, nullptr, [&]() -> llvm::Value* {
-    // A stage that nobody has filled yet is as free as one that was emptied.
-    start_turns(i32(1));
-    for_each_program([&] { produce(function_.body); });
-    return nullptr;
+  when(b_.CreateICmpEQ(warp, i32(roles_->consumer_warps)), nullptr, [&] {
+    // The assembler knows that one thread is elected, and copies without a loop over threads.
+    auto* elected = b_.CreateExtractValue(device("elect"), 1);
+    return when(elected, nullptr, [&]() -> llvm::Value* {
+      // A stage that nobody has filled yet is as free as one that was emptied.
+      start_turns(i32(1));
+      for_each_program([&] { produce(function_.body); });
+      return nullptr;
+    });
   });
   b_.CreateRetVoid();
 
   b_.SetInsertPoint(consuming);
   device(concat("setmaxnreg_inc_", roles_->consumer_registers()));
   start_turns(i32(0));
-  unfinished_.clear();
-  for (std::size_t i = 0; i < roles_->rings.size(); ++i) unfinished_.push_back(variable(i32(-1)));
+  for (std::size_t i = 0; i < roles_->fetches.size(); ++i) deferred_.push_back(variable(i32(-1)));
   // Programs of a grid do not wait for each other, but they use the same scratch.
   for_each_program([&] {
     pending_.shared = true;
     converted_.emplace_back();
     block(function_.body);
+    finish_products();
     converted_.pop_back();
   });
   if (!roles_->stores.empty())
@@ -133,8 +135,8 @@ void Emitter::for_each_program(const std::function<void()>& body) {
 
 bool Emitter::is_in_ring(Value value) const {
   if (!roles_) return false;
-  for (const Ring& ring : roles_->rings)
-    for (const StagedLoad& load : ring.loads)
+  for (const Fetch& fetch : roles_->fetches)
+    for (const StagedLoad& load : fetch.loads)
       if (load.operand == value || load.load->results[0] == value) return true;
   return false;
 }
@@ -146,7 +148,7 @@ bool Emitter::is_produced(const Inst& inst) const {
   for (const ir::Block& body : inst.bodies)
     for (const Inst& inner : body.insts)
       if (is_produced(inner)) return true;
-  return inst.op == Op::dot_ && roles_->ring_of(&inst) != nullptr;
+  return inst.op == Op::dot_;
 }
 
 // The blocks of a product are asked for where the product stands.
@@ -154,7 +156,7 @@ void Emitter::produce(const ir::Block& block) {
   for (const Inst& inst : block.insts) {
     if (!is_produced(inst)) continue;
     switch (inst.op) {
-      case Op::dot_: fill(*roles_->ring_of(&inst)); break;
+      case Op::dot_: fill(*roles_->fetch_of(&inst)); break;
       case Op::loop_: produce_loop(inst); break;
       case Op::if_: produce_branch(inst); break;
       case Op::load_: load(inst); break;
@@ -231,70 +233,53 @@ void Emitter::await_barrier(llvm::Value* barrier, llvm::Value* parity) {
   b_.SetInsertPoint(after);
 }
 
-llvm::Value* Emitter::await(const Ring& ring, std::int64_t barriers) {
-  Turns& turns = turns_[static_cast<std::size_t>(&ring - roles_->rings.data())];
+llvm::Value* Emitter::take_turn(std::size_t ring, bool empty) {
+  const Turns& turns = turns_[ring];
   llvm::Value* slot = b_.CreateLoad(b_.getInt32Ty(), turns.slot);
   llvm::Value* parity = b_.CreateLoad(b_.getInt32Ty(), turns.parity);
-  auto* place = b_.CreateAdd(b_.CreateShl(slot, i32(3)), i32(barriers));
-  await_barrier(shared_pointer(place), parity);
-  return slot;
-}
-
-void Emitter::advance(const Ring& ring) {
-  Turns& turns = turns_[static_cast<std::size_t>(&ring - roles_->rings.data())];
-  llvm::Value* slot = b_.CreateLoad(b_.getInt32Ty(), turns.slot);
-  llvm::Value* parity = b_.CreateLoad(b_.getInt32Ty(), turns.parity);
+  std::int64_t barriers = roles_->rings[ring].barriers + (empty ? 8 * roles_->stages : 0);
+  await_barrier(shared_pointer(b_.CreateAdd(b_.CreateShl(slot, i32(3)), i32(barriers))), parity);
   auto* wraps = b_.CreateICmpEQ(slot, i32(roles_->stages - 1));
   b_.CreateStore(b_.CreateSelect(wraps, i32(0), b_.CreateAdd(slot, i32(1))), turns.slot);
   b_.CreateStore(b_.CreateXor(parity, b_.CreateZExt(wraps, b_.getInt32Ty())), turns.parity);
+  return slot;
+}
+
+llvm::Value* Emitter::stage_of(const Ring& ring, llvm::Value* slot) {
+  return b_.CreateAdd(b_.CreateMul(slot, i32(ring.stage_bytes)), i32(ring.start));
 }
 
 llvm::Value* Emitter::coordinate_of(Value scalar) {
   return b_.CreateTrunc(index_of(scalar), b_.getInt32Ty());
 }
 
-void Emitter::fill(const Ring& ring) {
-  llvm::Value* slot = await(ring, ring.barriers + 8 * roles_->stages);
+void Emitter::fill(const Fetch& fetch) {
+  const Ring& ring = roles_->rings[fetch.ring];
+  llvm::Value* slot = take_turn(fetch.ring, true);
   auto* full = shared_pointer(b_.CreateAdd(b_.CreateShl(slot, i32(3)), i32(ring.barriers)));
-  device("mbarrier_arrive_expect_tx", {full, i32(ring.stage_bytes)});
-  auto* stage = b_.CreateAdd(b_.CreateMul(slot, i32(ring.stage_bytes)), i32(ring.start));
-  for (std::size_t i = 0; i < ring.loads.size(); ++i) {
-    const StagedLoad& staged = ring.loads[i];
+  device("mbarrier_arrive_expect_tx", {full, i32(fetch.bytes)});
+  llvm::Value* stage = stage_of(ring, slot);
+  for (std::size_t i = 0; i < fetch.loads.size(); ++i) {
+    const StagedLoad& staged = fetch.loads[i];
     const layout::SharedLayout& shared = staged.shared;
     auto span = shared.swizzle_bytes() / shared.element_bytes();
     llvm::Value* row = coordinate_of(staged.load->operands[1]);
     llvm::Value* column = coordinate_of(staged.load->operands[2]);
-    auto* map = kernel_->getArg(
-        static_cast<unsigned>(function_.params.size() + static_cast<std::size_t>(ring.maps[i])));
+    llvm::Value* map = map_param(fetch.maps[i]);
     for (std::int32_t begin = 0; begin < shared.shape()[1]; begin += span) {
       auto* to = b_.CreateAdd(stage, i32(staged.offset + shared.offset({0, begin})));
       std::vector<llvm::Value*> operands{shared_pointer(to), full, map,
                                          b_.CreateAdd(column, i32(begin)), row};
-      for (Value index : ring.copies[i].outer) operands.push_back(coordinate_of(index));
+      for (Value index : fetch.copies[i].outer) operands.push_back(coordinate_of(index));
       device(concat("tma_load_", operands.size() - 3, "d"), operands);
     }
   }
-  advance(ring);
-}
-
-llvm::Value* Emitter::acquire(const Ring& ring) {
-  llvm::Value* slot = await(ring, ring.barriers);
-  advance(ring);
-  return slot;
 }
 
 // Each warp speaks for its lanes.
-void Emitter::release(const Ring& ring, llvm::Value* slot) {
-  auto* empty = b_.CreateAdd(b_.CreateShl(slot, i32(3)), i32(ring.barriers + 8 * roles_->stages));
-  when(b_.CreateICmpEQ(lane_, i32(0)), nullptr,
-       [&] { return device("mbarrier_arrive", {shared_pointer(empty)}); });
-}
-
-// The stage of the product before, if there was one.
-void Emitter::release_deferred(const Ring& ring) {
-  auto at = static_cast<std::size_t>(&ring - roles_->rings.data());
-  llvm::Value* slot = b_.CreateLoad(b_.getInt32Ty(), unfinished_[at]);
-  auto* speaks = b_.CreateAnd(b_.CreateICmpEQ(lane_, i32(0)), b_.CreateICmpSGE(slot, i32(0)));
+void Emitter::release(const Ring& ring, llvm::Value* slot, bool may_be_none) {
+  llvm::Value* speaks = b_.CreateICmpEQ(lane_, i32(0));
+  if (may_be_none) speaks = b_.CreateAnd(speaks, b_.CreateICmpSGE(slot, i32(0)));
   auto* empty = b_.CreateAdd(b_.CreateShl(slot, i32(3)), i32(ring.barriers + 8 * roles_->stages));
   when(speaks, nullptr, [&] { return device("mbarrier_arrive", {shared_pointer(empty)}); });
 }
@@ -302,70 +287,37 @@ void Emitter::release_deferred(const Ring& ring) {
 // After a loop with a deferred product: its last turn's is awaited.
 void Emitter::close_deferred(const Inst& loop) {
   const Inst& yield = loop.bodies[0].insts.back();
-  for (std::size_t i = 0; i < roles_->rings.size(); ++i) {
-    const Ring& ring = roles_->rings[i];
-    if (!ring.deferred) continue;
+  for (std::size_t i = 0; i < roles_->fetches.size(); ++i) {
+    const Fetch& fetch = roles_->fetches[i];
+    if (!fetch.deferred) continue;
     for (std::size_t k = 0; k < loop.results.size(); ++k) {
-      if (yield.operands[k] != ring.dot->results[0]) continue;
+      if (yield.operands[k] != fetch.dot->results[0]) continue;
       set(loop.results[k], finished(get(loop.results[k]), 0));
-      release_deferred(ring);
-      b_.CreateStore(i32(-1), unfinished_[i]);
+      release(roles_->rings[fetch.ring], b_.CreateLoad(b_.getInt32Ty(), deferred_[i]), true);
+      b_.CreateStore(i32(-1), deferred_[i]);
     }
   }
 }
 
-// Rows of 64 and 128 bytes a row at a time: each warpgroup puts its box into shared memory,
-// swizzled so that neither side meets a bank twice, and one of its threads has it copied. There are
-// two boxes, so that one is filled while the other is read.
-void Emitter::store_boxes(const Inst& inst, const TensorStore& how) {
-  const ir::Type& type = function_.type(inst.operands[1]);
-  auto bytes = static_cast<int>(size_bytes(type.dtype));
-  int span = 128 / bytes, warpgroups = roles_->warpgroups();
-  layout::Layout layout = layout::mma_result(type.shape, roles_->consumer_warps, 1);
-  Registers from = get(inst.operands[1], layout);
-  auto box = layout::SharedLayout::tma({64, span}, bytes, 128);
-  auto* warpgroup = b_.CreateLShr(warp_, i32(2));
-  auto* leads = b_.CreateICmpEQ(b_.CreateOr(lane_, b_.CreateAnd(warp_, i32(3))), i32(0));
-  auto* row = b_.CreateAdd(coordinate_of(inst.operands[2]), b_.CreateShl(warpgroup, i32(6)));
-  llvm::Value* column = coordinate_of(inst.operands[3]);
-  auto* map = kernel_->getArg(
-      static_cast<unsigned>(function_.params.size() + static_cast<std::size_t>(how.map)));
-  // An odd number of boxes ends where the next block begins.
-  int unread = type.shape[1] / span % 2 == 0 ? 1 : 0;
-  // Places within a box: lanes and warps of a warpgroup as the layout has them, its rows from 0.
-  std::vector<std::int64_t> lanes, warps;
-  for (int bit = 0; bit < 5; ++bit) lanes.push_back(box.offset(layout.at(0, 1 << bit, 0)));
-  for (int bit = 0; bit < 2; ++bit) warps.push_back(box.offset(layout.at(0, 0, 1 << bit)));
-  for (int rest = 4; rest < roles_->consumer_warps; rest *= 2) warps.push_back(0);
-  llvm::Value* thread = linear_in_thread(lanes, warps);
-  for (int begin = 0; begin < type.shape[1]; begin += span) {
-    int number = begin / span % 2;
-    auto* start = b_.CreateAdd(b_.CreateMul(warpgroup, i32(staged_box_bytes)),
-                               i32(roles_->staging + number * warpgroups * staged_box_bytes));
-    when(leads, nullptr, [&] { return device(concat("bulk_wait_read_", unread)); });
-    warpgroup_barrier();
-    for (auto& group : neighbours(layout, 4 / bytes * 2)) {
-      layout::Layout::Basis place = layout.at(group[0], 0, 0);
-      if (place[1] < begin || place[1] >= begin + span) continue;
-      auto* offset = b_.CreateXor(thread, i32(box.offset({place[0], place[1] - begin})));
-      store_group({group, shared_pointer(b_.CreateAdd(start, offset)), nullptr}, type.dtype, from);
-    }
-    device("fence_proxy_async");
-    warpgroup_barrier();
-    when(leads, nullptr, [&]() -> llvm::Value* {
-      std::vector<llvm::Value*> operands{shared_pointer(start), map,
-                                         b_.CreateAdd(column, i32(begin)), row};
-      for (Value index : how.copy.outer) operands.push_back(coordinate_of(index));
-      device(concat("tma_store_", operands.size() - 2, "d"), operands);
-      return device("bulk_commit");
-    });
-  }
+void Emitter::finish_product(Value result) {
+  auto found = std::ranges::find(unfinished_, result, &Unfinished::result);
+  if (found == unfinished_.end()) return;
+  Unfinished product = *found;
+  auto after = unfinished_.erase(found);
+  auto later = std::count_if(after, unfinished_.end(), [](const auto& u) { return !u.complete; });
+  std::for_each(unfinished_.begin(), after, [](Unfinished& u) { u.complete = true; });
+  leave_alternation();
+  set(result, finished(tiles_.at(result), static_cast<int>(later)));
+  release(roles_->rings[product.fetch->ring], product.slot);
 }
 
-// Of the four warps of a warpgroup; barriers 2 and on are theirs.
-void Emitter::warpgroup_barrier() {
-  auto* id = b_.CreateAdd(b_.CreateLShr(warp_, i32(2)), i32(2));
-  device("named_barrier_sync", {id, i32(128)});
+void Emitter::finish_products() {
+  while (!unfinished_.empty()) finish_product(unfinished_.front().result);
+}
+
+llvm::Value* Emitter::map_param(int map) {
+  return kernel_->getArg(
+      static_cast<unsigned>(function_.params.size() + static_cast<std::size_t>(map)));
 }
 
 }  // namespace tilewright::dsl::gpu

@@ -11,12 +11,14 @@ using layout::In;
 using layout::Layout;
 
 const Registers& Emitter::get(Value value) {
+  finish_product(value);
   auto found = tiles_.find(value);
   check(found != tiles_.end(), "a tile is used before it was emitted");
   return found->second;
 }
 
 Registers Emitter::get(Value value, const Layout& layout) {
+  finish_product(value);
   auto made = tiles_.find(value);
   if (made != tiles_.end() && made->second.layout == layout) return made->second;
   auto key = std::pair(value, layout.hash().low);

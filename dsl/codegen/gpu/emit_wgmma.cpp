@@ -26,8 +26,8 @@ llvm::Value* Emitter::descriptor(const StagedLoad& staged, llvm::Value* start, i
 }
 
 std::optional<Registers> Emitter::dot_warpgroups(const Inst& inst, const TensorCoreDot& how) {
-  if (const Ring* ring = roles_ ? roles_->ring_of(&inst) : nullptr)
-    return dot_roles(inst, how, *ring);
+  if (const Fetch* fetch = roles_ ? roles_->fetch_of(&inst) : nullptr)
+    return dot_roles(inst, how, *fetch);
   auto a = staged_load(inst.operands[0]), b = staged_load(inst.operands[1]);
   if (!how.warpgroups || !a || !b || a->first->shared.swizzle_bytes() == 0 ||
       b->first->shared.swizzle_bytes() == 0)
@@ -37,20 +37,23 @@ std::optional<Registers> Emitter::dot_warpgroups(const Inst& inst, const TensorC
   return finished(std::move(result), deferred ? 1 : 0);
 }
 
-Registers Emitter::dot_roles(const Inst& inst, const TensorCoreDot& how, const Ring& ring) {
-  llvm::Value* slot = acquire(ring);
-  auto* stage = b_.CreateAdd(b_.CreateMul(slot, i32(ring.stage_bytes)), i32(ring.start));
+Registers Emitter::dot_roles(const Inst& inst, const TensorCoreDot& how, const Fetch& fetch) {
+  const Ring& ring = roles_->rings[fetch.ring];
+  llvm::Value* slot = take_turn(fetch.ring, false);
+  llvm::Value* stage = stage_of(ring, slot);
   std::optional<Staged> a, b;
-  for (const StagedLoad& load : ring.loads)
+  for (const StagedLoad& load : fetch.loads)
     (load.operand == inst.operands[0] ? a : b) = Staged(&load, stage);
+  enter_alternation(inst);
   Registers result = issue_products(inst, how, a, *b);
-  result = finished(std::move(result), ring.deferred ? 1 : 0);
-  if (ring.deferred) {
-    release_deferred(ring);
-    b_.CreateStore(slot, unfinished_[static_cast<std::size_t>(&ring - roles_->rings.data())]);
-  } else {
-    release(ring, slot);
+  if (!fetch.deferred) {
+    unfinished_.push_back({inst.results[0], &fetch, slot, false});
+    return result;
   }
+  result = finished(std::move(result), 1);
+  llvm::Value* before = deferred_[static_cast<std::size_t>(&fetch - roles_->fetches.data())];
+  release(ring, b_.CreateLoad(b_.getInt32Ty(), before), true);
+  b_.CreateStore(slot, before);
   return result;
 }
 
@@ -80,7 +83,9 @@ Registers Emitter::issue_products(const Inst& inst, const TensorCoreDot& how,
     std::int64_t rows_apart = how.result.shape()[0] > 64 ? offset(*a->first, 0, 0, 64) : 0;
     a_start = b_.CreateAdd(start(*a), b_.CreateMul(group, i32(rows_apart)));
   }
-  llvm::Value* b_start = start(b);
+  // The address is the descriptor's lowest field, in units of 16 bytes.
+  llvm::Value* a_first = a ? descriptor(*a->first, a_start, 0) : nullptr;
+  llvm::Value* b_first = descriptor(*b.first, start(b), 1);
 
   std::string op = concat("wgmma_m64n", columns, "k", how.k, "_",
                           dtype == DType::bf16  ? "bf16"
@@ -95,14 +100,12 @@ Registers Emitter::issue_products(const Inst& inst, const TensorCoreDot& how,
   for (std::int32_t k = 0; k < how.a.shape()[1]; k += how.k) {
     std::vector<llvm::Value*> operands(result.values.begin(), result.values.begin() + count);
     if (a) {
-      auto* at = b_.CreateAdd(a_start, i32(offset(*a->first, 0, k, 0)));
-      operands.push_back(descriptor(*a->first, at, 0));
+      operands.push_back(b_.CreateAdd(a_first, i64(offset(*a->first, 0, k, 0) / 16)));
     } else {
       auto first = left.begin() + 4 * (k / how.k);
       operands.insert(operands.end(), first, first + 4);
     }
-    auto* at = b_.CreateAdd(b_start, i32(offset(*b.first, 1, k, 0)));
-    operands.push_back(descriptor(*b.first, at, 1));
+    operands.push_back(b_.CreateAdd(b_first, i64(offset(*b.first, 1, k, 0) / 16)));
     operands.push_back(i32(1));
     llvm::Value* sums = device(op, operands);
     for (unsigned i = 0; i < count; ++i) result.values[i] = b_.CreateExtractValue(sums, i);

@@ -189,6 +189,8 @@ void Emitter::loop(const Inst& inst) {
   auto pipeline = pipelines_.find(&inst);
   const LoopPipeline* ring = pipeline == pipelines_.end() ? nullptr : &pipeline->second;
   std::int64_t ring_start = ring == nullptr ? 0 : open_ring(inst, *ring);
+  finish_products();
+  open_alternation(inst);
   auto* before = b_.GetInsertBlock();
   auto* header = llvm::BasicBlock::Create(context_, "header", fn);
   auto* inside = llvm::BasicBlock::Create(context_, "body", fn);
@@ -246,6 +248,7 @@ void Emitter::loop(const Inst& inst) {
     }
     start[k] = std::move(next);
   }
+  finish_products();
   converted_.pop_back();
   auto* latch = b_.GetInsertBlock();
   i->addIncoming(b_.CreateAdd(i, scalars_[inst.operands[2]]), latch);
@@ -262,9 +265,11 @@ void Emitter::loop(const Inst& inst) {
   pending_.merge(skipped);
   if (ring != nullptr) close_ring(inst, *ring);
   if (roles_) close_deferred(inst);
+  close_alternation(inst);
 }
 
 void Emitter::branch(const Inst& inst) {
+  finish_products();
   llvm::Function* fn = b_.GetInsertBlock()->getParent();
   auto* join = llvm::BasicBlock::Create(context_, "join", fn);
   llvm::BasicBlock* sides[2] = {llvm::BasicBlock::Create(context_, "then", fn),
@@ -289,6 +294,7 @@ void Emitter::branch(const Inst& inst) {
       bases[side].back() = registers.base;
       given[side].push_back(std::move(registers.values));
     }
+    finish_products();
     converted_.pop_back();
     sides[side] = b_.GetInsertBlock();
     b_.CreateBr(join);

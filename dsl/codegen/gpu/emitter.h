@@ -205,21 +205,30 @@ class Emitter : Arithmetic {
   void produce_loop(const ir::Inst& inst);
   void produce_branch(const ir::Inst& inst);
   bool is_produced(const ir::Inst& inst) const;
-  void fill(const Ring& ring);
+  void fill(const Fetch& fetch);
   void start_turns(llvm::Value* parity);
-  llvm::Value* await(const Ring& ring, std::int64_t barriers);  // gives the slot
-  void advance(const Ring& ring);
+  llvm::Value* take_turn(std::size_t ring, bool empty);  // waits for the next slot and gives it
   void await_barrier(llvm::Value* barrier, llvm::Value* parity);
   llvm::Value* shared_pointer(llvm::Value* offset);
-  // Waits for a ring's stage and gives its offset in shared memory; says that it is free again.
-  llvm::Value* acquire(const Ring& ring);
-  void release(const Ring& ring, llvm::Value* slot);
-  void release_deferred(const Ring& ring);
+  llvm::Value* stage_of(const Ring& ring, llvm::Value* slot);  // its offset in shared memory
+  // Says that the stage in a slot is free again; a slot below 0 is none.
+  void release(const Ring& ring, llvm::Value* slot, bool may_be_none = false);
   void close_deferred(const ir::Inst& loop);
+  // Waits for a product at the first use of its result; for all, where control flow goes on.
+  void finish_product(ir::Value result);
+  void finish_products();
   llvm::Value* coordinate_of(ir::Value scalar);  // as i32
+  llvm::Value* map_param(int map);
+  bool is_in_ring(ir::Value value) const;
+
+  // emit_warpgroups.cpp: what consumers do beside multiplying
   void store_boxes(const ir::Inst& inst, const TensorStore& how);
   void warpgroup_barrier();
-  bool is_in_ring(ir::Value value) const;
+  void open_alternation(const ir::Inst& loop);
+  void enter_alternation(const ir::Inst& dot);
+  void leave_alternation();
+  void close_alternation(const ir::Inst& loop);
+  llvm::Value* alternation_barrier(bool mine);
 
   // emit_dot.cpp
   void dot(const ir::Inst& inst);
@@ -230,7 +239,7 @@ class Emitter : Arithmetic {
   // By wgmma, if the right operand lies in a ring as it reads it, and the left one does too or is
   // in registers.
   std::optional<Registers> dot_warpgroups(const ir::Inst& inst, const TensorCoreDot& how);
-  Registers dot_roles(const ir::Inst& inst, const TensorCoreDot& how, const Ring& ring);
+  Registers dot_roles(const ir::Inst& inst, const TensorCoreDot& how, const Fetch& fetch);
   using Staged = std::pair<const StagedLoad*, llvm::Value*>;  // and the offset of its stage
   Registers issue_products(const ir::Inst& inst, const TensorCoreDot& how,
                            const std::optional<Staged>& a, const Staged& b);
@@ -269,7 +278,15 @@ class Emitter : Arithmetic {
   llvm::Function* kernel_ = nullptr;
   std::array<llvm::Value*, 3> program_ids_{};  // i64; null: the block's
   std::vector<Turns> turns_;                   // by ring
-  std::vector<llvm::Value*> unfinished_;       // by ring: the slot that a deferred product reads
+  std::vector<llvm::Value*> deferred_;         // by fetch: the slot that a deferred product reads
+  struct Unfinished {                          // a product that nobody has waited for
+    ir::Value result;
+    const Fetch* fetch;
+    llvm::Value* slot;
+    bool complete;  // a later one was waited for
+  };
+  std::vector<Unfinished> unfinished_;  // in the order of issue
+  bool in_alternation_ = false;
 };
 
 }  // namespace tilewright::dsl::gpu

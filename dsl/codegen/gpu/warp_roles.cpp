@@ -25,9 +25,10 @@ class Planner {
 
   std::optional<WarpRoles> run() {
     if (target_.sm != 90 || !find_products() || !fits_registers()) return std::nullopt;
-    if (!collect(function_.body) || roles_.rings.size() != products_.size()) return std::nullopt;
+    if (!collect(function_.body) || roles_.fetches.size() != products_.size()) return std::nullopt;
     if (!produce_what_decides(function_.body)) return std::nullopt;
     find_stores();
+    find_alternating();
     if (!place()) return std::nullopt;
     return std::move(roles_);
   }
@@ -77,21 +78,26 @@ class Planner {
       for (const ir::Block& body : inst.bodies)
         if (!collect(body)) return false;
       if (inst.op != Op::dot_) continue;
-      Ring ring{&inst, {}, {}, {}};
-      for (int i : {0, 1}) stage(inst, i, block, ring);
+      Fetch fetch{&inst};
+      for (int i : {0, 1}) stage(inst, i, block, fetch);
       bool has_right = std::ranges::any_of(
-          ring.loads, [&](const StagedLoad& load) { return load.operand == inst.operands[1]; });
+          fetch.loads, [&](const StagedLoad& load) { return load.operand == inst.operands[1]; });
       // A left operand that the consumers had to load turn by turn would keep them waiting.
       const Inst* left = load_of(inst.operands[0]);
-      bool has_left = ring.loads.size() == 2 || left == nullptr || !is_in(block, left);
+      bool has_left = fetch.loads.size() == 2 || left == nullptr || !is_in(block, left);
       if (!has_left || !has_right) return false;
-      ring.deferred = ring.loads.size() == 2 && only_accumulates(uses_, inst, block);
-      roles_.rings.push_back(std::move(ring));
+      fetch.deferred = products_in(block) == 1 && fetch.loads.size() == 2 &&
+                       only_accumulates(uses_, inst, block);
+      roles_.fetches.push_back(std::move(fetch));
     }
     return true;
   }
 
-  void stage(const Inst& dot, int index, const ir::Block& block, Ring& ring) {
+  static int products_in(const ir::Block& block) {
+    return static_cast<int>(std::ranges::count(block.insts, Op::dot_, &Inst::op));
+  }
+
+  void stage(const Inst& dot, int index, const ir::Block& block, Fetch& fetch) {
     Value value = dot.operands[static_cast<std::size_t>(index)];
     const Inst* load = load_of(value);
     if (load == nullptr || !is_in(block, load)) return;
@@ -109,11 +115,11 @@ class Planner {
     auto copy =
         tensor_copy(function_, uses_, facts_, *desc, type.shape[0], swizzle / bytes, swizzle);
     if (!copy) return;
-    ring.loads.push_back({load, value, operand->transposed,
-                          layout::SharedLayout::tma(type.shape, bytes, swizzle), ring.stage_bytes});
-    ring.stage_bytes += (ring.loads.back().shared.size_bytes() + 1023) / 1024 * 1024;
-    ring.maps.push_back(add_map(copy->map));
-    ring.copies.push_back(std::move(*copy));
+    fetch.loads.push_back({load, value, operand->transposed,
+                           layout::SharedLayout::tma(type.shape, bytes, swizzle), fetch.bytes});
+    fetch.bytes += (fetch.loads.back().shared.size_bytes() + 1023) / 1024 * 1024;
+    fetch.maps.push_back(add_map(copy->map));
+    fetch.copies.push_back(std::move(*copy));
   }
 
   int add_map(const TensorMapSpec& map) {
@@ -130,8 +136,8 @@ class Planner {
     return found;
   }
   bool is_ring_load(const Inst& inst) const {
-    for (const Ring& ring : roles_.rings)
-      for (const StagedLoad& load : ring.loads)
+    for (const Fetch& fetch : roles_.fetches)
+      for (const StagedLoad& load : fetch.loads)
         if (load.load == &inst) return true;
     return false;
   }
@@ -140,12 +146,12 @@ class Planner {
   // False if that is more than scalars. Marking may give work to loops before; so again until
   // nothing is new.
   bool produce_what_decides(const ir::Block& body) {
-    for (const Ring& ring : roles_.rings)
-      for (std::size_t i = 0; i < ring.loads.size(); ++i) {
-        const Inst& load = *ring.loads[i].load;
+    for (const Fetch& fetch : roles_.fetches)
+      for (std::size_t i = 0; i < fetch.loads.size(); ++i) {
+        const Inst& load = *fetch.loads[i].load;
         for (std::size_t k = 1; k < load.operands.size(); ++k)
           if (!produce(load.operands[k])) return false;
-        for (Value index : ring.copies[i].outer)
+        for (Value index : fetch.copies[i].outer)
           if (!produce(index)) return false;
       }
     for (std::size_t before = 0; before != marked_;) {
@@ -217,10 +223,24 @@ class Planner {
     });
   }
 
+  void find_alternating() {
+    if (roles_.warpgroups() != 2) return;
+    ir::for_each_inst(function_.body, [&](const Inst& inst) {
+      if (inst.op == Op::loop_ && products_in(inst.bodies[0]) >= 2)
+        roles_.alternating.push_back(&inst);
+    });
+  }
+
   // Where rings, barriers and staging lie; false if two stages are too many.
   bool place() {
     std::int64_t each = 0;
-    for (const Ring& ring : roles_.rings) each += ring.stage_bytes;
+    for (Fetch& fetch : roles_.fetches) {
+      auto alike = std::ranges::find(roles_.rings, fetch.bytes, &Ring::stage_bytes);
+      fetch.ring = static_cast<std::size_t>(alike - roles_.rings.begin());
+      if (alike != roles_.rings.end()) continue;
+      roles_.rings.push_back({fetch.bytes});
+      each += fetch.bytes;
+    }
     std::int64_t staging = roles_.stores.empty() ? 0 : 2 * roles_.warpgroups() * staged_box_bytes;
     std::int64_t limit = shared_memory_limit(target_);
     // Of blocks with one consumer, two share a multiprocessor.
@@ -252,7 +272,6 @@ class Planner {
       found =
           found || (loads && !is_ring_load(inst) && !function_.type(inst.results[0]).is_scalar());
     });
-    for (const Ring& ring : roles_.rings) found = found || ring.loads.size() < 2;
     return found;
   }
 
@@ -267,9 +286,9 @@ class Planner {
 
 }  // namespace
 
-const Ring* WarpRoles::ring_of(const Inst* dot) const {
-  auto found = std::ranges::find(rings, dot, &Ring::dot);
-  return found == rings.end() ? nullptr : &*found;
+const Fetch* WarpRoles::fetch_of(const Inst* dot) const {
+  auto found = std::ranges::find(fetches, dot, &Fetch::dot);
+  return found == fetches.end() ? nullptr : &*found;
 }
 
 const TensorStore* WarpRoles::store_of(const Inst* store) const {

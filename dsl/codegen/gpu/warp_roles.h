@@ -35,15 +35,22 @@
 
 namespace tilewright::dsl::gpu {
 
-// What one product takes from memory, turn by turn.
+// Stages that all products share whose blocks are equally large: the producer fills them in the
+// order in which the program comes to its products.
 struct Ring {
-  const ir::Inst* dot;
-  std::vector<StagedLoad> loads;
-  std::vector<TensorCopy> copies;  // of each load; `map` is also in WarpRoles::maps
-  std::vector<int> maps;           // of each load, an index of WarpRoles::maps
-  std::int64_t stage_bytes = 0;
+  std::int64_t stage_bytes;
   std::int64_t start = 0;     // of stage 0 in shared memory
   std::int64_t barriers = 0;  // there too: full of each stage, then empty of each stage
+};
+
+// What one product takes from memory: its right operand, and perhaps its left one.
+struct Fetch {
+  const ir::Inst* dot;
+  std::size_t ring = 0;
+  std::int64_t bytes = 0;
+  std::vector<StagedLoad> loads;
+  std::vector<TensorCopy> copies;  // of each load
+  std::vector<int> maps;           // of each load, an index of WarpRoles::maps
   // The product only adds to what its loop carries: it may be unfinished for one turn, until the
   // next one is issued.
   bool deferred = false;
@@ -60,13 +67,15 @@ struct WarpRoles {
   int consumer_warps = 8;  // a multiple of 4; the producer's warpgroup comes after them
   int stages = 0;
   std::vector<Ring> rings;
+  std::vector<Fetch> fetches;
   std::vector<TensorStore> stores;
   std::vector<TensorMapSpec> maps;
   std::int64_t staging = 0;       // where boxes wait to be stored, two for each consumer warpgroup
   std::int64_t shared_bytes = 0;  // rings, barriers and staging
   std::vector<bool> produced;     // by value: scalars that the producer computes
-  // Consumers take turns at the tensor cores, so that one multiplies while the other does the rest.
-  const ir::Inst* alternating = nullptr;  // the loop in which they do
+  // Loops of several products in which two consumers take turns at the tensor cores: one issues its
+  // products while the other computes.
+  std::vector<const ir::Inst*> alternating;
 
   int threads() const { return 32 * (consumer_warps + 4); }
   int warpgroups() const { return consumer_warps / 4; }
@@ -74,7 +83,7 @@ struct WarpRoles {
   int entry_registers() const { return consumer_warps == 4 ? 128 : 168; }
   int producer_registers() const { return 40; }
   int consumer_registers() const { return consumer_warps == 4 ? 216 : 232; }
-  const Ring* ring_of(const ir::Inst* dot) const;
+  const Fetch* fetch_of(const ir::Inst* dot) const;
   const TensorStore* store_of(const ir::Inst* store) const;
 };
 

@@ -1,0 +1,110 @@
+// What the consumer warpgroups of a kernel with roles (warp_roles.h) do beside multiplying: store
+// their rows by the copy engine, and take turns at the tensor cores.
+#include "dsl/codegen/gpu/emitter.h"
+#include "dsl/layout/families.h"
+
+namespace tilewright::dsl::gpu {
+
+using ir::Inst;
+using ir::Value;
+
+namespace {
+
+// Barriers by number, of this warpgroup's warps, and for its turn; 1 is that of all consumers.
+constexpr std::int64_t own_barriers = 2, turn_barriers = 4;
+
+}  // namespace
+
+// Rows of 64 and 128 bytes a row at a time: each warpgroup puts its box into shared memory,
+// swizzled so that neither side meets a bank twice, and one of its threads has it copied. There are
+// two boxes, so that one is filled while the other is read.
+void Emitter::store_boxes(const Inst& inst, const TensorStore& how) {
+  const ir::Type& type = function_.type(inst.operands[1]);
+  auto bytes = static_cast<int>(size_bytes(type.dtype));
+  int span = 128 / bytes, warpgroups = roles_->warpgroups();
+  layout::Layout layout = layout::mma_result(type.shape, roles_->consumer_warps, 1);
+  Registers from = get(inst.operands[1], layout);
+  auto box = layout::SharedLayout::tma({64, span}, bytes, 128);
+  auto* warpgroup = b_.CreateLShr(warp_, i32(2));
+  auto* leads = b_.CreateICmpEQ(b_.CreateOr(lane_, b_.CreateAnd(warp_, i32(3))), i32(0));
+  auto* row = b_.CreateAdd(coordinate_of(inst.operands[2]), b_.CreateShl(warpgroup, i32(6)));
+  llvm::Value* column = coordinate_of(inst.operands[3]);
+  llvm::Value* map = map_param(how.map);
+  // An odd number of boxes ends where the next block begins.
+  int unread = type.shape[1] / span % 2 == 0 ? 1 : 0;
+  // Places within a box: lanes and warps of a warpgroup as the layout has them, its rows from 0.
+  std::vector<std::int64_t> lanes, warps;
+  for (int bit = 0; bit < 5; ++bit) lanes.push_back(box.offset(layout.at(0, 1 << bit, 0)));
+  for (int bit = 0; bit < 2; ++bit) warps.push_back(box.offset(layout.at(0, 0, 1 << bit)));
+  for (int rest = 4; rest < roles_->consumer_warps; rest *= 2) warps.push_back(0);
+  llvm::Value* thread = linear_in_thread(lanes, warps);
+  for (int begin = 0; begin < type.shape[1]; begin += span) {
+    int number = begin / span % 2;
+    auto* start = b_.CreateAdd(b_.CreateMul(warpgroup, i32(staged_box_bytes)),
+                               i32(roles_->staging + number * warpgroups * staged_box_bytes));
+    when(leads, nullptr, [&] { return device(concat("bulk_wait_read_", unread)); });
+    warpgroup_barrier();
+    for (auto& group : neighbours(layout, 4 / bytes * 2)) {
+      layout::Layout::Basis place = layout.at(group[0], 0, 0);
+      if (place[1] < begin || place[1] >= begin + span) continue;
+      auto* offset = b_.CreateXor(thread, i32(box.offset({place[0], place[1] - begin})));
+      store_group({group, shared_pointer(b_.CreateAdd(start, offset)), nullptr}, type.dtype, from);
+    }
+    device("fence_proxy_async");
+    warpgroup_barrier();
+    when(leads, nullptr, [&]() -> llvm::Value* {
+      std::vector<llvm::Value*> operands{shared_pointer(start), map,
+                                         b_.CreateAdd(column, i32(begin)), row};
+      for (Value index : how.copy.outer) operands.push_back(coordinate_of(index));
+      device(concat("tma_store_", operands.size() - 2, "d"), operands);
+      return device("bulk_commit");
+    });
+  }
+}
+
+// Of the four warps of a warpgroup.
+void Emitter::warpgroup_barrier() {
+  auto* id = b_.CreateAdd(b_.CreateLShr(warp_, i32(2)), i32(own_barriers));
+  device("named_barrier_sync", {id, i32(128)});
+}
+
+llvm::Value* Emitter::alternation_barrier(bool mine) {
+  auto* warpgroup = b_.CreateLShr(device("shuffle_idx", {warp_, i32(0)}), i32(2));
+  auto* whose = mine ? warpgroup : b_.CreateXor(warpgroup, i32(1));
+  return b_.CreateAdd(whose, i32(turn_barriers));
+}
+
+// The second warpgroup gives the first its first turn; after the loop the first takes the one that
+// is left over.
+void Emitter::open_alternation(const Inst& loop) {
+  if (!roles_ || std::ranges::find(roles_->alternating, &loop) == roles_->alternating.end()) return;
+  when(b_.CreateICmpUGE(warp_, i32(4)), nullptr, [&] {
+    return device("named_barrier_arrive", {alternation_barrier(false), i32(256)});
+  });
+}
+
+void Emitter::close_alternation(const Inst& loop) {
+  if (!roles_ || std::ranges::find(roles_->alternating, &loop) == roles_->alternating.end()) return;
+  when(b_.CreateICmpULT(warp_, i32(4)), nullptr, [&] {
+    return device("named_barrier_sync", {alternation_barrier(true), i32(256)});
+  });
+}
+
+// Before the first product of a turn.
+void Emitter::enter_alternation(const Inst& dot) {
+  for (const Inst* loop : roles_->alternating) {
+    const auto& insts = loop->bodies[0].insts;
+    if (&*std::ranges::find(insts, ir::Op::dot_, &Inst::op) != &dot) continue;
+    device("named_barrier_sync", {alternation_barrier(true), i32(256)});
+    in_alternation_ = true;
+  }
+}
+
+// As soon as this warpgroup waits for its products, or is done, the other one may issue its own.
+void Emitter::leave_alternation() {
+  if (!in_alternation_) return;
+  in_alternation_ = false;
+  device("named_barrier_arrive", {alternation_barrier(false), i32(256)});
+}
+
+}  // namespace tilewright::dsl::gpu
