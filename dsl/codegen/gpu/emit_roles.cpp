@@ -36,8 +36,8 @@ void Emitter::open_roles() {
   auto* first = b_.CreateICmpEQ(b_.CreateOr(lane_, warp_), i32(0));
   when(first, nullptr, [&]() -> llvm::Value* {
     for (const Ring& ring : roles_->rings)
-      for (int i = 0; i < 2 * roles_->stages; ++i) {
-        bool full = i < roles_->stages;
+      for (int i = 0; i < 2 * ring.stages; ++i) {
+        bool full = i < ring.stages;
         device("mbarrier_init", {shared_pointer(i32(ring.barriers + 8 * i)),
                                  i32(full ? 1 : roles_->consumer_warps)});
       }
@@ -148,15 +148,18 @@ bool Emitter::is_produced(const Inst& inst) const {
   for (const ir::Block& body : inst.bodies)
     for (const Inst& inner : body.insts)
       if (is_produced(inner)) return true;
-  return inst.op == Op::dot_;
+  return roles_->fetch_at(&inst) != nullptr;
 }
 
-// The blocks of a product are asked for where the product stands.
+// What a product takes is asked for where the product stands.
 void Emitter::produce(const ir::Block& block) {
   for (const Inst& inst : block.insts) {
     if (!is_produced(inst)) continue;
+    if (const Fetch* fetch = roles_->fetch_at(&inst)) {
+      fill(*fetch);
+      continue;
+    }
     switch (inst.op) {
-      case Op::dot_: fill(*roles_->fetch_of(&inst)); break;
       case Op::loop_: produce_loop(inst); break;
       case Op::if_: produce_branch(inst); break;
       case Op::load_: load(inst); break;
@@ -237,9 +240,10 @@ llvm::Value* Emitter::take_turn(std::size_t ring, bool empty) {
   const Turns& turns = turns_[ring];
   llvm::Value* slot = b_.CreateLoad(b_.getInt32Ty(), turns.slot);
   llvm::Value* parity = b_.CreateLoad(b_.getInt32Ty(), turns.parity);
-  std::int64_t barriers = roles_->rings[ring].barriers + (empty ? 8 * roles_->stages : 0);
+  int stages = roles_->rings[ring].stages;
+  std::int64_t barriers = roles_->rings[ring].barriers + (empty ? 8 * stages : 0);
   await_barrier(shared_pointer(b_.CreateAdd(b_.CreateShl(slot, i32(3)), i32(barriers))), parity);
-  auto* wraps = b_.CreateICmpEQ(slot, i32(roles_->stages - 1));
+  auto* wraps = b_.CreateICmpEQ(slot, i32(stages - 1));
   b_.CreateStore(b_.CreateSelect(wraps, i32(0), b_.CreateAdd(slot, i32(1))), turns.slot);
   b_.CreateStore(b_.CreateXor(parity, b_.CreateZExt(wraps, b_.getInt32Ty())), turns.parity);
   return slot;
@@ -280,7 +284,7 @@ void Emitter::fill(const Fetch& fetch) {
 void Emitter::release(const Ring& ring, llvm::Value* slot, bool may_be_none) {
   llvm::Value* speaks = b_.CreateICmpEQ(lane_, i32(0));
   if (may_be_none) speaks = b_.CreateAnd(speaks, b_.CreateICmpSGE(slot, i32(0)));
-  auto* empty = b_.CreateAdd(b_.CreateShl(slot, i32(3)), i32(ring.barriers + 8 * roles_->stages));
+  auto* empty = b_.CreateAdd(b_.CreateShl(slot, i32(3)), i32(ring.barriers + 8 * ring.stages));
   when(speaks, nullptr, [&] { return device("mbarrier_arrive", {shared_pointer(empty)}); });
 }
 
@@ -291,11 +295,26 @@ void Emitter::close_deferred(const Inst& loop) {
     const Fetch& fetch = roles_->fetches[i];
     if (!fetch.deferred) continue;
     for (std::size_t k = 0; k < loop.results.size(); ++k) {
-      if (yield.operands[k] != fetch.dot->results[0]) continue;
+      if (yield.operands[k] != fetch.at->results[0]) continue;
       set(loop.results[k], finished(get(loop.results[k]), 0));
       release(roles_->rings[fetch.ring], b_.CreateLoad(b_.getInt32Ty(), deferred_[i]), true);
       b_.CreateStore(i32(-1), deferred_[i]);
     }
+  }
+}
+
+// A left operand that stays: from where it is loaded until the end of the block of code.
+void Emitter::open_resident(const Fetch& fetch) {
+  llvm::Value* slot = take_turn(fetch.ring, false);
+  residents_.push_back({&fetch, slot});
+}
+
+void Emitter::close_residents(const ir::Block& block) {
+  if (!roles_ || residents_.empty()) return;
+  finish_products();
+  while (!residents_.empty() && is_in(block, residents_.back().fetch->at)) {
+    release(roles_->rings[residents_.back().fetch->ring], residents_.back().slot);
+    residents_.pop_back();
   }
 }
 

@@ -26,7 +26,7 @@ llvm::Value* Emitter::descriptor(const StagedLoad& staged, llvm::Value* start, i
 }
 
 std::optional<Registers> Emitter::dot_warpgroups(const Inst& inst, const TensorCoreDot& how) {
-  if (const Fetch* fetch = roles_ ? roles_->fetch_of(&inst) : nullptr)
+  if (const Fetch* fetch = roles_ ? roles_->fetch_at(&inst) : nullptr)
     return dot_roles(inst, how, *fetch);
   auto a = staged_load(inst.operands[0]), b = staged_load(inst.operands[1]);
   if (!how.warpgroups || !a || !b || a->first->shared.swizzle_bytes() == 0 ||
@@ -44,6 +44,9 @@ Registers Emitter::dot_roles(const Inst& inst, const TensorCoreDot& how, const F
   std::optional<Staged> a, b;
   for (const StagedLoad& load : fetch.loads)
     (load.operand == inst.operands[0] ? a : b) = Staged(&load, stage);
+  for (const Resident& resident : residents_)
+    if (const StagedLoad& load = resident.fetch->loads[0]; load.operand == inst.operands[0])
+      a = Staged(&load, stage_of(roles_->rings[resident.fetch->ring], resident.slot));
   enter_alternation(inst);
   Registers result = issue_products(inst, how, a, *b);
   if (!fetch.deferred) {

@@ -98,10 +98,13 @@ bool Emitter::is_tile(Value value) const {
 void Emitter::block(const ir::Block& block) {
   for (const Inst& inst : block.insts)
     if (inst.op != Op::yield_) instruction(inst);
+  close_residents(block);
 }
 
 void Emitter::instruction(const Inst& inst) {
   // Its copy is in a ring.
+  if (const Fetch* fetch = roles_ && inst.op == Op::load_desc_ ? roles_->fetch_at(&inst) : nullptr)
+    return open_resident(*fetch);
   if (!inst.results.empty() && (staged_load(inst.results[0]) || is_in_ring(inst.results[0])))
     return;
   switch (ir::info(inst.op).op_class) {

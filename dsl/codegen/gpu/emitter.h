@@ -214,6 +214,8 @@ class Emitter : Arithmetic {
   // Says that the stage in a slot is free again; a slot below 0 is none.
   void release(const Ring& ring, llvm::Value* slot, bool may_be_none = false);
   void close_deferred(const ir::Inst& loop);
+  void open_resident(const Fetch& fetch);
+  void close_residents(const ir::Block& block);
   // Waits for a product at the first use of its result; for all, where control flow goes on.
   void finish_product(ir::Value result);
   void finish_products();
@@ -286,6 +288,11 @@ class Emitter : Arithmetic {
     bool complete;  // a later one was waited for
   };
   std::vector<Unfinished> unfinished_;  // in the order of issue
+  struct Resident {
+    const Fetch* fetch;
+    llvm::Value* slot;
+  };
+  std::vector<Resident> residents_;
   bool in_alternation_ = false;
 };
 

@@ -25,7 +25,7 @@ class Planner {
 
   std::optional<WarpRoles> run() {
     if (target_.sm != 90 || !find_products() || !fits_registers()) return std::nullopt;
-    if (!collect(function_.body) || roles_.fetches.size() != products_.size()) return std::nullopt;
+    if (!collect(function_.body) || fetched_products_ != products_.size()) return std::nullopt;
     if (!produce_what_decides(function_.body)) return std::nullopt;
     find_stores();
     find_alternating();
@@ -60,16 +60,25 @@ class Planner {
     return inst != nullptr && inst->op == Op::load_desc_ ? inst : nullptr;
   }
 
+  // Of the products of one block of code, all of which may be under way.
   bool fits_registers() const {
-    std::int64_t words = 0;
-    for (const Inst* dot : products_) {
-      Shape sums = physical_shape(function_.type(dot->results[0]).shape);
-      Shape left = physical_shape(function_.type(dot->operands[0]).shape);
-      words += sums[1] / 2;
-      if (load_of(dot->operands[0]) == nullptr)
-        words += left[1] * size_bytes(function_.type(dot->operands[0]).dtype) / 8;
-    }
-    return words <= most_words;
+    std::int64_t most = 0;
+    auto count = [&](const ir::Block& block) {
+      std::int64_t here = 0;
+      for (const Inst& inst : block.insts) {
+        if (inst.op != Op::dot_) continue;
+        here += physical_shape(function_.type(inst.results[0]).shape)[1] / 2;
+        const ir::Type& left = function_.type(inst.operands[0]);
+        if (load_of(inst.operands[0]) == nullptr)
+          here += physical_shape(left.shape)[1] * size_bytes(left.dtype) / 8;
+      }
+      most = std::max(most, here);
+    };
+    count(function_.body);
+    ir::for_each_inst(function_.body, [&](const Inst& inst) {
+      for (const ir::Block& body : inst.bodies) count(body);
+    });
+    return most <= most_words;
   }
 
   // Rings, for the products and loads that stand in the same block.
@@ -77,6 +86,11 @@ class Planner {
     for (const Inst& inst : block.insts) {
       for (const ir::Block& body : inst.bodies)
         if (!collect(body)) return false;
+      if (inst.op == Op::load_desc_ && stays(inst)) {
+        Fetch fetch{&inst};
+        if (!stage(inst, inst.results[0], false, fetch)) return false;
+        roles_.fetches.push_back(std::move(fetch));
+      }
       if (inst.op != Op::dot_) continue;
       Fetch fetch{&inst};
       for (int i : {0, 1}) stage(inst, i, block, fetch);
@@ -84,11 +98,12 @@ class Planner {
           fetch.loads, [&](const StagedLoad& load) { return load.operand == inst.operands[1]; });
       // A left operand that the consumers had to load turn by turn would keep them waiting.
       const Inst* left = load_of(inst.operands[0]);
-      bool has_left = fetch.loads.size() == 2 || left == nullptr || !is_in(block, left);
+      bool has_left = fetch.loads.size() == 2 || left == nullptr || stays(*left);
       if (!has_left || !has_right) return false;
       fetch.deferred = products_in(block) == 1 && fetch.loads.size() == 2 &&
                        only_accumulates(uses_, inst, block);
       roles_.fetches.push_back(std::move(fetch));
+      ++fetched_products_;
     }
     return true;
   }
@@ -100,26 +115,51 @@ class Planner {
   void stage(const Inst& dot, int index, const ir::Block& block, Fetch& fetch) {
     Value value = dot.operands[static_cast<std::size_t>(index)];
     const Inst* load = load_of(value);
-    if (load == nullptr || !is_in(block, load)) return;
+    if (load == nullptr || !is_in(block, load) || stays(*load)) return;
     auto operand = product_operand(uses_, *load);
-    const Inst* desc = uses_.definition(load->operands[0]);
-    if (!operand || desc == nullptr || uses_.is_written(uses_.base(load->operands[0]))) return;
-    const ir::Type& type = function_.type(load->results[0]);
-    if (type.shape.rank() != 2 || physical_shape(type.shape) != type.shape) return;
-    int bytes = static_cast<int>(size_bytes(type.dtype));
+    if (!operand) return;
     bool rows_along_k = (index == 0) != operand->transposed;
-    if (bytes == 1 && !rows_along_k) return;
+    if (size_bytes(function_.type(value).dtype) == 1 && !rows_along_k) return;
+    stage(*load, value, operand->transposed, fetch);
+  }
+
+  // Adds a load to what is fetched, if the copy engine can.
+  bool stage(const Inst& load, Value operand, bool transposed, Fetch& fetch) {
+    const Inst* desc = uses_.definition(load.operands[0]);
+    if (desc == nullptr || uses_.is_written(uses_.base(load.operands[0]))) return false;
+    const ir::Type& type = function_.type(load.results[0]);
+    if (type.shape.rank() != 2 || physical_shape(type.shape) != type.shape) return false;
+    int bytes = static_cast<int>(size_bytes(type.dtype));
     std::int64_t row_bytes = type.shape[1] * bytes;
-    if (row_bytes < 32) return;
+    if (row_bytes < 32) return false;
     int swizzle = static_cast<int>(std::min<std::int64_t>(128, row_bytes));
     auto copy =
         tensor_copy(function_, uses_, facts_, *desc, type.shape[0], swizzle / bytes, swizzle);
-    if (!copy) return;
-    fetch.loads.push_back({load, value, operand->transposed,
+    if (!copy) return false;
+    fetch.loads.push_back({&load, operand, transposed,
                            layout::SharedLayout::tma(type.shape, bytes, swizzle), fetch.bytes});
     fetch.bytes += (fetch.loads.back().shared.size_bytes() + 1023) / 1024 * 1024;
     fetch.maps.push_back(add_map(copy->map));
     fetch.copies.push_back(std::move(*copy));
+    return true;
+  }
+
+  // Whether a loaded block is the left operand of products only, of several or of one in a loop.
+  bool stays(const Inst& load) const {
+    const auto& users = uses_.users(load.results[0]);
+    bool only_left = !users.empty() && std::ranges::all_of(users, [&](const Inst* user) {
+      return user->op == Op::dot_ && user->operands[0] == load.results[0] &&
+             user->operands[1] != load.results[0];
+    });
+    return only_left && (users.size() > 1 || !stand_together(load, *users[0]));
+  }
+  bool stand_together(const Inst& a, const Inst& b) const {
+    bool found = is_in(function_.body, &a) && is_in(function_.body, &b);
+    ir::for_each_inst(function_.body, [&](const Inst& inst) {
+      for (const ir::Block& body : inst.bodies)
+        found = found || (is_in(body, &a) && is_in(body, &b));
+    });
+    return found;
   }
 
   int add_map(const TensorMapSpec& map) {
@@ -233,32 +273,37 @@ class Planner {
 
   // Where rings, barriers and staging lie; false if two stages are too many.
   bool place() {
-    std::int64_t each = 0;
+    // What stays has one stage of its own.
+    std::int64_t each = 0, once = 0;
     for (Fetch& fetch : roles_.fetches) {
-      auto alike = std::ranges::find(roles_.rings, fetch.bytes, &Ring::stage_bytes);
+      bool is_product = fetch.at->op == Op::dot_;
+      auto alike = std::ranges::find_if(roles_.rings, [&](const Ring& ring) {
+        return is_product && ring.stages == 0 && ring.stage_bytes == fetch.bytes;
+      });
       fetch.ring = static_cast<std::size_t>(alike - roles_.rings.begin());
       if (alike != roles_.rings.end()) continue;
-      roles_.rings.push_back({fetch.bytes});
-      each += fetch.bytes;
+      roles_.rings.push_back({fetch.bytes, is_product ? 0 : 1});
+      (is_product ? each : once) += fetch.bytes;
     }
     std::int64_t staging = roles_.stores.empty() ? 0 : 2 * roles_.warpgroups() * staged_box_bytes;
     std::int64_t limit = shared_memory_limit(target_);
     // Of blocks with one consumer, two share a multiprocessor.
     if (roles_.consumer_warps == 4) limit = limit / 2 - 1024;
-    std::int64_t others = barrier_bytes + staging;
+    std::int64_t others = barrier_bytes + staging + once;
     if (needs_scratch()) others += scratch_bytes;
-    roles_.stages = static_cast<int>(std::min<std::int64_t>(most_stages, (limit - others) / each));
-    if (roles_.stages < 2) return false;
+    int stages = static_cast<int>(std::min<std::int64_t>(most_stages, (limit - others) / each));
+    if (stages < 2) return false;
     std::int64_t at = 0;
     for (Ring& ring : roles_.rings) {
+      if (ring.stages == 0) ring.stages = stages;
       ring.start = at;
-      at += roles_.stages * ring.stage_bytes;
+      at += ring.stages * ring.stage_bytes;
     }
     roles_.staging = at;
     at += staging;
     for (Ring& ring : roles_.rings) {
       ring.barriers = at;
-      at += 16 * roles_.stages;
+      at += 16 * ring.stages;
     }
     roles_.shared_bytes = (at + 127) / 128 * 128;
     return true;
@@ -281,13 +326,13 @@ class Planner {
   const Target& target_;
   WarpRoles roles_;
   std::vector<const Inst*> products_;
-  std::size_t marked_ = 0;
+  std::size_t marked_ = 0, fetched_products_ = 0;
 };
 
 }  // namespace
 
-const Fetch* WarpRoles::fetch_of(const Inst* dot) const {
-  auto found = std::ranges::find(fetches, dot, &Fetch::dot);
+const Fetch* WarpRoles::fetch_at(const Inst* inst) const {
+  auto found = std::ranges::find(fetches, inst, &Fetch::at);
   return found == fetches.end() ? nullptr : &*found;
 }
 

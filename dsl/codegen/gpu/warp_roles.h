@@ -39,13 +39,16 @@ namespace tilewright::dsl::gpu {
 // order in which the program comes to its products.
 struct Ring {
   std::int64_t stage_bytes;
+  int stages = 0;
   std::int64_t start = 0;     // of stage 0 in shared memory
   std::int64_t barriers = 0;  // there too: full of each stage, then empty of each stage
 };
 
-// What one product takes from memory: its right operand, and perhaps its left one.
+// What is fetched together. For one product: its right operand, and perhaps its left one, where the
+// product stands. Or a left operand that several turns or products take, where it is loaded: it
+// stays until the block of code that it stands in is over.
 struct Fetch {
-  const ir::Inst* dot;
+  const ir::Inst* at;  // the product, or the load
   std::size_t ring = 0;
   std::int64_t bytes = 0;
   std::vector<StagedLoad> loads;
@@ -65,7 +68,6 @@ struct TensorStore {
 
 struct WarpRoles {
   int consumer_warps = 8;  // a multiple of 4; the producer's warpgroup comes after them
-  int stages = 0;
   std::vector<Ring> rings;
   std::vector<Fetch> fetches;
   std::vector<TensorStore> stores;
@@ -83,7 +85,7 @@ struct WarpRoles {
   int entry_registers() const { return consumer_warps == 4 ? 128 : 168; }
   int producer_registers() const { return 40; }
   int consumer_registers() const { return consumer_warps == 4 ? 216 : 232; }
-  const Fetch* fetch_of(const ir::Inst* dot) const;
+  const Fetch* fetch_at(const ir::Inst* inst) const;
   const TensorStore* store_of(const ir::Inst* store) const;
 };
 
