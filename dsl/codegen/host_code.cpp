@@ -36,7 +36,8 @@ Generated generate(const ir::Function& function, const Target& target, const std
   Emitter emitter(*g.module, function, target);
   emitter.run(entry);
   g.scratch_bytes = emitter.scratch_bytes();
-  run_llvm_passes(*g.module, g.machine.get(), llvm_passes, function.name);
+  verify_llvm(*g.module, function.name);
+  run_llvm_passes(*g.module, g.machine.get(), llvm_passes);
   return g;
 }
 

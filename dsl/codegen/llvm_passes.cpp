@@ -8,12 +8,14 @@
 
 namespace tilewright::dsl {
 
-void run_llvm_passes(llvm::Module& module, llvm::TargetMachine* machine, const char* pipeline,
-                     const std::string& name) {
+void verify_llvm(const llvm::Module& module, const std::string& name) {
   std::string problem;
   llvm::raw_string_ostream stream(problem);
   if (llvm::verifyModule(module, &stream))
     throw InternalError(concat("[codegen] ", name, ": ", problem));
+}
+
+void run_llvm_passes(llvm::Module& module, llvm::TargetMachine* machine, const char* pipeline) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;

@@ -1,4 +1,4 @@
-// Running LLVM's passes over a module, by the text of a pipeline.
+// Checking a module, and running LLVM's passes over it by the text of a pipeline.
 #pragma once
 
 #include <llvm/IR/Module.h>
@@ -9,8 +9,10 @@
 namespace tilewright::dsl {
 
 // Raises InternalError, with the verifier's words, for a module that is not well-formed; `name` is
-// what the message calls it. `machine` may be null.
-void run_llvm_passes(llvm::Module& module, llvm::TargetMachine* machine, const char* pipeline,
-                     const std::string& name);
+// what the message calls it. Once after emission is enough: it costs as much as a pass.
+void verify_llvm(const llvm::Module& module, const std::string& name);
+
+// `machine` may be null.
+void run_llvm_passes(llvm::Module& module, llvm::TargetMachine* machine, const char* pipeline);
 
 }  // namespace tilewright::dsl

@@ -1,13 +1,8 @@
 #include "dsl/codegen/gpu/gpu_code.h"
 
-#include <llvm/MC/TargetRegistry.h>
-#include <llvm/Support/TargetSelect.h>
-
-#include <mutex>
-
 #include "dsl/codegen/gpu/device_ops.h"
 #include "dsl/codegen/gpu/emitter.h"
-#include "dsl/codegen/jit.h"
+#include "dsl/codegen/gpu/nvptx.h"
 #include "dsl/codegen/llvm_passes.h"
 #include "runtime/base/error.h"
 
@@ -15,10 +10,14 @@ namespace tilewright::dsl::gpu {
 namespace {
 
 // O2 and O3 do no better for kernels; these take a quarter of their time.
-constexpr const char* before_expansion =
+constexpr const char* passes =
     "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),"
     "early-cse<memssa>,adce)";
-constexpr const char* after_expansion = "function(instcombine<no-verify-fixpoint>,adce)";
+// For PTX, once device operations are expanded: arguments in the form that NVPTX wants, and
+// ld.global.nc for arrays that nobody writes.
+constexpr const char* nvptx_passes =
+    "function(nvptx-lower-args,sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,"
+    "loop-mssa(licm),early-cse,adce,nvptx-tag-invariant-loads)";
 
 struct Generated {
   std::unique_ptr<llvm::LLVMContext> context;
@@ -28,25 +27,6 @@ struct Generated {
   KernelShape shape;
   std::optional<WarpRoles> roles;
 };
-
-std::unique_ptr<llvm::TargetMachine> nvptx_machine(const Target& target) {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    LLVMInitializeNVPTXTargetInfo();
-    LLVMInitializeNVPTXTarget();
-    LLVMInitializeNVPTXTargetMC();
-    LLVMInitializeNVPTXAsmPrinter();
-  });
-  llvm::Triple triple("nvptx64-nvidia-cuda");
-  std::string problem;
-  const llvm::Target* nvptx = llvm::TargetRegistry::lookupTarget(triple, problem);
-  check(nvptx != nullptr, "LLVM was built without NVPTX");
-  llvm::TargetOptions options;
-  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
-  return std::unique_ptr<llvm::TargetMachine>(
-      nvptx->createTargetMachine(triple, target.cpu, target.features, options, std::nullopt,
-                                 std::nullopt, llvm::CodeGenOptLevel::Default));
-}
 
 // What PTX allows in a name, and no two kernels alike.
 std::string entry_name(const ir::Function& function) {
@@ -69,7 +49,7 @@ Generated generate(const ir::Function& function, const Target& target) {
   Emitter emitter(*g.module, function, target, uses, facts, g.roles);
   emitter.run(g.entry);
   g.shape = emitter.shape();
-  run_llvm_passes(*g.module, g.machine.get(), before_expansion, function.name);
+  verify_llvm(*g.module, function.name);
   return g;
 }
 
@@ -78,9 +58,8 @@ Generated generate(const ir::Function& function, const Target& target) {
 Ptx generate_ptx(const ir::Function& function, const Target& target) {
   Generated g = generate(function, target);
   expand_device_ops(*g.module);
-  run_llvm_passes(*g.module, g.machine.get(), after_expansion, function.name);
-  auto bytes = assemble(*g.module, *g.machine, llvm::CodeGenFileType::AssemblyFile);
-  Ptx ptx{{bytes.begin(), bytes.end()}, g.entry, g.shape.threads, g.shape.shared_bytes};
+  run_llvm_passes(*g.module, g.machine.get(), nvptx_passes);
+  Ptx ptx{ptx_text(*g.module, *g.machine), g.entry, g.shape.threads, g.shape.shared_bytes};
   ptx.persistent = g.roles.has_value();
   if (g.roles) ptx.tensor_maps = g.roles->maps;
   return ptx;
@@ -88,6 +67,7 @@ Ptx generate_ptx(const ir::Function& function, const Target& target) {
 
 std::string gpu_llvm_text(const ir::Function& function, const Target& target) {
   Generated g = generate(function, target);
+  run_llvm_passes(*g.module, g.machine.get(), passes);
   std::string text;
   llvm::raw_string_ostream stream(text);
   g.module->print(stream, nullptr);
@@ -97,6 +77,7 @@ std::string gpu_llvm_text(const ir::Function& function, const Target& target) {
 std::shared_ptr<const Artifact> generate_emulated(const ir::Function& function,
                                                   const Target& target) {
   Generated g = generate(function, target);
+  run_llvm_passes(*g.module, g.machine.get(), passes);
   auto artifact = std::make_shared<Artifact>();
   artifact->name = function.name;
   artifact->key = Hasher().add(ir::content_hash(function)).add(target.hash()).finish();
