@@ -30,6 +30,7 @@ template <int axis>
 void grid_size(const Call& call);
 void shared_base(const Call& call);
 void exp2_approx(const Call& call);
+void rsqrt_approx(const Call& call);
 void to_bf16(const Call& call);
 void cluster_rank(const Call& call);
 void mapa(const Call& call);

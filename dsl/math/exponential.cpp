@@ -76,29 +76,44 @@ Expression minus_magnitude(const Expression& x) {
   return apply(ir::Op::neg_, apply(ir::Op::abs_, x));
 }
 
+Expression reciprocal(const Expression& x) { return 1.0 / x; }
+
+// Of a positive number, within 4 units in the last place, by a machine's instruction for 1/sqrt:
+// there a division is a subroutine.
+Expression reciprocal_by_rsqrt(const Expression& x) {
+  Expression root = apply(ir::Op::rsqrt_, x);
+  return root * root;
+}
+
 // Of e = e^-|x|, which does not overflow; for negative x it is the numerator, which keeps small
-// results.
-Expression sigmoid_of(const Expression& x, const Expression& e) {
+// results. `inverse` gives the reciprocal, and may be wrong in some of its last places.
+Expression sigmoid_of(const Expression& x, const Expression& e,
+                      Expression (*inverse)(const Expression& x)) {
   Expression numerator = choose(x < 0.0, e, 1.0);
   Expression denominator = e + 1.0;
   Expression lost = apply(ir::Op::sub_, e, denominator - 1.0);  // by rounding the sum
   // A quotient by the reciprocal, and one step of correction for both roundings.
-  Expression reciprocal = 1.0 / denominator;
-  Expression quotient = numerator * reciprocal;
+  Expression inverted = inverse(denominator);
+  Expression quotient = numerator * inverted;
   Expression minus = apply(ir::Op::neg_, quotient);
   Expression left = fma(minus, lost, fma(minus, denominator, numerator));
-  return fma(left, reciprocal, quotient);
+  return fma(left, inverted, quotient);
 }
 
-// Of e = e^(2 |x|), which may be infinite.
-Expression tanh_of(const Expression& x, const Expression& magnitude, const Expression& e) {
-  Expression large = fma(2.0 / (e + 1.0), -1.0, 1.0);
+// Of e = e^(2 |x|) and the reciprocal of e + 1.
+Expression tanh_of(const Expression& x, const Expression& magnitude, const Expression& inverse) {
+  Expression large = fma(inverse, -2.0, 1.0);
   // Near 0 the difference would lose digits: x + x^3 p(x^2), coefficients as in Cephes' tanhf.
   Expression z = x * x;
   Expression p = polynomial(z, {-3.33332819422e-1, 1.33314422036e-1, -5.37397155531e-2,
                                 2.06390887954e-2, -5.70498872745e-3});
   Expression small = fma(p * z, magnitude, magnitude);
   return with_sign_of(choose(magnitude < 0.625, small, large), x);
+}
+
+// Twice the argument of tanh: beyond 10 the result is 1 in f32.
+Expression bounded_twice(const Expression& magnitude) {
+  return choose(magnitude > 10.0, 20.0, magnitude + magnitude);
 }
 
 }  // namespace
@@ -117,13 +132,13 @@ Expression exp2(const Expression& x) {
 }
 
 Expression sigmoid(const Expression& x) {
-  return sigmoid_of(x, scaled(reduce(clamp(minus_magnitude(x), -104, 89), true)));
+  return sigmoid_of(x, scaled(reduce(clamp(minus_magnitude(x), -104, 89), true)), reciprocal);
 }
 
 Expression tanh(const Expression& x) {
   Expression magnitude = apply(ir::Op::abs_, x);
-  // Beyond 10 the result is 1 in f32.
-  return tanh_of(x, magnitude, moderate_exp(choose(magnitude > 10.0, 20.0, magnitude + magnitude)));
+  Expression e = moderate_exp(bounded_twice(magnitude));
+  return tanh_of(x, magnitude, reciprocal(e + 1.0));
 }
 
 Expression exp_by_exp2(const Expression& x) {
@@ -136,12 +151,15 @@ Expression exp_by_exp2(const Expression& x) {
 }
 
 Expression sigmoid_by_exp2(const Expression& x) {
-  return sigmoid_of(x, exp_by_exp2(minus_magnitude(x)));
+  return sigmoid_of(x, exp_by_exp2(minus_magnitude(x)), reciprocal_by_rsqrt);
 }
 
 Expression tanh_by_exp2(const Expression& x) {
   Expression magnitude = apply(ir::Op::abs_, x);
-  return tanh_of(x, magnitude, exp_by_exp2(magnitude + magnitude));
+  Expression denominator = exp_by_exp2(bounded_twice(magnitude)) + 1.0;
+  Expression inverse = reciprocal_by_rsqrt(denominator);
+  Expression left = fma(apply(ir::Op::neg_, denominator), inverse, 1.0);
+  return tanh_of(x, magnitude, fma(left, inverse, inverse));
 }
 
 // An odd polynomial near 0 (coefficients by N. Juffa), else 1 - p(|x|)^4: the fourth root of erfc

@@ -1,8 +1,8 @@
 // Replaces the elementary functions on f32 by arithmetic (dsl/math), so that one definition serves
 // every target and can be checked through the interpreter. f16 and bf16 are widened, expanded and
 // rounded back; f64 stays, for the back end's own library. Afterwards no such function of f32, f16
-// or bf16 is left, but on a GPU exp2 of f32, which it has an instruction for. Results may differ
-// from the interpreter's in the last two places.
+// or bf16 is left, but on a GPU exp2 and rsqrt of f32, which it has instructions for. Results may
+// differ from the interpreter's in the last two places.
 #include <array>
 
 #include "dsl/math/functions.h"
@@ -25,11 +25,14 @@ constexpr std::array expansions = {
     Expansion{ir::Op::sigmoid_, math::sigmoid}, Expansion{ir::Op::rsqrt_, math::rsqrt},
 };
 
-// On a GPU exp2 of f32 stays, and is the ground of its neighbours.
+// On a GPU exp2 and rsqrt of f32 stay, and are the ground of their neighbours.
 Expression same_exp2(const Expression& x) { return math::apply(ir::Op::exp2_, x); }
+Expression same_rsqrt(const Expression& x) { return math::apply(ir::Op::rsqrt_, x); }
+bool stays_on_gpu(ir::Op op) { return op == ir::Op::exp2_ || op == ir::Op::rsqrt_; }
 constexpr std::array gpu_expansions = {
     Expansion{ir::Op::exp_, math::exp_by_exp2},
     Expansion{ir::Op::exp2_, same_exp2},
+    Expansion{ir::Op::rsqrt_, same_rsqrt},
     Expansion{ir::Op::sigmoid_, math::sigmoid_by_exp2},
     Expansion{ir::Op::tanh_, math::tanh_by_exp2},
 };
@@ -38,7 +41,7 @@ const Expansion* expansion_of(const ir::Function& function, const ir::Inst& inst
   if (inst.results.empty()) return nullptr;
   DType dtype = function.type(inst.results[0]).dtype;
   if (dtype == DType::f64) return nullptr;
-  if (gpu && inst.op == ir::Op::exp2_ && dtype == DType::f32) return nullptr;
+  if (gpu && stays_on_gpu(inst.op) && dtype == DType::f32) return nullptr;
   if (gpu)
     for (const Expansion& expansion : gpu_expansions)
       if (expansion.op == inst.op) return &expansion;

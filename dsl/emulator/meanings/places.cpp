@@ -31,6 +31,10 @@ void exp2_approx(const Call& call) {
   call.results[0].f32 = std::exp2(call.operands[0].f32);
 }
 
+void rsqrt_approx(const Call& call) {
+  call.results[0].f32 = static_cast<float>(1 / std::sqrt(double{call.operands[0].f32}));
+}
+
 void to_bf16(const Call& call) {
   call.results[0].u16 = bfloat16_bits(call.operands[0].f32);
 }
