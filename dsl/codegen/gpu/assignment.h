@@ -53,8 +53,9 @@ struct TensorCoreDot {
 std::optional<TensorCoreDot> tensor_core_dot(const ir::Function& function, const ir::Inst& dot,
                                              int warps, int sm);
 
-// 1 to 16: so many that the largest tile takes at most 32 registers a thread; with products on
-// tensor cores up to 8, since each warp reads operands for all its part of the result.
+// 1 to 16: so many that the largest tile takes 16 registers a thread, or 32 where fewer warps save
+// exchanges between them; with products on tensor cores up to 8, since each warp reads operands for
+// all its part of the result.
 int choose_warps(const ir::Function& function, int sm);
 
 // `in_fragments`: what is computed with a product's result is loaded as its accumulator has it, and
