@@ -113,24 +113,38 @@ std::vector<Emitter::Access> Emitter::desc_accesses(const Inst& inst, std::size_
   for (std::size_t axis = 0; axis < rank; ++axis)
     start = b_.CreateAdd(
         start, b_.CreateMul(index_of(inst.operands[first_offset + axis]), array.strides[axis]));
+  // Registers that stand apart from the thread are constants on top of what is common to them.
+  llvm::Value* thread_offset = i64(0);
+  for (int axis = 0; axis < static_cast<int>(rank); ++axis)
+    if (llvm::Value* thread = coordinate(layout, axis, 0).thread)
+      thread_offset =
+          b_.CreateAdd(thread_offset, b_.CreateMul(b_.CreateZExt(thread, b_.getInt64Ty()),
+                                                   array.strides[static_cast<std::size_t>(axis)]));
   llvm::Value* block = address(array.base, type.dtype, start);
+  llvm::Value* first = address(block, type.dtype, thread_offset);
   std::vector<Access> accesses;
   for (auto& group : neighbours(layout, width)) {
     int r = group[0];
     llvm::Value *offset = i64(0), *on = nullptr;
+    bool apart = true;
+    for (int axis = 0; axis < static_cast<int>(rank); ++axis)
+      apart = apart && coordinate(layout, axis, r).apart;
     for (int axis = 0; axis < static_cast<int>(rank); ++axis) {
       auto a = static_cast<std::size_t>(axis);
-      auto* place = b_.CreateZExt(coordinate_value(layout, axis, r), b_.getInt64Ty());
-      offset = b_.CreateAdd(offset, b_.CreateMul(place, array.strides[a]));
+      llvm::Value* along = apart
+                               ? i64(coordinate(layout, axis, r).constant)
+                               : b_.CreateZExt(coordinate_value(layout, axis, r), b_.getInt64Ty());
+      offset = b_.CreateAdd(offset, b_.CreateMul(along, array.strides[a]));
       on = both(on, inside(layout, type.shape, r, axis));
       const ScalarFacts &at = facts_[inst.operands[first_offset + a]], &size = facts_[sizes[a]];
       bool fits = at.low >= 0 && at.high != INT64_MAX && size.low >= type.shape[axis] &&
                   at.high <= size.low - type.shape[axis];
       if (fits) continue;
+      auto* place = b_.CreateZExt(coordinate_value(layout, axis, r), b_.getInt64Ty());
       auto* index = b_.CreateAdd(index_of(inst.operands[first_offset + a]), place);
       on = both(on, b_.CreateICmpULT(index, array.sizes[a]));
     }
-    accesses.push_back({group, address(block, type.dtype, offset), on});
+    accesses.push_back({group, address(apart ? first : block, type.dtype, offset), on});
   }
   return accesses;
 }

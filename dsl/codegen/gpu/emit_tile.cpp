@@ -155,10 +155,14 @@ std::optional<Registers> Emitter::through_shape(const Inst& inst, const Layout& 
   return registers;
 }
 
-// The XOR of a term for each bit of the thread's number that is set; null for 0. Runs of bits that
-// keep their order become a mask and a shift.
+// The XOR of a term for each bit of the thread's number that is set; null for 0. It is computed
+// once for a kernel, at its start. Runs of bits that keep their order become a mask and a shift.
 llvm::Value* Emitter::linear_in_thread(const std::vector<std::int64_t>& lane_terms,
                                        const std::vector<std::int64_t>& warp_terms) {
+  auto [known, is_new] = linear_.try_emplace(std::pair(lane_terms, warp_terms), nullptr);
+  if (!is_new) return known->second;
+  llvm::IRBuilder<>::InsertPointGuard guard(b_);
+  b_.SetInsertPoint(llvm::cast<llvm::Instruction>(shared_base_));
   llvm::Value* result = nullptr;
   auto add = [&](llvm::Value* part) {
     result = result == nullptr ? part : b_.CreateXor(result, part);
@@ -186,7 +190,16 @@ llvm::Value* Emitter::linear_in_thread(const std::vector<std::int64_t>& lane_ter
       bit = end;
     }
   }
+  known->second = result;
   return result;
+}
+
+std::int64_t Emitter::bits_of(const std::vector<std::int64_t>& lane_terms,
+                              const std::vector<std::int64_t>& warp_terms) {
+  std::int64_t bits = 0;
+  for (const auto* terms : {&lane_terms, &warp_terms})
+    for (std::int64_t term : *terms) bits |= term;
+  return bits;
 }
 
 Emitter::Coordinate Emitter::coordinate(const Layout& layout, int axis, int reg) {
@@ -195,13 +208,16 @@ Emitter::Coordinate Emitter::coordinate(const Layout& layout, int axis, int reg)
   for (In in : {In::lane, In::warp})
     for (const Layout::Basis& basis : layout.bases(in))
       terms[in == In::lane ? 0 : 1].push_back(basis[at]);
-  return {linear_in_thread(terms[0], terms[1]), layout.at(reg, 0, 0)[at]};
+  std::int32_t constant = layout.at(reg, 0, 0)[at];
+  bool apart = (bits_of(terms[0], terms[1]) & constant) == 0;
+  return {linear_in_thread(terms[0], terms[1]), constant, apart};
 }
 
 llvm::Value* Emitter::coordinate_value(const Layout& layout, int axis, int reg) {
   Coordinate place = coordinate(layout, axis, reg);
   if (place.thread == nullptr) return i32(place.constant);
   if (place.constant == 0) return place.thread;
+  if (place.apart) return b_.CreateAdd(place.thread, i32(place.constant), "", true, true);
   return b_.CreateXor(place.thread, i32(place.constant));
 }
 

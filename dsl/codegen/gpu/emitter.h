@@ -59,10 +59,13 @@ class Emitter : Arithmetic {
   }
 
  private:
-  // The coordinates of an element: the thread's part (i32, null for 0) and the register's.
+  // The coordinates of an element: the thread's part (i32, null for 0) and the register's, which
+  // are XORed. Where they have no bit in common they may be added just as well, and then the
+  // register's part is a constant in the access.
   struct Coordinate {
     llvm::Value* thread;
     std::int32_t constant;
+    bool apart;
   };
   struct Array {  // as make_desc gives it
     llvm::Value* base;
@@ -114,6 +117,8 @@ class Emitter : Arithmetic {
   Coordinate coordinate(const layout::Layout& layout, int axis, int reg);
   llvm::Value* linear_in_thread(const std::vector<std::int64_t>& lane_terms,
                                 const std::vector<std::int64_t>& warp_terms);
+  static std::int64_t bits_of(const std::vector<std::int64_t>& lane_terms,
+                              const std::vector<std::int64_t>& warp_terms);
   llvm::Value* coordinate_value(const layout::Layout& layout, int axis, int reg);  // i32
   // Whether a register's element is inside the logical shape; null: always.
   llvm::Value* inside(const layout::Layout& layout, const Shape& logical, int reg);
@@ -269,6 +274,7 @@ class Emitter : Arithmetic {
   std::unordered_map<ir::Value, Registers> tiles_;
   std::unordered_map<ir::Value, Array> arrays_;
   std::vector<Scope> converted_;  // innermost last
+  std::map<std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>, llvm::Value*> linear_;
   llvm::Value *lane_ = nullptr, *warp_ = nullptr, *shared_base_ = nullptr;
   std::int64_t shared_peak_ = 0;
   std::int64_t scratch_start_ = 0;  // scratch begins behind the open rings
