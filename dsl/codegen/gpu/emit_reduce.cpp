@@ -27,6 +27,14 @@ void Emitter::combine_into(ReduceKind kind, DType dtype, Partial& to, const Part
     to.value = combine(kind, dtype, to.value, from.value);
 }
 
+// With that of the lane whose number differs so.
+void Emitter::combine_lanes(ReduceKind kind, DType dtype, Partial& partial, int lane_mask) {
+  Partial other = partial;
+  other.value = shuffle_xor(partial.value, lane_mask);
+  if (is_arg(kind)) other.index = shuffle_xor(partial.index, lane_mask);
+  combine_into(kind, dtype, partial, other);
+}
+
 void Emitter::reduce(const Inst& inst) {
   auto [kind, axis] = inst.get<ir::Reduction>();
   Value result = inst.results[0];
@@ -88,12 +96,7 @@ void Emitter::reduce_lanes(const Inst& inst, const Layout& layout, std::vector<P
   std::uint32_t redundant = layout.redundant_bits(In::lane);
   for (std::size_t bit = 0; bit < bases.size(); ++bit) {
     if (bases[bit][static_cast<std::size_t>(axis)] == 0 || (redundant >> bit & 1)) continue;
-    for (Partial& partial : partials) {
-      Partial other = partial;
-      other.value = shuffle_xor(partial.value, 1 << bit);
-      if (is_arg(kind)) other.index = shuffle_xor(partial.index, 1 << bit);
-      combine_into(kind, dtype, partial, other);
-    }
+    for (Partial& partial : partials) combine_lanes(kind, dtype, partial, 1 << bit);
   }
 }
 
@@ -138,10 +141,20 @@ void Emitter::reduce_warps(const Inst& inst, const Layout& layout, std::vector<P
   }
   barrier();
   pending_.shared = true;
+  // Lanes that hold the same places read a part each and exchange them, as long as both last.
+  std::vector<int> reading;
+  for (int bit = 0; bit < 5 && std::int64_t{1} << reading.size() < parts; ++bit)
+    if (lanes >> bit & 1) reading.push_back(bit);
+  std::int64_t readers = std::int64_t{1} << reading.size();
+  std::vector<std::int64_t> lane_slots(5, 0);
+  for (std::size_t i = 0; i < reading.size(); ++i)
+    lane_slots[static_cast<std::size_t>(reading[i])] = places << i;
+  llvm::Value* lane_slot = linear_in_thread(lane_slots, {});
   for (Partial& partial : partials) {
     llvm::Value* at = place(partial.reg);
+    if (lane_slot != nullptr) at = b_.CreateAdd(at, lane_slot);
     Partial sum;
-    for (std::int64_t k = 0; k < parts; ++k) {
+    for (std::int64_t k = 0; k < parts; k += readers) {
       auto* slot = b_.CreateAdd(at, i32(k * places));
       Partial other{load_one(shared(0, type.dtype, slot), type.dtype, nullptr, nullptr), nullptr,
                     partial.reg};
@@ -152,6 +165,7 @@ void Emitter::reduce_warps(const Inst& inst, const Layout& layout, std::vector<P
       else
         combine_into(kind, type.dtype, sum, other);
     }
+    for (int bit : reading) combine_lanes(kind, type.dtype, sum, 1 << bit);
     partial = sum;
   }
 }

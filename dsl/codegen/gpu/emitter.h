@@ -174,6 +174,7 @@ class Emitter : Arithmetic {
   struct Partial;
   void reduce(const ir::Inst& inst);
   void combine_into(ir::ReduceKind kind, DType dtype, Partial& to, const Partial& from);
+  void combine_lanes(ir::ReduceKind kind, DType dtype, Partial& partial, int lane_mask);
   std::vector<std::size_t> reduce_registers(const ir::Inst& inst, const Registers& from,
                                             std::vector<Partial>& partials);
   void reduce_lanes(const ir::Inst& inst, const layout::Layout& layout,
