@@ -120,9 +120,16 @@ struct GemmTile {
   int element_bytes;
 };
 const std::vector<GemmTile> gemm_tiles = {
-    {{128, 64}, 2}, {{128, 32}, 2},  {{64, 64}, 2},  {{256, 64}, 2}, {{64, 32}, 2},
-    {{32, 128}, 2}, {{64, 256}, 2},  {{128, 16}, 2}, {{128, 32}, 4}, {{64, 16}, 4},
-    {{128, 64}, 4}, {{128, 128}, 1}, {{256, 64}, 1}, {{128, 32}, 1}};
+    {{128, 64}, 2}, {{128, 32}, 2}, {{64, 64}, 2},   {{256, 64}, 2},
+    {{64, 32}, 2},  {{32, 128}, 2}, {{64, 256}, 2},  {{128, 16}, 2},
+    {{128, 32}, 4}, {{64, 16}, 4},  {{128, 64}, 4},  {{128, 128}, 1},
+    {{256, 64}, 1}, {{128, 32}, 1}, {{128, 128}, 2}, {{64, 128}, 2}};
+
+// Boxes that wait to be stored: 64 rows of 128 bytes of a 16-bit type, written as accumulators lie.
+TEST(ChooseSwizzle, BoxesOfAccumulatorsAreWrittenWithoutConflicts) {
+  Shape box{64, 64};
+  EXPECT_EQ(total_bank_conflicts(mma_result(box, 4, 1), SharedLayout::tma(box, 2, 128)), 0);
+}
 
 TEST(ChooseSwizzle, GemmTilesAreWrittenAndReadByRowsWithoutConflicts) {
   for (const GemmTile& tile : gemm_tiles)

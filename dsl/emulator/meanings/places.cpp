@@ -1,5 +1,6 @@
 // Where a thread is, and what concerns it alone.
 #include <cmath>
+#include <limits>
 
 #include "dsl/emulator/meanings.h"
 #include "dsl/emulator/thread_block.h"
@@ -28,7 +29,8 @@ template void grid_size<2>(const Call&);
 void shared_base(const Call& call) { call.results[0].pointer = call.block.shared().base(); }
 
 void exp2_approx(const Call& call) {
-  call.results[0].f32 = std::exp2(call.operands[0].f32);
+  float power = std::exp2(call.operands[0].f32);
+  call.results[0].f32 = power < std::numeric_limits<float>::min() ? 0.0F : power;
 }
 
 void rsqrt_approx(const Call& call) {
