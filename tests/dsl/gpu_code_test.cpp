@@ -251,6 +251,18 @@ TEST(GpuCode, AccessesMemoryThatBeginsAnywhereElementByElement) {
   EXPECT_THAT(ptx_of(copy(4), "sm_80"), testing::Not(HasSubstr(".v4")));
 }
 
+TEST(GpuCode, NamesTheUsersLines) {
+  int line = 0;
+  Tracer tracer("f");
+  Tile x = tracer.pointer_param("x", f32);
+  line = __LINE__ + 1;
+  store(make_desc(x, {64}, {1}), {0}, load(make_desc(x, {64}, {1}), {0}, {64}) + 1);
+  std::string text = ptx_of(tracer.finish(), "sm_80");
+  EXPECT_TRUE(has(text, "gpu_code_test.cpp\""));
+  EXPECT_TRUE(has(text, "\t2 " + std::to_string(line) + " ")) << line;
+  EXPECT_FALSE(has(text, ".debug_info"));
+}
+
 TEST(GpuCode, NamesTheLineOfWhatGpusLack) {
   Tracer tracer("f");
   Tile x = tracer.pointer_param("x", f64);

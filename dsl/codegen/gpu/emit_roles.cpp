@@ -155,6 +155,7 @@ bool Emitter::is_produced(const Inst& inst) const {
 void Emitter::produce(const ir::Block& block) {
   for (const Inst& inst : block.insts) {
     if (!is_produced(inst)) continue;
+    if (auto place = lines_->at(inst.where)) b_.SetCurrentDebugLocation(place);
     if (const Fetch* fetch = roles_->fetch_at(&inst)) {
       fill(*fetch);
       continue;

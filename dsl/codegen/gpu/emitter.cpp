@@ -70,6 +70,12 @@ llvm::Function* Emitter::declare(const std::string& entry) {
 
 void Emitter::run(const std::string& entry) {
   kernel_ = declare(entry);
+  lines_.emplace(module_, *kernel_);
+  for (const Inst& inst : function_.body.insts)
+    if (auto place = lines_->at(inst.where)) {  // what comes before the first line is there too
+      b_.SetCurrentDebugLocation(place);
+      break;
+    }
   llvm::Value* thread = device("thread_id");
   lane_ = b_.CreateAnd(thread, i32(31));
   warp_ = b_.CreateLShr(thread, i32(5));
@@ -81,6 +87,7 @@ void Emitter::run(const std::string& entry) {
     block(function_.body);
     b_.CreateRetVoid();
   }
+  lines_->finish();
   require(shared_peak_ <= shared_memory_limit(target_), "[codegen] ", function_.name, " needs ",
           shared_peak_, " bytes of shared memory; ", target_.cpu, " has ",
           shared_memory_limit(target_), "; use smaller tiles");
@@ -102,6 +109,7 @@ void Emitter::block(const ir::Block& block) {
 }
 
 void Emitter::instruction(const Inst& inst) {
+  if (auto place = lines_->at(inst.where)) b_.SetCurrentDebugLocation(place);
   // Its copy is in a ring.
   if (const Fetch* fetch = roles_ && inst.op == Op::load_desc_ ? roles_->fetch_at(&inst) : nullptr)
     return open_resident(*fetch);

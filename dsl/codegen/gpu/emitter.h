@@ -30,6 +30,7 @@
 #include "dsl/codegen/arithmetic.h"
 #include "dsl/codegen/gpu/assignment.h"
 #include "dsl/codegen/gpu/emulate.h"
+#include "dsl/codegen/gpu/line_table.h"
 #include "dsl/codegen/gpu/pipeline.h"
 #include "dsl/codegen/gpu/warp_roles.h"
 #include "dsl/codegen/scalar_facts.h"
@@ -283,8 +284,10 @@ class Emitter : Arithmetic {
   std::vector<OpenPipeline> open_pipelines_;
   Pending pending_;
 
-  // Of a kernel with roles.
   llvm::Function* kernel_ = nullptr;
+  std::optional<LineTable> lines_;
+
+  // Of a kernel with roles.
   std::array<llvm::Value*, 3> program_ids_{};  // i64; null: the block's
   std::vector<Turns> turns_;                   // by ring
   std::vector<llvm::Value*> deferred_;         // by fetch: the slot that a deferred product reads

@@ -1,5 +1,6 @@
 #include "dsl/codegen/gpu/rewrite_for_host.h"
 
+#include <llvm/IR/DebugInfo.h>
 #include <llvm/IR/DebugInfoMetadata.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
@@ -245,6 +246,7 @@ void rewrite_for_host(llvm::Module& module, const std::string& entry, const std:
     else
       rewriter.rewrite(f);
   for (llvm::Function* operation : operations) operation->eraseFromParent();
+  llvm::StripDebugInfo(module);  // the lines are with the places of the calls by now
   drop_device_properties(module);
   add_body(module, *function, body);
   std::string problem;
