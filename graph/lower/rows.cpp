@@ -1,480 +1,296 @@
-#include <algorithm>
-#include <functional>
+#include "graph/lower/rows_program.h"
 
-#include "dsl/ir/scalar.h"
+#include <algorithm>
+
 #include "dsl/ir/type_rules.h"
-#include "graph/lower/block_sizes.h"
-#include "graph/lower/frame.h"
-#include "graph/lower/lower.h"
 #include "graph/lower/region_key.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
-namespace {
 
 using dsl::Operand;
 using dsl::Tile;
-using dsl::Var;
+
+namespace {
 
 constexpr std::int64_t streaming_bytes = 4 << 20;  // a value that will have left the cache
 constexpr std::int64_t prefetched_row_bytes = 4 << 10;
+
+}  // namespace
 
 DType accumulator(DType dtype) {
   return is_floating(dtype) && bit_width(dtype) < 32 ? DType::f32 : dtype;
 }
 
-ir::Op combining_op(ir::ReduceKind kind) {
-  switch (kind) {
-    case ir::ReduceKind::sum: return ir::Op::add_;
-    case ir::ReduceKind::prod: return ir::Op::mul_;
-    case ir::ReduceKind::max:
-    case ir::ReduceKind::argmax: return ir::Op::max_;
-    case ir::ReduceKind::min:
-    case ir::ReduceKind::argmin: return ir::Op::min_;
-    case ir::ReduceKind::any: return ir::Op::or_;
-    case ir::ReduceKind::all: return ir::Op::and_;
-  }
-  __builtin_unreachable();
+RowsProgram::RowsProgram(const TaskList& list, const Region& region, const dsl::Target& target,
+                         const RowBlocks& blocks)
+    : list_(list),
+      region_(region),
+      target_(target),
+      blocks_(blocks),
+      tracer_("rows"),
+      parameters_(tracer_, list),
+      digits_(region.digits.sizes()),
+      known_{
+          Tiles(region.tasks.size()), Tiles(region.tasks.size()), Tiles(region.tasks.size()), {}} {}
+
+LoweredRegion RowsProgram::emit() {
+  for (StorageId storage : storages_of(list_, region_)) parameters_.add(storage);
+  open_grid();
+  store_all();
+  LoweredRegion result;
+  result.function = tracer_.finish();
+  result.kind = blocks_.has_product ? "product" : "rows";
+  result.function.name = program_name(list_, region_.tasks, result.kind);
+  result.grid = grid_;
+  result.arguments = parameters_.storages();
+  result.blocks = {blocks_.rows, blocks_.columns};
+  return result;
 }
 
-// Which columns of a value: all, this program's block of them, or the piece that a loop is at.
-enum class Part : std::uint8_t { whole, block, piece };
-struct Columns {
-  Part part;
-  Tile start;             // of a piece
-  std::int64_t size = 0;  // of a piece; the last one may reach beyond the value
-};
-const Columns whole_row{Part::whole, {}}, block_of_row{Part::block, {}};
+void RowsProgram::open_grid() {
+  std::int64_t rows = blocks_.digit ? digits_[*blocks_.digit] : 1, outer = 1;
+  for (std::size_t i = 0; i < digits_.size(); ++i)
+    if (i != blocks_.digit) outer *= digits_[i];
+  std::int64_t row_blocks = (rows + blocks_.rows - 1) / blocks_.rows;
+  std::int64_t column_blocks = (region_.width + blocks_.columns - 1) / blocks_.columns;
+  int row_axis = blocks_.rows_fastest ? 0 : 1, column_axis = 1 - row_axis;
+  std::int64_t counts[3] = {column_blocks, row_blocks, outer};
+  if (blocks_.rows_fastest) std::swap(counts[0], counts[1]);
+  ProgramGrid programs = graph::open_grid(counts, target_);
+  grid_ = programs.grid;
+  if (row_blocks > 1) row_ = block_start(programs.index[row_axis], blocks_.rows, rows);
+  if (column_blocks > 1)
+    column_ = block_start(programs.index[column_axis], blocks_.columns, region_.width);
+  indices_.resize(digits_.size());
+  if (outer == 1) return;
+  Tile rest = programs.index[2];
+  for (std::size_t i = 0; i < digits_.size(); ++i) {
+    if (i == blocks_.digit) continue;
+    outer /= digits_[i];
+    indices_[i] = outer == 1 ? rest : rest % digits_[i];
+    if (outer > 1) rest = rest / digits_[i];
+  }
+}
 
-// Emits one program for a region whose tasks are all seen as tables. A value is made where it is
-// first wanted. What is too wide for one tile, or has too deep a product, is gone through by a loop
-// over pieces, in which everything that depends on the piece is made anew.
-class RowsProgram {
- public:
-  RowsProgram(const TaskList& list, const Region& region, const dsl::Target& target,
-              const RowBlocks& blocks)
-      : list_(list),
-        region_(region),
-        target_(target),
-        blocks_(blocks),
-        tracer_("rows"),
-        parameters_(tracer_, list),
-        digits_(region.digits.sizes()),
-        known_{Tiles(region.tasks.size()),
-               Tiles(region.tasks.size()),
-               Tiles(region.tasks.size()),
-               {}} {}
+Tile RowsProgram::block_start(const Tile& index, std::int64_t block, std::int64_t size) const {
+  Tile start = index * block;
+  bool may_overlap = size % block == 0 || !region_.is_in_place;
+  return may_overlap ? dsl::minimum(start, size - block) : start;
+}
 
-  LoweredRegion emit() {
-    for (StorageId storage : storages_of(list_, region_)) parameters_.add(storage);
-    open_grid();
-    store_all();
-    LoweredRegion result;
-    result.function = tracer_.finish();
-    result.kind = blocks_.has_product ? "product" : "rows";
-    result.function.name = program_name(list_, region_.tasks, result.kind);
-    result.grid = grid_;
-    result.arguments = parameters_.storages();
-    result.blocks = {blocks_.rows, blocks_.columns};
-    return result;
-  }
+Operand RowsProgram::column(const Columns& columns) const {
+  if (columns.part == Part::piece) return columns.start;
+  bool moves = columns.part == Part::block && column_.defined();
+  return moves ? Operand(column_) : Operand(0);
+}
 
- private:
-  const Task& task(std::size_t slot) const { return list_.tasks[region_.tasks[slot]]; }
-  std::optional<std::size_t> producer(const TaskOperand& operand) const {
-    return operand.producer ? region_.slot(*operand.producer) : std::nullopt;
-  }
-  bool varies_by_row(const std::vector<std::int64_t>& strides) const {
-    return blocks_.digit && strides[*blocks_.digit] != 0;
-  }
+Offset RowsProgram::outer_offset(std::int64_t offset,
+                                 const std::vector<std::int64_t>& strides) const {
+  Offset result(offset);
+  for (std::size_t i = 0; i < digits_.size(); ++i)
+    if (i != blocks_.digit && strides[i] != 0) result.add(indices_[i], strides[i]);
+  return result;
+}
 
-  // Programs take blocks of columns, blocks of the row digit, and one value of the other digits.
-  void open_grid() {
-    std::int64_t rows = blocks_.digit ? digits_[*blocks_.digit] : 1, outer = 1;
-    for (std::size_t i = 0; i < digits_.size(); ++i)
-      if (i != blocks_.digit) outer *= digits_[i];
-    std::int64_t row_blocks = (rows + blocks_.rows - 1) / blocks_.rows;
-    std::int64_t column_blocks = (region_.width + blocks_.columns - 1) / blocks_.columns;
-    int row_axis = blocks_.rows_fastest ? 0 : 1, column_axis = 1 - row_axis;
-    std::int64_t counts[3] = {column_blocks, row_blocks, outer};
-    if (blocks_.rows_fastest) std::swap(counts[0], counts[1]);
-    ProgramGrid programs = graph::open_grid(counts, target_);
-    grid_ = programs.grid;
-    if (row_blocks > 1) row_ = block_start(programs.index[row_axis], blocks_.rows, rows);
-    if (column_blocks > 1)
-      column_ = block_start(programs.index[column_axis], blocks_.columns, region_.width);
-    indices_.resize(digits_.size());
-    if (outer == 1) return;
-    Tile rest = programs.index[2];
-    for (std::size_t i = 0; i < digits_.size(); ++i) {
-      if (i == blocks_.digit) continue;
-      outer /= digits_[i];
-      indices_[i] = outer == 1 ? rest : rest % digits_[i];
-      if (outer > 1) rest = rest / digits_[i];
-    }
+RowsProgram::Block RowsProgram::block_of(StorageId storage, const Access& access,
+                                         std::int64_t width, const Columns& columns) const {
+  std::vector<std::int64_t> strides = region_.digits.strides(access.rows);
+  Tile base = parameters_.pointer(storage) + outer_offset(access.offset, strides);
+  bool by_row = varies_by_row(strides), by_column = !access.columns.is_constant();
+  std::int64_t rows = by_row ? digits_[*blocks_.digit] : 1;
+  std::int64_t row_stride = by_row ? strides[*blocks_.digit] : width;
+  std::int64_t column_stride = by_column ? access.columns.modes()[0].stride : 1;
+  Block result{{base, rows, by_column ? width : 1, row_stride, column_stride, blocks_.coalesces},
+               by_row ? row() : Operand(0),
+               by_column ? column(columns) : Operand(0),
+               {by_row ? blocks_.rows : 1, by_column ? width_of(width, columns) : 1}};
+  if (blocks_.columns_first) {
+    std::swap(result.matrix.rows, result.matrix.columns);
+    std::swap(result.matrix.row_stride, result.matrix.column_stride);
+    std::swap(result.row, result.column);
+    std::swap(result.shape[0], result.shape[1]);
   }
+  return result;
+}
 
-  // Where this program's block begins. The last one is moved back to end with the table, so that
-  // no block needs a mask: some elements are then computed twice, which must not happen where the
-  // second time would read what the first has written.
-  Tile block_start(const Tile& index, std::int64_t block, std::int64_t size) const {
-    Tile start = index * block;
-    bool may_overlap = size % block == 0 || !region_.is_in_place;
-    return may_overlap ? dsl::minimum(start, size - block) : start;
-  }
+std::int64_t RowsProgram::width_of(std::int64_t width, const Columns& columns) const {
+  if (width == 1 || columns.part == Part::whole) return width;
+  return columns.part == Part::piece ? columns.size : std::min(width, blocks_.columns);
+}
 
-  Operand row() const { return row_.defined() ? Operand(row_) : Operand(0); }
-  Operand column(const Columns& columns) const {
-    if (columns.part == Part::piece) return columns.start;
-    bool moves = columns.part == Part::block && column_.defined();
-    return moves ? Operand(column_) : Operand(0);
-  }
-  // The offset of the table's first element that this program sees, without rows and columns.
-  Offset outer_offset(std::int64_t offset, const std::vector<std::int64_t>& strides) const {
-    Offset result(offset);
-    for (std::size_t i = 0; i < digits_.size(); ++i)
-      if (i != blocks_.digit && strides[i] != 0) result.add(indices_[i], strides[i]);
-    return result;
-  }
+Tile RowsProgram::load(const TaskOperand& operand, const Table& seen, const Columns& columns) {
+  Access access = *compose(operand.view, seen.place);
+  for (const Loaded& known : known_.loaded)
+    if (known.storage == operand.storage && known.access == access && known.width == seen.width &&
+        known.part == columns.part)
+      return known.tile;
+  Block block = block_of(operand.storage, access, seen.width, columns);
+  Tile result = block.matrix.load(block.row, block.column, block.shape);
+  known_.loaded.push_back({operand.storage, access, seen.width, columns.part, result});
+  // The next block of rows comes while this one is being worked on.
+  bool moves_on = row_.defined() && varies_by_row(region_.digits.strides(access.rows));
+  std::int64_t row_bytes = block.shape[1] * size_bytes(result.dtype());
+  if (blocks_.prefetches && moves_on && !blocks_.has_product && !blocks_.columns_first &&
+      !blocks_.rows_fastest && row_bytes >= prefetched_row_bytes)
+    block.matrix.prefetch(row_ + blocks_.rows, block.column, block.shape);
+  return result;
+}
 
-  // A block of a table in memory, and where to access it. Rows or columns that are all the same are
-  // one.
-  struct Block {
-    Matrix matrix;
-    Operand row, column;
-    Shape shape;
-  };
-  Block block_of(StorageId storage, const Access& access, std::int64_t width,
-                 const Columns& columns) const {
-    std::vector<std::int64_t> strides = region_.digits.strides(access.rows);
-    Tile base = parameters_.pointer(storage) + outer_offset(access.offset, strides);
-    bool by_row = varies_by_row(strides), by_column = !access.columns.is_constant();
-    std::int64_t rows = by_row ? digits_[*blocks_.digit] : 1;
-    std::int64_t row_stride = by_row ? strides[*blocks_.digit] : width;
-    std::int64_t column_stride = by_column ? access.columns.modes()[0].stride : 1;
-    Block result{{base, rows, by_column ? width : 1, row_stride, column_stride, blocks_.coalesces},
-                 by_row ? row() : Operand(0),
-                 by_column ? column(columns) : Operand(0),
-                 {by_row ? blocks_.rows : 1, by_column ? width_of(width, columns) : 1}};
-    if (blocks_.columns_first) {
-      std::swap(result.matrix.rows, result.matrix.columns);
-      std::swap(result.matrix.row_stride, result.matrix.column_stride);
-      std::swap(result.row, result.column);
-      std::swap(result.shape[0], result.shape[1]);
-    }
-    return result;
-  }
-  // The axis of tiles that rows and columns are.
-  int row_axis() const { return blocks_.columns_first ? 1 : 0; }
-  int column_axis() const { return 1 - row_axis(); }
-  std::int64_t width_of(std::int64_t width, const Columns& columns) const {
-    if (width == 1 || columns.part == Part::whole) return width;
-    return columns.part == Part::piece ? columns.size : std::min(width, blocks_.columns);
-  }
-  bool is_in_pieces(std::int64_t width) const {
-    return blocks_.piece != 0 && width > blocks_.piece;
-  }
+Tile RowsProgram::operand(std::size_t slot, std::size_t i, const Columns& columns) {
+  const Task& t = task(slot);
+  const TaskOperand& from = t.operands[i];
+  if (from.number) return dsl::constant(*from.number);
+  if (auto p = producer(from)) return value(*p, columns);
+  return load(from, *operand_table(t, i, region_.tables[slot]), columns);
+}
 
-  // Each block of memory is read once, whichever tasks want it.
-  Tile load(const TaskOperand& operand, const Table& seen, const Columns& columns) {
-    Access access = *compose(operand.view, seen.place);
-    for (const Loaded& known : known_.loaded)
-      if (known.storage == operand.storage && known.access == access && known.width == seen.width &&
-          known.part == columns.part)
-        return known.tile;
-    Block block = block_of(operand.storage, access, seen.width, columns);
-    Tile result = block.matrix.load(block.row, block.column, block.shape);
-    known_.loaded.push_back({operand.storage, access, seen.width, columns.part, result});
-    // The next block of rows comes while this one is being worked on.
-    bool moves_on = row_.defined() && varies_by_row(region_.digits.strides(access.rows));
-    std::int64_t row_bytes = block.shape[1] * size_bytes(result.dtype());
-    if (blocks_.prefetches && moves_on && !blocks_.has_product && !blocks_.columns_first &&
-        !blocks_.rows_fastest && row_bytes >= prefetched_row_bytes)
-      block.matrix.prefetch(row_ + blocks_.rows, block.column, block.shape);
-    return result;
-  }
+Tile RowsProgram::value(std::size_t slot, Columns columns) {
+  bool one = region_.tables[slot].width == 1;
+  if (one || (columns.part == Part::block && blocks_.columns >= region_.width))
+    columns = whole_row();
+  Tiles& tiles = columns.part == Part::whole   ? known_.whole
+                 : columns.part == Part::block ? known_.block
+                                               : known_.piece;
+  if (tiles[slot].defined()) return tiles[slot];
+  Tile made = compute(slot, columns);
+  tiles[slot] = made;
+  return made;
+}
 
-  Tile operand(std::size_t slot, std::size_t i, const Columns& columns) {
-    const Task& t = task(slot);
-    const TaskOperand& from = t.operands[i];
-    if (from.number) return dsl::constant(*from.number);
-    if (auto p = producer(from)) return value(*p, columns);
-    return load(from, *operand_table(t, i, region_.tables[slot]), columns);
+Tile RowsProgram::compute(std::size_t slot, const Columns& columns) {
+  const Task& t = task(slot);
+  switch (t.kind) {
+    case TaskKind::pointwise: return pointwise(slot, columns);
+    case TaskKind::scatter: return operand(slot, 0, columns);
+    case TaskKind::reduction: return reduction(slot);
+    case TaskKind::contraction: return product(slot, columns);
+    case TaskKind::gather: return gather(slot, columns);
+    case TaskKind::attention: break;
   }
+  raise_internal_error("attention is not lowered as rows", std::source_location::current());
+}
 
-  // A task's value for this program's rows.
-  Tile value(std::size_t slot, Columns columns) {
-    bool one = region_.tables[slot].width == 1;
-    if (one || (columns.part == Part::block && blocks_.columns >= region_.width))
-      columns = whole_row;
-    Tiles& tiles = columns.part == Part::whole   ? known_.whole
-                   : columns.part == Part::block ? known_.block
-                                                 : known_.piece;
-    if (tiles[slot].defined()) return tiles[slot];
-    Tile made = compute(slot, columns);
-    tiles[slot] = made;
-    return made;
+void RowsProgram::prepare(std::size_t slot, std::vector<bool>& seen) {
+  if (seen[slot] || known_.whole[slot].defined()) return;
+  seen[slot] = true;
+  if (region_.tables[slot].width == 1) {
+    value(slot, whole_row());
+    return;
   }
-
-  Tile compute(std::size_t slot, const Columns& columns) {
-    const Task& t = task(slot);
-    switch (t.kind) {
-      case TaskKind::pointwise: return pointwise(slot, columns);
-      case TaskKind::scatter: return operand(slot, 0, columns);
-      case TaskKind::reduction: return reduction(slot);
-      case TaskKind::contraction: return product(slot, columns);
-      case TaskKind::gather: return gather(slot, columns);
-      case TaskKind::attention: break;
-    }
-    raise_internal_error("attention is not lowered as rows", std::source_location::current());
-  }
-
-  // Makes what the value needs and is the same for all of its pieces.
-  void prepare(std::size_t slot, std::vector<bool>& seen) {
-    if (seen[slot] || known_.whole[slot].defined()) return;
-    seen[slot] = true;
-    if (region_.tables[slot].width == 1) {
-      value(slot, whole_row);
-      return;
-    }
-    for (const TaskOperand& operand : task(slot).operands)
-      if (auto p = producer(operand)) prepare(*p, seen);
-  }
-  void prepare(const TaskOperand& operand) {
-    std::vector<bool> seen(region_.tasks.size(), false);
+  for (const TaskOperand& operand : task(slot).operands)
     if (auto p = producer(operand)) prepare(*p, seen);
-  }
-  // body(piece) for each piece. What it makes is known only in the loop.
-  void for_each_piece(std::int64_t width, std::int64_t size,
-                      const std::function<void(const Columns&)>& body) {
-    const Known before = known_;
-    for (Tile start : dsl::range(0, width, size)) {
-      known_.piece.assign(region_.tasks.size(), {});
-      std::erase_if(known_.loaded, [](const Loaded& l) { return l.part == Part::piece; });
-      body({Part::piece, start, size});
-    }
-    known_ = before;
-  }
-  // A piece with `rest` where it reaches beyond the width.
-  Tile filled(const Tile& x, std::int64_t width, const Columns& piece, ir::Scalar rest) const {
-    if (width % piece.size == 0) return x;
-    Shape line(2, 1);
-    line[column_axis()] = piece.size;
-    Tile at = dsl::reshape(dsl::cast(dsl::arange(0, piece.size), DType::i64), line) + piece.start;
-    return dsl::where(at < width, x, dsl::constant(rest));
-  }
+}
 
-  Tile pointwise(std::size_t slot, const Columns& columns) {
-    const Task& t = task(slot);
-    std::vector<Operand> operands;
-    for (std::size_t i = 0; i < t.operands.size(); ++i)
-      operands.push_back(operand(slot, i, columns));
-    if (!t.tile_op) return operands[0].tile();
-    if (ir::info(*t.tile_op).immediate == ir::ImmediateKind::dtype)
-      return dsl::cast(operands[0], t.dtype);
-    return dsl::elementwise(*t.tile_op, operands);
-  }
+void RowsProgram::prepare(const TaskOperand& operand) {
+  std::vector<bool> seen(region_.tasks.size(), false);
+  if (auto p = producer(operand)) prepare(*p, seen);
+}
 
-  // The value with its broadcast columns, and rows if wanted, spelt out.
-  Tile spread(const Tile& x, std::int64_t columns, std::int64_t rows = 0) const {
-    Shape shape = x.shape(), wanted(2, columns);
-    if (rows == 0) rows = shape.empty() ? 1 : shape[row_axis()];
-    wanted[row_axis()] = rows;
-    if (shape.empty()) return dsl::splat(x, wanted);
-    return shape == wanted ? x : dsl::broadcast_to(x, wanted);
+void RowsProgram::for_each_piece(std::int64_t width, std::int64_t size,
+                                 const std::function<void(const Columns&)>& body) {
+  const Known before = known_;
+  for (Tile start : dsl::range(0, width, size)) {
+    known_.piece.assign(region_.tasks.size(), {});
+    std::erase_if(known_.loaded, [](const Loaded& l) { return l.part == Part::piece; });
+    body({Part::piece, start, size});
   }
+  known_ = before;
+}
 
-  Tile reduction(std::size_t slot) {
-    const Task& t = task(slot);
-    std::int64_t width = operand_table(t, 0, region_.tables[slot])->width;
-    auto part = [&](const Columns& columns) {
-      Tile x = spread(operand(slot, 0, columns), width_of(width, columns));
-      return x.dtype() == accumulator(x.dtype()) ? x : dsl::cast(x, accumulator(x.dtype()));
-    };
-    Tile result = is_in_pieces(width) ? reduction_in_pieces(t, width, part)
-                                      : dsl::reduce(part(whole_row), t.reduce, column_axis(), true);
-    return result.dtype() == t.dtype ? result : dsl::cast(result, t.dtype);
+Tile RowsProgram::filled(const Tile& x, std::int64_t width, const Columns& piece,
+                         ir::Scalar rest) const {
+  if (width % piece.size == 0) return x;
+  Shape line(2, 1);
+  line[column_axis()] = piece.size;
+  Tile at = dsl::reshape(dsl::cast(dsl::arange(0, piece.size), DType::i64), line) + piece.start;
+  return dsl::where(at < width, x, dsl::constant(rest));
+}
+
+Tile RowsProgram::pointwise(std::size_t slot, const Columns& columns) {
+  const Task& t = task(slot);
+  std::vector<Operand> operands;
+  for (std::size_t i = 0; i < t.operands.size(); ++i) operands.push_back(operand(slot, i, columns));
+  if (!t.tile_op) return operands[0].tile();
+  if (ir::info(*t.tile_op).immediate == ir::ImmediateKind::dtype)
+    return dsl::cast(operands[0], t.dtype);
+  return dsl::elementwise(*t.tile_op, operands);
+}
+
+Tile RowsProgram::spread(const Tile& x, std::int64_t columns, std::int64_t rows) const {
+  Shape shape = x.shape(), wanted(2, columns);
+  if (rows == 0) rows = shape.empty() ? 1 : shape[row_axis()];
+  wanted[row_axis()] = rows;
+  if (shape.empty()) return dsl::splat(x, wanted);
+  return shape == wanted ? x : dsl::broadcast_to(x, wanted);
+}
+
+Tile RowsProgram::row_number(std::size_t slot, std::size_t i) {
+  const Task& t = task(slot);
+  Table seen = *operand_table(t, i, region_.tables[slot]);
+  Access access = *compose(t.operands[i].view, seen.place);
+  std::vector<std::int64_t> strides = region_.digits.strides(access.rows);
+  Tile at = parameters_.pointer(t.operands[i].storage) + outer_offset(access.offset, strides);
+  Tile id = dsl::load(at);
+  return id.dtype() == DType::i64 ? id : dsl::cast(id, DType::i64);
+}
+
+Tile RowsProgram::gather(std::size_t slot, const Columns& columns) {
+  const Task& t = task(slot);
+  const Placement& table = t.operands[0].view;
+  Tile base = parameters_.pointer(t.operands[0].storage) + Offset(table.offset);
+  Matrix matrix{base, table.shape[0], table.shape[1], table.strides[0], table.strides[1]};
+  return matrix.load(row_number(slot, 1), column(columns), {1, width_of(table.shape[1], columns)});
+}
+
+void RowsProgram::store_all() {
+  std::vector<std::size_t> at_once, in_pieces;
+  for (std::size_t slot = 0; slot < region_.tasks.size(); ++slot) {
+    if (!region_.stored[slot]) continue;
+    bool wide = !column_.defined() && is_in_pieces(region_.tables[slot].width);
+    (wide ? in_pieces : at_once).push_back(slot);
   }
-
-  Tile reduction_in_pieces(const Task& t, std::int64_t width,
-                           const std::function<Tile(const Columns&)>& part) {
-    prepare(t.operands[0]);
-    bool finds_index = t.reduce == ir::ReduceKind::argmax || t.reduce == ir::ReduceKind::argmin;
-    ir::ReduceKind kind = t.reduce;
-    if (finds_index)
-      kind = kind == ir::ReduceKind::argmax ? ir::ReduceKind::max : ir::ReduceKind::min;
-    const TaskOperand& from = t.operands[0];
-    DType dtype =
-        accumulator(from.number ? from.number->dtype : list_.storages[from.storage].dtype);
-    ir::Scalar start = ir::identity(kind, dtype);
-    Shape one(2, 1);
-    one[row_axis()] = blocks_.rows;
-    Var best = dsl::splat(dsl::constant(start), one), index = dsl::zeros(one, DType::i64);
+  if (!in_pieces.empty()) {
+    for (std::size_t slot : at_once) value(slot, block_of_row());
+    std::vector<bool> seen(region_.tasks.size(), false);
+    for (std::size_t slot : in_pieces) prepare(slot, seen);
+  }
+  while (!in_pieces.empty()) {
+    std::int64_t width = region_.tables[in_pieces[0]].width;
+    auto others = std::ranges::stable_partition(
+        in_pieces, [&](std::size_t slot) { return region_.tables[slot].width == width; });
+    std::vector<std::size_t> slots(in_pieces.begin(), others.begin());
     for_each_piece(width, blocks_.piece, [&](const Columns& piece) {
-      Tile x = filled(part(piece), width, piece, start);
-      x = spread(x, piece.size, blocks_.rows);
-      Tile here = dsl::reduce(x, kind, column_axis(), true);
-      if (finds_index) {
-        // The first of those that are best, of which a NaN is one.
-        Tile at =
-            dsl::cast(dsl::reduce(x, t.reduce, column_axis(), true), DType::i64) + piece.start;
-        Tile better = kind == ir::ReduceKind::max ? here > best : here < best;
-        if (is_floating(dtype)) better = better | ((here != here) & (best == best));
-        index = dsl::where(better, at, index);
-      }
-      best = dsl::elementwise(combining_op(kind), {best, here});
+      for (std::size_t slot : slots) value(slot, piece);
+      for (std::size_t slot : slots) store(slot, piece);
     });
-    return finds_index ? index : best;
+    in_pieces.erase(in_pieces.begin(), others.begin());
   }
+  for (std::size_t slot : at_once) store(slot, block_of_row());
+}
 
-  Tile product(std::size_t slot, const Columns& columns) {
-    const Task& t = task(slot);
-    const TaskOperand& weight = t.operands[1];
-    WeightTable table = weight_table(t);
-    std::int64_t depth = weight.view.shape[-2], width = weight.view.shape[-1];
-    Access access = *compose(weight.view, {table.rows, table.columns, 0});
-    IndexMap inner = *compose(index_map(weight.view), table.inner);
+void RowsProgram::store(std::size_t slot, const Columns& columns) {
+  const Task& t = task(slot);
+  const Table& table = region_.tables[slot];
+  Access access = *compose(t.place, table.place);
+  Tile x = spread(value(slot, columns), width_of(table.width, columns), blocks_.rows);
+  if (t.kind == TaskKind::scatter) {
     std::vector<std::int64_t> strides = region_.digits.strides(access.rows);
-    check(!varies_by_row(strides), "a product's second operand differs between rows of a block");
-    auto stride_of = [](const IndexMap& map) {
-      return map.is_constant() ? 0 : map.modes()[0].stride;
-    };
-    Tile base = parameters_.pointer(weight.storage) + outer_offset(access.offset, strides);
-    Matrix matrix{
-        base, depth, width, stride_of(inner), stride_of(access.columns), blocks_.coalesces};
-    // A product with one column is a sum along the row, where lanes run along k.
-    auto add = [&](const Columns& along, const Tile& sum) {
-      std::int64_t size = width_of(depth, along);
-      Tile a = spread(operand(slot, 0, along), size, blocks_.rows);
-      // What is computed beyond the edge may be no number.
-      if (along.part == Part::piece && producer(t.operands[0]))
-        a = filled(a, depth, along, ir::Scalar::of_integer(a.dtype(), 0));
-      if (width == 1) return inner_product(t, a, matrix, column(along), sum);
-      Tile b = matrix.load(column(along), column(columns), {size, width_of(width, columns)});
-      return sum.defined() ? dsl::dot(a, b, sum) : dsl::dot(a, b);
-    };
-    Tile result;
-    if (blocks_.depth == 0 || depth <= blocks_.depth) {
-      result = add(whole_row, {});
-    } else {
-      prepare(t.operands[0]);
-      DType wide = width == 1 ? accumulator(t.dtype) : ir::accumulator(t.dtype);
-      Var sum = dsl::zeros({blocks_.rows, width_of(width, columns)}, wide);
-      for_each_piece(depth, blocks_.depth, [&](const Columns& along) { sum = add(along, sum); });
-      result = sum;
-    }
-    return result.dtype() == t.dtype ? result : dsl::cast(result, t.dtype);
+    std::int64_t column_stride =
+        access.columns.is_constant() ? 1 : access.columns.modes()[0].stride;
+    Tile base = parameters_.pointer(t.storage) + outer_offset(access.offset, strides);
+    Matrix matrix{base, t.scatter_size, table.width, t.scatter_stride, column_stride};
+    matrix.store(row_number(slot, 1), column(columns), x);
+    return;
   }
-
-  static Tile inner_product(const Task& t, const Tile& a, const Matrix& column, const Operand& k,
-                            const Tile& sum) {
-    Matrix line{column.base, 1, column.rows, column.rows, column.row_stride};
-    Tile b = line.load(0, k, {1, a.shape()[1]});
-    DType wide = accumulator(t.dtype);
-    Tile product = wide == t.dtype ? a * b : dsl::cast(a, wide) * dsl::cast(b, wide);
-    Tile result = dsl::sum(product, 1, true);
-    return sum.defined() ? sum + result : result;
-  }
-
-  // The row number that operand `i` gives for this program's one row.
-  Tile row_number(std::size_t slot, std::size_t i) {
-    const Task& t = task(slot);
-    Table seen = *operand_table(t, i, region_.tables[slot]);
-    Access access = *compose(t.operands[i].view, seen.place);
-    std::vector<std::int64_t> strides = region_.digits.strides(access.rows);
-    Tile at = parameters_.pointer(t.operands[i].storage) + outer_offset(access.offset, strides);
-    Tile id = dsl::load(at);
-    return id.dtype() == DType::i64 ? id : dsl::cast(id, DType::i64);
-  }
-
-  // A row outside the table reads as zeros.
-  Tile gather(std::size_t slot, const Columns& columns) {
-    const Task& t = task(slot);
-    const Placement& table = t.operands[0].view;
-    Tile base = parameters_.pointer(t.operands[0].storage) + Offset(table.offset);
-    Matrix matrix{base, table.shape[0], table.shape[1], table.strides[0], table.strides[1]};
-    return matrix.load(row_number(slot, 1), column(columns),
-                       {1, width_of(table.shape[1], columns)});
-  }
-
-  // Values that are wider than a tile, and are this program's alone, are stored in pieces, all that
-  // are equally wide together; before the first piece overwrites anything, what they and the others
-  // need is made.
-  void store_all() {
-    std::vector<std::size_t> at_once, in_pieces;
-    for (std::size_t slot = 0; slot < region_.tasks.size(); ++slot) {
-      if (!region_.stored[slot]) continue;
-      bool wide = !column_.defined() && is_in_pieces(region_.tables[slot].width);
-      (wide ? in_pieces : at_once).push_back(slot);
-    }
-    if (!in_pieces.empty()) {
-      for (std::size_t slot : at_once) value(slot, block_of_row);
-      std::vector<bool> seen(region_.tasks.size(), false);
-      for (std::size_t slot : in_pieces) prepare(slot, seen);
-    }
-    while (!in_pieces.empty()) {
-      std::int64_t width = region_.tables[in_pieces[0]].width;
-      auto others = std::ranges::stable_partition(
-          in_pieces, [&](std::size_t slot) { return region_.tables[slot].width == width; });
-      std::vector<std::size_t> slots(in_pieces.begin(), others.begin());
-      for_each_piece(width, blocks_.piece, [&](const Columns& piece) {
-        for (std::size_t slot : slots) value(slot, piece);
-        for (std::size_t slot : slots) store(slot, piece);
-      });
-      in_pieces.erase(in_pieces.begin(), others.begin());
-    }
-    for (std::size_t slot : at_once) store(slot, block_of_row);
-  }
-
-  void store(std::size_t slot, const Columns& columns) {
-    const Task& t = task(slot);
-    const Table& table = region_.tables[slot];
-    Access access = *compose(t.place, table.place);
-    Tile x = spread(value(slot, columns), width_of(table.width, columns), blocks_.rows);
-    if (t.kind == TaskKind::scatter) {
-      std::vector<std::int64_t> strides = region_.digits.strides(access.rows);
-      std::int64_t column_stride =
-          access.columns.is_constant() ? 1 : access.columns.modes()[0].stride;
-      Tile base = parameters_.pointer(t.storage) + outer_offset(access.offset, strides);
-      Matrix matrix{base, t.scatter_size, table.width, t.scatter_stride, column_stride};
-      matrix.store(row_number(slot, 1), column(columns), x);
-      return;
-    }
-    Block block = block_of(t.storage, access, table.width, columns);
-    // Memory of the caller's may begin anywhere, which stores past the cache do not allow.
-    bool streams =
-        t.bytes() > streaming_bytes && list_.storages[t.storage].kind == StorageKind::result;
-    auto cache = streams ? ir::CachePolicy::streaming : ir::CachePolicy::normal;
-    block.matrix.store(block.row, block.column,
-                       spread(x, block.shape[column_axis()], block.shape[row_axis()]), cache);
-  }
-
-  struct Loaded {
-    StorageId storage;
-    Access access;
-    std::int64_t width;
-    Part part;
-    Tile tile;
-  };
-  using Tiles = std::vector<Tile>;  // of each task
-  struct Known {
-    Tiles whole, block, piece;
-    std::vector<Loaded> loaded;
-  };
-  const TaskList& list_;
-  const Region& region_;
-  const dsl::Target& target_;
-  RowBlocks blocks_;
-  dsl::Tracer tracer_;
-  Parameters parameters_;
-  std::vector<std::int64_t> digits_;
-  Grid grid_;
-  Tile row_, column_;          // first row and column of this program; undefined: 0
-  std::vector<Tile> indices_;  // of the digits that are not cut in blocks
-  Known known_;                // what has been made
-};
-
-}  // namespace
+  Block block = block_of(t.storage, access, table.width, columns);
+  // Memory of the caller's may begin anywhere, which stores past the cache do not allow.
+  bool streams =
+      t.bytes() > streaming_bytes && list_.storages[t.storage].kind == StorageKind::result;
+  auto cache = streams ? ir::CachePolicy::streaming : ir::CachePolicy::normal;
+  block.matrix.store(block.row, block.column,
+                     spread(x, block.shape[column_axis()], block.shape[row_axis()]), cache);
+}
 
 LoweredRegion lower_rows(const TaskList& list, const Region& region, const dsl::Target& target,
                          const BlockSizes& blocks) {

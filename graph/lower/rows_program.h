@@ -1,0 +1,130 @@
+// One program for a region whose tasks are all seen as tables of rows.
+//
+// A value is made where it is first wanted. What is too wide for one tile, or has too deep a
+// product, is gone through by a loop over pieces, in which everything that depends on the piece is
+// made anew. The frame, what is read and what is stored stands in rows.cpp; how columns are reduced
+// in rows_reduction.cpp; products in rows_product.cpp.
+#pragma once
+
+#include <functional>
+
+#include "graph/lower/block_sizes.h"
+#include "graph/lower/frame.h"
+#include "graph/lower/lower.h"
+
+namespace tilewright::graph {
+
+// What sums of this type are added up in.
+DType accumulator(DType dtype);
+
+class RowsProgram {
+ public:
+  RowsProgram(const TaskList& list, const Region& region, const dsl::Target& target,
+              const RowBlocks& blocks);
+  LoweredRegion emit();
+
+ private:
+  using Operand = dsl::Operand;
+  using Tile = dsl::Tile;
+  // Which columns of a value: all, this program's block of them, or the piece that a loop is at.
+  enum class Part : std::uint8_t { whole, block, piece };
+  struct Columns {
+    Part part;
+    Tile start;             // of a piece
+    std::int64_t size = 0;  // of a piece; the last one may reach beyond the value
+  };
+  static Columns whole_row() { return {Part::whole, {}}; }
+  static Columns block_of_row() { return {Part::block, {}}; }
+  // A block of a table in memory, and where to access it. Rows or columns that are all the same are
+  // one.
+  struct Block {
+    Matrix matrix;
+    Operand row, column;
+    Shape shape;
+  };
+
+  const Task& task(std::size_t slot) const { return list_.tasks[region_.tasks[slot]]; }
+  std::optional<std::size_t> producer(const TaskOperand& operand) const {
+    return operand.producer ? region_.slot(*operand.producer) : std::nullopt;
+  }
+  bool varies_by_row(const std::vector<std::int64_t>& strides) const {
+    return blocks_.digit && strides[*blocks_.digit] != 0;
+  }
+  // Programs take blocks of columns, blocks of the row digit, and one value of the other digits.
+  void open_grid();
+  // Where this program's block begins. The last one is moved back to end with the table, so that
+  // no block needs a mask: some elements are then computed twice, which must not happen where the
+  // second time would read what the first has written.
+  Tile block_start(const Tile& index, std::int64_t block, std::int64_t size) const;
+  Operand row() const { return row_.defined() ? Operand(row_) : Operand(0); }
+  Operand column(const Columns& columns) const;
+  // The offset of the table's first element that this program sees, without rows and columns.
+  Offset outer_offset(std::int64_t offset, const std::vector<std::int64_t>& strides) const;
+  Block block_of(StorageId storage, const Access& access, std::int64_t width,
+                 const Columns& columns) const;
+  // The axis of tiles that rows and columns are.
+  int row_axis() const { return blocks_.columns_first ? 1 : 0; }
+  int column_axis() const { return 1 - row_axis(); }
+  std::int64_t width_of(std::int64_t width, const Columns& columns) const;
+  bool is_in_pieces(std::int64_t width) const {
+    return blocks_.piece != 0 && width > blocks_.piece;
+  }
+  // Each block of memory is read once, whichever tasks want it.
+  Tile load(const TaskOperand& operand, const Table& seen, const Columns& columns);
+  Tile operand(std::size_t slot, std::size_t i, const Columns& columns);
+  // A task's value for this program's rows.
+  Tile value(std::size_t slot, Columns columns);
+  Tile compute(std::size_t slot, const Columns& columns);
+  // Makes what the value needs and is the same for all of its pieces.
+  void prepare(std::size_t slot, std::vector<bool>& seen);
+  void prepare(const TaskOperand& operand);
+  // body(piece) for each piece. What it makes is known only in the loop.
+  void for_each_piece(std::int64_t width, std::int64_t size,
+                      const std::function<void(const Columns&)>& body);
+  // A piece with `rest` where it reaches beyond the width.
+  Tile filled(const Tile& x, std::int64_t width, const Columns& piece, ir::Scalar rest) const;
+  Tile pointwise(std::size_t slot, const Columns& columns);
+  // The value with its broadcast columns, and rows if wanted, spelt out.
+  Tile spread(const Tile& x, std::int64_t columns, std::int64_t rows = 0) const;
+  Tile reduction(std::size_t slot);
+  Tile reduction_in_pieces(const Task& t, std::int64_t width,
+                           const std::function<Tile(const Columns&)>& part);
+  Tile product(std::size_t slot, const Columns& columns);
+  static Tile inner_product(const Task& t, const Tile& a, const Matrix& column, const Operand& k,
+                            const Tile& sum);
+  // The row number that operand `i` gives for this program's one row.
+  Tile row_number(std::size_t slot, std::size_t i);
+  // A row outside the table reads as zeros.
+  Tile gather(std::size_t slot, const Columns& columns);
+  // Values that are wider than a tile, and are this program's alone, are stored in pieces, all that
+  // are equally wide together; before the first piece overwrites anything, what they and the others
+  // need is made.
+  void store_all();
+  void store(std::size_t slot, const Columns& columns);
+
+  struct Loaded {
+    StorageId storage;
+    Access access;
+    std::int64_t width;
+    Part part;
+    Tile tile;
+  };
+  using Tiles = std::vector<Tile>;  // of each task
+  struct Known {
+    Tiles whole, block, piece;
+    std::vector<Loaded> loaded;
+  };
+  const TaskList& list_;
+  const Region& region_;
+  const dsl::Target& target_;
+  RowBlocks blocks_;
+  dsl::Tracer tracer_;
+  Parameters parameters_;
+  std::vector<std::int64_t> digits_;
+  Grid grid_;
+  Tile row_, column_;          // first row and column of this program; undefined: 0
+  std::vector<Tile> indices_;  // of the digits that are not cut in blocks
+  Known known_;                // what has been made
+};
+
+}  // namespace tilewright::graph
