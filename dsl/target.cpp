@@ -11,10 +11,11 @@ struct Gpu {
   const char* name;
   const char* features;
   int sm;
+  int multiprocessors;
 };
-constexpr Gpu gpus[] = {{"sm_80", "+ptx71", 80},    {"sm_86", "+ptx71", 86},
-                        {"sm_89", "+ptx84", 89},    {"sm_90a", "+ptx80", 90},
-                        {"sm_100a", "+ptx86", 100}, {"sm_120", "+ptx87", 120}};
+constexpr Gpu gpus[] = {{"sm_80", "+ptx71", 80, 108},    {"sm_86", "+ptx71", 86, 84},
+                        {"sm_89", "+ptx84", 89, 142},    {"sm_90a", "+ptx80", 90, 132},
+                        {"sm_100a", "+ptx86", 100, 148}, {"sm_120", "+ptx87", 120, 188}};
 
 const char* best_here() {
   __builtin_cpu_init();
@@ -60,6 +61,12 @@ std::vector<std::string_view> gpu_names() {
   std::vector<std::string_view> names;
   for (const Gpu& gpu : gpus) names.emplace_back(gpu.name);
   return names;
+}
+
+int multiprocessors(const Target& target) {
+  for (const Gpu& gpu : gpus)
+    if (target.sm == gpu.sm) return gpu.multiprocessors;
+  return 1;
 }
 
 std::int64_t shared_memory_limit(const Target& gpu) {

@@ -24,6 +24,8 @@ struct Target {
   Hash hash() const { return Hasher().add(features).add(cpu).add(lanes).add(sm).finish(); }
 };
 
+// Of the largest GPU of this compute capability: how many blocks of threads run at least at once.
+int multiprocessors(const Target& gpu);
 // Bytes of shared memory that a block of a GPU may have.
 std::int64_t shared_memory_limit(const Target& gpu);
 

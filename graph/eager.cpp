@@ -48,7 +48,7 @@ Hash key_of(const Call& call) {
   hasher.add(call.op).add(call.in_place).add(call.dtype ? 1 + static_cast<int>(*call.dtype) : 0);
   const Attributes& a = call.attributes;
   hasher.add(a.axes).add(a.sizes).add(a.start).add(a.end).add(a.step).add(a.number);
-  hasher.add(a.flag).add(a.causal).add(call.operands.size());
+  hasher.add(a.flag).add(a.causal).add(a.window).add(call.operands.size());
   for (const Tensor& operand : call.operands) {
     const TensorBody& body = *operand.body();
     hasher.add(body.dtype).add(body.placement.shape).add(body.placement.strides);

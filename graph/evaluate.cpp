@@ -169,21 +169,26 @@ HostTensor attention(const Node& node, const Operands& operands) {
   for (std::int64_t line = 0; line < q.shape[0] * heads * rows; ++line) {
     std::int64_t row = line % rows, head = line / rows % heads, batch = line / rows / heads;
     std::int64_t keys = (batch * groups + head / (heads / groups)) * columns * depth;
-    std::int64_t visible = columns;
+    std::int64_t visible = columns, hidden = 0;
     if (node.attributes.causal) visible = std::clamp<std::int64_t>(row + position + 1, 0, columns);
+    if (node.attributes.window != 0)
+      hidden = std::clamp<std::int64_t>(row + position + 1 - node.attributes.window, 0, visible);
     weights.assign(static_cast<std::size_t>(visible), 0);
     double highest = -std::numeric_limits<double>::infinity(), total = 0;
-    for (std::int64_t c = 0; c < visible; ++c) {
+    for (std::int64_t c = hidden; c < visible; ++c) {
       double& weight = weights[static_cast<std::size_t>(c)];
       for (std::int64_t d = 0; d < depth; ++d)
         weight += q.number(line * depth + d) * k.number(keys + c * depth + d);
       weight *= node.attributes.number;
       highest = std::fmax(highest, weight);
     }
-    for (double& weight : weights) total += weight = std::exp(weight - highest);
+    for (std::int64_t c = hidden; c < visible; ++c) {
+      double& weight = weights[static_cast<std::size_t>(c)];
+      total += weight = std::exp(weight - highest);
+    }
     for (std::int64_t d = 0; d < depth; ++d) {
       double mixed = 0;
-      for (std::int64_t c = 0; c < visible; ++c)
+      for (std::int64_t c = hidden; c < visible; ++c)
         mixed += weights[static_cast<std::size_t>(c)] * v.number(keys + c * depth + d);
       result.set_number(line * depth + d, mixed / total);
     }

@@ -21,7 +21,7 @@ std::vector<ValueType> types_of(const Graph& graph, const std::vector<NodeId>& o
 
 void add(Hasher& hasher, const Attributes& a) {
   hasher.add(a.axes).add(a.sizes).add(a.start).add(a.end).add(a.step);
-  hasher.add(a.number).add(a.flag).add(a.causal);
+  hasher.add(a.number).add(a.flag).add(a.causal).add(a.window);
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ struct Attributes {
   double number = 0;
   bool flag = false;    // gelu: tanh form
   bool causal = false;  // attention
+  std::int64_t window = 0;
   bool operator==(const Attributes& other) const = default;
 };
 

@@ -93,6 +93,8 @@ Attributes parse_attributes(Line& line, Strides& strides) {
       a.step = line.number_in<std::int64_t>(line.word());
     } else if (name == "number") {
       a.number = line.number_in<double>(line.word());
+    } else if (name == "window") {
+      a.window = line.number_in<std::int64_t>(line.word());
     } else if (name == "flag" || name == "causal") {
       (name == "flag" ? a.flag : a.causal) = line.number_in<int>(line.word()) != 0;
     } else {

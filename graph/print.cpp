@@ -40,6 +40,7 @@ std::string text_of(const Node& node, const Strides& strides) {
   if (a.number != 0 || std::signbit(a.number)) say("number", text_of(a.number));
   if (a.flag) say("flag", "1");
   if (a.causal) say("causal", "1");
+  if (a.window != 0) say("window", std::to_string(a.window));
   if (!strides.empty()) say("strides", joined(strides, 'x'));
   return text.empty() ? text : text + "}";
 }

@@ -280,6 +280,10 @@ ValueType attention(const Application& a) {
          "; batch and head size must be equal");
   a.need(k[1] > 0 && q[1] % k[1] == 0, "q has ", q[1], " heads, k has ", k[1],
          "; q's heads must be a multiple of k's");
+  a.need(a.attributes.window >= 0, "the window is ", a.attributes.window,
+         "; it must be the number of keys that a row sees, or 0 for all");
+  a.need(a.attributes.window == 0 || a.attributes.causal,
+         "a window was given without causal; it needs causal");
   if (a.count() == 4) {
     a.need(a.dtype_of(3) == DType::i32 || a.dtype_of(3) == DType::i64, "position is ",
            a.dtype_of(3), "; it must be i32 or i64");

@@ -193,6 +193,8 @@ struct AttentionOptions {
   bool causal = false;
   std::optional<double> scale;  // 1 / sqrt(D) if absent
   Tensor position;  // i32 or i64 [1]: row i of q stands at position + i of the keys; causal only
+  // A row sees its own key and those before it, so many in all; 0: all of them. Causal only.
+  std::int64_t window = 0;
 };
 // q [B, H, T, D], k and v [B, G, S, D] with H a multiple of G (grouped queries).
 Tensor scaled_dot_product_attention(const TensorOperand& q, const Tensor& k, const Tensor& v,

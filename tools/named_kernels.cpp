@@ -101,7 +101,12 @@ std::vector<NamedKernel> attention_cases() {
   return {of("attention of 2048, bf16", bf16, 2048, 2048, 128),
           of("attention of 1000, f16", f16, 1000, 1000, 64),
           of("attention of 512, f32", f32, 512, 512, 64),
-          of("attention of 1 row, bf16", bf16, 1, 4096, 128)};
+          of("attention of 1 row, bf16", bf16, 1, 4096, 128),
+          {"attention to a window, bf16",
+           {{bf16, {1, 32, 2048, 128}}, {bf16, {1, 8, 2048, 128}}, {bf16, {1, 8, 2048, 128}}},
+           [](const Tensors& a) {
+             return scaled_dot_product_attention(a[0], a[1], a[2], {.causal = true, .window = 512});
+           }}};
 }
 
 }  // namespace

@@ -1,9 +1,8 @@
 #include <algorithm>
+#include <bit>
 #include <limits>
 
-#include "graph/lower/frame.h"
-#include "graph/lower/lower.h"
-#include "graph/lower/region_key.h"
+#include "graph/lower/attention_shape.h"
 #include "runtime/base/error.h"
 #include "runtime/parallel.h"
 
@@ -16,6 +15,11 @@ using dsl::Var;
 
 constexpr std::int64_t query_rows = 32, most_columns = 128, least_columns = 16;
 constexpr std::int64_t gpu_query_rows = 64, gpu_columns = 64;
+constexpr std::int64_t few_rows = 16;  // a tensor core's least, and few enough to be decoding
+// Of programs that share their keys: blocks of keys that each has at least, how many there are for
+// a multiprocessor, and elements of the tile in which their results are combined.
+constexpr std::int64_t least_key_blocks = 2, programs_a_multiprocessor = 2;
+constexpr std::int64_t combined_elements = 8 << 10;
 
 // The largest divisor in reach: without an edge, keys are read where they lie.
 std::int64_t block_of_columns(std::int64_t columns) {
@@ -25,75 +29,107 @@ std::int64_t block_of_columns(std::int64_t columns) {
   return most_columns / 2;
 }
 
-BlockSizes default_blocks(const dsl::Target& target, std::int64_t columns) {
-  if (target.is_gpu()) return {gpu_query_rows, std::min(columns, gpu_columns)};
-  return {query_rows, block_of_columns(columns)};
+std::int64_t divide_up(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
+
+BlockSizes default_blocks(const dsl::Target& target, const AttentionShape& shape, DType dtype) {
+  if (!target.is_gpu()) return {std::min(shape.rows, query_rows), block_of_columns(shape.keys())};
+  // Fewer rows are filled up, for tensor cores, which the 16-bit types go to.
+  bool fills_up = shape.rows < few_rows && size_bytes(dtype) == 2;
+  return {fills_up ? few_rows : std::min(shape.rows, gpu_query_rows),
+          std::min(shape.keys(), gpu_columns)};
+}
+
+// How many programs share the keys of one: with few rows and long keys there are too few otherwise.
+std::int64_t default_splits(const dsl::Target& target, const AttentionShape& shape,
+                            std::int64_t columns, std::int64_t window) {
+  std::int64_t programs = shape.batch() * shape.heads;
+  if (!target.is_gpu() || shape.rows > few_rows || programs >= multiprocessors(target)) return 1;
+  std::int64_t seen = window == 0 ? shape.keys() : std::min(shape.keys(), window + shape.rows);
+  std::int64_t splits =
+      std::min({divide_up(programs_a_multiprocessor * multiprocessors(target), programs),
+                divide_up(seen, columns) / least_key_blocks, combined_elements / shape.depth()});
+  return static_cast<std::int64_t>(
+      std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(1, splits))));
 }
 
 // softmax(q k^T * scale, masked) v, key block by key block with a running maximum and sum (Milakov
 // and Gimelshein, "Online normalizer calculation for softmax", 2018): scores never reach memory.
-// One program has a block of rows of one key head: rows of one query head, or, where every head has
-// one row (decoding), one row of each query head that shares the key head.
+// Where programs share keys, each has a run of whole blocks of those that any of its rows sees.
 class AttentionProgram {
  public:
-  AttentionProgram(const TaskList& list, const Region& region, const dsl::Target& target,
-                   const BlockSizes& blocks)
+  AttentionProgram(const TaskList& list, const Region& region, const Attributes& attributes,
+                   const dsl::Target& target, const BlockSizes& blocks)
       : list_(list),
         region_(region),
+        attributes_(attributes),
         target_(target),
         task_(list.tasks[region.tasks[0]]),
+        shape_(task_),
         tracer_("attention"),
-        parameters_(tracer_, list),
-        q_(task_.operands[0].view),
-        k_(task_.operands[1].view),
-        v_(task_.operands[2].view),
-        group_(q_.shape[1] / k_.shape[1]),
-        packs_heads_(q_.shape[2] == 1),
-        rows_(packs_heads_ ? group_ : q_.shape[2]) {
-    BlockSizes usual = default_blocks(target, k_.shape[2]);
-    block_.rows = std::min(rows_, blocks.rows != 0 ? blocks.rows : usual.rows);
-    block_.columns = std::min(k_.shape[2], blocks.columns != 0 ? blocks.columns : usual.columns);
+        parameters_(tracer_, list, region) {
+    block_ = default_blocks(target, shape_, task_.dtype);
+    if (blocks.rows != 0) block_.rows = std::min(shape_.rows, blocks.rows);
+    if (blocks.columns != 0) block_.columns = std::min(shape_.keys(), blocks.columns);
+    block_.splits = default_splits(target, shape_, block_.columns, attributes.window);
+    if (blocks.splits != 0) block_.splits = blocks.splits;
   }
 
-  LoweredRegion emit(const Node& node) {
-    for (StorageId storage : storages_of(list_, region_)) parameters_.add(storage);
-    open_grid();
-    program(node);
+  LoweredRegion emit() {
+    AttentionPartials partials(shape_, block_.splits, carried());
     LoweredRegion result;
-    result.function = tracer_.finish();
     result.kind = "attention";
-    result.function.name = "attention";
-    result.grid = grid_;
-    result.arguments = parameters_.storages();
     result.blocks = block_;
+    bool shares = block_.splits > 1;
+    for (const TaskOperand& operand : task_.operands) parameters_.add(operand.storage);
+    if (shares)
+      partials.add_to(parameters_);
+    else
+      parameters_.add(task_.storage);
+    open_grid();
+    program(partials);
+    result.programs.push_back({tracer_.finish(), grid_, parameters_.memory()});
+    if (shares) {
+      result.scratch = partials.scratch();
+      result.programs.push_back(combine_attention(list_, region_, target_, partials));
+    }
     return result;
   }
 
  private:
-  // Axis 0: blocks of rows; axis 1: heads of q, or of k where heads are packed; axis 2: batch.
+  DType carried() const { return task_.dtype == DType::f64 ? DType::f64 : DType::f32; }
+  bool is_causal() const { return attributes_.causal; }
+
+  // Axis 0: blocks of rows, and those who share the keys of one; axis 1: heads; axis 2: batch.
   void open_grid() {
-    ProgramGrid programs = graph::open_grid({(rows_ + block_.rows - 1) / block_.rows,
-                                             packs_heads_ ? k_.shape[1] : q_.shape[1], q_.shape[0]},
-                                            target_);
+    std::int64_t row_blocks = divide_up(shape_.rows, block_.rows);
+    ProgramGrid programs =
+        graph::open_grid({row_blocks * block_.splits, shape_.heads, shape_.batch()}, target_);
     grid_ = programs.grid;
-    std::ranges::copy(programs.index, ids_);
+    head_ = programs.index[1];
+    batch_ = programs.index[2];
+    Tile block = programs.index[0];
+    if (block_.splits > 1) {
+      split_ = row_blocks == 1 ? block : block % block_.splits;
+      block = row_blocks == 1 ? Tile() : block / block_.splits;
+    }
     // The last block is moved back to end with the rows, so that none needs a mask.
-    if (ids_[0].defined()) row_ = dsl::minimum(ids_[0] * block_.rows, rows_ - block_.rows);
-    if (ids_[1].defined()) key_head_ = packs_heads_ || group_ == 1 ? ids_[1] : ids_[1] / group_;
+    if (block.defined()) row_ = dsl::minimum(block * block_.rows, shape_.rows - block_.rows);
+    if (head_.defined())
+      key_head_ = shape_.packs_heads || shape_.group == 1 ? head_ : head_ / shape_.group;
   }
 
   Tile base(StorageId storage, const Placement& place, bool of_keys) const {
     Offset offset(place.offset);
-    if (ids_[2].defined()) offset.add(ids_[2], place.strides[0]);
+    if (batch_.defined()) offset.add(batch_, place.strides[0]);
     if (of_keys && key_head_.defined()) offset.add(key_head_, place.strides[1]);
-    if (!of_keys && ids_[1].defined())
-      offset.add(ids_[1], packs_heads_ ? place.strides[1] * group_ : place.strides[1]);
+    if (!of_keys && head_.defined())
+      offset.add(head_, shape_.packs_heads ? place.strides[1] * shape_.group : place.strides[1]);
     return parameters_.pointer(storage) + offset;
   }
   Matrix row_matrix(StorageId storage, const Placement& place) const {
-    std::int64_t stride = packs_heads_ ? place.strides[1] : place.strides[2];
+    std::int64_t stride = shape_.packs_heads ? place.strides[1] : place.strides[2];
     return {base(storage, place, false),
-            rows_,
+            shape_.rows,
             place.shape[3],
             stride,
             place.strides[3],
@@ -101,60 +137,80 @@ class AttentionProgram {
   }
   Operand row() const { return row_.defined() ? Operand(row_) : Operand(0); }
 
-  // How many columns the last row of this program sees, and with it the end of the loop.
-  Tile loop_end(const Tile& position) const {
-    std::int64_t columns = k_.shape[2];
-    std::int64_t rows = packs_heads_ ? 1 : block_.rows;
-    Tile end = dsl::minimum(position + rows, columns);
-    return row_.defined() && !packs_heads_ ? Tile(dsl::minimum(end + row_, columns)) : end;
-  }
-
   // The position of row 0 among the columns.
   Tile position() const {
-    std::int64_t at_end = k_.shape[2] - q_.shape[2];
+    std::int64_t at_end = shape_.keys() - shape_.q.shape[2];
     if (task_.operands.size() < 4) return dsl::constant(ir::Scalar::of_integer(DType::i64, at_end));
     const TaskOperand& operand = task_.operands[3];
     return dsl::cast(dsl::load(parameters_.pointer(operand.storage) + Offset(operand.view.offset)),
                      DType::i64);
   }
 
-  void program(const Node& node) {
-    bool causal = node.attributes.causal;
-    std::int64_t depth = q_.shape[3], columns = k_.shape[2];
-    DType carried = task_.dtype == DType::f64 ? DType::f64 : DType::f32;
-    double infinity = std::numeric_limits<double>::infinity();
-    Tile q = row_matrix(task_.operands[0].storage, q_).load(row(), 0, {block_.rows, depth});
-    bool coalesces = target_.is_gpu();
-    Matrix keys{base(task_.operands[1].storage, k_, true),
-                depth,
-                columns,
-                k_.strides[3],
-                k_.strides[2],
-                coalesces};
-    Matrix values{base(task_.operands[2].storage, v_, true),
-                  columns,
-                  depth,
-                  v_.strides[2],
-                  v_.strides[3],
-                  coalesces};
-    Tile first = causal ? position() : Tile();
-    Tile end =
-        causal ? loop_end(first) : dsl::constant(ir::Scalar::of_integer(DType::i64, columns));
+  // The columns that this program goes through. Of causal rows, the last sees up to its own, and
+  // the first from the beginning of its window on.
+  struct Range {
+    Tile begin, end;
+  };
+  Range columns(const Tile& first) const {
+    std::int64_t all = shape_.keys(), step = block_.columns;
+    Range range{dsl::constant(ir::Scalar::of_integer(DType::i64, 0)),
+                dsl::constant(ir::Scalar::of_integer(DType::i64, all))};
+    if (is_causal()) {
+      Tile start = row_.defined() && !shape_.packs_heads ? first + row_ : first;
+      std::int64_t rows = shape_.packs_heads ? 1 : std::min(shape_.rows, block_.rows);
+      range.end = dsl::minimum(start + rows, all);
+      if (attributes_.window != 0)
+        range.begin = dsl::maximum(start - (attributes_.window - 1), 0) / step * step;
+    }
+    if (!split_.defined()) return range;
+    Tile blocks = (range.end - range.begin + (step - 1)) / step;
+    Tile share = (blocks + (block_.splits - 1)) / block_.splits * step;
+    range.begin = range.begin + split_ * share;
+    range.end = dsl::minimum(range.begin + share, range.end);
+    return range;
+  }
 
-    Var highest = dsl::full({block_.rows, 1}, -infinity, carried);
-    Var total = dsl::zeros({block_.rows, 1}, carried);
-    Var mixed = dsl::zeros({block_.rows, depth}, carried);
-    for (Tile column : dsl::range(0, end, block_.columns)) {
+  void program(const AttentionPartials& partials) {
+    std::int64_t depth = shape_.depth();
+    double infinity = std::numeric_limits<double>::infinity();
+    Tile q = row_matrix(task_.operands[0].storage, shape_.q).load(row(), 0, {block_.rows, depth});
+    Matrix keys{base(task_.operands[1].storage, shape_.k, true),
+                depth,
+                shape_.keys(),
+                shape_.k.strides[3],
+                shape_.k.strides[2],
+                target_.is_gpu()};
+    Matrix values{base(task_.operands[2].storage, shape_.v, true),
+                  shape_.keys(),
+                  depth,
+                  shape_.v.strides[2],
+                  shape_.v.strides[3],
+                  target_.is_gpu()};
+    Tile first = is_causal() ? position() : Tile();
+    Range range = columns(first);
+    // A row may see none of a block's columns, or of this program's.
+    bool may_see_none = split_.defined() || attributes_.window != 0;
+
+    Var highest = dsl::full({block_.rows, 1}, -infinity, carried());
+    Var total = dsl::zeros({block_.rows, 1}, carried());
+    Var mixed = dsl::zeros({block_.rows, depth}, carried());
+    for (Tile column : dsl::range(range.begin, range.end, block_.columns)) {
       Tile k = keys.load(0, column, {depth, block_.columns});
-      Tile scores = dsl::dot(q, k) * node.attributes.number;
-      scores = masked(scores, column, first, carried);
+      Tile scores = masked(dsl::dot(q, k) * attributes_.number, column, first);
       Tile top = dsl::maximum(highest, dsl::max(scores, 1, true));
-      Tile weights = dsl::exp(scores - top), decay = dsl::exp(highest - top);
+      Tile reference = may_see_none ? dsl::where(top == -infinity, 0, top) : top;
+      Tile weights = dsl::exp(scores - reference), decay = dsl::exp(highest - reference);
       Tile v = values.load(column, 0, {block_.columns, depth});
       total = total * decay + dsl::sum(weights, 1, true);
       Tile narrow = weights.dtype() == v.dtype() ? weights : dsl::cast(weights, v.dtype());
       mixed = dsl::dot(narrow, v, mixed * decay);
       highest = top;
+    }
+    if (split_.defined()) {
+      Offset first_row;
+      if (head_.defined()) first_row.add(head_, shape_.rows);
+      if (batch_.defined()) first_row.add(batch_, shape_.heads * shape_.rows);
+      return partials.store(first_row, row(), split_, highest, total, mixed);
     }
     Tile result = mixed / total;
     if (result.dtype() != task_.dtype) result = dsl::cast(result, task_.dtype);
@@ -162,48 +218,46 @@ class AttentionProgram {
   }
 
   // Scores with those of columns that a row does not see at minus infinity.
-  Tile masked(const Tile& scores, const Tile& column, const Tile& first, DType carried) const {
-    std::int64_t columns = k_.shape[2];
-    bool edge = columns % block_.columns != 0;
+  Tile masked(const Tile& scores, const Tile& column, const Tile& first) const {
+    bool edge = shape_.keys() % block_.columns != 0;
     if (!first.defined() && !edge) return scores;
     Tile at = dsl::cast(dsl::arange(0, block_.columns), DType::i64);
     at = dsl::reshape(at, {1, block_.columns}) + column;
     Tile visible;
-    if (edge) visible = at < columns;
+    auto see = [&](const Tile& also) { visible = visible.defined() ? visible & also : also; };
+    if (edge) see(at < shape_.keys());
     if (first.defined()) {
       Tile limit = first;
-      if (!packs_heads_ && block_.rows > 1) {
+      if (!shape_.packs_heads && block_.rows > 1) {
         Tile rows = dsl::cast(dsl::arange(0, block_.rows), DType::i64);
         limit = dsl::reshape(rows, {block_.rows, 1}) + first;
       }
-      if (!packs_heads_ && row_.defined()) limit = limit + row_;
-      Tile past = at <= limit;
-      visible = visible.defined() ? visible & past : past;
+      if (!shape_.packs_heads && row_.defined()) limit = limit + row_;
+      see(at <= limit);
+      if (attributes_.window != 0) see(at > limit - attributes_.window);
     }
-    Tile nothing = dsl::full({1, 1}, -std::numeric_limits<double>::infinity(), carried);
+    Tile nothing = dsl::full({1, 1}, -std::numeric_limits<double>::infinity(), carried());
     return dsl::where(visible, scores, nothing);
   }
 
   const TaskList& list_;
   const Region& region_;
+  const Attributes& attributes_;
   const dsl::Target& target_;
   const Task& task_;
+  AttentionShape shape_;
   dsl::Tracer tracer_;
   Parameters parameters_;
-  Placement q_, k_, v_;
-  std::int64_t group_;
-  bool packs_heads_;
-  std::int64_t rows_;
   BlockSizes block_;
   Grid grid_;
-  Tile ids_[3], row_, key_head_;
+  Tile split_, head_, batch_, row_, key_head_;  // of this program; undefined: 0
 };
 
 }  // namespace
 
 LoweredRegion lower_attention(const TaskList& list, const Region& region, const Node& node,
                               const dsl::Target& target, const BlockSizes& blocks) {
-  return AttentionProgram(list, region, target, blocks).emit(node);
+  return AttentionProgram(list, region, node.attributes, target, blocks).emit();
 }
 
 }  // namespace tilewright::graph

@@ -10,6 +10,7 @@ namespace tilewright::graph {
 struct BlockSizes {
   std::int64_t rows = 0, columns = 0;
   std::int64_t piece = 0, depth = 0;  // on GPUs (block_sizes.h)
+  std::int64_t splits = 0;            // programs that share an inner axis (lower.h)
   bool operator==(const BlockSizes&) const = default;
 };
 

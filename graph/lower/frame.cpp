@@ -2,24 +2,44 @@
 
 #include <algorithm>
 
+#include "graph/lower/region_key.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
 
+Parameters::Parameters(dsl::Tracer& tracer, const TaskList& list, const Region& region)
+    : tracer_(tracer), list_(list), storages_(storages_of(list, region)) {}
+
+dsl::Tile Parameters::new_pointer(std::size_t index, DType dtype, int align_bytes) {
+  dsl::Tile pointer =
+      tracer_.pointer_param("p" + std::to_string(pointers_.size()), dtype, align_bytes);
+  memory_.push_back(static_cast<std::uint32_t>(index));
+  pointers_.push_back(pointer);
+  return pointer;
+}
+
 void Parameters::add(StorageId storage) {
-  if (std::ranges::find(storages_, storage) != storages_.end()) return;
-  storages_.push_back(storage);
+  auto index = static_cast<std::size_t>(std::ranges::find(storages_, storage) - storages_.begin());
+  if (std::ranges::find(memory_, index) != memory_.end()) return;
   const Storage& memory = list_.storages[storage];
-  int align_bytes =
-      memory.is_aligned ? ir::Param{}.align_bytes : static_cast<int>(size_bytes(memory.dtype));
-  pointers_.push_back(
-      tracer_.pointer_param("p" + std::to_string(pointers_.size()), memory.dtype, align_bytes));
+  new_pointer(
+      index, memory.dtype,
+      memory.is_aligned ? ir::Param{}.align_bytes : static_cast<int>(size_bytes(memory.dtype)));
+}
+
+void Parameters::add_all() {
+  for (StorageId storage : storages_) add(storage);
+}
+
+dsl::Tile Parameters::add_scratch(std::size_t number, const Scratch& scratch) {
+  return new_pointer(storages_.size() + number, scratch.dtype, ir::Param{}.align_bytes);
 }
 
 const dsl::Tile& Parameters::pointer(StorageId storage) const {
-  auto it = std::ranges::find(storages_, storage);
-  check(it != storages_.end(), "a program uses memory that it has no parameter for");
-  return pointers_[static_cast<std::size_t>(it - storages_.begin())];
+  auto index = static_cast<std::size_t>(std::ranges::find(storages_, storage) - storages_.begin());
+  auto it = std::ranges::find(memory_, index);
+  check(it != memory_.end(), "a program uses memory that it has no parameter for");
+  return pointers_[static_cast<std::size_t>(it - memory_.begin())];
 }
 
 void Offset::add(const dsl::Operand& index, std::int64_t factor) {
@@ -34,6 +54,12 @@ void Offset::add(const dsl::Operand& index, std::int64_t factor) {
 dsl::Operand Offset::value() const {
   if (!varying_.defined()) return number_;
   return number_ == 0 ? varying_ : varying_ + number_;
+}
+
+Offset Offset::times(std::int64_t factor) const {
+  Offset result(number_ * factor);
+  if (varying_.defined()) result.add(varying_, factor);
+  return result;
 }
 
 dsl::Tile operator+(const dsl::Tile& pointer, const Offset& offset) {

@@ -8,26 +8,32 @@
 #include "dsl/target.h"
 #include "dsl/tile.h"
 #include "dsl/tracer.h"
-#include "graph/fuse/task.h"
-#include "runtime/artifact.h"
+#include "graph/lower/lower.h"
 
 namespace tilewright::graph {
 
-// The pointer parameters of a program, one for each storage that the tasks read from or write to.
+// The pointer parameters of a program, one for each piece of memory that it reads or writes.
 class Parameters {
  public:
   // Parameters are numbered in the order of first use by the tasks, so that equal regions of
   // different layers agree.
-  Parameters(dsl::Tracer& tracer, const TaskList& list) : tracer_(tracer), list_(list) {}
+  Parameters(dsl::Tracer& tracer, const TaskList& list, const Region& region);
   void add(StorageId storage);
+  void add_all();  // the region's storages
   const dsl::Tile& pointer(StorageId storage) const;
-  const std::vector<StorageId>& storages() const { return storages_; }
+  // A parameter for the region's scratch memory of this number.
+  dsl::Tile add_scratch(std::size_t number, const Scratch& scratch);
+  // As LoweredProgram::memory.
+  const std::vector<std::uint32_t>& memory() const { return memory_; }
 
  private:
+  dsl::Tile new_pointer(std::size_t index, DType dtype, int align_bytes);
+
   dsl::Tracer& tracer_;
   const TaskList& list_;
-  std::vector<StorageId> storages_;
-  std::vector<dsl::Tile> pointers_;
+  std::vector<StorageId> storages_;  // of the region
+  std::vector<std::uint32_t> memory_;
+  std::vector<dsl::Tile> pointers_;  // as memory_
 };
 
 // number + sum of factor * index, leaving out what is zero; a number where nothing varies.
@@ -37,6 +43,7 @@ class Offset {
   void add(const dsl::Operand& index, std::int64_t factor);
   bool is_zero() const { return !varying_.defined() && number_ == 0; }
   dsl::Operand value() const;
+  Offset times(std::int64_t factor) const;
 
  private:
   std::int64_t number_;

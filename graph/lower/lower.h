@@ -1,6 +1,10 @@
-// From a region to a tile program and its launch.
+// From a region to tile programs and their launches.
 //
-// Sizes and strides become constants of the program and pointers its only parameters, so that
+// Most regions become one program. Where its grid would leave most of a GPU idle, the inner axis
+// (the keys of attention, K of a product) is cut among more programs: the first program leaves
+// partial results in scratch memory, and a second one combines them, always in the same order.
+//
+// Sizes and strides become constants of a program and pointers its only parameters, so that
 // equal regions give equal programs, whatever memory they work on. Outputs that are written in
 // place have the same parameter as the input they replace; otherwise memory of different parameters
 // does not overlap.
@@ -17,12 +21,24 @@
 
 namespace tilewright::graph {
 
-struct LoweredRegion {
+// Memory that the programs of one region hand on to each other.
+struct Scratch {
+  DType dtype = DType::f32;
+  std::int64_t elements = 0;
+};
+
+struct LoweredProgram {
   ir::Function function;
   Grid grid;
-  std::vector<StorageId> arguments;  // of each parameter
-  std::string kind;                  // "rows", "product", "attention"
-  BlockSizes blocks;                 // that were used
+  // Of each parameter: an index into the region's storages (storages_of) followed by its scratch.
+  std::vector<std::uint32_t> memory;
+};
+
+struct LoweredRegion {
+  std::vector<LoweredProgram> programs;  // in the order in which they run
+  std::vector<Scratch> scratch;
+  std::string kind;   // "rows", "product", "attention"
+  BlockSizes blocks;  // that were used
 };
 
 LoweredRegion lower(const Graph& graph, const TaskList& list, const Region& region,

@@ -40,7 +40,7 @@ Hash region_key(const Graph& graph, const TaskList& list, const Region& region) 
     hasher.add(task.reduce).add(task.scatter_axis).add(task.scatter_stride).add(task.scatter_size);
     if (task.kind == TaskKind::attention) {
       const Attributes& attributes = graph.node(task.node).attributes;
-      hasher.add(attributes.number).add(attributes.causal);
+      hasher.add(attributes.number).add(attributes.causal).add(attributes.window);
     }
     for (const TaskOperand& operand : task.operands) {
       hasher.add(operand.view.shape.size()).add(operand.number.has_value());

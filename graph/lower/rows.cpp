@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "dsl/ir/type_rules.h"
-#include "graph/lower/region_key.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
@@ -15,6 +14,10 @@ namespace {
 
 constexpr std::int64_t streaming_bytes = 4 << 20;  // a value that will have left the cache
 constexpr std::int64_t prefetched_row_bytes = 4 << 10;
+
+std::string_view kind_of(const RowBlocks& blocks) {
+  return blocks.has_product ? "product" : "rows";
+}
 
 }  // namespace
 
@@ -29,22 +32,17 @@ RowsProgram::RowsProgram(const TaskList& list, const Region& region, const dsl::
       target_(target),
       blocks_(blocks),
       tracer_("rows"),
-      parameters_(tracer_, list),
+      parameters_(tracer_, list, region),
       digits_(region.digits.sizes()),
       known_{
           Tiles(region.tasks.size()), Tiles(region.tasks.size()), Tiles(region.tasks.size()), {}} {}
 
-LoweredRegion RowsProgram::emit() {
-  for (StorageId storage : storages_of(list_, region_)) parameters_.add(storage);
+LoweredProgram RowsProgram::emit() {
+  parameters_.add_all();
   open_grid();
   store_all();
-  LoweredRegion result;
-  result.function = tracer_.finish();
-  result.kind = blocks_.has_product ? "product" : "rows";
-  result.function.name = program_name(list_, region_.tasks, result.kind);
-  result.grid = grid_;
-  result.arguments = parameters_.storages();
-  result.blocks = {blocks_.rows, blocks_.columns};
+  LoweredProgram result{tracer_.finish(), grid_, parameters_.memory()};
+  result.function.name = program_name(list_, region_.tasks, kind_of(blocks_));
   return result;
 }
 
@@ -294,7 +292,12 @@ void RowsProgram::store(std::size_t slot, const Columns& columns) {
 
 LoweredRegion lower_rows(const TaskList& list, const Region& region, const dsl::Target& target,
                          const BlockSizes& blocks) {
-  return RowsProgram(list, region, target, choose_blocks(list, region, target, blocks)).emit();
+  RowBlocks used = choose_blocks(list, region, target, blocks);
+  LoweredRegion result;
+  result.kind = kind_of(used);
+  result.blocks = {used.rows, used.columns};
+  result.programs.push_back(RowsProgram(list, region, target, used).emit());
+  return result;
 }
 
 }  // namespace tilewright::graph

@@ -21,7 +21,7 @@ class RowsProgram {
  public:
   RowsProgram(const TaskList& list, const Region& region, const dsl::Target& target,
               const RowBlocks& blocks);
-  LoweredRegion emit();
+  LoweredProgram emit();
 
  private:
   using Operand = dsl::Operand;

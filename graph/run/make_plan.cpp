@@ -50,46 +50,85 @@ class PlanMaker {
     body_->artifacts.resize(body_->functions.size());
     if (!options_.interpret) compile_programs();
     if (options_.tune && !options_.interpret && !options_.device.is_emulated()) tune_programs();
-    for (std::size_t i = 0; i < regions_.size(); ++i) add_launch(i);
+    for (const PendingLaunch& launch : launches_) add_launch(launch);
     outputs();
     body_->compile_seconds = seconds_since(begin);
     return std::make_shared<const Plan>(std::move(body_));
   }
 
  private:
-  struct Lowering {
+  // What a region becomes: programs, one after the other, and what they need between them.
+  struct Step {
     std::uint32_t program = 0;
     Grid grid;
+    std::vector<std::uint32_t> memory;
+  };
+  struct Lowering {
+    std::vector<Step> steps;
+    std::vector<Scratch> scratch;
+  };
+
+  struct PendingLaunch {
+    std::uint32_t program;
+    Grid grid;
+    std::vector<StorageId> storages;
   };
 
   void lower_region(const FusedRegion& region) {
     Hash like = region_key(graph_, list_, region.region);
     auto [known, is_new] = like_.try_emplace(like);
     if (is_new) known->second = new_lowering(region);
-    ++body_->programs[known->second.program].instances;
-    launches_.push_back(
-        {known->second.program, known->second.grid, storages_of(list_, region.region)});
+    std::vector<StorageId> memory = storages_of(list_, region.region);
+    for (const Scratch& scratch : known->second.scratch) {
+      memory.push_back(static_cast<StorageId>(list_.storages.size()));
+      list_.storages.emplace_back();
+      list_.storages.back().dtype = scratch.dtype;
+      list_.storages.back().elements = scratch.elements;
+    }
+    for (const Step& step : known->second.steps) {
+      ++body_->programs[step.program].instances;
+      PendingLaunch launch{step.program, step.grid, {}};
+      for (std::uint32_t i : step.memory) launch.storages.push_back(memory[i]);
+      launches_.push_back(std::move(launch));
+    }
+  }
+
+  Lowering new_lowering(const FusedRegion& region) {
+    LoweredRegion lowered = lower(graph_, list_, region.region, target_, options_.blocks);
+    Lowering result;
+    result.scratch = lowered.scratch;
+    for (LoweredProgram& program : lowered.programs) {
+      Step step{0, program.grid, program.memory};
+      step.program = add_program(region, lowered, program);
+      result.steps.push_back(std::move(step));
+    }
+    return result;
   }
 
   // Regions of different keys may still give equal programs.
-  Lowering new_lowering(const FusedRegion& region) {
-    LoweredRegion lowered = lower(graph_, list_, region.region, target_, options_.blocks);
-    Hash key = ir::content_hash(lowered.function);
+  std::uint32_t add_program(const FusedRegion& region, const LoweredRegion& lowered,
+                            LoweredProgram& from) {
+    Hash key = ir::content_hash(from.function);
     auto [it, is_new] =
         program_of_.emplace(key, static_cast<std::uint32_t>(body_->programs.size()));
-    if (is_new) {
-      PlanProgram program;
-      program.name = lowered.function.name;
-      program.kind = lowered.kind;
-      for (TaskId id : region.region.tasks) program.ops.emplace_back(word_of(list_.tasks[id]));
-      program.key = key.hex();
+    if (!is_new) return it->second;
+    PlanProgram program;
+    program.name = from.function.name;
+    program.kind = lowered.kind;
+    for (TaskId id : region.region.tasks) program.ops.emplace_back(word_of(list_.tasks[id]));
+    program.key = key.hex();
+    // What the region itself reads and writes counts with its first program.
+    if (&from == lowered.programs.data()) {
       program.bytes = bytes_moved(list_, region.region);
       program.bytes_saved = region.bytes_saved;
-      body_->programs.push_back(std::move(program));
-      body_->functions.push_back(std::move(lowered.function));
-      examples_.push_back({&region, lowered.blocks});
     }
-    return {it->second, lowered.grid};
+    for (const Scratch& scratch : lowered.scratch)
+      program.bytes += scratch.elements * size_bytes(scratch.dtype);
+    body_->programs.push_back(std::move(program));
+    body_->functions.push_back(std::move(from.function));
+    bool alone = lowered.programs.size() == 1;
+    examples_.push_back({alone ? &region : nullptr, lowered.blocks});
+    return it->second;
   }
 
   // Where each storage lies; what is never in memory keeps no place.
@@ -129,8 +168,7 @@ class PlanMaker {
     body_->arena_bytes = layout.bytes;
   }
 
-  void add_launch(std::size_t i) {
-    const auto& from = launches_[i];
+  void add_launch(const PendingLaunch& from) {
     Launch launch{from.program, static_cast<std::uint32_t>(body_->places.size()),
                   static_cast<std::uint32_t>(from.storages.size()), from.grid};
     for (StorageId id : from.storages) body_->places.push_back(place_of_[id]);
@@ -176,6 +214,7 @@ class PlanMaker {
   void tune_programs() {
     for (std::uint32_t program = 0; program < examples_.size(); ++program) {
       const Example& example = examples_[program];
+      if (example.region == nullptr) continue;
       std::optional<Grid> grid;
       bool one_grid = true;
       for (const PendingLaunch& launch : launches_) {
@@ -187,24 +226,21 @@ class PlanMaker {
       auto tuned = tune(graph_, list_, example.region->region, target_, example.blocks, *grid,
                         body_->artifacts[program]);
       if (!tuned) continue;
-      body_->functions[program] = std::move(tuned->lowered.function);
+      LoweredProgram& best = tuned->lowered.programs[0];
+      body_->functions[program] = std::move(best.function);
       body_->programs[program].key = ir::content_hash(body_->functions[program]).hex();
       body_->artifacts[program] = tuned->artifact;
       for (PendingLaunch& launch : launches_)
-        if (launch.program == program) launch.grid = tuned->lowered.grid;
+        if (launch.program == program) launch.grid = best.grid;
     }
   }
 
-  struct Example {  // a region that a program is of
+  // A region that a program is of: none where it is one of several of the region.
+  struct Example {
     const FusedRegion* region;
     BlockSizes blocks;
   };
   std::vector<Example> examples_;
-  struct PendingLaunch {
-    std::uint32_t program;
-    Grid grid;
-    std::vector<StorageId> storages;
-  };
   const Graph& graph_;
   PlanOptions options_;
   dsl::Target target_;

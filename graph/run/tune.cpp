@@ -89,8 +89,11 @@ std::optional<TunedRegion> tune(const Graph& graph, const TaskList& list, const 
   std::vector<LoweredRegion> lowered;
   std::vector<Candidate> candidates = {{artifact, grid}};
   for (const BlockSizes& blocks : alternatives(list, region, target, chosen)) {
-    lowered.push_back(lower(graph, list, region, target, blocks));
-    candidates.push_back({dsl::compile(lowered.back().function, target), lowered.back().grid});
+    LoweredRegion other = lower(graph, list, region, target, blocks);
+    if (other.programs.size() != 1) continue;
+    candidates.push_back(
+        {dsl::compile(other.programs[0].function, target), other.programs[0].grid});
+    lowered.push_back(std::move(other));
   }
   if (lowered.empty()) return std::nullopt;
   TrialMemory memory(list, region);

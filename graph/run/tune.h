@@ -8,7 +8,8 @@
 
 namespace tilewright::graph {
 
-// The lowering of the region that runs fastest, and its code; `artifact` is of `chosen`.
+// The lowering of the region that runs fastest, and its code; `artifact` is of `chosen`. Of regions
+// that are one program, and stay one.
 struct TunedRegion {
   LoweredRegion lowered;
   std::shared_ptr<const Artifact> artifact;

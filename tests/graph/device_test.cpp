@@ -191,6 +191,56 @@ TEST_P(EmulatedDevice, ComputesAttention) {
       1e-4);
 }
 
+TEST_P(EmulatedDevice, ComputesAttentionToAWindowOfKeys) {
+  for (std::int64_t window : {1, 40, 500}) {
+    auto f = [window](const Tensor& q, const Tensor& k, const Tensor& v) {
+      return scaled_dot_product_attention(q, k, v, {.causal = true, .window = window});
+    };
+    expect_same(f, {noise({1, 4, 150, 16}), noise({1, 2, 150, 16}, 2), noise({1, 2, 150, 16}, 3)},
+                1e-4);
+    expect_same(f, {noise({1, 4, 1, 16}), noise({1, 2, 300, 16}, 2), noise({1, 2, 300, 16}, 3)},
+                1e-4);
+  }
+}
+
+TEST_P(EmulatedDevice, SharesTheKeysOfFewRowsAmongPrograms) {
+  auto f = [](const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& position) {
+    return scaled_dot_product_attention(q, k, v, {.causal = true, .position = position});
+  };
+  auto all = [](const Tensor& q, const Tensor& k, const Tensor& v) {
+    return scaled_dot_product_attention(q, k, v);
+  };
+  for (std::int64_t rows : {1, 3}) {
+    std::vector<Tensor> a = {noise({2, 4, rows, 32}), noise({2, 2, 700, 32}, 2),
+                             noise({2, 2, 700, 32}, 3)};
+    expect_same(all, a, 1e-4);
+    for (std::int64_t position : {0, 130, 696})  // some programs have no key that a row sees
+      expect_same(f, {a[0], a[1], a[2], numbers({position})}, 1e-4);
+    for (DType dtype : {DType::f16, DType::bf16})
+      expect_same(all, {a[0].to(dtype), a[1].to(dtype), a[2].to(dtype)}, 1e-2);
+  }
+}
+
+// The programs of decoding with a long cache.
+std::vector<graph::PlanProgram> decoding(const Device& device, std::int64_t batch) {
+  graph::Capture capture;
+  Tensor q = capture.placeholder(DType::bf16, {batch, 32, 1, 128}),
+         k = capture.placeholder(DType::bf16, {batch, 8, 4096, 128});
+  graph::Graph graph = capture.finish({scaled_dot_product_attention(q, k, k)}).graph;
+  auto plan = graph::make_plan(graph, {.interpret = true, .device = device});
+  EXPECT_EQ(plan->arena_bytes() > 0, plan->launches() > 1);
+  return {plan->programs().begin(), plan->programs().end()};
+}
+
+TEST(Device, TwoProgramsDecodeWhereOneWouldLeaveMultiprocessorsIdle) {
+  auto programs = decoding(Device::emulated("sm_90a"), 1);
+  ASSERT_EQ(programs.size(), 2u);
+  EXPECT_EQ(programs[0].name, "attention");
+  EXPECT_EQ(programs[1].name, "attention_combine");
+  EXPECT_EQ(decoding(Device::emulated("sm_90a"), 32).size(), 1u);
+  EXPECT_EQ(decoding(Device::cpu(), 1).size(), 1u);
+}
+
 TEST_P(EmulatedDevice, ReadsRowsOfATable) {
   expect_same([](const Tensor& ids, const Tensor& table) { return embedding(ids, table) * 3; },
               {numbers({4, 0, 9, 4}), noise({10, 1500})});

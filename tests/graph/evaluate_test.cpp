@@ -120,6 +120,14 @@ TEST(Evaluate, MasksAttentionByPosition) {
             (Numbers{2}));
 }
 
+TEST(Evaluate, HidesKeysBeforeTheWindowOfAttention) {
+  HostTensor q = tensor(f32, {1, 1, 2, 1}, {0, 0}), k = tensor(f32, {1, 1, 4, 1}, {1, 2, 3, 7});
+  EXPECT_EQ(
+      result_of("%3: f32[1x1x2x1] = attention %0, %1, %2 {number=1, causal=1, window=2}", {q, k, k})
+          .floating,
+      (Numbers{2.5, 5}));
+}
+
 TEST(Evaluate, RefusesInputsOfOtherTypes) {
   HostTensor x = tensor(f32, {2}, {1, 2});
   Graph graph = parse("graph {\n%0: f32[3] = input\ninputs %0\nreturn %0\n}\n");

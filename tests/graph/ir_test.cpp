@@ -95,7 +95,7 @@ TEST(GraphText, RoundTripsEveryAttribute) {
       "  %5: f16[4x4] = to %4\n"
       "  %6: f16[4x4] = gelu %5 {flag=1}\n"
       "  %7: f32[1x1x8x4] = reshape %0 {sizes=1x1x8x4}\n"
-      "  %8: f32[1x1x8x4] = attention %7, %7, %7 {number=-0.5, causal=1}\n"
+      "  %8: f32[1x1x8x4] = attention %7, %7, %7 {number=-0.5, causal=1, window=3}\n"
       "  %9: f32[4x2] = full {number=-0}\n"
       "  %10: f32[8x4] = reshape %8 {sizes=8x4}\n"
       "  inputs %0 %1\n"

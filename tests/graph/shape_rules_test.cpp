@@ -146,6 +146,12 @@ TEST(ShapeRules, RefuseAttentionThatDoesNotFit) {
   causal.causal = true;
   expect_contains(error_of_op(Op::attention, {q, kv, kv, {f32, {1}}}, causal), "position is f32");
   expect_contains(error_of_op(Op::attention, {q, kv, kv, {i32, {2}}}, causal), "one element");
+  Attributes window;
+  window.window = 4;
+  expect_contains(error_of_op(Op::attention, {q, kv, kv}, window),
+                  "a window was given without causal; it needs causal");
+  window.window = -1;
+  expect_contains(error_of_op(Op::attention, {q, kv, kv}, window), "the window is -1");
   expect_contains(error_of_op(Op::attention, {{f32, {4, 8}}, kv, kv}),
                   "[batch, heads, rows, columns]");
 }

@@ -214,6 +214,11 @@ std::vector<double> attention_error(const Node& node, const HostTensor& y, const
     std::int64_t keys = (batch * groups + head / (heads / groups)) * columns * depth;
     std::int64_t visible =
         node.attributes.causal ? std::clamp<std::int64_t>(row + position + 1, 0, columns) : columns;
+    std::int64_t hidden = 0;
+    if (std::int64_t window = node.attributes.window)
+      hidden = std::clamp<std::int64_t>(row + position + 1 - window, 0, visible);
+    keys += hidden * depth;
+    visible -= hidden;
     std::vector<double> scores(static_cast<std::size_t>(visible));
     double d = 0, top = -unknown, largest = 0;
     for (std::int64_t c = 0; c < visible; ++c) {

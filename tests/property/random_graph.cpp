@@ -383,6 +383,7 @@ void Generator::grow_attention() {
   Attributes attributes;
   attributes.number = 1 / std::sqrt(static_cast<double>(shape[3]));
   attributes.causal = dice_.chance(60);
+  if (attributes.causal && dice_.chance(40)) attributes.window = 1 + dice_.below(6);
   if (attributes.causal && dice_.chance(50))
     operands.push_back(input(dice_.chance(50) ? i32 : i64, {1}, 0, shape[2] - rows + 1));
   add(Op::attention, operands, attributes);

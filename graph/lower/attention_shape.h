@@ -1,0 +1,58 @@
+// What the programs of an attention agree on: which rows a program has, and, where several share
+// the keys of one, what they leave to each other in scratch memory.
+//
+// One program has a block of rows of one key head: rows of one query head, or, where every head has
+// one row (decoding), one row of each query head that shares the key head. Rows are numbered
+// through all batches and heads, in that order.
+//
+// Programs that share keys leave for each row and program the highest score, the total of the
+// weights relative to it, and the values mixed by these weights (Dao, Haziza, Massa and Sizov,
+// "Flash-Decoding for long-context inference", 2023).
+#pragma once
+
+#include "graph/lower/frame.h"
+
+namespace tilewright::graph {
+
+struct AttentionShape {
+  explicit AttentionShape(const Task& task)
+      : q(task.operands[0].view),
+        k(task.operands[1].view),
+        v(task.operands[2].view),
+        result(task.place),
+        group(q.shape[1] / k.shape[1]),
+        packs_heads(q.shape[2] == 1),
+        heads(packs_heads ? k.shape[1] : q.shape[1]),
+        rows(packs_heads ? group : q.shape[2]) {}
+  std::int64_t batch() const { return q.shape[0]; }
+  std::int64_t depth() const { return q.shape[3]; }
+  std::int64_t keys() const { return k.shape[2]; }
+  std::int64_t all_rows() const { return batch() * heads * rows; }
+
+  Placement q, k, v, result;
+  std::int64_t group;  // query heads that share a key head
+  bool packs_heads;
+  std::int64_t heads, rows;  // of programs: heads, and rows of each
+};
+
+// The scratch memory of programs that share keys, as one of them sees it.
+struct AttentionPartials {
+  AttentionPartials(const AttentionShape& shape, std::int64_t splits, DType dtype)
+      : shape(shape), splits(splits), dtype(dtype) {}
+  std::vector<Scratch> scratch() const;
+  void add_to(Parameters& parameters);
+  // What the program `split` has for the rows from `row` on of the head that begins at `first`.
+  void store(const Offset& first, const dsl::Operand& row, const dsl::Tile& split,
+             const dsl::Tile& highest, const dsl::Tile& total, const dsl::Tile& mixed) const;
+
+  const AttentionShape& shape;
+  std::int64_t splits;
+  DType dtype;                             // that sums are carried in
+  dsl::Tile highest, total, mixed_values;  // [all rows, splits], and [all rows, splits, depth]
+};
+
+// The program that makes the result of what others left.
+LoweredProgram combine_attention(const TaskList& list, const Region& region,
+                                 const dsl::Target& target, AttentionPartials partials);
+
+}  // namespace tilewright::graph
