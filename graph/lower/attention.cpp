@@ -14,7 +14,7 @@ using dsl::Tile;
 using dsl::Var;
 
 constexpr std::int64_t query_rows = 32, most_columns = 128, least_columns = 16;
-constexpr std::int64_t gpu_query_rows = 64, gpu_columns = 64;
+constexpr std::int64_t gpu_query_rows = 64, gpu_columns = 64, gpu_few_rows_columns = 32;
 constexpr std::int64_t few_rows = 16;  // a tensor core's least, and few enough to be decoding
 // Of programs that share their keys: blocks of keys that each has at least, how many there are for
 // a multiprocessor, and elements of the tile in which their results are combined.
@@ -36,7 +36,7 @@ BlockSizes default_blocks(const dsl::Target& target, const AttentionShape& shape
   // Fewer rows are filled up, for tensor cores, which the 16-bit types go to.
   bool fills_up = shape.rows < few_rows && size_bytes(dtype) == 2;
   return {fills_up ? few_rows : std::min(shape.rows, gpu_query_rows),
-          std::min(shape.keys(), gpu_columns)};
+          std::min(shape.keys(), shape.rows > few_rows ? gpu_columns : gpu_few_rows_columns)};
 }
 
 // How many programs share the keys of one: with few rows and long keys there are too few otherwise.
