@@ -1,6 +1,7 @@
 #include "graph/lower/block_sizes.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "graph/lower/region_facts.h"
 #include "runtime/parallel.h"
@@ -18,6 +19,8 @@ constexpr std::int64_t operand_bytes = 512 << 10;  // of a product's first opera
 constexpr std::int64_t turned_rows = 64, turned_columns = 16;  // of a block that is turned over
 constexpr std::int64_t contiguous_rows = 64;                   // of tiles whose rows are contiguous
 constexpr std::int64_t column_quantum = 64;                    // whole vectors, whole cache lines
+// Of a GPU's program that adds up parts of products.
+constexpr std::int64_t least_combined_elements = 256, most_combined_elements = 1 << 10;
 
 std::int64_t round_up(std::int64_t x, std::int64_t quantum) {
   return (x + quantum - 1) / quantum * quantum;
@@ -73,6 +76,8 @@ RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const B
   if (turns_over) most = turned_rows;
   if (wanted.rows != 0) most = wanted.rows;
   blocks.rows = std::min(rows, most);
+  bool may_split = facts.has_product && facts.products_come_first && region.splits_columns;
+  if (wanted.splits != 0 && may_split) blocks.splits = std::min(wanted.splits, facts.depth);
   return blocks;
 }
 
@@ -82,6 +87,24 @@ RowBlocks choose_blocks(const TaskList& list, const Region& region, const dsl::T
                         const BlockSizes& wanted) {
   return target.is_gpu() ? choose_gpu_blocks(list, region, target, wanted)
                          : choose_host_blocks(list, region, wanted);
+}
+
+RowBlocks combining_blocks(const Region& region, const dsl::Target& target,
+                           const RowBlocks& blocks) {
+  RowBlocks result = blocks;
+  result.has_product = result.sums_elements = false;
+  result.depth = 0;
+  if (!target.is_gpu()) return result;
+  // As many programs as there is work for.
+  std::int64_t share = region.rows * region.width / multiprocessors(target);
+  std::int64_t elements =
+      std::clamp(static_cast<std::int64_t>(
+                     std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(1, share)))),
+                 least_combined_elements, most_combined_elements);
+  std::int64_t rows = blocks.rows;
+  result.columns = std::min(region.width, elements);
+  result.rows = std::min(rows, std::max<std::int64_t>(1, elements / result.columns));
+  return result;
 }
 
 std::vector<BlockSizes> alternatives(const TaskList& list, const Region& region,

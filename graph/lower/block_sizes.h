@@ -25,6 +25,11 @@ struct RowBlocks {
   // Neighbours along a tile's last axis are accessed at the same time, so a block whose first axis
   // is the contiguous one is read and written turned over.
   bool coalesces = false;
+  // Products of few rows are added up by each thread for itself, and between threads at the end
+  // only: they wait for the weights, which go to registers as they come.
+  bool sums_elements = false;
+  // Programs that share the inner axes of the region's products, of which each makes a part.
+  std::int64_t splits = 1;
 };
 
 // `wanted` overrides the choice where it is not 0; it is clipped to what the region allows.
@@ -32,5 +37,8 @@ RowBlocks choose_blocks(const TaskList& list, const Region& region, const dsl::T
                         const BlockSizes& wanted);
 RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const dsl::Target& target,
                             const BlockSizes& wanted);
+// Of the program that adds up the parts of products that were made with `blocks`.
+RowBlocks combining_blocks(const Region& region, const dsl::Target& target,
+                           const RowBlocks& blocks);
 
 }  // namespace tilewright::graph

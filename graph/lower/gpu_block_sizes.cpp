@@ -20,6 +20,11 @@ constexpr std::int64_t prologue_elements = 8 << 10;  // of a piece of what goes 
 // Of products: a tensor core's share is 16 rows, and fewer rows only wait for the weights.
 constexpr std::int64_t few_rows = 16, few_rows_columns = 64, fewest_columns = 16;
 constexpr std::int64_t few_rows_elements = 8 << 10;  // of a block of the weights
+// Of one or two rows, which are multiplied element by element.
+constexpr std::int64_t few_rows_columns_apart = 4, few_rows_reduced_columns = 16;
+constexpr std::int64_t few_rows_columns_along = 32;
+// Of programs that share the inner axis: their number for a multiprocessor, and what each has.
+constexpr std::int64_t programs_a_multiprocessor = 2, least_split_depth = 256, most_splits = 16;
 constexpr std::int64_t product_block = 64, large_product_block = 128;
 constexpr std::int64_t product_depth_bytes = 64;
 // On Hopper, two warpgroups of 64 rows each take a block's operands from swizzles of 128 bytes.
@@ -28,6 +33,8 @@ constexpr std::int64_t hopper_programs = 132, hopper_columns = 256, hopper_depth
 std::int64_t power(std::int64_t x) {
   return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(x)));
 }
+
+std::int64_t divide_up(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
 
 struct Work {
   RegionFacts facts;
@@ -59,6 +66,45 @@ void product_blocks(const Region& region, const Work& work, bool hopper, RowBloc
     blocks.rows /= 2;
   blocks.columns = region.width;
   blocks.piece = most_elements / power(std::max(blocks.rows, few_rows));
+}
+
+// Rows that tensor cores would have to be filled up for.
+bool sums_elements(const Region& region, const Work& work) {
+  std::int64_t most = work.facts.weight_element_bytes == 2 ? 2 : 4;
+  return region.splits_columns && work.rows <= most;
+}
+
+// A thread reads several 16 bytes of the weights at a time, neighbouring threads along the axis in
+// which these are contiguous. Where each program reduces rows first, it has more to do with them.
+void few_row_blocks(const Region& region, const Work& work, RowBlocks& blocks) {
+  const RegionFacts& facts = work.facts;
+  blocks.sums_elements = true;
+  blocks.rows = work.rows;
+  std::int64_t elements = facts.reduces ? most_elements : most_elements / 4;
+  if (work.rows > 1) elements = std::max(elements, most_elements / 2);
+  elements /= power(blocks.rows);
+  if (facts.weights_along_depth) {
+    std::int64_t columns = facts.reduces ? few_rows_reduced_columns : few_rows_columns_apart;
+    blocks.depth = std::min(power(facts.depth), elements / columns);
+    blocks.columns = std::min(region.width, elements / blocks.depth);
+  } else {
+    blocks.columns = std::min(region.width, few_rows_columns_along);
+    blocks.depth = elements / power(blocks.columns);
+  }
+  blocks.piece = prologue_elements / power(blocks.rows);
+}
+
+// How many programs share inner axes, where there are too few otherwise.
+std::int64_t splits_of(const Region& region, const Work& work, const dsl::Target& target,
+                       const RowBlocks& blocks) {
+  std::int64_t wide = multiprocessors(target);
+  std::int64_t programs = divide_up(work.rows, blocks.rows) * (region.rows / work.rows) *
+                          divide_up(region.width, blocks.columns);
+  if (programs >= wide) return 1;
+  std::int64_t splits =
+      std::min({divide_up(programs_a_multiprocessor * wide, programs),
+                work.facts.depth / std::max(least_split_depth, 2 * blocks.depth), most_splits});
+  return std::max<std::int64_t>(1, splits);
 }
 
 void pointwise_blocks(const Region& region, const Work& work, bool turns_over, RowBlocks& blocks) {
@@ -116,7 +162,9 @@ RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const ds
     if (blocks.columns_first || turns_over) blocks.digit = contiguous.digit;
   }
   if (blocks.digit) work.rows = work.facts.digits[*blocks.digit];
-  if (work.facts.has_product)
+  if (work.facts.has_product && sums_elements(region, work))
+    few_row_blocks(region, work, blocks);
+  else if (work.facts.has_product)
     product_blocks(region, work, target.sm == 90 && work.facts.weight_element_bytes == 2, blocks);
   else if (region.splits_columns)
     pointwise_blocks(region, work, turns_over, blocks);
@@ -127,6 +175,11 @@ RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const ds
     blocks.columns = std::min(region.width, wanted.columns);
   if (wanted.piece != 0) blocks.piece = wanted.piece;
   if (wanted.depth != 0 && blocks.has_product) blocks.depth = wanted.depth;
+  bool may_split = region.splits_columns && work.facts.has_product &&
+                   work.facts.products_come_first && !region.is_in_place;
+  if (may_split)
+    blocks.splits = wanted.splits != 0 ? std::min(wanted.splits, work.facts.depth)
+                                       : splits_of(region, work, target, blocks);
   if (blocks.piece != 0 && !may_store_in_pieces(region, blocks.piece)) blocks.piece = 0;
   return blocks;
 }

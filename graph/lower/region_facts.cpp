@@ -3,9 +3,27 @@
 #include <algorithm>
 
 namespace tilewright::graph {
+namespace {
+
+bool a_product_needs_another(const TaskList& list, const Region& region) {
+  std::vector<bool> follows(region.tasks.size(), false);  // a product, or what is made of one
+  for (std::size_t slot = 0; slot < region.tasks.size(); ++slot) {
+    const Task& task = list.tasks[region.tasks[slot]];
+    for (const TaskOperand& operand : task.operands)
+      if (auto p = operand.producer ? region.slot(*operand.producer) : std::nullopt)
+        follows[slot] = follows[slot] || follows[*p];
+    if (task.kind != TaskKind::contraction) continue;
+    if (follows[slot]) return true;
+    follows[slot] = true;
+  }
+  return false;
+}
+
+}  // namespace
 
 RegionFacts facts_of(const TaskList& list, const Region& region) {
   RegionFacts facts;
+  facts.products_come_first = !a_product_needs_another(list, region);
   facts.digits = region.digits.sizes();
   std::vector<bool> usable(facts.digits.size(), true);
   for (std::size_t slot = 0; slot < region.tasks.size(); ++slot) {
@@ -13,6 +31,7 @@ RegionFacts facts_of(const TaskList& list, const Region& region) {
     facts.widest = std::max(facts.widest, region.tables[slot].width);
     facts.element_bytes = std::max(facts.element_bytes, size_bytes(task.dtype));
     if (task.kind == TaskKind::gather || task.kind == TaskKind::scatter) facts.one_row = true;
+    facts.reduces = facts.reduces || task.kind == TaskKind::reduction;
     if (task.kind == TaskKind::reduction)
       facts.widest = std::max(facts.widest, operand_table(task, 0, {})->width);
     if (task.kind != TaskKind::contraction) continue;
@@ -20,6 +39,9 @@ RegionFacts facts_of(const TaskList& list, const Region& region) {
     facts.weight_element_bytes = std::max(
         facts.weight_element_bytes, size_bytes(list.storages[task.operands[1].storage].dtype));
     facts.depth = std::max(facts.depth, task.operands[1].view.shape[-2]);
+    IndexMap inner = *compose(index_map(task.operands[1].view), weight_table(task).inner);
+    facts.weights_along_depth =
+        facts.weights_along_depth && !inner.is_constant() && inner.modes()[0].stride == 1;
     auto access = compose(task.operands[1].view, Access{weight_table(task).rows, IndexMap(), 0});
     std::vector<std::int64_t> strides = region.digits.strides(access->rows);
     for (std::size_t i = 0; i < strides.size(); ++i) usable[i] = usable[i] && strides[i] == 0;

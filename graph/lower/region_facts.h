@@ -12,7 +12,11 @@ struct RegionFacts {
   std::vector<std::int64_t> digits;
   std::optional<std::size_t> digit;  // the largest that no product's weights depend on
   bool has_product = false;
-  bool one_row = false;  // a row is found at run time, so a program has one
+  // No product depends on another, so that all may be made first, and the rest after them.
+  bool products_come_first = true;
+  bool weights_along_depth = true;  // they are contiguous along the inner axis
+  bool reduces = false;             // rows, other than in products
+  bool one_row = false;             // a row is found at run time, so a program has one
   std::int64_t widest = 1, depth = 1, element_bytes = 1;
   std::int64_t weight_element_bytes = 1;  // of a product's second operand
 };

@@ -15,8 +15,13 @@ namespace {
 constexpr std::int64_t streaming_bytes = 4 << 20;  // a value that will have left the cache
 constexpr std::int64_t prefetched_row_bytes = 4 << 10;
 
-std::string_view kind_of(const RowBlocks& blocks) {
-  return blocks.has_product ? "product" : "rows";
+std::string_view kind_of(const RowBlocks& blocks, ProductStage stage) {
+  switch (stage) {
+    case ProductStage::whole: return blocks.has_product ? "product" : "rows";
+    case ProductStage::partial: return "partial";
+    case ProductStage::combining: return "combine";
+  }
+  __builtin_unreachable();
 }
 
 }  // namespace
@@ -26,11 +31,12 @@ DType accumulator(DType dtype) {
 }
 
 RowsProgram::RowsProgram(const TaskList& list, const Region& region, const dsl::Target& target,
-                         const RowBlocks& blocks)
+                         const RowBlocks& blocks, ProductStage stage)
     : list_(list),
       region_(region),
       target_(target),
       blocks_(blocks),
+      stage_(stage),
       tracer_("rows"),
       parameters_(tracer_, list, region),
       digits_(region.digits.sizes()),
@@ -38,12 +44,54 @@ RowsProgram::RowsProgram(const TaskList& list, const Region& region, const dsl::
           Tiles(region.tasks.size()), Tiles(region.tasks.size()), Tiles(region.tasks.size()), {}} {}
 
 LoweredProgram RowsProgram::emit() {
-  parameters_.add_all();
+  add_parameters();
   open_grid();
-  store_all();
+  if (stage_ == ProductStage::partial)
+    store_parts();
+  else
+    store_all();
   LoweredProgram result{tracer_.finish(), grid_, parameters_.memory()};
-  result.function.name = program_name(list_, region_.tasks, kind_of(blocks_));
+  std::vector<bool> needed = needed_tasks();
+  std::vector<TaskId> tasks;
+  for (std::size_t slot = 0; slot < needed.size(); ++slot)
+    if (needed[slot]) tasks.push_back(region_.tasks[slot]);
+  result.function.name = program_name(list_, tasks, kind_of(blocks_, stage_));
   return result;
+}
+
+std::vector<bool> RowsProgram::needed_tasks() const {
+  std::vector<bool> needed(region_.tasks.size(), false);
+  std::function<void(std::size_t)> need = [&](std::size_t slot) {
+    if (needed[slot]) return;
+    needed[slot] = true;
+    if (stage_ == ProductStage::combining && is_product(slot)) return;
+    for (const TaskOperand& operand : task(slot).operands)
+      if (auto p = producer(operand)) need(*p);
+  };
+  for (std::size_t slot = 0; slot < needed.size(); ++slot)
+    if (stage_ == ProductStage::partial ? is_product(slot) : region_.stored[slot]) need(slot);
+  return needed;
+}
+
+void RowsProgram::add_parameters() {
+  std::vector<bool> needed = needed_tasks();
+  for (std::size_t slot = 0; slot < needed.size(); ++slot) {
+    if (!needed[slot]) continue;
+    bool reads = stage_ != ProductStage::combining || !is_product(slot);
+    for (const TaskOperand& operand : task(slot).operands)
+      if (reads && !operand.number && !producer(operand)) parameters_.add(operand.storage);
+    if (region_.stored[slot] && stage_ != ProductStage::partial)
+      parameters_.add(task(slot).storage);
+  }
+  parts_.resize(needed.size());
+  if (stage_ == ProductStage::whole) return;
+  std::vector<Scratch> scratch = product_parts(list_, region_, blocks_.splits);
+  std::size_t number = 0;
+  for (std::size_t slot = 0; slot < needed.size(); ++slot) {
+    if (!is_product(slot)) continue;
+    parts_[slot] = parameters_.add_scratch(number, scratch[number]);
+    ++number;
+  }
 }
 
 void RowsProgram::open_grid() {
@@ -53,7 +101,8 @@ void RowsProgram::open_grid() {
   std::int64_t row_blocks = (rows + blocks_.rows - 1) / blocks_.rows;
   std::int64_t column_blocks = (region_.width + blocks_.columns - 1) / blocks_.columns;
   int row_axis = blocks_.rows_fastest ? 0 : 1, column_axis = 1 - row_axis;
-  std::int64_t counts[3] = {column_blocks, row_blocks, outer};
+  std::int64_t splits = stage_ == ProductStage::partial ? blocks_.splits : 1;
+  std::int64_t counts[3] = {column_blocks, row_blocks, outer * splits};
   if (blocks_.rows_fastest) std::swap(counts[0], counts[1]);
   ProgramGrid programs = graph::open_grid(counts, target_);
   grid_ = programs.grid;
@@ -61,8 +110,12 @@ void RowsProgram::open_grid() {
   if (column_blocks > 1)
     column_ = block_start(programs.index[column_axis], blocks_.columns, region_.width);
   indices_.resize(digits_.size());
-  if (outer == 1) return;
   Tile rest = programs.index[2];
+  if (splits > 1) {
+    split_ = outer == 1 ? rest : rest / outer;
+    if (outer > 1) rest = rest % outer;
+  }
+  if (outer == 1) return;
   for (std::size_t i = 0; i < digits_.size(); ++i) {
     if (i == blocks_.digit) continue;
     outer /= digits_[i];
@@ -91,10 +144,10 @@ Offset RowsProgram::outer_offset(std::int64_t offset,
   return result;
 }
 
-RowsProgram::Block RowsProgram::block_of(StorageId storage, const Access& access,
+RowsProgram::Block RowsProgram::block_of(const Tile& pointer, const Access& access,
                                          std::int64_t width, const Columns& columns) const {
   std::vector<std::int64_t> strides = region_.digits.strides(access.rows);
-  Tile base = parameters_.pointer(storage) + outer_offset(access.offset, strides);
+  Tile base = pointer + outer_offset(access.offset, strides);
   bool by_row = varies_by_row(strides), by_column = !access.columns.is_constant();
   std::int64_t rows = by_row ? digits_[*blocks_.digit] : 1;
   std::int64_t row_stride = by_row ? strides[*blocks_.digit] : width;
@@ -123,7 +176,7 @@ Tile RowsProgram::load(const TaskOperand& operand, const Table& seen, const Colu
     if (known.storage == operand.storage && known.access == access && known.width == seen.width &&
         known.part == columns.part)
       return known.tile;
-  Block block = block_of(operand.storage, access, seen.width, columns);
+  Block block = block_of(parameters_.pointer(operand.storage), access, seen.width, columns);
   Tile result = block.matrix.load(block.row, block.column, block.shape);
   known_.loaded.push_back({operand.storage, access, seen.width, columns.part, result});
   // The next block of rows comes while this one is being worked on.
@@ -162,7 +215,9 @@ Tile RowsProgram::compute(std::size_t slot, const Columns& columns) {
     case TaskKind::pointwise: return pointwise(slot, columns);
     case TaskKind::scatter: return operand(slot, 0, columns);
     case TaskKind::reduction: return reduction(slot);
-    case TaskKind::contraction: return product(slot, columns);
+    case TaskKind::contraction:
+      return stage_ == ProductStage::combining ? combined_product(slot, columns)
+                                               : product(slot, columns);
     case TaskKind::gather: return gather(slot, columns);
     case TaskKind::attention: break;
   }
@@ -176,6 +231,7 @@ void RowsProgram::prepare(std::size_t slot, std::vector<bool>& seen) {
     value(slot, whole_row());
     return;
   }
+  if (stage_ == ProductStage::combining && is_product(slot)) return;
   for (const TaskOperand& operand : task(slot).operands)
     if (auto p = producer(operand)) prepare(*p, seen);
 }
@@ -185,13 +241,12 @@ void RowsProgram::prepare(const TaskOperand& operand) {
   if (auto p = producer(operand)) prepare(*p, seen);
 }
 
-void RowsProgram::for_each_piece(std::int64_t width, std::int64_t size,
-                                 const std::function<void(const Columns&)>& body) {
+void RowsProgram::for_each_piece(const Run& run, const std::function<void(const Columns&)>& body) {
   const Known before = known_;
-  for (Tile start : dsl::range(0, width, size)) {
+  for (Tile start : dsl::range(0, run.length, run.size)) {
     known_.piece.assign(region_.tasks.size(), {});
     std::erase_if(known_.loaded, [](const Loaded& l) { return l.part == Part::piece; });
-    body({Part::piece, start, size});
+    body({Part::piece, run.first.defined() ? run.first + start : start, run.size});
   }
   known_ = before;
 }
@@ -258,7 +313,7 @@ void RowsProgram::store_all() {
     auto others = std::ranges::stable_partition(
         in_pieces, [&](std::size_t slot) { return region_.tables[slot].width == width; });
     std::vector<std::size_t> slots(in_pieces.begin(), others.begin());
-    for_each_piece(width, blocks_.piece, [&](const Columns& piece) {
+    for_each_piece({{}, width, blocks_.piece}, [&](const Columns& piece) {
       for (std::size_t slot : slots) value(slot, piece);
       for (std::size_t slot : slots) store(slot, piece);
     });
@@ -281,7 +336,7 @@ void RowsProgram::store(std::size_t slot, const Columns& columns) {
     matrix.store(row_number(slot, 1), column(columns), x);
     return;
   }
-  Block block = block_of(t.storage, access, table.width, columns);
+  Block block = block_of(parameters_.pointer(t.storage), access, table.width, columns);
   // Memory of the caller's may begin anywhere, which stores past the cache do not allow.
   bool streams =
       t.bytes() > streaming_bytes && list_.storages[t.storage].kind == StorageKind::result;
@@ -294,9 +349,19 @@ LoweredRegion lower_rows(const TaskList& list, const Region& region, const dsl::
                          const BlockSizes& blocks) {
   RowBlocks used = choose_blocks(list, region, target, blocks);
   LoweredRegion result;
-  result.kind = kind_of(used);
+  result.kind = kind_of(used, ProductStage::whole);
   result.blocks = {used.rows, used.columns};
-  result.programs.push_back(RowsProgram(list, region, target, used).emit());
+  auto add_program = [&](const RowBlocks& of, ProductStage stage) {
+    result.programs.push_back(RowsProgram(list, region, target, of, stage).emit());
+  };
+  if (used.splits == 1) {
+    add_program(used, ProductStage::whole);
+    return result;
+  }
+  result.blocks.splits = used.splits;
+  result.scratch = product_parts(list, region, used.splits);
+  add_program(used, ProductStage::partial);
+  add_program(combining_blocks(region, target, used), ProductStage::combining);
   return result;
 }
 

@@ -1,6 +1,7 @@
-#include "graph/lower/rows_program.h"
+#include <algorithm>
 
 #include "dsl/ir/type_rules.h"
+#include "graph/lower/rows_program.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
@@ -8,11 +9,33 @@ namespace tilewright::graph {
 using dsl::Operand;
 using dsl::Tile;
 
-Tile RowsProgram::product(std::size_t slot, const Columns& columns) {
-  const Task& t = task(slot);
-  const TaskOperand& weight = t.operands[1];
-  WeightTable table = weight_table(t);
-  std::int64_t depth = weight.view.shape[-2], width = weight.view.shape[-1];
+namespace {
+
+std::int64_t divide_up(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
+
+std::int64_t depth_of(const Task& product) { return product.operands[1].view.shape[-2]; }
+
+// A product with one column is a sum along the row.
+DType sum_dtype(const Task& product) {
+  return product.shape[-1] == 1 ? accumulator(product.dtype) : ir::accumulator(product.dtype);
+}
+
+Tile widened(const Tile& x, DType dtype) { return x.dtype() == dtype ? x : dsl::cast(x, dtype); }
+
+}  // namespace
+
+std::vector<Scratch> product_parts(const TaskList& list, const Region& region,
+                                   std::int64_t splits) {
+  std::vector<Scratch> result;
+  for (TaskId id : region.tasks)
+    if (const Task& task = list.tasks[id]; task.kind == TaskKind::contraction)
+      result.push_back({sum_dtype(task), splits * task.count()});
+  return result;
+}
+
+Matrix RowsProgram::weights_of(const Task& product) const {
+  const TaskOperand& weight = product.operands[1];
+  WeightTable table = weight_table(product);
   Access access = *compose(weight.view, {table.rows, table.columns, 0});
   IndexMap inner = *compose(index_map(weight.view), table.inner);
   std::vector<std::int64_t> strides = region_.digits.strides(access.rows);
@@ -20,40 +43,126 @@ Tile RowsProgram::product(std::size_t slot, const Columns& columns) {
   auto stride_of = [](const IndexMap& map) {
     return map.is_constant() ? 0 : map.modes()[0].stride;
   };
-  Tile base = parameters_.pointer(weight.storage) + outer_offset(access.offset, strides);
-  Matrix matrix{base, depth, width, stride_of(inner), stride_of(access.columns), blocks_.coalesces};
-  // A product with one column is a sum along the row, where lanes run along k.
-  auto add = [&](const Columns& along, const Tile& sum) {
-    std::int64_t size = width_of(depth, along);
-    Tile a = spread(operand(slot, 0, along), size, blocks_.rows);
-    // What is computed beyond the edge may be no number.
-    if (along.part == Part::piece && producer(t.operands[0]))
-      a = filled(a, depth, along, ir::Scalar::of_integer(a.dtype(), 0));
-    if (width == 1) return inner_product(t, a, matrix, column(along), sum);
-    Tile b = matrix.load(column(along), column(columns), {size, width_of(width, columns)});
-    return sum.defined() ? dsl::dot(a, b, sum) : dsl::dot(a, b);
-  };
-  Tile result;
-  if (blocks_.depth == 0 || depth <= blocks_.depth) {
-    result = add(whole_row(), {});
-  } else {
-    prepare(t.operands[0]);
-    DType wide = width == 1 ? accumulator(t.dtype) : ir::accumulator(t.dtype);
-    dsl::Var sum = dsl::zeros({blocks_.rows, width_of(width, columns)}, wide);
-    for_each_piece(depth, blocks_.depth, [&](const Columns& along) { sum = add(along, sum); });
-    result = sum;
-  }
-  return result.dtype() == t.dtype ? result : dsl::cast(result, t.dtype);
+  return {parameters_.pointer(weight.storage) + outer_offset(access.offset, strides),
+          weight.view.shape[-2],
+          weight.view.shape[-1],
+          stride_of(inner),
+          stride_of(access.columns),
+          blocks_.coalesces};
 }
 
-Tile RowsProgram::inner_product(const Task& t, const Tile& a, const Matrix& column,
-                                const Operand& k, const Tile& sum) {
-  Matrix line{column.base, 1, column.rows, column.rows, column.row_stride};
-  Tile b = line.load(0, k, {1, a.shape()[1]});
-  DType wide = accumulator(t.dtype);
-  Tile product = wide == t.dtype ? a * b : dsl::cast(a, wide) * dsl::cast(b, wide);
-  Tile result = dsl::sum(product, 1, true);
-  return sum.defined() ? sum + result : result;
+Tile RowsProgram::product(std::size_t slot, const Columns& columns) {
+  return widened(product_sum(slot, columns), task(slot).dtype);
+}
+
+Tile RowsProgram::product_sum(std::size_t slot, const Columns& columns) {
+  bool one_column = task(slot).shape[-1] == 1;
+  return blocks_.sums_elements || one_column ? sum_of_elements(slot, columns)
+                                             : sum_of_dots(slot, columns);
+}
+
+std::int64_t RowsProgram::inner_piece(const Task& product) const {
+  std::int64_t depth = depth_of(product);
+  if (blocks_.depth != 0 && depth > blocks_.depth) return blocks_.depth;
+  return split_.defined() ? divide_up(depth, blocks_.splits) : depth;
+}
+
+Tile RowsProgram::over_inner_axis(const Task& product, const Shape& sum_shape,
+                                  const std::function<Tile(const Columns&, const Tile&)>& add) {
+  std::int64_t depth = depth_of(product);
+  Run run{{}, depth, inner_piece(product)};
+  if (run.size == depth) return add(whole_row(), {});
+  prepare(product.operands[0]);
+  if (split_.defined()) {
+    // Whole pieces, so that none belongs to two programs. The number of the part is bounded, from
+    // which it follows that reads stay inside.
+    std::int64_t share = divide_up(divide_up(depth, blocks_.splits), run.size) * run.size;
+    run.first = dsl::minimum(split_ * share, (blocks_.splits - 1) * share);
+    run.length =
+        depth == share * blocks_.splits ? Operand(share) : dsl::minimum(depth - run.first, share);
+  }
+  dsl::Var sum = dsl::zeros(sum_shape, sum_dtype(product));
+  for_each_piece(run, [&](const Columns& along) { sum = add(along, sum); });
+  return sum;
+}
+
+Tile RowsProgram::first_operand(std::size_t slot, const Columns& along) {
+  const Task& t = task(slot);
+  Tile a = spread(operand(slot, 0, along), width_of(depth_of(t), along), blocks_.rows);
+  // What is computed beyond the edge may be no number.
+  bool computed = along.part == Part::piece && producer(t.operands[0]);
+  return computed ? filled(a, depth_of(t), along, ir::Scalar::of_integer(a.dtype(), 0)) : a;
+}
+
+Tile RowsProgram::sum_of_dots(std::size_t slot, const Columns& columns) {
+  Matrix weights = weights_of(task(slot));
+  std::int64_t width = width_of(weights.columns, columns);
+  return over_inner_axis(
+      task(slot), {blocks_.rows, width}, [&](const Columns& along, const Tile& sum) {
+        Tile a = first_operand(slot, along);
+        Tile b = weights.load(column(along), column(columns), {a.shape()[1], width});
+        return sum.defined() ? dsl::dot(a, b, sum) : dsl::dot(a, b);
+      });
+}
+
+// Each thread adds up what it multiplies; only then are the sums of threads added. Tiles are rows,
+// columns and the inner axis, or, where weights are contiguous along columns, the last two
+// exchanged.
+Tile RowsProgram::sum_of_elements(std::size_t slot, const Columns& columns) {
+  const Task& t = task(slot);
+  DType wide = sum_dtype(t);
+  Matrix weights = weights_of(t);
+  bool along_depth = weights.columns == 1 || weights.row_stride == 1;
+  if (along_depth) {
+    std::swap(weights.rows, weights.columns);
+    std::swap(weights.row_stride, weights.column_stride);
+    if (weights.rows == 1) weights.row_stride = weights.columns;
+  }
+  std::int64_t width = width_of(t.shape[-1], columns);
+  auto tile = [&](std::int64_t depth) {
+    return along_depth ? Shape{width, depth} : Shape{depth, width};
+  };
+  auto add = [&](const Columns& along, const Tile& sum) {
+    Tile a = dsl::expand_dims(widened(first_operand(slot, along), wide), along_depth ? 1 : 2);
+    Operand k = column(along), n = column(columns);
+    Shape block = tile(width_of(depth_of(t), along));
+    Tile b = along_depth ? weights.load(n, k, block) : weights.load(k, n, block);
+    b = dsl::expand_dims(widened(b, wide), 0);
+    if (!sum.defined()) return a * b;
+    return is_floating(wide) ? dsl::fma(a, b, sum) : sum + a * b;
+  };
+  Shape sums = tile(inner_piece(t));
+  sums.insert(sums.begin(), blocks_.rows);
+  return dsl::sum(over_inner_axis(t, sums, add), along_depth ? 2 : 1);
+}
+
+RowsProgram::Block RowsProgram::parts_block(std::size_t slot, const Offset& part,
+                                            const Columns& columns) const {
+  std::int64_t width = task(slot).shape[-1];
+  Access access{IndexMap({{region_.rows, width}}), IndexMap({{width, 1}}), 0};
+  return block_of(parts_[slot] + part, access, width, columns);
+}
+
+void RowsProgram::store_parts() {
+  for (std::size_t slot = 0; slot < region_.tasks.size(); ++slot) {
+    if (!is_product(slot)) continue;
+    Tile sum = product_sum(slot, block_of_row());
+    Offset offset;
+    offset.add(split_, task(slot).count());
+    Block block = parts_block(slot, offset, block_of_row());
+    block.matrix.store(block.row, block.column, sum);
+  }
+}
+
+// In the order of the parts, so that the result is the same in every run.
+Tile RowsProgram::combined_product(std::size_t slot, const Columns& columns) {
+  Tile sum;
+  for (std::int64_t split = 0; split < blocks_.splits; ++split) {
+    Block block = parts_block(slot, Offset(split * task(slot).count()), columns);
+    Tile part = block.matrix.load(block.row, block.column, block.shape);
+    sum = sum.defined() ? sum + part : part;
+  }
+  return widened(sum, task(slot).dtype);
 }
 
 }  // namespace tilewright::graph

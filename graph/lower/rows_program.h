@@ -4,6 +4,9 @@
 // product, is gone through by a loop over pieces, in which everything that depends on the piece is
 // made anew. The frame, what is read and what is stored stands in rows.cpp; how columns are reduced
 // in rows_reduction.cpp; products in rows_product.cpp.
+//
+// Where programs share the inner axes of products, one program makes parts of the products and
+// leaves them in scratch memory, and another adds them up and makes all the rest.
 #pragma once
 
 #include <functional>
@@ -17,10 +20,20 @@ namespace tilewright::graph {
 // What sums of this type are added up in.
 DType accumulator(DType dtype);
 
+// What a program does about the products of its region.
+enum class ProductStage : std::uint8_t {
+  whole,     // makes them
+  partial,   // makes its part of each along the inner axis, and nothing else
+  combining  // adds up the parts that were left
+};
+
+// For each product its parts, [programs that share its inner axis, rows, columns].
+std::vector<Scratch> product_parts(const TaskList& list, const Region& region, std::int64_t splits);
+
 class RowsProgram {
  public:
   RowsProgram(const TaskList& list, const Region& region, const dsl::Target& target,
-              const RowBlocks& blocks);
+              const RowBlocks& blocks, ProductStage stage);
   LoweredProgram emit();
 
  private:
@@ -50,6 +63,10 @@ class RowsProgram {
   bool varies_by_row(const std::vector<std::int64_t>& strides) const {
     return blocks_.digit && strides[*blocks_.digit] != 0;
   }
+  bool is_product(std::size_t slot) const { return task(slot).kind == TaskKind::contraction; }
+  // Which tasks the program computes, or reads in parts.
+  std::vector<bool> needed_tasks() const;
+  void add_parameters();
   // Programs take blocks of columns, blocks of the row digit, and one value of the other digits.
   void open_grid();
   // Where this program's block begins. The last one is moved back to end with the table, so that
@@ -60,7 +77,7 @@ class RowsProgram {
   Operand column(const Columns& columns) const;
   // The offset of the table's first element that this program sees, without rows and columns.
   Offset outer_offset(std::int64_t offset, const std::vector<std::int64_t>& strides) const;
-  Block block_of(StorageId storage, const Access& access, std::int64_t width,
+  Block block_of(const Tile& pointer, const Access& access, std::int64_t width,
                  const Columns& columns) const;
   // The axis of tiles that rows and columns are.
   int row_axis() const { return blocks_.columns_first ? 1 : 0; }
@@ -78,9 +95,14 @@ class RowsProgram {
   // Makes what the value needs and is the same for all of its pieces.
   void prepare(std::size_t slot, std::vector<bool>& seen);
   void prepare(const TaskOperand& operand);
+  // A run of columns that is gone through in pieces of `size`.
+  struct Run {
+    Tile first;  // undefined: 0
+    Operand length;
+    std::int64_t size;
+  };
   // body(piece) for each piece. What it makes is known only in the loop.
-  void for_each_piece(std::int64_t width, std::int64_t size,
-                      const std::function<void(const Columns&)>& body);
+  void for_each_piece(const Run& run, const std::function<void(const Columns&)>& body);
   // A piece with `rest` where it reaches beyond the width.
   Tile filled(const Tile& x, std::int64_t width, const Columns& piece, ir::Scalar rest) const;
   Tile pointwise(std::size_t slot, const Columns& columns);
@@ -90,8 +112,21 @@ class RowsProgram {
   Tile reduction_in_pieces(const Task& t, std::int64_t width,
                            const std::function<Tile(const Columns&)>& part);
   Tile product(std::size_t slot, const Columns& columns);
-  static Tile inner_product(const Task& t, const Tile& a, const Matrix& column, const Operand& k,
-                            const Tile& sum);
+  // A product's second operand, with the inner axis as its rows.
+  Matrix weights_of(const Task& product) const;
+  // This program's part of a product, in the type that it is summed up in.
+  Tile product_sum(std::size_t slot, const Columns& columns);
+  Tile sum_of_dots(std::size_t slot, const Columns& columns);
+  Tile sum_of_elements(std::size_t slot, const Columns& columns);
+  // What `add` makes of this program's part of the inner axis: add(columns of it, sum so far).
+  Tile over_inner_axis(const Task& product, const Shape& sum_shape,
+                       const std::function<Tile(const Columns&, const Tile&)>& add);
+  std::int64_t inner_piece(const Task& product) const;  // the size of such columns
+  // Columns of a product's first operand.
+  Tile first_operand(std::size_t slot, const Columns& along);
+  Block parts_block(std::size_t slot, const Offset& part, const Columns& columns) const;
+  void store_parts();
+  Tile combined_product(std::size_t slot, const Columns& columns);
   // The row number that operand `i` gives for this program's one row.
   Tile row_number(std::size_t slot, std::size_t i);
   // A row outside the table reads as zeros.
@@ -118,12 +153,15 @@ class RowsProgram {
   const Region& region_;
   const dsl::Target& target_;
   RowBlocks blocks_;
+  ProductStage stage_;
   dsl::Tracer tracer_;
   Parameters parameters_;
   std::vector<std::int64_t> digits_;
   Grid grid_;
   Tile row_, column_;          // first row and column of this program; undefined: 0
   std::vector<Tile> indices_;  // of the digits that are not cut in blocks
+  Tile split_;                 // which part of inner axes is this program's; undefined: all
+  std::vector<Tile> parts_;    // scratch memory of each product
   Known known_;                // what has been made
 };
 

@@ -49,7 +49,7 @@ Tile RowsProgram::reduction_in_pieces(const Task& t, std::int64_t width,
   Shape one(2, 1);
   one[row_axis()] = blocks_.rows;
   dsl::Var best = dsl::splat(dsl::constant(start), one), index = dsl::zeros(one, DType::i64);
-  for_each_piece(width, blocks_.piece, [&](const Columns& piece) {
+  for_each_piece({{}, width, blocks_.piece}, [&](const Columns& piece) {
     Tile x = filled(part(piece), width, piece, start);
     x = spread(x, piece.size, blocks_.rows);
     Tile here = dsl::reduce(x, kind, column_axis(), true);

@@ -7,6 +7,7 @@
 
 #include "graph/capture.h"
 #include "graph/compile.h"
+#include "graph/passes/pipeline.h"
 #include "graph/run/plan.h"
 #include "tests/errors.h"
 
@@ -139,6 +140,63 @@ TEST_P(EmulatedDevice, ComputesProductsWithWhatFollowsThem) {
   for (std::int64_t rows : {1, 5, 33, 130})
     for (std::int64_t depth : {16, 100, 300})
       expect_same(f, {noise({rows, depth}), noise({70, depth}, 2), noise({70}, 3)}, 1e-4);
+}
+
+TEST_P(EmulatedDevice, SharesTheInnerAxisOfSmallProductsAmongPrograms) {
+  auto f = [](const Tensor& x, const Tensor& w, const Tensor& b) {
+    return gelu(linear(x, w, b)) * 2;
+  };
+  for (std::int64_t depth : {2048, 3001})
+    expect_same(f, {noise({20, depth}), noise({40, depth}, 2), noise({40}, 3)}, 2e-4);
+  auto g = [](const Tensor& a, const Tensor& b) { return matmul(a, b); };
+  expect_same(g, {noise({2, 40, 1500}), noise({2, 1500, 30}, 2)}, 2e-4);
+  auto gated = [](const Tensor& x, const Tensor& n, const Tensor& u, const Tensor& w) {
+    Tensor y = rms_norm(x, n);
+    return silu(linear(y, u)) * linear(y, w);
+  };
+  expect_same(gated,
+              {noise({20, 2000}), noise({2000}, 2), noise({30, 2000}, 3), noise({30, 2000}, 4)},
+              2e-4);
+  for (DType dtype : {DType::f16, DType::bf16})
+    expect_same(g, {noise({64, 2048}).to(dtype), noise({2048, 32}, 2).to(dtype)}, 4e-2);
+}
+
+TEST_P(EmulatedDevice, ComputesProductsOfFewRows) {
+  for (DType dtype : {DType::f32, DType::bf16})
+    for (std::int64_t rows : {1, 2, 3, 4, 7})
+      for (std::int64_t depth : {72, 1300}) {
+        double tolerance = dtype == DType::f32 ? 2e-4 : 3e-2;
+        Tensor x = noise({rows, depth}).to(dtype), w = noise({50, depth}, 2).to(dtype);
+        expect_same([](const Tensor& a, const Tensor& b) { return relu(linear(a, b)); }, {x, w},
+                    tolerance);
+        expect_same([](const Tensor& a, const Tensor& b) { return matmul(a, b) * 2; },
+                    {x, noise({depth, 50}, 2).to(dtype)}, tolerance);
+      }
+  expect_same([](const Tensor& x, const Tensor& g,
+                 const Tensor& w) { return silu(linear(rms_norm(x, g), w)); },
+              {noise({1, 3000}), noise({3000}, 2), noise({40, 3000}, 3)}, 2e-4);
+}
+
+// The programs that a product of these shapes becomes.
+std::vector<std::string> product_programs(const Device& device, const Shape& a, const Shape& b) {
+  graph::Capture capture;
+  Tensor x = capture.placeholder(DType::bf16, a), y = capture.placeholder(DType::bf16, b);
+  graph::Graph graph = capture.finish({relu(matmul(x, y))}).graph;
+  auto plan = graph::make_plan(graph::run_passes(graph), {.interpret = true, .device = device});
+  std::vector<std::string> names;
+  for (const graph::PlanProgram& program : plan->programs()) names.push_back(program.name);
+  return names;
+}
+
+TEST(Device, TwoProgramsMakeASmallProductOfALongInnerAxis) {
+  using Names = std::vector<std::string>;
+  Device gpu = Device::emulated("sm_90a");
+  EXPECT_EQ(product_programs(gpu, {512, 4096}, {4096, 512}),
+            (Names{"partial_matmul", "combine_matmul_max"}));
+  EXPECT_EQ(product_programs(gpu, {512, 128}, {128, 512}), (Names{"product_matmul_max"}));
+  EXPECT_EQ(product_programs(gpu, {4096, 4096}, {4096, 4096}), (Names{"product_matmul_max"}));
+  EXPECT_EQ(product_programs(Device::cpu(), {512, 4096}, {4096, 512}),
+            (Names{"product_matmul_max"}));
 }
 
 TEST(Device, ProgramsOfALargeProductStoreTheirBlocksOnly) {
