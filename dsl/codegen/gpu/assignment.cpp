@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "dsl/codegen/gpu/uses.h"
 #include "dsl/layout/families.h"
 #include "runtime/base/error.h"
 
@@ -17,7 +18,7 @@ using layout::Layout;
 class Assigner {
  public:
   Assigner(const ir::Function& function, int warps, int sm, bool in_fragments)
-      : function_(function), in_fragments_(in_fragments) {
+      : function_(function), uses_(function), in_fragments_(in_fragments) {
     result_.sm = sm;
     result_.warps = warps;
     result_.of.resize(function.types.size());
@@ -39,6 +40,29 @@ class Assigner {
     const ir::Type& type = function_.type(value);
     int bytes = type.is_pointer() ? 8 : size_bytes(type.dtype);
     return natural_layout(type.shape, bytes, result_.warps);
+  }
+  // Of the loads that a value is made from element by element, the least bytes of an element, or
+  // `most`: in the natural layout of that load it is where it is wanted.
+  int loaded_bytes(Value value, int most, std::vector<bool>& seen) const {
+    const Inst* inst = uses_.definition(value);
+    if (seen[value] || inst == nullptr) return most;
+    seen[value] = true;
+    const ir::Type& type = function_.type(value);
+    auto follow = [&](Value from) {
+      const ir::Type& other = function_.type(from);
+      if (is_tile(from) && !other.is_pointer() && other.shape.back() == type.shape.back())
+        most = std::min(most, loaded_bytes(from, most, seen));
+    };
+    if (inst->op == Op::load_ || inst->op == Op::load_desc_) {
+      most = std::min(most, std::max(2, static_cast<int>(size_bytes(type.dtype))));
+    } else if (inst->op == Op::loop_) {
+      for (std::size_t k = 0; k < inst->results.size(); ++k)
+        if (inst->results[k] == value) follow(inst->bodies[0].insts.back().operands[k]);
+    } else if (ir::info(inst->op).op_class == ir::OpClass::elementwise ||
+               inst->op == Op::broadcast_ || inst->op == Op::expand_dims_) {
+      for (Value operand : inst->operands) follow(operand);
+    }
+    return most;
   }
   // The first to want a layout is heard.
   void want(Value value, const Layout& layout) {
@@ -153,7 +177,12 @@ class Assigner {
 
   void reduction(const Inst& inst) {
     Value operand = inst.operands[0];
-    want(operand, natural(operand));
+    if (!result_.of[operand]) {
+      std::vector<bool> seen(function_.types.size(), false);
+      const ir::Type& type = function_.type(operand);
+      int bytes = loaded_bytes(operand, static_cast<int>(size_bytes(type.dtype)), seen);
+      want(operand, natural_layout(type.shape, bytes, result_.warps));
+    }
     if (is_tile(inst.results[0]))
       set(inst.results[0], layout::slice(settled(operand), inst.get<ir::Reduction>().axis));
   }
@@ -192,6 +221,7 @@ class Assigner {
   }
 
   const ir::Function& function_;
+  Uses uses_;
   bool in_fragments_;
   Assignment result_;
 };

@@ -6,7 +6,8 @@
 // that most operands are already where they are needed. Where they are not, the emitter converts.
 //
 // The rules, from the last instruction to the first:
-//   a store, a reduction's operand    blocked: coalesced along the last axis
+//   a store, a reduction's operand    blocked: coalesced along the last axis, a reduction's operand
+//                                     for the narrowest load that it is made from
 //   a load                            blocked, but a tile of one axis or of few elements as wanted
 //   a matrix product                  the accumulator of its tensor-core instruction; what is
 //                                     computed from it element by element stays there
