@@ -23,8 +23,9 @@ constexpr std::int64_t few_rows_elements = 8 << 10;  // of a block of the weight
 // Of one or two rows, which are multiplied element by element.
 constexpr std::int64_t few_rows_columns_apart = 4, few_rows_reduced_columns = 16;
 constexpr std::int64_t few_rows_columns_along = 32;
+constexpr std::int64_t filled_rows_columns = 32, filled_rows_depth = 64;
 // Of programs that share the inner axis: their number for a multiprocessor, and what each has.
-constexpr std::int64_t programs_a_multiprocessor = 2, least_split_depth = 256, most_splits = 16;
+constexpr std::int64_t programs_a_multiprocessor = 2, least_split_depth = 512, most_splits = 16;
 constexpr std::int64_t product_block = 64, large_product_block = 128;
 constexpr std::int64_t product_depth_bytes = 64;
 // On Hopper, two warpgroups of 64 rows each take a block's operands from swizzles of 128 bytes.
@@ -92,6 +93,19 @@ void few_row_blocks(const Region& region, const Work& work, RowBlocks& blocks) {
     blocks.depth = elements / power(blocks.columns);
   }
   blocks.piece = prologue_elements / power(blocks.rows);
+}
+
+// A few more rows are filled up for tensor cores: what is beyond is read as zeros and not stored.
+bool fills_up_rows(const Region& region, const Work& work, const RowBlocks& blocks) {
+  return region.splits_columns && work.facts.weight_element_bytes == 2 && blocks.digit &&
+         work.rows <= few_rows;
+}
+void filled_row_blocks(const Region& region, const Work& work, RowBlocks& blocks) {
+  blocks.rows_fastest = true;
+  blocks.rows = few_rows;
+  blocks.columns = std::min(region.width, filled_rows_columns);
+  blocks.depth = std::min(power(work.facts.depth), filled_rows_depth);
+  blocks.piece = prologue_elements / few_rows;
 }
 
 // How many programs share inner axes, where there are too few otherwise.
@@ -164,6 +178,8 @@ RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const ds
   if (blocks.digit) work.rows = work.facts.digits[*blocks.digit];
   if (work.facts.has_product && sums_elements(region, work))
     few_row_blocks(region, work, blocks);
+  else if (work.facts.has_product && fills_up_rows(region, work, blocks))
+    filled_row_blocks(region, work, blocks);
   else if (work.facts.has_product)
     product_blocks(region, work, target.sm == 90 && work.facts.weight_element_bytes == 2, blocks);
   else if (region.splits_columns)
