@@ -4,6 +4,7 @@
 #include <shared_mutex>
 #include <unordered_map>
 
+#include "graph/functional.h"
 #include "graph/passes/pipeline.h"
 #include "graph/run/plan.h"
 #include "graph/tensor_body.h"
@@ -92,6 +93,10 @@ Tensor run_eager(Op op, std::span<const Tensor> operands, const Attributes& attr
   std::shared_ptr<const Plan> plan;
   auto buffers = run({op, operands, attributes, dtype, false, where}, plan);
   const PlanOutput& output = plan->outputs().front();
+  // Where an operation changes nothing, as a sum of one element.
+  if (output.input)
+    buffers.front() =
+        copy_row_major(operands[static_cast<std::size_t>(*output.input)]).body()->buffer;
   return make_tensor(output.dtype, row_major(output.shape), std::move(buffers.front()));
 }
 

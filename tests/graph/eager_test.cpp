@@ -57,6 +57,12 @@ TEST(Eager, ServesSeveralThreads) {
     EXPECT_EQ(totals[t], 50.0F * 15.0F * static_cast<float>(t));
 }
 
+TEST(Eager, CopiesWhereAnOperationChangesNothing) {
+  Tensor one = Tensor::from(Floats{3}, {1}), total = sum(one);
+  EXPECT_EQ(total.item<float>(), 3);
+  EXPECT_NE(total.data(), one.data());
+}
+
 TEST(Eager, HandlesTensorsWithNoElements) {
   Tensor none = zeros({0, 3});
   EXPECT_EQ((none + 1).shape(), (Shape{0, 3}));
