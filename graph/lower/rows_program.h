@@ -109,6 +109,10 @@ class RowsProgram {
   // The value with its broadcast columns, and rows if wanted, spelt out.
   Tile spread(const Tile& x, std::int64_t columns, std::int64_t rows = 0) const;
   Tile reduction(std::size_t slot);
+  // Of a maximum max(x) the sum of exp(x - max(x)), and the other way round.
+  std::optional<std::size_t> exponentials_of(std::size_t highest) const;
+  std::optional<std::size_t> highest_of(std::size_t exponentials) const;
+  Tile highest_with_exponentials(std::size_t highest, std::size_t exponentials);
   Tile reduction_in_pieces(const Task& t, std::int64_t width,
                            const std::function<Tile(const Columns&)>& part);
   Tile product(std::size_t slot, const Columns& columns);
