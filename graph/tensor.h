@@ -200,6 +200,17 @@ struct AttentionOptions {
 Tensor scaled_dot_product_attention(const TensorOperand& q, const Tensor& k, const Tensor& v,
                                     const AttentionOptions& options = {});
 
+enum class LossReduction : std::uint8_t { mean, sum, none };
+struct CrossEntropyOptions {
+  std::int64_t ignore_index = -100;  // rows with this target count nothing
+  LossReduction reduction = LossReduction::mean;
+  double label_smoothing = 0;  // the share of the target that is spread over all classes
+};
+// Of logits [rows, classes] and targets [rows] (i32 or i64), as PyTorch's. A target outside the
+// classes is an Error eagerly and gives some number inside a compiled function.
+Tensor cross_entropy(const TensorOperand& logits, const Tensor& targets,
+                     const CrossEntropyOptions& options = {});
+
 // Prints dtype, shape and, of concrete tensors, the first elements.
 std::string to_string(const Tensor& tensor);
 

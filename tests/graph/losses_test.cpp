@@ -1,0 +1,114 @@
+// Losses against values by hand, and compiled for every device against one operation at a time.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "graph/compile.h"
+#include "graph/tensor.h"
+#include "tests/errors.h"
+
+namespace tilewright {
+namespace {
+
+Tensor waves(std::int64_t rows, std::int64_t classes) {
+  std::vector<float> x(static_cast<std::size_t>(rows * classes));
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = 4 * std::sin(static_cast<float>(i * i % 7919));
+  return Tensor::from(x, {rows, classes});
+}
+Tensor targets(const std::vector<std::int64_t>& x) {
+  return Tensor::from(x, {static_cast<std::int64_t>(x.size())});
+}
+
+// -log of the probability of each target.
+std::vector<double> losses_of(const Tensor& logits, const std::vector<std::int64_t>& target) {
+  std::vector<float> x = logits.to_vector<float>();
+  auto classes = static_cast<std::size_t>(logits.size(1));
+  std::vector<double> losses;
+  for (std::size_t row = 0; row < target.size(); ++row) {
+    double total = 0;
+    for (std::size_t c = 0; c < classes; ++c) total += std::exp(double{x[row * classes + c]});
+    losses.push_back(std::log(total) - x[row * classes + static_cast<std::size_t>(target[row])]);
+  }
+  return losses;
+}
+
+TEST(CrossEntropy, IsTheMeanOfNegativeLogProbabilities) {
+  Tensor x = waves(3, 5);
+  std::vector<double> each = losses_of(x, {4, 0, 2});
+  Tensor t = targets({4, 0, 2});
+  EXPECT_NEAR(cross_entropy(x, t).item<float>(), (each[0] + each[1] + each[2]) / 3, 1e-5);
+  EXPECT_NEAR(cross_entropy(x, t, {.reduction = LossReduction::sum}).item<float>(),
+              each[0] + each[1] + each[2], 1e-5);
+  Tensor rows = cross_entropy(x, t.to(DType::i32), {.reduction = LossReduction::none});
+  EXPECT_EQ(rows.shape(), (Shape{3}));
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(rows.to_vector<float>()[i], each[i], 1e-5);
+}
+
+TEST(CrossEntropy, CountsIgnoredRowsNothing) {
+  Tensor x = waves(3, 5);
+  std::vector<double> each = losses_of(x, {4, 0, 2});
+  EXPECT_NEAR(cross_entropy(x, targets({4, -100, 2})).item<float>(), (each[0] + each[2]) / 2, 1e-5);
+  EXPECT_NEAR(cross_entropy(x, targets({4, 0, 2}), {.ignore_index = 4}).item<float>(),
+              (each[1] + each[2]) / 2, 1e-5);
+}
+
+TEST(CrossEntropy, SpreadsAShareOfTheTargetOverAllClasses) {
+  Tensor x = waves(1, 4);
+  double expected = 0.9 * losses_of(x, {1})[0];
+  for (std::int64_t c = 0; c < 4; ++c) expected += 0.1 / 4 * losses_of(x, {c})[0];
+  EXPECT_NEAR(cross_entropy(x, targets({1}), {.label_smoothing = 0.1}).item<float>(), expected,
+              1e-5);
+}
+
+TEST(CrossEntropy, RefusesWhatDoesNotFit) {
+  Tensor x = waves(2, 3), t = targets({0, 1});
+  expect_contains(error_of([&] { cross_entropy(x.reshape({6}), t); }),
+                  "[cross_entropy] logits are 6");
+  expect_contains(error_of([&] {
+                    cross_entropy(t.reshape({1, 2}), targets({0}));
+                  }),
+                  "must be of a floating type");
+  expect_contains(error_of([&] {
+                    cross_entropy(x, targets({0, 1, 2}));
+                  }),
+                  "there must be one target a row, [2]");
+  expect_contains(error_of([&] { cross_entropy(x, t.to(DType::f32)); }), "targets are f32");
+  expect_contains(error_of([&] { cross_entropy(x, t, {.label_smoothing = 2}); }),
+                  "label_smoothing is 2");
+  expect_contains(error_of([&] {
+                    cross_entropy(x, targets({0, 3}));
+                  }),
+                  "[cross_entropy] target 3 is outside 3 classes");
+  expect_contains(error_of([&] { cross_entropy(x, targets({-1, 0})); }), "target -1 is outside");
+}
+
+TEST(CrossEntropy, CompiledIsTheSameForEveryDeviceAndLength) {
+  for (const char* device : {"cpu", "emulated:sm_80", "emulated:sm_90a"})
+    for (std::int64_t classes : {10, 5000, 40'000})
+      for (DType dtype : {DType::f32, DType::bf16}) {
+        Tensor x = waves(3, classes).to(dtype), t = targets({classes - 1, -100, 7});
+        auto loss = [](const Tensor& a, const Tensor& b) {
+          return cross_entropy(a, b, {.label_smoothing = 0.1});
+        };
+        Compiled fast = compile(loss, {.fullgraph = true, .device = Device::parse(device)});
+        float expected = loss(x, t).to(DType::f32).item<float>();
+        EXPECT_NEAR(fast(x, t).to(DType::f32).item<float>(), expected,
+                    dtype == DType::f32 ? 1e-4 * expected : 1e-2 * expected)
+            << device << ", " << classes << " classes";
+      }
+}
+
+// One pass over the logits and one more over the losses of the rows.
+TEST(CrossEntropy, KeepsNothingAsLongAsARow) {
+  Compiled fast = compile([](const Tensor& a, const Tensor& b) { return cross_entropy(a, b); },
+                          {.device = Device::emulated("sm_90a")});
+  fast(waves(3, 40'000), targets({1, 2, 3}));
+  EXPECT_LT(fast.report()[0].arena_bytes, 4096);
+  std::string text = fast.dump();
+  std::size_t loops = 0;
+  for (std::size_t at = 0; (at = text.find(" loop ", at)) != std::string::npos; ++at) ++loops;
+  EXPECT_EQ(loops, 1u) << text;
+}
+
+}  // namespace
+}  // namespace tilewright
