@@ -21,7 +21,7 @@ constexpr std::int64_t prologue_elements = 8 << 10;  // of a piece of what goes 
 constexpr std::int64_t few_rows = 16, few_rows_columns = 64, fewest_columns = 16;
 constexpr std::int64_t few_rows_elements = 8 << 10;  // of a block of the weights
 // Of one or two rows, which are multiplied element by element.
-constexpr std::int64_t few_rows_columns_apart = 4, few_rows_reduced_columns = 16;
+constexpr std::int64_t few_rows_columns_apart = 4, few_rows_reduced_columns = 8;
 constexpr std::int64_t few_rows_columns_along = 32;
 constexpr std::int64_t filled_rows_columns = 32, filled_rows_depth = 64;
 // Of programs that share the inner axis: their number for a multiprocessor, and what each has.
@@ -81,8 +81,7 @@ void few_row_blocks(const Region& region, const Work& work, RowBlocks& blocks) {
   const RegionFacts& facts = work.facts;
   blocks.sums_elements = true;
   blocks.rows = work.rows;
-  std::int64_t elements = facts.reduces ? most_elements : most_elements / 4;
-  if (work.rows > 1) elements = std::max(elements, most_elements / 2);
+  std::int64_t elements = facts.reduces || work.rows > 1 ? most_elements / 2 : most_elements / 4;
   elements /= power(blocks.rows);
   if (facts.weights_along_depth) {
     std::int64_t columns = facts.reduces ? few_rows_reduced_columns : few_rows_columns_apart;
