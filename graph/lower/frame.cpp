@@ -27,10 +27,6 @@ void Parameters::add(StorageId storage) {
       memory.is_aligned ? ir::Param{}.align_bytes : static_cast<int>(size_bytes(memory.dtype)));
 }
 
-void Parameters::add_all() {
-  for (StorageId storage : storages_) add(storage);
-}
-
 dsl::Tile Parameters::add_scratch(std::size_t number, const Scratch& scratch) {
   return new_pointer(storages_.size() + number, scratch.dtype, ir::Param{}.align_bytes);
 }

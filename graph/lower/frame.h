@@ -19,7 +19,6 @@ class Parameters {
   // different layers agree.
   Parameters(dsl::Tracer& tracer, const TaskList& list, const Region& region);
   void add(StorageId storage);
-  void add_all();  // the region's storages
   const dsl::Tile& pointer(StorageId storage) const;
   // A parameter for the region's scratch memory of this number.
   dsl::Tile add_scratch(std::size_t number, const Scratch& scratch);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/graph/captured.h"
 
 namespace tilewright::graph {
@@ -170,6 +172,33 @@ TEST(Plan, SumsManyElementsToOneInParts) {
   void* inputs[] = {ones.data()};
   EXPECT_EQ(elements<float>(*plan->run(inputs)[0], 1)[0], 300'000);
   EXPECT_EQ(plan->launches(), 2);
+}
+
+// Programs that share an inner axis hand on what they have in the arena.
+TEST(Plan, ProgramsThatShareAnInnerAxisComputeTheSame) {
+  Graph graph = captured({{6, 100}, {9, 100}, {1, 2, 5, 8}, {1, 2, 30, 8}}, [](Tensors& x) {
+    return Tensors{relu(linear(x[0], x[1])), scaled_dot_product_attention(x[2], x[3], x[3])};
+  });
+  std::vector<std::vector<float>> memory;
+  std::vector<void*> inputs;
+  for (std::size_t count : {600, 900, 80, 480}) {
+    memory.push_back(counting(count));
+    for (float& x : memory.back()) x = std::sin(x);
+  }
+  for (auto& x : memory) inputs.push_back(x.data());
+  auto one = make_plan(graph), several = make_plan(graph, {.blocks = {.splits = 3}});
+  EXPECT_EQ(one->launches(), 2);
+  EXPECT_EQ(several->launches(), 4);
+  EXPECT_GT(several->arena_bytes(), 0);
+  auto expected = one->run(inputs), actual = several->run(inputs);
+  for (std::size_t i : {0, 1}) {
+    std::size_t count = i == 0 ? 54 : 80;
+    for (std::size_t k = 0; k < count; ++k)
+      EXPECT_NEAR(elements<float>(*actual[i], count)[k], elements<float>(*expected[i], count)[k],
+                  1e-5);
+  }
+  Recording recording(several);
+  EXPECT_EQ(elements<float>(*recording.run(inputs)[0], 54), elements<float>(*actual[0], 54));
 }
 
 TEST(Recording, FollowsTheAddressesOfItsInputsAndKeepsItsOutputs) {
