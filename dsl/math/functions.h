@@ -20,8 +20,8 @@ Expression erf(const Expression& x);
 Expression sigmoid(const Expression& x);
 Expression rsqrt(const Expression& x);
 
-// For machines with instructions for 2^x and 1/sqrt(x) (a GPU's are within 2 and 3 units in the last
-// place): formulas over them, within 3 units.
+// For machines with instructions for 2^x and 1/sqrt(x) (a GPU's are within 2 and 3 units in the
+// last place): formulas over them, within 3 units.
 Expression exp_by_exp2(const Expression& x);
 Expression sigmoid_by_exp2(const Expression& x);
 Expression tanh_by_exp2(const Expression& x);
