@@ -16,8 +16,8 @@ constexpr const char* passes =
 // For PTX, once device operations are expanded: arguments in the form that NVPTX wants, and
 // ld.global.nc for arrays that nobody writes.
 constexpr const char* nvptx_passes =
-    "function(nvptx-lower-args,sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,"
-    "loop-mssa(licm),early-cse,adce,nvptx-tag-invariant-loads)";
+    "function(nvptx-lower-args,sroa,instcombine<no-verify-fixpoint>,simplifycfg,"
+    "loop-mssa(licm),early-cse<memssa>,adce,nvptx-tag-invariant-loads)";
 
 struct Generated {
   std::unique_ptr<llvm::LLVMContext> context;
