@@ -274,16 +274,24 @@ std::optional<TensorCoreDot> tensor_core_dot(const ir::Function& function, const
 int choose_warps(const ir::Function& function, int sm) {
   std::int64_t most = 1, most_product = 0, rows = 0;
   int products = 0;
+  bool reduces = false, multiplies = false;
   for (const ir::Type& type : function.types)
     if (!type.is_descriptor()) most = std::max(most, element_count(physical_shape(type.shape)));
   ir::for_each_inst(function.body, [&](const Inst& inst) {
+    reduces |= ir::info(inst.op).op_class == ir::OpClass::reduction;
+    multiplies |= inst.op == Op::dot_;
     if (inst.op != Op::dot_ || !tensor_core_dot(function, inst, 1, sm)) return;
     Shape shape = physical_shape(function.type(inst.results[0]).shape);
     most_product = std::max(most_product, element_count(shape));
     rows = std::max(rows, shape[0]);
     ++products;
   });
-  if (most_product == 0) return static_cast<int>(std::clamp<std::int64_t>(most / (32 * 32), 1, 16));
+  if (most_product == 0) {
+    // 16 registers a thread keep enough loads on their way, and code that is straight in them
+    // short; but sums within a warp need no barrier, and products reuse what they hold.
+    std::int64_t each = multiplies || (reduces && most <= 32 * 32) ? 32 : 16;
+    return static_cast<int>(std::clamp<std::int64_t>(most / (32 * each), 1, 16));
+  }
   // Four warps for each 64 rows, as wgmma takes them.
   if (sm == 90 && products == 1 && (rows == 64 || rows == 128) && most_product >= 64 * 32)
     return static_cast<int>(rows / 16);
