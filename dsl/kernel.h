@@ -123,8 +123,9 @@ class Kernel {
   // the function misuses the language.
   ir::Function trace(const Signature& signature) const;
 
-  // Runs the kernel on the host for every program of the grid; compiles it first if the arguments'
-  // types or constexprs are new. Raises `Error` where an argument does not fit its parameter.
+  // Runs the kernel on the default device (dsl/device.h) for every program of the grid; compiles it
+  // first if the arguments' types or constexprs are new. Raises `Error` where an argument does not
+  // fit its parameter.
   template <typename... T>
   void launch(const Grid& grid, const T&... arguments) const {
     launch_with(grid, std::vector<LaunchArgument>{LaunchArgument(arguments)...});

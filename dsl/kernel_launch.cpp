@@ -1,5 +1,6 @@
 // Launching a kernel: the part of dsl/kernel.h that needs the code generator.
 #include "dsl/compile.h"
+#include "dsl/device.h"
 #include "dsl/trace/kernel_state.h"
 
 namespace tilewright::dsl {
@@ -11,8 +12,10 @@ void Kernel::launch_with(const Grid& grid, std::span<const LaunchArgument> argum
     // Held while compiling, so that threads that meet a new signature together compile it once.
     std::lock_guard lock(state_->mutex);
     auto found = state_->compiled.find(signature);
-    if (found == state_->compiled.end())
-      found = state_->compiled.emplace(signature, compile(trace(signature))).first;
+    if (found == state_->compiled.end()) {
+      Target target = default_device().target();
+      found = state_->compiled.emplace(signature, compile(trace(signature), target)).first;
+    }
     artifact = found->second;
   }
   std::vector<Argument> values;

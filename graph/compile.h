@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/device.h"
+#include "dsl/device.h"
 #include "graph/tensor.h"
 
 namespace tilewright {
@@ -47,7 +47,7 @@ struct Options {
   bool fullgraph = false;  // a graph break is an Error (breaks come with data-dependent reads)
   Backend backend = Backend::tilewright;
   int max_signatures = 8;
-  Device device = {};  // of compiled regions; what runs op by op runs on the host
+  Device device = default_device();  // of compiled regions; what runs op by op runs on the host
 };
 
 // One fused region of a compiled function, for reports.

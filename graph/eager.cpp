@@ -72,7 +72,7 @@ std::shared_ptr<const Plan> plan_of(const Call& call) {
     graph.mutations = {{ids[0], node}};
   else
     graph.outputs = {node};
-  return make_plan(run_passes(graph));
+  return make_plan(run_passes(graph), {.device = Device::cpu()});
 }
 
 std::vector<std::shared_ptr<Buffer>> run(const Call& call, std::shared_ptr<const Plan>& plan) {

@@ -22,7 +22,7 @@ struct Command {
 struct RunOptions {
   std::string mode = "default";
   std::string backend = "tilewright";
-  std::string device = "cpu";
+  std::string device = default_device().text();
   int threads = 0;  // 0: all
 
   void add_to(CLI::App& command);

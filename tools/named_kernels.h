@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "dsl/ir/function.h"
-#include "graph/device.h"
+#include "dsl/device.h"
 #include "graph/functional.h"
 
 namespace tilewright::tools {

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/device.h"
+#include "dsl/device.h"
 #include "graph/ir.h"
 #include "graph/lower/block_request.h"
 #include "runtime/artifact.h"
@@ -31,7 +31,7 @@ struct PlanOptions {
                            //   device keeps the default ones, for its time says nothing
   bool interpret = false;  // run tile programs by the interpreter: tells bugs of lowering from bugs
                            //   of code generation
-  Device device = {};
+  Device device = default_device();
   BlockSizes blocks = {};  // wanted of every program
   // By Graph::inputs: the memory may begin at any element. What is not named begins at a multiple
   // of 64 bytes, of which GPU code makes use.

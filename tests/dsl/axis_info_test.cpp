@@ -5,10 +5,10 @@
 #include <random>
 
 #include "dsl/ir/builder.h"
-#include "dsl/ir/interpret.h"
 #include "dsl/ir/text.h"
 #include "runtime/base/env.h"
 #include "runtime/base/error.h"
+#include "tests/dsl/run_program.h"
 
 namespace tilewright::dsl {
 namespace {
@@ -151,7 +151,7 @@ class IndexProgram {
     Argument arguments[2];
     arguments[0].pointer = out.data();
     arguments[1].integer = pick({0, 1, 5, 8, 1000});
-    interpret(f_, {}, arguments);
+    run_program(f_, {}, arguments);
     auto infos = axis_info(f_);
     for (std::size_t i = 0; i < tiles_.size(); ++i)
       for (int axis : {0, 1})

@@ -6,6 +6,8 @@
 
 #include "dsl/codegen/codegen.h"
 #include "dsl/codegen/schedule.h"
+#include "dsl/compile.h"
+#include "dsl/device.h"
 #include "dsl/ir/interpret.h"
 #include "dsl/tile.h"
 #include "dsl/tracer.h"
@@ -14,26 +16,40 @@
 namespace tilewright::dsl {
 namespace {
 
-// Runs the program by the interpreter and as host code, over all targets this host has, on the same
+// What is under test: host code for all instruction sets that this host has, or the device that
+// TILEWRIGHT_DEVICE names.
+std::vector<Target> tested_targets() {
+  if (default_device().is_emulated()) return {default_device().target()};
+  std::vector<Target> targets;
+  for (const char* name : {"sse", "avx2", "avx512"})
+    if (target_named(name).lanes <= host_target().lanes) targets.push_back(target_named(name));
+  return targets;
+}
+
+// Host code of the program as it is written: no pass runs before, for code must not need one. GPU
+// code comes after the passes, which leave it the functions that a GPU has.
+std::shared_ptr<const Artifact> compiled(const ir::Function& function, const Target& target) {
+  return target.is_gpu() ? compile(function, target) : generate_host_code(function, target);
+}
+
+// Runs the program by the interpreter and as code for every target under test, on the same
 // arguments, and expects all arrays to agree within `tolerance`.
 void expect_same(const ir::Function& function, std::vector<Array> arrays, Grid grid,
                  float tolerance = 1e-5F) {
   auto run = [&](auto&& how) { return arrays_after(arrays, how); };
   auto expected = run([&](std::vector<Argument>& a) { ir::interpret(function, grid, a); });
-  for (const char* name : {"sse", "avx2", "avx512"}) {
-    Target target = target_named(name);
-    if (target.lanes > host_target().lanes) continue;
-    auto artifact = generate_host_code(function, target);
+  for (const Target& target : tested_targets()) {
+    auto artifact = compiled(function, target);
     std::vector<char> scratch(static_cast<std::size_t>(artifact->scratch_bytes) + 64);
     auto aligned =
         reinterpret_cast<char*>((reinterpret_cast<std::uintptr_t>(scratch.data()) + 63) / 64 * 64);
     auto actual = run([&](std::vector<Argument>& a) {
-      artifact->host(a.data(), grid.size, 0, grid.count(), aligned);
+      artifact->run(a.data(), grid.size, 0, grid.count(), aligned);
     });
     for (std::size_t i = 0; i < arrays.size(); ++i)
       for (std::size_t j = 0; j < arrays[i].size(); ++j)
         ASSERT_NEAR(actual[i][j], expected[i][j], tolerance)
-            << name << ", array " << i << ", element " << j << "\n"
+            << target.cpu << ", array " << i << ", element " << j << "\n"
             << to_string(make_schedule(Definitions(function)), function);
   }
 }

@@ -7,9 +7,9 @@
 #include <memory>
 #include <random>
 
-#include "dsl/ir/interpret.h"
 #include "dsl/ir/text.h"
 #include "dsl/tracer.h"
+#include "tests/dsl/run_program.h"
 
 namespace tilewright::dsl {
 namespace {
@@ -110,7 +110,7 @@ std::array<std::int64_t, variable_count> interpreted(const ir::Function& functio
   Argument arguments[2];
   arguments[0].pointer = out.data();
   arguments[1].integer = 0;
-  ir::interpret(function, Grid(1), arguments);
+  run_program(function, Grid(1), arguments);
   return out;
 }
 

@@ -1,4 +1,4 @@
-#include "graph/device.h"
+#include "dsl/device.h"
 
 #include <gtest/gtest.h>
 
@@ -10,14 +10,26 @@
 #include "graph/passes/pipeline.h"
 #include "graph/run/plan.h"
 #include "tests/errors.h"
+#include "tests/setting.h"
 
 namespace tilewright {
 namespace {
 
 TEST(Device, IsTheHostUnlessNamed) {
+  Setting unset("TILEWRIGHT_DEVICE", nullptr);
   EXPECT_EQ(Device(), Device::cpu());
   EXPECT_EQ(Options().device.text(), "cpu");
   EXPECT_FALSE(Device::cpu().target().is_gpu());
+}
+
+TEST(Device, IsTheOneThatTheEnvironmentNames) {
+  Setting set("TILEWRIGHT_DEVICE", "emulated:sm_90a");
+  EXPECT_EQ(default_device(), Device::emulated("sm_90a"));
+  EXPECT_EQ(Options().device, default_device());
+  EXPECT_EQ(graph::PlanOptions().device, default_device());
+  Setting wrong("TILEWRIGHT_DEVICE", "sm_90a");
+  expect_contains(error_of([] { default_device(); }),
+                  "[TILEWRIGHT_DEVICE] unknown device \"sm_90a\"; known are cpu, emulated:sm_80");
 }
 
 TEST(Device, ReadsWhatItWrites) {

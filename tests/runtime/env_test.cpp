@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <set>
 
 #include "runtime/base/error.h"
+#include "tests/setting.h"
 
 namespace tilewright {
 namespace {
@@ -14,31 +14,6 @@ namespace {
 using testing::Contains;
 using testing::ElementsAre;
 using testing::Not;
-
-// Sets a variable for one test and puts back what was there.
-class Setting {
- public:
-  Setting(const char* name, const char* value) : name_(name) {
-    const char* old = std::getenv(name);
-    had_ = old != nullptr;
-    if (had_) old_ = old;
-    if (value != nullptr)
-      setenv(name, value, 1);
-    else
-      unsetenv(name);
-  }
-  ~Setting() {
-    if (had_)
-      setenv(name_, old_.c_str(), 1);
-    else
-      unsetenv(name_);
-  }
-
- private:
-  const char* name_;
-  bool had_;
-  std::string old_;
-};
 
 TEST(Env, IntegersAreReadAtEachCallAndEmptyWhereUnset) {
   Setting unset("TILEWRIGHT_SEED", nullptr);

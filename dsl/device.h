@@ -5,7 +5,9 @@
 //                                  of times slower, and every access and barrier is checked
 //
 // As text "cpu" and "emulated:sm_80". Tensors lie in the host's memory either way, and operations
-// outside compiled functions run on the host.
+// outside compiled functions run on the host. What does not name a device runs on the default one,
+// which TILEWRIGHT_DEVICE names: a whole program, or a whole test suite, can be tried on another
+// without a change.
 #pragma once
 
 #include <string>
@@ -31,5 +33,8 @@ class Device {
  private:
   std::string processor_;  // of the GPU that is emulated; empty: the host
 };
+
+// The device that TILEWRIGHT_DEVICE names, or the host. Raises `Error` listing what is known.
+Device default_device();
 
 }  // namespace tilewright

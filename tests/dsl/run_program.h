@@ -1,0 +1,23 @@
+// Runs a program by its definition, or on the device under test: the programs of the tests of the
+// language run on every device that TILEWRIGHT_DEVICE can name, and must give the same there.
+#pragma once
+
+#include <span>
+
+#include "dsl/compile.h"
+#include "dsl/device.h"
+#include "dsl/ir/interpret.h"
+
+namespace tilewright::dsl {
+
+inline void run_program(const ir::Function& function, const Grid& grid,
+                        std::span<const Argument> arguments,
+                        std::span<const ir::Memory> memories = {}) {
+  Device device = default_device();
+  if (device.is_emulated())
+    launch(*compile(function, device.target()), grid, arguments.data());
+  else
+    ir::interpret(function, grid, arguments, memories);
+}
+
+}  // namespace tilewright::dsl
