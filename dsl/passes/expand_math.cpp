@@ -1,10 +1,14 @@
-// Replaces the elementary functions on f32 by arithmetic (dsl/math), so that one definition serves
-// every target and can be checked through the interpreter. f16 and bf16 are widened, expanded and
-// rounded back; f64 stays, for the back end's own library. Afterwards no such function of f32, f16
-// or bf16 is left, but on a GPU exp2 and rsqrt of f32, which it has instructions for. Results may
-// differ from the interpreter's in the last two places.
+// Replaces the elementary functions by arithmetic (dsl/math), so that one definition serves every
+// target and can be checked through the interpreter. f16 and bf16 are widened to f32, expanded and
+// rounded back. f64 stays on the host, for the C library's own functions, and is expanded for a
+// GPU. Afterwards no such function is left, but f64's on the host, and on a GPU exp2 and rsqrt of
+// f32, which it has instructions for. Results may differ from the interpreter's in the last two
+// places.
+#include <algorithm>
 #include <array>
+#include <span>
 
+#include "dsl/math/double_functions.h"
 #include "dsl/math/functions.h"
 #include "dsl/passes/passes.h"
 
@@ -37,17 +41,26 @@ constexpr std::array gpu_expansions = {
     Expansion{ir::Op::tanh_, math::tanh_by_exp2},
 };
 
+constexpr std::array double_expansions = {
+    Expansion{ir::Op::exp_, math::wide::exp},         Expansion{ir::Op::exp2_, math::wide::exp2},
+    Expansion{ir::Op::log_, math::wide::log},         Expansion{ir::Op::log2_, math::wide::log2},
+    Expansion{ir::Op::sin_, math::wide::sin},         Expansion{ir::Op::cos_, math::wide::cos},
+    Expansion{ir::Op::tanh_, math::wide::tanh},       Expansion{ir::Op::erf_, math::wide::erf},
+    Expansion{ir::Op::sigmoid_, math::wide::sigmoid}, Expansion{ir::Op::rsqrt_, math::rsqrt},
+};
+
+const Expansion* found(std::span<const Expansion> list, ir::Op op) {
+  auto expansion = std::ranges::find(list, op, &Expansion::op);
+  return expansion == list.end() ? nullptr : &*expansion;
+}
+
 const Expansion* expansion_of(const ir::Function& function, const ir::Inst& inst, bool gpu) {
   if (inst.results.empty()) return nullptr;
   DType dtype = function.type(inst.results[0]).dtype;
-  if (dtype == DType::f64) return nullptr;
+  if (dtype == DType::f64) return gpu ? found(double_expansions, inst.op) : nullptr;
   if (gpu && stays_on_gpu(inst.op) && dtype == DType::f32) return nullptr;
-  if (gpu)
-    for (const Expansion& expansion : gpu_expansions)
-      if (expansion.op == inst.op) return &expansion;
-  for (const Expansion& expansion : expansions)
-    if (expansion.op == inst.op) return &expansion;
-  return nullptr;
+  const Expansion* own = gpu ? found(gpu_expansions, inst.op) : nullptr;
+  return own != nullptr ? own : found(expansions, inst.op);
 }
 
 void expand(ir::Function& function, const Expansion& expansion, const ir::Inst& inst,
@@ -55,7 +68,7 @@ void expand(ir::Function& function, const Expansion& expansion, const ir::Inst& 
   const ir::Type type = function.type(inst.results[0]);
   math::Site site{function, code, type.shape, inst.where};
   Expression x{site, inst.operands[0]};
-  if (type.dtype == DType::f32) {
+  if (type.dtype == DType::f32 || type.dtype == DType::f64) {
     expansion.formula(x);
   } else {
     math::cast(expansion.formula(math::cast(x, DType::f32)), type.dtype);

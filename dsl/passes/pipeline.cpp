@@ -19,7 +19,7 @@ constexpr std::array table = {
     Pass{"expand_math", expand_math, Stage::traced, true, Machine::host,
          "replaces exp, log, sin and their like on f32 by arithmetic"},
     Pass{"expand_math_gpu", expand_math_gpu, Stage::traced, true, Machine::gpu,
-         "the same for a GPU, over its own instructions for 2^x and 1/sqrt(x)"},
+         "the same for a GPU and also f64, over its own instructions for 2^x and 1/sqrt(x)"},
     Pass{"widen_reductions", widen_reductions, Stage::traced, true, Machine::any,
          "accumulates sums of f16 and bf16 in f32"},
     Pass{"simplify", simplify, Stage::traced, false, Machine::any,

@@ -263,14 +263,17 @@ TEST(GpuCode, NamesTheUsersLines) {
   EXPECT_FALSE(has(text, ".debug_info"));
 }
 
-TEST(GpuCode, NamesTheLineOfWhatGpusLack) {
+TEST(GpuCode, ComputesFunctionsOfF64) {
   Tracer tracer("f");
-  Tile x = tracer.pointer_param("x", f64);
-  store(x, exp(load(x)));
-  ir::Function function = tracer.finish();
-  EXPECT_THAT(error_of([&] { ptx_of(function, "sm_80"); }), HasSubstr("gpu_code_test.cpp:"));
-  EXPECT_THAT(error_of([&] { ptx_of(function, "sm_80"); }),
-              HasSubstr("GPUs have no exp of f64; cast to f32"));
+  Tile x = tracer.pointer_param("x", f32), y = tracer.pointer_param("y", f32);
+  Desc in = make_desc(x, {64}, {1}), out = make_desc(y, {9, 64}, {64, 1});
+  Tile wide = cast(load(in, {0}, {64}), f64) * 3.0, positive = wide * wide + 0.1;
+  std::vector<Tile> results = {exp(wide),      exp2(wide), log(positive),
+                               log2(positive), sin(wide),  cos(wide),
+                               tanh(wide),     erf(wide),  rsqrt(positive) * sigmoid(wide)};
+  for (std::size_t i = 0; i < results.size(); ++i)
+    store(out, {static_cast<std::int64_t>(i), 0}, reshape(cast(results[i], f32), {1, 64}));
+  expect_same(tracer.finish(), {random_array(64, 4), Array(9 * 64, NAN)}, {}, 1e-5F);
 }
 
 TEST(GpuCode, TwoRowsOfDifferentThreadsMeetBehindABarrier) {

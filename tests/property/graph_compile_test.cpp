@@ -13,13 +13,7 @@ namespace {
 
 constexpr std::uint64_t cases = 1000, emulated_cases = 500;
 
-// Functions of f64 are what GPUs have not.
-bool is_beyond_gpus(const std::string& message) {
-  return message.find("GPUs have no ") != std::string::npos;
-}
-
 void expect_planned_is_meant(PlanForm form, std::uint64_t count, bool any_blocks = false) {
-  std::uint64_t refused = 0;
   for (std::uint64_t seed : seeds_of_test(count)) {
     RandomGraph random = random_graph(seed);
     Graph graph = run_passes(random.graph);
@@ -35,10 +29,6 @@ void expect_planned_is_meant(PlanForm form, std::uint64_t count, bool any_blocks
     try {
       actual = run_planned(graph, random.inputs, form);
     } catch (const std::exception& error) {
-      if (form.options.device.is_emulated() && is_beyond_gpus(error.what())) {
-        ++refused;
-        continue;
-      }
       FAIL() << form.name << ": " << error.what() << "\n"
              << reproduction(seed) << "\n"
              << print(graph);
@@ -57,7 +47,6 @@ void expect_planned_is_meant(PlanForm form, std::uint64_t count, bool any_blocks
           << print(graph);
     if (testing::Test::HasFailure()) return;
   }
-  EXPECT_LE(refused * 10, count);
 }
 
 TEST(PlannedGraphs, FusedAndInterpretedComputeWhatTheGraphMeans) {

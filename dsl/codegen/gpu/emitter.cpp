@@ -159,10 +159,6 @@ llvm::Value* Emitter::element(const Inst& inst, const std::vector<llvm::Value*>&
   const ir::Type& type = function_.type(inst.results[0]);
   if (inst.op == Op::exp2_ && type.dtype == DType::f32) return device("exp2_approx", operands);
   if (inst.op == Op::rsqrt_ && type.dtype == DType::f32) return device("rsqrt_approx", operands);
-  bool function = ir::info(inst.op).cost >= 10 && ir::info(inst.op).has(ir::float_only) &&
-                  inst.op != Op::rsqrt_;
-  require(!function || type.dtype != DType::f64, "[", ir::info(inst.op).name, "] ",
-          describe(inst.where), ": GPUs have no ", ir::info(inst.op).name, " of f64; cast to f32");
   return elementwise(function_, inst, operands);
 }
 
