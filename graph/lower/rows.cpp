@@ -256,8 +256,10 @@ Tile RowsProgram::filled(const Tile& x, std::int64_t width, const Columns& piece
   if (width % piece.size == 0) return x;
   Shape line(2, 1);
   line[column_axis()] = piece.size;
-  Tile at = dsl::reshape(dsl::cast(dsl::arange(0, piece.size), DType::i64), line) + piece.start;
-  return dsl::where(at < width, x, dsl::constant(rest));
+  // Compared in 32 bits, which take half the registers on a GPU.
+  Tile left = dsl::cast(dsl::minimum(width - piece.start, piece.size), DType::i32);
+  Tile at = dsl::reshape(dsl::arange(0, piece.size), line);
+  return dsl::where(at < left, x, dsl::constant(rest));
 }
 
 Tile RowsProgram::pointwise(std::size_t slot, const Columns& columns) {

@@ -223,6 +223,16 @@ TEST(Device, ProgramsOfALargeProductStoreTheirBlocksOnly) {
   EXPECT_GT(text.find("store_desc"), text.rfind("yield")) << text;
 }
 
+// As tiles of 64 bits they took so many registers that ptxas spilled some.
+TEST(Device, ColumnsAreComparedWithTheEndOfARowIn32Bits) {
+  graph::Capture capture;
+  Tensor x = capture.placeholder(DType::f32, {2, 40'000});
+  graph::Graph graph = capture.finish({amax(x, {1})}).graph;
+  auto plan = graph::make_plan(graph, {.interpret = true, .device = Device::emulated("sm_80")});
+  expect_contains(plan->program_text(0), ": i32[1x8192]");
+  EXPECT_EQ(plan->program_text(0).find(": i64[1x8192]"), std::string::npos);
+}
+
 TEST_P(EmulatedDevice, ComputesProductsOfHalfPrecision) {
   auto f = [](const Tensor& a, const Tensor& b) { return matmul(a, b) * 0.5; };
   for (DType dtype : {DType::f16, DType::bf16})
