@@ -1,16 +1,23 @@
 // `tilewright bench ptxas`: what NVIDIA's assembler says of the kernels that graphs become, for
-// every GPU that code is made for. Nothing is run, so shapes are those of real models.
+// every GPU that code is made for. Nothing is run, so shapes are those of real models. Or of the
+// programs of a folder: whatever a program or a test suite compiled, kept by
+// TILEWRIGHT_DUMP_PROGRAMS.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
+#include <filesystem>
+#include <thread>
 
+#include "dsl/ir/text.h"
 #include "dsl/passes/pipeline.h"
 #include "runtime/base/error.h"
 #include "tools/command.h"
 #include "tools/measure.h"
 #include "tools/named_kernels.h"
 #include "tools/ptxas.h"
+#include "tools/read_text.h"
 #include "tools/table.h"
 
 namespace tilewright::tools {
@@ -18,8 +25,11 @@ namespace {
 
 struct Settings {
   std::string ptxas = default_ptxas(), nvdisasm;
+  std::string programs;  // a folder instead of the kernels below
   std::vector<std::string> targets, kernels;
   int rounds = 5;
+  int jobs = 1;
+  bool may_spill = false;
   bool json = false;
 };
 
@@ -42,41 +52,66 @@ Compiled compiled(const ir::Function& traced, const dsl::Target& target, int rou
   return result;
 }
 
-// One program for one target as a record; what is wrong with it is added to `faults`.
-nlohmann::json record_of(const std::string& kernel, const ir::Function& program,
-                         const std::string& target, const Settings& a,
-                         std::vector<std::string>& faults) {
-  std::string what = fmt::format("{} ({}) for {}", kernel, program.name, target);
-  nlohmann::json record = {{"kernel", kernel}, {"program", program.name}, {"target", target}};
+// One program for one target, and what is wrong with it: it may fail, spill, or be warned of.
+struct Job {
+  std::string kernel, target;
+  ir::Function program;
+};
+struct Outcome {
+  nlohmann::json record;
+  std::vector<std::string> faults;
+};
+
+Outcome outcome_of(const Job& job, const Settings& a) {
+  const auto& [kernel, target, program] = job;
+  Outcome result;
+  auto fault = [&](const std::string& text) {
+    result.faults.push_back(fmt::format("{} ({}) for {}: {}", kernel, program.name, target, text));
+  };
+  result.record = {{"kernel", kernel}, {"program", program.name}, {"target", target}};
   Compiled code;
   try {
     code = compiled(program, dsl::target_named(target), a.rounds);
   } catch (const std::exception& error) {
-    faults.push_back(fmt::format("{}: {}", what, error.what()));
-    record["error"] = error.what();
-    return record;
+    fault(error.what());
+    result.record["error"] = error.what();
+    return result;
   }
   Assembled assembled = assemble_ptx(code.ptx, target, {a.ptxas, a.nvdisasm});
   KeyInstructions key = key_instructions(code.ptx.text);
-  record.update({{"threads", code.ptx.threads},
-                 {"registers", assembled.registers},
-                 {"shared_bytes", code.ptx.shared_bytes},
-                 {"spill_bytes", assembled.spill_bytes},
-                 {"mma", key.mma},
-                 {"wgmma", key.wgmma},
-                 {"tma", key.tma},
-                 {"wide_accesses", key.wide_accesses},
-                 {"accesses", key.accesses},
-                 {"warnings", assembled.warnings},
-                 {"compile_s", code.seconds}});
-  for (const LoopInstructions& loop : assembled.loops) record["loops"].push_back(loop.counts);
-  if (assembled.is_disassembled) record["local_accesses"] = assembled.local_accesses;
-  if (!assembled.ok) faults.push_back(fmt::format("{}: {}", what, assembled.messages));
-  if (assembled.spill_bytes > 0)
-    faults.push_back(fmt::format("{}: {} bytes are spilled", what, assembled.spill_bytes));
-  for (const std::string& warning : assembled.warnings)
-    faults.push_back(fmt::format("{}: {}", what, warning));
-  return record;
+  result.record.update({{"threads", code.ptx.threads},
+                        {"registers", assembled.registers},
+                        {"shared_bytes", code.ptx.shared_bytes},
+                        {"spill_bytes", assembled.spill_bytes},
+                        {"mma", key.mma},
+                        {"wgmma", key.wgmma},
+                        {"tma", key.tma},
+                        {"wide_accesses", key.wide_accesses},
+                        {"accesses", key.accesses},
+                        {"warnings", assembled.warnings},
+                        {"compile_s", code.seconds}});
+  for (const LoopInstructions& loop : assembled.loops)
+    result.record["loops"].push_back(loop.counts);
+  if (assembled.is_disassembled) result.record["local_accesses"] = assembled.local_accesses;
+  if (!assembled.ok) fault(assembled.messages);
+  if (assembled.spill_bytes > 0 && !a.may_spill)
+    fault(fmt::format("{} bytes are spilled", assembled.spill_bytes));
+  for (const std::string& warning : assembled.warnings) fault(warning);
+  return result;
+}
+
+// In the order of the jobs.
+std::vector<Outcome> outcomes_of(const std::vector<Job>& jobs, const Settings& a) {
+  std::vector<Outcome> outcomes(jobs.size());
+  std::atomic<std::size_t> next = 0;
+  auto work = [&] {
+    for (std::size_t i; (i = next++) < jobs.size();) outcomes[i] = outcome_of(jobs[i], a);
+  };
+  std::vector<std::thread> threads;
+  for (int i = 1; i < a.jobs; ++i) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+  return outcomes;
 }
 
 void show(const nlohmann::json& records) {
@@ -90,19 +125,54 @@ void show(const nlohmann::json& records) {
                fmt::format("{} of {}", text("wide_accesses"), text("accesses")),
                duration_text(r["compile_s"])});
   }
-  fmt::print("{}", table.text());
+  auto spills =
+      std::ranges::count_if(records, [](const auto& r) { return r.value("spill_bytes", 0) > 0; });
+  fmt::print("{}\n{} kernels, of which {} spill\n", table.text(), records.size(), spills);
+  std::fflush(stdout);
+}
+
+// The programs of a folder's *.tile files, in the order of their names.
+std::vector<Job> jobs_of_folder(const Settings& a) {
+  auto is_wanted = [&](const std::string& name) {
+    return name.ends_with(".tile") &&
+           (a.kernels.empty() || std::ranges::any_of(a.kernels, [&](const std::string& word) {
+              return name.find(word) != std::string::npos;
+            }));
+  };
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(a.programs))
+    if (is_wanted(entry.path().filename().string())) files.push_back(entry.path());
+  std::ranges::sort(files);
+  std::vector<Job> jobs;
+  for (const auto& file : files)
+    for (ir::Function& program : ir::parse_all(read_text("ptxas", file.string())))
+      for (const std::string& target : a.targets)
+        jobs.push_back({file.stem().string(), target, program});
+  require(!jobs.empty(), "[ptxas] there is no *.tile file in ", a.programs,
+          "; TILEWRIGHT_DUMP_PROGRAMS makes them");
+  return jobs;
+}
+
+std::vector<Job> jobs_of_named_kernels(const Settings& a) {
+  std::vector<Job> jobs;
+  for (const NamedKernel& kernel : named_kernels(a.kernels))
+    for (const std::string& target : a.targets)
+      for (ir::Function& program : programs_of(kernel, Device::emulated(target)))
+        jobs.push_back({kernel.name, target, std::move(program)});
+  return jobs;
 }
 
 void bench_ptxas(const Settings& a) {
   require(std::system(fmt::format("'{}' --version >/dev/null 2>&1", a.ptxas).c_str()) == 0,
           "[ptxas] cannot run \"", a.ptxas,
           "\"; name NVIDIA's assembler by --ptxas or TILEWRIGHT_PTXAS");
+  std::vector<Job> jobs = a.programs.empty() ? jobs_of_named_kernels(a) : jobs_of_folder(a);
   nlohmann::json records = nlohmann::json::array();
   std::vector<std::string> faults;
-  for (const NamedKernel& c : named_kernels(a.kernels))
-    for (const std::string& target : a.targets)
-      for (const ir::Function& program : programs_of(c, Device::emulated(target)))
-        records.push_back(record_of(c.name, program, target, a, faults));
+  for (Outcome& outcome : outcomes_of(jobs, a)) {
+    records.push_back(std::move(outcome.record));
+    std::ranges::move(outcome.faults, std::back_inserter(faults));
+  }
   if (a.json) {
     nlohmann::json whole = {{"bench", "ptxas"},      {"command", "tilewright bench ptxas --json"},
                             {"device", cpu_model()}, {"date", date_today()},
@@ -128,6 +198,14 @@ void add_bench_ptxas(CLI::App& command) {
                      "NVIDIA's assembler (default: TILEWRIGHT_PTXAS, or ptxas)");
   command.add_option("--nvdisasm", a->nvdisasm,
                      "NVIDIA's disassembler: what stands in the loops of the machine code");
+  command
+      .add_option("--programs", a->programs,
+                  "folder of tile programs (*.tile) to assemble instead of the kernels of models")
+      ->check(CLI::ExistingDirectory);
+  command.add_flag("--may-spill", a->may_spill, "spilled registers are shown, and are no failure");
+  command.add_option("--jobs", a->jobs, "programs to assemble at the same time")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   command.add_option("--targets", a->targets, "GPUs to make code for")
       ->delimiter(',')
       ->capture_default_str();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -45,8 +46,9 @@ std::string default_ptxas() {
 
 Assembled assemble_ptx(const dsl::gpu::Ptx& ptx, const std::string& target,
                        const Assembler& assembler) {
+  static std::atomic<int> count = 0;  // several threads may assemble at once
   auto folder = std::filesystem::temp_directory_path() /
-                fmt::format("tilewright-ptx-{}", static_cast<long>(::getpid()));
+                fmt::format("tilewright-ptx-{}-{}", static_cast<long>(::getpid()), count++);
   std::filesystem::create_directories(folder);
   auto path = folder / "kernel.ptx", code = folder / "kernel.cubin";
   std::ofstream(path) << ptx.text;

@@ -3,15 +3,19 @@
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 
 #include "dsl/codegen/gpu/gpu_code.h"
 #include "dsl/ir/interpret.h"
+#include "dsl/ir/text.h"
 #include "dsl/passes/pipeline.h"
 #include "dsl/tile.h"
 #include "dsl/tracer.h"
 #include "runtime/base/half.h"
 #include "tests/dsl/arrays.h"
 #include "tests/errors.h"
+#include "tests/setting.h"
 
 namespace tilewright::dsl {
 namespace {
@@ -286,6 +290,26 @@ TEST(GpuCode, TwoRowsOfDifferentThreadsMeetBehindABarrier) {
   Tile again = load(d, {0, 0}, {64, 64});
   store(d, {0, 0}, again + sum(again, 1, true));
   expect_same(tracer.finish(), {random_array(4096, 3)}, {}, 1e-4F);
+}
+
+TEST(GpuCode, ProgramsAreKeptInTheFolderThatTheEnvironmentNames) {
+  char folder[] = "/tmp/tilewright-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder), nullptr);
+  Setting set("TILEWRIGHT_DUMP_PROGRAMS", folder);
+  ir::Function function = gemm({f16, 16, 16, 16, 16, 16, 16});
+  run_passes(function, {.machine = Machine::gpu});
+  for (const char* target : {"sm_80", "sm_90a"})  // one program, one file
+    gpu::generate_ptx(function, target_named(target));
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) files.push_back(entry);
+  ASSERT_EQ(files.size(), 1U);
+  std::stringstream text;
+  text << std::ifstream(files[0]).rdbuf();
+  EXPECT_EQ(ir::content_hash(ir::parse(text.str())), ir::content_hash(function));
+  std::filesystem::remove_all(folder);
+  Setting bad("TILEWRIGHT_DUMP_PROGRAMS", "/proc/none");
+  EXPECT_THAT(error_of([&] { gpu::generate_ptx(function, target_named("sm_80")); }),
+              HasSubstr("[TILEWRIGHT_DUMP_PROGRAMS] cannot write /proc/none/tw_gemm_"));
 }
 
 TEST(Target, ListsTheGpusItKnows) {

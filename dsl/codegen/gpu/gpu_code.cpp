@@ -3,6 +3,7 @@
 #include "dsl/codegen/gpu/device_ops.h"
 #include "dsl/codegen/gpu/emitter.h"
 #include "dsl/codegen/gpu/nvptx.h"
+#include "dsl/codegen/gpu/program_dump.h"
 #include "dsl/codegen/llvm_passes.h"
 #include "runtime/base/error.h"
 
@@ -46,6 +47,7 @@ Generated generate(const ir::Function& function, const Target& target) {
   g.module->setTargetTriple(g.machine->getTargetTriple());
   g.module->setDataLayout(g.machine->createDataLayout());
   g.entry = entry_name(function);
+  dump_program(function, g.entry);
   Emitter emitter(*g.module, function, target, uses, facts, g.roles);
   emitter.run(g.entry);
   g.shape = emitter.shape();
