@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds and tests everything, from a clean clone on a fresh Debian 12 to a verdict: first the
-# optimised build with all tests, then the tests again, but for the slow ones, under the address and
-# undefined-behaviour sanitizers. Needs no GPU.
+# optimised build with all tests but the nightly ones, then the tests again, but for the slow ones,
+# under the address and undefined-behaviour sanitizers. Needs no GPU.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -16,7 +16,7 @@ cmake --preset release -DTILEWRIGHT_BUILD_TESTS=ON -DTILEWRIGHT_BUILD_SHARED=ON
 cmake --build --preset release -j "$jobs"
 
 step "test: release"
-ctest --preset release -j "$jobs"
+ctest --preset release -j "$jobs" -LE nightly
 
 sanitized=(runtime_tests layout_tests dsl_tests golden_tests emulator_tests graph_tests models_tests property_tests)
 # Random programs by the thousand run above; here two parts of the tile programs, the graphs of the

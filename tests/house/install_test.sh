@@ -38,6 +38,9 @@ cmake -S "$source_dir/examples/00_minimal" -B "$work/build" -G Ninja \
   -DCMAKE_PREFIX_PATH="$work/moved" -DCMAKE_BUILD_TYPE=Release >/dev/null
 cmake --build "$work/build" >/dev/null
 expect_output "$("$work/build/minimal")"
+for device in emulated:sm_80 emulated:sm_90a; do
+  expect_output "$(TILEWRIGHT_DEVICE=$device "$work/build/minimal")"
+done
 
 echo "pkg-config"
 export PKG_CONFIG_PATH=$pc_dir

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "dsl/codegen/gpu/gpu_code.h"
+#include "dsl/device.h"
 #include "dsl/ir/text.h"
 #include "dsl/passes/pipeline.h"
 #include "runtime/base/error.h"
@@ -15,7 +16,9 @@ constexpr std::uint64_t parts = 32, programs = 3200;
 
 std::string check_program(std::uint64_t seed) {
   RandomProgram program = random_tile_program(seed);
-  const dsl::Target target = dsl::target_named(seed % 2 == 0 ? "sm_80" : "sm_90a");
+  Device device = default_device();
+  if (!device.is_emulated()) device = Device::emulated(seed % 2 == 0 ? "sm_80" : "sm_90a");
+  const dsl::Target target = device.target();
   try {
     ir::Function function = program.function;
     dsl::run_passes(function, {.machine = dsl::Machine::gpu});
