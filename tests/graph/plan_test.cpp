@@ -194,8 +194,9 @@ TEST(Plan, ProgramsThatShareAnInnerAxisComputeTheSame) {
   for (std::size_t i : {0, 1}) {
     std::size_t count = i == 0 ? 54 : 80;
     for (std::size_t k = 0; k < count; ++k)
+      // Sums of other order, of up to 50: a few units in the last place.
       EXPECT_NEAR(elements<float>(*actual[i], count)[k], elements<float>(*expected[i], count)[k],
-                  1e-5);
+                  5e-5);
   }
   Recording recording(several);
   EXPECT_EQ(elements<float>(*recording.run(inputs)[0], 54), elements<float>(*actual[0], 54));
