@@ -65,7 +65,7 @@ struct Grid {
 
 // Runs the whole grid on the host's workers and returns when it is done. `arguments` has one entry
 // a parameter. Thread safe; allocates nothing after a thread's first launch of a given scratch
-// size.
+// size. Of an emulated program the first fault is raised here, on the calling thread.
 void launch(const Artifact& artifact, const Grid& grid, const Argument* arguments);
 
 }  // namespace tilewright

@@ -1,3 +1,6 @@
+#include <exception>
+#include <mutex>
+
 #include "runtime/artifact.h"
 #include "runtime/base/error.h"
 #include "runtime/cpu/system_memory.h"
@@ -74,18 +77,36 @@ class ScratchUse {
   Scratch own_{};
 };
 
+// A worker must not throw, but the emulator does where a kernel is wrong: the first fault is kept
+// for the launching thread.
+struct Fault {
+  std::mutex mutex;
+  std::exception_ptr first;
+};
+
 struct Launch {
   const Artifact& artifact;
   const Grid& grid;
   const Argument* arguments;
   char* scratch;
   std::int64_t stride_bytes;
+  Fault* fault;  // null where code of the host runs
 };
 
 void run_range(void* context, std::int64_t begin, std::int64_t end, int worker) {
   auto& launch = *static_cast<const Launch*>(context);
-  launch.artifact.run(launch.arguments, launch.grid.size, begin, end,
-                      launch.scratch + worker * launch.stride_bytes);
+  auto run = [&] {
+    launch.artifact.run(launch.arguments, launch.grid.size, begin, end,
+                        launch.scratch + worker * launch.stride_bytes);
+  };
+  if (launch.fault == nullptr) [[likely]]
+    return run();
+  try {
+    run();
+  } catch (...) {
+    std::lock_guard lock(launch.fault->mutex);
+    if (!launch.fault->first) launch.fault->first = std::current_exception();
+  }
 }
 
 }  // namespace
@@ -101,8 +122,14 @@ void launch(const Artifact& artifact, const Grid& grid, const Argument* argument
     return;
   }
   ScratchUse scratch(artifact, stride_bytes * thread_count());
-  Launch launch{artifact, grid, arguments, scratch.data(), stride_bytes};
+  if (artifact.host != nullptr) [[likely]] {
+    Launch launch{artifact, grid, arguments, scratch.data(), stride_bytes, nullptr};
+    return parallel_for(count, run_range, &launch);
+  }
+  Fault fault;
+  Launch launch{artifact, grid, arguments, scratch.data(), stride_bytes, &fault};
   parallel_for(count, run_range, &launch);
+  if (fault.first) std::rethrow_exception(fault.first);
 }
 
 }  // namespace tilewright

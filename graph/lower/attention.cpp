@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <numbers>
 
 #include "graph/lower/attention_shape.h"
 #include "runtime/base/error.h"
@@ -20,6 +21,8 @@ constexpr std::int64_t few_rows = 16;  // a tensor core's least, and few enough 
 // a multiprocessor, and elements of the tile in which their results are combined.
 constexpr std::int64_t least_key_blocks = 2, programs_a_multiprocessor = 2;
 constexpr std::int64_t combined_elements = 8 << 10;
+// On Hopper two warpgroups take 64 rows each; 128 columns if the sums of a row leave registers.
+constexpr std::int64_t warpgroup_rows = 64, hopper_columns = 128, hopper_depth = 128;
 
 // The largest divisor in reach: without an edge, keys are read where they lie.
 std::int64_t block_of_columns(std::int64_t columns) {
@@ -31,7 +34,16 @@ std::int64_t block_of_columns(std::int64_t columns) {
 
 std::int64_t divide_up(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
 
+// Whether the products go to warpgroups, which multiply while they compute.
+bool has_warpgroups(const dsl::Target& target, const AttentionShape& shape, DType dtype) {
+  return target.sm == 90 && is_floating(dtype) && bit_width(dtype) == 16 &&
+         shape.rows >= warpgroup_rows;
+}
+
 BlockSizes default_blocks(const dsl::Target& target, const AttentionShape& shape, DType dtype) {
+  if (has_warpgroups(target, shape, dtype))
+    return {shape.rows >= 2 * warpgroup_rows ? 2 * warpgroup_rows : warpgroup_rows,
+            std::min(shape.keys(), shape.depth() <= hopper_depth ? hopper_columns : gpu_columns)};
   if (!target.is_gpu()) return {std::min(shape.rows, query_rows), block_of_columns(shape.keys())};
   // Fewer rows are filled up, for tensor cores, which the 16-bit types go to.
   bool fills_up = shape.rows < few_rows && size_bytes(dtype) == 2;
@@ -188,24 +200,51 @@ class AttentionProgram {
                   target_.is_gpu()};
     Tile first = is_causal() ? position() : Tile();
     Range range = columns(first);
-    // A row may see none of a block's columns, or of this program's.
-    bool may_see_none = split_.defined() || attributes_.window != 0;
-
     Var highest = dsl::full({block_.rows, 1}, -infinity, carried());
     Var total = dsl::zeros({block_.rows, 1}, carried());
     Var mixed = dsl::zeros({block_.rows, depth}, carried());
-    for (Tile column : dsl::range(range.begin, range.end, block_.columns)) {
-      Tile k = keys.load(0, column, {depth, block_.columns});
-      Tile scores = masked(dsl::dot(q, k) * attributes_.number, column, first);
+    auto key_block = [&](const Tile& column) {
+      return keys.load(0, column, {depth, block_.columns});
+    };
+    auto value_block = [&](const Tile& column) {
+      return values.load(column, 0, {block_.columns, depth});
+    };
+    auto weigh = [&](const Tile& scores) {
       Tile top = dsl::maximum(highest, dsl::max(scores, 1, true));
-      Tile reference = may_see_none ? dsl::where(top == -infinity, 0, top) : top;
-      Tile weights = dsl::exp(scores - reference), decay = dsl::exp(highest - reference);
-      Tile v = values.load(column, 0, {block_.columns, depth});
-      total = total * decay + dsl::sum(weights, 1, true);
-      Tile narrow = weights.dtype() == v.dtype() ? weights : dsl::cast(weights, v.dtype());
-      mixed = dsl::dot(narrow, v, mixed * decay);
+      Weighed weighed = relative(scores, highest, top);
+      total = total * weighed.decay + dsl::sum(weighed.weights, 1, true);
       highest = top;
+      if (weighed.weights.dtype() != task_.dtype)
+        weighed.weights = dsl::cast(weighed.weights, task_.dtype);
+      return weighed;
+    };
+    if (has_warpgroups(target_, shape_, task_.dtype)) {
+      // The values of a block are mixed in behind the scores of the next one, so that two products
+      // are under way while weights are computed (Shah et al., "FlashAttention-3", 2024). Most
+      // blocks are seen by all rows, and no score of theirs is looked at for its place.
+      Var pending = dsl::zeros({block_.rows, block_.columns}, task_.dtype), at = range.begin;
+      auto go_through = [&](const Tile& begin, const Tile& end, bool masks) {
+        for (Tile column : dsl::range(begin, end, block_.columns)) {
+          Tile scores = dsl::dot(q, key_block(column));
+          mixed = dsl::dot(pending, value_block(at), mixed);
+          scores = scaled(scores);
+          Weighed next = weigh(masks ? masked(scores, column, first) : scores);
+          mixed = mixed * next.decay;
+          pending = next.weights;
+          at = column;
+        }
+      };
+      Tile whole = end_of_whole_blocks(first, range);
+      if (whole.defined()) go_through(range.begin, whole, false);
+      if (needs_mask()) go_through(whole.defined() ? whole : range.begin, range.end, true);
+      mixed = dsl::dot(pending, value_block(at), mixed);
+    } else {
+      for (Tile column : dsl::range(range.begin, range.end, block_.columns)) {
+        Weighed here = weigh(masked(scaled(dsl::dot(q, key_block(column))), column, first));
+        mixed = dsl::dot(here.weights, value_block(column), mixed * here.decay);
+      }
     }
+    if (folds_scale()) highest = highest * attributes_.number;
     if (split_.defined()) {
       Offset first_row;
       if (head_.defined()) first_row.add(head_, shape_.rows);
@@ -217,24 +256,59 @@ class AttentionProgram {
     row_matrix(task_.storage, task_.place).store(row(), 0, result);
   }
 
+  // On GPUs the scale is folded into the exponential, which costs one instruction less an element.
+  bool folds_scale() const {
+    return target_.is_gpu() && bit_width(task_.dtype) == 16 && attributes_.number > 0;
+  }
+  Tile scaled(const Tile& product) const {
+    return folds_scale() ? product : Tile(product * attributes_.number);
+  }
+  struct Weighed {
+    Tile weights, decay;
+  };
+  // exp(scale * (scores - top)), and what that does to what is relative to `before`.
+  Weighed relative(const Tile& scores, const Tile& before, const Tile& top) const {
+    double infinity = std::numeric_limits<double>::infinity();
+    // A row may see none of a block's columns, or of this program's.
+    bool may_see_none = split_.defined() || attributes_.window != 0;
+    Tile reference = may_see_none ? dsl::where(top == -infinity, 0, top) : top;
+    if (!folds_scale()) return {dsl::exp(scores - reference), dsl::exp(before - reference)};
+    Tile scale = dsl::full({1, 1}, attributes_.number * std::numbers::log2e, carried());
+    Tile shift = -(reference * scale);
+    return {dsl::exp2(dsl::fma(scores, scale, shift)), dsl::exp2(dsl::fma(before, scale, shift))};
+  }
+
+  bool needs_mask() const { return is_causal() || shape_.keys() % block_.columns != 0; }
+  // Up to where every row sees every column; undefined where that is nowhere known.
+  Tile end_of_whole_blocks(const Tile& first, const Range& range) const {
+    if (attributes_.window != 0) return {};
+    std::int64_t step = block_.columns;
+    Tile end = dsl::constant(ir::Scalar::of_integer(DType::i64, shape_.keys() / step * step));
+    if (is_causal()) {
+      Tile start = row_.defined() && !shape_.packs_heads ? first + row_ : first;
+      end = dsl::minimum((start + 1) / step * step, end);
+    }
+    return split_.defined() ? Tile(dsl::maximum(dsl::minimum(end, range.end), range.begin)) : end;
+  }
+
   // Scores with those of columns that a row does not see at minus infinity.
   Tile masked(const Tile& scores, const Tile& column, const Tile& first) const {
     bool edge = shape_.keys() % block_.columns != 0;
-    if (!first.defined() && !edge) return scores;
-    Tile at = dsl::cast(dsl::arange(0, block_.columns), DType::i64);
-    at = dsl::reshape(at, {1, block_.columns}) + column;
+    if (!needs_mask()) return scores;
+    // Columns are counted from the block's first, in 32 bits, which is all that differs in a row.
+    Tile at = dsl::reshape(dsl::arange(0, block_.columns), {1, block_.columns});
+    auto from_here = [&](const Tile& limit) { return dsl::cast(limit - column, DType::i32); };
     Tile visible;
     auto see = [&](const Tile& also) { visible = visible.defined() ? visible & also : also; };
-    if (edge) see(at < shape_.keys());
+    if (edge) see(at < from_here(dsl::constant(ir::Scalar::of_integer(DType::i64, shape_.keys()))));
     if (first.defined()) {
       Tile limit = first;
-      if (!shape_.packs_heads && block_.rows > 1) {
-        Tile rows = dsl::cast(dsl::arange(0, block_.rows), DType::i64);
-        limit = dsl::reshape(rows, {block_.rows, 1}) + first;
-      }
       if (!shape_.packs_heads && row_.defined()) limit = limit + row_;
-      see(at <= limit);
-      if (attributes_.window != 0) see(at > limit - attributes_.window);
+      Tile last = from_here(limit);
+      if (!shape_.packs_heads && block_.rows > 1)
+        last = dsl::reshape(dsl::arange(0, block_.rows), {block_.rows, 1}) + last;
+      see(at <= last);
+      if (attributes_.window != 0) see(at > last - attributes_.window);
     }
     Tile nothing = dsl::full({1, 1}, -std::numeric_limits<double>::infinity(), carried());
     return dsl::where(visible, scores, nothing);

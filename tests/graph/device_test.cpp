@@ -271,6 +271,39 @@ TEST_P(EmulatedDevice, ComputesAttention) {
       1e-4);
 }
 
+// Of so many rows that on Hopper two warpgroups share them, and with blocks of keys that all rows
+// see, that some see, and that end beyond the keys.
+TEST_P(EmulatedDevice, ComputesAttentionOfManyRowsOfNarrowTypes) {
+  for (DType dtype : {DType::bf16, DType::f16})
+    for (auto [rows, keys, depth] : {std::array<std::int64_t, 3>{64, 330, 64},
+                                     {128, 256, 128},
+                                     {200, 200, 64},
+                                     {300, 520, 32}}) {
+      std::vector<Tensor> a = {noise({1, 2, rows, depth}).to(dtype),
+                               noise({1, 1, keys, depth}, 2).to(dtype),
+                               noise({1, 1, keys, depth}, 3).to(dtype)};
+      for (bool causal : {false, true}) {
+        SCOPED_TRACE(testing::Message() << dtype << " " << rows << " " << keys << " " << causal);
+        auto f = [=](const Tensor& q, const Tensor& k, const Tensor& v) {
+          return scaled_dot_product_attention(q, k, v, {.causal = causal});
+        };
+        expect_same(f, a, 1e-2);
+      }
+    }
+  std::vector<Tensor> a = {noise({2, 2, 160, 64}).to(DType::bf16),
+                           noise({2, 1, 400, 64}, 2).to(DType::bf16),
+                           noise({2, 1, 400, 64}, 3).to(DType::bf16)};
+  auto from = [](const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& position) {
+    return scaled_dot_product_attention(q, k, v, {.causal = true, .position = position});
+  };
+  for (std::int64_t position : {0, 7, 240})
+    expect_same(from, {a[0], a[1], a[2], numbers({position})}, 1e-2);
+  auto window = [](const Tensor& q, const Tensor& k, const Tensor& v) {
+    return scaled_dot_product_attention(q, k, v, {.causal = true, .window = 100});
+  };
+  expect_same(window, a, 1e-2);
+}
+
 TEST_P(EmulatedDevice, ComputesAttentionToAWindowOfKeys) {
   for (std::int64_t window : {1, 40, 500}) {
     auto f = [window](const Tensor& q, const Tensor& k, const Tensor& v) {

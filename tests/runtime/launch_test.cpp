@@ -118,6 +118,23 @@ TEST_F(Launch, ALaunchInsideALaunchHasScratchOfItsOwn) {
   EXPECT_EQ(broken.load(), 0);
 }
 
+TEST_F(Launch, AFaultOfAnEmulatedProgramReachesTheCaller) {
+  Artifact artifact;
+  artifact.name = "faulty";
+  artifact.emulated = [](const Argument*, const std::int64_t*, std::int64_t begin,
+                         std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) require(i != 37, "[emulator] program ", i);
+  };
+  set_thread_count(2);
+  EXPECT_NO_THROW(launch(artifact, Grid(37), nullptr));
+  try {
+    launch(artifact, Grid(100), nullptr);
+    FAIL() << "no fault";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "[emulator] program 37");
+  }
+}
+
 TEST_F(Launch, ScratchBeyondTheMemoryOfTheMachineIsAnErrorThatNamesTheKernel) {
   set_thread_count(2);
   Artifact artifact = artifact_of(use_scratch, std::int64_t{1} << 50);

@@ -79,6 +79,7 @@ void Emitter::run_roles() {
   device(concat("setmaxnreg_inc_", roles_->consumer_registers()));
   start_turns(i32(0));
   for (std::size_t i = 0; i < roles_->fetches.size(); ++i) deferred_.push_back(variable(i32(-1)));
+  open_alternation();
   // Programs of a grid do not wait for each other, but they use the same scratch.
   for_each_program([&] {
     pending_.shared = true;
@@ -87,6 +88,7 @@ void Emitter::run_roles() {
     finish_products();
     converted_.pop_back();
   });
+  close_alternation();
   if (!roles_->stores.empty())
     when(b_.CreateICmpEQ(b_.CreateOr(lane_, b_.CreateAnd(warp_, i32(3))), i32(0)), nullptr,
          [&]() -> llvm::Value* { return device("bulk_wait_read_0"); });

@@ -74,20 +74,19 @@ llvm::Value* Emitter::alternation_barrier(bool mine) {
   return b_.CreateAdd(whose, i32(turn_barriers));
 }
 
-// The second warpgroup gives the first its first turn; after the loop the first takes the one that
-// is left over.
-void Emitter::open_alternation(const Inst& loop) {
-  if (!roles_ || std::ranges::find(roles_->alternating, &loop) == roles_->alternating.end()) return;
-  when(b_.CreateICmpUGE(warp_, i32(4)), nullptr, [&] {
-    return device("named_barrier_arrive", {alternation_barrier(false), i32(256)});
-  });
+// The second warpgroup gives the first its first turn, and after all programs the first takes the
+// one that is left over. In between, loops leave the turn where they found it: both go round them
+// equally often.
+void Emitter::open_alternation() {
+  if (roles_->alternating.empty()) return;
+  when(b_.CreateICmpUGE(warp_, i32(4)), nullptr,
+       [&] { return device("named_barrier_arrive", {alternation_barrier(false), i32(256)}); });
 }
 
-void Emitter::close_alternation(const Inst& loop) {
-  if (!roles_ || std::ranges::find(roles_->alternating, &loop) == roles_->alternating.end()) return;
-  when(b_.CreateICmpULT(warp_, i32(4)), nullptr, [&] {
-    return device("named_barrier_sync", {alternation_barrier(true), i32(256)});
-  });
+void Emitter::close_alternation() {
+  if (roles_->alternating.empty()) return;
+  when(b_.CreateICmpULT(warp_, i32(4)), nullptr,
+       [&] { return device("named_barrier_sync", {alternation_barrier(true), i32(256)}); });
 }
 
 // Before the first product of a turn.

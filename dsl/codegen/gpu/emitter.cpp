@@ -198,7 +198,6 @@ void Emitter::loop(const Inst& inst) {
   const LoopPipeline* ring = pipeline == pipelines_.end() ? nullptr : &pipeline->second;
   std::int64_t ring_start = ring == nullptr ? 0 : open_ring(inst, *ring);
   finish_products();
-  open_alternation(inst);
   auto* before = b_.GetInsertBlock();
   auto* header = llvm::BasicBlock::Create(context_, "header", fn);
   auto* inside = llvm::BasicBlock::Create(context_, "body", fn);
@@ -273,7 +272,6 @@ void Emitter::loop(const Inst& inst) {
   pending_.merge(skipped);
   if (ring != nullptr) close_ring(inst, *ring);
   if (roles_) close_deferred(inst);
-  close_alternation(inst);
 }
 
 void Emitter::branch(const Inst& inst) {

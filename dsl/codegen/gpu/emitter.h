@@ -233,10 +233,10 @@ class Emitter : Arithmetic {
   // emit_warpgroups.cpp: what consumers do beside multiplying
   void store_boxes(const ir::Inst& inst, const TensorStore& how);
   void warpgroup_barrier();
-  void open_alternation(const ir::Inst& loop);
+  void open_alternation();
   void enter_alternation(const ir::Inst& dot);
   void leave_alternation();
-  void close_alternation(const ir::Inst& loop);
+  void close_alternation();
   llvm::Value* alternation_barrier(bool mine);
 
   // emit_dot.cpp
