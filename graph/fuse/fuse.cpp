@@ -24,9 +24,9 @@ struct Candidate {
 
 class Fuser {
  public:
-  explicit Fuser(const TaskList& list)
+  Fuser(const TaskList& list, const RegionLimits& limits)
       : list_(list),
-        builder_(list),
+        builder_(list, limits),
         repeats_(find_repeats(list)),
         regions_(list),
         bytes_saved_(list.tasks.size(), 0) {}
@@ -142,8 +142,8 @@ class Fuser {
 
 }  // namespace
 
-std::vector<FusedRegion> fuse_tasks(const TaskList& list, bool fuse) {
-  Fuser fuser(list);
+std::vector<FusedRegion> fuse_tasks(const TaskList& list, bool fuse, const RegionLimits& limits) {
+  Fuser fuser(list, limits);
   if (fuse) fuser.merge_all();
   return fuser.result();
 }

@@ -20,6 +20,7 @@ struct FusedRegion {
 };
 
 // In an order in which they can run. `fuse` false: one region a task.
-std::vector<FusedRegion> fuse_tasks(const TaskList& list, bool fuse);
+std::vector<FusedRegion> fuse_tasks(const TaskList& list, bool fuse,
+                                    const RegionLimits& limits = {});
 
 }  // namespace tilewright::graph

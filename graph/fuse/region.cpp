@@ -332,6 +332,9 @@ class RegionSolver {
           t.kind == TaskKind::reduction || t.kind == TaskKind::contraction || whole[slot];
       any_whole = any_whole || t.kind == TaskKind::reduction;
       if (t.kind == TaskKind::contraction) {
+        const TaskOperand& left = t.operands[0];
+        bool computed = left.producer && slot_of(*left.producer);
+        if (computed && region_.rows > builder_.limits_.rows_of_computed_operands) return false;
         product = true;
         whole_product = whole_product || whole[slot];
         region_.weight_bytes += element_count(t.operands[1].view.shape) * size_bytes(t.dtype);
@@ -360,8 +363,8 @@ class RegionSolver {
   std::vector<std::size_t> work_;
 };
 
-RegionBuilder::RegionBuilder(const TaskList& list)
-    : list_(list), slots_(list.tasks.size(), -1), consumers_(list.tasks.size()) {
+RegionBuilder::RegionBuilder(const TaskList& list, const RegionLimits& limits)
+    : list_(list), limits_(limits), slots_(list.tasks.size(), -1), consumers_(list.tasks.size()) {
   for (TaskId id = 0; id < list.tasks.size(); ++id)
     for (const TaskOperand& operand : list.tasks[id].operands)
       if (operand.producer &&

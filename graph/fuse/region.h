@@ -60,14 +60,22 @@ struct WeightTable {
 };
 WeightTable weight_table(const Task& task);
 
+// What a device wants of regions.
+struct RegionLimits {
+  // Products of more rows take their left operand from memory: blocks of columns would each compute
+  // it anew, and on a GPU what is in memory is fetched ahead of the product.
+  std::int64_t rows_of_computed_operands = INT64_MAX;
+};
+
 class RegionBuilder {
  public:
-  explicit RegionBuilder(const TaskList& list);
+  explicit RegionBuilder(const TaskList& list, const RegionLimits& limits = {});
   // The region of these tasks (ascending), or nothing where they are none.
   std::optional<Region> build(std::span<const TaskId> tasks);
 
  private:
   const TaskList& list_;
+  RegionLimits limits_;
   std::vector<std::int32_t> slots_;  // of each task: its place in the set being looked at, or -1
   std::vector<std::vector<TaskId>> consumers_;  // tasks that read a task's value as its value
 

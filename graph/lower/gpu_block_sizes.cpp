@@ -29,6 +29,7 @@ constexpr std::int64_t programs_a_multiprocessor = 2, least_split_depth = 512, m
 constexpr std::int64_t product_block = 64, large_product_block = 128;
 constexpr std::int64_t product_depth_bytes = 64;
 // On Hopper, two warpgroups of 64 rows each take a block's operands from swizzles of 128 bytes.
+constexpr int elementary_cost = 10;  // from here on an op is a function, not an instruction or two
 constexpr std::int64_t hopper_programs = 132, hopper_columns = 256, hopper_depth_bytes = 128;
 
 std::int64_t power(std::int64_t x) {
@@ -39,8 +40,16 @@ std::int64_t divide_up(std::int64_t x, std::int64_t y) { return (x + y - 1) / y;
 
 struct Work {
   RegionFacts facts;
-  std::int64_t rows = 1;  // of the digit that is cut
+  std::int64_t rows = 1;       // of the digit that is cut
+  bool has_functions = false;  // elementary ones, which want registers beside a product's sums
 };
+
+bool has_functions(const TaskList& list, const Region& region) {
+  return std::ranges::any_of(region.tasks, [&](TaskId id) {
+    const auto& op = list.tasks[id].tile_op;
+    return op && ir::info(*op).cost >= elementary_cost;
+  });
+}
 
 void product_blocks(const Region& region, const Work& work, bool hopper, RowBlocks& blocks) {
   std::int64_t programs = region.rows * region.width / (large_product_block * large_product_block);
@@ -57,7 +66,7 @@ void product_blocks(const Region& region, const Work& work, bool hopper, RowBloc
       size = std::clamp(share, fewest_columns, few_rows_columns);
       blocks.depth = few_rows_elements / size;
     }
-    bool wide = hopper && size == large_product_block &&
+    bool wide = hopper && !work.has_functions && size == large_product_block &&
                 programs * large_product_block / hopper_columns >= hopper_programs;
     blocks.columns = std::min(region.width, wide ? hopper_columns : size);
     blocks.piece = prologue_elements / power(blocks.rows);
@@ -161,6 +170,7 @@ bool may_store_in_pieces(const Region& region, std::int64_t piece) {
 RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const dsl::Target& target,
                             const BlockSizes& wanted) {
   Work work{facts_of(list, region)};
+  work.has_functions = has_functions(list, region);
   RowBlocks blocks;
   blocks.prefetches = false;
   blocks.coalesces = true;

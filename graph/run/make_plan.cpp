@@ -22,6 +22,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// Of a block of a product, up to which computing an operand beside it costs nothing.
+constexpr std::int64_t few_rows_of_gpus = 64;
+
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
@@ -42,7 +45,9 @@ class PlanMaker {
 
   std::shared_ptr<const Plan> run() {
     Clock::time_point begin = Clock::now();
-    regions_ = fuse_tasks(list_, options_.fuse);
+    RegionLimits limits;
+    if (target_.is_gpu()) limits.rows_of_computed_operands = few_rows_of_gpus;
+    regions_ = fuse_tasks(list_, options_.fuse, limits);
     for (const FusedRegion& region : regions_) lower_region(region);
     place_storages();
     body_->lower_seconds = seconds_since(begin);
