@@ -209,6 +209,7 @@ TEST(GpuCode, HopperCopiesByOneThreadAndMultipliesByWarpgroups) {
        {"wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16", "wgmma.fence.sync.aligned",
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier", "mbarrier.try_wait.parity",
         "setmaxnreg.dec.sync.aligned.u32", "setmaxnreg.inc.sync.aligned.u32", ".reqntid 384",
+        "griddepcontrol.launch_dependents", "griddepcontrol.wait",
         "cp.async.bulk.tensor.2d.global.shared::cta"})
     EXPECT_TRUE(has(text, part));
   EXPECT_FALSE(has(text, "mma.sync"));

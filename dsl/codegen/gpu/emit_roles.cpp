@@ -55,6 +55,7 @@ void Emitter::start_turns(llvm::Value* parity) {
 
 void Emitter::run_roles() {
   open_roles();
+  begin_after_grid_before();
   auto* producing = llvm::BasicBlock::Create(context_, "produce", kernel_);
   auto* consuming = llvm::BasicBlock::Create(context_, "consume", kernel_);
   // The same in all threads of a warpgroup, which the hardware must see.

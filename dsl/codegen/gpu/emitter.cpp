@@ -83,6 +83,7 @@ void Emitter::run(const std::string& entry) {
   if (roles_) {
     run_roles();
   } else {
+    begin_after_grid_before();
     converted_.emplace_back();
     block(function_.body);
     b_.CreateRetVoid();
@@ -91,6 +92,15 @@ void Emitter::run(const std::string& entry) {
   require(shared_peak_ <= shared_memory_limit(target_), "[codegen] ", function_.name, " needs ",
           shared_peak_, " bytes of shared memory; ", target_.cpu, " has ",
           shared_memory_limit(target_), "; use smaller tiles");
+}
+
+// A launch may overlap the end of the one before it in the stream (programmatic dependent launch):
+// the next may come as soon as all blocks of this one have begun, and from here on what the one
+// before has written is there. Without the launch's attribute neither does anything.
+void Emitter::begin_after_grid_before() {
+  if (target_.sm < 90) return;
+  device("griddepcontrol_launch");
+  device("griddepcontrol_wait");
 }
 
 llvm::Value* Emitter::device(std::string_view op, const std::vector<llvm::Value*>& operands) {

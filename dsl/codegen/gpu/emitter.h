@@ -89,6 +89,7 @@ class Emitter : Arithmetic {
 
   // emitter.cpp: the frame, control flow, scalars
   llvm::Function* declare(const std::string& entry);
+  void begin_after_grid_before();
   void block(const ir::Block& block);
   void instruction(const ir::Inst& inst);
   void scalar(const ir::Inst& inst);
