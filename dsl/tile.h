@@ -15,6 +15,7 @@
 
 #include <concepts>
 #include <functional>
+#include <optional>
 #include <source_location>
 #include <type_traits>
 #include <vector>
@@ -234,6 +235,25 @@ Tile load(const Operand& pointer, const Operand& mask);
 Tile load(const Operand& pointer, const Operand& mask, const Operand& other);
 void store(const Operand& pointer, const Operand& value);
 void store(const Operand& pointer, const Operand& value, const Operand& mask);
+// Read, combine and write as one step, whoever else does so to the same element: relaxed, in no
+// order among elements, over the whole device. They give what was there before, zero where masked
+// off. On integers and floats (add, exchange) of 32 or 64 bits.
+Tile atomic(ir::AtomicKind kind, const Operand& pointer, const Operand& value,
+            const std::optional<Operand>& mask = {});
+Tile atomic_add(const Operand& pointer, const Operand& value,
+                const std::optional<Operand>& mask = {});
+Tile atomic_max(const Operand& pointer, const Operand& value,
+                const std::optional<Operand>& mask = {});
+Tile atomic_min(const Operand& pointer, const Operand& value,
+                const std::optional<Operand>& mask = {});
+Tile atomic_and(const Operand& pointer, const Operand& value,
+                const std::optional<Operand>& mask = {});
+Tile atomic_or(const Operand& pointer, const Operand& value,
+               const std::optional<Operand>& mask = {});
+Tile atomic_xor(const Operand& pointer, const Operand& value,
+                const std::optional<Operand>& mask = {});
+Tile atomic_exchange(const Operand& pointer, const Operand& value,
+                     const std::optional<Operand>& mask = {});
 Desc make_desc(const Operand& base, const std::vector<Operand>& sizes,
                const std::vector<Operand>& strides);
 Tile load(const Desc& desc, const std::vector<Operand>& offsets, const Shape& block,

@@ -68,6 +68,37 @@ void store(const Operand& pointer, const Operand& value, const Operand& mask) {
   site.append(Op::store_, {to, from, mask_of(site, mask, to)}, ir::Access{});
 }
 
+Tile atomic(ir::AtomicKind kind, const Operand& pointer, const Operand& value,
+            const std::optional<Operand>& mask) {
+  Site site("atomic", pointer.where);
+  Tile to = pointer_of(site, pointer);
+  std::vector<Tile> operands = {to, site.fit(value, pointee(to), "the value")};
+  if (mask) operands.push_back(mask_of(site, *mask, to));
+  return site.append(Op::atomic_, operands, ir::Atomic{kind});
+}
+Tile atomic_add(const Operand& pointer, const Operand& value, const std::optional<Operand>& mask) {
+  return atomic(ir::AtomicKind::add, pointer, value, mask);
+}
+Tile atomic_max(const Operand& pointer, const Operand& value, const std::optional<Operand>& mask) {
+  return atomic(ir::AtomicKind::max, pointer, value, mask);
+}
+Tile atomic_min(const Operand& pointer, const Operand& value, const std::optional<Operand>& mask) {
+  return atomic(ir::AtomicKind::min, pointer, value, mask);
+}
+Tile atomic_and(const Operand& pointer, const Operand& value, const std::optional<Operand>& mask) {
+  return atomic(ir::AtomicKind::and_, pointer, value, mask);
+}
+Tile atomic_or(const Operand& pointer, const Operand& value, const std::optional<Operand>& mask) {
+  return atomic(ir::AtomicKind::or_, pointer, value, mask);
+}
+Tile atomic_xor(const Operand& pointer, const Operand& value, const std::optional<Operand>& mask) {
+  return atomic(ir::AtomicKind::xor_, pointer, value, mask);
+}
+Tile atomic_exchange(const Operand& pointer, const Operand& value,
+                     const std::optional<Operand>& mask) {
+  return atomic(ir::AtomicKind::exchange, pointer, value, mask);
+}
+
 Desc make_desc(const Operand& base, const std::vector<Operand>& sizes,
                const std::vector<Operand>& strides) {
   Site site("make_desc", base.where);

@@ -47,6 +47,10 @@ class Arithmetic {
   }
   // The element that changes no other; of argmax and argmin that of their values.
   llvm::Constant* identity(ir::ReduceKind kind, DType dtype);
+  // Relaxed, and seen by all threads of `scope` (LLVM's name; empty: of the system). Gives what was
+  // in memory before.
+  llvm::Value* atomic(ir::AtomicKind kind, DType dtype, llvm::Value* pointer, llvm::Value* value,
+                      const char* scope = "");
 
   llvm::Module& module_;
   llvm::LLVMContext& context_;

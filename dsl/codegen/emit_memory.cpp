@@ -220,11 +220,55 @@ Lanes Emitter::load_value(const Inst& inst, const Position& position) {
   return load(address, dtype, position.lane, other);
 }
 
-// A store or a prefetch at one position of its sweep.
+// Lane after lane, since two of them may mean one place. What is masked off acts on a place of its
+// own: a branch around each would cut the sweep into blocks.
+Lanes Emitter::atomic_value(const Inst& inst, const Position& position) {
+  DType dtype = function_.type(inst.results[0]).dtype;
+  ir::AtomicKind kind = inst.get<ir::Atomic>().kind;
+  Lanes value = evaluate(inst.operands[1], position);
+  std::optional<Value> mask;
+  if (inst.operands.size() > 2) mask = inst.operands[2];
+  Address address = pointer_address(inst.operands[0], mask, position);
+  auto one = [&](llvm::Value* pointer, llvm::Value* element, llvm::Value* on) {
+    if (on == nullptr) return atomic(kind, dtype, pointer, element);
+    llvm::Value* old = atomic(kind, dtype, b_.CreateSelect(on, pointer, masked_place()), element);
+    return b_.CreateSelect(on, old, llvm::Constant::getNullValue(old->getType()));
+  };
+  if (position.lane < 0 || lanes_ == 1)
+    return {one(address.pointer, value.value, address.mask), true};
+  llvm::Value *pointers = lane_pointers(address, dtype), *values = spread(value);
+  if (!pointers->getType()->isVectorTy())
+    pointers = b_.CreateVectorSplat(static_cast<unsigned>(lanes_), pointers);
+  llvm::Value* on = full_mask(address);
+  llvm::Value* old = llvm::PoisonValue::get(values->getType());
+  for (std::uint64_t lane = 0; lane < static_cast<std::uint64_t>(lanes_); ++lane) {
+    auto* was = one(b_.CreateExtractElement(pointers, lane), b_.CreateExtractElement(values, lane),
+                    on == nullptr ? nullptr : b_.CreateExtractElement(on, lane));
+    old = b_.CreateInsertElement(old, was, lane);
+  }
+  return {old, false};
+}
+
+llvm::Value* Emitter::masked_place() {
+  if (masked_place_ == nullptr) {
+    llvm::BasicBlock& entry = b_.GetInsertBlock()->getParent()->getEntryBlock();
+    masked_place_ =
+        llvm::IRBuilder<>(&entry, entry.getFirstInsertionPt()).CreateAlloca(b_.getInt64Ty());
+  }
+  return masked_place_;
+}
+
+// A store, an atomic or a prefetch at one position of its sweep.
 void Emitter::store_value(const Inst& inst, const Position& position) {
   if (inst.op == Op::prefetch_desc_) {
     Address address = desc_address(inst, 1, inst.get<ir::Extent>().shape, position);
     return prefetch(address);
+  }
+  if (inst.op == Op::atomic_) {
+    Lanes old = atomic_value(inst, position);
+    Value result = inst.results[0];
+    if (use_counts_[result] > 0) write_slot(slots_.at(result), position, old);
+    return;
   }
   Value value = inst.operands[1];
   const ir::Type& type = function_.type(value);

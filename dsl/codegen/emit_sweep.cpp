@@ -47,7 +47,11 @@ void Emitter::sweep(const Shape& domain, const std::vector<Root>& roots) {
   s.position.index.assign(domain.size(), index(0));
   s.position.lane = lanes_ == 1 ? -1 : s.lane;
   for (const Root& root : roots)
-    if (root.inst == nullptr && !slots_.contains(root.value)) allocate(root.value);
+    if (root.inst == nullptr && !slots_.contains(root.value))
+      allocate(root.value);
+    else if (root.inst != nullptr && root.inst->op == Op::atomic_ &&
+             use_counts_[root.inst->results[0]] > 0)
+      allocate(root.inst->results[0]);
   prepare_reductions(s);
   levels_.clear();
   level_of_index_.clear();

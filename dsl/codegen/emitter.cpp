@@ -126,6 +126,10 @@ void Emitter::scalar(const Inst& inst) {
   if (inst.op == Op::store_) return store_value(inst, {});
   lanes_ = 1;
   tail_ = nullptr;
+  if (inst.op == Op::atomic_) {
+    scalars_[inst.results[0]] = atomic_value(inst, {}).value;
+    return;
+  }
   Lanes lanes = inst.op == Op::load_ ? load_value(inst, {}) : Lanes{};
   if (inst.op == Op::load_) {
     scalars_[inst.results[0]] = lanes.value;

@@ -130,6 +130,8 @@ class Emitter : Arithmetic {
   llvm::Value* full_mask(const Address& address);  // with the tail; null: all lanes
   llvm::Value* lane_pointers(const Address& address, DType dtype);  // a vector, one each lane
   Lanes load_value(const ir::Inst& inst, const Position& position);
+  Lanes atomic_value(const ir::Inst& inst, const Position& position);
+  llvm::Value* masked_place();
   void store_value(const ir::Inst& inst, const Position& position);
   void make_array(const ir::Inst& inst);
 
@@ -178,6 +180,7 @@ class Emitter : Arithmetic {
   std::unordered_map<ir::Value, ir::Value> yielded_for_;  // carried tile of an open loop: its next
   std::vector<int> use_counts_;
   llvm::Value* scratch_ = nullptr;
+  llvm::Value* masked_place_ = nullptr;  // where atomics act that are masked off
   llvm::Value* program_id_[3] = {};
   llvm::Value* grid_[3] = {};
   std::unordered_map<const ir::Inst*, llvm::Value*> scratch_best_;  // of argmax across rows

@@ -61,7 +61,7 @@ class Planner {
         return root({&inst, inst.operands[0]});
       case OpClass::hint: return root({&inst, inst.operands[0]});
       case OpClass::memory:
-        if (inst.op == Op::store_ || inst.op == Op::store_desc_) return store(inst);
+        if (info(inst.op).effect == ir::Effect::writes) return store(inst);
         break;
       case OpClass::elementwise:
       case OpClass::creation:
@@ -90,7 +90,9 @@ class Planner {
   void store(const Inst& inst) {
     auto base = defs_.base(inst.operands[0]);
     if (open_ && (open_reads(base) || open_writes(base))) flush();
-    if (inst.op == Op::store_ && !defs_.is_tile(inst.operands[0])) return scalar(inst);
+    bool by_pointer = inst.op == Op::store_ || inst.op == Op::atomic_;
+    if (by_pointer && !defs_.is_tile(inst.operands[0])) return scalar(inst);
+    if (!inst.results.empty()) kept_[inst.results[0]] = true;
     root({&inst, inst.operands[1]});
   }
 

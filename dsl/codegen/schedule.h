@@ -31,7 +31,7 @@ namespace tilewright::dsl {
 
 // Something that must happen for all elements of `domain`.
 struct Root {
-  const ir::Inst* inst = nullptr;  // a store, reduction or prefetch; null: keep `value`
+  const ir::Inst* inst = nullptr;  // a store, atomic, reduction or prefetch; null: keep `value`
   ir::Value value = 0;             // what is gone through: the stored, reduced or kept value
 };
 

@@ -334,6 +334,7 @@ void evaluate_elements(Op op, DType operand, DType result, std::span<const Colum
     case Op::offset_:
     case Op::load_:
     case Op::store_:
+    case Op::atomic_:
     case Op::make_desc_:
     case Op::load_desc_:
     case Op::store_desc_:

@@ -57,6 +57,25 @@ std::optional<ReduceKind> parse_reduce_kind(std::string_view name) {
   return std::nullopt;
 }
 
+std::string_view name_of(AtomicKind kind) {
+  switch (kind) {
+    case AtomicKind::add: return "add";
+    case AtomicKind::max: return "max";
+    case AtomicKind::min: return "min";
+    case AtomicKind::and_: return "and";
+    case AtomicKind::or_: return "or";
+    case AtomicKind::xor_: return "xor";
+    case AtomicKind::exchange: return "exchange";
+  }
+  __builtin_unreachable();
+}
+
+std::optional<AtomicKind> parse_atomic_kind(std::string_view name) {
+  for (int i = 0; i <= static_cast<int>(AtomicKind::exchange); ++i)
+    if (name_of(static_cast<AtomicKind>(i)) == name) return static_cast<AtomicKind>(i);
+  return std::nullopt;
+}
+
 namespace {
 
 // Values are hashed by the order of their first appearance, so that numbering does not matter.
@@ -105,6 +124,7 @@ class FunctionHasher {
     if (auto* d = std::get_if<DType>(&imm)) hasher_.add(*d);
     if (auto* a = std::get_if<Access>(&imm)) hasher_.add(a->cache);
     if (auto* r = std::get_if<Reduction>(&imm)) hasher_.add(r->kind).add(r->axis);
+    if (auto* a = std::get_if<Atomic>(&imm)) hasher_.add(a->kind);
   }
 
   const Function& function_;

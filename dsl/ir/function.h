@@ -64,9 +64,14 @@ struct Reduction {
   int axis;
   bool operator==(const Reduction&) const = default;
 };
+enum class AtomicKind : std::uint8_t { add, max, min, and_, or_, xor_, exchange };
+struct Atomic {
+  AtomicKind kind;
+  bool operator==(const Atomic&) const = default;
+};
 
 using Immediate = std::variant<std::monostate, Scalar, Bounds, Axis, Extent, Permutation, DType,
-                               Access, Reduction>;
+                               Access, Reduction, Atomic>;
 
 struct Block;
 
@@ -125,5 +130,7 @@ Hash content_hash(const Function& function);
 
 std::string_view name_of(ReduceKind kind);
 std::optional<ReduceKind> parse_reduce_kind(std::string_view name);
+std::string_view name_of(AtomicKind kind);
+std::optional<AtomicKind> parse_atomic_kind(std::string_view name);
 
 }  // namespace tilewright::ir

@@ -38,6 +38,21 @@ void write_element(DType dtype, std::int64_t address, const TileData& from, std:
   });
 }
 
+// How an atomic operation makes the new value of the old one and its operand; nothing: the operand
+// takes its place.
+std::optional<Op> combining_op(AtomicKind kind) {
+  switch (kind) {
+    case AtomicKind::add: return Op::add_;
+    case AtomicKind::max: return Op::max_;
+    case AtomicKind::min: return Op::min_;
+    case AtomicKind::and_: return Op::and_;
+    case AtomicKind::or_: return Op::or_;
+    case AtomicKind::xor_: return Op::xor_;
+    case AtomicKind::exchange: return std::nullopt;
+  }
+  __builtin_unreachable();
+}
+
 // What memory the kernel may touch.
 class AccessCheck {
  public:
@@ -210,6 +225,7 @@ class Interpreter {
   void memory(const Inst& inst) {
     if (inst.op == Op::load_) return load(inst);
     if (inst.op == Op::store_) return store(inst);
+    if (inst.op == Op::atomic_) return atomic(inst);
     if (inst.op == Op::load_desc_) return load_desc(inst);
     if (inst.op == Op::store_desc_) return store_desc(inst);
     // make_desc: the base address, the sizes and the strides, in the order of the operands.
@@ -244,6 +260,32 @@ class Interpreter {
       bounds_(inst, ptr.param, ptr.integer[i], size_bytes(dtype));
       write_element(dtype, ptr.integer[i], value, i);
     }
+  }
+
+  // In the order of the elements: each finds what those before it have left.
+  void atomic(const Inst& inst) {
+    const TileData &ptr = data(inst.operands[0]), &value = data(inst.operands[1]);
+    const TileData* mask = inst.operands.size() > 2 ? &data(inst.operands[2]) : nullptr;
+    const Type& t = type(inst.results[0]);
+    auto old = std::make_shared<TileData>(t);
+    TileData made(t);
+    auto op = combining_op(inst.get<Atomic>().kind);
+    auto one = [&](auto column, std::size_t i) {
+      if (is_floating(t.dtype))
+        column.floating += i;
+      else
+        column.integer += i;
+      return column;
+    };
+    for (std::size_t i = 0; i < ptr.integer.size(); ++i) {
+      if (mask != nullptr && mask->integer[i] == 0) continue;
+      bounds_(inst, ptr.param, ptr.integer[i], size_bytes(t.dtype));
+      read_element(t.dtype, ptr.integer[i], *old, i);
+      std::array<Column, 2> both = {one(old->column(), i), one(value.column(), i)};
+      if (op) evaluate_elements(*op, t.dtype, t.dtype, both, one(made.mutable_column(), i), 1);
+      write_element(t.dtype, ptr.integer[i], op ? made : value, i);
+    }
+    set(inst.results[0], std::move(old));
   }
 
   // Calls `visit(element, address)` for what of the block lies inside the described array.

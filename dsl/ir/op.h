@@ -34,7 +34,8 @@ enum class ImmediateKind : std::uint8_t {
   permutation,
   dtype,
   access,
-  reduction
+  reduction,
+  atomic
 };
 enum Property : std::uint8_t { none = 0, commutative = 1, float_only = 2, integer_only = 4 };
 

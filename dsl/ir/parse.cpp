@@ -248,6 +248,7 @@ class Parser {
       case ImmediateKind::dtype: return dtype();
       case ImmediateKind::access: expect_word("streaming"); return Access{CachePolicy::streaming};
       case ImmediateKind::reduction: return reduction();
+      case ImmediateKind::atomic: return atomic();
     }
     raise_internal_error("a scalar is read with its type", std::source_location::current());
   }
@@ -268,6 +269,13 @@ class Parser {
     auto kind = parse_reduce_kind(token.text);
     if (!kind) raise_at(token, "'" + token.text + "' is not a kind of reduction");
     return Reduction{*kind, integer<int>("an axis")};
+  }
+
+  Immediate atomic() {
+    Token token = expect(TokenKind::word, "a kind of atomic operation");
+    auto kind = parse_atomic_kind(token.text);
+    if (!kind) raise_at(token, "'" + token.text + "' is not a kind of atomic operation");
+    return Atomic{*kind};
   }
 
   // The number stands before the type that says how to read it.

@@ -78,6 +78,7 @@ std::string immediate_text(const Immediate& immediate) {
     std::string operator()(const Reduction& r) {
       return std::string(name_of(r.kind)) + " " + std::to_string(r.axis);
     }
+    std::string operator()(const Atomic& a) { return std::string(name_of(a.kind)); }
   };
   return std::visit(Visitor{}, immediate);
 }

@@ -186,12 +186,28 @@ Types load(const Site& site) {
   return {result};
 }
 
-Types store(const Site& site) {
+void expect_written(const Site& site) {
   expect_access(site, 2);
   Type wanted = Type::tile(site.operand(0).dtype, site.operand(0).shape);
   site.expect(site.operand(1) == wanted, "the value is ", site.operand(1), "; the pointer ",
               site.operand(0), " takes ", wanted);
+}
+
+Types store(const Site& site) {
+  expect_written(site);
   return {};
+}
+
+// What processors do in one step; the rest would be loops that try again.
+Types atomic(const Site& site) {
+  expect_written(site);
+  AtomicKind kind = site.get<Atomic>().kind;
+  DType dtype = site.operand(0).dtype;
+  bool takes_floats = kind == AtomicKind::add || kind == AtomicKind::exchange;
+  site.expect(bit_width(dtype) >= 32 && (takes_floats || is_integer(dtype)), "the elements are ",
+              dtype, "; ", name_of(kind), " takes integers", takes_floats ? " and floats" : "",
+              " of 32 or 64 bits");
+  return {site.operand(1)};
 }
 
 Types make_desc(const Site& site) {

@@ -39,6 +39,8 @@ void append(Key& key, const ir::Immediate& immediate) {
     key.push_back(static_cast<std::uint64_t>(a->cache));
   if (auto* r = std::get_if<ir::Reduction>(&immediate))
     append(key, Shape{static_cast<std::int64_t>(r->kind), r->axis});
+  if (auto* a = std::get_if<ir::Atomic>(&immediate))
+    key.push_back(static_cast<std::uint64_t>(a->kind));
 }
 
 class Numbering {

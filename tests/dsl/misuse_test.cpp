@@ -10,15 +10,16 @@
 namespace tilewright::dsl {
 namespace {
 
-// What tracing `body` says; given a pointer p to f32, an f32 scalar x and an i64 scalar n.
+// What tracing `body` says; given pointers p to f32 and h to f16, an f32 scalar x and an
+// i64 scalar n.
 struct Given {
-  Tile p, x, n;
+  Tile p, x, n, h;
 };
 std::string misuse(const std::function<void(const Given&)>& body) {
   return error_of([&] {
     Tracer tracer("f");
     Given given{tracer.pointer_param("p", f32), tracer.scalar_param("x", f32),
-                tracer.scalar_param("n", i64)};
+                tracer.scalar_param("n", i64), tracer.pointer_param("h", f16)};
     body(given);
     tracer.finish();
   });
@@ -72,6 +73,15 @@ TEST(Misuse, AFloatingOpOnIntegers) {
 
 TEST(Misuse, AnIntegerOpOnFloats) {
   EXPECT_MISUSE("[and] operands are f32; they must be integer or bool", g.x & g.x);
+}
+
+TEST(Misuse, AtomicsOnWhatProcessorsDoNotCombine) {
+  EXPECT_MISUSE("[atomic] the elements are f32; max takes integers of 32 or 64 bits",
+                atomic_max(g.p, 1));
+  EXPECT_MISUSE("[atomic] the elements are f16; add takes integers and floats of 32 or 64 bits",
+                atomic_add(g.h, 1));
+  EXPECT_MISUSE("[atomic] the address is f32; it must be a pointer or a tile of them",
+                atomic_add(g.x, 1));
 }
 
 TEST(Misuse, ArithmeticOnPointers) {

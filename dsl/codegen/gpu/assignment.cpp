@@ -129,7 +129,7 @@ class Assigner {
 
   void memory(const Inst& inst) {
     if (inst.op == Op::make_desc_) return;
-    bool stores = ir::info(inst.op).effect == ir::Effect::writes;
+    bool stores = inst.results.empty();
     Value value = stores ? inst.operands[1] : inst.results[0];
     if (!is_tile(value)) return;
     Layout own = natural(value);
@@ -142,7 +142,7 @@ class Assigner {
     } else {
       own = *result_.of[value];
     }
-    if (inst.op == Op::load_ || inst.op == Op::store_)
+    if (inst.op == Op::load_ || inst.op == Op::store_ || inst.op == Op::atomic_)
       for (Value operand : inst.operands)
         if (operand != value) want(operand, own);
   }

@@ -77,12 +77,10 @@ int largest_power(std::int64_t divisor, int most) {
 
 std::vector<Emitter::Access> Emitter::pointer_accesses(const Registers& pointers, Value pointer,
                                                        std::optional<Value> mask,
-                                                       const ir::Type& type) {
+                                                       const ir::Type& type, int most) {
   const AxisInfo& at = axis_info_[pointer];
   std::int64_t contiguous = at.contiguity.back();
-  int width = contiguous % 2 == 0 || contiguous >= widest(type.dtype)
-                  ? largest_power(contiguous, widest(type.dtype))
-                  : 1;
+  int width = contiguous % 2 == 0 || contiguous >= most ? largest_power(contiguous, most) : 1;
   width = std::min(width, largest_power(at.divisibility.back(), width));
   if (mask && is_tile(*mask))
     width = std::min(width, largest_power(axis_info_[*mask].constancy.back(), width));
@@ -244,7 +242,8 @@ void Emitter::load(const Inst& inst) {
     if (inst.operands.size() > 2)
       other = is_tile(inst.operands[2]) ? get(inst.operands[2], layout)
                                         : splat(scalars_[inst.operands[2]], false, layout);
-    accesses = pointer_accesses(get(inst.operands[0], layout), inst.operands[0], mask, type);
+    accesses = pointer_accesses(get(inst.operands[0], layout), inst.operands[0], mask, type,
+                                widest(type.dtype));
   }
   for (const Access& access : accesses)
     load_group(access, type.dtype, other ? &*other : nullptr, to);
@@ -272,7 +271,8 @@ void Emitter::store(const Inst& inst) {
     if (inst.op == Op::store_ && inst.operands.size() > 2) mask = inst.operands[2];
     accesses = inst.op == Op::store_desc_
                    ? desc_accesses(inst, 2, type, layout)
-                   : pointer_accesses(get(inst.operands[0], layout), inst.operands[0], mask, type);
+                   : pointer_accesses(get(inst.operands[0], layout), inst.operands[0], mask, type,
+                                      widest(type.dtype));
   }
   order_access(inst.operands[0], true);
   if (!from) {  // a scalar: one thread writes it
@@ -285,6 +285,51 @@ void Emitter::store(const Inst& inst) {
     access.mask = both(access.mask, own);
     store_group(access, type.dtype, *from);
   }
+}
+
+// Every element once, by the thread that owns it; who else holds it is told what was there before.
+void Emitter::atomic_update(const Inst& inst) {
+  Value pointer = inst.operands[0], value = inst.operands[1], result = inst.results[0];
+  std::optional<Value> mask;
+  if (inst.operands.size() > 2) mask = inst.operands[2];
+  const ir::Type& type = function_.type(result);
+  bool used = !uses_.users(result).empty();
+  auto one = [&](llvm::Value* at, llvm::Value* element, llvm::Value* on) {
+    llvm::Value* rest = used ? llvm::Constant::getNullValue(element->getType()) : nullptr;
+    return when(on, rest, [&] {
+      return atomic(inst.get<ir::Atomic>().kind, type.dtype, at, element, "device");
+    });
+  };
+  if (!is_tile(result)) {
+    order_access(pointer, true);
+    llvm::Value* first = b_.CreateICmpEQ(b_.CreateOr(lane_, warp_), i32(0));
+    llvm::Value* old =
+        one(scalars_[pointer], scalars_[value], mask ? both(first, scalars_[*mask]) : first);
+    if (!used) return;
+    begin_shared(size_bytes(type.dtype));
+    llvm::Value* place = shared(0, type.dtype, i32(0));
+    store_one(place, type.dtype, old, first);
+    barrier();
+    scalars_[result] = load_one(place, type.dtype, nullptr, nullptr);
+    pending_.shared = true;
+    return;
+  }
+  const Layout& layout = assignment_[roles_ && !used ? value : result];
+  Registers from = get(value, layout);
+  auto accesses = pointer_accesses(get(pointer, layout), pointer, mask, type, 1);
+  order_access(pointer, true);
+  Registers old{layout, std::vector<llvm::Value*>(from.values.size()), nullptr};
+  llvm::Value* own = owns(layout);
+  for (const Access& access : accesses) {
+    auto r = static_cast<std::size_t>(access.registers[0]);
+    old.values[r] = one(access.pointer, from.values[r], both(access.mask, own));
+  }
+  if (!used) return;
+  std::vector<int> first = layout::first_duplicates(layout);
+  for (std::size_t r = 0; r < first.size(); ++r)
+    old.values[r] = old.values[static_cast<std::size_t>(first[r])];
+  if (own != nullptr) old = through_shared(old, type.dtype, type.shape, layout, type.shape);
+  set(result, std::move(old));
 }
 
 }  // namespace tilewright::dsl::gpu

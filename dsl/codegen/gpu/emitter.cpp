@@ -129,6 +129,7 @@ void Emitter::instruction(const Inst& inst) {
     case ir::OpClass::control: return inst.op == Op::loop_ ? loop(inst) : branch(inst);
     case ir::OpClass::memory:
       if (inst.op == Op::make_desc_) return make_array(inst);
+      if (inst.op == Op::atomic_) return atomic_update(inst);
       return ir::info(inst.op).effect == ir::Effect::writes ? store(inst) : load(inst);
     case ir::OpClass::reduction: return reduce(inst);
     case ir::OpClass::contraction: return dot(inst);

@@ -132,8 +132,10 @@ class Emitter : Arithmetic {
   // emit_memory.cpp
   void load(const ir::Inst& inst);
   void store(const ir::Inst& inst);
+  void atomic_update(const ir::Inst& inst);
   std::vector<Access> pointer_accesses(const Registers& pointers, ir::Value pointer,
-                                       std::optional<ir::Value> mask, const ir::Type& type);
+                                       std::optional<ir::Value> mask, const ir::Type& type,
+                                       int most);
   std::vector<Access> desc_accesses(const ir::Inst& inst, std::size_t first_offset,
                                     const ir::Type& type, const layout::Layout& layout);
   std::vector<std::vector<int>> neighbours(const layout::Layout& layout, int most);

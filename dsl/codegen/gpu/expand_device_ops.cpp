@@ -1,6 +1,7 @@
 // Device operations as NVPTX spells them.
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InlineAsm.h>
+#include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Intrinsics.h>
 
 #include <charconv>
@@ -123,6 +124,45 @@ void expand(llvm::CallInst& call, const DeviceOp& op) {
   call.eraseFromParent();
 }
 
+// The operation and the kind of its operand as PTX names them; nothing for an exchange, which has
+// no reduction.
+std::optional<std::pair<std::string, char>> reduction_form(llvm::AtomicRMWInst::BinOp op) {
+  using Rmw = llvm::AtomicRMWInst;
+  switch (op) {
+    case Rmw::Add: return {{"add", 'u'}};
+    case Rmw::FAdd: return {{"add", 'f'}};
+    case Rmw::Max: return {{"max", 's'}};
+    case Rmw::Min: return {{"min", 's'}};
+    case Rmw::UMax: return {{"max", 'u'}};
+    case Rmw::UMin: return {{"min", 'u'}};
+    case Rmw::And: return {{"and", 'b'}};
+    case Rmw::Or: return {{"or", 'b'}};
+    case Rmw::Xor: return {{"xor", 'b'}};
+    default: return std::nullopt;
+  }
+}
+
+// An atomic operation whose old value nobody reads becomes a `red`, which no thread waits for. LLVM
+// writes `atom` for every one.
+void reduce_in_memory(llvm::AtomicRMWInst& atomic) {
+  auto form = reduction_form(atomic.getOperation());
+  if (!form || !atomic.use_empty()) return;
+  llvm::Type* type = atomic.getType();
+  unsigned bits = type->getPrimitiveSizeInBits().getFixedValue();
+  std::string text =
+      concat("red.relaxed.gpu.", atomic.getPointerAddressSpace() == 1 ? "global." : "", form->first,
+             ".", form->second, bits, " [$0], $1;");
+  bool is_float = type->isFloatingPointTy();
+  const char* constraint = bits == 64 ? (is_float ? "d" : "l") : (is_float ? "f" : "r");
+  Builder b(&atomic);
+  auto* signature =
+      llvm::FunctionType::get(b.getVoidTy(), {atomic.getPointerOperand()->getType(), type}, false);
+  auto* assembly = llvm::InlineAsm::get(signature, text, concat("l,", constraint, ",~{memory}"),
+                                        /*hasSideEffects=*/true);
+  b.CreateCall(assembly, {atomic.getPointerOperand(), atomic.getValOperand()})->setDoesNotThrow();
+  atomic.eraseFromParent();
+}
+
 }  // namespace
 
 void expand_device_ops(llvm::Module& module) {
@@ -139,6 +179,12 @@ void expand_device_ops(llvm::Module& module) {
     for (llvm::CallInst* call : calls) expand(*call, *op);
     function->eraseFromParent();
   }
+  std::vector<llvm::AtomicRMWInst*> atomics;
+  for (llvm::Function& function : module)
+    for (llvm::Instruction& instruction : llvm::instructions(function))
+      if (auto* atomic = llvm::dyn_cast<llvm::AtomicRMWInst>(&instruction))
+        atomics.push_back(atomic);
+  for (llvm::AtomicRMWInst* atomic : atomics) reduce_in_memory(*atomic);
 }
 
 }  // namespace tilewright::dsl

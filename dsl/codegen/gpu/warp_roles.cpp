@@ -314,8 +314,8 @@ class Planner {
     bool found = false;
     ir::for_each_inst(function_.body, [&](const Inst& inst) {
       bool loads = inst.op == Op::load_desc_ || inst.op == Op::load_;
-      found =
-          found || (loads && !is_ring_load(inst) && !function_.type(inst.results[0]).is_scalar());
+      found = found || inst.op == Op::atomic_ ||
+              (loads && !is_ring_load(inst) && !function_.type(inst.results[0]).is_scalar());
     });
     return found;
   }
