@@ -17,6 +17,7 @@
 #include <functional>
 #include <optional>
 #include <source_location>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -262,6 +263,12 @@ void store(const Desc& desc, const std::vector<Operand>& offsets, const Operand&
            ir::CachePolicy cache = ir::CachePolicy::normal);
 void prefetch(const Desc& desc, const std::vector<Operand>& offsets, const Shape& block,
               std::source_location where = std::source_location::current());
+
+// Writes to the standard output, once a program: `text` with a scalar for each "{}". A line ends
+// with
+// "\n". Programs print in any order.
+void device_print(const std::string& text, const std::vector<Operand>& values = {},
+                  std::source_location where = std::source_location::current());
 
 // Reductions along an axis, which goes away unless `keep_dims`.
 Tile reduce(const Operand& x, ir::ReduceKind kind, int axis, bool keep_dims = false);

@@ -130,6 +130,14 @@ void prefetch(const Desc& desc, const std::vector<Operand>& offsets, const Shape
   site.append(Op::prefetch_desc_, block_at(site, desc, offsets), ir::Extent{block});
 }
 
+void device_print(const std::string& text, const std::vector<Operand>& values,
+                  std::source_location where) {
+  Site site("print", where);
+  std::vector<Tile> operands;
+  for (const Operand& value : values) operands.push_back(site.tile(value));
+  site.append(Op::print_, operands, ir::Text{text});
+}
+
 Tile reduce(const Operand& x, ir::ReduceKind kind, int axis, bool keep_dims) {
   Site site("reduce", x.where);
   Tile tile = site.tile(x);

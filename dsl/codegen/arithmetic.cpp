@@ -1,6 +1,7 @@
 // Elementwise operations on vectors or single elements; their meaning is ir/scalar.h's.
 #include "dsl/codegen/arithmetic.h"
 
+#include "dsl/ir/message.h"
 #include "dsl/ir/scalar.h"
 #include "runtime/base/error.h"
 
@@ -330,6 +331,24 @@ llvm::Value* Arithmetic::atomic(ir::AtomicKind kind, DType dtype, llvm::Value* p
   return b_.CreateAtomicRMW(
       op, pointer, value, llvm::Align(static_cast<std::uint64_t>(size_bytes(dtype))),
       llvm::AtomicOrdering::Monotonic, context_.getOrInsertSyncScopeID(scope));
+}
+
+std::pair<llvm::Value*, llvm::Value*> Arithmetic::message(
+    const ir::Function& function, const ir::Inst& inst, const std::vector<llvm::Value*>& scalars) {
+  llvm::BasicBlock& entry = b_.GetInsertBlock()->getParent()->getEntryBlock();
+  auto* type = llvm::ArrayType::get(b_.getInt64Ty(), std::max<std::size_t>(1, scalars.size()));
+  auto* words = llvm::IRBuilder<>(&entry, entry.getFirstInsertionPt()).CreateAlloca(type);
+  std::vector<DType> dtypes;
+  for (std::size_t i = 0; i < scalars.size(); ++i) {
+    DType dtype = function.type(inst.operands[i]).dtype;
+    dtypes.push_back(dtype);
+    llvm::Value* word = convert(scalars[i], dtype, is_floating(dtype) ? DType::f64 : DType::i64);
+    b_.CreateStore(word, b_.CreateConstGEP1_64(b_.getInt64Ty(), words, i));
+  }
+  // Constants lie in global memory on a GPU; the host has but one.
+  auto* format = b_.CreateGlobalString(ir::message_format(inst.get<ir::Text>().text, dtypes),
+                                       "message", 1, &module_);
+  return {b_.CreateAddrSpaceCast(format, b_.getPtrTy()), words};
 }
 
 llvm::Constant* Arithmetic::identity(ReduceKind kind, DType dtype) {

@@ -52,6 +52,10 @@ class Arithmetic {
   llvm::Value* atomic(ir::AtomicKind kind, DType dtype, llvm::Value* pointer, llvm::Value* value,
                       const char* scope = "");
 
+  // The operands of `print`: its format, and its values as words of 64 bits on the stack.
+  std::pair<llvm::Value*, llvm::Value*> message(const ir::Function& function, const ir::Inst& inst,
+                                                const std::vector<llvm::Value*>& scalars);
+
   llvm::Module& module_;
   llvm::LLVMContext& context_;
   llvm::IRBuilder<> b_;

@@ -124,6 +124,7 @@ void Emitter::step(const Step& s) {
 void Emitter::scalar(const Inst& inst) {
   if (inst.op == Op::make_desc_) return make_array(inst);
   if (inst.op == Op::store_) return store_value(inst, {});
+  if (inst.op == Op::print_) return print(inst);
   lanes_ = 1;
   tail_ = nullptr;
   if (inst.op == Op::atomic_) {
@@ -151,6 +152,14 @@ void Emitter::scalar(const Inst& inst) {
     for (Value operand : inst.operands) operands.push_back(scalars_[operand]);
     scalars_[inst.results[0]] = element(inst, operands);
   }
+}
+
+void Emitter::print(const Inst& inst) {
+  std::vector<llvm::Value*> values;
+  for (Value operand : inst.operands) values.push_back(scalars_[operand]);
+  auto [format, words] = message(function_, inst, values);
+  auto* type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy(), b_.getPtrTy()}, false);
+  b_.CreateCall(module_.getOrInsertFunction("write_message", type), {format, words});
 }
 
 llvm::Value* Emitter::element(const Inst& inst, const std::vector<llvm::Value*>& operands) {

@@ -80,6 +80,7 @@ class Emitter : Arithmetic {
   void steps(const std::vector<Step>& list);
   void step(const Step& step);
   void scalar(const ir::Inst& inst);
+  void print(const ir::Inst& inst);
   llvm::Value* element(const ir::Inst& inst, const std::vector<llvm::Value*>& operands);
   void loop(const Step& step);
   void branch(const Step& step);

@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 
+#include "dsl/ir/message.h"
 #include "runtime/base/half.h"
 
 // Conversions of half precision, of the compiler's own library: for processors without F16C.
@@ -56,6 +57,7 @@ llvm::orc::SymbolMap callable_symbols(llvm::orc::LLJIT& jit) {
   add("__truncsfhf2", &::__truncsfhf2);
   add("__extendhfsf2", &::__extendhfsf2);
   add("__truncsfbf2", &bfloat16_of);
+  add("write_message", &ir::write_message);
   add("memcpy", &::memcpy);
   add("memset", &::memset);
   add("memmove", &::memmove);

@@ -59,7 +59,9 @@ class Planner {
       case OpClass::reduction:
         if (defs_.is_tile(inst.results[0])) kept_[inst.results[0]] = true;
         return root({&inst, inst.operands[0]});
-      case OpClass::hint: return root({&inst, inst.operands[0]});
+      case OpClass::hint:
+        if (inst.op == Op::print_) return scalar(inst);
+        return root({&inst, inst.operands[0]});
       case OpClass::memory:
         if (info(inst.op).effect == ir::Effect::writes) return store(inst);
         break;

@@ -97,4 +97,7 @@ void wgmma_commit(const Call& call);
 void wgmma(const Call& call);
 void wgmma_wait(const Call& call);
 
+// meanings/messages.cpp
+void print(const Call& call);
+
 }  // namespace tilewright::dsl::emulator

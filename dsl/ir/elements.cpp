@@ -339,6 +339,7 @@ void evaluate_elements(Op op, DType operand, DType result, std::span<const Colum
     case Op::load_desc_:
     case Op::store_desc_:
     case Op::prefetch_desc_:
+    case Op::print_:
     case Op::reduce_:
     case Op::dot_:
     case Op::loop_:

@@ -125,6 +125,7 @@ class FunctionHasher {
     if (auto* a = std::get_if<Access>(&imm)) hasher_.add(a->cache);
     if (auto* r = std::get_if<Reduction>(&imm)) hasher_.add(r->kind).add(r->axis);
     if (auto* a = std::get_if<Atomic>(&imm)) hasher_.add(a->kind);
+    if (auto* t = std::get_if<Text>(&imm)) hasher_.add(t->text);
   }
 
   const Function& function_;

@@ -70,8 +70,13 @@ struct Atomic {
   bool operator==(const Atomic&) const = default;
 };
 
+struct Text {
+  std::string text;
+  bool operator==(const Text&) const = default;
+};
+
 using Immediate = std::variant<std::monostate, Scalar, Bounds, Axis, Extent, Permutation, DType,
-                               Access, Reduction, Atomic>;
+                               Access, Reduction, Atomic, Text>;
 
 struct Block;
 

@@ -1,8 +1,10 @@
 #include "dsl/ir/interpret.h"
 
 #include <array>
+#include <bit>
 #include <cstring>
 
+#include "dsl/ir/message.h"
 #include "dsl/ir/tile_data.h"
 #include "runtime/base/error.h"
 
@@ -164,7 +166,7 @@ class Interpreter {
                    dot_data(data(inst.operands[0]), data(inst.operands[1]), data(inst.operands[2]),
                             type(inst.operands[0]), type(inst.results[0])));
       case OpClass::control: return inst.op == Op::loop_ ? loop(inst) : branch(inst);
-      case OpClass::hint: return;
+      case OpClass::hint: return inst.op == Op::print_ ? print(inst) : void();
     }
   }
 
@@ -330,6 +332,18 @@ class Interpreter {
     for_each_inside(inst, t.shape, 2, t.dtype, [&](std::size_t i, std::int64_t address) {
       write_element(t.dtype, address, value, i);
     });
+  }
+
+  void print(const Inst& inst) {
+    std::vector<DType> dtypes;
+    std::vector<std::uint64_t> words;
+    for (Value operand : inst.operands) {
+      dtypes.push_back(type(operand).dtype);
+      words.push_back(is_floating(dtypes.back())
+                          ? std::bit_cast<std::uint64_t>(data(operand).floating[0])
+                          : static_cast<std::uint64_t>(scalar(operand)));
+    }
+    write_message(message_format(inst.get<Text>().text, dtypes).c_str(), words.data());
   }
 
   void loop(const Inst& inst) {

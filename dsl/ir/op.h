@@ -35,7 +35,8 @@ enum class ImmediateKind : std::uint8_t {
   dtype,
   access,
   reduction,
-  atomic
+  atomic,
+  text
 };
 enum Property : std::uint8_t { none = 0, commutative = 1, float_only = 2, integer_only = 4 };
 

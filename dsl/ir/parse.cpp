@@ -249,6 +249,8 @@ class Parser {
       case ImmediateKind::access: expect_word("streaming"); return Access{CachePolicy::streaming};
       case ImmediateKind::reduction: return reduction();
       case ImmediateKind::atomic: return atomic();
+      case ImmediateKind::text:
+        return Text{expect(TokenKind::symbol, "a text, as in '@\"x\"'").text};
     }
     raise_internal_error("a scalar is read with its type", std::source_location::current());
   }

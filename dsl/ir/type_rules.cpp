@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "dsl/ir/message.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::ir {
@@ -247,6 +248,17 @@ Types store_desc(const Site& site) {
 
 Types prefetch_desc(const Site& site) {
   expect_block(site, 1, site.get<Extent>().shape);
+  return {};
+}
+
+Types print_(const Site& site) {
+  const std::string& text = site.get<Text>().text;
+  for (std::size_t i = 0; i < site.operands.size(); ++i)
+    site.expect(site.operand(i).is_value() && site.operand(i).is_scalar(), "operand ", i, " is ",
+                site.operand(i), "; it must be a scalar; reduce a tile to one");
+  auto count = static_cast<std::size_t>(placeholder_count(text));
+  site.expect(count == site.operands.size(), "the text has ", count, " places for values, ",
+              site.operands.size(), " are given; write {} for each");
   return {};
 }
 

@@ -137,7 +137,7 @@ void Emitter::instruction(const Inst& inst) {
     case ir::OpClass::creation: return is_tile(inst.results[0]) ? creation(inst) : scalar(inst);
     case ir::OpClass::elementwise:
       return is_tile(inst.results[0]) ? elementwise_tile(inst) : scalar(inst);
-    case ir::OpClass::hint: return;
+    case ir::OpClass::hint: return inst.op == Op::print_ ? print(inst) : void();
   }
 }
 
@@ -164,6 +164,15 @@ void Emitter::scalar(const Inst& inst) {
     for (Value operand : inst.operands) operands.push_back(scalars_[operand]);
     result = element(inst, operands);
   }
+}
+
+void Emitter::print(const Inst& inst) {
+  when(b_.CreateICmpEQ(b_.CreateOr(lane_, warp_), i32(0)), nullptr, [&]() -> llvm::Value* {
+    std::vector<llvm::Value*> values;
+    for (Value operand : inst.operands) values.push_back(scalars_[operand]);
+    auto [format, words] = message(function_, inst, values);
+    return device("print", {format, words});
+  });
 }
 
 llvm::Value* Emitter::element(const Inst& inst, const std::vector<llvm::Value*>& operands) {

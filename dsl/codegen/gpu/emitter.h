@@ -93,6 +93,7 @@ class Emitter : Arithmetic {
   void block(const ir::Block& block);
   void instruction(const ir::Inst& inst);
   void scalar(const ir::Inst& inst);
+  void print(const ir::Inst& inst);
   llvm::Value* element(const ir::Inst& inst, const std::vector<llvm::Value*>& operands);
   void loop(const ir::Inst& inst);
   void branch(const ir::Inst& inst);

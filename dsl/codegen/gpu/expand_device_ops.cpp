@@ -111,6 +111,13 @@ llvm::Value* shared_memory(llvm::Module& module) {
   return array;
 }
 
+void call_function(Builder& b, llvm::CallInst& call, std::string_view name) {
+  auto* type =
+      llvm::FunctionType::get(b.getInt32Ty(), call.getFunctionType()->params(), /*isVarArg=*/false);
+  llvm::SmallVector<llvm::Value*> arguments(call.args());
+  b.CreateCall(call.getModule()->getOrInsertFunction(name, type), arguments);
+}
+
 void expand(llvm::CallInst& call, const DeviceOp& op) {
   Builder b(&call);
   llvm::Value* result = nullptr;
@@ -118,6 +125,8 @@ void expand(llvm::CallInst& call, const DeviceOp& op) {
     result = shared_memory(*call.getModule());
   else if (op.expansion.starts_with("asm:"))
     result = call_assembly(b, call, op);
+  else if (op.expansion.starts_with("call:"))
+    call_function(b, call, trimmed(std::string_view(op.expansion).substr(5)));
   else if (!op.expansion.empty())
     result = call_intrinsic(b, call, op.expansion);
   if (!call.getType()->isVoidTy()) call.replaceAllUsesWith(result);
