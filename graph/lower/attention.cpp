@@ -251,7 +251,8 @@ class AttentionProgram {
       if (batch_.defined()) first_row.add(batch_, shape_.heads * shape_.rows);
       return partials.store(first_row, row(), split_, highest, total, mixed);
     }
-    Tile result = mixed / total;
+    // One division a row, where rounding to the type hides that the quotient is rounded twice.
+    Tile result = folds_scale() ? mixed * (1.0 / total) : mixed / total;
     if (result.dtype() != task_.dtype) result = dsl::cast(result, task_.dtype);
     row_matrix(task_.storage, task_.place).store(row(), 0, result);
   }

@@ -159,10 +159,19 @@ std::optional<Registers> Emitter::through_shape(const Inst& inst, const Layout& 
 // once for a kernel, at its start. Runs of bits that keep their order become a mask and a shift.
 llvm::Value* Emitter::linear_in_thread(const std::vector<std::int64_t>& lane_terms,
                                        const std::vector<std::int64_t>& warp_terms) {
+  // Where sums fill the registers nothing is kept for later: it is made anew where it is wanted.
+  if (roles_) return made_linear_in_thread(lane_terms, warp_terms);
   auto [known, is_new] = linear_.try_emplace(std::pair(lane_terms, warp_terms), nullptr);
-  if (!is_new) return known->second;
-  llvm::IRBuilder<>::InsertPointGuard guard(b_);
-  b_.SetInsertPoint(llvm::cast<llvm::Instruction>(shared_base_));
+  if (is_new) {
+    llvm::IRBuilder<>::InsertPointGuard guard(b_);
+    b_.SetInsertPoint(llvm::cast<llvm::Instruction>(shared_base_));
+    known->second = made_linear_in_thread(lane_terms, warp_terms);
+  }
+  return known->second;
+}
+
+llvm::Value* Emitter::made_linear_in_thread(const std::vector<std::int64_t>& lane_terms,
+                                            const std::vector<std::int64_t>& warp_terms) {
   llvm::Value* result = nullptr;
   auto add = [&](llvm::Value* part) {
     result = result == nullptr ? part : b_.CreateXor(result, part);
@@ -190,7 +199,6 @@ llvm::Value* Emitter::linear_in_thread(const std::vector<std::int64_t>& lane_ter
       bit = end;
     }
   }
-  known->second = result;
   return result;
 }
 

@@ -24,7 +24,6 @@ void Emitter::store_boxes(const Inst& inst, const TensorStore& how) {
   int span = 128 / bytes, warpgroups = roles_->warpgroups();
   layout::Layout layout = layout::mma_result(type.shape, roles_->consumer_warps, 1);
   Registers from = get(inst.operands[1], layout);
-  auto box = layout::SharedLayout::tma({64, span}, bytes, 128);
   auto* warpgroup = b_.CreateLShr(warp_, i32(2));
   auto* leads = b_.CreateICmpEQ(b_.CreateOr(lane_, b_.CreateAnd(warp_, i32(3))), i32(0));
   auto* row = b_.CreateAdd(coordinate_of(inst.operands[2]), b_.CreateShl(warpgroup, i32(6)));
@@ -32,24 +31,13 @@ void Emitter::store_boxes(const Inst& inst, const TensorStore& how) {
   llvm::Value* map = map_param(how.map);
   // An odd number of boxes ends where the next block begins.
   int unread = type.shape[1] / span % 2 == 0 ? 1 : 0;
-  // Places within a box: lanes and warps of a warpgroup as the layout has them, its rows from 0.
-  std::vector<std::int64_t> lanes, warps;
-  for (int bit = 0; bit < 5; ++bit) lanes.push_back(box.offset(layout.at(0, 1 << bit, 0)));
-  for (int bit = 0; bit < 2; ++bit) warps.push_back(box.offset(layout.at(0, 0, 1 << bit)));
-  for (int rest = 4; rest < roles_->consumer_warps; rest *= 2) warps.push_back(0);
-  llvm::Value* thread = linear_in_thread(lanes, warps);
   for (int begin = 0; begin < type.shape[1]; begin += span) {
     int number = begin / span % 2;
     auto* start = b_.CreateAdd(b_.CreateMul(warpgroup, i32(staged_box_bytes)),
                                i32(roles_->staging + number * warpgroups * staged_box_bytes));
     when(leads, nullptr, [&] { return device(concat("bulk_wait_read_", unread)); });
     warpgroup_barrier();
-    for (auto& group : neighbours(layout, 4 / bytes * 2)) {
-      layout::Layout::Basis place = layout.at(group[0], 0, 0);
-      if (place[1] < begin || place[1] >= begin + span) continue;
-      auto* offset = b_.CreateXor(thread, i32(box.offset({place[0], place[1] - begin})));
-      store_group({group, shared_pointer(b_.CreateAdd(start, offset)), nullptr}, type.dtype, from);
-    }
+    fill_box(from, type.dtype, begin, start);
     device("fence_proxy_async");
     warpgroup_barrier();
     when(leads, nullptr, [&]() -> llvm::Value* {
@@ -59,6 +47,42 @@ void Emitter::store_boxes(const Inst& inst, const TensorStore& how) {
       device(concat("tma_store_", operands.size() - 2, "d"), operands);
       return device("bulk_commit");
     });
+  }
+}
+
+// The columns of accumulators from `begin` on that a box has, as TMA reads them. Elements of 16
+// bits go four 8x8 matrices at a time: lanes name the rows, of two matrices side by side two
+// times 8.
+void Emitter::fill_box(const Registers& from, DType dtype, int begin, llvm::Value* start) {
+  auto bytes = static_cast<int>(size_bytes(dtype));
+  int span = 128 / bytes;
+  auto box = layout::SharedLayout::tma({64, span}, bytes, 128);
+  bool by_matrices = bytes == 2;
+  std::vector<std::int64_t> lanes, warps{box.offset({16, 0}), box.offset({32, 0})};
+  for (int bit = 0; bit < 5; ++bit)
+    lanes.push_back(box.offset(by_matrices ? bit < 4 ? std::vector<std::int32_t>{1 << bit, 0}
+                                                     : std::vector<std::int32_t>{0, 8}
+                                           : from.layout.at(0, 1 << bit, 0)));
+  for (int rest = 4; rest < roles_->consumer_warps; rest *= 2) warps.push_back(0);
+  llvm::Value* thread = linear_in_thread(lanes, warps);
+  auto place = [&](std::int32_t row, std::int32_t column) {
+    auto* offset = b_.CreateXor(thread, i32(box.offset({row, column})));
+    return shared_pointer(b_.CreateAdd(start, offset));
+  };
+  if (by_matrices) {
+    for (int column = 0; column < span; column += 16) {
+      std::vector<llvm::Value*> operands{place(0, column)};
+      auto first = static_cast<std::size_t>((begin + column) / 2);
+      for (std::size_t word = 0; word < 4; ++word)
+        operands.push_back(packed(from, first + 2 * word, 2));
+      device("stmatrix_x4", operands);
+    }
+    return;
+  }
+  for (auto& group : neighbours(from.layout, 2)) {
+    layout::Layout::Basis at = from.layout.at(group[0], 0, 0);
+    if (at[1] >= begin && at[1] < begin + span)
+      store_group({group, place(at[0], at[1] - begin), nullptr}, dtype, from);
   }
 }
 
@@ -79,14 +103,16 @@ llvm::Value* Emitter::alternation_barrier(bool mine) {
 // equally often.
 void Emitter::open_alternation() {
   if (roles_->alternating.empty()) return;
-  when(b_.CreateICmpUGE(warp_, i32(4)), nullptr,
-       [&] { return device("named_barrier_arrive", {alternation_barrier(false), i32(256)}); });
+  when(b_.CreateICmpUGE(warp_, i32(4)), nullptr, [&] {
+    return device("named_barrier_arrive", {alternation_barrier(false), i32(256)});
+  });
 }
 
 void Emitter::close_alternation() {
   if (roles_->alternating.empty()) return;
-  when(b_.CreateICmpULT(warp_, i32(4)), nullptr,
-       [&] { return device("named_barrier_sync", {alternation_barrier(true), i32(256)}); });
+  when(b_.CreateICmpULT(warp_, i32(4)), nullptr, [&] {
+    return device("named_barrier_sync", {alternation_barrier(true), i32(256)});
+  });
 }
 
 // Before the first product of a turn.

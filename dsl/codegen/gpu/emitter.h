@@ -120,6 +120,8 @@ class Emitter : Arithmetic {
   Coordinate coordinate(const layout::Layout& layout, int axis, int reg);
   llvm::Value* linear_in_thread(const std::vector<std::int64_t>& lane_terms,
                                 const std::vector<std::int64_t>& warp_terms);
+  llvm::Value* made_linear_in_thread(const std::vector<std::int64_t>& lane_terms,
+                                     const std::vector<std::int64_t>& warp_terms);
   static std::int64_t bits_of(const std::vector<std::int64_t>& lane_terms,
                               const std::vector<std::int64_t>& warp_terms);
   llvm::Value* coordinate_value(const layout::Layout& layout, int axis, int reg);  // i32
@@ -236,6 +238,7 @@ class Emitter : Arithmetic {
 
   // emit_warpgroups.cpp: what consumers do beside multiplying
   void store_boxes(const ir::Inst& inst, const TensorStore& how);
+  void fill_box(const Registers& from, DType dtype, int begin, llvm::Value* start);
   void warpgroup_barrier();
   void open_alternation();
   void enter_alternation(const ir::Inst& dot);
