@@ -61,6 +61,9 @@ std::optional<WgmmaForm> parse_wgmma(std::string_view name) {
   if (!form.a_in_registers && !skip(name, "_ss")) return std::nullopt;
   form.transposes_a = skip(name, "_ta");
   form.transposes_b = skip(name, "_tb");
+  bool has_steps = skip(name, "_x");
+  if (has_steps && (!take_number(name, form.steps) || form.steps < 2 || form.steps > 16))
+    return std::nullopt;
   bool may_transpose = bytes_of(form.format) == 2;
   if (!name.empty() || depth != form.depth() || !has_columns(form) ||
       (form.transposes_a && (form.a_in_registers || !may_transpose)) ||
@@ -84,27 +87,33 @@ std::optional<WgmmaWait> parse_wgmma_wait(std::string_view name) {
 
 std::string ptx_of(const WgmmaForm& form) {
   int count = form.accumulators(), next = 2 * count;
-  std::string type(name_of(form.format));
-  std::string text =
-      "{ .reg .pred p; setp.ne.b32 p, $" + std::to_string(next + (form.a_in_registers ? 5 : 2)) +
-      ", 0; wgmma.mma_async.sync.aligned.m64n" + std::to_string(form.columns) + "k" +
-      std::to_string(form.depth()) + (form.format == Format::s8 ? ".s32." : ".f32.") + type + "." +
-      type + " " + registers(0, count) + ", ";
-  std::string a = "l,";
-  if (form.a_in_registers) {
-    text += registers(next, 4);
-    a = "r,r,r,r,";
-    next += 4;
-  } else {
-    text += "$" + std::to_string(next++);
+  int scale = next + form.steps * (form.a_in_registers ? 5 : 2);
+  std::string type(name_of(form.format)), to = std::to_string(scale);
+  std::string text = "{ .reg .pred p, q; setp.ne.b32 p, $" + to + ", 0; ";
+  if (form.steps > 1) text += "setp.eq.b32 q, $" + to + ", $" + to + "; ";
+  std::string operands;
+  for (int step = 0; step < form.steps; ++step) {
+    text += "wgmma.mma_async.sync.aligned.m64n" + std::to_string(form.columns) + "k" +
+            std::to_string(form.depth()) + (form.format == Format::s8 ? ".s32." : ".f32.") + type +
+            "." + type + " " + registers(0, count) + ", ";
+    if (form.a_in_registers) {
+      text += registers(next, 4);
+      operands += "r,r,r,r,";
+      next += 4;
+    } else {
+      text += "$" + std::to_string(next++);
+      operands += "l,";
+    }
+    text += ", $" + std::to_string(next++) + (step == 0 ? ", p" : ", q");
+    operands += "l,";
+    if (form.format != Format::s8) text += ", 1, 1";
+    if (bytes_of(form.format) == 2) {
+      if (!form.a_in_registers) text += form.transposes_a ? ", 1" : ", 0";
+      text += form.transposes_b ? ", 1" : ", 0";
+    }
+    text += "; ";
   }
-  text += ", $" + std::to_string(next) + ", p";
-  if (form.format != Format::s8) text += ", 1, 1";
-  if (bytes_of(form.format) == 2) {
-    if (!form.a_in_registers) text += form.transposes_a ? ", 1" : ", 0";
-    text += form.transposes_b ? ", 1" : ", 0";
-  }
-  return text + "; } | " + tied_constraints(count, form.accumulator_letter()) + a + "l,r";
+  return text + "} | " + tied_constraints(count, form.accumulator_letter()) + operands + "r";
 }
 
 std::string ptx_of(const WgmmaWait& wait) {

@@ -2,13 +2,14 @@
 //
 //   wgmma_m64n128k16_bf16_ss        d, a and b: 64 x 128 x 16, both from shared memory
 //   wgmma_m64n128k16_bf16_rs_tb     a from registers, b stored with n innermost
+//   wgmma_m64n128k16_bf16_ss_x4     four of them, one after the other into the same accumulators
 //   wgmma_wait_1_f64                until all groups but one are finished, tied to 64 accumulators
 //
-// Accumulators come first, then a (a descriptor l, or four registers i), the descriptor of b, and a
-// number that is 0 where d must not be added to. There are too many forms for rows of a table:
-// their signatures and PTX follow from the name. Types: bf16, f16, tf32, e4m3 with f32
-// accumulators, s8 with i32 ones. Suffixes ta and tb, for 16-bit types: a or b with m or n
-// innermost.
+// Accumulators come first, then for each product a (a descriptor l, or four registers i) and the
+// descriptor of b, last a number that is 0 where the first must not be added to d. There are too
+// many forms for rows of a table: their signatures and PTX follow from the name. Types: bf16, f16,
+// tf32, e4m3 with f32 accumulators, s8 with i32 ones. Suffixes ta and tb, for 16-bit types: a or b
+// with m or n innermost.
 #pragma once
 
 #include <optional>
@@ -23,6 +24,7 @@ struct WgmmaForm {
   int columns = 0;  // n
   Format format = Format::bf16;
   bool a_in_registers = false, transposes_a = false, transposes_b = false;
+  int steps = 1;  // products, 1 to 16
 
   int depth() const { return 32 / bytes_of(format); }
   int accumulators() const { return columns / 2; }  // registers of a thread

@@ -180,6 +180,7 @@ INSTANTIATE_TEST_SUITE_P(
                     PipelineCase{bf16, false, false, 128, 128, 32, 128, 128, 32},
                     PipelineCase{bf16, false, true, 200, 264, 200, 128, 256, 64},
                     PipelineCase{f16, true, false, 136, 136, 72, 128, 64, 32},
+                    PipelineCase{bf16, false, true, 64, 32, 700, 64, 32, 512},
                     PipelineCase{bf16, false, false, 300, 72, 16, 64, 64, 32},
                     PipelineCase{i8, false, true, 256, 64, 96, 128, 64, 32},
                     PipelineCase{i8, false, true, 64, 64, 128, 64, 64, 64},

@@ -48,7 +48,10 @@ std::optional<DeviceOp> product_named(std::string_view name) {
   DeviceOp op{std::string(name), "", "", DeviceEffect::memory, 90, ""};
   if (auto form = emulator::parse_wgmma(name)) {
     op.result.assign(static_cast<std::size_t>(form->accumulators()), form->accumulator_letter());
-    op.operands = op.result + (form->a_in_registers ? "iiii" : "l") + "li";
+    op.operands = op.result;
+    for (int step = 0; step < form->steps; ++step)
+      op.operands += form->a_in_registers ? "iiiil" : "ll";
+    op.operands += "i";
     op.expansion = "asm:" + ptx_of(*form);
     return op;
   }
@@ -124,8 +127,9 @@ std::vector<DeviceOp> sample_device_ops() {
        {"cp_async_wait_0", "cp_async_wait_7", "bulk_wait_0", "bulk_wait_read_1",
         "setmaxnreg_inc_232", "setmaxnreg_dec_40", "wgmma_m64n8k16_bf16_ss",
         "wgmma_m64n256k16_bf16_ss", "wgmma_m64n128k16_f16_rs_tb", "wgmma_m64n64k16_bf16_ss_ta_tb",
-        "wgmma_m64n64k8_tf32_ss", "wgmma_m64n64k32_e4m3_rs", "wgmma_m64n32k32_s8_ss",
-        "wgmma_m64n48k32_s8_rs", "wgmma_wait_0_f4", "wgmma_wait_1_f128", "wgmma_wait_0_i16"})
+        "wgmma_m64n64k16_bf16_ss_tb_x4", "wgmma_m64n128k16_f16_rs_x8", "wgmma_m64n64k8_tf32_ss",
+        "wgmma_m64n64k32_e4m3_rs", "wgmma_m64n32k32_s8_ss", "wgmma_m64n48k32_s8_rs",
+        "wgmma_wait_0_f4", "wgmma_wait_1_f128", "wgmma_wait_0_i16"})
     ops.push_back(*find_device_op(name));
   return ops;
 }

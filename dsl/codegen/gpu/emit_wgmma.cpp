@@ -6,12 +6,20 @@
 // bytes within the swizzle's span, and the next 8 rows are 8 spans on. Stored the other way round,
 // a span holds 16 to 64 neighbours across k: the next ones are a whole box on, the next 8 values of
 // k 8 spans.
+#include <algorithm>
+
 #include "dsl/codegen/gpu/emitter.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::dsl::gpu {
 
 using ir::Inst;
+
+namespace {
+
+constexpr std::int32_t most_steps = 16;  // along k, of one call
+
+}  // namespace
 
 llvm::Value* Emitter::descriptor(const StagedLoad& staged, llvm::Value* start, int operand) {
   const layout::SharedLayout& shared = staged.shared;
@@ -100,17 +108,21 @@ Registers Emitter::issue_products(const Inst& inst, const TensorCoreDot& how,
     if (!b.first->transposed) op += "_tb";
   }
   device("wgmma_fence");
-  for (std::int32_t k = 0; k < how.a.shape()[1]; k += how.k) {
+  // Many in one call: what a call has to do with its accumulators is dear to compile.
+  std::int32_t steps = how.a.shape()[1] / how.k;
+  for (std::int32_t first = 0; first < steps; first += most_steps) {
+    std::int32_t here = std::min(steps - first, most_steps);
     std::vector<llvm::Value*> operands(result.values.begin(), result.values.begin() + count);
-    if (a) {
-      operands.push_back(b_.CreateAdd(a_first, i64(offset(*a->first, 0, k, 0) / 16)));
-    } else {
-      auto first = left.begin() + 4 * (k / how.k);
-      operands.insert(operands.end(), first, first + 4);
+    for (std::int32_t step = first; step < first + here; ++step) {
+      std::int32_t k = step * how.k;
+      if (a)
+        operands.push_back(b_.CreateAdd(a_first, i64(offset(*a->first, 0, k, 0) / 16)));
+      else
+        operands.insert(operands.end(), left.begin() + 4 * step, left.begin() + 4 * step + 4);
+      operands.push_back(b_.CreateAdd(b_first, i64(offset(*b.first, 1, k, 0) / 16)));
     }
-    operands.push_back(b_.CreateAdd(b_first, i64(offset(*b.first, 1, k, 0) / 16)));
     operands.push_back(i32(1));
-    llvm::Value* sums = device(op, operands);
+    llvm::Value* sums = device(here > 1 ? concat(op, "_x", here) : op, operands);
     for (unsigned i = 0; i < count; ++i) result.values[i] = b_.CreateExtractValue(sums, i);
   }
   device("wgmma_commit");

@@ -187,50 +187,58 @@ void finish(ThreadBlock& block, const ProductQueue& queue, Product& product) {
   product.is_finished = true;
 }
 
-// The operands of 128 threads as one product; the descriptors must be the same for all.
-Product product_of(ThreadBlock& block, Lanes lanes) {
+// The operands of 128 threads as one product, of several in a call; the descriptors must be the
+// same for all. The first takes the accumulators that the call has, the others those of the one
+// before.
+Product product_of(ThreadBlock& block, Lanes lanes, int step, std::uint32_t serial_before) {
   const Call& first = *lanes.front();
   const WgmmaForm& form = *first.site.product;
   auto count = static_cast<std::size_t>(form.accumulators());
-  std::size_t a_words = form.a_in_registers ? 4 : 0, b_at = count + (a_words ? a_words : 1);
+  std::size_t a_words = form.a_in_registers ? 4 : 0, each = (a_words ? a_words : 1) + 1;
+  std::size_t a_at = count + static_cast<std::size_t>(step) * each, b_at = a_at + each - 1;
+  std::size_t scale_at = count + static_cast<std::size_t>(form.steps) * each;
   Product product;
   product.site = &first.site;
-  product.a = a_words ? 0 : first.operands[count].u64;
+  product.a = a_words ? 0 : first.operands[a_at].u64;
   product.b = first.operands[b_at].u64;
-  product.adds = first.operands[b_at + 1].u32 != 0;
+  product.adds = step > 0 || first.operands[scale_at].u32 != 0;
   for (const Call* lane : lanes) {
     if (lane->operands[b_at].u64 != product.b ||
-        (!a_words && lane->operands[count].u64 != product.a) ||
-        (lane->operands[b_at + 1].u32 != 0) != product.adds)
+        (!a_words && lane->operands[a_at].u64 != product.a) ||
+        (step == 0 && (lane->operands[scale_at].u32 != 0) != product.adds))
       block.fault(lane->thread, lane->site,
                   "descriptors and scale must be the same in all threads of a warpgroup");
-    for (std::size_t i = 0; i < count; ++i) product.accumulators.push_back(lane->operands[i].u32);
+    for (std::size_t i = 0; i < count; ++i)
+      product.accumulators.push_back(step == 0 ? lane->operands[i].u32
+                                               : token(serial_before, static_cast<int>(i)));
     for (std::size_t i = 0; i < a_words; ++i)
-      product.a_registers.push_back(lane->operands[count + i].u32);
+      product.a_registers.push_back(lane->operands[a_at + i].u32);
   }
   return product;
 }
 
 void issue(ThreadBlock& block, Lanes lanes) {
   const Call& first = *lanes.front();
+  const WgmmaForm& form = *first.site.product;
   ProductQueue& queue = block.products(first.thread);
   if (!queue.is_fenced)
     block.fault(first.thread, first.site,
                 "registers are used without wgmma_fence since the last wgmma_wait");
-  Product product = product_of(block, lanes);
-  for_each_source(block, product, [&](std::byte* chunk) {
-    block.check_shared_place(first, chunk, chunk_bytes, chunk_bytes);
-    block.raise_if(block.shared().begin_read(chunk, chunk_bytes, first.thread.index,
-                                             first.site.index, block.clocks()),
-                   first, Access::read, chunk);
-  });
-  queue.serial = queue.serial % serials + 1;
-  product.serial = queue.serial;
-  product.group = queue.committed;
+  for (int step = 0; step < form.steps; ++step) {
+    Product product = product_of(block, lanes, step, queue.serial);
+    for_each_source(block, product, [&](std::byte* chunk) {
+      block.check_shared_place(first, chunk, chunk_bytes, chunk_bytes);
+      block.raise_if(block.shared().begin_read(chunk, chunk_bytes, first.thread.index,
+                                               first.site.index, block.clocks()),
+                     first, Access::read, chunk);
+    });
+    queue.serial = queue.serial % serials + 1;
+    product.serial = queue.serial;
+    product.group = queue.committed;
+    queue.products.push_back(std::move(product));
+  }
   for (const Call* lane : lanes)
-    for (int i = 0; i < first.site.product->accumulators(); ++i)
-      lane->results[i].u32 = token(product.serial, i);
-  queue.products.push_back(std::move(product));
+    for (int i = 0; i < form.accumulators(); ++i) lane->results[i].u32 = token(queue.serial, i);
 }
 
 void wait_for_groups(ThreadBlock& block, Lanes lanes) {
