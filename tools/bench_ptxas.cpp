@@ -174,9 +174,14 @@ void bench_ptxas(const Settings& a) {
     std::ranges::move(outcome.faults, std::back_inserter(faults));
   }
   if (a.json) {
-    nlohmann::json whole = {{"bench", "ptxas"},      {"command", "tilewright bench ptxas --json"},
-                            {"device", cpu_model()}, {"date", date_today()},
-                            {"rounds", a.rounds},    {"results", records}};
+    nlohmann::json whole = {
+        {"bench", "ptxas"},
+        {"command", a.nvdisasm.empty() ? "tilewright bench ptxas --json"
+                                       : "tilewright bench ptxas --json --nvdisasm nvdisasm"},
+        {"device", cpu_model()},
+        {"date", date_today()},
+        {"rounds", a.rounds},
+        {"results", records}};
     fmt::print("{}\n", whole.dump(2));
   } else {
     show(records);
