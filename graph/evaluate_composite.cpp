@@ -32,9 +32,9 @@ HostTensor meaning(The<Op::silu>, const Node& node, const Operands& x) {
 }
 HostTensor meaning(The<Op::gelu>, const Node& node, const Operands& x) {
   if (node.attributes.flag)
+    // (1 + tanh(y)) / 2 as the logistic function of 2 y, which does not cancel.
     return map(node, *x[0], [](double v) {
-      return 0.5 * v *
-             (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (v + 0.044715 * v * v * v)));
+      return v * logistic(2 * std::sqrt(2 / std::numbers::pi) * (v + 0.044715 * v * v * v));
     });
   return map(node, *x[0],
              [](double v) { return 0.5 * v * (1 + std::erf(v / std::numbers::sqrt2)); });

@@ -61,24 +61,28 @@ std::optional<Attributes> composed(Op op, const Attributes& inner, const Attribu
   return result;
 }
 
+// A permutation that keeps the order of elements, as the reshape that it is.
+NodeId as_reshape(const Site& s) {
+  const Node& inner = s.operand(0);
+  NodeId from = inner.op == Op::reshape ? inner.operands[0] : s.x[0];
+  if (s.rewriter.made(from).shape == s.node.shape) return from;
+  return s.append(Op::reshape, {from}, {.axes = {}, .sizes = s.node.shape});
+}
+
 std::optional<NodeId> simplify_view(const Site& s) {
   if (info(s.node.op).kind != Kind::view) return std::nullopt;
   if (is_identity(s)) return s.x[0];
   if (s.is_full(0)) return s.full(s.operand(0).attributes.number);
-  if (keeps_order(s)) {
-    const Node& inner = s.operand(0);
-    NodeId from = inner.op == Op::reshape ? inner.operands[0] : s.x[0];
-    if (s.rewriter.made(from).shape == s.node.shape) return from;
-    return s.append(Op::reshape, {from}, {.axes = {}, .sizes = s.node.shape});
-  }
+  if (keeps_order(s)) return as_reshape(s);
   const Node inner = s.operand(0);
   if (inner.op != s.node.op) return std::nullopt;
   auto attributes = composed(s.node.op, inner.attributes, s.node.attributes);
   if (!attributes) return std::nullopt;
-  Site joined{s.rewriter, s.node, {inner.operands[0]}};
   Node node = s.node;
   node.attributes = *attributes;
-  if (is_identity({s.rewriter, node, joined.x})) return joined.x[0];
+  Site joined{s.rewriter, node, {inner.operands[0]}};
+  if (is_identity(joined)) return joined.x[0];
+  if (keeps_order(joined)) return as_reshape(joined);
   return s.append(node.op, joined.x, *attributes);
 }
 

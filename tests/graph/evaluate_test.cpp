@@ -29,6 +29,12 @@ HostTensor result_of(const std::string& body, const std::vector<HostTensor>& inp
   return evaluate(parse(text), inputs, rounding).outputs[0];
 }
 
+TEST(Evaluate, ComputesTheTailOfGeluWithoutCancellation) {
+  HostTensor x = tensor(f64, {1}, {-6});
+  double wanted = -8.439646700762297e-11;
+  EXPECT_NEAR(result_of("%1: f64[1] = gelu %0 {flag=1}", {x}).floating[0], wanted, 1e-23);
+}
+
 TEST(Evaluate, RoundsEachNodeOnceToItsDtypeOrNotAtAll) {
   HostTensor x = tensor(f32, {1}, {1.0}), tiny = tensor(f32, {1}, {0x1p-30});
   EXPECT_EQ(result_of("%2: f32[1] = add %0, %1", {x, tiny}).floating, (Numbers{1 + 0x1p-30}));

@@ -45,6 +45,12 @@ TEST(Canonicalise, MakesAPermutationOfUnitAxesAReshape) {
                       "%3: f32[1x4x6] = permute %2 {axes=1x0x2}",
                       3),
                graph_of("%2: f32[1x4x6] = reshape %0 {sizes=1x4x6}", 2));
+  // Also where only two permutations together move nothing else.
+  expect_equal(simple("%2: f32[4x6x1] = reshape %0 {sizes=4x6x1}\n"
+                      "%3: f32[6x4x1] = permute %2 {axes=1x0x2}\n"
+                      "%4: f32[1x4x6] = permute %3 {axes=2x1x0}",
+                      4),
+               graph_of("%2: f32[1x4x6] = reshape %0 {sizes=1x4x6}", 2));
 }
 
 TEST(Canonicalise, DropsExactCastsOnly) {
