@@ -218,7 +218,9 @@ std::optional<std::int64_t> evaluated(const ir::Inst& inst, DType operand, DType
 
 std::int64_t power_of_two_in(std::int64_t value) {
   if (value == 0) return largest_divisor;
-  return std::min(largest_divisor, value & -value);
+  auto bits = static_cast<std::uint64_t>(value);  // of the least number too, which has no opposite
+  std::uint64_t lowest = bits & (~bits + 1);
+  return static_cast<std::int64_t>(std::min(static_cast<std::uint64_t>(largest_divisor), lowest));
 }
 
 AxisFacts unknown_facts(const ir::Type& type) {
