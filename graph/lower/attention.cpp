@@ -23,6 +23,8 @@ constexpr std::int64_t least_key_blocks = 2, programs_a_multiprocessor = 2;
 constexpr std::int64_t combined_elements = 8 << 10;
 // On Hopper two warpgroups take 64 rows each; 128 columns if the sums of a row leave registers.
 constexpr std::int64_t warpgroup_rows = 64, hopper_columns = 128, hopper_depth = 128;
+// With fewer keys loops have a turn or two, and what is fetched for one is wanted by the next.
+constexpr std::int64_t warpgroup_keys = 512;
 
 // The largest divisor in reach: without an edge, keys are read where they lie.
 std::int64_t block_of_columns(std::int64_t columns) {
@@ -34,10 +36,10 @@ std::int64_t block_of_columns(std::int64_t columns) {
 
 std::int64_t divide_up(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
 
-// Whether the products go to warpgroups, which multiply while they compute.
+// Whether the products go to warpgroups, which multiply while they compute, block after block.
 bool has_warpgroups(const dsl::Target& target, const AttentionShape& shape, DType dtype) {
   return target.sm == 90 && is_floating(dtype) && bit_width(dtype) == 16 &&
-         shape.rows >= warpgroup_rows;
+         shape.rows >= warpgroup_rows && shape.keys() >= warpgroup_keys;
 }
 
 BlockSizes default_blocks(const dsl::Target& target, const AttentionShape& shape, DType dtype) {

@@ -278,6 +278,7 @@ TEST_P(EmulatedDevice, ComputesAttentionOfManyRowsOfNarrowTypes) {
     for (auto [rows, keys, depth] : {std::array<std::int64_t, 3>{64, 330, 64},
                                      {128, 256, 128},
                                      {200, 200, 64},
+                                     {200, 600, 64},
                                      {300, 520, 32}}) {
       std::vector<Tensor> a = {noise({1, 2, rows, depth}).to(dtype),
                                noise({1, 1, keys, depth}, 2).to(dtype),
