@@ -60,19 +60,29 @@ class Planner {
     return inst != nullptr && inst->op == Op::load_desc_ ? inst : nullptr;
   }
 
+  // Whether a product adds to what another of the same block gave: in the same registers.
+  bool continues_a_product(const Inst& dot) const {
+    const Inst* inst = uses_.definition(dot.operands[2]);
+    while (inst != nullptr && ir::info(inst->op).op_class == ir::OpClass::elementwise)
+      inst = uses_.definition(inst->operands[0]);
+    return inst != nullptr && inst->op == Op::dot_;
+  }
+
   // Of the products of one block of code, all of which may be under way.
   bool fits_registers() const {
     std::int64_t most = 0;
     auto count = [&](const ir::Block& block) {
-      std::int64_t here = 0;
+      std::int64_t sums = 0, left_words = 0;
       for (const Inst& inst : block.insts) {
         if (inst.op != Op::dot_) continue;
-        here += physical_shape(function_.type(inst.results[0]).shape)[1] / 2;
+        if (!continues_a_product(inst))
+          sums += physical_shape(function_.type(inst.results[0]).shape)[1] / 2;
         const ir::Type& left = function_.type(inst.operands[0]);
         if (load_of(inst.operands[0]) == nullptr)
-          here += physical_shape(left.shape)[1] * size_bytes(left.dtype) / 8;
+          left_words =
+              std::max(left_words, physical_shape(left.shape)[1] * size_bytes(left.dtype) / 8);
       }
-      most = std::max(most, here);
+      most = std::max(most, sums + left_words);
     };
     count(function_.body);
     ir::for_each_inst(function_.body, [&](const Inst& inst) {
