@@ -67,7 +67,11 @@ Tensor cross_entropy(const TensorOperand& logits, const Tensor& targets,
            (normaliser - mean({x, w}, {1})) * options.label_smoothing;
   loss = where({counts, w}, loss, 0.0);
   if (options.reduction != LossReduction::none) loss = sum({loss, w});
-  if (options.reduction == LossReduction::mean) loss = loss / sum({counts.to(x.dtype(), w), w});
+  if (options.reduction == LossReduction::mean) {
+    // Those that are left out, for a test of its own: `counts` stays with the program of each row.
+    Tensor ignored = classes == options.ignore_index;
+    loss = loss / (static_cast<double>(rows) - sum({ignored.to(x.dtype(), w), w}));
+  }
   return loss.to(given.dtype(), w);
 }
 
