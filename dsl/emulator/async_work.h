@@ -18,6 +18,8 @@
 
 namespace tilewright::dsl::emulator {
 
+class Cluster;
+
 // What a thread issues in groups: those of no group yet, and the groups, oldest first.
 template <typename Work>
 struct Groups {
@@ -41,12 +43,14 @@ struct TensorStore {
   Coordinates place;
 };
 
+// Into one block; a load for several blocks is as many of these.
 struct TensorLoad {
   TensorMap map;
+  ThreadBlock* block;  // whose shared memory is written
   std::byte* target;
-  std::int64_t barrier;  // offset in shared memory
+  std::int64_t barrier;  // offset in that block's shared memory
   Coordinates place;
-  int thread;
+  const Thread* issuer;
   const CallSite* site;
 };
 
@@ -56,20 +60,16 @@ struct MemoryBarrier {
   int pending = 0;         // arrivals that are missing in this phase
   std::int64_t bytes = 0;  // that are expected and have not come
   std::uint32_t phase = 0;
-  int initialiser = 0;  // the thread, and when
+  int initialiser = 0;  // the thread, by its number in the cluster, and when
   Time initialised = 0;
   Clocks::Knowledge gathered, completed;  // of those who arrived; of the last complete phase
   std::vector<const Call*> waiting;
 };
 
-// What moves tensors for a block, and the barriers that it reports to, by their offsets.
-struct AsyncEngine {
-  std::map<std::int64_t, MemoryBarrier> barriers;
-  std::vector<TensorLoad> loads;
-};
+using MemoryBarriers = std::map<std::int64_t, MemoryBarrier>;  // by offset
 
 // Finishes one load, chosen at random; false if there is none.
-bool finish_a_load(ThreadBlock& block);
+bool finish_a_load(Cluster& cluster);
 
 // One wgmma: operands as they were issued; accumulators before, and after it is finished.
 struct Product {

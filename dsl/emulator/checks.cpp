@@ -1,19 +1,19 @@
 // The checks of what a thread touches: place, alignment, history.
-#include "dsl/emulator/thread_block.h"
+#include "dsl/emulator/cluster.h"
 
 namespace tilewright::dsl::emulator {
 
 void ThreadBlock::check_shared_place(const Call& call, const void* address, std::int64_t bytes,
                                      int alignment) const {
   if (!shared_.contains(address, bytes))
-    fault(call.thread, call.site,
-          concat("out of bounds: bytes ", shared_.offset(address), " to ",
-                 shared_.offset(address) + bytes, " of a shared memory of ", shared_.bytes(),
-                 " bytes"));
+    call.block.fault(call.thread, call.site,
+                     concat("out of bounds: bytes ", shared_.offset(address), " to ",
+                            shared_.offset(address) + bytes, " of a shared memory of ",
+                            shared_.bytes(), " bytes"));
   if (shared_.offset(address) % alignment != 0)
-    fault(call.thread, call.site,
-          concat("misaligned: shared address ", shared_.offset(address), " must be a multiple of ",
-                 alignment));
+    call.block.fault(call.thread, call.site,
+                     concat("misaligned: shared address ", shared_.offset(address),
+                            " must be a multiple of ", alignment));
 }
 
 void ThreadBlock::check_global(const Call& call, const void* address, std::int64_t bytes,
@@ -21,7 +21,7 @@ void ThreadBlock::check_global(const Call& call, const void* address, std::int64
   if (reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(alignment) != 0)
     fault(call.thread, call.site,
           concat("misaligned: global address ", address, " must be a multiple of ", alignment));
-  const auto& ranges = kernel_->options.ranges;
+  const auto& ranges = kernel().options.ranges;
   if (ranges && !ranges->contains(address, bytes))
     fault(call.thread, call.site,
           concat("out of bounds: ", bytes, " bytes of global memory at ", address,
@@ -31,30 +31,30 @@ void ThreadBlock::check_global(const Call& call, const void* address, std::int64
 void ThreadBlock::raise_if(const Collision& collision, const Call& call, Access access,
                            const void* address) const {
   if (collision.what.empty()) return;
-  std::string text = concat(access == Access::read ? "reads" : "writes", " shared address ",
-                            shared_.offset(address), ": ", collision.what);
+  std::string text = concat(
+      access == Access::read ? "reads" : "writes", " shared address ", shared_.offset(address),
+      &call.block == this ? "" : concat(" of the block of rank ", rank_), ": ", collision.what);
   if (collision.thread >= 0) {
-    const CallSite& other = kernel_->sites[static_cast<std::size_t>(collision.site)];
-    text += collision.thread == clocks_.engine() ? std::string(" by an asynchronous copy")
-                                                 : concat(" by thread ", collision.thread);
+    const CallSite& other = kernel().sites[static_cast<std::size_t>(collision.site)];
+    text += " by " + call.block.describe_thread(collision.thread);
     text += concat(" at ", other.operation);
     if (!other.location.empty()) text += concat(" (", other.location, ")");
   }
   if (collision.what == "it was never written") text += " (uninitialised shared memory)";
-  fault(call.thread, call.site, text);
+  call.block.fault(call.thread, call.site, text);
 }
 
 void ThreadBlock::access_shared(const Call& call, Access access, const void* address, int bytes,
                                 int alignment) {
   check_shared_place(call, address, bytes, alignment);
-  raise_if(shared_.access(access, address, bytes, call.thread.index, call.site.index, clocks_),
+  raise_if(shared_.access(access, address, bytes, call.thread.number, call.site.index, clocks()),
            call, access, address);
-  count(call, AccessCounter::Memory::shared, address, bytes);
+  call.block.count(call, AccessCounter::Memory::shared, address, bytes);
 }
 
 void ThreadBlock::count(const Call& call, AccessCounter::Memory memory, const void* address,
                         int bytes) {
-  if (kernel_->options.report) counter_.note(call.site, call.thread.index, memory, address, bytes);
+  if (kernel().options.report) counter_.note(call.site, call.thread.index, memory, address, bytes);
 }
 
 }  // namespace tilewright::dsl::emulator

@@ -4,9 +4,10 @@
 // access at time t of thread a happened before what thread b does now if b knows a's time t. Two
 // accesses of one byte, one of them a write, of which neither happened before the other, are a
 // race: whatever order this run had, another could have had the other. Clocks are those of
-// FastTrack (Flanagan and Freund 2009). One row more than there are threads stands for the engine
-// that does asynchronous copies. A barrier of the whole block is kept apart as one row that all
-// know, so that it costs the number of threads and not its square.
+// FastTrack (Flanagan and Freund 2009). Threads of all blocks of a cluster are numbered together,
+// block after block; one row more for each block stands for the engine that does the asynchronous
+// copies into its shared memory. A barrier of a whole block is kept apart as one row that all its
+// threads know, so that within a block it costs the number of threads and not its square.
 #pragma once
 
 #include <algorithm>
@@ -23,45 +24,55 @@ class Clocks {
   using Knowledge = std::vector<Time>;  // a time of each thread
 
   // Clocks that are not kept take everything for ordered.
-  void reset(int threads, bool are_kept) {
+  void reset(int blocks, int threads_of_block, bool are_kept) {
     are_kept_ = are_kept;
-    width_ = static_cast<std::size_t>(threads) + 1;
+    blocks_ = static_cast<std::size_t>(blocks);
+    block_threads_ = static_cast<std::size_t>(threads_of_block);
+    threads_ = blocks_ * block_threads_;
+    width_ = threads_ + blocks_;
     now_.assign(width_, 1);
     fenced_.assign(width_, 0);
-    all_know_.assign(width_, 0);
+    all_know_.assign(blocks_ * width_, 0);
     rows_.assign(are_kept ? width_ * width_ : 0, 0);
   }
 
-  int engine() const { return static_cast<int>(width_) - 1; }
+  int engine(int block) const { return static_cast<int>(threads_) + block; }
+  bool is_engine(int thread) const { return thread >= static_cast<int>(threads_); }
   Time now(int thread) const { return now_[static_cast<std::size_t>(thread)]; }
 
   bool happened_before(int thread, Time time, int reader) const {
-    auto column = static_cast<std::size_t>(thread);
-    return !are_kept_ || thread == reader || time <= all_know_[column] ||
-           time <= rows_[static_cast<std::size_t>(reader) * width_ + column];
+    if (!are_kept_ || thread == reader) return true;
+    auto column = static_cast<std::size_t>(thread), row = static_cast<std::size_t>(reader);
+    return time <= all_know_[block_of(row) * width_ + column] ||
+           time <= rows_[row * width_ + column];
   }
 
   // Whoever acquires `knowledge` will know all that `thread` did and knew so far.
   void release(int thread, Knowledge& knowledge) {
     if (!are_kept_) return;
     knowledge.resize(width_, 0);
-    join(knowledge.data(), row(thread));
     auto column = static_cast<std::size_t>(thread);
+    join(knowledge.data(), row(column));
+    // What a whole block knows is news to others only.
+    if (blocks_ > 1) join(knowledge.data(), &all_know_[block_of(column) * width_]);
     knowledge[column] = std::max(knowledge[column], now_[column]);
     ++now_[column];
   }
   void acquire(int thread, const Knowledge& knowledge) {
-    if (!knowledge.empty()) join(row(thread), knowledge.data());
+    if (!knowledge.empty()) join(row(static_cast<std::size_t>(thread)), knowledge.data());
   }
 
-  // All threads met.
-  void meet_all() {
+  // All threads of a block met.
+  void meet_all(int block) {
     if (!are_kept_) return;
-    std::size_t engine_column = width_ - 1;
-    for (std::size_t i = 0; i < engine_column; ++i) {
-      all_know_[i] = now_[i]++;
-      all_know_[engine_column] =
-          std::max(all_know_[engine_column], rows_[i * width_ + engine_column]);
+    std::size_t first = static_cast<std::size_t>(block) * block_threads_;
+    std::size_t last = first + block_threads_;
+    Time* all = &all_know_[static_cast<std::size_t>(block) * width_];
+    for (std::size_t thread = first; thread < last; ++thread) {
+      const Time* known = row(thread);
+      for (std::size_t i = 0; i < first; ++i) all[i] = std::max(all[i], known[i]);
+      for (std::size_t i = last; i < width_; ++i) all[i] = std::max(all[i], known[i]);
+      all[thread] = now_[thread]++;
     }
   }
 
@@ -75,13 +86,16 @@ class Clocks {
   }
 
  private:
-  Time* row(int thread) { return rows_.data() + static_cast<std::size_t>(thread) * width_; }
+  Time* row(std::size_t thread) { return rows_.data() + thread * width_; }
+  std::size_t block_of(std::size_t thread) const {
+    return thread < threads_ ? thread / block_threads_ : thread - threads_;
+  }
   void join(Time* to, const Time* from) const {
     for (std::size_t i = 0; i < width_; ++i) to[i] = std::max(to[i], from[i]);
   }
 
   bool are_kept_ = true;
-  std::size_t width_ = 0;
+  std::size_t blocks_ = 0, block_threads_ = 0, threads_ = 0, width_ = 0;
   std::vector<Time> now_, fenced_, all_know_, rows_;
 };
 

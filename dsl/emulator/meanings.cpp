@@ -32,6 +32,18 @@ void check_atomic(const Call& call) {
                            call.site.alignment);
 }
 
+void check_cluster_load(const Call& call) {
+  const std::byte* address = call.operands[0].pointer;
+  ThreadBlock::owner_of(call, address)
+      .access_shared(call, Access::read, address, call.site.bytes, call.site.alignment);
+}
+
+void check_cluster_store(const Call& call) {
+  const std::byte* address = call.operands[0].pointer;
+  ThreadBlock::owner_of(call, address)
+      .access_shared(call, Access::write, address, call.site.bytes, call.site.alignment);
+}
+
 void check_global_access(const Call& call) {
   const std::byte* address = call.operands[0].pointer;
   call.block.check_global(call, address, call.site.bytes, call.site.alignment);

@@ -20,6 +20,8 @@ Meaning meaning_named(std::string_view row);
 void check_load(const Call& call);
 void check_store(const Call& call);
 void check_atomic(const Call& call);
+void check_cluster_load(const Call& call);  // of the shared memory of any block of the cluster
+void check_cluster_store(const Call& call);
 void check_global_access(const Call& call);
 
 // meanings/places.cpp
@@ -32,9 +34,13 @@ void shared_base(const Call& call);
 void exp2_approx(const Call& call);
 void rsqrt_approx(const Call& call);
 void to_bf16(const Call& call);
+void no_operation(const Call& call);
+
+// meanings/clusters.cpp
 void cluster_rank(const Call& call);
 void mapa(const Call& call);
-void no_operation(const Call& call);
+void cluster_barrier_arrive(const Call& call);
+void cluster_barrier_wait(const Call& call);
 
 // meanings/lanes.cpp
 void barrier(const Call& call);
@@ -77,6 +83,7 @@ void cp_async_wait(const Call& call);
 void mbarrier_init(const Call& call);
 void mbarrier_inval(const Call& call);
 void mbarrier_arrive(const Call& call);
+void mbarrier_arrive_cluster(const Call& call);
 void mbarrier_arrive_expect_tx(const Call& call);
 void mbarrier_expect_tx(const Call& call);
 void mbarrier_try_wait_parity(const Call& call);

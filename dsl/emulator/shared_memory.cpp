@@ -116,7 +116,7 @@ void SharedMemory::end_write(const void* address, int bytes, int writer, int sit
     h->writer = static_cast<std::uint16_t>(writer);
     h->write_site = static_cast<std::uint16_t>(site);
     h->is_written = true;
-    h->by_engine = writer == clocks.engine();
+    h->by_engine = clocks.is_engine(writer);
   }
 }
 

@@ -45,7 +45,7 @@ class SharedMemory {
   bool contains(const void* address, std::int64_t bytes) const;
   std::int64_t offset(const void* address) const;
 
-  // One access by a thread, in order with the rest of what the thread does.
+  // One access by a thread (its number in the cluster), in order with the rest of what it does.
   Collision access(Access access, const void* address, int bytes, int thread, int site,
                    const Clocks& clocks);
 

@@ -1,28 +1,9 @@
-// One block of an emulated kernel: its threads as fibers, and who waits for whom.
-//
-// A thread runs until it must wait: for the lanes of its warp at a collective, for a barrier, for
-// an asynchronous copy. Then another thread that can go on is chosen, at random by the seed. A wait
-// is never a loop: whoever completes what is awaited wakes the waiters. So a block in which no
-// thread can go on, and no asynchronous work is left to finish, is a deadlock, and is reported with
-// what everybody waits for.
-//
-// A thread that polls memory waits for nothing that is known here; after some thousand calls it
-// lets others go on, and if for long nothing else happens, that is a fault too.
-//
-// Asynchronous work is finished as late as its waits allow, when a thread waits for it and no other
-// thread can go on, so that a wait that is missing shows in every run.
-//
-// A fault is an exception. It cannot pass through generated code, so it is kept where the generated
-// code called out; then every other thread is woken to leave its wait, all stacks are given up, and
-// `run` throws it.
+// One block of an emulated kernel: its threads, and what they alone share: memory, barriers by
+// number, lanes that wait for each other. Who runs when is the cluster's (cluster.h).
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <deque>
-#include <exception>
-#include <functional>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,27 +20,23 @@ namespace tilewright::dsl::emulator {
 inline constexpr int warp_lanes = 32;
 inline constexpr int warpgroup_threads = 128;
 
+class Cluster;
+struct EmulatedKernel;
+
 // One thread of the block.
 struct Thread {
-  int index = 0;
+  ThreadBlock* block = nullptr;
+  int index = 0;   // in the block
+  int number = 0;  // in the cluster: by it clocks and histories know the thread
   Context context;
   bool is_started = false, is_finished = false;
   const Call* waits_in = nullptr;  // the call, while the thread waits
   int calls = 0;                   // since others had their turn
-  int turns = 0;                   // that it has had since anything happened in the block
+  int turns = 0;                   // that it has had since anything happened in the cluster
   std::uint64_t seen_events = 0;
+  std::int64_t awaited_phase = 0;  // of the cluster's barrier, once it has arrived there
   Groups<SharedCopy> copies;
   Groups<TensorStore> stores;
-};
-
-// What a block runs; alive as long as the code.
-struct EmulatedKernel {
-  std::string name;
-  int threads = 0;
-  std::int64_t shared_bytes = 0;
-  void (*body)(const void* arguments) = nullptr;
-  std::deque<CallSite> sites;  // stable addresses
-  EmulatorOptions options;
 };
 
 // Threads that must all arrive before any goes on.
@@ -77,27 +54,29 @@ struct NamedBarrier {
 
 class ThreadBlock {
  public:
-  ThreadBlock();
-  ~ThreadBlock();
+  ThreadBlock(Cluster& cluster, int rank) : cluster_(cluster), rank_(rank) {}
 
-  // Runs the block at `place` of a grid; raises EmulationFault. The block can be run again.
-  void run(const EmulatedKernel& kernel, const void* arguments,
-           const std::array<std::int64_t, 3>& place, const std::array<std::int64_t, 3>& grid);
-  // The block that this thread of the host runs now.
-  static ThreadBlock& current();
-  void run_call(const CallSite& site, const Slot* operands, Slot* results);
+  // Made ready to run at `place` of a grid.
+  void reset(const std::array<std::int64_t, 3>& place, const std::array<std::int64_t, 3>& grid);
+  // A thread has come to its end; after the last one the block is gone.
+  void finish(Thread& thread);
 
-  const EmulatedKernel& kernel() const { return *kernel_; }
+  Cluster& cluster() const { return cluster_; }
+  const EmulatedKernel& kernel() const;
+  int rank() const { return rank_; }
   const std::array<std::int64_t, 3>& place() const { return place_; }
   const std::array<std::int64_t, 3>& grid() const { return grid_; }
   SharedMemory& shared() { return shared_; }
-  Clocks& clocks() { return clocks_; }
-  AsyncEngine& engine() { return engine_; }
+  Clocks& clocks() const;
+  MemoryBarriers& barriers() { return memory_barriers_; }
+  AccessCounter& counter() { return counter_; }
   ProductQueue& products(const Thread& thread) {
     return products_[static_cast<std::size_t>(thread.index / warpgroup_threads)];
   }
-  std::size_t random_below(std::size_t bound);
-  Thread& thread(int index) { return threads_[static_cast<std::size_t>(index)]; }
+  std::vector<Thread>& threads() { return threads_; }
+  // By number in the cluster or, behind all of them, an engine's.
+  std::string describe_thread(int number) const;
+  std::string describe_waits() const;
 
   // Waits until `lanes` neighbouring threads (32: a warp, 128: a warpgroup) are at this call; the
   // last to come runs `complete` on all calls, in order of threads.
@@ -115,12 +94,20 @@ class ThreadBlock {
   [[noreturn]] void fault(const Thread& thread, const CallSite& site,
                           const std::string& what) const;
 
-  // Checks and notes an access of shared memory by the thread of a call, or raises a fault.
+  // Checks and notes an access of this block's shared memory by the thread of a call, which may be
+  // one of another block, or raises a fault.
   void access_shared(const Call& call, Access access, const void* address, int bytes,
                      int alignment);
   // The same for bounds and alignment alone.
   void check_shared_place(const Call& call, const void* address, std::int64_t bytes,
                           int alignment) const;
+  // A thread of another block of the cluster reaches for this one's shared memory: this block must
+  // have begun, which the thread must have been told, and must not have ended.
+  void check_present(const Call& call) const;
+  // The same, and it must not end before one of its threads has been told of this.
+  void visit(const Call& call);
+  // The block of the cluster whose shared memory an address belongs to; visited, if another one.
+  static ThreadBlock& owner_of(const Call& call, const void* address);
   void check_global(const Call& call, const void* address, std::int64_t bytes, int alignment) const;
   // Counts an access of a lane, where a report was asked for.
   void count(const Call& call, AccessCounter::Memory memory, const void* address, int bytes);
@@ -128,41 +115,30 @@ class ThreadBlock {
                 const void* address) const;
 
  private:
-  static void enter_thread();
-  void run_threads();
-  Thread& next_ready();
-  void go_on_with(Thread& thread, Context& from);
-  void take_turns(const Call& call);
-  void finish(Thread& thread);
-  void end_block();
-  bool finish_async_work();
-  void cancel();
+  // The last visit of a thread of another block.
+  struct Visit {
+    int thread = 0;
+    Time time = 0;
+    const CallSite* site = nullptr;
+  };
+
+  void end();
   void complete_barrier(NamedBarrier& barrier, bool is_all);
   void check_gathering(const Call& call, const Gathering& gathering, int first, int lanes) const;
-  [[noreturn]] void report_deadlock();
-  std::string describe_waits() const;
+  bool is_known_here(int thread, Time time) const;  // by any thread of this block
 
-  const EmulatedKernel* kernel_ = nullptr;
-  const void* arguments_ = nullptr;
+  Cluster& cluster_;
+  int rank_;
   std::array<std::int64_t, 3> place_{}, grid_{};
   SharedMemory shared_;
-  Clocks clocks_;
-  AsyncEngine engine_;
+  MemoryBarriers memory_barriers_;
   AccessCounter counter_;
   std::vector<ProductQueue> products_;
-  std::unique_ptr<Stacks> stacks_;
   std::vector<Thread> threads_;
-  std::vector<Thread*> ready_;
   std::vector<Gathering> warps_, warpgroups_;
   std::array<NamedBarrier, 16> barriers_;
-  Context main_;
-  Context* left_ = nullptr;  // that was left for the thread which runs
-  Thread* running_ = nullptr;
+  std::vector<Visit> visits_;
   int unfinished_ = 0;
-  std::uint64_t events_ = 0;  // waits that ended, threads that finished
-  std::uint64_t random_ = 1;
-  std::exception_ptr fault_;
-  bool is_cancelled_ = false;
 };
 
 }  // namespace tilewright::dsl::emulator

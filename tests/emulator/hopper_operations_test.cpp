@@ -160,21 +160,5 @@ exit:
                   "the mbarrier is initialised already");
 }
 
-TEST(EmulationFaults, ClustersOfMoreBlocksThanOne) {
-  expect_contains(
-      fault_of("%p = call ptr addrspace(7) @td.mapa(ptr addrspace(3) %shared, i32 1)\n ret void"),
-      "clusters of more than one block are not emulated");
-}
-
-TEST(EmulatedThreads, MeetInTheirCluster) {
-  EXPECT_EQ(fault_of(R"(
-  %rank = call i32 @td.cluster_rank()
-  %p = call ptr addrspace(7) @td.mapa(ptr addrspace(3) %shared, i32 %rank)
-  call void @td.barrier_cluster()
-  ret void)",
-                     64),
-            "no fault");
-}
-
 }  // namespace
 }  // namespace tilewright::dsl

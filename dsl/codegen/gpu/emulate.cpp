@@ -4,18 +4,19 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 
 #include "dsl/codegen/gpu/rewrite_for_host.h"
 #include "dsl/codegen/jit.h"
+#include "dsl/emulator/cluster.h"
 #include "dsl/emulator/tensor_map.h"
-#include "dsl/emulator/thread_block.h"
 #include "dsl/target.h"
 
 namespace tilewright::dsl {
 namespace {
 
+using emulator::Cluster;
 using emulator::EmulatedKernel;
-using emulator::ThreadBlock;
 
 void check_shape(const std::string& entry, const KernelShape& shape) {
   require(shape.threads > 0 && shape.threads <= 1024 && shape.threads % 32 == 0,
@@ -24,12 +25,15 @@ void check_shape(const std::string& entry, const KernelShape& shape) {
   require(shape.shared_bytes >= 0 && shape.shared_bytes <= emulator::SharedMemory::arena_bytes,
           "[link_emulated] kernel ", entry, " asks for ", shape.shared_bytes,
           " bytes of shared memory; at most ", emulator::SharedMemory::arena_bytes, " are there");
+  require(std::has_single_bit(static_cast<unsigned>(shape.cluster)) && shape.cluster <= 8,
+          "[link_emulated] kernel ", entry, " has clusters of ", shape.cluster,
+          " blocks; they have 1, 2, 4 or 8");
 }
 
-// Each thread of the host has a block of its own, which it uses again and again.
-ThreadBlock& block_of_this_thread() {
-  thread_local ThreadBlock block;
-  return block;
+// Each thread of the host has a cluster of its own, which it uses again and again.
+Cluster& cluster_of_this_thread() {
+  thread_local Cluster cluster;
+  return cluster;
 }
 
 emulator::TensorMap tensor_map_of(const TensorMapSpec& spec, const Argument* arguments,
@@ -76,6 +80,7 @@ EmulatedLaunch link_emulated(std::unique_ptr<llvm::Module> module,
   kernel->name = entry;
   kernel->threads = shape.threads;
   kernel->shared_bytes = shape.shared_bytes;
+  kernel->cluster = shape.cluster;
   kernel->options = std::move(options);
 
   static std::atomic<std::uint64_t> serial = 0;
@@ -92,12 +97,16 @@ EmulatedLaunch link_emulated(std::unique_ptr<llvm::Module> module,
   kernel->body =
       reinterpret_cast<void (*)(const void*)>(Linker::of(target).link(std::move(object), body));
 
+  // A cluster is run by whoever is to run its first block.
   return [kernel](const Argument* arguments, const std::int64_t* grid, std::int64_t begin,
                   std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i)
-      block_of_this_thread().run(*kernel, arguments,
-                                 {i % grid[0], i / grid[0] % grid[1], i / grid[0] / grid[1]},
-                                 {grid[0], grid[1], grid[2]});
+    const std::int64_t size = kernel->cluster;
+    require(grid[0] % size == 0, "[emulated launch] kernel ", kernel->name, " has clusters of ",
+            size, " blocks along axis 0, where the grid has ", grid[0], "; it must be a multiple");
+    for (std::int64_t i = (begin + size - 1) / size * size; i < end; i += size)
+      cluster_of_this_thread().run(*kernel, arguments,
+                                   {i % grid[0], i / grid[0] % grid[1], i / grid[0] / grid[1]},
+                                   {grid[0], grid[1], grid[2]});
   };
 }
 

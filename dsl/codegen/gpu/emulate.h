@@ -5,7 +5,8 @@
 // attributes) is dropped; each call of a device operation becomes a call into the emulator
 // (dsl/emulator), and each load and store of shared memory is preceded by a check. Address spaces
 // stay as they are, for the host takes them all as one memory. The threads of a block run as fibers
-// of one thread of the host; blocks of one launch may run on many threads.
+// of one thread of the host, with those of the other blocks of its cluster; clusters of one launch
+// may run on many threads.
 //
 //   EmulatedLaunch run = link_emulated(std::move(module), std::move(context), "sum",
 //                                      {.threads = 128, .shared_bytes = 4096});
@@ -36,6 +37,7 @@ using emulator::GlobalRanges;
 struct KernelShape {
   int threads;  // of a block, a multiple of 32 up to 1024
   std::int64_t shared_bytes;
+  int cluster = 1;  // blocks that run together, neighbours along axis 0: 1, 2, 4 or 8
 };
 
 // Takes the kernel `entry` of the module; what it gives (runtime/artifact.h) is thread safe. Raises

@@ -20,7 +20,7 @@ using Builder = llvm::IRBuilder<>;
 
 // What generated code calls, at its address in this process.
 void run_call(const CallSite* site, const Slot* operands, Slot* results) {
-  emulator::ThreadBlock::current().run_call(*site, operands, results);
+  emulator::Cluster::current().run_call(*site, operands, results);
 }
 
 std::string location_of(const llvm::Instruction& instruction) {
@@ -166,6 +166,11 @@ class Rewriter {
     unsigned space = check->pointer->getType()->getPointerAddressSpace();
     const emulator::EmulatorOptions& options = kernel_.options;
     if (space == 3 && (options.check_shared || options.report)) return check;
+    if (space == 7 && check->meaning != &emulator::check_atomic && options.check_shared) {
+      bool loads = check->meaning == &emulator::check_load;
+      check->meaning = loads ? &emulator::check_cluster_load : &emulator::check_cluster_store;
+      return check;
+    }
     if (space != 1 || !(options.ranges || options.report)) return std::nullopt;
     check->meaning = &emulator::check_global_access;
     return check;

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "dsl/emulator/thread_block.h"
+#include "dsl/emulator/cluster.h"
 
 namespace tilewright::dsl {
 

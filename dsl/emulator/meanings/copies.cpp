@@ -2,8 +2,8 @@
 #include <cstring>
 #include <utility>
 
+#include "dsl/emulator/cluster.h"
 #include "dsl/emulator/meanings.h"
-#include "dsl/emulator/thread_block.h"
 
 namespace tilewright::dsl::emulator {
 namespace {
@@ -12,7 +12,8 @@ void finish(ThreadBlock& block, const Thread& thread, const SharedCopy& copy) {
   auto read = static_cast<std::size_t>(copy.read_bytes);
   std::memcpy(copy.target, copy.source, read);
   std::memset(copy.target + read, 0, static_cast<std::size_t>(copy.bytes) - read);
-  block.shared().end_write(copy.target, copy.bytes, thread.index, copy.site->index, block.clocks());
+  block.shared().end_write(copy.target, copy.bytes, thread.number, copy.site->index,
+                           block.clocks());
 }
 
 }  // namespace
@@ -26,7 +27,7 @@ void cp_async(const Call& call) {
                      concat("a copy of ", bytes, " bytes cannot read ", copy.read_bytes));
   call.block.check_shared_place(call, copy.target, bytes, bytes);
   if (copy.read_bytes > 0) call.block.check_global(call, copy.source, copy.read_bytes, bytes);
-  call.block.raise_if(call.block.shared().begin_write(copy.target, bytes, call.thread.index,
+  call.block.raise_if(call.block.shared().begin_write(copy.target, bytes, call.thread.number,
                                                       call.site.index, call.block.clocks()),
                       call, Access::write, copy.target);
   call.thread.copies.open.push_back(copy);

@@ -1,8 +1,8 @@
 // Barriers, and the exchange of registers between the lanes of a warp.
 #include <algorithm>
 
+#include "dsl/emulator/cluster.h"
 #include "dsl/emulator/meanings.h"
-#include "dsl/emulator/thread_block.h"
 
 namespace tilewright::dsl::emulator {
 namespace {
@@ -35,8 +35,8 @@ void barrier(const Call& call) { call.block.barrier(call, 0, call.block.kernel()
 void warp_barrier(const Call& call) {
   call.block.gather(call, warp_lanes, [](ThreadBlock& block, Lanes lanes) {
     Clocks::Knowledge knowledge;
-    for (const Call* lane : lanes) block.clocks().release(lane->thread.index, knowledge);
-    for (const Call* lane : lanes) block.clocks().acquire(lane->thread.index, knowledge);
+    for (const Call* lane : lanes) block.clocks().release(lane->thread.number, knowledge);
+    for (const Call* lane : lanes) block.clocks().acquire(lane->thread.number, knowledge);
   });
 }
 

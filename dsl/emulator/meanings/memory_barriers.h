@@ -8,11 +8,11 @@
 
 namespace tilewright::dsl::emulator {
 
-// The barrier that a load will report to: initialised, and known to the engine.
-MemoryBarrier& barrier_of_load(const Call& call, const std::byte* address);
-// A load is finished.
+// The barrier that a load into a block will report to must be initialised and known to the engine.
+void check_barrier_of_load(const Call& call, ThreadBlock& block, const std::byte* address);
+// A load into a block is finished.
 void bytes_came(ThreadBlock& block, std::int64_t barrier_offset, std::int64_t bytes);
 // The barriers that somebody waits for, and what they lack.
-std::string describe_barriers(const AsyncEngine& engine);
+std::string describe_barriers(const MemoryBarriers& barriers);
 
 }  // namespace tilewright::dsl::emulator

@@ -37,18 +37,7 @@ void rsqrt_approx(const Call& call) {
   call.results[0].f32 = static_cast<float>(1 / std::sqrt(double{call.operands[0].f32}));
 }
 
-void to_bf16(const Call& call) {
-  call.results[0].u16 = bfloat16_bits(call.operands[0].f32);
-}
-
-// A block is a cluster of its own.
-void cluster_rank(const Call& call) { call.results[0].i32 = 0; }
-
-void mapa(const Call& call) {
-  if (call.operands[1].i32 != 0)
-    call.block.fault(call.thread, call.site, "clusters of more than one block are not emulated");
-  call.results[0].pointer = call.operands[0].pointer;
-}
+void to_bf16(const Call& call) { call.results[0].u16 = bfloat16_bits(call.operands[0].f32); }
 
 void no_operation(const Call&) {}
 

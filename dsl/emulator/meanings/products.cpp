@@ -228,7 +228,7 @@ void issue(ThreadBlock& block, Lanes lanes) {
     Product product = product_of(block, lanes, step, queue.serial);
     for_each_source(block, product, [&](std::byte* chunk) {
       block.check_shared_place(first, chunk, chunk_bytes, chunk_bytes);
-      block.raise_if(block.shared().begin_read(chunk, chunk_bytes, first.thread.index,
+      block.raise_if(block.shared().begin_read(chunk, chunk_bytes, first.thread.number,
                                                first.site.index, block.clocks()),
                      first, Access::read, chunk);
     });
@@ -256,8 +256,8 @@ void wait_for_groups(ThreadBlock& block, Lanes lanes) {
   queue.is_fenced = false;
   // What the first thread stands for in the histories, all have done.
   Clocks::Knowledge knowledge;
-  block.clocks().release(first.thread.index, knowledge);
-  for (const Call* lane : lanes.subspan(1)) block.clocks().acquire(lane->thread.index, knowledge);
+  block.clocks().release(first.thread.number, knowledge);
+  for (const Call* lane : lanes.subspan(1)) block.clocks().acquire(lane->thread.number, knowledge);
 }
 
 }  // namespace

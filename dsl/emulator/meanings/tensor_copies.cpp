@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "dsl/emulator/cluster.h"
 #include "dsl/emulator/meanings.h"
 #include "dsl/emulator/meanings/memory_barriers.h"
 
@@ -82,11 +83,11 @@ Coordinates coordinates_of(const Slot* operands, int rank) {
   return place;
 }
 
-void check_in_ranges(const ThreadBlock& block, const Thread& thread, const CallSite& site,
-                     const std::byte* address, int bytes) {
-  const auto& ranges = block.kernel().options.ranges;
+void check_in_ranges(const Thread& thread, const CallSite& site, const std::byte* address,
+                     int bytes) {
+  const auto& ranges = thread.block->kernel().options.ranges;
   if (ranges && !ranges->contains(address, bytes))
-    block.fault(thread, site, "out of bounds: the tensor is in no registered range");
+    thread.block->fault(thread, site, "out of bounds: the tensor is in no registered range");
 }
 
 void finish(ThreadBlock& block, const Thread& thread, const CallSite& site,
@@ -94,34 +95,55 @@ void finish(ThreadBlock& block, const Thread& thread, const CallSite& site,
   for_each_run(store.map, reinterpret_cast<std::uintptr_t>(store.source), store.place,
                [&](std::uintptr_t shared, std::byte* global, int bytes) {
                  if (!global) return;
-                 check_in_ranges(block, thread, site, global, bytes);
+                 check_in_ranges(thread, site, global, bytes);
                  std::memcpy(global, reinterpret_cast<const void*>(shared),
                              static_cast<std::size_t>(bytes));
                });
   block.shared().end_read(store.source, static_cast<int>(store.map.box_bytes()));
 }
 
+void check_mask(const Call& call, unsigned mask) {
+  int blocks = call.block.cluster().size();
+  if (mask == 0 || mask >> blocks != 0)
+    call.block.fault(
+        call.thread, call.site,
+        concat("the mask ", mask, " names no block, or one outside the cluster of ", blocks));
+}
+
+// From now on nobody may touch the bytes in the block that the load writes.
+void begin(const Call& call, const TensorLoad& load) {
+  ThreadBlock& block = *load.block;
+  if (&block != &call.block) block.check_present(call);
+  auto bytes = static_cast<int>(load.map.box_bytes());
+  check_barrier_of_load(call, block, block.shared().base() + load.barrier);
+  block.check_shared_place(call, load.target, bytes, pattern_bytes(load.map.swizzle));
+  block.raise_if(block.shared().begin_write(load.target, bytes, call.thread.number, call.site.index,
+                                            block.clocks()),
+                 call, Access::write, load.target);
+  block.cluster().loads().push_back(load);
+}
+
 }  // namespace
 
 template <int rank, bool multicast>
 void tma_load(const Call& call) {
-  std::byte* target = call.operands[0].pointer;
-  const std::byte* barrier = call.operands[1].pointer;
   TensorLoad load{map_of(call, call.operands[2].pointer, rank),
-                  target,
-                  call.block.shared().offset(barrier),
+                  nullptr,
+                  nullptr,
+                  call.block.shared().offset(call.operands[1].pointer),
                   coordinates_of(call.operands + 3, rank),
-                  call.thread.index,
+                  &call.thread,
                   &call.site};
-  if (multicast && call.operands[3 + rank].u16 != 1)
-    call.block.fault(call.thread, call.site, "clusters of more than one block are not emulated");
-  auto bytes = static_cast<int>(load.map.box_bytes());
-  barrier_of_load(call, barrier);
-  call.block.check_shared_place(call, target, bytes, pattern_bytes(load.map.swizzle));
-  call.block.raise_if(call.block.shared().begin_write(target, bytes, call.thread.index,
-                                                      call.site.index, call.block.clocks()),
-                      call, Access::write, target);
-  call.block.engine().loads.push_back(load);
+  std::int64_t target = call.block.shared().offset(call.operands[0].pointer);
+  unsigned mask = multicast ? call.operands[3 + rank].u16 : 1U << call.block.rank();
+  check_mask(call, mask);
+  // Each block gets the bytes, and the news of them, at the same offsets, and in its own time.
+  for (int rank_of_block = 0; rank_of_block < call.block.cluster().size(); ++rank_of_block) {
+    if ((mask >> rank_of_block & 1) == 0) continue;
+    load.block = &call.block.cluster().block(rank_of_block);
+    load.target = load.block->shared().base() + target;
+    begin(call, load);
+  }
 }
 template void tma_load<2, false>(const Call&);
 template void tma_load<3, false>(const Call&);
@@ -130,12 +152,13 @@ template void tma_load<5, false>(const Call&);
 template void tma_load<2, true>(const Call&);
 template void tma_load<3, true>(const Call&);
 
-bool finish_a_load(ThreadBlock& block) {
-  auto& loads = block.engine().loads;
+bool finish_a_load(Cluster& cluster) {
+  auto& loads = cluster.loads();
   if (loads.empty()) return false;
-  std::swap(loads[block.random_below(loads.size())], loads.back());
+  std::swap(loads[cluster.random_below(loads.size())], loads.back());
   TensorLoad load = loads.back();
   loads.pop_back();
+  ThreadBlock& block = *load.block;
   for_each_run(load.map, reinterpret_cast<std::uintptr_t>(load.target), load.place,
                [&](std::uintptr_t shared, const std::byte* global, int bytes) {
                  auto* to = reinterpret_cast<void*>(shared);
@@ -143,12 +166,12 @@ bool finish_a_load(ThreadBlock& block) {
                    std::memset(to, 0, static_cast<std::size_t>(bytes));
                    return;
                  }
-                 check_in_ranges(block, block.thread(load.thread), *load.site, global, bytes);
+                 check_in_ranges(*load.issuer, *load.site, global, bytes);
                  std::memcpy(to, global, static_cast<std::size_t>(bytes));
                });
   auto bytes = static_cast<int>(load.map.box_bytes());
-  block.shared().end_write(load.target, bytes, block.clocks().engine(), load.site->index,
-                           block.clocks());
+  block.shared().end_write(load.target, bytes, block.clocks().engine(block.rank()),
+                           load.site->index, block.clocks());
   bytes_came(block, load.barrier, bytes);
   return true;
 }
@@ -159,7 +182,7 @@ void tma_store(const Call& call) {
                     coordinates_of(call.operands + 2, rank)};
   auto bytes = static_cast<int>(store.map.box_bytes());
   call.block.check_shared_place(call, store.source, bytes, pattern_bytes(store.map.swizzle));
-  call.block.raise_if(call.block.shared().begin_read(store.source, bytes, call.thread.index,
+  call.block.raise_if(call.block.shared().begin_read(store.source, bytes, call.thread.number,
                                                      call.site.index, call.block.clocks()),
                       call, Access::read, store.source);
   call.thread.stores.open.push_back(store);
