@@ -3,7 +3,7 @@
 #include "dsl/codegen/gpu/device_ops.h"
 #include "dsl/codegen/gpu/emitter.h"
 #include "dsl/codegen/gpu/nvptx.h"
-#include "dsl/codegen/gpu/program_dump.h"
+#include "dsl/codegen/gpu/program_observers.h"
 #include "dsl/codegen/llvm_passes.h"
 #include "runtime/base/error.h"
 
@@ -47,7 +47,7 @@ Generated generate(const ir::Function& function, const Target& target) {
   g.module->setTargetTriple(g.machine->getTargetTriple());
   g.module->setDataLayout(g.machine->createDataLayout());
   g.entry = entry_name(function);
-  dump_program(function, g.entry);
+  tell_of_program(function, target, g.entry);
   Emitter emitter(*g.module, function, target, uses, facts, g.roles);
   emitter.run(g.entry);
   g.shape = emitter.shape();
@@ -76,21 +76,33 @@ std::string gpu_llvm_text(const ir::Function& function, const Target& target) {
   return text;
 }
 
-std::shared_ptr<const Artifact> generate_emulated(const ir::Function& function,
-                                                  const Target& target) {
+EmulatedPtx emulate_ptx(const ir::Function& function, const Target& target,
+                        emulator::EmulatorOptions options) {
   Generated g = generate(function, target);
   run_llvm_passes(*g.module, g.machine.get(), passes);
+  EmulatedPtx kernel{{}, {}, g.entry, g.shape.threads, g.shape.shared_bytes};
+  for (const ir::Param& param : function.params) {
+    const ir::Type& type = function.type(param.value);
+    kernel.params.push_back({param.name, type.is_pointer(), type.dtype});
+  }
+  kernel.persistent = g.roles.has_value();
+  if (g.roles) kernel.tensor_maps = g.roles->maps;
+  kernel.run = link_emulated(std::move(g.module), std::move(g.context), g.entry, g.shape,
+                             std::move(options));
+  return kernel;
+}
+
+std::shared_ptr<const Artifact> generate_emulated(const ir::Function& function,
+                                                  const Target& target) {
+  EmulatedPtx kernel = emulate_ptx(function, target);
   auto artifact = std::make_shared<Artifact>();
   artifact->name = function.name;
   artifact->key = Hasher().add(ir::content_hash(function)).add(target.hash()).finish();
-  for (const ir::Param& param : function.params) {
-    const ir::Type& type = function.type(param.value);
-    artifact->params.push_back({param.name, type.is_pointer(), type.dtype});
-  }
-  artifact->emulated = link_emulated(std::move(g.module), std::move(g.context), g.entry, g.shape);
-  if (g.roles)
-    artifact->emulated =
-        persistent_launch(std::move(artifact->emulated), artifact->params, g.roles->maps);
+  artifact->params = kernel.params;
+  artifact->emulated = std::move(kernel.run);
+  if (kernel.persistent)
+    artifact->emulated = persistent_launch(std::move(artifact->emulated), artifact->params,
+                                           std::move(kernel.tensor_maps));
   return artifact;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "dsl/emulator/options.h"
 #include "dsl/ir/function.h"
 #include "dsl/target.h"
 #include "runtime/artifact.h"
@@ -32,7 +33,21 @@ struct Ptx {
 Ptx generate_ptx(const ir::Function& function, const Target& target);
 // The same module as LLVM IR, as the emulator gets it.
 std::string gpu_llvm_text(const ir::Function& function, const Target& target);
-// Runs on the host, thread by thread.
+
+// What generate_ptx gives, run by the emulator: `run` takes the arguments that the PTX takes, a
+// tensor map (dsl/emulator/tensor_map.h) by pointer, and the grid of blocks.
+struct EmulatedPtx {
+  EmulatedLaunch run;
+  std::vector<ArtifactParam> params;  // of the program
+  std::string entry;
+  int threads;
+  std::int64_t shared_bytes;
+  bool persistent = false;
+  std::vector<TensorMapSpec> tensor_maps;
+};
+EmulatedPtx emulate_ptx(const ir::Function& function, const Target& target,
+                        emulator::EmulatorOptions options = {});
+// Runs on the host, thread by thread; launched as the program is, by its own grid and arguments.
 std::shared_ptr<const Artifact> generate_emulated(const ir::Function& function,
                                                   const Target& target);
 

@@ -1,0 +1,72 @@
+#include "tests/cuda/emulated_kernels.h"
+
+#include <map>
+#include <mutex>
+
+#include "dsl/codegen/gpu/program_observers.h"
+#include "dsl/ir/text.h"
+#include "tests/cuda/device_memory.h"
+
+namespace tilewright::cuda::fake {
+namespace {
+
+using Key = std::pair<std::string, int>;  // entry, compute capability
+
+struct Programs {
+  std::mutex mutex;
+  std::map<Key, ir::Function> known;
+  std::map<Key, std::shared_ptr<const dsl::gpu::EmulatedPtx>> kernels;
+  std::shared_ptr<void> watch;
+};
+
+Programs& programs() {
+  static Programs& programs = *new Programs;
+  return programs;
+}
+
+std::optional<ir::Function> known_program(const Key& key) {
+  std::lock_guard lock(programs().mutex);
+  auto found = programs().known.find(key);
+  if (found == programs().known.end()) return std::nullopt;
+  return found->second;
+}
+
+}  // namespace
+
+void watch_programs() {
+  Programs& all = programs();
+  std::lock_guard lock(all.mutex);
+  if (all.watch != nullptr) return;
+  all.watch = dsl::gpu::observe_programs(
+      [&all](const ir::Function& function, const dsl::Target& target, const std::string& entry) {
+        std::lock_guard lock(all.mutex);
+        all.known.try_emplace({entry, target.sm}, function);
+      });
+}
+
+std::optional<std::string> program_of(const std::string& entry, int sm) {
+  std::optional<ir::Function> function = known_program({entry, sm});
+  if (!function) return std::nullopt;
+  return ir::print(*function);
+}
+
+std::shared_ptr<const dsl::gpu::EmulatedPtx> emulated_kernel(const std::string& entry,
+                                                             const dsl::Target& target,
+                                                             const std::string& program) {
+  Programs& all = programs();
+  Key key{entry, target.sm};
+  {
+    std::lock_guard lock(all.mutex);
+    if (auto found = all.kernels.find(key); found != all.kernels.end()) return found->second;
+  }
+  // What this process made knows the lines of its source.
+  std::optional<ir::Function> function = known_program(key);
+  dsl::emulator::EmulatorOptions options;
+  options.ranges = ranges_of_kernels();
+  auto kernel = std::make_shared<const dsl::gpu::EmulatedPtx>(
+      dsl::gpu::emulate_ptx(function ? *function : ir::parse(program), target, options));
+  std::lock_guard lock(all.mutex);
+  return all.kernels.try_emplace(key, kernel).first->second;
+}
+
+}  // namespace tilewright::cuda::fake

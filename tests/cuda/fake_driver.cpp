@@ -1,0 +1,155 @@
+#include "tests/cuda/fake_driver.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/cuda/emulated_kernels.h"
+#include "tests/cuda/fake_state.h"
+
+namespace tilewright::cuda {
+namespace fake {
+namespace {
+
+State* in_place = nullptr;
+
+// What every function does first: counts the call, and fails where it was told to.
+Result enter(const char* name) {
+  std::int64_t call = ++state().calls[name];
+  auto failures = state().failures.find(name);
+  if (failures == state().failures.end()) return Result::success;
+  for (const Failure& failure : failures->second)
+    if (failure.at_call == call) return failure.result;
+  return Result::success;
+}
+
+template <typename Function, Function* function, const char* const& name>
+struct Entry;
+template <typename... P, Result (*function)(P...), const char* const& name>
+struct Entry<Result(P...), function, name> {
+  static Result call(P... parameters) {
+    if (in_place == nullptr) return Result::deinitialized;
+    std::lock_guard lock(state().mutex);
+    Result result = enter(name);
+    return result == Result::success ? function(parameters...) : result;
+  }
+};
+
+#define TILEWRIGHT_CUDA(name, symbol, version, need, parameters) \
+  constexpr const char* name_of_##name = #name;
+#include "runtime/cuda/driver.def"
+#undef TILEWRIGHT_CUDA
+
+Driver table() {
+  Driver driver;
+#define TILEWRIGHT_CUDA(name, symbol, version, need, parameters) \
+  driver.name = Entry<Result parameters, &name, name_of_##name>::call;
+#include "runtime/cuda/driver.def"
+#undef TILEWRIGHT_CUDA
+  return driver;
+}
+
+std::uint64_t next_serial() {
+  static std::uint64_t serial = 0;
+  return ++serial;
+}
+
+std::string counted(std::size_t count, const std::string& what) {
+  if (count == 0) return "";
+  return concat(count, " ", what, count == 1 ? "" : "s", ", ");
+}
+
+}  // namespace
+
+State& state() { return *in_place; }
+
+State::State(FakeOptions options) : version(options.version), serial(next_serial()) {
+  for (FakeDevice& device : options.devices) {
+    devices.push_back({std::move(device)});
+    devices.back().null_stream =
+        std::make_shared<Stream>(Stream{static_cast<int>(devices.size()) - 1, {}});
+  }
+}
+
+}  // namespace fake
+
+FakeDriver::FakeDriver(FakeOptions options)
+    : state_(std::make_unique<fake::State>(std::move(options))), former_(fake::in_place) {
+  fake::watch_programs();
+  fake::in_place = state_.get();
+  in_place_ = std::make_unique<ScopedDriver>(fake::table());
+}
+
+FakeDriver::~FakeDriver() {
+  in_place_.reset();
+  EXPECT_EQ(!leaks().empty(), expects_leaks_) << "left in the driver: " << leaks();
+  fake::in_place = former_;
+}
+
+void FakeDriver::fail(std::string_view function, std::int64_t nth, Result result) {
+  check(symbol(function) != nullptr, "the driver has a function of this name");
+  std::lock_guard lock(state_->mutex);
+  std::string name(function);
+  state_->failures[name].push_back({state_->calls[name] + nth, result});
+}
+
+void FakeDriver::fault_at_kernel(std::int64_t nth) {
+  std::lock_guard lock(state_->mutex);
+  state_->fault_at_kernel = state_->kernels_run + nth;
+}
+
+void FakeDriver::fail_nothing() {
+  std::lock_guard lock(state_->mutex);
+  state_->failures.clear();
+  state_->fault_at_kernel = 0;
+}
+
+std::int64_t FakeDriver::calls(std::string_view function) const {
+  check(symbol(function) != nullptr, "the driver has a function of this name");
+  std::lock_guard lock(state_->mutex);
+  auto found = state_->calls.find(function);
+  return found == state_->calls.end() ? 0 : found->second;
+}
+
+std::int64_t FakeDriver::kernels_run() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->kernels_run;
+}
+
+std::size_t FakeDriver::memory_in_use(int device) const {
+  std::lock_guard lock(state_->mutex);
+  return state_->devices[static_cast<std::size_t>(device)].in_use_bytes;
+}
+
+std::string FakeDriver::fault() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->fault;
+}
+
+std::string FakeDriver::leaks() const {
+  std::lock_guard lock(state_->mutex);
+  const fake::State& s = *state_;
+  std::size_t bytes = 0, contexts = 0;
+  for (const auto& [begin, allocation] : s.memory.live()) bytes += allocation.bytes;
+  for (const fake::Device& device : s.devices)
+    contexts += static_cast<std::size_t>(device.retained);
+  std::string text =
+      fake::counted(s.memory.live().size(), "allocation") +
+      (bytes == 0 ? "" : concat("of ", bytes, " bytes in all, ")) +
+      fake::counted(s.pinned.size(), "pinned allocation") +
+      fake::counted(s.streams.size(), "stream") + fake::counted(s.events.size(), "event") +
+      fake::counted(s.links.size(), "link") + fake::counted(s.modules.size(), "module") +
+      fake::counted(s.graphs.size(), "graph") +
+      fake::counted(s.executables.size(), "executable graph") +
+      fake::counted(contexts, "retained context");
+  return text.empty() ? text : text.substr(0, text.size() - 2);
+}
+
+void* FakeDriver::symbol(std::string_view function) {
+  static const Driver driver = fake::table();
+#define TILEWRIGHT_CUDA(name, symbol, version, need, parameters) \
+  if (function == #name) return reinterpret_cast<void*>(driver.name);
+#include "runtime/cuda/driver.def"
+#undef TILEWRIGHT_CUDA
+  return nullptr;
+}
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,44 @@
+// Tile programs for the tests of GPUs.
+#pragma once
+
+#include "dsl/codegen/gpu/gpu_code.h"
+#include "dsl/passes/pipeline.h"
+#include "dsl/tile.h"
+#include "dsl/tracer.h"
+
+namespace tilewright::cuda {
+
+// y = scale x + offset for n elements, 128 a block; parameters x, y, n (i32), scale (f32).
+inline ir::Function scale_program(double offset = 1) {
+  using namespace dsl;
+  Tracer tracer("scale");
+  Tile x = tracer.pointer_param("x", f32), y = tracer.pointer_param("y", f32),
+       n = tracer.scalar_param("n", i32), scale = tracer.scalar_param("scale", f32);
+  Tile i = cast(program_id(0), i32) * 128 + arange(0, 128);
+  store(y + i, load(x + i, i < n, 0) * scale + offset, i < n);
+  return tracer.finish();
+}
+
+// c = a b, bf16 of 256x256, with blocks of 128x128: with roles and tensor maps on Hopper.
+inline ir::Function product_program() {
+  using namespace dsl;
+  Tracer tracer("product");
+  Tile a = tracer.pointer_param("a", bf16), b = tracer.pointer_param("b", bf16),
+       out = tracer.pointer_param("c", f32);
+  constexpr int size = 256, block = 128, depth = 64;
+  Desc da = make_desc(a, {size, size}, {size, 1}), db = make_desc(b, {size, size}, {size, 1}),
+       dc = make_desc(out, {size, size}, {size, 1});
+  Tile row = program_id(0) * block, column = program_id(1) * block;
+  Var acc = full({block, block}, 0, f32);
+  for (Tile i : range(0, size, depth))
+    acc = dot(load(da, {row, i}, {block, depth}), load(db, {i, column}, {depth, block}), acc);
+  store(dc, {row, column}, acc);
+  return tracer.finish();
+}
+
+inline dsl::gpu::Ptx ptx_of(ir::Function function, const char* target) {
+  dsl::run_passes(function, {.machine = dsl::Machine::gpu});
+  return dsl::gpu::generate_ptx(function, dsl::target_named(target));
+}
+
+}  // namespace tilewright::cuda
