@@ -64,6 +64,12 @@ void initialise(const Driver& driver) {
           " (", static_cast<int>(result), "); nvidia-smi may tell more");
 }
 
+// A child of this process may not use the driver.
+void refuse_after_fork() {
+  static std::once_flag once;
+  std::call_once(once, [] { ::pthread_atfork(nullptr, nullptr, [] { forked = true; }); });
+}
+
 }  // namespace
 
 // A driver, or the reason why there is none; and what belongs to it.
@@ -79,7 +85,7 @@ struct DriverInPlace {
     try {
       Driver found = open_driver();
       initialise(found);
-      ::pthread_atfork(nullptr, nullptr, [] { forked = true; });
+      refuse_after_fork();
       driver = found;
     } catch (const Error& error) {
       why_none = error.what();
@@ -146,6 +152,7 @@ std::shared_ptr<void>& belongings_of_driver() { return known().belongings; }
 
 ScopedDriver::ScopedDriver(const Driver& driver) : former_(std::make_unique<DriverInPlace>()) {
   initialise(driver);
+  refuse_after_fork();
   std::lock_guard lock(mutex);
   std::swap(*former_, in_place());
   in_place().is_known = true;

@@ -85,7 +85,7 @@ FakeDriver::~FakeDriver() {
 }
 
 void FakeDriver::fail(std::string_view function, std::int64_t nth, Result result) {
-  check(symbol(function) != nullptr, "the driver has a function of this name");
+  check(find_function(function) != nullptr, "the driver has a function of this name");
   std::lock_guard lock(state_->mutex);
   std::string name(function);
   state_->failures[name].push_back({state_->calls[name] + nth, result});
@@ -103,7 +103,7 @@ void FakeDriver::fail_nothing() {
 }
 
 std::int64_t FakeDriver::calls(std::string_view function) const {
-  check(symbol(function) != nullptr, "the driver has a function of this name");
+  check(find_function(function) != nullptr, "the driver has a function of this name");
   std::lock_guard lock(state_->mutex);
   auto found = state_->calls.find(function);
   return found == state_->calls.end() ? 0 : found->second;
@@ -143,7 +143,7 @@ std::string FakeDriver::leaks() const {
   return text.empty() ? text : text.substr(0, text.size() - 2);
 }
 
-void* FakeDriver::symbol(std::string_view function) {
+void* FakeDriver::find_function(std::string_view function) {
   static const Driver driver = fake::table();
 #define TILEWRIGHT_CUDA(name, symbol, version, need, parameters) \
   if (function == #name) return reinterpret_cast<void*>(driver.name);

@@ -75,7 +75,7 @@ class FakeDriver {
   void expect_leaks(bool expected = true) { expects_leaks_ = expected; }
 
   // The functions of the driver that is in place, by name; null for others.
-  static void* symbol(std::string_view function);
+  static void* find_function(std::string_view function);
 
  private:
   std::unique_ptr<fake::State> state_;
