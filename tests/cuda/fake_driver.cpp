@@ -4,6 +4,7 @@
 
 #include "tests/cuda/emulated_kernels.h"
 #include "tests/cuda/fake_state.h"
+#include "tests/setting.h"
 
 namespace tilewright::cuda {
 namespace fake {
@@ -64,15 +65,18 @@ State& state() { return *in_place; }
 State::State(FakeOptions options) : version(options.version), serial(next_serial()) {
   for (FakeDevice& device : options.devices) {
     devices.push_back({std::move(device)});
-    devices.back().null_stream =
-        std::make_shared<Stream>(Stream{static_cast<int>(devices.size()) - 1, {}});
+    all_streams.push_back(
+        std::make_shared<Stream>(Stream{static_cast<int>(devices.size()) - 1, {}}));
+    devices.back().null_stream = all_streams.back();
   }
 }
 
 }  // namespace fake
 
 FakeDriver::FakeDriver(FakeOptions options)
-    : state_(std::make_unique<fake::State>(std::move(options))), former_(fake::in_place) {
+    : cache_(std::make_unique<Setting>("TILEWRIGHT_CACHE_DIR", options.cache_dir.c_str())),
+      state_(std::make_unique<fake::State>(std::move(options))),
+      former_(fake::in_place) {
   fake::watch_programs();
   fake::in_place = state_.get();
   in_place_ = std::make_unique<ScopedDriver>(fake::table());

@@ -5,8 +5,8 @@
 //
 //   * Work on streams is done as late as the rules allow: when the host waits for it, or when it is
 //     needed by what the host waits for. A wait that is missing shows as wrong data in every run.
-//   * Nothing waits that is not documented to: freeing memory or unloading a module that pending
-//     work uses makes that work fault.
+//   * Nothing waits that is not documented to. cuMemFree waits for the device; but unloading a
+//     module or freeing pinned memory that pending work uses makes that work fault.
 //   * Device memory begins as random bytes, its addresses never return, and the host cannot touch
 //     it: it is mapped only while work is done. Kernels and copies fault outside of what is
 //     allocated. Every fault loses the context, as on hardware; `fault()` says what it was.
@@ -31,6 +31,10 @@
 
 #include "runtime/cuda/driver.h"
 
+namespace tilewright {
+class Setting;
+}
+
 namespace tilewright::cuda {
 
 struct FakeDevice {
@@ -42,7 +46,8 @@ struct FakeDevice {
 
 struct FakeOptions {
   std::vector<FakeDevice> devices = {FakeDevice{}};
-  int version = 13000;  // of CUDA
+  int version = 13000;            // of CUDA
+  std::string cache_dir = "off";  // what TILEWRIGHT_CACHE_DIR is meanwhile
 };
 
 namespace fake {
@@ -78,6 +83,7 @@ class FakeDriver {
   static void* find_function(std::string_view function);
 
  private:
+  std::unique_ptr<Setting> cache_;
   std::unique_ptr<fake::State> state_;
   fake::State* former_;
   std::unique_ptr<ScopedDriver> in_place_;

@@ -214,11 +214,31 @@ TEST_F(FakeDriverTest, LosesTheContextWhereAKernelLeavesItsMemory) {
   EXPECT_EQ(d.cuMemAlloc(&more, 16), Result::illegal_address);
 }
 
-TEST_F(FakeDriverTest, LosesTheContextWhereMemoryIsFreedBeforeItsWorkIsDone) {
+TEST_F(FakeDriverTest, FreesMemoryWhenTheDeviceIsDone) {
   DevicePointer memory = on_device(std::vector<float>(4, 1));
+  std::vector<float> got(4, -1);
+  ok(d.cuMemcpyDtoHAsync(got.data(), memory, 16, stream));
   free(memory);
+  EXPECT_THAT(got, Each(1));
+}
+
+TEST_F(FakeDriverTest, LosesTheContextWherePinnedMemoryIsFreedBeforeItsCopyIsDone) {
+  void* pinned;
+  ok(d.cuMemHostAlloc(&pinned, 16, 0));
+  ok(d.cuMemcpyHtoDAsync(allocate(16), pinned, 16, stream));
+  ok(d.cuMemFreeHost(pinned));
   EXPECT_EQ(d.cuStreamSynchronize(stream), Result::illegal_address);
   EXPECT_THAT(fake.fault(), HasSubstr("freed"));
+}
+
+TEST_F(FakeDriverTest, LosesTheContextWhereAModuleIsUnloadedBeforeItsKernelHasRun) {
+  FunctionHandle function = load(scale_ptx);
+  DevicePointer x = on_device(std::vector<float>(128, 1));
+  ok(scale(function, x, x, 128, 5));
+  ok(d.cuModuleUnload(modules[0]));
+  modules.clear();
+  EXPECT_EQ(d.cuStreamSynchronize(stream), Result::illegal_address);
+  EXPECT_THAT(fake.fault(), HasSubstr("unloaded"));
 }
 
 TEST_F(FakeDriverTest, FailsWhereItIsToldTo) {

@@ -89,7 +89,7 @@ Result cuGraphKernelNodeSetAttribute(GraphNodeHandle handle, LaunchAttributeId i
                                      const LaunchAttributeValue* value) {
   std::shared_ptr<GraphNode> node = state().nodes.find(handle);
   if (node == nullptr) return invalid_handle;
-  return check_attribute(*node->launch.function, node->launch.grid, id, *value);
+  return set_attribute(node->launch, id, *value);
 }
 
 // An edge that lets the second kernel start early orders them like another: when the first lets it
@@ -154,6 +154,7 @@ Result cuGraphExecKernelNodeSetParams(GraphExecHandle handle, GraphNodeHandle no
   auto made = std::make_shared<PreparedLaunch>();
   if (Result result = prepare_node(s, device, *params, made.get()); result != Result::success)
     return result;
+  made->cluster = launch->second->cluster;
   launch->second = std::move(made);
   return Result::success;
 }

@@ -7,8 +7,8 @@
 namespace tilewright::cuda::fake {
 namespace {
 
-constexpr int most_dynamic_shared_unasked = 48 << 10, threads_of_multiprocessor = 2048,
-              blocks_of_multiprocessor = 32, reserved_shared_bytes = 1024;
+constexpr int threads_of_multiprocessor = 2048, blocks_of_multiprocessor = 32,
+              reserved_shared_bytes = 1024;
 
 int shared_bytes_of_block(int device) {
   int bytes = 0;
@@ -76,26 +76,28 @@ Result prepare(State& s, int device, FunctionHandle handle, const unsigned (&gri
   if (shared_bytes > static_cast<unsigned>(function->dynamic_shared_bytes))
     return Result::invalid_value;
   if (extra != nullptr) return Result::not_supported;
-  *launch = {function, {grid[0], grid[1], grid[2]}, shared_bytes, {}, {}};
+  *launch = {function, {grid[0], grid[1], grid[2]}, shared_bytes, 1, {}, {}};
   return copy_arguments(*function->code, arguments, launch) ? Result::success
                                                             : Result::invalid_value;
 }
 
-Result check_attribute(const KernelFunction& function, const std::int64_t (&grid)[3],
-                       LaunchAttributeId id, const LaunchAttributeValue& value) {
+Result set_attribute(PreparedLaunch& launch, LaunchAttributeId id,
+                     const LaunchAttributeValue& value) {
   switch (id) {
     case LaunchAttributeId::priority: return Result::success;
-    case LaunchAttributeId::programmatic_serialization:
-      return value.programmatic_serialization_allowed ==
-                     (value.programmatic_serialization_allowed & 1)
-                 ? Result::success
-                 : Result::invalid_value;
+    case LaunchAttributeId::programmatic_serialization: {
+      int allowed = value.programmatic_serialization_allowed;
+      return allowed == 0 || allowed == 1 ? Result::success : Result::invalid_value;
+    }
     case LaunchAttributeId::cluster: {
       const std::int64_t size[3] = {value.cluster.x, value.cluster.y, value.cluster.z};
       for (int i = 0; i < 3; ++i)
-        if (size[i] == 0 || grid[i] % size[i] != 0) return Result::invalid_value;
-      bool fits = size[0] * size[1] * size[2] <= (function.large_clusters ? 16 : 8);
-      return fits ? Result::success : invalid_cluster_size;
+        if (size[i] == 0 || launch.grid[i] % size[i] != 0) return Result::invalid_value;
+      if (size[0] * size[1] * size[2] > (launch.function->large_clusters ? 16 : 8))
+        return invalid_cluster_size;
+      if (size[1] != 1 || size[2] != 1) return Result::not_supported;
+      launch.cluster = size[0];
+      return Result::success;
     }
   }
   return Result::invalid_value;
@@ -110,6 +112,10 @@ void State::run_kernel(int device, const PreparedLaunch& launch) {
     return lose(device, Result::illegal_address,
                 concat("kernel ", code.entry, " was launched with ", launch.shared_bytes,
                        " bytes of shared memory of the ", code.shared_bytes, " that it needs"));
+  if (launch.cluster != code.cluster)
+    return lose(device, Result::illegal_address,
+                concat("kernel ", code.entry, " was launched in clusters of ", launch.cluster,
+                       " blocks; it is for ", code.cluster));
   if (++kernels_run == fault_at_kernel)
     return lose(device, Result::illegal_address, "kernel " + code.entry + " was told to fault");
   std::vector<Argument> arguments(launch.arguments.begin(),
@@ -155,7 +161,7 @@ Result cuFuncSetAttribute(FunctionHandle handle, FunctionAttribute attribute, in
   if (function == nullptr) return invalid_handle;
   if (attribute == FunctionAttribute::dynamic_shared_bytes) {
     if (value < 0 || value > shared_bytes_of_block(function->device)) return Result::invalid_value;
-    function->dynamic_shared_bytes = std::max(value, most_dynamic_shared_unasked);
+    function->dynamic_shared_bytes = value;
     return Result::success;
   }
   if (attribute != FunctionAttribute::non_portable_cluster_size_allowed)
@@ -205,8 +211,7 @@ Result cuLaunchKernelEx(const LaunchConfig* config, FunctionHandle function, voi
   Result result = prepare(s, device, function, config->grid, config->block, config->shared_bytes,
                           arguments, extra, launch.get());
   for (unsigned i = 0; i < config->attribute_count && result == Result::success; ++i)
-    result = check_attribute(*launch->function, launch->grid, config->attributes[i].id,
-                             config->attributes[i].value);
+    result = set_attribute(*launch, config->attributes[i].id, config->attributes[i].value);
   if (result == Result::success)
     s.enqueue(stream, [&s, device, launch] { s.run_kernel(device, *launch); });
   return result;

@@ -66,11 +66,14 @@ Result cuMemAlloc(DevicePointer* pointer, std::size_t bytes) {
   return Result::success;
 }
 
+// Waits for the device, as the CUDA programming guide says.
 Result cuMemFree(DevicePointer pointer) {
   State& s = state();
   int device;
   Result result = s.ready(&device);
   if (result == invalid_context || pointer == 0) return result;
+  s.finish(device);
+  if (result == Result::success) result = s.ready(&device);
   DeviceMemory::Allocation gone = s.memory.free(address(pointer));
   if (gone.bytes == 0) return Result::invalid_value;
   s.devices[static_cast<std::size_t>(gone.device)].in_use_bytes -= rounded(gone.bytes);

@@ -68,8 +68,8 @@ struct KernelFunction {
   int device;
   std::shared_ptr<const dsl::gpu::EmulatedPtx> code;
   int dynamic_shared_bytes = 48 << 10;  // allowed at launch
-  bool large_clusters = false;
-  bool is_loaded = true;  // until its module is unloaded
+  bool large_clusters = false;          // are allowed
+  bool is_loaded = true;                // until its module is unloaded
 };
 // What a linked image holds: tile programs by the entries that they became.
 struct Programs {
@@ -94,6 +94,7 @@ struct PreparedLaunch {
   std::shared_ptr<KernelFunction> function;
   std::int64_t grid[3];
   unsigned shared_bytes;
+  std::int64_t cluster;                        // blocks along axis 0
   std::vector<Argument> arguments;             // but the tensor maps' addresses
   std::vector<dsl::emulator::TensorMap> maps;  // after the program's arguments
 };
@@ -136,6 +137,7 @@ struct State {
   DeviceMemory memory;
   std::map<std::byte*, std::size_t> pinned;  // bytes by begin
   Table<StreamHandle, Stream> streams;
+  std::vector<std::shared_ptr<Stream>> all_streams;  // with those that were destroyed
   Table<EventHandle, Event> events;
   Table<LinkHandle, Link> links;
   Table<ModuleHandle, Module> modules;
@@ -163,6 +165,8 @@ struct State {
   void run(Stream& stream, std::uint64_t position);
   // The device is lost from here on.
   void lose(int device, Result result, const std::string& why);
+  // All that the device has to do.
+  void finish(int device);
   void run_kernel(int device, const PreparedLaunch& launch);
 };
 
@@ -173,8 +177,8 @@ State& state();
 Result prepare(State& s, int device, FunctionHandle function, const unsigned (&grid)[3],
                const unsigned (&block)[3], unsigned shared_bytes, void** arguments, void** extra,
                PreparedLaunch* launch);
-Result check_attribute(const KernelFunction& function, const std::int64_t (&grid)[3],
-                       LaunchAttributeId id, const LaunchAttributeValue& value);
+Result set_attribute(PreparedLaunch& launch, LaunchAttributeId id,
+                     const LaunchAttributeValue& value);
 
 // The rows of driver.def. One that is missing does not link.
 #define TILEWRIGHT_CUDA(name, symbol, version, need, parameters) Result name parameters;

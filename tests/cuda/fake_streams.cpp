@@ -42,17 +42,27 @@ void State::lose(int device, Result result, const std::string& why) {
   if (lost == Result::success) lost = result;
 }
 
+void State::finish(int device) {
+  for (const std::shared_ptr<Stream>& stream : all_streams)
+    if (stream->device == device) run(*stream, stream->last());
+  // Those that were destroyed, and are waited for by nobody.
+  std::erase_if(all_streams, [](const auto& stream) {
+    return stream.use_count() == 1 && stream->pending.empty();
+  });
+}
+
 // Only streams that do not wait for the null stream, so that here it can be one like the others.
 Result cuStreamCreateWithPriority(StreamHandle* stream, unsigned flags, int) {
   State& s = state();
   int device;
   if (Result result = s.ready(&device); result != Result::success) return result;
   if (flags != stream_non_blocking) return Result::not_supported;
-  *stream = s.streams.add(std::make_shared<Stream>(Stream{device, {}}));
+  s.all_streams.push_back(std::make_shared<Stream>(Stream{device, {}}));
+  *stream = s.streams.add(s.all_streams.back());
   return Result::success;
 }
 
-// What is left to do is done only if an event behind it is waited for.
+// What is left to do is done when somebody waits for it.
 Result cuStreamDestroy(StreamHandle stream) {
   State& s = state();
   int device;

@@ -80,7 +80,7 @@ EmulatedPtx emulate_ptx(const ir::Function& function, const Target& target,
                         emulator::EmulatorOptions options) {
   Generated g = generate(function, target);
   run_llvm_passes(*g.module, g.machine.get(), passes);
-  EmulatedPtx kernel{{}, {}, g.entry, g.shape.threads, g.shape.shared_bytes};
+  EmulatedPtx kernel{{}, {}, g.entry, g.shape.threads, g.shape.shared_bytes, g.shape.cluster};
   for (const ir::Param& param : function.params) {
     const ir::Type& type = function.type(param.value);
     kernel.params.push_back({param.name, type.is_pointer(), type.dtype});

@@ -42,6 +42,7 @@ struct EmulatedPtx {
   std::string entry;
   int threads;
   std::int64_t shared_bytes;
+  int cluster = 1;  // blocks that run together
   bool persistent = false;
   std::vector<TensorMapSpec> tensor_maps;
 };
