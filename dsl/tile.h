@@ -276,9 +276,13 @@ Tile sum(const Operand& x, int axis, bool keep_dims = false);
 Tile max(const Operand& x, int axis, bool keep_dims = false);
 Tile min(const Operand& x, int axis, bool keep_dims = false);
 
-// acc + a b, with a [M, K], b [K, N]. f16 and bf16 accumulate in f32, small integers in i32.
+// acc + a b, with a [M, K], b [K, N]. f16 and bf16 accumulate in f32, small integers in i32. With
+// tf32, operands of f32 may be rounded to 10 bits of mantissa, so that tensor cores can multiply
+// them: a relative error of 2^-10 of each |a b|. GPUs do so, the host multiplies f32.
+using ir::InputPrecision;
 Tile dot(const Operand& a, const Operand& b);
-Tile dot(const Operand& a, const Operand& b, const Operand& acc);
+Tile dot(const Operand& a, const Operand& b, const Operand& acc,
+         InputPrecision precision = InputPrecision::ieee);
 
 // for (Tile i : range(0, n, 16)) body: the body is traced once and runs for each i at run time.
 class range {

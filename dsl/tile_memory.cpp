@@ -158,10 +158,11 @@ Tile min(const Operand& x, int axis, bool keep_dims) {
 
 Tile dot(const Operand& a, const Operand& b) { return dot(a, b, Operand(0, a.where)); }
 
-Tile dot(const Operand& a, const Operand& b, const Operand& acc) {
+Tile dot(const Operand& a, const Operand& b, const Operand& acc, InputPrecision precision) {
   Site site("dot", a.where);
   Tile left = site.tile(a), right = site.tile(b);
-  if (!acc.is_number()) return site.append(Op::dot_, {left, right, site.tile(acc)});
+  ir::Precision input{precision};
+  if (!acc.is_number()) return site.append(Op::dot_, {left, right, site.tile(acc)}, input);
   ir::Type from = left.type();
   site.expect(from.shape.rank() == 2 && right.shape().rank() == 2, "the operands are ", from,
               " and ", right.type(), "; each must have two axes");
@@ -169,7 +170,8 @@ Tile dot(const Operand& a, const Operand& b, const Operand& acc) {
   return site.append(
       Op::dot_,
       {left, right,
-       site.fit(acc, ir::Type::tile(dtype, {from.shape[0], right.shape()[1]}), "the accumulator")});
+       site.fit(acc, ir::Type::tile(dtype, {from.shape[0], right.shape()[1]}), "the accumulator")},
+      input);
 }
 
 }  // namespace tilewright::dsl

@@ -17,6 +17,7 @@ using graph::Signature;
 
 constexpr std::array<std::string_view, 4> mode_names = {
     "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"};
+constexpr std::array<std::string_view, 2> precision_names = {"highest", "high"};
 constexpr std::array<std::string_view, 3> backend_names = {"eager", "aot_eager", "tilewright"};
 
 std::size_t parse(std::span<const std::string_view> names, std::string_view name,
@@ -62,6 +63,13 @@ std::string_view name_of(Backend backend) {
 }
 Backend parse_backend(std::string_view name) {
   return static_cast<Backend>(parse(backend_names, name, "backend"));
+}
+
+std::string_view name_of(MatmulPrecision precision) {
+  return precision_names[static_cast<std::size_t>(precision)];
+}
+MatmulPrecision parse_matmul_precision(std::string_view name) {
+  return static_cast<MatmulPrecision>(parse(precision_names, name, "matmul_precision"));
 }
 
 struct CompiledFunction::State {

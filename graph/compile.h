@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "dsl/device.h"
+#include "graph/matmul_precision.h"
 #include "graph/tensor.h"
 
 namespace tilewright {
@@ -47,6 +48,7 @@ struct Options {
   bool fullgraph = false;  // a graph break is an Error (breaks come with data-dependent reads)
   Backend backend = Backend::tilewright;
   int max_signatures = 8;
+  MatmulPrecision matmul_precision = MatmulPrecision::highest;
   Device device = default_device();  // of compiled regions; what runs op by op runs on the host
 };
 

@@ -155,12 +155,13 @@ Tensor where(const TensorOperand& condition, const TensorOperand& a, const Tenso
 #define TILEWRIGHT_UNARY(name) Tensor name(const TensorOperand& x);
 TILEWRIGHT_UNARY(neg)
 TILEWRIGHT_UNARY(abs)
-TILEWRIGHT_UNARY(exp) TILEWRIGHT_UNARY(exp2) TILEWRIGHT_UNARY(log) TILEWRIGHT_UNARY(log2)
-    TILEWRIGHT_UNARY(sin) TILEWRIGHT_UNARY(cos) TILEWRIGHT_UNARY(tanh) TILEWRIGHT_UNARY(erf)
-        TILEWRIGHT_UNARY(sigmoid) TILEWRIGHT_UNARY(sqrt) TILEWRIGHT_UNARY(rsqrt)
-            TILEWRIGHT_UNARY(floor) TILEWRIGHT_UNARY(ceil) TILEWRIGHT_UNARY(round)
-                TILEWRIGHT_UNARY(logical_not) TILEWRIGHT_UNARY(relu) TILEWRIGHT_UNARY(silu)
-                    TILEWRIGHT_UNARY(reciprocal) TILEWRIGHT_UNARY(square)
+TILEWRIGHT_UNARY(exp)
+TILEWRIGHT_UNARY(exp2) TILEWRIGHT_UNARY(log) TILEWRIGHT_UNARY(log2) TILEWRIGHT_UNARY(sin)
+    TILEWRIGHT_UNARY(cos) TILEWRIGHT_UNARY(tanh) TILEWRIGHT_UNARY(erf) TILEWRIGHT_UNARY(sigmoid)
+        TILEWRIGHT_UNARY(sqrt) TILEWRIGHT_UNARY(rsqrt) TILEWRIGHT_UNARY(floor)
+            TILEWRIGHT_UNARY(ceil) TILEWRIGHT_UNARY(round) TILEWRIGHT_UNARY(logical_not)
+                TILEWRIGHT_UNARY(relu) TILEWRIGHT_UNARY(silu) TILEWRIGHT_UNARY(reciprocal)
+                    TILEWRIGHT_UNARY(square)
 #undef TILEWRIGHT_UNARY
                         enum class GeluForm : std::uint8_t {
                           erf,

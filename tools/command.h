@@ -18,10 +18,11 @@ struct Command {
   void (*add)(CLI::App& command);  // declares options and sets the callback
 };
 
-// --mode, --backend, --threads, as several commands take them.
+// --mode, --backend, --matmul-precision, --device, --threads, as several commands take them.
 struct RunOptions {
   std::string mode = "default";
   std::string backend = "tilewright";
+  std::string matmul_precision = "highest";
   std::string device = default_device().text();
   int threads = 0;  // 0: all
 

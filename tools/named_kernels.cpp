@@ -81,6 +81,14 @@ std::vector<NamedKernel> product_cases() {
       {"matmul 2048, f32",
        {{f32, {2048, 2048}}, {f32, {2048, 2048}}},
        [](const Tensors& a) { return matmul(a[0], a[1]); }},
+      {"matmul 2048, tf32",
+       {{f32, {2048, 2048}}, {f32, {2048, 2048}}},
+       [](const Tensors& a) { return matmul(a[0], a[1]); },
+       MatmulPrecision::high},
+      {"linear, 4096 rows, tf32",
+       {{f32, {4096, 4096}}, {f32, {4096, 4096}}},
+       linear_of,
+       MatmulPrecision::high},
       {"linear, 4096 rows, bf16", {{bf16, {4096, 4096}}, {bf16, {4096, 4096}}}, linear_of},
       {"linear, 1 row, bf16", {{bf16, {1, 4096}}, {bf16, {4096, 4096}}}, linear_of},
       {"matmul of 1 row, bf16",
@@ -117,6 +125,10 @@ std::vector<NamedKernel> attention_cases() {
   return {of("attention of 2048, bf16", bf16, 2048, 2048, 128),
           of("attention of 1000, f16", f16, 1000, 1000, 64),
           of("attention of 512, f32", f32, 512, 512, 64),
+          {"attention of 512, tf32",
+           {{f32, {1, 32, 512, 64}}, {f32, {1, 8, 512, 64}}, {f32, {1, 8, 512, 64}}},
+           attention_of,
+           MatmulPrecision::high},
           of("attention of 1 row, bf16", bf16, 1, 4096, 128),
           {"attention to a window, bf16",
            {{bf16, {1, 32, 2048, 128}}, {bf16, {1, 8, 2048, 128}}, {bf16, {1, 8, 2048, 128}}},
@@ -145,7 +157,8 @@ std::vector<ir::Function> programs_of(const NamedKernel& c, const Device& device
     symbols.push_back(capture.placeholder(argument.dtype, argument.shape));
   graph::Captured captured = capture.finish({c.function(symbols)});
   auto plan =
-      graph::make_plan(graph::run_passes(captured.graph), {.interpret = true, .device = device});
+      graph::make_plan(graph::run_passes(captured.graph),
+                       {.interpret = true, .matmul_precision = c.precision, .device = device});
   std::vector<ir::Function> programs;
   for (std::size_t i = 0; i < plan->programs().size(); ++i)
     programs.push_back(ir::parse(plan->program_text(i)));

@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "dsl/ir/function.h"
 #include "dsl/device.h"
+#include "dsl/ir/function.h"
 #include "graph/functional.h"
+#include "graph/matmul_precision.h"
 
 namespace tilewright::tools {
 
@@ -19,6 +20,7 @@ struct NamedKernel {
   std::string name;
   std::vector<Argument> arguments;
   Tensor (*function)(const std::vector<Tensor>& arguments);
+  MatmulPrecision precision = MatmulPrecision::highest;
 };
 
 // Those in whose names one of the words stands; all, if there are no words.

@@ -18,6 +18,10 @@ void RunOptions::add_to(CLI::App& command) {
                   "eager (one kernel an operation), aot_eager (captured, not fused) or tilewright")
       ->capture_default_str();
   command
+      .add_option("--matmul-precision", matmul_precision,
+                  "of f32: highest, or high: GPUs multiply it as tf32")
+      ->capture_default_str();
+  command
       .add_option("--device", device,
                   "where to run: cpu, or emulated:sm_80, emulated:sm_90a, ...: a GPU's code run on "
                   "the host, "
@@ -32,6 +36,7 @@ Options RunOptions::compile_options() const {
   Options options;
   options.mode = parse_mode(mode);
   options.backend = parse_backend(backend);
+  options.matmul_precision = parse_matmul_precision(matmul_precision);
   options.device = Device::parse(device);
   if (options.device.is_emulated())
     fmt::print(stderr, "{}: the emulator is slow, its times say nothing\n", device);

@@ -34,6 +34,7 @@ void shared_base(const Call& call);
 void exp2_approx(const Call& call);
 void rsqrt_approx(const Call& call);
 void to_bf16(const Call& call);
+void to_tf32(const Call& call);
 void no_operation(const Call& call);
 
 // meanings/clusters.cpp

@@ -29,6 +29,7 @@ struct alignas(64) TensorMap {
   std::uint8_t rank = 2;
   std::uint8_t element_bytes = 2;
   Swizzle swizzle = Swizzle::none;
+  bool rounds_to_tf32 = false;  // what is loaded
   std::byte* base = nullptr;
   // Innermost first, as a driver has them. The innermost stride is that of one element.
   std::array<std::int64_t, 5> sizes{};

@@ -70,6 +70,10 @@ std::string_view name_of(AtomicKind kind) {
   __builtin_unreachable();
 }
 
+std::string_view name_of(InputPrecision precision) {
+  return precision == InputPrecision::tf32 ? "tf32" : "ieee";
+}
+
 std::optional<AtomicKind> parse_atomic_kind(std::string_view name) {
   for (int i = 0; i <= static_cast<int>(AtomicKind::exchange); ++i)
     if (name_of(static_cast<AtomicKind>(i)) == name) return static_cast<AtomicKind>(i);
@@ -126,6 +130,7 @@ class FunctionHasher {
     if (auto* r = std::get_if<Reduction>(&imm)) hasher_.add(r->kind).add(r->axis);
     if (auto* a = std::get_if<Atomic>(&imm)) hasher_.add(a->kind);
     if (auto* t = std::get_if<Text>(&imm)) hasher_.add(t->text);
+    if (auto* p = std::get_if<Precision>(&imm)) hasher_.add(p->input);
   }
 
   const Function& function_;

@@ -75,8 +75,17 @@ struct Text {
   bool operator==(const Text&) const = default;
 };
 
+// What a matrix product makes of f32 operands: nothing (ieee), or it rounds them to 10 bits of
+// mantissa, with which tensor cores multiply (tf32, runtime/base/tf32.h); sums are f32 either way.
+// tf32 is a permission: a target without such tensor cores multiplies as with ieee.
+enum class InputPrecision : std::uint8_t { ieee, tf32 };
+struct Precision {
+  InputPrecision input = InputPrecision::ieee;
+  bool operator==(const Precision&) const = default;
+};
+
 using Immediate = std::variant<std::monostate, Scalar, Bounds, Axis, Extent, Permutation, DType,
-                               Access, Reduction, Atomic, Text>;
+                               Access, Reduction, Atomic, Text, Precision>;
 
 struct Block;
 
@@ -137,5 +146,6 @@ std::string_view name_of(ReduceKind kind);
 std::optional<ReduceKind> parse_reduce_kind(std::string_view name);
 std::string_view name_of(AtomicKind kind);
 std::optional<AtomicKind> parse_atomic_kind(std::string_view name);
+std::string_view name_of(InputPrecision precision);
 
 }  // namespace tilewright::ir

@@ -162,9 +162,9 @@ class Interpreter {
         return set(inst.results[0], reduce_data(data(inst.operands[0]), type(inst.operands[0]),
                                                 inst.get<Reduction>(), type(inst.results[0])));
       case OpClass::contraction:
-        return set(inst.results[0],
-                   dot_data(data(inst.operands[0]), data(inst.operands[1]), data(inst.operands[2]),
-                            type(inst.operands[0]), type(inst.results[0])));
+        return set(inst.results[0], dot_data(data(inst.operands[0]), data(inst.operands[1]),
+                                             data(inst.operands[2]), type(inst.operands[0]),
+                                             type(inst.results[0]), inst.get<Precision>().input));
       case OpClass::control: return inst.op == Op::loop_ ? loop(inst) : branch(inst);
       case OpClass::hint: return inst.op == Op::print_ ? print(inst) : void();
     }

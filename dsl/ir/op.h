@@ -36,7 +36,8 @@ enum class ImmediateKind : std::uint8_t {
   access,
   reduction,
   atomic,
-  text
+  text,
+  precision
 };
 enum Property : std::uint8_t { none = 0, commutative = 1, float_only = 2, integer_only = 4 };
 

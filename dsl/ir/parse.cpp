@@ -233,6 +233,7 @@ class Parser {
   // `present`: there must be one, unless that kind may be left out.
   Immediate immediate(ImmediateKind kind, bool present) {
     if (kind == ImmediateKind::access && !present) return Access{};
+    if (kind == ImmediateKind::precision && !present) return Precision{};
     if (kind != ImmediateKind::none && !present) fail_here("',' and what the operation needs");
     switch (kind) {
       case ImmediateKind::none: return {};
@@ -251,6 +252,7 @@ class Parser {
       case ImmediateKind::atomic: return atomic();
       case ImmediateKind::text:
         return Text{expect(TokenKind::symbol, "a text, as in '@\"x\"'").text};
+      case ImmediateKind::precision: expect_word("tf32"); return Precision{InputPrecision::tf32};
     }
     raise_internal_error("a scalar is read with its type", std::source_location::current());
   }

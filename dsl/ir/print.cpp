@@ -79,6 +79,9 @@ std::string immediate_text(const Immediate& immediate) {
       return std::string(name_of(r.kind)) + " " + std::to_string(r.axis);
     }
     std::string operator()(const Atomic& a) { return std::string(name_of(a.kind)); }
+    std::string operator()(const Precision& p) {
+      return p.input == InputPrecision::ieee ? "" : std::string(name_of(p.input));
+    }
     std::string operator()(const Text& t) { return "@" + quoted(t.text); }
   };
   return std::visit(Visitor{}, immediate);

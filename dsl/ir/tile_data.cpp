@@ -4,6 +4,7 @@
 
 #include "dsl/ir/scalar.h"
 #include "runtime/base/error.h"
+#include "runtime/base/tf32.h"
 
 namespace tilewright::ir {
 namespace {
@@ -111,6 +112,11 @@ void fold_elements(const Split& split, const TileData& x, DType dtype, ReduceKin
          });
 }
 
+TileData rounded_to_tf32(TileData x) {
+  for (double& value : x.floating) value = round_to_tf32(static_cast<float>(value));
+  return x;
+}
+
 template <typename T, typename F>
 void multiply(const T* a, const T* b, const T* acc, T* out, std::int64_t rows, std::int64_t inner,
               std::int64_t columns, F finish) {
@@ -181,7 +187,10 @@ Held reduce_data(const TileData& x, const Type& type, const Reduction& reduction
 }
 
 Held dot_data(const TileData& a, const TileData& b, const TileData& acc, const Type& a_type,
-              const Type& result) {
+              const Type& result, InputPrecision precision) {
+  if (precision == InputPrecision::tf32)
+    return dot_data(rounded_to_tf32(a), rounded_to_tf32(b), acc, a_type, result,
+                    InputPrecision::ieee);
   auto out = std::make_shared<TileData>(result);
   std::int64_t rows = a_type.shape[0], inner = a_type.shape[1], columns = result.shape[1];
   if (is_floating(result.dtype)) {

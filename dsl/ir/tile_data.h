@@ -52,8 +52,9 @@ Held permute_data(const TileData& x, const Shape& from, const std::vector<int>& 
 // maximum or minimum is that of the first of equals; a NaN beats every number.
 Held reduce_data(const TileData& x, const Type& type, const Reduction& reduction,
                  const Type& result);
-// acc + a b, accumulated in double (integers: in 64 bits) and rounded once.
+// acc + a b, accumulated in double (integers: in 64 bits) and rounded once; with tf32 from rounded
+// operands.
 Held dot_data(const TileData& a, const TileData& b, const TileData& acc, const Type& a_type,
-              const Type& result);
+              const Type& result, InputPrecision precision);
 
 }  // namespace tilewright::ir

@@ -286,6 +286,8 @@ Types dot(const Site& site) {
               b.dtype, "; they must be of one type that is not bool");
   site.expect(a.shape[1] == b.shape[0], "inner sizes differ: a is ", a.shape, ", b is ", b.shape,
               "; a's columns must equal b's rows");
+  site.expect(site.get<Precision>().input == InputPrecision::ieee || a.dtype == DType::f32,
+              "the operands are ", a.dtype, "; only f32 is rounded to tf32");
   Type result = Type::tile(accumulator(a.dtype), {a.shape[0], b.shape[1]});
   site.expect(acc == result, "the accumulator is ", acc, "; for these operands it must be ",
               result);

@@ -88,6 +88,16 @@ struct TaskList {
     StorageId storage = 0;
   };
   std::vector<Output> outputs;  // as Graph::outputs
+  // What products make of operands of f32: the caller's choice, where the target has one.
+  ir::InputPrecision f32_products = ir::InputPrecision::ieee;
+  ir::InputPrecision precision_of(DType operand) const {
+    return operand == DType::f32 ? f32_products : ir::InputPrecision::ieee;
+  }
+  // Whether a GPU's tensor cores multiply elements of this type.
+  bool on_tensor_cores(DType operand) const {
+    return (is_floating(operand) && bit_width(operand) == 16) ||
+           precision_of(operand) == ir::InputPrecision::tf32;
+  }
 };
 
 // Raises `InternalError` for composite ops.

@@ -42,13 +42,14 @@ bool has_warpgroups(const dsl::Target& target, const AttentionShape& shape, DTyp
          shape.rows >= warpgroup_rows && shape.keys() >= warpgroup_keys;
 }
 
-BlockSizes default_blocks(const dsl::Target& target, const AttentionShape& shape, DType dtype) {
+BlockSizes default_blocks(const dsl::Target& target, const AttentionShape& shape, DType dtype,
+                          bool on_tensor_cores) {
   if (has_warpgroups(target, shape, dtype))
     return {shape.rows >= 2 * warpgroup_rows ? 2 * warpgroup_rows : warpgroup_rows,
             std::min(shape.keys(), shape.depth() <= hopper_depth ? hopper_columns : gpu_columns)};
   if (!target.is_gpu()) return {std::min(shape.rows, query_rows), block_of_columns(shape.keys())};
-  // Fewer rows are filled up, for tensor cores, which the 16-bit types go to.
-  bool fills_up = shape.rows < few_rows && size_bytes(dtype) == 2;
+  // Fewer rows are filled up, for tensor cores.
+  bool fills_up = shape.rows < few_rows && on_tensor_cores;
   return {fills_up ? few_rows : std::min(shape.rows, gpu_query_rows),
           std::min(shape.keys(), shape.rows > few_rows ? gpu_columns : gpu_few_rows_columns)};
 }
@@ -81,7 +82,7 @@ class AttentionProgram {
         shape_(task_),
         tracer_("attention"),
         parameters_(tracer_, list, region) {
-    block_ = default_blocks(target, shape_, task_.dtype);
+    block_ = default_blocks(target, shape_, task_.dtype, list.on_tensor_cores(task_.dtype));
     if (blocks.rows != 0) block_.rows = std::min(shape_.rows, blocks.rows);
     if (blocks.columns != 0) block_.columns = std::min(shape_.keys(), blocks.columns);
     block_.splits = default_splits(target, shape_, block_.columns, attributes.window);
@@ -220,6 +221,7 @@ class AttentionProgram {
         weighed.weights = dsl::cast(weighed.weights, task_.dtype);
       return weighed;
     };
+    ir::InputPrecision precision = list_.precision_of(task_.dtype);
     if (has_warpgroups(target_, shape_, task_.dtype)) {
       // The values of a block are mixed in behind the scores of the next one, so that two products
       // are under way while weights are computed (Shah et al., "FlashAttention-3", 2024). Most
@@ -242,8 +244,9 @@ class AttentionProgram {
       mixed = dsl::dot(pending, value_block(at), mixed);
     } else {
       for (Tile column : dsl::range(range.begin, range.end, block_.columns)) {
-        Weighed here = weigh(masked(scaled(dsl::dot(q, key_block(column))), column, first));
-        mixed = dsl::dot(here.weights, value_block(column), mixed * here.decay);
+        Tile scores = dsl::dot(q, key_block(column), 0, precision);
+        Weighed here = weigh(masked(scaled(scores), column, first));
+        mixed = dsl::dot(here.weights, value_block(column), mixed * here.decay, precision);
       }
     }
     if (folds_scale()) highest = highest * attributes_.number;

@@ -78,9 +78,14 @@ void product_blocks(const Region& region, const Work& work, bool hopper, RowBloc
   blocks.piece = most_elements / power(std::max(blocks.rows, few_rows));
 }
 
+// Warpgroups read 16-bit types in any order, others along the inner axis alone.
+bool has_warpgroups(const RegionFacts& facts) {
+  return facts.on_tensor_cores && (facts.weight_element_bytes == 2 || facts.weights_along_depth);
+}
+
 // Rows that tensor cores would have to be filled up for.
 bool sums_elements(const Region& region, const Work& work) {
-  std::int64_t most = work.facts.weight_element_bytes == 2 ? 2 : 4;
+  std::int64_t most = work.facts.on_tensor_cores ? 2 : 4;
   return region.splits_columns && work.rows <= most;
 }
 
@@ -105,7 +110,7 @@ void few_row_blocks(const Region& region, const Work& work, RowBlocks& blocks) {
 
 // A few more rows are filled up for tensor cores: what is beyond is read as zeros and not stored.
 bool fills_up_rows(const Region& region, const Work& work, const RowBlocks& blocks) {
-  return region.splits_columns && work.facts.weight_element_bytes == 2 && blocks.digit &&
+  return region.splits_columns && work.facts.on_tensor_cores && blocks.digit &&
          work.rows <= few_rows;
 }
 void filled_row_blocks(const Region& region, const Work& work, RowBlocks& blocks) {
@@ -190,7 +195,7 @@ RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const ds
   else if (work.facts.has_product && fills_up_rows(region, work, blocks))
     filled_row_blocks(region, work, blocks);
   else if (work.facts.has_product)
-    product_blocks(region, work, target.sm == 90 && work.facts.weight_element_bytes == 2, blocks);
+    product_blocks(region, work, target.sm == 90 && has_warpgroups(work.facts), blocks);
   else if (region.splits_columns)
     pointwise_blocks(region, work, turns_over, blocks);
   else

@@ -38,6 +38,8 @@ RegionFacts facts_of(const TaskList& list, const Region& region) {
     facts.has_product = true;
     facts.weight_element_bytes = std::max(
         facts.weight_element_bytes, size_bytes(list.storages[task.operands[1].storage].dtype));
+    facts.on_tensor_cores = facts.on_tensor_cores &&
+                            list.on_tensor_cores(list.storages[task.operands[1].storage].dtype);
     facts.depth = std::max(facts.depth, task.operands[1].view.shape[-2]);
     IndexMap inner = *compose(index_map(task.operands[1].view), weight_table(task).inner);
     facts.weights_along_depth =

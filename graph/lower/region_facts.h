@@ -19,6 +19,7 @@ struct RegionFacts {
   bool one_row = false;             // a row is found at run time, so a program has one
   std::int64_t widest = 1, depth = 1, element_bytes = 1;
   std::int64_t weight_element_bytes = 1;  // of a product's second operand
+  bool on_tensor_cores = true;            // all products, on a GPU
 };
 RegionFacts facts_of(const TaskList& list, const Region& region);
 

@@ -101,7 +101,8 @@ Tile RowsProgram::sum_of_dots(std::size_t slot, const Columns& columns) {
       task(slot), {blocks_.rows, width}, [&](const Columns& along, const Tile& sum) {
         Tile a = first_operand(slot, along);
         Tile b = weights.load(column(along), column(columns), {a.shape()[1], width});
-        return sum.defined() ? dsl::dot(a, b, sum) : dsl::dot(a, b);
+        ir::InputPrecision precision = list_.precision_of(a.dtype());
+        return dsl::dot(a, b, sum.defined() ? Operand(sum) : Operand(0), precision);
       });
 }
 

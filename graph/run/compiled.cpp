@@ -106,6 +106,7 @@ void CompiledSignature::compile(const Graph& graph, const Options& options) {
         static_cast<std::size_t>(std::ranges::find(graph.inputs, m.input) - graph.inputs.begin()));
   plan_ = make_plan(graph, {.fuse = options.backend == Backend::tilewright,
                             .tune = is_tuned(options.mode),
+                            .matmul_precision = options.matmul_precision,
                             .device = options.device,
                             .unaligned_inputs = unaligned_inputs(options.device)});
   addresses_.resize(graph.inputs.size());

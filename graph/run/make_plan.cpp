@@ -36,6 +36,8 @@ class PlanMaker {
         options_(options),
         target_(options.device.target()),
         list_(make_tasks(graph)) {
+    if (target_.is_gpu() && options.matmul_precision == MatmulPrecision::high)
+      list_.f32_products = ir::InputPrecision::tf32;
     const std::vector<bool>& unaligned = options.unaligned_inputs;
     for (Storage& storage : list_.storages) {
       auto input = static_cast<std::size_t>(storage.input);

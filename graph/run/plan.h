@@ -20,6 +20,7 @@
 #include "dsl/device.h"
 #include "graph/ir.h"
 #include "graph/lower/block_request.h"
+#include "graph/matmul_precision.h"
 #include "runtime/artifact.h"
 #include "runtime/buffer.h"
 
@@ -31,6 +32,7 @@ struct PlanOptions {
                            //   device keeps the default ones, for its time says nothing
   bool interpret = false;  // run tile programs by the interpreter: tells bugs of lowering from bugs
                            //   of code generation
+  MatmulPrecision matmul_precision = MatmulPrecision::highest;
   Device device = default_device();
   BlockSizes blocks = {};  // wanted of every program
   // By Graph::inputs: the memory may begin at any element. What is not named begins at a multiple

@@ -50,6 +50,7 @@ std::string ptx_of(ir::Function function, const char* target) {
 struct GemmCase {
   DType dtype;
   std::int64_t m, n, k, block_m, block_n, block_k;
+  InputPrecision precision = InputPrecision::ieee;
   friend std::ostream& operator<<(std::ostream& out, const GemmCase& c) {
     return out << c.dtype << " " << c.m << "x" << c.n << "x" << c.k << " by " << c.block_m << "x"
                << c.block_n << "x" << c.block_k;
@@ -70,7 +71,7 @@ ir::Function gemm(const GemmCase& c) {
   for (Tile i : range(0, c.k, c.block_k)) {
     Tile x = cast(load(da, {row, i}, {c.block_m, c.block_k}) * scale, c.dtype);
     Tile y = cast(load(db, {i, column}, {c.block_k, c.block_n}) * scale, c.dtype);
-    acc = dot(x, y, acc);
+    acc = dot(x, y, acc, c.precision);
   }
   store(dc, {row, column}, cast(maximum(acc, 0), f32));
   return tracer.finish();
@@ -85,7 +86,10 @@ INSTANTIATE_TEST_SUITE_P(
                     GemmCase{bf16, 20, 100, 20, 20, 50, 20}, GemmCase{i8, 64, 32, 64, 64, 32, 32},
                     GemmCase{i8, 33, 17, 70, 32, 16, 64}, GemmCase{f32, 33, 40, 21, 32, 16, 8},
                     GemmCase{f32, 5, 3, 64, 5, 3, 64}, GemmCase{bf16, 4, 64, 64, 4, 64, 32},
-                    GemmCase{f16, 16, 16, 128, 16, 16, 64}));
+                    GemmCase{f16, 16, 16, 128, 16, 16, 64},
+                    GemmCase{f32, 64, 64, 64, 32, 32, 32, InputPrecision::tf32},
+                    GemmCase{f32, 70, 90, 33, 64, 32, 16, InputPrecision::tf32},
+                    GemmCase{f32, 20, 100, 20, 20, 50, 20, InputPrecision::tf32}));
 
 TEST_P(GpuGemm, EqualsTheInterpreter) {
   const GemmCase& c = GetParam();
@@ -115,7 +119,7 @@ TEST(GpuCode, UsesTensorCoresAndSixteenByteAccesses) {
 
 // Products whose operands come from memory as they are multiplied: their loads run ahead.
 struct PipelineCase {
-  DType dtype;
+  DType dtype;  // f32 is multiplied as tf32
   bool a_transposed, b_transposed;
   std::int64_t m, n, k, block_m, block_n, block_k;
   friend std::ostream& operator<<(std::ostream& out, const PipelineCase& c) {
@@ -143,7 +147,7 @@ ir::Function pipelined(const PipelineCase& c, bool shifted = false) {
                             : load(da, {row, i}, {c.block_m, c.block_k});
     Tile y = c.b_transposed ? trans(load(db, {column, i}, {c.block_n, c.block_k}))
                             : load(db, {i, column}, {c.block_k, c.block_n});
-    acc = dot(x, y, acc);
+    acc = dot(x, y, acc, c.dtype == f32 ? InputPrecision::tf32 : InputPrecision::ieee);
   }
   store(dc, {row, column}, cast(acc, f32));
   return tracer.finish();
@@ -163,6 +167,8 @@ Array small_numbers(std::int64_t count, DType dtype, unsigned seed) {
     if (dtype == bf16) put(BFloat16(x).bits);
     if (dtype == f16) put(Half(x).bits);
     if (dtype == i8) put(static_cast<std::int8_t>(x));
+    // tf32 rounds to x, where cutting off would go below it.
+    if (dtype == f32) put(x * (x > 0 ? 1 + 0x1p-13F : 1 - 0x1p-13F));
   }
   return array;
 }
@@ -184,7 +190,13 @@ INSTANTIATE_TEST_SUITE_P(
                     PipelineCase{bf16, false, false, 300, 72, 16, 64, 64, 32},
                     PipelineCase{i8, false, true, 256, 64, 96, 128, 64, 32},
                     PipelineCase{i8, false, true, 64, 64, 128, 64, 64, 64},
-                    PipelineCase{i8, false, false, 64, 64, 128, 32, 32, 64}));
+                    PipelineCase{i8, false, false, 64, 64, 128, 32, 32, 64},
+                    PipelineCase{f32, false, false, 64, 64, 96, 64, 64, 32},
+                    PipelineCase{f32, false, true, 64, 64, 160, 64, 64, 32},
+                    PipelineCase{f32, false, true, 200, 264, 200, 128, 256, 32},
+                    PipelineCase{f32, true, false, 136, 40, 72, 128, 32, 16},
+                    PipelineCase{f32, true, true, 64, 64, 64, 32, 32, 32},
+                    PipelineCase{f32, false, false, 72, 40, 88, 32, 32, 16}));
 
 TEST_P(GpuPipeline, EqualsTheInterpreter) {
   const PipelineCase& c = GetParam();

@@ -154,10 +154,22 @@ TEST(Interpret, a_dot_adds_the_product_to_the_accumulator) {
                     Value t = b.append(Op::permute_, {x}, Permutation{{1, 0}});
                     Value one = b.constant(Scalar::of(DType::f32, 1));
                     Value acc = b.append(Op::splat_, {one}, Extent{{2, 2}});
-                    return b.append(Op::dot_, {x, t, acc});
+                    return b.append(Op::dot_, {x, t, acc}, Precision{});
                   },
                   4),
               ElementsAre(36, 39, 39, 103));
+}
+
+TEST(Interpret, a_dot_of_tf32_rounds_its_operands_ties_away_from_zero) {
+  auto product = [](Builder& b, Value) {
+    auto full = [&](double number, Shape shape) {
+      return b.append(Op::splat_, {b.constant(Scalar::of(DType::f32, number))}, Extent{shape});
+    };
+    return b.append(Op::dot_,
+                    {full(1 + 0x1p-11, {16, 8}), full(-1 - 0x1p-12, {8, 8}), full(0, {16, 8})},
+                    Precision{InputPrecision::tf32});
+  };
+  EXPECT_THAT(through(product, 128), testing::Each(-8 - 0x1p-7F));
 }
 
 TEST(Interpret, a_loop_carries_values_and_an_if_chooses) {

@@ -104,6 +104,12 @@ TEST(Misuse, AnAccumulatorOfTheWrongType) {
                 dot(zeros({8, 8}, f16), zeros({8, 8}, f16), zeros({8, 8}, f16)));
 }
 
+TEST(Misuse, OtherOperandsThanF32AsTf32) {
+  EXPECT_MISUSE(
+      "[dot] the operands are bf16; only f32 is rounded to tf32",
+      dot(zeros({8, 8}, bf16), zeros({8, 8}, bf16), zeros({8, 8}, f32), InputPrecision::tf32));
+}
+
 TEST(Misuse, AnAxisThatIsNotThere) {
   EXPECT_MISUSE("[reduce] the axis is 1; with 1 axes it must be from -1 to 0",
                 sum(arange(0, 4), 1));

@@ -57,6 +57,20 @@ const char* const everything = R"(func @every.thing(%x: ptr<f16>, %n: i64, %go: 
 }
 )";
 
+TEST(Text, KeepsThePrecisionOfProducts) {
+  std::string text = R"(func @f(%x: ptr<f32>) {
+  %1 = constant 0 : f32
+  %2 = splat %1, [8x8] : f32[8x8]
+  %3 = dot %2, %2, %2 : f32[8x8]
+  %4 = dot %2, %2, %2, tf32 : f32[8x8]
+}
+)";
+  EXPECT_EQ(print(parse(text)), text);
+  Function exact = parse(text), rounded = exact;
+  rounded.body.insts[2].immediate = Precision{InputPrecision::tf32};
+  EXPECT_NE(content_hash(exact), content_hash(rounded));
+}
+
 TEST(Text, KeepsTheAlignmentOfPointers) {
   const std::string text = "func @f(%p: ptr<f32> align 4, %q: ptr<f32>) {\n}\n";
   Function function = parse(text);

@@ -99,12 +99,13 @@ class EmulatedDevice : public testing::TestWithParam<const char*> {
  protected:
   // What the function gives compiled for the device is what it gives op by op on the host.
   template <typename F>
-  void expect_same(F function, const std::vector<Tensor>& arguments, double tolerance = 2e-5) {
+  void expect_same(F function, const std::vector<Tensor>& arguments, double tolerance = 2e-5,
+                   MatmulPrecision precision = MatmulPrecision::highest) {
     CompiledFunction fast(
         [=](const std::vector<Tensor>& a) {
           return std::vector<Tensor>{detail::call_with(function, a)};
         },
-        {.fullgraph = true, .device = Device::emulated(GetParam())});
+        {.fullgraph = true, .matmul_precision = precision, .device = Device::emulated(GetParam())});
     Tensor actual = fast.call(arguments).front();
     expect_near(actual, detail::call_with(function, arguments), tolerance);
     EXPECT_LE(largest_tile(fast.dump()), 32 << 10) << fast.dump();
@@ -237,6 +238,31 @@ TEST_P(EmulatedDevice, ComputesProductsOfHalfPrecision) {
   auto f = [](const Tensor& a, const Tensor& b) { return matmul(a, b) * 0.5; };
   for (DType dtype : {DType::f16, DType::bf16})
     expect_same(f, {noise({70, 64}).to(dtype), noise({64, 96}, 2).to(dtype)}, 2e-2);
+}
+
+TEST_P(EmulatedDevice, MultipliesF32AsTf32WhereThatIsAskedFor) {
+  auto product = [](const Tensor& a, const Tensor& b) { return matmul(a, b); };
+  auto of_rows = [](const Tensor& x, const Tensor& w) { return relu(linear(x, w)); };
+  auto attention = [](const Tensor& q, const Tensor& k, const Tensor& v) {
+    return scaled_dot_product_attention(q, k, v, {.causal = true});
+  };
+  constexpr double tolerance = 8e-3;
+  auto high = MatmulPrecision::high;
+  expect_same(product, {noise({70, 64}), noise({64, 96}, 2)}, tolerance, high);
+  expect_same(of_rows, {noise({200, 160}), noise({300, 160}, 2)}, tolerance, high);
+  expect_same(of_rows, {noise({9, 96}), noise({70, 96}, 2)}, tolerance, high);
+  expect_same(attention,
+              {noise({1, 4, 100, 32}), noise({1, 2, 100, 32}, 2), noise({1, 2, 100, 32}, 3)},
+              tolerance, high);
+  expect_same(attention,
+              {noise({1, 4, 3, 32}), noise({1, 2, 100, 32}, 2), noise({1, 2, 100, 32}, 3)},
+              tolerance, high);
+
+  CompiledFunction fast(
+      [=](const std::vector<Tensor>& a) { return std::vector<Tensor>{product(a[0], a[1])}; },
+      {.matmul_precision = high, .device = Device::emulated(GetParam())});
+  fast.call({noise({64, 64}), noise({64, 64}, 2)});
+  expect_contains(fast.dump(), ", tf32 : f32[");
 }
 
 TEST_P(EmulatedDevice, ComputesProductsOfWhatIsNormalised) {

@@ -230,8 +230,13 @@ class Transformation {
     const ir::Type& type = from_.type(inst.operands[0]);
     Value reach_a = e.add(a, ea), reach_b = e.add(b, eb), zero = e.number(y, 0);
     auto dot = [&](Value left, Value right, Value acc) {
-      return builder_.append(Op::dot_, {left, right, acc});
+      return builder_.append(Op::dot_, {left, right, acc}, ir::Precision{});
     };
+    // Each operand rounded to 10 bits of mantissa, or not, and on ties either way.
+    if (inst.get<ir::Precision>().input == ir::InputPrecision::tf32) {
+      ea = e.add(ea, e.times(reach_a, 0x1p-10));
+      eb = e.add(eb, e.times(reach_b, 0x1p-10));
+    }
     Value moved = dot(a, eb, dot(ea, reach_b, ec));
     double chain =
         static_cast<double>(type.shape[1] + 2) * Bounds::accumulator_roundoff(type.dtype);

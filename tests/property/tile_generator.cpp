@@ -364,6 +364,11 @@ void TileGenerator::reduce() {
   keep({append(Op::reduce_, {x.value}, ir::Reduction{kind, axis}), exact, range});
 }
 
+ir::Precision TileGenerator::precision(DType operand) {
+  bool rounds = operand == DType::f32 && below(2) == 0;
+  return {rounds ? ir::InputPrecision::tf32 : ir::InputPrecision::ieee};
+}
+
 void TileGenerator::dot() {
   Entry a = this->any();
   bool fits = type(a).shape.rank() == 2 && !is_boolean(type(a).dtype);
@@ -383,7 +388,8 @@ void TileGenerator::dot() {
   Entry acc = below(2) == 0 ? fresh(result, {rows, columns})
                             : Entry{number(0, ir::Type::tile(result, {rows, columns}))};
   double range = static_cast<double>(inner) * a.range * b.range + acc.range;
-  keep({append(Op::dot_, {a.value, b.value, acc.value}), !is_floating(element), range});
+  keep({append(Op::dot_, {a.value, b.value, acc.value}, precision(element)), !is_floating(element),
+        range});
 }
 
 TileGenerator::Entry TileGenerator::mixed(const Entry& a, const Entry& b) {
@@ -456,7 +462,7 @@ void TileGenerator::blocked_product() {
   Value index = params[0], acc = params[1];
   Value x = append(Op::load_desc_, {a, top, index}, ir::Extent{{rows, block}});
   Value y = append(Op::load_desc_, {b, index, left}, ir::Extent{{block, columns}});
-  Value next = append(Op::dot_, {x, y, acc});
+  Value next = append(Op::dot_, {x, y, acc}, precision(element));
   Value product = builder_.close_loop(low, high, step, {zero}, {next})[0];
   keep({product, !is_floating(element), 4.0 * static_cast<double>(inner)});
 }

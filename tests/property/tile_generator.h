@@ -76,6 +76,7 @@ class TileGenerator {
   void change_shape();
   void reduce();
   void dot();
+  ir::Precision precision(DType operand);
   void loop();
   void branch();
   void blocked_product();

@@ -242,12 +242,26 @@ Layout natural_layout(const Shape& shape, int element_bytes, int warps) {
   return layout::blocked(physical, static_cast<int>(std::min(contiguous, physical.back())), warps);
 }
 
+// The format in which tensor cores multiply operands of a type.
+static std::optional<emulator::Format> multiplied_format(DType operand, const Inst& dot) {
+  using emulator::Format;
+  switch (operand) {
+    case DType::f16: return Format::f16;
+    case DType::bf16: return Format::bf16;
+    case DType::i8: return Format::s8;
+    case DType::f32:
+      if (dot.get<ir::Precision>().input == ir::InputPrecision::tf32) return Format::tf32;
+      return std::nullopt;
+    default: return std::nullopt;
+  }
+}
+
 std::optional<TensorCoreDot> tensor_core_dot(const ir::Function& function, const Inst& dot,
                                              int warps, int sm) {
   const ir::Type &a = function.type(dot.operands[0]), &result = function.type(dot.results[0]);
-  bool half = a.dtype == DType::f16 || a.dtype == DType::bf16;
-  if (!half && a.dtype != DType::i8) return std::nullopt;
-  int bits = static_cast<int>(bit_width(a.dtype)), k = 256 / bits;
+  std::optional<emulator::Format> format = multiplied_format(a.dtype, dot);
+  if (!format) return std::nullopt;
+  int bits = 8 * emulator::bytes_of(*format), k = 256 / bits;
   Shape left = physical_shape(a.shape), both = physical_shape(result.shape);
   if (both[0] < 16 || both[1] < 8 || left[1] < k) return std::nullopt;
   // Each warp a part as square as can be: what it reads of the operands is least.
@@ -265,6 +279,7 @@ std::optional<TensorCoreDot> tensor_core_dot(const ir::Function& function, const
   return TensorCoreDot{warps_m,
                        warps_n,
                        k,
+                       *format,
                        warpgroups,
                        layout::mma_operand_a(left, warps_m, warps_n, bits),
                        layout::mma_operand_b(right, warps_m, warps_n, bits),

@@ -20,6 +20,7 @@
 #include <optional>
 #include <vector>
 
+#include "dsl/emulator/number_formats.h"
 #include "dsl/ir/function.h"
 #include "dsl/layout/layout.h"
 
@@ -45,12 +46,14 @@ Layout natural_layout(const Shape& shape, int element_bytes, int warps);
 // operands' fragments and of the accumulator.
 struct TensorCoreDot {
   int warps_m, warps_n;
-  int k;            // of one instruction
-  bool warpgroups;  // each four warps own 64 rows: wgmma serves too, from shared memory
+  int k;                    // of one instruction
+  emulator::Format format;  // of the operands
+  bool warpgroups;          // each four warps own 64 rows: wgmma serves too, from shared memory
   Layout a, b, result;
 };
 // Nothing where no instruction serves and the product is made of fused multiply-adds: other types
-// than f16, bf16 and i8, or fewer than 16 rows, 8 columns or an instruction's k.
+// than f16, bf16, i8 and f32 of tf32 precision, or fewer than 16 rows, 8 columns or an
+// instruction's k.
 std::optional<TensorCoreDot> tensor_core_dot(const ir::Function& function, const ir::Inst& dot,
                                              int warps, int sm);
 

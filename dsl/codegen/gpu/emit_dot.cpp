@@ -65,18 +65,26 @@ std::pair<Emitter::Words, Emitter::Words> Emitter::operand_words(const Inst& ins
     pending_.shared = true;
   }
   for (std::size_t i = 0; i < 2; ++i)
-    if (made[i]) words[i] = packed_words(std::move(*made[i]), *types[i], i == 0 ? 1 : 0);
+    if (made[i]) words[i] = packed_words(std::move(*made[i]), *types[i], how, i == 0 ? 1 : 0);
   return {std::move(words[0]), std::move(words[1])};
 }
 
 // Fragments as words, with zeros outside the operand along k.
-Emitter::Words Emitter::packed_words(Registers fragments, const ir::Type& type, int k_axis) {
+Emitter::Words Emitter::packed_words(Registers fragments, const ir::Type& type,
+                                     const TensorCoreDot& how, int k_axis) {
   zero_outside(fragments, type, k_axis);
-  int each = static_cast<int>(4 / size_bytes(type.dtype));
+  int each = 4 / emulator::bytes_of(how.format);
   Words words;
   for (std::size_t r = 0; r < fragments.values.size(); r += static_cast<std::size_t>(each))
     words.push_back(packed(fragments, r, each));
+  if (how.format == emulator::Format::tf32) round_words(words);
   return words;
+}
+
+// Tensor cores would cut off what a tf32 does not hold.
+void Emitter::round_words(Words& words) {
+  for (llvm::Value*& word : words)
+    word = device("to_tf32", {b_.CreateBitCast(word, b_.getFloatTy())});
 }
 
 void Emitter::zero_outside(Registers& registers, const ir::Type& type, int axis) {
@@ -101,12 +109,9 @@ llvm::Value* Emitter::packed(const Registers& from, std::size_t first, int count
 
 Registers Emitter::dot_tensor_core(const Inst& inst, const TensorCoreDot& how) {
   if (auto result = dot_warpgroups(inst, how)) return std::move(*result);
-  DType dtype = function_.type(inst.operands[0]).dtype;
   auto [left, right] = operand_words(inst, how);
   Registers result = get(inst.operands[2], how.result);
-  std::string_view op = dtype == DType::bf16  ? "mma_m16n8k16_bf16"
-                        : dtype == DType::f16 ? "mma_m16n8k16_f16"
-                                              : "mma_m16n8k32_s8";
+  std::string op = concat("mma_m16n8k", how.k, "_", emulator::name_of(how.format));
   // Instructions along the last axis of each tile first, as the families number registers.
   auto steps = static_cast<std::size_t>(how.a.shape()[1] / how.k);
   std::size_t rows = left.size() / (4 * steps), columns = right.size() / (2 * steps);

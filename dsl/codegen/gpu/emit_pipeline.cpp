@@ -55,16 +55,37 @@ std::optional<std::pair<const StagedLoad*, llvm::Value*>> Emitter::staged_load(
   return std::nullopt;
 }
 
-// Fragments as words of 32 bits, an instruction's after the other, straight from the ring: each
-// ldmatrix gives a thread its share of two or four blocks of 8 rows of 16 bytes, whose rows the
-// lanes name.
-std::vector<llvm::Value*> Emitter::staged_words(const StagedLoad& staged, llvm::Value* stage,
-                                                const TensorCoreDot& how, int operand) {
+// Fragments as words of 32 bits, an instruction's after the other, straight from the ring.
+Emitter::Words Emitter::staged_words(const StagedLoad& staged, llvm::Value* stage,
+                                     const TensorCoreDot& how, int operand) {
+  bool exchanged = (operand == 0) == staged.transposed;  // rows in memory do not go along k
+  bool rounds = how.format == emulator::Format::tf32;
+  Words words = rounds && exchanged ? single_words(staged, stage, operand == 0 ? how.a : how.b)
+                                    : matrix_words(staged, stage, how, operand, exchanged);
+  if (rounds) round_words(words);
+  return words;
+}
+
+// Word by word: of 32 bits, ldmatrix exchanges halves.
+Emitter::Words Emitter::single_words(const StagedLoad& staged, llvm::Value* stage,
+                                     const Layout& fragments) {
+  Layout stored = staged.transposed ? layout::permute(fragments, {1, 0}) : fragments;
+  Words words;
+  for (int r = 0; r < stored.registers(); ++r) {
+    auto* at = b_.CreateAdd(stage, shared_offset(stored, staged.shared, r, staged.offset));
+    words.push_back(b_.CreateLoad(b_.getInt32Ty(), b_.CreateGEP(b_.getInt8Ty(), shared_base_, at)));
+  }
+  return words;
+}
+
+// Each ldmatrix gives a thread its share of two or four blocks of 8 rows of 16 bytes, whose rows
+// the lanes name.
+Emitter::Words Emitter::matrix_words(const StagedLoad& staged, llvm::Value* stage,
+                                     const TensorCoreDot& how, int operand, bool exchanged) {
   const Layout& fragments = operand == 0 ? how.a : how.b;
-  int per_word = 32 / static_cast<int>(bit_width(function_.type(staged.operand).dtype));
+  int per_word = 4 / emulator::bytes_of(how.format);
   int count = fragments.registers() / per_word;
   int k_axis = operand == 0 ? 1 : 0;
-  bool exchanged = (operand == 0) == staged.transposed;  // rows in memory do not go along k
   // Of a right operand, four words are those of two instructions side by side, if there are two.
   int steps = fragments.shape()[k_axis] / how.k;
   int words = operand == 0 || count / (2 * steps) >= 2 ? 4 : 2;

@@ -37,7 +37,8 @@ std::optional<Registers> Emitter::dot_warpgroups(const Inst& inst, const TensorC
   if (const Fetch* fetch = roles_ ? roles_->fetch_at(&inst) : nullptr)
     return dot_roles(inst, how, *fetch);
   auto a = staged_load(inst.operands[0]), b = staged_load(inst.operands[1]);
-  if (!how.warpgroups || !a || !b || a->first->shared.swizzle_bytes() == 0 ||
+  bool serves = how.warpgroups && how.format != emulator::Format::tf32;  // as in pipeline.cpp
+  if (!serves || !a || !b || a->first->shared.swizzle_bytes() == 0 ||
       b->first->shared.swizzle_bytes() == 0)
     return std::nullopt;
   Registers result = issue_products(inst, how, a, *b);
@@ -73,9 +74,9 @@ Registers Emitter::dot_roles(const Inst& inst, const TensorCoreDot& how, const F
 Registers Emitter::issue_products(const Inst& inst, const TensorCoreDot& how,
                                   const std::optional<Staged>& a, const Staged& b) {
   Words left;
-  if (!a) left = packed_words(get(inst.operands[0], how.a), function_.type(inst.operands[0]), 1);
+  if (!a)
+    left = packed_words(get(inst.operands[0], how.a), function_.type(inst.operands[0]), how, 1);
   Registers result = get(inst.operands[2], how.result);
-  DType dtype = function_.type(inst.operands[0]).dtype;
   std::int64_t columns = how.result.shape()[1], count = columns / 2;
   auto base = b_.CreatePtrToInt(shared_base_, b_.getInt32Ty());
   auto start = [&](const Staged& staged) {
@@ -98,12 +99,9 @@ Registers Emitter::issue_products(const Inst& inst, const TensorCoreDot& how,
   llvm::Value* a_first = a ? descriptor(*a->first, a_start, 0) : nullptr;
   llvm::Value* b_first = descriptor(*b.first, start(b), 1);
 
-  std::string op = concat("wgmma_m64n", columns, "k", how.k, "_",
-                          dtype == DType::bf16  ? "bf16"
-                          : dtype == DType::f16 ? "f16"
-                                                : "s8",
+  std::string op = concat("wgmma_m64n", columns, "k", how.k, "_", emulator::name_of(how.format),
                           a ? "_ss" : "_rs");
-  if (dtype != DType::i8) {
+  if (emulator::bytes_of(how.format) == 2) {
     if (a && a->first->transposed) op += "_ta";
     if (!b.first->transposed) op += "_tb";
   }

@@ -85,6 +85,7 @@ class Emitter : Arithmetic {
     bool shared = false;
     void merge(const Pending& other);  // either may be the case
   };
+  using Words = std::vector<llvm::Value*>;  // of 32 bits
   using Scope = std::map<std::pair<ir::Value, std::uint64_t>, Registers>;
 
   // emitter.cpp: the frame, control flow, scalars
@@ -203,8 +204,11 @@ class Emitter : Arithmetic {
   void copy_block(const StagedLoad& staged, llvm::Value* stage);
   // The load behind a value that is in a ring, and the offset of its stage.
   std::optional<std::pair<const StagedLoad*, llvm::Value*>> staged_load(ir::Value operand) const;
-  std::vector<llvm::Value*> staged_words(const StagedLoad& staged, llvm::Value* stage,
-                                         const TensorCoreDot& how, int operand);
+  Words staged_words(const StagedLoad& staged, llvm::Value* stage, const TensorCoreDot& how,
+                     int operand);
+  Words single_words(const StagedLoad& staged, llvm::Value* stage, const layout::Layout& fragments);
+  Words matrix_words(const StagedLoad& staged, llvm::Value* stage, const TensorCoreDot& how,
+                     int operand, bool exchanged);
 
   // emit_roles.cpp: who copies and who multiplies (warp_roles.h)
   struct Turns {  // where a role is in a ring
@@ -250,7 +254,6 @@ class Emitter : Arithmetic {
   void dot(const ir::Inst& inst);
   Registers dot_multiply_add(const ir::Inst& inst);
   Registers dot_tensor_core(const ir::Inst& inst, const TensorCoreDot& how);
-  using Words = std::vector<llvm::Value*>;  // of 32 bits
   std::pair<Words, Words> operand_words(const ir::Inst& inst, const TensorCoreDot& how);
   // By wgmma, if the right operand lies in a ring as it reads it, and the left one does too or is
   // in registers.
@@ -259,7 +262,9 @@ class Emitter : Arithmetic {
   using Staged = std::pair<const StagedLoad*, llvm::Value*>;  // and the offset of its stage
   Registers issue_products(const ir::Inst& inst, const TensorCoreDot& how,
                            const std::optional<Staged>& a, const Staged& b);
-  Words packed_words(Registers fragments, const ir::Type& type, int k_axis);
+  Words packed_words(Registers fragments, const ir::Type& type, const TensorCoreDot& how,
+                     int k_axis);
+  void round_words(Words& words);  // to tf32
   // Accumulators once all groups of products but so many are finished.
   Registers finished(Registers accumulators, int unfinished);
   llvm::Value* descriptor(const StagedLoad& staged, llvm::Value* start, int operand);

@@ -41,6 +41,7 @@ emulator::TensorMap tensor_map_of(const TensorMapSpec& spec, const Argument* arg
   emulator::TensorMap map;
   map.rank = static_cast<std::uint8_t>(spec.sizes.size());
   map.element_bytes = static_cast<std::uint8_t>(size_bytes(spec.dtype));
+  map.rounds_to_tf32 = spec.rounds_to_tf32;
   map.swizzle = static_cast<emulator::Swizzle>(spec.swizzle_bytes);
   auto* array = static_cast<std::byte*>(
       const_cast<void*>(arguments[static_cast<std::size_t>(spec.pointer)].pointer));

@@ -93,7 +93,9 @@ class Planner {
         return load.operand == operand && load.shared.swizzle_bytes() != 0;
       });
     };
-    return how && how->warpgroups && staged(dot.operands[0]) && staged(dot.operands[1]);
+    // wgmma would cut f32 off where it must be rounded: it is, on the way to registers.
+    bool reads = how && how->warpgroups && how->format != emulator::Format::tf32;
+    return reads && staged(dot.operands[0]) && staged(dot.operands[1]);
   }
 
   // Whether the offsets follow from the loop's index by scalar arithmetic; marks what they need.

@@ -129,7 +129,7 @@ class Planner {
     auto operand = product_operand(uses_, *load);
     if (!operand) return;
     bool rows_along_k = (index == 0) != operand->transposed;
-    if (size_bytes(function_.type(value).dtype) == 1 && !rows_along_k) return;
+    if (size_bytes(function_.type(value).dtype) != 2 && !rows_along_k) return;
     stage(*load, value, operand->transposed, fetch);
   }
 
@@ -146,6 +146,7 @@ class Planner {
     auto copy =
         tensor_copy(function_, uses_, facts_, *desc, type.shape[0], swizzle / bytes, swizzle);
     if (!copy) return false;
+    copy->map.rounds_to_tf32 = type.dtype == DType::f32;
     fetch.loads.push_back({&load, operand, transposed,
                            layout::SharedLayout::tma(type.shape, bytes, swizzle), fetch.bytes});
     fetch.bytes += (fetch.loads.back().shared.size_bytes() + 1023) / 1024 * 1024;

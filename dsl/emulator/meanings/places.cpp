@@ -5,6 +5,7 @@
 #include "dsl/emulator/meanings.h"
 #include "dsl/emulator/thread_block.h"
 #include "runtime/base/half.h"
+#include "runtime/base/tf32.h"
 
 namespace tilewright::dsl::emulator {
 
@@ -38,6 +39,8 @@ void rsqrt_approx(const Call& call) {
 }
 
 void to_bf16(const Call& call) { call.results[0].u16 = bfloat16_bits(call.operands[0].f32); }
+
+void to_tf32(const Call& call) { call.results[0].f32 = round_to_tf32(call.operands[0].f32); }
 
 void no_operation(const Call&) {}
 

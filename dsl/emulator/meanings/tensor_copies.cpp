@@ -6,6 +6,7 @@
 #include "dsl/emulator/cluster.h"
 #include "dsl/emulator/meanings.h"
 #include "dsl/emulator/meanings/memory_barriers.h"
+#include "runtime/base/tf32.h"
 
 namespace tilewright::dsl::emulator {
 namespace {
@@ -123,6 +124,11 @@ void begin(const Call& call, const TensorLoad& load) {
   block.cluster().loads().push_back(load);
 }
 
+void round_to_tf32(void* floats, int bytes) {
+  auto* begin = static_cast<float*>(floats);
+  for (float* at = begin; at < begin + bytes / 4; ++at) *at = round_to_even_tf32(*at);
+}
+
 }  // namespace
 
 template <int rank, bool multicast>
@@ -168,6 +174,7 @@ bool finish_a_load(Cluster& cluster) {
                  }
                  check_in_ranges(*load.issuer, *load.site, global, bytes);
                  std::memcpy(to, global, static_cast<std::size_t>(bytes));
+                 if (load.map.rounds_to_tf32) round_to_tf32(to, bytes);
                });
   auto bytes = static_cast<int>(load.map.box_bytes());
   block.shared().end_write(load.target, bytes, block.clocks().engine(block.rank()),
