@@ -38,12 +38,16 @@ struct ArtifactParam {
   DType dtype;  // pointee or scalar
 };
 
+struct GpuCode;  // runtime/gpu_code.h
+
 struct Artifact {
   std::string name;
   Hash key;  // content hash of the program and the target
   std::vector<ArtifactParam> params;
-  HostFunction host = nullptr;  // null where `emulated` is not
+  // One of three: code of the host, of a GPU that is emulated, or of a GPU (runtime/cuda/launch.h).
+  HostFunction host = nullptr;
   EmulatedLaunch emulated;
+  std::shared_ptr<const GpuCode> gpu;
   std::int64_t scratch_bytes = 0;
   double compile_seconds = 0;
   std::shared_ptr<void> code;  // keeps `host` alive

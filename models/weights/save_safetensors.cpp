@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "models/json/reader.h"
-#include "models/weights/atomic_file.h"
 #include "models/weights/safetensors_header.h"
+#include "runtime/base/atomic_file.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -74,7 +74,7 @@ void save_safetensors(const std::filesystem::path& path,
   auto order = order_of(tensors);
   std::string header = header_of(order, metadata);
   std::uint64_t length = header.size();
-  weights::AtomicFile file(path, operation);
+  AtomicFile file(path, operation);
   file.write(&length, sizeof length);
   file.write(header.data(), header.size());
   for (const Item* item : order) {

@@ -1,4 +1,4 @@
-#include "models/weights/atomic_file.h"
+#include "runtime/base/atomic_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 
 #include "runtime/base/error.h"
 
-namespace tilewright::weights {
+namespace tilewright {
 namespace {
 
 // Mode bits that a plain `open` would have given; mkstemp's are for the owner alone.
@@ -69,4 +69,4 @@ void AtomicFile::fail(const char* action) const {
                      std::strerror(errno)));
 }
 
-}  // namespace tilewright::weights
+}  // namespace tilewright

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace tilewright::weights {
+namespace tilewright {
 
 class AtomicFile {
  public:
@@ -26,4 +26,4 @@ class AtomicFile {
   int descriptor_ = -1;
 };
 
-}  // namespace tilewright::weights
+}  // namespace tilewright

@@ -1,0 +1,14 @@
+// The folder for what outlives a process: machine code of GPUs, and whatever else is dear to make
+// and can be made again. Nothing in it is needed; where it cannot be used, work is done anew.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+namespace tilewright {
+
+// TILEWRIGHT_CACHE_DIR, or tilewright in XDG_CACHE_HOME or in ~/.cache, and `part` in it; made if
+// it is not there, for the user alone. Empty where keeping is off or there is no such place.
+std::filesystem::path cache_folder(std::string_view part);
+
+}  // namespace tilewright

@@ -1,0 +1,267 @@
+#include "runtime/cuda/context.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "runtime/cuda/driver.h"
+#include "runtime/cuda/error.h"
+#include "runtime/cuda/module.h"
+#include "runtime/cuda/staging.h"
+
+namespace tilewright::cuda {
+namespace {
+
+// The contexts of the driver that is in place.
+struct Contexts {
+  std::mutex mutex;
+  std::map<int, std::unique_ptr<Context>> by_ordinal;
+};
+
+// Streams that a thread has put in place of contexts' own.
+thread_local std::vector<std::pair<const Context*, StreamHandle>> streams_of_thread;
+
+DevicePointer pointer_of(const void* address) { return reinterpret_cast<DevicePointer>(address); }
+
+std::string describe_devices(int count) {
+  return count == 0   ? std::string("this machine has none that the driver knows")
+         : count == 1 ? std::string("there is one, cuda:0")
+                      : concat("there are cuda:0 to cuda:", count - 1);
+}
+
+int attribute(DeviceHandle device, DeviceAttribute which) {
+  int value = 0;
+  must(driver().cuDeviceGetAttribute(&value, which, device), "cuDeviceGetAttribute");
+  return value;
+}
+
+DeviceHandle device_handle(int ordinal) {
+  int count = 0;
+  must(driver().cuDeviceGetCount(&count), "cuDeviceGetCount");
+  require(ordinal >= 0 && ordinal < count, "[cuda] there is no GPU cuda:", ordinal, "; ",
+          describe_devices(count));
+  DeviceHandle device = 0;
+  must(driver().cuDeviceGet(&device, ordinal), "cuDeviceGet");
+  return device;
+}
+
+}  // namespace
+
+std::string DeviceFacts::compute_capability() const { return concat(major, ".", minor); }
+
+DeviceFacts device_facts(int ordinal) {
+  DeviceHandle device = device_handle(ordinal);
+  DeviceFacts facts;
+  facts.ordinal = ordinal;
+  char name[256] = {};
+  must(driver().cuDeviceGetName(name, sizeof name, device), "cuDeviceGetName");
+  facts.name = name;
+  std::size_t bytes = 0;
+  must(driver().cuDeviceTotalMem(&bytes, device), "cuDeviceTotalMem");
+  facts.memory_bytes = static_cast<std::int64_t>(bytes);
+  facts.major = attribute(device, DeviceAttribute::compute_capability_major);
+  facts.minor = attribute(device, DeviceAttribute::compute_capability_minor);
+  facts.multiprocessors = attribute(device, DeviceAttribute::multiprocessor_count);
+  facts.l2_bytes = attribute(device, DeviceAttribute::l2_cache_bytes);
+  facts.shared_bytes = attribute(device, DeviceAttribute::shared_bytes_of_block);
+  must(driver().cuDriverGetVersion(&facts.driver_version), "cuDriverGetVersion");
+  return facts;
+}
+
+// Segments as the driver gives them. Freeing one waits for all work on the device.
+class Context::Source final : public SegmentSource {
+ public:
+  explicit Source(const Context& context) : context_(context) {}
+  void* allocate(std::int64_t bytes) override {
+    context_.make_current();
+    DevicePointer pointer = 0;
+    Result result = driver().cuMemAlloc(&pointer, static_cast<std::size_t>(bytes));
+    if (result == Result::out_of_memory) return nullptr;
+    must(result, "cuMemAlloc");
+    return reinterpret_cast<void*>(pointer);
+  }
+  void free(void* segment) noexcept override {
+    const Driver& table = driver();
+    table.cuCtxSetCurrent(context_.handle());
+    table.cuMemFree(pointer_of(segment));  // of a lost context there is nothing to free
+  }
+
+ private:
+  const Context& context_;
+};
+
+Context::Context(int ordinal) : facts_(device_facts(ordinal)), device_(device_handle(ordinal)) {
+  require(facts_.major >= 8, "[cuda] cuda:", ordinal, " (", facts_.name,
+          ") has compute capability ", facts_.compute_capability(),
+          "; 8.0 (Ampere) or newer is needed");
+  must(driver().cuDevicePrimaryCtxRetain(&handle_, device_), "cuDevicePrimaryCtxRetain");
+  try {
+    make_current();
+    must(driver().cuStreamCreateWithPriority(&own_stream_, stream_non_blocking, 0),
+         "cuStreamCreateWithPriority");
+  } catch (...) {
+    driver().cuDevicePrimaryCtxRelease(device_);
+    throw;
+  }
+  source_ = std::make_unique<Source>(*this);
+  pool_ = std::make_unique<DevicePool>(*source_);
+  staging_ = std::make_unique<StagingRing>(*this);
+  modules_ = std::make_unique<ModuleTable>(*this);
+}
+
+// Errors are not looked at: a context that was lost gives one at every call.
+Context::~Context() {
+  const Driver& table = driver();
+  table.cuCtxSetCurrent(handle_);
+  table.cuStreamSynchronize(own_stream_);
+  staging_.reset();
+  modules_.reset();
+  pool_.reset();
+  table.cuStreamDestroy(own_stream_);
+  table.cuDevicePrimaryCtxRelease(device_);
+}
+
+void Context::make_current() const { must(driver().cuCtxSetCurrent(handle_), "cuCtxSetCurrent"); }
+
+StreamHandle Context::stream() const {
+  for (const auto& [context, stream] : streams_of_thread)
+    if (context == this) return stream;
+  return own_stream_;
+}
+
+std::string Context::name() const { return concat("cuda:", facts_.ordinal); }
+
+void* Context::take(std::int64_t bytes) {
+  void* block = pool_->take(bytes, stream(), MemoryOwner::current());
+  if (block == nullptr) {
+    std::size_t free = 0, total = 0;
+    driver().cuMemGetInfo(&free, &total);
+    throw OutOfMemory(concat("[cuda] ", name(), " (", facts_.name, ") has no memory for ",
+                             bytes_text(bytes), " more: ", pool_->shortage(), ", and of its ",
+                             bytes_text(static_cast<std::int64_t>(total)), " the driver has ",
+                             bytes_text(static_cast<std::int64_t>(free)),
+                             " left; free tensors, or use smaller ones"));
+  }
+  return block;
+}
+
+void Context::give_back(void* block) noexcept { pool_->give_back(block); }
+
+void Context::copy_from_host(void* to, const void* from, std::int64_t bytes) {
+  if (bytes == 0) return;
+  make_current();
+  if (bytes <= StagingRing::largest && staging_->copy(pointer_of(to), from, bytes)) return;
+  must(driver().cuMemcpyHtoDAsync(pointer_of(to), from, static_cast<std::size_t>(bytes), stream()),
+       "cuMemcpyHtoDAsync");
+  synchronize();  // memory of the host may be pinned, and then the driver does not wait
+}
+
+void Context::copy_to_host(void* to, const void* from, std::int64_t bytes) {
+  if (bytes > 0) {
+    make_current();
+    must(
+        driver().cuMemcpyDtoHAsync(to, pointer_of(from), static_cast<std::size_t>(bytes), stream()),
+        "cuMemcpyDtoHAsync");
+  }
+  synchronize();
+}
+
+void Context::copy(void* to, const void* from, std::int64_t bytes) {
+  if (bytes == 0) return;
+  make_current();
+  must(driver().cuMemcpyDtoDAsync(pointer_of(to), pointer_of(from), static_cast<std::size_t>(bytes),
+                                  stream()),
+       "cuMemcpyDtoDAsync");
+}
+
+void Context::fill(void* to, unsigned char value, std::int64_t bytes) {
+  if (bytes == 0) return;
+  make_current();
+  must(driver().cuMemsetD8Async(pointer_of(to), value, static_cast<std::size_t>(bytes), stream()),
+       "cuMemsetD8Async");
+}
+
+void Context::synchronize() {
+  make_current();
+  must(driver().cuStreamSynchronize(stream()), "cuStreamSynchronize");
+  note_all_finished();
+}
+
+Context& context(int ordinal) {
+  driver();  // or the reason why there is none
+  std::shared_ptr<void>& belongings = belongings_of_driver();
+  static std::mutex mutex;
+  std::lock_guard lock(mutex);
+  if (!belongings) belongings = std::make_shared<Contexts>();
+  auto& contexts = *static_cast<Contexts*>(belongings.get());
+  std::unique_ptr<Context>& found = contexts.by_ordinal[ordinal];
+  if (!found) found = std::make_unique<Context>(ordinal);
+  return *found;
+}
+
+StreamScope::StreamScope(const Context& context, StreamHandle stream)
+    : former_context_(&context), former_stream_(nullptr), at_(streams_of_thread.size()) {
+  for (std::size_t i = 0; i < streams_of_thread.size(); ++i)
+    if (streams_of_thread[i].first == &context) at_ = i;
+  if (at_ == streams_of_thread.size()) {
+    former_context_ = nullptr;
+    streams_of_thread.emplace_back(&context, stream);
+  } else {
+    former_stream_ = std::exchange(streams_of_thread[at_].second, stream);
+  }
+}
+
+// Scopes close in the opposite order in which they were opened.
+StreamScope::~StreamScope() {
+  if (former_context_ == nullptr)
+    streams_of_thread.pop_back();
+  else
+    streams_of_thread[at_].second = former_stream_;
+}
+
+Stream::Stream(const Context& context) : context_(context) {
+  context_.make_current();
+  must(driver().cuStreamCreateWithPriority(&handle_, stream_non_blocking, 0),
+       "cuStreamCreateWithPriority");
+}
+
+Stream::~Stream() {
+  driver().cuCtxSetCurrent(context_.handle());
+  driver().cuStreamDestroy(handle_);
+}
+
+Event::Event(const Context& context, bool is_timed) : context_(context) {
+  context_.make_current();
+  must(driver().cuEventCreate(&handle_, is_timed ? event_default : event_disable_timing),
+       "cuEventCreate");
+}
+
+Event::~Event() {
+  driver().cuCtxSetCurrent(context_.handle());
+  driver().cuEventDestroy(handle_);
+}
+
+void Event::record() {
+  context_.make_current();
+  must(driver().cuEventRecord(handle_, context_.stream()), "cuEventRecord");
+}
+
+void Event::wait() const {
+  context_.make_current();
+  must(driver().cuEventSynchronize(handle_), "cuEventSynchronize");
+}
+
+void Event::make_stream_wait() const {
+  context_.make_current();
+  must(driver().cuStreamWaitEvent(context_.stream(), handle_, 0), "cuStreamWaitEvent");
+}
+
+double Event::seconds_since(const Event& start) const {
+  float milliseconds = 0;
+  must(driver().cuEventElapsedTime(&milliseconds, start.handle_, handle_), "cuEventElapsedTime");
+  return static_cast<double>(milliseconds) * 1e-3;
+}
+
+}  // namespace tilewright::cuda

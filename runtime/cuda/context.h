@@ -1,0 +1,127 @@
+// A GPU as this process uses it: its facts, its primary context, its memory and its streams.
+//
+// One context a device, made when it is first asked for and kept. All work of a thread goes to one
+// stream, in order: the context's own, or one that the thread has put in its place (StreamScope),
+// which may be the user's. What is launched is not waited for until somebody reads on the host.
+//
+// Memory comes from a pool (runtime/device_pool.h) in the order of the thread's stream. A buffer
+// that is used on another stream than it was taken on must be kept until that stream is done.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "runtime/cuda/types.h"
+#include "runtime/device_memory.h"
+#include "runtime/device_pool.h"
+
+namespace tilewright::cuda {
+
+struct DeviceFacts {
+  int ordinal = 0;
+  std::string name;          // "NVIDIA H200"
+  int major = 0, minor = 0;  // compute capability
+  int multiprocessors = 0;
+  std::int64_t memory_bytes = 0;
+  std::int64_t l2_bytes = 0;
+  std::int64_t shared_bytes = 0;           // that a block may have
+  int driver_version = 0;                  // of CUDA, as 12040
+  std::string compute_capability() const;  // "9.0"
+};
+
+// Moves small things to the device without waiting (staging.h).
+class StagingRing;
+class ModuleTable;
+
+class Context final : public DeviceMemory {
+ public:
+  // Raises `Error` that says what a device lacks to be used.
+  explicit Context(int ordinal);
+  ~Context() override;
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  const DeviceFacts& facts() const { return facts_; }
+  ContextHandle handle() const { return handle_; }
+  // Makes this the calling thread's context; all below do it by themselves.
+  void make_current() const;
+  // Where the calling thread's work goes.
+  StreamHandle stream() const;
+
+  std::string name() const override;
+  void* take(std::int64_t bytes) override;
+  void give_back(void* block) noexcept override;
+  void copy_from_host(void* to, const void* from, std::int64_t bytes) override;
+  void copy_to_host(void* to, const void* from, std::int64_t bytes) override;
+  void copy(void* to, const void* from, std::int64_t bytes) override;
+  void synchronize() override;
+
+  void fill(void* to, unsigned char value, std::int64_t bytes);
+  DevicePool& pool() { return *pool_; }
+  ModuleTable& modules() { return *modules_; }
+
+ private:
+  class Source;
+  DeviceFacts facts_;
+  DeviceHandle device_ = 0;
+  ContextHandle handle_ = nullptr;
+  StreamHandle own_stream_ = nullptr;
+  std::unique_ptr<Source> source_;
+  std::unique_ptr<DevicePool> pool_;
+  std::unique_ptr<StagingRing> staging_;
+  std::unique_ptr<ModuleTable> modules_;
+};
+
+// The context of GPU `ordinal`. Raises `Error` where there is no driver or no such GPU, saying what
+// there is. Thread safe.
+Context& context(int ordinal);
+// Facts of a GPU without a context for it.
+DeviceFacts device_facts(int ordinal);
+
+// Sends the calling thread's work on one GPU to `stream` (a CUstream of that GPU's primary
+// context), which must outlive the object. Scopes of different GPUs may be open together.
+class StreamScope {
+ public:
+  StreamScope(const Context& context, StreamHandle stream);
+  ~StreamScope();
+  StreamScope(const StreamScope&) = delete;
+  StreamScope& operator=(const StreamScope&) = delete;
+
+ private:
+  const Context* former_context_;
+  StreamHandle former_stream_;
+  std::size_t at_;
+};
+
+// A stream of the library's, for work beside the context's own.
+class Stream {
+ public:
+  explicit Stream(const Context& context);
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  StreamHandle handle() const { return handle_; }
+
+ private:
+  const Context& context_;
+  StreamHandle handle_ = nullptr;
+};
+
+// A point in a stream's work, with its time.
+class Event {
+ public:
+  explicit Event(const Context& context, bool is_timed = true);
+  ~Event();
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  void record();                                   // in the calling thread's stream
+  void wait() const;                               // on the host, until the device has come here
+  void make_stream_wait() const;                   // the calling thread's stream, without the host
+  double seconds_since(const Event& start) const;  // both must have been waited for
+
+ private:
+  const Context& context_;
+  EventHandle handle_ = nullptr;
+};
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,107 @@
+#include "runtime/cuda/launch.h"
+
+#include <algorithm>
+#include <array>
+
+#include "runtime/base/env.h"
+#include "runtime/cuda/context.h"
+#include "runtime/cuda/driver.h"
+#include "runtime/cuda/error.h"
+#include "runtime/cuda/tensor_map.h"
+
+namespace tilewright::cuda {
+namespace {
+
+constexpr std::int64_t largest_grid[3] = {0x7fffffff, 0xffff, 0xffff};
+
+bool waits_after_each() {
+  static const bool waits = env::sync().value_or(0) != 0;
+  return waits;
+}
+
+}  // namespace
+
+PreparedLaunch::PreparedLaunch(Context& context, const Artifact& artifact, const Grid& grid)
+    : context_(&context), artifact_(&artifact) {
+  check(artifact.gpu != nullptr, "an artifact without code for GPUs is launched on one");
+  kernel_ = &context.modules().get(*artifact.gpu);
+  lay_out(grid);
+}
+
+// A persistent kernel has as many blocks as run at once, in whole clusters, and no more than there
+// are programs.
+void PreparedLaunch::lay_out(const Grid& grid) {
+  const GpuCode& code = *artifact_->gpu;
+  if (code.persistent) {
+    std::int64_t cluster = code.cluster;
+    std::int64_t programs = (grid.count() + cluster - 1) / cluster * cluster;
+    std::int64_t at_once = std::max<std::int64_t>(kernel_->blocks_at_once / cluster, 1) * cluster;
+    grid_[0] = static_cast<unsigned>(std::min(programs, at_once));
+  }
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    std::int64_t size = grid.size[axis], most = largest_grid[code.persistent ? 0 : axis];
+    require(size <= most, "[launch] the grid of kernel ", artifact_->name, " has ", size,
+            " programs along axis ", axis, "; a GPU takes at most ", most);
+    programs_.push_back(static_cast<std::int32_t>(size));
+    if (!code.persistent) grid_[axis] = static_cast<unsigned>(size);
+  }
+  values_.resize(artifact_->params.size());
+  maps_.resize(code.tensor_maps.size());
+}
+
+void PreparedLaunch::set_arguments(const Argument* arguments) {
+  std::copy_n(arguments, values_.size(), values_.begin());
+  const GpuCode& code = *artifact_->gpu;
+  for (std::size_t i = 0; i < maps_.size(); ++i)
+    maps_[i] = encode(code.tensor_maps[i], arguments, artifact_->params);
+  pointers_.clear();
+  for (Argument& value : values_) pointers_.push_back(&value);
+  for (TensorMapBytes& map : maps_) pointers_.push_back(&map);
+  if (code.persistent)
+    for (std::int32_t& size : programs_) pointers_.push_back(&size);
+}
+
+void PreparedLaunch::start(bool early) {
+  context_->make_current();
+  std::array<LaunchAttribute, 2> attributes;
+  unsigned count = 0;
+  if (early && kernel_->waits_by_itself) {
+    attributes[count].id = LaunchAttributeId::programmatic_serialization;
+    attributes[count++].value.programmatic_serialization_allowed = 1;
+  }
+  if (kernel_->cluster > 1) {
+    attributes[count].id = LaunchAttributeId::cluster;
+    attributes[count++].value.cluster = {static_cast<unsigned>(kernel_->cluster), 1, 1};
+  }
+  LaunchConfig config{{grid_[0], grid_[1], grid_[2]},
+                      {static_cast<unsigned>(kernel_->threads), 1, 1},
+                      kernel_->shared_bytes,
+                      context_->stream(),
+                      attributes.data(),
+                      count};
+  note_launch(kernel_->name.c_str(), grid_, static_cast<unsigned>(kernel_->threads));
+  must(driver().cuLaunchKernelEx(&config, kernel_->function, pointers_.data(), nullptr),
+       "cuLaunchKernelEx", artifact_->name);
+  if (waits_after_each()) context_->synchronize();
+}
+
+KernelNodeParams PreparedLaunch::node_params() const {
+  return {kernel_->function,
+          {grid_[0], grid_[1], grid_[2]},
+          {static_cast<unsigned>(kernel_->threads), 1, 1},
+          kernel_->shared_bytes,
+          const_cast<void**>(pointers_.data()),
+          nullptr,
+          nullptr,
+          nullptr};
+}
+
+void launch(Context& context, const Artifact& artifact, const Grid& grid,
+            const Argument* arguments) {
+  if (grid.count() <= 0) return;
+  PreparedLaunch launch(context, artifact, grid);
+  launch.set_arguments(arguments);
+  launch.start();
+}
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,50 @@
+// Starting kernels: one launch, prepared once and started many times.
+//
+// What cuLaunchKernelEx wants (a configuration, and an array of pointers to the arguments' values)
+// is laid out when a launch is prepared, and stays where it is; starting it again costs the
+// driver's call. Tensor maps are made when the addresses they hold become known, not at each start.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "runtime/artifact.h"
+#include "runtime/cuda/module.h"
+
+namespace tilewright::cuda {
+
+// Thread-compatible: one thread at a time. The artifact must outlive it.
+class PreparedLaunch {
+ public:
+  // Loads the kernel. Raises `Error` where the grid is larger than the GPU takes.
+  PreparedLaunch(Context& context, const Artifact& artifact, const Grid& grid);
+  PreparedLaunch(PreparedLaunch&&) noexcept = default;
+  PreparedLaunch& operator=(PreparedLaunch&&) noexcept = default;
+
+  // The arguments of the starts that follow; one entry a parameter.
+  void set_arguments(const Argument* arguments);
+  // Puts the kernel into the thread's stream. `early`: it may begin while the one before it ends,
+  // for whose results it waits itself.
+  void start(bool early = true);
+
+  // For nodes of a graph.
+  KernelNodeParams node_params() const;
+  const LoadedKernel& kernel() const { return *kernel_; }
+
+ private:
+  void lay_out(const Grid& grid);
+  Context* context_;
+  const Artifact* artifact_;
+  const LoadedKernel* kernel_;
+  unsigned grid_[3] = {1, 1, 1};
+  std::vector<Argument> values_;        // the program's arguments
+  std::vector<TensorMapBytes> maps_;    // then these,
+  std::vector<std::int32_t> programs_;  // then these
+  std::vector<void*> pointers_;         // to each of them
+};
+
+// Prepares and starts one launch. Thread safe.
+void launch(Context& context, const Artifact& artifact, const Grid& grid,
+            const Argument* arguments);
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,180 @@
+#include "runtime/cuda/module.h"
+
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+
+#include "runtime/base/atomic_file.h"
+#include "runtime/cache_folder.h"
+#include "runtime/cuda/context.h"
+#include "runtime/cuda/driver.h"
+#include "runtime/cuda/error.h"
+
+namespace tilewright::cuda {
+namespace {
+
+constexpr char magic[8] = {'T', 'W', 'C', 'U', 'B', 'I', 'N', '1'};
+constexpr std::int64_t largest_file = std::int64_t{256} << 20;
+
+// Before the machine code in a file.
+struct FileHeader {
+  char magic[8];
+  std::uint64_t bytes;
+  Hash key, content;
+};
+
+Hash content_of(const std::vector<char>& image) {
+  return Hasher().add(std::string_view(image.data(), image.size())).finish();
+}
+
+// Empty where there is no such file or it is not whole.
+std::vector<char> read_image(const std::filesystem::path& path, const Hash& key) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  std::int64_t size = file ? static_cast<std::int64_t>(file.tellg()) : 0;
+  FileHeader header{};
+  auto header_bytes = static_cast<std::int64_t>(sizeof header);
+  if (size < header_bytes || size > largest_file) return {};
+  file.seekg(0);
+  file.read(reinterpret_cast<char*>(&header), header_bytes);
+  if (std::memcmp(header.magic, magic, sizeof magic) != 0 || header.key != key ||
+      header.bytes != static_cast<std::uint64_t>(size - header_bytes))
+    return {};
+  std::vector<char> image(header.bytes);
+  file.read(image.data(), static_cast<std::streamsize>(image.size()));
+  return file && content_of(image) == header.content ? image : std::vector<char>();
+}
+
+// A file that cannot be written is done without.
+void write_image(const std::filesystem::path& path, const Hash& key,
+                 const std::vector<char>& image) {
+  FileHeader header{{}, image.size(), key, content_of(image)};
+  std::memcpy(header.magic, magic, sizeof magic);
+  try {
+    AtomicFile file(path, "cuda");
+    file.write(&header, sizeof header);
+    file.write(image.data(), image.size());
+    file.commit();
+  } catch (const Error&) {
+  }
+}
+
+// The options and texts of one run of the driver's compiler.
+class CompilerLog {
+ public:
+  CompilerLog()
+      : values_{info_.data(), as_value(info_.size()), error_.data(), as_value(error_.size())} {}
+  unsigned count() const { return static_cast<unsigned>(options_.size()); }
+  JitOption* options() { return options_.data(); }
+  void** values() { return values_.data(); }
+  std::string error() const { return std::string(error_.data()); }
+
+ private:
+  static void* as_value(std::size_t bytes) { return reinterpret_cast<void*>(bytes); }
+  std::array<char, 4096> info_{}, error_{};
+  std::array<JitOption, 4> options_{JitOption::info_log, JitOption::info_log_bytes,
+                                    JitOption::error_log, JitOption::error_log_bytes};
+  std::array<void*, 4> values_;
+};
+
+struct Link {
+  LinkHandle handle = nullptr;
+  ~Link() {
+    if (handle != nullptr) driver().cuLinkDestroy(handle);
+  }
+};
+
+int attribute(FunctionHandle function, FunctionAttribute which) {
+  int value = 0;
+  must(driver().cuFuncGetAttribute(&value, which, function), "cuFuncGetAttribute");
+  return value;
+}
+
+}  // namespace
+
+ModuleTable::~ModuleTable() {
+  for (auto& [key, entry] : entries_) driver().cuModuleUnload(entry->module);
+}
+
+const LoadedKernel& ModuleTable::get(const GpuCode& code) {
+  std::lock_guard lock(mutex_);
+  std::unique_ptr<Entry>& entry = entries_[code.key];
+  if (!entry) entry = load(code);
+  return entry->kernel;
+}
+
+std::vector<char> ModuleTable::compile(const GpuCode& code) {
+  CompilerLog log;
+  Link link;
+  must(driver().cuLinkCreate(log.count(), log.options(), log.values(), &link.handle),
+       "cuLinkCreate");
+  Result result =
+      driver().cuLinkAddData(link.handle, JitInput::ptx, const_cast<char*>(code.ptx.c_str()),
+                             code.ptx.size() + 1, code.entry.c_str(), 0, nullptr, nullptr);
+  void* image = nullptr;
+  std::size_t bytes = 0;
+  if (result == Result::success) result = driver().cuLinkComplete(link.handle, &image, &bytes);
+  std::string said = log.error();
+  must(result, "the driver's compiler",
+       concat("compiling kernel ", code.entry, " for ", context_.facts().name,
+              said.empty() ? "" : ", which says: ", said));
+  const char* begin = static_cast<const char*>(image);
+  return {begin, begin + bytes};
+}
+
+std::vector<char> ModuleTable::machine_code(const GpuCode& code, double& seconds) {
+  const DeviceFacts& facts = context_.facts();
+  Hash key =
+      Hasher().add(code.key).add(facts.major).add(facts.minor).add(facts.driver_version).finish();
+  std::filesystem::path folder = cache_folder("cuda");
+  std::filesystem::path path = folder.empty() ? folder : folder / (key.hex() + ".cubin");
+  if (!path.empty())
+    if (std::vector<char> kept = read_image(path, key); !kept.empty()) return kept;
+  auto begin = std::chrono::steady_clock::now();
+  std::vector<char> image = compile(code);
+  seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (!path.empty()) write_image(path, key, image);
+  return image;
+}
+
+std::unique_ptr<ModuleTable::Entry> ModuleTable::load(const GpuCode& code) {
+  context_.make_current();
+  require(code.shared_bytes <= context_.facts().shared_bytes, "[cuda] kernel ", code.entry,
+          " takes ", code.shared_bytes, " bytes of shared memory; a block of ",
+          context_.facts().name, " has at most ", context_.facts().shared_bytes);
+  auto entry = std::make_unique<Entry>();
+  LoadedKernel& kernel = entry->kernel;
+  std::vector<char> image = machine_code(code, kernel.compile_seconds);
+  must(driver().cuModuleLoadData(&entry->module, image.data()), "cuModuleLoadData",
+       concat("loading kernel ", code.entry));
+  try {
+    must(driver().cuModuleGetFunction(&kernel.function, entry->module, code.entry.c_str()),
+         "cuModuleGetFunction", concat("looking for kernel ", code.entry));
+    kernel.name = code.entry;
+    kernel.threads = code.threads;
+    kernel.shared_bytes = static_cast<unsigned>(code.shared_bytes);
+    kernel.cluster = code.cluster;
+    kernel.registers = attribute(kernel.function, FunctionAttribute::registers);
+    kernel.local_bytes = attribute(kernel.function, FunctionAttribute::local_bytes);
+    kernel.waits_by_itself = code.ptx.find("griddepcontrol.wait") != std::string::npos;
+    if (code.shared_bytes > 0)
+      must(driver().cuFuncSetAttribute(kernel.function, FunctionAttribute::dynamic_shared_bytes,
+                                       static_cast<int>(code.shared_bytes)),
+           "cuFuncSetAttribute");
+    int blocks = 0;
+    must(driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(
+             &blocks, kernel.function, code.threads, static_cast<std::size_t>(code.shared_bytes)),
+         "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+    require(blocks > 0, "[cuda] kernel ", code.entry, " of ", code.threads, " threads with ",
+            kernel.registers, " registers each and ", code.shared_bytes,
+            " bytes of shared memory does not fit ", context_.facts().name,
+            "; choose smaller blocks");
+    kernel.blocks_at_once = blocks * context_.facts().multiprocessors;
+  } catch (...) {
+    driver().cuModuleUnload(entry->module);
+    throw;
+  }
+  return entry;
+}
+
+}  // namespace tilewright::cuda

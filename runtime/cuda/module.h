@@ -1,0 +1,57 @@
+// Kernels as the driver has them.
+//
+// The driver compiles PTX to machine code for the GPU at hand, which takes longer than making the
+// PTX did. So machine code is kept in the user's cache folder (runtime/cache_folder.h), by the PTX,
+// the GPU's compute capability and the driver's version, and loaded from there by the next process.
+// What is in a file is checked before it is used, and what is not as it was written is made anew.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/cuda/types.h"
+#include "runtime/gpu_code.h"
+
+namespace tilewright::cuda {
+
+class Context;
+
+// A kernel that can be launched. Lives as long as its context.
+struct LoadedKernel {
+  std::string name;
+  FunctionHandle function = nullptr;
+  int threads = 0;
+  unsigned shared_bytes = 0;
+  int cluster = 1;
+  int registers = 0, local_bytes = 0;  // of a thread
+  int blocks_at_once = 0;              // on the whole GPU
+  // It waits for the kernels before it itself (griddepcontrol.wait), and so may be started early.
+  bool waits_by_itself = false;
+  double compile_seconds = 0;  // by the driver; 0: found in the cache folder
+};
+
+class ModuleTable {
+ public:
+  explicit ModuleTable(Context& context) : context_(context) {}
+  ~ModuleTable();
+  // Raises `Error` with what the driver's compiler says. Thread safe.
+  const LoadedKernel& get(const GpuCode& code);
+
+ private:
+  struct Entry {
+    ModuleHandle module = nullptr;
+    LoadedKernel kernel;
+  };
+  std::unique_ptr<Entry> load(const GpuCode& code);
+  std::vector<char> machine_code(const GpuCode& code, double& seconds);
+  std::vector<char> compile(const GpuCode& code);
+
+  Context& context_;
+  std::mutex mutex_;
+  std::unordered_map<Hash, std::unique_ptr<Entry>> entries_;
+};
+
+}  // namespace tilewright::cuda

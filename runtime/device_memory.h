@@ -1,0 +1,32 @@
+// Memory that is not the host's: where a device's buffers come from, and how bytes get there.
+//
+// Whoever owns a device implements this; buffers (buffer.h) and what holds them need not know more.
+// Work on a device is done in the order in which it is asked for: a copy sees what was launched
+// before it, and a block that was given back is used again only by what is asked for later.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace tilewright {
+
+class DeviceMemory {
+ public:
+  virtual ~DeviceMemory() = default;
+  virtual std::string name() const = 0;  // of the device, as "cuda:0"
+
+  // At least so many bytes, aligned to 256. Raises `Error` that says who has the memory if there is
+  // too little.
+  virtual void* take(std::int64_t bytes) = 0;
+  virtual void give_back(void* block) noexcept = 0;
+
+  // The host's memory may be changed, or is complete, when the call returns.
+  virtual void copy_from_host(void* to, const void* from, std::int64_t bytes) = 0;
+  virtual void copy_to_host(void* to, const void* from, std::int64_t bytes) = 0;
+  // Within this memory.
+  virtual void copy(void* to, const void* from, std::int64_t bytes) = 0;
+  // Waits until all that was asked for is done. Raises the errors of kernels.
+  virtual void synchronize() = 0;
+};
+
+}  // namespace tilewright

@@ -1,0 +1,29 @@
+// A kernel for a GPU as plain data: its PTX, and what a launch must know besides.
+//
+// A kernel takes the parameters of its program in their order. A persistent kernel, whose blocks go
+// through several programs of the grid, is launched with as many blocks as run at the same time,
+// along axis 0; it takes after the program's parameters a tensor map for each of `tensor_maps`
+// (128 bytes by value, aligned to 64), then the three sizes of the grid of programs (i32).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/base/hash.h"
+#include "runtime/tensor_map.h"
+
+namespace tilewright {
+
+struct GpuCode {
+  std::string ptx;
+  std::string entry;
+  int threads = 0;                // of a block
+  std::int64_t shared_bytes = 0;  // of a block, allocated at launch
+  bool persistent = false;
+  std::vector<TensorMapSpec> tensor_maps;
+  int cluster = 1;  // blocks that run together and share their shared memory
+  Hash key;         // of the PTX
+};
+
+}  // namespace tilewright
