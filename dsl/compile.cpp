@@ -16,8 +16,9 @@ namespace {
 // Kernels by content. A kernel that another thread is compiling is waited for, not compiled again.
 class KernelTable {
  public:
-  std::shared_ptr<const Artifact> get(const ir::Function& function, const Target& target) {
-    Hash key = Hasher().add(ir::content_hash(function)).add(target.hash()).finish();
+  std::shared_ptr<const Artifact> get(const ir::Function& function, const Target& target,
+                                      bool is_cuda) {
+    Hash key = Hasher().add(ir::content_hash(function)).add(target.hash()).add(is_cuda).finish();
     {
       std::unique_lock lock(mutex_);
       auto [it, fresh] = kernels_.try_emplace(key);
@@ -32,7 +33,7 @@ class KernelTable {
     }
     try {
       auto start = std::chrono::steady_clock::now();
-      auto artifact = std::make_shared<Artifact>(*generate(function, target));
+      auto artifact = std::make_shared<Artifact>(*generate(function, target, is_cuda));
       artifact->key = key;
       artifact->compile_seconds =
           std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -56,10 +57,12 @@ class KernelTable {
   }
 
  private:
-  static std::shared_ptr<const Artifact> generate(ir::Function function, const Target& target) {
+  static std::shared_ptr<const Artifact> generate(ir::Function function, const Target& target,
+                                                  bool is_cuda) {
     run_passes(function, {.machine = target.is_gpu() ? Machine::gpu : Machine::host});
-    return target.is_gpu() ? gpu::generate_emulated(function, target)
-                           : generate_host_code(function, target);
+    if (!target.is_gpu()) return generate_host_code(function, target);
+    return is_cuda ? gpu::generate_gpu_code(function, target)
+                   : gpu::generate_emulated(function, target);
   }
 
   std::mutex mutex_;
@@ -75,8 +78,12 @@ KernelTable& kernel_table() {
 
 }  // namespace
 
+std::shared_ptr<const Artifact> compile(const ir::Function& function, const Device& device) {
+  return kernel_table().get(function, device.target(), device.is_cuda());
+}
+
 std::shared_ptr<const Artifact> compile(const ir::Function& function, const Target& target) {
-  return kernel_table().get(function, target);
+  return kernel_table().get(function, target, false);
 }
 
 CompileStatistics compile_statistics() { return kernel_table().statistics(); }

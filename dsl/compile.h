@@ -6,8 +6,8 @@
 
 #include <memory>
 
+#include "dsl/device.h"
 #include "dsl/ir/function.h"
-#include "dsl/target.h"
 #include "runtime/artifact.h"
 
 namespace tilewright::dsl {
@@ -18,10 +18,11 @@ struct CompileStatistics {
   double seconds = 0;         // spent in passes and code generation, summed over threads
 };
 
-// Thread safe. Raises `Error` where the program does not verify. For a GPU's target the artifact
-// runs in the emulator, on the host's memory.
+// Thread safe. Raises `Error` where the program does not verify.
 std::shared_ptr<const Artifact> compile(const ir::Function& function,
-                                        const Target& target = host_target());
+                                        const Device& device = Device::cpu());
+// For a processor by name: what is a GPU's runs in the emulator, on the host's memory.
+std::shared_ptr<const Artifact> compile(const ir::Function& function, const Target& target);
 CompileStatistics compile_statistics();
 
 }  // namespace tilewright::dsl

@@ -1,27 +1,28 @@
 // Launching a kernel: the part of dsl/kernel.h that needs the code generator.
 #include "dsl/compile.h"
 #include "dsl/device.h"
+#include "dsl/launch.h"
 #include "dsl/trace/kernel_state.h"
 
 namespace tilewright::dsl {
 
 void Kernel::launch_with(const Grid& grid, std::span<const LaunchArgument> arguments) const {
   Signature signature = signature_of(arguments);
+  Device device = default_device();
   std::shared_ptr<const Artifact> artifact;
   {
     // Held while compiling, so that threads that meet a new signature together compile it once.
     std::lock_guard lock(state_->mutex);
     auto found = state_->compiled.find(signature);
     if (found == state_->compiled.end()) {
-      Target target = default_device().target();
-      found = state_->compiled.emplace(signature, compile(trace(signature), target)).first;
+      found = state_->compiled.emplace(signature, compile(trace(signature), device)).first;
     }
     artifact = found->second;
   }
   std::vector<Argument> values;
   for (std::size_t i = 0; i < arguments.size(); ++i)
     if (state_->kinds[i] != ParameterKind::constexpr_number) values.push_back(arguments[i].value());
-  tilewright::launch(*artifact, grid, values.data());
+  launch_on(device, *artifact, grid, values.data());
 }
 
 }  // namespace tilewright::dsl

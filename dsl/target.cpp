@@ -57,6 +57,19 @@ Target target_named(const std::string& name) {
   raise_error(concat("[target] unknown processor \"", name, "\"; known are ", known));
 }
 
+// Code for sm_90a and sm_100a runs on GPUs of just that capability, other code on all newer ones.
+Target target_of_gpu(int major, int minor) {
+  int sm = major * 10 + minor;
+  const Gpu* best = nullptr;
+  for (const Gpu& gpu : gpus) {
+    bool is_exact = std::string_view(gpu.name).ends_with("a");
+    if (is_exact ? gpu.sm == sm : gpu.sm <= sm) best = &gpu;
+  }
+  require(best != nullptr, "[target] a GPU of compute capability ", major, ".", minor,
+          " is too old; 8.0 or newer is needed");
+  return target_named(best->name);
+}
+
 std::vector<std::string_view> gpu_names() {
   std::vector<std::string_view> names;
   for (const Gpu& gpu : gpus) names.emplace_back(gpu.name);

@@ -36,5 +36,7 @@ const Target& host_target();
 // sm_120). Raises `Error` listing the names if unknown.
 Target target_named(const std::string& name);
 std::vector<std::string_view> gpu_names();
+// The newest of them whose code a GPU of this compute capability runs.
+Target target_of_gpu(int major, int minor);
 
 }  // namespace tilewright::dsl

@@ -46,6 +46,9 @@ std::string difference(const Signature& known, const Signature& call) {
                       a.shape[axis]);
     if (a.strides != b.strides)
       return concat("argument ", i, " has strides ", b.strides, " where that has ", a.strides);
+    if (a.memory != b.memory)
+      return concat("argument ", i, " lies on ", Device::of(b.memory).text(), " where that is on ",
+                    Device::of(a.memory).text());
     if (a.is_aligned && !b.is_aligned)
       return concat("argument ", i, " does not begin at a multiple of 64 bytes where that must");
   }
@@ -76,6 +79,7 @@ struct CompiledFunction::State {
   TensorFunction function;
   Options options;
   std::mutex mutex;
+  graph::SharedSteps shared;
   std::vector<std::unique_ptr<CompiledSignature>> signatures;
   std::size_t latest = 0;  // that a call matched
 
@@ -123,14 +127,15 @@ std::vector<Tensor> CompiledFunction::call(const std::vector<Tensor>& arguments)
             " is undefined; every argument must be a tensor");
     require(!arguments[i].is_symbolic(), "[compile] argument ", i,
             " belongs to a capture that is over; pass a concrete tensor");
+    require_current(arguments[i].body()->token, "compile", std::source_location::current());
   }
   std::lock_guard lock(state.mutex);
   CompiledSignature* compiled = state.find(arguments);
   if (compiled == nullptr) {
     if (state.signatures.size() >= static_cast<std::size_t>(state.options.max_signatures))
       state.raise_too_many(arguments);
-    state.signatures.push_back(
-        std::make_unique<CompiledSignature>(state.function, state.options, arguments));
+    state.signatures.push_back(std::make_unique<CompiledSignature>(state.function, state.options,
+                                                                   arguments, state.shared));
     state.latest = state.signatures.size() - 1;
     compiled = state.signatures.back().get();
   }

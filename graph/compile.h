@@ -25,8 +25,10 @@ namespace tilewright {
 
 enum class Mode : std::uint8_t {
   default_,                   // fused kernels; outputs are fresh tensors
-  reduce_overhead,            // + launches recorded once and replayed with fixed buffers: an output
-                              //   is valid until the next call, inputs are read by address
+  reduce_overhead,            // + launches recorded once and replayed with fixed buffers, on a GPU
+                              //   as a CUDA graph: an output is valid until the next call of the
+                              //   function (reading it later is an Error), inputs are read by
+                              //   address
   max_autotune,               // reduce_overhead + block configurations timed at compile
   max_autotune_no_cudagraphs  // default + block configurations timed at compile
 };
@@ -49,7 +51,9 @@ struct Options {
   Backend backend = Backend::tilewright;
   int max_signatures = 8;
   MatmulPrecision matmul_precision = MatmulPrecision::highest;
-  Device device = default_device();  // of compiled regions; what runs op by op runs on the host
+  // Of compiled regions whose tensors all lie on the host; where some lie on a GPU, code runs
+  // there.
+  Device device = default_device();
 };
 
 // One fused region of a compiled function, for reports.
@@ -64,6 +68,8 @@ struct RegionReport {
 };
 struct PlanReport {
   std::string signature;
+  std::string device;                 // that it runs on
+  std::int64_t host_bytes = 0;        // copied from the host to that device by each call
   std::vector<RegionReport> regions;  // distinct programs
   std::int64_t launches = 0;
   std::int64_t nodes = 0;                                              // of the simplified graph

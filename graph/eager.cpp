@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "graph/functional.h"
+#include "graph/location.h"
 #include "graph/passes/pipeline.h"
 #include "graph/run/plan.h"
 #include "graph/tensor_body.h"
@@ -44,20 +45,61 @@ struct Call {
   std::source_location where;
 };
 
-Hash key_of(const Call& call) {
+// Where a call runs: on the GPU that its operands lie on, or the host.
+Device device_of(const Call& call) {
+  DeviceMemory* memory = nullptr;
+  for (const Tensor& operand : call.operands) {
+    DeviceMemory* own = operand.body()->buffer->memory();
+    if (own == nullptr) continue;
+    require(memory == nullptr || own == memory, "[", info(call.op).name, "] operands lie on ",
+            memory == nullptr ? "" : memory->name(), " and on ", own->name(), " (at ",
+            At{call.where}, "); bring them to one device with to()");
+    memory = own;
+  }
+  return Device::of(memory);
+}
+
+// One number may lie elsewhere, it is brought there; other operands may not.
+Tensor operand_on(const Device& device, const Tensor& operand, const Call& call) {
+  const TensorBody& body = *operand.body();
+  if (body.buffer->memory() == device.memory()) return operand;
+  bool is_number = body.buffer->size_bytes() == size_bytes(body.dtype);
+  require(is_number, "[", info(call.op).name, "] an operand of shape ", operand.shape(),
+          " lies on ", operand.device().text(), ", another on ", device.text(), " (at ",
+          At{call.where}, "); bring them to one device with to()");
+  auto number = Buffer::allocate(body.buffer->size_bytes(), device.memory());
+  device.memory()->copy_from_host(number->data(), body.buffer->data(), number->size_bytes());
+  return make_tensor(body.dtype, body.placement, std::move(number));
+}
+
+bool begins_aligned(const Tensor& tensor) {
+  return reinterpret_cast<std::uintptr_t>(address_of(*tensor.body())) % 64 == 0;
+}
+
+Hash key_of(const Call& call, const Device& device) {
   Hasher hasher;
-  hasher.add(call.op).add(call.in_place).add(call.dtype ? 1 + static_cast<int>(*call.dtype) : 0);
+  hasher.add(device.text())
+      .add(call.op)
+      .add(call.in_place)
+      .add(call.dtype ? 1 + static_cast<int>(*call.dtype) : 0);
   const Attributes& a = call.attributes;
   hasher.add(a.axes).add(a.sizes).add(a.start).add(a.end).add(a.step).add(a.number);
   hasher.add(a.flag).add(a.causal).add(a.window).add(call.operands.size());
   for (const Tensor& operand : call.operands) {
     const TensorBody& body = *operand.body();
     hasher.add(body.dtype).add(body.placement.shape).add(body.placement.strides);
+    if (device.is_cuda()) hasher.add(begins_aligned(operand));
   }
   return hasher.finish();
 }
 
-std::shared_ptr<const Plan> plan_of(const Call& call) {
+std::vector<bool> unaligned(std::span<const Tensor> operands) {
+  std::vector<bool> result;
+  for (const Tensor& operand : operands) result.push_back(!begins_aligned(operand));
+  return result;
+}
+
+std::shared_ptr<const Plan> plan_of(const Call& call, const Device& device) {
   Graph graph;
   GraphBuilder builder(graph);
   builder.set_location(call.where);
@@ -72,21 +114,55 @@ std::shared_ptr<const Plan> plan_of(const Call& call) {
     graph.mutations = {{ids[0], node}};
   else
     graph.outputs = {node};
-  return make_plan(run_passes(graph), {.device = Device::cpu()});
+  return make_plan(run_passes(graph),
+                   {.device = device, .unaligned_inputs = unaligned(call.operands)});
 }
 
-std::vector<std::shared_ptr<Buffer>> run(const Call& call, std::shared_ptr<const Plan>& plan) {
-  for (const Tensor& operand : call.operands) body_of(operand, info(call.op).name, call.where);
-  Hash key = key_of(call);
-  plan = plan_table().find(key);
-  if (!plan) plan = plan_table().insert(key, plan_of(call));
+std::vector<std::shared_ptr<Buffer>> run_plan(const Plan& plan, std::span<const Tensor> operands) {
   std::vector<void*> addresses;
-  addresses.reserve(call.operands.size());
-  for (const Tensor& operand : call.operands) addresses.push_back(address_of(*operand.body()));
-  return plan->run(addresses);
+  addresses.reserve(operands.size());
+  for (const Tensor& operand : operands) addresses.push_back(address_of(*operand.body()));
+  return plan.run(addresses);
+}
+
+std::vector<std::shared_ptr<Buffer>> run(const Call& given, std::shared_ptr<const Plan>& plan) {
+  for (const Tensor& operand : given.operands)
+    require_current(body_of(operand, info(given.op).name, given.where).token, info(given.op).name,
+                    given.where);
+  Call call = given;
+  Device device = device_of(call);
+  std::vector<Tensor> moved;
+  if (device.is_cuda()) {
+    for (const Tensor& operand : call.operands) moved.push_back(operand_on(device, operand, call));
+    call.operands = moved;
+  }
+  Hash key = key_of(call, device);
+  plan = plan_table().find(key);
+  if (!plan) plan = plan_table().insert(key, plan_of(call, device));
+  return run_plan(*plan, call.operands);
 }
 
 }  // namespace
+
+void run_eager_copy(const Tensor& to, const Tensor& from) {
+  const Tensor operands[2] = {to, from};
+  Device device = to.device();
+  Hasher hasher;
+  hasher.add("copy").add(device.text()).add(to.dtype()).add(to.shape());
+  for (const Tensor& operand : operands) hasher.add(operand.strides()).add(begins_aligned(operand));
+  Hash key = hasher.finish();
+  std::shared_ptr<const Plan> plan = plan_table().find(key);
+  if (!plan) {
+    Graph graph;
+    GraphBuilder builder(graph);
+    NodeId target = builder.input(to.dtype(), to.shape(), to.strides());
+    NodeId source = builder.input(from.dtype(), from.shape(), from.strides());
+    graph.mutations = {{target, source}};
+    plan = plan_table().insert(
+        key, make_plan(graph, {.device = device, .unaligned_inputs = unaligned(operands)}));
+  }
+  run_plan(*plan, operands);
+}
 
 Tensor run_eager(Op op, std::span<const Tensor> operands, const Attributes& attributes,
                  std::optional<DType> dtype, std::source_location where) {

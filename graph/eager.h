@@ -21,4 +21,7 @@ Tensor run_eager(Op op, std::span<const Tensor> operands, const Attributes& attr
 void run_eager_in_place(Op op, std::span<const Tensor> operands, const Attributes& attributes,
                         std::source_location where);
 
+// Copies elements on one device; both tensors have one dtype and shape, and do not overlap.
+void run_eager_copy(const Tensor& to, const Tensor& from);
+
 }  // namespace tilewright::graph

@@ -43,9 +43,12 @@ std::string explain(const PlanReport& plan) {
   std::string text = concat(
       "signature (", plan.signature, ")\n  ", plan.nodes, " nodes -> ", plan.launches,
       " launches of ", plan.regions.size(), " distinct programs; ", of_bytes(plan.arena_bytes),
-      " of intermediate buffers\n  captured in ", of_seconds(plan.capture_seconds),
-      ", fused and lowered in ", of_seconds(plan.lower_seconds), ", compiled in ",
-      of_seconds(plan.compile_seconds), "\n");
+      " of intermediate buffers", plan.device.empty() ? "" : " on ", plan.device,
+      "\n  captured in ", of_seconds(plan.capture_seconds), ", fused and lowered in ",
+      of_seconds(plan.lower_seconds), ", compiled in ", of_seconds(plan.compile_seconds), "\n");
+  if (plan.host_bytes > 0)
+    text += concat("  each call copies ", of_bytes(plan.host_bytes),
+                   " from the host; tensors moved to the device with to() are not copied\n");
   text += concat("  ", left("kind", 10), right("launches", 9), right("moved each", 12),
                  right("compile", 10), "  what\n");
   for (const RegionReport& region : plan.regions)

@@ -4,8 +4,8 @@
 #include "graph/eager.h"
 #include "graph/location.h"
 #include "graph/shape_rules.h"
-#include "graph/strided_copy.h"
 #include "graph/tensor_body.h"
+#include "graph/tensor_copy.h"
 
 namespace tilewright::graph {
 namespace {
@@ -37,7 +37,10 @@ Tensor eager_view(Op op, const TensorBody& body, const Attributes& attributes,
   infer(op, {&type, 1}, attributes, std::nullopt, where);
   auto placement = view_of(op, attributes, body.placement);
   fits = placement.has_value();
-  return fits ? make_tensor(body.dtype, *placement, body.buffer) : Tensor();
+  if (!fits) return {};
+  Tensor view = make_tensor(body.dtype, *placement, body.buffer);
+  view.body()->token = body.token;
+  return view;
 }
 
 }  // namespace
@@ -66,13 +69,7 @@ std::optional<Tensor> apply_view(Op op, const Tensor& tensor, const Attributes& 
   return capture->append(op, {&tensor, 1}, attributes, std::nullopt, where);
 }
 
-Tensor copy_row_major(const Tensor& concrete) {
-  const TensorBody& body = *concrete.body();
-  Tensor copy = Tensor::empty(body.placement.shape, body.dtype);
-  copy_elements(copy.body()->buffer->data(), copy.body()->placement, body.buffer->data(),
-                body.placement, size_bytes(body.dtype));
-  return copy;
-}
+Tensor copy_row_major(const Tensor& concrete) { return copy_to(concrete, concrete.device()); }
 
 Tensor constant(DType dtype, const Shape& shape, double number, std::source_location where) {
   if (Capture* capture = Capture::active())

@@ -27,7 +27,7 @@ inline Tensor apply(Op op, std::initializer_list<Tensor> operands, const Attribu
 std::optional<Tensor> apply_view(Op op, const Tensor& tensor, const Attributes& attributes,
                                  std::source_location where);
 
-// Row-major concrete copy of a concrete tensor.
+// Row-major copy of a concrete tensor, on its device.
 Tensor copy_row_major(const Tensor& concrete);
 
 // The tensor with every element `number`; concrete ones hold one element and are expanded.

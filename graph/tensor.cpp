@@ -8,8 +8,8 @@
 #include "graph/eager.h"
 #include "graph/functional.h"
 #include "graph/location.h"
-#include "graph/strided_copy.h"
 #include "graph/tensor_body.h"
+#include "graph/tensor_copy.h"
 
 namespace tilewright {
 
@@ -57,6 +57,7 @@ TensorBody& concrete(const Tensor& tensor, std::string_view operation, source_lo
   if (!body.buffer && !capture) graph::require_usable(body, operation, w);
   if (!body.buffer || (capture && capture->is_written(body)))
     throw graph::DataReadError(operation, w);
+  require_current(body.token, operation, w);
   return body;
 }
 
@@ -74,8 +75,8 @@ std::int64_t bytes_of(const Shape& shape, DType dtype, std::string_view operatio
 
 }  // namespace
 
-Tensor Tensor::empty(const Shape& shape, DType dtype) {
-  auto buffer = Buffer::allocate(bytes_of(shape, dtype, "empty"));
+Tensor Tensor::empty(const Shape& shape, DType dtype, const Device& device) {
+  auto buffer = Buffer::allocate(bytes_of(shape, dtype, "empty"), device.memory());
   return graph::make_tensor(dtype, graph::row_major(shape), std::move(buffer));
 }
 
@@ -120,7 +121,8 @@ std::vector<T> Tensor::to_vector(source_location w) const {
   require(body.dtype == dtype_of<T>(), "[to_vector] the tensor is ", body.dtype, ", not ",
           dtype_of<T>(), " (at ", At{w}, "); read it as its own type or convert with to()");
   auto count = static_cast<std::size_t>(this->count());
-  const Tensor packed = is_contiguous() ? *this : graph::copy_row_major(*this);
+  bool is_readable = is_contiguous() && body.buffer->memory() == nullptr;
+  const Tensor packed = is_readable ? *this : graph::copy_to(*this, Device::cpu());
   const T* first = static_cast<const T*>(graph::address_of(*packed.body()));
   return count == 0 ? std::vector<T>() : std::vector<T>(first, first + count);
 }
@@ -132,6 +134,7 @@ T Tensor::item(source_location w) const {
           "); item reads a tensor with one element");
   require(body.dtype == dtype_of<T>(), "[item] the tensor is ", body.dtype, ", not ", dtype_of<T>(),
           " (at ", At{w}, "); read it as its own type or convert with to()");
+  if (body.buffer->memory() != nullptr) return to_vector<T>(w).front();
   return *static_cast<const T*>(graph::address_of(body));
 }
 
@@ -154,8 +157,7 @@ void Tensor::copy_from(const Tensor& source, source_location w) {
     if (to.placement == from.placement) return;
     return copy_from(graph::copy_row_major(source), w);
   }
-  graph::copy_elements(to.buffer->data(), to.placement, from.buffer->data(), from.placement,
-                       size_bytes(to.dtype));
+  graph::copy_elements(*this, source);
 }
 
 Tensor Tensor::clone(source_location w) const {
@@ -163,6 +165,7 @@ Tensor Tensor::clone(source_location w) const {
   if (Capture* capture = Capture::active())
     return capture->symbolic(capture->node_of(*this, "clone", w));
   if (!body.buffer) graph::require_usable(body, "clone", w);
+  require_current(body.token, "clone", w);
   return graph::copy_row_major(*this);
 }
 

@@ -1,10 +1,11 @@
 // The user's tensor, and the operations on it under PyTorch's names.
 //
 // A Tensor is a handle. Outside capture it is concrete: bytes in a Buffer, seen through a dtype, a
-// shape, strides and an offset; copies of the handle share the bytes. Operations run at once, each
-// as one compiled kernel. Inside a function that `compile` captures (graph/compile.h) a Tensor may
-// be symbolic: operations on it only record a node, and what would need its data (`item`,
-// `to_vector`) raises an Error that names the line.
+// shape, strides and an offset; copies of the handle share the bytes. They lie in the host's memory
+// or in a GPU's (`to(Device::cuda())`), and operations run at once where their operands lie, each
+// as one compiled kernel; a GPU is not waited for until the host reads. Inside a function that
+// `compile` captures (graph/compile.h) a Tensor may be symbolic: operations on it only record a
+// node, and what would need its data (`item`, `to_vector`) raises an Error that names the line.
 //
 // Operands broadcast by NumPy's rule; dtypes promote by PyTorch's (`promote`); C++ numbers take the
 // tensor's dtype. Misuse raises `Error` that begins with the operation. A Tensor may be used from
@@ -19,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "dsl/device.h"
 #include "runtime/base/dtype.h"
 #include "runtime/base/shape.h"
 #include "runtime/buffer.h"
@@ -33,7 +35,8 @@ class Tensor {
   explicit Tensor(std::shared_ptr<TensorBody> body) : body_(std::move(body)) {}
 
   // Uninitialised; raises `Error` on negative or overflowing sizes.
-  static Tensor empty(const Shape& shape, DType dtype = DType::f32);
+  static Tensor empty(const Shape& shape, DType dtype = DType::f32,
+                      const Device& device = Device::cpu());
   // A copy of the elements, row-major.
   template <typename T>
   static Tensor from(std::span<const T> elements, const Shape& shape) {
@@ -64,9 +67,11 @@ class Tensor {
   std::int64_t count() const { return element_count(shape()); }
 
   // Concrete tensors only.
+  Device device() const;           // where the bytes lie: the host or a GPU
   const Strides& strides() const;  // in elements
   bool is_contiguous() const;
-  void* data(std::source_location w = std::source_location::current()) const;  // first element
+  // The address of the first element in the memory of the tensor's device.
+  void* data(std::source_location w = std::source_location::current()) const;
   // Row-major copy; T must be the dtype's host type.
   template <typename T>
   std::vector<T> to_vector(std::source_location w = std::source_location::current()) const;
@@ -74,7 +79,7 @@ class Tensor {
   template <typename T>
   T item(std::source_location w = std::source_location::current()) const;
 
-  // Same shape and dtype; writes this tensor's bytes.
+  // Same shape and dtype, any devices; writes this tensor's bytes.
   void copy_from(const Tensor& source, std::source_location w = std::source_location::current());
   Tensor clone(std::source_location w = std::source_location::current()) const;  // row-major
 
@@ -95,6 +100,8 @@ class Tensor {
                 std::source_location w = std::source_location::current()) const;
   Tensor contiguous(std::source_location w = std::source_location::current()) const;
   Tensor to(DType dtype, std::source_location w = std::source_location::current()) const;
+  // On that device, row-major; this tensor itself if it lies there. Not inside captured functions.
+  Tensor to(const Device& device, std::source_location w = std::source_location::current()) const;
 
   // Copies row i of `source` (along `axis`) to row index[i] of this tensor, in place. `index` is
   // i32 or i64 [n]; rows outside are an Error eagerly and ignored inside a compiled function.

@@ -10,6 +10,7 @@
 
 #include "graph/ir.h"
 #include "graph/placement.h"
+#include "graph/step.h"
 #include "graph/tensor.h"
 
 namespace tilewright {
@@ -18,6 +19,7 @@ struct TensorBody {
   DType dtype = DType::f32;
   graph::Placement placement;      // a symbolic body uses its shape only
   std::shared_ptr<Buffer> buffer;  // null: symbolic
+  graph::StepToken token;          // of a tensor over memory that a function uses again
 
   std::uint64_t capture = 0;  // serial of the capture that a symbolic body belongs to
   graph::NodeId node = 0;

@@ -9,6 +9,7 @@
 #include "graph/location.h"
 #include "graph/shape_rules.h"
 #include "graph/tensor.h"
+#include "graph/tensor_copy.h"
 
 namespace tilewright {
 
@@ -204,7 +205,7 @@ std::string to_string(const Tensor& tensor) {
   out << tensor.dtype() << "[" << tensor.shape() << "]";
   if (tensor.is_symbolic()) return out.str() + " (symbolic)";
   constexpr std::int64_t shown = 8;
-  Tensor row = graph::copy_row_major(tensor);
+  Tensor row = graph::copy_to(tensor, Device::cpu());
   out << " {";
   dispatch(tensor.dtype(), [&](auto zero) {
     using T = decltype(zero);

@@ -84,8 +84,16 @@ Pool& pool() {
 
 }  // namespace
 
-std::shared_ptr<Buffer> Buffer::allocate(std::int64_t size_bytes) {
+std::shared_ptr<Buffer> Buffer::allocate(std::int64_t size_bytes, DeviceMemory* memory) {
   require(size_bytes >= 0, "[buffer] the size is ", size_bytes, " bytes; 0 or more would be right");
+  if (memory != nullptr) {
+    auto buffer = std::make_shared<Buffer>();
+    buffer->data_ = memory->take(size_bytes);
+    buffer->size_bytes_ = size_bytes;
+    buffer->memory_ = memory;
+    buffer->is_devices_ = true;
+    return buffer;
+  }
   std::int64_t class_bytes = block_size_for(size_bytes);
   void* block = class_bytes == 0 ? nullptr : pool().take(class_bytes);
   if (block == nullptr)
@@ -104,7 +112,7 @@ std::shared_ptr<Buffer> Buffer::allocate(std::int64_t size_bytes) {
 }
 
 std::shared_ptr<Buffer> Buffer::wrap(void* data, std::int64_t size_bytes,
-                                     std::shared_ptr<void> owner) {
+                                     std::shared_ptr<void> owner, DeviceMemory* memory) {
   require(size_bytes >= 0, "[buffer] the size is ", size_bytes, " bytes; 0 or more would be right");
   auto address = reinterpret_cast<std::uintptr_t>(data);
   require(address % block_alignment == 0, "[buffer] the memory at ", data, " lies ",
@@ -114,10 +122,12 @@ std::shared_ptr<Buffer> Buffer::wrap(void* data, std::int64_t size_bytes,
   buffer->data_ = data;
   buffer->size_bytes_ = size_bytes;
   buffer->owner_ = std::move(owner);
+  buffer->memory_ = memory;
   return buffer;
 }
 
 Buffer::~Buffer() {
+  if (is_devices_) memory_->give_back(data_);
   if (class_bytes_ == 0) return;
   ASAN_POISON_MEMORY_REGION(data_, static_cast<std::size_t>(class_bytes_));
   pool().give_back(data_, class_bytes_);

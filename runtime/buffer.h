@@ -1,8 +1,9 @@
-// Owned memory on the host, aligned to 64 bytes, from a pool that keeps freed blocks for reuse.
+// Owned memory, aligned to 64 bytes, of the host or of a device.
 //
-// Every tensor's bytes live in a Buffer or in memory the user owns. The pool rounds sizes up to a
-// class and hands a freed block of that class out again, so that steady-state execution allocates
-// nothing from the system. Thread safe.
+// Every tensor's bytes live in a Buffer or in memory the user owns. On the host it comes from a
+// pool that rounds sizes up to a class and hands a freed block of that class out again, so that
+// steady-state execution allocates nothing from the system; a device has a pool of its own
+// (device_memory.h). Thread safe.
 #pragma once
 
 #include <cstddef>
@@ -10,28 +11,35 @@
 #include <functional>
 #include <memory>
 
+#include "runtime/device_memory.h"
+
 namespace tilewright {
 
 class Buffer {
  public:
   Buffer() = default;
-  // Uninitialised memory; raises `Error` naming the size where the system has none left.
-  static std::shared_ptr<Buffer> allocate(std::int64_t size_bytes);
+  // Uninitialised memory of a device, or of the host where that is null; the device must outlive
+  // it. Raises `Error` naming the size where there is none left.
+  static std::shared_ptr<Buffer> allocate(std::int64_t size_bytes, DeviceMemory* memory = nullptr);
   // Memory of the user's, kept alive by `owner` (which may be empty). Raises `Error` unless `data`
   // is aligned to 64 bytes.
   static std::shared_ptr<Buffer> wrap(void* data, std::int64_t size_bytes,
-                                      std::shared_ptr<void> owner = {});
+                                      std::shared_ptr<void> owner = {},
+                                      DeviceMemory* memory = nullptr);
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
-  void* data() const { return data_; }
+  void* data() const { return data_; }              // an address of the memory it lies in
+  DeviceMemory* memory() const { return memory_; }  // null: the host's
   std::int64_t size_bytes() const { return size_bytes_; }
 
  private:
   void* data_ = nullptr;
   std::int64_t size_bytes_ = 0;
-  std::int64_t class_bytes_ = 0;  // 0: not the pool's
+  std::int64_t class_bytes_ = 0;  // 0: not the host's pool's
+  DeviceMemory* memory_ = nullptr;
+  bool is_devices_ = false;  // to be given back to `memory_`
   std::shared_ptr<void> owner_;
 };
 

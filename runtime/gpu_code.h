@@ -16,7 +16,7 @@
 namespace tilewright {
 
 struct GpuCode {
-  std::string ptx;
+  std::string text;  // PTX
   std::string entry;
   int threads = 0;                // of a block
   std::int64_t shared_bytes = 0;  // of a block, allocated at launch

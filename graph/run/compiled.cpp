@@ -6,6 +6,7 @@
 #include "graph/capture.h"
 #include "graph/passes/pipeline.h"
 #include "graph/tensor_body.h"
+#include "graph/tensor_copy.h"
 #include "graph/text.h"
 #include "runtime/base/error.h"
 
@@ -25,19 +26,7 @@ bool begins_aligned(const TensorBody& body) {
   return reinterpret_cast<std::uintptr_t>(address_of(body)) % 64 == 0;
 }
 
-// The bytes between the first and the last element.
-std::pair<const std::byte*, const std::byte*> extent_of(const Tensor& tensor) {
-  const Placement& place = tensor.body()->placement;
-  auto* low = static_cast<const std::byte*>(address_of(*tensor.body()));
-  const std::byte* high = low;
-  std::int64_t size = size_bytes(tensor.dtype());
-  for (int axis = 0; axis < place.shape.rank(); ++axis) {
-    if (place.shape[axis] == 0) return {low, low};
-    std::int64_t reach = (place.shape[axis] - 1) * place.strides[axis] * size;
-    (reach < 0 ? low : high) += reach;
-  }
-  return {low, high + size};
-}
+DeviceMemory* memory_of(const Tensor& tensor) { return tensor.body()->buffer->memory(); }
 
 }  // namespace
 
@@ -46,9 +35,10 @@ Signature signature_of(const std::vector<Tensor>& arguments, const Device& devic
   Signature result;
   for (const Tensor& argument : arguments) {
     const Placement& place = argument.body()->placement;
-    bool is_used = device.target().is_gpu();
+    DeviceMemory* memory = memory_of(argument);
+    bool is_used = memory != nullptr || device.target().is_gpu();
     result.push_back({argument.dtype(), place.shape, place.strides,
-                      is_used && begins_aligned(*argument.body())});
+                      is_used && begins_aligned(*argument.body()), memory});
   }
   return result;
 }
@@ -59,6 +49,7 @@ bool matches(const Signature& signature, const std::vector<Tensor>& arguments) {
     const TensorBody& body = *arguments[i].body();
     if (signature[i].dtype != body.dtype || signature[i].shape != body.placement.shape ||
         signature[i].strides != body.placement.strides ||
+        signature[i].memory != body.buffer->memory() ||
         (signature[i].is_aligned && !begins_aligned(body)))
       return false;
   }
@@ -72,13 +63,14 @@ std::string to_string(const Signature& signature) {
     if (!is_row_major(argument.shape, argument.strides))
       text += concat(" strided ", argument.strides);
     if (argument.is_aligned) text += " aligned";
+    if (argument.memory != nullptr) text += concat(" on ", argument.memory->name());
   }
   return text.empty() ? "no arguments" : text;
 }
 
 CompiledSignature::CompiledSignature(const TensorFunction& function, const Options& options,
-                                     const std::vector<Tensor>& arguments)
-    : signature_(signature_of(arguments, options.device)) {
+                                     const std::vector<Tensor>& arguments, SharedSteps& shared)
+    : signature_(signature_of(arguments, options.device)), shared_(shared) {
   auto begin = std::chrono::steady_clock::now();
   Graph graph;
   try {
@@ -96,10 +88,33 @@ CompiledSignature::CompiledSignature(const TensorFunction& function, const Optio
     return;
   }
   capture_seconds_ = seconds_since(begin);
-  compile(graph, options);
+  compile(graph, options, arguments);
 }
 
-void CompiledSignature::compile(const Graph& graph, const Options& options) {
+Device CompiledSignature::device_for(const Options& options,
+                                     const std::vector<Tensor>& arguments) const {
+  DeviceMemory* memory = nullptr;
+  auto look_at = [&](const Tensor& tensor, const char* what, std::size_t i) {
+    DeviceMemory* own = memory_of(tensor);
+    if (own == nullptr) return;
+    require(memory == nullptr || own == memory, "[compile] ", what, " ", i, " lies on ",
+            own->name(), ", others on ", memory == nullptr ? "" : memory->name(),
+            "; bring them to one device with to()");
+    memory = own;
+  };
+  for (std::size_t i = 0; i < arguments.size(); ++i) look_at(arguments[i], "argument", i);
+  for (std::size_t i = 0; i < captured_.size(); ++i) look_at(captured_[i], "captured tensor", i);
+  return memory == nullptr ? options.device : Device::of(memory);
+}
+
+void CompiledSignature::compile(const Graph& graph, const Options& options,
+                                const std::vector<Tensor>& arguments) {
+  Device device = device_for(options, arguments);
+  if (DeviceMemory* memory = device.memory()) {
+    host_arguments_.emplace(memory);
+    const std::vector<Tensor>& decide = arguments.empty() ? captured_ : arguments;
+    gives_host_ = std::ranges::all_of(decide, [](const Tensor& t) { return !memory_of(t); });
+  }
   graph_ = graph;
   for (const Mutation& m : graph.mutations)
     mutated_.push_back(
@@ -107,13 +122,15 @@ void CompiledSignature::compile(const Graph& graph, const Options& options) {
   plan_ = make_plan(graph, {.fuse = options.backend == Backend::tilewright,
                             .tune = is_tuned(options.mode),
                             .matmul_precision = options.matmul_precision,
-                            .device = options.device,
-                            .unaligned_inputs = unaligned_inputs(options.device)});
+                            .device = device,
+                            .unaligned_inputs = unaligned_inputs(device)});
   addresses_.resize(graph.inputs.size());
   for (std::size_t i = 0; i < captured_.size(); ++i)
     addresses_[signature_.size() + i] = address_of(*captured_[i].body());
   if (!is_recorded(options.mode)) return;
-  recording_.emplace(plan_);
+  std::shared_ptr<SharedArena>& arena = shared_.arenas[device.memory()];
+  if (!arena) arena = std::make_shared<SharedArena>(device.memory());
+  recording_.emplace(plan_, arena);
 }
 
 std::vector<bool> CompiledSignature::unaligned_inputs(const Device& device) const {
@@ -128,20 +145,37 @@ const Tensor& CompiledSignature::input(std::size_t i, const std::vector<Tensor>&
   return i < signature_.size() ? arguments[i] : captured_[i - signature_.size()];
 }
 
+bool CompiledSignature::is_brought(const Tensor& tensor) const {
+  return host_arguments_ && memory_of(tensor) == nullptr;
+}
+
+void* CompiledSignature::address_for_plan(std::size_t i, const Tensor& tensor) {
+  return is_brought(tensor) ? host_arguments_->bring(i, tensor) : address_of(*tensor.body());
+}
+
 void CompiledSignature::set_addresses(const std::vector<Tensor>& arguments) {
   for (std::size_t i = 0; i < arguments.size(); ++i)
-    addresses_[i] = address_of(*arguments[i].body());
+    addresses_[i] = address_for_plan(i, arguments[i]);
+  if (host_arguments_)
+    for (std::size_t i = arguments.size(); i < addresses_.size(); ++i)
+      addresses_[i] = address_for_plan(i, captured_[i - arguments.size()]);
   if (!mutated_.empty()) require_no_aliases(arguments);
+}
+
+void CompiledSignature::take_back_mutated(const std::vector<Tensor>& arguments) {
+  for (std::size_t i : mutated_)
+    if (const Tensor& tensor = input(i, arguments); is_brought(tensor))
+      host_arguments_->take_back(i, tensor);
 }
 
 // A kernel that writes an input in place reads all others as if they were elsewhere. Captured
 // tensors were compared with each other when they were captured.
 void CompiledSignature::require_no_aliases(const std::vector<Tensor>& arguments) const {
   for (std::size_t written : mutated_) {
-    auto [low, high] = extent_of(input(written, arguments));
+    auto [low, high] = bytes_spanned(input(written, arguments));
     for (std::size_t i = 0; i < addresses_.size(); ++i) {
       if (i == written || (i >= arguments.size() && written >= arguments.size())) continue;
-      auto [other_low, other_high] = extent_of(input(i, arguments));
+      auto [other_low, other_high] = bytes_spanned(input(i, arguments));
       require(other_low >= high || low >= other_high, "[compile] input ", written,
               " is written in place and shares memory with input ", i,
               " (arguments first, then captured tensors); pass a clone of one of them");
@@ -155,28 +189,39 @@ std::vector<Tensor> CompiledSignature::wrap(const std::vector<std::shared_ptr<Bu
   result.reserve(buffers.size());
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     const PlanOutput& output = plan_->outputs()[i];
-    if (output.input)
+    if (output.input) {
       result.push_back(input(static_cast<std::size_t>(*output.input), arguments));
-    else
-      result.push_back(make_tensor(output.dtype, row_major(output.shape), buffers[i]));
+      continue;
+    }
+    result.push_back(make_tensor(output.dtype, row_major(output.shape), buffers[i]));
+    if (host_arguments_ && gives_host_)
+      result.back() = copy_to(result.back(), Device::cpu());
+    else if (recording_)
+      result.back().body()->token = {steps_, steps_->latest, static_cast<int>(i)};
   }
   return result;
+}
+
+std::vector<Tensor> CompiledSignature::run(const std::vector<Tensor>& arguments) {
+  set_addresses(arguments);
+  if (recording_) ++steps_->latest;
+  std::vector<Tensor> results =
+      wrap(recording_ ? recording_->run(addresses_) : plan_->run(addresses_), arguments);
+  take_back_mutated(arguments);
+  return results;
 }
 
 std::vector<Tensor> CompiledSignature::call(const TensorFunction& function,
                                             const std::vector<Tensor>& arguments) {
   if (!graph_break_.empty()) return function(arguments);
-  set_addresses(arguments);
-  if (!recording_) return wrap(plan_->run(addresses_), arguments);
-  const auto& buffers = recording_->run(addresses_);
-  if (fixed_outputs_.empty()) {
-    fixed_outputs_ = wrap(buffers, arguments);
-    return fixed_outputs_;
-  }
-  for (std::size_t i = 0; i < buffers.size(); ++i)
-    if (const auto& from = plan_->outputs()[i].input)
-      fixed_outputs_[i] = input(static_cast<std::size_t>(*from), arguments);
-  return fixed_outputs_;
+  // A result of the step before may be an argument of this one, which writes where it lies.
+  auto is_own = [&](const Tensor& t) { return t.body()->token.count == steps_; };
+  if (std::ranges::none_of(arguments, is_own)) [[likely]]
+    return run(arguments);
+  std::vector<Tensor> kept = arguments;
+  for (Tensor& argument : kept)
+    if (is_own(argument)) argument = argument.clone();
+  return run(kept);
 }
 
 PlanReport CompiledSignature::report() const {
@@ -187,6 +232,8 @@ PlanReport CompiledSignature::report() const {
   for (const PlanProgram& program : plan_->programs())
     report.regions.push_back({program.name, program.kind, program.instances, program.bytes,
                               program.compile_seconds, program.ops, program.key});
+  report.device = plan_->device().text();
+  report.host_bytes = host_arguments_ ? host_arguments_->bytes() : 0;
   report.launches = plan_->launches();
   report.nodes = static_cast<std::int64_t>(graph_.nodes.size() - graph_.inputs.size());
   report.arena_bytes = plan_->arena_bytes();

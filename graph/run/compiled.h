@@ -4,6 +4,7 @@
 // aliasing.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,7 +12,9 @@
 
 #include "graph/compile.h"
 #include "graph/ir.h"
+#include "graph/run/host_arguments.h"
 #include "graph/run/plan.h"
+#include "graph/step.h"
 
 namespace tilewright::graph {
 
@@ -20,7 +23,8 @@ struct ArgumentType {
   DType dtype;
   Shape shape;
   Strides strides;
-  bool is_aligned = false;  // its memory must begin at a multiple of 64 bytes
+  bool is_aligned = false;         // its memory must begin at a multiple of 64 bytes
+  DeviceMemory* memory = nullptr;  // that it lies in; null: the host's
   bool operator==(const ArgumentType&) const = default;
 };
 using Signature = std::vector<ArgumentType>;
@@ -29,11 +33,20 @@ Signature signature_of(const std::vector<Tensor>& arguments, const Device& devic
 bool matches(const Signature& signature, const std::vector<Tensor>& arguments);
 std::string to_string(const Signature& signature);  // "f32 10x10, i64 1"
 
+// What the signatures of one function share.
+struct SharedSteps {
+  std::map<DeviceMemory*, std::shared_ptr<SharedArena>> arenas;  // of recordings, by memory
+};
+
+// Compiled code runs where the tensors lie, the arguments and those that the function uses besides:
+// on their GPU, or, where all are the host's, on the device that the options name. Where that is a
+// GPU, tensors of the host are copied there for each call (host_arguments.h), and results come back
+// to the host if all arguments are the host's.
 class CompiledSignature {
  public:
   // Captures the function over symbolic arguments and compiles what it recorded.
   CompiledSignature(const TensorFunction& function, const Options& options,
-                    const std::vector<Tensor>& arguments);
+                    const std::vector<Tensor>& arguments, SharedSteps& shared);
   std::vector<Tensor> call(const TensorFunction& function, const std::vector<Tensor>& arguments);
 
   const Signature& signature() const { return signature_; }
@@ -43,9 +56,14 @@ class CompiledSignature {
   const std::string& graph_break() const { return graph_break_; }
 
  private:
-  void compile(const Graph& graph, const Options& options);
+  void compile(const Graph& graph, const Options& options, const std::vector<Tensor>& arguments);
+  Device device_for(const Options& options, const std::vector<Tensor>& arguments) const;
+  std::vector<Tensor> run(const std::vector<Tensor>& arguments);
   std::vector<bool> unaligned_inputs(const Device& device) const;
   void set_addresses(const std::vector<Tensor>& arguments);
+  void* address_for_plan(std::size_t i, const Tensor& tensor);
+  bool is_brought(const Tensor& tensor) const;
+  void take_back_mutated(const std::vector<Tensor>& arguments);
   void require_no_aliases(const std::vector<Tensor>& arguments) const;
   const Tensor& input(std::size_t i, const std::vector<Tensor>& arguments) const;
   std::vector<Tensor> wrap(const std::vector<std::shared_ptr<Buffer>>& buffers,
@@ -56,9 +74,12 @@ class CompiledSignature {
   std::vector<Tensor> captured_;
   std::vector<std::size_t> mutated_;  // inputs
   std::shared_ptr<const Plan> plan_;
+  SharedSteps& shared_;
   std::optional<Recording> recording_;
-  std::vector<Tensor> fixed_outputs_;  // over the recording's buffers
-  std::vector<void*> addresses_;       // of inputs: arguments, then captured tensors
+  std::shared_ptr<StepCount> steps_ = std::make_shared<StepCount>();  // of the recording
+  std::optional<HostArguments> host_arguments_;                       // where the plan is a GPU's
+  bool gives_host_ = true;        // results that are not inputs lie on the host
+  std::vector<void*> addresses_;  // of inputs: arguments, then captured tensors
   std::string graph_break_;
   double capture_seconds_ = 0;
 };

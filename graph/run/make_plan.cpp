@@ -39,6 +39,7 @@ class PlanMaker {
     if (target_.is_gpu() && options.matmul_precision == MatmulPrecision::high)
       list_.f32_products = ir::InputPrecision::tf32;
     const std::vector<bool>& unaligned = options.unaligned_inputs;
+    body_->device = options.device;
     for (Storage& storage : list_.storages) {
       auto input = static_cast<std::size_t>(storage.input);
       storage.is_aligned = storage.input < 0 || input >= unaligned.size() || !unaligned[input];
@@ -161,9 +162,7 @@ class PlanMaker {
         continue;
       } else if (storage.kind == StorageKind::constant) {
         place_of_[id] = {PlaceKind::constant, static_cast<std::uint32_t>(body_->constants.size())};
-        auto buffer = Buffer::allocate(bytes);
-        std::memcpy(buffer->data(), storage.data.data(), storage.data.size());
-        body_->constants.push_back(std::move(buffer));
+        body_->constants.push_back(constant_buffer(storage, bytes));
       } else {
         lifetimes.push_back({bytes, first[id], last[id]});
         in_arena.push_back(id);
@@ -173,6 +172,17 @@ class PlanMaker {
     for (std::size_t i = 0; i < in_arena.size(); ++i)
       place_of_[in_arena[i]] = {PlaceKind::arena, 0, layout.offsets[i]};
     body_->arena_bytes = layout.bytes;
+  }
+
+  std::shared_ptr<Buffer> constant_buffer(const Storage& storage, std::int64_t bytes) const {
+    DeviceMemory* memory = options_.device.memory();
+    auto buffer = Buffer::allocate(bytes, memory);
+    if (memory != nullptr)
+      memory->copy_from_host(buffer->data(), storage.data.data(),
+                             static_cast<std::int64_t>(storage.data.size()));
+    else
+      std::memcpy(buffer->data(), storage.data.data(), storage.data.size());
+    return buffer;
   }
 
   void add_launch(const PendingLaunch& from) {
@@ -199,7 +209,7 @@ class PlanMaker {
     auto work = [&] {
       for (std::size_t i; (i = next++) < body_->functions.size();) {
         try {
-          body_->artifacts[i] = dsl::compile(body_->functions[i], target_);
+          body_->artifacts[i] = dsl::compile(body_->functions[i], options_.device);
           body_->programs[i].compile_seconds = body_->artifacts[i]->compile_seconds;
         } catch (...) {
           std::lock_guard lock(mutex);
@@ -230,8 +240,8 @@ class PlanMaker {
         grid = launch.grid;
       }
       if (!one_grid) continue;  // the same program over tables of different length
-      auto tuned = tune(graph_, list_, example.region->region, target_, example.blocks, *grid,
-                        body_->artifacts[program]);
+      auto tuned = tune(graph_, list_, example.region->region, options_.device, example.blocks,
+                        *grid, body_->artifacts[program]);
       if (!tuned) continue;
       LoweredProgram& best = tuned->lowered.programs[0];
       body_->functions[program] = std::move(best.function);

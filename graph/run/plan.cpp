@@ -4,14 +4,17 @@
 
 #include "dsl/ir/interpret.h"
 #include "dsl/ir/text.h"
+#include "dsl/launch.h"
 #include "graph/run/plan_body.h"
 #include "runtime/base/error.h"
+#include "runtime/device_pool.h"
 
 namespace tilewright::graph {
 
 void run_program(const Plan::Body& body, std::uint32_t program, const Grid& grid,
                  const Argument* arguments) {
-  if (const auto& artifact = body.artifacts[program]) return launch(*artifact, grid, arguments);
+  if (const auto& artifact = body.artifacts[program])
+    return launch_on(body.device, *artifact, grid, arguments);
   const ir::Function& function = body.functions[program];
   ir::interpret(function, grid, {arguments, function.params.size()});
 }
@@ -19,9 +22,13 @@ void run_program(const Plan::Body& body, std::uint32_t program, const Grid& grid
 std::vector<std::shared_ptr<Buffer>> Plan::run(std::span<void* const> inputs) const {
   const Body& body = *body_;
   std::vector<std::shared_ptr<Buffer>> buffers;
-  for (std::int64_t bytes : body.output_bytes) buffers.push_back(Buffer::allocate(bytes));
+  DeviceMemory* memory = body.device.memory();
+  for (std::int64_t bytes : body.output_bytes) buffers.push_back(Buffer::allocate(bytes, memory));
   std::shared_ptr<Buffer> arena;
-  if (body.arena_bytes > 0) arena = Buffer::allocate(body.arena_bytes);
+  if (body.arena_bytes > 0) {
+    MemoryOwner owner("intermediate values");
+    arena = Buffer::allocate(body.arena_bytes, memory);
+  }
   std::vector<Argument> arguments;
   for (const Launch& launch : body.launches) {
     arguments.resize(launch.place_count);
@@ -49,6 +56,7 @@ std::span<const PlanProgram> Plan::programs() const { return body_->programs; }
 std::string Plan::program_text(std::size_t program) const {
   return ir::print(body_->functions.at(program));
 }
+const Device& Plan::device() const { return body_->device; }
 std::int64_t Plan::launches() const { return static_cast<std::int64_t>(body_->launches.size()); }
 std::int64_t Plan::arena_bytes() const { return body_->arena_bytes; }
 double Plan::lower_seconds() const { return body_->lower_seconds; }

@@ -21,6 +21,7 @@
 #include "graph/ir.h"
 #include "graph/lower/block_request.h"
 #include "graph/matmul_precision.h"
+#include "graph/run/arena.h"
 #include "runtime/artifact.h"
 #include "runtime/buffer.h"
 
@@ -64,14 +65,15 @@ class Plan {
   struct Body;
   explicit Plan(std::shared_ptr<const Body> body) : body_(std::move(body)) {}
 
-  // `inputs[i]` is the address of the first element of Graph::inputs[i], whose memory has the
-  // strides that the graph names. Returns one buffer an output, null where PlanOutput::input says.
-  // Thread safe.
+  // `inputs[i]` is the address of the first element of Graph::inputs[i], in the memory of the
+  // plan's device, whose memory has the strides that the graph names. Returns one buffer an output,
+  // null where PlanOutput::input says. Work on a GPU is begun, not waited for. Thread safe.
   std::vector<std::shared_ptr<Buffer>> run(std::span<void* const> inputs) const;
 
   const std::vector<PlanOutput>& outputs() const;
   std::span<const PlanProgram> programs() const;
   std::string program_text(std::size_t program) const;  // its tile IR
+  const Device& device() const;
   std::int64_t launches() const;
   std::int64_t arena_bytes() const;
   double lower_seconds() const;    // fusion and lowering
@@ -86,15 +88,18 @@ class Plan {
 std::shared_ptr<const Plan> make_plan(const Graph& graph, const PlanOptions& options = {});
 
 // A plan with all of its memory fixed, outputs included: a call patches the addresses of inputs
-// into a flat list of launches and runs it. Nothing is allocated or looked up. An output is valid
-// until the next call. Not thread safe.
+// into a flat list of launches and runs it, on a GPU as one graph. Nothing is allocated or looked
+// up. An output is valid until the next call. Not thread safe.
 class Recording {
  public:
-  explicit Recording(std::shared_ptr<const Plan> plan);
+  // The arena may be shared with other recordings that do not run at the same time.
+  explicit Recording(std::shared_ptr<const Plan> plan, std::shared_ptr<SharedArena> arena = {});
   Recording(Recording&&) noexcept;
   ~Recording();
   // The outputs are the same buffers at every call.
   const std::vector<std::shared_ptr<Buffer>>& run(std::span<void* const> inputs);
+  // Launches of a GPU's graph that were changed so far because an address had.
+  std::int64_t updates() const;
 
  private:
   struct Body;

@@ -24,6 +24,7 @@ struct Launch {
 };
 
 struct Plan::Body {
+  Device device;
   std::vector<PlanProgram> programs;
   std::vector<ir::Function> functions;                     // of each program
   std::vector<std::shared_ptr<const Artifact>> artifacts;  // of each program; null: interpreted
@@ -37,7 +38,7 @@ struct Plan::Body {
   double lower_seconds = 0, compile_seconds = 0;
 };
 
-// Runs one program over its grid.
+// Runs one program over its grid, on the plan's device; a GPU is not waited for.
 void run_program(const Plan::Body& body, std::uint32_t program, const Grid& grid,
                  const Argument* arguments);
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "graph/run/gpu_recording.h"
 #include "graph/run/plan_body.h"
 #include "runtime/parallel.h"
 
@@ -15,13 +16,31 @@ struct Recording::Body {
     std::uint32_t program;
   };
   std::shared_ptr<const Plan> plan;
-  std::shared_ptr<Buffer> arena, scratch;
+  std::shared_ptr<SharedArena> arena;
+  int arena_number = 0;
+  std::shared_ptr<Buffer> scratch;
   std::vector<std::shared_ptr<Buffer>> buffers, outputs;
   std::vector<Argument> arguments;
   std::vector<Step> steps;
   std::vector<std::vector<std::uint32_t>> patches;  // arguments that are input i
   std::vector<void*> known;                         // addresses that the arguments hold
   int threads = 0;
+  std::optional<GpuRecording> gpu;  // once the first call has said where the inputs lie
+
+  // Writes the addresses that lie in the arena; gives where they stand.
+  std::vector<std::uint32_t> set_arena_addresses() {
+    std::vector<std::uint32_t> changed;
+    const std::vector<Place>& places = plan->body().places;
+    for (std::uint32_t i = 0; i < places.size(); ++i) {
+      if (places[i].kind != PlaceKind::arena) continue;
+      arguments[i].pointer = arena->data() + places[i].offset;
+      changed.push_back(i);
+    }
+    arena_number = arena->number();
+    return changed;
+  }
+  void set_addresses(std::span<void* const> inputs);
+  void run_on_host();
 
   void resolve_steps() {
     threads = thread_count();
@@ -40,12 +59,15 @@ struct Recording::Body {
   }
 };
 
-Recording::Recording(std::shared_ptr<const Plan> plan) : body_(std::make_unique<Body>()) {
+Recording::Recording(std::shared_ptr<const Plan> plan, std::shared_ptr<SharedArena> arena)
+    : body_(std::make_unique<Body>()) {
   Body& b = *body_;
   b.plan = std::move(plan);
   const Plan::Body& body = b.plan->body();
-  for (std::int64_t bytes : body.output_bytes) b.buffers.push_back(Buffer::allocate(bytes));
-  if (body.arena_bytes > 0) b.arena = Buffer::allocate(body.arena_bytes);
+  DeviceMemory* memory = body.device.memory();
+  for (std::int64_t bytes : body.output_bytes) b.buffers.push_back(Buffer::allocate(bytes, memory));
+  b.arena = arena ? std::move(arena) : std::make_shared<SharedArena>(memory);
+  b.arena->reserve(body.arena_bytes);
   b.arguments.resize(body.places.size());
   for (std::uint32_t i = 0; i < body.places.size(); ++i) {
     const Place& place = body.places[i];
@@ -56,36 +78,55 @@ Recording::Recording(std::shared_ptr<const Plan> plan) : body_(std::make_unique<
         break;
       case PlaceKind::output: b.arguments[i].pointer = b.buffers[place.index]->data(); break;
       case PlaceKind::constant: b.arguments[i].pointer = body.constants[place.index]->data(); break;
-      case PlaceKind::arena:
-        b.arguments[i].pointer = static_cast<std::byte*>(b.arena->data()) + place.offset;
-        break;
+      case PlaceKind::arena: break;
     }
   }
+  b.set_arena_addresses();
   b.known.resize(b.patches.size(), nullptr);
   for (std::size_t i = 0; i < body.outputs.size(); ++i)
     b.outputs.push_back(body.outputs[i].input ? nullptr : b.buffers[body.output_index[i]]);
-  b.resolve_steps();
+  if (!body.device.is_cuda()) b.resolve_steps();
 }
 
 Recording::Recording(Recording&&) noexcept = default;
 Recording::~Recording() = default;
 
+void Recording::Body::set_addresses(std::span<void* const> inputs) {
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    if (known[i] == inputs[i]) continue;
+    known[i] = inputs[i];
+    for (std::uint32_t argument : patches[i]) arguments[argument].pointer = inputs[i];
+    if (gpu) gpu->update(patches[i]);
+  }
+  if (arena_number == arena->number()) [[likely]]
+    return;
+  std::vector<std::uint32_t> changed = set_arena_addresses();
+  if (gpu) gpu->update(changed);
+}
+
+void Recording::Body::run_on_host() {
+  if (threads != thread_count()) resolve_steps();
+  void* memory = scratch ? scratch->data() : nullptr;
+  for (const Step& step : steps) {
+    if (step.host != nullptr)
+      step.host(step.arguments, step.grid.size, 0, step.count, memory);
+    else
+      run_program(plan->body(), step.program, step.grid, step.arguments);
+  }
+}
+
 const std::vector<std::shared_ptr<Buffer>>& Recording::run(std::span<void* const> inputs) {
   Body& b = *body_;
-  if (b.threads != thread_count()) b.resolve_steps();
-  for (std::size_t i = 0; i < b.known.size(); ++i) {
-    if (b.known[i] == inputs[i]) continue;
-    b.known[i] = inputs[i];
-    for (std::uint32_t argument : b.patches[i]) b.arguments[argument].pointer = inputs[i];
-  }
-  void* scratch = b.scratch ? b.scratch->data() : nullptr;
-  for (const Body::Step& step : b.steps) {
-    if (step.host != nullptr)
-      step.host(step.arguments, step.grid.size, 0, step.count, scratch);
-    else
-      run_program(b.plan->body(), step.program, step.grid, step.arguments);
+  b.set_addresses(inputs);
+  if (b.plan->device().is_cuda()) {
+    if (!b.gpu) b.gpu.emplace(b.plan->body(), b.arguments);
+    b.gpu->start();
+  } else {
+    b.run_on_host();
   }
   return b.outputs;
 }
+
+std::int64_t Recording::updates() const { return body_->gpu ? body_->gpu->updates() : 0; }
 
 }  // namespace tilewright::graph

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "dsl/compile.h"
+#include "dsl/launch.h"
 #include "graph/lower/region_key.h"
 #include "runtime/buffer.h"
 
@@ -27,7 +28,8 @@ std::int64_t reach_of(const Placement& view) {
 // Memory for every parameter: zeros, and for attention the position at which all keys are seen.
 class TrialMemory {
  public:
-  TrialMemory(const TaskList& list, const Region& region) : storages_(storages_of(list, region)) {
+  TrialMemory(const TaskList& list, const Region& region, DeviceMemory* memory)
+      : storages_(storages_of(list, region)) {
     std::vector<std::int64_t> elements(storages_.size(), 1);
     auto reach = [&](StorageId id, std::int64_t count) {
       auto at = static_cast<std::size_t>(std::ranges::find(storages_, id) - storages_.begin());
@@ -42,8 +44,9 @@ class TrialMemory {
     }
     for (std::size_t i = 0; i < storages_.size(); ++i) {
       std::int64_t bytes = elements[i] * size_bytes(list.storages[storages_[i]].dtype);
-      buffers_.push_back(Buffer::allocate(bytes));
-      std::memset(buffers_.back()->data(), 0, static_cast<std::size_t>(bytes));
+      buffers_.push_back(Buffer::allocate(bytes, memory));
+      std::vector<std::byte> zeros(static_cast<std::size_t>(bytes));
+      write(i, 0, zeros.data(), zeros.size());
       arguments_.push_back({buffers_.back()->data()});
     }
     const Task& first = list.tasks[region.tasks[0]];
@@ -58,8 +61,15 @@ class TrialMemory {
     auto at = static_cast<std::size_t>(std::ranges::find(storages_, position.storage) -
                                        storages_.begin());
     auto size = static_cast<std::size_t>(size_bytes(list.storages[position.storage].dtype));
-    auto* bytes = static_cast<std::byte*>(buffers_[at]->data());
-    std::memcpy(bytes + position.view.offset * static_cast<std::int64_t>(size), &last, size);
+    write(at, position.view.offset * static_cast<std::int64_t>(size), &last, size);
+  }
+
+  void write(std::size_t buffer, std::int64_t offset, const void* from, std::size_t bytes) {
+    auto* to = static_cast<std::byte*>(buffers_[buffer]->data()) + offset;
+    if (DeviceMemory* memory = buffers_[buffer]->memory())
+      memory->copy_from_host(to, from, static_cast<std::int64_t>(bytes));
+    else
+      std::memcpy(to, from, bytes);
   }
 
   std::vector<StorageId> storages_;
@@ -74,9 +84,11 @@ struct Candidate {
   double best = std::numeric_limits<double>::infinity();
 };
 
-double seconds_of(const Candidate& candidate, const Argument* arguments) {
+double seconds_of(const Candidate& candidate, const Argument* arguments, const Device& device) {
   auto begin = std::chrono::steady_clock::now();
-  for (int i = 0; i < candidate.calls; ++i) launch(*candidate.artifact, candidate.grid, arguments);
+  for (int i = 0; i < candidate.calls; ++i)
+    launch_on(device, *candidate.artifact, candidate.grid, arguments);
+  device.synchronize();
   std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
   return spent.count() / candidate.calls;
 }
@@ -84,27 +96,28 @@ double seconds_of(const Candidate& candidate, const Argument* arguments) {
 }  // namespace
 
 std::optional<TunedRegion> tune(const Graph& graph, const TaskList& list, const Region& region,
-                                const dsl::Target& target, const BlockSizes& chosen,
-                                const Grid& grid, const std::shared_ptr<const Artifact>& artifact) {
+                                const Device& device, const BlockSizes& chosen, const Grid& grid,
+                                const std::shared_ptr<const Artifact>& artifact) {
+  dsl::Target target = device.target();
   std::vector<LoweredRegion> lowered;
   std::vector<Candidate> candidates = {{artifact, grid}};
   for (const BlockSizes& blocks : alternatives(list, region, target, chosen)) {
     LoweredRegion other = lower(graph, list, region, target, blocks);
     if (other.programs.size() != 1) continue;
     candidates.push_back(
-        {dsl::compile(other.programs[0].function, target), other.programs[0].grid});
+        {dsl::compile(other.programs[0].function, device), other.programs[0].grid});
     lowered.push_back(std::move(other));
   }
   if (lowered.empty()) return std::nullopt;
-  TrialMemory memory(list, region);
+  TrialMemory memory(list, region, device.memory());
   for (Candidate& candidate : candidates) {
-    seconds_of(candidate, memory.arguments());  // the first call touches memory and code
-    double once = std::max(1e-8, seconds_of(candidate, memory.arguments()));
+    seconds_of(candidate, memory.arguments(), device);  // the first call touches memory and code
+    double once = std::max(1e-8, seconds_of(candidate, memory.arguments(), device));
     candidate.calls = static_cast<int>(std::clamp(round_seconds / once, 1.0, 10'000.0));
   }
   for (int round = 0; round < rounds; ++round)
     for (Candidate& candidate : candidates)
-      candidate.best = std::min(candidate.best, seconds_of(candidate, memory.arguments()));
+      candidate.best = std::min(candidate.best, seconds_of(candidate, memory.arguments(), device));
   auto best = std::ranges::min_element(candidates, {}, &Candidate::best);
   if (best->best > candidates[0].best * worthwhile) return std::nullopt;
   auto index = static_cast<std::size_t>(best - candidates.begin()) - 1;

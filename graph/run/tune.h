@@ -4,6 +4,7 @@
 // hits all of them alike. The default is kept unless another is faster by more than the noise.
 #pragma once
 
+#include "dsl/device.h"
 #include "graph/lower/lower.h"
 
 namespace tilewright::graph {
@@ -16,7 +17,7 @@ struct TunedRegion {
 };
 // Nothing where the default is as good as any.
 std::optional<TunedRegion> tune(const Graph& graph, const TaskList& list, const Region& region,
-                                const dsl::Target& target, const BlockSizes& chosen,
-                                const Grid& grid, const std::shared_ptr<const Artifact>& artifact);
+                                const Device& device, const BlockSizes& chosen, const Grid& grid,
+                                const std::shared_ptr<const Artifact>& artifact);
 
 }  // namespace tilewright::graph

@@ -109,8 +109,8 @@ std::vector<char> ModuleTable::compile(const GpuCode& code) {
   must(driver().cuLinkCreate(log.count(), log.options(), log.values(), &link.handle),
        "cuLinkCreate");
   Result result =
-      driver().cuLinkAddData(link.handle, JitInput::ptx, const_cast<char*>(code.ptx.c_str()),
-                             code.ptx.size() + 1, code.entry.c_str(), 0, nullptr, nullptr);
+      driver().cuLinkAddData(link.handle, JitInput::ptx, const_cast<char*>(code.text.c_str()),
+                             code.text.size() + 1, code.entry.c_str(), 0, nullptr, nullptr);
   void* image = nullptr;
   std::size_t bytes = 0;
   if (result == Result::success) result = driver().cuLinkComplete(link.handle, &image, &bytes);
@@ -156,7 +156,7 @@ std::unique_ptr<ModuleTable::Entry> ModuleTable::load(const GpuCode& code) {
     kernel.cluster = code.cluster;
     kernel.registers = attribute(kernel.function, FunctionAttribute::registers);
     kernel.local_bytes = attribute(kernel.function, FunctionAttribute::local_bytes);
-    kernel.waits_by_itself = code.ptx.find("griddepcontrol.wait") != std::string::npos;
+    kernel.waits_by_itself = code.text.find("griddepcontrol.wait") != std::string::npos;
     if (code.shared_bytes > 0)
       must(driver().cuFuncSetAttribute(kernel.function, FunctionAttribute::dynamic_shared_bytes,
                                        static_cast<int>(code.shared_bytes)),

@@ -63,7 +63,9 @@ Ptx generate_ptx(const ir::Function& function, const Target& target) {
   run_llvm_passes(*g.module, g.machine.get(), nvptx_passes);
   Ptx ptx{ptx_text(*g.module, *g.machine), g.entry, g.shape.threads, g.shape.shared_bytes};
   ptx.persistent = g.roles.has_value();
+  ptx.cluster = g.shape.cluster;
   if (g.roles) ptx.tensor_maps = g.roles->maps;
+  ptx.key = Hasher().add(ptx.text).finish();
   return ptx;
 }
 
@@ -76,15 +78,33 @@ std::string gpu_llvm_text(const ir::Function& function, const Target& target) {
   return text;
 }
 
+namespace {
+
+std::vector<ArtifactParam> params_of(const ir::Function& function) {
+  std::vector<ArtifactParam> params;
+  for (const ir::Param& param : function.params) {
+    const ir::Type& type = function.type(param.value);
+    params.push_back({param.name, type.is_pointer(), type.dtype});
+  }
+  return params;
+}
+
+std::shared_ptr<Artifact> artifact_of(const ir::Function& function, const Target& target) {
+  auto artifact = std::make_shared<Artifact>();
+  artifact->name = function.name;
+  artifact->key = Hasher().add(ir::content_hash(function)).add(target.hash()).finish();
+  artifact->params = params_of(function);
+  return artifact;
+}
+
+}  // namespace
+
 EmulatedPtx emulate_ptx(const ir::Function& function, const Target& target,
                         emulator::EmulatorOptions options) {
   Generated g = generate(function, target);
   run_llvm_passes(*g.module, g.machine.get(), passes);
-  EmulatedPtx kernel{{}, {}, g.entry, g.shape.threads, g.shape.shared_bytes, g.shape.cluster};
-  for (const ir::Param& param : function.params) {
-    const ir::Type& type = function.type(param.value);
-    kernel.params.push_back({param.name, type.is_pointer(), type.dtype});
-  }
+  EmulatedPtx kernel{
+      {}, params_of(function), g.entry, g.shape.threads, g.shape.shared_bytes, g.shape.cluster};
   kernel.persistent = g.roles.has_value();
   if (g.roles) kernel.tensor_maps = g.roles->maps;
   kernel.run = link_emulated(std::move(g.module), std::move(g.context), g.entry, g.shape,
@@ -92,13 +112,17 @@ EmulatedPtx emulate_ptx(const ir::Function& function, const Target& target,
   return kernel;
 }
 
+std::shared_ptr<const Artifact> generate_gpu_code(const ir::Function& function,
+                                                  const Target& target) {
+  auto artifact = artifact_of(function, target);
+  artifact->gpu = std::make_shared<const GpuCode>(generate_ptx(function, target));
+  return artifact;
+}
+
 std::shared_ptr<const Artifact> generate_emulated(const ir::Function& function,
                                                   const Target& target) {
   EmulatedPtx kernel = emulate_ptx(function, target);
-  auto artifact = std::make_shared<Artifact>();
-  artifact->name = function.name;
-  artifact->key = Hasher().add(ir::content_hash(function)).add(target.hash()).finish();
-  artifact->params = kernel.params;
+  auto artifact = artifact_of(function, target);
   artifact->emulated = std::move(kernel.run);
   if (kernel.persistent)
     artifact->emulated = persistent_launch(std::move(artifact->emulated), artifact->params,

@@ -9,28 +9,18 @@
 #include "dsl/ir/function.h"
 #include "dsl/target.h"
 #include "runtime/artifact.h"
-#include "runtime/tensor_map.h"
+#include "runtime/gpu_code.h"
 
 namespace tilewright::dsl::gpu {
 
-// What a launch must know besides the code.
-//
-// A kernel with roles (warp_roles.h) is persistent: it is launched with as many blocks as run at
-// the same time, along axis 0, and takes after the program's arguments a tensor map for each of
-// `tensor_maps` (128 bytes by value, aligned to 64), then the three sizes of the grid of programs
-// (i32).
-struct Ptx {
-  std::string text;
-  std::string entry;
-  int threads;                // of a block
-  std::int64_t shared_bytes;  // of a block, allocated at launch
-  bool persistent = false;
-  std::vector<TensorMapSpec> tensor_maps;
-};
+using Ptx = GpuCode;
 
 // The function must have been through the passes. Raises `Error` for what GPUs cannot do, naming
 // the user's line. Thread safe.
 Ptx generate_ptx(const ir::Function& function, const Target& target);
+// An artifact that runs on GPUs (runtime/cuda/launch.h).
+std::shared_ptr<const Artifact> generate_gpu_code(const ir::Function& function,
+                                                  const Target& target);
 // The same module as LLVM IR, as the emulator gets it.
 std::string gpu_llvm_text(const ir::Function& function, const Target& target);
 

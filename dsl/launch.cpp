@@ -1,0 +1,15 @@
+#include "dsl/launch.h"
+
+#include "runtime/cuda/context.h"
+#include "runtime/cuda/launch.h"
+
+namespace tilewright {
+
+void launch_on(const Device& device, const Artifact& artifact, const Grid& grid,
+               const Argument* arguments) {
+  if (artifact.gpu == nullptr) [[likely]]
+    return launch(artifact, grid, arguments);
+  cuda::launch(cuda::context(device.ordinal()), artifact, grid, arguments);
+}
+
+}  // namespace tilewright

@@ -1,0 +1,48 @@
+#include "graph/run/gpu_recording.h"
+
+#include "runtime/cuda/context.h"
+
+namespace tilewright::graph {
+namespace {
+
+constexpr std::uint32_t no_launch = 0xffffffff;  // of a place: its launch's grid is empty
+
+}  // namespace
+
+GpuRecording::GpuRecording(const Plan::Body& body, const std::vector<Argument>& arguments)
+    : arguments_(arguments), launch_of_place_(body.places.size(), no_launch) {
+  cuda::Context& context = cuda::context(body.device.ordinal());
+  launches_.reserve(body.launches.size());
+  for (const Launch& launch : body.launches) {
+    if (launch.grid.count() == 0) continue;
+    for (std::uint32_t i = 0; i < launch.place_count; ++i)
+      launch_of_place_[launch.first_place + i] = static_cast<std::uint32_t>(launches_.size());
+    launches_.emplace_back(context, *body.artifacts[launch.program], launch.grid);
+    launches_.back().set_arguments(arguments.data() + launch.first_place);
+    first_place_.push_back(launch.first_place);
+  }
+  is_stale_.resize(launches_.size());
+  graph_ = std::make_unique<cuda::KernelGraph>(context, launches_);
+}
+
+void GpuRecording::update(const std::vector<std::uint32_t>& places) {
+  for (std::uint32_t place : places)
+    if (std::uint32_t launch = launch_of_place_[place]; launch != no_launch)
+      is_stale_[launch] = any_stale_ = true;
+}
+
+void GpuRecording::start() {
+  if (any_stale_) {
+    for (std::size_t i = 0; i < launches_.size(); ++i) {
+      if (!is_stale_[i]) continue;
+      launches_[i].set_arguments(arguments_.data() + first_place_[i]);
+      graph_->update(i);
+      is_stale_[i] = false;
+      ++updates_;
+    }
+    any_stale_ = false;
+  }
+  graph_->start();
+}
+
+}  // namespace tilewright::graph

@@ -1,0 +1,37 @@
+// The launches of a plan as one CUDA graph, with arguments that can change.
+//
+// Every launch is prepared with the addresses it has at first, and the graph is made of them. When
+// an address changes (an input that lies elsewhere in this call) the launches that hold it are
+// changed in the graph, and nothing else is done: a call whose inputs lie where they lay is one
+// call of the driver.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "graph/run/plan_body.h"
+#include "runtime/cuda/graph.h"
+
+namespace tilewright::graph {
+
+class GpuRecording {
+ public:
+  // `arguments`: of all launches, as the places of the body; they stay where they are.
+  GpuRecording(const Plan::Body& body, const std::vector<Argument>& arguments);
+  // The arguments at these places have changed.
+  void update(const std::vector<std::uint32_t>& places);
+  void start();
+  std::int64_t updates() const { return updates_; }  // of launches, so far
+
+ private:
+  const std::vector<Argument>& arguments_;
+  std::vector<std::uint32_t> launch_of_place_;  // those of empty grids have none
+  std::vector<std::uint32_t> first_place_;      // of each launch
+  std::vector<cuda::PreparedLaunch> launches_;
+  std::unique_ptr<cuda::KernelGraph> graph_;
+  std::vector<bool> is_stale_;  // by launch
+  bool any_stale_ = false;
+  std::int64_t updates_ = 0;
+};
+
+}  // namespace tilewright::graph
