@@ -83,7 +83,10 @@ struct CompiledFunction::State {
   std::vector<std::unique_ptr<CompiledSignature>> signatures;
   std::size_t latest = 0;  // that a call matched
 
+  std::function<void(const Device&)> move;  // of what the function holds; none: nothing
+
   CompiledSignature* find(const std::vector<Tensor>& arguments) {
+    std::erase_if(signatures, [](const auto& signature) { return signature->is_outdated(); });
     for (std::size_t i = 0; i < signatures.size(); ++i) {
       std::size_t at = (latest + i) % signatures.size();
       if (!matches(signatures[at]->signature(), arguments)) continue;
@@ -116,6 +119,17 @@ CompiledFunction::CompiledFunction(TensorFunction function, Options options)
 }
 
 const Options& CompiledFunction::options() const { return state_->options; }
+
+void CompiledFunction::on_move(std::function<void(const Device&)> move) {
+  state_->move = std::move(move);
+}
+
+void CompiledFunction::move_to(const Device& device) {
+  std::lock_guard lock(state_->mutex);
+  if (state_->move) state_->move(device);
+  state_->options.device = device;
+  state_->signatures.clear();
+}
 
 std::vector<Tensor> CompiledFunction::call(const std::vector<Tensor>& arguments) const {
   State& state = *state_;

@@ -91,6 +91,10 @@ class CompiledFunction {
   // The tile programs and the fused graph of every plan, as text.
   std::string dump() const;
 
+ protected:
+  void on_move(std::function<void(const Device&)> move);
+  void move_to(const Device& device);
+
  private:
   struct State;
   std::shared_ptr<State> state_;
@@ -104,6 +108,19 @@ class Compiled : public CompiledFunction {
   requires(std::convertible_to<Tensors, Tensor>&&...) Tensor operator()(
       const Tensors&... arguments) const {
     return call({Tensor(arguments)...}).front();
+  }
+
+  // From now on the function runs on that device: an object with `to(Device)`, as a Module, is
+  // moved there, and tensors of the host that are passed or used are copied at each call. Not
+  // thread safe with calls.
+  Compiled to(const Device& device) {
+    move_to(device);
+    return *this;
+  }
+  // How `to` moves what the function holds.
+  Compiled with_move(std::function<void(const Device&)> move) {
+    on_move(std::move(move));
+    return *this;
   }
 };
 
@@ -148,11 +165,14 @@ Compiled compile(M& module, Options options = {}) {
   auto forward = [&module](auto&&... a) -> decltype(module.forward(a...)) {
     return module.forward(a...);
   };
-  return Compiled(
+  Compiled compiled(
       [forward](const std::vector<Tensor>& a) mutable {
         return std::vector<Tensor>{detail::call_with(forward, a)};
       },
       options);
+  if constexpr (requires(const Device& device) { module.to(device); })
+    compiled.with_move([&module](const Device& device) { module.to(device); });
+  return compiled;
 }
 
 }  // namespace tilewright

@@ -59,17 +59,17 @@ Device device_of(const Call& call) {
   return Device::of(memory);
 }
 
-// One number may lie elsewhere, it is brought there; other operands may not.
+// Constants and single numbers may lie elsewhere, they are brought there; other operands may not.
 Tensor operand_on(const Device& device, const Tensor& operand, const Call& call) {
   const TensorBody& body = *operand.body();
   if (body.buffer->memory() == device.memory()) return operand;
   bool is_number = body.buffer->size_bytes() == size_bytes(body.dtype);
-  require(is_number, "[", info(call.op).name, "] an operand of shape ", operand.shape(),
-          " lies on ", operand.device().text(), ", another on ", device.text(), " (at ",
-          At{call.where}, "); bring them to one device with to()");
-  auto number = Buffer::allocate(body.buffer->size_bytes(), device.memory());
-  device.memory()->copy_from_host(number->data(), body.buffer->data(), number->size_bytes());
-  return make_tensor(body.dtype, body.placement, std::move(number));
+  require(is_number || body.is_constant, "[", info(call.op).name, "] an operand of shape ",
+          operand.shape(), " lies on ", operand.device().text(), ", another on ", device.text(),
+          " (at ", At{call.where}, "); bring them to one device with to()");
+  auto copy = Buffer::allocate(body.buffer->size_bytes(), device.memory());
+  device.memory()->copy_from_host(copy->data(), body.buffer->data(), copy->size_bytes());
+  return make_tensor(body.dtype, body.placement, std::move(copy));
 }
 
 bool begins_aligned(const Tensor& tensor) {

@@ -40,6 +40,7 @@ Tensor eager_view(Op op, const TensorBody& body, const Attributes& attributes,
   if (!fits) return {};
   Tensor view = make_tensor(body.dtype, *placement, body.buffer);
   view.body()->token = body.token;
+  view.body()->is_constant = body.is_constant;
   return view;
 }
 
@@ -86,7 +87,9 @@ Tensor constant(DType dtype, const Shape& shape, double number, std::source_loca
     else
       *static_cast<T*>(buffer->data()) = static_cast<T>(number);
   });
-  return make_tensor(dtype, {shape, Strides(shape.size(), 0), 0}, std::move(buffer));
+  Tensor tensor = make_tensor(dtype, {shape, Strides(shape.size(), 0), 0}, std::move(buffer));
+  tensor.body()->is_constant = true;
+  return tensor;
 }
 
 Tensor broadcast_to(const Tensor& tensor, const Shape& shape, std::string_view operation,

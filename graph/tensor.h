@@ -102,6 +102,10 @@ class Tensor {
   Tensor to(DType dtype, std::source_location w = std::source_location::current()) const;
   // On that device, row-major; this tensor itself if it lies there. Not inside captured functions.
   Tensor to(const Device& device, std::source_location w = std::source_location::current()) const;
+  // Moves the elements there, for all handles on this tensor, row-major; views of it that were
+  // taken before keep the former memory. What is compiled with this tensor is compiled anew. Not
+  // thread safe with uses of the tensor.
+  void move_to(const Device& device, std::source_location w = std::source_location::current());
 
   // Copies row i of `source` (along `axis`) to row index[i] of this tensor, in place. `index` is
   // i32 or i64 [n]; rows outside are an Error eagerly and ignored inside a compiled function.
@@ -131,7 +135,8 @@ class TensorOperand {
   std::source_location where;
 };
 
-// Constants. Inside capture they are nodes of the graph where `like_capture` runs.
+// Constants. Inside capture they are nodes of the graph; outside they lie on the host, and
+// operations bring them to where their other operands lie.
 Tensor full(const Shape& shape, double value, DType dtype = DType::f32,
             std::source_location w = std::source_location::current());
 Tensor zeros(const Shape& shape, DType dtype = DType::f32,
@@ -163,17 +168,17 @@ Tensor where(const TensorOperand& condition, const TensorOperand& a, const Tenso
 TILEWRIGHT_UNARY(neg)
 TILEWRIGHT_UNARY(abs)
 TILEWRIGHT_UNARY(exp)
-TILEWRIGHT_UNARY(exp2) TILEWRIGHT_UNARY(log) TILEWRIGHT_UNARY(log2) TILEWRIGHT_UNARY(sin)
-    TILEWRIGHT_UNARY(cos) TILEWRIGHT_UNARY(tanh) TILEWRIGHT_UNARY(erf) TILEWRIGHT_UNARY(sigmoid)
-        TILEWRIGHT_UNARY(sqrt) TILEWRIGHT_UNARY(rsqrt) TILEWRIGHT_UNARY(floor)
-            TILEWRIGHT_UNARY(ceil) TILEWRIGHT_UNARY(round) TILEWRIGHT_UNARY(logical_not)
-                TILEWRIGHT_UNARY(relu) TILEWRIGHT_UNARY(silu) TILEWRIGHT_UNARY(reciprocal)
-                    TILEWRIGHT_UNARY(square)
+TILEWRIGHT_UNARY(exp2)
+TILEWRIGHT_UNARY(log) TILEWRIGHT_UNARY(log2) TILEWRIGHT_UNARY(sin) TILEWRIGHT_UNARY(cos)
+    TILEWRIGHT_UNARY(tanh) TILEWRIGHT_UNARY(erf) TILEWRIGHT_UNARY(sigmoid) TILEWRIGHT_UNARY(sqrt)
+        TILEWRIGHT_UNARY(rsqrt) TILEWRIGHT_UNARY(floor) TILEWRIGHT_UNARY(ceil)
+            TILEWRIGHT_UNARY(round) TILEWRIGHT_UNARY(logical_not) TILEWRIGHT_UNARY(relu)
+                TILEWRIGHT_UNARY(silu) TILEWRIGHT_UNARY(reciprocal) TILEWRIGHT_UNARY(square)
 #undef TILEWRIGHT_UNARY
-                        enum class GeluForm : std::uint8_t {
-                          erf,
-                          tanh
-                        };
+                    enum class GeluForm : std::uint8_t {
+                      erf,
+                      tanh
+                    };
 Tensor gelu(const TensorOperand& x, GeluForm form = GeluForm::erf);
 
 // Reductions over the given axes (all if empty).

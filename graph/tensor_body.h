@@ -19,7 +19,10 @@ struct TensorBody {
   DType dtype = DType::f32;
   graph::Placement placement;      // a symbolic body uses its shape only
   std::shared_ptr<Buffer> buffer;  // null: symbolic
-  graph::StepToken token;          // of a tensor over memory that a function uses again
+  // Made from nothing (zeros, arange, ...) on the host: operations bring it to where the other
+  // operands lie.
+  bool is_constant = false;
+  graph::StepToken token;  // of a tensor over memory that a function uses again
 
   std::uint64_t capture = 0;  // serial of the capture that a symbolic body belongs to
   graph::NodeId node = 0;

@@ -27,6 +27,11 @@ void copy_bytes(const Tensor& to, const Tensor& from) {
 
 }  // namespace
 
+std::atomic<std::uint64_t>& tensor_moves() {
+  static std::atomic<std::uint64_t> moves = 0;
+  return moves;
+}
+
 void copy_elements(const Tensor& to, const Tensor& from) {
   if (to.count() == 0) return;
   const TensorBody &target = *to.body(), &source = *from.body();
@@ -62,6 +67,15 @@ Tensor Tensor::to(const Device& device, std::source_location w) const {
   require_current(body.token, "to", w);
   // The memory of an emulated GPU is the host's.
   return device.memory() == body.buffer->memory() ? *this : graph::copy_to(*this, device);
+}
+
+void Tensor::move_to(const Device& device, std::source_location w) {
+  Tensor moved = to(device, w);
+  if (moved.body() == body()) return;
+  body_->buffer = moved.body()->buffer;
+  body_->placement = moved.body()->placement;
+  body_->token = {};
+  ++graph::tensor_moves();
 }
 
 }  // namespace tilewright

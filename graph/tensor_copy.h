@@ -6,6 +6,9 @@
 // copies on either side where they are needed. Between two GPUs bytes go by way of the host.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+
 #include "graph/tensor.h"
 
 namespace tilewright::graph {
@@ -15,5 +18,9 @@ void copy_elements(const Tensor& to, const Tensor& from);
 
 // A new row-major tensor on `device`.
 Tensor copy_to(const Tensor& from, const Device& device);
+
+// How often tensors of this process have moved (Tensor::move_to), so that who holds addresses of
+// tensors need look only when one has.
+std::atomic<std::uint64_t>& tensor_moves();
 
 }  // namespace tilewright::graph

@@ -9,6 +9,7 @@
 #include "graph/location.h"
 #include "graph/shape_rules.h"
 #include "graph/tensor.h"
+#include "graph/tensor_body.h"
 #include "graph/tensor_copy.h"
 
 namespace tilewright {
@@ -21,7 +22,10 @@ using std::source_location;
 
 Tensor full(const Shape& shape, double value, DType dtype, source_location w) {
   Tensor constant = graph::constant(dtype, shape, value, w);
-  return constant.is_symbolic() ? constant : graph::copy_row_major(constant);
+  if (constant.is_symbolic()) return constant;
+  Tensor whole = graph::copy_row_major(constant);
+  whole.body()->is_constant = true;
+  return whole;
 }
 Tensor zeros(const Shape& shape, DType dtype, source_location w) {
   return full(shape, 0, dtype, w);
@@ -33,7 +37,9 @@ Tensor arange(std::int64_t start, std::int64_t end, std::int64_t step, DType dty
   attributes.start = start;
   attributes.end = end;
   attributes.step = step;
-  return graph::apply(Op::arange, {}, attributes, w, dtype);
+  Tensor result = graph::apply(Op::arange, {}, attributes, w, dtype);
+  result.body()->is_constant = !result.is_symbolic();
+  return result;
 }
 
 namespace {

@@ -65,6 +65,8 @@ void Attention::allocate_cache(std::int64_t batch, std::int64_t positions) {
           positions, " positions; both must be above 0");
   keys_ = zeroed({batch, sizes_.kv_heads, sizes_.head_size, positions}, dtype_);
   values_ = zeroed({batch, sizes_.kv_heads, positions, sizes_.head_size}, dtype_);
+  register_buffer(keys_);
+  register_buffer(values_);
 }
 
 // [batch, rows, heads * D] -> [batch, heads, rows, D]

@@ -54,6 +54,8 @@ Llama::Llama(const LlamaConfig& config, LlamaOptions options)
   register_module("model.embed_tokens", embed_tokens_);
   register_module("model.layers", layers_);
   register_module("model.norm", norm_);
+  register_buffer(rotary_.cos);
+  register_buffer(rotary_.sin);
   if (config.tied_embeddings) return;
   lm_head_ = std::make_unique<Linear>(config.hidden, config.vocabulary, false, layer);
   register_module("lm_head", *lm_head_);

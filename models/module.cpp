@@ -1,5 +1,6 @@
 #include "models/module.h"
 
+#include <algorithm>
 #include <set>
 
 #include "runtime/base/error.h"
@@ -62,6 +63,24 @@ void Module::register_module(std::string name, Module& part) {
   require_new_name(name);
   require(&part != this, "[module] \"", name, "\" is the module itself");
   parts_.emplace_back(std::move(name), &part);
+}
+
+void Module::register_buffer(Tensor& tensor) {
+  if (std::ranges::find(buffers_, &tensor) == buffers_.end()) buffers_.push_back(&tensor);
+}
+
+void Module::collect_buffers(std::vector<Tensor*>& into) {
+  into.insert(into.end(), buffers_.begin(), buffers_.end());
+  for (auto& [name, part] : parts_) part->collect_buffers(into);
+}
+
+void Module::to(const Device& device) {
+  auto parameters = named_parameters();
+  for (NamedParameter& parameter : parameters) parameter.tensor.move_to(device);
+  std::vector<Tensor*> buffers;
+  collect_buffers(buffers);
+  for (Tensor* buffer : buffers)
+    if (buffer->defined()) buffer->move_to(device);
 }
 
 void Module::collect(const std::string& prefix, std::vector<NamedParameter>& into) {

@@ -48,6 +48,10 @@ class Module {
   std::int64_t parameter_count();
   std::map<std::string, Tensor> state();  // handles that share the parameters' bytes
 
+  // Moves parameters and buffers, of the parts too, to a device. A function compiled from this
+  // module follows: it is compiled for that device at its next call.
+  void to(const Device& device);
+
   // Copies weights into the parameters' memory, converting floating types; a function compiled
   // from this module sees them. Raises `Error` "[load] ..." that lists the names that are missing,
   // unexpected, or of another shape, before anything is written.
@@ -58,12 +62,16 @@ class Module {
   // and unique within it.
   void register_parameter(std::string name, Tensor& tensor);
   void register_module(std::string name, Module& part);
+  // A tensor that is no parameter but lies where they do: a table, a cache.
+  void register_buffer(Tensor& tensor);
 
  private:
   void collect(const std::string& prefix, std::vector<NamedParameter>& into);
+  void collect_buffers(std::vector<Tensor*>& into);
   void require_new_name(const std::string& name) const;
   std::vector<std::pair<std::string, Tensor*>> parameters_;
   std::vector<std::pair<std::string, Module*>> parts_;
+  std::vector<Tensor*> buffers_;
 };
 
 }  // namespace tilewright

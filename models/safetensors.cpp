@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "models/weights/convert.h"
+#include "models/weights/fill.h"
 #include "models/weights/safetensors_header.h"
 #include "runtime/base/error.h"
 
@@ -65,8 +66,7 @@ void Safetensors::read(std::string_view name, Tensor& destination) const {
           file_->name(), ": tensor \"", name, "\" is ", entry.dtype, "; it cannot be read as ",
           destination.dtype());
   file_->check_unchanged(operation);
-  weights::convert(file_->data() + entry.offset, entry.dtype, destination.data(),
-                   destination.dtype(), element_count(entry.shape));
+  weights::fill(destination, file_->data() + entry.offset, entry.dtype);
 }
 
 }  // namespace tilewright

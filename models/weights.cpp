@@ -1,6 +1,7 @@
 #include "models/weights.h"
 
 #include "models/weights/convert.h"
+#include "models/weights/fill.h"
 #include "models/weights/shard_index.h"
 #include "runtime/base/error.h"
 
@@ -86,8 +87,8 @@ void Weights::read(std::string_view name, Tensor& destination) const {
               weights::is_convertible(item.dtype, destination.dtype()),
           "[", operation, "] tensor \"", name, "\" is ", item.dtype, " ", item.shape,
           "; it cannot be read into a tensor of ", destination.dtype(), " ", destination.shape());
-  Tensor rows = item.tensor.contiguous();
-  weights::convert(rows.data(), item.dtype, destination.data(), destination.dtype(), rows.count());
+  Tensor rows = item.tensor.to(Device::cpu()).contiguous();
+  weights::fill(destination, rows.data(), item.dtype);
 }
 
 }  // namespace tilewright

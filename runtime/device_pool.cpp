@@ -167,6 +167,14 @@ DevicePoolStatistics DevicePool::statistics() const {
   return statistics_;
 }
 
+std::int64_t DevicePool::bytes_of(std::string_view owner) const {
+  std::lock_guard lock(mutex_);
+  std::int64_t bytes = 0;
+  for (const auto& [address, block] : blocks_)
+    if (!block->is_free && block->owner == owner) bytes += block->bytes;
+  return bytes;
+}
+
 std::string DevicePool::shortage() const {
   std::lock_guard lock(mutex_);
   std::map<std::string, std::int64_t> by_owner;

@@ -52,6 +52,7 @@ class DevicePool {
   void give_back(void* block) noexcept;
   void release_cached();  // wholly free segments go back to the source
   DevicePoolStatistics statistics() const;
+  std::int64_t bytes_of(std::string_view owner) const;  // that are out
   // "3 GiB are in use (most by weights 2 GiB, arena 1 GiB), 12 MiB lie free in pieces"
   std::string shortage() const;
 

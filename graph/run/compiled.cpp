@@ -88,7 +88,16 @@ CompiledSignature::CompiledSignature(const TensorFunction& function, const Optio
     return;
   }
   capture_seconds_ = seconds_since(begin);
+  for (const Tensor& tensor : captured_) captured_memory_.push_back(memory_of(tensor));
+  moves_ = tensor_moves();
   compile(graph, options, arguments);
+}
+
+bool CompiledSignature::is_outdated() {
+  if (moves_ == tensor_moves()) [[likely]]
+    return false;
+  moves_ = tensor_moves();
+  return !std::ranges::equal(captured_, captured_memory_, {}, memory_of);
 }
 
 Device CompiledSignature::device_for(const Options& options,

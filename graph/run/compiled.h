@@ -50,6 +50,8 @@ class CompiledSignature {
   std::vector<Tensor> call(const TensorFunction& function, const std::vector<Tensor>& arguments);
 
   const Signature& signature() const { return signature_; }
+  // Tensors that the function uses besides its arguments lie elsewhere now: compile it anew.
+  bool is_outdated();
   PlanReport report() const;
   std::string dump() const;  // graph and tile programs
   // Where the function read data, so that it runs op by op; empty: it is compiled.
@@ -72,7 +74,9 @@ class CompiledSignature {
   Signature signature_;
   Graph graph_;  // after the passes
   std::vector<Tensor> captured_;
-  std::vector<std::size_t> mutated_;  // inputs
+  std::vector<DeviceMemory*> captured_memory_;  // that they lay in
+  std::uint64_t moves_ = 0;                     // of tensors, when that was looked at
+  std::vector<std::size_t> mutated_;            // inputs
   std::shared_ptr<const Plan> plan_;
   SharedSteps& shared_;
   std::optional<Recording> recording_;

@@ -88,8 +88,8 @@ TEST(Compile, ReadingAnOutputThatALaterStepHasOverwrittenNamesStepsOperationAndL
 
 // A result of the last step lies where the next one writes.
 TEST(Compile, AResultMayBeAnArgumentOfTheNextStep) {
-  Compiled fast = compile(
-      [](const Tensor& x) { return x + sum(x, {0}, true); }, {.mode = Mode::reduce_overhead});
+  Compiled fast = compile([](const Tensor& x) { return x + sum(x, {0}, true); },
+                          {.mode = Mode::reduce_overhead});
   Tensor x = Tensor::from<float>({1, 2}, {2});
   for (int step = 0; step < 3; ++step) x = fast(x);
   EXPECT_EQ(x.to_vector<float>(), (std::vector<float>{40, 41}));

@@ -1,0 +1,209 @@
+// Compiled functions on a GPU, in all modes, on the fake driver.
+#include "graph/compile.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "models/layers.h"
+#include "models/llama.h"
+#include "runtime/cuda/context.h"
+#include "tests/cuda/fake_driver.h"
+#include "tests/errors.h"
+
+namespace tilewright {
+namespace {
+
+using cuda::FakeDriver;
+
+Tensor ramp(const Shape& shape, float step = 0.01F) {
+  std::vector<float> elements(static_cast<std::size_t>(element_count(shape)));
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    elements[i] = step * static_cast<float>(i % 97) - 0.3F;
+  return Tensor::from(elements, shape);
+}
+
+void expect_near(const Tensor& a, const Tensor& b) {
+  ASSERT_EQ(a.shape(), b.shape());
+  auto x = a.to_vector<float>(), y = b.to_vector<float>();
+  for (std::size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(x[i], y[i], 1e-5) << i;
+}
+
+// Of several regions, with values between them.
+struct Block {
+  Tensor first = ramp({48, 32}), second = ramp({32, 48}, 0.02F);
+  Tensor forward(const Tensor& x) const {
+    Tensor h = linear(layer_norm(x), first);
+    return softmax(linear(relu(h), second) + x, -1);
+  }
+  Block on(const Device& device) const { return {first.to(device), second.to(device)}; }
+};
+
+constexpr Mode modes[] = {Mode::default_, Mode::reduce_overhead, Mode::max_autotune,
+                          Mode::max_autotune_no_cudagraphs};
+
+TEST(CudaCompile, EveryModeComputesWhatTheHostDoes) {
+  FakeDriver fake;
+  Block host, device = host.on(Device::cuda());
+  for (Mode mode : modes) {
+    Compiled fast = compile(device, {.mode = mode});
+    for (int call = 0; call < 3; ++call) {
+      Tensor x = ramp({20, 32}, 0.01F * static_cast<float>(call + 1));
+      Tensor y = fast(x.to(Device::cuda()));
+      EXPECT_EQ(y.device(), Device::cuda());
+      expect_near(y, host.forward(x));
+    }
+  }
+}
+
+TEST(CudaCompile, AReplayIsOneCallOfTheDriver) {
+  FakeDriver fake;
+  Block device = Block().on(Device::cuda());
+  Compiled fast = compile(device, {.mode = Mode::reduce_overhead});
+  Tensor x = ramp({20, 32}).to(Device::cuda());
+  fast(x);
+  auto before = [&](const char* name) { return fake.calls(name); };
+  std::int64_t launches = before("cuGraphLaunch"),
+               updates = before("cuGraphExecKernelNodeSetParams");
+  std::int64_t kernels = before("cuLaunchKernelEx"), memory = before("cuMemAlloc");
+  for (int call = 0; call < 10; ++call) fast(x);
+  EXPECT_EQ(before("cuGraphLaunch"), launches + 10);
+  EXPECT_EQ(before("cuGraphExecKernelNodeSetParams"), updates);
+  EXPECT_EQ(before("cuLaunchKernelEx"), kernels);
+  EXPECT_EQ(before("cuMemAlloc"), memory);
+  Tensor other = ramp({20, 32}, 0.02F).to(Device::cuda());
+  expect_near(fast(other), Block().forward(other.to(Device::cpu())));
+  EXPECT_GT(before("cuGraphExecKernelNodeSetParams"), updates);
+}
+
+TEST(CudaCompile, TensorsOfTheHostAreCopiedThereAndBack) {
+  FakeDriver fake;
+  Block host;
+  Compiled fast = compile(host, {.mode = Mode::reduce_overhead, .device = Device::cuda()});
+  for (int call = 0; call < 3; ++call) {
+    Tensor x = ramp({20, 32}, 0.01F * static_cast<float>(call + 1));
+    Tensor y = fast(x);
+    EXPECT_EQ(y.device(), Device::cpu());
+    expect_near(y, host.forward(x));
+  }
+  expect_contains(fast.explain(), "on cuda:0");
+  expect_contains(fast.explain(), "KiB from the host; tensors moved to the device with to()");
+}
+
+TEST(CudaCompile, StateIsWrittenInPlaceWhereverItLies) {
+  FakeDriver fake;
+  for (const Device& device : {Device::cpu(), Device::cuda()}) {
+    Tensor state = ramp({8}).to(device);
+    std::vector<float> before = state.to_vector<float>();
+    Compiled fast = compile(
+        [state](const Tensor& x) mutable {
+          state.copy_from(state + x);
+          return state * 2;
+        },
+        {.mode = Mode::reduce_overhead, .device = Device::cuda()});
+    for (int call = 1; call < 4; ++call) {
+      Tensor doubled = fast(Tensor::from(std::vector<float>(8, 1), {8}));
+      EXPECT_NEAR(state.to_vector<float>()[5], before[5] + static_cast<float>(call), 1e-5);
+      EXPECT_NEAR(doubled.to_vector<float>()[5], 2 * (before[5] + static_cast<float>(call)), 1e-5);
+    }
+  }
+}
+
+TEST(CudaCompile, ReadingAResultThatWasOverwrittenIsAnError) {
+  FakeDriver fake;
+  Block device = Block().on(Device::cuda());
+  Compiled fast = compile(device, {.mode = Mode::reduce_overhead});
+  Tensor x = ramp({20, 32}).to(Device::cuda());
+  Tensor first = fast(x);
+  fast(x);
+  expect_contains(error_of([&] { first.to_vector<float>(); }),
+                  "output 0 of step 1 of a function compiled with reduce-overhead, and step 2");
+}
+
+TEST(CudaCompile, DevicesMayNotBeMixed) {
+  FakeDriver fake({.devices = {{}, {}}});
+  Compiled fast = compile([](const Tensor& a, const Tensor& b) { return a + b; });
+  Tensor x = ramp({8});
+  expect_contains(error_of([&] { fast(x.to(Device::cuda(0)), x.to(Device::cuda(1))); }),
+                  "[compile] argument 1 lies on cuda:1, others on cuda:0");
+}
+
+// The bytes that the plan foresees are those that the recordings of all shapes take.
+TEST(CudaCompile, TheArenaIsOneAndAsLargeAsForeseen) {
+  FakeDriver fake;
+  Block device = Block().on(Device::cuda());
+  Compiled fast = compile(device, {.mode = Mode::reduce_overhead});
+  cuda::Context& context = cuda::context(0);
+  for (std::int64_t rows : {4, 64, 20, 128}) {
+    Tensor x = ramp({rows, 32}).to(Device::cuda());
+    expect_near(fast(x), Block().forward(x.to(Device::cpu())));
+  }
+  std::int64_t most = 0;
+  for (const PlanReport& plan : fast.report()) most = std::max(most, plan.arena_bytes);
+  EXPECT_GT(most, 0);
+  EXPECT_EQ(context.pool().bytes_of("intermediate values"), (most + 511) / 512 * 512);
+  // Signatures that were recorded before the arena moved know where it is.
+  Tensor x = ramp({4, 32}).to(Device::cuda());
+  expect_near(fast(x), Block().forward(x.to(Device::cpu())));
+}
+
+// Greedy ids of a text that begins with `prompt`.
+std::vector<std::int64_t> ids_after(Llama& model, const Options& options, std::int64_t prompt,
+                                    int count) {
+  Compiled step =
+      compile([&model](const Tensor& ids, const Tensor& at) { return model.forward_last(ids, at); },
+              options);
+  std::vector<std::int64_t> ids{prompt};
+  for (int i = 0; i < count; ++i) {
+    Tensor logits = step(Tensor::from<std::int64_t>({ids.back()}, {1, 1}),
+                         Tensor::from<std::int64_t>({i}, {1}));
+    auto values = logits.to_vector<float>();
+    ids.push_back(std::ranges::max_element(values) - values.begin());
+  }
+  return ids;
+}
+
+TEST(CudaCompile, ALlamaWritesTheSameInEveryModeOnTheDevice) {
+  FakeDriver fake;
+  auto host = random_llama(llama_config("tiny"), 3);
+  std::vector<std::int64_t> wanted = ids_after(*host, {}, 5, 12);
+  auto model = random_llama(llama_config("tiny"), 3);
+  model->to(Device::cuda());
+  for (Mode mode : {Mode::default_, Mode::reduce_overhead})
+    EXPECT_EQ(ids_after(*model, {.mode = mode}, 5, 12), wanted) << name_of(mode);
+  EXPECT_EQ(ids_after(*model, {.backend = Backend::eager}, 5, 3),
+            (std::vector<std::int64_t>(wanted.begin(), wanted.begin() + 4)));
+}
+
+TEST(CudaCompile, ACompiledModuleGoesToADeviceAndBack) {
+  FakeDriver fake;
+  Linear layer(16, 8);
+  Compiled fast = compile(layer);
+  Tensor x = ramp({4, 16});
+  Tensor wanted = fast(x);
+  Compiled there = fast.to(Device::cuda());
+  EXPECT_EQ(layer.weight.device(), Device::cuda());
+  Tensor y = there(x.to(Device::cuda()));
+  EXPECT_EQ(y.device(), Device::cuda());
+  expect_near(y, wanted);
+  layer.to(Device::cpu());  // what was compiled follows
+  expect_near(there(x), wanted);
+}
+
+TEST(CudaCompile, WeightsAreLoadedOntoTheDevice) {
+  FakeDriver fake;
+  Linear from(16, 8), to(16, 8);
+  to.to(Device::cuda());
+  to.load(Weights::of(from.state()));
+  EXPECT_EQ(to.weight.device(), Device::cuda());
+  EXPECT_EQ(to.weight.to_vector<float>(), from.weight.to_vector<float>());
+  LayerOptions half{.dtype = bf16};
+  Linear narrow(16, 8, true, half);
+  narrow.to(Device::cuda());
+  narrow.load(Weights::of(to.state()));
+  EXPECT_EQ(narrow.weight.to(f32).to_vector<float>(),
+            from.weight.to(bf16).to(f32).to_vector<float>());
+}
+
+}  // namespace
+}  // namespace tilewright
