@@ -121,6 +121,7 @@ Context::~Context() {
   pool_.reset();
   table.cuStreamDestroy(own_stream_);
   table.cuDevicePrimaryCtxRelease(device_);
+  note_all_finished();  // the names of kernels go with their modules
 }
 
 void Context::make_current() const { must(driver().cuCtxSetCurrent(handle_), "cuCtxSetCurrent"); }
@@ -159,13 +160,12 @@ void Context::copy_from_host(void* to, const void* from, std::int64_t bytes) {
 }
 
 void Context::copy_to_host(void* to, const void* from, std::int64_t bytes) {
-  if (bytes > 0) {
-    make_current();
+  make_current();
+  if (bytes > 0)
     must(
         driver().cuMemcpyDtoHAsync(to, pointer_of(from), static_cast<std::size_t>(bytes), stream()),
         "cuMemcpyDtoHAsync");
-  }
-  synchronize();
+  wait();  // come what may: the device writes to memory of the caller's
 }
 
 void Context::copy(void* to, const void* from, std::int64_t bytes) {
@@ -185,6 +185,10 @@ void Context::fill(void* to, unsigned char value, std::int64_t bytes) {
 
 void Context::synchronize() {
   make_current();
+  wait();
+}
+
+void Context::wait() {
   must(driver().cuStreamSynchronize(stream()), "cuStreamSynchronize");
   note_all_finished();
 }

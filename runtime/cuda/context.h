@@ -62,6 +62,7 @@ class Context final : public DeviceMemory {
 
  private:
   class Source;
+  void wait();  // for the stream, with the context current
   DeviceFacts facts_;
   DeviceHandle device_ = 0;
   ContextHandle handle_ = nullptr;

@@ -98,9 +98,9 @@ ModuleTable::~ModuleTable() {
 
 const LoadedKernel& ModuleTable::get(const GpuCode& code) {
   std::lock_guard lock(mutex_);
-  std::unique_ptr<Entry>& entry = entries_[code.key];
-  if (!entry) entry = load(code);
-  return entry->kernel;
+  auto found = entries_.find(code.key);
+  if (found == entries_.end()) found = entries_.emplace(code.key, load(code)).first;
+  return found->second->kernel;
 }
 
 std::vector<char> ModuleTable::compile(const GpuCode& code) {

@@ -8,18 +8,25 @@
 
 namespace tilewright::cuda {
 
+// Streams that are not the context's own may still read from it; after a context was lost, none
+// does.
 StagingRing::~StagingRing() {
-  if (ring_ != nullptr) driver().cuMemFreeHost(ring_);
+  if (ring_ == nullptr) return;
+  try {
+    for (Half& half : halves_) half.last->wait();
+  } catch (const Error&) {
+  }
+  driver().cuMemFreeHost(ring_);
 }
 
 bool StagingRing::open() {
   if (is_open_) return ring_ != nullptr;
-  is_open_ = true;
-  void* ring = nullptr;
-  if (driver().cuMemHostAlloc(&ring, 2 * half_bytes, 0) != Result::success) return false;
-  ring_ = static_cast<char*>(ring);
   for (Half& half : halves_) half.last = std::make_unique<Event>(context_, false);
-  return true;
+  void* ring = nullptr;
+  if (driver().cuMemHostAlloc(&ring, 2 * half_bytes, 0) == Result::success)
+    ring_ = static_cast<char*>(ring);
+  is_open_ = true;
+  return ring_ != nullptr;
 }
 
 bool StagingRing::copy(DevicePointer to, const void* from, std::int64_t bytes) {

@@ -16,13 +16,19 @@ struct Programs {
   std::mutex mutex;
   std::map<Key, ir::Function> known;
   std::map<Key, std::shared_ptr<const dsl::gpu::EmulatedPtx>> kernels;
-  std::shared_ptr<void> watch;
 };
 
 Programs& programs() {
   static Programs& programs = *new Programs;
   return programs;
 }
+
+// For as long as the process: code that is made before a fake driver is may run on it.
+const std::shared_ptr<void> watch = dsl::gpu::observe_programs(
+    [](const ir::Function& function, const dsl::Target& target, const std::string& entry) {
+      std::lock_guard lock(programs().mutex);
+      programs().known.try_emplace({entry, target.sm}, function);
+    });
 
 std::optional<ir::Function> known_program(const Key& key) {
   std::lock_guard lock(programs().mutex);
@@ -32,17 +38,6 @@ std::optional<ir::Function> known_program(const Key& key) {
 }
 
 }  // namespace
-
-void watch_programs() {
-  Programs& all = programs();
-  std::lock_guard lock(all.mutex);
-  if (all.watch != nullptr) return;
-  all.watch = dsl::gpu::observe_programs(
-      [&all](const ir::Function& function, const dsl::Target& target, const std::string& entry) {
-        std::lock_guard lock(all.mutex);
-        all.known.try_emplace({entry, target.sm}, function);
-      });
-}
 
 std::optional<std::string> program_of(const std::string& entry, int sm) {
   std::optional<ir::Function> function = known_program({entry, sm});
@@ -63,6 +58,7 @@ std::shared_ptr<const dsl::gpu::EmulatedPtx> emulated_kernel(const std::string& 
   std::optional<ir::Function> function = known_program(key);
   dsl::emulator::EmulatorOptions options;
   options.ranges = ranges_of_kernels();
+  options.check_shared = false;  // other tests do, and this takes longer
   auto kernel = std::make_shared<const dsl::gpu::EmulatedPtx>(
       dsl::gpu::emulate_ptx(function ? *function : ir::parse(program), target, options));
   std::lock_guard lock(all.mutex);

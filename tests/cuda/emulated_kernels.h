@@ -9,9 +9,8 @@
 
 namespace tilewright::cuda::fake {
 
-// From now on this process's programs are remembered as code is made of them.
-void watch_programs();
-// The tile program that became this entry for GPUs of compute capability `sm`, as text.
+// The tile program of this process that became this entry for GPUs of compute capability `sm`, as
+// text.
 std::optional<std::string> program_of(const std::string& entry, int sm);
 // The kernel of a program; made once a process. Its global memory is that of the fake drivers.
 std::shared_ptr<const dsl::gpu::EmulatedPtx> emulated_kernel(const std::string& entry,

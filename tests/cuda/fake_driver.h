@@ -62,13 +62,16 @@ class FakeDriver {
   FakeDriver(const FakeDriver&) = delete;
   FakeDriver& operator=(const FakeDriver&) = delete;
 
-  // The n-th call from now (1: the next) of the function has no effect and gives `result`.
-  void fail(std::string_view function, std::int64_t nth, Result result);
+  // The n-th call from now (1: the next) of the function, and so many in all, have no effect and
+  // give `result`. One after which contexts are lost loses that of the calling thread.
+  void fail(std::string_view function, std::int64_t nth, Result result, std::int64_t times = 1);
   // The n-th kernel from now that runs, of a graph or not, faults, and with it the context is lost.
   void fault_at_kernel(std::int64_t nth);
   // What was to fail does not.
   void fail_nothing();
 
+  // Names of all functions.
+  static std::vector<std::string> functions();
   std::int64_t calls(std::string_view function) const;
   std::int64_t kernels_run() const;
   std::size_t memory_in_use(int device = 0) const;  // bytes
@@ -76,8 +79,8 @@ class FakeDriver {
   std::string fault() const;
   // What is live: "3 allocations of device memory (4096 bytes), 1 stream"; empty where nothing is.
   std::string leaks() const;
-  // The destructor expects leaks, or does not.
-  void expect_leaks(bool expected = true) { expects_leaks_ = expected; }
+  // The destructor does not look for leaks: what was to give something back was told to fail.
+  void forgive_leaks() { forgives_leaks_ = true; }
 
   // The functions of the driver that is in place, by name; null for others.
   static void* find_function(std::string_view function);
@@ -87,7 +90,7 @@ class FakeDriver {
   std::unique_ptr<fake::State> state_;
   fake::State* former_;
   std::unique_ptr<ScopedDriver> in_place_;
-  bool expects_leaks_ = false;
+  bool forgives_leaks_ = false;
 };
 
 }  // namespace tilewright::cuda

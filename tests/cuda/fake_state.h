@@ -122,7 +122,7 @@ struct Device {
 };
 
 struct Failure {
-  std::int64_t at_call;
+  std::int64_t first, last;  // calls
   Result result;
 };
 

@@ -5,6 +5,7 @@
 #include "dsl/passes/pipeline.h"
 #include "dsl/tile.h"
 #include "dsl/tracer.h"
+#include "runtime/gpu_code.h"
 
 namespace tilewright::cuda {
 
@@ -39,6 +40,11 @@ inline ir::Function product_program() {
 inline dsl::gpu::Ptx ptx_of(ir::Function function, const char* target) {
   dsl::run_passes(function, {.machine = dsl::Machine::gpu});
   return dsl::gpu::generate_ptx(function, dsl::target_named(target));
+}
+
+inline std::shared_ptr<const Artifact> artifact_of(ir::Function function) {
+  dsl::run_passes(function, {.machine = dsl::Machine::gpu});
+  return dsl::gpu::generate_gpu_code(function, dsl::target_named("sm_90a"));
 }
 
 }  // namespace tilewright::cuda

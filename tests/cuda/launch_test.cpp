@@ -1,0 +1,184 @@
+// Kernels from PTX to their start, and graphs of them, on the fake driver.
+#include "runtime/cuda/launch.h"
+
+#include <gmock/gmock.h>
+#include <malloc.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/cuda/fake_driver.h"
+#include "tests/cuda/programs.h"
+#include "tests/cuda/workload.h"
+#include "tests/errors.h"
+
+namespace tilewright::cuda {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::Each;
+using testing::HasSubstr;
+
+class CudaLaunch : public testing::Test {
+ protected:
+  // y = factor x + 1, as a launch of its own.
+  std::vector<float> scaled(float factor) {
+    Context& gpu = context(0);
+    Taken x(gpu, std::vector<float>(128, 1)), y(gpu, std::int64_t{512});
+    launch(gpu, *scale, {1}, scale_arguments(x, y, 128, factor).data());
+    return y.floats(128);
+  }
+  std::shared_ptr<const Artifact> scale = artifact_of(scale_program());
+};
+
+TEST_F(CudaLaunch, StartsAgainWithOtherArguments) {
+  FakeDriver fake;
+  Context& gpu = context(0);
+  Taken x(gpu, std::vector<float>(300, 1)), y(gpu, std::int64_t{1200});
+  PreparedLaunch prepared(gpu, *scale, {3});
+  prepared.set_arguments(scale_arguments(x, y, 300, 2).data());
+  prepared.start();
+  prepared.set_arguments(scale_arguments(y, x, 300, 5).data());
+  prepared.start();
+  EXPECT_THAT(x.floats(300), Each(16));
+  EXPECT_EQ(fake.calls("cuModuleLoadData"), 1);
+}
+
+TEST_F(CudaLaunch, DoesNothingForAnEmptyGrid) {
+  FakeDriver fake;
+  launch(context(0), *scale, {0}, nullptr);
+  EXPECT_EQ(fake.calls("cuLaunchKernelEx"), 0);
+}
+
+TEST_F(CudaLaunch, RefusesGridsThatAreTooLarge) {
+  FakeDriver fake;
+  EXPECT_THAT(error_of([&] {
+                PreparedLaunch(context(0), *scale, {1, 70000, 1});
+              }),
+              HasSubstr("has 70000 programs along axis 1; a GPU takes at most 65535"));
+  // Blocks of persistent kernels lie along axis 0.
+  PreparedLaunch(context(0), *artifact_of(product_program()), {1, 70000, 1});
+}
+
+TEST_F(CudaLaunch, RefusesArraysThatTheCopyEngineCannotTake) {
+  FakeDriver fake;
+  Context& gpu = context(0);
+  auto product = artifact_of(product_program());
+  Taken a(gpu, std::int64_t{1} << 20);
+  PreparedLaunch prepared(gpu, *product, {2, 2, 1});
+  Argument arguments[] = {a.argument(), a.argument(), a.argument()};
+  arguments[1].integer += 8;
+  EXPECT_THAT(error_of([&] { prepared.set_arguments(arguments); }),
+              HasSubstr("it must begin at a multiple of 16 bytes"));
+}
+
+TEST_F(CudaLaunch, SaysWhatTheDriversCompilerSays) {
+  FakeDriver fake;
+  Artifact broken = *scale;
+  GpuCode code = *scale->gpu;
+  code.text = ".version 99.9\n.target sm_90a\n";
+  code.key = Hasher().add(code.text).finish();
+  broken.gpu = std::make_shared<GpuCode>(code);
+  std::string error = error_of([&] { PreparedLaunch(context(0), broken, {1}); });
+  EXPECT_THAT(error, HasSubstr("compiling kernel " + code.entry + " for Fake H100"));
+  EXPECT_THAT(error, HasSubstr("Unsupported .version 99.9"));
+  EXPECT_THAT(error, HasSubstr("CUDA_ERROR_UNSUPPORTED_PTX_VERSION (222)"));
+  code.shared_bytes = 1 << 20;
+  broken.gpu = std::make_shared<GpuCode>(code);
+  EXPECT_THAT(error_of([&] { PreparedLaunch(context(0), broken, {1}); }),
+              HasSubstr("bytes of shared memory; a block of Fake H100 has at most 232448"));
+}
+
+// Folders for machine code that the test leaves as it found it.
+class CudaCache : public CudaLaunch {
+ protected:
+  CudaCache() { fs::create_directories(folder); }
+  ~CudaCache() override { fs::remove_all(folder); }
+  std::vector<fs::path> files() const {
+    std::vector<fs::path> found;
+    for (const auto& entry : fs::recursive_directory_iterator(folder))
+      if (entry.is_regular_file()) found.push_back(entry.path());
+    return found;
+  }
+  // How often the driver compiled in a new process.
+  std::int64_t compilations(FakeOptions options = {}) {
+    options.cache_dir = folder.string();
+    FakeDriver fake(options);
+    EXPECT_THAT(scaled(3), Each(4));
+    return fake.calls("cuLinkComplete");
+  }
+  fs::path folder = fs::temp_directory_path() / concat("tilewright_cuda_", ::getpid());
+};
+
+TEST_F(CudaCache, KeepsMachineCodeForTheNextProcess) {
+  EXPECT_EQ(compilations(), 1);
+  EXPECT_EQ(files().size(), 1U);
+  EXPECT_EQ(compilations(), 0);
+  EXPECT_EQ(compilations({.version = 12080}), 1) << "another driver";
+  EXPECT_EQ(files().size(), 2U);
+}
+
+TEST_F(CudaCache, CompilesAgainWhereAFileIsNotWhole) {
+  ASSERT_EQ(compilations(), 1);
+  fs::path file = files().at(0);
+  auto size = static_cast<std::int64_t>(fs::file_size(file));
+  for (std::int64_t at :
+       {std::int64_t{0}, std::int64_t{9}, std::int64_t{20}, std::int64_t{45}, size / 2, size - 1}) {
+    std::fstream change(file, std::ios::in | std::ios::out | std::ios::binary);
+    change.seekg(at);
+    char byte = static_cast<char>(change.get() ^ 0x40);
+    change.seekp(at);
+    change.put(byte);
+    change.close();
+    EXPECT_EQ(compilations(), 1) << "byte " << at;
+  }
+  for (std::int64_t bytes : {std::int64_t{0}, std::int64_t{5}, std::int64_t{40}, size - 1}) {
+    fs::resize_file(file, static_cast<std::uintmax_t>(bytes));
+    EXPECT_EQ(compilations(), 1) << bytes << " bytes";
+  }
+  EXPECT_EQ(compilations(), 0);
+}
+
+TEST_F(CudaCache, DoesWithoutAFolder) {
+  fs::remove_all(folder);
+  std::ofstream(folder) << "a file is in the way";
+  EXPECT_EQ(compilations(), 1);
+  EXPECT_EQ(compilations(), 1);
+}
+
+TEST_F(CudaLaunch, ReplaysAGraphWithoutTakingAnything) {
+  FakeDriver fake;
+  Context& gpu = context(0);
+  Taken x(gpu, std::vector<float>(128, 0)), y(gpu, std::vector<float>(128, 0));
+  std::vector<PreparedLaunch> launches;
+  for (int i = 0; i < 2; ++i) {
+    launches.emplace_back(gpu, *scale, Grid(1));
+    launches.back().set_arguments(scale_arguments(i == 0 ? x : y, i == 0 ? y : x, 128, 1).data());
+  }
+  KernelGraph graph(gpu, launches);
+  std::vector<float> zero(128, 0);
+  auto replay = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      launches[0].set_arguments(scale_arguments(x, y, 128, static_cast<float>(i % 2)).data());
+      graph.update(0);
+      graph.start();
+      if (i % 100 == 99) {
+        ASSERT_THAT(x.floats(128), Each(testing::Gt(1)));
+      }
+      if (i % 7 == 3) gpu.copy_from_host(x.data(), zero.data(), 512);
+    }
+    gpu.synchronize();
+  };
+  replay(1000);
+  std::string live = fake.leaks();
+  std::size_t memory = fake.memory_in_use();
+  std::size_t heap = ::mallinfo2().uordblks;
+  replay(10000);
+  EXPECT_EQ(fake.leaks(), live);
+  EXPECT_EQ(fake.memory_in_use(), memory);
+  EXPECT_LT(::mallinfo2().uordblks, heap + (64 << 10));
+  EXPECT_EQ(fake.calls("cuGraphInstantiateWithFlags"), 1);
+}
+
+}  // namespace
+}  // namespace tilewright::cuda

@@ -1,0 +1,93 @@
+#include "tests/cuda/workload.h"
+
+#include <gmock/gmock.h>
+
+#include "runtime/base/half.h"
+#include "tests/cuda/programs.h"
+
+namespace tilewright::cuda {
+
+using testing::Each;
+
+namespace {
+
+// Programs of 128 elements each.
+Grid blocks_for(int count) { return {(count + 127) / 128}; }
+
+}  // namespace
+
+std::vector<Argument> scale_arguments(const Taken& x, const Taken& y, int count, float factor) {
+  return {x.argument(), y.argument(), {.integer = count}, {.single = factor}};
+}
+
+Workload::Workload()
+    : scale_(artifact_of(scale_program())), product_(artifact_of(product_program())) {}
+
+void Workload::run() const {
+  Context& gpu = context(0);
+  run_product(gpu);
+  run_across_streams(gpu);
+  run_graph(gpu);
+}
+
+// A row of ones times rows that are all their number is their sum.
+void Workload::run_product(Context& gpu) const {
+  MemoryOwner owner("products");
+  constexpr std::size_t size = 256;
+  std::vector<BFloat16> a(size * size, BFloat16(1)), b(size * size);
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = BFloat16(static_cast<float>(i % 3));
+  Taken da(gpu, a), db(gpu, b), dc(gpu, std::int64_t{size * size * 4});
+  Argument arguments[] = {da.argument(), db.argument(), dc.argument()};
+  launch(gpu, *product_, {2, 2, 1}, arguments);
+  std::vector<float> c = dc.floats(size * size);
+  for (std::size_t i = 0; i < c.size(); ++i) {
+    float sum = 0;
+    for (std::size_t k = 0; k < size; ++k) sum += static_cast<float>((k * size + i % size) % 3);
+    if (c[i] != sum) FAIL() << "element " << i << " is " << c[i] << " instead of " << sum;
+    if (i == 2 * size) break;  // the rows are alike
+  }
+}
+
+void Workload::run_across_streams(Context& gpu) const {
+  MemoryOwner owner("streams");
+  constexpr int count = 300;
+  Taken x(gpu, std::vector<float>(count, 2)), y(gpu, std::int64_t{count * 4}),
+      z(gpu, std::int64_t{count * 4});
+  Event begin(gpu), end(gpu);
+  begin.record();
+  launch(gpu, *scale_, blocks_for(count), scale_arguments(x, y, count, 3).data());
+  end.record();
+  Stream other(gpu);
+  {
+    StreamScope scope(gpu, other.handle());
+    end.make_stream_wait();
+    launch(gpu, *scale_, blocks_for(count), scale_arguments(y, z, count, 10).data());
+    EXPECT_THAT(z.floats(count), Each(71));
+  }
+  EXPECT_GT(end.seconds_since(begin), 0);
+  gpu.fill(y.data(), 0, count * 4);
+  gpu.copy(z.data(), y.data(), count * 4);
+  EXPECT_THAT(z.floats(count), Each(0));
+  gpu.synchronize();
+}
+
+void Workload::run_graph(Context& gpu) const {
+  MemoryOwner owner("graphs");
+  constexpr int count = 128;
+  Taken x(gpu, std::vector<float>(count, 1)), y(gpu, std::int64_t{count * 4}),
+      large(gpu, std::int64_t{17} << 20);
+  std::vector<PreparedLaunch> launches;
+  for (const auto& arguments : {scale_arguments(x, y, count, 2), scale_arguments(y, x, count, 3)}) {
+    launches.emplace_back(gpu, *scale_, blocks_for(count));
+    launches.back().set_arguments(arguments.data());
+  }
+  KernelGraph graph(gpu, launches);
+  graph.start();
+  EXPECT_THAT(x.floats(count), Each(10));  // (1 * 2 + 1) * 3 + 1
+  launches[0].set_arguments(scale_arguments(x, y, count, 0).data());
+  graph.update(0);
+  graph.start();
+  EXPECT_THAT(x.floats(count), Each(4));
+}
+
+}  // namespace tilewright::cuda
