@@ -8,10 +8,10 @@
 namespace tilewright {
 namespace {
 
-Tensor zeroed(const Shape& shape, DType dtype) {
+Tensor zeroed(const Shape& shape, DType dtype, const Device& device) {
   Tensor tensor = Tensor::empty(shape, dtype);
   std::memset(tensor.data(), 0, static_cast<std::size_t>(tensor.count() * size_bytes(dtype)));
-  return tensor;
+  return tensor.to(device);
 }
 
 }  // namespace
@@ -63,8 +63,9 @@ Attention::Attention(const AttentionSizes& sizes, LayerOptions options)
 void Attention::allocate_cache(std::int64_t batch, std::int64_t positions) {
   require(batch > 0 && positions > 0, "[attention] a cache for ", batch, " sequences of ",
           positions, " positions; both must be above 0");
-  keys_ = zeroed({batch, sizes_.kv_heads, sizes_.head_size, positions}, dtype_);
-  values_ = zeroed({batch, sizes_.kv_heads, positions, sizes_.head_size}, dtype_);
+  Device device = q_proj.weight.device();
+  keys_ = zeroed({batch, sizes_.kv_heads, sizes_.head_size, positions}, dtype_, device);
+  values_ = zeroed({batch, sizes_.kv_heads, positions, sizes_.head_size}, dtype_, device);
   register_buffer(keys_);
   register_buffer(values_);
 }

@@ -40,7 +40,7 @@ class Attention : public Module {
  public:
   explicit Attention(const AttentionSizes& sizes, LayerOptions options = {});
 
-  // Zeroed memory for `positions` keys and values a sequence.
+  // Zeroed memory for `positions` keys and values a sequence, where the weights lie.
   void allocate_cache(std::int64_t batch, std::int64_t positions);
   bool has_cache() const { return keys_.defined(); }
 

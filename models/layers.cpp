@@ -18,7 +18,7 @@ void require_width(const char* layer, const Tensor& x, std::int64_t width) {
 }
 
 Tensor constant(std::int64_t width, double value, const LayerOptions& options) {
-  Tensor tensor = Tensor::empty({width}, options.dtype);
+  Tensor tensor = Tensor::empty({width}, options.dtype, options.device);
   if (options.init == Init::random) fill_value(tensor, value);
   return tensor;
 }
@@ -27,10 +27,10 @@ Tensor constant(std::int64_t width, double value, const LayerOptions& options) {
 
 Linear::Linear(std::int64_t in, std::int64_t out, bool has_bias, LayerOptions options) {
   require_sizes("linear", in, out);
-  weight = Tensor::empty({out, in}, options.dtype);
+  weight = Tensor::empty({out, in}, options.dtype, options.device);
   register_parameter("weight", weight);
   if (has_bias) {
-    bias = Tensor::empty({out}, options.dtype);
+    bias = Tensor::empty({out}, options.dtype, options.device);
     register_parameter("bias", bias);
   }
   if (options.init == Init::none) return;
@@ -46,7 +46,7 @@ Tensor Linear::forward(const Tensor& x) const {
 
 Embedding::Embedding(std::int64_t count, std::int64_t width, LayerOptions options) {
   require_sizes("embedding", count, width);
-  weight = Tensor::empty({count, width}, options.dtype);
+  weight = Tensor::empty({count, width}, options.dtype, options.device);
   register_parameter("weight", weight);
   if (options.init == Init::random) fill_normal(weight, 0, 1, next_random_stream());
 }

@@ -17,6 +17,7 @@ enum class Init : std::uint8_t { random, none };
 struct LayerOptions {
   Init init = Init::random;
   DType dtype = f32;
+  Device device = Device::cpu();  // where parameters lie
 };
 
 // y = x W^T + b, W [out, in]. Initially uniform in +-1/sqrt(in).

@@ -46,16 +46,19 @@ Llama::Llama(const LlamaConfig& config, LlamaOptions options)
       max_positions_(options.max_positions.value_or(config.max_positions)),
       rotary_((require_cache_size(config, batch_, max_positions_), max_positions_),
               config.head_size, config.rope_theta),
-      embed_tokens_(config.vocabulary, config.hidden, {options.init, options.dtype}),
-      norm_(config.hidden, config.norm_eps, {options.init, options.dtype}) {
-  LayerOptions layer{options.init, options.dtype};
+      embed_tokens_(config.vocabulary, config.hidden,
+                    {options.init, options.dtype, options.device}),
+      norm_(config.hidden, config.norm_eps, {options.init, options.dtype, options.device}) {
+  LayerOptions layer{options.init, options.dtype, options.device};
   for (std::int64_t i = 0; i < config.layers; ++i)
     layers_.add(config, layer).self_attn.allocate_cache(batch_, max_positions_);
   register_module("model.embed_tokens", embed_tokens_);
   register_module("model.layers", layers_);
   register_module("model.norm", norm_);
-  register_buffer(rotary_.cos);
-  register_buffer(rotary_.sin);
+  for (Tensor* table : {&rotary_.cos, &rotary_.sin}) {
+    table->move_to(options.device);
+    register_buffer(*table);
+  }
   if (config.tied_embeddings) return;
   lm_head_ = std::make_unique<Linear>(config.hidden, config.vocabulary, false, layer);
   register_module("lm_head", *lm_head_);

@@ -24,6 +24,7 @@ struct LlamaOptions {
   std::optional<std::int64_t> max_positions;  // of the cache; the configuration's if absent
   DType dtype = f32;                          // of parameters and cache, whatever the file's
   Init init = Init::none;
+  Device device = Device::cpu();  // where parameters and cache lie
 };
 
 class LlamaLayer : public Module {

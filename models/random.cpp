@@ -32,6 +32,11 @@ void fill(Tensor& tensor, Draw draw) {
   require(is_floating(tensor.dtype()) && tensor.is_contiguous(), "[fill] a tensor of ",
           tensor.dtype(), " ", tensor.shape(), tensor.is_contiguous() ? "" : ", not contiguous",
           "; a contiguous floating tensor is needed");
+  if (tensor.device() != Device::cpu()) {
+    Tensor drawn = Tensor::empty(tensor.shape(), tensor.dtype());
+    fill(drawn, draw);
+    return tensor.copy_from(drawn);
+  }
   auto* bytes = static_cast<char*>(tensor.data());
   std::int64_t step = size_bytes(tensor.dtype());
   for (std::int64_t i = 0; i < tensor.count(); ++i) {

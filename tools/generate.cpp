@@ -35,7 +35,7 @@ nlohmann::json as_json(const Generation& g, const std::vector<TokenId>& prompt_i
 void generate(const Arguments& a) {
   Options options = a.run.compile_options();
   if (!a.json) fmt::print(stderr, "loading {}\n", a.model);
-  auto model = load_llama(a.model);
+  auto model = load_llama(a.model, {.device = options.device});
   TextGenerator generator(
       *model, Tokenizer::open(std::filesystem::path(a.model) / "tokenizer.json"), options);
   GenerateOptions wanted;

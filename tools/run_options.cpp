@@ -22,10 +22,10 @@ void RunOptions::add_to(CLI::App& command) {
                   "of f32: highest, or high: GPUs multiply it as tf32")
       ->capture_default_str();
   command
-      .add_option("--device", device,
-                  "where to run: cpu, or emulated:sm_80, emulated:sm_90a, ...: a GPU's code run on "
-                  "the host, "
-                  "thousands of times slower")
+      .add_option(
+          "--device", device,
+          "where to run: cpu, cuda:0, or emulated:sm_80, emulated:sm_90a, ...: a GPU's code "
+          "run on the host, thousands of times slower")
       ->capture_default_str();
   command.add_option("--threads", threads, "threads to use (default: all processors)");
 }

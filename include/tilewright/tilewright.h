@@ -11,6 +11,7 @@
 #include "dsl/target.h"
 #include "dsl/tile.h"
 #include "graph/compile.h"
+#include "graph/dlpack.h"
 #include "graph/tensor.h"
 #include "models/attention.h"
 #include "models/containers.h"

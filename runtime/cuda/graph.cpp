@@ -63,6 +63,10 @@ void KernelGraph::update(std::size_t i) {
 
 void KernelGraph::start() {
   if (nodes_.empty()) return;
+  if (waits_after_each()) {
+    for (const PreparedLaunch& launch : launches_) launch.start();
+    return;
+  }
   context_.make_current();
   const unsigned grid[3] = {1, 1, 1};
   note_launch(launches_.back().kernel().name.c_str(), grid, 0);

@@ -14,12 +14,12 @@ namespace {
 
 constexpr std::int64_t largest_grid[3] = {0x7fffffff, 0xffff, 0xffff};
 
+}  // namespace
+
 bool waits_after_each() {
   static const bool waits = env::sync().value_or(0) != 0;
   return waits;
 }
-
-}  // namespace
 
 PreparedLaunch::PreparedLaunch(Context& context, const Artifact& artifact, const Grid& grid)
     : context_(&context), artifact_(&artifact) {
@@ -61,7 +61,7 @@ void PreparedLaunch::set_arguments(const Argument* arguments) {
     for (std::int32_t& size : programs_) pointers_.push_back(&size);
 }
 
-void PreparedLaunch::start(bool early) {
+void PreparedLaunch::start(bool early) const {
   context_->make_current();
   std::array<LaunchAttribute, 2> attributes;
   unsigned count = 0;
@@ -80,7 +80,8 @@ void PreparedLaunch::start(bool early) {
                       attributes.data(),
                       count};
   note_launch(kernel_->name.c_str(), grid_, static_cast<unsigned>(kernel_->threads));
-  must(driver().cuLaunchKernelEx(&config, kernel_->function, pointers_.data(), nullptr),
+  must(driver().cuLaunchKernelEx(&config, kernel_->function, const_cast<void**>(pointers_.data()),
+                                 nullptr),
        "cuLaunchKernelEx", artifact_->name);
   if (waits_after_each()) context_->synchronize();
 }

@@ -25,7 +25,7 @@ class PreparedLaunch {
   void set_arguments(const Argument* arguments);
   // Puts the kernel into the thread's stream. `early`: it may begin while the one before it ends,
   // for whose results it waits itself.
-  void start(bool early = true);
+  void start(bool early = true) const;
 
   // For nodes of a graph.
   KernelNodeParams node_params() const;
@@ -42,6 +42,9 @@ class PreparedLaunch {
   std::vector<std::int32_t> programs_;  // then these
   std::vector<void*> pointers_;         // to each of them
 };
+
+// Whether TILEWRIGHT_SYNC asks for a wait after each launch.
+bool waits_after_each();
 
 // Prepares and starts one launch. Thread safe.
 void launch(Context& context, const Artifact& artifact, const Grid& grid,
