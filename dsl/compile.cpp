@@ -9,6 +9,7 @@
 #include "dsl/codegen/gpu/gpu_code.h"
 #include "dsl/passes/pipeline.h"
 #include "runtime/base/error.h"
+#include "runtime/trace.h"
 
 namespace tilewright::dsl {
 namespace {
@@ -59,6 +60,7 @@ class KernelTable {
  private:
   static std::shared_ptr<const Artifact> generate(ir::Function function, const Target& target,
                                                   bool is_cuda) {
+    TraceSpan span("compile", function.name);
     run_passes(function, {.machine = target.is_gpu() ? Machine::gpu : Machine::host});
     if (!target.is_gpu()) return generate_host_code(function, target);
     return is_cuda ? gpu::generate_gpu_code(function, target)

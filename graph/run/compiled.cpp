@@ -9,6 +9,7 @@
 #include "graph/tensor_copy.h"
 #include "graph/text.h"
 #include "runtime/base/error.h"
+#include "runtime/trace.h"
 
 namespace tilewright::graph {
 namespace {
@@ -74,6 +75,7 @@ CompiledSignature::CompiledSignature(const TensorFunction& function, const Optio
   auto begin = std::chrono::steady_clock::now();
   Graph graph;
   try {
+    TraceSpan span("compile", "capture");
     Capture capture;
     std::vector<Tensor> symbols;
     for (const ArgumentType& argument : signature_)
@@ -118,6 +120,7 @@ Device CompiledSignature::device_for(const Options& options,
 
 void CompiledSignature::compile(const Graph& graph, const Options& options,
                                 const std::vector<Tensor>& arguments) {
+  TraceSpan span("compile", "plan");
   Device device = device_for(options, arguments);
   if (DeviceMemory* memory = device.memory()) {
     host_arguments_.emplace(memory);

@@ -8,11 +8,13 @@
 #include "graph/run/plan_body.h"
 #include "runtime/base/error.h"
 #include "runtime/device_pool.h"
+#include "runtime/trace.h"
 
 namespace tilewright::graph {
 
 void run_program(const Plan::Body& body, std::uint32_t program, const Grid& grid,
                  const Argument* arguments) {
+  TraceSpan span("launch", body.programs[program].name);
   if (const auto& artifact = body.artifacts[program])
     return launch_on(body.device, *artifact, grid, arguments);
   const ir::Function& function = body.functions[program];

@@ -3,6 +3,7 @@
 #include "graph/run/gpu_recording.h"
 #include "graph/run/plan_body.h"
 #include "runtime/parallel.h"
+#include "runtime/trace.h"
 
 namespace tilewright::graph {
 
@@ -108,7 +109,7 @@ void Recording::Body::run_on_host() {
   if (threads != thread_count()) resolve_steps();
   void* memory = scratch ? scratch->data() : nullptr;
   for (const Step& step : steps) {
-    if (step.host != nullptr)
+    if (step.host != nullptr && !is_tracing())
       step.host(step.arguments, step.grid.size, 0, step.count, memory);
     else
       run_program(plan->body(), step.program, step.grid, step.arguments);

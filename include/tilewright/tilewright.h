@@ -7,6 +7,7 @@
 #pragma once
 
 #include "dsl/compile.h"
+#include "dsl/gpu_host.h"
 #include "dsl/kernel.h"
 #include "dsl/target.h"
 #include "dsl/tile.h"

@@ -10,6 +10,8 @@
 #include "runtime/cuda/error.h"
 #include "runtime/cuda/module.h"
 #include "runtime/cuda/staging.h"
+#include "runtime/cuda/timeline.h"
+#include "runtime/trace.h"
 
 namespace tilewright::cuda {
 namespace {
@@ -109,6 +111,15 @@ Context::Context(int ordinal) : facts_(device_facts(ordinal)), device_(device_ha
   pool_ = std::make_unique<DevicePool>(*source_);
   staging_ = std::make_unique<StagingRing>(*this);
   modules_ = std::make_unique<ModuleTable>(*this);
+  timeline_ = std::make_unique<Timeline>(*this);
+}
+
+void Context::set_source(std::unique_ptr<SegmentSource> source) {
+  std::int64_t held = pool_->statistics().segment_bytes;
+  require(held == 0, "[cuda] ", name(), " has ", bytes_text(held),
+          " of memory already; say where it comes from before the first tensor is made there");
+  pool_ = std::make_unique<DevicePool>(*source);
+  source_ = std::move(source);
 }
 
 // Errors are not looked at: a context that was lost gives one at every call.
@@ -116,6 +127,7 @@ Context::~Context() {
   const Driver& table = driver();
   table.cuCtxSetCurrent(handle_);
   table.cuStreamSynchronize(own_stream_);
+  timeline_.reset();
   staging_.reset();
   modules_.reset();
   pool_.reset();
@@ -152,6 +164,7 @@ void Context::give_back(void* block) noexcept { pool_->give_back(block); }
 
 void Context::copy_from_host(void* to, const void* from, std::int64_t bytes) {
   if (bytes == 0) return;
+  TraceSpan span("copy", "host to device");
   make_current();
   if (bytes <= StagingRing::largest && staging_->copy(pointer_of(to), from, bytes)) return;
   must(driver().cuMemcpyHtoDAsync(pointer_of(to), from, static_cast<std::size_t>(bytes), stream()),
@@ -160,6 +173,7 @@ void Context::copy_from_host(void* to, const void* from, std::int64_t bytes) {
 }
 
 void Context::copy_to_host(void* to, const void* from, std::int64_t bytes) {
+  TraceSpan span("copy", "device to host");
   make_current();
   if (bytes > 0)
     must(

@@ -32,6 +32,7 @@ struct DeviceFacts {
 // Moves small things to the device without waiting (staging.h).
 class StagingRing;
 class ModuleTable;
+class Timeline;
 
 class Context final : public DeviceMemory {
  public:
@@ -57,20 +58,24 @@ class Context final : public DeviceMemory {
   void synchronize() override;
 
   void fill(void* to, unsigned char value, std::int64_t bytes);
+  // Where the pool's segments come from, instead of the driver. Raises `Error` if it has some.
+  void set_source(std::unique_ptr<SegmentSource> source);
   DevicePool& pool() { return *pool_; }
   ModuleTable& modules() { return *modules_; }
+  Timeline& timeline() { return *timeline_; }
 
  private:
-  class Source;
+  class Source;  // the driver's memory
   void wait();  // for the stream, with the context current
   DeviceFacts facts_;
   DeviceHandle device_ = 0;
   ContextHandle handle_ = nullptr;
   StreamHandle own_stream_ = nullptr;
-  std::unique_ptr<Source> source_;
+  std::unique_ptr<SegmentSource> source_;
   std::unique_ptr<DevicePool> pool_;
   std::unique_ptr<StagingRing> staging_;
   std::unique_ptr<ModuleTable> modules_;
+  std::unique_ptr<Timeline> timeline_;
 };
 
 // The context of GPU `ordinal`. Raises `Error` where there is no driver or no such GPU, saying what

@@ -63,7 +63,7 @@ void KernelGraph::update(std::size_t i) {
 
 void KernelGraph::start() {
   if (nodes_.empty()) return;
-  if (waits_after_each()) {
+  if (runs_one_by_one()) {
     for (const PreparedLaunch& launch : launches_) launch.start();
     return;
   }

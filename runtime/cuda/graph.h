@@ -24,7 +24,8 @@ class KernelGraph {
 
   // The arguments of launch `i` have changed; its kernel and grid have not.
   void update(std::size_t i);
-  // Puts the whole graph into the thread's stream; with TILEWRIGHT_SYNC=1 its launches, one by one.
+  // Puts the whole graph into the thread's stream; or its launches, one by one
+  // (runs_one_by_one).
   void start();
 
  private:

@@ -8,18 +8,22 @@
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/error.h"
 #include "runtime/cuda/tensor_map.h"
+#include "runtime/cuda/timeline.h"
+#include "runtime/trace.h"
 
 namespace tilewright::cuda {
 namespace {
 
 constexpr std::int64_t largest_grid[3] = {0x7fffffff, 0xffff, 0xffff};
 
-}  // namespace
-
 bool waits_after_each() {
   static const bool waits = env::sync().value_or(0) != 0;
   return waits;
 }
+
+}  // namespace
+
+bool runs_one_by_one() { return waits_after_each() || is_tracing(); }
 
 PreparedLaunch::PreparedLaunch(Context& context, const Artifact& artifact, const Grid& grid)
     : context_(&context), artifact_(&artifact) {
@@ -80,9 +84,14 @@ void PreparedLaunch::start(bool early) const {
                       attributes.data(),
                       count};
   note_launch(kernel_->name.c_str(), grid_, static_cast<unsigned>(kernel_->threads));
-  must(driver().cuLaunchKernelEx(&config, kernel_->function, const_cast<void**>(pointers_.data()),
-                                 nullptr),
-       "cuLaunchKernelEx", artifact_->name);
+  bool is_timed = is_tracing();
+  if (is_timed) [[unlikely]]
+    context_->timeline().before(artifact_->name);
+  Result result = driver().cuLaunchKernelEx(&config, kernel_->function,
+                                            const_cast<void**>(pointers_.data()), nullptr);
+  if (is_timed) [[unlikely]]
+    context_->timeline().after();
+  must(result, "cuLaunchKernelEx", artifact_->name);
   if (waits_after_each()) context_->synchronize();
 }
 

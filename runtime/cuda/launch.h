@@ -43,8 +43,9 @@ class PreparedLaunch {
   std::vector<void*> pointers_;         // to each of them
 };
 
-// Whether TILEWRIGHT_SYNC asks for a wait after each launch.
-bool waits_after_each();
+// Whether graphs are started launch by launch: TILEWRIGHT_SYNC asks for a wait after each, or a
+// trace for the times of each.
+bool runs_one_by_one();
 
 // Prepares and starts one launch. Thread safe.
 void launch(Context& context, const Artifact& artifact, const Grid& grid,

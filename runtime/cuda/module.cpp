@@ -10,6 +10,7 @@
 #include "runtime/cuda/context.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/error.h"
+#include "runtime/trace.h"
 
 namespace tilewright::cuda {
 namespace {
@@ -104,6 +105,7 @@ const LoadedKernel& ModuleTable::get(const GpuCode& code) {
 }
 
 std::vector<char> ModuleTable::compile(const GpuCode& code) {
+  TraceSpan span("compile", concat("driver: ", code.entry));
   CompilerLog log;
   Link link;
   must(driver().cuLinkCreate(log.count(), log.options(), log.values(), &link.handle),

@@ -10,7 +10,9 @@ namespace tilewright::cuda {
 namespace {
 
 // The copy engine moves bits: types of one width are alike to it.
-TensorMapType type_of(DType dtype) {
+TensorMapType type_of(const TensorMapSpec& spec) {
+  DType dtype = spec.dtype;
+  if (spec.rounds_to_tf32) return TensorMapType::tf32;
   switch (size_bytes(dtype)) {
     case 1: return TensorMapType::u8;
     case 2: return dtype == DType::bf16 ? TensorMapType::bf16 : TensorMapType::u16;
@@ -52,7 +54,7 @@ TensorMapBytes encode(const TensorMapSpec& spec, const Argument* arguments,
   }
   TensorMapBytes map;
   must(driver().cuTensorMapEncodeTiled(
-           &map, type_of(spec.dtype), static_cast<std::uint32_t>(spec.sizes.size()),
+           &map, type_of(spec), static_cast<std::uint32_t>(spec.sizes.size()),
            address + spec.offset_bytes, sizes.data(), strides.data(), box.data(),
            element_strides.data(), 0, swizzle_of(spec.swizzle_bytes), TensorMapPromotion::bytes256,
            0),

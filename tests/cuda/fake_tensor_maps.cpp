@@ -17,7 +17,8 @@ int element_bytes(TensorMapType type) {
     case TensorMapType::bf16: return 2;
     case TensorMapType::u32:
     case TensorMapType::i32:
-    case TensorMapType::f32: return 4;
+    case TensorMapType::f32:
+    case TensorMapType::tf32: return 4;
     case TensorMapType::u64:
     case TensorMapType::i64:
     case TensorMapType::f64: return 8;
@@ -75,6 +76,7 @@ Result cuTensorMapEncodeTiled(TensorMapBytes* map, TensorMapType type, std::uint
   made.rank = static_cast<std::uint8_t>(rank);
   made.element_bytes = static_cast<std::uint8_t>(bytes);
   made.swizzle = static_cast<dsl::emulator::Swizzle>(span);
+  made.rounds_to_tf32 = type == TensorMapType::tf32;
   made.base = static_cast<std::byte*>(address);
   std::memcpy(map, &made, sizeof made);
   return Result::success;

@@ -143,6 +143,7 @@ TEST(CudaHeader, TensorMapsHaveItsValues) {
   EXPECT_TRUE(equal(TensorMapType::f32, CU_TENSOR_MAP_DATA_TYPE_FLOAT32));
   EXPECT_TRUE(equal(TensorMapType::f64, CU_TENSOR_MAP_DATA_TYPE_FLOAT64));
   EXPECT_TRUE(equal(TensorMapType::bf16, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16));
+  EXPECT_TRUE(equal(TensorMapType::tf32, CU_TENSOR_MAP_DATA_TYPE_TFLOAT32));
   EXPECT_TRUE(equal(TensorMapSwizzle::none, CU_TENSOR_MAP_SWIZZLE_NONE));
   EXPECT_TRUE(equal(TensorMapSwizzle::bytes32, CU_TENSOR_MAP_SWIZZLE_32B));
   EXPECT_TRUE(equal(TensorMapSwizzle::bytes64, CU_TENSOR_MAP_SWIZZLE_64B));

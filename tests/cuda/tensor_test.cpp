@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "dsl/gpu_host.h"
 #include "runtime/cuda/context.h"
+#include "runtime/cuda/driver.h"
 #include "tests/cuda/fake_driver.h"
 #include "tests/errors.h"
 
@@ -128,6 +130,45 @@ TEST(CudaTensor, OldGpusAreRefused) {
   FakeDriver fake({.devices = {{.name = "Fake V100", .major = 7, .minor = 0}}});
   expect_contains(error_of([] { Tensor::empty({1}, f32, Device::cuda()); }),
                   "cuda:0 (Fake V100) has compute capability 7.0; 8.0 (Ampere) or newer is needed");
+}
+
+TEST(CudaTensor, WorkGoesToTheProgramsStream) {
+  FakeDriver fake;
+  void* own = current_stream(Device::cuda());
+  cuda::Stream users(cuda::context(0));
+  {
+    StreamGuard guard(Device::cuda(), users.handle());
+    EXPECT_EQ(current_stream(Device::cuda()), users.handle());
+    Tensor x = Tensor::from(ramp(64), {64}).to(Device::cuda());
+    EXPECT_EQ((x + x).to_vector<float>(), (Tensor::from(ramp(64), {64}) * 2).to_vector<float>());
+  }
+  EXPECT_EQ(current_stream(Device::cuda()), own);
+  expect_contains(error_of([] { StreamGuard guard(Device::cpu(), nullptr); }),
+                  "[StreamGuard] the device is cpu; a GPU, as cuda:0, is needed");
+}
+
+TEST(CudaTensor, MemoryComesFromTheProgramIfItSaysSo) {
+  FakeDriver fake;
+  const cuda::Driver& driver = cuda::driver();
+  int segments = 0;
+  GpuAllocator allocator{[&](std::int64_t bytes) {
+                           ++segments;
+                           cuda::DevicePointer pointer = 0;
+                           driver.cuMemAlloc(&pointer, static_cast<std::size_t>(bytes));
+                           return reinterpret_cast<void*>(pointer);
+                         },
+                         [&](void* segment) {
+                           --segments;
+                           driver.cuMemFree(reinterpret_cast<cuda::DevicePointer>(segment));
+                         }};
+  set_gpu_allocator(Device::cuda(), allocator);
+  Tensor x = Tensor::from(ramp(64), {64}).to(Device::cuda());
+  EXPECT_EQ(segments, 1);
+  expect_contains(error_of([&] { set_gpu_allocator(Device::cuda(), allocator); }),
+                  "cuda:0 has 2.0 MiB of memory already");
+  x = {};
+  cuda::context(0).pool().release_cached();
+  EXPECT_EQ(segments, 0);
 }
 
 TEST(CudaTensor, WithoutMemoryTheOwnersAreNamedAndWorkGoesOnOnceThereIsSome) {
