@@ -61,7 +61,7 @@ std::string track_of_thread() {
   return number == 0 ? "host" : concat("host, thread ", number);
 }
 
-std::string quoted(std::string_view text) {
+std::string json_string(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -74,14 +74,14 @@ std::string json_of(const Trace& t) {
   std::string text = "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n";
   for (const auto& [name, number] : t.tracks)
     text += concat("{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": 1, \"tid\": ", number,
-                   ", \"args\": {\"name\": ", quoted(name), "}},\n");
+                   ", \"args\": {\"name\": ", json_string(name), "}},\n");
   for (const Span& span : t.spans) {
     char times[96];
     std::snprintf(times, sizeof times, "\"ts\": %.3f, \"dur\": %.3f", span.begin * 1e6,
                   (span.end - span.begin) * 1e6);
-    text +=
-        concat("{\"ph\": \"X\", \"name\": ", quoted(span.name), ", \"cat\": ", quoted(span.kind),
-               ", \"pid\": 1, \"tid\": ", span.track, ", ", times, "},\n");
+    text += concat("{\"ph\": \"X\", \"name\": ", json_string(span.name),
+                   ", \"cat\": ", json_string(span.kind), ", \"pid\": 1, \"tid\": ", span.track,
+                   ", ", times, "},\n");
   }
   return text +
          "{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": 1, \"args\": "
