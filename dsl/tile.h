@@ -276,6 +276,13 @@ Tile sum(const Operand& x, int axis, bool keep_dims = false);
 Tile max(const Operand& x, int axis, bool keep_dims = false);
 Tile min(const Operand& x, int axis, bool keep_dims = false);
 
+// Programs that are neighbours along axis 0 of the grid form clusters of so many (1, 2, 4 or 8),
+// whose number the grid is a multiple of; they run at the same time. Said once, at the beginning.
+void form_clusters(int programs, std::source_location where = std::source_location::current());
+// Over the programs of the cluster, element by element: sum, prod, max or min. All of them come to
+// it equally often, and get the same. On GPUs with clusters (sm_90a), and in the interpreter.
+Tile cluster_reduce(const Operand& x, ir::ReduceKind kind);
+
 // acc + a b, with a [M, K], b [K, N]. f16 and bf16 accumulate in f32, small integers in i32. With
 // tf32, operands of f32 may be rounded to 10 bits of mantissa, so that tensor cores can multiply
 // them: a relative error of 2^-10 of each |a b|. GPUs do so, the host multiplies f32.

@@ -2,6 +2,7 @@
 #include "dsl/ir/type_rules.h"
 #include "dsl/tile.h"
 #include "dsl/trace/operands.h"
+#include "dsl/tracer.h"
 
 namespace tilewright::dsl {
 namespace {
@@ -154,6 +155,15 @@ Tile max(const Operand& x, int axis, bool keep_dims) {
 }
 Tile min(const Operand& x, int axis, bool keep_dims) {
   return reduce(x, ir::ReduceKind::min, axis, keep_dims);
+}
+
+void form_clusters(int programs, std::source_location where) {
+  Tracer::current("form_clusters", where).set_cluster(programs);
+}
+
+Tile cluster_reduce(const Operand& x, ir::ReduceKind kind) {
+  Site site("cluster_reduce", x.where);
+  return site.append(Op::cluster_reduce_, {site.tile(x)}, ir::Reduction{kind, 0});
 }
 
 Tile dot(const Operand& a, const Operand& b) { return dot(a, b, Operand(0, a.where)); }

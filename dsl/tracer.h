@@ -43,6 +43,7 @@ class Tracer {
   void require_usable(const Tile& tile, std::string_view operation,
                       std::source_location where) const;
   const ir::Function& function() const { return function_; }
+  void set_cluster(int programs) { function_.cluster = programs; }
   std::uint64_t serial() const { return serial_; }
 
   int new_variable(ir::Value value);

@@ -22,8 +22,10 @@ struct GpuCode {
   std::int64_t shared_bytes = 0;  // of a block, allocated at launch
   bool persistent = false;
   std::vector<TensorMapSpec> tensor_maps;
-  int cluster = 1;  // blocks that run together and share their shared memory
-  Hash key;         // of the PTX
+  // Blocks that run together and reach each other's shared memory: neighbours along axis 0, of
+  // whose number the launch has a multiple. The text says so too (.reqnctapercluster).
+  int cluster = 1;
+  Hash key;  // of the PTX
 };
 
 }  // namespace tilewright

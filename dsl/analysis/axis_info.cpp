@@ -58,6 +58,7 @@ class Analysis {
       case ir::OpClass::memory: return inst.op == Op::load_ ? load(inst) : unknown_facts(result);
       case ir::OpClass::reduction: return reduce(inst);
       case ir::OpClass::contraction:
+      case ir::OpClass::exchange:
       case ir::OpClass::control:
       case ir::OpClass::hint: return unknown_facts(result);
     }

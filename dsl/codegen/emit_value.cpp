@@ -71,6 +71,7 @@ Lanes Emitter::evaluate_here(Value value, const Position& position) {
     case ir::OpClass::elementwise: break;
     case ir::OpClass::reduction:
     case ir::OpClass::contraction:
+    case ir::OpClass::exchange:
     case ir::OpClass::control:
     case ir::OpClass::hint: check(false, "a value that must be kept is not");
   }

@@ -59,6 +59,10 @@ class Planner {
       case OpClass::reduction:
         if (defs_.is_tile(inst.results[0])) kept_[inst.results[0]] = true;
         return root({&inst, inst.operands[0]});
+      case OpClass::exchange:
+        raise_error(concat("[codegen] ", describe(inst.where),
+                           ": programs of a cluster exchange values on a GPU that has clusters "
+                           "(sm_90a), not on the host"));
       case OpClass::hint:
         if (inst.op == Op::print_) return scalar(inst);
         return root({&inst, inst.operands[0]});

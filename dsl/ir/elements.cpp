@@ -341,6 +341,7 @@ void evaluate_elements(Op op, DType operand, DType result, std::span<const Colum
     case Op::prefetch_desc_:
     case Op::print_:
     case Op::reduce_:
+    case Op::cluster_reduce_:
     case Op::dot_:
     case Op::loop_:
     case Op::if_:

@@ -93,6 +93,7 @@ class FunctionHasher {
       define(param.value);
       if (param.align_bytes != Param{}.align_bytes) hasher_.add(param.align_bytes);
     }
+    if (function_.cluster != 1) hasher_.add(function_.cluster);
     block(function_.body);
     return hasher_.finish();
   }

@@ -118,6 +118,11 @@ struct Param {
 struct Function {
   std::string name;
   std::vector<Param> params;
+  // So many programs (1, 2, 4 or 8) whose places differ along axis 0 only form a cluster: those of
+  // equal place / cluster. They run together, and cluster_reduce goes over them; the grid is then a
+  // multiple of it. A program without that op computes the same whatever this is; then it is a wish
+  // that machines may follow which can fetch for several programs at once, along any axis.
+  int cluster = 1;
   std::vector<Type> types;  // indexed by Value
   std::vector<std::string>
       hints;  // names of values where the user gave one, indexed likewise or empty

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "dsl/ir/meeting.h"
 #include "dsl/ir/message.h"
 #include "dsl/ir/tile_data.h"
 #include "runtime/base/error.h"
@@ -109,8 +110,10 @@ class Interpreter {
     for (std::size_t i = 0; i < function.params.size(); ++i) bind(i, arguments[i]);
   }
 
-  void run(std::array<std::int64_t, 3> program) {
+  // Of a cluster, the programs meet there.
+  void run(std::array<std::int64_t, 3> program, Meeting* meeting = nullptr) {
     program_ = program;
+    meeting_ = meeting;
     block(function_.body);
   }
 
@@ -165,9 +168,19 @@ class Interpreter {
         return set(inst.results[0], dot_data(data(inst.operands[0]), data(inst.operands[1]),
                                              data(inst.operands[2]), type(inst.operands[0]),
                                              type(inst.results[0]), inst.get<Precision>().input));
+      case OpClass::exchange: return exchange(inst);
       case OpClass::control: return inst.op == Op::loop_ ? loop(inst) : branch(inst);
       case OpClass::hint: return inst.op == Op::print_ ? print(inst) : void();
     }
+  }
+
+  void exchange(const Inst& inst) {
+    const Held& mine = values_[inst.operands[0]];
+    Held all = mine;
+    if (meeting_ != nullptr)
+      all = meeting_->combine(static_cast<int>(program_[0] % function_.cluster), inst, mine,
+                              type(inst.results[0]));
+    set(inst.results[0], std::move(all));
   }
 
   void elementwise(const Inst& inst) {
@@ -381,8 +394,16 @@ class Interpreter {
   const Grid& grid_;
   const AccessCheck& bounds_;
   std::array<std::int64_t, 3> program_{};
+  Meeting* meeting_ = nullptr;
   std::vector<Held> values_;
 };
+
+bool exchanges(const Function& function) {
+  bool found = false;
+  for_each_inst(function.body,
+                [&](const Inst& inst) { found |= info(inst.op).op_class == OpClass::exchange; });
+  return found && function.cluster > 1;
+}
 
 }  // namespace
 
@@ -394,10 +415,24 @@ void interpret(const Function& function, const Grid& grid, std::span<const Argum
           " memories were given for ", arguments.size(),
           " arguments; give one an argument, or none");
   AccessCheck bounds(function, arguments, memories);
-  Interpreter interpreter(function, grid, arguments, bounds);
+  const std::int64_t together = exchanges(function) ? function.cluster : 1;
+  require(grid.size[0] % together == 0, "[interpret] ", function.name, " has clusters of ",
+          together, " programs along axis 0, where the grid has ", grid.size[0],
+          "; it must be a multiple");
+  std::vector<Interpreter> interpreters(static_cast<std::size_t>(together),
+                                        Interpreter(function, grid, arguments, bounds));
   for (std::int64_t z = 0; z < grid.size[2]; ++z)
     for (std::int64_t y = 0; y < grid.size[1]; ++y)
-      for (std::int64_t x = 0; x < grid.size[0]; ++x) interpreter.run({x, y, z});
+      for (std::int64_t x = 0; x < grid.size[0]; x += together) {
+        if (together == 1) {
+          interpreters[0].run({x, y, z});
+          continue;
+        }
+        Meeting meeting(static_cast<int>(together));
+        meeting.run([&](int rank) {
+          interpreters[static_cast<std::size_t>(rank)].run({x + rank, y, z}, &meeting);
+        });
+      }
 }
 
 }  // namespace tilewright::ir

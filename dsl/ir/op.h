@@ -22,6 +22,7 @@ enum class OpClass : std::uint8_t {
   memory,
   reduction,
   contraction,
+  exchange,
   control,
   hint
 };

@@ -43,6 +43,10 @@ class Parser {
       param();
     }
     expect_mark(")");
+    if (lexer_.peek().is(TokenKind::word, "cluster")) {
+      lexer_.take();
+      function_.cluster = integer<int>("a number of programs");
+    }
     function_.body = block(false);
     try {
       verify(function_);

@@ -103,7 +103,9 @@ class Printer {
       if (param.align_bytes != Param{}.align_bytes)
         text_ += " align " + std::to_string(param.align_bytes);
     }
-    text_ += ") {\n";
+    text_ += ")";
+    if (function_.cluster != 1) text_ += " cluster " + std::to_string(function_.cluster);
+    text_ += " {\n";
     block(function_.body, "  ");
     return text_ + "}\n";
   }

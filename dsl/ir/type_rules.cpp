@@ -275,6 +275,19 @@ Types reduce(const Site& site) {
   return {Type::tile(arg ? DType::i32 : x.dtype, without_axis(x.shape, axis))};
 }
 
+Types cluster_reduce(const Site& site) {
+  const Type& x = site.operand(0);
+  auto [kind, axis] = site.get<Reduction>();
+  site.expect_value(0);
+  site.expect(axis == 0, "clusters lie along axis 0 of the grid, not along ", axis);
+  bool fits = kind == ReduceKind::sum || kind == ReduceKind::prod || kind == ReduceKind::max ||
+              kind == ReduceKind::min;
+  site.expect(fits, name_of(kind), " between programs; it can be sum, prod, max or min");
+  site.expect(bit_width(x.dtype) >= 32, "the operand is ", x,
+              "; programs exchange numbers of at least 32 bits");
+  return {x};
+}
+
 Types dot(const Site& site) {
   const Type &a = site.operand(0), &b = site.operand(1), &acc = site.operand(2);
   for (std::size_t i = 0; i < 3; ++i) {

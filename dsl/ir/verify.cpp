@@ -20,6 +20,9 @@ class Verifier {
       require(!type.is_descriptor() && type.is_scalar(), "[func] the parameter ", param.name,
               " is ", type, "; it must be a pointer or a scalar");
     }
+    int cluster = function_.cluster;
+    require(cluster == 1 || cluster == 2 || cluster == 4 || cluster == 8, "[func] a cluster of ",
+            cluster, " programs; it has 1, 2, 4 or 8");
     require(function_.body.params.empty(), "[func] the body has block parameters of its own");
     block(function_.body, false);
   }

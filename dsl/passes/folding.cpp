@@ -61,6 +61,7 @@ std::optional<Value> Folder::fold(const ir::Inst& inst) {
     case ir::OpClass::memory: return fold_load(*this, inst);
     case ir::OpClass::reduction:
     case ir::OpClass::contraction:
+    case ir::OpClass::exchange:
     case ir::OpClass::control:
     case ir::OpClass::hint: return std::nullopt;
   }

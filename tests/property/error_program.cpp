@@ -152,6 +152,7 @@ class Transformation {
             Op::select_, {made(inst.operands[1]), bounds_.number(y, 0), error(inst.operands[2])});
       case ir::OpClass::reduction: return reduction(inst, y);
       case ir::OpClass::contraction: return contraction(inst, y);
+      case ir::OpClass::exchange:
       case ir::OpClass::control:
       case ir::OpClass::hint: return std::nullopt;
     }

@@ -87,6 +87,7 @@ class Assigner {
       case ir::OpClass::shape: return shape(inst);
       case ir::OpClass::reduction: return reduction(inst);
       case ir::OpClass::contraction: return product(inst);
+      case ir::OpClass::exchange:
       case ir::OpClass::elementwise:
         if (!is_tile(inst.results[0])) return;
         for (Value operand : inst.operands) want(operand, settled(inst.results[0]));

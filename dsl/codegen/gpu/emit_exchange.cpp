@@ -21,6 +21,11 @@ void Emitter::barrier() {
     device("named_barrier_sync", {i32(consumer_barrier), i32(32 * roles_->consumer_warps)});
   else
     device("barrier");
+  nothing_is_pending();
+}
+
+// All threads have met.
+void Emitter::nothing_is_pending() {
   pending_.read.assign(pending_.read.size(), false);
   pending_.written.assign(pending_.written.size(), false);
   pending_.shared = false;

@@ -38,13 +38,19 @@ void Emitter::open_roles() {
     for (const Ring& ring : roles_->rings)
       for (int i = 0; i < 2 * ring.stages; ++i) {
         bool full = i < ring.stages;
-        device("mbarrier_init", {shared_pointer(i32(ring.barriers + 8 * i)),
-                                 i32(full ? 1 : roles_->consumer_warps)});
+        int consumers = roles_->consumer_warps * (ring.is_shared ? roles_->cluster : 1);
+        device("mbarrier_init",
+               {shared_pointer(i32(ring.barriers + 8 * i)), i32(full ? 1 : consumers)});
       }
     device("fence_mbarrier_init");
     return nullptr;
   });
-  device("barrier");
+  if (roles_->cluster == 1) {
+    device("barrier");
+  } else {
+    cluster_barrier();
+    cluster_rank_ = device("cluster_rank");
+  }
 }
 
 void Emitter::start_turns(llvm::Value* parity) {
@@ -74,6 +80,7 @@ void Emitter::run_roles() {
       return nullptr;
     });
   });
+  if (roles_->cluster > 1) cluster_barrier();
   b_.CreateRetVoid();
 
   b_.SetInsertPoint(consuming);
@@ -93,47 +100,50 @@ void Emitter::run_roles() {
   if (!roles_->stores.empty())
     when(b_.CreateICmpEQ(b_.CreateOr(lane_, b_.CreateAnd(warp_, i32(3))), i32(0)), nullptr,
          [&]() -> llvm::Value* { return device("bulk_wait_read_0"); });
+  // Others may still say that they are done with a stage.
+  if (roles_->cluster > 1) cluster_barrier();
   b_.CreateRetVoid();
 }
 
-// body() for this block's programs: every so-many-th of the grid, in the order of groups.
+// body() for this block's programs: every so-many-th of the grid, in the order of groups. Of a
+// cluster the same for all blocks, which take neighbours along an axis.
 void Emitter::for_each_program(const std::function<void()>& body) {
   auto sizes_at = static_cast<unsigned>(kernel_->arg_size()) - 3;
   llvm::Value* size[3];
   for (unsigned axis = 0; axis < 3; ++axis) size[axis] = kernel_->getArg(sizes_at + axis);
+  const int cluster = roles_->cluster;
+  auto shared_axis = static_cast<std::size_t>(roles_->cluster_axis);
+  llvm::Value* programs = size[shared_axis];
+  if (cluster > 1)
+    size[shared_axis] = b_.CreateUDiv(b_.CreateAdd(programs, i32(cluster - 1)), i32(cluster));
   llvm::Value* plane = b_.CreateMul(size[0], size[1]);
   llvm::Value* count = b_.CreateMul(plane, size[2]);
-  llvm::Value* step = device("grid_size_x");
-  llvm::Value* start = device("block_id_x");
-  auto* before = b_.GetInsertBlock();
-  auto* header = llvm::BasicBlock::Create(context_, "next", kernel_);
-  auto* inside = llvm::BasicBlock::Create(context_, "program", kernel_);
-  auto* exit = llvm::BasicBlock::Create(context_, "last", kernel_);
-  b_.CreateBr(header);
-  b_.SetInsertPoint(header);
-  auto* number = b_.CreatePHI(b_.getInt32Ty(), 2);
-  number->addIncoming(start, before);
-  b_.CreateCondBr(b_.CreateICmpULT(number, count), inside, exit);
-
-  b_.SetInsertPoint(inside);
-  auto* z = b_.CreateUDiv(number, plane);
-  auto* in_plane = b_.CreateSub(number, b_.CreateMul(z, plane));
-  auto* group_size = b_.CreateMul(size[1], i32(grouped_programs));
-  auto* group = b_.CreateUDiv(in_plane, group_size);
-  auto* in_group = b_.CreateSub(in_plane, b_.CreateMul(group, group_size));
-  auto* first = b_.CreateMul(group, i32(grouped_programs));
-  auto* left = b_.CreateSub(size[0], first);
-  auto* rows =
-      b_.CreateSelect(b_.CreateICmpULT(left, i32(grouped_programs)), left, i32(grouped_programs));
-  auto* y = b_.CreateUDiv(in_group, rows);
-  auto* x = b_.CreateAdd(first, b_.CreateSub(in_group, b_.CreateMul(y, rows)));
-  llvm::Value* ids[3] = {x, y, z};
-  for (std::size_t axis = 0; axis < 3; ++axis)
-    program_ids_[axis] = b_.CreateZExt(ids[axis], b_.getInt64Ty());
-  body();
-  number->addIncoming(b_.CreateAdd(number, step), b_.GetInsertBlock());
-  b_.CreateBr(header);
-  b_.SetInsertPoint(exit);
+  llvm::Value* step = b_.CreateUDiv(device("grid_size_x"), i32(cluster));
+  llvm::Value* start = b_.CreateUDiv(device("block_id_x"), i32(cluster));
+  std::vector<llvm::Value*> none;
+  auto goes_on = [&](llvm::Value* number) { return b_.CreateICmpULT(number, count); };
+  emit_loop(start, step, goes_on, none, [&](llvm::Value* number) {
+    auto* z = b_.CreateUDiv(number, plane);
+    auto* in_plane = b_.CreateSub(number, b_.CreateMul(z, plane));
+    auto* group_size = b_.CreateMul(size[1], i32(grouped_programs));
+    auto* group = b_.CreateUDiv(in_plane, group_size);
+    auto* in_group = b_.CreateSub(in_plane, b_.CreateMul(group, group_size));
+    auto* first = b_.CreateMul(group, i32(grouped_programs));
+    auto* left = b_.CreateSub(size[0], first);
+    auto* rows =
+        b_.CreateSelect(b_.CreateICmpULT(left, i32(grouped_programs)), left, i32(grouped_programs));
+    auto* y = b_.CreateUDiv(in_group, rows);
+    auto* x = b_.CreateAdd(first, b_.CreateSub(in_group, b_.CreateMul(y, rows)));
+    llvm::Value* ids[3] = {x, y, z};
+    if (cluster > 1) {
+      llvm::Value* own = b_.CreateAdd(b_.CreateMul(ids[shared_axis], i32(cluster)), cluster_rank_);
+      program_exists_ = b_.CreateICmpULT(own, programs);
+      ids[shared_axis] = b_.CreateSelect(program_exists_, own, b_.CreateSub(programs, i32(1)));
+    }
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      program_ids_[axis] = b_.CreateZExt(ids[axis], b_.getInt64Ty());
+    body();
+  });
 }
 
 bool Emitter::is_in_ring(Value value) const {
@@ -174,35 +184,27 @@ void Emitter::produce(const ir::Block& block) {
 
 void Emitter::produce_loop(const Inst& inst) {
   const ir::Block& body = inst.bodies[0];
-  const Inst& yield = body.insts.back();
-  auto* before = b_.GetInsertBlock();
-  auto* header = llvm::BasicBlock::Create(context_, "header", kernel_);
-  auto* inside = llvm::BasicBlock::Create(context_, "body", kernel_);
-  auto* exit = llvm::BasicBlock::Create(context_, "exit", kernel_);
-  b_.CreateBr(header);
-  b_.SetInsertPoint(header);
-  llvm::Value* low = scalars_[inst.operands[0]];
-  auto* i = b_.CreatePHI(low->getType(), 2);
-  i->addIncoming(low, before);
-  scalars_[body.params[0]] = i;
-  std::vector<std::pair<std::size_t, llvm::PHINode*>> carried;
+  std::vector<std::size_t> numbers;
+  std::vector<llvm::Value*> carried;
   for (std::size_t k = 0; k < inst.results.size(); ++k) {
     if (!roles_->produced[inst.results[k]]) continue;
-    llvm::Value* start = scalars_[inst.operands[3 + k]];
-    auto* phi = b_.CreatePHI(start->getType(), 2);
-    phi->addIncoming(start, before);
-    scalars_[body.params[1 + k]] = scalars_[inst.results[k]] = phi;
-    carried.emplace_back(k, phi);
+    numbers.push_back(k);
+    carried.push_back(scalars_[inst.operands[3 + k]]);
   }
   DType dtype = function_.type(inst.operands[0]).dtype;
-  b_.CreateCondBr(compare(Op::lt_, dtype, i, scalars_[inst.operands[1]]), inside, exit);
-  b_.SetInsertPoint(inside);
-  produce(body);
-  auto* latch = b_.GetInsertBlock();
-  i->addIncoming(b_.CreateAdd(i, scalars_[inst.operands[2]]), latch);
-  for (auto [k, phi] : carried) phi->addIncoming(scalars_[yield.operands[k]], latch);
-  b_.CreateBr(header);
-  b_.SetInsertPoint(exit);
+  auto goes_on = [&](llvm::Value* i) {
+    return compare(Op::lt_, dtype, i, scalars_[inst.operands[1]]);
+  };
+  emit_loop(scalars_[inst.operands[0]], scalars_[inst.operands[2]], goes_on, carried,
+            [&](llvm::Value* i) {
+              scalars_[body.params[0]] = i;
+              for (std::size_t j = 0; j < numbers.size(); ++j)
+                scalars_[body.params[1 + numbers[j]]] = carried[j];
+              produce(body);
+              for (std::size_t j = 0; j < numbers.size(); ++j)
+                carried[j] = scalars_[body.insts.back().operands[numbers[j]]];
+            });
+  for (std::size_t j = 0; j < numbers.size(); ++j) scalars_[inst.results[numbers[j]]] = carried[j];
 }
 
 void Emitter::produce_branch(const Inst& inst) {
@@ -273,23 +275,40 @@ void Emitter::fill(const Fetch& fetch) {
     auto span = shared.swizzle_bytes() / shared.element_bytes();
     llvm::Value* row = coordinate_of(staged.load->operands[1]);
     llvm::Value* column = coordinate_of(staged.load->operands[2]);
-    llvm::Value* map = map_param(fetch.maps[i]);
+    const BoxCopy& copy = fetch.copies[i];
+    llvm::Value* map = map_param(copy.map);
+    llvm::Value* start = stage;
+    if (copy.is_shared) {  // this block's part, for all
+      auto rows = static_cast<std::int32_t>(shared.shape()[0] / roles_->cluster);
+      row = b_.CreateAdd(row, b_.CreateMul(cluster_rank_, i32(rows)));
+      start = b_.CreateAdd(stage, b_.CreateMul(cluster_rank_, i32(shared.offset({rows, 0}))));
+    }
     for (std::int32_t begin = 0; begin < shared.shape()[1]; begin += span) {
-      auto* to = b_.CreateAdd(stage, i32(staged.offset + shared.offset({0, begin})));
+      auto* to = b_.CreateAdd(start, i32(staged.offset + shared.offset({0, begin})));
       std::vector<llvm::Value*> operands{shared_pointer(to), full, map,
                                          b_.CreateAdd(column, i32(begin)), row};
-      for (Value index : fetch.copies[i].outer) operands.push_back(coordinate_of(index));
-      device(concat("tma_load_", operands.size() - 3, "d"), operands);
+      for (Value index : copy.outer) operands.push_back(coordinate_of(index));
+      std::string op = concat("tma_load_", operands.size() - 3, "d");
+      if (copy.is_shared) {
+        operands.push_back(b_.getInt16(static_cast<std::uint16_t>((1 << roles_->cluster) - 1)));
+        op += "_multicast";
+      }
+      device(op, operands);
     }
   }
 }
 
-// Each warp speaks for its lanes.
+// Each warp speaks for its lanes: one of them to the producer, or to that of each block of the
+// cluster.
 void Emitter::release(const Ring& ring, llvm::Value* slot, bool may_be_none) {
-  llvm::Value* speaks = b_.CreateICmpEQ(lane_, i32(0));
+  int producers = ring.is_shared ? roles_->cluster : 1;
+  llvm::Value* speaks = b_.CreateICmpULT(lane_, i32(producers));
   if (may_be_none) speaks = b_.CreateAnd(speaks, b_.CreateICmpSGE(slot, i32(0)));
   auto* empty = b_.CreateAdd(b_.CreateShl(slot, i32(3)), i32(ring.barriers + 8 * ring.stages));
-  when(speaks, nullptr, [&] { return device("mbarrier_arrive", {shared_pointer(empty)}); });
+  when(speaks, nullptr, [&] {
+    if (producers == 1) return device("mbarrier_arrive", {shared_pointer(empty)});
+    return device("mbarrier_arrive_cluster", {device("mapa", {shared_pointer(empty), lane_})});
+  });
 }
 
 // After a loop with a deferred product: its last turn's is awaited.

@@ -83,12 +83,15 @@ void Emitter::run(const std::string& entry) {
   if (roles_) {
     run_roles();
   } else {
+    open_exchange();
     begin_after_grid_before();
     converted_.emplace_back();
     block(function_.body);
     b_.CreateRetVoid();
   }
   lines_->finish();
+  if (shape().cluster > 1)
+    kernel_->addFnAttr("nvvm.cluster_dim", std::to_string(shape().cluster) + ",1,1");
   require(shared_peak_ <= shared_memory_limit(target_), "[codegen] ", function_.name, " needs ",
           shared_peak_, " bytes of shared memory; ", target_.cpu, " has ",
           shared_memory_limit(target_), "; use smaller tiles");
@@ -133,6 +136,7 @@ void Emitter::instruction(const Inst& inst) {
       return ir::info(inst.op).effect == ir::Effect::writes ? store(inst) : load(inst);
     case ir::OpClass::reduction: return reduce(inst);
     case ir::OpClass::contraction: return dot(inst);
+    case ir::OpClass::exchange: return cluster_reduce(inst);
     case ir::OpClass::shape: return shape_op(inst);
     case ir::OpClass::creation: return is_tile(inst.results[0]) ? creation(inst) : scalar(inst);
     case ir::OpClass::elementwise:
@@ -196,99 +200,114 @@ void Emitter::make_array(const Inst& inst) {
   arrays_.insert_or_assign(inst.results[0], std::move(array));
 }
 
+void Emitter::emit_loop(llvm::Value* low, llvm::Value* step,
+                        const std::function<llvm::Value*(llvm::Value*)>& goes_on,
+                        std::vector<llvm::Value*>& carried,
+                        const std::function<void(llvm::Value*)>& body) {
+  auto* before = b_.GetInsertBlock();
+  auto* header = llvm::BasicBlock::Create(context_, "header", kernel_);
+  auto* inside = llvm::BasicBlock::Create(context_, "body", kernel_);
+  auto* exit = llvm::BasicBlock::Create(context_, "exit", kernel_);
+  b_.CreateBr(header);
+  b_.SetInsertPoint(header);
+  auto* i = b_.CreatePHI(low->getType(), 2);
+  i->addIncoming(low, before);
+  std::vector<llvm::PHINode*> phis;
+  for (llvm::Value*& value : carried) {
+    phis.push_back(b_.CreatePHI(value->getType(), 2));
+    phis.back()->addIncoming(value, before);
+    value = phis.back();
+  }
+  b_.CreateCondBr(goes_on(i), inside, exit);
+  b_.SetInsertPoint(inside);
+  body(i);
+  auto* latch = b_.GetInsertBlock();
+  i->addIncoming(b_.CreateAdd(i, step), latch);
+  for (std::size_t k = 0; k < phis.size(); ++k) {
+    phis[k]->addIncoming(carried[k], latch);
+    carried[k] = phis[k];
+  }
+  b_.CreateBr(header);
+  b_.SetInsertPoint(exit);
+}
+
 void Emitter::loop(const Inst& inst) {
   const ir::Block& body = inst.bodies[0];
   const Inst& yield = body.insts.back();
-  llvm::Function* fn = b_.GetInsertBlock()->getParent();
-  // Carried tiles enter in the layout of the loop's results.
-  std::vector<std::vector<llvm::Value*>> start;
-  std::vector<llvm::Value*> bases;
+  // Carried tiles enter in the layout of the loop's results; registers that are one stay one.
+  std::vector<llvm::Value*> carried, bases;
+  std::vector<std::vector<int>> first;
+  auto carry = [&](std::size_t k, const std::vector<llvm::Value*>& values) {
+    for (std::size_t r = 0; r < values.size(); ++r)
+      if (static_cast<std::size_t>(first[k][r]) == r) carried.push_back(values[r]);
+  };
   for (std::size_t k = 0; k < inst.results.size(); ++k) {
     Value init = inst.operands[3 + k];
-    bases.push_back(nullptr);
-    if (!is_tile(init)) {
-      start.push_back({scalars_[init]});
-      continue;
+    if (is_tile(init)) {
+      Registers registers = get(init, assignment_[inst.results[k]]);
+      bases.push_back(registers.base);
+      first.push_back(layout::first_duplicates(registers.layout));
+      carry(k, registers.values);
+    } else {
+      bases.push_back(nullptr);
+      first.push_back({0});
+      carry(k, {scalars_[init]});
     }
-    Registers registers = get(init, assignment_[inst.results[k]]);
-    bases.back() = registers.base;
-    start.push_back(std::move(registers.values));
   }
+  auto give = [&](const std::vector<Value>& to, std::size_t from) {
+    std::size_t at = 0;
+    for (std::size_t k = 0; k < inst.results.size(); ++k) {
+      std::vector<llvm::Value*> values;
+      for (std::size_t r = 0; r < first[k].size(); ++r) {
+        auto same = static_cast<std::size_t>(first[k][r]);
+        values.push_back(same == r ? carried[at++] : values[same]);
+      }
+      if (is_tile(inst.results[k]))
+        tiles_.insert_or_assign(to[from + k],
+                                Registers{assignment_[inst.results[k]], values, bases[k]});
+      else
+        scalars_[to[from + k]] = values[0];
+    }
+  };
   auto pipeline = pipelines_.find(&inst);
   const LoopPipeline* ring = pipeline == pipelines_.end() ? nullptr : &pipeline->second;
   std::int64_t ring_start = ring == nullptr ? 0 : open_ring(inst, *ring);
+  if (ring != nullptr) carried.push_back(i32(0));  // the slot
   finish_products();
-  auto* before = b_.GetInsertBlock();
-  auto* header = llvm::BasicBlock::Create(context_, "header", fn);
-  auto* inside = llvm::BasicBlock::Create(context_, "body", fn);
-  auto* exit = llvm::BasicBlock::Create(context_, "exit", fn);
-  b_.CreateBr(header);
-  b_.SetInsertPoint(header);
-  llvm::Value* low = scalars_[inst.operands[0]];
-  auto* i = b_.CreatePHI(low->getType(), 2);
-  i->addIncoming(low, before);
-  llvm::PHINode* slot = ring == nullptr ? nullptr : b_.CreatePHI(b_.getInt32Ty(), 2);
-  if (slot != nullptr) slot->addIncoming(i32(0), before);
-  std::vector<std::vector<llvm::PHINode*>> phis(start.size());
-  for (std::size_t k = 0; k < start.size(); ++k) {
-    std::unordered_map<llvm::Value*, llvm::PHINode*> of;  // registers that are one stay one
-    std::vector<llvm::Value*> values;
-    std::vector<int> first;
-    if (is_tile(inst.results[k]))
-      first = layout::first_duplicates(assignment_[inst.results[k]]);
-    else
-      first = {0};
-    for (std::size_t r = 0; r < start[k].size(); ++r) {
-      if (static_cast<std::size_t>(first[r]) == r) {
-        phis[k].push_back(b_.CreatePHI(start[k][r]->getType(), 2));
-        phis[k].back()->addIncoming(start[k][r], before);
-      } else {
-        phis[k].push_back(phis[k][static_cast<std::size_t>(first[r])]);
-      }
-      values.push_back(phis[k].back());
-    }
-    for (Value value : {body.params[1 + k], inst.results[k]})
-      if (is_tile(value))
-        tiles_.insert_or_assign(value, Registers{assignment_[inst.results[k]], values, bases[k]});
-      else
-        scalars_[value] = values[0];
-  }
   DType dtype = function_.type(inst.operands[0]).dtype;
-  b_.CreateCondBr(compare(Op::lt_, dtype, i, scalars_[inst.operands[1]]), inside, exit);
-
-  b_.SetInsertPoint(inside);
-  scalars_[body.params[0]] = i;
+  auto goes_on = [&](llvm::Value* i) {
+    return compare(Op::lt_, dtype, i, scalars_[inst.operands[1]]);
+  };
   Pending skipped = pending_;
-  assume_pending(body);
-  converted_.emplace_back();
-  if (ring != nullptr) begin_turn(inst, *ring, ring_start, i, slot);
-  block(body);
-  for (std::size_t k = 0; k < start.size(); ++k) {
-    std::vector<llvm::Value*> next;
-    if (is_tile(inst.results[k])) {
-      Registers registers = get(yield.operands[k], assignment_[inst.results[k]]);
-      require(registers.base == bases[k], "[codegen] ", describe(inst.where),
-              ": a loop carries a tile of pointers that changes from one array to another");
-      next = std::move(registers.values);
-    } else {
-      next = {scalars_[yield.operands[k]]};
-    }
-    start[k] = std::move(next);
-  }
-  finish_products();
-  converted_.pop_back();
-  auto* latch = b_.GetInsertBlock();
-  i->addIncoming(b_.CreateAdd(i, scalars_[inst.operands[2]]), latch);
-  if (slot != nullptr) {
-    auto* wraps = b_.CreateICmpEQ(slot, i32(ring->stages - 1));
-    slot->addIncoming(b_.CreateSelect(wraps, i32(0), b_.CreateAdd(slot, i32(1))), latch);
-    open_pipelines_.pop_back();
-  }
-  for (std::size_t k = 0; k < start.size(); ++k)
-    for (std::size_t r = 0; r < start[k].size(); ++r)
-      if (phis[k][r]->getNumIncomingValues() == 1) phis[k][r]->addIncoming(start[k][r], latch);
-  b_.CreateBr(header);
-  b_.SetInsertPoint(exit);
+  emit_loop(scalars_[inst.operands[0]], scalars_[inst.operands[2]], goes_on, carried,
+            [&](llvm::Value* i) {
+              scalars_[body.params[0]] = i;
+              give(body.params, 1);
+              assume_pending(body);
+              converted_.emplace_back();
+              llvm::Value* slot = ring == nullptr ? nullptr : carried.back();
+              if (ring != nullptr) begin_turn(inst, *ring, ring_start, i, slot);
+              block(body);
+              carried.clear();
+              for (std::size_t k = 0; k < inst.results.size(); ++k) {
+                if (!is_tile(inst.results[k])) {
+                  carry(k, {scalars_[yield.operands[k]]});
+                  continue;
+                }
+                Registers registers = get(yield.operands[k], assignment_[inst.results[k]]);
+                require(
+                    registers.base == bases[k], "[codegen] ", describe(inst.where),
+                    ": a loop carries a tile of pointers that changes from one array to another");
+                carry(k, registers.values);
+              }
+              finish_products();
+              converted_.pop_back();
+              if (ring == nullptr) return;
+              auto* wraps = b_.CreateICmpEQ(slot, i32(ring->stages - 1));
+              carried.push_back(b_.CreateSelect(wraps, i32(0), b_.CreateAdd(slot, i32(1))));
+              open_pipelines_.pop_back();
+            });
+  give(inst.results, 0);
   pending_.merge(skipped);
   if (ring != nullptr) close_ring(inst, *ring);
   if (roles_) close_deferred(inst);

@@ -56,7 +56,10 @@ class Emitter : Arithmetic {
           const std::optional<WarpRoles>& roles);
   void run(const std::string& entry);
   KernelShape shape() const {
-    return {roles_ ? roles_->threads() : 32 * assignment_.warps, shared_peak_};
+    return {roles_ ? roles_->threads() : 32 * assignment_.warps, shared_peak_,
+            roles_                ? roles_->cluster
+            : exchange_bytes_ > 0 ? function_.cluster
+                                  : 1};
   }
 
  private:
@@ -97,6 +100,11 @@ class Emitter : Arithmetic {
   void print(const ir::Inst& inst);
   llvm::Value* element(const ir::Inst& inst, const std::vector<llvm::Value*>& operands);
   void loop(const ir::Inst& inst);
+  // body(i) for i from `low` on in steps while goes_on(i), with values that the body replaces; they
+  // are those of the last turn afterwards.
+  void emit_loop(llvm::Value* low, llvm::Value* step,
+                 const std::function<llvm::Value*(llvm::Value*)>& goes_on,
+                 std::vector<llvm::Value*>& carried, const std::function<void(llvm::Value*)>& body);
   void branch(const ir::Inst& inst);
   void make_array(const ir::Inst& inst);
   llvm::Value* narrow_to_bf16(llvm::Value* value) override { return device("to_bf16", {value}); }
@@ -177,6 +185,7 @@ class Emitter : Arithmetic {
   void begin_shared(std::int64_t bytes);
   llvm::Value* shared(std::int64_t offset, DType dtype, llvm::Value* index);
   void barrier();
+  void nothing_is_pending();
 
   // emit_reduce.cpp
   struct Partial;
@@ -189,6 +198,14 @@ class Emitter : Arithmetic {
                     std::vector<Partial>& partials);
   void reduce_warps(const ir::Inst& inst, const layout::Layout& layout,
                     std::vector<Partial>& partials);
+
+  // emit_cluster.cpp: between the blocks of a cluster
+  void cluster_barrier();
+  void open_exchange();
+  void cluster_reduce(const ir::Inst& inst);
+  std::vector<llvm::Value*> over_cluster(const ir::Inst& inst,
+                                         const std::vector<llvm::Value*>& mine,
+                                         const std::vector<llvm::Value*>& places, llvm::Value* own);
 
   // emit_pipeline.cpp
   struct OpenPipeline {  // of a loop whose body is being emitted
@@ -292,6 +309,9 @@ class Emitter : Arithmetic {
   llvm::Value *lane_ = nullptr, *warp_ = nullptr, *shared_base_ = nullptr;
   std::int64_t shared_peak_ = 0;
   std::int64_t scratch_start_ = 0;  // scratch begins behind the open rings
+  std::int64_t exchange_bytes_ =
+      0;  // that a block gives to each of its cluster at most; 0: nothing
+  llvm::Value* exchange_turn_ = nullptr;  // which of two places the next exchange uses
   std::unordered_map<const ir::Inst*, LoopPipeline> pipelines_;
   std::vector<OpenPipeline> open_pipelines_;
   Pending pending_;
@@ -301,6 +321,8 @@ class Emitter : Arithmetic {
 
   // Of a kernel with roles.
   std::array<llvm::Value*, 3> program_ids_{};  // i64; null: the block's
+  llvm::Value* program_exists_ = nullptr;      // or was gone through before; null: always
+  llvm::Value* cluster_rank_ = nullptr;        // of the block in its cluster; null: alone
   std::vector<Turns> turns_;                   // by ring
   std::vector<llvm::Value*> deferred_;         // by fetch: the slot that a deferred product reads
   struct Unfinished {                          // a product that nobody has waited for

@@ -57,18 +57,19 @@ emulator::TensorMap tensor_map_of(const TensorMapSpec& spec, const Argument* arg
 }  // namespace
 
 EmulatedLaunch persistent_launch(EmulatedLaunch kernel, std::vector<ArtifactParam> params,
-                                 std::vector<TensorMapSpec> maps) {
+                                 std::vector<TensorMapSpec> maps, int cluster) {
   return [=](const Argument* arguments, const std::int64_t* grid, std::int64_t begin,
              std::int64_t end) {
-    std::int64_t blocks = (grid[0] * grid[1] * grid[2] + 1) / 2;
+    std::int64_t clusters = (grid[0] * grid[1] * grid[2] + 2 * cluster - 1) / (2 * cluster);
     std::vector<emulator::TensorMap> made;
     made.reserve(maps.size());
     for (const TensorMapSpec& map : maps) made.push_back(tensor_map_of(map, arguments, params));
     std::vector<Argument> all(arguments, arguments + params.size());
     for (const emulator::TensorMap& map : made) all.push_back({.pointer = &map});
     for (int axis = 0; axis < 3; ++axis) all.push_back({.integer = grid[axis]});
-    std::int64_t launched[3] = {blocks, 1, 1};
-    if (begin < blocks) kernel(all.data(), launched, begin, std::min(end, blocks));
+    std::int64_t launched[3] = {clusters * cluster, 1, 1};
+    if (begin < clusters)
+      kernel(all.data(), launched, begin * cluster, std::min(end, clusters) * cluster);
   };
 }
 

@@ -47,8 +47,9 @@ EmulatedLaunch link_emulated(std::unique_ptr<llvm::Module> module,
                              const KernelShape& shape, EmulatorOptions options = {});
 
 // A launch of a persistent kernel (gpu_code.h) from one of its blocks: makes the tensor maps, and
-// has half as many blocks as programs, so that each goes from one program to the next.
+// has half as many blocks as programs, in whole clusters, so that each goes from one program to the
+// next.
 EmulatedLaunch persistent_launch(EmulatedLaunch kernel, std::vector<ArtifactParam> params,
-                                 std::vector<TensorMapSpec> maps);
+                                 std::vector<TensorMapSpec> maps, int cluster = 1);
 
 }  // namespace tilewright::dsl

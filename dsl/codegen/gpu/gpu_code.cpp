@@ -120,13 +120,14 @@ std::shared_ptr<const Artifact> generate_gpu_code(const ir::Function& function,
 }
 
 std::shared_ptr<const Artifact> generate_emulated(const ir::Function& function,
-                                                  const Target& target) {
-  EmulatedPtx kernel = emulate_ptx(function, target);
+                                                  const Target& target,
+                                                  emulator::EmulatorOptions options) {
+  EmulatedPtx kernel = emulate_ptx(function, target, std::move(options));
   auto artifact = artifact_of(function, target);
   artifact->emulated = std::move(kernel.run);
   if (kernel.persistent)
     artifact->emulated = persistent_launch(std::move(artifact->emulated), artifact->params,
-                                           std::move(kernel.tensor_maps));
+                                           std::move(kernel.tensor_maps), kernel.cluster);
   return artifact;
 }
 

@@ -40,6 +40,7 @@ EmulatedPtx emulate_ptx(const ir::Function& function, const Target& target,
                         emulator::EmulatorOptions options = {});
 // Runs on the host, thread by thread; launched as the program is, by its own grid and arguments.
 std::shared_ptr<const Artifact> generate_emulated(const ir::Function& function,
-                                                  const Target& target);
+                                                  const Target& target,
+                                                  emulator::EmulatorOptions options = {});
 
 }  // namespace tilewright::dsl::gpu

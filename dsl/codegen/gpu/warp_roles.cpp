@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "dsl/analysis/program_dependence.h"
+
 namespace tilewright::dsl::gpu {
 namespace {
 
@@ -10,6 +12,7 @@ using ir::Op;
 using ir::Value;
 
 constexpr int most_stages = 6;
+constexpr int swizzled_rows = 8;                  // that the pattern of a swizzle repeats after
 constexpr std::int64_t barrier_bytes = 1024;      // of all rings
 constexpr std::int64_t scratch_bytes = 16 << 10;  // left to reductions and changes of layout
 // Accumulators and operands in registers, in 32-bit words; the rest is for everything else.
@@ -23,11 +26,22 @@ class Planner {
     roles_.produced.assign(function.types.size(), false);
   }
 
+  // Plans for clusters of programs that are neighbours along an axis; false if there is no more
+  // than one program along it.
+  bool share_along(int axis) {
+    roles_.cluster = function_.cluster;
+    roles_.cluster_axis = axis;
+    differs_ = depends_on_program(function_, axis);
+    return std::ranges::find(differs_, true) != differs_.end();
+  }
+  std::int64_t shared_bytes() const { return shared_bytes_; }
+
   std::optional<WarpRoles> run() {
     if (target_.sm != 90 || !find_products() || !fits_registers()) return std::nullopt;
     if (!collect(function_.body) || fetched_products_ != products_.size()) return std::nullopt;
     if (!produce_what_decides(function_.body)) return std::nullopt;
     find_stores();
+    if (roles_.cluster > 1 && !can_share()) return std::nullopt;
     find_alternating();
     if (!place()) return std::nullopt;
     return std::move(roles_);
@@ -39,6 +53,7 @@ class Planner {
     std::int64_t rows = 0;
     bool alike = true;
     ir::for_each_inst(function_.body, [&](const Inst& inst) {
+      alike = alike && inst.op != Op::cluster_reduce_;  // which all threads take part in
       if (inst.op != Op::dot_) return;
       products_.push_back(&inst);
       std::int64_t here = physical_shape(function_.type(inst.results[0]).shape)[0];
@@ -149,10 +164,37 @@ class Planner {
     copy->map.rounds_to_tf32 = type.dtype == DType::f32;
     fetch.loads.push_back({&load, operand, transposed,
                            layout::SharedLayout::tma(type.shape, bytes, swizzle), fetch.bytes});
-    fetch.bytes += (fetch.loads.back().shared.size_bytes() + 1023) / 1024 * 1024;
-    fetch.maps.push_back(add_map(copy->map));
-    fetch.copies.push_back(std::move(*copy));
+    std::int64_t size = (fetch.loads.back().shared.size_bytes() + 1023) / 1024 * 1024;
+    fetch.bytes += size;
+    bool is_shared = is_common(load, *copy);
+    if (is_shared) {
+      copy->map.box[1] /= roles_.cluster;
+      shared_bytes_ += size;
+    }
+    fetch.copies.push_back({add_map(copy->map), std::move(copy->outer), is_shared});
     return true;
+  }
+
+  // Whether all programs of a cluster take the same block, in parts that a swizzle lets be apart.
+  bool is_common(const Inst& load, const TensorCopy& copy) const {
+    auto is_same = [&](Value value) { return !differs_[value]; };
+    return roles_.cluster > 1 && copy.map.box[1] % (swizzled_rows * roles_.cluster) == 0 &&
+           std::all_of(load.operands.begin() + 1, load.operands.end(), is_same) &&
+           std::ranges::all_of(copy.outer, is_same);
+  }
+
+  // Something is shared, all blocks fetch equally often, and a program that is gone through again
+  // leaves no trace: all it writes are boxes, which can be left out.
+  bool can_share() const {
+    bool fine = shared_bytes_ > 0;
+    std::size_t writes = 0;
+    ir::for_each_inst(function_.body, [&](const Inst& inst) {
+      if (ir::info(inst.op).effect == ir::Effect::writes || inst.op == Op::print_) ++writes;
+      if (inst.bodies.empty() || !has_work(inst)) return;
+      std::size_t deciding = inst.op == Op::loop_ ? 3 : 1;
+      for (std::size_t i = 0; i < deciding; ++i) fine = fine && !differs_[inst.operands[i]];
+    });
+    return fine && writes == roles_.stores.size();
   }
 
   // Whether a loaded block is the left operand of products only, of several or of one in a loop.
@@ -270,7 +312,7 @@ class Planner {
       auto copy = tensor_copy(function_, uses_, facts_, *desc, 64, 128 / bytes, 128);
       if (!copy) return;
       int map = add_map(copy->map);
-      roles_.stores.push_back({&inst, std::move(*copy), map});
+      roles_.stores.push_back({&inst, {map, std::move(copy->outer)}});
     });
   }
 
@@ -292,9 +334,11 @@ class Planner {
         return is_product && ring.stages == 0 && ring.stage_bytes == fetch.bytes;
       });
       fetch.ring = static_cast<std::size_t>(alike - roles_.rings.begin());
-      if (alike != roles_.rings.end()) continue;
-      roles_.rings.push_back({fetch.bytes, is_product ? 0 : 1});
-      (is_product ? each : once) += fetch.bytes;
+      if (alike == roles_.rings.end()) {
+        roles_.rings.push_back({fetch.bytes, is_product ? 0 : 1});
+        (is_product ? each : once) += fetch.bytes;
+      }
+      for (const BoxCopy& copy : fetch.copies) roles_.rings[fetch.ring].is_shared |= copy.is_shared;
     }
     std::int64_t staging = roles_.stores.empty() ? 0 : 2 * roles_.warpgroups() * staged_box_bytes;
     std::int64_t limit = shared_memory_limit(target_);
@@ -338,6 +382,8 @@ class Planner {
   WarpRoles roles_;
   std::vector<const Inst*> products_;
   std::size_t marked_ = 0, fetched_products_ = 0;
+  std::vector<bool> differs_;  // by value, between the programs of a cluster
+  std::int64_t shared_bytes_ = 0;
 };
 
 }  // namespace
@@ -355,7 +401,17 @@ const TensorStore* WarpRoles::store_of(const Inst* store) const {
 std::optional<WarpRoles> plan_warp_roles(const ir::Function& function, const Uses& uses,
                                          const std::vector<ScalarFacts>& facts,
                                          const Target& target) {
-  return Planner(function, uses, facts, target).run();
+  std::optional<WarpRoles> best;
+  std::int64_t most = 0;
+  for (int axis = 0; function.cluster > 1 && axis < 3; ++axis) {
+    Planner planner(function, uses, facts, target);
+    if (!planner.share_along(axis)) continue;
+    std::optional<WarpRoles> roles = planner.run();
+    if (!roles || planner.shared_bytes() <= most) continue;
+    most = planner.shared_bytes();
+    best = std::move(roles);
+  }
+  return best ? std::move(best) : Planner(function, uses, facts, target).run();
 }
 
 }  // namespace tilewright::dsl::gpu

@@ -157,6 +157,8 @@ template void tma_load<4, false>(const Call&);
 template void tma_load<5, false>(const Call&);
 template void tma_load<2, true>(const Call&);
 template void tma_load<3, true>(const Call&);
+template void tma_load<4, true>(const Call&);
+template void tma_load<5, true>(const Call&);
 
 bool finish_a_load(Cluster& cluster) {
   auto& loads = cluster.loads();

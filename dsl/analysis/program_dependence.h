@@ -1,0 +1,17 @@
+// Which values differ between programs whose places in the grid differ along one axis only.
+//
+// What does not differ is common to these programs: they go round a loop equally often, fetch the
+// same block of memory. Neighbours along an axis on which an operand does not depend can share it.
+#pragma once
+
+#include <vector>
+
+#include "dsl/ir/function.h"
+
+namespace tilewright::dsl {
+
+// By value: whether it may depend on program_id along `axis`. Memory that a program reads counts as
+// what its address is: equal addresses, equal values.
+std::vector<bool> depends_on_program(const ir::Function& function, int axis);
+
+}  // namespace tilewright::dsl
