@@ -49,6 +49,7 @@ std::vector<NamedKernel> row_cases() {
       {"softmax of 1024, f32", {{f32, {4096, 1024}}}, softmax_of},
       {"softmax of 8192, bf16", {{bf16, {4096, 8192}}}, softmax_of},
       {"softmax of 128256, bf16", {{bf16, {64, 128256}}}, softmax_of},
+      {"softmax of 131072, f32", {{f32, {4096, 131072}}}, softmax_of},
       {"layer_norm of 768, f32",
        {{f32, {4096, 768}}, {f32, {768}}, {f32, {768}}},
        [](const Tensors& a) { return layer_norm(a[0], a[1], a[2]); }},

@@ -87,6 +87,7 @@ class AttentionProgram {
     if (blocks.columns != 0) block_.columns = std::min(shape_.keys(), blocks.columns);
     block_.splits = default_splits(target, shape_, block_.columns, attributes.window);
     if (blocks.splits != 0) block_.splits = blocks.splits;
+    if (target.sm == 90) block_.cluster = blocks.cluster;  // by neighbouring rows, which share keys
   }
 
   LoweredRegion emit() {
@@ -100,6 +101,7 @@ class AttentionProgram {
       partials.add_to(parameters_);
     else
       parameters_.add(task_.storage);
+    if (block_.cluster > 1) tracer_.set_cluster(static_cast<int>(block_.cluster));
     open_grid();
     program(partials);
     result.programs.push_back({tracer_.finish(), grid_, parameters_.memory()});

@@ -11,6 +11,7 @@ struct BlockSizes {
   std::int64_t rows = 0, columns = 0;
   std::int64_t piece = 0, depth = 0;  // on GPUs (block_sizes.h)
   std::int64_t splits = 0;            // programs that share an inner axis (lower.h)
+  std::int64_t cluster = 0;           // programs that run together, on GPUs (block_sizes.h)
   bool operator==(const BlockSizes&) const = default;
 };
 

@@ -94,6 +94,7 @@ RowBlocks combining_blocks(const Region& region, const dsl::Target& target,
   RowBlocks result = blocks;
   result.has_product = result.sums_elements = false;
   result.depth = 0;
+  result.cluster = 1;
   if (!target.is_gpu()) return result;
   // As many programs as there is work for.
   std::int64_t share = region.rows * region.width / multiprocessors(target);
@@ -114,6 +115,7 @@ std::vector<BlockSizes> alternatives(const TaskList& list, const Region& region,
   auto offer = [&](std::int64_t rows, std::int64_t columns) {
     RowBlocks blocks = choose_blocks(list, region, target, {rows, columns});
     BlockSizes sizes{blocks.rows, blocks.columns};
+    if (blocks.cluster > 1) sizes.cluster = blocks.cluster;
     if (sizes != chosen && std::ranges::find(result, sizes) == result.end())
       result.push_back(sizes);
   };
@@ -121,6 +123,10 @@ std::vector<BlockSizes> alternatives(const TaskList& list, const Region& region,
     offer(chosen.rows * factor, chosen.columns);
     offer(std::max<std::int64_t>(1, chosen.rows / factor), chosen.columns);
   }
+  // Blocks of threads that fetch what they share once, where codegen/gpu/warp_roles.h can.
+  RowBlocks used = choose_blocks(list, region, target, chosen);
+  if (target.sm == 90 && used.has_product && used.rows >= 64 && chosen.cluster <= 1)
+    result.push_back({chosen.rows, chosen.columns, 0, 0, chosen.splits, 2});
   offer(chosen.rows, chosen.columns * 2);
   offer(chosen.rows, std::max(column_quantum, round_up(chosen.columns / 2, column_quantum)));
   return result;

@@ -30,6 +30,11 @@ struct RowBlocks {
   bool sums_elements = false;
   // Programs that share the inner axes of the region's products, of which each makes a part.
   std::int64_t splits = 1;
+  // Programs that run together as a cluster, 1, 2, 4 or 8. Of rows each takes a part of the
+  // columns, and they combine what they reduce; of products they may fetch what they share once.
+  std::int64_t cluster = 1;
+  std::int64_t share = 0;  // columns of a row that each of a cluster takes, whole pieces
+  bool shares_rows() const { return cluster > 1 && !has_product; }
 };
 
 // `wanted` overrides the choice where it is not 0; it is clipped to what the region allows.

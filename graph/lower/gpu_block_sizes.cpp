@@ -12,6 +12,7 @@ namespace {
 constexpr std::int64_t most_elements = 16 << 10;  // of a tile: 32 registers of 512 threads
 constexpr std::int64_t row_elements = 1 << 10;    // of short rows that share a program
 constexpr std::int64_t long_piece = 8 << 10;      // of a row that is no tile
+constexpr std::int64_t most_sharing_programs = 8, least_share = 4 << 10, share_quantum = 256;
 constexpr std::int64_t pointwise_elements = 1 << 10, many_pointwise_elements = 2 << 10;
 constexpr std::int64_t many_programs = 512;  // some for each of a hundred multiprocessors
 constexpr std::int64_t turned = 64;          // rows and columns of a block that is turned over
@@ -159,6 +160,56 @@ void row_blocks(const Region& region, const Work& work, RowBlocks& blocks) {
   if (power(blocks.rows) * width > most_elements) blocks.piece = long_piece / power(blocks.rows);
 }
 
+// Whether programs can go through parts of one row and have no more to tell each other than what
+// they reduce: all wide values are equally wide, and nothing is found by its place in the row.
+bool may_share_rows(const TaskList& list, const Region& region, const Work& work) {
+  auto fits = [&](std::int64_t width) { return width == 1 || width == work.facts.widest; };
+  for (std::size_t slot = 0; slot < region.tasks.size(); ++slot) {
+    const Task& task = list.tasks[region.tasks[slot]];
+    std::int64_t width = region.tables[slot].width;
+    bool finds = task.reduce == ir::ReduceKind::argmax || task.reduce == ir::ReduceKind::argmin ||
+                 task.reduce == ir::ReduceKind::any || task.reduce == ir::ReduceKind::all;
+    bool reduces = task.kind == TaskKind::reduction;
+    if ((reduces && finds) || (task.kind != TaskKind::pointwise && !reduces) || !fits(width) ||
+        (reduces && !fits(operand_table(task, 0, region.tables[slot])->width)) ||
+        (region.is_in_place && region.stored[slot] && width == 1))
+      return false;
+  }
+  return !region.splits_columns && !work.facts.one_row;
+}
+
+// How many programs share a row. A long row is written after it was reduced: programs that hold it
+// in registers together read it once. And of few rows each is shared by so many as there are
+// multiprocessors for.
+std::int64_t programs_of_a_row(const Region& region, const Work& work, const dsl::Target& target) {
+  std::int64_t width = work.facts.widest, rows = region.rows, result = 1;
+  bool stores_rows = false;
+  for (std::size_t slot = 0; slot < region.tasks.size(); ++slot)
+    stores_rows = stores_rows || (region.stored[slot] && region.tables[slot].width == width);
+  bool fits = stores_rows && width <= most_sharing_programs * most_elements;
+  for (std::int64_t size = 2; size <= most_sharing_programs; size *= 2)
+    if ((fits && width > result * most_elements) ||
+        (rows * size <= multiprocessors(target) && width / size >= least_share))
+      result = size;
+  return result;
+}
+
+void share_rows(const TaskList& list, const Region& region, const Work& work,
+                const dsl::Target& target, std::int64_t wanted, RowBlocks& blocks) {
+  std::int64_t width = work.facts.widest;
+  if (target.sm != 90 || blocks.piece == 0 || blocks.rows != 1 || blocks.columns_first ||
+      !work.facts.reduces || !may_share_rows(list, region, work))
+    return;
+  std::int64_t cluster = wanted != 0 ? wanted : programs_of_a_row(region, work, target);
+  if (cluster == 1) return;
+  blocks.cluster = cluster;
+  // What a program can hold at once it reads once.
+  std::int64_t share = divide_up(width, cluster);
+  std::int64_t whole = divide_up(share, share_quantum) * share_quantum;
+  blocks.piece = whole <= most_elements ? whole : long_piece;
+  blocks.share = divide_up(share, blocks.piece) * blocks.piece;
+}
+
 // Pieces of one value may overwrite what those of another, of other width, have yet to read.
 bool may_store_in_pieces(const Region& region, std::int64_t piece) {
   std::int64_t width = 0;
@@ -211,6 +262,10 @@ RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const ds
     blocks.splits = wanted.splits != 0 ? std::min(wanted.splits, work.facts.depth)
                                        : splits_of(region, work, target, blocks);
   if (blocks.piece != 0 && !may_store_in_pieces(region, blocks.piece)) blocks.piece = 0;
+  if (work.facts.has_product)
+    blocks.cluster = target.sm == 90 ? std::max<std::int64_t>(1, wanted.cluster) : 1;
+  else
+    share_rows(list, region, work, target, wanted.cluster, blocks);
   return blocks;
 }
 

@@ -102,12 +102,16 @@ void RowsProgram::open_grid() {
   std::int64_t column_blocks = (region_.width + blocks_.columns - 1) / blocks_.columns;
   int row_axis = blocks_.rows_fastest ? 0 : 1, column_axis = 1 - row_axis;
   std::int64_t splits = stage_ == ProductStage::partial ? blocks_.splits : 1;
+  if (blocks_.shares_rows()) column_blocks = blocks_.cluster;
   std::int64_t counts[3] = {column_blocks, row_blocks, outer * splits};
   if (blocks_.rows_fastest) std::swap(counts[0], counts[1]);
   ProgramGrid programs = graph::open_grid(counts, target_);
   grid_ = programs.grid;
+  if (blocks_.cluster > 1) tracer_.set_cluster(static_cast<int>(blocks_.cluster));
   if (row_blocks > 1) row_ = block_start(programs.index[row_axis], blocks_.rows, rows);
-  if (column_blocks > 1)
+  if (blocks_.shares_rows())
+    rank_ = programs.index[column_axis];
+  else if (column_blocks > 1)
     column_ = block_start(programs.index[column_axis], blocks_.columns, region_.width);
   indices_.resize(digits_.size());
   Tile rest = programs.index[2];
@@ -241,7 +245,17 @@ void RowsProgram::prepare(const TaskOperand& operand) {
   if (auto p = producer(operand)) prepare(*p, seen);
 }
 
+RowsProgram::Run RowsProgram::part_of_row(std::int64_t width) const {
+  if (!blocks_.shares_rows()) return {{}, width, blocks_.piece};
+  return {rank_ * blocks_.share, blocks_.share, blocks_.piece};
+}
+
+Tile RowsProgram::over_cluster(const Tile& x, ir::ReduceKind kind) const {
+  return blocks_.shares_rows() ? dsl::cluster_reduce(x, kind) : x;
+}
+
 void RowsProgram::for_each_piece(const Run& run, const std::function<void(const Columns&)>& body) {
+  if (is_resident()) return body({Part::piece, run.first, run.size});
   const Known before = known_;
   for (Tile start : dsl::range(0, run.length, run.size)) {
     known_.piece.assign(region_.tasks.size(), {});
@@ -253,7 +267,8 @@ void RowsProgram::for_each_piece(const Run& run, const std::function<void(const 
 
 Tile RowsProgram::filled(const Tile& x, std::int64_t width, const Columns& piece,
                          ir::Scalar rest) const {
-  if (width % piece.size == 0) return x;
+  std::int64_t covered = blocks_.shares_rows() ? blocks_.share * blocks_.cluster : width;
+  if (width % piece.size == 0 && covered == width) return x;
   Shape line(2, 1);
   line[column_axis()] = piece.size;
   // Compared in 32 bits, which take half the registers on a GPU.
@@ -315,7 +330,7 @@ void RowsProgram::store_all() {
     auto others = std::ranges::stable_partition(
         in_pieces, [&](std::size_t slot) { return region_.tables[slot].width == width; });
     std::vector<std::size_t> slots(in_pieces.begin(), others.begin());
-    for_each_piece({{}, width, blocks_.piece}, [&](const Columns& piece) {
+    for_each_piece(part_of_row(width), [&](const Columns& piece) {
       for (std::size_t slot : slots) value(slot, piece);
       for (std::size_t slot : slots) store(slot, piece);
     });
@@ -353,6 +368,7 @@ LoweredRegion lower_rows(const TaskList& list, const Region& region, const dsl::
   LoweredRegion result;
   result.kind = kind_of(used, ProductStage::whole);
   result.blocks = {used.rows, used.columns};
+  if (used.cluster > 1) result.blocks.cluster = used.cluster;
   auto add_program = [&](const RowBlocks& of, ProductStage stage) {
     result.programs.push_back(RowsProgram(list, region, target, of, stage).emit());
   };

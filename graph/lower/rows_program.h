@@ -101,7 +101,13 @@ class RowsProgram {
     Operand length;
     std::int64_t size;
   };
-  // body(piece) for each piece. What it makes is known only in the loop.
+  // This program's part of a row that is in pieces: all of it, or its share in the cluster.
+  Run part_of_row(std::int64_t width) const;
+  // Whether that is one piece, which stays in registers.
+  bool is_resident() const { return blocks_.shares_rows() && blocks_.share == blocks_.piece; }
+  // What the programs of a cluster have reduced, each its part of a row.
+  Tile over_cluster(const Tile& x, ir::ReduceKind kind) const;
+  // body(piece) for each piece. What it makes is known only in the loop, if there is one.
   void for_each_piece(const Run& run, const std::function<void(const Columns&)>& body);
   // A piece with `rest` where it reaches beyond the width.
   Tile filled(const Tile& x, std::int64_t width, const Columns& piece, ir::Scalar rest) const;
@@ -165,6 +171,7 @@ class RowsProgram {
   Tile row_, column_;          // first row and column of this program; undefined: 0
   std::vector<Tile> indices_;  // of the digits that are not cut in blocks
   Tile split_;                 // which part of inner axes is this program's; undefined: all
+  Tile rank_;                  // of this program among those that share a row; undefined: alone
   std::vector<Tile> parts_;    // scratch memory of each product
   Known known_;                // what has been made
 };

@@ -65,7 +65,7 @@ Tile RowsProgram::highest_with_exponentials(std::size_t highest, std::size_t exp
   Shape one(2, 1), line(2, blocks_.piece);
   one[row_axis()] = line[row_axis()] = blocks_.rows;
   dsl::Var top = dsl::full(one, -infinity, dtype), sums = dsl::zeros(line, dtype);
-  for_each_piece({{}, width, blocks_.piece}, [&](const Columns& piece) {
+  for_each_piece(part_of_row(width), [&](const Columns& piece) {
     Tile x = operand(highest, 0, piece);
     if (x.dtype() != dtype) x = dsl::cast(x, dtype);
     x = spread(filled(spread(x, piece.size), width, piece, ir::Scalar::of(dtype, -infinity)),
@@ -76,6 +76,12 @@ Tile RowsProgram::highest_with_exponentials(std::size_t highest, std::size_t exp
     top = above;
   });
   Tile total = dsl::sum(sums, column_axis(), true);
+  if (blocks_.shares_rows()) {
+    Tile highest_of_all = over_cluster(top, ir::ReduceKind::max);
+    Tile reference = dsl::where(highest_of_all == -infinity, 0, highest_of_all);
+    total = over_cluster(total * dsl::exp(top - reference), ir::ReduceKind::sum);
+    top = highest_of_all;
+  }
   DType wanted = task(exponentials).dtype;
   known_.whole[exponentials] = wanted == dtype ? total : dsl::cast(total, wanted);
   return t.dtype == dtype ? Tile(top) : dsl::cast(top, t.dtype);
@@ -84,7 +90,7 @@ Tile RowsProgram::highest_with_exponentials(std::size_t highest, std::size_t exp
 Tile RowsProgram::reduction(std::size_t slot) {
   const Task& t = task(slot);
   std::int64_t width = operand_table(t, 0, region_.tables[slot])->width;
-  if (is_in_pieces(width)) {
+  if (is_in_pieces(width) && !is_resident()) {
     if (auto exponentials = exponentials_of(slot))
       return highest_with_exponentials(slot, *exponentials);
     if (auto highest = highest_of(slot)) {
@@ -119,10 +125,10 @@ Tile RowsProgram::reduction_in_pieces(const Task& t, std::int64_t width,
   if (!finds_index) {
     // Element by element, and along the row at the end only.
     dsl::Var best = dsl::splat(dsl::constant(start), line);
-    for_each_piece({{}, width, blocks_.piece}, [&](const Columns& piece) {
+    for_each_piece(part_of_row(width), [&](const Columns& piece) {
       best = dsl::elementwise(combining_op(kind), {best, piece_of(piece)});
     });
-    return dsl::reduce(best, kind, column_axis(), true);
+    return over_cluster(dsl::reduce(best, kind, column_axis(), true), kind);
   }
   dsl::Var best = dsl::splat(dsl::constant(start), one), index = dsl::zeros(one, DType::i64);
   for_each_piece({{}, width, blocks_.piece}, [&](const Columns& piece) {
