@@ -15,11 +15,13 @@ constexpr std::int32_t on_host = 1, on_cuda = 2;
 constexpr std::uint64_t read_only = 1;
 constexpr std::uintptr_t alignment = 64;
 
-// Codes of DLDataType by kind; bfloat16 has one of its own.
+// Codes of DLDataType by kind; bfloat16 and floats of 8 bits have codes of their own.
 constexpr std::uint8_t code_int = 0, code_uint = 1, code_float = 2, code_bfloat = 4, code_bool = 6;
+constexpr std::uint8_t code_e4m3fn = 10, code_e5m2 = 12;
 
 std::uint8_t code_of(DType dtype) {
   if (dtype == DType::bf16) return code_bfloat;
+  if (is_float8(dtype)) return dtype == DType::f8e4m3 ? code_e4m3fn : code_e5m2;
   switch (kind_of(dtype)) {
     case DTypeKind::boolean: return code_bool;
     case DTypeKind::signed_integer: return code_int;

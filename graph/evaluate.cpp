@@ -266,12 +266,7 @@ void HostTensor::set_number(std::int64_t i, double value) {
 void round_to(HostTensor& tensor, DType dtype) {
   tensor.dtype = dtype;
   if (!is_floating(dtype) || dtype == DType::f64) return;
-  for (double& x : tensor.floating) {
-    auto single = static_cast<float>(x);
-    if (dtype == DType::f16) single = static_cast<float>(Half(single));
-    if (dtype == DType::bf16) single = static_cast<float>(BFloat16(single));
-    x = static_cast<double>(single);
-  }
+  for (double& x : tensor.floating) x = ir::Scalar::of(dtype, x).floating;
 }
 
 std::vector<std::int64_t> source_elements(const Graph& graph, NodeId view) {

@@ -78,7 +78,7 @@ Tensor constant(DType dtype, const Shape& shape, double number, std::source_loca
   auto buffer = Buffer::allocate(size_bytes(dtype));
   dispatch(dtype, [&](auto zero) {
     using T = decltype(zero);
-    if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>)
+    if constexpr (!std::is_arithmetic_v<T>)
       *static_cast<T*>(buffer->data()) = T(static_cast<float>(number));
     else if constexpr (std::is_same_v<T, bool>)
       *static_cast<T*>(buffer->data()) = number != 0;

@@ -29,7 +29,12 @@ struct Application {
       need(dtype_of(i) == dtype_of(0), "operand ", i, " is ", dtype_of(i), ", operand 0 is ",
            dtype_of(0), "; the operands must have one dtype: convert with to()");
   }
+  void need_arithmetic(std::size_t i) const {
+    need(!is_float8(dtype_of(i)), "operand ", i, " is ", dtype_of(i),
+         "; floats of 8 bits are only stored and multiplied as matrices: convert with to(f32)");
+  }
   void need_floating(std::size_t i) const {
+    need_arithmetic(i);
     need(is_floating(dtype_of(i)), "operand ", i, " is ", dtype_of(i),
          "; it must be floating: convert with to(f32)");
   }
@@ -82,6 +87,7 @@ ValueType same(const Application& a) {
   need_equal_types(a);
   a.need(!is_boolean(a.dtype_of(0)),
          "the operand is bool; arithmetic needs numbers: convert with to(i32)");
+  a.need_arithmetic(0);
   return a.operands[0];
 }
 ValueType same_floating(const Application& a) {
@@ -111,6 +117,7 @@ ValueType cast(const Application& a) {
 }
 ValueType compare(const Application& a) {
   need_equal_types(a);
+  a.need_arithmetic(0);
   return {DType::boolean, a.shape(0)};
 }
 ValueType where(const Application& a) {
@@ -170,6 +177,7 @@ ValueType slice(const Application& a) {
 
 ValueType reduce(const Application& a) {
   a.need(!is_boolean(a.dtype_of(0)), "the operand is bool; convert with to(i64)");
+  a.need_arithmetic(0);
   ValueType result = a.operands[0];
   const auto& axes = a.attributes.axes;
   for (std::size_t i = 0; i < axes.size(); ++i) {
@@ -206,7 +214,7 @@ ValueType matmul(const Application& a) {
          "; they must be equal or broadcast");
   Shape result = x;
   result[-1] = y[-1];
-  return {a.dtype_of(0), result};
+  return {is_float8(a.dtype_of(0)) ? DType::f32 : a.dtype_of(0), result};
 }
 ValueType linear(const Application& a) {
   const Shape &x = a.shape(0), &w = a.shape(1);

@@ -195,6 +195,7 @@ Tensor layer_norm(const TensorOperand& x, const Tensor& weight = {}, const Tenso
 Tensor rms_norm(const TensorOperand& x, const Tensor& weight = {}, double eps = 1e-5);
 
 // [.., M, K] x [.., K, N]; leading axes broadcast.
+// Operands of one dtype give that; floats of 8 bits give f32.
 Tensor matmul(const TensorOperand& a, const TensorOperand& b);
 Tensor linear(const TensorOperand& x, const Tensor& weight, const Tensor& bias = {});
 

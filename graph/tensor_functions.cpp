@@ -218,7 +218,7 @@ std::string to_string(const Tensor& tensor) {
     const T* elements = static_cast<const T*>(row.data());
     for (std::int64_t i = 0; i < std::min(shown, tensor.count()); ++i) {
       out << (i ? ", " : "");
-      if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>)
+      if constexpr (!std::is_arithmetic_v<T>)
         out << static_cast<float>(elements[i]);
       else
         out << +elements[i];

@@ -11,11 +11,16 @@
 namespace tilewright::tools {
 namespace {
 
+constexpr DType f8e4m3 = DType::f8e4m3, f8e5m2 = DType::f8e5m2;
 constexpr DType f32 = DType::f32, f16 = DType::f16, bf16 = DType::bf16, i64 = DType::i64;
 using Tensors = std::vector<Tensor>;
 
 Tensor softmax_of(const Tensors& a) { return softmax(a[0], -1); }
 Tensor linear_of(const Tensors& a) { return linear(a[0], a[1]); }
+// Each operand has a scale; here, the product of both.
+Tensor scaled_linear_of(const Tensors& a) {
+  return (matmul(a[0], a[1].permute({1, 0})) * a[2]).to(DType::bf16);
+}
 Tensor attention_of(const Tensors& a) {
   return scaled_dot_product_attention(a[0], a[1], a[2], {.causal = true});
 }
@@ -90,6 +95,15 @@ std::vector<NamedKernel> product_cases() {
        {{f32, {4096, 4096}}, {f32, {4096, 4096}}},
        linear_of,
        MatmulPrecision::high},
+      {"scaled linear, 4096 rows, f8",
+       {{f8e4m3, {4096, 4096}}, {f8e4m3, {4096, 4096}}, {f32, {1}}},
+       scaled_linear_of},
+      {"scaled linear, 16 rows, f8",
+       {{f8e5m2, {16, 4096}}, {f8e5m2, {4096, 4096}}, {f32, {1}}},
+       scaled_linear_of},
+      {"scaled matmul 2048, f8",
+       {{f8e4m3, {2048, 2048}}, {f8e4m3, {2048, 2048}}, {f32, {1}}},
+       [](const Tensors& a) { return (matmul(a[0], a[1]) * a[2]).to(bf16); }},
       {"linear, 4096 rows, bf16", {{bf16, {4096, 4096}}, {bf16, {4096, 4096}}}, linear_of},
       {"linear, 1 row, bf16", {{bf16, {1, 4096}}, {bf16, {4096, 4096}}}, linear_of},
       {"matmul of 1 row, bf16",

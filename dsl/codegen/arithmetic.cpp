@@ -39,6 +39,10 @@ llvm::Value* Arithmetic::to_memory(llvm::Value* value, DType dtype) {
 }
 
 llvm::Constant* Arithmetic::constant(const ir::Scalar& scalar) {
+  if (scalar.dtype == DType::f8e4m3)
+    return b_.getInt8(Float8E4M3(static_cast<float>(scalar.floating)).bits);
+  if (scalar.dtype == DType::f8e5m2)
+    return b_.getInt8(Float8E5M2(static_cast<float>(scalar.floating)).bits);
   if (scalar.dtype == DType::bf16)
     return b_.getInt16(BFloat16(static_cast<float>(scalar.floating)).bits);
   if (is_floating(scalar.dtype))
@@ -243,21 +247,24 @@ llvm::Value* Arithmetic::convert(llvm::Value* value, DType from, DType to) {
     type = llvm::FixedVectorType::get(type, vector->getNumElements());
   auto* zero = llvm::Constant::getNullValue(value->getType());
   if (is_boolean(to))
-    return from == DType::f16 || from == DType::bf16
+    return is_floating(from) && bit_width(from) < 32
                ? convert(convert(value, from, DType::f32), DType::f32, to)
            : is_floating(from) ? b_.CreateFCmpUNE(value, zero)
                                : b_.CreateICmpNE(value, zero);
   if (is_floating(from) && is_floating(to)) {
-    // Between the two 16-bit types there is no instruction; from f64, f32 is a step on the way.
+    // Between narrow types f32 is a step on the way, and from f64 to them.
     bool through = bit_width(from) == bit_width(to) ||
-                   (from == DType::f64 && bit_width(to) == 16) ||
-                   (from == DType::bf16 && to != DType::f32);
+                   (from == DType::f64 && bit_width(to) <= 16) ||
+                   (from == DType::bf16 && to != DType::f32) ||
+                   (is_float8(from) && to != DType::f32) || (is_float8(to) && from != DType::f32);
     if (through) return convert(convert(value, from, DType::f32), DType::f32, to);
+    if (is_float8(from)) return widen_float8(value, from);
+    if (is_float8(to)) return narrow_to_float8(value, to);
     if (from == DType::bf16) return widen_bf16(value);
     if (to == DType::bf16) return narrow_to_bf16(value);
     return b_.CreateFPCast(value, type);
   }
-  if (from == DType::f16 || from == DType::bf16)
+  if (is_floating(from) && bit_width(from) < 32)
     return convert(convert(value, from, DType::f32), DType::f32, to);
   if (is_floating(from)) {
     auto id = is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
@@ -265,7 +272,7 @@ llvm::Value* Arithmetic::convert(llvm::Value* value, DType from, DType to) {
   }
   bool sign = is_signed(from);
   if (is_floating(to)) {
-    if (bit_width(to) == 16) return convert(convert(value, from, DType::f32), DType::f32, to);
+    if (bit_width(to) < 32) return convert(convert(value, from, DType::f32), DType::f32, to);
     return sign ? b_.CreateSIToFP(value, type) : b_.CreateUIToFP(value, type);
   }
   return b_.CreateIntCast(value, type, sign);

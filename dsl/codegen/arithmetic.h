@@ -2,7 +2,7 @@
 // host core and that of a GPU have in common. Their meaning is ir/scalar.h's.
 //
 // Elements in registers: bool is i1, bf16 its bits as i16 (what LLVM does with its own type calls
-// functions for each element); in memory bool is a byte.
+// functions for each element), floats of 8 bits theirs as i8; in memory bool is a byte.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -37,6 +37,11 @@ class Arithmetic {
   // From f32, to nearest, ties to even; NaN stays NaN.
   virtual llvm::Value* narrow_to_bf16(llvm::Value* value);
 
+  // arithmetic_float8.cpp. The value of a float of 8 bits as f32; and the code of a magnitude (an
+  // f32 that is not negative and does not overflow), to nearest, ties to even, as i32.
+  virtual llvm::Value* widen_float8(llvm::Value* value, DType dtype);
+  virtual llvm::Value* rounded_to_float8(llvm::Value* magnitude, DType dtype);
+
   // Of reductions: combining two elements; for argmax and argmin the better of two and its index:
   // the first of equals, the first NaN before all.
   llvm::Value* combine(ir::ReduceKind kind, DType dtype, llvm::Value* a, llvm::Value* b);
@@ -62,6 +67,7 @@ class Arithmetic {
 
  private:
   llvm::Value* widen_bf16(llvm::Value* value);
+  llvm::Value* narrow_to_float8(llvm::Value* value, DType dtype);
   llvm::Value* call_libm(const char* name, llvm::Value* x);
 };
 

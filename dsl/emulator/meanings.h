@@ -37,6 +37,12 @@ void to_bf16(const Call& call);
 void to_tf32(const Call& call);
 void no_operation(const Call& call);
 
+// meanings/float8.cpp
+void to_e4m3x2(const Call& call);
+void to_e5m2x2(const Call& call);
+void from_e4m3x2(const Call& call);
+void from_e5m2x2(const Call& call);
+
 // meanings/clusters.cpp
 void cluster_rank(const Call& call);
 void mapa(const Call& call);

@@ -2,16 +2,15 @@
 #pragma once
 
 #include <bit>
-#include <cmath>
 #include <cstdint>
-#include <limits>
 #include <string_view>
 
+#include "runtime/base/float8.h"
 #include "runtime/base/half.h"
 
 namespace tilewright::dsl::emulator {
 
-enum class Format : std::uint8_t { bf16, f16, tf32, e4m3, s8 };
+enum class Format : std::uint8_t { bf16, f16, tf32, e4m3, e5m2, s8 };
 
 constexpr int bytes_of(Format format) {
   switch (format) {
@@ -19,6 +18,7 @@ constexpr int bytes_of(Format format) {
     case Format::f16: return 2;
     case Format::tf32: return 4;
     case Format::e4m3:
+    case Format::e5m2:
     case Format::s8: return 1;
   }
   return 0;
@@ -30,18 +30,10 @@ constexpr std::string_view name_of(Format format) {
     case Format::f16: return "f16";
     case Format::tf32: return "tf32";
     case Format::e4m3: return "e4m3";
+    case Format::e5m2: return "e5m2";
     case Format::s8: return "s8";
   }
   return "";
-}
-
-// Four bits of exponent with bias 7, three of mantissa; no infinities, all ones is NaN.
-inline float e4m3_value(std::uint8_t bits) {
-  int exponent = bits >> 3 & 15, mantissa = bits & 7;
-  float sign = bits & 0x80 ? -1.0F : 1.0F;
-  if (exponent == 15 && mantissa == 7) return std::numeric_limits<float>::quiet_NaN();
-  if (exponent == 0) return sign * std::ldexp(static_cast<float>(mantissa), -9);
-  return sign * std::ldexp(static_cast<float>(8 + mantissa), exponent - 10);
 }
 
 // The element in the low bits of `bits`. A tf32 is a float whose last 13 bits are not looked at; an
@@ -52,6 +44,7 @@ inline float element_value(Format format, std::uint32_t bits) {
     case Format::f16: return half_value(static_cast<std::uint16_t>(bits));
     case Format::tf32: return std::bit_cast<float>(bits & 0xFFFFE000U);
     case Format::e4m3: return e4m3_value(static_cast<std::uint8_t>(bits));
+    case Format::e5m2: return e5m2_value(static_cast<std::uint8_t>(bits));
     case Format::s8: return static_cast<float>(static_cast<std::int8_t>(bits));
   }
   return 0;

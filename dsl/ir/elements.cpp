@@ -16,6 +16,12 @@ void with_arithmetic(DType dtype, F&& f) {
   switch (dtype) {
     case DType::f64: return f(double{}, [](double x) { return x; });
     case DType::f32: return f(float{}, [](float x) { return static_cast<double>(x); });
+    case DType::f8e4m3:
+      return f(float{},
+               [](float x) { return static_cast<double>(static_cast<float>(Float8E4M3(x))); });
+    case DType::f8e5m2:
+      return f(float{},
+               [](float x) { return static_cast<double>(static_cast<float>(Float8E5M2(x))); });
     case DType::f16:
       return f(float{}, [](float x) { return static_cast<double>(static_cast<float>(Half(x))); });
     case DType::bf16:
@@ -213,6 +219,8 @@ std::uint64_t pattern_of(DType dtype, Column column, std::int64_t i) {
   if (dtype == DType::f64) return std::bit_cast<std::uint64_t>(x);
   if (dtype == DType::f32) return std::bit_cast<std::uint32_t>(static_cast<float>(x));
   auto single = static_cast<float>(x);
+  if (dtype == DType::f8e4m3) return e4m3_bits(single);
+  if (dtype == DType::f8e5m2) return e5m2_bits(single);
   return dtype == DType::f16 ? half_bits(single) : bfloat16_bits(single);
 }
 
@@ -225,6 +233,9 @@ void bitcast(const Work& w) {
       w.out.floating[i] = std::bit_cast<double>(pattern);
     } else if (w.result == DType::f32) {
       w.out.floating[i] = std::bit_cast<float>(static_cast<std::uint32_t>(pattern));
+    } else if (is_float8(w.result)) {
+      auto byte = static_cast<std::uint8_t>(pattern);
+      w.out.floating[i] = w.result == DType::f8e4m3 ? e4m3_value(byte) : e5m2_value(byte);
     } else {
       auto half = static_cast<std::uint16_t>(pattern);
       w.out.floating[i] = w.result == DType::f16 ? half_value(half) : bfloat16_value(half);

@@ -25,7 +25,7 @@ union MutableColumn {
 void evaluate_elements(Op op, DType operand, DType result, std::span<const Column> operands,
                        MutableColumn out, std::int64_t count);
 
-// The nearest number that `dtype` holds; f16 and bf16 are reached by way of f32.
+// The nearest number that `dtype` holds; those of 8 and 16 bits are reached by way of f32.
 double round_to(DType dtype, double value);
 
 }  // namespace tilewright::ir

@@ -18,6 +18,8 @@ Scalar Scalar::of(DType dtype, double value) {
     // A constant holds what its type can hold, so that every reader sees the same number.
     double held = value;
     if (dtype == DType::f32) held = static_cast<float>(value);
+    if (dtype == DType::f8e4m3) held = static_cast<float>(Float8E4M3(static_cast<float>(value)));
+    if (dtype == DType::f8e5m2) held = static_cast<float>(Float8E5M2(static_cast<float>(value)));
     if (dtype == DType::f16) held = static_cast<float>(Half(static_cast<float>(value)));
     if (dtype == DType::bf16) held = static_cast<float>(BFloat16(static_cast<float>(value)));
     return {dtype, 0, held};

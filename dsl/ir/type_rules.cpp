@@ -50,8 +50,14 @@ void expect_one_type(const Site& site, std::size_t from) {
                 "; cast or broadcast one of them");
 }
 
+void expect_arithmetic(const Site& site, DType dtype) {
+  site.expect(!is_float8(dtype), "the operands are ", dtype,
+              "; floats of 8 bits are stored, cast and multiplied (dot): cast them to f32");
+}
+
 void expect_properties(const Site& site, DType dtype) {
   const OpInfo& row = info(site.op);
+  expect_arithmetic(site, dtype);
   if (row.has(float_only))
     site.expect(is_floating(dtype), "operands are ", dtype, "; they must be floating");
   if (row.has(integer_only))
@@ -91,6 +97,7 @@ Types same(const Site& site) {
 Types compare(const Site& site) {
   site.expect_value(0);
   expect_one_type(site, 0);
+  expect_arithmetic(site, site.operand(0).dtype);
   return {site.operand(0).with_dtype(DType::boolean)};
 }
 
@@ -268,6 +275,7 @@ Types reduce(const Site& site) {
   site.expect_value(0);
   site.expect(axis >= 0 && axis < x.shape.rank(), "the axis ", axis, " is outside the ",
               x.shape.rank(), " axes of ", x);
+  expect_arithmetic(site, x.dtype);
   bool logical = kind == ReduceKind::any || kind == ReduceKind::all;
   site.expect(logical == is_boolean(x.dtype), name_of(kind), " of ", x,
               logical ? "; it needs bool" : "; it needs numbers");

@@ -140,6 +140,8 @@ bool is_exact(DType from, DType to) {
   if (is_boolean(to)) return false;
   auto digits = [](DType dtype) {  // bits of an integer that it surely holds, without the sign
     switch (dtype) {
+      case DType::f8e4m3: return 4;
+      case DType::f8e5m2: return 3;
       case DType::f16: return 11;
       case DType::bf16: return 8;
       case DType::f32: return 24;

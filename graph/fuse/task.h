@@ -95,7 +95,7 @@ struct TaskList {
   }
   // Whether a GPU's tensor cores multiply elements of this type.
   bool on_tensor_cores(DType operand) const {
-    return (is_floating(operand) && bit_width(operand) == 16) ||
+    return (is_floating(operand) && bit_width(operand) <= 16) ||
            precision_of(operand) == ir::InputPrecision::tf32;
   }
 };

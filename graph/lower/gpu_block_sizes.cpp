@@ -60,7 +60,8 @@ void product_blocks(const Region& region, const Work& work, bool hopper, RowBloc
   blocks.rows_fastest = true;
   blocks.rows = std::min(work.rows, size);
   std::int64_t depth_bytes = hopper ? hopper_depth_bytes : product_depth_bytes;
-  blocks.depth = depth_bytes / std::max<std::int64_t>(2, work.facts.weight_element_bytes);
+  std::int64_t least_bytes = work.facts.on_tensor_cores ? 1 : 2;
+  blocks.depth = depth_bytes / std::max(least_bytes, work.facts.weight_element_bytes);
   if (region.splits_columns) {
     if (few) {
       std::int64_t share = power(region.width * (region.rows / work.rows) / many_programs);

@@ -90,6 +90,7 @@ std::optional<NodeId> simplify_view(const Site& s) {
 bool holds_exactly(DType from, DType to) {
   if (from == to || is_boolean(from)) return true;
   auto mantissa = [](DType d) {
+    if (is_float8(d)) return d == DType::f8e4m3 ? 4 : 3;
     return d == DType::f64 ? 53 : d == DType::f32 ? 24 : d == DType::f16 ? 11 : 8;
   };
   auto digits = [](DType d) { return bit_width(d) - (is_signed(d) ? 1 : 0); };

@@ -9,8 +9,7 @@ namespace tilewright::weights {
 namespace {
 
 template <typename T>
-constexpr bool is_host_floating =
-    std::is_floating_point_v<T> || std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+constexpr bool is_host_floating = std::is_floating_point_v<T> || !std::is_arithmetic_v<T>;
 
 template <typename T>
 T load(const void* source, std::int64_t index) {
@@ -20,7 +19,7 @@ T load(const void* source, std::int64_t index) {
   return value;
 }
 
-// Between 16-bit types by way of float, which holds both exactly.
+// Between narrow types by way of float, which holds both exactly.
 template <typename To, typename From>
 To convert_one(From value) {
   if constexpr (std::is_floating_point_v<To> && std::is_floating_point_v<From>)

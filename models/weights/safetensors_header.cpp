@@ -19,11 +19,11 @@ struct DTypeName {
   DType dtype;
 };
 constexpr std::array dtype_names = {
-    DTypeName{"BOOL", boolean}, DTypeName{"U8", u8},     DTypeName{"I8", i8},
-    DTypeName{"U16", u16},      DTypeName{"I16", i16},   DTypeName{"U32", u32},
-    DTypeName{"I32", i32},      DTypeName{"U64", u64},   DTypeName{"I64", i64},
-    DTypeName{"F16", f16},      DTypeName{"BF16", bf16}, DTypeName{"F32", f32},
-    DTypeName{"F64", f64}};
+    DTypeName{"BOOL", boolean}, DTypeName{"U8", u8},          DTypeName{"I8", i8},
+    DTypeName{"U16", u16},      DTypeName{"I16", i16},        DTypeName{"U32", u32},
+    DTypeName{"I32", i32},      DTypeName{"U64", u64},        DTypeName{"I64", i64},
+    DTypeName{"F16", f16},      DTypeName{"BF16", bf16},      DTypeName{"F32", f32},
+    DTypeName{"F64", f64},      DTypeName{"F8_E4M3", f8e4m3}, DTypeName{"F8_E5M2", f8e5m2}};
 
 // The fields of one tensor as far as the text has given them.
 struct Draft {

@@ -55,7 +55,7 @@ DType promote(DType a, DType b) {
     if (is_signed(narrow) && kind_of(wide) == DTypeKind::unsigned_integer) return DType::i64;
     return wide;
   }
-  if (is_floating(a)) return DType::f32;  // f16 with bf16
+  if (is_floating(a)) return DType::f32;  // f16 with bf16, and those of 8 bits
   switch (bit_width(a)) {                 // signed with unsigned of one width: the next signed
     case 8: return DType::i16;
     case 16: return DType::i32;

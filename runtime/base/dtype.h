@@ -10,6 +10,7 @@
 #include <span>
 #include <string_view>
 
+#include "runtime/base/float8.h"
 #include "runtime/base/half.h"
 
 namespace tilewright {
@@ -35,6 +36,8 @@ std::optional<DType> parse_dtype(std::string_view name);
 std::span<const DType> all_dtypes();
 
 inline bool is_floating(DType d) { return kind_of(d) == DTypeKind::floating; }
+// Floats of 8 bits are stored, converted and multiplied as matrices; there is no other arithmetic.
+inline bool is_float8(DType d) { return is_floating(d) && bit_width(d) == 8; }
 inline bool is_boolean(DType d) { return d == DType::boolean; }
 inline bool is_signed(DType d) { return kind_of(d) == DTypeKind::signed_integer; }
 inline bool is_integer(DType d) { return !is_floating(d) && !is_boolean(d); }
@@ -67,7 +70,8 @@ decltype(auto) dispatch(DType dtype, F&& f) {
 }
 
 // The type that results when operands of both types meet in one operation, by PyTorch's promotion:
-// floating over integer over boolean, the wider of one kind; f16 with bf16 gives f32.
+// floating over integer over boolean, the wider of one kind; two floating types of one width give
+// f32.
 DType promote(DType a, DType b);
 
 }  // namespace tilewright

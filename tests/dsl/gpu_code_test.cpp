@@ -1,6 +1,7 @@
 // GPU code in the emulator against the interpreter, and what stands in its PTX.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -26,7 +27,11 @@ void expect_same(const ir::Function& traced, const std::vector<Array>& arrays, G
                  float tolerance, const std::vector<std::size_t>& compared = {}) {
   auto expected =
       arrays_after(arrays, [&](std::vector<Argument>& a) { ir::interpret(traced, grid, a); });
-  for (const char* name : {"sm_80", "sm_90a"}) {
+  std::vector<const char*> targets = {"sm_80", "sm_90a"};
+  // Floats of 8 bits are multiplied in three ways.
+  if (std::ranges::any_of(traced.types, [](const ir::Type& t) { return is_float8(t.dtype); }))
+    targets.push_back("sm_89");
+  for (const char* name : targets) {
     ir::Function function = traced;
     run_passes(function, {.machine = Machine::gpu});
     auto artifact = gpu::generate_emulated(function, target_named(name));
@@ -87,6 +92,9 @@ INSTANTIATE_TEST_SUITE_P(
                     GemmCase{i8, 33, 17, 70, 32, 16, 64}, GemmCase{f32, 33, 40, 21, 32, 16, 8},
                     GemmCase{f32, 5, 3, 64, 5, 3, 64}, GemmCase{bf16, 4, 64, 64, 4, 64, 32},
                     GemmCase{f16, 16, 16, 128, 16, 16, 64},
+                    GemmCase{f8e4m3, 64, 64, 64, 32, 32, 32},
+                    GemmCase{f8e4m3, 70, 90, 99, 64, 32, 64},
+                    GemmCase{f8e5m2, 40, 24, 64, 32, 16, 32}, GemmCase{f8e5m2, 5, 3, 40, 5, 3, 20},
                     GemmCase{f32, 64, 64, 64, 32, 32, 32, InputPrecision::tf32},
                     GemmCase{f32, 70, 90, 33, 64, 32, 16, InputPrecision::tf32},
                     GemmCase{f32, 20, 100, 20, 20, 50, 20, InputPrecision::tf32}));
@@ -166,6 +174,8 @@ Array small_numbers(std::int64_t count, DType dtype, unsigned seed) {
     };
     if (dtype == bf16) put(BFloat16(x).bits);
     if (dtype == f16) put(Half(x).bits);
+    if (dtype == f8e4m3) put(Float8E4M3(x));
+    if (dtype == f8e5m2) put(Float8E5M2(x));
     if (dtype == i8) put(static_cast<std::int8_t>(x));
     // tf32 rounds to x, where cutting off would go below it.
     if (dtype == f32) put(x * (x > 0 ? 1 + 0x1p-13F : 1 - 0x1p-13F));
@@ -191,6 +201,15 @@ INSTANTIATE_TEST_SUITE_P(
                     PipelineCase{i8, false, true, 256, 64, 96, 128, 64, 32},
                     PipelineCase{i8, false, true, 64, 64, 128, 64, 64, 64},
                     PipelineCase{i8, false, false, 64, 64, 128, 32, 32, 64},
+                    PipelineCase{i8, true, false, 64, 64, 128, 64, 64, 32},
+                    PipelineCase{i8, true, true, 64, 32, 64, 32, 32, 32},
+                    PipelineCase{i8, false, true, 128, 256, 256, 128, 256, 128},
+                    PipelineCase{f8e4m3, false, true, 256, 64, 96, 128, 64, 32},
+                    PipelineCase{f8e4m3, false, true, 200, 264, 288, 128, 128, 128},
+                    PipelineCase{f8e5m2, false, true, 64, 64, 256, 64, 64, 64},
+                    PipelineCase{f8e4m3, false, false, 64, 64, 128, 32, 32, 64},
+                    PipelineCase{f8e5m2, true, true, 64, 32, 64, 32, 32, 32},
+                    PipelineCase{f8e5m2, true, false, 64, 64, 64, 64, 64, 32},
                     PipelineCase{f32, false, false, 64, 64, 96, 64, 64, 32},
                     PipelineCase{f32, false, true, 64, 64, 160, 64, 64, 32},
                     PipelineCase{f32, false, true, 200, 264, 200, 128, 256, 32},
@@ -205,6 +224,32 @@ TEST_P(GpuPipeline, EqualsTheInterpreter) {
   expect_same(pipelined(c),
               {small_numbers(c.m * c.k, c.dtype, 1), small_numbers(c.k * c.n, c.dtype, 2), out},
               grid, 0, {2});
+}
+
+// Every code of 8 bits to f32, and numbers around all of them back.
+TEST(GpuCode, ConvertsFloatsOf8BitsAsTheInterpreter) {
+  for (DType dtype : {f8e4m3, f8e5m2}) {
+    Tracer tracer("convert");
+    Tile codes = tracer.pointer_param("codes", dtype), numbers = tracer.pointer_param("x", f32),
+         values = tracer.pointer_param("values", f32), back = tracer.pointer_param("back", f32);
+    Tile i = arange(0, 256), j = arange(0, 2048);
+    Tile value = cast(load(codes + i), f32);
+    store(values + i, where(value == value, minimum(maximum(value, -1e6), 1e6), 1e7));
+    store(back + j, cast(bitcast(cast(load(numbers + j), dtype), u8), f32));
+    Array bytes(64), wanted(2048);
+    for (int c = 0; c < 256; ++c) {
+      reinterpret_cast<unsigned char*>(bytes.data())[c] = static_cast<unsigned char>(c);
+      auto bits = static_cast<std::uint8_t>(c);
+      float x = dtype == f8e4m3 ? e4m3_value(bits) : e5m2_value(bits);
+      if (std::isnan(x)) x = 500;
+      // Itself, what is near it, what is halfway to the next, and what is just beside that.
+      float ulp = std::ldexp(std::max(std::abs(x), 1e-6F), dtype == f8e4m3 ? -4 : -3);
+      auto at = [&](int k) -> float& { return wanted[static_cast<std::size_t>(8 * c + k)]; };
+      at(0) = x, at(1) = x + ulp, at(2) = x - ulp, at(3) = x * 1.03F, at(4) = x * 1.0625F;
+      at(5) = x * 1.0626F, at(6) = x * 1e5F, at(7) = x * 1.1875F;
+    }
+    expect_same(tracer.finish(), {bytes, wanted, Array(256), Array(2048)}, {}, 0, {2, 3});
+  }
 }
 
 TEST(GpuCode, LoadsOfAProductRunAheadOfIt) {

@@ -110,6 +110,21 @@ TEST(Misuse, OtherOperandsThanF32AsTf32) {
       dot(zeros({8, 8}, bf16), zeros({8, 8}, bf16), zeros({8, 8}, f32), InputPrecision::tf32));
 }
 
+TEST(Misuse, ArithmeticOnFloatsOf8Bits) {
+  EXPECT_MISUSE(
+      "[add] the operands are f8e4m3; floats of 8 bits are stored, cast and multiplied (dot): cast "
+      "them to f32",
+      zeros({8}, f8e4m3) + zeros({8}, f8e4m3));
+  EXPECT_MISUSE(
+      "[lt] the operands are f8e5m2; floats of 8 bits are stored, cast and multiplied (dot): cast "
+      "them to f32",
+      zeros({8}, f8e5m2) < zeros({8}, f8e5m2));
+  EXPECT_MISUSE(
+      "[reduce] the operands are f8e5m2; floats of 8 bits are stored, cast and multiplied (dot): "
+      "cast them to f32",
+      max(zeros({8}, f8e5m2), 0));
+}
+
 TEST(Misuse, AnAxisThatIsNotThere) {
   EXPECT_MISUSE("[reduce] the axis is 1; with 1 axes it must be from -1 to 0",
                 sum(arange(0, 4), 1));

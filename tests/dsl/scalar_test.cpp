@@ -101,7 +101,7 @@ TEST(Scalar, a_bitcast_keeps_the_bits) {
 TEST(Scalar, the_identity_of_a_reduction_changes_nothing) {
   for (ReduceKind kind : {ReduceKind::sum, ReduceKind::prod, ReduceKind::max, ReduceKind::min})
     for (DType dtype : all_dtypes()) {
-      if (is_boolean(dtype)) continue;
+      if (is_boolean(dtype) || is_float8(dtype)) continue;
       for (int x : {-5, 0, 3, 127}) {
         Scalar value = Scalar::of_integer(dtype, x);
         EXPECT_EQ(combine(kind, identity(kind, dtype), value), value)

@@ -59,7 +59,8 @@ std::uint32_t random_element(Format format, std::uint32_t& state) {
     case Format::bf16: return bfloat16_bits(value);
     case Format::f16: return half_bits(value);
     case Format::tf32: return std::bit_cast<std::uint32_t>(value);
-    case Format::e4m3: return random_bits(state) & 0xBF;
+    case Format::e4m3:
+    case Format::e5m2: return random_bits(state) & 0xBF;
     case Format::s8: return random_bits(state) & 0xFF;
   }
   return 0;
@@ -129,7 +130,8 @@ INSTANTIATE_TEST_SUITE_P(, EmulatedMma,
                                          MmaCase{"mma_m16n8k16_f16", Format::f16, 16},
                                          MmaCase{"mma_m16n8k8_tf32", Format::tf32, 8},
                                          MmaCase{"mma_m16n8k32_s8", Format::s8, 32},
-                                         MmaCase{"mma_m16n8k32_e4m3", Format::e4m3, 32}),
+                                         MmaCase{"mma_m16n8k32_e4m3", Format::e4m3, 32},
+                                         MmaCase{"mma_m16n8k32_e5m2", Format::e5m2, 32}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 // Shared memory holds four matrices one after the other, 8 rows of 16 bytes each; element e of
@@ -201,10 +203,10 @@ TEST(EmulatedCopies, FillWithZerosAndFinishInOrder) {
 }
 
 TEST(NumberFormats, E4m3HasItsCorners) {
-  EXPECT_EQ(emulator::e4m3_value(0x7E), 448.0F);
-  EXPECT_EQ(emulator::e4m3_value(0x38), 1.0F);
-  EXPECT_EQ(emulator::e4m3_value(0x81), -0.001953125F);
-  EXPECT_TRUE(std::isnan(emulator::e4m3_value(0x7F)));
+  EXPECT_EQ(e4m3_value(0x7E), 448.0F);
+  EXPECT_EQ(e4m3_value(0x38), 1.0F);
+  EXPECT_EQ(e4m3_value(0x81), -0.001953125F);
+  EXPECT_TRUE(std::isnan(e4m3_value(0x7F)));
 }
 
 }  // namespace

@@ -131,7 +131,8 @@ TEST_P(EmulatedProducts, MultiplyAsTheManualLaysOut) {
       case Format::bf16: return std::uint32_t{bfloat16_bits(static_cast<float>(number))};
       case Format::f16: return std::uint32_t{half_bits(static_cast<float>(number))};
       case Format::tf32: return std::bit_cast<std::uint32_t>(static_cast<float>(number));
-      case Format::e4m3: return state >> 16 & 0xBF;
+      case Format::e4m3:
+      case Format::e5m2: return state >> 16 & 0xBF;
       case Format::s8: return static_cast<std::uint32_t>(number) & 0xFF;
     }
     return 0U;
@@ -181,22 +182,18 @@ TEST_P(EmulatedProducts, MultiplyAsTheManualLaysOut) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(, EmulatedProducts,
-                         testing::Values(Case{"wgmma_m64n64k16_bf16_ss", layouts[0]},
-                                         Case{"wgmma_m64n128k16_bf16_ss", layouts[1]},
-                                         Case{"wgmma_m64n96k16_bf16_ss", layouts[2]},
-                                         Case{"wgmma_m64n8k16_f16_ss", layouts[3]},
-                                         Case{"wgmma_m64n256k16_bf16_rs", layouts[1]},
-                                         Case{"wgmma_m64n128k16_bf16_rs_tb", layouts[1]},
-                                         Case{"wgmma_m64n64k16_f16_ss_ta_tb", layouts[1]},
-                                         Case{"wgmma_m64n64k8_tf32_ss", layouts[1]},
-                                         Case{"wgmma_m64n64k32_e4m3_ss", layouts[1]},
-                                         Case{"wgmma_m64n32k32_e4m3_rs", layouts[2]},
-                                         Case{"wgmma_m64n32k32_s8_ss", layouts[1]},
-                                         Case{"wgmma_m64n48k32_s8_rs", layouts[0]}),
-                         [](const auto& info) {
-                           return std::string(info.param.name) + "_" + info.param.layout.name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    , EmulatedProducts,
+    testing::Values(
+        Case{"wgmma_m64n64k16_bf16_ss", layouts[0]}, Case{"wgmma_m64n128k16_bf16_ss", layouts[1]},
+        Case{"wgmma_m64n96k16_bf16_ss", layouts[2]}, Case{"wgmma_m64n8k16_f16_ss", layouts[3]},
+        Case{"wgmma_m64n256k16_bf16_rs", layouts[1]},
+        Case{"wgmma_m64n128k16_bf16_rs_tb", layouts[1]},
+        Case{"wgmma_m64n64k16_f16_ss_ta_tb", layouts[1]},
+        Case{"wgmma_m64n64k8_tf32_ss", layouts[1]}, Case{"wgmma_m64n64k32_e4m3_ss", layouts[1]},
+        Case{"wgmma_m64n32k32_e4m3_rs", layouts[2]}, Case{"wgmma_m64n64k32_e5m2_ss", layouts[1]},
+        Case{"wgmma_m64n32k32_s8_ss", layouts[1]}, Case{"wgmma_m64n48k32_s8_rs", layouts[0]}),
+    [](const auto& info) { return std::string(info.param.name) + "_" + info.param.layout.name; });
 
 TEST(WgmmaForm, IsReadFromItsName) {
   auto form = emulator::parse_wgmma("wgmma_m64n128k16_bf16_rs_tb");

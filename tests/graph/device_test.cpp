@@ -240,6 +240,26 @@ TEST_P(EmulatedDevice, ComputesProductsOfHalfPrecision) {
     expect_same(f, {noise({70, 64}).to(dtype), noise({64, 96}, 2).to(dtype)}, 2e-2);
 }
 
+TEST_P(EmulatedDevice, MultipliesFloatsOf8Bits) {
+  auto scaled = [](const Tensor& a, const Tensor& b) {
+    return (matmul(a, b.permute({1, 0})) * 0.25).to(DType::bf16);
+  };
+  auto plain = [](const Tensor& a, const Tensor& b) { return matmul(a, b); };
+  auto made = [](const Tensor& a, const Tensor& b) {
+    return matmul((a * 3).to(b.dtype()), b.permute({1, 0}));
+  };
+  for (DType dtype : {DType::f8e4m3, DType::f8e5m2}) {
+    auto random = [&](const Shape& shape, std::uint32_t seed) {
+      return noise(shape, seed).to(dtype);
+    };
+    expect_same(scaled, {random({200, 256}, 1), random({300, 256}, 2)}, 1e-2);
+    expect_same(scaled, {random({9, 96}, 1), random({70, 96}, 2)}, 1e-2);
+    expect_same(scaled, {random({1, 96}, 1), random({70, 96}, 2)}, 1e-2);
+    expect_same(plain, {random({40, 64}, 1), random({64, 48}, 2)}, 1e-4);
+    expect_same(made, {noise({70, 128}), random({40, 128}, 2)}, 1e-4);
+  }
+}
+
 TEST_P(EmulatedDevice, MultipliesF32AsTf32WhereThatIsAskedFor) {
   auto product = [](const Tensor& a, const Tensor& b) { return matmul(a, b); };
   auto of_rows = [](const Tensor& x, const Tensor& w) { return relu(linear(x, w)); };

@@ -50,6 +50,16 @@ TEST(ShapeRules, ChooseTheDtypeOfComparisonsAndPositions) {
   EXPECT_EQ(infer(Op::argmax, {pair.data(), 1}, with_axes({0}), std::nullopt, where).dtype, i64);
 }
 
+TEST(ShapeRules, FloatsOf8BitsAreMultipliedAsMatricesAlone) {
+  auto where = std::source_location::current();
+  std::vector<ValueType> pair = {{f8e4m3, {4, 8}}, {f8e4m3, {8, 4}}}, same = {pair[0], pair[0]};
+  EXPECT_EQ(infer(Op::matmul, pair, {}, std::nullopt, where).dtype, f32);
+  for (Op op : {Op::add, Op::lt})
+    expect_contains(error_of_op(op, same), "only stored and multiplied as matrices");
+  expect_contains(error_of_op(Op::matmul, {{f8e4m3, {4, 8}}, {f8e5m2, {8, 4}}}),
+                  "the operands must have one dtype");
+}
+
 TEST(ShapeRules, NameTheOpTheShapesAndTheUsersLine) {
   std::string message = error_of_op(Op::matmul, {{f32, {4, 8}}, {f32, {4, 8}}});
   EXPECT_EQ(

@@ -222,8 +222,9 @@ TEST(House, NothingIsLeftToDoInComments) {
 TEST(House, FilesAreNamedAfterAConcept) {
   static const std::regex vague(
       R"(^(utils?|helpers?|common|misc|manager|handler|impl|base)(_test)?$|[0-9]$)");
-  static const std::set<std::string> names_of_the_field = {"gpt2", "gpt2_test", "utf8", "utf8_test",
-                                                           "tf32"};
+  static const std::set<std::string> names_of_the_field = {
+      "gpt2",        "gpt2_test",         "utf8",       "utf8_test", "tf32", "float8",
+      "float8_test", "arithmetic_float8", "emit_float8"};
   std::vector<std::string> wrong;
   for (const SourceFile& file : sources()) {
     std::string stem = fs::path(file.path).stem();

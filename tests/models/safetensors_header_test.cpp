@@ -50,6 +50,13 @@ TEST(SafetensorsHeader, reads_names_types_shapes_ranges_and_metadata) {
   EXPECT_EQ(header.metadata.at("format"), "pt");
 }
 
+TEST(SafetensorsHeader, knows_floats_of_8_bits) {
+  for (auto [name, dtype] : {std::pair("F8_E4M3", f8e4m3), std::pair("F8_E5M2", f8e5m2)}) {
+    auto header = parse_safetensors_header(file_of(one(name, "[2,3]", "[0,6]"), 6), "w");
+    EXPECT_EQ(header.entries[0].dtype, dtype);
+  }
+}
+
 TEST(SafetensorsHeader, accepts_no_tensors_scalars_and_empty_tensors) {
   EXPECT_TRUE(parse_safetensors_header(file_of("{}"), "w").entries.empty());
   auto header = parse_safetensors_header(

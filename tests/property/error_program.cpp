@@ -42,15 +42,18 @@ class Bounds {
     return add(add(p, times(size, count * roundoff(dtype))), number(p, count * least(dtype)));
   }
   static double roundoff(DType dtype) {
-    return dtype == DType::f16    ? 0x1p-11
-           : dtype == DType::bf16 ? 0x1p-8
-           : dtype == DType::f32  ? 0x1p-24
-                                  : 0x1p-53;
+    return dtype == DType::f8e4m3   ? 0x1p-4
+           : dtype == DType::f8e5m2 ? 0x1p-3
+           : dtype == DType::f16    ? 0x1p-11
+           : dtype == DType::bf16   ? 0x1p-8
+           : dtype == DType::f32    ? 0x1p-24
+                                    : 0x1p-53;
   }
   static double accumulator_roundoff(DType dtype) {
     return 1.01 * (dtype == DType::f64 ? 0x1p-53 : 0x1p-24);
   }
   static double least(DType dtype) {
+    if (is_float8(dtype)) return dtype == DType::f8e4m3 ? 0x1p-10 : 0x1p-17;
     return dtype == DType::f16 ? 0x1p-25 : dtype == DType::f64 ? 0x1p-1074 : 0x1p-133;
   }
 

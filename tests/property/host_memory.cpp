@@ -15,7 +15,7 @@ std::vector<std::byte> to_memory(const HostTensor& tensor, const Strides& stride
     using T = decltype(zero);
     for (std::int64_t i = 0; i < tensor.count(); ++i) {
       T element{};
-      if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>)
+      if constexpr (!std::is_arithmetic_v<T>)
         element = T(static_cast<float>(tensor.number(i)));
       else if constexpr (std::is_floating_point_v<T>)
         element = static_cast<T>(tensor.number(i));
@@ -39,7 +39,7 @@ HostTensor from_memory(DType dtype, const Shape& shape, const void* memory,
     const T* elements = static_cast<const T*>(memory);
     for (std::int64_t i = 0; i < tensor.count(); ++i) {
       const T& element = elements[offsets[static_cast<std::size_t>(i)]];
-      if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>)
+      if constexpr (!std::is_arithmetic_v<T>)
         tensor.set_number(i, static_cast<double>(static_cast<float>(element)));
       else if constexpr (std::is_floating_point_v<T>)
         tensor.set_number(i, static_cast<double>(element));

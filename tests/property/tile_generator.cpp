@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "dsl/ir/type_rules.h"
+
 namespace tilewright {
 
 using ir::Op;
@@ -150,8 +152,8 @@ Shape TileGenerator::shape() {
 }
 
 DType TileGenerator::dtype() {
-  if (below(3) == 0) return DType::f32;
-  return all_dtypes()[static_cast<std::size_t>(below(std::ssize(all_dtypes())))];
+  DType any = all_dtypes()[static_cast<std::size_t>(below(std::ssize(all_dtypes())))];
+  return below(3) == 0 || is_float8(any) ? DType::f32 : any;
 }
 
 TileGenerator::Entry TileGenerator::like(const Entry& entry) {
@@ -278,12 +280,19 @@ void TileGenerator::ternary() {
 
 void TileGenerator::convert() {
   Entry x = any();
+  if (is_floating(type(x).dtype) && below(4) == 0) return through_float8(x);
   DType from = type(x).dtype, to = dtype();
   if (!x.exact && !is_floating(to)) to = pick({DType::f32, DType::f16, DType::bf16, DType::f64});
   if (from == to) return;
   Entry result{append(Op::cast_, {x.value}, to), x.exact, x.range};
   if (is_floating(to) && !is_floating(from)) result.range = HUGE_VAL;
   keep(result);
+}
+
+void TileGenerator::through_float8(const Entry& entry) {
+  Entry x = tamed(entry, 400);
+  Value narrow = append(Op::cast_, {x.value}, pick({DType::f8e4m3, DType::f8e5m2}));
+  keep({append(Op::cast_, {narrow}, pick({DType::f32, DType::f16})), false, x.range * 1.25 + 1});
 }
 
 // Bits as numbers and back, where no NaN and no sign of zero can show.
@@ -294,7 +303,8 @@ void TileGenerator::reinterpret() {
   int width = bit_width(from);
   std::vector<DType> fitting;
   for (DType to : all_dtypes())
-    if (bit_width(to) == width && !is_boolean(to) && to != from) fitting.push_back(to);
+    if (bit_width(to) == width && !is_boolean(to) && !is_float8(to) && to != from)
+      fitting.push_back(to);
   if (fitting.empty()) return;
   DType to = fitting[static_cast<std::size_t>(below(std::ssize(fitting)))];
   if (is_floating(from)) {
@@ -365,14 +375,13 @@ void TileGenerator::reduce() {
 }
 
 ir::Precision TileGenerator::precision(DType operand) {
-  bool rounds = operand == DType::f32 && below(2) == 0;
-  return {rounds ? ir::InputPrecision::tf32 : ir::InputPrecision::ieee};
+  using enum ir::InputPrecision;
+  return {operand == DType::f32 && below(2) == 0 ? tf32 : ieee};
 }
 
 void TileGenerator::dot() {
   Entry a = this->any();
-  bool fits = type(a).shape.rank() == 2 && !is_boolean(type(a).dtype);
-  if (!fits) {
+  if (type(a).shape.rank() != 2 || is_boolean(type(a).dtype)) {
     DType element = pick({DType::f32, DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8,
                           DType::i32, DType::u8});
     a = fresh(element, {pick<std::int64_t>({1, 3, 8, 13}), pick<std::int64_t>({1, 4, 7, 16})});
@@ -382,11 +391,8 @@ void TileGenerator::dot() {
   std::int64_t columns = pick<std::int64_t>({1, 4, 5, 16, 19});
   if (rows * columns > most) return;
   Entry b = fresh(element, {inner, columns});
-  DType result = is_floating(element)      ? (element == DType::f64 ? DType::f64 : DType::f32)
-                 : bit_width(element) < 32 ? DType::i32
-                                           : element;
-  Entry acc = below(2) == 0 ? fresh(result, {rows, columns})
-                            : Entry{number(0, ir::Type::tile(result, {rows, columns}))};
+  ir::Type sum = ir::Type::tile(ir::accumulator(element), {rows, columns});
+  Entry acc = below(2) == 0 ? fresh(sum.dtype, sum.shape) : Entry{number(0, sum)};
   double range = static_cast<double>(inner) * a.range * b.range + acc.range;
   keep({append(Op::dot_, {a.value, b.value, acc.value}, precision(element)), !is_floating(element),
         range});
@@ -454,8 +460,7 @@ void TileGenerator::blocked_product() {
   Value a = described(2 * rows - 1, inner), b = described(inner, 2 * columns - 1);
   Value top = append(Op::mul_, {row_, builder_.index(rows)});
   Value left = append(Op::mul_, {column_, builder_.index(columns)});
-  ir::Type carried =
-      ir::Type::tile(is_floating(element) ? DType::f32 : DType::i32, {rows, columns});
+  ir::Type carried = ir::Type::tile(ir::accumulator(element), {rows, columns});
   Value zero = number(0, carried), low = builder_.index(0), high = size(inner);
   Value step = builder_.index(block);
   const auto& params = builder_.open_block({ir::Type::scalar(DType::i64), carried}).params;

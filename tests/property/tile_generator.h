@@ -73,6 +73,7 @@ class TileGenerator {
   void ternary();
   void convert();
   void reinterpret();
+  void through_float8(const Entry& entry);
   void change_shape();
   void reduce();
   void dot();

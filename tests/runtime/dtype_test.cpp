@@ -134,7 +134,7 @@ TEST(DType, NamesAreUniqueAndParseBack) {
     EXPECT_EQ(parse_dtype(name_of(dtype)), dtype);
     EXPECT_EQ(concat(dtype), name_of(dtype));
   }
-  EXPECT_EQ(names.size(), 13U);
+  EXPECT_EQ(names.size(), 15U);
   EXPECT_EQ(parse_dtype("bool"), boolean);
   EXPECT_EQ(parse_dtype("boolean"), std::nullopt);
   EXPECT_EQ(parse_dtype("F32"), std::nullopt);
@@ -164,6 +164,8 @@ TEST(DType, PromotionFollowsPyTorch) {
                  {boolean, bf16, bf16},
                  {i64, f16, f16},
                  {f16, bf16, f32},
+                 {f8e4m3, f8e5m2, f32},
+                 {f8e5m2, bf16, bf16},
                  {f16, f32, f32},
                  {bf16, f64, f64},
                  {i8, u8, i16},

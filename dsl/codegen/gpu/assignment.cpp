@@ -250,6 +250,8 @@ static std::optional<emulator::Format> multiplied_format(DType operand, const In
     case DType::f16: return Format::f16;
     case DType::bf16: return Format::bf16;
     case DType::i8: return Format::s8;
+    case DType::f8e4m3: return Format::e4m3;
+    case DType::f8e5m2: return Format::e5m2;
     case DType::f32:
       if (dot.get<ir::Precision>().input == ir::InputPrecision::tf32) return Format::tf32;
       return std::nullopt;

@@ -52,8 +52,8 @@ struct TensorCoreDot {
   Layout a, b, result;
 };
 // Nothing where no instruction serves and the product is made of fused multiply-adds: other types
-// than f16, bf16, i8 and f32 of tf32 precision, or fewer than 16 rows, 8 columns or an
-// instruction's k.
+// than f16, bf16, i8, floats of 8 bits and f32 of tf32 precision, or fewer than 16 rows, 8 columns
+// or an instruction's k.
 std::optional<TensorCoreDot> tensor_core_dot(const ir::Function& function, const ir::Inst& dot,
                                              int warps, int sm);
 

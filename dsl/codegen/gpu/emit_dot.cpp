@@ -114,6 +114,11 @@ Registers Emitter::dot_tensor_core(const Inst& inst, const TensorCoreDot& how) {
   std::string op = concat("mma_m16n8k", how.k, "_", emulator::name_of(how.format));
   // Instructions along the last axis of each tile first, as the families number registers.
   auto steps = static_cast<std::size_t>(how.a.shape()[1] / how.k);
+  if (is_float8(function_.type(inst.operands[0]).dtype) && !multiplies_float8()) {
+    widen_fragments(left, right, how.format, steps);
+    op = "mma_m16n8k16_f16";
+    steps *= 2;
+  }
   std::size_t rows = left.size() / (4 * steps), columns = right.size() / (2 * steps);
   for (std::size_t k = 0; k < steps; ++k)
     for (std::size_t m = 0; m < rows; ++m)

@@ -108,6 +108,8 @@ class Emitter : Arithmetic {
   void branch(const ir::Inst& inst);
   void make_array(const ir::Inst& inst);
   llvm::Value* narrow_to_bf16(llvm::Value* value) override { return device("to_bf16", {value}); }
+  llvm::Value* widen_float8(llvm::Value* value, DType dtype) override;
+  llvm::Value* rounded_to_float8(llvm::Value* magnitude, DType dtype) override;
   llvm::Value* device(std::string_view op, const std::vector<llvm::Value*>& operands = {});
   llvm::Value* index_of(ir::Value value);  // a scalar as i64
   llvm::Value* i64(std::int64_t value) { return b_.getInt64(static_cast<std::uint64_t>(value)); }
@@ -282,6 +284,10 @@ class Emitter : Arithmetic {
   Words packed_words(Registers fragments, const ir::Type& type, const TensorCoreDot& how,
                      int k_axis);
   void round_words(Words& words);  // to tf32
+  // emit_float8.cpp
+  bool multiplies_float8() const;  // by instructions of a warp
+  void widen_fragments(Words& left, Words& right, emulator::Format format, std::size_t steps);
+  std::pair<llvm::Value*, llvm::Value*> halves(llvm::Value* word, emulator::Format format);
   // Accumulators once all groups of products but so many are finished.
   Registers finished(Registers accumulators, int unfinished);
   llvm::Value* descriptor(const StagedLoad& staged, llvm::Value* start, int operand);

@@ -109,6 +109,7 @@ template void mma<Format::bf16>(const Call&);
 template void mma<Format::f16>(const Call&);
 template void mma<Format::tf32>(const Call&);
 template void mma<Format::e4m3>(const Call&);
+template void mma<Format::e5m2>(const Call&);
 template void mma<Format::s8>(const Call&);
 
 }  // namespace tilewright::dsl::emulator
