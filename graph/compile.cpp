@@ -141,7 +141,7 @@ std::vector<Tensor> CompiledFunction::call(const std::vector<Tensor>& arguments)
             " is undefined; every argument must be a tensor");
     require(!arguments[i].is_symbolic(), "[compile] argument ", i,
             " belongs to a capture that is over; pass a concrete tensor");
-    require_current(arguments[i].body()->token, "compile", std::source_location::current());
+    require_current(arguments[i].body()->token, "compile", std::nullopt);
   }
   std::lock_guard lock(state.mutex);
   CompiledSignature* compiled = state.find(arguments);

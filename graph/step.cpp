@@ -6,13 +6,16 @@
 namespace tilewright::graph {
 
 void require_current(const StepToken& token, std::string_view operation,
-                     std::source_location where) {
-  if (token.count == nullptr) return;
+                     std::optional<std::source_location> where) {
+  if (token.count == nullptr) [[likely]]
+    return;
   std::int64_t latest = token.count->latest.load(std::memory_order_relaxed);
-  require(latest == token.step, "[", operation, "] the tensor is output ", token.output,
-          " of step ", token.step, " of a function compiled with reduce-overhead, and step ",
-          latest, " has overwritten it (at ", At{where},
-          "); clone() it before the next call, or compile in the default mode");
+  if (latest == token.step) return;
+  std::string place = where ? concat(" (at ", At{*where}, ")") : std::string();
+  raise_error(concat("[", operation, "] the tensor is output ", token.output, " of step ",
+                     token.step, " of a function compiled with reduce-overhead, and step ", latest,
+                     " has overwritten it", place,
+                     "; clone() it before the next call, or compile in the default mode"));
 }
 
 }  // namespace tilewright::graph

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <source_location>
 #include <string_view>
 
@@ -25,8 +26,9 @@ struct StepToken {
   int output = 0;  // which of the step's results
 };
 
-// Raises `Error` that names both steps, `operation` and its line if a later step has begun.
+// Raises `Error` that names both steps, `operation` and its line, where it is known, if a later
+// step has begun.
 void require_current(const StepToken& token, std::string_view operation,
-                     std::source_location where);
+                     std::optional<std::source_location> where);
 
 }  // namespace tilewright::graph

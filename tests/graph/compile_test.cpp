@@ -73,7 +73,9 @@ TEST(Compile, ReadingAnOutputThatALaterStepHasOverwrittenNamesStepsOperationAndL
   auto stale = [&](const char* operation, auto&& read) {
     std::string message = error_of(read);
     expect_contains(message, concat("[", operation, "] the tensor is output 0 of step 1"));
-    expect_contains(message, "step 2 has overwritten it (at compile_test.cpp:");
+    bool knows_line = std::string_view(operation) != "compile";
+    expect_contains(message, concat("step 2 has overwritten it",
+                                    knows_line ? " (at compile_test.cpp:" : "; clone()"));
     expect_contains(message, "clone() it before the next call");
   };
   stale("to_vector", [&] { first.to_vector<float>(); });

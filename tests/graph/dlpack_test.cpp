@@ -95,9 +95,10 @@ TEST(Dlpack, EveryTypeGoesRound) {
 
 TEST(Dlpack, WhatIsUnknownIsNamedAndStaysTheGivers) {
   Foreign foreign;
+  const DLTensor right = foreign.managed.dl_tensor;
   auto refused = [&](const std::string& why) {
     expect_contains(error_of([&] { from_dlpack(&foreign.managed); }), why);
-    foreign.managed.dl_tensor = Foreign().managed.dl_tensor;
+    foreign.managed.dl_tensor = right;
   };
   foreign.managed.dl_tensor.dtype.lanes = 4;
   refused("type code 2, 32 bits, 4 lanes");
