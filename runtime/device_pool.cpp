@@ -9,6 +9,9 @@ namespace {
 constexpr std::int64_t mib = 1 << 20;
 constexpr std::int64_t grain = 512;
 constexpr std::size_t owners_named = 10;
+// The stream of segments that are free for all.
+constexpr char free_for_all = 0;
+constexpr const void* nobody = &free_for_all;
 
 thread_local std::string_view owner_of_thread;
 
@@ -69,18 +72,22 @@ void* DevicePool::take(std::int64_t bytes, const void* stream, std::string_view 
 }
 
 DevicePool::Block* DevicePool::cut_from_free(std::int64_t bytes, const void* stream) {
-  auto found = free_.find({stream, segment_of(bytes)});
-  if (found == free_.end()) return nullptr;
-  Block wanted{nullptr, bytes, stream, 0, true};
-  auto fits = found->second.lower_bound(&wanted);
-  // A segment of its own is used again only for what nearly fills it.
-  if (fits == found->second.end() ||
-      (segment_of(bytes) == 0 && (*fits)->bytes > bytes + bytes / 4 + 2 * mib))
-    return nullptr;
-  Block* block = *fits;
-  found->second.erase(fits);
-  if (segment_of(bytes) != 0) cut(block, bytes);
-  return block;
+  for (const void* of : {stream, nobody}) {
+    auto found = free_.find({of, segment_of(bytes)});
+    if (found == free_.end()) continue;
+    Block wanted{nullptr, bytes, of, 0, true};
+    auto fits = found->second.lower_bound(&wanted);
+    // A segment of its own is used again only for what nearly fills it.
+    if (fits == found->second.end() ||
+        (segment_of(bytes) == 0 && (*fits)->bytes > bytes + bytes / 4 + 2 * mib))
+      continue;
+    Block* block = *fits;
+    found->second.erase(fits);
+    block->stream = stream;
+    if (segment_of(bytes) != 0) cut(block, bytes);
+    return block;
+  }
+  return nullptr;
 }
 
 // The rest of a block becomes a free one.
@@ -152,6 +159,17 @@ void DevicePool::release_free_segments() {
       source_.free(block->address);
       blocks_.erase(block->address);
     }
+}
+
+void DevicePool::hand_over(const void* from, const void* to) {
+  std::lock_guard lock(mutex_);
+  for (auto& [address, block] : blocks_) {
+    if (block->stream != from) continue;
+    bool is_segment = block->before == nullptr && block->after == nullptr;
+    block->stream = block->is_free && is_segment ? nobody : to;
+    if (block->is_free) free_of(*block).insert(block.get());
+  }
+  std::erase_if(free_, [from](const auto& entry) { return entry.first.first == from; });
 }
 
 void DevicePool::release_cached() {

@@ -50,6 +50,9 @@ class DevicePool {
   // Null where even giving free segments back did not help. `owner` is named in shortage().
   void* take(std::int64_t bytes, const void* stream, std::string_view owner);
   void give_back(void* block) noexcept;
+  // `from` has done all its work and is no more: its blocks, free or not, become those of `to`, and
+  // what was wholly free is for whoever asks first.
+  void hand_over(const void* from, const void* to);
   void release_cached();  // wholly free segments go back to the source
   DevicePoolStatistics statistics() const;
   std::int64_t bytes_of(std::string_view owner) const;  // that are out

@@ -245,8 +245,11 @@ Stream::Stream(const Context& context) : context_(context) {
        "cuStreamCreateWithPriority");
 }
 
+// Waits for its work, for then its memory can be used by others.
 Stream::~Stream() {
   driver().cuCtxSetCurrent(context_.handle());
+  driver().cuStreamSynchronize(handle_);
+  context_.pool_->hand_over(handle_, context_.own_stream_);
   driver().cuStreamDestroy(handle_);
 }
 

@@ -65,6 +65,7 @@ class Context final : public DeviceMemory {
   Timeline& timeline() { return *timeline_; }
 
  private:
+  friend class Stream;
   class Source;  // the driver's memory
   void wait();  // for the stream, with the context current
   DeviceFacts facts_;

@@ -135,6 +135,23 @@ TEST(CudaContext, KeepsMemoryWithTheStreamThatUsedIt) {
   EXPECT_EQ(again.data(), before);
 }
 
+// A stream that ends leaves its memory to the others, after its work.
+TEST(CudaContext, StreamsThatComeAndGoTakeNoMoreMemory) {
+  FakeDriver fake;
+  Context& gpu = context(0);
+  auto scale = artifact_of(scale_program());
+  Taken x(gpu, std::vector<float>(128, 1));
+  gpu.synchronize();
+  for (int i = 0; i < 100; ++i) {
+    Stream stream(gpu);
+    StreamScope scope(gpu, stream.handle());
+    Taken y(gpu, std::int64_t{512});
+    launch(gpu, *scale, {1}, scale_arguments(x, y, 128, 1).data());
+  }
+  EXPECT_EQ(fake.kernels_run(), 100);
+  EXPECT_EQ(gpu.pool().statistics().segments_taken, 2);
+}
+
 TEST(CudaContext, ServesManyThreads) {
   FakeDriver fake;
   auto scale = artifact_of(scale_program());

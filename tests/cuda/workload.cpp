@@ -51,23 +51,23 @@ void Workload::run_product(Context& gpu) const {
 void Workload::run_across_streams(Context& gpu) const {
   MemoryOwner owner("streams");
   constexpr int count = 300;
-  Taken x(gpu, std::vector<float>(count, 2)), y(gpu, std::int64_t{count * 4}),
-      z(gpu, std::int64_t{count * 4});
+  Taken x(gpu, std::vector<float>(count, 2)), y(gpu, std::int64_t{count * 4});
   Event begin(gpu), end(gpu);
   begin.record();
   launch(gpu, *scale_, blocks_for(count), scale_arguments(x, y, count, 3).data());
   end.record();
-  Stream other(gpu);
   {
+    Stream other(gpu);
     StreamScope scope(gpu, other.handle());
+    Taken z(gpu, std::int64_t{count * 4});
     end.make_stream_wait();
     launch(gpu, *scale_, blocks_for(count), scale_arguments(y, z, count, 10).data());
     EXPECT_THAT(z.floats(count), Each(71));
   }
   EXPECT_GT(end.seconds_since(begin), 0);
   gpu.fill(y.data(), 0, count * 4);
-  gpu.copy(z.data(), y.data(), count * 4);
-  EXPECT_THAT(z.floats(count), Each(0));
+  gpu.copy(x.data(), y.data(), count * 4);
+  EXPECT_THAT(x.floats(count), Each(0));
   gpu.synchronize();
 }
 

@@ -89,6 +89,23 @@ TEST(DevicePool, KeepsBlocksWithTheirStream) {
   pool.give_back(b);
 }
 
+TEST(DevicePool, HandsOverWhatAStreamHad) {
+  Source source(64 * mib);
+  DevicePool pool(source);
+  void* used = pool.take(kib, stream, "");
+  void* free = pool.take(kib, stream, "");
+  void* after = pool.take(kib, stream, "");
+  pool.give_back(free);
+  pool.hand_over(stream, stream + 1);
+  EXPECT_EQ(pool.take(kib, stream + 1, ""), free);
+  pool.give_back(used);
+  EXPECT_EQ(pool.take(kib, stream + 1, ""), used);
+  for (void* block : {used, free, after}) pool.give_back(block);
+  EXPECT_EQ(source.asked, 1);
+  pool.release_cached();
+  EXPECT_EQ(source.segments(), 0U);
+}
+
 TEST(DevicePool, AsksAgainAfterGivingFreeSegmentsBack) {
   Source source(40 * mib);
   DevicePool pool(source);
