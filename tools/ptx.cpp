@@ -77,6 +77,14 @@ void report(const ir::Function& function, const dsl::gpu::Ptx& ptx, double secon
   fmt::print("\n{}", table.text());
 }
 
+void report_barriers(const ir::Function& function, const dsl::Target& target) {
+  dsl::gpu::BarrierAudit audit = dsl::gpu::audit_barriers(function, target);
+  fmt::print("{}: proved in {}\n", function.name, duration_text(audit.proof_s));
+  for (const auto& order : audit.orders)
+    fmt::print("{} of line {}: {}\n", order.operation, order.line,
+               order.problem.empty() ? "not needed" : "without it, " + order.problem);
+}
+
 std::string machine_code(const dsl::gpu::Ptx& ptx, const Arguments& a) {
   Assembler assembler = a.assembler;
   if (assembler.nvdisasm.empty()) assembler.nvdisasm = "nvdisasm";
@@ -108,8 +116,12 @@ void ptx(const Arguments& a) {
       function = traced;
       double start = now_s();
       dsl::run_passes(function, {.machine = dsl::Machine::gpu});
-      if (a.emit != "llvm") code = dsl::gpu::generate_ptx(function, target);
+      if (a.emit != "llvm" && a.emit != "barriers") code = dsl::gpu::generate_ptx(function, target);
       seconds.push_back(now_s() - start);
+    }
+    if (a.emit == "barriers") {
+      report_barriers(function, target);
+      continue;
     }
     if (a.emit == "llvm") {
       fmt::print("{}", dsl::gpu::gpu_llvm_text(function, target));
@@ -137,8 +149,8 @@ void add_ptx(CLI::App& command) {
                      "instead of a file, a kernel of `tilewright bench ptxas` by its name");
   command.add_option("--target", a->target, "sm_80, sm_86, sm_89, sm_90a, sm_100a or sm_120")
       ->capture_default_str();
-  command.add_option("--emit", a->emit, "what to print: report, tile, ptx, llvm or sass")
-      ->check(CLI::IsMember({"report", "tile", "ptx", "llvm", "sass"}))
+  command.add_option("--emit", a->emit, "what to print: report, tile, ptx, llvm, sass or barriers")
+      ->check(CLI::IsMember({"report", "tile", "ptx", "llvm", "sass", "barriers"}))
       ->capture_default_str();
   command.add_option("--ptxas", a->assembler.ptxas, "NVIDIA's assembler, for registers and spills")
       ->capture_default_str();

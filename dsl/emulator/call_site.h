@@ -44,6 +44,20 @@ struct Call {
 // EmulationFault; it must own nothing on the heap while it waits.
 using Meaning = void (*)(const Call& call);
 
+// The bytes of shared memory that an access was said to stay in, in one of so many stages; none if
+// nothing was said (end is 0).
+struct NotedBytes {
+  std::int64_t begin = 0, end = 0;  // of stage 0
+  std::int64_t stages = 1, stage_bytes = 0;
+
+  bool contain(std::int64_t first, std::int64_t bytes) const {
+    for (std::int64_t stage = 0; stage < stages; ++stage)
+      if (first >= begin + stage * stage_bytes && first + bytes <= end + stage * stage_bytes)
+        return true;
+    return end == 0;
+  }
+};
+
 struct CallSite {
   std::string operation;  // without "td.", or "load", "store", "atomic"
   std::string location;   // "kernel.cpp:12", or empty
@@ -52,6 +66,7 @@ struct CallSite {
   int number = 0;     // of a member of a family, such as 3 of cp_async_wait_3
   int bytes = 0;      // that a load or store touches
   int alignment = 1;  // that it was promised, in bytes
+  NotedBytes noted;
   std::optional<WgmmaForm> product;
   std::optional<WgmmaWait> product_wait;
 };

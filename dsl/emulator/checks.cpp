@@ -10,6 +10,13 @@ void ThreadBlock::check_shared_place(const Call& call, const void* address, std:
                      concat("out of bounds: bytes ", shared_.offset(address), " to ",
                             shared_.offset(address) + bytes, " of a shared memory of ",
                             shared_.bytes(), " bytes"));
+  const NotedBytes& noted = call.site.noted;
+  if (!noted.contain(shared_.offset(address), bytes))
+    call.block.fault(
+        call.thread, call.site,
+        concat("touches shared address ", shared_.offset(address), "; it was noted to touch ",
+               noted.begin, " to ", noted.end, ", in one of ", noted.stages, " stages of ",
+               noted.stage_bytes, " bytes"));
   if (shared_.offset(address) % alignment != 0)
     call.block.fault(call.thread, call.site,
                      concat("misaligned: shared address ", shared_.offset(address),

@@ -288,6 +288,23 @@ TEST(EmulationFaults, AreWordedWithoutChecksToo) {
             "no fault");
 }
 
+// A note says group, bytes of stage 0, ring, stages, where the ring begins and how far stages are
+// apart.
+TEST(Faults, AnAccessOutsideTheBytesThatItsNoteNamesIsNamed) {
+  auto run = [](int at) {
+    std::string text =
+        kernel_text(concat("%p = getelementptr i8, ptr addrspace(3) %shared, i32 ", at,
+                           "\n store i32 7, ptr addrspace(3) %p, !tw.touch !0\n"
+                           "ret void")) +
+        "!0 = !{i32 1, i32 64, i32 128, i32 0, i32 2, i32 0, i32 256, i32 0, i32 0}\n";
+    run_emulated(text, {32, 4096}, {{}, {}, {}, {}});
+  };
+  for (int at : {60, 128, 192, 376 + 8})
+    expect_contains(error_of([&] { run(at); }), concat("touches shared address ", at,
+                                                       "; it was noted to touch 64 to 128, in one "
+                                                       "of 2 stages of 256 bytes"));
+}
+
 TEST(LinkEmulated, RefusesWhatOnlyAGpuHas) {
   std::string text = "declare i32 @llvm.nvvm.read.ptx.sreg.laneid()\n" +
                      kernel_text("%l = call i32 @llvm.nvvm.read.ptx.sreg.laneid()\n ret void");

@@ -87,6 +87,8 @@ std::vector<llvm::Value*> Emitter::over_cluster(const Inst& inst,
     auto* of_block = b_.CreateAdd(set_start, b_.CreateMul(rank, i32(exchange_bytes_)));
     return shared_pointer(b_.CreateAdd(of_block, b_.CreateMul(place, i32(size_bytes(dtype)))));
   };
+  SharedTouch sets{.end = 2 * function_.cluster * exchange_bytes_, .by_cluster = true};
+  touching(sets);
   for (std::size_t i = 0; i < mine.size(); ++i) {
     llvm::Value* here = pointer(cluster_rank_, places[i]);
     for (int rank = 0; rank < function_.cluster; ++rank)
@@ -94,6 +96,7 @@ std::vector<llvm::Value*> Emitter::over_cluster(const Inst& inst,
   }
   cluster_barrier();
   nothing_is_pending();
+  touching(sets);
   std::vector<llvm::Value*> all;
   for (llvm::Value* place : places) {
     llvm::Value* sum = nullptr;

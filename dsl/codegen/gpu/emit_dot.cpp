@@ -142,6 +142,7 @@ void Emitter::part_to_shared(const Registers& from, const ir::Type& type, int ax
   std::vector<int> first = layout::first_duplicates(from.layout);
   bool whole = begin == 0 && count == type.shape[axis];
   std::int64_t columns = axis == 1 ? count : type.shape[1];
+  touching(offset, count * type.shape[1 - axis] * size_bytes(type.dtype));
   for (int r = 0; r < from.layout.registers(); ++r) {
     if (first[static_cast<std::size_t>(r)] != r) continue;
     llvm::Value* place[2];
@@ -178,11 +179,13 @@ Registers Emitter::dot_multiply_add(const Inst& inst) {
   for (std::int64_t begin = 0; begin < k; begin += chunk) {
     std::int64_t count = std::min(chunk, k - begin);
     std::int64_t b_offset = (m * count * size_bytes(a_type.dtype) + 15) / 16 * 16;
-    begin_shared(b_offset + count * n * size_bytes(a_type.dtype));
+    std::int64_t b_bytes = count * n * size_bytes(a_type.dtype);
+    begin_shared(b_offset + b_bytes);
     part_to_shared(a, a_type, 1, begin, count, 0);
     part_to_shared(b, b_type, 0, begin, count, b_offset);
     barrier();
     pending_.shared = true;
+    touching(0, b_offset + b_bytes);
     std::vector<llvm::Value*> rows, columns;
     for (int r = 0; r < layout.registers(); ++r) {
       rows.push_back(b_.CreateMul(bounded(0, r), i32(count)));

@@ -35,7 +35,25 @@ void Emitter::nothing_is_pending() {
 void Emitter::begin_shared(std::int64_t bytes) {
   if (pending_.shared) barrier();
   shared_peak_ = std::max(shared_peak_, scratch_start_ + bytes);
+  ++scratch_uses_;
   pending_.shared = true;
+}
+
+void Emitter::touching(SharedTouch touch) {
+  touch.group = ++touch_groups_;
+  touch_ = note_of(context_, touch);
+}
+
+void Emitter::touching(std::int64_t begin, std::int64_t bytes) {
+  touching({.begin = scratch_start_ + begin, .end = scratch_start_ + begin + bytes});
+}
+
+llvm::Value* Emitter::noted(llvm::Value* access) {
+  auto* instruction = llvm::cast<llvm::Instruction>(access);
+  const llvm::Value* pointer = llvm::getLoadStorePointerOperand(instruction);
+  bool is_shared = pointer == nullptr || pointer->getType()->getPointerAddressSpace() != 1;
+  instruction->setMetadata(touch_kind_, is_shared ? touch_ : array_touch_);
+  return access;
 }
 
 llvm::Value* Emitter::shared(std::int64_t offset, DType dtype, llvm::Value* index) {
@@ -171,6 +189,7 @@ llvm::Value* Emitter::shared_offset(const Layout& layout, const layout::SharedLa
 void Emitter::write_shared(const Registers& from, DType dtype, const Conversion& plan,
                            std::int64_t at) {
   llvm::Value* own = owns(from.layout);
+  touching(at, plan.shared->size_bytes());
   when(own, nullptr, [&]() -> llvm::Value* {
     for (const std::vector<int>& group : plan.writes) {
       auto* offset = shared_offset(from.layout, *plan.shared, group[0], scratch_start_ + at);
@@ -185,6 +204,7 @@ Registers Emitter::read_shared(const Layout& to, DType dtype, const Conversion& 
                                std::int64_t at) {
   Registers result{to, std::vector<llvm::Value*>(static_cast<std::size_t>(to.registers())),
                    nullptr};
+  touching(at, plan.shared->size_bytes());
   for (const std::vector<int>& group : plan.reads) {
     auto* offset = shared_offset(to, *plan.shared, group[0], scratch_start_ + at);
     load_group({group, b_.CreateGEP(b_.getInt8Ty(), shared_base_, offset), nullptr}, dtype, nullptr,
@@ -197,7 +217,9 @@ Registers Emitter::read_shared(const Layout& to, DType dtype, const Conversion& 
 
 Registers Emitter::through_shared(const Registers& from, DType dtype, const Shape& written,
                                   const Layout& to, const Shape& read) {
-  begin_shared(element_count(written) * size_bytes(dtype));
+  std::int64_t bytes = element_count(written) * size_bytes(dtype);
+  begin_shared(bytes);
+  touching(0, bytes);
   auto place = [&](const Layout& layout, const Shape& shape, int reg) {
     Strides strides = row_major_strides(shape);
     llvm::Value* index = i32(0);
@@ -216,6 +238,7 @@ Registers Emitter::through_shared(const Registers& from, DType dtype, const Shap
   }
   barrier();
   pending_.shared = true;
+  touching(0, bytes);
   Registers result{to, {}, nullptr};
   first = layout::first_duplicates(to);
   for (int r = 0; r < to.registers(); ++r) {

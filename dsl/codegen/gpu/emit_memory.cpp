@@ -23,6 +23,7 @@ void Emitter::order_access(Value pointer, bool writes) {
   Value base = uses_.base(pointer);
   if (pending_.written[base] || (writes && pending_.read[base])) barrier();
   (writes ? pending_.written : pending_.read)[base] = true;
+  array_touch_ = note_of(context_, {.group = ++touch_groups_});
 }
 
 // What the turn of a loop before this one may have left.
@@ -156,7 +157,8 @@ llvm::Value* Emitter::when(llvm::Value* condition, llvm::Value* rest,
   llvm::Function* fn = before->getParent();
   auto* then = llvm::BasicBlock::Create(context_, "when", fn);
   auto* after = llvm::BasicBlock::Create(context_, "after", fn);
-  b_.CreateCondBr(condition, then, after);
+  b_.CreateCondBr(condition, then, after)
+      ->setMetadata(divergent_note, llvm::MDNode::get(context_, {}));
   b_.SetInsertPoint(then);
   llvm::Value* made = make();
   auto* end = b_.GetInsertBlock();
@@ -175,14 +177,15 @@ llvm::Value* Emitter::load_one(llvm::Value* pointer, DType dtype, llvm::Value* m
   llvm::Align align(static_cast<std::uint64_t>(size_bytes(dtype)));
   llvm::Value* rest = llvm::Constant::getNullValue(type);
   if (other != nullptr && mask != nullptr) rest = to_memory(other, dtype);
-  auto* loaded = when(mask, rest, [&] { return b_.CreateAlignedLoad(type, pointer, align); });
+  auto* loaded =
+      when(mask, rest, [&] { return noted(b_.CreateAlignedLoad(type, pointer, align)); });
   return from_memory(loaded, dtype);
 }
 
 void Emitter::store_one(llvm::Value* pointer, DType dtype, llvm::Value* value, llvm::Value* mask) {
   llvm::Align align(static_cast<std::uint64_t>(size_bytes(dtype)));
   llvm::Value* element = to_memory(value, dtype);
-  when(mask, nullptr, [&] { return b_.CreateAlignedStore(element, pointer, align); });
+  when(mask, nullptr, [&] { return noted(b_.CreateAlignedStore(element, pointer, align)); });
 }
 
 void Emitter::load_group(const Access& access, DType dtype, const Registers* other, Registers& to) {
@@ -199,8 +202,8 @@ void Emitter::load_group(const Access& access, DType dtype, const Registers* oth
   if (other != nullptr && access.mask != nullptr)
     for (unsigned k = 0; k < width; ++k)
       rest = b_.CreateInsertElement(rest, to_memory(other->values[at(k)], dtype), k);
-  llvm::Value* loaded =
-      when(access.mask, rest, [&] { return b_.CreateAlignedLoad(type, access.pointer, align); });
+  llvm::Value* loaded = when(
+      access.mask, rest, [&] { return noted(b_.CreateAlignedLoad(type, access.pointer, align)); });
   for (unsigned k = 0; k < width; ++k)
     to.values[at(k)] = from_memory(b_.CreateExtractElement(loaded, k), dtype);
 }
@@ -216,14 +219,15 @@ void Emitter::store_group(const Access& access, DType dtype, const Registers& fr
   for (unsigned k = 0; k < width; ++k)
     vector = b_.CreateInsertElement(vector, to_memory(value(k), dtype), k);
   llvm::Align align(static_cast<std::uint64_t>(width * size_bytes(dtype)));
-  when(access.mask, nullptr, [&] { return b_.CreateAlignedStore(vector, access.pointer, align); });
+  when(access.mask, nullptr,
+       [&] { return noted(b_.CreateAlignedStore(vector, access.pointer, align)); });
 }
 
 void Emitter::load(const Inst& inst) {
   Value result = inst.results[0];
   const ir::Type& type = function_.type(result);
-  order_access(inst.operands[0], false);
   if (!is_tile(result) && inst.op == Op::load_) {
+    order_access(inst.operands[0], false);
     llvm::Value* mask = inst.operands.size() > 1 ? scalars_[inst.operands[1]] : nullptr;
     llvm::Value* other = inst.operands.size() > 2 ? scalars_[inst.operands[2]] : nullptr;
     scalars_[result] = load_one(scalars_[inst.operands[0]], type.dtype, mask, other);
@@ -245,6 +249,8 @@ void Emitter::load(const Inst& inst) {
     accesses = pointer_accesses(get(inst.operands[0], layout), inst.operands[0], mask, type,
                                 widest(type.dtype));
   }
+  // Registers first: what they need may itself read memory or pass a barrier.
+  order_access(inst.operands[0], false);
   for (const Access& access : accesses)
     load_group(access, type.dtype, other ? &*other : nullptr, to);
   std::vector<int> first = layout::first_duplicates(layout);
@@ -307,9 +313,11 @@ void Emitter::atomic_update(const Inst& inst) {
         one(scalars_[pointer], scalars_[value], mask ? both(first, scalars_[*mask]) : first);
     if (!used) return;
     begin_shared(size_bytes(type.dtype));
+    touching(0, size_bytes(type.dtype));
     llvm::Value* place = shared(0, type.dtype, i32(0));
     store_one(place, type.dtype, old, first);
     barrier();
+    touching(0, size_bytes(type.dtype));
     scalars_[result] = load_one(place, type.dtype, nullptr, nullptr);
     pending_.shared = true;
     return;

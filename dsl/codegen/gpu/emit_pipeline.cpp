@@ -33,14 +33,14 @@ void Emitter::copy_block(const StagedLoad& staged, llvm::Value* stage) {
   int width = static_cast<int>(16 / size_bytes(type.dtype));
   Layout layout = layout::blocked(type.shape, width, assignment_.warps);
   auto accesses = desc_accesses(*staged.load, 1, type, layout);
+  touching(staged);
   when(owns(layout), nullptr, [&]() -> llvm::Value* {
     for (const Access& access : accesses) {
       llvm::Value* offset = b_.CreateAdd(
           stage, shared_offset(layout, staged.shared, access.registers[0], staged.offset));
       llvm::Value* bytes = i32(16);
       if (access.mask != nullptr) bytes = b_.CreateSelect(access.mask, bytes, i32(0));
-      device("cp_async_16",
-             {b_.CreateGEP(b_.getInt8Ty(), shared_base_, offset), access.pointer, bytes});
+      noted(device("cp_async_16", {shared_pointer(offset), access.pointer, bytes}));
     }
     return nullptr;
   });
@@ -70,10 +70,11 @@ Emitter::Words Emitter::staged_words(const StagedLoad& staged, llvm::Value* stag
 Emitter::Words Emitter::single_words(const StagedLoad& staged, llvm::Value* stage,
                                      const Layout& fragments) {
   Layout stored = staged.transposed ? layout::permute(fragments, {1, 0}) : fragments;
+  touching(staged);
   Words words;
   for (int r = 0; r < stored.registers(); ++r) {
     auto* at = b_.CreateAdd(stage, shared_offset(stored, staged.shared, r, staged.offset));
-    words.push_back(b_.CreateLoad(b_.getInt32Ty(), b_.CreateGEP(b_.getInt8Ty(), shared_base_, at)));
+    words.push_back(noted(b_.CreateLoad(b_.getInt32Ty(), shared_pointer(at))));
   }
   return words;
 }
@@ -109,23 +110,42 @@ Emitter::Words Emitter::matrix_words(const StagedLoad& staged, llvm::Value* stag
   for (const Layout::Basis& basis : fragments.bases(In::warp)) warps.push_back(offset_of(basis));
   llvm::Value* thread = linear_in_thread(lanes, warps);
 
+  touching(staged);
   std::string op = concat("ldmatrix_x", words, exchanged ? "_trans" : "");
   std::vector<llvm::Value*> result;
   for (int word = 0; word < count; word += words) {
     std::int64_t constant = offset_of(fragments.at(word * per_word, 0, 0));
     llvm::Value* at = b_.CreateAdd(b_.CreateXor(thread, i32(constant)), stage);
     if (staged.offset != 0) at = b_.CreateAdd(at, i32(staged.offset));
-    llvm::Value* loaded = device(op, {b_.CreateGEP(b_.getInt8Ty(), shared_base_, at)});
+    llvm::Value* loaded = noted(device(op, {shared_pointer(at)}));
     for (int i = 0; i < words; ++i)
       result.push_back(b_.CreateExtractValue(loaded, static_cast<unsigned>(i)));
   }
   return result;
 }
 
+// A block in each stage of its ring, or all that is there.
+void Emitter::touching(const StagedLoad& staged, bool whole_stage) {
+  for (std::size_t i = 0; i < rings_.size(); ++i) {
+    auto [plan, start] = rings_[i];
+    const auto& loads = plan->loads;
+    if (&staged < loads.data() || &staged >= loads.data() + loads.size()) continue;
+    std::int64_t begin = whole_stage ? 0 : staged.offset;
+    std::int64_t bytes = whole_stage ? plan->stage_bytes : staged.shared.size_bytes();
+    touching({.begin = start + begin,
+              .end = start + begin + bytes,
+              .ring = static_cast<int>(i),
+              .stages = plan->stages,
+              .ring_begin = start,
+              .stage_bytes = plan->stage_bytes});
+  }
+}
+
 // Before the loop: the stages of the first turns begin to fill. Gives the first stage's offset.
 std::int64_t Emitter::open_ring(const Inst& loop, const LoopPipeline& plan) {
   if (pending_.shared) barrier();
   std::int64_t ring = scratch_start_;
+  rings_.emplace_back(&plan, ring);
   scratch_start_ += plan.bytes();
   shared_peak_ = std::max(shared_peak_, scratch_start_);
   llvm::Value* index = scalars_[loop.operands[0]];

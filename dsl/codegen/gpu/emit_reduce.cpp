@@ -120,7 +120,9 @@ void Emitter::reduce_warps(const Inst& inst, const Layout& layout, std::vector<P
   std::int64_t places = element_count(shape);
   std::int64_t bytes = parts * places * size_bytes(type.dtype);
   std::int64_t indices = (bytes + 3) / 4 * 4;
-  begin_shared(indices + (is_arg(kind) ? parts * places * 4 : 0));
+  std::int64_t total = indices + (is_arg(kind) ? parts * places * 4 : 0);
+  begin_shared(total);
+  touching(0, total);
   Strides strides = row_major_strides(shape);
   auto place = [&](int reg) {
     llvm::Value* index = i32(0);
@@ -141,6 +143,7 @@ void Emitter::reduce_warps(const Inst& inst, const Layout& layout, std::vector<P
   }
   barrier();
   pending_.shared = true;
+  touching(0, total);
   // Lanes that hold the same places read a part each and exchange them, as long as both last.
   std::vector<int> reading;
   for (int bit = 0; bit < 5 && std::int64_t{1} << reading.size() < parts; ++bit)

@@ -87,6 +87,7 @@ void Emitter::run_roles() {
   device(concat("setmaxnreg_inc_", roles_->consumer_registers()));
   start_turns(i32(0));
   for (std::size_t i = 0; i < roles_->fetches.size(); ++i) deferred_.push_back(variable(i32(-1)));
+  leads_ = b_.CreateICmpEQ(b_.CreateOr(lane_, b_.CreateAnd(warp_, i32(3))), i32(0));
   open_alternation();
   // Programs of a grid do not wait for each other, but they use the same scratch.
   for_each_program([&] {
@@ -98,8 +99,7 @@ void Emitter::run_roles() {
   });
   close_alternation();
   if (!roles_->stores.empty())
-    when(b_.CreateICmpEQ(b_.CreateOr(lane_, b_.CreateAnd(warp_, i32(3))), i32(0)), nullptr,
-         [&]() -> llvm::Value* { return device("bulk_wait_read_0"); });
+    when(leads_, nullptr, [&]() -> llvm::Value* { return device("bulk_wait_read_0"); });
   // Others may still say that they are done with a stage.
   if (roles_->cluster > 1) cluster_barrier();
   b_.CreateRetVoid();
@@ -121,7 +121,8 @@ void Emitter::for_each_program(const std::function<void()>& body) {
   llvm::Value* step = b_.CreateUDiv(device("grid_size_x"), i32(cluster));
   llvm::Value* start = b_.CreateUDiv(device("block_id_x"), i32(cluster));
   std::vector<llvm::Value*> none;
-  auto goes_on = [&](llvm::Value* number) { return b_.CreateICmpULT(number, count); };
+  llvm::Value* more = nullptr;
+  auto goes_on = [&](llvm::Value* number) { return more = b_.CreateICmpULT(number, count); };
   emit_loop(start, step, goes_on, none, [&](llvm::Value* number) {
     auto* z = b_.CreateUDiv(number, plane);
     auto* in_plane = b_.CreateSub(number, b_.CreateMul(z, plane));
@@ -144,6 +145,8 @@ void Emitter::for_each_program(const std::function<void()>& body) {
       program_ids_[axis] = b_.CreateZExt(ids[axis], b_.getInt64Ty());
     body();
   });
+  llvm::cast<llvm::Instruction>(*more->user_begin())
+      ->setMetadata(programs_note, llvm::MDNode::get(context_, {}));
 }
 
 bool Emitter::is_in_ring(Value value) const {

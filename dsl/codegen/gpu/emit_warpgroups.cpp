@@ -25,7 +25,6 @@ void Emitter::store_boxes(const Inst& inst, const TensorStore& how) {
   layout::Layout layout = layout::mma_result(type.shape, roles_->consumer_warps, 1);
   Registers from = get(inst.operands[1], layout);
   auto* warpgroup = b_.CreateLShr(warp_, i32(2));
-  auto* leads = b_.CreateICmpEQ(b_.CreateOr(lane_, b_.CreateAnd(warp_, i32(3))), i32(0));
   auto* row = b_.CreateAdd(coordinate_of(inst.operands[2]), b_.CreateShl(warpgroup, i32(6)));
   llvm::Value* column = coordinate_of(inst.operands[3]);
   llvm::Value* map = map_param(how.copy.map);
@@ -35,17 +34,22 @@ void Emitter::store_boxes(const Inst& inst, const TensorStore& how) {
     int number = begin / span % 2;
     auto* start = b_.CreateAdd(b_.CreateMul(warpgroup, i32(staged_box_bytes)),
                                i32(roles_->staging + number * warpgroups * staged_box_bytes));
-    when(leads, nullptr, [&] { return device(concat("bulk_wait_read_", unread)); });
+    when(leads_, nullptr, [&] { return device(concat("bulk_wait_read_", unread)); });
     warpgroup_barrier();
+    std::int64_t boxes = roles_->staging + number * warpgroups * staged_box_bytes;
+    SharedTouch touch{
+        .begin = boxes, .end = boxes + warpgroups * staged_box_bytes, .by_warpgroup = true};
+    touching(touch);
     fill_box(from, type.dtype, begin, start);
     device("fence_proxy_async");
     warpgroup_barrier();
-    when(leads, nullptr, [&]() -> llvm::Value* {
+    when(leads_, nullptr, [&]() -> llvm::Value* {
       std::vector<llvm::Value*> operands{shared_pointer(start), map,
                                          b_.CreateAdd(column, i32(begin)), row};
       for (Value index : how.copy.outer) operands.push_back(coordinate_of(index));
+      touching(touch);
       when(program_exists_, nullptr,
-           [&] { return device(concat("tma_store_", operands.size() - 2, "d"), operands); });
+           [&] { return noted(device(concat("tma_store_", operands.size() - 2, "d"), operands)); });
       return device("bulk_commit");  // a group of no stores counts too
     });
   }
@@ -76,7 +80,7 @@ void Emitter::fill_box(const Registers& from, DType dtype, int begin, llvm::Valu
       auto first = static_cast<std::size_t>((begin + column) / 2);
       for (std::size_t word = 0; word < 4; ++word)
         operands.push_back(packed(from, first + 2 * word, 2));
-      device("stmatrix_x4", operands);
+      noted(device("stmatrix_x4", operands));
     }
     return;
   }

@@ -106,6 +106,7 @@ Registers Emitter::issue_products(const Inst& inst, const TensorCoreDot& how,
     if (!b.first->transposed) op += "_tb";
   }
   device("wgmma_fence");
+  if (!roles_) touching(*b.first, true);
   // Many in one call: what a call has to do with its accumulators is dear to compile.
   std::int32_t steps = how.a.shape()[1] / how.k;
   for (std::int32_t first = 0; first < steps; first += most_steps) {
@@ -121,6 +122,7 @@ Registers Emitter::issue_products(const Inst& inst, const TensorCoreDot& how,
     }
     operands.push_back(i32(1));
     llvm::Value* sums = device(here > 1 ? concat(op, "_x", here) : op, operands);
+    if (!roles_) noted(sums);
     for (unsigned i = 0; i < count; ++i) result.values[i] = b_.CreateExtractValue(sums, i);
   }
   device("wgmma_commit");

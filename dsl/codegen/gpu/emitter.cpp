@@ -24,7 +24,8 @@ Emitter::Emitter(llvm::Module& module, const ir::Function& function, const Targe
       axis_info_(axis_info(function)),
       scalars_(function.types.size(), nullptr),
       pending_{std::vector<bool>(function.types.size(), false),
-               std::vector<bool>(function.types.size(), false), false} {
+               std::vector<bool>(function.types.size(), false), false},
+      touch_kind_(module.getContext().getMDKindID(touch_note)) {
   if (!roles)
     pipelines_ = plan_pipelines(function, uses, facts, assignment_.warps, target.sm,
                                 shared_memory_limit(target) / 2);
@@ -279,6 +280,7 @@ void Emitter::loop(const Inst& inst) {
     return compare(Op::lt_, dtype, i, scalars_[inst.operands[1]]);
   };
   Pending skipped = pending_;
+  int uses_before = scratch_uses_;
   emit_loop(scalars_[inst.operands[0]], scalars_[inst.operands[2]], goes_on, carried,
             [&](llvm::Value* i) {
               scalars_[body.params[0]] = i;
@@ -308,6 +310,7 @@ void Emitter::loop(const Inst& inst) {
               open_pipelines_.pop_back();
             });
   give(inst.results, 0);
+  if (scratch_uses_ == uses_before) pending_.shared = false;  // as it was before
   pending_.merge(skipped);
   if (ring != nullptr) close_ring(inst, *ring);
   if (roles_) close_deferred(inst);

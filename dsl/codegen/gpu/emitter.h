@@ -32,6 +32,7 @@
 #include "dsl/codegen/gpu/emulate.h"
 #include "dsl/codegen/gpu/line_table.h"
 #include "dsl/codegen/gpu/pipeline.h"
+#include "dsl/codegen/gpu/shared_touch.h"
 #include "dsl/codegen/gpu/warp_roles.h"
 #include "dsl/codegen/scalar_facts.h"
 #include "dsl/layout/conversion.h"
@@ -188,6 +189,12 @@ class Emitter : Arithmetic {
   llvm::Value* shared(std::int64_t offset, DType dtype, llvm::Value* index);
   void barrier();
   void nothing_is_pending();
+  // Says what the accesses to shared memory that are emitted next touch, up to the next call: bytes
+  // of scratch, or of each stage of a ring.
+  void touching(std::int64_t begin, std::int64_t bytes);
+  void touching(const StagedLoad& staged, bool whole_stage = false);
+  void touching(SharedTouch touch);
+  llvm::Value* noted(llvm::Value* access);
 
   // emit_reduce.cpp
   struct Partial;
@@ -318,9 +325,14 @@ class Emitter : Arithmetic {
   std::int64_t exchange_bytes_ =
       0;  // that a block gives to each of its cluster at most; 0: nothing
   llvm::Value* exchange_turn_ = nullptr;  // which of two places the next exchange uses
+  int scratch_uses_ = 0;                  // so far
   std::unordered_map<const ir::Inst*, LoopPipeline> pipelines_;
   std::vector<OpenPipeline> open_pipelines_;
   Pending pending_;
+  std::vector<std::pair<const LoopPipeline*, std::int64_t>> rings_;  // and where they begin
+  llvm::MDNode *touch_ = nullptr, *array_touch_ = nullptr;           // of what is emitted next
+  int touch_groups_ = 0;
+  unsigned touch_kind_;
 
   llvm::Function* kernel_ = nullptr;
   std::optional<LineTable> lines_;
@@ -344,6 +356,7 @@ class Emitter : Arithmetic {
   };
   std::vector<Resident> residents_;
   bool in_alternation_ = false;
+  llvm::Value* leads_ = nullptr;  // whether this thread speaks for its warpgroup
 };
 
 }  // namespace tilewright::dsl::gpu

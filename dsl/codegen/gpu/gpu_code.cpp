@@ -1,5 +1,7 @@
 #include "dsl/codegen/gpu/gpu_code.h"
 
+#include "dsl/codegen/gpu/barrier_audit.h"
+#include "dsl/codegen/gpu/barrier_proof.h"
 #include "dsl/codegen/gpu/device_ops.h"
 #include "dsl/codegen/gpu/emitter.h"
 #include "dsl/codegen/gpu/nvptx.h"
@@ -52,6 +54,7 @@ Generated generate(const ir::Function& function, const Target& target) {
   emitter.run(g.entry);
   g.shape = emitter.shape();
   verify_llvm(*g.module, function.name);
+  prove_barriers(*g.module->getFunction(g.entry), g.roles);
   return g;
 }
 
@@ -98,6 +101,11 @@ std::shared_ptr<Artifact> artifact_of(const ir::Function& function, const Target
 }
 
 }  // namespace
+
+BarrierAudit audit_barriers(const ir::Function& function, const Target& target) {
+  Generated g = generate(function, target);
+  return audit_barriers(*g.module->getFunction(g.entry), g.roles);
+}
 
 EmulatedPtx emulate_ptx(const ir::Function& function, const Target& target,
                         emulator::EmulatorOptions options) {

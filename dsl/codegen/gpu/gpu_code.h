@@ -43,4 +43,18 @@ std::shared_ptr<const Artifact> generate_emulated(const ir::Function& function,
                                                   const Target& target,
                                                   emulator::EmulatorOptions options = {});
 
+// What puts the accesses of a kernel in order, each with what the proof says of the kernel without
+// it (barrier_proof.h): nothing, if the kernel does not need it.
+struct BarrierAudit {
+  struct Order {
+    std::string operation;
+    int line;
+    std::string problem;
+  };
+  std::string problem;  // of the kernel as it is: empty
+  double proof_s = 0;
+  std::vector<Order> orders;
+};
+BarrierAudit audit_barriers(const ir::Function& function, const Target& target);
+
 }  // namespace tilewright::dsl::gpu
