@@ -89,6 +89,11 @@ Emitter::Matrix Emitter::matrix_operand(Value value) {
   if (auto matrix = matrix_in_memory(value);
       matrix && (matrix->rows_contiguous() || matrix->columns_contiguous()))
     return *matrix;
+  const Inst* inst = defs_.inst(value);
+  if (inst != nullptr && inst->op == Op::permute_ && !slots_.contains(value))
+    return inst->get<ir::Permutation>().dims[0] == 1
+               ? matrix_operand(inst->operands[0]).transposed()
+               : matrix_operand(inst->operands[0]);
   return scratch_copy(value);  // computed, ragged or strided
 }
 

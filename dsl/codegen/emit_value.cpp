@@ -124,16 +124,23 @@ Lanes Emitter::evaluate_shape(const Inst& inst, const Position& position) {
       inner.index[static_cast<std::size_t>(dims[axis])] = position.index[axis];
       if (position.lane == static_cast<int>(axis)) inner.lane = dims[axis];
     }
-  } else if (only_moves_unit_axes(from, to)) {
-    std::size_t next = 0;
-    for (int axis = 0; axis < from.rank(); ++axis) {
-      if (from[axis] == 1) {
-        inner.index.push_back(index(0));
-        continue;
+  } else if (auto joined = joined_axes(from, to)) {
+    inner.index.assign(from.size(), index(0));
+    for (std::size_t axis = 0; axis < joined->size(); ++axis) {
+      std::vector<int>& parts = (*joined)[axis];
+      if (parts.empty()) continue;
+      if (position.lane == static_cast<int>(axis)) inner.lane = parts.back();
+      llvm::Value* rest = position.index[axis];
+      for (; parts.size() > 1; parts.pop_back()) {
+        auto* size = index(from[parts.back()]);
+        llvm::Value* at = b_.CreateURem(rest, size);
+        rest = b_.CreateUDiv(rest, size);
+        inner.index[static_cast<std::size_t>(parts.back())] = at;
+        for (llvm::Value* made : {at, rest})
+          if (!levels_.empty() && !llvm::isa<llvm::Constant>(made))
+            level_of_index_.emplace(made, level_of(position));
       }
-      while (to[static_cast<int>(next)] == 1) ++next;
-      if (position.lane == static_cast<int>(next)) inner.lane = axis;
-      inner.index.push_back(position.index[next++]);
+      inner.index[static_cast<std::size_t>(parts[0])] = rest;
     }
   } else {
     // The operand is kept, row-major: read it as if it had this shape.

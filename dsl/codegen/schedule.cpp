@@ -18,7 +18,8 @@ constexpr std::size_t most_roots = 8;
 
 bool needs_dense_operand(const Inst& inst, const Definitions& defs) {
   return inst.op == Op::reshape_ &&
-         !only_moves_unit_axes(defs.type(inst.operands[0]).shape, inst.get<ir::Extent>().shape);
+         !only_moves_unit_axes(defs.type(inst.operands[0]).shape, inst.get<ir::Extent>().shape) &&
+         !joined_axes(defs.type(inst.operands[0]).shape, inst.get<ir::Extent>().shape);
 }
 
 // Builds the steps of the blocks, with only what must be kept.
@@ -242,6 +243,23 @@ bool only_moves_unit_axes(const Shape& from, const Shape& to) {
   std::ranges::copy_if(from, std::back_inserter(a), [](std::int64_t s) { return s != 1; });
   std::ranges::copy_if(to, std::back_inserter(b), [](std::int64_t s) { return s != 1; });
   return a == b;
+}
+
+std::optional<std::vector<std::vector<int>>> joined_axes(const Shape& from, const Shape& to) {
+  constexpr std::int64_t most_lanes = 16;
+  std::vector<std::vector<int>> result(to.size());
+  int next = 0;
+  for (int axis = 0; axis < to.rank(); ++axis) {
+    auto& parts = result[static_cast<std::size_t>(axis)];
+    std::int64_t size = 1;
+    for (; size < to[axis] && next < from.rank(); ++next) {
+      size *= from[next];
+      if (from[next] != 1) parts.push_back(next);
+    }
+    bool fits = size == to[axis] && (parts.size() < 2 || from[parts.back()] % most_lanes == 0);
+    if (!fits) return std::nullopt;
+  }
+  return result;
 }
 
 namespace {

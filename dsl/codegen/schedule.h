@@ -79,8 +79,11 @@ Schedule make_schedule(const Definitions& definitions);
 // For people and tests: one line a step.
 std::string to_string(const Schedule& schedule, const ir::Function& function);
 
-// A reshape that only adds or drops axes of one element moves nothing; others read the operand in
-// row-major order from where it is kept.
+// A reshape that only adds or drops axes of one element moves nothing. One that joins axes, of
+// which the last in each has whole vectors, is looked through; others read the operand in row-major
+// order from where it is kept.
 bool only_moves_unit_axes(const Shape& from, const Shape& to);
+// For each axis of `to` the axes of `from` that it is made of, but for those of one element.
+std::optional<std::vector<std::vector<int>>> joined_axes(const Shape& from, const Shape& to);
 
 }  // namespace tilewright::dsl
