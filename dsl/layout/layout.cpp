@@ -198,6 +198,20 @@ Layout broadcast_source(const Layout& layout, const Shape& from_physical) {
   });
 }
 
+Layout broadcast_in_registers(const Layout& layout, const Shape& to_physical) {
+  check(to_physical.size() == layout.shape().size(), "a broadcast keeps the number of axes");
+  std::vector<Layout::Basis> registers = layout.bases(In::register_);
+  for (int axis = to_physical.rank(); axis-- > 0;) {
+    if (layout.shape()[axis] == to_physical[axis]) continue;
+    check(layout.shape()[axis] == 1, "a broadcast stretches axes of size 1 alone");
+    for (std::int64_t step = 1; step < to_physical[axis]; step *= 2) {
+      registers.emplace_back(to_physical.size(), 0);
+      registers.back()[static_cast<std::size_t>(axis)] = static_cast<std::int32_t>(step);
+    }
+  }
+  return {to_physical, std::move(registers), layout.bases(In::lane), layout.bases(In::warp)};
+}
+
 std::optional<Layout> reshape(const Layout& layout, const Shape& to_physical) {
   if (element_count(layout.shape()) != element_count(to_physical)) return std::nullopt;
   return map_bases(layout, to_physical, [&](const Layout::Basis& basis) {

@@ -107,6 +107,8 @@ Layout permute(const Layout& layout, const std::vector<int>& dims);
 // Of the operand of a broadcast, given that of its result: along an axis of size 1 all hold element
 // 0.
 Layout broadcast_source(const Layout& layout, const Shape& from_physical);
+// Of the result of a broadcast: each place holds all elements that its element becomes.
+Layout broadcast_in_registers(const Layout& layout, const Shape& to_physical);
 // Row-major; nothing where the numbers of elements differ.
 std::optional<Layout> reshape(const Layout& layout, const Shape& to_physical);
 

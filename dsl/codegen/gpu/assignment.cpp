@@ -64,6 +64,54 @@ class Assigner {
     }
     return most;
   }
+  // How a value lies where the load that has most of its elements has its natural layout; what it
+  // is broadcast over lies in registers of one thread.
+  struct Origin {
+    Layout layout;
+    std::int64_t elements = 0;
+    bool unpacked = false;  // from elements of a byte, or in another shape
+  };
+  std::optional<Origin> origin(Value value, std::vector<bool>& seen) const {
+    const Inst* inst = uses_.definition(value);
+    if (seen[value] || inst == nullptr || !is_tile(value)) return std::nullopt;
+    seen[value] = true;
+    const ir::Type& type = function_.type(value);
+    if (inst->op == Op::load_ || inst->op == Op::load_desc_)
+      return Origin{natural(value), element_count(type.shape), size_bytes(type.dtype) == 1};
+    if (inst->op == Op::loop_) {
+      for (std::size_t k = 0; k < inst->results.size(); ++k)
+        if (inst->results[k] == value)
+          return origin(inst->bodies[0].insts.back().operands[k], seen);
+      return std::nullopt;
+    }
+    if (ir::info(inst->op).op_class == ir::OpClass::elementwise) {
+      std::optional<Origin> largest;
+      for (Value operand : inst->operands)
+        if (auto from = origin(operand, seen);
+            from && (!largest || from->elements > largest->elements))
+          largest = std::move(from);
+      return largest;
+    }
+    if (ir::info(inst->op).op_class != ir::OpClass::shape) return std::nullopt;
+    auto from = origin(inst->operands[0], seen);
+    if (!from) return std::nullopt;
+    const Shape& shape = function_.type(inst->operands[0]).shape;
+    if (inst->op == Op::expand_dims_) {
+      from->layout = layout::expand_dims(from->layout, inst->get<ir::Axis>().axis);
+    } else if (inst->op == Op::permute_) {
+      from->layout = layout::permute(from->layout, inst->get<ir::Permutation>().dims);
+    } else if (inst->op == Op::broadcast_) {
+      from->layout = layout::broadcast_in_registers(from->layout, physical_shape(type.shape));
+    } else {
+      if (physical_shape(type.shape) != type.shape || physical_shape(shape) != shape)
+        return std::nullopt;
+      auto reshaped = layout::reshape(from->layout, type.shape);
+      if (!reshaped) return std::nullopt;
+      from->layout = std::move(*reshaped);
+      from->unpacked = true;
+    }
+    return from;
+  }
   // The first to want a layout is heard.
   void want(Value value, const Layout& layout) {
     if (is_tile(value) && !result_.of[value]) result_.of[value] = layout;
@@ -128,6 +176,22 @@ class Assigner {
     }
   }
 
+  // A short line that is wanted 16 bytes a thread: those that want the same find it in the cache.
+  bool is_read_along(Value value) const {
+    constexpr std::int64_t short_bytes = 4 << 10;
+    const ir::Type& type = function_.type(value);
+    if (type.is_pointer() || !result_.of[value]) return false;
+    std::int64_t bytes = size_bytes(type.dtype), contiguous = 1;
+    for (const Layout::Basis& basis : result_.of[value]->bases(layout::In::register_)) {
+      Layout::Basis next(basis.size(), 0);
+      next.back() = static_cast<std::int32_t>(contiguous);
+      if (basis != next) break;
+      contiguous *= 2;
+    }
+    return type.shape.back() == element_count(type.shape) &&
+           type.shape.back() * bytes <= short_bytes && contiguous * bytes >= 16;
+  }
+
   void memory(const Inst& inst) {
     if (inst.op == Op::make_desc_) return;
     bool stores = inst.results.empty();
@@ -135,7 +199,8 @@ class Assigner {
     if (!is_tile(value)) return;
     Layout own = natural(value);
     const Shape& shape = function_.type(value).shape;
-    bool small = in_fragments_ || shape.rank() <= 1 || element_count(shape) <= 32 * result_.warps;
+    bool small = in_fragments_ || shape.rank() <= 1 || element_count(shape) <= 32 * result_.warps ||
+                 is_read_along(value);
     if (stores) {
       want(value, own);
     } else if (!small || !result_.of[value]) {
@@ -181,8 +246,13 @@ class Assigner {
     if (!result_.of[operand]) {
       std::vector<bool> seen(function_.types.size(), false);
       const ir::Type& type = function_.type(operand);
-      int bytes = loaded_bytes(operand, static_cast<int>(size_bytes(type.dtype)), seen);
-      want(operand, natural_layout(type.shape, bytes, result_.warps));
+      if (auto from = origin(operand, seen); from && from->unpacked) {
+        want(operand, from->layout);
+      } else {
+        seen.assign(seen.size(), false);
+        int bytes = loaded_bytes(operand, static_cast<int>(size_bytes(type.dtype)), seen);
+        want(operand, natural_layout(type.shape, bytes, result_.warps));
+      }
     }
     if (is_tile(inst.results[0]))
       set(inst.results[0], layout::slice(settled(operand), inst.get<ir::Reduction>().axis));
@@ -290,7 +360,7 @@ std::optional<TensorCoreDot> tensor_core_dot(const ir::Function& function, const
 }
 
 int choose_warps(const ir::Function& function, int sm) {
-  std::int64_t most = 1, most_product = 0, rows = 0;
+  std::int64_t most = 1, most_product = 0, rows = 0, loaded_bytes = 0;
   int products = 0;
   bool reduces = false, multiplies = false;
   for (const ir::Type& type : function.types)
@@ -298,6 +368,9 @@ int choose_warps(const ir::Function& function, int sm) {
   ir::for_each_inst(function.body, [&](const Inst& inst) {
     reduces |= ir::info(inst.op).op_class == ir::OpClass::reduction;
     multiplies |= inst.op == Op::dot_;
+    if (inst.op == Op::load_ || inst.op == Op::load_desc_)
+      if (const ir::Type& type = function.type(inst.results[0]); type.is_value())
+        loaded_bytes = std::max(loaded_bytes, element_count(type.shape) * size_bytes(type.dtype));
     if (inst.op != Op::dot_ || !tensor_core_dot(function, inst, 1, sm)) return;
     Shape shape = physical_shape(function.type(inst.results[0]).shape);
     most_product = std::max(most_product, element_count(shape));
@@ -306,8 +379,10 @@ int choose_warps(const ir::Function& function, int sm) {
   });
   if (most_product == 0) {
     // 16 registers a thread keep enough loads on their way, and code that is straight in them
-    // short; but sums within a warp need no barrier, and products reuse what they hold.
+    // short; but sums within a warp need no barrier, products reuse what they hold, and what is
+    // unpacked was loaded 16 bytes at a time.
     std::int64_t each = multiplies || (reduces && most <= 32 * 32) ? 32 : 16;
+    if (reduces && loaded_bytes > 0 && most >= 2 * loaded_bytes) each = 32;
     return static_cast<int>(std::clamp<std::int64_t>(most / (32 * each), 1, 16));
   }
   // Four warps for each 64 rows, as wgmma takes them.

@@ -7,8 +7,10 @@
 //
 // The rules, from the last instruction to the first:
 //   a store, a reduction's operand    blocked: coalesced along the last axis, a reduction's operand
-//                                     for the narrowest load that it is made from
-//   a load                            blocked, but a tile of one axis or of few elements as wanted
+//                                     for the narrowest load that it is made from; what is unpacked
+//                                     in registers stays with the thread that loaded it
+//   a load                            blocked, but a tile of one axis, of few elements, or a short
+//                                     line of which each thread wants 16 bytes, as wanted
 //   a matrix product                  the accumulator of its tensor-core instruction; what is
 //                                     computed from it element by element stays there
 //   elementwise                       operands as the result
