@@ -75,7 +75,7 @@ std::optional<Table> operand_table(const Task& task, std::size_t i, const Table&
                    columns.size()};
     }
     case TaskKind::contraction: {
-      if (i != 0) return std::nullopt;
+      if (i != 0) return weight_table(task);
       const Shape& shape = task.operands[0].view.shape;
       return Table{{line(element_count(shape) / shape[-1], shape[-1]), line(shape[-1], 1), 0},
                    shape[-1]};
@@ -88,10 +88,36 @@ std::optional<Table> operand_table(const Task& task, std::size_t i, const Table&
   __builtin_unreachable();
 }
 
-WeightTable weight_table(const Task& task) {
-  const Shape& shape = task.operands[1].view.shape;
+Table weight_table(const Task& product) {
+  const Shape& shape = product.operands[1].view.shape;
   std::int64_t k = shape[-2], n = shape[-1], batch = element_count(shape) / (k * n);
-  return {IndexMap({{task.shape[-2], 0}, {batch, k * n}}), line(n, 1), line(k, n)};
+  IndexMap rows({{product.shape[-2], 0}, {batch, k * n}});
+  return {{rows, line(n, 1), 0}, n, line(k, n)};
+}
+
+std::optional<RowDigits> inner_digits(const TaskList& list, const Region& region,
+                                      std::size_t product) {
+  const TaskOperand& weights = list.tasks[region.tasks[product]].operands[1];
+  RowDigits digits(weights.view.shape[-2]);
+  std::vector<bool> seen(region.tasks.size(), false);
+  std::vector<std::size_t> work;
+  auto visit = [&](const TaskOperand& operand) {
+    auto slot = operand.producer ? region.slot(*operand.producer) : std::nullopt;
+    if (slot && !seen[*slot]) work.push_back(*slot);
+    if (slot) seen[*slot] = true;
+    return slot.has_value();
+  };
+  visit(weights);
+  while (!work.empty()) {
+    std::size_t slot = work.back();
+    work.pop_back();
+    for (const TaskOperand& operand : list.tasks[region.tasks[slot]].operands) {
+      if (operand.number || visit(operand)) continue;
+      auto inner = compose(index_map(operand.view), *region.tables[slot].inner);
+      if (!inner || !digits.add(*inner)) return std::nullopt;
+    }
+  }
+  return digits;
 }
 
 // One attempt to see a set of tasks as a region.
@@ -193,7 +219,9 @@ class RegionSolver {
   bool assign(std::size_t slot, const Table& table) {
     const Task& t = task(slot);
     if (region_.tables[slot].width != 0) return region_.tables[slot] == table;
-    if (auto fixed = fixed_table(t)) {
+    if (table.inner) {
+      if (t.kind != TaskKind::pointwise || region_.stored[slot]) return false;
+    } else if (auto fixed = fixed_table(t)) {
       if (*fixed != table) return false;
     } else if (!is_bijection(table, t, region_.rows)) {
       // All rows are the same one, which each program computes for itself.
@@ -224,6 +252,10 @@ class RegionSolver {
     if (!seen) return std::nullopt;
     auto place = compose(t.operands[i].view, seen->place);
     if (!place) return std::nullopt;
+    if (seen->inner) {
+      auto inner = compose(index_map(t.operands[i].view), *seen->inner);
+      return inner ? std::optional(Table{*place, seen->width, *inner}) : std::nullopt;
+    }
     if (place->columns.is_constant()) return Table{{place->rows, IndexMap(), place->offset}, 1};
     return Table{*place, seen->width};
   }
@@ -269,6 +301,9 @@ class RegionSolver {
     return dependences_are_kept() && choose_columns();
   }
 
+  bool is_computed(const TaskOperand& operand) const {
+    return operand.producer && slot_of(*operand.producer);
+  }
   bool add_access(const std::optional<Access>& access) {
     return access && access->columns.modes().size() <= 1 && region_.digits.add(access->rows);
   }
@@ -279,14 +314,13 @@ class RegionSolver {
       if (operand.number || (operand.producer && slot_of(*operand.producer))) continue;
       if (auto seen = operand_table(t, i, region_.tables[slot])) {
         if (!add_access(compose(operand.view, seen->place))) return false;
-      } else if (t.kind == TaskKind::contraction) {
-        WeightTable weight = weight_table(t);
-        auto inner = compose(index_map(operand.view), weight.inner);
+        if (t.kind != TaskKind::contraction || i == 0) continue;
+        auto inner = compose(index_map(operand.view), *seen->inner);
         if (!inner || inner->modes().size() > 1) return false;
-        if (!add_access(compose(operand.view, {weight.rows, weight.columns, 0}))) return false;
       }
     }
-    return true;
+    if (t.kind != TaskKind::contraction) return true;
+    return !is_computed(t.operands[1]) || inner_digits(list_, region_, slot).has_value();
   }
   bool store_is_strided(std::size_t slot) {
     if (!region_.stored[slot]) return true;
@@ -314,7 +348,7 @@ class RegionSolver {
     for (std::size_t i = 0; i < a.operands.size(); ++i) {
       if (a.operands[i].number || a.operands[i].storage != b.storage) continue;
       auto seen = operand_table(a, i, region_.tables[first]);
-      if (!seen || b.kind == TaskKind::scatter ||
+      if (!seen || seen->inner || b.kind == TaskKind::scatter ||
           compose(a.operands[i].view, seen->place) != written)
         return false;
       region_.is_in_place = true;
@@ -332,9 +366,11 @@ class RegionSolver {
           t.kind == TaskKind::reduction || t.kind == TaskKind::contraction || whole[slot];
       any_whole = any_whole || t.kind == TaskKind::reduction;
       if (t.kind == TaskKind::contraction) {
-        const TaskOperand& left = t.operands[0];
-        bool computed = left.producer && slot_of(*left.producer);
-        if (computed && region_.rows > builder_.limits_.rows_of_computed_operands) return false;
+        const RegionLimits& limits = builder_.limits_;
+        if (is_computed(t.operands[0]) && region_.rows > limits.rows_of_computed_operands)
+          return false;
+        if (is_computed(t.operands[1]) && region_.rows > limits.rows_of_computed_weights)
+          return false;
         product = true;
         whole_product = whole_product || whole[slot];
         region_.weight_bytes += element_count(t.operands[1].view.shape) * size_bytes(t.dtype);

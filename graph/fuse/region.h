@@ -16,6 +16,10 @@
 // If a task is reached twice with different tables, or an access has no strides, the set is no
 // region. A value that all rows share (a bias computed from weights) has constant rows.
 //
+// A product's second operand is no table of the region's rows: it has columns and an inner axis. It
+// may be computed too, where rows are few, by pointwise tasks whose tables have that inner axis:
+// weights in memory are then integers of 4 bits with scales, or of another type, and are read once.
+//
 // Rows are independent, so programs may split them. Columns may be split too if nothing in the
 // region needs whole rows of something that is stored: then what a product or reduction needs whole
 // is computed by each column block for itself, which is how a norm fuses into a large product.
@@ -30,10 +34,13 @@
 
 namespace tilewright::graph {
 
-// Element (r, c) of the table has the row-major index rows(r) + columns(c) in the task's value.
+// Element (r, c) of the table has the row-major index rows(r) + columns(c) in the task's value; of
+// a table of weights element (k, c) that a product's rows r see has rows(r) + inner(k) +
+// columns(c).
 struct Table {
   Access place;
-  std::int64_t width = 0;  // 0: not known yet
+  std::int64_t width = 0;              // 0: not known yet
+  std::optional<IndexMap> inner = {};  // of weights: the axis that a product adds up over
   bool operator==(const Table&) const = default;
 };
 
@@ -52,19 +59,22 @@ struct Region {
 };
 
 // The table of what a task reads as operand `i`, in the numbering of that operand's view; nothing
-// for operands that are not read row by row: a product's second operand, a gather's table.
+// for operands that are not read row by row, as a gather's table.
 std::optional<Table> operand_table(const Task& task, std::size_t i, const Table& table);
-// The rows, columns and inner axis (K) of a product's second operand, in its numbering.
-struct WeightTable {
-  IndexMap rows, columns, inner;
-};
-WeightTable weight_table(const Task& task);
+Table weight_table(const Task& product);  // of its second operand
+
+// A way to cut the inner axis of a product whose second operand the region computes into digits,
+// such that each piece of memory that it is computed from has one stride a digit.
+std::optional<RowDigits> inner_digits(const TaskList& list, const Region& region,
+                                      std::size_t product);
 
 // What a device wants of regions.
 struct RegionLimits {
   // Products of more rows take their left operand from memory: blocks of columns would each compute
   // it anew, and on a GPU what is in memory is fetched ahead of the product.
   std::int64_t rows_of_computed_operands = INT64_MAX;
+  // Products of more rows take their weights from memory: blocks of rows would each compute them.
+  std::int64_t rows_of_computed_weights = 16;
 };
 
 class RegionBuilder {

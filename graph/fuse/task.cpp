@@ -151,6 +151,8 @@ class TaskMaker {
     storage.kind = StorageKind::constant;
     storage.dtype = n.dtype;
     storage.elements = element_count(n.shape);
+    storage.start = n.attributes.start;
+    storage.step = n.attributes.step;
     storage.data.resize(static_cast<std::size_t>(storage.elements * size_bytes(n.dtype)));
     dispatch(n.dtype, [&](auto host) {
       using T = decltype(host);

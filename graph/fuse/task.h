@@ -37,7 +37,8 @@ struct Storage {
   std::int64_t elements = 0;    // of an input: 0, not ours to know
   int input = -1;               // index into Graph::inputs
   bool is_aligned = true;       // begins at a multiple of 64 bytes, as all but inputs do
-  std::vector<std::byte> data;  // of a constant
+  std::vector<std::byte> data;  // of a constant, whose elements are start, start + step, ...
+  std::int64_t start = 0, step = 0;
   std::vector<TaskId> writers, readers;
   bool is_output = false;  // must exist when the call is over
 };

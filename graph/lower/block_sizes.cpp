@@ -50,8 +50,12 @@ RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const B
     std::int64_t panel = panel_bytes / (facts.depth * facts.element_bytes);
     std::int64_t share = divide_up(region.width, std::max<std::int64_t>(1, threads / outer));
     std::int64_t size = std::max(column_quantum, round_up(std::min(panel, share), column_quantum));
-    // Few rows: weights are read once, so only the threads count.
-    if (rows * outer <= 8) size = round_up(share, column_quantum);
+    // Few rows: weights are read once, so only the threads count; but computed ones, unless each
+    // is used as it is made, lie in a cache for a while.
+    if (facts.computes_weights && rows * outer > 1)
+      size = std::max(column_quantum / 4, panel_bytes / 4 / (facts.depth * facts.element_bytes));
+    else if (rows * outer <= 8)
+      size = round_up(share, column_quantum);
     if (region.weight_bytes > 128 << 10) blocks.columns = std::min(region.width, size);
   } else if (region.splits_columns) {
     std::int64_t share = divide_up(region.width * region.rows, programs);
@@ -76,6 +80,8 @@ RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const B
   if (turns_over) most = turned_rows;
   if (wanted.rows != 0) most = wanted.rows;
   blocks.rows = std::min(rows, most);
+  blocks.sums_elements = facts.computes_weights && region.rows == 1;
+  blocks.depth_quantum = facts.depth_quantum;
   bool may_split = facts.has_product && facts.products_come_first && region.splits_columns;
   if (wanted.splits != 0 && may_split) blocks.splits = std::min(wanted.splits, facts.depth);
   return blocks;

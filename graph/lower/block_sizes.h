@@ -21,7 +21,8 @@ struct RowBlocks {
   // What is wider is reduced and stored in pieces of so many columns, one after the other, and a
   // product's inner axis is gone through in steps of `depth`; 0: all at once.
   std::int64_t piece = 0, depth = 0;
-  bool prefetches = true;  // the next block of rows, into caches
+  std::int64_t depth_quantum = 1;  // of which such steps are multiples
+  bool prefetches = true;          // the next block of rows, into caches
   // Neighbours along a tile's last axis are accessed at the same time, so a block whose first axis
   // is the contiguous one is read and written turned over.
   bool coalesces = false;

@@ -257,6 +257,7 @@ RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const ds
     blocks.columns = std::min(region.width, wanted.columns);
   if (wanted.piece != 0) blocks.piece = wanted.piece;
   if (wanted.depth != 0 && blocks.has_product) blocks.depth = wanted.depth;
+  blocks.depth_quantum = work.facts.depth_quantum;
   bool may_split = region.splits_columns && work.facts.has_product &&
                    work.facts.products_come_first && !region.is_in_place;
   if (may_split)

@@ -1,6 +1,7 @@
 #include "graph/lower/region_facts.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace tilewright::graph {
 namespace {
@@ -21,6 +22,13 @@ bool a_product_needs_another(const TaskList& list, const Region& region) {
 
 }  // namespace
 
+std::int64_t depth_quantum(const TaskList& list, const Region& region, std::size_t product) {
+  std::vector<std::int64_t> digits = inner_digits(list, region, product)->sizes();
+  std::int64_t quantum = 1;
+  for (std::size_t i = 0; i + 1 < digits.size(); ++i) quantum *= digits[i];
+  return quantum;
+}
+
 RegionFacts facts_of(const TaskList& list, const Region& region) {
   RegionFacts facts;
   facts.products_come_first = !a_product_needs_another(list, region);
@@ -28,7 +36,8 @@ RegionFacts facts_of(const TaskList& list, const Region& region) {
   std::vector<bool> usable(facts.digits.size(), true);
   for (std::size_t slot = 0; slot < region.tasks.size(); ++slot) {
     const Task& task = list.tasks[region.tasks[slot]];
-    facts.widest = std::max(facts.widest, region.tables[slot].width);
+    if (!region.tables[slot].inner)
+      facts.widest = std::max(facts.widest, region.tables[slot].width);
     facts.element_bytes = std::max(facts.element_bytes, size_bytes(task.dtype));
     if (task.kind == TaskKind::gather || task.kind == TaskKind::scatter) facts.one_row = true;
     facts.reduces = facts.reduces || task.kind == TaskKind::reduction;
@@ -41,10 +50,15 @@ RegionFacts facts_of(const TaskList& list, const Region& region) {
     facts.on_tensor_cores = facts.on_tensor_cores &&
                             list.on_tensor_cores(list.storages[task.operands[1].storage].dtype);
     facts.depth = std::max(facts.depth, task.operands[1].view.shape[-2]);
-    IndexMap inner = *compose(index_map(task.operands[1].view), weight_table(task).inner);
+    Table weights = weight_table(task);
+    if (task.operands[1].producer && region.slot(*task.operands[1].producer)) {
+      facts.computes_weights = true;
+      facts.depth_quantum = std::lcm(facts.depth_quantum, depth_quantum(list, region, slot));
+    }
+    IndexMap inner = *compose(index_map(task.operands[1].view), *weights.inner);
     facts.weights_along_depth =
         facts.weights_along_depth && !inner.is_constant() && inner.modes()[0].stride == 1;
-    auto access = compose(task.operands[1].view, Access{weight_table(task).rows, IndexMap(), 0});
+    auto access = compose(task.operands[1].view, Access{weights.place.rows, IndexMap(), 0});
     std::vector<std::int64_t> strides = region.digits.strides(access->rows);
     for (std::size_t i = 0; i < strides.size(); ++i) usable[i] = usable[i] && strides[i] == 0;
   }

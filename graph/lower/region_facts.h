@@ -20,8 +20,14 @@ struct RegionFacts {
   std::int64_t widest = 1, depth = 1, element_bytes = 1;
   std::int64_t weight_element_bytes = 1;  // of a product's second operand
   bool on_tensor_cores = true;            // all products, on a GPU
+  // A product's second operand is computed; pieces of the inner axis are multiples of this.
+  bool computes_weights = false;
+  std::int64_t depth_quantum = 1;
 };
 RegionFacts facts_of(const TaskList& list, const Region& region);
+// Of the inner axis of a product whose second operand the region computes: all digits but the
+// outermost are in each piece whole.
+std::int64_t depth_quantum(const TaskList& list, const Region& region, std::size_t product);
 
 // How many elements are contiguous in memory along columns, and along the digit for which they are
 // most.

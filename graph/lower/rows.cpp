@@ -229,7 +229,7 @@ Tile RowsProgram::compute(std::size_t slot, const Columns& columns) {
 }
 
 void RowsProgram::prepare(std::size_t slot, std::vector<bool>& seen) {
-  if (seen[slot] || known_.whole[slot].defined()) return;
+  if (seen[slot] || known_.whole[slot].defined() || region_.tables[slot].inner) return;
   seen[slot] = true;
   if (region_.tables[slot].width == 1) {
     value(slot, whole_row());
@@ -277,14 +277,18 @@ Tile RowsProgram::filled(const Tile& x, std::int64_t width, const Columns& piece
   return dsl::where(at < left, x, dsl::constant(rest));
 }
 
+Tile RowsProgram::apply_pointwise(const Task& task, const std::vector<Operand>& operands) {
+  if (!task.tile_op) return operands[0].tile();
+  if (ir::info(*task.tile_op).immediate == ir::ImmediateKind::dtype)
+    return dsl::cast(operands[0], task.dtype);
+  return dsl::elementwise(*task.tile_op, operands);
+}
+
 Tile RowsProgram::pointwise(std::size_t slot, const Columns& columns) {
   const Task& t = task(slot);
   std::vector<Operand> operands;
   for (std::size_t i = 0; i < t.operands.size(); ++i) operands.push_back(operand(slot, i, columns));
-  if (!t.tile_op) return operands[0].tile();
-  if (ir::info(*t.tile_op).immediate == ir::ImmediateKind::dtype)
-    return dsl::cast(operands[0], t.dtype);
-  return dsl::elementwise(*t.tile_op, operands);
+  return apply_pointwise(t, operands);
 }
 
 Tile RowsProgram::spread(const Tile& x, std::int64_t columns, std::int64_t rows) const {

@@ -33,24 +33,6 @@ std::vector<Scratch> product_parts(const TaskList& list, const Region& region,
   return result;
 }
 
-Matrix RowsProgram::weights_of(const Task& product) const {
-  const TaskOperand& weight = product.operands[1];
-  WeightTable table = weight_table(product);
-  Access access = *compose(weight.view, {table.rows, table.columns, 0});
-  IndexMap inner = *compose(index_map(weight.view), table.inner);
-  std::vector<std::int64_t> strides = region_.digits.strides(access.rows);
-  check(!varies_by_row(strides), "a product's second operand differs between rows of a block");
-  auto stride_of = [](const IndexMap& map) {
-    return map.is_constant() ? 0 : map.modes()[0].stride;
-  };
-  return {parameters_.pointer(weight.storage) + outer_offset(access.offset, strides),
-          weight.view.shape[-2],
-          weight.view.shape[-1],
-          stride_of(inner),
-          stride_of(access.columns),
-          blocks_.coalesces};
-}
-
 Tile RowsProgram::product(std::size_t slot, const Columns& columns) {
   return widened(product_sum(slot, columns), task(slot).dtype);
 }
@@ -62,16 +44,19 @@ Tile RowsProgram::product_sum(std::size_t slot, const Columns& columns) {
 }
 
 std::int64_t RowsProgram::inner_piece(const Task& product) const {
-  std::int64_t depth = depth_of(product);
-  if (blocks_.depth != 0 && depth > blocks_.depth) return blocks_.depth;
-  return split_.defined() ? divide_up(depth, blocks_.splits) : depth;
+  std::int64_t depth = depth_of(product), piece = depth;
+  if (blocks_.depth != 0 && depth > blocks_.depth)
+    piece = blocks_.depth;
+  else if (split_.defined())
+    piece = divide_up(depth, blocks_.splits);
+  return std::min(depth, divide_up(piece, blocks_.depth_quantum) * blocks_.depth_quantum);
 }
 
 Tile RowsProgram::over_inner_axis(const Task& product, const Shape& sum_shape,
                                   const std::function<Tile(const Columns&, const Tile&)>& add) {
   std::int64_t depth = depth_of(product);
   Run run{{}, depth, inner_piece(product)};
-  if (run.size == depth) return add(whole_row(), {});
+  if (run.size == depth && !split_.defined()) return add(whole_row(), {});
   prepare(product.operands[0]);
   if (split_.defined()) {
     // Whole pieces, so that none belongs to two programs. The number of the part is bounded, from
@@ -95,15 +80,14 @@ Tile RowsProgram::first_operand(std::size_t slot, const Columns& along) {
 }
 
 Tile RowsProgram::sum_of_dots(std::size_t slot, const Columns& columns) {
-  Matrix weights = weights_of(task(slot));
-  std::int64_t width = width_of(weights.columns, columns);
-  return over_inner_axis(
-      task(slot), {blocks_.rows, width}, [&](const Columns& along, const Tile& sum) {
-        Tile a = first_operand(slot, along);
-        Tile b = weights.load(column(along), column(columns), {a.shape()[1], width});
-        ir::InputPrecision precision = list_.precision_of(a.dtype());
-        return dsl::dot(a, b, sum.defined() ? Operand(sum) : Operand(0), precision);
-      });
+  Shape sums{blocks_.rows, width_of(task(slot).shape[-1], columns)};
+  return over_inner_axis(task(slot), sums, [&](const Columns& along, const Tile& sum) {
+    bool turned = producer(task(slot).operands[1]) && weights_lie_along_depth(task(slot));
+    Tile a = first_operand(slot, along), b = weights(slot, along, columns, turned);
+    if (turned) b = dsl::trans(b);
+    ir::InputPrecision precision = list_.precision_of(a.dtype());
+    return dsl::dot(a, b, sum.defined() ? Operand(sum) : Operand(0), precision);
+  });
 }
 
 // Each thread adds up what it multiplies; only then are the sums of threads added. Tiles are rows,
@@ -112,28 +96,15 @@ Tile RowsProgram::sum_of_dots(std::size_t slot, const Columns& columns) {
 Tile RowsProgram::sum_of_elements(std::size_t slot, const Columns& columns) {
   const Task& t = task(slot);
   DType wide = sum_dtype(t);
-  Matrix weights = weights_of(t);
-  bool along_depth = weights.columns == 1 || weights.row_stride == 1;
-  if (along_depth) {
-    std::swap(weights.rows, weights.columns);
-    std::swap(weights.row_stride, weights.column_stride);
-    if (weights.rows == 1) weights.row_stride = weights.columns;
-  }
-  std::int64_t width = width_of(t.shape[-1], columns);
-  auto tile = [&](std::int64_t depth) {
-    return along_depth ? Shape{width, depth} : Shape{depth, width};
-  };
+  bool along_depth = weights_lie_along_depth(t);
   auto add = [&](const Columns& along, const Tile& sum) {
     Tile a = dsl::expand_dims(widened(first_operand(slot, along), wide), along_depth ? 1 : 2);
-    Operand k = column(along), n = column(columns);
-    Shape block = tile(width_of(depth_of(t), along));
-    Tile b = along_depth ? weights.load(n, k, block) : weights.load(k, n, block);
-    b = dsl::expand_dims(widened(b, wide), 0);
+    Tile b = dsl::expand_dims(widened(weights(slot, along, columns, along_depth), wide), 0);
     if (!sum.defined()) return a * b;
     return is_floating(wide) ? dsl::fma(a, b, sum) : sum + a * b;
   };
-  Shape sums = tile(inner_piece(t));
-  sums.insert(sums.begin(), blocks_.rows);
+  std::int64_t width = width_of(t.shape[-1], columns), depth = inner_piece(t);
+  Shape sums{blocks_.rows, along_depth ? width : depth, along_depth ? depth : width};
   return dsl::sum(over_inner_axis(t, sums, add), along_depth ? 2 : 1);
 }
 

@@ -3,7 +3,7 @@
 // A value is made where it is first wanted. What is too wide for one tile, or has too deep a
 // product, is gone through by a loop over pieces, in which everything that depends on the piece is
 // made anew. The frame, what is read and what is stored stands in rows.cpp; how columns are reduced
-// in rows_reduction.cpp; products in rows_product.cpp.
+// in rows_reduction.cpp; products in rows_product.cpp, and their weights in rows_weights.cpp.
 //
 // Where programs share the inner axes of products, one program makes parts of the products and
 // leaves them in scratch memory, and another adds them up and makes all the rest.
@@ -112,6 +112,7 @@ class RowsProgram {
   // A piece with `rest` where it reaches beyond the width.
   Tile filled(const Tile& x, std::int64_t width, const Columns& piece, ir::Scalar rest) const;
   Tile pointwise(std::size_t slot, const Columns& columns);
+  static Tile apply_pointwise(const Task& task, const std::vector<Operand>& operands);
   // The value with its broadcast columns, and rows if wanted, spelt out.
   Tile spread(const Tile& x, std::int64_t columns, std::int64_t rows = 0) const;
   Tile reduction(std::size_t slot);
@@ -122,8 +123,18 @@ class RowsProgram {
   Tile reduction_in_pieces(const Task& t, std::int64_t width,
                            const std::function<Tile(const Columns&)>& part);
   Tile product(std::size_t slot, const Columns& columns);
-  // A product's second operand, with the inner axis as its rows.
-  Matrix weights_of(const Task& product) const;
+  // A block of a product's second operand, the inner axis first, or last if it lies `along_depth`.
+  Tile weights(std::size_t slot, const Columns& along, const Columns& columns, bool along_depth);
+  Tile loaded_weights(std::size_t slot, const Columns& along, const Columns& columns,
+                      bool along_depth);
+  // One that is computed has an axis for each digit of the inner axis, the outermost first, while
+  // it is computed.
+  struct WeightBlock;
+  Tile computed_weights(std::size_t slot, const Columns& along, const Columns& columns,
+                        bool along_depth);
+  Tile weight_value(std::size_t slot, WeightBlock& block);
+  Tile weight_load(const TaskOperand& operand, const Table& seen, const WeightBlock& block);
+  bool weights_lie_along_depth(const Task& product) const;
   // This program's part of a product, in the type that it is summed up in.
   Tile product_sum(std::size_t slot, const Columns& columns);
   Tile sum_of_dots(std::size_t slot, const Columns& columns);

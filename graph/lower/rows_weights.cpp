@@ -1,0 +1,174 @@
+// A product's second operand: a block of it from memory, or computed from other memory, in
+// registers, by the pointwise tasks that make it.
+//
+// What it is computed from may repeat along the inner axis: a scale for each 64 weights, a byte for
+// two of them that are 16 columns apart. So the inner axis is cut into digits in which every piece
+// of memory has one stride, and tiles have an axis for each: what repeats is loaded once and
+// broadcast. With groups of 64, 4 bits in blocks of 32 and a piece of 512:
+//
+//   bytes   [columns, 8, 2, 1, 16]      shifts [1, 1, 1, 2, 1]      scales [columns, 8, 1, 1, 1]
+//   weights [columns, 8, 2, 2, 16]  ->  [columns, 512]
+#include <algorithm>
+
+#include "graph/lower/region_facts.h"
+#include "graph/lower/rows_program.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::graph {
+
+using dsl::Operand;
+using dsl::Tile;
+
+struct RowsProgram::WeightBlock {
+  RowDigits digits;
+  // The axes of tiles that are digits, the outermost first, and the axis that is columns.
+  int first_digit, column_axis;
+  Operand column, digit;  // where the block begins; inner digits begin at 0
+  Shape shape;            // of all axes
+  Shape whole;            // of all that there is in memory
+  Tiles made;
+};
+
+namespace {
+
+std::int64_t stride_of(const IndexMap& map) {
+  return map.is_constant() ? 0 : map.modes()[0].stride;
+}
+
+}  // namespace
+
+bool RowsProgram::weights_lie_along_depth(const Task& product) const {
+  const Placement& view = product.operands[1].view;
+  return view.shape[-1] == 1 ||
+         stride_of(*compose(index_map(view), *weight_table(product).inner)) == 1;
+}
+
+Tile RowsProgram::weights(std::size_t slot, const Columns& along, const Columns& columns,
+                          bool along_depth) {
+  return producer(task(slot).operands[1]) ? computed_weights(slot, along, columns, along_depth)
+                                          : loaded_weights(slot, along, columns, along_depth);
+}
+
+Tile RowsProgram::loaded_weights(std::size_t slot, const Columns& along, const Columns& columns,
+                                 bool along_depth) {
+  const TaskOperand& weight = task(slot).operands[1];
+  Table table = weight_table(task(slot));
+  Access access = *compose(weight.view, table.place);
+  std::vector<std::int64_t> strides = region_.digits.strides(access.rows);
+  check(!varies_by_row(strides), "a product's second operand differs between rows of a block");
+  std::int64_t depth = weight.view.shape[-2], width = weight.view.shape[-1];
+  Matrix matrix{parameters_.pointer(weight.storage) + outer_offset(access.offset, strides),
+                depth,
+                width,
+                stride_of(*compose(index_map(weight.view), *table.inner)),
+                stride_of(access.columns),
+                blocks_.coalesces};
+  Shape block{width_of(depth, along), width_of(width, columns)};
+  if (!along_depth) return matrix.load(column(along), column(columns), block);
+  std::swap(matrix.rows, matrix.columns);
+  std::swap(matrix.row_stride, matrix.column_stride);
+  if (matrix.rows == 1) matrix.row_stride = matrix.columns;
+  return matrix.load(column(columns), column(along), {block[1], block[0]});
+}
+
+Tile RowsProgram::computed_weights(std::size_t slot, const Columns& along, const Columns& columns,
+                                   bool along_depth) {
+  const Task& t = task(slot);
+  const Shape& all = t.operands[1].view.shape;
+  std::int64_t depth = width_of(all[-2], along), width = width_of(all[-1], columns);
+  std::int64_t quantum = depth_quantum(list_, region_, slot);
+  check(depth % quantum == 0, "a piece of the inner axis cuts a digit of it");
+  WeightBlock block{*inner_digits(list_, region_, slot),
+                    along_depth ? 1 : 0,
+                    0,
+                    column(columns),
+                    Operand(0),
+                    {},
+                    {},
+                    Tiles(region_.tasks.size())};
+  if (along.part == Part::piece) block.digit = quantum == 1 ? along.start : along.start / quantum;
+  std::vector<std::int64_t> sizes = block.digits.sizes();
+  if (sizes.empty()) sizes = {1};
+  block.whole = Shape(sizes.rbegin(), sizes.rend());
+  block.shape = block.whole;
+  block.shape[0] = depth / quantum;
+  if (!along_depth) block.column_axis = block.shape.rank();
+  block.whole.insert(block.whole.begin() + block.column_axis, all[-1]);
+  block.shape.insert(block.shape.begin() + block.column_axis, width);
+
+  Tile made = weight_value(*producer(t.operands[1]), block);
+  if (made.shape().empty()) made = dsl::splat(made, block.shape);
+  if (made.shape() != block.shape) made = dsl::broadcast_to(made, block.shape);
+  Shape flat = along_depth ? Shape{width, depth} : Shape{depth, width};
+  if (made.shape() != flat) made = dsl::reshape(made, flat);
+  // What is computed beyond the edge may be no number.
+  if (along.part != Part::piece || all[-2] % depth == 0) return made;
+  Tile at = dsl::reshape(dsl::arange(0, depth), along_depth ? Shape{1, depth} : Shape{depth, 1});
+  Tile left = dsl::cast(dsl::minimum(all[-2] - along.start, depth), DType::i32);
+  return dsl::where(at < left, made, dsl::constant(ir::Scalar::of_integer(made.dtype(), 0)));
+}
+
+Tile RowsProgram::weight_value(std::size_t slot, WeightBlock& block) {
+  Tile& made = block.made[slot];
+  if (made.defined()) return made;
+  const Task& t = task(slot);
+  std::vector<Operand> operands;
+  for (const TaskOperand& operand : t.operands) {
+    if (operand.number)
+      operands.push_back(dsl::constant(*operand.number));
+    else if (auto p = producer(operand))
+      operands.push_back(weight_value(*p, block));
+    else
+      operands.push_back(weight_load(operand, region_.tables[slot], block));
+  }
+  return made = apply_pointwise(t, operands);
+}
+
+// Axes along which memory is the same everywhere have one element.
+Tile RowsProgram::weight_load(const TaskOperand& operand, const Table& seen,
+                              const WeightBlock& block) {
+  Access access = *compose(operand.view, seen.place);
+  std::vector<std::int64_t> strides =
+      block.digits.strides(*compose(index_map(operand.view), *seen.inner));
+  if (strides.empty()) strides = {0};
+  std::ranges::reverse(strides);
+  strides.insert(strides.begin() + block.column_axis, stride_of(access.columns));
+  Shape spread(block.shape.size(), 1), loaded;
+  std::vector<Operand> offsets, sizes, steps;
+  for (int axis = 0; axis < block.shape.rank(); ++axis) {
+    std::int64_t stride = strides[static_cast<std::size_t>(axis)];
+    if (stride == 0 || block.whole[axis] == 1) continue;
+    spread[axis] = block.shape[axis];
+    loaded.push_back(block.shape[axis]);
+    sizes.emplace_back(block.whole[axis]);
+    steps.emplace_back(stride);
+    offsets.push_back(axis == block.column_axis   ? block.column
+                      : axis == block.first_digit ? block.digit
+                                                  : Operand(0));
+  }
+  std::vector<std::int64_t> rows = region_.digits.strides(access.rows);
+  check(!varies_by_row(rows), "a product's second operand differs between rows of a block");
+  const Storage& storage = list_.storages[operand.storage];
+  bool stands_still = std::ranges::all_of(rows, [](std::int64_t s) { return s == 0; }) &&
+                      std::ranges::all_of(offsets, [](const Operand& o) { return o.is_number(); });
+  std::int64_t last = storage.start + storage.elements * storage.step;
+  if (storage.kind == StorageKind::constant && stands_still && std::abs(last) <= INT32_MAX) {
+    // Counted rather than read, so that it is known when code is made.
+    Tile numbers = dsl::constant(
+        ir::Scalar::of_integer(DType::i32, storage.start + access.offset * storage.step));
+    for (int axis = 0; axis < spread.rank(); ++axis) {
+      if (spread[axis] == 1) continue;
+      Shape line(spread.size(), 1);
+      line[axis] = spread[axis];
+      std::int64_t step = strides[static_cast<std::size_t>(axis)] * storage.step;
+      numbers = numbers + dsl::reshape(dsl::arange(0, spread[axis]), line) * step;
+    }
+    return dsl::cast(numbers, storage.dtype);
+  }
+  Tile base = parameters_.pointer(operand.storage) + outer_offset(access.offset, rows);
+  if (loaded.empty()) return dsl::load(base);
+  Tile tile = dsl::load(dsl::make_desc(base, sizes, steps), offsets, loaded);
+  return loaded == spread ? tile : dsl::reshape(tile, spread);
+}
+
+}  // namespace tilewright::graph
