@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "graph/op_dispatch.h"
+#include "graph/quantized.h"
 
 namespace tilewright::graph {
 namespace {
@@ -140,6 +141,49 @@ Term decomposition(The<Op::linear>, const Site& site) {
   Term transposed = w.make(Op::permute, {w.id}, {.axes = {1, 0}, .sizes = {}});
   Term y = rows.make(Op::matmul, {rows.id, transposed.id});
   if (site.has(2)) y = y + site.operands[2].along_rows_of(y);
+  return y.reshape(site.node.shape);
+}
+
+// The integers [N, K] as numbers of this type; the halves of a byte are 16 columns apart.
+Term integers(const Term& values, DType dtype) {
+  if (values.dtype() != DType::u8) return values.to(dtype);
+  std::int64_t rows = values.shape()[0], half = packed_block / 2, blocks = values.shape()[1] / half;
+  Shape all{rows, blocks, 2, half};
+  Attributes steps;
+  steps.end = 8;
+  steps.step = 4;
+  Term shift{values.builder, values.builder->append(Op::arange, {}, steps, DType::u8)};
+  Term bytes = values.reshape({rows, blocks, 1, half}).expand(all);
+  Term shifted =
+      bytes.make(Op::shift_right, {bytes.id, shift.reshape({1, 1, 2, 1}).expand(all).id});
+  Term bits = shifted.make(Op::bitwise_and, {shifted.id, shifted.number(15).id});
+  return bits.to(dtype).reshape({rows, blocks * packed_block});
+}
+
+// Weights that few rows read are multiplied by f32 as they are made. One scale for a whole row is
+// left to the sums.
+Term decomposition(The<Op::quantized_linear>, const Site& site) {
+  constexpr std::int64_t few_rows = 4;
+  const Term &x = site.operands[0], &scales = site.operands[2];
+  std::int64_t depth = x.shape()[-1], rows = element_count(x.shape()) / depth;
+  std::int64_t width = scales.shape()[0], groups = scales.shape()[1];
+  DType wide = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
+  bool few = rows <= few_rows || bit_width(x.dtype()) < 16, scales_sums = groups == 1 && few;
+  Term numbers = integers(site.operands[1], wide);
+  Term grouped = numbers.reshape({width, groups, depth / groups});
+  auto of_groups = [&](const Term& t) {
+    return t.to(wide).reshape({width, groups, 1}).like(grouped);
+  };
+  if (site.has(3))
+    grouped = grouped - of_groups(site.operands[3]);
+  else if (site.operands[1].dtype() == DType::u8)
+    grouped = grouped + -8.0;
+  if (!scales_sums) grouped = grouped * of_groups(scales);
+  Term weight = grouped.reshape({width, depth}).to(few ? wide : x.dtype());
+  Term left = x.to(weight.dtype()).reshape({rows, depth});
+  Term right = weight.make(Op::permute, {weight.id}, {.axes = {1, 0}, .sizes = {}});
+  Term y = left.make(Op::matmul, {left.id, right.id});
+  if (scales_sums) y = y * scales.to(wide).reshape({width}).along_rows_of(y);
   return y.reshape(site.node.shape);
 }
 

@@ -7,6 +7,7 @@
 #include "dsl/ir/scalar.h"
 #include "graph/index_space.h"
 #include "graph/op_dispatch.h"
+#include "graph/quantized.h"
 
 namespace tilewright::graph {
 namespace {
@@ -150,6 +151,33 @@ HostTensor meaning(The<Op::linear>, const Node& node, const Operands& operands) 
   for (std::int64_t i = 0; i < result.count(); ++i) {
     double total = operands.size() > 2 ? operands[2]->number(i % n) : 0;
     for (std::int64_t j = 0; j < k; ++j) total += x.number(i / n * k + j) * w.number(i % n * k + j);
+    result.set_number(i, total);
+  }
+  return result;
+}
+
+// Packed weights: column j of a block is in the low half of byte j, or in the high one of j - 16.
+HostTensor meaning(The<Op::quantized_linear>, const Node& node, const Operands& operands) {
+  const HostTensor &x = *operands[0], &values = *operands[1], &scales = *operands[2];
+  bool packed = values.dtype == DType::u8;
+  std::int64_t depth = x.shape[-1], n = scales.shape[0], groups = scales.shape[1];
+  auto integer = [&](std::int64_t i) {
+    if (!packed) return values.integer[static_cast<std::size_t>(i)];
+    std::int64_t in_block = i % packed_block, half = packed_block / 2;
+    std::int64_t byte =
+        values.integer[static_cast<std::size_t>(i / packed_block * half + in_block % half)];
+    return in_block < half ? byte & 15 : byte >> 4;
+  };
+  HostTensor result(node.dtype, node.shape);
+  for (std::int64_t i = 0; i < result.count(); ++i) {
+    double total = 0;
+    for (std::int64_t k = 0; k < depth; ++k) {
+      std::int64_t group = i % n * groups + k * groups / depth;
+      double zero = operands.size() > 3 ? operands[3]->number(group) : packed ? 8 : 0;
+      double weight =
+          (static_cast<double>(integer(i % n * depth + k)) - zero) * scales.number(group);
+      total += x.number(i / n * depth + k) * weight;
+    }
     result.set_number(i, total);
   }
   return result;

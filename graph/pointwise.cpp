@@ -59,6 +59,14 @@ Tensor minimum(const TensorOperand& a, const TensorOperand& b) { return binary(O
 Tensor remainder(const TensorOperand& a, const TensorOperand& b) {
   return binary(Op::remainder, a, b);
 }
+#define TILEWRIGHT_BITS(name) \
+  Tensor name(const TensorOperand& a, const TensorOperand& b) { return binary(Op::name, a, b); }
+TILEWRIGHT_BITS(bitwise_and)
+TILEWRIGHT_BITS(bitwise_or)
+TILEWRIGHT_BITS(bitwise_xor)
+TILEWRIGHT_BITS(shift_left)
+TILEWRIGHT_BITS(shift_right)
+#undef TILEWRIGHT_BITS
 Tensor logical_and(const TensorOperand& a, const TensorOperand& b) {
   return logical(Op::logical_and, a, b);
 }

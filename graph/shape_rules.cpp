@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/location.h"
+#include "graph/quantized.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
@@ -224,6 +225,31 @@ ValueType linear(const Application& a) {
          "; the weight must be [out, in] with in = x's last size");
   a.need(a.count() < 3 || a.shape(2) == Shape{w[0]}, "the bias is ", a.count() < 3 ? x : a.shape(2),
          ", the weight is ", w, "; the bias must have ", w[0], " elements");
+  Shape result = x;
+  result[-1] = w[0];
+  return {a.dtype_of(0), result};
+}
+ValueType quantized_linear(const Application& a) {
+  const Shape &x = a.shape(0), &w = a.shape(1), &scales = a.shape(2);
+  bool packed = a.dtype_of(1) == DType::u8;
+  a.need_floating(0);
+  a.need_floating(2);
+  a.need(packed || a.dtype_of(1) == DType::i8, "the weight is ", a.dtype_of(1),
+         "; it must be i8, or u8 with two weights of 4 bits each");
+  std::int64_t depth = x.rank() >= 1 ? x[-1] : 0;
+  a.need(x.rank() >= 1 && w.rank() == 2 && w[1] * (packed ? 2 : 1) == depth && depth > 0, "x is ",
+         x, ", the weight is ", w, " of ", a.dtype_of(1), "; it must be [out, ",
+         packed ? "in / 2" : "in", "] with in = x's last size");
+  a.need(!packed || depth % packed_block == 0, "x has ", depth,
+         " columns; weights of 4 bits come in blocks of ", packed_block);
+  a.need(scales.rank() == 2 && scales[0] == w[0] && scales[1] > 0 && depth % scales[1] == 0,
+         "the scales are ", scales, ", the weight is ", w, "; they must be [", w[0],
+         ", groups] with groups of equally many of the ", depth, " columns");
+  a.need(!packed || scales[1] == 1 || depth / scales[1] % packed_block == 0, "a group has ",
+         depth / scales[1], " weights of 4 bits; groups must be whole blocks of ", packed_block);
+  a.need(a.count() < 4 || (a.shape(3) == scales && a.dtype_of(3) == a.dtype_of(2)),
+         "the zeros are ", a.dtype_of(a.count() - 1), " ", a.shape(a.count() - 1),
+         "; they must be ", a.dtype_of(2), " ", scales, ", as the scales");
   Shape result = x;
   result[-1] = w[0];
   return {a.dtype_of(0), result};

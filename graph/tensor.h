@@ -161,6 +161,12 @@ Tensor operator>=(const TensorOperand& a, const TensorOperand& b);
 Tensor maximum(const TensorOperand& a, const TensorOperand& b);
 Tensor minimum(const TensorOperand& a, const TensorOperand& b);
 Tensor remainder(const TensorOperand& a, const TensorOperand& b);
+// Of integers of one type; a shift by the width or more gives 0, or -1 to the right of a negative.
+Tensor bitwise_and(const TensorOperand& a, const TensorOperand& b);
+Tensor bitwise_or(const TensorOperand& a, const TensorOperand& b);
+Tensor bitwise_xor(const TensorOperand& a, const TensorOperand& b);
+Tensor shift_left(const TensorOperand& a, const TensorOperand& b);
+Tensor shift_right(const TensorOperand& a, const TensorOperand& b);
 Tensor logical_and(const TensorOperand& a, const TensorOperand& b);
 Tensor logical_or(const TensorOperand& a, const TensorOperand& b);
 Tensor where(const TensorOperand& condition, const TensorOperand& a, const TensorOperand& b);

@@ -6,6 +6,7 @@
 #include "dsl/ir/text.h"
 #include "graph/capture.h"
 #include "graph/passes/pipeline.h"
+#include "graph/quantized.h"
 #include "graph/run/plan.h"
 
 namespace tilewright::tools {
@@ -20,6 +21,14 @@ Tensor linear_of(const Tensors& a) { return linear(a[0], a[1]); }
 // Each operand has a scale; here, the product of both.
 Tensor scaled_linear_of(const Tensors& a) {
   return (matmul(a[0], a[1].permute({1, 0})) * a[2]).to(DType::bf16);
+}
+Tensor quantized_linear_of(const Tensors& a) { return quantized_linear(a[0], {a[1], a[2], {}}); }
+std::vector<NamedKernel::Argument> quantized(std::int64_t rows, std::int64_t depth,
+                                             std::int64_t width, WeightFormat format,
+                                             std::int64_t group_size) {
+  NamedKernel::Argument weight{DType::i8, {width, depth}};
+  if (format == WeightFormat::int4) weight = {DType::u8, {width, depth / 2}};
+  return {{bf16, {rows, depth}}, weight, {bf16, {width, depth / group_size}}};
 }
 Tensor attention_of(const Tensors& a) {
   return scaled_dot_product_attention(a[0], a[1], a[2], {.causal = true});
@@ -116,6 +125,11 @@ std::vector<NamedKernel> product_cases() {
       {"matmul 512 of depth 4096, bf16",
        {{bf16, {512, 4096}}, {bf16, {4096, 512}}},
        [](const Tensors& a) { return relu(matmul(a[0], a[1])); }},
+      {"gemv_int8", quantized(1, 4096, 4096, WeightFormat::int8, 128), quantized_linear_of},
+      {"gemv_int4", quantized(1, 4096, 4096, WeightFormat::int4, 128), quantized_linear_of},
+      {"gemv_int8, 4 rows", quantized(4, 4096, 4096, WeightFormat::int8, 4096),
+       quantized_linear_of},
+      {"gemv_int4, 8 rows", quantized(8, 4096, 4096, WeightFormat::int4, 64), quantized_linear_of},
       {"linear, 8 rows, bf16", {{bf16, {8, 4096}}, {bf16, {4096, 4096}}}, linear_of},
       {"linear bias gelu, f16",
        {{f16, {2048, 1024}}, {f16, {4096, 1024}}, {f16, {4096}}},

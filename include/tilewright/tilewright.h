@@ -13,6 +13,7 @@
 #include "dsl/tile.h"
 #include "graph/compile.h"
 #include "graph/dlpack.h"
+#include "graph/quantized.h"
 #include "graph/tensor.h"
 #include "models/attention.h"
 #include "models/containers.h"

@@ -137,6 +137,13 @@ TEST(TensorOps, CompareAndChoose) {
   EXPECT_EQ((x >= 2).to_vector<bool>(), (std::vector<bool>{false, false, true, true}));
   EXPECT_EQ(where(x >= 2, x, -1).to_vector<float>(), (Floats{-1, -1, 2, 3}));
   EXPECT_EQ(where(x == 1, 5, 6).dtype(), i64);
+  Tensor bits = Tensor::from(std::vector<std::int32_t>{12, -9}, {2});
+  using Integers = std::vector<std::int32_t>;
+  EXPECT_EQ(bitwise_and(bits, 10).to_vector<std::int32_t>(), (Integers{8, 2}));
+  EXPECT_EQ(bitwise_or(bits, 3).to_vector<std::int32_t>(), (Integers{15, -9}));
+  EXPECT_EQ(bitwise_xor(bits, bits).to_vector<std::int32_t>(), (Integers{0, 0}));
+  EXPECT_EQ(shift_left(bits, 2).to_vector<std::int32_t>(), (Integers{48, -36}));
+  EXPECT_EQ(shift_right(bits, 1).to_vector<std::int32_t>(), (Integers{6, -5}));
   EXPECT_EQ(logical_and(x, x < 3).to_vector<bool>(), (std::vector<bool>{false, true, true, false}));
   EXPECT_EQ(logical_not(x).to_vector<bool>()[0], true);
   EXPECT_EQ(maximum(x, 1.5).to_vector<float>(), (Floats{1.5, 1.5, 2, 3}));

@@ -225,7 +225,10 @@ NodeId Generator::partner(NodeId of) {
 void Generator::grow_pointwise(Op op) {
   const OpInfo& row = info(op);
   NodeId x = row.floating_only ? floating_value(0) : any_value();
-  if (ir::info(*row.tile_op).has(ir::integer_only) && !is_boolean(node(x).dtype)) {
+  bool of_bits = ir::info(*row.tile_op).has(ir::integer_only);
+  if (of_bits && row.max_operands == 2 && dice_.chance(50))
+    x = input(dice_.chance(50) ? i32 : DType::u8, random_shape(3), 0, 30);
+  if (of_bits && is_floating(node(x).dtype)) {
     auto truth = add(Op::lt, {x, partner(x)});
     if (!truth) return;
     x = *truth;
@@ -408,6 +411,15 @@ void Generator::grow_composite(Op op) {
     std::int64_t width = random_size();
     operands.push_back(input(dtype, {width, shape[-1]}));
     if (dice_.chance(60)) operands.push_back(input(dtype, {width}));
+  } else if (op == Op::quantized_linear) {
+    std::int64_t width = random_size(), depth = dice_.chance(50) ? 64 : 96;
+    bool packed = dice_.chance(60);
+    std::int64_t groups = dice_.chance(50) ? 1 : depth / 32;
+    operands = {input(dice_.chance(70) ? f32 : f16, {1 + dice_.below(6), depth})};
+    operands.push_back(packed ? input(DType::u8, {width, depth / 2}, 0, 256)
+                              : input(DType::i8, {width, depth}, -20, 20));
+    for (std::int64_t more = 1 + dice_.below(2); more > 0; --more)
+      operands.push_back(input(f32, {width, groups}));
   } else {
     attributes.flag = op == Op::gelu && dice_.chance(50);
   }

@@ -1,0 +1,167 @@
+// Linear layers with quantised weights, against sums in double of what the integers mean.
+#include "graph/quantized.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "graph/capture.h"
+#include "graph/compile.h"
+#include "graph/passes/pipeline.h"
+#include "graph/run/plan.h"
+#include "tests/errors.h"
+
+namespace tilewright {
+namespace {
+
+Tensor waves(const Shape& shape, DType dtype = DType::f32) {
+  std::vector<float> x(static_cast<std::size_t>(element_count(shape)));
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i * i % 7919));
+  return Tensor::from(x, shape).to(dtype);
+}
+
+// What the integers of a quantised weight mean, [N, K].
+std::vector<double> weights_of(const QuantizedWeight& weight) {
+  std::vector<float> scales = weight.scales.to(DType::f32).to_vector<float>();
+  std::vector<float> zeros(scales.size(), weight.values.dtype() == DType::u8 ? 8.0F : 0.0F);
+  if (weight.zeros.defined()) zeros = weight.zeros.to(DType::f32).to_vector<float>();
+  std::vector<double> integers;
+  if (weight.values.dtype() == DType::i8) {
+    for (std::int8_t x : weight.values.to_vector<std::int8_t>()) integers.push_back(x);
+  } else {
+    auto bytes = weight.values.to_vector<std::uint8_t>();
+    for (std::size_t block = 0; block < bytes.size(); block += 16)
+      for (std::size_t j = 0; j < 32; ++j)
+        integers.push_back(j < 16 ? bytes[block + j] & 15 : bytes[block + j - 16] >> 4);
+  }
+  std::size_t group = integers.size() / scales.size();
+  for (std::size_t i = 0; i < integers.size(); ++i)
+    integers[i] = (integers[i] - zeros[i / group]) * scales[i / group];
+  return integers;
+}
+
+void expect_linear(const Tensor& y, const Tensor& x, const QuantizedWeight& weight, double unit) {
+  std::vector<double> w = weights_of(weight);
+  auto n = static_cast<std::size_t>(weight.scales.size(0)), k = w.size() / n;
+  std::vector<float> left = x.to(DType::f32).to_vector<float>(),
+                     right = y.to(DType::f32).to_vector<float>();
+  ASSERT_EQ(right.size(), left.size() / k * n);
+  for (std::size_t i = 0; i < right.size(); ++i) {
+    double total = 0, size = 0;
+    for (std::size_t j = 0; j < k; ++j) {
+      double term = left[i / n * k + j] * w[i % n * k + j];
+      total += term;
+      size += std::abs(term);
+    }
+    ASSERT_NEAR(right[i], total, unit * (size + std::abs(total))) << "element " << i;
+  }
+}
+
+struct Case {
+  QuantizeOptions options;
+  std::int64_t rows, depth, width;
+  DType dtype;
+};
+const Case cases[] = {
+    {{}, 1, 96, 40, DType::f32},
+    {{.group_size = 32}, 1, 512, 24, DType::bf16},
+    {{.group_size = 48}, 3, 96, 17, DType::f32},
+    {{}, 6, 256, 40, DType::f16},
+    {{.format = WeightFormat::int4}, 1, 64, 33, DType::f32},
+    {{.format = WeightFormat::int4, .group_size = 32}, 1, 1024, 64, DType::f16},
+    {{.format = WeightFormat::int4, .group_size = 64, .zero_points = true},
+     1,
+     192,
+     19,
+     DType::bf16},
+    {{.format = WeightFormat::int4, .group_size = 128, .zero_points = true},
+     2,
+     1280,
+     72,
+     DType::f32},
+    {{.format = WeightFormat::int4, .group_size = 64, .scale_dtype = DType::f16},
+     8,
+     256,
+     48,
+     DType::f16},
+    {{.format = WeightFormat::int4, .group_size = 32}, 40, 96, 24, DType::f32},
+};
+
+TEST(QuantizedLinear, IsALinearOfWhatTheIntegersMean) {
+  for (const Case& c : cases) {
+    SCOPED_TRACE(testing::Message() << c.rows << " rows of " << c.depth << ", " << c.dtype
+                                    << ", groups of " << c.options.group_size);
+    QuantizedWeight weight = quantize(waves({c.width, c.depth}), c.options);
+    Tensor x = waves({c.rows, c.depth}, c.dtype);
+    double unit = c.dtype == DType::f32 ? 0x1p-20 : c.dtype == DType::f16 ? 0x1p-10 : 0x1p-7;
+    expect_linear(quantized_linear(x, weight), x, weight, unit);
+    auto fast = compile([&](const Tensor& given) { return -quantized_linear(given, weight); });
+    expect_linear(-fast(x), x, weight, unit);
+  }
+}
+
+TEST(QuantizedLinear, ReadsWeightsOfFewRowsInOneProgramAndNoOther) {
+  for (const char* device : {"cpu", "emulated:sm_80", "emulated:sm_90a"})
+    for (const Case& c : cases) {
+      graph::Capture capture;
+      bool packed = c.options.format == WeightFormat::int4;
+      std::int64_t groups = c.options.group_size == 0 ? 1 : c.depth / c.options.group_size;
+      Tensor x = capture.placeholder(c.dtype, {c.rows, c.depth});
+      QuantizedWeight weight;
+      weight.values = packed ? capture.placeholder(DType::u8, {c.width, c.depth / 2})
+                             : capture.placeholder(DType::i8, {c.width, c.depth});
+      weight.scales = capture.placeholder(c.options.scale_dtype, {c.width, groups});
+      graph::Captured captured = capture.finish({quantized_linear(x, weight)});
+      auto plan = graph::make_plan(graph::run_passes(captured.graph),
+                                   {.interpret = true, .device = Device::parse(device)});
+      EXPECT_EQ(plan->programs().size(), c.rows <= 16 ? 1 : 2) << device << ", " << c.rows;
+    }
+}
+
+TEST(Quantize, KeepsWeightsToHalfAStep) {
+  Tensor x = waves({5, 256});
+  std::vector<float> from = x.to_vector<float>();
+  for (auto [options, levels] :
+       {std::pair{QuantizeOptions{.group_size = 64}, 254.0},
+        {QuantizeOptions{.format = WeightFormat::int4, .group_size = 32}, 14.0},
+        {QuantizeOptions{.format = WeightFormat::int4, .group_size = 32, .zero_points = true},
+         15.0}}) {
+    std::vector<double> to = weights_of(quantize(x, options));
+    for (std::size_t i = 0; i < from.size(); ++i)
+      ASSERT_NEAR(from[i], to[i], 2.0 / levels * 0.51) << levels;
+  }
+}
+
+TEST(Quantize, SaysWhatDoesNotFit) {
+  Tensor x = waves({4, 64});
+  auto message = [&](const Tensor& weight, const QuantizeOptions& options) {
+    return error_of([&] { quantize(weight, options); });
+  };
+  expect_contains(message(x.reshape({256}), {}), "it must be floating, [out, in]");
+  expect_contains(message(x, {.group_size = 48}), "groups of 48 do not divide rows of 64 weights");
+  expect_contains(message(x, {.format = WeightFormat::int4, .group_size = 16}),
+                  "groups must be whole blocks of 32");
+  expect_contains(message(x, {.zero_points = true}), "only weights of 4 bits have them");
+}
+
+TEST(QuantizedLinear, SaysWhatDoesNotFit) {
+  QuantizedWeight whole = quantize(waves({4, 64}), {.group_size = 32});
+  QuantizedWeight packed = quantize(waves({4, 64}), {.format = WeightFormat::int4});
+  auto message = [](const Tensor& x, const QuantizedWeight& weight) {
+    return error_of([&] { quantized_linear(x, weight); });
+  };
+  Tensor x = waves({2, 64});
+  expect_contains(message(x.to(DType::i32), whole), "it must be floating");
+  expect_contains(message(waves({2, 32}), whole), "[out, in] with in = x's last size");
+  expect_contains(message(x, {x, whole.scales, {}}), "it must be i8, or u8");
+  expect_contains(message(x, {whole.values, packed.scales.reshape({1, 4}), {}}),
+                  "they must be [4, groups]");
+  expect_contains(message(x, {whole.values, whole.scales, packed.scales}), "as the scales");
+  expect_contains(message(x, {packed.values, waves({4, 4}), {}}), "groups must be whole blocks");
+  Tensor odd = waves({2, 48});
+  expect_contains(message(odd, {packed.values.slice(1, 0, 24), packed.scales, {}}),
+                  "come in blocks of 32");
+}
+
+}  // namespace
+}  // namespace tilewright
