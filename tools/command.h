@@ -40,7 +40,7 @@ void add_demo(CLI::App& command);
 
 // The benches, each a subcommand of `bench`.
 void add_bench_regional(CLI::App& command);
-void add_bench_rows(CLI::App& command);
+void add_bench_host_rows(CLI::App& command);
 void add_bench_ptxas(CLI::App& command);
 
 }  // namespace tilewright::tools

@@ -1,5 +1,5 @@
-// `tilewright bench rows`: kernels that should run at the speed of memory, against a copy of the
-// same bytes in the same run.
+// `tilewright bench host-rows`: kernels that should run at the speed of memory, against a copy of
+// the same bytes in the same run.
 #include <fmt/format.h>
 
 #include <random>
@@ -73,7 +73,7 @@ void bench_rows(std::int64_t rows, std::int64_t columns, int rounds, bool as_jso
     fmt::print("{}", table.text());
     return;
   }
-  nlohmann::json whole = {{"bench", "rows"},       {"command", "tilewright bench rows --json"},
+  nlohmann::json whole = {{"bench", "rows"},       {"command", "tilewright bench host-rows --json"},
                           {"device", cpu_model()}, {"threads", thread_count()},
                           {"date", date_today()},  {"mode", run.mode},
                           {"results", report}};
@@ -82,7 +82,7 @@ void bench_rows(std::int64_t rows, std::int64_t columns, int rounds, bool as_jso
 
 }  // namespace
 
-void add_bench_rows(CLI::App& command) {
+void add_bench_host_rows(CLI::App& command) {
   struct Arguments {
     std::int64_t rows = 4096, columns = 4096;
     int rounds = 15;

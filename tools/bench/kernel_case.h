@@ -1,0 +1,47 @@
+// A function on tensors as a case of a bench: checked against the host, then timed.
+//
+// The function is compiled for several sets of arguments at once, so that one call of the driver
+// runs it on one set after the other: the launch is not what is timed, and no set is still in the
+// cache of the device when its turn comes again. Before that its results are overwritten with NaNs,
+// a part of them is compared with what the host computes, and at the end they must be the same bits
+// as at the beginning.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/bench/random_data.h"
+#include "tools/bench/section.h"
+
+namespace tilewright::tools {
+
+struct CaseArgument {
+  DType dtype = f32;
+  Shape shape;
+  double deviation = 1;
+  std::int64_t below = 1;  // integers are in [0, below)
+  int sampled = -1;        // axis of which a part is enough for a part of the result; -1: none
+};
+
+struct KernelCase {
+  std::string name;
+  std::vector<CaseArgument> arguments;
+  std::function<std::vector<Tensor>(const std::vector<Tensor>&)> function;
+  double flops = 0, bytes = 0;  // of one call; the rate is of flops where there are any
+  int sampled_result = -1;      // the axis that answers to the arguments' sampled ones
+  bool sample_end_only = false;
+  double tolerance = 1e-2;  // of |result - host's| / |host's|
+};
+
+void bench_kernels(BenchLog& log, const std::vector<KernelCase>& cases);
+
+// What the checks and the clock say of one case.
+nlohmann::json measure_kernel(const KernelCase& c, RandomData& data, const BenchSettings& settings);
+
+// |a - b| / |b| over all elements, as f32 on the host; infinite where one is not finite.
+double relative_error(const Tensor& a, const Tensor& b);
+// Fills the tensor's memory with bytes that are NaN in every floating type.
+void poison(const Tensor& tensor);
+bool has_nan(const Tensor& tensor);
+
+}  // namespace tilewright::tools

@@ -1,0 +1,27 @@
+// Models and the arguments of their steps, as the benches of whole steps need them.
+#pragma once
+
+#include <memory>
+
+#include "models/llama.h"
+#include "tools/bench/section.h"
+
+namespace tilewright::tools {
+
+struct StepSizes {
+  std::int64_t context, cache;        // positions: where a step decodes, and of the cache
+  std::vector<std::int64_t> prompts;  // rows
+};
+StepSizes step_sizes(const BenchSettings& settings);
+std::vector<std::string> model_names(const BenchSettings& settings);
+
+// Where tensors of the benches lie: the GPU, or the host.
+Device device_of_tensors(const BenchSettings& settings);
+
+// A model whose parameters lie on the device from the beginning: the host's memory for them is
+// never touched. bf16, normal random numbers.
+std::unique_ptr<Llama> model_on_device(const std::string& name, const BenchSettings& settings);
+Tensor ids_of(std::int64_t rows, const LlamaConfig& config, const Device& device);  // i64 [1, rows]
+Tensor position_of(std::int64_t position, const Device& device);                    // i64 [1]
+
+}  // namespace tilewright::tools

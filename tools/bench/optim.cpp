@@ -1,0 +1,106 @@
+// The section optim: one step of AdamW (Loshchilov and Hutter 2019) on all parameters of a model,
+// as one compiled function that writes parameters and moments in place.
+#include "tools/bench/device_clock.h"
+#include "tools/bench/kernel_case.h"
+#include "tools/measure.h"
+
+namespace tilewright::tools {
+namespace {
+
+struct State {
+  Tensor parameter, gradient, first, second;
+  State to(const Device& device) const {
+    auto copy = [&](const Tensor& t) { return t.device() == device ? t.clone() : t.to(device); };
+    return {copy(parameter), copy(gradient), copy(first), copy(second)};
+  }
+};
+
+constexpr double rate = 1e-3, decay = 0.01, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+
+// `corrections` f32 [2]: 1 - beta^t of either moment, on the device, for they change every step.
+void adamw(State& s, const Tensor& corrections) {
+  Tensor m = s.first * beta1 + s.gradient * (1 - beta1);
+  Tensor v = s.second * beta2 + square(s.gradient) * (1 - beta2);
+  Tensor m_hat = m / corrections.slice(0, 0, 1), v_hat = v / corrections.slice(0, 1, 2);
+  Tensor p = s.parameter * (1 - rate * decay) - m_hat / (sqrt(v_hat) + epsilon) * rate;
+  s.first.copy_from(m);
+  s.second.copy_from(v);
+  s.parameter.copy_from(p);
+}
+
+std::vector<Shape> gpt2_shapes() {
+  std::vector<Shape> shapes = {{50257, 768}, {1024, 768}};
+  for (int layer = 0; layer < 12; ++layer)
+    for (const Shape& shape : std::vector<Shape>{{768},
+                                                 {768},
+                                                 {768, 2304},
+                                                 {2304},
+                                                 {768, 768},
+                                                 {768},
+                                                 {768},
+                                                 {768},
+                                                 {768, 3072},
+                                                 {3072},
+                                                 {3072, 768},
+                                                 {768}})
+      shapes.push_back(shape);
+  shapes.insert(shapes.end(), {{768}, {768}});
+  return shapes;
+}
+
+nlohmann::json measure(const std::vector<Shape>& shapes, const BenchSettings& settings) {
+  RandomData data(settings.device.memory() != nullptr ? settings.device : Device::cpu());
+  std::vector<State> states;
+  double elements = 0;
+  for (const Shape& shape : shapes) {
+    states.push_back(
+        {data.make(f32, shape), data.make(f32, shape), data.make(f32, shape, 0.1), Tensor()});
+    Tensor root = data.make(f32, shape, 0.1).to(Device::cpu());
+    states.back().second = square(root).to(states.back().first.device());
+    elements += static_cast<double>(element_count(shape));
+  }
+  Tensor corrections = Tensor::from(std::vector<float>{0.2F, 0.02F}, {2});
+  State expected = states.back().to(Device::cpu());
+  adamw(expected, corrections);
+  corrections = corrections.to(states.front().first.device());
+  Compiled step = compile(
+      [&](const Tensor& c) {
+        for (State& s : states) adamw(s, c);
+        return c + 0.0;
+      },
+      {.mode = settings.mode, .fullgraph = true, .device = settings.device});
+  double start = now_s();
+  step(corrections);
+  settings.device.synchronize();
+  double first_call_s = now_s() - start;
+  double error = std::max({relative_error(states.back().parameter, expected.parameter),
+                           relative_error(states.back().first, expected.first),
+                           relative_error(states.back().second, expected.second)});
+  Timing time =
+      device_times(settings.device, {[&] { step(corrections); }}, settings.rounds).front();
+  double bytes = 28 * elements;  // reads p, g, m, v; writes p, m, v
+  nlohmann::json row = {{"seconds", time.median},
+                        {"least", time.least},
+                        {"p90", time.p90},
+                        {"bytes", bytes},
+                        {"rate", bytes / 1e9 / time.median},
+                        {"unit", "GB/s"},
+                        {"error", error},
+                        {"launches", step.report().front().launches},
+                        {"first_call_s", first_call_s},
+                        {"ok", error <= 1e-5}};
+  return row;
+}
+
+}  // namespace
+
+void bench_optim(BenchLog& log) {
+  if (log.settings().tiny)
+    return log.run("AdamW tiny", [&] { return measure({{40, 8}, {8}, {40, 8}}, log.settings()); });
+  log.run("AdamW gpt2-124M", [&] { return measure(gpt2_shapes(), log.settings()); });
+  log.run("AdamW 10 x 1024x1024", [&] {
+    return measure(std::vector<Shape>(10, {1024, 1024}), log.settings());
+  });
+}
+
+}  // namespace tilewright::tools

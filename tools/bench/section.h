@@ -1,0 +1,80 @@
+// The benches of a device: sections of cases, and the log that their results go to.
+//
+// A GPU is lent for minutes, and a kernel that faults takes the process's context with it. So a
+// section writes each result down as it has it, notes what it is about to do, and, when it is run
+// again with the same file, leaves out what is there and what it died of before.
+#pragma once
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/compile.h"
+
+namespace tilewright::tools {
+
+struct BenchSettings {
+  Device device = default_device();
+  Mode mode = Mode::reduce_overhead;
+  bool tiny = false;               // sizes that the emulator can do: shows that the bench works
+  int rounds = 15;                 // interleaved; medians are given
+  double budget_s = 1e9;           // a case that would begin later than that is left out
+  unsigned case_limit_s = 0;       // a case that takes longer ends the process; 0: none does
+  std::vector<std::string> words;  // cases in whose names one of them stands; none: all
+  std::string append;              // a file of JSON lines to add to; none: ""
+  bool quiet = false;              // nothing is printed as it comes
+};
+
+// One line for each case: {section, case, system, ok, seconds, ...}. Units: seconds, and `rate`
+// with its `unit`. `note` says what is wrong, or why a case was left out (`skipped`).
+class BenchLog {
+ public:
+  BenchLog(std::string section, BenchSettings settings);
+  const BenchSettings& settings() const { return settings_; }
+
+  // Runs the case unless it is not wanted, is in the file already, or the time is up. What it
+  // raises becomes a line, but for a lost context, which is passed on after that.
+  void run(const std::string& name, const std::function<nlohmann::json()>& measure);
+  // Lines of this run.
+  const std::vector<nlohmann::json>& rows() const { return rows_; }
+  bool all_ok() const { return all_ok_; }
+
+ private:
+  void read_former();
+  void add(const std::string& name, nlohmann::json row);
+  void write(const nlohmann::json& line);
+
+  std::string section_;
+  BenchSettings settings_;
+  double start_;
+  std::ofstream file_;
+  std::set<std::string> begun_, done_;  // by earlier runs of the file
+  std::vector<nlohmann::json> rows_;
+  bool all_ok_ = true;
+};
+
+struct Section {
+  const char* name;
+  const char* what;
+  void (*run)(BenchLog& log);
+};
+std::span<const Section> bench_sections();
+
+// The sections' functions, one file a subject.
+void bench_limits(BenchLog& log);
+void bench_gemm(BenchLog& log);
+void bench_prefill(BenchLog& log);
+void bench_decode(BenchLog& log);
+void bench_attention(BenchLog& log);
+void bench_device_rows(BenchLog& log);
+void bench_models(BenchLog& log);
+void bench_launch(BenchLog& log);
+void bench_graphs(BenchLog& log);
+void bench_optim(BenchLog& log);
+void bench_profile(BenchLog& log);
+void bench_tune(BenchLog& log);
+
+}  // namespace tilewright::tools
