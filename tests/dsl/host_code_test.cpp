@@ -12,6 +12,7 @@
 #include "dsl/tile.h"
 #include "dsl/tracer.h"
 #include "tests/dsl/arrays.h"
+#include "tests/staged.h"
 
 namespace tilewright::dsl {
 namespace {
@@ -32,12 +33,30 @@ std::shared_ptr<const Artifact> compiled(const ir::Function& function, const Tar
   return target.is_gpu() ? compile(function, target) : generate_host_code(function, target);
 }
 
+void expect_near(const std::vector<Array>& actual, const std::vector<Array>& expected,
+                 float tolerance, const std::string& about) {
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    for (std::size_t j = 0; j < expected[i].size(); ++j)
+      ASSERT_NEAR(actual[i][j], expected[i][j], tolerance)
+          << "array " << i << ", element " << j << ", " << about;
+}
+
 // Runs the program by the interpreter and as code for every target under test, on the same
 // arguments, and expects all arrays to agree within `tolerance`.
 void expect_same(const ir::Function& function, std::vector<Array> arrays, Grid grid,
                  float tolerance = 1e-5F) {
   auto run = [&](auto&& how) { return arrays_after(arrays, how); };
   auto expected = run([&](std::vector<Argument>& a) { ir::interpret(function, grid, a); });
+  if (Device gpu = default_device(); gpu.is_cuda()) {
+    auto artifact = compile(function, gpu);
+    auto actual = run([&](std::vector<Argument>& a) {
+      std::vector<ir::Memory> memories;
+      for (std::size_t i = 0; i < a.size(); ++i)
+        memories.push_back({a[i].pointer, static_cast<std::int64_t>(arrays[i].size() * 4)});
+      launch_staged(gpu, *artifact, grid, a, memories);
+    });
+    return expect_near(actual, expected, tolerance, gpu.text());
+  }
   for (const Target& target : tested_targets()) {
     auto artifact = compiled(function, target);
     std::vector<char> scratch(static_cast<std::size_t>(artifact->scratch_bytes) + 64);
@@ -46,11 +65,9 @@ void expect_same(const ir::Function& function, std::vector<Array> arrays, Grid g
     auto actual = run([&](std::vector<Argument>& a) {
       artifact->run(a.data(), grid.size, 0, grid.count(), aligned);
     });
-    for (std::size_t i = 0; i < arrays.size(); ++i)
-      for (std::size_t j = 0; j < arrays[i].size(); ++j)
-        ASSERT_NEAR(actual[i][j], expected[i][j], tolerance)
-            << target.cpu << ", array " << i << ", element " << j << "\n"
-            << to_string(make_schedule(Definitions(function)), function);
+    expect_near(actual, expected, tolerance, target.cpu);
+    if (testing::Test::HasFatalFailure())
+      FAIL() << to_string(make_schedule(Definitions(function)), function);
   }
 }
 

@@ -1,5 +1,6 @@
 // Runs a program by its definition, or on the device under test: the programs of the tests of the
-// language run on every device that TILEWRIGHT_DEVICE can name, and must give the same there.
+// language run on every device that TILEWRIGHT_DEVICE can name, and must give the same there. On a
+// GPU those whose memories are not told are run by definition.
 #pragma once
 
 #include <span>
@@ -7,6 +8,7 @@
 #include "dsl/compile.h"
 #include "dsl/device.h"
 #include "dsl/ir/interpret.h"
+#include "tests/staged.h"
 
 namespace tilewright::dsl {
 
@@ -16,6 +18,8 @@ inline void run_program(const ir::Function& function, const Grid& grid,
   Device device = default_device();
   if (device.is_emulated())
     launch(*compile(function, device.target()), grid, arguments.data());
+  else if (device.is_cuda() && !memories.empty())
+    launch_staged(device, *compile(function, device), grid, arguments, memories);
   else
     ir::interpret(function, grid, arguments, memories);
 }

@@ -1,22 +1,41 @@
-// GPU code, run thread by thread in the emulator, equals the interpreter on random tile programs.
+// GPU code, run thread by thread in the emulator or on a GPU, equals the interpreter on random tile
+// programs.
 #include <gtest/gtest.h>
 
 #include "dsl/codegen/gpu/gpu_code.h"
+#include "dsl/compile.h"
 #include "dsl/device.h"
 #include "dsl/ir/text.h"
 #include "dsl/passes/pipeline.h"
 #include "runtime/base/error.h"
 #include "tests/property/random_tile.h"
 #include "tests/property/seeds.h"
+#include "tests/staged.h"
 
 namespace tilewright {
 namespace {
 
 constexpr std::uint64_t parts = 32, programs = 3200;
 
+std::string check_on_gpu(const RandomProgram& program, const Device& device) {
+  try {
+    auto artifact = dsl::compile(program.function, device);
+    auto actual = arguments_after(
+        program, program.function,
+        [&](const ir::Function&, const Grid& grid, std::span<const Argument> arguments,
+            std::span<const ir::Memory> memories) {
+          launch_staged(device, *artifact, grid, arguments, memories);
+        });
+    return difference(program, expected_arguments(program), actual);
+  } catch (const std::exception& error) {
+    return concat(error.what(), "\n", ir::print(program.function));
+  }
+}
+
 std::string check_program(std::uint64_t seed) {
   RandomProgram program = random_tile_program(seed);
   Device device = default_device();
+  if (device.is_cuda()) return check_on_gpu(program, device);
   if (!device.is_emulated()) device = Device::emulated(seed % 2 == 0 ? "sm_80" : "sm_90a");
   const dsl::Target target = device.target();
   try {

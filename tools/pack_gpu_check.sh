@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Packs what tools/gpu_check.sh needs on a machine with a GPU, where nothing is built: the command
+# and the tests, as two programs that need libc alone. The result is at most 60 MiB.
+# usage: pack_gpu_check.sh [BUILD_FOLDER]   (default: build/release; JOBS=1)
+#   -> build/gpu_check/tilewright_gpu.tar.xz
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+build=$(cd "${1:-$root/build/release}" && pwd)
+pack=$root/build/gpu_check/tilewright_gpu.tar.xz
+most_bytes=$((60 << 20))
+
+cmake --build "$build" -j "${JOBS:-2}" --target carried_tool device_tests
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/tilewright_gpu" "$(dirname "$pack")"
+cp "$build/tools/carried_tool" "$work/tilewright_gpu/tilewright"
+cp "$build/tests/device_tests" "$work/tilewright_gpu/"
+models=${TILEWRIGHT_TEST_MODELS:-$root/../shared/models}
+if [ -d "$models/stories260K" ]; then # small, and trained: the tests that use it run there too
+  mkdir "$work/tilewright_gpu/models"
+  cp -rL "$models/stories260K" "$work/tilewright_gpu/models/"
+  chmod -R u+w "$work/tilewright_gpu/models"
+fi
+
+programs=("$work"/tilewright_gpu/tilewright "$work"/tilewright_gpu/device_tests)
+foreign=$(for program in "${programs[@]}"; do objdump -p "$program"; done |
+  awk '/NEEDED/ {print $2}' | grep -Ev '^(libc|libm|libdl|libpthread|librt|ld-linux-x86-64)\.so' | sort -u || true)
+[ -z "$foreign" ] || { echo "the programs need more than libc: $foreign" >&2; exit 1; }
+glibc=$(for program in "${programs[@]}"; do objdump -T "$program"; done |
+  grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -1)
+{
+  echo "commit $(git -C "$root" rev-parse HEAD 2>/dev/null || echo unknown)"
+  echo "needs $glibc"
+} >"$work/tilewright_gpu/ABOUT"
+
+tar -C "$work" -cf - tilewright_gpu | xz -T0 "${XZ_LEVEL:--6}" >"$pack.new"
+mv "$pack.new" "$pack"
+bytes=$(stat -c %s "$pack")
+[ "$bytes" -le "$most_bytes" ] || { echo "$pack has $bytes bytes, more than $most_bytes" >&2; exit 1; }
+echo "$pack: $((bytes >> 20)) MiB, needs $glibc"
