@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""Writes the README's table of figures from docs/results/*.json, between its two markers."""
+"""Writes the README's tables of figures from docs/results/*.json, each between its two markers."""
 import json
 import pathlib
 
 root = pathlib.Path(__file__).resolve().parent.parent
 results = root / "docs" / "results"
 begin, end = "<!-- figures: tools/readme_tables.py -->\n", "<!-- end of figures -->"
+gpu_begin, gpu_end = "<!-- figures of GPUs: tools/readme_tables.py -->\n", "<!-- end of figures of GPUs -->"
+gpu_sections = {"gemm": "matrix products", "attention": "attention", "rows": "row kernels",
+                "decode": "products of one row", "prefill": "linear layers of prompts", "models": "steps of Llama",
+                "launch": "launches", "graphs": "launches in graphs", "optim": "AdamW"}
 
 
 def load(name):
@@ -31,14 +35,44 @@ def rows():
                "cpu_rows.json")
 
 
+def rate_text(row):
+    if row["rate"] is None:
+        return f"{row['seconds'] * 1e6:.0f} us"
+    return f"{row['rate']:.4g} {row['unit']}"
+
+
+def gpu_text():
+    """The first rows of each section beside the best peer; what has no file has not been measured."""
+    text, missing = "", []
+    for section, what in gpu_sections.items():
+        name = f"gpu_{section}.json"
+        if not (results / name).exists():
+            missing.append(what)
+            continue
+        result = load(name)
+        for row in [r for r in result["results"] if r["ok"]][:4]:
+            peer = "" if row["ratio"] is None else f", {row['ratio']:.2f}x {row['peer']}"
+            limit = "" if row["of_limit"] is None else f", {row['of_limit']:.2f} of the limit"
+            text += (f"| {what}: {row['case']} | {rate_text(row)}{peer}{limit} | {result['device']} "
+                     f"| [`{name}`](docs/results/{name}) |\n")
+    if text:
+        text = "| what | result | GPU | file |\n|---|---|---|---|\n" + text
+    if missing:
+        text += ("\n" if text else "") + f"Not measured on a GPU yet: {', '.join(missing)}.\n"
+    return text
+
+
+def between(text, first, last, new):
+    head, rest = text.split(first)
+    return head + first + new + last + rest.split(last)[1]
+
+
 def main():
     readme = root / "README.md"
-    text = readme.read_text()
-    head, rest = text.split(begin)
-    _, tail = rest.split(end)
     table = "| what | result | file |\n|---|---|---|\n"
     table += "".join(f"| {a} | {b} | [`{c}`](docs/results/{c}) |\n" for a, b, c in rows())
-    readme.write_text(head + begin + table + end + tail)
+    text = between(readme.read_text(), begin, end, table)
+    readme.write_text(between(text, gpu_begin, gpu_end, gpu_text()))
 
 
 if __name__ == "__main__":
