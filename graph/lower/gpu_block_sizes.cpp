@@ -179,6 +179,14 @@ bool may_share_rows(const TaskList& list, const Region& region, const Work& work
   return !region.splits_columns && !work.facts.one_row;
 }
 
+// Whether so many programs can hold a row in registers, each an equal share: with masks for what
+// lies outside of it code would be three times as long.
+bool holds_row(std::int64_t width, std::int64_t programs) {
+  std::int64_t share = width / programs;
+  return share * programs == width && std::has_single_bit(static_cast<std::uint64_t>(share)) &&
+         share >= share_quantum && share <= most_elements;
+}
+
 // How many programs share a row. A long row is written after it was reduced: programs that hold it
 // in registers together read it once. And of few rows each is shared by so many as there are
 // multiprocessors for.
@@ -187,7 +195,7 @@ std::int64_t programs_of_a_row(const Region& region, const Work& work, const dsl
   bool stores_rows = false;
   for (std::size_t slot = 0; slot < region.tasks.size(); ++slot)
     stores_rows = stores_rows || (region.stored[slot] && region.tables[slot].width == width);
-  bool fits = stores_rows && width <= most_sharing_programs * most_elements;
+  bool fits = stores_rows && holds_row(width, most_sharing_programs);
   for (std::int64_t size = 2; size <= most_sharing_programs; size *= 2)
     if ((fits && width > result * most_elements) ||
         (rows * size <= multiprocessors(target) && width / size >= least_share))
@@ -206,8 +214,7 @@ void share_rows(const TaskList& list, const Region& region, const Work& work,
   blocks.cluster = cluster;
   // What a program can hold at once it reads once.
   std::int64_t share = divide_up(width, cluster);
-  std::int64_t whole = divide_up(share, share_quantum) * share_quantum;
-  blocks.piece = whole <= most_elements ? whole : long_piece;
+  blocks.piece = holds_row(width, cluster) ? share : long_piece;
   blocks.share = divide_up(share, blocks.piece) * blocks.piece;
 }
 

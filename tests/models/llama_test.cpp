@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -182,6 +183,23 @@ TEST_P(TrainedLlama, gives_the_reference_logits) {
         worst = std::max(worst,
                          std::abs(rows[row][i].get<double>() - logits[row * rows[row].size() + i]));
     EXPECT_LE(worst, 1e-4) << example["prompt"];
+  }
+}
+
+// What an emulated GPU has time for: a token takes it a second.
+TEST_P(TrainedLlama, begins_two_of_the_reference_stories) {
+  TILEWRIGHT_TRAINED_MODEL(folder, "stories260K");
+  constexpr std::size_t begun = 64;  // ids
+  auto model = load_llama(*folder);
+  TextGenerator generator(*model, Tokenizer::open(*folder / "tokenizer.json"), GetParam().options);
+  json expected = json::parse(testing::read_file(*folder / "expected.json"));
+  for (std::size_t i = 0; i < 2; ++i) {
+    const json& example = expected["cases"][i];
+    auto ids = example["ids"].get<std::vector<TokenId>>();
+    ids.resize(std::min(begun, ids.size()));
+    Generation result = generator.generate(example["prompt"].get<std::string>(),
+                                           {.max_tokens = static_cast<std::int64_t>(ids.size())});
+    EXPECT_EQ(result.ids, ids) << example["prompt"];
   }
 }
 
