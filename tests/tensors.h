@@ -1,0 +1,26 @@
+// Tensors of tests, and comparing them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "graph/tensor.h"
+
+namespace tilewright {
+
+// Repeating after 97 elements, from -0.3 on.
+inline Tensor ramp(const Shape& shape, float step = 0.01F) {
+  std::vector<float> elements(static_cast<std::size_t>(element_count(shape)));
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    elements[i] = step * static_cast<float>(i % 97) - 0.3F;
+  return Tensor::from(elements, shape);
+}
+
+inline void expect_near(const Tensor& a, const Tensor& b) {
+  ASSERT_EQ(a.shape(), b.shape());
+  auto x = a.to_vector<float>(), y = b.to_vector<float>();
+  for (std::size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(x[i], y[i], 1e-5) << i;
+}
+
+}  // namespace tilewright
