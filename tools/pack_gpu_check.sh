@@ -28,6 +28,8 @@ foreign=$(for program in "${programs[@]}"; do objdump -p "$program"; done |
 [ -z "$foreign" ] || { echo "the programs need more than libc: $foreign" >&2; exit 1; }
 glibc=$(for program in "${programs[@]}"; do objdump -T "$program"; done |
   grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -1)
+newer=$(printf '%s\n' GLIBC_2.34 "$glibc" | sort -V | tail -1) # Ubuntu 22.04, RHEL 9 and later start it
+[ "$newer" = GLIBC_2.34 ] || { echo "the programs need $glibc (tools/carried/)" >&2; exit 1; }
 {
   echo "commit $(git -C "$root" rev-parse HEAD 2>/dev/null || echo unknown)"
   echo "needs $glibc"
