@@ -1,0 +1,38 @@
+// Whether a challenger may replace the default.
+//
+// Times of one round belong together, so what is looked at is their ratio, round by round. The
+// challenger wins if the median of the ratios is below 1 by more than a margin: 2%, or twice the
+// spread of that median (its interquartile range) where the machine is noisy. Picking the fastest
+// of many also picks the luckiest: so the winner is measured against the default once more, in
+// rounds that had no part in the choice, and must win again. A default is therefore kept unless it
+// is beaten twice, and a difference of one per cent moves nobody.
+#pragma once
+
+#include "autotune/measure/interleaved.h"
+
+namespace tilewright::autotune {
+
+struct Comparison {
+  double ratio = 1;   // challenger's time by the default's, median over the rounds both ran in
+  double margin = 0;  // by which the ratio must be below 1
+  bool is_faster() const { return ratio < 1 - margin; }
+};
+// Neither failed.
+Comparison compare(const Timing& challenger, const Timing& preferred);
+
+struct Verdict {
+  std::size_t chosen = 0;   // 0: the default is kept
+  Comparison first, again;  // of the best challenger; `again` if it won the first time
+  bool was_confirmed = false;
+};
+
+struct DecisionRounds {
+  int first = 15, again = 25;
+};
+
+// Program 0 is the default, which must run; the others are those a search found fastest, best
+// first, a few. Where the default fails the fastest that does not is chosen.
+Verdict decide(std::size_t programs, const RunOnce& run, const DecisionRounds& rounds,
+               Random& random);
+
+}  // namespace tilewright::autotune

@@ -1,0 +1,39 @@
+#include "autotune/measure/interleaved.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "autotune/measure/statistics.h"
+
+namespace tilewright::autotune {
+
+bool Timing::failed() const { return samples.empty() || std::isinf(samples.back()); }
+double Timing::seconds() const {
+  return failed() ? std::numeric_limits<double>::infinity() : median(samples);
+}
+
+std::vector<Timing> time_interleaved(std::size_t programs, const RunOnce& run, const Rounds& rounds,
+                                     Random& random) {
+  std::vector<Timing> timings(programs);
+  std::vector<std::size_t> running(programs);
+  std::iota(running.begin(), running.end(), std::size_t{0});
+  for (int round = 0; round < rounds.count && !running.empty(); ++round) {
+    std::ranges::shuffle(running, random);
+    for (std::size_t program : running) timings[program].samples.push_back(run(program));
+    double best = std::numeric_limits<double>::infinity();
+    for (std::size_t program : running) best = std::min(best, timings[program].seconds());
+    std::erase_if(running, [&](std::size_t program) {
+      Timing& timing = timings[program];
+      if (timing.failed()) return true;
+      if (program < rounds.always) return false;
+      double least = *std::ranges::min_element(timing.samples);
+      timing.was_dropped =
+          least > best * rounds.hopeless || (round >= 2 && least > best * rounds.behind);
+      return timing.was_dropped;
+    });
+  }
+  return timings;
+}
+
+}  // namespace tilewright::autotune

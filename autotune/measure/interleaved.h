@@ -1,0 +1,42 @@
+// Timing several programs so that they can be compared on a machine that others use too.
+//
+// The programs take turns: each runs once a round, in an order that is shuffled for every round, so
+// that a slow moment of the machine hits all of them alike and none always runs after the same
+// other. What is clearly slower than the best is dropped after a round or three, which saves most
+// of the time of a search. Samples of one round belong together: decision.h compares them in pairs.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "autotune/space.h"
+
+namespace tilewright::autotune {
+
+// Runs the program with this index for a while and answers seconds a call; infinite: it failed.
+using RunOnce = std::function<double(std::size_t program)>;
+
+struct Rounds {
+  int count = 7;
+  double hopeless = 2.0;  // times the best: dropped after the first round
+  double behind = 1.2;    // its best sample, times the best's median: dropped after the third
+  // The first so many programs are never dropped; 1: the default, with which all are compared.
+  std::size_t always = 1;
+};
+
+// Samples of each program, one a round while it was not dropped; one infinite sample of those that
+// failed. A program is called no more after it failed.
+struct Timing {
+  std::vector<double> samples;
+  bool was_dropped = false;
+  bool failed() const;
+  double seconds() const;  // the median; infinite where it failed
+};
+
+std::vector<Timing> time_interleaved(std::size_t programs, const RunOnce& run, const Rounds& rounds,
+                                     Random& random);
+
+}  // namespace tilewright::autotune

@@ -1,0 +1,20 @@
+// What is said of repeated measurements: medians and spreads, which a few disturbed ones do not
+// move.
+#pragma once
+
+#include <vector>
+
+namespace tilewright::autotune {
+
+// The share `q` of the values lies below, with linear interpolation between two; values in any
+// order, at least one, q between 0 and 1.
+double quantile(std::vector<double> values, double q);
+double median(std::vector<double> values);
+// Of the values: the upper quartile less the lower.
+double interquartile_range(std::vector<double> values);
+// The interquartile range that medians of further such series would show. Of the normal
+// distribution: a median of n has 1.25 times the standard deviation of a mean.
+double spread_of_median(const std::vector<double>& values);
+double geometric_mean(const std::vector<double>& values);
+
+}  // namespace tilewright::autotune

@@ -1,0 +1,40 @@
+// Drives a strategy until its budget is spent: proposes in batches, has them measured, remembers.
+// The preferred configuration is measured first, then the seeds; nothing is measured twice at the
+// same effort. What may replace the preferred one is not decided here but by measure/decision.h,
+// which compares finalists once more.
+#pragma once
+
+#include <limits>
+
+#include "autotune/search/strategy.h"
+
+namespace tilewright::autotune {
+
+struct Budget {
+  double trials = 64;  // whole measurements; cheaper ones count by their effort
+  double seconds = std::numeric_limits<double>::infinity();
+  int batch = 8;  // proposed at once; compiled side by side
+};
+
+enum class Ended { trials, seconds, space };  // what was spent
+std::string_view name_of(Ended ended);
+
+struct SearchOutcome {
+  History history;
+  Point best;      // the preferred one where all failed
+  double seconds;  // its time; infinite where all failed
+  Ended ended;
+};
+
+// Seconds of each proposal in their order, infinity for those that failed. Called again and again.
+using MeasureBatch = std::function<std::vector<double>(const std::vector<Proposal>&)>;
+// Seconds since any fixed moment.
+using Clock = std::function<double()>;
+double steady_seconds();
+
+// Raises where the preferred point is not of the space. `known` is what earlier searches measured:
+// it is learned from and not measured again, at no cost.
+SearchOutcome search(const Problem& problem, Strategy& strategy, const MeasureBatch& measure,
+                     const Budget& budget, History known = {}, const Clock& clock = steady_seconds);
+
+}  // namespace tilewright::autotune

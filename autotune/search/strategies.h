@@ -1,0 +1,34 @@
+// The strategies by their makers; from outside they are had by name (strategy.h).
+#pragma once
+
+#include "autotune/search/strategy.h"
+
+namespace tilewright::autotune {
+
+std::unique_ptr<Strategy> make_exhaustive(const Problem& problem, std::uint64_t seed);
+std::unique_ptr<Strategy> make_random(const Problem& problem, std::uint64_t seed);
+std::unique_ptr<Strategy> make_evolutionary(const Problem& problem, std::uint64_t seed);
+std::unique_ptr<Strategy> make_successive_halving(const Problem& problem, std::uint64_t seed);
+std::unique_ptr<Strategy> make_model_guided(const Problem& problem, std::uint64_t seed);
+
+// What a search may still propose: points that the history and `taken` do not know, one by one, in
+// random order without repetition. Small spaces are listed, of large ones points are drawn.
+class FreshPoints {
+ public:
+  FreshPoints(const Space& space, std::uint64_t seed);
+  // Nothing: the space is used up, or, of a large one, nothing new was met.
+  std::optional<Point> next(const History& history, const std::vector<Proposal>& taken);
+  Random& random() { return random_; }
+  // All legal points of a small space; empty for a large one.
+  const std::vector<Point>& listed() const { return listed_; }
+
+ private:
+  const Space& space_;
+  Random random_;
+  std::vector<Point> listed_;
+  std::size_t position_ = 0;
+};
+
+bool is_taken(const std::vector<Proposal>& taken, const Point& point);
+
+}  // namespace tilewright::autotune

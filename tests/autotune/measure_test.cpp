@@ -1,0 +1,137 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "autotune/measure/decision.h"
+#include "autotune/measure/statistics.h"
+
+namespace tilewright::autotune {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+TEST(Statistics, AreThoseOfTheBooks) {
+  EXPECT_EQ(median({3, 1, 2}), 2);
+  EXPECT_EQ(median({4, 1, 2, 3}), 2.5);
+  EXPECT_EQ(quantile({1, 2, 3, 4, 5}, 0.25), 2);
+  EXPECT_EQ(quantile({1}, 0.9), 1);
+  EXPECT_EQ(interquartile_range({1, 2, 3, 4, 5}), 2);
+  EXPECT_EQ(median({1, infinity, infinity}), infinity);
+  EXPECT_DOUBLE_EQ(geometric_mean({1, 4}), 2);
+}
+
+// What medians of n normal samples spread is foreseen from one series of them.
+TEST(Statistics, ForeseeTheSpreadOfAMedian) {
+  Random random(1);
+  std::normal_distribution<double> normal(10, 1);
+  std::vector<double> medians, foreseen;
+  for (int i = 0; i < 2000; ++i) {
+    std::vector<double> series(25);
+    for (double& value : series) value = normal(random);
+    medians.push_back(median(series));
+    foreseen.push_back(spread_of_median(series));
+  }
+  EXPECT_NEAR(median(foreseen) / interquartile_range(medians), 1, 0.15);
+}
+
+TEST(Interleaved, RunsEachOnceARoundInOtherOrders) {
+  Random random(1);
+  std::vector<std::size_t> order;
+  auto timings = time_interleaved(
+      3, [&](std::size_t i) { return order.push_back(i), 1.0; }, {6}, random);
+  ASSERT_EQ(order.size(), 18u);
+  bool differs = false;
+  for (std::size_t round = 0; round < 6; ++round) {
+    std::vector<std::size_t> turn(order.begin() + static_cast<std::ptrdiff_t>(3 * round),
+                                  order.begin() + static_cast<std::ptrdiff_t>(3 * round + 3));
+    differs = differs || turn != std::vector<std::size_t>(order.begin(), order.begin() + 3);
+    std::ranges::sort(turn);
+    EXPECT_EQ(turn, (std::vector<std::size_t>{0, 1, 2}));
+  }
+  EXPECT_TRUE(differs);
+  for (const Timing& timing : timings) EXPECT_EQ(timing.samples.size(), 6u);
+}
+
+TEST(Interleaved, DropsTheHopelessSoonAndTheFailedAtOnce) {
+  Random random(1);
+  std::vector<double> times = {3, 1, 1.5, infinity, 2.1};
+  auto timings = time_interleaved(
+      5, [&](std::size_t i) { return times[i]; }, {7}, random);
+  EXPECT_EQ(timings[0].samples.size(), 7u);  // the default stays
+  EXPECT_EQ(timings[1].samples.size(), 7u);
+  EXPECT_EQ(timings[2].samples.size(), 3u);
+  EXPECT_TRUE(timings[2].was_dropped);
+  EXPECT_EQ(timings[3].samples.size(), 1u);
+  EXPECT_TRUE(timings[3].failed());
+  EXPECT_EQ(timings[4].samples.size(), 1u);
+}
+
+// Programs whose times are noisy: a slow drift of the machine and 5% of each sample.
+struct NoisyMachine {
+  std::vector<double> seconds;
+  double noise = 0.05;
+  Random random;
+  double drift = 1;
+  double operator()(std::size_t program) {
+    std::normal_distribution<double> normal(0, 1);
+    drift = std::clamp(drift * (1 + 0.01 * normal(random)), 0.7, 1.5);
+    return seconds[program] * drift * (1 + noise * normal(random));
+  }
+};
+
+TEST(Decision, IsNotMovedByOnePerCentUnderFivePerCentOfNoise) {
+  int moved = 0;
+  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+    NoisyMachine machine{{1.0, seed % 2 == 0 ? 0.99 : 1.01, 1.0, 1.0}, 0.05, Random(seed)};
+    Random random(seed + 1'000'000);
+    moved += decide(
+                 4, [&](std::size_t i) { return machine(i); }, {}, random)
+                 .chosen != 0;
+  }
+  RecordProperty("moved_of_1000", moved);
+  EXPECT_LE(moved, 10);
+}
+
+TEST(Decision, TakesWhatIsClearlyFasterInSpiteOfNoise) {
+  int right = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    NoisyMachine machine{{1.0, 1.05, 0.8}, 0.05, Random(seed)};
+    Random random(seed);
+    Verdict verdict = decide(
+        3, [&](std::size_t i) { return machine(i); }, {}, random);
+    right += verdict.chosen == 2;
+    if (verdict.chosen == 2) {
+      EXPECT_TRUE(verdict.was_confirmed);
+    }
+  }
+  EXPECT_GE(right, 198);
+}
+
+TEST(Decision, OfAQuietMachineTakesThreePerCentAndLeavesOne) {
+  for (auto [seconds, chosen] : {std::pair(0.97, 1u), std::pair(0.985, 0u)}) {
+    NoisyMachine machine{{1.0, seconds}, 0.001, Random(1)};
+    Random random(1);
+    EXPECT_EQ(decide(
+                  2, [&](std::size_t i) { return machine(i); }, {}, random)
+                  .chosen,
+              chosen);
+  }
+}
+
+TEST(Decision, LeavesADefaultThatFails) {
+  Random random(1);
+  std::vector<double> times = {infinity, 2, 1, infinity};
+  EXPECT_EQ(decide(
+                4, [&](std::size_t i) { return times[i]; }, {}, random)
+                .chosen,
+            2u);
+  times = {1, infinity, infinity, infinity};
+  EXPECT_EQ(decide(
+                4, [&](std::size_t i) { return times[i]; }, {}, random)
+                .chosen,
+            0u);
+}
+
+}  // namespace
+}  // namespace tilewright::autotune
