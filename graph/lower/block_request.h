@@ -12,6 +12,9 @@ struct BlockSizes {
   std::int64_t piece = 0, depth = 0;  // on GPUs (block_sizes.h)
   std::int64_t splits = 0;            // programs that share an inner axis (lower.h)
   std::int64_t cluster = 0;           // programs that run together, on GPUs (block_sizes.h)
+  // On GPUs, rows or columns of blocks at the end of the table that `splits` is of; 0 and with
+  // splits: all (tail.h).
+  std::int64_t tail = 0;
   bool operator==(const BlockSizes&) const = default;
 };
 

@@ -95,6 +95,14 @@ RowBlocks choose_blocks(const TaskList& list, const Region& region, const dsl::T
                          : choose_host_blocks(list, region, wanted);
 }
 
+Shape shared_part(const Region& region, const RowBlocks& blocks) {
+  Shape part{region.rows, region.width};
+  if (blocks.tail_rows != 0) part[0] /= region.digits.sizes()[*blocks.digit];
+  if (blocks.tail_rows != 0) part[0] *= blocks.tail_rows;
+  if (blocks.tail_columns != 0) part[1] = blocks.tail_columns;
+  return part;
+}
+
 RowBlocks combining_blocks(const Region& region, const dsl::Target& target,
                            const RowBlocks& blocks) {
   RowBlocks result = blocks;
@@ -103,14 +111,14 @@ RowBlocks combining_blocks(const Region& region, const dsl::Target& target,
   result.cluster = 1;
   if (!target.is_gpu()) return result;
   // As many programs as there is work for.
-  std::int64_t share = region.rows * region.width / multiprocessors(target);
+  Shape part = shared_part(region, blocks);
+  std::int64_t share = element_count(part) / multiprocessors(target);
   std::int64_t elements =
       std::clamp(static_cast<std::int64_t>(
                      std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(1, share)))),
                  least_combined_elements, most_combined_elements);
-  std::int64_t rows = blocks.rows;
-  result.columns = std::min(region.width, elements);
-  result.rows = std::min(rows, std::max<std::int64_t>(1, elements / result.columns));
+  result.columns = std::min(part[1], elements);
+  result.rows = std::min(blocks.rows, std::max<std::int64_t>(1, elements / result.columns));
   return result;
 }
 

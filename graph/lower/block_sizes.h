@@ -31,6 +31,10 @@ struct RowBlocks {
   bool sums_elements = false;
   // Programs that share the inner axes of the region's products, of which each makes a part.
   std::int64_t splits = 1;
+  // Only the products of so many rows of the digit, or columns, at the end of the table are shared,
+  // whole blocks (tail.h); both 0: all are.
+  std::int64_t tail_rows = 0, tail_columns = 0;
+  bool has_tail() const { return tail_rows != 0 || tail_columns != 0; }
   // Programs that run together as a cluster, 1, 2, 4 or 8. Of rows each takes a part of the
   // columns, and they combine what they reduce; of products they may fetch what they share once.
   std::int64_t cluster = 1;
@@ -43,6 +47,8 @@ RowBlocks choose_blocks(const TaskList& list, const Region& region, const dsl::T
                         const BlockSizes& wanted);
 RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const dsl::Target& target,
                             const BlockSizes& wanted);
+// Rows, of all digits, and columns of the products that programs share: of the table, or its tail.
+Shape shared_part(const Region& region, const RowBlocks& blocks);
 // Of the program that adds up the parts of products that were made with `blocks`.
 RowBlocks combining_blocks(const Region& region, const dsl::Target& target,
                            const RowBlocks& blocks);

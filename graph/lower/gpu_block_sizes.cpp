@@ -5,6 +5,7 @@
 
 #include "graph/lower/block_sizes.h"
 #include "graph/lower/region_facts.h"
+#include "graph/lower/tail.h"
 
 namespace tilewright::graph {
 namespace {
@@ -134,6 +135,49 @@ std::int64_t splits_of(const Region& region, const Work& work, const dsl::Target
       std::min({divide_up(programs_a_multiprocessor * wide, programs),
                 work.facts.depth / std::max(least_split_depth, 2 * blocks.depth), most_splits});
   return std::max<std::int64_t>(1, splits);
+}
+
+std::int64_t count_products(const TaskList& list, const Region& region) {
+  return std::ranges::count(region.tasks, TaskKind::contraction,
+                            [&](TaskId id) { return list.tasks[id].kind; });
+}
+
+// A value in the tail's columns may come from there alone.
+bool may_cut_columns(const TaskList& list, const Region& region) {
+  for (std::size_t slot = 0; slot < region.tasks.size(); ++slot)
+    if (std::int64_t width = region.tables[slot].width;
+        list.tasks[region.tasks[slot]].kind == TaskKind::contraction && width != 1 &&
+        width != region.width)
+      return false;
+  return true;
+}
+
+void choose_tail(const TaskList& list, const Region& region, const Work& work,
+                 const dsl::Target& target, const BlockSizes& wanted, RowBlocks& blocks) {
+  const RegionFacts& facts = work.facts;
+  bool is_wanted = wanted.tail != 0;
+  if (facts.reduces || (!is_wanted && (blocks.splits > 1 || wanted.splits != 0))) return;
+  if (!is_wanted && (blocks.sums_elements || work.rows <= few_rows)) return;
+  TailWork tiles{
+      .tables = region.rows / work.rows,
+      .row_tiles = divide_up(work.rows, blocks.rows),
+      .column_tiles = divide_up(region.width, blocks.columns),
+      .rows = blocks.rows,
+      .columns = blocks.columns,
+      .depth = facts.depth,
+      .steps = blocks.depth == 0 ? 1 : divide_up(facts.depth, blocks.depth),
+      .products = count_products(list, region),
+      .element_bytes = facts.weight_element_bytes,
+      .operand_bytes = region.weight_bytes + region.rows * facts.depth * facts.weight_element_bytes,
+      .may_cut_columns = may_cut_columns(list, region)};
+  std::optional<Tail> tail =
+      is_wanted ? wanted_tail(tiles, target, wanted.tail, wanted.splits) : plan_tail(tiles, target);
+  if (!tail) return;
+  blocks.splits = tail->splits;
+  if (tail->of_columns)
+    blocks.tail_columns = tail->tiles * blocks.columns;
+  else
+    blocks.tail_rows = tail->tiles * blocks.rows;
 }
 
 void pointwise_blocks(const Region& region, const Work& work, bool turns_over, RowBlocks& blocks) {
@@ -270,6 +314,7 @@ RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const ds
   if (may_split)
     blocks.splits = wanted.splits != 0 ? std::min(wanted.splits, work.facts.depth)
                                        : splits_of(region, work, target, blocks);
+  if (may_split) choose_tail(list, region, work, target, wanted, blocks);
   if (blocks.piece != 0 && !may_store_in_pieces(region, blocks.piece)) blocks.piece = 0;
   if (work.facts.has_product)
     blocks.cluster = target.sm == 90 ? std::max<std::int64_t>(1, wanted.cluster) : 1;

@@ -3,6 +3,8 @@
 // Most regions become one program. Where its grid would leave most of a GPU idle, the inner axis
 // (the keys of attention, K of a product) is cut among more programs: the first program leaves
 // partial results in scratch memory, and a second one combines them, always in the same order.
+// Where a product's last tiles alone would leave most of a GPU idle, this is done to them alone,
+// and the region is three programs (tail.h).
 //
 // Sizes and strides become constants of a program and pointers its only parameters, so that
 // equal regions give equal programs, whatever memory they work on. Outputs that are written in
@@ -37,7 +39,7 @@ struct LoweredProgram {
 struct LoweredRegion {
   std::vector<LoweredProgram> programs;  // in the order in which they run
   std::vector<Scratch> scratch;
-  std::string kind;   // "rows", "product", "attention"
+  std::string kind;   // "rows", "product", "stream-K product", "attention"
   BlockSizes blocks;  // that were used
 };
 

@@ -18,8 +18,8 @@ constexpr std::int64_t prefetched_row_bytes = 4 << 10;
 std::string_view kind_of(const RowBlocks& blocks, ProductStage stage) {
   switch (stage) {
     case ProductStage::whole: return blocks.has_product ? "product" : "rows";
-    case ProductStage::partial: return "partial";
-    case ProductStage::combining: return "combine";
+    case ProductStage::partial: return blocks.has_tail() ? "partial_tail" : "partial";
+    case ProductStage::combining: return blocks.has_tail() ? "combine_tail" : "combine";
   }
   __builtin_unreachable();
 }
@@ -85,7 +85,7 @@ void RowsProgram::add_parameters() {
   }
   parts_.resize(needed.size());
   if (stage_ == ProductStage::whole) return;
-  std::vector<Scratch> scratch = product_parts(list_, region_, blocks_.splits);
+  std::vector<Scratch> scratch = product_parts(list_, region_, blocks_);
   std::size_t number = 0;
   for (std::size_t slot = 0; slot < needed.size(); ++slot) {
     if (!is_product(slot)) continue;
@@ -98,8 +98,10 @@ void RowsProgram::open_grid() {
   std::int64_t rows = blocks_.digit ? digits_[*blocks_.digit] : 1, outer = 1;
   for (std::size_t i = 0; i < digits_.size(); ++i)
     if (i != blocks_.digit) outer *= digits_[i];
-  std::int64_t row_blocks = (rows + blocks_.rows - 1) / blocks_.rows;
-  std::int64_t column_blocks = (region_.width + blocks_.columns - 1) / blocks_.columns;
+  rows_ = band(rows, blocks_.tail_rows);
+  columns_ = band(region_.width, blocks_.tail_columns);
+  std::int64_t row_blocks = (rows_.size + blocks_.rows - 1) / blocks_.rows;
+  std::int64_t column_blocks = (columns_.size + blocks_.columns - 1) / blocks_.columns;
   int row_axis = blocks_.rows_fastest ? 0 : 1, column_axis = 1 - row_axis;
   std::int64_t splits = stage_ == ProductStage::partial ? blocks_.splits : 1;
   if (blocks_.shares_rows()) column_blocks = blocks_.cluster;
@@ -108,11 +110,11 @@ void RowsProgram::open_grid() {
   ProgramGrid programs = graph::open_grid(counts, target_);
   grid_ = programs.grid;
   if (blocks_.cluster > 1) tracer_.set_cluster(static_cast<int>(blocks_.cluster));
-  if (row_blocks > 1) row_ = block_start(programs.index[row_axis], blocks_.rows, rows);
+  if (rows > blocks_.rows) row_ = block_start(programs.index[row_axis], blocks_.rows, rows_);
   if (blocks_.shares_rows())
     rank_ = programs.index[column_axis];
-  else if (column_blocks > 1)
-    column_ = block_start(programs.index[column_axis], blocks_.columns, region_.width);
+  else if (region_.width > blocks_.columns)
+    column_ = block_start(programs.index[column_axis], blocks_.columns, columns_);
   indices_.resize(digits_.size());
   Tile rest = programs.index[2];
   if (splits > 1) {
@@ -128,10 +130,19 @@ void RowsProgram::open_grid() {
   }
 }
 
-Tile RowsProgram::block_start(const Tile& index, std::int64_t block, std::int64_t size) const {
+RowsProgram::Band RowsProgram::band(std::int64_t size, std::int64_t tail) const {
+  if (tail == 0) return {0, size};
+  return stage_ == ProductStage::whole ? Band{0, size - tail} : Band{size - tail, tail};
+}
+
+Tile RowsProgram::block_start(const Tile& index, std::int64_t block, const Band& band) const {
+  // One block of a part of the table. Before a tail it may reach into it, whose values are stored
+  // after it.
+  if (!index.defined()) return dsl::constant(ir::Scalar::of_integer(DType::i64, band.first));
   Tile start = index * block;
-  bool may_overlap = size % block == 0 || !region_.is_in_place;
-  return may_overlap ? dsl::minimum(start, size - block) : start;
+  bool may_overlap = band.size % block == 0 || !region_.is_in_place;
+  if (may_overlap) start = dsl::minimum(start, band.size - block);
+  return band.first == 0 ? start : start + band.first;
 }
 
 Operand RowsProgram::column(const Columns& columns) const {
@@ -370,7 +381,7 @@ LoweredRegion lower_rows(const TaskList& list, const Region& region, const dsl::
                          const BlockSizes& blocks) {
   RowBlocks used = choose_blocks(list, region, target, blocks);
   LoweredRegion result;
-  result.kind = kind_of(used, ProductStage::whole);
+  result.kind = used.has_tail() ? "stream-K product" : kind_of(used, ProductStage::whole);
   result.blocks = {used.rows, used.columns};
   if (used.cluster > 1) result.blocks.cluster = used.cluster;
   auto add_program = [&](const RowBlocks& of, ProductStage stage) {
@@ -381,7 +392,9 @@ LoweredRegion lower_rows(const TaskList& list, const Region& region, const dsl::
     return result;
   }
   result.blocks.splits = used.splits;
-  result.scratch = product_parts(list, region, used.splits);
+  result.blocks.tail = used.tail_rows / used.rows + used.tail_columns / used.columns;
+  result.scratch = product_parts(list, region, used);
+  if (used.has_tail()) add_program(used, ProductStage::whole);
   add_program(used, ProductStage::partial);
   add_program(combining_blocks(region, target, used), ProductStage::combining);
   return result;

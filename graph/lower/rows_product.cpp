@@ -20,16 +20,23 @@ DType sum_dtype(const Task& product) {
   return product.shape[-1] == 1 ? accumulator(product.dtype) : ir::accumulator(product.dtype);
 }
 
+// Of one part of a product.
+std::int64_t part_elements(const Task& product, const Region& region, const RowBlocks& blocks) {
+  Shape shared = shared_part(region, blocks);
+  std::int64_t width = product.shape[-1];
+  return shared[0] * (width == 1 || blocks.tail_columns == 0 ? width : shared[1]);
+}
+
 Tile widened(const Tile& x, DType dtype) { return x.dtype() == dtype ? x : dsl::cast(x, dtype); }
 
 }  // namespace
 
 std::vector<Scratch> product_parts(const TaskList& list, const Region& region,
-                                   std::int64_t splits) {
+                                   const RowBlocks& blocks) {
   std::vector<Scratch> result;
   for (TaskId id : region.tasks)
     if (const Task& task = list.tasks[id]; task.kind == TaskKind::contraction)
-      result.push_back({sum_dtype(task), splits * task.count()});
+      result.push_back({sum_dtype(task), blocks.splits * part_elements(task, region, blocks)});
   return result;
 }
 
@@ -108,11 +115,25 @@ Tile RowsProgram::sum_of_elements(std::size_t slot, const Columns& columns) {
   return dsl::sum(over_inner_axis(t, sums, add), along_depth ? 2 : 1);
 }
 
-RowsProgram::Block RowsProgram::parts_block(std::size_t slot, const Offset& part,
+// A part is [digits that are not cut, rows, columns].
+RowsProgram::Block RowsProgram::parts_block(std::size_t slot, Offset part,
                                             const Columns& columns) const {
-  std::int64_t width = task(slot).shape[-1];
-  Access access{IndexMap({{region_.rows, width}}), IndexMap({{width, 1}}), 0};
-  return block_of(parts_[slot] + part, access, width, columns);
+  std::int64_t width = task(slot).shape[-1], block_width = width_of(width, columns);
+  if (width != 1 && blocks_.tail_columns != 0) width = columns_.size;
+  std::int64_t stride = rows_.size * width;
+  for (std::size_t i = 0; i < digits_.size(); ++i) {
+    if (i == blocks_.digit || !indices_[i].defined()) continue;
+    part.add(indices_[i], stride);
+    stride *= digits_[i];
+  }
+  auto within = [](const Operand& x, const Band& band) {
+    return band.first == 0 ? x : Operand(x - band.first);
+  };
+  Matrix matrix{parts_[slot] + part, rows_.size, width, width, 1, blocks_.coalesces};
+  return {matrix,
+          within(row(), rows_),
+          width == 1 ? Operand(0) : within(column(columns), columns_),
+          {blocks_.rows, block_width}};
 }
 
 void RowsProgram::store_parts() {
@@ -120,7 +141,7 @@ void RowsProgram::store_parts() {
     if (!is_product(slot)) continue;
     Tile sum = product_sum(slot, block_of_row());
     Offset offset;
-    offset.add(split_, task(slot).count());
+    offset.add(split_, part_elements(task(slot), region_, blocks_));
     Block block = parts_block(slot, offset, block_of_row());
     block.matrix.store(block.row, block.column, sum);
   }
@@ -128,9 +149,10 @@ void RowsProgram::store_parts() {
 
 // In the order of the parts, so that the result is the same in every run.
 Tile RowsProgram::combined_product(std::size_t slot, const Columns& columns) {
+  std::int64_t elements = part_elements(task(slot), region_, blocks_);
   Tile sum;
   for (std::int64_t split = 0; split < blocks_.splits; ++split) {
-    Block block = parts_block(slot, Offset(split * task(slot).count()), columns);
+    Block block = parts_block(slot, Offset(split * elements), columns);
     Tile part = block.matrix.load(block.row, block.column, block.shape);
     sum = sum.defined() ? sum + part : part;
   }

@@ -27,8 +27,10 @@ enum class ProductStage : std::uint8_t {
   combining  // adds up the parts that were left
 };
 
-// For each product its parts, [programs that share its inner axis, rows, columns].
-std::vector<Scratch> product_parts(const TaskList& list, const Region& region, std::int64_t splits);
+// For each product its parts, [programs that share its inner axis, rows, columns], of a tail its
+// rows and columns.
+std::vector<Scratch> product_parts(const TaskList& list, const Region& region,
+                                   const RowBlocks& blocks);
 
 class RowsProgram {
  public:
@@ -67,12 +69,18 @@ class RowsProgram {
   // Which tasks the program computes, or reads in parts.
   std::vector<bool> needed_tasks() const;
   void add_parameters();
+  // The rows of the digit that is cut, or the columns, that the program's grid goes through: all,
+  // or a tail, or what is not of it.
+  struct Band {
+    std::int64_t first = 0, size = 1;
+  };
+  Band band(std::int64_t size, std::int64_t tail) const;
   // Programs take blocks of columns, blocks of the row digit, and one value of the other digits.
   void open_grid();
   // Where this program's block begins. The last one is moved back to end with the table, so that
   // no block needs a mask: some elements are then computed twice, which must not happen where the
   // second time would read what the first has written.
-  Tile block_start(const Tile& index, std::int64_t block, std::int64_t size) const;
+  Tile block_start(const Tile& index, std::int64_t block, const Band& band) const;
   Operand row() const { return row_.defined() ? Operand(row_) : Operand(0); }
   Operand column(const Columns& columns) const;
   // The offset of the table's first element that this program sees, without rows and columns.
@@ -145,7 +153,7 @@ class RowsProgram {
   std::int64_t inner_piece(const Task& product) const;  // the size of such columns
   // Columns of a product's first operand.
   Tile first_operand(std::size_t slot, const Columns& along);
-  Block parts_block(std::size_t slot, const Offset& part, const Columns& columns) const;
+  Block parts_block(std::size_t slot, Offset part, const Columns& columns) const;
   void store_parts();
   Tile combined_product(std::size_t slot, const Columns& columns);
   // The row number that operand `i` gives for this program's one row.
@@ -179,6 +187,7 @@ class RowsProgram {
   Parameters parameters_;
   std::vector<std::int64_t> digits_;
   Grid grid_;
+  Band rows_, columns_;
   Tile row_, column_;          // first row and column of this program; undefined: 0
   std::vector<Tile> indices_;  // of the digits that are not cut in blocks
   Tile split_;                 // which part of inner axes is this program's; undefined: all

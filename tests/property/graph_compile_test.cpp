@@ -18,13 +18,14 @@ void expect_planned_is_meant(PlanForm form, std::uint64_t count, bool any_blocks
     RandomGraph random = random_graph(seed);
     Graph graph = run_passes(random.graph);
     BoundedEvaluation expected = bounded_evaluate(graph, random.inputs);
-    // Rows, columns, pieces, depths and splits of sizes that divide nothing.
+    // Rows, columns, pieces, depths, splits and tails of sizes that divide nothing.
     auto size = [&](std::uint64_t most, std::uint64_t shift) {
       return static_cast<std::int64_t>(seed * 0x9e3779b97f4a7c15 >> shift & 0xff) %
              static_cast<std::int64_t>(most + 1);
     };
     if (any_blocks)
-      form.options.blocks = {size(3, 56), size(5, 48), 1 + size(4, 40), size(4, 32), size(3, 24)};
+      form.options.blocks = {size(3, 56), size(5, 48), 1 + size(4, 40), size(4, 32),
+                             size(3, 24), 0,           size(3, 16)};
     Evaluation actual;
     try {
       actual = run_planned(graph, random.inputs, form);

@@ -1,0 +1,100 @@
+// When the last tiles of a product are shared, and what is made of them (graph/lower/tail.h).
+#include <gtest/gtest.h>
+
+#include "graph/capture.h"
+#include "graph/lower/tail.h"
+#include "graph/passes/pipeline.h"
+#include "graph/run/plan.h"
+#include "graph/tensor.h"
+#include "tests/errors.h"
+
+namespace tilewright::graph {
+namespace {
+
+// Of products of 16 bits, in the tiles of sm_90a.
+TailWork work_of(std::int64_t rows, std::int64_t columns, std::int64_t depth) {
+  return {.row_tiles = rows,
+          .column_tiles = columns,
+          .rows = 128,
+          .columns = 256,
+          .depth = depth,
+          .steps = depth / 64,
+          .element_bytes = 2,
+          .operand_bytes = 2 * depth * (rows * 128 + columns * 256)};
+}
+
+TEST(StreamK, IsChosenWhereTheLastWaveIsNearlyEmpty) {
+  auto plan = [](std::int64_t rows, std::int64_t columns, std::int64_t depth) {
+    return plan_tail(work_of(rows, columns, depth), dsl::target_named("sm_90a"));
+  };
+  auto tail = plan(24, 12, 3072);  // 288 = 2 x 132 + 24
+  ASSERT_TRUE(tail);
+  EXPECT_FALSE(tail->of_columns);
+  EXPECT_EQ(tail->tiles, 2);
+  EXPECT_GE(tail->splits, 4);
+  ASSERT_TRUE(plan(2, 75, 8192));  // 18 more than a wave
+  EXPECT_TRUE(plan(2, 75, 8192)->of_columns);
+  EXPECT_FALSE(plan(11, 12, 8192));    // one wave
+  EXPECT_FALSE(plan(16, 16, 8192));    // two, nearly full
+  EXPECT_FALSE(plan(24, 12, 256));     // two more launches take longer
+  EXPECT_FALSE(plan(100, 150, 8192));  // one of many waves
+  EXPECT_FALSE(plan(1, 1, 8192));
+}
+
+TEST(StreamK, IsNotForProductsThatWaitForMemory) {
+  TailWork work = work_of(24, 12, 3072);
+  work.operand_bytes = std::int64_t{1} << 30;
+  EXPECT_FALSE(plan_tail(work, dsl::target_named("sm_90a")));
+}
+
+TEST(StreamK, CutsColumnsOnlyWhereItMay) {
+  TailWork work = work_of(2, 75, 8192);
+  work.may_cut_columns = false;
+  EXPECT_FALSE(plan_tail(work, dsl::target_named("sm_90a")));
+}
+
+TEST(StreamK, IsAsWantedWhateverItSaves) {
+  auto tail = [](std::int64_t rows, std::int64_t columns, std::int64_t tiles, std::int64_t splits) {
+    return wanted_tail(work_of(rows, columns, 512), dsl::target_named("sm_80"), tiles, splits);
+  };
+  EXPECT_FALSE(tail(3, 2, 1, 4)->of_columns);
+  EXPECT_TRUE(tail(2, 3, 1, 4)->of_columns);
+  EXPECT_EQ(tail(3, 2, 1, 4)->splits, 4);
+  EXPECT_EQ(tail(3, 2, 7, 4)->tiles, 2);  // some are whole
+  EXPECT_GE(tail(3, 2, 1, 0)->splits, 2);
+  EXPECT_FALSE(tail(3, 2, 1, 1));
+  EXPECT_FALSE(tail(1, 1, 1, 4));
+}
+
+std::shared_ptr<const Plan> plan_of(const Shape& x, const Shape& y, const BlockSizes& blocks = {},
+                                    const char* target = "sm_90a") {
+  Capture capture;
+  Tensor a = capture.placeholder(bf16, x), b = capture.placeholder(bf16, y);
+  Graph graph = run_passes(capture.finish({relu(matmul(a, b))}).graph);
+  return make_plan(graph,
+                   {.interpret = true, .device = Device::emulated(target), .blocks = blocks});
+}
+
+std::vector<std::string> names(const Plan& plan) {
+  std::vector<std::string> result;
+  for (const PlanProgram& program : plan.programs()) result.push_back(program.name);
+  return result;
+}
+
+TEST(StreamK, IsThreeProgramsWhoseNamesSaySo) {
+  using Names = std::vector<std::string>;
+  auto plan = plan_of({3072, 3072}, {3072, 3072});
+  EXPECT_EQ(names(*plan),
+            (Names{"product_matmul_max", "partial_tail_matmul", "combine_tail_matmul_max"}));
+  EXPECT_EQ(plan->programs()[0].kind, "stream-K product");
+  // Five or so parts of two rows of tiles, not of the whole table.
+  EXPECT_LT(plan->arena_bytes(), std::int64_t{10} * 2 * 128 * 3072 * 4);
+  EXPECT_EQ(names(*plan_of({4096, 4096}, {4096, 4096})), Names{"product_matmul_max"});
+  EXPECT_EQ(names(*plan_of({3072, 3072}, {3072, 3072}, {.splits = 1})),
+            Names{"product_matmul_max"});
+  EXPECT_EQ(plan_of({256, 256}, {256, 256}, {.tail = 1}, "sm_80")->launches(), 3);
+  EXPECT_EQ(plan_of({256, 256}, {256, 256}, {.splits = 2}, "sm_80")->launches(), 2);
+}
+
+}  // namespace
+}  // namespace tilewright::graph
