@@ -132,10 +132,16 @@ void CompiledFunction::move_to(const Device& device) {
 }
 
 std::vector<Tensor> CompiledFunction::call(const std::vector<Tensor>& arguments) const {
+  return repeat(1, arguments);
+}
+
+std::vector<Tensor> CompiledFunction::repeat(std::int64_t times,
+                                             const std::vector<Tensor>& arguments) const {
+  require(times >= 1, "[repeat] times is ", times, "; it must be at least 1");
   State& state = *state_;
   // Inside a capture the function is part of what is being captured.
   if (state.options.backend == Backend::eager || graph::Capture::active())
-    return state.function(arguments);
+    return graph::call_one_by_one(state.function, arguments, times);
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     require(arguments[i].defined(), "[compile] argument ", i,
             " is undefined; every argument must be a tensor");
@@ -153,7 +159,7 @@ std::vector<Tensor> CompiledFunction::call(const std::vector<Tensor>& arguments)
     state.latest = state.signatures.size() - 1;
     compiled = state.signatures.back().get();
   }
-  return compiled->call(state.function, arguments);
+  return compiled->call(state.function, arguments, times);
 }
 
 std::vector<PlanReport> CompiledFunction::report() const {

@@ -85,6 +85,10 @@ class CompiledFunction {
  public:
   CompiledFunction(TensorFunction function, Options options);
   std::vector<Tensor> call(const std::vector<Tensor>& arguments) const;
+  // The function `times` times in a row on the same arguments, at least once: what one time writes
+  // in place the next one reads. In modes that record launches all of them are one unit, on a GPU
+  // one CUDA graph, and nobody waits in between. Gives the results of the last time.
+  std::vector<Tensor> repeat(std::int64_t times, const std::vector<Tensor>& arguments) const;
   const Options& options() const;
   std::vector<PlanReport> report() const;  // one entry a signature compiled
   std::string explain() const;             // the report as text

@@ -14,6 +14,7 @@ namespace {
 
 // Sizes in which a prompt is processed, greatest first; each is a program to compile.
 constexpr std::array<std::size_t, 3> piece_sizes = {128, 16, 1};
+constexpr std::int64_t steps_of_gpus = 8;
 
 class Stopwatch {
  public:
@@ -66,11 +67,24 @@ std::vector<TokenId> TextGenerator::encode(std::string_view prompt,
   return ids;
 }
 
-bool TextGenerator::is_stop(TokenId id, const GenerateOptions& options) const {
-  auto has = [id](const std::vector<TokenId>& list) {
-    return std::find(list.begin(), list.end(), id) != list.end();
-  };
-  return id == model_.config().bos || has(model_.config().eos) || has(options.stop_tokens);
+std::vector<TokenId> TextGenerator::stops(const GenerateOptions& options) const {
+  std::vector<TokenId> ids = options.stop_tokens;
+  ids.insert(ids.end(), model_.config().eos.begin(), model_.config().eos.end());
+  ids.push_back(model_.config().bos);
+  return ids;
+}
+
+std::int64_t TextGenerator::steps_a_round(const GenerateOptions& options) const {
+  std::int64_t wanted = options.steps_a_round;
+  bool is_greedy = options.sampling.temperature == 0;
+  require(wanted >= 0 && wanted <= model_.max_positions(), "[generate] steps_a_round is ", wanted,
+          "; from 0 (as the device likes it) to the model's ", model_.max_positions(),
+          " positions are allowed");
+  require(wanted <= 1 || is_greedy, "[generate] steps_a_round is ", wanted,
+          " with a temperature of ", options.sampling.temperature,
+          "; several steps need a temperature of 0, for random numbers are drawn on the host");
+  if (wanted > 0) return wanted;
+  return model_.device().is_cuda() && is_greedy ? steps_of_gpus : 1;
 }
 
 std::span<const float> TextGenerator::run(std::span<const TokenId> ids, std::size_t begin,
@@ -86,7 +100,7 @@ std::span<const float> TextGenerator::run(std::span<const TokenId> ids, std::siz
 
 // Runs each size once at position 0. What that leaves in the cache is overwritten by the prompt, or
 // lies after its end and is overwritten before it is seen.
-void TextGenerator::warm_up(std::size_t prompt_size, bool decodes, Generation& result) {
+void TextGenerator::warm_up(std::size_t prompt_size, std::int64_t steps, Generation& result) {
   std::vector<TokenId> zeros(piece_sizes.front(), 0);
   auto compile_size = [&](std::size_t size) {
     if (std::exchange(is_compiled_[size], true)) return;
@@ -96,7 +110,13 @@ void TextGenerator::warm_up(std::size_t prompt_size, bool decodes, Generation& r
   };
   for (std::size_t done = 0; done < prompt_size; done += piece_of(prompt_size - done))
     compile_size(piece_of(prompt_size - done));
-  if (decodes) compile_size(1);
+  if (steps == 1) compile_size(1);
+  if (steps <= 1) return;
+  if (greedy_ && greedy_->steps() == steps && greedy_->device() == model_.device()) return;
+  Stopwatch watch;
+  greedy_ = std::make_unique<GreedySteps>(model_, tokenizer_.size(), steps, step_.options());
+  greedy_->warm_up();
+  result.compile_s += watch.seconds();
 }
 
 std::span<const float> TextGenerator::prefill(std::span<const TokenId> prompt) {
@@ -110,26 +130,43 @@ std::span<const float> TextGenerator::prefill(std::span<const TokenId> prompt) {
 }
 
 void TextGenerator::decode(std::span<const float> logits, const GenerateOptions& options,
-                           Generation& result) {
+                           std::int64_t steps, Generation& result) {
   Sampler sampler(options.sampling);
+  auto limit = static_cast<std::size_t>(options.max_tokens);
+  std::vector<TokenId> stop_ids = stops(options);
+  std::vector<std::int64_t> round;  // of steps, as far as it is not used
+  auto following = [&] {
+    ++result.decode_steps;
+    std::size_t position = result.ids.size() - 1;
+    if (steps == 1) return sampler.choose(run(result.ids, position, 1));
+    if (round.empty()) {
+      if (result.decode_steps == 1)
+        greedy_->start({result.ids.back()}, static_cast<std::int64_t>(position), options.max_tokens,
+                       {stop_ids.begin(), stop_ids.end()});
+      round = greedy_->run();
+      std::reverse(round.begin(), round.end());
+    }
+    std::int64_t id = round.back();
+    round.pop_back();
+    require(id != GreedySteps::not_a_number, "[sample] a logit is NaN after ", result.ids.size(),
+            " tokens");
+    return static_cast<TokenId>(id);
+  };
   TextStream stream(tokenizer_);
   for (TokenId id : result.ids) stream.push(id);
   auto emit = [&](const std::string& text) {
     if (options.on_text && !text.empty()) options.on_text(text);
   };
   Stopwatch watch;
-  auto limit = static_cast<std::size_t>(options.max_tokens);
   while (result.ids.size() < limit) {
-    TokenId next = sampler.choose(logits);
-    if (is_stop(next, options)) {
+    TokenId next =
+        result.ids.size() == result.prompt_ids.size() ? sampler.choose(logits) : following();
+    if (std::find(stop_ids.begin(), stop_ids.end(), next) != stop_ids.end()) {
       result.finish = Finish::stop;
       break;
     }
     result.ids.push_back(next);
     emit(stream.push(next));
-    if (result.ids.size() == limit) break;
-    logits = run(result.ids, result.ids.size() - 1, 1);
-    ++result.decode_steps;
   }
   result.decode_s = watch.seconds();
   emit(stream.finish());
@@ -138,12 +175,14 @@ void TextGenerator::decode(std::span<const float> logits, const GenerateOptions&
 Generation TextGenerator::generate(std::string_view prompt, const GenerateOptions& options) {
   Generation result;
   result.prompt_ids = result.ids = encode(prompt, options);
-  auto limit = static_cast<std::size_t>(options.max_tokens);
-  warm_up(result.ids.size(), limit > result.ids.size() + 1, result);
+  // The first token follows from the prompt.
+  bool decodes = options.max_tokens > std::ssize(result.ids) + 1;
+  std::int64_t steps = decodes ? steps_a_round(options) : 0;
+  warm_up(result.ids.size(), steps, result);
   Stopwatch watch;
   std::span<const float> logits = prefill(result.ids);
   result.prefill_s = watch.seconds();
-  decode(logits, options, result);
+  decode(logits, options, steps, result);
   result.text = tokenizer_.decode(result.ids);
   result.peak_memory_bytes = peak_memory_bytes();
   return result;

@@ -3,15 +3,21 @@
 // The prompt goes through the model in pieces of a few fixed sizes, and then every token is one
 // step of size 1, so that a model of any prompt length compiles at most as many programs as there
 // are sizes. Programs are compiled before the clock of prefill and decode starts.
+//
+// A GPU would wait for the host at every token that the host chooses. Greedy decoding therefore
+// takes several steps a round there, each of which chooses on the device (greedy_steps.h). The ids
+// are the same; text arrives a round at a time.
 #pragma once
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "graph/compile.h"
+#include "models/greedy_steps.h"
 #include "models/llama.h"
 #include "models/sampling.h"
 #include "models/tokenizer.h"
@@ -21,6 +27,9 @@ namespace tilewright {
 struct GenerateOptions {
   std::int64_t max_tokens = 256;  // positions, the prompt's included
   SamplingOptions sampling;
+  // Steps for one word with the host, chosen on the device: above 1 only for a temperature of 0,
+  // for the host has the random numbers. 0: 8 on a GPU where that is so, else 1.
+  std::int64_t steps_a_round = 0;
   std::vector<TokenId> stop_tokens;  // besides the model's end-of-sequence ids and its bos
   // Called with each piece of the continuation's text as it becomes certain, on this thread.
   std::function<void(std::string_view text)> on_text;
@@ -53,12 +62,14 @@ class TextGenerator {
 
  private:
   std::vector<TokenId> encode(std::string_view prompt, const GenerateOptions& options) const;
-  bool is_stop(TokenId id, const GenerateOptions& options) const;
-  void warm_up(std::size_t prompt_size, bool decodes, Generation& result);
+  std::vector<TokenId> stops(const GenerateOptions& options) const;
+  std::int64_t steps_a_round(const GenerateOptions& options) const;
+  void warm_up(std::size_t prompt_size, std::int64_t steps, Generation& result);
   // Runs ids[begin, begin + size) and returns the logits of the last of them.
   std::span<const float> run(std::span<const TokenId> ids, std::size_t begin, std::size_t size);
   std::span<const float> prefill(std::span<const TokenId> prompt);
-  void decode(std::span<const float> logits, const GenerateOptions& options, Generation& result);
+  void decode(std::span<const float> logits, const GenerateOptions& options, std::int64_t steps,
+              Generation& result);
 
   Llama& model_;
   Tokenizer tokenizer_;
@@ -67,6 +78,7 @@ class TextGenerator {
   std::map<std::size_t, Tensor> ids_;        // by piece size, i64 [1, size]
   std::map<std::size_t, bool> is_compiled_;  // by piece size
   Tensor logits_;                            // of the last run
+  std::unique_ptr<GreedySteps> greedy_;      // of the latest number of steps a round
 };
 
 }  // namespace tilewright

@@ -52,6 +52,7 @@ class Llama : public Module {
   const LlamaConfig& config() const { return config_; }
   std::int64_t batch() const { return batch_; }
   std::int64_t max_positions() const { return max_positions_; }
+  Device device() const { return embed_tokens_.weight.device(); }  // of the model
 
  private:
   Tensor hidden_rows(const Tensor& ids, const Tensor& position);

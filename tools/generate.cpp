@@ -16,6 +16,7 @@ struct Arguments {
   std::string model, prompt;
   std::int64_t max_tokens = 256;
   SamplingOptions sampling;
+  std::int64_t steps_a_round = 0;
   bool json = false;
   RunOptions run;
 };
@@ -41,6 +42,7 @@ void generate(const Arguments& a) {
   GenerateOptions wanted;
   wanted.max_tokens = a.max_tokens;
   wanted.sampling = a.sampling;
+  wanted.steps_a_round = a.steps_a_round;
   if (!a.json) {
     fmt::print(stderr, "compiling ({}, {})\n", a.run.backend, a.run.mode);
     fmt::print("{}", a.prompt);
@@ -83,6 +85,12 @@ void add_generate(CLI::App& command) {
                   "draw from the likeliest that together reach this probability")
       ->capture_default_str();
   command.add_option("--seed", a->sampling.seed, "of the random draws")->capture_default_str();
+  command
+      .add_option(
+          "--steps-a-round", a->steps_a_round,
+          "steps that the device takes before the host looks, if the temperature is 0 (0: 8 "
+          "on a GPU, else 1)")
+      ->capture_default_str();
   command.add_flag("--json", a->json, "print ids, text and timings as JSON, nothing else");
   a->run.add_to(command);
   command.callback([a] { generate(*a); });

@@ -69,6 +69,12 @@ std::string to_string(const Signature& signature) {
   return text.empty() ? "no arguments" : text;
 }
 
+std::vector<Tensor> call_one_by_one(const TensorFunction& function,
+                                    const std::vector<Tensor>& arguments, std::int64_t times) {
+  for (; times > 1; --times) function(arguments);
+  return function(arguments);
+}
+
 CompiledSignature::CompiledSignature(const TensorFunction& function, const Options& options,
                                      const std::vector<Tensor>& arguments, SharedSteps& shared)
     : signature_(signature_of(arguments, options.device)), shared_(shared) {
@@ -214,26 +220,29 @@ std::vector<Tensor> CompiledSignature::wrap(const std::vector<std::shared_ptr<Bu
   return result;
 }
 
-std::vector<Tensor> CompiledSignature::run(const std::vector<Tensor>& arguments) {
+std::vector<Tensor> CompiledSignature::run(const std::vector<Tensor>& arguments,
+                                           std::int64_t times) {
   set_addresses(arguments);
   if (recording_) ++steps_->latest;
+  for (std::int64_t i = 1; !recording_ && i < times; ++i) plan_->run(addresses_);
   std::vector<Tensor> results =
-      wrap(recording_ ? recording_->run(addresses_) : plan_->run(addresses_), arguments);
+      wrap(recording_ ? recording_->run(addresses_, times) : plan_->run(addresses_), arguments);
   take_back_mutated(arguments);
   return results;
 }
 
 std::vector<Tensor> CompiledSignature::call(const TensorFunction& function,
-                                            const std::vector<Tensor>& arguments) {
-  if (!graph_break_.empty()) return function(arguments);
+                                            const std::vector<Tensor>& arguments,
+                                            std::int64_t times) {
+  if (!graph_break_.empty()) return call_one_by_one(function, arguments, times);
   // A result of the step before may be an argument of this one, which writes where it lies.
   auto is_own = [&](const Tensor& t) { return t.body()->token.count == steps_; };
   if (std::ranges::none_of(arguments, is_own)) [[likely]]
-    return run(arguments);
+    return run(arguments, times);
   std::vector<Tensor> kept = arguments;
   for (Tensor& argument : kept)
     if (is_own(argument)) argument = argument.clone();
-  return run(kept);
+  return run(kept, times);
 }
 
 PlanReport CompiledSignature::report() const {

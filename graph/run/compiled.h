@@ -33,6 +33,10 @@ Signature signature_of(const std::vector<Tensor>& arguments, const Device& devic
 bool matches(const Signature& signature, const std::vector<Tensor>& arguments);
 std::string to_string(const Signature& signature);  // "f32 10x10, i64 1"
 
+// What `CompiledFunction::repeat` means, without code: for functions that are not compiled.
+std::vector<Tensor> call_one_by_one(const TensorFunction& function,
+                                    const std::vector<Tensor>& arguments, std::int64_t times);
+
 // What the signatures of one function share.
 struct SharedSteps {
   std::map<DeviceMemory*, std::shared_ptr<SharedArena>> arenas;  // of recordings, by memory
@@ -47,7 +51,9 @@ class CompiledSignature {
   // Captures the function over symbolic arguments and compiles what it recorded.
   CompiledSignature(const TensorFunction& function, const Options& options,
                     const std::vector<Tensor>& arguments, SharedSteps& shared);
-  std::vector<Tensor> call(const TensorFunction& function, const std::vector<Tensor>& arguments);
+  // `times` times over, on what the time before left; gives the results of the last.
+  std::vector<Tensor> call(const TensorFunction& function, const std::vector<Tensor>& arguments,
+                           std::int64_t times);
 
   const Signature& signature() const { return signature_; }
   // Tensors that the function uses besides its arguments lie elsewhere now: compile it anew.
@@ -60,7 +66,7 @@ class CompiledSignature {
  private:
   void compile(const Graph& graph, const Options& options, const std::vector<Tensor>& arguments);
   Device device_for(const Options& options, const std::vector<Tensor>& arguments) const;
-  std::vector<Tensor> run(const std::vector<Tensor>& arguments);
+  std::vector<Tensor> run(const std::vector<Tensor>& arguments, std::int64_t times);
   std::vector<bool> unaligned_inputs(const Device& device) const;
   void set_addresses(const std::vector<Tensor>& arguments);
   void* address_for_plan(std::size_t i, const Tensor& tensor);

@@ -6,23 +6,31 @@ namespace tilewright::graph {
 namespace {
 
 constexpr std::uint32_t no_launch = 0xffffffff;  // of a place: its launch's grid is empty
+constexpr std::size_t most_graphs = 4;
 
 }  // namespace
 
 GpuRecording::GpuRecording(const Plan::Body& body, const std::vector<Argument>& arguments)
-    : arguments_(arguments), launch_of_place_(body.places.size(), no_launch) {
-  cuda::Context& context = cuda::context(body.device.ordinal());
+    : arguments_(arguments),
+      launch_of_place_(body.places.size(), no_launch),
+      context_(cuda::context(body.device.ordinal())) {
   launches_.reserve(body.launches.size());
   for (const Launch& launch : body.launches) {
     if (launch.grid.count() == 0) continue;
     for (std::uint32_t i = 0; i < launch.place_count; ++i)
       launch_of_place_[launch.first_place + i] = static_cast<std::uint32_t>(launches_.size());
-    launches_.emplace_back(context, *body.artifacts[launch.program], launch.grid);
+    launches_.emplace_back(context_, *body.artifacts[launch.program], launch.grid);
     launches_.back().set_arguments(arguments.data() + launch.first_place);
     first_place_.push_back(launch.first_place);
   }
   is_stale_.resize(launches_.size());
-  graph_ = std::make_unique<cuda::KernelGraph>(context, launches_);
+}
+
+cuda::KernelGraph& GpuRecording::graph_of(std::int64_t times) {
+  auto found = graphs_.find(times);
+  if (found != graphs_.end()) return found->second;
+  if (graphs_.size() == most_graphs) graphs_.clear();
+  return graphs_.try_emplace(times, context_, launches_, times).first->second;
 }
 
 void GpuRecording::update(const std::vector<std::uint32_t>& places) {
@@ -31,18 +39,18 @@ void GpuRecording::update(const std::vector<std::uint32_t>& places) {
       is_stale_[launch] = any_stale_ = true;
 }
 
-void GpuRecording::start() {
+void GpuRecording::start(std::int64_t times) {
   if (any_stale_) {
     for (std::size_t i = 0; i < launches_.size(); ++i) {
       if (!is_stale_[i]) continue;
       launches_[i].set_arguments(arguments_.data() + first_place_[i]);
-      graph_->update(i);
+      for (auto& [number, graph] : graphs_) graph.update(i);
       is_stale_[i] = false;
       ++updates_;
     }
     any_stale_ = false;
   }
-  graph_->start();
+  graph_of(times).start();
 }
 
 }  // namespace tilewright::graph

@@ -6,6 +6,8 @@
 // call of the driver.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -20,7 +22,8 @@ class GpuRecording {
   GpuRecording(const Plan::Body& body, const std::vector<Argument>& arguments);
   // The arguments at these places have changed.
   void update(const std::vector<std::uint32_t>& places);
-  void start();
+  // All launches, `times` times over, as one graph; a graph is kept for each of a few numbers.
+  void start(std::int64_t times);
   std::int64_t updates() const { return updates_; }  // of launches, so far
 
  private:
@@ -28,8 +31,10 @@ class GpuRecording {
   std::vector<std::uint32_t> launch_of_place_;  // those of empty grids have none
   std::vector<std::uint32_t> first_place_;      // of each launch
   std::vector<cuda::PreparedLaunch> launches_;
-  std::unique_ptr<cuda::KernelGraph> graph_;
-  std::vector<bool> is_stale_;  // by launch
+  cuda::KernelGraph& graph_of(std::int64_t times);
+  cuda::Context& context_;
+  std::map<std::int64_t, cuda::KernelGraph> graphs_;  // by times
+  std::vector<bool> is_stale_;                        // by launch
   bool any_stale_ = false;
   std::int64_t updates_ = 0;
 };

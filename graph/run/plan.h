@@ -96,8 +96,9 @@ class Recording {
   explicit Recording(std::shared_ptr<const Plan> plan, std::shared_ptr<SharedArena> arena = {});
   Recording(Recording&&) noexcept;
   ~Recording();
-  // The outputs are the same buffers at every call.
-  const std::vector<std::shared_ptr<Buffer>>& run(std::span<void* const> inputs);
+  // All launches, `times` times over. The outputs are the same buffers at every call.
+  const std::vector<std::shared_ptr<Buffer>>& run(std::span<void* const> inputs,
+                                                  std::int64_t times = 1);
   // Launches of a GPU's graph that were changed so far because an address had.
   std::int64_t updates() const;
 

@@ -41,7 +41,7 @@ struct Recording::Body {
     return changed;
   }
   void set_addresses(std::span<void* const> inputs);
-  void run_on_host();
+  void run_on_host(std::int64_t times);
 
   void resolve_steps() {
     threads = thread_count();
@@ -105,25 +105,27 @@ void Recording::Body::set_addresses(std::span<void* const> inputs) {
   if (gpu) gpu->update(changed);
 }
 
-void Recording::Body::run_on_host() {
+void Recording::Body::run_on_host(std::int64_t times) {
   if (threads != thread_count()) resolve_steps();
   void* memory = scratch ? scratch->data() : nullptr;
-  for (const Step& step : steps) {
-    if (step.host != nullptr && !is_tracing())
-      step.host(step.arguments, step.grid.size, 0, step.count, memory);
-    else
-      run_program(plan->body(), step.program, step.grid, step.arguments);
-  }
+  for (; times > 0; --times)
+    for (const Step& step : steps) {
+      if (step.host != nullptr && !is_tracing())
+        step.host(step.arguments, step.grid.size, 0, step.count, memory);
+      else
+        run_program(plan->body(), step.program, step.grid, step.arguments);
+    }
 }
 
-const std::vector<std::shared_ptr<Buffer>>& Recording::run(std::span<void* const> inputs) {
+const std::vector<std::shared_ptr<Buffer>>& Recording::run(std::span<void* const> inputs,
+                                                           std::int64_t times) {
   Body& b = *body_;
   b.set_addresses(inputs);
   if (b.plan->device().is_cuda()) {
     if (!b.gpu) b.gpu.emplace(b.plan->body(), b.arguments);
-    b.gpu->start();
+    b.gpu->start(times);
   } else {
-    b.run_on_host();
+    b.run_on_host(times);
   }
   return b.outputs;
 }

@@ -10,8 +10,15 @@ namespace tilewright::cuda {
 namespace {
 
 struct Launched {
-  const char* kernel;
-  unsigned grid[3], threads;
+  const char* kernel = nullptr;
+  unsigned grid[3] = {}, threads = 0;
+  std::shared_ptr<const std::string> graph = {};  // instead of a kernel
+
+  std::string text() const {
+    if (graph) return *graph;
+    return concat(kernel, " (grid ", grid[0], "x", grid[1], "x", grid[2], ", ", threads,
+                  " threads)");
+  }
 };
 
 // The last launches, and how many of them are perhaps unfinished.
@@ -20,14 +27,15 @@ struct LaunchLog {
   std::array<Launched, 8> latest{};
   std::size_t count = 0;
 
+  void note(Launched launched) {
+    std::lock_guard lock(mutex);
+    latest[count++ % latest.size()] = std::move(launched);
+  }
   std::string text() {
     std::lock_guard lock(mutex);
     std::string out;
-    for (std::size_t i = 0; i < std::min(count, latest.size()); ++i) {
-      const Launched& l = latest[(count - 1 - i) % latest.size()];
-      out += concat(i == 0 ? "" : ", ", l.kernel, " (grid ", l.grid[0], "x", l.grid[1], "x",
-                    l.grid[2], ", ", l.threads, " threads)");
-    }
+    for (std::size_t i = 0; i < std::min(count, latest.size()); ++i)
+      out += concat(i == 0 ? "" : ", ", latest[(count - 1 - i) % latest.size()].text());
     if (count > latest.size()) out += concat(" and ", count - latest.size(), " before them");
     return out;
   }
@@ -88,9 +96,11 @@ void must(Result result, std::string_view call, std::string_view about) {
 }
 
 void note_launch(const char* kernel, const unsigned (&grid)[3], unsigned threads) {
-  LaunchLog& log = launch_log();
-  std::lock_guard lock(log.mutex);
-  log.latest[log.count++ % log.latest.size()] = {kernel, {grid[0], grid[1], grid[2]}, threads};
+  launch_log().note({kernel, {grid[0], grid[1], grid[2]}, threads});
+}
+
+void note_graph(std::shared_ptr<const std::string> text) {
+  launch_log().note({.graph = std::move(text)});
 }
 
 void note_all_finished() {

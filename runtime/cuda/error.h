@@ -7,6 +7,7 @@
 // latest first. TILEWRIGHT_SYNC=1 waits after each launch, and then there is one only.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -38,6 +39,8 @@ void must(Result result, std::string_view call, std::string_view about = {});
 // Kernels that are perhaps not finished, for messages. Names must live as long as the process may
 // launch them. Thread safe.
 void note_launch(const char* kernel, const unsigned (&grid)[3], unsigned threads);
+// All kernels of a graph, as its text says.
+void note_graph(std::shared_ptr<const std::string> text);
 void note_all_finished();
 
 }  // namespace tilewright::cuda

@@ -1,20 +1,49 @@
 #include "runtime/cuda/graph.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "runtime/base/error.h"
 #include "runtime/cuda/context.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/error.h"
 
 namespace tilewright::cuda {
+namespace {
 
-KernelGraph::KernelGraph(Context& context, const std::vector<PreparedLaunch>& launches)
-    : context_(context), launches_(launches) {
+// "a graph of 7 kernels (a 4 times, b, c 2 times)", in the order in which they come first.
+std::string describe_graph(const std::vector<PreparedLaunch>& launches, std::int64_t times) {
+  constexpr std::size_t most = 12;
+  std::vector<std::pair<const LoadedKernel*, std::int64_t>> kernels;
+  for (const PreparedLaunch& launch : launches) {
+    auto same = [&](const auto& known) { return known.first == &launch.kernel(); };
+    auto found = std::ranges::find_if(kernels, same);
+    if (found == kernels.end()) found = kernels.insert(found, {&launch.kernel(), 0});
+    found->second += times;
+  }
+  std::string text = concat("a graph of ", std::ssize(launches) * times, " kernels (");
+  for (std::size_t i = 0; i < std::min(kernels.size(), most); ++i) {
+    text += concat(i == 0 ? "" : ", ", kernels[i].first->name);
+    if (kernels[i].second > 1) text += concat(" ", kernels[i].second, " times");
+  }
+  if (kernels.size() > most) text += concat(" and ", kernels.size() - most, " others");
+  return text + ")";
+}
+
+}  // namespace
+
+KernelGraph::KernelGraph(Context& context, const std::vector<PreparedLaunch>& launches,
+                         std::int64_t times)
+    : context_(context),
+      launches_(launches),
+      times_(times),
+      text_(std::make_shared<const std::string>(describe_graph(launches, times))) {
   context_.make_current();
   must(driver().cuGraphCreate(&graph_, 0), "cuGraphCreate");
   try {
-    add_nodes();
+    for (std::int64_t i = 0; i < times; ++i) add_nodes();
     must(driver().cuGraphInstantiateWithFlags(&executable_, graph_, 0),
-         "cuGraphInstantiateWithFlags", concat("a graph of ", launches.size(), " kernels"));
+         "cuGraphInstantiateWithFlags", *text_);
     must(driver().cuGraphUpload(executable_, context_.stream()), "cuGraphUpload");
   } catch (...) {
     if (executable_ != nullptr) driver().cuGraphExecDestroy(executable_);
@@ -57,21 +86,22 @@ KernelGraph::~KernelGraph() {
 void KernelGraph::update(std::size_t i) {
   context_.make_current();
   KernelNodeParams params = launches_[i].node_params();
-  must(driver().cuGraphExecKernelNodeSetParams(executable_, nodes_[i], &params),
-       "cuGraphExecKernelNodeSetParams", launches_[i].kernel().name);
+  const std::string& name = launches_[i].kernel().name;
+  for (; i < nodes_.size(); i += launches_.size())
+    must(driver().cuGraphExecKernelNodeSetParams(executable_, nodes_[i], &params),
+         "cuGraphExecKernelNodeSetParams", name);
 }
 
 void KernelGraph::start() {
   if (nodes_.empty()) return;
   if (runs_one_by_one()) {
-    for (const PreparedLaunch& launch : launches_) launch.start();
+    for (std::int64_t i = 0; i < times_; ++i)
+      for (const PreparedLaunch& launch : launches_) launch.start();
     return;
   }
   context_.make_current();
-  const unsigned grid[3] = {1, 1, 1};
-  note_launch(launches_.back().kernel().name.c_str(), grid, 0);
-  must(driver().cuGraphLaunch(executable_, context_.stream()), "cuGraphLaunch",
-       concat("a graph of ", nodes_.size(), " kernels, the last ", launches_.back().kernel().name));
+  note_graph(text_);
+  must(driver().cuGraphLaunch(executable_, context_.stream()), "cuGraphLaunch", *text_);
 }
 
 }  // namespace tilewright::cuda

@@ -5,9 +5,14 @@
 // is known, so that a launch whose arguments change is changed in place. Each node follows the one
 // before it; where both kernels and driver can, it begins before that one has ended
 // (programmatic dependent launch).
+//
+// A graph may hold its launches several times in a row, for work whose every round reads what the
+// one before it wrote in place: many steps for one call of the driver.
 #pragma once
 
 #include <cstddef>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "runtime/cuda/launch.h"
@@ -17,7 +22,8 @@ namespace tilewright::cuda {
 // One thread at a time. The launches must outlive it, at the same addresses.
 class KernelGraph {
  public:
-  KernelGraph(Context& context, const std::vector<PreparedLaunch>& launches);
+  KernelGraph(Context& context, const std::vector<PreparedLaunch>& launches,
+              std::int64_t times = 1);
   ~KernelGraph();
   KernelGraph(const KernelGraph&) = delete;
   KernelGraph& operator=(const KernelGraph&) = delete;
@@ -32,9 +38,11 @@ class KernelGraph {
   void add_nodes();
   Context& context_;
   const std::vector<PreparedLaunch>& launches_;
+  std::int64_t times_;
+  std::shared_ptr<const std::string> text_;  // which kernels it has, for errors
   GraphHandle graph_ = nullptr;
   GraphExecHandle executable_ = nullptr;
-  std::vector<GraphNodeHandle> nodes_;
+  std::vector<GraphNodeHandle> nodes_;  // of all launches, once and once again
 };
 
 }  // namespace tilewright::cuda

@@ -163,6 +163,9 @@ TEST(ContextLost, NamesTheKernelsThatMayHaveDoneIt) {
   error = error_after(Result::launch_failed);
   EXPECT_THAT(error, HasSubstr("first: k9 "));
   EXPECT_THAT(error, HasSubstr("k2 (grid 4x2x1, 32 threads) and 2 before them"));
+  note_graph(std::make_shared<const std::string>("a graph of 2 kernels (a, b)"));
+  EXPECT_THAT(error_after(Result::launch_failed),
+              HasSubstr("first: a graph of 2 kernels (a, b), k9 (grid"));
   note_all_finished();
   EXPECT_THAT(error_after(Result::launch_failed), HasSubstr("No kernel was launched"));
 }

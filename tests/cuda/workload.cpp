@@ -88,6 +88,14 @@ void Workload::run_graph(Context& gpu) const {
   graph.update(0);
   graph.start();
   EXPECT_THAT(x.floats(count), Each(4));
+  // The same rounds, several of them as one graph, whose nodes change all together.
+  KernelGraph rounds(gpu, launches, 3);
+  rounds.start();
+  EXPECT_THAT(x.floats(count), Each(4));
+  launches[0].set_arguments(scale_arguments(x, y, count, 1).data());
+  rounds.update(0);
+  rounds.start();
+  EXPECT_THAT(x.floats(count), Each(160));  // three times (x + 1) * 3 + 1
 }
 
 }  // namespace tilewright::cuda

@@ -18,6 +18,25 @@ struct Layer {
 constexpr Mode modes[] = {Mode::default_, Mode::reduce_overhead, Mode::max_autotune,
                           Mode::max_autotune_no_cudagraphs};
 
+// What one time writes in place the next one reads, in every mode and with no code at all.
+TEST(Compile, repeats_a_function_as_one_unit) {
+  for (Mode mode : modes)
+    for (Backend backend : {Backend::eager, Backend::aot_eager, Backend::tilewright}) {
+      Tensor state = Tensor::from<float>({1, 2}, {2}), x = Tensor::from<float>({3, 4}, {2});
+      Compiled fast = compile(
+          [state](const Tensor& x) mutable {
+            state.copy_from(state * 2 + x);
+            return state + 1;
+          },
+          {.mode = mode, .backend = backend});
+      EXPECT_EQ(fast.repeat(3, {x})[0].to_vector<float>(), (std::vector<float>{30, 45}));
+      EXPECT_EQ(fast.repeat(1, {x})[0].to_vector<float>(), (std::vector<float>{62, 93}));
+      EXPECT_EQ(fast.repeat(2, {x})[0].to_vector<float>(), (std::vector<float>{254, 381}));
+      EXPECT_EQ(state.to_vector<float>(), (std::vector<float>{253, 380}));
+      expect_contains(error_of([&] { fast.repeat(0, {x}); }), "[repeat] times is 0");
+    }
+}
+
 TEST(Compile, GivesWhatTheFunctionGivesInEveryModeAndBackend) {
   Layer layer;
   Tensor x = ramp({5, 16}, 0.02F), expected = layer.forward(x);

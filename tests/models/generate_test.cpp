@@ -96,6 +96,47 @@ TEST(Generate, the_size_of_the_pieces_does_not_matter) {
   EXPECT_EQ(result.ids, ids);
 }
 
+// The same ids and the same text however many steps there are in a round.
+TEST(Generate, several_steps_a_round_give_what_one_gives) {
+  Fixture f;
+  for (std::int64_t max_tokens : {5, 6, 7, 20, 64}) {
+    if (default_device().is_emulated() && max_tokens > 7) continue;  // a second for a few tokens
+    Generation one = f.generator.generate("abc", {.max_tokens = max_tokens, .steps_a_round = 1});
+    for (std::int64_t steps : {2, 8}) {
+      std::string streamed;
+      Generation many = f.generator.generate(
+          "abc", {.max_tokens = max_tokens,
+                  .steps_a_round = steps,
+                  .on_text = [&](std::string_view text) { streamed += text; }});
+      EXPECT_EQ(many.ids, one.ids);
+      EXPECT_EQ(many.finish, one.finish);
+      EXPECT_EQ(many.decode_steps, one.decode_steps);
+      EXPECT_EQ("abc" + streamed, one.text);
+    }
+    if (one.ids.size() < 12) continue;
+    // A stop within a round, and another one in the next generation.
+    for (std::size_t at : {9, 11}) {
+      GenerateOptions options{.max_tokens = max_tokens, .steps_a_round = 8};
+      options.stop_tokens = {one.ids[at]};
+      Generation cut = f.generator.generate("abc", options);
+      options.steps_a_round = 1;
+      EXPECT_EQ(cut.ids, f.generator.generate("abc", options).ids);
+      EXPECT_EQ(cut.finish, Finish::stop);
+    }
+  }
+}
+
+TEST(Generate, several_steps_a_round_are_greedy) {
+  Fixture f;
+  EXPECT_THAT(error_of([&] {
+                f.generator.generate(
+                    "a", {.max_tokens = 9, .sampling = {.temperature = 1}, .steps_a_round = 4});
+              }),
+              HasSubstr("steps_a_round is 4 with a temperature of 1; several steps need"));
+  EXPECT_THAT(error_of([&] { f.generator.generate("a", {.max_tokens = 9, .steps_a_round = 65}); }),
+              HasSubstr("steps_a_round is 65"));
+}
+
 TEST(Generate, refuses_limits_and_prompts_that_do_not_fit) {
   Fixture f;
   EXPECT_THAT(error_of([&] { f.generator.generate("a", {.max_tokens = 65}); }),
