@@ -12,8 +12,8 @@ struct BlockSizes {
   std::int64_t piece = 0, depth = 0;  // on GPUs (block_sizes.h)
   std::int64_t splits = 0;            // programs that share an inner axis (lower.h)
   std::int64_t cluster = 0;           // programs that run together, on GPUs (block_sizes.h)
-  // On GPUs, rows or columns of blocks at the end of the table that `splits` is of; 0 and with
-  // splits: all (tail.h).
+  // On GPUs, how many rows or columns of blocks, at the end of the table, `splits` is of (tail.h);
+  // 0 beside splits: all; -1: so many as are best, however little that saves.
   std::int64_t tail = 0;
   bool operator==(const BlockSizes&) const = default;
 };

@@ -89,6 +89,14 @@ RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const B
 
 }  // namespace
 
+BlockSizes sizes_of(const RowBlocks& blocks) {
+  BlockSizes sizes{blocks.rows, blocks.columns};
+  if (blocks.cluster > 1) sizes.cluster = blocks.cluster;
+  if (blocks.splits > 1) sizes.splits = blocks.splits;
+  sizes.tail = blocks.tail_rows / blocks.rows + blocks.tail_columns / blocks.columns;
+  return sizes;
+}
+
 RowBlocks choose_blocks(const TaskList& list, const Region& region, const dsl::Target& target,
                         const BlockSizes& wanted) {
   return target.is_gpu() ? choose_gpu_blocks(list, region, target, wanted)
@@ -126,23 +134,32 @@ std::vector<BlockSizes> alternatives(const TaskList& list, const Region& region,
                                      const dsl::Target& target, const BlockSizes& chosen) {
   std::vector<BlockSizes> result;
   if (region.tables.empty()) return result;
-  auto offer = [&](std::int64_t rows, std::int64_t columns) {
-    RowBlocks blocks = choose_blocks(list, region, target, {rows, columns});
-    BlockSizes sizes{blocks.rows, blocks.columns};
-    if (blocks.cluster > 1) sizes.cluster = blocks.cluster;
+  auto offer = [&](const BlockSizes& wanted) {
+    BlockSizes sizes = sizes_of(choose_blocks(list, region, target, wanted));
+    if (wanted.splits == 1) sizes.splits = 1;
     if (sizes != chosen && std::ranges::find(result, sizes) == result.end())
       result.push_back(sizes);
   };
+  std::int64_t rows = chosen.rows, columns = chosen.columns;
   for (std::int64_t factor : {2, 4}) {
-    offer(chosen.rows * factor, chosen.columns);
-    offer(std::max<std::int64_t>(1, chosen.rows / factor), chosen.columns);
+    offer({rows * factor, columns});
+    offer({std::max<std::int64_t>(1, rows / factor), columns});
   }
   // Blocks of threads that fetch what they share once, where codegen/gpu/warp_roles.h can.
   RowBlocks used = choose_blocks(list, region, target, chosen);
-  if (target.sm == 90 && used.has_product && used.rows >= 64 && chosen.cluster <= 1)
-    result.push_back({chosen.rows, chosen.columns, 0, 0, chosen.splits, 2});
-  offer(chosen.rows, chosen.columns * 2);
-  offer(chosen.rows, std::max(column_quantum, round_up(chosen.columns / 2, column_quantum)));
+  if (target.sm == 90 && used.has_product && used.rows >= 64 && chosen.cluster <= 1) {
+    BlockSizes sizes = chosen;
+    sizes.cluster = 2;
+    result.push_back(sizes);
+  }
+  offer({rows, columns * 2});
+  offer({rows, std::max(column_quantum, round_up(columns / 2, column_quantum))});
+  if (used.splits > 1) {
+    offer({.rows = rows, .columns = columns, .splits = 1});
+    offer({.rows = rows, .columns = columns, .splits = used.splits * 2, .tail = chosen.tail});
+  }
+  if (target.is_gpu() && used.has_product && !used.has_tail())
+    offer({.rows = rows, .columns = columns, .tail = -1});
   return result;
 }
 

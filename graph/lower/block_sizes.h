@@ -42,6 +42,8 @@ struct RowBlocks {
   bool shares_rows() const { return cluster > 1 && !has_product; }
 };
 
+// As a request for them.
+BlockSizes sizes_of(const RowBlocks& blocks);
 // `wanted` overrides the choice where it is not 0; it is clipped to what the region allows.
 RowBlocks choose_blocks(const TaskList& list, const Region& region, const dsl::Target& target,
                         const BlockSizes& wanted);

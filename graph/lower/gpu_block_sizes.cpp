@@ -155,9 +155,9 @@ bool may_cut_columns(const TaskList& list, const Region& region) {
 void choose_tail(const TaskList& list, const Region& region, const Work& work,
                  const dsl::Target& target, const BlockSizes& wanted, RowBlocks& blocks) {
   const RegionFacts& facts = work.facts;
-  bool is_wanted = wanted.tail != 0;
+  bool is_wanted = wanted.tail != 0, is_forced = wanted.tail > 0;
   if (facts.reduces || (!is_wanted && (blocks.splits > 1 || wanted.splits != 0))) return;
-  if (!is_wanted && (blocks.sums_elements || work.rows <= few_rows)) return;
+  if (!is_forced && (blocks.sums_elements || work.rows <= few_rows)) return;
   TailWork tiles{
       .tables = region.rows / work.rows,
       .row_tiles = divide_up(work.rows, blocks.rows),
@@ -170,8 +170,9 @@ void choose_tail(const TaskList& list, const Region& region, const Work& work,
       .element_bytes = facts.weight_element_bytes,
       .operand_bytes = region.weight_bytes + region.rows * facts.depth * facts.weight_element_bytes,
       .may_cut_columns = may_cut_columns(list, region)};
-  std::optional<Tail> tail =
-      is_wanted ? wanted_tail(tiles, target, wanted.tail, wanted.splits) : plan_tail(tiles, target);
+  TailRequest request{.tiles = is_forced ? wanted.tail : 0, .splits = wanted.splits};
+  if (is_wanted) request.least_saving = 0;
+  std::optional<Tail> tail = plan_tail(tiles, target, request);
   if (!tail) return;
   blocks.splits = tail->splits;
   if (tail->of_columns)

@@ -382,8 +382,7 @@ LoweredRegion lower_rows(const TaskList& list, const Region& region, const dsl::
   RowBlocks used = choose_blocks(list, region, target, blocks);
   LoweredRegion result;
   result.kind = used.has_tail() ? "stream-K product" : kind_of(used, ProductStage::whole);
-  result.blocks = {used.rows, used.columns};
-  if (used.cluster > 1) result.blocks.cluster = used.cluster;
+  result.blocks = sizes_of(used);
   auto add_program = [&](const RowBlocks& of, ProductStage stage) {
     result.programs.push_back(RowsProgram(list, region, target, of, stage).emit());
   };
@@ -391,8 +390,6 @@ LoweredRegion lower_rows(const TaskList& list, const Region& region, const dsl::
     add_program(used, ProductStage::whole);
     return result;
   }
-  result.blocks.splits = used.splits;
-  result.blocks.tail = used.tail_rows / used.rows + used.tail_columns / used.columns;
   result.scratch = product_parts(list, region, used);
   if (used.has_tail()) add_program(used, ProductStage::whole);
   add_program(used, ProductStage::partial);

@@ -1,13 +1,13 @@
 #include "graph/lower/tail.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace tilewright::graph {
 namespace {
 
-constexpr std::int64_t most_splits = 16, least_steps = 4;  // least_steps: of a part
-constexpr double least_saving = 0.1;                       // of the time
-constexpr double launches_ns = 4000;                       // of two kernels more
+constexpr std::int64_t splits_limit = 16, least_steps = 4;  // least_steps: of a part
+constexpr double launches_ns = 4000;                        // of two kernels more
 constexpr std::int64_t small_rows = 64;  // of tiles of which a multiprocessor makes two at a time
 constexpr std::int64_t large_shared_bytes = 128 << 10;  // for which it has large ones twice, too
 constexpr std::int64_t sum_bytes = 4;
@@ -67,22 +67,28 @@ class Model {
   double step_ns_ = 0;
 };
 
-std::int64_t count_along(const TailWork& work, bool columns) {
-  return columns ? work.column_tiles : work.row_tiles;
-}
-
 }  // namespace
 
-std::optional<Tail> plan_tail(const TailWork& work, const dsl::Target& target) {
+std::optional<Tail> plan_tail(const TailWork& work, const dsl::Target& target,
+                              const TailRequest& request) {
+  if (request.splits == 1 || work.depth == 1) return std::nullopt;
   Model model(work, target);
+  bool is_wanted = request.tiles != 0;
   std::optional<Tail> best;
-  double ns = model.ns({}) * (1 - least_saving);
+  double ns = is_wanted ? std::numeric_limits<double>::infinity()
+                        : model.ns({}) * (1 - request.least_saving);
+  std::int64_t least_splits = 2, most_splits = std::min(splits_limit, work.steps / least_steps);
+  if (is_wanted) most_splits = std::max(least_splits, std::min(splits_limit, work.steps));
+  if (request.splits != 0) least_splits = most_splits = std::min(request.splits, work.depth);
   for (bool columns : {false, true}) {
     if (columns && !work.may_cut_columns) continue;
-    for (Tail tail{columns, 1}; tail.tiles < count_along(work, columns); ++tail.tiles) {
-      if (tail.tiles > 1 && model.tiles_of(tail) > 2 * model.at_once()) break;
-      std::int64_t most = std::min(most_splits, work.steps / least_steps);
-      for (tail.splits = 2; tail.splits <= most; ++tail.splits) {
+    // One at least is whole.
+    std::int64_t most_tiles = (columns ? work.column_tiles : work.row_tiles) - 1, least_tiles = 1;
+    if (is_wanted) least_tiles = most_tiles = std::min(request.tiles, most_tiles);
+    for (Tail tail{columns, least_tiles}; 0 < tail.tiles && tail.tiles <= most_tiles;
+         ++tail.tiles) {
+      if (tail.tiles > least_tiles && model.tiles_of(tail) > 2 * model.at_once()) break;
+      for (tail.splits = least_splits; tail.splits <= most_splits; ++tail.splits) {
         double other = model.ns(tail);
         if (other >= ns) continue;
         ns = other;
@@ -90,19 +96,6 @@ std::optional<Tail> plan_tail(const TailWork& work, const dsl::Target& target) {
       }
     }
   }
-  return best;
-}
-
-std::optional<Tail> wanted_tail(const TailWork& work, const dsl::Target& target, std::int64_t tiles,
-                                std::int64_t splits) {
-  bool columns = work.may_cut_columns && work.column_tiles > work.row_tiles;
-  std::int64_t most = count_along(work, columns) - 1;
-  if (most == 0 || splits == 1 || work.depth == 1) return std::nullopt;
-  Tail best{columns, std::min(tiles, most), splits == 0 ? 2 : std::min(splits, work.depth)};
-  if (splits != 0) return best;
-  Model model(work, target);
-  for (Tail tail = best; tail.splits <= std::min(most_splits, work.steps); ++tail.splits)
-    if (model.ns(tail) < model.ns(best)) best = tail;
   return best;
 }
 

@@ -6,21 +6,22 @@
 // scratch memory, and a last program adds up the parts, always in the same order, and makes what
 // follows from the product. All other tiles are the ordinary program's, in whole waves:
 //
-//   12 x 24 tiles, 132 at a time     rows 0-21    264 tiles, 2 waves            the program as ever
-//                                    rows 22-23    24 tiles, 5 programs each    under a wave
+//   24 rows of 12 tiles      rows 0-21    264 tiles, 2 waves              the program as ever
+//   132 at a time            rows 22-23   24 tiles, 4 programs each       a quarter of a wave
 //
-// so that 3 waves become 2.2. (As published, Osama, Merrill, Cecka, Garland and Owens, "Stream-K:
-// Work-centric Parallel Decomposition for Dense Matrix-Matrix Multiplication on the GPU", 2023, the
-// steps of all tiles of the tail are one row of steps, cut into equal runs, one a multiprocessor.
-// That fills the last wave to the last step, but each program must find its tiles, which are up to
-// two, and a sum's parts lie at places that are to be computed. A tail that is a band of whole rows
-// or columns of tiles, each in equal parts, needs no more than a grid that begins further down; by
-// the model below its products take 1 % longer, the mean over 384 sizes for which either is worth
-// it on an H100.)
+// so that 3 waves become two and a quarter. (As published, Osama, Merrill, Cecka, Garland and
+// Owens, "Stream-K: Work-centric Parallel Decomposition for Dense Matrix-Matrix Multiplication on
+// the GPU", 2023, the steps of all tiles of the tail are one row of steps, cut into equal runs, one
+// a multiprocessor. That fills the last wave to the last step, but each program must find its
+// tiles, which are up to two, and a sum's parts lie at places that are to be computed. A tail that
+// is a band of whole rows or columns of tiles, each in equal parts, needs no more than a grid that
+// begins further down; by the model below its products take 1 % longer, the mean over 384 sizes for
+// which either is worth it on an H100.)
 //
 // The tail costs two launches, and what it leaves is written and read. A model of waves, as many
 // steps as the slowest multiprocessor makes, weighs both against what is saved, for every band and
-// number of parts, and takes none unless a tenth of the time is saved.
+// number of parts, and takes none unless a tenth of the time is saved. Tuning times one that saves
+// less, too, and its opposite.
 //
 // It is not for products that wait for memory, and regions that reduce rows too have none, since
 // each of the programs that share would reduce them anew.
@@ -50,11 +51,13 @@ struct TailWork {
   bool may_cut_columns = true;
 };
 
-// The best tail, if it saves a tenth of the time.
-std::optional<Tail> plan_tail(const TailWork& work, const dsl::Target& target);
-// One of so many rows or columns of tiles, whichever there are more of, whatever it saves; `splits`
-// of 0: as the model thinks best. Nothing where there is one tile only, or nothing to share.
-std::optional<Tail> wanted_tail(const TailWork& work, const dsl::Target& target, std::int64_t tiles,
-                                std::int64_t splits);
+struct TailRequest {
+  std::int64_t tiles = 0;     // rows or columns of tiles, whatever that saves; 0: what is best
+  std::int64_t splits = 0;    // 0: what is best
+  double least_saving = 0.1;  // of the time; where no number of tiles is asked for
+};
+// The best tail. Nothing where none saves enough, or there is one tile, or nothing to share.
+std::optional<Tail> plan_tail(const TailWork& work, const dsl::Target& target,
+                              const TailRequest& request = {});
 
 }  // namespace tilewright::graph

@@ -53,14 +53,13 @@ class PlanMaker {
     regions_ = fuse_tasks(list_, options_.fuse, limits);
     for (const FusedRegion& region : regions_) lower_region(region);
     place_storages();
-    body_->lower_seconds = seconds_since(begin);
+    body_->lower_seconds = seconds_since(begin) - tune_seconds_;
     begin = Clock::now();
     body_->artifacts.resize(body_->functions.size());
     if (!options_.interpret) compile_programs();
-    if (options_.tune && !options_.interpret && !options_.device.is_emulated()) tune_programs();
     for (const PendingLaunch& launch : launches_) add_launch(launch);
     outputs();
-    body_->compile_seconds = seconds_since(begin);
+    body_->compile_seconds = seconds_since(begin) + tune_seconds_;
     return std::make_shared<const Plan>(std::move(body_));
   }
 
@@ -102,7 +101,7 @@ class PlanMaker {
   }
 
   Lowering new_lowering(const FusedRegion& region) {
-    LoweredRegion lowered = lower(graph_, list_, region.region, target_, options_.blocks);
+    LoweredRegion lowered = lowered_by_rule_or_clock(region.region);
     Lowering result;
     result.scratch = lowered.scratch;
     for (LoweredProgram& program : lowered.programs) {
@@ -110,6 +109,15 @@ class PlanMaker {
       step.program = add_program(region, lowered, program);
       result.steps.push_back(std::move(step));
     }
+    return result;
+  }
+
+  LoweredRegion lowered_by_rule_or_clock(const Region& region) {
+    bool tunes = options_.tune && !options_.interpret && !options_.device.is_emulated();
+    if (!tunes) return lower(graph_, list_, region, target_, options_.blocks);
+    Clock::time_point begin = Clock::now();
+    LoweredRegion result = tune(graph_, list_, region, options_.device, options_.blocks);
+    tune_seconds_ += seconds_since(begin);
     return result;
   }
 
@@ -134,8 +142,6 @@ class PlanMaker {
       program.bytes += scratch.elements * size_bytes(scratch.dtype);
     body_->programs.push_back(std::move(program));
     body_->functions.push_back(std::move(from.function));
-    bool alone = lowered.programs.size() == 1;
-    examples_.push_back({alone ? &region : nullptr, lowered.blocks});
     return it->second;
   }
 
@@ -227,37 +233,6 @@ class PlanMaker {
   }
 
   std::unordered_map<Hash, Lowering> like_;  // by region_key
-  // Every program gets the block sizes that the clock prefers.
-  void tune_programs() {
-    for (std::uint32_t program = 0; program < examples_.size(); ++program) {
-      const Example& example = examples_[program];
-      if (example.region == nullptr) continue;
-      std::optional<Grid> grid;
-      bool one_grid = true;
-      for (const PendingLaunch& launch : launches_) {
-        if (launch.program != program) continue;
-        one_grid = one_grid && (!grid || std::ranges::equal(grid->size, launch.grid.size));
-        grid = launch.grid;
-      }
-      if (!one_grid) continue;  // the same program over tables of different length
-      auto tuned = tune(graph_, list_, example.region->region, options_.device, example.blocks,
-                        *grid, body_->artifacts[program]);
-      if (!tuned) continue;
-      LoweredProgram& best = tuned->lowered.programs[0];
-      body_->functions[program] = std::move(best.function);
-      body_->programs[program].key = ir::content_hash(body_->functions[program]).hex();
-      body_->artifacts[program] = tuned->artifact;
-      for (PendingLaunch& launch : launches_)
-        if (launch.program == program) launch.grid = best.grid;
-    }
-  }
-
-  // A region that a program is of: none where it is one of several of the region.
-  struct Example {
-    const FusedRegion* region;
-    BlockSizes blocks;
-  };
-  std::vector<Example> examples_;
   const Graph& graph_;
   PlanOptions options_;
   dsl::Target target_;
@@ -266,6 +241,7 @@ class PlanMaker {
   std::vector<PendingLaunch> launches_;
   std::vector<Place> place_of_;
   std::unordered_map<Hash, std::uint32_t> program_of_;
+  double tune_seconds_ = 0;
   std::shared_ptr<Plan::Body> body_ = std::make_shared<Plan::Body>();
 };
 

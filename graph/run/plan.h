@@ -29,7 +29,7 @@ namespace tilewright::graph {
 
 struct PlanOptions {
   bool fuse = true;        // otherwise one region a node
-  bool tune = false;       // time block configurations of each distinct program; an emulated
+  bool tune = false;       // time block configurations of each distinct region; an emulated
                            //   device keeps the default ones, for its time says nothing
   bool interpret = false;  // run tile programs by the interpreter: tells bugs of lowering from bugs
                            //   of code generation

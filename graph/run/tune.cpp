@@ -25,7 +25,8 @@ std::int64_t reach_of(const Placement& view) {
   return last + 1;
 }
 
-// Memory for every parameter: zeros, and for attention the position at which all keys are seen.
+// Memory for every storage of the region: zeros, and for attention the position at which all keys
+// are seen; and scratch memory.
 class TrialMemory {
  public:
   TrialMemory(const TaskList& list, const Region& region, DeviceMemory* memory)
@@ -47,12 +48,27 @@ class TrialMemory {
       buffers_.push_back(Buffer::allocate(bytes, memory));
       std::vector<std::byte> zeros(static_cast<std::size_t>(bytes));
       write(i, 0, zeros.data(), zeros.size());
-      arguments_.push_back({buffers_.back()->data()});
     }
     const Task& first = list.tasks[region.tasks[0]];
     if (first.kind == TaskKind::attention && first.operands.size() > 3) see_all_keys(list, first);
   }
-  const Argument* arguments() const { return arguments_.data(); }
+
+  // Enough for what `region` hands on between its programs.
+  void reserve(const LoweredRegion& region, DeviceMemory* memory) {
+    for (std::size_t i = 0; i < region.scratch.size(); ++i) {
+      const Scratch& scratch = region.scratch[i];
+      std::int64_t bytes = scratch.elements * size_bytes(scratch.dtype);
+      std::size_t at = storages_.size() + i;
+      if (at == buffers_.size()) buffers_.emplace_back();
+      if (buffers_[at] == nullptr || buffers_[at]->size_bytes() < bytes)
+        buffers_[at] = Buffer::allocate(bytes, memory);
+    }
+  }
+  std::vector<Argument> arguments(const LoweredProgram& program) const {
+    std::vector<Argument> result;
+    for (std::uint32_t i : program.memory) result.push_back({buffers_[i]->data()});
+    return result;
+  }
 
  private:
   void see_all_keys(const TaskList& list, const Task& attention) {
@@ -73,21 +89,30 @@ class TrialMemory {
   }
 
   std::vector<StorageId> storages_;
-  std::vector<std::shared_ptr<Buffer>> buffers_;
-  std::vector<Argument> arguments_;
+  std::vector<std::shared_ptr<Buffer>> buffers_;  // of storages, then of scratch
 };
 
 struct Candidate {
-  std::shared_ptr<const Artifact> artifact;
-  Grid grid;
+  LoweredRegion lowered;
+  std::vector<std::shared_ptr<const Artifact>> artifacts;  // of its programs, as the next
+  std::vector<std::vector<Argument>> arguments = {};
   int calls = 1;
   double best = std::numeric_limits<double>::infinity();
 };
 
-double seconds_of(const Candidate& candidate, const Argument* arguments, const Device& device) {
+Candidate candidate_of(LoweredRegion lowered, const Device& device) {
+  Candidate result{std::move(lowered), {}};
+  for (const LoweredProgram& program : result.lowered.programs)
+    result.artifacts.push_back(dsl::compile(program.function, device));
+  return result;
+}
+
+double seconds_of(const Candidate& candidate, const Device& device) {
   auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < candidate.calls; ++i)
-    launch_on(device, *candidate.artifact, candidate.grid, arguments);
+    for (std::size_t at = 0; at < candidate.artifacts.size(); ++at)
+      launch_on(device, *candidate.artifacts[at], candidate.lowered.programs[at].grid,
+                candidate.arguments[at].data());
   device.synchronize();
   std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
   return spent.count() / candidate.calls;
@@ -95,33 +120,31 @@ double seconds_of(const Candidate& candidate, const Argument* arguments, const D
 
 }  // namespace
 
-std::optional<TunedRegion> tune(const Graph& graph, const TaskList& list, const Region& region,
-                                const Device& device, const BlockSizes& chosen, const Grid& grid,
-                                const std::shared_ptr<const Artifact>& artifact) {
+LoweredRegion tune(const Graph& graph, const TaskList& list, const Region& region,
+                   const Device& device, const BlockSizes& wanted) {
   dsl::Target target = device.target();
-  std::vector<LoweredRegion> lowered;
-  std::vector<Candidate> candidates = {{artifact, grid}};
-  for (const BlockSizes& blocks : alternatives(list, region, target, chosen)) {
-    LoweredRegion other = lower(graph, list, region, target, blocks);
-    if (other.programs.size() != 1) continue;
-    candidates.push_back(
-        {dsl::compile(other.programs[0].function, device), other.programs[0].grid});
-    lowered.push_back(std::move(other));
-  }
-  if (lowered.empty()) return std::nullopt;
+  LoweredRegion chosen = lower(graph, list, region, target, wanted);
+  std::vector<BlockSizes> others = alternatives(list, region, target, chosen.blocks);
+  if (others.empty()) return chosen;
+  std::vector<Candidate> candidates;
+  candidates.push_back(candidate_of(std::move(chosen), device));
+  for (const BlockSizes& blocks : others)
+    candidates.push_back(candidate_of(lower(graph, list, region, target, blocks), device));
   TrialMemory memory(list, region, device.memory());
+  for (const Candidate& candidate : candidates) memory.reserve(candidate.lowered, device.memory());
   for (Candidate& candidate : candidates) {
-    seconds_of(candidate, memory.arguments(), device);  // the first call touches memory and code
-    double once = std::max(1e-8, seconds_of(candidate, memory.arguments(), device));
+    for (const LoweredProgram& program : candidate.lowered.programs)
+      candidate.arguments.push_back(memory.arguments(program));
+    seconds_of(candidate, device);  // the first call touches memory and code
+    double once = std::max(1e-8, seconds_of(candidate, device));
     candidate.calls = static_cast<int>(std::clamp(round_seconds / once, 1.0, 10'000.0));
   }
   for (int round = 0; round < rounds; ++round)
     for (Candidate& candidate : candidates)
-      candidate.best = std::min(candidate.best, seconds_of(candidate, memory.arguments(), device));
+      candidate.best = std::min(candidate.best, seconds_of(candidate, device));
   auto best = std::ranges::min_element(candidates, {}, &Candidate::best);
-  if (best->best > candidates[0].best * worthwhile) return std::nullopt;
-  auto index = static_cast<std::size_t>(best - candidates.begin()) - 1;
-  return TunedRegion{std::move(lowered[index]), best->artifact};
+  if (best->best > candidates[0].best * worthwhile) best = candidates.begin();
+  return std::move(best->lowered);
 }
 
 }  // namespace tilewright::graph

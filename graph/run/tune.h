@@ -9,15 +9,9 @@
 
 namespace tilewright::graph {
 
-// The lowering of the region that runs fastest, and its code; `artifact` is of `chosen`. Of regions
-// that are one program, and stay one.
-struct TunedRegion {
-  LoweredRegion lowered;
-  std::shared_ptr<const Artifact> artifact;
-};
-// Nothing where the default is as good as any.
-std::optional<TunedRegion> tune(const Graph& graph, const TaskList& list, const Region& region,
-                                const Device& device, const BlockSizes& chosen, const Grid& grid,
-                                const std::shared_ptr<const Artifact>& artifact);
+// The region's lowering that runs fastest on the device, of the one with the block sizes `wanted`
+// and the alternatives to it.
+LoweredRegion tune(const Graph& graph, const TaskList& list, const Region& region,
+                   const Device& device, const BlockSizes& wanted);
 
 }  // namespace tilewright::graph

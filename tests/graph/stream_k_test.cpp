@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/capture.h"
+#include "graph/lower/lower.h"
 #include "graph/lower/tail.h"
 #include "graph/passes/pipeline.h"
 #include "graph/run/plan.h"
@@ -31,7 +32,7 @@ TEST(StreamK, IsChosenWhereTheLastWaveIsNearlyEmpty) {
   ASSERT_TRUE(tail);
   EXPECT_FALSE(tail->of_columns);
   EXPECT_EQ(tail->tiles, 2);
-  EXPECT_GE(tail->splits, 4);
+  EXPECT_EQ(tail->splits, 4);
   ASSERT_TRUE(plan(2, 75, 8192));  // 18 more than a wave
   EXPECT_TRUE(plan(2, 75, 8192)->of_columns);
   EXPECT_FALSE(plan(11, 12, 8192));    // one wave
@@ -55,23 +56,51 @@ TEST(StreamK, CutsColumnsOnlyWhereItMay) {
 
 TEST(StreamK, IsAsWantedWhateverItSaves) {
   auto tail = [](std::int64_t rows, std::int64_t columns, std::int64_t tiles, std::int64_t splits) {
-    return wanted_tail(work_of(rows, columns, 512), dsl::target_named("sm_80"), tiles, splits);
+    return plan_tail(work_of(rows, columns, 512), dsl::target_named("sm_80"),
+                     {.tiles = tiles, .splits = splits});
   };
-  EXPECT_FALSE(tail(3, 2, 1, 4)->of_columns);
-  EXPECT_TRUE(tail(2, 3, 1, 4)->of_columns);
   EXPECT_EQ(tail(3, 2, 1, 4)->splits, 4);
-  EXPECT_EQ(tail(3, 2, 7, 4)->tiles, 2);  // some are whole
+  EXPECT_EQ(tail(1, 3, 1, 4)->tiles, 1);
+  EXPECT_TRUE(tail(1, 3, 1, 4)->of_columns);
+  EXPECT_FALSE(tail(3, 1, 1, 4)->of_columns);
+  EXPECT_EQ(tail(3, 1, 7, 4)->tiles, 2);  // one is whole
   EXPECT_GE(tail(3, 2, 1, 0)->splits, 2);
   EXPECT_FALSE(tail(3, 2, 1, 1));
   EXPECT_FALSE(tail(1, 1, 1, 4));
 }
 
-std::shared_ptr<const Plan> plan_of(const Shape& x, const Shape& y, const BlockSizes& blocks = {},
-                                    const char* target = "sm_90a") {
+Graph product(const Shape& x, const Shape& y) {
   Capture capture;
   Tensor a = capture.placeholder(bf16, x), b = capture.placeholder(bf16, y);
-  Graph graph = run_passes(capture.finish({relu(matmul(a, b))}).graph);
-  return make_plan(graph,
+  return run_passes(capture.finish({relu(matmul(a, b))}).graph);
+}
+
+// What tuning times beside it: as it is without a tail, or with one.
+TEST(StreamK, IsAnAlternative) {
+  auto tails = [](const Shape& x, const Shape& y) {
+    Graph graph = product(x, y);
+    TaskList list = make_tasks(graph);
+    Region region = fuse_tasks(list, true, {})[0].region;
+    dsl::Target target = dsl::target_named("sm_90a");
+    LoweredRegion lowered = lower(graph, list, region, target);
+    std::vector<std::int64_t> found{lowered.blocks.tail};
+    for (const BlockSizes& blocks : alternatives(list, region, target, lowered.blocks)) {
+      if (blocks.rows != lowered.blocks.rows || blocks.columns != lowered.blocks.columns) continue;
+      LoweredRegion other = lower(graph, list, region, target, blocks);
+      EXPECT_EQ(other.blocks.tail, blocks.tail);
+      found.push_back(blocks.tail);
+    }
+    return found;
+  };
+  using Tails = std::vector<std::int64_t>;
+  EXPECT_EQ(tails({3072, 3072}, {3072, 3072}), (Tails{2, 2, 0, 2}));  // a cluster, none, more parts
+  EXPECT_EQ(tails({6784, 8192}, {8192, 4096}), (Tails{0, 0, 4}));     // a cluster, one
+  EXPECT_EQ(tails({4096, 4096}, {4096, 4096}), (Tails{0, 0}));        // a cluster
+}
+
+std::shared_ptr<const Plan> plan_of(const Shape& x, const Shape& y, const BlockSizes& blocks = {},
+                                    const char* target = "sm_90a") {
+  return make_plan(product(x, y),
                    {.interpret = true, .device = Device::emulated(target), .blocks = blocks});
 }
 
@@ -81,14 +110,22 @@ std::vector<std::string> names(const Plan& plan) {
   return result;
 }
 
+TEST(StreamK, MaySaveLittleWhereTheClockDecides) {
+  TailWork work = work_of(16, 16, 8192);
+  work.row_tiles = 26;  // four waves, the last of 20 tiles
+  dsl::Target target = dsl::target_named("sm_90a");
+  EXPECT_TRUE(plan_tail(work, target, {.least_saving = 0}));
+  EXPECT_FALSE(plan_tail(work, target, {.least_saving = 0.5}));
+}
+
 TEST(StreamK, IsThreeProgramsWhoseNamesSaySo) {
   using Names = std::vector<std::string>;
   auto plan = plan_of({3072, 3072}, {3072, 3072});
   EXPECT_EQ(names(*plan),
             (Names{"product_matmul_max", "partial_tail_matmul", "combine_tail_matmul_max"}));
   EXPECT_EQ(plan->programs()[0].kind, "stream-K product");
-  // Five or so parts of two rows of tiles, not of the whole table.
-  EXPECT_LT(plan->arena_bytes(), std::int64_t{10} * 2 * 128 * 3072 * 4);
+  // Four parts of two rows of tiles, not of the whole table.
+  EXPECT_EQ(plan->arena_bytes(), std::int64_t{4} * 2 * 128 * 3072 * 4);
   EXPECT_EQ(names(*plan_of({4096, 4096}, {4096, 4096})), Names{"product_matmul_max"});
   EXPECT_EQ(names(*plan_of({3072, 3072}, {3072, 3072}, {.splits = 1})),
             Names{"product_matmul_max"});

@@ -151,6 +151,7 @@ void bench_tune(BenchLog& log) {
     for (std::int64_t m : {4096, 512, 128, 1})
       cases.push_back(linear_case(fmt::format("bf16 {}x4096x4096", m), bf16, m, 4096, 4096));
     cases.push_back(linear_case("bf16 2048x16384x3072", bf16, 2048, 16384, 3072));
+    cases.push_back(linear_case("bf16 3072x3072x3072", bf16, 3072, 3072, 3072));
   }
   RandomData data(log.settings().device.memory() != nullptr ? log.settings().device
                                                             : Device::cpu());
