@@ -44,4 +44,16 @@ std::string Hash::hex() const {
   return text;
 }
 
+std::optional<Hash> Hash::parse(std::string_view hex) {
+  if (hex.size() != 32) return {};
+  std::uint64_t words[2] = {};
+  for (std::size_t i = 0; i < 32; ++i) {
+    char c = hex[i];
+    bool is_digit = c >= '0' && c <= '9', is_letter = c >= 'a' && c <= 'f';
+    if (!is_digit && !is_letter) return {};
+    words[i / 16] = words[i / 16] << 4 | static_cast<unsigned>(is_digit ? c - '0' : c - 'a' + 10);
+  }
+  return Hash{words[0], words[1]};
+}
+
 }  // namespace tilewright

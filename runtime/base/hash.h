@@ -10,6 +10,7 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,8 @@ struct Hash {
   std::uint64_t high = 0, low = 0;
   auto operator<=>(const Hash&) const = default;
   std::string hex() const;  // 32 digits
+  // What `hex` gave; nothing of any other text.
+  static std::optional<Hash> parse(std::string_view hex);
 };
 
 // Feeds values one after the other. Lengths of strings and lists are part of what is hashed.

@@ -135,7 +135,8 @@ TEST(House, EveryQuotedIncludeIsAFileFromTheRoot) {
 }
 
 TEST(House, PublicHeadersShowNoOutsideLibrary) {
-  static const std::regex outside(R"(^(llvm|llvm-c|boost|range/v3|nlohmann|fmt|CLI|pcre2\.h))");
+  static const std::regex outside(
+      R"(^(llvm|llvm-c|boost|range/v3|nlohmann|fmt|CLI|pcre2\.h|sqlite3\.h))");
   std::vector<std::string> wrong;
   for (const std::string& path : public_headers()) {
     SourceFile file = read(root / path);
@@ -151,11 +152,13 @@ TEST(House, EachOutsideLibraryStandsBehindItsWall) {
     const char* library;
     std::vector<std::string> folders;
   };
-  const std::vector<Wall> walls = {{"llvm/", {"dsl/codegen/", "tests/"}},
-                                   {"boost/", {"graph/", "tests/"}},
-                                   {"CLI/", {"tools/"}},
-                                   {"fmt/", {"tools/"}},
-                                   {"nlohmann/", {"models/", "tools/", "tests/"}}};
+  const std::vector<Wall> walls = {
+      {"llvm/", {"dsl/codegen/", "tests/"}},
+      {"boost/", {"graph/", "tests/"}},
+      {"CLI/", {"tools/"}},
+      {"fmt/", {"tools/"}},
+      {"sqlite3.h", {"autotune/database/sqlite_connection.cpp", "tests/autotune/"}},
+      {"nlohmann/", {"models/", "tools/", "tests/"}}};
   std::vector<std::string> wrong;
   for (const SourceFile& file : sources())
     for (const Include& include : includes_of(file))

@@ -58,6 +58,14 @@ TEST(Hash, PrintsBothHalvesAsThirtyTwoDigits) {
   EXPECT_EQ((Hash{0x0123456789abcdef, 0xf}).hex(), "0123456789abcdef000000000000000f");
 }
 
+TEST(Hash, ReadsBackFromItsDigitsAndFromNothingElse) {
+  Hash hash = Hasher().add("any").finish();
+  EXPECT_EQ(Hash::parse(hash.hex()), hash);
+  for (std::string text : {std::string(), hash.hex() + "0", hash.hex().substr(1) + "G",
+                           hash.hex().substr(1) + "A", hash.hex().substr(1) + " "})
+    EXPECT_FALSE(Hash::parse(text)) << text;
+}
+
 TEST(Hash, EnumsAndNumbersOfEqualValueAreEqual) {
   EXPECT_EQ(Hasher().add(f32).finish(), Hasher().add(static_cast<int>(f32)).finish());
   EXPECT_NE(Hasher().add(0.0).finish(), Hasher().add(-0.0).finish()) << "by bits, not by value";

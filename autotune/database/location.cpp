@@ -1,0 +1,60 @@
+#include "autotune/database/location.h"
+
+#include "autotune/database/sqlite_connection.h"
+#include "runtime/base/env.h"
+#include "runtime/cache_folder.h"
+
+namespace tilewright::autotune {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_url(const std::string& where) {
+  return where.starts_with("postgresql://") || where.starts_with("postgres://");
+}
+
+std::unique_ptr<SqlConnection> open_file(const fs::path& file, Access access) {
+  fs::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  std::error_code problem;
+  if (access == Access::read_write) fs::create_directories(folder, problem);
+  SqliteJournal journal =
+      is_network_file_system(folder) ? SqliteJournal::rollback : SqliteJournal::log;
+  constexpr SqliteAccess ways[] = {SqliteAccess::read_write, SqliteAccess::read,
+                                   SqliteAccess::immutable};
+  for (SqliteAccess way : ways) {
+    if (way == SqliteAccess::read_write && access == Access::read) continue;
+    try {
+      return open_sqlite(file, way, journal);
+    } catch (const SqlError& error) {
+      bool may_be_permission = error.kind == SqlFailure::read_only ||
+                               error.kind == SqlFailure::unavailable ||
+                               error.kind == SqlFailure::full;
+      if (!may_be_permission || way == SqliteAccess::immutable) throw;
+    }
+  }
+  throw SqlError(SqlFailure::unavailable, "cannot open " + file.string());
+}
+
+}  // namespace
+
+std::string Location::text() const {
+  if (url.empty()) return file.string();
+  std::size_t at = url.find('@'), host = url.find("//");
+  return at == url.npos ? url : url.substr(0, host + 2) + "..." + url.substr(at);
+}
+
+Location locate(const std::string& where) {
+  std::string named = where.empty() ? env::tune_db() : where;
+  if (is_url(named)) return {{}, named, false};
+  if (!named.empty()) return {named, {}, false};
+  fs::path folder = cache_folder("tuning");
+  if (folder.empty()) return {};
+  return {folder / "tuning.db", {}, true};
+}
+
+std::unique_ptr<SqlConnection> open_connection(const Location& location, Access access) {
+  if (!location.file.empty()) return open_file(location.file, access);
+  throw SqlError(SqlFailure::unavailable, "there is no folder for caches, or keeping is off");
+}
+
+}  // namespace tilewright::autotune

@@ -1,0 +1,168 @@
+#include "autotune/database/salvage.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <ctime>
+#include <fstream>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+#include "autotune/database/sqlite_connection.h"
+#include "autotune/database/sqlite_pages.h"
+#include "autotune/database/store.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::autotune {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr auto longest_wait = std::chrono::seconds(60);
+constexpr std::size_t rows_at_once = 1000;
+
+// Held until the process ends at the latest, whatever becomes of it.
+class FileLock {
+ public:
+  explicit FileLock(const std::string& path)
+      : descriptor_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
+    auto end = std::chrono::steady_clock::now() + longest_wait;
+    while (descriptor_ >= 0 && ::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+      if (std::chrono::steady_clock::now() > end)
+        throw SqlError(SqlFailure::unavailable, "another process has been mending " + path);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+  ~FileLock() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+ private:
+  int descriptor_;
+};
+
+std::int64_t integer(const SqliteCell& cell) {
+  const auto* value = std::get_if<std::int64_t>(&cell);
+  return value == nullptr ? 0 : *value;
+}
+// SQLite stores a whole real as an integer.
+double real(const SqliteCell& cell) {
+  const auto* value = std::get_if<double>(&cell);
+  return value == nullptr ? static_cast<double>(integer(cell)) : *value;
+}
+std::string text(const SqliteCell& cell) {
+  const auto* value = std::get_if<std::string>(&cell);
+  return value == nullptr ? "" : *value;
+}
+
+struct Names {
+  std::unordered_map<std::int64_t, TuningKey> keys;
+  std::unordered_map<std::int64_t, Record> compilers;
+};
+
+Names names_in(const fs::path& file) {
+  Names names;
+  each_sqlite_record(file, [&](const SqliteRecord& record) {
+    const auto& c = record.cells;
+    if (record.has_rowid && c.size() == 5) {
+      auto key = read_key({record.rowid, text(c[1]), text(c[2]), text(c[3]), text(c[4])});
+      if (auto* good = std::get_if<TuningKey>(&key)) names.keys[record.rowid] = std::move(*good);
+    } else if (record.has_rowid && c.size() == 2) {
+      auto compiler = read_compiler({record.rowid, text(c[1])});
+      if (auto* good = std::get_if<Record>(&compiler))
+        names.compilers[record.rowid] = std::move(*good);
+    }
+  });
+  return names;
+}
+
+std::optional<TuningRow> row_of(const SqliteRecord& record, const Names& names) {
+  const auto& c = record.cells;
+  if (record.has_rowid || c.size() != 9) return {};
+  StoredRow stored{integer(c[0]), integer(c[1]), text(c[2]), text(c[3]),   real(c[4]),
+                   real(c[5]),    integer(c[6]), text(c[7]), integer(c[8])};
+  auto key = names.keys.find(stored.key);
+  auto compiler = names.compilers.find(stored.build);
+  if (key == names.keys.end() || compiler == names.compilers.end()) return {};
+  TuningKey full = key->second;
+  full.compiler = compiler->second;
+  auto row = read_row(stored, full);
+  if (auto* good = std::get_if<TuningRow>(&row)) return std::move(*good);
+  return {};
+}
+
+std::int64_t copy_rows(const fs::path& from, const Names& names, Store& into) {
+  std::vector<TuningRow> some;
+  each_sqlite_record(from, [&](const SqliteRecord& record) {
+    if (std::optional<TuningRow> row = row_of(record, names)) some.push_back(std::move(*row));
+    if (some.size() >= rows_at_once) into.put(std::exchange(some, {}));
+  });
+  into.put(std::move(some));
+  return into.counts().rows;
+}
+
+// A file of SQLite's, or one of zeros, as a file system leaves it that lost what was not written.
+bool looks_like_a_database(const fs::path& file) {
+  char first[16] = {};
+  std::ifstream(file, std::ios::binary).read(first, sizeof first);
+  std::string_view bytes(first, sizeof first);
+  return bytes.starts_with("SQLite format 3") || bytes.find_first_not_of('\0') == bytes.npos;
+}
+
+std::string time_text() {
+  std::time_t now = std::time(nullptr);
+  char text[32];
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  std::strftime(text, sizeof text, "%Y%m%dT%H%M%SZ", &utc);
+  return text;
+}
+
+}  // namespace
+
+SalvageReport replace_damaged(const fs::path& file, std::uint64_t inode, bool is_ours) {
+  SalvageReport report;
+  FileLock lock(file.string() + ".lock");
+  struct stat facts {};
+  bool is_there = ::stat(file.c_str(), &facts) == 0;
+  if (!is_there || facts.st_ino != inode) {
+    report.was_replaced_already = true;
+    return report;
+  }
+  Names names = names_in(file);
+  if (!is_ours && names.keys.empty() && !looks_like_a_database(file))
+    throw SqlError(SqlFailure::foreign,
+                   file.string() + " is no tuning database; it stays as it is");
+
+  report.moved_to = concat(file.string(), ".corrupt-", time_text(), "-", facts.st_ino);
+  fs::path fresh = concat(file.string(), ".salvaged-", ::getpid());
+  std::error_code problem;
+  fs::remove(fresh, problem);
+  try {
+    // Rolled back, so that one file is all there is; it goes to a log when it is opened.
+    Store store(open_sqlite(fresh, SqliteAccess::read_write, SqliteJournal::rollback));
+    report.rows = copy_rows(file, names, store);
+  } catch (const SqlError& error) {
+    // No room for a copy, say: what is damaged still has to go.
+    fs::remove(fresh, problem);
+    report.rows = 0;
+  }
+  auto move = [&](const char* end) {
+    fs::rename(file.string() + end, report.moved_to.string() + end, problem);
+  };
+  move("");
+  if (problem)
+    throw SqlError(SqlFailure::unavailable,
+                   concat("cannot move ", file.string(), ": ", problem.message()));
+  move("-wal");
+  fs::remove(file.string() + "-shm", problem);
+  fs::rename(fresh, file, problem);
+  return report;
+}
+
+}  // namespace tilewright::autotune

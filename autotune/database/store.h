@@ -1,0 +1,55 @@
+// Rows in the tables of an SQL database: found, joined with what is there, listed, removed.
+//
+// What is read is checked row by row; a row that is wrong is left out and handed to `on_reject`.
+// Every function raises `SqlError`, and nothing else; TuningDatabase (tuning_database.h) is what
+// shields callers from it. Not thread safe.
+#pragma once
+
+#include "autotune/database/sql_connection.h"
+#include "autotune/database/stored_row.h"
+#include "autotune/database/tuning_database.h"
+
+namespace tilewright::autotune {
+
+class Store {
+ public:
+  explicit Store(std::unique_ptr<SqlConnection> connection,
+                 std::function<void(const std::string&)> on_reject = {});
+
+  // What this key's compiler build measured, ok and fastest first, `limit` at the most.
+  std::vector<TuningRow> best(const TuningKey& key, std::int64_t limit);
+  // All of this key, whatever came of them.
+  std::vector<TuningRow> rows(const TuningKey& key);
+  // All of the question, by any build.
+  std::vector<TuningRow> rows_of_question(const TuningKey& key);
+  // Other builds that measured the question, the one that did last first.
+  std::vector<Record> other_builds(const TuningKey& key);
+  // Keys (with no compiler) of the same kernel hash, and of the same name, `limit` of each.
+  std::vector<TuningKey> keys_like(const TuningKey& key, std::int64_t limit);
+
+  // Every row joined with what is there of it, in one transaction; which is on the disk on
+  // return. How many changed.
+  std::int64_t put(std::vector<TuningRow> rows);
+  void remove(const std::vector<TuningRow>& rows);
+
+  // In the order of their ids, from one state of the database. `each` may not use this store.
+  void each_key(const std::function<void(const TuningKey&)>& each);
+  void each_row(const std::function<void(const TuningRow&)>& each);
+
+  // Removes the rows that cannot be read, and keys and builds that no row names; how many rows.
+  std::int64_t remove_rejected();
+  DatabaseCounts counts();
+  SqlConnection& connection() { return *connection_; }
+
+ private:
+  bool put_one(const TuningRow& row);
+  void reject(const std::string& why) const;
+  std::vector<TuningRow> read_rows(const TuningKey& key, Statement statement,
+                                   std::initializer_list<SqlValue> parameters);
+  std::optional<TuningKey> read_key_row(const SqlRow& cells, int first_column) const;
+
+  std::unique_ptr<SqlConnection> connection_;
+  std::function<void(const std::string&)> on_reject_;
+};
+
+}  // namespace tilewright::autotune

@@ -1,0 +1,54 @@
+// Rows as the columns of tables, and back, trusting nothing that is read.
+//
+// Names of rows are made from what they hold: a key's id from its question, a build's from the
+// compiler's record, so that rows of two databases can be put together as they are. A row carries
+// a checksum over its columns, its question and its compiler: a bit that has turned, a row that
+// names another row's key, and a time that somebody has made nicer are found when it is read.
+// (Against accident; who writes to the database can also write checksums.)
+#pragma once
+
+#include <variant>
+
+#include "autotune/database/tuning_row.h"
+
+namespace tilewright::autotune {
+
+struct StoredKey {
+  std::int64_t id = 0;
+  std::string kernel, kernel_hash, problem, device;  // hash as hex, records as text
+};
+
+struct StoredBuild {
+  std::int64_t id = 0;
+  std::string compiler;  // the record's text
+};
+
+// Status, median, spread and date follow from the observations; they are columns so that the best
+// row is found by an index, and for people who look with another tool.
+struct StoredRow {
+  std::int64_t key = 0, build = 0;
+  std::string configuration, status;
+  double median_ns = 0, spread_ns = 0;
+  std::int64_t date_ms = 0;
+  std::string observations;  // records' texts, one a line
+  std::int64_t checksum = 0;
+};
+
+std::int64_t key_id(const TuningKey& key);
+std::int64_t build_id(const Record& compiler);
+
+StoredKey stored_key(const TuningKey& key);
+StoredBuild stored_build(const TuningKey& key);
+// Observations must be bounded and in order.
+StoredRow stored_row(const TuningRow& row);
+
+// All of the key but its compiler.
+std::variant<TuningKey, std::string> read_key(const StoredKey& stored);
+std::variant<Record, std::string> read_compiler(const StoredBuild& stored);
+// `key` is whose row it says it is. The second of either is what is wrong with it.
+std::variant<TuningRow, std::string> read_row(const StoredRow& stored, const TuningKey& key);
+
+// Nothing, or why it cannot be stored: too long, or an observation that is none.
+std::optional<std::string> problem_of(const TuningRow& row);
+
+}  // namespace tilewright::autotune

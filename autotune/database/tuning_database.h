@@ -1,0 +1,97 @@
+// The tuning database, as the rest of the library uses it.
+//
+//   TuningDatabase database;                        // of the user, shared by all processes
+//   Lookup found = database.lookup(key, is_in_space);
+//   if (found.best) ...                             // use it: measured with this compiler build
+//   else search(from found.seeds, leaving out what database.rows(key) has)
+//   database.store({TuningRow(key, configuration, observation), ...});
+//   else a person asks: database.why_miss(key)
+//
+// Nothing here raises an error. Where the place cannot be written, is full, is damaged, or is none,
+// what is stored stays in the memory of this process; a damaged file is salvaged and replaced; rows
+// that are wrong are left out. `diagnostics` says what happened. A `store` that returns true has
+// brought its rows to the disk.
+//
+// Any thread may call at any time. A child after fork has what was in memory and nothing else: it
+// must make a database of its own.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "autotune/database/location.h"
+#include "autotune/database/tuning_row.h"
+
+namespace tilewright::autotune {
+
+class GuardedStore;
+
+struct Lookup {
+  std::optional<TuningRow> best;  // the fastest that this compiler build measured
+  // Where there is none: winner and runner-up of the build that measured the question last. Good
+  // guesses, to be measured again before they are used.
+  std::vector<TuningRow> seeds;
+};
+
+// Why `lookup` had no `best`.
+struct Miss {
+  // The stored key that differs in the fewest fields; its differences, most important first. None:
+  // nothing is stored of this kernel, by hash or by name.
+  std::optional<TuningKey> nearest;
+  std::vector<Difference> differences;  // none: the key is there
+  std::int64_t failed = 0;              // of the key itself: rows, none of which is ok
+  std::string text() const;             // one or two sentences
+};
+
+struct Diagnostics {
+  std::string place;                  // "SQLite 3.40.1, journal wal, /home/..."
+  bool keeps = false;                 // what is stored outlives the process
+  std::int64_t rejected_rows = 0;     // wrong when they were read
+  std::int64_t failures = 0;          // of the database, whatever was done about them
+  std::vector<std::string> messages;  // the first of each kind, 20 at the most
+};
+
+struct DatabaseCounts {
+  std::int64_t rows = 0, keys = 0, builds = 0, size_bytes = 0;
+};
+
+class TuningDatabase {
+ public:
+  using Accept = std::function<bool(const Configuration&)>;
+
+  // `where`: a file, or postgresql://...; of "" the one that TILEWRIGHT_TUNE_DB names, or else the
+  // one in the cache folder.
+  explicit TuningDatabase(const std::string& where = "", Access access = Access::read_write);
+  ~TuningDatabase();
+  TuningDatabase(TuningDatabase&&) noexcept;
+
+  // `accept` says whether a configuration is in the present space of choices; others are passed
+  // over.
+  Lookup lookup(const TuningKey& key, const Accept& accept = {});
+  // All that this build tried of the key, whatever came of it.
+  std::vector<TuningRow> rows(const TuningKey& key);
+  // The best of other keys of the same kernel, by hash or name, on the same device: the nearest
+  // problems first.
+  std::vector<TuningRow> neighbours(const TuningKey& key, std::size_t limit,
+                                    const Accept& accept = {});
+  // Joined with what is there of them. Whether they will outlive this process.
+  bool store(const std::vector<TuningRow>& rows);
+  Miss why_miss(const TuningKey& key);
+  Diagnostics diagnostics() const;
+
+  // For tools. In an order that only the contents decide.
+  void each_row(const std::function<void(const TuningRow&)>& each);
+  void each_key(const std::function<void(const TuningKey&)>& each);  // without compilers
+  std::vector<TuningRow> rows_of_question(const TuningKey& key);     // by any build
+  bool remove(const std::vector<TuningRow>& rows);
+  DatabaseCounts counts();
+  // What the database finds wrong with its structures.
+  std::vector<std::string> problems();
+  // Removes rows that cannot be read, and gives unused room back; how many rows.
+  std::int64_t clean();
+
+ private:
+  std::unique_ptr<GuardedStore> state_;
+};
+
+}  // namespace tilewright::autotune
