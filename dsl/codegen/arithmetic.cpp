@@ -279,18 +279,20 @@ llvm::Value* Arithmetic::convert(llvm::Value* value, DType from, DType to) {
 }
 
 void Arithmetic::keep_better(ReduceKind kind, DType dtype, llvm::Value*& best,
-                             llvm::Value*& best_index, llvm::Value* other,
-                             llvm::Value* other_index) {
-  auto* better = compare(kind == ReduceKind::argmax ? Op::gt_ : Op::lt_, dtype, other, best);
-  auto* equal = compare(Op::eq_, dtype, other, best);
-  if (is_floating(dtype)) {
-    auto *other_nan = compare(Op::ne_, dtype, other, other),
-         *best_nan = compare(Op::ne_, dtype, best, best);
-    better = b_.CreateOr(better, b_.CreateAnd(other_nan, b_.CreateNot(best_nan)));
-    equal = b_.CreateOr(equal, b_.CreateAnd(other_nan, best_nan));
+                             llvm::Value*& best_index, llvm::Value* other, llvm::Value* other_index,
+                             bool other_is_later) {
+  // A NaN is not above a number, and does not let it be: against a number it is better.
+  Op no_better = kind == ReduceKind::argmax ? Op::le_ : Op::ge_;
+  llvm::Value* take = b_.CreateNot(compare(no_better, dtype, other, best));
+  if (is_floating(dtype)) take = b_.CreateAnd(take, compare(Op::eq_, dtype, best, best));
+  if (!other_is_later) {
+    llvm::Value* equal = compare(Op::eq_, dtype, other, best);
+    if (is_floating(dtype))
+      equal = b_.CreateOr(equal, b_.CreateAnd(compare(Op::ne_, dtype, other, other),
+                                              compare(Op::ne_, dtype, best, best)));
+    auto* earlier = b_.CreateICmpSLT(other_index, best_index);
+    take = b_.CreateOr(take, b_.CreateAnd(equal, earlier));
   }
-  auto* earlier = b_.CreateICmpSLT(other_index, best_index);
-  auto* take = b_.CreateOr(better, b_.CreateAnd(equal, earlier));
   best = b_.CreateSelect(take, other, best);
   best_index = b_.CreateSelect(take, other_index, best_index);
 }

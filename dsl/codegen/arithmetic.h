@@ -34,6 +34,7 @@ class Arithmetic {
   llvm::Value* integer_op(ir::Op op, DType dtype, const std::vector<llvm::Value*>& operands);
   llvm::Value* compare(ir::Op op, DType dtype, llvm::Value* a, llvm::Value* b);
   llvm::Value* convert(llvm::Value* value, DType from, DType to);
+  virtual llvm::Value* widen_bf16(llvm::Value* value);
   // From f32, to nearest, ties to even; NaN stays NaN.
   virtual llvm::Value* narrow_to_bf16(llvm::Value* value);
 
@@ -43,10 +44,10 @@ class Arithmetic {
   virtual llvm::Value* rounded_to_float8(llvm::Value* magnitude, DType dtype);
 
   // Of reductions: combining two elements; for argmax and argmin the better of two and its index:
-  // the first of equals, the first NaN before all.
+  // the first of equals, the first NaN before all. `other_is_later`: its index is greater for sure.
   llvm::Value* combine(ir::ReduceKind kind, DType dtype, llvm::Value* a, llvm::Value* b);
   void keep_better(ir::ReduceKind kind, DType dtype, llvm::Value*& best, llvm::Value*& best_index,
-                   llvm::Value* other, llvm::Value* other_index);
+                   llvm::Value* other, llvm::Value* other_index, bool other_is_later = false);
   static bool is_arg(ir::ReduceKind kind) {
     return kind == ir::ReduceKind::argmax || kind == ir::ReduceKind::argmin;
   }
@@ -66,7 +67,6 @@ class Arithmetic {
   llvm::IRBuilder<> b_;
 
  private:
-  llvm::Value* widen_bf16(llvm::Value* value);
   llvm::Value* narrow_to_float8(llvm::Value* value, DType dtype);
   llvm::Value* call_libm(const char* name, llvm::Value* x);
 };

@@ -34,7 +34,9 @@ void shared_base(const Call& call);
 void exp2_approx(const Call& call);
 void rsqrt_approx(const Call& call);
 void to_bf16(const Call& call);
+void to_bf16x2(const Call& call);
 void to_tf32(const Call& call);
+void byte_perm(const Call& call);
 void no_operation(const Call& call);
 
 // meanings/float8.cpp

@@ -236,6 +236,22 @@ class Rounds {
   int parts_ = 1, second_gift_ = 0;
 };
 
+// Beyond this many, to select among registers before and after shuffles takes longer than shared
+// memory and its barriers: in 16 registers of which a lane gives any and keeps any, it is 480.
+constexpr int most_selections = 128;
+
+int selections(const std::vector<Exchange>& exchanges) {
+  auto choices = [](const Affine& which) {
+    std::vector<std::uint64_t> terms(which.terms.begin(), which.terms.end());
+    return (1 << BitMatrix(32, terms).rank()) - 1;
+  };
+  int count = 0;
+  for (const Exchange& exchange : exchanges)
+    count +=
+        choices(exchange.give) + (exchange.keep.is_constant() ? 0 : choices(exchange.keep) + 1);
+  return count;
+}
+
 Conversion through_shared(const Layout& from, const Layout& to, int element_bytes) {
   Conversion plan{.kind = Conversion::Kind::shared};
   plan.shared = choose_swizzle(from, to, element_bytes);
@@ -271,7 +287,8 @@ Conversion plan_conversion(const Layout& from, const Layout& to, int element_byt
     return plan;
   }
   auto exchanges = Rounds(from, to, *sources).plan();
-  if (!exchanges) return through_shared(from, to, element_bytes);
+  if (!exchanges || selections(*exchanges) > most_selections)
+    return through_shared(from, to, element_bytes);
   Conversion plan{.kind = Conversion::Kind::shuffle};
   plan.exchanges = std::move(*exchanges);
   plan.duplicate_of = first_duplicates(to);

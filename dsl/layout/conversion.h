@@ -6,7 +6,8 @@
 //
 //     none        every register is where it is wanted
 //     registers   on r alone: a thread finds all it wants in registers of its own, the same for all
-//     shuffle     on r and the thread, but the source is in the same warp
+//     shuffle     on r and the thread, but the source is in the same warp, and few of a thread's
+//                 registers come into question
 //     shared      else: through shared memory
 //
 // For example, 4 elements in 4 lanes: from lane l holding element l to lane l holding element

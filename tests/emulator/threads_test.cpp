@@ -108,6 +108,18 @@ TEST(EmulatedLanes, ShuffleByIndex) {
   for (int i = 0; i < 64; ++i) EXPECT_EQ(out[static_cast<std::size_t>(i)], i / 32 * 32 + 7);
 }
 
+TEST(EmulatedLanes, PickBytesOfTwoWords) {
+  auto out = run_on_lanes(
+      "%value = call i32 @td.byte_perm(i32 u0x11223344, i32 u0x55667788, i32 u0x1724)");
+  EXPECT_EQ(out[0], 0x33552288);
+}
+
+TEST(EmulatedLanes, RoundPairsToBf16) {  // ties go to even
+  auto out = run_on_lanes(
+      "%value = call i32 @td.to_bf16x2(float 0x3FF0100000000000, float 0x3FF0300000000000)");
+  EXPECT_EQ(out[0], 0x3F803F82);
+}
+
 TEST(EmulatedLanes, SumInFiveSteps) {
   std::string body, value = "%tid";
   for (int mask = 16; mask > 0; mask /= 2) {

@@ -98,13 +98,8 @@ void Emitter::zero_outside(Registers& registers, const ir::Type& type, int axis)
 }
 
 llvm::Value* Emitter::packed(const Registers& from, std::size_t first, int count) {
-  llvm::Type* element = from.values[first]->getType();
-  auto* type = llvm::FixedVectorType::get(element, static_cast<unsigned>(count));
-  llvm::Value* vector = llvm::PoisonValue::get(type);
-  for (int i = 0; i < count; ++i)
-    vector = b_.CreateInsertElement(vector, from.values[first + static_cast<std::size_t>(i)],
-                                    static_cast<std::uint64_t>(i));
-  return b_.CreateBitCast(vector, b_.getInt32Ty());
+  auto begin = from.values.begin() + static_cast<std::ptrdiff_t>(first);
+  return b_.CreateBitCast(vector_of({begin, begin + count}), b_.getInt32Ty());
 }
 
 Registers Emitter::dot_tensor_core(const Inst& inst, const TensorCoreDot& how) {

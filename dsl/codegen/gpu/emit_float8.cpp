@@ -33,6 +33,13 @@ bool Emitter::multiplies_float8() const { return target_.sm >= 89 && target_.sm 
 
 // The codes in a word as pairs of f16: the lower two, the upper two.
 std::pair<llvm::Value*, llvm::Value*> Emitter::halves(llvm::Value* word, emulator::Format format) {
+  if (target_.sm >= 89) {
+    auto pair = [&](llvm::Value* codes) {
+      return device(format == emulator::Format::e4m3 ? "from_e4m3x2" : "from_e5m2x2",
+                    {b_.CreateTrunc(codes, b_.getInt16Ty())});
+    };
+    return {pair(word), pair(b_.CreateLShr(word, 16))};
+  }
   auto of = [&](llvm::Value* codes) -> llvm::Value* {  // at the top of each half
     if (format == emulator::Format::e5m2) return codes;
     auto* magnitude = b_.CreateAnd(codes, i32(0x7F007F00));
@@ -44,11 +51,8 @@ std::pair<llvm::Value*, llvm::Value*> Emitter::halves(llvm::Value* word, emulato
     auto* ones = b_.CreateSub(top, b_.CreateLShr(top, 15));
     return b_.CreateOr(b_.CreateBitCast(value, b_.getInt32Ty()), ones);
   };
-  auto* low = b_.CreateOr(b_.CreateShl(b_.CreateAnd(word, i32(0xFF)), 8),
-                          b_.CreateShl(b_.CreateAnd(word, i32(0xFF00)), 16));
-  auto* high = b_.CreateOr(b_.CreateAnd(b_.CreateLShr(word, 8), i32(0xFF00)),
-                           b_.CreateAnd(word, i32(0xFF000000)));
-  return {of(low), of(high)};
+  return {of(device("byte_perm", {word, i32(0), i32(0x1404)})),
+          of(device("byte_perm", {word, i32(0), i32(0x3424)}))};
 }
 
 // A fragment for one instruction of k = 32 becomes two of k = 16. Where a word's four neighbours

@@ -148,6 +148,55 @@ std::vector<Emitter::Access> Emitter::desc_accesses(const Inst& inst, std::size_
   return accesses;
 }
 
+namespace {
+
+// What an element was rounded to bf16 from, or null.
+llvm::Value* rounded_to_bf16(llvm::Value* value) {
+  auto* call = llvm::dyn_cast<llvm::CallInst>(value);
+  bool rounds = call != nullptr && call->getCalledFunction()->getName() == "td.to_bf16";
+  return rounds ? call->getArgOperand(0) : nullptr;
+}
+
+}  // namespace
+
+// Elements one after the other. Two that become bf16 do so by one instruction.
+llvm::Value* Emitter::vector_of(const std::vector<llvm::Value*>& elements) {
+  llvm::Value* vector = nullptr;
+  auto insert = [&](llvm::Value* element, std::size_t at, std::size_t size) {
+    if (at == 0)
+      vector = llvm::PoisonValue::get(
+          llvm::FixedVectorType::get(element->getType(), static_cast<unsigned>(size)));
+    vector = b_.CreateInsertElement(vector, element, at);
+  };
+  std::size_t size = elements.size();
+  bool rounded = std::all_of(elements.begin(), elements.end(), rounded_to_bf16);
+  if (!rounded || size % 2 != 0) {
+    for (std::size_t i = 0; i < size; ++i) insert(elements[i], i, size);
+    return vector;
+  }
+  for (std::size_t i = 0; i < size; i += 2)
+    insert(device("to_bf16x2", {rounded_to_bf16(elements[i + 1]), rounded_to_bf16(elements[i])}),
+           i / 2, size / 2);
+  return b_.CreateBitCast(
+      vector, llvm::FixedVectorType::get(elements[0]->getType(), static_cast<unsigned>(size)));
+}
+
+// bf16 is the upper half of f32: of two that were loaded in one word, either is an instruction
+// away.
+llvm::Value* Emitter::widen_bf16(llvm::Value* value) {
+  auto* extract = llvm::dyn_cast<llvm::ExtractElementInst>(value);
+  if (extract == nullptr) return Arithmetic::widen_bf16(value);
+  auto* vector = llvm::cast<llvm::FixedVectorType>(extract->getVectorOperand()->getType());
+  unsigned size = vector->getNumElements();
+  auto* index = llvm::dyn_cast<llvm::ConstantInt>(extract->getIndexOperand());
+  if (index == nullptr || size % 2 != 0) return Arithmetic::widen_bf16(value);
+  llvm::Value* words = b_.CreateBitCast(extract->getVectorOperand(),
+                                        llvm::FixedVectorType::get(b_.getInt32Ty(), size / 2));
+  llvm::Value* word = b_.CreateExtractElement(words, index->getZExtValue() / 2);
+  word = index->getZExtValue() % 2 == 0 ? b_.CreateShl(word, 16) : b_.CreateAnd(word, 0xFFFF0000U);
+  return b_.CreateBitCast(word, b_.getFloatTy());
+}
+
 // make(), or `rest` where the condition does not hold: a branch, which the assembler turns into a
 // predicate.
 llvm::Value* Emitter::when(llvm::Value* condition, llvm::Value* rest,
@@ -214,10 +263,9 @@ void Emitter::store_group(const Access& access, DType dtype, const Registers& fr
     return from.values[static_cast<std::size_t>(access.registers[k])];
   };
   if (width == 1) return store_one(access.pointer, dtype, value(0), access.mask);
-  auto* type = llvm::FixedVectorType::get(memory_type(dtype), width);
-  llvm::Value* vector = llvm::PoisonValue::get(type);
-  for (unsigned k = 0; k < width; ++k)
-    vector = b_.CreateInsertElement(vector, to_memory(value(k), dtype), k);
+  std::vector<llvm::Value*> elements;
+  for (unsigned k = 0; k < width; ++k) elements.push_back(to_memory(value(k), dtype));
+  llvm::Value* vector = vector_of(elements);
   llvm::Align align(static_cast<std::uint64_t>(width * size_bytes(dtype)));
   when(access.mask, nullptr,
        [&] { return noted(b_.CreateAlignedStore(vector, access.pointer, align)); });

@@ -20,9 +20,10 @@ struct Emitter::Partial {
   int reg = 0;  // of the operand, at this place of the result
 };
 
-void Emitter::combine_into(ReduceKind kind, DType dtype, Partial& to, const Partial& from) {
+void Emitter::combine_into(ReduceKind kind, DType dtype, Partial& to, const Partial& from,
+                           bool is_later) {
   if (is_arg(kind))
-    keep_better(kind, dtype, to.value, to.index, from.value, from.index);
+    keep_better(kind, dtype, to.value, to.index, from.value, from.index, is_later);
   else
     to.value = combine(kind, dtype, to.value, from.value);
 }
@@ -77,10 +78,18 @@ std::vector<std::size_t> Emitter::reduce_registers(const Inst& inst, const Regis
   }
   std::map<Layout::Basis, std::size_t> place;
   for (auto& [key, group] : groups) {
+    // Whether registers hold elements in their order.
+    std::vector<std::int32_t> along;
+    bool in_order = is_arg(kind);
+    for (const Partial& partial : group) {
+      Coordinate at = coordinate(from.layout, axis, partial.reg);
+      in_order = in_order && at.apart && (along.empty() || along.back() < at.constant);
+      along.push_back(at.constant);
+    }
     // As a tree: short chains, and sums that round less.
     for (std::size_t step = 1; step < group.size(); step *= 2)
       for (std::size_t i = 0; i + step < group.size(); i += 2 * step)
-        combine_into(kind, type.dtype, group[i], group[i + step]);
+        combine_into(kind, type.dtype, group[i], group[i + step], in_order);
     place[key] = partials.size();
     partials.push_back(group[0]);
   }

@@ -74,6 +74,28 @@ Registers Emitter::arange(const Inst& inst, const Layout& layout) {
   return result;
 }
 
+// For each register the first that holds the same: the same element, or one that is equal because
+// neighbours are (a mask that ends at a multiple of 8 is computed once for 8 elements).
+std::vector<int> Emitter::first_of_equals(Value value, const Layout& layout) const {
+  const Shape& groups = axis_info_[value].constancy;
+  int varying = -1;  // bits of a register's number that stay within a group of equals
+  const auto& bases = layout.bases(In::register_);
+  for (std::size_t bit = 0; bit < bases.size(); ++bit) {
+    int axes = 0;
+    bool within = true;
+    for (int axis = 0; axis < layout.shape().rank(); ++axis) {
+      std::int64_t step = bases[bit][static_cast<std::size_t>(axis)], group = groups[axis];
+      axes += step != 0 ? 1 : 0;
+      bool all = group == function_.type(value).shape[axis];
+      within = within && (all || step < (group & -group));
+    }
+    if (axes == 1 && within) varying &= ~(1 << bit);
+  }
+  std::vector<int> first = layout::first_duplicates(layout);
+  for (int& r : first) r = first[static_cast<std::size_t>(r & varying)];
+  return first;
+}
+
 void Emitter::elementwise_tile(const Inst& inst) {
   Value result = inst.results[0];
   const Layout& layout = assignment_[result];
@@ -87,7 +109,7 @@ void Emitter::elementwise_tile(const Inst& inst) {
   require(!pointer || inst.op == Op::offset_, "[", ir::info(inst.op).name, "] ",
           describe(inst.where), ": tiles of pointers only move by offsets");
   if (pointer) out.base = operands[0].base;
-  std::vector<int> first = layout::first_duplicates(layout);
+  std::vector<int> first = first_of_equals(result, layout);
   for (std::size_t r = 0; r < first.size(); ++r) {
     auto same = static_cast<std::size_t>(first[r]);
     if (same < r) {

@@ -109,6 +109,7 @@ class Emitter : Arithmetic {
   void branch(const ir::Inst& inst);
   void make_array(const ir::Inst& inst);
   llvm::Value* narrow_to_bf16(llvm::Value* value) override { return device("to_bf16", {value}); }
+  llvm::Value* widen_bf16(llvm::Value* value) override;
   llvm::Value* widen_float8(llvm::Value* value, DType dtype) override;
   llvm::Value* rounded_to_float8(llvm::Value* magnitude, DType dtype) override;
   llvm::Value* device(std::string_view op, const std::vector<llvm::Value*>& operands = {});
@@ -126,6 +127,7 @@ class Emitter : Arithmetic {
   void creation(const ir::Inst& inst);
   void elementwise_tile(const ir::Inst& inst);
   void shape_op(const ir::Inst& inst);
+  std::vector<int> first_of_equals(ir::Value value, const layout::Layout& layout) const;
   Registers splat(llvm::Value* value, bool pointer, const layout::Layout& layout);
   Registers arange(const ir::Inst& inst, const layout::Layout& layout);
   std::optional<Registers> through_shape(const ir::Inst& inst, const layout::Layout& layout);
@@ -157,6 +159,7 @@ class Emitter : Arithmetic {
   llvm::Value* address(llvm::Value* base, DType dtype, llvm::Value* offset);
   void load_group(const Access& access, DType dtype, const Registers* other, Registers& to);
   void store_group(const Access& access, DType dtype, const Registers& from);
+  llvm::Value* vector_of(const std::vector<llvm::Value*>& elements);
   llvm::Value* when(llvm::Value* condition, llvm::Value* rest,
                     const std::function<llvm::Value*()>& make);
   llvm::Value* load_one(llvm::Value* pointer, DType dtype, llvm::Value* mask, llvm::Value* other);
@@ -199,7 +202,9 @@ class Emitter : Arithmetic {
   // emit_reduce.cpp
   struct Partial;
   void reduce(const ir::Inst& inst);
-  void combine_into(ir::ReduceKind kind, DType dtype, Partial& to, const Partial& from);
+  // `is_later`: what comes from there stands after what is in `to`, on the axis.
+  void combine_into(ir::ReduceKind kind, DType dtype, Partial& to, const Partial& from,
+                    bool is_later = false);
   void combine_lanes(ir::ReduceKind kind, DType dtype, Partial& partial, int lane_mask);
   std::vector<std::size_t> reduce_registers(const ir::Inst& inst, const Registers& from,
                                             std::vector<Partial>& partials);

@@ -39,6 +39,19 @@ void rsqrt_approx(const Call& call) {
 }
 
 void to_bf16(const Call& call) { call.results[0].u16 = bfloat16_bits(call.operands[0].f32); }
+void to_bf16x2(const Call& call) {
+  std::uint32_t high = bfloat16_bits(call.operands[0].f32);
+  call.results[0].u32 = high << 16 | bfloat16_bits(call.operands[1].f32);
+}
+void byte_perm(const Call& call) {
+  std::uint64_t high = call.operands[1].u32, bytes = high << 32 | call.operands[0].u32;
+  std::uint32_t word = 0;
+  for (int i = 0; i < 4; ++i) {
+    std::uint32_t from = call.operands[2].u32 >> (4 * i) & 7;
+    word |= static_cast<std::uint32_t>(bytes >> (8 * from) & 0xFF) << (8 * i);
+  }
+  call.results[0].u32 = word;
+}
 
 void to_tf32(const Call& call) { call.results[0].f32 = round_to_tf32(call.operands[0].f32); }
 
