@@ -19,7 +19,7 @@ step "test: release"
 ctest --preset release -j "$jobs" -LE nightly
 
 sanitized=(runtime_tests layout_tests dsl_tests golden_tests emulator_tests graph_tests models_tests
-  property_tests cuda_tests)
+  property_tests autotune_tests cuda_tests)
 # Random programs by the thousand run above; here two parts of the tile programs, the graphs of the
 # shorter lists, and one of the three tests of whole pipelines.
 left_out='Slow*:PlannedGraphs.FusedComputeWhatTheGraphMeans'

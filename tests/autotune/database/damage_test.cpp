@@ -1,0 +1,208 @@
+// Files that are no longer what was written: what can be read is saved, and nothing wrong is
+// believed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "autotune/database/sqlite_connection.h"
+#include "autotune/database/sqlite_pages.h"
+#include "autotune/database/store.h"
+#include "autotune/database/tuning_database.h"
+#include "tests/autotune/database/processes.h"
+#include "tests/autotune/database/rows.h"
+#include "tests/autotune/database/sqlite_file.h"
+#include "tests/property/seeds.h"
+#include "tests/scratch_folder.h"
+
+namespace tilewright::autotune {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::Contains;
+using testing::HasSubstr;
+
+constexpr std::int64_t keys = 40, configurations = 12;
+
+std::vector<TuningRow> rows_of(std::int64_t key) {
+  std::vector<TuningRow> rows;
+  for (std::int64_t i = 1; i <= configurations; ++i) {
+    rows.push_back({test_key(key), test_configuration(i), ok_observation({100.0 + key + i, 300})});
+    // Long enough that a row in five goes on on another page.
+    if (i % 5 == 0)
+      for (int j = 1; j < 4; ++j) {
+        Observation more = ok_observation(std::vector<double>(32, 200.125 + j), new_year_ms + j);
+        rows.back().observations = join(rows.back().observations, {more});
+      }
+  }
+  return rows;
+}
+
+// As bytes, in one file.
+const std::string& whole_file() {
+  static const std::string bytes = [] {
+    ScratchFolder folder;
+    fs::path file = folder.path() / "tuning.db";
+    {
+      Store store(open_sqlite(file, SqliteAccess::read_write, SqliteJournal::rollback));
+      for (std::int64_t key = 1; key <= keys; ++key) store.put(rows_of(key));
+    }
+    return read_file(file);
+  }();
+  return bytes;
+}
+
+// How many rows there still are; every one is as it was stored.
+std::int64_t rows_that_are_right(TuningDatabase& database) {
+  std::int64_t count = 0;
+  for (std::int64_t key = 1; key <= keys; ++key) {
+    std::vector<TuningRow> stored = rows_of(key);
+    for (const TuningRow& row : database.rows(test_key(key))) {
+      EXPECT_THAT(stored, Contains(row));
+      ++count;
+    }
+    Lookup found = database.lookup(test_key(key));
+    if (found.best) {
+      EXPECT_THAT(stored, Contains(*found.best));
+    }
+  }
+  return count;
+}
+
+std::string damaged(std::uint64_t seed) {
+  std::string bytes = whole_file();
+  std::uint64_t state = seed;
+  auto at = static_cast<std::size_t>(next_random(state) % bytes.size());
+  switch (next_random(state) % 4) {
+    case 0:  // a few bytes
+      for (std::size_t i = 0; i < 1 + next_random(state) % 64 && at + i < bytes.size(); ++i)
+        bytes[at + i] = static_cast<char>(next_random(state));
+      break;
+    case 1: bytes[at] ^= static_cast<char>(1 << next_random(state) % 8); break;
+    case 2: bytes.replace(at / 4096 * 4096, 4096, std::string(4096, '\0')); break;
+    default: bytes.resize(at); break;
+  }
+  return bytes;
+}
+
+TEST(DamagedDatabase, AnyDamageGivesRightRowsOrNoneAndGoesOn) {
+  for (std::uint64_t seed : seeds_of_test(50)) {
+    ScratchFolder folder;
+    fs::path file = folder.write("tuning.db", damaged(seed));
+    TuningDatabase database(file);
+    rows_that_are_right(database);
+    TuningRow fresh(test_key(keys + 1), test_configuration(1), ok_observation({1}));
+    EXPECT_TRUE(database.store({fresh})) << reproduction(seed);
+    TuningDatabase again(file);
+    EXPECT_TRUE(again.lookup(fresh.key).best) << reproduction(seed);
+    rows_that_are_right(again);
+    ASSERT_FALSE(HasFailure()) << reproduction(seed);
+  }
+}
+
+TEST(DamagedDatabase, TheRowsOfOtherPagesAreSaved) {
+  const std::int64_t all = keys * configurations;
+  const auto pages = whole_file().size() / 4096;
+  for (std::size_t page = 0; page < pages; page += 7) {
+    ScratchFolder folder;
+    std::string bytes = whole_file();
+    bytes.replace(page * 4096, 4096, std::string(4096, '\xff'));
+    fs::path file = folder.write("tuning.db", bytes);
+    TuningDatabase database(file);
+    // Makes it look at every page.
+    if (!database.problems().empty()) database.clean();
+    // A page may hold a fifth of the keys, or the tops of trees, which are then not needed.
+    EXPECT_GE(rows_that_are_right(database), all * 2 / 5) << page;
+    EXPECT_TRUE(database.store(rows_of(1)));
+  }
+}
+
+TEST(DamagedDatabase, TheDamagedFileIsKeptBesideTheNewOne) {
+  ScratchFolder folder;
+  std::string bytes = whole_file();
+  bytes.replace(0, 4096, std::string(4096, '\0'));
+  fs::path file = folder.write("tuning.db", bytes);
+  TuningDatabase database(file);
+  EXPECT_EQ(rows_that_are_right(database), keys * configurations);
+  EXPECT_THAT(database.diagnostics().messages, Contains(HasSubstr("480 rows of it were saved")));
+  bool is_kept = false;
+  for (const auto& entry : fs::directory_iterator(folder.path()))
+    is_kept |= entry.path().string().find(".corrupt-") != std::string::npos &&
+               read_file(entry.path()) == bytes;
+  EXPECT_TRUE(is_kept);
+}
+
+TEST(DamagedDatabase, RowsThatAreOnlyInTheLogAreSavedToo) {
+  ScratchFolder folder;
+  fs::path file = folder.path() / "tuning.db";
+  pid_t child = start([&] {
+    TuningDatabase database(file);
+    for (std::int64_t key = 1; key <= 5; ++key) database.store(rows_of(key));
+    return 0;  // with the log as it is
+  });
+  ASSERT_EQ(end_of(child), 0);
+  std::int64_t records = 0;
+  each_sqlite_record(file, [&](const SqliteRecord&) { ++records; });
+  EXPECT_GT(records, 5 * configurations);
+  std::fstream(file, std::ios::in | std::ios::out | std::ios::binary) << std::string(4096, 'x');
+  TuningDatabase database(file);
+  rows_that_are_right(database);
+  EXPECT_EQ(database.counts().rows, 5 * configurations);
+}
+
+TEST(DamagedDatabase, ProcessesThatFindTheDamageTogetherMendItOnce) {
+  ScratchFolder folder;
+  std::string bytes = whole_file();
+  bytes.replace(0, 4096, std::string(4096, '\0'));
+  fs::path file = folder.write("tuning.db", bytes);
+  std::vector<pid_t> children;
+  for (int i = 0; i < 8; ++i)
+    children.push_back(start([&, i] {
+      TuningDatabase database(file);
+      TuningRow own(test_key(1000 + i), test_configuration(1), ok_observation({1}));
+      return database.store({own}) && database.lookup(test_key(1)).best ? 0 : 1;
+    }));
+  for (pid_t child : children) EXPECT_EQ(end_of(child), 0);
+  TuningDatabase database(file);
+  EXPECT_EQ(database.counts().rows, keys * configurations + 8);
+  int moved = 0;
+  for (const auto& entry : fs::directory_iterator(folder.path()))
+    moved += entry.path().string().find(".corrupt-") != std::string::npos;
+  EXPECT_EQ(moved, 1);
+}
+
+TEST(DamagedDatabase, AFileThatIsNoDatabaseStaysAsItIs) {
+  ScratchFolder folder;
+  std::string text = "Dear diary, " + std::string(9000, '.');
+  fs::path file = folder.write("diary.txt", text);
+  TuningDatabase database(file);
+  EXPECT_FALSE(database.store(rows_of(1)));
+  EXPECT_TRUE(database.lookup(test_key(1)).best);
+  EXPECT_TRUE(read_file(file) == text);
+  EXPECT_THAT(database.diagnostics().messages, Contains(HasSubstr("is no tuning database")));
+}
+
+TEST(DamagedDatabase, AWrongRowIsPassedOverCountedAndCleanedAway) {
+  ScratchFolder folder;
+  fs::path file = folder.path() / "tuning.db";
+  TuningDatabase(file).store(rows_of(1));
+  run_sql(file, "UPDATE tuning_rows SET median_ns = 1 WHERE configuration LIKE '%rows=7'");
+  TuningDatabase database(file);
+  EXPECT_EQ(database.lookup(test_key(1)).best->configuration, test_configuration(1));
+  EXPECT_GT(database.diagnostics().rejected_rows, 0);
+  EXPECT_THAT(database.diagnostics().messages, Contains("a row is left out: a checksum is wrong"));
+  EXPECT_EQ(database.clean(), 1);
+  EXPECT_EQ(database.counts().rows, configurations - 1);
+}
+
+TEST(DamagedDatabase, RowsOfALostKeyAreCleanedAway) {
+  ScratchFolder folder;
+  fs::path file = folder.path() / "tuning.db";
+  TuningDatabase(file).store(rows_of(1));
+  TuningDatabase(file).store(rows_of(2));
+  run_sql(file, "DELETE FROM tuning_keys WHERE problem LIKE '%rows=1'");
+  TuningDatabase database(file);
+  EXPECT_EQ(database.clean(), configurations);
+  EXPECT_EQ(database.counts().rows, configurations);
+}
+
+}  // namespace
+}  // namespace tilewright::autotune
