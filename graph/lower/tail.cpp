@@ -27,44 +27,55 @@ const Rates& rates_of(const dsl::Target& target) {
 
 std::int64_t divide_up(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
 
-class Model {
+bool has_two_at_a_time(const TailWork& work, const dsl::Target& target) {
+  // A Hopper multiprocessor's shared memory is all one large tile's.
+  bool one = target.sm == 90 || shared_memory_limit(target) < large_shared_bytes;
+  return !one || work.rows <= small_rows;
+}
+
+// Where `at_a_time` tiles are in the works on one multiprocessor, which make each other slower.
+class Waves {
  public:
-  Model(const TailWork& work, const dsl::Target& target) : work_(work), rates_(rates_of(target)) {
-    // A Hopper multiprocessor's shared memory is all one large tile's.
-    bool one = target.sm == 90 || shared_memory_limit(target) < large_shared_bytes;
-    std::int64_t each = one && work.rows > small_rows ? 1 : 2;
-    at_once_ = each * multiprocessors(target);
+  Waves(const TailWork& work, const dsl::Target& target, std::int64_t at_a_time)
+      : work_(work), rates_(rates_of(target)), at_once_(at_a_time * multiprocessors(target)) {
     double operations = 2.0 * static_cast<double>(work.products * work.rows * work.columns) *
                         static_cast<double>(work.depth) / static_cast<double>(work.steps);
-    step_ns_ = operations / rates_.operations_a_ns * static_cast<double>(each) *
+    step_ns_ = operations / rates_.operations_a_ns * static_cast<double>(at_a_time) *
                static_cast<double>(work.element_bytes) / 2;
+    whole_ns_ = ns_of_steps(divide_up(tiles(), at_once_) * work_.steps);
   }
 
-  std::int64_t at_once() const { return at_once_; }
+  // The time with the tail, relative to the time without.
+  double time(const Tail& tail) const {
+    std::int64_t shared = tiles_of(tail), parts = shared * tail.splits;
+    std::int64_t steps = divide_up(tiles() - shared, at_once_) * work_.steps +
+                         divide_up(parts, at_once_) * divide_up(work_.steps, tail.splits);
+    // Parts are written and read once.
+    std::int64_t bytes = 2 * parts * work_.products * work_.rows * work_.columns * sum_bytes;
+    double handed_on = launches_ns + static_cast<double>(bytes) / rates_.memory_bytes_a_ns;
+    return (ns_of_steps(steps) + handed_on) / whole_ns_;
+  }
+  // Not even reached if all multiprocessors were at work all the time.
+  double least_time() const {
+    double steps = static_cast<double>(tiles() * work_.steps) / static_cast<double>(at_once_);
+    return (steps * step_ns_ + launches_ns) / whole_ns_;
+  }
+  bool is_too_long(const Tail& tail) const { return tiles_of(tail) > 2 * at_once_; }
+
+ private:
+  std::int64_t tiles() const { return work_.tables * work_.row_tiles * work_.column_tiles; }
   std::int64_t tiles_of(const Tail& tail) const {
     return work_.tables * tail.tiles * (tail.of_columns ? work_.row_tiles : work_.column_tiles);
   }
-  double ns(const std::optional<Tail>& tail) const {
-    std::int64_t whole = work_.tables * work_.row_tiles * work_.column_tiles, parts = 0, steps = 0;
-    if (tail) {
-      whole -= tiles_of(*tail);
-      parts = tiles_of(*tail) * tail->splits;
-      steps = divide_up(parts, at_once_) * divide_up(work_.steps, tail->splits);
-    }
-    steps += divide_up(whole, at_once_) * work_.steps;
+  double ns_of_steps(std::int64_t steps) const {
     double memory = static_cast<double>(work_.operand_bytes) / rates_.memory_bytes_a_ns;
-    double result = std::max(memory, static_cast<double>(steps) * step_ns_);
-    if (!tail) return result;
-    // Parts are written and read once.
-    std::int64_t bytes = 2 * parts * work_.products * work_.rows * work_.columns * sum_bytes;
-    return result + launches_ns + static_cast<double>(bytes) / rates_.memory_bytes_a_ns;
+    return std::max(memory, static_cast<double>(steps) * step_ns_);
   }
 
- private:
   const TailWork& work_;
   const Rates& rates_;
-  std::int64_t at_once_ = 1;
-  double step_ns_ = 0;
+  std::int64_t at_once_;
+  double step_ns_ = 0, whole_ns_ = 0;
 };
 
 }  // namespace
@@ -72,11 +83,11 @@ class Model {
 std::optional<Tail> plan_tail(const TailWork& work, const dsl::Target& target,
                               const TailRequest& request) {
   if (request.splits == 1 || work.depth == 1) return std::nullopt;
-  Model model(work, target);
+  Waves one(work, target, 1), two(work, target, has_two_at_a_time(work, target) ? 2 : 1);
   bool is_wanted = request.tiles != 0;
   std::optional<Tail> best;
-  double ns = is_wanted ? std::numeric_limits<double>::infinity()
-                        : model.ns({}) * (1 - request.least_saving);
+  double least = is_wanted ? std::numeric_limits<double>::infinity() : 1 - request.least_saving;
+  if (std::max(one.least_time(), two.least_time()) >= least) return std::nullopt;
   std::int64_t least_splits = 2, most_splits = std::min(splits_limit, work.steps / least_steps);
   if (is_wanted) most_splits = std::max(least_splits, std::min(splits_limit, work.steps));
   if (request.splits != 0) least_splits = most_splits = std::min(request.splits, work.depth);
@@ -87,11 +98,11 @@ std::optional<Tail> plan_tail(const TailWork& work, const dsl::Target& target,
     if (is_wanted) least_tiles = most_tiles = std::min(request.tiles, most_tiles);
     for (Tail tail{columns, least_tiles}; 0 < tail.tiles && tail.tiles <= most_tiles;
          ++tail.tiles) {
-      if (tail.tiles > least_tiles && model.tiles_of(tail) > 2 * model.at_once()) break;
+      if (tail.tiles > least_tiles && two.is_too_long(tail)) break;
       for (tail.splits = least_splits; tail.splits <= most_splits; ++tail.splits) {
-        double other = model.ns(tail);
-        if (other >= ns) continue;
-        ns = other;
+        double time = std::max(one.time(tail), two.time(tail));
+        if (time >= least) continue;
+        least = time;
         best = tail;
       }
     }

@@ -21,7 +21,8 @@
 // The tail costs two launches, and what it leaves is written and read. A model of waves, as many
 // steps as the slowest multiprocessor makes, weighs both against what is saved, for every band and
 // number of parts, and takes none unless a tenth of the time is saved. Tuning times one that saves
-// less, too, and its opposite.
+// less, too, and its opposite. Where a multiprocessor has two tiles in the works at a time, one
+// alone takes half as long, or as long, or something between: a tail must save by either reckoning.
 //
 // It is not for products that wait for memory, and regions that reduce rows too have none, since
 // each of the programs that share would reduce them anew.
