@@ -35,6 +35,7 @@ void add_generate(CLI::App& command);
 void add_bench(CLI::App& command);
 void add_explain(CLI::App& command);
 void add_opt(CLI::App& command);
+void add_tune(CLI::App& command);
 void add_ptx(CLI::App& command);
 void add_demo(CLI::App& command);
 

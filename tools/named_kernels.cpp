@@ -175,22 +175,29 @@ std::vector<NamedKernel> named_kernels(const std::vector<std::string>& words) {
   std::vector<NamedKernel> kernels;
   for (auto* list : {pointwise_cases, row_cases, product_cases, attention_cases})
     for (NamedKernel& kernel : list())
-      if (words.empty() || std::ranges::any_of(words, [&](const std::string& word) {
-            return kernel.name.find(word) != std::string::npos;
-          }))
-        kernels.push_back(std::move(kernel));
+      if (is_named(kernel, words)) kernels.push_back(std::move(kernel));
   return kernels;
 }
 
-std::vector<ir::Function> programs_of(const NamedKernel& c, const Device& device) {
+bool is_named(const NamedKernel& kernel, const std::vector<std::string>& words) {
+  return words.empty() || std::ranges::any_of(words, [&](const std::string& word) {
+           return kernel.name.find(word) != std::string::npos;
+         });
+}
+
+graph::Graph graph_of(const NamedKernel& kernel) {
   graph::Capture capture;
   std::vector<Tensor> symbols;
-  for (const NamedKernel::Argument& argument : c.arguments)
+  for (const NamedKernel::Argument& argument : kernel.arguments)
     symbols.push_back(capture.placeholder(argument.dtype, argument.shape));
-  graph::Captured captured = capture.finish({c.function(symbols)});
+  graph::Captured captured = capture.finish({kernel.function(symbols)});
+  return graph::run_passes(captured.graph);
+}
+
+std::vector<ir::Function> programs_of(const NamedKernel& kernel, const Device& device) {
   auto plan =
-      graph::make_plan(graph::run_passes(captured.graph),
-                       {.interpret = true, .matmul_precision = c.precision, .device = device});
+      graph::make_plan(graph_of(kernel),
+                       {.interpret = true, .matmul_precision = kernel.precision, .device = device});
   std::vector<ir::Function> programs;
   for (std::size_t i = 0; i < plan->programs().size(); ++i)
     programs.push_back(ir::parse(plan->program_text(i)));

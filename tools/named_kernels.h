@@ -8,6 +8,7 @@
 #include "dsl/device.h"
 #include "dsl/ir/function.h"
 #include "graph/functional.h"
+#include "graph/ir.h"
 #include "graph/matmul_precision.h"
 
 namespace tilewright::tools {
@@ -25,6 +26,12 @@ struct NamedKernel {
 
 // Those in whose names one of the words stands; all, if there are no words.
 std::vector<NamedKernel> named_kernels(const std::vector<std::string>& words);
+// Likewise, those of GPT-2 124M and Llama 3.2 1B as a processor runs them, one a shape of a layer.
+std::vector<NamedKernel> model_kernels(const std::vector<std::string>& words);
+// One of the words stands in its name, or there are none.
+bool is_named(const NamedKernel& kernel, const std::vector<std::string>& words);
+// The kernel's graph, ready to be cut into regions.
+graph::Graph graph_of(const NamedKernel& kernel);
 // One for each launch.
 std::vector<ir::Function> programs_of(const NamedKernel& kernel, const Device& device);
 

@@ -13,6 +13,7 @@ constexpr Command commands[] = {
     {"bench", "Measure this machine and what the compiler makes of it", add_bench},
     {"explain", "Show what a model is compiled to: regions, kernels, bytes, time", add_explain},
     {"opt", "Run passes over tile IR text and print the result", add_opt},
+    {"tune", "Find the fastest block sizes of kernels by the clock", add_tune},
     {"ptx", "Show what tile IR text becomes on a GPU", add_ptx},
     {"demo", "Show regional compilation and a small Llama, eager against compiled", add_demo},
 };

@@ -130,37 +130,4 @@ RowBlocks combining_blocks(const Region& region, const dsl::Target& target,
   return result;
 }
 
-std::vector<BlockSizes> alternatives(const TaskList& list, const Region& region,
-                                     const dsl::Target& target, const BlockSizes& chosen) {
-  std::vector<BlockSizes> result;
-  if (region.tables.empty()) return result;
-  auto offer = [&](const BlockSizes& wanted) {
-    BlockSizes sizes = sizes_of(choose_blocks(list, region, target, wanted));
-    if (wanted.splits == 1) sizes.splits = 1;
-    if (sizes != chosen && std::ranges::find(result, sizes) == result.end())
-      result.push_back(sizes);
-  };
-  std::int64_t rows = chosen.rows, columns = chosen.columns;
-  for (std::int64_t factor : {2, 4}) {
-    offer({rows * factor, columns});
-    offer({std::max<std::int64_t>(1, rows / factor), columns});
-  }
-  // Blocks of threads that fetch what they share once, where codegen/gpu/warp_roles.h can.
-  RowBlocks used = choose_blocks(list, region, target, chosen);
-  if (target.sm == 90 && used.has_product && used.rows >= 64 && chosen.cluster <= 1) {
-    BlockSizes sizes = chosen;
-    sizes.cluster = 2;
-    result.push_back(sizes);
-  }
-  offer({rows, columns * 2});
-  offer({rows, std::max(column_quantum, round_up(columns / 2, column_quantum))});
-  if (used.splits > 1) {
-    offer({.rows = rows, .columns = columns, .splits = 1});
-    offer({.rows = rows, .columns = columns, .splits = used.splits * 2, .tail = chosen.tail});
-  }
-  if (target.is_gpu() && used.has_product && !used.has_tail())
-    offer({.rows = rows, .columns = columns, .tail = -1});
-  return result;
-}
-
 }  // namespace tilewright::graph

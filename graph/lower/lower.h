@@ -45,9 +45,6 @@ struct LoweredRegion {
 
 LoweredRegion lower(const Graph& graph, const TaskList& list, const Region& region,
                     const dsl::Target& target, const BlockSizes& blocks = {});
-// Block sizes worth timing against the default, a short list.
-std::vector<BlockSizes> alternatives(const TaskList& list, const Region& region,
-                                     const dsl::Target& target, const BlockSizes& chosen);
 // Bytes that one launch reads and writes in memory, each element of an access counted once.
 std::int64_t bytes_moved(const TaskList& list, const Region& region);
 

@@ -7,6 +7,7 @@
 #include "graph/passes/pipeline.h"
 #include "graph/run/plan.h"
 #include "graph/tensor.h"
+#include "graph/tune/region_space.h"
 #include "tests/errors.h"
 
 namespace tilewright::graph {
@@ -75,27 +76,29 @@ Graph product(const Shape& x, const Shape& y) {
   return run_passes(capture.finish({relu(matmul(a, b))}).graph);
 }
 
-// What tuning times beside it: as it is without a tail, or with one.
-TEST(StreamK, IsAnAlternative) {
+// What tuning may time: blocks of the chosen size with a tail and without.
+TEST(StreamK, IsAKnobOfTuning) {
+  using Tails = std::vector<std::int64_t>;
   auto tails = [](const Shape& x, const Shape& y) {
     Graph graph = product(x, y);
     TaskList list = make_tasks(graph);
     Region region = fuse_tasks(list, true, {})[0].region;
     dsl::Target target = dsl::target_named("sm_90a");
-    LoweredRegion lowered = lower(graph, list, region, target);
-    std::vector<std::int64_t> found{lowered.blocks.tail};
-    for (const BlockSizes& blocks : alternatives(list, region, target, lowered.blocks)) {
-      if (blocks.rows != lowered.blocks.rows || blocks.columns != lowered.blocks.columns) continue;
-      LoweredRegion other = lower(graph, list, region, target, blocks);
-      EXPECT_EQ(other.blocks.tail, blocks.tail);
-      found.push_back(blocks.tail);
+    RegionSpace space = region_space(graph, list, region, target);
+    std::size_t tail = space.space.index_of("tail");
+    Tails found{lower(graph, list, region, target).blocks.tail};
+    for (int choice = 0; choice < space.space.knobs()[tail].count(); ++choice) {
+      autotune::Point point = space.preferred;
+      point[tail] = choice;
+      if (!space.space.is_legal(point)) continue;
+      BlockSizes blocks = space.blocks_of(point);
+      found.push_back(lower(graph, list, region, target, blocks).blocks.tail);
     }
     return found;
   };
-  using Tails = std::vector<std::int64_t>;
-  EXPECT_EQ(tails({3072, 3072}, {3072, 3072}), (Tails{2, 2, 0, 2}));  // a cluster, none, more parts
-  EXPECT_EQ(tails({6784, 8192}, {8192, 4096}), (Tails{0, 0, 4}));     // a cluster, one
-  EXPECT_EQ(tails({4096, 4096}, {4096, 4096}), (Tails{0, 0}));        // a cluster
+  EXPECT_EQ(tails({3072, 3072}, {3072, 3072}), (Tails{2, 0, 2}));
+  EXPECT_EQ(tails({6784, 8192}, {8192, 4096}), (Tails{0, 0, 4}));
+  EXPECT_EQ(tails({4096, 4096}, {4096, 4096}), (Tails{0, 0}));
 }
 
 std::shared_ptr<const Plan> plan_of(const Shape& x, const Shape& y, const BlockSizes& blocks = {},

@@ -1,0 +1,118 @@
+#include "graph/tune/region_estimate.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "graph/lower/attention_shape.h"
+#include "graph/lower/block_sizes.h"
+#include "graph/lower/region_facts.h"
+#include "runtime/parallel.h"
+
+namespace tilewright::graph {
+namespace {
+
+// Of one core, or one multiprocessor.
+struct Rates {
+  double flops, memory, outer_cache, inner_cache;  // a second; bytes a second
+  double outer_bytes, inner_bytes;                 // sizes of the caches
+  double begin;                                    // seconds that a program costs
+};
+constexpr Rates host_rates = {80e9, 10e9, 60e9, 200e9, 1 << 20, 32 << 10, 0.3e-6};
+constexpr Rates gpu_rates = {4e12, 30e9, 60e9, 2e12, 384 << 10, 192 << 10, 1e-6};
+
+double divide_up(double x, double y) { return std::ceil(x / y); }
+
+// Seconds for `bytes` that are gone through again and again, where `held` bytes lie between two
+// turns.
+double reread_seconds(const Rates& rates, double bytes, double held) {
+  if (held <= rates.inner_bytes) return bytes / rates.inner_cache;
+  if (held <= rates.outer_bytes) return bytes / rates.outer_cache;
+  return bytes / rates.memory;
+}
+
+}  // namespace
+
+RegionEstimate::RegionEstimate(const TaskList& list, const Region& region,
+                               const dsl::Target& target) {
+  bytes_moved_ = static_cast<double>(bytes_moved(list, region));
+  processors_ = target.is_gpu() ? multiprocessors(target) : thread_count();
+  lanes_ = target.is_gpu() ? 0 : target.lanes;
+  const Task& first = list.tasks[region.tasks[0]];
+  if (first.kind == TaskKind::attention) {
+    AttentionShape shape(first);
+    has_product_ = true;
+    rows_ = static_cast<double>(shape.rows);
+    outer_ = static_cast<double>(shape.batch() * shape.heads);
+    // Columns are keys, gone through by each program: they are no programs of their own.
+    row_elements_ = width_ = static_cast<double>(shape.keys());
+    depth_ = 2 * static_cast<double>(shape.depth());
+    element_bytes_ = weight_bytes_ = static_cast<double>(size_bytes(first.dtype));
+    return;
+  }
+  if (region.tables.empty()) return;
+  RowBlocks chosen = choose_blocks(list, region, target, {});
+  RegionFacts facts = facts_of(list, region);
+  has_product_ = facts.has_product;
+  cuts_columns_ = region.splits_columns;
+  rows_ = static_cast<double>(chosen.digit ? facts.digits[*chosen.digit] : 1);
+  outer_ = static_cast<double>(region.rows) / rows_;
+  width_ = static_cast<double>(region.width);
+  row_elements_ = static_cast<double>(facts.widest);
+  depth_ = static_cast<double>(facts.depth);
+  element_bytes_ = static_cast<double>(facts.element_bytes);
+  weight_bytes_ = static_cast<double>(facts.weight_element_bytes);
+}
+
+RegionEstimate::Cut RegionEstimate::cut(const BlockSizes& blocks) const {
+  auto size = [](std::int64_t wanted, double all) {
+    return wanted == 0 ? all : std::min(static_cast<double>(wanted), all);
+  };
+  Cut result{size(blocks.rows, rows_), size(blocks.columns, width_), 1, 1, 1};
+  double row_blocks = divide_up(rows_, result.rows),
+         column_blocks = divide_up(width_, result.columns);
+  double splits = static_cast<double>(std::max<std::int64_t>(1, blocks.splits));
+  result.programs = outer_ * row_blocks * (cuts_columns_ ? column_blocks : 1) * splits;
+  result.rounds = divide_up(result.programs, processors_);
+  // Whole vectors, of the host.
+  double columns = lanes_ == 0 ? result.columns : divide_up(result.columns, lanes_) * lanes_;
+  result.used = rows_ * width_ / (row_blocks * result.rows * column_blocks * columns);
+  return result;
+}
+
+double RegionEstimate::seconds(const BlockSizes& blocks) const {
+  const Rates& rates = lanes_ == 0 ? gpu_rates : host_rates;
+  Cut at = cut(blocks);
+  // As if all programs took as long: the last round counts whole.
+  double of_rounds = at.rounds * processors_ / at.programs;
+  double moved = bytes_moved_ / (rates.memory * processors_);
+  double begin = at.programs * rates.begin / processors_ * of_rounds;
+  if (!has_product_) {
+    double held = at.rows * (cuts_columns_ ? at.columns : row_elements_) * element_bytes_;
+    double passes = reread_seconds(rates, bytes_moved_, held) / processors_;
+    return (std::max(moved, passes / at.used) + 0.25 * std::min(moved, passes)) * of_rounds + begin;
+  }
+  double all = outer_ * rows_ * width_;
+  double compute = 2 * all * depth_ / (rates.flops * processors_ * at.used);
+  // Each row block goes through the weights of its columns, each column block through its rows.
+  double splits = static_cast<double>(std::max<std::int64_t>(1, blocks.splits));
+  double panel = at.columns * depth_ / splits * weight_bytes_;
+  double operand = at.rows * depth_ / splits * element_bytes_;
+  double weights = all / at.rows * depth_ * weight_bytes_,
+         operands = all / at.columns * depth_ * element_bytes_;
+  double reread = (reread_seconds(rates, weights, panel + operand) +
+                   reread_seconds(rates, operands, panel + operand)) /
+                  processors_;
+  double partial = splits == 1 ? 0 : 2 * splits * all * 4 / (rates.outer_cache * processors_);
+  return (std::max({moved, compute, reread}) + 0.25 * (compute + reread)) * of_rounds + begin +
+         partial;
+}
+
+std::vector<double> RegionEstimate::features(const BlockSizes& blocks) const {
+  Cut at = cut(blocks);
+  double columns = cuts_columns_ ? at.columns : row_elements_;
+  return {std::log2(at.programs / processors_),         std::log2(at.rows * columns),
+          std::log2(at.rows * depth_ * element_bytes_), std::log2(columns * depth_ * weight_bytes_),
+          at.rounds * processors_ / at.programs,        at.used};
+}
+
+}  // namespace tilewright::graph

@@ -1,0 +1,37 @@
+// What a configuration of a region is expected to cost, before anything is compiled: bytes over
+// the bandwidth of where they lie, operations over the rate of the vector units, what a program
+// costs to begin, and whole rounds of programs over the processors. It ranks configurations and
+// foretells no time: its constants are of a typical machine, and what is learned from measurements
+// corrects it (autotune/search).
+#pragma once
+
+#include <vector>
+
+#include "graph/lower/lower.h"
+
+namespace tilewright::graph {
+
+class RegionEstimate {
+ public:
+  RegionEstimate(const TaskList& list, const Region& region, const dsl::Target& target);
+  // `blocks` with all sizes given.
+  double seconds(const BlockSizes& blocks) const;
+  // Logarithms of what may tell good sizes from bad: programs a processor, elements of a tile, of
+  // what a program reads of each operand, and how much of the last programs is beyond the edge.
+  std::vector<double> features(const BlockSizes& blocks) const;
+
+ private:
+  struct Cut {
+    double rows, columns, programs, rounds, used;  // `used`: the share of tiles within the table
+  };
+  Cut cut(const BlockSizes& blocks) const;
+
+  bool has_product_ = false;
+  double rows_ = 1, outer_ = 1;  // of the digit that is cut, and of all others
+  double width_ = 1, depth_ = 1, row_elements_ = 1;
+  bool cuts_columns_ = false;
+  double element_bytes_ = 4, weight_bytes_ = 4;
+  double bytes_moved_ = 0, processors_ = 1, lanes_ = 16;
+};
+
+}  // namespace tilewright::graph

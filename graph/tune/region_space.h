@@ -1,0 +1,24 @@
+// The configurations that a region's programs may have on a target, as a space to search.
+//
+// A point stands for BlockSizes (graph/lower/block_request.h), and the knobs have the names of its
+// members; a knob that a region or target has no use for is left out. The rule that governs all:
+// the lowering uses what the point asks for. What it would clip is another point already.
+#pragma once
+
+#include "autotune/search/strategy.h"
+#include "graph/lower/lower.h"
+
+namespace tilewright::graph {
+
+struct RegionSpace {
+  autotune::Space space;
+  autotune::Point preferred;  // what the lowering chooses by itself
+  // The sizes of a legal point.
+  BlockSizes blocks_of(const autotune::Point& point) const;
+};
+
+// The list, region and target must outlive the space, whose rules look at them.
+RegionSpace region_space(const Graph& graph, const TaskList& list, const Region& region,
+                         const dsl::Target& target);
+
+}  // namespace tilewright::graph

@@ -1,0 +1,226 @@
+#include "graph/tune/region_trial.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "dsl/compile.h"
+#include "dsl/launch.h"
+#include "graph/lower/region_key.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::graph {
+namespace {
+
+// Copies of less memory would lie in an inner cache again anyway; together they are larger than
+// most outer ones.
+constexpr std::int64_t least_copied_bytes = 256 << 10, all_copies_bytes = 64 << 20;
+constexpr std::int64_t most_copies = 16;
+// Of the largest element that is expected: sums are added up in another order, and rounded.
+constexpr double wide_tolerance = 1e-4, half_tolerance = 2e-2, float8_tolerance = 0.2;
+
+// Elements from the start of a storage that the region may touch.
+std::int64_t reach_of(const Placement& view) {
+  std::int64_t last = view.offset;
+  for (int axis = 0; axis < view.shape.rank(); ++axis)
+    last += std::max<std::int64_t>(0, (view.shape[axis] - 1) * view.strides[axis]);
+  return last + 1;
+}
+
+double tolerance_of(DType dtype) {
+  if (!is_floating(dtype)) return 0;
+  return bit_width(dtype) >= 32   ? wide_tolerance
+         : bit_width(dtype) == 16 ? half_tolerance
+                                  : float8_tolerance;
+}
+
+std::vector<std::byte> random_elements(DType dtype, std::int64_t count, std::mt19937_64& random) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(count * size_bytes(dtype)));
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  dispatch(dtype, [&](auto element) {
+    using Element = decltype(element);
+    for (std::int64_t i = 0; i < count; ++i) {
+      if constexpr (sizeof(Element) == 1 && std::is_integral_v<Element>)
+        element = static_cast<Element>(dtype == boolean ? random() % 2 : random());
+      else if constexpr (!std::is_integral_v<Element>)
+        element = Element(uniform(random));
+      std::memcpy(bytes.data() + i * static_cast<std::int64_t>(sizeof element), &element,
+                  sizeof element);
+    }
+  });
+  return bytes;
+}
+
+std::vector<double> values_of(DType dtype, const std::vector<std::byte>& bytes) {
+  std::vector<double> result(bytes.size() / static_cast<std::size_t>(size_bytes(dtype)));
+  dispatch(dtype, [&](auto element) {
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      std::memcpy(&element, bytes.data() + i * sizeof element, sizeof element);
+      if constexpr (std::is_arithmetic_v<decltype(element)>)
+        result[i] = static_cast<double>(element);
+      else
+        result[i] = static_cast<float>(element);
+    }
+  });
+  return result;
+}
+
+}  // namespace
+
+RegionTrial::RegionTrial(const Graph& graph, const TaskList& list, const Region& region,
+                         const Device& device)
+    : graph_(graph),
+      list_(list),
+      region_(region),
+      device_(device),
+      storages_(storages_of(list, region)),
+      stored_(storages_.size()) {
+  std::vector<std::int64_t> elements(storages_.size(), 1);
+  auto index_of = [&](StorageId id) {
+    return static_cast<std::size_t>(std::ranges::find(storages_, id) - storages_.begin());
+  };
+  auto reach = [&](StorageId id, std::int64_t count) {
+    if (std::size_t at = index_of(id); at < elements.size())
+      elements[at] = std::max(elements[at], count);
+  };
+  for (std::size_t slot = 0; slot < region.tasks.size(); ++slot) {
+    const Task& task = list.tasks[region.tasks[slot]];
+    for (const TaskOperand& operand : task.operands)
+      if (!operand.number) reach(operand.storage, reach_of(operand.view));
+    std::int64_t rows = std::max<std::int64_t>(0, task.scatter_size - 1) * task.scatter_stride;
+    reach(task.storage, reach_of(task.place) + rows);
+    bool is_stored = slot >= region.stored.size() || region.stored[slot];
+    if (std::size_t at = index_of(task.storage); is_stored && at < stored_.size())
+      stored_[at] = true;
+  }
+  std::mt19937_64 random(1);
+  std::int64_t bytes = 0;
+  for (std::size_t i = 0; i < storages_.size(); ++i) {
+    contents_.push_back(random_elements(list.storages[storages_[i]].dtype, elements[i], random));
+    bytes += static_cast<std::int64_t>(contents_.back().size());
+  }
+  const Task& first = list.tasks[region.tasks[0]];
+  if (first.kind == TaskKind::attention && first.operands.size() > 3)
+    see_all_keys(first, contents_[index_of(first.operands[3].storage)]);
+  std::int64_t copies = bytes < least_copied_bytes
+                            ? 1
+                            : std::clamp<std::int64_t>(all_copies_bytes / bytes, 1, most_copies);
+  for (std::int64_t copy = 0; copy < copies; ++copy) {
+    Memory memory;
+    for (const std::vector<std::byte>& content : contents_)
+      memory.push_back(
+          Buffer::allocate(static_cast<std::int64_t>(content.size()), device.memory()));
+    copies_.push_back(std::move(memory));
+    fill(copies_.back());
+  }
+}
+
+void RegionTrial::see_all_keys(const Task& attention, std::vector<std::byte>& position) const {
+  const TaskOperand& operand = attention.operands[3];
+  std::int64_t last = attention.operands[1].view.shape[2] - attention.operands[0].view.shape[2];
+  auto size = static_cast<std::size_t>(size_bytes(list_.storages[operand.storage].dtype));
+  std::memcpy(position.data() + static_cast<std::size_t>(operand.view.offset) * size, &last, size);
+}
+
+void RegionTrial::fill(const Memory& memory) const {
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    auto bytes = static_cast<std::int64_t>(contents_[i].size());
+    if (DeviceMemory* device = memory[i]->memory())
+      device->copy_from_host(memory[i]->data(), contents_[i].data(), bytes);
+    else
+      std::memcpy(memory[i]->data(), contents_[i].data(), contents_[i].size());
+  }
+}
+
+RegionCandidate RegionTrial::compile(const BlockSizes& blocks) const {
+  RegionCandidate candidate;
+  try {
+    candidate.lowered = lower(graph_, list_, region_, device_.target(), blocks);
+    for (const LoweredProgram& program : candidate.lowered.programs)
+      candidate.artifacts.push_back(dsl::compile(program.function, device_));
+  } catch (const std::exception& error) {
+    candidate.failure = error.what();
+  }
+  return candidate;
+}
+
+void RegionTrial::provide_scratch(const RegionCandidate& candidate) {
+  for (std::size_t i = 0; i < candidate.lowered.scratch.size(); ++i) {
+    const Scratch& wanted = candidate.lowered.scratch[i];
+    std::int64_t bytes = wanted.elements * size_bytes(wanted.dtype);
+    if (scratch_.size() <= i) scratch_.emplace_back();
+    if (!scratch_[i] || scratch_[i]->size_bytes() < bytes)
+      scratch_[i] = Buffer::allocate(bytes, device_.memory());
+  }
+}
+
+void RegionTrial::run(const RegionCandidate& candidate, const Memory& memory) {
+  std::vector<Argument> arguments;
+  for (std::size_t i = 0; i < candidate.artifacts.size(); ++i) {
+    const LoweredProgram& program = candidate.lowered.programs[i];
+    arguments.clear();
+    for (std::uint32_t at : program.memory)
+      arguments.push_back(
+          {at < memory.size() ? memory[at]->data() : scratch_[at - memory.size()]->data()});
+    launch_on(device_, *candidate.artifacts[i], program.grid, arguments.data());
+  }
+}
+
+double RegionTrial::seconds(const RegionCandidate& candidate, double at_least_seconds) {
+  check(candidate.failure.empty(), "a candidate that failed is timed");
+  provide_scratch(candidate);
+  auto begin = std::chrono::steady_clock::now();
+  for (std::int64_t runs = 0, batch = 1;; batch *= 2) {
+    for (std::int64_t i = 0; i < batch; ++i, ++runs)
+      run(candidate, copies_[next_copy_++ % copies_.size()]);
+    device_.synchronize();
+    std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+    if (spent.count() >= at_least_seconds) return spent.count() / static_cast<double>(runs);
+  }
+}
+
+std::vector<std::vector<std::byte>> RegionTrial::results(const RegionCandidate& candidate) {
+  provide_scratch(candidate);
+  fill(copies_[0]);
+  run(candidate, copies_[0]);
+  device_.synchronize();
+  std::vector<std::vector<std::byte>> result;
+  for (std::size_t i = 0; i < storages_.size(); ++i) {
+    if (!stored_[i]) continue;
+    Buffer& buffer = *copies_[0][i];
+    std::vector<std::byte> bytes(contents_[i].size());
+    if (DeviceMemory* device = buffer.memory())
+      device->copy_to_host(bytes.data(), buffer.data(), static_cast<std::int64_t>(bytes.size()));
+    else
+      std::memcpy(bytes.data(), buffer.data(), bytes.size());
+    result.push_back(std::move(bytes));
+  }
+  fill(copies_[0]);
+  return result;
+}
+
+std::string RegionTrial::difference(const std::vector<std::vector<std::byte>>& expected,
+                                    const std::vector<std::vector<std::byte>>& actual) const {
+  for (std::size_t i = 0, at = 0; i < storages_.size(); ++i) {
+    if (!stored_[i]) continue;
+    DType dtype = list_.storages[storages_[i]].dtype;
+    std::vector<double> wanted = values_of(dtype, expected[at]), got = values_of(dtype, actual[at]);
+    ++at;
+    double largest = 0;
+    for (double value : wanted)
+      if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
+    double allowed = tolerance_of(dtype) * largest;
+    for (std::size_t j = 0; j < wanted.size(); ++j) {
+      bool same = wanted[j] == got[j] || (std::isnan(wanted[j]) && std::isnan(got[j])) ||
+                  std::abs(wanted[j] - got[j]) <= allowed;
+      if (!same)
+        return concat("element ", j, " of result ", at - 1, " is ", got[j], ", by the default ",
+                      wanted[j]);
+    }
+  }
+  return {};
+}
+
+}  // namespace tilewright::graph

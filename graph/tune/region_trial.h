@@ -1,0 +1,59 @@
+// Running one region by itself, on memory made for the purpose: what tuning times and checks.
+//
+// Floating elements are random, so that nothing is faster than it will be; integers that may be
+// rows of something are zero, and an attention sees all its keys. Where the memory of one run fits
+// into caches that in a model would hold other things by then, runs go round several copies of it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dsl/device.h"
+#include "graph/lower/lower.h"
+#include "runtime/buffer.h"
+
+namespace tilewright::graph {
+
+// A region compiled with some block sizes, or why it could not be.
+struct RegionCandidate {
+  LoweredRegion lowered;
+  std::vector<std::shared_ptr<const Artifact>> artifacts;
+  std::string failure;  // empty: it can run
+};
+
+class RegionTrial {
+ public:
+  // All must outlive the trial. Raises `Error` where memory cannot be had.
+  RegionTrial(const Graph& graph, const TaskList& list, const Region& region, const Device& device);
+
+  // Never raises; thread safe.
+  RegionCandidate compile(const BlockSizes& blocks) const;
+  // Seconds a run, of as many as take `at_least_seconds`, one at least.
+  double seconds(const RegionCandidate& candidate, double at_least_seconds);
+  // What the region stores, begun from the same memory each time.
+  std::vector<std::vector<std::byte>> results(const RegionCandidate& candidate);
+  // Where two such results differ by more than other orders of adding explain; empty: nowhere.
+  std::string difference(const std::vector<std::vector<std::byte>>& expected,
+                         const std::vector<std::vector<std::byte>>& actual) const;
+
+ private:
+  using Memory = std::vector<std::shared_ptr<Buffer>>;  // a storage each
+  void see_all_keys(const Task& attention, std::vector<std::byte>& position) const;
+  void fill(const Memory& memory) const;
+  void provide_scratch(const RegionCandidate& candidate);
+  void run(const RegionCandidate& candidate, const Memory& memory);
+
+  const Graph& graph_;
+  const TaskList& list_;
+  const Region& region_;
+  Device device_;
+  std::vector<StorageId> storages_;
+  std::vector<bool> stored_;                      // of each storage
+  std::vector<std::vector<std::byte>> contents_;  // that each storage begins with
+  std::vector<Memory> copies_;
+  std::size_t next_copy_ = 0;
+  Memory scratch_;
+};
+
+}  // namespace tilewright::graph

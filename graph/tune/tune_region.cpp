@@ -1,0 +1,168 @@
+#include "graph/tune/tune_region.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <map>
+#include <thread>
+
+#include "autotune/measure/statistics.h"
+#include "graph/tune/region_estimate.h"
+
+namespace tilewright::graph {
+namespace {
+
+using autotune::Point;
+using autotune::Proposal;
+
+constexpr int search_rounds = 5;
+constexpr std::size_t finalists = 3;
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+class RegionSearch {
+ public:
+  RegionSearch(const Graph& graph, const TaskList& list, const Region& region, const Device& device,
+               const TuneSettings& settings, const TuneProgress& progress, RegionTuning& tuning)
+      : settings_(settings),
+        progress_(progress),
+        tuning_(tuning),
+        trial_(graph, list, region, device),
+        random_(settings.seed) {
+    preferred_ = candidate(tuning.space.preferred);
+  }
+
+  std::vector<double> measure(const std::vector<Proposal>& batch) {
+    std::erase_if(compiled_, [&](const auto& known) { return &known.second != preferred_; });
+    compile(batch);
+    std::vector<const RegionCandidate*> programs = {preferred_};
+    for (const Proposal& proposal : batch) programs.push_back(candidate(proposal.point));
+    double effort = batch.empty() ? 1 : batch[0].effort;
+    autotune::Rounds rounds{std::max(1, static_cast<int>(std::lround(search_rounds * effort)))};
+    std::vector<autotune::Timing> timings = autotune::time_interleaved(
+        programs.size(), [&](std::size_t i) { return run(*programs[i]); }, rounds, random_);
+    if (tuning_.preferred_seconds == 0) tuning_.preferred_seconds = timings[0].seconds();
+    // As if the machine were as fast as it was for the first batch.
+    double scale = tuning_.preferred_seconds / timings[0].seconds();
+    if (!std::isfinite(scale)) scale = 1;
+    std::vector<double> result;
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const autotune::Timing& timing = timings[i + 1];
+      TunedConfiguration& note = noted(batch[i].point);
+      note.failure = programs[i + 1]->failure;
+      if (!timing.failed()) note.samples = timing.samples;
+      for (double& sample : note.samples) sample *= scale;
+      result.push_back(timing.failed() ? infinity : autotune::median(note.samples));
+      if (progress_) progress_(tuning_);
+    }
+    return result;
+  }
+
+  // Whether there is anything to win; answers in little time.
+  bool is_worthwhile() {
+    return settings_.least_seconds == 0 || !preferred_->failure.empty() ||
+           trial_.seconds(*preferred_, settings_.least_seconds) >= settings_.least_seconds;
+  }
+
+  // The fastest few once more, those that compute what the default does.
+  void decide(const autotune::History& history) {
+    std::vector<Point> points = {tuning_.space.preferred};
+    std::vector<std::vector<std::byte>> expected;
+    bool default_runs = preferred_->failure.empty();
+    if (default_runs) expected = trial_.results(*preferred_);
+    for (const autotune::Trial* trial : history.ranked()) {
+      if (points.size() > finalists) break;
+      if (!std::isfinite(trial->seconds) || trial->point == points[0]) continue;
+      const RegionCandidate& challenger = *candidate(trial->point);
+      if (default_runs) {
+        std::string difference = trial_.difference(expected, trial_.results(challenger));
+        if (!difference.empty()) {
+          noted(trial->point).failure = "wrong result: " + difference;
+          continue;
+        }
+      }
+      points.push_back(trial->point);
+    }
+    auto time = [&](std::size_t i) { return run(*candidate(points[i])); };
+    tuning_.verdict = autotune::decide(points.size(), time, {}, random_);
+    tuning_.chosen = points[tuning_.verdict.chosen];
+    tuning_.chosen_seconds =
+        tuning_.preferred_seconds * (tuning_.verdict.chosen == 0 ? 1 : tuning_.verdict.again.ratio);
+  }
+
+ private:
+  // Two at a time: compiling takes longer than timing.
+  void compile(const std::vector<Proposal>& batch) {
+    std::vector<const Point*> missing;
+    for (const Proposal& proposal : batch)
+      if (!compiled_.contains(proposal.point)) missing.push_back(&proposal.point);
+    std::vector<RegionCandidate> results(missing.size());
+    std::atomic<std::size_t> next = 0;
+    auto work = [&] {
+      for (std::size_t i; (i = next++) < missing.size();)
+        results[i] = trial_.compile(tuning_.space.blocks_of(*missing[i]));
+    };
+    {
+      std::jthread second(work);
+      work();
+    }
+    for (std::size_t i = 0; i < missing.size(); ++i)
+      compiled_.emplace(*missing[i], std::move(results[i]));
+  }
+
+  const RegionCandidate* candidate(const Point& point) {
+    auto [at, is_new] = compiled_.try_emplace(point);
+    if (is_new) at->second = trial_.compile(tuning_.space.blocks_of(point));
+    return &at->second;
+  }
+
+  double run(const RegionCandidate& program) {
+    return program.failure.empty() ? trial_.seconds(program, settings_.sample_seconds) : infinity;
+  }
+
+  TunedConfiguration& noted(const Point& point) {
+    auto at = std::ranges::find(tuning_.measured, point, &TunedConfiguration::point);
+    if (at != tuning_.measured.end()) return *at;
+    tuning_.measured.push_back({point, {}, {}});
+    return tuning_.measured.back();
+  }
+
+  const TuneSettings& settings_;
+  const TuneProgress& progress_;
+  RegionTuning& tuning_;
+  RegionTrial trial_;
+  autotune::Random random_;
+  std::map<Point, RegionCandidate> compiled_;
+  const RegionCandidate* preferred_ = nullptr;
+};
+
+}  // namespace
+
+RegionTuning tune_region(const Graph& graph, const TaskList& list, const Region& region,
+                         const Device& device, const TuneSettings& settings,
+                         std::vector<Point> seeds, const TuneProgress& progress) {
+  RegionTuning tuning;
+  tuning.space = region_space(graph, list, region, device.target());
+  tuning.chosen = tuning.space.preferred;
+  if (tuning.space.space.knobs().empty()) return tuning;
+  RegionEstimate estimate(list, region, device.target());
+  autotune::Problem problem{&tuning.space.space, tuning.space.preferred};
+  problem.estimate = [&](const Point& point) {
+    return estimate.seconds(tuning.space.blocks_of(point));
+  };
+  problem.features = [&](const Point& point) {
+    return estimate.features(tuning.space.blocks_of(point));
+  };
+  problem.seeds = std::move(seeds);
+  problem.seeds.push_back(autotune::untried_choice(problem));
+  RegionSearch measured(graph, list, region, device, settings, progress, tuning);
+  if (!measured.is_worthwhile()) return tuning;
+  auto strategy = autotune::make_strategy(settings.strategy, problem, settings.seed);
+  autotune::SearchOutcome outcome = autotune::search(
+      problem, *strategy, [&](const auto& batch) { return measured.measure(batch); },
+      settings.budget);
+  tuning.ended = outcome.ended;
+  measured.decide(outcome.history);
+  return tuning;
+}
+
+}  // namespace tilewright::graph

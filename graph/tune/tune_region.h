@@ -1,0 +1,58 @@
+// Tunes one region by itself: searches its space by the clock and decides by rounds.
+//
+// Candidates of a batch are compiled side by side and timed one after the other, in rounds in which
+// the default takes part, so that batches measured at different moments can be compared. What a
+// candidate computes is compared with the default's result before it may win.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "autotune/measure/decision.h"
+#include "autotune/search/search.h"
+#include "graph/tune/region_space.h"
+#include "graph/tune/region_trial.h"
+
+namespace tilewright::graph {
+
+struct TuneSettings {
+  std::string strategy = "model_guided";
+  autotune::Budget budget = {32, 5.0};
+  std::uint64_t seed = 1;
+  double sample_seconds = 0.5e-3;  // of a candidate in a round, at least
+  double least_seconds = 0;        // a region that takes less by default is left alone
+};
+
+// What was found out of one configuration.
+struct TunedConfiguration {
+  autotune::Point point;
+  std::vector<double> samples;  // seconds a run; empty if it failed
+  std::string failure;
+};
+
+// What compile() spends where no more is asked for.
+inline TuneSettings brief_tuning() {
+  TuneSettings settings;
+  settings.budget = {16, 0.5};
+  settings.sample_seconds = 0.2e-3;
+  settings.least_seconds = 2e-6;
+  return settings;
+}
+
+struct RegionTuning {
+  RegionSpace space;
+  autotune::Point chosen;  // the preferred one where none is better
+  autotune::Verdict verdict;
+  double preferred_seconds = 0, chosen_seconds = 0;
+  std::vector<TunedConfiguration> measured;  // in the order in which they were measured first
+  autotune::Ended ended = autotune::Ended::space;
+};
+
+// `seeds` are measured first; `progress` is told of each configuration as it was measured.
+using TuneProgress = std::function<void(const RegionTuning& so_far)>;
+RegionTuning tune_region(const Graph& graph, const TaskList& list, const Region& region,
+                         const Device& device, const TuneSettings& settings,
+                         std::vector<autotune::Point> seeds = {},
+                         const TuneProgress& progress = {});
+
+}  // namespace tilewright::graph

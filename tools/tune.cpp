@@ -1,0 +1,151 @@
+// `tilewright tune`: which block sizes are fastest for named kernels, found while one watches.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "autotune/measure/statistics.h"
+#include "graph/fuse/fuse.h"
+#include "graph/tune/region_estimate.h"
+#include "graph/tune/tune_region.h"
+#include "runtime/base/error.h"
+#include "runtime/parallel.h"
+#include "tools/command.h"
+#include "tools/named_kernels.h"
+#include "tools/table.h"
+
+namespace tilewright::tools {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> kernels;
+  graph::TuneSettings settings;
+  std::string device = default_device().text(), store;
+  int threads = 0;
+  bool json = false;
+};
+
+// Of the fastest that were measured without failing, one is given.
+double best_seconds(const graph::RegionTuning& tuning) {
+  double best = tuning.preferred_seconds;
+  for (const graph::TunedConfiguration& one : tuning.measured)
+    if (one.failure.empty() && !one.samples.empty())
+      best = std::min(best, autotune::median(one.samples));
+  return best;
+}
+
+nlohmann::json as_json(const std::string& name, const graph::RegionTuning& tuning,
+                       const graph::RegionEstimate& estimate) {
+  nlohmann::json knobs = nlohmann::json::array(), rows = nlohmann::json::array();
+  for (const autotune::Knob& knob : tuning.space.space.knobs())
+    knobs.push_back({{"name", knob.name}, {"values", knob.values}});
+  for (const graph::TunedConfiguration& one : tuning.measured) {
+    graph::BlockSizes blocks = tuning.space.blocks_of(one.point);
+    nlohmann::json row = {{"point", one.point},
+                          {"estimate", estimate.seconds(blocks)},
+                          {"features", estimate.features(blocks)}};
+    if (one.failure.empty())
+      row["seconds"] = autotune::median(one.samples);
+    else
+      row["failure"] = one.failure;
+    rows.push_back(std::move(row));
+  }
+  return {{"kernel", name},
+          {"knobs", knobs},
+          {"default", tuning.space.preferred},
+          {"default_seconds", tuning.preferred_seconds},
+          {"chosen", tuning.chosen},
+          {"chosen_text", tuning.space.space.text(tuning.chosen)},
+          {"chosen_seconds", tuning.chosen_seconds},
+          {"ratio", tuning.verdict.first.ratio},
+          {"margin", tuning.verdict.first.margin},
+          {"ended", autotune::name_of(tuning.ended)},
+          {"trials", rows}};
+}
+
+void tune_kernel(const NamedKernel& kernel, const Arguments& a, const Device& device,
+                 nlohmann::json& results, Table& table) {
+  graph::Graph graph = graph_of(kernel);
+  graph::TaskList list = graph::make_tasks(graph);
+  if (device.target().is_gpu() && kernel.precision == MatmulPrecision::high)
+    list.f32_products = ir::InputPrecision::tf32;
+  bool live = isatty(STDERR_FILENO) != 0;
+  for (const graph::FusedRegion& fused : graph::fuse_tasks(list, true)) {
+    auto progress = [&](const graph::RegionTuning& so_far) {
+      if (!live) return;
+      double best = best_seconds(so_far);
+      fmt::print(stderr, "\r{}: {} measured, default {}, best {} ({})\x1b[K", kernel.name,
+                 so_far.measured.size(), duration_text(so_far.preferred_seconds),
+                 duration_text(best), ratio_text(so_far.preferred_seconds / best));
+    };
+    double begin = autotune::steady_seconds();
+    graph::RegionTuning tuning =
+        graph::tune_region(graph, list, fused.region, device, a.settings, {}, progress);
+    double spent = autotune::steady_seconds() - begin;
+    if (live) fmt::print(stderr, "\r\x1b[K");
+    if (tuning.measured.empty()) continue;
+    graph::RegionEstimate estimate(list, fused.region, device.target());
+    results.push_back(as_json(kernel.name, tuning, estimate));
+    results.back()["seconds_spent"] = spent;
+    bool kept = tuning.chosen == tuning.space.preferred;
+    table.add({kernel.name, std::to_string(tuning.measured.size()), duration_text(spent),
+               tuning.space.space.text(tuning.space.preferred),
+               duration_text(tuning.preferred_seconds),
+               kept ? "kept" : tuning.space.space.text(tuning.chosen),
+               kept ? "" : ratio_text(tuning.preferred_seconds / tuning.chosen_seconds)});
+  }
+}
+
+void run(const Arguments& a) {
+  if (a.threads > 0) set_thread_count(a.threads);
+  Device device = Device::parse(a.device);
+  std::vector<NamedKernel> kernels = model_kernels(a.kernels);
+  if (!a.kernels.empty())
+    for (NamedKernel& kernel : named_kernels(a.kernels)) kernels.push_back(std::move(kernel));
+  require(!kernels.empty(), "[tune] no kernel has \"", a.kernels.empty() ? "" : a.kernels[0],
+          "\" in its name; `tilewright tune --list` names them");
+  nlohmann::json results = nlohmann::json::array();
+  Table table({"kernel", "trials", "spent", "default", "time", "chosen", "faster"});
+  for (const NamedKernel& kernel : kernels) tune_kernel(kernel, a, device, results, table);
+  if (!a.store.empty()) {
+    std::ofstream file(a.store);
+    file << results.dump(1) << "\n";
+    require(file.good(), "[tune] cannot write ", a.store);
+  }
+  if (a.json)
+    fmt::print("{}\n", results.dump());
+  else
+    fmt::print("{}", table.text());
+}
+
+void list_kernels() {
+  for (const NamedKernel& kernel : model_kernels({})) fmt::print("{}\n", kernel.name);
+  for (const NamedKernel& kernel : named_kernels({})) fmt::print("{}\n", kernel.name);
+}
+
+}  // namespace
+
+void add_tune(CLI::App& command) {
+  auto a = std::make_shared<Arguments>();
+  auto list = std::make_shared<bool>(false);
+  command.add_option("kernels", a->kernels,
+                     "Words in the names of kernels; without, those of GPT-2 and Llama 3.2 1B");
+  command.add_flag("--list", *list, "Name the kernels");
+  command.add_option("--strategy", a->settings.strategy, "How configurations are looked for")
+      ->check(CLI::IsMember(autotune::strategy_names()))
+      ->capture_default_str();
+  command.add_option("--trials", a->settings.budget.trials, "Configurations a kernel, at most")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--seconds", a->settings.budget.seconds, "Time a kernel, at most")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--seed", a->settings.seed, "Of the search")->capture_default_str();
+  command.add_option("--device", a->device, "Where")->capture_default_str();
+  command.add_option("--threads", a->threads, "Threads of the host (all)");
+  command.add_option("--store", a->store, "Also write all measurements to this file, as JSON");
+  command.add_flag("--json", a->json, "Print JSON");
+  command.callback([a, list] { *list ? list_kernels() : run(*a); });
+}
+
+}  // namespace tilewright::tools
