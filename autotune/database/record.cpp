@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 
 #include "runtime/base/error.h"
 
@@ -94,6 +95,16 @@ std::string Record::text() const {
     append_escaped(text, field.value);
   }
   return text;
+}
+
+bool Record::has_short_text() const {
+  std::size_t bytes = 0;
+  for (const Field& field : fields_) {
+    bytes += field.name.size() + 2 + field.value.size();
+    bytes +=
+        2 * static_cast<std::size_t>(std::ranges::count_if(field.value, std::not_fn(is_plain)));
+  }
+  return fields_.size() <= most_fields && bytes <= longest_text + 1;
 }
 
 std::optional<Record> Record::parse(std::string_view text) {

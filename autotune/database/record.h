@@ -39,6 +39,8 @@ class Record {
   const std::vector<Field>& fields() const { return fields_; }  // by name
   bool empty() const { return fields_.empty(); }
   std::string text() const;
+  // Whether `parse` would take its text.
+  bool has_short_text() const;
   // What `text` gave; nothing of any other text, or where it has more than 64 fields or 8 KiB.
   static std::optional<Record> parse(std::string_view text);
   static bool is_name(std::string_view name);

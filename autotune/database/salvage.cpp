@@ -91,7 +91,7 @@ std::optional<TuningRow> row_of(const SqliteRecord& record, const Names& names) 
   if (key == names.keys.end() || compiler == names.compilers.end()) return {};
   TuningKey full = key->second;
   full.compiler = compiler->second;
-  auto row = read_row(stored, full);
+  auto row = read_row(stored, full, KeyNames(full));
   if (auto* good = std::get_if<TuningRow>(&row)) return std::move(*good);
   return {};
 }

@@ -83,7 +83,7 @@ class SqliteConnection final : public SqlConnection {
 
   std::int64_t run(Statement which, std::span<const SqlValue> parameters,
                    const EachRow& each) override {
-    if (is_replaced()) throw SqlError(SqlFailure::lost, path_ + " was replaced");
+    if (sqlite3_get_autocommit(database_) != 0) require_in_place();
     sqlite3_stmt* statement = prepared(which);
     for (std::size_t i = 0; i < parameters.size(); ++i)
       bind(statement, static_cast<int>(i) + 1, parameters[i]);
@@ -107,7 +107,10 @@ class SqliteConnection final : public SqlConnection {
     return changed;
   }
 
-  void begin() override { execute("BEGIN IMMEDIATE"); }
+  void begin() override {
+    require_in_place();
+    execute("BEGIN IMMEDIATE");
+  }
   void commit() override { execute("COMMIT"); }
   void roll_back() noexcept override {
     // After some failures SQLite has done it by itself.
@@ -161,6 +164,7 @@ class SqliteConnection final : public SqlConnection {
     sqlite3_limit(database_, SQLITE_LIMIT_LENGTH, longest_value_bytes);
     sqlite3_limit(database_, SQLITE_LIMIT_ATTACHED, 0);
     execute("PRAGMA trusted_schema=OFF");
+    execute("PRAGMA cache_size=-16000");  // kB, when they are needed
     execute("PRAGMA cell_size_check=ON");
     if (number("PRAGMA application_id") != application_id && number("PRAGMA schema_version") != 0)
       throw SqlError(SqlFailure::foreign, path_ + " is a database of another program");
@@ -209,11 +213,12 @@ class SqliteConnection final : public SqlConnection {
     transaction.commit();
   }
 
-  // Another file has been put in its place, or none is left: what is written here would be lost.
-  bool is_replaced() const {
-    if (inode_ == 0) return false;
+  // If another file has been put in its place, or none is left, what is written here would be lost.
+  void require_in_place() const {
+    if (inode_ == 0) return;
     struct stat facts {};
-    return ::stat(path_.c_str(), &facts) != 0 || facts.st_ino != inode_;
+    if (::stat(path_.c_str(), &facts) != 0 || facts.st_ino != inode_)
+      throw SqlError(SqlFailure::lost, path_ + " was replaced");
   }
 
   sqlite3_stmt* prepared(Statement which) {

@@ -1,6 +1,7 @@
 #include "autotune/database/store.h"
 
 #include <algorithm>
+#include <deque>
 #include <set>
 #include <tuple>
 
@@ -41,27 +42,29 @@ class RowReader {
     }
     if (!has_build_ || stored.build != build_id_) {
       has_build_ = false;
+      names_.reset();
       auto read = read_compiler({stored.build, std::string(cells.text(row_columns + 5))});
       if (auto* problem = std::get_if<std::string>(&read)) return std::move(*problem);
       key_->compiler = std::move(std::get<Record>(read));
       build_id_ = stored.build;
       has_build_ = true;
     }
-    return read_row(stored, *key_);
+    if (!names_) names_.emplace(*key_);
+    return read_row(stored, *key_, *names_);
   }
 
  private:
   std::optional<TuningKey> key_;
+  std::optional<KeyNames> names_;
   std::int64_t key_id_ = 0, build_id_ = 0;
   bool has_build_ = false;
 };
 
 // Where a row lies in the table.
 struct Place {
-  std::int64_t key, build;
-  std::string configuration;
+  const KeyNames* names;
   const TuningRow* row;
-  auto order() const { return std::tie(key, build, configuration); }
+  auto order() const { return std::tie(names->key, names->build, row->configuration); }
 };
 
 }  // namespace
@@ -77,8 +80,9 @@ void Store::reject(const std::string& why) const {
 std::vector<TuningRow> Store::read_rows(const TuningKey& key, Statement statement,
                                         std::initializer_list<SqlValue> parameters) {
   std::vector<TuningRow> rows;
+  KeyNames names(key);
   connection_->run(statement, parameters, [&](const SqlRow& cells) {
-    auto read = read_row(columns_of(cells), key);
+    auto read = read_row(columns_of(cells), key, names);
     if (auto* problem = std::get_if<std::string>(&read))
       reject(*problem);
     else
@@ -118,7 +122,7 @@ std::vector<TuningRow> Store::rows_of_question(const TuningKey& key) {
     TuningKey full = key;
     for (const Record& build : builds)
       if (build_id(build) == stored.build) full.compiler = build;
-    auto read = read_row(stored, full);
+    auto read = read_row(stored, full, KeyNames(full));
     if (auto* problem = std::get_if<std::string>(&read))
       reject(*problem);
     else
@@ -149,11 +153,11 @@ std::vector<TuningKey> Store::keys_like(const TuningKey& key, std::int64_t limit
   return keys;
 }
 
-bool Store::put_one(const TuningRow& row) {
+bool Store::put_one(const TuningRow& row, const KeyNames& names) {
   TuningRow joined = row;
   // Again only where another connection changes the same row between two statements.
   for (int attempt = 0; attempt < 100; ++attempt) {
-    StoredRow t = stored_row(joined);
+    StoredRow t = stored_row(joined, names);
     std::initializer_list<SqlValue> columns = {t.key,     t.build,        t.configuration,
                                                t.status,  t.median_ns,    t.spread_ns,
                                                t.date_ms, t.observations, t.checksum};
@@ -162,14 +166,14 @@ bool Store::put_one(const TuningRow& row) {
     connection_->run(Statement::find_row, {t.key, t.build, t.configuration},
                      [&](const SqlRow& cells) { there = columns_of(cells); });
     if (!there) continue;
-    auto read = read_row(*there, row.key);
+    auto read = read_row(*there, row.key, names);
     if (auto* problem = std::get_if<std::string>(&read)) {
       reject(*problem);  // and is replaced
     } else {
       const auto& stored = std::get<TuningRow>(read);
       joined.observations = join(row.observations, stored.observations);
       if (joined.observations == stored.observations) return false;
-      t = stored_row(joined);
+      t = stored_row(joined, names);
     }
     if (connection_->run(Statement::replace_row,
                          {t.key, t.build, t.configuration, t.status, t.median_ns, t.spread_ns,
@@ -179,25 +183,29 @@ bool Store::put_one(const TuningRow& row) {
   throw SqlError(SqlFailure::busy, "others keep changing a row");
 }
 
-std::int64_t Store::put(std::vector<TuningRow> rows) {
+std::int64_t Store::put(const std::vector<TuningRow>& rows) {
   // One order for all writers: two of them never wait for each other.
+  std::deque<KeyNames> names;
   std::vector<Place> places;
-  for (const TuningRow& row : rows)
-    places.push_back({key_id(row.key), build_id(row.key.compiler), row.configuration.text(), &row});
+  for (const TuningRow& row : rows) {
+    bool is_alike = !places.empty() && places.back().row->key == row.key;
+    if (!is_alike) names.emplace_back(row.key);
+    places.push_back({&names.back(), &row});
+  }
   std::ranges::sort(places, {}, &Place::order);
   std::int64_t changed = 0;
   Transaction transaction(*connection_);
-  const Place* before = nullptr;
-  for (const Place& place : places) {
-    if (before == nullptr || before->key != place.key || before->build != place.build) {
-      StoredKey key = stored_key(place.row->key);
-      StoredBuild build = stored_build(place.row->key);
+  const KeyNames* before = nullptr;
+  for (const auto& [of_key, row] : places) {
+    if (before == nullptr || before->key != of_key->key || before->build != of_key->build) {
+      StoredKey key = stored_key(row->key);
+      StoredBuild build = stored_build(row->key);
       connection_->run(Statement::add_key,
                        {key.id, key.kernel, key.kernel_hash, key.problem, key.device});
       connection_->run(Statement::add_build, {build.id, build.compiler});
     }
-    changed += put_one(*place.row) ? 1 : 0;
-    before = &place;
+    changed += put_one(*row, *of_key) ? 1 : 0;
+    before = of_key;
   }
   transaction.commit();
   return changed;

@@ -29,7 +29,7 @@ class Store {
 
   // Every row joined with what is there of it, in one transaction; which is on the disk on
   // return. How many changed.
-  std::int64_t put(std::vector<TuningRow> rows);
+  std::int64_t put(const std::vector<TuningRow>& rows);
   void remove(const std::vector<TuningRow>& rows);
 
   // In the order of their ids, from one state of the database. `each` may not use this store.
@@ -42,7 +42,7 @@ class Store {
   SqlConnection& connection() { return *connection_; }
 
  private:
-  bool put_one(const TuningRow& row);
+  bool put_one(const TuningRow& row, const KeyNames& names);
   void reject(const std::string& why) const;
   std::vector<TuningRow> read_rows(const TuningKey& key, Statement statement,
                                    std::initializer_list<SqlValue> parameters);

@@ -9,7 +9,6 @@
 namespace tilewright::autotune {
 namespace {
 
-constexpr std::size_t longest_record_text = 4096;
 constexpr std::size_t longest_kernel_name = 256;
 
 std::int64_t low_word(const Hash& hash) { return static_cast<std::int64_t>(hash.low); }
@@ -56,6 +55,7 @@ Record record_of(const Observation& o) {
   if (!o.clocks.empty()) record.set("clocks", o.clocks);
   if (!o.driver.empty()) record.set("driver", o.driver);
   if (!o.tool.empty()) record.set("tool", o.tool);
+  if (o.is_default) record.set("default", "yes");
   return record;
 }
 
@@ -87,6 +87,8 @@ std::variant<Observation, std::string> read_observation(std::string_view line) {
       o.driver = value;
     } else if (name == "tool") {
       o.tool = value;
+    } else if (name == "default" && value == "yes") {
+      o.is_default = true;
     } else {
       return concat("an observation has \"", name, "\"");
     }
@@ -96,10 +98,10 @@ std::variant<Observation, std::string> read_observation(std::string_view line) {
   return o;
 }
 
-std::int64_t checksum_of(const StoredRow& t, const TuningKey& key) {
+std::int64_t checksum_of(const StoredRow& t, const KeyNames& names) {
   return low_word(Hasher()
-                      .add(key.question())
-                      .add(key.compiler.text())
+                      .add(names.question)
+                      .add(names.compiler)
                       .add(t.configuration)
                       .add(t.status)
                       .add(t.median_ns)
@@ -119,6 +121,12 @@ std::int64_t build_id(const Record& compiler) {
   return low_word(Hasher().add(compiler.text()).finish());
 }
 
+KeyNames::KeyNames(const TuningKey& k)
+    : question(k.question()),
+      compiler(k.compiler.text()),
+      key(low_word(question)),
+      build(build_id(k.compiler)) {}
+
 StoredKey stored_key(const TuningKey& key) {
   return {key_id(key), readable(key.kernel), key.kernel_hash.hex(), key.problem.text(),
           key.device.text()};
@@ -128,10 +136,10 @@ StoredBuild stored_build(const TuningKey& key) {
   return {build_id(key.compiler), key.compiler.text()};
 }
 
-StoredRow stored_row(const TuningRow& row) {
+StoredRow stored_row(const TuningRow& row, const KeyNames& names) {
   StoredRow stored;
-  stored.key = key_id(row.key);
-  stored.build = build_id(row.key.compiler);
+  stored.key = names.key;
+  stored.build = names.build;
   stored.configuration = row.configuration.text();
   stored.status = name_of(row.status());
   stored.median_ns = row.median_ns();
@@ -141,7 +149,7 @@ StoredRow stored_row(const TuningRow& row) {
     if (!stored.observations.empty()) stored.observations += '\n';
     stored.observations += record_of(o).text();
   }
-  stored.checksum = checksum_of(stored, row.key);
+  stored.checksum = checksum_of(stored, names);
   return stored;
 }
 
@@ -168,8 +176,9 @@ std::variant<Record, std::string> read_compiler(const StoredBuild& stored) {
   return *std::move(compiler);
 }
 
-std::variant<TuningRow, std::string> read_row(const StoredRow& stored, const TuningKey& key) {
-  if (stored.checksum != checksum_of(stored, key)) return "a checksum is wrong";
+std::variant<TuningRow, std::string> read_row(const StoredRow& stored, const TuningKey& key,
+                                              const KeyNames& names) {
+  if (stored.checksum != checksum_of(stored, names)) return "a checksum is wrong";
   TuningRow row;
   row.key = key;
   std::optional<Configuration> configuration = Configuration::parse(stored.configuration);
@@ -195,11 +204,9 @@ std::variant<TuningRow, std::string> read_row(const StoredRow& stored, const Tun
 
 std::optional<std::string> problem_of(const TuningRow& row) {
   for (const Record* part :
-       {&row.key.problem, &row.key.device, &row.key.compiler, &row.configuration}) {
-    std::string text = part->text();
-    if (text.size() > longest_record_text || !Record::parse(text))
-      return concat("a record is too long: ", text.substr(0, 80), "...");
-  }
+       {&row.key.problem, &row.key.device, &row.key.compiler, &row.configuration})
+    if (!part->has_short_text())
+      return concat("a record is too long: ", part->text().substr(0, 80), "...");
   if (row.observations.empty()) return "it has no observation";
   for (const Observation& o : row.observations)
     if (auto problem = problem_of(o)) return problem;

@@ -37,16 +37,25 @@ struct StoredRow {
 std::int64_t key_id(const TuningKey& key);
 std::int64_t build_id(const Record& compiler);
 
+// What the rows of a key have in common.
+struct KeyNames {
+  explicit KeyNames(const TuningKey& key);
+  Hash question;
+  std::string compiler;  // text
+  std::int64_t key, build;
+};
+
 StoredKey stored_key(const TuningKey& key);
 StoredBuild stored_build(const TuningKey& key);
-// Observations must be bounded and in order.
-StoredRow stored_row(const TuningRow& row);
+// `names` are of the row's key. Observations must be bounded and in order.
+StoredRow stored_row(const TuningRow& row, const KeyNames& names);
 
 // All of the key but its compiler.
 std::variant<TuningKey, std::string> read_key(const StoredKey& stored);
 std::variant<Record, std::string> read_compiler(const StoredBuild& stored);
-// `key` is whose row it says it is. The second of either is what is wrong with it.
-std::variant<TuningRow, std::string> read_row(const StoredRow& stored, const TuningKey& key);
+// `key` is whose row it says it is, `names` are the key's. The second of each is what is wrong.
+std::variant<TuningRow, std::string> read_row(const StoredRow& stored, const TuningKey& key,
+                                              const KeyNames& names);
 
 // Nothing, or why it cannot be stored: too long, or an observation that is none.
 std::optional<std::string> problem_of(const TuningRow& row);

@@ -104,14 +104,17 @@ std::vector<TuningRow> TuningDatabase::neighbours(const TuningKey& key, std::siz
 
 bool TuningDatabase::store(const std::vector<TuningRow>& rows) {
   std::scoped_lock lock(state_->mutex);
-  std::vector<TuningRow> good;
-  bool all_are_good = true;
-  for (const TuningRow& row : rows) {
+  auto is_wrong = [&](const TuningRow& row) {
     std::optional<std::string> problem = problem_of(row);
     if (problem) state_->reject(*problem);
-    all_are_good = all_are_good && !problem;
-    if (!problem) good.push_back(row);
-  }
+    return problem.has_value();
+  };
+  std::vector<TuningRow> some;  // where not all are good
+  bool all_are_good = std::ranges::none_of(rows, is_wrong);
+  if (!all_are_good)
+    std::ranges::remove_copy_if(rows, std::back_inserter(some),
+                                [](const TuningRow& row) { return problem_of(row).has_value(); });
+  const std::vector<TuningRow>& good = all_are_good ? rows : some;
   if (good.empty()) return all_are_good;
   bool is_kept = state_->attempt([&](Store& store) { store.put(good); });
   if (!is_kept) state_->put_in_memory(good);
@@ -161,14 +164,14 @@ std::string Miss::text() const {
   return text;
 }
 
-void TuningDatabase::each_row(const std::function<void(const TuningRow&)>& each) {
+bool TuningDatabase::each_row(const std::function<void(const TuningRow&)>& each) {
   std::scoped_lock lock(state_->mutex);
-  state_->attempt_once([&](Store& store) { store.each_row(each); });
+  return state_->attempt_once([&](Store& store) { store.each_row(each); });
 }
 
-void TuningDatabase::each_key(const std::function<void(const TuningKey&)>& each) {
+bool TuningDatabase::each_key(const std::function<void(const TuningKey&)>& each) {
   std::scoped_lock lock(state_->mutex);
-  state_->attempt_once([&](Store& store) { store.each_key(each); });
+  return state_->attempt_once([&](Store& store) { store.each_key(each); });
 }
 
 bool TuningDatabase::remove(const std::vector<TuningRow>& rows) {

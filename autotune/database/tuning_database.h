@@ -79,9 +79,9 @@ class TuningDatabase {
   Miss why_miss(const TuningKey& key);
   Diagnostics diagnostics() const;
 
-  // For tools. In an order that only the contents decide.
-  void each_row(const std::function<void(const TuningRow&)>& each);
-  void each_key(const std::function<void(const TuningKey&)>& each);  // without compilers
+  // For tools. In an order that only the contents decide; false if it ended before all were seen.
+  bool each_row(const std::function<void(const TuningRow&)>& each);
+  bool each_key(const std::function<void(const TuningKey&)>& each);  // without compilers
   std::vector<TuningRow> rows_of_question(const TuningKey& key);     // by any build
   bool remove(const std::vector<TuningRow>& rows);
   DatabaseCounts counts();

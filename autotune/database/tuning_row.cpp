@@ -94,6 +94,10 @@ std::int64_t TuningRow::date_ms() const {
   return newest;
 }
 
+bool TuningRow::is_default() const {
+  return std::ranges::any_of(observations, &Observation::is_default);
+}
+
 std::vector<Observation> join(const std::vector<Observation>& a,
                               const std::vector<Observation>& b) {
   std::vector<Observation> joined;

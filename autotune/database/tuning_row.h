@@ -35,6 +35,7 @@ struct Observation {
   std::string clocks;              // of the device, as "sm=1980 memory=2619 throttled=no"
   std::string driver;              // version
   std::string tool;                // version of what measured
+  bool is_default = false;         // it is what would be used if nothing were tuned
   auto operator<=>(const Observation&) const = default;
 };
 
@@ -64,6 +65,7 @@ struct TuningRow {
   double spread_ns() const;
   std::vector<double> samples_ns() const;  // ascending
   std::int64_t date_ms() const;            // of the newest observation
+  bool is_default() const;                 // by any observation
   bool operator==(const TuningRow&) const = default;
 };
 

@@ -158,7 +158,7 @@ TEST(House, EachOutsideLibraryStandsBehindItsWall) {
       {"CLI/", {"tools/"}},
       {"fmt/", {"tools/"}},
       {"sqlite3.h", {"autotune/database/sqlite_connection.cpp", "tests/autotune/"}},
-      {"nlohmann/", {"models/", "tools/", "tests/"}}};
+      {"nlohmann/", {"autotune/database/row_json.cpp", "models/", "tools/", "tests/"}}};
   std::vector<std::string> wrong;
   for (const SourceFile& file : sources())
     for (const Include& include : includes_of(file))

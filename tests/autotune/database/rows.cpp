@@ -49,7 +49,9 @@ Observation random_observation(std::uint64_t& state) {
   std::vector<double> samples;
   for (std::uint64_t i = 0; i <= next_random(state) % 3; ++i)
     samples.push_back(100 + static_cast<double>(next_random(state) % 4) / 3);
-  return ok_observation(samples, date);
+  Observation o = ok_observation(samples, date);
+  o.is_default = next_random(state) % 4 == 0;
+  return o;
 }
 
 }  // namespace tilewright::autotune

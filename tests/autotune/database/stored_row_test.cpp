@@ -11,7 +11,7 @@ namespace tilewright::autotune {
 namespace {
 
 std::string problem_of_reading(const StoredRow& stored) {
-  auto read = read_row(stored, test_key());
+  auto read = read_row(stored, test_key(), KeyNames(test_key()));
   return std::holds_alternative<std::string>(read) ? std::get<std::string>(read) : "none";
 }
 
@@ -21,7 +21,7 @@ TEST(StoredRow, ComesBackAsItWas) {
     TuningRow row(test_key(), test_configuration(64), random_observation(state));
     for (int i = 0; i < 3; ++i)
       row.observations = join(row.observations, {random_observation(state)});
-    auto read = read_row(stored_row(row), row.key);
+    auto read = read_row(stored_row(row, KeyNames(row.key)), row.key, KeyNames(row.key));
     ASSERT_TRUE(std::holds_alternative<TuningRow>(read)) << std::get<std::string>(read);
     ASSERT_EQ(std::get<TuningRow>(read), row) << reproduction(seed);
     ASSERT_FALSE(problem_of(row));
@@ -41,7 +41,8 @@ TEST(StoredRow, KeysComeBackAndProveThemselves) {
 }
 
 TEST(StoredRow, AnyChangeOfAColumnIsFound) {
-  StoredRow good = stored_row(TuningRow(test_key(), test_configuration(64), ok_observation({5})));
+  TuningRow row(test_key(), test_configuration(64), ok_observation({5}));
+  StoredRow good = stored_row(row, KeyNames(row.key));
   EXPECT_EQ(problem_of_reading(good), "none");
   auto changed = [&](auto change) {
     StoredRow stored = good;
@@ -52,7 +53,7 @@ TEST(StoredRow, AnyChangeOfAColumnIsFound) {
   EXPECT_EQ(changed([](StoredRow& t) { t.configuration = "rows=1"; }), "a checksum is wrong");
   EXPECT_EQ(changed([](StoredRow& t) { t.status = "crashed"; }), "a checksum is wrong");
   EXPECT_EQ(changed([](StoredRow& t) { t.observations[3] ^= 1; }), "a checksum is wrong");
-  auto other = read_row(good, test_key(2048));
+  auto other = read_row(good, test_key(2048), KeyNames(test_key(2048)));
   EXPECT_EQ(std::get<std::string>(other), "a checksum is wrong") << "under another key";
 }
 
@@ -61,7 +62,7 @@ TEST(StoredRow, ARowThatWasForgedWithItsChecksumMustStillMakeSense) {
   auto problem = [](Observation o) {
     TuningRow row(test_key(), test_configuration(64), ok_observation({5}));
     row.observations = {o};
-    return problem_of_reading(stored_row(row));
+    return problem_of_reading(stored_row(row, KeyNames(row.key)));
   };
   Observation o = ok_observation({5});
   o.samples_ns = {-5};
@@ -83,7 +84,7 @@ TEST(StoredRow, NamesOfKernelsAreMadeReadable) {
 }
 
 TEST(StoredRow, WhatIsTooLongCannotBeStored) {
-  TuningRow row(test_key(), Configuration().set("a", std::string(5000, 'x')), ok_observation({5}));
+  TuningRow row(test_key(), Configuration().set("a", std::string(9000, 'x')), ok_observation({5}));
   EXPECT_TRUE(problem_of(row));
   row = TuningRow(test_key(), test_configuration(1), ok_observation({5}));
   row.observations[0].samples_ns[0] = -1;

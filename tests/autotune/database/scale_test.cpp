@@ -1,0 +1,69 @@
+// A million rows: how long a look-up takes, and a merge of two such databases.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <iostream>
+
+#include "autotune/database/exchange.h"
+#include "autotune/measure/statistics.h"
+#include "tests/autotune/database/rows.h"
+#include "tests/scratch_folder.h"
+
+namespace tilewright::autotune {
+namespace {
+
+constexpr std::int64_t keys = 20'000, configurations = 50;
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// The rows of half of the keys are in both databases, with other times.
+void fill(TuningDatabase& database, std::int64_t first_key, double ns) {
+  std::vector<TuningRow> rows;
+  for (std::int64_t key = first_key; key < first_key + keys; ++key) {
+    for (std::int64_t i = 1; i <= configurations; ++i)
+      rows.push_back({test_key(key), test_configuration(i),
+                      ok_observation({ns + i * 1.5, ns + i * 1.25, ns + i * 1.75},
+                                     new_year_ms + static_cast<std::int64_t>(ns))});
+    if (rows.size() < 20'000 && key + 1 < first_key + keys) continue;
+    ASSERT_TRUE(database.store(std::exchange(rows, {})));
+  }
+}
+
+TEST(SlowDatabase, AMillionRowsAreLookedUpInMicrosecondsAndMergedInSeconds) {
+  ScratchFolder folder;
+  TuningDatabase one(folder.path() / "one.db"), other(folder.path() / "other.db");
+  auto begin = std::chrono::steady_clock::now();
+  fill(one, 1, 1000);
+  fill(other, keys / 2, 500);
+  double filling = seconds_since(begin);
+  ASSERT_EQ(one.counts().rows, keys * configurations);
+
+  std::vector<double> times;
+  std::uint64_t state = 1;
+  for (int i = 0; i < 20'000; ++i) {
+    TuningKey key = test_key(1 + static_cast<std::int64_t>(next_random(state) % keys));
+    begin = std::chrono::steady_clock::now();
+    Lookup found = one.lookup(key);
+    times.push_back(seconds_since(begin));
+    ASSERT_TRUE(found.best && found.best->configuration == test_configuration(1));
+  }
+  double median_us = median(times) * 1e6, p99_us = quantile(times, 0.99) * 1e6;
+
+  begin = std::chrono::steady_clock::now();
+  MergeReport report = merge(other, one);
+  double merging = seconds_since(begin);
+  EXPECT_EQ(report.read, keys * configurations);
+  EXPECT_TRUE(report.is_complete);
+  EXPECT_EQ(one.counts().rows, (keys + keys / 2 - 1) * configurations);
+  std::cout << "filling two: " << filling << " s; look-up: median " << median_us << " us, p99 "
+            << p99_us << " us; merge: " << merging << " s; "
+            << static_cast<double>(one.counts().size_bytes) / 1e6 << " MB" << std::endl;
+  // On an idle machine 50 us and 30 s at the most; this one may be busy.
+  EXPECT_LT(p99_us, 250);
+  EXPECT_LT(merging, 120);
+}
+
+}  // namespace
+}  // namespace tilewright::autotune
