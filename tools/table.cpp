@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "runtime/base/error.h"
 
 namespace tilewright::tools {
 
@@ -23,6 +26,35 @@ std::string Table::text() const {
     if (r == 0) text += std::string(line.size(), '-') + "\n";
   }
   return text;
+}
+
+std::string Table::csv() const {
+  std::string text;
+  for (const auto& row : rows_)
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      bool is_quoted = row[i].find_first_of(",\"\r\n") != std::string::npos;
+      if (is_quoted) text += '"';
+      for (char c : row[i]) text += c == '"' ? "\"\"" : std::string(1, c);
+      if (is_quoted) text += '"';
+      text += i + 1 == row.size() ? '\n' : ',';
+    }
+  return text;
+}
+
+std::string Table::json() const {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (std::size_t r = 1; r < rows_.size(); ++r) {
+    nlohmann::ordered_json object = nlohmann::ordered_json::object();
+    for (std::size_t i = 0; i < rows_[r].size(); ++i) object[rows_[0][i]] = rows_[r][i];
+    list.push_back(std::move(object));
+  }
+  return list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+std::string Table::as(const std::string& format) const {
+  require(format == "table" || format == "csv" || format == "json", "[table] the format is \"",
+          format, "\"; table, csv and json are known");
+  return format == "table" ? text() : format == "csv" ? csv() : json();
 }
 
 std::string duration_text(double seconds) {

@@ -1,4 +1,5 @@
-// A plain text table: columns as wide as their widest cell, numbers to the right.
+// A table: for a terminal, with columns as wide as their widest cell and numbers to the right, or
+// for other programs.
 #pragma once
 
 #include <string>
@@ -11,6 +12,10 @@ class Table {
   explicit Table(std::vector<std::string> header) { rows_.push_back(std::move(header)); }
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
   std::string text() const;
+  std::string csv() const;   // RFC 4180, but for the ends of lines
+  std::string json() const;  // a list of objects, names from the header; all values are texts
+  // "table", "csv" or "json"; raises `Error` for another.
+  std::string as(const std::string& format) const;
 
  private:
   std::vector<std::vector<std::string>> rows_;

@@ -4,6 +4,7 @@
 
 #include "runtime/base/error.h"
 #include "tools/command.h"
+#include "tools/database/commands.h"
 
 namespace tilewright::tools {
 namespace {
@@ -15,6 +16,7 @@ constexpr Command commands[] = {
     {"opt", "Run passes over tile IR text and print the result", add_opt},
     {"tune", "Find the fastest block sizes of kernels by the clock", add_tune},
     {"ptx", "Show what tile IR text becomes on a GPU", add_ptx},
+    {"db", "Look at, carry and keep what tuning measured", add_db},
     {"demo", "Show regional compilation and a small Llama, eager against compiled", add_demo},
 };
 

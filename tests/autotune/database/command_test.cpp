@@ -1,0 +1,182 @@
+// `tilewright db`, from its words to what it prints.
+#include "tools/database/commands.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "autotune/database/tuning_database.h"
+#include "tests/autotune/database/rows.h"
+#include "tests/autotune/database/sqlite_file.h"
+#include "tests/scratch_folder.h"
+
+namespace tilewright::autotune {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+struct Output {
+  int code;
+  std::string out;
+};
+
+class DatabaseCommand : public testing::Test {
+ protected:
+  DatabaseCommand() {
+    TuningKey older = test_key();
+    older.compiler.set("sources", "older");
+    TuningKey other = test_key(2048);
+    other.kernel = "matmul, \"tiled\"";
+    other.kernel_hash = Hash{3, 4};
+    std::int64_t day = 86'400'000;
+    TuningDatabase(file("one.db"))
+        .store({{test_key(), test_configuration(64), ok_observation({3e4, 3.1e4, 3.2e4})},
+                {test_key(), test_configuration(32), ok_observation({1e4}, new_year_ms + 60'000)},
+                {test_key(), test_configuration(16), failed_observation(Status::crashed)},
+                {older, test_configuration(8), ok_observation({5e3}, new_year_ms - 400 * day)},
+                {other, test_configuration(64), ok_observation({7e6})}});
+  }
+  std::string file(const std::string& name) const { return folder_.path() / name; }
+
+  Output run(std::vector<std::string> words) const {
+    CLI::App app;
+    tools::add_db(app);
+    if (std::ranges::find(words, "--db") == words.end()) {
+      words.insert(words.begin() + 1, {"--db", file("one.db")});
+    }
+    std::reverse(words.begin(), words.end());
+    testing::internal::CaptureStdout();
+    int code = 0;
+    try {
+      app.parse(words);
+    } catch (const CLI::RuntimeError& end) {
+      code = end.get_exit_code();
+    } catch (...) {
+      testing::internal::GetCapturedStdout();
+      throw;
+    }
+    return {code, testing::internal::GetCapturedStdout()};
+  }
+
+  ScratchFolder folder_;
+};
+
+TEST_F(DatabaseCommand, ListHasALineAQuestion) {
+  Output list = run({"list"});
+  EXPECT_THAT(list.out, HasSubstr("rows_gelu"));
+  EXPECT_THAT(list.out, HasSubstr("columns=4096 dtype=f32 rows=1024"));
+  EXPECT_THAT(list.out, HasSubstr("10.0 us  columns=64 order=rows%20first rows=32"));
+  EXPECT_EQ(std::ranges::count(list.out, '\n'), 4) << list.out;
+  EXPECT_EQ(std::ranges::count(run({"list", "matmul"}).out, '\n'), 3);
+}
+
+TEST_F(DatabaseCommand, EveryTableComesAsCsvAndAsJsonToo) {
+  for (const char* command : {"list", "show", "best", "history", "stats"}) {
+    std::string json = run({command, "--format", "json"}).out;
+    nlohmann::json list = nlohmann::json::parse(json, nullptr, false);
+    ASSERT_TRUE(list.is_array() && !list.empty()) << command;
+    std::string csv = run({command, "--format", "csv"}).out;
+    EXPECT_EQ(std::ranges::count(csv, '\n'), static_cast<long>(list.size()) + 1) << command;
+  }
+  EXPECT_THAT(run({"list", "--format", "csv"}).out, HasSubstr("\"matmul, \"\"tiled\"\"\""));
+}
+
+TEST_F(DatabaseCommand, ShowHasTheFastestFirstAndFailuresLast) {
+  std::string out = run({"show", "rows_gelu", "--format", "csv"}).out;
+  EXPECT_LT(out.find("rows=8,ok"), out.find("rows=32,ok"));
+  EXPECT_LT(out.find("rows=64,ok"), out.find("rows=16,crashed"));
+  EXPECT_THAT(out, HasSubstr("it was so"));
+}
+
+TEST_F(DatabaseCommand, BestIsOfTheBuildThatTriedTheQuestionLast) {
+  std::string out = run({"best", "rows_gelu", "--format", "csv"}).out;
+  EXPECT_THAT(out, HasSubstr("10.0 us,columns=64 order=rows%20first rows=32,0.0%,31.0 us"));
+}
+
+TEST_F(DatabaseCommand, HistoryHasTheBestUntilThen) {
+  std::string out = run({"history", "rows_gelu", "--format", "csv"}).out;
+  EXPECT_THAT(out, HasSubstr("2024-11-27 00:00"));
+  EXPECT_THAT(out, HasSubstr("ok,10.0 us,5.0 us"));
+}
+
+TEST_F(DatabaseCommand, WhyMissNamesTheField) {
+  EXPECT_THAT(run({"why-miss", "rows_gelu", "--problem", "columns=4096 dtype=f32 rows=1025"}).out,
+              HasSubstr("differs in problem.rows: wanted 1025, stored 1024"));
+  EXPECT_THAT(run({"why-miss", "rows_gelu", "--compiler", "llvm=22.1.0 version=0.1.0"}).out,
+              HasSubstr("compiler.sources: wanted (absent), stored"));
+  EXPECT_THAT(run({"why-miss", "rows_gelu"}).out, HasSubstr("the key is there"));
+  EXPECT_THAT(run({"why-miss", "softmax"}).out, HasSubstr("nothing is stored of this kernel"));
+}
+
+TEST_F(DatabaseCommand, RowsGoToAFileAndIntoAnotherDatabase) {
+  EXPECT_THAT(run({"export", file("all.jsonl")}).out, HasSubstr("5 rows"));
+  std::string one = file("one.db"), two = file("two.db");
+  EXPECT_EQ(run({"import", file("all.jsonl"), "--db", two}).code, 0);
+  EXPECT_EQ(TuningDatabase(two).counts().rows, 5);
+  EXPECT_EQ(run({"diff", "--db", one, two, "--format", "csv"}).out.find('\n') + 1,
+            run({"diff", "--db", one, two, "--format", "csv"}).out.size())
+      << "the header alone";
+  TuningRow more(test_key(), test_configuration(128), ok_observation({9e3}));
+  TuningDatabase(two).store({more});
+  EXPECT_THAT(run({"diff", "--db", one, two, "--format", "csv"}).out,
+              HasSubstr(",0,1,0,10.0 us,9.0 us,"));
+  EXPECT_EQ(run({"merge", "--db", one, two}).code, 0);
+  EXPECT_EQ(TuningDatabase(one).counts().rows, 6);
+}
+
+TEST_F(DatabaseCommand, ImportingWhatIsWrongSaysSoAndEndsWithOne) {
+  folder_.write("bad.jsonl", "{\"kernel\":1}\n");
+  Output bad = run({"import", file("bad.jsonl"), file("none.jsonl")});
+  EXPECT_EQ(bad.code, 1);
+  EXPECT_THAT(bad.out, HasSubstr("0 rows, 1 rows left out, not complete"));
+}
+
+TEST_F(DatabaseCommand, PruneRemovesWhatAllConditionsName) {
+  EXPECT_THAT(run({"prune", "--failed"}).out, HasSubstr("1 rows removed"));
+  EXPECT_THAT(run({"prune", "--keep-builds", "1"}).out, HasSubstr("1 rows removed"));
+  EXPECT_THAT(run({"prune", "matmul"}).out, HasSubstr("1 rows removed"));
+  EXPECT_EQ(TuningDatabase(file("one.db")).counts().rows, 2);
+  EXPECT_THROW(run({"prune"}), Error);
+}
+
+TEST_F(DatabaseCommand, VerifyFindsAndRepairsWrongRows) {
+  EXPECT_EQ(run({"verify"}).code, 0);
+  run_sql(file("one.db"), "UPDATE tuning_rows SET median_ns = 1 WHERE status = 'crashed'");
+  Output verify = run({"verify"});
+  EXPECT_EQ(verify.code, 1);
+  EXPECT_THAT(verify.out, HasSubstr("4 rows are right, 1 are not"));
+  run({"verify", "--repair"});
+  EXPECT_EQ(run({"verify"}).code, 0);
+}
+
+TEST_F(DatabaseCommand, TheReportIsOnePageInWhichNamesStayText) {
+  TuningKey key = test_key(7);
+  key.kernel = "<script>alert(1)</script>";
+  key.device.set("name", "<img src=x onerror=\"alert(2)\">");
+  Observation by_default = ok_observation({2e4});
+  by_default.is_default = true;
+  TuningDatabase(file("one.db"))
+      .store({{key, Configuration().set("order", "'><b>&amp;"), by_default},
+              {key, test_configuration(4), ok_observation({1e4, 1.1e4}, new_year_ms + 1)}});
+  ASSERT_EQ(run({"report", "--out", file("page.html")}).code, 0);
+  std::string page = read_file(file("page.html"));
+  EXPECT_THAT(page, HasSubstr("&lt;script&gt;alert(1)&lt;/script&gt;"));
+  EXPECT_THAT(page, HasSubstr("&lt;img src=x onerror=&quot;alert(2)&quot;&gt;"));
+  for (const char* word :
+       {"<script", "<img", "<b>", "http:", "https:", "src=\"", "@import", "url("})
+    EXPECT_THAT(page, Not(HasSubstr(word)));
+  EXPECT_THAT(page, HasSubstr("<td class=\"number\">1.90x</td>")) << "best against default";
+  EXPECT_THAT(page, HasSubstr("class=\"default\" cx="));
+  auto count = [&](const std::string& word) {
+    std::size_t found = 0;
+    for (std::size_t at = 0; (at = page.find(word, at)) != page.npos; ++at) ++found;
+    return found;
+  };
+  for (const char* tag : {"svg", "table", "text", "title", "div"})
+    EXPECT_EQ(count(concat("<", tag)), count(concat("</", tag))) << tag;
+}
+
+}  // namespace
+}  // namespace tilewright::autotune

@@ -1,0 +1,42 @@
+// What the subcommands of `tilewright db` are told, and what each is: a function that opens the
+// database, prints, and says whether all is well.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/database/tables.h"
+
+namespace tilewright::tools {
+
+struct DatabaseArguments {
+  std::string where;             // --db
+  std::string format = "table";  // --format
+  std::string wanted;            // kernel or id
+  std::vector<std::string> files;
+  std::string out;
+  std::string hash, problem, device, compiler;  // of a key
+  std::int64_t older_than_days = -1, keep_builds = -1;
+  bool failed = false, repair = false;
+
+  TuningDatabase open(autotune::Access access) const;
+  void print(const Table& table) const;
+};
+
+// Each returns what the process ends with: 0, or 1 if something is not well.
+int list_questions(const DatabaseArguments& a);
+int show_rows(const DatabaseArguments& a);
+int show_best(const DatabaseArguments& a);
+int show_history(const DatabaseArguments& a);
+int explain_miss(const DatabaseArguments& a);
+int compare_databases(const DatabaseArguments& a);
+int export_database(const DatabaseArguments& a);
+int import_files(const DatabaseArguments& a);
+int merge_databases(const DatabaseArguments& a);
+int prune_rows(const DatabaseArguments& a);
+int verify_database(const DatabaseArguments& a);
+int show_statistics(const DatabaseArguments& a);
+int write_report(const DatabaseArguments& a);
+
+}  // namespace tilewright::tools

@@ -1,0 +1,127 @@
+// The subcommands that carry rows and keep them in order: export, import, merge, prune, verify.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <set>
+
+#include "autotune/database/exchange.h"
+#include "runtime/base/error.h"
+#include "tools/database/arguments.h"
+
+namespace tilewright::tools {
+namespace {
+
+using autotune::Access;
+using autotune::MergeReport;
+
+// Files that cannot be read or rows that are wrong are named and passed over: 1 says so.
+int print_report(const std::string& from, const MergeReport& report) {
+  fmt::print("{}: {} rows{}{}\n", from, report.read,
+             report.rejected == 0 ? "" : fmt::format(", {} rows left out", report.rejected),
+             report.is_complete ? "" : ", not complete");
+  for (const std::string& message : report.messages) fmt::print(stderr, "  {}\n", message);
+  return report.is_complete && report.rejected == 0 ? 0 : 1;
+}
+
+std::int64_t now_ms() {
+  auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+}
+
+// The compilers of a question's rows, the one that tried it last first.
+std::vector<std::string> builds_of(const Question& question) {
+  std::map<std::string, std::int64_t> newest;
+  for (const TuningRow& row : question.rows) {
+    std::int64_t& date = newest[build_text(row)];
+    date = std::max(date, row.date_ms());
+  }
+  std::vector<std::string> builds;
+  for (const auto& [build, date] : newest) builds.push_back(build);
+  std::ranges::stable_sort(builds, std::greater(), [&](const auto& b) { return newest[b]; });
+  return builds;
+}
+
+}  // namespace
+
+int export_database(const DatabaseArguments& a) {
+  TuningDatabase database = a.open(Access::read);
+  std::ofstream file(a.out, std::ios::binary);
+  require(file.is_open(), "[db] cannot write ", a.out);
+  auto wanted = [&](const TuningRow& row) {
+    return row.key.kernel.find(a.wanted) != std::string::npos ||
+           row.key.question().hex().starts_with(a.wanted);
+  };
+  std::optional<std::int64_t> rows = export_rows(database, file, wanted);
+  require(rows.has_value(), "[db] could not write all rows to ", a.out);
+  fmt::print("{}: {} rows\n", a.out, *rows);
+  return 0;
+}
+
+int import_files(const DatabaseArguments& a) {
+  TuningDatabase database = a.open(Access::read_write);
+  int code = 0;
+  for (const std::string& name : a.files) {
+    std::ifstream file(name, std::ios::binary);
+    if (file.is_open()) {
+      code |= print_report(name, import_rows(file, database));
+    } else {
+      fmt::print(stderr, "tilewright: cannot read {}\n", name);
+      code = 1;
+    }
+  }
+  return code;
+}
+
+int merge_databases(const DatabaseArguments& a) {
+  TuningDatabase database = a.open(Access::read_write);
+  int code = 0;
+  for (const std::string& name : a.files) {
+    DatabaseArguments other = a;
+    other.where = name;
+    TuningDatabase from = other.open(Access::read);
+    code |= print_report(name, merge(from, database));
+  }
+  return code;
+}
+
+int prune_rows(const DatabaseArguments& a) {
+  bool is_named = a.older_than_days >= 0 || a.keep_builds >= 0 || a.failed || !a.wanted.empty();
+  require(is_named,
+          "[db] prune is not told what to remove; WHICH, --older-than, --keep-builds or "
+          "--failed would say");
+  TuningDatabase database = a.open(Access::read_write);
+  constexpr std::int64_t day_ms = 86'400'000;
+  std::vector<TuningRow> going;
+  for (const Question& question : questions(database, a.wanted)) {
+    std::vector<std::string> builds = builds_of(question);
+    auto kept = std::min<std::size_t>(builds.size(), static_cast<std::size_t>(a.keep_builds));
+    std::set<std::string> last(builds.begin(), builds.begin() + static_cast<long>(kept));
+    for (const TuningRow& row : question.rows) {
+      bool is_old = a.older_than_days < 0 || row.date_ms() < now_ms() - a.older_than_days * day_ms;
+      bool is_superseded = a.keep_builds < 0 || !last.contains(build_text(row));
+      if (is_old && is_superseded && (!a.failed || !row.is_ok())) going.push_back(row);
+    }
+  }
+  require(database.remove(going), "[db] the rows could not be removed");
+  database.clean();
+  fmt::print("{} rows removed\n", going.size());
+  return 0;
+}
+
+int verify_database(const DatabaseArguments& a) {
+  TuningDatabase database = a.open(a.repair ? Access::read_write : Access::read);
+  std::vector<std::string> problems = database.problems();
+  std::int64_t rows = 0;
+  bool is_whole = database.each_row([&](const TuningRow&) { ++rows; });
+  if (a.repair) fmt::print("{} rows removed\n", database.clean());
+  autotune::Diagnostics diagnostics = database.diagnostics();
+  for (const std::string& problem : problems) fmt::print("{}\n", problem);
+  for (const std::string& message : diagnostics.messages) fmt::print("{}\n", message);
+  fmt::print("{}: {} rows are right, {} are not\n", diagnostics.place, rows,
+             diagnostics.rejected_rows);
+  return is_whole && problems.empty() && diagnostics.rejected_rows == 0 ? 0 : 1;
+}
+
+}  // namespace tilewright::tools

@@ -1,0 +1,82 @@
+// The subcommands that show: list, show, best, history, why-miss, diff, stats.
+#include <fmt/format.h>
+
+#include "runtime/base/error.h"
+#include "tools/database/arguments.h"
+
+namespace tilewright::tools {
+namespace {
+
+using autotune::Access;
+
+int show(const DatabaseArguments& a, Table (*table)(const std::vector<Question>&)) {
+  TuningDatabase database = a.open(Access::read);
+  a.print(table(questions(database, a.wanted)));
+  return 0;
+}
+
+// What was given, or else what there was.
+void replace(autotune::Record& part, const std::string& given, const char* what) {
+  if (given.empty()) return;
+  autotune::Record record;
+  for (std::size_t begin = 0; begin < given.size();) {
+    std::size_t end = std::min(given.find(' ', begin), given.size());
+    std::string field = given.substr(begin, end - begin);
+    begin = end + 1;
+    if (field.empty()) continue;
+    std::optional<autotune::Record> one = autotune::Record::parse(field);
+    require(one.has_value(), "[db] --", what, " has \"", field,
+            "\"; name=value would be right, with %20 for a space");
+    record.set(one->fields()[0].name, one->fields()[0].value);
+  }
+  part = record;
+}
+
+}  // namespace
+
+int list_questions(const DatabaseArguments& a) { return show(a, question_table); }
+int show_rows(const DatabaseArguments& a) { return show(a, row_table); }
+int show_best(const DatabaseArguments& a) { return show(a, best_table); }
+int show_history(const DatabaseArguments& a) { return show(a, history_table); }
+
+int explain_miss(const DatabaseArguments& a) {
+  TuningDatabase database = a.open(Access::read);
+  TuningKey key;
+  key.kernel = a.wanted;
+  std::vector<Question> known = questions(database, a.wanted);
+  for (const Question& q : known)
+    if (q.key.kernel == a.wanted || q.id() == a.wanted) {
+      key = q.key;
+      if (!q.rows.empty()) key.compiler = q.rows.back().key.compiler;
+      break;
+    }
+  if (!a.hash.empty()) {
+    std::optional<Hash> hash = Hash::parse(a.hash);
+    require(hash.has_value(), "[db] --hash is \"", a.hash, "\"; 32 hexadecimal digits are right");
+    key.kernel_hash = *hash;
+  }
+  replace(key.problem, a.problem, "problem");
+  replace(key.device, a.device, "device");
+  replace(key.compiler, a.compiler, "compiler");
+  autotune::Miss miss = database.why_miss(key);
+  if (a.format == "table") fmt::print("{}\n", miss.text());
+  if (a.format != "table" || !miss.differences.empty()) a.print(miss_table(miss));
+  return 0;
+}
+
+int compare_databases(const DatabaseArguments& a) {
+  require(a.files.size() == 1, "[db] diff takes one other database, not ", a.files.size());
+  DatabaseArguments other = a;
+  other.where = a.files[0];
+  TuningDatabase first = a.open(Access::read), second = other.open(Access::read);
+  a.print(difference_table(questions(first, a.wanted), questions(second, a.wanted)));
+  return 0;
+}
+
+int show_statistics(const DatabaseArguments& a) {
+  TuningDatabase database = a.open(Access::read);
+  a.print(statistics_table(database));
+  return 0;
+}
+
+}  // namespace tilewright::tools

@@ -1,0 +1,158 @@
+#include "tools/database/tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+namespace tilewright::tools {
+namespace {
+
+using autotune::Observation;
+
+std::string spread_text(const TuningRow& row) {
+  return row.is_ok() ? fmt::format("{:.1f}%", 100 * row.spread_ns() / row.median_ns()) : "-";
+}
+
+std::string configuration_text(const TuningRow* row) {
+  return row == nullptr ? "-" : row->configuration.text();
+}
+
+std::string best_text(const TuningRow* row) {
+  return row == nullptr ? "-" : time_text(row->median_ns());
+}
+
+// What the observation shows that decides.
+std::string reason_of(const TuningRow& row) { return row.observations.front().reason; }
+
+const TuningRow* find(const std::vector<TuningRow>& rows, const TuningRow& wanted) {
+  auto found = std::ranges::find_if(rows, [&](const TuningRow& row) {
+    return row.key == wanted.key && row.configuration == wanted.configuration;
+  });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+Table question_table(const std::vector<Question>& questions) {
+  Table table({"id", "kernel", "problem", "device", "rows", "ok", "best", "configuration"});
+  for (const Question& q : questions) {
+    auto ok = std::ranges::count_if(q.rows, &TuningRow::is_ok);
+    table.add({q.id(), q.key.kernel, q.key.problem.text(), device_text(q.key),
+               std::to_string(q.rows.size()), std::to_string(ok), best_text(q.best()),
+               configuration_text(q.best())});
+  }
+  return table;
+}
+
+Table row_table(const std::vector<Question>& questions) {
+  Table table({"id", "kernel", "configuration", "status", "median", "spread", "samples", "date",
+               "clocks", "driver", "compiler", "reason"});
+  for (const Question& q : questions) {
+    std::vector<TuningRow> rows = q.rows;
+    sort_by_time(rows);
+    for (const TuningRow& row : rows) {
+      const Observation& o = row.observations.front();
+      table.add({q.id(), q.key.kernel, row.configuration.text(), std::string(name_of(row.status())),
+                 time_text(row.median_ns()), spread_text(row),
+                 std::to_string(row.samples_ns().size()), short_date(row.date_ms()), o.clocks,
+                 o.driver, build_text(row), reason_of(row)});
+    }
+  }
+  return table;
+}
+
+Table best_table(const std::vector<Question>& questions) {
+  Table table({"id", "kernel", "problem", "device", "best", "configuration", "spread", "runner-up",
+               "its configuration", "compiler"});
+  for (const Question& q : questions) {
+    const TuningRow* best = q.best();
+    if (best == nullptr) continue;
+    table.add({q.id(), q.key.kernel, q.key.problem.text(), device_text(q.key), best_text(best),
+               configuration_text(best), spread_text(*best), best_text(q.runner_up()),
+               configuration_text(q.runner_up()), build_text(*best)});
+  }
+  return table;
+}
+
+Table history_table(const std::vector<Question>& questions) {
+  Table table({"date", "id", "kernel", "configuration", "status", "median", "best so far",
+               "compiler", "tool"});
+  for (const Question& q : questions) {
+    std::vector<std::pair<const Observation*, const TuningRow*>> seen;
+    for (const TuningRow& row : q.rows)
+      for (const Observation& o : row.observations) seen.emplace_back(&o, &row);
+    std::ranges::sort(seen, {}, [](const auto& pair) {
+      return std::tuple(pair.first->date_ms, pair.second->configuration.text());
+    });
+    double best = std::numeric_limits<double>::infinity();
+    for (const auto& [o, row] : seen) {
+      TuningRow alone(row->key, row->configuration, *o);
+      if (alone.is_ok()) best = std::min(best, alone.median_ns());
+      bool has_best = best != std::numeric_limits<double>::infinity();
+      table.add({short_date(o->date_ms), q.id(), q.key.kernel, row->configuration.text(),
+                 std::string(name_of(o->status)), time_text(alone.median_ns()),
+                 has_best ? time_text(best) : "-", build_text(*row), o->tool});
+    }
+  }
+  return table;
+}
+
+Table miss_table(const autotune::Miss& miss) {
+  Table table({"field", "wanted", "stored"});
+  for (const autotune::Difference& d : miss.differences) table.add({d.field, d.wanted, d.stored});
+  return table;
+}
+
+Table difference_table(const std::vector<Question>& a, const std::vector<Question>& b) {
+  std::map<std::string, std::pair<const Question*, const Question*>> all;
+  for (const Question& q : a) all[q.key.question().hex()].first = &q;
+  for (const Question& q : b) all[q.key.question().hex()].second = &q;
+  Table table({"id", "kernel", "problem", "only in first", "only in second", "differ",
+               "best in first", "best in second", "configuration in first",
+               "configuration in second"});
+  for (const auto& [hash, pair] : all) {
+    static const Question none;
+    const Question& first = pair.first != nullptr ? *pair.first : none;
+    const Question& second = pair.second != nullptr ? *pair.second : none;
+    int only_first = 0, only_second = 0, differ = 0;
+    for (const TuningRow& row : first.rows) {
+      const TuningRow* other = find(second.rows, row);
+      only_first += other == nullptr;
+      differ += other != nullptr && !(*other == row);
+    }
+    for (const TuningRow& row : second.rows) only_second += find(first.rows, row) == nullptr;
+    if (only_first + only_second + differ == 0) continue;
+    const TuningKey& key = pair.first != nullptr ? first.key : second.key;
+    table.add({hash.substr(0, 8), key.kernel, key.problem.text(), std::to_string(only_first),
+               std::to_string(only_second), std::to_string(differ), best_text(first.best()),
+               best_text(second.best()), configuration_text(first.best()),
+               configuration_text(second.best())});
+  }
+  return table;
+}
+
+Table statistics_table(TuningDatabase& database) {
+  std::map<std::string, std::int64_t> statuses, devices, builds;
+  database.each_row([&](const TuningRow& row) {
+    ++statuses[std::string(name_of(row.status()))];
+    ++devices[device_text(row.key)];
+    ++builds[build_text(row)];
+  });
+  autotune::DatabaseCounts counts = database.counts();
+  autotune::Diagnostics diagnostics = database.diagnostics();
+  Table table({"figure", "value"});
+  table.add({"place", diagnostics.place});
+  table.add({"rows", std::to_string(counts.rows)});
+  table.add({"rejected rows", std::to_string(diagnostics.rejected_rows)});
+  table.add({"questions", std::to_string(counts.keys)});
+  table.add({"compiler builds", std::to_string(counts.builds)});
+  table.add({"size", bytes_text(static_cast<double>(counts.size_bytes))});
+  for (const auto& [name, count] : statuses) table.add({"status " + name, std::to_string(count)});
+  for (const auto& [name, count] : devices) table.add({"device " + name, std::to_string(count)});
+  for (const auto& [name, count] : builds) table.add({"compiler " + name, std::to_string(count)});
+  return table;
+}
+
+}  // namespace tilewright::tools
