@@ -1,5 +1,6 @@
 #include "autotune/database/location.h"
 
+#include "autotune/database/postgres_connection.h"
 #include "autotune/database/sqlite_connection.h"
 #include "runtime/base/env.h"
 #include "runtime/cache_folder.h"
@@ -53,6 +54,7 @@ Location locate(const std::string& where) {
 }
 
 std::unique_ptr<SqlConnection> open_connection(const Location& location, Access access) {
+  if (!location.url.empty()) return open_postgres(location.url, access);
   if (!location.file.empty()) return open_file(location.file, access);
   throw SqlError(SqlFailure::unavailable, "there is no folder for caches, or keeping is off");
 }
