@@ -238,7 +238,8 @@ void store(const Operand& pointer, const Operand& value);
 void store(const Operand& pointer, const Operand& value, const Operand& mask);
 // Read, combine and write as one step, whoever else does so to the same element: relaxed, in no
 // order among elements, over the whole device. They give what was there before, zero where masked
-// off. On integers and floats (add, exchange) of 32 or 64 bits.
+// off. On integers of 32 or 64 bits; on floats of as many (add, max, min, exchange) or of 16 (but
+// exchange).
 Tile atomic(ir::AtomicKind kind, const Operand& pointer, const Operand& value,
             const std::optional<Operand>& mask = {});
 Tile atomic_add(const Operand& pointer, const Operand& value,

@@ -322,26 +322,6 @@ llvm::Value* Arithmetic::combine(ReduceKind kind, DType dtype, llvm::Value* a, l
   return nullptr;
 }
 
-llvm::Value* Arithmetic::atomic(ir::AtomicKind kind, DType dtype, llvm::Value* pointer,
-                                llvm::Value* value, const char* scope) {
-  using Rmw = llvm::AtomicRMWInst;
-  auto op = [&] {
-    switch (kind) {
-      case ir::AtomicKind::add: return is_floating(dtype) ? Rmw::FAdd : Rmw::Add;
-      case ir::AtomicKind::max: return is_signed(dtype) ? Rmw::Max : Rmw::UMax;
-      case ir::AtomicKind::min: return is_signed(dtype) ? Rmw::Min : Rmw::UMin;
-      case ir::AtomicKind::and_: return Rmw::And;
-      case ir::AtomicKind::or_: return Rmw::Or;
-      case ir::AtomicKind::xor_: return Rmw::Xor;
-      case ir::AtomicKind::exchange: return Rmw::Xchg;
-    }
-    __builtin_unreachable();
-  }();
-  return b_.CreateAtomicRMW(
-      op, pointer, value, llvm::Align(static_cast<std::uint64_t>(size_bytes(dtype))),
-      llvm::AtomicOrdering::Monotonic, context_.getOrInsertSyncScopeID(scope));
-}
-
 std::pair<llvm::Value*, llvm::Value*> Arithmetic::message(
     const ir::Function& function, const ir::Inst& inst, const std::vector<llvm::Value*>& scalars) {
   llvm::BasicBlock& entry = b_.GetInsertBlock()->getParent()->getEntryBlock();

@@ -53,10 +53,15 @@ class Arithmetic {
   }
   // The element that changes no other; of argmax and argmin that of their values.
   llvm::Constant* identity(ir::ReduceKind kind, DType dtype);
-  // Relaxed, and seen by all threads of `scope` (LLVM's name; empty: of the system). Gives what was
-  // in memory before.
+  // arithmetic_atomic.cpp. Relaxed, and seen by all threads of `scope` (LLVM's name; empty: of the
+  // system). Gives what was in memory before. The first is one instruction of LLVM; the second a
+  // loop, which leaves the builder behind it, for `add`, `max` and `min`; the third a function with
+  // that loop, of a pointer and a value.
   llvm::Value* atomic(ir::AtomicKind kind, DType dtype, llvm::Value* pointer, llvm::Value* value,
                       const char* scope = "");
+  llvm::Value* atomic_by_exchange(ir::AtomicKind kind, DType dtype, llvm::Value* pointer,
+                                  llvm::Value* value, const char* scope = "");
+  llvm::Function* function_by_exchange(ir::AtomicKind kind, DType dtype);
 
   // The operands of `print`: its format, and its values as words of 64 bits on the stack.
   std::pair<llvm::Value*, llvm::Value*> message(const ir::Function& function, const ir::Inst& inst,

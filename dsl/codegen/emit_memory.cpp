@@ -229,9 +229,13 @@ Lanes Emitter::atomic_value(const Inst& inst, const Position& position) {
   std::optional<Value> mask;
   if (inst.operands.size() > 2) mask = inst.operands[2];
   Address address = pointer_address(inst.operands[0], mask, position);
+  auto act = [&](llvm::Value* pointer, llvm::Value* element) -> llvm::Value* {
+    if (bit_width(dtype) >= 32) return atomic(kind, dtype, pointer, element);
+    return b_.CreateCall(function_by_exchange(kind, dtype), {pointer, element});
+  };
   auto one = [&](llvm::Value* pointer, llvm::Value* element, llvm::Value* on) {
-    if (on == nullptr) return atomic(kind, dtype, pointer, element);
-    llvm::Value* old = atomic(kind, dtype, b_.CreateSelect(on, pointer, masked_place()), element);
+    if (on == nullptr) return act(pointer, element);
+    llvm::Value* old = act(b_.CreateSelect(on, pointer, masked_place()), element);
     return b_.CreateSelect(on, old, llvm::Constant::getNullValue(old->getType()));
   };
   if (position.lane < 0 || lanes_ == 1)

@@ -73,6 +73,12 @@ template <int words>
 void store_global(const Call& call);
 template <typename T>
 void atomic_add(const Call& call);
+template <Format format>
+void atomic_add_half(const Call& call);
+template <int count>
+void reduce_add_singles(const Call& call);
+template <int words, Format format>
+void reduce_add_pairs(const Call& call);
 
 // meanings/matrices.cpp
 template <int matrices, bool transposed>

@@ -206,15 +206,18 @@ Types store(const Site& site) {
   return {};
 }
 
-// What processors do in one step; the rest would be loops that try again.
+// What processors do in one step, or in a loop of few turns that tries again.
 Types atomic(const Site& site) {
   expect_written(site);
   AtomicKind kind = site.get<Atomic>().kind;
   DType dtype = site.operand(0).dtype;
-  bool takes_floats = kind == AtomicKind::add || kind == AtomicKind::exchange;
-  site.expect(bit_width(dtype) >= 32 && (takes_floats || is_integer(dtype)), "the elements are ",
-              dtype, "; ", name_of(kind), " takes integers", takes_floats ? " and floats" : "",
-              " of 32 or 64 bits");
+  bool computes = kind == AtomicKind::add || kind == AtomicKind::max || kind == AtomicKind::min;
+  bool takes_floats = computes || kind == AtomicKind::exchange;
+  bool takes = is_floating(dtype) ? takes_floats && bit_width(dtype) >= (computes ? 16 : 32)
+                                  : is_integer(dtype) && bit_width(dtype) >= 32;
+  site.expect(takes, "the elements are ", dtype, "; ", name_of(kind), " takes integers",
+              takes_floats && !computes ? " and floats" : "", " of 32 or 64 bits",
+              computes ? ", and floats of 16, 32 or 64" : "");
   return {site.operand(1)};
 }
 

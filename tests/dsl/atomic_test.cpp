@@ -146,6 +146,78 @@ TEST_P(Atomic, UnsignedMaximumComparesWithoutASign) {
   EXPECT_EQ(cell[0], 0xF0000000U);
 }
 
+// Sums of small integers are exact in any order. Rows of any length, so that groups of neighbours
+// end anywhere; some programs ask what was there, which takes the other way.
+template <typename T>
+class AddedTo {
+ public:
+  static constexpr std::int64_t programs = 8;
+  static ir::Function function(DType dtype, std::int64_t block, bool asks) {
+    Tracer tracer("sums");
+    Tile sums = tracer.pointer_param("sums", dtype), seen = tracer.pointer_param("seen", f32);
+    Tile at = arange(0, block);
+    Tile was = atomic_add(sums + at, cast(at % 7 + cast(program_id(0), i32), dtype), at != 5);
+    if (asks) store(seen + (program_id(0) * block + cast(at, i64)), cast(was, f32));
+    return tracer.finish();
+  }
+};
+
+TEST_P(Atomic, AddsFloatsOfEveryWidthToNeighbours) {
+  auto check_sums = [&]<typename T>(T, DType dtype) {
+    constexpr std::int64_t programs = AddedTo<T>::programs;
+    for (std::int64_t block : {1, 6, 40, 256, 1000})
+      for (bool asks : {false, true}) {
+        auto size = static_cast<std::size_t>(block);
+        std::vector<T> sums(size, T(1.0F));
+        std::vector<float> seen(size * programs, -1);
+        run(AddedTo<T>::function(dtype, block, asks), programs, sums, seen);
+        for (std::size_t i = 0; i < size; ++i) {
+          float all = i == 5 ? 1 : 1 + programs * static_cast<float>(i % 7) + 28;
+          ASSERT_EQ(static_cast<float>(sums[i]), all) << name_of(dtype) << " " << block << " " << i;
+          float least = 1e9F;
+          for (std::size_t p = 0; p < programs; ++p) least = std::min(least, seen[p * size + i]);
+          ASSERT_EQ(least, asks ? (i == 5 ? 0 : 1) : -1) << name_of(dtype) << " " << block;
+        }
+      }
+  };
+  check_sums(Half(), f16);
+  check_sums(BFloat16(), bf16);
+  check_sums(float(), f32);
+  check_sums(double(), f64);
+}
+
+TEST_P(Atomic, FindsTheGreatestAndLeastFloat) {
+  auto check_bounds = [&]<typename T>(T, DType dtype) {
+    constexpr std::int64_t programs = 12, block = 33;
+    Tracer tracer("bounds");
+    Tile x = tracer.pointer_param("x", dtype), out = tracer.pointer_param("out", dtype);
+    Tile values = load(x + (program_id(0) * block + cast(arange(0, block), i64)));
+    for (int i = 0; i < 3; ++i) {  // of all, of those below zero, of those with a NaN
+      Tile on = i == 1 ? values < cast(constant(ir::Scalar::of(f32, 0)), dtype) : values == values;
+      if (i == 2) on = values != cast(constant(ir::Scalar::of(f32, 2)), dtype);
+      atomic_max(splat(out + 2 * i, {block}), values, on);
+      atomic_min(splat(out + (2 * i + 1), {block}), values, on);
+    }
+    ir::Function function = tracer.finish();
+    std::vector<T> numbers(programs * block);
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      numbers[i] = T(static_cast<float>(i * 37 % 101) - 50.0F);
+    numbers[77] = T(std::numeric_limits<float>::quiet_NaN());
+    std::vector<T> bounds = {T(-60.0F), T(60.0F), T(-60.0F), T(60.0F), T(-60.0F), T(60.0F)};
+    run(function, programs, numbers, bounds);
+    auto is = [&](int i) { return static_cast<float>(bounds[static_cast<std::size_t>(i)]); };
+    EXPECT_EQ(is(0), 50) << name_of(dtype);
+    EXPECT_EQ(is(1), -50) << name_of(dtype);
+    EXPECT_EQ(is(2), -1) << name_of(dtype);
+    EXPECT_EQ(is(3), -50) << name_of(dtype);
+    EXPECT_TRUE(std::isnan(is(4)) && std::isnan(is(5))) << name_of(dtype);
+  };
+  check_bounds(Half(), f16);
+  check_bounds(BFloat16(), bf16);
+  check_bounds(float(), f32);
+  check_bounds(double(), f64);
+}
+
 // Each element that is kept takes a slot of its own and writes itself there.
 TEST_P(Atomic, OldValuesGiveEachElementASlotOfItsOwn) {
   for (std::int64_t block : {1, 5, 64, 500}) {
@@ -282,22 +354,33 @@ TEST(AtomicPasses, NeitherDropNorMergeNorMoveThem) {
   EXPECT_EQ(inside, 2);
 }
 
-std::string ptx_of_add(bool used) {
+std::string ptx_of_add(bool used, DType dtype = f32, const char* target = "sm_90a") {
   Tracer tracer("add");
-  Tile p = tracer.pointer_param("p", f32), q = tracer.pointer_param("q", f32);
-  Tile lane = arange(0, 128);
-  Tile old = atomic_add(p + lane, full({128}, 1, f32));
+  Tile p = tracer.pointer_param("p", dtype), q = tracer.pointer_param("q", dtype);
+  Tile lane = arange(0, 1024);
+  Tile old = atomic_add(p + lane, full({1024}, 1, dtype));
   if (used) store(q + lane, old);
   ir::Function function = tracer.finish();
   run_passes(function, {.machine = Machine::gpu});
-  return gpu::generate_ptx(function, target_named("sm_90a")).text;
+  return gpu::generate_ptx(function, target_named(target)).text;
 }
 
 TEST(AtomicPtx, IsAReductionWhereNobodyAsksForTheOldValue) {
-  EXPECT_THAT(ptx_of_add(false), HasSubstr("red.relaxed.gpu.global.add.f32"));
+  EXPECT_THAT(ptx_of_add(false), HasSubstr("red.relaxed.gpu.global.add.v4.f32"));
+  EXPECT_THAT(ptx_of_add(false), HasSubstr(".version 8.1"));
+  EXPECT_THAT(ptx_of_add(true), HasSubstr(".version 8.0"));
+  EXPECT_THAT(ptx_of_add(false, f32, "sm_80"), HasSubstr("red.relaxed.gpu.global.add.f32"));
   EXPECT_THAT(ptx_of_add(false), Not(HasSubstr("atom.")));
   EXPECT_THAT(ptx_of_add(true), HasSubstr("atom.global.add.f32"));
   EXPECT_THAT(ptx_of_add(true), Not(HasSubstr("red.")));
+}
+
+TEST(AtomicPtx, HalvesAreAddedToTogether) {
+  EXPECT_THAT(ptx_of_add(false, bf16), HasSubstr("red.relaxed.gpu.global.add.noftz.v4.bf16x2"));
+  EXPECT_THAT(ptx_of_add(false, f16), HasSubstr("red.relaxed.gpu.global.add.noftz.v4.f16x2"));
+  EXPECT_THAT(ptx_of_add(false, f16, "sm_80"), HasSubstr("red.relaxed.gpu.global.add.noftz.f16x2"));
+  EXPECT_THAT(ptx_of_add(true, bf16), HasSubstr("atom.relaxed.gpu.global.add.noftz.bf16"));
+  EXPECT_THAT(ptx_of_add(true, bf16, "sm_80"), HasSubstr("cas.b16"));
 }
 
 TEST(AtomicPtx, ReductionsSayHowIntegersCompare) {

@@ -109,6 +109,21 @@ TEST(BarrierProof, NoHandOverBetweenRolesCanBeLeftOut) {
       IsSupersetOf({"named_barrier_sync", "fence_proxy_async", "bulk_commit", "bulk_wait_read_"}));
 }
 
+// Every role waits for the kernel before, and a loop or an if that is not taken leaves none out.
+TEST(BarrierProof, NoWaitForTheKernelBeforeCanBeLeftOut) {
+  for (const ir::Function& function :
+       {exchanged(), product(bf16, 128, bf16), product(f32, 32, f32), chained()})
+    EXPECT_THAT(needed(function, "sm_90a"), testing::Contains("griddepcontrol_wait"));
+  Tracer tracer("f");
+  Tile x = tracer.pointer_param("x", f32), n = tracer.scalar_param("n", i64);
+  if_(n > 3, [&] { store(x + arange(0, 64), full({64}, 1, f32)); });
+  gpu::BarrierAudit audit = audit_of(tracer.finish(), "sm_90a");
+  EXPECT_EQ(audit.problem, "");
+  ASSERT_EQ(audit.orders.size(), 1U);
+  EXPECT_THAT(audit.orders[0].problem,
+              HasSubstr("touches global memory before griddepcontrol_wait"));
+}
+
 TEST(BarrierProof, NamesBothLinesAndTheirBytes) {
   int line = 0;
   Tracer tracer("f");

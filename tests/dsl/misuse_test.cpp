@@ -76,10 +76,11 @@ TEST(Misuse, AnIntegerOpOnFloats) {
 }
 
 TEST(Misuse, AtomicsOnWhatProcessorsDoNotCombine) {
-  EXPECT_MISUSE("[atomic] the elements are f32; max takes integers of 32 or 64 bits",
-                atomic_max(g.p, 1));
-  EXPECT_MISUSE("[atomic] the elements are f16; add takes integers and floats of 32 or 64 bits",
-                atomic_add(g.h, 1));
+  EXPECT_MISUSE("[atomic] the elements are f32; and takes integers of 32 or 64 bits",
+                atomic_and(g.p, 1));
+  EXPECT_MISUSE(
+      "[atomic] the elements are f16; exchange takes integers and floats of 32 or 64 bits",
+      atomic_exchange(g.h, 1));
   EXPECT_MISUSE("[atomic] the address is f32; it must be a pointer or a tile of them",
                 atomic_add(g.x, 1));
 }

@@ -184,5 +184,21 @@ TEST(EmulatedMemory, IsAddedToAtomically) {
   EXPECT_EQ(sum, 512.0F);
 }
 
+TEST(EmulatedMemory, IsAddedToInPairsOfHalves) {  // 1 and 2 as f16, as bf16
+  struct alignas(8) Pairs {
+    std::uint32_t words[2] = {0, 0};
+  } f16, bf16;
+  run_emulated(kernel_text(R"(
+  call void @td.reduce_add_f16x2_v2(ptr addrspace(1) %a, i32 u0x40003C00, i32 u0x3C004000)
+  call void @td.reduce_add_bf16x2_v2(ptr addrspace(1) %b, i32 u0x40003F80, i32 u0x3F804000)
+  %before = call i16 @td.atomic_add_bf16(ptr addrspace(1) %b, i16 u0x3F80)
+  ret void)"),
+               {64, 0}, {pointer_argument(&f16), pointer_argument(&bf16), {}, {}}, 2);
+  EXPECT_EQ(f16.words[0], 0x5C005800U);  // 256, 128
+  EXPECT_EQ(f16.words[1], 0x58005C00U);
+  EXPECT_EQ(bf16.words[0], 0x43804380U);  // 256, 128 + 128
+  EXPECT_EQ(bf16.words[1], 0x43004380U);
+}
+
 }  // namespace
 }  // namespace tilewright::dsl

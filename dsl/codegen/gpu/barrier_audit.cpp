@@ -3,11 +3,13 @@
 #include <llvm/IR/DebugInfoMetadata.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
+#include <llvm/IR/Module.h>
 
 #include <algorithm>
 #include <chrono>
 
 #include "dsl/codegen/gpu/barrier_proof.h"
+#include "dsl/codegen/gpu/grid_wait.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::dsl::gpu {
@@ -27,7 +29,8 @@ bool is_order(llvm::StringRef name) {
                                             "td.wgmma_wait_",
                                             "td.wgmma_commit",
                                             "td.mbarrier_try_wait_parity",
-                                            "td.mbarrier_arrive_expect_tx"};
+                                            "td.mbarrier_arrive_expect_tx",
+                                            "td.griddepcontrol_wait"};
   return std::ranges::any_of(orders, [&](llvm::StringLiteral order) {
     return order.ends_with("_") ? name.starts_with(order) : name == order;
   });
@@ -40,9 +43,11 @@ bool is_turn(const llvm::CallInst& call) {
 }
 
 // What the proof says against a kernel; empty if it holds.
-std::string problem(const llvm::Function& kernel, const std::optional<WarpRoles>& roles) {
+std::string problem(const llvm::Function& kernel, const std::optional<WarpRoles>& roles,
+                    bool waits_for_grid) {
   try {
     prove_barriers(kernel, roles);
+    if (waits_for_grid) check_grid_wait(kernel);
     return "";
   } catch (const InternalError& error) {
     return error.what();
@@ -54,7 +59,8 @@ std::string problem(const llvm::Function& kernel, const std::optional<WarpRoles>
 BarrierAudit audit_barriers(llvm::Function& kernel, const std::optional<WarpRoles>& roles) {
   BarrierAudit audit;
   auto start = std::chrono::steady_clock::now();
-  audit.problem = problem(kernel, roles);
+  bool waits = kernel.getParent()->getFunction("td.griddepcontrol_wait") != nullptr;
+  audit.problem = problem(kernel, roles, waits);
   audit.proof_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   for (llvm::Instruction& instruction : llvm::instructions(kernel)) {
     auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
@@ -63,7 +69,7 @@ BarrierAudit audit_barriers(llvm::Function& kernel, const std::optional<WarpRole
     auto* nothing = llvm::Function::Create(
         callee->getFunctionType(), llvm::Function::ExternalLinkage, "nothing", kernel.getParent());
     call->setCalledFunction(nothing);
-    std::string found = problem(kernel, roles);
+    std::string found = problem(kernel, roles, waits);
     call->setCalledFunction(callee);
     nothing->eraseFromParent();
     const llvm::DebugLoc& place = call->getDebugLoc();

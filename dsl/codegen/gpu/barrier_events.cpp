@@ -94,6 +94,7 @@ Events::Operation Events::operation_named(llvm::StringRef name) {
   llvm::StringRef digits = name.take_back(name.size() - 1 - name.find_last_not_of("0123456789"));
   digits.getAsInteger(10, number);
   if (name == "barrier") return {Kind::barrier};
+  if (name.starts_with("atomic_add_") || name.starts_with("reduce_add_")) return {Kind::atomic};
   if (name == "cluster_barrier_wait") return {Kind::cluster_barrier};
   if (name == "named_barrier_sync") return {Kind::named_barrier};
   if (name == "fence_proxy_async") return {Kind::fence};
@@ -347,6 +348,8 @@ void Events::read_call(const llvm::CallInst& call, std::vector<Event>& to) {
     case Kind::init_fence: return plain(Event::Kind::init_fence);
     case Kind::commit: return plain(Event::Kind::commit);
     case Kind::wait: return plain(Event::Kind::wait);
+    case Kind::atomic:
+      return read_access(call, Engine::thread, AccessKind::atomic, call.getArgOperand(0), to);
     case Kind::matrices:
     case Kind::cp_async:
     case Kind::tma_store:
@@ -393,11 +396,13 @@ void Events::read(const llvm::Instruction& inst, std::vector<Event>& to) {
   };
   switch (inst.getOpcode()) {
     case llvm::Instruction::Load: {
-      const llvm::Value* pointer = llvm::cast<llvm::LoadInst>(inst).getPointerOperand();
+      const auto& load = llvm::cast<llvm::LoadInst>(inst);
+      const llvm::Value* pointer = load.getPointerOperand();
       if (llvm::isa<llvm::AllocaInst>(pointer)) {
         if (roles_) variable_event(Event::Kind::load_slot, &inst, pointer);
       } else if (pointer->getType()->getPointerAddressSpace() != 0) {
-        read_access(inst, Engine::thread, AccessKind::read, pointer, to);
+        read_access(inst, Engine::thread, load.isAtomic() ? AccessKind::atomic : AccessKind::read,
+                    pointer, to);
       }
       return;
     }

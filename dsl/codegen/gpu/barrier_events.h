@@ -84,6 +84,7 @@ class Events {
       init_fence,
       commit,
       wait,
+      atomic,
       matrices,
       cp_async,
       wgmma,

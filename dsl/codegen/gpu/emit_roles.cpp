@@ -61,7 +61,7 @@ void Emitter::start_turns(llvm::Value* parity) {
 
 void Emitter::run_roles() {
   open_roles();
-  begin_after_grid_before();
+  let_next_grid_begin();
   auto* producing = llvm::BasicBlock::Create(context_, "produce", kernel_);
   auto* consuming = llvm::BasicBlock::Create(context_, "consume", kernel_);
   // The same in all threads of a warpgroup, which the hardware must see.
@@ -76,6 +76,7 @@ void Emitter::run_roles() {
     return when(elected, nullptr, [&]() -> llvm::Value* {
       // A stage that nobody has filled yet is as free as one that was emptied.
       start_turns(i32(1));
+      device("griddepcontrol_wait");
       for_each_program([&] { produce(function_.body); });
       return nullptr;
     });
@@ -89,6 +90,7 @@ void Emitter::run_roles() {
   for (std::size_t i = 0; i < roles_->fetches.size(); ++i) deferred_.push_back(variable(i32(-1)));
   leads_ = b_.CreateICmpEQ(b_.CreateOr(lane_, b_.CreateAnd(warp_, i32(3))), i32(0));
   open_alternation();
+  device("griddepcontrol_wait");
   // Programs of a grid do not wait for each other, but they use the same scratch.
   for_each_program([&] {
     pending_.shared = true;

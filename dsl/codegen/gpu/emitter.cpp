@@ -1,6 +1,7 @@
 #include "dsl/codegen/gpu/emitter.h"
 
 #include "dsl/codegen/gpu/device_ops.h"
+#include "dsl/codegen/gpu/grid_wait.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::dsl::gpu {
@@ -85,10 +86,11 @@ void Emitter::run(const std::string& entry) {
     run_roles();
   } else {
     open_exchange();
-    begin_after_grid_before();
+    let_next_grid_begin();
     converted_.emplace_back();
     block(function_.body);
     b_.CreateRetVoid();
+    if (target_.sm >= 90) place_grid_wait(*kernel_);
   }
   lines_->finish();
   if (shape().cluster > 1)
@@ -98,13 +100,9 @@ void Emitter::run(const std::string& entry) {
           shared_memory_limit(target_), "; use smaller tiles");
 }
 
-// A launch may overlap the end of the one before it in the stream (programmatic dependent launch):
-// the next may come as soon as all blocks of this one have begun, and from here on what the one
-// before has written is there. Without the launch's attribute neither does anything.
-void Emitter::begin_after_grid_before() {
-  if (target_.sm < 90) return;
-  device("griddepcontrol_launch");
-  device("griddepcontrol_wait");
+// The next launch may come as soon as all blocks of this one have begun (grid_wait.h).
+void Emitter::let_next_grid_begin() {
+  if (target_.sm >= 90) device("griddepcontrol_launch");
 }
 
 llvm::Value* Emitter::device(std::string_view op, const std::vector<llvm::Value*>& operands) {

@@ -94,7 +94,7 @@ class Emitter : Arithmetic {
 
   // emitter.cpp: the frame, control flow, scalars
   llvm::Function* declare(const std::string& entry);
-  void begin_after_grid_before();
+  void let_next_grid_begin();
   void block(const ir::Block& block);
   void instruction(const ir::Inst& inst);
   void scalar(const ir::Inst& inst);
@@ -149,7 +149,6 @@ class Emitter : Arithmetic {
   // emit_memory.cpp
   void load(const ir::Inst& inst);
   void store(const ir::Inst& inst);
-  void atomic_update(const ir::Inst& inst);
   std::vector<Access> pointer_accesses(const Registers& pointers, ir::Value pointer,
                                        std::optional<ir::Value> mask, const ir::Type& type,
                                        int most);
@@ -165,6 +164,15 @@ class Emitter : Arithmetic {
   llvm::Value* load_one(llvm::Value* pointer, DType dtype, llvm::Value* mask, llvm::Value* other);
   void store_one(llvm::Value* pointer, DType dtype, llvm::Value* value, llvm::Value* mask);
   void order_access(ir::Value pointer, bool writes);
+
+  // emit_atomic.cpp
+  void atomic_update(const ir::Inst& inst);
+  llvm::Value* atomic_element(ir::AtomicKind kind, DType dtype, llvm::Value* pointer,
+                              llvm::Value* value);
+  llvm::Value* atomic_bound(ir::AtomicKind kind, DType dtype, llvm::Value* pointer,
+                            llvm::Value* value);
+  int most_added_at_once(DType dtype) const;
+  llvm::Value* add_group(const Access& access, DType dtype, const Registers& from);
 
   // emit_exchange.cpp: between threads
   Registers convert_layout(const Registers& from, const ir::Type& type, const layout::Layout& to);

@@ -4,6 +4,7 @@
 #include "dsl/codegen/gpu/barrier_proof.h"
 #include "dsl/codegen/gpu/device_ops.h"
 #include "dsl/codegen/gpu/emitter.h"
+#include "dsl/codegen/gpu/grid_wait.h"
 #include "dsl/codegen/gpu/nvptx.h"
 #include "dsl/codegen/gpu/program_observers.h"
 #include "dsl/codegen/llvm_passes.h"
@@ -55,13 +56,26 @@ Generated generate(const ir::Function& function, const Target& target) {
   g.shape = emitter.shape();
   verify_llvm(*g.module, function.name);
   prove_barriers(*g.module->getFunction(g.entry), g.roles);
+  if (target.sm >= 90) check_grid_wait(*g.module->getFunction(g.entry));
   return g;
+}
+
+// Drivers of CUDA 12.0 know PTX 8.0, but additions to vectors in memory came with 8.1: only a
+// kernel that has some asks for it.
+void choose_ptx_version(Generated& g, Target target) {
+  bool adds_to_vectors = llvm::any_of(*g.module, [](const llvm::Function& function) {
+    return function.getName().starts_with("td.reduce_add_") && function.getName().contains("_v");
+  });
+  if (!adds_to_vectors || target.features != "+ptx80") return;
+  target.features = "+ptx81";
+  g.machine = nvptx_machine(target);
 }
 
 }  // namespace
 
 Ptx generate_ptx(const ir::Function& function, const Target& target) {
   Generated g = generate(function, target);
+  choose_ptx_version(g, target);
   expand_device_ops(*g.module);
   run_llvm_passes(*g.module, g.machine.get(), nvptx_passes);
   Ptx ptx{ptx_text(*g.module, *g.machine), g.entry, g.shape.threads, g.shape.shared_bytes};

@@ -33,6 +33,16 @@ template void store_global<4>(const Call&);
 
 // Blocks run side by side on the threads of the host: what they add to must be added to atomically
 // there too.
+template <typename Word, typename Change>
+Word change_atomically(std::byte* address, Change change) {
+  auto* word = reinterpret_cast<Word*>(address);
+  Word before = __atomic_load_n(word, __ATOMIC_RELAXED);
+  while (!__atomic_compare_exchange_n(word, &before, change(before), true, __ATOMIC_RELAXED,
+                                      __ATOMIC_RELAXED)) {
+  }
+  return before;
+}
+
 template <typename T>
 void atomic_add(const Call& call) {
   call.results[0].u32 = 0;
@@ -40,15 +50,55 @@ void atomic_add(const Call& call) {
   std::byte* address = call.operands[0].pointer;
   call.block.check_global(call, address, 4, 4);
   T addend = std::bit_cast<T>(call.operands[1].u32);
-  auto* word = reinterpret_cast<std::uint32_t*>(address);
-  std::uint32_t before = __atomic_load_n(word, __ATOMIC_RELAXED), after = 0;
-  do {
-    after = std::bit_cast<std::uint32_t>(static_cast<T>(std::bit_cast<T>(before) + addend));
-  } while (
-      !__atomic_compare_exchange_n(word, &before, after, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-  call.results[0].u32 = before;
+  call.results[0].u32 = change_atomically<std::uint32_t>(address, [&](std::uint32_t before) {
+    return std::bit_cast<std::uint32_t>(static_cast<T>(std::bit_cast<T>(before) + addend));
+  });
 }
 template void atomic_add<float>(const Call&);
 template void atomic_add<std::uint32_t>(const Call&);
+
+template <Format format>
+std::uint16_t add_to_half(std::byte* address, std::uint32_t addend) {
+  return change_atomically<std::uint16_t>(address, [&](std::uint16_t before) {
+    float sum = element_value(format, before) + element_value(format, addend);
+    return format == Format::bf16 ? bfloat16_bits(sum) : half_bits(sum);
+  });
+}
+
+template <Format format>
+void atomic_add_half(const Call& call) {
+  std::byte* address = call.operands[0].pointer;
+  call.block.check_global(call, address, 2, 2);
+  call.results[0].u16 = add_to_half<format>(address, call.operands[1].u16);
+}
+template void atomic_add_half<Format::f16>(const Call&);
+template void atomic_add_half<Format::bf16>(const Call&);
+
+template <int count>
+void reduce_add_singles(const Call& call) {
+  std::byte* address = call.operands[0].pointer;
+  call.block.check_global(call, address, 4 * count, 4 * count);
+  for (int i = 0; i < count; ++i)
+    change_atomically<std::uint32_t>(address + 4 * i, [&](std::uint32_t before) {
+      return std::bit_cast<std::uint32_t>(std::bit_cast<float>(before) + call.operands[i + 1].f32);
+    });
+}
+template void reduce_add_singles<2>(const Call&);
+template void reduce_add_singles<4>(const Call&);
+
+template <int words, Format format>
+void reduce_add_pairs(const Call& call) {
+  std::byte* address = call.operands[0].pointer;
+  call.block.check_global(call, address, 4 * words, 4 * words);
+  for (int i = 0; i < words; ++i)
+    for (int half = 0; half < 2; ++half)
+      add_to_half<format>(address + 4 * i + 2 * half, call.operands[i + 1].u32 >> (16 * half));
+}
+template void reduce_add_pairs<1, Format::f16>(const Call&);
+template void reduce_add_pairs<2, Format::f16>(const Call&);
+template void reduce_add_pairs<4, Format::f16>(const Call&);
+template void reduce_add_pairs<1, Format::bf16>(const Call&);
+template void reduce_add_pairs<2, Format::bf16>(const Call&);
+template void reduce_add_pairs<4, Format::bf16>(const Call&);
 
 }  // namespace tilewright::dsl::emulator
