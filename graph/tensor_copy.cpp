@@ -20,6 +20,7 @@ void copy_bytes(const Tensor& to, const Tensor& from) {
   if (here == there) return here->copy(target, source, bytes);
   if (here == nullptr) return there->copy_from_host(target, source, bytes);
   if (there == nullptr) return here->copy_to_host(target, source, bytes);
+  if (there->copy_from(target, *here, source, bytes)) return;
   auto between = Buffer::allocate(bytes);
   here->copy_to_host(between->data(), source, bytes);
   there->copy_from_host(target, between->data(), bytes);

@@ -3,7 +3,8 @@
 //
 // On the host elements are copied one by one (strided_copy.h); on one GPU by a kernel, or as one
 // block of bytes where both are row-major; from one memory to another as bytes, by way of row-major
-// copies on either side where they are needed. Between two GPUs bytes go by way of the host.
+// copies on either side where they are needed. Between two GPUs bytes go by way of the host where
+// the driver knows no other.
 #pragma once
 
 #include <atomic>

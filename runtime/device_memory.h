@@ -23,6 +23,12 @@ class DeviceMemory {
   // The host's memory may be changed, or is complete, when the call returns.
   virtual void copy_from_host(void* to, const void* from, std::int64_t bytes) = 0;
   virtual void copy_to_host(void* to, const void* from, std::int64_t bytes) = 0;
+  // From memory of another device; false where there is no way but by the host, and nothing was
+  // done.
+  virtual bool copy_from(void* /*to*/, DeviceMemory& /*other*/, const void* /*from*/,
+                         std::int64_t /*bytes*/) {
+    return false;
+  }
   // Within this memory.
   virtual void copy(void* to, const void* from, std::int64_t bytes) = 0;
   // Waits until all that was asked for is done. Raises the errors of kernels.

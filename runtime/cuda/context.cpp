@@ -9,6 +9,7 @@
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/error.h"
 #include "runtime/cuda/module.h"
+#include "runtime/cuda/peers.h"
 #include "runtime/cuda/staging.h"
 #include "runtime/cuda/timeline.h"
 #include "runtime/trace.h"
@@ -26,6 +27,15 @@ struct Contexts {
 thread_local std::vector<std::pair<const Context*, StreamHandle>> streams_of_thread;
 
 DevicePointer pointer_of(const void* address) { return reinterpret_cast<DevicePointer>(address); }
+
+// Whether the device reads this memory of the host itself. The driver says invalid_value of memory
+// that it does not know.
+bool is_pinned(const void* memory) {
+  MemoryType type{};
+  Result result =
+      driver().cuPointerGetAttribute(&type, PointerAttribute::memory_type, pointer_of(memory));
+  return result == Result::success && type == MemoryType::host;
+}
 
 std::string describe_devices(int count) {
   return count == 0   ? std::string("this machine has none that the driver knows")
@@ -109,7 +119,9 @@ Context::Context(int ordinal) : facts_(device_facts(ordinal)), device_(device_ha
   }
   source_ = std::make_unique<Source>(*this);
   pool_ = std::make_unique<DevicePool>(*source_);
-  staging_ = std::make_unique<StagingRing>(*this);
+  small_copies_ = std::make_unique<StagingRing>(*this, StagingRing::small_half);
+  large_copies_ = std::make_unique<StagingRing>(*this, StagingRing::large_half);
+  peers_ = std::make_unique<PeerCopies>(*this);
   modules_ = std::make_unique<ModuleTable>(*this);
   timeline_ = std::make_unique<Timeline>(*this);
 }
@@ -122,13 +134,16 @@ void Context::set_source(std::unique_ptr<SegmentSource> source) {
   source_ = std::move(source);
 }
 
-// Errors are not looked at: a context that was lost gives one at every call.
+// Waits for all streams of the device, also those of the program. Errors are not looked at: a
+// context that was lost gives one at every call.
 Context::~Context() {
   const Driver& table = driver();
   table.cuCtxSetCurrent(handle_);
-  table.cuStreamSynchronize(own_stream_);
+  table.cuCtxSynchronize();
   timeline_.reset();
-  staging_.reset();
+  peers_.reset();
+  large_copies_.reset();
+  small_copies_.reset();
   modules_.reset();
   pool_.reset();
   table.cuStreamDestroy(own_stream_);
@@ -166,20 +181,29 @@ void Context::copy_from_host(void* to, const void* from, std::int64_t bytes) {
   if (bytes == 0) return;
   TraceSpan span("copy", "host to device");
   make_current();
-  if (bytes <= StagingRing::largest && staging_->copy(pointer_of(to), from, bytes)) return;
+  bool is_small = bytes <= StagingRing::largest_small;
+  StagingRing& ring = is_small ? *small_copies_ : *large_copies_;
+  if ((is_small || !is_pinned(from)) && ring.copy_from_host(pointer_of(to), from, bytes)) return;
   must(driver().cuMemcpyHtoDAsync(pointer_of(to), from, static_cast<std::size_t>(bytes), stream()),
        "cuMemcpyHtoDAsync");
-  synchronize();  // memory of the host may be pinned, and then the driver does not wait
+  synchronize();  // where memory of the host is pinned the driver does not wait
 }
 
 void Context::copy_to_host(void* to, const void* from, std::int64_t bytes) {
   TraceSpan span("copy", "device to host");
   make_current();
-  if (bytes > 0)
+  bool is_staged = bytes > StagingRing::large_half && !is_pinned(to) &&
+                   large_copies_->copy_to_host(to, pointer_of(from), bytes);
+  if (bytes > 0 && !is_staged)
     must(
         driver().cuMemcpyDtoHAsync(to, pointer_of(from), static_cast<std::size_t>(bytes), stream()),
         "cuMemcpyDtoHAsync");
   wait();  // come what may: the device writes to memory of the caller's
+}
+
+bool Context::copy_from(void* to, DeviceMemory& other, const void* from, std::int64_t bytes) {
+  auto* source = dynamic_cast<Context*>(&other);
+  return source != nullptr && peers_->copy(to, *source, from, bytes);
 }
 
 void Context::copy(void* to, const void* from, std::int64_t bytes) {
@@ -274,9 +298,11 @@ void Event::wait() const {
   must(driver().cuEventSynchronize(handle_), "cuEventSynchronize");
 }
 
-void Event::make_stream_wait() const {
-  context_.make_current();
-  must(driver().cuStreamWaitEvent(context_.stream(), handle_, 0), "cuStreamWaitEvent");
+void Event::make_stream_wait() const { make_stream_wait(context_); }
+
+void Event::make_stream_wait(const Context& of) const {
+  of.make_current();
+  must(driver().cuStreamWaitEvent(of.stream(), handle_, 0), "cuStreamWaitEvent");
 }
 
 double Event::seconds_since(const Event& start) const {

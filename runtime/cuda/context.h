@@ -29,8 +29,8 @@ struct DeviceFacts {
   std::string compute_capability() const;  // "9.0"
 };
 
-// Moves small things to the device without waiting (staging.h).
 class StagingRing;
+class PeerCopies;
 class ModuleTable;
 class Timeline;
 
@@ -43,6 +43,7 @@ class Context final : public DeviceMemory {
   Context& operator=(const Context&) = delete;
 
   const DeviceFacts& facts() const { return facts_; }
+  DeviceHandle device() const { return device_; }
   ContextHandle handle() const { return handle_; }
   // Makes this the calling thread's context; all below do it by themselves.
   void make_current() const;
@@ -54,6 +55,7 @@ class Context final : public DeviceMemory {
   void give_back(void* block) noexcept override;
   void copy_from_host(void* to, const void* from, std::int64_t bytes) override;
   void copy_to_host(void* to, const void* from, std::int64_t bytes) override;
+  bool copy_from(void* to, DeviceMemory& other, const void* from, std::int64_t bytes) override;
   void copy(void* to, const void* from, std::int64_t bytes) override;
   void synchronize() override;
 
@@ -63,18 +65,20 @@ class Context final : public DeviceMemory {
   DevicePool& pool() { return *pool_; }
   ModuleTable& modules() { return *modules_; }
   Timeline& timeline() { return *timeline_; }
+  PeerCopies& peers() { return *peers_; }
 
  private:
   friend class Stream;
   class Source;  // the driver's memory
-  void wait();  // for the stream, with the context current
+  void wait();   // for the stream, with the context current
   DeviceFacts facts_;
   DeviceHandle device_ = 0;
   ContextHandle handle_ = nullptr;
   StreamHandle own_stream_ = nullptr;
   std::unique_ptr<SegmentSource> source_;
   std::unique_ptr<DevicePool> pool_;
-  std::unique_ptr<StagingRing> staging_;
+  std::unique_ptr<StagingRing> small_copies_, large_copies_;
+  std::unique_ptr<PeerCopies> peers_;
   std::unique_ptr<ModuleTable> modules_;
   std::unique_ptr<Timeline> timeline_;
 };
@@ -124,6 +128,7 @@ class Event {
   void record();                                   // in the calling thread's stream
   void wait() const;                               // on the host, until the device has come here
   void make_stream_wait() const;                   // the calling thread's stream, without the host
+  void make_stream_wait(const Context& of) const;  // that of another GPU
   double seconds_since(const Event& start) const;  // both must have been waited for
 
  private:

@@ -39,8 +39,7 @@ void PreparedLaunch::lay_out(const Grid& grid) {
   if (code.persistent) {
     std::int64_t cluster = code.cluster;
     std::int64_t programs = (grid.count() + cluster - 1) / cluster * cluster;
-    std::int64_t at_once = std::max<std::int64_t>(kernel_->blocks_at_once / cluster, 1) * cluster;
-    grid_[0] = static_cast<unsigned>(std::min(programs, at_once));
+    grid_[0] = static_cast<unsigned>(std::min<std::int64_t>(programs, kernel_->blocks_at_once));
   }
   for (std::size_t axis = 0; axis < 3; ++axis) {
     std::int64_t size = grid.size[axis], most = largest_grid[code.persistent ? 0 : axis];

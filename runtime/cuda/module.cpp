@@ -97,6 +97,28 @@ ModuleTable::~ModuleTable() {
   for (auto& [key, entry] : entries_) driver().cuModuleUnload(entry->module);
 }
 
+// A cluster's blocks run on the multiprocessors of one part of the GPU, which have not always room
+// for as many blocks as all of them together.
+int ModuleTable::blocks_in_clusters(const GpuCode& code, FunctionHandle function) const {
+  auto size = static_cast<unsigned>(code.cluster);
+  LaunchAttribute cluster{LaunchAttributeId::cluster, {}, {}};
+  cluster.value.cluster = {size, 1, 1};
+  LaunchConfig config{{size, 1, 1},
+                      {static_cast<unsigned>(code.threads), 1, 1},
+                      static_cast<unsigned>(code.shared_bytes),
+                      nullptr,
+                      &cluster,
+                      1};
+  int clusters = 0;
+  must(driver().cuOccupancyMaxActiveClusters(&clusters, function, &config),
+       "cuOccupancyMaxActiveClusters", concat("clusters of ", size, " blocks of ", code.entry));
+  require(clusters > 0, "[cuda] kernel ", code.entry, " runs in clusters of ", size, " blocks of ",
+          code.threads, " threads with ", code.shared_bytes,
+          " bytes of shared memory, and no part of ", context_.facts().name,
+          " has room for one; choose smaller blocks or clusters");
+  return clusters * code.cluster;
+}
+
 const LoadedKernel& ModuleTable::get(const GpuCode& code) {
   std::lock_guard lock(mutex_);
   auto found = entries_.find(code.key);
@@ -172,6 +194,7 @@ std::unique_ptr<ModuleTable::Entry> ModuleTable::load(const GpuCode& code) {
             " bytes of shared memory does not fit ", context_.facts().name,
             "; choose smaller blocks");
     kernel.blocks_at_once = blocks * context_.facts().multiprocessors;
+    if (code.cluster > 1) kernel.blocks_at_once = blocks_in_clusters(code, kernel.function);
   } catch (...) {
     driver().cuModuleUnload(entry->module);
     throw;

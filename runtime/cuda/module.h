@@ -27,7 +27,7 @@ struct LoadedKernel {
   unsigned shared_bytes = 0;
   int cluster = 1;
   int registers = 0, local_bytes = 0;  // of a thread
-  int blocks_at_once = 0;              // on the whole GPU
+  int blocks_at_once = 0;              // on the whole GPU, in whole clusters
   // It waits for the kernels before it itself (griddepcontrol.wait), and so may be started early.
   bool waits_by_itself = false;
   double compile_seconds = 0;  // by the driver; 0: found in the cache folder
@@ -48,6 +48,7 @@ class ModuleTable {
   std::unique_ptr<Entry> load(const GpuCode& code);
   std::vector<char> machine_code(const GpuCode& code, double& seconds);
   std::vector<char> compile(const GpuCode& code);
+  int blocks_in_clusters(const GpuCode& code, FunctionHandle function) const;
 
   Context& context_;
   std::mutex mutex_;

@@ -70,6 +70,9 @@ enum class FunctionAttribute : int {
   non_portable_cluster_size_allowed = 14
 };
 
+enum class PointerAttribute : int { memory_type = 2 };
+enum class MemoryType : unsigned { host = 1, device = 2, array = 3, unified = 4 };
+
 enum class JitOption : int {
   info_log = 3,
   info_log_bytes = 4,

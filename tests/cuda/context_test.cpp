@@ -3,9 +3,13 @@
 
 #include <gmock/gmock.h>
 
+#include <cstring>
 #include <numeric>
 #include <thread>
 
+#include "runtime/cuda/driver.h"
+#include "runtime/cuda/error.h"
+#include "runtime/cuda/launch.h"
 #include "tests/cuda/fake_driver.h"
 #include "tests/cuda/programs.h"
 #include "tests/cuda/workload.h"
@@ -69,6 +73,77 @@ TEST(CudaContext, CopiesWhatTheHostHadAtTheCall) {
   std::iota(large.begin(), large.end(), 0.0F);
   Taken second(gpu, large);
   EXPECT_EQ(second.floats(large.size()), large);
+}
+
+// Weights: several times the ring, in sizes that do not fit its halves. The host does not wait for
+// the device, though it may change its bytes at once.
+TEST(CudaContext, CopiesLargeThingsThroughPinnedMemory) {
+  FakeDriver fake;
+  Context& gpu = context(0);
+  for (std::size_t words : {5'000U, 1'000'000U, 1'048'576U, 1'048'577U, 5'500'001U}) {
+    std::vector<float> source(words);
+    for (std::size_t i = 0; i < words; ++i) source[i] = static_cast<float>(i % 4099);
+    std::vector<float> wanted = source;
+    std::int64_t waits = fake.calls("cuStreamSynchronize");
+    Taken x(gpu, source);
+    std::fill(source.begin(), source.end(), -1.0F);
+    EXPECT_EQ(fake.calls("cuStreamSynchronize"), waits);
+    EXPECT_TRUE(x.floats(words) == wanted) << words;
+  }
+}
+
+// What the program has pinned itself the device reads there; and without any pinned memory copies
+// work as the driver makes them.
+TEST(CudaContext, CopiesPinnedMemoryAsItIsAndDoesWithoutAny) {
+  constexpr std::int64_t bytes = 6 << 20;
+  FakeDriver fake;
+  Context& gpu = context(0);
+  gpu.make_current();
+  void* pinned = nullptr;
+  must(driver().cuMemHostAlloc(&pinned, bytes, 0), "cuMemHostAlloc");
+  std::memset(pinned, 3, bytes);
+  std::int64_t allocations = fake.calls("cuMemHostAlloc");
+  Taken x(gpu, bytes);
+  gpu.copy_from_host(x.data(), pinned, bytes);
+  std::memset(pinned, 0, bytes);
+  gpu.copy_to_host(pinned, x.data(), bytes);
+  EXPECT_EQ(static_cast<char*>(pinned)[bytes - 1], 3);
+  EXPECT_EQ(fake.calls("cuMemHostAlloc"), allocations);
+  EXPECT_EQ(fake.calls("cuMemcpyHtoDAsync"), 1);
+  must(driver().cuMemFreeHost(pinned), "cuMemFreeHost");
+  fake.fail("cuMemHostAlloc", 1, Result::out_of_memory);
+  std::vector<float> values(bytes / 4, 2);
+  Taken y(gpu, values);
+  EXPECT_TRUE(y.floats(values.size()) == values);
+}
+
+// A stream that is still at work when its context goes, as at the end of a test.
+TEST(CudaContext, WaitsForAllStreamsBeforeItGoes) {
+  auto scale = artifact_of(scale_program());
+  std::int64_t run = 0;
+  {
+    FakeDriver fake;
+    auto gpu = std::make_unique<Context>(0);
+    StreamHandle users = nullptr;
+    must(driver().cuStreamCreateWithPriority(&users, stream_non_blocking, 0), "create");
+    auto x = std::make_unique<Taken>(*gpu, std::vector<float>(128, 1));
+    gpu->synchronize();
+    {
+      StreamScope scope(*gpu, users);
+      launch(*gpu, *scale, {1}, scale_arguments(*x, *x, 128, 1).data());
+    }
+    x.reset();
+    gpu.reset();
+    run = fake.kernels_run();
+    EXPECT_EQ(fake.fault(), "");
+    void* context = nullptr;
+    must(driver().cuDevicePrimaryCtxRetain(reinterpret_cast<ContextHandle*>(&context), 0),
+         "retain");
+    must(driver().cuCtxSetCurrent(static_cast<ContextHandle>(context)), "set");
+    must(driver().cuStreamDestroy(users), "destroy");
+    must(driver().cuDevicePrimaryCtxRelease(0), "release");
+  }
+  EXPECT_EQ(run, 1);
 }
 
 TEST(CudaContext, CopiesFromSeveralStreamsThroughOneRing) {

@@ -146,8 +146,36 @@ Result cuDevicePrimaryCtxRelease(DeviceHandle device) {
   Device* found = device_at(state(), device);
   if (found == nullptr) return Result::invalid_device;
   if (found->retained == 0) return invalid_context;
-  --found->retained;
+  if (--found->retained == 0) found->reached.clear();
   return Result::success;
+}
+
+Result cuDeviceCanAccessPeer(int* can, DeviceHandle device, DeviceHandle peer) {
+  State& s = state();
+  if (device_at(s, device) == nullptr || device_at(s, peer) == nullptr)
+    return Result::invalid_device;
+  *can = s.peers && device != peer ? 1 : 0;
+  return Result::success;
+}
+
+Result cuCtxEnablePeerAccess(ContextHandle peer, unsigned flags) {
+  State& s = state();
+  int device;
+  if (Result result = s.ready(&device); result != Result::success) return result;
+  std::optional<int> other = s.device_of(peer);
+  if (!other) return invalid_context;
+  if (flags != 0) return Result::invalid_value;
+  if (!s.peers || *other == device) return peer_access_unsupported;
+  bool is_new = s.devices[static_cast<std::size_t>(device)].reached.insert(*other).second;
+  return is_new ? Result::success : peer_access_already_enabled;
+}
+
+Result cuCtxSynchronize() {
+  State& s = state();
+  int device;
+  if (Result result = s.ready(&device); result != Result::success) return result;
+  s.finish(device);
+  return s.ready(&device);
 }
 
 Result cuCtxSetCurrent(ContextHandle context) {

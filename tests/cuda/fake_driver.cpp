@@ -71,7 +71,8 @@ std::string counted(std::size_t count, const std::string& what) {
 
 State& state() { return *in_place; }
 
-State::State(FakeOptions options) : version(options.version), serial(next_serial()) {
+State::State(FakeOptions options)
+    : version(options.version), peers(options.peers), serial(next_serial()) {
   for (FakeDevice& device : options.devices) {
     devices.push_back({std::move(device)});
     all_streams.push_back(

@@ -47,6 +47,7 @@ struct FakeDevice {
 struct FakeOptions {
   std::vector<FakeDevice> devices = {FakeDevice{}};
   int version = 13000;            // of CUDA
+  bool peers = true;              // GPUs reach each other's memory
   std::string cache_dir = "off";  // what TILEWRIGHT_CACHE_DIR is meanwhile
 };
 

@@ -11,14 +11,6 @@ std::byte* address(DevicePointer pointer) { return reinterpret_cast<std::byte*>(
 
 std::size_t rounded(std::size_t bytes) { return (bytes + 511) / 512 * 512; }
 
-bool is_pinned(const State& s, const void* begin, std::size_t bytes) {
-  auto* at = static_cast<std::byte*>(const_cast<void*>(begin));
-  auto after = s.pinned.upper_bound(at);
-  if (after == s.pinned.begin()) return false;
-  const auto& [first, size] = *std::prev(after);
-  return at + bytes <= first + size;
-}
-
 // Work that moves bytes of device memory. Addresses are checked when it is done as well, for by
 // then they may have been freed; `copy` gives false where memory of the host was.
 struct DeviceRange {
@@ -51,6 +43,32 @@ Result enqueue_copy(StreamHandle handle, std::vector<DeviceRange> ranges,
 }
 
 }  // namespace
+
+bool State::is_pinned(const void* begin, std::size_t bytes) const {
+  auto* at = static_cast<std::byte*>(const_cast<void*>(begin));
+  auto after = pinned.upper_bound(at);
+  if (after == pinned.begin()) return false;
+  const auto& [first, size] = *std::prev(after);
+  return at + bytes <= first + size;
+}
+
+bool State::lies_on(int device, const std::byte* begin, std::size_t bytes) const {
+  auto after = memory.live().upper_bound(const_cast<std::byte*>(begin));
+  if (after == memory.live().begin()) return false;
+  const auto& [first, allocation] = *std::prev(after);
+  return allocation.device == device && begin + bytes <= first + allocation.bytes;
+}
+
+Result cuPointerGetAttribute(void* value, PointerAttribute attribute, DevicePointer pointer) {
+  State& s = state();
+  int device;
+  if (Result result = s.ready(&device); result != Result::success) return result;
+  if (attribute != PointerAttribute::memory_type) return Result::not_supported;
+  bool is_pinned = s.is_pinned(address(pointer), 1);
+  if (!is_pinned && !s.memory.contains(address(pointer), 1)) return Result::invalid_value;
+  *static_cast<MemoryType*>(value) = is_pinned ? MemoryType::host : MemoryType::device;
+  return Result::success;
+}
 
 Result cuMemAlloc(DevicePointer* pointer, std::size_t bytes) {
   State& s = state();
@@ -119,9 +137,9 @@ Result cuMemcpyHtoDAsync(DevicePointer to, const void* from, std::size_t bytes,
                          StreamHandle stream) {
   State& s = state();
   std::byte* target = address(to);
-  if (is_pinned(s, from, bytes))
+  if (s.is_pinned(from, bytes))
     return enqueue_copy(stream, {{target, bytes}}, [=, &s] {
-      if (!is_pinned(s, from, bytes)) return false;
+      if (!s.is_pinned(from, bytes)) return false;
       std::memcpy(target, from, bytes);
       return true;
     });
@@ -136,9 +154,9 @@ Result cuMemcpyHtoDAsync(DevicePointer to, const void* from, std::size_t bytes,
 Result cuMemcpyDtoHAsync(void* to, DevicePointer from, std::size_t bytes, StreamHandle stream) {
   State& s = state();
   std::byte* source = address(from);
-  bool was_pinned = is_pinned(s, to, bytes);
+  bool was_pinned = s.is_pinned(to, bytes);
   return enqueue_copy(stream, {{source, bytes}}, [=, &s] {
-    if (was_pinned && !is_pinned(s, to, bytes)) return false;
+    if (was_pinned && !s.is_pinned(to, bytes)) return false;
     std::memcpy(to, source, bytes);
     return true;
   });
@@ -153,7 +171,11 @@ Result cuMemcpyDtoDAsync(DevicePointer to, DevicePointer from, std::size_t bytes
 
 Result cuMemcpyPeerAsync(DevicePointer to, ContextHandle to_context, DevicePointer from,
                          ContextHandle from_context, std::size_t bytes, StreamHandle stream) {
-  if (!state().device_of(to_context) || !state().device_of(from_context)) return invalid_context;
+  State& s = state();
+  std::optional<int> target = s.device_of(to_context), source = s.device_of(from_context);
+  if (!target || !source) return invalid_context;
+  if (!s.lies_on(*target, address(to), bytes) || !s.lies_on(*source, address(from), bytes))
+    return Result::invalid_value;
   return cuMemcpyDtoDAsync(to, from, bytes, stream);
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,8 @@
 namespace tilewright::cuda::fake {
 
 // Results that the library has no name for.
-constexpr Result invalid_image{200}, invalid_context{201}, invalid_handle{400},
-    invalid_cluster_size{912};
+constexpr Result invalid_image{200}, invalid_context{201}, peer_access_unsupported{217},
+    invalid_handle{400}, peer_access_already_enabled{704}, invalid_cluster_size{912};
 
 // Live objects by handles that are never used twice.
 template <typename Handle, typename T>
@@ -119,6 +120,7 @@ struct Device {
   Result lost = Result::success;
   std::size_t in_use_bytes = 0;
   std::shared_ptr<Stream> null_stream;
+  std::set<int> reached;  // devices whose memory its context may reach
 };
 
 struct Failure {
@@ -132,6 +134,7 @@ struct State {
   // All functions hold it, and whoever runs work.
   mutable std::recursive_mutex mutex;
   const int version;
+  const bool peers;
   const std::uint64_t serial;  // of this fake among those of the process
   std::vector<Device> devices;
   DeviceMemory memory;
@@ -156,6 +159,9 @@ struct State {
   std::optional<int> device_of(ContextHandle context) const;
   // What a call that needs a context gives before it does anything: the current device, or why not.
   Result ready(int* device) const;
+
+  bool lies_on(int device, const std::byte* begin, std::size_t bytes) const;
+  bool is_pinned(const void* begin, std::size_t bytes) const;
 
   // Null where the stream is not live.
   std::shared_ptr<Stream> stream_of(StreamHandle handle, int device);

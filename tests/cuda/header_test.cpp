@@ -113,6 +113,11 @@ TEST(CudaHeader, AttributesHaveItsValues) {
                     CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES));
   EXPECT_TRUE(equal(FunctionAttribute::non_portable_cluster_size_allowed,
                     CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED));
+  EXPECT_TRUE(equal(PointerAttribute::memory_type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE));
+  EXPECT_TRUE(equal(MemoryType::host, CU_MEMORYTYPE_HOST));
+  EXPECT_TRUE(equal(MemoryType::device, CU_MEMORYTYPE_DEVICE));
+  EXPECT_TRUE(equal(MemoryType::array, CU_MEMORYTYPE_ARRAY));
+  EXPECT_TRUE(equal(MemoryType::unified, CU_MEMORYTYPE_UNIFIED));
   EXPECT_TRUE(equal(LaunchAttributeId::cluster, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION));
   EXPECT_TRUE(equal(LaunchAttributeId::programmatic_serialization,
                     CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION));

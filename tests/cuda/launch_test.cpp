@@ -60,6 +60,28 @@ TEST_F(CudaLaunch, RefusesGridsThatAreTooLarge) {
   PreparedLaunch(context(0), *artifact_of(product_program()), {1, 70000, 1});
 }
 
+// As many clusters as have room at once, and never a part of one.
+TEST_F(CudaLaunch, PersistentKernelsFillTheGpuWithWholeClusters) {
+  for (int cluster : {1, 2}) {
+    auto product = artifact_of(product_program(cluster));
+    ASSERT_TRUE(product->gpu->persistent);
+    for (int multiprocessors : {3, 4, 7}) {
+      FakeDriver fake({.devices = {{.multiprocessors = multiprocessors}}});
+      PreparedLaunch many(context(0), *product, {2, 200, 1}), few(context(0), *product, {2, 1, 1});
+      EXPECT_EQ(static_cast<int>(many.node_params().grid[0]), multiprocessors / cluster * cluster);
+      EXPECT_EQ(few.node_params().grid[0], 2U);
+    }
+  }
+}
+
+TEST_F(CudaLaunch, RefusesClustersThatHaveNoRoom) {
+  FakeDriver fake({.devices = {{.multiprocessors = 1}}});
+  EXPECT_THAT(error_of([] {
+                PreparedLaunch(context(0), *artifact_of(product_program(2)), {2, 2, 1});
+              }),
+              HasSubstr("in clusters of 2 blocks of "));
+}
+
 TEST_F(CudaLaunch, RefusesArraysThatTheCopyEngineCannotTake) {
   FakeDriver fake;
   Context& gpu = context(0);

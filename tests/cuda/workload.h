@@ -1,7 +1,8 @@
 // A piece of work that uses all of the CUDA runtime, for tests that let it fail in every way.
 //
 // It takes memory, copies both ways, launches plain and persistent kernels, waits across streams by
-// events, and replays a graph whose arguments change. `run` expects right results and gives
+// events, replays a graph whose arguments change, and sends bytes between GPUs where there are two.
+// `run` expects right results and gives
 // everything back, whether it comes to its end or not.
 #pragma once
 
@@ -48,9 +49,12 @@ class Workload {
 
  private:
   void run_product(Context& gpu) const;
+  void run_pairs(Context& gpu) const;
   void run_across_streams(Context& gpu) const;
   void run_graph(Context& gpu) const;
-  std::shared_ptr<const Artifact> scale_, product_;
+  void run_large_copies(Context& gpu) const;
+  void run_across_gpus(Context& gpu, Context& other) const;
+  std::shared_ptr<const Artifact> scale_, product_, pair_;
 };
 
 // Arguments of scale_program.

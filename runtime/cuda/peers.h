@@ -1,0 +1,41 @@
+// Copies from the memory of one GPU to that of another.
+//
+// The driver copies between any two GPUs; where one can reach the other's memory the bytes go the
+// straight way, which must be allowed once. A copy belongs to the stream of the GPU that it goes
+// to, and comes after all that the other's stream was given before it and before all that is given
+// to it later, as if the two were one: events order them, and the host does not wait.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <set>
+
+#include "runtime/cuda/types.h"
+
+namespace tilewright::cuda {
+
+class Context;
+class Event;
+
+class PeerCopies {
+ public:
+  explicit PeerCopies(Context& context) : context_(context) {}
+  ~PeerCopies();
+  // Into this context's memory. False where the driver refuses, and then nothing was done. Thread
+  // safe.
+  bool copy(void* to, Context& source, const void* from, std::int64_t bytes);
+
+ private:
+  void reach(const Context& source);
+  // What the thread's stream of the other context is given from now on waits for what this
+  // context's was given so far.
+  void let_wait(const Context& other);
+
+  Context& context_;
+  std::mutex mutex_;
+  std::set<int> reached_;          // ordinals of GPUs that were asked for their memory
+  std::unique_ptr<Event> so_far_;  // of this context's stream
+};
+
+}  // namespace tilewright::cuda
