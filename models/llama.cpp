@@ -104,10 +104,13 @@ std::unique_ptr<Llama> load_llama(const std::filesystem::path& folder, LlamaOpti
   options.init = Init::none;
   auto model = std::make_unique<Llama>(config, options);
   bool tied = config.tied_embeddings;
-  model->load(weights, {.ignore = [tied](std::string_view name) {
-                // A copy of the embedding, and a table that older files carry.
-                return (tied && name == "lm_head.weight") || name.ends_with("rotary_emb.inv_freq");
-              }});
+  model->load(weights, {.ignore =
+                            [tied](std::string_view name) {
+                              // A copy of the embedding, and a table that older files carry.
+                              return (tied && name == "lm_head.weight") ||
+                                     name.ends_with("rotary_emb.inv_freq");
+                            },
+                        .progress = options.progress});
   return model;
 }
 

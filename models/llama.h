@@ -9,6 +9,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -24,7 +25,8 @@ struct LlamaOptions {
   std::optional<std::int64_t> max_positions;  // of the cache; the configuration's if absent
   DType dtype = f32;                          // of parameters and cache, whatever the file's
   Init init = Init::none;
-  Device device = Device::cpu();  // where parameters and cache lie
+  Device device = Device::cpu();                           // where parameters and cache lie
+  std::function<void(const LoadProgress&)> progress = {};  // of `load_llama`
 };
 
 class LlamaLayer : public Module {

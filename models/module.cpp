@@ -110,8 +110,20 @@ void Module::load(const Weights& weights, const LoadOptions& options) {
   auto parameters = named_parameters();
   std::string wrong = differences(parameters, weights, options);
   require(wrong.empty(), "[load] the weights do not fit the model: ", wrong);
-  for (auto& [name, tensor] : parameters)
-    if (weights.contains(name)) weights.read(name, tensor);
+  LoadProgress progress{{}, 0, 0};
+  for (const auto& [name, tensor] : parameters)
+    if (weights.contains(name))
+      progress.bytes_total += tensor.count() * size_bytes(weights.dtype(name));
+  auto advance = [&](std::int64_t bytes) {
+    progress.bytes_done += bytes;
+    if (options.progress) options.progress(progress);
+  };
+  for (auto& [name, tensor] : parameters) {
+    if (!weights.contains(name)) continue;
+    progress.name = name;
+    advance(0);
+    weights.read(name, tensor, advance);
+  }
 }
 
 }  // namespace tilewright

@@ -30,10 +30,19 @@ struct NamedParameter {
   Tensor& tensor;
 };
 
+// How far loading has come.
+struct LoadProgress {
+  std::string_view name;     // of the parameter that is being read
+  std::int64_t bytes_done;   // of the weights, as they are stored
+  std::int64_t bytes_total;  // that will be read
+};
+
 struct LoadOptions {
   bool strict = true;  // parameters without weights, and weights without a parameter, are errors
   // Weights of these names are passed over.
   std::function<bool(std::string_view name)> ignore;
+  // Called on this thread when a parameter is begun and after each piece of some MiB of it.
+  std::function<void(const LoadProgress&)> progress;
 };
 
 class Module {

@@ -56,7 +56,8 @@ Tensor Safetensors::tensor(std::string_view name) const {
   return copy;
 }
 
-void Safetensors::read(std::string_view name, Tensor& destination) const {
+void Safetensors::read(std::string_view name, Tensor& destination,
+                       const std::function<void(std::int64_t bytes)>& on_bytes) const {
   const SafetensorsEntry& entry = at(name);
   require(destination.shape() == entry.shape, "[", operation, "] ", file_->name(), ": tensor \"",
           name, "\" has shape ", entry.shape, "; the destination has ", destination.shape());
@@ -66,7 +67,7 @@ void Safetensors::read(std::string_view name, Tensor& destination) const {
           file_->name(), ": tensor \"", name, "\" is ", entry.dtype, "; it cannot be read as ",
           destination.dtype());
   file_->check_unchanged(operation);
-  weights::fill(destination, file_->data() + entry.offset, entry.dtype);
+  weights::fill(destination, file_->data() + entry.offset, entry.dtype, on_bytes);
 }
 
 }  // namespace tilewright

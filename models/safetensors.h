@@ -10,6 +10,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -49,8 +50,10 @@ class Safetensors {
   // that is aligned to 64 bytes and is a copy otherwise.
   Tensor tensor(std::string_view name) const;
   // Writes the elements to `destination`, which must be contiguous and have the tensor's shape;
-  // floating types are converted to one another.
-  void read(std::string_view name, Tensor& destination) const;
+  // floating types are converted to one another. `on_bytes` is told of the file's bytes as they are
+  // read, piece by piece.
+  void read(std::string_view name, Tensor& destination,
+            const std::function<void(std::int64_t bytes)>& on_bytes = {}) const;
 
  private:
   const SafetensorsEntry& at(std::string_view name) const;

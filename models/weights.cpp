@@ -80,15 +80,16 @@ std::vector<std::string> Weights::names() const {
 const Shape& Weights::shape(std::string_view name) const { return at(name).shape; }
 DType Weights::dtype(std::string_view name) const { return at(name).dtype; }
 
-void Weights::read(std::string_view name, Tensor& destination) const {
+void Weights::read(std::string_view name, Tensor& destination,
+                   const std::function<void(std::int64_t bytes)>& on_bytes) const {
   const Item& item = at(name);
-  if (item.file) return item.file->read(name, destination);
+  if (item.file) return item.file->read(name, destination, on_bytes);
   require(destination.shape() == item.shape && destination.is_contiguous() &&
               weights::is_convertible(item.dtype, destination.dtype()),
           "[", operation, "] tensor \"", name, "\" is ", item.dtype, " ", item.shape,
           "; it cannot be read into a tensor of ", destination.dtype(), " ", destination.shape());
   Tensor rows = item.tensor.to(Device::cpu()).contiguous();
-  weights::fill(destination, rows.data(), item.dtype);
+  weights::fill(destination, rows.data(), item.dtype, on_bytes);
 }
 
 }  // namespace tilewright

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -40,8 +41,10 @@ class Weights {
   const Shape& shape(std::string_view name) const;
   DType dtype(std::string_view name) const;
   // Writes the elements to `destination` (contiguous, of the same shape); floating types are
-  // converted to one another.
-  void read(std::string_view name, Tensor& destination) const;
+  // converted to one another. `on_bytes` is told of the weights' bytes as they are read, piece by
+  // piece.
+  void read(std::string_view name, Tensor& destination,
+            const std::function<void(std::int64_t bytes)>& on_bytes = {}) const;
 
  private:
   struct Item {

@@ -1,5 +1,6 @@
 // `tilewright generate`: text from a Llama model.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdio>
 
@@ -33,10 +34,23 @@ nlohmann::json as_json(const Generation& g, const std::vector<TokenId>& prompt_i
           {"peak_memory_bytes", g.peak_memory_bytes}};
 }
 
+// One line of a terminal, written over and over, and gone at the end.
+void show_progress(const LoadProgress& progress) {
+  constexpr double mib = 1 << 20;
+  bool is_over = progress.bytes_done == progress.bytes_total;
+  fmt::print(stderr, "\r\033[K");
+  if (!is_over)
+    fmt::print(stderr, "{:.0f} of {:.0f} MiB  {}", static_cast<double>(progress.bytes_done) / mib,
+               static_cast<double>(progress.bytes_total) / mib, progress.name);
+  std::fflush(stderr);
+}
+
 void generate(const Arguments& a) {
   Options options = a.run.compile_options();
   if (!a.json) fmt::print(stderr, "loading {}\n", a.model);
-  auto model = load_llama(a.model, {.device = options.device});
+  LlamaOptions wanted_model{.device = options.device};
+  if (!a.json && ::isatty(STDERR_FILENO) != 0) wanted_model.progress = show_progress;
+  auto model = load_llama(a.model, wanted_model);
   TextGenerator generator(
       *model, Tokenizer::open(std::filesystem::path(a.model) / "tokenizer.json"), options);
   GenerateOptions wanted;

@@ -1,16 +1,40 @@
 #include "models/weights/fill.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "models/weights/convert.h"
 
 namespace tilewright::weights {
+namespace {
 
-void fill(Tensor& destination, const void* source, DType type) {
+constexpr std::int64_t elements_of_piece = 4 << 20;
+
+}  // namespace
+
+void fill(Tensor& destination, const void* source, DType type,
+          const std::function<void(std::int64_t bytes)>& on_bytes) {
   DType own = destination.dtype();
-  if (destination.device() == Device::cpu())
-    return convert(source, type, destination.data(), own, destination.count());
-  Tensor between = Tensor::empty(destination.shape(), own);
-  convert(source, type, between.data(), own, between.count());
-  destination.copy_from(between);
+  DeviceMemory* memory = destination.device().memory();
+  auto* to = static_cast<std::byte*>(destination.data());
+  auto* from = static_cast<const std::byte*>(source);
+  std::vector<std::byte> converted;
+  for (std::int64_t rest = destination.count(), piece = 0; rest > 0; rest -= piece) {
+    piece = std::min(rest, elements_of_piece);
+    std::int64_t bytes = piece * size_bytes(own);
+    if (memory == nullptr) {
+      convert(from, type, to, own, piece);
+    } else if (type == own) {
+      memory->copy_from_host(to, from, bytes);
+    } else {
+      converted.resize(static_cast<std::size_t>(bytes));
+      convert(from, type, converted.data(), own, piece);
+      memory->copy_from_host(to, converted.data(), bytes);
+    }
+    to += bytes;
+    from += piece * size_bytes(type);
+    if (on_bytes) on_bytes(piece * size_bytes(type));
+  }
 }
 
 }  // namespace tilewright::weights

@@ -38,6 +38,26 @@ std::vector<std::string> names_of(Module& module) {
   return names;
 }
 
+// All of the weights' bytes, parameter by parameter, as they are stored.
+TEST(Load, tells_how_far_it_has_come) {
+  Stack from(2), into(2);
+  auto state = from.state();
+  state["norm.weight"] = Tensor::empty({2}, bf16);
+  fill_value(state["norm.weight"], 0.5);
+  std::vector<std::string> begun;
+  std::int64_t done = 0, total = 0;
+  into.load(Weights::of(state), {.progress = [&](const LoadProgress& progress) {
+              if (begun.empty() || begun.back() != progress.name) begun.emplace_back(progress.name);
+              EXPECT_GE(progress.bytes_done, done);
+              done = progress.bytes_done;
+              total = progress.bytes_total;
+            }});
+  EXPECT_EQ(begun, names_of(into));
+  EXPECT_EQ(total, 2 * (6 + 3 + 6) * 4 + 2 * 2);
+  EXPECT_EQ(done, total);
+  EXPECT_EQ(into.norm.weight.to_vector<float>(), (std::vector<float>{0.5, 0.5}));
+}
+
 TEST(Module, joins_names_of_parts_with_dots) {
   Stack stack(2);
   EXPECT_EQ(names_of(stack),
