@@ -119,11 +119,17 @@ double trace_seconds() { return std::chrono::duration<double>(Clock::now() - loa
 
 void TraceSpan::begin(const char* kind, std::string_view name) {
   kind_ = kind;
+  if (detail::profiled) push_nvtx_range(kind, name);
+  if (!is_tracing()) return;
+  is_traced_ = true;
   name_ = name;
   begin_ = trace_seconds();
 }
 
-void TraceSpan::end() { add_trace_span(kind_, name_, track_of_thread(), begin_, trace_seconds()); }
+void TraceSpan::end() {
+  if (detail::profiled) pop_nvtx_range();
+  if (is_traced_) add_trace_span(kind_, name_, track_of_thread(), begin_, trace_seconds());
+}
 
 void add_trace_span(const char* kind, std::string_view name, std::string_view track, double begin,
                     double end) {

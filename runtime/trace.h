@@ -7,7 +7,7 @@
 //
 // Kernels of a GPU are timed one by one then, with an event on either side, and a recorded graph is
 // started launch by launch: sums of kernels are right, gaps between them are not those of a run
-// without a trace.
+// without a trace. Profilers hear of spans as ranges of NVTX (nvtx.h), which changes nothing.
 #pragma once
 
 #include <atomic>
@@ -15,6 +15,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "runtime/nvtx.h"
 
 namespace tilewright {
 
@@ -31,7 +33,7 @@ double trace_seconds();
 class TraceSpan {
  public:
   TraceSpan(const char* kind, std::string_view name) {
-    if (is_tracing()) [[unlikely]]
+    if (is_tracing() || detail::profiled) [[unlikely]]
       begin(kind, name);
   }
   ~TraceSpan() {
@@ -47,6 +49,7 @@ class TraceSpan {
   const char* kind_ = nullptr;
   std::string name_;
   double begin_ = 0;
+  bool is_traced_ = false;
 };
 
 // A span that was measured elsewhere, on a track with a name ("cuda:0"). Thread safe.

@@ -7,6 +7,7 @@
 #include "runtime/cuda/context.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/error.h"
+#include "runtime/trace.h"
 
 namespace tilewright::cuda {
 namespace {
@@ -99,6 +100,7 @@ void KernelGraph::start() {
       for (const PreparedLaunch& launch : launches_) launch.start();
     return;
   }
+  TraceSpan span("launch", *text_);
   context_.make_current();
   note_graph(text_);
   must(driver().cuGraphLaunch(executable_, context_.stream()), "cuGraphLaunch", *text_);

@@ -127,7 +127,7 @@ void Workload::run_graph(Context& gpu) const {
 
 // Through the large ring, from the first half to the second and back.
 void Workload::run_large_copies(Context& gpu) const {
-  std::vector<float> values(3 * StagingRing::large_half / 4 + 17);
+  std::vector<float> values(StagingRing::large_half / 4 + 17);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 251);
   Taken x(gpu, values);
   EXPECT_TRUE(x.floats(values.size()) == values);
