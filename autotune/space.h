@@ -47,6 +47,7 @@ class Setting {
   std::int64_t operator[](std::string_view knob) const;
   // The label that is chosen; of a knob of numbers the number's text.
   std::string label(std::string_view knob) const;
+  const Point& point() const { return point_; }
 
  private:
   const Space& space_;

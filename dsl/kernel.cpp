@@ -19,6 +19,8 @@ Kernel::Kernel(std::string name, std::vector<ParameterKind> kinds, std::vector<s
 }
 
 const std::string& Kernel::name() const { return state_->name; }
+const std::vector<ParameterKind>& Kernel::parameter_kinds() const { return state_->kinds; }
+const std::vector<std::string>& Kernel::parameter_names() const { return state_->names; }
 
 ir::Function Kernel::trace(const Signature& signature) const {
   const State& kernel = *state_;

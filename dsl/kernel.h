@@ -34,7 +34,9 @@ class LaunchArgument {
   template <typename T>
   LaunchArgument(T* pointer) : LaunchArgument(pointer, dtype_of<std::remove_const_t<T>>()) {}
   template <typename T>
-  LaunchArgument(const std::vector<T>& memory) : LaunchArgument(memory.data()) {}
+  LaunchArgument(const std::vector<T>& memory) : LaunchArgument(memory.data()) {
+    size_bytes_ = static_cast<std::int64_t>(memory.size() * sizeof(T));
+  }
   template <std::integral T>
   LaunchArgument(T number)
       : dtype_(std::same_as<T, bool> ? DType::boolean : DType::i64), is_pointer_(false) {
@@ -51,15 +53,22 @@ class LaunchArgument {
   LaunchArgument(const void* memory, DType dtype) : dtype_(dtype), is_pointer_(true) {
     value_.pointer = memory;
   }
+  // Also how much of it there is.
+  LaunchArgument(const void* memory, DType dtype, std::int64_t elements)
+      : LaunchArgument(memory, dtype) {
+    size_bytes_ = elements * tilewright::size_bytes(dtype);
+  }
 
   bool is_pointer() const { return is_pointer_; }
   bool is_integer() const { return !is_pointer_ && dtype_ == DType::i64; }
   DType dtype() const { return dtype_; }
   const Argument& value() const { return value_; }
+  std::int64_t size_bytes() const { return size_bytes_; }  // of memory; 0: not known
 
  private:
   DType dtype_;
   bool is_pointer_;
+  std::int64_t size_bytes_ = 0;
   Argument value_;
 };
 
@@ -109,7 +118,7 @@ struct Callable<void (C::*)(P...) const> : Callable<void (*)(P...)> {};
 // A regular value; copies share what was compiled. Thread safe.
 class Kernel {
  public:
-  // `parameter_names` name the Pointers and Scalars in messages and dumps; "p0", "p1", ... if left
+  // `parameter_names` name the parameters in messages and dumps; "p0", "p1", ... if left
   // out.
   template <typename F>
   Kernel(std::string name, F function, std::vector<std::string> parameter_names = {})
@@ -119,6 +128,8 @@ class Kernel {
                }) {}
 
   const std::string& name() const;
+  const std::vector<ParameterKind>& parameter_kinds() const;
+  const std::vector<std::string>& parameter_names() const;
   // The program for one signature. Raises `Error` where the signature does not fit the function, or
   // the function misuses the language.
   ir::Function trace(const Signature& signature) const;
@@ -131,6 +142,8 @@ class Kernel {
     launch_with(grid, std::vector<LaunchArgument>{LaunchArgument(arguments)...});
   }
   void launch_with(const Grid& grid, std::span<const LaunchArgument> arguments) const;
+  // Compiles what such a launch would need, and runs nothing.
+  void prepare(std::span<const LaunchArgument> arguments) const;
   // How many different programs launches have needed so far.
   std::size_t compiled_count() const;
 
@@ -140,6 +153,7 @@ class Kernel {
   Kernel(std::string name, std::vector<ParameterKind> kinds, std::vector<std::string> names,
          Body body);
   Signature signature_of(std::span<const LaunchArgument> arguments) const;
+  std::shared_ptr<const Artifact> artifact_for(std::span<const LaunchArgument> arguments) const;
 
   std::shared_ptr<State> state_;
 };

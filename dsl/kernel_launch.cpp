@@ -6,23 +6,25 @@
 
 namespace tilewright::dsl {
 
-void Kernel::launch_with(const Grid& grid, std::span<const LaunchArgument> arguments) const {
+std::shared_ptr<const Artifact> Kernel::artifact_for(
+    std::span<const LaunchArgument> arguments) const {
   Signature signature = signature_of(arguments);
-  Device device = default_device();
-  std::shared_ptr<const Artifact> artifact;
-  {
-    // Held while compiling, so that threads that meet a new signature together compile it once.
-    std::lock_guard lock(state_->mutex);
-    auto found = state_->compiled.find(signature);
-    if (found == state_->compiled.end()) {
-      found = state_->compiled.emplace(signature, compile(trace(signature), device)).first;
-    }
-    artifact = found->second;
-  }
+  // Held while compiling, so that threads that meet a new signature together compile it once.
+  std::lock_guard lock(state_->mutex);
+  auto found = state_->compiled.find(signature);
+  if (found == state_->compiled.end())
+    found = state_->compiled.emplace(signature, compile(trace(signature), default_device())).first;
+  return found->second;
+}
+
+void Kernel::prepare(std::span<const LaunchArgument> arguments) const { artifact_for(arguments); }
+
+void Kernel::launch_with(const Grid& grid, std::span<const LaunchArgument> arguments) const {
+  std::shared_ptr<const Artifact> artifact = artifact_for(arguments);
   std::vector<Argument> values;
   for (std::size_t i = 0; i < arguments.size(); ++i)
     if (state_->kinds[i] != ParameterKind::constexpr_number) values.push_back(arguments[i].value());
-  launch_on(device, *artifact, grid, values.data());
+  launch_on(default_device(), *artifact, grid, values.data());
 }
 
 }  // namespace tilewright::dsl

@@ -28,8 +28,8 @@ struct Arguments {
 // Of the fastest that were measured without failing, one is given.
 double best_seconds(const graph::RegionTuning& tuning) {
   double best = tuning.preferred_seconds;
-  for (const graph::TunedConfiguration& one : tuning.measured)
-    if (one.failure.empty() && !one.samples.empty())
+  for (const autotune::Finding& one : tuning.measured)
+    if (one.status == autotune::Status::ok && !one.samples.empty())
       best = std::min(best, autotune::median(one.samples));
   return best;
 }
@@ -39,15 +39,15 @@ nlohmann::json as_json(const std::string& name, const graph::RegionTuning& tunin
   nlohmann::json knobs = nlohmann::json::array(), rows = nlohmann::json::array();
   for (const autotune::Knob& knob : tuning.space.space.knobs())
     knobs.push_back({{"name", knob.name}, {"values", knob.values}});
-  for (const graph::TunedConfiguration& one : tuning.measured) {
+  for (const autotune::Finding& one : tuning.measured) {
     graph::BlockSizes blocks = tuning.space.blocks_of(one.point);
     nlohmann::json row = {{"point", one.point},
                           {"estimate", estimate.seconds(blocks)},
                           {"features", estimate.features(blocks)}};
-    if (one.failure.empty())
+    if (one.status == autotune::Status::ok)
       row["seconds"] = autotune::median(one.samples);
     else
-      row["failure"] = one.failure;
+      row["failure"] = one.reason;
     rows.push_back(std::move(row));
   }
   return {{"kernel", name},

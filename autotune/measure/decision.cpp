@@ -11,18 +11,21 @@ constexpr double least_margin = 0.02, margin_in_spreads = 2;
 
 }  // namespace
 
+double margin_of(double spread) { return std::max(least_margin, margin_in_spreads * spread); }
+
 Comparison compare(const Timing& challenger, const Timing& preferred) {
   std::vector<double> ratios;
   for (std::size_t i = 0; i < std::min(challenger.samples.size(), preferred.samples.size()); ++i)
     ratios.push_back(challenger.samples[i] / preferred.samples[i]);
-  return {median(ratios), std::max(least_margin, margin_in_spreads * spread_of_median(ratios))};
+  return {median(ratios), margin_of(spread_of_median(ratios))};
 }
 
 Verdict decide(std::size_t programs, const RunOnce& run, const DecisionRounds& rounds,
                Random& random) {
   Verdict verdict;
   Rounds first{rounds.first};
-  std::vector<Timing> timings = time_interleaved(programs, run, first, random);
+  std::vector<Timing>& timings = verdict.timings;
+  timings = time_interleaved(programs, run, first, random);
   if (timings[0].failed()) {
     auto best = std::ranges::min_element(timings, {}, &Timing::seconds);
     verdict.chosen = static_cast<std::size_t>(best - timings.begin());

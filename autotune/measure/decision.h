@@ -17,6 +17,8 @@ struct Comparison {
   double margin = 0;  // by which the ratio must be below 1
   bool is_faster() const { return ratio < 1 - margin; }
 };
+// The margin where the spread of the ratio, or of the times by their median, is so large.
+double margin_of(double spread);
 // Neither failed.
 Comparison compare(const Timing& challenger, const Timing& preferred);
 
@@ -24,6 +26,9 @@ struct Verdict {
   std::size_t chosen = 0;   // 0: the default is kept
   Comparison first, again;  // of the best challenger; `again` if it won the first time
   bool was_confirmed = false;
+  std::vector<Timing> timings;   // of each program, the first time
+  std::size_t challenger = 0;    // that won the first time; 0: none
+  std::vector<Timing> repeated;  // of the default and the challenger
 };
 
 struct DecisionRounds {

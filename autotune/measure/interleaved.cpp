@@ -36,4 +36,12 @@ std::vector<Timing> time_interleaved(std::size_t programs, const RunOnce& run, c
   return timings;
 }
 
+std::vector<double> beside(const Timing& timing, const Timing& preferred, double seconds) {
+  std::vector<double> samples = timing.samples;
+  if (preferred.failed()) return samples;
+  for (std::size_t i = 0; i < std::min(samples.size(), preferred.samples.size()); ++i)
+    samples[i] *= seconds / preferred.samples[i];
+  return samples;
+}
+
 }  // namespace tilewright::autotune

@@ -39,4 +39,8 @@ struct Timing {
 std::vector<Timing> time_interleaved(std::size_t programs, const RunOnce& run, const Rounds& rounds,
                                      Random& random);
 
+// The samples as if the preferred program, which ran in the same rounds, took `seconds` in each of
+// them; as they are where it failed. So what was measured at different moments can be compared.
+std::vector<double> beside(const Timing& timing, const Timing& preferred, double seconds);
+
 }  // namespace tilewright::autotune

@@ -14,7 +14,7 @@
 #include "graph/lower/region_key.h"
 #include "graph/run/memory.h"
 #include "graph/run/plan_body.h"
-#include "graph/tune/tune_region.h"
+#include "graph/tune/region_tuner.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
@@ -116,7 +116,9 @@ class PlanMaker {
     bool tunes = options_.tune && !options_.interpret && !options_.device.is_emulated();
     if (!tunes) return lower(graph_, list_, region, target_, options_.blocks);
     Clock::time_point begin = Clock::now();
-    LoweredRegion result = lower(graph_, list_, region, target_, tuned_blocks(region));
+    RegionTuner tuner(graph_, list_, options_.device, autotune::tune_policy(), brief_tuning(),
+                      autotune::shared_tuning_database());
+    LoweredRegion result = lower(graph_, list_, region, target_, tuner.choose(region));
     tune_seconds_ += seconds_since(begin);
     return result;
   }
@@ -233,13 +235,6 @@ class PlanMaker {
   }
 
   std::unordered_map<Hash, Lowering> like_;  // by region_key
-  // The sizes that the clock prefers.
-  BlockSizes tuned_blocks(const Region& region) const {
-    RegionTuning tuning = tune_region(graph_, list_, region, options_.device, brief_tuning());
-    if (tuning.chosen == tuning.space.preferred) return {};
-    return tuning.space.blocks_of(tuning.chosen);
-  }
-
   const Graph& graph_;
   PlanOptions options_;
   dsl::Target target_;

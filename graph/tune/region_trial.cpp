@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstring>
 #include <random>
 
+#include "autotune/measure/difference.h"
 #include "dsl/compile.h"
 #include "dsl/launch.h"
 #include "graph/lower/region_key.h"
@@ -18,22 +18,12 @@ namespace {
 // most outer ones.
 constexpr std::int64_t least_copied_bytes = 256 << 10, all_copies_bytes = 64 << 20;
 constexpr std::int64_t most_copies = 16;
-// Of the largest element that is expected: sums are added up in another order, and rounded.
-constexpr double wide_tolerance = 1e-4, half_tolerance = 2e-2, float8_tolerance = 0.2;
-
 // Elements from the start of a storage that the region may touch.
 std::int64_t reach_of(const Placement& view) {
   std::int64_t last = view.offset;
   for (int axis = 0; axis < view.shape.rank(); ++axis)
     last += std::max<std::int64_t>(0, (view.shape[axis] - 1) * view.strides[axis]);
   return last + 1;
-}
-
-double tolerance_of(DType dtype) {
-  if (!is_floating(dtype)) return 0;
-  return bit_width(dtype) >= 32   ? wide_tolerance
-         : bit_width(dtype) == 16 ? half_tolerance
-                                  : float8_tolerance;
 }
 
 std::vector<std::byte> random_elements(DType dtype, std::int64_t count, std::mt19937_64& random) {
@@ -51,20 +41,6 @@ std::vector<std::byte> random_elements(DType dtype, std::int64_t count, std::mt1
     }
   });
   return bytes;
-}
-
-std::vector<double> values_of(DType dtype, const std::vector<std::byte>& bytes) {
-  std::vector<double> result(bytes.size() / static_cast<std::size_t>(size_bytes(dtype)));
-  dispatch(dtype, [&](auto element) {
-    for (std::size_t i = 0; i < result.size(); ++i) {
-      std::memcpy(&element, bytes.data() + i * sizeof element, sizeof element);
-      if constexpr (std::is_arithmetic_v<decltype(element)>)
-        result[i] = static_cast<double>(element);
-      else
-        result[i] = static_cast<float>(element);
-    }
-  });
-  return result;
 }
 
 }  // namespace
@@ -206,19 +182,10 @@ std::string RegionTrial::difference(const std::vector<std::vector<std::byte>>& e
   for (std::size_t i = 0, at = 0; i < storages_.size(); ++i) {
     if (!stored_[i]) continue;
     DType dtype = list_.storages[storages_[i]].dtype;
-    std::vector<double> wanted = values_of(dtype, expected[at]), got = values_of(dtype, actual[at]);
+    std::string one =
+        autotune::difference(dtype, expected[at], actual[at], autotune::rounding_of(dtype));
+    if (!one.empty()) return concat("of result ", at, " ", one);
     ++at;
-    double largest = 0;
-    for (double value : wanted)
-      if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
-    double allowed = tolerance_of(dtype) * largest;
-    for (std::size_t j = 0; j < wanted.size(); ++j) {
-      bool same = wanted[j] == got[j] || (std::isnan(wanted[j]) && std::isnan(got[j])) ||
-                  std::abs(wanted[j] - got[j]) <= allowed;
-      if (!same)
-        return concat("element ", j, " of result ", at - 1, " is ", got[j], ", by the default ",
-                      wanted[j]);
-    }
   }
   return {};
 }

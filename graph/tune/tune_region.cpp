@@ -41,16 +41,14 @@ class RegionSearch {
     std::vector<autotune::Timing> timings = autotune::time_interleaved(
         programs.size(), [&](std::size_t i) { return run(*programs[i]); }, rounds, random_);
     if (tuning_.preferred_seconds == 0) tuning_.preferred_seconds = timings[0].seconds();
-    // As if the machine were as fast as it was for the first batch.
-    double scale = tuning_.preferred_seconds / timings[0].seconds();
-    if (!std::isfinite(scale)) scale = 1;
     std::vector<double> result;
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const autotune::Timing& timing = timings[i + 1];
-      TunedConfiguration& note = noted(batch[i].point);
-      note.failure = programs[i + 1]->failure;
-      if (!timing.failed()) note.samples = timing.samples;
-      for (double& sample : note.samples) sample *= scale;
+      autotune::Finding& note = noted(batch[i].point);
+      note.reason = programs[i + 1]->failure;
+      if (timing.failed()) note.status = autotune::Status::compile_failed;
+      if (!timing.failed())
+        note.samples = autotune::beside(timing, timings[0], tuning_.preferred_seconds);
       result.push_back(timing.failed() ? infinity : autotune::median(note.samples));
       if (progress_) progress_(tuning_);
     }
@@ -76,7 +74,7 @@ class RegionSearch {
       if (default_runs) {
         std::string difference = trial_.difference(expected, trial_.results(challenger));
         if (!difference.empty()) {
-          noted(trial->point).failure = "wrong result: " + difference;
+          noted(trial->point) = {trial->point, {}, autotune::Status::wrong_result, difference};
           continue;
         }
       }
@@ -85,8 +83,8 @@ class RegionSearch {
     auto time = [&](std::size_t i) { return run(*candidate(points[i])); };
     tuning_.verdict = autotune::decide(points.size(), time, {}, random_);
     tuning_.chosen = points[tuning_.verdict.chosen];
-    tuning_.chosen_seconds =
-        tuning_.preferred_seconds * (tuning_.verdict.chosen == 0 ? 1 : tuning_.verdict.again.ratio);
+    note_rounds(points);
+    tuning_.chosen_seconds = autotune::median(noted(tuning_.chosen).samples);
   }
 
  private:
@@ -119,8 +117,21 @@ class RegionSearch {
     return program.failure.empty() ? trial_.seconds(program, settings_.sample_seconds) : infinity;
   }
 
-  TunedConfiguration& noted(const Point& point) {
-    auto at = std::ranges::find(tuning_.measured, point, &TunedConfiguration::point);
+  // Of finalists the samples of the last rounds are kept, as if the default took its first time in
+  // all of them.
+  void note_rounds(const std::vector<Point>& points) {
+    const autotune::Verdict& verdict = tuning_.verdict;
+    auto note = [&](std::size_t i, const autotune::Timing& timing,
+                    const autotune::Timing& preferred) {
+      if (!timing.failed())
+        noted(points[i]).samples = autotune::beside(timing, preferred, tuning_.preferred_seconds);
+    };
+    for (std::size_t i = 0; i < points.size(); ++i) note(i, verdict.timings[i], verdict.timings[0]);
+    if (verdict.challenger != 0) note(verdict.challenger, verdict.repeated[1], verdict.repeated[0]);
+  }
+
+  autotune::Finding& noted(const Point& point) {
+    auto at = std::ranges::find(tuning_.measured, point, &autotune::Finding::point);
     if (at != tuning_.measured.end()) return *at;
     tuning_.measured.push_back({point, {}, {}});
     return tuning_.measured.back();

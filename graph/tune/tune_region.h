@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "autotune/choice.h"
 #include "autotune/measure/decision.h"
 #include "autotune/search/search.h"
 #include "graph/tune/region_space.h"
@@ -21,13 +22,6 @@ struct TuneSettings {
   std::uint64_t seed = 1;
   double sample_seconds = 0.5e-3;  // of a candidate in a round, at least
   double least_seconds = 0;        // a region that takes less by default is left alone
-};
-
-// What was found out of one configuration.
-struct TunedConfiguration {
-  autotune::Point point;
-  std::vector<double> samples;  // seconds a run; empty if it failed
-  std::string failure;
 };
 
 // What compile() spends where no more is asked for.
@@ -44,7 +38,7 @@ struct RegionTuning {
   autotune::Point chosen;  // the preferred one where none is better
   autotune::Verdict verdict;
   double preferred_seconds = 0, chosen_seconds = 0;
-  std::vector<TunedConfiguration> measured;  // in the order in which they were measured first
+  std::vector<autotune::Finding> measured;  // in the order in which they were measured first
   autotune::Ended ended = autotune::Ended::space;
 };
 

@@ -1,9 +1,13 @@
 // Spaces of regions, their estimates, trials and whole searches, on the host.
-#include "graph/tune/tune_region.h"
+#include "graph/tune/region_tuner.h"
 
 #include <gmock/gmock.h>
 
+#include <unistd.h>
+
 #include <cmath>
+#include <filesystem>
+#include <set>
 
 #include "graph/fuse/fuse.h"
 #include "graph/passes/pipeline.h"
@@ -116,7 +120,7 @@ TEST_P(TuneRegion, SearchesAndChoosesALegalPoint) {
     EXPECT_EQ(told, 6);
     EXPECT_EQ(tuning.measured[0].point, tuning.space.preferred);
     EXPECT_TRUE(tuning.space.space.is_legal(tuning.chosen));
-    for (const TunedConfiguration& one : tuning.measured) EXPECT_EQ(one.failure, "");
+    for (const autotune::Finding& one : tuning.measured) EXPECT_EQ(one.reason, "");
   }
 }
 
@@ -128,7 +132,7 @@ TEST(RegionTrial, NamesTheElementThatDiffers) {
   auto expected = trial.results(trial.compile({})), wrong = expected;
   EXPECT_EQ(trial.difference(expected, wrong), "");
   reinterpret_cast<float*>(wrong[0].data())[5] += 0.5F;
-  EXPECT_THAT(trial.difference(expected, wrong), HasSubstr("element 5 of result 0"));
+  EXPECT_THAT(trial.difference(expected, wrong), HasSubstr("of result 0 element 5 is"));
 }
 
 TEST(RegionTrial, LeavesARegionAloneThatTakesNoTime) {
@@ -141,6 +145,93 @@ TEST(RegionTrial, LeavesARegionAloneThatTakesNoTime) {
   RegionTuning tuning = tune_region(graph, list, regions[0].region, Device::cpu(), settings);
   EXPECT_TRUE(tuning.measured.empty());
   EXPECT_EQ(tuning.chosen, tuning.space.preferred);
+}
+
+// A tuner of one region and a database of its own.
+struct TunerTest : ::testing::Test {
+  Graph graph =
+      captured({{200, 64}, {96, 64}}, [](Tensors& x) { return Tensors{relu(linear(x[0], x[1]))}; });
+  TaskList list = make_tasks(graph);
+  std::vector<FusedRegion> regions = fuse_tasks(list, true);
+  const Region& region = regions[0].region;
+  RegionSpace space = region_space(graph, list, region, dsl::host_target());
+  std::filesystem::path folder =
+      std::filesystem::path(::testing::TempDir()) / ("tuner_" + std::to_string(::getpid()));
+  autotune::TuningDatabase database{(folder / "tuning.db").string()};
+  autotune::TuningKey key = tuning_key(graph, list, region, Device::cpu());
+
+  TunerTest() { std::filesystem::create_directories(folder); }
+  ~TunerTest() override { std::filesystem::remove_all(folder); }
+  BlockSizes choose(autotune::TunePolicy policy) {
+    TuneSettings settings;
+    settings.budget = {6, 30};
+    settings.sample_seconds = 1e-5;
+    return RegionTuner(graph, list, Device::cpu(), policy, settings, database).choose(region);
+  }
+  autotune::TuningRow row(const autotune::Point& point, double seconds) {
+    autotune::Observation observation;
+    observation.date_ms = 1'700'000'000'000;
+    observation.samples_ns.assign(9, seconds * 1e9);
+    return {key, autotune::configuration_of(space.space, point), with_bounds(observation)};
+  }
+};
+
+TEST_F(TunerTest, SearchesOnceAndThenKnows) {
+  EXPECT_EQ(choose(autotune::TunePolicy::off), BlockSizes{});
+  EXPECT_EQ(choose(autotune::TunePolicy::read), BlockSizes{});
+  EXPECT_TRUE(database.rows(key).empty());
+  BlockSizes chosen = choose(autotune::TunePolicy::on);
+  std::vector<autotune::TuningRow> rows = database.rows(key);
+  EXPECT_EQ(rows.size(), 6u);
+  EXPECT_EQ(choose(autotune::TunePolicy::read), chosen);
+  EXPECT_EQ(choose(autotune::TunePolicy::on), chosen);
+  EXPECT_EQ(database.rows(key), rows);  // nothing was measured again
+}
+
+TEST_F(TunerTest, ChoosesByTheStoredTimes) {
+  std::vector<autotune::Point> points = space.space.legal_points(100);
+  std::erase(points, space.preferred);
+  database.store({row(space.preferred, 1e-3), row(points[0], 0.99e-3), row(points[1], 1.2e-3)});
+  EXPECT_EQ(choose(autotune::TunePolicy::read), BlockSizes{});  // one per cent moves nobody
+  database.store({row(points[2], 0.9e-3)});
+  EXPECT_EQ(choose(autotune::TunePolicy::read), space.blocks_of(points[2]));
+}
+
+TEST_F(TunerTest, LooksAgainAtWinnerAndRunnerUpOfAnotherCompiler) {
+  std::vector<autotune::Point> points = space.space.legal_points(100);
+  std::erase(points, space.preferred);
+  std::vector<autotune::TuningRow> old = {row(space.preferred, 1e-3), row(points[3], 0.8e-3),
+                                          row(points[5], 0.7e-3), row(points[7], 2e-3)};
+  for (autotune::TuningRow& one : old) one.key.compiler.set("sources", "of_another_build");
+  database.store(old);
+  choose(autotune::TunePolicy::on);
+  std::set<std::string> measured, expected;
+  for (const autotune::TuningRow& one : database.rows(key))
+    measured.insert(one.configuration.text());
+  for (const autotune::Point& point : {space.preferred, points[3], points[5]})
+    expected.insert(autotune::configuration_of(space.space, point).text());
+  EXPECT_EQ(measured, expected);
+}
+
+TEST_F(TunerTest, IsNotMisledByRowsOfOtherSpaces) {
+  autotune::TuningRow foreign = row(space.preferred, 1e-9);
+  foreign.configuration = autotune::Configuration().set("rows", 7777).set("columns", 3);
+  database.store({foreign, row(space.preferred, 1e-3)});
+  EXPECT_EQ(choose(autotune::TunePolicy::read), BlockSizes{});
+}
+
+TEST_F(TunerTest, KeysTellShapesTypesAndDevicesApart) {
+  Graph other =
+      captured({{201, 64}, {96, 64}}, [](Tensors& x) { return Tensors{relu(linear(x[0], x[1]))}; });
+  TaskList tasks = make_tasks(other);
+  std::vector<FusedRegion> fused = fuse_tasks(tasks, true);
+  autotune::TuningKey rows = tuning_key(other, tasks, fused[0].region, Device::cpu());
+  EXPECT_NE(rows.question(), key.question());
+  auto emulated = tuning_key(graph, list, region, Device::emulated("sm_90a"));
+  EXPECT_NE(emulated.question(), key.question());
+  EXPECT_EQ(tuning_key(graph, list, region, Device::cpu()).hash(), key.hash());
+  database.store({row(space.preferred, 1e-3)});
+  EXPECT_THAT(database.why_miss(rows).text(), HasSubstr("rows"));
 }
 
 }  // namespace

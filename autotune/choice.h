@@ -1,0 +1,34 @@
+// From stored measurements to a choice, by one rule in every process.
+//
+// What is stored of a configuration are its times and those of the default, taken in the same
+// rounds; what is chosen follows from them. So a choice needs no row of its own, and none can
+// contradict its measurements.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "autotune/database/tuning_row.h"
+#include "autotune/search/strategy.h"
+
+namespace tilewright::autotune {
+
+Configuration configuration_of(const Space& space, const Point& point);
+// Nothing if the space has no such legal point.
+std::optional<Point> point_of(const Space& space, const Configuration& configuration);
+
+// The fastest of the rows, if it is faster than the preferred point by more than the margin of
+// measure/decision.h; else that point, also where nothing is known of it.
+Point choice_of(const Space& space, const Point& preferred, const std::vector<TuningRow>& rows);
+
+// What was found out of one configuration by one search.
+struct Finding {
+  Point point;
+  std::vector<double> samples = {};  // seconds a run; empty if it failed
+  Status status = Status::ok;
+  std::string reason = {};  // why it is not ok
+};
+std::vector<TuningRow> rows_of(const TuningKey& key, const Space& space,
+                               const std::vector<Finding>& findings);
+
+}  // namespace tilewright::autotune

@@ -1,0 +1,143 @@
+#include "autotune/measure/child.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <new>
+
+#include "runtime/base/error.h"
+
+namespace tilewright::autotune {
+namespace {
+
+constexpr char done_mark = 'd', raised_mark = 'r', memory_mark = 'm';
+
+// Pages that the process has reserved, times their size.
+std::int64_t reserved_bytes() {
+  std::int64_t pages = 0;
+  if (std::FILE* file = std::fopen("/proc/self/statm", "r")) {
+    if (std::fscanf(file, "%ld", &pages) != 1) pages = 0;
+    std::fclose(file);
+  }
+  return pages * sysconf(_SC_PAGESIZE);
+}
+
+bool write_all(int to, const char* data, std::size_t size) {
+  while (size > 0) {
+    ssize_t written = write(to, data, size);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    data += written;
+    size -= static_cast<std::size_t>(written);
+  }
+  return true;
+}
+
+[[noreturn]] void be_child(int to, const std::function<std::string()>& work,
+                           const ChildLimits& limits) {
+  // Faults end the child, whatever this process does about them, and leave no core.
+  for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTERM}) std::signal(fault, SIG_DFL);
+  rlimit no_core{0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+#ifndef __SANITIZE_ADDRESS__  // which reserves most of the address space
+  rlimit memory{};
+  memory.rlim_cur = memory.rlim_max = static_cast<rlim_t>(reserved_bytes() + limits.memory_bytes);
+  setrlimit(RLIMIT_AS, &memory);
+#endif
+  char mark = done_mark;
+  std::string text;
+  try {
+    text = work();
+  } catch (const std::bad_alloc&) {
+    mark = memory_mark;
+  } catch (const std::exception& error) {
+    mark = raised_mark;
+    try {
+      text = error.what();
+    } catch (...) {
+    }
+  } catch (...) {
+    mark = raised_mark;
+  }
+  bool whole = write_all(to, &mark, 1) && write_all(to, text.data(), text.size());
+  _exit(whole ? 0 : 1);  // neither destructors nor what was registered for the end of the parent
+}
+
+// What came of the child's end of the pipe until it was closed; false: not in time.
+bool read_until(int from, std::chrono::steady_clock::time_point end, std::string& text) {
+  std::string part(1 << 16, '\0');
+  while (true) {
+    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+                    end - std::chrono::steady_clock::now())
+                    .count();
+    if (left <= 0) return false;
+    pollfd one{from, POLLIN, 0};
+    int ready = poll(&one, 1, static_cast<int>(std::min<std::int64_t>(left, 1000)));
+    if (ready <= 0) continue;
+    ssize_t got = read(from, part.data(), part.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return true;
+    text.append(part.data(), static_cast<std::size_t>(got));
+  }
+}
+
+ChildResult end_of(int status, const std::string& text) {
+  if (WIFSIGNALED(status)) {
+    int signal = WTERMSIG(status);
+    return {ChildEnd::crashed, concat("ended by signal ", signal, " (", strsignal(signal), ")")};
+  }
+  if (text.empty() || WEXITSTATUS(status) != 0)
+    return {ChildEnd::exited, concat("left the process with status ", WEXITSTATUS(status))};
+  char mark = text[0];
+  if (mark == memory_mark) return {ChildEnd::out_of_memory, "memory could not be had"};
+  return {mark == done_mark ? ChildEnd::done : ChildEnd::raised, text.substr(1)};
+}
+
+}  // namespace
+
+ChildResult run_in_child(const std::function<std::string()>& work, const ChildLimits& limits) {
+  // One at a time: a child would hold the ends of another's pipe open.
+  static std::mutex& mutex = *new std::mutex;
+  std::lock_guard lock(mutex);
+  int ends[2];
+  require(pipe2(ends, O_CLOEXEC) == 0,
+          "[autotune] no pipe to a child process: ", std::strerror(errno));
+  std::fflush(nullptr);  // or the child would print it once more
+  pid_t child = fork();
+  if (child == 0) {
+    close(ends[0]);
+    be_child(ends[1], work, limits);
+  }
+  close(ends[1]);
+  if (child < 0) {
+    int reason = errno;
+    close(ends[0]);
+    raise_error(concat("[autotune] no child process: ", std::strerror(reason)));
+  }
+  auto end = std::chrono::steady_clock::now() +
+             std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                 std::chrono::duration<double>(limits.seconds));
+  std::string text;
+  bool in_time = read_until(ends[0], end, text);
+  if (!in_time) kill(child, SIGKILL);
+  close(ends[0]);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!in_time)
+    return {ChildEnd::timed_out, concat("did not end within ", limits.seconds, " seconds")};
+  return end_of(status, text);
+}
+
+}  // namespace tilewright::autotune

@@ -1,0 +1,20 @@
+// Whether two results are the same but for rounding: what a candidate computes is compared with
+// what the default computes before it may win.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "runtime/base/dtype.h"
+
+namespace tilewright::autotune {
+
+// By which elements may differ, by the largest finite one that is expected: other orders of adding
+// explain no more. 0 of what is no float.
+double rounding_of(DType dtype);
+
+// The first element that differs by more, with both values; empty: none. NaN equals NaN.
+std::string difference(DType dtype, std::span<const std::byte> expected,
+                       std::span<const std::byte> actual, double tolerance);
+
+}  // namespace tilewright::autotune

@@ -1,0 +1,34 @@
+#include "autotune/policy.h"
+
+#include "autotune/database/device_record.h"
+#include "runtime/base/env.h"
+#include "runtime/base/error.h"
+#include "runtime/cuda/context.h"
+#include "runtime/parallel.h"
+
+namespace tilewright::autotune {
+
+TunePolicy tune_policy() {
+  std::string text = env::tune();
+  if (text == "off") return TunePolicy::off;
+  if (text == "read") return TunePolicy::read;
+  require(text.empty() || text == "on", "[autotune] TILEWRIGHT_TUNE is \"", text,
+          "\"; it is off, read or on");
+  return TunePolicy::on;
+}
+
+TuningDatabase& shared_tuning_database() {
+  static TuningDatabase database;
+  return database;
+}
+
+Record record_of(const Device& device) {
+  dsl::Target target = device.target();
+  if (!target.is_gpu()) return host_record(target, thread_count());
+  if (device.is_emulated())
+    return gpu_record(target, device.text(), dsl::multiprocessors(target), 0);
+  const cuda::DeviceFacts& facts = cuda::context(device.ordinal()).facts();
+  return gpu_record(target, facts.name, facts.multiprocessors, facts.memory_bytes);
+}
+
+}  // namespace tilewright::autotune

@@ -1,0 +1,23 @@
+// What all that tunes agrees on: whether it may search, the database, how a device is named there.
+#pragma once
+
+#include "autotune/database/tuning_database.h"
+#include "dsl/device.h"
+
+namespace tilewright::autotune {
+
+enum class TunePolicy {
+  off,   // defaults
+  read,  // what the database knows, or defaults
+  on     // what is not known is searched for, and stored
+};
+// Of TILEWRIGHT_TUNE: off, read or on; on where it is unset. Raises `Error` for other values.
+TunePolicy tune_policy();
+
+// The one that TILEWRIGHT_TUNE_DB names, or the cache folder's, opened once a process.
+TuningDatabase& shared_tuning_database();
+
+// What a key says of the device: of a GPU that is not there raises `Error`.
+Record record_of(const Device& device);
+
+}  // namespace tilewright::autotune

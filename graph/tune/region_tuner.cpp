@@ -1,0 +1,93 @@
+#include "graph/tune/region_tuner.h"
+
+#include <algorithm>
+
+#include "autotune/database/compiler_record.h"
+#include "graph/lower/frame.h"
+#include "graph/lower/region_facts.h"
+#include "graph/lower/region_key.h"
+
+namespace tilewright::graph {
+namespace {
+
+using autotune::Configuration;
+using autotune::Point;
+using autotune::Record;
+using autotune::TuningKey;
+using autotune::TuningRow;
+
+constexpr std::size_t most_seeds = 2;  // winner and runner-up of elsewhere
+
+Record problem_record(const TaskList& list, const Region& region) {
+  Record record;
+  std::string types;
+  for (StorageId id : storages_of(list, region)) {
+    const Storage& storage = list.storages[id];
+    types += (types.empty() ? "" : ",") + std::string(name_of(storage.dtype));
+    if (!storage.is_aligned) types += "?";  // begins anywhere
+  }
+  record.set("types", types);
+  const Task& first = list.tasks[region.tasks[0]];
+  if (region.tables.empty()) {
+    record.set("shape", to_string(first.shape));
+    if (first.operands.size() > 1) record.set("keys", to_string(first.operands[1].view.shape));
+    return record;
+  }
+  RegionFacts facts = facts_of(list, region);
+  record.set("rows", region.rows).set("columns", region.width).set("widest", facts.widest);
+  if (facts.has_product) record.set("depth", facts.depth);
+  if (list.f32_products != ir::InputPrecision::ieee) record.set("f32_products", "tf32");
+  return record;
+}
+
+}  // namespace
+
+TuningKey tuning_key(const Graph& graph, const TaskList& list, const Region& region,
+                     const Device& device) {
+  std::string kernel;
+  for (TaskId id : region.tasks)
+    if (kernel.size() < 64)
+      kernel += (kernel.empty() ? "" : " ") + std::string(word_of(list.tasks[id]));
+  return {kernel, region_key(graph, list, region), problem_record(list, region),
+          autotune::record_of(device), autotune::compiler_record()};
+}
+
+RegionTuner::RegionTuner(const Graph& graph, const TaskList& list, const Device& device,
+                         autotune::TunePolicy policy, const TuneSettings& settings,
+                         autotune::TuningDatabase& database)
+    : graph_(graph),
+      list_(list),
+      device_(device),
+      policy_(policy),
+      settings_(settings),
+      database_(database) {}
+
+BlockSizes RegionTuner::choose(const Region& region) {
+  if (policy_ == autotune::TunePolicy::off) return {};
+  RegionSpace space = region_space(graph_, list_, region, device_.target());
+  if (space.space.knobs().empty()) return {};
+  TuningKey key = tuning_key(graph_, list_, region, device_);
+  auto accept = [&](const Configuration& one) {
+    return autotune::point_of(space.space, one).has_value();
+  };
+  std::vector<TuningRow> rows = database_.rows(key);
+  if (rows.empty()) {
+    if (policy_ == autotune::TunePolicy::read) return {};
+    std::vector<TuningRow> known = database_.lookup(key, accept).seeds;
+    TuneSettings settings = settings_;
+    // Another build's winner and runner-up are looked at again, and nothing else.
+    if (!known.empty()) settings.budget.trials = 1 + static_cast<double>(known.size());
+    if (known.empty()) known = database_.neighbours(key, most_seeds, accept);
+    std::vector<Point> seeds;
+    for (const TuningRow& row : known)
+      seeds.push_back(autotune::point_of(space.space, row.configuration).value());
+    RegionTuning tuning = tune_region(graph_, list_, region, device_, settings, std::move(seeds));
+    if (tuning.measured.empty()) return {};
+    rows = autotune::rows_of(key, space.space, tuning.measured);
+    database_.store(rows);
+  }
+  Point choice = autotune::choice_of(space.space, space.preferred, rows);
+  return choice == space.preferred ? BlockSizes{} : space.blocks_of(choice);
+}
+
+}  // namespace tilewright::graph
