@@ -5,6 +5,7 @@
 // contradict its measurements.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -25,6 +26,8 @@ Point choice_of(const Space& space, const Point& preferred, const std::vector<Tu
 struct Finding {
   Point point;
   std::vector<double> samples = {};  // seconds a run; empty if it failed
+  // Of the samples as they were: what others disturb only makes larger. By it a search goes.
+  double least = std::numeric_limits<double>::infinity();
   Status status = Status::ok;
   std::string reason = {};  // why it is not ok
 };

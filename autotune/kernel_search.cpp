@@ -204,11 +204,12 @@ std::vector<double> KernelSearch::measure(const std::vector<Proposal>& batch) {
     Finding& finding = noted(points[i]);
     if (i == 0 && !finding.samples.empty()) continue;  // the default's of the first batch stay
     finding.samples = beside(timings[i], timings[0], preferred_seconds_);
+    finding.least = *std::ranges::min_element(timings[i].samples);
   }
   std::vector<double> result;
   for (const Proposal& proposal : batch) {
     const Finding& finding = noted(proposal.point);
-    result.push_back(finding.status == Status::ok ? median(finding.samples) : infinity);
+    result.push_back(finding.status == Status::ok ? finding.least : infinity);
     if (tuning_.listener)
       tuning_.listener(space_.text(proposal.point), result.back(), finding.reason);
   }

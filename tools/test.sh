@@ -7,6 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 tools/install.sh
 
+export TILEWRIGHT_CACHE_DIR=$PWD/build/test_cache # of the tests, and of nobody else
 jobs=$(nproc)
 started=$SECONDS
 step() { printf '\n== %s (%d s)\n' "$*" $((SECONDS - started)); }

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "autotune/measure/statistics.h"
+#include "autotune/policy.h"
 #include "graph/fuse/fuse.h"
 #include "graph/tune/region_estimate.h"
 #include "graph/tune/tune_region.h"
@@ -45,7 +46,7 @@ nlohmann::json as_json(const std::string& name, const graph::RegionTuning& tunin
                           {"estimate", estimate.seconds(blocks)},
                           {"features", estimate.features(blocks)}};
     if (one.status == autotune::Status::ok)
-      row["seconds"] = autotune::median(one.samples);
+      row["seconds"] = one.least;
     else
       row["failure"] = one.reason;
     rows.push_back(std::move(row));
@@ -96,6 +97,38 @@ void tune_kernel(const NamedKernel& kernel, const Arguments& a, const Device& de
   }
 }
 
+// Four digits: a measurement has no more.
+double rounded(double x) { return std::stod(fmt::format("{:.4g}", x)); }
+
+// A line a configuration, so that files of thousands can be read and compared.
+void store(const nlohmann::json& results, const Arguments& a, const Device& device) {
+  std::ofstream file(a.store);
+  nlohmann::json head = {{"device", autotune::record_of(device).text()},
+                         {"strategy", a.settings.strategy},
+                         {"rounds", a.settings.rounds},
+                         {"sample_seconds", a.settings.sample_seconds}};
+  std::string text = head.dump();
+  text.back() = ',';
+  file << text << "\"kernels\":[";
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    nlohmann::json kernel = results[i], trials = std::move(kernel["trials"]);
+    kernel.erase("trials");
+    text = kernel.dump();
+    text.back() = ',';
+    file << (i == 0 ? "\n" : ",\n") << text << "\"trials\":[";
+    for (std::size_t j = 0; j < trials.size(); ++j) {
+      nlohmann::json& trial = trials[j];
+      for (const char* name : {"estimate", "seconds"})
+        if (trial.contains(name)) trial[name] = rounded(trial[name]);
+      for (nlohmann::json& feature : trial["features"]) feature = rounded(feature);
+      file << (j == 0 ? "\n" : ",\n") << trial.dump();
+    }
+    file << "]}";
+  }
+  file << "]}\n";
+  require(file.good(), "[tune] cannot write ", a.store);
+}
+
 void run(const Arguments& a) {
   if (a.threads > 0) set_thread_count(a.threads);
   Device device = Device::parse(a.device);
@@ -107,11 +140,7 @@ void run(const Arguments& a) {
   nlohmann::json results = nlohmann::json::array();
   Table table({"kernel", "trials", "spent", "default", "time", "chosen", "faster"});
   for (const NamedKernel& kernel : kernels) tune_kernel(kernel, a, device, results, table);
-  if (!a.store.empty()) {
-    std::ofstream file(a.store);
-    file << results.dump(1) << "\n";
-    require(file.good(), "[tune] cannot write ", a.store);
-  }
+  if (!a.store.empty()) store(results, a, device);
   if (a.json)
     fmt::print("{}\n", results.dump());
   else
@@ -138,6 +167,12 @@ void add_tune(CLI::App& command) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command.add_option("--seconds", a->settings.budget.seconds, "Time a kernel, at most")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--sample-seconds", a->settings.sample_seconds, "Time a sample, at least")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--rounds", a->settings.rounds, "Samples a configuration, at most")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command.add_option("--seed", a->settings.seed, "Of the search")->capture_default_str();

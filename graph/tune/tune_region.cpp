@@ -15,7 +15,6 @@ namespace {
 using autotune::Point;
 using autotune::Proposal;
 
-constexpr int search_rounds = 5;
 constexpr std::size_t finalists = 3;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -37,7 +36,7 @@ class RegionSearch {
     std::vector<const RegionCandidate*> programs = {preferred_};
     for (const Proposal& proposal : batch) programs.push_back(candidate(proposal.point));
     double effort = batch.empty() ? 1 : batch[0].effort;
-    autotune::Rounds rounds{std::max(1, static_cast<int>(std::lround(search_rounds * effort)))};
+    autotune::Rounds rounds{std::max(1, static_cast<int>(std::lround(settings_.rounds * effort)))};
     std::vector<autotune::Timing> timings = autotune::time_interleaved(
         programs.size(), [&](std::size_t i) { return run(*programs[i]); }, rounds, random_);
     if (tuning_.preferred_seconds == 0) tuning_.preferred_seconds = timings[0].seconds();
@@ -47,9 +46,11 @@ class RegionSearch {
       autotune::Finding& note = noted(batch[i].point);
       note.reason = programs[i + 1]->failure;
       if (timing.failed()) note.status = autotune::Status::compile_failed;
-      if (!timing.failed())
+      if (!timing.failed()) {
         note.samples = autotune::beside(timing, timings[0], tuning_.preferred_seconds);
-      result.push_back(timing.failed() ? infinity : autotune::median(note.samples));
+        note.least = *std::ranges::min_element(timing.samples);
+      }
+      result.push_back(note.least);
       if (progress_) progress_(tuning_);
     }
     return result;
@@ -74,7 +75,9 @@ class RegionSearch {
       if (default_runs) {
         std::string difference = trial_.difference(expected, trial_.results(challenger));
         if (!difference.empty()) {
-          noted(trial->point) = {trial->point, {}, autotune::Status::wrong_result, difference};
+          noted(trial->point) = {.point = trial->point,
+                                 .status = autotune::Status::wrong_result,
+                                 .reason = difference};
           continue;
         }
       }

@@ -20,6 +20,7 @@ struct TuneSettings {
   std::string strategy = "model_guided";
   autotune::Budget budget = {32, 5.0};
   std::uint64_t seed = 1;
+  int rounds = 5;                  // while searching
   double sample_seconds = 0.5e-3;  // of a candidate in a round, at least
   double least_seconds = 0;        // a region that takes less by default is left alone
 };
