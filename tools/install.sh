@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that the build needs, those that are missing only. Sourced or run by
-# test.sh and quickstart.sh; does nothing on a machine that has them all.
+# Installs the Debian packages that the build needs, and with the argument `tests` those that only
+# tests need; those that are missing only. Run by test.sh and quickstart.sh; does nothing on a machine
+# that has them all.
 set -euo pipefail
 
 packages=(
   cmake g++ ninja-build ccache pkg-config
   llvm-22-dev lld-22 zlib1g-dev libzstd-dev libxml2-dev libsqlite3-dev
   libboost-graph-dev librange-v3-dev nlohmann-json3-dev libcli11-dev libfmt-dev libpcre2-dev
-  libgtest-dev libgmock-dev postgresql libpq5
+  libgtest-dev libgmock-dev
 )
+[ "${1:-}" = tests ] && packages+=(postgresql libpq5)
 
 missing=()
 for package in "${packages[@]}"; do

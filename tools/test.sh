@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-tools/install.sh
+tools/install.sh tests
 
 export TILEWRIGHT_CACHE_DIR=$PWD/build/test_cache # of the tests, and of nobody else
 jobs=$(nproc)
