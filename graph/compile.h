@@ -54,6 +54,9 @@ struct Options {
   // Of compiled regions whose tensors all lie on the host; where some lie on a GPU, code runs
   // there.
   Device device = default_device();
+  // Files of the choices that decide every bit of a result (graph/tune/plan_lock.h): one that is
+  // written as functions are compiled, or one that compiling must keep to, whatever the clock says.
+  std::string write_plan = {}, locked_plan = {};
 };
 
 // One fused region of a compiled function, for reports.

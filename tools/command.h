@@ -18,12 +18,14 @@ struct Command {
   void (*add)(CLI::App& command);  // declares options and sets the callback
 };
 
-// --mode, --backend, --matmul-precision, --device, --threads, as several commands take them.
+// --mode, --backend, --matmul-precision, --device, --write-plan, --locked, --threads, as several
+// commands take them.
 struct RunOptions {
   std::string mode = "default";
   std::string backend = "tilewright";
   std::string matmul_precision = "highest";
   std::string device = default_device().text();
+  std::string write_plan, locked_plan;
   int threads = 0;  // 0: all
 
   void add_to(CLI::App& command);

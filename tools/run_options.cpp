@@ -27,6 +27,10 @@ void RunOptions::add_to(CLI::App& command) {
           "where to run: cpu, cuda:0, or emulated:sm_80, emulated:sm_90a, ...: a GPU's code "
           "run on the host, thousands of times slower")
       ->capture_default_str();
+  command.add_option("--write-plan", write_plan,
+                     "write every choice (block sizes, fusion, precision) to this file");
+  command.add_option("--locked", locked_plan,
+                     "keep to the choices in this file: bit for bit the same results");
   command.add_option("--threads", threads, "threads to use (default: all processors)");
 }
 
@@ -38,6 +42,8 @@ Options RunOptions::compile_options() const {
   options.backend = parse_backend(backend);
   options.matmul_precision = parse_matmul_precision(matmul_precision);
   options.device = Device::parse(device);
+  options.write_plan = write_plan;
+  options.locked_plan = locked_plan;
   if (options.device.is_emulated())
     fmt::print(stderr, "{}: the emulator is slow, its times say nothing\n", device);
   return options;

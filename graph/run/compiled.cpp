@@ -8,6 +8,7 @@
 #include "graph/tensor_body.h"
 #include "graph/tensor_copy.h"
 #include "graph/text.h"
+#include "graph/tune/plan_lock.h"
 #include "runtime/base/error.h"
 #include "runtime/trace.h"
 
@@ -124,6 +125,14 @@ Device CompiledSignature::device_for(const Options& options,
   return memory == nullptr ? options.device : Device::of(memory);
 }
 
+static std::shared_ptr<PlanLock> lock_of(const Options& options) {
+  require(options.write_plan.empty() || options.locked_plan.empty(), "[compile] write_plan is \"",
+          options.write_plan, "\" and locked_plan \"", options.locked_plan,
+          "\"; a plan is written or kept to");
+  if (!options.write_plan.empty()) return PlanLock::write(options.write_plan);
+  return options.locked_plan.empty() ? nullptr : PlanLock::read(options.locked_plan);
+}
+
 void CompiledSignature::compile(const Graph& graph, const Options& options,
                                 const std::vector<Tensor>& arguments) {
   TraceSpan span("compile", "plan");
@@ -141,7 +150,9 @@ void CompiledSignature::compile(const Graph& graph, const Options& options,
                             .tune = is_tuned(options.mode),
                             .matmul_precision = options.matmul_precision,
                             .device = device,
-                            .unaligned_inputs = unaligned_inputs(device)});
+                            .unaligned_inputs = unaligned_inputs(device),
+                            .lock = lock_of(options),
+                            .title = to_string(signature_)});
   addresses_.resize(graph.inputs.size());
   for (std::size_t i = 0; i < captured_.size(); ++i)
     addresses_[signature_.size() + i] = address_of(*captured_[i].body());

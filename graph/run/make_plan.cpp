@@ -14,6 +14,7 @@
 #include "graph/lower/region_key.h"
 #include "graph/run/memory.h"
 #include "graph/run/plan_body.h"
+#include "graph/tune/plan_lock.h"
 #include "graph/tune/region_tuner.h"
 #include "runtime/base/error.h"
 
@@ -51,7 +52,10 @@ class PlanMaker {
     RegionLimits limits;
     if (target_.is_gpu()) limits.rows_of_computed_operands = few_rows_of_gpus;
     regions_ = fuse_tasks(list_, options_.fuse, limits);
+    if (options_.lock && options_.lock->is_locked()) options_.lock->require_device(options_.device);
     for (const FusedRegion& region : regions_) lower_region(region);
+    if (options_.lock && !options_.lock->is_locked())
+      options_.lock->add_plan(options_.device, options_.title, chosen_);
     place_storages();
     body_->lower_seconds = seconds_since(begin) - tune_seconds_;
     begin = Clock::now();
@@ -84,7 +88,7 @@ class PlanMaker {
   void lower_region(const FusedRegion& region) {
     Hash like = region_key(graph_, list_, region.region);
     auto [known, is_new] = like_.try_emplace(like);
-    if (is_new) known->second = new_lowering(region);
+    if (is_new) known->second = new_lowering(region, like);
     std::vector<StorageId> memory = storages_of(list_, region.region);
     for (const Scratch& scratch : known->second.scratch) {
       memory.push_back(static_cast<StorageId>(list_.storages.size()));
@@ -100,8 +104,10 @@ class PlanMaker {
     }
   }
 
-  Lowering new_lowering(const FusedRegion& region) {
-    LoweredRegion lowered = lowered_by_rule_or_clock(region.region);
+  Lowering new_lowering(const FusedRegion& region, const Hash& key) {
+    BlockSizes asked = asked_sizes(region.region, key);
+    LoweredRegion lowered = lower(graph_, list_, region.region, target_, asked);
+    if (options_.lock) hold_to_lock(region.region, key, {asked, lowered.blocks});
     Lowering result;
     result.scratch = lowered.scratch;
     for (LoweredProgram& program : lowered.programs) {
@@ -112,15 +118,34 @@ class PlanMaker {
     return result;
   }
 
-  LoweredRegion lowered_by_rule_or_clock(const Region& region) {
+  // By the lock, the clock or the rule.
+  BlockSizes asked_sizes(const Region& region, const Hash& key) {
+    if (options_.lock && options_.lock->is_locked())
+      return options_.lock->at(key, words_of(region)).asked;
     bool tunes = options_.tune && !options_.interpret && !options_.device.is_emulated();
-    if (!tunes) return lower(graph_, list_, region, target_, options_.blocks);
+    if (!tunes) return options_.blocks;
     Clock::time_point begin = Clock::now();
     RegionTuner tuner(graph_, list_, options_.device, autotune::tune_policy(), brief_tuning(),
                       autotune::shared_tuning_database());
-    LoweredRegion result = lower(graph_, list_, region, target_, tuner.choose(region));
+    BlockSizes result = tuner.choose(region);
     tune_seconds_ += seconds_since(begin);
     return result;
+  }
+
+  void hold_to_lock(const Region& region, const Hash& key, LockedRegion now) {
+    now.precision = list_.f32_products == ir::InputPrecision::tf32 ? "tf32" : "ieee";
+    now.ops = words_of(region);
+    if (options_.lock->is_locked())
+      options_.lock->require_same(key, now);
+    else
+      chosen_.emplace_back(key, std::move(now));
+  }
+
+  std::string words_of(const Region& region) const {
+    std::string words;
+    for (TaskId id : region.tasks)
+      words += (words.empty() ? "" : " ") + std::string(word_of(list_.tasks[id]));
+    return words;
   }
 
   // Regions of different keys may still give equal programs.
@@ -243,6 +268,7 @@ class PlanMaker {
   std::vector<PendingLaunch> launches_;
   std::vector<Place> place_of_;
   std::unordered_map<Hash, std::uint32_t> program_of_;
+  std::vector<std::pair<Hash, LockedRegion>> chosen_;  // of each distinct region
   double tune_seconds_ = 0;
   std::shared_ptr<Plan::Body> body_ = std::make_shared<Plan::Body>();
 };

@@ -27,6 +27,8 @@
 
 namespace tilewright::graph {
 
+class PlanLock;
+
 struct PlanOptions {
   bool fuse = true;        // otherwise one region a node
   bool tune = false;       // time block configurations of each distinct region; an emulated
@@ -39,6 +41,8 @@ struct PlanOptions {
   // By Graph::inputs: the memory may begin at any element. What is not named begins at a multiple
   // of 64 bytes, of which GPU code makes use.
   std::vector<bool> unaligned_inputs = {};
+  std::shared_ptr<PlanLock> lock = nullptr;  // choices to keep to, or to write down
+  std::string title = {};                    // of the plan there
 };
 
 // What the caller gets for one output.

@@ -1,0 +1,109 @@
+// Plans that are written down and kept to.
+#include "graph/tune/plan_lock.h"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "graph/compile.h"
+#include "graph/functional.h"
+#include "tests/errors.h"
+#include "tests/graph/captured.h"
+
+namespace tilewright::graph {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::vector<float> noise(std::size_t count) {
+  std::mt19937 random(3);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<float> result(count);
+  for (float& element : result) element = uniform(random);
+  return result;
+}
+
+struct PlanLockTest : ::testing::Test {
+  std::filesystem::path file = std::filesystem::path(::testing::TempDir()) /
+                               ("plan_" + std::to_string(::getpid()) + "_" +
+                                ::testing::UnitTest::GetInstance()->current_test_info()->name());
+  Tensor x = Tensor::from(noise(60 * 700), {60, 700}), w = Tensor::from(noise(96 * 700), {96, 700});
+  static Tensor model(const Tensor& x, const Tensor& w) {
+    return softmax(gelu(linear(x, w)), -1) + sum(x, {1}, true);
+  }
+  ~PlanLockTest() override { std::filesystem::remove(file); }
+
+  std::vector<float> run(const Options& options) {
+    auto fast = compile(&PlanLockTest::model, options);
+    return fast(x, w).to_vector<float>();
+  }
+  std::string text() const {
+    std::ostringstream out;
+    out << std::ifstream(file).rdbuf();
+    return out.str();
+  }
+  void replace(const std::string& from, const std::string& to) {
+    std::string all = text();
+    ASSERT_NE(all.find(from), std::string::npos) << from << "\n" << all;
+    all.replace(all.find(from), from.size(), to);
+    std::ofstream(file) << all;
+  }
+  std::string error_when_locked(const Options& also = {}) {
+    Options options = also;
+    options.locked_plan = file.string();
+    return error_of([&] { run(options); });
+  }
+};
+
+TEST_F(PlanLockTest, SaysWhatWasChosenAndGivesTheSameBits) {
+  std::vector<float> first = run({.write_plan = file.string()});
+  EXPECT_THAT(text(), HasSubstr("tilewright plan 1\ncompiler "));
+  EXPECT_THAT(text(), HasSubstr("plan f32 60x700, f32 96x700\n  region "));
+  EXPECT_THAT(text(), HasSubstr(" asked nothing used rows="));
+  EXPECT_THAT(text(), HasSubstr("precision=ieee"));
+  EXPECT_EQ(run({.locked_plan = file.string()}), first);
+  EXPECT_EQ(run({.mode = Mode::max_autotune, .locked_plan = file.string()}), first);
+}
+
+TEST_F(PlanLockTest, KeepsToSizesThatNoRuleWouldChoose) {
+  run({.write_plan = file.string()});
+  std::string line = text().substr(text().find("asked nothing used"));
+  line = line.substr(0, line.find(" precision"));
+  replace(line, "asked rows=3 used" + line.substr(18));
+  EXPECT_THAT(error_when_locked(), HasSubstr("asked rows=3 used rows=3"));  // used: others
+}
+
+TEST_F(PlanLockTest, RefusesToBeAnythingElse) {
+  run({.write_plan = file.string()});
+  std::string whole = text();
+  auto restored = [&] { std::ofstream(file) << whole; };
+  Tensor wide = Tensor::from(noise(60 * 800), {60, 800});
+  auto other = compile([](const Tensor& t) { return relu(t) * 3; }, {.locked_plan = file.string()});
+  EXPECT_THAT(error_of([&] { other(wide); }), HasSubstr("has no region"));
+  replace("llvm=", "llvm=9");
+  EXPECT_THAT(error_when_locked(), HasSubstr("another compiler: llvm is 9"));
+  restored();
+  replace("kind=host", "kind=gpu");
+  EXPECT_THAT(error_when_locked(), HasSubstr("of another device: kind is gpu there"));
+  restored();
+  replace("tilewright plan 1", "tilewright plan 2");
+  EXPECT_THAT(error_when_locked(), HasSubstr("line 1: a plan begins with"));
+  restored();
+  replace("used rows=", "used rows=x");
+  EXPECT_THAT(error_when_locked(), HasSubstr("is no number"));
+  restored();
+  std::ofstream(file) << whole.substr(0, whole.rfind("end "));
+  EXPECT_THAT(error_when_locked(), HasSubstr("the file was cut"));
+  restored();
+  replace("precision=ieee", "precision=tf32");
+  EXPECT_THAT(error_when_locked(), HasSubstr("precision=tf32"));
+  std::filesystem::remove(file);
+  EXPECT_THAT(error_when_locked(), HasSubstr("cannot read"));
+  EXPECT_THAT(error_when_locked({.write_plan = "x"}), HasSubstr("written or kept to"));
+}
+
+}  // namespace
+}  // namespace tilewright::graph
