@@ -65,7 +65,7 @@ RegionTuner::RegionTuner(const Graph& graph, const TaskList& list, const Device&
 BlockSizes RegionTuner::choose(const Region& region) {
   if (policy_ == autotune::TunePolicy::off) return {};
   RegionSpace space = region_space(graph_, list_, region, device_.target());
-  if (space.space.knobs().empty()) return {};
+  if (space.space.legal_points(2).size() < 2) return {};
   TuningKey key = tuning_key(graph_, list_, region, device_);
   auto accept = [&](const Configuration& one) {
     return autotune::point_of(space.space, one).has_value();

@@ -6,6 +6,7 @@
 // and puts them under <tilewright/...>. Separate from the rooms because it sees all of them.
 #pragma once
 
+#include "autotune/kernel_tuner.h"
 #include "dsl/compile.h"
 #include "dsl/gpu_host.h"
 #include "dsl/kernel.h"
