@@ -113,6 +113,10 @@ std::vector<NamedKernel> product_cases() {
       {"scaled matmul 2048, f8",
        {{f8e4m3, {2048, 2048}}, {f8e4m3, {2048, 2048}}, {f32, {1}}},
        [](const Tensors& a) { return (matmul(a[0], a[1]) * a[2]).to(bf16); }},
+      // Strides that the copy engine does not take.
+      {"matmul 3001 of odd strides, bf16",
+       {{bf16, {3001, 3071}}, {bf16, {3071, 3003}}},
+       [](const Tensors& a) { return matmul(a[0], a[1]); }},
       {"linear, 4096 rows, bf16", {{bf16, {4096, 4096}}, {bf16, {4096, 4096}}}, linear_of},
       {"linear, 1 row, bf16", {{bf16, {1, 4096}}, {bf16, {4096, 4096}}}, linear_of},
       {"matmul of 1 row, bf16",

@@ -69,7 +69,9 @@ void product_blocks(const Region& region, const Work& work, bool hopper, RowBloc
       size = std::clamp(share, fewest_columns, few_rows_columns);
       blocks.depth = few_rows_elements / size;
     }
-    bool wide = hopper && !work.has_functions && size == large_product_block &&
+    bool whole = blocks.rows == large_product_block && region.width >= hopper_columns &&
+                 work.facts.depth >= blocks.depth;  // what is fetched are boxes of powers of two
+    bool wide = hopper && !work.has_functions && whole &&
                 programs * large_product_block / hopper_columns >= hopper_programs;
     blocks.columns = std::min(region.width, wide ? hopper_columns : size);
     blocks.piece = prologue_elements / power(blocks.rows);
@@ -79,11 +81,6 @@ void product_blocks(const Region& region, const Work& work, bool hopper, RowBloc
     blocks.rows /= 2;
   blocks.columns = region.width;
   blocks.piece = most_elements / power(std::max(blocks.rows, few_rows));
-}
-
-// Warpgroups read 16-bit types in any order, others along the inner axis alone.
-bool has_warpgroups(const RegionFacts& facts) {
-  return facts.on_tensor_cores && (facts.weight_element_bytes == 2 || facts.weights_along_depth);
 }
 
 // Rows that tensor cores would have to be filled up for.
@@ -299,7 +296,7 @@ RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const ds
   else if (work.facts.has_product && fills_up_rows(region, work, blocks))
     filled_row_blocks(region, work, blocks);
   else if (work.facts.has_product)
-    product_blocks(region, work, target.sm == 90 && has_warpgroups(work.facts), blocks);
+    product_blocks(region, work, target.sm == 90 && work.facts.has_fetched_operands, blocks);
   else if (region.splits_columns)
     pointwise_blocks(region, work, turns_over, blocks);
   else

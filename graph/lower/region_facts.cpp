@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "dsl/copy_engine.h"
+
 namespace tilewright::graph {
 namespace {
 
@@ -20,7 +22,70 @@ bool a_product_needs_another(const TaskList& list, const Region& region) {
   return false;
 }
 
+// Where a matrix in memory lies: at the offset, plus a stride for each digit of the region's rows
+// that a program has one value of, plus those of the product's inner axis and of its other one.
+struct MatrixPlace {
+  std::int64_t offset;
+  std::vector<std::int64_t> outer;
+  std::int64_t inner_stride, other_stride;
+};
+
+// As dsl/codegen/gpu/tensor_copy.h decides it. Elements other than those of 16 bits are multiplied
+// where they lie along the inner axis.
+bool is_fetched(const Storage& storage, const MatrixPlace& at) {
+  std::int64_t bytes = size_bytes(storage.dtype);
+  bool along_inner = at.inner_stride == 1;
+  std::int64_t row_stride = along_inner ? at.other_stride : at.inner_stride;
+  bool has_rows = along_inner || (at.other_stride == 1 && bytes == 2);
+  auto moves = std::ranges::count_if(at.outer, [](std::int64_t stride) { return stride != 0; });
+  return storage.is_aligned && has_rows && row_stride > 0 &&
+         dsl::copy_engine::takes(row_stride * bytes) &&
+         dsl::copy_engine::takes(at.offset * bytes) &&
+         static_cast<std::size_t>(moves) + 2 <= dsl::copy_engine::most_dimensions &&
+         std::ranges::all_of(at.outer, [&](std::int64_t stride) {
+           return stride >= 0 && dsl::copy_engine::takes(stride * bytes);
+         });
+}
+
+// The copy engine does not know of what the program writes meanwhile.
+bool is_written(const TaskList& list, const Region& region, StorageId storage) {
+  for (std::size_t slot = 0; slot < region.tasks.size(); ++slot)
+    if (region.stored[slot] && list.tasks[region.tasks[slot]].storage == storage) return true;
+  return false;
+}
+
+// Of the products, whose rows go along a digit. What the region computes of a left operand comes
+// from registers.
+bool has_fetched_operands(const TaskList& list, const Region& region, std::size_t digit) {
+  auto fetches = [&](const TaskOperand& operand, const Access& access, MatrixPlace at) {
+    at.offset = access.offset;
+    at.outer = region.digits.strides(access.rows);
+    at.outer[digit] = 0;
+    return !is_written(list, region, operand.storage) &&
+           is_fetched(list.storages[operand.storage], at);
+  };
+  for (std::size_t slot = 0; slot < region.tasks.size(); ++slot) {
+    const Task& task = list.tasks[region.tasks[slot]];
+    if (task.kind != TaskKind::contraction) continue;
+    const TaskOperand &left = task.operands[0], &right = task.operands[1];
+    if (right.producer && region.slot(*right.producer)) return false;
+    Table weights = weight_table(task);
+    Access access = *compose(right.view, weights.place);
+    IndexMap inner = *compose(index_map(right.view), *weights.inner);
+    if (!fetches(right, access, {0, {}, stride_of(inner), stride_of(access.columns)})) return false;
+    if (left.producer && region.slot(*left.producer)) continue;
+    access = *compose(left.view, operand_table(task, 0, region.tables[slot])->place);
+    std::int64_t row_stride = region.digits.strides(access.rows)[digit];
+    if (!fetches(left, access, {0, {}, stride_of(access.columns), row_stride})) return false;
+  }
+  return true;
+}
+
 }  // namespace
+
+std::int64_t stride_of(const IndexMap& map) {
+  return map.is_constant() ? 0 : map.modes()[0].stride;
+}
 
 std::int64_t depth_quantum(const TaskList& list, const Region& region, std::size_t product) {
   std::vector<std::int64_t> digits = inner_digits(list, region, product)->sizes();
@@ -66,6 +131,8 @@ RegionFacts facts_of(const TaskList& list, const Region& region) {
   for (std::size_t i = 0; i < facts.digits.size(); ++i)
     if (usable[i] && (!facts.digit || facts.digits[i] > facts.digits[*facts.digit]))
       facts.digit = i;
+  facts.has_fetched_operands =
+      facts.on_tensor_cores && facts.digit && has_fetched_operands(list, region, *facts.digit);
   return facts;
 }
 

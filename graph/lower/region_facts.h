@@ -20,10 +20,14 @@ struct RegionFacts {
   std::int64_t widest = 1, depth = 1, element_bytes = 1;
   std::int64_t weight_element_bytes = 1;  // of a product's second operand
   bool on_tensor_cores = true;            // all products, on a GPU
+  // Hopper's copy engine can fetch what all products take from memory, and its warpgroups multiply
+  // it in the order in which it lies.
+  bool has_fetched_operands = false;
   // A product's second operand is computed; pieces of the inner axis are multiples of this.
   bool computes_weights = false;
   std::int64_t depth_quantum = 1;
 };
+std::int64_t stride_of(const IndexMap& map);  // of its first mode; 0 where it is constant
 RegionFacts facts_of(const TaskList& list, const Region& region);
 // Of the inner axis of a product whose second operand the region computes: all digits but the
 // outermost are in each piece whole.

@@ -29,14 +29,6 @@ struct RowsProgram::WeightBlock {
   Tiles made;
 };
 
-namespace {
-
-std::int64_t stride_of(const IndexMap& map) {
-  return map.is_constant() ? 0 : map.modes()[0].stride;
-}
-
-}  // namespace
-
 bool RowsProgram::weights_lie_along_depth(const Task& product) const {
   const Placement& view = product.operands[1].view;
   return view.shape[-1] == 1 ||
