@@ -40,8 +40,9 @@ std::unique_ptr<SqlConnection> open_file(const fs::path& file, Access access) {
 
 std::string Location::text() const {
   if (url.empty()) return file.string();
-  std::size_t at = url.find('@'), host = url.find("//");
-  return at == url.npos ? url : url.substr(0, host + 2) + "..." + url.substr(at);
+  std::string shown = url.substr(0, url.find('?'));
+  std::size_t at = shown.find('@'), host = shown.find("//");
+  return at == shown.npos ? shown : shown.substr(0, host + 2) + "..." + shown.substr(at);
 }
 
 Location locate(const std::string& where) {

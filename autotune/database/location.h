@@ -16,7 +16,7 @@ struct Location {
   std::filesystem::path file;
   std::string url;       // postgresql://...
   bool is_ours = false;  // the file in the cache folder, which nobody else has a name for
-  // For messages: the file, or the server without its password.
+  // For messages: the file, or the server without user, password and options.
   std::string text() const;
 };
 

@@ -126,4 +126,21 @@ std::optional<Record> Record::parse(std::string_view text) {
   return record;
 }
 
+std::optional<Record> Record::read(std::string_view text) {
+  std::vector<std::string_view> words;
+  for (std::size_t begin = 0; begin < text.size();) {
+    std::size_t end = std::min(text.find(' ', begin), text.size());
+    if (end > begin) words.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  std::ranges::sort(words, {},
+                    [](std::string_view word) { return word.substr(0, word.find('=')); });
+  std::string canonical;
+  for (std::string_view word : words) {
+    if (!canonical.empty()) canonical += ' ';
+    canonical += word;
+  }
+  return parse(canonical);
+}
+
 }  // namespace tilewright::autotune

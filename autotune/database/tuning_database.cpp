@@ -39,8 +39,8 @@ Lookup TuningDatabase::lookup(const TuningKey& key, const Accept& accept) {
   std::scoped_lock lock(state_->mutex);
   Lookup found;
   state_->attempt_everywhere([&](Store& store) {
-    // A second row, in case the first is damaged; all of them, if none of the first will do.
-    std::vector<TuningRow> best = store.best(key, 2);
+    // The others only if the first is wrong, or not wanted.
+    std::vector<TuningRow> best = store.best(key, 1);
     keep_accepted(best, accept);
     if (best.empty()) best = store.best(key, most_rows_looked_at);
     keep_accepted(best, accept);

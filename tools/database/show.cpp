@@ -18,18 +18,10 @@ int show(const DatabaseArguments& a, Table (*table)(const std::vector<Question>&
 // What was given, or else what there was.
 void replace(autotune::Record& part, const std::string& given, const char* what) {
   if (given.empty()) return;
-  autotune::Record record;
-  for (std::size_t begin = 0; begin < given.size();) {
-    std::size_t end = std::min(given.find(' ', begin), given.size());
-    std::string field = given.substr(begin, end - begin);
-    begin = end + 1;
-    if (field.empty()) continue;
-    std::optional<autotune::Record> one = autotune::Record::parse(field);
-    require(one.has_value(), "[db] --", what, " has \"", field,
-            "\"; name=value would be right, with %20 for a space");
-    record.set(one->fields()[0].name, one->fields()[0].value);
-  }
-  part = record;
+  std::optional<autotune::Record> record = autotune::Record::read(given);
+  require(record.has_value(), "[db] --", what, " is \"", given,
+          "\"; name=value name=value would be right, with %20 for a space");
+  part = *record;
 }
 
 }  // namespace

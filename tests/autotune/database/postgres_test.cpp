@@ -104,7 +104,7 @@ TEST(Postgres, AServerServesLikeAFile) {
 }
 
 TEST(Postgres, WithoutAServerTheMemoryOfTheProcessServes) {
-  TuningDatabase database("postgresql://nobody:secret@/none?host=/nowhere/at/all");
+  TuningDatabase database("postgresql://nobody:secret@/none?host=/nowhere&password=secret");
   EXPECT_FALSE(database.store({row_of(64, 30)}));
   EXPECT_TRUE(database.lookup(test_key()).best);
   Diagnostics diagnostics = database.diagnostics();

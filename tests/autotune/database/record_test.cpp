@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "autotune/space.h"
 #include "tests/errors.h"
 
 namespace tilewright::autotune {
@@ -37,6 +38,22 @@ TEST(Record, TextThatIsNotCanonicalIsNone) {
   std::string many;
   for (int i = 100; i < 200; ++i) many += (many.empty() ? "a" : " a") + std::to_string(i) + "=1";
   EXPECT_FALSE(Record::parse(many));
+}
+
+TEST(Record, FieldsAreReadInAnyOrderToo) {
+  EXPECT_EQ(Record::read("  rows=64 columns=128  "), Record().set("rows", 64).set("columns", 128));
+  EXPECT_EQ(Record::read(""), Record());
+  for (const char* text : {"a=1 a=2", "a", "a=1 =2"}) EXPECT_FALSE(Record::read(text)) << text;
+}
+
+TEST(Record, ConfigurationsOfASpaceComeBackToTheirPoints) {
+  Space space;
+  space.choose("rows", {16, 32, 64}).choose("stages", {2, 3}).choose("Unit", {"avx512", "amx"});
+  for (const Point& point : space.legal_points(100)) {
+    std::optional<Configuration> configuration = Configuration::read(space.text(point));
+    ASSERT_TRUE(configuration);
+    EXPECT_EQ(space.parse(configuration->text()), point);
+  }
 }
 
 TEST(Record, IntegersAreReadWhole) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <ctime>
 #include <iostream>
 
 #include "autotune/database/exchange.h"
@@ -52,17 +53,19 @@ TEST(SlowDatabase, AMillionRowsAreLookedUpInMicrosecondsAndMergedInSeconds) {
   double median_us = median(times) * 1e6, p99_us = quantile(times, 0.99) * 1e6;
 
   begin = std::chrono::steady_clock::now();
+  std::clock_t before = std::clock();
   MergeReport report = merge(other, one);
   double merging = seconds_since(begin);
+  double merging_cpu = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
   EXPECT_EQ(report.read, keys * configurations);
   EXPECT_TRUE(report.is_complete);
   EXPECT_EQ(one.counts().rows, (keys + keys / 2 - 1) * configurations);
   std::cout << "filling two: " << filling << " s; look-up: median " << median_us << " us, p99 "
-            << p99_us << " us; merge: " << merging << " s; "
+            << p99_us << " us; merge: " << merging << " s, of CPU " << merging_cpu << " s; "
             << static_cast<double>(one.counts().size_bytes) / 1e6 << " MB" << std::endl;
-  // On an idle machine 50 us and 30 s at the most; this one may be busy.
+  // The promise is 50 us and 30 s; other work on the machine may take its part of the time.
   EXPECT_LT(p99_us, 250);
-  EXPECT_LT(merging, 120);
+  EXPECT_LT(merging_cpu, 30);
 }
 
 }  // namespace
