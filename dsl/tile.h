@@ -230,12 +230,18 @@ Tile reshape(const Operand& x, const Shape& shape);
 Tile permute(const Operand& x, const std::vector<int>& dims);
 Tile trans(const Operand& x);  // exchanges the last two axes
 
-// Memory. Pointers move by elements with `+`.
-Tile load(const Operand& pointer);
-Tile load(const Operand& pointer, const Operand& mask);
-Tile load(const Operand& pointer, const Operand& mask, const Operand& other);
-void store(const Operand& pointer, const Operand& value);
-void store(const Operand& pointer, const Operand& value, const Operand& mask);
+// Memory. Pointers move by elements with `+`. A cache policy (ir/function.h) is what caches are to
+// do with the data: an eviction (evict_first, evict_last, no_allocate) or a modifier (loads: ca,
+// cg, cv; stores: wb, cg, cs, wt). GPUs follow them; the host has stores of what is wanted once
+// (evict_first, no_allocate, cs) go around its caches and leaves the others to themselves.
+using ir::CachePolicy;
+Tile load(const Operand& pointer, CachePolicy cache = CachePolicy::normal);
+Tile load(const Operand& pointer, const Operand& mask, CachePolicy cache = CachePolicy::normal);
+Tile load(const Operand& pointer, const Operand& mask, const Operand& other,
+          CachePolicy cache = CachePolicy::normal);
+void store(const Operand& pointer, const Operand& value, CachePolicy cache = CachePolicy::normal);
+void store(const Operand& pointer, const Operand& value, const Operand& mask,
+           CachePolicy cache = CachePolicy::normal);
 // Read, combine and write as one step, whoever else does so to the same element: relaxed, in no
 // order among elements, over the whole device. They give what was there before, zero where masked
 // off. On integers of 32 or 64 bits; on floats of as many (add, max, min, exchange) or of 16 (but
@@ -259,9 +265,10 @@ Tile atomic_exchange(const Operand& pointer, const Operand& value,
 Desc make_desc(const Operand& base, const std::vector<Operand>& sizes,
                const std::vector<Operand>& strides);
 Tile load(const Desc& desc, const std::vector<Operand>& offsets, const Shape& block,
+          CachePolicy cache = CachePolicy::normal,
           std::source_location where = std::source_location::current());
 void store(const Desc& desc, const std::vector<Operand>& offsets, const Operand& value,
-           ir::CachePolicy cache = ir::CachePolicy::normal);
+           CachePolicy cache = CachePolicy::normal);
 void prefetch(const Desc& desc, const std::vector<Operand>& offsets, const Shape& block,
               std::source_location where = std::source_location::current());
 

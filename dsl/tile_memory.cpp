@@ -39,34 +39,34 @@ std::vector<Tile> block_at(const Site& site, const Desc& desc,
 
 }  // namespace
 
-Tile load(const Operand& pointer) {
+Tile load(const Operand& pointer, CachePolicy cache) {
   Site site("load", pointer.where);
-  return site.append(Op::load_, {pointer_of(site, pointer)}, ir::Access{});
+  return site.append(Op::load_, {pointer_of(site, pointer)}, ir::Access{cache});
 }
 
-Tile load(const Operand& pointer, const Operand& mask) {
+Tile load(const Operand& pointer, const Operand& mask, CachePolicy cache) {
   Site site("load", pointer.where);
   Tile from = pointer_of(site, pointer);
-  return site.append(Op::load_, {from, mask_of(site, mask, from)}, ir::Access{});
+  return site.append(Op::load_, {from, mask_of(site, mask, from)}, ir::Access{cache});
 }
 
-Tile load(const Operand& pointer, const Operand& mask, const Operand& other) {
+Tile load(const Operand& pointer, const Operand& mask, const Operand& other, CachePolicy cache) {
   Site site("load", pointer.where);
   Tile from = pointer_of(site, pointer), lanes = mask_of(site, mask, from);
   Tile instead = site.fit(other, pointee(from), "the replacement value");
-  return site.append(Op::load_, {from, lanes, instead}, ir::Access{});
+  return site.append(Op::load_, {from, lanes, instead}, ir::Access{cache});
 }
 
-void store(const Operand& pointer, const Operand& value) {
+void store(const Operand& pointer, const Operand& value, CachePolicy cache) {
   Site site("store", pointer.where);
   Tile to = pointer_of(site, pointer);
-  site.append(Op::store_, {to, site.fit(value, pointee(to), "the value")}, ir::Access{});
+  site.append(Op::store_, {to, site.fit(value, pointee(to), "the value")}, ir::Access{cache});
 }
 
-void store(const Operand& pointer, const Operand& value, const Operand& mask) {
+void store(const Operand& pointer, const Operand& value, const Operand& mask, CachePolicy cache) {
   Site site("store", pointer.where);
   Tile to = pointer_of(site, pointer), from = site.fit(value, pointee(to), "the value");
-  site.append(Op::store_, {to, from, mask_of(site, mask, to)}, ir::Access{});
+  site.append(Op::store_, {to, from, mask_of(site, mask, to)}, ir::Access{cache});
 }
 
 Tile atomic(ir::AtomicKind kind, const Operand& pointer, const Operand& value,
@@ -112,13 +112,13 @@ Desc make_desc(const Operand& base, const std::vector<Operand>& sizes,
 }
 
 Tile load(const Desc& desc, const std::vector<Operand>& offsets, const Shape& block,
-          std::source_location where) {
+          CachePolicy cache, std::source_location where) {
   Site site("load_desc", where);
-  return site.append(Op::load_desc_, block_at(site, desc, offsets), ir::Extent{block});
+  return site.append(Op::load_desc_, block_at(site, desc, offsets), ir::BlockAccess{block, cache});
 }
 
 void store(const Desc& desc, const std::vector<Operand>& offsets, const Operand& value,
-           ir::CachePolicy cache) {
+           CachePolicy cache) {
   Site site("store_desc", value.where);
   std::vector<Tile> operands = block_at(site, desc, offsets);
   operands.insert(operands.begin() + 1, site.tile(value));

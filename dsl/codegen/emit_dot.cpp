@@ -65,7 +65,7 @@ std::optional<Emitter::Matrix> Emitter::matrix_in_memory(Value value) {
     inst = source;
   }
   if (inst->op != Op::load_desc_) return std::nullopt;
-  const Shape& block = inst->get<ir::Extent>().shape;
+  const Shape& block = inst->get<ir::BlockAccess>().shape;
   Position first;
   first.index.assign(block.size(), index(0));
   for (std::size_t axis = 0; axis < block.size(); ++axis) {

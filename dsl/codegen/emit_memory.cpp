@@ -198,7 +198,7 @@ void Emitter::prefetch(const Address& address) {
 Lanes Emitter::load_value(const Inst& inst, const Position& position) {
   DType dtype = function_.type(inst.results[0]).dtype;
   if (inst.op == Op::load_desc_) {
-    Address address = desc_address(inst, 1, inst.get<ir::Extent>().shape, position);
+    Address address = desc_address(inst, 1, inst.get<ir::BlockAccess>().shape, position);
     return load(address, dtype, position.lane, nullptr);
   }
   std::optional<Value> mask;
@@ -262,6 +262,15 @@ llvm::Value* Emitter::masked_place() {
   return masked_place_;
 }
 
+namespace {
+
+bool is_wanted_once(ir::CachePolicy policy) {
+  return policy == ir::CachePolicy::evict_first || policy == ir::CachePolicy::no_allocate ||
+         policy == ir::CachePolicy::cs;
+}
+
+}  // namespace
+
 // A store, an atomic or a prefetch at one position of its sweep.
 void Emitter::store_value(const Inst& inst, const Position& position) {
   if (inst.op == Op::prefetch_desc_) {
@@ -276,7 +285,7 @@ void Emitter::store_value(const Inst& inst, const Position& position) {
   }
   Value value = inst.operands[1];
   const ir::Type& type = function_.type(value);
-  bool streaming = inst.get<ir::Access>().cache == ir::CachePolicy::streaming;
+  bool streaming = is_wanted_once(ir::cache_policy(inst));
   Lanes lanes = evaluate(value, position);
   if (inst.op == Op::store_desc_) {
     Address address = desc_address(inst, 2, type.shape, position);

@@ -76,6 +76,40 @@ std::string_view name_of(InputPrecision precision) {
   return precision == InputPrecision::tf32 ? "tf32" : "ieee";
 }
 
+std::string_view name_of(CachePolicy policy) {
+  switch (policy) {
+    case CachePolicy::normal: return "normal";
+    case CachePolicy::evict_first: return "evict_first";
+    case CachePolicy::evict_last: return "evict_last";
+    case CachePolicy::no_allocate: return "no_allocate";
+    case CachePolicy::ca: return "ca";
+    case CachePolicy::cg: return "cg";
+    case CachePolicy::cv: return "cv";
+    case CachePolicy::wb: return "wb";
+    case CachePolicy::cs: return "cs";
+    case CachePolicy::wt: return "wt";
+  }
+  __builtin_unreachable();
+}
+
+std::optional<CachePolicy> parse_cache_policy(std::string_view name) {
+  for (int i = 0; i <= static_cast<int>(CachePolicy::wt); ++i)
+    if (name_of(static_cast<CachePolicy>(i)) == name) return static_cast<CachePolicy>(i);
+  return std::nullopt;
+}
+
+bool fits_loads(CachePolicy policy) { return policy <= CachePolicy::cv; }
+
+bool fits_stores(CachePolicy policy) {
+  return policy != CachePolicy::ca && policy != CachePolicy::cv;
+}
+
+CachePolicy cache_policy(const Inst& inst) {
+  if (auto* a = std::get_if<Access>(&inst.immediate)) return a->cache;
+  if (auto* a = std::get_if<BlockAccess>(&inst.immediate)) return a->cache;
+  return CachePolicy::normal;
+}
+
 std::optional<AtomicKind> parse_atomic_kind(std::string_view name) {
   for (int i = 0; i <= static_cast<int>(AtomicKind::exchange); ++i)
     if (name_of(static_cast<AtomicKind>(i)) == name) return static_cast<AtomicKind>(i);
@@ -130,6 +164,7 @@ class FunctionHasher {
     if (auto* p = std::get_if<Permutation>(&imm)) hasher_.add(p->dims);
     if (auto* d = std::get_if<DType>(&imm)) hasher_.add(*d);
     if (auto* a = std::get_if<Access>(&imm)) hasher_.add(a->cache);
+    if (auto* a = std::get_if<BlockAccess>(&imm)) hasher_.add(a->shape).add(a->cache);
     if (auto* r = std::get_if<Reduction>(&imm)) hasher_.add(r->kind).add(r->axis);
     if (auto* a = std::get_if<Atomic>(&imm)) hasher_.add(a->kind);
     if (auto* t = std::get_if<Text>(&imm)) hasher_.add(t->text);

@@ -52,11 +52,34 @@ struct Permutation {
   std::vector<int> dims;
   bool operator==(const Permutation&) const = default;
 };
-// How a memory operation treats caches: `streaming` data is not wanted again soon.
-enum class CachePolicy : std::uint8_t { normal, streaming };
+// What caches are to do with the data of a load or store. A wish: results do not depend on it, and
+// a target follows what it can. Either which data goes first when room is needed:
+//   evict_first    what is wanted once    evict_last    what will be wanted again
+//   no_allocate    as evict_first, and the cache next to the core is not filled
+// or the levels that hold it: of loads ca (all), cg (not the one next to the core), cv (none: what
+// it gives is fetched, not taken from an equal load); of stores wb (written back when evicted), cg,
+// cs (as evict_first), wt (through to memory). GPUs have no access with both.
+enum class CachePolicy : std::uint8_t {
+  normal,
+  evict_first,
+  evict_last,
+  no_allocate,
+  ca,
+  cg,
+  cv,
+  wb,
+  cs,
+  wt
+};
 struct Access {
   CachePolicy cache = CachePolicy::normal;
   bool operator==(const Access&) const = default;
+};
+// Of a load that says how large a block it reads.
+struct BlockAccess {
+  Shape shape;
+  CachePolicy cache = CachePolicy::normal;
+  bool operator==(const BlockAccess&) const = default;
 };
 enum class ReduceKind : std::uint8_t { sum, prod, max, min, argmax, argmin, any, all };
 struct Reduction {
@@ -85,7 +108,7 @@ struct Precision {
 };
 
 using Immediate = std::variant<std::monostate, Scalar, Bounds, Axis, Extent, Permutation, DType,
-                               Access, Reduction, Atomic, Text, Precision>;
+                               Access, Reduction, Atomic, Text, Precision, BlockAccess>;
 
 struct Block;
 
@@ -152,5 +175,11 @@ std::optional<ReduceKind> parse_reduce_kind(std::string_view name);
 std::string_view name_of(AtomicKind kind);
 std::optional<AtomicKind> parse_atomic_kind(std::string_view name);
 std::string_view name_of(InputPrecision precision);
+std::string_view name_of(CachePolicy policy);
+std::optional<CachePolicy> parse_cache_policy(std::string_view name);
+bool fits_loads(CachePolicy policy);
+bool fits_stores(CachePolicy policy);
+// Of a load or store; normal for any other instruction.
+CachePolicy cache_policy(const Inst& inst);
 
 }  // namespace tilewright::ir

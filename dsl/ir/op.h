@@ -38,7 +38,8 @@ enum class ImmediateKind : std::uint8_t {
   reduction,
   atomic,
   text,
-  precision
+  precision,
+  block_access
 };
 enum Property : std::uint8_t { none = 0, commutative = 1, float_only = 2, integer_only = 4 };
 

@@ -251,7 +251,12 @@ class Parser {
       case ImmediateKind::extent: return Extent{shape()};
       case ImmediateKind::permutation: return permutation();
       case ImmediateKind::dtype: return dtype();
-      case ImmediateKind::access: expect_word("streaming"); return Access{CachePolicy::streaming};
+      case ImmediateKind::access: return Access{cache_policy()};
+      case ImmediateKind::block_access: {
+        Shape block = shape();
+        bool has_policy = lexer_.peek().kind == TokenKind::word;
+        return BlockAccess{block, has_policy ? cache_policy() : CachePolicy::normal};
+      }
       case ImmediateKind::reduction: return reduction();
       case ImmediateKind::atomic: return atomic();
       case ImmediateKind::text:
@@ -270,6 +275,13 @@ class Parser {
     }
     expect_mark(")");
     return result;
+  }
+
+  CachePolicy cache_policy() {
+    Token token = expect(TokenKind::word, "a cache policy");
+    auto policy = parse_cache_policy(token.text);
+    if (!policy) raise_at(token, "'" + token.text + "' is not a cache policy");
+    return *policy;
   }
 
   Immediate reduction() {

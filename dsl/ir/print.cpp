@@ -73,7 +73,11 @@ std::string immediate_text(const Immediate& immediate) {
     std::string operator()(const Permutation& p) { return list_text(p.dims); }
     std::string operator()(const DType& d) { return std::string(name_of(d)); }
     std::string operator()(const Access& a) {
-      return a.cache == CachePolicy::streaming ? "streaming" : "";
+      return a.cache == CachePolicy::normal ? "" : std::string(name_of(a.cache));
+    }
+    std::string operator()(const BlockAccess& a) {
+      std::string shape = (*this)(Extent{a.shape}), cache = (*this)(Access{a.cache});
+      return cache.empty() ? shape : shape + " " + cache;
     }
     std::string operator()(const Reduction& r) {
       return std::string(name_of(r.kind)) + " " + std::to_string(r.axis);

@@ -185,8 +185,21 @@ void expect_access(const Site& site, std::size_t mask) {
                 site.operand(mask), "; it must be bool of the shape ", ptr.shape);
 }
 
+void expect_load_policy(const Site& site, CachePolicy policy) {
+  site.expect(fits_loads(policy), "the cache policy is ", name_of(policy),
+              ", one of stores; a load takes evict_first, evict_last, no_allocate, ca, cg or cv");
+}
+
+void expect_store_policy(const Site& site) {
+  CachePolicy policy = site.get<Access>().cache;
+  site.expect(
+      fits_stores(policy), "the cache policy is ", name_of(policy),
+      ", one of loads; a store takes evict_first, evict_last, no_allocate, wb, cg, cs or wt");
+}
+
 Types load(const Site& site) {
   expect_access(site, 1);
+  expect_load_policy(site, site.get<Access>().cache);
   Type result = Type::tile(site.operand(0).dtype, site.operand(0).shape);
   if (site.operands.size() > 2)
     site.expect(site.operand(2) == result, "the replacement value is ", site.operand(2),
@@ -203,6 +216,7 @@ void expect_written(const Site& site) {
 
 Types store(const Site& site) {
   expect_written(site);
+  expect_store_policy(site);
   return {};
 }
 
@@ -244,12 +258,14 @@ void expect_block(const Site& site, std::size_t first_offset, const Shape& block
 }
 
 Types load_desc(const Site& site) {
-  expect_block(site, 1, site.get<Extent>().shape);
-  return {Type::tile(site.operand(0).dtype, site.get<Extent>().shape)};
+  expect_block(site, 1, site.get<BlockAccess>().shape);
+  expect_load_policy(site, site.get<BlockAccess>().cache);
+  return {Type::tile(site.operand(0).dtype, site.get<BlockAccess>().shape)};
 }
 
 Types store_desc(const Site& site) {
   expect_block(site, 2, site.operand(1).shape);
+  expect_store_policy(site);
   site.expect(site.operand(1).is_value() && site.operand(1).dtype == site.operand(0).dtype,
               "the value is ", site.operand(1), ", the array holds ", site.operand(0).dtype,
               "; cast the value");

@@ -37,6 +37,10 @@ void append(Key& key, const ir::Immediate& immediate) {
   if (auto* d = std::get_if<DType>(&immediate)) key.push_back(static_cast<std::uint64_t>(*d));
   if (auto* a = std::get_if<ir::Access>(&immediate))
     key.push_back(static_cast<std::uint64_t>(a->cache));
+  if (auto* a = std::get_if<ir::BlockAccess>(&immediate)) {
+    append(key, a->shape);
+    key.push_back(static_cast<std::uint64_t>(a->cache));
+  }
   if (auto* r = std::get_if<ir::Reduction>(&immediate))
     append(key, Shape{static_cast<std::int64_t>(r->kind), r->axis});
   if (auto* a = std::get_if<ir::Atomic>(&immediate))
@@ -57,7 +61,7 @@ class Numbering {
         changed |= structured(inst);
       } else if (ir::info(inst.op).effect == ir::Effect::writes) {
         memory_ = ++memories_;
-      } else if (!inst.results.empty()) {
+      } else if (!inst.results.empty() && ir::cache_policy(inst) != ir::CachePolicy::cv) {
         auto [found, fresh] = known_.try_emplace(key(inst), inst.results[0]);
         if (!fresh) {
           same_.add(inst.results[0], found->second);

@@ -104,10 +104,10 @@ dsl::Desc Matrix::desc(bool turned) const {
                 : dsl::make_desc(base, {rows, columns}, {row_stride, column_stride});
 }
 
-dsl::Tile Matrix::load(const dsl::Operand& row, const dsl::Operand& column,
-                       const Shape& block) const {
-  if (!is_turned(block)) return dsl::load(desc(false), {row, column}, block);
-  return dsl::trans(dsl::load(desc(true), {column, row}, {block[1], block[0]}));
+dsl::Tile Matrix::load(const dsl::Operand& row, const dsl::Operand& column, const Shape& block,
+                       ir::CachePolicy cache) const {
+  if (!is_turned(block)) return dsl::load(desc(false), {row, column}, block, cache);
+  return dsl::trans(dsl::load(desc(true), {column, row}, {block[1], block[0]}, cache));
 }
 
 void Matrix::store(const dsl::Operand& row, const dsl::Operand& column, const dsl::Tile& tile,

@@ -66,7 +66,8 @@ struct Matrix {
   std::int64_t rows, columns, row_stride, column_stride;
   bool coalesces = false;
 
-  dsl::Tile load(const dsl::Operand& row, const dsl::Operand& column, const Shape& block) const;
+  dsl::Tile load(const dsl::Operand& row, const dsl::Operand& column, const Shape& block,
+                 ir::CachePolicy cache = ir::CachePolicy::normal) const;
   void store(const dsl::Operand& row, const dsl::Operand& column, const dsl::Tile& tile,
              ir::CachePolicy cache = ir::CachePolicy::normal) const;
   void prefetch(const dsl::Operand& row, const dsl::Operand& column, const Shape& block) const;

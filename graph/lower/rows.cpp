@@ -372,7 +372,7 @@ void RowsProgram::store(std::size_t slot, const Columns& columns) {
   // Memory of the caller's may begin anywhere, which stores past the cache do not allow.
   bool streams =
       t.bytes() > streaming_bytes && list_.storages[t.storage].kind == StorageKind::result;
-  auto cache = streams ? ir::CachePolicy::streaming : ir::CachePolicy::normal;
+  auto cache = streams ? ir::CachePolicy::evict_first : ir::CachePolicy::normal;
   block.matrix.store(block.row, block.column,
                      spread(x, block.shape[column_axis()], block.shape[row_axis()]), cache);
 }

@@ -220,7 +220,7 @@ TEST(HostCode, AnOffsetThatWrapsIsSeenToBeOutside) {
 TEST(HostCode, StreamingStoresWriteTheSame) {
   Rows p;
   Tile x = load(p.in(4, 64), {program_id(0), 0}, {1, 64});
-  store(p.out(4, 64), {program_id(0), 0}, x + 1.0, ir::CachePolicy::streaming);
+  store(p.out(4, 64), {program_id(0), 0}, x + 1.0, ir::CachePolicy::evict_first);
   expect_same(p.tracer.finish(), {random_array(256, 10), Array(256, NAN)}, {{4, 1, 1}});
 }
 

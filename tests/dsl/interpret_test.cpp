@@ -82,7 +82,7 @@ TEST(Interpret, a_descriptor_reads_zero_outside_and_writes_nothing_there) {
   auto i = [&](std::int64_t v) { return b.index(v); };
   Value from = b.append(Op::make_desc_, {x, i(3), i(4), i(4), i(1)});
   Value to = b.append(Op::make_desc_, {y, i(3), i(3), i(3), i(1)});
-  Value block = b.append(Op::load_desc_, {from, i(-1), i(2)}, Extent{{3, 3}});
+  Value block = b.append(Op::load_desc_, {from, i(-1), i(2)}, BlockAccess{{3, 3}});
   b.append(Op::store_desc_, {to, block, i(0), i(1)}, Access{});
   std::vector<std::int32_t> in(12), out(9, -1);
   std::iota(in.begin(), in.end(), 0);
@@ -103,7 +103,7 @@ std::vector<float> through(Make make, std::int64_t out_count) {
   Value x = b.param("x", Type::pointer(DType::f32)), y = b.param("y", Type::pointer(DType::f32));
   auto i = [&](std::int64_t v) { return b.index(v); };
   Value from = b.append(Op::make_desc_, {x, i(2), i(3), i(3), i(1)});
-  Value made = make(b, b.append(Op::load_desc_, {from, i(0), i(0)}, Extent{{2, 3}}));
+  Value made = make(b, b.append(Op::load_desc_, {from, i(0), i(0)}, BlockAccess{{2, 3}}));
   Value flat = b.append(Op::reshape_, {made}, Extent{{out_count}});
   Value to = b.append(Op::make_desc_, {y, i(out_count), i(1)});
   b.append(Op::store_desc_, {to, flat, i(0)}, Access{});

@@ -27,7 +27,7 @@ const char* const everything = R"(func @every.thing(%x: ptr<f16>, %n: i64, %go: 
   %5 = constant 16 : i64
   %6 = constant 1 : i64
   %7 = make_desc %x, %n, %5, %5, %6 : desc<f16, 2>
-  %8 = load_desc %7, %4, %4, [16x8] : f16[16x8]
+  %8 = load_desc %7, %4, %4, [16x8] no_allocate : f16[16x8]
   prefetch_desc %7, %4, %4, [16x8]
   %9 = permute %8, (1, 0) : f16[8x16]
   %10 = cast %9, f32 : f32[8x16]
@@ -35,10 +35,10 @@ const char* const everything = R"(func @every.thing(%x: ptr<f16>, %n: i64, %go: 
   %12 = expand_dims %11, 1 : f32[16x1]
   %13 = broadcast %12, [16x8] : f32[16x8]
   %14 = reshape %13, [128] : f32[128]
-  store_desc %7, %8, %4, %4, streaming
+  store_desc %7, %8, %4, %4, wt
   %15 = splat %x, [16] : ptr<f16>[16]
   %16 = offset %15, %3 : ptr<f16>[16]
-  %17 = load %16, streaming : f16[16]
+  %17 = load %16, evict_last : f16[16]
   store %16, %17
   %30, %31 = loop %4 to %n step %6 index %18 with (%19 = %11, %20 = %4) {
     %21 = if %go {

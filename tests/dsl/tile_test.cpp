@@ -142,7 +142,7 @@ TEST(Tile, DescriptorsTakeNumbersAndScalars) {
                 EXPECT_EQ(d.dtype(), f16);
                 EXPECT_EQ(d.rank(), 2);
                 prefetch(d, {g.n, 0}, {16, 16});
-                store(d, {g.n, 0}, load(d, {g.n, g.k}, {16, 16}), ir::CachePolicy::streaming);
+                store(d, {g.n, 0}, load(d, {g.n, g.k}, {16, 16}), ir::CachePolicy::evict_first);
               }),
               R"(
     %a = constant 64 : i64
@@ -153,7 +153,7 @@ TEST(Tile, DescriptorsTakeNumbersAndScalars) {
     prefetch_desc %d, %n, %e, [16x16]
     %x = load_desc %d, %n, %k, [16x16] : f16[16x16]
     %g = constant 0 : i64
-    store_desc %d, %x, %n, %g, streaming)");
+    store_desc %d, %x, %n, %g, evict_first)");
 }
 
 TEST(Tile, ReductionsCountAxesFromTheEndAndKeepThem) {

@@ -133,7 +133,7 @@ Value TileGenerator::loaded(DType dtype, const Shape& shape, Value start, std::i
     operands.push_back(append(Op::lt_, {index, splat(size(size_of_array), shape)}));
   if (operands.size() == 2 && below(2) == 0)
     operands.push_back(number(1, ir::Type::tile(dtype, shape)));
-  return append(Op::load_, operands, ir::Access{});
+  return append(Op::load_, operands, ir::Access{cache()});
 }
 
 TileGenerator::Entry TileGenerator::fresh(DType dtype, const Shape& shape) {
@@ -212,7 +212,7 @@ void TileGenerator::load_block() {
     place.push_back(append(Op::sub_, {start, builder_.index(below(3))}));
   }
   if (below(4) == 0) append(Op::prefetch_desc_, place, ir::Extent{block});
-  keep({append(Op::load_desc_, place, ir::Extent{block})});
+  keep({append(Op::load_desc_, place, ir::BlockAccess{block, cache()})});
 }
 
 void TileGenerator::unary() {
@@ -465,8 +465,8 @@ void TileGenerator::blocked_product() {
   Value step = builder_.index(block);
   const auto& params = builder_.open_block({ir::Type::scalar(DType::i64), carried}).params;
   Value index = params[0], acc = params[1];
-  Value x = append(Op::load_desc_, {a, top, index}, ir::Extent{{rows, block}});
-  Value y = append(Op::load_desc_, {b, index, left}, ir::Extent{{block, columns}});
+  Value x = append(Op::load_desc_, {a, top, index}, ir::BlockAccess{{rows, block}, cache()});
+  Value y = append(Op::load_desc_, {b, index, left}, ir::BlockAccess{{block, columns}, cache()});
   Value next = append(Op::dot_, {x, y, acc}, precision(element));
   Value product = builder_.close_loop(low, high, step, {zero}, {next})[0];
   keep({product, !is_floating(element), 4.0 * static_cast<double>(inner)});
@@ -480,7 +480,7 @@ void TileGenerator::store_tile(const Entry& entry) {
   Value pointer = append(Op::offset_, {splat(base, shape), index_tile(start, shape)});
   std::vector<Value> operands{pointer, entry.value};
   if (below(2) == 0) operands.push_back(condition(shape));
-  append(Op::store_, operands, ir::Access{});
+  append(Op::store_, operands, ir::Access{cache()});
 }
 
 void TileGenerator::store_block(const Entry& entry) {
@@ -493,8 +493,7 @@ void TileGenerator::store_block(const Entry& entry) {
       append(Op::make_desc_, {base, size(rows), size(columns), size(stride), builder_.index(1)});
   Value top = append(Op::mul_, {row_, builder_.index(shape[0])});
   Value left = append(Op::mul_, {column_, builder_.index(shape[1])});
-  auto cache = below(2) == 0 ? ir::CachePolicy::normal : ir::CachePolicy::streaming;
-  append(Op::store_desc_, {array, entry.value, top, left}, ir::Access{cache});
+  append(Op::store_desc_, {array, entry.value, top, left}, ir::Access{cache()});
 }
 
 }  // namespace tilewright

@@ -43,6 +43,13 @@ class TileGenerator {
   T pick(std::initializer_list<T> from) {
     return from.begin()[below(static_cast<std::int64_t>(from.size()))];
   }
+  // A cache policy that loads and stores have, more often none.
+  ir::CachePolicy cache() {
+    using ir::CachePolicy;
+    return pick({CachePolicy::normal, CachePolicy::normal, CachePolicy::normal,
+                 CachePolicy::evict_first, CachePolicy::evict_last, CachePolicy::no_allocate,
+                 CachePolicy::cg});
+  }
   Entry any() { return pool_[static_cast<std::size_t>(below(std::ssize(pool_)))]; }
   void keep(Entry entry);
 

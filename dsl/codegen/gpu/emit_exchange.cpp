@@ -53,6 +53,7 @@ llvm::Value* Emitter::noted(llvm::Value* access) {
   const llvm::Value* pointer = llvm::getLoadStorePointerOperand(instruction);
   bool is_shared = pointer == nullptr || pointer->getType()->getPointerAddressSpace() != 1;
   instruction->setMetadata(touch_kind_, is_shared ? touch_ : array_touch_);
+  if (!is_shared) note_policy(instruction, array_cache_);
   return access;
 }
 

@@ -40,7 +40,8 @@ void Emitter::copy_block(const StagedLoad& staged, llvm::Value* stage) {
           stage, shared_offset(layout, staged.shared, access.registers[0], staged.offset));
       llvm::Value* bytes = i32(16);
       if (access.mask != nullptr) bytes = b_.CreateSelect(access.mask, bytes, i32(0));
-      noted(device("cp_async_16", {shared_pointer(offset), access.pointer, bytes}));
+      auto* copy = device("cp_async_16", {shared_pointer(offset), access.pointer, bytes});
+      note_policy(noted(copy), ir::cache_policy(*staged.load));
     }
     return nullptr;
   });

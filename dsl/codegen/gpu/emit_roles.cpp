@@ -298,7 +298,7 @@ void Emitter::fill(const Fetch& fetch) {
         operands.push_back(b_.getInt16(static_cast<std::uint16_t>((1 << roles_->cluster) - 1)));
         op += "_multicast";
       }
-      device(op, operands);
+      note_policy(device(op, operands), ir::cache_policy(*staged.load));
     }
   }
 }

@@ -48,8 +48,11 @@ void Emitter::store_boxes(const Inst& inst, const TensorStore& how) {
                                          b_.CreateAdd(column, i32(begin)), row};
       for (Value index : how.copy.outer) operands.push_back(coordinate_of(index));
       touching(touch);
-      when(program_exists_, nullptr,
-           [&] { return noted(device(concat("tma_store_", operands.size() - 2, "d"), operands)); });
+      when(program_exists_, nullptr, [&] {
+        auto* copy = noted(device(concat("tma_store_", operands.size() - 2, "d"), operands));
+        note_policy(copy, ir::cache_policy(inst));
+        return copy;
+      });
       return device("bulk_commit");  // a group of no stores counts too
     });
   }

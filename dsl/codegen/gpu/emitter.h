@@ -29,6 +29,7 @@
 #include "dsl/analysis/axis_info.h"
 #include "dsl/codegen/arithmetic.h"
 #include "dsl/codegen/gpu/assignment.h"
+#include "dsl/codegen/gpu/cache_policy.h"
 #include "dsl/codegen/gpu/emulate.h"
 #include "dsl/codegen/gpu/line_table.h"
 #include "dsl/codegen/gpu/pipeline.h"
@@ -163,7 +164,8 @@ class Emitter : Arithmetic {
                     const std::function<llvm::Value*()>& make);
   llvm::Value* load_one(llvm::Value* pointer, DType dtype, llvm::Value* mask, llvm::Value* other);
   void store_one(llvm::Value* pointer, DType dtype, llvm::Value* value, llvm::Value* mask);
-  void order_access(ir::Value pointer, bool writes);
+  void order_access(ir::Value pointer, bool writes,
+                    ir::CachePolicy cache = ir::CachePolicy::normal);
 
   // emit_atomic.cpp
   void atomic_update(const ir::Inst& inst);
@@ -345,6 +347,7 @@ class Emitter : Arithmetic {
   std::vector<std::pair<const LoopPipeline*, std::int64_t>> rings_;  // and where they begin
   llvm::MDNode *touch_ = nullptr, *array_touch_ = nullptr;           // of what is emitted next
   int touch_groups_ = 0;
+  ir::CachePolicy array_cache_ = ir::CachePolicy::normal;  // of what is emitted next
   unsigned touch_kind_;
 
   llvm::Function* kernel_ = nullptr;

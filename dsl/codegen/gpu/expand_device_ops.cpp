@@ -6,6 +6,7 @@
 
 #include <charconv>
 
+#include "dsl/codegen/gpu/cache_policy.h"
 #include "dsl/codegen/gpu/device_ops.h"
 #include "runtime/base/error.h"
 
@@ -120,6 +121,7 @@ void call_function(Builder& b, llvm::CallInst& call, std::string_view name) {
 
 void expand(llvm::CallInst& call, const DeviceOp& op) {
   Builder b(&call);
+  b.CollectMetadataToCopy(&call, {call.getContext().getMDKindID(gpu::cache_policy_note)});
   llvm::Value* result = nullptr;
   if (op.expansion == "shared")
     result = shared_memory(*call.getModule());

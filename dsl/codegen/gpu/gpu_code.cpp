@@ -2,6 +2,7 @@
 
 #include "dsl/codegen/gpu/barrier_audit.h"
 #include "dsl/codegen/gpu/barrier_proof.h"
+#include "dsl/codegen/gpu/cache_policy.h"
 #include "dsl/codegen/gpu/device_ops.h"
 #include "dsl/codegen/gpu/emitter.h"
 #include "dsl/codegen/gpu/grid_wait.h"
@@ -60,14 +61,19 @@ Generated generate(const ir::Function& function, const Target& target) {
   return g;
 }
 
-// Drivers of CUDA 12.0 know PTX 8.0, but additions to vectors in memory came with 8.1: only a
-// kernel that has some asks for it.
+// The oldest version that has what the kernel does, since an older driver may have to read it: 8.1
+// for additions to vectors in memory, where 8.0 is enough for other kernels of sm_90a (CUDA 12.0);
+// 7.4 for evictions in an order, where 7.1 is for others of sm_80 and sm_86.
 void choose_ptx_version(Generated& g, Target target) {
   bool adds_to_vectors = llvm::any_of(*g.module, [](const llvm::Function& function) {
     return function.getName().starts_with("td.reduce_add_") && function.getName().contains("_v");
   });
-  if (!adds_to_vectors || target.features != "+ptx80") return;
-  target.features = "+ptx81";
+  if (adds_to_vectors && target.features == "+ptx80")
+    target.features = "+ptx81";
+  else if (target.features == "+ptx71" && orders_evictions(*g.module))
+    target.features = "+ptx74";
+  else
+    return;
   g.machine = nvptx_machine(target);
 }
 
@@ -77,6 +83,7 @@ Ptx generate_ptx(const ir::Function& function, const Target& target) {
   Generated g = generate(function, target);
   choose_ptx_version(g, target);
   expand_device_ops(*g.module);
+  apply_cache_policies(*g.module);
   run_llvm_passes(*g.module, g.machine.get(), nvptx_passes);
   Ptx ptx{ptx_text(*g.module, *g.machine), g.entry, g.shape.threads, g.shape.shared_bytes};
   ptx.persistent = g.roles.has_value();
