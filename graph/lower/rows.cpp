@@ -12,7 +12,8 @@ using dsl::Tile;
 
 namespace {
 
-constexpr std::int64_t streaming_bytes = 4 << 20;  // a value that will have left the cache
+// A value that will have left the cache before it is read: a core's, a GPU's.
+constexpr std::int64_t streaming_bytes = 4 << 20, gpu_streaming_bytes = 64 << 20;
 constexpr std::int64_t prefetched_row_bytes = 4 << 10;
 
 std::string_view kind_of(const RowBlocks& blocks, ProductStage stage) {
@@ -370,8 +371,8 @@ void RowsProgram::store(std::size_t slot, const Columns& columns) {
   }
   Block block = block_of(parameters_.pointer(t.storage), access, table.width, columns);
   // Memory of the caller's may begin anywhere, which stores past the cache do not allow.
-  bool streams =
-      t.bytes() > streaming_bytes && list_.storages[t.storage].kind == StorageKind::result;
+  std::int64_t most = target_.is_gpu() ? gpu_streaming_bytes : streaming_bytes;
+  bool streams = t.bytes() > most && list_.storages[t.storage].kind == StorageKind::result;
   auto cache = streams ? ir::CachePolicy::evict_first : ir::CachePolicy::normal;
   block.matrix.store(block.row, block.column,
                      spread(x, block.shape[column_axis()], block.shape[row_axis()]), cache);

@@ -142,6 +142,9 @@ class RowsProgram {
                         bool along_depth);
   Tile weight_value(std::size_t slot, WeightBlock& block);
   Tile weight_load(const TaskOperand& operand, const Table& seen, const WeightBlock& block);
+  // Of a product's second operand in memory, whose steps along the row digits are `strides`.
+  ir::CachePolicy weight_policy(const TaskOperand& operand,
+                                const std::vector<std::int64_t>& strides) const;
   bool weights_lie_along_depth(const Task& product) const;
   // This program's part of a product, in the type that it is summed up in.
   Tile product_sum(std::size_t slot, const Columns& columns);

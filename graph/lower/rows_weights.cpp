@@ -56,11 +56,23 @@ Tile RowsProgram::loaded_weights(std::size_t slot, const Columns& along, const C
                 stride_of(access.columns),
                 blocks_.coalesces};
   Shape block{width_of(depth, along), width_of(width, columns)};
-  if (!along_depth) return matrix.load(column(along), column(columns), block);
+  ir::CachePolicy cache = weight_policy(weight, strides);
+  if (!along_depth) return matrix.load(column(along), column(columns), block, cache);
   std::swap(matrix.rows, matrix.columns);
   std::swap(matrix.row_stride, matrix.column_stride);
   if (matrix.rows == 1) matrix.row_stride = matrix.columns;
-  return matrix.load(column(columns), column(along), {block[1], block[0]});
+  return matrix.load(column(columns), column(along), {block[1], block[0]}, cache);
+}
+
+// On a GPU, what one program reads and no other should leave the cache before what is shared. What
+// this graph made may be read again soon.
+ir::CachePolicy RowsProgram::weight_policy(const TaskOperand& operand,
+                                           const std::vector<std::int64_t>& strides) const {
+  bool once = target_.is_gpu() && !row_.defined() &&
+              list_.storages[operand.storage].kind != StorageKind::result;
+  for (std::size_t i = 0; i < digits_.size(); ++i)
+    once = once && (i == blocks_.digit || digits_[i] == 1 || strides[i] != 0);
+  return once ? ir::CachePolicy::evict_first : ir::CachePolicy::normal;
 }
 
 Tile RowsProgram::computed_weights(std::size_t slot, const Columns& along, const Columns& columns,
@@ -159,7 +171,10 @@ Tile RowsProgram::weight_load(const TaskOperand& operand, const Table& seen,
   }
   Tile base = parameters_.pointer(operand.storage) + outer_offset(access.offset, rows);
   if (loaded.empty()) return dsl::load(base);
-  Tile tile = dsl::load(dsl::make_desc(base, sizes, steps), offsets, loaded);
+  // Scales, which repeat, share their lines of the cache.
+  bool repeats = 4 * element_count(loaded) < element_count(block.shape);
+  ir::CachePolicy cache = repeats ? ir::CachePolicy::normal : weight_policy(operand, rows);
+  Tile tile = dsl::load(dsl::make_desc(base, sizes, steps), offsets, loaded, cache);
   return loaded == spread ? tile : dsl::reshape(tile, spread);
 }
 
