@@ -3,6 +3,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
 #include "dsl/codegen/codegen.h"
@@ -18,8 +19,13 @@ namespace {
 class KernelTable {
  public:
   std::shared_ptr<const Artifact> get(const ir::Function& function, const Target& target,
-                                      bool is_cuda) {
-    Hash key = Hasher().add(ir::content_hash(function)).add(target.hash()).add(is_cuda).finish();
+                                      bool is_cuda, const std::optional<LaunchTable>& table) {
+    Hash key = Hasher()
+                   .add(ir::content_hash(function))
+                   .add(target.hash())
+                   .add(is_cuda)
+                   .add(table ? table->capacity : 0)
+                   .finish();
     {
       std::unique_lock lock(mutex_);
       auto [it, fresh] = kernels_.try_emplace(key);
@@ -34,7 +40,7 @@ class KernelTable {
     }
     try {
       auto start = std::chrono::steady_clock::now();
-      auto artifact = std::make_shared<Artifact>(*generate(function, target, is_cuda));
+      auto artifact = std::make_shared<Artifact>(*generate(function, target, is_cuda, table));
       artifact->key = key;
       artifact->compile_seconds =
           std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -59,12 +65,13 @@ class KernelTable {
 
  private:
   static std::shared_ptr<const Artifact> generate(ir::Function function, const Target& target,
-                                                  bool is_cuda) {
+                                                  bool is_cuda,
+                                                  const std::optional<LaunchTable>& table) {
     TraceSpan span("compile", function.name);
     run_passes(function, {.machine = target.is_gpu() ? Machine::gpu : Machine::host});
     if (!target.is_gpu()) return generate_host_code(function, target);
-    return is_cuda ? gpu::generate_gpu_code(function, target)
-                   : gpu::generate_emulated(function, target);
+    return is_cuda ? gpu::generate_gpu_code(function, target, table)
+                   : gpu::generate_emulated(function, target, {}, table);
   }
 
   std::mutex mutex_;
@@ -80,12 +87,20 @@ KernelTable& kernel_table() {
 
 }  // namespace
 
-std::shared_ptr<const Artifact> compile(const ir::Function& function, const Device& device) {
-  return kernel_table().get(function, device.target(), device.is_cuda());
+std::shared_ptr<const Artifact> compile(const ir::Function& function, const Device& device,
+                                        std::size_t launches) {
+  std::optional<LaunchTable> table;
+  if (launches > 0 && device.target().is_gpu()) table = gpu::launch_table(function, launches);
+  return kernel_table().get(function, device.target(), device.is_cuda(), table);
+}
+
+std::size_t most_launches(const ir::Function& function, const Device& device) {
+  if (!device.target().is_gpu()) return SIZE_MAX;
+  return static_cast<std::size_t>(gpu::launch_table(function, LaunchTable::most_bytes).capacity);
 }
 
 std::shared_ptr<const Artifact> compile(const ir::Function& function, const Target& target) {
-  return kernel_table().get(function, target, false);
+  return kernel_table().get(function, target, false, {});
 }
 
 CompileStatistics compile_statistics() { return kernel_table().statistics(); }

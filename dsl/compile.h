@@ -18,9 +18,12 @@ struct CompileStatistics {
   double seconds = 0;         // spent in passes and code generation, summed over threads
 };
 
-// Thread safe. Raises `Error` where the program does not verify.
+// Thread safe. Raises `Error` where the program does not verify. With `launches`, for so many of
+// them as one (runtime/artifact.h); `most_launches` says how many a program's code can take.
 std::shared_ptr<const Artifact> compile(const ir::Function& function,
-                                        const Device& device = Device::cpu());
+                                        const Device& device = Device::cpu(),
+                                        std::size_t launches = 0);
+std::size_t most_launches(const ir::Function& function, const Device& device);
 // For a processor by name: what is a GPU's runs in the emulator, on the host's memory.
 std::shared_ptr<const Artifact> compile(const ir::Function& function, const Target& target);
 CompileStatistics compile_statistics();

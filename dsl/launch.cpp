@@ -12,4 +12,11 @@ void launch_on(const Device& device, const Artifact& artifact, const Grid& grid,
   cuda::launch(cuda::context(device.ordinal()), artifact, grid, arguments);
 }
 
+void launch_on(const Device& device, const Artifact& artifact, std::span<const Grid> grids,
+               const Argument* arguments, bool spread) {
+  if (artifact.gpu == nullptr) [[likely]]
+    return launch(artifact, grids, arguments, spread);
+  cuda::launch(cuda::context(device.ordinal()), artifact, grids, arguments);
+}
+
 }  // namespace tilewright

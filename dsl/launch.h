@@ -11,5 +11,8 @@ namespace tilewright {
 // begun, in the calling thread's stream. Thread safe.
 void launch_on(const Device& device, const Artifact& artifact, const Grid& grid,
                const Argument* arguments);
+// Several launches as one (runtime/artifact.h).
+void launch_on(const Device& device, const Artifact& artifact, std::span<const Grid> grids,
+               const Argument* arguments, bool spread = true);
 
 }  // namespace tilewright

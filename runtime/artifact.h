@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,8 @@ struct ArtifactParam {
   DType dtype;  // pointee or scalar
 };
 
-struct GpuCode;  // runtime/gpu_code.h
+struct GpuCode;      // runtime/gpu_code.h
+struct LaunchTable;  // runtime/launch_table.h
 
 struct Artifact {
   std::string name;
@@ -48,6 +50,8 @@ struct Artifact {
   HostFunction host = nullptr;
   EmulatedLaunch emulated;
   std::shared_ptr<const GpuCode> gpu;
+  // Of a GPU's code that takes a table of launches instead of the program's arguments.
+  std::shared_ptr<const LaunchTable> table;
   std::int64_t scratch_bytes = 0;
   double compile_seconds = 0;
   std::shared_ptr<void> code;  // keeps `host` alive
@@ -71,5 +75,10 @@ struct Grid {
 // a parameter. Thread safe; allocates nothing after a thread's first launch of a given scratch
 // size. Of an emulated program the first fault is raised here, on the calling thread.
 void launch(const Artifact& artifact, const Grid& grid, const Argument* arguments);
+// Several launches as one, whose programs run in any order: the arguments of each follow those of
+// the one before it. Code for GPUs must have been made for it (Artifact::table). `spread` false:
+// all on the calling thread, where they are not worth waking others.
+void launch(const Artifact& artifact, std::span<const Grid> grids, const Argument* arguments,
+            bool spread = true);
 
 }  // namespace tilewright

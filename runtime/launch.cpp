@@ -1,9 +1,12 @@
+#include <algorithm>
 #include <exception>
 #include <mutex>
+#include <vector>
 
 #include "runtime/artifact.h"
 #include "runtime/base/error.h"
 #include "runtime/cpu/system_memory.h"
+#include "runtime/launch_table.h"
 #include "runtime/parallel.h"
 
 namespace tilewright {
@@ -93,6 +96,29 @@ struct Launch {
   Fault* fault;  // null where code of the host runs
 };
 
+// Launches as one: the first program of each, numbered through, and last the number of all.
+struct Batch {
+  const Artifact& artifact;
+  std::span<const Grid> grids;
+  const Argument* arguments;
+  const std::vector<std::int64_t>& begins;
+  char* scratch;
+  std::int64_t stride_bytes;
+};
+
+void run_range_of_batch(void* context, std::int64_t begin, std::int64_t end, int worker) {
+  auto& batch = *static_cast<const Batch*>(context);
+  auto at = std::ranges::upper_bound(batch.begins, begin) - batch.begins.begin() - 1;
+  std::size_t params = batch.artifact.params.size();
+  for (auto i = static_cast<std::size_t>(at); begin < end; ++i) {
+    std::int64_t first = batch.begins[i], last = std::min(end, batch.begins[i + 1]);
+    if (begin == last) continue;
+    batch.artifact.run(batch.arguments + i * params, batch.grids[i].size, begin - first,
+                       last - first, batch.scratch + worker * batch.stride_bytes);
+    begin = last;
+  }
+}
+
 void run_range(void* context, std::int64_t begin, std::int64_t end, int worker) {
   auto& launch = *static_cast<const Launch*>(context);
   auto run = [&] {
@@ -109,13 +135,16 @@ void run_range(void* context, std::int64_t begin, std::int64_t end, int worker) 
   }
 }
 
+std::int64_t scratch_stride(const Artifact& artifact) {
+  return (artifact.scratch_bytes + block_alignment - 1) / block_alignment * block_alignment;
+}
+
 }  // namespace
 
 void launch(const Artifact& artifact, const Grid& grid, const Argument* arguments) {
   std::int64_t count = grid.count();
   if (count <= 0) return;
-  std::int64_t stride_bytes =
-      (artifact.scratch_bytes + block_alignment - 1) / block_alignment * block_alignment;
+  std::int64_t stride_bytes = scratch_stride(artifact);
   if (count == 1) {
     ScratchUse scratch(artifact, stride_bytes);
     artifact.run(arguments, grid.size, 0, 1, scratch.data());
@@ -130,6 +159,24 @@ void launch(const Artifact& artifact, const Grid& grid, const Argument* argument
   Launch launch{artifact, grid, arguments, scratch.data(), stride_bytes, &fault};
   parallel_for(count, run_range, &launch);
   if (fault.first) std::rethrow_exception(fault.first);
+}
+
+void launch(const Artifact& artifact, std::span<const Grid> grids, const Argument* arguments,
+            bool spread) {
+  if (artifact.table != nullptr) {
+    std::vector<std::byte> table(static_cast<std::size_t>(artifact.table->bytes()));
+    artifact.table->fill(table, grids, arguments);
+    Argument argument{.pointer = table.data()};
+    return launch(artifact, Grid(programs_of(grids)), &argument);
+  }
+  check(artifact.host != nullptr, "launches that are one run code that was not made for it");
+  std::vector<std::int64_t> begins = {0};
+  for (const Grid& grid : grids) begins.push_back(begins.back() + grid.count());
+  std::int64_t stride_bytes = scratch_stride(artifact);
+  ScratchUse scratch(artifact, spread ? stride_bytes * thread_count() : stride_bytes);
+  Batch batch{artifact, grids, arguments, begins, scratch.data(), stride_bytes};
+  if (!spread) return run_range_of_batch(&batch, 0, begins.back(), 0);
+  parallel_for(begins.back(), run_range_of_batch, &batch);
 }
 
 }  // namespace tilewright

@@ -9,6 +9,7 @@
 #include "runtime/cuda/error.h"
 #include "runtime/cuda/tensor_map.h"
 #include "runtime/cuda/timeline.h"
+#include "runtime/launch_table.h"
 #include "runtime/trace.h"
 
 namespace tilewright::cuda {
@@ -25,11 +26,27 @@ bool waits_after_each() {
 
 bool runs_one_by_one() { return waits_after_each() || is_tracing(); }
 
-PreparedLaunch::PreparedLaunch(Context& context, const Artifact& artifact, const Grid& grid)
+PreparedLaunch::PreparedLaunch(Context& context, const Artifact& artifact,
+                               std::span<const Grid> grids)
     : context_(&context), artifact_(&artifact) {
   check(artifact.gpu != nullptr, "an artifact without code for GPUs is launched on one");
   kernel_ = &context.modules().get(*artifact.gpu);
-  lay_out(grid);
+  check(artifact.table != nullptr || grids.size() == 1,
+        "launches that are one start a kernel that was not made for it");
+  if (artifact.table == nullptr) {
+    lay_out(grids[0]);
+  } else {
+    grids_.assign(grids.begin(), grids.end());
+    lay_out_table();
+  }
+}
+
+void PreparedLaunch::lay_out_table() {
+  std::int64_t programs = programs_of(grids_);
+  require(programs <= largest_grid[0], "[launch] kernel ", artifact_->name, " has ", programs,
+          " programs in ", grids_.size(), " launches; a GPU takes at most ", largest_grid[0]);
+  grid_[0] = static_cast<unsigned>(programs);
+  table_.resize(static_cast<std::size_t>(artifact_->table->bytes()));
 }
 
 // A persistent kernel has as many blocks as run at once, in whole clusters, and no more than there
@@ -53,6 +70,11 @@ void PreparedLaunch::lay_out(const Grid& grid) {
 }
 
 void PreparedLaunch::set_arguments(const Argument* arguments) {
+  if (artifact_->table != nullptr) {
+    artifact_->table->fill(table_, grids_, arguments);
+    pointers_ = {table_.data()};
+    return;
+  }
   std::copy_n(arguments, values_.size(), values_.begin());
   const GpuCode& code = *artifact_->gpu;
   for (std::size_t i = 0; i < maps_.size(); ++i)
@@ -107,8 +129,13 @@ KernelNodeParams PreparedLaunch::node_params() const {
 
 void launch(Context& context, const Artifact& artifact, const Grid& grid,
             const Argument* arguments) {
-  if (grid.count() <= 0) return;
-  PreparedLaunch launch(context, artifact, grid);
+  launch(context, artifact, std::span(&grid, 1), arguments);
+}
+
+void launch(Context& context, const Artifact& artifact, std::span<const Grid> grids,
+            const Argument* arguments) {
+  if (programs_of(grids) <= 0) return;
+  PreparedLaunch launch(context, artifact, grids);
   launch.set_arguments(arguments);
   launch.start();
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "runtime/artifact.h"
@@ -16,12 +17,15 @@ namespace tilewright::cuda {
 // Thread-compatible: one thread at a time. The artifact must outlive it.
 class PreparedLaunch {
  public:
-  // Loads the kernel. Raises `Error` where the grid is larger than the GPU takes.
-  PreparedLaunch(Context& context, const Artifact& artifact, const Grid& grid);
+  // Loads the kernel. One grid, or several where the artifact takes a table of launches. Raises
+  // `Error` where they are larger than the GPU takes.
+  PreparedLaunch(Context& context, const Artifact& artifact, std::span<const Grid> grids);
+  PreparedLaunch(Context& context, const Artifact& artifact, const Grid& grid)
+      : PreparedLaunch(context, artifact, {&grid, 1}) {}
   PreparedLaunch(PreparedLaunch&&) noexcept = default;
   PreparedLaunch& operator=(PreparedLaunch&&) noexcept = default;
 
-  // The arguments of the starts that follow; one entry a parameter.
+  // The arguments of the starts that follow; one entry a parameter, those of each grid in turn.
   void set_arguments(const Argument* arguments);
   // Puts the kernel into the thread's stream. `early`: it may begin while the one before it ends,
   // for whose results it waits itself.
@@ -33,6 +37,7 @@ class PreparedLaunch {
 
  private:
   void lay_out(const Grid& grid);
+  void lay_out_table();
   Context* context_;
   const Artifact* artifact_;
   const LoadedKernel* kernel_;
@@ -41,6 +46,8 @@ class PreparedLaunch {
   std::vector<TensorMapBytes> maps_;    // then these,
   std::vector<std::int32_t> programs_;  // then these
   std::vector<void*> pointers_;         // to each of them
+  std::vector<Grid> grids_;             // of launches in a table,
+  std::vector<std::byte> table_;        // which is then the only argument
 };
 
 // Whether graphs are started launch by launch: TILEWRIGHT_SYNC asks for a wait after each, or a
@@ -49,6 +56,9 @@ bool runs_one_by_one();
 
 // Prepares and starts one launch. Thread safe.
 void launch(Context& context, const Artifact& artifact, const Grid& grid,
+            const Argument* arguments);
+// Several launches as one, of an artifact that takes a table of them.
+void launch(Context& context, const Artifact& artifact, std::span<const Grid> grids,
             const Argument* arguments);
 
 }  // namespace tilewright::cuda

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <mutex>
+#include <regex>
 
 #include "dsl/codegen/gpu/program_observers.h"
 #include "dsl/ir/text.h"
@@ -37,6 +38,15 @@ std::optional<ir::Function> known_program(const Key& key) {
   return found->second;
 }
 
+// Of a kernel that takes several launches at once, whose entry says how many: "..._batch_of_12_"
+// and the program's hash.
+std::optional<LaunchTable> table_of(const std::string& entry, const ir::Function& function) {
+  static const std::regex pattern(".*_batch_of_([0-9]+)_[0-9a-f]{8}");
+  std::smatch match;
+  if (!std::regex_match(entry, match, pattern)) return std::nullopt;
+  return dsl::gpu::launch_table(function, std::stoul(match[1]));
+}
+
 }  // namespace
 
 std::optional<std::string> program_of(const std::string& entry, int sm) {
@@ -59,8 +69,9 @@ std::shared_ptr<const dsl::gpu::EmulatedPtx> emulated_kernel(const std::string& 
   dsl::emulator::EmulatorOptions options;
   options.ranges = ranges_of_kernels();
   options.check_shared = false;  // other tests do, and this takes longer
+  if (!function) function = ir::parse(program);
   auto kernel = std::make_shared<const dsl::gpu::EmulatedPtx>(
-      dsl::gpu::emulate_ptx(function ? *function : ir::parse(program), target, options));
+      dsl::gpu::emulate_ptx(*function, target, options, table_of(entry, *function)));
   std::lock_guard lock(all.mutex);
   return all.kernels.try_emplace(key, kernel).first->second;
 }

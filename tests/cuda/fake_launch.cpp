@@ -43,6 +43,12 @@ Argument scalar_argument(const ArtifactParam& param, const void* from) {
 bool copy_arguments(const dsl::gpu::EmulatedPtx& code, void** from, PreparedLaunch* launch) {
   std::size_t next = 0;
   if (from == nullptr) return code.params.empty() && !code.persistent;
+  if (code.table) {
+    if (from[0] == nullptr) return false;
+    auto* table = static_cast<const std::byte*>(from[0]);
+    launch->table.assign(table, table + code.table->bytes());
+    return true;
+  }
   for (const ArtifactParam& param : code.params) {
     if (from[next] == nullptr) return false;
     launch->arguments.push_back(scalar_argument(param, from[next++]));
@@ -118,11 +124,15 @@ void State::run_kernel(int device, const PreparedLaunch& launch) {
                        " blocks; it is for ", code.cluster));
   if (++kernels_run == fault_at_kernel)
     return lose(device, Result::illegal_address, "kernel " + code.entry + " was told to fault");
-  std::vector<Argument> arguments(launch.arguments.begin(),
-                                  launch.arguments.begin() + std::ssize(code.params));
-  for (const dsl::emulator::TensorMap& map : launch.maps) arguments.push_back({.pointer = &map});
-  arguments.insert(arguments.end(), launch.arguments.begin() + std::ssize(code.params),
-                   launch.arguments.end());
+  std::vector<Argument> arguments;
+  if (code.table) {
+    arguments.push_back({.pointer = launch.table.data()});
+  } else {
+    auto own = launch.arguments.begin() + std::ssize(code.params);
+    arguments.assign(launch.arguments.begin(), own);
+    for (const dsl::emulator::TensorMap& map : launch.maps) arguments.push_back({.pointer = &map});
+    arguments.insert(arguments.end(), own, launch.arguments.end());
+  }
   Artifact artifact;
   artifact.name = code.entry;
   artifact.emulated = code.run;

@@ -98,6 +98,7 @@ struct PreparedLaunch {
   std::int64_t cluster;                        // blocks along axis 0
   std::vector<Argument> arguments;             // but the tensor maps' addresses
   std::vector<dsl::emulator::TensorMap> maps;  // after the program's arguments
+  std::vector<std::byte> table;                // instead, where launches are several
 };
 
 struct GraphNode {

@@ -120,6 +120,8 @@ void Emitter::for_each_program(const std::function<void()>& body) {
     size[shared_axis] = b_.CreateUDiv(b_.CreateAdd(programs, i32(cluster - 1)), i32(cluster));
   llvm::Value* plane = b_.CreateMul(size[0], size[1]);
   llvm::Value* count = b_.CreateMul(plane, size[2]);
+  for (unsigned axis = 0; axis < 3; ++axis)
+    grid_sizes_[axis] = b_.CreateZExt(kernel_->getArg(sizes_at + axis), b_.getInt64Ty());
   llvm::Value* step = b_.CreateUDiv(device("grid_size_x"), i32(cluster));
   llvm::Value* start = b_.CreateUDiv(device("block_id_x"), i32(cluster));
   std::vector<llvm::Value*> none;

@@ -12,13 +12,14 @@ using ir::Value;
 
 Emitter::Emitter(llvm::Module& module, const ir::Function& function, const Target& target,
                  const Uses& uses, const std::vector<ScalarFacts>& facts,
-                 const std::optional<WarpRoles>& roles)
+                 const std::optional<WarpRoles>& roles, const std::optional<LaunchTable>& table)
     : Arithmetic(module),
       function_(function),
       target_(target),
       uses_(uses),
       facts_(facts),
       roles_(roles),
+      table_(table),
       assignment_(assign_layouts(function,
                                  roles ? roles->consumer_warps : choose_warps(function, target.sm),
                                  target.sm, roles.has_value())),
@@ -38,6 +39,7 @@ llvm::Function* Emitter::declare(const std::string& entry) {
     const ir::Type& type = function_.type(param.value);
     types.push_back(type.is_pointer() ? b_.getPtrTy(1) : memory_type(type.dtype));
   }
+  if (table_) types = {b_.getPtrTy()};
   std::size_t maps = roles_ ? roles_->maps.size() : 0;
   types.insert(types.end(), maps, b_.getPtrTy());
   if (roles_) types.insert(types.end(), 3, b_.getInt32Ty());
@@ -49,6 +51,10 @@ llvm::Function* Emitter::declare(const std::string& entry) {
   if (roles_) fn->addFnAttr("nvvm.maxnreg", std::to_string(roles_->entry_registers()));
   fn->addFnAttr("target-cpu", target_.cpu);
   b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", fn));
+  if (table_) {
+    declare_table(fn);
+    return fn;
+  }
   for (unsigned i = 0; i < function_.params.size(); ++i) {
     Value value = function_.params[i].value;
     const ir::Type& type = function_.type(value);
@@ -85,6 +91,7 @@ void Emitter::run(const std::string& entry) {
   if (roles_) {
     run_roles();
   } else {
+    if (table_) find_launch();
     open_exchange();
     let_next_grid_begin();
     converted_.emplace_back();
@@ -150,15 +157,10 @@ void Emitter::scalar(const Inst& inst) {
   constexpr std::string_view sizes[] = {"grid_size_x", "grid_size_y", "grid_size_z"};
   if (inst.op == Op::program_id_ || inst.op == Op::num_programs_) {
     auto axis = static_cast<std::size_t>(inst.get<ir::Axis>().axis);
-    if (roles_) {
-      auto sizes_at = static_cast<unsigned>(kernel_->arg_size() - 3 + axis);
-      result = inst.op == Op::program_id_
-                   ? program_ids_[axis]
-                   : b_.CreateZExt(kernel_->getArg(sizes_at), b_.getInt64Ty());
-      return;
-    }
-    result = b_.CreateZExt(device(inst.op == Op::program_id_ ? ids[axis] : sizes[axis]),
-                           b_.getInt64Ty());
+    bool is_id = inst.op == Op::program_id_;
+    result = is_id ? program_ids_[axis] : grid_sizes_[axis];
+    if (result != nullptr) return;
+    result = b_.CreateZExt(device(is_id ? ids[axis] : sizes[axis]), b_.getInt64Ty());
   } else if (inst.op == Op::offset_) {
     result = address(scalars_[inst.operands[0]], function_.type(inst.results[0]).dtype,
                      index_of(inst.operands[1]));

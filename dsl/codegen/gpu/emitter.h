@@ -38,6 +38,7 @@
 #include "dsl/codegen/scalar_facts.h"
 #include "dsl/layout/conversion.h"
 #include "dsl/target.h"
+#include "runtime/launch_table.h"
 
 namespace tilewright::dsl::gpu {
 
@@ -52,10 +53,11 @@ struct Registers {
 class Emitter : Arithmetic {
  public:
   // With roles, if a plan is given; the kernel then has further parameters after the program's:
-  // a pointer to each tensor map, and the sizes of the grid (i32).
+  // a pointer to each tensor map, and the sizes of the grid (i32). With a table of launches, which
+  // is then the kernel's one parameter.
   Emitter(llvm::Module& module, const ir::Function& function, const Target& target,
           const Uses& uses, const std::vector<ScalarFacts>& facts,
-          const std::optional<WarpRoles>& roles);
+          const std::optional<WarpRoles>& roles, const std::optional<LaunchTable>& table = {});
   void run(const std::string& entry);
   KernelShape shape() const {
     return {roles_ ? roles_->threads() : 32 * assignment_.warps, shared_peak_,
@@ -96,6 +98,9 @@ class Emitter : Arithmetic {
   // emitter.cpp: the frame, control flow, scalars
   llvm::Function* declare(const std::string& entry);
   void let_next_grid_begin();
+  // emit_table.cpp: arguments and place of one of several launches
+  void declare_table(llvm::Function* fn);
+  void find_launch();
   void block(const ir::Block& block);
   void instruction(const ir::Inst& inst);
   void scalar(const ir::Inst& inst);
@@ -326,6 +331,7 @@ class Emitter : Arithmetic {
   const Uses& uses_;
   const std::vector<ScalarFacts>& facts_;
   const std::optional<WarpRoles>& roles_;
+  const std::optional<LaunchTable> table_;
   Assignment assignment_;
   std::vector<AxisInfo> axis_info_;
 
@@ -353,13 +359,15 @@ class Emitter : Arithmetic {
   llvm::Function* kernel_ = nullptr;
   std::optional<LineTable> lines_;
 
-  // Of a kernel with roles.
+  // Where blocks are not programs.
   std::array<llvm::Value*, 3> program_ids_{};  // i64; null: the block's
-  llvm::Value* program_exists_ = nullptr;      // or was gone through before; null: always
-  llvm::Value* cluster_rank_ = nullptr;        // of the block in its cluster; null: alone
-  std::vector<Turns> turns_;                   // by ring
-  std::vector<llvm::Value*> deferred_;         // by fetch: the slot that a deferred product reads
-  struct Unfinished {                          // a product that nobody has waited for
+  std::array<llvm::Value*, 3> grid_sizes_{};   // i64; null: the launch's
+  // Of a kernel with roles.
+  llvm::Value* program_exists_ = nullptr;  // or was gone through before; null: always
+  llvm::Value* cluster_rank_ = nullptr;    // of the block in its cluster; null: alone
+  std::vector<Turns> turns_;               // by ring
+  std::vector<llvm::Value*> deferred_;     // by fetch: the slot that a deferred product reads
+  struct Unfinished {                      // a product that nobody has waited for
     ir::Value result;
     const Fetch* fetch;
     llvm::Value* slot;

@@ -34,25 +34,27 @@ struct Generated {
 };
 
 // What PTX allows in a name, and no two kernels alike.
-std::string entry_name(const ir::Function& function) {
+std::string entry_name(const ir::Function& function, const std::optional<LaunchTable>& table) {
   std::string name = "tw_";
   for (char c : function.name) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  if (table) name += "_batch_of_" + std::to_string(table->capacity);
   return name + "_" + ir::content_hash(function).hex().substr(0, 8);
 }
 
-Generated generate(const ir::Function& function, const Target& target) {
+Generated generate(const ir::Function& function, const Target& target,
+                   const std::optional<LaunchTable>& table = {}) {
   Generated g;
   Uses uses(function);
   std::vector<ScalarFacts> facts = scalar_facts(function);
-  g.roles = plan_warp_roles(function, uses, facts, target);
+  if (!table) g.roles = plan_warp_roles(function, uses, facts, target);
   g.context = std::make_unique<llvm::LLVMContext>();
   g.module = std::make_unique<llvm::Module>(function.name, *g.context);
   g.machine = nvptx_machine(target);
   g.module->setTargetTriple(g.machine->getTargetTriple());
   g.module->setDataLayout(g.machine->createDataLayout());
-  g.entry = entry_name(function);
+  g.entry = entry_name(function, table);
   tell_of_program(function, target, g.entry);
-  Emitter emitter(*g.module, function, target, uses, facts, g.roles);
+  Emitter emitter(*g.module, function, target, uses, facts, g.roles, table);
   emitter.run(g.entry);
   g.shape = emitter.shape();
   verify_llvm(*g.module, function.name);
@@ -79,8 +81,9 @@ void choose_ptx_version(Generated& g, Target target) {
 
 }  // namespace
 
-Ptx generate_ptx(const ir::Function& function, const Target& target) {
-  Generated g = generate(function, target);
+Ptx generate_ptx(const ir::Function& function, const Target& target,
+                 const std::optional<LaunchTable>& table) {
+  Generated g = generate(function, target, table);
   choose_ptx_version(g, target);
   expand_device_ops(*g.module);
   apply_cache_policies(*g.module);
@@ -91,6 +94,16 @@ Ptx generate_ptx(const ir::Function& function, const Target& target) {
   if (g.roles) ptx.tensor_maps = g.roles->maps;
   ptx.key = Hasher().add(ptx.text).finish();
   return ptx;
+}
+
+// Sizes of grids are wanted where programs look at more than their number.
+LaunchTable launch_table(const ir::Function& function, std::size_t launches) {
+  bool has_sizes = false;
+  ir::for_each_inst(function.body, [&](const ir::Inst& inst) {
+    has_sizes = has_sizes || inst.op == ir::Op::num_programs_ ||
+                (inst.op == ir::Op::program_id_ && inst.get<ir::Axis>().axis > 0);
+  });
+  return LaunchTable::of(function.params.size(), has_sizes, launches);
 }
 
 std::string gpu_llvm_text(const ir::Function& function, const Target& target) {
@@ -113,11 +126,13 @@ std::vector<ArtifactParam> params_of(const ir::Function& function) {
   return params;
 }
 
-std::shared_ptr<Artifact> artifact_of(const ir::Function& function, const Target& target) {
+std::shared_ptr<Artifact> artifact_of(const ir::Function& function, const Target& target,
+                                      const std::optional<LaunchTable>& table) {
   auto artifact = std::make_shared<Artifact>();
   artifact->name = function.name;
   artifact->key = Hasher().add(ir::content_hash(function)).add(target.hash()).finish();
   artifact->params = params_of(function);
+  if (table) artifact->table = std::make_shared<const LaunchTable>(*table);
   return artifact;
 }
 
@@ -129,11 +144,13 @@ BarrierAudit audit_barriers(const ir::Function& function, const Target& target) 
 }
 
 EmulatedPtx emulate_ptx(const ir::Function& function, const Target& target,
-                        emulator::EmulatorOptions options) {
-  Generated g = generate(function, target);
+                        emulator::EmulatorOptions options,
+                        const std::optional<LaunchTable>& table) {
+  Generated g = generate(function, target, table);
   run_llvm_passes(*g.module, g.machine.get(), passes);
   EmulatedPtx kernel{
       {}, params_of(function), g.entry, g.shape.threads, g.shape.shared_bytes, g.shape.cluster};
+  kernel.table = table;
   kernel.persistent = g.roles.has_value();
   if (g.roles) kernel.tensor_maps = g.roles->maps;
   kernel.run = link_emulated(std::move(g.module), std::move(g.context), g.entry, g.shape,
@@ -142,17 +159,19 @@ EmulatedPtx emulate_ptx(const ir::Function& function, const Target& target,
 }
 
 std::shared_ptr<const Artifact> generate_gpu_code(const ir::Function& function,
-                                                  const Target& target) {
-  auto artifact = artifact_of(function, target);
-  artifact->gpu = std::make_shared<const GpuCode>(generate_ptx(function, target));
+                                                  const Target& target,
+                                                  const std::optional<LaunchTable>& table) {
+  auto artifact = artifact_of(function, target, table);
+  artifact->gpu = std::make_shared<const GpuCode>(generate_ptx(function, target, table));
   return artifact;
 }
 
 std::shared_ptr<const Artifact> generate_emulated(const ir::Function& function,
                                                   const Target& target,
-                                                  emulator::EmulatorOptions options) {
-  EmulatedPtx kernel = emulate_ptx(function, target, std::move(options));
-  auto artifact = artifact_of(function, target);
+                                                  emulator::EmulatorOptions options,
+                                                  const std::optional<LaunchTable>& table) {
+  EmulatedPtx kernel = emulate_ptx(function, target, std::move(options), table);
+  auto artifact = artifact_of(function, target, table);
   artifact->emulated = std::move(kernel.run);
   if (kernel.persistent)
     artifact->emulated = persistent_launch(std::move(artifact->emulated), artifact->params,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "dsl/target.h"
 #include "runtime/artifact.h"
 #include "runtime/gpu_code.h"
+#include "runtime/launch_table.h"
 
 namespace tilewright::dsl::gpu {
 
@@ -17,10 +19,15 @@ using Ptx = GpuCode;
 
 // The function must have been through the passes. Raises `Error` for what GPUs cannot do, naming
 // the user's line. Thread safe.
-Ptx generate_ptx(const ir::Function& function, const Target& target);
-// An artifact that runs on GPUs (runtime/cuda/launch.h).
+Ptx generate_ptx(const ir::Function& function, const Target& target,
+                 const std::optional<LaunchTable>& table = {});
+// An artifact that runs on GPUs (runtime/cuda/launch.h). With a table it takes several launches at
+// once (Artifact::table).
 std::shared_ptr<const Artifact> generate_gpu_code(const ir::Function& function,
-                                                  const Target& target);
+                                                  const Target& target,
+                                                  const std::optional<LaunchTable>& table = {});
+// Of a program's code that takes so many launches at once, or as many as there is room for.
+LaunchTable launch_table(const ir::Function& function, std::size_t launches);
 // The same module as LLVM IR, as the emulator gets it.
 std::string gpu_llvm_text(const ir::Function& function, const Target& target);
 
@@ -35,13 +42,17 @@ struct EmulatedPtx {
   int cluster = 1;  // blocks that run together
   bool persistent = false;
   std::vector<TensorMapSpec> tensor_maps;
+  std::optional<LaunchTable>
+      table;  // that it takes, by pointer, instead of the program's arguments
 };
 EmulatedPtx emulate_ptx(const ir::Function& function, const Target& target,
-                        emulator::EmulatorOptions options = {});
+                        emulator::EmulatorOptions options = {},
+                        const std::optional<LaunchTable>& table = {});
 // Runs on the host, thread by thread; launched as the program is, by its own grid and arguments.
 std::shared_ptr<const Artifact> generate_emulated(const ir::Function& function,
                                                   const Target& target,
-                                                  emulator::EmulatorOptions options = {});
+                                                  emulator::EmulatorOptions options = {},
+                                                  const std::optional<LaunchTable>& table = {});
 
 // What puts the accesses of a kernel in order, each with what the proof says of the kernel without
 // it (barrier_proof.h): nothing, if the kernel does not need it.
