@@ -11,6 +11,7 @@ namespace tilewright::graph {
 namespace {
 
 constexpr std::size_t most_tasks = 96;  // in a region
+constexpr std::int64_t little = 16;     // less than one of so many bytes
 
 struct Candidate {
   std::int64_t score;
@@ -81,15 +82,16 @@ class Fuser {
         any = true;
       }
     }
-    return drain(queue);
+    return drain(queue, true);
   }
 
-  int drain(std::priority_queue<Candidate>& queue) {
+  int drain(std::priority_queue<Candidate>& queue, bool siblings = false) {
     int merged = 0;
     for (; !queue.empty(); queue.pop()) {
       const Candidate& best = queue.top();
       RegionId a = regions_.region_of(best.first), b = regions_.region_of(best.second);
       if (a == b || best.score <= 0) continue;
+      if (siblings && stay_apart(a, b, best.score)) continue;
       if (try_merge(a, b, best.score)) ++merged;
     }
     return merged;
@@ -107,10 +109,35 @@ class Fuser {
       std::int64_t bytes = 0;
       for (const TaskOperand& operand : list_.tasks[id].operands)
         if (!operand.number && &list_.storages[operand.storage] == &storage)
-          bytes = std::max(bytes, element_count(operand.view.shape) * size_bytes(storage.dtype));
+          bytes = std::max(bytes, operand.elements_read() * size_bytes(storage.dtype));
       return bytes;
     };
     return std::min(bytes_read(a), bytes_read(b));
+  }
+
+  // Pointwise steps that share next to nothing, as an optimizer's for two parameters share a rate:
+  // those of one kind can be one launch of one program as they are (graph/run/batches.h), and those
+  // of different sizes would be a program that is cut by neither.
+  bool stay_apart(RegionId a, RegionId b, std::int64_t saved) const {
+    const std::vector<TaskId>&x = regions_.tasks(a), &y = regions_.tasks(b);
+    if (!is_pointwise(x) || !is_pointwise(y)) return false;
+    std::int64_t bytes = std::min(most_bytes(x), most_bytes(y));
+    return saved * little < bytes && (are_alike(x, y) || most_bytes(x) != most_bytes(y));
+  }
+  bool is_pointwise(const std::vector<TaskId>& tasks) const {
+    return std::ranges::all_of(
+        tasks, [&](TaskId id) { return list_.tasks[id].kind == TaskKind::pointwise; });
+  }
+  std::int64_t most_bytes(const std::vector<TaskId>& tasks) const {
+    std::int64_t most = 0;
+    for (TaskId id : tasks) most = std::max(most, list_.tasks[id].bytes());
+    return most;
+  }
+  bool are_alike(const std::vector<TaskId>& x, const std::vector<TaskId>& y) const {
+    return std::ranges::equal(x, y, [&](TaskId a, TaskId b) {
+      const Task &s = list_.tasks[a], &t = list_.tasks[b];
+      return s.tile_op == t.tile_op && s.dtype == t.dtype;
+    });
   }
 
   bool seams_allow(const std::vector<TaskId>& a, const std::vector<TaskId>& b) const {

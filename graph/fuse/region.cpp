@@ -382,7 +382,8 @@ class RegionSolver {
     region_.width = 1;
     for (std::size_t slot = 0; slot < region_.tasks.size(); ++slot)
       if (region_.stored[slot]) region_.width = std::max(region_.width, region_.tables[slot].width);
-    bool splits = !region_.is_in_place && !whole_product;
+    // What whole rows are made of may not be overwritten by a block of columns.
+    bool splits = (!region_.is_in_place || (!product && !any_whole)) && !whole_product;
     for (std::size_t slot = 0; slot < region_.tasks.size() && splits; ++slot)
       if (region_.stored[slot])
         splits =

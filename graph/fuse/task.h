@@ -49,6 +49,14 @@ struct TaskOperand {
   Placement view;  // of the operand in the storage
   // The task whose value this is: the storage holds that value, row-major, and nothing else.
   std::optional<TaskId> producer;
+
+  // In memory: what an axis of stride 0 repeats is read once.
+  std::int64_t elements_read() const {
+    std::int64_t elements = 1;
+    for (int axis = 0; axis < view.shape.rank(); ++axis)
+      if (view.strides[axis] != 0) elements *= view.shape[axis];
+    return elements;
+  }
 };
 
 enum class TaskKind : std::uint8_t {

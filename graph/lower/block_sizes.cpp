@@ -27,17 +27,19 @@ std::int64_t round_up(std::int64_t x, std::int64_t quantum) {
 }
 std::int64_t divide_up(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
 
-RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const BlockSizes& wanted) {
+RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const dsl::Target& host,
+                             const BlockSizes& wanted) {
   RegionFacts facts = facts_of(list, region);
   RowBlocks blocks;
   blocks.digit = facts.digit;
   blocks.has_product = facts.has_product;
+  const bool splits_columns = cuts_columns(region, host);
   bool turns_over = false;
   if (!facts.has_product && !facts.one_row) {
     Contiguity contiguous = contiguity_of(list, region);
     blocks.columns_first = contiguous.along_digit > contiguous.along_columns;
-    turns_over = region.splits_columns && contiguous.along_digit > 0 &&
-                 region.width > turned_columns && contiguous.along_columns > 0;
+    turns_over = splits_columns && contiguous.along_digit > 0 && region.width > turned_columns &&
+                 contiguous.along_columns > 0;
     if (blocks.columns_first || turns_over) facts.digit = blocks.digit = contiguous.digit;
   }
   blocks.rows_fastest = facts.has_product || turns_over;
@@ -46,7 +48,7 @@ RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const B
   std::int64_t programs = threads == 1 ? 1 : programs_a_thread * threads;
 
   blocks.columns = region.width;
-  if (region.splits_columns && facts.has_product) {
+  if (splits_columns && facts.has_product) {
     std::int64_t panel = panel_bytes / (facts.depth * facts.element_bytes);
     std::int64_t share = divide_up(region.width, std::max<std::int64_t>(1, threads / outer));
     std::int64_t size = std::max(column_quantum, round_up(std::min(panel, share), column_quantum));
@@ -57,19 +59,19 @@ RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const B
     else if (rows * outer <= 8)
       size = round_up(share, column_quantum);
     if (region.weight_bytes > 128 << 10) blocks.columns = std::min(region.width, size);
-  } else if (region.splits_columns) {
+  } else if (splits_columns) {
     std::int64_t share = divide_up(region.width * region.rows, programs);
     std::int64_t size = std::clamp(round_up(share, 1024), std::int64_t{1024}, tile_elements);
     if (region.width > small_elements) blocks.columns = std::min(region.width, size);
   }
   if (turns_over) blocks.columns = turned_columns;
-  if (region.splits_columns && wanted.columns != 0)
+  if (splits_columns && wanted.columns != 0)
     blocks.columns = std::min(region.width, wanted.columns);
 
-  std::int64_t width = region.splits_columns ? blocks.columns : facts.widest;
-  std::int64_t elements = region.splits_columns ? tile_elements : row_elements;
+  std::int64_t width = splits_columns ? blocks.columns : facts.widest;
+  std::int64_t elements = splits_columns ? tile_elements : row_elements;
   std::int64_t most = std::max<std::int64_t>(1, elements / width);
-  if (facts.has_product && region.splits_columns)
+  if (facts.has_product && splits_columns)
     most = std::clamp(operand_bytes / (facts.depth * facts.element_bytes), least_product_rows,
                       product_rows);
   std::int64_t column_blocks = divide_up(region.width, blocks.columns);
@@ -82,12 +84,16 @@ RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const B
   blocks.rows = std::min(rows, most);
   blocks.sums_elements = facts.computes_weights && region.rows == 1;
   blocks.depth_quantum = facts.depth_quantum;
-  bool may_split = facts.has_product && facts.products_come_first && region.splits_columns;
+  bool may_split = facts.has_product && facts.products_come_first && splits_columns;
   if (wanted.splits != 0 && may_split) blocks.splits = std::min(wanted.splits, facts.depth);
   return blocks;
 }
 
 }  // namespace
+
+bool cuts_columns(const Region& region, const dsl::Target& target) {
+  return region.splits_columns && (target.is_gpu() || !region.is_in_place);
+}
 
 BlockSizes sizes_of(const RowBlocks& blocks) {
   BlockSizes sizes{blocks.rows, blocks.columns};
@@ -100,7 +106,7 @@ BlockSizes sizes_of(const RowBlocks& blocks) {
 RowBlocks choose_blocks(const TaskList& list, const Region& region, const dsl::Target& target,
                         const BlockSizes& wanted) {
   return target.is_gpu() ? choose_gpu_blocks(list, region, target, wanted)
-                         : choose_host_blocks(list, region, wanted);
+                         : choose_host_blocks(list, region, target, wanted);
 }
 
 Shape shared_part(const Region& region, const RowBlocks& blocks) {

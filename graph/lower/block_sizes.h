@@ -42,6 +42,9 @@ struct RowBlocks {
   bool shares_rows() const { return cluster > 1 && !has_product; }
 };
 
+// Whether blocks may hold a part of a row's columns. On the host not where the region writes in
+// place: the last block cannot be moved back to end with the row, and most of it would lie beyond.
+bool cuts_columns(const Region& region, const dsl::Target& target);
 // As a request for them.
 BlockSizes sizes_of(const RowBlocks& blocks);
 // `wanted` overrides the choice where it is not 0; it is clipped to what the region allows.

@@ -21,9 +21,7 @@ std::int64_t bytes_moved(const TaskList& list, const Region& region) {
     if (region.stored[slot]) written += task.bytes();
     for (const TaskOperand& operand : task.operands) {
       if (operand.number || (operand.producer && region.slot(*operand.producer))) continue;
-      std::int64_t elements = 1;  // broadcast axes are read once
-      for (int axis = 0; axis < operand.view.shape.rank(); ++axis)
-        if (operand.view.strides[axis] != 0) elements *= operand.view.shape[axis];
+      std::int64_t elements = operand.elements_read();
       bool gathered = task.kind == TaskKind::gather && &operand == &task.operands[0];
       if (gathered) elements = task.count();
       std::int64_t& bytes = read[operand.storage];

@@ -53,7 +53,7 @@ RegionEstimate::RegionEstimate(const TaskList& list, const Region& region,
   RowBlocks chosen = choose_blocks(list, region, target, {});
   RegionFacts facts = facts_of(list, region);
   has_product_ = facts.has_product;
-  cuts_columns_ = region.splits_columns;
+  cuts_columns_ = cuts_columns(region, target);
   rows_ = static_cast<double>(chosen.digit ? facts.digits[*chosen.digit] : 1);
   outer_ = static_cast<double>(region.rows) / rows_;
   width_ = static_cast<double>(region.width);

@@ -154,7 +154,7 @@ RegionSpace region_space(const Graph& graph, const TaskList& list, const Region&
   RegionFacts facts = facts_of(list, region);
   Bounds bounds{chosen.digit ? facts.digits[*chosen.digit] : 1, region.width, facts.widest};
   bounds.rows = std::max(bounds.rows, chosen.rows);
-  bounds.cuts_columns = region.splits_columns && region.width > 1;
+  bounds.cuts_columns = cuts_columns(region, target) && region.width > 1;
   bounds.cuts_depth = target.is_gpu() && chosen.has_product && chosen.depth != 0;
   bounds.splits = chosen.has_product && facts.products_come_first && region.splits_columns &&
                   !region.is_in_place;
