@@ -62,8 +62,9 @@ struct Options {
 // One fused region of a compiled function, for reports.
 struct RegionReport {
   std::string kernel;      // name of its tile program
-  std::string kind;        // rows, contraction, attention, ...
-  std::int64_t instances;  // launches of this program in the plan
+  std::string kind;        // rows, flat, product, attention, ...
+  std::int64_t instances;  // of the region in the function
+  std::int64_t launches;   // that compute them: fewer, where several become one
   std::int64_t bytes;      // read and written by one launch
   double compile_seconds;
   std::vector<std::string> ops;  // what was fused

@@ -39,6 +39,13 @@ std::string list_of_ops(const std::vector<std::string>& ops) {
   return text;
 }
 
+// "148 in 2": so many regions in so few launches.
+std::string times(const RegionReport& region) {
+  std::string launches = std::to_string(region.launches);
+  return region.launches == region.instances ? launches
+                                             : concat(region.instances, " in ", launches);
+}
+
 std::string explain(const PlanReport& plan) {
   std::string text = concat(
       "signature (", plan.signature, ")\n  ", plan.nodes, " nodes -> ", plan.launches,
@@ -49,10 +56,10 @@ std::string explain(const PlanReport& plan) {
   if (plan.host_bytes > 0)
     text += concat("  each call copies ", of_bytes(plan.host_bytes),
                    " from the host; tensors moved to the device with to() are not copied\n");
-  text += concat("  ", left("kind", 10), right("launches", 9), right("moved each", 12),
+  text += concat("  ", left("kind", 10), right("launches", 11), right("moved each", 12),
                  right("compile", 10), "  what\n");
   for (const RegionReport& region : plan.regions)
-    text += concat("  ", left(region.kind, 10), right(std::to_string(region.instances), 9),
+    text += concat("  ", left(region.kind, 10), right(times(region), 11),
                    right(of_bytes(region.bytes), 12), right(of_seconds(region.compile_seconds), 10),
                    "  ", list_of_ops(region.ops), "\n");
   return text;

@@ -55,6 +55,7 @@ nlohmann::json as_json(const PlanReport& plan) {
     regions.push_back({{"kernel", r.kernel},
                        {"kind", r.kind},
                        {"instances", r.instances},
+                       {"launches", r.launches},
                        {"bytes", r.bytes},
                        {"compile_seconds", r.compile_seconds},
                        {"ops", r.ops},

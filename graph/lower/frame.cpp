@@ -6,6 +6,12 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
+namespace {
+
+// A value that will have left the cache before it is read: a core's, a GPU's.
+constexpr std::int64_t streaming_bytes = 4 << 20, gpu_streaming_bytes = 64 << 20;
+
+}  // namespace
 
 Parameters::Parameters(dsl::Tracer& tracer, const TaskList& list, const Region& region)
     : tracer_(tracer), list_(list), storages_(storages_of(list, region)) {}
@@ -121,6 +127,20 @@ void Matrix::store(const dsl::Operand& row, const dsl::Operand& column, const ds
 void Matrix::prefetch(const dsl::Operand& row, const dsl::Operand& column,
                       const Shape& block) const {
   dsl::prefetch(desc(false), {row, column}, block);
+}
+
+dsl::Tile apply_pointwise(const Task& task, const std::vector<dsl::Operand>& operands) {
+  if (!task.tile_op) return operands[0].tile();
+  if (ir::info(*task.tile_op).immediate == ir::ImmediateKind::dtype)
+    return dsl::cast(operands[0], task.dtype);
+  return dsl::elementwise(*task.tile_op, operands);
+}
+
+// Memory of the caller's may begin anywhere, which stores past the cache do not allow.
+ir::CachePolicy cache_policy(const TaskList& list, const Task& task, const dsl::Target& target) {
+  bool is_ours = list.storages[task.storage].kind == StorageKind::result;
+  std::int64_t most = target.is_gpu() ? gpu_streaming_bytes : streaming_bytes;
+  return is_ours && task.bytes() > most ? ir::CachePolicy::evict_first : ir::CachePolicy::normal;
 }
 
 std::string_view word_of(const Task& task) {

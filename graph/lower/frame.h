@@ -77,6 +77,11 @@ struct Matrix {
   dsl::Desc desc(bool turned) const;
 };
 
+// What a pointwise task makes of its operands.
+dsl::Tile apply_pointwise(const Task& task, const std::vector<dsl::Operand>& operands);
+// How the value of a task is stored: past the cache, if it will have left it when it is read.
+ir::CachePolicy cache_policy(const TaskList& list, const Task& task, const dsl::Target& target);
+
 // "exp_sum_div": the ops of the tasks, shortened where they are many.
 std::string program_name(const TaskList& list, std::span<const TaskId> tasks,
                          std::string_view kind);

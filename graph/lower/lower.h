@@ -39,7 +39,7 @@ struct LoweredProgram {
 struct LoweredRegion {
   std::vector<LoweredProgram> programs;  // in the order in which they run
   std::vector<Scratch> scratch;
-  std::string kind;   // "rows", "product", "stream-K product", "attention"
+  std::string kind;   // "rows", "flat", "product", "stream-K product", "attention"
   BlockSizes blocks;  // that were used
 };
 

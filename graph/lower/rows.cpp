@@ -12,8 +12,6 @@ using dsl::Tile;
 
 namespace {
 
-// A value that will have left the cache before it is read: a core's, a GPU's.
-constexpr std::int64_t streaming_bytes = 4 << 20, gpu_streaming_bytes = 64 << 20;
 constexpr std::int64_t prefetched_row_bytes = 4 << 10;
 
 std::string_view kind_of(const RowBlocks& blocks, ProductStage stage) {
@@ -289,13 +287,6 @@ Tile RowsProgram::filled(const Tile& x, std::int64_t width, const Columns& piece
   return dsl::where(at < left, x, dsl::constant(rest));
 }
 
-Tile RowsProgram::apply_pointwise(const Task& task, const std::vector<Operand>& operands) {
-  if (!task.tile_op) return operands[0].tile();
-  if (ir::info(*task.tile_op).immediate == ir::ImmediateKind::dtype)
-    return dsl::cast(operands[0], task.dtype);
-  return dsl::elementwise(*task.tile_op, operands);
-}
-
 Tile RowsProgram::pointwise(std::size_t slot, const Columns& columns) {
   const Task& t = task(slot);
   std::vector<Operand> operands;
@@ -370,12 +361,9 @@ void RowsProgram::store(std::size_t slot, const Columns& columns) {
     return;
   }
   Block block = block_of(parameters_.pointer(t.storage), access, table.width, columns);
-  // Memory of the caller's may begin anywhere, which stores past the cache do not allow.
-  std::int64_t most = target_.is_gpu() ? gpu_streaming_bytes : streaming_bytes;
-  bool streams = t.bytes() > most && list_.storages[t.storage].kind == StorageKind::result;
-  auto cache = streams ? ir::CachePolicy::evict_first : ir::CachePolicy::normal;
   block.matrix.store(block.row, block.column,
-                     spread(x, block.shape[column_axis()], block.shape[row_axis()]), cache);
+                     spread(x, block.shape[column_axis()], block.shape[row_axis()]),
+                     cache_policy(list_, t, target_));
 }
 
 LoweredRegion lower_rows(const TaskList& list, const Region& region, const dsl::Target& target,

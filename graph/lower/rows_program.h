@@ -120,7 +120,6 @@ class RowsProgram {
   // A piece with `rest` where it reaches beyond the width.
   Tile filled(const Tile& x, std::int64_t width, const Columns& piece, ir::Scalar rest) const;
   Tile pointwise(std::size_t slot, const Columns& columns);
-  static Tile apply_pointwise(const Task& task, const std::vector<Operand>& operands);
   // The value with its broadcast columns, and rows if wanted, spelt out.
   Tile spread(const Tile& x, std::int64_t columns, std::int64_t rows = 0) const;
   Tile reduction(std::size_t slot);

@@ -202,8 +202,9 @@ void CompiledSignature::take_back_mutated(const std::vector<Tensor>& arguments) 
 void CompiledSignature::require_no_aliases(const std::vector<Tensor>& arguments) const {
   for (std::size_t written : mutated_) {
     auto [low, high] = bytes_spanned(input(written, arguments));
-    for (std::size_t i = 0; i < addresses_.size(); ++i) {
-      if (i == written || (i >= arguments.size() && written >= arguments.size())) continue;
+    std::size_t others = written < arguments.size() ? addresses_.size() : arguments.size();
+    for (std::size_t i = 0; i < others; ++i) {
+      if (i == written) continue;
       auto [other_low, other_high] = bytes_spanned(input(i, arguments));
       require(other_low >= high || low >= other_high, "[compile] input ", written,
               " is written in place and shares memory with input ", i,
@@ -262,8 +263,8 @@ PlanReport CompiledSignature::report() const {
   report.capture_seconds = capture_seconds_;
   if (!plan_) return report;
   for (const PlanProgram& program : plan_->programs())
-    report.regions.push_back({program.name, program.kind, program.instances, program.bytes,
-                              program.compile_seconds, program.ops, program.key});
+    report.regions.push_back({program.name, program.kind, program.instances, program.launches,
+                              program.bytes, program.compile_seconds, program.ops, program.key});
   report.device = plan_->device().text();
   report.host_bytes = host_arguments_ ? host_arguments_->bytes() : 0;
   report.launches = plan_->launches();
@@ -279,7 +280,7 @@ std::string CompiledSignature::dump() const {
   if (!plan_) return concat(text, "# runs op by op: data is read at ", graph_break_, "\n");
   text += print(graph_);
   for (std::size_t i = 0; i < plan_->programs().size(); ++i)
-    text += concat("\n# ", plan_->programs()[i].instances, " launches\n", plan_->program_text(i));
+    text += concat("\n# ", plan_->programs()[i].launches, " launches\n", plan_->program_text(i));
   return text;
 }
 

@@ -1,6 +1,7 @@
 #include "graph/run/gpu_recording.h"
 
 #include "runtime/cuda/context.h"
+#include "runtime/launch_table.h"
 
 namespace tilewright::graph {
 namespace {
@@ -14,14 +15,17 @@ GpuRecording::GpuRecording(const Plan::Body& body, const std::vector<Argument>& 
     : arguments_(arguments),
       launch_of_place_(body.places.size(), no_launch),
       context_(cuda::context(body.device.ordinal())) {
-  launches_.reserve(body.launches.size());
-  for (const Launch& launch : body.launches) {
-    if (launch.grid.count() == 0) continue;
-    for (std::uint32_t i = 0; i < launch.place_count; ++i)
-      launch_of_place_[launch.first_place + i] = static_cast<std::uint32_t>(launches_.size());
-    launches_.emplace_back(context_, *body.artifacts[launch.program], launch.grid);
-    launches_.back().set_arguments(arguments.data() + launch.first_place);
-    first_place_.push_back(launch.first_place);
+  launches_.reserve(body.batches.size());
+  for (const Batch& batch : body.batches) {
+    const Launch& first = body.launches[batch.first];
+    std::span<const Grid> grids(body.grids.data() + batch.first, batch.count);
+    if (programs_of(grids) == 0) continue;
+    for (std::uint32_t i = 0; i < first.place_count * batch.count; ++i)
+      launch_of_place_[first.first_place + i] = static_cast<std::uint32_t>(launches_.size());
+    const auto& artifacts = batch.count == 1 ? body.artifacts : body.batch_artifacts;
+    launches_.emplace_back(context_, *artifacts[first.program], grids);
+    launches_.back().set_arguments(arguments.data() + first.first_place);
+    first_place_.push_back(first.first_place);
   }
   is_stale_.resize(launches_.size());
 }

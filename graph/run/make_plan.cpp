@@ -9,9 +9,11 @@
 
 #include "dsl/compile.h"
 #include "graph/fuse/fuse.h"
+#include "graph/lower/flat.h"
 #include "graph/lower/frame.h"
 #include "graph/lower/lower.h"
 #include "graph/lower/region_key.h"
+#include "graph/run/batches.h"
 #include "graph/run/memory.h"
 #include "graph/run/plan_body.h"
 #include "graph/tune/plan_lock.h"
@@ -22,6 +24,11 @@ namespace tilewright::graph {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// Of intermediate values that the launches of one batch may write: what caches hold.
+constexpr std::int64_t host_batch_bytes = 1 << 20, gpu_batch_bytes = 8 << 20;
+// Read and written by a batch, up to which it is done before others are awake.
+constexpr std::int64_t bytes_alone = 64 << 10;
 
 // Of a block of a product, up to which computing an operand beside it costs nothing.
 constexpr std::int64_t few_rows_of_gpus = 64;
@@ -53,15 +60,18 @@ class PlanMaker {
     if (target_.is_gpu()) limits.rows_of_computed_operands = few_rows_of_gpus;
     regions_ = fuse_tasks(list_, options_.fuse, limits);
     if (options_.lock && options_.lock->is_locked()) options_.lock->require_device(options_.device);
-    for (const FusedRegion& region : regions_) lower_region(region);
+    find_flat_regions();
+    for (std::size_t i = 0; i < regions_.size(); ++i) lower_region(i);
     if (options_.lock && !options_.lock->is_locked())
       options_.lock->add_plan(options_.device, options_.title, chosen_);
+    batch_launches();
     place_storages();
     body_->lower_seconds = seconds_since(begin) - tune_seconds_;
     begin = Clock::now();
     body_->artifacts.resize(body_->functions.size());
+    body_->batch_artifacts.resize(body_->functions.size());
     if (!options_.interpret) compile_programs();
-    for (const PendingLaunch& launch : launches_) add_launch(launch);
+    for (const auto& batch : batches_) add_batch(batch);
     outputs();
     body_->compile_seconds = seconds_since(begin) + tune_seconds_;
     return std::make_shared<const Plan>(std::move(body_));
@@ -83,12 +93,37 @@ class PlanMaker {
     std::uint32_t program;
     Grid grid;
     std::vector<StorageId> storages;
+    std::optional<std::int64_t> count;  // the argument behind them
+    std::vector<StorageId> writes;      // of them
+    std::int64_t bytes = 0;             // read and written
+    bool may_batch = false;
   };
 
-  void lower_region(const FusedRegion& region) {
-    Hash like = region_key(graph_, list_, region.region);
+  // The updates of tensors of several sizes become one program, and so does what is written in
+  // place, of which blocks cannot be moved back to end with the tensor.
+  void find_flat_regions() {
+    std::unordered_map<Hash, std::int64_t> sizes;  // by key: the one size, or -1
+    flat_.resize(regions_.size());
+    for (std::size_t i = 0; i < regions_.size(); ++i) {
+      flat_[i] = flat_region(list_, regions_[i].region, target_);
+      if (!flat_[i]) continue;
+      std::int64_t& size = sizes.try_emplace(flat_[i]->key, flat_[i]->elements).first->second;
+      if (size != flat_[i]->elements) size = -1;
+      flat_elements_[flat_[i]->key] += flat_[i]->elements;
+    }
+    for (std::size_t i = 0; i < regions_.size(); ++i)
+      if (flat_[i] && sizes[flat_[i]->key] != -1 && !regions_[i].region.is_in_place)
+        flat_[i].reset();
+  }
+
+  void lower_region(std::size_t number) {
+    const FusedRegion& region = regions_[number];
+    const std::optional<FlatRegion>& flat = flat_[number];
+    std::int64_t block = flat ? flat_block(target_, flat_elements_[flat->key]) : 0;
+    Hash like = flat ? flat->key : region_key(graph_, list_, region.region);
     auto [known, is_new] = like_.try_emplace(like);
-    if (is_new) known->second = new_lowering(region, like);
+    if (is_new)
+      known->second = flat ? flat_lowering(region, *flat, block) : new_lowering(region, like);
     std::vector<StorageId> memory = storages_of(list_, region.region);
     for (const Scratch& scratch : known->second.scratch) {
       memory.push_back(static_cast<StorageId>(list_.storages.size()));
@@ -97,17 +132,70 @@ class PlanMaker {
       list_.storages.back().elements = scratch.elements;
     }
     for (const Step& step : known->second.steps) {
-      ++body_->programs[step.program].instances;
-      PendingLaunch launch{step.program, step.grid, {}};
+      PlanProgram& program = body_->programs[step.program];
+      ++program.instances;
+      PendingLaunch launch{step.program, step.grid, {}, {}, {}, 0};
       for (std::uint32_t i : step.memory) launch.storages.push_back(memory[i]);
+      if (flat) {
+        launch.grid = Grid((flat->elements + block - 1) / block);
+        launch.count = flat->count();
+      }
+      bool is_alone = known->second.steps.size() == 1;
+      launch.writes = is_alone ? written(region.region) : launch.storages;
+      launch.bytes = bytes_moved(list_, region.region);
+      launch.may_batch = options_.fuse && is_alone &&
+                         (program.kind == "rows" || program.kind == "flat") &&
+                         body_->functions[step.program].cluster == 1;
       launches_.push_back(std::move(launch));
     }
+  }
+
+  std::vector<StorageId> written(const Region& region) const {
+    std::vector<StorageId> result;
+    for (std::size_t slot = 0; slot < region.tasks.size(); ++slot)
+      if (region.stored[slot]) result.push_back(list_.tasks[region.tasks[slot]].storage);
+    return result;
+  }
+
+  void batch_launches() {
+    std::vector<BatchCandidate> candidates;
+    for (const PendingLaunch& launch : launches_) {
+      BatchCandidate candidate{launch.program, launch.storages, launch.writes};
+      if (launch.may_batch)
+        candidate.most = dsl::most_launches(body_->functions[launch.program], options_.device);
+      for (StorageId id : launch.writes) {
+        const Storage& storage = list_.storages[id];
+        if (storage.kind == StorageKind::result && !storage.is_output)
+          candidate.new_bytes += storage.elements * size_bytes(storage.dtype);
+      }
+      candidates.push_back(std::move(candidate));
+    }
+    std::int64_t most_bytes = target_.is_gpu() ? gpu_batch_bytes : host_batch_bytes;
+    batches_ = make_batches(candidates, list_.storages.size(), {most_bytes});
+    runs_alone_.resize(body_->programs.size(), false);
+    for (const auto& batch : batches_) {
+      std::uint32_t program = launches_[batch[0]].program;
+      PlanProgram& of = body_->programs[program];
+      ++of.launches;
+      of.batch = std::max(of.batch, std::ssize(batch));
+      runs_alone_[program] = runs_alone_[program] || batch.size() == 1;
+    }
+  }
+
+  Lowering flat_lowering(const FusedRegion& region, const FlatRegion& flat, std::int64_t block) {
+    // The size of its blocks makes no difference to the results, and no choice.
+    if (options_.lock) hold_to_lock(region.region, flat.key, {});
+    return lowering(region, lower_flat(list_, region.region, flat, target_, block));
   }
 
   Lowering new_lowering(const FusedRegion& region, const Hash& key) {
     BlockSizes asked = asked_sizes(region.region, key);
     LoweredRegion lowered = lower(graph_, list_, region.region, target_, asked);
     if (options_.lock) hold_to_lock(region.region, key, {asked, lowered.blocks});
+    return lowering(region, std::move(lowered));
+  }
+
+  Lowering lowering(const FusedRegion& region, LoweredRegion lowered) {
     Lowering result;
     result.scratch = lowered.scratch;
     for (LoweredProgram& program : lowered.programs) {
@@ -175,11 +263,12 @@ class PlanMaker {
   // Where each storage lies; what is never in memory keeps no place.
   void place_storages() {
     std::vector<int> first(list_.storages.size(), -1), last(list_.storages.size(), -1);
-    for (std::size_t step = 0; step < launches_.size(); ++step)
-      for (StorageId id : launches_[step].storages) {
-        if (first[id] < 0) first[id] = static_cast<int>(step);
-        last[id] = static_cast<int>(step);
-      }
+    for (std::size_t step = 0; step < batches_.size(); ++step)
+      for (std::uint32_t launch : batches_[step])
+        for (StorageId id : launches_[launch].storages) {
+          if (first[id] < 0) first[id] = static_cast<int>(step);
+          last[id] = static_cast<int>(step);
+        }
     place_of_.resize(list_.storages.size());
     std::vector<Lifetime> lifetimes;
     std::vector<StorageId> in_arena;
@@ -218,11 +307,25 @@ class PlanMaker {
     return buffer;
   }
 
+  void add_batch(const std::vector<std::uint32_t>& from) {
+    Batch batch{static_cast<std::uint32_t>(body_->launches.size()),
+                static_cast<std::uint32_t>(from.size())};
+    std::int64_t bytes = 0;
+    for (std::uint32_t i : from) {
+      add_launch(launches_[i]);
+      bytes += launches_[i].bytes;
+    }
+    batch.spread = bytes > bytes_alone;
+    body_->batches.push_back(batch);
+  }
+
   void add_launch(const PendingLaunch& from) {
-    Launch launch{from.program, static_cast<std::uint32_t>(body_->places.size()),
-                  static_cast<std::uint32_t>(from.storages.size()), from.grid};
+    auto first = static_cast<std::uint32_t>(body_->places.size());
     for (StorageId id : from.storages) body_->places.push_back(place_of_[id]);
-    body_->launches.push_back(launch);
+    if (from.count) body_->places.push_back({PlaceKind::number, 0, *from.count});
+    auto count = static_cast<std::uint32_t>(body_->places.size()) - first;
+    body_->launches.push_back({from.program, first, count, from.grid});
+    body_->grids.push_back(from.grid);
   }
 
   void outputs() {
@@ -234,6 +337,22 @@ class PlanMaker {
     }
   }
 
+  // Code for one launch, for several as one, or for both: on the host they are the same.
+  void compile_program(std::size_t i) {
+    const ir::Function& function = body_->functions[i];
+    auto add = [&](std::shared_ptr<const Artifact>& to, std::size_t launches) {
+      to = dsl::compile(function, options_.device, launches);
+      body_->programs[i].compile_seconds += to->compile_seconds;
+    };
+    auto batch = static_cast<std::size_t>(body_->programs[i].batch);
+    bool is_batched = batch > 1;
+    if (is_batched) add(body_->batch_artifacts[i], batch);
+    if (!target_.is_gpu() && is_batched)
+      body_->artifacts[i] = body_->batch_artifacts[i];
+    else if (!is_batched || runs_alone_[i])
+      add(body_->artifacts[i], 0);
+  }
+
   // Two threads, since one program may take as long as all the others.
   void compile_programs() {
     std::atomic<std::size_t> next = 0;
@@ -242,8 +361,7 @@ class PlanMaker {
     auto work = [&] {
       for (std::size_t i; (i = next++) < body_->functions.size();) {
         try {
-          body_->artifacts[i] = dsl::compile(body_->functions[i], options_.device);
-          body_->programs[i].compile_seconds = body_->artifacts[i]->compile_seconds;
+          compile_program(i);
         } catch (...) {
           std::lock_guard lock(mutex);
           if (!failure) failure = std::current_exception();
@@ -259,13 +377,17 @@ class PlanMaker {
     if (failure) std::rethrow_exception(failure);
   }
 
-  std::unordered_map<Hash, Lowering> like_;  // by region_key
   const Graph& graph_;
   PlanOptions options_;
   dsl::Target target_;
   TaskList list_;
   std::vector<FusedRegion> regions_;
+  std::unordered_map<Hash, Lowering> like_;      // by region_key, or that of a flat program
+  std::vector<std::optional<FlatRegion>> flat_;  // by region
+  std::unordered_map<Hash, std::int64_t> flat_elements_;  // of all regions of a key
   std::vector<PendingLaunch> launches_;
+  std::vector<std::vector<std::uint32_t>> batches_;  // launches
+  std::vector<bool> runs_alone_;                     // by program: some launch
   std::vector<Place> place_of_;
   std::unordered_map<Hash, std::uint32_t> program_of_;
   std::vector<std::pair<Hash, LockedRegion>> chosen_;  // of each distinct region

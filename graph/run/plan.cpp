@@ -21,6 +21,19 @@ void run_program(const Plan::Body& body, std::uint32_t program, const Grid& grid
   ir::interpret(function, grid, {arguments, function.params.size()});
 }
 
+void run_batch(const Plan::Body& body, const Batch& batch, const Argument* arguments) {
+  const Launch& first = body.launches[batch.first];
+  if (batch.count == 1) return run_program(body, first.program, first.grid, arguments);
+  if (const auto& artifact = body.batch_artifacts[first.program]) {
+    TraceSpan span("launch", body.programs[first.program].name);
+    return launch_on(body.device, *artifact, {body.grids.data() + batch.first, batch.count},
+                     arguments, batch.spread);
+  }
+  for (std::uint32_t i = 0; i < batch.count; ++i)
+    run_program(body, first.program, body.grids[batch.first + i],
+                arguments + i * first.place_count);
+}
+
 std::vector<std::shared_ptr<Buffer>> Plan::run(std::span<void* const> inputs) const {
   const Body& body = *body_;
   std::vector<std::shared_ptr<Buffer>> buffers;
@@ -32,10 +45,11 @@ std::vector<std::shared_ptr<Buffer>> Plan::run(std::span<void* const> inputs) co
     arena = Buffer::allocate(body.arena_bytes, memory);
   }
   std::vector<Argument> arguments;
-  for (const Launch& launch : body.launches) {
-    arguments.resize(launch.place_count);
-    for (std::uint32_t i = 0; i < launch.place_count; ++i) {
-      const Place& place = body.places[launch.first_place + i];
+  for (const Batch& batch : body.batches) {
+    const Launch& first = body.launches[batch.first];
+    arguments.resize(std::size_t{first.place_count} * batch.count);
+    for (std::uint32_t i = 0; i < arguments.size(); ++i) {
+      const Place& place = body.places[first.first_place + i];
       switch (place.kind) {
         case PlaceKind::input: arguments[i].pointer = inputs[place.index]; break;
         case PlaceKind::output: arguments[i].pointer = buffers[place.index]->data(); break;
@@ -43,9 +57,10 @@ std::vector<std::shared_ptr<Buffer>> Plan::run(std::span<void* const> inputs) co
         case PlaceKind::arena:
           arguments[i].pointer = static_cast<std::byte*>(arena->data()) + place.offset;
           break;
+        case PlaceKind::number: arguments[i].integer = place.offset; break;
       }
     }
-    run_program(body, launch.program, launch.grid, arguments.data());
+    run_batch(body, batch, arguments.data());
   }
   std::vector<std::shared_ptr<Buffer>> outputs;
   for (std::size_t i = 0; i < body.outputs.size(); ++i)
@@ -59,7 +74,7 @@ std::string Plan::program_text(std::size_t program) const {
   return ir::print(body_->functions.at(program));
 }
 const Device& Plan::device() const { return body_->device; }
-std::int64_t Plan::launches() const { return static_cast<std::int64_t>(body_->launches.size()); }
+std::int64_t Plan::launches() const { return static_cast<std::int64_t>(body_->batches.size()); }
 std::int64_t Plan::arena_bytes() const { return body_->arena_bytes; }
 double Plan::lower_seconds() const { return body_->lower_seconds; }
 double Plan::compile_seconds() const { return body_->compile_seconds; }

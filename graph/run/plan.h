@@ -4,8 +4,9 @@
 // (graph/lower), compiles every distinct program once, and gives every value that crosses regions a
 // place: in memory of the caller (inputs, mutated inputs), in a buffer that the call returns
 // (outputs), in the arena (intermediate values, whose lifetimes decide who shares bytes), or in the
-// plan itself (constants). A launch is then a program, a grid and a list of places. Nothing of the
-// graph is looked at when a plan runs.
+// plan itself (constants). A launch is then a program, a grid and a list of places; launches of one
+// program that do not wait for each other become one (graph/run/batches.h). Nothing of the graph is
+// looked at when a plan runs.
 //
 // The graph must be free of composite ops (graph/passes decompose them); it may be any other graph,
 // also one of a single node, which is how eager execution uses plans.
@@ -30,7 +31,7 @@ namespace tilewright::graph {
 class PlanLock;
 
 struct PlanOptions {
-  bool fuse = true;        // otherwise one region a node
+  bool fuse = true;        // otherwise one region a node, and one launch a region
   bool tune = false;       // time block configurations of each distinct region; an emulated
                            //   device keeps the default ones, for its time says nothing
   bool interpret = false;  // run tile programs by the interpreter: tells bugs of lowering from bugs
@@ -60,7 +61,9 @@ struct PlanProgram {
   std::string key;               // hex of its content hash
   std::int64_t bytes = 0;        // read and written by one launch
   std::int64_t bytes_saved = 0;  // that fusion keeps from memory
-  std::int64_t instances = 0;    // launches
+  std::int64_t instances = 0;    // regions that it computes
+  std::int64_t launches = 0;     // in which it does so
+  std::int64_t batch = 1;        // regions in the largest of them
   double compile_seconds = 0;
 };
 

@@ -10,11 +10,11 @@
 namespace tilewright::graph {
 
 // Where an argument of a launch lies.
-enum class PlaceKind : std::uint8_t { input, output, constant, arena };
+enum class PlaceKind : std::uint8_t { input, output, constant, arena, number };
 struct Place {
   PlaceKind kind;
   std::uint32_t index = 0;  // of the input, output buffer or constant
-  std::int64_t offset = 0;  // in the arena, bytes
+  std::int64_t offset = 0;  // in the arena, bytes; of a number, itself
 };
 
 struct Launch {
@@ -23,12 +23,22 @@ struct Launch {
   Grid grid;
 };
 
+// Launches of one program, neighbours in Plan::Body::launches, that run as one (batches.h).
+struct Batch {
+  std::uint32_t first, count;
+  bool spread = true;  // over the threads of the host: worth waking them
+};
+
 struct Plan::Body {
   Device device;
   std::vector<PlanProgram> programs;
   std::vector<ir::Function> functions;                     // of each program
   std::vector<std::shared_ptr<const Artifact>> artifacts;  // of each program; null: interpreted
+  // The same for several launches at once, of programs that have such.
+  std::vector<std::shared_ptr<const Artifact>> batch_artifacts;
   std::vector<Launch> launches;
+  std::vector<Grid> grids;  // of each launch
+  std::vector<Batch> batches;
   std::vector<Place> places;
   std::vector<std::shared_ptr<Buffer>> constants;
   std::vector<std::int64_t> output_bytes;  // of each output buffer
@@ -38,7 +48,10 @@ struct Plan::Body {
   double lower_seconds = 0, compile_seconds = 0;
 };
 
-// Runs one program over its grid, on the plan's device; a GPU is not waited for.
+// Runs the launches of a batch on the plan's device; a GPU is not waited for. The arguments are
+// those of its first launch, and behind them those of the others.
+void run_batch(const Plan::Body& body, const Batch& batch, const Argument* arguments);
+// Runs one program over its grid.
 void run_program(const Plan::Body& body, std::uint32_t program, const Grid& grid,
                  const Argument* arguments);
 

@@ -14,7 +14,7 @@ struct Recording::Body {
     const Argument* arguments;
     Grid grid;
     std::int64_t count;
-    std::uint32_t program;
+    const Batch* batch;
   };
   std::shared_ptr<const Plan> plan;
   std::shared_ptr<SharedArena> arena;
@@ -48,13 +48,14 @@ struct Recording::Body {
     const Plan::Body& body = plan->body();
     std::int64_t scratch_bytes = 0;
     steps.clear();
-    for (const Launch& launch : body.launches) {
+    for (const Batch& batch : body.batches) {
+      const Launch& launch = body.launches[batch.first];
       const auto& artifact = body.artifacts[launch.program];
       std::int64_t count = launch.grid.count();
-      bool alone = artifact != nullptr && (count == 1 || threads == 1);
+      bool alone = artifact != nullptr && batch.count == 1 && (count == 1 || threads == 1);
       if (alone) scratch_bytes = std::max(scratch_bytes, artifact->scratch_bytes);
       steps.push_back({alone ? artifact->host : nullptr, arguments.data() + launch.first_place,
-                       launch.grid, count, launch.program});
+                       launch.grid, count, &batch});
     }
     if (scratch_bytes > 0) scratch = Buffer::allocate(scratch_bytes);
   }
@@ -80,6 +81,7 @@ Recording::Recording(std::shared_ptr<const Plan> plan, std::shared_ptr<SharedAre
       case PlaceKind::output: b.arguments[i].pointer = b.buffers[place.index]->data(); break;
       case PlaceKind::constant: b.arguments[i].pointer = body.constants[place.index]->data(); break;
       case PlaceKind::arena: break;
+      case PlaceKind::number: b.arguments[i].integer = place.offset; break;
     }
   }
   b.set_arena_addresses();
@@ -113,7 +115,7 @@ void Recording::Body::run_on_host(std::int64_t times) {
       if (step.host != nullptr && !is_tracing())
         step.host(step.arguments, step.grid.size, 0, step.count, memory);
       else
-        run_program(plan->body(), step.program, step.grid, step.arguments);
+        run_batch(plan->body(), *step.batch, step.arguments);
     }
 }
 

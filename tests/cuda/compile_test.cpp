@@ -97,6 +97,33 @@ TEST(CudaCompile, StateIsWrittenInPlaceWhereverItLies) {
   }
 }
 
+// The updates of tensors of several sizes, of which the first lies elsewhere in each call.
+TEST(CudaCompile, SeveralUpdatesAreOneKernelWhoseArgumentsMayMove) {
+  FakeDriver fake;
+  for (Mode mode : modes) {
+    std::vector<Tensor> states;
+    for (std::int64_t size : {48, 100, 1, 16, 5000})
+      states.push_back(ramp({size}).to(Device::cuda()));
+    Compiled step = compile(
+        [&](const Tensor& x) {
+          for (Tensor& s : states) s.copy_from(s * 0.5 + 1);
+          return x * 0.5 + 1;
+        },
+        {.mode = mode});
+    std::vector<Tensor> expected = states;
+    for (Tensor& t : expected) t = t.to(Device::cpu());
+    for (int call = 0; call < 3; ++call) {
+      Tensor x = ramp({64}, 0.01F * static_cast<float>(call + 1));
+      expect_near(step(x.to(Device::cuda())), x * 0.5 + 1);
+      for (std::size_t i = 0; i < states.size(); ++i) {
+        expected[i] = expected[i] * 0.5 + 1;
+        expect_near(states[i], expected[i]);
+      }
+    }
+    EXPECT_LE(step.report()[0].launches, 4);
+  }
+}
+
 TEST(CudaCompile, ReadingAResultThatWasOverwrittenIsAnError) {
   FakeDriver fake;
   Block device = Block().on(Device::cuda());

@@ -28,34 +28,42 @@ class SingleLaunches {
     for (std::int64_t bytes : body.output_bytes)
       outputs_.push_back(Buffer::allocate(bytes, memory));
     arena_ = Buffer::allocate(std::max<std::int64_t>(body.arena_bytes, 1), memory);
-    for (const Place& place : body.places) arguments_.push_back({.pointer = at(place, inputs)});
+    for (const Place& place : body.places) {
+      arguments_.push_back({.integer = place.offset});
+      if (place.kind != PlaceKind::number) arguments_.back().pointer = at(place, inputs);
+    }
     if (!body.device.is_cuda()) return;
     cuda::Context& context = cuda::context(body.device.ordinal());
-    for (const graph::Launch& launch : body.launches) {
-      prepared_.emplace_back(context, *body.artifacts[launch.program], launch.grid);
-      prepared_.back().set_arguments(arguments_.data() + launch.first_place);
+    for (const graph::Batch& batch : body.batches) {
+      const auto& artifacts = batch.count == 1 ? body.artifacts : body.batch_artifacts;
+      prepared_.emplace_back(context, *artifacts[first(batch).program],
+                             std::span(body.grids.data() + batch.first, batch.count));
+      prepared_.back().set_arguments(arguments_.data() + first(batch).first_place);
     }
   }
-  std::size_t size() const { return plan_->body().launches.size(); }
+  std::size_t size() const { return plan_->body().batches.size(); }
   const std::string& kernel(std::size_t i) const {
-    return plan_->body().programs[plan_->body().launches[i].program].name;
+    return plan_->body().programs[first(plan_->body().batches[i]).program].name;
   }
   void run(std::size_t i) {
-    const graph::Launch& launch = plan_->body().launches[i];
+    const graph::Batch& batch = plan_->body().batches[i];
     if (!prepared_.empty())
       prepared_[i].start(false);
     else
-      graph::run_program(plan_->body(), launch.program, launch.grid,
-                         arguments_.data() + launch.first_place);
+      graph::run_batch(plan_->body(), batch, arguments_.data() + first(batch).first_place);
   }
 
  private:
+  const graph::Launch& first(const graph::Batch& batch) const {
+    return plan_->body().launches[batch.first];
+  }
   const void* at(const Place& place, const std::vector<void*>& inputs) const {
     switch (place.kind) {
       case PlaceKind::input: return inputs[place.index];
       case PlaceKind::output: return outputs_[place.index]->data();
       case PlaceKind::constant: return plan_->body().constants[place.index]->data();
       case PlaceKind::arena: return static_cast<std::byte*>(arena_->data()) + place.offset;
+      case PlaceKind::number: break;
     }
     return nullptr;
   }
