@@ -37,14 +37,14 @@ struct Compiled {
   dsl::gpu::Ptx ptx;
   double seconds;  // the median
 };
-Compiled compiled(const ir::Function& traced, const dsl::Target& target, int rounds) {
+Compiled compiled(const NamedProgram& traced, const dsl::Target& target, int rounds) {
   Compiled result;
   std::vector<double> seconds;
   for (int round = 0; round < rounds; ++round) {
-    ir::Function function = traced;
+    NamedProgram program = traced;
     double start = now_s();
-    dsl::run_passes(function, {.machine = dsl::Machine::gpu});
-    result.ptx = dsl::gpu::generate_ptx(function, target);
+    dsl::run_passes(program.function, {.machine = dsl::Machine::gpu});
+    result.ptx = ptx_of(program, target);
     seconds.push_back(now_s() - start);
   }
   std::ranges::sort(seconds);
@@ -55,7 +55,7 @@ Compiled compiled(const ir::Function& traced, const dsl::Target& target, int rou
 // One program for one target, and what is wrong with it: it may fail, spill, or be warned of.
 struct Job {
   std::string kernel, target;
-  ir::Function program;
+  NamedProgram program;
 };
 struct Outcome {
   nlohmann::json record;
@@ -64,11 +64,12 @@ struct Outcome {
 
 Outcome outcome_of(const Job& job, const Settings& a) {
   const auto& [kernel, target, program] = job;
+  const std::string& name = program.function.name;
   Outcome result;
   auto fault = [&](const std::string& text) {
-    result.faults.push_back(fmt::format("{} ({}) for {}: {}", kernel, program.name, target, text));
+    result.faults.push_back(fmt::format("{} ({}) for {}: {}", kernel, name, target, text));
   };
-  result.record = {{"kernel", kernel}, {"program", program.name}, {"target", target}};
+  result.record = {{"kernel", kernel}, {"program", name}, {"target", target}};
   Compiled code;
   try {
     code = compiled(program, dsl::target_named(target), a.rounds);
@@ -147,7 +148,7 @@ std::vector<Job> jobs_of_folder(const Settings& a) {
   for (const auto& file : files)
     for (ir::Function& program : ir::parse_all(read_text("ptxas", file.string())))
       for (const std::string& target : a.targets)
-        jobs.push_back({file.stem().string(), target, program});
+        jobs.push_back({file.stem().string(), target, {program}});
   require(!jobs.empty(), "[ptxas] there is no *.tile file in ", a.programs,
           "; TILEWRIGHT_DUMP_PROGRAMS makes them");
   return jobs;
@@ -157,7 +158,7 @@ std::vector<Job> jobs_of_named_kernels(const Settings& a) {
   std::vector<Job> jobs;
   for (const NamedKernel& kernel : named_kernels(a.kernels))
     for (const std::string& target : a.targets)
-      for (ir::Function& program : programs_of(kernel, Device::emulated(target)))
+      for (NamedProgram& program : programs_of(kernel, Device::emulated(target)))
         jobs.push_back({kernel.name, target, std::move(program)});
   return jobs;
 }

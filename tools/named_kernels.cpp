@@ -8,6 +8,7 @@
 #include "graph/passes/pipeline.h"
 #include "graph/quantized.h"
 #include "graph/run/plan.h"
+#include "tools/bench/adamw.h"
 
 namespace tilewright::tools {
 namespace {
@@ -34,6 +35,21 @@ Tensor attention_of(const Tensors& a) {
   return scaled_dot_product_attention(a[0], a[1], a[2], {.causal = true});
 }
 
+// The corrections, then each parameter with its gradient and moments.
+std::vector<NamedKernel::Argument> arguments_of_adamw() {
+  std::vector<NamedKernel::Argument> arguments = {{f32, {2}}};
+  for (const Shape& shape : gpt2_parameter_shapes())
+    arguments.insert(arguments.end(), 4, {f32, shape});
+  return arguments;
+}
+Tensor adamw_of(const Tensors& a) {
+  for (std::size_t i = 1; i < a.size(); i += 4) {
+    AdamwState state{a[i], a[i + 1], a[i + 2], a[i + 3]};
+    adamw(state, a[0]);
+  }
+  return a[0];
+}
+
 std::vector<NamedKernel> pointwise_cases() {
   return {
       {"add gelu, f32",
@@ -55,6 +71,7 @@ std::vector<NamedKernel> pointwise_cases() {
       {"embedding, bf16",
        {{i64, {512}}, {bf16, {32000, 4096}}},
        [](const Tensors& a) { return embedding(a[0], a[1]); }},
+      {"adamw, 148 tensors", arguments_of_adamw(), adamw_of},
   };
 }
 
@@ -198,14 +215,21 @@ graph::Graph graph_of(const NamedKernel& kernel) {
   return graph::run_passes(captured.graph);
 }
 
-std::vector<ir::Function> programs_of(const NamedKernel& kernel, const Device& device) {
+std::vector<NamedProgram> programs_of(const NamedKernel& kernel, const Device& device) {
   auto plan =
       graph::make_plan(graph_of(kernel),
                        {.interpret = true, .matmul_precision = kernel.precision, .device = device});
-  std::vector<ir::Function> programs;
+  std::vector<NamedProgram> programs;
   for (std::size_t i = 0; i < plan->programs().size(); ++i)
-    programs.push_back(ir::parse(plan->program_text(i)));
+    programs.push_back({ir::parse(plan->program_text(i)), plan->programs()[i].batch});
   return programs;
+}
+
+dsl::gpu::Ptx ptx_of(const NamedProgram& program, const dsl::Target& target) {
+  std::optional<LaunchTable> table;
+  if (program.launches > 1)
+    table = dsl::gpu::launch_table(program.function, static_cast<std::size_t>(program.launches));
+  return dsl::gpu::generate_ptx(program.function, target, table);
 }
 
 }  // namespace tilewright::tools

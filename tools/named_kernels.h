@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "dsl/codegen/gpu/gpu_code.h"
 #include "dsl/device.h"
 #include "dsl/ir/function.h"
 #include "graph/functional.h"
@@ -32,7 +33,13 @@ std::vector<NamedKernel> model_kernels(const std::vector<std::string>& words);
 bool is_named(const NamedKernel& kernel, const std::vector<std::string>& words);
 // The kernel's graph, ready to be cut into regions.
 graph::Graph graph_of(const NamedKernel& kernel);
-// One for each launch.
-std::vector<ir::Function> programs_of(const NamedKernel& kernel, const Device& device);
+struct NamedProgram {
+  ir::Function function;
+  std::int64_t launches = 1;  // that its code takes at once (runtime/launch_table.h)
+};
+// Each program once, in the order of the plan's.
+std::vector<NamedProgram> programs_of(const NamedKernel& kernel, const Device& device);
+// The function must have been through the passes.
+dsl::gpu::Ptx ptx_of(const NamedProgram& program, const dsl::Target& target);
 
 }  // namespace tilewright::tools

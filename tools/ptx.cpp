@@ -94,8 +94,13 @@ std::string machine_code(const dsl::gpu::Ptx& ptx, const Arguments& a) {
 }
 
 // The programs of a file, or of the kernel with a name.
-std::vector<ir::Function> wanted_programs(const Arguments& a) {
-  if (a.kernel.empty()) return ir::parse_all(read_text("ptx", a.file));
+std::vector<NamedProgram> wanted_programs(const Arguments& a) {
+  if (a.kernel.empty()) {
+    std::vector<NamedProgram> programs;
+    for (ir::Function& function : ir::parse_all(read_text("ptx", a.file)))
+      programs.push_back({std::move(function)});
+    return programs;
+  }
   for (const NamedKernel& kernel : named_kernels({}))
     if (kernel.name == a.kernel) return programs_of(kernel, Device::emulated(a.target));
   std::string names;
@@ -108,7 +113,8 @@ void ptx(const Arguments& a) {
   dsl::Target target = dsl::target_named(a.target);
   require(target.is_gpu(), "[ptx] ", a.target,
           " is no GPU; known are sm_80, sm_86, sm_89, sm_90a, sm_100a, sm_120");
-  for (ir::Function& function : wanted_programs(a)) {
+  for (NamedProgram& program : wanted_programs(a)) {
+    ir::Function& function = program.function;
     const ir::Function traced = function;
     std::vector<double> seconds;
     dsl::gpu::Ptx code;
@@ -116,7 +122,7 @@ void ptx(const Arguments& a) {
       function = traced;
       double start = now_s();
       dsl::run_passes(function, {.machine = dsl::Machine::gpu});
-      if (a.emit != "llvm" && a.emit != "barriers") code = dsl::gpu::generate_ptx(function, target);
+      if (a.emit != "llvm" && a.emit != "barriers") code = ptx_of(program, target);
       seconds.push_back(now_s() - start);
     }
     if (a.emit == "barriers") {

@@ -1,5 +1,6 @@
-// The section optim: one step of AdamW (Loshchilov and Hutter 2019) on all parameters of a model,
-// as one compiled function that writes parameters and moments in place.
+// The section optim: one step of AdamW on all parameters of a model, as one compiled function that
+// writes parameters and moments in place.
+#include "tools/bench/adamw.h"
 #include "tools/bench/device_clock.h"
 #include "tools/bench/kernel_case.h"
 #include "tools/measure.h"
@@ -7,45 +8,11 @@
 namespace tilewright::tools {
 namespace {
 
-struct State {
-  Tensor parameter, gradient, first, second;
-  State to(const Device& device) const {
-    auto copy = [&](const Tensor& t) { return t.device() == device ? t.clone() : t.to(device); };
-    return {copy(parameter), copy(gradient), copy(first), copy(second)};
-  }
-};
+using State = AdamwState;
 
-constexpr double rate = 1e-3, decay = 0.01, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
-
-// `corrections` f32 [2]: 1 - beta^t of either moment, on the device, for they change every step.
-void adamw(State& s, const Tensor& corrections) {
-  Tensor m = s.first * beta1 + s.gradient * (1 - beta1);
-  Tensor v = s.second * beta2 + square(s.gradient) * (1 - beta2);
-  Tensor m_hat = m / corrections.slice(0, 0, 1), v_hat = v / corrections.slice(0, 1, 2);
-  Tensor p = s.parameter * (1 - rate * decay) - m_hat / (sqrt(v_hat) + epsilon) * rate;
-  s.first.copy_from(m);
-  s.second.copy_from(v);
-  s.parameter.copy_from(p);
-}
-
-std::vector<Shape> gpt2_shapes() {
-  std::vector<Shape> shapes = {{50257, 768}, {1024, 768}};
-  for (int layer = 0; layer < 12; ++layer)
-    for (const Shape& shape : std::vector<Shape>{{768},
-                                                 {768},
-                                                 {768, 2304},
-                                                 {2304},
-                                                 {768, 768},
-                                                 {768},
-                                                 {768},
-                                                 {768},
-                                                 {768, 3072},
-                                                 {3072},
-                                                 {3072, 768},
-                                                 {768}})
-      shapes.push_back(shape);
-  shapes.insert(shapes.end(), {{768}, {768}});
-  return shapes;
+State on(const Device& device, const State& s) {
+  auto copy = [&](const Tensor& t) { return t.device() == device ? t.clone() : t.to(device); };
+  return {copy(s.parameter), copy(s.gradient), copy(s.first), copy(s.second)};
 }
 
 nlohmann::json measure(const std::vector<Shape>& shapes, const BenchSettings& settings) {
@@ -60,7 +27,7 @@ nlohmann::json measure(const std::vector<Shape>& shapes, const BenchSettings& se
     elements += static_cast<double>(element_count(shape));
   }
   Tensor corrections = Tensor::from(std::vector<float>{0.2F, 0.02F}, {2});
-  State expected = states.back().to(Device::cpu());
+  State expected = on(Device::cpu(), states.back());
   adamw(expected, corrections);
   corrections = corrections.to(states.front().first.device());
   Compiled step = compile(
@@ -97,7 +64,9 @@ nlohmann::json measure(const std::vector<Shape>& shapes, const BenchSettings& se
 void bench_optim(BenchLog& log) {
   if (log.settings().tiny)
     return log.run("AdamW tiny", [&] { return measure({{40, 8}, {8}, {40, 8}}, log.settings()); });
-  log.run("AdamW gpt2-124M", [&] { return measure(gpt2_shapes(), log.settings()); });
+  log.run("AdamW gpt2-124M", [&] { return measure(gpt2_parameter_shapes(), log.settings()); });
+  log.run("AdamW 300 x 1000",
+          [&] { return measure(std::vector<Shape>(300, {1000}), log.settings()); });
   log.run("AdamW 10 x 1024x1024", [&] {
     return measure(std::vector<Shape>(10, {1024, 1024}), log.settings());
   });
