@@ -160,9 +160,11 @@ RegionSpace region_space(const Graph& graph, const TaskList& list, const Region&
                   !region.is_in_place;
   bounds.clusters = target.sm == 90 && chosen.has_product;
   bounds.tails = target.is_gpu() && bounds.splits && !facts.reduces;
-  return make_space(bounds, all_sizes_of(chosen), target, [&](const BlockSizes& blocks) {
+  // The rules outlive this call, and the target with which it was made.
+  auto used = [&list, &region, target](const BlockSizes& blocks) {
     return all_sizes_of(choose_blocks(list, region, target, request_for(blocks)));
-  });
+  };
+  return make_space(bounds, all_sizes_of(chosen), target, used);
 }
 
 }  // namespace tilewright::graph
