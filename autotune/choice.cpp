@@ -43,7 +43,7 @@ Point choice_of(const Space& space, const Point& preferred, const std::vector<Tu
   return comparison.is_faster() ? best_point : preferred;
 }
 
-std::vector<TuningRow> rows_of(const TuningKey& key, const Space& space,
+std::vector<TuningRow> rows_of(const TuningKey& key, const Space& space, const Point& preferred,
                                const std::vector<Finding>& findings) {
   auto since = std::chrono::system_clock::now().time_since_epoch();
   std::int64_t now = std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
@@ -53,6 +53,7 @@ std::vector<TuningRow> rows_of(const TuningKey& key, const Space& space,
     observation.date_ms = now;
     observation.status = finding.status;
     observation.reason = finding.reason;
+    observation.is_default = finding.point == preferred;
     for (double sample : finding.samples) observation.samples_ns.push_back(sample * 1e9);
     rows.emplace_back(key, configuration_of(space, finding.point),
                       with_bounds(std::move(observation)));

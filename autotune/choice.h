@@ -31,7 +31,8 @@ struct Finding {
   Status status = Status::ok;
   std::string reason = {};  // why it is not ok
 };
-std::vector<TuningRow> rows_of(const TuningKey& key, const Space& space,
+// What the database keeps of them, observed now.
+std::vector<TuningRow> rows_of(const TuningKey& key, const Space& space, const Point& preferred,
                                const std::vector<Finding>& findings);
 
 }  // namespace tilewright::autotune

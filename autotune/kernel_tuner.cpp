@@ -178,7 +178,7 @@ Point TunedKernel::point_for(const std::vector<LaunchArgument>& arguments) const
       return KernelCandidate{call, s.tuning.grid(call), complete(arguments, call)};
     };
     KernelSearch search(s.kernel, s.tuning, space, s.preferred, candidates);
-    std::vector<TuningRow> found = rows_of(key, space, search.run(std::move(history)));
+    std::vector<TuningRow> found = rows_of(key, space, s.preferred, search.run(std::move(history)));
     s.database().store(found);
     rows = s.database().rows(key);
   }

@@ -83,7 +83,7 @@ BlockSizes RegionTuner::choose(const Region& region) {
       seeds.push_back(autotune::point_of(space.space, row.configuration).value());
     RegionTuning tuning = tune_region(graph_, list_, region, device_, settings, std::move(seeds));
     if (tuning.measured.empty()) return {};
-    rows = autotune::rows_of(key, space.space, tuning.measured);
+    rows = autotune::rows_of(key, space.space, space.preferred, tuning.measured);
     database_.store(rows);
   }
   Point choice = autotune::choice_of(space.space, space.preferred, rows);

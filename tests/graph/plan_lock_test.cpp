@@ -36,7 +36,8 @@ struct PlanLockTest : ::testing::Test {
   }
   ~PlanLockTest() override { std::filesystem::remove(file); }
 
-  std::vector<float> run(const Options& options) {
+  std::vector<float> run(Options options) {
+    options.device = Device::cpu();
     auto fast = compile(&PlanLockTest::model, options);
     return fast(x, w).to_vector<float>();
   }
@@ -81,7 +82,8 @@ TEST_F(PlanLockTest, RefusesToBeAnythingElse) {
   std::string whole = text();
   auto restored = [&] { std::ofstream(file) << whole; };
   Tensor wide = Tensor::from(noise(60 * 800), {60, 800});
-  auto other = compile([](const Tensor& t) { return relu(t) * 3; }, {.locked_plan = file.string()});
+  auto other = compile([](const Tensor& t) { return relu(t) * 3; },
+                       {.device = Device::cpu(), .locked_plan = file.string()});
   EXPECT_THAT(error_of([&] { other(wide); }), HasSubstr("has no region"));
   replace("llvm=", "llvm=9");
   EXPECT_THAT(error_when_locked(), HasSubstr("another compiler: llvm is 9"));

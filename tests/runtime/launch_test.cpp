@@ -93,7 +93,7 @@ TEST_F(Launch, TheSameScratchIsUsedAgain) {
   Artifact artifact = artifact_of([](const Argument*, const std::int64_t*, std::int64_t,
                                      std::int64_t, void* scratch) { blocks.push_back(scratch); },
                                   4096);
-  for (int i = 0; i < 3; ++i) launch(artifact, {}, nullptr);
+  for (int i = 0; i < 3; ++i) launch(artifact, Grid{}, nullptr);
   EXPECT_THAT(blocks, testing::Each(blocks[0]));
 }
 
