@@ -68,9 +68,13 @@ class Writer {
     for (llvm::Instruction& instruction : llvm::instructions(kernel_))
       if (policy_of(instruction) != CachePolicy::normal) accesses.push_back(&instruction);
     for (llvm::Instruction* access : accesses) {
-      if (auto* load = llvm::dyn_cast<llvm::LoadInst>(access)) write(*load);
-      if (auto* store = llvm::dyn_cast<llvm::StoreInst>(access)) write(*store);
-      if (auto* copy = llvm::dyn_cast<llvm::IntrinsicInst>(access)) write(*copy);
+      // `write` puts another instruction in its place.
+      if (auto* load = llvm::dyn_cast<llvm::LoadInst>(access))
+        write(*load);
+      else if (auto* store = llvm::dyn_cast<llvm::StoreInst>(access))
+        write(*store);
+      else if (auto* copy = llvm::dyn_cast<llvm::IntrinsicInst>(access))
+        write(*copy);
     }
   }
 
