@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
 namespace tilewright::autotune {
 
@@ -11,8 +9,6 @@ Problem Landscape::problem() const {
   Problem problem{&space, preferred, {}, {}, {}};
   if (!estimates.empty())
     problem.estimate = [this](const Point& point) { return estimates.at(point); };
-  if (!features.empty())
-    problem.features = [this](const Point& point) { return features.at(point); };
   return problem;
 }
 
@@ -55,33 +51,6 @@ Landscape product_landscape(std::uint64_t seed) {
     result.estimates[point] = estimate;
   }
   result.preferred = result.space.parse("rows=64 columns=64 depth=64 unroll=1").value();
-  return result;
-}
-
-std::vector<Landscape> stored_landscapes() {
-  std::vector<Landscape> result;
-  std::ifstream file(std::string(TILEWRIGHT_SOURCE_DIR) + "/tests/autotune/data/host_regions.json");
-  nlohmann::json stored = nlohmann::json::parse(file);
-  for (const nlohmann::json& kernel : stored["kernels"]) {
-    Landscape& one = result.emplace_back();
-    one.name = kernel["kernel"];
-    for (const nlohmann::json& knob : kernel["knobs"])
-      one.space.choose(knob["name"].get<std::string>(),
-                       knob["values"].get<std::vector<std::int64_t>>());
-    one.preferred = kernel["default"].get<Point>();
-    for (const nlohmann::json& trial : kernel["trials"]) {
-      auto point = trial["point"].get<Point>();
-      one.seconds[point] = trial.contains("seconds") ? trial["seconds"].get<double>()
-                                                     : std::numeric_limits<double>::infinity();
-      one.estimates[point] = trial["estimate"];
-      one.features[point] = trial["features"].get<std::vector<double>>();
-    }
-  }
-  // What was not measured was not legal.
-  for (Landscape& one : result)
-    one.space.rule("is stored", [seconds = one.seconds](const Setting& at) {
-      return seconds.contains(at.point());
-    });
   return result;
 }
 

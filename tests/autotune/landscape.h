@@ -13,7 +13,6 @@ struct Landscape {
   Space space;
   std::map<Point, double> seconds;  // of every legal point; infinite: it fails
   std::map<Point, double> estimates;
-  std::map<Point, std::vector<double>> features;
   Point preferred;
 
   Problem problem() const;
@@ -25,10 +24,6 @@ struct Landscape {
 // Tiles of a product: times by a model of caches, vectors and a tail, with ruggedness that the
 // estimate (a coarser model) does not know.
 Landscape product_landscape(std::uint64_t seed);
-
-// What `tilewright tune --strategy exhaustive --store FILE` wrote of kernels on a processor: every
-// point measured (data/README.md).
-std::vector<Landscape> stored_landscapes();
 
 // The search's quality after `trials` measurements.
 double quality_after(const Landscape& landscape, std::string_view strategy, double trials,
