@@ -191,13 +191,15 @@ Finding& KernelSearch::noted(const Point& point) {
 // Checks each proposal and times those that passed, together with the default.
 std::vector<double> KernelSearch::measure(const std::vector<Proposal>& batch) {
   std::vector<Point> points = {preferred_};
+  double effort = batch.empty() ? 1 : batch[0].effort;
   for (const Proposal& proposal : batch) {
     if (proposal.point == preferred_) continue;
     noted(proposal.point) = check(proposal.point);
     if (noted(proposal.point).status == Status::ok) points.push_back(proposal.point);
   }
   std::vector<Timing> timings = time_interleaved(
-      points.size(), [&](std::size_t i) { return seconds(points[i]); }, {search_rounds}, random_);
+      points.size(), [&](std::size_t i) { return seconds(points[i]); },
+      {std::max(1, static_cast<int>(std::lround(search_rounds * effort)))}, random_);
   restore();
   if (preferred_seconds_ == 0) preferred_seconds_ = timings[0].seconds();
   for (std::size_t i = 0; i < points.size(); ++i) {

@@ -211,7 +211,7 @@ class PlanMaker {
     if (options_.lock && options_.lock->is_locked())
       return options_.lock->at(key, words_of(region)).asked;
     bool tunes = options_.tune && !options_.interpret && !options_.device.is_emulated();
-    if (!tunes) return options_.blocks;
+    if (!tunes || options_.blocks != BlockSizes{}) return options_.blocks;
     Clock::time_point begin = Clock::now();
     RegionTuner tuner(graph_, list_, options_.device, autotune::tune_policy(), brief_tuning(),
                       autotune::shared_tuning_database());

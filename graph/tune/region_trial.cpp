@@ -89,7 +89,7 @@ RegionTrial::RegionTrial(const Graph& graph, const TaskList& list, const Region&
       memory.push_back(
           Buffer::allocate(static_cast<std::int64_t>(content.size()), device.memory()));
     copies_.push_back(std::move(memory));
-    fill(copies_.back());
+    fill(copies_.back(), /*stored_only=*/false);
   }
 }
 
@@ -100,8 +100,9 @@ void RegionTrial::see_all_keys(const Task& attention, std::vector<std::byte>& po
   std::memcpy(position.data() + static_cast<std::size_t>(operand.view.offset) * size, &last, size);
 }
 
-void RegionTrial::fill(const Memory& memory) const {
+void RegionTrial::fill(const Memory& memory, bool stored_only) const {
   for (std::size_t i = 0; i < memory.size(); ++i) {
+    if (stored_only && !stored_[i]) continue;
     auto bytes = static_cast<std::int64_t>(contents_[i].size());
     if (DeviceMemory* device = memory[i]->memory())
       device->copy_from_host(memory[i]->data(), contents_[i].data(), bytes);
@@ -159,7 +160,7 @@ double RegionTrial::seconds(const RegionCandidate& candidate, double at_least_se
 
 std::vector<std::vector<std::byte>> RegionTrial::results(const RegionCandidate& candidate) {
   provide_scratch(candidate);
-  fill(copies_[0]);
+  fill(copies_[0], /*stored_only=*/true);
   run(candidate, copies_[0]);
   device_.synchronize();
   std::vector<std::vector<std::byte>> result;
@@ -173,7 +174,7 @@ std::vector<std::vector<std::byte>> RegionTrial::results(const RegionCandidate& 
       std::memcpy(bytes.data(), buffer.data(), bytes.size());
     result.push_back(std::move(bytes));
   }
-  fill(copies_[0]);
+  fill(copies_[0], /*stored_only=*/true);
   return result;
 }
 

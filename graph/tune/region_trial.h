@@ -40,7 +40,7 @@ class RegionTrial {
  private:
   using Memory = std::vector<std::shared_ptr<Buffer>>;  // a storage each
   void see_all_keys(const Task& attention, std::vector<std::byte>& position) const;
-  void fill(const Memory& memory) const;
+  void fill(const Memory& memory, bool stored_only) const;
   void provide_scratch(const RegionCandidate& candidate);
   void run(const RegionCandidate& candidate, const Memory& memory);
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <map>
+#include <set>
 #include <thread>
 
 #include "autotune/measure/statistics.h"
@@ -28,6 +29,7 @@ class RegionSearch {
         trial_(graph, list, region, device),
         random_(settings.seed) {
     preferred_ = candidate(tuning.space.preferred);
+    if (preferred_->failure.empty()) expected_ = trial_.results(*preferred_);
   }
 
   std::vector<double> measure(const std::vector<Proposal>& batch) {
@@ -45,7 +47,9 @@ class RegionSearch {
       const autotune::Timing& timing = timings[i + 1];
       autotune::Finding& note = noted(batch[i].point);
       note.reason = programs[i + 1]->failure;
-      if (timing.failed()) note.status = autotune::Status::compile_failed;
+      if (timing.failed())
+        note.status = is_wrong_.contains(batch[i].point) ? autotune::Status::wrong_result
+                                                         : autotune::Status::compile_failed;
       if (!timing.failed()) {
         note.samples = autotune::beside(timing, timings[0], tuning_.preferred_seconds);
         note.least = *std::ranges::min_element(timing.samples);
@@ -65,22 +69,9 @@ class RegionSearch {
   // The fastest few once more, those that compute what the default does.
   void decide(const autotune::History& history) {
     std::vector<Point> points = {tuning_.space.preferred};
-    std::vector<std::vector<std::byte>> expected;
-    bool default_runs = preferred_->failure.empty();
-    if (default_runs) expected = trial_.results(*preferred_);
     for (const autotune::Trial* trial : history.ranked()) {
       if (points.size() > finalists) break;
       if (!std::isfinite(trial->seconds) || trial->point == points[0]) continue;
-      const RegionCandidate& challenger = *candidate(trial->point);
-      if (default_runs) {
-        std::string difference = trial_.difference(expected, trial_.results(challenger));
-        if (!difference.empty()) {
-          noted(trial->point) = {.point = trial->point,
-                                 .status = autotune::Status::wrong_result,
-                                 .reason = difference};
-          continue;
-        }
-      }
       points.push_back(trial->point);
     }
     auto time = [&](std::size_t i) { return run(*candidate(points[i])); };
@@ -106,8 +97,17 @@ class RegionSearch {
       std::jthread second(work);
       work();
     }
-    for (std::size_t i = 0; i < missing.size(); ++i)
+    for (std::size_t i = 0; i < missing.size(); ++i) {
+      check(*missing[i], results[i]);
       compiled_.emplace(*missing[i], std::move(results[i]));
+    }
+  }
+
+  // What computes something else than the default is not even timed.
+  void check(const Point& point, RegionCandidate& candidate) {
+    if (!candidate.failure.empty() || !preferred_->failure.empty()) return;
+    candidate.failure = trial_.difference(expected_, trial_.results(candidate));
+    if (!candidate.failure.empty()) is_wrong_.insert(point);
   }
 
   const RegionCandidate* candidate(const Point& point) {
@@ -147,6 +147,8 @@ class RegionSearch {
   autotune::Random random_;
   std::map<Point, RegionCandidate> compiled_;
   const RegionCandidate* preferred_ = nullptr;
+  std::vector<std::vector<std::byte>> expected_;  // what it computes
+  std::set<Point> is_wrong_;
 };
 
 }  // namespace
