@@ -18,4 +18,15 @@ struct BlockSizes {
   bool operator==(const BlockSizes&) const = default;
 };
 
+// The sizes by name: knobs of tuning, words of a plan's file.
+struct BlockSize {
+  const char* name;
+  std::int64_t BlockSizes::*size;
+};
+inline constexpr BlockSize block_sizes_by_name[] = {
+    {"rows", &BlockSizes::rows},     {"columns", &BlockSizes::columns},
+    {"piece", &BlockSizes::piece},   {"depth", &BlockSizes::depth},
+    {"splits", &BlockSizes::splits}, {"cluster", &BlockSizes::cluster},
+    {"tail", &BlockSizes::tail}};
+
 }  // namespace tilewright::graph

@@ -16,18 +16,9 @@ using autotune::Record;
 
 constexpr const char* first_line = "tilewright plan 1";
 
-struct Member {
-  const char* name;
-  std::int64_t BlockSizes::*size;
-};
-constexpr Member members[] = {{"rows", &BlockSizes::rows},     {"columns", &BlockSizes::columns},
-                              {"piece", &BlockSizes::piece},   {"depth", &BlockSizes::depth},
-                              {"splits", &BlockSizes::splits}, {"cluster", &BlockSizes::cluster},
-                              {"tail", &BlockSizes::tail}};
-
 std::string text_of(const BlockSizes& blocks) {
   std::string text;
-  for (const Member& member : members)
+  for (const BlockSize& member : block_sizes_by_name)
     if (blocks.*member.size != 0)
       text += concat(text.empty() ? "" : " ", member.name, "=", blocks.*member.size);
   return text.empty() ? "nothing" : text;
@@ -108,8 +99,8 @@ class Reader {
     while (words >> word) {
       if (word == "nothing") continue;
       std::size_t equals = word.find('=');
-      const Member* member = nullptr;
-      for (const Member& one : members)
+      const BlockSize* member = nullptr;
+      for (const BlockSize& one : block_sizes_by_name)
         if (word.substr(0, equals) == one.name) member = &one;
       if (member == nullptr) return word;
       std::string number = equals == std::string::npos ? "" : word.substr(equals + 1);

@@ -20,18 +20,8 @@ constexpr std::int64_t least_host_columns = 16, least_gpu_block = 16;
 constexpr std::int64_t most_host_elements = 512 << 10, most_gpu_elements = 64 << 10;
 constexpr std::int64_t most_rows = 512, most_columns = 16 << 10, most_keys = 1024;
 
-// The members of BlockSizes by the names of their knobs.
-struct Member {
-  const char* name;
-  std::int64_t BlockSizes::*size;
-};
-constexpr Member members[] = {{"rows", &BlockSizes::rows},     {"columns", &BlockSizes::columns},
-                              {"piece", &BlockSizes::piece},   {"depth", &BlockSizes::depth},
-                              {"splits", &BlockSizes::splits}, {"cluster", &BlockSizes::cluster},
-                              {"tail", &BlockSizes::tail}};
-
 std::int64_t BlockSizes::*member_named(const std::string& name) {
-  for (const Member& member : members)
+  for (const BlockSize& member : block_sizes_by_name)
     if (member.name == name) return member.size;
   raise_internal_error("a knob that is no block size: " + name, std::source_location::current());
 }
