@@ -1,5 +1,7 @@
 #include "dsl/target.h"
 
+#include <algorithm>
+
 #include "runtime/base/env.h"
 #include "runtime/base/error.h"
 
@@ -17,42 +19,65 @@ constexpr Gpu gpus[] = {{"sm_80", "+ptx71", 80, 108},    {"sm_86", "+ptx71", 86,
                         {"sm_89", "+ptx84", 89, 142},    {"sm_90a", "+ptx80", 90, 132},
                         {"sm_100a", "+ptx86", 100, 148}, {"sm_120", "+ptx87", 120, 188}};
 
-const char* best_here() {
+// The best first: each has all that those below it have.
+struct Host {
+  const char* name;
+  const char* features;
+  const char* cpu;
+  int lanes;
+  bool has_fma, has_bf16_dot;
+};
+constexpr Host hosts[] = {
+    {"avx512_bf16",
+     "+f16c,+fma,+avx2,+bmi2,+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx512cd,+avx512vnni,"
+     "+avx512bf16",
+     "x86-64-v4", 16, true, true},
+    {"avx512", "+f16c,+fma,+avx2,+bmi2,+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx512cd",
+     "x86-64-v4", 16, true, false},
+    {"avx2", "+f16c,+fma,+avx2,+bmi2", "x86-64-v3", 8, true, false},
+    {"sse", "", "x86-64", 4, false, false}};
+
+// How many of the table this processor does not run.
+std::size_t count_too_new() {
   __builtin_cpu_init();
+  bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                 __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  if (avx512) return "avx512";
-  bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  return avx2 ? "avx2" : "sse";
+  bool bf16 = __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni");
+  if (avx512) return bf16 ? 0 : 1;
+  return avx2 ? 2 : 3;
+}
+
+std::string known_hosts() {
+  std::string names;
+  for (const Host& host : hosts) names += concat(names.empty() ? "" : ", ", host.name);
+  return names;
 }
 
 Target find_host_target() {
-  std::string best = best_here();
   std::string wish = env::cpu();
-  if (wish.empty()) return target_named(best);
-  Target target = target_named(wish);
-  require(!target.is_gpu(), "[target] TILEWRIGHT_CPU is ", wish,
-          ", a GPU; known processors are avx512, avx2, sse");
-  require(target.lanes <= target_named(best).lanes, "[target] TILEWRIGHT_CPU is ", wish,
-          ", this processor supports ", best, " at the most");
-  return target;
+  std::vector<std::string_view> here = host_names();
+  if (wish.empty()) return target_named(std::string(here.front()));
+  require(!target_named(wish).is_gpu(), "[target] TILEWRIGHT_CPU is ", wish,
+          ", a GPU; known processors are ", known_hosts());
+  require(std::ranges::find(here, wish) != here.end(), "[target] TILEWRIGHT_CPU is ", wish,
+          ", this processor supports ", here.front(), " at the most");
+  return target_named(wish);
 }
 
 }  // namespace
 
 Target target_named(const std::string& name) {
-  if (name == "avx512")
-    return {"+f16c,+fma,+avx2,+bmi2,+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx512cd", "x86-64-v4",
-            16, true};
-  if (name == "avx2") return {"+f16c,+fma,+avx2,+bmi2", "x86-64-v3", 8, true};
-  if (name == "sse") return {"", "x86-64", 4, false};
+  for (const Host& host : hosts)
+    if (name == host.name)
+      return {host.features, host.cpu, host.lanes, host.has_fma, host.has_bf16_dot};
   for (const Gpu& gpu : gpus)
     if (name == gpu.name) {
-      Target target{gpu.features, gpu.name, 1, true};
+      Target target{gpu.features, gpu.name, 1};
       target.sm = gpu.sm;
       return target;
     }
-  std::string known = "avx512, avx2, sse";
+  std::string known = known_hosts();
   for (std::string_view gpu : gpu_names()) known += concat(", ", gpu);
   raise_error(concat("[target] unknown processor \"", name, "\"; known are ", known));
 }
@@ -68,6 +93,13 @@ Target target_of_gpu(int major, int minor) {
   require(best != nullptr, "[target] a GPU of compute capability ", major, ".", minor,
           " is too old; 8.0 or newer is needed");
   return target_named(best->name);
+}
+
+std::vector<std::string_view> host_names() {
+  std::vector<std::string_view> names;
+  for (std::size_t i = count_too_new(); i < std::size(hosts); ++i)
+    names.emplace_back(hosts[i].name);
+  return names;
 }
 
 std::vector<std::string_view> gpu_names() {

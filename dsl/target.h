@@ -17,6 +17,7 @@ struct Target {
   std::string cpu;       // LLVM CPU name for scheduling
   int lanes = 8;
   bool has_fma = true;
+  bool has_bf16_dot = false;  // an instruction that adds up products of pairs of bf16
   int sm = 0;  // compute capability of an NVIDIA GPU: 80, 86, 89, 90, 100, 120; 0: the host
   bool is_gpu() const { return sm != 0; }
   unsigned vector_registers() const { return lanes == 16 ? 32 : 16; }
@@ -30,8 +31,10 @@ int multiprocessors(const Target& gpu);
 std::int64_t shared_memory_limit(const Target& gpu);
 
 // The best this machine can run, found from CPUID at run time (never from the CPU's name alone);
-// TILEWRIGHT_CPU=avx512|avx2|sse narrows it. Found once.
+// TILEWRIGHT_CPU narrows it to one of `host_names()`. Found once.
 const Target& host_target();
+// Those that this processor runs, the best first, of avx512_bf16, avx512, avx2 and sse.
+std::vector<std::string_view> host_names();
 // By name: the host's as in TILEWRIGHT_CPU, or a GPU's (sm_80, sm_86, sm_89, sm_90a, sm_100a,
 // sm_120). Raises `Error` listing the names if unknown.
 Target target_named(const std::string& name);

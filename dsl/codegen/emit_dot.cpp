@@ -5,10 +5,19 @@
 // over the whole of k. Along k: for a b whose columns are contiguous (a weight stored [N, K]) and
 // few rows or a long k, vectors along k of both, and a tree that sums many accumulators at once.
 // Otherwise a b with contiguous columns is first transposed into scratch memory, block by block.
+// What has many rows is packed first: emit_packed_dot.cpp.
+//
+// A lane holds one element of each operand, or a pair of neighbours along k where the processor has
+// an instruction that multiplies pairs and adds both products up (`Matrix::pairs`): twice the work
+// of an instruction, and no conversion of what is loaded. (That of bf16 takes denormal numbers,
+// smaller than 1.2e-38, for zero.)
 #include <algorithm>
 #include <bit>
 
-#include "dsl/codegen/emitter.h"
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include "dsl/codegen/matrix.h"
+#include "dsl/packed_product.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::dsl {
@@ -22,24 +31,12 @@ namespace {
 constexpr std::int64_t rows_along_k = 4;  // the most rows for which lanes along a short k pay
 constexpr std::int64_t long_depth = 64;   // of k: adding up lanes costs less than transposing b
 constexpr std::int64_t small_copy = 512;  // elements that are gathered rather than transposed
+constexpr std::int64_t fetched_ahead = 1 << 10;  // bytes of weights that few rows multiply
+constexpr std::int64_t most_rows_fetched = 8;
+constexpr unsigned innermost = 3;               // cache, for a prefetch
+constexpr std::int64_t least_paired_lanes = 4;  // of the instruction
 
 }  // namespace
-
-struct Emitter::Matrix {
-  llvm::Value* data;
-  DType dtype;
-  std::int64_t rows, columns;
-  llvm::Value *row_stride, *column_stride;
-  bool rows_contiguous() const { return is_one(column_stride); }  // along columns
-  bool columns_contiguous() const { return is_one(row_stride); }  // along rows
-  Matrix transposed() const { return {data, dtype, columns, rows, column_stride, row_stride}; }
-
- private:
-  static bool is_one(llvm::Value* stride) {
-    auto* number = llvm::dyn_cast<llvm::ConstantInt>(stride);
-    return number != nullptr && number->isOne();
-  }
-};
 
 std::optional<Emitter::Matrix> Emitter::matrix_in_memory(Value value) {
   const Inst* inst = defs_.inst(value);
@@ -130,9 +127,17 @@ void Emitter::dot(const Inst& inst) {
   Matrix c{slot.data, wanted, slot.type.shape[0], slot.type.shape[1], index(slot.strides[0]),
            index(1)};
   Matrix a = matrix_operand(inst.operands[0]), b = matrix_operand(inst.operands[1]);
-  if (b.columns_contiguous() && a.rows_contiguous() &&
-      (a.rows <= rows_along_k || b.rows >= long_depth) && b.rows > 1) {
-    dot_along_k(a, b, c, accumulate);
+  bool along_k = b.columns_contiguous() && a.rows_contiguous() && b.rows > 1;
+  if (a.rows >= PackedProduct::least_rows && a.columns >= target_.lanes &&
+      b.columns >= target_.lanes) {
+    packed_dot(a, b, c, accumulate);
+  } else if (along_k && (a.rows <= rows_along_k || b.rows >= long_depth)) {
+    bool pairs =
+        has_pairs(a.dtype, b.dtype, wanted) && b.rows % 2 == 0 && b.rows >= 2 * least_paired_lanes;
+    if (pairs)
+      dot_along_k(in_pairs(a), in_pairs(b.transposed()).transposed(), c, accumulate);
+    else
+      dot_along_k(a, b, c, accumulate);
   } else {
     if (!b.rows_contiguous())
       b = b.rows * b.columns <= small_copy ? scratch_copy(inst.operands[1])
@@ -140,6 +145,16 @@ void Emitter::dot(const Inst& inst) {
     dot_along_n(a, b, c, accumulate);
   }
   scratch_used_ = scratch;
+}
+
+// A row's neighbours two by two.
+Emitter::Matrix Emitter::in_pairs(const Matrix& x) {
+  check(x.rows_contiguous() && x.columns % 2 == 0, "pairs of what does not lie in pairs");
+  return {x.data, x.dtype, x.rows, x.columns / 2, x.row_stride, index(2), true};
+}
+
+bool Emitter::has_pairs(DType a, DType b, DType sum) const {
+  return target_.has_bf16_dot && a == DType::bf16 && b == DType::bf16 && sum == DType::f32;
 }
 
 void Emitter::for_blocks(std::int64_t size, std::int64_t step, bool split,
@@ -164,42 +179,43 @@ void Emitter::dot_along_n(const Matrix& a, const Matrix& b, const Matrix& c, boo
   std::int64_t columns = std::min(vectors * target_.lanes, b.columns);
   for_blocks(b.columns, columns, false, [&](llvm::Value* n, std::int64_t width) {
     for_blocks(a.rows, rows, false, [&](llvm::Value* m, std::int64_t height) {
-      dot_block_n(a, b, c, accumulate, m, static_cast<int>(height), n, width);
+      dot_block_n(part_of(a, m, index(0), height, a.columns),
+                  part_of(b, index(0), n, b.rows, width), part_of(c, m, n, height, width),
+                  accumulate);
     });
   });
 }
 
-void Emitter::dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,
-                          llvm::Value* m, int rows, llvm::Value* n, std::int64_t columns) {
+void Emitter::dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
+  std::int64_t columns = c.columns;
+  auto rows = static_cast<std::size_t>(c.rows);
   int lanes = static_cast<int>(std::min<std::int64_t>(
-      target_.lanes,
-      static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(columns)))));
+      target_.lanes, std::max<std::int64_t>(static_cast<std::int64_t>(
+                                                std::bit_ceil(static_cast<std::uint64_t>(columns))),
+                                            b.pairs ? least_paired_lanes : 1)));
   auto vectors = static_cast<std::size_t>((columns + lanes - 1) / lanes);
   auto active = [&](std::size_t v) {
     return std::min<std::int64_t>(lanes, columns - static_cast<std::int64_t>(v) * lanes);
   };
-  auto column = [&](std::size_t v) {
-    return b_.CreateAdd(n, index(static_cast<std::int64_t>(v) * lanes));
-  };
+  auto column = [&](std::size_t v) { return index(static_cast<std::int64_t>(v) * lanes); };
+  auto row = [&](std::size_t r) { return index(static_cast<std::int64_t>(r)); };
   llvm::Type* type = lanes_type(element_type(c.dtype), lanes);
-  std::size_t block = static_cast<std::size_t>(rows) * vectors;
+  std::size_t block = rows * vectors;
   // Enough independent sums to hide the latency of one.
   auto copies = static_cast<std::int64_t>(block >= 8 ? 1 : block >= 4 ? 2 : 4);
   copies = std::min(copies, a.columns);
   std::vector<llvm::Value*> sums(block * static_cast<std::size_t>(copies),
                                  llvm::Constant::getNullValue(type));
   if (accumulate)
-    for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r)
+    for (std::size_t r = 0; r < rows; ++r)
       for (std::size_t v = 0; v < vectors; ++v)
-        sums[r * vectors + v] = load_row(c, b_.CreateAdd(m, index(static_cast<std::int64_t>(r))),
-                                         column(v), lanes, active(v), c.dtype);
+        sums[r * vectors + v] = load_row(c, row(r), column(v), lanes, active(v), c.dtype);
   auto turn = [&](llvm::Value* k, std::size_t copy, std::vector<llvm::Value*>& to) {
     std::vector<llvm::Value*> right;
     for (std::size_t v = 0; v < vectors; ++v)
       right.push_back(load_row(b, k, column(v), lanes, active(v), c.dtype));
-    for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r) {
-      auto* row = b_.CreateAdd(m, index(static_cast<std::int64_t>(r)));
-      llvm::Value* left = load_row(a, row, k, 1, 1, c.dtype);
+    for (std::size_t r = 0; r < rows; ++r) {
+      llvm::Value* left = load_row(a, row(r), k, 1, 1, c.dtype);
       if (lanes > 1) left = b_.CreateVectorSplat(static_cast<unsigned>(lanes), left);
       for (std::size_t v = 0; v < vectors; ++v) {
         llvm::Value*& sum = to[copy * block + r * vectors + v];
@@ -219,10 +235,9 @@ void Emitter::dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, boo
     for (std::size_t i = 0; i < block; ++i)
       sums[i] = floating ? b_.CreateFAdd(sums[i], sums[copy * block + i])
                          : b_.CreateAdd(sums[i], sums[copy * block + i]);
-  for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r)
+  for (std::size_t r = 0; r < rows; ++r)
     for (std::size_t v = 0; v < vectors; ++v)
-      store_row(c, b_.CreateAdd(m, index(static_cast<std::int64_t>(r))), column(v),
-                sums[r * vectors + v], active(v));
+      store_row(c, row(r), column(v), sums[r * vectors + v], active(v));
 }
 
 void Emitter::dot_along_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
@@ -230,7 +245,8 @@ void Emitter::dot_along_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
       target_.lanes,
       static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(a.columns)))));
   std::int64_t height = a.rows == 1 ? 1 : a.rows == 2 ? 2 : 4;
-  std::int64_t width = std::min<std::int64_t>((target_.vector_registers() / 2) / height, lanes);
+  // Few columns at a time, so that weights come from few places of memory at once.
+  std::int64_t width = std::min<std::int64_t>({target_.vector_registers() / 2 / height, lanes, 4});
   for_blocks(b.columns, width, true, [&](llvm::Value* n, std::int64_t columns) {
     for_blocks(a.rows, height, true, [&](llvm::Value* m, std::int64_t rows) {
       dot_block_k(a, b, c, accumulate, m, static_cast<int>(rows), n, static_cast<int>(columns));
@@ -259,8 +275,24 @@ void Emitter::dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
       }
     }
   };
+  // What is read once comes a kilobyte early: further along the columns, at their end from those
+  // that are next.
+  std::int64_t element = size_bytes(b.dtype) * (b.pairs ? 2 : 1);
+  std::int64_t ahead = fetched_ahead / element;
+  bool fetches = depth >= 2 * ahead && a.rows <= most_rows_fetched && lanes * element >= 32;
+  auto fetch = [&](llvm::Value* k) {
+    auto* next = b_.CreateAdd(k, index(ahead));
+    auto* same = b_.CreateICmpSLT(next, index(depth));
+    auto* at = b_.CreateSelect(same, next, b_.CreateSub(next, index(depth)));
+    auto* group = b_.CreateSelect(same, n, b_.CreateAdd(n, index(columns)));
+    for (int column = 0; column < columns; ++column)
+      prefetch({.pointer = place_of(b_rows, b_.CreateAdd(group, index(column)), at)}, innermost);
+  };
   std::int64_t whole = depth / lanes * lanes;
-  emit_loop(index(whole), lanes, sums, [&](llvm::Value* k) { turn(k, lanes, sums); });
+  emit_loop(index(whole), lanes, sums, [&](llvm::Value* k) {
+    if (fetches) fetch(k);
+    turn(k, lanes, sums);
+  });
   if (whole < depth) turn(index(whole), depth - whole, sums);
   for (int r = 0; r < rows; ++r) {
     auto first = sums.begin() + r * columns;
@@ -312,72 +344,33 @@ llvm::Value* Emitter::sum_each(std::vector<llvm::Value*> vectors) {
   return vectors[0];
 }
 
-Emitter::Matrix Emitter::transposed_copy(const Matrix& b, DType wanted) {
-  Slot slot = allocate(ir::Type::tile(wanted, {b.rows, b.columns}));
-  Matrix to{slot.data, wanted, b.rows, b.columns, index(b.columns), index(1)};
-  std::int64_t lanes = target_.lanes;
-  for_blocks(b.columns, lanes, false, [&](llvm::Value* n, std::int64_t columns) {
-    for_blocks(b.rows, lanes, false, [&](llvm::Value* k, std::int64_t rows) {
-      transpose_block(b, to, n, k, columns, rows);
-    });
-  });
-  return to;
-}
-
-// A square block through registers: column n of b is contiguous, row k of the copy is.
-void Emitter::transpose_block(const Matrix& b, const Matrix& to, llvm::Value* n, llvm::Value* k,
-                              std::int64_t columns, std::int64_t rows) {
-  int lanes = target_.lanes;
-  Matrix b_rows = b.transposed();
-  std::vector<llvm::Value*> v;
-  for (int i = 0; i < lanes; ++i) {
-    if (i < columns)
-      v.push_back(load_row(b_rows, b_.CreateAdd(n, index(i)), k, lanes, rows, to.dtype));
-    else
-      v.push_back(llvm::Constant::getNullValue(lanes_type(element_type(to.dtype), lanes)));
-  }
-  for (int distance = 1; distance < lanes; distance *= 2)
-    for (int i = 0; i < lanes; ++i) {
-      if ((i & distance) != 0) continue;
-      std::vector<int> low, high;
-      for (int lane = 0; lane < lanes; ++lane) {
-        bool upper = (lane & distance) != 0;
-        low.push_back(upper ? lanes + lane - distance : lane);
-        high.push_back(upper ? lanes + lane : lane + distance);
-      }
-      auto &x = v[static_cast<std::size_t>(i)], &y = v[static_cast<std::size_t>(i + distance)];
-      auto* first = b_.CreateShuffleVector(x, y, low);
-      y = b_.CreateShuffleVector(x, y, high);
-      x = first;
-    }
-  for (int i = 0; i < rows; ++i)
-    store_row(to, b_.CreateAdd(k, index(i)), n, v[static_cast<std::size_t>(i)], columns);
-}
-
 llvm::Constant* Emitter::active_mask(int lanes, std::int64_t active) {
   std::vector<llvm::Constant*> bits;
   for (int lane = 0; lane < lanes; ++lane) bits.push_back(b_.getInt1(lane < active));
   return llvm::ConstantVector::get(bits);
 }
 
+llvm::Value* Emitter::place_of(const Matrix& x, llvm::Value* i, llvm::Value* j) {
+  auto* offset = b_.CreateAdd(b_.CreateMul(i, x.row_stride), b_.CreateMul(j, x.column_stride));
+  return gep(x.data, x.dtype, offset);
+}
+
 // `lanes` neighbours of row i from column j, the first `active` of them; the others are zero.
 llvm::Value* Emitter::load_row(const Matrix& x, llvm::Value* i, llvm::Value* j, int lanes,
                                std::int64_t active, DType wanted) {
-  auto* offset = b_.CreateAdd(b_.CreateMul(i, x.row_stride), b_.CreateMul(j, x.column_stride));
-  auto* pointer = gep(x.data, x.dtype, offset);
+  auto* pointer = place_of(x, i, j);
   llvm::Align align(static_cast<std::uint64_t>(size_bytes(x.dtype)));
-  llvm::Type* type = lanes_type(memory_type(x.dtype), lanes);
+  llvm::Type* type = lanes_type(x.pairs ? b_.getInt32Ty() : memory_type(x.dtype), lanes);
   llvm::Value* loaded = active >= lanes
                             ? static_cast<llvm::Value*>(b_.CreateAlignedLoad(type, pointer, align))
                             : b_.CreateMaskedLoad(type, pointer, align, active_mask(lanes, active),
                                                   llvm::Constant::getNullValue(type));
-  return convert(loaded, x.dtype, wanted);
+  return x.pairs ? loaded : convert(loaded, x.dtype, wanted);
 }
 
 void Emitter::store_row(const Matrix& x, llvm::Value* i, llvm::Value* j, llvm::Value* vector,
                         std::int64_t active) {
-  auto* offset = b_.CreateAdd(b_.CreateMul(i, x.row_stride), b_.CreateMul(j, x.column_stride));
-  auto* pointer = gep(x.data, x.dtype, offset);
+  auto* pointer = place_of(x, i, j);
   llvm::Align align(static_cast<std::uint64_t>(size_bytes(x.dtype)));
   auto* type = llvm::dyn_cast<llvm::FixedVectorType>(vector->getType());
   if (type == nullptr || active >= static_cast<std::int64_t>(type->getNumElements())) {
@@ -388,10 +381,20 @@ void Emitter::store_row(const Matrix& x, llvm::Value* i, llvm::Value* j, llvm::V
                        active_mask(static_cast<int>(type->getNumElements()), active));
 }
 
+// Of vectors, or of single elements. Operands of another type than the sum are pairs.
 llvm::Value* Emitter::multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* c) {
-  if (!a->getType()->getScalarType()->isFloatingPointTy())
-    return b_.CreateAdd(c, b_.CreateMul(a, b));
-  return b_.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, c});
+  llvm::Type* type = c->getType();
+  if (a->getType() != type) {
+    int lanes = static_cast<int>(llvm::cast<llvm::FixedVectorType>(type)->getNumElements());
+    auto id = lanes == 16  ? llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512
+              : lanes == 8 ? llvm::Intrinsic::x86_avx512bf16_dpbf16ps_256
+                           : llvm::Intrinsic::x86_avx512bf16_dpbf16ps_128;
+    auto* halves = llvm::FixedVectorType::get(b_.getBFloatTy(), static_cast<unsigned>(2 * lanes));
+    return b_.CreateIntrinsic(id, {},
+                              {c, b_.CreateBitCast(a, halves), b_.CreateBitCast(b, halves)});
+  }
+  if (!type->getScalarType()->isFloatingPointTy()) return b_.CreateAdd(c, b_.CreateMul(a, b));
+  return b_.CreateIntrinsic(llvm::Intrinsic::fma, {type}, {a, b, c});
 }
 
 }  // namespace tilewright::dsl

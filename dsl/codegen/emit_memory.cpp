@@ -1,4 +1,5 @@
 // Memory: addresses of a vector of lanes, and the loads, stores and prefetches at them.
+#include <bit>
 #include <numeric>
 
 #include "dsl/codegen/emitter.h"
@@ -9,6 +10,10 @@ namespace tilewright::dsl {
 using ir::Inst;
 using ir::Op;
 using ir::Value;
+
+namespace {
+constexpr std::int64_t least_around_bytes = 16;  // of a store that goes past the caches
+}  // namespace
 
 void Emitter::make_array(const Inst& inst) {
   Array array{scalars_[inst.operands[0]], {}, {}, &inst};
@@ -28,9 +33,8 @@ Emitter::Address Emitter::desc_address(const Inst& inst, std::size_t first_offse
   const Array& array = found->second;
   std::size_t rank = array.sizes.size();
   DType dtype = function_.type(inst.operands[0]).dtype;
-  std::int64_t line = target_.lanes * 4 / size_bytes(dtype);  // elements of a vector register
   Address address;
-  address.aligned = facts_[array.inst->operands[0]].divisor % line == 0;
+  address.aligned = facts_[array.inst->operands[0]].divisor % lanes_ == 0;
   llvm::Value *offset = index(0), *inside = nullptr;
   for (std::size_t axis = 0; axis < rank; ++axis) {
     Value start = inst.operands[first_offset + axis];
@@ -41,7 +45,7 @@ Emitter::Address Emitter::desc_address(const Inst& inst, std::size_t first_offse
     std::int64_t extent = block[static_cast<int>(axis)];
     bool is_lane = position.lane == static_cast<int>(axis);
     std::int64_t moves = std::gcd(at.divisor, is_lane ? lanes_ : extent == 1 ? 0 : 1);
-    address.aligned &= moves * stride.divisor % line == 0;
+    address.aligned &= moves * stride.divisor % lanes_ == 0;
     if (is_lane) address.lane_stride = array.strides[axis];
     bool fits =
         at.low >= 0 && at.high != INT64_MAX && size.low >= extent && at.high <= size.low - extent;
@@ -171,11 +175,11 @@ void Emitter::store(const Address& address, DType dtype, int lane, Lanes value, 
       b_.CreateMaskedStore(elements, address.pointer, align, mask);
       return;
     }
-    bool whole = lanes_ * size_bytes(dtype) >= target_.lanes * 4;
-    bool around = streaming && address.aligned && whole;
+    std::int64_t bytes = lanes_ * size_bytes(dtype);
+    bool around = streaming && address.aligned && bytes >= least_around_bytes &&
+                  std::has_single_bit(static_cast<std::uint64_t>(bytes));
     auto* store = b_.CreateAlignedStore(
-        elements, address.pointer,
-        around ? llvm::Align(static_cast<std::uint64_t>(target_.lanes) * 4) : align);
+        elements, address.pointer, around ? llvm::Align(static_cast<std::uint64_t>(bytes)) : align);
     if (around)
       store->setMetadata(
           llvm::LLVMContext::MD_nontemporal,
@@ -188,11 +192,10 @@ void Emitter::store(const Address& address, DType dtype, int lane, Lanes value, 
   b_.CreateMaskedScatter(elements, lane_pointers(address, dtype), align, mask);
 }
 
-void Emitter::prefetch(const Address& address) {
-  // To the second level of cache: the first holds the row in work.
+void Emitter::prefetch(const Address& address, unsigned locality) {
   auto* fn =
       llvm::Intrinsic::getOrInsertDeclaration(&module_, llvm::Intrinsic::prefetch, {b_.getPtrTy()});
-  b_.CreateCall(fn, {address.pointer, b_.getInt32(0), b_.getInt32(2), b_.getInt32(1)});
+  b_.CreateCall(fn, {address.pointer, b_.getInt32(0), b_.getInt32(locality), b_.getInt32(1)});
 }
 
 Lanes Emitter::load_value(const Inst& inst, const Position& position) {
@@ -262,14 +265,10 @@ llvm::Value* Emitter::masked_place() {
   return masked_place_;
 }
 
-namespace {
-
-bool is_wanted_once(ir::CachePolicy policy) {
+bool Emitter::is_wanted_once(ir::CachePolicy policy) {
   return policy == ir::CachePolicy::evict_first || policy == ir::CachePolicy::no_allocate ||
          policy == ir::CachePolicy::cs;
 }
-
-}  // namespace
 
 // A store, an atomic or a prefetch at one position of its sweep.
 void Emitter::store_value(const Inst& inst, const Position& position) {
@@ -289,6 +288,7 @@ void Emitter::store_value(const Inst& inst, const Position& position) {
   Lanes lanes = evaluate(value, position);
   if (inst.op == Op::store_desc_) {
     Address address = desc_address(inst, 2, type.shape, position);
+    address.aligned |= tail_ == nullptr && aligned_stores_.contains(&inst);
     return store(address, type.dtype, position.lane, lanes, streaming);
   }
   std::optional<Value> mask;

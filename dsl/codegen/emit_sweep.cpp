@@ -15,6 +15,8 @@ using ir::Value;
 
 namespace {
 
+constexpr std::int64_t least_led_vectors = 64;  // of rows that begin with a part of a vector
+
 int lane_axis(const Shape& domain) {
   for (int axis = domain.rank() - 1; axis >= 0; --axis)
     if (domain[axis] > 1) return axis;
@@ -107,8 +109,7 @@ void Emitter::sweep_axis(Sweep& s, int axis) {
 }
 
 void Emitter::sweep_lanes(Sweep& s) {
-  std::int64_t width = s.domain[s.lane], full = width / lanes_;
-  auto rest = static_cast<unsigned>(width % lanes_);
+  std::int64_t width = s.domain[s.lane], full = width / lanes_, rest = width % lanes_;
   // Several copies of the body hide the latency of a reduction; short rows need no loop at all.
   int copies = full <= 4 ? 1 : s.in_registers.empty() ? 2 : 4;
   std::vector<llvm::Value*> start;
@@ -121,7 +122,6 @@ void Emitter::sweep_lanes(Sweep& s) {
   for (int c = 0; c < copies; ++c)
     accumulators.insert(accumulators.end(), start.begin(), start.end());
 
-  std::int64_t done = 0;
   auto vectors = [&](llvm::Value* at, std::int64_t count) {
     Interleave interleave(b_.GetInsertBlock());
     for (std::int64_t c = 0; c < count; ++c) {
@@ -133,21 +133,30 @@ void Emitter::sweep_lanes(Sweep& s) {
   };
   levels_.back().block = b_.GetInsertBlock();
   levels_.push_back({});
-  if (full > 4) {
-    std::int64_t turns = full / copies;
-    emit_loop(index(turns * copies * lanes_), copies * lanes_, accumulators,
-              [&](llvm::Value* at) { vectors(at, copies); });
-    done = turns * copies;
+  if (llvm::Value* lead = elements_before_aligned(s)) {
+    masked_vector(s, index(0), lead, accumulators);
+    std::int64_t step = copies * lanes_;
+    auto* whole = b_.CreateAnd(b_.CreateSub(index(width), lead), index(-step));
+    emit_loop(whole, step, accumulators,
+              [&](llvm::Value* at) { vectors(b_.CreateAdd(lead, at), copies); });
     levels_.back().done.clear();
-  }
-  if (done < full) vectors(index(done * lanes_), full - done);
-  if (rest != 0) {
-    std::vector<llvm::Constant*> active;
-    for (unsigned lane = 0; lane < static_cast<unsigned>(lanes_); ++lane)
-      active.push_back(b_.getInt1(lane < rest));
-    tail_ = llvm::ConstantVector::get(active);
-    sweep_vector(s, index(full * lanes_), accumulators, 0);
-    tail_ = nullptr;
+    auto* end = b_.CreateAdd(lead, whole);
+    emit_loop(b_.CreateSub(index(width), end), lanes_, accumulators, [&](llvm::Value* at) {
+      masked_vector(s, b_.CreateAdd(end, at), index(width), accumulators);
+    });
+    levels_.back().done.clear();
+  } else {
+    std::int64_t done = 0;
+    if (full > 4) {
+      std::int64_t turns = full / copies;
+      emit_loop(index(turns * copies * lanes_), copies * lanes_, accumulators,
+                [&](llvm::Value* at) { vectors(at, copies); });
+      done = turns * copies;
+      levels_.back().done.clear();
+    }
+    if (done < full) vectors(index(done * lanes_), full - done);
+    if (rest != 0) masked_vector(s, index(full * lanes_), index(width), accumulators);
+    levels_.back().done.clear();
   }
   levels_.pop_back();
   // Combine the copies, then the lanes.
@@ -166,6 +175,55 @@ void Emitter::sweep_lanes(Sweep& s) {
       keep_better(kind, dtype, to, to_index, from, from_index);
     }
   finish_reductions(s, accumulators);
+}
+
+// Those lanes that lie before `end`.
+void Emitter::masked_vector(Sweep& s, llvm::Value* at, llvm::Value* end,
+                            std::vector<llvm::Value*>& accumulators) {
+  auto* left = b_.CreateTrunc(b_.CreateSub(end, at), b_.getInt32Ty());
+  tail_ = b_.CreateICmpSLT(iota(b_.getInt32Ty()), spread({left, true}));
+  sweep_vector(s, at, accumulators, 0);
+  tail_ = nullptr;
+}
+
+// A vector is written past the caches only where it is aligned. So long rows that are written so
+// begin with a part of a vector. How many elements come before the first aligned one; null: none,
+// or nothing is written so.
+llvm::Value* Emitter::elements_before_aligned(const Sweep& s) {
+  aligned_stores_.clear();
+  if (lanes_ == 1 || s.domain[s.lane] < least_led_vectors * lanes_) return nullptr;
+  llvm::Value* lead = nullptr;
+  for (const Root& root : s.roots) {
+    if (root.inst == nullptr || root.inst->op != Op::store_desc_) continue;
+    const Inst& inst = *root.inst;
+    const ir::Type& type = function_.type(inst.operands[1]);
+    if (!is_wanted_once(ir::cache_policy(inst))) continue;
+    if (lead != nullptr) {
+      if (lie_alike(**aligned_stores_.begin(), inst)) aligned_stores_.insert(&inst);
+      continue;
+    }
+    Address address = desc_address(inst, 2, type.shape, s.position);
+    auto* stride = llvm::dyn_cast_or_null<llvm::ConstantInt>(address.lane_stride);
+    if (address.aligned || stride == nullptr || !stride->isOne()) continue;
+    auto* element =
+        b_.CreateLShr(b_.CreatePtrToInt(address.pointer, b_.getInt64Ty()),
+                      std::countr_zero(static_cast<std::uint64_t>(size_bytes(type.dtype))));
+    lead = b_.CreateAnd(b_.CreateNeg(element), index(lanes_ - 1));
+    aligned_stores_.insert(&inst);
+  }
+  return lead;
+}
+
+// Whether what two stores write is aligned at the same elements.
+bool Emitter::lie_alike(const Inst& a, const Inst& b) const {
+  const Array &x = arrays_.at(a.operands[0]), &y = arrays_.at(b.operands[0]);
+  auto is_aligned = [&](const Array& array) {
+    return facts_[array.inst->operands[0]].divisor % lanes_ == 0;
+  };
+  return function_.type(a.operands[1]) == function_.type(b.operands[1]) &&
+         std::equal(a.operands.begin() + 2, a.operands.end(), b.operands.begin() + 2,
+                    b.operands.end()) &&
+         x.strides == y.strides && is_aligned(x) && is_aligned(y);
 }
 
 void Emitter::sweep_vector(Sweep& s, llvm::Value* at, std::vector<llvm::Value*>& accumulators,

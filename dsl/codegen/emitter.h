@@ -16,6 +16,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -98,6 +99,10 @@ class Emitter : Arithmetic {
   struct Sweep;
   void sweep_axis(Sweep& s, int axis);
   void sweep_lanes(Sweep& s);
+  llvm::Value* elements_before_aligned(const Sweep& s);
+  bool lie_alike(const ir::Inst& a, const ir::Inst& b) const;
+  void masked_vector(Sweep& s, llvm::Value* at, llvm::Value* end,
+                     std::vector<llvm::Value*>& accumulators);
   void sweep_vector(Sweep& s, llvm::Value* at, std::vector<llvm::Value*>& accumulators, int copy);
   void finish_reductions(Sweep& s, std::vector<llvm::Value*>& accumulators);
   void prepare_reductions(Sweep& s);
@@ -127,7 +132,10 @@ class Emitter : Arithmetic {
                           const Position& position);
   Lanes load(const Address& address, DType dtype, int lane, llvm::Value* other);
   void store(const Address& address, DType dtype, int lane, Lanes value, bool streaming);
-  void prefetch(const Address& address);
+  static bool is_wanted_once(ir::CachePolicy policy);
+  // Of the line to the second level of cache, 2, for the first holds what is in work; or to the
+  // first, 3.
+  void prefetch(const Address& address, unsigned locality = 2);
   llvm::Value* full_mask(const Address& address);  // with the tail; null: all lanes
   llvm::Value* lane_pointers(const Address& address, DType dtype);  // a vector, one each lane
   Lanes load_value(const ir::Inst& inst, const Position& position);
@@ -137,21 +145,20 @@ class Emitter : Arithmetic {
   void make_array(const ir::Inst& inst);
 
   // emit_dot.cpp
-  struct Matrix;
+  struct Matrix;  // matrix.h
   void dot(const ir::Inst& inst);
   Matrix matrix_operand(ir::Value value);
   Matrix scratch_copy(ir::Value value);
   std::optional<Matrix> matrix_in_memory(ir::Value value);
-  Matrix transposed_copy(const Matrix& b, DType wanted);
-  void transpose_block(const Matrix& b, const Matrix& to, llvm::Value* n, llvm::Value* k,
-                       std::int64_t columns, std::int64_t rows);
+  Matrix in_pairs(const Matrix& x);
+  bool has_pairs(DType a, DType b, DType sum) const;
   void dot_along_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
   void dot_along_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
-  void dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,
-                   llvm::Value* m, int rows, llvm::Value* n, std::int64_t columns);
+  void dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
   void dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,
                    llvm::Value* m, int rows, llvm::Value* n, int columns);
   llvm::Value* sum_each(std::vector<llvm::Value*> vectors);
+  llvm::Value* place_of(const Matrix& x, llvm::Value* i, llvm::Value* j);
   llvm::Value* load_row(const Matrix& x, llvm::Value* i, llvm::Value* j, int lanes,
                         std::int64_t active, DType wanted);
   void store_row(const Matrix& x, llvm::Value* i, llvm::Value* j, llvm::Value* vector,
@@ -162,6 +169,21 @@ class Emitter : Arithmetic {
   // `split`.
   void for_blocks(std::int64_t size, std::int64_t step, bool split,
                   const std::function<void(llvm::Value*, std::int64_t)>& body);
+
+  // emit_packed_dot.cpp
+  void packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
+  llvm::Value* next_piece(const Matrix& b, llvm::Value* k, std::int64_t depth);
+  void prefetch_share(const Matrix& b, llvm::Value* start, llvm::Value* n, std::int64_t columns,
+                      std::int64_t depth, llvm::Value* strip, std::int64_t strips);
+  void pack_sliver(const Matrix& b, const Matrix& sliver);
+  void pack_rows(const Matrix& a, const Matrix& packed);
+  Matrix part_of(const Matrix& x, llvm::Value* row, llvm::Value* column, std::int64_t rows,
+                 std::int64_t columns);
+  Matrix scratch_matrix(DType dtype, std::int64_t rows, std::int64_t columns);
+  Matrix transposed_copy(const Matrix& b, DType wanted);
+  void transpose_into(const Matrix& b, const Matrix& to);
+  void transpose_block(const Matrix& b, const Matrix& to, llvm::Value* n, llvm::Value* k,
+                       std::int64_t columns, std::int64_t rows);
 
   // emitter.cpp
   llvm::Type* lanes_type(llvm::Type* element) const;
@@ -191,7 +213,8 @@ class Emitter : Arithmetic {
   int lanes_ = 1;
   std::optional<ir::Value> filling_;  // the kept value that the sweep computes at this position
   llvm::Value* tail_ = nullptr;       // mask of the active lanes; null: all
-  std::vector<Level> levels_;         // outermost first; the last has no block yet
+  std::set<const ir::Inst*> aligned_stores_;  // where no lane is masked off
+  std::vector<Level> levels_;                 // outermost first; the last has no block yet
   std::unordered_map<llvm::Value*, std::size_t> level_of_index_;
 };
 

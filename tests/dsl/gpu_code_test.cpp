@@ -357,11 +357,14 @@ TEST(GpuCode, ProgramsAreKeptInTheFolderThatTheEnvironmentNames) {
   Setting set("TILEWRIGHT_DUMP_PROGRAMS", folder);
   ir::Function function = gemm({f16, 16, 16, 16, 16, 16, 16});
   run_passes(function, {.machine = Machine::gpu});
-  for (const char* target : {"sm_80", "sm_90a"})  // one program, one file
+  for (const char* target : {"sm_80", "sm_90a", "sm_80"})  // one program and GPU, one file
     gpu::generate_ptx(function, target_named(target));
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) files.push_back(entry);
-  ASSERT_EQ(files.size(), 1U);
+  std::ranges::sort(files);
+  ASSERT_EQ(files.size(), 2U);
+  EXPECT_TRUE(files[0].string().ends_with(".sm_80.tile")) << files[0];
+  EXPECT_TRUE(files[1].string().ends_with(".sm_90a.tile")) << files[1];
   std::stringstream text;
   text << std::ifstream(files[0]).rdbuf();
   EXPECT_EQ(ir::content_hash(ir::parse(text.str())), ir::content_hash(function));
@@ -373,7 +376,8 @@ TEST(GpuCode, ProgramsAreKeptInTheFolderThatTheEnvironmentNames) {
 
 TEST(Target, ListsTheGpusItKnows) {
   EXPECT_THAT(error_of([] { target_named("sm_70"); }),
-              HasSubstr("unknown processor \"sm_70\"; known are avx512, avx2, sse, sm_80, sm_86"));
+              HasSubstr("unknown processor \"sm_70\"; known are avx512_bf16, avx512, avx2, sse, "
+                        "sm_80, sm_86"));
 }
 
 }  // namespace

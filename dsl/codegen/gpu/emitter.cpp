@@ -2,7 +2,7 @@
 
 #include "dsl/codegen/gpu/device_ops.h"
 #include "dsl/codegen/gpu/grid_wait.h"
-#include "runtime/base/error.h"
+#include "runtime/base/out_of_memory.h"
 
 namespace tilewright::dsl::gpu {
 
@@ -102,9 +102,9 @@ void Emitter::run(const std::string& entry) {
   lines_->finish();
   if (shape().cluster > 1)
     kernel_->addFnAttr("nvvm.cluster_dim", std::to_string(shape().cluster) + ",1,1");
-  require(shared_peak_ <= shared_memory_limit(target_), "[codegen] ", function_.name, " needs ",
-          shared_peak_, " bytes of shared memory; ", target_.cpu, " has ",
-          shared_memory_limit(target_), "; use smaller tiles");
+  require_memory(shared_peak_ <= shared_memory_limit(target_), "[codegen] ", function_.name,
+                 " needs ", shared_peak_, " bytes of shared memory; ", target_.cpu, " has ",
+                 shared_memory_limit(target_), "; use smaller tiles");
 }
 
 // The next launch may come as soon as all blocks of this one have begun (grid_wait.h).

@@ -27,10 +27,11 @@ Observers& observers() {
   return observers;
 }
 
-void dump_program(const ir::Function& function, const std::string& entry) {
+// The file says what the program was chosen for.
+void dump_program(const ir::Function& function, const Target& target, const std::string& entry) {
   std::filesystem::path folder = env::dump_programs();
   if (folder.empty()) return;
-  std::filesystem::path path = folder / (entry + ".tile");
+  std::filesystem::path path = folder / (entry + "." + target.cpu + ".tile");
   std::error_code problem;
   if (std::filesystem::exists(path, problem)) return;
   std::filesystem::create_directories(folder, problem);
@@ -58,7 +59,7 @@ std::shared_ptr<void> observe_programs(ProgramObserver observer) {
 }
 
 void tell_of_program(const ir::Function& function, const Target& target, const std::string& entry) {
-  dump_program(function, entry);
+  dump_program(function, target, entry);
   std::vector<std::weak_ptr<ProgramObserver>> all;
   {
     std::lock_guard lock(observers().mutex);
