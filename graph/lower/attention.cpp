@@ -3,6 +3,7 @@
 #include <limits>
 #include <numbers>
 
+#include "dsl/packed_product.h"
 #include "graph/lower/attention_shape.h"
 #include "runtime/base/error.h"
 #include "runtime/parallel.h"
@@ -14,7 +15,8 @@ using dsl::Operand;
 using dsl::Tile;
 using dsl::Var;
 
-constexpr std::int64_t query_rows = 32, most_columns = 128, least_columns = 16;
+// Of the host: scores of as many rows as are packed lie in an L1.
+constexpr std::int64_t query_rows = 64, packed_columns = 64, most_columns = 128, least_columns = 16;
 constexpr std::int64_t gpu_query_rows = 64, gpu_columns = 64, gpu_few_rows_columns = 32;
 constexpr std::int64_t few_rows = 16;  // a tensor core's least, and few enough to be decoding
 // Of programs that share their keys: blocks of keys that each has at least, how many there are for
@@ -27,11 +29,11 @@ constexpr std::int64_t warpgroup_rows = 64, hopper_columns = 128, hopper_depth =
 constexpr std::int64_t warpgroup_keys = 512;
 
 // The largest divisor in reach: without an edge, keys are read where they lie.
-std::int64_t block_of_columns(std::int64_t columns) {
-  if (columns <= most_columns) return columns;
-  for (std::int64_t size = most_columns; size >= least_columns; --size)
+std::int64_t block_of_columns(std::int64_t columns, std::int64_t most) {
+  if (columns <= most) return columns;
+  for (std::int64_t size = most; size >= least_columns; --size)
     if (columns % size == 0) return size;
-  return most_columns / 2;
+  return packed_columns;
 }
 
 std::int64_t divide_up(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
@@ -47,7 +49,11 @@ BlockSizes default_blocks(const dsl::Target& target, const AttentionShape& shape
   if (has_warpgroups(target, shape, dtype))
     return {shape.rows >= 2 * warpgroup_rows ? 2 * warpgroup_rows : warpgroup_rows,
             std::min(shape.keys(), shape.depth() <= hopper_depth ? hopper_columns : gpu_columns)};
-  if (!target.is_gpu()) return {std::min(shape.rows, query_rows), block_of_columns(shape.keys())};
+  if (!target.is_gpu()) {
+    bool packs = shape.rows >= dsl::PackedProduct::least_rows;
+    return {std::min(shape.rows, query_rows),
+            block_of_columns(shape.keys(), packs ? packed_columns : most_columns)};
+  }
   // Fewer rows are filled up, for tensor cores.
   bool fills_up = shape.rows < few_rows && on_tensor_cores;
   return {fills_up ? few_rows : std::min(shape.rows, gpu_query_rows),

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "dsl/packed_product.h"
+#include "graph/lower/product_cost.h"
 #include "graph/lower/region_facts.h"
 #include "runtime/parallel.h"
 
@@ -27,6 +29,15 @@ std::int64_t round_up(std::int64_t x, std::int64_t quantum) {
 }
 std::int64_t divide_up(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
 
+}  // namespace
+
+std::int64_t multiplied_bytes(const RegionFacts& facts, const dsl::Target& host) {
+  bool pairs = host.has_bf16_dot && facts.element_bytes == 2 && facts.weight_element_bytes == 2;
+  return pairs ? 2 : 4;
+}
+
+namespace {
+
 RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const dsl::Target& host,
                              const BlockSizes& wanted) {
   RegionFacts facts = facts_of(list, region);
@@ -47,6 +58,19 @@ RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const d
   std::int64_t threads = thread_count(), outer = region.rows / rows;
   std::int64_t programs = threads == 1 ? 1 : programs_a_thread * threads;
 
+  // Products of many rows pack what they multiply. (Computed weights, and a first operand that is
+  // computed, lie in memory over the whole depth: not cheap as often as another program wants
+  // them.)
+  bool by_cost = splits_columns && facts.has_product && !facts.computes_weights &&
+                 region.width >= host.lanes &&
+                 (rows >= dsl::PackedProduct::least_rows || region.weight_bytes > 128 << 10);
+  ProductBlock cheapest{};
+  if (by_cost) {
+    cheapest = cheapest_product_block({outer, rows, region.width, facts.depth,
+                                       multiplied_bytes(facts, host), facts.weight_element_bytes},
+                                      host, static_cast<int>(threads));
+  }
+
   blocks.columns = region.width;
   if (splits_columns && facts.has_product) {
     std::int64_t panel = panel_bytes / (facts.depth * facts.element_bytes);
@@ -58,7 +82,10 @@ RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const d
       size = std::max(column_quantum / 4, panel_bytes / 4 / (facts.depth * facts.element_bytes));
     else if (rows * outer <= 8)
       size = round_up(share, column_quantum);
-    if (region.weight_bytes > 128 << 10) blocks.columns = std::min(region.width, size);
+    if (by_cost)
+      blocks.columns = cheapest.columns;
+    else if (region.weight_bytes > 128 << 10)
+      blocks.columns = std::min(region.width, size);
   } else if (splits_columns) {
     std::int64_t share = divide_up(region.width * region.rows, programs);
     std::int64_t size = std::clamp(round_up(share, 1024), std::int64_t{1024}, tile_elements);
@@ -71,11 +98,13 @@ RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const d
   std::int64_t width = splits_columns ? blocks.columns : facts.widest;
   std::int64_t elements = splits_columns ? tile_elements : row_elements;
   std::int64_t most = std::max<std::int64_t>(1, elements / width);
-  if (facts.has_product && splits_columns)
+  if (by_cost)
+    most = cheapest.rows;
+  else if (facts.has_product && splits_columns)
     most = std::clamp(operand_bytes / (facts.depth * facts.element_bytes), least_product_rows,
                       product_rows);
   std::int64_t column_blocks = divide_up(region.width, blocks.columns);
-  if (region.rows * facts.widest > small_elements)
+  if (!by_cost && region.rows * facts.widest > small_elements)
     most = std::min(most, std::max<std::int64_t>(
                               1, divide_up(rows, divide_up(programs, outer * column_blocks))));
   if (blocks.columns_first) most = std::max(most, contiguous_rows);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "graph/lower/lower.h"
+#include "graph/lower/region_facts.h"
 
 namespace tilewright::graph {
 
@@ -45,6 +46,8 @@ struct RowBlocks {
 // Whether blocks may hold a part of a row's columns. On the host not where the region writes in
 // place: the last block cannot be moved back to end with the row, and most of it would lie beyond.
 bool cuts_columns(const Region& region, const dsl::Target& target);
+// Of an element of a product's operands, as the host multiplies it.
+std::int64_t multiplied_bytes(const RegionFacts& facts, const dsl::Target& host);
 // As a request for them.
 BlockSizes sizes_of(const RowBlocks& blocks);
 // `wanted` overrides the choice where it is not 0; it is clipped to what the region allows.

@@ -1,0 +1,42 @@
+// What a product costs the cores of the host, by the size of a program's block.
+//
+// A block of r rows and c columns, over a depth k, takes a program
+//
+//   multiply   r c k / lanes cycles; columns that are no whole vectors, and slivers too narrow to
+//              hide what is loaded behind them, take more
+//   fetch      k c of the right operand, once a program: behind the multiplications where there are
+//              enough of them. Many rows are packed first (dsl/packed_product.h), which adds
+//   pack       k c for the right operand, what makes few rows dear; k r for the left
+//   spill      of what does not fit the outer cache of a core
+//
+// All programs together take as long as the thread that has most of them; and since threads do not
+// run equally fast, a part of one more program.
+#pragma once
+
+#include <cstdint>
+
+#include "dsl/target.h"
+
+namespace tilewright::graph {
+
+struct ProductExtent {
+  std::int64_t outer = 1;  // products
+  std::int64_t rows = 1, columns = 1, depth = 1;
+  std::int64_t element_bytes = 4;  // as they are multiplied
+  std::int64_t weight_bytes = 4;   // of the right operand, in memory
+};
+
+// Cycles until the product is done with blocks of this size on so many threads, each block's inner
+// axis shared by `splits` programs.
+double product_cycles(const ProductExtent& product, const dsl::Target& host,
+                      std::int64_t block_rows, std::int64_t block_columns, int threads,
+                      std::int64_t splits = 1);
+
+struct ProductBlock {
+  std::int64_t rows, columns;
+};
+// The block of least cost.
+ProductBlock cheapest_product_block(const ProductExtent& product, const dsl::Target& host,
+                                    int threads);
+
+}  // namespace tilewright::graph
