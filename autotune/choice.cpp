@@ -8,6 +8,19 @@
 
 namespace tilewright::autotune {
 
+namespace {
+
+// Of many that were timed a few times the fastest is the luckiest: only those that a decision timed
+// once more have so many samples of one search.
+bool was_confirmed(const TuningRow& row) {
+  return std::ranges::any_of(row.observations, [](const Observation& o) {
+    return o.status == Status::ok &&
+           o.samples_ns.size() >= static_cast<std::size_t>(DecisionRounds().again);
+  });
+}
+
+}  // namespace
+
 Configuration configuration_of(const Space& space, const Point& point) {
   Configuration configuration;
   for (std::size_t i = 0; i < point.size(); ++i)
@@ -30,6 +43,7 @@ Point choice_of(const Space& space, const Point& preferred, const std::vector<Tu
     std::optional<Point> point = point_of(space, row.configuration);
     if (!point) continue;
     if (*point == preferred) of_preferred = &row;
+    if (!was_confirmed(row)) continue;
     if (!best || row.median_ns() < best->median_ns()) {
       best = &row;
       best_point = *point;
@@ -39,7 +53,8 @@ Point choice_of(const Space& space, const Point& preferred, const std::vector<Tu
   Timing challenger{best->samples_ns()}, champion{of_preferred->samples_ns()};
   double spread = std::max(spread_of_median(challenger.samples) / challenger.seconds(),
                            spread_of_median(champion.samples) / champion.seconds());
-  Comparison comparison{challenger.seconds() / champion.seconds(), margin_of(spread)};
+  double ratio = challenger.seconds() / champion.seconds();
+  Comparison comparison{ratio, margin_of(spread * ratio)};
   return comparison.is_faster() ? best_point : preferred;
 }
 
@@ -53,6 +68,7 @@ std::vector<TuningRow> rows_of(const TuningKey& key, const Space& space, const P
     observation.date_ms = now;
     observation.status = finding.status;
     observation.reason = finding.reason;
+    observation.clocks = finding.clocks;
     observation.is_default = finding.point == preferred;
     for (double sample : finding.samples) observation.samples_ns.push_back(sample * 1e9);
     rows.emplace_back(key, configuration_of(space, finding.point),

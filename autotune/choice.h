@@ -18,8 +18,8 @@ Configuration configuration_of(const Space& space, const Point& point);
 // Nothing if the space has no such legal point.
 std::optional<Point> point_of(const Space& space, const Configuration& configuration);
 
-// The fastest of the rows, if it is faster than the preferred point by more than the margin of
-// measure/decision.h; else that point, also where nothing is known of it.
+// The fastest that a decision (measure/decision.h) timed twice, if it is faster than the preferred
+// point by more than the margin there; else that point, also where nothing is known of it.
 Point choice_of(const Space& space, const Point& preferred, const std::vector<TuningRow>& rows);
 
 // What was found out of one configuration by one search.
@@ -30,6 +30,7 @@ struct Finding {
   double least = std::numeric_limits<double>::infinity();
   Status status = Status::ok;
   std::string reason = {};  // why it is not ok
+  std::string clocks = {};  // under which the samples were taken (measure/clocks.h)
 };
 // What the database keeps of them, observed now.
 std::vector<TuningRow> rows_of(const TuningKey& key, const Space& space, const Point& preferred,

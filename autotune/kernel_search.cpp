@@ -2,33 +2,20 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstring>
 
 #include "autotune/measure/difference.h"
-#include "autotune/measure/statistics.h"
 #include "dsl/device.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::autotune {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double sample_seconds = 0.3e-3;
-constexpr int search_rounds = 5;
-constexpr std::size_t finalists = 3;
 
-Status status_of(ChildEnd end) {
-  switch (end) {
-    case ChildEnd::done: return Status::ok;
-    case ChildEnd::raised: return Status::compile_failed;
-    case ChildEnd::exited:
-    case ChildEnd::crashed: return Status::crashed;
-    case ChildEnd::timed_out: return Status::timed_out;
-    case ChildEnd::out_of_memory: return Status::out_of_memory;
-  }
-  return Status::crashed;
-}
+// What takes so much longer than the default is not waited for; the machine may be busy, so a
+// moment is given in any case.
+constexpr double hopeless = 10, least_seconds_to_end = 0.25;
 
 void copy_out(std::byte* to, const dsl::LaunchArgument& from) {
   if (DeviceMemory* memory = default_device().memory())
@@ -45,9 +32,38 @@ void copy_in(const dsl::LaunchArgument& to, const std::byte* from) {
     std::memcpy(memory, from, static_cast<std::size_t>(to.size_bytes()));
 }
 
-}  // namespace
+// Runs candidates on the caller's memory, and leaves that memory as it was.
+class KernelRunner final : public Runner {
+ public:
+  KernelRunner(const dsl::Kernel& kernel, const KernelTuning& tuning, const Space& space,
+               const Point& preferred, Candidates candidates);
+  Failure check(const Point& point) override;
+  double seconds(const Point& point) override;
+  void end_series() override { restore(); }
+  Device device() const override { return default_device(); }
 
-KernelSearch::KernelSearch(const dsl::Kernel& kernel, const KernelTuning& tuning,
+ private:
+  Failure run_and_compare(const Point& point);
+  ChildResult checked_run(const KernelCandidate& candidate);
+  void run_once(const KernelCandidate& candidate);
+  void reset(const KernelCandidate& candidate);
+  std::string results(const KernelCandidate& candidate) const;
+  std::string difference(const std::string& expected, const std::string& actual) const;
+  void save();
+  void restore();
+
+  const dsl::Kernel& kernel_;
+  const KernelTuning& tuning_;
+  const Space& space_;
+  const Point& preferred_;
+  Candidates candidates_;
+  std::vector<dsl::LaunchArgument> memory_;    // arguments whose memory is known
+  std::vector<std::vector<std::byte>> saved_;  // of each
+  std::string expected_;                       // what the default computes
+  double preferred_check_seconds_ = 0;         // of its first run, with its child
+};
+
+KernelRunner::KernelRunner(const dsl::Kernel& kernel, const KernelTuning& tuning,
                            const Space& space, const Point& preferred, Candidates candidates)
     : kernel_(kernel),
       tuning_(tuning),
@@ -65,9 +81,10 @@ KernelSearch::KernelSearch(const dsl::Kernel& kernel, const KernelTuning& tuning
             "so it cannot be put back; give a vector or LaunchArgument(memory, dtype, elements), "
             "or set is_idempotent");
   }
+  save();
 }
 
-void KernelSearch::save() {
+void KernelRunner::save() {
   for (const dsl::LaunchArgument& argument : memory_) {
     saved_.emplace_back(static_cast<std::size_t>(argument.size_bytes()));
     copy_out(saved_.back().data(), argument);
@@ -75,7 +92,7 @@ void KernelSearch::save() {
 }
 
 // Memory that is only read is not written, so that what lies there may be read-only.
-void KernelSearch::restore() {
+void KernelRunner::restore() {
   std::vector<std::byte> now;
   for (std::size_t i = 0; i < memory_.size(); ++i) {
     now.resize(saved_[i].size());
@@ -84,7 +101,7 @@ void KernelSearch::restore() {
   }
 }
 
-void KernelSearch::reset(const KernelCandidate& candidate) {
+void KernelRunner::reset(const KernelCandidate& candidate) {
   const std::vector<std::string>& names = kernel_.parameter_names();
   for (std::size_t i = 0; i < names.size(); ++i)
     if (std::ranges::find(tuning_.reset_to_zero, names[i]) != tuning_.reset_to_zero.end())
@@ -93,7 +110,7 @@ void KernelSearch::reset(const KernelCandidate& candidate) {
                   .data());
 }
 
-void KernelSearch::run_once(const KernelCandidate& candidate) {
+void KernelRunner::run_once(const KernelCandidate& candidate) {
   reset(candidate);
   if (tuning_.pre_hook) tuning_.pre_hook(candidate.call);
   kernel_.launch_with(candidate.grid, candidate.arguments);
@@ -101,7 +118,7 @@ void KernelSearch::run_once(const KernelCandidate& candidate) {
   if (tuning_.post_hook) tuning_.post_hook(candidate.call);
 }
 
-std::string KernelSearch::results(const KernelCandidate& candidate) const {
+std::string KernelRunner::results(const KernelCandidate& candidate) const {
   std::string bytes;
   for (const dsl::LaunchArgument& argument : candidate.arguments) {
     if (!argument.is_pointer() || argument.size_bytes() == 0) continue;
@@ -112,7 +129,7 @@ std::string KernelSearch::results(const KernelCandidate& candidate) const {
   return bytes;
 }
 
-std::string KernelSearch::difference(const std::string& expected, const std::string& actual) const {
+std::string KernelRunner::difference(const std::string& expected, const std::string& actual) const {
   if (expected.size() != actual.size()) return "there are other results";
   std::size_t at = 0;
   for (const dsl::LaunchArgument& argument : memory_) {
@@ -131,40 +148,52 @@ std::string KernelSearch::difference(const std::string& expected, const std::str
 }
 
 // What the candidate leaves in memory. In a child, unless the device is a GPU.
-std::string KernelSearch::checked_run(const KernelCandidate& candidate) {
-  run_once(candidate);
-  return results(candidate);
-}
-
-Finding KernelSearch::check(const Point& point) {
-  Finding finding{point};
-  auto fail = [&](Status status, std::string reason) {
-    finding.status = status;
-    finding.reason = std::move(reason);
+ChildResult KernelRunner::checked_run(const KernelCandidate& candidate) {
+  auto run = [&] {
+    run_once(candidate);
+    return results(candidate);
   };
-  try {
-    KernelCandidate candidate = candidates_(point);
-    kernel_.prepare(candidate.arguments);
-    ChildResult result;
-    if (default_device().is_cuda()) {
-      result.text = checked_run(candidate);
-      restore();
-    } else {
-      result = run_in_child([&] { return checked_run(candidate); }, tuning_.limits);
-    }
-    if (result.end != ChildEnd::done)
-      fail(status_of(result.end), result.text);
-    else if (point == preferred_)
-      expected_ = std::move(result.text);
-    else if (std::string difference = this->difference(expected_, result.text); !difference.empty())
-      fail(Status::wrong_result, difference);
-  } catch (const std::exception& error) {
-    fail(Status::compile_failed, error.what());
+  if (default_device().is_cuda()) {
+    ChildResult result{ChildEnd::done, run()};
+    restore();
+    return result;
   }
-  return finding;
+  ChildLimits limits = tuning_.limits;
+  if (preferred_check_seconds_ > 0)
+    limits.seconds = std::min(limits.seconds,
+                              std::max(least_seconds_to_end, hopeless * preferred_check_seconds_));
+  return run_in_child(run, limits);
 }
 
-double KernelSearch::seconds(const Point& point) {
+Failure KernelRunner::run_and_compare(const Point& point) {
+  KernelCandidate candidate = candidates_(point);
+  kernel_.prepare(candidate.arguments);
+  auto begin = std::chrono::steady_clock::now();
+  ChildResult result = checked_run(candidate);
+  std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+  if (Failure failure = failure_of(result)) return failure;
+  if (point == preferred_) {
+    preferred_check_seconds_ = spent.count();
+    expected_ = std::move(result.text);
+    return {};
+  }
+  std::string difference = this->difference(expected_, result.text);
+  return difference.empty() ? Failure{} : Failure{Status::wrong_result, difference};
+}
+
+Failure KernelRunner::check(const Point& point) {
+  Failure failure;
+  try {
+    failure = run_and_compare(point);
+  } catch (const std::exception& error) {
+    failure = failure_of(error);
+  }
+  require(!failure || point != preferred_, "[", kernel_.name(), "] the default configuration, ",
+          space_.text(point), ", fails: ", failure.reason);
+  return failure;
+}
+
+double KernelRunner::seconds(const Point& point) {
   KernelCandidate candidate = candidates_(point);
   reset(candidate);
   int calls = 0;
@@ -181,77 +210,22 @@ double KernelSearch::seconds(const Point& point) {
   return spent.count() / calls;
 }
 
-Finding& KernelSearch::noted(const Point& point) {
-  auto at = std::ranges::find(findings_, point, &Finding::point);
-  if (at != findings_.end()) return *at;
-  findings_.push_back({point});
-  return findings_.back();
-}
+}  // namespace
 
-// Checks each proposal and times those that passed, together with the default.
-std::vector<double> KernelSearch::measure(const std::vector<Proposal>& batch) {
-  std::vector<Point> points = {preferred_};
-  double effort = batch.empty() ? 1 : batch[0].effort;
-  for (const Proposal& proposal : batch) {
-    if (proposal.point == preferred_) continue;
-    noted(proposal.point) = check(proposal.point);
-    if (noted(proposal.point).status == Status::ok) points.push_back(proposal.point);
-  }
-  std::vector<Timing> timings = time_interleaved(
-      points.size(), [&](std::size_t i) { return seconds(points[i]); },
-      {std::max(1, static_cast<int>(std::lround(search_rounds * effort)))}, random_);
-  restore();
-  if (preferred_seconds_ == 0) preferred_seconds_ = timings[0].seconds();
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    Finding& finding = noted(points[i]);
-    if (i == 0 && !finding.samples.empty()) continue;  // the default's of the first batch stay
-    finding.samples = beside(timings[i], timings[0], preferred_seconds_);
-    finding.least = *std::ranges::min_element(timings[i].samples);
-  }
-  std::vector<double> result;
-  for (const Proposal& proposal : batch) {
-    const Finding& finding = noted(proposal.point);
-    result.push_back(finding.status == Status::ok ? finding.least : infinity);
-    if (tuning_.listener)
-      tuning_.listener(space_.text(proposal.point), result.back(), finding.reason);
-  }
-  return result;
-}
-
-void KernelSearch::decide(const History& history) {
-  std::vector<Point> points = {preferred_};
-  for (const Trial* trial : history.ranked()) {
-    if (points.size() > finalists || !std::isfinite(trial->seconds)) break;
-    if (trial->point != preferred_) points.push_back(trial->point);
-  }
-  auto time = [&](std::size_t i) { return seconds(points[i]); };
-  Verdict verdict = autotune::decide(points.size(), time, {}, random_);
-  restore();
-  auto note = [&](std::size_t i, const Timing& timing, const Timing& preferred) {
-    if (!timing.failed()) noted(points[i]).samples = beside(timing, preferred, preferred_seconds_);
-  };
-  for (std::size_t i = 0; i < points.size(); ++i) note(i, verdict.timings[i], verdict.timings[0]);
-  if (verdict.challenger != 0) note(verdict.challenger, verdict.repeated[1], verdict.repeated[0]);
-}
-
-std::vector<Finding> KernelSearch::run(History known) {
-  save();
-  Finding preferred = check(preferred_);
-  require(preferred.status == Status::ok, "[", kernel_.name(), "] the default configuration, ",
-          space_.text(preferred_), ", fails: ", preferred.reason);
-  if (const Trial* trial = known.find(preferred_)) preferred_seconds_ = trial->seconds;
-  Problem problem{&space_, preferred_, {}, {}, {}};
-  if (tuning_.estimate)
-    problem.estimate = [this](const Point& point) {
-      return tuning_.estimate(candidates_(point).call);
+std::vector<Finding> tune_kernel(const dsl::Kernel& kernel, const KernelTuning& tuning,
+                                 const Space& space, const Point& preferred,
+                                 const Candidates& candidates, History known) {
+  KernelRunner runner(kernel, tuning, space, preferred, candidates);
+  Problem problem{&space, preferred, {}, {}, {}};
+  if (tuning.estimate)
+    problem.estimate = [&](const Point& point) { return tuning.estimate(candidates(point).call); };
+  TuningListener listener;
+  if (tuning.listener)
+    listener = [&](const Tuning&, const Finding& latest) {
+      tuning.listener(space.text(latest.point), latest.least, latest.reason);
     };
-  auto strategy = make_strategy(tuning_.strategy, problem, 1);
-  SearchOutcome outcome = search(
-      problem, *strategy, [this](const auto& batch) { return measure(batch); }, tuning_.budget,
-      std::move(known));
-  if (!findings_.empty()) decide(outcome.history);
-  restore();
-  return std::move(findings_);
+  return tune(problem, runner, {tuning.strategy, tuning.budget}, std::move(known), listener)
+      .measured;
 }
 
 }  // namespace tilewright::autotune

@@ -177,8 +177,9 @@ Point TunedKernel::point_for(const std::vector<LaunchArgument>& arguments) const
       KernelCall call = call_of(arguments, point);
       return KernelCandidate{call, s.tuning.grid(call), complete(arguments, call)};
     };
-    KernelSearch search(s.kernel, s.tuning, space, s.preferred, candidates);
-    std::vector<TuningRow> found = rows_of(key, space, s.preferred, search.run(std::move(history)));
+    std::vector<Finding> findings =
+        tune_kernel(s.kernel, s.tuning, space, s.preferred, candidates, std::move(history));
+    std::vector<TuningRow> found = rows_of(key, space, s.preferred, findings);
     s.database().store(found);
     rows = s.database().rows(key);
   }

@@ -63,7 +63,7 @@ struct KernelTuning {
   std::function<void(const KernelCall&)> pre_hook = {}, post_hook = {};
   std::string strategy = "model_guided";
   Budget budget = {64, 10.0};
-  ChildLimits limits = {};
+  ChildLimits limits = {};  // of a first run; what takes much longer than the default ends before
   double tolerance = 1e-4;  // of results, by the largest element of the default's
   // Told of each configuration that was measured; infinite seconds and a reason where it failed.
   std::function<void(const std::string& configuration, double seconds, const std::string& reason)>

@@ -1,6 +1,8 @@
 #include "graph/compile.h"
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <mutex>
 #include <span>
 
@@ -114,6 +116,12 @@ CompiledFunction::CompiledFunction(TensorFunction function, Options options)
   require(function != nullptr, "[compile] the function is empty; pass a callable");
   require(options.max_signatures > 0, "[compile] max_signatures is ", options.max_signatures,
           "; it must be at least 1");
+  require(options.tune_seconds > 0, "[compile] tune_seconds is ", options.tune_seconds,
+          "; it must be positive");
+  require(!options.tune_in_background || options.write_plan.empty(), "[compile] write_plan is \"",
+          options.write_plan,
+          "\", but tune_in_background changes a plan after it was written; tune at compile, by "
+          "max_autotune");
   state_->function = std::move(function);
   state_->options = options;
 }
@@ -179,6 +187,20 @@ std::string CompiledFunction::dump() const {
   std::string text;
   for (const auto& signature : state_->signatures) text += signature->dump();
   return text;
+}
+
+bool CompiledFunction::wait_until_tuned(double seconds) const {
+  std::vector<std::shared_ptr<const graph::BackgroundPlan>> tunings;
+  {
+    std::lock_guard lock(state_->mutex);
+    for (const auto& signature : state_->signatures)
+      if (auto tuning = signature->tuning()) tunings.push_back(std::move(tuning));
+  }
+  auto begin = std::chrono::steady_clock::now();
+  return std::ranges::all_of(tunings, [&](const auto& tuning) {
+    std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+    return tuning->wait(seconds - spent.count());
+  });
 }
 
 namespace detail {

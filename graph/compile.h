@@ -12,6 +12,7 @@
 
 #include <concepts>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -29,8 +30,9 @@ enum class Mode : std::uint8_t {
                               //   as a CUDA graph: an output is valid until the next call of the
                               //   function (reading it later is an Error), inputs are read by
                               //   address
-  max_autotune,               // reduce_overhead + block configurations timed at compile
-  max_autotune_no_cudagraphs  // default + block configurations timed at compile
+  max_autotune,               // reduce_overhead + block configurations timed at compile, for
+                              //   `Options::tune_seconds` where they were not before
+  max_autotune_no_cudagraphs  // default + the same
 };
 // "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"
 std::string_view name_of(Mode mode);
@@ -54,6 +56,14 @@ struct Options {
   // Of compiled regions whose tensors all lie on the host; where some lie on a GPU, code runs
   // there.
   Device device = default_device();
+  // For which a signature's block configurations are searched for, all regions together: each gets
+  // the part that it takes of a call's time, and those that take next to nothing are left alone.
+  double tune_seconds = 5;
+  // Every mode begins with the configurations that are known, and searches for the others while the
+  // function is in use, on one thread of low priority for the whole process. What is found runs
+  // from some later call on: calls before and after agree as far as orders of adding do. explain()
+  // says what came of it; destroying the function ends the search.
+  bool tune_in_background = false;
   // Files of the choices that decide every bit of a result (graph/tune/plan_lock.h): one that is
   // written as functions are compiled, or one that compiling must keep to, whatever the clock says.
   std::string write_plan = {}, locked_plan = {};
@@ -79,6 +89,7 @@ struct PlanReport {
   std::int64_t nodes = 0;                                              // of the simplified graph
   std::int64_t arena_bytes = 0;                                        // intermediate buffers
   double capture_seconds = 0, lower_seconds = 0, compile_seconds = 0;  // wall
+  std::string tuning = {};  // what came of it, a sentence; empty: there was none
 };
 
 using TensorFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
@@ -98,6 +109,10 @@ class CompiledFunction {
   std::string explain() const;             // the report as text
   // The tile programs and the fused graph of every plan, as text.
   std::string dump() const;
+  // Of `Options::tune_in_background`: waits until nothing is searched for any more for the
+  // signatures compiled so far, at most so many seconds, and says whether that is so; 0: only asks.
+  // The next call runs what was found. Others may call the function meanwhile.
+  bool wait_until_tuned(double seconds = std::numeric_limits<double>::infinity()) const;
 
  protected:
   void on_move(std::function<void(const Device&)> move);

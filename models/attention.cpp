@@ -30,11 +30,14 @@ RotaryTable::RotaryTable(std::int64_t positions, std::int64_t head_size, double 
   sin = Tensor::from(sines, {positions, half});
 }
 
+Placement::Placement(const Tensor& first, std::int64_t rows)
+    : first(first), positions(first + arange(0, rows)) {}
+
 Placement::Placement(const Tensor& first, std::int64_t rows, const RotaryTable& table)
-    : first(first),
-      positions(first + arange(0, rows)),
-      cos(embedding(positions, table.cos)),
-      sin(embedding(positions, table.sin)) {}
+    : Placement(first, rows) {
+  cos = embedding(positions, table.cos);
+  sin = embedding(positions, table.sin);
+}
 
 Tensor rotate(const Tensor& x, const Placement& placement) {
   std::int64_t size = x.size(3);
@@ -44,13 +47,37 @@ Tensor rotate(const Tensor& x, const Placement& placement) {
   return turned.dtype() == x.dtype() ? turned : turned.to(x.dtype());
 }
 
+Tensor split_heads(const Tensor& x, std::int64_t heads) {
+  return x.reshape({x.size(0), x.size(1), heads, x.size(2) / heads}).permute({0, 2, 1, 3});
+}
+
+void KeyValueCache::allocate(std::int64_t batch, std::int64_t groups, std::int64_t head_size,
+                             std::int64_t positions, DType dtype, const Device& device) {
+  require(batch > 0 && positions > 0, "[attention] a cache for ", batch, " sequences of ",
+          positions, " positions; both must be above 0");
+  keys = zeroed({batch, groups, head_size, positions}, dtype, device);
+  values = zeroed({batch, groups, positions, head_size}, dtype, device);
+}
+
+Tensor KeyValueCache::attend(const Tensor& q, Tensor k, Tensor v, const Placement& placement) {
+  AttentionOptions options{.causal = true};
+  if (is_allocated()) {
+    require(q.size(0) == keys.size(0), "[attention] a batch of ", q.size(0), "; the cache is for ",
+            keys.size(0));
+    k = keys.index_copy_(3, placement.positions, k.transpose(2, 3)).transpose(2, 3);
+    v = values.index_copy_(2, placement.positions, v);
+    options.position = placement.first;
+  }
+  Tensor mixed = scaled_dot_product_attention(q, k, v, options);
+  return mixed.permute({0, 2, 1, 3}).reshape({q.size(0), q.size(2), q.size(1) * q.size(3)});
+}
+
 Attention::Attention(const AttentionSizes& sizes, LayerOptions options)
     : q_proj(sizes.hidden, sizes.heads * sizes.head_size, sizes.bias, options),
       k_proj(sizes.hidden, sizes.kv_heads * sizes.head_size, sizes.bias, options),
       v_proj(sizes.hidden, sizes.kv_heads * sizes.head_size, sizes.bias, options),
       o_proj(sizes.heads * sizes.head_size, sizes.hidden, sizes.bias, options),
-      sizes_(sizes),
-      dtype_(options.dtype) {
+      sizes_(sizes) {
   require(sizes.heads % sizes.kv_heads == 0 && sizes.head_size % 2 == 0, "[attention] ",
           sizes.heads, " heads of size ", sizes.head_size, " in ", sizes.kv_heads,
           " groups; heads must be a multiple of groups and the size even");
@@ -61,37 +88,17 @@ Attention::Attention(const AttentionSizes& sizes, LayerOptions options)
 }
 
 void Attention::allocate_cache(std::int64_t batch, std::int64_t positions) {
-  require(batch > 0 && positions > 0, "[attention] a cache for ", batch, " sequences of ",
-          positions, " positions; both must be above 0");
-  Device device = q_proj.weight.device();
-  keys_ = zeroed({batch, sizes_.kv_heads, sizes_.head_size, positions}, dtype_, device);
-  values_ = zeroed({batch, sizes_.kv_heads, positions, sizes_.head_size}, dtype_, device);
-  register_buffer(keys_);
-  register_buffer(values_);
-}
-
-// [batch, rows, heads * D] -> [batch, heads, rows, D]
-Tensor Attention::heads_of(const Tensor& x, std::int64_t heads) const {
-  return x.reshape({x.size(0), x.size(1), heads, sizes_.head_size}).permute({0, 2, 1, 3});
+  cache_.allocate(batch, sizes_.kv_heads, sizes_.head_size, positions, q_proj.weight.dtype(),
+                  q_proj.weight.device());
+  register_buffer(cache_.keys);
+  register_buffer(cache_.values);
 }
 
 Tensor Attention::forward(const Tensor& x, const Placement& placement) {
-  std::int64_t batch = x.size(0), rows = x.size(1);
-  Tensor q = rotate(heads_of(q_proj(x), sizes_.heads), placement);
-  Tensor k = rotate(heads_of(k_proj(x), sizes_.kv_heads), placement);
-  Tensor v = heads_of(v_proj(x), sizes_.kv_heads);
-  AttentionOptions options{.causal = true};
-  if (has_cache()) {
-    require(batch == keys_.size(0), "[attention] a batch of ", batch, "; the cache is for ",
-            keys_.size(0));
-    k = keys_.index_copy_(3, placement.positions, k.transpose(2, 3)).transpose(2, 3);
-    v = values_.index_copy_(2, placement.positions, v);
-    options.position = placement.first;
-  }
-  Tensor mixed = scaled_dot_product_attention(q, k, v, options);
-  Tensor joined =
-      mixed.permute({0, 2, 1, 3}).reshape({batch, rows, sizes_.heads * sizes_.head_size});
-  return o_proj(joined);
+  Tensor q = rotate(split_heads(q_proj(x), sizes_.heads), placement);
+  Tensor k = rotate(split_heads(k_proj(x), sizes_.kv_heads), placement);
+  Tensor v = split_heads(v_proj(x), sizes_.kv_heads);
+  return o_proj(cache_.attend(q, k, v, placement));
 }
 
 }  // namespace tilewright

@@ -1,5 +1,5 @@
-// Causal self-attention as Llama has it: grouped heads, rotary positions, and a cache of keys and
-// values that is written in place.
+// Causal self-attention over a cache of keys and values that is written in place, and the layer as
+// Llama has it: grouped heads and rotary positions.
 //
 // The cache has a fixed size, so that every step of a generation is the same program. Keys are kept
 // transposed, [batch, groups, head size, positions]: consecutive positions lie side by side, which
@@ -21,15 +21,35 @@ struct RotaryTable {
 // Where the rows of one call stand in the text.
 struct Placement {
   // `first` is i64 [1]; the call's rows follow it.
+  Placement(const Tensor& first, std::int64_t rows);
   Placement(const Tensor& first, std::int64_t rows, const RotaryTable& table);
   Tensor first;
   Tensor positions;  // i64 [rows]
-  Tensor cos, sin;   // [rows, head size / 2]
+  Tensor cos, sin;   // [rows, head size / 2]; undefined without a table
 };
 
 // Turns each pair (x[i], x[i + D/2]) by its angle: the pairing of Hugging Face's weights.
 // x [batch, heads, rows, D].
 Tensor rotate(const Tensor& x, const Placement& placement);
+
+// [batch, rows, heads * D] -> [batch, heads, rows, D]
+Tensor split_heads(const Tensor& x, std::int64_t heads);
+
+// Keys and values of all rows so far, and attention over them.
+class KeyValueCache {
+ public:
+  // Zeroed memory for `positions` keys and values a sequence in `groups` heads of size `head_size`.
+  void allocate(std::int64_t batch, std::int64_t groups, std::int64_t head_size,
+                std::int64_t positions, DType dtype, const Device& device);
+  bool is_allocated() const { return keys.defined(); }
+
+  // q [batch, heads, rows, D], k and v [batch, groups, rows, D]: what the rows see, [batch, rows,
+  // heads * D]. An allocated cache takes the rows in, and they see all rows before them; otherwise
+  // they see each other.
+  Tensor attend(const Tensor& q, Tensor k, Tensor v, const Placement& placement);
+
+  Tensor keys, values;  // [batch, groups, D, positions], [batch, groups, positions, D]
+};
 
 struct AttentionSizes {
   std::int64_t hidden, heads, kv_heads, head_size;
@@ -42,7 +62,6 @@ class Attention : public Module {
 
   // Zeroed memory for `positions` keys and values a sequence, where the weights lie.
   void allocate_cache(std::int64_t batch, std::int64_t positions);
-  bool has_cache() const { return keys_.defined(); }
 
   // x [batch, rows, hidden]. With a cache, its rows are added there and see all rows before them;
   // without one they see each other.
@@ -51,10 +70,8 @@ class Attention : public Module {
   Linear q_proj, k_proj, v_proj, o_proj;
 
  private:
-  Tensor heads_of(const Tensor& x, std::int64_t heads) const;
   AttentionSizes sizes_;
-  DType dtype_;
-  Tensor keys_, values_;  // [batch, groups, D, positions], [batch, groups, positions, D]
+  KeyValueCache cache_;
 };
 
 }  // namespace tilewright

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 #include "runtime/base/error.h"
@@ -39,7 +40,7 @@ std::size_t piece_of(std::size_t rest) {
 
 }  // namespace
 
-TextGenerator::TextGenerator(Llama& model, Tokenizer tokenizer, Options options)
+TextGenerator::TextGenerator(LanguageModel& model, Tokenizer tokenizer, Options options)
     : model_(model),
       tokenizer_(std::move(tokenizer)),
       step_(compile([&model](const Tensor& ids,
@@ -48,8 +49,8 @@ TextGenerator::TextGenerator(Llama& model, Tokenizer tokenizer, Options options)
       position_(Tensor::scalar<std::int64_t>(0).reshape({1})) {
   require(model.batch() == 1, "[generate] the model is for a batch of ", model.batch(),
           "; 1 is needed");
-  require(tokenizer_.size() <= model.config().vocabulary, "[generate] the tokenizer has ",
-          tokenizer_.size(), " tokens; the model knows ", model.config().vocabulary);
+  require(tokenizer_.size() <= model.vocabulary(), "[generate] the tokenizer has ",
+          tokenizer_.size(), " tokens; the model knows ", model.vocabulary());
   for (std::size_t size : piece_sizes)
     ids_[size] =
         Tensor::from(std::vector<std::int64_t>(size, 0), {1, static_cast<std::int64_t>(size)});
@@ -69,8 +70,7 @@ std::vector<TokenId> TextGenerator::encode(std::string_view prompt,
 
 std::vector<TokenId> TextGenerator::stops(const GenerateOptions& options) const {
   std::vector<TokenId> ids = options.stop_tokens;
-  ids.insert(ids.end(), model_.config().eos.begin(), model_.config().eos.end());
-  ids.push_back(model_.config().bos);
+  std::ranges::copy(model_.stop_ids(), std::back_inserter(ids));
   return ids;
 }
 

@@ -18,7 +18,7 @@
 
 #include "graph/compile.h"
 #include "models/greedy_steps.h"
-#include "models/llama.h"
+#include "models/language_model.h"
 #include "models/sampling.h"
 #include "models/tokenizer.h"
 
@@ -30,7 +30,7 @@ struct GenerateOptions {
   // Steps for one word with the host, chosen on the device: above 1 only for a temperature of 0,
   // for the host has the random numbers. 0: 8 on a GPU where that is so, else 1.
   std::int64_t steps_a_round = 0;
-  std::vector<TokenId> stop_tokens;  // besides the model's end-of-sequence ids and its bos
+  std::vector<TokenId> stop_tokens;  // besides the model's own
   // Called with each piece of the continuation's text as it becomes certain, on this thread.
   std::function<void(std::string_view text)> on_text;
 };
@@ -56,7 +56,7 @@ struct Generation {
 class TextGenerator {
  public:
   // Raises `Error` unless model and tokenizer fit, for a batch above 1, and for bad options.
-  TextGenerator(Llama& model, Tokenizer tokenizer, Options options = {});
+  TextGenerator(LanguageModel& model, Tokenizer tokenizer, Options options = {});
   Generation generate(std::string_view prompt, const GenerateOptions& options = {});
   const CompiledFunction& compiled() const { return step_; }  // for reports
 
@@ -71,7 +71,7 @@ class TextGenerator {
   void decode(std::span<const float> logits, const GenerateOptions& options, std::int64_t steps,
               Generation& result);
 
-  Llama& model_;
+  LanguageModel& model_;
   Tokenizer tokenizer_;
   Compiled step_;
   Tensor position_;                          // i64 [1]; where it lies is part of recorded launches

@@ -16,7 +16,8 @@ void set(Tensor& tensor, const std::vector<std::int64_t>& values) {
 
 }  // namespace
 
-GreedySteps::GreedySteps(Llama& model, std::int64_t tokens, std::int64_t steps, Options options)
+GreedySteps::GreedySteps(LanguageModel& model, std::int64_t tokens, std::int64_t steps,
+                         Options options)
     : model_(model),
       tokens_(tokens),
       steps_(steps),
@@ -31,8 +32,8 @@ GreedySteps::GreedySteps(Llama& model, std::int64_t tokens, std::int64_t steps, 
           Tensor::from(std::vector<std::int32_t>(static_cast<std::size_t>(tokens), 0), {tokens, 1})
               .to(device_)),
       compiled_(compile([this] { return step(); }, options)) {
-  require(tokens >= 1 && tokens <= model.config().vocabulary, "[greedy_steps] ", tokens,
-          " tokens to choose from; the model knows ", model.config().vocabulary);
+  require(tokens >= 1 && tokens <= model.vocabulary(), "[greedy_steps] ", tokens,
+          " tokens to choose from; the model knows ", model.vocabulary());
   require(steps >= 1, "[greedy_steps] a round of ", steps, " steps; it must have at least 1");
 }
 

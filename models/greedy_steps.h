@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "graph/compile.h"
-#include "models/llama.h"
+#include "models/language_model.h"
 
 namespace tilewright {
 
@@ -27,7 +27,7 @@ class GreedySteps {
 
   // Tokens are chosen among the first `tokens` of the model's vocabulary; at most that many. A
   // round has `steps` of them. The model must outlive this, and stay on its device.
-  GreedySteps(Llama& model, std::int64_t tokens, std::int64_t steps, Options options);
+  GreedySteps(LanguageModel& model, std::int64_t tokens, std::int64_t steps, Options options);
 
   // From here on: `ids`, one a row of the batch, stand at `position` and have not gone through the
   // model; everything before has. Rows get no token at `limit` or after it. `stops` end a row.
@@ -45,7 +45,7 @@ class GreedySteps {
  private:
   Tensor step();
 
-  Llama& model_;
+  LanguageModel& model_;
   std::int64_t tokens_, steps_;
   Device device_;
   // All of integers, on the model's device.

@@ -44,6 +44,20 @@ Tensor Linear::forward(const Tensor& x) const {
   return linear(x, weight, bias);
 }
 
+Conv1D::Conv1D(std::int64_t in, std::int64_t out, LayerOptions options) {
+  require_sizes("conv1d", in, out);
+  weight = Tensor::empty({in, out}, options.dtype, options.device);
+  bias = constant(out, 0, options);
+  register_parameter("weight", weight);
+  register_parameter("bias", bias);
+  if (options.init == Init::random) fill_normal(weight, 0, 0.02, next_random_stream());
+}
+
+Tensor Conv1D::forward(const Tensor& x) const {
+  require_width("conv1d", x, weight.size(0));
+  return matmul(x, weight) + bias;
+}
+
 Embedding::Embedding(std::int64_t count, std::int64_t width, LayerOptions options) {
   require_sizes("embedding", count, width);
   weight = Tensor::empty({count, width}, options.dtype, options.device);

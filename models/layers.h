@@ -29,6 +29,16 @@ class Linear : public Module {
   Tensor weight, bias;  // bias: undefined where there is none
 };
 
+// y = x W + b, W [in, out]: what files of GPT-2 call Conv1D. Initially normal, deviation 0.02, and
+// 0.
+class Conv1D : public Module {
+ public:
+  Conv1D(std::int64_t in, std::int64_t out, LayerOptions options = {});
+  Tensor forward(const Tensor& x) const;  // [.., in] -> [.., out]
+  Tensor operator()(const Tensor& x) const { return forward(x); }
+  Tensor weight, bias;
+};
+
 // Rows of a table. Initially normal, deviation 1.
 class Embedding : public Module {
  public:

@@ -7,16 +7,6 @@
 namespace tilewright {
 namespace {
 
-void require_cache_size(const LlamaConfig& config, std::int64_t batch, std::int64_t positions) {
-  require(batch > 0 && positions > 0 && positions <= config.max_positions, "[llama] a cache for ",
-          batch, " sequences of ", positions, " positions; the model has ", config.max_positions,
-          " positions");
-  std::int64_t bytes = 16;  // a key and a value of the widest element
-  for (std::int64_t size : {config.layers, config.kv_heads, config.head_size, positions, batch})
-    require(!__builtin_mul_overflow(bytes, size, &bytes), "[llama] a cache for ", batch,
-            " sequences of ", positions, " positions has more than 2^63 bytes");
-}
-
 const LlamaConfig& checked(const LlamaConfig& config) {
   check_config(config, "sizes");
   return config;
@@ -40,18 +30,17 @@ Tensor LlamaLayer::forward(const Tensor& x, const Placement& placement) {
   return attended + mlp(post_attention_layernorm(attended));
 }
 
-Llama::Llama(const LlamaConfig& config, LlamaOptions options)
-    : config_(checked(config)),
-      batch_(options.batch),
-      max_positions_(options.max_positions.value_or(config.max_positions)),
-      rotary_((require_cache_size(config, batch_, max_positions_), max_positions_),
-              config.head_size, config.rope_theta),
+Llama::Llama(const LlamaConfig& config, ModelOptions options)
+    : LanguageModel("llama", options, checked(config).max_positions,
+                    config.layers * config.kv_heads * config.head_size),
+      config_(config),
+      rotary_(max_positions(), config.head_size, config.rope_theta),
       embed_tokens_(config.vocabulary, config.hidden,
                     {options.init, options.dtype, options.device}),
       norm_(config.hidden, config.norm_eps, {options.init, options.dtype, options.device}) {
   LayerOptions layer{options.init, options.dtype, options.device};
   for (std::int64_t i = 0; i < config.layers; ++i)
-    layers_.add(config, layer).self_attn.allocate_cache(batch_, max_positions_);
+    layers_.add(config, layer).self_attn.allocate_cache(batch(), max_positions());
   register_module("model.embed_tokens", embed_tokens_);
   register_module("model.layers", layers_);
   register_module("model.norm", norm_);
@@ -64,35 +53,26 @@ Llama::Llama(const LlamaConfig& config, LlamaOptions options)
   register_module("lm_head", *lm_head_);
 }
 
+std::vector<std::int64_t> Llama::stop_ids() const {
+  std::vector<std::int64_t> ids = config_.eos;
+  if (config_.bos >= 0) ids.push_back(config_.bos);
+  return ids;
+}
+
 Tensor Llama::hidden_rows(const Tensor& ids, const Tensor& position) {
-  require(ids.rank() == 2 && ids.size(0) == batch_ && is_integer(ids.dtype()), "[llama] ids are ",
-          ids.dtype(), " ", ids.shape(), "; integers of ", batch_, " x rows are needed");
-  require(ids.size(1) >= 1 && ids.size(1) <= max_positions_, "[llama] ", ids.size(1),
-          " rows at once; from 1 to ", max_positions_, " are allowed");
-  require(position.shape() == Shape{1} && position.dtype() == i64, "[llama] position is ",
-          position.dtype(), " ", position.shape(), "; one i64 is needed");
   Placement placement(position, ids.size(1), rotary_);
   Tensor x = embed_tokens_(ids);
   for (std::size_t i = 0; i < layers_.size(); ++i) x = layers_[i].forward(x, placement);
   return x;
 }
 
-Tensor Llama::logits(const Tensor& x) const {
-  Tensor rows = norm_(x);
-  Tensor y = lm_head_ ? (*lm_head_)(rows) : linear(rows, embed_tokens_.weight);
+Tensor Llama::logits(const Tensor& rows) const {
+  Tensor x = norm_(rows);
+  Tensor y = lm_head_ ? (*lm_head_)(x) : linear(x, embed_tokens_.weight);
   return y.dtype() == f32 ? y : y.to(f32);
 }
 
-Tensor Llama::forward(const Tensor& ids, const Tensor& position) {
-  return logits(hidden_rows(ids, position));
-}
-
-Tensor Llama::forward_last(const Tensor& ids, const Tensor& position) {
-  Tensor x = hidden_rows(ids, position);
-  return logits(x.select(1, x.size(1) - 1));
-}
-
-std::unique_ptr<Llama> load_llama(const std::filesystem::path& folder, LlamaOptions options) {
+std::unique_ptr<Llama> load_llama(const std::filesystem::path& folder, ModelOptions options) {
   LlamaConfig config = read_llama_config(folder / "config.json");
   Weights weights = Weights::open(folder);
   std::int64_t held = 0;
@@ -115,7 +95,7 @@ std::unique_ptr<Llama> load_llama(const std::filesystem::path& folder, LlamaOpti
 }
 
 std::unique_ptr<Llama> random_llama(const LlamaConfig& config, std::uint64_t seed,
-                                    LlamaOptions options) {
+                                    ModelOptions options) {
   constexpr double deviation = 0.02;
   options.init = Init::none;
   auto model = std::make_unique<Llama>(config, options);

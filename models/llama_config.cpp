@@ -2,9 +2,8 @@
 
 #include <array>
 #include <cmath>
-#include <optional>
 
-#include "models/json/tree.h"
+#include "models/config_fields.h"
 #include "models/mapped_file.h"
 #include "runtime/base/error.h"
 
@@ -15,77 +14,9 @@ constexpr std::string_view operation = "llama_config";
 constexpr std::int64_t max_layers = 1024, max_hidden = 65'536, max_intermediate = 1 << 20,
                        max_vocabulary = 1 << 22, max_max_positions = 1 << 22;
 
-// The members of a config.json, read with their types checked.
-class Fields {
- public:
-  Fields(const json::Node& root, std::string_view what) : root_(root), what_(what) {}
-
-  // Absent and null members have the default; without one they are an error.
-  std::int64_t integer(std::string_view name, std::optional<std::int64_t> missing = {}) const {
-    const json::Node* node = find(name);
-    if (!node && missing) return *missing;
-    require(node != nullptr, "[", operation, "] ", what_, ": has no ", name);
-    require(node->is_integer(), "[", operation, "] ", what_, ": ", name, " is ",
-            json::describe(*node), "; an integer is needed");
-    return node->scalar.integer;
-  }
-  double number(std::string_view name, double missing) const {
-    const json::Node* node = find(name);
-    if (!node) return missing;
-    using Kind = json::Scalar::Kind;
-    bool is_number = node->kind == json::Node::Kind::scalar &&
-                     (node->scalar.kind == Kind::integer || node->scalar.kind == Kind::real);
-    require(is_number, "[", operation, "] ", what_, ": ", name, " is ", json::describe(*node),
-            "; a number is needed");
-    return node->scalar.real;
-  }
-  bool boolean(std::string_view name, bool missing) const {
-    const json::Node* node = find(name);
-    if (!node) return missing;
-    require(
-        node->kind == json::Node::Kind::scalar && node->scalar.kind == json::Scalar::Kind::boolean,
-        "[", operation, "] ", what_, ": ", name, " is ", json::describe(*node),
-        "; true or false is needed");
-    return node->scalar.boolean;
-  }
-  // One id or a list of them.
-  std::vector<std::int64_t> ids(std::string_view name) const {
-    const json::Node* node = find(name);
-    if (!node) return {};
-    if (node->kind != json::Node::Kind::array) return {integer(name)};
-    std::vector<std::int64_t> ids;
-    for (const json::Node& item : node->items) {
-      require(item.is_integer(), "[", operation, "] ", what_, ": ", name, " holds ",
-              json::describe(item), "; integers are needed");
-      ids.push_back(item.scalar.integer);
-    }
-    return ids;
-  }
-  // Refuses what the model would otherwise silently not do.
-  void expect(std::string_view name, std::string_view supported) const {
-    const json::Node* node = find(name);
-    if (!node) return;
-    require(node->is_string() && node->scalar.string == supported, "[", operation, "] ", what_,
-            ": ", name, " is ", json::describe(*node), "; supported is \"", supported, '"');
-  }
-  void expect_absent(std::string_view name, std::string_view meaning) const {
-    require(find(name) == nullptr, "[", operation, "] ", what_, ": ", name, " is set; ", meaning,
-            " is not supported");
-  }
-
- private:
-  const json::Node* find(std::string_view name) const {
-    const json::Node* node = root_.find(name);
-    return node && !node->is_null() ? node : nullptr;
-  }
-  const json::Node& root_;
-  std::string_view what_;
-};
-
 void check_range(std::string_view what, std::string_view name, std::int64_t value, std::int64_t low,
                  std::int64_t high) {
-  require(value >= low && value <= high, "[", operation, "] ", what, ": ", name, " is ", value,
-          "; from ", low, " to ", high, " is allowed");
+  check_config_range(operation, what, name, value, low, high);
 }
 
 }  // namespace
@@ -123,12 +54,7 @@ void check_config(const LlamaConfig& config, std::string_view what) {
 }
 
 LlamaConfig parse_llama_config(std::string_view text, std::string_view what) {
-  json::Limits limits{
-      .text_bytes = 1 << 20, .depth = 16, .string_bytes = 1 << 16, .nodes = 100'000};
-  json::Node root = json::read_tree(text, operation, what, limits);
-  require(root.kind == json::Node::Kind::object, "[", operation, "] ", what, ": is ",
-          json::describe(root), "; an object is needed");
-  Fields fields(root, what);
+  ConfigFields fields(text, operation, what);
   fields.expect("model_type", "llama");
   fields.expect("hidden_act", "silu");
   fields.expect_absent("rope_scaling", "scaled rotary embedding");
@@ -140,7 +66,7 @@ LlamaConfig parse_llama_config(std::string_view text, std::string_view what) {
   config.heads = fields.integer("num_attention_heads");
   config.kv_heads = fields.integer("num_key_value_heads", config.heads);
   check_range(what, "num_attention_heads", config.heads, 1, max_hidden);
-  if (root.find("head_dim") == nullptr || root.find("head_dim")->is_null()) {
+  if (!fields.has("head_dim")) {
     require(config.hidden % config.heads == 0, "[", operation, "] ", what, ": hidden_size ",
             config.hidden, " is not a multiple of ", config.heads, " attention heads");
     config.head_size = config.hidden / config.heads;
@@ -169,7 +95,6 @@ namespace {
 constexpr std::array config_names = {
 #define TILEWRIGHT_LLAMA(name, ...) std::string_view(#name),
 #include "models/configs.def"
-#undef TILEWRIGHT_LLAMA
 };
 }  // namespace
 
@@ -194,7 +119,6 @@ LlamaConfig llama_config(std::string_view wanted) {
     config.tied_embeddings = tied;                                                       \
   }
 #include "models/configs.def"
-#undef TILEWRIGHT_LLAMA
   require(config.layers > 0, "[", operation, "] there is no configuration \"", wanted,
           "\"; there are ", names);
   check_config(config, wanted);

@@ -55,14 +55,20 @@ Weights Weights::of(const std::map<std::string, Tensor>& tensors) {
   for (const auto& [name, tensor] : tensors) {
     require(tensor.defined() && !tensor.is_symbolic(), "[", operation, "] tensor \"", name,
             "\" has no data; only concrete tensors can be loaded from");
-    result.items_.emplace(name, Item{tensor.dtype(), tensor.shape(), nullptr, tensor});
+    result.items_.emplace(name, Item{tensor.dtype(), tensor.shape(), nullptr, tensor, {}});
   }
+  return result;
+}
+
+Weights Weights::with_prefix(std::string_view prefix) const {
+  Weights result;
+  for (const auto& [name, item] : items_) result.items_.emplace(std::string(prefix) + name, item);
   return result;
 }
 
 void Weights::add(std::shared_ptr<const Safetensors> file) {
   for (const SafetensorsEntry& entry : file->entries())
-    items_.emplace(entry.name, Item{entry.dtype, entry.shape, file, {}});
+    items_.emplace(entry.name, Item{entry.dtype, entry.shape, file, {}, entry.name});
 }
 
 const Weights::Item& Weights::at(std::string_view name) const {
@@ -83,7 +89,7 @@ DType Weights::dtype(std::string_view name) const { return at(name).dtype; }
 void Weights::read(std::string_view name, Tensor& destination,
                    const std::function<void(std::int64_t bytes)>& on_bytes) const {
   const Item& item = at(name);
-  if (item.file) return item.file->read(name, destination, on_bytes);
+  if (item.file) return item.file->read(item.name_in_file, destination, on_bytes);
   require(destination.shape() == item.shape && destination.is_contiguous() &&
               weights::is_convertible(item.dtype, destination.dtype()),
           "[", operation, "] tensor \"", name, "\" is ", item.dtype, " ", item.shape,

@@ -35,6 +35,9 @@ class Weights {
   static Weights of(const Safetensors& file);
   static Weights of(const std::map<std::string, Tensor>& tensors);
 
+  // The same tensors, with `prefix` before each name.
+  Weights with_prefix(std::string_view prefix) const;
+
   std::vector<std::string> names() const;  // sorted
   bool contains(std::string_view name) const { return items_.find(name) != items_.end(); }
   // These raise `Error` for a name that is not there.
@@ -51,7 +54,8 @@ class Weights {
     DType dtype;
     Shape shape;
     std::shared_ptr<const Safetensors> file;
-    Tensor tensor;  // where there is no file
+    Tensor tensor;             // where there is no file
+    std::string name_in_file;  // where there is one
   };
   const Item& at(std::string_view name) const;
   void add(std::shared_ptr<const Safetensors> file);

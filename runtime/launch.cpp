@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "runtime/artifact.h"
-#include "runtime/base/error.h"
+#include "runtime/base/out_of_memory.h"
 #include "runtime/cpu/system_memory.h"
 #include "runtime/launch_table.h"
 #include "runtime/parallel.h"
@@ -36,9 +36,9 @@ thread_local ScratchOwner scratch_owner;
 Scratch new_scratch(const Artifact& artifact, std::int64_t size_bytes) {
   std::int64_t block_bytes = block_size_for(size_bytes);
   void* block = block_bytes == 0 ? nullptr : allocate_block(block_bytes);
-  require(block != nullptr, "[launch] the system has no memory for ", size_bytes,
-          " bytes of scratch for kernel ", artifact.name,
-          "; fewer threads or a smaller block configuration would need less");
+  require_memory(block != nullptr, "[launch] the system has no memory for ", size_bytes,
+                 " bytes of scratch for kernel ", artifact.name,
+                 "; fewer threads or a smaller block configuration would need less");
   return {static_cast<char*>(block), block_bytes, false};
 }
 

@@ -2,8 +2,12 @@
 // here; those of any device are the sections of tools/bench.
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "runtime/base/error.h"
 #include "runtime/cuda/context.h"
+#include "runtime/parallel.h"
+#include "tools/bench/peer.h"
 #include "tools/bench/section.h"
 #include "tools/command.h"
 #include "tools/measure.h"
@@ -14,6 +18,8 @@ namespace {
 struct SectionArguments {
   BenchSettings settings;
   bool json = false;
+  std::vector<std::string> peers;
+  std::string python = "python3";
   RunOptions run;
 };
 
@@ -21,21 +27,47 @@ std::string device_name(const Device& device) {
   return device.is_cuda() ? cuda::context(device.ordinal()).facts().name : cpu_model();
 }
 
+// The adapters that are wanted, as far as they can be started; `versions` is what they say, or why
+// not.
+std::vector<std::shared_ptr<Peer>> start_peers(const SectionArguments& a,
+                                               nlohmann::json& versions) {
+  std::vector<std::shared_ptr<Peer>> peers;
+  for (const std::string& wanted : a.peers) {
+    std::string script = wanted == "all" ? TILEWRIGHT_PEERS "/torch_cpu.py" : wanted;
+    std::string name = std::filesystem::path(script).filename();
+    try {
+      peers.push_back(std::make_shared<Peer>(std::vector<std::string>{a.python, script}));
+      versions[name] = peers.back()->versions();
+    } catch (const Error& error) {
+      versions[name] = error.what();
+      fmt::print(stderr, "no peer: {}\n", error.what());
+    }
+  }
+  return peers;
+}
+
 void run_section(const Section& section, SectionArguments& a) {
   Options options = a.run.compile_options();
   a.settings.device = options.device;
   a.settings.mode = options.mode;
   a.settings.quiet = a.json;
+  nlohmann::json peers = nlohmann::json::object();
+  a.settings.peers = start_peers(a, peers);
   BenchLog log(section.name, a.settings);
   section.run(log);
   if (a.json) {
-    nlohmann::json whole = {{"bench", section.name},
-                            {"command", fmt::format("tilewright bench {} --device {} --json",
-                                                    section.name, a.run.device)},
-                            {"device", device_name(options.device)},
-                            {"date", date_today()},
-                            {"mode", a.run.mode},
-                            {"results", log.rows()}};
+    std::string words;
+    for (const std::string& word : a.settings.words) words += " '" + word + "'";
+    nlohmann::json whole = {
+        {"bench", section.name},
+        {"command", fmt::format("tilewright bench {}{} --device {}{} --json", section.name, words,
+                                a.run.device, a.peers.empty() ? "" : " --peer all")},
+        {"device", device_name(options.device)},
+        {"date", date_today()},
+        {"mode", a.run.mode},
+        {"threads", thread_count()},
+        {"peers", peers},
+        {"results", log.rows()}};
     fmt::print("{}\n", whole.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   }
   require(log.all_ok(), "[bench] a case of ", section.name, " is not as it should be");
@@ -54,6 +86,9 @@ void add_section(CLI::App& bench, const Section& section) {
                      "seconds after which a case ends the process; 0: never");
   command.add_option("--append", s.append,
                      "file of JSON lines to add each case to; those that are in it are left out");
+  command.add_option("--peer", a->peers,
+                     "adapters whose systems take turns with us on the host: all, or scripts");
+  command.add_option("--python", a->python, "that runs them")->capture_default_str();
   command.add_flag("--tiny", s.tiny, "sizes that take no time: shows that the bench works");
   command.add_flag("--json", a->json, "print JSON");
   a->run.add_to(command);
@@ -66,8 +101,6 @@ void add_bench(CLI::App& command) {
   command.require_subcommand(1);
   add_bench_regional(*command.add_subcommand(
       "regional", "The 64-layer model of regional compilation: compile time and latency by mode"));
-  add_bench_host_rows(*command.add_subcommand(
-      "host-rows", "Row kernels on the host against a measured copy of the same bytes"));
   add_bench_ptxas(*command.add_subcommand(
       "ptxas", "Kernels of every GPU: registers, spills and instructions, as ptxas sees them"));
   for (const Section& section : bench_sections()) add_section(command, section);

@@ -132,6 +132,13 @@ void show(const nlohmann::json& records) {
   std::fflush(stdout);
 }
 
+// Programs that were chosen for a GPU whose code no other runs have what only that one has:
+// clusters, warpgroups. The file's name ends with it.
+bool is_for(const std::filesystem::path& file, const std::string& target) {
+  std::string chosen = file.stem().extension().string();
+  return !chosen.ends_with("a") || chosen == "." + target;
+}
+
 // The programs of a folder's *.tile files, in the order of their names.
 std::vector<Job> jobs_of_folder(const Settings& a) {
   auto is_wanted = [&](const std::string& name) {
@@ -148,7 +155,7 @@ std::vector<Job> jobs_of_folder(const Settings& a) {
   for (const auto& file : files)
     for (ir::Function& program : ir::parse_all(read_text("ptxas", file.string())))
       for (const std::string& target : a.targets)
-        jobs.push_back({file.stem().string(), target, {program}});
+        if (is_for(file, target)) jobs.push_back({file.stem().string(), target, {program}});
   require(!jobs.empty(), "[ptxas] there is no *.tile file in ", a.programs,
           "; TILEWRIGHT_DUMP_PROGRAMS makes them");
   return jobs;

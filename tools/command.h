@@ -18,14 +18,16 @@ struct Command {
   void (*add)(CLI::App& command);  // declares options and sets the callback
 };
 
-// --mode, --backend, --matmul-precision, --device, --write-plan, --locked, --threads, as several
-// commands take them.
+// --mode, --backend, --matmul-precision, --device, --tune-seconds, --tune-in-background,
+// --write-plan, --locked, --threads, as several commands take them.
 struct RunOptions {
   std::string mode = "default";
   std::string backend = "tilewright";
   std::string matmul_precision = "highest";
   std::string device = default_device().text();
   std::string write_plan, locked_plan;
+  double tune_seconds = Options().tune_seconds;
+  bool tune_in_background = false;
   int threads = 0;  // 0: all
 
   void add_to(CLI::App& command);
@@ -43,7 +45,6 @@ void add_demo(CLI::App& command);
 
 // The benches, each a subcommand of `bench`.
 void add_bench_regional(CLI::App& command);
-void add_bench_host_rows(CLI::App& command);
 void add_bench_ptxas(CLI::App& command);
 
 }  // namespace tilewright::tools

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "models/llama.h"
+#include "models/language_model.h"
 #include "runtime/base/error.h"
 #include "tools/command.h"
 #include "tools/table.h"
@@ -29,19 +29,16 @@ Compiled compiled_tutorial(const Arguments& a, std::unique_ptr<Module>& owner) {
   return fast;
 }
 
-Compiled compiled_llama(const Arguments& a, std::unique_ptr<Module>& owner) {
-  auto names = llama_config_names();
-  bool named = std::ranges::find(names, a.model) != names.end();
-  require(named || std::filesystem::is_directory(a.model), "[explain] \"", a.model,
-          "\" is neither \"tutorial\", nor a size of configs.def (tiny, stories260k, ...), nor a "
-          "folder");
-  auto model = named ? random_llama(llama_config(a.model), 1) : load_llama(a.model);
+Compiled compiled_model(const Arguments& a, std::unique_ptr<Module>& owner) {
+  std::unique_ptr<LanguageModel> model = random_model(a.model, 1);
+  require(model != nullptr || std::filesystem::is_directory(a.model), "[explain] \"", a.model,
+          "\" is neither \"tutorial\", nor a size of configs.def (tiny, gpt2, ...), nor a folder");
+  if (model == nullptr) model = load_model(a.model);
   require(a.rows >= 1 && a.rows <= model->max_positions(), "[explain] --rows is ", a.rows,
           "; the model takes 1 to ", model->max_positions());
-  Llama* llama = model.get();
   Compiled fast =
-      compile([llama](const Tensor& ids,
-                      const Tensor& position) { return llama->forward_last(ids, position); },
+      compile([m = model.get()](const Tensor& ids,
+                                const Tensor& position) { return m->forward_last(ids, position); },
               a.run.compile_options());
   fast(Tensor::from(std::vector<std::int64_t>(static_cast<std::size_t>(a.rows), 1), {1, a.rows}),
        Tensor::from(std::vector<std::int64_t>{0}, {1}));
@@ -72,7 +69,7 @@ nlohmann::json as_json(const PlanReport& plan) {
 
 void explain(const Arguments& a) {
   std::unique_ptr<Module> owner;
-  Compiled fast = a.model == "tutorial" ? compiled_tutorial(a, owner) : compiled_llama(a, owner);
+  Compiled fast = a.model == "tutorial" ? compiled_tutorial(a, owner) : compiled_model(a, owner);
   if (a.json) {
     nlohmann::json plans = nlohmann::json::array();
     for (const PlanReport& plan : fast.report()) plans.push_back(as_json(plan));
@@ -89,11 +86,11 @@ void add_explain(CLI::App& command) {
   auto a = std::make_shared<Arguments>();
   command
       .add_option("MODEL", a->model,
-                  "\"tutorial\" (the 64-layer model), a Llama size with random weights (tiny, "
-                  "stories260k, ...), or a Hugging Face folder")
+                  "\"tutorial\" (the 64-layer model), a size with random weights (tiny, "
+                  "stories260k, gpt2, ...), or a Hugging Face folder")
       ->capture_default_str();
   command.add_option("--layers", a->layers, "layers of the tutorial model")->capture_default_str();
-  command.add_option("--rows", a->rows, "tokens in one call of a Llama (1: a decode step)")
+  command.add_option("--rows", a->rows, "tokens in one call of the model (1: a decode step)")
       ->capture_default_str();
   command.add_flag("--dump", a->dump, "print the graph and the tile programs too");
   command.add_flag("--json", a->json, "print JSON");

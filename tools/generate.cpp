@@ -1,11 +1,11 @@
-// `tilewright generate`: text from a Llama model.
+// `tilewright generate`: text from a language model.
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdio>
 
 #include "models/generate.h"
-#include "models/llama.h"
+#include "models/language_model.h"
 #include "models/tokenizer.h"
 #include "runtime/base/error.h"
 #include "tools/command.h"
@@ -48,9 +48,9 @@ void show_progress(const LoadProgress& progress) {
 void generate(const Arguments& a) {
   Options options = a.run.compile_options();
   if (!a.json) fmt::print(stderr, "loading {}\n", a.model);
-  LlamaOptions wanted_model{.device = options.device};
+  ModelOptions wanted_model{.device = options.device};
   if (!a.json && ::isatty(STDERR_FILENO) != 0) wanted_model.progress = show_progress;
-  auto model = load_llama(a.model, wanted_model);
+  auto model = load_model(a.model, wanted_model);
   TextGenerator generator(
       *model, Tokenizer::open(std::filesystem::path(a.model) / "tokenizer.json"), options);
   GenerateOptions wanted;

@@ -2,6 +2,7 @@
 // become on a device. Tools show and measure them; nothing here runs them.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "dsl/device.h"
 #include "dsl/ir/function.h"
 #include "graph/functional.h"
+#include "graph/fuse/fuse.h"
 #include "graph/ir.h"
 #include "graph/matmul_precision.h"
 
@@ -27,12 +29,17 @@ struct NamedKernel {
 
 // Those in whose names one of the words stands; all, if there are no words.
 std::vector<NamedKernel> named_kernels(const std::vector<std::string>& words);
-// Likewise, those of GPT-2 124M and Llama 3.2 1B as a processor runs them, one a shape of a layer.
+// Likewise, those of GPT-2 124M and Llama 3.2 1B and 3B as a processor runs them, one a shape of a
+// layer.
 std::vector<NamedKernel> model_kernels(const std::vector<std::string>& words);
 // One of the words stands in its name, or there are none.
 bool is_named(const NamedKernel& kernel, const std::vector<std::string>& words);
 // The kernel's graph, ready to be cut into regions.
 graph::Graph graph_of(const NamedKernel& kernel);
+// Each region that the kernel has on a device, with what it is a part of.
+void each_region(const NamedKernel& kernel, const Device& device,
+                 const std::function<void(const graph::Graph&, const graph::TaskList&,
+                                          const graph::Region&)>& each);
 struct NamedProgram {
   ir::Function function;
   std::int64_t launches = 1;  // that its code takes at once (runtime/launch_table.h)

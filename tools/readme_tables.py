@@ -30,9 +30,9 @@ def rows():
         yield (f"stories260K decode, one thread, {name}",
                f"{rates[name]:.0f} tokens/s, {rates[name] / rates['llama2.c']:.2f}x llama2.c",
                "cpu_decode.json")
-    for row in kernels["results"]:
-        yield (f"{row['kernel']}, {row['shape']} f32", f"{row['fraction']:.2f} of a copy of its bytes",
-               "cpu_rows.json")
+    for row in kernels["results"][:4]:
+        peer = f", {row['ratio']:.1f}x {row['peer']}" if "ratio" in row else ""
+        yield (row["case"], f"{row['of_limit']:.2f} of a copy of its bytes{peer}", "cpu_rows.json")
 
 
 def rate_text(row):

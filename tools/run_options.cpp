@@ -27,6 +27,11 @@ void RunOptions::add_to(CLI::App& command) {
           "where to run: cpu, cuda:0, or emulated:sm_80, emulated:sm_90a, ...: a GPU's code "
           "run on the host, thousands of times slower")
       ->capture_default_str();
+  command
+      .add_option("--tune-seconds", tune_seconds, "of max-autotune: to search, for each signature")
+      ->capture_default_str();
+  command.add_flag("--tune-in-background", tune_in_background,
+                   "search for block sizes while the model runs");
   command.add_option("--write-plan", write_plan,
                      "write every choice (block sizes, fusion, precision) to this file");
   command.add_option("--locked", locked_plan,
@@ -42,6 +47,8 @@ Options RunOptions::compile_options() const {
   options.backend = parse_backend(backend);
   options.matmul_precision = parse_matmul_precision(matmul_precision);
   options.device = Device::parse(device);
+  options.tune_seconds = tune_seconds;
+  options.tune_in_background = tune_in_background;
   options.write_plan = write_plan;
   options.locked_plan = locked_plan;
   if (options.device.is_emulated())

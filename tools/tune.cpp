@@ -6,14 +6,14 @@
 
 #include "autotune/measure/statistics.h"
 #include "autotune/policy.h"
-#include "graph/fuse/fuse.h"
 #include "graph/tune/region_estimate.h"
-#include "graph/tune/tune_region.h"
+#include "graph/tune/region_tuner.h"
 #include "runtime/base/error.h"
 #include "runtime/parallel.h"
 #include "tools/command.h"
 #include "tools/named_kernels.h"
 #include "tools/table.h"
+#include "tools/tune_check.h"
 
 namespace tilewright::tools {
 namespace {
@@ -23,11 +23,12 @@ struct Arguments {
   graph::TuneSettings settings;
   std::string device = default_device().text(), store;
   int threads = 0;
-  bool json = false;
+  bool json = false, keep = false, check = false;
+  CheckSettings checking;
 };
 
 // Of the fastest that were measured without failing, one is given.
-double best_seconds(const graph::RegionTuning& tuning) {
+double best_seconds(const autotune::Tuning& tuning) {
   double best = tuning.preferred_seconds;
   for (const autotune::Finding& one : tuning.measured)
     if (one.status == autotune::Status::ok && !one.samples.empty())
@@ -64,28 +65,33 @@ nlohmann::json as_json(const std::string& name, const graph::RegionTuning& tunin
           {"trials", rows}};
 }
 
+// What later compiling and `--check` find; what was measured before is forgotten.
+void keep(const autotune::TuningKey& key, const graph::RegionTuning& tuning) {
+  autotune::TuningDatabase& database = autotune::shared_tuning_database();
+  database.remove(database.rows(key));
+  database.store(
+      autotune::rows_of(key, tuning.space.space, tuning.space.preferred, tuning.measured));
+}
+
 void tune_kernel(const NamedKernel& kernel, const Arguments& a, const Device& device,
                  nlohmann::json& results, Table& table) {
-  graph::Graph graph = graph_of(kernel);
-  graph::TaskList list = graph::make_tasks(graph);
-  if (device.target().is_gpu() && kernel.precision == MatmulPrecision::high)
-    list.f32_products = ir::InputPrecision::tf32;
   bool live = isatty(STDERR_FILENO) != 0;
-  for (const graph::FusedRegion& fused : graph::fuse_tasks(list, true)) {
-    auto progress = [&](const graph::RegionTuning& so_far) {
-      if (!live) return;
-      double best = best_seconds(so_far);
-      fmt::print(stderr, "\r{}: {} measured, default {}, best {} ({})\x1b[K", kernel.name,
-                 so_far.measured.size(), duration_text(so_far.preferred_seconds),
-                 duration_text(best), ratio_text(so_far.preferred_seconds / best));
-    };
+  auto progress = [&](const autotune::Tuning& so_far, const autotune::Finding&) {
+    if (!live) return;
+    double best = best_seconds(so_far);
+    fmt::print(stderr, "\r{}: {} measured, default {}, best {} ({})\x1b[K", kernel.name,
+               so_far.measured.size(), duration_text(so_far.preferred_seconds), duration_text(best),
+               ratio_text(so_far.preferred_seconds / best));
+  };
+  each_region(kernel, device, [&](const auto& graph, const auto& list, const auto& region) {
     double begin = autotune::steady_seconds();
     graph::RegionTuning tuning =
-        graph::tune_region(graph, list, fused.region, device, a.settings, {}, progress);
+        graph::tune_region(graph, list, region, device, a.settings, {}, progress);
     double spent = autotune::steady_seconds() - begin;
     if (live) fmt::print(stderr, "\r\x1b[K");
-    if (tuning.measured.empty()) continue;
-    graph::RegionEstimate estimate(list, fused.region, device.target());
+    if (tuning.measured.empty()) return;
+    if (a.keep) keep(graph::tuning_key(graph, list, region, device), tuning);
+    graph::RegionEstimate estimate(list, region, device.target());
     results.push_back(as_json(kernel.name, tuning, estimate));
     results.back()["seconds_spent"] = spent;
     bool kept = tuning.chosen == tuning.space.preferred;
@@ -94,7 +100,7 @@ void tune_kernel(const NamedKernel& kernel, const Arguments& a, const Device& de
                duration_text(tuning.preferred_seconds),
                kept ? "kept" : tuning.space.space.text(tuning.chosen),
                kept ? "" : ratio_text(tuning.preferred_seconds / tuning.chosen_seconds)});
-  }
+  });
 }
 
 // Four digits: a measurement has no more.
@@ -137,6 +143,15 @@ void run(const Arguments& a) {
     for (NamedKernel& kernel : named_kernels(a.kernels)) kernels.push_back(std::move(kernel));
   require(!kernels.empty(), "[tune] no kernel has \"", a.kernels.empty() ? "" : a.kernels[0],
           "\" in its name; `tilewright tune --list` names them");
+  if (a.check) {
+    CheckSettings settings = a.checking;
+    settings.json = a.json;
+    settings.command = "tilewright tune --check";
+    for (const std::string& word : a.kernels) settings.command += " \"" + word + "\"";
+    if (a.json) settings.command += " --json";
+    if (!check_choices(kernels, device, settings)) throw CLI::RuntimeError(1);
+    return;
+  }
   nlohmann::json results = nlohmann::json::array();
   Table table({"kernel", "trials", "spent", "default", "time", "chosen", "faster"});
   for (const NamedKernel& kernel : kernels) tune_kernel(kernel, a, device, results, table);
@@ -158,7 +173,7 @@ void add_tune(CLI::App& command) {
   auto a = std::make_shared<Arguments>();
   auto list = std::make_shared<bool>(false);
   command.add_option("kernels", a->kernels,
-                     "Words in the names of kernels; without, those of GPT-2 and Llama 3.2 1B");
+                     "Words in the names of kernels; without, those of GPT-2 and Llama 3.2");
   command.add_flag("--list", *list, "Name the kernels");
   command.add_option("--strategy", a->settings.strategy, "How configurations are looked for")
       ->check(CLI::IsMember(autotune::strategy_names()))
@@ -178,6 +193,15 @@ void add_tune(CLI::App& command) {
   command.add_option("--seed", a->settings.seed, "Of the search")->capture_default_str();
   command.add_option("--device", a->device, "Where")->capture_default_str();
   command.add_option("--threads", a->threads, "Threads of the host (all)");
+  command.add_flag("--keep", a->keep,
+                   "Keep what is measured in the tuning database, where compiling finds it");
+  command
+      .add_flag("--check", a->check,
+                "Time what the tuning database chooses against the default; fails if one is slower")
+      ->excludes("--keep");
+  command.add_option("--check-rounds", a->checking.rounds, "Samples of both in a check")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   command.add_option("--store", a->store, "Also write all measurements to this file, as JSON");
   command.add_flag("--json", a->json, "Print JSON");
   command.callback([a, list] { *list ? list_kernels() : run(*a); });

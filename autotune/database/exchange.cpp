@@ -1,5 +1,8 @@
 #include "autotune/database/exchange.h"
 
+#include <future>
+#include <utility>
+
 #include "autotune/database/stored_row.h"
 #include "runtime/base/error.h"
 #include "runtime/base/hash.h"
@@ -16,7 +19,7 @@ std::string last_line(std::int64_t rows, const Hasher& lines) {
   return concat(R"({"rows":)", rows, R"(,"checksum":")", lines.finish().hex(), "\"}");
 }
 
-// Gathers rows, which are much faster stored together.
+// Gathers rows, which are much faster stored together. While some are stored the next are read.
 class Batch {
  public:
   Batch(TuningDatabase& into, MergeReport& report) : into_(into), report_(report) {}
@@ -25,15 +28,30 @@ class Batch {
     ++report_.read;
     if (rows_.size() >= rows_at_once) store();
   }
-  void store() {
-    if (!rows_.empty() && !into_.store(rows_)) report_.is_complete = false;
-    rows_.clear();
+  // All that is left; they are stored at its end.
+  void finish() {
+    store();
+    wait();
   }
 
  private:
+  void store() {
+    wait();
+    if (rows_.empty()) return;
+    // Where there can be no thread, `wait` does it.
+    is_stored_ =
+        std::async(std::launch::async | std::launch::deferred,
+                   [&into = into_, rows = std::exchange(rows_, {})] { return into.store(rows); });
+    rows_.reserve(rows_at_once);
+  }
+  void wait() {
+    if (is_stored_.valid() && !is_stored_.get()) report_.is_complete = false;
+  }
+
   TuningDatabase& into_;
   MergeReport& report_;
   std::vector<TuningRow> rows_;
+  std::future<bool> is_stored_;
 };
 
 void add_message(MergeReport& report, const std::string& message) {
@@ -61,7 +79,7 @@ MergeReport merge(TuningDatabase& from, TuningDatabase& into) {
   std::int64_t rejected = from.diagnostics().rejected_rows;
   Batch batch(into, report);
   if (!from.each_row([&](const TuningRow& row) { batch.add(row); })) report.is_complete = false;
-  batch.store();
+  batch.finish();
   report.rejected = from.diagnostics().rejected_rows - rejected;
   add_messages_of(from, report);
   add_messages_of(into, report);
@@ -116,7 +134,7 @@ MergeReport import_rows(std::istream& from, TuningDatabase& into) {
     else
       batch.add(std::move(std::get<TuningRow>(row)));
   }
-  batch.store();
+  batch.finish();
   if (!has_end) {
     report.is_complete = false;
     add_message(report, "the last line is missing or does not fit: the file was cut or edited");

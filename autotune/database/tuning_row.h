@@ -32,7 +32,7 @@ struct Observation {
   std::int64_t date_ms = 0;        // since 1970, UTC; when it was made
   std::vector<double> samples_ns;  // of ok alone; ascending
   std::string reason;              // of a failure
-  std::string clocks;              // of the device, as "sm=1980 memory=2619 throttled=no"
+  std::string clocks;              // as "core=2893 throttled=no" (measure/clocks.h)
   std::string driver;              // version
   std::string tool;                // version of what measured
   bool is_default = false;         // it is what would be used if nothing were tuned

@@ -16,7 +16,7 @@
 #include <mutex>
 #include <new>
 
-#include "runtime/base/error.h"
+#include "runtime/base/out_of_memory.h"
 
 namespace tilewright::autotune {
 namespace {
@@ -57,18 +57,24 @@ bool write_all(int to, const char* data, std::size_t size) {
 #endif
   char mark = done_mark;
   std::string text;
+  text.reserve(1024);  // while there is memory
+  auto raised = [&](char kind, const char* what) {
+    mark = kind;
+    try {
+      text = what;
+    } catch (...) {
+    }
+  };
   try {
     text = work();
   } catch (const std::bad_alloc&) {
-    mark = memory_mark;
+    raised(memory_mark, "memory could not be had");
+  } catch (const OutOfMemory& error) {
+    raised(memory_mark, error.what());
   } catch (const std::exception& error) {
-    mark = raised_mark;
-    try {
-      text = error.what();
-    } catch (...) {
-    }
+    raised(raised_mark, error.what());
   } catch (...) {
-    mark = raised_mark;
+    raised(raised_mark, "something was thrown that is no std::exception");
   }
   bool whole = write_all(to, &mark, 1) && write_all(to, text.data(), text.size());
   _exit(whole ? 0 : 1);  // neither destructors nor what was registered for the end of the parent
@@ -99,9 +105,10 @@ ChildResult end_of(int status, const std::string& text) {
   }
   if (text.empty() || WEXITSTATUS(status) != 0)
     return {ChildEnd::exited, concat("left the process with status ", WEXITSTATUS(status))};
-  char mark = text[0];
-  if (mark == memory_mark) return {ChildEnd::out_of_memory, "memory could not be had"};
-  return {mark == done_mark ? ChildEnd::done : ChildEnd::raised, text.substr(1)};
+  ChildEnd end = text[0] == done_mark     ? ChildEnd::done
+                 : text[0] == memory_mark ? ChildEnd::out_of_memory
+                                          : ChildEnd::raised;
+  return {end, text.substr(1)};
 }
 
 }  // namespace

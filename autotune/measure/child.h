@@ -23,7 +23,8 @@ enum class ChildEnd { done, raised, exited, crashed, timed_out, out_of_memory };
 
 struct ChildResult {
   ChildEnd end = ChildEnd::done;
-  // done: what the work returned; raised: the exception's text; else what happened, for people.
+  // done: what the work returned; raised, and out of memory that a kernel asked for: the
+  // exception's text; else what happened, for people.
   std::string text;
 };
 

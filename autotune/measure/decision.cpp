@@ -44,7 +44,9 @@ Verdict decide(std::size_t programs, const RunOnce& run, const DecisionRounds& r
   std::size_t pair[] = {0, best};
   Rounds again{rounds.again};
   again.always = 2;
-  std::vector<Timing> repeated = time_interleaved(
+  verdict.challenger = best;
+  std::vector<Timing>& repeated = verdict.repeated;
+  repeated = time_interleaved(
       2, [&](std::size_t i) { return run(pair[i]); }, again, random);
   if (repeated[0].failed() || repeated[1].failed()) return verdict;
   verdict.again = compare(repeated[1], repeated[0]);

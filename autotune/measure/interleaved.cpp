@@ -7,6 +7,11 @@
 #include "autotune/measure/statistics.h"
 
 namespace tilewright::autotune {
+namespace {
+
+constexpr double disturbed = 1.5;  // times the median
+
+}  // namespace
 
 bool Timing::failed() const { return samples.empty() || std::isinf(samples.back()); }
 double Timing::seconds() const {
@@ -28,8 +33,8 @@ std::vector<Timing> time_interleaved(std::size_t programs, const RunOnce& run, c
       if (timing.failed()) return true;
       if (program < rounds.always) return false;
       double least = *std::ranges::min_element(timing.samples);
-      timing.was_dropped =
-          least > best * rounds.hopeless || (round >= 2 && least > best * rounds.behind);
+      timing.was_dropped = (round >= 1 && least > best * rounds.hopeless) ||
+                           (round >= 2 && least > best * rounds.behind);
       return timing.was_dropped;
     });
   }
@@ -39,8 +44,9 @@ std::vector<Timing> time_interleaved(std::size_t programs, const RunOnce& run, c
 std::vector<double> beside(const Timing& timing, const Timing& preferred, double seconds) {
   std::vector<double> samples = timing.samples;
   if (preferred.failed()) return samples;
+  double most = disturbed * preferred.seconds();
   for (std::size_t i = 0; i < std::min(samples.size(), preferred.samples.size()); ++i)
-    samples[i] *= seconds / preferred.samples[i];
+    samples[i] *= seconds / std::min(preferred.samples[i], most);
   return samples;
 }
 

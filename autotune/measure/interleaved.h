@@ -2,8 +2,9 @@
 //
 // The programs take turns: each runs once a round, in an order that is shuffled for every round, so
 // that a slow moment of the machine hits all of them alike and none always runs after the same
-// other. What is clearly slower than the best is dropped after a round or three, which saves most
-// of the time of a search. Samples of one round belong together: decision.h compares them in pairs.
+// other. What is clearly slower than the best is dropped after two rounds or three, which saves
+// most of the time of a search. Samples of one round belong together: decision.h compares them in
+// pairs.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,7 @@ using RunOnce = std::function<double(std::size_t program)>;
 
 struct Rounds {
   int count = 7;
-  double hopeless = 2.0;  // times the best: dropped after the first round
+  double hopeless = 2.0;  // its best sample, times the best's median: dropped after the second
   double behind = 1.2;    // its best sample, times the best's median: dropped after the third
   // The first so many programs are never dropped; 1: the default, with which all are compared.
   std::size_t always = 1;
@@ -40,7 +41,8 @@ std::vector<Timing> time_interleaved(std::size_t programs, const RunOnce& run, c
                                      Random& random);
 
 // The samples as if the preferred program, which ran in the same rounds, took `seconds` in each of
-// them; as they are where it failed. So what was measured at different moments can be compared.
+// them; as they are where it failed. So what was measured at different moments can be compared. A
+// round in which it took much longer than in most disturbed it alone, and excuses no other.
 std::vector<double> beside(const Timing& timing, const Timing& preferred, double seconds);
 
 }  // namespace tilewright::autotune

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "autotune/policy.h"
 #include "graph/capture.h"
 #include "graph/passes/pipeline.h"
 #include "graph/tensor_body.h"
@@ -22,6 +23,19 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 bool is_recorded(Mode mode) { return mode == Mode::reduce_overhead || mode == Mode::max_autotune; }
 bool is_tuned(Mode mode) {
   return mode == Mode::max_autotune || mode == Mode::max_autotune_no_cudagraphs;
+}
+
+// Empty where there was none.
+std::string text_of(const TuningReport& report) {
+  std::string text;
+  auto add = [&](int count, const char* what) {
+    if (count > 0) text += concat(text.empty() ? "tuning: " : ", ", count, " regions ", what);
+  };
+  add(report.known, "known");
+  add(report.searched, "searched");
+  add(report.small, "too small");
+  add(report.left, "left as they are");
+  return text;
 }
 
 bool begins_aligned(const TensorBody& body) {
@@ -146,13 +160,21 @@ void CompiledSignature::compile(const Graph& graph, const Options& options,
   for (const Mutation& m : graph.mutations)
     mutated_.push_back(
         static_cast<std::size_t>(std::ranges::find(graph.inputs, m.input) - graph.inputs.begin()));
-  plan_ = make_plan(graph, {.fuse = options.backend == Backend::tilewright,
-                            .tune = is_tuned(options.mode),
-                            .matmul_precision = options.matmul_precision,
-                            .device = device,
-                            .unaligned_inputs = unaligned_inputs(device),
-                            .lock = lock_of(options),
-                            .title = to_string(signature_)});
+  PlanOptions wanted{.fuse = options.backend == Backend::tilewright,
+                     .matmul_precision = options.matmul_precision,
+                     .device = device,
+                     .unaligned_inputs = unaligned_inputs(device),
+                     .lock = lock_of(options),
+                     .title = to_string(signature_)};
+  if (options.tune_in_background || is_tuned(options.mode))
+    wanted.tune =
+        PlanTuning{.searches = !options.tune_in_background, .seconds = options.tune_seconds};
+  plan_ = make_plan(graph, wanted);
+  if (options.tune_in_background && plan_->tuning().left > 0 &&
+      autotune::tune_policy() == autotune::TunePolicy::on) {
+    wanted.tune->searches = true;
+    tuning_ = std::make_shared<BackgroundPlan>(graph, std::move(wanted), plan_);
+  }
   addresses_.resize(graph.inputs.size());
   for (std::size_t i = 0; i < captured_.size(); ++i)
     addresses_[signature_.size() + i] = address_of(*captured_[i].body());
@@ -160,6 +182,29 @@ void CompiledSignature::compile(const Graph& graph, const Options& options,
   std::shared_ptr<SharedArena>& arena = shared_.arenas[device.memory()];
   if (!arena) arena = std::make_shared<SharedArena>(device.memory());
   recording_.emplace(plan_, arena);
+}
+
+// Also where somebody else still waits for it.
+CompiledSignature::~CompiledSignature() {
+  if (tuning_) tuning_->stop();
+}
+
+// Between two calls: the one before is waited for, on a GPU too.
+void CompiledSignature::take_tuned_plan() {
+  std::shared_ptr<const Plan> plan = tuning_->take();
+  if (!plan) [[likely]]
+    return;
+  try {
+    plan->device().synchronize();
+    if (recording_) {
+      Recording tuned(plan, shared_.arenas.at(plan->device().memory()));
+      recording_.emplace(std::move(tuned));
+      taken_ = "; launches were recorded anew for them";
+    }
+    plan_ = std::move(plan);
+  } catch (const Error& error) {
+    taken_ = concat("; they are not used: ", error.what());
+  }
 }
 
 std::vector<bool> CompiledSignature::unaligned_inputs(const Device& device) const {
@@ -247,6 +292,7 @@ std::vector<Tensor> CompiledSignature::call(const TensorFunction& function,
                                             const std::vector<Tensor>& arguments,
                                             std::int64_t times) {
   if (!graph_break_.empty()) return call_one_by_one(function, arguments, times);
+  if (tuning_) take_tuned_plan();
   // A result of the step before may be an argument of this one, which writes where it lies.
   auto is_own = [&](const Tensor& t) { return t.body()->token.count == steps_; };
   if (std::ranges::none_of(arguments, is_own)) [[likely]]
@@ -272,6 +318,7 @@ PlanReport CompiledSignature::report() const {
   report.arena_bytes = plan_->arena_bytes();
   report.lower_seconds = plan_->lower_seconds();
   report.compile_seconds = plan_->compile_seconds();
+  report.tuning = tuning_ ? tuning_->text() + taken_ : text_of(plan_->tuning());
   return report;
 }
 

@@ -12,6 +12,7 @@
 
 #include "graph/compile.h"
 #include "graph/ir.h"
+#include "graph/run/background_plan.h"
 #include "graph/run/host_arguments.h"
 #include "graph/run/plan.h"
 #include "graph/step.h"
@@ -51,6 +52,7 @@ class CompiledSignature {
   // Captures the function over symbolic arguments and compiles what it recorded.
   CompiledSignature(const TensorFunction& function, const Options& options,
                     const std::vector<Tensor>& arguments, SharedSteps& shared);
+  ~CompiledSignature();
   // `times` times over, on what the time before left; gives the results of the last.
   std::vector<Tensor> call(const TensorFunction& function, const std::vector<Tensor>& arguments,
                            std::int64_t times);
@@ -62,8 +64,11 @@ class CompiledSignature {
   std::string dump() const;  // graph and tile programs
   // Where the function read data, so that it runs op by op; empty: it is compiled.
   const std::string& graph_break() const { return graph_break_; }
+  // Under way or over; null: nothing is tuned while the function is in use.
+  std::shared_ptr<const BackgroundPlan> tuning() const { return tuning_; }
 
  private:
+  void take_tuned_plan();
   void compile(const Graph& graph, const Options& options, const std::vector<Tensor>& arguments);
   Device device_for(const Options& options, const std::vector<Tensor>& arguments) const;
   std::vector<Tensor> run(const std::vector<Tensor>& arguments, std::int64_t times);
@@ -92,6 +97,8 @@ class CompiledSignature {
   std::vector<void*> addresses_;  // of inputs: arguments, then captured tensors
   std::string graph_break_;
   double capture_seconds_ = 0;
+  std::shared_ptr<BackgroundPlan> tuning_;
+  std::string taken_;  // what became of its plan
 };
 
 }  // namespace tilewright::graph

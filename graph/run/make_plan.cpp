@@ -17,7 +17,7 @@
 #include "graph/run/memory.h"
 #include "graph/run/plan_body.h"
 #include "graph/tune/plan_lock.h"
-#include "graph/tune/region_tuner.h"
+#include "graph/tune/tune_plan.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
@@ -61,19 +61,22 @@ class PlanMaker {
     regions_ = fuse_tasks(list_, options_.fuse, limits);
     if (options_.lock && options_.lock->is_locked()) options_.lock->require_device(options_.device);
     find_flat_regions();
+    for (std::size_t i = 0; i < regions_.size(); ++i)
+      keys_.push_back(flat_[i] ? flat_[i]->key : region_key(graph_, list_, regions_[i].region));
+    tune();
     for (std::size_t i = 0; i < regions_.size(); ++i) lower_region(i);
     if (options_.lock && !options_.lock->is_locked())
       options_.lock->add_plan(options_.device, options_.title, chosen_);
     batch_launches();
     place_storages();
-    body_->lower_seconds = seconds_since(begin) - tune_seconds_;
+    body_->lower_seconds = seconds_since(begin) - body_->tuning.seconds;
     begin = Clock::now();
     body_->artifacts.resize(body_->functions.size());
     body_->batch_artifacts.resize(body_->functions.size());
     if (!options_.interpret) compile_programs();
     for (const auto& batch : batches_) add_batch(batch);
     outputs();
-    body_->compile_seconds = seconds_since(begin) + tune_seconds_;
+    body_->compile_seconds = seconds_since(begin) + body_->tuning.seconds;
     return std::make_shared<const Plan>(std::move(body_));
   }
 
@@ -120,7 +123,7 @@ class PlanMaker {
     const FusedRegion& region = regions_[number];
     const std::optional<FlatRegion>& flat = flat_[number];
     std::int64_t block = flat ? flat_block(target_, flat_elements_[flat->key]) : 0;
-    Hash like = flat ? flat->key : region_key(graph_, list_, region.region);
+    const Hash& like = keys_[number];
     auto [known, is_new] = like_.try_emplace(like);
     if (is_new)
       known->second = flat ? flat_lowering(region, *flat, block) : new_lowering(region, like);
@@ -206,18 +209,30 @@ class PlanMaker {
     return result;
   }
 
+  // Asks the clock about all regions at once, which share what it may spend.
+  void tune() {
+    bool is_decided =
+        options_.blocks != BlockSizes{} || (options_.lock && options_.lock->is_locked());
+    if (!options_.tune || options_.interpret || options_.device.is_emulated() || is_decided) return;
+    std::vector<RegionUse> distinct;
+    std::unordered_map<Hash, std::size_t> place;
+    for (std::size_t i = 0; i < regions_.size(); ++i) {
+      if (flat_[i]) continue;
+      auto [at, is_new] = place.try_emplace(keys_[i], distinct.size());
+      if (is_new) distinct.push_back({&regions_[i].region, 0});
+      ++distinct[at->second].instances;
+    }
+    TunedRegions tuned = tune_regions(graph_, list_, distinct, options_.device, *options_.tune);
+    for (const auto& [key, at] : place) tuned_.emplace(key, tuned.asked[at]);
+    body_->tuning = tuned.report;
+  }
+
   // By the lock, the clock or the rule.
-  BlockSizes asked_sizes(const Region& region, const Hash& key) {
+  BlockSizes asked_sizes(const Region& region, const Hash& key) const {
     if (options_.lock && options_.lock->is_locked())
       return options_.lock->at(key, words_of(region)).asked;
-    bool tunes = options_.tune && !options_.interpret && !options_.device.is_emulated();
-    if (!tunes || options_.blocks != BlockSizes{}) return options_.blocks;
-    Clock::time_point begin = Clock::now();
-    RegionTuner tuner(graph_, list_, options_.device, autotune::tune_policy(), brief_tuning(),
-                      autotune::shared_tuning_database());
-    BlockSizes result = tuner.choose(region);
-    tune_seconds_ += seconds_since(begin);
-    return result;
+    auto tuned = tuned_.find(key);
+    return tuned == tuned_.end() ? options_.blocks : tuned->second;
   }
 
   void hold_to_lock(const Region& region, const Hash& key, LockedRegion now) {
@@ -382,8 +397,10 @@ class PlanMaker {
   dsl::Target target_;
   TaskList list_;
   std::vector<FusedRegion> regions_;
-  std::unordered_map<Hash, Lowering> like_;      // by region_key, or that of a flat program
-  std::vector<std::optional<FlatRegion>> flat_;  // by region
+  std::vector<Hash> keys_;                                // of each region, or of its flat program
+  std::unordered_map<Hash, BlockSizes> tuned_;            // by region_key
+  std::unordered_map<Hash, Lowering> like_;               // by key
+  std::vector<std::optional<FlatRegion>> flat_;           // by region
   std::unordered_map<Hash, std::int64_t> flat_elements_;  // of all regions of a key
   std::vector<PendingLaunch> launches_;
   std::vector<std::vector<std::uint32_t>> batches_;  // launches
@@ -391,7 +408,6 @@ class PlanMaker {
   std::vector<Place> place_of_;
   std::unordered_map<Hash, std::uint32_t> program_of_;
   std::vector<std::pair<Hash, LockedRegion>> chosen_;  // of each distinct region
-  double tune_seconds_ = 0;
   std::shared_ptr<Plan::Body> body_ = std::make_shared<Plan::Body>();
 };
 

@@ -23,6 +23,7 @@
 #include "graph/lower/block_request.h"
 #include "graph/matmul_precision.h"
 #include "graph/run/arena.h"
+#include "graph/tune/tune_plan.h"
 #include "runtime/artifact.h"
 #include "runtime/buffer.h"
 
@@ -32,13 +33,14 @@ class PlanLock;
 
 struct PlanOptions {
   bool fuse = true;        // otherwise one region a node, and one launch a region
-  bool tune = false;       // time block configurations of each distinct region; an emulated
-                           //   device keeps the default ones, for its time says nothing
   bool interpret = false;  // run tile programs by the interpreter: tells bugs of lowering from bugs
                            //   of code generation
   MatmulPrecision matmul_precision = MatmulPrecision::highest;
   Device device = default_device();
   BlockSizes blocks = {};  // wanted of every program
+  // The clock chooses where `blocks` does not; an emulated device keeps the default ones, for its
+  // time says nothing.
+  std::optional<PlanTuning> tune = {};
   // By Graph::inputs: the memory may begin at any element. What is not named begins at a multiple
   // of 64 bytes, of which GPU code makes use.
   std::vector<bool> unaligned_inputs = {};
@@ -84,7 +86,8 @@ class Plan {
   std::int64_t launches() const;
   std::int64_t arena_bytes() const;
   double lower_seconds() const;    // fusion and lowering
-  double compile_seconds() const;  // code generation, wall
+  double compile_seconds() const;  // code generation and tuning, wall
+  const TuningReport& tuning() const;
   const Body& body() const { return *body_; }
 
  private:

@@ -46,6 +46,7 @@ struct Plan::Body {
   std::vector<std::uint32_t> output_index;  // of each output that is no input: its buffer
   std::int64_t arena_bytes = 0;
   double lower_seconds = 0, compile_seconds = 0;
+  TuningReport tuning;
 };
 
 // Runs the launches of a batch on the plan's device; a GPU is not waited for. The arguments are

@@ -20,6 +20,9 @@ struct Rates {
 constexpr Rates host_rates = {80e9, 10e9, 60e9, 200e9, 1 << 20, 32 << 10, 0.3e-6};
 constexpr Rates gpu_rates = {4e12, 30e9, 60e9, 2e12, 384 << 10, 192 << 10, 1e-6};
 
+constexpr double score_passes = 4, sum_bytes = 4;
+constexpr double host_clock = 3.5e9;  // cycles a second
+
 double divide_up(double x, double y) { return std::ceil(x / y); }
 
 // Seconds for `bytes` that are gone through again and again, where `held` bytes lie between two
@@ -33,14 +36,15 @@ double reread_seconds(const Rates& rates, double bytes, double held) {
 }  // namespace
 
 RegionEstimate::RegionEstimate(const TaskList& list, const Region& region,
-                               const dsl::Target& target) {
+                               const dsl::Target& target)
+    : target_(target) {
   bytes_moved_ = static_cast<double>(bytes_moved(list, region));
   processors_ = target.is_gpu() ? multiprocessors(target) : thread_count();
   lanes_ = target.is_gpu() ? 0 : target.lanes;
   const Task& first = list.tasks[region.tasks[0]];
   if (first.kind == TaskKind::attention) {
     AttentionShape shape(first);
-    has_product_ = true;
+    has_product_ = attends_ = true;
     rows_ = static_cast<double>(shape.rows);
     outer_ = static_cast<double>(shape.batch() * shape.heads);
     // Columns are keys, gone through by each program: they are no programs of their own.
@@ -61,6 +65,13 @@ RegionEstimate::RegionEstimate(const TaskList& list, const Region& region,
   depth_ = static_cast<double>(facts.depth);
   element_bytes_ = static_cast<double>(facts.element_bytes);
   weight_bytes_ = static_cast<double>(facts.weight_element_bytes);
+  if (!target.is_gpu() && has_product_ && cuts_columns_ && !facts.computes_weights)
+    host_product_ = {region.rows / static_cast<std::int64_t>(rows_),
+                     static_cast<std::int64_t>(rows_),
+                     region.width,
+                     facts.depth,
+                     multiplied_bytes(facts, target),
+                     facts.weight_element_bytes};
 }
 
 RegionEstimate::Cut RegionEstimate::cut(const BlockSizes& blocks) const {
@@ -82,6 +93,11 @@ RegionEstimate::Cut RegionEstimate::cut(const BlockSizes& blocks) const {
 double RegionEstimate::seconds(const BlockSizes& blocks) const {
   const Rates& rates = lanes_ == 0 ? gpu_rates : host_rates;
   Cut at = cut(blocks);
+  if (host_product_)
+    return product_cycles(*host_product_, target_, static_cast<std::int64_t>(at.rows),
+                          static_cast<std::int64_t>(at.columns), static_cast<int>(processors_),
+                          std::max<std::int64_t>(1, blocks.splits)) /
+           host_clock;
   // As if all programs took as long: the last round counts whole.
   double of_rounds = at.rounds * processors_ / at.programs;
   double moved = bytes_moved_ / (rates.memory * processors_);
@@ -89,7 +105,7 @@ double RegionEstimate::seconds(const BlockSizes& blocks) const {
   if (!has_product_) {
     double held = at.rows * (cuts_columns_ ? at.columns : row_elements_) * element_bytes_;
     double passes = reread_seconds(rates, bytes_moved_, held) / processors_;
-    return (std::max(moved, passes / at.used) + 0.25 * std::min(moved, passes)) * of_rounds + begin;
+    return (moved + passes / at.used) * of_rounds + begin;
   }
   double all = outer_ * rows_ * width_;
   double compute = 2 * all * depth_ / (rates.flops * processors_ * at.used);
@@ -102,6 +118,11 @@ double RegionEstimate::seconds(const BlockSizes& blocks) const {
   double reread = (reread_seconds(rates, weights, panel + operand) +
                    reread_seconds(rates, operands, panel + operand)) /
                   processors_;
+  // Scores of attention are gone through several times between its two products.
+  if (attends_)
+    reread += score_passes *
+              reread_seconds(rates, all * sum_bytes, at.rows * at.columns * sum_bytes) /
+              processors_;
   double partial = splits == 1 ? 0 : 2 * splits * all * 4 / (rates.outer_cache * processors_);
   return (std::max({moved, compute, reread}) + 0.25 * (compute + reread)) * of_rounds + begin +
          partial;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/lower/lower.h"
+#include "graph/lower/product_cost.h"
 
 namespace tilewright::graph {
 
@@ -26,7 +27,10 @@ class RegionEstimate {
   };
   Cut cut(const BlockSizes& blocks) const;
 
-  bool has_product_ = false;
+  bool has_product_ = false, attends_ = false;
+  // Of a product on the host whose operands lie in memory: what a block costs is known better.
+  std::optional<ProductExtent> host_product_;
+  dsl::Target target_;
   double rows_ = 1, outer_ = 1;  // of the digit that is cut, and of all others
   double width_ = 1, depth_ = 1, row_elements_ = 1;
   bool cuts_columns_ = false;

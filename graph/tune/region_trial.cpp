@@ -46,13 +46,14 @@ std::vector<std::byte> random_elements(DType dtype, std::int64_t count, std::mt1
 }  // namespace
 
 RegionTrial::RegionTrial(const Graph& graph, const TaskList& list, const Region& region,
-                         const Device& device)
+                         const Device& device, std::stop_token stop)
     : graph_(graph),
       list_(list),
       region_(region),
       device_(device),
       storages_(storages_of(list, region)),
-      stored_(storages_.size()) {
+      stored_(storages_.size()),
+      stop_(std::move(stop)) {
   std::vector<std::int64_t> elements(storages_.size(), 1);
   auto index_of = [&](StorageId id) {
     return static_cast<std::size_t>(std::ranges::find(storages_, id) - storages_.begin());
@@ -113,12 +114,16 @@ void RegionTrial::fill(const Memory& memory, bool stored_only) const {
 
 RegionCandidate RegionTrial::compile(const BlockSizes& blocks) const {
   RegionCandidate candidate;
+  if (stop_.stop_requested()) {
+    candidate.failure = autotune::failure_of(Stopped());
+    return candidate;
+  }
   try {
     candidate.lowered = lower(graph_, list_, region_, device_.target(), blocks);
     for (const LoweredProgram& program : candidate.lowered.programs)
       candidate.artifacts.push_back(dsl::compile(program.function, device_));
   } catch (const std::exception& error) {
-    candidate.failure = error.what();
+    candidate.failure = autotune::failure_of(error);
   }
   return candidate;
 }
@@ -146,7 +151,8 @@ void RegionTrial::run(const RegionCandidate& candidate, const Memory& memory) {
 }
 
 double RegionTrial::seconds(const RegionCandidate& candidate, double at_least_seconds) {
-  check(candidate.failure.empty(), "a candidate that failed is timed");
+  if (stop_.stop_requested()) throw Stopped();
+  check(!candidate.failure, "a candidate that failed is timed");
   provide_scratch(candidate);
   auto begin = std::chrono::steady_clock::now();
   for (std::int64_t runs = 0, batch = 1;; batch *= 2) {

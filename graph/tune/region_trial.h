@@ -5,10 +5,13 @@
 // into caches that in a model would hold other things by then, runs go round several copies of it.
 #pragma once
 
+#include <exception>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
+#include "autotune/measure/failure.h"
 #include "dsl/device.h"
 #include "graph/lower/lower.h"
 #include "runtime/buffer.h"
@@ -19,13 +22,20 @@ namespace tilewright::graph {
 struct RegionCandidate {
   LoweredRegion lowered;
   std::vector<std::shared_ptr<const Artifact>> artifacts;
-  std::string failure;  // empty: it can run
+  autotune::Failure failure;
+};
+
+// Tuning was asked to end before it was over.
+struct Stopped : std::exception {
+  const char* what() const noexcept override { return "tuning was stopped"; }
 };
 
 class RegionTrial {
  public:
-  // All must outlive the trial. Raises `Error` where memory cannot be had.
-  RegionTrial(const Graph& graph, const TaskList& list, const Region& region, const Device& device);
+  // All must outlive the trial. Raises `Error` where memory cannot be had. Once the token says so
+  // nothing compiles, and what is timed raises `Stopped`.
+  RegionTrial(const Graph& graph, const TaskList& list, const Region& region, const Device& device,
+              std::stop_token stop = {});
 
   // Never raises; thread safe.
   RegionCandidate compile(const BlockSizes& blocks) const;
@@ -54,6 +64,7 @@ class RegionTrial {
   std::vector<Memory> copies_;
   std::size_t next_copy_ = 0;
   Memory scratch_;
+  std::stop_token stop_;
 };
 
 }  // namespace tilewright::graph

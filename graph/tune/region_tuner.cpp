@@ -53,39 +53,42 @@ TuningKey tuning_key(const Graph& graph, const TaskList& list, const Region& reg
 }
 
 RegionTuner::RegionTuner(const Graph& graph, const TaskList& list, const Device& device,
-                         autotune::TunePolicy policy, const TuneSettings& settings,
                          autotune::TuningDatabase& database)
-    : graph_(graph),
-      list_(list),
-      device_(device),
-      policy_(policy),
-      settings_(settings),
-      database_(database) {}
+    : graph_(graph), list_(list), device_(device), database_(database) {}
 
-BlockSizes RegionTuner::choose(const Region& region) {
-  if (policy_ == autotune::TunePolicy::off) return {};
+KnownRegion RegionTuner::look_up(const Region& region) {
+  KnownRegion known;
   RegionSpace space = region_space(graph_, list_, region, device_.target());
-  if (space.space.legal_points(2).size() < 2) return {};
+  known.has_choice = space.space.legal_points(2).size() > 1;
+  if (!known.has_choice) return known;
+  std::vector<TuningRow> rows = database_.rows(tuning_key(graph_, list_, region, device_));
+  known.is_known = !rows.empty();
+  Point choice = autotune::choice_of(space.space, space.preferred, rows);
+  if (choice != space.preferred) known.blocks = space.blocks_of(choice);
+  Configuration preferred = autotune::configuration_of(space.space, space.preferred);
+  auto row = std::ranges::find(rows, preferred, &TuningRow::configuration);
+  if (row != rows.end()) known.default_seconds = row->median_ns() / 1e9;
+  return known;
+}
+
+BlockSizes RegionTuner::search(const Region& region, TuneSettings settings) {
+  RegionSpace space = region_space(graph_, list_, region, device_.target());
   TuningKey key = tuning_key(graph_, list_, region, device_);
   auto accept = [&](const Configuration& one) {
     return autotune::point_of(space.space, one).has_value();
   };
-  std::vector<TuningRow> rows = database_.rows(key);
-  if (rows.empty()) {
-    if (policy_ == autotune::TunePolicy::read) return {};
-    std::vector<TuningRow> known = database_.lookup(key, accept).seeds;
-    TuneSettings settings = settings_;
-    // Another build's winner and runner-up are looked at again, and nothing else.
-    if (!known.empty()) settings.budget.trials = 1 + static_cast<double>(known.size());
-    if (known.empty()) known = database_.neighbours(key, most_seeds, accept);
-    std::vector<Point> seeds;
-    for (const TuningRow& row : known)
-      seeds.push_back(autotune::point_of(space.space, row.configuration).value());
-    RegionTuning tuning = tune_region(graph_, list_, region, device_, settings, std::move(seeds));
-    if (tuning.measured.empty()) return {};
-    rows = autotune::rows_of(key, space.space, space.preferred, tuning.measured);
-    database_.store(rows);
-  }
+  std::vector<TuningRow> known = database_.lookup(key, accept).seeds;
+  // Another build's winner and runner-up are looked at again, and nothing else.
+  if (!known.empty()) settings.budget.trials = 1 + static_cast<double>(known.size());
+  if (known.empty()) known = database_.neighbours(key, most_seeds, accept);
+  std::vector<Point> seeds;
+  for (const TuningRow& row : known)
+    seeds.push_back(autotune::point_of(space.space, row.configuration).value());
+  RegionTuning tuning = tune_region(graph_, list_, region, device_, settings, std::move(seeds));
+  if (tuning.measured.empty()) return {};
+  std::vector<TuningRow> rows =
+      autotune::rows_of(key, space.space, space.preferred, tuning.measured);
+  database_.store(rows);
   Point choice = autotune::choice_of(space.space, space.preferred, rows);
   return choice == space.preferred ? BlockSizes{} : space.blocks_of(choice);
 }

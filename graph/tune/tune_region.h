@@ -5,12 +5,11 @@
 // candidate computes is compared with the default's result before it may win.
 #pragma once
 
+#include <stop_token>
 #include <string>
 #include <vector>
 
-#include "autotune/choice.h"
-#include "autotune/measure/decision.h"
-#include "autotune/search/search.h"
+#include "autotune/tuning.h"
 #include "graph/tune/region_space.h"
 #include "graph/tune/region_trial.h"
 
@@ -23,31 +22,26 @@ struct TuneSettings {
   int rounds = 5;                  // while searching
   double sample_seconds = 0.5e-3;  // of a candidate in a round, at least
   double least_seconds = 0;        // a region that takes less by default is left alone
+  std::stop_token stop = {};       // asked to, the search ends by raising `Stopped`
 };
 
-// What compile() spends where no more is asked for.
+// How compile() measures; how long is decided for all regions of a plan (tune_plan.h).
 inline TuneSettings brief_tuning() {
   TuneSettings settings;
-  settings.budget = {16, 0.5};
+  settings.budget.trials = 64;
   settings.sample_seconds = 0.2e-3;
   settings.least_seconds = 2e-6;
   return settings;
 }
 
-struct RegionTuning {
+struct RegionTuning : autotune::Tuning {
   RegionSpace space;
-  autotune::Point chosen;  // the preferred one where none is better
-  autotune::Verdict verdict;
-  double preferred_seconds = 0, chosen_seconds = 0;
-  std::vector<autotune::Finding> measured;  // in the order in which they were measured first
-  autotune::Ended ended = autotune::Ended::space;
 };
 
 // `seeds` are measured first; `progress` is told of each configuration as it was measured.
-using TuneProgress = std::function<void(const RegionTuning& so_far)>;
 RegionTuning tune_region(const Graph& graph, const TaskList& list, const Region& region,
                          const Device& device, const TuneSettings& settings,
                          std::vector<autotune::Point> seeds = {},
-                         const TuneProgress& progress = {});
+                         const autotune::TuningListener& progress = {});
 
 }  // namespace tilewright::graph

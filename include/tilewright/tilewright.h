@@ -19,6 +19,8 @@
 #include "models/attention.h"
 #include "models/containers.h"
 #include "models/generate.h"
+#include "models/gpt2.h"
+#include "models/language_model.h"
 #include "models/layers.h"
 #include "models/llama.h"
 #include "models/module.h"

@@ -11,19 +11,13 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/base/error.h"
+#include "runtime/base/out_of_memory.h"
 #include "runtime/cuda/types.h"
 
 namespace tilewright::cuda {
 
 // The device's state is gone: no call in this process will succeed. Start it anew.
 class ContextLost : public Error {
- public:
-  using Error::Error;
-};
-
-// Device memory is short. Nothing was changed; with less in use it may succeed.
-class OutOfMemory : public Error {
  public:
   using Error::Error;
 };

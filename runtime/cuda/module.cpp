@@ -163,9 +163,9 @@ std::vector<char> ModuleTable::machine_code(const GpuCode& code, double& seconds
 
 std::unique_ptr<ModuleTable::Entry> ModuleTable::load(const GpuCode& code) {
   context_.make_current();
-  require(code.shared_bytes <= context_.facts().shared_bytes, "[cuda] kernel ", code.entry,
-          " takes ", code.shared_bytes, " bytes of shared memory; a block of ",
-          context_.facts().name, " has at most ", context_.facts().shared_bytes);
+  require_memory(code.shared_bytes <= context_.facts().shared_bytes, "[cuda] kernel ", code.entry,
+                 " takes ", code.shared_bytes, " bytes of shared memory; a block of ",
+                 context_.facts().name, " has at most ", context_.facts().shared_bytes);
   auto entry = std::make_unique<Entry>();
   LoadedKernel& kernel = entry->kernel;
   std::vector<char> image = machine_code(code, kernel.compile_seconds);
@@ -189,10 +189,10 @@ std::unique_ptr<ModuleTable::Entry> ModuleTable::load(const GpuCode& code) {
     must(driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(
              &blocks, kernel.function, code.threads, static_cast<std::size_t>(code.shared_bytes)),
          "cuOccupancyMaxActiveBlocksPerMultiprocessor");
-    require(blocks > 0, "[cuda] kernel ", code.entry, " of ", code.threads, " threads with ",
-            kernel.registers, " registers each and ", code.shared_bytes,
-            " bytes of shared memory does not fit ", context_.facts().name,
-            "; choose smaller blocks");
+    require_memory(blocks > 0, "[cuda] kernel ", code.entry, " of ", code.threads,
+                   " threads with ", kernel.registers, " registers each and ", code.shared_bytes,
+                   " bytes of shared memory does not fit ", context_.facts().name,
+                   "; choose smaller blocks");
     kernel.blocks_at_once = blocks * context_.facts().multiprocessors;
     if (code.cluster > 1) kernel.blocks_at_once = blocks_in_clusters(code, kernel.function);
   } catch (...) {

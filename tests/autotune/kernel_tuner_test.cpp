@@ -3,11 +3,8 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
-#include <cmath>
-#include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <set>
 
 #include "tests/errors.h"
 
@@ -119,72 +116,6 @@ TEST_F(KernelTuner, ZeroesWhatItIsToldTo) {
   ASSERT_FALSE(seen.empty());
   EXPECT_EQ(seen[0], 2);                      // in a timed run, begun from zero
   EXPECT_EQ(y, std::vector<float>(5000, 5));  // the caller's launch begins from what was there
-}
-
-// Under the address sanitizer, which reserves most of the address space, there is no end to it.
-[[noreturn]] void take_memory_without_end() {
-#ifndef __SANITIZE_ADDRESS__
-  std::vector<std::vector<char>> all;
-  while (true) all.emplace_back(16 << 20, 'x');
-#else
-  throw std::bad_alloc();
-#endif
-}
-
-// Every way in which a candidate may fail; the host survives, and the best healthy one wins.
-TEST_F(KernelTuner, SurvivesBadCandidates) {
-  enum Kind : std::int64_t {
-    bad_address,
-    endless,
-    exits,
-    aborts,
-    takes_memory,
-    wrong,
-    refused,
-    healthy
-  };
-  const std::vector<std::pair<Kind, Status>> expected = {{bad_address, Status::crashed},
-                                                         {endless, Status::timed_out},
-                                                         {exits, Status::crashed},
-                                                         {aborts, Status::crashed},
-                                                         {takes_memory, Status::out_of_memory},
-                                                         {wrong, Status::wrong_result},
-                                                         {refused, Status::compile_failed}};
-  const std::int64_t good = 1000;
-  KernelTuning with = tuning({1000, 0, 1, 2, 3, 4, 5, 6, 1001});
-  with.space = Space().choose("kind", {1000, 0, 1, 2, 3, 4, 5, 6, 1001});
-  with.heuristics = {{"block", [](const KernelCall& call) -> std::int64_t {
-                        if (call["kind"] == refused) return -16;  // no tile has so few elements
-                        return call["kind"] == 1001 ? 1024 : 16;
-                      }}};
-  with.limits = {0.2, 256 << 20};
-  with.pre_hook = [&](const KernelCall& call) {
-    switch (call["kind"]) {
-      case bad_address: raise(SIGSEGV); break;
-      case endless:
-        for (volatile int i = 0;;) i = i + 1;
-      case exits: _exit(0);
-      case aborts: std::abort();
-      case takes_memory: take_memory_without_end();
-      default: break;
-    }
-  };
-  with.post_hook = [&](const KernelCall& call) {
-    if (call["kind"] == wrong) y[4321] += 0.5F;
-  };
-  for (int repeat = 0; repeat < 3; ++repeat) {
-    y.assign(5000, 3);
-    TunedKernel tuned(add, with, database);
-    tuned.launch(x, y, 5000 - repeat);
-    EXPECT_EQ(y[0], 5);
-    EXPECT_THAT(tuned.configuration_for({x, y, 5000 - repeat}), HasSubstr("kind=100"));
-  }
-  std::map<std::string, Status> seen;
-  database->each_row([&](const TuningRow& row) { seen[row.configuration.text()] = row.status(); });
-  for (auto [kind, status] : expected)
-    EXPECT_EQ(seen.at("kind=" + std::to_string(kind)), status) << kind;
-  EXPECT_EQ(seen.at("kind=" + std::to_string(good)), Status::ok);
-  EXPECT_EQ(seen.at("kind=1001"), Status::ok);
 }
 
 TEST_F(KernelTuner, NamesWhatIsWrong) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autotune/measure/clocks.h"
 #include "autotune/measure/decision.h"
 #include "autotune/measure/statistics.h"
 
@@ -64,7 +65,40 @@ TEST(Interleaved, DropsTheHopelessSoonAndTheFailedAtOnce) {
   EXPECT_TRUE(timings[2].was_dropped);
   EXPECT_EQ(timings[3].samples.size(), 1u);
   EXPECT_TRUE(timings[3].failed());
-  EXPECT_EQ(timings[4].samples.size(), 1u);
+  EXPECT_EQ(timings[4].samples.size(), 2u);  // one alone may have been disturbed
+}
+
+TEST(Interleaved, ADisturbedDefaultMakesNobodyFast) {
+  Timing preferred{{10, 200, 11, 5, 10}}, dropped{{40, 40}};
+  EXPECT_EQ(beside(preferred, preferred, 20)[0], 20);
+  EXPECT_EQ(beside(dropped, preferred, 20)[0], 80);  // as in the others of its rounds
+  EXPECT_GT(beside(dropped, preferred, 20)[1], 50);  // and not a tenth of the default's time
+  EXPECT_EQ(beside({{10, 22, 5}}, {{10, 20, 10}}, 1)[1], 22.0 / 15);
+}
+
+TEST(Clocks, OfTheHostAreMeasuredAndOfAGpuUnknown) {
+  ClockWatch host(Device::cpu()), gpu(Device::cuda(0));
+  EXPECT_EQ(host.text(), "");
+  gpu.look();
+  EXPECT_EQ(gpu.text(), "");
+  std::optional<double> mhz = core_mhz();
+  if (!mhz) GTEST_SKIP() << "not measured on this processor";
+  EXPECT_GT(*mhz, 200);
+  EXPECT_LT(*mhz, 10'000);
+  host.look();
+  EXPECT_EQ(host.text().find("core="), 0u);
+}
+
+TEST(Clocks, HaveFallenWhereTheyAreLowerThanBefore) {
+  auto text = [](std::initializer_list<double> seen) {
+    ClockWatch watch(Device::cpu());
+    for (double mhz : seen) watch.saw(mhz);
+    return watch.text();
+  };
+  EXPECT_EQ(text({3000}), "core=3000 throttled=no");
+  EXPECT_EQ(text({3000, 2900, 3010}), "core=2900 throttled=no");
+  EXPECT_EQ(text({2000, 3000}), "core=2000 throttled=no");  // it woke up
+  EXPECT_EQ(text({3000, 2800, 3000}), "core=2800 throttled=yes");
 }
 
 // Programs whose times are noisy: a slow drift of the machine and 5% of each sample.
@@ -103,6 +137,10 @@ TEST(Decision, TakesWhatIsClearlyFasterInSpiteOfNoise) {
     right += verdict.chosen == 2;
     if (verdict.chosen == 2) {
       EXPECT_TRUE(verdict.was_confirmed);
+      // Both series are there to be stored.
+      EXPECT_EQ(verdict.challenger, 2u);
+      ASSERT_EQ(verdict.repeated.size(), 2u);
+      EXPECT_EQ(verdict.repeated[1].samples.size(), 25u);
     }
   }
   EXPECT_GE(right, 198);

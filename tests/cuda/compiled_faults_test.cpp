@@ -77,7 +77,7 @@ TEST_P(CompiledFaults, MemoryThatIsShortFromOneAllocationOn) {
     bool fails = false;
     try {
       session.work();
-    } catch (const cuda::OutOfMemory& error) {
+    } catch (const OutOfMemory& error) {
       fails = true;
       EXPECT_THAT(error.what(), HasSubstr("has no memory for "));
       EXPECT_THAT(error.what(), HasSubstr(" are in use"));

@@ -1,6 +1,7 @@
 // Text from a model that lies on a GPU, on the fake driver: a round of steps is one graph, and the
 // host waits once for it.
 #include "models/generate.h"
+#include "models/llama.h"
 
 #include <gtest/gtest.h>
 

@@ -229,7 +229,8 @@ TEST(Plan, TunedPlansComputeTheSame) {
   void* inputs[] = {x.data(), w.data()};
   auto plain = make_plan(graph)->run(inputs);
   for (std::int64_t splits : {0, 3}) {  // of one program, or of two
-    auto tuned = make_plan(graph, {.tune = true, .blocks = {.splits = splits}})->run(inputs);
+    auto tuned =
+        make_plan(graph, {.blocks = {.splits = splits}, .tune = PlanTuning{}})->run(inputs);
     EXPECT_EQ(elements<float>(*plain[1], 64 * 128), elements<float>(*tuned[1], 64 * 128));
     for (std::size_t i = 0; i < 64 * 96; ++i)
       EXPECT_NEAR(elements<float>(*plain[0], 64 * 96)[i], elements<float>(*tuned[0], 64 * 96)[i],

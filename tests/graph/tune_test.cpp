@@ -12,6 +12,7 @@
 #include "graph/fuse/fuse.h"
 #include "graph/passes/pipeline.h"
 #include "graph/tune/region_estimate.h"
+#include "graph/tune/tune_plan.h"
 #include "tests/graph/captured.h"
 
 namespace tilewright::graph {
@@ -83,7 +84,7 @@ TEST_P(TuneRegion, EveryPointIsLoweredAsAskedAndComputesTheSame) {
     for (std::size_t i = 0; i < points.size(); i += std::max<std::size_t>(1, points.size() / 12)) {
       BlockSizes blocks = space.blocks_of(points[i]);
       RegionCandidate candidate = trial.compile(blocks);
-      ASSERT_EQ(candidate.failure, "") << space.space.text(points[i]);
+      ASSERT_EQ(candidate.failure.reason, "") << space.space.text(points[i]);
       EXPECT_EQ(candidate.lowered.blocks.rows, blocks.rows);
       if (blocks.columns != 0) {
         EXPECT_EQ(candidate.lowered.blocks.columns, blocks.columns);
@@ -115,12 +116,25 @@ TEST_P(TuneRegion, SearchesAndChoosesALegalPoint) {
     int told = 0;
     RegionTuning tuning =
         tune_region(example_.graph, list_, fused.region, Device::cpu(), settings, {},
-                    [&](const RegionTuning& so_far) { told += !so_far.measured.empty(); });
+                    [&](const autotune::Tuning& so_far, const autotune::Finding&) {
+                      told += !so_far.measured.empty();
+                    });
     EXPECT_EQ(tuning.measured.size(), 6u);
     EXPECT_EQ(told, 6);
     EXPECT_EQ(tuning.measured[0].point, tuning.space.preferred);
     EXPECT_TRUE(tuning.space.space.is_legal(tuning.chosen));
     for (const autotune::Finding& one : tuning.measured) EXPECT_EQ(one.reason, "");
+    // What wins was timed twice, and those times are stored: they alone can choose it again.
+    auto key = tuning_key(example_.graph, list_, fused.region, Device::cpu());
+    const RegionSpace& space = tuning.space;
+    auto rows = autotune::rows_of(key, space.space, space.preferred, tuning.measured);
+    for (const autotune::Point& winner :
+         {tuning.chosen, autotune::choice_of(space.space, space.preferred, rows)}) {
+      if (winner == space.preferred) continue;
+      auto at = std::ranges::find(tuning.measured, winner, &autotune::Finding::point);
+      ASSERT_NE(at, tuning.measured.end());
+      EXPECT_EQ(at->samples.size(), 25u);
+    }
   }
 }
 
@@ -162,39 +176,43 @@ struct TunerTest : ::testing::Test {
 
   TunerTest() { std::filesystem::create_directories(folder); }
   ~TunerTest() override { std::filesystem::remove_all(folder); }
-  BlockSizes choose(autotune::TunePolicy policy) {
+  RegionTuner tuner{graph, list, Device::cpu(), database};
+  BlockSizes search() {
     TuneSettings settings;
     settings.budget = {6, 30};
     settings.sample_seconds = 1e-5;
-    return RegionTuner(graph, list, Device::cpu(), policy, settings, database).choose(region);
+    return tuner.search(region, settings);
   }
-  autotune::TuningRow row(const autotune::Point& point, double seconds) {
+  autotune::TuningRow row(const autotune::Point& point, double seconds, std::size_t samples = 25) {
     autotune::Observation observation;
     observation.date_ms = 1'700'000'000'000;
-    observation.samples_ns.assign(9, seconds * 1e9);
+    observation.samples_ns.assign(samples, seconds * 1e9);
     return {key, autotune::configuration_of(space.space, point), with_bounds(observation)};
   }
 };
 
-TEST_F(TunerTest, SearchesOnceAndThenKnows) {
-  EXPECT_EQ(choose(autotune::TunePolicy::off), BlockSizes{});
-  EXPECT_EQ(choose(autotune::TunePolicy::read), BlockSizes{});
-  EXPECT_TRUE(database.rows(key).empty());
-  BlockSizes chosen = choose(autotune::TunePolicy::on);
-  std::vector<autotune::TuningRow> rows = database.rows(key);
-  EXPECT_EQ(rows.size(), 6u);
-  EXPECT_EQ(choose(autotune::TunePolicy::read), chosen);
-  EXPECT_EQ(choose(autotune::TunePolicy::on), chosen);
-  EXPECT_EQ(database.rows(key), rows);  // nothing was measured again
+TEST_F(TunerTest, SearchesAndThenKnows) {
+  KnownRegion before = tuner.look_up(region);
+  EXPECT_TRUE(before.has_choice);
+  EXPECT_FALSE(before.is_known);
+  BlockSizes chosen = search();
+  EXPECT_EQ(database.rows(key).size(), 6u);
+  KnownRegion after = tuner.look_up(region);
+  EXPECT_TRUE(after.is_known);
+  EXPECT_EQ(after.blocks, chosen);
+  EXPECT_GT(after.default_seconds, 0);
 }
 
 TEST_F(TunerTest, ChoosesByTheStoredTimes) {
   std::vector<autotune::Point> points = space.space.legal_points(100);
   std::erase(points, space.preferred);
   database.store({row(space.preferred, 1e-3), row(points[0], 0.99e-3), row(points[1], 1.2e-3)});
-  EXPECT_EQ(choose(autotune::TunePolicy::read), BlockSizes{});  // one per cent moves nobody
+  EXPECT_EQ(tuner.look_up(region).blocks, BlockSizes{});  // one per cent moves nobody
+  EXPECT_NEAR(tuner.look_up(region).default_seconds, 1e-3, 1e-9);
+  database.store({row(points[3], 0.5e-3, 5)});  // nobody looked twice
+  EXPECT_EQ(tuner.look_up(region).blocks, BlockSizes{});
   database.store({row(points[2], 0.9e-3)});
-  EXPECT_EQ(choose(autotune::TunePolicy::read), space.blocks_of(points[2]));
+  EXPECT_EQ(tuner.look_up(region).blocks, space.blocks_of(points[2]));
 }
 
 TEST_F(TunerTest, LooksAgainAtWinnerAndRunnerUpOfAnotherCompiler) {
@@ -204,7 +222,7 @@ TEST_F(TunerTest, LooksAgainAtWinnerAndRunnerUpOfAnotherCompiler) {
                                           row(points[5], 0.7e-3), row(points[7], 2e-3)};
   for (autotune::TuningRow& one : old) one.key.compiler.set("sources", "of_another_build");
   database.store(old);
-  choose(autotune::TunePolicy::on);
+  search();
   std::set<std::string> measured, expected;
   for (const autotune::TuningRow& one : database.rows(key))
     measured.insert(one.configuration.text());
@@ -217,7 +235,19 @@ TEST_F(TunerTest, IsNotMisledByRowsOfOtherSpaces) {
   autotune::TuningRow foreign = row(space.preferred, 1e-9);
   foreign.configuration = autotune::Configuration().set("rows", 7777).set("columns", 3);
   database.store({foreign, row(space.preferred, 1e-3)});
-  EXPECT_EQ(choose(autotune::TunePolicy::read), BlockSizes{});
+  EXPECT_EQ(tuner.look_up(region).blocks, BlockSizes{});
+}
+
+TEST_F(TunerTest, EndsWhenItIsAskedTo) {
+  std::stop_source source;
+  TuneSettings settings;
+  settings.stop = source.get_token();
+  int told = 0;
+  auto stop_soon = [&](const autotune::Tuning&, const autotune::Finding&) {
+    told += source.request_stop();
+  };
+  EXPECT_THROW(tune_region(graph, list, region, Device::cpu(), settings, {}, stop_soon), Stopped);
+  EXPECT_EQ(told, 1);
 }
 
 TEST_F(TunerTest, KeysTellShapesTypesAndDevicesApart) {
@@ -232,6 +262,22 @@ TEST_F(TunerTest, KeysTellShapesTypesAndDevicesApart) {
   EXPECT_EQ(tuning_key(graph, list, region, Device::cpu()).hash(), key.hash());
   database.store({row(space.preferred, 1e-3)});
   EXPECT_THAT(database.why_miss(rows).text(), HasSubstr("rows"));
+}
+
+TEST(BudgetShares, AreThoseOfACallAndTheLargestGoesFirst) {
+  PlanTuning tuning{.seconds = 10, .least_share = 0.05};
+  // Of a call of 20 ms, 3 of them in regions that are not to be tuned.
+  BudgetShares shares({2e-3, 12e-3, 0.5e-3, 2.5e-3}, 20e-3, tuning);
+  EXPECT_EQ(shares.order(), (std::vector<std::size_t>{1, 3, 0}));
+  EXPECT_NEAR(shares.next(0), 10 * 12 / 16.5, 1e-9);
+  EXPECT_NEAR(shares.next(6.4), 3.6 * 2.5 / 4.5, 1e-9);  // less was spent than might have been
+  EXPECT_NEAR(shares.next(9), 1, 1e-9);
+}
+
+TEST(BudgetShares, GiveNothingWhereTheBudgetIsSpent) {
+  BudgetShares shares({1, 1}, 2, {.seconds = 1});
+  EXPECT_EQ(shares.next(0), 0.5);
+  EXPECT_EQ(shares.next(1.5), 0);
 }
 
 }  // namespace

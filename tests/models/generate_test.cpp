@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "models/gpt2.h"
+#include "models/llama.h"
 #include "tests/errors.h"
 #include "tests/models/folders.h"
 
@@ -150,6 +152,15 @@ TEST(Generate, refuses_limits_and_prompts_that_do_not_fit) {
   EXPECT_THAT(
       error_of([&] { f.generator.generate("a", {.max_tokens = 9, .sampling = {.top_p = 2}}); }),
       HasSubstr("top_p is 2"));
+}
+
+TEST(Generate, writes_with_gpt2_too) {
+  auto model = random_gpt2(gpt2_config("gpt2_tiny"), 3);
+  TextGenerator generator(*model, Tokenizer::parse(letters(), "letters"));
+  Generation by_one = generator.generate("abc", {.max_tokens = 12, .steps_a_round = 1});
+  Generation by_four = generator.generate("abc", {.max_tokens = 12, .steps_a_round = 4});
+  EXPECT_EQ(by_one.ids, by_four.ids);
+  EXPECT_GT(by_one.ids.size(), by_one.prompt_ids.size());
 }
 
 TEST(Generate, refuses_a_model_that_does_not_fit) {

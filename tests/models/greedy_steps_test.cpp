@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "models/llama.h"
 #include "tests/errors.h"
 
 namespace tilewright {

@@ -161,7 +161,7 @@ const Way ways[] = {
     {"aot_eager", {.backend = Backend::aot_eager}},
     {"default", {}},
     {"reduce_overhead", {.mode = Mode::reduce_overhead}},
-    {"max_autotune", {.mode = Mode::max_autotune}},
+    {"max_autotune", {.mode = Mode::max_autotune, .tune_seconds = 1}},
 };
 class TrainedLlama : public ::testing::TestWithParam<Way> {};
 INSTANTIATE_TEST_SUITE_P(Modes, TrainedLlama, ::testing::ValuesIn(ways),

@@ -23,6 +23,7 @@ KernelCase attention_case(DType dtype, std::int64_t batch, std::int64_t heads,
   c.flops = 4.0 * static_cast<double>(batch * heads) * static_cast<double>(length) *
             static_cast<double>(length) * static_cast<double>(size) * (causal ? 0.5 : 1);
   c.sampled_result = 2;
+  c.peer = {{"op", "attention"}, {"causal", causal}};
   c.sample_end_only = causal;  // the last rows of a longer text: the mask counts from the end
   return c;
 }
@@ -34,6 +35,14 @@ void bench_attention(BenchLog& log) {
     return bench_kernels(log, {attention_case(bf16, 1, 2, 2, 72, 16, true),
                                attention_case(bf16, 1, 2, 1, 40, 16, false)});
   std::vector<KernelCase> cases;
+  if (is_host(log.settings())) {
+    for (DType dtype : {f32, bf16})
+      for (std::int64_t length : {512, 2048})
+        cases.push_back(attention_case(dtype, 1, 32, 8, length, 64, true));
+    cases.push_back(attention_case(f32, 8, 12, 12, 512, 64, true));
+    cases.push_back(attention_case(f32, 8, 12, 12, 512, 64, false));
+    return bench_kernels(log, cases);
+  }
   constexpr std::int64_t tokens = 16384, columns = 2048;
   for (std::int64_t size : {128, 64})
     for (bool causal : {true, false})

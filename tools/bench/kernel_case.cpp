@@ -5,6 +5,8 @@
 
 #include "runtime/base/error.h"
 #include "runtime/cuda/context.h"
+#include "runtime/parallel.h"
+#include "tools/bench/beside.h"
 #include "tools/bench/device_clock.h"
 #include "tools/measure.h"
 
@@ -26,9 +28,19 @@ double bytes_of(const KernelCase& c) {
 }
 
 std::size_t set_count(const KernelCase& c, const BenchSettings& settings) {
-  if (settings.tiny || !settings.device.is_cuda()) return 2;
+  if (settings.tiny || settings.device.is_emulated()) return 2;
+  if (is_host(settings) && c.flops > 0) return 1;  // what computes is at home in the caches
   double sets = std::ceil(least_bytes / std::max({bytes_of(c), c.bytes, 1.0}));
-  return std::clamp<std::size_t>(static_cast<std::size_t>(sets), 2, most_sets);
+  return std::clamp<std::size_t>(static_cast<std::size_t>(sets), is_host(settings) ? 1 : 2,
+                                 most_sets);
+}
+
+// The sets with the tensors that are not constant as given, the others as they are.
+Tensors with_given(const KernelCase& c, Tensors all, const Tensors& given) {
+  auto next = given.begin();
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (!c.arguments[i % c.arguments.size()].constant) all[i] = *next++;
+  return all;
 }
 
 Tensors call_all(const KernelCase& c, const Tensors& all) {
@@ -79,6 +91,27 @@ Tensors ends_of(const Tensors& results) {
   return ends;
 }
 
+HostLimit limit_of(const KernelCase& c) {
+  if (c.limit != HostLimit::none) return c.limit;
+  if (c.flops <= 0) return HostLimit::copy;
+  DType dtype = c.arguments.front().dtype;
+  return dtype == bf16 ? HostLimit::bf16 : dtype == i8 ? HostLimit::int8 : HostLimit::f32;
+}
+
+// What an adapter is asked to time.
+nlohmann::json question_of(const KernelCase& c, std::size_t sets) {
+  nlohmann::json question = c.peer;
+  if (question.is_null()) return question;
+  question["sets"] = sets;
+  for (const CaseArgument& a : c.arguments)
+    question["arguments"].push_back({{"dtype", name_of(a.dtype)},
+                                     {"shape", std::vector(a.shape.begin(), a.shape.end())},
+                                     {"deviation", a.deviation},
+                                     {"below", a.below},
+                                     {"constant", a.constant}});
+  return question;
+}
+
 }  // namespace
 
 double relative_error(const Tensor& a, const Tensor& b) {
@@ -124,21 +157,25 @@ bool has_nan(const Tensor& tensor) {
 
 nlohmann::json measure_kernel(const KernelCase& c, RandomData& data,
                               const BenchSettings& settings) {
+  Threads threads(c.threads);
   std::size_t sets = set_count(c, settings);
   Tensors all;
   for (std::size_t set = 0; set < sets; ++set)
     for (const CaseArgument& a : c.arguments)
       all.push_back(data.make(a.dtype, a.shape, a.deviation, a.below));
-  CompiledFunction fast([&c](const Tensors& arguments) { return call_all(c, arguments); },
+  Tensors given;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (!c.arguments[i % c.arguments.size()].constant) given.push_back(all[i]);
+  CompiledFunction fast([&](const Tensors& g) { return call_all(c, with_given(c, all, g)); },
                         {.mode = settings.mode, .fullgraph = true, .device = settings.device});
   double start = now_s();
-  Tensors results = fast.call(all);
+  Tensors results = fast.call(given);
   settings.device.synchronize();
   double first_call_s = now_s() - start;
   bool is_recorded = settings.mode == Mode::reduce_overhead || settings.mode == Mode::max_autotune;
   if (is_recorded) {
     for (const Tensor& result : results) poison(result);
-    results = fast.call(all);
+    results = fast.call(given);
   }
   bool is_written = !has_nan(results.front()) && !has_nan(results.back());
   auto size = static_cast<std::ptrdiff_t>(c.arguments.size());
@@ -149,24 +186,37 @@ nlohmann::json measure_kernel(const KernelCase& c, RandomData& data,
                                        Tensors(results.end() - count, results.end())));
   Tensors before = ends_of(results);
 
-  double shortest_s = settings.tiny ? 0 : 1e-3;
-  Timing time =
-      device_times(settings.device, {[&] { fast.call(all); }}, settings.rounds, shortest_s).front();
-  Tensors after = ends_of(fast.call(all));
+  auto count_of_sets = static_cast<double>(sets);
+  nlohmann::json row;
+  if (!is_host(settings)) {
+    double shortest_s = settings.tiny ? 0 : 1e-3;
+    Timing time =
+        device_times(settings.device, {[&] { fast.call(given); }}, settings.rounds, shortest_s)
+            .front();
+    row = {{"seconds", time.median / count_of_sets},
+           {"least", time.least / count_of_sets},
+           {"p90", time.p90 / count_of_sets}};
+  } else {
+    time_beside(row,
+                {.ours = [&] { fast.call(given); },
+                 .calls = count_of_sets,
+                 .work = c.flops > 0 ? c.flops : c.bytes,
+                 .question = question_of(c, sets),
+                 .limit = limit_of(c)},
+                settings);
+    row["threads"] = thread_count();
+  }
+  Tensors after = ends_of(fast.call(given));
   bool is_steady = same_bits(before[0], after[0]) && same_bits(before[1], after[1]);
 
-  auto of_one = [&](double seconds) { return seconds / static_cast<double>(sets); };
   PlanReport plan = fast.report().front();
-  nlohmann::json row = {{"seconds", of_one(time.median)},
-                        {"least", of_one(time.least)},
-                        {"p90", of_one(time.p90)},
-                        {"error", std::isfinite(error) ? nlohmann::json(error) : nlohmann::json()},
-                        {"sets", sets},
-                        {"launches", plan.launches / static_cast<std::int64_t>(sets)},
-                        {"first_call_s", first_call_s}};
+  row["error"] = std::isfinite(error) ? nlohmann::json(error) : nlohmann::json();
+  row["sets"] = sets;
+  row["launches"] = plan.launches / static_cast<std::int64_t>(sets);
+  row["first_call_s"] = first_call_s;
   if (c.flops > 0) row["flops"] = c.flops;
   if (c.bytes > 0) row["bytes"] = c.bytes;
-  row["rate"] = (c.flops > 0 ? c.flops / 1e12 : c.bytes / 1e9) / of_one(time.median);
+  row["rate"] = (c.flops > 0 ? c.flops / 1e12 : c.bytes / 1e9) / row["seconds"].get<double>();
   row["unit"] = c.flops > 0 ? "TFLOP/s" : "GB/s";
   row["ok"] = is_written && is_steady && error <= c.tolerance;
   if (!is_written)

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/bench/host_limits.h"
 #include "tools/bench/random_data.h"
 #include "tools/bench/section.h"
 
@@ -21,6 +22,7 @@ struct CaseArgument {
   double deviation = 1;
   std::int64_t below = 1;  // integers are in [0, below)
   int sampled = -1;        // axis of which a part is enough for a part of the result; -1: none
+  bool constant = false;   // the function is compiled with it, as with a weight
 };
 
 struct KernelCase {
@@ -31,6 +33,11 @@ struct KernelCase {
   int sampled_result = -1;      // the axis that answers to the arguments' sampled ones
   bool sample_end_only = false;
   double tolerance = 1e-2;  // of |result - host's| / |host's|
+  // On the host: what adapters call the function, {"op": name, ..} (peer.h), what limits it, and
+  // how many threads it has (0: all).
+  nlohmann::json peer = {};
+  HostLimit limit = HostLimit::none;
+  int threads = 0;
 };
 
 void bench_kernels(BenchLog& log, const std::vector<KernelCase>& cases);

@@ -19,7 +19,8 @@ constexpr Section sections[] = {
      bench_device_rows},
     {"decode", "Products of one row and of a few, and attention of one row", bench_decode},
     {"prefill", "Linear layers of Llama 3.2 on 128 and 2048 rows", bench_prefill},
-    {"models", "Whole decode steps and prompts of Llama", bench_models},
+    {"models", "Whole decode steps and prompts of Llama, and GPT-2", bench_models},
+    {"compile", "First calls of layers and models", bench_compile},
     {"launch", "What the host pays for a launch", bench_launch},
     {"graphs", "What the device pays for a launch in a graph", bench_graphs},
     {"optim", "An AdamW step on the parameters of GPT-2", bench_optim},
@@ -66,6 +67,10 @@ void BenchLog::add(const std::string& name, nlohmann::json row) {
     if (row.contains("seconds")) fmt::print(" | {:.2f} us", row["seconds"].get<double>() * 1e6);
     if (row.contains("rate"))
       fmt::print(" | {:.4g} {}", row["rate"].get<double>(), row["unit"].get<std::string>());
+    if (row.contains("of_limit")) fmt::print(" | {:.2f} of limit", row["of_limit"].get<double>());
+    if (row.contains("ratio"))
+      fmt::print(" | {} {:.2f} us: {:.2f}x", row["peer"].get<std::string>(),
+                 row["peer_seconds"].get<double>() * 1e6, row["ratio"].get<double>());
     if (row.contains("note")) fmt::print(" | {}", row["note"].get<std::string>());
     fmt::print("\n");
     std::fflush(stdout);

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "tools/bench/beside.h"
 #include "tools/bench/device_clock.h"
 #include "tools/bench/kernel_case.h"
 #include "tools/measure.h"
@@ -13,6 +14,7 @@ namespace tilewright::tools {
 
 StepSizes step_sizes(const BenchSettings& settings) {
   if (settings.tiny) return {20, 32, {16}};
+  if (is_host(settings)) return {1024, 2048, {512}};
   return {1024, 2048, {128, 2048}};
 }
 
@@ -20,14 +22,18 @@ Device device_of_tensors(const BenchSettings& settings) {
   return settings.device.memory() != nullptr ? settings.device : Device::cpu();
 }
 
+void fill_parameters(Module& model, DType dtype, const BenchSettings& settings) {
+  RandomData data(device_of_tensors(settings));
+  for (NamedParameter& p : model.named_parameters())
+    p.tensor = data.make(dtype, p.tensor.shape(), p.tensor.rank() == 1 ? 1 : 0.02);
+  model.to(device_of_tensors(settings));
+}
+
 std::unique_ptr<Llama> model_on_device(const std::string& name, const BenchSettings& settings) {
   auto model = std::make_unique<Llama>(
       llama_config(name),
-      LlamaOptions{.max_positions = step_sizes(settings).cache, .dtype = bf16, .init = Init::none});
-  RandomData data(device_of_tensors(settings));
-  for (NamedParameter& p : model->named_parameters())
-    p.tensor = data.make(bf16, p.tensor.shape(), p.tensor.rank() == 1 ? 1 : 0.02);
-  model->to(device_of_tensors(settings));
+      ModelOptions{.max_positions = step_sizes(settings).cache, .dtype = bf16, .init = Init::none});
+  fill_parameters(*model, bf16, settings);
   return model;
 }
 
@@ -43,7 +49,33 @@ Tensor position_of(std::int64_t position, const Device& device) {
 
 std::vector<std::string> model_names(const BenchSettings& settings) {
   if (settings.tiny) return {"tiny"};
+  if (is_host(settings)) return {"llama3_2_1b"};
   return {"llama3_2_1b", "llama3_2_3b"};
+}
+
+nlohmann::json llama_question(const LlamaConfig& c, std::int64_t rows, const StepSizes& sizes) {
+  return {{"op", "llama"},
+          {"layers", c.layers},
+          {"hidden", c.hidden},
+          {"inner", c.intermediate},
+          {"heads", c.heads},
+          {"kv", c.kv_heads},
+          {"size", c.head_size},
+          {"vocabulary", c.vocabulary},
+          {"slots", sizes.cache},
+          {"rows", rows},
+          {"position", rows == 1 ? sizes.context : 0}};
+}
+
+nlohmann::json gpt2_question(const Gpt2Config& c, std::int64_t batch, std::int64_t rows) {
+  return {{"op", "gpt2"},
+          {"layers", c.layers},
+          {"hidden", c.hidden},
+          {"heads", c.heads},
+          {"vocabulary", c.vocabulary},
+          {"positions", c.max_positions},
+          {"batch", batch},
+          {"rows", rows}};
 }
 
 namespace {
@@ -74,25 +106,34 @@ double disagreement(const Compiled& step, Llama& model, const Device& device, st
   return relative_error(stepped, whole);
 }
 
-nlohmann::json timed(const BenchSettings& settings, const std::function<void()>& action) {
+// `contest`: the action, and on the host what else there is to it.
+nlohmann::json timed(const BenchSettings& settings, const Contest& contest) {
   double start = now_s();
-  action();
+  contest.ours();
   settings.device.synchronize();
-  double first_call_s = now_s() - start;
+  nlohmann::json row = {{"first_call_s", now_s() - start}};
+  if (is_host(settings)) {
+    time_beside(row, contest, settings);
+    row["threads"] = thread_count();
+    return row;
+  }
   Timing time =
-      device_times(settings.device, {action}, settings.rounds, settings.tiny ? 0 : 5e-3).front();
-  return {{"seconds", time.median},
-          {"least", time.least},
-          {"p90", time.p90},
-          {"first_call_s", first_call_s}};
+      device_times(settings.device, {contest.ours}, settings.rounds, settings.tiny ? 0 : 5e-3)
+          .front();
+  row.update({{"seconds", time.median}, {"least", time.least}, {"p90", time.p90}});
+  return row;
 }
 
 nlohmann::json decode_row(Llama& model, const Compiled& step, const BenchSettings& settings) {
   Device device = device_of_tensors(settings);
   StepSizes sizes = step_sizes(settings);
   Tensor ids = ids_of(1, model.config(), device), at = position_of(sizes.context, device);
-  nlohmann::json row = timed(settings, [&] { step(ids, at); });
-  double bytes = step_bytes(model, sizes.context), seconds = row["seconds"];
+  double bytes = step_bytes(model, sizes.context);
+  nlohmann::json row = timed(settings, {.ours = [&] { step(ids, at); },
+                                        .work = bytes,
+                                        .question = llama_question(model.config(), 1, sizes),
+                                        .limit = HostLimit::read});
+  double seconds = row["seconds"];
   row["launches"] = step.report().back().launches;
   row["bytes"] = bytes;
   row["tokens_per_s"] = 1 / seconds;
@@ -106,12 +147,56 @@ nlohmann::json prompt_row(Llama& model, const Compiled& step, std::int64_t rows,
   Device device = device_of_tensors(settings);
   const LlamaConfig& c = model.config();
   Tensor ids = ids_of(rows, c, device), at = position_of(0, device);
-  nlohmann::json row = timed(settings, [&] { step(ids, at); });
-  auto tokens = static_cast<double>(rows), seconds = row["seconds"].get<double>();
+  auto tokens = static_cast<double>(rows);
   auto body = static_cast<double>(c.parameter_count() -
                                   c.vocabulary * c.hidden * (c.tied_embeddings ? 1 : 2));
   double flops = 2 * body * tokens + 2.0 * static_cast<double>(c.vocabulary * c.hidden) +
                  2 * tokens * tokens * static_cast<double>(c.layers * c.heads * c.head_size);
+  nlohmann::json row = timed(settings, {.ours = [&] { step(ids, at); },
+                                        .work = flops,
+                                        .question = llama_question(c, rows, step_sizes(settings)),
+                                        .limit = HostLimit::bf16});
+  double seconds = row["seconds"];
+  row["flops"] = flops;
+  row["tokens_per_s"] = tokens / seconds;
+  row["rate"] = flops / 1e12 / seconds;
+  row["unit"] = "TFLOP/s";
+  return row;
+}
+
+// All rows of `batch` texts at once, f32 on the host and bf16 elsewhere, with a cache just as long.
+nlohmann::json gpt2_row(const Gpt2Config& c, std::int64_t batch, std::int64_t rows,
+                        const BenchSettings& settings) {
+  bool host = is_host(settings);
+  DType dtype = host ? f32 : bf16;
+  Device device = device_of_tensors(settings);
+  Gpt2 model(c, {.batch = batch, .max_positions = rows, .dtype = dtype});
+  fill_parameters(model, dtype, settings);
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t i = 0; i < batch * rows; ++i) numbers.push_back(i * 7919 % c.vocabulary);
+  Tensor ids = Tensor::from(numbers, {batch, rows}).to(device), at = position_of(0, device);
+  Compiled forward =
+      compile(model, {.mode = settings.mode, .fullgraph = true, .device = settings.device});
+  auto body = static_cast<double>(c.parameter_count() - c.max_positions * c.hidden);
+  auto tokens = static_cast<double>(batch * rows);
+  double flops = 2 * body * tokens + 2 * tokens * static_cast<double>(rows * c.layers * c.hidden);
+  nlohmann::json row = timed(settings, {.ours = [&] { forward(ids, at); },
+                                        .work = flops,
+                                        .question = gpt2_question(c, batch, rows),
+                                        .limit = HostLimit::f32});
+  // Of a row that a short prompt ends in, by programs for that prompt.
+  constexpr std::int64_t prompt = 5;
+  Tensor all = forward(ids, at);
+  Tensor whole = all.select(1, prompt - 1).to(Device::cpu()).clone();
+  Compiled short_step =
+      compile([&](const Tensor& i, const Tensor& p) { return model.forward_last(i, p); },
+              {.fullgraph = true, .device = settings.device});
+  Tensor alone = short_step(ids.slice(1, 0, prompt).clone(), at).to(Device::cpu());
+  double error = relative_error(whole, alone);
+  row["error"] = std::isfinite(error) ? nlohmann::json(error) : nlohmann::json();
+  row["ok"] = error < (host ? 1e-3 : 0.05);
+  if (!row["ok"]) row["note"] = "all rows and a short prompt give other logits";
+  double seconds = row["seconds"];
   row["flops"] = flops;
   row["tokens_per_s"] = tokens / seconds;
   row["rate"] = flops / 1e12 / seconds;
@@ -123,6 +208,11 @@ nlohmann::json prompt_row(Llama& model, const Compiled& step, std::int64_t rows,
 
 void bench_models(BenchLog& log) {
   const BenchSettings& settings = log.settings();
+  std::string gpt2 = settings.tiny ? "gpt2_tiny" : "gpt2";
+  using Texts = std::vector<std::pair<std::int64_t, std::int64_t>>;
+  for (auto [batch, rows] : settings.tiny ? Texts{{2, 16}} : Texts{{1, 128}, {8, 512}})
+    log.run(fmt::format("{} forward of {}x{}", gpt2, batch, rows),
+            [&] { return gpt2_row(gpt2_config(gpt2), batch, rows, settings); });
   for (const std::string& name : model_names(settings)) {
     std::unique_ptr<Llama> model;
     std::optional<Compiled> step;

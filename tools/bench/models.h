@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "models/gpt2.h"
 #include "models/llama.h"
 #include "tools/bench/section.h"
 
@@ -18,10 +19,17 @@ std::vector<std::string> model_names(const BenchSettings& settings);
 // Where tensors of the benches lie: the GPU, or the host.
 Device device_of_tensors(const BenchSettings& settings);
 
+// Normal random numbers, drawn on the device: the host's memory for them is never touched.
+void fill_parameters(Module& model, DType dtype, const BenchSettings& settings);
 // A model whose parameters lie on the device from the beginning: the host's memory for them is
 // never touched. bf16, normal random numbers.
 std::unique_ptr<Llama> model_on_device(const std::string& name, const BenchSettings& settings);
 Tensor ids_of(std::int64_t rows, const LlamaConfig& config, const Device& device);  // i64 [1, rows]
 Tensor position_of(std::int64_t position, const Device& device);                    // i64 [1]
+
+// What adapters (peer.h) are asked for: a step of `rows` at the context, or from 0 for more than
+// one; all rows of `batch` texts.
+nlohmann::json llama_question(const LlamaConfig& config, std::int64_t rows, const StepSizes& sizes);
+nlohmann::json gpt2_question(const Gpt2Config& config, std::int64_t batch, std::int64_t rows);
 
 }  // namespace tilewright::tools

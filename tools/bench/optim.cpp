@@ -1,6 +1,7 @@
 // The section optim: one step of AdamW on all parameters of a model, as one compiled function that
 // writes parameters and moments in place.
 #include "tools/bench/adamw.h"
+#include "tools/bench/beside.h"
 #include "tools/bench/device_clock.h"
 #include "tools/bench/kernel_case.h"
 #include "tools/measure.h"
@@ -43,19 +44,27 @@ nlohmann::json measure(const std::vector<Shape>& shapes, const BenchSettings& se
   double error = std::max({relative_error(states.back().parameter, expected.parameter),
                            relative_error(states.back().first, expected.first),
                            relative_error(states.back().second, expected.second)});
-  Timing time =
-      device_times(settings.device, {[&] { step(corrections); }}, settings.rounds).front();
   double bytes = 28 * elements;  // reads p, g, m, v; writes p, m, v
-  nlohmann::json row = {{"seconds", time.median},
-                        {"least", time.least},
-                        {"p90", time.p90},
-                        {"bytes", bytes},
-                        {"rate", bytes / 1e9 / time.median},
-                        {"unit", "GB/s"},
-                        {"error", error},
-                        {"launches", step.report().front().launches},
-                        {"first_call_s", first_call_s},
-                        {"ok", error <= 1e-5}};
+  auto action = [&] { step(corrections); };
+  nlohmann::json row;
+  if (is_host(settings)) {
+    nlohmann::json question = {{"op", "adamw"}, {"shapes", nlohmann::json::array()}};
+    for (const Shape& shape : shapes)
+      question["shapes"].push_back(std::vector(shape.begin(), shape.end()));
+    time_beside(row,
+                {.ours = action, .work = bytes, .question = question, .limit = HostLimit::copy},
+                settings);
+  } else {
+    Timing time = device_times(settings.device, {action}, settings.rounds).front();
+    row = {{"seconds", time.median}, {"least", time.least}, {"p90", time.p90}};
+  }
+  row.update({{"bytes", bytes},
+              {"rate", bytes / 1e9 / row["seconds"].get<double>()},
+              {"unit", "GB/s"},
+              {"error", error},
+              {"launches", step.report().front().launches},
+              {"first_call_s", first_call_s},
+              {"ok", error <= 1e-5}});
   return row;
 }
 

@@ -1,6 +1,7 @@
 // The sections gemm, prefill and decode: products of matrices, and attention of one row.
 #include <fmt/format.h>
 
+#include "tools/bench/host_products.h"
 #include "tools/bench/kernel_case.h"
 
 namespace tilewright::tools {
@@ -24,6 +25,8 @@ KernelCase linear_case(std::string name, DType dtype, std::int64_t m, std::int64
   c.flops = few ? 0 : 2.0 * static_cast<double>(m) * n * k;
   c.bytes = elements * size;
   c.sampled_result = few ? 1 : 0;
+  c.peer = {{"op", "linear"}};
+  c.limit = few ? HostLimit::read : HostLimit::none;
   return c;
 }
 
@@ -37,6 +40,7 @@ constexpr LlamaSizes tiny_llama = {"tiny", 64, 128, 4, 2, 16, 96};
 
 std::vector<LlamaSizes> llamas_of(const BenchSettings& settings) {
   if (settings.tiny) return {tiny_llama};
+  if (is_host(settings)) return {llamas[0]};
   return {std::begin(llamas), std::end(llamas)};
 }
 
@@ -61,6 +65,7 @@ KernelCase gated_case(const LlamaSizes& s, std::int64_t m) {
   c.function = [](const Tensors& a) {
     return Tensors{silu(linear(a[0], a[1])) * linear(a[0], a[2])};
   };
+  c.peer = {{"op", "gated"}};
   c.flops *= 2;
   c.bytes += static_cast<double>(s.inner * s.hidden * 2);
   return c;
@@ -76,6 +81,8 @@ KernelCase one_row_attention(const LlamaSizes& s, std::int64_t keys) {
     return Tensors{scaled_dot_product_attention(a[0], a[1], a[2])};
   };
   c.bytes = 2.0 * static_cast<double>(element_count(kv.shape)) * 2;
+  c.peer = {{"op", "attention"}};
+  c.limit = HostLimit::read;
   return c;
 }
 
@@ -90,6 +97,17 @@ void bench_gemm(BenchLog& log) {
   if (log.settings().tiny) {
     add(bf16, 136, 128, 72);
     add(f32, 40, 24, 32);
+    if (is_host(log.settings()))
+      cases.push_back(quantized_case("int8 40x24x32", WeightFormat::int8, 40, 24, 32));
+  } else if (is_host(log.settings())) {
+    for (std::int64_t n : {512, 1024, 2048, 4096}) {
+      add(bf16, n, n, n);
+      add(f32, n, n, n);
+      cases.push_back(
+          quantized_case(fmt::format("int8 {}x{}x{}", n, n, n), WeightFormat::int8, n, n, n));
+    }
+    for (KernelCase& c : cases) c.arguments[1].constant = true;
+    cases = on_one_thread_and_all(cases);
   } else {
     add(bf16, 4096, 4096, 4096);
     add(bf16, 8192, 8192, 8192);
@@ -112,6 +130,7 @@ void bench_gemm(BenchLog& log) {
 void bench_prefill(BenchLog& log) {
   std::vector<KernelCase> cases;
   std::vector<std::int64_t> rows = {2048, 128};
+  if (is_host(log.settings())) rows = {512};
   if (log.settings().tiny) rows = {24};
   for (std::int64_t m : rows)
     for (const LlamaSizes& s : llamas_of(log.settings())) {
@@ -135,6 +154,13 @@ void bench_decode(BenchLog& log) {
             fmt::format("{} {} M={} N={} K={} bf16", s.name, layer.name, m, layer.n, layer.k), bf16,
             m, layer.n, layer.k));
     cases.push_back(gated_case(s, 1));
+    if (is_host(log.settings()))
+      for (auto [format, name] :
+           {std::pair(WeightFormat::int8, "int8"), std::pair(WeightFormat::int4, "int4")})
+        for (const Layer& layer : layers_of(s))
+          cases.push_back(quantized_case(
+              fmt::format("{} {} M=1 N={} K={} {}", s.name, layer.name, layer.n, layer.k, name),
+              format, 1, layer.n, layer.k));
     for (std::int64_t keys :
          tiny ? std::vector<std::int64_t>{40} : std::vector<std::int64_t>{1024, 16384})
       cases.push_back(one_row_attention(s, keys));

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "runtime/cuda/context.h"
+#include "tools/bench/beside.h"
 #include "tools/bench/device_clock.h"
 #include "tools/bench/kernel_case.h"
 
@@ -46,6 +47,8 @@ KernelCase row_case(const RowFunction& f, DType dtype, std::int64_t rows, std::i
   c.function = f.function;
   c.bytes = static_cast<double>(f.passes) * static_cast<double>(rows * columns * size_bytes(dtype));
   c.sampled_result = 0;
+  c.peer = {{"op", f.name}};
+  c.limit = f.passes == 1 ? HostLimit::read : HostLimit::copy;
   return c;
 }
 
@@ -65,10 +68,37 @@ nlohmann::json driver_row(const Device& device, std::int64_t bytes, double count
           {"unit", "GB/s"}};
 }
 
+// The loops of host_limits.h alone, on one thread and on all.
+void bench_host_limits(BenchLog& log) {
+  const BenchSettings& settings = log.settings();
+  int all = thread_count();
+  for (int threads : {1, all}) {
+    Threads scope(threads);
+    for (HostLimit limit :
+         {HostLimit::copy, HostLimit::read, HostLimit::f32, HostLimit::bf16, HostLimit::int8}) {
+      bool is_memory = limit == HostLimit::copy || limit == HostLimit::read;
+      if (settings.tiny && is_memory) continue;
+      for (const LimitLoop& loop : limit_loops(limit))
+        log.run(fmt::format("{}: {}, {} thread{}", name_of(limit), loop.name, threads,
+                            threads == 1 ? "" : "s"),
+                [&] {
+                  nlohmann::json row;
+                  time_beside(row, {.ours = loop.run, .work = loop.work}, settings);
+                  row["rate"] = loop.work / row["seconds"].get<double>() / (is_memory ? 1e9 : 1e12);
+                  row["unit"] = is_memory ? "GB/s" : "TFLOP/s";
+                  row["threads"] = threads;
+                  return row;
+                });
+    }
+    if (all == 1) break;
+  }
+}
+
 }  // namespace
 
 void bench_limits(BenchLog& log) {
   const BenchSettings& settings = log.settings();
+  if (is_host(settings)) bench_host_limits(log);
   std::int64_t size = settings.tiny ? 1 << 16 : std::int64_t{1} << 30;
   auto bytes = static_cast<double>(size);
   if (settings.device.is_cuda()) {
@@ -102,6 +132,10 @@ void bench_device_rows(BenchLog& log) {
   };
   if (log.settings().tiny) {
     add("all", bf16, 24, 130);
+  } else if (is_host(log.settings())) {
+    add("all", f32, 4096, 4096);
+    add("all", f32, 512, 50257);
+    add("all", bf16, 4096, 4096);
   } else {
     add("all", bf16, 16384, 4096);
     for (std::int64_t columns : {1024, 8192, 32768, 131072})

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <span>
@@ -15,6 +16,8 @@
 #include "graph/compile.h"
 
 namespace tilewright::tools {
+
+class Peer;  // tools/bench/peer.h
 
 struct BenchSettings {
   Device device = default_device();
@@ -26,7 +29,13 @@ struct BenchSettings {
   std::vector<std::string> words;  // cases in whose names one of them stands; none: all
   std::string append;              // a file of JSON lines to add to; none: ""
   bool quiet = false;              // nothing is printed as it comes
+  std::vector<std::shared_ptr<Peer>> peers;  // that time the cases of the host too
 };
+
+// Neither a GPU nor an emulated one.
+inline bool is_host(const BenchSettings& settings) {
+  return !settings.device.is_cuda() && !settings.device.is_emulated();
+}
 
 // One line for each case: {section, case, system, ok, seconds, ...}. Units: seconds, and `rate`
 // with its `unit`. `note` says what is wrong, or why a case was left out (`skipped`).
@@ -71,6 +80,7 @@ void bench_decode(BenchLog& log);
 void bench_attention(BenchLog& log);
 void bench_device_rows(BenchLog& log);
 void bench_models(BenchLog& log);
+void bench_compile(BenchLog& log);
 void bench_launch(BenchLog& log);
 void bench_graphs(BenchLog& log);
 void bench_optim(BenchLog& log);

@@ -77,7 +77,7 @@ Table best_table(const std::vector<Question>& questions) {
 }
 
 Table history_table(const std::vector<Question>& questions) {
-  Table table({"date", "id", "kernel", "configuration", "status", "median", "best so far",
+  Table table({"date", "id", "kernel", "configuration", "status", "median", "best so far", "clocks",
                "compiler", "tool"});
   for (const Question& q : questions) {
     std::vector<std::pair<const Observation*, const TuningRow*>> seen;
@@ -93,7 +93,7 @@ Table history_table(const std::vector<Question>& questions) {
       bool has_best = best != std::numeric_limits<double>::infinity();
       table.add({short_date(o->date_ms), q.id(), q.key.kernel, row->configuration.text(),
                  std::string(name_of(o->status)), time_text(alone.median_ns()),
-                 has_best ? time_text(best) : "-", build_text(*row), o->tool});
+                 has_best ? time_text(best) : "-", o->clocks, build_text(*row), o->tool});
     }
   }
   return table;

@@ -16,6 +16,7 @@ import time
 T0 = time.monotonic()
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
+from torch_models import LLAMA, Llama, linears  # noqa: E402
 
 try:
     import triton
@@ -143,17 +144,6 @@ def gemm():
     n = 4096
     case("bf16 4096x4096x4096, b [k, n]", "cublas", lambda: (normal(n, n), normal(n, n, scale=0.02)),
          lambda a, b: a @ b, 6 * n * n, 2 * n**3)
-
-
-LLAMA = {"1B": dict(hidden=2048, inner=8192, heads=32, kv=8, size=64, vocabulary=128256, layers=16),
-         "3B": dict(hidden=3072, inner=8192, heads=24, kv=8, size=128, vocabulary=128256, layers=28)}
-
-
-def linears(c):
-    q = c["heads"] * c["size"]
-    return (("qkv", q + 2 * c["kv"] * c["size"], c["hidden"]), ("o", c["hidden"], q),
-            ("gate_up", 2 * c["inner"], c["hidden"]), ("down", c["hidden"], c["inner"]),
-            ("lm_head", c["vocabulary"], c["hidden"]))
 
 
 def gated(name, c, m):
@@ -333,73 +323,14 @@ def optim():
 # ---------------------------------------------------------------- models
 
 
-def rms(x, w):
-    y = x.float()
-    return (y * torch.rsqrt(y.pow(2).mean(-1, keepdim=True) + 1e-5)).to(x.dtype) * w
-
-
-def rotate(x, cos, sin):
-    a, b = x.float().chunk(2, -1)
-    return torch.cat((a * cos - b * sin, b * cos + a * sin), -1).to(x.dtype)
-
-
-class Layer(torch.nn.Module):
-    def __init__(self, c, slots):
-        super().__init__()
-        self.c = c
-        weight = lambda n, k: torch.nn.Parameter(normal(n, k, scale=0.02), requires_grad=False)  # noqa: E731
-        (_, qkv, k), (_, o, ok), (_, gu, gk), (_, d, dk), _ = linears(c)
-        self.wqkv, self.wo, self.w13, self.w2 = weight(qkv, k), weight(o, ok), weight(gu, gk), weight(d, dk)
-        self.n1, self.n2 = (torch.ones(c["hidden"], device="cuda", dtype=torch.bfloat16) for _ in range(2))
-        for cache in ("kc", "vc"):
-            self.register_buffer(cache, torch.zeros(1, c["kv"], slots, c["size"], device="cuda", dtype=torch.bfloat16))
-
-    def forward(self, x, pos, cos, sin, mask):
-        t, h, k, d = x.shape[1], self.c["heads"], self.c["kv"], self.c["size"]
-        q, kk, v = F.linear(rms(x, self.n1), self.wqkv).split([h * d, k * d, k * d], -1)
-        q = rotate(q.view(1, t, h, d).transpose(1, 2), cos, sin)
-        kk = rotate(kk.view(1, t, k, d).transpose(1, 2), cos, sin)
-        v = v.view(1, t, k, d).transpose(1, 2)
-        self.kc[:, :, pos] = kk
-        self.vc[:, :, pos] = v
-        if mask is None:
-            y = F.scaled_dot_product_attention(q, kk, v, is_causal=True, enable_gqa=True)
-        else:
-            s = torch.bmm(q.reshape(k, h // k, d), self.kc[0].transpose(1, 2)).float() * d**-0.5
-            p = torch.softmax(s.masked_fill(~mask, float("-inf")), -1).to(q.dtype)
-            y = torch.bmm(p, self.vc[0]).view(1, h, 1, d)
-        x = x + F.linear(y.transpose(1, 2).reshape(1, t, h * d), self.wo)
-        g, u = F.linear(rms(x, self.n2), self.w13).chunk(2, -1)
-        return x + F.linear(F.silu(g) * u, self.w2)
-
-
-class Model(torch.nn.Module):
-    """Llama after gpt-fast: static cache, fused qkv and gate/up."""
-
-    def __init__(self, c, slots):
-        super().__init__()
-        self.embedding = torch.nn.Parameter(normal(c["vocabulary"], c["hidden"], scale=0.02), requires_grad=False)
-        self.norm = torch.ones(c["hidden"], device="cuda", dtype=torch.bfloat16)
-        self.layers = torch.nn.ModuleList([Layer(c, slots) for _ in range(c["layers"])])
-        inverse = 1.0 / 500000.0 ** (torch.arange(0, c["size"], 2, device="cuda").float() / c["size"])
-        angle = torch.outer(torch.arange(slots, device="cuda").float(), inverse)
-        self.cos, self.sin, self.slots = angle.cos(), angle.sin(), torch.arange(slots, device="cuda")
-
-    def forward(self, ids, pos, decoding):
-        x, cos, sin = F.embedding(ids, self.embedding), self.cos[pos], self.sin[pos]
-        mask = (self.slots <= pos) if decoding else None
-        for layer in self.layers:
-            x = layer(x, pos, cos, sin, mask)
-        return F.linear(rms(x[:, -1:], self.norm), self.embedding)
-
-
 def models():
     for name, key in (("llama3_2_1b", "1B"), ("llama3_2_3b", "3B")):
         c = LLAMA[key]
         if left() < 15:
             write("%s decode, context 1024" % name, "torch.compile", skipped=True, note="no time was left")
             continue
-        model = Model(c, 2048).eval()
+        with torch.device("cuda"):
+            model = Llama(c, 2048).eval()
         weights = 2 * sum(p.numel() for p in model.parameters())
         at = torch.full((1,), 1024, device="cuda")
         calls = [("%s decode, context 1024" % name, torch.randint(0, 1000, (1, 1), device="cuda"), at, True)]

@@ -98,7 +98,7 @@ TEST_F(DatabaseCommand, BestIsOfTheBuildThatTriedTheQuestionLast) {
 TEST_F(DatabaseCommand, HistoryHasTheBestUntilThen) {
   std::string out = run({"history", "rows_gelu", "--format", "csv"}).out;
   EXPECT_THAT(out, HasSubstr("2024-11-27 00:00"));
-  EXPECT_THAT(out, HasSubstr("ok,10.0 us,5.0 us"));
+  EXPECT_THAT(out, HasSubstr("ok,10.0 us,5.0 us,mhz=2000"));
 }
 
 TEST_F(DatabaseCommand, WhyMissNamesTheField) {

@@ -1,12 +1,15 @@
 // A million rows: how long a look-up takes, and a merge of two such databases.
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <chrono>
+#include <csignal>
 #include <ctime>
 #include <iostream>
+#include <thread>
 
 #include "autotune/database/exchange.h"
 #include "autotune/measure/statistics.h"
+#include "tests/autotune/database/processes.h"
 #include "tests/autotune/database/rows.h"
 #include "tests/scratch_folder.h"
 
@@ -20,14 +23,14 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 }
 
 // The rows of half of the keys are in both databases, with other times.
-void fill(TuningDatabase& database, std::int64_t first_key, double ns) {
+void fill(TuningDatabase& database, std::int64_t first_key, double ns, std::int64_t count = keys) {
   std::vector<TuningRow> rows;
-  for (std::int64_t key = first_key; key < first_key + keys; ++key) {
+  for (std::int64_t key = first_key; key < first_key + count; ++key) {
     for (std::int64_t i = 1; i <= configurations; ++i)
       rows.push_back({test_key(key), test_configuration(i),
                       ok_observation({ns + i * 1.5, ns + i * 1.25, ns + i * 1.75},
                                      new_year_ms + static_cast<std::int64_t>(ns))});
-    if (rows.size() < 20'000 && key + 1 < first_key + keys) continue;
+    if (rows.size() < 20'000 && key + 1 < first_key + count) continue;
     ASSERT_TRUE(database.store(std::exchange(rows, {})));
   }
 }
@@ -66,6 +69,38 @@ TEST(SlowDatabase, AMillionRowsAreLookedUpInMicrosecondsAndMergedInSeconds) {
   // The promise is 50 us and 30 s; other work on the machine may take its part of the time.
   EXPECT_LT(p99_us, 250);
   EXPECT_LT(merging_cpu, 30);
+}
+
+TEST(SlowDatabase, AMergeThatWasKilledIsMadeWholeByAnother) {
+  ScratchFolder folder;
+  std::string one = folder.path() / "one.db", other = folder.path() / "other.db";
+  constexpr std::int64_t few = 1'500;  // keys, of more rows than are stored at once
+  auto open_and_merge = [&] {
+    TuningDatabase into(one), from(other);
+    return merge(from, into).is_complete;
+  };
+  auto fill_both = [&] {
+    TuningDatabase into(one), from(other);
+    fill(into, 1, 1000, 1);
+    fill(from, 1, 500, few);
+    return 0;
+  };
+  ASSERT_EQ(end_of(start(fill_both)), 0);
+  pid_t child = start([&] { return open_and_merge() ? 0 : 1; });
+  {
+    TuningDatabase seen(one, Access::read);
+    for (int ms = 0; ms < 60'000 && seen.counts().rows <= configurations; ++ms)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  ::kill(child, SIGKILL);
+  EXPECT_THAT(end_of(child), testing::AnyOf(128 + SIGKILL, 0));  // 0: it was faster
+  EXPECT_TRUE(open_and_merge());
+  TuningDatabase into(one), from(other);
+  EXPECT_EQ(into.problems(), std::vector<std::string>());
+  EXPECT_EQ(into.counts().rows, few * configurations);
+  // Where both had a row both are there.
+  for (const TuningRow& row : into.rows(test_key(1))) EXPECT_EQ(row.observations.size(), 2u);
+  for (const TuningRow& row : into.rows(test_key(few))) EXPECT_EQ(row.observations.size(), 1u);
 }
 
 }  // namespace

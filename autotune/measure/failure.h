@@ -1,0 +1,24 @@
+// How a candidate failed: what the database keeps of it instead of times.
+#pragma once
+
+#include <exception>
+#include <string>
+
+#include "autotune/database/tuning_row.h"
+#include "autotune/measure/child.h"
+
+namespace tilewright::autotune {
+
+// Of status ok: it did not.
+struct Failure {
+  Status status = Status::ok;
+  std::string reason = {};  // for people
+  explicit operator bool() const { return status != Status::ok; }
+};
+
+// What compiling or running a candidate in this process raised.
+Failure failure_of(const std::exception& error);
+// How the child ended in which it ran; of one that was done: none.
+Failure failure_of(const ChildResult& result);
+
+}  // namespace tilewright::autotune

@@ -1,0 +1,156 @@
+#include "autotune/tuning.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "autotune/measure/clocks.h"
+#include "autotune/measure/statistics.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::autotune {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr std::size_t finalists = 3;
+
+class Measurements {
+ public:
+  Measurements(const Point& preferred, Runner& runner, const TuningOptions& options,
+               const TuningListener& listener, Tuning& tuning)
+      : preferred_(preferred),
+        runner_(runner),
+        options_(options),
+        listener_(listener),
+        tuning_(tuning),
+        random_(options.seed),
+        failure_of_preferred_(runner.check(preferred)) {
+    tuning_.chosen = preferred;
+  }
+
+  // Checks each proposal and times those that passed, together with the default.
+  std::vector<double> measure(const std::vector<Proposal>& batch) {
+    std::vector<Point> points = {preferred_}, others;
+    for (const Proposal& proposal : batch)
+      if (proposal.point != preferred_) others.push_back(proposal.point);
+    runner_.prepare(others);
+    note_check(preferred_, failure_of_preferred_);
+    for (const Point& point : others)
+      if (passes(point)) points.push_back(point);
+    double effort = batch.empty() ? 1 : batch[0].effort;
+    Rounds rounds{std::max(1, static_cast<int>(std::lround(options_.rounds * effort)))};
+    ClockWatch clocks(runner_.device());
+    std::vector<Timing> timings =
+        time_interleaved(points.size(), timing_of(points, clocks), rounds, random_);
+    runner_.end_series();
+    if (tuning_.preferred_seconds == 0) tuning_.preferred_seconds = timings[0].seconds();
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      Finding& finding = noted(points[i]);
+      if (i == 0 && !finding.samples.empty()) continue;  // the default's of the first batch stay
+      note_times(points[i], timings[i], timings[0], clocks.text());
+      if (!timings[i].failed()) finding.least = *std::ranges::min_element(timings[i].samples);
+    }
+    std::vector<double> result;
+    for (const Proposal& proposal : batch) {
+      const Finding& finding = noted(proposal.point);
+      result.push_back(finding.least);
+      if (listener_) listener_(tuning_, finding);
+    }
+    return result;
+  }
+
+  // The fastest few once more.
+  void decide(const History& history) {
+    std::vector<Point> points = {preferred_};
+    for (const Trial* trial : history.ranked()) {
+      if (points.size() > finalists || !std::isfinite(trial->seconds)) break;
+      if (trial->point == preferred_) continue;
+      // What another process has measured has not run here yet.
+      if (is_noted(trial->point) || passes(trial->point)) points.push_back(trial->point);
+    }
+    Verdict& verdict = tuning_.verdict;
+    ClockWatch clocks(runner_.device());
+    verdict = autotune::decide(points.size(), timing_of(points, clocks), {}, random_);
+    runner_.end_series();
+    for (std::size_t i = 0; i < points.size(); ++i)
+      note_times(points[i], verdict.timings[i], verdict.timings[0], clocks.text());
+    if (verdict.challenger != 0)
+      note_times(points[verdict.challenger], verdict.repeated[1], verdict.repeated[0],
+                 clocks.text());
+    tuning_.chosen = points[verdict.chosen];
+    const Finding& chosen = noted(tuning_.chosen);
+    tuning_.chosen_seconds = chosen.samples.empty() ? infinity : median(chosen.samples);
+  }
+
+ private:
+  // The clocks are looked at once a round, when the default, which is point 0, takes its turn.
+  RunOnce timing_of(const std::vector<Point>& points, ClockWatch& clocks) {
+    return [this, &points, &clocks](std::size_t i) {
+      if (i != 0) return runner_.seconds(points[i]);
+      clocks.look();
+      return failure_of_preferred_ ? infinity : runner_.seconds(preferred_);
+    };
+  }
+
+  bool passes(const Point& point) {
+    Failure failure;
+    try {
+      failure = runner_.check(point);
+    } catch (const Error& error) {
+      failure = failure_of(error);
+    }
+    note_check(point, failure);
+    return !failure;
+  }
+
+  void note_check(const Point& point, const Failure& failure) {
+    Finding& finding = noted(point);
+    finding.status = failure.status;
+    finding.reason = failure.reason;
+  }
+
+  void note_times(const Point& point, const Timing& timing, const Timing& preferred,
+                  const std::string& clocks) {
+    if (timing.failed()) return;
+    Finding& finding = noted(point);
+    finding.samples = beside(timing, preferred, tuning_.preferred_seconds);
+    finding.clocks = clocks;
+  }
+
+  bool is_noted(const Point& point) const {
+    return std::ranges::find(tuning_.measured, point, &Finding::point) != tuning_.measured.end();
+  }
+
+  Finding& noted(const Point& point) {
+    auto at = std::ranges::find(tuning_.measured, point, &Finding::point);
+    if (at != tuning_.measured.end()) return *at;
+    tuning_.measured.push_back({point});
+    return tuning_.measured.back();
+  }
+
+  Point preferred_;
+  Runner& runner_;
+  const TuningOptions& options_;
+  const TuningListener& listener_;
+  Tuning& tuning_;
+  Random random_;
+  Failure failure_of_preferred_;
+};
+
+}  // namespace
+
+Tuning tune(const Problem& problem, Runner& runner, const TuningOptions& options, History known,
+            const TuningListener& listener) {
+  Tuning tuning;
+  if (const Trial* trial = known.find(problem.preferred)) tuning.preferred_seconds = trial->seconds;
+  Measurements measurements(problem.preferred, runner, options, listener, tuning);
+  auto strategy = make_strategy(options.strategy, problem, options.seed);
+  SearchOutcome outcome = search(
+      problem, *strategy, [&](const auto& batch) { return measurements.measure(batch); },
+      options.budget, std::move(known));
+  tuning.ended = outcome.ended;
+  if (!tuning.measured.empty()) measurements.decide(outcome.history);
+  return tuning;
+}
+
+}  // namespace tilewright::autotune

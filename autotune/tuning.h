@@ -1,0 +1,64 @@
+// One tuning: the protocol by which configurations of any kind are checked, timed and chosen.
+//
+// A search (search/) proposes batches. What of a batch fails its check (it cannot be compiled, ends
+// badly, or computes something else than the default) is noted with its reason and never timed. The
+// others are timed in rounds in which the default takes part (measure/interleaved.h), and noted as
+// if it took in all rounds what it took in the first; so batches measured at different moments can
+// be compared. At last the fastest few are timed once more beside the default, which stays unless
+// it is beaten twice (measure/decision.h).
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "autotune/choice.h"
+#include "autotune/measure/decision.h"
+#include "autotune/measure/failure.h"
+#include "autotune/search/search.h"
+#include "dsl/device.h"
+
+namespace tilewright::autotune {
+
+// Who can run the points of a space.
+class Runner {
+ public:
+  virtual ~Runner() = default;
+  // Told before any of a batch is checked, so that it can compile them side by side. What only an
+  // earlier batch needed may go; the default is needed to the end.
+  virtual void prepare(std::span<const Point> /*batch*/) {}
+  // Runs the point once, unless it must not. The default is checked before all others; it may raise
+  // `Error` of it where nothing shall be tuned without. Of others an `Error` is their failure.
+  virtual Failure check(const Point& point) = 0;
+  // Seconds a run of a point that passed its check.
+  virtual double seconds(const Point& point) = 0;
+  virtual Device device() const = 0;  // whose clocks are noted
+  // Told after each series of timed runs, so that it can put back what they changed.
+  virtual void end_series() {}
+};
+
+struct TuningOptions {
+  std::string strategy = "model_guided";
+  Budget budget;
+  std::uint64_t seed = 1;
+  int rounds = 5;  // while searching, of a proposal of whole effort
+};
+
+struct Tuning {
+  std::vector<Finding> measured;  // in the order in which they were measured first
+  double preferred_seconds = 0;   // of the first rounds
+  Point chosen;                   // the default where none is better
+  double chosen_seconds = 0;      // as if the default took its first time
+  Verdict verdict;
+  Ended ended = Ended::space;
+};
+
+// Told of each proposal when its batch was measured.
+using TuningListener = std::function<void(const Tuning& so_far, const Finding& latest)>;
+
+// Measures what `known` lacks, as far as the budget goes.
+Tuning tune(const Problem& problem, Runner& runner, const TuningOptions& options,
+            History known = {}, const TuningListener& listener = {});
+
+}  // namespace tilewright::autotune

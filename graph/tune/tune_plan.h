@@ -1,0 +1,72 @@
+// Which block sizes the regions of a plan get by the clock, within one budget for all of them.
+//
+// What the database knows costs nothing. Each other region is timed once as it is, and gets the
+// part of the budget that its part of a call's time is, so that what matters is tuned longest; what
+// takes less than `least_share` of a call is left alone. The largest goes first, and what one
+// leaves over the others share.
+#pragma once
+
+#include <span>
+#include <stop_token>
+#include <vector>
+
+#include "dsl/device.h"
+#include "graph/lower/block_request.h"
+
+namespace tilewright::graph {
+
+struct Graph;
+struct Region;
+struct TaskList;
+
+struct PlanTuning {
+  bool searches = true;       // otherwise only what the database knows
+  double seconds = 5;         // of searching, all regions together
+  double least_share = 0.01;  // of a call's time
+  std::stop_token stop = {};  // asked to, tuning ends by raising `Stopped` (region_trial.h)
+};
+
+// A distinct region, and how many a call has of it.
+struct RegionUse {
+  const Region* region;
+  std::int64_t instances = 1;
+};
+
+// Distinct regions by what became of them.
+struct TuningReport {
+  int known = 0;     // the database had measurements
+  int searched = 0;  // measurements were made
+  int small = 0;     // below the least share
+  int left = 0;      // not looked at: nothing may be searched for, or the budget was spent
+  double seconds = 0;
+};
+
+struct TunedRegions {
+  std::vector<BlockSizes> asked;  // of each region; what is not named is the lowering's to choose
+  TuningReport report;
+};
+
+// The policy is the environment's, the database that of the user (autotune/policy.h). A region that
+// has nothing to choose counts nowhere.
+TunedRegions tune_regions(const Graph& graph, const TaskList& list,
+                          std::span<const RegionUse> regions, const Device& device,
+                          const PlanTuning& tuning);
+
+// The budget of each of several regions that take so many seconds of a call that takes `call`:
+// shares of what is left, for the largest first. None for those below the least share.
+class BudgetShares {
+ public:
+  BudgetShares(std::vector<double> seconds, double call, const PlanTuning& tuning);
+  // Regions in the order in which they are to be tuned.
+  const std::vector<std::size_t>& order() const { return order_; }
+  // Of the next in order, where so many seconds of the budget are spent.
+  double next(double spent);
+
+ private:
+  std::vector<double> seconds_;
+  std::vector<std::size_t> order_;
+  std::size_t at_ = 0;
+  double budget_, left_ = 0;  // seconds of a call of those that are not tuned yet
+};
+
+}  // namespace tilewright::graph

@@ -1,0 +1,189 @@
+// GPT-2 against Hugging Face's, on weights that both make from a formula (gpt2_logits.py).
+#include "models/gpt2.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "graph/compile.h"
+#include "models/generate.h"
+#include "tests/errors.h"
+#include "tests/models/folders.h"
+#include "tests/models/gpt2_logits.h"
+
+namespace tilewright {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::ScratchFolder;
+
+constexpr std::int64_t vocabulary = 96;
+
+Tensor ids_of(std::span<const std::int64_t> ids) { return Tensor::from(ids, {1, std::ssize(ids)}); }
+Tensor at(std::int64_t position) { return Tensor::from<std::int64_t>({position}, {1}); }
+
+// Name by name: waves, about 1 for norms.
+std::map<std::string, Tensor> waves() {
+  std::map<std::string, Tensor> state = random_gpt2(gpt2_config("gpt2_tiny"), 1)->state();
+  double order = 0;
+  for (auto& [name, tensor] : state) {
+    ++order;
+    bool is_norm = name.find(".ln_") != std::string::npos && name.ends_with("weight");
+    std::vector<float> values;
+    for (std::int64_t i = 0; i < tensor.count(); ++i) {
+      double wave = std::sin(12.9898 * static_cast<double>(i + 1) + 78.233 * order);
+      values.push_back(static_cast<float>(is_norm ? 1 + 0.1 * wave : 0.2 * wave));
+    }
+    tensor.copy_from(Tensor::from(values, tensor.shape()));
+  }
+  return state;
+}
+
+std::unique_ptr<Gpt2> gpt2_of_waves() {
+  auto model = std::make_unique<Gpt2>(gpt2_config("gpt2_tiny"));
+  model->load(Weights::of(waves()));
+  return model;
+}
+
+void expect_logits(const Tensor& logits, std::size_t first_row) {
+  auto values = logits.to_vector<float>();
+  ASSERT_LE(first_row * vocabulary + values.size(), std::size(gpt2_logits));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    ASSERT_NEAR(values[i], gpt2_logits[first_row * vocabulary + i], 2e-3)
+        << "row " << first_row + i / vocabulary << ", logit " << i % vocabulary;
+}
+
+constexpr const char* tiny_config = R"({"model_type":"gpt2","activation_function":"gelu_new",
+  "n_layer":2,"n_embd":64,"n_head":4,"n_positions":64,"vocab_size":96,"n_inner":null,
+  "bos_token_id":95,"eos_token_id":95,"resid_pdrop":0.1})";
+std::string config_with(std::string_view name, std::string_view value) {
+  std::string text = tiny_config;
+  return text.replace(text.size() - 1, 1, concat(",\"", name, "\":", value, "}"));
+}
+
+struct Way {
+  const char* name;
+  Options options;
+};
+const Way ways[] = {{"eager", {.backend = Backend::eager}},
+                    {"default", {.fullgraph = true}},
+                    {"reduce_overhead", {.mode = Mode::reduce_overhead}}};
+class Gpt2Logits : public ::testing::TestWithParam<Way> {};
+INSTANTIATE_TEST_SUITE_P(Modes, Gpt2Logits, ::testing::ValuesIn(ways),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST_P(Gpt2Logits, are_hugging_faces) {
+  auto model = gpt2_of_waves();
+  auto forward = compile(*model, GetParam().options);
+  expect_logits(forward(ids_of(gpt2_ids), at(0)), 0);
+}
+
+// A prompt and then steps: positions, the cache and the mask at work.
+TEST_P(Gpt2Logits, are_the_same_step_by_step) {
+  auto model = gpt2_of_waves();
+  Compiled step = compile(
+      [&](const Tensor& ids, const Tensor& position) { return model->forward_last(ids, position); },
+      GetParam().options);
+  std::span<const std::int64_t> ids = gpt2_ids;
+  constexpr std::size_t prompt = 4;
+  expect_logits(step(ids_of(ids.first(prompt)), at(0)), prompt - 1);
+  for (std::size_t i = prompt; i < ids.size(); ++i)
+    expect_logits(step(ids_of(ids.subspan(i, 1)), at(static_cast<std::int64_t>(i))), i);
+}
+
+TEST(Gpt2, gives_the_same_logits_in_gpu_code) {
+  auto model = gpt2_of_waves();
+  Compiled forward = compile(*model, {.fullgraph = true, .device = Device::emulated("sm_90a")});
+  expect_logits(forward(ids_of(gpt2_ids), at(0)), 0);
+}
+
+TEST(Gpt2, has_the_parameters_of_its_configuration) {
+  Gpt2Config config = gpt2_config("gpt2_tiny");
+  EXPECT_EQ(random_gpt2(config, 1)->parameter_count(), config.parameter_count());
+  EXPECT_EQ(gpt2_config("gpt2").parameter_count(), 124'439'808);
+  EXPECT_EQ(gpt2_config("gpt2_xl").parameter_count(), 1'557'611'200);
+  EXPECT_THAT(gpt2_config_names(), ::testing::Contains("gpt2_medium"));
+}
+
+TEST(Gpt2, layers_are_one_program) {
+  auto model = gpt2_of_waves();
+  Gpt2Config deep_config = gpt2_config("gpt2_tiny");
+  deep_config.layers = 6;
+  auto deep = random_gpt2(deep_config, 1);
+  std::vector<std::size_t> regions;
+  for (Gpt2* m : {model.get(), deep.get()}) {
+    Compiled forward = compile(*m, {.fullgraph = true});
+    forward(ids_of(gpt2_ids), at(0));
+    regions.push_back(forward.report().front().regions.size());
+  }
+  EXPECT_EQ(regions[0], regions[1]);
+}
+
+TEST(LoadGpt2, reads_a_folder_with_either_form_of_names) {
+  std::map<std::string, Tensor> named = waves(), bare;
+  constexpr std::string_view prefix = "transformer.";
+  for (const auto& [name, tensor] : named) bare[name.substr(prefix.size())] = tensor;
+  bare["h.0.attn.bias"] = Tensor::from(std::vector<float>(64 * 64, 1), {1, 1, 64, 64});
+  for (const auto& weights : {named, bare}) {
+    ScratchFolder folder;
+    folder.write("config.json", tiny_config);
+    save_safetensors(folder.path() / "model.safetensors", weights);
+    std::unique_ptr<LanguageModel> model = load_model(folder.path());
+    expect_logits(model->forward(ids_of(gpt2_ids), at(0)), 0);
+    EXPECT_EQ(model->stop_ids(), (std::vector<std::int64_t>{95, 95}));
+  }
+}
+
+TEST(LoadGpt2, refuses_weights_that_do_not_fit_the_configuration) {
+  ScratchFolder folder;
+  folder.write("config.json", tiny_config);
+  std::map<std::string, Tensor> weights = waves();
+  weights.erase("transformer.ln_f.bias");
+  weights["filler"] = Tensor::empty({64});
+  save_safetensors(folder.path() / "model.safetensors", weights);
+  EXPECT_THAT(error_of([&] { load_model(folder.path()); }),
+              HasSubstr("no weights for: transformer.ln_f.bias"));
+  folder.write("config.json", R"({"n_layer":2})");
+  EXPECT_THAT(error_of([&] { load_model(folder.path()); }), HasSubstr("has no model_type"));
+}
+
+TEST(RandomModel, is_of_either_family) {
+  EXPECT_EQ(random_model("tiny", 1)->vocabulary(), 64);
+  EXPECT_EQ(random_model("gpt2_tiny", 1)->vocabulary(), vocabulary);
+  EXPECT_EQ(random_model("gpt5", 1), nullptr);
+}
+
+TEST(LoadModel, names_what_it_supports) {
+  ScratchFolder folder;
+  folder.write("config.json", R"({"model_type":"bert"})");
+  EXPECT_THAT(error_of([&] { load_model(folder.path()); }),
+              HasSubstr("model_type is \"bert\"; supported are \"llama\" and \"gpt2\""));
+}
+
+TEST(Gpt2Config, reads_sizes_and_refuses_what_the_model_does_not_do) {
+  Gpt2Config config = parse_gpt2_config(tiny_config, "c");
+  EXPECT_EQ(config.intermediate, 256);
+  EXPECT_EQ(config.norm_eps, 1e-5);
+  auto error = [](std::string_view name, std::string_view value) {
+    return error_of([&] { parse_gpt2_config(config_with(name, value), "c"); });
+  };
+  EXPECT_THAT(error("scale_attn_by_inverse_layer_idx", "true"),
+              HasSubstr("scale_attn_by_inverse_layer_idx is true; supported is false"));
+  EXPECT_THAT(error("tie_word_embeddings", "false"), HasSubstr("supported is true"));
+  EXPECT_THAT(error("layer_norm_epsilon", "2.0"), HasSubstr("layer_norm_epsilon is 2"));
+  Gpt2Config odd = config;
+  odd.heads = 5;
+  EXPECT_THAT(error_of([&] { check_config(odd, "c"); }),
+              HasSubstr("[gpt2_config] c: n_embd 64 is not a multiple of 5 heads"));
+  EXPECT_THAT(error_of([] { gpt2_config("gpt5"); }), HasSubstr("there are gpt2_tiny, gpt2,"));
+}
+
+TEST(Gpt2, refuses_a_cache_beyond_its_positions) {
+  EXPECT_THAT(error_of([] { Gpt2(gpt2_config("gpt2_tiny"), {.max_positions = 65}); }),
+              HasSubstr("[gpt2] a cache for 1 sequences of 65 positions; the model has 64"));
+}
+
+}  // namespace
+}  // namespace tilewright

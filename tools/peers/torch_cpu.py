@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""Times PyTorch on the host (eager: MKL and oneDNN; Inductor) for `tilewright bench ... --peer`.
+
+Answers lines of JSON on its standard input, as tools/bench/peer.h says, until that ends. A system is
+one way to compute the cases: "torch" is eager, "inductor" is torch.compile with weights frozen where
+the case has constant ones. Data are random; memory is kept by the allocator, in large pages, so that
+fresh pages are not what is timed.
+"""
+import ctypes
+import json
+import os
+import sys
+import time
+
+os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # large pages, as ours
+os.environ.setdefault("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "1")  # a first call compiles
+answers = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)  # what libraries print is no answer
+libc = ctypes.CDLL(None)
+libc.mallopt(-4, 0)  # M_MMAP_MAX: memory comes from the heap, which keeps it
+libc.mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD
+
+import torch  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
+
+import torch_models  # noqa: E402
+
+DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16, "i8": torch.int8, "u8": torch.uint8,
+          "i32": torch.int32, "i64": torch.int64}
+
+
+def int8_linear(x, values, scales):
+    return torch.ops.aten._weight_int8pack_mm(x, values, scales.reshape(-1).to(x.dtype))
+
+
+def widened_linear(x, values, scales):
+    """What Inductor fuses: weights become numbers where the product reads them."""
+    n, k = values.shape
+    groups = scales.shape[1]
+    weight = values.to(x.dtype).view(n, groups, k // groups) * scales.to(x.dtype).unsqueeze(-1)
+    return F.linear(x, weight.view(n, k))
+
+
+def pack_int4(values, scales):
+    n, k = values.shape[0], values.shape[1] * 2
+    numbers = torch.randint(0, 16, (n, k), dtype=torch.int32)
+    packed = torch.ops.aten._convert_weight_to_int4pack_for_cpu(numbers, 1)
+    zeros = torch.zeros_like(scales)
+    return packed, torch.stack((scales, zeros), -1).transpose(0, 1).contiguous().bfloat16(), k // scales.shape[1]
+
+
+def attention(q, k, v, causal=False):
+    rows, keys = q.shape[2], k.shape[2]
+    return F.scaled_dot_product_attention(q, k, v, is_causal=causal and rows == keys, enable_gqa=q.shape[1] != k.shape[1])
+
+
+# Of the arguments in the order that tools/bench gives them.
+OPS = {
+    "linear": lambda x, w: F.linear(x, w),
+    "linear+bias": lambda x, w, b: F.linear(x, w, b),
+    "matmul": lambda a, b: a @ b,
+    "gated": lambda x, gate, up: F.silu(F.linear(x, gate)) * F.linear(x, up),
+    "attention": attention,
+    "softmax": lambda x, w, b, t: torch.softmax(x, -1),
+    "layer_norm": lambda x, w, b, t: F.layer_norm(x, (x.shape[-1],), w, b),
+    "rms_norm+residual": lambda x, w, b, t, y: (F.rms_norm(x + y, (x.shape[-1],), w, 1e-5), x + y),
+    "gelu+bias": lambda x, w, b, t: F.gelu(x + w, approximate="tanh"),
+    "silu*mul": lambda x, w, b, t, y: F.silu(x) * y,
+    "cross_entropy": lambda x, w, b, t: F.cross_entropy(x, t, reduction="none"),
+    "int8 product": lambda a, b: torch._int_mm(a, b.t()),
+}
+
+
+def random(a):
+    dtype = DTYPES[a["dtype"]]
+    if dtype.is_floating_point:
+        return (torch.randn(a["shape"]) * a["deviation"]).to(dtype)
+    low = -127 if dtype == torch.int8 else 0
+    return torch.randint(low, max(a["below"], 127 if low else 1), a["shape"], dtype=dtype)
+
+
+class Frozen(torch.nn.Module):
+    """A function whose constant arguments are the module's, as weights are."""
+
+    def __init__(self, function, arguments, constant):
+        super().__init__()
+        self.function, self.constant = function, constant
+        for i, tensor in enumerate(arguments):
+            if constant[i]:
+                self.register_buffer("a%d" % i, tensor)
+
+    def forward(self, *given):
+        given = iter(given)
+        return self.function(*[getattr(self, "a%d" % i) if c else next(given) for i, c in enumerate(self.constant)])
+
+
+class Case:
+    """The systems of an open case: each a list of calls, one a set of data."""
+
+    def __init__(self, question):
+        torch.set_num_threads(question["threads"])
+        self.calls, self.first, self.notes, self.at = {}, {}, {}, {}
+        op, sets = question["op"], question.get("sets", 1)
+        if op in torch_models.BUILDERS:
+            for system, make in torch_models.BUILDERS[op](question).items():
+                self.add(system, lambda: [make()])
+            return
+        arguments = [[random(a) for a in question["arguments"]] for _ in range(sets)]
+        constant = [bool(a.get("constant")) for a in question["arguments"]]
+        options = {k: question[k] for k in ("causal",) if k in question}
+        if op.startswith("linear int"):
+            self.quantised(op, arguments)
+            return
+        function = OPS[op]
+        self.add("torch", lambda: [lambda s=s: function(*s, **options) for s in arguments])
+        self.add("inductor", lambda: self.compiled(lambda *a: function(*a, **options), arguments, constant))
+
+    def quantised(self, op, arguments):
+        if op == "linear int8":
+            if arguments[0][2].shape[1] == 1:
+                self.add("torch", lambda: [lambda s=s: int8_linear(*s) for s in arguments])
+            self.add("inductor", lambda: self.compiled(widened_linear, arguments, [False] * 3))
+        else:
+            def make():
+                packed = [(s[0], *pack_int4(s[1], s[2])) for s in arguments]
+                mm = torch.ops.aten._weight_int4pack_mm_for_cpu
+                return [lambda s=s: mm(s[0], s[1], s[3], s[2]) for s in packed]
+            self.add("torch", make)
+
+    @staticmethod
+    def compiled(function, arguments, constant):
+        torch._inductor.config.freezing = any(constant) and len(arguments) == 1
+        if torch._inductor.config.freezing:
+            given = [a for a, c in zip(arguments[0], constant) if not c]
+            module = torch.compile(Frozen(function, arguments[0], constant).eval(), dynamic=False)
+            return [lambda: module(*given)]
+        fast = torch.compile(function, dynamic=False)
+        return [lambda s=s: fast(*s) for s in arguments]
+
+    def add(self, system, make):
+        try:
+            torch.compiler.reset()
+            calls = make()
+            begin = time.perf_counter()
+            calls[0]()
+            self.first[system] = time.perf_counter() - begin
+            for call in calls[1:]:
+                call()
+            self.calls[system], self.at[system] = calls, 0
+        except Exception as e:
+            self.notes[system] = str(e).splitlines()[0][:300] if str(e) else type(e).__name__
+
+    def call(self, system):
+        calls = self.calls[system]
+        self.at[system] = (self.at[system] + 1) % len(calls)
+        calls[self.at[system]]()
+
+    def sample(self, system, at_least):
+        """Seconds of a call, over as many as take that long; the first is not counted, unless it is long."""
+        begin = time.perf_counter()
+        self.call(system)
+        seconds = time.perf_counter() - begin
+        if seconds > 100 * at_least:
+            return seconds
+        begin, count = time.perf_counter(), 0
+        while True:
+            self.call(system)
+            count += 1
+            seconds = time.perf_counter() - begin
+            if seconds >= at_least:
+                return seconds / count
+
+
+# For as long do OpenMP's threads spin after their work, at the cost of whoever takes the next turn.
+OPENMP_SPINS_S = 0.22
+
+
+def hello():
+    versions = {"torch": torch.__version__, "mkl": str(torch.backends.mkl.is_available()),
+                "onednn": str(torch.backends.mkldnn.is_available()), **torch_models.versions()}
+    return {"versions": versions}
+
+
+def main():
+    case = None
+    for line in sys.stdin:
+        question = json.loads(line)
+        try:
+            if question["do"] == "hello":
+                answer = hello()
+            elif question["do"] == "open":
+                case = None
+                case = Case(question)
+                answer = {"systems": {s: {"first_call_s": t} for s, t in case.first.items()}, "notes": case.notes}
+            elif question["do"] == "sample":
+                answer = {"seconds": case.sample(question["system"], question.get("at_least_s", 0))}
+                time.sleep(OPENMP_SPINS_S)
+            else:
+                case, answer = None, {}
+        except Exception as e:
+            answer = {"error": "%s: %s" % (type(e).__name__, str(e)[:300])}
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    with torch.no_grad():
+        main()
