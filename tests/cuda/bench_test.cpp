@@ -10,6 +10,9 @@
 #include "tools/bench/section.h"
 
 namespace tilewright::tools {
+
+static void PrintTo(const Section& section, std::ostream* stream) { *stream << section.name; }
+
 namespace {
 
 using cuda::FakeDriver;
@@ -37,7 +40,7 @@ void expect_good(const BenchLog& log) {
 TEST_P(Benches, RunOnAGpu) {
   FakeDriver fake;
   BenchLog log(GetParam().name, tiny(Device::cuda()));
-  GetParam().run(log);
+  EXPECT_NO_THROW(GetParam().run(log)) << fake.fault();
   EXPECT_FALSE(log.rows().empty());
   expect_good(log);
 }
