@@ -274,7 +274,7 @@ void Emitter::fill(const Fetch& fetch) {
   const Ring& ring = roles_->rings[fetch.ring];
   llvm::Value* slot = take_turn(fetch.ring, true);
   auto* full = shared_pointer(b_.CreateAdd(b_.CreateShl(slot, i32(3)), i32(ring.barriers)));
-  device("mbarrier_arrive_expect_tx", {full, i32(fetch.bytes)});
+  device("mbarrier_arrive_expect_tx", {full, i32(fetch.copied_bytes)});
   llvm::Value* stage = stage_of(ring, slot);
   for (std::size_t i = 0; i < fetch.loads.size(); ++i) {
     const StagedLoad& staged = fetch.loads[i];

@@ -162,10 +162,11 @@ class Planner {
         tensor_copy(function_, uses_, facts_, *desc, type.shape[0], swizzle / bytes, swizzle);
     if (!copy) return false;
     copy->map.rounds_to_tf32 = type.dtype == DType::f32;
-    fetch.loads.push_back({&load, operand, transposed,
-                           layout::SharedLayout::tma(type.shape, bytes, swizzle), fetch.bytes});
-    std::int64_t size = (fetch.loads.back().shared.size_bytes() + 1023) / 1024 * 1024;
-    fetch.bytes += size;
+    auto shared = layout::SharedLayout::tma(type.shape, bytes, swizzle);
+    fetch.copied_bytes += shared.size_bytes();
+    std::int64_t size = (shared.size_bytes() + 1023) / 1024 * 1024;
+    fetch.loads.push_back({&load, operand, transposed, std::move(shared), fetch.stage_bytes});
+    fetch.stage_bytes += size;
     bool is_shared = is_common(load, *copy);
     if (is_shared) {
       copy->map.box[1] /= roles_.cluster;
@@ -331,12 +332,12 @@ class Planner {
     for (Fetch& fetch : roles_.fetches) {
       bool is_product = fetch.at->op == Op::dot_;
       auto alike = std::ranges::find_if(roles_.rings, [&](const Ring& ring) {
-        return is_product && ring.stages == 0 && ring.stage_bytes == fetch.bytes;
+        return is_product && ring.stages == 0 && ring.stage_bytes == fetch.stage_bytes;
       });
       fetch.ring = static_cast<std::size_t>(alike - roles_.rings.begin());
       if (alike == roles_.rings.end()) {
-        roles_.rings.push_back({fetch.bytes, is_product ? 0 : 1});
-        (is_product ? each : once) += fetch.bytes;
+        roles_.rings.push_back({fetch.stage_bytes, is_product ? 0 : 1});
+        (is_product ? each : once) += fetch.stage_bytes;
       }
       for (const BoxCopy& copy : fetch.copies) roles_.rings[fetch.ring].is_shared |= copy.is_shared;
     }

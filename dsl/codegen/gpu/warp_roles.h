@@ -72,7 +72,8 @@ struct BoxCopy {
 struct Fetch {
   const ir::Inst* at;  // the product, or the load
   std::size_t ring = 0;
-  std::int64_t bytes = 0;
+  std::int64_t stage_bytes = 0;   // of its place in the ring, where each load begins at a multiple
+  std::int64_t copied_bytes = 0;  // that the copy engine will report
   std::vector<StagedLoad> loads;
   std::vector<BoxCopy> copies;  // of each load
   // The product only adds to what its loop carries: it may be unfinished for one turn, until the

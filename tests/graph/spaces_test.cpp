@@ -1,0 +1,86 @@
+// What tuning may try on a GPU, in the emulator: each configuration computes what the default does,
+// and none faults. A few a space; TILEWRIGHT_TEST_POINTS says how many, and nightly runs try more.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "graph/fuse/fuse.h"
+#include "graph/passes/pipeline.h"
+#include "graph/tune/region_space.h"
+#include "graph/tune/region_trial.h"
+#include "tests/graph/captured.h"
+
+namespace tilewright::graph {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+
+struct Example {
+  std::string name;
+  Graph graph;
+};
+
+std::vector<Example> examples() {
+  std::vector<Example> result;
+  auto add = [&](std::string name, const std::vector<Shape>& shapes, DType dtype, auto function) {
+    Capture capture;
+    Tensors x;
+    for (const Shape& shape : shapes) x.push_back(capture.placeholder(dtype, shape));
+    result.push_back({std::move(name), run_passes(capture.finish(function(x)).graph)});
+  };
+  auto multiply = [](Tensors& x) { return Tensors{matmul(x[0], x[1])}; };
+  auto layer = [](Tensors& x) { return Tensors{linear(x[0], x[1])}; };
+  add("layer_of_whole_blocks", {{64, 32}, {64, 32}}, bf16, layer);
+  add("layer_of_odd_sizes", {{70, 104}, {200, 104}}, bf16, layer);
+  add("long_inner_axis", {{40, 640}, {640, 72}}, f16, multiply);
+  add("batched", {{2, 33, 48}, {2, 48, 130}}, f32, multiply);
+  add("one_row", {{1, 512}, {96, 512}}, bf16, layer);
+  add("few_rows_with_gelu", {{7, 264}, {136, 264}, {136}}, bf16,
+      [](Tensors& x) { return Tensors{gelu(linear(x[0], x[1], x[2]))}; });
+  add("softmax", {{9, 1500}}, f32, [](Tensors& x) { return Tensors{softmax(x[0], -1)}; });
+  add("sum_over_rows", {{300, 70}}, f32, [](Tensors& x) { return Tensors{sum(x[0], {0}, false)}; });
+  add("transposed", {{70, 130}}, bf16,
+      [](Tensors& x) { return Tensors{relu(x[0].transpose(0, 1)) * 2}; });
+  add("attention", {{1, 4, 70, 64}, {1, 2, 150, 64}, {1, 2, 150, 64}}, bf16, [](Tensors& x) {
+    return Tensors{scaled_dot_product_attention(x[0], x[1], x[2], {.causal = true})};
+  });
+  return result;
+}
+
+void expect_same_everywhere(const Example& example, const char* target, std::size_t most) {
+  Device device = Device::emulated(target);
+  TaskList list = make_tasks(example.graph);
+  for (const FusedRegion& fused : fuse_tasks(list, true)) {
+    RegionSpace space = region_space(example.graph, list, fused.region, device.target());
+    RegionTrial trial(example.graph, list, fused.region, device);
+    auto expected = trial.results(trial.compile(space.blocks_of(space.preferred)));
+    std::vector<autotune::Point> points = space.space.legal_points(1'000'000);
+    std::mt19937_64 random(std::size(example.name));
+    std::shuffle(points.begin() + 1, points.end(), random);  // the first has the smallest blocks
+    if (points.size() > most) points.resize(most);
+    for (const autotune::Point& point : points) {
+      SCOPED_TRACE(concat(example.name, " on ", target, ": ", space.space.text(point)));
+      RegionCandidate candidate = trial.compile(space.blocks_of(point));
+      ASSERT_EQ(candidate.failure.reason, "");
+      try {
+        EXPECT_EQ(trial.difference(expected, trial.results(candidate)), "");
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << error.what();
+      }
+    }
+  }
+}
+
+class Spaces : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Targets, Spaces, testing::Values("sm_80", "sm_90a"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_P(Spaces, HaveNoWrongPoint) {
+  const char* asked = std::getenv("TILEWRIGHT_TEST_POINTS");
+  std::size_t most = asked == nullptr ? 6 : std::stoul(asked);
+  for (const Example& example : examples()) expect_same_everywhere(example, GetParam(), most);
+}
+
+}  // namespace
+}  // namespace tilewright::graph
