@@ -291,6 +291,7 @@ Tile RowsProgram::pointwise(std::size_t slot, const Columns& columns) {
   const Task& t = task(slot);
   std::vector<Operand> operands;
   for (std::size_t i = 0; i < t.operands.size(); ++i) operands.push_back(operand(slot, i, columns));
+  if (highest_below(slot)) return exp_below_zero(operands[0].tile());
   return apply_pointwise(t, operands);
 }
 

@@ -123,12 +123,19 @@ class RowsProgram {
   // The value with its broadcast columns, and rows if wanted, spelt out.
   Tile spread(const Tile& x, std::int64_t columns, std::int64_t rows = 0) const;
   Tile reduction(std::size_t slot);
+  // Of exp(x - max(x)) the maximum.
+  std::optional<std::size_t> highest_below(std::size_t exponential) const;
+  Tile exp_below_zero(const Tile& x) const;
   // Of a maximum max(x) the sum of exp(x - max(x)), and the other way round.
   std::optional<std::size_t> exponentials_of(std::size_t highest) const;
   std::optional<std::size_t> highest_of(std::size_t exponentials) const;
   Tile highest_with_exponentials(std::size_t highest, std::size_t exponentials);
   Tile reduction_in_pieces(const Task& t, std::int64_t width,
                            const std::function<Tile(const Columns&)>& part);
+  Tile index_in_pieces(const Task& t, std::int64_t width,
+                       const std::function<Tile(const Columns&)>& part);
+  DType piece_dtype(const Task& reduction) const;
+  Shape line_of_pieces() const;
   Tile product(std::size_t slot, const Columns& columns);
   // A block of a product's second operand, the inner axis first, or last if it lies `along_depth`.
   Tile weights(std::size_t slot, const Columns& along, const Columns& columns, bool along_depth);

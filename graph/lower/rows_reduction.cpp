@@ -1,6 +1,7 @@
 #include "graph/lower/rows_program.h"
 
 #include <limits>
+#include <numbers>
 
 #include "dsl/ir/scalar.h"
 
@@ -26,25 +27,32 @@ ir::Op combining_op(ir::ReduceKind kind) {
 
 }  // namespace
 
-std::optional<std::size_t> RowsProgram::highest_of(std::size_t exponentials) const {
-  const Task& sum = task(exponentials);
-  if (sum.kind != TaskKind::reduction || sum.reduce != ir::ReduceKind::sum) return std::nullopt;
+std::optional<std::size_t> RowsProgram::highest_below(std::size_t exponential) const {
   auto made_by = [&](const Task& t, std::size_t i, ir::Op op) {
     auto p = producer(t.operands[i]);
     bool fits = p && task(*p).kind == TaskKind::pointwise && task(*p).tile_op == op;
     return fits ? p : std::nullopt;
   };
-  auto exponential = made_by(sum, 0, ir::Op::exp_);
-  auto difference = exponential ? made_by(task(*exponential), 0, ir::Op::sub_) : std::nullopt;
+  const Task& exp = task(exponential);
+  if (exp.kind != TaskKind::pointwise || exp.tile_op != ir::Op::exp_) return std::nullopt;
+  auto difference = made_by(exp, 0, ir::Op::sub_);
   auto highest = difference ? producer(task(*difference).operands[1]) : std::nullopt;
   if (!highest) return std::nullopt;
   const Task& max = task(*highest);
   if (max.kind != TaskKind::reduction || max.reduce != ir::ReduceKind::max) return std::nullopt;
   const TaskOperand &x = task(*difference).operands[0], &y = max.operands[0];
   bool same = !x.number && !y.number && x.storage == y.storage && x.producer == y.producer &&
-              x.view == y.view &&
-              operand_table(sum, 0, region_.tables[exponentials]) ==
-                  operand_table(max, 0, region_.tables[*highest]);
+              x.view == y.view;
+  return same ? highest : std::nullopt;
+}
+
+std::optional<std::size_t> RowsProgram::highest_of(std::size_t exponentials) const {
+  const Task& sum = task(exponentials);
+  if (sum.kind != TaskKind::reduction || sum.reduce != ir::ReduceKind::sum) return std::nullopt;
+  auto exponential = producer(sum.operands[0]);
+  auto highest = exponential ? highest_below(*exponential) : std::nullopt;
+  bool same = highest && operand_table(sum, 0, region_.tables[exponentials]) ==
+                             operand_table(task(*highest), 0, region_.tables[*highest]);
   return same ? highest : std::nullopt;
 }
 
@@ -52,6 +60,15 @@ std::optional<std::size_t> RowsProgram::exponentials_of(std::size_t highest) con
   for (std::size_t slot = 0; slot < region_.tasks.size(); ++slot)
     if (highest_of(slot) == highest) return slot;
   return std::nullopt;
+}
+
+// Of what is relative to the highest, whose exponentials are weights of at most 1. On GPUs the
+// product with log2(e) is not made exact as exp() makes it, which costs six of eight instructions:
+// e^-x is off by (2 + 1.3 x) units in its last place, so never by more than 2^-22 of the highest
+// weight.
+Tile RowsProgram::exp_below_zero(const Tile& x) const {
+  if (!target_.is_gpu() || x.dtype() != f32) return dsl::exp(x);
+  return dsl::exp2(x * std::numbers::log2e);
 }
 
 // Both in one pass over the row: what was added up is scaled down where a higher element is found
@@ -72,14 +89,14 @@ Tile RowsProgram::highest_with_exponentials(std::size_t highest, std::size_t exp
                piece.size, blocks_.rows);
     Tile above = dsl::maximum(top, dsl::max(x, column_axis(), true));
     Tile reference = dsl::where(above == -infinity, 0, above);
-    sums = sums * dsl::exp(top - reference) + dsl::exp(x - reference);
+    sums = dsl::fma(sums, exp_below_zero(top - reference), exp_below_zero(x - reference));
     top = above;
   });
   Tile total = dsl::sum(sums, column_axis(), true);
   if (blocks_.shares_rows()) {
     Tile highest_of_all = over_cluster(top, ir::ReduceKind::max);
     Tile reference = dsl::where(highest_of_all == -infinity, 0, highest_of_all);
-    total = over_cluster(total * dsl::exp(top - reference), ir::ReduceKind::sum);
+    total = over_cluster(total * exp_below_zero(top - reference), ir::ReduceKind::sum);
     top = highest_of_all;
   }
   DType wanted = task(exponentials).dtype;
@@ -109,39 +126,58 @@ Tile RowsProgram::reduction(std::size_t slot) {
 
 Tile RowsProgram::reduction_in_pieces(const Task& t, std::int64_t width,
                                       const std::function<Tile(const Columns&)>& part) {
-  prepare(t.operands[0]);
   bool finds_index = t.reduce == ir::ReduceKind::argmax || t.reduce == ir::ReduceKind::argmin;
-  ir::ReduceKind kind = t.reduce;
-  if (finds_index)
-    kind = kind == ir::ReduceKind::argmax ? ir::ReduceKind::max : ir::ReduceKind::min;
-  const TaskOperand& from = t.operands[0];
-  DType dtype = accumulator(from.number ? from.number->dtype : list_.storages[from.storage].dtype);
-  ir::Scalar start = ir::identity(kind, dtype);
-  Shape one(2, 1), line(2, blocks_.piece);
-  one[row_axis()] = line[row_axis()] = blocks_.rows;
-  auto piece_of = [&](const Columns& piece) {
-    return spread(filled(part(piece), width, piece, start), piece.size, blocks_.rows);
-  };
-  if (!finds_index) {
-    // Element by element, and along the row at the end only.
-    dsl::Var best = dsl::splat(dsl::constant(start), line);
-    for_each_piece(part_of_row(width), [&](const Columns& piece) {
-      best = dsl::elementwise(combining_op(kind), {best, piece_of(piece)});
-    });
-    return over_cluster(dsl::reduce(best, kind, column_axis(), true), kind);
-  }
-  dsl::Var best = dsl::splat(dsl::constant(start), one), index = dsl::zeros(one, DType::i64);
-  for_each_piece({{}, width, blocks_.piece}, [&](const Columns& piece) {
-    Tile x = piece_of(piece);
-    Tile here = dsl::reduce(x, kind, column_axis(), true);
-    // The first of those that are best, of which a NaN is one.
-    Tile at = dsl::cast(dsl::reduce(x, t.reduce, column_axis(), true), DType::i64) + piece.start;
-    Tile better = kind == ir::ReduceKind::max ? here > best : here < best;
-    if (is_floating(dtype)) better = better | ((here != here) & (best == best));
-    index = dsl::where(better, at, index);
-    best = dsl::elementwise(combining_op(kind), {best, here});
+  if (finds_index) return index_in_pieces(t, width, part);
+  prepare(t.operands[0]);
+  ir::Scalar start = ir::identity(t.reduce, piece_dtype(t));
+  Shape line = line_of_pieces();
+  // Element by element, and along the row at the end only.
+  dsl::Var best = dsl::splat(dsl::constant(start), line);
+  for_each_piece(part_of_row(width), [&](const Columns& piece) {
+    Tile x = spread(filled(part(piece), width, piece, start), piece.size, blocks_.rows);
+    best = dsl::elementwise(combining_op(t.reduce), {best, x});
   });
-  return index;
+  return over_cluster(dsl::reduce(best, t.reduce, column_axis(), true), t.reduce);
+}
+
+// Each element of a piece's line has the best of its column of pieces, and where the first such
+// piece begins; only then is one looked for among them. A NaN is better than any number.
+Tile RowsProgram::index_in_pieces(const Task& t, std::int64_t width,
+                                  const std::function<Tile(const Columns&)>& part) {
+  prepare(t.operands[0]);
+  bool is_max = t.reduce == ir::ReduceKind::argmax;
+  ir::ReduceKind kind = is_max ? ir::ReduceKind::max : ir::ReduceKind::min;
+  DType dtype = piece_dtype(t);
+  ir::Scalar start = ir::identity(kind, dtype);
+  Shape line = line_of_pieces();
+  dsl::Var best = dsl::splat(dsl::constant(start), line), begin = dsl::zeros(line, DType::i32);
+  for_each_piece({{}, width, blocks_.piece}, [&](const Columns& piece) {
+    Tile x = spread(filled(part(piece), width, piece, start), piece.size, blocks_.rows);
+    Tile better = is_max ? x > best : x < best;
+    if (is_floating(dtype)) better = better | ((x != x) & (best == best));
+    begin = dsl::where(better, dsl::cast(piece.start, DType::i32), begin);
+    best = dsl::where(better, x, best);
+  });
+  Tile found = dsl::reduce(best, kind, column_axis(), true);
+  Tile is_found = best == found;
+  if (is_floating(dtype)) is_found = is_found | (best != best);
+  Shape row(2, 1);
+  row[column_axis()] = blocks_.piece;
+  Tile at = begin + dsl::reshape(dsl::arange(0, blocks_.piece), row);
+  Tile candidates = dsl::where(is_found, at, std::numeric_limits<std::int32_t>::max());
+  Tile first = dsl::reduce(candidates, ir::ReduceKind::min, column_axis(), true);
+  return dsl::cast(first, DType::i64);
+}
+
+DType RowsProgram::piece_dtype(const Task& reduction) const {
+  const TaskOperand& from = reduction.operands[0];
+  return accumulator(from.number ? from.number->dtype : list_.storages[from.storage].dtype);
+}
+
+Shape RowsProgram::line_of_pieces() const {
+  Shape line(2, blocks_.piece);
+  line[row_axis()] = blocks_.rows;
+  return line;
 }
 
 }  // namespace tilewright::graph

@@ -53,7 +53,7 @@ TEST(Clusters, HoldARowInTheRegistersOfSeveralPrograms) {
   expect_contains(text, " cluster 8 {");
   EXPECT_EQ(count(text, "cluster_reduce"), 2);
   EXPECT_EQ(count(text, "load_desc"), 1);  // once, and for good
-  EXPECT_EQ(count(text, "= exp "), 1);
+  EXPECT_EQ(count(text, "= exp2 "), 1);
   EXPECT_EQ(count(text, "loop "), 0);
   EXPECT_EQ(count(text_of(norm_of, {32, 65'536}), "cluster_reduce"), 1);
 }

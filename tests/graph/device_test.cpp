@@ -146,6 +146,12 @@ TEST_P(EmulatedDevice, FindsTheLargestInRowsOfAnyLength) {
   std::vector<float> equal(40'000, 1.0F);
   equal[5] = equal[39'999] = 2.0F;
   expect_same(f, {Tensor::from(equal, {1, 40'000})});
+  float nan = std::numeric_limits<float>::quiet_NaN(), infinity = INFINITY;
+  for (float unlike : {nan, -infinity, infinity}) {
+    std::vector<float> row(40'000, -infinity);
+    row[20'003] = row[39'000] = unlike;
+    expect_same(f, {Tensor::from(row, {1, 40'000})});
+  }
 }
 
 TEST_P(EmulatedDevice, ComputesProductsWithWhatFollowsThem) {
