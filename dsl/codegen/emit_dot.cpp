@@ -31,9 +31,7 @@ namespace {
 constexpr std::int64_t rows_along_k = 4;  // the most rows for which lanes along a short k pay
 constexpr std::int64_t long_depth = 64;   // of k: adding up lanes costs less than transposing b
 constexpr std::int64_t small_copy = 512;  // elements that are gathered rather than transposed
-constexpr std::int64_t fetched_ahead = 1 << 10;  // bytes of weights that few rows multiply
 constexpr std::int64_t most_rows_fetched = 8;
-constexpr unsigned innermost = 3;               // cache, for a prefetch
 constexpr std::int64_t least_paired_lanes = 4;  // of the instruction
 
 }  // namespace
@@ -286,7 +284,8 @@ void Emitter::dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
     auto* at = b_.CreateSelect(same, next, b_.CreateSub(next, index(depth)));
     auto* group = b_.CreateSelect(same, n, b_.CreateAdd(n, index(columns)));
     for (int column = 0; column < columns; ++column)
-      prefetch({.pointer = place_of(b_rows, b_.CreateAdd(group, index(column)), at)}, innermost);
+      prefetch({.pointer = place_of(b_rows, b_.CreateAdd(group, index(column)), at)},
+               innermost_cache);
   };
   std::int64_t whole = depth / lanes * lanes;
   emit_loop(index(whole), lanes, sums, [&](llvm::Value* k) {

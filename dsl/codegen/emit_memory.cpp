@@ -12,6 +12,7 @@ using ir::Op;
 using ir::Value;
 
 namespace {
+constexpr std::int64_t cache_line = 64;
 constexpr std::int64_t least_around_bytes = 16;  // of a store that goes past the caches
 }  // namespace
 
@@ -198,10 +199,23 @@ void Emitter::prefetch(const Address& address, unsigned locality) {
   b_.CreateCall(fn, {address.pointer, b_.getInt32(0), b_.getInt32(locality), b_.getInt32(1)});
 }
 
+// What a sweep reads once and sums up, a line of the cache at a time. Rows follow each other in
+// memory, so that the end of one asks for the begin of the next.
+void Emitter::fetch_ahead(const Inst& load, const Address& address) {
+  const ir::Type& type = function_.type(load.results[0]);
+  auto* stride = llvm::dyn_cast_or_null<llvm::ConstantInt>(address.lane_stride);
+  std::int64_t bytes = lanes_ * size_bytes(type.dtype);
+  if (streamed_ == 0 || 4 * element_count(type.shape) < streamed_ || stride == nullptr ||
+      !stride->isOne() || tail_ != nullptr || copy_ * bytes % cache_line != 0)
+    return;
+  prefetch({.pointer = gep(address.pointer, DType::u8, index(fetched_ahead))}, innermost_cache);
+}
+
 Lanes Emitter::load_value(const Inst& inst, const Position& position) {
   DType dtype = function_.type(inst.results[0]).dtype;
   if (inst.op == Op::load_desc_) {
     Address address = desc_address(inst, 1, inst.get<ir::BlockAccess>().shape, position);
+    fetch_ahead(inst, address);
     return load(address, dtype, position.lane, nullptr);
   }
   std::optional<Value> mask;

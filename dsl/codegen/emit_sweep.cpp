@@ -15,6 +15,7 @@ using ir::Value;
 
 namespace {
 
+constexpr std::int64_t least_streamed = std::int64_t{1} << 18;  // elements
 constexpr std::int64_t least_led_vectors = 64;  // of rows that begin with a part of a vector
 
 int lane_axis(const Shape& domain) {
@@ -55,11 +56,14 @@ void Emitter::sweep(const Shape& domain, const std::vector<Root>& roots) {
              use_counts_[root.inst->results[0]] > 0)
       allocate(root.inst->results[0]);
   prepare_reductions(s);
+  std::int64_t elements = element_count(domain);
+  streamed_ = s.in_registers.empty() || elements < least_streamed ? 0 : elements;
   levels_.clear();
   level_of_index_.clear();
   levels_.push_back({});
   sweep_axis(s, 0);
   levels_.clear();
+  streamed_ = 0;
 }
 
 void Emitter::prepare_reductions(Sweep& s) {
@@ -229,6 +233,7 @@ bool Emitter::lie_alike(const Inst& a, const Inst& b) const {
 void Emitter::sweep_vector(Sweep& s, llvm::Value* at, std::vector<llvm::Value*>& accumulators,
                            int copy) {
   levels_.back().done.clear();
+  copy_ = copy;
   s.position.index[static_cast<std::size_t>(s.lane)] = at;
   if (!llvm::isa<llvm::Constant>(at)) level_of_index_[at] = levels_.size() - 1;
   std::size_t first = static_cast<std::size_t>(copy) * s.per_copy, next = 0;
@@ -252,6 +257,13 @@ void Emitter::sweep_vector(Sweep& s, llvm::Value* at, std::vector<llvm::Value*>&
     DType dtype = function_.type(root.value).dtype;
     const auto& r = s.in_registers[next++];
     llvm::Value*& accumulator = accumulators[first + r.first];
+    if (kind == ReduceKind::sum && adds_product(root.value)) {
+      const Inst& product = *defs_.inst(root.value);
+      llvm::Value* a = spread(evaluate(product.operands[0], s.position));
+      llvm::Value* b = spread(evaluate(product.operands[1], s.position));
+      accumulator = multiply_add(a, b, accumulator);
+      continue;
+    }
     llvm::Value* x = spread(evaluate(root.value, s.position));
     if (tail_ != nullptr) x = b_.CreateSelect(tail_, x, identities(kind, dtype, lanes_));
     if (!is_arg(kind)) {
@@ -267,6 +279,14 @@ void Emitter::sweep_vector(Sweep& s, llvm::Value* at, std::vector<llvm::Value*>&
                           iota(b_.getInt32Ty()));
     keep_better(kind, dtype, accumulator, best_index, x, here);
   }
+}
+
+// Whether the value is a product that is computed for its sum only, and whose rounding is left out.
+bool Emitter::adds_product(Value value) const {
+  const Inst* inst = defs_.inst(value);
+  return tail_ == nullptr && inst != nullptr && inst->op == Op::mul_ &&
+         function_.type(value).dtype == DType::f32 && use_counts_[value] == 1 &&
+         !slots_.contains(value);
 }
 
 // A reduction along an axis that is not the lanes': the accumulators are in scratch memory.

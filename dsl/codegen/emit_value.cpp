@@ -75,6 +75,7 @@ Lanes Emitter::evaluate_here(Value value, const Position& position) {
     case ir::OpClass::control:
     case ir::OpClass::hint: check(false, "a value that must be kept is not");
   }
+  if (auto lanes = looked_up(*inst, position)) return *lanes;
   std::vector<Lanes> operands;
   bool uniform = true;
   for (Value operand : inst->operands) {

@@ -106,6 +106,7 @@ class Emitter : Arithmetic {
   void sweep_vector(Sweep& s, llvm::Value* at, std::vector<llvm::Value*>& accumulators, int copy);
   void finish_reductions(Sweep& s, std::vector<llvm::Value*>& accumulators);
   void prepare_reductions(Sweep& s);
+  bool adds_product(ir::Value value) const;
   void reduce_across(Sweep& s, const Root& root);
   std::pair<llvm::Value*, llvm::Value*> halves(llvm::Value* vector);  // lower, upper
   llvm::Value* horizontal(const ir::Inst& inst, llvm::Value* vector);
@@ -124,6 +125,17 @@ class Emitter : Arithmetic {
   std::size_t level_of(const Position& position) const;
   llvm::Value* spread(const Lanes& lanes);  // as a vector of lanes_ (or the element if 1)
   llvm::Value* iota(llvm::Type* element);
+
+  // emit_lookup.cpp
+  std::optional<Lanes> looked_up(const ir::Inst& inst, const Position& position);
+  bool is_small_number(const ir::Inst& inst) const;
+  bool depends_on_small_number(ir::Value value, int depth) const;
+  llvm::Value* small_number(const ir::Inst& inst, const Position& position);
+
+  // What is read once, and fast, is asked for a kilobyte before it is needed.
+  static constexpr std::int64_t fetched_ahead = 1 << 10;
+  static constexpr unsigned innermost_cache = 3;
+  void fetch_ahead(const ir::Inst& load, const Address& address);
 
   // emit_memory.cpp
   Address desc_address(const ir::Inst& inst, std::size_t first_offset, const Shape& block,
@@ -212,6 +224,8 @@ class Emitter : Arithmetic {
   // Of the sweep being emitted.
   int lanes_ = 1;
   std::optional<ir::Value> filling_;  // the kept value that the sweep computes at this position
+  std::int64_t streamed_ = 0;         // elements that it sums up, if memory is what it waits for
+  int copy_ = 0;                      // of its body that is being emitted
   llvm::Value* tail_ = nullptr;       // mask of the active lanes; null: all
   std::set<const ir::Inst*> aligned_stores_;  // where no lane is masked off
   std::vector<Level> levels_;                 // outermost first; the last has no block yet

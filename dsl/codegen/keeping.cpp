@@ -13,8 +13,9 @@ using ir::Op;
 using ir::OpClass;
 using ir::Value;
 
-constexpr int cost_worth_keeping = 6;                         // scalar operations an element
-constexpr std::int64_t largest_kept = std::int64_t{1} << 20;  // elements
+constexpr int cost_worth_keeping = 6;                           // scalar operations an element
+constexpr std::int64_t many_rows = 64, largest_row = 4 << 10;  // elements
+constexpr std::int64_t largest_kept = std::int64_t{1} << 20;    // elements
 
 // Decides which virtual values to keep, and adds the roots that keep them.
 class Keeper {
@@ -140,7 +141,9 @@ class Keeper {
   bool worth_keeping(Value value, const std::vector<Place>& places) const {
     if (places.empty() || defs_.type(value).is_pointer()) return false;
     std::int64_t count = element_count(defs_.type(value).shape);
-    if (cost_[value] < cost_worth_keeping || count > largest_kept) return false;
+    if (cost_[value] < cost_worth_keeping)
+      return cost_[value] > 0 && repeats_along_rows(value, places);
+    if (count > largest_kept) return false;
     std::set<int> steps;
     bool again = false;  // computed anew in the turns of a loop
     std::int64_t largest = count;
@@ -151,8 +154,21 @@ class Keeper {
       largest =
           std::max(largest, element_count(order_[static_cast<std::size_t>(place.step)]->domain));
     }
-    if (steps.size() < 2 && !again) return false;
+    if (steps.size() < 2 && !again) return repeats_along_rows(value, places);
     return count * 16 > largest;  // a value for a whole row costs nothing to compute again
+  }
+
+  // A row that is computed anew for each of very many rows, so that reading it from a near cache
+  // costs less than even a conversion.
+  bool repeats_along_rows(Value value, const std::vector<Place>& places) const {
+    const Shape& shape = defs_.type(value).shape;
+    std::int64_t count = element_count(shape);
+    return std::ranges::any_of(places, [&](const Place& place) {
+      if (place.step >= static_cast<int>(order_.size())) return false;
+      const Shape& domain = order_[static_cast<std::size_t>(place.step)]->domain;
+      return !domain.empty() && shape.back() == domain.back() && count == shape.back() &&
+             count <= largest_row && element_count(domain) >= many_rows * count;
+    });
   }
 
   // Finds where `value` is first needed and has it kept there.

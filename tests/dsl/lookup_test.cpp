@@ -1,0 +1,97 @@
+// Weights of four bits, which host code looks up in a register, and sums of products along rows
+// that many programs' rows share.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "dsl/tile.h"
+#include "dsl/tracer.h"
+#include "tests/dsl/expect_same.h"
+
+namespace tilewright::dsl {
+namespace {
+
+struct LookupCase {
+  std::int64_t rows, groups;  // of 32 weights, the low halves of 16 bytes and the high ones
+  int mask;
+};
+
+void PrintTo(const LookupCase& c, std::ostream* out) {
+  *out << c.rows << " rows of " << c.groups << " groups, mask " << c.mask;
+}
+
+class Lookup : public testing::TestWithParam<LookupCase> {};
+
+INSTANTIATE_TEST_SUITE_P(Cases, Lookup,
+                         testing::Values(LookupCase{1, 1, 15}, LookupCase{3, 7, 15},
+                                         LookupCase{5, 4, 7}, LookupCase{130, 64, 15}));
+
+// (((bytes >> {0, 4}) & mask) - 8) * scale of a row and group, as graphs write it.
+Tile unpacked(const Tile& memory, const Tile& scales, const LookupCase& c) {
+  Shape bytes{c.rows, c.groups, 1, 16}, all{c.rows, c.groups, 2, 16};
+  Tile packed = load(make_desc(memory, {c.rows, c.groups, 16}, {c.groups * 16, 16, 1}), {0, 0, 0},
+                     {c.rows, c.groups, 16});
+  Tile shift = reshape(cast(arange(0, 2) * 4, DType::u8), {1, 1, 2, 1});
+  Tile scale =
+      load(make_desc(scales, {c.rows, c.groups}, {c.groups, 1}), {0, 0}, {c.rows, c.groups});
+  Tile number = cast((reshape(packed, bytes) >> shift) & c.mask, f32) - 8.0;
+  Tile weights = number * reshape(scale, {c.rows, c.groups, 1, 1});
+  return reshape(broadcast_to(weights, all), {c.rows, c.groups * 32});
+}
+
+ir::Function unpacking(const LookupCase& c) {
+  Tracer t("unpack");
+  Tile memory = t.pointer_param("bytes", DType::u8), scales = t.pointer_param("scales", f32);
+  Tile result = t.pointer_param("result", f32);
+  std::int64_t width = c.groups * 32;
+  store(make_desc(result, {c.rows, width}, {width, 1}), {0, 0}, unpacked(memory, scales, c));
+  return t.finish();
+}
+
+Array any_bytes(const LookupCase& c) {
+  return random_array(static_cast<std::size_t>(c.rows * c.groups * 4), 5);
+}
+Array scales_of(const LookupCase& c) {
+  return random_array(static_cast<std::size_t>(c.rows * c.groups), 6);
+}
+
+TEST_P(Lookup, GivesWhatTheOperationsGive) {
+  const LookupCase& c = GetParam();
+  Array result(static_cast<std::size_t>(c.rows * c.groups * 32), NAN);
+  expect_same(unpacking(c), {any_bytes(c), scales_of(c), result}, {}, 0);
+}
+
+// A product of one row: x is in bf16, and widened once where the rows of weights are many.
+TEST_P(Lookup, IsSummedUp) {
+  const LookupCase& c = GetParam();
+  std::int64_t width = c.groups * 32;
+  Tracer t("row");
+  Tile memory = t.pointer_param("bytes", DType::u8), scales = t.pointer_param("scales", f32);
+  Tile exact = t.pointer_param("exact", f32), x = t.pointer_param("x", bf16);
+  Tile result = t.pointer_param("result", f32);
+  Desc narrow = make_desc(x, {1, width}, {width, 1});
+  Tile wide = load(make_desc(exact, {1, width}, {width, 1}), {0, 0}, {1, width});
+  store(narrow, {0, 0}, cast(wide, bf16));
+  Tile row = cast(load(narrow, {0, 0}, {1, width}), f32);
+  Tile sums = sum(row * unpacked(memory, scales, c), 1);
+  store(make_desc(result, {c.rows}, {1}), {0}, sums);
+  expect_same(
+      t.finish(),
+      {any_bytes(c), scales_of(c), random_array(static_cast<std::size_t>(width), 7),
+       Array(static_cast<std::size_t>(width / 2)), Array(static_cast<std::size_t>(c.rows), NAN)},
+      {}, 1e-3F);
+}
+
+TEST(LookupCode, IsOneInstructionForSixteenWeights) {
+  std::vector<std::string_view> names = host_names();
+  if (std::ranges::find(names, "avx512") == names.end()) GTEST_SKIP() << "no AVX-512";
+  auto text = [](const char* target) {
+    return host_code_text(unpacking({130, 64, 15}), target_named(target), "asm");
+  };
+  EXPECT_NE(text("avx512").find("vpermd"), std::string::npos);
+  EXPECT_EQ(text("avx512").find("vcvtdq2ps"), std::string::npos);
+  EXPECT_EQ(text("avx2").find("vpermd"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tilewright::dsl
