@@ -31,6 +31,7 @@ namespace {
 constexpr std::int64_t rows_along_k = 4;  // the most rows for which lanes along a short k pay
 constexpr std::int64_t long_depth = 64;   // of k: adding up lanes costs less than transposing b
 constexpr std::int64_t small_copy = 512;  // elements that are gathered rather than transposed
+constexpr std::int64_t fetched_ahead = 1 << 10;  // bytes of each of four columns of weights
 constexpr std::int64_t most_rows_fetched = 8;
 constexpr std::int64_t least_paired_lanes = 4;  // of the instruction
 

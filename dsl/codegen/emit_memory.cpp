@@ -13,7 +13,8 @@ using ir::Value;
 
 namespace {
 constexpr std::int64_t cache_line = 64;
-constexpr std::int64_t least_around_bytes = 16;  // of a store that goes past the caches
+constexpr std::int64_t streamed_ahead = 4 << 10;  // bytes, of one stream
+constexpr std::int64_t least_around_bytes = 16;   // of a store that goes past the caches
 }  // namespace
 
 void Emitter::make_array(const Inst& inst) {
@@ -208,7 +209,7 @@ void Emitter::fetch_ahead(const Inst& load, const Address& address) {
   if (streamed_ == 0 || 4 * element_count(type.shape) < streamed_ || stride == nullptr ||
       !stride->isOne() || tail_ != nullptr || copy_ * bytes % cache_line != 0)
     return;
-  prefetch({.pointer = gep(address.pointer, DType::u8, index(fetched_ahead))}, innermost_cache);
+  prefetch({.pointer = gep(address.pointer, DType::u8, index(streamed_ahead))}, innermost_cache);
 }
 
 Lanes Emitter::load_value(const Inst& inst, const Position& position) {

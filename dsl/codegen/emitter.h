@@ -132,11 +132,6 @@ class Emitter : Arithmetic {
   bool depends_on_small_number(ir::Value value, int depth) const;
   llvm::Value* small_number(const ir::Inst& inst, const Position& position);
 
-  // What is read once, and fast, is asked for a kilobyte before it is needed.
-  static constexpr std::int64_t fetched_ahead = 1 << 10;
-  static constexpr unsigned innermost_cache = 3;
-  void fetch_ahead(const ir::Inst& load, const Address& address);
-
   // emit_memory.cpp
   Address desc_address(const ir::Inst& inst, std::size_t first_offset, const Shape& block,
                        const Position& position);
@@ -147,7 +142,9 @@ class Emitter : Arithmetic {
   static bool is_wanted_once(ir::CachePolicy policy);
   // Of the line to the second level of cache, 2, for the first holds what is in work; or to the
   // first, 3.
+  static constexpr unsigned innermost_cache = 3;
   void prefetch(const Address& address, unsigned locality = 2);
+  void fetch_ahead(const ir::Inst& load, const Address& address);
   llvm::Value* full_mask(const Address& address);  // with the tail; null: all lanes
   llvm::Value* lane_pointers(const Address& address, DType dtype);  // a vector, one each lane
   Lanes load_value(const ir::Inst& inst, const Position& position);

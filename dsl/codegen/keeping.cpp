@@ -13,9 +13,9 @@ using ir::Op;
 using ir::OpClass;
 using ir::Value;
 
-constexpr int cost_worth_keeping = 6;                           // scalar operations an element
+constexpr int cost_worth_keeping = 6;                          // scalar operations an element
 constexpr std::int64_t many_rows = 64, largest_row = 4 << 10;  // elements
-constexpr std::int64_t largest_kept = std::int64_t{1} << 20;    // elements
+constexpr std::int64_t largest_kept = std::int64_t{1} << 20;   // elements
 
 // Decides which virtual values to keep, and adds the roots that keep them.
 class Keeper {
