@@ -150,12 +150,14 @@ Tile RowsProgram::index_in_pieces(const Task& t, std::int64_t width,
   DType dtype = piece_dtype(t);
   ir::Scalar start = ir::identity(kind, dtype);
   Shape line = line_of_pieces();
-  dsl::Var best = dsl::splat(dsl::constant(start), line), begin = dsl::zeros(line, DType::i32);
+  // 32 bits take half the registers.
+  DType index = width <= std::numeric_limits<std::int32_t>::max() ? DType::i32 : DType::i64;
+  dsl::Var best = dsl::splat(dsl::constant(start), line), begin = dsl::zeros(line, index);
   for_each_piece({{}, width, blocks_.piece}, [&](const Columns& piece) {
     Tile x = spread(filled(part(piece), width, piece, start), piece.size, blocks_.rows);
     Tile better = is_max ? x > best : x < best;
     if (is_floating(dtype)) better = better | ((x != x) & (best == best));
-    begin = dsl::where(better, dsl::cast(piece.start, DType::i32), begin);
+    begin = dsl::where(better, dsl::cast(piece.start, index), begin);
     best = dsl::where(better, x, best);
   });
   Tile found = dsl::reduce(best, kind, column_axis(), true);
@@ -163,8 +165,9 @@ Tile RowsProgram::index_in_pieces(const Task& t, std::int64_t width,
   if (is_floating(dtype)) is_found = is_found | (best != best);
   Shape row(2, 1);
   row[column_axis()] = blocks_.piece;
-  Tile at = begin + dsl::reshape(dsl::arange(0, blocks_.piece), row);
-  Tile candidates = dsl::where(is_found, at, std::numeric_limits<std::int32_t>::max());
+  Tile at = begin + dsl::cast(dsl::reshape(dsl::arange(0, blocks_.piece), row), index);
+  ir::Scalar none = ir::identity(ir::ReduceKind::min, index);
+  Tile candidates = dsl::where(is_found, at, dsl::constant(none));
   Tile first = dsl::reduce(candidates, ir::ReduceKind::min, column_axis(), true);
   return dsl::cast(first, DType::i64);
 }

@@ -76,6 +76,19 @@ class Spaces : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Targets, Spaces, testing::Values("sm_80", "sm_90a"),
                          [](const auto& info) { return std::string(info.param); });
 
+// Of a stage of the copy engine the bytes are waited for, not the room, which is whole kilobytes.
+TEST(SmallBlocks, OfTheCopyEngineArrive) {
+  Graph graph = examples()[0].graph;
+  Device device = Device::emulated("sm_90a");
+  TaskList list = make_tasks(graph);
+  Region region = fuse_tasks(list, true)[0].region;
+  RegionTrial trial(graph, list, region, device);
+  RegionCandidate candidate =
+      trial.compile({.rows = 64, .columns = 16, .depth = 16, .splits = 1, .cluster = 1});
+  ASSERT_EQ(candidate.failure.reason, "");
+  EXPECT_EQ(trial.difference(trial.results(trial.compile({})), trial.results(candidate)), "");
+}
+
 TEST_P(Spaces, HaveNoWrongPoint) {
   const char* asked = std::getenv("TILEWRIGHT_TEST_POINTS");
   std::size_t most = asked == nullptr ? 6 : std::stoul(asked);
