@@ -351,6 +351,54 @@ TEST(GpuCode, TwoRowsOfDifferentThreadsMeetBehindABarrier) {
   expect_same(tracer.finish(), {random_array(4096, 3)}, {}, 1e-4F);
 }
 
+int count_of(const std::string& text, std::string_view part) {
+  int count = 0;
+  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+// Two halves of a register that a loop carries are one value, and are rounded by one instruction.
+TEST(GpuCode, LoopsCarryHalvesOfRegistersInPairs) {
+  for (std::int64_t count : {128, 64, 32}) {  // four, two and one for each of 32 threads
+    Tracer tracer("f");
+    Tile x = tracer.pointer_param("x", f32);
+    Desc d = make_desc(x, {count}, {1});
+    Var value = cast(load(d, {0}, {count}), bf16);
+    for (Tile i : range(0, 3)) value = cast(cast(value, f32) * 1.7 + cast(i, f32), bf16);
+    store(d, {0}, cast(value, f32));
+    ir::Function function = tracer.finish();
+    expect_same(function, {random_array(static_cast<std::size_t>(count), 5)}, {}, 0);
+    std::string text = ptx_of(function, "sm_80");
+    EXPECT_EQ(has(text, "cvt.rn.bf16.f32"), count == 32) << text;
+  }
+}
+
+// What a branch gives of a product's result lies as the product does: sums over its rows need no
+// other threads' values, and nothing goes through shared memory.
+TEST(GpuCode, ProductsStayWhereTheyAreThroughBranches) {
+  auto attention = [](bool branches) {
+    Tracer tracer("f");
+    Tile x = tracer.pointer_param("x", f32), n = tracer.scalar_param("n", DType::i64);
+    Desc d = make_desc(x, {64, 64}, {64, 1});
+    Tile a = cast(load(d, {0, 0}, {64, 64}), f16);
+    Tile column = reshape(arange(0, 64), {1, 64});
+    Var highest = full({64, 1}, -1e30, f32), mixed = zeros({64, 64}, f32);
+    for (Tile i : range(0, n)) {
+      Var scores = dot(a, a);
+      auto mask = [&] { scores = where(column > cast(i, DType::i32), scores, -1e30); };
+      branches ? if_(n > i, mask) : mask();
+      Tile top = maximum(highest, max(scores, 1, true));
+      mixed = dot(cast(exp(scores - top), f16), a, mixed * exp(highest - top));
+      highest = top;
+    }
+    store(d, {0, 0}, mixed);
+    return tracer.finish();
+  };
+  for (const char* target : {"sm_80", "sm_90a"})
+    EXPECT_EQ(count_of(ptx_of(attention(true), target), "bar.sync"),
+              count_of(ptx_of(attention(false), target), "bar.sync"));
+}
+
 TEST(GpuCode, ProgramsAreKeptInTheFolderThatTheEnvironmentNames) {
   char folder[] = "/tmp/tilewright-XXXXXX";
   ASSERT_NE(::mkdtemp(folder), nullptr);

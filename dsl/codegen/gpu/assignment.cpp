@@ -156,11 +156,11 @@ class Assigner {
       if (inst.op == Op::dot_) {
         if (auto how = tensor_core_dot(function_, inst, result_.warps, result_.sm))
           set(inst.results[0], how->result);
-      } else if (inst.op == Op::loop_) {
-        const Inst& yield = inst.bodies[0].insts.back();
-        for (std::size_t k = 0; k < inst.results.size(); ++k)
-          if (is_tile(inst.results[k]) && result_.of[yield.operands[k]])
-            set(inst.results[k], *result_.of[yield.operands[k]]);
+      } else if (inst.op == Op::loop_ || inst.op == Op::if_) {
+        for (const ir::Block& body : inst.bodies)
+          for (std::size_t k = 0; k < inst.results.size(); ++k)
+            if (const auto& layout = result_.of[body.insts.back().operands[k]])
+              set(inst.results[k], *layout);
       } else if (inst.op == Op::reduce_ && is_tile(inst.results[0]) &&
                  result_.of[inst.operands[0]]) {
         set(inst.results[0],

@@ -158,10 +158,25 @@ llvm::Value* rounded_to_bf16(llvm::Value* value) {
   return rounds ? call->getArgOperand(0) : nullptr;
 }
 
+// The vector that all of these are the elements of, in order, or null.
+llvm::Value* taken_apart(const std::vector<llvm::Value*>& elements) {
+  llvm::Value* vector = nullptr;
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    auto* extract = llvm::dyn_cast<llvm::ExtractElementInst>(elements[i]);
+    auto* index = extract ? llvm::dyn_cast<llvm::ConstantInt>(extract->getIndexOperand()) : nullptr;
+    if (index == nullptr || index->getZExtValue() != i) return nullptr;
+    if (i > 0 && vector != extract->getVectorOperand()) return nullptr;
+    vector = extract->getVectorOperand();
+  }
+  auto* type = llvm::cast<llvm::FixedVectorType>(vector->getType());
+  return type->getNumElements() == elements.size() ? vector : nullptr;
+}
+
 }  // namespace
 
 // Elements one after the other. Two that become bf16 do so by one instruction.
 llvm::Value* Emitter::vector_of(const std::vector<llvm::Value*>& elements) {
+  if (llvm::Value* whole = taken_apart(elements)) return whole;
   llvm::Value* vector = nullptr;
   auto insert = [&](llvm::Value* element, std::size_t at, std::size_t size) {
     if (at == 0)

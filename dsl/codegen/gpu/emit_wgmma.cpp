@@ -62,6 +62,7 @@ Registers Emitter::dot_roles(const Inst& inst, const TensorCoreDot& how, const F
     unfinished_.push_back({inst.results[0], &fetch, slot, false});
     return result;
   }
+  has_products_over_turns_ = true;
   result = finished(std::move(result), 1);
   llvm::Value* before = deferred_[static_cast<std::size_t>(&fetch - roles_->fetches.data())];
   release(ring, b_.CreateLoad(b_.getInt32Ty(), before), true);

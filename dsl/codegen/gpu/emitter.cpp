@@ -232,15 +232,40 @@ void Emitter::emit_loop(llvm::Value* low, llvm::Value* step,
   b_.SetInsertPoint(exit);
 }
 
+namespace {
+
+bool is_half_word(const llvm::Type* type) { return type->getPrimitiveSizeInBits() == 16; }
+
+}  // namespace
+
+// Registers have 32 bits: two values of 16 are one, and half as much to compile.
+std::vector<llvm::Value*> Emitter::in_words(const std::vector<llvm::Value*>& values) {
+  if (values.size() % 2 != 0 || !is_half_word(values[0]->getType())) return values;
+  std::vector<llvm::Value*> words;
+  for (std::size_t i = 0; i < values.size(); i += 2)
+    words.push_back(b_.CreateBitCast(vector_of({values[i], values[i + 1]}), b_.getInt32Ty()));
+  return words;
+}
+
+std::vector<llvm::Value*> Emitter::out_of_word(llvm::Value* word, llvm::Type* type) {
+  if (word->getType() == type) return {word};
+  llvm::Value* pair = b_.CreateBitCast(word, llvm::FixedVectorType::get(type, 2));
+  return {b_.CreateExtractElement(pair, std::uint64_t{0}),
+          b_.CreateExtractElement(pair, std::uint64_t{1})};
+}
+
 void Emitter::loop(const Inst& inst) {
   const ir::Block& body = inst.bodies[0];
   const Inst& yield = body.insts.back();
   // Carried tiles enter in the layout of the loop's results; registers that are one stay one.
   std::vector<llvm::Value*> carried, bases;
+  std::vector<llvm::Type*> types;
   std::vector<std::vector<int>> first;
   auto carry = [&](std::size_t k, const std::vector<llvm::Value*>& values) {
+    std::vector<llvm::Value*> different;
     for (std::size_t r = 0; r < values.size(); ++r)
-      if (static_cast<std::size_t>(first[k][r]) == r) carried.push_back(values[r]);
+      if (static_cast<std::size_t>(first[k][r]) == r) different.push_back(values[r]);
+    std::ranges::copy(in_words(different), std::back_inserter(carried));
   };
   for (std::size_t k = 0; k < inst.results.size(); ++k) {
     Value init = inst.operands[3 + k];
@@ -248,20 +273,24 @@ void Emitter::loop(const Inst& inst) {
       Registers registers = get(init, assignment_[inst.results[k]]);
       bases.push_back(registers.base);
       first.push_back(layout::first_duplicates(registers.layout));
+      types.push_back(registers.values[0]->getType());
       carry(k, registers.values);
     } else {
       bases.push_back(nullptr);
       first.push_back({0});
+      types.push_back(scalars_[init]->getType());
       carry(k, {scalars_[init]});
     }
   }
   auto give = [&](const std::vector<Value>& to, std::size_t from) {
     std::size_t at = 0;
     for (std::size_t k = 0; k < inst.results.size(); ++k) {
-      std::vector<llvm::Value*> values;
+      std::vector<llvm::Value*> halves, values;
       for (std::size_t r = 0; r < first[k].size(); ++r) {
         auto same = static_cast<std::size_t>(first[k][r]);
-        values.push_back(same == r ? carried[at++] : values[same]);
+        if (same == r && halves.empty()) halves = out_of_word(carried[at++], types[k]);
+        values.push_back(same == r ? halves.front() : values[same]);
+        if (same == r) halves.erase(halves.begin());
       }
       if (is_tile(inst.results[k]))
         tiles_.insert_or_assign(to[from + k],

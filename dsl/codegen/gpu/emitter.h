@@ -65,6 +65,8 @@ class Emitter : Arithmetic {
             : exchange_bytes_ > 0 ? function_.cluster
                                   : 1};
   }
+  // Whether a product of warpgroups may be under way when a loop goes on to its next turn.
+  bool has_products_over_turns() const { return has_products_over_turns_; }
 
  private:
   // The coordinates of an element: the thread's part (i32, null for 0) and the register's, which
@@ -107,6 +109,9 @@ class Emitter : Arithmetic {
   void print(const ir::Inst& inst);
   llvm::Value* element(const ir::Inst& inst, const std::vector<llvm::Value*>& operands);
   void loop(const ir::Inst& inst);
+  // How values of one type are carried, and back.
+  std::vector<llvm::Value*> in_words(const std::vector<llvm::Value*>& values);
+  std::vector<llvm::Value*> out_of_word(llvm::Value* word, llvm::Type* type);
   // body(i) for i from `low` on in steps while goes_on(i), with values that the body replaces; they
   // are those of the last turn afterwards.
   void emit_loop(llvm::Value* low, llvm::Value* step,
@@ -367,7 +372,8 @@ class Emitter : Arithmetic {
   llvm::Value* cluster_rank_ = nullptr;    // of the block in its cluster; null: alone
   std::vector<Turns> turns_;               // by ring
   std::vector<llvm::Value*> deferred_;     // by fetch: the slot that a deferred product reads
-  struct Unfinished {                      // a product that nobody has waited for
+  bool has_products_over_turns_ = false;
+  struct Unfinished {  // a product that nobody has waited for
     ir::Value result;
     const Fetch* fetch;
     llvm::Value* slot;

@@ -31,6 +31,7 @@ struct Generated {
   std::string entry;
   KernelShape shape;
   std::optional<WarpRoles> roles;
+  bool has_products_over_turns = false;
 };
 
 // What PTX allows in a name, and no two kernels alike.
@@ -57,6 +58,7 @@ Generated generate(const ir::Function& function, const Target& target,
   Emitter emitter(*g.module, function, target, uses, facts, g.roles, table);
   emitter.run(g.entry);
   g.shape = emitter.shape();
+  g.has_products_over_turns = emitter.has_products_over_turns();
   verify_llvm(*g.module, function.name);
   prove_barriers(*g.module->getFunction(g.entry), g.roles);
   if (target.sm >= 90) check_grid_wait(*g.module->getFunction(g.entry));
@@ -88,7 +90,9 @@ Ptx generate_ptx(const ir::Function& function, const Target& target,
   expand_device_ops(*g.module);
   apply_cache_policies(*g.module);
   run_llvm_passes(*g.module, g.machine.get(), nvptx_passes);
-  Ptx ptx{ptx_text(*g.module, *g.machine), g.entry, g.shape.threads, g.shape.shared_bytes};
+  bool joins_copies = !g.roles || g.has_products_over_turns;
+  std::string text = ptx_text(*g.module, *g.machine, joins_copies);
+  Ptx ptx{std::move(text), g.entry, g.shape.threads, g.shape.shared_bytes};
   ptx.persistent = g.roles.has_value();
   ptx.cluster = g.shape.cluster;
   if (g.roles) ptx.tensor_maps = g.roles->maps;

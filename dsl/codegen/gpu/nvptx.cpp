@@ -35,7 +35,9 @@ std::unique_ptr<llvm::TargetMachine> nvptx_machine(const Target& target) {
                                  std::nullopt, llvm::CodeGenOptLevel::Default));
 }
 
-std::string ptx_text(llvm::Module& module, llvm::TargetMachine& machine) {
+std::string ptx_text(llvm::Module& module, llvm::TargetMachine& machine, bool joins_copies) {
+  using Level = llvm::CodeGenOptLevel;
+  machine.setOptLevel(Level::None);  // of what is added from here on
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;
@@ -58,6 +60,7 @@ std::string ptx_text(llvm::Module& module, llvm::TargetMachine& machine) {
   config->addCodeGenPrepare();  // brings an address's constant part to its access
   bool complete = !config->addInstSelector();
   passes.add(llvm::Pass::createPass(&llvm::FinalizeISelID));
+  if (joins_copies) machine.setOptLevel(Level::Default);
   config->addMachinePasses();
   config->setInitialized();
   complete = complete &&
