@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <fstream>
+#include <optional>
 
 #include "autotune/measure/statistics.h"
 #include "autotune/policy.h"
@@ -11,6 +11,7 @@
 #include "runtime/base/error.h"
 #include "runtime/parallel.h"
 #include "tools/command.h"
+#include "tools/landscapes.h"
 #include "tools/named_kernels.h"
 #include "tools/table.h"
 #include "tools/tune_check.h"
@@ -23,6 +24,7 @@ struct Arguments {
   graph::TuneSettings settings;
   std::string device = default_device().text(), store;
   int threads = 0;
+  double within = 0;  // of the best that the file holds; 0: all
   bool json = false, keep = false, check = false;
   CheckSettings checking;
 };
@@ -74,7 +76,7 @@ void keep(const autotune::TuningKey& key, const graph::RegionTuning& tuning) {
 }
 
 void tune_kernel(const NamedKernel& kernel, const Arguments& a, const Device& device,
-                 nlohmann::json& results, Table& table) {
+                 std::optional<Landscapes>& landscapes, nlohmann::json& results, Table& table) {
   bool live = isatty(STDERR_FILENO) != 0;
   auto progress = [&](const autotune::Tuning& so_far, const autotune::Finding&) {
     if (!live) return;
@@ -83,56 +85,33 @@ void tune_kernel(const NamedKernel& kernel, const Arguments& a, const Device& de
                so_far.measured.size(), duration_text(so_far.preferred_seconds), duration_text(best),
                ratio_text(so_far.preferred_seconds / best));
   };
+  int regions = 0;
   each_region(kernel, device, [&](const auto& graph, const auto& list, const auto& region) {
+    std::string name = kernel.name;
+    if (regions++ > 0) name += concat(", region ", regions);
+    autotune::History known;
+    if (landscapes && a.within > 0) known = landscapes->far_from_best(name, a.within);
     double begin = autotune::steady_seconds();
     graph::RegionTuning tuning =
-        graph::tune_region(graph, list, region, device, a.settings, {}, progress);
+        graph::tune_region(graph, list, region, device, a.settings, {}, progress, std::move(known));
     double spent = autotune::steady_seconds() - begin;
     if (live) fmt::print(stderr, "\r\x1b[K");
     if (tuning.measured.empty()) return;
     if (a.keep) keep(graph::tuning_key(graph, list, region, device), tuning);
     graph::RegionEstimate estimate(list, region, device.target());
-    results.push_back(as_json(kernel.name, tuning, estimate));
+    results.push_back(as_json(name, tuning, estimate));
     results.back()["seconds_spent"] = spent;
+    if (landscapes) {
+      landscapes->add(name, tuning, estimate);
+      landscapes->write(autotune::record_of(device).text());
+    }
     bool kept = tuning.chosen == tuning.space.preferred;
-    table.add({kernel.name, std::to_string(tuning.measured.size()), duration_text(spent),
+    table.add({name, std::to_string(tuning.measured.size()), duration_text(spent),
                tuning.space.space.text(tuning.space.preferred),
                duration_text(tuning.preferred_seconds),
                kept ? "kept" : tuning.space.space.text(tuning.chosen),
                kept ? "" : ratio_text(tuning.preferred_seconds / tuning.chosen_seconds)});
   });
-}
-
-// Four digits: a measurement has no more.
-double rounded(double x) { return std::stod(fmt::format("{:.4g}", x)); }
-
-// A line a configuration, so that files of thousands can be read and compared.
-void store(const nlohmann::json& results, const Arguments& a, const Device& device) {
-  std::ofstream file(a.store);
-  nlohmann::json head = {{"device", autotune::record_of(device).text()},
-                         {"strategy", a.settings.strategy},
-                         {"rounds", a.settings.rounds},
-                         {"sample_seconds", a.settings.sample_seconds}};
-  std::string text = head.dump();
-  text.back() = ',';
-  file << text << "\"kernels\":[";
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    nlohmann::json kernel = results[i], trials = std::move(kernel["trials"]);
-    kernel.erase("trials");
-    text = kernel.dump();
-    text.back() = ',';
-    file << (i == 0 ? "\n" : ",\n") << text << "\"trials\":[";
-    for (std::size_t j = 0; j < trials.size(); ++j) {
-      nlohmann::json& trial = trials[j];
-      for (const char* name : {"estimate", "seconds"})
-        if (trial.contains(name)) trial[name] = rounded(trial[name]);
-      for (nlohmann::json& feature : trial["features"]) feature = rounded(feature);
-      file << (j == 0 ? "\n" : ",\n") << trial.dump();
-    }
-    file << "]}";
-  }
-  file << "]}\n";
-  require(file.good(), "[tune] cannot write ", a.store);
 }
 
 void run(const Arguments& a) {
@@ -154,8 +133,10 @@ void run(const Arguments& a) {
   }
   nlohmann::json results = nlohmann::json::array();
   Table table({"kernel", "trials", "spent", "default", "time", "chosen", "faster"});
-  for (const NamedKernel& kernel : kernels) tune_kernel(kernel, a, device, results, table);
-  if (!a.store.empty()) store(results, a, device);
+  std::optional<Landscapes> landscapes;
+  if (!a.store.empty()) landscapes.emplace(a.store);
+  for (const NamedKernel& kernel : kernels)
+    tune_kernel(kernel, a, device, landscapes, results, table);
   if (a.json)
     fmt::print("{}\n", results.dump());
   else
@@ -202,7 +183,13 @@ void add_tune(CLI::App& command) {
   command.add_option("--check-rounds", a->checking.rounds, "Samples of both in a check")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command.add_option("--store", a->store, "Also write all measurements to this file, as JSON");
+  auto* store = command.add_option(
+      "--store", a->store, "Also join the measurements with those that this file of JSON holds");
+  command
+      .add_option("--within", a->within,
+                  "Measure only what takes at most so many times the best that the file holds")
+      ->check(CLI::Range(1.0, 1e9))
+      ->needs(store);
   command.add_flag("--json", a->json, "Print JSON");
   command.callback([a, list] { *list ? list_kernels() : run(*a); });
 }

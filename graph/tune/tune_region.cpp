@@ -85,7 +85,8 @@ class RegionRunner final : public autotune::Runner {
 
 RegionTuning tune_region(const Graph& graph, const TaskList& list, const Region& region,
                          const Device& device, const TuneSettings& settings,
-                         std::vector<Point> seeds, const autotune::TuningListener& progress) {
+                         std::vector<Point> seeds, const autotune::TuningListener& progress,
+                         autotune::History known) {
   RegionTuning tuning;
   tuning.space = region_space(graph, list, region, device.target());
   tuning.chosen = tuning.space.preferred;
@@ -103,8 +104,8 @@ RegionTuning tune_region(const Graph& graph, const TaskList& list, const Region&
   RegionRunner runner(graph, list, region, device, settings, tuning.space);
   if (!runner.is_worthwhile()) return tuning;
   static_cast<autotune::Tuning&>(tuning) = autotune::tune(
-      problem, runner, {settings.strategy, settings.budget, settings.seed, settings.rounds}, {},
-      progress);
+      problem, runner, {settings.strategy, settings.budget, settings.seed, settings.rounds},
+      std::move(known), progress);
   return tuning;
 }
 

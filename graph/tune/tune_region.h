@@ -38,10 +38,12 @@ struct RegionTuning : autotune::Tuning {
   RegionSpace space;
 };
 
-// `seeds` are measured first; `progress` is told of each configuration as it was measured.
+// `seeds` are measured first, what is `known` never; `progress` is told of each configuration as it
+// was measured.
 RegionTuning tune_region(const Graph& graph, const TaskList& list, const Region& region,
                          const Device& device, const TuneSettings& settings,
                          std::vector<autotune::Point> seeds = {},
-                         const autotune::TuningListener& progress = {});
+                         const autotune::TuningListener& progress = {},
+                         autotune::History known = {});
 
 }  // namespace tilewright::graph

@@ -2,6 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "autotune/measure/statistics.h"
+#include "runtime/base/error.h"
 
 namespace tilewright::autotune {
 
@@ -9,6 +16,10 @@ Problem Landscape::problem() const {
   Problem problem{&space, preferred, {}, {}, {}};
   if (!estimates.empty())
     problem.estimate = [this](const Point& point) { return estimates.at(point); };
+  if (!features.empty())
+    problem.features = [this](const Point& point) { return features.at(point); };
+  // As tuning does (graph/tune/tune_region.cpp).
+  problem.seeds = {untried_choice(problem)};
   return problem;
 }
 
@@ -51,6 +62,48 @@ Landscape product_landscape(std::uint64_t seed) {
     result.estimates[point] = estimate;
   }
   result.preferred = result.space.parse("rows=64 columns=64 depth=64 unroll=1").value();
+  return result;
+}
+
+namespace {
+
+Landscape landscape_of(const nlohmann::json& kernel) {
+  Landscape result;
+  result.name = kernel.at("kernel");
+  for (const auto& knob : kernel.at("knobs"))
+    result.space.choose(knob.at("name"), knob.at("values").get<std::vector<std::int64_t>>());
+  std::set<std::vector<std::int64_t>> legal;
+  for (const auto& json : kernel.at("points")) {
+    Point point = json.at("at");
+    std::vector<std::int64_t> values;
+    for (std::size_t i = 0; i < point.size(); ++i)
+      values.push_back(result.space.knobs()[i].values[static_cast<std::size_t>(point[i])]);
+    legal.insert(values);
+    result.estimates[point] = json.at("estimate");
+    result.features[point] = json.at("features").get<std::vector<double>>();
+    result.seconds[point] = json.contains("shares")
+                                ? median(json.at("shares").get<std::vector<double>>())
+                                : std::numeric_limits<double>::infinity();
+  }
+  std::vector<std::string> names;
+  for (const Knob& knob : result.space.knobs()) names.push_back(knob.name);
+  result.space.rule("was measured", [=](const Setting& setting) {
+    std::vector<std::int64_t> values;
+    for (const std::string& name : names) values.push_back(setting[name]);
+    return legal.contains(values);
+  });
+  result.preferred = kernel.at("default").get<Point>();
+  return result;
+}
+
+}  // namespace
+
+std::vector<Landscape> measured_landscapes() {
+  std::ifstream file(TILEWRIGHT_SOURCE_DIR "/tests/autotune/data/landscapes.json");
+  require(file.good(), "tests/autotune/data/landscapes.json cannot be read");
+  std::vector<Landscape> result;
+  nlohmann::json all = nlohmann::json::parse(file);
+  for (const auto& kernel : all.at("kernels")) result.push_back(landscape_of(kernel));
   return result;
 }
 

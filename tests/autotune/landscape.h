@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "autotune/search/search.h"
 
@@ -13,6 +14,7 @@ struct Landscape {
   Space space;
   std::map<Point, double> seconds;  // of every legal point; infinite: it fails
   std::map<Point, double> estimates;
+  std::map<Point, std::vector<double>> features;  // empty: none
   Point preferred;
 
   Problem problem() const;
@@ -24,6 +26,10 @@ struct Landscape {
 // Tiles of a product: times by a model of caches, vectors and a tail, with ruggedness that the
 // estimate (a coarser model) does not know.
 Landscape product_landscape(std::uint64_t seed);
+
+// Kernels of GPT-2 and Llama 3.2 1B as they were measured on a processor: tests/autotune/data,
+// which says on which.
+std::vector<Landscape> measured_landscapes();
 
 // The search's quality after `trials` measurements.
 double quality_after(const Landscape& landscape, std::string_view strategy, double trials,
