@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
+#include <optional>
 
 #include "autotune/measure/statistics.h"
 #include "runtime/base/error.h"
@@ -61,25 +63,64 @@ autotune::History Landscapes::far_from_best(const std::string& kernel, double wi
   return far;
 }
 
+void Landscapes::bring_up_to_date(const std::string& kernel, const graph::RegionSpace& space) {
+  if (!kernels_.contains(kernel)) return;
+  Json &known = kernels_[kernel], now = knobs_of(space.space);
+  if (known["knobs"] == now && known["default"] == Json(space.preferred)) return;
+  // The new place of an old point, by the values of its knobs.
+  auto moved = [&](const autotune::Point& old) -> std::optional<autotune::Point> {
+    autotune::Point point;
+    for (std::size_t i = 0; i < old.size(); ++i) {
+      auto value = known["knobs"][i]["values"][static_cast<std::size_t>(old[i])];
+      const auto& values = space.space.knobs()[i].values;
+      auto at = std::ranges::find(values, value.get<std::int64_t>());
+      if (at == values.end()) return std::nullopt;
+      point.push_back(static_cast<int>(at - values.begin()));
+    }
+    return point;
+  };
+  Json points = Json::object();
+  for (const auto& [name, json] : known["points"].items()) {
+    auto at = moved(json["at"].get<autotune::Point>());
+    if (!at || !space.space.is_legal(*at)) continue;
+    Json& point = points[Json(*at).dump()];
+    point = json;
+    point["at"] = *at;
+  }
+  std::string preferred = Json(space.preferred).dump();
+  require(points.contains(preferred) && points[preferred].contains("shares"), "[tune] ", path_,
+          " holds another default of ", kernel,
+          ", and no time of the present one; another file would begin anew");
+  double share = share_of(points[preferred]);
+  for (auto& [name, point] : points.items())
+    if (point.contains("shares"))
+      for (Json& one : point["shares"])
+        one = name == preferred ? 1.0 : rounded(one.get<double>() / share);
+  known["knobs"] = now;
+  known["default"] = space.preferred;
+  known["points"] = std::move(points);
+}
+
 void Landscapes::add(const std::string& kernel, const graph::RegionTuning& tuning,
                      const graph::RegionEstimate& estimate) {
   Json& known = kernels_[kernel];
-  Json knobs = knobs_of(tuning.space.space);
   if (known.is_null())
-    known = {{"kernel", kernel}, {"knobs", knobs}, {"default", tuning.space.preferred}};
-  require(known["knobs"] == knobs && known["default"] == Json(tuning.space.preferred), "[tune] ",
-          path_, " holds ", kernel, " with other configurations or another default");
+    known = {{"kernel", kernel},
+             {"knobs", knobs_of(tuning.space.space)},
+             {"default", tuning.space.preferred}};
   for (const autotune::Finding& one : tuning.measured) {
     Json& point = known["points"][Json(one.point).dump()];
-    graph::BlockSizes blocks = tuning.space.blocks_of(one.point);
     point["at"] = one.point;
-    point["estimate"] = rounded(1e6 * estimate.seconds(blocks));
-    point["features"] = Json::array();
-    for (double feature : estimate.features(blocks)) point["features"].push_back(rounded(feature));
     if (one.status != autotune::Status::ok)
       point["failure"] = one.reason;
     else if (!one.samples.empty())
       point["shares"].push_back(rounded(autotune::median(one.samples) / tuning.preferred_seconds));
+  }
+  for (auto& [name, point] : known["points"].items()) {
+    graph::BlockSizes blocks = tuning.space.blocks_of(point["at"].get<autotune::Point>());
+    point["estimate"] = rounded(1e6 * estimate.seconds(blocks));
+    point["features"] = Json::array();
+    for (double feature : estimate.features(blocks)) point["features"].push_back(rounded(feature));
   }
 }
 

@@ -19,9 +19,14 @@ class Landscapes {
   // With what the file holds, if there is one; raises `Error` if it is of another kind.
   explicit Landscapes(std::string path);
 
+  // Where the default has changed since earlier passes, their times become shares of the new one's;
+  // what is no configuration any more is dropped. Raises `Error` if the new default was not
+  // measured.
+  void bring_up_to_date(const std::string& kernel, const graph::RegionSpace& space);
   // What another pass need not measure: what takes more than `within` times the best.
   autotune::History far_from_best(const std::string& kernel, double within) const;
-  // Joins what was measured; the space must be that of earlier passes.
+  // Joins what was measured in the space that the kernel was brought up to date for, and makes all
+  // estimates anew.
   void add(const std::string& kernel, const graph::RegionTuning& tuning,
            const graph::RegionEstimate& estimate);
   // A line a configuration, so that files of thousands can be read and compared.

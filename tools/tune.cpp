@@ -90,7 +90,10 @@ void tune_kernel(const NamedKernel& kernel, const Arguments& a, const Device& de
     std::string name = kernel.name;
     if (regions++ > 0) name += concat(", region ", regions);
     autotune::History known;
-    if (landscapes && a.within > 0) known = landscapes->far_from_best(name, a.within);
+    if (landscapes) {
+      landscapes->bring_up_to_date(name, graph::region_space(graph, list, region, device.target()));
+      if (a.within > 0) known = landscapes->far_from_best(name, a.within);
+    }
     double begin = autotune::steady_seconds();
     graph::RegionTuning tuning =
         graph::tune_region(graph, list, region, device, a.settings, {}, progress, std::move(known));

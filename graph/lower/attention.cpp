@@ -16,7 +16,9 @@ using dsl::Tile;
 using dsl::Var;
 
 // Of the host: scores of as many rows as are packed lie in an L1.
-constexpr std::int64_t query_rows = 64, packed_columns = 64, most_columns = 128, least_columns = 16;
+constexpr std::int64_t query_rows = 64, packed_columns = 64, least_columns = 16;
+// Where nothing is packed, blocks of many columns of few rows.
+constexpr std::int64_t few_columns = 128, most_columns = 512, scores = 4 << 10;
 constexpr std::int64_t gpu_query_rows = 64, gpu_columns = 64, gpu_few_rows_columns = 32;
 constexpr std::int64_t few_rows = 16;  // a tensor core's least, and few enough to be decoding
 // Of programs that share their keys: blocks of keys that each has at least, how many there are for
@@ -51,8 +53,9 @@ BlockSizes default_blocks(const dsl::Target& target, const AttentionShape& shape
             std::min(shape.keys(), shape.depth() <= hopper_depth ? hopper_columns : gpu_columns)};
   if (!target.is_gpu()) {
     bool packs = shape.rows >= dsl::PackedProduct::least_rows;
+    std::int64_t most = std::clamp(scores / shape.rows, few_columns, most_columns);
     return {std::min(shape.rows, query_rows),
-            block_of_columns(shape.keys(), packs ? packed_columns : most_columns)};
+            block_of_columns(shape.keys(), packs ? packed_columns : most)};
   }
   // Fewer rows are filled up, for tensor cores.
   bool fills_up = shape.rows < few_rows && on_tensor_cores;

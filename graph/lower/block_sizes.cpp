@@ -11,7 +11,7 @@
 namespace tilewright::graph {
 namespace {
 
-constexpr std::int64_t row_elements = 4 << 10;    // of rows that are gone through repeatedly: an L1
+constexpr std::int64_t row_elements = 2 << 10;    // of rows that are gone through repeatedly
 constexpr std::int64_t tile_elements = 16 << 10;  // of one program's widest value
 constexpr std::int64_t small_elements = 8 << 10;  // not worth a second program
 constexpr std::int64_t programs_a_thread = 4;
@@ -20,7 +20,8 @@ constexpr std::int64_t product_rows = 192, least_product_rows = 16;
 constexpr std::int64_t operand_bytes = 512 << 10;  // of a product's first operand, for the L2 too
 constexpr std::int64_t turned_rows = 64, turned_columns = 16;  // of a block that is turned over
 constexpr std::int64_t contiguous_rows = 64;                   // of tiles whose rows are contiguous
-constexpr std::int64_t column_quantum = 64;                    // whole vectors, whole cache lines
+constexpr std::int64_t run_bytes = 256;      // of memory that is read at once, at least
+constexpr std::int64_t column_quantum = 64;  // whole vectors, whole cache lines
 // Of a GPU's program that adds up parts of products.
 constexpr std::int64_t least_combined_elements = 256, most_combined_elements = 1 << 10;
 
@@ -66,9 +67,14 @@ RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const d
                  (rows >= dsl::PackedProduct::least_rows || region.weight_bytes > 128 << 10);
   ProductBlock cheapest{};
   if (by_cost) {
-    cheapest = cheapest_product_block({outer, rows, region.width, facts.depth,
-                                       multiplied_bytes(facts, host), facts.weight_element_bytes},
-                                      host, static_cast<int>(threads));
+    ProductExtent product{outer,
+                          rows,
+                          region.width,
+                          facts.depth,
+                          multiplied_bytes(facts, host),
+                          facts.weight_element_bytes};
+    if (!facts.weights_along_depth) product.least_columns = run_bytes / facts.weight_element_bytes;
+    cheapest = cheapest_product_block(product, host, static_cast<int>(threads));
   }
 
   blocks.columns = region.width;

@@ -11,14 +11,20 @@ namespace {
 
 using dsl::PackedProduct;
 
-// Cycles, as measured on Zen 4.
+// Cycles, as measured on Zen 4; those of rows that are not packed on Emerald Rapids, where the
+// landscapes of tests/autotune/data were measured.
 constexpr double pack_right = 0.6, pack_left = 0.4;  // a word of 4 bytes
-constexpr double a_program = 3000;
-constexpr double a_spilled_line = 2;      // of what the outer cache does not hold
-constexpr double fetched_bytes = 5;       // a cycle, of memory that all cores read
-constexpr double of_rate = 0.92;          // that multiplications reach
-constexpr double narrow_cost = 0.35;      // of a vector, for each that a sliver lacks
-constexpr double spilled_rows = 1.3;      // where rows that are not packed leave the outer cache
+constexpr double a_program = 500, a_packing_program = 3000;
+constexpr double a_sum = 3;             // of the lanes of one result, that is not packed
+constexpr double a_spilled_line = 2;    // of what the outer cache does not hold
+constexpr double fetched_bytes = 8;     // a cycle, of memory that all cores read
+constexpr double refetched_bytes = 16;  // of an outer cache
+constexpr double not_hidden = 0.25;     // of what is fetched from memory again
+constexpr double of_rate = 0.8, of_packed_rate = 0.92;  // that multiplications reach
+constexpr double narrow_cost = 0.35;                    // of a vector, for each that a sliver lacks
+constexpr double spilled_rows = 1.3;        // where rows that are not packed leave the outer cache
+constexpr double rows_beyond_inner = 1.08;  // or the inner one
+constexpr double inner_cache = 32 << 10;
 constexpr double unequal_threads = 0.25;  // of a program
 constexpr double of_cache = 0.75;         // that blocks may fill
 constexpr std::int64_t most_rows = 512, most_columns = 1024;
@@ -35,20 +41,25 @@ double product_cycles(const ProductExtent& p, const dsl::Target& host, std::int6
          depth = number(p.depth) / number(splits);
   double words = depth * number(p.element_bytes) / 4;  // that are multiplied at once
   double cache = of_cache * number(outer_cache_bytes());
-  double programs = number(p.outer * splits) * divide_up(number(p.rows), rows) *
-                    divide_up(number(p.columns), columns);
-  double fetch = columns * depth * number(p.weight_bytes) / fetched_bytes;
+  double row_blocks = divide_up(number(p.rows), rows);
+  double programs = number(p.outer * splits) * row_blocks * divide_up(number(p.columns), columns);
+  double weights = columns * depth * number(p.weight_bytes), fetch = weights / fetched_bytes;
   double cycles = 0;
-  if (block_rows < PackedProduct::least_rows) {
-    double multiply = rows * columns * words / lanes / of_rate;
-    if (rows * depth * number(p.element_bytes) > cache) multiply *= spilled_rows;
-    cycles = std::max(multiply, fetch);
+  const bool packs = block_rows >= PackedProduct::least_rows;
+  if (!packs) {
+    double multiply = rows * columns * (words / lanes / of_rate + a_sum);
+    double held = rows * depth * number(p.element_bytes);
+    if (held > inner_cache) multiply *= held > cache ? spilled_rows : rows_beyond_inner;
+    // Programs of the same columns follow each other.
+    double again = weights + held <= cache ? std::max(multiply, weights / refetched_bytes)
+                                           : std::max(multiply, fetch) + not_hidden * fetch;
+    cycles = (std::max(multiply, fetch) + (row_blocks - 1) * again) / row_blocks;
   } else {
     double sliver = number(how.vectors) * lanes, vectors = divide_up(columns, lanes);
     double lacking = divide_up(columns, sliver) * number(how.vectors) - vectors;
     double height = number(how.height);
-    double multiply =
-        divide_up(rows, height) * height * (vectors + narrow_cost * lacking) * words / of_rate;
+    double multiply = divide_up(rows, height) * height * (vectors + narrow_cost * lacking) * words /
+                      of_packed_rate;
     double pack = words * (columns * pack_right + rows * pack_left);
     double strip = number(how.strip_rows());
     double pieces = divide_up(words * 4 * strip, number(PackedProduct::strip_bytes));
@@ -58,7 +69,8 @@ double product_cycles(const ProductExtent& p, const dsl::Target& host, std::int6
     cycles = std::max(multiply, fetch) + pack + spill;
   }
   double sum = splits == 1 ? 0 : 2 * rows * columns * 4 / fetched_bytes;  // of what is split
-  return (divide_up(programs, threads) + unequal_threads) * (cycles + sum + a_program);
+  return (divide_up(programs, threads) + unequal_threads) *
+         (cycles + sum + (packs ? a_packing_program : a_program));
 }
 
 ProductBlock cheapest_product_block(const ProductExtent& p, const dsl::Target& host, int threads) {
@@ -76,23 +88,26 @@ ProductBlock cheapest_product_block(const ProductExtent& p, const dsl::Target& h
       if (size <= quantum) return;
     }
   };
-  const bool packs = p.rows >= PackedProduct::least_rows;
-  // Few rows are not cut: each program would read the weights.
-  const std::int64_t quantum = packs ? how.vectors * host.lanes : host.lanes;
-  for_parts(p.columns, quantum, packs ? most_columns : p.columns, [&](std::int64_t columns) {
-    if (!packs && product_cycles(p, host, p.rows, columns, threads) < least) {
-      least = product_cycles(p, host, p.rows, columns, threads);
-      best = {p.rows, columns};
-    }
-    if (!packs) return;
-    for_parts(p.rows, how.height, most_rows, [&](std::int64_t rows) {
-      if (rows < std::min(p.rows, PackedProduct::least_rows)) return;
-      double cycles = product_cycles(p, host, rows, columns, threads);
-      if (cycles >= least) return;
-      least = cycles;
-      best = {rows, columns};
+  auto offer = [&](std::int64_t rows, std::int64_t columns) {
+    double cycles = product_cycles(p, host, rows, columns, threads);
+    if (cycles >= least) return;
+    least = cycles;
+    best = {rows, columns};
+  };
+  if (p.rows >= PackedProduct::least_rows)
+    for_parts(p.columns, how.vectors * host.lanes, most_columns, [&](std::int64_t columns) {
+      for_parts(p.rows, how.height, most_rows, [&](std::int64_t rows) {
+        if (rows >= PackedProduct::least_rows) offer(rows, columns);
+      });
     });
-  });
+  // Of more rows, too much is multiplied to save packing.
+  if (p.rows < 2 * PackedProduct::least_rows)
+    for_parts(p.columns, host.lanes, p.columns, [&](std::int64_t columns) {
+      for (std::int64_t rows : {p.rows, std::int64_t{32}, std::int64_t{16}, std::int64_t{8}})
+        if (rows <= p.rows && rows < PackedProduct::least_rows &&
+            columns >= std::min(p.columns, p.least_columns))
+          offer(rows, columns);
+    });
   return best;
 }
 

@@ -4,8 +4,9 @@
 //
 //   multiply   r c k / lanes cycles; columns that are no whole vectors, and slivers too narrow to
 //              hide what is loaded behind them, take more
-//   fetch      k c of the right operand, once a program: behind the multiplications where there are
-//              enough of them. Many rows are packed first (dsl/packed_product.h), which adds
+//   fetch      k c of the right operand, from memory for the first rows and from the outer cache
+//              for those that follow: behind the multiplications where there are enough of them.
+//              Many rows are packed first (dsl/packed_product.h), which adds
 //   pack       k c for the right operand, what makes few rows dear; k r for the left
 //   spill      of what does not fit the outer cache of a core
 //
@@ -24,6 +25,7 @@ struct ProductExtent {
   std::int64_t rows = 1, columns = 1, depth = 1;
   std::int64_t element_bytes = 4;  // as they are multiplied
   std::int64_t weight_bytes = 4;   // of the right operand, in memory
+  std::int64_t least_columns = 1;  // of a block, so that it reads whole runs of memory
 };
 
 // Cycles until the product is done with blocks of this size on so many threads, each block's inner

@@ -19,8 +19,19 @@ Problem Landscape::problem() const {
   if (!features.empty())
     problem.features = [this](const Point& point) { return features.at(point); };
   // As tuning does (graph/tune/tune_region.cpp).
-  problem.seeds = {untried_choice(problem)};
+  if (!estimates.empty()) problem.seeds = {untried_choice(problem)};
   return problem;
+}
+
+Landscape Landscape::without_advice() const {
+  Landscape result = *this;
+  std::vector<std::pair<double, Point>> ranked;
+  for (const auto& [point, time] : seconds) ranked.push_back({time, point});
+  std::ranges::sort(ranked);
+  result.preferred = ranked[ranked.size() / 2].second;
+  result.estimates.clear();
+  result.features.clear();
+  return result;
 }
 
 double Landscape::best() const {

@@ -18,6 +18,9 @@ struct Landscape {
   Point preferred;
 
   Problem problem() const;
+  // As if the default were no better than half of all configurations, and nothing were estimated:
+  // what is left to the search.
+  Landscape without_advice() const;
   double best() const;
   // Share of the best that the point reaches, 0 to 1.
   double quality(const Point& point) const { return best() / seconds.at(point); }
