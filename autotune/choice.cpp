@@ -65,7 +65,7 @@ std::vector<TuningRow> rows_of(const TuningKey& key, const Space& space, const P
   std::vector<TuningRow> rows;
   for (const Finding& finding : findings) {
     Observation observation;
-    observation.date_ms = now;
+    observation.date_ms = now - static_cast<std::int64_t>(findings.size() - 1 - rows.size());
     observation.status = finding.status;
     observation.reason = finding.reason;
     observation.clocks = finding.clocks;

@@ -32,7 +32,8 @@ struct Finding {
   std::string reason = {};  // why it is not ok
   std::string clocks = {};  // under which the samples were taken (measure/clocks.h)
 };
-// What the database keeps of them, observed now.
+// What the database keeps of them, observed now: a millisecond apart, so that their order, which is
+// that of the trials, is kept too.
 std::vector<TuningRow> rows_of(const TuningKey& key, const Space& space, const Point& preferred,
                                const std::vector<Finding>& findings);
 

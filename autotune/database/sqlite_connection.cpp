@@ -166,7 +166,8 @@ class SqliteConnection final : public SqlConnection {
     execute("PRAGMA trusted_schema=OFF");
     execute("PRAGMA cache_size=-16000");  // kB, when they are needed
     execute("PRAGMA cell_size_check=ON");
-    if (number("PRAGMA application_id") != application_id && number("PRAGMA schema_version") != 0)
+    // In this order: another process may be making the tables and setting our mark, at once.
+    if (number("PRAGMA schema_version") != 0 && number("PRAGMA application_id") != application_id)
       throw SqlError(SqlFailure::foreign, path_ + " is a database of another program");
     refuse_newer_version();
     if (access_ != SqliteAccess::read_write || path_.empty()) return;

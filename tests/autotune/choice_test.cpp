@@ -29,6 +29,14 @@ struct ChoiceTest : ::testing::Test {
   }
 };
 
+TEST_F(ChoiceTest, StoresTrialsInTheirOrder) {
+  std::vector<TuningRow> rows = rows_of(test_key(), space, preferred,
+                                        {finding(third, 3e-3), finding(preferred, 1e-3), {other}});
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_LT(rows[0].date_ms(), rows[1].date_ms());
+  EXPECT_LT(rows[1].date_ms(), rows[2].date_ms());
+}
+
 TEST_F(ChoiceTest, KeepsTheDefaultUnlessMoreThanTwoPerCentAreWon) {
   Finding usual = finding(preferred, 1e-3, 15);
   EXPECT_EQ(choice({usual}), preferred);

@@ -52,6 +52,18 @@ TEST(SharedDatabase, ThirtyTwoProcessesWriteAndReadWithoutAnError) {
     }
 }
 
+// Who opens a file while another makes its tables sees either none or a database of ours.
+TEST(SharedDatabase, ManyProcessesOpenAFileThatIsNotThereYet) {
+  for (int turn = 0; turn < 40; ++turn) {
+    ScratchFolder folder;
+    std::string file = folder.path() / "tuning.db";
+    std::vector<pid_t> children;
+    for (int who = 0; who < 8; ++who)
+      children.push_back(start([&, who] { return share(TuningDatabase(file), who, 1); }));
+    for (pid_t child : children) ASSERT_EQ(end_of(child), 0) << "turn " << turn;
+  }
+}
+
 // As on a network file system.
 TEST(SharedDatabase, ProcessesShareAFileWithoutALogToo) {
   ScratchFolder folder;
