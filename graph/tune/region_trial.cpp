@@ -10,6 +10,7 @@
 #include "dsl/launch.h"
 #include "graph/lower/region_key.h"
 #include "runtime/base/error.h"
+#include "runtime/cuda/graph_clock.h"
 
 namespace tilewright::graph {
 namespace {
@@ -138,22 +139,41 @@ void RegionTrial::provide_scratch(const RegionCandidate& candidate) {
   }
 }
 
-void RegionTrial::run(const RegionCandidate& candidate, const Memory& memory) {
+std::vector<Argument> RegionTrial::arguments_of(const LoweredProgram& program,
+                                                const Memory& memory) const {
   std::vector<Argument> arguments;
+  for (std::uint32_t at : program.memory)
+    arguments.push_back(
+        {at < memory.size() ? memory[at]->data() : scratch_[at - memory.size()]->data()});
+  return arguments;
+}
+
+void RegionTrial::run(const RegionCandidate& candidate, const Memory& memory) {
   for (std::size_t i = 0; i < candidate.artifacts.size(); ++i) {
     const LoweredProgram& program = candidate.lowered.programs[i];
-    arguments.clear();
-    for (std::uint32_t at : program.memory)
-      arguments.push_back(
-          {at < memory.size() ? memory[at]->data() : scratch_[at - memory.size()]->data()});
-    launch_on(device_, *candidate.artifacts[i], program.grid, arguments.data());
+    launch_on(device_, *candidate.artifacts[i], program.grid, arguments_of(program, memory).data());
   }
+}
+
+double RegionTrial::seconds_on_gpu(const RegionCandidate& candidate, double at_least_seconds) {
+  cuda::Context& context = cuda::context(device_.ordinal());
+  std::vector<cuda::PreparedLaunch> launches;
+  for (const Memory& memory : copies_)
+    for (std::size_t i = 0; i < candidate.artifacts.size(); ++i) {
+      const LoweredProgram& program = candidate.lowered.programs[i];
+      if (program.grid.count() == 0) continue;
+      launches.emplace_back(context, *candidate.artifacts[i], program.grid);
+      launches.back().set_arguments(arguments_of(program, memory).data());
+    }
+  cuda::GraphClock clock(context, std::move(launches));
+  return clock.seconds(at_least_seconds) / static_cast<double>(copies_.size());
 }
 
 double RegionTrial::seconds(const RegionCandidate& candidate, double at_least_seconds) {
   if (stop_.stop_requested()) throw Stopped();
   check(!candidate.failure, "a candidate that failed is timed");
   provide_scratch(candidate);
+  if (device_.is_cuda()) return seconds_on_gpu(candidate, at_least_seconds);
   auto begin = std::chrono::steady_clock::now();
   for (std::int64_t runs = 0, batch = 1;; batch *= 2) {
     for (std::int64_t i = 0; i < batch; ++i, ++runs)

@@ -39,7 +39,8 @@ class RegionTrial {
 
   // Never raises; thread safe.
   RegionCandidate compile(const BlockSizes& blocks) const;
-  // Seconds a run, of as many as take `at_least_seconds`, one at least.
+  // Seconds a run, of as many as take `at_least_seconds`, one at least. On a GPU by its own clock,
+  // inside a CUDA graph.
   double seconds(const RegionCandidate& candidate, double at_least_seconds);
   // What the region stores, begun from the same memory each time.
   std::vector<std::vector<std::byte>> results(const RegionCandidate& candidate);
@@ -52,7 +53,9 @@ class RegionTrial {
   void see_all_keys(const Task& attention, std::vector<std::byte>& position) const;
   void fill(const Memory& memory, bool stored_only) const;
   void provide_scratch(const RegionCandidate& candidate);
+  std::vector<Argument> arguments_of(const LoweredProgram& program, const Memory& memory) const;
   void run(const RegionCandidate& candidate, const Memory& memory);
+  double seconds_on_gpu(const RegionCandidate& candidate, double at_least_seconds);
 
   const Graph& graph_;
   const TaskList& list_;
