@@ -115,6 +115,12 @@ struct Callable<void (C::*)(P...) const> : Callable<void (*)(P...)> {};
 
 }  // namespace detail
 
+// What a launch runs, and with which arguments.
+struct BoundLaunch {
+  std::shared_ptr<const Artifact> artifact;
+  std::vector<Argument> arguments;  // an entry a Pointer or Scalar
+};
+
 // A regular value; copies share what was compiled. Thread safe.
 class Kernel {
  public:
@@ -143,7 +149,7 @@ class Kernel {
   }
   void launch_with(const Grid& grid, std::span<const LaunchArgument> arguments) const;
   // Compiles what such a launch would need, and runs nothing.
-  void prepare(std::span<const LaunchArgument> arguments) const;
+  BoundLaunch bind(std::span<const LaunchArgument> arguments) const;
   // How many different programs launches have needed so far.
   std::size_t compiled_count() const;
 

@@ -17,14 +17,17 @@ std::shared_ptr<const Artifact> Kernel::artifact_for(
   return found->second;
 }
 
-void Kernel::prepare(std::span<const LaunchArgument> arguments) const { artifact_for(arguments); }
+BoundLaunch Kernel::bind(std::span<const LaunchArgument> arguments) const {
+  BoundLaunch launch{artifact_for(arguments), {}};
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    if (state_->kinds[i] != ParameterKind::constexpr_number)
+      launch.arguments.push_back(arguments[i].value());
+  return launch;
+}
 
 void Kernel::launch_with(const Grid& grid, std::span<const LaunchArgument> arguments) const {
-  std::shared_ptr<const Artifact> artifact = artifact_for(arguments);
-  std::vector<Argument> values;
-  for (std::size_t i = 0; i < arguments.size(); ++i)
-    if (state_->kinds[i] != ParameterKind::constexpr_number) values.push_back(arguments[i].value());
-  launch_on(default_device(), *artifact, grid, values.data());
+  BoundLaunch launch = bind(arguments);
+  launch_on(default_device(), *launch.artifact, grid, launch.arguments.data());
 }
 
 }  // namespace tilewright::dsl

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "autotune/database/record.h"
+#include "runtime/cuda/driver.h"
 
 namespace tilewright::autotune {
 namespace {
@@ -34,8 +35,11 @@ std::optional<double> core_mhz() {
 }
 
 void ClockWatch::look() {
-  if (!is_host_) return;
-  if (std::optional<double> mhz = core_mhz()) saw(*mhz);
+  if (!device_.is_cuda()) {
+    if (std::optional<double> mhz = core_mhz()) saw(*mhz);
+  } else if (cuda::why_no_driver().empty()) {
+    if (auto clocks = cuda::clocks_of(cuda::context(device_.ordinal()).facts())) saw(*clocks);
+  }
 }
 
 void ClockWatch::saw(double mhz) {
@@ -44,7 +48,20 @@ void ClockWatch::saw(double mhz) {
   most_ = std::max(most_, mhz);
 }
 
+void ClockWatch::saw(const cuda::GpuClocks& clocks) {
+  if (!gpu_) gpu_ = clocks;
+  gpu_->sm_mhz = std::min(gpu_->sm_mhz, clocks.sm_mhz);
+  gpu_->memory_mhz = std::min(gpu_->memory_mhz, clocks.memory_mhz);
+  if (clocks.throttle != cuda::Throttle::none) gpu_->throttle = clocks.throttle;
+}
+
 std::string ClockWatch::text() const {
+  if (gpu_)
+    return Record()
+        .set("sm", gpu_->sm_mhz)
+        .set("memory", gpu_->memory_mhz)
+        .set("throttled", name_of(gpu_->throttle))
+        .text();
   if (most_ == 0) return {};
   return Record().set("core", std::llround(least_)).set("throttled", fell_ ? "yes" : "no").text();
 }

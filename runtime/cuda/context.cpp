@@ -1,6 +1,7 @@
 #include "runtime/cuda/context.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -73,6 +74,12 @@ DeviceFacts device_facts(int ordinal) {
   std::size_t bytes = 0;
   must(driver().cuDeviceTotalMem(&bytes, device), "cuDeviceTotalMem");
   facts.memory_bytes = static_cast<std::int64_t>(bytes);
+  char bus[32];
+  std::snprintf(bus, sizeof bus, "%04x:%02x:%02x.0",
+                static_cast<unsigned>(attribute(device, DeviceAttribute::domain_of_pci)),
+                static_cast<unsigned>(attribute(device, DeviceAttribute::bus_of_pci)),
+                static_cast<unsigned>(attribute(device, DeviceAttribute::device_of_pci)));
+  facts.bus = bus;
   facts.major = attribute(device, DeviceAttribute::compute_capability_major);
   facts.minor = attribute(device, DeviceAttribute::compute_capability_minor);
   facts.multiprocessors = attribute(device, DeviceAttribute::multiprocessor_count);

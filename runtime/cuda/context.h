@@ -20,6 +20,7 @@ namespace tilewright::cuda {
 struct DeviceFacts {
   int ordinal = 0;
   std::string name;          // "NVIDIA H200"
+  std::string bus;           // of PCI, "0000:3b:00.0"
   int major = 0, minor = 0;  // compute capability
   int multiprocessors = 0;
   std::int64_t memory_bytes = 0;

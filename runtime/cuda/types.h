@@ -55,9 +55,12 @@ enum class Result : int {
 
 enum class DeviceAttribute : int {
   multiprocessor_count = 16,
+  bus_of_pci = 33,
+  device_of_pci = 34,
   memory_clock_khz = 36,
   memory_bus_bits = 37,
   l2_cache_bytes = 38,
+  domain_of_pci = 50,
   compute_capability_major = 75,
   compute_capability_minor = 76,
   shared_bytes_of_block = 97  // that a kernel may ask for

@@ -123,6 +123,9 @@ Result cuDeviceGetAttribute(int* value, DeviceAttribute attribute, DeviceHandle 
   const FakeDevice& what = found->what;
   switch (attribute) {
     case DeviceAttribute::multiprocessor_count: *value = what.multiprocessors; break;
+    case DeviceAttribute::domain_of_pci: *value = 0; break;
+    case DeviceAttribute::bus_of_pci: *value = 0xf0 + device; break;
+    case DeviceAttribute::device_of_pci: *value = 0; break;
     case DeviceAttribute::memory_clock_khz: *value = 2619000; break;
     case DeviceAttribute::memory_bus_bits: *value = 5120; break;
     case DeviceAttribute::l2_cache_bytes: *value = 50 << 20; break;

@@ -98,6 +98,9 @@ TEST(CudaHeader, ResultsHaveItsValues) {
 TEST(CudaHeader, AttributesHaveItsValues) {
   EXPECT_TRUE(
       equal(DeviceAttribute::multiprocessor_count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
+  EXPECT_TRUE(equal(DeviceAttribute::bus_of_pci, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID));
+  EXPECT_TRUE(equal(DeviceAttribute::device_of_pci, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID));
+  EXPECT_TRUE(equal(DeviceAttribute::domain_of_pci, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID));
   EXPECT_TRUE(equal(DeviceAttribute::memory_clock_khz, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE));
   EXPECT_TRUE(equal(DeviceAttribute::memory_bus_bits, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH));
   EXPECT_TRUE(equal(DeviceAttribute::l2_cache_bytes, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));
