@@ -19,9 +19,9 @@
 // to what is there are safe; of memory whose size is not known `is_idempotent` must say that
 // running again does no harm. On the host each configuration first runs in a child process: what
 // crashes, hangs, leaves the process, takes memory without end or computes something else than the
-// default is noted as such and never runs here. A GPU serves one process's context at a time, so there
-// they are checked in this process; they are timed inside CUDA graphs, by the GPU's clock, unless there
-// are hooks to run around each launch.
+// default is noted as such and never runs here.
+// On a GPU they are checked in this process, since a child cannot use its parent's driver, and
+// timed inside CUDA graphs by the GPU's clock, unless there are hooks to run around each launch.
 #pragma once
 
 #include <map>
