@@ -8,10 +8,13 @@
 #include <random>
 #include <sstream>
 
+#include "autotune/measure/child.h"
 #include "graph/compile.h"
 #include "graph/functional.h"
 #include "tests/errors.h"
 #include "tests/graph/captured.h"
+#include "tests/scratch_folder.h"
+#include "tests/setting.h"
 
 namespace tilewright::graph {
 namespace {
@@ -67,6 +70,31 @@ TEST_F(PlanLockTest, SaysWhatWasChosenAndGivesTheSameBits) {
   EXPECT_THAT(text(), HasSubstr("precision=ieee"));
   EXPECT_EQ(run({.locked_plan = file.string()}), first);
   EXPECT_EQ(run({.mode = Mode::max_autotune, .locked_plan = file.string()}), first);
+}
+
+// Each process has searched by itself before it keeps to the plan, and has its own number of
+// threads. This one compiles nothing, so that none finds anything compiled.
+TEST_F(PlanLockTest, GivesTheSameBitsInTwentyProcesses) {
+  auto bits = [&](const Options& options, const char* threads) {
+    ScratchFolder folder;
+    Setting cache("TILEWRIGHT_CACHE_DIR", folder.path().c_str());
+    Setting count("TILEWRIGHT_THREADS", threads);
+    autotune::ChildResult child = autotune::run_in_child([&] {
+      if (!options.locked_plan.empty())
+        run({.mode = Mode::max_autotune, .tune_seconds = options.tune_seconds});
+      std::vector<float> result = run(options);
+      return std::string(reinterpret_cast<const char*>(result.data()),
+                         result.size() * sizeof(float));
+    });
+    EXPECT_EQ(child.end, autotune::ChildEnd::done) << child.text;
+    return child.text;
+  };
+  Options options{.mode = Mode::max_autotune, .tune_seconds = 0.05, .write_plan = file.string()};
+  std::string first = bits(options, "2");
+  ASSERT_EQ(first.size(), 60 * 96 * sizeof(float));
+  options.locked_plan = std::exchange(options.write_plan, {});
+  for (int i = 0; i < 20; ++i)
+    ASSERT_TRUE(bits(options, i % 2 == 0 ? "1" : "2") == first) << "process " << i;
 }
 
 TEST_F(PlanLockTest, KeepsToSizesThatNoRuleWouldChoose) {
