@@ -48,6 +48,11 @@ std::size_t count_too_new() {
   return avx2 ? 2 : 3;
 }
 
+bool is_intel() {
+  __builtin_cpu_init();
+  return __builtin_cpu_is("intel");
+}
+
 std::string known_hosts() {
   std::string names;
   for (const Host& host : hosts) names += concat(names.empty() ? "" : ", ", host.name);
@@ -70,7 +75,8 @@ Target find_host_target() {
 Target target_named(const std::string& name) {
   for (const Host& host : hosts)
     if (name == host.name)
-      return {host.features, host.cpu, host.lanes, host.has_fma, host.has_bf16_dot};
+      return {host.features, host.cpu,          host.lanes,
+              host.has_fma,  host.has_bf16_dot, host.has_bf16_dot && !is_intel()};
   for (const Gpu& gpu : gpus)
     if (name == gpu.name) {
       Target target{gpu.features, gpu.name, 1};

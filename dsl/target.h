@@ -18,11 +18,16 @@ struct Target {
   int lanes = 8;
   bool has_fma = true;
   bool has_bf16_dot = false;  // an instruction that adds up products of pairs of bf16
+  // It multiplies more in a second than multiply-adds of f32 do. (Not on Intel's processors: they
+  // start one every other cycle, and two multiply-adds in each.)
+  bool has_fast_bf16_dot = false;
   int sm = 0;  // compute capability of an NVIDIA GPU: 80, 86, 89, 90, 100, 120; 0: the host
   bool is_gpu() const { return sm != 0; }
   unsigned vector_registers() const { return lanes == 16 ? 32 : 16; }
   bool operator==(const Target&) const = default;
-  Hash hash() const { return Hasher().add(features).add(cpu).add(lanes).add(sm).finish(); }
+  Hash hash() const {
+    return Hasher().add(features).add(cpu).add(lanes).add(has_fast_bf16_dot).add(sm).finish();
+  }
 };
 
 // Of the largest GPU of this compute capability: how many blocks of threads run at least at once.

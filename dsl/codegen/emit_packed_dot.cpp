@@ -51,7 +51,8 @@ void Emitter::packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool
   const PackedProduct how = packed_product(target_);
   const std::int64_t height = how.height, width = how.vectors * target_.lanes,
                      strip = how.strip_rows();
-  const bool pairs = has_pairs(a.dtype, b.dtype, c.dtype) && a.columns % 2 == 0;
+  const bool pairs =
+      target_.has_fast_bf16_dot && has_pairs(a.dtype, b.dtype, c.dtype) && a.columns % 2 == 0;
   const std::int64_t in_word = pairs ? 2 : 1;  // elements of an operand that a lane holds
   const DType left_dtype = pairs ? a.dtype : c.dtype;
   std::int64_t pieces =

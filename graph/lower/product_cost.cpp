@@ -14,6 +14,7 @@ using dsl::PackedProduct;
 // Cycles, as measured on Zen 4; those of rows that are not packed on Emerald Rapids, where the
 // landscapes of tests/autotune/data were measured.
 constexpr double pack_right = 0.6, pack_left = 0.4;  // a word of 4 bytes
+constexpr double a_copied_word = 0.5;  // of an operand of which the last block is not whole
 constexpr double a_program = 500, a_packing_program = 3000;
 constexpr double a_sum = 3;             // of the lanes of one result, that is not packed
 constexpr double a_spilled_line = 2;    // of what the outer cache does not hold
@@ -66,7 +67,9 @@ double product_cycles(const ProductExtent& p, const dsl::Target& host, std::int6
     double panel = columns * words * 4 / pieces;
     double beyond = std::max(0.0, rows * columns * 4 + panel - cache);
     double spill = std::min(beyond, panel) / 64 * a_spilled_line * divide_up(rows, strip) * pieces;
-    cycles = std::max(multiply, fetch) + pack + spill;
+    bool rows_fit = p.rows % block_rows == 0, columns_fit = p.columns % block_columns == 0;
+    double copy = words * a_copied_word * ((rows_fit ? 0 : rows) + (columns_fit ? 0 : columns));
+    cycles = std::max(multiply, fetch) + pack + spill + copy;
   }
   double sum = splits == 1 ? 0 : 2 * rows * columns * 4 / fetched_bytes;  // of what is split
   return (divide_up(programs, threads) + unequal_threads) *
@@ -77,11 +80,13 @@ ProductBlock cheapest_product_block(const ProductExtent& p, const dsl::Target& h
   const PackedProduct how = dsl::packed_product(host);
   ProductBlock best{p.rows, p.columns};
   double least = HUGE_VAL;
-  // Equal parts, rounded up to what is multiplied at once.
-  auto for_parts = [](std::int64_t all, std::int64_t quantum, std::int64_t most, auto&& body) {
+  // Equal parts: as they are where they are whole vectors, and rounded up to what is multiplied at
+  // once.
+  auto for_parts = [&host](std::int64_t all, std::int64_t quantum, std::int64_t most, auto&& body) {
     std::int64_t before = 0;
     for (std::int64_t parts = (all + most - 1) / most; parts <= all; ++parts) {
       std::int64_t size = (all + parts - 1) / parts;
+      if (size * parts == all && size % host.lanes == 0 && size % quantum != 0) body(size);
       size = std::min(all, (size + quantum - 1) / quantum * quantum);
       if (size != before) body(size);
       before = size;

@@ -8,6 +8,7 @@
 //              for those that follow: behind the multiplications where there are enough of them.
 //              Many rows are packed first (dsl/packed_product.h), which adds
 //   pack       k c for the right operand, what makes few rows dear; k r for the left
+//   copy       operands that blocks do not cut into equal parts, before they are packed
 //   spill      of what does not fit the outer cache of a core
 //
 // All programs together take as long as the thread that has most of them; and since threads do not
