@@ -33,7 +33,8 @@ std::int64_t divide_up(std::int64_t x, std::int64_t y) { return (x + y - 1) / y;
 }  // namespace
 
 std::int64_t multiplied_bytes(const RegionFacts& facts, const dsl::Target& host) {
-  bool pairs = host.has_fast_bf16_dot && facts.element_bytes == 2 && facts.weight_element_bytes == 2;
+  bool pairs =
+      host.has_fast_bf16_dot && facts.element_bytes == 2 && facts.weight_element_bytes == 2;
   return pairs ? 2 : 4;
 }
 
