@@ -16,7 +16,13 @@ namespace tilewright::dsl {
 inline std::vector<Target> tested_targets() {
   if (default_device().is_emulated()) return {default_device().target()};
   std::vector<Target> targets;
-  for (std::string_view name : host_names()) targets.push_back(target_named(std::string(name)));
+  for (std::string_view name : host_names()) {
+    Target target = target_named(std::string(name));
+    targets.push_back(target);
+    // As on a processor on which that pays, or does not.
+    target.has_fast_bf16_dot = !target.has_fast_bf16_dot;
+    if (target.has_bf16_dot) targets.push_back(target);
+  }
   return targets;
 }
 

@@ -1,0 +1,52 @@
+// Choosing the blocks of products on the host by their cost.
+#include "graph/lower/product_cost.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+namespace tilewright::graph {
+namespace {
+
+const dsl::Target host = dsl::target_named("avx512");
+
+ProductBlock block_of(std::int64_t rows, std::int64_t columns, std::int64_t depth, int threads) {
+  return cheapest_product_block({1, rows, columns, depth, 4, 4}, host, threads);
+}
+
+// What blocks do not cut into equal parts is copied before it is packed.
+TEST(ProductCost, CutsIntoEqualBlocksOfWholeVectors) {
+  for (std::int64_t size : {1024, 2048, 4096, 8192})
+    for (int threads : {1, 2, 8}) {
+      ProductBlock block = block_of(2048, size, 2048, threads);
+      EXPECT_EQ(2048 % block.rows, 0) << block.rows << " rows for " << size;
+      EXPECT_EQ(size % block.columns, 0) << block.columns << " columns of " << size;
+      EXPECT_EQ(block.columns % host.lanes, 0);
+    }
+}
+
+TEST(ProductCost, TakesBlocksNearlyAsCheapAsAnyOther) {
+  std::mt19937 random(7);
+  auto below = [&](std::int64_t least, std::int64_t most) {
+    return std::uniform_int_distribution<std::int64_t>(least, most)(random);
+  };
+  for (int i = 0; i < 60; ++i) {
+    ProductExtent p{1, below(96, 4096), 16 * below(4, 256), 8 * below(8, 512), 4, 4};
+    int threads = 1 << below(0, 4);
+    ProductBlock block = cheapest_product_block(p, host, threads);
+    EXPECT_LE(block.rows, p.rows);
+    EXPECT_LE(block.columns, p.columns);
+    double cost = product_cycles(p, host, block.rows, block.columns, threads), least = cost;
+    for (std::int64_t rows = 48; rows <= std::min<std::int64_t>(512, p.rows); rows += 8)
+      for (std::int64_t columns = 16; columns <= std::min<std::int64_t>(1024, p.columns);
+           columns += 16)
+        least = std::min(least, product_cycles(p, host, rows, columns, threads));
+    EXPECT_LE(cost, 1.05 * least) << p.rows << " x " << p.columns << " x " << p.depth << ", "
+                                  << threads << " threads: " << block.rows << " x "
+                                  << block.columns;
+  }
+}
+
+}  // namespace
+}  // namespace tilewright::graph
