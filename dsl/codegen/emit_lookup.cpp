@@ -5,6 +5,7 @@
 // for the numbers 0 to 15, in one register, from which one instruction then takes each lane's
 // result. Its index is the byte as it comes from memory, shifted: the instruction itself looks at
 // four bits.
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include "dsl/codegen/emitter.h"
@@ -54,11 +55,29 @@ llvm::Value* Emitter::small_number(const Inst& inst, const Position& position) {
   const Inst* shift = defs_.inst(value);
   bool shifts = shift != nullptr && shift->op == Op::shr_ && !slots_.contains(value) &&
                 function_.type(value).dtype == DType::u8;
-  if (!shifts) return b_.CreateAnd(wide(value), wide(inst.operands[1]));
+  auto* mask = wide(inst.operands[1]);
+  auto masked = [&](llvm::Value* number) {
+    auto* bits = llvm::dyn_cast<llvm::Constant>(mask);
+    auto* same = bits == nullptr ? nullptr : bits->getSplatValue();
+    bool is_whole =
+        same != nullptr && llvm::cast<llvm::ConstantInt>(same)->getZExtValue() == table_size - 1;
+    return is_whole ? number : b_.CreateAnd(number, mask);
+  };
+  if (!shifts) return masked(wide(value));
   llvm::Value* by = wide(shift->operands[1]);
   auto* most = llvm::ConstantInt::get(by->getType(), 31);
   by = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, by, most);
-  return b_.CreateAnd(b_.CreateLShr(wide(shift->operands[0]), by), wide(inst.operands[1]));
+  return masked(b_.CreateLShr(as_it_is(wide(shift->operands[0])), by));
+}
+
+// The same bits, of which LLVM knows nothing: it would shift bytes, for which there is no
+// instruction, before it widens them, and widen them once for each shift.
+llvm::Value* Emitter::as_it_is(llvm::Value* lanes) {
+  auto* type = llvm::FunctionType::get(lanes->getType(), {lanes->getType()}, false);
+  auto* call = b_.CreateCall(type, llvm::InlineAsm::get(type, "", "=v,0", false), {lanes});
+  call->setDoesNotAccessMemory();
+  call->setDoesNotThrow();
+  return call;
 }
 
 std::optional<Lanes> Emitter::looked_up(const Inst& inst, const Position& position) {

@@ -131,6 +131,7 @@ class Emitter : Arithmetic {
   bool is_small_number(const ir::Inst& inst) const;
   bool depends_on_small_number(ir::Value value, int depth) const;
   llvm::Value* small_number(const ir::Inst& inst, const Position& position);
+  llvm::Value* as_it_is(llvm::Value* lanes);
 
   // emit_memory.cpp
   Address desc_address(const ir::Inst& inst, std::size_t first_offset, const Shape& block,
