@@ -14,6 +14,7 @@ namespace tilewright::tools {
 namespace {
 
 constexpr double least_sample_s = 2e-3;
+constexpr double awake_s = 60e-3;     // a second processor that slept is slow for so long
 constexpr double longest_case_s = 6;  // then rounds end, once there are some
 constexpr int fewest_rounds = 3;
 constexpr unsigned rest_us = 3'000;  // the threads of the system before wait for work for so long
@@ -25,13 +26,15 @@ struct Contender {
   std::vector<double> seconds = {};
 };
 
-// The first run is not counted, for it finds the caches full of another's data; but where that is
-// no matter.
+// The first runs are not counted, for they find the caches full of another's data, and processors
+// that slept; but where that is no matter.
 double sample_of(const std::function<void()>& run) {
-  double start = now_s();
-  run();
-  double seconds = now_s() - start;
-  if (seconds > 100 * least_sample_s) return seconds;
+  double start = now_s(), seconds = 0;
+  do {
+    run();
+    seconds = now_s() - start;
+    if (seconds > 100 * least_sample_s) return seconds;
+  } while (seconds < awake_s);
   int count = 0;
   start = now_s(), seconds = 0;
   while (seconds < least_sample_s) {
