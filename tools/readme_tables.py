@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
 """Writes the README's tables of figures from docs/results/*.json, each between its two markers."""
 import json
+import math
 import pathlib
 
 root = pathlib.Path(__file__).resolve().parent.parent
 results = root / "docs" / "results"
 begin, end = "<!-- figures: tools/readme_tables.py -->\n", "<!-- end of figures -->"
+beside_begin, beside_end = "<!-- beside others: tools/readme_tables.py -->\n", "<!-- end of beside others -->"
+cpu_sections = {"gemm": "matrix products", "rows": "row kernels", "gemv": "products of one row and of eight",
+                "attention": "attention", "models": "steps of GPT-2 and Llama 3.2 1B", "optim": "AdamW",
+                "compile": "first calls, cold"}
 gpu_begin, gpu_end = "<!-- figures of GPUs: tools/readme_tables.py -->\n", "<!-- end of figures of GPUs -->"
 gpu_sections = {"gemm": "matrix products", "attention": "attention", "rows": "row kernels",
                 "decode": "products of one row", "prefill": "linear layers of prompts", "models": "steps of Llama",
@@ -17,7 +22,7 @@ def load(name):
 
 
 def rows():
-    regional, decode, kernels = (load(f"cpu_{n}.json") for n in ("regional", "decode", "rows"))
+    regional, decode = (load(f"cpu_{n}.json") for n in ("regional", "decode"))
     modes, rates = regional["modes"], decode["tokens_per_s"]
     yield ("64-layer model: distinct programs, launches",
            f"{regional['distinct_regions']}, {regional['launches']}", "cpu_regional.json")
@@ -30,9 +35,21 @@ def rows():
         yield (f"stories260K decode, one thread, {name}",
                f"{rates[name]:.0f} tokens/s, {rates[name] / rates['llama2.c']:.2f}x llama2.c",
                "cpu_decode.json")
-    for row in kernels["results"][:4]:
-        peer = f", {row['ratio']:.1f}x {row['peer']}" if "ratio" in row else ""
-        yield (row["case"], f"{row['of_limit']:.2f} of a copy of its bytes{peer}", "cpu_rows.json")
+
+
+def beside_text():
+    """A row a section, of cases in turns with other systems: against the best of them, and what is slower."""
+    text = "| what | cases | geometric mean, worst | slower than the best of the others | processor, file |\n"
+    text += "|---|---|---|---|---|\n"
+    for name, what in cpu_sections.items():
+        result = load(f"cpu_{name}.json")
+        rows = [r for r in result["results"] if "ratio" in r]
+        ratios = [r["ratio"] for r in rows]
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        slower = "; ".join(f"{r['case']} {r['ratio']:.2f}x {r['peer']}" for r in rows if r["ratio"] < 1)
+        text += (f"| {what} | {len(rows)} | {mean:.2f}x, {min(ratios):.2f}x | {slower or 'none'} "
+                 f"| {result['device']}, [`cpu_{name}.json`](docs/results/cpu_{name}.json) |\n")
+    return text
 
 
 def rate_text(row):
@@ -72,6 +89,7 @@ def main():
     table = "| what | result | file |\n|---|---|---|\n"
     table += "".join(f"| {a} | {b} | [`{c}`](docs/results/{c}) |\n" for a, b, c in rows())
     text = between(readme.read_text(), begin, end, table)
+    text = between(text, beside_begin, beside_end, beside_text())
     readme.write_text(between(text, gpu_begin, gpu_end, gpu_text()))
 
 
