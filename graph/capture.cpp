@@ -139,6 +139,7 @@ void Capture::write(const Tensor& target, const Tensor& value, std::string_view 
   NodeId node = node_of(value, operation, where);
   TensorBody& body = *target.body();
   if (body.buffer) {
+    require_writable(body, operation, where);
     Input& input = input_of(target);
     input.newest = node;
     input.written = where;

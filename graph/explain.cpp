@@ -54,6 +54,9 @@ std::string explain(const PlanReport& plan) {
       "\n  captured in ", of_seconds(plan.capture_seconds), ", fused and lowered in ",
       of_seconds(plan.lower_seconds), ", compiled in ", of_seconds(plan.compile_seconds), "\n");
   if (!plan.tuning.empty()) text += concat("  ", plan.tuning, "\n");
+  if (plan.packed_weights > 0)
+    text += concat("  ", plan.packed_weights, " frozen weights lie packed in ",
+                   of_bytes(plan.packed_bytes), "\n");
   if (plan.host_bytes > 0)
     text += concat("  each call copies ", of_bytes(plan.host_bytes),
                    " from the host; tensors moved to the device with to() are not copied\n");

@@ -34,6 +34,14 @@ TensorBody& body_of(const Tensor& tensor, std::string_view operation, source_loc
   return *tensor.body();
 }
 
+void require_writable(const TensorBody& concrete, std::string_view operation,
+                      source_location where) {
+  require(!concrete.buffer->is_frozen(), "[", operation,
+          "] the tensor is frozen: functions compiled with Options::freezing hold packed copies of "
+          "it (at ",
+          At{where}, "); write to a clone, or compile them without");
+}
+
 void* address_of(const TensorBody& body) {
   return static_cast<std::byte*>(body.buffer->data()) +
          body.placement.offset * size_bytes(body.dtype);
@@ -151,7 +159,7 @@ void Tensor::copy_from(const Tensor& source, source_location w) {
           to.dtype, " ", shape(), ", the source is ", from.dtype, " ", source.shape(), " (at ",
           At{w}, "); dtype and shape must be equal");
   if (Capture* capture = Capture::active()) return capture->write(*this, source, "copy_from", w);
-  concrete(*this, "copy_from", w);
+  graph::require_writable(concrete(*this, "copy_from", w), "copy_from", w);
   concrete(source, "copy_from", w);
   if (to.buffer == from.buffer) {
     if (to.placement == from.placement) return;
@@ -195,7 +203,7 @@ Tensor& Tensor::index_copy_(int axis, const Tensor& index, const Tensor& source,
     capture->write(*this, written, "index_copy_", w);
     return *this;
   }
-  concrete(*this, "index_copy_", w);
+  graph::require_writable(concrete(*this, "index_copy_", w), "index_copy_", w);
   if (index.defined() && is_integer(index.dtype()))
     require_rows_inside(index, body.placement.shape[attributes.axes[0]], w);
   graph::run_eager_in_place(Op::index_copy, operands, attributes, w);

@@ -38,6 +38,9 @@ namespace graph {
 Tensor make_tensor(DType dtype, Placement placement, std::shared_ptr<Buffer> buffer);
 // The body, which must exist; `operation` begins the message otherwise.
 TensorBody& body_of(const Tensor& tensor, std::string_view operation, std::source_location where);
+// Raises `Error` where functions hold copies of the memory, which would not follow a write.
+void require_writable(const TensorBody& concrete, std::string_view operation,
+                      std::source_location where);
 // The address of the first element.
 void* address_of(const TensorBody& body);
 

@@ -6,6 +6,7 @@
 // (device_memory.h). Thread safe.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -33,6 +34,10 @@ class Buffer {
   void* data() const { return data_; }              // an address of the memory it lies in
   DeviceMemory* memory() const { return memory_; }  // null: the host's
   std::int64_t size_bytes() const { return size_bytes_; }
+  // From now on nobody may write here: there are copies that would not follow. Whoever writes for a
+  // user asks first.
+  void freeze() { is_frozen_ = true; }
+  bool is_frozen() const { return is_frozen_; }
 
  private:
   void* data_ = nullptr;
@@ -40,6 +45,7 @@ class Buffer {
   std::int64_t class_bytes_ = 0;  // 0: not the host's pool's
   DeviceMemory* memory_ = nullptr;
   bool is_devices_ = false;  // to be given back to `memory_`
+  std::atomic<bool> is_frozen_ = false;
   std::shared_ptr<void> owner_;
 };
 

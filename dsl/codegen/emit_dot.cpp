@@ -37,6 +37,19 @@ constexpr std::int64_t least_paired_lanes = 4;  // of the instruction
 
 }  // namespace
 
+bool Emitter::is_inside(const Inst& load) const {
+  const Shape& block = load.get<ir::BlockAccess>().shape;
+  for (std::size_t axis = 0; axis < block.size(); ++axis) {
+    const ScalarFacts& at = facts_[load.operands[1 + axis]];
+    const ScalarFacts& size = facts_[arrays_.at(load.operands[0]).inst->operands[1 + axis]];
+    std::int64_t extent = block[static_cast<int>(axis)];
+    bool fits =
+        at.low >= 0 && at.high != INT64_MAX && size.low >= extent && at.high <= size.low - extent;
+    if (!fits) return false;
+  }
+  return true;
+}
+
 std::optional<Emitter::Matrix> Emitter::matrix_in_memory(Value value) {
   const Inst* inst = defs_.inst(value);
   const Shape& shape = function_.type(value).shape;
@@ -60,18 +73,10 @@ std::optional<Emitter::Matrix> Emitter::matrix_in_memory(Value value) {
       return std::nullopt;
     inst = source;
   }
-  if (inst->op != Op::load_desc_) return std::nullopt;
+  if (inst->op != Op::load_desc_ || !is_inside(*inst)) return std::nullopt;
   const Shape& block = inst->get<ir::BlockAccess>().shape;
   Position first;
   first.index.assign(block.size(), index(0));
-  for (std::size_t axis = 0; axis < block.size(); ++axis) {
-    const ScalarFacts& at = facts_[inst->operands[1 + axis]];
-    const ScalarFacts& size = facts_[arrays_.at(inst->operands[0]).inst->operands[1 + axis]];
-    std::int64_t extent = block[static_cast<int>(axis)];
-    bool fits =
-        at.low >= 0 && at.high != INT64_MAX && size.low >= extent && at.high <= size.low - extent;
-    if (!fits) return std::nullopt;
-  }
   llvm::Value* pointer = desc_address(*inst, 1, block, first).pointer;
   std::vector<llvm::Value*> strides;
   for (int axis = 0; axis < block.rank(); ++axis)
@@ -100,6 +105,22 @@ Emitter::Matrix Emitter::scratch_copy(Value value) {
           slot.type.shape[1], index(slot.strides[0]), index(1)};
 }
 
+Emitter::Matrix Emitter::right_operand(Value value, DType sum) {
+  if (auto slivers = slivers_in_memory(value, sum)) return *slivers;
+  auto block = sliver_block(defs_, value);
+  if (!block || slots_.contains(value)) return matrix_operand(value);
+  // Where the reshape is not looked through, what it reads is made first.
+  Value source = block->permute->results[0];
+  const Shape &from = function_.type(source).shape, &to = function_.type(value).shape;
+  if (slots_.contains(source) || joined_axes(from, to)) return matrix_operand(value);
+  Slot slot = allocate(function_.type(source));
+  keep_into(source, slot);
+  slots_.insert_or_assign(source, slot);
+  Matrix matrix = matrix_operand(value);
+  slots_.erase(source);
+  return matrix;
+}
+
 void Emitter::dot(const Inst& inst) {
   Value result = inst.results[0], start = inst.operands[2];
   DType wanted = function_.type(result).dtype;
@@ -125,10 +146,11 @@ void Emitter::dot(const Inst& inst) {
   const Slot& slot = slots_.at(result);
   Matrix c{slot.data, wanted, slot.type.shape[0], slot.type.shape[1], index(slot.strides[0]),
            index(1)};
-  Matrix a = matrix_operand(inst.operands[0]), b = matrix_operand(inst.operands[1]);
+  Matrix a = matrix_operand(inst.operands[0]);
+  Matrix b = right_operand(inst.operands[1], wanted);
   bool along_k = b.columns_contiguous() && a.rows_contiguous() && b.rows > 1;
-  if (a.rows >= PackedProduct::least_rows && a.columns >= target_.lanes &&
-      b.columns >= target_.lanes) {
+  if (b.in_slivers() || (a.rows >= PackedProduct::least_rows && a.columns >= target_.lanes &&
+                         b.columns >= target_.lanes)) {
     packed_dot(a, b, c, accumulate);
   } else if (along_k && (a.rows <= rows_along_k || b.rows >= long_depth)) {
     bool pairs =

@@ -12,8 +12,9 @@
 //
 // A sliver is [depth, columns of a block of accumulators] without gaps: the innermost loop reads
 // memory in one direction, one cache line after the other, and rows that lie a power of two apart
-// do not push each other out of the cache. Each element of b is packed once for all rows, each of a
-// once for all columns; for 128 rows that is 5 % of the time.
+// do not push each other out of the cache. Each element of b is packed once for all rows of a
+// block, each of a once for all columns; b costs a tenth of the time of 128 rows, unless it lies in
+// slivers already (packed_product.h).
 #include <algorithm>
 
 #include "dsl/codegen/matrix.h"
@@ -47,12 +48,61 @@ Emitter::Matrix Emitter::part_of(const Matrix& x, llvm::Value* row, llvm::Value*
   return part;
 }
 
+// The right operand of a dot, if it lies in slivers.
+std::optional<Emitter::Matrix> Emitter::slivers_in_memory(ir::Value value, DType sum) {
+  auto found = sliver_block(defs_, value);
+  if (!found) return std::nullopt;
+  const auto& [load, permute, pairs] = *found;
+  bool is_kept = slots_.contains(load->results[0]) || slots_.contains(permute->results[0]) ||
+                 slots_.contains(value);
+  if (is_kept || !is_inside(*load)) return std::nullopt;
+  const Shape& block = load->get<ir::BlockAccess>().shape;
+  const DType dtype = function_.type(value).dtype;
+  const std::int64_t in_word = pairs ? 2 : 1, width = block[2], vectors = width / target_.lanes;
+  if (pairs ? !has_pairs(dtype, dtype, sum) : dtype != sum) return std::nullopt;
+  if (width % target_.lanes != 0 || vectors < 2 || vectors > 4) return std::nullopt;
+  std::vector<std::int64_t> strides;
+  for (llvm::Value* stride : arrays_.at(load->operands[0]).strides) {
+    auto* number = llvm::dyn_cast<llvm::ConstantInt>(stride);
+    if (number == nullptr) return std::nullopt;
+    strides.push_back(number->getSExtValue());
+  }
+  const std::int64_t row = width * in_word;
+  if (strides[1] != row || strides[2] != in_word || (pairs && strides[3] != 1) || strides[0] <= 0 ||
+      strides[0] % row != 0)
+    return std::nullopt;
+  Position first;
+  first.index.assign(block.size(), index(0));
+  llvm::Value* data = desc_address(*load, 1, block, first).pointer;
+  Matrix result{data,    pairs ? DType::i32 : dtype, block[1], block[0] * width, index(width),
+                index(1)};
+  result.pairs = pairs;
+  result.sliver_width = width;
+  result.sliver_rows = strides[0] / row;
+  return result;
+}
+
+// Of slivers the one that begins with column n, from row k on.
+Emitter::Matrix Emitter::sliver_of(const Matrix& b, llvm::Value* k, llvm::Value* n,
+                                   std::int64_t rows, std::int64_t columns) {
+  // What comes before it has n columns.
+  auto* before = b_.CreateAdd(b_.CreateMul(n, index(b.sliver_rows)), b_.CreateMul(k, b.row_stride));
+  Matrix result = b;
+  result.data = gep(b.data, b.dtype, before);
+  result.rows = rows;
+  result.columns = columns;
+  result.sliver_width = result.sliver_rows = 0;
+  return result;
+}
+
 void Emitter::packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
-  const PackedProduct how = packed_product(target_);
+  const PackedProduct how = b.in_slivers()
+                                ? packed_product_of(target_, b.sliver_width / target_.lanes)
+                                : packed_product(target_, b.columns);
   const std::int64_t height = how.height, width = how.vectors * target_.lanes,
                      strip = how.strip_rows();
-  const bool pairs =
-      target_.has_fast_bf16_dot && has_pairs(a.dtype, b.dtype, c.dtype) && a.columns % 2 == 0;
+  const bool pairs = b.pairs || (target_.has_fast_bf16_dot && a.columns % 2 == 0 &&
+                                 has_pairs(a.dtype, b.dtype, c.dtype));
   const std::int64_t in_word = pairs ? 2 : 1;  // elements of an operand that a lane holds
   const DType left_dtype = pairs ? a.dtype : c.dtype;
   std::int64_t pieces =
@@ -60,8 +110,11 @@ void Emitter::packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool
   std::int64_t depth = std::min(a.columns, round_up(divide_up(a.columns, pieces), depth_quantum));
 
   const std::int64_t slivers = divide_up(b.columns, width);
-  Matrix right = scratch_matrix(pairs ? DType::i32 : c.dtype, slivers * depth / in_word, width);
-  right.pairs = pairs;
+  Matrix right = b;
+  if (!b.in_slivers()) {
+    right = scratch_matrix(pairs ? DType::i32 : c.dtype, slivers * depth / in_word, width);
+    right.pairs = pairs;
+  }
   Matrix left = scratch_matrix(left_dtype, strip, depth);
   if (depth < a.columns && !accumulate) {
     std::int64_t bytes = c.rows * c.columns * size_bytes(c.dtype);
@@ -70,24 +123,31 @@ void Emitter::packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool
   }
   for_blocks(a.columns, depth, false, [&](llvm::Value* k, std::int64_t piece) {
     const std::int64_t words = piece / in_word;
+    // Of what is packed here there is this piece alone.
+    if (!b.in_slivers()) right.sliver_rows = words;
+    auto first_word = b.in_slivers() ? b_.CreateUDiv(k, index(in_word)) : index(0);
     auto sliver = [&](llvm::Value* n, std::int64_t columns) {
-      // What comes before it has n columns.
-      Matrix result = right;
-      result.data = gep(right.data, right.dtype, b_.CreateMul(n, index(words)));
-      result.rows = words;
-      result.columns = columns;
-      return result;
+      return sliver_of(right, first_word, n, words, columns);
     };
-    for_blocks(b.columns, width, false, [&](llvm::Value* n, std::int64_t columns) {
-      pack_sliver(part_of(b, k, n, piece, columns), sliver(n, columns));
-    });
+    if (!b.in_slivers())
+      for_blocks(b.columns, width, false, [&](llvm::Value* n, std::int64_t columns) {
+        pack_sliver(part_of(b, k, n, piece, columns), sliver(n, columns));
+      });
     for_blocks(a.rows, strip, false, [&](llvm::Value* m, std::int64_t rows) {
       Matrix packed = part_of(left, index(0), index(0), rows, piece);
       pack_rows(part_of(a, m, k, rows, piece), packed);
       if (pairs) packed = in_pairs(packed);
       for_blocks(b.columns, width, false, [&](llvm::Value* n, std::int64_t columns) {
-        prefetch_share(b, next_piece(b, k, depth), n, columns, piece,
-                       b_.CreateUDiv(m, index(strip)), divide_up(a.rows, strip));
+        auto* strip_number = b_.CreateUDiv(m, index(strip));
+        std::int64_t strips = divide_up(a.rows, strip);
+        if (b.in_slivers()) {
+          auto* next = b_.CreateAdd(first_word, index(words));
+          Matrix of = sliver_of(b, next, n, words, width);
+          prefetch_share(of, index(0), width, words, strip_number, strips);
+        } else {
+          auto* first = b_.CreateAdd(next_piece(b, k, depth), b_.CreateMul(n, b.column_stride));
+          prefetch_share(b, first, columns, piece, strip_number, strips);
+        }
         for_blocks(rows, height, false, [&](llvm::Value* r, std::int64_t high) {
           dot_block_n(part_of(packed, r, index(0), high, words), sliver(n, columns),
                       part_of(c, b_.CreateAdd(m, r), n, high, columns), accumulate);
@@ -107,22 +167,21 @@ llvm::Value* Emitter::next_piece(const Matrix& b, llvm::Value* k, std::int64_t d
 }
 
 // While one piece is multiplied, the next comes into the outer cache: of each sliver a share a
-// strip. `start`: where the next piece begins, in elements. No fault comes of what does not exist.
-void Emitter::prefetch_share(const Matrix& b, llvm::Value* start, llvm::Value* n,
-                             std::int64_t columns, std::int64_t depth, llvm::Value* strip,
-                             std::int64_t strips) {
+// strip. `first`: where its columns begin in the next piece, in elements. No fault comes of what
+// does not exist.
+void Emitter::prefetch_share(const Matrix& b, llvm::Value* first, std::int64_t columns,
+                             std::int64_t depth, llvm::Value* strip, std::int64_t strips) {
   const bool along_k = b.columns_contiguous();
   const std::int64_t lines_of = along_k ? columns : depth;  // lines of memory, not of a cache
   const std::int64_t bytes = (along_k ? depth : columns) * size_bytes(b.dtype);
   const std::int64_t share = divide_up(lines_of, strips);
-  auto* first = b_.CreateMul(strip, index(share));
-  first = b_.CreateIntrinsic(llvm::Intrinsic::smin, {first->getType()},
-                             {first, index(lines_of - share)});
-  llvm::Value *line_stride = along_k ? b.column_stride : b.row_stride,
-              *offset = b_.CreateAdd(start, b_.CreateMul(n, b.column_stride));
+  auto* begin = b_.CreateMul(strip, index(share));
+  begin = b_.CreateIntrinsic(llvm::Intrinsic::smin, {begin->getType()},
+                             {begin, index(lines_of - share)});
+  llvm::Value* line_stride = along_k ? b.column_stride : b.row_stride;
   std::vector<llvm::Value*> none;
   emit_loop(index(share), 1, none, [&](llvm::Value* i) {
-    auto* line = b_.CreateAdd(offset, b_.CreateMul(b_.CreateAdd(first, i), line_stride));
+    auto* line = b_.CreateAdd(first, b_.CreateMul(b_.CreateAdd(begin, i), line_stride));
     auto* data = gep(b.data, b.dtype, line);
     for (std::int64_t at = 0; at < bytes; at += cache_line) {
       auto* pointer = b_.CreateConstGEP1_64(b_.getInt8Ty(), data, static_cast<std::uint64_t>(at));

@@ -158,8 +158,10 @@ class Emitter : Arithmetic {
   struct Matrix;  // matrix.h
   void dot(const ir::Inst& inst);
   Matrix matrix_operand(ir::Value value);
+  Matrix right_operand(ir::Value value, DType sum);  // of a dot
   Matrix scratch_copy(ir::Value value);
   std::optional<Matrix> matrix_in_memory(ir::Value value);
+  bool is_inside(const ir::Inst& load) const;  // the whole block, wherever it begins
   Matrix in_pairs(const Matrix& x);
   bool has_pairs(DType a, DType b, DType sum) const;
   void dot_along_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
@@ -181,10 +183,13 @@ class Emitter : Arithmetic {
                   const std::function<void(llvm::Value*, std::int64_t)>& body);
 
   // emit_packed_dot.cpp
+  std::optional<Matrix> slivers_in_memory(ir::Value value, DType sum);
   void packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
+  Matrix sliver_of(const Matrix& b, llvm::Value* k, llvm::Value* n, std::int64_t rows,
+                   std::int64_t columns);
   llvm::Value* next_piece(const Matrix& b, llvm::Value* k, std::int64_t depth);
-  void prefetch_share(const Matrix& b, llvm::Value* start, llvm::Value* n, std::int64_t columns,
-                      std::int64_t depth, llvm::Value* strip, std::int64_t strips);
+  void prefetch_share(const Matrix& b, llvm::Value* first, std::int64_t columns, std::int64_t depth,
+                      llvm::Value* strip, std::int64_t strips);
   void pack_sliver(const Matrix& b, const Matrix& sliver);
   void pack_rows(const Matrix& a, const Matrix& packed);
   Matrix part_of(const Matrix& x, llvm::Value* row, llvm::Value* column, std::int64_t rows,

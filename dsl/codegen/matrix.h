@@ -11,7 +11,10 @@ struct Emitter::Matrix {
   std::int64_t rows, columns;
   llvm::Value *row_stride, *column_stride;  // in elements of dtype
   bool pairs = false;  // what counts as an element is two neighbours in memory, 32 bits
+  // Columns lie in slivers of so many (packed_product.h), each `sliver_rows` long; 0: they do not.
+  std::int64_t sliver_width = 0, sliver_rows = 0;
 
+  bool in_slivers() const { return sliver_width != 0; }
   bool rows_contiguous() const { return is_one(column_stride); }  // along columns
   bool columns_contiguous() const { return is_one(row_stride); }  // along rows
   Matrix transposed() const {

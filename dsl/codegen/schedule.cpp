@@ -16,6 +16,17 @@ using ir::Value;
 
 constexpr std::size_t most_roots = 8;
 
+// Of these values, those that are nothing but right operands of dots.
+std::vector<bool> right_operands(const ir::Function& function) {
+  std::vector<bool> is_right(function.types.size(), false), is_other = is_right;
+  ir::for_each_inst(function.body, [&](const Inst& inst) {
+    for (std::size_t i = 0; i < inst.operands.size(); ++i)
+      (inst.op == Op::dot_ && i == 1 ? is_right : is_other)[inst.operands[i]] = true;
+  });
+  for (std::size_t i = 0; i < is_right.size(); ++i) is_right[i] = is_right[i] && !is_other[i];
+  return is_right;
+}
+
 bool needs_dense_operand(const Inst& inst, const Definitions& defs) {
   return inst.op == Op::reshape_ &&
          !only_moves_unit_axes(defs.type(inst.operands[0]).shape, inst.get<ir::Extent>().shape) &&
@@ -30,8 +41,12 @@ class Planner {
         kept_(defs.function().types.size(), false),
         read_as_array_(defs.function().types.size(), false),
         searched_(defs.function().types.size(), 0) {
+    const std::vector<bool> is_right = right_operands(defs.function());
     ir::for_each_inst(defs.function().body, [&](const Inst& inst) {
-      if (needs_dense_operand(inst, defs)) read_as_array_[inst.operands[0]] = true;
+      if (!needs_dense_operand(inst, defs)) return;
+      // A dot reads slivers where they lie.
+      bool is_read_here = !is_right[inst.results[0]] || !sliver_block(defs, inst.results[0]);
+      if (is_read_here) read_as_array_[inst.operands[0]] = true;
     });
   }
 
@@ -243,6 +258,25 @@ bool only_moves_unit_axes(const Shape& from, const Shape& to) {
   std::ranges::copy_if(from, std::back_inserter(a), [](std::int64_t s) { return s != 1; });
   std::ranges::copy_if(to, std::back_inserter(b), [](std::int64_t s) { return s != 1; });
   return a == b;
+}
+
+std::optional<SliverBlock> sliver_block(const Definitions& definitions, Value matrix) {
+  auto made_by = [&](Value value, Op op) {
+    const Inst* inst = definitions.inst(value);
+    return inst != nullptr && inst->op == op ? inst : nullptr;
+  };
+  const Inst* reshape = made_by(matrix, Op::reshape_);
+  const Inst* permute = reshape ? made_by(reshape->operands[0], Op::permute_) : nullptr;
+  const Inst* load = permute ? made_by(permute->operands[0], Op::load_desc_) : nullptr;
+  if (load == nullptr) return std::nullopt;
+  const std::vector<int>& dims = permute->get<ir::Permutation>().dims;
+  const bool in_pairs = dims == std::vector{1, 3, 0, 2};
+  const Shape& block = load->get<ir::BlockAccess>().shape;
+  if ((!in_pairs && dims != std::vector{1, 0, 2}) || (in_pairs && block[3] != 2))
+    return std::nullopt;
+  const Shape seen{block[1] * (in_pairs ? 2 : 1), block[0] * block[2]};
+  if (definitions.type(matrix).shape != seen) return std::nullopt;
+  return SliverBlock{load, permute, in_pairs};
 }
 
 std::optional<std::vector<std::vector<int>>> joined_axes(const Shape& from, const Shape& to) {

@@ -75,6 +75,15 @@ struct Schedule {
 // Whether a value of this instruction is computed where it is needed, unless it is kept.
 bool may_be_virtual(const ir::Inst& inst);
 
+// What a weight that was packed beforehand (packed_product.h) is to a tile program: a block of an
+// array of slivers, permuted and reshaped to a matrix that is the right operand of a dot.
+struct SliverBlock {
+  const ir::Inst* load;     // [slivers, depth, width], in pairs [slivers, depth / 2, width, 2]
+  const ir::Inst* permute;  // [depth, slivers, width], in pairs [depth / 2, 2, slivers, width]
+  bool in_pairs;
+};
+std::optional<SliverBlock> sliver_block(const Definitions& definitions, ir::Value matrix);
+
 Schedule make_schedule(const Definitions& definitions);
 // For people and tests: one line a step.
 std::string to_string(const Schedule& schedule, const ir::Function& function);

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "dsl/ir/function.h"
+#include "dsl/packed_product.h"
 #include "graph/ir.h"
 #include "graph/placement.h"
 
@@ -29,16 +30,19 @@ namespace tilewright::graph {
 using TaskId = std::uint32_t;
 using StorageId = std::uint32_t;
 
-enum class StorageKind : std::uint8_t { input, constant, result };
+// Packed: a copy of a matrix in an input that nobody writes (lower/packed_weights.h).
+enum class StorageKind : std::uint8_t { input, constant, result, packed };
 
 struct Storage {
   StorageKind kind = StorageKind::result;
   DType dtype = DType::f32;
   std::int64_t elements = 0;    // of an input: 0, not ours to know
-  int input = -1;               // index into Graph::inputs
+  int input = -1;               // index into Graph::inputs; of what is packed too
   bool is_aligned = true;       // begins at a multiple of 64 bytes, as all but inputs do
   std::vector<std::byte> data;  // of a constant, whose elements are start, start + step, ...
   std::int64_t start = 0, step = 0;
+  Placement packed_from;  // of what is packed: [depth, columns] in the input
+  dsl::Slivers slivers;   // and how it lies here; width 0: it is not packed
   std::vector<TaskId> writers, readers;
   bool is_output = false;  // must exist when the call is over
 };

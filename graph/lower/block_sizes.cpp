@@ -32,10 +32,15 @@ std::int64_t divide_up(std::int64_t x, std::int64_t y) { return (x + y - 1) / y;
 
 }  // namespace
 
-std::int64_t multiplied_bytes(const RegionFacts& facts, const dsl::Target& host) {
+ProductExtent product_extent(const Region& region, const RegionFacts& facts, std::int64_t rows,
+                             const dsl::Target& host) {
   bool pairs =
       host.has_fast_bf16_dot && facts.element_bytes == 2 && facts.weight_element_bytes == 2;
-  return pairs ? 2 : 4;
+  ProductExtent product{region.rows / rows, rows,          region.width,
+                        facts.depth,        pairs ? 2 : 4, facts.weight_element_bytes};
+  if (!facts.weights_along_depth) product.least_columns = run_bytes / facts.weight_element_bytes;
+  product.sliver_width = facts.sliver_width;
+  return product;
 }
 
 namespace {
@@ -68,14 +73,8 @@ RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const d
                  (rows >= dsl::PackedProduct::least_rows || region.weight_bytes > 128 << 10);
   ProductBlock cheapest{};
   if (by_cost) {
-    ProductExtent product{outer,
-                          rows,
-                          region.width,
-                          facts.depth,
-                          multiplied_bytes(facts, host),
-                          facts.weight_element_bytes};
-    if (!facts.weights_along_depth) product.least_columns = run_bytes / facts.weight_element_bytes;
-    cheapest = cheapest_product_block(product, host, static_cast<int>(threads));
+    cheapest = cheapest_product_block(product_extent(region, facts, rows, host), host,
+                                      static_cast<int>(threads));
   }
 
   blocks.columns = region.width;
@@ -101,6 +100,9 @@ RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const d
   if (turns_over) blocks.columns = turned_columns;
   if (splits_columns && wanted.columns != 0)
     blocks.columns = std::min(region.width, wanted.columns);
+  blocks.sliver_width = facts.sliver_width;
+  if (const std::int64_t sliver = facts.sliver_width; splits_columns && sliver != 0)
+    blocks.columns = std::min(round_up(blocks.columns, sliver), region.width / sliver * sliver);
 
   std::int64_t width = splits_columns ? blocks.columns : facts.widest;
   std::int64_t elements = splits_columns ? tile_elements : row_elements;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "graph/lower/lower.h"
+#include "graph/lower/product_cost.h"
 #include "graph/lower/region_facts.h"
 
 namespace tilewright::graph {
@@ -23,6 +24,7 @@ struct RowBlocks {
   // product's inner axis is gone through in steps of `depth`; 0: all at once.
   std::int64_t piece = 0, depth = 0;
   std::int64_t depth_quantum = 1;  // of which such steps are multiples
+  std::int64_t sliver_width = 0;   // of which blocks of columns are multiples; 0: of nothing
   bool prefetches = true;          // the next block of rows, into caches
   // Neighbours along a tile's last axis are accessed at the same time, so a block whose first axis
   // is the contiguous one is read and written turned over.
@@ -46,8 +48,9 @@ struct RowBlocks {
 // Whether blocks may hold a part of a row's columns. On the host not where the region writes in
 // place: the last block cannot be moved back to end with the row, and most of it would lie beyond.
 bool cuts_columns(const Region& region, const dsl::Target& target);
-// Of an element of a product's operands, as the host multiplies it.
-std::int64_t multiplied_bytes(const RegionFacts& facts, const dsl::Target& host);
+// Of a region's product of so many rows, as the host multiplies it.
+ProductExtent product_extent(const Region& region, const RegionFacts& facts, std::int64_t rows,
+                             const dsl::Target& host);
 // As a request for them.
 BlockSizes sizes_of(const RowBlocks& blocks);
 // `wanted` overrides the choice where it is not 0; it is clipped to what the region allows.

@@ -13,15 +13,16 @@ using dsl::PackedProduct;
 
 // Cycles, as measured on Zen 4; those of rows that are not packed on Emerald Rapids, where the
 // landscapes of tests/autotune/data were measured.
-constexpr double pack_right = 0.6, pack_left = 0.4;  // a word of 4 bytes
+constexpr double pack_right = 0.6, pack_left = 1.2;  // a word of 4 bytes
 constexpr double a_copied_word = 0.5;  // of an operand of which the last block is not whole
 constexpr double a_program = 500, a_packing_program = 3000;
 constexpr double a_sum = 3;             // of the lanes of one result, that is not packed
-constexpr double a_spilled_line = 2;    // of what the outer cache does not hold
+constexpr double a_spilled_line = 0.5;  // of what the outer cache does not hold
 constexpr double fetched_bytes = 8;     // a cycle, of memory that all cores read
 constexpr double refetched_bytes = 16;  // of an outer cache
 constexpr double not_hidden = 0.25;     // of what is fetched from memory again
 constexpr double of_rate = 0.8, of_packed_rate = 0.92;  // that multiplications reach
+constexpr double packed_multiplications = 2;            // a cycle, of vectors
 constexpr double narrow_cost = 0.35;                    // of a vector, for each that a sliver lacks
 constexpr double spilled_rows = 1.3;        // where rows that are not packed leave the outer cache
 constexpr double rows_beyond_inner = 1.08;  // or the inner one
@@ -32,12 +33,17 @@ constexpr std::int64_t most_rows = 512, most_columns = 1024;
 
 double divide_up(double x, double y) { return std::ceil(x / y); }
 
+PackedProduct how_to_pack(const ProductExtent& p, const dsl::Target& host, std::int64_t columns) {
+  return p.sliver_width != 0 ? dsl::packed_product_of(host, p.sliver_width / host.lanes)
+                             : dsl::packed_product(host, columns);
+}
+
 }  // namespace
 
 double product_cycles(const ProductExtent& p, const dsl::Target& host, std::int64_t block_rows,
                       std::int64_t block_columns, int threads, std::int64_t splits) {
   auto number = [](std::int64_t x) { return static_cast<double>(x); };
-  const PackedProduct how = dsl::packed_product(host);
+  const PackedProduct how = how_to_pack(p, host, block_columns);
   double rows = number(block_rows), columns = number(block_columns), lanes = host.lanes,
          depth = number(p.depth) / number(splits);
   double words = depth * number(p.element_bytes) / 4;  // that are multiplied at once
@@ -46,7 +52,8 @@ double product_cycles(const ProductExtent& p, const dsl::Target& host, std::int6
   double programs = number(p.outer * splits) * row_blocks * divide_up(number(p.columns), columns);
   double weights = columns * depth * number(p.weight_bytes), fetch = weights / fetched_bytes;
   double cycles = 0;
-  const bool packs = block_rows >= PackedProduct::least_rows;
+  const bool is_packed = p.sliver_width != 0;
+  const bool packs = is_packed || block_rows >= PackedProduct::least_rows;
   if (!packs) {
     double multiply = rows * columns * (words / lanes / of_rate + a_sum);
     double held = rows * depth * number(p.element_bytes);
@@ -60,24 +67,28 @@ double product_cycles(const ProductExtent& p, const dsl::Target& host, std::int6
     double lacking = divide_up(columns, sliver) * number(how.vectors) - vectors;
     double height = number(how.height);
     double multiply = divide_up(rows, height) * height * (vectors + narrow_cost * lacking) * words /
-                      of_packed_rate;
-    double pack = words * (columns * pack_right + rows * pack_left);
+                      of_packed_rate / packed_multiplications;
+    double pack =
+        words * rows * pack_left + (is_packed ? not_hidden * fetch : words * columns * pack_right);
     double strip = number(how.strip_rows());
     double pieces = divide_up(words * 4 * strip, number(PackedProduct::strip_bytes));
     double panel = columns * words * 4 / pieces;
-    double beyond = std::max(0.0, rows * columns * 4 + panel - cache);
-    double spill = std::min(beyond, panel) / 64 * a_spilled_line * divide_up(rows, strip) * pieces;
-    bool rows_fit = p.rows % block_rows == 0, columns_fit = p.columns % block_columns == 0;
+    // For each strip the panel is gone through; the sums of a strip lie beside it.
+    double beyond = std::max(0.0, panel + 2 * strip * columns * 4 - cache);
+    double sums = rows * columns * 4 > cache ? 2 * rows * columns * 4 : 0;
+    double spill =
+        (std::min(beyond, panel) * divide_up(rows, strip) + sums) / 64 * a_spilled_line * pieces;
+    bool rows_fit = p.rows % block_rows == 0;
+    bool columns_fit = is_packed || p.columns % block_columns == 0;
     double copy = words * a_copied_word * ((rows_fit ? 0 : rows) + (columns_fit ? 0 : columns));
     cycles = std::max(multiply, fetch) + pack + spill + copy;
   }
   double sum = splits == 1 ? 0 : 2 * rows * columns * 4 / fetched_bytes;  // of what is split
-  return (divide_up(programs, threads) + unequal_threads) *
+  return (divide_up(programs, threads) + (threads > 1 ? unequal_threads : 0)) *
          (cycles + sum + (packs ? a_packing_program : a_program));
 }
 
 ProductBlock cheapest_product_block(const ProductExtent& p, const dsl::Target& host, int threads) {
-  const PackedProduct how = dsl::packed_product(host);
   ProductBlock best{p.rows, p.columns};
   double least = HUGE_VAL;
   // Equal parts: as they are where they are whole vectors, and rounded up to what is multiplied at
@@ -99,12 +110,24 @@ ProductBlock cheapest_product_block(const ProductExtent& p, const dsl::Target& h
     least = cycles;
     best = {rows, columns};
   };
-  if (p.rows >= PackedProduct::least_rows)
-    for_parts(p.columns, how.vectors * host.lanes, most_columns, [&](std::int64_t columns) {
-      for_parts(p.rows, how.height, most_rows, [&](std::int64_t rows) {
-        if (rows >= PackedProduct::least_rows) offer(rows, columns);
-      });
+  auto offer_packed = [&](std::int64_t columns) {
+    const std::int64_t height = how_to_pack(p, host, columns).height;
+    for_parts(p.rows, height, most_rows, [&](std::int64_t rows) {
+      if (rows >= PackedProduct::least_rows) offer(rows, columns);
     });
+  };
+  if (p.sliver_width != 0) {
+    // Whole slivers, at least two blocks where the last one is not full.
+    const std::int64_t whole = p.columns / p.sliver_width;
+    for (std::int64_t parts = 1, before = 0; parts <= whole; ++parts) {
+      std::int64_t slivers = (whole + parts - 1) / parts;
+      if (slivers != before) offer_packed(slivers * p.sliver_width);
+      before = slivers;
+    }
+    return best;
+  }
+  if (p.rows >= PackedProduct::least_rows)
+    for_parts(p.columns, 3 * host.lanes, most_columns, offer_packed);
   // Of more rows, too much is multiplied to save packing.
   if (p.rows < 2 * PackedProduct::least_rows)
     for_parts(p.columns, host.lanes, p.columns, [&](std::int64_t columns) {

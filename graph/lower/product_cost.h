@@ -7,7 +7,8 @@
 //   fetch      k c of the right operand, from memory for the first rows and from the outer cache
 //              for those that follow: behind the multiplications where there are enough of them.
 //              Many rows are packed first (dsl/packed_product.h), which adds
-//   pack       k c for the right operand, what makes few rows dear; k r for the left
+//   pack       k c for the right operand, what makes few rows dear, unless it is packed already
+//              (packed_weights.h); k r for the left
 //   copy       operands that blocks do not cut into equal parts, before they are packed
 //   spill      of what does not fit the outer cache of a core
 //
@@ -27,6 +28,7 @@ struct ProductExtent {
   std::int64_t element_bytes = 4;  // as they are multiplied
   std::int64_t weight_bytes = 4;   // of the right operand, in memory
   std::int64_t least_columns = 1;  // of a block, so that it reads whole runs of memory
+  std::int64_t sliver_width = 0;   // of a right operand that is packed already
 };
 
 // Cycles until the product is done with blocks of this size on so many threads, each block's inner

@@ -115,6 +115,12 @@ RegionFacts facts_of(const TaskList& list, const Region& region) {
     facts.on_tensor_cores = facts.on_tensor_cores &&
                             list.on_tensor_cores(list.storages[task.operands[1].storage].dtype);
     facts.depth = std::max(facts.depth, task.operands[1].view.shape[-2]);
+    if (const Storage& storage = list.storages[task.operands[1].storage];
+        storage.kind == StorageKind::packed) {
+      if (region.tables[slot].width == region.width) facts.sliver_width = storage.slivers.width;
+      if (storage.slivers.in_pairs)
+        facts.depth_quantum = std::lcm<std::int64_t>(facts.depth_quantum, 2);
+    }
     Table weights = weight_table(task);
     if (task.operands[1].producer && region.slot(*task.operands[1].producer)) {
       facts.computes_weights = true;

@@ -26,6 +26,8 @@ struct RegionFacts {
   // A product's second operand is computed; pieces of the inner axis are multiples of this.
   bool computes_weights = false;
   std::int64_t depth_quantum = 1;
+  // Of second operands that are packed (packed_weights.h): blocks of columns are whole slivers.
+  std::int64_t sliver_width = 0;
 };
 std::int64_t stride_of(const IndexMap& map);  // of its first mode; 0 where it is constant
 RegionFacts facts_of(const TaskList& list, const Region& region);

@@ -54,6 +54,7 @@ Hash region_key(const Graph& graph, const TaskList& list, const Region& region) 
         if (!producer) {
           const Storage& storage = list.storages[operand.storage];
           hasher.add(storage.dtype).add(storage.is_aligned);
+          hasher.add(storage.slivers.width).add(storage.slivers.in_pairs);
           hasher.add(storage.start).add(storage.step);  // may be computed rather than read
         }
         add(hasher, operand.view);

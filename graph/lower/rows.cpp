@@ -100,7 +100,10 @@ void RowsProgram::open_grid() {
   rows_ = band(rows, blocks_.tail_rows);
   columns_ = band(region_.width, blocks_.tail_columns);
   std::int64_t row_blocks = (rows_.size + blocks_.rows - 1) / blocks_.rows;
-  std::int64_t column_blocks = (columns_.size + blocks_.columns - 1) / blocks_.columns;
+  const std::int64_t quantum = std::max<std::int64_t>(1, blocks_.sliver_width);
+  const Band slivers{columns_.first / quantum, (columns_.size + quantum - 1) / quantum};
+  const std::int64_t block_slivers = (blocks_.columns + quantum - 1) / quantum;
+  std::int64_t column_blocks = (slivers.size + block_slivers - 1) / block_slivers;
   int row_axis = blocks_.rows_fastest ? 0 : 1, column_axis = 1 - row_axis;
   std::int64_t splits = stage_ == ProductStage::partial ? blocks_.splits : 1;
   if (blocks_.shares_rows()) column_blocks = blocks_.cluster;
@@ -112,8 +115,10 @@ void RowsProgram::open_grid() {
   if (rows > blocks_.rows) row_ = block_start(programs.index[row_axis], blocks_.rows, rows_);
   if (blocks_.shares_rows())
     rank_ = programs.index[column_axis];
-  else if (region_.width > blocks_.columns)
-    column_ = block_start(programs.index[column_axis], blocks_.columns, columns_);
+  else if (region_.width > blocks_.columns) {
+    sliver_ = block_start(programs.index[column_axis], block_slivers, slivers);
+    column_ = quantum == 1 ? sliver_ : sliver_ * quantum;
+  }
   indices_.resize(digits_.size());
   Tile rest = programs.index[2];
   if (splits > 1) {

@@ -139,6 +139,7 @@ class RowsProgram {
   Tile product(std::size_t slot, const Columns& columns);
   // A block of a product's second operand, the inner axis first, or last if it lies `along_depth`.
   Tile weights(std::size_t slot, const Columns& along, const Columns& columns, bool along_depth);
+  Tile packed_weights(std::size_t slot, const Columns& along, const Columns& columns);
   Tile loaded_weights(std::size_t slot, const Columns& along, const Columns& columns,
                       bool along_depth);
   // One that is computed has an axis for each digit of the inner axis, the outermost first, while
@@ -198,6 +199,7 @@ class RowsProgram {
   Grid grid_;
   Band rows_, columns_;
   Tile row_, column_;          // first row and column of this program; undefined: 0
+  Tile sliver_;                // of packed weights the first, where there is a first column
   std::vector<Tile> indices_;  // of the digits that are not cut in blocks
   Tile split_;                 // which part of inner axes is this program's; undefined: all
   Tile rank_;                  // of this program among those that share a row; undefined: alone

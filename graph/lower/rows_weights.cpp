@@ -41,9 +41,42 @@ Tile RowsProgram::weights(std::size_t slot, const Columns& along, const Columns&
                                           : loaded_weights(slot, along, columns, along_depth);
 }
 
+// A block of slivers, seen as a matrix.
+Tile RowsProgram::packed_weights(std::size_t slot, const Columns& along, const Columns& columns) {
+  const TaskOperand& weight = task(slot).operands[1];
+  const Storage& storage = list_.storages[weight.storage];
+  const std::int64_t width = storage.slivers.width, depth = weight.view.shape[-2];
+  const std::int64_t block_depth = width_of(depth, along),
+                     block_columns = width_of(weight.view.shape[-1], columns);
+  const std::int64_t count = storage.slivers.count(weight.view.shape[-1]);
+  check(block_columns % width == 0, "a block of columns cuts a sliver");
+  const bool moves = columns.part == Part::block && sliver_.defined();
+  const Operand sliver = moves ? Operand(sliver_) : Operand(0), first = column(along);
+  const Tile& base = parameters_.pointer(weight.storage);
+  const std::int64_t slivers = block_columns / width;
+  Tile block;
+  if (storage.slivers.in_pairs) {
+    check(block_depth % 2 == 0, "a piece of the inner axis cuts a pair");
+    Operand pair = first.is_number() ? first : Operand(first.tile() / 2);
+    block = dsl::load(
+        dsl::make_desc(base, {count, depth / 2, width, 2}, {depth * width, 2 * width, 2, 1}),
+        {sliver, pair, 0, 0}, {slivers, block_depth / 2, width, 2});
+    block = dsl::permute(block, {1, 3, 0, 2});
+  } else {
+    block = dsl::load(dsl::make_desc(base, {count, depth, width}, {depth * width, width, 1}),
+                      {sliver, first, 0}, {slivers, block_depth, width});
+    block = dsl::permute(block, {1, 0, 2});
+  }
+  return dsl::reshape(block, {block_depth, block_columns});
+}
+
 Tile RowsProgram::loaded_weights(std::size_t slot, const Columns& along, const Columns& columns,
                                  bool along_depth) {
   const TaskOperand& weight = task(slot).operands[1];
+  if (list_.storages[weight.storage].kind == StorageKind::packed) {
+    Tile matrix = packed_weights(slot, along, columns);
+    return along_depth ? dsl::trans(matrix) : matrix;
+  }
   Table table = weight_table(task(slot));
   Access access = *compose(weight.view, table.place);
   std::vector<std::int64_t> strides = region_.digits.strides(access.rows);

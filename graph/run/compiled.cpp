@@ -6,6 +6,7 @@
 #include "autotune/policy.h"
 #include "graph/capture.h"
 #include "graph/passes/pipeline.h"
+#include "graph/run/weight_copies.h"
 #include "graph/tensor_body.h"
 #include "graph/tensor_copy.h"
 #include "graph/text.h"
@@ -164,6 +165,7 @@ void CompiledSignature::compile(const Graph& graph, const Options& options,
                      .matmul_precision = options.matmul_precision,
                      .device = device,
                      .unaligned_inputs = unaligned_inputs(device),
+                     .frozen_inputs = options.freezing ? frozen_inputs() : std::vector<bool>(),
                      .lock = lock_of(options),
                      .title = to_string(signature_)};
   if (options.tune_in_background || is_tuned(options.mode))
@@ -178,6 +180,7 @@ void CompiledSignature::compile(const Graph& graph, const Options& options,
   addresses_.resize(graph.inputs.size());
   for (std::size_t i = 0; i < captured_.size(); ++i)
     addresses_[signature_.size() + i] = address_of(*captured_[i].body());
+  pack_weights();
   if (!is_recorded(options.mode)) return;
   std::shared_ptr<SharedArena>& arena = shared_.arenas[device.memory()];
   if (!arena) arena = std::make_shared<SharedArena>(device.memory());
@@ -187,6 +190,16 @@ void CompiledSignature::compile(const Graph& graph, const Options& options,
 // Also where somebody else still waits for it.
 CompiledSignature::~CompiledSignature() {
   if (tuning_) tuning_->stop();
+}
+
+void CompiledSignature::pack_weights() {
+  packed_weights_.clear();
+  addresses_.resize(graph_.inputs.size());
+  for (const PackedWeight& weight : plan_->packed_weights()) {
+    const Tensor& tensor = captured_[static_cast<std::size_t>(weight.input) - signature_.size()];
+    packed_weights_.push_back(packed_copy(tensor, weight));
+    addresses_.push_back(packed_weights_.back()->data());
+  }
 }
 
 // Between two calls: the one before is waited for, on a GPU too.
@@ -202,6 +215,7 @@ void CompiledSignature::take_tuned_plan() {
       taken_ = "; launches were recorded anew for them";
     }
     plan_ = std::move(plan);
+    pack_weights();
   } catch (const Error& error) {
     taken_ = concat("; they are not used: ", error.what());
   }
@@ -212,6 +226,13 @@ std::vector<bool> CompiledSignature::unaligned_inputs(const Device& device) cons
   if (!device.target().is_gpu()) return result;
   for (const ArgumentType& argument : signature_) result.push_back(!argument.is_aligned);
   for (const Tensor& tensor : captured_) result.push_back(!begins_aligned(*tensor.body()));
+  return result;
+}
+
+std::vector<bool> CompiledSignature::frozen_inputs() const {
+  std::vector<bool> result(graph_.inputs.size(), false);
+  std::fill(result.begin() + std::ssize(signature_), result.end(), true);
+  for (std::size_t i : mutated_) result[i] = false;
   return result;
 }
 
@@ -231,7 +252,7 @@ void CompiledSignature::set_addresses(const std::vector<Tensor>& arguments) {
   for (std::size_t i = 0; i < arguments.size(); ++i)
     addresses_[i] = address_for_plan(i, arguments[i]);
   if (host_arguments_)
-    for (std::size_t i = arguments.size(); i < addresses_.size(); ++i)
+    for (std::size_t i = arguments.size(); i < graph_.inputs.size(); ++i)
       addresses_[i] = address_for_plan(i, captured_[i - arguments.size()]);
   if (!mutated_.empty()) require_no_aliases(arguments);
 }
@@ -246,8 +267,12 @@ void CompiledSignature::take_back_mutated(const std::vector<Tensor>& arguments) 
 // tensors were compared with each other when they were captured.
 void CompiledSignature::require_no_aliases(const std::vector<Tensor>& arguments) const {
   for (std::size_t written : mutated_) {
+    require(
+        !input(written, arguments).body()->buffer->is_frozen(), "[compile] input ", written,
+        " is written in place and frozen: functions compiled with Options::freezing hold packed "
+        "copies of it; pass a clone, or compile those without");
     auto [low, high] = bytes_spanned(input(written, arguments));
-    std::size_t others = written < arguments.size() ? addresses_.size() : arguments.size();
+    std::size_t others = written < arguments.size() ? graph_.inputs.size() : arguments.size();
     for (std::size_t i = 0; i < others; ++i) {
       if (i == written) continue;
       auto [other_low, other_high] = bytes_spanned(input(i, arguments));
@@ -316,6 +341,8 @@ PlanReport CompiledSignature::report() const {
   report.launches = plan_->launches();
   report.nodes = static_cast<std::int64_t>(graph_.nodes.size() - graph_.inputs.size());
   report.arena_bytes = plan_->arena_bytes();
+  report.packed_weights = std::ssize(packed_weights_);
+  for (const auto& buffer : packed_weights_) report.packed_bytes += buffer->size_bytes();
   report.lower_seconds = plan_->lower_seconds();
   report.compile_seconds = plan_->compile_seconds();
   report.tuning = tuning_ ? tuning_->text() + taken_ : text_of(plan_->tuning());

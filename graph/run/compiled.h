@@ -69,10 +69,13 @@ class CompiledSignature {
 
  private:
   void take_tuned_plan();
+  // Behind the addresses of inputs, those of the copies that the plan reads.
+  void pack_weights();
   void compile(const Graph& graph, const Options& options, const std::vector<Tensor>& arguments);
   Device device_for(const Options& options, const std::vector<Tensor>& arguments) const;
   std::vector<Tensor> run(const std::vector<Tensor>& arguments, std::int64_t times);
   std::vector<bool> unaligned_inputs(const Device& device) const;
+  std::vector<bool> frozen_inputs() const;
   void set_addresses(const std::vector<Tensor>& arguments);
   void* address_for_plan(std::size_t i, const Tensor& tensor);
   bool is_brought(const Tensor& tensor) const;
@@ -94,7 +97,8 @@ class CompiledSignature {
   std::shared_ptr<StepCount> steps_ = std::make_shared<StepCount>();  // of the recording
   std::optional<HostArguments> host_arguments_;                       // where the plan is a GPU's
   bool gives_host_ = true;        // results that are not inputs lie on the host
-  std::vector<void*> addresses_;  // of inputs: arguments, then captured tensors
+  std::vector<void*> addresses_;  // of inputs: arguments, captured tensors, packed weights
+  std::vector<std::shared_ptr<Buffer>> packed_weights_;
   std::string graph_break_;
   double capture_seconds_ = 0;
   std::shared_ptr<BackgroundPlan> tuning_;

@@ -12,6 +12,7 @@
 #include "graph/lower/flat.h"
 #include "graph/lower/frame.h"
 #include "graph/lower/lower.h"
+#include "graph/lower/packed_weights.h"
 #include "graph/lower/region_key.h"
 #include "graph/run/batches.h"
 #include "graph/run/memory.h"
@@ -60,6 +61,9 @@ class PlanMaker {
     if (target_.is_gpu()) limits.rows_of_computed_operands = few_rows_of_gpus;
     regions_ = fuse_tasks(list_, options_.fuse, limits);
     if (options_.lock && options_.lock->is_locked()) options_.lock->require_device(options_.device);
+    std::vector<bool> frozen = options_.frozen_inputs;
+    frozen.resize(graph_.inputs.size(), false);
+    use_packed_weights(list_, regions_, frozen, target_);
     find_flat_regions();
     for (std::size_t i = 0; i < regions_.size(); ++i)
       keys_.push_back(flat_[i] ? flat_[i]->key : region_key(graph_, list_, regions_[i].region));
@@ -292,6 +296,11 @@ class PlanMaker {
       std::int64_t bytes = storage.elements * size_bytes(storage.dtype);
       if (storage.kind == StorageKind::input) {
         place_of_[id] = {PlaceKind::input, static_cast<std::uint32_t>(storage.input)};
+      } else if (storage.kind == StorageKind::packed) {
+        std::size_t index = graph_.inputs.size() + body_->packed_weights.size();
+        place_of_[id] = {PlaceKind::input, static_cast<std::uint32_t>(index)};
+        body_->packed_weights.push_back(
+            {storage.input, storage.dtype, storage.packed_from, storage.slivers});
       } else if (storage.is_output) {
         place_of_[id] = {PlaceKind::output, static_cast<std::uint32_t>(body_->output_bytes.size())};
         body_->output_bytes.push_back(bytes);

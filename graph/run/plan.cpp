@@ -69,6 +69,7 @@ std::vector<std::shared_ptr<Buffer>> Plan::run(std::span<void* const> inputs) co
 }
 
 const std::vector<PlanOutput>& Plan::outputs() const { return body_->outputs; }
+const std::vector<PackedWeight>& Plan::packed_weights() const { return body_->packed_weights; }
 std::span<const PlanProgram> Plan::programs() const { return body_->programs; }
 std::string Plan::program_text(std::size_t program) const {
   return ir::print(body_->functions.at(program));

@@ -19,9 +19,11 @@
 #include <vector>
 
 #include "dsl/device.h"
+#include "dsl/packed_product.h"
 #include "graph/ir.h"
 #include "graph/lower/block_request.h"
 #include "graph/matmul_precision.h"
+#include "graph/placement.h"
 #include "graph/run/arena.h"
 #include "graph/tune/tune_plan.h"
 #include "runtime/artifact.h"
@@ -44,8 +46,20 @@ struct PlanOptions {
   // By Graph::inputs: the memory may begin at any element. What is not named begins at a multiple
   // of 64 bytes, of which GPU code makes use.
   std::vector<bool> unaligned_inputs = {};
+  // By Graph::inputs: nobody writes what lies there any more, so that the plan may want packed
+  // copies of it. What is not named may be written.
+  std::vector<bool> frozen_inputs = {};
   std::shared_ptr<PlanLock> lock = nullptr;  // choices to keep to, or to write down
   std::string title = {};                    // of the plan there
+};
+
+// A matrix in an input of the graph that the plan reads in slivers (lower/packed_weights.h).
+struct PackedWeight {
+  int input = 0;  // index into Graph::inputs
+  DType dtype = DType::f32;
+  Placement matrix;  // [depth, columns], from the input's first element on
+  dsl::Slivers slivers;
+  std::int64_t elements() const { return slivers.elements(matrix.shape[0], matrix.shape[1]); }
 };
 
 // What the caller gets for one output.
@@ -75,11 +89,13 @@ class Plan {
   explicit Plan(std::shared_ptr<const Body> body) : body_(std::move(body)) {}
 
   // `inputs[i]` is the address of the first element of Graph::inputs[i], in the memory of the
-  // plan's device, whose memory has the strides that the graph names. Returns one buffer an output,
+  // plan's device, whose memory has the strides that the graph names; behind them come those of the
+  // copies that packed_weights() names (run/weight_copies.h). Returns one buffer an output,
   // null where PlanOutput::input says. Work on a GPU is begun, not waited for. Thread safe.
   std::vector<std::shared_ptr<Buffer>> run(std::span<void* const> inputs) const;
 
   const std::vector<PlanOutput>& outputs() const;
+  const std::vector<PackedWeight>& packed_weights() const;
   std::span<const PlanProgram> programs() const;
   std::string program_text(std::size_t program) const;  // its tile IR
   const Device& device() const;

@@ -41,7 +41,8 @@ struct Plan::Body {
   std::vector<Batch> batches;
   std::vector<Place> places;
   std::vector<std::shared_ptr<Buffer>> constants;
-  std::vector<std::int64_t> output_bytes;  // of each output buffer
+  std::vector<PackedWeight> packed_weights;  // which follow the inputs
+  std::vector<std::int64_t> output_bytes;    // of each output buffer
   std::vector<PlanOutput> outputs;
   std::vector<std::uint32_t> output_index;  // of each output that is no input: its buffer
   std::int64_t arena_bytes = 0;

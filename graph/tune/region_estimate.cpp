@@ -66,12 +66,7 @@ RegionEstimate::RegionEstimate(const TaskList& list, const Region& region,
   element_bytes_ = static_cast<double>(facts.element_bytes);
   weight_bytes_ = static_cast<double>(facts.weight_element_bytes);
   if (!target.is_gpu() && has_product_ && cuts_columns_ && !facts.computes_weights)
-    host_product_ = {region.rows / static_cast<std::int64_t>(rows_),
-                     static_cast<std::int64_t>(rows_),
-                     region.width,
-                     facts.depth,
-                     multiplied_bytes(facts, target),
-                     facts.weight_element_bytes};
+    host_product_ = product_extent(region, facts, static_cast<std::int64_t>(rows_), target);
 }
 
 RegionEstimate::Cut RegionEstimate::cut(const BlockSizes& blocks) const {

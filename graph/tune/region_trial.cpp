@@ -66,7 +66,9 @@ RegionTrial::RegionTrial(const Graph& graph, const TaskList& list, const Region&
   for (std::size_t slot = 0; slot < region.tasks.size(); ++slot) {
     const Task& task = list.tasks[region.tasks[slot]];
     for (const TaskOperand& operand : task.operands)
-      if (!operand.number) reach(operand.storage, reach_of(operand.view));
+      if (!operand.number)
+        reach(operand.storage,
+              std::max(reach_of(operand.view), list.storages[operand.storage].elements));
     std::int64_t rows = std::max<std::int64_t>(0, task.scatter_size - 1) * task.scatter_stride;
     reach(task.storage, reach_of(task.place) + rows);
     bool is_stored = slot >= region.stored.size() || region.stored[slot];

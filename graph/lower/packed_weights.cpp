@@ -1,0 +1,94 @@
+#include "graph/lower/packed_weights.h"
+
+#include <algorithm>
+
+#include "dsl/packed_product.h"
+#include "graph/lower/block_sizes.h"
+#include "graph/lower/region_facts.h"
+
+namespace tilewright::graph {
+namespace {
+
+constexpr std::int64_t most_filled = 5;  // one column in so many may be zeros that fill a sliver
+
+class Packer {
+ public:
+  Packer(TaskList& list, const std::vector<bool>& is_frozen, const dsl::Target& host)
+      : list_(list), is_frozen_(is_frozen), host_(host) {}
+
+  void visit(const Region& region) {
+    if (region.tables.empty()) return;  // attention
+    const RegionFacts facts = facts_of(list_, region);
+    const std::int64_t rows = facts.digit ? facts.digits[*facts.digit] : 1;
+    if (rows < dsl::PackedProduct::least_rows) return;
+    for (std::size_t slot = 0; slot < region.tasks.size(); ++slot) {
+      Task& task = list_.tasks[region.tasks[slot]];
+      if (task.kind != TaskKind::contraction) continue;
+      const bool is_cut = cuts_columns(region, host_) && region.tables[slot].width == region.width;
+      TaskOperand& weight = task.operands[1];
+      if (auto slivers = slivers_for(task, is_cut)) use(weight, *slivers);
+    }
+  }
+
+ private:
+  // How a product's weight is to be packed, if it is.
+  std::optional<dsl::Slivers> slivers_for(const Task& product, bool is_cut) const {
+    const TaskOperand& weight = product.operands[1];
+    if (weight.number || weight.producer) return std::nullopt;
+    const Storage& storage = list_.storages[weight.storage];
+    if (storage.kind != StorageKind::input ||
+        !is_frozen_[static_cast<std::size_t>(storage.input)] || !storage.writers.empty())
+      return std::nullopt;
+    const Placement& view = weight.view;
+    const std::int64_t depth = view.shape[-2], columns = view.shape[-1];
+    // All products of a batch must have the same.
+    for (int axis = 0; axis < view.shape.rank() - 2; ++axis)
+      if (view.shape[axis] != 1 && view.strides[axis] != 0) return std::nullopt;
+    if (depth < host_.lanes || columns < 2 * host_.lanes) return std::nullopt;
+    const dsl::Slivers slivers = dsl::slivers_of(host_, storage.dtype, depth, columns);
+    const std::int64_t filled = slivers.count(columns) * slivers.width - columns;
+    // What is multiplied as another type is packed as that.
+    if ((storage.dtype != DType::f32 && !slivers.in_pairs) || filled * most_filled > columns)
+      return std::nullopt;
+    // Whole rows end where the weight does, blocks of them where a sliver does.
+    if (filled != 0 && !is_cut) return std::nullopt;
+    return slivers;
+  }
+
+  void use(TaskOperand& weight, const dsl::Slivers& slivers) {
+    const std::int64_t depth = weight.view.shape[-2], columns = weight.view.shape[-1];
+    const Storage& from = list_.storages[weight.storage];
+    Storage packed;
+    packed.kind = StorageKind::packed;
+    packed.dtype = from.dtype;
+    packed.elements = slivers.elements(depth, columns);
+    packed.input = from.input;
+    packed.packed_from = {
+        {depth, columns}, {weight.view.strides[-2], weight.view.strides[-1]}, weight.view.offset};
+    packed.slivers = slivers;
+    auto known = std::ranges::find_if(list_.storages, [&](const Storage& s) {
+      return s.kind == StorageKind::packed && s.input == packed.input &&
+             s.packed_from == packed.packed_from && s.slivers == slivers;
+    });
+    weight.storage = static_cast<StorageId>(known - list_.storages.begin());
+    if (known == list_.storages.end()) list_.storages.push_back(std::move(packed));
+    weight.view.strides[-2] = columns;
+    weight.view.strides[-1] = 1;
+    weight.view.offset = 0;
+  }
+
+  TaskList& list_;
+  const std::vector<bool>& is_frozen_;
+  const dsl::Target& host_;
+};
+
+}  // namespace
+
+void use_packed_weights(TaskList& list, const std::vector<FusedRegion>& regions,
+                        const std::vector<bool>& is_frozen, const dsl::Target& target) {
+  if (target.is_gpu() || std::ranges::find(is_frozen, true) == is_frozen.end()) return;
+  Packer packer(list, is_frozen, target);
+  for (const FusedRegion& fused : regions) packer.visit(fused.region);
+}
+
+}  // namespace tilewright::graph

@@ -1,0 +1,141 @@
+// Products whose right operand lies in slivers already, as frozen weights do.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "dsl/packed_product.h"
+#include "dsl/tile.h"
+#include "dsl/tracer.h"
+#include "tests/dsl/expect_same.h"
+
+namespace tilewright::dsl {
+namespace {
+
+struct SliverCase {
+  std::int64_t m = 50, k = 520, slivers = 4, width = 48;
+  bool in_pairs = false;
+  std::int64_t first = 0, pieces = 1;  // the first sliver that is read; turns of the loop over k
+  bool writes = false;                 // the program writes the slivers before it reads them
+  bool is_shared = false;              // what the dot reads is stored too
+};
+
+void PrintTo(const SliverCase& c, std::ostream* out) {
+  *out << c.m << "x" << c.slivers << "*" << c.width << "x" << c.k << (c.in_pairs ? " pairs" : "")
+       << " from " << c.first << ", pieces " << c.pieces << (c.writes ? ", writes" : "")
+       << (c.is_shared ? ", shared" : "");
+}
+
+std::vector<SliverCase> sliver_cases() {
+  std::vector<SliverCase> cases;
+  for (bool pairs : {false, true})
+    for (std::int64_t width : {8, 16, 24, 32, 48, 64, 40})
+      for (std::int64_t m : {1, 50})
+        for (std::int64_t first : {0, 1}) cases.push_back({m, 520, 4, width, pairs, first});
+  for (bool pairs : {false, true}) {
+    cases.push_back({.in_pairs = pairs, .pieces = 4});
+    cases.push_back({.in_pairs = pairs, .pieces = 3});  // the last piece reaches beyond
+    cases.push_back({.in_pairs = pairs, .writes = true});
+    cases.push_back({.in_pairs = pairs, .is_shared = true});
+  }
+  return cases;
+}
+
+// Two bf16 numbers in each word.
+Array random_pairs(std::size_t words, unsigned seed) {
+  Array low = random_array(words, seed), high = random_array(words, seed + 1);
+  for (std::size_t i = 0; i < words; ++i) {
+    std::uint32_t a, b;
+    std::memcpy(&a, &low[i], 4);
+    std::memcpy(&b, &high[i], 4);
+    b = (b & 0xffff0000U) | a >> 16;
+    std::memcpy(&high[i], &b, 4);
+  }
+  return high;
+}
+
+ir::Function sliver_program(const SliverCase& c) {
+  const DType dtype = c.in_pairs ? DType::bf16 : DType::f32;
+  const std::int64_t word = c.in_pairs ? 2 : 1, n = c.slivers * c.width, all = c.slivers + 1;
+  Tracer t("slivers");
+  Tile left = t.pointer_param("left", DType::f32), right = t.pointer_param("right", dtype);
+  Tile result = t.pointer_param("result", DType::f32), copy = t.pointer_param("copy", DType::f32);
+  Desc a = make_desc(left, {c.m, c.k}, {c.k, 1});
+  const std::int64_t row = c.width * word, depth = c.k / word;
+  Desc b = c.in_pairs ? make_desc(right, {all, depth, c.width, 2}, {depth * row, row, 2, 1})
+                      : make_desc(right, {all, depth, c.width}, {depth * row, row, 1});
+  if (c.writes) {
+    Tile first = c.in_pairs ? load(b, {0, 0, 0, 0}, {all, depth, c.width, 2})
+                            : load(b, {0, 0, 0}, {all, depth, c.width});
+    Tile half = first * 0.5;
+    if (c.in_pairs)
+      store(b, {0, 0, 0, 0}, half);
+    else
+      store(b, {0, 0, 0}, half);
+  }
+  // Pieces of whole pairs, of which the last may reach beyond what there is.
+  const std::int64_t piece = (c.k / c.pieces + 7) / 8 * 8;
+  auto block = [&](const Operand& k) {
+    Operand at = k.is_number() || !c.in_pairs ? k : Operand(k.tile() / 2);
+    if (c.in_pairs)
+      return reshape(
+          permute(load(b, {c.first, at, 0, 0}, {c.slivers, piece / 2, c.width, 2}), {1, 3, 0, 2}),
+          {piece, n});
+    return reshape(permute(load(b, {c.first, at, 0}, {c.slivers, piece, c.width}), {1, 0, 2}),
+                   {piece, n});
+  };
+  auto rows = [&](const Operand& k) {
+    Tile x = load(a, {0, k}, {c.m, piece});
+    return dtype == DType::f32 ? x : cast(x, dtype);
+  };
+  if (c.pieces == 1) {
+    Tile matrix = block(0);
+    store(make_desc(result, {c.m, n}, {n, 1}), {0, 0}, dot(rows(0), matrix));
+    if (c.is_shared) store(make_desc(copy, {c.k, n}, {n, 1}), {0, 0}, cast(matrix, DType::f32));
+  } else {
+    Var sum = zeros({c.m, n}, DType::f32);
+    for (Tile k : range(0, c.k, piece)) sum = dot(rows(k), block(k), sum);
+    store(make_desc(result, {c.m, n}, {n, 1}), {0, 0}, sum);
+  }
+  return t.finish();
+}
+
+class SliverDot : public testing::TestWithParam<SliverCase> {};
+INSTANTIATE_TEST_SUITE_P(Cases, SliverDot, testing::ValuesIn(sliver_cases()));
+
+TEST_P(SliverDot, EqualsTheInterpreter) {
+  const SliverCase& c = GetParam();
+  auto elements = [](std::int64_t count) { return static_cast<std::size_t>(count); };
+  const std::size_t right = elements((c.slivers + 1) * c.width * c.k),
+                    n = elements(c.slivers * c.width);
+  expect_same(sliver_program(c),
+              {random_array(elements(c.m * c.k), 3),
+               c.in_pairs ? random_pairs(right / 2, 4) : random_array(right, 4),
+               Array(elements(c.m) * n, NAN), Array(elements(c.k) * n, 0.0F)},
+              {}, 4e-4F);
+}
+
+// Nothing is copied: the strip of the left operand and the result are all that lies in scratch.
+TEST(SliverDot, MultipliesWhereTheyLie) {
+  for (std::string_view name : host_names())
+    for (bool pairs : {false, true}) {
+      Target host = target_named(std::string(name));
+      if (host.is_gpu() || (pairs && !host.has_bf16_dot)) continue;
+      for (std::int64_t vectors : {2, 3, 4}) {
+        if (host.lanes * vectors % 4 != 0) continue;
+        SliverCase c{.width = host.lanes * vectors, .in_pairs = pairs};
+        auto scratch = [&](const SliverCase& of) {
+          return generate_host_code(sliver_program(of), host)->scratch_bytes;
+        };
+        const std::int64_t n = c.slivers * c.width;
+        const std::int64_t result = c.m * n * 4, left = c.m * c.k * 4, right = c.k * n * 4;
+        EXPECT_LE(scratch(c), result + 2 * left) << name << ", " << vectors << " vectors";
+        SliverCase other = c;
+        other.writes = true;
+        EXPECT_GE(scratch(other), right / 2) << name << ", " << vectors << " vectors";
+      }
+    }
+}
+
+}  // namespace
+}  // namespace tilewright::dsl
