@@ -28,6 +28,7 @@ struct RunOptions {
   std::string write_plan, locked_plan;
   double tune_seconds = Options().tune_seconds;
   bool tune_in_background = false;
+  bool freezing = false;
   int threads = 0;  // 0: all
 
   void add_to(CLI::App& command);

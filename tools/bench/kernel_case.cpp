@@ -167,7 +167,10 @@ nlohmann::json measure_kernel(const KernelCase& c, RandomData& data,
   for (std::size_t i = 0; i < all.size(); ++i)
     if (!c.arguments[i % c.arguments.size()].constant) given.push_back(all[i]);
   CompiledFunction fast([&](const Tensors& g) { return call_all(c, with_given(c, all, g)); },
-                        {.mode = settings.mode, .fullgraph = true, .device = settings.device});
+                        {.mode = settings.mode,
+                         .fullgraph = true,
+                         .device = settings.device,
+                         .freezing = std::ranges::any_of(c.arguments, &CaseArgument::constant)});
   double start = now_s();
   Tensors results = fast.call(given);
   settings.device.synchronize();

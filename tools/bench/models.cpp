@@ -81,9 +81,11 @@ nlohmann::json gpt2_question(const Gpt2Config& c, std::int64_t batch, std::int64
 namespace {
 
 Compiled step_of(Llama& model, const BenchSettings& settings) {
-  return compile([&model](const Tensor& ids,
-                          const Tensor& position) { return model.forward_last(ids, position); },
-                 {.mode = settings.mode, .fullgraph = true, .device = settings.device});
+  return compile(
+      [&model](const Tensor& ids, const Tensor& position) {
+        return model.forward_last(ids, position);
+      },
+      {.mode = settings.mode, .fullgraph = true, .device = settings.device, .freezing = true});
 }
 
 // Bytes that a decode step must read: all weights but the table of embeddings (unless it is the
@@ -175,8 +177,9 @@ nlohmann::json gpt2_row(const Gpt2Config& c, std::int64_t batch, std::int64_t ro
   std::vector<std::int64_t> numbers;
   for (std::int64_t i = 0; i < batch * rows; ++i) numbers.push_back(i * 7919 % c.vocabulary);
   Tensor ids = Tensor::from(numbers, {batch, rows}).to(device), at = position_of(0, device);
-  Compiled forward =
-      compile(model, {.mode = settings.mode, .fullgraph = true, .device = settings.device});
+  Compiled forward = compile(
+      model,
+      {.mode = settings.mode, .fullgraph = true, .device = settings.device, .freezing = true});
   auto body = static_cast<double>(c.parameter_count() - c.max_positions * c.hidden);
   auto tokens = static_cast<double>(batch * rows);
   double flops = 2 * body * tokens + 2 * tokens * static_cast<double>(rows * c.layers * c.hidden);
