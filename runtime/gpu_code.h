@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,5 +28,11 @@ struct GpuCode {
   int cluster = 1;
   Hash key;  // of the PTX
 };
+
+// NVIDIA's compilers spill registers of some kernels so that more blocks run at once, unless the
+// text says how many registers a thread may have. This is the text with all that a block of so many
+// threads may have; nothing where it says a number already, or has local memory of its own (what it
+// prints), so that a use of local memory is no sign of a spill.
+std::optional<std::string> with_all_registers(const std::string& ptx, int threads);
 
 }  // namespace tilewright

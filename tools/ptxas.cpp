@@ -16,6 +16,7 @@
 
 #include "runtime/base/env.h"
 #include "runtime/base/error.h"
+#include "runtime/gpu_code.h"
 
 namespace tilewright::tools {
 namespace {
@@ -44,14 +45,14 @@ std::string default_ptxas() {
   return path.empty() ? "ptxas" : path;
 }
 
-Assembled assemble_ptx(const dsl::gpu::Ptx& ptx, const std::string& target,
-                       const Assembler& assembler) {
+static Assembled assemble_text(const std::string& ptx, const std::string& target,
+                               const Assembler& assembler) {
   static std::atomic<int> count = 0;  // several threads may assemble at once
   auto folder = std::filesystem::temp_directory_path() /
                 fmt::format("tilewright-ptx-{}-{}", static_cast<long>(::getpid()), count++);
   std::filesystem::create_directories(folder);
   auto path = folder / "kernel.ptx", code = folder / "kernel.cubin";
-  std::ofstream(path) << ptx.text;
+  std::ofstream(path) << ptx;
   Assembled result;
   std::tie(result.messages, result.ok) = output_of(fmt::format(
       "'{}' -v -arch={} -o '{}' '{}' 2>&1", assembler.ptxas, target, code.string(), path.string()));
@@ -73,6 +74,15 @@ Assembled assemble_ptx(const dsl::gpu::Ptx& ptx, const std::string& target,
   for (std::sregex_iterator i(text.begin(), text.end(), warning), end; i != end; ++i)
     result.warnings.push_back(i->str());
   return result;
+}
+
+Assembled assemble_ptx(const dsl::gpu::Ptx& ptx, const std::string& target,
+                       const Assembler& assembler) {
+  Assembled first = assemble_text(ptx.text, target, assembler);
+  auto text = first.spill_bytes > 0 ? with_all_registers(ptx.text, ptx.threads) : std::nullopt;
+  if (!text) return first;
+  Assembled other = assemble_text(*text, target, assembler);
+  return other.ok && other.spill_bytes == 0 ? other : first;
 }
 
 std::vector<LoopInstructions> key_loops(const std::string& sass) {

@@ -39,6 +39,7 @@ struct Assembled {
   int local_accesses = 0;
   std::string sass;
 };
+// As the library has the driver compile it: what spills once more, with all registers.
 Assembled assemble_ptx(const dsl::gpu::Ptx& ptx, const std::string& target,
                        const Assembler& assembler);
 // The loops of machine code as nvdisasm prints it.

@@ -126,15 +126,15 @@ const LoadedKernel& ModuleTable::get(const GpuCode& code) {
   return found->second->kernel;
 }
 
-std::vector<char> ModuleTable::compile(const GpuCode& code) {
+std::vector<char> ModuleTable::compile(const GpuCode& code, const std::string& text) {
   TraceSpan span("compile", concat("driver: ", code.entry));
   CompilerLog log;
   Link link;
   must(driver().cuLinkCreate(log.count(), log.options(), log.values(), &link.handle),
        "cuLinkCreate");
   Result result =
-      driver().cuLinkAddData(link.handle, JitInput::ptx, const_cast<char*>(code.text.c_str()),
-                             code.text.size() + 1, code.entry.c_str(), 0, nullptr, nullptr);
+      driver().cuLinkAddData(link.handle, JitInput::ptx, const_cast<char*>(text.c_str()),
+                             text.size() + 1, code.entry.c_str(), 0, nullptr, nullptr);
   void* image = nullptr;
   std::size_t bytes = 0;
   if (result == Result::success) result = driver().cuLinkComplete(link.handle, &image, &bytes);
@@ -146,29 +146,55 @@ std::vector<char> ModuleTable::compile(const GpuCode& code) {
   return {begin, begin + bytes};
 }
 
-std::vector<char> ModuleTable::machine_code(const GpuCode& code, double& seconds) {
+std::vector<char> ModuleTable::machine_code(const GpuCode& code, const std::string& text,
+                                            double& seconds) {
   const DeviceFacts& facts = context_.facts();
-  Hash key =
-      Hasher().add(code.key).add(facts.major).add(facts.minor).add(facts.driver_version).finish();
+  Hash key = Hasher()
+                 .add(code.key)
+                 .add(text == code.text)
+                 .add(facts.major)
+                 .add(facts.minor)
+                 .add(facts.driver_version)
+                 .finish();
   std::filesystem::path folder = cache_folder("cuda");
   std::filesystem::path path = folder.empty() ? folder : folder / (key.hex() + ".cubin");
   if (!path.empty())
     if (std::vector<char> kept = read_image(path, key); !kept.empty()) return kept;
   auto begin = std::chrono::steady_clock::now();
-  std::vector<char> image = compile(code);
+  std::vector<char> image = compile(code, text);
   seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (!path.empty()) write_image(path, key, image);
   return image;
 }
 
 std::unique_ptr<ModuleTable::Entry> ModuleTable::load(const GpuCode& code) {
+  std::unique_ptr<Entry> entry = load(code, code.text);
+  if (entry->kernel.local_bytes == 0) return entry;
+  // Where it spills even so, the first is as good.
+  std::optional<std::string> text = with_all_registers(code.text, code.threads);
+  if (!text) return entry;
+  std::unique_ptr<Entry> other;
+  try {
+    other = load(code, *text);
+  } catch (...) {
+    driver().cuModuleUnload(entry->module);
+    throw;
+  }
+  other->kernel.compile_seconds += entry->kernel.compile_seconds;
+  if (other->kernel.local_bytes > 0) std::swap(entry, other);
+  driver().cuModuleUnload(entry->module);
+  return other;
+}
+
+std::unique_ptr<ModuleTable::Entry> ModuleTable::load(const GpuCode& code,
+                                                      const std::string& text) {
   context_.make_current();
   require_memory(code.shared_bytes <= context_.facts().shared_bytes, "[cuda] kernel ", code.entry,
                  " takes ", code.shared_bytes, " bytes of shared memory; a block of ",
                  context_.facts().name, " has at most ", context_.facts().shared_bytes);
   auto entry = std::make_unique<Entry>();
   LoadedKernel& kernel = entry->kernel;
-  std::vector<char> image = machine_code(code, kernel.compile_seconds);
+  std::vector<char> image = machine_code(code, text, kernel.compile_seconds);
   must(driver().cuModuleLoadData(&entry->module, image.data()), "cuModuleLoadData",
        concat("loading kernel ", code.entry));
   try {
@@ -189,8 +215,8 @@ std::unique_ptr<ModuleTable::Entry> ModuleTable::load(const GpuCode& code) {
     must(driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(
              &blocks, kernel.function, code.threads, static_cast<std::size_t>(code.shared_bytes)),
          "cuOccupancyMaxActiveBlocksPerMultiprocessor");
-    require_memory(blocks > 0, "[cuda] kernel ", code.entry, " of ", code.threads,
-                   " threads with ", kernel.registers, " registers each and ", code.shared_bytes,
+    require_memory(blocks > 0, "[cuda] kernel ", code.entry, " of ", code.threads, " threads with ",
+                   kernel.registers, " registers each and ", code.shared_bytes,
                    " bytes of shared memory does not fit ", context_.facts().name,
                    "; choose smaller blocks");
     kernel.blocks_at_once = blocks * context_.facts().multiprocessors;

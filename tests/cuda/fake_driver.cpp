@@ -72,7 +72,10 @@ std::string counted(std::size_t count, const std::string& what) {
 State& state() { return *in_place; }
 
 State::State(FakeOptions options)
-    : version(options.version), peers(options.peers), serial(next_serial()) {
+    : version(options.version),
+      spilled_bytes(options.spilled_bytes),
+      peers(options.peers),
+      serial(next_serial()) {
   for (FakeDevice& device : options.devices) {
     devices.push_back({std::move(device)});
     all_streams.push_back(

@@ -48,6 +48,7 @@ struct FakeOptions {
   std::vector<FakeDevice> devices = {FakeDevice{}};
   int version = 13000;            // of CUDA
   bool peers = true;              // GPUs reach each other's memory
+  int spilled_bytes = 0;          // of kernels whose text does not say how many registers they have
   std::string cache_dir = "off";  // what TILEWRIGHT_CACHE_DIR is meanwhile
 };
 

@@ -152,7 +152,7 @@ Result cuFuncGetAttribute(int* value, FunctionAttribute attribute, FunctionHandl
   std::shared_ptr<KernelFunction> function = s.functions.find(handle);
   if (function == nullptr) return invalid_handle;
   switch (attribute) {
-    case FunctionAttribute::local_bytes: *value = 0; break;
+    case FunctionAttribute::local_bytes: *value = function->local_bytes; break;
     case FunctionAttribute::registers: *value = 64; break;
     case FunctionAttribute::dynamic_shared_bytes: *value = function->dynamic_shared_bytes; break;
     case FunctionAttribute::non_portable_cluster_size_allowed:

@@ -21,7 +21,7 @@ struct ImageHeader {
 constexpr char image_mark[9] = "TWfakeIM";
 
 std::string image_of(const Programs& programs, const FakeDevice& device) {
-  std::string body = programs.target + '\0';
+  std::string body = programs.target + '\0' + (programs.says_registers ? "maxnreg" : "") + '\0';
   for (const auto& [entry, program] : programs.by_entry) body += entry + '\0' + program + '\0';
   ImageHeader header{
       {}, sizeof header + body.size(), Hasher().add(body).finish().low, device.major, device.minor};
@@ -41,6 +41,7 @@ Result read_image(const char* image, const FakeDevice& device, Programs* program
     return part;
   };
   programs->target = next();
+  programs->says_registers = !next().empty();
   while (!body.empty()) {
     std::string entry = next();
     programs->by_entry[entry] = next();
@@ -75,6 +76,7 @@ Result assemble(const std::string& ptx, const State& s, const FakeDevice& device
     return refuse(Result::invalid_ptx,
                   concat("SM version sm_", found[1].str(), found[2].str(),
                          " specified by .target is not that of the device, sm_", present));
+  programs->says_registers = ptx.find("\n.maxnreg ") != std::string::npos;
   programs->target = concat("sm_", found[1].str(), found[2].str());
   for (std::sregex_iterator i(ptx.begin(), ptx.end(), entry), end; i != end; ++i) {
     std::optional<std::string> program = program_of((*i)[1], sm);
@@ -197,6 +199,7 @@ Result cuModuleGetFunction(FunctionHandle* function, ModuleHandle handle, const 
   if (is_new) {
     auto made = std::make_shared<KernelFunction>();
     made->device = module->device;
+    made->local_bytes = module->programs.says_registers ? 0 : s.spilled_bytes;
     made->code = emulated_kernel(name, dsl::target_named(module->programs.target), program->second);
     known->second = s.functions.add(std::move(made));
   }

@@ -70,11 +70,13 @@ struct KernelFunction {
   std::shared_ptr<const dsl::gpu::EmulatedPtx> code;
   int dynamic_shared_bytes = 48 << 10;  // allowed at launch
   bool large_clusters = false;          // are allowed
+  int local_bytes = 0;                  // of a thread
   bool is_loaded = true;                // until its module is unloaded
 };
 // What a linked image holds: tile programs by the entries that they became.
 struct Programs {
-  std::string target;  // "sm_90a"
+  std::string target;           // "sm_90a"
+  bool says_registers = false;  // how many a thread has
   std::map<std::string, std::string> by_entry;
 };
 struct Module {
@@ -135,6 +137,7 @@ struct State {
   // All functions hold it, and whoever runs work.
   mutable std::recursive_mutex mutex;
   const int version;
+  const int spilled_bytes;
   const bool peers;
   const std::uint64_t serial;  // of this fake among those of the process
   std::vector<Device> devices;

@@ -140,6 +140,33 @@ TEST_F(CudaCache, KeepsMachineCodeForTheNextProcess) {
   EXPECT_EQ(files().size(), 2U);
 }
 
+// A kernel of which the driver's compiler spills registers is compiled again, with all of them.
+TEST_F(CudaCache, CompilesAgainWhatSpills) {
+  EXPECT_EQ(compilations({.spilled_bytes = 36}), 2);
+  EXPECT_EQ(files().size(), 2U);
+  EXPECT_EQ(compilations({.spilled_bytes = 36}), 0) << "both are kept";
+  EXPECT_EQ(compilations(), 0);
+}
+
+TEST_F(CudaLaunch, CompilesAgainOnlyWhatMayHaveMoreRegisters) {
+  const std::string text = ".version 8.0\n.entry f()\n.reqntid 128, 1, 1\n{\n}\n";
+  EXPECT_EQ(with_all_registers(text, 128),
+            ".version 8.0\n.entry f()\n.reqntid 128, 1, 1\n.maxnreg 255\n{\n}\n");
+  EXPECT_THAT(*with_all_registers(text, 512), HasSubstr("\n.maxnreg 128\n"));
+  EXPECT_THAT(*with_all_registers(text, 1024), HasSubstr("\n.maxnreg 64\n"));
+  EXPECT_EQ(with_all_registers(text + ".maxnreg 40\n", 128), std::nullopt);
+  EXPECT_EQ(with_all_registers(text + ".local .b8 depot[8];\n", 128), std::nullopt);
+  EXPECT_EQ(with_all_registers("{\n}\n", 128), std::nullopt);
+}
+
+// What fails the second time leaves nothing behind.
+TEST_F(CudaLaunch, GivesBackWhatSpilledWhereTheSecondTimeFails) {
+  FakeDriver fake({.spilled_bytes = 36});
+  fake.fail("cuLinkComplete", 2, Result::out_of_memory);
+  EXPECT_THAT(error_of([&] { scaled(3); }), HasSubstr("compiling kernel"));
+  EXPECT_THAT(scaled(3), Each(4));
+}
+
 TEST_F(CudaCache, CompilesAgainWhereAFileIsNotWhole) {
   ASSERT_EQ(compilations(), 1);
   fs::path file = files().at(0);
