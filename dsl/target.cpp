@@ -76,7 +76,8 @@ Target target_named(const std::string& name) {
   for (const Host& host : hosts)
     if (name == host.name)
       return {host.features, host.cpu,          host.lanes,
-              host.has_fma,  host.has_bf16_dot, host.has_bf16_dot && !is_intel()};
+              host.has_fma,  host.has_bf16_dot, host.has_bf16_dot && !is_intel(),
+              !is_intel()};
   for (const Gpu& gpu : gpus)
     if (name == gpu.name) {
       Target target{gpu.features, gpu.name, 1};

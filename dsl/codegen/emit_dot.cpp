@@ -33,6 +33,7 @@ constexpr std::int64_t long_depth = 64;   // of k: adding up lanes costs less th
 constexpr std::int64_t small_copy = 512;  // elements that are gathered rather than transposed
 constexpr std::int64_t fetched_ahead = 1 << 10;  // bytes of each of four columns of weights
 constexpr std::int64_t most_rows_fetched = 8;
+constexpr std::int64_t sums_of_one = 4;         // of the elements of one row and one column
 constexpr std::int64_t least_paired_lanes = 4;  // of the instruction
 
 }  // namespace
@@ -266,8 +267,10 @@ void Emitter::dot_along_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
       target_.lanes,
       static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(a.columns)))));
   std::int64_t height = a.rows == 1 ? 1 : a.rows == 2 ? 2 : 4;
-  // Few columns at a time, so that weights come from few places of memory at once.
+  // Few columns at a time, so that weights come from few places of memory at once: from one, where
+  // the processor reads ahead there by itself.
   std::int64_t width = std::min<std::int64_t>({target_.vector_registers() / 2 / height, lanes, 4});
+  if (a.rows == 1 && target_.reads_ahead) width = 1;
   for_blocks(b.columns, width, true, [&](llvm::Value* n, std::int64_t columns) {
     for_blocks(a.rows, height, true, [&](llvm::Value* m, std::int64_t rows) {
       dot_block_k(a, b, c, accumulate, m, static_cast<int>(rows), n, static_cast<int>(columns));
@@ -280,18 +283,24 @@ void Emitter::dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
   std::int64_t depth = a.columns;
   int lanes = static_cast<int>(std::min<std::int64_t>(
       target_.lanes, static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(depth)))));
+  // Enough independent sums to hide the latency of one.
+  const std::int64_t copies = rows * columns == 1 ? std::min(sums_of_one, depth / lanes) : 1;
   std::vector<llvm::Value*> sums(
-      static_cast<std::size_t>(rows * columns),
+      static_cast<std::size_t>(rows * columns * copies),
       llvm::Constant::getNullValue(lanes_type(element_type(c.dtype), lanes)));
+  auto plus = [&](llvm::Value* x, llvm::Value* y) {
+    return is_floating(c.dtype) ? b_.CreateFAdd(x, y) : b_.CreateAdd(x, y);
+  };
   Matrix b_rows = b.transposed();  // row n is contiguous along k
-  auto turn = [&](llvm::Value* k, std::int64_t active, std::vector<llvm::Value*>& to) {
+  auto turn = [&](llvm::Value* k, std::int64_t active, std::int64_t copy,
+                  std::vector<llvm::Value*>& to) {
     std::vector<llvm::Value*> left;
     for (int r = 0; r < rows; ++r)
       left.push_back(load_row(a, b_.CreateAdd(m, index(r)), k, lanes, active, c.dtype));
     for (int column = 0; column < columns; ++column) {
       auto* right = load_row(b_rows, b_.CreateAdd(n, index(column)), k, lanes, active, c.dtype);
       for (int r = 0; r < rows; ++r) {
-        llvm::Value*& sum = to[static_cast<std::size_t>(r * columns + column)];
+        llvm::Value*& sum = to[static_cast<std::size_t>(copy + r * columns + column)];
         sum = multiply_add(left[static_cast<std::size_t>(r)], right, sum);
       }
     }
@@ -300,7 +309,8 @@ void Emitter::dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
   // that are next.
   std::int64_t element = size_bytes(b.dtype) * (b.pairs ? 2 : 1);
   std::int64_t ahead = fetched_ahead / element;
-  bool fetches = depth >= 2 * ahead && a.rows <= most_rows_fetched && lanes * element >= 32;
+  bool fetches = depth >= 2 * ahead && a.rows <= most_rows_fetched && lanes * element >= 32 &&
+                 !(target_.reads_ahead && a.rows == 1);
   auto fetch = [&](llvm::Value* k) {
     auto* next = b_.CreateAdd(k, index(ahead));
     auto* same = b_.CreateICmpSLT(next, index(depth));
@@ -310,19 +320,24 @@ void Emitter::dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
       prefetch({.pointer = place_of(b_rows, b_.CreateAdd(group, index(column)), at)},
                innermost_cache);
   };
-  std::int64_t whole = depth / lanes * lanes;
-  emit_loop(index(whole), lanes, sums, [&](llvm::Value* k) {
-    if (fetches) fetch(k);
-    turn(k, lanes, sums);
+  std::int64_t at_once = copies * lanes, whole = depth / at_once * at_once;
+  emit_loop(index(whole), at_once, sums, [&](llvm::Value* k) {
+    for (std::int64_t copy = 0; copy < copies; ++copy) {
+      auto* at = b_.CreateAdd(k, index(copy * lanes));
+      if (fetches) fetch(at);
+      turn(at, lanes, copy, sums);
+    }
   });
-  if (whole < depth) turn(index(whole), depth - whole, sums);
+  for (std::int64_t copy = 0; whole < depth; whole += lanes, ++copy)
+    turn(index(whole), std::min<std::int64_t>(lanes, depth - whole), copy, sums);
+  for (; std::ssize(sums) > rows * columns; sums.pop_back()) sums[0] = plus(sums[0], sums.back());
   for (int r = 0; r < rows; ++r) {
     auto first = sums.begin() + r * columns;
     llvm::Value* total = sum_each({first, first + columns});
     auto* row = b_.CreateAdd(m, index(r));
     if (accumulate) {
       auto* old = load_row(c, row, n, columns, columns, c.dtype);
-      total = is_floating(c.dtype) ? b_.CreateFAdd(old, total) : b_.CreateAdd(old, total);
+      total = plus(old, total);
     }
     store_row(c, row, n, total, columns);
   }

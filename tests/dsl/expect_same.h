@@ -19,9 +19,11 @@ inline std::vector<Target> tested_targets() {
   for (std::string_view name : host_names()) {
     Target target = target_named(std::string(name));
     targets.push_back(target);
-    // As on a processor on which that pays, or does not.
-    target.has_fast_bf16_dot = !target.has_fast_bf16_dot;
-    if (target.has_bf16_dot) targets.push_back(target);
+    // As on a processor of another kind.
+    if (targets.size() > 1) continue;
+    target.has_fast_bf16_dot = target.has_bf16_dot && !target.has_fast_bf16_dot;
+    target.reads_ahead = !target.reads_ahead;
+    targets.push_back(target);
   }
   return targets;
 }
