@@ -50,8 +50,9 @@ class Packer {
     // What is multiplied as another type is packed as that.
     if ((storage.dtype != DType::f32 && !slivers.in_pairs) || filled * most_filled > columns)
       return std::nullopt;
-    // Whole rows end where the weight does, blocks of them where a sliver does.
-    if (filled != 0 && !is_cut) return std::nullopt;
+    // Whole rows end where the weight does, blocks of them where a sliver does: there is one that
+    // is full.
+    if (filled != 0 && (!is_cut || columns < slivers.width)) return std::nullopt;
     return slivers;
   }
 

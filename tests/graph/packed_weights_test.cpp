@@ -58,8 +58,8 @@ TEST(PackedWeights, AreThoseOfProductsWithManyRows) {
 struct Layout {
   const char* name;
   std::int64_t columns, depth;
-  bool is_turned;  // contiguous along columns
-  std::int64_t packed;
+  bool is_turned;       // contiguous along columns
+  std::int64_t packed;  // how many; -1: that depends on the host
 };
 
 // Each with a bias and a function behind it, so that what is fused reads blocks of columns too.
@@ -69,6 +69,7 @@ TEST(PackedWeights, MayLieAndEndAnywhere) {
                           Layout{"a sliver that is not full", 1000, 33, false, 1},
                           Layout{"an odd number of columns", 1009, 40, true, 1},
                           Layout{"fewer columns than two vectors", 7, 64, false, 0},
+                          Layout{"less than a sliver of some hosts", 45, 64, false, -1},
                           Layout{"one column", 1, 64, false, 0}}) {
     Tensor stored =
         random_tensor(l.is_turned ? Shape{l.depth, l.columns} : Shape{l.columns, l.depth}, 3);
@@ -77,7 +78,7 @@ TEST(PackedWeights, MayLieAndEndAnywhere) {
     auto function = [=](const Tensor& t) { return gelu(matmul(t, weight) + bias); };
     Compiled fast = compile(function, frozen);
     expect_close(fast(x), compile(function, live)(x), 2e-5F, l.name);
-    EXPECT_EQ(packed_by(fast), l.packed) << l.name;
+    if (l.packed >= 0) EXPECT_EQ(packed_by(fast), l.packed) << l.name;
   }
 }
 
@@ -192,7 +193,10 @@ TEST(PackedWeights, ComputeWhatTheWeightsDo) {
   int packed = 0;
   for (int number = 0; number < 40; ++number) {
     const std::int64_t rows = below(48, 130), depth = below(16, 150);
-    const std::int64_t columns = below(0, 1) == 0 ? 16 * below(2, 30) : below(40, 700);
+    const std::int64_t kind = below(0, 4);  // of whole vectors, any, or less than a sliver
+    const std::int64_t columns = kind < 2   ? 16 * below(2, 30)
+                                 : kind < 4 ? below(40, 700)
+                                            : below(8, 47);
     const DType dtype = below(0, 1) == 0 ? f32 : bf16;
     const bool is_turned = below(0, 1) == 1, has_bias = below(0, 1) == 1, sums = below(0, 3) == 0;
     BlockSizes blocks;
