@@ -78,7 +78,9 @@ TEST(PackedWeights, MayLieAndEndAnywhere) {
     auto function = [=](const Tensor& t) { return gelu(matmul(t, weight) + bias); };
     Compiled fast = compile(function, frozen);
     expect_close(fast(x), compile(function, live)(x), 2e-5F, l.name);
-    if (l.packed >= 0) EXPECT_EQ(packed_by(fast), l.packed) << l.name;
+    if (l.packed >= 0) {
+      EXPECT_EQ(packed_by(fast), l.packed) << l.name;
+    }
   }
 }
 
