@@ -38,17 +38,19 @@ def rows():
 
 
 def beside_text():
-    """A row a section, of cases in turns with other systems: against the best of them, and what is slower."""
+    """A row a section and machine, of cases in turns with other systems: against the best of them, and what is slower."""
     text = "| what | cases | geometric mean, worst | slower than the best of the others | processor, file |\n"
     text += "|---|---|---|---|---|\n"
-    for name, what in cpu_sections.items():
-        result = load(f"cpu_{name}.json")
+    files = [(path.name, what) for section, what in cpu_sections.items()
+             for path in (results / f"cpu_{section}.json", results / f"cpu_{section}_intel.json") if path.exists()]
+    for name, what in files:
+        result = load(name)
         rows = [r for r in result["results"] if "ratio" in r]
         ratios = [r["ratio"] for r in rows]
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
         slower = "; ".join(f"{r['case']} {r['ratio']:.2f}x {r['peer']}" for r in rows if r["ratio"] < 1)
         text += (f"| {what} | {len(rows)} | {mean:.2f}x, {min(ratios):.2f}x | {slower or 'none'} "
-                 f"| {result['device']}, [`cpu_{name}.json`](docs/results/cpu_{name}.json) |\n")
+                 f"| {result['device']}, [`{name}`](docs/results/{name}) |\n")
     return text
 
 
