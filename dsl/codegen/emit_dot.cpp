@@ -33,6 +33,7 @@ constexpr std::int64_t long_depth = 64;   // of k: adding up lanes costs less th
 constexpr std::int64_t small_copy = 512;  // elements that are gathered rather than transposed
 constexpr std::int64_t fetched_ahead = 1 << 10;  // bytes of each of four columns of weights
 constexpr std::int64_t most_rows_fetched = 8;
+constexpr std::int64_t long_column = 2 << 10;   // bytes
 constexpr std::int64_t sums_of_one = 4;         // of the elements of one row and one column
 constexpr std::int64_t least_paired_lanes = 4;  // of the instruction
 
@@ -262,15 +263,19 @@ void Emitter::dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, boo
       store_row(c, row(r), column(v), sums[r * vectors + v], active(v));
 }
 
+bool Emitter::is_long(const Matrix& b) {
+  return b.rows * size_bytes(b.dtype) * (b.pairs ? 2 : 1) >= long_column;
+}
+
 void Emitter::dot_along_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
   int lanes = static_cast<int>(std::min<std::int64_t>(
       target_.lanes,
       static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(a.columns)))));
   std::int64_t height = a.rows == 1 ? 1 : a.rows == 2 ? 2 : 4;
-  // Few columns at a time, so that weights come from few places of memory at once: from one, where
-  // the processor reads ahead there by itself.
+  // Few columns at a time, so that weights come from few places of memory at once: long ones from
+  // one, where the processor reads ahead there by itself.
   std::int64_t width = std::min<std::int64_t>({target_.vector_registers() / 2 / height, lanes, 4});
-  if (a.rows == 1 && target_.reads_ahead) width = 1;
+  if (a.rows == 1 && target_.reads_ahead && is_long(b)) width = 1;
   for_blocks(b.columns, width, true, [&](llvm::Value* n, std::int64_t columns) {
     for_blocks(a.rows, height, true, [&](llvm::Value* m, std::int64_t rows) {
       dot_block_k(a, b, c, accumulate, m, static_cast<int>(rows), n, static_cast<int>(columns));
@@ -310,7 +315,7 @@ void Emitter::dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
   std::int64_t element = size_bytes(b.dtype) * (b.pairs ? 2 : 1);
   std::int64_t ahead = fetched_ahead / element;
   bool fetches = depth >= 2 * ahead && a.rows <= most_rows_fetched && lanes * element >= 32 &&
-                 !(target_.reads_ahead && a.rows == 1);
+                 !(a.rows == 1 && target_.reads_ahead && is_long(b));
   auto fetch = [&](llvm::Value* k) {
     auto* next = b_.CreateAdd(k, index(ahead));
     auto* same = b_.CreateICmpSLT(next, index(depth));

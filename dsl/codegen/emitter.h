@@ -165,6 +165,7 @@ class Emitter : Arithmetic {
   Matrix in_pairs(const Matrix& x);
   bool has_pairs(DType a, DType b, DType sum) const;
   void dot_along_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
+  static bool is_long(const Matrix& b);  // its columns are
   void dot_along_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
   void dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
   void dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,
