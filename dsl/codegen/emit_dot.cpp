@@ -253,18 +253,16 @@ void Emitter::dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, boo
   });
   for (std::int64_t k = whole; k < a.columns; ++k)
     turn(index(k), static_cast<std::size_t>(k - whole), sums);
-  bool floating = is_floating(c.dtype);
   for (std::size_t copy = 1; copy < static_cast<std::size_t>(copies); ++copy)
-    for (std::size_t i = 0; i < block; ++i)
-      sums[i] = floating ? b_.CreateFAdd(sums[i], sums[copy * block + i])
-                         : b_.CreateAdd(sums[i], sums[copy * block + i]);
+    for (std::size_t i = 0; i < block; ++i) sums[i] = plus(sums[i], sums[copy * block + i]);
   for (std::size_t r = 0; r < rows; ++r)
     for (std::size_t v = 0; v < vectors; ++v)
       store_row(c, row(r), column(v), sums[r * vectors + v], active(v));
 }
 
-bool Emitter::is_long(const Matrix& b) {
-  return b.rows * size_bytes(b.dtype) * (b.pairs ? 2 : 1) >= long_column;
+bool Emitter::is_read_ahead(const Matrix& a, const Matrix& b) const {
+  return a.rows == 1 && target_.reads_ahead &&
+         b.rows * size_bytes(b.dtype) * (b.pairs ? 2 : 1) >= long_column;
 }
 
 void Emitter::dot_along_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
@@ -275,7 +273,7 @@ void Emitter::dot_along_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
   // Few columns at a time, so that weights come from few places of memory at once: long ones from
   // one, where the processor reads ahead there by itself.
   std::int64_t width = std::min<std::int64_t>({target_.vector_registers() / 2 / height, lanes, 4});
-  if (a.rows == 1 && target_.reads_ahead && is_long(b)) width = 1;
+  if (is_read_ahead(a, b)) width = 1;
   for_blocks(b.columns, width, true, [&](llvm::Value* n, std::int64_t columns) {
     for_blocks(a.rows, height, true, [&](llvm::Value* m, std::int64_t rows) {
       dot_block_k(a, b, c, accumulate, m, static_cast<int>(rows), n, static_cast<int>(columns));
@@ -293,9 +291,6 @@ void Emitter::dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
   std::vector<llvm::Value*> sums(
       static_cast<std::size_t>(rows * columns * copies),
       llvm::Constant::getNullValue(lanes_type(element_type(c.dtype), lanes)));
-  auto plus = [&](llvm::Value* x, llvm::Value* y) {
-    return is_floating(c.dtype) ? b_.CreateFAdd(x, y) : b_.CreateAdd(x, y);
-  };
   Matrix b_rows = b.transposed();  // row n is contiguous along k
   auto turn = [&](llvm::Value* k, std::int64_t active, std::int64_t copy,
                   std::vector<llvm::Value*>& to) {
@@ -315,7 +310,7 @@ void Emitter::dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
   std::int64_t element = size_bytes(b.dtype) * (b.pairs ? 2 : 1);
   std::int64_t ahead = fetched_ahead / element;
   bool fetches = depth >= 2 * ahead && a.rows <= most_rows_fetched && lanes * element >= 32 &&
-                 !(a.rows == 1 && target_.reads_ahead && is_long(b));
+                 !is_read_ahead(a, b);
   auto fetch = [&](llvm::Value* k) {
     auto* next = b_.CreateAdd(k, index(ahead));
     auto* same = b_.CreateICmpSLT(next, index(depth));
@@ -348,18 +343,19 @@ void Emitter::dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
   }
 }
 
+llvm::Value* Emitter::plus(llvm::Value* x, llvm::Value* y) {
+  bool floating = x->getType()->getScalarType()->isFloatingPointTy();
+  return floating ? b_.CreateFAdd(x, y) : b_.CreateAdd(x, y);
+}
+
 // Lane i of the result is the sum of all lanes of vector i. The number of vectors is a power of
 // two, at most the number of lanes. Each stage halves what is left to sum and packs two vectors
 // into one.
 llvm::Value* Emitter::sum_each(std::vector<llvm::Value*> vectors) {
   auto* type = llvm::dyn_cast<llvm::FixedVectorType>(vectors[0]->getType());
   if (type == nullptr) return vectors[0];
-  bool floating = type->getElementType()->isFloatingPointTy();
   auto count = static_cast<int>(vectors.size());
   auto lanes = static_cast<int>(type->getNumElements());
-  auto add = [&](llvm::Value* a, llvm::Value* b) {
-    return floating ? b_.CreateFAdd(a, b) : b_.CreateAdd(a, b);
-  };
   int width = lanes;  // lanes that one sum is spread over
   while (width > 1) {
     int half = width / 2;
@@ -376,8 +372,8 @@ llvm::Value* Emitter::sum_each(std::vector<llvm::Value*> vectors) {
             high.push_back(source * size + group + half + lane);
           }
       llvm::Value* other = pairs ? vectors[i + 1] : llvm::PoisonValue::get(vectors[i]->getType());
-      next.push_back(add(b_.CreateShuffleVector(vectors[i], other, low),
-                         b_.CreateShuffleVector(vectors[i], other, high)));
+      next.push_back(plus(b_.CreateShuffleVector(vectors[i], other, low),
+                          b_.CreateShuffleVector(vectors[i], other, high)));
     }
     vectors = std::move(next);
     width = half;

@@ -165,11 +165,13 @@ class Emitter : Arithmetic {
   Matrix in_pairs(const Matrix& x);
   bool has_pairs(DType a, DType b, DType sum) const;
   void dot_along_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
-  static bool is_long(const Matrix& b);  // its columns are
+  // Of a product of one row, columns so long that the processor fetches them by itself.
+  bool is_read_ahead(const Matrix& a, const Matrix& b) const;
   void dot_along_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
   void dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
   void dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,
                    llvm::Value* m, int rows, llvm::Value* n, int columns);
+  llvm::Value* plus(llvm::Value* x, llvm::Value* y);
   llvm::Value* sum_each(std::vector<llvm::Value*> vectors);
   llvm::Value* place_of(const Matrix& x, llvm::Value* i, llvm::Value* j);
   llvm::Value* load_row(const Matrix& x, llvm::Value* i, llvm::Value* j, int lanes,
