@@ -17,8 +17,10 @@ using dsl::Var;
 
 // Of the host: scores of as many rows as are packed lie in an L1.
 constexpr std::int64_t query_rows = 64, packed_columns = 64, least_columns = 16;
-// Where nothing is packed, blocks of many columns of few rows.
+// Where nothing is packed, blocks of many columns of few rows. If the rows' position says how many
+// keys they see, half a block is computed for nothing: it is small beside all that may be seen.
 constexpr std::int64_t few_columns = 128, most_columns = 512, scores = 4 << 10;
+constexpr std::int64_t few_seen_columns = 64, blocks_of_seen = 8;
 constexpr std::int64_t gpu_query_rows = 64, gpu_columns = 64, gpu_few_rows_columns = 32;
 constexpr std::int64_t few_rows = 16;  // a tensor core's least, and few enough to be decoding
 // Of programs that share their keys: blocks of keys that each has at least, how many there are for
@@ -46,17 +48,21 @@ bool has_warpgroups(const dsl::Target& target, const AttentionShape& shape, DTyp
          shape.rows >= warpgroup_rows && shape.keys() >= warpgroup_keys;
 }
 
+BlockSizes host_blocks(const AttentionShape& shape, bool is_causal) {
+  std::int64_t most = std::clamp(scores / shape.rows, few_columns, most_columns);
+  if (shape.rows >= dsl::PackedProduct::least_rows)
+    most = packed_columns;
+  else if (is_causal)
+    most = std::min(most, std::max(few_seen_columns, shape.keys() / blocks_of_seen));
+  return {std::min(shape.rows, query_rows), block_of_columns(shape.keys(), most)};
+}
+
 BlockSizes default_blocks(const dsl::Target& target, const AttentionShape& shape, DType dtype,
-                          bool on_tensor_cores) {
+                          bool is_causal, bool on_tensor_cores) {
   if (has_warpgroups(target, shape, dtype))
     return {shape.rows >= 2 * warpgroup_rows ? 2 * warpgroup_rows : warpgroup_rows,
             std::min(shape.keys(), shape.depth() <= hopper_depth ? hopper_columns : gpu_columns)};
-  if (!target.is_gpu()) {
-    bool packs = shape.rows >= dsl::PackedProduct::least_rows;
-    std::int64_t most = std::clamp(scores / shape.rows, few_columns, most_columns);
-    return {std::min(shape.rows, query_rows),
-            block_of_columns(shape.keys(), packs ? packed_columns : most)};
-  }
+  if (!target.is_gpu()) return host_blocks(shape, is_causal);
   // Fewer rows are filled up, for tensor cores.
   bool fills_up = shape.rows < few_rows && on_tensor_cores;
   return {fills_up ? few_rows : std::min(shape.rows, gpu_query_rows),
@@ -91,7 +97,8 @@ class AttentionProgram {
         shape_(task_),
         tracer_("attention"),
         parameters_(tracer_, list, region) {
-    block_ = default_blocks(target, shape_, task_.dtype, list.on_tensor_cores(task_.dtype));
+    block_ =
+        default_blocks(target, shape_, task_.dtype, is_causal(), list.on_tensor_cores(task_.dtype));
     if (blocks.rows != 0) block_.rows = std::min(shape_.rows, blocks.rows);
     if (blocks.columns != 0) block_.columns = std::min(shape_.keys(), blocks.columns);
     block_.splits = default_splits(target, shape_, block_.columns, attributes.window);
