@@ -50,7 +50,7 @@ class RegionTrial {
 
  private:
   using Memory = std::vector<std::shared_ptr<Buffer>>;  // a storage each
-  void see_all_keys(const Task& attention, std::vector<std::byte>& position) const;
+  void see_most_keys(const Task& attention, std::vector<std::byte>& position) const;
   void fill(const Memory& memory, bool stored_only) const;
   void provide_scratch(const RegionCandidate& candidate);
   std::vector<Argument> arguments_of(const LoweredProgram& program, const Memory& memory) const;
