@@ -282,15 +282,17 @@ class RegionSolver {
         continue;
       }
       bool found = false;
-      for_each_choice(c, [&](const Table& choice) {
+      auto take = [&](const Table& choice) {
         if (c.count() / choice.width != region_.rows) return false;
         for (std::size_t i = 0; i < c.operands.size(); ++i)
           if (c.operands[i].producer == region_.tasks[slot])
             if (wanted(c, i, choice) != region_.tables[slot]) return false;
         return found = assign(*consumer, choice);
-      });
-      // Perhaps another edge reaches it.
-      (void)found;
+      };
+      for_each_choice(c, take);
+      // The same elements under another shape have the same table, whatever axes it has. Otherwise
+      // perhaps another edge reaches the task.
+      if (!found) take(region_.tables[slot]);
     }
     return true;
   }

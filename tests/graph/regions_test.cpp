@@ -122,6 +122,16 @@ TEST(Regions, PartsOfACatAreWrittenInPlaceByTheirProducers) {
   EXPECT_EQ(regions_of(graph), 1u);
 }
 
+// The first step varies along axes that the second has joined.
+TEST(Regions, ElementsUnderAnotherShapeKeepTheirRowsAsLongAsTheyCanBe) {
+  Graph graph = captured({{40, 2, 16}, {1, 2, 1}, {20, 1}}, [](Tensors& x) {
+    return Tensors{(x[0] + x[1]).reshape({20, 64}) * x[2]};
+  });
+  auto regions = fused(graph);
+  ASSERT_EQ(regions.size(), 1u);
+  EXPECT_EQ(regions[0].region.width, 16);
+}
+
 TEST(Regions, TransposedReadersReadMemory) {
   Graph graph = captured({{30, 40}}, [](Tensors& x) {
     Tensor e = exp(x[0]);
