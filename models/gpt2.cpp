@@ -81,6 +81,14 @@ Gpt2::Gpt2(const Gpt2Config& config, ModelOptions options)
   register_module("transformer.ln_f", ln_f_);
 }
 
+void Gpt2::quantize(const QuantizeOptions& options) {
+  if (!head_) {
+    head_ = std::make_unique<Linear>(wte_.weight);
+    register_module("lm_head", *head_);
+  }
+  Module::quantize(options);
+}
+
 std::vector<std::int64_t> Gpt2::stop_ids() const {
   std::vector<std::int64_t> ids = config_.eos;
   if (config_.bos >= 0) ids.push_back(config_.bos);
@@ -95,7 +103,8 @@ Tensor Gpt2::hidden_rows(const Tensor& ids, const Tensor& position) {
 }
 
 Tensor Gpt2::logits(const Tensor& rows) const {
-  Tensor y = linear(ln_f_(rows), wte_.weight);
+  Tensor x = ln_f_(rows);
+  Tensor y = head_ ? (*head_)(x) : linear(x, wte_.weight);
   return y.dtype() == f32 ? y : y.to(f32);
 }
 

@@ -60,6 +60,8 @@ class Gpt2 : public LanguageModel {
   Device device() const override { return wte_.weight.device(); }
   std::int64_t vocabulary() const override { return config_.vocabulary; }
   std::vector<std::int64_t> stop_ids() const override;  // eos and bos
+  // Also the head, which has integers of its own then.
+  void quantize(const QuantizeOptions& options) override;
 
  private:
   Tensor hidden_rows(const Tensor& ids, const Tensor& position) override;
@@ -69,6 +71,7 @@ class Gpt2 : public LanguageModel {
   Embedding wte_, wpe_;
   ModuleList<Gpt2Layer> h_;
   LayerNorm ln_f_;
+  std::unique_ptr<Linear> head_;  // none where the embedding is the head
 };
 
 // From a Hugging Face folder; names with and without "transformer." before them are known. Raises

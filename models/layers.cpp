@@ -25,7 +25,7 @@ Tensor constant(std::int64_t width, double value, const LayerOptions& options) {
 
 }  // namespace
 
-Linear::Linear(std::int64_t in, std::int64_t out, bool has_bias, LayerOptions options) {
+Linear::Linear(std::int64_t in, std::int64_t out, bool has_bias, LayerOptions options) : in_(in) {
   require_sizes("linear", in, out);
   weight = Tensor::empty({out, in}, options.dtype, options.device);
   register_parameter("weight", weight);
@@ -39,12 +39,24 @@ Linear::Linear(std::int64_t in, std::int64_t out, bool has_bias, LayerOptions op
   if (has_bias) fill_uniform(bias, -bound, bound, next_random_stream());
 }
 
-Tensor Linear::forward(const Tensor& x) const {
-  require_width("linear", x, weight.size(1));
-  return linear(x, weight, bias);
+Linear::Linear(const Tensor& shared) : weight(shared) {
+  require(shared.rank() == 2, "[linear] shared weights are ", shared.shape(),
+          "; they must be [out, in]");
+  in_ = shared.size(1);
 }
 
-Conv1D::Conv1D(std::int64_t in, std::int64_t out, LayerOptions options) {
+Tensor Linear::forward(const Tensor& x) const {
+  require_width("linear", x, in_);
+  if (weight.defined()) return linear(x, weight, bias);
+  Tensor y = quantized_linear(x, quantized);
+  return bias.defined() ? y + bias : y;
+}
+
+void Linear::quantize(const QuantizeOptions& options) {
+  quantize_weight("weight", weight, weight, quantized, options);
+}
+
+Conv1D::Conv1D(std::int64_t in, std::int64_t out, LayerOptions options) : in_(in) {
   require_sizes("conv1d", in, out);
   weight = Tensor::empty({in, out}, options.dtype, options.device);
   bias = constant(out, 0, options);
@@ -54,8 +66,13 @@ Conv1D::Conv1D(std::int64_t in, std::int64_t out, LayerOptions options) {
 }
 
 Tensor Conv1D::forward(const Tensor& x) const {
-  require_width("conv1d", x, weight.size(0));
-  return matmul(x, weight) + bias;
+  require_width("conv1d", x, in_);
+  return (weight.defined() ? matmul(x, weight) : quantized_linear(x, quantized)) + bias;
+}
+
+void Conv1D::quantize(const QuantizeOptions& options) {
+  Tensor rows = weight.defined() ? weight.transpose(0, 1) : weight;
+  quantize_weight("weight", weight, rows, quantized, options);
 }
 
 Embedding::Embedding(std::int64_t count, std::int64_t width, LayerOptions options) {

@@ -24,9 +24,17 @@ struct LayerOptions {
 class Linear : public Module {
  public:
   Linear(std::int64_t in, std::int64_t out, bool bias = true, LayerOptions options = {});
+  // Of weights that another layer has too, an embedding's: no parameter of this one. Rows [out,
+  // in].
+  explicit Linear(const Tensor& shared);
   Tensor forward(const Tensor& x) const;  // [.., in] -> [.., out]
   Tensor operator()(const Tensor& x) const { return forward(x); }
-  Tensor weight, bias;  // bias: undefined where there is none
+  void quantize(const QuantizeOptions& options) override;
+  Tensor weight, bias;  // undefined: `weight` once it is quantised, `bias` where there is none
+  QuantizedWeight quantized;
+
+ private:
+  std::int64_t in_ = 0;
 };
 
 // y = x W + b, W [in, out]: what files of GPT-2 call Conv1D. Initially normal, deviation 0.02, and
@@ -36,7 +44,12 @@ class Conv1D : public Module {
   Conv1D(std::int64_t in, std::int64_t out, LayerOptions options = {});
   Tensor forward(const Tensor& x) const;  // [.., in] -> [.., out]
   Tensor operator()(const Tensor& x) const { return forward(x); }
-  Tensor weight, bias;
+  void quantize(const QuantizeOptions& options) override;
+  Tensor weight, bias;        // `weight`: undefined once it is quantised
+  QuantizedWeight quantized;  // of W^T
+
+ private:
+  std::int64_t in_;
 };
 
 // Rows of a table. Initially normal, deviation 1.

@@ -53,6 +53,14 @@ Llama::Llama(const LlamaConfig& config, ModelOptions options)
   register_module("lm_head", *lm_head_);
 }
 
+void Llama::quantize(const QuantizeOptions& options) {
+  if (!lm_head_) {
+    lm_head_ = std::make_unique<Linear>(embed_tokens_.weight);
+    register_module("lm_head", *lm_head_);
+  }
+  Module::quantize(options);
+}
+
 std::vector<std::int64_t> Llama::stop_ids() const {
   std::vector<std::int64_t> ids = config_.eos;
   if (config_.bos >= 0) ids.push_back(config_.bos);

@@ -38,6 +38,8 @@ class Llama : public LanguageModel {
   Device device() const override { return embed_tokens_.weight.device(); }
   std::int64_t vocabulary() const override { return config_.vocabulary; }
   std::vector<std::int64_t> stop_ids() const override;  // eos and bos
+  // Also the head, where the embedding is the head: it has integers of its own then.
+  void quantize(const QuantizeOptions& options) override;
 
  private:
   Tensor hidden_rows(const Tensor& ids, const Tensor& position) override;

@@ -83,6 +83,23 @@ void Module::to(const Device& device) {
     if (buffer->defined()) buffer->move_to(device);
 }
 
+void Module::quantize(const QuantizeOptions& options) {
+  for (auto& [name, part] : parts_) part->quantize(options);
+}
+
+void Module::quantize_weight(std::string_view name, Tensor& weight, const Tensor& rows,
+                             QuantizedWeight& into, const QuantizeOptions& options) {
+  require(weight.defined(), "[quantize] the weights \"", name, "\" are quantised already");
+  Device device = weight.device();
+  into = tilewright::quantize(rows.to(Device::cpu()), options);
+  for (Tensor* part : {&into.values, &into.scales, &into.zeros}) {
+    if (part->defined()) part->move_to(device);
+    register_buffer(*part);
+  }
+  weight = {};
+  std::erase_if(parameters_, [&](const auto& entry) { return entry.first == name; });
+}
+
 void Module::collect(const std::string& prefix, std::vector<NamedParameter>& into) {
   for (auto& [name, tensor] : parameters_) into.push_back({prefix + name, *tensor});
   for (auto& [name, part] : parts_) part->collect(prefix + name + ".", into);

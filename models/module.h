@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/quantized.h"
 #include "graph/tensor.h"
 #include "models/weights.h"
 
@@ -61,6 +62,13 @@ class Module {
   // module follows: it is compiled for that device at its next call.
   void to(const Device& device);
 
+  // Turns the weights of linear layers, of the parts too, into integers of 8 or 4 bits with scales
+  // (graph/quantized.h). They are parameters no longer, and take the memory that the integers need;
+  // what a layer adds to rows stays as it is. Before anything is compiled from this module, for
+  // which its tensors are others afterwards. Raises `Error` for a layer whose rows the groups do
+  // not divide, or that is quantised already; layers before it are quantised then.
+  virtual void quantize(const QuantizeOptions& options);
+
   // Copies weights into the parameters' memory, converting floating types; a function compiled
   // from this module sees them. Raises `Error` "[load] ..." that lists the names that are missing,
   // unexpected, or of another shape, before anything is written.
@@ -71,6 +79,10 @@ class Module {
   // and unique within it.
   void register_parameter(std::string name, Tensor& tensor);
   void register_module(std::string name, Module& part);
+  // For `quantize`: puts the integers that `rows` [out, in], a view of `weight`, are rounded to in
+  // its place. They are buffers, and the weight, if registered under this name, no parameter.
+  void quantize_weight(std::string_view name, Tensor& weight, const Tensor& rows,
+                       QuantizedWeight& into, const QuantizeOptions& options);
   // A tensor that is no parameter but lies where they do: a table, a cache.
   void register_buffer(Tensor& tensor);
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "graph/tensor.h"
@@ -15,6 +17,18 @@ inline Tensor ramp(const Shape& shape, float step = 0.01F) {
   for (std::size_t i = 0; i < elements.size(); ++i)
     elements[i] = step * static_cast<float>(i % 97) - 0.3F;
   return Tensor::from(elements, shape);
+}
+
+// The largest difference, as a share of the largest number expected.
+inline double relative_difference(const std::vector<float>& actual,
+                                  const std::vector<float>& expected) {
+  EXPECT_EQ(actual.size(), expected.size());
+  double difference = 0, largest = 0;
+  for (std::size_t i = 0; i < std::min(actual.size(), expected.size()); ++i) {
+    difference = std::max<double>(difference, std::abs(actual[i] - expected[i]));
+    largest = std::max<double>(largest, std::abs(expected[i]));
+  }
+  return difference / largest;
 }
 
 inline void expect_near(const Tensor& a, const Tensor& b) {

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "graph/quantized.h"
 #include "models/generate.h"
 #include "models/language_model.h"
 #include "models/tokenizer.h"
@@ -18,6 +19,7 @@ struct Arguments {
   std::int64_t max_tokens = 256;
   SamplingOptions sampling;
   std::int64_t steps_a_round = 0;
+  std::string dtype = "f32", weights;
   bool json = false;
   RunOptions run;
 };
@@ -34,6 +36,21 @@ nlohmann::json as_json(const Generation& g, const std::vector<TokenId>& prompt_i
           {"peak_memory_bytes", g.peak_memory_bytes}};
 }
 
+DType model_dtype(const std::string& name) {
+  std::optional<DType> dtype = parse_dtype(name);
+  require(dtype && (*dtype == DType::f32 || *dtype == DType::f16 || *dtype == DType::bf16),
+          "[generate] --dtype is ", name, "; f32, f16 and bf16 can be chosen");
+  return *dtype;
+}
+
+QuantizeOptions quantize_options(const std::string& name) {
+  constexpr std::int64_t int4_group = 32;
+  require(name == "int8" || name == "int4", "[generate] --weights is ", name,
+          "; int8 and int4 can be chosen");
+  if (name == "int8") return {};
+  return {.format = WeightFormat::int4, .group_size = int4_group};
+}
+
 // One line of a terminal, written over and over, and gone at the end.
 void show_progress(const LoadProgress& progress) {
   constexpr double mib = 1 << 20;
@@ -48,9 +65,10 @@ void show_progress(const LoadProgress& progress) {
 void generate(const Arguments& a) {
   Options options = a.run.compile_options();
   if (!a.json) fmt::print(stderr, "loading {}\n", a.model);
-  ModelOptions wanted_model{.device = options.device};
+  ModelOptions wanted_model{.dtype = model_dtype(a.dtype), .device = options.device};
   if (!a.json && ::isatty(STDERR_FILENO) != 0) wanted_model.progress = show_progress;
   auto model = load_model(a.model, wanted_model);
+  if (!a.weights.empty()) model->quantize(quantize_options(a.weights));
   TextGenerator generator(
       *model, Tokenizer::open(std::filesystem::path(a.model) / "tokenizer.json"), options);
   GenerateOptions wanted;
@@ -105,6 +123,11 @@ void add_generate(CLI::App& command) {
           "steps that the device takes before the host looks, if the temperature is 0 (0: 8 "
           "on a GPU, else 1)")
       ->capture_default_str();
+  command.add_option("--dtype", a->dtype, "of parameters and cache: f32, f16 or bf16")
+      ->capture_default_str();
+  command.add_option("--weights", a->weights,
+                     "int8 (a scale a row) or int4 (a scale for 32): weights of linear layers and "
+                     "of the head as integers; others are converted to --dtype");
   command.add_flag("--json", a->json, "print ids, text and timings as JSON, nothing else");
   a->run.add_to(command);
   command.callback([a] { generate(*a); });

@@ -12,6 +12,7 @@
 #include "tests/errors.h"
 #include "tests/models/folders.h"
 #include "tests/models/gpt2_logits.h"
+#include "tests/tensors.h"
 
 namespace tilewright {
 namespace {
@@ -97,6 +98,23 @@ TEST(Gpt2, gives_the_same_logits_in_gpu_code) {
   auto model = gpt2_of_waves();
   Compiled forward = compile(*model, {.fullgraph = true, .device = Device::emulated("sm_90a")});
   expect_logits(forward(ids_of(gpt2_ids), at(0)), 0);
+}
+
+TEST(Gpt2, gives_nearly_the_same_logits_with_quantised_weights) {
+  Gpt2Config config = gpt2_config("gpt2_tiny");
+  auto exact = random_gpt2(config, 1), quantised = random_gpt2(config, 1);
+  quantised->quantize({});
+  Tensor ids = Tensor::from<std::int64_t>({3, 7, 1, 9, 4}, {1, 5});
+  Tensor at = Tensor::from<std::int64_t>({0}, {1});
+  auto logits = [&](Gpt2& model) {
+    return compile([&](const Tensor& i, const Tensor& p) { return model.forward(i, p); },
+                   {.fullgraph = true})(ids, at)
+        .to_vector<float>();
+  };
+  std::vector<float> expected = logits(*exact), actual = logits(*quantised);
+  double error = relative_difference(actual, expected);
+  EXPECT_LT(error, 0.05);
+  EXPECT_GT(error, 0);
 }
 
 TEST(Gpt2, has_the_parameters_of_its_configuration) {

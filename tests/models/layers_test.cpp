@@ -35,6 +35,40 @@ TEST(Linear, multiplies_by_the_transposed_weight_and_adds_the_bias) {
   expect_near(y.to_vector<float>(), {9, 19, 29, 12, 26, 40}, 1e-5);
 }
 
+// What the integers of 8 bits with a scale a row mean.
+Tensor meaning_of(const QuantizedWeight& weight) { return weight.values.to(f32) * weight.scales; }
+
+TEST(Linear, with_quantised_weights_multiplies_by_what_the_integers_mean) {
+  Linear layer(64, 10);
+  Tensor x = random_tensor({3, 64}, 3), before = layer(x), bias = layer.bias;
+  layer.quantize({});
+  EXPECT_FALSE(layer.weight.defined());
+  EXPECT_EQ(layer.quantized.values.dtype(), DType::i8);
+  ASSERT_EQ(layer.named_parameters().size(), 1U);
+  EXPECT_EQ(layer.named_parameters()[0].name, "bias");
+  Tensor y = layer(x);
+  expect_near(y.to_vector<float>(), linear(x, meaning_of(layer.quantized), bias).to_vector<float>(),
+              1e-5);
+  expect_near(y.to_vector<float>(), before.to_vector<float>(), 64 * 0.125 / 127);
+}
+
+TEST(Linear, is_quantised_once_and_in_groups_that_divide_its_rows) {
+  Linear layer(64, 10);
+  EXPECT_THAT(error_of([&] { layer.quantize({.format = WeightFormat::int4, .group_size = 48}); }),
+              ::testing::HasSubstr("groups of 48 do not divide rows of 64 weights"));
+  layer.quantize({.format = WeightFormat::int4, .group_size = 32});
+  EXPECT_THAT(error_of([&] { layer.quantize({}); }), ::testing::HasSubstr("quantised already"));
+}
+
+TEST(Conv1D, with_quantised_weights_multiplies_by_what_the_integers_mean) {
+  Conv1D layer(32, 7);
+  Tensor x = random_tensor({5, 32}, 4);
+  layer.quantize({});
+  EXPECT_EQ(layer.quantized.values.shape(), (Shape{7, 32}));
+  expect_near(layer(x).to_vector<float>(),
+              linear(x, meaning_of(layer.quantized), layer.bias).to_vector<float>(), 1e-5);
+}
+
 TEST(Embedding, takes_rows) {
   Embedding layer(3, 2);
   layer.load(Weights::of({{"weight", Tensor::from<float>({1, 2, 3, 4, 5, 6}, {3, 2})}}));

@@ -12,6 +12,7 @@
 #include "models/random.h"
 #include "tests/errors.h"
 #include "tests/models/folders.h"
+#include "tests/tensors.h"
 
 namespace tilewright {
 namespace {
@@ -70,6 +71,52 @@ TEST(Llama, gives_the_same_logits_in_gpu_code) {
     for (std::size_t i = 0; i < logits[0].size(); ++i)
       ASSERT_NEAR(logits[1][i], logits[0][i], 1e-4) << target << " " << i;
   }
+}
+
+// Logits of a prompt, and of a row after it.
+std::vector<float> logits_of(Llama& model, const Options& options) {
+  Compiled forward = compile(
+      [&](const Tensor& ids, const Tensor& position) { return model.forward_last(ids, position); },
+      options);
+  std::vector<float> logits = forward(ids_of({3, 7, 1, 9, 4}), at(0)).to_vector<float>();
+  std::vector<float> next = forward(ids_of({5}), at(5)).to_vector<float>();
+  logits.insert(logits.end(), next.begin(), next.end());
+  return logits;
+}
+
+TEST(Llama, with_quantised_weights_gives_the_logits_of_what_the_integers_mean) {
+  LlamaConfig config = llama_config("tiny");
+  config.tied_embeddings = false;
+  auto exact = random_llama(config, 1), rounded = random_llama(config, 1),
+       quantised = random_llama(config, 1);
+  for (auto& [name, tensor] : rounded->named_parameters()) {
+    if (name.find("proj.") == std::string::npos && name != "lm_head.weight") continue;
+    QuantizedWeight weight = quantize(tensor);
+    tensor.copy_from(weight.values.to(f32) * weight.scales);
+  }
+  quantised->quantize({});
+  for (Backend backend : {Backend::eager, Backend::tilewright})
+    for (bool freezing : {false, true}) {
+      Options options{.fullgraph = true, .backend = backend, .freezing = freezing};
+      std::vector<float> expected = logits_of(*rounded, options),
+                         actual = logits_of(*quantised, options);
+      EXPECT_LT(relative_difference(actual, expected), 1e-4);
+      EXPECT_GT(relative_difference(logits_of(*exact, options), expected), 1e-3);
+    }
+}
+
+TEST(Llama, has_a_head_of_its_own_once_its_weights_are_quantised) {
+  auto exact = random_llama(llama_config("tiny"), 1), model = random_llama(llama_config("tiny"), 1);
+  model->quantize({});
+  std::vector<std::string> names;
+  for (auto& [name, tensor] : model->named_parameters()) names.push_back(name);
+  EXPECT_THAT(names, ::testing::Contains("model.embed_tokens.weight"));
+  EXPECT_THAT(names, ::testing::Each(::testing::Not(HasSubstr("proj"))));
+  Options options{.fullgraph = true};
+  std::vector<float> expected = logits_of(*exact, options), actual = logits_of(*model, options);
+  double error = relative_difference(actual, expected);
+  EXPECT_LT(error, 0.05);
+  EXPECT_GT(error, 0);
 }
 
 TEST(Llama, refuses_ids_and_positions_of_another_form) {

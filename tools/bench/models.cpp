@@ -88,13 +88,25 @@ Compiled step_of(Llama& model, const BenchSettings& settings) {
       {.mode = settings.mode, .fullgraph = true, .device = settings.device, .freezing = true});
 }
 
+// How the weights of a model are kept, and what that takes.
+struct WeightCase {
+  const char* name;
+  double bytes;  // a weight, its part of a scale included
+  std::optional<QuantizeOptions> quantized;
+};
+const WeightCase weight_cases[] = {
+    {"", 2, std::nullopt},
+    {"int8 ", 1, QuantizeOptions{}},  // a scale a row
+    {"int4 ", 0.5 + 4.0 / 64, QuantizeOptions{.format = WeightFormat::int4, .group_size = 64}},
+};
+
 // Bytes that a decode step must read: all weights but the table of embeddings (unless it is the
 // head too), and the cache up to the position.
-double step_bytes(Llama& model, std::int64_t position) {
-  const LlamaConfig& c = model.config();
-  double weights = static_cast<double>(model.parameter_count()) * 2;
-  if (!c.tied_embeddings) weights -= static_cast<double>(c.vocabulary * c.hidden) * 2;
-  return weights + 4.0 * static_cast<double>(c.layers * c.kv_heads * c.head_size * position);
+double step_bytes(const LlamaConfig& c, double weight_bytes, std::int64_t position) {
+  auto weights = static_cast<double>(c.parameter_count());
+  if (!c.tied_embeddings) weights -= static_cast<double>(c.vocabulary * c.hidden);
+  return weights * weight_bytes +
+         4.0 * static_cast<double>(c.layers * c.kv_heads * c.head_size * position);
 }
 
 // The logits after a prompt, by one call and by a shorter one and a step: the two ways share
@@ -126,15 +138,30 @@ nlohmann::json timed(const BenchSettings& settings, const Contest& contest) {
   return row;
 }
 
-nlohmann::json decode_row(Llama& model, const Compiled& step, const BenchSettings& settings) {
+bool is_wanted(const WeightCase& weights, const LlamaConfig& c, const BenchSettings& settings) {
+  if (!weights.quantized) return true;
+  std::int64_t group = std::max<std::int64_t>(weights.quantized->group_size, 1);
+  return is_host(settings) && c.hidden % group == 0 && c.intermediate % group == 0;
+}
+
+// Adapters know models in bf16.
+nlohmann::json question_of(const LlamaConfig& c, const WeightCase& weights, std::int64_t rows,
+                           const BenchSettings& settings) {
+  if (weights.quantized) return {};
+  return llama_question(c, rows, step_sizes(settings));
+}
+
+nlohmann::json decode_row(Llama& model, const Compiled& step, const WeightCase& weights,
+                          const BenchSettings& settings) {
   Device device = device_of_tensors(settings);
   StepSizes sizes = step_sizes(settings);
   Tensor ids = ids_of(1, model.config(), device), at = position_of(sizes.context, device);
-  double bytes = step_bytes(model, sizes.context);
-  nlohmann::json row = timed(settings, {.ours = [&] { step(ids, at); },
-                                        .work = bytes,
-                                        .question = llama_question(model.config(), 1, sizes),
-                                        .limit = HostLimit::read});
+  double bytes = step_bytes(model.config(), weights.bytes, sizes.context);
+  nlohmann::json row =
+      timed(settings, {.ours = [&] { step(ids, at); },
+                       .work = bytes,
+                       .question = question_of(model.config(), weights, 1, settings),
+                       .limit = HostLimit::read});
   double seconds = row["seconds"];
   row["launches"] = step.report().back().launches;
   row["bytes"] = bytes;
@@ -144,8 +171,8 @@ nlohmann::json decode_row(Llama& model, const Compiled& step, const BenchSetting
   return row;
 }
 
-nlohmann::json prompt_row(Llama& model, const Compiled& step, std::int64_t rows,
-                          const BenchSettings& settings) {
+nlohmann::json prompt_row(Llama& model, const Compiled& step, const WeightCase& weights,
+                          std::int64_t rows, const BenchSettings& settings) {
   Device device = device_of_tensors(settings);
   const LlamaConfig& c = model.config();
   Tensor ids = ids_of(rows, c, device), at = position_of(0, device);
@@ -156,7 +183,7 @@ nlohmann::json prompt_row(Llama& model, const Compiled& step, std::int64_t rows,
                  2 * tokens * tokens * static_cast<double>(c.layers * c.heads * c.head_size);
   nlohmann::json row = timed(settings, {.ours = [&] { step(ids, at); },
                                         .work = flops,
-                                        .question = llama_question(c, rows, step_sizes(settings)),
+                                        .question = question_of(c, weights, rows, settings),
                                         .limit = HostLimit::bf16});
   double seconds = row["seconds"];
   row["flops"] = flops;
@@ -207,6 +234,34 @@ nlohmann::json gpt2_row(const Gpt2Config& c, std::int64_t batch, std::int64_t ro
   return row;
 }
 
+// A step, and prompts, of one model.
+void llama_rows(BenchLog& log, const std::string& name, const WeightCase& weights) {
+  const BenchSettings& settings = log.settings();
+  std::unique_ptr<Llama> model;
+  std::optional<Compiled> step;
+  auto ready = [&] {
+    if (step) return;
+    model = model_on_device(name, settings);
+    if (weights.quantized) model->quantize(*weights.quantized);
+    step = step_of(*model, settings);
+  };
+  StepSizes sizes = step_sizes(settings);
+  log.run(fmt::format("{} {}decode, context {}", name, weights.name, sizes.context), [&] {
+    ready();
+    nlohmann::json row = decode_row(*model, *step, weights, settings);
+    double error = disagreement(*step, *model, device_of_tensors(settings), 9);
+    row["error"] = std::isfinite(error) ? nlohmann::json(error) : nlohmann::json();
+    row["ok"] = error < 0.05;
+    if (!row["ok"]) row["note"] = "a prompt and a step after a shorter one give other logits";
+    return row;
+  });
+  for (std::int64_t rows : sizes.prompts)
+    log.run(fmt::format("{} {}prompt of {}", name, weights.name, rows), [&] {
+      ready();
+      return prompt_row(*model, *step, weights, rows, settings);
+    });
+}
+
 }  // namespace
 
 void bench_models(BenchLog& log) {
@@ -216,29 +271,9 @@ void bench_models(BenchLog& log) {
   for (auto [batch, rows] : settings.tiny ? Texts{{2, 16}} : Texts{{1, 128}, {8, 512}})
     log.run(fmt::format("{} forward of {}x{}", gpt2, batch, rows),
             [&] { return gpt2_row(gpt2_config(gpt2), batch, rows, settings); });
-  for (const std::string& name : model_names(settings)) {
-    std::unique_ptr<Llama> model;
-    std::optional<Compiled> step;
-    auto ready = [&] {
-      if (model == nullptr) model = model_on_device(name, settings);
-      if (!step) step = step_of(*model, settings);
-    };
-    StepSizes sizes = step_sizes(settings);
-    log.run(fmt::format("{} decode, context {}", name, sizes.context), [&] {
-      ready();
-      nlohmann::json row = decode_row(*model, *step, settings);
-      double error = disagreement(*step, *model, device_of_tensors(settings), 9);
-      row["error"] = std::isfinite(error) ? nlohmann::json(error) : nlohmann::json();
-      row["ok"] = error < 0.05;
-      if (!row["ok"]) row["note"] = "a prompt and a step after a shorter one give other logits";
-      return row;
-    });
-    for (std::int64_t rows : sizes.prompts)
-      log.run(fmt::format("{} prompt of {}", name, rows), [&] {
-        ready();
-        return prompt_row(*model, *step, rows, settings);
-      });
-  }
+  for (const std::string& name : model_names(settings))
+    for (const WeightCase& weights : weight_cases)
+      if (is_wanted(weights, llama_config(name), settings)) llama_rows(log, name, weights);
 }
 
 }  // namespace tilewright::tools
