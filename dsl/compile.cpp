@@ -15,6 +15,11 @@
 namespace tilewright::dsl {
 namespace {
 
+Machine machine_of(const Target& target) {
+  if (target.is_gpu()) return Machine::gpu;
+  return target.has_avx512() ? Machine::avx512 : Machine::host;
+}
+
 // Kernels by content. A kernel that another thread is compiling is waited for, not compiled again.
 class KernelTable {
  public:
@@ -68,7 +73,7 @@ class KernelTable {
                                                   bool is_cuda,
                                                   const std::optional<LaunchTable>& table) {
     TraceSpan span("compile", function.name);
-    run_passes(function, {.machine = target.is_gpu() ? Machine::gpu : Machine::host});
+    run_passes(function, {.machine = machine_of(target)});
     if (!target.is_gpu()) return generate_host_code(function, target);
     return is_cuda ? gpu::generate_gpu_code(function, target, table)
                    : gpu::generate_emulated(function, target, {}, table);

@@ -216,6 +216,9 @@ Tile round(const Operand& x);  // to nearest, ties to even
 Tile logical_not(const Operand& x);
 Tile maximum(const Operand& a, const Operand& b);
 Tile minimum(const Operand& a, const Operand& b);
+// x times two to the power of floor(n), rounded once. Of floating numbers; what an infinite n gives
+// is left open.
+Tile ldexp(const Operand& x, const Operand& n);
 Tile fma(const Operand& a, const Operand& b, const Operand& c);
 Tile where(const Operand& condition, const Operand& a, const Operand& b);
 Tile cast(const Operand& x, DType dtype);

@@ -130,6 +130,7 @@ llvm::Value* Arithmetic::floating_op(Op op, const std::vector<llvm::Value*>& v) 
     }
     case Op::fma_:
       return b_.CreateIntrinsic(llvm::Intrinsic::fma, {v[0]->getType()}, {v[0], v[1], v[2]});
+    case Op::ldexp_: return scale(v[0], v[1]);
     default: break;
   }
   check(false, "not an operation on floating numbers");
@@ -223,6 +224,29 @@ llvm::Type* like(llvm::Value* value, llvm::Type* element) {
 }
 
 }  // namespace
+
+// By three powers that are normal numbers, the largest last: where a result is subnormal, only the
+// last product rounds.
+llvm::Value* Arithmetic::scale(llvm::Value* x, llvm::Value* n) {
+  bool wide = x->getType()->getScalarType()->isDoubleTy();
+  const std::int64_t bias = wide ? 1023 : 127;
+  auto* type = like(x, wide ? b_.getInt64Ty() : b_.getInt32Ty());
+  auto number = [&](std::int64_t value) { return llvm::ConstantInt::getSigned(type, value); };
+  llvm::Value* left = b_.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {type, n->getType()},
+                                         {b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, n)});
+  std::vector<llvm::Value*> powers;
+  for (int i = 0; i < 3; ++i) {
+    auto* part = b_.CreateBinaryIntrinsic(
+        llvm::Intrinsic::smax, number(1 - bias),
+        b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, left, number(bias)));
+    left = b_.CreateSub(left, part);
+    auto* bits = b_.CreateShl(b_.CreateAdd(part, number(bias)), number(wide ? 52 : 23));
+    powers.push_back(b_.CreateBitCast(bits, x->getType()));
+  }
+  auto* scaled = x;
+  for (int i = 2; i >= 0; --i) scaled = b_.CreateFMul(scaled, powers[static_cast<std::size_t>(i)]);
+  return b_.CreateSelect(b_.CreateFCmpUNO(n, n), n, scaled);
+}
 
 // bf16 is the upper half of f32.
 llvm::Value* Arithmetic::widen_bf16(llvm::Value* value) {

@@ -34,6 +34,8 @@ class Arithmetic {
   llvm::Value* integer_op(ir::Op op, DType dtype, const std::vector<llvm::Value*>& operands);
   llvm::Value* compare(ir::Op op, DType dtype, llvm::Value* a, llvm::Value* b);
   llvm::Value* convert(llvm::Value* value, DType from, DType to);
+  // x 2^floor(n), rounded once; of f32 and f64.
+  virtual llvm::Value* scale(llvm::Value* x, llvm::Value* n);
   virtual llvm::Value* widen_bf16(llvm::Value* value);
   // From f32, to nearest, ties to even; NaN stays NaN.
   virtual llvm::Value* narrow_to_bf16(llvm::Value* value);

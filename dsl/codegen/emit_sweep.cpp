@@ -16,6 +16,7 @@ using ir::Value;
 namespace {
 
 constexpr std::int64_t least_streamed = std::int64_t{1} << 18;  // elements
+constexpr int most_copies = 8;                                  // of a loop's body
 constexpr std::int64_t least_led_vectors = 64;  // of rows that begin with a part of a vector
 
 int lane_axis(const Shape& domain) {
@@ -114,8 +115,10 @@ void Emitter::sweep_axis(Sweep& s, int axis) {
 
 void Emitter::sweep_lanes(Sweep& s) {
   std::int64_t width = s.domain[s.lane], full = width / lanes_, rest = width % lanes_;
-  // Several copies of the body hide the latency of a reduction; short rows need no loop at all.
-  int copies = full <= 4 ? 1 : s.in_registers.empty() ? 2 : 4;
+  // Several copies of the body hide the latency of a reduction, or of a long chain of operations as
+  // far as there are registers; short rows need no loop at all. A loop has a turn at least.
+  const int side_by_side = target_.has_avx512() ? most_copies : 2;
+  int copies = full <= 4 ? 1 : !s.in_registers.empty() ? 4 : full < most_copies ? 2 : side_by_side;
   std::vector<llvm::Value*> start;
   for (const auto& r : s.in_registers) {
     auto [kind, axis] = r.inst->get<ir::Reduction>();
@@ -133,7 +136,7 @@ void Emitter::sweep_lanes(Sweep& s) {
       sweep_vector(s, c == 0 ? at : b_.CreateNUWAdd(at, index(c * lanes_)), accumulators,
                    static_cast<int>(c % copies));
     }
-    interleave.mix(b_.GetInsertBlock(), target_.vector_registers() / 8u);
+    interleave.mix(b_.GetInsertBlock(), static_cast<std::size_t>(side_by_side));
   };
   levels_.back().block = b_.GetInsertBlock();
   levels_.push_back({});

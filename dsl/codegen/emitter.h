@@ -127,6 +127,8 @@ class Emitter : Arithmetic {
   llvm::Value* iota(llvm::Type* element);
 
   // emit_lookup.cpp
+  llvm::Value* scale(llvm::Value* x, llvm::Value* n) override;
+  llvm::Value* narrow_to_bf16(llvm::Value* value) override;
   std::optional<Lanes> looked_up(const ir::Inst& inst, const Position& position);
   bool is_small_number(const ir::Inst& inst) const;
   bool depends_on_small_number(ir::Value value, int depth) const;

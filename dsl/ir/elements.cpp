@@ -1,5 +1,6 @@
 #include "dsl/ir/elements.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -224,6 +225,15 @@ std::uint64_t pattern_of(DType dtype, Column column, std::int64_t i) {
   return dtype == DType::f16 ? half_bits(single) : bfloat16_bits(single);
 }
 
+// a 2^floor(n), rounded once.
+template <typename T>
+T scaled(T a, T n) {
+  if (std::isnan(n)) return n;
+  // Beyond this every number but 0 and infinity has left the type.
+  constexpr T most = 3 * std::numeric_limits<T>::max_exponent;
+  return std::ldexp(a, static_cast<int>(std::clamp(std::floor(n), -most, most)));
+}
+
 void bitcast(const Work& w) {
   for (std::int64_t i = 0; i < w.count; ++i) {
     std::uint64_t pattern = pattern_of(w.operand, w.in[0], i);
@@ -320,6 +330,8 @@ void evaluate_elements(Op op, DType operand, DType result, std::span<const Colum
     case Op::max_:
       return two([](auto a, auto b) { return larger(a, b); },
                  [](auto a, auto b) { return a < b ? b : a; });
+    case Op::ldexp_:
+      return two([](auto a, auto n) { return scaled(a, n); }, [](auto a, auto) { return bits(a); });
     case Op::and_: return w.integer_pairs([](auto a, auto b) { return bits(a) & bits(b); });
     case Op::or_: return w.integer_pairs([](auto a, auto b) { return bits(a) | bits(b); });
     case Op::xor_: return w.integer_pairs([](auto a, auto b) { return bits(a) ^ bits(b); });

@@ -15,9 +15,9 @@ Expression clamp(const Expression& x, double low, double high) {
   return choose(below < low, low, below);
 }
 
-// A number split as n ln2 + r (or n + r): n as an integer, and e^r (or 2^r).
+// A number split as n ln2 + r (or n + r): n as a number and as an integer, and e^r (or 2^r).
 struct Reduced {
-  Expression n, power;
+  Expression whole, n, power;
 };
 
 // (e^r - 1 - r) / r^2 for |r| <= ln2 / 2, coefficients as in Cephes' expf.
@@ -43,9 +43,18 @@ Reduced reduce(const Expression& x, bool precise = false) {
   Expression r = fma(whole, -ln2_low, high);
   Expression bits = bitcast(shifted, DType::i32);
   Expression n = bits - integer_like(bits, round_magic_bits);
-  if (!precise) return {n, power_of_remainder(r)};
+  if (!precise) return {whole, n, power_of_remainder(r)};
   Expression lost = fma(whole, -ln2_low, high - r);
-  return {n, power_of_remainder(r, lost)};
+  return {whole, n, power_of_remainder(r, lost)};
+}
+
+// x as n + r.
+Reduced reduce_base_two(const Expression& x) {
+  Expression shifted = x + round_magic;
+  Expression whole = shifted - round_magic;
+  Expression n = bitcast(shifted, DType::i32);
+  return {whole, n - integer_like(n, round_magic_bits),
+          power_of_remainder((x - whole) * 0.693147180559945)};
 }
 
 // 2^n for an integer whose power is a normal number.
@@ -60,10 +69,14 @@ Expression scaled(const Reduced& reduced) {
   return reduced.power * power_of_two(half) * power_of_two(reduced.n - half);
 }
 
-// e^x for -80 <= x <= 80.
-Expression moderate_exp(const Expression& x) {
-  Reduced reduced = reduce(x);
+// The same where n itself is the exponent of a normal number.
+Expression moderately_scaled(const Reduced& reduced) {
   return reduced.power * power_of_two(reduced.n);
+}
+
+// The same by an instruction.
+Expression scaled_by_ldexp(const Reduced& reduced) {
+  return apply(ir::Op::ldexp_, reduced.power, reduced.whole);
 }
 
 // `magnitude` (not negative) with the sign of x.
@@ -100,6 +113,11 @@ Expression sigmoid_of(const Expression& x, const Expression& e,
   return fma(left, inverted, quotient);
 }
 
+// The same without the correction: within 4 units in the last place.
+Expression coarse_sigmoid_of(const Expression& x, const Expression& e) {
+  return choose(x < 0.0, e, 1.0) * reciprocal(e + 1.0);
+}
+
 // Of e = e^(2 |x|) and the reciprocal of e + 1.
 Expression tanh_of(const Expression& x, const Expression& magnitude, const Expression& inverse) {
   Expression large = fma(inverse, -2.0, 1.0);
@@ -116,30 +134,44 @@ Expression bounded_twice(const Expression& magnitude) {
   return choose(magnitude > 10.0, 20.0, magnitude + magnitude);
 }
 
-}  // namespace
+// e^-104 rounds to zero, e^89 overflows.
+Expression bounded_exponent(const Expression& x) { return clamp(x, -104, 89); }
+Expression bounded_exponent_below(const Expression& x) { return choose(x < -104.0, -104.0, x); }
 
-Expression exp(const Expression& x) {
-  // e^-104 rounds to zero, e^89 overflows.
-  return scaled(reduce(clamp(x, -104, 89)));
+using Scaling = Expression (*)(const Reduced& reduced);
+
+Expression sigmoid_by(const Expression& x, Scaling scaling) {
+  Expression least = bounded_exponent_below(minus_magnitude(x));
+  return sigmoid_of(x, scaling(reduce(least, /*precise=*/true)), reciprocal);
 }
-
-Expression exp2(const Expression& x) {
-  Expression bounded = clamp(x, -151, 129);
-  Expression shifted = bounded + round_magic;
-  Expression r = bounded - (shifted - round_magic);
-  Expression n = bitcast(shifted, DType::i32);
-  return scaled({n - integer_like(n, round_magic_bits), power_of_remainder(r * 0.693147180559945)});
+Expression sigmoid_for_half_by(const Expression& x, Scaling scaling) {
+  return coarse_sigmoid_of(x, scaling(reduce(bounded_exponent_below(minus_magnitude(x)))));
 }
-
-Expression sigmoid(const Expression& x) {
-  return sigmoid_of(x, scaled(reduce(clamp(minus_magnitude(x), -104, 89), true)), reciprocal);
-}
-
-Expression tanh(const Expression& x) {
+Expression tanh_by(const Expression& x, Scaling scaling) {
   Expression magnitude = apply(ir::Op::abs_, x);
-  Expression e = moderate_exp(bounded_twice(magnitude));
+  Expression e = scaling(reduce(bounded_twice(magnitude)));
   return tanh_of(x, magnitude, reciprocal(e + 1.0));
 }
+
+}  // namespace
+
+Expression exp(const Expression& x) { return scaled(reduce(bounded_exponent(x))); }
+Expression exp2(const Expression& x) { return scaled(reduce_base_two(clamp(x, -151, 129))); }
+Expression sigmoid(const Expression& x) { return sigmoid_by(x, scaled); }
+Expression sigmoid_for_half(const Expression& x) { return sigmoid_for_half_by(x, scaled); }
+Expression tanh(const Expression& x) { return tanh_by(x, moderately_scaled); }
+
+Expression exp_by_ldexp(const Expression& x) {
+  return scaled_by_ldexp(reduce(bounded_exponent(x)));
+}
+Expression exp2_by_ldexp(const Expression& x) {
+  return scaled_by_ldexp(reduce_base_two(clamp(x, -151, 129)));
+}
+Expression sigmoid_by_ldexp(const Expression& x) { return sigmoid_by(x, scaled_by_ldexp); }
+Expression sigmoid_for_half_by_ldexp(const Expression& x) {
+  return sigmoid_for_half_by(x, scaled_by_ldexp);
+}
+Expression tanh_by_ldexp(const Expression& x) { return tanh_by(x, scaled_by_ldexp); }
 
 Expression exp_by_exp2(const Expression& x) {
   constexpr double log2e_high = 0x1.715476p0, log2e_low = 0x1.4ae0bep-26;

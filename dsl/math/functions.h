@@ -20,6 +20,17 @@ Expression erf(const Expression& x);
 Expression sigmoid(const Expression& x);
 Expression rsqrt(const Expression& x);
 
+// For results that are rounded to 16 bits, having been multiplied at most: within 4 units in the
+// last place of f32.
+Expression sigmoid_for_half(const Expression& x);
+
+// For machines that have an instruction for ldexp: the same results.
+Expression exp_by_ldexp(const Expression& x);
+Expression exp2_by_ldexp(const Expression& x);
+Expression sigmoid_by_ldexp(const Expression& x);
+Expression sigmoid_for_half_by_ldexp(const Expression& x);
+Expression tanh_by_ldexp(const Expression& x);
+
 // For machines with instructions for 2^x and 1/sqrt(x) (a GPU's are within 2 and 3 units in the
 // last place): formulas over them, within 3 units.
 Expression exp_by_exp2(const Expression& x);

@@ -3,7 +3,7 @@
 // rounded back. f64 stays on the host, for the C library's own functions, and is expanded for a
 // GPU. Afterwards no such function is left, but f64's on the host, and on a GPU exp2 and rsqrt of
 // f32, which it has instructions for. Results may differ from the interpreter's in the last two
-// places.
+// places; on the host in four where they are rounded to 16 bits before anything is added to them.
 #include <algorithm>
 #include <array>
 #include <span>
@@ -11,6 +11,7 @@
 #include "dsl/math/double_functions.h"
 #include "dsl/math/functions.h"
 #include "dsl/passes/passes.h"
+#include "dsl/passes/pipeline.h"
 
 namespace tilewright::dsl {
 namespace {
@@ -28,6 +29,16 @@ constexpr std::array expansions = {
     Expansion{ir::Op::tanh_, math::tanh},       Expansion{ir::Op::erf_, math::erf},
     Expansion{ir::Op::sigmoid_, math::sigmoid}, Expansion{ir::Op::rsqrt_, math::rsqrt},
 };
+
+// Where a processor has an instruction for ldexp.
+constexpr std::array ldexp_expansions = {
+    Expansion{ir::Op::exp_, math::exp_by_ldexp},
+    Expansion{ir::Op::exp2_, math::exp2_by_ldexp},
+    Expansion{ir::Op::tanh_, math::tanh_by_ldexp},
+    Expansion{ir::Op::sigmoid_, math::sigmoid_by_ldexp},
+};
+constexpr Expansion half_expansion{ir::Op::sigmoid_, math::sigmoid_for_half};
+constexpr Expansion half_ldexp_expansion{ir::Op::sigmoid_, math::sigmoid_for_half_by_ldexp};
 
 // On a GPU exp2 and rsqrt of f32 stay, and are the ground of their neighbours.
 Expression same_exp2(const Expression& x) { return math::apply(ir::Op::exp2_, x); }
@@ -54,14 +65,70 @@ const Expansion* found(std::span<const Expansion> list, ir::Op op) {
   return expansion == list.end() ? nullptr : &*expansion;
 }
 
-const Expansion* expansion_of(const ir::Function& function, const ir::Inst& inst, bool gpu) {
-  if (inst.results.empty()) return nullptr;
-  DType dtype = function.type(inst.results[0]).dtype;
-  if (dtype == DType::f64) return gpu ? found(double_expansions, inst.op) : nullptr;
-  if (gpu && stays_on_gpu(inst.op) && dtype == DType::f32) return nullptr;
-  const Expansion* own = gpu ? found(gpu_expansions, inst.op) : nullptr;
-  return own != nullptr ? own : found(expansions, inst.op);
-}
+// Which values are only ever multiplied or divided before they are rounded to 16 bits, so that an
+// error of a few places of f32 stays as small as it is.
+class HalfValues {
+ public:
+  explicit HalfValues(const ir::Function& function)
+      : function_(function), only_half_(function.types.size(), true) {
+    see(function.body);
+  }
+  bool contains(ir::Value value) const {
+    return is_half(value) || only_half_[static_cast<std::size_t>(value)];
+  }
+
+ private:
+  bool is_half(ir::Value value) const {
+    DType dtype = function_.type(value).dtype;
+    return is_floating(dtype) && bit_width(dtype) == 16;
+  }
+  static bool keeps_relative_error(ir::Op op) {
+    return op == ir::Op::mul_ || op == ir::Op::div_ || op == ir::Op::neg_ || op == ir::Op::abs_ ||
+           ir::info(op).op_class == ir::OpClass::shape;
+  }
+  // Backwards, so that what becomes of a result is known before its operands are seen.
+  void see(const ir::Block& block) {
+    for (auto inst = block.insts.rbegin(); inst != block.insts.rend(); ++inst) {
+      for (const ir::Block& body : inst->bodies) see(body);
+      bool stays = inst->results.size() == 1 &&
+                   (inst->op == ir::Op::cast_
+                        ? is_half(inst->results[0])
+                        : keeps_relative_error(inst->op) && contains(inst->results[0]));
+      if (stays) continue;
+      for (ir::Value operand : inst->operands)
+        only_half_[static_cast<std::size_t>(operand)] = false;
+    }
+  }
+
+  const ir::Function& function_;
+  std::vector<bool> only_half_;
+};
+
+// What a machine's functions are replaced by.
+class Expander {
+ public:
+  Expander(const ir::Function& function, Machine machine)
+      : function_(function), machine_(machine), half_(function) {}
+
+  const Expansion* expansion_of(const ir::Inst& inst) const {
+    if (inst.results.empty()) return nullptr;
+    DType dtype = function_.type(inst.results[0]).dtype;
+    bool gpu = machine_ == Machine::gpu, has_ldexp = machine_ == Machine::avx512;
+    if (dtype == DType::f64) return gpu ? found(double_expansions, inst.op) : nullptr;
+    if (gpu && stays_on_gpu(inst.op) && dtype == DType::f32) return nullptr;
+    if (!gpu && inst.op == ir::Op::sigmoid_ && half_.contains(inst.results[0]))
+      return has_ldexp ? &half_ldexp_expansion : &half_expansion;
+    const Expansion* own = gpu         ? found(gpu_expansions, inst.op)
+                           : has_ldexp ? found(ldexp_expansions, inst.op)
+                                       : nullptr;
+    return own != nullptr ? own : found(expansions, inst.op);
+  }
+
+ private:
+  const ir::Function& function_;
+  Machine machine_;
+  HalfValues half_;
+};
 
 void expand(ir::Function& function, const Expansion& expansion, const ir::Inst& inst,
             std::vector<ir::Inst>& code) {
@@ -77,12 +144,12 @@ void expand(ir::Function& function, const Expansion& expansion, const ir::Inst& 
   code.back().results = inst.results;
 }
 
-bool expand_block(ir::Function& function, ir::Block& block, bool gpu) {
+bool expand_block(ir::Function& function, ir::Block& block, const Expander& expander) {
   bool changed = false;
   std::vector<ir::Inst> code;
   for (ir::Inst& inst : block.insts) {
-    for (ir::Block& body : inst.bodies) changed |= expand_block(function, body, gpu);
-    if (const Expansion* expansion = expansion_of(function, inst, gpu)) {
+    for (ir::Block& body : inst.bodies) changed |= expand_block(function, body, expander);
+    if (const Expansion* expansion = expander.expansion_of(inst)) {
       expand(function, *expansion, inst, code);
       changed = true;
     } else {
@@ -93,9 +160,14 @@ bool expand_block(ir::Function& function, ir::Block& block, bool gpu) {
   return changed;
 }
 
+bool expand_for(ir::Function& function, Machine machine) {
+  return expand_block(function, function.body, Expander(function, machine));
+}
+
 }  // namespace
 
-bool expand_math(ir::Function& function) { return expand_block(function, function.body, false); }
-bool expand_math_gpu(ir::Function& function) { return expand_block(function, function.body, true); }
+bool expand_math(ir::Function& function) { return expand_for(function, Machine::host); }
+bool expand_math_avx512(ir::Function& function) { return expand_for(function, Machine::avx512); }
+bool expand_math_gpu(ir::Function& function) { return expand_for(function, Machine::gpu); }
 
 }  // namespace tilewright::dsl

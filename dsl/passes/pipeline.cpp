@@ -18,6 +18,8 @@ using ir::Stage;
 constexpr std::array table = {
     Pass{"expand_math", expand_math, Stage::traced, true, Machine::host,
          "replaces exp, log, sin and their like on f32 by arithmetic"},
+    Pass{"expand_math_avx512", expand_math_avx512, Stage::traced, true, Machine::avx512,
+         "the same for processors that have AVX-512, over its own ldexp"},
     Pass{"expand_math_gpu", expand_math_gpu, Stage::traced, true, Machine::gpu,
          "the same for a GPU and also f64, over its own instructions for 2^x and 1/sqrt(x)"},
     Pass{"widen_reductions", widen_reductions, Stage::traced, true, Machine::any,
@@ -37,11 +39,13 @@ struct Constraint {
 constexpr std::array constraints = {
     Constraint{"expand_math", "simplify",
                "an expansion brings constants and splats that fold with what is around"},
+    Constraint{"expand_math_avx512", "simplify", "as expand_math"},
     Constraint{"expand_math_gpu", "simplify", "as expand_math"},
     Constraint{"widen_reductions", "common_subexpressions",
                "two sums of one tile bring the same cast"},
     Constraint{"expand_math", "hoist_invariants",
                "coefficients that an expansion puts into a loop belong outside"},
+    Constraint{"expand_math_avx512", "hoist_invariants", "as expand_math"},
     Constraint{"simplify", "hoist_invariants",
                "carried values found constant make what uses them invariant"},
     Constraint{"hoist_invariants", "common_subexpressions",

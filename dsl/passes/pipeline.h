@@ -16,7 +16,7 @@
 
 namespace tilewright::dsl {
 
-enum class Machine : std::uint8_t { any, host, gpu };
+enum class Machine : std::uint8_t { any, host, avx512, gpu };  // `avx512`: a host that has it
 
 struct Pass {
   std::string_view name;

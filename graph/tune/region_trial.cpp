@@ -104,7 +104,8 @@ void RegionTrial::see_most_keys(const Task& attention, std::vector<std::byte>& p
   // two fill the last one by a third or by two thirds, whatever power of two its size is.
   std::int64_t typical = 2 * last / 3;
   auto size = static_cast<std::size_t>(size_bytes(list_.storages[operand.storage].dtype));
-  std::memcpy(position.data() + static_cast<std::size_t>(operand.view.offset) * size, &typical, size);
+  std::size_t at = static_cast<std::size_t>(operand.view.offset) * size;
+  std::memcpy(position.data() + at, &typical, size);
 }
 
 void RegionTrial::fill(const Memory& memory, bool stored_only) const {

@@ -42,11 +42,13 @@ std::vector<T> run(const ir::Function& f, const std::vector<T>& x) {
   return y;
 }
 
-ir::Function expanded(Op op, DType dtype = DType::f32) {
+using ExpansionPass = bool (*)(ir::Function&);
+
+ir::Function expanded(Op op, ExpansionPass pass, DType dtype = DType::f32) {
   ir::Function f = mapped(op, dtype);
-  EXPECT_TRUE(expand_math(f));
+  EXPECT_TRUE(pass(f));
   ir::verify(f);
-  EXPECT_FALSE(expand_math(f));
+  EXPECT_FALSE(pass(f));
   return f;
 }
 
@@ -78,12 +80,22 @@ struct Worst {
   }
 };
 
-class ExpandMath : public testing::TestWithParam<Op> {};
+struct OnMachine {
+  const char* name;
+  ExpansionPass pass;
+};
+
+class ExpandMath : public testing::TestWithParam<std::tuple<Op, OnMachine>> {
+ protected:
+  static Op op() { return std::get<0>(GetParam()); }
+  static ir::Function expanded(DType dtype = DType::f32) {
+    return dsl::expanded(op(), std::get<1>(GetParam()).pass, dtype);
+  }
+};
 
 // Every 2053rd bit pattern: all binades of both signs, subnormals and NaN, 2.1 million numbers.
 TEST_P(ExpandMath, is_within_two_ulp_over_all_of_f32) {
-  Op op = GetParam();
-  ir::Function f = expanded(op);
+  ir::Function f = expanded();
   Worst worst;
   std::uint64_t pattern = 0;
   while (pattern < (1ULL << 32)) {
@@ -93,40 +105,38 @@ TEST_P(ExpandMath, is_within_two_ulp_over_all_of_f32) {
       pattern += 2053;
     }
     auto y = run(f, x);
-    for (std::size_t i = 0; i < x.size(); ++i) worst.see(x[i], y[i], reference(op, x[i]));
+    for (std::size_t i = 0; i < x.size(); ++i) worst.see(x[i], y[i], reference(op(), x[i]));
   }
   RecordProperty("max_ulp", std::to_string(worst.ulp));
-  std::printf("%-8s worst %.3f ulp at %.9g\n", std::string(ir::info(op).name).c_str(), worst.ulp,
+  std::printf("%-8s worst %.3f ulp at %.9g\n", std::string(ir::info(op()).name).c_str(), worst.ulp,
               worst.at);
   EXPECT_LE(worst.ulp, 2) << "at " << std::hexfloat << worst.at;
 }
 
 // Where functions are used most: equal steps between -40 and 40, and between 0 and 2.
 TEST_P(ExpandMath, is_within_two_ulp_where_it_is_used_most) {
-  Op op = GetParam();
-  ir::Function f = expanded(op);
+  ir::Function f = expanded();
   Worst worst;
   for (auto [low, high] : {std::pair{-40.0, 40.0}, {0.0, 2.0}, {-105.0, 90.0}, {-1e5, 1e5}}) {
     std::vector<float> x(block);
     for (std::size_t i = 0; i < x.size(); ++i)
       x[i] = static_cast<float>(low + (high - low) * (static_cast<double>(i) + 0.37) / block);
     auto y = run(f, x);
-    for (std::size_t i = 0; i < x.size(); ++i) worst.see(x[i], y[i], reference(op, x[i]));
+    for (std::size_t i = 0; i < x.size(); ++i) worst.see(x[i], y[i], reference(op(), x[i]));
   }
   EXPECT_LE(worst.ulp, 2) << "at " << std::hexfloat << worst.at;
 }
 
 TEST_P(ExpandMath, is_right_at_zeros_infinities_and_nan) {
-  Op op = GetParam();
   constexpr float infinity = std::numeric_limits<float>::infinity();
   std::vector<float> x(block, 1);
   std::vector<float> special{0.0F,       -0.0F,     infinity, -infinity, NAN,      0x1p-149F,
                              -0x1p-149F, 0x1p-126F, -1.0F,    3.4e38F,   -3.4e38F, 1.0F};
   std::copy(special.begin(), special.end(), x.begin());
-  auto y = run(expanded(op), x);
+  auto y = run(expanded(), x);
   for (std::size_t i = 0; i < special.size(); ++i) {
-    auto truth = static_cast<float>(reference(op, x[i]));
-    EXPECT_LE(error_in_ulp(y[i], reference(op, x[i])), 2) << "at " << x[i] << " is " << y[i];
+    auto truth = static_cast<float>(reference(op(), x[i]));
+    EXPECT_LE(error_in_ulp(y[i], reference(op(), x[i])), 2) << "at " << x[i] << " is " << y[i];
     if (truth == 0 && !std::isnan(y[i])) {
       EXPECT_EQ(std::signbit(y[i]), std::signbit(truth)) << "at " << x[i];
     }
@@ -134,13 +144,12 @@ TEST_P(ExpandMath, is_right_at_zeros_infinities_and_nan) {
 }
 
 TEST_P(ExpandMath, of_sixteen_bit_types_is_the_rounded_f32_result) {
-  Op op = GetParam();
   auto compare = [&](auto zero) {
     using T = decltype(zero);
-    ir::Function f = expanded(op, dtype_of<T>());
+    ir::Function f = expanded(dtype_of<T>());
     std::vector<T> x(block);
     for (std::size_t i = 0; i < x.size(); ++i) x[i].bits = static_cast<std::uint16_t>(i);
-    auto y = run(f, x), expected = run(mapped(op, dtype_of<T>()), x);
+    auto y = run(f, x), expected = run(mapped(op(), dtype_of<T>()), x);
     for (std::size_t i = 0; i < x.size(); ++i) {
       auto got = static_cast<float>(y[i]), want = static_cast<float>(expected[i]);
       if (std::isnan(want)) {
@@ -154,10 +163,17 @@ TEST_P(ExpandMath, of_sixteen_bit_types_is_the_rounded_f32_result) {
   compare(BFloat16{});
 }
 
+constexpr OnMachine machines[] = {{"host", expand_math}, {"avx512", expand_math_avx512}};
+
 INSTANTIATE_TEST_SUITE_P(Functions, ExpandMath,
-                         testing::Values(Op::exp_, Op::exp2_, Op::log_, Op::log2_, Op::sin_,
-                                         Op::cos_, Op::tanh_, Op::erf_, Op::sigmoid_, Op::rsqrt_),
-                         [](const auto& i) { return std::string(ir::info(i.param).name); });
+                         testing::Combine(testing::Values(Op::exp_, Op::exp2_, Op::log_, Op::log2_,
+                                                          Op::sin_, Op::cos_, Op::tanh_, Op::erf_,
+                                                          Op::sigmoid_, Op::rsqrt_),
+                                          testing::ValuesIn(machines)),
+                         [](const testing::TestParamInfo<std::tuple<Op, OnMachine>>& i) {
+                           return std::string(ir::info(std::get<0>(i.param)).name) + "_" +
+                                  std::get<1>(i.param).name;
+                         });
 
 // The functions of f64, which GPUs have not, against the C library's of 64 bits.
 long double wide_reference(Op op, double number) {

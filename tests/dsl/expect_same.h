@@ -35,6 +35,15 @@ inline std::shared_ptr<const Artifact> compiled(const ir::Function& function,
   return target.is_gpu() ? compile(function, target) : generate_host_code(function, target);
 }
 
+// All programs of the grid, in turn.
+inline void run_all(const Artifact& artifact, const Grid& grid,
+                    const std::vector<Argument>& arguments) {
+  std::vector<char> scratch(static_cast<std::size_t>(artifact.scratch_bytes) + 64);
+  auto aligned =
+      reinterpret_cast<char*>((reinterpret_cast<std::uintptr_t>(scratch.data()) + 63) / 64 * 64);
+  artifact.run(arguments.data(), grid.size, 0, grid.count(), aligned);
+}
+
 inline void expect_near(const std::vector<Array>& actual, const std::vector<Array>& expected,
                         float tolerance, const std::string& about) {
   for (std::size_t i = 0; i < expected.size(); ++i)
@@ -61,12 +70,7 @@ inline void expect_same(const ir::Function& function, std::vector<Array> arrays,
   }
   for (const Target& target : tested_targets()) {
     auto artifact = compiled(function, target);
-    std::vector<char> scratch(static_cast<std::size_t>(artifact->scratch_bytes) + 64);
-    auto aligned =
-        reinterpret_cast<char*>((reinterpret_cast<std::uintptr_t>(scratch.data()) + 63) / 64 * 64);
-    auto actual = run([&](std::vector<Argument>& a) {
-      artifact->run(a.data(), grid.size, 0, grid.count(), aligned);
-    });
+    auto actual = run([&](std::vector<Argument>& a) { run_all(*artifact, grid, a); });
     expect_near(actual, expected, tolerance, target.cpu);
     if (testing::Test::HasFatalFailure())
       FAIL() << to_string(make_schedule(Definitions(function)), function);

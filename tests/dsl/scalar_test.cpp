@@ -90,6 +90,15 @@ TEST(Scalar, fma_rounds_once) {
   EXPECT_EQ(evaluate(Op::fma_, std::array{of(x), of(y), of(-1)}, DType::f32).floating, -0x1p-46);
 }
 
+TEST(Scalar, ldexp_rounds_once_and_takes_the_whole_part) {
+  EXPECT_EQ(floats(Op::ldexp_, DType::f32, 1.5, 3.75), 12);
+  EXPECT_EQ(floats(Op::ldexp_, DType::f32, 1.5, -0.25), 0.75);
+  EXPECT_EQ(floats(Op::ldexp_, DType::f32, 0x1.000002p-100, -30), 0x1p-130);
+  EXPECT_EQ(floats(Op::ldexp_, DType::f32, 0x1p-149, 276), 0x1p127);
+  EXPECT_EQ(floats(Op::ldexp_, DType::f32, 1, 1e30), infinity);
+  EXPECT_EQ(floats(Op::ldexp_, DType::f64, 0x1p-1074, 2097), 0x1p1023);
+}
+
 TEST(Scalar, a_bitcast_keeps_the_bits) {
   auto bits = evaluate(Op::bitcast_, std::array{Scalar::of(DType::f32, -1)}, DType::i32);
   EXPECT_EQ(bits.integer, static_cast<std::int32_t>(0xbf800000));

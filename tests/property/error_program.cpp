@@ -7,6 +7,7 @@
 
 #include "dsl/ir/builder.h"
 #include "runtime/base/error.h"
+#include "tests/property/op_families.h"
 
 namespace tilewright {
 namespace {
@@ -162,11 +163,6 @@ class Transformation {
     return std::nullopt;
   }
 
-  // Whether the interpreter's result is the correctly rounded one for any implementation.
-  static bool is_transcendental(Op op) {
-    return ir::info(op).has(ir::float_only) && ir::info(op).cost >= 10;
-  }
-
   std::optional<Value> elementwise(const ir::Inst& inst, Value y) {
     bool inexact = is_transcendental(inst.op);
     if (!inexact && !any_companion(inst)) return std::nullopt;
@@ -184,6 +180,8 @@ class Transformation {
     Value second = inst.operands[1], eb = error(second);
     if (is_op(Op::min_) || is_op(Op::max_)) return e.max(ea, eb);
     if (is_op(Op::add_) || is_op(Op::sub_)) return e.rounded(e.add(ea, eb), y, 2);
+    if (is_op(Op::ldexp_))  // by a number that is exact
+      return e.rounded(builder_.append(Op::ldexp_, {ea, e.wide(made(second))}), y, 2);
     Value a = e.magnitude(made(first)), b = e.magnitude(made(second));
     if (is_op(Op::rem_)) return e.times(e.add(b, eb), 2);
     if (is_op(Op::div_)) {

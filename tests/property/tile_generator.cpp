@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "dsl/ir/type_rules.h"
+#include "tests/property/op_families.h"
 
 namespace tilewright {
 
@@ -14,23 +15,6 @@ namespace {
 
 constexpr double largest = 100;         // of floating values that are kept
 constexpr std::int64_t most = 1 << 11;  // elements of a tile
-
-std::vector<Op> ops_of_arity(int arity) {
-  std::vector<Op> ops;
-  for (std::size_t i = 0; i < ir::all_ops().size(); ++i) {
-    const ir::OpInfo& row = ir::all_ops()[i];
-    bool plain = row.immediate == ir::ImmediateKind::none && static_cast<Op>(i) != Op::offset_;
-    if (row.op_class == ir::OpClass::elementwise && row.min_operands == arity && plain)
-      ops.push_back(static_cast<Op>(i));
-  }
-  return ops;
-}
-
-bool is_transcendental(Op op) {
-  return ir::info(op).has(ir::float_only) && ir::info(op).cost >= 10;
-}
-
-bool is_one_of(Op op, std::initializer_list<Op> ops) { return std::ranges::count(ops, op) > 0; }
 
 }  // namespace
 
@@ -246,10 +230,12 @@ void TileGenerator::binary() {
   const ir::OpInfo& row = ir::info(op);
   bool decides = ir::info(op).cost == 1 &&
                  is_one_of(op, {Op::eq_, Op::ne_, Op::lt_, Op::le_, Op::gt_, Op::ge_});
-  Entry a =
-      row.has(ir::integer_only) || below(3) == 0 ? integer() : floating(decides || op == Op::rem_);
+  Entry a = row.has(ir::integer_only) || (below(3) == 0 && !row.has(ir::float_only))
+                ? integer()
+                : floating(decides || op == Op::rem_);
   Entry b = like(a);
-  if ((decides || op == Op::rem_) && !b.exact) b = {number(1, type(a)), true, 1};
+  if ((decides || op == Op::rem_ || op == Op::ldexp_) && !b.exact)
+    b = {number(1, type(a)), true, 1};
   keep(binary_of(op, a, b));
 }
 
@@ -259,6 +245,12 @@ TileGenerator::Entry TileGenerator::binary_of(Op op, Entry a, Entry b) {
   if (is_one_of(op, {Op::div_, Op::rem_})) {
     Value size = append(Op::abs_, {b.value});
     b = {append(Op::add_, {size, number(1, type(b))}), b.exact, b.range + 1};
+  }
+  if (op == Op::ldexp_) {
+    constexpr int most = 4;
+    Value least = append(Op::max_, {b.value, number(-most, type(b))});
+    return {append(op, {a.value, append(Op::min_, {least, number(most, type(b))})}), exact,
+            std::ldexp(a.range, most)};
   }
   double range = std::max(a.range, b.range);
   if (is_one_of(op, {Op::add_, Op::sub_})) range = a.range + b.range;
