@@ -35,6 +35,11 @@ def rows():
         yield (f"stories260K decode, one thread, {name}",
                f"{rates[name]:.0f} tokens/s, {rates[name] / rates['llama2.c']:.2f}x llama2.c",
                "cpu_decode.json")
+    for row in load("cpu_llama_cpp.json")["results"]:
+        if "tilewright_over_llama_cpp" in row:
+            yield (f"Llama 3.2 1B, {row['bits']} weights, {row['case']}, two threads",
+                   f"{row['tokens_per_s']['tilewright']:.1f} tokens/s, "
+                   f"{row['tilewright_over_llama_cpp']:.2f}x llama.cpp", "cpu_llama_cpp.json")
 
 
 def beside_text():
