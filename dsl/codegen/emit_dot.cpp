@@ -200,16 +200,18 @@ void Emitter::dot_along_n(const Matrix& a, const Matrix& b, const Matrix& c, boo
   std::int64_t rows = std::min<std::int64_t>(a.rows, many_registers ? 8 : 4);
   std::int64_t vectors = std::clamp<std::int64_t>((many_registers ? 24 : 12) / rows, 1, 8);
   std::int64_t columns = std::min(vectors * target_.lanes, b.columns);
+  bool fetches_next = a.rows <= rows && b.has_distant_rows();
   for_blocks(b.columns, columns, false, [&](llvm::Value* n, std::int64_t width) {
     for_blocks(a.rows, rows, false, [&](llvm::Value* m, std::int64_t height) {
       dot_block_n(part_of(a, m, index(0), height, a.columns),
                   part_of(b, index(0), n, b.rows, width), part_of(c, m, n, height, width),
-                  accumulate);
+                  accumulate, fetches_next);
     });
   });
 }
 
-void Emitter::dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
+void Emitter::dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,
+                          bool fetches_next) {
   std::int64_t columns = c.columns;
   auto rows = static_cast<std::size_t>(c.rows);
   int lanes = static_cast<int>(std::min<std::int64_t>(
@@ -237,6 +239,9 @@ void Emitter::dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, boo
     std::vector<llvm::Value*> right;
     for (std::size_t v = 0; v < vectors; ++v)
       right.push_back(load_row(b, k, column(v), lanes, active(v), c.dtype));
+    const std::int64_t line = cache_line / size_bytes(b.dtype);
+    for (std::int64_t next = 0; fetches_next && next < columns; next += line)
+      prefetch({.pointer = place_of(b, k, index(columns + next))}, innermost_cache);
     for (std::size_t r = 0; r < rows; ++r) {
       llvm::Value* left = load_row(a, row(r), k, 1, 1, c.dtype);
       if (lanes > 1) left = b_.CreateVectorSplat(static_cast<unsigned>(lanes), left);

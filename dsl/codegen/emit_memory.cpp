@@ -12,7 +12,6 @@ using ir::Op;
 using ir::Value;
 
 namespace {
-constexpr std::int64_t cache_line = 64;
 constexpr std::int64_t streamed_ahead = 4 << 10;  // bytes, of one stream
 constexpr std::int64_t least_around_bytes = 16;   // of a store that goes past the caches
 }  // namespace

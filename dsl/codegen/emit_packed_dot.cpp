@@ -25,7 +25,6 @@ namespace {
 
 constexpr std::int64_t depth_quantum = 16;  // of pieces: a cache line, and whole pairs
 
-constexpr std::int64_t cache_line = 64;
 
 std::int64_t divide_up(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
 std::int64_t round_up(std::int64_t x, std::int64_t quantum) {

@@ -146,6 +146,7 @@ class Emitter : Arithmetic {
   // Of the line to the second level of cache, 2, for the first holds what is in work; or to the
   // first, 3.
   static constexpr unsigned innermost_cache = 3;
+  static constexpr std::int64_t cache_line = 64;
   void prefetch(const Address& address, unsigned locality = 2);
   void fetch_ahead(const ir::Inst& load, const Address& address);
   llvm::Value* full_mask(const Address& address);  // with the tail; null: all lanes
@@ -170,7 +171,9 @@ class Emitter : Arithmetic {
   // Of a product of one row, columns so long that the processor fetches them by itself.
   bool is_read_ahead(const Matrix& a, const Matrix& b) const;
   void dot_along_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
-  void dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
+  // `fetches_next`: the columns of b behind these, which are multiplied next.
+  void dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,
+                   bool fetches_next = false);
   void dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,
                    llvm::Value* m, int rows, llvm::Value* n, int columns);
   llvm::Value* plus(llvm::Value* x, llvm::Value* y);

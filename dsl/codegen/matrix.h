@@ -17,6 +17,13 @@ struct Emitter::Matrix {
   bool in_slivers() const { return sliver_width != 0; }
   bool rows_contiguous() const { return is_one(column_stride); }  // along columns
   bool columns_contiguous() const { return is_one(row_stride); }  // along rows
+  // So far from each other that no processor expects the next one by itself.
+  bool has_distant_rows() const {
+    constexpr std::int64_t distant = 2 << 10;  // bytes: half a page
+    auto* stride = llvm::dyn_cast<llvm::ConstantInt>(row_stride);
+    return rows_contiguous() && stride != nullptr &&
+           stride->getSExtValue() * size_bytes(dtype) >= distant;
+  }
   Matrix transposed() const {
     return {data, dtype, columns, rows, column_stride, row_stride, pairs};
   }
