@@ -71,7 +71,8 @@ std::optional<RowDigits> inner_digits(const TaskList& list, const Region& region
 // What a device wants of regions.
 struct RegionLimits {
   // Products of more rows take their left operand from memory: blocks of columns would each compute
-  // it anew, and on a GPU what is in memory is fetched ahead of the product.
+  // it anew. On a GPU what is in memory is also fetched ahead of the product, on the host it is
+  // packed from there.
   std::int64_t rows_of_computed_operands = INT64_MAX;
   // Products of more rows take their weights from memory: blocks of rows would each compute them.
   std::int64_t rows_of_computed_weights = 16;

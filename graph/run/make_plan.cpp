@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "dsl/compile.h"
+#include "dsl/packed_product.h"
 #include "graph/fuse/fuse.h"
 #include "graph/lower/flat.h"
 #include "graph/lower/frame.h"
@@ -58,7 +59,8 @@ class PlanMaker {
   std::shared_ptr<const Plan> run() {
     Clock::time_point begin = Clock::now();
     RegionLimits limits;
-    if (target_.is_gpu()) limits.rows_of_computed_operands = few_rows_of_gpus;
+    limits.rows_of_computed_operands =
+        target_.is_gpu() ? few_rows_of_gpus : dsl::PackedProduct::least_rows - 1;
     regions_ = fuse_tasks(list_, options_.fuse, limits);
     if (options_.lock && options_.lock->is_locked()) options_.lock->require_device(options_.device);
     std::vector<bool> frozen = options_.frozen_inputs;

@@ -238,5 +238,16 @@ TEST(Plan, TunedPlansComputeTheSame) {
   }
 }
 
+// A norm is computed in the product of few rows, for each block of columns; before that of many.
+TEST(Plan, ANormIsComputedOnceForAProductOfManyRows) {
+  for (std::int64_t rows : {8, 47, 48, 200}) {
+    Graph graph = captured({{rows, 96}, {96}, {256, 96}}, [](std::vector<Tensor>& x) {
+      return std::vector<Tensor>{linear(rms_norm(x[0], x[1]), x[2])};
+    });
+    auto plan = make_plan(graph, {.device = Device::cpu()});
+    EXPECT_EQ(plan->programs().size(), rows < 48 ? 1U : 2U) << rows;
+  }
+}
+
 }  // namespace
 }  // namespace tilewright::graph
