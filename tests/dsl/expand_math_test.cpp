@@ -9,6 +9,7 @@
 #include "dsl/ir/elements.h"
 #include "dsl/ir/interpret.h"
 #include "dsl/ir/verify.h"
+#include "dsl/math/functions.h"
 #include "dsl/passes/passes.h"
 
 namespace tilewright::dsl {
@@ -174,6 +175,38 @@ INSTANTIATE_TEST_SUITE_P(Functions, ExpandMath,
                            return std::string(ir::info(std::get<0>(i.param)).name) + "_" +
                                   std::get<1>(i.param).name;
                          });
+
+TEST(SigmoidForHalf, is_within_four_ulp_over_all_of_f32) {
+  for (auto* formula : {math::sigmoid_for_half, math::sigmoid_for_half_by_ldexp}) {
+    ir::Function f = mapped(Op::sigmoid_, DType::f32);
+    std::vector<ir::Inst> code;
+    for (ir::Inst& inst : f.body.insts) {
+      if (inst.op != Op::sigmoid_) {
+        code.push_back(inst);
+        continue;
+      }
+      math::Site site{f, code, f.type(inst.results[0]).shape, inst.where};
+      formula({site, inst.operands[0]});
+      code.back().results = inst.results;
+    }
+    f.body.insts = code;
+    ir::verify(f);
+    Worst worst;
+    std::uint64_t pattern = 0;
+    while (pattern < (1ULL << 32)) {
+      std::vector<float> x(block);
+      for (float& element : x) {
+        element = std::bit_cast<float>(static_cast<std::uint32_t>(pattern));
+        pattern += 8209;
+      }
+      auto y = run(f, x);
+      for (std::size_t i = 0; i < x.size(); ++i)
+        worst.see(x[i], y[i], reference(Op::sigmoid_, x[i]));
+    }
+    EXPECT_LE(worst.ulp, 4) << "at " << std::hexfloat << worst.at;
+    EXPECT_GT(worst.ulp, 0.5);
+  }
+}
 
 // The functions of f64, which GPUs have not, against the C library's of 64 bits.
 long double wide_reference(Op op, double number) {
