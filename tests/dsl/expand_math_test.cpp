@@ -81,6 +81,22 @@ struct Worst {
   }
 };
 
+// Of the bit patterns that are multiples of `step`: all binades of both signs, subnormals and NaN.
+Worst worst_of_every(std::uint64_t step, const ir::Function& f, Op op) {
+  Worst worst;
+  std::uint64_t pattern = 0;
+  while (pattern < (1ULL << 32)) {
+    std::vector<float> x(block);
+    for (float& element : x) {
+      element = std::bit_cast<float>(static_cast<std::uint32_t>(pattern));
+      pattern += step;
+    }
+    auto y = run(f, x);
+    for (std::size_t i = 0; i < x.size(); ++i) worst.see(x[i], y[i], reference(op, x[i]));
+  }
+  return worst;
+}
+
 struct OnMachine {
   const char* name;
   ExpansionPass pass;
@@ -94,20 +110,10 @@ class ExpandMath : public testing::TestWithParam<std::tuple<Op, OnMachine>> {
   }
 };
 
-// Every 2053rd bit pattern: all binades of both signs, subnormals and NaN, 2.1 million numbers.
+// 2.1 million numbers.
 TEST_P(ExpandMath, is_within_two_ulp_over_all_of_f32) {
   ir::Function f = expanded();
-  Worst worst;
-  std::uint64_t pattern = 0;
-  while (pattern < (1ULL << 32)) {
-    std::vector<float> x(block);
-    for (float& element : x) {
-      element = std::bit_cast<float>(static_cast<std::uint32_t>(pattern));
-      pattern += 2053;
-    }
-    auto y = run(f, x);
-    for (std::size_t i = 0; i < x.size(); ++i) worst.see(x[i], y[i], reference(op(), x[i]));
-  }
+  Worst worst = worst_of_every(2053, f, op());
   RecordProperty("max_ulp", std::to_string(worst.ulp));
   std::printf("%-8s worst %.3f ulp at %.9g\n", std::string(ir::info(op()).name).c_str(), worst.ulp,
               worst.at);
@@ -191,18 +197,7 @@ TEST(SigmoidForHalf, is_within_four_ulp_over_all_of_f32) {
     }
     f.body.insts = code;
     ir::verify(f);
-    Worst worst;
-    std::uint64_t pattern = 0;
-    while (pattern < (1ULL << 32)) {
-      std::vector<float> x(block);
-      for (float& element : x) {
-        element = std::bit_cast<float>(static_cast<std::uint32_t>(pattern));
-        pattern += 8209;
-      }
-      auto y = run(f, x);
-      for (std::size_t i = 0; i < x.size(); ++i)
-        worst.see(x[i], y[i], reference(Op::sigmoid_, x[i]));
-    }
+    Worst worst = worst_of_every(8209, f, Op::sigmoid_);
     EXPECT_LE(worst.ulp, 4) << "at " << std::hexfloat << worst.at;
     EXPECT_GT(worst.ulp, 0.5);
   }

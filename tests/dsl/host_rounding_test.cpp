@@ -66,27 +66,25 @@ class HostRounding : public testing::TestWithParam<std::int64_t> {};
 // Of a single number, of part of a vector, of vectors and a tail.
 INSTANTIATE_TEST_SUITE_P(Widths, HostRounding, testing::Values(1, 5, 8, 16, 8192 + 11));
 
-TEST_P(HostRounding, ToBf16IsToNearestEvenAlsoOfSubnormalNumbers) {
-  std::int64_t width = GetParam(), rows = 200 / width + 1;
+// Of what a program makes of f32 in bf16.
+void expect_rounded(std::int64_t width, Tile (*make)(const Tile& x)) {
+  std::int64_t rows = 200 / width + 1;
   Tracer t("narrow");
   Tile x = t.pointer_param("x", f32), y = t.pointer_param("y", bf16);
   Tile values = load(make_desc(x, {rows, width}, {width, 1}), {0, 0}, {rows, width});
-  store(make_desc(y, {rows, width}, {width, 1}), {0, 0}, cast(values, bf16));
+  store(make_desc(y, {rows, width}, {width, 1}), {0, 0}, make(values));
   auto count = static_cast<std::size_t>(rows * width);
   expect_same_bits<std::uint16_t>(
       t.finish(), {numbers_of_all_kinds(count), std::vector<float>(count, 7)}, is_bf16_nan);
 }
 
+TEST_P(HostRounding, ToBf16IsToNearestEvenAlsoOfSubnormalNumbers) {
+  expect_rounded(GetParam(), [](const Tile& x) { return cast(x, bf16); });
+}
+
 TEST_P(HostRounding, OfAProductInBf16IsToNearestEvenAlsoOfSubnormalNumbers) {
-  std::int64_t width = GetParam(), rows = 200 / width + 1;
-  Tracer t("multiply");
-  Tile x = t.pointer_param("x", f32), y = t.pointer_param("y", bf16);
-  Tile values = load(make_desc(x, {rows, width}, {width, 1}), {0, 0}, {rows, width});
-  Tile narrow = cast(values, bf16);
-  store(make_desc(y, {rows, width}, {width, 1}), {0, 0}, narrow * full({1}, 0x1.8p-7, bf16));
-  auto count = static_cast<std::size_t>(rows * width);
-  expect_same_bits<std::uint16_t>(
-      t.finish(), {numbers_of_all_kinds(count), std::vector<float>(count, 7)}, is_bf16_nan);
+  expect_rounded(GetParam(),
+                 [](const Tile& x) { return cast(x, bf16) * full({1}, 0x1.8p-7, bf16); });
 }
 
 TEST_P(HostRounding, ScalesByPowersOfTwoWithOneRounding) {

@@ -91,13 +91,22 @@ Compiled step_of(Llama& model, const BenchSettings& settings) {
 // How the weights of a model are kept, and what that takes.
 struct WeightCase {
   const char* name;
-  double bytes;  // a weight, its part of a scale included
   std::optional<QuantizeOptions> quantized;
+
+  // Of a weight, with its part of a scale, which for a whole row is next to nothing.
+  double bytes() const {
+    if (!quantized) return 2;
+    double scale = quantized->group_size == 0
+                       ? 0
+                       : static_cast<double>(size_bytes(quantized->scale_dtype)) /
+                             static_cast<double>(quantized->group_size);
+    return (quantized->format == WeightFormat::int4 ? 0.5 : 1) + scale;
+  }
 };
 const WeightCase weight_cases[] = {
-    {"", 2, std::nullopt},
-    {"int8 ", 1, QuantizeOptions{}},  // a scale a row
-    {"int4 ", 0.5 + 4.0 / 64, QuantizeOptions{.format = WeightFormat::int4, .group_size = 64}},
+    {"", std::nullopt},
+    {"int8 ", QuantizeOptions{}},
+    {"int4 ", QuantizeOptions{.format = WeightFormat::int4, .group_size = 64}},
 };
 
 // Bytes that a decode step must read: all weights but the table of embeddings (unless it is the
@@ -156,7 +165,7 @@ nlohmann::json decode_row(Llama& model, const Compiled& step, const WeightCase& 
   Device device = device_of_tensors(settings);
   StepSizes sizes = step_sizes(settings);
   Tensor ids = ids_of(1, model.config(), device), at = position_of(sizes.context, device);
-  double bytes = step_bytes(model.config(), weights.bytes, sizes.context);
+  double bytes = step_bytes(model.config(), weights.bytes(), sizes.context);
   nlohmann::json row =
       timed(settings, {.ours = [&] { step(ids, at); },
                        .work = bytes,
