@@ -11,22 +11,31 @@ namespace tilewright::dsl {
 
 struct PackedProduct {
   static constexpr std::int64_t least_rows = 48;  // for fewer, packing costs more than it gains
-  static constexpr std::int64_t strip_bytes = 24 << 10;  // of a packed strip of the left operand
-  std::int64_t height = 4;                               // rows of a block of accumulators
-  std::int64_t vectors = 3;                              // of columns
-  std::int64_t strip_rows() const { return 2 * height; }
+  std::int64_t height = 4;                        // rows of a block of accumulators
+  std::int64_t vectors = 3;                       // of columns
+  bool by_tiles = false;                          // of AMX, two by two
+  std::int64_t strip_rows() const { return by_tiles ? height : 2 * height; }
+  // Of a packed strip of the left operand, in an L1. By tiles it is all that lies there.
+  std::int64_t strip_bytes() const { return (by_tiles ? 32 : 24) << 10; }
+  // Of vectors with a word of 4 bytes, a cycle.
+  std::int64_t multiplications() const { return by_tiles ? 16 : 2; }
 };
 
-// As many accumulators as leave registers for what is loaded, `vectors` wide.
-inline PackedProduct packed_product_of(const Target& host, std::int64_t vectors) {
+// As many accumulators as leave registers for what is loaded, `vectors` wide. `in_word`: how many
+// elements are multiplied at once by one lane, 1, or 2 of bf16, or 4 of i8.
+inline PackedProduct packed_product_of(const Target& host, std::int64_t in_word,
+                                       std::int64_t vectors) {
+  if (host.has_tiles && in_word > 1) return {32, vectors, true};
   return {(host.vector_registers() == 32 ? 24 : 12) / vectors, vectors};
 }
 
 // Of so many columns: blocks of which they are whole ones, where there are such.
-inline PackedProduct packed_product(const Target& host, std::int64_t columns) {
+inline PackedProduct packed_product(const Target& host, std::int64_t in_word,
+                                    std::int64_t columns) {
+  if (host.has_tiles && in_word > 1) return packed_product_of(host, in_word, 2);
   const std::int64_t other = host.vector_registers() == 32 ? 4 : 2;
   bool fits_other = columns % (3 * host.lanes) != 0 && columns % (other * host.lanes) == 0;
-  return packed_product_of(host, fits_other ? other : 3);
+  return packed_product_of(host, in_word, fits_other ? other : 3);
 }
 
 // A matrix [depth, columns] in the order in which it is multiplied: slivers of `width` columns,
@@ -48,7 +57,7 @@ struct Slivers {
 inline Slivers slivers_of(const Target& host, DType dtype, std::int64_t depth,
                           std::int64_t columns) {
   bool in_pairs = dtype == DType::bf16 && host.has_fast_bf16_dot && depth % 2 == 0;
-  return {packed_product(host, columns).vectors * host.lanes, in_pairs};
+  return {packed_product(host, in_pairs ? 2 : 1, columns).vectors * host.lanes, in_pairs};
 }
 
 }  // namespace tilewright::dsl

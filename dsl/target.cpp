@@ -1,5 +1,9 @@
 #include "dsl/target.h"
 
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "runtime/base/env.h"
@@ -25,17 +29,29 @@ struct Host {
   const char* features;
   const char* cpu;
   int lanes;
-  bool has_fma, has_bf16_dot;
+  bool has_fma, has_dots, has_tiles;
 };
+#define TILEWRIGHT_AVX512 \
+  "+f16c,+fma,+avx2,+bmi2,+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx512cd"
+#define TILEWRIGHT_AVX512_DOTS TILEWRIGHT_AVX512 ",+avx512vnni,+avx512bf16"
 constexpr Host hosts[] = {
-    {"avx512_bf16",
-     "+f16c,+fma,+avx2,+bmi2,+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx512cd,+avx512vnni,"
-     "+avx512bf16",
-     "x86-64-v4", 16, true, true},
-    {"avx512", "+f16c,+fma,+avx2,+bmi2,+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx512cd",
-     "x86-64-v4", 16, true, false},
-    {"avx2", "+f16c,+fma,+avx2,+bmi2", "x86-64-v3", 8, true, false},
-    {"sse", "", "x86-64", 4, false, false}};
+    {"amx", TILEWRIGHT_AVX512_DOTS ",+amx-tile,+amx-bf16,+amx-int8", "x86-64-v4", 16, true, true,
+     true},
+    {"avx512_bf16", TILEWRIGHT_AVX512_DOTS, "x86-64-v4", 16, true, true, false},
+    {"avx512", TILEWRIGHT_AVX512, "x86-64-v4", 16, true, false, false},
+    {"avx2", "+f16c,+fma,+avx2,+bmi2", "x86-64-v3", 8, true, false, false},
+    {"sse", "", "x86-64", 4, false, false, false}};
+#undef TILEWRIGHT_AVX512
+#undef TILEWRIGHT_AVX512_DOTS
+
+// The processor has them, and the system gives them to this process and all of its threads.
+bool has_tiles() {
+  constexpr unsigned bf16 = 1U << 22, tile = 1U << 24, int8 = 1U << 25, all = bf16 | tile | int8;
+  constexpr long request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & all) != all) return false;
+  return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+}
 
 // How many of the table this processor does not run.
 std::size_t count_too_new() {
@@ -43,9 +59,9 @@ std::size_t count_too_new() {
   bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                 __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  bool bf16 = __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni");
-  if (avx512) return bf16 ? 0 : 1;
-  return avx2 ? 2 : 3;
+  bool dots = __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni");
+  if (avx512) return !dots ? 2 : has_tiles() ? 0 : 1;
+  return avx2 ? 3 : 4;
 }
 
 bool is_intel() {
@@ -75,9 +91,15 @@ Target find_host_target() {
 Target target_named(const std::string& name) {
   for (const Host& host : hosts)
     if (name == host.name)
-      return {host.features, host.cpu,          host.lanes,
-              host.has_fma,  host.has_bf16_dot, host.has_bf16_dot && !is_intel(),
-              !is_intel()};
+      return {.features = host.features,
+              .cpu = host.cpu,
+              .lanes = host.lanes,
+              .has_fma = host.has_fma,
+              .has_bf16_dot = host.has_dots,
+              .has_int8_dot = host.has_dots,
+              .has_tiles = host.has_tiles,
+              .has_fast_bf16_dot = host.has_tiles || (host.has_dots && !is_intel()),
+              .reads_ahead = !is_intel()};
   for (const Gpu& gpu : gpus)
     if (name == gpu.name) {
       Target target{gpu.features, gpu.name, 1};

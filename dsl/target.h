@@ -18,6 +18,9 @@ struct Target {
   int lanes = 8;
   bool has_fma = true;
   bool has_bf16_dot = false;  // an instruction that adds up products of pairs of bf16
+  bool has_int8_dot = false;  // and of four of u8 and i8
+  // Registers of 16 rows of 64 bytes, AMX, by which both are multiplied 16 times as fast.
+  bool has_tiles = false;
   // It multiplies more in a second than multiply-adds of f32 do. (Not on Intel's processors: they
   // start one every other cycle, and two multiply-adds in each.)
   bool has_fast_bf16_dot = false;
@@ -35,6 +38,7 @@ struct Target {
         .add(cpu)
         .add(lanes)
         .add(has_fast_bf16_dot)
+        .add(has_tiles)
         .add(reads_ahead)
         .add(sm)
         .finish();
@@ -49,7 +53,8 @@ std::int64_t shared_memory_limit(const Target& gpu);
 // The best this machine can run, found from CPUID at run time (never from the CPU's name alone);
 // TILEWRIGHT_CPU narrows it to one of `host_names()`. Found once.
 const Target& host_target();
-// Those that this processor runs, the best first, of avx512_bf16, avx512, avx2 and sse.
+// Those that this processor runs, the best first, of amx, avx512_bf16, avx512, avx2 and sse. (Asks
+// the system for the registers of AMX, which it gives to those who ask.)
 std::vector<std::string_view> host_names();
 // By name: the host's as in TILEWRIGHT_CPU, or a GPU's (sm_80, sm_86, sm_89, sm_90a, sm_100a,
 // sm_120). Raises `Error` listing the names if unknown.

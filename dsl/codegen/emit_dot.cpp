@@ -7,10 +7,10 @@
 // Otherwise a b with contiguous columns is first transposed into scratch memory, block by block.
 // What has many rows is packed first: emit_packed_dot.cpp.
 //
-// A lane holds one element of each operand, or a pair of neighbours along k where the processor has
-// an instruction that multiplies pairs and adds both products up (`Matrix::pairs`): twice the work
-// of an instruction, and no conversion of what is loaded. (That of bf16 takes denormal numbers,
-// smaller than 1.2e-38, for zero.)
+// A lane holds one element of each operand, or a word of neighbours along k where the processor has
+// an instruction that multiplies them and adds all products up (`Matrix::in_word`): two of bf16 or
+// four of i8, so much more work of an instruction, and no conversion of what is loaded. (That of
+// bf16 takes denormal numbers, smaller than 1.2e-38, for zero.)
 #include <algorithm>
 #include <bit>
 
@@ -155,10 +155,10 @@ void Emitter::dot(const Inst& inst) {
                          b.columns >= target_.lanes)) {
     packed_dot(a, b, c, accumulate);
   } else if (along_k && (a.rows <= rows_along_k || b.rows >= long_depth)) {
-    bool pairs =
-        has_pairs(a.dtype, b.dtype, wanted) && b.rows % 2 == 0 && b.rows >= 2 * least_paired_lanes;
+    bool pairs = elements_in_word(a.dtype, b.dtype, wanted) == 2 && b.rows % 2 == 0 &&
+                 b.rows >= 2 * least_paired_lanes;
     if (pairs)
-      dot_along_k(in_pairs(a), in_pairs(b.transposed()).transposed(), c, accumulate);
+      dot_along_k(in_words(a, 2), in_words(b.transposed(), 2).transposed(), c, accumulate);
     else
       dot_along_k(a, b, c, accumulate);
   } else {
@@ -170,14 +170,17 @@ void Emitter::dot(const Inst& inst) {
   scratch_used_ = scratch;
 }
 
-// A row's neighbours two by two.
-Emitter::Matrix Emitter::in_pairs(const Matrix& x) {
-  check(x.rows_contiguous() && x.columns % 2 == 0, "pairs of what does not lie in pairs");
-  return {x.data, x.dtype, x.rows, x.columns / 2, x.row_stride, index(2), true};
+// A row's neighbours by so many.
+Emitter::Matrix Emitter::in_words(const Matrix& x, int in_word) {
+  check(x.rows_contiguous() && x.columns % in_word == 0, "words of what does not lie in words");
+  return {x.data, x.dtype, x.rows, x.columns / in_word, x.row_stride, index(in_word), in_word};
 }
 
-bool Emitter::has_pairs(DType a, DType b, DType sum) const {
-  return target_.has_bf16_dot && a == DType::bf16 && b == DType::bf16 && sum == DType::f32;
+int Emitter::elements_in_word(DType a, DType b, DType sum) const {
+  auto are = [&](DType operand, DType of) { return a == operand && b == operand && sum == of; };
+  if (target_.has_bf16_dot && are(DType::bf16, DType::f32)) return 2;
+  if (target_.has_int8_dot && are(DType::i8, DType::i32)) return 4;
+  return 1;
 }
 
 void Emitter::for_blocks(std::int64_t size, std::int64_t step, bool split,
@@ -217,7 +220,7 @@ void Emitter::dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, boo
   int lanes = static_cast<int>(std::min<std::int64_t>(
       target_.lanes, std::max<std::int64_t>(static_cast<std::int64_t>(
                                                 std::bit_ceil(static_cast<std::uint64_t>(columns))),
-                                            b.pairs ? least_paired_lanes : 1)));
+                                            b.of_words() ? least_paired_lanes : 1)));
   auto vectors = static_cast<std::size_t>((columns + lanes - 1) / lanes);
   auto active = [&](std::size_t v) {
     return std::min<std::int64_t>(lanes, columns - static_cast<std::int64_t>(v) * lanes);
@@ -235,6 +238,11 @@ void Emitter::dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, boo
     for (std::size_t r = 0; r < rows; ++r)
       for (std::size_t v = 0; v < vectors; ++v)
         sums[r * vectors + v] = load_row(c, row(r), column(v), lanes, active(v), c.dtype);
+  for (std::size_t v = 0; b.starts_sums && v < vectors; ++v) {
+    auto* start = load_row(b, index(b.rows), column(v), lanes, active(v), c.dtype);
+    for (std::size_t r = 0; r < rows; ++r)
+      sums[r * vectors + v] = plus(sums[r * vectors + v], start);
+  }
   auto turn = [&](llvm::Value* k, std::size_t copy, std::vector<llvm::Value*>& to) {
     std::vector<llvm::Value*> right;
     for (std::size_t v = 0; v < vectors; ++v)
@@ -247,7 +255,7 @@ void Emitter::dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, boo
       if (lanes > 1) left = b_.CreateVectorSplat(static_cast<unsigned>(lanes), left);
       for (std::size_t v = 0; v < vectors; ++v) {
         llvm::Value*& sum = to[copy * block + r * vectors + v];
-        sum = multiply_add(left, right[v], sum);
+        sum = multiply_add(left, right[v], sum, b.in_word);
       }
     }
   };
@@ -267,7 +275,7 @@ void Emitter::dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, boo
 
 bool Emitter::is_read_ahead(const Matrix& a, const Matrix& b) const {
   return a.rows == 1 && target_.reads_ahead &&
-         b.rows * size_bytes(b.dtype) * (b.pairs ? 2 : 1) >= long_column;
+         b.rows * size_bytes(b.dtype) * b.in_word >= long_column;
 }
 
 void Emitter::dot_along_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
@@ -306,13 +314,13 @@ void Emitter::dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
       auto* right = load_row(b_rows, b_.CreateAdd(n, index(column)), k, lanes, active, c.dtype);
       for (int r = 0; r < rows; ++r) {
         llvm::Value*& sum = to[static_cast<std::size_t>(copy + r * columns + column)];
-        sum = multiply_add(left[static_cast<std::size_t>(r)], right, sum);
+        sum = multiply_add(left[static_cast<std::size_t>(r)], right, sum, b.in_word);
       }
     }
   };
   // What is read once comes a kilobyte early: further along the columns, at their end from those
   // that are next.
-  std::int64_t element = size_bytes(b.dtype) * (b.pairs ? 2 : 1);
+  std::int64_t element = size_bytes(b.dtype) * b.in_word;
   std::int64_t ahead = fetched_ahead / element;
   bool fetches = depth >= 2 * ahead && a.rows <= most_rows_fetched && lanes * element >= 32 &&
                  !is_read_ahead(a, b);
@@ -403,12 +411,12 @@ llvm::Value* Emitter::load_row(const Matrix& x, llvm::Value* i, llvm::Value* j, 
                                std::int64_t active, DType wanted) {
   auto* pointer = place_of(x, i, j);
   llvm::Align align(static_cast<std::uint64_t>(size_bytes(x.dtype)));
-  llvm::Type* type = lanes_type(x.pairs ? b_.getInt32Ty() : memory_type(x.dtype), lanes);
+  llvm::Type* type = lanes_type(x.of_words() ? b_.getInt32Ty() : memory_type(x.dtype), lanes);
   llvm::Value* loaded = active >= lanes
                             ? static_cast<llvm::Value*>(b_.CreateAlignedLoad(type, pointer, align))
                             : b_.CreateMaskedLoad(type, pointer, align, active_mask(lanes, active),
                                                   llvm::Constant::getNullValue(type));
-  return x.pairs ? loaded : convert(loaded, x.dtype, wanted);
+  return x.of_words() ? loaded : convert(loaded, x.dtype, wanted);
 }
 
 void Emitter::store_row(const Matrix& x, llvm::Value* i, llvm::Value* j, llvm::Value* vector,
@@ -424,17 +432,20 @@ void Emitter::store_row(const Matrix& x, llvm::Value* i, llvm::Value* j, llvm::V
                        active_mask(static_cast<int>(type->getNumElements()), active));
 }
 
-// Of vectors, or of single elements. Operands of another type than the sum are pairs.
-llvm::Value* Emitter::multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* c) {
+// Of vectors, or of single elements. Words of i8 are of unsigned numbers in a, of signed ones in b.
+llvm::Value* Emitter::multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* c, int in_word) {
   llvm::Type* type = c->getType();
-  if (a->getType() != type) {
+  if (in_word != 1) {
+    namespace id = llvm::Intrinsic;
+    const bool is_bf16 = in_word == 2;
     int lanes = static_cast<int>(llvm::cast<llvm::FixedVectorType>(type)->getNumElements());
-    auto id = lanes == 16  ? llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512
-              : lanes == 8 ? llvm::Intrinsic::x86_avx512bf16_dpbf16ps_256
-                           : llvm::Intrinsic::x86_avx512bf16_dpbf16ps_128;
-    auto* halves = llvm::FixedVectorType::get(b_.getBFloatTy(), static_cast<unsigned>(2 * lanes));
-    return b_.CreateIntrinsic(id, {},
-                              {c, b_.CreateBitCast(a, halves), b_.CreateBitCast(b, halves)});
+    auto dot = lanes == 16  ? (is_bf16 ? id::x86_avx512bf16_dpbf16ps_512 : id::x86_avx512_vpdpbusd_512)
+               : lanes == 8 ? (is_bf16 ? id::x86_avx512bf16_dpbf16ps_256 : id::x86_avx512_vpdpbusd_256)
+                            : (is_bf16 ? id::x86_avx512bf16_dpbf16ps_128 : id::x86_avx512_vpdpbusd_128);
+    auto* parts =
+        llvm::FixedVectorType::get(is_bf16 ? b_.getBFloatTy() : static_cast<llvm::Type*>(b_.getInt8Ty()),
+                                   static_cast<unsigned>(in_word * lanes));
+    return b_.CreateIntrinsic(dot, {}, {c, b_.CreateBitCast(a, parts), b_.CreateBitCast(b, parts)});
   }
   if (!type->getScalarType()->isFloatingPointTy()) return b_.CreateAdd(c, b_.CreateMul(a, b));
   return b_.CreateIntrinsic(llvm::Intrinsic::fma, {type}, {a, b, c});

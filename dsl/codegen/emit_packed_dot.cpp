@@ -15,6 +15,10 @@
 // do not push each other out of the cache. Each element of b is packed once for all rows of a
 // block, each of a once for all columns; b costs a tenth of the time of 128 rows, unless it lies in
 // slivers already (packed_product.h).
+//
+// Blocks are of vectors, or of tiles (emit_amx_dot.cpp). Vectors multiply words of i8 as unsigned by
+// signed ones: 128 is added to all of a, and 128 times its columns' sums, which lie behind the last
+// row of each sliver, are taken from the result.
 #include <algorithm>
 
 #include "dsl/codegen/matrix.h"
@@ -23,8 +27,7 @@
 namespace tilewright::dsl {
 namespace {
 
-constexpr std::int64_t depth_quantum = 16;  // of pieces: a cache line, and whole pairs
-
+constexpr std::int64_t words_of_line = 16;
 
 std::int64_t divide_up(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
 std::int64_t round_up(std::int64_t x, std::int64_t quantum) {
@@ -51,14 +54,15 @@ Emitter::Matrix Emitter::part_of(const Matrix& x, llvm::Value* row, llvm::Value*
 std::optional<Emitter::Matrix> Emitter::slivers_in_memory(ir::Value value, DType sum) {
   auto found = sliver_block(defs_, value);
   if (!found) return std::nullopt;
-  const auto& [load, permute, pairs] = *found;
+  const auto& [load, permute, in_pairs] = *found;
   bool is_kept = slots_.contains(load->results[0]) || slots_.contains(permute->results[0]) ||
                  slots_.contains(value);
   if (is_kept || !is_inside(*load)) return std::nullopt;
   const Shape& block = load->get<ir::BlockAccess>().shape;
   const DType dtype = function_.type(value).dtype;
-  const std::int64_t in_word = pairs ? 2 : 1, width = block[2], vectors = width / target_.lanes;
-  if (pairs ? !has_pairs(dtype, dtype, sum) : dtype != sum) return std::nullopt;
+  const int in_word = in_pairs ? 2 : 1;
+  const std::int64_t width = block[2], vectors = width / target_.lanes;
+  if (in_pairs ? elements_in_word(dtype, dtype, sum) != 2 : dtype != sum) return std::nullopt;
   if (width % target_.lanes != 0 || vectors < 2 || vectors > 4) return std::nullopt;
   std::vector<std::int64_t> strides;
   for (llvm::Value* stride : arrays_.at(load->operands[0]).strides) {
@@ -67,15 +71,14 @@ std::optional<Emitter::Matrix> Emitter::slivers_in_memory(ir::Value value, DType
     strides.push_back(number->getSExtValue());
   }
   const std::int64_t row = width * in_word;
-  if (strides[1] != row || strides[2] != in_word || (pairs && strides[3] != 1) || strides[0] <= 0 ||
+  if (strides[1] != row || strides[2] != in_word || (in_pairs && strides[3] != 1) || strides[0] <= 0 ||
       strides[0] % row != 0)
     return std::nullopt;
   Position first;
   first.index.assign(block.size(), index(0));
   llvm::Value* data = desc_address(*load, 1, block, first).pointer;
-  Matrix result{data,    pairs ? DType::i32 : dtype, block[1], block[0] * width, index(width),
-                index(1)};
-  result.pairs = pairs;
+  Matrix result{data,     in_pairs ? DType::i32 : dtype, block[1], block[0] * width, index(width),
+                index(1), in_word};
   result.sliver_width = width;
   result.sliver_rows = strides[0] / row;
   return result;
@@ -94,48 +97,77 @@ Emitter::Matrix Emitter::sliver_of(const Matrix& b, llvm::Value* k, llvm::Value*
   return result;
 }
 
+int Emitter::packed_word(const Matrix& a, const Matrix& b, DType sum) const {
+  if (b.in_slivers()) return b.in_word;
+  const int in_word = elements_in_word(a.dtype, b.dtype, sum);
+  const bool is_slow = in_word == 2 && !target_.has_fast_bf16_dot;
+  return is_slow || a.columns % in_word != 0 ? 1 : in_word;
+}
+
 void Emitter::packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
-  const PackedProduct how = b.in_slivers()
-                                ? packed_product_of(target_, b.sliver_width / target_.lanes)
-                                : packed_product(target_, b.columns);
+  const int in_word = packed_word(a, b, c.dtype);
+  const PackedProduct how =
+      b.in_slivers() ? packed_product_of(target_, in_word, b.sliver_width / target_.lanes)
+                     : packed_product(target_, in_word, b.columns);
   const std::int64_t height = how.height, width = how.vectors * target_.lanes,
-                     strip = how.strip_rows();
-  const bool pairs = b.pairs || (target_.has_fast_bf16_dot && a.columns % 2 == 0 &&
-                                 has_pairs(a.dtype, b.dtype, c.dtype));
-  const std::int64_t in_word = pairs ? 2 : 1;  // elements of an operand that a lane holds
-  const DType left_dtype = pairs ? a.dtype : c.dtype;
-  std::int64_t pieces =
-      divide_up(a.columns * strip * size_bytes(left_dtype), PackedProduct::strip_bytes);
-  std::int64_t depth = std::min(a.columns, round_up(divide_up(a.columns, pieces), depth_quantum));
+                     strip = how.strip_rows(), quantum = words_of_line * in_word;
+  const bool of_words = in_word != 1, adds_128 = in_word == 4 && !how.by_tiles;
+  const DType left_dtype = of_words ? a.dtype : c.dtype;
+  std::int64_t pieces = divide_up(a.columns * strip * size_bytes(left_dtype), how.strip_bytes());
+  std::int64_t depth = std::min(a.columns, round_up(divide_up(a.columns, pieces), quantum));
 
   const std::int64_t slivers = divide_up(b.columns, width);
-  Matrix right = b;
+  // Tiles read whole lines of the left operand, and so many rows of slivers.
+  auto rows_of_sliver = [&](std::int64_t words) {
+    return how.by_tiles ? round_up(words, words_of_line) : words + (adds_128 ? 1 : 0);
+  };
+  Matrix right = b, left, tails;
   if (!b.in_slivers()) {
-    right = scratch_matrix(pairs ? DType::i32 : c.dtype, slivers * depth / in_word, width);
-    right.pairs = pairs;
+    right = scratch_matrix(of_words ? DType::i32 : c.dtype,
+                           slivers * rows_of_sliver(divide_up(depth, in_word)), width);
+    right.in_word = in_word;
   }
-  Matrix left = scratch_matrix(left_dtype, strip, depth);
+  if (how.by_tiles) {
+    left = scratch_matrix(DType::i32, strip * round_up(depth, quantum) / quantum, words_of_line);
+    if (b.in_slivers()) tails = scratch_matrix(DType::i32, slivers * words_of_line, width);
+  } else {
+    left = scratch_matrix(left_dtype, strip, depth);
+  }
   if (depth < a.columns && !accumulate) {
     std::int64_t bytes = c.rows * c.columns * size_bytes(c.dtype);
     b_.CreateMemSet(c.data, b_.getInt8(0), static_cast<std::uint64_t>(bytes), llvm::Align(64));
     accumulate = true;
   }
+  if (how.by_tiles) begin_tiles();
   for_blocks(a.columns, depth, false, [&](llvm::Value* k, std::int64_t piece) {
     const std::int64_t words = piece / in_word;
     // Of what is packed here there is this piece alone.
-    if (!b.in_slivers()) right.sliver_rows = words;
+    if (!b.in_slivers()) right.sliver_rows = rows_of_sliver(words);
     auto first_word = b.in_slivers() ? b_.CreateUDiv(k, index(in_word)) : index(0);
     auto sliver = [&](llvm::Value* n, std::int64_t columns) {
-      return sliver_of(right, first_word, n, words, columns);
+      Matrix result = sliver_of(right, first_word, n, words, columns);
+      result.starts_sums = adds_128;
+      return result;
     };
     if (!b.in_slivers())
       for_blocks(b.columns, width, false, [&](llvm::Value* n, std::int64_t columns) {
         pack_sliver(part_of(b, k, n, piece, columns), sliver(n, columns));
+        if (adds_128) add_start(sliver(n, columns));
+        if (how.by_tiles) fill_up(sliver(n, width));
+      });
+    else if (how.by_tiles && words % words_of_line != 0)
+      for_blocks(b.columns, width, false, [&](llvm::Value* n, std::int64_t) {
+        copy_tail(sliver(n, width), sliver_tail(tails, n, width));
       });
     for_blocks(a.rows, strip, false, [&](llvm::Value* m, std::int64_t rows) {
-      Matrix packed = part_of(left, index(0), index(0), rows, piece);
-      pack_rows(part_of(a, m, k, rows, piece), packed);
-      if (pairs) packed = in_pairs(packed);
+      Matrix packed = part_of(left, index(0), index(0), rows, how.by_tiles ? words : piece);
+      if (how.by_tiles) {
+        pack_tiles(part_of(a, m, k, rows, piece), packed, in_word);
+      } else {
+        pack_rows(part_of(a, m, k, rows, piece), packed);
+        if (adds_128) flip_signs(packed);
+        if (of_words) packed = in_words(packed, in_word);
+      }
       for_blocks(b.columns, width, false, [&](llvm::Value* n, std::int64_t columns) {
         auto* strip_number = b_.CreateUDiv(m, index(strip));
         std::int64_t strips = divide_up(a.rows, strip);
@@ -147,6 +179,12 @@ void Emitter::packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool
           auto* first = b_.CreateAdd(next_piece(b, k, depth), b_.CreateMul(n, b.column_stride));
           prefetch_share(b, first, columns, piece, strip_number, strips);
         }
+        if (how.by_tiles) {
+          std::optional<Matrix> tail;
+          if (b.in_slivers() && words % words_of_line != 0) tail = sliver_tail(tails, n, width);
+          dot_tiles(packed, sliver(n, columns), tail, part_of(c, m, n, rows, columns), accumulate);
+          return;
+        }
         for_blocks(rows, height, false, [&](llvm::Value* r, std::int64_t high) {
           dot_block_n(part_of(packed, r, index(0), high, words), sliver(n, columns),
                       part_of(c, b_.CreateAdd(m, r), n, high, columns), accumulate);
@@ -154,6 +192,7 @@ void Emitter::packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool
       });
     });
   });
+  if (how.by_tiles) end_tiles();
 }
 
 // Where the columns that are packed next begin: a piece further along k, behind the last piece the
@@ -190,27 +229,59 @@ void Emitter::prefetch_share(const Matrix& b, llvm::Value* first, std::int64_t c
 }
 
 void Emitter::pack_sliver(const Matrix& b, const Matrix& sliver) {
+  const int in_word = sliver.in_word;
   if (b.columns_contiguous()) {
-    transpose_into(sliver.pairs ? in_pairs(b.transposed()).transposed() : b, sliver);
+    transpose_into(sliver.of_words() ? in_words(b.transposed(), in_word).transposed() : b, sliver);
     return;
   }
   std::vector<llvm::Value*> none;
   emit_loop(index(sliver.rows), 1, none, [&](llvm::Value* k) {
     for (std::int64_t n = 0; n < b.columns; n += target_.lanes) {
       std::int64_t active = std::min<std::int64_t>(target_.lanes, b.columns - n);
-      if (!sliver.pairs) {
+      if (!sliver.of_words()) {
         store_row(sliver, k, index(n),
                   load_row(b, k, index(n), target_.lanes, active, sliver.dtype), active);
         continue;
       }
-      auto half = [&](std::int64_t which) {
-        auto* row = b_.CreateAdd(b_.CreateMul(k, index(2)), index(which));
+      llvm::Value* word = nullptr;
+      for (int part = 0; part < in_word; ++part) {
+        auto* row = b_.CreateAdd(b_.CreateMul(k, index(in_word)), index(part));
         auto* bits = load_row(b, row, index(n), target_.lanes, active, b.dtype);
-        return b_.CreateZExt(bits, lanes_type(b_.getInt32Ty(), target_.lanes));
-      };
-      auto* upper = b_.CreateShl(half(1), 16);
-      store_row(sliver, k, index(n), b_.CreateOr(half(0), upper), active);
+        auto* wide = b_.CreateZExt(bits, lanes_type(b_.getInt32Ty(), target_.lanes));
+        auto* shifted = b_.CreateShl(wide, static_cast<std::uint64_t>(part * 32 / in_word));
+        word = word == nullptr ? shifted : b_.CreateOr(word, shifted);
+      }
+      store_row(sliver, k, index(n), word, active);
     }
+  });
+}
+
+// Behind the last row of a sliver of i8: what makes good that 128 is added to what it multiplies.
+void Emitter::add_start(const Matrix& sliver) {
+  const int lanes = target_.lanes;
+  llvm::Type* type = lanes_type(b_.getInt32Ty(), lanes);
+  auto* all_128 = llvm::ConstantInt::get(type, 0x80808080U);
+  for (std::int64_t n = 0; n < sliver.columns; n += lanes) {
+    std::int64_t active = std::min<std::int64_t>(lanes, sliver.columns - n);
+    std::vector<llvm::Value*> sum{llvm::Constant::getNullValue(type)};
+    emit_loop(index(sliver.rows), 1, sum, [&](llvm::Value* k) {
+      auto* bytes = load_row(sliver, k, index(n), lanes, active, DType::i32);
+      sum[0] = multiply_add(all_128, bytes, sum[0], sliver.in_word);
+    });
+    store_row(sliver, index(sliver.rows), index(n), b_.CreateNeg(sum[0]), active);
+  }
+}
+
+// Adds 128 to all elements of a strip of i8, which makes them u8.
+void Emitter::flip_signs(const Matrix& strip) {
+  constexpr std::int64_t at_once = 64;
+  std::vector<llvm::Value*> none;
+  emit_loop(index(strip.rows), 1, none, [&](llvm::Value* m) {
+    for_blocks(strip.columns, at_once, false, [&](llvm::Value* k, std::int64_t active) {
+      auto* bytes = load_row(strip, m, k, at_once, active, strip.dtype);
+      auto* sign = llvm::ConstantInt::get(bytes->getType(), 0x80);
+      store_row(strip, m, k, b_.CreateXor(bytes, sign), active);
+    });
   });
 }
 

@@ -264,7 +264,7 @@ void Emitter::sweep_vector(Sweep& s, llvm::Value* at, std::vector<llvm::Value*>&
       const Inst& product = *defs_.inst(root.value);
       llvm::Value* a = spread(evaluate(product.operands[0], s.position));
       llvm::Value* b = spread(evaluate(product.operands[1], s.position));
-      accumulator = multiply_add(a, b, accumulator);
+      accumulator = multiply_add(a, b, accumulator, 1);
       continue;
     }
     llvm::Value* x = spread(evaluate(root.value, s.position));

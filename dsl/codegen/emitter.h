@@ -165,8 +165,9 @@ class Emitter : Arithmetic {
   Matrix scratch_copy(ir::Value value);
   std::optional<Matrix> matrix_in_memory(ir::Value value);
   bool is_inside(const ir::Inst& load) const;  // the whole block, wherever it begins
-  Matrix in_pairs(const Matrix& x);
-  bool has_pairs(DType a, DType b, DType sum) const;
+  Matrix in_words(const Matrix& x, int in_word);
+  // How many elements of each operand an instruction multiplies in a lane at once.
+  int elements_in_word(DType a, DType b, DType sum) const;
   void dot_along_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
   // Of a product of one row, columns so long that the processor fetches them by itself.
   bool is_read_ahead(const Matrix& a, const Matrix& b) const;
@@ -183,7 +184,7 @@ class Emitter : Arithmetic {
                         std::int64_t active, DType wanted);
   void store_row(const Matrix& x, llvm::Value* i, llvm::Value* j, llvm::Value* vector,
                  std::int64_t active);
-  llvm::Value* multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* c);
+  llvm::Value* multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* c, int in_word);
   llvm::Constant* active_mask(int lanes, std::int64_t active);
   // Calls body(first, count) for blocks of `step` and for what remains, cut into powers of two if
   // `split`.
@@ -192,6 +193,7 @@ class Emitter : Arithmetic {
 
   // emit_packed_dot.cpp
   std::optional<Matrix> slivers_in_memory(ir::Value value, DType sum);
+  int packed_word(const Matrix& a, const Matrix& b, DType sum) const;
   void packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
   Matrix sliver_of(const Matrix& b, llvm::Value* k, llvm::Value* n, std::int64_t rows,
                    std::int64_t columns);
@@ -199,6 +201,8 @@ class Emitter : Arithmetic {
   void prefetch_share(const Matrix& b, llvm::Value* first, std::int64_t columns, std::int64_t depth,
                       llvm::Value* strip, std::int64_t strips);
   void pack_sliver(const Matrix& b, const Matrix& sliver);
+  void add_start(const Matrix& sliver);
+  void flip_signs(const Matrix& strip);
   void pack_rows(const Matrix& a, const Matrix& packed);
   Matrix part_of(const Matrix& x, llvm::Value* row, llvm::Value* column, std::int64_t rows,
                  std::int64_t columns);
@@ -207,6 +211,20 @@ class Emitter : Arithmetic {
   void transpose_into(const Matrix& b, const Matrix& to);
   void transpose_block(const Matrix& b, const Matrix& to, llvm::Value* n, llvm::Value* k,
                        std::int64_t columns, std::int64_t rows);
+
+  // emit_amx_dot.cpp. A tile here is a register of AMX.
+  void tile_op(llvm::Intrinsic::ID id, std::initializer_list<int> tiles,
+               std::initializer_list<llvm::Value*> others);
+  void begin_tiles();
+  void end_tiles();
+  void pack_tiles(const Matrix& a, const Matrix& packed, int in_word);
+  void fill_up(const Matrix& sliver);
+  Matrix sliver_tail(const Matrix& tails, llvm::Value* n, std::int64_t width);
+  void copy_tail(const Matrix& sliver, const Matrix& tail);
+  void dot_tiles(const Matrix& left, const Matrix& right, const std::optional<Matrix>& tail,
+                 const Matrix& c, bool accumulate);
+  void dot_tile_block(const Matrix& left, const Matrix& right, const std::optional<Matrix>& tail,
+                      const Matrix& c, bool accumulate);
 
   // emitter.cpp
   llvm::Type* lanes_type(llvm::Type* element) const;

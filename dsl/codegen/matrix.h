@@ -10,10 +10,14 @@ struct Emitter::Matrix {
   DType dtype;
   std::int64_t rows, columns;
   llvm::Value *row_stride, *column_stride;  // in elements of dtype
-  bool pairs = false;  // what counts as an element is two neighbours in memory, 32 bits
+  // Neighbours in memory that count as one element, of 32 bits: 2 of bf16, 4 of i8. 1: none do.
+  int in_word = 1;
   // Columns lie in slivers of so many (packed_product.h), each `sliver_rows` long; 0: they do not.
   std::int64_t sliver_width = 0, sliver_rows = 0;
 
+  bool starts_sums = false;  // behind the last row is one that sums begin with
+
+  bool of_words() const { return in_word != 1; }
   bool in_slivers() const { return sliver_width != 0; }
   bool rows_contiguous() const { return is_one(column_stride); }  // along columns
   bool columns_contiguous() const { return is_one(row_stride); }  // along rows
@@ -25,7 +29,7 @@ struct Emitter::Matrix {
            stride->getSExtValue() * size_bytes(dtype) >= distant;
   }
   Matrix transposed() const {
-    return {data, dtype, columns, rows, column_stride, row_stride, pairs};
+    return {data, dtype, columns, rows, column_stride, row_stride, in_word};
   }
 
  private:

@@ -22,7 +22,6 @@ constexpr double fetched_bytes = 8;     // a cycle, of memory that all cores rea
 constexpr double refetched_bytes = 16;  // of an outer cache
 constexpr double not_hidden = 0.25;     // of what is fetched from memory again
 constexpr double of_rate = 0.8, of_packed_rate = 0.92;  // that multiplications reach
-constexpr double packed_multiplications = 2;            // a cycle, of vectors
 constexpr double narrow_cost = 0.35;                    // of a vector, for each that a sliver lacks
 constexpr double spilled_rows = 1.3;        // where rows that are not packed leave the outer cache
 constexpr double rows_beyond_inner = 1.08;  // or the inner one
@@ -34,8 +33,9 @@ constexpr std::int64_t most_rows = 512, most_columns = 1024;
 double divide_up(double x, double y) { return std::ceil(x / y); }
 
 PackedProduct how_to_pack(const ProductExtent& p, const dsl::Target& host, std::int64_t columns) {
-  return p.sliver_width != 0 ? dsl::packed_product_of(host, p.sliver_width / host.lanes)
-                             : dsl::packed_product(host, columns);
+  const std::int64_t in_word = 4 / p.element_bytes;
+  return p.sliver_width != 0 ? dsl::packed_product_of(host, in_word, p.sliver_width / host.lanes)
+                             : dsl::packed_product(host, in_word, columns);
 }
 
 }  // namespace
@@ -67,11 +67,11 @@ double product_cycles(const ProductExtent& p, const dsl::Target& host, std::int6
     double lacking = divide_up(columns, sliver) * number(how.vectors) - vectors;
     double height = number(how.height);
     double multiply = divide_up(rows, height) * height * (vectors + narrow_cost * lacking) * words /
-                      of_packed_rate / packed_multiplications;
+                      of_packed_rate / number(how.multiplications());
     double pack =
         words * rows * pack_left + (is_packed ? not_hidden * fetch : words * columns * pack_right);
     double strip = number(how.strip_rows());
-    double pieces = divide_up(words * 4 * strip, number(PackedProduct::strip_bytes));
+    double pieces = divide_up(words * 4 * strip, number(how.strip_bytes()));
     double panel = columns * words * 4 / pieces;
     // For each strip the panel is gone through; the sums of a strip lie beside it.
     double beyond = std::max(0.0, panel + 2 * strip * columns * 4 - cache);
@@ -126,8 +126,9 @@ ProductBlock cheapest_product_block(const ProductExtent& p, const dsl::Target& h
     }
     return best;
   }
+  const std::int64_t quantum = (how_to_pack(p, host, p.columns).by_tiles ? 2 : 3) * host.lanes;
   if (p.rows >= PackedProduct::least_rows)
-    for_parts(p.columns, 3 * host.lanes, most_columns, offer_packed);
+    for_parts(p.columns, quantum, most_columns, offer_packed);
   // Of more rows, too much is multiplied to save packing.
   if (p.rows < 2 * PackedProduct::least_rows)
     for_parts(p.columns, host.lanes, p.columns, [&](std::int64_t columns) {

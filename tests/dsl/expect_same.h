@@ -6,6 +6,7 @@
 #include "dsl/compile.h"
 #include "dsl/device.h"
 #include "dsl/ir/interpret.h"
+#include "tests/dsl/amx_emulator.h"
 #include "tests/dsl/arrays.h"
 #include "tests/staged.h"
 
@@ -16,11 +17,13 @@ namespace tilewright::dsl {
 inline std::vector<Target> tested_targets() {
   if (default_device().is_emulated()) return {default_device().target()};
   std::vector<Target> targets;
-  for (std::string_view name : host_names()) {
+  std::vector<std::string_view> names = host_names();
+  if (names.front() != "amx" && can_run_amx()) targets.push_back(target_named("amx"));
+  for (std::string_view name : names) {
     Target target = target_named(std::string(name));
     targets.push_back(target);
     // As on a processor of another kind.
-    if (targets.size() > 1) continue;
+    if (name != names.front()) continue;
     target.has_fast_bf16_dot = target.has_bf16_dot && !target.has_fast_bf16_dot;
     target.reads_ahead = !target.reads_ahead;
     targets.push_back(target);
@@ -71,7 +74,7 @@ inline void expect_same(const ir::Function& function, std::vector<Array> arrays,
   for (const Target& target : tested_targets()) {
     auto artifact = compiled(function, target);
     auto actual = run([&](std::vector<Argument>& a) { run_all(*artifact, grid, a); });
-    expect_near(actual, expected, tolerance, target.cpu);
+    expect_near(actual, expected, tolerance, target.features);
     if (testing::Test::HasFatalFailure())
       FAIL() << to_string(make_schedule(Definitions(function)), function);
   }
