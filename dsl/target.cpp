@@ -31,8 +31,7 @@ struct Host {
   int lanes;
   bool has_fma, has_dots, has_tiles;
 };
-#define TILEWRIGHT_AVX512 \
-  "+f16c,+fma,+avx2,+bmi2,+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx512cd"
+#define TILEWRIGHT_AVX512 "+f16c,+fma,+avx2,+bmi2,+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx512cd"
 #define TILEWRIGHT_AVX512_DOTS TILEWRIGHT_AVX512 ",+avx512vnni,+avx512bf16"
 constexpr Host hosts[] = {
     {"amx", TILEWRIGHT_AVX512_DOTS ",+amx-tile,+amx-bf16,+amx-int8", "x86-64-v4", 16, true, true,

@@ -55,7 +55,11 @@ void KeyValueCache::allocate(std::int64_t batch, std::int64_t groups, std::int64
                              std::int64_t positions, DType dtype, const Device& device) {
   require(batch > 0 && positions > 0, "[attention] a cache for ", batch, " sequences of ",
           positions, " positions; both must be above 0");
-  keys = zeroed({batch, groups, head_size, positions}, dtype, device);
+  constexpr std::int64_t cache_line = 64;
+  turns_keys_ = head_size * size_bytes(dtype) < cache_line;
+  keys = zeroed(turns_keys_ ? Shape{batch, groups, head_size, positions}
+                            : Shape{batch, groups, positions, head_size},
+                dtype, device);
   values = zeroed({batch, groups, positions, head_size}, dtype, device);
 }
 
@@ -64,7 +68,8 @@ Tensor KeyValueCache::attend(const Tensor& q, Tensor k, Tensor v, const Placemen
   if (is_allocated()) {
     require(q.size(0) == keys.size(0), "[attention] a batch of ", q.size(0), "; the cache is for ",
             keys.size(0));
-    k = keys.index_copy_(3, placement.positions, k.transpose(2, 3)).transpose(2, 3);
+    k = turns_keys_ ? keys.index_copy_(3, placement.positions, k.transpose(2, 3)).transpose(2, 3)
+                    : keys.index_copy_(2, placement.positions, k);
     v = values.index_copy_(2, placement.positions, v);
     options.position = placement.first;
   }

@@ -1,9 +1,9 @@
 // Causal self-attention over a cache of keys and values that is written in place, and the layer as
 // Llama has it: grouped heads and rotary positions.
 //
-// The cache has a fixed size, so that every step of a generation is the same program. Keys are kept
-// transposed, [batch, groups, head size, positions]: consecutive positions lie side by side, which
-// is the order in which one query row meets them.
+// The cache has a fixed size, so that every step of a generation is the same program. Keys lie as
+// they come, one after the other. Only those that do not fill a cache line are turned over, so that
+// consecutive positions lie side by side: a vector then holds many keys instead of a part of one.
 #pragma once
 
 #include "graph/tensor.h"
@@ -48,7 +48,10 @@ class KeyValueCache {
   // they see each other.
   Tensor attend(const Tensor& q, Tensor k, Tensor v, const Placement& placement);
 
-  Tensor keys, values;  // [batch, groups, D, positions], [batch, groups, positions, D]
+  Tensor keys, values;  // [batch, groups, positions, D]; keys [.., D, positions] if they are turned
+
+ private:
+  bool turns_keys_ = false;
 };
 
 struct AttentionSizes {

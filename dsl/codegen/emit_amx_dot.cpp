@@ -24,7 +24,7 @@
 namespace tilewright::dsl {
 namespace {
 
-constexpr std::int64_t side = 16;        // rows of a tile, and words of a row
+constexpr std::int64_t side = 16;  // rows of a tile, and words of a row
 constexpr std::int64_t tile_bytes = 1 << 10;
 constexpr int first_left = 4, first_right = 6;  // tiles; 0 to 3 are sums
 
@@ -163,9 +163,8 @@ void Emitter::dot_tile_block(const Matrix& left, const Matrix& right,
     }
   };
   std::vector<llvm::Value*> none;
-  emit_loop(index(whole), 1, none, [&](llvm::Value* step) {
-    turn(step, right, b_.CreateMul(step, index(side)));
-  });
+  emit_loop(index(whole), 1, none,
+            [&](llvm::Value* step) { turn(step, right, b_.CreateMul(step, index(side))); });
   if (tail) turn(index(whole), *tail, index(0));
 
   const std::int64_t scratch = scratch_used_;

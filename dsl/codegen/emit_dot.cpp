@@ -13,6 +13,7 @@
 // bf16 takes denormal numbers, smaller than 1.2e-38, for zero.)
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include <llvm/IR/IntrinsicsX86.h>
 
@@ -32,8 +33,8 @@ constexpr std::int64_t rows_along_k = 4;  // the most rows for which lanes along
 constexpr std::int64_t long_depth = 64;   // of k: adding up lanes costs less than transposing b
 constexpr std::int64_t small_copy = 512;  // elements that are gathered rather than transposed
 constexpr std::int64_t fetched_ahead = 1 << 10;  // bytes of each of four columns of weights
-constexpr std::int64_t most_rows_fetched = 8;
-constexpr std::int64_t long_column = 2 << 10;   // bytes
+constexpr std::int64_t most_rows_fetched = 8, least_fetched = 8 << 10;  // of a block, in bytes
+constexpr std::int64_t long_column = 2 << 10;                           // bytes
 constexpr std::int64_t sums_of_one = 4;         // of the elements of one row and one column
 constexpr std::int64_t least_paired_lanes = 4;  // of the instruction
 
@@ -85,7 +86,24 @@ std::optional<Emitter::Matrix> Emitter::matrix_in_memory(Value value) {
     if (block.rank() == 2 || block[axis] > 1)
       strides.push_back(arrays_.at(inst->operands[0]).strides[static_cast<std::size_t>(axis)]);
   if (strides.size() != 2) return std::nullopt;
-  return Matrix{pointer, function_.type(value).dtype, shape[0], shape[1], strides[0], strides[1]};
+  Matrix result{pointer, function_.type(value).dtype, shape[0], shape[1], strides[0], strides[1]};
+  result.next_block = next_block(*inst);
+  return result;
+}
+
+// Where the same load of a loop's next turn reads, from here.
+llvm::Value* Emitter::next_block(const Inst& load) {
+  const Array& array = arrays_.at(load.operands[0]);
+  llvm::Value* distance = nullptr;
+  for (std::size_t axis = 0; axis < array.strides.size(); ++axis)
+    if (auto step = step_of_.find(load.operands[1 + axis]); step != step_of_.end())
+      distance = b_.CreateMul(step->second, array.strides[axis]);
+  return distance;
+}
+
+// What lies in the next block where this one has element (i, j).
+void Emitter::fetch_next_block(const Matrix& b, llvm::Value* i, llvm::Value* j) {
+  prefetch({.pointer = gep(place_of(b, i, j), b.dtype, b.next_block)});
 }
 
 Emitter::Matrix Emitter::matrix_operand(Value value) {
@@ -150,6 +168,9 @@ void Emitter::dot(const Inst& inst) {
            index(1)};
   Matrix a = matrix_operand(inst.operands[0]);
   Matrix b = right_operand(inst.operands[1], wanted);
+  // Many rows hide what memory takes.
+  if (a.rows > most_rows_fetched || b.rows * b.columns * size_bytes(b.dtype) < least_fetched)
+    b.next_block = nullptr;
   bool along_k = b.columns_contiguous() && a.rows_contiguous() && b.rows > 1;
   if (b.in_slivers() || (a.rows >= PackedProduct::least_rows && a.columns >= target_.lanes &&
                          b.columns >= target_.lanes)) {
@@ -161,6 +182,8 @@ void Emitter::dot(const Inst& inst) {
       dot_along_k(in_words(a, 2), in_words(b.transposed(), 2).transposed(), c, accumulate);
     else
       dot_along_k(a, b, c, accumulate);
+  } else if (can_interleave(a, b, wanted)) {
+    dot_interleaved(a, b, c, accumulate);
   } else {
     if (!b.rows_contiguous())
       b = b.rows * b.columns <= small_copy ? scratch_copy(inst.operands[1])
@@ -173,7 +196,10 @@ void Emitter::dot(const Inst& inst) {
 // A row's neighbours by so many.
 Emitter::Matrix Emitter::in_words(const Matrix& x, int in_word) {
   check(x.rows_contiguous() && x.columns % in_word == 0, "words of what does not lie in words");
-  return {x.data, x.dtype, x.rows, x.columns / in_word, x.row_stride, index(in_word), in_word};
+  Matrix result{x.data,       x.dtype,        x.rows, x.columns / in_word,
+                x.row_stride, index(in_word), in_word};
+  result.next_block = x.next_block;
+  return result;
 }
 
 int Emitter::elements_in_word(DType a, DType b, DType sum) const {
@@ -248,8 +274,11 @@ void Emitter::dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, boo
     for (std::size_t v = 0; v < vectors; ++v)
       right.push_back(load_row(b, k, column(v), lanes, active(v), c.dtype));
     const std::int64_t line = cache_line / size_bytes(b.dtype);
-    for (std::int64_t next = 0; fetches_next && next < columns; next += line)
-      prefetch({.pointer = place_of(b, k, index(columns + next))}, innermost_cache);
+    for (std::int64_t next = 0; next < columns; next += line) {
+      if (fetches_next)
+        prefetch({.pointer = place_of(b, k, index(columns + next))}, innermost_cache);
+      if (b.next_block != nullptr) fetch_next_block(b, k, index(next));
+    }
     for (std::size_t r = 0; r < rows; ++r) {
       llvm::Value* left = load_row(a, row(r), k, 1, 1, c.dtype);
       if (lanes > 1) left = b_.CreateVectorSplat(static_cast<unsigned>(lanes), left);
@@ -311,7 +340,9 @@ void Emitter::dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
     for (int r = 0; r < rows; ++r)
       left.push_back(load_row(a, b_.CreateAdd(m, index(r)), k, lanes, active, c.dtype));
     for (int column = 0; column < columns; ++column) {
-      auto* right = load_row(b_rows, b_.CreateAdd(n, index(column)), k, lanes, active, c.dtype);
+      auto* number = b_.CreateAdd(n, index(column));
+      if (b.next_block != nullptr) fetch_next_block(b_rows, number, k);
+      auto* right = load_row(b_rows, number, k, lanes, active, c.dtype);
       for (int r = 0; r < rows; ++r) {
         llvm::Value*& sum = to[static_cast<std::size_t>(copy + r * columns + column)];
         sum = multiply_add(left[static_cast<std::size_t>(r)], right, sum, b.in_word);
@@ -344,9 +375,13 @@ void Emitter::dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
   for (std::int64_t copy = 0; whole < depth; whole += lanes, ++copy)
     turn(index(whole), std::min<std::int64_t>(lanes, depth - whole), copy, sums);
   for (; std::ssize(sums) > rows * columns; sums.pop_back()) sums[0] = plus(sums[0], sums.back());
+  llvm::Value* together = nullptr;
+  // As many rows at once as there are lanes for their sums.
+  const int high = std::min(rows, std::max(1, lanes / columns));
   for (int r = 0; r < rows; ++r) {
     auto first = sums.begin() + r * columns;
-    llvm::Value* total = sum_each({first, first + columns});
+    if (r % high == 0) together = sum_each({first, first + high * columns});
+    llvm::Value* total = part_of_lanes(together, r % high * columns, columns);
     auto* row = b_.CreateAdd(m, index(r));
     if (accumulate) {
       auto* old = load_row(c, row, n, columns, columns, c.dtype);
@@ -359,6 +394,16 @@ void Emitter::dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
 llvm::Value* Emitter::plus(llvm::Value* x, llvm::Value* y) {
   bool floating = x->getType()->getScalarType()->isFloatingPointTy();
   return floating ? b_.CreateFAdd(x, y) : b_.CreateAdd(x, y);
+}
+
+// `count` lanes from `first` on; one alone is an element.
+llvm::Value* Emitter::part_of_lanes(llvm::Value* vector, int first, int count) {
+  auto* type = llvm::dyn_cast<llvm::FixedVectorType>(vector->getType());
+  if (type == nullptr || static_cast<int>(type->getNumElements()) == count) return vector;
+  if (count == 1) return b_.CreateExtractElement(vector, static_cast<std::uint64_t>(first));
+  std::vector<int> lanes(static_cast<std::size_t>(count));
+  std::iota(lanes.begin(), lanes.end(), first);
+  return b_.CreateShuffleVector(vector, lanes);
 }
 
 // Lane i of the result is the sum of all lanes of vector i. The number of vectors is a power of
@@ -439,12 +484,13 @@ llvm::Value* Emitter::multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* 
     namespace id = llvm::Intrinsic;
     const bool is_bf16 = in_word == 2;
     int lanes = static_cast<int>(llvm::cast<llvm::FixedVectorType>(type)->getNumElements());
-    auto dot = lanes == 16  ? (is_bf16 ? id::x86_avx512bf16_dpbf16ps_512 : id::x86_avx512_vpdpbusd_512)
-               : lanes == 8 ? (is_bf16 ? id::x86_avx512bf16_dpbf16ps_256 : id::x86_avx512_vpdpbusd_256)
-                            : (is_bf16 ? id::x86_avx512bf16_dpbf16ps_128 : id::x86_avx512_vpdpbusd_128);
-    auto* parts =
-        llvm::FixedVectorType::get(is_bf16 ? b_.getBFloatTy() : static_cast<llvm::Type*>(b_.getInt8Ty()),
-                                   static_cast<unsigned>(in_word * lanes));
+    auto dot =
+        lanes == 16  ? (is_bf16 ? id::x86_avx512bf16_dpbf16ps_512 : id::x86_avx512_vpdpbusd_512)
+        : lanes == 8 ? (is_bf16 ? id::x86_avx512bf16_dpbf16ps_256 : id::x86_avx512_vpdpbusd_256)
+                     : (is_bf16 ? id::x86_avx512bf16_dpbf16ps_128 : id::x86_avx512_vpdpbusd_128);
+    auto* parts = llvm::FixedVectorType::get(
+        is_bf16 ? b_.getBFloatTy() : static_cast<llvm::Type*>(b_.getInt8Ty()),
+        static_cast<unsigned>(in_word * lanes));
     return b_.CreateIntrinsic(dot, {}, {c, b_.CreateBitCast(a, parts), b_.CreateBitCast(b, parts)});
   }
   if (!type->getScalarType()->isFloatingPointTy()) return b_.CreateAdd(c, b_.CreateMul(a, b));

@@ -16,9 +16,9 @@
 // block, each of a once for all columns; b costs a tenth of the time of 128 rows, unless it lies in
 // slivers already (packed_product.h).
 //
-// Blocks are of vectors, or of tiles (emit_amx_dot.cpp). Vectors multiply words of i8 as unsigned by
-// signed ones: 128 is added to all of a, and 128 times its columns' sums, which lie behind the last
-// row of each sliver, are taken from the result.
+// Blocks are of vectors, or of tiles (emit_amx_dot.cpp). Vectors multiply words of i8 as unsigned
+// by signed ones: 128 is added to all of a, and 128 times its columns' sums, which lie behind the
+// last row of each sliver, are taken from the result.
 #include <algorithm>
 
 #include "dsl/codegen/matrix.h"
@@ -71,14 +71,15 @@ std::optional<Emitter::Matrix> Emitter::slivers_in_memory(ir::Value value, DType
     strides.push_back(number->getSExtValue());
   }
   const std::int64_t row = width * in_word;
-  if (strides[1] != row || strides[2] != in_word || (in_pairs && strides[3] != 1) || strides[0] <= 0 ||
-      strides[0] % row != 0)
+  if (strides[1] != row || strides[2] != in_word || (in_pairs && strides[3] != 1) ||
+      strides[0] <= 0 || strides[0] % row != 0)
     return std::nullopt;
   Position first;
   first.index.assign(block.size(), index(0));
   llvm::Value* data = desc_address(*load, 1, block, first).pointer;
-  Matrix result{data,     in_pairs ? DType::i32 : dtype, block[1], block[0] * width, index(width),
-                index(1), in_word};
+  Matrix result{
+      data,   in_pairs ? DType::i32 : dtype, block[1], block[0] * width, index(width), index(1),
+      in_word};
   result.sliver_width = width;
   result.sliver_rows = strides[0] / row;
   return result;

@@ -234,7 +234,9 @@ void Emitter::loop(const Step& s) {
   b_.CreateCondBr(compare(Op::lt_, dtype, i, scalars_[inst.operands[1]]), block, exit);
   b_.SetInsertPoint(block);
   scalars_[body.params[0]] = i;
+  step_of_[body.params[0]] = scalars_[inst.operands[2]];
   steps(s.bodies[0]);
+  step_of_.erase(body.params[0]);
 
   // All new values first, then all copies: a yielded value may read what another replaces.
   std::vector<std::optional<Slot>> fresh(carried);

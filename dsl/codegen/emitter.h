@@ -165,6 +165,8 @@ class Emitter : Arithmetic {
   Matrix scratch_copy(ir::Value value);
   std::optional<Matrix> matrix_in_memory(ir::Value value);
   bool is_inside(const ir::Inst& load) const;  // the whole block, wherever it begins
+  llvm::Value* next_block(const ir::Inst& load);
+  void fetch_next_block(const Matrix& b, llvm::Value* i, llvm::Value* j);
   Matrix in_words(const Matrix& x, int in_word);
   // How many elements of each operand an instruction multiplies in a lane at once.
   int elements_in_word(DType a, DType b, DType sum) const;
@@ -179,6 +181,7 @@ class Emitter : Arithmetic {
                    llvm::Value* m, int rows, llvm::Value* n, int columns);
   llvm::Value* plus(llvm::Value* x, llvm::Value* y);
   llvm::Value* sum_each(std::vector<llvm::Value*> vectors);
+  llvm::Value* part_of_lanes(llvm::Value* vector, int first, int count);
   llvm::Value* place_of(const Matrix& x, llvm::Value* i, llvm::Value* j);
   llvm::Value* load_row(const Matrix& x, llvm::Value* i, llvm::Value* j, int lanes,
                         std::int64_t active, DType wanted);
@@ -190,6 +193,11 @@ class Emitter : Arithmetic {
   // `split`.
   void for_blocks(std::int64_t size, std::int64_t step, bool split,
                   const std::function<void(llvm::Value*, std::int64_t)>& body);
+
+  // emit_paired_dot.cpp
+  bool can_interleave(const Matrix& a, const Matrix& b, DType sum) const;
+  void dot_interleaved(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
+  void dot_interleaved_block(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
 
   // emit_packed_dot.cpp
   std::optional<Matrix> slivers_in_memory(ir::Value value, DType sum);
@@ -241,6 +249,7 @@ class Emitter : Arithmetic {
   std::vector<llvm::Value*> scalars_;  // of values without axes; pointers as llvm pointers
   std::unordered_map<ir::Value, Slot> slots_;
   std::unordered_map<ir::Value, Array> arrays_;
+  std::unordered_map<ir::Value, llvm::Value*> step_of_;   // of the index of an open loop
   std::unordered_map<ir::Value, ir::Value> yielded_for_;  // carried tile of an open loop: its next
   std::vector<int> use_counts_;
   llvm::Value* scratch_ = nullptr;

@@ -15,6 +15,8 @@ struct Emitter::Matrix {
   // Columns lie in slivers of so many (packed_product.h), each `sliver_rows` long; 0: they do not.
   std::int64_t sliver_width = 0, sliver_rows = 0;
 
+  // How far on a loop's next turn reads a block like this, in elements, if it is worth asking for.
+  llvm::Value* next_block = nullptr;
   bool starts_sums = false;  // behind the last row is one that sums begin with
 
   bool of_words() const { return in_word != 1; }
@@ -29,7 +31,9 @@ struct Emitter::Matrix {
            stride->getSExtValue() * size_bytes(dtype) >= distant;
   }
   Matrix transposed() const {
-    return {data, dtype, columns, rows, column_stride, row_stride, in_word};
+    Matrix result{data, dtype, columns, rows, column_stride, row_stride, in_word};
+    result.next_block = next_block;
+    return result;
   }
 
  private:

@@ -20,7 +20,7 @@ constexpr std::int64_t query_rows = 64, packed_columns = 64, least_columns = 16;
 // Where nothing is packed, blocks of many columns of few rows. If the rows' position says how many
 // keys they see, half a block is computed for nothing: it is small beside all that may be seen.
 constexpr std::int64_t few_columns = 128, most_columns = 512, scores = 4 << 10;
-constexpr std::int64_t few_seen_columns = 64, blocks_of_seen = 8;
+constexpr std::int64_t few_seen_columns = 64, blocks_of_seen = 32;
 constexpr std::int64_t gpu_query_rows = 64, gpu_columns = 64, gpu_few_rows_columns = 32;
 constexpr std::int64_t few_rows = 16;  // a tensor core's least, and few enough to be decoding
 // Of programs that share their keys: blocks of keys that each has at least, how many there are for

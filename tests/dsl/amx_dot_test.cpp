@@ -33,7 +33,8 @@ int count(const std::string& text, std::string_view word) {
 
 // Two by two tiles, of which each is loaded once, and a configuration a product.
 TEST(AmxDot, MultipliesTwoByTwoTiles) {
-  for (auto [dtype, instruction] : {std::pair(bf16, "tdpbf16ps"), std::pair(DType::i8, "tdpbssd")}) {
+  for (auto [dtype, instruction] :
+       {std::pair(bf16, "tdpbf16ps"), std::pair(DType::i8, "tdpbssd")}) {
     std::string text = assembly(dtype, 64, 256);
     EXPECT_EQ(count(text, instruction), 4) << text;
     EXPECT_EQ(count(text, "\ttileloadd\t"), 2);    // of the left operand

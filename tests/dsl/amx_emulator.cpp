@@ -97,10 +97,10 @@ bool configure(const void* from) {
 void load(TileRegister& tile, const Instruction& i) {
   tile.rows = {};
   for (int row = 0; row < tile.shape.rows; ++row)
-    std::memcpy(tile.rows[static_cast<std::size_t>(row)].data(),
-                reinterpret_cast<const void*>(i.address +
-                                              static_cast<std::uintptr_t>(row) * i.index),
-                static_cast<std::size_t>(tile.shape.row_bytes));
+    std::memcpy(
+        tile.rows[static_cast<std::size_t>(row)].data(),
+        reinterpret_cast<const void*>(i.address + static_cast<std::uintptr_t>(row) * i.index),
+        static_cast<std::size_t>(tile.shape.row_bytes));
 }
 
 void store(const TileRegister& tile, const Instruction& i) {

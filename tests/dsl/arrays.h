@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <random>
 #include <vector>
@@ -19,6 +20,19 @@ inline Array random_array(std::size_t count, unsigned seed) {
   Array array(count);
   for (float& x : array) x = uniform(generator);
   return array;
+}
+
+// Two bf16 numbers in each word.
+inline Array random_pairs(std::size_t words, unsigned seed) {
+  Array low = random_array(words, seed), high = random_array(words, seed + 1);
+  for (std::size_t i = 0; i < words; ++i) {
+    std::uint32_t a, b;
+    std::memcpy(&a, &low[i], 4);
+    std::memcpy(&b, &high[i], 4);
+    b = (b & 0xffff0000U) | a >> 16;
+    std::memcpy(&high[i], &b, 4);
+  }
+  return high;
 }
 
 // Memory for a kernel argument, aligned as buffers are.

@@ -423,9 +423,10 @@ TEST(GpuCode, ProgramsAreKeptInTheFolderThatTheEnvironmentNames) {
 }
 
 TEST(Target, ListsTheGpusItKnows) {
-  EXPECT_THAT(error_of([] { target_named("sm_70"); }),
-              HasSubstr("unknown processor \"sm_70\"; known are avx512_bf16, avx512, avx2, sse, "
-                        "sm_80, sm_86"));
+  EXPECT_THAT(
+      error_of([] { target_named("sm_70"); }),
+      HasSubstr("unknown processor \"sm_70\"; known are amx, avx512_bf16, avx512, avx2, sse, "
+                "sm_80, sm_86"));
 }
 
 }  // namespace

@@ -41,19 +41,6 @@ std::vector<SliverCase> sliver_cases() {
   return cases;
 }
 
-// Two bf16 numbers in each word.
-Array random_pairs(std::size_t words, unsigned seed) {
-  Array low = random_array(words, seed), high = random_array(words, seed + 1);
-  for (std::size_t i = 0; i < words; ++i) {
-    std::uint32_t a, b;
-    std::memcpy(&a, &low[i], 4);
-    std::memcpy(&b, &high[i], 4);
-    b = (b & 0xffff0000U) | a >> 16;
-    std::memcpy(&high[i], &b, 4);
-  }
-  return high;
-}
-
 ir::Function sliver_program(const SliverCase& c) {
   const DType dtype = c.in_pairs ? DType::bf16 : DType::f32;
   const std::int64_t word = c.in_pairs ? 2 : 1, n = c.slivers * c.width, all = c.slivers + 1;

@@ -1,0 +1,93 @@
+// Products of few rows of bf16, block by block of a right operand that a loop goes through: rows of
+// it that are interleaved as they are loaded, and columns that are multiplied along the inner axis.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "dsl/tile.h"
+#include "dsl/tracer.h"
+#include "tests/dsl/expect_same.h"
+
+namespace tilewright::dsl {
+namespace {
+
+struct FewRows {
+  std::int64_t m, n, k, blocks;
+  bool turned;  // the right operand is contiguous along k
+};
+void PrintTo(const FewRows& c, std::ostream* out) {
+  *out << c.m << "x" << c.n << "x" << c.k << "*" << c.blocks << (c.turned ? " k" : "");
+}
+
+std::vector<FewRows> few_rows_cases() {
+  std::vector<FewRows> cases;
+  for (bool turned : {false, true}) {
+    for (std::int64_t m : {1, 2, 3, 4, 7, 8, 9}) cases.push_back({m, 64, 64, 3, turned});
+    for (std::int64_t n : {32, 96, 160}) cases.push_back({4, n, 128, 2, turned});
+    // No whole vectors of columns; no whole pairs.
+    cases.push_back({4, 40, 64, 2, turned});
+    cases.push_back({4, 64, 33, 2, turned});
+    cases.push_back({5, 32, 2, 2, turned});
+  }
+  return cases;
+}
+
+// c = sum over blocks of a [m, k] times b [k, n], the blocks one behind the other in memory.
+ir::Function few_rows_program(const FewRows& c) {
+  Tracer t("few_rows");
+  const std::int64_t depth = c.k * c.blocks;
+  Tile left = t.pointer_param("left", bf16), right = t.pointer_param("right", bf16);
+  Tile result = t.pointer_param("result", f32);
+  Desc rows = make_desc(left, {c.m, depth}, {depth, 1});
+  Desc weights = c.turned ? make_desc(right, {depth, c.n}, {1, depth})
+                          : make_desc(right, {depth, c.n}, {c.n, 1});
+  Var sum = full({c.m, c.n}, 0.5, f32);
+  for (Tile at : range(0, depth, c.k))
+    sum = dot(load(rows, {0, at}, {c.m, c.k}), load(weights, {at, 0}, {c.k, c.n}), sum);
+  store(make_desc(result, {c.m, c.n}, {c.n, 1}), {0, 0}, sum);
+  return t.finish();
+}
+
+class FewRowsDot : public testing::TestWithParam<FewRows> {};
+INSTANTIATE_TEST_SUITE_P(Cases, FewRowsDot, testing::ValuesIn(few_rows_cases()));
+
+TEST_P(FewRowsDot, EqualsTheInterpreter) {
+  const FewRows& c = GetParam();
+  const std::int64_t depth = c.k * c.blocks;
+  auto pairs = [](std::int64_t elements, unsigned seed) {
+    return random_pairs(static_cast<std::size_t>(elements + 1) / 2, seed);
+  };
+  expect_same(few_rows_program(c),
+              {pairs(c.m * depth, 3), pairs(depth * c.n, 4),
+               Array(static_cast<std::size_t>(c.m * c.n), NAN)},
+              {}, 1e-4F);
+}
+
+// Each block's turn asks for the next one's memory.
+TEST(FewRowsDot, FetchesTheNextBlock) {
+  for (std::string_view name : host_names())
+    for (bool turned : {false, true}) {
+      auto assembly = [&](std::int64_t k, std::int64_t blocks) {
+        return host_code_text(few_rows_program({4, 64, k, blocks, turned}),
+                              target_named(std::string(name)), "asm");
+      };
+      EXPECT_THAT(assembly(64, 3), testing::HasSubstr("prefetcht1")) << name << turned;
+      EXPECT_THAT(assembly(16, 3), testing::Not(testing::HasSubstr("prefetcht1")))
+          << name << turned;
+    }
+}
+
+TEST(FewRowsDot, InterleavesRowsWherePairsAreMultiplied) {
+  Target host = target_named("avx512_bf16");
+  host.has_fast_bf16_dot = true;
+  auto assembly = [&](std::int64_t n, std::int64_t k) {
+    return host_code_text(few_rows_program({4, n, k, 2, false}), host, "asm");
+  };
+  EXPECT_THAT(assembly(64, 64), testing::HasSubstr("vdpbf16ps"));
+  EXPECT_THAT(assembly(40, 64), testing::Not(testing::HasSubstr("vdpbf16ps")));
+  EXPECT_THAT(assembly(64, 33), testing::Not(testing::HasSubstr("vdpbf16ps")));
+}
+
+}  // namespace
+}  // namespace tilewright::dsl
