@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "runtime/base/env.h"
 #include "runtime/base/error.h"
@@ -51,6 +52,8 @@ bool has_tiles() {
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & all) != all) return false;
   return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
 }
+
+std::atomic<std::size_t> assumed = std::size(hosts);
 
 // How many of the table this processor does not run.
 std::size_t count_too_new() {
@@ -125,9 +128,16 @@ Target target_of_gpu(int major, int minor) {
 
 std::vector<std::string_view> host_names() {
   std::vector<std::string_view> names;
-  for (std::size_t i = count_too_new(); i < std::size(hosts); ++i)
+  for (std::size_t i = std::min(count_too_new(), assumed.load()); i < std::size(hosts); ++i)
     names.emplace_back(hosts[i].name);
   return names;
+}
+
+void assume_host(const std::string& name) {
+  auto host = std::ranges::find_if(hosts, [&](const Host& h) { return name == h.name; });
+  require(host != std::end(hosts), "[target] unknown processor \"", name, "\"; known are ",
+          known_hosts());
+  assumed = static_cast<std::size_t>(host - std::begin(hosts));
 }
 
 std::vector<std::string_view> gpu_names() {

@@ -56,6 +56,9 @@ const Target& host_target();
 // Those that this processor runs, the best first, of amx, avx512_bf16, avx512, avx2 and sse. (Asks
 // the system for the registers of AMX, which it gives to those who ask.)
 std::vector<std::string_view> host_names();
+// This process runs what is compiled for that host, whatever its processor: an emulator does the
+// rest. To be called before `host_target()`. Raises `Error` for a name that is none.
+void assume_host(const std::string& name);
 // By name: the host's as in TILEWRIGHT_CPU, or a GPU's (sm_80, sm_86, sm_89, sm_90a, sm_100a,
 // sm_120). Raises `Error` listing the names if unknown.
 Target target_named(const std::string& name);

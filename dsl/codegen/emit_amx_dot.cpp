@@ -163,8 +163,11 @@ void Emitter::dot_tile_block(const Matrix& left, const Matrix& right,
     }
   };
   std::vector<llvm::Value*> none;
-  emit_loop(index(whole), 1, none,
-            [&](llvm::Value* step) { turn(step, right, b_.CreateMul(step, index(side))); });
+  auto turn_of_slivers = [&](llvm::Value* step) {
+    turn(step, right, b_.CreateMul(step, index(side)));
+  };
+  // (A loop has a turn at least.)
+  if (whole > 0) emit_loop(index(whole), 1, none, turn_of_slivers);
   if (tail) turn(index(whole), *tail, index(0));
 
   const std::int64_t scratch = scratch_used_;

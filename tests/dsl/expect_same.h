@@ -6,7 +6,7 @@
 #include "dsl/compile.h"
 #include "dsl/device.h"
 #include "dsl/ir/interpret.h"
-#include "tests/dsl/amx_emulator.h"
+#include "tests/amx_emulator.h"
 #include "tests/dsl/arrays.h"
 #include "tests/staged.h"
 

@@ -29,7 +29,8 @@ std::vector<PackedCase> packed_cases() {
   };
   std::vector<PackedCase> cases;
   // Whole strips, slivers and pieces; remainders of each; an odd depth; and few rows, along k.
-  for (Size size : {Size{48, 96, 520}, Size{50, 101, 300}, Size{49, 50, 33}, Size{3, 21, 1040}})
+  for (Size size : {Size{48, 96, 520}, Size{50, 101, 300}, Size{49, 50, 33}, Size{3, 21, 1040},
+                    Size{64, 40, 20}})
     for (DType dtype : {f32, f16, bf16, DType::i8})
       for (int turned = 0; turned < 4; ++turned)
         cases.push_back({size.m, size.n, size.k, dtype, (turned & 1) != 0, (turned & 2) != 0});

@@ -37,6 +37,8 @@ std::vector<SliverCase> sliver_cases() {
     cases.push_back({.in_pairs = pairs, .pieces = 3});  // the last piece reaches beyond
     cases.push_back({.in_pairs = pairs, .writes = true});
     cases.push_back({.in_pairs = pairs, .is_shared = true});
+    for (std::int64_t depth : {2, 22, 32, 34})  // about what a tile of AMX has
+      cases.push_back({.k = depth, .width = 32, .in_pairs = pairs});
   }
   return cases;
 }

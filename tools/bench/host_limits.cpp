@@ -1,16 +1,14 @@
 #include "tools/bench/host_limits.h"
 
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
 
+#include "dsl/target.h"
 #include "runtime/parallel.h"
 
 #if defined(__x86_64__)
-#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -139,16 +137,6 @@ struct TileShapes {
   std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
-// Bits of cpuid's leaf 7, EDX.
-constexpr unsigned has_tiles_of_bf16 = 1U << 22, has_tiles_of_int8 = 1U << 25;
-// The system gives a process tiles when it asks for them.
-bool may_use_tiles(unsigned feature) {
-  constexpr long request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & feature) == 0) return false;
-  return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
-}
-
 #define TILEWRIGHT_TILES(name, targets, instruction)         \
   __attribute__((target("amx-tile," targets))) void name() { \
     TileShapes shapes;                                       \
@@ -181,6 +169,7 @@ TILEWRIGHT_TILES(tiles_int8, "amx-int8", TILEWRIGHT_INT8)
 void add_x86(HostLimit limit, std::vector<LimitLoop>& loops) {
   using enum HostLimit;
   auto has_avx512 = __builtin_cpu_supports("avx512f") != 0;
+  const bool has_tiles = dsl::host_names().front() == "amx";
   auto bytes = static_cast<double>(memory_bytes);
   if (limit == copy && __builtin_cpu_supports("avx"))
     loops.push_back(memory_loop<streaming_copy>("non-temporal copy", 2 * bytes));
@@ -196,9 +185,9 @@ void add_x86(HostLimit limit, std::vector<LimitLoop>& loops) {
     loops.push_back(multiply_loop<multiply_bf16>("bf16 dot of 2", 16 * 32 * 2));
   if (limit == int8 && has_avx512 && __builtin_cpu_supports("avx512vnni"))
     loops.push_back(multiply_loop<multiply_vnni>("int8 dot of 4", 16 * 64 * 2));
-  if (limit == bf16 && may_use_tiles(has_tiles_of_bf16))
+  if (limit == bf16 && has_tiles)
     loops.push_back(multiply_loop<tiles_bf16>("bf16 tiles", 16 * 16 * 32 * 2));
-  if (limit == int8 && may_use_tiles(has_tiles_of_int8))
+  if (limit == int8 && has_tiles)
     loops.push_back(multiply_loop<tiles_int8>("int8 tiles", 16 * 16 * 64 * 2));
 }
 

@@ -5,6 +5,8 @@
 // Software Developer's Manual", volume 2) says that it does, on registers of the thread's own, and
 // goes on behind it. So the code that is tested is the code that runs. What the code generator uses
 // is known, and no more; any other instruction is an error as before.
+//
+// With TILEWRIGHT_CPU=amx a test program that links this compiles all of its code so.
 #pragma once
 
 #include "dsl/target.h"

@@ -1,4 +1,4 @@
-#include "tests/dsl/amx_emulator.h"
+#include "tests/amx_emulator.h"
 
 #include <signal.h>
 #include <ucontext.h>
@@ -8,8 +8,10 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <string_view>
 
 namespace tilewright::dsl {
 namespace {
@@ -236,5 +238,17 @@ bool can_run_amx() {
   }();
   return can;
 }
+
+namespace {
+
+// A whole test program runs as on such a processor if it is told to.
+const bool is_asked_for = [] {
+  const char* cpu = std::getenv("TILEWRIGHT_CPU");
+  if (cpu == nullptr || std::string_view(cpu) != "amx" || !can_run_amx()) return false;
+  assume_host("amx");
+  return true;
+}();
+
+}  // namespace
 
 }  // namespace tilewright::dsl
