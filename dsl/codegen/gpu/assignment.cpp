@@ -361,13 +361,13 @@ std::optional<TensorCoreDot> tensor_core_dot(const ir::Function& function, const
 
 int choose_warps(const ir::Function& function, int sm) {
   std::int64_t most = 1, most_product = 0, rows = 0, loaded_bytes = 0;
-  int products = 0;
-  bool reduces = false, multiplies = false;
+  int products = 0, multiplied = 0;  // on tensor cores, and in all
+  bool reduces = false;
   for (const ir::Type& type : function.types)
     if (!type.is_descriptor()) most = std::max(most, element_count(physical_shape(type.shape)));
   ir::for_each_inst(function.body, [&](const Inst& inst) {
     reduces |= ir::info(inst.op).op_class == ir::OpClass::reduction;
-    multiplies |= inst.op == Op::dot_;
+    multiplied += inst.op == Op::dot_ ? 1 : 0;
     if (inst.op == Op::load_ || inst.op == Op::load_desc_)
       if (const ir::Type& type = function.type(inst.results[0]); type.is_value())
         loaded_bytes = std::max(loaded_bytes, element_count(type.shape) * size_bytes(type.dtype));
@@ -381,9 +381,12 @@ int choose_warps(const ir::Function& function, int sm) {
     // 16 registers a thread keep enough loads on their way, and code that is straight in them
     // short; but sums within a warp need no barrier, products reuse what they hold, and what is
     // unpacked was loaded 16 bytes at a time.
-    std::int64_t each = multiplies || (reduces && most <= 32 * 32) ? 32 : 16;
+    std::int64_t each = multiplied > 0 || (reduces && most <= 32 * 32) ? 32 : 16;
     if (reduces && loaded_bytes > 0 && most >= 2 * loaded_bytes) each = 32;
-    return static_cast<int>(std::clamp<std::int64_t>(most / (32 * each), 1, 16));
+    // A whole layer of a small model keeps more at once than its largest tile says.
+    constexpr int many_products = 16;
+    std::int64_t least = multiplied > many_products ? 2 : 1;
+    return static_cast<int>(std::clamp<std::int64_t>(most / (32 * each), least, 16));
   }
   // Four warps for each 64 rows, as wgmma takes them.
   if (sm == 90 && products == 1 && (rows == 64 || rows == 128) && most_product >= 64 * 32)
