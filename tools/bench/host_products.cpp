@@ -44,6 +44,22 @@ KernelCase quantized_case(std::string name, WeightFormat format, std::int64_t m,
   return c;
 }
 
+KernelCase int8_case(std::string name, std::int64_t m, std::int64_t n, std::int64_t k) {
+  KernelCase c;
+  c.name = std::move(name);
+  c.arguments = {{.dtype = i8, .shape = {m, k}, .below = 127, .sampled = 0},
+                 {.dtype = i8, .shape = {n, k}, .below = 127}};
+  c.function = [](const Tensors& a) {
+    return Tensors{matmul(a[0], a[1].transpose(0, 1))};
+  };
+  c.flops = 2.0 * static_cast<double>(m) * static_cast<double>(n * k);
+  c.bytes = static_cast<double>(m * k + n * k + m * n);
+  c.sampled_result = 0;
+  c.tolerance = 0;
+  c.peer = {{"op", "int8 product"}};
+  return c;
+}
+
 std::vector<KernelCase> on_one_thread_and_all(const std::vector<KernelCase>& cases) {
   std::vector<KernelCase> both;
   for (const KernelCase& c : cases)
