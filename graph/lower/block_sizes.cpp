@@ -34,10 +34,11 @@ std::int64_t divide_up(std::int64_t x, std::int64_t y) { return (x + y - 1) / y;
 
 ProductExtent product_extent(const Region& region, const RegionFacts& facts, std::int64_t rows,
                              const dsl::Target& host) {
-  bool pairs =
-      host.has_fast_bf16_dot && facts.element_bytes == 2 && facts.weight_element_bytes == 2;
-  ProductExtent product{region.rows / rows, rows,          region.width,
-                        facts.depth,        pairs ? 2 : 4, facts.weight_element_bytes};
+  const std::int64_t bytes = facts.multiplied == DType::bf16 && host.has_fast_bf16_dot ? 2
+                             : facts.multiplied == DType::i8 && host.has_int8_dot      ? 1
+                                                                                       : 4;
+  ProductExtent product{region.rows / rows, rows,  region.width,
+                        facts.depth,        bytes, facts.weight_element_bytes};
   if (!facts.weights_along_depth) product.least_columns = run_bytes / facts.weight_element_bytes;
   product.sliver_width = facts.sliver_width;
   return product;

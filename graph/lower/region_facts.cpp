@@ -109,6 +109,11 @@ RegionFacts facts_of(const TaskList& list, const Region& region) {
     if (task.kind == TaskKind::reduction)
       facts.widest = std::max(facts.widest, operand_table(task, 0, {})->width);
     if (task.kind != TaskKind::contraction) continue;
+    const TaskOperand& weight = task.operands[1];
+    const DType dtype = weight.producer ? list.tasks[*weight.producer].dtype
+                                        : list.storages[weight.storage].dtype;
+    facts.multiplied = facts.has_product && facts.multiplied != dtype ? std::nullopt
+                                                                      : std::optional(dtype);
     facts.has_product = true;
     facts.weight_element_bytes = std::max(
         facts.weight_element_bytes, size_bytes(list.storages[task.operands[1].storage].dtype));

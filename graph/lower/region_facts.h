@@ -18,7 +18,8 @@ struct RegionFacts {
   bool reduces = false;             // rows, other than in products
   bool one_row = false;             // a row is found at run time, so a program has one
   std::int64_t widest = 1, depth = 1, element_bytes = 1;
-  std::int64_t weight_element_bytes = 1;  // of a product's second operand
+  std::int64_t weight_element_bytes = 1;  // of a product's second operand, in memory
+  std::optional<DType> multiplied;        // what all products' operands are, as they are multiplied
   bool on_tensor_cores = true;            // all products, on a GPU
   // Hopper's copy engine can fetch what all products take from memory, and its warpgroups multiply
   // it in the order in which it lies.
