@@ -155,11 +155,11 @@ Operand RowsProgram::column(const Columns& columns) const {
   return moves ? Operand(column_) : Operand(0);
 }
 
-Offset RowsProgram::outer_offset(std::int64_t offset,
-                                 const std::vector<std::int64_t>& strides) const {
+Offset RowsProgram::outer_offset(std::int64_t offset, const std::vector<std::int64_t>& strides,
+                                 std::optional<std::size_t> but) const {
   Offset result(offset);
   for (std::size_t i = 0; i < digits_.size(); ++i)
-    if (i != blocks_.digit && strides[i] != 0) result.add(indices_[i], strides[i]);
+    if (i != blocks_.digit && i != but && strides[i] != 0) result.add(indices_[i], strides[i]);
   return result;
 }
 
@@ -198,13 +198,29 @@ Tile RowsProgram::load(const TaskOperand& operand, const Table& seen, const Colu
   Block block = block_of(parameters_.pointer(operand.storage), access, seen.width, columns);
   Tile result = block.matrix.load(block.row, block.column, block.shape);
   known_.loaded.push_back({operand.storage, access, seen.width, columns.part, result});
-  // The next block of rows comes while this one is being worked on.
-  bool moves_on = row_.defined() && varies_by_row(region_.digits.strides(access.rows));
   std::int64_t row_bytes = block.shape[1] * size_bytes(result.dtype());
-  if (blocks_.prefetches && moves_on && !blocks_.has_product && !blocks_.columns_first &&
+  if (blocks_.prefetches && !blocks_.has_product && !blocks_.columns_first &&
       !blocks_.rows_fastest && row_bytes >= prefetched_row_bytes)
-    block.matrix.prefetch(row_ + blocks_.rows, block.column, block.shape);
+    prefetch_next(operand, access, block);
   return result;
+}
+
+// The next block of rows, which comes while this one is being worked on; or the next row, where
+// programs have one each: that of the digit that moves fastest.
+void RowsProgram::prefetch_next(const TaskOperand& operand, const Access& access,
+                                const Block& block) {
+  std::vector<std::int64_t> strides = region_.digits.strides(access.rows);
+  if (row_.defined() && varies_by_row(strides))
+    return block.matrix.prefetch(row_ + blocks_.rows, block.column, block.shape);
+  if (blocks_.digit) return;
+  auto moving = std::ranges::find_if(digits_, [](std::int64_t size) { return size > 1; });
+  const auto digit = static_cast<std::size_t>(moving - digits_.begin());
+  if (digit == digits_.size() || strides[digit] == 0) return;
+  Matrix rows = block.matrix;
+  rows.base = parameters_.pointer(operand.storage) + outer_offset(access.offset, strides, digit);
+  rows.rows = digits_[digit];
+  rows.row_stride = strides[digit];
+  rows.prefetch(indices_[digit] + 1, block.column, block.shape);
 }
 
 Tile RowsProgram::operand(std::size_t slot, std::size_t i, const Columns& columns) {

@@ -83,8 +83,10 @@ class RowsProgram {
   Tile block_start(const Tile& index, std::int64_t block, const Band& band) const;
   Operand row() const { return row_.defined() ? Operand(row_) : Operand(0); }
   Operand column(const Columns& columns) const;
-  // The offset of the table's first element that this program sees, without rows and columns.
-  Offset outer_offset(std::int64_t offset, const std::vector<std::int64_t>& strides) const;
+  // The offset of the table's first element that this program sees, without rows and columns, and
+  // without the digit `but`.
+  Offset outer_offset(std::int64_t offset, const std::vector<std::int64_t>& strides,
+                      std::optional<std::size_t> but = std::nullopt) const;
   Block block_of(const Tile& pointer, const Access& access, std::int64_t width,
                  const Columns& columns) const;
   // The axis of tiles that rows and columns are.
@@ -96,6 +98,7 @@ class RowsProgram {
   }
   // Each block of memory is read once, whichever tasks want it.
   Tile load(const TaskOperand& operand, const Table& seen, const Columns& columns);
+  void prefetch_next(const TaskOperand& operand, const Access& access, const Block& block);
   Tile operand(std::size_t slot, std::size_t i, const Columns& columns);
   // A task's value for this program's rows.
   Tile value(std::size_t slot, Columns columns);
