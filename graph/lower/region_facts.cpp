@@ -110,10 +110,10 @@ RegionFacts facts_of(const TaskList& list, const Region& region) {
       facts.widest = std::max(facts.widest, operand_table(task, 0, {})->width);
     if (task.kind != TaskKind::contraction) continue;
     const TaskOperand& weight = task.operands[1];
-    const DType dtype = weight.producer ? list.tasks[*weight.producer].dtype
-                                        : list.storages[weight.storage].dtype;
-    facts.multiplied = facts.has_product && facts.multiplied != dtype ? std::nullopt
-                                                                      : std::optional(dtype);
+    const DType dtype =
+        weight.producer ? list.tasks[*weight.producer].dtype : list.storages[weight.storage].dtype;
+    facts.multiplied =
+        facts.has_product && facts.multiplied != dtype ? std::nullopt : std::optional(dtype);
     facts.has_product = true;
     facts.weight_element_bytes = std::max(
         facts.weight_element_bytes, size_bytes(list.storages[task.operands[1].storage].dtype));

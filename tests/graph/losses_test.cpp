@@ -99,6 +99,24 @@ TEST(CrossEntropy, CompiledIsTheSameForEveryDeviceAndLength) {
 }
 
 // One pass over the logits and one more over the losses of the rows.
+// A row is gone through twice: the next one comes meanwhile, where it is long enough to be worth
+// it.
+TEST(CrossEntropy, AsksForTheNextRow) {
+  auto loss = [](const Tensor& x, const Tensor& t) {
+    return cross_entropy(x, t, {.reduction = LossReduction::none});
+  };
+  for (std::int64_t classes : {1000, 3000}) {
+    CompiledFunction fast(
+        [&](const std::vector<Tensor>& a) { return std::vector<Tensor>{loss(a[0], a[1])}; },
+        {.fullgraph = true, .device = Device::cpu()});
+    Tensor x = waves(5, classes), t = targets({4, 0, 2, 1, 999});
+    EXPECT_EQ(fast.call({x, t}).front().shape(), Shape{5});
+    // Of an array of all rows, at a row that is computed: this program's and one.
+    EXPECT_EQ(fast.dump().find("prefetch_desc") != std::string::npos, classes == 3000)
+        << fast.dump();
+  }
+}
+
 TEST(CrossEntropy, KeepsNothingAsLongAsARow) {
   Compiled fast = compile([](const Tensor& a, const Tensor& b) { return cross_entropy(a, b); },
                           {.device = Device::emulated("sm_90a")});

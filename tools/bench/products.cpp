@@ -98,9 +98,8 @@ void bench_gemm(BenchLog& log) {
     add(bf16, 136, 128, 72);
     add(f32, 40, 24, 32);
     if (is_host(log.settings()))
-      cases.insert(cases.end(),
-                   {quantized_case("int8 40x24x32", WeightFormat::int8, 40, 24, 32),
-                    int8_case("i8 64x48x40", 64, 48, 40)});
+      cases.insert(cases.end(), {quantized_case("int8 40x24x32", WeightFormat::int8, 40, 24, 32),
+                                 int8_case("i8 64x48x40", 64, 48, 40)});
   } else if (is_host(log.settings())) {
     for (std::int64_t n : {512, 1024, 2048, 4096}) {
       add(bf16, n, n, n);
