@@ -291,10 +291,19 @@ void Emitter::pack_rows(const Matrix& a, const Matrix& packed) {
     transpose_into(a, packed);
     return;
   }
+  // Whole registers, some at once.
+  const std::int64_t lanes =
+      target_.lanes * std::max<std::int64_t>(1, 4 / size_bytes(packed.dtype));
+  constexpr std::int64_t at_once = 4;
   std::vector<llvm::Value*> none;
   emit_loop(index(a.rows), 1, none, [&](llvm::Value* m) {
-    for_blocks(a.columns, target_.lanes, false, [&](llvm::Value* k, std::int64_t active) {
-      store_row(packed, m, k, load_row(a, m, k, target_.lanes, active, packed.dtype), active);
+    for_blocks(a.columns, at_once * lanes, false, [&](llvm::Value* k, std::int64_t columns) {
+      for (std::int64_t at = 0; at < columns; at += lanes) {
+        auto* first = b_.CreateAdd(k, index(at));
+        const std::int64_t active = std::min(lanes, columns - at);
+        auto* line = load_row(a, m, first, static_cast<int>(lanes), active, packed.dtype);
+        store_row(packed, m, first, line, active);
+      }
     });
   });
 }
