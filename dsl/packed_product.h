@@ -56,7 +56,7 @@ struct Slivers {
 // How the host's products of both operands in this type read their right one.
 inline Slivers slivers_of(const Target& host, DType dtype, std::int64_t depth,
                           std::int64_t columns) {
-  bool in_pairs = dtype == DType::bf16 && host.has_fast_bf16_dot && depth % 2 == 0;
+  bool in_pairs = dtype == DType::bf16 && host.packs_pairs() && depth % 2 == 0;
   return {packed_product(host, in_pairs ? 2 : 1, columns).vectors * host.lanes, in_pairs};
 }
 

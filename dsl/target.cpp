@@ -100,7 +100,7 @@ Target target_named(const std::string& name) {
               .has_bf16_dot = host.has_dots,
               .has_int8_dot = host.has_dots,
               .has_tiles = host.has_tiles,
-              .has_fast_bf16_dot = host.has_tiles || (host.has_dots && !is_intel()),
+              .has_fast_bf16_dot = host.has_dots && !is_intel(),
               .reads_ahead = !is_intel()};
   for (const Gpu& gpu : gpus)
     if (name == gpu.name) {

@@ -29,6 +29,8 @@ struct Target {
   bool reads_ahead = false;
   int sm = 0;  // compute capability of an NVIDIA GPU: 80, 86, 89, 90, 100, 120; 0: the host
   bool is_gpu() const { return sm != 0; }
+  // Where many rows are multiplied, pairs of bf16 are, rather than f32.
+  bool packs_pairs() const { return has_fast_bf16_dot || has_tiles; }
   bool has_avx512() const { return lanes == 16; }
   unsigned vector_registers() const { return has_avx512() ? 32 : 16; }
   bool operator==(const Target&) const = default;

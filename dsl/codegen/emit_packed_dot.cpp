@@ -101,7 +101,7 @@ Emitter::Matrix Emitter::sliver_of(const Matrix& b, llvm::Value* k, llvm::Value*
 int Emitter::packed_word(const Matrix& a, const Matrix& b, DType sum) const {
   if (b.in_slivers()) return b.in_word;
   const int in_word = elements_in_word(a.dtype, b.dtype, sum);
-  const bool is_slow = in_word == 2 && !target_.has_fast_bf16_dot;
+  const bool is_slow = in_word == 2 && !target_.packs_pairs();
   return is_slow || a.columns % in_word != 0 ? 1 : in_word;
 }
 

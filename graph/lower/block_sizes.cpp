@@ -34,9 +34,9 @@ std::int64_t divide_up(std::int64_t x, std::int64_t y) { return (x + y - 1) / y;
 
 ProductExtent product_extent(const Region& region, const RegionFacts& facts, std::int64_t rows,
                              const dsl::Target& host) {
-  const std::int64_t bytes = facts.multiplied == DType::bf16 && host.has_fast_bf16_dot ? 2
-                             : facts.multiplied == DType::i8 && host.has_int8_dot      ? 1
-                                                                                       : 4;
+  const std::int64_t bytes = facts.multiplied == DType::bf16 && host.packs_pairs() ? 2
+                             : facts.multiplied == DType::i8 && host.has_int8_dot  ? 1
+                                                                                   : 4;
   ProductExtent product{region.rows / rows, rows,  region.width,
                         facts.depth,        bytes, facts.weight_element_bytes};
   if (!facts.weights_along_depth) product.least_columns = run_bytes / facts.weight_element_bytes;

@@ -13,7 +13,7 @@ using dsl::PackedProduct;
 
 // Cycles, as measured on Zen 4 and Zen 5; those of rows that are not packed on Emerald Rapids,
 // where the landscapes of tests/autotune/data were measured.
-constexpr double pack_right = 0.6, pack_left = 1.2;  // a word of 4 bytes
+constexpr double pack_right = 0.6, pack_left = 0.8;  // a word of 4 bytes
 constexpr double a_copied_word = 0.5;  // of an operand of which the last block is not whole
 constexpr double a_program = 500, a_packing_program = 3000;
 constexpr double a_sum = 3;             // of the lanes of one result, that is not packed
