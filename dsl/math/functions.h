@@ -20,14 +20,16 @@ Expression erf(const Expression& x);
 Expression sigmoid(const Expression& x);
 Expression rsqrt(const Expression& x);
 
-// For results that are rounded to 16 bits, having been multiplied at most: within 4 units in the
-// last place of f32.
+// For results that are rounded to 16 bits, having been multiplied or added to their like at most:
+// with an error of at most a part in 2^17, a 32nd of the rounding of f16 and a 256th of bf16's.
+Expression exp_for_half(const Expression& x);
 Expression sigmoid_for_half(const Expression& x);
 
 // For machines that have an instruction for ldexp: the same results.
 Expression exp_by_ldexp(const Expression& x);
 Expression exp2_by_ldexp(const Expression& x);
 Expression sigmoid_by_ldexp(const Expression& x);
+Expression exp_for_half_by_ldexp(const Expression& x);
 Expression sigmoid_for_half_by_ldexp(const Expression& x);
 Expression tanh_by_ldexp(const Expression& x);
 

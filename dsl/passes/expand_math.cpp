@@ -3,7 +3,7 @@
 // rounded back. f64 stays on the host, for the C library's own functions, and is expanded for a
 // GPU. Afterwards no such function is left, but f64's on the host, and on a GPU exp2 and rsqrt of
 // f32, which it has instructions for. Results may differ from the interpreter's in the last two
-// places; on the host in four where they are rounded to 16 bits before anything is added to them.
+// places; on the host in a part of 2^17 where they are rounded to 16 bits (HalfValues).
 #include <algorithm>
 #include <array>
 #include <span>
@@ -37,8 +37,15 @@ constexpr std::array ldexp_expansions = {
     Expansion{ir::Op::tanh_, math::tanh_by_ldexp},
     Expansion{ir::Op::sigmoid_, math::sigmoid_by_ldexp},
 };
-constexpr Expansion half_expansion{ir::Op::sigmoid_, math::sigmoid_for_half};
-constexpr Expansion half_ldexp_expansion{ir::Op::sigmoid_, math::sigmoid_for_half_by_ldexp};
+// Where results are rounded to 16 bits.
+constexpr std::array half_expansions = {
+    Expansion{ir::Op::exp_, math::exp_for_half},
+    Expansion{ir::Op::sigmoid_, math::sigmoid_for_half},
+};
+constexpr std::array half_ldexp_expansions = {
+    Expansion{ir::Op::exp_, math::exp_for_half_by_ldexp},
+    Expansion{ir::Op::sigmoid_, math::sigmoid_for_half_by_ldexp},
+};
 
 // On a GPU exp2 and rsqrt of f32 stay, and are the ground of their neighbours.
 Expression same_exp2(const Expression& x) { return math::apply(ir::Op::exp2_, x); }
@@ -65,12 +72,20 @@ const Expansion* found(std::span<const Expansion> list, ir::Op op) {
   return expansion == list.end() ? nullptr : &*expansion;
 }
 
-// Which values are only ever multiplied or divided before they are rounded to 16 bits, so that an
-// error of a few places of f32 stays as small as it is.
+// Which values are only ever multiplied, divided or, being positive, summed up before they are
+// rounded to 16 bits, so that their relative error stays as small as it is.
 class HalfValues {
  public:
   explicit HalfValues(const ir::Function& function)
-      : function_(function), only_half_(function.types.size(), true) {
+      : function_(function),
+        only_half_(function.types.size(), true),
+        positive_(function.types.size(), false) {
+    ir::for_each_inst(function.body, [&](const ir::Inst& inst) {
+      bool positive =
+          inst.op == ir::Op::exp_ || inst.op == ir::Op::sigmoid_ ||
+          (ir::info(inst.op).op_class == ir::OpClass::shape && positive_[inst.operands[0]]);
+      if (positive) positive_[inst.results[0]] = true;
+    });
     see(function.body);
   }
   bool contains(ir::Value value) const {
@@ -84,16 +99,21 @@ class HalfValues {
   }
   static bool keeps_relative_error(ir::Op op) {
     return op == ir::Op::mul_ || op == ir::Op::div_ || op == ir::Op::neg_ || op == ir::Op::abs_ ||
-           ir::info(op).op_class == ir::OpClass::shape;
+           op == ir::Op::splat_ || ir::info(op).op_class == ir::OpClass::shape;
+  }
+  bool sums_positives(const ir::Inst& inst) const {
+    return inst.op == ir::Op::reduce_ && inst.get<ir::Reduction>().kind == ir::ReduceKind::sum &&
+           positive_[inst.operands[0]];
   }
   // Backwards, so that what becomes of a result is known before its operands are seen.
   void see(const ir::Block& block) {
     for (auto inst = block.insts.rbegin(); inst != block.insts.rend(); ++inst) {
       for (const ir::Block& body : inst->bodies) see(body);
-      bool stays = inst->results.size() == 1 &&
-                   (inst->op == ir::Op::cast_
-                        ? is_half(inst->results[0])
-                        : keeps_relative_error(inst->op) && contains(inst->results[0]));
+      bool stays =
+          inst->results.size() == 1 &&
+          (inst->op == ir::Op::cast_ ? is_half(inst->results[0])
+                                     : (keeps_relative_error(inst->op) || sums_positives(*inst)) &&
+                                           contains(inst->results[0]));
       if (stays) continue;
       for (ir::Value operand : inst->operands)
         only_half_[static_cast<std::size_t>(operand)] = false;
@@ -101,7 +121,7 @@ class HalfValues {
   }
 
   const ir::Function& function_;
-  std::vector<bool> only_half_;
+  std::vector<bool> only_half_, positive_;
 };
 
 // What a machine's functions are replaced by.
@@ -116,8 +136,10 @@ class Expander {
     bool gpu = machine_ == Machine::gpu, has_ldexp = machine_ == Machine::avx512;
     if (dtype == DType::f64) return gpu ? found(double_expansions, inst.op) : nullptr;
     if (gpu && stays_on_gpu(inst.op) && dtype == DType::f32) return nullptr;
-    if (!gpu && inst.op == ir::Op::sigmoid_ && half_.contains(inst.results[0]))
-      return has_ldexp ? &half_ldexp_expansion : &half_expansion;
+    if (!gpu && half_.contains(inst.results[0]))
+      if (const Expansion* half =
+              found(has_ldexp ? half_ldexp_expansions : half_expansions, inst.op))
+        return half;
     const Expansion* own = gpu         ? found(gpu_expansions, inst.op)
                            : has_ldexp ? found(ldexp_expansions, inst.op)
                                        : nullptr;

@@ -11,6 +11,8 @@
 #include "dsl/ir/verify.h"
 #include "dsl/math/functions.h"
 #include "dsl/passes/passes.h"
+#include "dsl/tile.h"
+#include "dsl/tracer.h"
 
 namespace tilewright::dsl {
 namespace {
@@ -182,12 +184,21 @@ INSTANTIATE_TEST_SUITE_P(Functions, ExpandMath,
                                   std::get<1>(i.param).name;
                          });
 
-TEST(SigmoidForHalf, is_within_four_ulp_over_all_of_f32) {
-  for (auto* formula : {math::sigmoid_for_half, math::sigmoid_for_half_by_ldexp}) {
-    ir::Function f = mapped(Op::sigmoid_, DType::f32);
+struct ForHalf {
+  Op op;
+  math::Expression (*formula)(const math::Expression& x);
+};
+
+// A 32nd of what rounding to f16 may change.
+TEST(ExpandMathForHalf, is_within_a_part_in_two_to_the_seventeenth_over_all_of_f32) {
+  for (auto [op, formula] : {ForHalf{Op::sigmoid_, math::sigmoid_for_half},
+                             {Op::sigmoid_, math::sigmoid_for_half_by_ldexp},
+                             {Op::exp_, math::exp_for_half},
+                             {Op::exp_, math::exp_for_half_by_ldexp}}) {
+    ir::Function f = mapped(op, DType::f32);
     std::vector<ir::Inst> code;
     for (ir::Inst& inst : f.body.insts) {
-      if (inst.op != Op::sigmoid_) {
+      if (inst.op != op) {
         code.push_back(inst);
         continue;
       }
@@ -197,10 +208,28 @@ TEST(SigmoidForHalf, is_within_four_ulp_over_all_of_f32) {
     }
     f.body.insts = code;
     ir::verify(f);
-    Worst worst = worst_of_every(8209, f, Op::sigmoid_);
-    EXPECT_LE(worst.ulp, 4) << "at " << std::hexfloat << worst.at;
+    Worst worst = worst_of_every(8209, f, op);
+    EXPECT_LE(worst.ulp, 0x1p24 / 0x1p17) << "at " << std::hexfloat << worst.at;
     EXPECT_GT(worst.ulp, 0.5);
   }
+}
+
+// Sums of exponentials are as good as they are, differences are not.
+TEST(ExpandMathForHalf, is_taken_where_only_rounded_products_and_sums_are_made) {
+  auto expanded_size = [](bool subtracts) {
+    Tracer tracer("f");
+    Tile from = tracer.pointer_param("from", DType::bf16);
+    Tile to = tracer.pointer_param("to", DType::bf16);
+    Tile at = arange(0, 64);
+    Tile e = exp(cast(load(from + at), DType::f32));
+    Tile weight = e / sum(e, 0);
+    store(to + at, cast(subtracts ? weight - 0.5 : weight * 2.0, DType::bf16));
+    ir::Function f = tracer.finish();
+    expand_math_avx512(f);
+    ir::verify(f);
+    return f.body.insts.size();
+  };
+  EXPECT_LT(expanded_size(false), expanded_size(true));
 }
 
 // The functions of f64, which GPUs have not, against the C library's of 64 bits.
