@@ -96,7 +96,12 @@ RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const d
   } else if (splits_columns) {
     std::int64_t share = divide_up(region.width * region.rows, programs);
     std::int64_t size = std::clamp(round_up(share, 1024), std::int64_t{1024}, tile_elements);
-    if (region.width > small_elements) blocks.columns = std::min(region.width, size);
+    // Equal blocks: the last one is moved back to end with the row, and what it shares with the one
+    // before is computed twice.
+    if (region.width > small_elements)
+      blocks.columns = std::min(
+          region.width,
+          round_up(divide_up(region.width, divide_up(region.width, size)), column_quantum));
   }
   if (turns_over) blocks.columns = turned_columns;
   if (splits_columns && wanted.columns != 0)
