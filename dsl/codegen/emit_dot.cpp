@@ -473,8 +473,8 @@ void Emitter::store_row(const Matrix& x, llvm::Value* i, llvm::Value* j, llvm::V
     b_.CreateAlignedStore(vector, pointer, align);
     return;
   }
-  b_.CreateMaskedStore(vector, pointer, align,
-                       active_mask(static_cast<int>(type->getNumElements()), active));
+  store_lanes(vector, pointer, align,
+              active_mask(static_cast<int>(type->getNumElements()), active));
 }
 
 // Of vectors, or of single elements. Words of i8 are of unsigned numbers in a, of signed ones in b.

@@ -151,6 +151,26 @@ Lanes Emitter::load(const Address& address, DType dtype, int lane, llvm::Value* 
   return {from_memory(gathered, dtype), false};
 }
 
+// Of one lane, known now, its element alone: LLVM 22 stores as much as it had before it was
+// narrowed, over what lies behind (llvm/llvm-project#179489).
+void Emitter::store_lanes(llvm::Value* elements, llvm::Value* pointer, llvm::Align align,
+                          llvm::Value* mask) {
+  const auto* known = llvm::dyn_cast<llvm::Constant>(mask);
+  std::optional<unsigned> only;
+  const unsigned lanes = llvm::cast<llvm::FixedVectorType>(elements->getType())->getNumElements();
+  for (unsigned lane = 0; known != nullptr && lane < lanes; ++lane) {
+    if (known->getAggregateElement(lane)->isZeroValue()) continue;
+    if (only) known = nullptr;
+    only = lane;
+  }
+  if (known == nullptr || !only) {
+    b_.CreateMaskedStore(elements, pointer, align, mask);
+    return;
+  }
+  llvm::Value* element = b_.CreateExtractElement(elements, std::uint64_t{*only});
+  b_.CreateAlignedStore(element, b_.CreateConstGEP1_32(element->getType(), pointer, *only), align);
+}
+
 void Emitter::store(const Address& address, DType dtype, int lane, Lanes value, bool streaming) {
   llvm::Align align(static_cast<std::uint64_t>(size_bytes(dtype)));
   if (lane < 0 || lanes_ == 1) {
@@ -172,10 +192,7 @@ void Emitter::store(const Address& address, DType dtype, int lane, Lanes value, 
   llvm::Value* mask = full_mask(address);
   auto* stride = llvm::dyn_cast_or_null<llvm::ConstantInt>(address.lane_stride);
   if (address.pointers == nullptr && stride != nullptr && stride->isOne()) {
-    if (mask != nullptr) {
-      b_.CreateMaskedStore(elements, address.pointer, align, mask);
-      return;
-    }
+    if (mask != nullptr) return store_lanes(elements, address.pointer, align, mask);
     std::int64_t bytes = lanes_ * size_bytes(dtype);
     bool around = streaming && address.aligned && bytes >= least_around_bytes &&
                   std::has_single_bit(static_cast<std::uint64_t>(bytes));
@@ -199,14 +216,23 @@ void Emitter::prefetch(const Address& address, unsigned locality) {
   b_.CreateCall(fn, {address.pointer, b_.getInt32(0), b_.getInt32(locality), b_.getInt32(1)});
 }
 
+// Whether the lanes are neighbours in memory.
+bool Emitter::lies_in_a_row(const Address& address) {
+  auto* stride = llvm::dyn_cast_or_null<llvm::ConstantInt>(address.lane_stride);
+  return stride != nullptr && stride->isOne();
+}
+
+// Of lanes in a row: whether a copy of the loop's body before this one was at the same line.
+bool Emitter::shares_line(DType dtype) const {
+  return copy_ * lanes_ * size_bytes(dtype) % cache_line != 0;
+}
+
 // What a sweep reads once and sums up, a line of the cache at a time. Rows follow each other in
 // memory, so that the end of one asks for the begin of the next.
 void Emitter::fetch_ahead(const Inst& load, const Address& address) {
   const ir::Type& type = function_.type(load.results[0]);
-  auto* stride = llvm::dyn_cast_or_null<llvm::ConstantInt>(address.lane_stride);
-  std::int64_t bytes = lanes_ * size_bytes(type.dtype);
-  if (streamed_ == 0 || 4 * element_count(type.shape) < streamed_ || stride == nullptr ||
-      !stride->isOne() || tail_ != nullptr || copy_ * bytes % cache_line != 0)
+  if (streamed_ == 0 || 4 * element_count(type.shape) < streamed_ || tail_ != nullptr ||
+      !lies_in_a_row(address) || shares_line(type.dtype))
     return;
   prefetch({.pointer = gep(address.pointer, DType::u8, index(streamed_ahead))}, innermost_cache);
 }
@@ -288,7 +314,8 @@ bool Emitter::is_wanted_once(ir::CachePolicy policy) {
 void Emitter::store_value(const Inst& inst, const Position& position) {
   if (inst.op == Op::prefetch_desc_) {
     Address address = desc_address(inst, 1, inst.get<ir::Extent>().shape, position);
-    return prefetch(address);
+    if (lies_in_a_row(address) && shares_line(function_.type(inst.operands[0]).dtype)) return;
+    return prefetch(address, innermost_cache);
   }
   if (inst.op == Op::atomic_) {
     Lanes old = atomic_value(inst, position);

@@ -1,4 +1,5 @@
 // Rounding to bf16 and scaling by powers of two, which AVX-512 has instructions for.
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include "dsl/codegen/emitter.h"
@@ -11,6 +12,48 @@ namespace {
 unsigned f32_lanes(const llvm::Value* value) {
   auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
   return vector == nullptr || !vector->getElementType()->isFloatTy() ? 0 : vector->getNumElements();
+}
+
+constexpr std::uint64_t upper_half = 0xffff0000;
+
+// Whether a NaN that this value may be has no bits set but those that bf16 has too: so it is of
+// what is made of bf16 and of numbers by arithmetic, which hands on the NaN of an operand.
+bool has_short_nans(const llvm::Value* value, int& steps_left) {
+  if (const auto* constant = llvm::dyn_cast<llvm::Constant>(value)) {
+    const auto* number = llvm::dyn_cast_or_null<llvm::ConstantFP>(
+        constant->getType()->isVectorTy() ? constant->getSplatValue() : constant);
+    return number != nullptr && !number->isNaN();
+  }
+  const auto* inst = llvm::dyn_cast<llvm::Instruction>(value);
+  if (inst == nullptr || --steps_left < 0) return false;
+  auto all = [&](auto operands) {
+    return llvm::all_of(operands, [&](const llvm::Value* operand) {
+      return !operand->getType()->isFPOrFPVectorTy() || has_short_nans(operand, steps_left);
+    });
+  };
+  if (const auto* cast = llvm::dyn_cast<llvm::BitCastInst>(inst)) {
+    const auto* bits = llvm::dyn_cast<llvm::BinaryOperator>(cast->getOperand(0));
+    const auto* by =
+        bits == nullptr ? nullptr : llvm::dyn_cast<llvm::Constant>(bits->getOperand(1));
+    const auto* number =
+        by == nullptr ? nullptr : llvm::dyn_cast_or_null<llvm::ConstantInt>(by->getSplatValue());
+    return number != nullptr &&
+           ((bits->getOpcode() == llvm::Instruction::Shl && number->equalsInt(16)) ||
+            (bits->getOpcode() == llvm::Instruction::And && number->equalsInt(upper_half)));
+  }
+  if (llvm::isa<llvm::SelectInst, llvm::UnaryOperator>(inst) ||
+      (llvm::isa<llvm::BinaryOperator>(inst) && inst->getType()->isFPOrFPVectorTy()))
+    return all(inst->operand_values());
+  const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(inst);
+  if (call == nullptr) return false;
+  switch (call->getIntrinsicID()) {
+    case llvm::Intrinsic::fma:
+    case llvm::Intrinsic::fabs:
+    case llvm::Intrinsic::maximum:
+    case llvm::Intrinsic::minimum:
+    case llvm::Intrinsic::sqrt: return all(call->args());
+    default: return false;
+  }
 }
 
 }  // namespace
@@ -41,13 +84,37 @@ llvm::Value* Emitter::scale(llvm::Value* x, llvm::Value* n) {
   }
 }
 
+// What was rounded to bf16 and is widened again is rounded in place, by five steps of a cycle each:
+// on the way to 16 bits and back there are four times as many, in a chain that all else waits for.
+llvm::Value* Emitter::widen_bf16(llvm::Value* value) {
+  auto found = narrowed_.find(value);
+  if (found == narrowed_.end()) return Arithmetic::widen_bf16(value);
+  llvm::Value* wide = found->second;
+  auto* type = llvm::FixedVectorType::get(b_.getInt32Ty(), f32_lanes(wide));
+  auto* bits = b_.CreateBitCast(wide, type);
+  auto* rounded = round_to_upper_half(bits);
+  int most_steps = 64;
+  if (!has_short_nans(wide, most_steps)) {
+    auto* quiet = b_.CreateOr(bits, llvm::ConstantInt::get(type, 0x400000));
+    rounded = b_.CreateSelect(b_.CreateFCmpUNO(wide, wide), quiet, rounded);
+  }
+  return b_.CreateBitCast(b_.CreateAnd(rounded, llvm::ConstantInt::get(type, upper_half)),
+                          wide->getType());
+}
+
+llvm::Value* Emitter::narrow_to_bf16(llvm::Value* value) {
+  llvm::Value* narrow = narrowed_by_instruction(value);
+  if (narrow == nullptr) narrow = Arithmetic::narrow_to_bf16(value);
+  if (f32_lanes(value) != 0 && !llvm::isa<llvm::Constant>(narrow)) narrowed_[narrow] = value;
+  return narrow;
+}
+
 // The instruction takes subnormal numbers for zeros. With the exponent of 1 instead of their own
 // their digits are rounded at the same place; the exponent is taken off the result, in which a
-// carry has become the smallest normal number.
-llvm::Value* Emitter::narrow_to_bf16(llvm::Value* value) {
+// carry has become the smallest normal number. Null: the target has no such instruction.
+llvm::Value* Emitter::narrowed_by_instruction(llvm::Value* value) {
   unsigned lanes = f32_lanes(value);
-  if (!target_.has_bf16_dot || (lanes != 16 && lanes != 8))
-    return Arithmetic::narrow_to_bf16(value);
+  if (!target_.has_bf16_dot || (lanes != 16 && lanes != 8)) return nullptr;
   constexpr int subnormal = 0x20, exponent_of_one = 0x3f80;
   auto* wide = llvm::FixedVectorType::get(b_.getInt32Ty(), lanes);
   auto* narrow = llvm::FixedVectorType::get(b_.getInt16Ty(), lanes);

@@ -15,9 +15,9 @@ using ir::Value;
 
 namespace {
 
-constexpr std::int64_t least_streamed = std::int64_t{1} << 18;  // elements
-constexpr int most_copies = 8;                                  // of a loop's body
-constexpr std::int64_t least_led_vectors = 64;  // of rows that begin with a part of a vector
+constexpr std::int64_t least_streamed = 8 << 10;  // elements, more than the first cache holds
+constexpr int most_copies = 8;                    // of a loop's body
+constexpr std::int64_t least_led_vectors = 64;    // of rows that begin with a part of a vector
 
 int lane_axis(const Shape& domain) {
   for (int axis = domain.rank() - 1; axis >= 0; --axis)
@@ -48,6 +48,7 @@ void Emitter::sweep(const Shape& domain, const std::vector<Root>& roots) {
   lanes_ = static_cast<int>(std::min<std::int64_t>(
       target_.lanes, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(width)))));
   tail_ = nullptr;
+  narrowed_.clear();
   s.position.index.assign(domain.size(), index(0));
   s.position.lane = lanes_ == 1 ? -1 : s.lane;
   for (const Root& root : roots)
@@ -210,8 +211,7 @@ llvm::Value* Emitter::elements_before_aligned(const Sweep& s) {
       continue;
     }
     Address address = desc_address(inst, 2, type.shape, s.position);
-    auto* stride = llvm::dyn_cast_or_null<llvm::ConstantInt>(address.lane_stride);
-    if (address.aligned || stride == nullptr || !stride->isOne()) continue;
+    if (address.aligned || !lies_in_a_row(address)) continue;
     auto* element =
         b_.CreateLShr(b_.CreatePtrToInt(address.pointer, b_.getInt64Ty()),
                       std::countr_zero(static_cast<std::uint64_t>(size_bytes(type.dtype))));
@@ -248,6 +248,7 @@ void Emitter::sweep_vector(Sweep& s, llvm::Value* at, std::vector<llvm::Value*>&
       levels_.back().done[{root.value, s.position}] = lanes;
       continue;
     }
+    if ((root.of_four >> copy % 4 & 1) == 0) continue;
     if (root.inst->op != Op::reduce_) {
       store_value(*root.inst, s.position);
       continue;

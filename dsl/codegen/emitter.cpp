@@ -165,7 +165,10 @@ void Emitter::print(const Inst& inst) {
 llvm::Value* Emitter::element(const Inst& inst, const std::vector<llvm::Value*>& operands) {
   if (inst.op == Op::program_id_) return program_id_[inst.get<ir::Axis>().axis];
   if (inst.op == Op::num_programs_) return grid_[inst.get<ir::Axis>().axis];
-  return elementwise(function_, inst, operands);
+  llvm::Value* result = elementwise(function_, inst, operands);
+  // What others than one read may be wanted in 16 bits too.
+  if (inst.results.size() == 1 && use_counts_[inst.results[0]] != 1) narrowed_.erase(result);
+  return result;
 }
 
 void Emitter::emit_loop(llvm::Value* count, std::int64_t step, std::vector<llvm::Value*>& carried,

@@ -128,7 +128,9 @@ class Emitter : Arithmetic {
 
   // emit_lookup.cpp
   llvm::Value* scale(llvm::Value* x, llvm::Value* n) override;
+  llvm::Value* widen_bf16(llvm::Value* value) override;
   llvm::Value* narrow_to_bf16(llvm::Value* value) override;
+  llvm::Value* narrowed_by_instruction(llvm::Value* value);
   std::optional<Lanes> looked_up(const ir::Inst& inst, const Position& position);
   bool is_small_number(const ir::Inst& inst) const;
   bool depends_on_small_number(ir::Value value, int depth) const;
@@ -142,12 +144,16 @@ class Emitter : Arithmetic {
                           const Position& position);
   Lanes load(const Address& address, DType dtype, int lane, llvm::Value* other);
   void store(const Address& address, DType dtype, int lane, Lanes value, bool streaming);
+  void store_lanes(llvm::Value* elements, llvm::Value* pointer, llvm::Align align,
+                   llvm::Value* mask);
   static bool is_wanted_once(ir::CachePolicy policy);
   // Of the line to the second level of cache, 2, for the first holds what is in work; or to the
   // first, 3.
   static constexpr unsigned innermost_cache = 3;
   static constexpr std::int64_t cache_line = 64;
   void prefetch(const Address& address, unsigned locality = 2);
+  static bool lies_in_a_row(const Address& address);
+  bool shares_line(DType dtype) const;
   void fetch_ahead(const ir::Inst& load, const Address& address);
   llvm::Value* full_mask(const Address& address);  // with the tail; null: all lanes
   llvm::Value* lane_pointers(const Address& address, DType dtype);  // a vector, one each lane
@@ -265,8 +271,9 @@ class Emitter : Arithmetic {
   std::int64_t streamed_ = 0;         // elements that it sums up, if memory is what it waits for
   int copy_ = 0;                      // of its body that is being emitted
   llvm::Value* tail_ = nullptr;       // mask of the active lanes; null: all
-  std::set<const ir::Inst*> aligned_stores_;  // where no lane is masked off
-  std::vector<Level> levels_;                 // outermost first; the last has no block yet
+  std::set<const ir::Inst*> aligned_stores_;                 // where no lane is masked off
+  std::unordered_map<llvm::Value*, llvm::Value*> narrowed_;  // what was rounded to bf16: from what
+  std::vector<Level> levels_;  // outermost first; the last has no block yet
   std::unordered_map<llvm::Value*, std::size_t> level_of_index_;
 };
 

@@ -9,10 +9,17 @@
 namespace tilewright::dsl {
 namespace {
 
+bool is_prefetch(const llvm::Value& value) {
+  const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&value);
+  return call != nullptr && call->getIntrinsicID() == llvm::Intrinsic::prefetch;
+}
 bool writes(const llvm::Instruction& instruction) {
-  if (const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction))
-    if (call->getIntrinsicID() == llvm::Intrinsic::prefetch) return false;
-  return instruction.mayWriteToMemory();
+  return !is_prefetch(instruction) && instruction.mayWriteToMemory();
+}
+// A prefetch, or its address.
+bool only_prefetches(const llvm::Instruction& instruction) {
+  return is_prefetch(instruction) ||
+         (instruction.hasOneUse() && is_prefetch(**instruction.user_begin()));
 }
 
 // Places the instructions of some copies anew at the end of their block.
@@ -28,17 +35,23 @@ class Mixer {
 
   void run(llvm::BasicBlock& block) {
     while (!waiting_.empty())
-      for (auto& copy : copies_)
-        if (!copy.empty() && ready(*copy.front())) {
-          llvm::Instruction* instruction = copy.front();
-          copy.pop_front();
-          waiting_.erase(instruction);
-          if (!writers_.empty() && writers_.front() == instruction) writers_.pop_front();
-          instruction->moveBefore(block, block.end());
-        }
+      for (auto& copy : copies_) {
+        if (copy.empty() || !ready(*copy.front())) continue;
+        const bool wrote = writes(*copy.front());
+        place_next(copy, block);
+        while (wrote && !copy.empty() && only_prefetches(*copy.front()) && ready(*copy.front()))
+          place_next(copy, block);
+      }
   }
 
  private:
+  void place_next(std::deque<llvm::Instruction*>& copy, llvm::BasicBlock& block) {
+    llvm::Instruction* instruction = copy.front();
+    copy.pop_front();
+    waiting_.erase(instruction);
+    if (!writers_.empty() && writers_.front() == instruction) writers_.pop_front();
+    instruction->moveBefore(block, block.end());
+  }
   bool ready(const llvm::Instruction& instruction) const {
     if (writes(instruction) && writers_.front() != &instruction) return false;
     for (const llvm::Use& operand : instruction.operands())

@@ -33,6 +33,8 @@ namespace tilewright::dsl {
 struct Root {
   const ir::Inst* inst = nullptr;  // a store, atomic, reduction or prefetch; null: keep `value`
   ir::Value value = 0;             // what is gone through: the stored, reduced or kept value
+  // Of a prefetch which vectors of four, one bit each: two sweeps may share it.
+  unsigned of_four = 0b1111;
 };
 
 enum class StepKind : std::uint8_t { scalar, sweep, dot, loop, branch };

@@ -15,6 +15,7 @@
 #include "dsl/tracer.h"
 #include "runtime/base/half.h"
 #include "tests/dsl/arrays.h"
+#include "tests/dsl/occurrences.h"
 #include "tests/errors.h"
 #include "tests/setting.h"
 
@@ -349,12 +350,6 @@ TEST(GpuCode, TwoRowsOfDifferentThreadsMeetBehindABarrier) {
   Tile again = load(d, {0, 0}, {64, 64});
   store(d, {0, 0}, again + sum(again, 1, true));
   expect_same(tracer.finish(), {random_array(4096, 3)}, {}, 1e-4F);
-}
-
-int count_of(const std::string& text, std::string_view part) {
-  int count = 0;
-  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
-  return count;
 }
 
 // Two halves of a register that a loop carries are one value, and are rounded by one instruction.

@@ -13,6 +13,7 @@
 #include "dsl/tracer.h"
 #include "tests/dsl/arrays.h"
 #include "tests/dsl/expect_same.h"
+#include "tests/dsl/occurrences.h"
 
 namespace tilewright::dsl {
 namespace {
@@ -205,6 +206,71 @@ TEST(Schedule, SoftmaxKeepsItsExponentialAndReadsMemoryOnce) {
   auto function = p.tracer.finish();
   EXPECT_EQ(to_string(make_schedule(Definitions(function)), function),
             "sweep 1x128: reduce\nsweep 1x128: keep reduce\nsweep 1x128: store_desc\n");
+}
+
+// What is narrowed ends where it should, also where one element is left over a vector's end.
+TEST(HostCode, StoresNothingBehindNarrowedElements) {
+  for (DType to_dtype : {i8, i16, f16, bf16})
+    for (DType from_dtype : {i32, f32})
+      for (std::int64_t count : {1, 2, 7, 8, 9, 16, 17, 18, 31, 33, 65, 129}) {
+        Tracer tracer("narrow");
+        Tile from = tracer.pointer_param("x", from_dtype);
+        Tile to = tracer.pointer_param("y", to_dtype);
+        Tile x = load(make_desc(from, {count}, {1}), {0}, {count});
+        store(make_desc(to, {count}, {1}), {0}, cast(x, to_dtype));
+        ir::Function function = tracer.finish();
+        const auto bytes = static_cast<std::size_t>(count * size_bytes(to_dtype));
+        for (const Target& target : tested_targets()) {
+          std::vector<std::uint32_t> numbers(static_cast<std::size_t>(count), 0);
+          std::vector<unsigned char> written(bytes + 64, 0xa5);
+          std::vector<Argument> arguments(2);
+          arguments[0].pointer = numbers.data();
+          arguments[1].pointer = written.data();
+          run_all(*compiled(function, target), {}, arguments);
+          for (std::size_t i = 0; i < written.size(); ++i)
+            ASSERT_EQ(written[i], i < bytes ? 0 : 0xa5)
+                << "byte " << i << " of " << bytes << ", " << target.features;
+        }
+      }
+}
+
+// Reads go best with writes, and of short rows half of them with what takes long to compute.
+TEST(Schedule, PrefetchesGoWithTheLastSweepAndHalfOfThoseOfShortRowsWithAnEarlierOne) {
+  auto scheduled = [](std::int64_t columns, bool is_dear) {
+    Rows p;
+    Tile row = program_id(0);
+    Tile x = load(p.in(9, columns), {row, 0}, {1, columns});
+    prefetch(p.in(9, columns), {row + 1, 0}, {1, columns});
+    Tile e = x - max(x, 1, true);
+    if (is_dear) e = exp(e);
+    store(p.out(9, columns), {row, 0}, e / sum(e, 1, true));
+    auto function = p.tracer.finish();
+    return to_string(make_schedule(Definitions(function)), function);
+  };
+  EXPECT_EQ(scheduled(128, true),
+            "sweep 1x128: reduce\nsweep 1x128: keep reduce half_of_prefetch_desc\n"
+            "sweep 1x128: store_desc half_of_prefetch_desc\n");
+  EXPECT_EQ(scheduled(10000, true),
+            "sweep 1x10000: reduce\nsweep 1x10000: keep reduce\n"
+            "sweep 1x10000: store_desc prefetch_desc\n");
+  EXPECT_EQ(scheduled(128, false),
+            "sweep 1x128: reduce\nsweep 1x128: reduce\nsweep 1x128: store_desc prefetch_desc\n");
+}
+
+// Each line once, whatever of the rows' length is left over; and nothing but what is asked for.
+TEST(HostCode, AsksForALineOfTheNextRowOnce) {
+  for (DType dtype : {f32, bf16}) {
+    Tracer tracer("rows");
+    Tile from = tracer.pointer_param("x", dtype), to = tracer.pointer_param("y", dtype);
+    Desc x = make_desc(from, {9, 2048}, {2048, 1}), y = make_desc(to, {9, 2048}, {2048, 1});
+    Tile row = program_id(0);
+    Tile values = cast(load(x, {row, 0}, {1, 2048}), f32);
+    prefetch(x, {row + 1, 0}, {1, 2048});
+    store(y, {row, 0}, cast(values / sum(values, 1, true), dtype), ir::CachePolicy::evict_first);
+    const std::string text = host_code_text(tracer.finish(), target_named("avx512"), "asm");
+    // A body of eight vectors, which are eight lines of f32 and four of bf16.
+    EXPECT_EQ(count_of(text, "prefetcht0"), dtype == f32 ? 8 : 4) << text;
+  }
 }
 
 TEST(Schedule, SiblingsOverOneShapeShareASweep) {

@@ -87,6 +87,25 @@ TEST_P(HostRounding, OfAProductInBf16IsToNearestEvenAlsoOfSubnormalNumbers) {
                  [](const Tile& x) { return cast(x, bf16) * full({1}, 0x1.8p-7, bf16); });
 }
 
+// Between operations in bf16 numbers stay as wide as f32: of any bf16, whose NaN are short, and of
+// f32, whose NaN may have digits beyond those of bf16.
+TEST_P(HostRounding, BetweenOperationsInBf16IsThatOfEach) {
+  std::int64_t width = GetParam(), rows = 400 / width + 1;
+  for (DType from : {bf16, f32}) {
+    Tracer t("between");
+    Tile x = t.pointer_param("x", from), y = t.pointer_param("y", bf16);
+    Tile a = cast(load(make_desc(x, {rows, width}, {width, 1}), {0, 0}, {rows, width}), bf16);
+    Tile sum = a + full({1}, 0x1.02p-126, bf16);
+    Tile product = -sum * full({1}, 0x1.8p1, bf16);
+    Tile wide = maximum(fma(cast(product, f32), 0x1.8p-1, cast(a, f32)), -0x1p127);
+    Tile result = cast(where(cast(a, f32) > 2.0, wide, cast(sum, f32)), bf16) - product;
+    store(make_desc(y, {rows, width}, {width, 1}), {0, 0}, result);
+    auto count = static_cast<std::size_t>(rows * width);
+    expect_same_bits<std::uint16_t>(
+        t.finish(), {numbers_of_all_kinds(count), std::vector<float>(count, 7)}, is_bf16_nan);
+  }
+}
+
 TEST_P(HostRounding, ScalesByPowersOfTwoWithOneRounding) {
   std::int64_t width = GetParam(), rows = 2000 / width + 1;
   Tracer t("scale");
