@@ -1,14 +1,16 @@
 // Arrays of f32 as arguments of a program, for tests that run one in several ways.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <random>
 #include <vector>
 
 #include "runtime/artifact.h"
+#include "tests/guarded.h"
 
 namespace tilewright::dsl {
 
@@ -35,21 +37,22 @@ inline Array random_pairs(std::size_t words, unsigned seed) {
   return high;
 }
 
-// Memory for a kernel argument, aligned as buffers are.
+// Memory for a kernel argument.
 class Aligned {
  public:
-  explicit Aligned(const Array& values) : count_(values.size()) {
-    data_ = static_cast<float*>(std::aligned_alloc(64, (values.size() * 4 + 127) / 64 * 64));
-    std::copy(values.begin(), values.end(), data_);
+  explicit Aligned(const Array& values) : count_(values.size()), memory_(values.size() * 4) {
+    std::copy(values.begin(), values.end(), data());
   }
-  ~Aligned() { std::free(data_); }
-  Aligned(const Aligned&) = delete;
-  float* data() { return data_; }
-  Array values() const { return {data_, data_ + count_}; }
+  float* data() { return static_cast<float*>(memory_.data()); }
+  // What it holds, if nothing was written beside it.
+  Array values() {
+    EXPECT_TRUE(memory_.is_whole()) << "memory outside of " << count_ << " words was written";
+    return {data(), data() + count_};
+  }
 
  private:
   std::size_t count_;
-  float* data_;
+  GuardedMemory memory_;
 };
 
 // What the arrays hold after `how(arguments)` has run on copies of them.

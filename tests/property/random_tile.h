@@ -21,6 +21,7 @@
 #include "dsl/ir/function.h"
 #include "dsl/ir/interpret.h"
 #include "runtime/artifact.h"
+#include "tests/guarded.h"
 
 namespace tilewright {
 
@@ -31,18 +32,16 @@ class HostArray {
   DType dtype() const { return dtype_; }
   std::int64_t count() const { return count_; }
   std::int64_t size_bytes() const { return count_ * tilewright::size_bytes(dtype_); }
-  void* data() { return lines_.data(); }
-  const void* data() const { return lines_.data(); }
+  void* data() { return memory_.data(); }
+  const void* data() const { return memory_.data(); }
+  bool is_whole() const { return memory_.is_whole(); }  // nothing was written outside
   ir::Scalar get(std::int64_t i) const;
   void set(std::int64_t i, const ir::Scalar& value);
 
  private:
-  struct alignas(64) Line {
-    std::byte bytes[64];
-  };
   DType dtype_;
   std::int64_t count_;
-  std::vector<Line> lines_;
+  GuardedMemory memory_;
 };
 
 struct RandomProgram {

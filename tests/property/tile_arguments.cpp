@@ -8,10 +8,8 @@
 
 namespace tilewright {
 
-HostArray::HostArray(DType dtype, std::int64_t count) : dtype_(dtype), count_(count) {
-  lines_.resize(static_cast<std::size_t>((size_bytes() + 63) / 64));
-  std::memset(data(), 0, lines_.size() * sizeof(Line));
-}
+HostArray::HostArray(DType dtype, std::int64_t count)
+    : dtype_(dtype), count_(count), memory_(static_cast<std::size_t>(size_bytes())) {}
 
 ir::Scalar HostArray::get(std::int64_t i) const {
   return dispatch(dtype_, [&](auto element) {
@@ -101,7 +99,10 @@ std::string difference(const RandomProgram& program, const ExpectedArguments& ex
                        const std::vector<HostArray>& actual, double* worst_ratio) {
   double worst = 0;
   std::string what;
-  for (std::size_t i = 0; i < expected.values.size(); ++i)
+  for (std::size_t i = 0; i < expected.values.size(); ++i) {
+    if (!actual[i].is_whole())
+      return concat("memory outside of parameter ", program.function.params[i].name,
+                    " was written in\n", ir::print(program.function));
     for (std::int64_t at = 0; at < expected.values[i].count(); ++at) {
       const auto& tolerances = expected.tolerance[i];
       double tolerance = tolerances.empty() ? 0 : tolerances[static_cast<std::size_t>(at)];
@@ -114,6 +115,7 @@ std::string difference(const RandomProgram& program, const ExpectedArguments& ex
                     ", expected ", wanted.as_double(), " +- ", tolerance, " in\n",
                     ir::print(program.function));
     }
+  }
   if (worst_ratio != nullptr) *worst_ratio = std::max(*worst_ratio, worst);
   return worst <= 1 ? "" : what;
 }
