@@ -303,34 +303,43 @@ namespace {
 // half of the memory's rate unused, and writes the other: a prefetch moves to the last sweep over
 // its domain. Of short rows a half moves to the first sweep that computes values worth keeping, in
 // which memory would rest otherwise. (Of long ones, whose sweeps last longer than the other threads
-// take to fill the memory's time, that is slower: softmax of 50,257 columns 4.3 for 4.05 ms.)
+// take to fill the memory's time, that is slower: softmax of 50,257 columns 4.3 for 4.05 ms.) Where
+// nothing is written memory must never rest: a quarter stays where it was.
 void delay_prefetches(std::vector<Step>& steps) {
+  constexpr unsigned all = 0b1111, half = 0b0011, quarter = 0b0001;
   auto is_prefetch = [](const Root& r) {
-    return r.inst != nullptr && r.inst->op == Op::prefetch_desc_ && r.of_four == 0b1111;
+    return r.inst != nullptr && r.inst->op == Op::prefetch_desc_ && r.of_four == all;
   };
   auto keeps = [](const Step& step) {
     return std::ranges::any_of(step.roots, [](const Root& r) { return r.inst == nullptr; });
+  };
+  auto stores = [](const Step& step) {
+    return std::ranges::any_of(step.roots, [](const Root& r) {
+      return r.inst != nullptr && r.inst->op == Op::store_desc_;
+    });
   };
   for (std::size_t i = 0; i < steps.size(); ++i) {
     for (auto& body : steps[i].bodies) delay_prefetches(body);
     std::vector<Root> prefetches;
     std::ranges::copy_if(steps[i].roots, std::back_inserter(prefetches), is_prefetch);
     if (prefetches.empty()) continue;
-    const bool is_short = element_count(steps[i].domain) <= short_sweep;
     Step *keeping = nullptr, *last = &steps[i];
     for (std::size_t j = i; j < steps.size(); ++j) {
       if (steps[j].kind != StepKind::sweep || steps[j].domain != steps[i].domain) continue;
       last = &steps[j];
-      if (keeping == nullptr && is_short && keeps(steps[j])) keeping = &steps[j];
+      if (keeping == nullptr && keeps(steps[j])) keeping = &steps[j];
     }
     if (last == &steps[i]) continue;
     std::erase_if(steps[i].roots, is_prefetch);
+    unsigned share = stores(*last) ? half : quarter;
+    Step* earlier = share == quarter                             ? &steps[i]
+                    : element_count(last->domain) <= short_sweep ? keeping
+                                                                 : nullptr;
+    if (earlier == nullptr || earlier == last) share = 0;
     for (Root prefetch : prefetches) {
-      if (keeping != nullptr && keeping != last) {
-        prefetch.of_four = 0b0011;
-        keeping->roots.push_back(prefetch);
-        prefetch.of_four = 0b1100;
-      }
+      prefetch.of_four = share;
+      if (share != 0) earlier->roots.push_back(prefetch);
+      prefetch.of_four = all & ~share;
       last->roots.push_back(prefetch);
     }
   }
@@ -358,7 +367,7 @@ void describe(const std::vector<Step>& steps, const std::string& indent, std::st
       case StepKind::sweep:
         out += indent + "sweep " + to_string(step.domain) + ":";
         for (const Root& root : step.roots)
-          out += (root.of_four == 0b1111 ? " " : " half_of_") +
+          out += (root.of_four == 0b1111 ? " " : " part_of_") +
                  (root.inst == nullptr ? "keep" : std::string(info(root.inst->op).name));
         break;
       case StepKind::dot:

@@ -234,26 +234,32 @@ TEST(HostCode, StoresNothingBehindNarrowedElements) {
 }
 
 // Reads go best with writes, and of short rows half of them with what takes long to compute.
-TEST(Schedule, PrefetchesGoWithTheLastSweepAndHalfOfThoseOfShortRowsWithAnEarlierOne) {
-  auto scheduled = [](std::int64_t columns, bool is_dear) {
+TEST(Schedule, PrefetchesGoWithTheLastSweepAndPartOfThemWithAnEarlierOne) {
+  auto scheduled = [](std::int64_t columns, bool is_dear, bool sums = false) {
     Rows p;
     Tile row = program_id(0);
     Tile x = load(p.in(9, columns), {row, 0}, {1, columns});
     prefetch(p.in(9, columns), {row + 1, 0}, {1, columns});
     Tile e = x - max(x, 1, true);
     if (is_dear) e = exp(e);
-    store(p.out(9, columns), {row, 0}, e / sum(e, 1, true));
+    if (sums)
+      store(make_desc(p.y, {9}, {1}), {row}, sum(e, 1));
+    else
+      store(p.out(9, columns), {row, 0}, e / sum(e, 1, true));
     auto function = p.tracer.finish();
     return to_string(make_schedule(Definitions(function)), function);
   };
   EXPECT_EQ(scheduled(128, true),
-            "sweep 1x128: reduce\nsweep 1x128: keep reduce half_of_prefetch_desc\n"
-            "sweep 1x128: store_desc half_of_prefetch_desc\n");
+            "sweep 1x128: reduce\nsweep 1x128: keep reduce part_of_prefetch_desc\n"
+            "sweep 1x128: store_desc part_of_prefetch_desc\n");
   EXPECT_EQ(scheduled(10000, true),
             "sweep 1x10000: reduce\nsweep 1x10000: keep reduce\n"
             "sweep 1x10000: store_desc prefetch_desc\n");
   EXPECT_EQ(scheduled(128, false),
             "sweep 1x128: reduce\nsweep 1x128: reduce\nsweep 1x128: store_desc prefetch_desc\n");
+  EXPECT_EQ(scheduled(10000, true, true),
+            "sweep 1x10000: reduce part_of_prefetch_desc\n"
+            "sweep 1x10000: reduce part_of_prefetch_desc\nsweep 1: store_desc\n");
 }
 
 // Each line once, whatever of the rows' length is left over; and nothing but what is asked for.
