@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# The options of `tilewright generate`, over small models with random weights that integers of 8 or
+# of 4 bits hold without loss: quantised they must say what they say in f32.
+# usage: generate_test.sh <tilewright>
+set -euo pipefail
+tool=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export XDG_CACHE_HOME=$work/cache
+
+fail() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+
+# make_model FOLDER LARGEST: weights are whole numbers up to LARGEST, which is in each group of 32,
+# times a power of two.
+make_model() {
+  mkdir "$work/$1"
+  python3 - "$work/$1" "$2" <<'PYTHON'
+import json, random, string, struct, sys
+folder, largest = sys.argv[1], int(sys.argv[2])
+hidden, inner, layers, heads, groups, positions = 64, 128, 2, 4, 2, 64
+tokens = ["<unk>", "<s>", "</s>"] + list(string.ascii_uppercase + string.ascii_lowercase)
+config = {"model_type": "llama", "hidden_size": hidden, "intermediate_size": inner,
+          "num_hidden_layers": layers, "num_attention_heads": heads, "num_key_value_heads": groups,
+          "vocab_size": len(tokens), "max_position_embeddings": positions, "rms_norm_eps": 1e-5,
+          "rope_theta": 10000.0, "tie_word_embeddings": False, "bos_token_id": 1, "eos_token_id": 2}
+json.dump(config, open(folder + "/config.json", "w"))
+tokenizer = {
+    "added_tokens": [{"id": 1, "content": "<s>", "special": True},
+                     {"id": 2, "content": "</s>", "special": True}],
+    "post_processor": {"type": "TemplateProcessing",
+                       "single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}]},
+    "decoder": {"type": "Fuse"},
+    "model": {"type": "BPE", "unk_token": "<unk>", "merges": [],
+              "vocab": {token: i for i, token in enumerate(tokens)}}}
+json.dump(tokenizer, open(folder + "/tokenizer.json", "w"))
+random.seed(3)
+step = 2.0 ** -(2 + largest.bit_length())
+def matrix(rows, columns):
+    numbers = [random.randint(-largest, largest) for _ in range(rows * columns)]
+    numbers[::32] = [largest] * (rows * columns // 32)
+    return [rows, columns], [step * x for x in numbers]
+def ones(size): return [size], [1.0] * size
+tensors = {"model.embed_tokens.weight": matrix(len(tokens), hidden), "model.norm.weight": ones(hidden),
+           "lm_head.weight": matrix(len(tokens), hidden)}
+key = hidden // heads * groups
+for i in range(layers):
+    for name, rows, columns in [("self_attn.q_proj", hidden, hidden), ("self_attn.k_proj", key, hidden),
+                                ("self_attn.v_proj", key, hidden), ("self_attn.o_proj", hidden, hidden),
+                                ("mlp.gate_proj", inner, hidden), ("mlp.up_proj", inner, hidden),
+                                ("mlp.down_proj", hidden, inner)]:
+        tensors[f"model.layers.{i}.{name}.weight"] = matrix(rows, columns)
+    for name in ["input_layernorm", "post_attention_layernorm"]:
+        tensors[f"model.layers.{i}.{name}.weight"] = ones(hidden)
+header, data = {}, b""
+for name, (shape, numbers) in tensors.items():
+    begin = len(data)
+    data += struct.pack(f"<{len(numbers)}f", *numbers)
+    header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [begin, len(data)]}
+text = json.dumps(header).encode()
+open(folder + "/model.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + data)
+PYTHON
+}
+
+# said MODEL OPTION...: the ids of a continuation.
+said() {
+  local model=$1
+  shift
+  "$tool" generate "$work/$model" --prompt abc --max-tokens 24 --json "$@" |
+    python3 -c 'import json, sys; print(*json.load(sys.stdin)["ids"])'
+}
+expect_said() {
+  local expected=$1
+  shift
+  local now
+  now=$(said "$@")
+  [ "$now" = "$expected" ] || fail "$*: $now instead of $expected"
+}
+expect_refused() {
+  local expected=$1
+  shift
+  if "$tool" generate "$work/bytes" "$@" >"$work/out" 2>"$work/err"; then fail "$* was taken"; fi
+  grep -qF -- "$expected" "$work/err" || fail "$*: it said $(cat "$work/err")"
+}
+
+make_model bytes 127
+make_model nibbles 7
+bytes=$(said bytes)
+nibbles=$(said nibbles)
+[ "$(wc -w <<<"$bytes")" -gt 8 ] || fail "the model of bytes says nothing: $bytes"
+[ "$bytes" != "$nibbles" ] || fail "two models say the same"
+[ "$bytes" != "$(said bytes --weights int4)" ] || fail "4 bits hold what needs 8"
+expect_said "$bytes" bytes --freezing
+expect_said "$bytes" bytes --weights int8
+expect_said "$bytes" bytes --weights int8 --freezing
+expect_said "$nibbles" nibbles --weights int4
+expect_said "$nibbles" nibbles --weights int4 --freezing
+for dtype in bf16 f16; do
+  halves=$(said bytes --dtype $dtype)
+  [ "$(wc -w <<<"$halves")" -gt 4 ] || fail "--dtype $dtype says nothing: $halves"
+  expect_said "$halves" bytes --dtype $dtype --freezing
+done
+
+expect_refused "[generate] --dtype is f64; f32, f16 and bf16 can be chosen" --dtype f64
+expect_refused "[generate] --weights is int2; int8 and int4 can be chosen" --weights int2
