@@ -42,19 +42,13 @@ Expression integer_of(const Expression& shifted) {
 }
 
 // Of e^x = 2^(x log2(e)). The product is never rounded: its integer is taken away as it is made.
-Reduced reduce(const Expression& x) {
-  Expression shifted = fma(x, log2e_high, round_magic);
-  Expression whole = shifted - round_magic;
-  Expression high = fma(x, log2e_high, apply(ir::Op::neg_, whole));
-  return {whole, integer_of(shifted), power_of_remainder(fma(x, log2e_low, high))};
-}
-
-// Of e^x for |x| <= 104 within 5e-6, a part in 2^17.
-Reduced coarsely_reduce(const Expression& x) {
+// Coarsely, for |x| <= 104, within 5e-6, a part in 2^17.
+Reduced reduce(const Expression& x, bool coarsely = false) {
   Expression shifted = fma(x, log2e_high, round_magic);
   Expression whole = shifted - round_magic;
   Expression r = fma(x, log2e_high, apply(ir::Op::neg_, whole));
-  return {whole, integer_of(shifted), coarse_power_of_remainder(r)};
+  return {whole, integer_of(shifted),
+          coarsely ? coarse_power_of_remainder(r) : power_of_remainder(fma(x, log2e_low, r))};
 }
 
 Reduced reduce_base_two(const Expression& x) {
@@ -151,7 +145,8 @@ Expression sigmoid_by(const Expression& x, Scaling scaling) {
   return sigmoid_of(x, scaling(reduce(least)), reciprocal);
 }
 Expression sigmoid_for_half_by(const Expression& x, Scaling scaling) {
-  return coarse_sigmoid_of(x, scaling(coarsely_reduce(bounded_exponent_below(minus_magnitude(x)))));
+  return coarse_sigmoid_of(
+      x, scaling(reduce(bounded_exponent_below(minus_magnitude(x)), /*coarsely=*/true)));
 }
 Expression tanh_by(const Expression& x, Scaling scaling) {
   Expression magnitude = apply(ir::Op::abs_, x);
@@ -163,7 +158,7 @@ Expression tanh_by(const Expression& x, Scaling scaling) {
 
 Expression exp(const Expression& x) { return scaled(reduce(bounded_exponent(x))); }
 Expression exp_for_half(const Expression& x) {
-  return scaled(coarsely_reduce(bounded_exponent(x)));
+  return scaled(reduce(bounded_exponent(x), /*coarsely=*/true));
 }
 Expression exp2(const Expression& x) { return scaled(reduce_base_two(clamp(x, -151, 129))); }
 Expression sigmoid(const Expression& x) { return sigmoid_by(x, scaled); }
@@ -174,7 +169,7 @@ Expression exp_by_ldexp(const Expression& x) {
   return scaled_by_ldexp(reduce(bounded_exponent(x)));
 }
 Expression exp_for_half_by_ldexp(const Expression& x) {
-  return scaled_by_ldexp(coarsely_reduce(bounded_exponent(x)));
+  return scaled_by_ldexp(reduce(bounded_exponent(x), /*coarsely=*/true));
 }
 Expression exp2_by_ldexp(const Expression& x) {
   return scaled_by_ldexp(reduce_base_two(clamp(x, -151, 129)));
