@@ -254,19 +254,19 @@ llvm::Value* Arithmetic::widen_bf16(llvm::Value* value) {
   return b_.CreateBitCast(b_.CreateShl(wide, 16), like(value, b_.getFloatTy()));
 }
 
-llvm::Value* Arithmetic::round_to_upper_half(llvm::Value* bits) {
-  llvm::Type* type = bits->getType();
+llvm::Value* Arithmetic::round_to_upper_half(llvm::Value* value, bool has_long_nans) {
+  auto* type = like(value, b_.getInt32Ty());
+  auto* bits = b_.CreateBitCast(value, type);
   auto* odd = b_.CreateAnd(b_.CreateLShr(bits, 16), llvm::ConstantInt::get(type, 1));
-  return b_.CreateAdd(b_.CreateAdd(bits, llvm::ConstantInt::get(type, 0x7fff)), odd);
+  auto* rounded = b_.CreateAdd(b_.CreateAdd(bits, llvm::ConstantInt::get(type, 0x7fff)), odd);
+  if (!has_long_nans) return rounded;
+  auto* quiet = b_.CreateOr(bits, llvm::ConstantInt::get(type, 0x400000));
+  return b_.CreateSelect(b_.CreateFCmpUNO(value, value), quiet, rounded);
 }
 
 llvm::Value* Arithmetic::narrow_to_bf16(llvm::Value* value) {
-  auto* type = like(value, b_.getInt32Ty());
-  auto* bits = b_.CreateBitCast(value, type);
-  auto* rounded = round_to_upper_half(bits);
-  auto* quiet = b_.CreateOr(bits, llvm::ConstantInt::get(type, 0x400000));
-  auto* kept = b_.CreateSelect(b_.CreateFCmpUNO(value, value), quiet, rounded);
-  return b_.CreateTrunc(b_.CreateLShr(kept, 16), like(value, b_.getInt16Ty()));
+  auto* rounded = round_to_upper_half(value, /*has_long_nans=*/true);
+  return b_.CreateTrunc(b_.CreateLShr(rounded, 16), like(value, b_.getInt16Ty()));
 }
 
 llvm::Value* Arithmetic::convert(llvm::Value* value, DType from, DType to) {

@@ -39,8 +39,9 @@ class Arithmetic {
   virtual llvm::Value* widen_bf16(llvm::Value* value);
   // From f32, to nearest, ties to even; NaN stays NaN.
   virtual llvm::Value* narrow_to_bf16(llvm::Value* value);
-  // Of a number's bits: to nearest, ties to even; the lower half is left as it comes.
-  llvm::Value* round_to_upper_half(llvm::Value* bits);
+  // The bits of an f32 whose upper half is the bf16 nearest to it, ties to even; the lower half is
+  // left as it comes. A NaN that has digits there could be carried over into another number.
+  llvm::Value* round_to_upper_half(llvm::Value* value, bool has_long_nans);
 
   // arithmetic_float8.cpp. The value of a float of 8 bits as f32; and the code of a magnitude (an
   // f32 that is not negative and does not overflow), to nearest, ties to even, as i32.

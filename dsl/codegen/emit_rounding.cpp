@@ -84,22 +84,16 @@ llvm::Value* Emitter::scale(llvm::Value* x, llvm::Value* n) {
   }
 }
 
-// What was rounded to bf16 and is widened again is rounded in place, by five steps of a cycle each:
-// on the way to 16 bits and back there are four times as many, in a chain that all else waits for.
+// What was rounded to bf16 and is widened again is rounded in place, by five short steps: the way
+// to 16 bits and back takes six, of which most are long, and all else waits for it.
 llvm::Value* Emitter::widen_bf16(llvm::Value* value) {
   auto found = narrowed_.find(value);
   if (found == narrowed_.end()) return Arithmetic::widen_bf16(value);
   llvm::Value* wide = found->second;
-  auto* type = llvm::FixedVectorType::get(b_.getInt32Ty(), f32_lanes(wide));
-  auto* bits = b_.CreateBitCast(wide, type);
-  auto* rounded = round_to_upper_half(bits);
   int most_steps = 64;
-  if (!has_short_nans(wide, most_steps)) {
-    auto* quiet = b_.CreateOr(bits, llvm::ConstantInt::get(type, 0x400000));
-    rounded = b_.CreateSelect(b_.CreateFCmpUNO(wide, wide), quiet, rounded);
-  }
-  return b_.CreateBitCast(b_.CreateAnd(rounded, llvm::ConstantInt::get(type, upper_half)),
-                          wide->getType());
+  auto* rounded = round_to_upper_half(wide, !has_short_nans(wide, most_steps));
+  auto* upper = b_.CreateAnd(rounded, llvm::ConstantInt::get(rounded->getType(), upper_half));
+  return b_.CreateBitCast(upper, wide->getType());
 }
 
 llvm::Value* Emitter::narrow_to_bf16(llvm::Value* value) {

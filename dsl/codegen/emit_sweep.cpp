@@ -15,9 +15,8 @@ using ir::Value;
 
 namespace {
 
-constexpr std::int64_t least_streamed = 8 << 10;  // elements, more than the first cache holds
-constexpr int most_copies = 8;                    // of a loop's body
-constexpr std::int64_t least_led_vectors = 64;    // of rows that begin with a part of a vector
+constexpr int most_copies = 8;                  // of a loop's body
+constexpr std::int64_t least_led_vectors = 64;  // of rows that begin with a part of a vector
 
 int lane_axis(const Shape& domain) {
   for (int axis = domain.rank() - 1; axis >= 0; --axis)
@@ -59,7 +58,7 @@ void Emitter::sweep(const Shape& domain, const std::vector<Root>& roots) {
       allocate(root.inst->results[0]);
   prepare_reductions(s);
   std::int64_t elements = element_count(domain);
-  streamed_ = s.in_registers.empty() || elements < least_streamed ? 0 : elements;
+  streamed_ = s.in_registers.empty() || elements < long_sweep ? 0 : elements;
   levels_.clear();
   level_of_index_.clear();
   levels_.push_back({});

@@ -15,7 +15,6 @@ using ir::OpClass;
 using ir::Value;
 
 constexpr std::size_t most_roots = 8;
-constexpr std::int64_t short_sweep = 8 << 10;  // elements
 
 // Of these values, those that are nothing but right operands of dots.
 std::vector<bool> right_operands(const ir::Function& function) {
@@ -306,7 +305,7 @@ namespace {
 // take to fill the memory's time, that is slower: softmax of 50,257 columns 4.3 for 4.05 ms.) Where
 // nothing is written memory must never rest: a quarter stays where it was.
 void delay_prefetches(std::vector<Step>& steps) {
-  constexpr unsigned all = 0b1111, half = 0b0011, quarter = 0b0001;
+  constexpr unsigned all = 0b1111, half = 0b0011, quarter = 0b0001, none = 0;
   auto is_prefetch = [](const Root& r) {
     return r.inst != nullptr && r.inst->op == Op::prefetch_desc_ && r.of_four == all;
   };
@@ -331,14 +330,16 @@ void delay_prefetches(std::vector<Step>& steps) {
     }
     if (last == &steps[i]) continue;
     std::erase_if(steps[i].roots, is_prefetch);
-    unsigned share = stores(*last) ? half : quarter;
-    Step* earlier = share == quarter                             ? &steps[i]
-                    : element_count(last->domain) <= short_sweep ? keeping
-                                                                 : nullptr;
-    if (earlier == nullptr || earlier == last) share = 0;
+    Step* earlier = &steps[i];
+    unsigned share = quarter;
+    if (stores(*last)) {
+      earlier = keeping;
+      const bool has_rest = keeping != nullptr && keeping != last;
+      share = has_rest && element_count(last->domain) < long_sweep ? half : none;
+    }
     for (Root prefetch : prefetches) {
       prefetch.of_four = share;
-      if (share != 0) earlier->roots.push_back(prefetch);
+      if (share != none) earlier->roots.push_back(prefetch);
       prefetch.of_four = all & ~share;
       last->roots.push_back(prefetch);
     }

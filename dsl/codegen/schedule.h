@@ -29,6 +29,9 @@
 
 namespace tilewright::dsl {
 
+// Elements of a sweep that is longer than what the innermost cache holds.
+inline constexpr std::int64_t long_sweep = 8 << 10;
+
 // Something that must happen for all elements of `domain`.
 struct Root {
   const ir::Inst* inst = nullptr;  // a store, atomic, reduction or prefetch; null: keep `value`
