@@ -269,6 +269,21 @@ llvm::Value* Arithmetic::narrow_to_bf16(llvm::Value* value) {
   return b_.CreateTrunc(b_.CreateLShr(rounded, 16), like(value, b_.getInt16Ty()));
 }
 
+llvm::Value* Arithmetic::narrow_integers(llvm::Value* value, DType to) {
+  llvm::Type *type = value->getType(), *wide = like(value, b_.getInt32Ty());
+  const int above = 1 << (bit_width(to) - (is_signed(to) ? 1 : 0));
+  auto* low = llvm::ConstantFP::get(type, is_signed(to) ? -above : 0);
+  auto* high = llvm::ConstantFP::get(type, above - 1);
+  auto* some = b_.CreateSelect(b_.CreateFCmpOGT(value, low), value, low);
+  auto* bounded = b_.CreateSelect(b_.CreateFCmpOLT(some, high), some, high);
+  llvm::Value* number = b_.CreateFPToSI(bounded, wide);
+  if (is_signed(to)) {
+    auto* is_number = b_.CreateFCmpORD(value, llvm::Constant::getNullValue(type));
+    number = b_.CreateSelect(is_number, number, llvm::Constant::getNullValue(wide));
+  }
+  return b_.CreateTrunc(number, like(value, element_type(to)));
+}
+
 llvm::Value* Arithmetic::convert(llvm::Value* value, DType from, DType to) {
   if (from == to) return value;
   llvm::Type* type = element_type(to);
@@ -296,6 +311,7 @@ llvm::Value* Arithmetic::convert(llvm::Value* value, DType from, DType to) {
   if (is_floating(from) && bit_width(from) < 32)
     return convert(convert(value, from, DType::f32), DType::f32, to);
   if (is_floating(from)) {
+    if (type->isVectorTy() && bit_width(to) < 32) return narrow_integers(value, to);
     auto id = is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
     return b_.CreateIntrinsic(id, {type, value->getType()}, {value});
   }

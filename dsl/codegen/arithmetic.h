@@ -77,6 +77,9 @@ class Arithmetic {
   llvm::IRBuilder<> b_;
 
  private:
+  // Of f32 or f64, in vectors, to integers of 8 or 16 bits: towards zero, saturated, NaN gives 0.
+  // (LLVM's own operation takes such vectors apart.)
+  llvm::Value* narrow_integers(llvm::Value* value, DType to);
   llvm::Value* narrow_to_float8(llvm::Value* value, DType dtype);
   llvm::Value* call_libm(const char* name, llvm::Value* x);
 };

@@ -2,6 +2,7 @@
 // the operations mean, over all kinds of numbers.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -80,6 +81,28 @@ void expect_rounded(std::int64_t width, Tile (*make)(const Tile& x)) {
 
 TEST_P(HostRounding, ToBf16IsToNearestEvenAlsoOfSubnormalNumbers) {
   expect_rounded(GetParam(), [](const Tile& x) { return cast(x, bf16); });
+}
+
+// Numbers about the ends of all integers of 8 and 16 bits among those of all kinds.
+TEST_P(HostRounding, ToNarrowIntegersIsTowardsZeroAndSaturates) {
+  const std::int64_t width = GetParam(), rows = 200 / width + 1;
+  std::vector<float> numbers = numbers_of_all_kinds(static_cast<std::size_t>(rows * width));
+  constexpr float ends[] = {127, 128, 255, 256, 32767, 32768, 65535, 65536, 0.5F, 2.5F};
+  for (std::size_t i = 0; i < numbers.size() / 2; ++i) {
+    float end = ends[i / 6 % std::size(ends)];
+    float near = std::array{end, end + 0.75F, std::nextafter(end, 0.0F)}[i / 2 % 3];
+    numbers[i] = i % 2 == 0 ? near : -near;
+  }
+  for (DType from : {f32, f64, f16})
+    for (DType to : {DType::i8, DType::u8, DType::i16, DType::u16}) {
+      Tracer t("narrow");
+      Tile x = t.pointer_param("x", f32), y = t.pointer_param("y", to);
+      Tile values = load(make_desc(x, {rows, width}, {width, 1}), {0, 0}, {rows, width});
+      store(make_desc(y, {rows, width}, {width, 1}), {0, 0}, cast(cast(values, from), to));
+      SCOPED_TRACE(testing::Message() << from << " to " << to);
+      expect_same_bits<std::uint8_t>(t.finish(), {numbers, std::vector<float>(numbers.size(), 7)},
+                                     [](std::uint8_t) { return false; });
+    }
 }
 
 TEST_P(HostRounding, OfAProductInBf16IsToNearestEvenAlsoOfSubnormalNumbers) {
