@@ -2,6 +2,7 @@
 // them with a barrier, a wait, a fence or a hand-over less.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <set>
 
 #include "dsl/codegen/gpu/gpu_code.h"
@@ -107,6 +108,26 @@ TEST(BarrierProof, NoHandOverBetweenRolesCanBeLeftOut) {
   EXPECT_THAT(
       needed(product(bf16, 128, bf16), "sm_90a"),
       IsSupersetOf({"named_barrier_sync", "fence_proxy_async", "bulk_commit", "bulk_wait_read_"}));
+}
+
+// Two products a program, stored in two boxes and in one: the next program's first waits for it.
+TEST(BarrierProof, StoresOfAnOddNumberOfBoxesAreAwaitedByOthers) {
+  Tracer tracer("two");
+  Tile a = tracer.pointer_param("a", bf16), b = tracer.pointer_param("b", bf16);
+  Desc da = make_desc(a, {512, 512}, {512, 1}), db = make_desc(b, {64, 512}, {512, 1});
+  Tile row = program_id(0) * 64;
+  for (std::int64_t width : {64, 32}) {
+    Tile c = tracer.pointer_param("c", f32);
+    Var sums = full({64, width}, 0, f32);
+    for (Tile i : range(0, 512, 64))
+      sums = dot(load(da, {row, i}, {64, 64}), trans(load(db, {0, i}, {width, 64})), sums);
+    store(make_desc(c, {512, width}, {width, 1}), {row, 0}, sums);
+  }
+  gpu::BarrierAudit audit = audit_of(tracer.finish(), "sm_90a");
+  EXPECT_EQ(audit.problem, "");
+  EXPECT_TRUE(std::ranges::any_of(audit.orders, [](const auto& order) {
+    return order.operation == "bulk_wait_read_0" && !order.problem.empty();
+  }));
 }
 
 // Every role waits for the kernel before, and a loop or an if that is not taken leaves none out.

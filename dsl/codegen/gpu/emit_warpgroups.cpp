@@ -1,5 +1,7 @@
 // What the consumer warpgroups of a kernel with roles (warp_roles.h) do beside multiplying: store
 // their rows by the copy engine, and take turns at the tensor cores.
+#include <algorithm>
+
 #include "dsl/codegen/gpu/emitter.h"
 #include "dsl/layout/families.h"
 
@@ -28,8 +30,13 @@ void Emitter::store_boxes(const Inst& inst, const TensorStore& how) {
   auto* row = b_.CreateAdd(coordinate_of(inst.operands[2]), b_.CreateShl(warpgroup, i32(6)));
   llvm::Value* column = coordinate_of(inst.operands[3]);
   llvm::Value* map = map_param(how.copy.map);
-  // An odd number of boxes ends where the next block begins.
-  int unread = type.shape[1] / span % 2 == 0 ? 1 : 0;
+  // The next block begins with the first box, where one of an odd number of boxes has ended, be it
+  // another store's.
+  auto is_even = [&](const TensorStore& store) {
+    const ir::Type& stored = function_.type(store.store->operands[1]);
+    return stored.shape[1] * size_bytes(stored.dtype) / 128 % 2 == 0;
+  };
+  int unread = std::ranges::all_of(roles_->stores, is_even) ? 1 : 0;
   for (int begin = 0; begin < type.shape[1]; begin += span) {
     int number = begin / span % 2;
     auto* start = b_.CreateAdd(b_.CreateMul(warpgroup, i32(staged_box_bytes)),
