@@ -22,6 +22,7 @@ constexpr std::int64_t turned_rows = 64, turned_columns = 16;  // of a block tha
 constexpr std::int64_t contiguous_rows = 64;                   // of tiles whose rows are contiguous
 constexpr std::int64_t run_bytes = 256;      // of memory that is read at once, at least
 constexpr std::int64_t column_quantum = 64;  // whole vectors, whole cache lines
+constexpr std::int64_t cache_line = 64;  // bytes
 // Of a GPU's program that adds up parts of products.
 constexpr std::int64_t least_combined_elements = 256, most_combined_elements = 1 << 10;
 
@@ -46,6 +47,15 @@ ProductExtent product_extent(const Region& region, const RegionFacts& facts, std
 
 namespace {
 
+// Of the largest element that the region writes.
+std::int64_t stored_bytes(const TaskList& list, const Region& region) {
+  std::int64_t bytes = 0;
+  for (std::size_t slot = 0; slot < region.tasks.size(); ++slot)
+    if (region.stored[slot])
+      bytes = std::max<std::int64_t>(bytes, size_bytes(list.tasks[region.tasks[slot]].dtype));
+  return bytes;
+}
+
 RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const dsl::Target& host,
                              const BlockSizes& wanted) {
   RegionFacts facts = facts_of(list, region);
@@ -64,6 +74,8 @@ RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const d
   blocks.rows_fastest = facts.has_product || turns_over;
   std::int64_t rows = facts.digit ? facts.digits[*facts.digit] : 1;
   std::int64_t threads = thread_count(), outer = region.rows / rows;
+  blocks.outer_fastest = !blocks.rows_fastest && !blocks.columns_first && outer > 1 &&
+                         region.width * stored_bytes(list, region) < cache_line;
   std::int64_t programs = threads == 1 ? 1 : programs_a_thread * threads;
 
   // Products of many rows pack what they multiply. (Computed weights, and a first operand that is

@@ -18,6 +18,9 @@ struct RowBlocks {
   // Neighbouring programs have neighbouring rows, not columns: they share a product's weights, or
   // go along memory that is contiguous by rows.
   bool rows_fastest = false;
+  // Neighbouring programs differ by digits that are not cut: rows are shorter than a line of the
+  // cache, and what lies beside them in it is theirs.
+  bool outer_fastest = false;
   // Tiles are [columns, rows]: memory is contiguous along rows, as in a sum over the first axis.
   bool columns_first = false;
   // What is wider is reduced and stored in pieces of so many columns, one after the other, and a

@@ -104,11 +104,15 @@ void RowsProgram::open_grid() {
   const Band slivers{columns_.first / quantum, (columns_.size + quantum - 1) / quantum};
   const std::int64_t block_slivers = (blocks_.columns + quantum - 1) / quantum;
   std::int64_t column_blocks = (slivers.size + block_slivers - 1) / block_slivers;
-  int row_axis = blocks_.rows_fastest ? 0 : 1, column_axis = 1 - row_axis;
+  int row_axis = blocks_.rows_fastest ? 0 : 1, column_axis = 1 - row_axis, outer_axis = 2;
   std::int64_t splits = stage_ == ProductStage::partial ? blocks_.splits : 1;
   if (blocks_.shares_rows()) column_blocks = blocks_.cluster;
   std::int64_t counts[3] = {column_blocks, row_blocks, outer * splits};
   if (blocks_.rows_fastest) std::swap(counts[0], counts[1]);
+  if (blocks_.outer_fastest) {
+    std::swap(counts[0], counts[2]);
+    std::swap(column_axis, outer_axis);
+  }
   ProgramGrid programs = graph::open_grid(counts, target_);
   grid_ = programs.grid;
   if (blocks_.cluster > 1) tracer_.set_cluster(static_cast<int>(blocks_.cluster));
@@ -120,7 +124,7 @@ void RowsProgram::open_grid() {
     column_ = quantum == 1 ? sliver_ : sliver_ * quantum;
   }
   indices_.resize(digits_.size());
-  Tile rest = programs.index[2];
+  Tile rest = programs.index[outer_axis];
   if (splits > 1) {
     split_ = outer == 1 ? rest : rest / outer;
     if (outer > 1) rest = rest % outer;
@@ -383,9 +387,11 @@ void RowsProgram::store(std::size_t slot, const Columns& columns) {
     return;
   }
   Block block = block_of(parameters_.pointer(t.storage), access, table.width, columns);
+  // Parts of lines stay in the cache until the others have come.
+  ir::CachePolicy cache =
+      blocks_.outer_fastest ? ir::CachePolicy::normal : cache_policy(list_, t, target_);
   block.matrix.store(block.row, block.column,
-                     spread(x, block.shape[column_axis()], block.shape[row_axis()]),
-                     cache_policy(list_, t, target_));
+                     spread(x, block.shape[column_axis()], block.shape[row_axis()]), cache);
 }
 
 LoweredRegion lower_rows(const TaskList& list, const Region& region, const dsl::Target& target,
