@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <numbers>
+#include <optional>
 
 #include "graph/op_dispatch.h"
 #include "graph/quantized.h"
@@ -160,30 +161,95 @@ Term integers(const Term& values, DType dtype) {
   return bits.to(dtype).reshape({rows, blocks * packed_block});
 }
 
+// A quantised weight [N, K] as its operands say it, [N, groups, K / groups].
+struct QuantizedRows {
+  Term numbers;               // the integers
+  std::optional<Term> zeros;  // [N, groups]
+  Term scales;                // [N, groups]
+  bool is_packed;             // of 4 bits
+
+  QuantizedRows(const Site& site, DType wide)
+      : numbers(integers(site.operands[1], wide)),
+        scales(site.operands[2].to(wide)),
+        is_packed(site.operands[1].dtype() == DType::u8) {
+    numbers = numbers.reshape({width(), groups(), depth() / groups()});
+    if (site.has(3)) zeros = site.operands[3].to(wide);
+  }
+  std::int64_t width() const { return scales.shape()[0]; }
+  std::int64_t groups() const { return scales.shape()[1]; }
+  std::int64_t depth() const { return element_count(numbers.shape()) / width(); }
+  Term of_groups(const Term& t) const { return t.reshape({width(), groups(), 1}).like(numbers); }
+  // What scales multiply.
+  Term about_zero() const {
+    if (zeros) return numbers - of_groups(*zeros);
+    return is_packed ? numbers + -8.0 : numbers;
+  }
+  Term matrix(const Term& grouped) const { return grouped.reshape({width(), depth()}); }
+};
+
+// Integers of 8 bits, and what one of them is worth: one number a row.
+struct Rounded {
+  Term integers, steps;  // i8 [rows, depth], [rows, 1]
+};
+
+constexpr double least_step = 1e-30;  // rows of zeros have one too
+Term at_least(const Term& x, double least) {
+  return x.make(Op::maximum, {x.id, x.number(least).id});
+}
+
+// To the nearest by the largest of each row.
+Rounded rounded(const Term& x) {
+  constexpr double most = 127;
+  Term largest = unary(Op::abs, x).reduce(Op::amax, {1});
+  Term nearest = unary(Op::round, x * (most / at_least(largest, least_step)).like(x));
+  return {nearest.to(DType::i8), largest * (1 / most)};
+}
+
+// Groups of a row get one step, a fraction of the largest one's scale: integers of 4 bits become
+// multiples of 15 of it there, or of 8 about a zero point.
+Rounded rounded(const QuantizedRows& w, const Term& values) {
+  if (w.groups() == 1 && !w.zeros)
+    return {w.is_packed ? w.matrix(w.about_zero()).to(DType::i8) : values, w.scales};
+  const double low = w.is_packed ? 0 : -128, high = w.is_packed ? 15 : 127;
+  const double steps = shared_steps(w.is_packed, w.zeros.has_value());
+  Term sizes = unary(Op::abs, w.scales);
+  if (w.zeros) {
+    Term below = unary(Op::abs, *w.zeros + -low), above = unary(Op::abs, *w.zeros + -high);
+    sizes = sizes * below.make(Op::maximum, {below.id, above.id}) * (1 / high);
+  }
+  Term largest = sizes.reduce(Op::amax, {1});
+  Term shares = w.scales * (steps / at_least(largest, least_step)).like(w.scales);
+  Term numbers = unary(Op::round, w.about_zero() * w.of_groups(shares));
+  return {w.matrix(numbers).to(DType::i8), largest * (1 / steps)};
+}
+
 // Weights that few rows read are multiplied by f32 as they are made. One scale for a whole row is
 // left to the sums.
 Term decomposition(The<Op::quantized_linear>, const Site& site) {
-  constexpr std::int64_t few_rows = 4;
-  const Term &x = site.operands[0], &scales = site.operands[2];
+  const Term& x = site.operands[0];
   std::int64_t depth = x.shape()[-1], rows = element_count(x.shape()) / depth;
-  std::int64_t width = scales.shape()[0], groups = scales.shape()[1];
   DType wide = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
-  bool few = rows <= few_rows || bit_width(x.dtype()) < 16, scales_sums = groups == 1 && few;
-  Term numbers = integers(site.operands[1], wide);
-  Term grouped = numbers.reshape({width, groups, depth / groups});
-  auto of_groups = [&](const Term& t) {
-    return t.to(wide).reshape({width, groups, 1}).like(grouped);
+  QuantizedRows w(site, wide);
+  bool few = rows <= streamed_rows || bit_width(x.dtype()) < 16,
+       scales_sums = w.groups() == 1 && few;
+  auto product = [&](const Term& left, const Term& right, DType dtype) {
+    Term turned = right.make(Op::permute, {right.id}, {.axes = {1, 0}, .sizes = {}});
+    return Term{x.builder, x.builder->append(Op::matmul, {left.id, turned.id}, {}, dtype)};
   };
-  if (site.has(3))
-    grouped = grouped - of_groups(site.operands[3]);
-  else if (site.operands[1].dtype() == DType::u8)
-    grouped = grouped + -8.0;
-  if (!scales_sums) grouped = grouped * of_groups(scales);
-  Term weight = grouped.reshape({width, depth}).to(few ? wide : x.dtype());
+  if (site.node.attributes.flag && !few) {
+    Rounded left = rounded(x.to(wide).reshape({rows, depth}));
+    Rounded right = rounded(w, site.operands[1]);
+    Term y = product(left.integers, right.integers, DType::i32).to(wide);
+    // Weights first: sums of large numbers may be too large for f32 without them.
+    y = y * right.steps.reshape({w.width()}).along_rows_of(y) * left.steps.like(y);
+    return y.reshape(site.node.shape);
+  }
+  Term grouped = w.about_zero();
+  if (!scales_sums) grouped = grouped * w.of_groups(w.scales);
+  Term weight = w.matrix(grouped).to(few ? wide : x.dtype());
   Term left = x.to(weight.dtype()).reshape({rows, depth});
-  Term right = weight.make(Op::permute, {weight.id}, {.axes = {1, 0}, .sizes = {}});
-  Term y = left.make(Op::matmul, {left.id, right.id});
-  if (scales_sums) y = y * scales.to(wide).reshape({width}).along_rows_of(y);
+  Term y = product(left, weight, weight.dtype());
+  if (scales_sums) y = y * w.scales.reshape({w.width()}).along_rows_of(y);
   return y.reshape(site.node.shape);
 }
 

@@ -1,8 +1,10 @@
 #include "graph/evaluate_composite.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <numeric>
 
 #include "dsl/ir/scalar.h"
 #include "graph/index_space.h"
@@ -156,29 +158,76 @@ HostTensor meaning(The<Op::linear>, const Node& node, const Operands& operands) 
   return result;
 }
 
+// What the operands of a quantised linear say: [n, groups, depth / groups], (integer - zero) *
+// scale.
+struct QuantizedRows {
+  bool is_packed, has_zeros;
+  std::int64_t n, groups, depth;
+  std::vector<double> weights,
+      shares;  // shares: what of a group is to have whole steps, [n, groups]
+};
 // Packed weights: column j of a block is in the low half of byte j, or in the high one of j - 16.
-HostTensor meaning(The<Op::quantized_linear>, const Node& node, const Operands& operands) {
-  const HostTensor &x = *operands[0], &values = *operands[1], &scales = *operands[2];
-  bool packed = values.dtype == DType::u8;
-  std::int64_t depth = x.shape[-1], n = scales.shape[0], groups = scales.shape[1];
+QuantizedRows quantized_rows(const Operands& operands) {
+  const HostTensor &values = *operands[1], &scales = *operands[2];
+  QuantizedRows r{values.dtype == DType::u8,
+                  operands.size() > 3,
+                  scales.shape[0],
+                  scales.shape[1],
+                  operands[0]->shape[-1],
+                  {},
+                  {}};
   auto integer = [&](std::int64_t i) {
-    if (!packed) return values.integer[static_cast<std::size_t>(i)];
+    if (!r.is_packed) return values.integer[static_cast<std::size_t>(i)];
     std::int64_t in_block = i % packed_block, half = packed_block / 2;
     std::int64_t byte =
         values.integer[static_cast<std::size_t>(i / packed_block * half + in_block % half)];
     return in_block < half ? byte & 15 : byte >> 4;
   };
+  for (std::int64_t i = 0; i < r.n * r.depth; ++i) {
+    std::int64_t group = i / r.depth * r.groups + i % r.depth * r.groups / r.depth;
+    double zero = r.has_zeros ? operands[3]->number(group) : r.is_packed ? 8 : 0;
+    r.weights.push_back((static_cast<double>(integer(i)) - zero) * scales.number(group));
+  }
+  for (std::int64_t i = 0; i < r.n * r.groups; ++i) {
+    double zero = r.has_zeros ? operands[3]->number(i) : 0;
+    double low = r.is_packed ? 0 : -128, high = r.is_packed ? 15 : 127;
+    double reach = r.has_zeros ? std::max(std::abs(zero - low), std::abs(zero - high)) / high : 1;
+    r.shares.push_back(std::abs(scales.number(i)) * reach);
+  }
+  return r;
+}
+
+// The numbers of each row, `width` of them, become whole multiples of the largest of `sizes` in
+// that row over `steps`.
+void round_rows(std::vector<double>& numbers, std::int64_t width, const std::vector<double>& sizes,
+                double steps) {
+  const std::size_t columns = static_cast<std::size_t>(width), rows = numbers.size() / columns;
+  const std::size_t sized = sizes.size() / rows;
+  for (std::size_t row = 0; row < rows; ++row) {
+    double largest = 0;
+    for (std::size_t i = row * sized; i < (row + 1) * sized; ++i)
+      largest = std::max(largest, std::abs(sizes[i]));
+    if (largest == 0) continue;
+    for (std::size_t i = row * columns; i < (row + 1) * columns; ++i)
+      numbers[i] = std::nearbyint(numbers[i] / largest * steps) * largest / steps;
+  }
+}
+
+HostTensor meaning(The<Op::quantized_linear>, const Node& node, const Operands& operands) {
+  const HostTensor& x = *operands[0];
+  QuantizedRows w = quantized_rows(operands);
+  std::vector<double> left;
+  for (std::int64_t i = 0; i < x.count(); ++i) left.push_back(x.number(i));
+  if (node.attributes.flag && x.count() / w.depth > streamed_rows) {
+    round_rows(left, w.depth, std::vector(left), 127);
+    if (w.groups != 1 || w.has_zeros)
+      round_rows(w.weights, w.depth, w.shares, shared_steps(w.is_packed, w.has_zeros));
+  }
   HostTensor result(node.dtype, node.shape);
   for (std::int64_t i = 0; i < result.count(); ++i) {
-    double total = 0;
-    for (std::int64_t k = 0; k < depth; ++k) {
-      std::int64_t group = i % n * groups + k * groups / depth;
-      double zero = operands.size() > 3 ? operands[3]->number(group) : packed ? 8 : 0;
-      double weight =
-          (static_cast<double>(integer(i % n * depth + k)) - zero) * scales.number(group);
-      total += x.number(i / n * depth + k) * weight;
-    }
-    result.set_number(i, total);
+    auto first = left.begin() + i / w.n * w.depth;
+    result.set_number(
+        i, std::inner_product(first, first + w.depth, w.weights.begin() + i % w.n * w.depth, 0.0));
   }
   return result;
 }

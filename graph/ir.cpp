@@ -6,12 +6,6 @@
 namespace tilewright::graph {
 namespace {
 
-// The choice of dtype that a node stands for, where its op has one.
-bool chooses_dtype(Op op) {
-  const OpInfo& row = info(op);
-  return row.kind == Kind::input || row.kind == Kind::constant || row.tile_op == ir::Op::cast_;
-}
-
 std::vector<ValueType> types_of(const Graph& graph, const std::vector<NodeId>& operands) {
   std::vector<ValueType> types;
   types.reserve(operands.size());

@@ -37,6 +37,12 @@ static_assert(std::ranges::all_of(table, consistent), "a row of graph/ops.def co
 const OpInfo& info(Op op) { return table[static_cast<std::size_t>(op)]; }
 std::span<const OpInfo> all_ops() { return table; }
 
+bool chooses_dtype(Op op) {
+  const OpInfo& row = info(op);
+  return row.kind == Kind::input || row.kind == Kind::constant || row.kind == Kind::contraction ||
+         row.tile_op == ir::Op::cast_;
+}
+
 std::optional<Op> parse_op(std::string_view name) {
   for (std::size_t i = 0; i < table.size(); ++i)
     if (table[i].name == name) return static_cast<Op>(i);

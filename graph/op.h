@@ -40,6 +40,9 @@ struct OpInfo {
 
 const OpInfo& info(Op op);
 std::span<const OpInfo> all_ops();  // indexed by Op
+// Whether a node has a dtype that its operands do not say: of what is made from nothing, converted,
+// or added up by a product.
+bool chooses_dtype(Op op);
 std::optional<Op> parse_op(std::string_view name);
 
 }  // namespace tilewright::graph

@@ -127,9 +127,8 @@ void parse_node(Line& line, Graph& graph, std::map<NodeId, Strides>& strides) {
   Attributes attributes = parse_attributes(line, strides[id]);
   Kind kind = info(*op).kind;
   if (*op == Op::full || kind == Kind::input) attributes.sizes = shape;
-  bool chooses = kind == Kind::constant || kind == Kind::input || *op == Op::to;
   GraphBuilder builder(graph);
-  if (chooses)
+  if (chooses_dtype(*op))
     builder.append(*op, operands, attributes, *dtype);
   else
     builder.append(*op, operands, attributes);

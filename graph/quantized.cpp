@@ -78,6 +78,7 @@ QuantizedWeight quantize(const Tensor& weight, const QuantizeOptions& options,
     }
   }
   QuantizedWeight result;
+  result.activations = options.activations;
   result.values =
       packed ? Tensor::from(halves, {rows, depth / 2}) : Tensor::from(whole, {rows, depth});
   result.scales = Tensor::from(scales, {rows, groups}).to(options.scale_dtype, w);
@@ -90,7 +91,9 @@ Tensor quantized_linear(const TensorOperand& x, const QuantizedWeight& weight) {
   std::vector<Tensor> operands = {graph::tensor_of(x, "quantized_linear"), weight.values,
                                   weight.scales};
   if (weight.zeros.defined()) operands.push_back(weight.zeros);
-  return graph::apply(graph::Op::quantized_linear, operands, {}, x.where);
+  graph::Attributes attributes;
+  attributes.flag = weight.activations == Activations::int8;
+  return graph::apply(graph::Op::quantized_linear, operands, attributes, x.where);
 }
 
 }  // namespace tilewright

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "dsl/ir/type_rules.h"
 #include "graph/location.h"
 #include "graph/quantized.h"
 #include "runtime/base/error.h"
@@ -215,7 +216,12 @@ ValueType matmul(const Application& a) {
          "; they must be equal or broadcast");
   Shape result = x;
   result[-1] = y[-1];
-  return {is_float8(a.dtype_of(0)) ? DType::f32 : a.dtype_of(0), result};
+  DType operands = a.dtype_of(0), sums = ir::accumulator(operands);
+  DType dtype = a.dtype.value_or(is_float8(operands) ? sums : operands);
+  a.need(dtype == sums || (dtype == operands && !is_float8(operands)), "the result is to be ",
+         dtype, ", the operands are ", operands, "; it can be ", sums,
+         is_float8(operands) || sums == operands ? "" : " or as they are");
+  return {dtype, result};
 }
 ValueType linear(const Application& a) {
   const Shape &x = a.shape(0), &w = a.shape(1);
@@ -229,6 +235,8 @@ ValueType linear(const Application& a) {
   result[-1] = w[0];
   return {a.dtype_of(0), result};
 }
+constexpr std::int64_t most_exact_depth = 1 << 17;  // of products of 8 bits in i32
+
 ValueType quantized_linear(const Application& a) {
   const Shape &x = a.shape(0), &w = a.shape(1), &scales = a.shape(2);
   bool packed = a.dtype_of(1) == DType::u8;
@@ -247,6 +255,8 @@ ValueType quantized_linear(const Application& a) {
          ", groups] with groups of equally many of the ", depth, " columns");
   a.need(!packed || scales[1] == 1 || depth / scales[1] % packed_block == 0, "a group has ",
          depth / scales[1], " weights of 4 bits; groups must be whole blocks of ", packed_block);
+  a.need(!a.attributes.flag || depth <= most_exact_depth, "x has ", depth,
+         " columns; rounded to 8 bits, at most ", most_exact_depth, " add up exactly");
   a.need(a.count() < 4 || (a.shape(3) == scales && a.dtype_of(3) == a.dtype_of(2)),
          "the zeros are ", a.dtype_of(a.count() - 1), " ", a.shape(a.count() - 1),
          "; they must be ", a.dtype_of(2), " ", scales, ", as the scales");

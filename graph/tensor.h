@@ -201,8 +201,9 @@ Tensor layer_norm(const TensorOperand& x, const Tensor& weight = {}, const Tenso
 Tensor rms_norm(const TensorOperand& x, const Tensor& weight = {}, double eps = 1e-5);
 
 // [.., M, K] x [.., K, N]; leading axes broadcast.
-// Operands of one dtype give that; floats of 8 bits give f32.
-Tensor matmul(const TensorOperand& a, const TensorOperand& b);
+// Operands of one dtype give that, or `dtype`, that of the sums: i32 of integers of 8 and 16 bits,
+// f32 of floats of 16 and 8, for which it is the only one.
+Tensor matmul(const TensorOperand& a, const TensorOperand& b, std::optional<DType> dtype = {});
 Tensor linear(const TensorOperand& x, const Tensor& weight, const Tensor& bias = {});
 
 Tensor embedding(const TensorOperand& ids, const Tensor& table);

@@ -128,21 +128,24 @@ Tensor rms_norm(const TensorOperand& x, const Tensor& weight, double eps) {
   return graph::apply(Op::rms_norm, operands, attributes, x.where);
 }
 
-Tensor matmul(const TensorOperand& a, const TensorOperand& b) {
+Tensor matmul(const TensorOperand& a, const TensorOperand& b, std::optional<DType> dtype) {
   auto w = a.where;
   Tensor x = graph::tensor_of(a, "matmul"), y = graph::tensor_of(b, "matmul");
-  DType dtype = promote(x.dtype(), y.dtype());
-  x = x.to(dtype, w);
-  y = y.to(dtype, w);
+  DType common = promote(x.dtype(), y.dtype());
+  x = x.to(common, w);
+  y = y.to(common, w);
+  auto product = [&](const Tensor& left, const Tensor& right) {
+    return graph::apply(Op::matmul, {left, right}, {}, w, dtype);
+  };
   if (x.rank() < 2 || y.rank() < 2 || x.size(-1) != y.size(-2))
-    return graph::apply(Op::matmul, {x, y}, {}, w);  // raises the rule's error
-  if (y.rank() == 2 && x.rank() > 2) {               // one product of all rows
+    return product(x, y);               // raises the rule's error
+  if (y.rank() == 2 && x.rank() > 2) {  // one product of all rows
     Shape result = x.shape();
     result[-1] = 1;
     std::int64_t count = element_count(result);
     result[-1] = y.size(1);
     Tensor rows = x.reshape({count, x.size(-1)}, w);
-    return graph::apply(Op::matmul, {rows, y}, {}, w).reshape(result, w);
+    return product(rows, y).reshape(result, w);
   }
   auto leading = [](const Shape& shape) { return Shape(shape.begin(), shape.end() - 2); };
   auto batch = broadcast_shapes(leading(x.shape()), leading(y.shape()));
@@ -153,7 +156,7 @@ Tensor matmul(const TensorOperand& a, const TensorOperand& b) {
     sizes.insert(sizes.end(), t.shape().end() - 2, t.shape().end());
     return graph::broadcast_to(t, sizes, "matmul", w);
   };
-  return graph::apply(Op::matmul, {spread(x), spread(y)}, {}, w);
+  return product(spread(x), spread(y));
 }
 
 Tensor linear(const TensorOperand& x, const Tensor& weight, const Tensor& bias) {

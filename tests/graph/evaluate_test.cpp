@@ -79,6 +79,32 @@ TEST(Evaluate, MultipliesBatchesOfMatrices) {
   EXPECT_EQ(result_of("%2: f32[2x1x1] = matmul %0, %1", {a, b}).floating, (Numbers{17, 53}));
 }
 
+TEST(Evaluate, AddsUpProductsOfBytesInWords) {
+  HostTensor a = tensor(DType::i8, {1, 2}, {100, -128}), b = tensor(DType::i8, {2, 1}, {100, -128});
+  EXPECT_EQ(result_of("%2: i32[1x1] = matmul %0, %1", {a, b}).integer[0], 10000 + 16384);
+  EXPECT_EQ(result_of("%2: i8[1x1] = matmul %0, %1", {a, b}).integer[0], 16);
+}
+
+// The largest of a row is 127 steps, here 1 and 2; of the weights 15, of 2 and of 0.5.
+TEST(Evaluate, RoundsWhatAQuantisedLinearOfManyRowsMultiplies) {
+  HostTensor x(f32, {5, 64}), bytes(DType::u8, {1, 32}), scales = tensor(f32, {1, 2}, {30, 7.5});
+  for (std::int64_t row = 0; row < 5; ++row) {
+    x.set_number(row * 64, row == 4 ? 254 : 127);
+    x.set_number(row * 64 + 1, 10.75);
+    x.set_number(row * 64 + 32, 3);
+  }
+  // Weights 3, -1 in the first group, -5 in the second, else -8, which zeros multiply.
+  bytes.integer = std::vector<std::int64_t>(32, 0);
+  bytes.integer[0] = 11;
+  bytes.integer[1] = 7;
+  bytes.integer[16] = 3;
+  auto result =
+      result_of("%3: f32[5x1] = quantized_linear %0, %1, %2 {flag=1}", {x, bytes, scales});
+  // -5 * 7.5 is -18.75 steps of 2.
+  EXPECT_EQ(result.floating[0], 127 * 90 - 11 * 30 - 3 * 38);
+  EXPECT_EQ(result.floating[4], 254 * 90 - 10 * 30 - 4 * 38);
+}
+
 TEST(Evaluate, GathersScattersAndJoins) {
   HostTensor table = tensor(f32, {3, 2}, {0, 1, 2, 3, 4, 5}), ids = tensor(i64, {2}, {2, 0});
   EXPECT_EQ(result_of("%2: f32[2x2] = embedding %0, %1", {table, ids}).floating,

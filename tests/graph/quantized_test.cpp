@@ -7,6 +7,7 @@
 
 #include "graph/capture.h"
 #include "graph/compile.h"
+#include "graph/evaluate.h"
 #include "graph/passes/pipeline.h"
 #include "graph/run/plan.h"
 #include "tests/errors.h"
@@ -118,6 +119,111 @@ TEST(QuantizedLinear, ReadsWeightsOfFewRowsInOneProgramAndNoOther) {
     }
 }
 
+// What the reference evaluation makes of it: integers are the same in both, sums exact.
+std::vector<double> meaning_of(const Tensor& x, const QuantizedWeight& weight) {
+  std::vector<graph::HostTensor> inputs;
+  for (const Tensor& tensor : {x, weight.values, weight.scales, weight.zeros}) {
+    if (!tensor.defined()) continue;
+    graph::HostTensor& host = inputs.emplace_back(tensor.dtype(), tensor.shape());
+    std::vector<double> numbers = tensor.to(DType::f64).to_vector<double>();
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      host.set(static_cast<std::int64_t>(i), ir::Scalar::of(tensor.dtype(), numbers[i]));
+  }
+  graph::Capture capture;
+  std::vector<Tensor> given;
+  for (const graph::HostTensor& host : inputs)
+    given.push_back(capture.placeholder(host.dtype, host.shape));
+  given.resize(4);
+  graph::Captured captured = capture.finish(
+      {quantized_linear(given[0], {given[1], given[2], given[3], weight.activations})});
+  return graph::evaluate(captured.graph, inputs, graph::Rounding::double_).outputs[0].floating;
+}
+
+const Case rounded_cases[] = {
+    {{}, 6, 96, 40, DType::f32},
+    {{}, 60, 256, 72, DType::bf16},
+    {{.group_size = 48}, 7, 96, 17, DType::f32},
+    {{.group_size = 32}, 100, 1024, 96, DType::f32},
+    {{.format = WeightFormat::int4}, 9, 64, 33, DType::f16},
+    {{.format = WeightFormat::int4, .group_size = 32}, 70, 320, 64, DType::bf16},
+    {{.format = WeightFormat::int4, .group_size = 64, .scale_dtype = DType::f16},
+     49,
+     256,
+     48,
+     DType::f32},
+    {{.format = WeightFormat::int4, .zero_points = true}, 5, 64, 20, DType::f32},
+    {{.format = WeightFormat::int4, .group_size = 64, .zero_points = true},
+     130,
+     192,
+     50,
+     DType::f32},
+};
+
+// Of few rows nothing is rounded; of more, what is rounded is worth at most half a step each.
+TEST(QuantizedLinear, MultipliesIntegersWhereThatIsWanted) {
+  for (Case c : rounded_cases) {
+    SCOPED_TRACE(testing::Message() << c.rows << " rows of " << c.depth << ", " << c.dtype
+                                    << ", groups of " << c.options.group_size);
+    c.options.activations = Activations::int8;
+    QuantizedWeight weight = quantize(waves({c.width, c.depth}), c.options);
+    Tensor x = waves({c.rows, c.depth}, c.dtype);
+    double unit = c.dtype == DType::f32 ? 0x1p-20 : c.dtype == DType::f16 ? 0x1p-10 : 0x1p-7;
+    std::vector<double> meant = meaning_of(x, weight);
+    std::vector<Tensor> results = {quantized_linear(x, weight)};
+    for (const char* device : {"cpu", "emulated:sm_80", "emulated:sm_90a"}) {
+      const bool takes_long = c.rows * c.depth * c.width > 1 << 20;
+      if (takes_long && device != std::string("cpu")) continue;
+      auto fast = compile([&](const Tensor& given) { return -quantized_linear(given, weight); },
+                          {.device = Device::parse(device)});
+      results.push_back(-fast(x));
+    }
+    for (const Tensor& y : results) {
+      std::vector<float> numbers = y.to(DType::f32).to_vector<float>();
+      ASSERT_EQ(numbers.size(), meant.size());
+      for (std::size_t i = 0; i < numbers.size(); ++i)
+        ASSERT_NEAR(numbers[i], meant[i], unit * (1 + std::abs(meant[i]))) << "element " << i;
+    }
+    expect_linear(quantized_linear(x, weight), x, weight, 0.04);
+    Tensor few = x.slice(0, 0, 4).clone();
+    expect_linear(quantized_linear(few, weight), few, weight, unit);
+  }
+}
+
+// Whole numbers up to 127, and scales that share the step that groups get.
+TEST(QuantizedLinear, LosesNothingOfWhatIntegersHold) {
+  constexpr std::int64_t rows = 64, depth = 128, width = 48;
+  std::vector<float> x(rows * depth), scales(width * 2);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    x[i] = i % depth == 0 ? 127.0F : static_cast<float>(i * i % 251) - 125;
+  for (std::size_t i = 0; i < scales.size(); ++i) scales[i] = i % 2 == 0 ? 15.0F : 0x1p-2F * 12;
+  std::vector<std::uint8_t> bytes(width * depth / 2);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(i * 37 % 256);
+  QuantizedWeight weight{Tensor::from(bytes, {width, depth / 2}),
+                         Tensor::from(scales, {width, 2}),
+                         {},
+                         Activations::int8};
+  Tensor left = Tensor::from(x, {rows, depth});
+  expect_linear(quantized_linear(left, weight), left, weight, 0x1p-22);
+}
+
+TEST(QuantizedLinear, KeepsRowsOfZerosAndWhatIsNoNumberToTheirRows) {
+  QuantizedWeight weight =
+      quantize(waves({40, 64}),
+               {.format = WeightFormat::int4, .group_size = 32, .activations = Activations::int8});
+  std::vector<float> x = waves({8, 64}).to_vector<float>();
+  std::fill(x.begin(), x.begin() + 64, 0.0F);
+  x[64 + 3] = NAN;
+  x[2 * 64 + 5] = INFINITY;
+  x[3 * 64 + 7] = 1e38F;
+  std::vector<float> y = quantized_linear(Tensor::from(x, {8, 64}), weight).to_vector<float>();
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    if (i / 40 == 0)
+      EXPECT_EQ(y[i], 0);
+    else
+      EXPECT_EQ(std::isfinite(y[i]), i / 40 > 2) << i;
+  }
+}
+
 TEST(Quantize, KeepsWeightsToHalfAStep) {
   Tensor x = waves({5, 256});
   std::vector<float> from = x.to_vector<float>();
@@ -159,6 +265,11 @@ TEST(QuantizedLinear, SaysWhatDoesNotFit) {
   expect_contains(message(x, {whole.values, whole.scales, packed.scales}), "as the scales");
   expect_contains(message(x, {packed.values, waves({4, 4}), {}}), "groups must be whole blocks");
   Tensor odd = waves({2, 48});
+  QuantizedWeight deep;
+  deep.activations = Activations::int8;
+  deep.values = Tensor::empty({1, 1 << 18}, DType::i8);
+  deep.scales = Tensor::empty({1, 1}, DType::f32);
+  expect_contains(message(Tensor::empty({8, 1 << 18}, DType::f32), deep), "at most 131072 add up");
   expect_contains(message(odd, {packed.values.slice(1, 0, 24), packed.scales, {}}),
                   "come in blocks of 32");
 }

@@ -60,6 +60,22 @@ TEST(ShapeRules, FloatsOf8BitsAreMultipliedAsMatricesAlone) {
                   "the operands must have one dtype");
 }
 
+TEST(ShapeRules, ProductsAreAsTheirOperandsOrAsTheirSums) {
+  auto where = std::source_location::current();
+  auto product_of = [&](DType operands, std::optional<DType> dtype) {
+    std::vector<ValueType> pair = {{operands, {4, 8}}, {operands, {8, 4}}};
+    return infer(Op::matmul, pair, {}, dtype, where).dtype;
+  };
+  EXPECT_EQ(product_of(DType::i8, std::nullopt), DType::i8);
+  EXPECT_EQ(product_of(DType::i8, i32), i32);
+  EXPECT_EQ(product_of(bf16, f32), f32);
+  EXPECT_EQ(product_of(f8e4m3, f32), f32);
+  EXPECT_EQ(product_of(i32, i32), i32);
+  expect_contains(error_of([&] { product_of(DType::i8, f32); }),
+                  "the result is to be f32, the operands are i8; it can be i32 or as they are");
+  expect_contains(error_of([&] { product_of(f8e4m3, f8e4m3); }), "it can be f32 (at");
+}
+
 TEST(ShapeRules, NameTheOpTheShapesAndTheUsersLine) {
   std::string message = error_of_op(Op::matmul, {{f32, {4, 8}}, {f32, {4, 8}}});
   EXPECT_EQ(

@@ -64,11 +64,12 @@ open(folder + "/model.safetensors", "wb").write(struct.pack("<Q", len(text)) + t
 PYTHON
 }
 
-# said MODEL OPTION...: the ids of a continuation.
+# said MODEL OPTION...: the ids of a continuation of $prompt.
+prompt=abc
 said() {
   local model=$1
   shift
-  "$tool" generate "$work/$model" --prompt abc --max-tokens 24 --json "$@" |
+  "$tool" generate "$work/$model" --prompt "$prompt" --max-tokens 24 --json "$@" |
     python3 -c 'import json, sys; print(*json.load(sys.stdin)["ids"])'
 }
 expect_said() {
@@ -102,6 +103,19 @@ for dtype in bf16 f16; do
   [ "$(wc -w <<<"$halves")" -gt 4 ] || fail "--dtype $dtype says nothing: $halves"
   expect_said "$halves" bytes --dtype $dtype --freezing
 done
+# Of short prompts no activations are rounded.
+expect_said "$bytes" bytes --weights int8 --activations int8
+prompt=abcdefgh
+exact=$(said bytes --weights int8)
+for weights in int8 int4; do
+  rounded=$(said bytes --weights $weights --activations int8)
+  [ "$(wc -w <<<"$rounded")" -gt 8 ] || fail "rounded activations say nothing: $rounded"
+  expect_said "$rounded" bytes --weights $weights --activations int8 --freezing
+done
+[ "$(cut -d' ' -f1-9 <<<"$rounded")" = "$(cut -d' ' -f1-9 <<<"$exact")" ] || fail "the prompt is another"
 
 expect_refused "[generate] --dtype is f64; f32, f16 and bf16 can be chosen" --dtype f64
 expect_refused "[generate] --weights is int2; int8 and int4 can be chosen" --weights int2
+expect_refused "[generate] --activations is int4; int8 can be chosen" --weights int8 --activations int4
+expect_refused "[generate] --weights is absent; int8 and int4 can be chosen, which --activations needs" \
+  --activations int8

@@ -250,6 +250,39 @@ TEST_P(TrainedLlama, begins_two_of_the_reference_stories) {
   }
 }
 
+// How surprised a model is by the reference stories, a token: they are the trained one's own.
+double surprise_at(const json& cases, const std::filesystem::path& folder,
+                   const std::optional<QuantizeOptions>& weights) {
+  auto model = load_llama(folder);
+  if (weights) model->quantize(*weights);
+  auto forward = compile(*model);
+  double total = 0;
+  std::size_t count = 0;
+  for (const json& example : cases) {
+    auto ids = example["ids"].get<std::vector<std::int64_t>>();
+    auto odds = log_softmax(forward(ids_of(ids), at(0)), -1).to_vector<float>();
+    const std::size_t vocabulary = odds.size() / ids.size();
+    for (std::size_t i = 1; i < ids.size(); ++i, ++count)
+      total -= odds[(i - 1) * vocabulary + static_cast<std::size_t>(ids[i])];
+  }
+  return total / static_cast<double>(count);
+}
+
+TEST(QuantizedLlama, is_hardly_more_surprised_when_it_multiplies_integers) {
+  TILEWRIGHT_TRAINED_MODEL(folder, "stories260K");
+  json expected = json::parse(testing::read_file(*folder / "expected.json"));
+  double exact = surprise_at(expected["cases"], *folder, std::nullopt);
+  for (std::int64_t group : {0, 4}) {
+    QuantizeOptions options{.group_size = group};
+    double floating = surprise_at(expected["cases"], *folder, options);
+    options.activations = Activations::int8;
+    double integers = surprise_at(expected["cases"], *folder, options);
+
+    EXPECT_LT(std::abs(integers - floating), 0.01) << exact << ", " << floating;
+    EXPECT_NE(integers, floating);
+  }
+}
+
 TEST_P(TrainedLlama, writes_the_reference_stories) {
   TILEWRIGHT_TRAINED_MODEL(folder, "stories260K");
   auto model = load_llama(*folder);

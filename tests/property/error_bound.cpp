@@ -180,8 +180,8 @@ std::vector<double> reduction_error(The<Op::argmax>, const Node& node, const Hos
 
 std::vector<double> matmul_error(const Node& node, const HostTensor& y, const Operands& x) {
   std::vector<double> errors(static_cast<std::size_t>(y.count()));
-  if (!is_floating(node.dtype)) return errors;
   const BoundedTensor &a = *x[0], &b = *x[1];
+  bool floating = is_floating(node.dtype);
   std::int64_t m = a.value.shape[-2], k = a.value.shape[-1], n = b.value.shape[-1];
   for (std::int64_t i = 0; i < y.count(); ++i) {
     double error = 0, size = 0;
@@ -192,9 +192,11 @@ std::vector<double> matmul_error(const Node& node, const HostTensor& y, const Op
       error += std::abs(a.value.number(at_a)) * eb + std::abs(b.value.number(at_b)) * ea + ea * eb;
       size += magnitude(a, at_a) * magnitude(b, at_b);
     }
-    error += gamma(static_cast<double>(k), accumulator_unit(node.dtype)) * size;
-    errors[static_cast<std::size_t>(i)] =
-        error + rounding(node.dtype, std::abs(y.number(i)) + error);
+    if (floating) error += gamma(static_cast<double>(k), accumulator_unit(node.dtype)) * size;
+    if (floating) error += rounding(node.dtype, std::abs(y.number(i)) + error);
+    // Integers that are off may have overflowed.
+    bool fits = floating || error == 0 || size < std::ldexp(1.0, bit_width(node.dtype) - 1);
+    errors[static_cast<std::size_t>(i)] = fits ? error : unknown;
   }
   return errors;
 }

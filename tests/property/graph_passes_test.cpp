@@ -40,9 +40,19 @@ TEST(RandomGraphs, AreLegalAndRepeatable) {
 
 TEST(RandomGraphs, UseEveryOpOfTheTable) {
   std::vector<int> uses(all_ops().size());
-  for (std::uint64_t seed = 0; seed < cases; ++seed)
-    for (const Node& node : random_graph(seed).graph.nodes)
+  int wide_products = 0, rounded_rows = 0;
+  for (std::uint64_t seed = 0; seed < cases; ++seed) {
+    const Graph graph = random_graph(seed).graph;
+    for (const Node& node : graph.nodes) {
       ++uses[static_cast<std::size_t>(node.op)];
+      if (node.op == Op::matmul && node.dtype != graph.node(node.operands[0]).dtype)
+        ++wide_products;
+      if (node.op == Op::quantized_linear && node.attributes.flag && node.shape[0] > 4)
+        ++rounded_rows;
+    }
+  }
+  EXPECT_GT(wide_products, 0);
+  EXPECT_GT(rounded_rows, 0);
   for (std::size_t op = 0; op < uses.size(); ++op)
     EXPECT_GT(uses[op], 0) << all_ops()[op].name << " is never made";
 }

@@ -1,0 +1,236 @@
+// How each kind of op is added to a random graph.
+#include <algorithm>
+#include <cmath>
+
+#include "dsl/ir/type_rules.h"
+#include "tests/property/graph_generator.h"
+
+namespace tilewright::graph {
+
+void GraphGenerator::grow_pointwise(Op op) {
+  const OpInfo& row = info(op);
+  NodeId x = row.floating_only ? floating_value(0) : any_value();
+  bool of_bits = ir::info(*row.tile_op).has(ir::integer_only);
+  if (of_bits && row.max_operands == 2 && dice_.chance(50))
+    x = input(dice_.chance(50) ? i32 : DType::u8, random_shape(3), 0, 30);
+  if (of_bits && is_floating(node(x).dtype)) {
+    auto truth = add(Op::lt, {x, partner(x)});
+    if (!truth) return;
+    x = *truth;
+  }
+  if (row.tile_op == ir::Op::cast_) {
+    add(op, {x}, {}, random_dtype());
+  } else if (row.max_operands == 1) {
+    add(op, {x});
+  } else if (row.max_operands == 2) {
+    NodeId y = partner(x);
+    add(op, dice_.chance(70) ? std::vector{x, y} : std::vector{y, x});
+  } else {
+    auto condition = add(Op::gt, {x, partner(x)});
+    if (condition) add(op, {*condition, x, partner(x)});
+  }
+}
+
+void GraphGenerator::grow_view(Op op) {
+  NodeId x = any_value();
+  Shape shape = node(x).shape;
+  Attributes attributes;
+  int rank = shape.rank();
+  if (op == Op::permute) {
+    attributes.axes.resize(shape.size());
+    std::iota(attributes.axes.begin(), attributes.axes.end(), 0);
+    for (int i = rank; i-- > 1;)
+      std::swap(attributes.axes[static_cast<std::size_t>(i)],
+                attributes.axes[static_cast<std::size_t>(dice_.below(i + 1))]);
+  } else if (op == Op::slice) {
+    if (rank == 0) return;
+    int axis = static_cast<int>(dice_.below(rank));
+    attributes.axes = {axis};
+    attributes.start = dice_.below(shape[axis]);
+    attributes.end = attributes.start + 1 + dice_.below(shape[axis] - attributes.start);
+    attributes.step = dice_.chance(25) ? 2 : 1;
+  } else if (op == Op::expand) {
+    shape.insert(shape.begin() + dice_.below(rank + 1), 1);
+    auto wider = add(Op::reshape, {x}, {.axes = {}, .sizes = shape});
+    if (!wider) return;
+    x = *wider;
+    for (std::int64_t& size : shape)
+      if (size == 1) size = 1 + dice_.below(4);
+    attributes.sizes = shape;
+  } else if (rank > 1 && dice_.chance(50)) {  // join two axes
+    int axis = static_cast<int>(dice_.below(rank - 1));
+    shape[axis] *= shape[axis + 1];
+    shape.erase(shape.begin() + axis + 1);
+    attributes.sizes = shape;
+  } else {  // split one, or add one of size 1
+    attributes.sizes = shape;
+    int axis = static_cast<int>(dice_.below(rank + 1));
+    std::int64_t part = 1;
+    if (axis < rank && shape[axis] % 2 == 0) part = 2;
+    if (axis < rank) attributes.sizes[axis] /= part;
+    attributes.sizes.insert(attributes.sizes.begin() + axis, part);
+  }
+  if (attributes.sizes.rank() <= 5) add(op, {x}, attributes);
+}
+
+void GraphGenerator::grow_reduction(Op op) {
+  NodeId x = any_value();
+  int rank = node(x).shape.rank();
+  if (rank == 0) return;
+  Attributes attributes;
+  for (int axis = 0; axis < rank; ++axis)
+    if (dice_.chance(45)) attributes.axes.push_back(axis);
+  if (op == Op::argmax || attributes.axes.empty())
+    attributes.axes = {static_cast<int>(dice_.below(rank))};
+  add(op, {x}, attributes);
+}
+
+void GraphGenerator::grow_matmul() {
+  const bool bytes = dice_.chance(10);
+  NodeId a =
+      bytes ? input(DType::i8, {random_size(), random_size()}, -128, 128) : floating_value(2);
+  Shape shape = node(a).shape;
+  DType dtype = node(a).dtype;
+  auto fits = [&](NodeId b) {
+    return node(b).dtype == dtype && node(b).shape.rank() == 2 && node(b).shape[0] == shape[-1];
+  };
+  NodeId b = any_value();
+  if (!fits(b)) b = input(dtype, {shape[-1], random_size()});
+  Shape batched = shape;
+  batched[-2] = shape[-1];
+  batched[-1] = node(b).shape[1];
+  add(Op::matmul, {a, expanded(b, batched)}, {},
+      dice_.chance(30)   ? ir::accumulator(dtype)
+      : is_float8(dtype) ? f32
+                         : dtype);
+}
+
+void GraphGenerator::grow_embedding() {
+  static constexpr auto is_table = [](const Node& n) { return n.shape.rank() == 2; };
+  NodeId table = value_where(is_table).value_or(0);
+  if (!is_table(node(table))) table = input(f32, {random_size(), random_size()});
+  Shape ids = random_shape(2);
+  if (element_count(ids) > 40) ids = {5};
+  std::int64_t rows = node(table).shape[0];
+  add(Op::embedding, {table, input(dice_.chance(50) ? i32 : i64, ids, 0, rows)});
+}
+
+void GraphGenerator::grow_index_copy() {
+  NodeId self = any_value();
+  Shape shape = node(self).shape;
+  if (shape.rank() == 0) return;
+  int axis = static_cast<int>(dice_.below(shape.rank()));
+  std::int64_t size = shape[axis], rows = 1 + dice_.below(std::min<std::int64_t>(size, 4));
+  NodeId index = input(dice_.chance(50) ? i32 : i64, {rows}, 0, size);
+  std::int64_t first = dice_.below(size);  // rows must differ
+  HostTensor& numbers = result_.inputs.back();
+  for (std::int64_t i = 0; i < rows; ++i)
+    numbers.set_number(i, static_cast<double>((first + i) % size));
+  values_[index].value = numbers;
+  shape[axis] = rows;
+  Attributes attributes;
+  attributes.axes = {axis};
+  auto written = add(Op::index_copy, {self, index, input(node(self).dtype, shape)}, attributes);
+  bool is_free = std::ranges::none_of(result_.graph.mutations,
+                                      [&](const Mutation& m) { return m.input == self; });
+  if (written && node(self).op == Op::input && is_free && dice_.chance(60))
+    result_.graph.mutations.push_back({self, *written});
+}
+
+void GraphGenerator::grow_cat() {
+  NodeId x = any_value();
+  if (node(x).shape.empty()) return;
+  int axis = static_cast<int>(dice_.below(node(x).shape.rank()));
+  std::vector<NodeId> parts = {x};
+  for (std::int64_t more = 1 + dice_.below(2); more > 0; --more) {
+    Shape shape = node(x).shape;
+    shape[axis] = 1 + dice_.below(5);
+    NodeId id = any_value();
+    Shape own = node(id).shape;
+    if (own.rank() == shape.rank()) own[axis] = shape[axis];
+    bool fits = own == shape && node(id).dtype == node(x).dtype;
+    parts.push_back(fits ? id : input(node(x).dtype, shape));
+  }
+  Attributes attributes;
+  attributes.axes = {axis};
+  add(Op::cat, parts, attributes);
+}
+
+void GraphGenerator::grow_attention() {
+  static constexpr auto is_query = [](const Node& n) {
+    return n.shape.rank() == 4 && is_floating(n.dtype);
+  };
+  static constexpr std::int64_t widths[] = {1, 3, 8, 16, 17};
+  auto found = value_where(is_query);
+  std::int64_t groups = 1 + dice_.below(2), heads = groups * (1 + dice_.below(2));
+  NodeId q =
+      found ? *found
+            : input(dice_.chance(80) ? f32 : f16,
+                    {1 + dice_.below(2), heads, 1 + dice_.below(6), dice_.pick(std::span(widths))});
+  Shape shape = node(q).shape;
+  if (found) groups = 1;
+  std::int64_t rows = shape[2];
+  shape[1] = groups;
+  shape[2] = rows + dice_.below(12);
+  std::vector<NodeId> operands = {q, input(node(q).dtype, shape), input(node(q).dtype, shape)};
+  Attributes attributes;
+  attributes.number = 1 / std::sqrt(static_cast<double>(shape[3]));
+  attributes.causal = dice_.chance(60);
+  if (attributes.causal && dice_.chance(40)) attributes.window = 1 + dice_.below(6);
+  if (attributes.causal && dice_.chance(50))
+    operands.push_back(input(dice_.chance(50) ? i32 : i64, {1}, 0, shape[2] - rows + 1));
+  add(Op::attention, operands, attributes);
+}
+
+void GraphGenerator::grow_composite(Op op) {
+  NodeId x = floating_value(1);
+  DType dtype = node(x).dtype;
+  Shape shape = node(x).shape;
+  Attributes attributes;
+  std::vector<NodeId> operands = {x};
+  if (op == Op::mean || op == Op::var) {
+    for (int axis = 0; axis < shape.rank(); ++axis)
+      if (dice_.chance(50)) attributes.axes.push_back(axis);
+  } else if (op == Op::softmax || op == Op::log_softmax) {
+    attributes.axes = {static_cast<int>(dice_.below(shape.rank()))};
+  } else if (op == Op::layer_norm || op == Op::rms_norm) {
+    attributes.number = 1e-5;
+    for (int more = info(op).max_operands - 1; more > 0 && dice_.chance(80); --more)
+      operands.push_back(input(dtype, {shape[-1]}));
+  } else if (op == Op::linear) {
+    std::int64_t width = random_size();
+    operands.push_back(input(dtype, {width, shape[-1]}));
+    if (dice_.chance(60)) operands.push_back(input(dtype, {width}));
+  } else if (op == Op::quantized_linear) {
+    std::int64_t width = random_size(), depth = dice_.chance(50) ? 64 : 96;
+    bool packed = dice_.chance(60);
+    std::int64_t groups = dice_.chance(50) ? 1 : depth / 32;
+    operands = {input(dice_.chance(70) ? f32 : f16, {1 + dice_.below(6), depth})};
+    operands.push_back(packed ? input(DType::u8, {width, depth / 2}, 0, 256)
+                              : input(DType::i8, {width, depth}, -20, 20));
+    for (std::int64_t more = 1 + dice_.below(2); more > 0; --more)
+      operands.push_back(input(f32, {width, groups}));
+    attributes.flag = dice_.chance(40);
+  } else {
+    attributes.flag = op == Op::gelu && dice_.chance(50);
+  }
+  add(op, operands, attributes);
+}
+
+void GraphGenerator::grow_constant(Op op) {
+  Attributes attributes;
+  attributes.number = dice_.between(-2, 2);
+  attributes.sizes = random_shape(2);
+  if (op == Op::arange) {
+    attributes.sizes.clear();
+    attributes.number = 0;
+    attributes.start = dice_.below(4);
+    attributes.step = 1 + dice_.below(3);
+    attributes.end = attributes.start + 1 + dice_.below(30);
+  }
+  DType dtype = random_dtype();
+  if (!is_floating(dtype)) attributes.number = std::round(attributes.number);
+  add(op, {}, attributes, dtype);
+}
+
+}  // namespace tilewright::graph
