@@ -11,6 +11,8 @@ beside_begin, beside_end = "<!-- beside others: tools/readme_tables.py -->\n", "
 cpu_sections = {"gemm": "matrix products", "rows": "row kernels", "gemv": "products of one row and of eight",
                 "attention": "attention", "models": "steps of GPT-2 and Llama 3.2 1B", "optim": "AdamW",
                 "compile": "first calls, cold"}
+llama_formats = {"bf16": "bf16 weights", "int8": "int8 weights", "int4": "int4 weights",
+                 "w8a8": "int8 weights and activations", "w4a8": "int4 weights, int8 activations"}
 gpu_begin, gpu_end = "<!-- figures of GPUs: tools/readme_tables.py -->\n", "<!-- end of figures of GPUs -->"
 gpu_sections = {"gemm": "matrix products", "attention": "attention", "rows": "row kernels",
                 "decode": "products of one row", "prefill": "linear layers of prompts", "models": "steps of Llama",
@@ -37,7 +39,7 @@ def rows():
                "cpu_decode.json")
     for row in load("cpu_llama_cpp.json")["results"]:
         if "tilewright_over_llama_cpp" in row:
-            yield (f"Llama 3.2 1B, {row['bits']} weights, {row['case']}, two threads",
+            yield (f"Llama 3.2 1B, {llama_formats[row['bits']]}, {row['case']}, two threads",
                    f"{row['tokens_per_s']['tilewright']:.1f} tokens/s, "
                    f"{row['tilewright_over_llama_cpp']:.2f}x llama.cpp", "cpu_llama_cpp.json")
 

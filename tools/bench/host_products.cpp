@@ -49,9 +49,9 @@ KernelCase int8_case(std::string name, std::int64_t m, std::int64_t n, std::int6
   c.name = std::move(name);
   c.arguments = {{.dtype = i8, .shape = {m, k}, .below = 127, .sampled = 0},
                  {.dtype = i8, .shape = {n, k}, .below = 127}};
-  c.function = [](const Tensors& a) { return Tensors{matmul(a[0], a[1].transpose(0, 1))}; };
+  c.function = [](const Tensors& a) { return Tensors{matmul(a[0], a[1].transpose(0, 1), i32)}; };
   c.flops = 2.0 * static_cast<double>(m) * static_cast<double>(n * k);
-  c.bytes = static_cast<double>(m * k + n * k + m * n);
+  c.bytes = static_cast<double>(m * k + n * k + 4 * m * n);
   c.sampled_result = 0;
   c.tolerance = 0;
   c.peer = {{"op", "int8 product"}};

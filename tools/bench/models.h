@@ -19,11 +19,26 @@ std::vector<std::string> model_names(const BenchSettings& settings);
 // Where tensors of the benches lie: the GPU, or the host.
 Device device_of_tensors(const BenchSettings& settings);
 
+// How the weights of a model are kept.
+struct WeightCase {
+  const char* name;  // in those of cases; "" is bf16, else it ends in a space
+  std::optional<QuantizeOptions> quantized;
+
+  double bytes() const;  // of a weight, with its part of a scale
+  // Rounding what is multiplied makes no difference to a step of one row.
+  bool has_own_step() const {
+    return !quantized || quantized->activations == Activations::floating;
+  }
+};
+// Those that a bench of this model on this device has.
+std::vector<WeightCase> weight_cases(const LlamaConfig& config, const BenchSettings& settings);
+
 // Normal random numbers, drawn on the device: the host's memory for them is never touched.
 void fill_parameters(Module& model, DType dtype, const BenchSettings& settings);
 // A model whose parameters lie on the device from the beginning: the host's memory for them is
-// never touched. bf16, normal random numbers.
-std::unique_ptr<Llama> model_on_device(const std::string& name, const BenchSettings& settings);
+// never touched. bf16, normal random numbers, then quantised if that is wanted.
+std::unique_ptr<Llama> model_on_device(const std::string& name, const WeightCase& weights,
+                                       const BenchSettings& settings);
 Tensor ids_of(std::int64_t rows, const LlamaConfig& config, const Device& device);  // i64 [1, rows]
 Tensor position_of(std::int64_t position, const Device& device);                    // i64 [1]
 

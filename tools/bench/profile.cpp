@@ -124,14 +124,18 @@ nlohmann::json profile_of(Llama& model, std::int64_t rows, const BenchSettings& 
 void bench_profile(BenchLog& log) {
   const BenchSettings& settings = log.settings();
   std::string name = model_names(settings).front();
-  std::unique_ptr<Llama> model;
-  for (std::int64_t rows : {std::int64_t{1}, step_sizes(settings).prompts.back()})
-    log.run(rows == 1 ? fmt::format("{} decode step", name)
-                      : fmt::format("{} prompt of {}", name, rows),
-            [&] {
-              if (model == nullptr) model = model_on_device(name, settings);
-              return profile_of(*model, rows, settings);
-            });
+  for (const WeightCase& weights : weight_cases(llama_config(name), settings)) {
+    std::unique_ptr<Llama> model;
+    auto profile = [&](std::int64_t rows, const std::string& what) {
+      log.run(fmt::format("{} {}{}", name, weights.name, what), [&] {
+        if (model == nullptr) model = model_on_device(name, weights, settings);
+        return profile_of(*model, rows, settings);
+      });
+    };
+    const std::int64_t prompt = step_sizes(settings).prompts.back();
+    if (weights.has_own_step()) profile(1, "decode step");
+    profile(prompt, fmt::format("prompt of {}", prompt));
+  }
 }
 
 }  // namespace tilewright::tools

@@ -20,7 +20,8 @@ Cases:
 
 Weights of 8 bits have a scale a row here and one for 32 there, 8.0 and 8.5 bits a weight; those of
 4 bits an f32 for 64 here and an f16 for 32 there, 4.5 bits. llama.cpp rounds the rows that it
-multiplies by them to 8 bits, which is not done here.
+multiplies by them to 8 bits, 32 numbers by the largest. Ours are not rounded in "int8" and "int4";
+in prompts of "w8a8" and "w4a8" they are, a row by its largest, against the same of llama.cpp.
 """
 import argparse
 import datetime
@@ -36,7 +37,9 @@ import numpy as np
 LAYERS, HIDDEN, INNER, HEADS, KV_HEADS, HEAD, VOCABULARY = 16, 2048, 8192, 32, 8, 64, 128256
 POSITIONS, CONTEXT, PROMPT = 8192, 1024, 512
 FORMATS = {"bf16": "BF16", "int8": "Q8_0", "int4": "Q4_0"}  # llama.cpp's names
-OWN_FORMATS = {"bf16": "", "int8": "int8 ", "int4": "int4 "}  # in the names of our cases
+# What we run beside each: formats, and how they are called in the names of our cases.
+OWN_FORMATS = {"bf16": {"bf16": ""}, "int8": {"int8": "int8 ", "w8a8": "w8a8 "},
+               "int4": {"int4": "int4 ", "w4a8": "w4a8 "}}
 
 
 def matrices():
@@ -180,38 +183,40 @@ class Tilewright:
             sys.exit(f"{self.program} bench {section}: wrong: {', '.join(wrong)}")
         return results
 
-    def step_rate(self, case, bits):
-        """Tokens per second of whole steps, and of the loops that do nothing but what limits them;
-        none of a case that the bench has not."""
-        rows = self.run("models", f"llama3_2_1b {OWN_FORMATS[bits]}{case}")
-        return [(row["tokens_per_s"], row["tokens_per_s"] / row["of_limit"]) for row in rows]
+    def step_rates(self, case, bits):
+        """Tokens per second of whole steps by format, and of the loops that do nothing but what
+        limits them; none of a case that the bench has not."""
+        for own, word in OWN_FORMATS[bits].items():
+            for row in self.run("models", f"llama3_2_1b {word}{case}"):
+                yield own, row["tokens_per_s"], row["tokens_per_s"] / row["of_limit"]
 
 
 def measure(theirs, ours, models, rounds):
-    """Samples {(case, bits): {system: rates}}, one of each system a round."""
+    """Samples {(case, bits, our format): {system: rates}}, one of each system a round."""
     samples = {}
 
-    def add(system, bits, rates):
-        for case, rate in rates.items():
-            samples.setdefault((case, bits), {}).setdefault(system, []).append(rate)
+    def add(case, bits, own, rates):
+        for system, rate in rates.items():
+            samples.setdefault((case, bits, own), {}).setdefault(system, []).append(rate)
 
     for number in range(rounds):
         print(f"round {number + 1} of {rounds}", file=sys.stderr)
         for bits, model in models.items():
-            for rates in theirs.rates(model):
-                add("llama.cpp", bits, rates)
-                for case in rates:
-                    for rate, limit in ours.step_rate(case, bits):
-                        add("tilewright", bits, {case: rate})
-                        add("limit", bits, {case: limit})
+            for case, their_rate in (c for rates in theirs.rates(model) for c in rates.items()):
+                found = list(ours.step_rates(case, bits))
+                if not found:
+                    add(case, bits, bits, {"llama.cpp": their_rate})
+                for own, rate, limit in found:
+                    add(case, bits, own,
+                        {"llama.cpp": their_rate, "tilewright": rate, "limit": limit})
     return samples
 
 
 def rows_of(samples):
     """A row a case and format: medians, all samples and, where both have the case, the ratio."""
     rows = []
-    for (case, bits), rates in samples.items():
-        row = {"case": case, "bits": bits, "format": FORMATS[bits],
+    for (case, bits, own), rates in samples.items():
+        row = {"case": case, "bits": own, "format": FORMATS[bits],
                "tokens_per_s": {name: statistics.median(list_) for name, list_ in rates.items()},
                "samples": rates}
         if {"tilewright", "llama.cpp"} <= rates.keys():
