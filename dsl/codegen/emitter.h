@@ -177,16 +177,10 @@ class Emitter : Arithmetic {
   // How many elements of each operand an instruction multiplies in a lane at once.
   int elements_in_word(DType a, DType b, DType sum) const;
   void dot_along_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
-  // Of a product of one row, columns so long that the processor fetches them by itself.
-  bool is_read_ahead(const Matrix& a, const Matrix& b) const;
-  void dot_along_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
   // `fetches_next`: the columns of b behind these, which are multiplied next.
   void dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,
                    bool fetches_next = false);
-  void dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,
-                   llvm::Value* m, int rows, llvm::Value* n, int columns);
   llvm::Value* plus(llvm::Value* x, llvm::Value* y);
-  llvm::Value* sum_each(std::vector<llvm::Value*> vectors);
   llvm::Value* part_of_lanes(llvm::Value* vector, int first, int count);
   llvm::Value* place_of(const Matrix& x, llvm::Value* i, llvm::Value* j);
   llvm::Value* load_row(const Matrix& x, llvm::Value* i, llvm::Value* j, int lanes,
@@ -199,6 +193,14 @@ class Emitter : Arithmetic {
   // `split`.
   void for_blocks(std::int64_t size, std::int64_t step, bool split,
                   const std::function<void(llvm::Value*, std::int64_t)>& body);
+
+  // emit_dot_along_k.cpp
+  void dot_along_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
+  void dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,
+                   llvm::Value* m, int rows, llvm::Value* n, int columns);
+  // Of a product of one row, columns so long that the processor fetches them by itself.
+  bool is_read_ahead(const Matrix& a, const Matrix& b) const;
+  llvm::Value* sum_each(std::vector<llvm::Value*> vectors);
 
   // emit_paired_dot.cpp
   bool can_interleave(const Matrix& a, const Matrix& b, DType sum) const;

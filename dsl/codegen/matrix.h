@@ -1,9 +1,11 @@
-// Matrices in memory, as products read and write them (emit_dot.cpp, emit_packed_dot.cpp).
+// Matrices in memory, as products read and write them (emit_dot.cpp and its neighbours).
 #pragma once
 
 #include "dsl/codegen/emitter.h"
 
 namespace tilewright::dsl {
+
+constexpr std::int64_t most_rows_fetched = 8;  // of more, multiplications hide what memory takes
 
 struct Emitter::Matrix {
   llvm::Value* data;
