@@ -158,13 +158,12 @@ HostTensor meaning(The<Op::linear>, const Node& node, const Operands& operands) 
   return result;
 }
 
-// What the operands of a quantised linear say: [n, groups, depth / groups], (integer - zero) *
-// scale.
+// What the operands of a quantised linear say.
 struct QuantizedRows {
   bool is_packed, has_zeros;
   std::int64_t n, groups, depth;
-  std::vector<double> weights,
-      shares;  // shares: what of a group is to have whole steps, [n, groups]
+  std::vector<double> weights;  // (integer - zero) * scale, [n, depth]
+  std::vector<double> reaches;  // of groups, by which rows get their steps, [n, groups]
 };
 // Packed weights: column j of a block is in the low half of byte j, or in the high one of j - 16.
 QuantizedRows quantized_rows(const Operands& operands) {
@@ -192,7 +191,7 @@ QuantizedRows quantized_rows(const Operands& operands) {
     double zero = r.has_zeros ? operands[3]->number(i) : 0;
     double low = r.is_packed ? 0 : -128, high = r.is_packed ? 15 : 127;
     double reach = r.has_zeros ? std::max(std::abs(zero - low), std::abs(zero - high)) / high : 1;
-    r.shares.push_back(std::abs(scales.number(i)) * reach);
+    r.reaches.push_back(std::abs(scales.number(i)) * reach);
   }
   return r;
 }
@@ -221,7 +220,7 @@ HostTensor meaning(The<Op::quantized_linear>, const Node& node, const Operands& 
   if (node.attributes.flag && x.count() / w.depth > streamed_rows) {
     round_rows(left, w.depth, std::vector(left), 127);
     if (w.groups != 1 || w.has_zeros)
-      round_rows(w.weights, w.depth, w.shares, shared_steps(w.is_packed, w.has_zeros));
+      round_rows(w.weights, w.depth, w.reaches, shared_steps(w.is_packed, w.has_zeros));
   }
   HostTensor result(node.dtype, node.shape);
   for (std::int64_t i = 0; i < result.count(); ++i) {
