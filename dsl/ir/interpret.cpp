@@ -1,8 +1,12 @@
 #include "dsl/ir/interpret.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
+#include <numeric>
+#include <optional>
+#include <random>
 
 #include "dsl/ir/meeting.h"
 #include "dsl/ir/message.h"
@@ -13,6 +17,7 @@ namespace tilewright::ir {
 namespace {
 
 using Integers = std::vector<std::int64_t>;
+using ProgramIndex = std::array<std::int64_t, 3>;
 
 // Copies one element between memory and a column.
 void read_element(DType dtype, std::int64_t address, TileData& out, std::size_t i) {
@@ -111,7 +116,7 @@ class Interpreter {
   }
 
   // Of a cluster, the programs meet there.
-  void run(std::array<std::int64_t, 3> program, Meeting* meeting = nullptr) {
+  void run(const ProgramIndex& program, Meeting* meeting = nullptr) {
     program_ = program;
     meeting_ = meeting;
     block(function_.body);
@@ -393,7 +398,7 @@ class Interpreter {
   const Function& function_;
   const Grid& grid_;
   const AccessCheck& bounds_;
-  std::array<std::int64_t, 3> program_{};
+  ProgramIndex program_{};
   Meeting* meeting_ = nullptr;
   std::vector<Held> values_;
 };
@@ -405,10 +410,8 @@ bool exchanges(const Function& function) {
   return found && function.cluster > 1;
 }
 
-}  // namespace
-
-void interpret(const Function& function, const Grid& grid, std::span<const Argument> arguments,
-               std::span<const Memory> memories) {
+void run_programs(const Function& function, const Grid& grid, std::span<const Argument> arguments,
+                  std::span<const Memory> memories, std::optional<std::uint64_t> shuffle) {
   require(arguments.size() == function.params.size(), "[interpret] ", function.name, " has ",
           function.params.size(), " parameters, ", arguments.size(), " arguments were given");
   require(memories.empty() || memories.size() == arguments.size(), "[interpret] ", memories.size(),
@@ -421,18 +424,34 @@ void interpret(const Function& function, const Grid& grid, std::span<const Argum
           "; it must be a multiple");
   std::vector<Interpreter> interpreters(static_cast<std::size_t>(together),
                                         Interpreter(function, grid, arguments, bounds));
-  for (std::int64_t z = 0; z < grid.size[2]; ++z)
-    for (std::int64_t y = 0; y < grid.size[1]; ++y)
-      for (std::int64_t x = 0; x < grid.size[0]; x += together) {
-        if (together == 1) {
-          interpreters[0].run({x, y, z});
-          continue;
-        }
-        Meeting meeting(static_cast<int>(together));
-        meeting.run([&](int rank) {
-          interpreters[static_cast<std::size_t>(rank)].run({x + rank, y, z}, &meeting);
-        });
-      }
+  auto run = [&](const ProgramIndex& first) {
+    if (together == 1) return interpreters[0].run(first);
+    Meeting meeting(static_cast<int>(together));
+    meeting.run([&](int rank) {
+      interpreters[static_cast<std::size_t>(rank)].run({first[0] + rank, first[1], first[2]},
+                                                       &meeting);
+    });
+  };
+  const std::int64_t across = grid.size[0] / together, count = across * grid.size[1] * grid.size[2];
+  auto run_number = [&](std::int64_t n) {
+    run({n % across * together, n / across % grid.size[1], n / across / grid.size[1]});
+  };
+  std::vector<std::int64_t> order(static_cast<std::size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  if (shuffle) std::shuffle(order.begin(), order.end(), std::mt19937_64(*shuffle));
+  std::ranges::for_each(order, run_number);
+}
+
+}  // namespace
+
+void interpret(const Function& function, const Grid& grid, std::span<const Argument> arguments,
+               std::span<const Memory> memories) {
+  run_programs(function, grid, arguments, memories, std::nullopt);
+}
+
+void interpret_shuffled(const Function& function, const Grid& grid,
+                        std::span<const Argument> arguments, std::uint64_t seed) {
+  run_programs(function, grid, arguments, {}, seed);
 }
 
 }  // namespace tilewright::ir

@@ -20,5 +20,9 @@ struct Memory {
 // `memories` has one entry a parameter, ignored for scalars; it may be empty.
 void interpret(const Function& function, const Grid& grid, std::span<const Argument> arguments,
                std::span<const Memory> memories = {});
+// The same in an order that is drawn from `seed`; the programs of a cluster stay together. Where
+// results differ, programs depend on each other's order, which no back end promises.
+void interpret_shuffled(const Function& function, const Grid& grid,
+                        std::span<const Argument> arguments, std::uint64_t seed);
 
 }  // namespace tilewright::ir

@@ -145,10 +145,17 @@ class AttentionProgram {
       split_ = row_blocks == 1 ? block : block % block_.splits;
       block = row_blocks == 1 ? Tile() : block / block_.splits;
     }
-    // The last block is moved back to end with the rows, so that none needs a mask.
-    if (block.defined()) row_ = dsl::minimum(block * block_.rows, shape_.rows - block_.rows);
+    if (block.defined()) row_ = first_row(block);
     if (head_.defined())
       key_head_ = shape_.packs_heads || shape_.group == 1 ? head_ : head_ / shape_.group;
+  }
+
+  // The last block is moved back to end with the rows, so that none needs a mask: some rows are
+  // then made by two programs. What a program leaves of its share of the keys must not be, since
+  // the shares are those of its block: there the last block is masked.
+  Tile first_row(const Tile& block) const {
+    Tile row = block * block_.rows;
+    return split_.defined() ? row : Tile(dsl::minimum(row, shape_.rows - block_.rows));
   }
 
   Tile base(StorageId storage, const Placement& place, bool of_keys) const {
@@ -269,10 +276,10 @@ class AttentionProgram {
     }
     if (folds_scale()) highest = highest * attributes_.number;
     if (split_.defined()) {
-      Offset first_row;
-      if (head_.defined()) first_row.add(head_, shape_.rows);
-      if (batch_.defined()) first_row.add(batch_, shape_.heads * shape_.rows);
-      return partials.store(first_row, row(), split_, highest, total, mixed);
+      Offset first_of_head;
+      if (head_.defined()) first_of_head.add(head_, shape_.rows);
+      if (batch_.defined()) first_of_head.add(batch_, shape_.heads * shape_.rows);
+      return partials.store(first_of_head, row(), split_, highest, total, mixed);
     }
     // One division a row, where rounding to the type hides that the quotient is rounded twice.
     Tile result = folds_scale() ? mixed * (1.0 / total) : mixed / total;

@@ -235,10 +235,14 @@ Tile RowsProgram::operand(std::size_t slot, std::size_t i, const Columns& column
   return load(from, *operand_table(t, i, region_.tables[slot]), columns);
 }
 
-Tile RowsProgram::value(std::size_t slot, Columns columns) {
+RowsProgram::Columns RowsProgram::of_value(std::size_t slot, const Columns& columns) const {
   bool one = region_.tables[slot].width == 1;
-  if (one || (columns.part == Part::block && blocks_.columns >= region_.width))
-    columns = whole_row();
+  bool all = columns.part == Part::block && blocks_.columns >= region_.width;
+  return one || all ? whole_row() : columns;
+}
+
+Tile RowsProgram::value(std::size_t slot, Columns columns) {
+  columns = of_value(slot, columns);
   Tiles& tiles = columns.part == Part::whole   ? known_.whole
                  : columns.part == Part::block ? known_.block
                                                : known_.piece;

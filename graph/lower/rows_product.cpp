@@ -139,10 +139,11 @@ RowsProgram::Block RowsProgram::parts_block(std::size_t slot, Offset part,
 void RowsProgram::store_parts() {
   for (std::size_t slot = 0; slot < region_.tasks.size(); ++slot) {
     if (!is_product(slot)) continue;
-    Tile sum = product_sum(slot, block_of_row());
+    Columns columns = of_value(slot, block_of_row());
+    Tile sum = product_sum(slot, columns);
     Offset offset;
     offset.add(split_, part_elements(task(slot), region_, blocks_));
-    Block block = parts_block(slot, offset, block_of_row());
+    Block block = parts_block(slot, offset, columns);
     block.matrix.store(block.row, block.column, sum);
   }
 }

@@ -100,6 +100,8 @@ class RowsProgram {
   Tile load(const TaskOperand& operand, const Table& seen, const Columns& columns);
   void prefetch_next(const TaskOperand& operand, const Access& access, const Block& block);
   Tile operand(std::size_t slot, std::size_t i, const Columns& columns);
+  // What `columns` of the table are of a task's value, which may have one for all of them.
+  Columns of_value(std::size_t slot, const Columns& columns) const;
   // A task's value for this program's rows.
   Tile value(std::size_t slot, Columns columns);
   Tile compute(std::size_t slot, const Columns& columns);

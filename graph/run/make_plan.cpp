@@ -50,6 +50,7 @@ class PlanMaker {
       list_.f32_products = ir::InputPrecision::tf32;
     const std::vector<bool>& unaligned = options.unaligned_inputs;
     body_->device = options.device;
+    body_->shuffle_interpreted = options.shuffle_interpreted;
     for (Storage& storage : list_.storages) {
       auto input = static_cast<std::size_t>(storage.input);
       storage.is_aligned = storage.input < 0 || input >= unaligned.size() || !unaligned[input];

@@ -18,7 +18,11 @@ void run_program(const Plan::Body& body, std::uint32_t program, const Grid& grid
   if (const auto& artifact = body.artifacts[program])
     return launch_on(body.device, *artifact, grid, arguments);
   const ir::Function& function = body.functions[program];
-  ir::interpret(function, grid, {arguments, function.params.size()});
+  std::span<const Argument> all{arguments, function.params.size()};
+  if (body.shuffle_interpreted)
+    ir::interpret_shuffled(function, grid, all, *body.shuffle_interpreted);
+  else
+    ir::interpret(function, grid, all);
 }
 
 void run_batch(const Plan::Body& body, const Batch& batch, const Argument* arguments) {

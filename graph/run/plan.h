@@ -37,6 +37,9 @@ struct PlanOptions {
   bool fuse = true;        // otherwise one region a node, and one launch a region
   bool interpret = false;  // run tile programs by the interpreter: tells bugs of lowering from bugs
                            //   of code generation
+  // The seed of the order in which the programs of a grid are interpreted, instead of the order in
+  // which they are numbered: none may depend on another.
+  std::optional<std::uint64_t> shuffle_interpreted = {};
   MatmulPrecision matmul_precision = MatmulPrecision::highest;
   Device device = default_device();
   BlockSizes blocks = {};  // wanted of every program

@@ -34,6 +34,7 @@ struct Plan::Body {
   std::vector<PlanProgram> programs;
   std::vector<ir::Function> functions;                     // of each program
   std::vector<std::shared_ptr<const Artifact>> artifacts;  // of each program; null: interpreted
+  std::optional<std::uint64_t> shuffle_interpreted;        // as PlanOptions
   // The same for several launches at once, of programs that have such.
   std::vector<std::shared_ptr<const Artifact>> batch_artifacts;
   std::vector<Launch> launches;

@@ -202,6 +202,36 @@ TEST(Plan, ProgramsThatShareAnInnerAxisComputeTheSame) {
   EXPECT_EQ(elements<float>(*recording.run(inputs)[0], 54), elements<float>(*actual[0], 54));
 }
 
+// Rows that two blocks have belong to one of them, and what all columns have in common is no
+// block's own.
+TEST(Plan, ProgramsThatShareAnInnerAxisMayRunInAnyOrder) {
+  Graph graph = captured({{1, 33}, {33, 1}, {1, 33}, {1, 2, 5, 8}, {1, 2, 13, 8}}, [](Tensors& x) {
+    Tensor attended = scaled_dot_product_attention(x[3], x[4], x[4], {.causal = true});
+    return Tensors{matmul(x[0], x[1]) + x[2], attended};
+  });
+  std::vector<std::vector<float>> memory;
+  std::vector<void*> inputs;
+  for (std::size_t count : {33, 33, 33, 80, 208}) {
+    memory.push_back(counting(count));
+    for (float& x : memory.back()) x = std::sin(x);
+  }
+  for (auto& x : memory) inputs.push_back(x.data());
+  PlanOptions options{.interpret = true};
+  auto expected = make_plan(graph, options)->run(inputs);
+  options.blocks = {.rows = 2, .columns = 2, .splits = 2};
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    options.shuffle_interpreted = seed;
+    auto actual = make_plan(graph, options)->run(inputs);
+    for (std::size_t i : {0, 1}) {
+      std::size_t count = i == 0 ? 33 : 80;
+      for (std::size_t k = 0; k < count; ++k)
+        ASSERT_NEAR(elements<float>(*actual[i], count)[k], elements<float>(*expected[i], count)[k],
+                    1e-5)
+            << "output " << i << ", element " << k << ", order " << seed;
+    }
+  }
+}
+
 TEST(Recording, FollowsTheAddressesOfItsInputsAndKeepsItsOutputs) {
   Graph graph = captured(
       {{8}, {8}}, [](Tensors& x) { return Tensors{x[0].reshape({8}) * 2 + sum(x[1], {0}, true)}; });
