@@ -4,7 +4,7 @@
 // a scale. Where these depend on the four bits and on what is the same in all lanes, they are done
 // for the numbers 0 to 15, in one register, from which one instruction then takes each lane's
 // result. Its index is the byte as it comes from memory, shifted: the instruction itself looks at
-// four bits.
+// four bits. The powers of two that exp begins with (dsl/math) come about in the same way.
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
@@ -18,8 +18,9 @@ using ir::Value;
 
 namespace {
 
-constexpr int table_size = 16;    // lanes of a register of 512 bits
-constexpr int longest_chain = 8;  // of operations on the number
+constexpr int table_size = 16;  // lanes of a register of 512 bits
+// Of operations on the number, one after the other: a conversion alone is as quick.
+constexpr int least_steps = 2, most_steps = 8;
 
 }  // namespace
 
@@ -34,15 +35,31 @@ bool Emitter::is_small_number(const Inst& inst) const {
   return most >= 0 && most < table_size;
 }
 
-bool Emitter::depends_on_small_number(Value value, int depth) const {
+// What a result depends on by few operations, if it is one such number.
+Emitter::SmallNumber Emitter::small_number_of(const Inst& inst) {
+  if (is_small_number(inst)) return {&inst, 0};
+  SmallNumber result;
+  for (Value operand : inst.operands) {
+    SmallNumber of_operand = small_number_of(operand);
+    if (of_operand.inst == nullptr) continue;
+    if (result.inst != nullptr && result.inst != of_operand.inst) return {};
+    result = {of_operand.inst, std::max(result.steps, of_operand.steps + 1)};
+  }
+  return result.steps <= most_steps ? result : SmallNumber();
+}
+
+Emitter::SmallNumber Emitter::small_number_of(Value value) {
   const Inst* inst = defs_.inst(value);
-  if (inst == nullptr || slots_.contains(value) || depth == 0 ||
-      function_.type(value).is_scalar() ||
+  if (inst == nullptr || slots_.contains(value) || function_.type(value).is_scalar() ||
       ir::info(inst->op).op_class != ir::OpClass::elementwise || inst->op == Op::offset_)
-    return false;
-  return is_small_number(*inst) || std::ranges::any_of(inst->operands, [&](Value operand) {
-           return depends_on_small_number(operand, depth - 1);
-         });
+    return {};
+  auto [known, is_new] = small_numbers_.try_emplace(value);
+  if (is_new) {
+    SmallNumber number = small_number_of(*inst);
+    small_numbers_[value] = number;
+    return number;
+  }
+  return known->second;
 }
 
 // In 32 bits, of which the low four count.
@@ -80,44 +97,40 @@ llvm::Value* Emitter::as_it_is(llvm::Value* lanes) {
   return call;
 }
 
+// The value for the numbers 0 to 15; null where it depends on something else in each lane, too.
+llvm::Value* Emitter::table_of(Value value, const Inst& number, const Position& position) {
+  const Inst* inst = defs_.inst(value);
+  if (inst == &number) {
+    std::vector<llvm::Constant*> numbers;
+    auto* type = element_type(function_.type(value).dtype);
+    for (std::uint64_t i = 0; i < table_size; ++i)
+      numbers.push_back(llvm::ConstantInt::get(type, i));
+    return llvm::ConstantVector::get(numbers);
+  }
+  if (small_number_of(value).inst != nullptr) return table_of(*inst, number, position);
+  Lanes lanes = evaluate(value, position);
+  return lanes.uniform ? spread(lanes) : nullptr;
+}
+
+llvm::Value* Emitter::table_of(const Inst& inst, const Inst& number, const Position& position) {
+  std::vector<llvm::Value*> operands;
+  for (Value operand : inst.operands) {
+    operands.push_back(table_of(operand, number, position));
+    if (operands.back() == nullptr) return nullptr;
+  }
+  return element(inst, operands);
+}
+
 std::optional<Lanes> Emitter::looked_up(const Inst& inst, const Position& position) {
   if (lanes_ != table_size || position.lane < 0 ||
-      function_.type(inst.results[0]).dtype != DType::f32 || is_small_number(inst))
+      function_.type(inst.results[0]).dtype != DType::f32)
     return std::nullopt;
-  // From the outermost operation to the number; nothing but one operand of each may depend on it.
-  std::vector<std::pair<const Inst*, std::size_t>> chain;
-  const Inst* at = &inst;
-  while (!is_small_number(*at)) {
-    if (chain.size() == longest_chain) return std::nullopt;
-    std::size_t found = at->operands.size();
-    for (std::size_t i = 0; i < at->operands.size(); ++i) {
-      if (!depends_on_small_number(at->operands[i], longest_chain)) continue;
-      if (found != at->operands.size()) return std::nullopt;
-      found = i;
-    }
-    if (found == at->operands.size()) return std::nullopt;
-    chain.emplace_back(at, found);
-    at = defs_.inst(at->operands[found]);
-  }
-  if (chain.size() < 2) return std::nullopt;  // a conversion alone is as quick
-  for (auto [step, number] : chain)
-    for (std::size_t i = 0; i < step->operands.size(); ++i)
-      if (i != number && !evaluate(step->operands[i], position).uniform) return std::nullopt;
-
-  DType dtype = function_.type(at->results[0]).dtype;
-  std::vector<llvm::Constant*> numbers;
-  for (int i = 0; i < table_size; ++i)
-    numbers.push_back(llvm::ConstantInt::get(element_type(dtype), static_cast<std::uint64_t>(i)));
-  llvm::Value* table = llvm::ConstantVector::get(numbers);
-  for (auto step = chain.rbegin(); step != chain.rend(); ++step) {
-    std::vector<llvm::Value*> operands;
-    for (std::size_t i = 0; i < step->first->operands.size(); ++i)
-      operands.push_back(i == step->second ? table
-                                           : spread(evaluate(step->first->operands[i], position)));
-    table = element(*step->first, operands);
-  }
+  SmallNumber number = small_number_of(inst);
+  if (number.steps < least_steps) return std::nullopt;
+  llvm::Value* table = table_of(inst, *number.inst, position);
+  if (table == nullptr) return std::nullopt;
   return Lanes{b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {},
-                                  {table, small_number(*at, position)}),
+                                  {table, small_number(*number.inst, position)}),
                false};
 }
 

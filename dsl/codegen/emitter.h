@@ -133,7 +133,14 @@ class Emitter : Arithmetic {
   llvm::Value* narrowed_by_instruction(llvm::Value* value);
   std::optional<Lanes> looked_up(const ir::Inst& inst, const Position& position);
   bool is_small_number(const ir::Inst& inst) const;
-  bool depends_on_small_number(ir::Value value, int depth) const;
+  struct SmallNumber {
+    const ir::Inst* inst = nullptr;
+    int steps = 0;
+  };
+  SmallNumber small_number_of(const ir::Inst& inst);
+  SmallNumber small_number_of(ir::Value value);
+  llvm::Value* table_of(const ir::Inst& inst, const ir::Inst& number, const Position& position);
+  llvm::Value* table_of(ir::Value value, const ir::Inst& number, const Position& position);
   llvm::Value* small_number(const ir::Inst& inst, const Position& position);
   llvm::Value* as_it_is(llvm::Value* lanes);
 
@@ -273,8 +280,9 @@ class Emitter : Arithmetic {
   std::int64_t streamed_ = 0;         // elements that it sums up, if memory is what it waits for
   int copy_ = 0;                      // of its body that is being emitted
   llvm::Value* tail_ = nullptr;       // mask of the active lanes; null: all
-  std::set<const ir::Inst*> aligned_stores_;                 // where no lane is masked off
-  std::unordered_map<llvm::Value*, llvm::Value*> narrowed_;  // what was rounded to bf16: from what
+  std::set<const ir::Inst*> aligned_stores_;                  // where no lane is masked off
+  std::unordered_map<ir::Value, SmallNumber> small_numbers_;  // of a sweep, as they were found
+  std::unordered_map<llvm::Value*, llvm::Value*> narrowed_;   // what was rounded to bf16: from what
   std::vector<Level> levels_;  // outermost first; the last has no block yet
   std::unordered_map<llvm::Value*, std::size_t> level_of_index_;
 };

@@ -16,9 +16,9 @@ Expression clamp(const Expression& x, double low, double high) {
   return choose(below < low, low, below);
 }
 
-// 2^x as 2^n 2^r: n as a number and as an integer, and 2^r.
+// 2^x as 2^n 2^r: n, an integer, and 2^r.
 struct Reduced {
-  Expression whole, n, power;
+  Expression n, power;
 };
 
 // 2^r for |r| <= 1/2, and 1 for 0: a fit of least greatest relative error, 3.1e-9, found by
@@ -47,14 +47,55 @@ Reduced reduce(const Expression& x, bool coarsely = false) {
   Expression shifted = fma(x, log2e_high, round_magic);
   Expression whole = shifted - round_magic;
   Expression r = fma(x, log2e_high, apply(ir::Op::neg_, whole));
-  return {whole, integer_of(shifted),
+  return {integer_of(shifted),
           coarsely ? coarse_power_of_remainder(r) : power_of_remainder(fma(x, log2e_low, r))};
 }
 
 Reduced reduce_base_two(const Expression& x) {
   Expression shifted = x + round_magic;
   Expression whole = shifted - round_magic;
-  return {whole, integer_of(shifted), power_of_remainder(x - whole)};
+  return {integer_of(shifted), power_of_remainder(x - whole)};
+}
+
+// 2^(k/16) for 0 <= k < 16, rounded to the nearest: found by trying coefficients for these numbers
+// alone. A processor that can looks it up (dsl/codegen/emit_lookup.cpp), by one instruction.
+Expression power_of_sixteenths(const Expression& k) {
+  return polynomial(cast(k, DType::f32), {1, 0.693147063 / 16, 0.24022913 / (1 << 8),
+                                          5.54864779e-2 / (1 << 12), 9.67137702e-3 / (1 << 16),
+                                          1.25212339e-3 / (1 << 20), 2.13842257e-4 / (1 << 24)});
+}
+
+// 2^r - 1 for |r| <= 1/32, found as power_of_remainder is; coarsely within 4.3e-7.
+Expression power_of_small_remainder(const Expression& r, bool coarsely) {
+  return coarsely ? r * fma(r, 0.240227789, 0.693187773)
+                  : r * fma(fma(r, 5.550237e-2, 0.240234286), r, 0.693147182);
+}
+
+// 2^x by sixteenths, for which a shorter polynomial does: x = whole + r. For an instruction that
+// takes the whole part of an exponent.
+struct ReducedToSixteenths {
+  Expression whole, power;
+};
+constexpr double sixteenth_magic = round_magic / 16;
+
+ReducedToSixteenths by_sixteenths(const Expression& shifted, const Expression& whole,
+                                  const Expression& r, bool coarsely = false) {
+  Expression sixteenths = power_of_sixteenths(bitcast(shifted, DType::i32) & 15);
+  return {whole, fma(sixteenths, power_of_small_remainder(r, coarsely), sixteenths)};
+}
+
+// Of e^x, as reduce().
+ReducedToSixteenths reduce_to_sixteenths(const Expression& x, bool coarsely = false) {
+  Expression shifted = fma(x, log2e_high, sixteenth_magic);
+  Expression whole = shifted - sixteenth_magic;
+  Expression r = fma(x, log2e_high, apply(ir::Op::neg_, whole));
+  return by_sixteenths(shifted, whole, coarsely ? r : fma(x, log2e_low, r), coarsely);
+}
+
+ReducedToSixteenths reduce_base_two_to_sixteenths(const Expression& x) {
+  Expression shifted = x + sixteenth_magic;
+  Expression whole = shifted - sixteenth_magic;
+  return by_sixteenths(shifted, whole, x - whole);
 }
 
 // 2^n for an integer whose power is a normal number.
@@ -75,7 +116,7 @@ Expression moderately_scaled(const Reduced& reduced) {
 }
 
 // The same by an instruction.
-Expression scaled_by_ldexp(const Reduced& reduced) {
+Expression scaled(const ReducedToSixteenths& reduced) {
   return apply(ir::Op::ldexp_, reduced.power, reduced.whole);
 }
 
@@ -138,47 +179,61 @@ Expression bounded_twice(const Expression& magnitude) {
 Expression bounded_exponent(const Expression& x) { return clamp(x, -104, 89); }
 Expression bounded_exponent_below(const Expression& x) { return choose(x < -104.0, -104.0, x); }
 
-using Scaling = Expression (*)(const Reduced& reduced);
+// e^x for x within bounds.
+using BoundedExp = Expression (*)(const Expression& x);
+Expression bounded_exp(const Expression& x) { return scaled(reduce(x)); }
+Expression coarse_bounded_exp(const Expression& x) { return scaled(reduce(x, /*coarsely=*/true)); }
+Expression moderate_exp(const Expression& x) { return moderately_scaled(reduce(x)); }
+Expression exp_to_sixteenths(const Expression& x) { return scaled(reduce_to_sixteenths(x)); }
+Expression coarse_exp_to_sixteenths(const Expression& x) {
+  return scaled(reduce_to_sixteenths(x, /*coarsely=*/true));
+}
 
-Expression sigmoid_by(const Expression& x, Scaling scaling) {
-  Expression least = bounded_exponent_below(minus_magnitude(x));
-  return sigmoid_of(x, scaling(reduce(least)), reciprocal);
+Expression sigmoid_by(const Expression& x, BoundedExp exp) {
+  return sigmoid_of(x, exp(bounded_exponent_below(minus_magnitude(x))), reciprocal);
 }
-Expression sigmoid_for_half_by(const Expression& x, Scaling scaling) {
-  return coarse_sigmoid_of(
-      x, scaling(reduce(bounded_exponent_below(minus_magnitude(x)), /*coarsely=*/true)));
+Expression sigmoid_for_half_by(const Expression& x, BoundedExp coarse_exp) {
+  return coarse_sigmoid_of(x, coarse_exp(bounded_exponent_below(minus_magnitude(x))));
 }
-Expression tanh_by(const Expression& x, Scaling scaling) {
+Expression tanh_by(const Expression& x, BoundedExp exp) {
   Expression magnitude = apply(ir::Op::abs_, x);
-  Expression e = scaling(reduce(bounded_twice(magnitude)));
+  Expression e = exp(bounded_twice(magnitude));
   return tanh_of(x, magnitude, reciprocal(e + 1.0));
 }
 
 }  // namespace
 
-Expression exp(const Expression& x) { return scaled(reduce(bounded_exponent(x))); }
-Expression exp_for_half(const Expression& x) {
-  return scaled(reduce(bounded_exponent(x), /*coarsely=*/true));
+Expression exp(const Expression& x) { return bounded_exp(bounded_exponent(x)); }
+Expression exp_for_half(const Expression& x) { return coarse_bounded_exp(bounded_exponent(x)); }
+Expression exp_below_one(const Expression& x) { return bounded_exp(bounded_exponent_below(x)); }
+Expression exp_below_one_for_half(const Expression& x) {
+  return coarse_bounded_exp(bounded_exponent_below(x));
 }
 Expression exp2(const Expression& x) { return scaled(reduce_base_two(clamp(x, -151, 129))); }
-Expression sigmoid(const Expression& x) { return sigmoid_by(x, scaled); }
-Expression sigmoid_for_half(const Expression& x) { return sigmoid_for_half_by(x, scaled); }
-Expression tanh(const Expression& x) { return tanh_by(x, moderately_scaled); }
-
-Expression exp_by_ldexp(const Expression& x) {
-  return scaled_by_ldexp(reduce(bounded_exponent(x)));
+Expression sigmoid(const Expression& x) { return sigmoid_by(x, bounded_exp); }
+Expression sigmoid_for_half(const Expression& x) {
+  return sigmoid_for_half_by(x, coarse_bounded_exp);
 }
+Expression tanh(const Expression& x) { return tanh_by(x, moderate_exp); }
+
+Expression exp_by_ldexp(const Expression& x) { return exp_to_sixteenths(bounded_exponent(x)); }
 Expression exp_for_half_by_ldexp(const Expression& x) {
-  return scaled_by_ldexp(reduce(bounded_exponent(x), /*coarsely=*/true));
+  return coarse_exp_to_sixteenths(bounded_exponent(x));
+}
+Expression exp_below_one_by_ldexp(const Expression& x) {
+  return exp_to_sixteenths(bounded_exponent_below(x));
+}
+Expression exp_below_one_for_half_by_ldexp(const Expression& x) {
+  return coarse_exp_to_sixteenths(bounded_exponent_below(x));
 }
 Expression exp2_by_ldexp(const Expression& x) {
-  return scaled_by_ldexp(reduce_base_two(clamp(x, -151, 129)));
+  return scaled(reduce_base_two_to_sixteenths(clamp(x, -151, 129)));
 }
-Expression sigmoid_by_ldexp(const Expression& x) { return sigmoid_by(x, scaled_by_ldexp); }
+Expression sigmoid_by_ldexp(const Expression& x) { return sigmoid_by(x, exp_to_sixteenths); }
 Expression sigmoid_for_half_by_ldexp(const Expression& x) {
-  return sigmoid_for_half_by(x, scaled_by_ldexp);
+  return sigmoid_for_half_by(x, coarse_exp_to_sixteenths);
 }
-Expression tanh_by_ldexp(const Expression& x) { return tanh_by(x, scaled_by_ldexp); }
+Expression tanh_by_ldexp(const Expression& x) { return tanh_by(x, exp_to_sixteenths); }
 
 Expression exp_by_exp2(const Expression& x) {
   Expression bounded = apply(ir::Op::min_, apply(ir::Op::max_, x, -150.0), 128.0);

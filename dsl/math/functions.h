@@ -25,12 +25,19 @@ Expression rsqrt(const Expression& x);
 Expression exp_for_half(const Expression& x);
 Expression sigmoid_for_half(const Expression& x);
 
-// For machines that have an instruction for ldexp: the same results.
+// exp where x is known not to be above zero.
+Expression exp_below_one(const Expression& x);
+Expression exp_below_one_for_half(const Expression& x);
+
+// For machines that have an instruction for ldexp, and one that looks up one of sixteen numbers:
+// within the same bounds.
 Expression exp_by_ldexp(const Expression& x);
 Expression exp2_by_ldexp(const Expression& x);
 Expression sigmoid_by_ldexp(const Expression& x);
 Expression exp_for_half_by_ldexp(const Expression& x);
 Expression sigmoid_for_half_by_ldexp(const Expression& x);
+Expression exp_below_one_by_ldexp(const Expression& x);
+Expression exp_below_one_for_half_by_ldexp(const Expression& x);
 Expression tanh_by_ldexp(const Expression& x);
 
 // For machines with instructions for 2^x and 1/sqrt(x) (a GPU's are within 2 and 3 units in the

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "dsl/math/double_functions.h"
 #include "dsl/math/functions.h"
@@ -18,32 +20,39 @@ namespace {
 
 using math::Expression;
 
+using Formula = Expression (*)(const Expression& x);
 struct Expansion {
   ir::Op op;
-  Expression (*formula)(const Expression& x);
+  Formula formula;
+  Formula below_zero = formula;  // where x is known not to be above zero
 };
 constexpr std::array expansions = {
-    Expansion{ir::Op::exp_, math::exp},         Expansion{ir::Op::exp2_, math::exp2},
-    Expansion{ir::Op::log_, math::log},         Expansion{ir::Op::log2_, math::log2},
-    Expansion{ir::Op::sin_, math::sin},         Expansion{ir::Op::cos_, math::cos},
-    Expansion{ir::Op::tanh_, math::tanh},       Expansion{ir::Op::erf_, math::erf},
-    Expansion{ir::Op::sigmoid_, math::sigmoid}, Expansion{ir::Op::rsqrt_, math::rsqrt},
+    Expansion{ir::Op::exp_, math::exp, math::exp_below_one},
+    Expansion{ir::Op::exp2_, math::exp2},
+    Expansion{ir::Op::log_, math::log},
+    Expansion{ir::Op::log2_, math::log2},
+    Expansion{ir::Op::sin_, math::sin},
+    Expansion{ir::Op::cos_, math::cos},
+    Expansion{ir::Op::tanh_, math::tanh},
+    Expansion{ir::Op::erf_, math::erf},
+    Expansion{ir::Op::sigmoid_, math::sigmoid},
+    Expansion{ir::Op::rsqrt_, math::rsqrt},
 };
 
 // Where a processor has an instruction for ldexp.
 constexpr std::array ldexp_expansions = {
-    Expansion{ir::Op::exp_, math::exp_by_ldexp},
+    Expansion{ir::Op::exp_, math::exp_by_ldexp, math::exp_below_one_by_ldexp},
     Expansion{ir::Op::exp2_, math::exp2_by_ldexp},
     Expansion{ir::Op::tanh_, math::tanh_by_ldexp},
     Expansion{ir::Op::sigmoid_, math::sigmoid_by_ldexp},
 };
 // Where results are rounded to 16 bits.
 constexpr std::array half_expansions = {
-    Expansion{ir::Op::exp_, math::exp_for_half},
+    Expansion{ir::Op::exp_, math::exp_for_half, math::exp_below_one_for_half},
     Expansion{ir::Op::sigmoid_, math::sigmoid_for_half},
 };
 constexpr std::array half_ldexp_expansions = {
-    Expansion{ir::Op::exp_, math::exp_for_half_by_ldexp},
+    Expansion{ir::Op::exp_, math::exp_for_half_by_ldexp, math::exp_below_one_for_half_by_ldexp},
     Expansion{ir::Op::sigmoid_, math::sigmoid_for_half_by_ldexp},
 };
 
@@ -124,12 +133,63 @@ class HalfValues {
   std::vector<bool> only_half_, positive_;
 };
 
+// Which values are not above zero, since they are x minus the greatest x of the row.
+class Differences {
+ public:
+  explicit Differences(const ir::Function& function) {
+    ir::for_each_inst(function.body, [&](const ir::Inst& inst) { see(inst); });
+  }
+  bool contains(ir::Value value) const { return not_above_zero_.contains(value); }
+
+ private:
+  // No element of `of` is greater than the one of the same place but for the axis.
+  struct Bound {
+    ir::Value of;
+    int axis;
+    bool has_axis;  // of size one, or spread over all of it
+  };
+  const Bound* bound(ir::Value value) const {
+    auto found = bounds_.find(value);
+    return found == bounds_.end() ? nullptr : &found->second;
+  }
+  void see(const ir::Inst& inst) {
+    if (inst.results.size() != 1) return;
+    const ir::Value result = inst.results[0];
+    if (inst.op == ir::Op::reduce_) {
+      if (auto [kind, axis] = inst.get<ir::Reduction>(); kind == ir::ReduceKind::max)
+        bounds_[result] = {inst.operands[0], axis, false};
+    } else if (inst.op == ir::Op::expand_dims_) {
+      if (const Bound* known = bound(inst.operands[0]);
+          known != nullptr && !known->has_axis && known->axis == inst.get<ir::Axis>().axis)
+        bounds_[result] = {known->of, known->axis, true};
+    } else if (inst.op == ir::Op::broadcast_ || inst.op == ir::Op::max_) {
+      for (ir::Value operand : inst.operands)
+        if (const Bound* known = bound(operand)) bounds_[result] = Bound(*known);
+    } else if (inst.op == ir::Op::sub_) {
+      if (const Bound* known = bound(inst.operands[1]);
+          known != nullptr && known->has_axis && known->of == inst.operands[0])
+        not_above_zero_.insert(result);
+    }
+  }
+
+  std::unordered_map<ir::Value, Bound> bounds_;
+  std::unordered_set<ir::Value> not_above_zero_;
+};
+
 // What a machine's functions are replaced by.
 class Expander {
  public:
   Expander(const ir::Function& function, Machine machine)
-      : function_(function), machine_(machine), half_(function) {}
+      : function_(function), machine_(machine), half_(function), differences_(function) {}
 
+  // Null: by nothing.
+  Formula formula_of(const ir::Inst& inst) const {
+    const Expansion* expansion = expansion_of(inst);
+    if (expansion == nullptr) return nullptr;
+    return differences_.contains(inst.operands[0]) ? expansion->below_zero : expansion->formula;
+  }
+
+ private:
   const Expansion* expansion_of(const ir::Inst& inst) const {
     if (inst.results.empty()) return nullptr;
     DType dtype = function_.type(inst.results[0]).dtype;
@@ -146,21 +206,21 @@ class Expander {
     return own != nullptr ? own : found(expansions, inst.op);
   }
 
- private:
   const ir::Function& function_;
   Machine machine_;
   HalfValues half_;
+  Differences differences_;
 };
 
-void expand(ir::Function& function, const Expansion& expansion, const ir::Inst& inst,
+void expand(ir::Function& function, Formula formula, const ir::Inst& inst,
             std::vector<ir::Inst>& code) {
   const ir::Type type = function.type(inst.results[0]);
   math::Site site{function, code, type.shape, inst.where};
   Expression x{site, inst.operands[0]};
   if (type.dtype == DType::f32 || type.dtype == DType::f64) {
-    expansion.formula(x);
+    formula(x);
   } else {
-    math::cast(expansion.formula(math::cast(x, DType::f32)), type.dtype);
+    math::cast(formula(math::cast(x, DType::f32)), type.dtype);
   }
   // The last instruction gives the result its old name.
   code.back().results = inst.results;
@@ -171,8 +231,8 @@ bool expand_block(ir::Function& function, ir::Block& block, const Expander& expa
   std::vector<ir::Inst> code;
   for (ir::Inst& inst : block.insts) {
     for (ir::Block& body : inst.bodies) changed |= expand_block(function, body, expander);
-    if (const Expansion* expansion = expander.expansion_of(inst)) {
-      expand(function, *expansion, inst, code);
+    if (Formula formula = expander.formula_of(inst)) {
+      expand(function, formula, inst, code);
       changed = true;
     } else {
       code.push_back(std::move(inst));

@@ -232,6 +232,55 @@ TEST(ExpandMathForHalf, is_taken_where_only_rounded_products_and_sums_are_made) 
   EXPECT_LT(expanded_size(false), expanded_size(true));
 }
 
+// exp(x - m) of a square tile, m being the greatest of each row, or that of the row as a column.
+ir::Function exp_of_differences(std::int64_t size, bool of_its_row, ExpansionPass pass) {
+  Tracer tracer("f");
+  Tile from = tracer.pointer_param("from", DType::f32), to = tracer.pointer_param("to", DType::f32);
+  auto place = [&](const Tile& base) { return make_desc(base, {size, size}, {size, 1}); };
+  Tile x = load(place(from), {0, 0}, {size, size});
+  Tile greatest = expand_dims(max(x, 1), of_its_row ? 1 : 0);
+  store(place(to), {0, 0}, exp(x - greatest));
+  ir::Function f = tracer.finish();
+  EXPECT_TRUE(pass(f));
+  ir::verify(f);
+  return f;
+}
+
+// No difference is above zero where the greatest of its own row is taken off, and none is looked at
+// for it. Others may overflow.
+TEST(ExpandMathOfDifferences, is_within_two_ulp_and_overflows_where_it_should) {
+  constexpr std::int64_t size = 64;
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  std::mt19937 random(1);
+  std::uniform_real_distribution<float> numbers(-120, 20);
+  std::vector<float> x(size * size);
+  for (float& element : x) element = numbers(random);
+  const float strange[] = {-infinity, 1e30F, -1e30F, 300, NAN, infinity};
+  for (std::size_t i = 0; i < std::size(strange); ++i) x[i * (size + 1)] = strange[i];
+  for (const OnMachine& machine : machines)
+    for (bool of_its_row : {false, true}) {
+      ir::Function f = exp_of_differences(size, of_its_row, machine.pass);
+      Worst worst;
+      auto y = run(f, x);
+      for (std::size_t i = 0; i < size * size; ++i) {
+        const std::size_t row = of_its_row ? i / size : i % size;
+        float greatest = -infinity;
+        for (std::size_t k = 0; k < size; ++k) {
+          float element = x[row * size + k];
+          if (std::isnan(element) || element > greatest) greatest = element;
+          if (std::isnan(greatest)) break;
+        }
+        worst.see(x[i], y[i], std::exp(static_cast<double>(x[i] - greatest)));
+      }
+      EXPECT_LE(worst.ulp, 2) << machine.name << ", of its row: " << of_its_row << ", at "
+                              << worst.at;
+      EXPECT_GT(worst.ulp, 0);
+    }
+  for (const OnMachine& machine : machines)
+    EXPECT_LT(exp_of_differences(size, true, machine.pass).body.insts.size(),
+              exp_of_differences(size, false, machine.pass).body.insts.size());
+}
+
 // The functions of f64, which GPUs have not, against the C library's of 64 bits.
 long double wide_reference(Op op, double number) {
   long double x = number;

@@ -1,9 +1,10 @@
-// Weights of four bits, which host code looks up in a register, and sums of products along rows
-// that many programs' rows share.
+// Weights of four bits and other small numbers, which host code looks up in a register, and sums of
+// products along rows that many programs' rows share.
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "dsl/passes/passes.h"
 #include "dsl/tile.h"
 #include "dsl/tracer.h"
 #include "tests/dsl/expect_same.h"
@@ -91,6 +92,38 @@ TEST(LookupCode, IsOneInstructionForSixteenWeights) {
   EXPECT_NE(text("avx512").find("vpermd"), std::string::npos);
   EXPECT_EQ(text("avx512").find("vcvtdq2ps"), std::string::npos);
   EXPECT_EQ(text("avx2").find("vpermd"), std::string::npos);
+}
+
+TEST(LookupCode, IsOneInstructionForTheSixteenthsOfExp) {
+  std::vector<std::string_view> names = host_names();
+  if (std::ranges::find(names, "avx512") == names.end()) GTEST_SKIP() << "no AVX-512";
+  Tracer t("exp");
+  Tile x = t.pointer_param("x", f32);
+  store(x + arange(0, 64), exp(load(x + arange(0, 64))));
+  ir::Function f = t.finish();
+  ASSERT_TRUE(expand_math_avx512(f));
+  std::string code = host_code_text(f, target_named("avx512"), "asm");
+  EXPECT_NE(code.find("vpermps"), std::string::npos) << code;
+  EXPECT_EQ(code.find("vcvtdq2ps"), std::string::npos) << code;  // the table is a constant
+}
+
+// Operations that meet again are done for the sixteen numbers too, and those on two numbers are
+// not.
+TEST(Lookup, FollowsEveryWayToTheNumber) {
+  constexpr std::int64_t rows = 3, width = 80;
+  Tracer t("ways");
+  Tile x = t.pointer_param("x", f32), y = t.pointer_param("y", f32);
+  Tile scales = t.pointer_param("scales", f32);
+  Tile bits =
+      bitcast(load(make_desc(x, {rows, width}, {width, 1}), {0, 0}, {rows, width}), DType::i32);
+  Tile scale = load(make_desc(scales, {rows, 1}, {1, 1}), {0, 0}, {rows, 1});
+  Tile number = cast(bits & 15, f32), other = cast((bits >> 4) & 7, f32);
+  Tile square = fma(number, number * 0.25, scale);
+  Tile result = fma(square, number, square) + number * (other + 1.0);
+  store(make_desc(y, {rows, width}, {width, 1}), {0, 0}, result);
+  expect_same(t.finish(),
+              {random_array(rows * width, 8), Array(rows * width, NAN), random_array(rows, 9)}, {},
+              0);
 }
 
 }  // namespace
