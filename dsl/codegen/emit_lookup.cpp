@@ -53,13 +53,9 @@ Emitter::SmallNumber Emitter::small_number_of(Value value) {
   if (inst == nullptr || slots_.contains(value) || function_.type(value).is_scalar() ||
       ir::info(inst->op).op_class != ir::OpClass::elementwise || inst->op == Op::offset_)
     return {};
-  auto [known, is_new] = small_numbers_.try_emplace(value);
-  if (is_new) {
-    SmallNumber number = small_number_of(*inst);
-    small_numbers_[value] = number;
-    return number;
-  }
-  return known->second;
+  if (auto known = small_numbers_.find(value); known != small_numbers_.end()) return known->second;
+  SmallNumber number = small_number_of(*inst);
+  return small_numbers_[value] = number;
 }
 
 // In 32 bits, of which the low four count.
@@ -122,8 +118,8 @@ llvm::Value* Emitter::table_of(const Inst& inst, const Inst& number, const Posit
 }
 
 std::optional<Lanes> Emitter::looked_up(const Inst& inst, const Position& position) {
-  if (lanes_ != table_size || position.lane < 0 ||
-      function_.type(inst.results[0]).dtype != DType::f32)
+  const ir::Type& type = function_.type(inst.results[0]);
+  if (lanes_ != table_size || position.lane < 0 || type.is_pointer() || type.dtype != DType::f32)
     return std::nullopt;
   SmallNumber number = small_number_of(inst);
   if (number.steps < least_steps) return std::nullopt;

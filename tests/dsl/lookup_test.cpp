@@ -126,5 +126,16 @@ TEST(Lookup, FollowsEveryWayToTheNumber) {
               0);
 }
 
+// A place in memory is no number, whatever it is made of.
+TEST(Lookup, IsNotOfPlaces) {
+  constexpr std::int64_t width = 80;
+  Tracer t("places");
+  Tile x = t.pointer_param("x", f32), y = t.pointer_param("y", f32);
+  Tile from = t.pointer_param("from", f32), at = arange(0, width);
+  Tile bits = bitcast(load(x + at), DType::i32);
+  store(y + at, load(from + ((bits & 15) * 2 + 1)));
+  expect_same(t.finish(), {random_array(width, 8), Array(width, NAN), random_array(32, 9)}, {}, 0);
+}
+
 }  // namespace
 }  // namespace tilewright::dsl
