@@ -189,12 +189,6 @@ Expression coarse_exp_to_sixteenths(const Expression& x) {
   return scaled(reduce_to_sixteenths(x, /*coarsely=*/true));
 }
 
-Expression sigmoid_by(const Expression& x, BoundedExp exp) {
-  return sigmoid_of(x, exp(bounded_exponent_below(minus_magnitude(x))), reciprocal);
-}
-Expression sigmoid_for_half_by(const Expression& x, BoundedExp coarse_exp) {
-  return coarse_sigmoid_of(x, coarse_exp(bounded_exponent_below(minus_magnitude(x))));
-}
 Expression tanh_by(const Expression& x, BoundedExp exp) {
   Expression magnitude = apply(ir::Op::abs_, x);
   Expression e = exp(bounded_twice(magnitude));
@@ -210,9 +204,11 @@ Expression exp_below_one_for_half(const Expression& x) {
   return coarse_bounded_exp(bounded_exponent_below(x));
 }
 Expression exp2(const Expression& x) { return scaled(reduce_base_two(clamp(x, -151, 129))); }
-Expression sigmoid(const Expression& x) { return sigmoid_by(x, bounded_exp); }
+Expression sigmoid(const Expression& x) {
+  return sigmoid_of(x, exp_below_one(minus_magnitude(x)), reciprocal);
+}
 Expression sigmoid_for_half(const Expression& x) {
-  return sigmoid_for_half_by(x, coarse_bounded_exp);
+  return coarse_sigmoid_of(x, exp_below_one_for_half(minus_magnitude(x)));
 }
 Expression tanh(const Expression& x) { return tanh_by(x, moderate_exp); }
 
@@ -229,9 +225,11 @@ Expression exp_below_one_for_half_by_ldexp(const Expression& x) {
 Expression exp2_by_ldexp(const Expression& x) {
   return scaled(reduce_base_two_to_sixteenths(clamp(x, -151, 129)));
 }
-Expression sigmoid_by_ldexp(const Expression& x) { return sigmoid_by(x, exp_to_sixteenths); }
+Expression sigmoid_by_ldexp(const Expression& x) {
+  return sigmoid_of(x, exp_below_one_by_ldexp(minus_magnitude(x)), reciprocal);
+}
 Expression sigmoid_for_half_by_ldexp(const Expression& x) {
-  return sigmoid_for_half_by(x, coarse_exp_to_sixteenths);
+  return coarse_sigmoid_of(x, exp_below_one_for_half_by_ldexp(minus_magnitude(x)));
 }
 Expression tanh_by_ldexp(const Expression& x) { return tanh_by(x, exp_to_sixteenths); }
 
