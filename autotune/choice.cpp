@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "autotune/measure/decision.h"
 #include "autotune/measure/statistics.h"
 
 namespace tilewright::autotune {
@@ -12,10 +11,9 @@ namespace {
 
 // Of many that were timed a few times the fastest is the luckiest: only those that a decision timed
 // once more have so many samples of one search.
-bool was_confirmed(const TuningRow& row) {
-  return std::ranges::any_of(row.observations, [](const Observation& o) {
-    return o.status == Status::ok &&
-           o.samples_ns.size() >= static_cast<std::size_t>(DecisionRounds().again);
+bool was_confirmed(const TuningRow& row, int rounds_again) {
+  return std::ranges::any_of(row.observations, [&](const Observation& o) {
+    return o.status == Status::ok && std::ssize(o.samples_ns) >= rounds_again;
   });
 }
 
@@ -35,7 +33,8 @@ std::optional<Point> point_of(const Space& space, const Configuration& configura
   return space.parse(text);
 }
 
-Point choice_of(const Space& space, const Point& preferred, const std::vector<TuningRow>& rows) {
+Point choice_of(const Space& space, const Point& preferred, const std::vector<TuningRow>& rows,
+                int rounds_again) {
   const TuningRow *of_preferred = nullptr, *best = nullptr;
   Point best_point;
   for (const TuningRow& row : rows) {
@@ -43,7 +42,7 @@ Point choice_of(const Space& space, const Point& preferred, const std::vector<Tu
     std::optional<Point> point = point_of(space, row.configuration);
     if (!point) continue;
     if (*point == preferred) of_preferred = &row;
-    if (!was_confirmed(row)) continue;
+    if (!was_confirmed(row, rounds_again)) continue;
     if (!best || row.median_ns() < best->median_ns()) {
       best = &row;
       best_point = *point;

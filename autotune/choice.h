@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "autotune/database/tuning_row.h"
+#include "autotune/measure/decision.h"
 #include "autotune/search/strategy.h"
 
 namespace tilewright::autotune {
@@ -18,9 +19,11 @@ Configuration configuration_of(const Space& space, const Point& point);
 // Nothing if the space has no such legal point.
 std::optional<Point> point_of(const Space& space, const Configuration& configuration);
 
-// The fastest that a decision (measure/decision.h) timed twice, if it is faster than the preferred
-// point by more than the margin there; else that point, also where nothing is known of it.
-Point choice_of(const Space& space, const Point& preferred, const std::vector<TuningRow>& rows);
+// The fastest that a decision (measure/decision.h) timed twice, the second time in at least so many
+// rounds, if it is faster than the preferred point by more than the margin there; else that point,
+// also where nothing is known of it.
+Point choice_of(const Space& space, const Point& preferred, const std::vector<TuningRow>& rows,
+                int rounds_again = DecisionRounds().again);
 
 // What was found out of one configuration by one search.
 struct Finding {

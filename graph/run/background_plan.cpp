@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "graph/run/tuned_plan.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
@@ -19,11 +20,13 @@ std::size_t count_new(const Plan& plan, const Plan& before) {
   return count;
 }
 
-std::string outcome(const Plan& plan, std::size_t changed) {
+std::string outcome(const TunedPlan& tuned, std::size_t changed) {
+  const Plan& plan = *tuned.plan;
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%.1f s", plan.tuning().seconds);
   std::string text = concat("tuned in the background for ", seconds, ": ", plan.tuning().searched,
                             " regions searched, ");
+  if (!tuned.whole_call.empty()) text += tuned.whole_call + "; ";
   if (changed == 0) return text + "nothing is faster than the plan in use";
   return text + concat(changed, " of ", plan.programs().size(), " programs are other ones now");
 }
@@ -31,16 +34,17 @@ std::string outcome(const Plan& plan, std::size_t changed) {
 }  // namespace
 
 BackgroundPlan::BackgroundPlan(Graph graph, PlanOptions options,
-                               std::shared_ptr<const Plan> present)
+                               std::shared_ptr<const Plan> present, StepInputs inputs)
     : job_([made = made_, graph = std::move(graph), options = std::move(options),
-            present = std::move(present)](const std::stop_token& stop) mutable {
+            present = std::move(present),
+            inputs = std::move(inputs)](const std::stop_token& stop) mutable {
         options.tune->stop = stop;
-        std::shared_ptr<const Plan> plan = make_plan(graph, options);
-        std::size_t changed = count_new(*plan, *present);
+        TunedPlan tuned = make_tuned_plan(graph, options, std::move(inputs));
+        std::size_t changed = count_new(*tuned.plan, *present);
         std::lock_guard lock(made->mutex);
-        made->text = outcome(*plan, changed);
+        made->text = outcome(tuned, changed);
         if (changed == 0) return;
-        made->plan = std::move(plan);
+        made->plan = std::move(tuned.plan);
         made->is_ready = true;
       }) {}
 

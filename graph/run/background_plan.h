@@ -13,14 +13,17 @@
 
 #include "graph/ir.h"
 #include "graph/run/plan.h"
+#include "graph/run/step_trial.h"
 #include "runtime/background.h"
 
 namespace tilewright::graph {
 
 class BackgroundPlan {
  public:
-  // Begins to make the plan of these; `present` is the one in use.
-  BackgroundPlan(Graph graph, PlanOptions options, std::shared_ptr<const Plan> present);
+  // Begins to make the plan of these; `present` is the one in use. Whole calls are timed with the
+  // inputs, of which what is written is copied.
+  BackgroundPlan(Graph graph, PlanOptions options, std::shared_ptr<const Plan> present,
+                 StepInputs inputs);
 
   // The plan that was made, once, where its programs are others than the present one's; null before
   // it is there and where there is nothing to take. Costs next to nothing.

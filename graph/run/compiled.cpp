@@ -6,6 +6,7 @@
 #include "autotune/policy.h"
 #include "graph/capture.h"
 #include "graph/passes/pipeline.h"
+#include "graph/run/tuned_plan.h"
 #include "graph/run/weight_copies.h"
 #include "graph/tensor_body.h"
 #include "graph/tensor_copy.h"
@@ -27,7 +28,7 @@ bool is_tuned(Mode mode) {
 }
 
 // Empty where there was none.
-std::string text_of(const TuningReport& report) {
+std::string text_of(const TuningReport& report, const std::string& whole_call) {
   std::string text;
   auto add = [&](int count, const char* what) {
     if (count > 0) text += concat(text.empty() ? "tuning: " : ", ", count, " regions ", what);
@@ -36,7 +37,7 @@ std::string text_of(const TuningReport& report) {
   add(report.searched, "searched");
   add(report.small, "too small");
   add(report.left, "left as they are");
-  return text;
+  return whole_call.empty() ? text : concat(text, "; ", whole_call);
 }
 
 bool begins_aligned(const TensorBody& body) {
@@ -171,11 +172,18 @@ void CompiledSignature::compile(const Graph& graph, const Options& options,
   if (options.tune_in_background || is_tuned(options.mode))
     wanted.tune =
         PlanTuning{.searches = !options.tune_in_background, .seconds = options.tune_seconds};
-  plan_ = make_plan(graph, wanted);
+  if (wanted.tune) {
+    TunedPlan tuned = make_tuned_plan(graph, wanted, step_inputs(arguments));
+    plan_ = std::move(tuned.plan);
+    whole_call_ = std::move(tuned.whole_call);
+  } else {
+    plan_ = make_plan(graph, wanted);
+  }
   if (options.tune_in_background && plan_->tuning().left > 0 &&
       autotune::tune_policy() == autotune::TunePolicy::on) {
     wanted.tune->searches = true;
-    tuning_ = std::make_shared<BackgroundPlan>(graph, std::move(wanted), plan_);
+    tuning_ =
+        std::make_shared<BackgroundPlan>(graph, std::move(wanted), plan_, step_inputs(arguments));
   }
   addresses_.resize(graph.inputs.size());
   for (std::size_t i = 0; i < captured_.size(); ++i)
@@ -185,6 +193,16 @@ void CompiledSignature::compile(const Graph& graph, const Options& options,
   std::shared_ptr<SharedArena>& arena = shared_.arenas[device.memory()];
   if (!arena) arena = std::make_shared<SharedArena>(device.memory());
   recording_.emplace(plan_, arena);
+}
+
+// Bodies of their own: in the background nobody sees a tensor that moves.
+StepInputs CompiledSignature::step_inputs(const std::vector<Tensor>& arguments) const {
+  StepInputs result{{}, signature_.size(), mutated_};
+  for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
+    const TensorBody& body = *input(i, arguments).body();
+    result.inputs.push_back(make_tensor(body.dtype, body.placement, body.buffer));
+  }
+  return result;
 }
 
 // Also where somebody else still waits for it.
@@ -345,7 +363,7 @@ PlanReport CompiledSignature::report() const {
   for (const auto& buffer : packed_weights_) report.packed_bytes += buffer->size_bytes();
   report.lower_seconds = plan_->lower_seconds();
   report.compile_seconds = plan_->compile_seconds();
-  report.tuning = tuning_ ? tuning_->text() + taken_ : text_of(plan_->tuning());
+  report.tuning = tuning_ ? tuning_->text() + taken_ : text_of(plan_->tuning(), whole_call_);
   return report;
 }
 

@@ -72,6 +72,7 @@ class CompiledSignature {
   // Behind the addresses of inputs, those of the copies that the plan reads.
   void pack_weights();
   void compile(const Graph& graph, const Options& options, const std::vector<Tensor>& arguments);
+  StepInputs step_inputs(const std::vector<Tensor>& arguments) const;
   Device device_for(const Options& options, const std::vector<Tensor>& arguments) const;
   std::vector<Tensor> run(const std::vector<Tensor>& arguments, std::int64_t times);
   std::vector<bool> unaligned_inputs(const Device& device) const;
@@ -101,6 +102,7 @@ class CompiledSignature {
   std::vector<std::shared_ptr<Buffer>> packed_weights_;
   std::string graph_break_;
   double capture_seconds_ = 0;
+  std::string whole_call_;  // what came of timing whole calls (tuned_plan.h)
   std::shared_ptr<BackgroundPlan> tuning_;
   std::string taken_;  // what became of its plan
 };

@@ -19,6 +19,7 @@
 #include "graph/run/memory.h"
 #include "graph/run/plan_body.h"
 #include "graph/tune/plan_lock.h"
+#include "graph/tune/region_trial.h"
 #include "graph/tune/tune_plan.h"
 #include "runtime/base/error.h"
 
@@ -70,20 +71,23 @@ class PlanMaker {
     find_flat_regions();
     for (std::size_t i = 0; i < regions_.size(); ++i)
       keys_.push_back(flat_[i] ? flat_[i]->key : region_key(graph_, list_, regions_[i].region));
+    body_->key = key_of_regions();
+    find_positions();
     tune();
     for (std::size_t i = 0; i < regions_.size(); ++i) lower_region(i);
     if (options_.lock && !options_.lock->is_locked())
       options_.lock->add_plan(options_.device, options_.title, chosen_);
     batch_launches();
     place_storages();
-    body_->lower_seconds = seconds_since(begin) - body_->tuning.seconds;
+    double tuning_seconds = body_->choices.report.seconds;
+    body_->lower_seconds = seconds_since(begin) - (options_.choices ? 0 : tuning_seconds);
     begin = Clock::now();
     body_->artifacts.resize(body_->functions.size());
     body_->batch_artifacts.resize(body_->functions.size());
     if (!options_.interpret) compile_programs();
     for (const auto& batch : batches_) add_batch(batch);
     outputs();
-    body_->compile_seconds = seconds_since(begin) + body_->tuning.seconds;
+    body_->compile_seconds = seconds_since(begin) + tuning_seconds;
     return std::make_shared<const Plan>(std::move(body_));
   }
 
@@ -220,6 +224,12 @@ class PlanMaker {
   void tune() {
     bool is_decided =
         options_.blocks != BlockSizes{} || (options_.lock && options_.lock->is_locked());
+    if (options_.choices) {
+      body_->choices = *options_.choices;
+      for (const RegionChoice& choice : options_.choices->regions)
+        tuned_.emplace(choice.region, choice.blocks);
+      return;
+    }
     if (!options_.tune || options_.interpret || options_.device.is_emulated() || is_decided) return;
     std::vector<RegionUse> distinct;
     std::unordered_map<Hash, std::size_t> place;
@@ -230,8 +240,34 @@ class PlanMaker {
       ++distinct[at->second].instances;
     }
     TunedRegions tuned = tune_regions(graph_, list_, distinct, options_.device, *options_.tune);
-    for (const auto& [key, at] : place) tuned_.emplace(key, tuned.asked[at]);
-    body_->tuning = tuned.report;
+    body_->choices.report = tuned.report;
+    for (const auto& [key, at] : place) {
+      tuned_.emplace(key, tuned.asked[at]);
+      if (tuned.asked[at] != BlockSizes{})
+        body_->choices.regions.push_back({key, tuned.asked[at], tuned.seconds[at]});
+    }
+    std::ranges::sort(body_->choices.regions, std::greater{}, [](const RegionChoice& choice) {
+      return std::pair(choice.seconds, choice.region);
+    });
+  }
+
+  Hash key_of_regions() const {
+    Hasher hasher;
+    for (std::size_t i = 0; i < regions_.size(); ++i)
+      hasher.add(keys_[i]).add(flat_[i] ? flat_[i]->elements : 0);
+    return hasher.finish();
+  }
+
+  void find_positions() {
+    for (const FusedRegion& region : regions_) {
+      const Task& first = list_.tasks[region.region.tasks[0]];
+      if (first.kind != TaskKind::attention || first.operands.size() <= 3) continue;
+      const TaskOperand& position = first.operands[3];
+      if (position.number || list_.storages[position.storage].kind != StorageKind::input) continue;
+      const Storage& storage = list_.storages[position.storage];
+      body_->positions.push_back({static_cast<std::size_t>(storage.input), storage.dtype,
+                                  position.view.offset, typical_positions(first)});
+    }
   }
 
   // By the lock, the clock or the rule.

@@ -83,6 +83,7 @@ std::int64_t Plan::launches() const { return static_cast<std::int64_t>(body_->ba
 std::int64_t Plan::arena_bytes() const { return body_->arena_bytes; }
 double Plan::lower_seconds() const { return body_->lower_seconds; }
 double Plan::compile_seconds() const { return body_->compile_seconds; }
-const TuningReport& Plan::tuning() const { return body_->tuning; }
+const TunedChoices& Plan::choices() const { return body_->choices; }
+Hash Plan::key() const { return body_->key; }
 
 }  // namespace tilewright::graph

@@ -27,6 +27,7 @@
 #include "graph/run/arena.h"
 #include "graph/tune/tune_plan.h"
 #include "runtime/artifact.h"
+#include "runtime/base/hash.h"
 #include "runtime/buffer.h"
 
 namespace tilewright::graph {
@@ -46,6 +47,8 @@ struct PlanOptions {
   // The clock chooses where `blocks` does not; an emulated device keeps the default ones, for its
   // time says nothing.
   std::optional<PlanTuning> tune = {};
+  // What it chose before, or a part of that: nothing is looked up or measured then.
+  std::optional<TunedChoices> choices = {};
   // By Graph::inputs: the memory may begin at any element. What is not named begins at a multiple
   // of 64 bytes, of which GPU code makes use.
   std::vector<bool> unaligned_inputs = {};
@@ -106,7 +109,10 @@ class Plan {
   std::int64_t arena_bytes() const;
   double lower_seconds() const;    // fusion and lowering
   double compile_seconds() const;  // code generation and tuning, wall
-  const TuningReport& tuning() const;
+  // Of PlanOptions::tune or choices: what became of the regions, and the choices that the plan has.
+  const TuningReport& tuning() const { return choices().report; }
+  const TunedChoices& choices() const;
+  Hash key() const;  // of its regions in their order, whatever their block sizes are
   const Body& body() const { return *body_; }
 
  private:

@@ -29,6 +29,15 @@ struct Batch {
   bool spread = true;  // over the threads of the host: worth waking them
 };
 
+// An element of an input of the graph that says how many keys of a cache an attention sees.
+struct CachePosition {
+  std::size_t input;  // index into Graph::inputs
+  DType dtype;
+  std::int64_t element;  // from the input's first one on
+  std::vector<std::int64_t>
+      values;  // that it has in turn where calls are timed (typical_positions)
+};
+
 struct Plan::Body {
   Device device;
   std::vector<PlanProgram> programs;
@@ -48,7 +57,9 @@ struct Plan::Body {
   std::vector<std::uint32_t> output_index;  // of each output that is no input: its buffer
   std::int64_t arena_bytes = 0;
   double lower_seconds = 0, compile_seconds = 0;
-  TuningReport tuning;
+  TunedChoices choices;
+  Hash key;  // of all regions in their order
+  std::vector<CachePosition> positions;
 };
 
 // Runs the launches of a batch on the plan's device; a GPU is not waited for. The arguments are

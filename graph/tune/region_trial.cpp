@@ -46,6 +46,14 @@ std::vector<std::byte> random_elements(DType dtype, std::int64_t count, std::mt1
 
 }  // namespace
 
+std::vector<std::int64_t> typical_positions(const Task& attention) {
+  const Shape &queries = attention.operands[0].view.shape, &keys = attention.operands[1].view.shape;
+  std::int64_t last = keys[2] - queries[2];
+  std::vector<std::int64_t> positions;
+  for (int sixteenth : {13, 8, 4, 2, 1}) positions.push_back(last * sixteenth * 15 / (16 * 16));
+  return positions;
+}
+
 RegionTrial::RegionTrial(const Graph& graph, const TaskList& list, const Region& region,
                          const Device& device, std::stop_token stop)
     : graph_(graph),
@@ -81,31 +89,41 @@ RegionTrial::RegionTrial(const Graph& graph, const TaskList& list, const Region&
     contents_.push_back(random_elements(list.storages[storages_[i]].dtype, elements[i], random));
     bytes += static_cast<std::int64_t>(contents_.back().size());
   }
-  const Task& first = list.tasks[region.tasks[0]];
-  if (first.kind == TaskKind::attention && first.operands.size() > 3)
-    see_most_keys(first, contents_[index_of(first.operands[3].storage)]);
   std::int64_t copies = bytes < least_copied_bytes
                             ? 1
                             : std::clamp<std::int64_t>(all_copies_bytes / bytes, 1, most_copies);
-  for (std::int64_t copy = 0; copy < copies; ++copy) {
-    Memory memory;
-    for (const std::vector<std::byte>& content : contents_)
-      memory.push_back(
-          Buffer::allocate(static_cast<std::int64_t>(content.size()), device.memory()));
-    copies_.push_back(std::move(memory));
-    fill(copies_.back(), /*stored_only=*/false);
-  }
+  for (std::int64_t copy = 0; copy < copies; ++copy) add_copy();
+  const Task& first = list.tasks[region.tasks[0]];
+  if (first.kind == TaskKind::attention && first.operands.size() > 3) set_positions(first);
 }
 
-void RegionTrial::see_most_keys(const Task& attention, std::vector<std::byte>& position) const {
+void RegionTrial::add_copy() {
+  Memory memory;
+  for (const std::vector<std::byte>& content : contents_)
+    memory.push_back(Buffer::allocate(static_cast<std::int64_t>(content.size()), device_.memory()));
+  copies_.push_back(std::move(memory));
+  fill(copies_.back(), /*stored_only=*/false);
+}
+
+void RegionTrial::set_positions(const Task& attention) {
   const TaskOperand& operand = attention.operands[3];
-  std::int64_t last = attention.operands[1].view.shape[2] - attention.operands[0].view.shape[2];
-  // At the last position every block would be full, as they seldom are; two thirds of a power of
-  // two fill the last one by a third or by two thirds, whatever power of two its size is.
-  std::int64_t typical = 2 * last / 3;
-  auto size = static_cast<std::size_t>(size_bytes(list_.storages[operand.storage].dtype));
-  std::size_t at = static_cast<std::size_t>(operand.view.offset) * size;
-  std::memcpy(position.data() + at, &typical, size);
+  if (operand.number) return;
+  std::vector<std::int64_t> positions = typical_positions(attention);
+  positions_ = std::ssize(positions);
+  while (std::ssize(copies_) % positions_ != 0) add_copy();
+  auto storage =
+      static_cast<std::size_t>(std::ranges::find(storages_, operand.storage) - storages_.begin());
+  std::int64_t size = size_bytes(list_.storages[operand.storage].dtype);
+  for (std::size_t i = 0; i < copies_.size(); ++i) {
+    Buffer& buffer = *copies_[i][storage];
+    // Little-endian, so the low bytes of the number are it as any smaller integer.
+    const std::int64_t& position = positions[i % positions.size()];
+    std::byte* to = static_cast<std::byte*>(buffer.data()) + operand.view.offset * size;
+    if (DeviceMemory* device = buffer.memory())
+      device->copy_from_host(to, &position, size);
+    else
+      std::memcpy(to, &position, static_cast<std::size_t>(size));
+  }
 }
 
 void RegionTrial::fill(const Memory& memory, bool stored_only) const {
@@ -181,7 +199,7 @@ double RegionTrial::seconds(const RegionCandidate& candidate, double at_least_se
   provide_scratch(candidate);
   if (device_.is_cuda()) return seconds_on_gpu(candidate, at_least_seconds);
   auto begin = std::chrono::steady_clock::now();
-  for (std::int64_t runs = 0, batch = 1;; batch *= 2) {
+  for (std::int64_t runs = 0, batch = positions_;; batch *= 2) {
     for (std::int64_t i = 0; i < batch; ++i, ++runs)
       run(candidate, copies_[next_copy_++ % copies_.size()]);
     device_.synchronize();

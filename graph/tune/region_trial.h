@@ -1,8 +1,9 @@
 // Running one region by itself, on memory made for the purpose: what tuning times and checks.
 //
 // Floating elements are random, so that nothing is faster than it will be; integers that may be
-// rows of something are zero, and an attention sees all its keys. Where the memory of one run fits
-// into caches that in a model would hold other things by then, runs go round several copies of it.
+// rows of something are zero, and an attention to a cache sees few keys and many in turn. Where the
+// memory of one run fits into caches that in a model would hold other things by then, runs go round
+// several copies of it.
 #pragma once
 
 #include <exception>
@@ -30,6 +31,11 @@ struct Stopped : std::exception {
   const char* what() const noexcept override { return "tuning was stopped"; }
 };
 
+// Of an attention to a cache, the positions in it by which it is timed in turn. A text begins at
+// the first one, and few reach the end of the cache: what is best for many keys may be bad for few.
+// None is a round number, at which every block of keys would be full. The one with most keys first.
+std::vector<std::int64_t> typical_positions(const Task& attention);
+
 class RegionTrial {
  public:
   // All must outlive the trial. Raises `Error` where memory cannot be had. Once the token says so
@@ -39,8 +45,8 @@ class RegionTrial {
 
   // Never raises; thread safe.
   RegionCandidate compile(const BlockSizes& blocks) const;
-  // Seconds a run, of as many as take `at_least_seconds`, one at least. On a GPU by its own clock,
-  // inside a CUDA graph.
+  // Seconds a run, of as many as take `at_least_seconds`, at least one for each position in a
+  // cache. On a GPU by its own clock, inside a CUDA graph.
   double seconds(const RegionCandidate& candidate, double at_least_seconds);
   // What the region stores, begun from the same memory each time.
   std::vector<std::vector<std::byte>> results(const RegionCandidate& candidate);
@@ -50,7 +56,9 @@ class RegionTrial {
 
  private:
   using Memory = std::vector<std::shared_ptr<Buffer>>;  // a storage each
-  void see_most_keys(const Task& attention, std::vector<std::byte>& position) const;
+  // Each copy gets a position of its own, and copies are made until all positions are there.
+  void set_positions(const Task& attention);
+  void add_copy();
   void fill(const Memory& memory, bool stored_only) const;
   void provide_scratch(const RegionCandidate& candidate);
   std::vector<Argument> arguments_of(const LoweredProgram& program, const Memory& memory) const;
@@ -66,6 +74,7 @@ class RegionTrial {
   std::vector<std::vector<std::byte>> contents_;  // that each storage begins with
   std::vector<Memory> copies_;
   std::size_t next_copy_ = 0;
+  std::int64_t positions_ = 1;  // in turn
   Memory scratch_;
   std::stop_token stop_;
 };

@@ -45,13 +45,13 @@ TunedRegions tune_regions(const Graph& graph, const TaskList& list,
                           const PlanTuning& tuning) {
   double begin = autotune::steady_seconds();
   autotune::TunePolicy policy = autotune::tune_policy();
-  TunedRegions result{std::vector<BlockSizes>(regions.size())};
+  TunedRegions result{std::vector<BlockSizes>(regions.size()), std::vector<double>(regions.size())};
   if (policy == autotune::TunePolicy::off) return result;
   TuningReport& report = result.report;
   RegionTuner tuner(graph, list, device, autotune::shared_tuning_database());
 
   std::vector<std::size_t> unknown, unmeasured;
-  std::vector<double> seconds(regions.size());  // of a call
+  std::vector<double>& seconds = result.seconds;
   for (std::size_t i = 0; i < regions.size(); ++i) {
     KnownRegion known = tuner.look_up(*regions[i].region);
     result.asked[i] = known.blocks;

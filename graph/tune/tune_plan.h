@@ -3,7 +3,8 @@
 // What the database knows costs nothing. Each other region is timed once as it is, and gets the
 // part of the budget that its part of a call's time is, so that what matters is tuned longest; what
 // takes less than `least_share` of a call is left alone. The largest goes first, and what one
-// leaves over the others share.
+// leaves over the others share. Whether what was chosen for regions by themselves also holds in
+// whole calls is decided later (graph/run/tuned_plan.h).
 #pragma once
 
 #include <span>
@@ -12,6 +13,7 @@
 
 #include "dsl/device.h"
 #include "graph/lower/block_request.h"
+#include "runtime/base/hash.h"
 
 namespace tilewright::graph {
 
@@ -43,6 +45,20 @@ struct TuningReport {
 
 struct TunedRegions {
   std::vector<BlockSizes> asked;  // of each region; what is not named is the lowering's to choose
+  std::vector<double> seconds;    // of a call that each region takes by default; 0: not known
+  TuningReport report;
+};
+
+// What the clock chose for one distinct region of a plan.
+struct RegionChoice {
+  Hash region;         // its key (lower/region_key.h)
+  BlockSizes blocks;   // others than by default
+  double seconds = 0;  // of a call, by default; 0: not known
+};
+
+// What it chose for all of them, so that a plan can be made again without asking it.
+struct TunedChoices {
+  std::vector<RegionChoice> regions;  // those that take longest first
   TuningReport report;
 };
 
