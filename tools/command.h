@@ -47,5 +47,6 @@ void add_demo(CLI::App& command);
 // The benches, each a subcommand of `bench`.
 void add_bench_regional(CLI::App& command);
 void add_bench_ptxas(CLI::App& command);
+void add_bench_modes(CLI::App& command);
 
 }  // namespace tilewright::tools
