@@ -16,6 +16,7 @@
 
 #include <istream>
 #include <ostream>
+#include <variant>
 
 #include "autotune/database/tuning_database.h"
 

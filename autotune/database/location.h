@@ -5,11 +5,10 @@
 #include <memory>
 #include <string>
 
+#include "autotune/database/access.h"
 #include "autotune/database/sql_connection.h"
 
 namespace tilewright::autotune {
-
-enum class Access { read, read_write };
 
 // A file, a server, or (both empty) no place at all.
 struct Location {

@@ -19,7 +19,7 @@
 #include <functional>
 #include <memory>
 
-#include "autotune/database/location.h"
+#include "autotune/database/access.h"
 #include "autotune/database/tuning_row.h"
 
 namespace tilewright::autotune {

@@ -34,7 +34,7 @@ struct Observation {
   std::string reason;              // of a failure
   std::string clocks;              // as "core=2893 throttled=no" (measure/clocks.h)
   std::string driver;              // version
-  std::string tool;                // version of what measured
+  std::string tool;                // what measured: a version, or a command with what it was asked
   bool is_default = false;         // it is what would be used if nothing were tuned
   auto operator<=>(const Observation&) const = default;
 };
