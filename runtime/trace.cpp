@@ -102,6 +102,12 @@ void collect_sources() {
 const bool begun = [] {
   static const std::string path = env::trace();
   if (path.empty()) return false;
+  try {
+    AtomicFile could_be_written(path, "TILEWRIGHT_TRACE");
+  } catch (const Error& error) {
+    std::fprintf(stderr, "tilewright: %s; nothing is recorded\n", error.what());
+    return false;
+  }
   start_trace();
   std::atexit([] {
     try {

@@ -85,7 +85,13 @@ struct Plan {
   }
 };
 
-// Names in the options must be right; those of the environment may mean passes over graphs.
+void require_name(const char* variable, const std::string& name, const char* others) {
+  require(place(name) < table.size(), "[", variable, "] there is no pass '", name, "'; there are ",
+          others, names());
+}
+
+// Names must be right; those of TILEWRIGHT_SKIP_PASSES may mean passes over graphs, which
+// graph/passes knows and checks.
 Plan plan_of(const PipelineOptions& options) {
   for (const std::string& name : options.skip)
     require(!pass_named(name).required, "[run_passes] the pass '", name,
@@ -94,8 +100,13 @@ Plan plan_of(const PipelineOptions& options) {
   if (!options.dump.empty() && options.dump != "all") pass_named(options.dump);
   Plan plan{options.skip, env::dump(), options.stop_after};
   for (std::string& name : env::skip_passes()) plan.skip.push_back(std::move(name));
+  for (const std::string& name : plan.dump)
+    if (name != "all") require_name("TILEWRIGHT_DUMP", name, "all, ");
   if (!options.dump.empty()) plan.dump.push_back(options.dump);
-  if (plan.stop_after.empty()) plan.stop_after = env::stop_after();
+  if (std::string name = env::stop_after(); !name.empty()) {
+    require_name("TILEWRIGHT_STOP_AFTER", name, "");
+    if (plan.stop_after.empty()) plan.stop_after = name;
+  }
   return plan;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "dsl/passes/pipeline.h"
 #include "graph/passes/passes.h"
 #include "runtime/base/env.h"
 #include "runtime/base/error.h"
@@ -46,24 +47,44 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
+// Each once.
+std::string names_of(const auto& passes) {
+  std::vector<std::string> names;
+  std::string list;
+  for (const auto& pass : passes) {
+    if (contains(names, pass.name)) continue;
+    names.emplace_back(pass.name);
+    list += concat(list.empty() ? "" : ", ", pass.name);
+  }
+  return list;
+}
+
 }  // namespace
 
 std::span<const Pass> passes() { return table; }
 
 const Pass& pass_named(std::string_view name) {
   auto found = std::ranges::find(table, name, &Pass::name);
-  std::string names;
-  for (const Pass& pass : table)
-    if (names.find(pass.name) == names.npos) names += concat(names.empty() ? "" : ", ", pass.name);
   require(found != table.end(), "[passes] there is no graph pass called ", name,
-          "; the passes are ", names);
+          "; the passes are ", names_of(table));
   return *found;
+}
+
+void check_skipped_names() {
+  for (const std::string& name : env::skip_passes()) {
+    bool is_known = std::ranges::find(table, name, &Pass::name) != table.end() ||
+                    std::ranges::find(dsl::passes(), name, &dsl::Pass::name) != dsl::passes().end();
+    require(is_known, "[TILEWRIGHT_SKIP_PASSES] there is no pass '", name,
+            "'; there are, over graphs, ", names_of(table), ", and over tile programs ",
+            names_of(dsl::passes()));
+  }
 }
 
 Graph run_passes(const Graph& graph, const PassOptions& options) {
   for (const std::string& name : options.skip)
     require(!pass_named(name).required, "[passes] ", name, " is required; it cannot be skipped");
   if (!options.stop_after.empty()) pass_named(options.stop_after);
+  check_skipped_names();
   std::vector<std::string> skip = env::skip_passes();
   Graph now = graph;
   std::size_t end = table.size();

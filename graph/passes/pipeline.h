@@ -28,6 +28,9 @@ struct PassOptions {
 
 std::span<const Pass> passes();
 const Pass& pass_named(std::string_view name);  // raises `Error` listing the names
+// Raises `Error` where TILEWRIGHT_SKIP_PASSES names no pass, neither of these nor of those over
+// tile programs (dsl/passes).
+void check_skipped_names();
 
 // What a captured graph goes through before fusion; the result has no composites.
 Graph run_passes(const Graph& graph, const PassOptions& options = {});

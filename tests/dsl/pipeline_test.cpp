@@ -82,6 +82,17 @@ TEST(Pipeline, TheEnvironmentSkipsAndStopsLikewise) {
   EXPECT_EQ(names.back(), "hoist_invariants");
 }
 
+TEST(Pipeline, ANameInTheEnvironmentThatNoPassHasIsAnError) {
+  {
+    Setting stop("TILEWRIGHT_STOP_AFTER", "hoist");
+    EXPECT_THAT(error_of({}), HasSubstr("[TILEWRIGHT_STOP_AFTER] there is no pass 'hoist'; there "
+                                        "are expand_math, "));
+  }
+  Setting dump("TILEWRIGHT_DUMP", "simplify,dead");
+  EXPECT_THAT(error_of({}),
+              HasSubstr("[TILEWRIGHT_DUMP] there is no pass 'dead'; there are all, expand_math, "));
+}
+
 TEST(Pipeline, DumpsTheProgramAfterAPass) {
   ir::Function f = program();
   testing::internal::CaptureStderr();

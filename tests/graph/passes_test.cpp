@@ -4,6 +4,7 @@
 #include "graph/passes/pipeline.h"
 #include "graph/text.h"
 #include "tests/errors.h"
+#include "tests/setting.h"
 
 namespace tilewright::graph {
 namespace {
@@ -142,6 +143,17 @@ TEST(Pipeline, SkipsAndStopsByName) {
                   "[passes] decompose is required");
   expect_contains(error_of([&] { run_passes(graph, {.skip = {"frobnicate"}, .stop_after = ""}); }),
                   "[passes] there is no graph pass called frobnicate; the passes are");
+}
+
+TEST(GraphPasses, ANameToSkipThatNoPassHasIsAnError) {
+  Graph graph = graph_of("", 0);
+  Setting known("TILEWRIGHT_SKIP_PASSES", "dead_code,hoist_invariants");
+  EXPECT_NO_THROW(run_passes(graph));
+  Setting skip("TILEWRIGHT_SKIP_PASSES", "hoist");
+  expect_contains(error_of([&] { run_passes(graph); }),
+                  "[TILEWRIGHT_SKIP_PASSES] there is no pass 'hoist'; there are, over graphs, "
+                  "common_subexpressions, decompose, canonicalise, dead_code, and over tile "
+                  "programs expand_math, ");
 }
 
 }  // namespace
