@@ -2,7 +2,9 @@
 #
 # One libtilewright.so holds all rooms with what they link to, LLVM included; only the names of
 # namespace tilewright leave it. Installed with it go the headers that <tilewright/tilewright.h>
-# reaches, a CMake package and a pkg-config file, none of which knows where it was installed.
+# reaches, a CMake package and a pkg-config file, none of which knows where it was installed, the
+# command, and the licences: our own, and of what is linked in. A release is installed without the
+# names of what it does not export, a quarter of its size.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 find_package(Threads REQUIRED)
@@ -30,6 +32,9 @@ target_link_libraries(tilewright PRIVATE tilewright_options
 target_link_options(tilewright PRIVATE -Wl,--version-script=${exports} -Wl,--exclude-libs,ALL
   -Wl,--gc-sections -Wl,-z,nodelete -Wl,-z,defs)
 
+install(CODE "if(NOT DEFINED CMAKE_INSTALL_DO_STRIP AND CMAKE_INSTALL_CONFIG_NAME MATCHES \"^(Release|MinSizeRel)$\")
+  set(CMAKE_INSTALL_DO_STRIP 1)
+endif()")
 install(TARGETS tilewright EXPORT tilewright_targets)
 install(EXPORT tilewright_targets NAMESPACE tilewright:: FILE tilewrightTargets.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tilewright)
@@ -45,6 +50,7 @@ install(FILES ${package}/tilewrightConfig.cmake ${package}/tilewrightConfigVersi
 file(RELATIVE_PATH TILEWRIGHT_PREFIX_FROM_PC
   ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(cmake/tilewright.pc.in ${package}/tilewright.pc @ONLY)
+install(FILES LICENSE NOTICE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES ${package}/tilewright.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 install(CODE "set(TILEWRIGHT_SOURCE_DIR \"${PROJECT_SOURCE_DIR}\")

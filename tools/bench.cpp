@@ -27,13 +27,24 @@ std::string device_name(const Device& device) {
   return device.is_cuda() ? cuda::context(device.ordinal()).facts().name : cpu_model();
 }
 
+// The adapter that comes with the command: beside it where it is installed, or in the tree that it
+// was built in.
+std::string own_peer() {
+  auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  for (const char* folder : {"../share/tilewright/peers", "../../tools/peers"})
+    if (auto script = program / folder / "torch_cpu.py"; std::filesystem::exists(script))
+      return script.string();
+  throw Misuse(
+      "[bench] --peer all: torch_cpu.py is not installed beside the command; name the script");
+}
+
 // The adapters that are wanted, as far as they can be started; `versions` is what they say, or why
 // not.
 std::vector<std::shared_ptr<Peer>> start_peers(const SectionArguments& a,
                                                nlohmann::json& versions) {
   std::vector<std::shared_ptr<Peer>> peers;
   for (const std::string& wanted : a.peers) {
-    std::string script = wanted == "all" ? TILEWRIGHT_PEERS "/torch_cpu.py" : wanted;
+    std::string script = wanted == "all" ? own_peer() : wanted;
     std::string name = std::filesystem::path(script).filename();
     try {
       peers.push_back(std::make_shared<Peer>(std::vector<std::string>{a.python, script}));
@@ -46,6 +57,22 @@ std::vector<std::shared_ptr<Peer>> start_peers(const SectionArguments& a,
   return peers;
 }
 
+// Nothing was run: of another device, of a word that no case has, or of a file that has it all.
+void check_cases(const Section& section, const SectionArguments& a, const BenchLog& log) {
+  require_use(!log.cases().empty(), "[bench] ", section.name, " has no case for ", a.run.device,
+              "; --device cuda:0 is what it times");
+  std::string words;
+  for (const std::string& word : a.settings.words)
+    words += (words.empty() ? "\"" : "\" or \"") + word;
+  std::string known;
+  for (const std::string& name : log.cases()) known += "\n  " + name;
+  require_use(log.wanted() > 0, "[bench] no case of ", section.name, " has ", words,
+              "\" in its name; there are", known);
+  if (log.rows().empty())
+    fmt::print(stderr, "{}: {} cases are in {} already\n", section.name, log.wanted(),
+               a.settings.append);
+}
+
 void run_section(const Section& section, SectionArguments& a) {
   Options options = a.run.compile_options();
   a.settings.device = options.device;
@@ -55,6 +82,7 @@ void run_section(const Section& section, SectionArguments& a) {
   a.settings.peers = start_peers(a, peers);
   BenchLog log(section.name, a.settings);
   section.run(log);
+  check_cases(section, a, log);
   if (a.json) {
     std::string words;
     for (const std::string& word : a.settings.words) words += " '" + word + "'";
@@ -80,6 +108,7 @@ void add_section(CLI::App& bench, const Section& section) {
   BenchSettings& s = a->settings;
   command.add_option("WORDS", s.words, "cases in whose names one of these words stands");
   command.add_option("--rounds", s.rounds, "samples of each case; medians are shown")
+      ->check(above_zero())
       ->capture_default_str();
   command.add_option("--budget", s.budget_s, "seconds after which no further case begins");
   command.add_option("--case-limit", s.case_limit_s,

@@ -17,7 +17,7 @@
 #include "tools/measure.h"
 #include "tools/named_kernels.h"
 #include "tools/ptxas.h"
-#include "tools/read_text.h"
+#include "tools/read_programs.h"
 #include "tools/table.h"
 
 namespace tilewright::tools {
@@ -121,8 +121,9 @@ void show(const nlohmann::json& records) {
   for (const auto& r : records) {
     if (r.contains("error")) continue;
     auto text = [&](const char* field) { return r[field].dump(); };
-    table.add({r["kernel"], r["target"], text("threads"), text("registers"), text("shared_bytes"),
-               text("spill_bytes"), text("mma"), text("wgmma"), text("tma"),
+    table.add({r["kernel"].get<std::string>(), r["target"].get<std::string>(), text("threads"),
+               text("registers"), text("shared_bytes"), text("spill_bytes"), text("mma"),
+               text("wgmma"), text("tma"),
                fmt::format("{} of {}", text("wide_accesses"), text("accesses")),
                duration_text(r["compile_s"])});
   }
@@ -153,7 +154,7 @@ std::vector<Job> jobs_of_folder(const Settings& a) {
   std::ranges::sort(files);
   std::vector<Job> jobs;
   for (const auto& file : files)
-    for (ir::Function& program : ir::parse_all(read_text("ptxas", file.string())))
+    for (ir::Function& program : read_programs("ptxas", file.string()))
       for (const std::string& target : a.targets)
         if (is_for(file, target)) jobs.push_back({file.stem().string(), target, {program}});
   require(!jobs.empty(), "[ptxas] there is no *.tile file in ", a.programs,
@@ -217,7 +218,7 @@ void add_bench_ptxas(CLI::App& command) {
       ->check(CLI::ExistingDirectory);
   command.add_flag("--may-spill", a->may_spill, "spilled registers are shown, and are no failure");
   command.add_option("--jobs", a->jobs, "programs to assemble at the same time")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->capture_default_str();
   command.add_option("--targets", a->targets, "GPUs to make code for")
       ->delimiter(',')
@@ -226,7 +227,7 @@ void add_bench_ptxas(CLI::App& command) {
       .add_option("--kernels", a->kernels, "only kernels with one of these words in their names")
       ->delimiter(',');
   command.add_option("--rounds", a->rounds, "compile so often and show the median time")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->capture_default_str();
   command.add_flag("--json", a->json, "print JSON");
   command.callback([a] { bench_ptxas(*a); });

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graph/compile.h"
+#include "tools/misuse.h"
 
 namespace tilewright::tools {
 
@@ -32,7 +33,7 @@ struct RunOptions {
   int threads = 0;  // 0: all
 
   void add_to(CLI::App& command);
-  // Applies the thread count; raises `Error` for unknown names.
+  // Applies the thread count; raises `Misuse` for unknown names.
   Options compile_options() const;
 };
 

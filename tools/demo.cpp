@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "models/generate.h"
+#include "models/language_model.h"
 #include "models/llama.h"
 #include "runtime/base/env.h"
 #include "runtime/parallel.h"
@@ -80,22 +81,28 @@ void small_llama() {
        });
 }
 
-// The trained model, where its folder is there.
-void story() {
+struct Arguments {
+  int threads = 0;    // 0: all
+  std::string model;  // folder; "": the tests' model
+};
+
+// By a trained model, where its folder is there.
+void story(const Arguments& a) {
   std::string root = env::test_models();
-  std::filesystem::path folder =
-      std::filesystem::path(root.empty() ? "../shared/models" : root) / "stories260K";
+  std::filesystem::path folder = a.model;
+  if (folder.empty())
+    folder = std::filesystem::path(root.empty() ? "../shared/models" : root) / "stories260K";
   if (!std::filesystem::exists(folder / "config.json")) {
-    fmt::print(
-        "No trained model at hand (TILEWRIGHT_TEST_MODELS names no folder of models): no story.\n");
+    fmt::print("No trained model at hand: no story. `--model FOLDER` names one.\n");
     return;
   }
-  fmt::print("A story by stories260K, in reduce-overhead mode:\n\n  Once upon a time");
-  auto model = load_llama(folder);
+  auto model = load_model(folder);
+  fmt::print("A story by {}, in reduce-overhead mode:\n\n  Once upon a time",
+             std::filesystem::absolute(folder / ".").parent_path().filename().string());
   TextGenerator generator(*model, Tokenizer::open(folder / "tokenizer.json"),
                           {.mode = Mode::reduce_overhead});
   GenerateOptions options;
-  options.max_tokens = 200;
+  options.max_tokens = std::min<std::int64_t>(200, model->max_positions());
   options.on_text = [](std::string_view text) {
     for (char c : text) fmt::print("{}", c == '\n' ? std::string("\n  ") : std::string(1, c));
   };
@@ -107,14 +114,20 @@ void story() {
 }  // namespace
 
 void add_demo(CLI::App& command) {
-  auto run = std::make_shared<int>(0);
-  command.add_option("--threads", *run, "threads to use (default: all processors)");
-  command.callback([run] {
-    if (*run > 0) set_thread_count(*run);
+  auto a = std::make_shared<Arguments>();
+  add_threads_option(command, a->threads);
+  command.add_option("--model", a->model,
+                     "folder of a model that tells a story: config.json, model.safetensors, "
+                     "tokenizer.json");
+  command.callback([a] {
+    if (!a->model.empty())
+      require_file("demo", (std::filesystem::path(a->model) / "config.json").string(),
+                   "the folder of a model by --model");
+    if (a->threads > 0) set_thread_count(a->threads);
     fmt::print("{} with {} threads\n\n", cpu_model(), thread_count());
     tutorial();
     small_llama();
-    story();
+    story(*a);
   });
 }
 

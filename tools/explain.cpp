@@ -3,8 +3,9 @@
 
 #include <filesystem>
 
+#include "models/gpt2_config.h"
 #include "models/language_model.h"
-#include "runtime/base/error.h"
+#include "models/llama_config.h"
 #include "tools/command.h"
 #include "tools/table.h"
 #include "tools/tutorial_model.h"
@@ -31,11 +32,16 @@ Compiled compiled_tutorial(const Arguments& a, std::unique_ptr<Module>& owner) {
 
 Compiled compiled_model(const Arguments& a, std::unique_ptr<Module>& owner) {
   std::unique_ptr<LanguageModel> model = random_model(a.model, 1);
-  require(model != nullptr || std::filesystem::is_directory(a.model), "[explain] \"", a.model,
-          "\" is neither \"tutorial\", nor a size of configs.def (tiny, gpt2, ...), nor a folder");
+  if (model == nullptr && !std::filesystem::is_directory(a.model)) {
+    std::vector<std::string> known = {"tutorial"};
+    for (auto names : {llama_config_names(), gpt2_config_names()})
+      known.insert(known.end(), names.begin(), names.end());
+    throw Misuse(concat("[explain] there is no model \"", a.model, "\", nor a folder of that name",
+                        suggestion(a.model, known), "; known are ", listed(known)));
+  }
   if (model == nullptr) model = load_model(a.model);
-  require(a.rows >= 1 && a.rows <= model->max_positions(), "[explain] --rows is ", a.rows,
-          "; the model takes 1 to ", model->max_positions());
+  require_use(a.rows >= 1 && a.rows <= model->max_positions(), "[explain] --rows is ", a.rows,
+              "; the model takes 1 to ", model->max_positions());
   Compiled fast =
       compile([m = model.get()](const Tensor& ids,
                                 const Tensor& position) { return m->forward_last(ids, position); },

@@ -3,12 +3,14 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <optional>
 
 #include "graph/quantized.h"
 #include "models/generate.h"
 #include "models/language_model.h"
 #include "models/tokenizer.h"
-#include "runtime/base/error.h"
 #include "tools/command.h"
 
 namespace tilewright::tools {
@@ -18,7 +20,7 @@ struct Arguments {
   std::string model, prompt;
   std::int64_t max_tokens = 256;
   SamplingOptions sampling;
-  std::int64_t steps_a_round = 0;
+  std::int64_t steps_a_round = 0, group_size = 0;
   std::string dtype = "f32", weights, activations;
   bool json = false;
   RunOptions run;
@@ -38,25 +40,67 @@ nlohmann::json as_json(const Generation& g, const std::vector<TokenId>& prompt_i
 
 DType model_dtype(const std::string& name) {
   std::optional<DType> dtype = parse_dtype(name);
-  require(dtype && (*dtype == DType::f32 || *dtype == DType::f16 || *dtype == DType::bf16),
-          "[generate] --dtype is ", name, "; f32, f16 and bf16 can be chosen");
+  require_use(dtype && (*dtype == DType::f32 || *dtype == DType::f16 || *dtype == DType::bf16),
+              "[generate] --dtype is ", name, "; f32, f16 and bf16 can be chosen");
   return *dtype;
 }
 
 QuantizeOptions quantize_options(const Arguments& a) {
-  constexpr std::int64_t int4_group = 32;
-  require(a.weights == "int8" || a.weights == "int4", "[generate] --weights is ",
-          a.weights.empty() ? "absent" : a.weights, "; int8 and int4 can be chosen",
-          a.weights.empty() ? ", which --activations needs" : "");
-  require(a.activations.empty() || a.activations == "int8", "[generate] --activations is ",
-          a.activations, "; int8 can be chosen");
+  require_use(a.weights == "int8" || a.weights == "int4", "[generate] --weights is ",
+              a.weights.empty() ? "absent" : a.weights, "; int8 and int4 can be chosen",
+              a.weights.empty() ? ", which --activations needs" : "");
+  require_use(a.activations.empty() || a.activations == "int8", "[generate] --activations is ",
+              a.activations, "; int8 can be chosen");
   QuantizeOptions options;
   if (!a.activations.empty()) options.activations = Activations::int8;
   if (a.weights == "int4") {
     options.format = WeightFormat::int4;
-    options.group_size = int4_group;
+    options.group_size = packed_block;
   }
+  if (a.group_size > 0) options.group_size = a.group_size;
   return options;
+}
+
+bool is_quantized(const Arguments& a) { return !a.weights.empty() || !a.activations.empty(); }
+
+// As config.json has them, under the name of either family; none where it has neither: loading the
+// model says what is wrong with it.
+std::optional<std::int64_t> positions_of(const std::filesystem::path& folder) {
+  std::ifstream file(folder / "config.json");
+  nlohmann::json config = nlohmann::json::parse(file, nullptr, false);
+  for (const char* name : {"max_position_embeddings", "n_positions"})
+    if (config.is_object() && config.contains(name) && config[name].is_number_integer())
+      return config[name].get<std::int64_t>();
+  return {};
+}
+
+// All that can be said before weights are loaded.
+void check_arguments(const Arguments& a) {
+  as_misuse([&] { Sampler{a.sampling}; });
+  require_use(a.steps_a_round <= 1 || a.sampling.temperature == 0, "[generate] --steps-a-round is ",
+              a.steps_a_round, " with a temperature of ", a.sampling.temperature,
+              "; several steps need a temperature of 0");
+  model_dtype(a.dtype);
+  if (is_quantized(a)) quantize_options(a);
+  require_use(a.group_size == 0 || !a.weights.empty(),
+              "[generate] --group-size is given without --weights int8 or int4, which it is of");
+  for (const char* name : {"config.json", "tokenizer.json"})
+    require_file("generate", (std::filesystem::path(a.model) / name).string(),
+                 "the folder of a Hugging Face model");
+  auto positions = positions_of(a.model);
+  require_use(!positions || a.max_tokens <= *positions, "[generate] --max-tokens is ", a.max_tokens,
+              "; the model has ", positions.value_or(0), " positions");
+}
+
+void quantize(LanguageModel& model, const Arguments& a) {
+  if (!is_quantized(a)) return;
+  QuantizeOptions options = quantize_options(a);
+  try {
+    model.quantize(options);
+  } catch (const Error& error) {
+    throw Misuse(concat(error.what(), " (--weights ", a.weights, " --group-size ",
+                        options.group_size, "; int8 without a group size fits every row)"));
+  }
 }
 
 // One line of a terminal, written over and over, and gone at the end.
@@ -71,14 +115,15 @@ void show_progress(const LoadProgress& progress) {
 }
 
 void generate(const Arguments& a) {
+  check_arguments(a);
   Options options = a.run.compile_options();
   if (!a.json) fmt::print(stderr, "loading {}\n", a.model);
   ModelOptions wanted_model{.dtype = model_dtype(a.dtype), .device = options.device};
   if (!a.json && ::isatty(STDERR_FILENO) != 0) wanted_model.progress = show_progress;
+  Tokenizer tokenizer = Tokenizer::open(std::filesystem::path(a.model) / "tokenizer.json");
   auto model = load_model(a.model, wanted_model);
-  if (!a.weights.empty() || !a.activations.empty()) model->quantize(quantize_options(a));
-  TextGenerator generator(
-      *model, Tokenizer::open(std::filesystem::path(a.model) / "tokenizer.json"), options);
+  quantize(*model, a);
+  TextGenerator generator(*model, std::move(tokenizer), options);
   GenerateOptions wanted;
   wanted.max_tokens = a.max_tokens;
   wanted.sampling = a.sampling;
@@ -114,6 +159,7 @@ void add_generate(CLI::App& command) {
       ->required();
   command.add_option("--prompt", a->prompt, "text to continue");
   command.add_option("--max-tokens", a->max_tokens, "positions at the most, the prompt's included")
+      ->check(above_zero())
       ->capture_default_str();
   command
       .add_option("--temperature", a->sampling.temperature, "0 takes the likeliest token always")
@@ -130,12 +176,19 @@ void add_generate(CLI::App& command) {
           "--steps-a-round", a->steps_a_round,
           "steps that the device takes before the host looks, if the temperature is 0 (0: 8 "
           "on a GPU, else 1)")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command.add_option("--dtype", a->dtype, "of parameters and cache: f32, f16 or bf16")
       ->capture_default_str();
   command.add_option("--weights", a->weights,
                      "int8 (a scale a row) or int4 (a scale for 32): weights of linear layers and "
                      "of the head as integers; others are converted to --dtype");
+  command
+      .add_option(
+          "--group-size", a->group_size,
+          "weights along a row that share a scale, of 4 bits in whole blocks of 32 (default: "
+          "the row of 8 bits, 32 of 4)")
+      ->check(above_zero());
   command.add_option("--activations", a->activations,
                      "int8: what prompts of more than four tokens multiply such weights by is "
                      "rounded to 8 bits, for twice the speed");

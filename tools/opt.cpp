@@ -5,7 +5,7 @@
 #include "dsl/ir/text.h"
 #include "dsl/passes/pipeline.h"
 #include "tools/command.h"
-#include "tools/read_text.h"
+#include "tools/read_programs.h"
 
 namespace tilewright::tools {
 namespace {
@@ -22,7 +22,11 @@ void opt(const Arguments& a) {
     for (const dsl::Pass& pass : dsl::passes()) fmt::print("{:<24} {}\n", pass.name, pass.what);
     return;
   }
-  for (ir::Function& function : ir::parse_all(read_text("opt", a.file))) {
+  as_misuse([&] {
+    for (const auto* names : {&a.passes, &a.skip})
+      for (const std::string& name : *names) dsl::pass_named(name);
+  });
+  for (ir::Function& function : read_programs("opt", a.file)) {
     auto times = a.passes.empty() ? dsl::run_passes(function, {.skip = a.skip})
                                   : dsl::run_passes(function, a.passes);
     if (a.emit == "tile")
@@ -47,7 +51,9 @@ void add_opt(CLI::App& command) {
                   "passes to run, in this order (default: the whole pipeline)")
       ->delimiter(',');
   command.add_option("--skip", a->skip, "passes of the pipeline to leave out")->delimiter(',');
-  command.add_option("--emit", a->emit, "what to print: tile, llvm or asm")->capture_default_str();
+  command.add_option("--emit", a->emit, "what to print: tile, llvm or asm")
+      ->check(CLI::IsMember({"tile", "llvm", "asm"}))
+      ->capture_default_str();
   command.add_flag("--list", a->list, "list the passes and what each does");
   command.add_flag("--time", a->time, "print the time each pass took to standard error");
   command.callback([a] { opt(*a); });

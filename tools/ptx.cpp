@@ -11,7 +11,7 @@
 #include "tools/measure.h"
 #include "tools/named_kernels.h"
 #include "tools/ptxas.h"
-#include "tools/read_text.h"
+#include "tools/read_programs.h"
 #include "tools/table.h"
 
 namespace tilewright::tools {
@@ -97,22 +97,24 @@ std::string machine_code(const dsl::gpu::Ptx& ptx, const Arguments& a) {
 std::vector<NamedProgram> wanted_programs(const Arguments& a) {
   if (a.kernel.empty()) {
     std::vector<NamedProgram> programs;
-    for (ir::Function& function : ir::parse_all(read_text("ptx", a.file)))
+    for (ir::Function& function : read_programs("ptx", a.file))
       programs.push_back({std::move(function)});
     return programs;
   }
   for (const NamedKernel& kernel : named_kernels({}))
     if (kernel.name == a.kernel) return programs_of(kernel, Device::emulated(a.target));
-  std::string names;
-  for (const NamedKernel& kernel : named_kernels({})) names += "\n  " + kernel.name;
-  require(false, "[ptx] there is no kernel \"", a.kernel, "\"; known are", names);
-  return {};
+  std::vector<std::string> known;
+  for (const NamedKernel& kernel : named_kernels({})) known.push_back(kernel.name);
+  std::string lines;
+  for (const std::string& name : known) lines += "\n  " + name;
+  throw Misuse(concat("[ptx] there is no kernel \"", a.kernel, "\"", suggestion(a.kernel, known),
+                      "; known are", lines));
 }
 
 void ptx(const Arguments& a) {
-  dsl::Target target = dsl::target_named(a.target);
-  require(target.is_gpu(), "[ptx] ", a.target,
-          " is no GPU; known are sm_80, sm_86, sm_89, sm_90a, sm_100a, sm_120");
+  dsl::Target target = as_misuse([&] { return dsl::target_named(a.target); });
+  require_use(target.is_gpu(), "[ptx] ", a.target,
+              " is no GPU; known are sm_80, sm_86, sm_89, sm_90a, sm_100a, sm_120");
   for (NamedProgram& program : wanted_programs(a)) {
     ir::Function& function = program.function;
     const ir::Function traced = function;
@@ -163,7 +165,7 @@ void add_ptx(CLI::App& command) {
   command.add_option("--nvdisasm", a->assembler.nvdisasm,
                      "NVIDIA's disassembler, for what stands in loops");
   command.add_option("--rounds", a->rounds, "compile so often and show the median time")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->capture_default_str();
   command.add_flag("--json", a->json, "print the report as JSON, a line a kernel");
   command.callback([a] { ptx(*a); });

@@ -1,12 +1,22 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
-#include "runtime/base/error.h"
 #include "runtime/parallel.h"
 #include "tools/command.h"
 
 namespace tilewright::tools {
+namespace {
+
+// "reduce-overhead" of reduce_overhead, as C++ spells the mode.
+std::string option_spelling(std::string name) {
+  std::ranges::replace(name, '_', '-');
+  if (name.ends_with('-')) name.pop_back();
+  return name;
+}
+
+}  // namespace
 
 void RunOptions::add_to(CLI::App& command) {
   command
@@ -39,17 +49,18 @@ void RunOptions::add_to(CLI::App& command) {
                      "write every choice (block sizes, fusion, precision) to this file");
   command.add_option("--locked", locked_plan,
                      "keep to the choices in this file: bit for bit the same results");
-  command.add_option("--threads", threads, "threads to use (default: all processors)");
+  add_threads_option(command, threads);
 }
 
 Options RunOptions::compile_options() const {
-  require(threads >= 0, "[tilewright] --threads is ", threads, "; it must be positive");
   if (threads > 0) set_thread_count(threads);
   Options options;
-  options.mode = parse_mode(mode);
-  options.backend = parse_backend(backend);
-  options.matmul_precision = parse_matmul_precision(matmul_precision);
-  options.device = Device::parse(device);
+  as_misuse([&] {
+    options.mode = parse_mode(option_spelling(mode));
+    options.backend = parse_backend(backend);
+    options.matmul_precision = parse_matmul_precision(matmul_precision);
+    options.device = Device::parse(device);
+  });
   options.tune_seconds = tune_seconds;
   options.tune_in_background = tune_in_background;
   options.freezing = freezing;

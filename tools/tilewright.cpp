@@ -1,10 +1,13 @@
-// The one command line program: a table of subcommands.
+// The one command line program: a table of subcommands. It ends with 0, with 2 where it was asked
+// for what cannot be (misuse.h), and with 1 where what it was asked for failed.
 #include <cstdio>
 #include <exception>
 
+#include "graph/passes/pipeline.h"
 #include "runtime/base/error.h"
 #include "tools/command.h"
 #include "tools/database/commands.h"
+#include "tools/misuse.h"
 
 namespace tilewright::tools {
 namespace {
@@ -31,10 +34,18 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "tilewright 0.1.0");
   for (const auto& command : tilewright::tools::commands)
     command.add(*app.add_subcommand(command.name, command.what));
+  using namespace tilewright::tools;
   try {
+    check_subcommands(app, {argv + 1, argv + argc});
+    as_misuse(tilewright::graph::check_skipped_names);
     app.parse(argc, argv);
+  } catch (const CLI::RuntimeError& end) {
+    return end.get_exit_code();
   } catch (const CLI::ParseError& error) {
-    return app.exit(error);
+    return app.exit(error) == 0 ? 0 : misuse_status;
+  } catch (const Misuse& error) {
+    std::fprintf(stderr, "tilewright: %s\n", error.what());
+    return misuse_status;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "tilewright: %s\n", error.what());
     return 1;

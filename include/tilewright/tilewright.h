@@ -6,6 +6,10 @@
 // and puts them under <tilewright/...>. Separate from the rooms because it sees all of them.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "Tilewright needs C++20 or later: compile with -std=c++20"
+#else
+
 #include "autotune/kernel_tuner.h"
 #include "dsl/compile.h"
 #include "dsl/gpu_host.h"
@@ -32,3 +36,5 @@
 #include "runtime/base/error.h"
 #include "runtime/buffer.h"
 #include "runtime/parallel.h"
+
+#endif

@@ -82,7 +82,11 @@ expect_said() {
 expect_refused() {
   local expected=$1
   shift
-  if "$tool" generate "$work/bytes" "$@" >"$work/out" 2>"$work/err"; then fail "$* was taken"; fi
+  local status=0
+  "$tool" generate "$work/bytes" --prompt "$prompt" "$@" >"$work/out" 2>"$work/err" || status=$?
+  [ "$status" = 2 ] || fail "$*: status $status"
+  [ ! -s "$work/out" ] || fail "$*: it printed $(cat "$work/out")"
+  if grep -q compiling "$work/err"; then fail "$*: it compiled"; fi
   grep -qF -- "$expected" "$work/err" || fail "$*: it said $(cat "$work/err")"
 }
 
@@ -98,6 +102,8 @@ expect_said "$bytes" bytes --weights int8
 expect_said "$bytes" bytes --weights int8 --freezing
 expect_said "$nibbles" nibbles --weights int4
 expect_said "$nibbles" nibbles --weights int4 --freezing
+expect_said "$nibbles" nibbles --weights int4 --group-size 64
+expect_said "$bytes" bytes --weights int8 --group-size 32
 for dtype in bf16 f16; do
   halves=$(said bytes --dtype $dtype)
   [ "$(wc -w <<<"$halves")" -gt 4 ] || fail "--dtype $dtype says nothing: $halves"
@@ -117,5 +123,14 @@ done
 expect_refused "[generate] --dtype is f64; f32, f16 and bf16 can be chosen" --dtype f64
 expect_refused "[generate] --weights is int2; int8 and int4 can be chosen" --weights int2
 expect_refused "[generate] --activations is int4; int8 can be chosen" --weights int8 --activations int4
+expect_refused "[generate] --max-tokens is 100000; the model has 64 positions" --max-tokens 100000
+expect_refused "--max-tokens: the value is 0; a number above 0 is right" --max-tokens 0
+expect_refused "[sample] temperature is -1; 0 (greedy) or more is allowed" --temperature -1
+expect_refused "[sample] top_p is 2; above 0 and up to 1 is allowed" --top-p 2
+expect_refused "[generate] --steps-a-round is 4 with a temperature of 1; several steps need a temperature of 0" \
+  --steps-a-round 4 --temperature 1
+expect_refused "[generate] --group-size is given without --weights int8 or int4" --group-size 32
+expect_refused "(--weights int4 --group-size 128; int8 without a group size fits every row)" \
+  --weights int4 --group-size 128 --max-tokens 24
 expect_refused "[generate] --weights is absent; int8 and int4 can be chosen, which --activations needs" \
   --activations int8

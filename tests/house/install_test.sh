@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the library, moves it, and builds and runs examples/00_minimal against it in both ways
 # that the example names; looks at what the library exports and at what its headers include.
+# Runs the installed command, and looks for the licences.
 # usage: install_test.sh <source folder> <build folder>
 set -euo pipefail
 source_dir=$1
@@ -16,7 +17,7 @@ expect_output() {
   [ "$1" = "1 1 3 5 " ] || fail "the example printed \"$1\""
 }
 
-cmake --install "$build_dir" --prefix "$work/first" --strip >/dev/null
+cmake --install "$build_dir" --prefix "$work/first" >/dev/null
 mv "$work/first" "$work/moved"
 library=$(find "$work/moved" -name libtilewright.so)
 [ -n "$library" ] || fail "no libtilewright.so was installed"
@@ -32,6 +33,32 @@ walled=$(grep -rnE '#include <(llvm|boost|range/v3|nlohmann|fmt|CLI)/' "$work/mo
 [ -z "$walled" ] || fail "a public header includes an outside library: $walled"
 baked=$(grep -rlF -e "$work/first" -e "$source_dir" "$work/moved" || true)
 [ -z "$baked" ] || fail "the folder of the build is baked into: $baked"
+
+if readelf -S "$library" | grep -q '\.symtab'; then fail "the library is not stripped"; fi
+[ ! -e "$work/moved/include/tilewright/autotune/database/sql_connection.h" ] || fail "SQL among the public headers"
+sql=$(grep -rliE 'sqlite|postgres_connection|SqlConnection' "$work/moved/include" || true)
+[ -z "$sql" ] || fail "public headers speak of SQL: $sql"
+
+documents=$work/moved/share/doc/tilewright
+cmp "$source_dir/LICENSE" "$documents/LICENSE" || fail "no LICENSE"
+for name in LLVM SQLite zlib Zstandard libxml2 PCRE2 "JSON for Modern C++" fmt CLI11; do
+  grep -qxF -- "$name" "$documents/NOTICE" || fail "no notice of $name"
+done
+
+echo "command"
+command=$work/moved/bin/tilewright
+"$command" --version | grep -q '^tilewright ' || fail "the command has no version"
+"$command" explain tiny >"$work/explained" || fail "the command explains nothing"
+if "$command" bench gemm --tiny --peer all --python /nonexistent/python >/dev/null 2>"$work/peers"; then
+  grep -q 'no peer' "$work/peers" || fail "the peers: $(cat "$work/peers")"
+fi
+[ -e "$work/moved/share/tilewright/peers/torch_cpu.py" ] || fail "no adapter of peers"
+
+echo "C++17"
+if g++ -std=c++17 -fsyntax-only -I"$work/moved/include" -x c++ - 2>"$work/said" \
+  <<<'#include <tilewright/tilewright.h>'; then fail "C++17 is taken"; fi
+grep -q 'Tilewright needs C++20 or later' "$work/said" || fail "C++17: $(head -3 "$work/said")"
+[ "$(grep -c 'error' "$work/said")" = 1 ] || fail "C++17: more than one error"
 
 echo "find_package"
 cmake -S "$source_dir/examples/00_minimal" -B "$work/build" -G Ninja \
@@ -49,5 +76,9 @@ export PKG_CONFIG_PATH=$pc_dir
 g++ -std=c++20 "$source_dir/examples/00_minimal/main.cpp" -o "$work/minimal" \
   $(pkg-config --cflags --libs tilewright)
 expect_output "$(LD_LIBRARY_PATH=$(dirname "$library") "$work/minimal")"
+# shellcheck disable=SC2046
+g++ -std=c++20 "$source_dir/examples/00_minimal/main.cpp" -o "$work/minimal_rpath" \
+  $(pkg-config --cflags --libs tilewright) -Wl,-rpath,"$(pkg-config --variable=libdir tilewright)"
+expect_output "$("$work/minimal_rpath")"
 
 echo "passed"

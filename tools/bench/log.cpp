@@ -25,6 +25,7 @@ constexpr Section sections[] = {
     {"graphs", "What the device pays for a launch in a graph", bench_graphs},
     {"optim", "An AdamW step on the parameters of GPT-2", bench_optim},
     {"tune", "Block sizes chosen by the clock against those chosen by rule", bench_tune},
+    {"database", "Look-ups and merges of tuning databases with a million rows", bench_database},
     {"profile", "The kernels of a decode step, one by one", bench_profile},
 };
 
@@ -79,8 +80,10 @@ void BenchLog::add(const std::string& name, nlohmann::json row) {
 }
 
 void BenchLog::run(const std::string& name, const std::function<nlohmann::json()>& measure) {
+  cases_.push_back(name);
   auto has = [&](const std::string& word) { return name.find(word) != std::string::npos; };
   if (!settings_.words.empty() && std::ranges::none_of(settings_.words, has)) return;
+  ++wanted_;
   if (done_.contains(name)) return;
   if (begun_.contains(name))
     return add(name, {{"ok", false}, {"note", "an earlier process ended in this case"}});

@@ -47,6 +47,9 @@ class BenchLog {
   // Runs the case unless it is not wanted, is in the file already, or the time is up. What it
   // raises becomes a line, but for a lost context, which is passed on after that.
   void run(const std::string& name, const std::function<nlohmann::json()>& measure);
+  // The names of all cases of the device, and how many of them were wanted.
+  const std::vector<std::string>& cases() const { return cases_; }
+  std::size_t wanted() const { return wanted_; }
   // Lines of this run.
   const std::vector<nlohmann::json>& rows() const { return rows_; }
   bool all_ok() const { return all_ok_; }
@@ -61,6 +64,8 @@ class BenchLog {
   double start_;
   std::ofstream file_;
   std::set<std::string> begun_, done_;  // by earlier runs of the file
+  std::vector<std::string> cases_;
+  std::size_t wanted_ = 0;
   std::vector<nlohmann::json> rows_;
   bool all_ok_ = true;
 };
@@ -86,5 +91,6 @@ void bench_graphs(BenchLog& log);
 void bench_optim(BenchLog& log);
 void bench_profile(BenchLog& log);
 void bench_tune(BenchLog& log);
+void bench_database(BenchLog& log);
 
 }  // namespace tilewright::tools

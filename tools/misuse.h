@@ -1,0 +1,57 @@
+// What the person at the command line got wrong: a name that is not known, a file that is not
+// there, a value that cannot be. Apart from other errors, because the process then ends with status
+// 2, and with 1 where it was asked rightly and could not do it.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <concepts>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/error.h"
+
+namespace tilewright::tools {
+
+constexpr int misuse_status = 2;
+
+class Misuse : public Error {
+ public:
+  using Error::Error;
+};
+
+// Raises `Misuse` with the joined message unless `condition` holds.
+template <typename... Parts>
+void require_use(bool condition, const Parts&... parts) {
+  if (!condition) throw Misuse(concat(parts...));
+}
+
+// What `look_at_arguments` returns; an `Error` that it raises is of what was asked.
+template <std::invocable F>
+auto as_misuse(const F& look_at_arguments) {
+  try {
+    return look_at_arguments();
+  } catch (const Error& error) {
+    throw Misuse(error.what());
+  }
+}
+
+// "a, b, c"
+std::string listed(const std::vector<std::string>& names);
+// "; did you mean b?" of the name that the fewest changed letters make of `word`, if these are at
+// most a third of it; else "".
+std::string suggestion(std::string_view word, const std::vector<std::string>& names);
+
+// For options: raises `Misuse` where no file is there.
+void require_file(std::string_view operation, const std::string& path, std::string_view wanted);
+
+// --threads: none, or 1 to as many as a launch may have.
+void add_threads_option(CLI::App& command, int& threads);
+// Of an option's number.
+CLI::Validator above_zero();
+
+// Raises `Misuse` where a word stands in the place of a subcommand and is none, with those that
+// are.
+void check_subcommands(const CLI::App& app, const std::vector<std::string>& words);
+
+}  // namespace tilewright::tools
