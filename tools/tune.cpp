@@ -11,6 +11,7 @@
 #include "runtime/base/error.h"
 #include "runtime/parallel.h"
 #include "tools/command.h"
+#include "tools/database/selection.h"
 #include "tools/landscapes.h"
 #include "tools/named_kernels.h"
 #include "tools/table.h"
@@ -68,11 +69,18 @@ nlohmann::json as_json(const std::string& name, const graph::RegionTuning& tunin
 }
 
 // What later compiling and `--check` find; what was measured before is forgotten.
-void keep(const autotune::TuningKey& key, const graph::RegionTuning& tuning) {
+// `name` is what was asked for, by which `db` finds them.
+void keep(const std::string& name, const autotune::TuningKey& key,
+          const graph::RegionTuning& tuning) {
   autotune::TuningDatabase& database = autotune::shared_tuning_database();
   database.remove(database.rows(key));
-  database.store(
-      autotune::rows_of(key, tuning.space.space, tuning.space.preferred, tuning.measured));
+  auto rows = autotune::rows_of(key, tuning.space.space, tuning.space.preferred, tuning.measured);
+  for (autotune::TuningRow& row : rows)
+    for (autotune::Observation& o : row.observations) {
+      o.tool = tool_of_tuning(name);
+      o = autotune::with_bounds(std::move(o));
+    }
+  database.store(rows);
 }
 
 void tune_kernel(const NamedKernel& kernel, const Arguments& a, const Device& device,
@@ -100,7 +108,7 @@ void tune_kernel(const NamedKernel& kernel, const Arguments& a, const Device& de
     double spent = autotune::steady_seconds() - begin;
     if (live) fmt::print(stderr, "\r\x1b[K");
     if (tuning.measured.empty()) return;
-    if (a.keep) keep(graph::tuning_key(graph, list, region, device), tuning);
+    if (a.keep) keep(name, graph::tuning_key(graph, list, region, device), tuning);
     graph::RegionEstimate estimate(list, region, device.target());
     results.push_back(as_json(name, tuning, estimate));
     results.back()["seconds_spent"] = spent;
@@ -119,12 +127,12 @@ void tune_kernel(const NamedKernel& kernel, const Arguments& a, const Device& de
 
 void run(const Arguments& a) {
   if (a.threads > 0) set_thread_count(a.threads);
-  Device device = Device::parse(a.device);
+  Device device = as_misuse([&] { return Device::parse(a.device); });
   std::vector<NamedKernel> kernels = model_kernels(a.kernels);
   if (!a.kernels.empty())
     for (NamedKernel& kernel : named_kernels(a.kernels)) kernels.push_back(std::move(kernel));
-  require(!kernels.empty(), "[tune] no kernel has \"", a.kernels.empty() ? "" : a.kernels[0],
-          "\" in its name; `tilewright tune --list` names them");
+  require_use(!kernels.empty(), "[tune] no kernel has \"", a.kernels.empty() ? "" : a.kernels[0],
+              "\" in its name; `tilewright tune --list` names them");
   if (a.check) {
     CheckSettings settings = a.checking;
     settings.json = a.json;
@@ -163,20 +171,20 @@ void add_tune(CLI::App& command) {
       ->check(CLI::IsMember(autotune::strategy_names()))
       ->capture_default_str();
   command.add_option("--trials", a->settings.budget.trials, "Configurations a kernel, at most")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->capture_default_str();
   command.add_option("--seconds", a->settings.budget.seconds, "Time a kernel, at most")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->capture_default_str();
   command.add_option("--sample-seconds", a->settings.sample_seconds, "Time a sample, at least")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->capture_default_str();
   command.add_option("--rounds", a->settings.rounds, "Samples a configuration, at most")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->capture_default_str();
   command.add_option("--seed", a->settings.seed, "Of the search")->capture_default_str();
   command.add_option("--device", a->device, "Where")->capture_default_str();
-  command.add_option("--threads", a->threads, "Threads of the host (all)");
+  add_threads_option(command, a->threads);
   command.add_flag("--keep", a->keep,
                    "Keep what is measured in the tuning database, where compiling finds it");
   command
@@ -184,7 +192,7 @@ void add_tune(CLI::App& command) {
                 "Time what the tuning database chooses against the default; fails if one is slower")
       ->excludes("--keep");
   command.add_option("--check-rounds", a->checking.rounds, "Samples of both in a check")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->capture_default_str();
   auto* store = command.add_option(
       "--store", a->store, "Also join the measurements with those that this file of JSON holds");

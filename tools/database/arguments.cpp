@@ -4,17 +4,28 @@
 
 #include <filesystem>
 
-#include "runtime/base/error.h"
+#include "autotune/database/location.h"
+#include "tools/misuse.h"
 
 namespace tilewright::tools {
 
+constexpr std::size_t page_width = 100;
+
 TuningDatabase DatabaseArguments::open(autotune::Access access) const {
+  autotune::Location location = autotune::locate(where);
+  bool is_missing = access == autotune::Access::read && !location.file.empty() &&
+                    !std::filesystem::exists(location.file);
+  require_use(!is_missing, "[db] there is no database \"", location.text(), "\"; ",
+              location.is_ours ? "nothing was tuned yet: `tilewright tune WORD --keep` makes it"
+                               : "--db or TILEWRIGHT_TUNE_DB names one");
   TuningDatabase database(where, access);
   for (const std::string& message : database.diagnostics().messages)
     fmt::print(stderr, "tilewright: {}\n", message);
   return database;
 }
 
-void DatabaseArguments::print(const Table& table) const { fmt::print("{}", table.as(format)); }
+void DatabaseArguments::print(const Table& table) const {
+  fmt::print("{}", table.as(format, is_wide ? 0 : page_width));
+}
 
 }  // namespace tilewright::tools

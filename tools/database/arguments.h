@@ -18,13 +18,14 @@ struct DatabaseArguments {
   std::string out;
   std::string hash, problem, device, compiler;  // of a key
   std::int64_t older_than_days = -1, keep_builds = -1;
-  bool failed = false, repair = false;
+  bool failed = false, repair = false, is_wide = false;
 
   TuningDatabase open(autotune::Access access) const;
   void print(const Table& table) const;
 };
 
-// Each returns what the process ends with: 0, or 1 if something is not well.
+// Each returns what the process ends with: 0, or 1 if something is not well. Raise `Misuse` for
+// what there is not: a file, a kernel.
 int list_questions(const DatabaseArguments& a);
 int show_rows(const DatabaseArguments& a);
 int show_best(const DatabaseArguments& a);

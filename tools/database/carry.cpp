@@ -9,6 +9,7 @@
 #include "autotune/database/exchange.h"
 #include "runtime/base/error.h"
 #include "tools/database/arguments.h"
+#include "tools/misuse.h"
 
 namespace tilewright::tools {
 namespace {
@@ -24,6 +25,8 @@ int print_report(const std::string& from, const MergeReport& report) {
   for (const std::string& message : report.messages) fmt::print(stderr, "  {}\n", message);
   return report.is_complete && report.rejected == 0 ? 0 : 1;
 }
+
+std::string hash_of(const TuningKey& key) { return key.question().hex(); }
 
 std::int64_t now_ms() {
   auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -47,12 +50,14 @@ std::vector<std::string> builds_of(const Question& question) {
 
 int export_database(const DatabaseArguments& a) {
   TuningDatabase database = a.open(Access::read);
+  std::set<std::string> hashes;
+  if (!a.wanted.empty())
+    for (const Question& q : known_questions(database, a.wanted)) hashes.insert(hash_of(q.key));
+  auto wanted = [&](const TuningRow& row) {
+    return a.wanted.empty() || hashes.contains(hash_of(row.key));
+  };
   std::ofstream file(a.out, std::ios::binary);
   require(file.is_open(), "[db] cannot write ", a.out);
-  auto wanted = [&](const TuningRow& row) {
-    return row.key.kernel.find(a.wanted) != std::string::npos ||
-           row.key.question().hex().starts_with(a.wanted);
-  };
   std::optional<std::int64_t> rows = export_rows(database, file, wanted);
   require(rows.has_value(), "[db] could not write all rows to ", a.out);
   fmt::print("{}: {} rows\n", a.out, *rows);
@@ -60,16 +65,13 @@ int export_database(const DatabaseArguments& a) {
 }
 
 int import_files(const DatabaseArguments& a) {
+  for (const std::string& name : a.files) require_file("db", name, "files that `export` wrote");
   TuningDatabase database = a.open(Access::read_write);
   int code = 0;
   for (const std::string& name : a.files) {
     std::ifstream file(name, std::ios::binary);
-    if (file.is_open()) {
-      code |= print_report(name, import_rows(file, database));
-    } else {
-      fmt::print(stderr, "tilewright: cannot read {}\n", name);
-      code = 1;
-    }
+    require(file.is_open(), "[db] cannot read ", name);
+    code |= print_report(name, import_rows(file, database));
   }
   return code;
 }
@@ -88,13 +90,13 @@ int merge_databases(const DatabaseArguments& a) {
 
 int prune_rows(const DatabaseArguments& a) {
   bool is_named = a.older_than_days >= 0 || a.keep_builds >= 0 || a.failed || !a.wanted.empty();
-  require(is_named,
-          "[db] prune is not told what to remove; WHICH, --older-than, --keep-builds or "
-          "--failed would say");
+  require_use(is_named,
+              "[db] prune is not told what to remove; WHICH, --older-than, --keep-builds or "
+              "--failed would say");
   TuningDatabase database = a.open(Access::read_write);
   constexpr std::int64_t day_ms = 86'400'000;
   std::vector<TuningRow> going;
-  for (const Question& question : questions(database, a.wanted)) {
+  for (const Question& question : known_questions(database, a.wanted)) {
     std::vector<std::string> builds = builds_of(question);
     auto kept = std::min<std::size_t>(builds.size(), static_cast<std::size_t>(a.keep_builds));
     std::set<std::string> last(builds.begin(), builds.begin() + static_cast<long>(kept));

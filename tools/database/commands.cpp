@@ -9,12 +9,17 @@ using Arguments = DatabaseArguments;
 using Declare = void (*)(CLI::App& command, Arguments& a);
 
 void select(CLI::App& command, Arguments& a) {
-  command.add_option("WHICH", a.wanted,
-                     "part of a kernel's name, or the beginning of an id as `list` shows it");
+  command.add_option(
+      "WHICH", a.wanted,
+      "part of a kernel's name or of what was tuned, or the beginning of an id as `list` "
+      "shows it");
 }
 
 void name_a_key(CLI::App& command, Arguments& a) {
-  command.add_option("KERNEL", a.wanted, "name of the kernel")->required();
+  command
+      .add_option("WHICH", a.wanted,
+                  "name of the kernel, or the beginning of an id as `list` shows it")
+      ->required();
   const char* as = ", as \"name=value name=value\"; default: what is stored of the kernel";
   command.add_option("--hash", a.hash, "hash of the kernel, 32 digits; default: likewise");
   command.add_option("--problem", a.problem, std::string("problem") + as);
@@ -89,7 +94,13 @@ void add_db(CLI::App& command) {
     sub.add_option("--db", a->where,
                    "database: a file, or postgresql://...; default: TILEWRIGHT_TUNE_DB, or the one "
                    "in the cache folder");
-    sub.add_option("--format", a->format, "table, csv or json")->capture_default_str();
+    sub.add_option(
+           "--format", a->format,
+           "table, csv or json: the latter two have numbers, in the units that their columns "
+           "name")
+        ->check(CLI::IsMember({"table", "csv", "json"}))
+        ->capture_default_str();
+    sub.add_flag("--wide", a->is_wide, "tables as wide as they are, with all columns");
     one.declare(sub, *a);
     sub.callback([a, &one] {
       if (int code = one.run(*a); code != 0) throw CLI::RuntimeError(code);

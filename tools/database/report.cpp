@@ -168,7 +168,7 @@ std::string html_report(const std::vector<Question>& questions, const std::strin
   if (chosen.size() > most_questions) chosen.resize(most_questions);
   std::map<std::string, std::vector<const Question*>> kernels;
   for (const Question& q : questions)
-    if (std::ranges::find(chosen, &q) != chosen.end()) kernels[q.key.kernel].push_back(&q);
+    if (std::ranges::find(chosen, &q) != chosen.end()) kernels[q.name()].push_back(&q);
 
   std::string text = page_head;
   text += fmt::format("<h1>What tuning measured</h1>\n<p>{} rows of {} questions in {}.", rows,
@@ -186,7 +186,7 @@ std::string html_report(const std::vector<Question>& questions, const std::strin
 
 int write_report(const DatabaseArguments& a) {
   TuningDatabase database = a.open(autotune::Access::read);
-  std::vector<Question> all = questions(database, a.wanted);
+  std::vector<Question> all = known_questions(database, a.wanted);
   AtomicFile file(a.out, "db report");
   std::string page = html_report(all, database.diagnostics().place);
   file.write(page.data(), page.size());

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autotune/database/exchange.h"
+#include "tools/misuse.h"
 #include "tools/table.h"
 
 namespace tilewright::tools {
@@ -26,7 +27,23 @@ std::vector<const TuningRow*> ranked(const Question& question) {
   return rows;
 }
 
+constexpr std::string_view tuning_of = "tilewright tune: ";
+
 }  // namespace
+
+std::string tool_of_tuning(const std::string& name) { return std::string(tuning_of) + name; }
+
+std::string Question::asked_as() const {
+  for (const TuningRow& row : rows)
+    for (const autotune::Observation& o : row.observations)
+      if (o.tool.starts_with(tuning_of)) return o.tool.substr(tuning_of.size());
+  return "";
+}
+
+std::string Question::name() const {
+  std::string asked = asked_as();
+  return asked.empty() ? key.kernel : asked + " (" + key.kernel + ")";
+}
 
 std::string Question::id() const { return key.question().hex().substr(0, 8); }
 
@@ -42,15 +59,32 @@ const TuningRow* Question::runner_up() const {
 
 std::vector<Question> questions(TuningDatabase& database, const std::string& wanted) {
   std::vector<Question> found;
-  database.each_key([&](const TuningKey& key) {
-    bool is_named = key.kernel.find(wanted) != std::string::npos;
-    if (is_named || key.question().hex().starts_with(wanted)) found.push_back({key, {}});
-  });
+  database.each_key([&](const TuningKey& key) { found.push_back({key, {}}); });
   std::ranges::sort(found, {}, [](const Question& q) {
     return std::tuple(q.key.kernel, q.key.problem, q.key.device, q.key.kernel_hash);
   });
-  for (Question& question : found) question.rows = database.rows_of_question(question.key);
+  std::erase_if(found, [&](Question& q) {
+    bool is_named = q.key.kernel.find(wanted) != std::string::npos ||
+                    q.key.question().hex().starts_with(wanted);
+    q.rows = database.rows_of_question(q.key);
+    return !is_named && q.asked_as().find(wanted) == std::string::npos;
+  });
   return found;
+}
+
+std::vector<Question> known_questions(TuningDatabase& database, const std::string& wanted) {
+  std::vector<Question> found = questions(database, wanted);
+  if (!found.empty() || wanted.empty()) return found;
+  std::vector<std::string> names;
+  std::size_t count = 0;
+  for (const Question& q : questions(database, "")) {
+    names.insert(names.end(), {q.key.kernel, q.asked_as()});
+    ++count;
+  }
+  throw Misuse(concat("[db] nothing is stored of \"", wanted,
+                      "\", neither a kernel's name nor an id", suggestion(wanted, names),
+                      "; `tilewright db list` shows the ", count,
+                      count == 1 ? " question" : " questions", " that something is stored of"));
 }
 
 void sort_by_time(std::vector<TuningRow>& rows) {

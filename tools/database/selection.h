@@ -19,14 +19,22 @@ struct Question {
   std::vector<TuningRow> rows;
 
   std::string id() const;  // the first 8 digits of the question's hash
+  // What `tilewright tune` was asked for, or "": kernels of a region are named by their operations.
+  std::string asked_as() const;
+  std::string name() const;  // "layer_norm of 768 (sum mul ...)", or the kernel's name alone
   // By the build that tried the question last and has any that is ok; null: none has.
   const TuningRow* best() const;
   const TuningRow* runner_up() const;
 };
 
-// Of kernels in whose name `wanted` occurs, and questions whose hash begins with it; of "" all.
-// By kernel, problem and device.
+// Of kernels in whose name `wanted` occurs, or in what tuning was asked for, and questions whose
+// hash begins with it; of "" all. By kernel, problem and device.
 std::vector<Question> questions(TuningDatabase& database, const std::string& wanted);
+// The same; raises `Misuse` where `wanted` is a word and nothing is of it.
+std::vector<Question> known_questions(TuningDatabase& database, const std::string& wanted);
+
+// What an observation says measured it, of `tilewright tune NAME`.
+std::string tool_of_tuning(const std::string& name);
 
 // By time, and by configuration where times are equal; of what is not ok last.
 void sort_by_time(std::vector<TuningRow>& rows);

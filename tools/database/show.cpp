@@ -1,8 +1,10 @@
 // The subcommands that show: list, show, best, history, why-miss, diff, stats.
 #include <fmt/format.h>
 
-#include "runtime/base/error.h"
+#include <algorithm>
+
 #include "tools/database/arguments.h"
+#include "tools/misuse.h"
 
 namespace tilewright::tools {
 namespace {
@@ -11,7 +13,7 @@ using autotune::Access;
 
 int show(const DatabaseArguments& a, Table (*table)(const std::vector<Question>&)) {
   TuningDatabase database = a.open(Access::read);
-  a.print(table(questions(database, a.wanted)));
+  a.print(table(known_questions(database, a.wanted)));
   return 0;
 }
 
@@ -19,8 +21,8 @@ int show(const DatabaseArguments& a, Table (*table)(const std::vector<Question>&
 void replace(autotune::Record& part, const std::string& given, const char* what) {
   if (given.empty()) return;
   std::optional<autotune::Record> record = autotune::Record::read(given);
-  require(record.has_value(), "[db] --", what, " is \"", given,
-          "\"; name=value name=value would be right, with %20 for a space");
+  require_use(record.has_value(), "[db] --", what, " is \"", given,
+              "\"; name=value name=value would be right, with %20 for a space");
   part = *record;
 }
 
@@ -36,15 +38,19 @@ int explain_miss(const DatabaseArguments& a) {
   TuningKey key;
   key.kernel = a.wanted;
   std::vector<Question> known = questions(database, a.wanted);
-  for (const Question& q : known)
-    if (q.key.kernel == a.wanted || q.id() == a.wanted) {
-      key = q.key;
-      if (!q.rows.empty()) key.compiler = q.rows.back().key.compiler;
-      break;
-    }
+  auto meant = std::ranges::find_if(known, [&](const Question& q) {
+    return q.key.kernel == a.wanted || q.asked_as() == a.wanted ||
+           q.key.question().hex().starts_with(a.wanted);
+  });
+  if (meant == known.end() && known.size() == 1) meant = known.begin();
+  if (meant != known.end()) {
+    key = meant->key;
+    if (!meant->rows.empty()) key.compiler = meant->rows.back().key.compiler;
+  }
   if (!a.hash.empty()) {
     std::optional<Hash> hash = Hash::parse(a.hash);
-    require(hash.has_value(), "[db] --hash is \"", a.hash, "\"; 32 hexadecimal digits are right");
+    require_use(hash.has_value(), "[db] --hash is \"", a.hash,
+                "\"; 32 hexadecimal digits are right");
     key.kernel_hash = *hash;
   }
   replace(key.problem, a.problem, "problem");
@@ -57,7 +63,7 @@ int explain_miss(const DatabaseArguments& a) {
 }
 
 int compare_databases(const DatabaseArguments& a) {
-  require(a.files.size() == 1, "[db] diff takes one other database, not ", a.files.size());
+  require_use(a.files.size() == 1, "[db] diff takes one other database, not ", a.files.size());
   DatabaseArguments other = a;
   other.where = a.files[0];
   TuningDatabase first = a.open(Access::read), second = other.open(Access::read);

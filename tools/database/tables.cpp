@@ -11,17 +11,23 @@ namespace {
 
 using autotune::Observation;
 
-std::string spread_text(const TuningRow& row) {
-  return row.is_ok() ? fmt::format("{:.1f}%", 100 * row.spread_ns() / row.median_ns()) : "-";
+const Column median_ns("median", "ns"), best_ns("best", "ns"), spread_percent("spread", "percent");
+
+Cell spread_cell(const TuningRow& row) {
+  if (!row.is_ok()) return "-";
+  double percent = 100 * row.spread_ns() / row.median_ns();
+  return {fmt::format("{:.1f}%", percent), percent};
 }
+
+Cell time_cell(double ns) { return ns == 0 ? Cell("-") : Cell(time_text(ns), ns); }
 
 std::string configuration_text(const TuningRow* row) {
   return row == nullptr ? "-" : row->configuration.text();
 }
 
-std::string best_text(const TuningRow* row) {
-  return row == nullptr ? "-" : time_text(row->median_ns());
-}
+Cell best_cell(const TuningRow* row) { return time_cell(row == nullptr ? 0 : row->median_ns()); }
+
+Cell count_cell(std::int64_t count) { return {std::to_string(count), static_cast<double>(count)}; }
 
 // What the observation shows that decides.
 std::string reason_of(const TuningRow& row) { return row.observations.front().reason; }
@@ -36,27 +42,27 @@ const TuningRow* find(const std::vector<TuningRow>& rows, const TuningRow& wante
 }  // namespace
 
 Table question_table(const std::vector<Question>& questions) {
-  Table table({"id", "kernel", "problem", "device", "rows", "ok", "best", "configuration"});
+  Table table({"id", "kernel", "problem", "device", "rows", "ok", best_ns, "configuration"});
   for (const Question& q : questions) {
     auto ok = std::ranges::count_if(q.rows, &TuningRow::is_ok);
-    table.add({q.id(), q.key.kernel, q.key.problem.text(), device_text(q.key),
-               std::to_string(q.rows.size()), std::to_string(ok), best_text(q.best()),
+    table.add({q.id(), q.name(), q.key.problem.text(), device_text(q.key),
+               count_cell(std::ssize(q.rows)), count_cell(ok), best_cell(q.best()),
                configuration_text(q.best())});
   }
   return table;
 }
 
 Table row_table(const std::vector<Question>& questions) {
-  Table table({"id", "kernel", "configuration", "status", "median", "spread", "samples", "date",
-               "clocks", "driver", "compiler", "reason"});
+  Table table({"id", "kernel", "configuration", "status", median_ns, spread_percent, "samples",
+               "date", detail("clocks"), detail("driver"), detail("compiler"), "reason"});
   for (const Question& q : questions) {
     std::vector<TuningRow> rows = q.rows;
     sort_by_time(rows);
     for (const TuningRow& row : rows) {
       const Observation& o = row.observations.front();
-      table.add({q.id(), q.key.kernel, row.configuration.text(), std::string(name_of(row.status())),
-                 time_text(row.median_ns()), spread_text(row),
-                 std::to_string(row.samples_ns().size()), short_date(row.date_ms()), o.clocks,
+      table.add({q.id(), q.name(), row.configuration.text(), std::string(name_of(row.status())),
+                 time_cell(row.median_ns()), spread_cell(row),
+                 count_cell(std::ssize(row.samples_ns())), short_date(row.date_ms()), o.clocks,
                  o.driver, build_text(row), reason_of(row)});
     }
   }
@@ -64,21 +70,37 @@ Table row_table(const std::vector<Question>& questions) {
 }
 
 Table best_table(const std::vector<Question>& questions) {
-  Table table({"id", "kernel", "problem", "device", "best", "configuration", "spread", "runner-up",
-               "its configuration", "compiler"});
+  Table table({"id",
+               "kernel",
+               "problem",
+               detail("device"),
+               best_ns,
+               "configuration",
+               spread_percent,
+               {"runner-up", "ns"},
+               detail("its configuration"),
+               detail("compiler")});
   for (const Question& q : questions) {
     const TuningRow* best = q.best();
     if (best == nullptr) continue;
-    table.add({q.id(), q.key.kernel, q.key.problem.text(), device_text(q.key), best_text(best),
-               configuration_text(best), spread_text(*best), best_text(q.runner_up()),
+    table.add({q.id(), q.name(), q.key.problem.text(), device_text(q.key), best_cell(best),
+               configuration_text(best), spread_cell(*best), best_cell(q.runner_up()),
                configuration_text(q.runner_up()), build_text(*best)});
   }
   return table;
 }
 
 Table history_table(const std::vector<Question>& questions) {
-  Table table({"date", "id", "kernel", "configuration", "status", "median", "best so far", "clocks",
-               "compiler", "tool"});
+  Table table({"date",
+               "id",
+               "kernel",
+               "configuration",
+               "status",
+               median_ns,
+               {"best so far", "ns"},
+               detail("clocks"),
+               detail("compiler"),
+               detail("tool")});
   for (const Question& q : questions) {
     std::vector<std::pair<const Observation*, const TuningRow*>> seen;
     for (const TuningRow& row : q.rows)
@@ -91,9 +113,9 @@ Table history_table(const std::vector<Question>& questions) {
       TuningRow alone(row->key, row->configuration, *o);
       if (alone.is_ok()) best = std::min(best, alone.median_ns());
       bool has_best = best != std::numeric_limits<double>::infinity();
-      table.add({short_date(o->date_ms), q.id(), q.key.kernel, row->configuration.text(),
-                 std::string(name_of(o->status)), time_text(alone.median_ns()),
-                 has_best ? time_text(best) : "-", o->clocks, build_text(*row), o->tool});
+      table.add({short_date(o->date_ms), q.id(), q.name(), row->configuration.text(),
+                 std::string(name_of(o->status)), time_cell(alone.median_ns()),
+                 time_cell(has_best ? best : 0), o->clocks, build_text(*row), o->tool});
     }
   }
   return table;
@@ -109,9 +131,16 @@ Table difference_table(const std::vector<Question>& a, const std::vector<Questio
   std::map<std::string, std::pair<const Question*, const Question*>> all;
   for (const Question& q : a) all[q.key.question().hex()].first = &q;
   for (const Question& q : b) all[q.key.question().hex()].second = &q;
-  Table table({"id", "kernel", "problem", "only in first", "only in second", "differ",
-               "best in first", "best in second", "configuration in first",
-               "configuration in second"});
+  Table table({"id",
+               "kernel",
+               "problem",
+               "only in first",
+               "only in second",
+               "differ",
+               {"best in first", "ns"},
+               {"best in second", "ns"},
+               detail("configuration in first"),
+               detail("configuration in second")});
   for (const auto& [hash, pair] : all) {
     static const Question none;
     const Question& first = pair.first != nullptr ? *pair.first : none;
@@ -125,9 +154,9 @@ Table difference_table(const std::vector<Question>& a, const std::vector<Questio
     for (const TuningRow& row : second.rows) only_second += find(first.rows, row) == nullptr;
     if (only_first + only_second + differ == 0) continue;
     const TuningKey& key = pair.first != nullptr ? first.key : second.key;
-    table.add({hash.substr(0, 8), key.kernel, key.problem.text(), std::to_string(only_first),
-               std::to_string(only_second), std::to_string(differ), best_text(first.best()),
-               best_text(second.best()), configuration_text(first.best()),
+    table.add({hash.substr(0, 8), key.kernel, key.problem.text(), count_cell(only_first),
+               count_cell(only_second), count_cell(differ), best_cell(first.best()),
+               best_cell(second.best()), configuration_text(first.best()),
                configuration_text(second.best())});
   }
   return table;
@@ -144,14 +173,15 @@ Table statistics_table(TuningDatabase& database) {
   autotune::Diagnostics diagnostics = database.diagnostics();
   Table table({"figure", "value"});
   table.add({"place", diagnostics.place});
-  table.add({"rows", std::to_string(counts.rows)});
-  table.add({"rejected rows", std::to_string(diagnostics.rejected_rows)});
-  table.add({"questions", std::to_string(counts.keys)});
-  table.add({"compiler builds", std::to_string(counts.builds)});
-  table.add({"size", bytes_text(static_cast<double>(counts.size_bytes))});
-  for (const auto& [name, count] : statuses) table.add({"status " + name, std::to_string(count)});
-  for (const auto& [name, count] : devices) table.add({"device " + name, std::to_string(count)});
-  for (const auto& [name, count] : builds) table.add({"compiler " + name, std::to_string(count)});
+  table.add({"rows", count_cell(counts.rows)});
+  table.add({"rejected rows", count_cell(diagnostics.rejected_rows)});
+  table.add({"questions", count_cell(counts.keys)});
+  table.add({"compiler builds", count_cell(counts.builds)});
+  auto bytes = static_cast<double>(counts.size_bytes);
+  table.add({"size", {bytes_text(bytes), bytes}});
+  for (const auto& [name, count] : statuses) table.add({"status " + name, count_cell(count)});
+  for (const auto& [name, count] : devices) table.add({"device " + name, count_cell(count)});
+  for (const auto& [name, count] : builds) table.add({"compiler " + name, count_cell(count)});
   return table;
 }
 

@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# What `tilewright` says of words it does not know and of files that are not there: status 2, and what
+# would be right. What it was asked rightly and cannot do is status 1.
+# usage: command_test.sh <tilewright>
+set -euo pipefail
+tool=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export XDG_CACHE_HOME=$work/cache
+unset TILEWRIGHT_TUNE_DB TILEWRIGHT_CACHE_DIR
+cd "$work"
+
+fail() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+# refused TEXT WORD...: the command ends with 2 and says TEXT on stderr, and nothing on stdout.
+refused() {
+  local expected=$1 status=0
+  shift
+  "$tool" "$@" >out 2>err </dev/null || status=$?
+  [ "$status" = 2 ] || fail "$*: status $status, $(cat err)"
+  [ ! -s out ] || fail "$*: it printed $(head -3 out)"
+  grep -qF -- "$expected" err || fail "$*: it said $(cat err)"
+  [ "$(wc -c <err)" -lt 4000 ] || fail "$*: it said too much"
+}
+said() { grep -qF -- "$1" "$2" || fail "\"$1\" is missing in $(cat "$2")"; }
+
+refused '[tilewright] there is no command "nosuch"; known are generate, bench, explain,' nosuch
+refused 'did you mean explain?' explian
+refused '[tilewright] no command is named; known are generate,'
+refused '[tilewright bench] there is no command "nosuch"; known are regional, ptxas, limits, gemm,' bench nosuch
+refused '[tilewright db] no command is named; known are list,' db
+"$tool" --help >out || fail "--help ends with $?"
+"$tool" bench gemm --help >out || fail "bench gemm --help ends with $?"
+"$tool" --version >out || fail "--version ends with $?"
+
+refused '[bench] no case of gemm has "nosuchcase" in its name; there are' bench gemm --tiny nosuchcase
+refused '[bench] graphs has no case for cpu; --device cuda:0 is what it times' bench graphs
+
+refused '[explain] there is no model "tinny", nor a folder of that name; did you mean tiny?; known are tutorial, tiny, stories260k' explain tinny
+refused "[mode] 'fastest' is unknown" explain tiny --mode fastest
+refused '--threads: Value 0 not in range' explain tiny --threads 0
+refused '--threads: Value 0 not in range' demo --threads 0
+refused '[demo] there is no file "none/config.json"; name the folder of a model by --model' demo --model none
+"$tool" explain tiny --mode reduce_overhead --json >out || fail "reduce_overhead, as the mode is spelt in C++"
+
+refused '--trials: the value is 0; a number above 0 is right' tune x --trials 0
+refused '[tune] no kernel has "nosuchkernel" in its name' tune nosuchkernel
+
+refused '[opt] standard input: no program is in it' opt
+refused '[ptx] standard input: no program is in it' ptx
+echo 'func @f() { constnt }' >bad.tile
+refused '[opt] bad.tile: ' opt bad.tile
+refused '[ptx] bad.tile: ' ptx bad.tile
+refused '[opt] cannot read "none.tile"' opt none.tile
+refused 'banana not in {tile,llvm,asm}' opt --emit banana
+refused "there is no pass 'simplfy'; there are" opt --passes simplfy
+refused '[ptx] there is no kernel "matmul"' ptx --kernel matmul
+refused 'sm_70' ptx --target sm_70 bad.tile
+TILEWRIGHT_SKIP_PASSES=hoist refused \
+  "[TILEWRIGHT_SKIP_PASSES] there is no pass 'hoist'; there are, over graphs," explain tiny
+
+# A trace that cannot be written is said before anything runs, once.
+TILEWRIGHT_TRACE=none/trace.json "$tool" explain tiny --json >out 2>err || fail "the trace stops the program"
+said 'tilewright: [TILEWRIGHT_TRACE] cannot create a file beside none/trace.json' err
+[ "$(wc -l <err)" = 1 ] || fail "the trace: $(cat err)"
+
+refused '[db] there is no database "missing.db"; --db or TILEWRIGHT_TUNE_DB names one' db list --db missing.db
+[ ! -e missing.db ] || fail "looking at a database makes one"
+refused 'nothing was tuned yet: `tilewright tune WORD --keep` makes it' db list
+refused '--format: tabel not in {table,csv,json}' db list --format tabel
+
+# What tuning keeps is found by the name it was asked for.
+"$tool" tune "layer_norm of 768" --keep --trials 2 --seconds 1 --rounds 2 >out 2>err || fail "tune: $(cat err)"
+"$tool" db list layer_norm --wide >wide || fail "db list layer_norm"
+said 'layer_norm of 768, f32 (' wide
+"$tool" db list layer_norm >list || fail "db list layer_norm"
+said 'layer_norm of' list
+[ "$(awk '{ print length }' list | sort -n | tail -1)" -le 100 ] || fail "a table wider than 100: $(cat list)"
+id=$(sed -n 3s/' .*'//p list)
+for which in "$id" "${id:0:6}" "layer_norm of 768"; do
+  "$tool" db why-miss "$which" >out || fail "db why-miss $which"
+  said 'the key is there' out
+done
+"$tool" db show layer_norm --format csv >out
+[ "$(head -1 out)" = "id,kernel,configuration,status,median_ns,spread_percent,samples,date,clocks,driver,compiler,reason" ] ||
+  fail "the columns: $(head -1 out)"
+grep -qE ',ok,[0-9.]+,[0-9.e-]+,[0-9]+,' out || fail "no numbers: $(cat out)"
+for table in list show best history; do
+  "$tool" db $table >out
+  [ "$(awk '{ print length }' out | sort -n | tail -1)" -le 100 ] || fail "db $table is wider than 100: $(cat out)"
+done
+"$tool" db show --wide >out
+said 'llvm=' out
+refused '[db] nothing is stored of "nosuch"' db show nosuch
+refused 'did you mean layer_norm of 768, f32?' db best "layer_nrom of 768, f32"
+refused '[db] there is no database "missing.db"' db diff missing.db
+refused '[db] there is no file "none.jsonl"' db import none.jsonl
+echo "passed"
