@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the README's tables of figures from docs/results/*.json, each between its two markers."""
+"""Writes the README's tables of figures from docs/results/*.json, each between its two markers, and
+docs/slower.md, which names every case in which another system is faster."""
 import json
 import math
 import pathlib
@@ -39,25 +40,52 @@ def rows():
                "cpu_decode.json")
     for row in load("cpu_llama_cpp.json")["results"]:
         if "tilewright_over_llama_cpp" in row:
-            yield (f"Llama 3.2 1B, {llama_formats[row['bits']]}, {row['case']}, two threads",
+            yield (f"Llama 3.2 1B with random weights, {llama_formats[row['bits']]}, {row['case']}, two threads",
                    f"{row['tokens_per_s']['tilewright']:.1f} tokens/s, "
                    f"{row['tilewright_over_llama_cpp']:.2f}x llama.cpp", "cpu_llama_cpp.json")
 
 
-def beside_text():
-    """A row a section and machine, of cases in turns with other systems: against the best of them, and what is slower."""
-    text = "| what | cases | geometric mean, worst | slower than the best of the others | processor, file |\n"
-    text += "|---|---|---|---|---|\n"
+def best_of_others(row):
+    """(ratio, name) of the fastest system that ran the case: seconds of first calls are beside all of them."""
+    if row["section"] != "compile":
+        return row["ratio"], row["peer"]
+    name = min(row["peers"], key=lambda peer: row["peers"][peer]["seconds"])
+    return row["peers"][name]["seconds"] / row["seconds"], name
+
+
+def beside_sections():
+    """(what, processor, file, [(case, ratio, the best of the others)]) of each section and machine."""
     files = [(path.name, what) for section, what in cpu_sections.items()
              for path in (results / f"cpu_{section}.json", results / f"cpu_{section}_intel.json") if path.exists()]
     for name, what in files:
         result = load(name)
-        rows = [r for r in result["results"] if "ratio" in r]
-        ratios = [r["ratio"] for r in rows]
-        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-        slower = "; ".join(f"{r['case']} {r['ratio']:.2f}x {r['peer']}" for r in rows if r["ratio"] < 1)
-        text += (f"| {what} | {len(rows)} | {mean:.2f}x, {min(ratios):.2f}x | {slower or 'none'} "
-                 f"| {result['device']}, [`{name}`](docs/results/{name}) |\n")
+        rows = [(r["case"], *best_of_others(r)) for r in result["results"] if "ratio" in r]
+        yield what, result["device"], name, rows
+
+
+def beside_text():
+    """A row a section and machine, of cases in turns with other systems: against the best of them."""
+    text = "| what | cases | geometric mean | worst | slower in | processor, file |\n|---|---|---|---|---|---|\n"
+    for what, device, name, rows in beside_sections():
+        mean = math.exp(sum(math.log(ratio) for _, ratio, _ in rows) / len(rows))
+        case, worst, peer = min(rows, key=lambda r: r[1])
+        slower = sum(ratio < 1 for _, ratio, _ in rows)
+        text += (f"| {what} | {len(rows)} | {mean:.2f}x | {worst:.2f}x {peer} | {slower or 'none'} "
+                 f"| {device}, [`{name}`](docs/results/{name}) |\n")
+    return text
+
+
+def slower_text():
+    text = ("# Where another system is faster\n\nEach case of `docs/results` that the best of PyTorch, Inductor and ONNX "
+            "Runtime ran in less time, the same\nminutes on the same machine; 0.8x is 0.8 of its speed. Written by "
+            "`tools/readme_tables.py`.\n")
+    for what, device, name, rows in beside_sections():
+        slower = sorted((ratio, case, peer) for case, ratio, peer in rows if ratio < 1)
+        if not slower:
+            continue
+        text += f"\n## {what[0].upper() + what[1:]}, {device}\n\n{len(slower)} of {len(rows)} cases of [`{name}`](results/{name}).\n\n"
+        text += "| case | speed | beside |\n|---|---|---|\n"
+        text += "".join(f"| {case} | {ratio:.2f}x | {peer} |\n" for ratio, case, peer in slower)
     return text
 
 
@@ -99,6 +127,7 @@ def main():
     table += "".join(f"| {a} | {b} | [`{c}`](docs/results/{c}) |\n" for a, b, c in rows())
     text = between(readme.read_text(), begin, end, table)
     text = between(text, beside_begin, beside_end, beside_text())
+    (root / "docs" / "slower.md").write_text(slower_text())
     readme.write_text(between(text, gpu_begin, gpu_end, gpu_text()))
 
 
