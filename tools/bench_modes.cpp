@@ -104,7 +104,7 @@ const Case& case_named(const std::string& name) {
     if (name == one.name) return one;
     known += (known.empty() ? "" : ", ") + std::string(one.name);
   }
-  throw Error(concat("[bench modes] \"", name, "\" is no case; known are ", known));
+  throw Misuse(concat("[bench modes] \"", name, "\" is no case; known are ", known));
 }
 
 // Both modes in this process, in turns.
@@ -162,7 +162,7 @@ nlohmann::json time_case(const Case& one, const Arguments& a) {
 
 void bench_modes(const Arguments& a) {
   if (!a.cold.empty()) return time_here(a);
-  require(a.processes >= 1, "[bench modes] --processes is ", a.processes, "; 1 at least");
+  require_use(a.processes >= 1, "[bench modes] --processes is ", a.processes, "; 1 at least");
   std::vector<std::string> names = a.cases;
   if (names.empty())
     for (const Case& one : cases) names.emplace_back(one.name);
