@@ -153,8 +153,9 @@ void TextGenerator::decode(std::span<const float> logits, const GenerateOptions&
     return static_cast<TokenId>(id);
   };
   TextStream stream(tokenizer_);
-  for (TokenId id : result.ids) stream.push(id);
+  for (TokenId id : result.ids) result.text += stream.push(id);
   auto emit = [&](const std::string& text) {
+    result.text += text;
     if (options.on_text && !text.empty()) options.on_text(text);
   };
   Stopwatch watch;
@@ -183,7 +184,6 @@ Generation TextGenerator::generate(std::string_view prompt, const GenerateOption
   std::span<const float> logits = prefill(result.ids);
   result.prefill_s = watch.seconds();
   decode(logits, options, steps, result);
-  result.text = tokenizer_.decode(result.ids);
   result.peak_memory_bytes = peak_memory_bytes();
   return result;
 }
