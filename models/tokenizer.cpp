@@ -1,95 +1,104 @@
 #include "models/tokenizer.h"
 
-#include <algorithm>
-
 #include "models/mapped_file.h"
 #include "models/tokenizer/tables.h"
-#include "models/tokenizer/utf8.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
 namespace {
 
 using tokenizer::AddedToken;
+using tokenizer::BrokenBytes;
+using tokenizer::Decoding;
 using tokenizer::Id;
+using tokenizer::Normalized;
+using tokenizer::Piece;
+using tokenizer::Pieces;
 using tokenizer::Tables;
 
-constexpr std::size_t max_text_bytes = 16 << 20;
-constexpr std::size_t max_normalized_bytes = 4 * max_text_bytes;
-constexpr std::string_view replacement_character = "\xef\xbf\xbd";
-
-// The longest added token that `text` begins with, or nothing. The tokens are sorted, so those that
-// agree in their first bytes are a range, which each further byte narrows.
-const AddedToken* added_token_at(const std::vector<AddedToken>& added, std::string_view text) {
-  auto low = added.begin(), high = added.end();
-  const AddedToken* longest = nullptr;
-  for (std::size_t depth = 0; depth < text.size() && low != high; ++depth) {
-    auto byte_of = [depth](const AddedToken& token) {
-      return depth < token.content.size() ? static_cast<unsigned char>(token.content[depth]) : -1;
-    };
-    int wanted = static_cast<unsigned char>(text[depth]);
-    low = std::partition_point(low, high, [&](const auto& t) { return byte_of(t) < wanted; });
-    high = std::partition_point(low, high, [&](const auto& t) { return byte_of(t) == wanted; });
-    if (low != high && low->content.size() == depth + 1) longest = &*low;
-  }
-  return longest;
+void add_token(Pieces& pieces, const AddedToken& token) {
+  auto end = static_cast<std::uint32_t>(pieces.text.size());
+  pieces.pieces.push_back({end, end, token.id});
 }
 
-// The ids of characters before any merge.
-std::vector<Id> character_ids(const Tables& tables, std::string_view text) {
-  std::vector<Id> ids;
-  ids.reserve(text.size());
-  bool after_unknown = false;
-  std::string character;
-  while (!text.empty()) {
-    int size = std::max(tokenizer::character_size(text), 0);
-    bool is_character = size > 0;
-    character.assign(text.substr(0, is_character ? static_cast<std::size_t>(size) : 1));
-    text.remove_prefix(character.size());
-    auto has_byte = [&](char c) { return tables.byte_ids[static_cast<unsigned char>(c)] >= 0; };
-    auto known = is_character ? tables.ids.find(character) : tables.ids.end();
-    bool by_bytes = known == tables.ids.end() && tables.byte_fallback &&
-                    std::all_of(character.begin(), character.end(), has_byte);
-    bool is_unknown = known == tables.ids.end() && !by_bytes;
-    if (known != tables.ids.end())
-      ids.push_back(known->second);
-    else if (by_bytes)
-      for (char c : character) ids.push_back(tables.byte_ids[static_cast<unsigned char>(c)]);
-    else if (!after_unknown || !tables.fuse_unknown)
-      ids.push_back(tables.unknown);
-    after_unknown = is_unknown;
-  }
-  return ids;
+// Normalised text between added tokens, before it is cut.
+Pieces sections(const Tables& tables, std::string_view text, bool with_special) {
+  Pieces pieces;
+  tables.added.split(text, with_special, [&](std::string_view part, const AddedToken* token) {
+    if (token != nullptr) return add_token(pieces, *token);
+    Normalized section = tables.normalizer.run(part);
+    bool begins_text = part.data() == text.data() && section.keeps_begin;
+    tables.added_normalized.split(
+        section.text, with_special, [&](std::string_view inner, const AddedToken* found) {
+          if (found != nullptr) return add_token(pieces, *found);
+          pieces.add(inner, begins_text && inner.data() == section.text.data());
+          require(pieces.text.size() <= tokenizer::max_normalized_bytes,
+                  "[encode] the text grows beyond ", tokenizer::max_normalized_bytes,
+                  " bytes in normalisation");
+        });
+  });
+  return pieces;
 }
 
-// Encodes text that holds no special token.
-void encode_plain(const Tables& tables, std::string_view text, std::vector<TokenId>& ids) {
-  if (text.empty()) return;
-  std::string normalized = tables.prepend;
-  normalized += text;
-  for (const auto& replacement : tables.replacements)
-    normalized = tokenizer::replace_all(normalized, replacement, max_normalized_bytes);
-  std::vector<Id> pieces = character_ids(tables, normalized);
-  tokenizer::merge_pairs(tables, pieces);
-  ids.insert(ids.end(), pieces.begin(), pieces.end());
+// Encodes pieces; those that came before in the same text are not encoded again.
+class PieceEncoder {
+ public:
+  explicit PieceEncoder(const tokenizer::Model& model) : model_(model) {}
+
+  void encode(std::string_view piece, std::vector<TokenId>& ids) {
+    if (piece.size() > max_known_bytes || known_.size() > max_known) {
+      encode_anew(piece, ids);
+      return;
+    }
+    auto [known, is_new] = known_.try_emplace(piece, Place{ids.size(), 0});
+    if (is_new) {
+      encode_anew(piece, ids);
+      known->second.count = ids.size() - known->second.begin;
+      return;
+    }
+    for (std::size_t i = 0; i < known->second.count; ++i)
+      ids.push_back(ids[known->second.begin + i]);
+  }
+
+ private:
+  static constexpr std::size_t max_known_bytes = 64, max_known = 1 << 18;
+  struct Place {
+    std::size_t begin, count;  // among the ids of the text
+  };
+  void encode_anew(std::string_view piece, std::vector<TokenId>& ids) {
+    found_.clear();
+    model_.encode(piece, found_);
+    ids.insert(ids.end(), found_.begin(), found_.end());
+  }
+
+  const tokenizer::Model& model_;
+  std::unordered_map<std::string_view, Place> known_;
+  std::vector<Id> found_;
+};
+
+// The text of a token, empty where it gives none.
+std::string_view text_of(const Tables& tables, TokenId id, DecodeOptions options) {
+  auto index = static_cast<std::size_t>(id);
+  require(id >= 0 && index < tables.tokens.size(), "[decode] id ", id,
+          " is outside the vocabulary of ", tables.tokens.size(), " tokens");
+  if (options.skip_special && tables.is_special[index]) return {};
+  if (tables.normalized_tokens.empty()) return tables.tokens[index];
+  auto found = tables.normalized_tokens.find(static_cast<Id>(id));
+  return found == tables.normalized_tokens.end() ? tables.tokens[index] : found->second;
+}
+
+std::string decoded(const Tables& tables, std::span<const TokenId> ids, BrokenBytes broken,
+                    DecodeOptions options) {
+  Decoding decoding(tables.decoder, broken);
+  std::string text;
+  for (TokenId id : ids)
+    if (std::string_view token = text_of(tables, id, options); !token.empty())
+      decoding.push(token, text);
+  decoding.finish(text);
+  return text;
 }
 
 }  // namespace
-
-std::string tokenizer::replace_all(std::string_view text, const Replacement& replacement,
-                                   std::size_t limit) {
-  std::string result;
-  result.reserve(text.size());
-  while (true) {
-    std::size_t at = text.find(replacement.pattern);
-    result += text.substr(0, at);
-    if (at == text.npos) return result;
-    result += replacement.content;
-    text.remove_prefix(at + replacement.pattern.size());
-    require(result.size() + text.size() <= limit, "[encode] the text grows beyond ", limit,
-            " bytes in normalisation");
-  }
-}
 
 Tokenizer Tokenizer::open(const std::filesystem::path& path) {
   auto file = MappedFile::open(path, "load_tokenizer");
@@ -101,41 +110,35 @@ Tokenizer Tokenizer::parse(std::string_view text, std::string_view what) {
 }
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions options) const {
-  require(text.size() <= max_text_bytes, "[encode] a text of ", text.size(), " bytes; at most ",
-          max_text_bytes, " are allowed");
+  require(text.size() <= tokenizer::max_text_bytes, "[encode] a text of ", text.size(),
+          " bytes; at most ", tokenizer::max_text_bytes, " are allowed");
   const Tables& tables = *tables_;
+  Pieces pieces = sections(tables, text, options.parse_special);
+  tables.pre_tokenizer.run(pieces);
   std::vector<TokenId> ids;
-  if (options.add_special) ids.assign(tables.before.begin(), tables.before.end());
-  std::size_t begin = 0, at = 0;
-  while (options.parse_special && at < text.size()) {
-    const AddedToken* added = added_token_at(tables.added, text.substr(at));
-    if (added == nullptr) {
-      ++at;
-      continue;
-    }
-    encode_plain(tables, text.substr(begin, at - begin), ids);
-    ids.push_back(added->id);
-    begin = at += added->content.size();
+  if (options.add_special)
+    ids.assign(tables.post_processor.before().begin(), tables.post_processor.before().end());
+  PieceEncoder encoder(tables.model);
+  for (const Piece& piece : pieces.pieces) {
+    if (piece.id >= 0)
+      ids.push_back(piece.id);
+    else
+      encoder.encode(pieces.of(piece), ids);
   }
-  encode_plain(tables, text.substr(begin), ids);
-  if (options.add_special) ids.insert(ids.end(), tables.after.begin(), tables.after.end());
+  const std::vector<Id>& after = tables.post_processor.after();
+  if (options.add_special) ids.insert(ids.end(), after.begin(), after.end());
   return ids;
 }
 
-std::string Tokenizer::decode(std::span<const TokenId> ids) const {
-  TextStream stream(*this);
-  std::string text;
-  for (TokenId id : ids) text += stream.push(id);
-  return text + stream.finish();
+std::string Tokenizer::decode(std::span<const TokenId> ids, DecodeOptions options) const {
+  return decoded(*tables_, ids, BrokenBytes::replaced, options);
 }
 
-std::string Tokenizer::decode_bytes(std::span<const TokenId> ids) const {
-  TextStream stream(*this);
-  for (TokenId id : ids) stream.append(id);
-  return std::move(stream.pending_);
+std::string Tokenizer::decode_bytes(std::span<const TokenId> ids, DecodeOptions options) const {
+  return decoded(*tables_, ids, BrokenBytes::kept, options);
 }
 
-std::int64_t Tokenizer::size() const { return static_cast<std::int64_t>(tables_->tokens.size()); }
+std::int64_t Tokenizer::size() const { return std::ssize(tables_->tokens); }
 
 const std::string& Tokenizer::token(TokenId id) const {
   require(id >= 0 && id < size(), "[tokenizer] id ", id, " is outside the vocabulary of ", size(),
@@ -144,8 +147,9 @@ const std::string& Tokenizer::token(TokenId id) const {
 }
 
 std::optional<TokenId> Tokenizer::find(std::string_view token) const {
-  auto found = tables_->ids.find(std::string(token));
-  if (found == tables_->ids.end()) return std::nullopt;
+  if (std::optional<Id> id = tables_->model.find(token)) return *id;
+  auto found = tables_->added_ids.find(token);
+  if (found == tables_->added_ids.end()) return std::nullopt;
   return found->second;
 }
 
@@ -154,53 +158,24 @@ bool Tokenizer::is_special(TokenId id) const {
   return tables_->is_special[static_cast<std::size_t>(id)];
 }
 
-TextStream::TextStream(const Tokenizer& tokenizer)
-    : tables_(tokenizer.tables_), to_strip_(tables_->strip_count) {}
-
-void TextStream::append(TokenId id) {
-  const Tables& tables = *tables_;
-  auto index = static_cast<std::size_t>(id);
-  require(id >= 0 && index < tables.tokens.size(), "[decode] id ", id,
-          " is outside the vocabulary of ", tables.tokens.size(), " tokens");
-  if (tables.is_special[index]) return;
-  std::string piece = tables.tokens[index];
-  if (tables.decode_bytes && tables.byte_of[index] >= 0)
-    piece.assign(1, static_cast<char>(tables.byte_of[index]));
-  else
-    for (const auto& replacement : tables.decoded)
-      piece = tokenizer::replace_all(piece, replacement, max_normalized_bytes);
-  std::size_t skip = 0;
-  while (to_strip_ > 0 && skip < piece.size() && piece[skip] == tables.strip) {
-    ++skip;
-    --to_strip_;
-  }
-  if (skip < piece.size()) to_strip_ = 0;
-  pending_.append(piece, skip);
-}
-
-std::string TextStream::take_whole_characters() {
-  std::string text;
-  std::string_view rest = pending_;
-  while (!rest.empty()) {
-    int size = tokenizer::character_size(rest);
-    if (size < 0) break;
-    text += size > 0 ? rest.substr(0, static_cast<std::size_t>(size)) : replacement_character;
-    rest.remove_prefix(static_cast<std::size_t>(std::max(size, 1)));
-  }
-  pending_.erase(0, pending_.size() - rest.size());
-  return text;
-}
+TextStream::TextStream(const Tokenizer& tokenizer, DecodeOptions options)
+    : tables_(tokenizer.tables_),
+      decoding_(std::make_unique<Decoding>(tables_->decoder, BrokenBytes::replaced_at_once)),
+      options_(options) {}
+TextStream::TextStream(TextStream&&) noexcept = default;
+TextStream& TextStream::operator=(TextStream&&) noexcept = default;
+TextStream::~TextStream() = default;
 
 std::string TextStream::push(TokenId id) {
-  append(id);
-  return take_whole_characters();
+  std::string text;
+  if (std::string_view token = text_of(*tables_, id, options_); !token.empty())
+    decoding_->push(token, text);
+  return text;
 }
 
 std::string TextStream::finish() {
   std::string text;
-  for (std::size_t i = 0; i < pending_.size(); ++i) text += replacement_character;
-  pending_.clear();
-  to_strip_ = tables_->strip_count;
+  decoding_->finish(text);
   return text;
 }
 

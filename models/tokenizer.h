@@ -1,9 +1,12 @@
 // Text to token ids and back, from a Hugging Face tokenizer.json.
 //
-// Supported is the kind that Llama 2 and its descendants use: byte-pair encoding whose unknown
-// characters fall back to bytes, without pre-tokenizer. Anything else in the file is an error that
-// says what was found and what is supported: a tokenizer that is nearly right gives a model that is
-// quietly worse. The file is foreign; sizes and numbers are checked as in the other loaders.
+// Supported are the forms that language models use: byte-pair encoding over bytes (GPT-2, Llama 3,
+// Qwen) or with bytes as a fallback (Llama 2), WordPiece and WordLevel, with the normalizers,
+// pre-tokenizers, post-processors and decoders that `models/README.md` lists. Ids and texts are
+// those of the library `tokenizers`. Anything else in the file is an error that says what was found
+// and what is supported: a tokenizer that is nearly right gives a model that is quietly worse. The
+// file is foreign; sizes and numbers are checked as in the other loaders, and its regular
+// expressions have a budget.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +21,21 @@
 namespace tilewright {
 
 namespace tokenizer {
-struct Tables;  // models/tokenizer/tables.h
-}
+struct Tables;   // models/tokenizer/tables.h
+class Decoding;  // models/tokenizer/decoder.h
+}  // namespace tokenizer
 
 using TokenId = std::int64_t;
 
 struct EncodeOptions {
   bool add_special = true;  // what the file's template puts around the text, as <s>
   // Spell special tokens in the text as such ("</s>" becomes one id). Off for text of strangers.
+  // Added tokens that are not special are always found: they are words.
   bool parse_special = true;
+};
+
+struct DecodeOptions {
+  bool skip_special = true;  // special tokens give no text
 };
 
 // A regular value; copies share the tables. Thread safe.
@@ -36,15 +45,20 @@ class Tokenizer {
   static Tokenizer open(const std::filesystem::path& path);
   static Tokenizer parse(std::string_view text, std::string_view what);
 
-  // Any bytes; those that are not UTF-8 become byte tokens. Time O(n log n), n up to 16 MiB.
+  // Any bytes, up to 16 MiB; those that are not UTF-8 become bytes' tokens where the vocabulary has
+  // these, and end the words before them. What has no token is the unknown token, or is left out
+  // where the file names none. Time O(n log n), but for regular expressions that need more: raises
+  // `Error` "[encode] ..." where one spends its budget, which is linear in the text.
   std::vector<TokenId> encode(std::string_view text, EncodeOptions options = {}) const;
-  // Special tokens give no text. Bytes that form no UTF-8 become U+FFFD.
-  std::string decode(std::span<const TokenId> ids) const;
-  // The same without that replacement: the inverse of `encode`.
-  std::string decode_bytes(std::span<const TokenId> ids) const;
+  // Bytes that form no UTF-8 become U+FFFD.
+  std::string decode(std::span<const TokenId> ids, DecodeOptions options = {}) const;
+  // The same without that replacement: the inverse of `encode` where nothing was normalised.
+  std::string decode_bytes(std::span<const TokenId> ids, DecodeOptions options = {}) const;
 
-  std::int64_t size() const;                   // ids are 0 ... size() - 1
-  const std::string& token(TokenId id) const;  // raises `Error` for an id outside
+  std::int64_t size() const;  // ids are 0 ... size() - 1
+  // The token as the file spells it; empty for an id inside that no token has. Raises `Error` for
+  // an id outside, as `is_special` does.
+  const std::string& token(TokenId id) const;
   std::optional<TokenId> find(std::string_view token) const;
   bool is_special(TokenId id) const;
 
@@ -56,21 +70,23 @@ class Tokenizer {
 };
 
 // Decodes ids one after the other, as a model makes them. Bytes of a character that is not yet
-// whole are held back. The pieces joined are what `decode` gives of all ids.
+// whole are held back, so every piece of text is whole characters. The pieces joined are what
+// `decode` gives of all ids, but for one case: where byte tokens that follow each other are not
+// UTF-8, `decode` replaces them all, and the stream has already given the whole characters among
+// them. For one thread.
 class TextStream {
  public:
-  explicit TextStream(const Tokenizer& tokenizer);
+  explicit TextStream(const Tokenizer& tokenizer, DecodeOptions options = {});
+  TextStream(TextStream&&) noexcept;
+  TextStream& operator=(TextStream&&) noexcept;
+  ~TextStream();
   std::string push(TokenId id);  // the text that has become certain, often empty
   std::string finish();          // the rest; the stream then begins anew
 
  private:
-  friend class Tokenizer;
-  void append(TokenId id);  // bytes of the token to `pending_`
-  std::string take_whole_characters();
-
   std::shared_ptr<const tokenizer::Tables> tables_;
-  std::string pending_;
-  std::int64_t to_strip_ = 0;  // leading characters that may still have to go
+  std::unique_ptr<tokenizer::Decoding> decoding_;
+  DecodeOptions options_;
 };
 
 }  // namespace tilewright

@@ -31,7 +31,9 @@ void TokenEvents::begin_object() {
 }
 
 void TokenEvents::begin_array() {
-  expect(false, what_, "the vocab is or holds a list; an object from token to id is needed");
+  expect(false, what_,
+         "the vocab is or holds a list, as that of Unigram; supported are BPE, "
+         "WordPiece and WordLevel, with an object from token to id");
 }
 
 void MergeEvents::scalar(json::Scalar value) {
@@ -43,6 +45,7 @@ void MergeEvents::scalar(json::Scalar value) {
     expect(pair_.size() <= 2, what_, "merge ", rank, " has more than two parts");
     return;
   }
+  if (rank == 0 && value.string.starts_with("#version")) return;
   std::size_t space = value.string.find(' ');
   bool is_pair = space != std::string::npos && space > 0 && space + 1 < value.string.size() &&
                  value.string.find(' ', space + 1) == std::string::npos;

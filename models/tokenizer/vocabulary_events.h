@@ -1,24 +1,13 @@
 // The two big tables of a tokenizer.json, received as they are read: "vocab" and "merges".
 //
-// Separate from load.cpp because they never become JSON values: a vocabulary has up to four million
-// entries.
+// Separate from model.cpp because they never become JSON values: a vocabulary has up to four
+// million entries.
 #pragma once
 
-#include <optional>
-#include <utility>
-
 #include "models/json/reader.h"
-#include "models/tokenizer/tables.h"
+#include "models/tokenizer/model.h"
 
 namespace tilewright::tokenizer {
-
-inline constexpr std::int64_t max_tokens = 1 << 22;
-
-struct Vocabulary {
-  std::unordered_map<std::string, Id> ids;
-  std::vector<std::pair<std::string, std::string>> merges;
-  bool has_tokens = false, has_merges = false;
-};
 
 // {"token": id, ..}
 class TokenEvents : public json::Events {

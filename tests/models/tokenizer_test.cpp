@@ -114,7 +114,8 @@ TEST(Tokenizer, spells_special_tokens_only_where_allowed) {
 TEST(Tokenizer, takes_the_longest_added_token) {
   json value = small();
   int next = static_cast<int>(value["model"]["vocab"].size());
-  value["added_tokens"].push_back({{"id", next}, {"content", "<s>x"}, {"special", false}});
+  value["added_tokens"].push_back(
+      {{"id", next}, {"content", "<s>x"}, {"special", false}, {"normalized", false}});
   Tokenizer tokenizer = parse(value);
   EXPECT_EQ(tokenizer.encode("<s>x"), (Ids{1, next}));
   EXPECT_EQ(tokenizer.decode(std::vector<TokenId>{1, next}), "<s>x");
@@ -231,27 +232,106 @@ struct Hostile {
 
 TEST(Tokenizer, refuses_what_it_does_not_support_and_says_what_it_does) {
   const Hostile cases[] = {
-      {"another model", [](json& t) { t["model"]["type"] = "WordPiece"; },
-       "the model is of type \"WordPiece\"; supported is \"BPE\""},
+      {"another model", [](json& t) { t["model"]["type"] = "Lattice"; },
+       "the model is of type \"Lattice\"; supported are BPE, WordPiece and WordLevel"},
+      {"Unigram",
+       [](json& t) {
+         t["model"] = {{"type", "Unigram"}, {"vocab", json::array({json::array({"a", -1.5})})}};
+       },
+       "the vocab is or holds a list, as that of Unigram; supported are BPE"},
       {"no model", [](json& t) { t.erase("model"); }, "has no model"},
-      {"dropout", [](json& t) { t["model"]["dropout"] = 0.1; }, "the model has a dropout"},
-      {"suffix", [](json& t) { t["model"]["end_of_word_suffix"] = "</w>"; }, "end_of_word_suffix"},
-      {"ignored merges", [](json& t) { t["model"]["ignore_merges"] = true; }, "ignore_merges"},
+      {"no type",
+       [](json& t) {
+         t["model"].erase("type");
+         t["model"].erase("merges");
+       },
+       "the model has no type and no merges"},
+      {"dropout", [](json& t) { t["model"]["dropout"] = 0.1; },
+       "the model has a dropout, which is for training; null is needed"},
+      {"suffix", [](json& t) { t["model"]["end_of_word_suffix"] = std::string(65, 'w'); },
+       "the model's end_of_word_suffix has more than 64 bytes"},
+      {"field of the model", [](json& t) { t["model"]["speed"] = 1; },
+       "the model has a field \"speed\", whose meaning is not known here"},
+      {"field of the file", [](json& t) { t["extra"] = 1; },
+       "the tokenizer has a field \"extra\", whose meaning is not known"},
+      {"field of an added token", [](json& t) { t["added_tokens"][0]["loud"] = true; },
+       "an added token has a field \"loud\""},
+      {"truncation",
+       [](json& t) {
+         t["truncation"] = {{"max_length", 5}};
+       },
+       "sets truncation, which would change the ids of a text; null is needed"},
       {"pre-tokenizer",
        [](json& t) {
-         t["pre_tokenizer"] = {{"type", "ByteLevel"}};
+         t["pre_tokenizer"] = {{"type", "UnicodeScripts"}};
        },
-       "pre_tokenizer is of type \"ByteLevel\"; only tokenizers without one"},
+       "the pre_tokenizer \"UnicodeScripts\" is of a type that is not supported; supported are "
+       "Split, ByteLevel"},
+      {"behavior",
+       [](json& t) {
+         t["pre_tokenizer"] = {{"type", "Punctuation"}, {"behavior", "Loud"}};
+       },
+       "has the behavior \"Loud\"; Removed, Isolated"},
+      {"prepend_scheme",
+       [](json& t) {
+         t["pre_tokenizer"] = {{"type", "Metaspace"}, {"prepend_scheme", "last"}};
+       },
+       "has the prepend_scheme \"last\"; always, first or never is needed"},
+      {"replacement",
+       [](json& t) {
+         t["pre_tokenizer"] = {{"type", "Metaspace"}, {"replacement", "__"}};
+       },
+       "has \"__\" as \"replacement\"; one character is needed"},
+      {"flag",
+       [](json& t) {
+         t["pre_tokenizer"] = {{"type", "Digits"}, {"individual_digits", "yes"}};
+       },
+       "has \"yes\" as \"individual_digits\"; true or false is needed"},
       {"normalizer",
        [](json& t) {
-         t["normalizer"] = {{"type", "NFKC"}};
+         t["normalizer"] = {{"type", "Precompiled"}};
        },
-       "a normalizer is of type \"NFKC\"; supported are Prepend and Replace"},
-      {"regex",
+       "the normalizer \"Precompiled\" is of a type that is not supported; supported are NFC"},
+      {"normalizer without type", [](json& t) { t["normalizer"] = json::object(); },
+       "the normalizer has no \"type\"; a string is needed"},
+      {"normalizer as a list", [](json& t) { t["normalizer"] = json::array(); },
+       "the normalizer is an array; an object is needed"},
+      {"sequence of nothing",
        [](json& t) {
-         t["normalizer"] = {{"type", "Replace"}, {"pattern", {{"Regex", "a*"}}}, {"content", ""}};
+         t["normalizer"] = {{"type", "Sequence"}};
        },
-       "regular expressions are not supported"},
+       "the normalizer has no \"normalizers\"; a list is needed"},
+      {"too many",
+       [](json& t) {
+         json one = {{"type", "NFC"}};
+         t["normalizer"] = {{"type", "Sequence"}, {"normalizers", json(65, one)}};
+       },
+       "more than 64 parts of the normalizer"},
+      {"too deep",
+       [](json& t) {
+         for (int i = 0; i < 10; ++i) {
+           json inner = t["normalizer"];
+           t["normalizer"] = {{"type", "Sequence"}, {"normalizers", json::array({inner})}};
+         }
+       },
+       "nested deeper than"},
+      {"long prefix",
+       [](json& t) {
+         t["normalizer"] = {{"type", "Prepend"}, {"prepend", std::string(257, 'a')}};
+       },
+       "the normalizer \"Prepend\" has more than 256 bytes"},
+      {"long content",
+       [](json& t) {
+         t["normalizer"] = {{"type", "Replace"},
+                            {"pattern", {{"String", "a"}}},
+                            {"content", std::string(257, 'a')}};
+       },
+       "the normalizer \"Replace\" has more than 256 bytes"},
+      {"pattern",
+       [](json& t) {
+         t["normalizer"] = {{"type", "Replace"}, {"pattern", {{"Regex", "a)"}}}, {"content", ""}};
+       },
+       "the normalizer \"Replace\": the pattern \"a)\", byte 1: it has a ')' too many"},
       {"empty pattern",
        [](json& t) {
          t["normalizer"] = {{"type", "Replace"}, {"pattern", {{"String", ""}}}, {"content", "x"}};
@@ -259,27 +339,42 @@ TEST(Tokenizer, refuses_what_it_does_not_support_and_says_what_it_does) {
        "has an empty pattern"},
       {"post-processor",
        [](json& t) {
-         t["post_processor"] = {{"type", "BertProcessing"}};
+         t["post_processor"] = {{"type", "Other"}};
        },
-       "supported is TemplateProcessing"},
+       "supported are TemplateProcessing, BertProcessing"},
+      {"post-processor's pair",
+       [](json& t) {
+         t["post_processor"] = {{"type", "BertProcessing"}, {"cls", {"<s>", 999}}};
+       },
+       "the post_processor \"BertProcessing\" needs a token with its id as \"cls\""},
       {"template token",
        [](json& t) { t["post_processor"]["single"][0]["SpecialToken"]["id"] = "<x>"; },
        "the post_processor names \"<x>\", which is not in the vocabulary"},
+      {"template ids",
+       [](json& t) {
+         t["post_processor"]["special_tokens"]["<s>"] = {{"id", "<s>"}, {"ids", {999}}};
+       },
+       "the post_processor's token \"<s>\" has the id 999, which no token has"},
       {"template without text", [](json& t) { t["post_processor"]["single"].erase(1); },
        "leaves out the text"},
+      {"template with the text twice",
+       [](json& t) { t["post_processor"]["single"].push_back(t["post_processor"]["single"][1]); },
+       "pieces must be SpecialTokens and one Sequence"},
+      {"many templates",
+       [](json& t) {
+         t["post_processor"] = {{"type", "Sequence"},
+                                {"processors", json(60, t["post_processor"])}};
+         for (json& one : t["post_processor"]["processors"])
+           one["single"].insert(one["single"].begin(), one["single"][0]);
+       },
+       "the post_processor adds more than 64 tokens"},
       {"decoder",
        [](json& t) {
-         t["decoder"] = {{"type", "WordPiece"}};
+         t["decoder"] = {{"type", "CTC"}};
        },
-       "a decoder is of type \"WordPiece\""},
-      {"no decoder", [](json& t) { t["decoder"] = nullptr; }, "the decoder has no Fuse"},
-      {"order of decoders",
-       [](json& t) { std::swap(t["decoder"]["decoders"][0], t["decoder"]["decoders"][1]); },
-       "the decoder's Replace is out of order"},
-      {"strip at the end", [](json& t) { t["decoder"]["decoders"][3]["stop"] = 1; },
-       "supported is one ASCII character at the start"},
-      {"added token", [](json& t) { t["added_tokens"][1]["lstrip"] = true; },
-       "the added token \"<s>\" sets lstrip"},
+       "the decoder \"CTC\" is of a type that is not supported; supported are ByteLevel"},
+      {"decoder's count", [](json& t) { t["decoder"]["decoders"][3]["stop"] = -1; },
+       "has -1 as \"stop\"; an integer from 0 to 1048576 is needed"},
   };
   for (const Hostile& hostile : cases) {
     json value = small();
@@ -293,16 +388,35 @@ TEST(Tokenizer, refuses_damaged_tables) {
       {"negative id", [](json& t) { t["model"]["vocab"]["a"] = -1; }, "\"a\" has id -1"},
       {"huge id", [](json& t) { t["model"]["vocab"]["a"] = 4194304; }, "ids from 0 to 4194303"},
       {"id with a fraction", [](json& t) { t["model"]["vocab"]["a"] = 1.5; }, "has 1.5 at \"a\""},
-      {"gap", [](json& t) { t["model"]["vocab"]["a"] = 5000; }, "the ids are not dense"},
-      {"shared id", [](json& t) { t["model"]["vocab"]["a"] = 261; }, "each id is one token's"},
+      {"no token",
+       [](json& t) {
+         t["model"]["vocab"] = json::object();
+         t["model"]["merges"] = json::array();
+         t["model"].erase("unk_token");
+       },
+       "the vocabulary is empty"},
+      {"shared id",
+       [](json& t) {
+         t["model"]["vocab"]["a"] = 261;
+         t["model"]["merges"] = json::array();
+       },
+       "has id 261, as another has; each id is one token's"},
       {"list", [](json& t) { t["model"]["vocab"] = json::array(); },
        "the vocab is or holds a list"},
       {"no vocab", [](json& t) { t["model"].erase("vocab"); }, "the model has no vocab"},
       {"no merges", [](json& t) { t["model"].erase("merges"); }, "the model has no merges"},
       {"unknown merge", [](json& t) { t["model"]["merges"].push_back("a zz"); },
-       "merge 4 needs the token \"zz\", which is not in the vocabulary"},
+       "merge 4 needs the token \"azz\", which is not in the vocabulary"},
       {"unknown result", [](json& t) { t["model"]["merges"].push_back("b b"); },
        "merge 4 needs the token \"bb\""},
+      {"merge of a word's begin", [](json& t) { t["model"]["continuing_subword_prefix"] = "##"; },
+       "merge 0 goes on with \"b\", which has no continuing_subword_prefix \"##\""},
+      {"added token normalised away",
+       [](json& t) {
+         t["normalizer"] = {{"type", "Strip"}};
+         t["added_tokens"].push_back({{"id", 900}, {"content", " "}});
+       },
+       "the added token \" \" is normalised to nothing"},
       {"repeated merge", [](json& t) { t["model"]["merges"].push_back("a b"); }, "appears twice"},
       {"merge of one", [](json& t) { t["model"]["merges"][0] = "ab"; },
        "merge 0 is \"ab\"; two tokens with one space between them"},

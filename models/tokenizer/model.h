@@ -1,0 +1,94 @@
+// From a piece of text to ids, and the vocabulary that says which token has which id.
+//
+// Byte-pair encoding begins with characters and merges pairs (merge_pairs.cpp); WordPiece takes the
+// longest tokens from left to right; WordLevel knows whole pieces only.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "models/tokenizer/fields.h"
+#include "models/tokenizer/pre_tokenizer.h"
+
+namespace tilewright::tokenizer {
+
+inline constexpr std::int64_t max_tokens = 1 << 22;
+
+struct TextHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const {
+    return std::hash<std::string_view>()(text);
+  }
+};
+using TokenIds = std::unordered_map<std::string, Id, TextHash, std::equal_to<>>;
+
+// What a file says of its model's tables; "merges" is empty where the model has none.
+struct Vocabulary {
+  TokenIds ids;
+  std::vector<std::pair<std::string, std::string>> merges;
+  bool has_tokens = false, has_merges = false;
+};
+
+struct Merge {
+  std::uint32_t rank;  // the lowest is applied first
+  Id result;
+};
+struct PairHash {
+  std::size_t operator()(std::uint64_t pair) const {
+    pair *= 0x9e3779b97f4a7c15;
+    return pair ^ pair >> 32;
+  }
+};
+using Merges = std::unordered_map<std::uint64_t, Merge, PairHash>;
+inline std::uint64_t pair_key(Id left, Id right) {
+  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 |
+         static_cast<std::uint32_t>(right);
+}
+
+// Merges adjacent pairs in `ids`, always the one of lowest rank, the leftmost of equals, until no
+// pair is in the table. O(n log n).
+void merge_pairs(const Merges& merges, std::vector<Id>& ids);
+
+// Reading and using are apart, for added tokens may come between: they enter the vocabulary.
+class Model {
+ public:
+  Model() = default;
+  // Raises `Error` "[load_tokenizer] WHAT: ..." for what does not fit or is not supported.
+  Model(Fields fields, Vocabulary vocabulary);
+
+  const TokenIds& vocabulary() const { return ids_; }
+  std::optional<Id> find(std::string_view token) const;
+
+  // Appends the ids of a piece, which is not empty, to `ids`. What the model has no token for
+  // becomes its unknown token, or nothing where it has none.
+  void encode(std::string_view piece, std::vector<Id>& ids) const;
+
+ private:
+  enum class Kind : unsigned char { bpe, word_piece, word_level };
+  static constexpr Id none = -1;
+  void read_bpe(Fields& fields, const Vocabulary& vocabulary);
+  void read_merges(const Fields& fields, const Vocabulary& vocabulary);
+  void read_unknown(Fields& fields, bool is_needed);
+  void index_characters();
+  Id id_of_character(std::string_view bytes, char32_t value, bool is_first, bool is_last) const;
+  bool append_bytes(std::string_view character, std::vector<Id>& ids) const;
+  void append_characters(std::string_view piece, std::vector<Id>& ids) const;
+  void encode_word_piece(std::string_view piece, std::vector<Id>& ids) const;
+
+  Kind kind_ = Kind::bpe;
+  TokenIds ids_;
+  Merges merges_;
+  std::string prefix_, suffix_;               // of tokens inside of a piece; of the last one
+  std::array<Id, 256> byte_ids_ = {};         // of "<0x41>"
+  std::array<Id, 0x250> character_ids_ = {};  // of the characters that most texts have
+  bool byte_fallback_ = false, fuse_unknown_ = false, ignore_merges_ = false;
+  Id unknown_ = none;
+  std::size_t max_characters_ = 100;  // of a piece that WordPiece looks at
+};
+
+}  // namespace tilewright::tokenizer

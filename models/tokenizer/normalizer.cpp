@@ -1,0 +1,164 @@
+#include "models/tokenizer/normalizer.h"
+
+#include <algorithm>
+#include <array>
+
+#include "models/tokenizer/byte_level.h"
+#include "models/tokenizer/utf8.h"
+
+namespace tilewright::tokenizer {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, Form>, 4> forms = {
+    {{"NFC", Form::nfc}, {"NFD", Form::nfd}, {"NFKC", Form::nfkc}, {"NFKD", Form::nfkd}}};
+
+void check_size(std::size_t size) {
+  require(size <= max_normalized_bytes, "[encode] the text grows beyond ", max_normalized_bytes,
+          " bytes in normalisation");
+}
+
+// Without the white space at the ends that are chosen.
+std::string_view stripped(std::string_view text, bool left, bool right) {
+  std::size_t begin = text.size(), end = 0, at = 0;
+  for_each_character(text, [&](std::string_view bytes, char32_t value) {
+    if (!is_white_space(value)) {
+      begin = std::min(begin, at);
+      end = at + bytes.size();
+    }
+    at += bytes.size();
+  });
+  if (!left) begin = 0;
+  if (!right) end = text.size();
+  return begin < end ? text.substr(begin, end - begin) : std::string_view();
+}
+
+}  // namespace
+
+std::string Replacement::run(std::string_view in) const {
+  std::string result;
+  result.reserve(in.size());
+  std::size_t done = 0;
+  auto replace = [&](std::size_t begin, std::size_t end) {
+    result += in.substr(done, begin - done);
+    result += content;
+    done = end;
+    check_size(result.size());
+  };
+  if (regex) {
+    RegexSearch search(*regex, in.size());
+    for (Range match : search.run(in)) replace(match.begin, match.end);
+  } else {
+    for (std::size_t at = in.find(text); at != in.npos; at = in.find(text, done))
+      replace(at, at + text.size());
+  }
+  result += in.substr(done);
+  return result;
+}
+
+Replacement read_replacement(Fields& fields) {
+  Pattern pattern = read_pattern(fields);
+  Replacement result;
+  if (pattern.is_regex)
+    result.regex.emplace(pattern.text, fields.where());
+  else
+    result.text = std::move(pattern.text);
+  result.content = fields.string("content");
+  fields.expect(result.text.size() <= max_rule_bytes && result.content.size() <= max_rule_bytes,
+                fields.role(), " has more than ", max_rule_bytes, " bytes");
+  fields.finish();
+  return result;
+}
+
+Normalizer::Step Normalizer::read(Component& component) {
+  using Kind = Step::Kind;
+  Fields& fields = component.fields;
+  const std::string& type = component.type;
+  Step step{Kind::form};
+  for (const auto& [name, form] : forms)
+    if (type == name) {
+      step.form = form;
+      return step;
+    }
+  if (type == "Prepend") {
+    step.kind = Kind::prepend;
+    step.prepended = fields.string("prepend");
+    fields.expect(step.prepended.size() <= max_rule_bytes, fields.role(), " has more than ",
+                  max_rule_bytes, " bytes");
+  } else if (type == "Replace") {
+    step.kind = Kind::replace;
+    step.replacement = read_replacement(fields);
+  } else if (type == "Strip") {
+    step.kind = Kind::strip;
+    step.left = fields.flag("strip_left", true);
+    step.right = fields.flag("strip_right", true);
+  } else if (type == "StripAccents") {
+    step.kind = Kind::strip_accents;
+  } else if (type == "Lowercase") {
+    step.kind = Kind::lowercase;
+  } else if (type == "ByteLevel") {
+    step.kind = Kind::byte_level;
+  } else {
+    component.refuse(
+        "NFC, NFD, NFKC, NFKD, Prepend, Replace, Strip, StripAccents, Lowercase, ByteLevel and "
+        "Sequence");
+  }
+  return step;
+}
+
+Normalizer::Normalizer(std::string_view what, const json::Node* node) {
+  for (Component& component : components(what, node, "the normalizer", "normalizers")) {
+    steps_.push_back(read(component));
+    component.fields.finish();
+  }
+}
+
+void Normalizer::apply(const Step& step, Normalized& to) {
+  using Kind = Step::Kind;
+  std::string& text = to.text;
+  switch (step.kind) {
+    case Kind::form: text = normalized(text, step.form, max_normalized_bytes); return;
+    case Kind::prepend:
+      if (!text.empty()) text.insert(0, step.prepended);
+      return;
+    case Kind::replace: text = step.replacement.run(text); return;
+    case Kind::strip: {
+      std::string_view rest = stripped(text, step.left, step.right);
+      to.keeps_begin = to.keeps_begin && rest.data() == text.data();
+      text = std::string(rest);
+      return;
+    }
+    case Kind::strip_accents:
+    case Kind::lowercase: {
+      std::string result;
+      result.reserve(text.size());
+      for_each_character(text, [&](std::string_view bytes, char32_t value) {
+        bool is_cut = step.kind == Kind::strip_accents && is_mark(value);
+        if (is_cut && result.empty()) to.keeps_begin = false;
+        if (is_cut) return;
+        if (step.kind == Kind::lowercase && value != no_character)
+          append_lower_case(result, value);
+        else
+          result += bytes;
+      });
+      text = std::move(result);
+      return;
+    }
+    case Kind::byte_level: {
+      std::string result;
+      append_byte_characters(result, text);
+      text = std::move(result);
+      return;
+    }
+  }
+}
+
+Normalized Normalizer::run(std::string_view text) const {
+  Normalized result{std::string(text)};
+  for (const Step& step : steps_) {
+    apply(step, result);
+    check_size(result.text.size());
+  }
+  return result;
+}
+
+}  // namespace tilewright::tokenizer

@@ -1,0 +1,63 @@
+// What happens to a text before it is cut into pieces: Unicode's forms, replacements, stripping.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/tokenizer/fields.h"
+#include "models/tokenizer/regex.h"
+#include "models/tokenizer/unicode.h"
+
+namespace tilewright::tokenizer {
+
+inline constexpr std::size_t max_text_bytes = 16 << 20;
+inline constexpr std::size_t max_normalized_bytes = 4 * max_text_bytes;
+inline constexpr std::size_t max_rule_bytes = 256;  // of what is written for something else
+
+// Occurrences of a string, or matches of a regular expression, give way to `content`.
+struct Replacement {
+  std::string text;  // where there is no regex
+  std::optional<Regex> regex;
+  std::string content;
+
+  // Raises `Error` "[encode] ..." where the result passes the limit for normalised text.
+  std::string run(std::string_view text) const;
+};
+Replacement read_replacement(Fields& fields);
+
+struct Normalized {
+  std::string text;
+  bool keeps_begin = true;  // nothing was cut off before it
+};
+
+class Normalizer {
+ public:
+  Normalizer() = default;
+  // Of the file's node, which may be null. Raises `Error` "[load_tokenizer] WHAT: ...".
+  Normalizer(std::string_view what, const json::Node* node);
+  Normalized run(std::string_view text) const;
+
+ private:
+  struct Step {
+    enum class Kind : unsigned char {
+      form,
+      prepend,
+      replace,
+      strip,
+      strip_accents,
+      lowercase,
+      byte_level
+    } kind;
+    Form form = Form::nfc;
+    std::string prepended;
+    Replacement replacement;
+    bool left = false, right = false;
+  };
+  static Step read(Component& component);
+  static void apply(const Step& step, Normalized& to);
+  std::vector<Step> steps_;
+};
+
+}  // namespace tilewright::tokenizer

@@ -1,0 +1,151 @@
+// The steps of a tokenizer one by one, where the forms that models use do not go: added tokens,
+// text that grows, decoders in unusual company, and the time that long words take.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "models/tokenizer.h"
+#include "tests/errors.h"
+#include "tests/models/folders.h"
+
+namespace tilewright {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Ids = std::vector<TokenId>;
+
+// Knows whole pieces only, so that its tokens show how a text was cut.
+json words(std::vector<std::string> tokens) {
+  json vocab;
+  for (std::size_t i = 0; i < tokens.size(); ++i) vocab[tokens[i]] = i;
+  return {{"model", {{"type", "WordLevel"}, {"vocab", vocab}, {"unk_token", "?"}}}};
+}
+std::vector<std::string> cut(const json& value, std::string_view text) {
+  Tokenizer tokenizer = Tokenizer::parse(value.dump(), "t");
+  std::vector<std::string> tokens;
+  for (TokenId id : tokenizer.encode(text)) tokens.push_back(tokenizer.token(id));
+  return tokens;
+}
+Tokenizer form(const std::string& name) {
+  return Tokenizer::open(std::filesystem::path(TILEWRIGHT_SOURCE_DIR) / "tests/models/tokenizers" /
+                         (name + ".json"));
+}
+
+TEST(TokenizerSteps, cut_at_matches_as_the_behavior_says) {
+  json value = words({"a", "-", "b", "a-", "-b", "?", "--"});
+  auto with = [&](const char* behavior, bool invert) {
+    value["pre_tokenizer"] = {{"type", "Split"},
+                              {"pattern", {{"String", "-"}}},
+                              {"behavior", behavior},
+                              {"invert", invert}};
+    return cut(value, "a--b");
+  };
+  EXPECT_THAT(with("Removed", false), ElementsAre("a", "b"));
+  EXPECT_THAT(with("Removed", true), ElementsAre("-", "-"));
+  EXPECT_THAT(with("Isolated", false), ElementsAre("a", "-", "-", "b"));
+  EXPECT_THAT(with("MergedWithPrevious", false), ElementsAre("a-", "-", "b"));
+  EXPECT_THAT(with("MergedWithNext", false), ElementsAre("a", "-", "-b"));
+  EXPECT_THAT(with("Contiguous", false), ElementsAre("a", "--", "b"));
+}
+
+TEST(TokenizerSteps, say_that_a_word_is_unknown_to_a_model_without_unknown_token) {
+  json value = words({"a"});
+  EXPECT_THAT(error_of([&] { cut(value, "b"); }),
+              HasSubstr("[encode] the vocabulary has no token \"b\" and no unk_token"));
+}
+
+TEST(TokenizerSteps, allow_ids_that_no_token_has) {
+  json value = words({"a", "?"});
+  value["added_tokens"] = {{{"id", 9}, {"content", "<x>"}, {"special", true}}};
+  Tokenizer tokenizer = Tokenizer::parse(value.dump(), "t");
+  EXPECT_EQ(tokenizer.size(), 10);
+  EXPECT_EQ(tokenizer.token(5), "");
+  EXPECT_EQ(tokenizer.encode("a<x>"), (Ids{0, 9}));
+  EXPECT_EQ(tokenizer.decode(Ids{0, 5, 9, 0}, {.skip_special = false}), "a <x> a");
+  EXPECT_EQ(tokenizer.decode(Ids{0, 5, 9, 0}), "a a");
+  EXPECT_EQ(tokenizer.find("<x>"), 9);
+}
+
+TEST(TokenizerSteps, find_added_tokens_that_are_not_special_in_text_of_strangers) {
+  json value = words({"a", "?"});
+  value["added_tokens"] = {{{"id", 2}, {"content", "<x>"}, {"special", true}},
+                           {{"id", 3}, {"content", "<y>"}, {"special", false}}};
+  Tokenizer tokenizer = Tokenizer::parse(value.dump(), "t");
+  EXPECT_EQ(tokenizer.encode("<x><y>"), (Ids{2, 3}));
+  EXPECT_EQ(tokenizer.encode("<x><y>", {.parse_special = false}), (Ids{1, 3}));
+}
+
+TEST(TokenizerSteps, refuse_a_text_that_grows_too_much) {
+  json value = words({"?"});
+  json prepend = {
+      {"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", std::string(256, 'a')}};
+  value["normalizer"] = {{"type", "Sequence"}, {"normalizers", json(8, prepend)}};
+  EXPECT_THAT(error_of([&] { cut(value, "a"); }),
+              HasSubstr("[encode] the text grows beyond 67108864 bytes in normalisation"));
+  value["normalizer"] = nullptr;
+  json level = {{"type", "ByteLevel"}, {"use_regex", false}};
+  value["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", json(20, level)}};
+  EXPECT_THAT(error_of([&] { cut(value, std::string(1000, ' ')); }),
+              HasSubstr("[encode] the text grows beyond 268435456 bytes where it is cut"));
+}
+
+TEST(TokenizerSteps, encode_bytes_that_are_no_characters_through_byte_level_forms) {
+  for (const char* name : {"gpt2", "llama3", "smollm", "deepseek", "o200k"}) {
+    Tokenizer tokenizer = form(name);
+    std::string text = "a \xff b\xe7\x8c \xc0\x80 caf\xc3\xa9";
+    EXPECT_EQ(tokenizer.decode_bytes(tokenizer.encode(text)), text) << name;
+  }
+}
+
+TEST(TokenizerSteps, encode_a_word_of_a_megabyte_without_quadratic_time) {
+  for (const char* name : {"gpt2", "llama3", "llama2", "bert", "deepseek"}) {
+    Tokenizer tokenizer = form(name);
+    auto begin = std::chrono::steady_clock::now();
+    for (std::string_view unit : {"a", "the", "\xe7\x8c\xab", " ", "\xcc\x81"}) {
+      std::string text;
+      while (text.size() < 1 << 20) text += unit;
+      EXPECT_FALSE(tokenizer.encode(text).empty());
+    }
+    std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    EXPECT_LT(took.count(), 60) << name;
+  }
+}
+
+TEST(TextStream, gives_characters_of_byte_tokens_as_they_become_whole) {
+  Tokenizer tokenizer = form("gpt2");
+  Ids ids = tokenizer.encode("\xf0\x9f\x98\x80!");
+  TextStream stream(tokenizer);
+  std::vector<std::string> pieces;
+  for (TokenId id : ids) pieces.push_back(stream.push(id));
+  EXPECT_EQ(pieces.back(), "!");
+  EXPECT_EQ(std::count(pieces.begin(), pieces.end(), "\xf0\x9f\x98\x80"), 1);
+  EXPECT_EQ(stream.finish(), "");
+  stream.push(ids[0]);
+  EXPECT_EQ(stream.finish(), "\xef\xbf\xbd");
+  EXPECT_EQ(stream.push(tokenizer.find("a").value()), "a");
+}
+
+TEST(TextStream, ends_words_when_it_knows_that_another_follows) {
+  json value = words({"a</w>", "b</w>", "?"});
+  value["decoder"] = {{"type", "BPEDecoder"}, {"suffix", "</w>"}};
+  Tokenizer tokenizer = Tokenizer::parse(value.dump(), "t");
+  TextStream stream(tokenizer);
+  EXPECT_EQ(stream.push(0), "");
+  EXPECT_EQ(stream.push(1), "a ");
+  EXPECT_EQ(stream.finish(), "b");
+  EXPECT_EQ(tokenizer.decode(Ids{0, 1}), "a b");
+}
+
+TEST(TextStream, may_give_special_tokens_their_text) {
+  Tokenizer tokenizer = form("llama3");
+  TextStream stream(tokenizer, {.skip_special = false});
+  EXPECT_EQ(stream.push(0), "<|begin_of_text|>");
+  EXPECT_EQ(TextStream(tokenizer).push(0), "");
+}
+
+}  // namespace
+}  // namespace tilewright
