@@ -65,6 +65,8 @@ AddedTokens::Place AddedTokens::place_of(const AddedToken& token, std::string_vi
     // White space that the token before took away is not given to this one.
     begin = std::min(std::max(begin, done), end);
   }
+  // Up to `done` there is white space, where the token before has looked already.
+  if (token.right_strip) end = std::max(end, done);
   if (token.right_strip)
     while (is_white_space(first_of(text.substr(end), bytes))) end += bytes;
   return {begin, end, true};

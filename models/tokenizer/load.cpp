@@ -8,6 +8,9 @@
 namespace tilewright::tokenizer {
 namespace {
 
+// Looking for the tokens takes time in proportion to their length.
+constexpr std::size_t max_added_bytes = 1024;
+
 // Builds the tables from the parts of the file, each checked against what is supported.
 class Loader {
  public:
@@ -100,6 +103,8 @@ class Loader {
     AddedToken token;
     token.content = fields.string("content");
     fields.expect(!token.content.empty(), "an added token is empty");
+    fields.expect(token.content.size() <= max_added_bytes, "an added token has ",
+                  token.content.size(), " bytes; at most ", max_added_bytes, " are allowed");
     token.id = static_cast<Id>(fields.integer("id", 0, max_tokens - 1));
     token.is_special = fields.flag("special", false);
     token.left_strip = fields.flag("lstrip", false);

@@ -39,7 +39,7 @@ Model::Model(Fields fields, Vocabulary vocabulary) {
                     fields.string("continuing_subword_prefix", "##"));
     if (fields.find("max_input_chars_per_word") != nullptr)
       max_characters_ =
-          static_cast<std::size_t>(fields.integer("max_input_chars_per_word", 1, 1000));
+          static_cast<std::size_t>(fields.integer("max_input_chars_per_word", 1, 200));
   }
   index_characters();
   fields.finish();

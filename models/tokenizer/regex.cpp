@@ -3,6 +3,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include <new>
 #include <optional>
 
 #include "models/json/reader.h"
@@ -86,7 +87,7 @@ RegexSearch::RegexSearch(const Regex& regex, std::size_t text_bytes)
   state.code = regex.code_;
   state.match.reset(pcre2_match_data_create(1, nullptr));
   state.context.reset(pcre2_match_context_create(nullptr));
-  require(state.match && state.context, "[encode] no memory for a search");
+  if (!state.match || !state.context) throw std::bad_alloc();
   state.budget = least_budget + budget_a_byte * static_cast<std::int64_t>(text_bytes);
   pcre2_set_callout(state.context.get(), State::count, &state);
   pcre2_set_match_limit(state.context.get(), max_backtracks);

@@ -256,6 +256,12 @@ TEST(Tokenizer, refuses_what_it_does_not_support_and_says_what_it_does) {
        "the tokenizer has a field \"extra\", whose meaning is not known"},
       {"field of an added token", [](json& t) { t["added_tokens"][0]["loud"] = true; },
        "an added token has a field \"loud\""},
+      {"added tokens as an object", [](json& t) { t["added_tokens"] = json::object(); },
+       "the tokenizer has an object as \"added_tokens\"; a list is needed"},
+      {"added token without id", [](json& t) { t["added_tokens"][0].erase("id"); },
+       "an added token has no \"id\"; an integer is needed"},
+      {"type as a number", [](json& t) { t["decoder"]["type"] = 5; },
+       "the decoder has 5 as \"type\"; a string is needed"},
       {"truncation",
        [](json& t) {
          t["truncation"] = {{"max_length", 5}};
@@ -434,6 +440,9 @@ TEST(Tokenizer, refuses_damaged_tables) {
        "the added token \"<s>\" appears twice"},
       {"empty added token", [](json& t) { t["added_tokens"][1]["content"] = ""; },
        "an added token is empty"},
+      {"long added token",
+       [](json& t) { t["added_tokens"][1]["content"] = std::string(1025, 'a'); },
+       "an added token has 1025 bytes; at most 1024 are allowed"},
       {"unknown unk", [](json& t) { t["model"]["unk_token"] = "<none>"; },
        "unk_token \"<none>\" is not in the vocabulary"},
   };

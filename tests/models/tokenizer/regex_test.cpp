@@ -76,6 +76,7 @@ TEST(Regex, refuses_what_it_does_not_understand_by_name) {
       {"a(?i)b", "options that begin in the middle are not supported"},
       {"a**", "a repetition of a repetition is not supported"},
       {"a{1001}", "more than 1000 repetitions"},
+      {"a{1,2,3}", "a count in braces is not understood"},
       {"a{2}?", "{n}? is not supported"},
       {"(a)\\1", "\\1 is not supported"},
       {"\\X", "\\X is not supported"},

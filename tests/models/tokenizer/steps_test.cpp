@@ -79,12 +79,28 @@ TEST(TokenizerSteps, find_added_tokens_that_are_not_special_in_text_of_strangers
   EXPECT_EQ(tokenizer.encode("<x><y>", {.parse_special = false}), (Ids{1, 3}));
 }
 
+TEST(TokenizerSteps, take_no_quadratic_time_for_space_beside_added_tokens) {
+  json value = words({"a", "?"});
+  value["added_tokens"] = {
+      {{"id", 2}, {"content", " "}, {"special", true}, {"lstrip", true}, {"rstrip", true}}};
+  Tokenizer tokenizer = Tokenizer::parse(value.dump(), "t");
+  auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(tokenizer.encode(std::string(1 << 20, ' ') + "a").back(), 0);
+  std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  EXPECT_LT(took.count(), 20);
+}
+
 TEST(TokenizerSteps, refuse_a_text_that_grows_too_much) {
   json value = words({"?"});
   json prepend = {
       {"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", std::string(256, 'a')}};
   value["normalizer"] = {{"type", "Sequence"}, {"normalizers", json(8, prepend)}};
   EXPECT_THAT(error_of([&] { cut(value, "a"); }),
+              HasSubstr("[encode] the text grows beyond 67108864 bytes in normalisation"));
+  value["normalizer"] = prepend;
+  value["added_tokens"] = {{{"id", 1}, {"content", "<x>"}, {"special", true}}};
+  std::string half(140'000, 'a');
+  EXPECT_THAT(error_of([&] { cut(value, half + "<x>" + half); }),
               HasSubstr("[encode] the text grows beyond 67108864 bytes in normalisation"));
   value["normalizer"] = nullptr;
   json level = {{"type", "ByteLevel"}, {"use_regex", false}};
