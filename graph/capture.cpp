@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "graph/functional.h"
 #include "graph/location.h"
 #include "graph/shape_rules.h"
 
@@ -127,11 +128,10 @@ Tensor Capture::append(Op op, std::span<const Tensor> operands, Attributes attri
   return result;
 }
 
-NodeId Capture::constant(DType dtype, const Shape& shape, double number,
-                         std::source_location where) {
+NodeId Capture::constant(const ir::Scalar& value, const Shape& shape, std::source_location where) {
   GraphBuilder builder(graph_);
   builder.set_location(where);
-  return builder.full(dtype, shape, number);
+  return builder.full(shape, value);
 }
 
 void Capture::write(const Tensor& target, const Tensor& value, std::string_view operation,
@@ -140,6 +140,7 @@ void Capture::write(const Tensor& target, const Tensor& value, std::string_view 
   TensorBody& body = *target.body();
   if (body.buffer) {
     require_writable(body, operation, where);
+    require_own_elements(body, operation, where);
     Input& input = input_of(target);
     input.newest = node;
     input.written = where;
@@ -149,6 +150,11 @@ void Capture::write(const Tensor& target, const Tensor& value, std::string_view 
   node_of(target, operation, where);  // it must be usable
   require(!body.base, "[", operation, "] the tensor is a view of another one (at ", At{where},
           "); inside a captured function write to the whole tensor");
+  for (std::size_t i = 0; i < placeholders_.size(); ++i)
+    if (placeholders_[i].get() == &body && !graph_.input_strides[i].empty())
+      require_own_elements(
+          {.dtype = body.dtype, .placement = {body.placement.shape, graph_.input_strides[i], 0}},
+          operation, where);
   body.node = node;
   ++body.version;
 }

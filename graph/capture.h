@@ -41,7 +41,7 @@ class Capture {
   Tensor placeholder(DType dtype, const Shape& shape, const Strides& strides = {});
   Tensor append(Op op, std::span<const Tensor> operands, Attributes attributes,
                 std::optional<DType> dtype, std::source_location where);
-  NodeId constant(DType dtype, const Shape& shape, double number, std::source_location where);
+  NodeId constant(const ir::Scalar& value, const Shape& shape, std::source_location where);
   // From now on `target` stands for the value of `value` (of the same type).
   void write(const Tensor& target, const Tensor& value, std::string_view operation,
              std::source_location where);

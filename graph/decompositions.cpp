@@ -1,5 +1,6 @@
 #include "graph/decompositions.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <optional>
@@ -65,11 +66,17 @@ struct Site {
   }
 };
 
+// The shares of the elements' sum that are one `count`th of it.
+Term share(const Term& x, const std::vector<int>& axes, double count) {
+  return x.reduce(Op::sum, axes) * (1 / count);
+}
+std::int64_t elements_over(const Term& x, const std::vector<int>& axes) {
+  std::int64_t count = 1;
+  for (int axis : axes) count *= x.shape()[axis];
+  return count;
+}
 Term average(const Term& x, const std::vector<int>& axes) {
-  Term total = x.reduce(Op::sum, axes);
-  auto n = static_cast<double>(element_count(x.shape())) /
-           static_cast<double>(element_count(total.shape()));
-  return total * (1 / n);
+  return share(x, axes, static_cast<double>(elements_over(x, axes)));
 }
 
 Term decomposition(The<Op::relu>, const Site& site) {
@@ -93,24 +100,59 @@ Term decomposition(The<Op::square>, const Site& site) {
   return site.operands[0] * site.operands[0];
 }
 
+Term choice(const Term& condition, const Term& a, const Term& b) {
+  return a.make(Op::where, {condition.id, a.id, b.id});
+}
+Term compared(Op op, const Term& a, double b) { return a.make(op, {a.id, a.number(b).id}); }
+
+// Where the remainder towards 0 is none, or of the divisor's sign, it is the one wanted.
+Term is_of_other_sign(const Term& remainder, const Term& divisor) {
+  Term differ = compared(Op::lt, remainder, 0);
+  differ = differ.make(Op::ne, {differ.id, compared(Op::lt, divisor, 0).id});
+  Term some = compared(Op::ne, remainder, 0);
+  return some.make(Op::logical_and, {some.id, differ.id});
+}
+Term decomposition(The<Op::remainder>, const Site& site) {
+  Term a = site.wide(0), b = site.wide(1);
+  Term r = a.make(Op::fmod, {a.id, b.id});
+  if (kind_of(r.dtype()) == DTypeKind::unsigned_integer) return r;
+  return choice(is_of_other_sign(r, b), r + b, r);
+}
+// Of floats the quotient of what the divisor goes into is whole but for rounding; by 0 it is that
+// of the division, infinite or NaN.
+Term decomposition(The<Op::floor_divide>, const Site& site) {
+  Term a = site.wide(0), b = site.wide(1);
+  if (kind_of(a.dtype()) == DTypeKind::unsigned_integer) return a / b;
+  Term r = a.make(Op::fmod, {a.id, b.id}), other = is_of_other_sign(r, b);
+  if (!is_floating(a.dtype())) return choice(other, a / b + -1.0, a / b);
+  Term quotient = (a - r) / b;
+  quotient = choice(other, quotient + -1.0, quotient);
+  return choice(compared(Op::eq, b, 0), a / b, unary(Op::round, quotient));
+}
+
 Term decomposition(The<Op::mean>, const Site& site) {
   return average(site.wide(0), site.node.attributes.axes);
 }
-Term decomposition(The<Op::var>, const Site& site) {
+Term variance(const Site& site) {
   Term x = site.wide(0);
   const auto& axes = site.node.attributes.axes;
   Term deviation = x - average(x, axes).like(x);
-  return average(deviation * deviation, axes);
+  double count = static_cast<double>(elements_over(x, axes)) - site.node.attributes.number;
+  return share(deviation * deviation, axes, std::max(0.0, count));
 }
+Term decomposition(The<Op::var>, const Site& site) { return variance(site); }
+Term decomposition(The<Op::stddev>, const Site& site) { return unary(Op::sqrt, variance(site)); }
 
 Term decomposition(The<Op::softmax>, const Site& site) {
   Term x = site.wide(0);
+  if (element_count(x.shape()) == 0) return x;
   const auto& axes = site.node.attributes.axes;
   Term e = unary(Op::exp, x - x.reduce(Op::amax, axes).like(x));
   return e * (1.0 / e.reduce(Op::sum, axes)).like(e);
 }
 Term decomposition(The<Op::log_softmax>, const Site& site) {
   Term x = site.wide(0);
+  if (element_count(x.shape()) == 0) return x;
   const auto& axes = site.node.attributes.axes;
   Term shifted = x - x.reduce(Op::amax, axes).like(x);
   Term total = unary(Op::exp, shifted).reduce(Op::sum, axes);

@@ -35,10 +35,15 @@ HostTensor pointwise(const Node& node, const Operands& operands, Rounding roundi
 
 HostTensor constant(const Node& node) {
   HostTensor result(node.dtype, node.shape);
-  bool counts = node.op == Op::arange;
-  for (std::int64_t i = 0; i < result.count(); ++i)
-    result.set_number(i, counts ? double(node.attributes.start + i * node.attributes.step)
-                                : node.attributes.number);
+  for (std::int64_t i = 0; i < result.count(); ++i) {
+    std::int64_t counted = node.attributes.start + i * node.attributes.step;
+    if (node.op == Op::arange)
+      result.set(i, ir::Scalar::of_integer(node.dtype, counted));
+    else if (is_floating(node.dtype))
+      result.set_number(i, node.attributes.number);
+    else
+      result.set(i, value_of_full(node));
+  }
   return result;
 }
 
@@ -52,16 +57,16 @@ HostTensor view(const Graph& graph, NodeId id, const HostTensor& operand) {
 }
 
 // Reductions visit elements in row-major order, which makes argmax give the first of equals.
-HostTensor sum(const Node& node, const HostTensor& x) {
+HostTensor combined(const Node& node, const HostTensor& x, ir::ReduceKind kind) {
   HostTensor result(node.dtype, node.shape);
+  bool floating = is_floating(x.dtype);
+  ir::Scalar start = ir::identity(kind, floating ? DType::f64 : x.dtype);
+  for (std::int64_t i = 0; i < result.count(); ++i) result.set(i, start);
   for_each_index(x.shape, [&](const Index& index, std::int64_t i) {
     std::int64_t to = offset_in(node.shape, index);
-    if (is_floating(x.dtype)) {
-      result.set_number(to, result.number(to) + x.number(i));
-    } else {
-      ir::Scalar pair[2] = {result.get(to), x.get(i)};
-      result.set(to, ir::evaluate(ir::Op::add_, pair, node.dtype));
-    }
+    ir::Scalar before = result.get(to), next = x.get(i);
+    if (floating) before.dtype = next.dtype = DType::f64;
+    result.set(to, ir::combine(kind, before, next));
   });
   return result;
 }
@@ -78,7 +83,8 @@ HostTensor extremum(const Node& node, const HostTensor& x, ir::Op op) {
   });
   return result;
 }
-HostTensor argmax(const Node& node, const HostTensor& x) {
+// The first of the greatest, or of the least.
+HostTensor place_of_extremum(const Node& node, const HostTensor& x, bool of_greatest) {
   HostTensor result(node.dtype, node.shape);
   std::vector<std::int64_t> best(static_cast<std::size_t>(result.count()), -1);
   for_each_index(x.shape, [&](const Index& index, std::int64_t i) {
@@ -86,9 +92,11 @@ HostTensor argmax(const Node& node, const HostTensor& x) {
     std::int64_t& champion = best[static_cast<std::size_t>(at)];
     bool wins = champion < 0;
     if (!wins) {
-      double now = x.number(i), before = x.number(champion);
-      wins = is_floating(x.dtype) ? now > before || (std::isnan(now) && !std::isnan(before))
-                                  : x.get(i).integer > x.get(champion).integer;
+      const bool floating = is_floating(x.dtype);
+      ir::Scalar pair[2] = {x.get(of_greatest ? i : champion), x.get(of_greatest ? champion : i)};
+      if (floating) pair[0].dtype = pair[1].dtype = DType::f64;
+      wins = ir::evaluate(ir::Op::gt_, pair, DType::boolean).integer != 0 ||
+             (floating && std::isnan(x.number(i)) && !std::isnan(x.number(champion)));
     }
     if (!wins) return;
     champion = i;
@@ -163,7 +171,7 @@ HostTensor attention(const Node& node, const Operands& operands) {
   const HostTensor &q = *operands[0], &k = *operands[1], &v = *operands[2];
   std::int64_t heads = q.shape[1], groups = k.shape[1], rows = q.shape[2], depth = q.shape[3];
   std::int64_t columns = k.shape[2];
-  std::int64_t position = operands.size() > 3 ? operands[3]->integer[0] : columns - rows;
+  std::int64_t position = operands.size() > 3 ? operands[3]->integer[0] : node.attributes.start;
   HostTensor result(node.dtype, node.shape);
   std::vector<double> weights;
   for (std::int64_t line = 0; line < q.shape[0] * heads * rows; ++line) {
@@ -190,13 +198,24 @@ HostTensor attention(const Node& node, const Operands& operands) {
       double mixed = 0;
       for (std::int64_t c = hidden; c < visible; ++c)
         mixed += weights[static_cast<std::size_t>(c)] * v.number(keys + c * depth + d);
-      result.set_number(line * depth + d, mixed / total);
+      result.set_number(line * depth + d, total == 0 ? 0 : mixed / total);
     }
   }
   return result;
 }
 
-HostTensor meaning(The<Op::sum>, const Node& node, const HostTensor& x) { return sum(node, x); }
+HostTensor meaning(The<Op::sum>, const Node& node, const HostTensor& x) {
+  return combined(node, x, ir::ReduceKind::sum);
+}
+HostTensor meaning(The<Op::prod>, const Node& node, const HostTensor& x) {
+  return combined(node, x, ir::ReduceKind::prod);
+}
+HostTensor meaning(The<Op::any>, const Node& node, const HostTensor& x) {
+  return combined(node, x, ir::ReduceKind::any);
+}
+HostTensor meaning(The<Op::all>, const Node& node, const HostTensor& x) {
+  return combined(node, x, ir::ReduceKind::all);
+}
 HostTensor meaning(The<Op::amax>, const Node& node, const HostTensor& x) {
   return extremum(node, x, ir::Op::max_);
 }
@@ -204,7 +223,10 @@ HostTensor meaning(The<Op::amin>, const Node& node, const HostTensor& x) {
   return extremum(node, x, ir::Op::min_);
 }
 HostTensor meaning(The<Op::argmax>, const Node& node, const HostTensor& x) {
-  return argmax(node, x);
+  return place_of_extremum(node, x, true);
+}
+HostTensor meaning(The<Op::argmin>, const Node& node, const HostTensor& x) {
+  return place_of_extremum(node, x, false);
 }
 
 HostTensor compute(const Graph& graph, NodeId id, const Operands& x, Rounding rounding) {

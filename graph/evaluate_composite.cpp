@@ -67,12 +67,54 @@ std::vector<double> sums(const HostTensor& x, const Shape& to, F f) {
 }
 std::vector<double> means(const HostTensor& x, const Shape& to) {
   double n = static_cast<double>(x.count()) / static_cast<double>(element_count(to));
-  return sums(x, to, [n](double v, std::size_t) { return v / n; });
+  std::vector<double> totals = sums(x, to, [](double v, std::size_t) { return v; });
+  for (double& total : totals) total /= n;
+  return totals;
 }
 std::vector<double> variances(const HostTensor& x, const Shape& to,
                               const std::vector<double>& mean) {
   double n = static_cast<double>(x.count()) / static_cast<double>(element_count(to));
-  return sums(x, to, [&](double v, std::size_t at) { return (v - mean[at]) * (v - mean[at]) / n; });
+  std::vector<double> totals =
+      sums(x, to, [&](double v, std::size_t at) { return (v - mean[at]) * (v - mean[at]); });
+  for (double& total : totals) total /= n;
+  return totals;
+}
+
+HostTensor meaning(The<Op::remainder>, const Node& node, const Operands& x) {
+  HostTensor result(node.dtype, node.shape);
+  for (std::int64_t i = 0; i < result.count(); ++i) {
+    ir::Scalar pair[2] = {x[0]->get(i), x[1]->get(i)};
+    if (is_floating(node.dtype)) {
+      double b = pair[1].floating, r = std::fmod(pair[0].floating, b);
+      result.set_number(i, r != 0 && (r < 0) != (b < 0) ? r + b : r);
+    } else {
+      ir::Scalar r = ir::evaluate(ir::Op::rem_, pair, node.dtype);
+      bool other =
+          is_signed(node.dtype) && r.integer != 0 && (r.integer < 0) != (pair[1].integer < 0);
+      if (other) r.integer += pair[1].integer;
+      result.set(i, r);
+    }
+  }
+  return result;
+}
+HostTensor meaning(The<Op::floor_divide>, const Node& node, const Operands& x) {
+  HostTensor result(node.dtype, node.shape);
+  for (std::int64_t i = 0; i < result.count(); ++i) {
+    ir::Scalar pair[2] = {x[0]->get(i), x[1]->get(i)};
+    if (is_floating(node.dtype)) {
+      double a = pair[0].floating, b = pair[1].floating, r = std::fmod(a, b);
+      if (r != 0 && (r < 0) != (b < 0)) r += b;
+      result.set_number(i, b == 0 ? a / b : std::nearbyint((a - r) / b));
+    } else {
+      ir::Scalar q = ir::evaluate(ir::Op::div_, pair, node.dtype);
+      ir::Scalar r = ir::evaluate(ir::Op::rem_, pair, node.dtype);
+      bool other =
+          is_signed(node.dtype) && r.integer != 0 && (r.integer < 0) != (pair[1].integer < 0);
+      if (other) --q.integer;
+      result.set(i, q);
+    }
+  }
+  return result;
 }
 
 HostTensor meaning(The<Op::mean>, const Node& node, const Operands& x) {
@@ -82,7 +124,14 @@ HostTensor meaning(The<Op::mean>, const Node& node, const Operands& x) {
 }
 HostTensor meaning(The<Op::var>, const Node& node, const Operands& x) {
   HostTensor result(node.dtype, node.shape);
+  double n = static_cast<double>(x[0]->count()) / static_cast<double>(result.count());
   result.floating = variances(*x[0], node.shape, means(*x[0], node.shape));
+  for (double& v : result.floating) v *= n / std::max(0.0, n - node.attributes.number);
+  return result;
+}
+HostTensor meaning(The<Op::stddev>, const Node& node, const Operands& x) {
+  HostTensor result = meaning(The<Op::var>(), node, x);
+  for (double& v : result.floating) v = std::sqrt(v);
   return result;
 }
 

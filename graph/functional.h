@@ -30,20 +30,30 @@ std::optional<Tensor> apply_view(Op op, const Tensor& tensor, const Attributes& 
 // Row-major copy of a concrete tensor, on its device.
 Tensor copy_row_major(const Tensor& concrete);
 
-// The tensor with every element `number`; concrete ones hold one element and are expanded.
-Tensor constant(DType dtype, const Shape& shape, double number, std::source_location where);
+// The tensor with every element `number`; concrete ones hold one element and are expanded. Integers
+// wrap to the width of `dtype`.
+Tensor constant(DType dtype, const Shape& shape, const Number& number, std::source_location where);
+
+// Raises `Error` unless `dtype` holds the number; a fraction loses what an integer has no place
+// for, and negative numbers wrap to unsigned ones, as in PyTorch.
+void require_fits(const Number& number, DType dtype, std::string_view operation,
+                  std::source_location where);
+// Raises `Error` where elements of a concrete tensor share a place in memory: it is not written to.
+void require_own_elements(const TensorBody& concrete, std::string_view operation,
+                          std::source_location where);
 
 // `tensor` broadcast to `shape` by NumPy's rule.
 Tensor broadcast_to(const Tensor& tensor, const Shape& shape, std::string_view operation,
                     std::source_location where);
 
-// The operands as tensors of one dtype and shape. Numbers take the tensors' dtype, or the one that
-// can hold them: f32 for a fraction among integers.
+// The operands as tensors of one dtype and shape.
 std::vector<Tensor> broadcast_operands(std::string_view operation,
                                        std::span<const TensorOperand* const> operands,
                                        bool divides = false);
 
-// The dtype that the operands meet in; one of them at least is a tensor.
+// The dtype that the operands meet in, by PyTorch's rule: tensors promote among each other; tensors
+// without axes and then numbers have a say only where theirs is of a higher kind (floating over
+// integer over bool), or floating as all are. A floating number is f32, another i64.
 DType common_dtype(std::string_view operation, std::span<const TensorOperand* const> operands);
 
 const Tensor& tensor_of(const TensorOperand& operand, std::string_view operation);

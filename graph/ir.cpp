@@ -1,5 +1,6 @@
 #include "graph/ir.h"
 
+#include "dsl/ir/function.h"
 #include "graph/shape_rules.h"
 #include "runtime/base/error.h"
 
@@ -18,6 +19,13 @@ void add(Hasher& hasher, const Attributes& a) {
   hasher.add(a.number).add(a.flag).add(a.causal).add(a.window);
 }
 
+// An integer that a double is, of those from -2^63 to 2^64, in 64 bits.
+std::uint64_t wrapped(double integer) {
+  return integer < 0        ? static_cast<std::uint64_t>(static_cast<std::int64_t>(integer))
+         : integer < 0x1p64 ? static_cast<std::uint64_t>(integer)
+                            : 0;
+}
+
 }  // namespace
 
 NodeId GraphBuilder::input(DType dtype, Shape shape, Strides strides) {
@@ -34,6 +42,26 @@ NodeId GraphBuilder::full(DType dtype, Shape shape, double number) {
   attributes.sizes = std::move(shape);
   attributes.number = number;
   return append(Op::full, {}, std::move(attributes), dtype);
+}
+
+NodeId GraphBuilder::full(Shape shape, const ir::Scalar& value) {
+  Attributes attributes;
+  attributes.sizes = std::move(shape);
+  attributes.number = value.as_double();
+  // By wrapping: the nearest double may be a number beyond 64 bits.
+  if (!is_floating(value.dtype))
+    attributes.start = static_cast<std::int64_t>(static_cast<std::uint64_t>(value.integer) -
+                                                 wrapped(attributes.number));
+  return append(Op::full, {}, std::move(attributes), value.dtype);
+}
+
+ir::Scalar value_of_full(const Node& full) {
+  const Attributes& a = full.attributes;
+  if (is_floating(full.dtype) || is_boolean(full.dtype) || a.start == 0)
+    return ir::Scalar::of(full.dtype, a.number);
+  return ir::Scalar::of_integer(
+      full.dtype,
+      static_cast<std::int64_t>(wrapped(a.number) + static_cast<std::uint64_t>(a.start)));
 }
 
 NodeId GraphBuilder::append(Op op, std::vector<NodeId> operands, Attributes attributes) {

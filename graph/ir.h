@@ -19,6 +19,9 @@
 #include "runtime/base/hash.h"
 #include "runtime/base/shape.h"
 
+namespace tilewright::ir {
+struct Scalar;
+}
 namespace tilewright::graph {
 
 using NodeId = std::uint32_t;
@@ -73,6 +76,7 @@ class GraphBuilder {
 
   NodeId input(DType dtype, Shape shape, Strides strides = {});
   NodeId full(DType dtype, Shape shape, double number);
+  NodeId full(Shape shape, const ir::Scalar& value);
   NodeId append(Op op, std::vector<NodeId> operands, Attributes attributes = {});
   // For ops whose result dtype is a choice (to, arange, full).
   NodeId append(Op op, std::vector<NodeId> operands, Attributes attributes, DType dtype);
@@ -81,6 +85,10 @@ class GraphBuilder {
   Graph& graph_;
   std::source_location where_ = std::source_location::current();
 };
+
+// What every element of a `full` node is: `number` and, of an integer that no double is, the rest
+// in `start`.
+ir::Scalar value_of_full(const Node& full);
 
 // Identity of the graph's meaning, without source lines.
 Hash content_hash(const Graph& graph);

@@ -21,7 +21,13 @@ constexpr bool is_floating_rule(std::string_view rule) {
 
 constexpr std::array table = {
 #define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op) \
-  OpInfo{#name, lo, hi, Kind::kind, tile::tile_op##_, is_floating_rule(#rule)},
+  OpInfo{#name,                                                \
+         lo,                                                   \
+         hi,                                                   \
+         Kind::kind,                                           \
+         tile::tile_op##_,                                     \
+         is_floating_rule(#rule),                              \
+         std::string_view(#rule) == "reduce_to_index"},
 #include "graph/ops.def"
 #undef TILEWRIGHT_GRAPH_OP
 };

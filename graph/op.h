@@ -36,6 +36,7 @@ struct OpInfo {
   Kind kind;
   std::optional<ir::Op> tile_op;
   bool floating_only;  // by its shape rule; integer operands are converted before
+  bool finds_index;    // a reduction that gives a place along its axis, not a value
 };
 
 const OpInfo& info(Op op);

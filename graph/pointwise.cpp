@@ -30,15 +30,33 @@ Tensor binary(Op op, const TensorOperand& a, const TensorOperand& b) {
 
 // An operand of a logical operation: true where it is not 0.
 TensorOperand truth(const TensorOperand& x) {
-  if (x.is_number) return x;
+  if (x.is_number) return {x.number.as_double() != 0, x.where};
   return {x.tensor.to(DType::boolean, x.where), x.where};
 }
 Tensor logical(Op op, const TensorOperand& a, const TensorOperand& b) {
   TensorOperand x = truth(a), y = truth(b);
   const TensorOperand* operands[2] = {&x, &y};
-  std::vector<Tensor> both = graph::broadcast_operands(graph::info(op).name, operands);
-  return graph::apply(
-      op, {both[0].to(DType::boolean, a.where), both[1].to(DType::boolean, a.where)}, {}, a.where);
+  return graph::apply(op, graph::broadcast_operands(graph::info(op).name, operands), {}, a.where);
+}
+
+// Rounds to whole numbers, as which integers are.
+Tensor rounded(Op op, const TensorOperand& x) {
+  const Tensor& operand = graph::tensor_of(x, graph::info(op).name);
+  if (is_integer(operand.dtype())) return operand.clone(x.where);
+  return graph::apply(op, {operand}, {}, x.where);
+}
+
+void require_divides(std::string_view name, const Tensor& quotient_type, const TensorOperand& by) {
+  require(is_floating(quotient_type.dtype()) || !by.is_number || by.number.as_double() != 0, "[",
+          name, "] the divisor of integers is the number 0 (at ", At{by.where},
+          "); divide by another one, or floating tensors");
+}
+// The quotient or remainder in the operands' own dtype.
+Tensor divided(Op op, std::string_view name, const TensorOperand& a, const TensorOperand& b) {
+  const TensorOperand* operands[2] = {&a, &b};
+  std::vector<Tensor> both = graph::broadcast_operands(name, operands);
+  require_divides(name, both[0], b);
+  return graph::apply(op, both, {}, a.where);
 }
 
 }  // namespace
@@ -57,7 +75,22 @@ Tensor operator>=(const TensorOperand& a, const TensorOperand& b) { return binar
 Tensor maximum(const TensorOperand& a, const TensorOperand& b) { return binary(Op::maximum, a, b); }
 Tensor minimum(const TensorOperand& a, const TensorOperand& b) { return binary(Op::minimum, a, b); }
 Tensor remainder(const TensorOperand& a, const TensorOperand& b) {
-  return binary(Op::remainder, a, b);
+  return divided(Op::remainder, "remainder", a, b);
+}
+Tensor fmod(const TensorOperand& a, const TensorOperand& b) {
+  return divided(Op::fmod, "fmod", a, b);
+}
+Tensor floor_divide(const TensorOperand& a, const TensorOperand& b) {
+  return divided(Op::floor_divide, "floor_divide", a, b);
+}
+Tensor div(const TensorOperand& a, const TensorOperand& b, RoundingMode mode) {
+  if (mode == RoundingMode::none) return a / b;
+  if (mode == RoundingMode::floor) return divided(Op::floor_divide, "div", a, b);
+  Tensor quotient = divided(Op::div, "div", a, b);
+  if (!is_floating(quotient.dtype())) return quotient;
+  auto w = a.where;
+  return where({TensorOperand(quotient, w) < TensorOperand(0, w), w}, {ceil({quotient, w}), w},
+               {floor({quotient, w}), w});
 }
 #define TILEWRIGHT_BITS(name) \
   Tensor name(const TensorOperand& a, const TensorOperand& b) { return binary(Op::name, a, b); }
@@ -89,14 +122,19 @@ TILEWRIGHT_UNARY(erf)
 TILEWRIGHT_UNARY(sigmoid)
 TILEWRIGHT_UNARY(sqrt)
 TILEWRIGHT_UNARY(rsqrt)
-TILEWRIGHT_UNARY(floor)
-TILEWRIGHT_UNARY(ceil)
-TILEWRIGHT_UNARY(round)
 TILEWRIGHT_UNARY(relu)
 TILEWRIGHT_UNARY(silu)
 TILEWRIGHT_UNARY(reciprocal)
-TILEWRIGHT_UNARY(square)
 #undef TILEWRIGHT_UNARY
+Tensor floor(const TensorOperand& x) { return rounded(Op::floor, x); }
+Tensor ceil(const TensorOperand& x) { return rounded(Op::ceil, x); }
+Tensor round(const TensorOperand& x) { return rounded(Op::round, x); }
+
+Tensor square(const TensorOperand& x) {
+  const Tensor& operand = graph::tensor_of(x, "square");
+  if (!is_boolean(operand.dtype())) return unary(Op::square, x);
+  return unary(Op::square, {operand.to(DType::i64, x.where), x.where});
+}
 
 Tensor logical_not(const TensorOperand& x) {
   graph::tensor_of(x, "logical_not");
@@ -112,13 +150,9 @@ Tensor gelu(const TensorOperand& x, GeluForm form) {
 Tensor where(const TensorOperand& condition, const TensorOperand& a, const TensorOperand& b) {
   const Tensor& mask = graph::tensor_of(condition, "where");
   auto w = condition.where;
-  DType dtype = DType::f32;
-  if (!a.is_number || !b.is_number) {
-    const TensorOperand* choices[2] = {&a, &b};
-    dtype = graph::common_dtype("where", choices);
-  } else if (a.integral && b.integral) {
-    dtype = DType::i64;
-  }
+  const TensorOperand* choices[2] = {&a, &b};
+  DType dtype = a.is_number && b.is_number ? promote(a.number.dtype(), b.number.dtype())
+                                           : graph::common_dtype("where", choices);
   std::optional<Shape> shape = mask.shape();
   for (const TensorOperand* choice : {&a, &b}) {
     if (choice->is_number) continue;
@@ -129,7 +163,10 @@ Tensor where(const TensorOperand& condition, const TensorOperand& a, const Tenso
     shape = wider;
   }
   auto choice = [&](const TensorOperand& x) {
-    if (x.is_number) return graph::constant(dtype, *shape, x.number, w);
+    if (x.is_number) {
+      graph::require_fits(x.number, dtype, "where", w);
+      return graph::constant(dtype, *shape, x.number, w);
+    }
     return graph::broadcast_to(x.tensor.to(dtype, w), *shape, "where", w);
   };
   return graph::apply(Op::where,

@@ -92,6 +92,11 @@ ValueType same(const Application& a) {
   a.need_arithmetic(0);
   return a.operands[0];
 }
+ValueType same_or_boolean(const Application& a) {
+  need_equal_types(a);
+  a.need_arithmetic(0);
+  return a.operands[0];
+}
 ValueType same_floating(const Application& a) {
   need_equal_types(a);
   a.need_floating(0);
@@ -111,6 +116,12 @@ ValueType same_integer(const Application& a) {
   need_equal_types(a);
   a.need(is_integer(a.dtype_of(0)), "the operands are ", a.dtype_of(0),
          "; they must be of an integer type");
+  return a.operands[0];
+}
+ValueType same_bits(const Application& a) {
+  need_equal_types(a);
+  a.need(!is_floating(a.dtype_of(0)), "the operands are ", a.dtype_of(0),
+         "; they must be of an integer type or bool");
   return a.operands[0];
 }
 ValueType cast(const Application& a) {
@@ -177,20 +188,33 @@ ValueType slice(const Application& a) {
   return result;
 }
 
-ValueType reduce(const Application& a) {
-  a.need(!is_boolean(a.dtype_of(0)), "the operand is bool; convert with to(i64)");
-  a.need_arithmetic(0);
+ValueType reduce_any_type(const Application& a) {
   ValueType result = a.operands[0];
   const auto& axes = a.attributes.axes;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     need_axis(a, axes[i], a.shape(0).rank());
     a.need(i == 0 || axes[i - 1] < axes[i], "axes must be named once and in ascending order; axis ",
            axes[i], " is not");
-    a.need(a.op == Op::sum || a.shape(0)[axes[i]] > 0, "axis ", axes[i], " of shape ", a.shape(0),
-           " is empty; this reduction needs an element");
     result.shape[axes[i]] = 1;
   }
   return result;
+}
+ValueType reduce(const Application& a) {
+  a.need(!is_boolean(a.dtype_of(0)), "the operand is bool; convert with to(i64)");
+  a.need_arithmetic(0);
+  return reduce_any_type(a);
+}
+// Of no elements there is no result.
+ValueType reduce_some(const Application& a) {
+  for (int axis : a.attributes.axes)
+    a.need(axis < 0 || axis >= a.shape(0).rank() || a.shape(0)[axis] > 0, "axis ", axis,
+           " of shape ", a.shape(0), " is empty; this reduction needs an element");
+  return reduce(a);
+}
+ValueType reduce_boolean(const Application& a) {
+  a.need(is_boolean(a.dtype_of(0)), "the operand is ", a.dtype_of(0),
+         "; it must be bool: compare with 0 first");
+  return reduce_any_type(a);
 }
 ValueType reduce_floating(const Application& a) {
   a.need_floating(0);
@@ -198,7 +222,7 @@ ValueType reduce_floating(const Application& a) {
 }
 ValueType reduce_to_index(const Application& a) {
   single_axis(a);
-  return {DType::i64, reduce(a).shape};
+  return {DType::i64, reduce_some(a).shape};
 }
 
 bool equal_but_last_two(const Shape& a, const Shape& b) {

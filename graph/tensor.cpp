@@ -160,6 +160,7 @@ void Tensor::copy_from(const Tensor& source, source_location w) {
           At{w}, "); dtype and shape must be equal");
   if (Capture* capture = Capture::active()) return capture->write(*this, source, "copy_from", w);
   graph::require_writable(concrete(*this, "copy_from", w), "copy_from", w);
+  graph::require_own_elements(to, "copy_from", w);
   concrete(source, "copy_from", w);
   if (to.buffer == from.buffer) {
     if (to.placement == from.placement) return;
@@ -204,6 +205,7 @@ Tensor& Tensor::index_copy_(int axis, const Tensor& index, const Tensor& source,
     return *this;
   }
   graph::require_writable(concrete(*this, "index_copy_", w), "index_copy_", w);
+  graph::require_own_elements(body, "index_copy_", w);
   if (index.defined() && is_integer(index.dtype()))
     require_rows_inside(index, body.placement.shape[attributes.axes[0]], w);
   graph::run_eager_in_place(Op::index_copy, operands, attributes, w);

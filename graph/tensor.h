@@ -7,9 +7,13 @@
 // `compile` captures (graph/compile.h) a Tensor may be symbolic: operations on it only record a
 // node, and what would need its data (`item`, `to_vector`) raises an Error that names the line.
 //
-// Operands broadcast by NumPy's rule; dtypes promote by PyTorch's (`promote`); C++ numbers take the
-// tensor's dtype. Misuse raises `Error` that begins with the operation. A Tensor may be used from
-// several threads at once as long as none writes to its bytes; one capture belongs to one thread.
+// Operands broadcast by NumPy's rule. Dtypes promote by PyTorch's, in three ranks: tensors with
+// axes, tensors without, C++ numbers. A lower rank decides only where its kind is higher (floating
+// over integer over bool), so that f32 tensors times a 0-d f64 one stay f32 and integers plus 0.5
+// become f32. Unlike PyTorch, u16, u32 and u64 take part too. A number beyond an integer dtype
+// wraps, as in PyTorch, where it meets tensors in arithmetic. Misuse raises `Error` that begins
+// with the operation. A Tensor may be used from several threads at once as long as none writes to
+// its bytes; one capture belongs to one thread.
 #pragma once
 
 #include <initializer_list>
@@ -21,6 +25,7 @@
 #include <vector>
 
 #include "dsl/device.h"
+#include "graph/number.h"
 #include "runtime/base/dtype.h"
 #include "runtime/base/shape.h"
 #include "runtime/buffer.h"
@@ -79,11 +84,13 @@ class Tensor {
   template <typename T>
   T item(std::source_location w = std::source_location::current()) const;
 
-  // Same shape and dtype, any devices; writes this tensor's bytes.
+  // Same shape and dtype, any devices; writes this tensor's bytes. Like index_copy_, an Error where
+  // two elements of this tensor share a place in memory, as those of an expanded one do.
   void copy_from(const Tensor& source, std::source_location w = std::source_location::current());
   Tensor clone(std::source_location w = std::source_location::current()) const;  // row-major
 
-  // Views: no data moves. Negative axes count from the end; one size of reshape may be -1.
+  // Views: no data moves. Negative axes count from the end; one size of reshape may be -1. To
+  // squeeze an axis of another size than 1 is an Error (PyTorch leaves it).
   Tensor reshape(const Shape& shape,
                  std::source_location w = std::source_location::current()) const;
   Tensor view(const Shape& shape, std::source_location w = std::source_location::current()) const;
@@ -93,7 +100,8 @@ class Tensor {
   Tensor unsqueeze(int axis, std::source_location w = std::source_location::current()) const;
   Tensor squeeze(int axis, std::source_location w = std::source_location::current()) const;
   Tensor expand(const Shape& shape, std::source_location w = std::source_location::current()) const;
-  // axis `axis` from start to end (negative: from the end) by step.
+  // Axis `axis` from start to end by step, which must be positive. Negative bounds count from the
+  // end; those outside the axis are moved to its ends, and nothing lies between crossed ones.
   Tensor slice(int axis, std::int64_t start, std::int64_t end, std::int64_t step = 1,
                std::source_location w = std::source_location::current()) const;
   Tensor select(int axis, std::int64_t index,
@@ -127,26 +135,28 @@ class TensorOperand {
       : number(number), where(where) {}
   template <std::integral T>
   TensorOperand(T value, std::source_location where = std::source_location::current())
-      : number(static_cast<double>(value)), integral(true), where(where) {}
+      : number(value), where(where) {}
   Tensor tensor;
   bool is_number = true;
-  double number = 0;
-  bool integral = false;
+  Number number = 0;
   std::source_location where;
 };
 
 // Constants. Inside capture they are nodes of the graph; outside they lie on the host, and
-// operations bring them to where their other operands lie.
-Tensor full(const Shape& shape, double value, DType dtype = DType::f32,
+// operations bring them to where their other operands lie. `full` raises `Error` for a value that
+// the dtype does not hold; its dtype is f32 unless one is given, whatever the value (PyTorch's is
+// that of the value).
+Tensor full(const Shape& shape, const Number& value, DType dtype = DType::f32,
             std::source_location w = std::source_location::current());
 Tensor zeros(const Shape& shape, DType dtype = DType::f32,
              std::source_location w = std::source_location::current());
 Tensor ones(const Shape& shape, DType dtype = DType::f32,
             std::source_location w = std::source_location::current());
+// start, start + step, ... before end; nothing where that lies behind start (PyTorch raises).
 Tensor arange(std::int64_t start, std::int64_t end, std::int64_t step = 1, DType dtype = DType::i64,
               std::source_location w = std::source_location::current());
 
-// Pointwise
+// Pointwise. Sums and products of bool are `or` and `and`; bool has no difference.
 Tensor operator+(const TensorOperand& a, const TensorOperand& b);
 Tensor operator-(const TensorOperand& a, const TensorOperand& b);
 Tensor operator*(const TensorOperand& a, const TensorOperand& b);
@@ -160,8 +170,16 @@ Tensor operator>(const TensorOperand& a, const TensorOperand& b);
 Tensor operator>=(const TensorOperand& a, const TensorOperand& b);
 Tensor maximum(const TensorOperand& a, const TensorOperand& b);
 Tensor minimum(const TensorOperand& a, const TensorOperand& b);
-Tensor remainder(const TensorOperand& a, const TensorOperand& b);
-// Of integers of one type; a shift by the width or more gives 0, or -1 to the right of a negative.
+// Quotients are floating: of integers f32. Rounded ones are of the operands' dtype; `floor_divide`
+// is div with RoundingMode::floor. Of integers by the number 0 an Error; where elements of a tensor
+// are 0, quotient and remainder are 0 there, on all devices (PyTorch raises on the host).
+enum class RoundingMode : std::uint8_t { none, trunc, floor };
+Tensor div(const TensorOperand& a, const TensorOperand& b, RoundingMode mode = RoundingMode::none);
+Tensor floor_divide(const TensorOperand& a, const TensorOperand& b);
+Tensor remainder(const TensorOperand& a, const TensorOperand& b);  // of the divisor's sign
+Tensor fmod(const TensorOperand& a, const TensorOperand& b);       // of the dividend's sign
+// Of integers, and of bool but for shifts; a shift by the width or more gives 0, or -1 to the right
+// of a negative.
 Tensor bitwise_and(const TensorOperand& a, const TensorOperand& b);
 Tensor bitwise_or(const TensorOperand& a, const TensorOperand& b);
 Tensor bitwise_xor(const TensorOperand& a, const TensorOperand& b);
@@ -170,39 +188,57 @@ Tensor shift_right(const TensorOperand& a, const TensorOperand& b);
 Tensor logical_and(const TensorOperand& a, const TensorOperand& b);
 Tensor logical_or(const TensorOperand& a, const TensorOperand& b);
 Tensor where(const TensorOperand& condition, const TensorOperand& a, const TensorOperand& b);
+// clang-format off
 #define TILEWRIGHT_UNARY(name) Tensor name(const TensorOperand& x);
-TILEWRIGHT_UNARY(neg)
-TILEWRIGHT_UNARY(abs)
-TILEWRIGHT_UNARY(exp)
-TILEWRIGHT_UNARY(exp2)
+TILEWRIGHT_UNARY(neg) TILEWRIGHT_UNARY(abs) TILEWRIGHT_UNARY(exp) TILEWRIGHT_UNARY(exp2)
 TILEWRIGHT_UNARY(log) TILEWRIGHT_UNARY(log2) TILEWRIGHT_UNARY(sin) TILEWRIGHT_UNARY(cos)
-    TILEWRIGHT_UNARY(tanh) TILEWRIGHT_UNARY(erf) TILEWRIGHT_UNARY(sigmoid) TILEWRIGHT_UNARY(sqrt)
-        TILEWRIGHT_UNARY(rsqrt) TILEWRIGHT_UNARY(floor) TILEWRIGHT_UNARY(ceil)
-            TILEWRIGHT_UNARY(round) TILEWRIGHT_UNARY(logical_not) TILEWRIGHT_UNARY(relu)
-                TILEWRIGHT_UNARY(silu) TILEWRIGHT_UNARY(reciprocal) TILEWRIGHT_UNARY(square)
+TILEWRIGHT_UNARY(tanh) TILEWRIGHT_UNARY(erf) TILEWRIGHT_UNARY(sigmoid) TILEWRIGHT_UNARY(sqrt)
+TILEWRIGHT_UNARY(rsqrt) TILEWRIGHT_UNARY(floor) TILEWRIGHT_UNARY(ceil) TILEWRIGHT_UNARY(round)
+TILEWRIGHT_UNARY(logical_not) TILEWRIGHT_UNARY(relu) TILEWRIGHT_UNARY(silu)
+TILEWRIGHT_UNARY(reciprocal) TILEWRIGHT_UNARY(square)
 #undef TILEWRIGHT_UNARY
-                    enum class GeluForm : std::uint8_t {
-                      erf,
-                      tanh
-                    };
+    // clang-format on
+    enum class GeluForm : std::uint8_t {
+      erf,
+      tanh
+    };
 Tensor gelu(const TensorOperand& x, GeluForm form = GeluForm::erf);
 
-// Reductions over the given axes (all if empty).
+// Reductions over the given axes (all if empty). Sums and products of integers and of bool are i64.
+// Of no elements a sum is 0, a product 1, a mean or variance NaN, `any` false, `all` true, and the
+// others raise `Error`. A NaN is both the greatest and the least.
 Tensor sum(const TensorOperand& x, std::vector<int> axes = {}, bool keep_dims = false);
+Tensor prod(const TensorOperand& x, std::vector<int> axes = {}, bool keep_dims = false);
 Tensor mean(const TensorOperand& x, std::vector<int> axes = {}, bool keep_dims = false);
-Tensor var(const TensorOperand& x, std::vector<int> axes = {}, bool keep_dims = false);  // biased
 Tensor amax(const TensorOperand& x, std::vector<int> axes = {}, bool keep_dims = false);
 Tensor amin(const TensorOperand& x, std::vector<int> axes = {}, bool keep_dims = false);
-Tensor argmax(const TensorOperand& x, int axis, bool keep_dims = false);  // i64, first of equals
+Tensor any(const TensorOperand& x, std::vector<int> axes = {}, bool keep_dims = false);  // bool
+Tensor all(const TensorOperand& x, std::vector<int> axes = {}, bool keep_dims = false);
+// Sums of squares of deviations from the mean over n - correction, where there are n elements;
+// correction 0 gives the biased variance. `stddev` is its root, PyTorch's `std`.
+Tensor var(const TensorOperand& x, std::vector<int> axes = {}, std::int64_t correction = 1,
+           bool keep_dims = false);
+Tensor stddev(const TensorOperand& x, std::vector<int> axes = {}, std::int64_t correction = 1,
+              bool keep_dims = false);
+template <std::same_as<bool> Flag>  // which flag it would be is not to be guessed
+Tensor var(const TensorOperand& x, std::vector<int> axes, Flag) = delete;
+template <std::same_as<bool> Flag>
+Tensor stddev(const TensorOperand& x, std::vector<int> axes, Flag) = delete;
+// The place of the first of equals, i64; without an axis among all elements in row-major order.
+Tensor argmax(const TensorOperand& x, std::optional<int> axis = {}, bool keep_dims = false);
+Tensor argmin(const TensorOperand& x, std::optional<int> axis = {}, bool keep_dims = false);
+// Integers are taken as f32 by these two, as by exp and the like.
 Tensor softmax(const TensorOperand& x, int axis);
 Tensor log_softmax(const TensorOperand& x, int axis);
+// Over the last axis. (PyTorch's rms_norm has the least step of the dtype above 1 as its eps.)
 Tensor layer_norm(const TensorOperand& x, const Tensor& weight = {}, const Tensor& bias = {},
                   double eps = 1e-5);
 Tensor rms_norm(const TensorOperand& x, const Tensor& weight = {}, double eps = 1e-5);
 
-// [.., M, K] x [.., K, N]; leading axes broadcast.
-// Operands of one dtype give that, or `dtype`, that of the sums: i32 of integers of 8 and 16 bits,
-// f32 of floats of 16 and 8, for which it is the only one.
+// [.., M, K] x [.., K, N]; leading axes broadcast. An operand [K] stands for [1, K] or [K, 1], and
+// the result has no axis for it. Operands must have one dtype and give that, or `dtype`, that of
+// the sums: i32 of integers of 8 and 16 bits, f32 of floats of 16 and 8, for which it is the only
+// one.
 Tensor matmul(const TensorOperand& a, const TensorOperand& b, std::optional<DType> dtype = {});
 Tensor linear(const TensorOperand& x, const Tensor& weight, const Tensor& bias = {});
 
@@ -210,14 +246,21 @@ Tensor embedding(const TensorOperand& ids, const Tensor& table);
 Tensor cat(const std::vector<Tensor>& parts, int axis,
            std::source_location w = std::source_location::current());
 
+// Where the T rows of q stand among S keys: row i at key i, as with PyTorch's is_causal, or the
+// last row at the last key, row i at i + S - T.
+enum class CausalAlignment : std::uint8_t { top_left, bottom_right };
 struct AttentionOptions {
-  bool causal = false;
+  bool causal = false;          // a row sees the key where it stands and those before
   std::optional<double> scale;  // 1 / sqrt(D) if absent
-  Tensor position;  // i32 or i64 [1]: row i of q stands at position + i of the keys; causal only
+  // i32 or i64 [1], not negative: row i of q stands at position + i, as rows do that are new to a
+  // cache of keys. Causal only, instead of an alignment.
+  Tensor position;
   // A row sees its own key and those before it, so many in all; 0: all of them. Causal only.
   std::int64_t window = 0;
+  CausalAlignment alignment = CausalAlignment::top_left;
 };
-// q [B, H, T, D], k and v [B, G, S, D] with H a multiple of G (grouped queries).
+// q [B, H, T, D], k and v [B, G, S, D] with H a multiple of G (grouped queries). A row that sees no
+// key is 0.
 Tensor scaled_dot_product_attention(const TensorOperand& q, const Tensor& k, const Tensor& v,
                                     const AttentionOptions& options = {});
 

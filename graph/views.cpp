@@ -105,8 +105,11 @@ Tensor Tensor::slice(int axis, std::int64_t start, std::int64_t end, std::int64_
   Attributes attributes;
   attributes.axes = {graph::axis_of(axis, shape(), "slice", w)};
   std::int64_t size = shape()[attributes.axes[0]];
-  attributes.start = start < 0 ? start + size : start;
-  attributes.end = end < 0 ? end + size : end;
+  auto inside = [size](std::int64_t at) {
+    return std::clamp<std::int64_t>(at < 0 ? at + size : at, 0, size);
+  };
+  attributes.start = inside(start);
+  attributes.end = std::max(inside(end), attributes.start);
   attributes.step = step;
   return view_op(Op::slice, *this, attributes, w);
 }

@@ -16,7 +16,8 @@ Tensor silu_mul_of(const Tensors& a) { return silu(a[0]) * a[1]; }
 Tensor softmax_of(const Tensors& a) { return softmax(a[0], -1); }
 Tensor bias_gelu_of(const Tensors& a) { return gelu(a[0] + a[1]); }
 Tensor attention_of(const Tensors& a) {
-  return scaled_dot_product_attention(a[0], a[1], a[2], {.causal = true});
+  return scaled_dot_product_attention(a[0], a[1], a[2],
+                                      {.causal = true, .alignment = CausalAlignment::bottom_right});
 }
 
 // "gpt2 up" -> "gpt2 up, 128 rows, f32"

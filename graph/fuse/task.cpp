@@ -16,9 +16,16 @@ namespace tilewright::graph {
 namespace {
 
 ir::ReduceKind reduce_kind(The<Op::sum>) { return ir::ReduceKind::sum; }
+ir::ReduceKind reduce_kind(The<Op::prod>) { return ir::ReduceKind::prod; }
 ir::ReduceKind reduce_kind(The<Op::amax>) { return ir::ReduceKind::max; }
 ir::ReduceKind reduce_kind(The<Op::amin>) { return ir::ReduceKind::min; }
 ir::ReduceKind reduce_kind(The<Op::argmax>) { return ir::ReduceKind::argmax; }
+ir::ReduceKind reduce_kind(The<Op::argmin>) { return ir::ReduceKind::argmin; }
+ir::ReduceKind reduce_kind(The<Op::any>) { return ir::ReduceKind::any; }
+ir::ReduceKind reduce_kind(The<Op::all>) { return ir::ReduceKind::all; }
+ir::ReduceKind kind_of_reduction(Op op) {
+  return dispatch_op<Kind::reduction, ir::ReduceKind>(op, [](auto o) { return reduce_kind(o); });
+}
 
 // Sums of this many elements to this few results are cut into parts.
 constexpr std::int64_t long_run = 1 << 16, few_results = 16, most_parts = 256, least_parts = 8;
@@ -145,7 +152,7 @@ class TaskMaker {
   }
 
   void constant(NodeId id, const Node& n) {
-    values_[id] = number(n.dtype, n.attributes.number, n.shape);
+    values_[id] = {value_of_full(n), 0, row_major(n.shape), {}};
     if (n.op == Op::full) return;
     Storage storage;
     storage.kind = StorageKind::constant;
@@ -200,13 +207,12 @@ class TaskMaker {
   // One task for each run of neighbouring axes that memory sees as one, innermost run first.
   void reduction(NodeId id, const Node& n) {
     TaskOperand value = values_[n.operands[0]];
-    DType from = graph_.node(n.operands[0]).dtype;
     if (element_count(value.view.shape) == 0) {
-      values_[id] = number(n.dtype, 0, n.shape);
+      values_[id] = {ir::identity(kind_of_reduction(n.op), n.dtype), 0, row_major(n.shape), {}};
       return;
     }
     std::vector<int> axes = n.attributes.axes;
-    bool is_arg = n.dtype != from || n.op == Op::argmax;
+    bool is_arg = info(n.op).finds_index;
     if (!is_arg) std::erase_if(axes, [&](int axis) { return value.view.shape[axis] == 1; });
     if (axes.empty()) {
       values_[id] = value;
@@ -232,8 +238,7 @@ class TaskMaker {
     Shape shape = value.view.shape;
     for (int axis = begin; axis < end; ++axis) shape[axis] = 1;
     Task task = new_task(TaskKind::reduction, id, dtype, shape);
-    task.reduce =
-        dispatch_op<Kind::reduction, ir::ReduceKind>(n.op, [](auto op) { return reduce_kind(op); });
+    task.reduce = kind_of_reduction(n.op);
     task.axis_begin = begin;
     task.axis_end = end;
     task.operands = {value};
@@ -291,7 +296,7 @@ class TaskMaker {
 
   void attention(NodeId id, const Node& n) {
     if (graph_.node(n.operands[1]).shape[2] == 0) {
-      values_[id] = number(n.dtype, std::numeric_limits<double>::quiet_NaN(), n.shape);
+      values_[id] = number(n.dtype, 0, n.shape);
       return;
     }
     Task task = new_task(TaskKind::attention, id, n.dtype, n.shape);

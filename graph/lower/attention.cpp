@@ -179,8 +179,8 @@ class AttentionProgram {
 
   // The position of row 0 among the columns.
   Tile position() const {
-    std::int64_t at_end = shape_.keys() - shape_.q.shape[2];
-    if (task_.operands.size() < 4) return dsl::constant(ir::Scalar::of_integer(DType::i64, at_end));
+    if (task_.operands.size() < 4)
+      return dsl::constant(ir::Scalar::of_integer(DType::i64, attributes_.start));
     const TaskOperand& operand = task_.operands[3];
     return dsl::cast(dsl::load(parameters_.pointer(operand.storage) + Offset(operand.view.offset)),
                      DType::i64);
@@ -281,8 +281,10 @@ class AttentionProgram {
       if (batch_.defined()) first_of_head.add(batch_, shape_.heads * shape_.rows);
       return partials.store(first_of_head, row(), split_, highest, total, mixed);
     }
-    // One division a row, where rounding to the type hides that the quotient is rounded twice.
-    Tile result = folds_scale() ? mixed * (1.0 / total) : mixed / total;
+    // A row that saw no key has mixed nothing. One division a row, where rounding to the type hides
+    // that the quotient is rounded twice.
+    Tile weight = may_see_none() ? dsl::where(total == 0.0, 1, total) : Tile(total);
+    Tile result = folds_scale() ? mixed * (1.0 / weight) : mixed / weight;
     if (result.dtype() != task_.dtype) result = dsl::cast(result, task_.dtype);
     row_matrix(task_.storage, task_.place).store(row(), 0, result);
   }
@@ -300,15 +302,17 @@ class AttentionProgram {
   // exp(scale * (scores - top)), and what that does to what is relative to `before`.
   Weighed relative(const Tile& scores, const Tile& before, const Tile& top) const {
     double infinity = std::numeric_limits<double>::infinity();
-    // A row may see none of a block's columns, or of this program's.
-    bool may_see_none = split_.defined() || attributes_.window != 0;
-    Tile reference = may_see_none ? dsl::where(top == -infinity, 0, top) : top;
+    Tile reference = may_see_none() ? dsl::where(top == -infinity, 0, top) : top;
     if (!folds_scale()) return {dsl::exp(scores - reference), dsl::exp(before - reference)};
     Tile scale = dsl::full({1, 1}, attributes_.number * std::numbers::log2e, carried());
     Tile shift = -(reference * scale);
     return {dsl::exp2(dsl::fma(scores, scale, shift)), dsl::exp2(dsl::fma(before, scale, shift))};
   }
 
+  // A row may see none of a block's columns, or of this program's.
+  bool may_see_none() const {
+    return split_.defined() || attributes_.window != 0 || attributes_.start < 0;
+  }
   bool needs_mask() const { return is_causal() || shape_.keys() % block_.columns != 0; }
   // Up to where every row sees every column; undefined where that is nowhere known.
   Tile end_of_whole_blocks(const Tile& first, const Range& range) const {
@@ -318,6 +322,7 @@ class AttentionProgram {
     if (is_causal()) {
       Tile start = row_.defined() && !shape_.packs_heads ? first + row_ : first;
       end = dsl::minimum((start + 1) / step * step, end);
+      if (attributes_.start < 0) end = dsl::maximum(end, 0);
     }
     return split_.defined() ? Tile(dsl::maximum(dsl::minimum(end, range.end), range.begin)) : end;
   }

@@ -1,5 +1,7 @@
 #include "graph/lower/attention_shape.h"
 
+#include <limits>
+
 namespace tilewright::graph {
 
 using dsl::Operand;
@@ -57,9 +59,13 @@ LoweredProgram combine_attention(const TaskList& list, const Region& region,
     return parts.load(0, 0, {splits, width});
   };
   Tile highest = load(partials.highest, 1);
-  Tile weights = dsl::exp(highest - dsl::max(highest, 0, true));
+  // A row may have seen no key: its total is 0, and so is what it mixed.
+  Tile top = dsl::max(highest, 0, true);
+  Tile reference = dsl::where(top == -std::numeric_limits<double>::infinity(), 0, top);
+  Tile weights = dsl::exp(highest - reference);
   Tile total = dsl::sum(load(partials.total, 1) * weights, 0, true);
-  Tile result = dsl::sum(load(partials.mixed_values, depth) * weights, 0, true) / total;
+  Tile mixed = dsl::sum(load(partials.mixed_values, depth) * weights, 0, true);
+  Tile result = mixed / dsl::where(total == 0.0, 1, total);
   if (result.dtype() != task.dtype) result = dsl::cast(result, task.dtype);
   Matrix to{parameters.pointer(task.storage) + place, 1, depth, depth, shape.result.strides[3]};
   to.store(0, 0, result);

@@ -41,6 +41,7 @@ Hash region_key(const Graph& graph, const TaskList& list, const Region& region) 
     if (task.kind == TaskKind::attention) {
       const Attributes& attributes = graph.node(task.node).attributes;
       hasher.add(attributes.number).add(attributes.causal).add(attributes.window);
+      hasher.add(attributes.start);
     }
     for (const TaskOperand& operand : task.operands) {
       hasher.add(operand.view.shape.size()).add(operand.number.has_value());

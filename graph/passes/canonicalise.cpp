@@ -21,12 +21,12 @@ struct Site {
   NodeId append(Op op, std::vector<NodeId> operands, const Attributes& attributes) const {
     return rewriter.builder(node).append(op, std::move(operands), attributes);
   }
-  NodeId full(double number) const {
-    return rewriter.builder(node).full(node.dtype, node.shape, number);
+  NodeId full(const ir::Scalar& value) const {
+    return rewriter.builder(node).full(node.shape, value);
   }
   bool is_full(std::size_t i) const { return operand(i).op == Op::full; }
   bool is_full_of(std::size_t i, double number) const {
-    return is_full(i) && operand(i).attributes.number == number;
+    return is_full(i) && value_of_full(operand(i)).as_double() == number;
   }
 };
 using Rule = std::optional<NodeId> (*)(const Site&);
@@ -72,7 +72,7 @@ NodeId as_reshape(const Site& s) {
 std::optional<NodeId> simplify_view(const Site& s) {
   if (info(s.node.op).kind != Kind::view) return std::nullopt;
   if (is_identity(s)) return s.x[0];
-  if (s.is_full(0)) return s.full(s.operand(0).attributes.number);
+  if (s.is_full(0)) return s.full(value_of_full(s.operand(0)));
   if (keeps_order(s)) return as_reshape(s);
   const Node inner = s.operand(0);
   if (inner.op != s.node.op) return std::nullopt;
@@ -113,18 +113,16 @@ std::optional<NodeId> simplify_cast(const Site& s) {
   return s.rewriter.builder(s.node).append(s.node.op, {source}, {}, s.node.dtype);
 }
 
-// Arithmetic on constants, as long as the number fits the attribute exactly.
+// Arithmetic on constants.
 std::optional<NodeId> fold_constants(const Site& s) {
   auto tile_op = info(s.node.op).tile_op;
   if (!tile_op) return std::nullopt;
   std::vector<ir::Scalar> numbers;
   for (std::size_t i = 0; i < s.x.size(); ++i) {
     if (!s.is_full(i)) return std::nullopt;
-    numbers.push_back(ir::Scalar::of(s.operand(i).dtype, s.operand(i).attributes.number));
+    numbers.push_back(value_of_full(s.operand(i)));
   }
-  double value = ir::evaluate(*tile_op, numbers, s.node.dtype).as_double();
-  if (!is_floating(s.node.dtype) && std::abs(value) > 0x1p53) return std::nullopt;
-  return s.full(value);
+  return s.full(ir::evaluate(*tile_op, numbers, s.node.dtype));
 }
 
 // x + 0, x - 0, x * 1, x / 1 and their mirror images.
@@ -143,7 +141,7 @@ std::optional<NodeId> drop_neutral(const Site& s) {
 std::optional<NodeId> decide(const Site& s) {
   auto tile_op = info(s.node.op).tile_op;
   if (tile_op == ir::Op::select_ && s.is_full(0))
-    return s.operand(0).attributes.number != 0 ? s.x[1] : s.x[2];
+    return value_of_full(s.operand(0)).integer != 0 ? s.x[1] : s.x[2];
   bool undoes = tile_op == ir::Op::neg_ || tile_op == ir::Op::not_;
   if (undoes && s.operand(0).op == s.node.op) return s.operand(0).operands[0];
   return std::nullopt;
@@ -154,8 +152,7 @@ std::optional<NodeId> drop_trivial(const Site& s) {
   Kind kind = info(s.node.op).kind;
   if (kind == Kind::concat && s.x.size() == 1) return s.x[0];
   if (kind != Kind::reduction || s.node.shape != s.operand(0).shape) return std::nullopt;
-  return s.node.dtype == s.operand(0).dtype && s.node.op != Op::argmax ? std::optional(s.x[0])
-                                                                       : std::nullopt;
+  return info(s.node.op).finds_index ? std::nullopt : std::optional(s.x[0]);
 }
 
 constexpr Rule rules[] = {simplify_view, simplify_cast, fold_constants,

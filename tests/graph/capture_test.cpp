@@ -179,7 +179,7 @@ TEST(Capture, RefusesMisuseLikeEagerExecutionDoes) {
   Tensor x = capture.placeholder(f32, {4, 6});
   expect_contains(error_of([&] { matmul(x, x); }), "[matmul] inner sizes differ");
   expect_contains(error_of([&] { x.reshape({5, 5}); }), "[reshape] a tensor of shape 4x6");
-  expect_contains(error_of([&] { x.slice(0, 3, 9); }), "[slice] range 3 to 9");
+  expect_contains(error_of([&] { x.slice(0, 3, 9, 0); }), "[slice] step is 0");
   expect_contains(error_of([&] { scaled_dot_product_attention(x, x, x); }), "[attention] q is 4x6");
   expect_contains(error_of([&] { x + Tensor(); }), "[add] the tensor is undefined");
 }

@@ -15,6 +15,8 @@
 namespace tilewright {
 namespace {
 
+const AttentionOptions at_the_end{.causal = true, .alignment = CausalAlignment::bottom_right};
+
 TEST(Device, IsTheHostUnlessNamed) {
   Setting unset("TILEWRIGHT_DEVICE", nullptr);
   EXPECT_EQ(Device(), Device::cpu());
@@ -280,7 +282,7 @@ TEST_P(EmulatedDevice, MultipliesF32AsTf32WhereThatIsAskedFor) {
   auto product = [](const Tensor& a, const Tensor& b) { return matmul(a, b); };
   auto of_rows = [](const Tensor& x, const Tensor& w) { return relu(linear(x, w)); };
   auto attention = [](const Tensor& q, const Tensor& k, const Tensor& v) {
-    return scaled_dot_product_attention(q, k, v, {.causal = true});
+    return scaled_dot_product_attention(q, k, v, at_the_end);
   };
   constexpr double tolerance = 8e-3;
   auto high = MatmulPrecision::high;
@@ -319,7 +321,7 @@ TEST_P(EmulatedDevice, ComputesBatchesAndProductsOfProducts) {
 
 TEST_P(EmulatedDevice, ComputesAttention) {
   auto f = [](const Tensor& q, const Tensor& k, const Tensor& v) {
-    return scaled_dot_product_attention(q, k, v, {.causal = true});
+    return scaled_dot_product_attention(q, k, v, at_the_end);
   };
   expect_same(f, {noise({2, 4, 70, 16}), noise({2, 2, 70, 16}, 2), noise({2, 2, 70, 16}, 3)}, 1e-4);
   expect_same(f, {noise({1, 4, 1, 24}), noise({1, 2, 150, 24}, 2), noise({1, 2, 150, 24}, 3)},
@@ -341,14 +343,15 @@ TEST_P(EmulatedDevice, ComputesAttentionOfManyRowsOfNarrowTypes) {
                                      {128, 256, 128},
                                      {200, 200, 64},
                                      {200, 600, 64},
-                                     {300, 520, 32}}) {
+                                     {300, 520, 32},
+                                     {700, 520, 32}}) {
       std::vector<Tensor> a = {noise({1, 2, rows, depth}).to(dtype),
                                noise({1, 1, keys, depth}, 2).to(dtype),
                                noise({1, 1, keys, depth}, 3).to(dtype)};
-      for (bool causal : {false, true}) {
-        SCOPED_TRACE(testing::Message() << dtype << " " << rows << " " << keys << " " << causal);
+      for (const AttentionOptions& options : {AttentionOptions{}, {.causal = true}, at_the_end}) {
+        SCOPED_TRACE(testing::Message() << dtype << " " << rows << " " << keys << options.causal);
         auto f = [=](const Tensor& q, const Tensor& k, const Tensor& v) {
-          return scaled_dot_product_attention(q, k, v, {.causal = causal});
+          return scaled_dot_product_attention(q, k, v, options);
         };
         expect_same(f, a, 1e-2);
       }
@@ -362,7 +365,9 @@ TEST_P(EmulatedDevice, ComputesAttentionOfManyRowsOfNarrowTypes) {
   for (std::int64_t position : {0, 7, 240})
     expect_same(from, {a[0], a[1], a[2], numbers({position})}, 1e-2);
   auto window = [](const Tensor& q, const Tensor& k, const Tensor& v) {
-    return scaled_dot_product_attention(q, k, v, {.causal = true, .window = 100});
+    AttentionOptions options = at_the_end;
+    options.window = 100;
+    return scaled_dot_product_attention(q, k, v, options);
   };
   expect_same(window, a, 1e-2);
 }
@@ -370,13 +375,22 @@ TEST_P(EmulatedDevice, ComputesAttentionOfManyRowsOfNarrowTypes) {
 TEST_P(EmulatedDevice, ComputesAttentionToAWindowOfKeys) {
   for (std::int64_t window : {1, 40, 500}) {
     auto f = [window](const Tensor& q, const Tensor& k, const Tensor& v) {
-      return scaled_dot_product_attention(q, k, v, {.causal = true, .window = window});
+      return scaled_dot_product_attention(
+          q, k, v, {.causal = true, .window = window, .alignment = CausalAlignment::bottom_right});
     };
     expect_same(f, {noise({1, 4, 150, 16}), noise({1, 2, 150, 16}, 2), noise({1, 2, 150, 16}, 3)},
                 1e-4);
     expect_same(f, {noise({1, 4, 1, 16}), noise({1, 2, 300, 16}, 2), noise({1, 2, 300, 16}, 3)},
                 1e-4);
   }
+}
+
+// The first rows stand before the first key and see none: 0, whatever shape the program has.
+TEST_P(EmulatedDevice, RowsThatSeeNoKeyAreZero) {
+  auto f = [](const Tensor& q, const Tensor& k, const Tensor& v) {
+    return scaled_dot_product_attention(q, k, v, at_the_end);
+  };
+  expect_same(f, {noise({1, 4, 90, 16}), noise({1, 2, 20, 16}, 2), noise({1, 2, 20, 16}, 3)}, 1e-4);
 }
 
 TEST_P(EmulatedDevice, SharesTheKeysOfFewRowsAmongPrograms) {

@@ -9,6 +9,7 @@ namespace tilewright::graph {
 namespace {
 
 using Numbers = std::vector<double>;
+using Integers = std::vector<std::int64_t>;
 
 HostTensor tensor(DType dtype, const Shape& shape, const Numbers& numbers) {
   HostTensor result(dtype, shape);
@@ -154,10 +155,34 @@ TEST(Evaluate, MasksAttentionByPosition) {
 
 TEST(Evaluate, HidesKeysBeforeTheWindowOfAttention) {
   HostTensor q = tensor(f32, {1, 1, 2, 1}, {0, 0}), k = tensor(f32, {1, 1, 4, 1}, {1, 2, 3, 7});
-  EXPECT_EQ(
-      result_of("%3: f32[1x1x2x1] = attention %0, %1, %2 {number=1, causal=1, window=2}", {q, k, k})
-          .floating,
-      (Numbers{2.5, 5}));
+  auto attended = [&](const std::string& where) {
+    return result_of("%3: f32[1x1x2x1] = attention %0, %1, %2 {" + where + "}", {q, k, k}).floating;
+  };
+  EXPECT_EQ(attended("start=2, number=1, causal=1, window=2"), (Numbers{2.5, 5}));
+  EXPECT_EQ(attended("number=1, causal=1, window=2"), (Numbers{1, 1.5}));
+  EXPECT_EQ(attended("start=-1, number=1, causal=1"), (Numbers{0, 1}));  // row 0 sees no key
+}
+
+TEST(Evaluate, RoundsQuotientsAndTheirRemaindersAlike) {
+  HostTensor a = tensor(i32, {4}, {7, -7, 7, -7}), b = tensor(i32, {4}, {4, 4, -4, 0});
+  EXPECT_EQ(result_of("%2: i32[4] = div %0, %1", {a, b}).integer, (Integers{1, -1, -1, 0}));
+  EXPECT_EQ(result_of("%2: i32[4] = fmod %0, %1", {a, b}).integer, (Integers{3, -3, 3, 0}));
+  EXPECT_EQ(result_of("%2: i32[4] = floor_divide %0, %1", {a, b}).integer,
+            (Integers{1, -2, -2, 0}));
+  EXPECT_EQ(result_of("%2: i32[4] = remainder %0, %1", {a, b}).integer, (Integers{3, 1, -1, 0}));
+  HostTensor x = tensor(f32, {3}, {7.5, -7.5, 1}), y = tensor(f32, {3}, {2, 2, -0.75});
+  EXPECT_EQ(result_of("%2: f32[3] = floor_divide %0, %1", {x, y}).floating, (Numbers{3, -4, -2}));
+  EXPECT_EQ(result_of("%2: f32[3] = remainder %0, %1", {x, y}).floating, (Numbers{1.5, 0.5, -0.5}));
+}
+
+TEST(Evaluate, ReducesToProductsPlacesAndTruth) {
+  HostTensor x = tensor(f32, {1, 5}, {1, -3, 5, 1, -4});
+  EXPECT_EQ(result_of("%1: f32[1x1] = prod %0 {axes=1}", {x}).floating, (Numbers{60}));
+  EXPECT_EQ(result_of("%1: i64[1x1] = argmin %0 {axes=1}", {x}).integer, (Integers{4}));
+  EXPECT_EQ(result_of("%1: f32[1x1] = var %0 {axes=1, number=1}", {x}).floating, (Numbers{13}));
+  HostTensor truth = tensor(DType::boolean, {1, 2}, {0, 1});
+  EXPECT_EQ(result_of("%1: bool[1x1] = any %0 {axes=1}", {truth}).integer, (Integers{1}));
+  EXPECT_EQ(result_of("%1: bool[1x1] = all %0 {axes=1}", {truth}).integer, (Integers{0}));
 }
 
 TEST(Evaluate, RefusesInputsOfOtherTypes) {

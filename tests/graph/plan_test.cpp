@@ -206,7 +206,8 @@ TEST(Plan, ProgramsThatShareAnInnerAxisComputeTheSame) {
 // block's own.
 TEST(Plan, ProgramsThatShareAnInnerAxisMayRunInAnyOrder) {
   Graph graph = captured({{1, 33}, {33, 1}, {1, 33}, {1, 2, 5, 8}, {1, 2, 13, 8}}, [](Tensors& x) {
-    Tensor attended = scaled_dot_product_attention(x[3], x[4], x[4], {.causal = true});
+    Tensor attended = scaled_dot_product_attention(
+        x[3], x[4], x[4], {.causal = true, .alignment = CausalAlignment::bottom_right});
     return Tensors{matmul(x[0], x[1]) + x[2], attended};
   });
   std::vector<std::vector<float>> memory;

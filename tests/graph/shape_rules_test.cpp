@@ -95,7 +95,9 @@ TEST(ShapeRules, RefuseOperandsThatDoNotFit) {
   expect_contains(error_of_op(Op::exp, {{i32, {4}}}),
                   "[exp] operand 0 is i32; it must be floating");
   expect_contains(error_of_op(Op::logical_and, {{i32, {4}}, {i32, {4}}}), "they must be bool");
-  expect_contains(error_of_op(Op::remainder, {{f32, {4}}, {f32, {4}}}), "of an integer type");
+  expect_contains(error_of_op(Op::shift_left, {{f32, {4}}, {f32, {4}}}), "of an integer type");
+  expect_contains(error_of_op(Op::bitwise_or, {{f32, {4}}, {f32, {4}}}), "integer type or bool");
+  expect_contains(error_of_op(Op::any, {{f32, {4}}}, with_axes({0})), "[any] the operand is f32");
   expect_contains(error_of_op(Op::where, {{f32, {4}}, {f32, {4}}, {f32, {4}}}),
                   "[where] the condition is f32; it must be bool");
   expect_contains(error_of_op(Op::where, {{DType::boolean, {4}}, {f32, {4}}, {f16, {4}}}),

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "graph/compile.h"
 #include "tests/errors.h"
 
 namespace tilewright {
@@ -83,6 +84,60 @@ TEST(Tensor, CopiesIntoStridedAndOverlappingMemory) {
   EXPECT_EQ(y.to_vector<float>(), (Floats{0, 0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5}));
 }
 
+TEST(Tensor, AnExpandedOneIsNotWrittenTo) {
+  Tensor x = counted({2, 1});
+  Tensor rows = Tensor::from(Integers{0}, {1});
+  const char* why = "has stride 0 along axis 1: more than one of its elements refers to one place";
+  expect_contains(error_of([&] { x.expand({2, 3}).copy_from(counted({2, 3})); }), why);
+  expect_contains(error_of([&] { x.expand({2, 3}).index_copy_(0, rows, counted({1, 3})); }), why);
+  auto write = compile([&](const Tensor& y) {
+    x.expand({2, 3}).copy_from(y);
+    return y;
+  });
+  expect_contains(error_of([&] { write(counted({2, 3})); }), why);
+  auto write_argument = compile([](Tensor y) {
+    y.copy_from(y + 1);
+    return y;
+  });
+  expect_contains(error_of([&] { write_argument(x.expand({2, 3})); }), why);
+  x.expand({2, 1}).copy_from(counted({2, 1}) + 1);  // which repeats nothing
+  EXPECT_EQ(x.to_vector<float>(), (Floats{1, 2}));
+}
+
+TEST(TensorViews, SlicesEndWhereTheAxisDoes) {
+  Tensor x = counted({5});
+  EXPECT_EQ(x.slice(0, -100, 100).to_vector<float>(), (Floats{0, 1, 2, 3, 4}));
+  EXPECT_EQ(x.slice(0, 3, INT64_MAX).to_vector<float>(), (Floats{3, 4}));
+  EXPECT_EQ(x.slice(0, 3, 1).shape(), (Shape{0}));
+  EXPECT_EQ(x.slice(0, INT64_MIN, -3, 2).to_vector<float>(), (Floats{0}));
+}
+
+TEST(TensorOps, IntegersKeepAllTheirBits) {
+  constexpr std::int64_t odd = 9007199254740993;  // 2^53 + 1
+  Tensor x = Tensor::from(Integers{0, odd, -odd}, {3});
+  EXPECT_EQ((x + odd).to_vector<std::int64_t>(), (Integers{odd, 2 * odd, 0}));
+  EXPECT_EQ((x == odd).to_vector<bool>(), (std::vector<bool>{false, true, false}));
+  EXPECT_EQ(full({1}, INT64_MAX, i64).item<std::int64_t>(), INT64_MAX);
+  EXPECT_EQ(full({1}, INT64_MIN, i64).item<std::int64_t>(), INT64_MIN);
+  EXPECT_EQ(full({1}, UINT64_MAX, DType::u64).item<std::uint64_t>(), UINT64_MAX);
+  EXPECT_EQ(arange(odd, odd + 2).to_vector<std::int64_t>(), (Integers{odd, odd + 1}));
+  auto f = compile([](const Tensor& a) {
+    return where(a == odd, a + INT64_MAX, full({3}, odd, i64) * 3) + arange(odd, odd + 3);
+  });
+  EXPECT_EQ(f(x).to_vector<std::int64_t>(),
+            (Integers{4 * odd, INT64_MIN + odd - 1 + odd + 1, 4 * odd + 2}));
+}
+
+TEST(TensorOps, IntegersDividedByZeroAreZero) {
+  Tensor x = Tensor::from(Integers{7, -7}, {2}), zero = zeros({2}, i64);
+  auto all = [&](const Tensor& a, const Tensor& b) {
+    return cat({remainder(a, b), fmod(a, b), floor_divide(a, b), div(a, b, RoundingMode::trunc)},
+               0);
+  };
+  EXPECT_EQ(all(x, zero).to_vector<std::int64_t>(), Integers(8, 0));
+  EXPECT_EQ(compile(all)(x, zero).to_vector<std::int64_t>(), Integers(8, 0));
+}
+
 TEST(Tensor, RefusesWhatItCannotBe) {
   expect_contains(error_of([] { Tensor::empty({2, -3}); }), "[empty] size -3 in the shape 2x-3");
   expect_contains(error_of([] { Tensor::empty({1LL << 40, 1LL << 40}); }), "is too large");
@@ -111,7 +166,7 @@ TEST(TensorViews, RefuseWhatLiesOutside) {
   expect_contains(error_of([&] { x.transpose(0, 5); }), "[transpose] axis 5 is outside");
   expect_contains(error_of([&] { x.unsqueeze(4); }), "[unsqueeze] axis 4");
   expect_contains(error_of([&] { x.squeeze(0); }), "[squeeze] axis 0 of shape 4x6 has size 4");
-  expect_contains(error_of([&] { x.slice(1, 0, 7); }), "[slice] range 0 to 7");
+  expect_contains(error_of([&] { x.slice(1, 0, 6, 0); }), "[slice] step is 0");
   expect_contains(error_of([&] { x.select(0, 4); }), "[select] index 4 is outside axis 0");
   expect_contains(error_of([&] { x.expand({5, 6}); }), "[expand] a tensor of shape 4x6 does not");
 }
@@ -125,8 +180,12 @@ TEST(TensorOps, BroadcastOperandsAndPromoteTheirDtypes) {
   EXPECT_EQ((integers + 0.5).dtype(), f32);
   EXPECT_EQ((integers + row).dtype(), f32);
   EXPECT_EQ((integers / 2).to_vector<float>(), (Floats{3.5, -3.5, 1}));
-  EXPECT_EQ(remainder(integers, 4).to_vector<std::int32_t>(),
-            (std::vector<std::int32_t>{3, -3, 2}));
+  EXPECT_EQ(remainder(integers, 4).to_vector<std::int32_t>(), (std::vector<std::int32_t>{3, 1, 2}));
+  EXPECT_EQ(fmod(integers, 4).to_vector<std::int32_t>(), (std::vector<std::int32_t>{3, -3, 2}));
+  EXPECT_EQ(floor_divide(integers, 4).to_vector<std::int32_t>(),
+            (std::vector<std::int32_t>{1, -2, 0}));
+  EXPECT_EQ(div(integers, 4, RoundingMode::trunc).to_vector<std::int32_t>(),
+            (std::vector<std::int32_t>{1, -1, 0}));
   EXPECT_EQ(exp(integers).dtype(), f32);
   EXPECT_EQ((row.to(f16) + row.to(bf16)).dtype(), f32);
   EXPECT_EQ((row.to(f16) * 3).dtype(), f16);
@@ -158,7 +217,8 @@ TEST(TensorOps, ReduceOverAxes) {
   EXPECT_EQ(amax(x, {0, 1}).item<float>(), 5);
   EXPECT_EQ(amin(x, {1}).to_vector<float>(), (Floats{0, 3}));
   EXPECT_EQ(argmax(x, 1).to_vector<std::int64_t>(), (Integers{2, 2}));
-  EXPECT_FLOAT_EQ(var(x).item<float>(), 35.0F / 12);
+  EXPECT_FLOAT_EQ(var(x).item<float>(), 3.5F);
+  EXPECT_FLOAT_EQ(var(x, {}, 0).item<float>(), 35.0F / 12);
   EXPECT_EQ(sum(x > 2).item<std::int64_t>(), 3);
 }
 
@@ -250,6 +310,28 @@ TEST(TensorOps, RefuseMisuseWithTheUsersLine) {
   at_this_file([&] { linear(x, counted({3, 5})); }, "[linear] x is 4x6, the weight is 3x5");
   at_this_file([&] { cat({x, counted({3, 6})}, 1); }, "[cat] part 0 is 4x6, part 1 is 3x6");
   at_this_file([&] { cat({}, 0); }, "[cat] there are no parts");
+  at_this_file(
+      [&] {
+        matmul(x, counted({6, 2}).to(f16));
+      },
+      "[matmul] operand 1 is f16, operand 0 is f32; the operands must have one dtype");
+  at_this_file([&] { (x > 1) - (x > 2); }, "[sub] the operand is bool");
+  at_this_file([&] { remainder(x.to(i32), 0); },
+               "[remainder] the divisor of integers is the number 0");
+  at_this_file([&] { full({2}, 1000, DType::i8); }, "[full] 1000 does not fit i8");
+  at_this_file([&] { full({2}, -300, DType::u8); }, "[full] -300 does not fit u8");
+  at_this_file([&] { full({2}, 1e30, i64); }, "[full] 1e+30 does not fit i64");
+  at_this_file([&] { full({2}, UINT64_MAX, i64); }, "does not fit i64");
+  at_this_file([&] { full({2}, std::nan(""), i32); }, "[full] nan does not fit i32");
+  at_this_file([&] { where(x > 1, x.to(DType::i8), 1000); }, "[where] 1000 does not fit i8");
+  at_this_file([&] { amax(zeros({0}) > 1); }, "[amax] axis 0 of shape 0 is empty");
+  at_this_file([&] { argmin(zeros({2, 0}), 1); }, "[argmin] axis 1 of shape 2x0 is empty");
+  Tensor q = counted({1, 1, 2, 4});
+  AttentionOptions ends{.alignment = CausalAlignment::bottom_right};
+  at_this_file([&] { scaled_dot_product_attention(q, q, q, ends); }, "was given without causal");
+  ends.causal = true;
+  ends.position = Tensor::from(Integers{1}, {1});
+  at_this_file([&] { scaled_dot_product_attention(q, q, q, ends); }, "was given with a position");
   at_this_file([&] { x + Tensor() + 1; }, "[add] the tensor is undefined");
 }
 

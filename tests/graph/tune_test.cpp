@@ -41,7 +41,8 @@ std::vector<Example> examples() {
   add("transposed", {{70, 130}},
       [](Tensors& x) { return Tensors{relu(x[0].transpose(0, 1)) * 2}; });
   add("attention", {{2, 4, 37, 16}, {2, 2, 50, 16}, {2, 2, 50, 16}}, [](Tensors& x) {
-    return Tensors{scaled_dot_product_attention(x[0], x[1], x[2], {.causal = true})};
+    return Tensors{scaled_dot_product_attention(
+        x[0], x[1], x[2], {.causal = true, .alignment = CausalAlignment::bottom_right})};
   });
   return result;
 }

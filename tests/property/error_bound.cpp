@@ -89,6 +89,7 @@ double binary_error(const Node& node, double a, double ea, double b, double eb, 
   if (ea == 0 && eb == 0 && !is_floating(node.dtype)) return 0;
   if (is_boolean(node.dtype)) return std::abs(a - b) <= ea + eb ? unknown : 0;
   if (op == max_ || op == min_) return std::max(ea, eb);
+  if (op == rem_) return ea == 0 && eb == 0 ? rounding(node.dtype, std::abs(y)) : unknown;
   double spread = unknown;
   if (op == add_ || op == sub_) spread = ea + eb;
   if (op == mul_) spread = std::abs(a) * eb + std::abs(b) * ea + ea * eb;
@@ -107,7 +108,8 @@ std::vector<double> pointwise_error(const Node& node, const HostTensor& y, const
       error[at] = binary_error(node, x[0]->value.number(i), x[0]->error[at], x[1]->value.number(i),
                                x[1]->error[at], out);
     else
-      error[at] = x[x[0]->value.integer[at] != 0 ? 1 : 2]->error[at];
+      error[at] =
+          x[0]->error[at] != 0 ? unknown : x[x[0]->value.integer[at] != 0 ? 1 : 2]->error[at];
   }
   return error;
 }
@@ -142,6 +144,27 @@ std::vector<double> reduction_error(The<Op::sum>, const Node& node, const HostTe
   }
   return errors;
 }
+// Each factor is off by a share of what it is, and each product of two is rounded.
+std::vector<double> reduction_error(The<Op::prod>, const Node& node, const HostTensor& y,
+                                    const BoundedTensor& x) {
+  std::vector<double> errors(static_cast<std::size_t>(y.count())), sizes(errors.size(), 1);
+  double n = static_cast<double>(x.value.count()) / static_cast<double>(y.count());
+  for_each_index(x.value.shape, [&](const Index& index, std::int64_t i) {
+    auto at = static_cast<std::size_t>(offset_in(node.shape, index));
+    sizes[at] *= std::max(magnitude(x, i), 1.0);
+  });
+  // Partial products are at most `sizes`, whose factors below 1 were left out.
+  for_each_index(x.value.shape, [&](const Index& index, std::int64_t i) {
+    auto at = static_cast<std::size_t>(offset_in(node.shape, index));
+    errors[at] += x.error[static_cast<std::size_t>(i)] * sizes[at];
+  });
+  if (!is_floating(node.dtype)) return errors;
+  for (std::size_t at = 0; at < errors.size(); ++at) {
+    errors[at] += gamma(n, accumulator_unit(node.dtype)) * sizes[at];
+    errors[at] += rounding(node.dtype, std::abs(y.floating[at]) + errors[at]);
+  }
+  return errors;
+}
 // A maximum of perturbed values is off by no more than the worst of them.
 std::vector<double> extremum_error(const Node& node, const HostTensor& y, const BoundedTensor& x) {
   std::vector<double> errors(static_cast<std::size_t>(y.count()));
@@ -159,8 +182,7 @@ std::vector<double> reduction_error(The<Op::amin>, const Node& node, const HostT
                                     const BoundedTensor& x) {
   return extremum_error(node, y, x);
 }
-std::vector<double> reduction_error(The<Op::argmax>, const Node& node, const HostTensor& y,
-                                    const BoundedTensor& x) {
+std::vector<double> place_error(const Node& node, const HostTensor& y, const BoundedTensor& x) {
   std::vector<double> errors(static_cast<std::size_t>(y.count()));
   std::vector<std::int64_t> champion(errors.size());
   auto axis = static_cast<std::size_t>(node.attributes.axes[0]);
@@ -173,9 +195,28 @@ std::vector<double> reduction_error(The<Op::argmax>, const Node& node, const Hos
     double doubt =
         x.error[static_cast<std::size_t>(i)] + x.error[static_cast<std::size_t>(champion[at])];
     bool rivals = i != champion[at] && doubt > 0;
-    if (rivals && x.value.number(champion[at]) - x.value.number(i) <= doubt) errors[at] = unknown;
+    if (rivals && std::abs(x.value.number(champion[at]) - x.value.number(i)) <= doubt)
+      errors[at] = unknown;
   });
   return errors;
+}
+
+std::vector<double> reduction_error(The<Op::argmax>, const Node& node, const HostTensor& y,
+                                    const BoundedTensor& x) {
+  return place_error(node, y, x);
+}
+std::vector<double> reduction_error(The<Op::argmin>, const Node& node, const HostTensor& y,
+                                    const BoundedTensor& x) {
+  return place_error(node, y, x);
+}
+// Booleans are exact.
+std::vector<double> reduction_error(The<Op::any>, const Node&, const HostTensor& y,
+                                    const BoundedTensor&) {
+  return std::vector<double>(static_cast<std::size_t>(y.count()));
+}
+std::vector<double> reduction_error(The<Op::all>, const Node&, const HostTensor& y,
+                                    const BoundedTensor&) {
+  return std::vector<double>(static_cast<std::size_t>(y.count()));
 }
 
 std::vector<double> matmul_error(const Node& node, const HostTensor& y, const Operands& x) {
@@ -208,7 +249,7 @@ std::vector<double> attention_error(const Node& node, const HostTensor& y, const
   const BoundedTensor &q = *x[0], &k = *x[1], &v = *x[2];
   std::int64_t heads = node.shape[1], rows = node.shape[2], depth = node.shape[3];
   std::int64_t groups = k.value.shape[1], columns = k.value.shape[2];
-  std::int64_t position = x.size() > 3 ? x[3]->value.integer[0] : columns - rows;
+  std::int64_t position = x.size() > 3 ? x[3]->value.integer[0] : node.attributes.start;
   double u = accumulator_unit(node.dtype), scale = std::abs(node.attributes.number);
   std::vector<double> errors(static_cast<std::size_t>(y.count()));
   for (std::int64_t line = 0; line < y.count() / depth; ++line) {
@@ -238,6 +279,7 @@ std::vector<double> attention_error(const Node& node, const HostTensor& y, const
       largest = std::max(largest, scale * size);
       d = std::max(d, scale * (error + gamma(static_cast<double>(depth) + 4, u) * size));
     }
+    if (visible == 0) continue;  // exactly 0
     auto count = static_cast<double>(visible);
     double weight_error =
         std::expm1(2 * d + 6 * u * largest) + unit(node.dtype) + gamma(6 * count + 8, u);

@@ -75,12 +75,17 @@ void GraphGenerator::grow_view(Op op) {
 
 void GraphGenerator::grow_reduction(Op op) {
   NodeId x = any_value();
+  if ((op == Op::any || op == Op::all) && !is_boolean(node(x).dtype)) {
+    auto truth = add(Op::lt, {x, partner(x)});
+    if (!truth) return;
+    x = *truth;
+  }
   int rank = node(x).shape.rank();
   if (rank == 0) return;
   Attributes attributes;
   for (int axis = 0; axis < rank; ++axis)
     if (dice_.chance(45)) attributes.axes.push_back(axis);
-  if (op == Op::argmax || attributes.axes.empty())
+  if (info(op).finds_index || attributes.axes.empty())
     attributes.axes = {static_cast<int>(dice_.below(rank))};
   add(op, {x}, attributes);
 }
@@ -179,6 +184,8 @@ void GraphGenerator::grow_attention() {
   if (attributes.causal && dice_.chance(40)) attributes.window = 1 + dice_.below(6);
   if (attributes.causal && dice_.chance(50))
     operands.push_back(input(dice_.chance(50) ? i32 : i64, {1}, 0, shape[2] - rows + 1));
+  else if (attributes.causal)
+    attributes.start = dice_.chance(50) ? shape[2] - rows : dice_.below(8) - 4;
   add(Op::attention, operands, attributes);
 }
 
@@ -188,7 +195,11 @@ void GraphGenerator::grow_composite(Op op) {
   Shape shape = node(x).shape;
   Attributes attributes;
   std::vector<NodeId> operands = {x};
-  if (op == Op::mean || op == Op::var) {
+  if (op == Op::remainder || op == Op::floor_divide) {
+    NodeId dividend = dice_.chance(50) ? input(dice_.chance(50) ? i32 : i64, random_shape(2)) : x;
+    operands = {dividend, partner(dividend)};
+  } else if (op == Op::mean || op == Op::var || op == Op::stddev) {
+    if (op != Op::mean) attributes.number = static_cast<double>(dice_.below(2));
     for (int axis = 0; axis < shape.rank(); ++axis)
       if (dice_.chance(50)) attributes.axes.push_back(axis);
   } else if (op == Op::softmax || op == Op::log_softmax) {

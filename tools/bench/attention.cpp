@@ -18,7 +18,10 @@ KernelCase attention_case(DType dtype, std::int64_t batch, std::int64_t heads,
   CaseArgument kv{.dtype = dtype, .shape = {batch, kv_heads, length, size}};
   c.arguments = {{.dtype = dtype, .shape = {batch, heads, length, size}, .sampled = 2}, kv, kv};
   c.function = [causal](const Tensors& a) {
-    return Tensors{scaled_dot_product_attention(a[0], a[1], a[2], {.causal = causal})};
+    AttentionOptions options{.causal = causal};
+    if (causal)
+      options.alignment = CausalAlignment::bottom_right;  // what is sampled has fewer rows
+    return Tensors{scaled_dot_product_attention(a[0], a[1], a[2], options)};
   };
   c.flops = 4.0 * static_cast<double>(batch * heads) * static_cast<double>(length) *
             static_cast<double>(length) * static_cast<double>(size) * (causal ? 0.5 : 1);
