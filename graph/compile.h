@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "dsl/device.h"
+#include "graph/index_checks.h"
 #include "graph/matmul_precision.h"
 #include "graph/tensor.h"
 
@@ -74,6 +75,7 @@ struct Options {
   // Files of the choices that decide every bit of a result (graph/tune/plan_lock.h): one that is
   // written as functions are compiled, or one that compiling must keep to, whatever the clock says.
   std::string write_plan = {}, locked_plan = {};
+  IndexChecks index_checks = IndexChecks::host_tensors;
 };
 
 // One fused region of a compiled function, for reports.

@@ -8,6 +8,7 @@
 #include "graph/eager.h"
 #include "graph/functional.h"
 #include "graph/location.h"
+#include "graph/run/row_checks.h"
 #include "graph/tensor_body.h"
 #include "graph/tensor_copy.h"
 
@@ -187,8 +188,7 @@ namespace {
 
 void require_rows_inside(const Tensor& index, std::int64_t rows, source_location w) {
   for (std::int64_t row : index.to(DType::i64, w).to_vector<std::int64_t>(w))
-    require(row >= 0 && row < rows, "[index_copy_] row ", row, " is outside an axis of size ", rows,
-            " (at ", At{w}, "); rows must be in [0, ", rows, ")");
+    graph::require_row(Op::index_copy, row, rows, w);
 }
 
 }  // namespace

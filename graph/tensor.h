@@ -116,7 +116,8 @@ class Tensor {
   void move_to(const Device& device, std::source_location w = std::source_location::current());
 
   // Copies row i of `source` (along `axis`) to row index[i] of this tensor, in place. `index` is
-  // i32 or i64 [n]; rows outside are an Error eagerly and ignored inside a compiled function.
+  // i32 or i64 [n]; rows outside are an Error, inside a compiled function as far as
+  // Options::index_checks says; unchecked, they are ignored there.
   Tensor& index_copy_(int axis, const Tensor& index, const Tensor& source,
                       std::source_location w = std::source_location::current());
 
@@ -242,6 +243,8 @@ Tensor rms_norm(const TensorOperand& x, const Tensor& weight = {}, double eps = 
 Tensor matmul(const TensorOperand& a, const TensorOperand& b, std::optional<DType> dtype = {});
 Tensor linear(const TensorOperand& x, const Tensor& weight, const Tensor& bias = {});
 
+// Rows of table [V, C] for ids of i32 or i64. An id outside is an Error, inside a compiled function
+// as far as Options::index_checks says; unchecked, it gives a row of zeros.
 Tensor embedding(const TensorOperand& ids, const Tensor& table);
 Tensor cat(const std::vector<Tensor>& parts, int axis,
            std::source_location w = std::source_location::current());

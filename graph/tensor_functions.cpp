@@ -7,6 +7,7 @@
 #include "graph/capture.h"
 #include "graph/functional.h"
 #include "graph/location.h"
+#include "graph/run/row_checks.h"
 #include "graph/shape_rules.h"
 #include "graph/tensor.h"
 #include "graph/tensor_body.h"
@@ -240,8 +241,7 @@ namespace {
 
 void require_ids_inside(const Tensor& ids, std::int64_t rows, source_location w) {
   for (std::int64_t id : ids.to(DType::i64, w).to_vector<std::int64_t>(w))
-    require(id >= 0 && id < rows, "[embedding] id ", id, " is outside a table of ", rows,
-            " rows (at ", At{w}, "); ids must be in [0, ", rows, ")");
+    graph::require_row(Op::embedding, id, rows, w);
 }
 
 }  // namespace

@@ -149,7 +149,7 @@ static std::shared_ptr<PlanLock> lock_of(const Options& options) {
   return options.locked_plan.empty() ? nullptr : PlanLock::read(options.locked_plan);
 }
 
-void CompiledSignature::compile(const Graph& graph, const Options& options,
+void CompiledSignature::compile(Graph graph, const Options& options,
                                 const std::vector<Tensor>& arguments) {
   TraceSpan span("compile", "plan");
   Device device = device_for(options, arguments);
@@ -158,6 +158,10 @@ void CompiledSignature::compile(const Graph& graph, const Options& options,
     const std::vector<Tensor>& decide = arguments.empty() ? captured_ : arguments;
     gives_host_ = std::ranges::all_of(decide, [](const Tensor& t) { return !memory_of(t); });
   }
+  std::vector<bool> lies_on_host;
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i)
+    lies_on_host.push_back(memory_of(input(i, arguments)) == nullptr);
+  row_checks_ = RowChecks(graph, options.index_checks, lies_on_host);
   graph_ = graph;
   for (const Mutation& m : graph.mutations)
     mutated_.push_back(
@@ -322,12 +326,14 @@ std::vector<Tensor> CompiledSignature::wrap(const std::vector<std::shared_ptr<Bu
 
 std::vector<Tensor> CompiledSignature::run(const std::vector<Tensor>& arguments,
                                            std::int64_t times) {
+  row_checks_.before([&](std::size_t i) -> const Tensor& { return input(i, arguments); });
   set_addresses(arguments);
   if (recording_) ++steps_->latest;
   for (std::int64_t i = 1; !recording_ && i < times; ++i) plan_->run(addresses_);
   std::vector<Tensor> results =
       wrap(recording_ ? recording_->run(addresses_, times) : plan_->run(addresses_), arguments);
   take_back_mutated(arguments);
+  row_checks_.after(results);
   return results;
 }
 

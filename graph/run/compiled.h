@@ -15,6 +15,7 @@
 #include "graph/run/background_plan.h"
 #include "graph/run/host_arguments.h"
 #include "graph/run/plan.h"
+#include "graph/run/row_checks.h"
 #include "graph/step.h"
 
 namespace tilewright::graph {
@@ -71,7 +72,7 @@ class CompiledSignature {
   void take_tuned_plan();
   // Behind the addresses of inputs, those of the copies that the plan reads.
   void pack_weights();
-  void compile(const Graph& graph, const Options& options, const std::vector<Tensor>& arguments);
+  void compile(Graph graph, const Options& options, const std::vector<Tensor>& arguments);
   StepInputs step_inputs(const std::vector<Tensor>& arguments) const;
   Device device_for(const Options& options, const std::vector<Tensor>& arguments) const;
   std::vector<Tensor> run(const std::vector<Tensor>& arguments, std::int64_t times);
@@ -92,6 +93,7 @@ class CompiledSignature {
   std::vector<DeviceMemory*> captured_memory_;  // that they lay in
   std::uint64_t moves_ = 0;                     // of tensors, when that was looked at
   std::vector<std::size_t> mutated_;            // inputs
+  RowChecks row_checks_;
   std::shared_ptr<const Plan> plan_;
   SharedSteps& shared_;
   std::optional<Recording> recording_;

@@ -44,6 +44,24 @@ TEST(CudaCompile, EveryModeComputesWhatTheHostDoes) {
   }
 }
 
+TEST(CudaCompile, RowNumbersThatLieOnAGpuAreLookedAtOnRequest) {
+  FakeDriver fake;
+  Tensor table = ramp({10, 3}).to(Device::cuda());
+  auto rows = [](std::int64_t last) {
+    return Tensor::from(std::vector<std::int64_t>{4, last}, {2});
+  };
+  auto function = [&](const Tensor& ids) { return embedding(ids, table); };
+  std::vector<float> unchecked = compile(function)(rows(10).to(Device::cuda())).to_vector<float>();
+  EXPECT_EQ(std::vector<float>(unchecked.begin() + 3, unchecked.end()), std::vector<float>(3, 0));
+  expect_contains(error_of([&] { compile(function)(rows(10)); }), "[embedding] id 10 is outside");
+  for (Mode mode : {Mode::default_, Mode::reduce_overhead}) {
+    Compiled f = compile(function, {.mode = mode, .index_checks = IndexChecks::all});
+    expect_contains(error_of([&] { f(rows(10).to(Device::cuda())); }),
+                    "[embedding] id 10 is outside a table of 10 rows");
+    EXPECT_EQ(f(rows(9).to(Device::cuda())).shape(), (Shape{2, 3}));
+  }
+}
+
 TEST(CudaCompile, AReplayIsOneCallOfTheDriver) {
   FakeDriver fake;
   Block device = Block().on(Device::cuda());
