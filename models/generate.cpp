@@ -74,7 +74,8 @@ std::vector<TokenId> TextGenerator::stops(const GenerateOptions& options) const 
   return ids;
 }
 
-std::int64_t TextGenerator::steps_a_round(const GenerateOptions& options) const {
+std::int64_t TextGenerator::steps_a_round(const GenerateOptions& options,
+                                          std::int64_t prompt_size) const {
   std::int64_t wanted = options.steps_a_round;
   bool is_greedy = options.sampling.temperature == 0;
   require(wanted >= 0 && wanted <= model_.max_positions(), "[generate] steps_a_round is ", wanted,
@@ -83,6 +84,9 @@ std::int64_t TextGenerator::steps_a_round(const GenerateOptions& options) const 
   require(wanted <= 1 || is_greedy, "[generate] steps_a_round is ", wanted,
           " with a temperature of ", options.sampling.temperature,
           "; several steps need a temperature of 0, for random numbers are drawn on the host");
+  // The host must see where a text is to be read again.
+  std::int64_t limit = model_.reread_beyond().value_or(options.max_tokens);
+  if (prompt_size <= limit && limit < options.max_tokens) return 1;
   if (wanted > 0) return wanted;
   return model_.device().is_cuda() && is_greedy ? steps_of_gpus : 1;
 }
@@ -120,12 +124,14 @@ void TextGenerator::warm_up(std::size_t prompt_size, std::int64_t steps, Generat
 }
 
 std::span<const float> TextGenerator::prefill(std::span<const TokenId> prompt) {
+  model_.expect(std::ssize(prompt));
   std::span<const float> logits;
   for (std::size_t done = 0; done < prompt.size();) {
     std::size_t size = piece_of(prompt.size() - done);
     logits = run(prompt, done, size);
     done += size;
   }
+  model_.expect(0);  // from here on a row's position says how long the text is
   return logits;
 }
 
@@ -138,6 +144,8 @@ void TextGenerator::decode(std::span<const float> logits, const GenerateOptions&
   auto following = [&] {
     ++result.decode_steps;
     std::size_t position = result.ids.size() - 1;
+    if (std::ssize(result.ids) - 1 == model_.reread_beyond())
+      return sampler.choose(prefill(result.ids));
     if (steps == 1) return sampler.choose(run(result.ids, position, 1));
     if (round.empty()) {
       if (result.decode_steps == 1)
@@ -178,7 +186,7 @@ Generation TextGenerator::generate(std::string_view prompt, const GenerateOption
   result.prompt_ids = result.ids = encode(prompt, options);
   // The first token follows from the prompt.
   bool decodes = options.max_tokens > std::ssize(result.ids) + 1;
-  std::int64_t steps = decodes ? steps_a_round(options) : 0;
+  std::int64_t steps = decodes ? steps_a_round(options, std::ssize(result.ids)) : 0;
   warm_up(result.ids.size(), steps, result);
   Stopwatch watch;
   std::span<const float> logits = prefill(result.ids);

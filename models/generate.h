@@ -28,7 +28,8 @@ struct GenerateOptions {
   std::int64_t max_tokens = 256;  // positions, the prompt's included
   SamplingOptions sampling;
   // Steps for one word with the host, chosen on the device: above 1 only for a temperature of 0,
-  // for the host has the random numbers. 0: 8 on a GPU where that is so, else 1.
+  // for the host has the random numbers. 0: 8 on a GPU where that is so, else 1. Always 1 where the
+  // model reads the text again on the way (LanguageModel::reread_beyond).
   std::int64_t steps_a_round = 0;
   std::vector<TokenId> stop_tokens;  // besides the model's own
   // Called with each piece of the continuation's text as it becomes certain, on this thread.
@@ -63,7 +64,7 @@ class TextGenerator {
  private:
   std::vector<TokenId> encode(std::string_view prompt, const GenerateOptions& options) const;
   std::vector<TokenId> stops(const GenerateOptions& options) const;
-  std::int64_t steps_a_round(const GenerateOptions& options) const;
+  std::int64_t steps_a_round(const GenerateOptions& options, std::int64_t prompt_size) const;
   void warm_up(std::size_t prompt_size, std::int64_t steps, Generation& result);
   // Runs ids[begin, begin + size) and returns the logits of the last of them.
   std::span<const float> run(std::span<const TokenId> ids, std::size_t begin, std::size_t size);

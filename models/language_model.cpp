@@ -2,24 +2,22 @@
 
 #include <algorithm>
 
-#include "models/config_fields.h"
-#include "models/gpt2.h"
-#include "models/llama.h"
+#include "models/decoder.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
 
-LanguageModel::LanguageModel(const char* model, const ModelOptions& options, std::int64_t positions,
+LanguageModel::LanguageModel(std::string model, const ModelOptions& options, std::int64_t positions,
                              std::int64_t row_elements)
-    : model_(model),
+    : model_(std::move(model)),
       batch_(options.batch),
       max_positions_(options.max_positions.value_or(positions)) {
-  require(batch_ > 0 && max_positions_ > 0 && max_positions_ <= positions, "[", model,
+  require(batch_ > 0 && max_positions_ > 0 && max_positions_ <= positions, "[", model_,
           "] a cache for ", batch_, " sequences of ", max_positions_, " positions; the model has ",
           positions, " positions");
   std::int64_t bytes = 16;  // a key and a value of the widest element
   for (std::int64_t size : {row_elements, max_positions_, batch_})
-    require(!__builtin_mul_overflow(bytes, size, &bytes), "[", model, "] a cache for ", batch_,
+    require(!__builtin_mul_overflow(bytes, size, &bytes), "[", model_, "] a cache for ", batch_,
             " sequences of ", max_positions_, " positions has more than 2^63 bytes");
 }
 
@@ -45,22 +43,14 @@ Tensor LanguageModel::forward_last(const Tensor& ids, const Tensor& position) {
 
 std::unique_ptr<LanguageModel> load_model(const std::filesystem::path& folder,
                                           ModelOptions options) {
-  std::string type = model_type_of(folder / "config.json");
-  if (type == "llama") return load_llama(folder, std::move(options));
-  require(type == "gpt2", "[load_model] ", folder.string(), ": model_type is \"", type,
-          "\"; supported are \"llama\" and \"gpt2\"");
-  return load_gpt2(folder, std::move(options));
+  return load_decoder(folder, std::move(options));
 }
 
 std::unique_ptr<LanguageModel> random_model(std::string_view name, std::uint64_t seed,
                                             ModelOptions options) {
-  auto is_of = [&](std::span<const std::string_view> names) {
-    return std::ranges::find(names, name) != names.end();
-  };
-  if (is_of(llama_config_names()))
-    return random_llama(llama_config(name), seed, std::move(options));
-  if (is_of(gpt2_config_names())) return random_gpt2(gpt2_config(name), seed, std::move(options));
-  return nullptr;
+  auto names = decoder_config_names();
+  if (std::ranges::find(names, name) == names.end()) return nullptr;
+  return random_decoder(decoder_config(name), seed, std::move(options));
 }
 
 }  // namespace tilewright

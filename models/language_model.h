@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -36,11 +37,19 @@ class LanguageModel : public Module {
   virtual std::int64_t vocabulary() const = 0;
   virtual std::vector<std::int64_t> stop_ids() const = 0;  // that end a text
 
+  // How a text is read may depend on its length (RopeType::longrope). A text that is read in
+  // several calls is announced with its rows before the first of them; a call's own rows need not
+  // be.
+  virtual void expect(std::int64_t rows) { (void)rows; }
+  // What the cache holds of a text is of no use once the text has more rows than this: announced
+  // with its new length it must be read again from its beginning. None: always of use.
+  virtual std::optional<std::int64_t> reread_beyond() const { return std::nullopt; }
+
  protected:
   // `positions` are those that the model has; `row_elements` are the keys' of one position in all
   // layers. Raises `Error` beginning with [model] for a cache that is longer than the model, or
   // beyond 2^63 bytes.
-  LanguageModel(const char* model, const ModelOptions& options, std::int64_t positions,
+  LanguageModel(std::string model, const ModelOptions& options, std::int64_t positions,
                 std::int64_t row_elements);
 
   // Of checked arguments: the last layer's rows [batch, rows, hidden], and what the head makes of
@@ -50,15 +59,16 @@ class LanguageModel : public Module {
 
  private:
   Tensor checked_rows(const Tensor& ids, const Tensor& position);
-  const char* model_;
+  std::string model_;
   std::int64_t batch_, max_positions_;
 };
 
-// The model of a Hugging Face folder, by the model_type of its config.json. Raises `Error` for
-// whatever is wrong with its files.
+// The model of a Hugging Face folder, of the family (decoder_families.h) that the model_type of its
+// config.json names. Raises `Error` for whatever is wrong with its files, and for each member of
+// config.json that is not used.
 std::unique_ptr<LanguageModel> load_model(const std::filesystem::path& folder,
                                           ModelOptions options = {});
-// A model of configs.def, of either family, with weights drawn from a seed; none for another name.
+// A model of configs.def with weights drawn from a seed; none for another name.
 std::unique_ptr<LanguageModel> random_model(std::string_view name, std::uint64_t seed,
                                             ModelOptions options = {});
 

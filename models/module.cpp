@@ -62,7 +62,13 @@ void Module::register_parameter(std::string name, Tensor& tensor) {
 void Module::register_module(std::string name, Module& part) {
   require_new_name(name);
   require(&part != this, "[module] \"", name, "\" is the module itself");
+  part.prepend_to_path(name);
   parts_.emplace_back(std::move(name), &part);
+}
+
+void Module::prepend_to_path(const std::string& name) {
+  path_ = path_.empty() ? name : concat(name, ".", path_);
+  for (auto& [own, part] : parts_) part->prepend_to_path(name);
 }
 
 void Module::register_buffer(Tensor& tensor) {
@@ -83,15 +89,22 @@ void Module::to(const Device& device) {
     if (buffer->defined()) buffer->move_to(device);
 }
 
-void Module::quantize(const QuantizeOptions& options) {
-  for (auto& [name, part] : parts_) part->quantize(options);
+void Module::quantize(const QuantizeOptions& options, std::source_location w) {
+  for (auto& [name, part] : parts_) part->quantize(options, w);
 }
 
 void Module::quantize_weight(std::string_view name, Tensor& weight, const Tensor& rows,
-                             QuantizedWeight& into, const QuantizeOptions& options) {
-  require(weight.defined(), "[quantize] the weights \"", name, "\" are quantised already");
+                             QuantizedWeight& into, const QuantizeOptions& options,
+                             std::source_location w) {
+  std::string full_name = path_.empty() ? std::string(name) : concat(path_, ".", name);
+  require(weight.defined(), "[quantize] the weights \"", full_name, "\" are quantised already (at ",
+          describe(w), "); quantise a model once");
   Device device = weight.device();
-  into = tilewright::quantize(rows.to(Device::cpu()), options);
+  try {
+    into = tilewright::quantize(rows.to(Device::cpu()), options, w);
+  } catch (const Error& error) {
+    raise_error(concat(error.what(), "; the weights are \"", full_name, "\""));
+  }
   for (Tensor* part : {&into.values, &into.scales, &into.zeros}) {
     if (part->defined()) part->move_to(device);
     register_buffer(*part);
@@ -123,10 +136,11 @@ std::map<std::string, Tensor> Module::state() {
   return state;
 }
 
-void Module::load(const Weights& weights, const LoadOptions& options) {
+void Module::load(const Weights& weights, const LoadOptions& options, std::source_location w) {
   auto parameters = named_parameters();
   std::string wrong = differences(parameters, weights, options);
-  require(wrong.empty(), "[load] the weights do not fit the model: ", wrong);
+  require(wrong.empty(), "[load] the weights do not fit the model: ", wrong, " (at ", describe(w),
+          ")");
   LoadProgress progress{{}, 0, 0};
   for (const auto& [name, tensor] : parameters)
     if (weights.contains(name))

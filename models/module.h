@@ -16,6 +16,7 @@
 
 #include <functional>
 #include <map>
+#include <source_location>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,6 +54,10 @@ class Module {
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
+  // The names under which this was registered, the outermost first, joined with dots; empty for a
+  // module that is no part of another. Errors name it.
+  const std::string& path() const { return path_; }
+
   // Own parameters first, then those of the parts, in the order of registration.
   std::vector<NamedParameter> named_parameters();
   std::int64_t parameter_count();
@@ -65,14 +70,16 @@ class Module {
   // Turns the weights of linear layers, of the parts too, into integers of 8 or 4 bits with scales
   // (graph/quantized.h). They are parameters no longer, and take the memory that the integers need;
   // what a layer adds to rows stays as it is. Before anything is compiled from this module, for
-  // which its tensors are others afterwards. Raises `Error` for a layer whose rows the groups do
-  // not divide, or that is quantised already; layers before it are quantised then.
-  virtual void quantize(const QuantizeOptions& options);
+  // which its tensors are others afterwards. Raises `Error` that names the first layer whose rows
+  // the groups do not divide, or that is quantised already; layers before it are quantised then.
+  virtual void quantize(const QuantizeOptions& options,
+                        std::source_location w = std::source_location::current());
 
   // Copies weights into the parameters' memory, converting floating types; a function compiled
   // from this module sees them. Raises `Error` "[load] ..." that lists the names that are missing,
   // unexpected, or of another shape, before anything is written.
-  void load(const Weights& weights, const LoadOptions& options = {});
+  void load(const Weights& weights, const LoadOptions& options = {},
+            std::source_location w = std::source_location::current());
 
  protected:
   // For constructors. `tensor` and `part` must live as long as this module; names are not empty
@@ -82,7 +89,8 @@ class Module {
   // For `quantize`: puts the integers that `rows` [out, in], a view of `weight`, are rounded to in
   // its place. They are buffers, and the weight, if registered under this name, no parameter.
   void quantize_weight(std::string_view name, Tensor& weight, const Tensor& rows,
-                       QuantizedWeight& into, const QuantizeOptions& options);
+                       QuantizedWeight& into, const QuantizeOptions& options,
+                       std::source_location w = std::source_location::current());
   // A tensor that is no parameter but lies where they do: a table, a cache.
   void register_buffer(Tensor& tensor);
 
@@ -90,9 +98,11 @@ class Module {
   void collect(const std::string& prefix, std::vector<NamedParameter>& into);
   void collect_buffers(std::vector<Tensor*>& into);
   void require_new_name(const std::string& name) const;
+  void prepend_to_path(const std::string& name);
   std::vector<std::pair<std::string, Tensor*>> parameters_;
   std::vector<std::pair<std::string, Module*>> parts_;
   std::vector<Tensor*> buffers_;
+  std::string path_;
 };
 
 }  // namespace tilewright

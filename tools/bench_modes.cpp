@@ -61,8 +61,8 @@ MakeStep stories_step() {
 }
 
 MakeStep gpt2_step(BenchSettings settings) {
-  Gpt2Config config = gpt2_config("gpt2");
-  auto model = std::make_shared<Gpt2>(config, ModelOptions{.max_positions = 128});
+  DecoderConfig config = decoder_config("gpt2");
+  auto model = std::make_shared<Decoder>(config, ModelOptions{.max_positions = 128});
   fill_parameters(*model, f32, settings);
   std::vector<std::int64_t> numbers;
   for (std::int64_t i = 0; i < 128; ++i) numbers.push_back(i * 7919 % config.vocabulary);
@@ -75,7 +75,7 @@ MakeStep gpt2_step(BenchSettings settings) {
 }
 
 MakeStep llama_step(BenchSettings settings) {
-  std::shared_ptr<Llama> model = model_on_device("llama3_2_1b", {"", std::nullopt}, settings);
+  std::shared_ptr<Decoder> model = model_on_device("llama3_2_1b", {"", std::nullopt}, settings);
   Tensor ids = ids_of(1, model->config(), Device::cpu());
   Tensor at = position_of(step_sizes(settings).context, Device::cpu());
   return [=](Options options) {

@@ -3,9 +3,9 @@
 
 #include <filesystem>
 
+#include "models/decoder.h"
 #include "models/generate.h"
 #include "models/language_model.h"
-#include "models/llama.h"
 #include "runtime/base/env.h"
 #include "runtime/parallel.h"
 #include "tools/command.h"
@@ -67,8 +67,8 @@ void tutorial() {
 }
 
 void small_llama() {
-  LlamaConfig config = llama_config("stories260k");
-  std::shared_ptr<Llama> model = random_llama(config, 1);
+  DecoderConfig config = decoder_config("stories260k");
+  std::shared_ptr<Decoder> model = random_decoder(config, 1);
   Tensor ids = Tensor::from(std::vector<std::int64_t>{1}, {1, 1});
   Tensor position = Tensor::from(std::vector<std::int64_t>{100}, {1});
   show(fmt::format("A small Llama with random weights ({} layers, width {}): one decode step",

@@ -3,9 +3,8 @@
 
 #include <filesystem>
 
-#include "models/gpt2_config.h"
+#include "models/decoder_config.h"
 #include "models/language_model.h"
-#include "models/llama_config.h"
 #include "tools/command.h"
 #include "tools/table.h"
 #include "tools/tutorial_model.h"
@@ -34,8 +33,7 @@ Compiled compiled_model(const Arguments& a, std::unique_ptr<Module>& owner) {
   std::unique_ptr<LanguageModel> model = random_model(a.model, 1);
   if (model == nullptr && !std::filesystem::is_directory(a.model)) {
     std::vector<std::string> known = {"tutorial"};
-    for (auto names : {llama_config_names(), gpt2_config_names()})
-      known.insert(known.end(), names.begin(), names.end());
+    for (std::string_view name : decoder_config_names()) known.emplace_back(name);
     throw Misuse(concat("[explain] there is no model \"", a.model, "\", nor a folder of that name",
                         suggestion(a.model, known), "; known are ", listed(known)));
   }

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "models/decoder.h"
 #include "models/layers.h"
-#include "models/llama.h"
 #include "runtime/cuda/context.h"
 #include "tests/cuda/fake_driver.h"
 #include "tests/errors.h"
@@ -181,7 +181,7 @@ TEST(CudaCompile, TheArenaIsOneAndAsLargeAsForeseen) {
 }
 
 // Greedy ids of a text that begins with `prompt`.
-std::vector<std::int64_t> ids_after(Llama& model, const Options& options, std::int64_t prompt,
+std::vector<std::int64_t> ids_after(Decoder& model, const Options& options, std::int64_t prompt,
                                     int count) {
   Compiled step =
       compile([&model](const Tensor& ids, const Tensor& at) { return model.forward_last(ids, at); },
@@ -198,9 +198,9 @@ std::vector<std::int64_t> ids_after(Llama& model, const Options& options, std::i
 
 TEST(CudaCompile, ALlamaWritesTheSameInEveryModeOnTheDevice) {
   FakeDriver fake;
-  auto host = random_llama(llama_config("tiny"), 3);
+  auto host = random_decoder(decoder_config("tiny"), 3);
   std::vector<std::int64_t> wanted = ids_after(*host, {}, 5, 12);
-  auto model = random_llama(llama_config("tiny"), 3);
+  auto model = random_decoder(decoder_config("tiny"), 3);
   model->to(Device::cuda());
   for (Mode mode : {Mode::default_, Mode::reduce_overhead})
     EXPECT_EQ(ids_after(*model, {.mode = mode}, 5, 12), wanted) << name_of(mode);

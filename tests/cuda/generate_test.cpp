@@ -1,10 +1,10 @@
 // Text from a model that lies on a GPU, on the fake driver: a round of steps is one graph, and the
 // host waits once for it.
 #include "models/generate.h"
-#include "models/llama.h"
 
 #include <gtest/gtest.h>
 
+#include "models/decoder.h"
 #include "tests/cuda/fake_driver.h"
 
 namespace tilewright {
@@ -16,22 +16,22 @@ constexpr const char* words = R"({"model":{"type":"BPE","unk_token":"a","merges"
     "vocab":{"a":0,"b":1,"c":2,"d":3,"e":4,"f":5,"g":6,"h":7,"i":8,"j":9,"k":10,"l":11}},
     "decoder":{"type":"Fuse"}})";
 
-LlamaConfig small_config() {
-  LlamaConfig config = llama_config("tiny");
+DecoderConfig small_config() {
+  DecoderConfig config = decoder_config("tiny");
   config.layers = 1;
   config.bos = 11;
   return config;
 }
 
 Generation generated(const Device& device, const Options& options, const GenerateOptions& wanted) {
-  auto model = random_llama(small_config(), 8, {.device = device});
+  auto model = random_decoder(small_config(), 8, {.device = device});
   return TextGenerator(*model, Tokenizer::parse(words, "words"), options).generate("acb", wanted);
 }
 
 TEST(CudaGenerate, TakesARoundOfStepsForOneWait) {
   for (Mode mode : {Mode::default_, Mode::reduce_overhead}) {
     FakeDriver fake;
-    auto model = random_llama(small_config(), 8, {.device = Device::cuda()});
+    auto model = random_decoder(small_config(), 8, {.device = Device::cuda()});
     TextGenerator generator(*model, Tokenizer::parse(words, "words"), {.mode = mode});
     GenerateOptions wanted{.max_tokens = 30};
     Generation once = generator.generate("acb", wanted);
@@ -63,7 +63,7 @@ TEST(CudaGenerate, StopsWithinARound) {
 // A model that moves to the GPU between two texts.
 TEST(CudaGenerate, FollowsTheModel) {
   FakeDriver fake;
-  auto model = random_llama(small_config(), 8);
+  auto model = random_decoder(small_config(), 8);
   TextGenerator generator(*model, Tokenizer::parse(words, "words"));
   GenerateOptions wanted{.max_tokens = 12, .steps_a_round = 3};
   Generation on_host = generator.generate("acb", wanted);

@@ -17,10 +17,13 @@ using tilewright::read_file;
 using tilewright::ScratchFolder;
 
 // TILEWRIGHT_TEST_MODELS, else ../shared/models beside the checkout.
-inline std::optional<std::filesystem::path> trained_model(std::string_view name) {
+inline std::filesystem::path models_root() {
   const char* chosen = std::getenv("TILEWRIGHT_TEST_MODELS");
-  std::filesystem::path root =
-      chosen ? chosen : std::filesystem::path(TILEWRIGHT_SOURCE_DIR) / "../shared/models";
+  return chosen ? chosen : std::filesystem::path(TILEWRIGHT_SOURCE_DIR) / "../shared/models";
+}
+
+inline std::optional<std::filesystem::path> trained_model(std::string_view name) {
+  std::filesystem::path root = models_root();
   std::error_code ignored;
   if (!std::filesystem::exists(root / name / "config.json", ignored)) return std::nullopt;
   return root / name;

@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/gpt2.h"
-#include "models/llama.h"
+#include "models/decoder.h"
 #include "tests/errors.h"
 #include "tests/models/folders.h"
 
@@ -29,7 +28,7 @@ std::string letters() {
 }
 
 struct Fixture {
-  std::unique_ptr<Llama> model = random_llama(llama_config("tiny"), 3);
+  std::unique_ptr<Decoder> model = random_decoder(decoder_config("tiny"), 3);
   Tokenizer tokenizer = Tokenizer::parse(letters(), "letters");
   TextGenerator generator{*model, tokenizer};
 };
@@ -83,7 +82,7 @@ TEST(Generate, the_size_of_the_pieces_does_not_matter) {
   Fixture f;
   std::string prompt = "TheQuickBrownFoxJumpsOverTheLazyDog";
   Generation result = f.generator.generate(prompt, {.max_tokens = 50});
-  auto fresh = random_llama(llama_config("tiny"), 3);
+  auto fresh = random_decoder(decoder_config("tiny"), 3);
   std::vector<TokenId> ids = result.prompt_ids;
   Tensor logits;
   for (std::size_t i = 0; i < result.ids.size(); ++i) {
@@ -155,7 +154,7 @@ TEST(Generate, refuses_limits_and_prompts_that_do_not_fit) {
 }
 
 TEST(Generate, writes_with_gpt2_too) {
-  auto model = random_gpt2(gpt2_config("gpt2_tiny"), 3);
+  auto model = random_decoder(decoder_config("gpt2_tiny"), 3);
   TextGenerator generator(*model, Tokenizer::parse(letters(), "letters"));
   Generation by_one = generator.generate("abc", {.max_tokens = 12, .steps_a_round = 1});
   Generation by_four = generator.generate("abc", {.max_tokens = 12, .steps_a_round = 4});
@@ -165,12 +164,12 @@ TEST(Generate, writes_with_gpt2_too) {
 
 TEST(Generate, refuses_a_model_that_does_not_fit) {
   Tokenizer tokenizer = Tokenizer::parse(letters(), "letters");
-  LlamaConfig config = llama_config("tiny");
-  auto pair = random_llama(config, 1, {.batch = 2});
+  DecoderConfig config = decoder_config("tiny");
+  auto pair = random_decoder(config, 1, {.batch = 2});
   EXPECT_THAT(error_of([&] { TextGenerator(*pair, tokenizer); }),
               HasSubstr("[generate] the model is for a batch of 2; 1 is needed"));
   config.vocabulary = 20;
-  auto small = random_llama(config, 1);
+  auto small = random_decoder(config, 1);
   EXPECT_THAT(error_of([&] { TextGenerator(*small, tokenizer); }),
               HasSubstr("the tokenizer has 55 tokens; the model knows 20"));
 }

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "models/llama.h"
+#include "models/decoder.h"
 #include "tests/errors.h"
 
 namespace tilewright {
@@ -21,7 +21,7 @@ using Ids = std::vector<std::int64_t>;
 constexpr std::int64_t tokens = 60;
 
 // What the steps must give, one by one with the choice on the host: [steps][batch].
-std::vector<Ids> chosen_on_the_host(Llama& model, const Ids& first, std::int64_t limit,
+std::vector<Ids> chosen_on_the_host(Decoder& model, const Ids& first, std::int64_t limit,
                                     const Ids& stops) {
   Compiled step =
       compile([&](const Tensor& ids, const Tensor& at) { return model.forward_last(ids, at); });
@@ -76,8 +76,8 @@ TEST_P(GreedyStepsOf, choose_what_the_host_would_choose) {
   if (is_slow && GetParam() != 3) GTEST_SKIP() << "a round of 3 steps is enough";
   for (std::int64_t batch : {1, 3}) {
     if (is_slow && batch == 1) continue;
-    auto model = random_llama(llama_config("tiny"), 3, {.batch = batch}),
-         same = random_llama(llama_config("tiny"), 3, {.batch = batch});
+    auto model = random_decoder(decoder_config("tiny"), 3, {.batch = batch}),
+         same = random_decoder(decoder_config("tiny"), 3, {.batch = batch});
     Ids first = {5, 17, 44};
     first.resize(static_cast<std::size_t>(batch));
     for (Mode mode : {Mode::default_, Mode::reduce_overhead}) {
@@ -104,7 +104,7 @@ TEST_P(GreedyStepsOf, choose_what_the_host_would_choose) {
 // What multiplies weights in a step is the program of a step whose logits go to the host, so that
 // its sums are the same to the last bit; and a round of many steps has no more programs than one.
 TEST(GreedySteps, have_the_programs_of_a_single_step) {
-  auto model = random_llama(llama_config("tiny"), 3);
+  auto model = random_decoder(decoder_config("tiny"), 3);
   Compiled single =
       compile([&](const Tensor& ids, const Tensor& at) { return model->forward_last(ids, at); });
   single(Tensor::from<std::int64_t>({1}, {1, 1}), Tensor::from<std::int64_t>({0}, {1}));
@@ -123,7 +123,7 @@ TEST(GreedySteps, have_the_programs_of_a_single_step) {
 }
 
 TEST(GreedySteps, tell_of_logits_that_are_no_numbers) {
-  auto model = random_llama(llama_config("tiny"), 3);
+  auto model = random_decoder(decoder_config("tiny"), 3);
   GreedySteps greedy(*model, tokens, 4, {});
   auto& weights = *static_cast<float*>(model->state().at("model.norm.weight").data());
   weights = std::numeric_limits<float>::quiet_NaN();
@@ -133,7 +133,7 @@ TEST(GreedySteps, tell_of_logits_that_are_no_numbers) {
 }
 
 TEST(GreedySteps, refuse_what_does_not_fit) {
-  auto model = random_llama(llama_config("tiny"), 3);
+  auto model = random_decoder(decoder_config("tiny"), 3);
   EXPECT_THAT(error_of([&] { GreedySteps(*model, 100'000, 4, {}); }),
               HasSubstr("[greedy_steps] 100000 tokens to choose from; the model knows"));
   EXPECT_THAT(error_of([&] { GreedySteps(*model, tokens, 0, {}); }), HasSubstr("a round of 0"));

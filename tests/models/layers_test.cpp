@@ -93,7 +93,8 @@ TEST(LayerNorm, centres_and_scales) {
 TEST(Mlp, gates_as_the_paper_says) {
   Mlp layer(4, 6);
   Tensor x = random_tensor({2, 4}, 1);
-  Values gate = layer.gate_proj(x).to_vector<float>(), up = layer.up_proj(x).to_vector<float>();
+  Values gate = (*layer.gate_proj)(x).to_vector<float>(),
+         up = (*layer.up_proj)(x).to_vector<float>();
   for (std::size_t i = 0; i < gate.size(); ++i)
     gate[i] = float(gate[i] / (1 + std::exp(-double(gate[i])))) * up[i];
   Tensor expected = layer.down_proj(Tensor::from(gate, {2, 6}));
@@ -129,7 +130,7 @@ TEST(Rotate, turns_halves_against_each_other) {
 
 // The oracle of the cache: the same rows at once, without one.
 TEST(Attention, step_by_step_with_a_cache_equals_all_rows_at_once) {
-  AttentionSizes sizes{.hidden = 12, .heads = 6, .kv_heads = 2, .head_size = 4};
+  AttentionForm sizes{.hidden = 12, .heads = 6, .kv_heads = 2, .head_size = 4};
   Attention attention(sizes);
   RotaryTable table(16, 4, 10000);
   Tensor x = random_tensor({2, 7, 12}, 4);
@@ -148,6 +149,102 @@ TEST(Attention, step_by_step_with_a_cache_equals_all_rows_at_once) {
   }
 }
 
+// softmax(cap(q k^T scale)) v over what a row sees, element by element in double precision.
+Values attended(const Values& q, const Values& k, const Values& v, std::int64_t heads,
+                std::int64_t groups, std::int64_t rows, std::int64_t size, const Scores& scores) {
+  Values out(q.size());
+  for (std::int64_t h = 0; h < heads; ++h)
+    for (std::int64_t row = 0; row < rows; ++row) {
+      std::int64_t of_group = h / (heads / groups) * rows;
+      std::int64_t first =
+          scores.window > 0 ? std::max<std::int64_t>(0, row - scores.window + 1) : 0;
+      std::vector<double> mixed(std::size_t(size), 0.0);
+      double total = 0;
+      for (std::int64_t key = first; key <= row; ++key) {
+        double score = 0;
+        for (std::int64_t i = 0; i < size; ++i)
+          score += double(q[std::size_t((h * rows + row) * size + i)]) *
+                   k[std::size_t((of_group + key) * size + i)];
+        score *= scores.scale.value_or(1 / std::sqrt(double(size)));
+        if (scores.cap > 0) score = scores.cap * std::tanh(score / scores.cap);
+        total += std::exp(score);
+        for (std::int64_t i = 0; i < size; ++i)
+          mixed[std::size_t(i)] += std::exp(score) * v[std::size_t((of_group + key) * size + i)];
+      }
+      for (std::int64_t i = 0; i < size; ++i)  // rows of all heads beside each other
+        out[std::size_t((row * heads + h) * size + i)] = float(mixed[std::size_t(i)] / total);
+    }
+  return out;
+}
+
+TEST(KeyValueCache, weighs_values_as_the_scores_say) {
+  constexpr std::int64_t heads = 4, groups = 2, rows = 9, size = 6;
+  Tensor q = random_tensor({1, heads, rows, size}, 11),
+         k = random_tensor({1, groups, rows, size}, 12),
+         v = random_tensor({1, groups, rows, size}, 13);
+  Placement placement(Tensor::from<std::int64_t>({0}, {1}), rows);
+  for (double cap : {0.0, 0.5})
+    for (std::int64_t window : {0, 4})
+      for (std::optional<double> scale : {std::optional<double>(), std::optional<double>(2)}) {
+        Scores scores{scale, cap, window};
+        Values expected = attended(q.to_vector<float>(), k.to_vector<float>(), v.to_vector<float>(),
+                                   heads, groups, rows, size, scores);
+        for (std::int64_t positions : {0, 9, 14}) {
+          KeyValueCache cache;
+          if (positions > 0) cache.allocate(1, groups, size, positions, f32, Device::cpu());
+          expect_near(cache.attend(q, k, v, placement, scores).to_vector<float>(), expected, 1e-5);
+        }
+      }
+}
+
+TEST(Norm, adds_one_to_the_weight_where_the_kind_says_so) {
+  Norm plus_one(NormKind::rms_plus_one, 4, 1e-6);
+  RmsNorm plain(4, 1e-6);
+  Tensor weight = random_tensor({4}, 21), x = random_tensor({3, 4}, 22);
+  plus_one.weight.copy_from(weight);
+  plain.weight.copy_from(weight + 1);
+  expect_near(plus_one(x).to_vector<float>(), plain(x).to_vector<float>(), 1e-6);
+  Norm bare(NormKind::layer_no_weight, 4, 1e-5);
+  EXPECT_TRUE(bare.named_parameters().empty());
+  expect_near(bare(x).to_vector<float>(), LayerNorm(4)(x).to_vector<float>(), 1e-6);
+}
+
+TEST(Mlp, has_the_form_that_its_names_say) {
+  Tensor x = random_tensor({2, 4}, 31);
+  Mlp plain(4, 6, MlpForm{.activation = Activation::relu_squared, .names = {.gate = {}}});
+  Values up = (*plain.up_proj)(x).to_vector<float>();
+  for (float& value : up) value = value > 0 ? value * value : 0;
+  expect_near(plain(x).to_vector<float>(),
+              plain.down_proj(Tensor::from(up, {2, 6})).to_vector<float>(), 1e-5);
+  Mlp fused(4, 6, MlpForm{.names = {.gate = {}, .up = {}, .gate_up = "both"}}), apart(4, 6);
+  apart.load(Weights::of({{"gate_proj.weight", fused.state().at("both.weight").slice(0, 0, 6)},
+                          {"up_proj.weight", fused.state().at("both.weight").slice(0, 6, 12)},
+                          {"down_proj.weight", fused.state().at("down_proj.weight")}}));
+  expect_near(fused(x).to_vector<float>(), apart(x).to_vector<float>(), 1e-5);
+  EXPECT_THAT(error_of([] { Mlp(4, 6, MlpForm{.names = {.gate_up = "both"}}); }),
+              ::testing::HasSubstr("[mlp] the names of up and of gate_up are \"up_proj\" and"));
+}
+
+TEST(Activations, are_their_formulas) {
+  Values in = {-2.5F, -0.3F, 0, 0.7F, 3};
+  Tensor x = Tensor::from(in, {5});
+  const std::pair<Activation, double (*)(double)> formulas[] = {
+      {Activation::silu, [](double v) { return v / (1 + std::exp(-v)); }},
+      {Activation::gelu, [](double v) { return v * (1 + std::erf(v / std::sqrt(2))) / 2; }},
+      {Activation::gelu_tanh,
+       [](double v) {
+         return v / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v)));
+       }},
+      {Activation::quick_gelu, [](double v) { return v / (1 + std::exp(-1.702 * v)); }},
+      {Activation::relu, [](double v) { return std::max(v, 0.0); }},
+      {Activation::relu_squared, [](double v) { return v > 0 ? v * v : 0; }}};
+  for (auto [activation, formula] : formulas) {
+    Values expected;
+    for (float v : in) expected.push_back(float(formula(v)));
+    expect_near(activate(activation, x).to_vector<float>(), expected, 1e-5);
+  }
+}
+
 TEST(Attention, refuses_a_batch_other_than_the_caches) {
   Attention attention({.hidden = 8, .heads = 2, .kv_heads = 1, .head_size = 4});
   attention.allocate_cache(1, 4);
@@ -163,6 +260,17 @@ TEST(Attention, refuses_a_batch_other_than_the_caches) {
                 Attention({8, 3, 2, 4});
               }),
               ::testing::HasSubstr("heads must be a multiple of groups"));
+  EXPECT_THAT(
+      error_of([] {
+        Attention({.hidden = 8, .heads = 2, .kv_heads = 1, .head_size = 4, .qkv_by_head = true});
+      }),
+      ::testing::HasSubstr("q, k and v by head with 2 heads in 1 groups"));
+  EXPECT_THAT(
+      error_of([] {
+        Attention(
+            {.hidden = 8, .heads = 2, .kv_heads = 1, .head_size = 4, .names = {.qkv = "qkv"}});
+      }),
+      ::testing::HasSubstr("the parts named are not q, k and v, nor qkv"));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 namespace tilewright {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::ScratchFolder;
 
@@ -167,15 +168,57 @@ TEST(Layers, draw_initial_weights_in_pytorchs_ranges) {
   EXPECT_EQ(Linear(100, 50).weight.to_vector<float>(), layer.weight.to_vector<float>());
 }
 
+// The line of this file that called the layer.
+template <typename F>
+void expect_error_here(F&& call, std::string_view before, std::string_view after, int line) {
+  EXPECT_EQ(error_of(call), concat(before, " (at module_test.cpp:", line, ")", after));
+}
+
 TEST(Layers, refuse_sizes_and_inputs_that_do_not_fit) {
   Linear layer(3, 2);
   Tensor x = Tensor::from<float>({1, 2}, {1, 2});
-  EXPECT_THAT(error_of([&] { layer(x); }),
-              HasSubstr("[linear] the input is 1x2; its last axis must be 3"));
-  EXPECT_THAT(error_of([&] { RmsNorm(3)(x); }), HasSubstr("[rms_norm] the input is 1x2"));
-  EXPECT_THAT(error_of([&] { LayerNorm(3)(x); }), HasSubstr("[layer_norm] the input is 1x2"));
-  EXPECT_THAT(error_of([] { Linear(0, 2); }), HasSubstr("[linear] sizes 0 and 2"));
-  EXPECT_THAT(error_of([] { Embedding(4, -1); }), HasSubstr("[embedding] sizes 4 and -1"));
+  expect_error_here([&] { layer(x); }, "[linear] the input is 1x2", "; its last axis must be 3",
+                    __LINE__ - 1);
+  expect_error_here([&] { RmsNorm(3)(x); }, "[rms_norm] the input is 1x2",
+                    "; its last axis must be 3", __LINE__ - 1);
+  expect_error_here([&] { LayerNorm(3)(x); }, "[layer_norm] the input is 1x2",
+                    "; its last axis must be 3", __LINE__ - 1);
+  expect_error_here([&] { layer({}); }, "[linear] the input is an undefined tensor",
+                    "; its last axis must be 3", __LINE__ - 1);
+  expect_error_here([&] { Embedding(4, 2)(x); }, "[embedding] ids are f32 1x2",
+                    "; integers are needed", __LINE__ - 1);
+  expect_error_here([] { Linear(0, 2); }, "[linear] sizes 0 and 2", "; sizes above 0 are needed",
+                    __LINE__ - 1);
+  expect_error_here([] { Embedding(4, -1); }, "[embedding] sizes 4 and -1",
+                    "; sizes above 0 are needed", __LINE__ - 1);
+  expect_error_here([&] { Linear{Tensor::empty({3})}; }, "[linear] shared weights are 3",
+                    "; they must be [out, in]", __LINE__ - 1);
+  Embedding words(4, 2);
+  EXPECT_THAT(error_of([&] { words(Tensor::from<std::int64_t>({4}, {1})); }),
+              HasSubstr(concat("module_test.cpp:", __LINE__ - 1)));
+}
+
+TEST(Module, errors_name_the_part_and_the_callers_line) {
+  Stack stack(2);
+  EXPECT_EQ(stack.path(), "");
+  EXPECT_EQ(stack.layers[1].linear2.path(), "layers.1.linear2");
+  Tensor x = Tensor::from<float>({1, 2}, {1, 2});
+  expect_error_here([&] { stack.layers[1].linear2(x); },
+                    "[linear] layers.1.linear2: the input is 1x2", "; its last axis must be 3",
+                    __LINE__ - 2);
+  int line = __LINE__ + 1;
+  std::string uneven = error_of([&] { stack.quantize({.group_size = 2}); });
+  EXPECT_THAT(uneven, AllOf(HasSubstr("groups of 2 do not divide rows of 3"),
+                            HasSubstr(concat("(at module_test.cpp:", line, ")")),
+                            HasSubstr("the weights are \"layers.0.linear2.weight\"")));
+  line = __LINE__ + 1;
+  std::string twice = error_of([&] { stack.quantize({}); });
+  EXPECT_EQ(twice,
+            concat("[quantize] the weights \"layers.0.linear1.weight\" are quantised already "
+                   "(at module_test.cpp:",
+                   line, "); quantise a model once"));
+  EXPECT_THAT(error_of([&] { Stack(1).load(Weights()); }),
+              HasSubstr(concat("(at module_test.cpp:", __LINE__ - 1, ")")));
 }
 
 }  // namespace

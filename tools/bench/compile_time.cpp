@@ -85,25 +85,25 @@ Config with_layers(Config config, std::int64_t layers) {
   return config;
 }
 
-CompileCase gpt2_case(const Gpt2Config& c, std::vector<std::int64_t> rows,
+CompileCase gpt2_case(const DecoderConfig& c, std::vector<std::int64_t> rows,
                       const BenchSettings& settings) {
   DType dtype = is_host(settings) ? f32 : bf16;
   return {fmt::format("gpt2, {} layer{}", c.layers, c.layers == 1 ? "" : "s"), std::move(rows),
           [=](std::int64_t n) {
             auto model =
-                std::make_unique<Gpt2>(c, ModelOptions{.max_positions = n, .dtype = dtype});
+                std::make_unique<Decoder>(c, ModelOptions{.max_positions = n, .dtype = dtype});
             fill_parameters(*model, dtype, settings);
             return model;
           },
           [=](std::int64_t n) { return gpt2_question(c, 1, n); }};
 }
 
-CompileCase llama_case(const LlamaConfig& c, std::vector<std::int64_t> rows,
+CompileCase llama_case(const DecoderConfig& c, std::vector<std::int64_t> rows,
                        const BenchSettings& settings) {
   return {
       fmt::format("llama3_2_1b, {} layer{}", c.layers, c.layers == 1 ? "" : "s"), std::move(rows),
       [=](std::int64_t n) {
-        auto model = std::make_unique<Llama>(c, ModelOptions{.max_positions = n, .dtype = bf16});
+        auto model = std::make_unique<Decoder>(c, ModelOptions{.max_positions = n, .dtype = bf16});
         fill_parameters(*model, bf16, settings);
         return model;
       },
@@ -118,13 +118,13 @@ void bench_compile(BenchLog& log) {
   const BenchSettings& settings = log.settings();
   std::vector<CompileCase> cases;
   if (settings.tiny) {
-    cases.push_back(gpt2_case(with_layers(gpt2_config("gpt2_tiny"), 1), {8}, settings));
-    cases.push_back(llama_case(with_layers(llama_config("tiny"), 1), {8}, settings));
+    cases.push_back(gpt2_case(with_layers(decoder_config("gpt2_tiny"), 1), {8}, settings));
+    cases.push_back(llama_case(with_layers(decoder_config("tiny"), 1), {8}, settings));
   } else {
-    cases.push_back(gpt2_case(with_layers(gpt2_config("gpt2"), 1), {96, 128, 160}, settings));
-    cases.push_back(gpt2_case(with_layers(gpt2_config("gpt2"), 12), {112}, settings));
+    cases.push_back(gpt2_case(with_layers(decoder_config("gpt2"), 1), {96, 128, 160}, settings));
+    cases.push_back(gpt2_case(with_layers(decoder_config("gpt2"), 12), {112}, settings));
     cases.push_back(
-        llama_case(with_layers(llama_config("llama3_2_1b"), 1), {96, 128, 160}, settings));
+        llama_case(with_layers(decoder_config("llama3_2_1b"), 1), {96, 128, 160}, settings));
   }
   for (const CompileCase& c : cases) log.run(c.name, [&] { return measure(c, settings); });
 }

@@ -39,7 +39,7 @@ double WeightCase::bytes() const {
   return (quantized->format == WeightFormat::int4 ? 0.5 : 1) + scale;
 }
 
-std::vector<WeightCase> weight_cases(const LlamaConfig& c, const BenchSettings& settings) {
+std::vector<WeightCase> weight_cases(const DecoderConfig& c, const BenchSettings& settings) {
   std::vector<WeightCase> result = {{"", std::nullopt}};
   if (!is_host(settings)) return result;
   for (Activations activations : {Activations::floating, Activations::int8}) {
@@ -54,17 +54,17 @@ std::vector<WeightCase> weight_cases(const LlamaConfig& c, const BenchSettings& 
   return result;
 }
 
-std::unique_ptr<Llama> model_on_device(const std::string& name, const WeightCase& weights,
-                                       const BenchSettings& settings) {
-  auto model = std::make_unique<Llama>(
-      llama_config(name),
+std::unique_ptr<Decoder> model_on_device(const std::string& name, const WeightCase& weights,
+                                         const BenchSettings& settings) {
+  auto model = std::make_unique<Decoder>(
+      decoder_config(name),
       ModelOptions{.max_positions = step_sizes(settings).cache, .dtype = bf16, .init = Init::none});
   fill_parameters(*model, bf16, settings);
   if (weights.quantized) model->quantize(*weights.quantized);
   return model;
 }
 
-Tensor ids_of(std::int64_t rows, const LlamaConfig& config, const Device& device) {
+Tensor ids_of(std::int64_t rows, const DecoderConfig& config, const Device& device) {
   std::vector<std::int64_t> ids;
   for (std::int64_t i = 0; i < rows; ++i) ids.push_back(i * 7919 % config.vocabulary);
   return Tensor::from(ids, {1, rows}).to(device);
@@ -80,7 +80,7 @@ std::vector<std::string> model_names(const BenchSettings& settings) {
   return {"llama3_2_1b", "llama3_2_3b"};
 }
 
-nlohmann::json llama_question(const LlamaConfig& c, std::int64_t rows, const StepSizes& sizes) {
+nlohmann::json llama_question(const DecoderConfig& c, std::int64_t rows, const StepSizes& sizes) {
   return {{"op", "llama"},
           {"layers", c.layers},
           {"hidden", c.hidden},
@@ -94,7 +94,7 @@ nlohmann::json llama_question(const LlamaConfig& c, std::int64_t rows, const Ste
           {"position", rows == 1 ? sizes.context : 0}};
 }
 
-nlohmann::json gpt2_question(const Gpt2Config& c, std::int64_t batch, std::int64_t rows) {
+nlohmann::json gpt2_question(const DecoderConfig& c, std::int64_t batch, std::int64_t rows) {
   return {{"op", "gpt2"},
           {"layers", c.layers},
           {"hidden", c.hidden},
@@ -107,7 +107,7 @@ nlohmann::json gpt2_question(const Gpt2Config& c, std::int64_t batch, std::int64
 
 namespace {
 
-Compiled step_of(Llama& model, const BenchSettings& settings) {
+Compiled step_of(Decoder& model, const BenchSettings& settings) {
   return compile(
       [&model](const Tensor& ids, const Tensor& position) {
         return model.forward_last(ids, position);
@@ -117,7 +117,7 @@ Compiled step_of(Llama& model, const BenchSettings& settings) {
 
 // Bytes that a decode step must read: all weights but the table of embeddings (unless it is the
 // head too), and the cache up to the position.
-double step_bytes(const LlamaConfig& c, double weight_bytes, std::int64_t position) {
+double step_bytes(const DecoderConfig& c, double weight_bytes, std::int64_t position) {
   auto weights = static_cast<double>(c.parameter_count());
   if (!c.tied_embeddings) weights -= static_cast<double>(c.vocabulary * c.hidden);
   return weights * weight_bytes +
@@ -126,7 +126,7 @@ double step_bytes(const LlamaConfig& c, double weight_bytes, std::int64_t positi
 
 // The logits after a prompt, by one call and by a shorter one and a step: the two ways share
 // hardly any kernel, and must agree.
-double disagreement(const Compiled& step, Llama& model, const Device& device, std::int64_t rows) {
+double disagreement(const Compiled& step, Decoder& model, const Device& device, std::int64_t rows) {
   Tensor ids = ids_of(rows, model.config(), device);
   Tensor whole = step(ids, position_of(0, device)).to(Device::cpu()).clone();
   step(ids.slice(1, 0, rows - 1).clone(), position_of(0, device));
@@ -154,13 +154,13 @@ nlohmann::json timed(const BenchSettings& settings, const Contest& contest) {
 }
 
 // Adapters know models in bf16.
-nlohmann::json question_of(const LlamaConfig& c, const WeightCase& weights, std::int64_t rows,
+nlohmann::json question_of(const DecoderConfig& c, const WeightCase& weights, std::int64_t rows,
                            const BenchSettings& settings) {
   if (weights.quantized) return {};
   return llama_question(c, rows, step_sizes(settings));
 }
 
-nlohmann::json decode_row(Llama& model, const Compiled& step, const WeightCase& weights,
+nlohmann::json decode_row(Decoder& model, const Compiled& step, const WeightCase& weights,
                           const BenchSettings& settings) {
   Device device = device_of_tensors(settings);
   StepSizes sizes = step_sizes(settings);
@@ -180,10 +180,10 @@ nlohmann::json decode_row(Llama& model, const Compiled& step, const WeightCase& 
   return row;
 }
 
-nlohmann::json prompt_row(Llama& model, const Compiled& step, const WeightCase& weights,
+nlohmann::json prompt_row(Decoder& model, const Compiled& step, const WeightCase& weights,
                           std::int64_t rows, const BenchSettings& settings) {
   Device device = device_of_tensors(settings);
-  const LlamaConfig& c = model.config();
+  const DecoderConfig& c = model.config();
   Tensor ids = ids_of(rows, c, device), at = position_of(0, device);
   auto tokens = static_cast<double>(rows);
   auto body = static_cast<double>(c.parameter_count() -
@@ -211,12 +211,12 @@ nlohmann::json prompt_row(Llama& model, const Compiled& step, const WeightCase& 
 }
 
 // All rows of `batch` texts at once, f32 on the host and bf16 elsewhere, with a cache just as long.
-nlohmann::json gpt2_row(const Gpt2Config& c, std::int64_t batch, std::int64_t rows,
+nlohmann::json gpt2_row(const DecoderConfig& c, std::int64_t batch, std::int64_t rows,
                         const BenchSettings& settings) {
   bool host = is_host(settings);
   DType dtype = host ? f32 : bf16;
   Device device = device_of_tensors(settings);
-  Gpt2 model(c, {.batch = batch, .max_positions = rows, .dtype = dtype});
+  Decoder model(c, {.batch = batch, .max_positions = rows, .dtype = dtype});
   fill_parameters(model, dtype, settings);
   std::vector<std::int64_t> numbers;
   for (std::int64_t i = 0; i < batch * rows; ++i) numbers.push_back(i * 7919 % c.vocabulary);
@@ -254,7 +254,7 @@ nlohmann::json gpt2_row(const Gpt2Config& c, std::int64_t batch, std::int64_t ro
 // A step, and prompts, of one model.
 void llama_rows(BenchLog& log, const std::string& name, const WeightCase& weights) {
   const BenchSettings& settings = log.settings();
-  std::unique_ptr<Llama> model;
+  std::unique_ptr<Decoder> model;
   std::optional<Compiled> step;
   auto ready = [&] {
     if (step) return;
@@ -287,9 +287,9 @@ void bench_models(BenchLog& log) {
   using Texts = std::vector<std::pair<std::int64_t, std::int64_t>>;
   for (auto [batch, rows] : settings.tiny ? Texts{{2, 16}} : Texts{{1, 128}, {8, 512}})
     log.run(fmt::format("{} forward of {}x{}", gpt2, batch, rows),
-            [&] { return gpt2_row(gpt2_config(gpt2), batch, rows, settings); });
+            [&] { return gpt2_row(decoder_config(gpt2), batch, rows, settings); });
   for (const std::string& name : model_names(settings))
-    for (const WeightCase& weights : weight_cases(llama_config(name), settings))
+    for (const WeightCase& weights : weight_cases(decoder_config(name), settings))
       llama_rows(log, name, weights);
 }
 

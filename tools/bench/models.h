@@ -3,8 +3,7 @@
 
 #include <memory>
 
-#include "models/gpt2.h"
-#include "models/llama.h"
+#include "models/decoder.h"
 #include "tools/bench/section.h"
 
 namespace tilewright::tools {
@@ -31,20 +30,22 @@ struct WeightCase {
   }
 };
 // Those that a bench of this model on this device has.
-std::vector<WeightCase> weight_cases(const LlamaConfig& config, const BenchSettings& settings);
+std::vector<WeightCase> weight_cases(const DecoderConfig& config, const BenchSettings& settings);
 
 // Normal random numbers, drawn on the device: the host's memory for them is never touched.
 void fill_parameters(Module& model, DType dtype, const BenchSettings& settings);
 // A model whose parameters lie on the device from the beginning: the host's memory for them is
 // never touched. bf16, normal random numbers, then quantised if that is wanted.
-std::unique_ptr<Llama> model_on_device(const std::string& name, const WeightCase& weights,
-                                       const BenchSettings& settings);
-Tensor ids_of(std::int64_t rows, const LlamaConfig& config, const Device& device);  // i64 [1, rows]
-Tensor position_of(std::int64_t position, const Device& device);                    // i64 [1]
+std::unique_ptr<Decoder> model_on_device(const std::string& name, const WeightCase& weights,
+                                         const BenchSettings& settings);
+Tensor ids_of(std::int64_t rows, const DecoderConfig& config,
+              const Device& device);                              // i64 [1, rows]
+Tensor position_of(std::int64_t position, const Device& device);  // i64 [1]
 
 // What adapters (peer.h) are asked for: a step of `rows` at the context, or from 0 for more than
 // one; all rows of `batch` texts.
-nlohmann::json llama_question(const LlamaConfig& config, std::int64_t rows, const StepSizes& sizes);
-nlohmann::json gpt2_question(const Gpt2Config& config, std::int64_t batch, std::int64_t rows);
+nlohmann::json llama_question(const DecoderConfig& config, std::int64_t rows,
+                              const StepSizes& sizes);
+nlohmann::json gpt2_question(const DecoderConfig& config, std::int64_t batch, std::int64_t rows);
 
 }  // namespace tilewright::tools

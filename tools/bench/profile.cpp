@@ -75,7 +75,7 @@ class SingleLaunches {
   std::vector<cuda::PreparedLaunch> prepared_;
 };
 
-nlohmann::json profile_of(Llama& model, std::int64_t rows, const BenchSettings& settings) {
+nlohmann::json profile_of(Decoder& model, std::int64_t rows, const BenchSettings& settings) {
   Device device = device_of_tensors(settings);
   Tensor ids = ids_of(rows, model.config(), device);
   Tensor position = position_of(rows == 1 ? step_sizes(settings).context : 0, device);
@@ -124,8 +124,8 @@ nlohmann::json profile_of(Llama& model, std::int64_t rows, const BenchSettings& 
 void bench_profile(BenchLog& log) {
   const BenchSettings& settings = log.settings();
   std::string name = model_names(settings).front();
-  for (const WeightCase& weights : weight_cases(llama_config(name), settings)) {
-    std::unique_ptr<Llama> model;
+  for (const WeightCase& weights : weight_cases(decoder_config(name), settings)) {
+    std::unique_ptr<Decoder> model;
     auto profile = [&](std::int64_t rows, const std::string& what) {
       log.run(fmt::format("{} {}{}", name, weights.name, what), [&] {
         if (model == nullptr) model = model_on_device(name, weights, settings);

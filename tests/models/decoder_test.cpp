@@ -1,4 +1,5 @@
-#include "models/llama.h"
+#include "models/decoder.h"
+#include "models/decoder_families.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,26 +32,26 @@ constexpr const char* tiny_config = R"({"model_type":"llama","num_hidden_layers"
   "vocab_size":16,"max_position_embeddings":8,"tie_word_embeddings":false})";
 
 std::map<std::string, Tensor> tiny_weights() {
-  return random_llama(parse_llama_config(tiny_config, "c"), 1)->state();
+  return random_decoder(parse_decoder_config(tiny_config, "c"), 1)->state();
 }
 std::string error_loading(std::string_view config, const std::map<std::string, Tensor>& weights) {
   ScratchFolder folder;
   folder.write("config.json", config);
   save_safetensors(folder.path() / "model.safetensors", weights);
-  return error_of([&] { load_llama(folder.path()); });
+  return error_of([&] { load_decoder(folder.path()); });
 }
 
 TEST(Llama, has_the_parameters_of_its_configuration) {
   for (const char* name : {"tiny", "stories260k"}) {
-    LlamaConfig config = llama_config(name);
-    EXPECT_EQ(random_llama(config, 1)->parameter_count(), config.parameter_count()) << name;
+    DecoderConfig config = decoder_config(name);
+    EXPECT_EQ(random_decoder(config, 1)->parameter_count(), config.parameter_count()) << name;
   }
 }
 
 TEST(Llama, random_weights_depend_on_the_seed_alone) {
-  LlamaConfig config = llama_config("tiny");
-  auto a = random_llama(config, 1)->state(), b = random_llama(config, 1)->state(),
-       c = random_llama(config, 2)->state();
+  DecoderConfig config = decoder_config("tiny");
+  auto a = random_decoder(config, 1)->state(), b = random_decoder(config, 1)->state(),
+       c = random_decoder(config, 2)->state();
   const std::string name = "model.layers.1.mlp.up_proj.weight";
   EXPECT_EQ(a.at(name).to_vector<float>(), b.at(name).to_vector<float>());
   EXPECT_NE(a.at(name).to_vector<float>(), c.at(name).to_vector<float>());
@@ -60,7 +61,7 @@ TEST(Llama, gives_the_same_logits_in_gpu_code) {
   for (const char* target : {"sm_80", "sm_90a"}) {
     std::vector<std::vector<float>> logits;
     for (const Device& device : {Device::cpu(), Device::emulated(target)}) {
-      auto model = random_llama(llama_config("tiny"), 1);
+      auto model = random_decoder(decoder_config("tiny"), 1);
       Compiled forward =
           compile([&](const Tensor& ids,
                       const Tensor& position) { return model->forward_last(ids, position); },
@@ -74,7 +75,7 @@ TEST(Llama, gives_the_same_logits_in_gpu_code) {
 }
 
 // Logits of a prompt, and of a row after it.
-std::vector<float> logits_of(Llama& model, const Options& options) {
+std::vector<float> logits_of(Decoder& model, const Options& options) {
   Compiled forward = compile(
       [&](const Tensor& ids, const Tensor& position) { return model.forward_last(ids, position); },
       options);
@@ -85,10 +86,10 @@ std::vector<float> logits_of(Llama& model, const Options& options) {
 }
 
 TEST(Llama, with_quantised_weights_gives_the_logits_of_what_the_integers_mean) {
-  LlamaConfig config = llama_config("tiny");
+  DecoderConfig config = decoder_config("tiny");
   config.tied_embeddings = false;
-  auto exact = random_llama(config, 1), rounded = random_llama(config, 1),
-       quantised = random_llama(config, 1);
+  auto exact = random_decoder(config, 1), rounded = random_decoder(config, 1),
+       quantised = random_decoder(config, 1);
   for (auto& [name, tensor] : rounded->named_parameters()) {
     if (name.find("proj.") == std::string::npos && name != "lm_head.weight") continue;
     QuantizedWeight weight = quantize(tensor);
@@ -106,7 +107,8 @@ TEST(Llama, with_quantised_weights_gives_the_logits_of_what_the_integers_mean) {
 }
 
 TEST(Llama, has_a_head_of_its_own_once_its_weights_are_quantised) {
-  auto exact = random_llama(llama_config("tiny"), 1), model = random_llama(llama_config("tiny"), 1);
+  auto exact = random_decoder(decoder_config("tiny"), 1),
+       model = random_decoder(decoder_config("tiny"), 1);
   model->quantize({});
   std::vector<std::string> names;
   for (auto& [name, tensor] : model->named_parameters()) names.push_back(name);
@@ -120,7 +122,7 @@ TEST(Llama, has_a_head_of_its_own_once_its_weights_are_quantised) {
 }
 
 TEST(Llama, refuses_ids_and_positions_of_another_form) {
-  auto model = random_llama(llama_config("tiny"), 1);
+  auto model = random_decoder(decoder_config("tiny"), 1);
   Tensor two = Tensor::from<std::int64_t>({1, 2}, {2, 1});
   EXPECT_THAT(error_of([&] { model->forward(two, at(0)); }),
               HasSubstr("[llama] ids are i64 2x1; integers of 1 x rows are needed"));
@@ -136,10 +138,10 @@ TEST(Llama, refuses_ids_and_positions_of_another_form) {
 }
 
 TEST(Llama, refuses_caches_beyond_its_positions_or_64_bits) {
-  LlamaConfig config = llama_config("tiny");
-  EXPECT_THAT(error_of([&] { Llama(config, {.max_positions = 65}); }),
+  DecoderConfig config = decoder_config("tiny");
+  EXPECT_THAT(error_of([&] { Decoder(config, {.max_positions = 65}); }),
               HasSubstr("a cache for 1 sequences of 65 positions; the model has 64 positions"));
-  EXPECT_THAT(error_of([&] { Llama(config, {.batch = std::int64_t{1} << 58}); }),
+  EXPECT_THAT(error_of([&] { Decoder(config, {.batch = std::int64_t{1} << 58}); }),
               HasSubstr("has more than 2^63 bytes"));
 }
 
@@ -151,10 +153,10 @@ TEST(LoadLlama, reads_a_folder_and_converts_its_weights) {
   fill_value(narrow, 0.25);
   weights["lm_head.weight"] = narrow;
   save_safetensors(folder.path() / "model.safetensors", weights);
-  auto model = load_llama(folder.path());
+  auto model = load_decoder(folder.path());
   EXPECT_EQ(model->state().at("lm_head.weight").dtype(), f32);
   EXPECT_EQ(model->state().at("lm_head.weight").to_vector<float>().front(), 0.25F);
-  auto kept = load_llama(folder.path(), {.dtype = bf16});
+  auto kept = load_decoder(folder.path(), {.dtype = bf16});
   EXPECT_EQ(kept->state().at("model.norm.weight").dtype(), bf16);
 }
 
@@ -178,18 +180,18 @@ TEST(LoadLlama, allocates_nothing_for_a_configuration_that_its_weights_cannot_fi
 
 TEST(LoadLlama, names_the_file_that_is_missing) {
   ScratchFolder folder;
-  EXPECT_THAT(error_of([&] { load_llama(folder.path()); }), HasSubstr("config.json: cannot be"));
+  EXPECT_THAT(error_of([&] { load_decoder(folder.path()); }), HasSubstr("config.json: cannot be"));
   folder.write("config.json", tiny_config);
-  EXPECT_THAT(error_of([&] { load_llama(folder.path()); }),
+  EXPECT_THAT(error_of([&] { load_decoder(folder.path()); }),
               HasSubstr("holds neither model.safetensors"));
 }
 
 // All rows at once and row by row must agree: the cache, the positions and the mask at work.
 TEST(Llama, row_by_row_gives_the_logits_of_all_rows_at_once) {
-  auto model = random_llama(llama_config("tiny"), 1);
+  auto model = random_decoder(decoder_config("tiny"), 1);
   std::vector<std::int64_t> ids = {1, 17, 5, 60, 33};
   auto whole = model->forward(ids_of(ids), at(0)).to_vector<float>();
-  auto fresh = random_llama(llama_config("tiny"), 1);
+  auto fresh = random_decoder(decoder_config("tiny"), 1);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     Tensor row = fresh->forward_last(ids_of({ids[i]}), at(static_cast<std::int64_t>(i)));
     auto logits = row.to_vector<float>();
@@ -216,7 +218,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, TrainedLlama, ::testing::ValuesIn(ways),
 
 TEST_P(TrainedLlama, gives_the_reference_logits) {
   TILEWRIGHT_TRAINED_MODEL(folder, "stories260K");
-  auto model = load_llama(*folder);
+  auto model = load_decoder(*folder);
   auto forward = compile(*model, GetParam().options);
   json expected = json::parse(testing::read_file(*folder / "expected.json"));
   for (const json& example : expected["cases"]) {
@@ -237,7 +239,7 @@ TEST_P(TrainedLlama, gives_the_reference_logits) {
 TEST_P(TrainedLlama, begins_two_of_the_reference_stories) {
   TILEWRIGHT_TRAINED_MODEL(folder, "stories260K");
   constexpr std::size_t begun = 64;  // ids
-  auto model = load_llama(*folder);
+  auto model = load_decoder(*folder);
   TextGenerator generator(*model, Tokenizer::open(*folder / "tokenizer.json"), GetParam().options);
   json expected = json::parse(testing::read_file(*folder / "expected.json"));
   for (std::size_t i = 0; i < 2; ++i) {
@@ -253,7 +255,7 @@ TEST_P(TrainedLlama, begins_two_of_the_reference_stories) {
 // How surprised a model is by the reference stories, a token: they are the trained one's own.
 double surprise_at(const json& cases, const std::filesystem::path& folder,
                    const std::optional<QuantizeOptions>& weights) {
-  auto model = load_llama(folder);
+  auto model = load_decoder(folder);
   if (weights) model->quantize(*weights);
   auto forward = compile(*model);
   double total = 0;
@@ -285,7 +287,7 @@ TEST(QuantizedLlama, is_hardly_more_surprised_when_it_multiplies_integers) {
 
 TEST_P(TrainedLlama, writes_the_reference_stories) {
   TILEWRIGHT_TRAINED_MODEL(folder, "stories260K");
-  auto model = load_llama(*folder);
+  auto model = load_decoder(*folder);
   TextGenerator generator(*model, Tokenizer::open(*folder / "tokenizer.json"), GetParam().options);
   json expected = json::parse(testing::read_file(*folder / "expected.json"));
   for (const json& example : expected["cases"]) {

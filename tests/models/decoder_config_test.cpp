@@ -1,7 +1,9 @@
-#include "models/llama_config.h"
+#include "models/decoder_families.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <limits>
 
 #include "tests/errors.h"
 #include "tests/models/folders.h"
@@ -29,24 +31,25 @@ std::string config_text(std::string_view name = "", std::string_view value = "")
   return text + "}";
 }
 std::string error_with(std::string_view name, std::string_view value) {
-  return error_of([&] { parse_llama_config(config_text(name, value), "c"); });
+  return error_of([&] { parse_decoder_config(config_text(name, value), "c"); });
 }
 
-TEST(LlamaConfig, reads_sizes_and_fills_in_what_is_left_out) {
-  LlamaConfig config = parse_llama_config(config_text("eos_token_id", "[2, 3]"), "c");
+TEST(DecoderConfig, reads_sizes_and_fills_in_what_is_left_out) {
+  DecoderConfig config = parse_decoder_config(config_text("eos_token_id", "[2, 3]"), "c");
   EXPECT_EQ(config.head_size, 8);
   EXPECT_EQ(config.kv_heads, 4);
-  EXPECT_EQ(config.rope_theta, 10000);
+  EXPECT_EQ(config.ropes.at(0).theta, 10000);
   EXPECT_EQ(config.bos, -1);
   EXPECT_EQ(config.eos, (std::vector<std::int64_t>{2, 3}));
   EXPECT_FALSE(config.tied_embeddings);
-  EXPECT_EQ(parse_llama_config(config_text("head_dim", "16"), "c").head_size, 16);
-  EXPECT_EQ(parse_llama_config(config_text("rope_scaling", "null"), "c").layers, 2);
+  EXPECT_EQ(parse_decoder_config(config_text("head_dim", "16"), "c").head_size, 16);
+  EXPECT_EQ(parse_decoder_config(config_text("rope_scaling", "null"), "c").layers, 2);
 }
 
-TEST(LlamaConfig, refuses_numbers_outside_their_limits) {
-  EXPECT_THAT(error_with("num_hidden_layers", "1025"),
-              HasSubstr("[llama_config] c: num_hidden_layers is 1025; from 1 to 1024 is allowed"));
+TEST(DecoderConfig, refuses_numbers_outside_their_limits) {
+  EXPECT_THAT(
+      error_with("num_hidden_layers", "1025"),
+      HasSubstr("[decoder_config] c: num_hidden_layers is 1025; from 1 to 1024 is allowed"));
   EXPECT_THAT(error_with("num_hidden_layers", "0"), HasSubstr("is 0; from 1"));
   EXPECT_THAT(error_with("hidden_size", "65544"), HasSubstr("hidden_size is 65544"));
   EXPECT_THAT(error_with("vocab_size", "4194305"), HasSubstr("vocab_size is 4194305"));
@@ -55,11 +58,14 @@ TEST(LlamaConfig, refuses_numbers_outside_their_limits) {
   EXPECT_THAT(error_with("num_attention_heads", "0"), HasSubstr("num_attention_heads is 0"));
   EXPECT_THAT(error_with("rms_norm_eps", "0"), HasSubstr("rms_norm_eps is 0"));
   EXPECT_THAT(error_with("rope_theta", "-1"), HasSubstr("rope_theta is -1"));
-  EXPECT_THAT(error_with("bos_token_id", "512"), HasSubstr("bos_token_id is 512"));
-  EXPECT_THAT(error_with("eos_token_id", "[1, 900]"), HasSubstr("eos_token_id is 900"));
+  DecoderConfig config = decoder_config("tiny");
+  config.eos = {1, 900};
+  EXPECT_THAT(error_of([&] { check_config(config, "c"); }), HasSubstr("eos_token_id is 900"));
+  config.bos = 64;
+  EXPECT_THAT(error_of([&] { check_config(config, "c"); }), HasSubstr("bos_token_id is 64"));
 }
 
-TEST(LlamaConfig, refuses_sizes_that_do_not_divide) {
+TEST(DecoderConfig, refuses_sizes_that_do_not_divide) {
   EXPECT_THAT(error_with("hidden_size", "60"),
               HasSubstr("hidden_size 60 is not a multiple of 8 attention heads"));
   EXPECT_THAT(error_with("num_key_value_heads", "3"),
@@ -67,16 +73,30 @@ TEST(LlamaConfig, refuses_sizes_that_do_not_divide) {
   EXPECT_THAT(error_with("head_dim", "7"), HasSubstr("needs an even one"));
 }
 
-TEST(LlamaConfig, refuses_what_the_model_does_not_do) {
-  EXPECT_THAT(error_with("model_type", "\"mamba\""),
-              HasSubstr("model_type is \"mamba\"; supported is \"llama\""));
-  EXPECT_THAT(error_with("hidden_act", "\"gelu\""), HasSubstr("supported is \"silu\""));
-  EXPECT_THAT(error_with("rope_scaling", "{\"type\":\"linear\"}"),
-              HasSubstr("scaled rotary embedding is not supported"));
-  EXPECT_THAT(error_with("quantization_config", "{}"), HasSubstr("quantised model"));
+TEST(DecoderConfig, refuses_forms_that_contradict_themselves) {
+  auto error = [](auto change) {
+    DecoderConfig config = decoder_config("tiny");
+    change(config);
+    return error_of([&] { check_config(config, "c"); });
+  };
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  EXPECT_THAT(error([](DecoderConfig& c) { c.norm_eps = 0; }),
+              HasSubstr("[decoder_config] c: the epsilon of the norms is 0; above 0"));
+  EXPECT_THAT(error([=](DecoderConfig& c) { c.attention_scale = infinite; }),
+              HasSubstr("the scale of the attention is inf; a finite number is needed"));
+  EXPECT_THAT(error([](DecoderConfig& c) { c.logit_cap = -1; }), HasSubstr("a cap is -1"));
+  EXPECT_THAT(error([](DecoderConfig& c) { c.layer_attention.resize(1); }),
+              HasSubstr("the kinds of 1 layers are given; there are 2 layers"));
+  EXPECT_THAT(error([](DecoderConfig& c) {
+                c.layer_attention = {{}, {.rope = 1}};
+              }),
+              HasSubstr("a layer has a window of 0 and the rotary positions 1; 0 or more, and less "
+                        "than 1, are allowed"));
+  EXPECT_THAT(error([](DecoderConfig& c) { c.head_bias = true; }),
+              HasSubstr("the output matrix has a bias and is the embedding's"));
 }
 
-TEST(LlamaConfig, refuses_values_of_the_wrong_type) {
+TEST(DecoderConfig, refuses_values_of_the_wrong_type) {
   EXPECT_THAT(error_with("hidden_size", "\"64\""),
               HasSubstr("hidden_size is \"64\"; an integer is needed"));
   EXPECT_THAT(error_with("hidden_size", "1e3"), HasSubstr("an integer is needed"));
@@ -86,9 +106,9 @@ TEST(LlamaConfig, refuses_values_of_the_wrong_type) {
   EXPECT_THAT(error_with("eos_token_id", "[\"x\"]"), HasSubstr("holds \"x\""));
 }
 
-TEST(LlamaConfig, refuses_text_that_is_not_one_object) {
+TEST(DecoderConfig, refuses_text_that_is_not_one_object) {
   auto error = [](std::string_view text) {
-    return error_of([&] { parse_llama_config(text, "c"); });
+    return error_of([&] { parse_decoder_config(text, "c"); });
   };
   EXPECT_THAT(error("[]"), HasSubstr("is an array; an object is needed"));
   EXPECT_THAT(error("{\"a\":1,\"a\":2}"), HasSubstr("the key \"a\" appears twice"));
@@ -97,12 +117,13 @@ TEST(LlamaConfig, refuses_text_that_is_not_one_object) {
   EXPECT_THAT(error("nul"), HasSubstr("not valid JSON"));
 }
 
-TEST(LlamaConfig, knows_its_named_sizes) {
-  for (std::string_view name : llama_config_names())
-    EXPECT_GT(llama_config(name).parameter_count(), 0) << name;
-  EXPECT_EQ(llama_config("llama2_7b").parameter_count(), 6738415616);
-  EXPECT_THAT(error_of([] { llama_config("huge"); }),
+TEST(DecoderConfig, knows_its_named_sizes) {
+  for (std::string_view name : decoder_config_names())
+    EXPECT_GT(decoder_config(name).parameter_count(), 0) << name;
+  EXPECT_EQ(decoder_config("llama2_7b").parameter_count(), 6738415616);
+  EXPECT_THAT(error_of([] { decoder_config("huge"); }),
               HasSubstr("there is no configuration \"huge\"; there are tiny,"));
+  EXPECT_THAT(error_of([] { decoder_config("huge"); }), HasSubstr(", gpt2, gpt2_medium"));
 }
 
 }  // namespace

@@ -1,0 +1,298 @@
+// Each family by a small configuration of its own: what is read, what is refused, and that its
+// model does the same row by row as at once. What transformers makes of them:
+// transformers_folder_test.
+#include "models/decoder_families.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "graph/compile.h"
+#include "models/decoder.h"
+#include "models/generate.h"
+#include "tests/errors.h"
+#include "tests/models/folders.h"
+#include "tests/tensors.h"
+
+namespace tilewright {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::ScratchFolder;
+
+constexpr std::string_view sizes =
+    R"("num_hidden_layers":3,"hidden_size":24,"intermediate_size":40,"num_attention_heads":6,
+       "vocab_size":50,"max_position_embeddings":32)";
+constexpr std::string_view gpt2_sizes =
+    R"("n_layer":3,"n_embd":24,"n_head":6,"n_positions":32,"vocab_size":50)";
+constexpr std::string_view gptj_sizes =
+    R"("n_layer":3,"n_embd":24,"n_head":3,"n_positions":32,"vocab_size":50,"rotary_dim":4)";
+constexpr std::string_view gpt_neox_sizes =
+    R"("num_hidden_layers":3,"hidden_size":24,"intermediate_size":40,"num_attention_heads":3,
+       "vocab_size":50,"max_position_embeddings":32)";
+constexpr std::string_view opt_sizes =
+    R"("num_hidden_layers":3,"hidden_size":24,"ffn_dim":40,"num_attention_heads":6,
+       "vocab_size":50,"max_position_embeddings":32)";
+
+// A configuration of the family with more members.
+std::string config_text(std::string_view family, std::string_view more = "") {
+  bool is_named_as_gpt = family == "gpt2" || family == "gptj";
+  std::string_view own = is_named_as_gpt ? gpt2_sizes : sizes;
+  if (family == "gptj") own = gptj_sizes;
+  if (family == "gpt_neox") own = gpt_neox_sizes;
+  if (family == "opt") own = opt_sizes;
+  bool has_heads = !is_named_as_gpt && family != "gpt_neox" && family != "opt";
+  return concat("{\"model_type\":\"", family, "\",", own,
+                has_heads ? ",\"num_key_value_heads\":2,\"head_dim\":8" : "",
+                more.empty() ? "" : ",", more, "}");
+}
+DecoderConfig config_of(std::string_view family, std::string_view more = "") {
+  return parse_decoder_config(config_text(family, more), "c");
+}
+std::string error_with(std::string_view family, std::string_view more) {
+  return error_of([&] { config_of(family, more); });
+}
+
+Tensor ids_of(std::vector<std::int64_t> ids) { return Tensor::from(ids, {1, std::ssize(ids)}); }
+Tensor at(std::int64_t position) { return Tensor::from<std::int64_t>({position}, {1}); }
+const std::vector<std::int64_t> text = {3, 17, 5, 44, 30, 21, 8, 9, 40, 2};
+
+std::vector<float> last_logits(Decoder& model, const std::vector<std::int64_t>& ids) {
+  return model.forward_last(ids_of(ids), at(0)).to_vector<float>();
+}
+
+class Family : public ::testing::TestWithParam<std::string_view> {};
+INSTANTIATE_TEST_SUITE_P(Families, Family, ::testing::ValuesIn(decoder_families()),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_P(Family, has_the_parameters_of_its_configuration) {
+  DecoderConfig config = config_of(GetParam());
+  EXPECT_EQ(config.family, GetParam());
+  EXPECT_EQ(random_decoder(config, 1)->parameter_count(), config.parameter_count());
+}
+
+// The cache, the positions, masks, windows and caps at work.
+TEST_P(Family, row_by_row_gives_the_logits_of_all_rows_at_once) {
+  DecoderConfig config = config_of(GetParam());
+  for (LayerAttention& own : config.layer_attention)
+    if (own.window > 0) own.window = 4;
+  auto whole = random_decoder(config, 1), stepped = random_decoder(config, 1);
+  auto logits = whole->forward(ids_of(text), at(0)).to_vector<float>();
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    auto row = stepped->forward_last(ids_of({text[i]}), at(static_cast<std::int64_t>(i)))
+                   .to_vector<float>();
+    for (std::size_t j = 0; j < row.size(); ++j)
+      ASSERT_NEAR(row[j], logits[i * row.size() + j], 1e-4) << "row " << i << ", logit " << j;
+  }
+}
+
+TEST_P(Family, gives_nearly_the_same_logits_in_bf16) {
+  DecoderConfig config = config_of(GetParam());
+  auto wide = random_decoder(config, 1), narrow = random_decoder(config, 1, {.dtype = bf16});
+  Compiled step = compile(*narrow, {.fullgraph = true});
+  auto expected = wide->forward(ids_of(text), at(0)).to_vector<float>();
+  auto actual = step(ids_of(text), at(0)).to_vector<float>();
+  EXPECT_LT(relative_difference(actual, expected), 0.05);
+}
+
+TEST_P(Family, refuses_a_member_that_it_does_not_know) {
+  EXPECT_THAT(error_with(GetParam(), "\"use_magic\":0.5"),
+              HasSubstr("[decoder_config] c: use_magic is 0.5, which this library does not use"));
+  EXPECT_EQ(error_with(GetParam(),
+                       "\"use_magic\":null,\"torch_dtype\":\"bfloat16\","
+                       "\"transformers_version\":\"4.40.0\",\"use_cache\":true"),
+            "no error");
+}
+
+TEST(DecoderFamilies, are_named_where_one_is_not_known) {
+  EXPECT_THAT(error_with("bert", ""), HasSubstr("model_type is \"bert\"; supported are \"llama\", "
+                                                "\"mistral\", \"qwen2\", \"qwen3\", \"gpt2\""));
+}
+
+TEST(DecoderFamilies, refuse_values_that_are_not_supported_by_name) {
+  const std::tuple<const char*, const char*, const char*> refused[] = {
+      {"llama", "\"hidden_act\":\"gelu_10\"", "hidden_act is \"gelu_10\"; supported are \"silu\""},
+      {"llama", "\"quantization_config\":{}", "quantization_config is set; a quantised model"},
+      {"llama", "\"is_encoder_decoder\":true", "is_encoder_decoder is true; supported is false"},
+      {"llama", "\"pruned_heads\":{\"0\":[1]}", "pruned_heads.0 is an array, which"},
+      {"mistral", "\"sliding_window\":0", "sliding_window is 0; from 1 to"},
+      {"qwen2", "\"use_mrope\":true", "use_mrope is true; supported is false"},
+      {"qwen2", "\"layer_types\":[\"full_attention\"]", "layer_types names 1 layers; there are 3"},
+      {"qwen3", "\"layer_types\":[\"chunked_attention\",\"a\",\"b\"]",
+       "layer_types holds \"chunked_attention\"; known are \"full_attention\" and"},
+      {"qwen3", "\"layer_types\":3", "layer_types is 3; a list of strings is needed"},
+      {"qwen3", "\"layer_types\":[1]", "layer_types holds 1; strings are needed"},
+      {"phi3", R"("rope_scaling":{"type":"longrope","short_factor":4})",
+       "rope_scaling.short_factor is 4; a list of numbers is needed"},
+      {"phi3", R"("rope_scaling":{"type":"longrope","short_factor":["a"]})",
+       "rope_scaling.short_factor holds \"a\"; numbers are needed"},
+      {"gpt2", "\"add_cross_attention\":true", "add_cross_attention is true; supported is false"},
+      {"gpt2", "\"layer_norm_epsilon\":2.0", "layer_norm_epsilon is 2; above 0 and below 1"},
+      {"gemma", "\"use_bidirectional_attention\":true", "use_bidirectional_attention is true"},
+      {"gemma2", "\"attn_logit_softcapping\":-1", "a cap is -1; 0 (none) or more is allowed"},
+      {"gemma3_text", "\"sliding_window_pattern\":0", "sliding_window_pattern is 0; from 1"},
+      {"smollm3", "\"no_rope_layers\":[1,0]", "no_rope_layers has 2 numbers; there are 3 layers"},
+      {"smollm3", "\"no_rope_layer_interval\":0", "no_rope_layer_interval is 0; from 1"},
+      {"granite", "\"logits_scaling\":0", "logits_scaling is 0; logits are divided by it"},
+      {"olmo", "\"clip_qkv\":8", "clip_qkv is set; cutting off of queries, keys and values"},
+      {"stablelm", "\"qk_layernorm\":true", "qk_layernorm is true; supported is false"},
+      {"phi", "\"tie_word_embeddings\":true",
+       "the output matrix has a bias and is the embedding's"},
+      {"gptj", "\"n_inner\":-1", "n_inner is -1; from 1 to"},
+      {"opt", "\"do_layer_norm_before\":false", "do_layer_norm_before is false; supported is true"},
+      {"opt", "\"word_embed_proj_dim\":12",
+       "word_embed_proj_dim is 12; supported is hidden_size, 24"},
+      {"cohere2", "\"sliding_window_pattern\":0", "sliding_window_pattern is 0; from 1"},
+      {"cohere", "\"use_qk_norm\":true", "use_qk_norm is true; supported is false"},
+  };
+  for (auto [family, members, error] : refused)
+    EXPECT_THAT(error_with(family, members), HasSubstr(error)) << family << " with " << members;
+}
+
+TEST(DecoderFamilies, read_windows_by_their_members) {
+  auto windows = [](const DecoderConfig& config) {
+    std::vector<std::int64_t> found;
+    for (std::int64_t i = 0; i < config.layers; ++i) found.push_back(config.attention_of(i).window);
+    return found;
+  };
+  using Windows = std::vector<std::int64_t>;
+  EXPECT_EQ(windows(config_of("llama")), (Windows{0, 0, 0}));
+  EXPECT_EQ(windows(config_of("mistral", "\"sliding_window\":9")), (Windows{9, 9, 9}));
+  EXPECT_EQ(windows(config_of("mistral", "\"sliding_window\":null")), (Windows{0, 0, 0}));
+  EXPECT_EQ(windows(config_of("mistral")), (Windows{4096, 4096, 4096}));
+  std::string_view qwen = R"("sliding_window":7,"max_window_layers":1)";
+  EXPECT_EQ(windows(config_of("qwen2", qwen)), (Windows{0, 0, 0}));
+  EXPECT_EQ(windows(config_of("qwen2", concat(qwen, ",\"use_sliding_window\":true"))),
+            (Windows{0, 7, 7}));
+  EXPECT_EQ(windows(config_of("qwen3", R"("sliding_window":7,"use_sliding_window":true,
+      "layer_types":["sliding_attention","full_attention","full_attention"])")),
+            (Windows{7, 0, 0}));
+  EXPECT_EQ(windows(config_of("gemma2", "\"sliding_window\":5")), (Windows{5, 0, 5}));
+}
+
+TEST(DecoderFamilies, read_the_numbers_of_formulas) {
+  DecoderConfig granite = config_of("granite", R"("embedding_multiplier":12,"logits_scaling":8,
+      "residual_multiplier":0.22,"attention_multiplier":0.015625)");
+  EXPECT_EQ(granite.embedding_factor, 12);
+  EXPECT_EQ(granite.logit_factor, 0.125);
+  EXPECT_EQ(granite.residual_factor, 0.22);
+  EXPECT_EQ(granite.attention_scale, 0.015625);
+  DecoderConfig gemma = config_of("gemma2", R"("query_pre_attn_scalar":16,
+      "attn_logit_softcapping":null,"final_logit_softcapping":20)");
+  EXPECT_EQ(gemma.attention_scale, 0.25);
+  EXPECT_EQ(gemma.attention_cap, 0);
+  EXPECT_EQ(gemma.logit_cap, 20);
+  DecoderConfig old = config_of("gemma3_text", R"("rope_theta":1e6,"rope_local_base_freq":1e4,
+      "rope_scaling":{"rope_type":"linear","factor":8},"sliding_window_pattern":2)");
+  ASSERT_EQ(old.ropes.size(), 2U);
+  EXPECT_EQ(old.ropes[0].factor, 8);
+  EXPECT_EQ(old.ropes[1].theta, 1e4);
+  EXPECT_EQ(old.attention_of(0).rope, 1);
+  EXPECT_EQ(old.attention_of(1).rope, 0);
+  DecoderConfig neox = config_of("gpt_neox", R"("rotary_pct":0.5,"rotary_emb_base":500,
+      "partial_rotary_factor":0.25,"rope_theta":10000)");
+  EXPECT_EQ(neox.ropes.at(0).theta, 500);
+  EXPECT_EQ(neox.ropes.at(0).rotary_share, 0.5);
+  EXPECT_EQ(config_of("smollm3", "\"no_rope_layers\":[1,0,1]").attention_of(1).rope, -1);
+  EXPECT_EQ(config_of("gpt2", "\"scale_attn_weights\":false").attention_form(0).scores.scale, 1);
+  EXPECT_EQ(
+      config_of("gpt2", R"("scale_attn_weights":false,"scale_attn_by_inverse_layer_idx":true)")
+          .attention_form(2)
+          .scores.scale,
+      1.0 / 3);
+}
+
+// A row of one layer sees as many keys as the window has, its own among them.
+TEST(DecoderFamilies, a_window_hides_what_is_before_it) {
+  DecoderConfig config = config_of("mistral", "\"sliding_window\":4");
+  config.layers = 1;
+  config.layer_attention.resize(1);
+  auto model = random_decoder(config, 3);
+  std::vector<float> logits = last_logits(*model, text);
+  std::vector<std::int64_t> outside = text, inside = text;
+  outside[text.size() - 5] = 49;
+  inside[text.size() - 4] = 49;
+  EXPECT_EQ(last_logits(*model, outside), logits);
+  EXPECT_NE(last_logits(*model, inside), logits);
+}
+
+TEST(DecoderFamilies, a_text_ends_where_generation_config_says) {
+  ScratchFolder folder;
+  folder.write("config.json", config_text("llama", R"("bos_token_id":1,"eos_token_id":2)"));
+  auto ends = [&] { return Decoder(read_decoder_config(folder.path())).stop_ids(); };
+  using Ids = std::vector<std::int64_t>;
+  EXPECT_EQ(ends(), (Ids{2, 1}));
+  folder.write("generation_config.json", R"({"eos_token_id":[2,7],"temperature":0.6})");
+  EXPECT_EQ(ends(), (Ids{2, 7}));
+  folder.write("generation_config.json", R"({"bos_token_id":1})");
+  EXPECT_EQ(ends(), (Ids{2}));
+  // No text has an id outside the vocabulary: it ends none.
+  folder.write("generation_config.json", R"({"eos_token_id":[50,3]})");
+  EXPECT_EQ(ends(), (Ids{2, 3}));
+  folder.write("config.json", config_text("llama", R"("bos_token_id":50,"eos_token_id":[-1,999])"));
+  EXPECT_EQ(ends(), (Ids{3}));
+}
+
+constexpr std::string_view long_texts =
+    R"("original_max_position_embeddings":12,"rope_parameters":{"rope_type":"longrope",
+       "short_factor":[1,1.5,2,2.5],"long_factor":[3,4,5,6]})";
+
+// A text that grows beyond the short ones is read again with the other factors: each token is the
+// one that the text read at once gives.
+TEST(Generate, reads_a_text_again_where_it_becomes_a_long_one) {
+  DecoderConfig config = config_of("phi3", long_texts);
+  auto model = random_decoder(config, 5), fresh = random_decoder(config, 5);
+  EXPECT_EQ(model->reread_beyond(), 12);
+  std::string vocabulary;
+  for (int i = 0; i < 50; ++i)
+    vocabulary += concat(i ? "," : "", "\"", static_cast<char>('A' + i), "\":", i);
+  vocabulary.replace(vocabulary.find("\"\\\""), 3, "\"~\"");  // a backslash needs an escape
+  Tokenizer tokenizer = Tokenizer::parse(
+      concat(R"({"decoder":{"type":"Fuse"},"model":{"type":"BPE","unk_token":"A","merges":[],)",
+             "\"vocab\":{", vocabulary, "}}}"),
+      "letters");
+  for (std::string_view prompt : {"BCDE", "BCDEFGHIJKLMNOPQRSTU"})
+    for (std::int64_t steps : {0, 4}) {
+      TextGenerator generator(*model, tokenizer);
+      Generation result = generator.generate(prompt, {.max_tokens = 28, .steps_a_round = steps});
+      for (std::size_t i = prompt.size(); i < result.ids.size(); ++i) {
+        std::vector<std::int64_t> before(result.ids.begin(),
+                                         result.ids.begin() + static_cast<std::ptrdiff_t>(i));
+        std::vector<float> logits = last_logits(*fresh, before);
+        EXPECT_EQ(std::max_element(logits.begin(), logits.end()) - logits.begin(), result.ids[i])
+            << "at " << i;
+      }
+      EXPECT_EQ(result.ids.size(), 28U);
+    }
+}
+
+TEST(Decoder, announces_the_length_of_a_text_that_is_read_in_pieces) {
+  DecoderConfig config = config_of("phi3", long_texts);
+  for (bool freezing : {false, true}) {
+    auto model = random_decoder(config, 5), same = random_decoder(config, 5);
+    Compiled step =
+        compile([&](const Tensor& ids, const Tensor& p) { return model->forward_last(ids, p); },
+                {.fullgraph = true, .freezing = freezing});
+    std::vector<std::int64_t> longer = text;
+    longer.insert(longer.end(), {1, 2, 3, 4});
+    std::vector<float> whole = last_logits(*same, longer);
+    Tensor ids = ids_of(longer);
+    auto pieces = [&](std::int64_t announced) {
+      model->expect(announced);
+      step(ids.slice(1, 0, 7).clone(), at(0));
+      return step(ids.slice(1, 7, 14).clone(), at(7)).to_vector<float>();
+    };
+    std::vector<float> announced = pieces(14), silent = pieces(0);
+    double worst = 0;
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      EXPECT_NEAR(announced[i], whole[i], 1e-4);
+      worst = std::max(worst, std::abs(double{silent[i]} - whole[i]));
+    }
+    EXPECT_GT(worst, 1e-4);
+  }
+}
+
+}  // namespace
+}  // namespace tilewright
