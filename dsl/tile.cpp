@@ -28,6 +28,8 @@ Var::Var(const Tile& value, std::source_location where) : where_(where) {
   slot_ = tracer_->new_variable(value.value());
 }
 
+Var::Var(const Operand& number) : Var(Site("var", number.where).tile(number), number.where) {}
+
 Var::Var(const Var& other) : Var(other.get(), other.where_) {}
 
 Var::~Var() {
@@ -87,18 +89,61 @@ range::range(const Operand& low, const Operand& high, const Operand& step,
     : where_(where) {
   std::vector<Tile> bounds = loop_bounds(low, high, step, where);
   low_ = bounds[0], high_ = bounds[1], step_ = bounds[2];
+  first_ = low_, end_ = high_, stride_ = step_;
+  const Tracer& tracer = *low_.tracer();
+  std::optional<std::int64_t> known = tracer.known_integer(step_.value());
+  Site("range", where)
+      .expect(known != 0, "the step is 0; it must be above 0, or below to count down");
+  if (known && *known < 0 && is_signed(step_.dtype()))
+    count_down(*known);
+  else if (!tracer.is_known_positive(step_.value()))
+    count_either_way();
 }
 
 range::range(const Operand& low, const Operand& high, std::source_location where)
     : range(low, high, Operand(1, where), where) {}
 
+// The loop goes over the distance from `low`: from 0 to low - high.
+void range::count_down(std::int64_t step) {
+  Site site("range", where_);
+  is_counted_ = goes_down_ = true;
+  first_ = site.tile(Operand(0, where_), low_.dtype());
+  end_ = Operand(low_, where_) - Operand(high_, where_);
+  stride_ = site.tile(Operand(-step, where_), low_.dtype());
+}
+
+void range::count_either_way() {
+  auto at = [this](const Tile& tile) { return Operand(tile, where_); };
+  Operand zero(0, where_), one(1, where_);
+  Tile is_none = at(step_) == zero;
+  if (!is_signed(step_.dtype())) {
+    end_ = where(at(is_none), at(low_), at(high_));
+    stride_ = maximum(at(step_), one);
+    return;
+  }
+  is_counted_ = true;
+  is_up_ = at(step_) > zero;
+  first_ = Site("range", where_).tile(zero, low_.dtype());
+  Tile distance = where(at(is_up_), at(at(high_) - at(low_)), at(at(low_) - at(high_)));
+  end_ = where(at(is_none), zero, at(distance));
+  stride_ = maximum(at(abs(at(step_))), one);
+}
+
 range::iterator range::begin() {
-  index_ = low_.tracer()->open_loop(low_, where_);
+  turn_ = index_ = first_.tracer()->open_loop(first_, where_);
+  if (is_counted_) {
+    Operand from(low_, where_), gone(turn_, where_);
+    if (goes_down_)
+      index_ = from - gone;
+    else
+      index_ = where(Operand(is_up_, where_), Operand(from + gone, where_),
+                     Operand(from - gone, where_));
+  }
   return iterator(this);
 }
 
 range::iterator& range::iterator::operator++() {
-  owner_->low_.tracer()->close_loop(owner_->index_, owner_->low_, owner_->high_, owner_->step_);
+  owner_->first_.tracer()->close_loop(owner_->turn_, owner_->first_, owner_->end_, owner_->stride_);
   owner_ = nullptr;
   return *this;
 }

@@ -3,18 +3,46 @@
 // A kernel is ordinary C++ that runs once, under a tracer (dsl/tracer.h), on values that stand for
 // tiles. Each operator below appends one instruction of tile IR and remembers the line of the user
 // that it came from. Operands of different shapes broadcast by NumPy's rule; a C++ number takes the
-// element type of the other operand. Names and meanings are those of Triton's language.
+// element type of the other operand.
 //
 //   Tile   an immutable value: a scalar, a tile, a pointer or a tile of pointers
 //   Var    a variable: what it holds can be assigned anew, also inside `range` loops and `if_`
 //   Desc   an array in memory with sizes and strides; loads and stores are masked at its edges
 //
-// A tile may have any size, not only powers of two. Everything here belongs to the one thread that
-// traces; misuse raises `Error` with the line of the kernel in front.
+// Names and meanings are those of Triton's language, but for these:
+//
+//   what                         here                              Triton
+//   sizes of tiles               any                               powers of two
+//   program_id, num_programs     i64                               int32
+//   /, of integers               an integer, towards zero          a floating number; // is integer
+//   /, % of integers by zero     0                                 undefined
+//   shifts by the width or more  0, or -1 of a negative to the     undefined
+//                                right
+//   cast to integers             saturates, NaN gives 0            undefined outside the range
+//   maximum, minimum, max, min   NaN where an operand is NaN       the other operand
+//   sum                          of the operand's type             int32 of smaller integers
+//   dot of f32                   as f32 (ieee) unless told tf32    tf32 unless told ieee
+//   dot of integers              i32 sums                          the same
+//   load, masked off             0 without `other`                 undefined without `other`
+//   atomics                      relaxed, over the device          acquire and release by default
+//   range                        traced once; a step may be        may say num_stages and the like
+//                                negative
+//   &&, ||                       of bools, both sides computed     `and`, `or`
+//   dtypes                       never mix by themselves           promoted
+//
+// Triton's words that are not here: advance, argmax, argmin (`reduce` does them), assume,
+// associative_scan, atomic_cas, broadcast of two, cat, cdiv, clamp, cumprod, cumsum, debug_barrier,
+// device_assert, div_rn, dot_scaled, fdiv, flip, gather, histogram, inline_asm_elementwise,
+// interleave, join, make_block_ptr, map_elementwise, max_constancy, max_contiguous, multiple_of,
+// philox, rand and its kin, ravel, reduce with a function of one's own, softmax, sort, split,
+// sqrt_rn, static_range (a C++ loop does it), swizzle2d, topk, umulhi, xor_sum, zeros_like.
+// Everything here belongs to the one thread that traces; misuse raises `Error` with the line of the
+// kernel in front.
 #pragma once
 
 #include <concepts>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <source_location>
 #include <string>
@@ -88,7 +116,22 @@ TILEWRIGHT_CONSTEXPR(<)
 TILEWRIGHT_CONSTEXPR(<=)
 TILEWRIGHT_CONSTEXPR(>)
 TILEWRIGHT_CONSTEXPR(>=)
+TILEWRIGHT_CONSTEXPR(&)
+TILEWRIGHT_CONSTEXPR(|)
+TILEWRIGHT_CONSTEXPR(^)
+TILEWRIGHT_CONSTEXPR(<<)
+TILEWRIGHT_CONSTEXPR(>>)
+TILEWRIGHT_CONSTEXPR(&&)
+TILEWRIGHT_CONSTEXPR(||)
 #undef TILEWRIGHT_CONSTEXPR
+constexpr std::int64_t operator-(Constexpr a) { return -std::int64_t{a}; }
+constexpr std::int64_t operator~(Constexpr a) { return ~std::int64_t{a}; }
+constexpr bool operator!(Constexpr a) { return std::int64_t{a} == 0; }
+
+template <typename N>
+concept Number = std::is_arithmetic_v<N> || std::same_as<N, Constexpr>;
+template <typename N>
+concept WholeNumber = std::integral<N> || std::same_as<N, Constexpr>;
 
 // An array in memory. `load(desc, offsets, block)` reads zero outside it.
 class Desc {
@@ -141,6 +184,10 @@ class Operand {
 class Var {
  public:
   Var(const Tile& value, std::source_location where = std::source_location::current());
+  // A scalar: f32 of a floating number, i64 of a whole one.
+  template <Number N>
+  Var(N number, std::source_location where = std::source_location::current())
+      : Var(Operand(number, where)) {}
   Var(const Var& other);
   ~Var();
   Var& operator=(const Operand& value);
@@ -151,6 +198,7 @@ class Var {
   Shape shape() const { return get().shape(); }
 
  private:
+  explicit Var(const Operand& number);
   void assign(const Tile& value, std::source_location where);
 
   Tracer* tracer_;
@@ -176,28 +224,70 @@ TILEWRIGHT_BINARY(<);
 TILEWRIGHT_BINARY(<=);
 TILEWRIGHT_BINARY(>);
 TILEWRIGHT_BINARY(>=);
+// Of bools. Both sides are computed: there is no tile that a program could skip by itself, `if_`
+// does that.
+TILEWRIGHT_BINARY(&&);
+TILEWRIGHT_BINARY(||);
 #undef TILEWRIGHT_BINARY
 Tile operator-(const Operand& a);
-Var& operator+=(Var& a, const Operand& b);
-Var& operator-=(Var& a, const Operand& b);
-Var& operator*=(Var& a, const Operand& b);
+Tile operator!(const Operand& a);  // of a bool
+Tile operator~(const Operand& a);  // of an integer or bool, bit by bit
+#define TILEWRIGHT_ASSIGNMENT(symbol) Var& operator symbol(Var& a, const Operand& b)
+TILEWRIGHT_ASSIGNMENT(+=);
+TILEWRIGHT_ASSIGNMENT(-=);
+TILEWRIGHT_ASSIGNMENT(*=);
+TILEWRIGHT_ASSIGNMENT(/=);
+TILEWRIGHT_ASSIGNMENT(%=);
+TILEWRIGHT_ASSIGNMENT(&=);
+TILEWRIGHT_ASSIGNMENT(|=);
+TILEWRIGHT_ASSIGNMENT(^=);
+TILEWRIGHT_ASSIGNMENT(<<=);
+TILEWRIGHT_ASSIGNMENT(>>=);
+#undef TILEWRIGHT_ASSIGNMENT
 
 // Grid
 Tile program_id(int axis, std::source_location where = std::source_location::current());
 Tile num_programs(int axis, std::source_location where = std::source_location::current());
 
 // Creation. `arange` is i32, half-open.
-Tile arange(std::int64_t start, std::int64_t end,
-            std::source_location where = std::source_location::current());
+//
+// Tensors have functions of the same names, which the compiler looks at too, since dtypes are
+// theirs as well. Where both are visible, sizes in braces (`zeros({bm, bn}, f32)`) and sizes just
+// made
+// (`zeros(x.shape(), f32)`) mean tiles: with `using namespace tilewright::dsl`, write
+// `tilewright::zeros` for a tensor's, and `dsl::zeros` for a tile whose shape is a variable.
+namespace detail {
+Tile arange(std::int64_t start, std::int64_t end, std::source_location where);
+Tile full(const Shape& shape, const Operand& value, DType dtype);
+}  // namespace detail
+template <WholeNumber A, WholeNumber B>
+Tile arange(A start, B end, std::source_location where = std::source_location::current()) {
+  return detail::arange(static_cast<std::int64_t>(start), static_cast<std::int64_t>(end), where);
+}
 Tile full(const Shape& shape, double value, DType dtype,
           std::source_location where = std::source_location::current());
+template <Number N>
+Tile full(std::initializer_list<std::int64_t> shape, N value, DType dtype,
+          std::source_location where = std::source_location::current()) {
+  return detail::full(Shape(shape), Operand(value, where), dtype);
+}
+template <Number N>
+Tile full(Shape&& shape, N value, DType dtype,
+          std::source_location where = std::source_location::current()) {
+  return detail::full(shape, Operand(value, where), dtype);
+}
 Tile zeros(const Shape& shape, DType dtype,
+           std::source_location where = std::source_location::current());
+Tile zeros(Shape&& shape, DType dtype,
+           std::source_location where = std::source_location::current());
+Tile zeros(std::initializer_list<std::int64_t> shape, DType dtype,
            std::source_location where = std::source_location::current());
 Tile constant(ir::Scalar value, std::source_location where = std::source_location::current());
 Tile splat(const Operand& scalar, const Shape& shape);
 
-// Elementwise. `maximum` and `minimum` give NaN if an operand is NaN. `cast` to an integer rounds
-// towards zero and saturates, NaN gives 0. Integer division truncates; by zero it gives 0.
+// Elementwise. `maximum` and `minimum` give NaN if an operand is NaN, and -0 is below 0. `cast` to
+// an integer rounds towards zero and saturates, NaN gives 0. Integer division truncates; by zero it
+// gives 0.
 Tile abs(const Operand& x);
 Tile exp(const Operand& x);
 Tile exp2(const Operand& x);
@@ -276,8 +366,7 @@ void prefetch(const Desc& desc, const std::vector<Operand>& offsets, const Shape
               std::source_location where = std::source_location::current());
 
 // Writes to the standard output, once a program: `text` with a scalar for each "{}". A line ends
-// with
-// "\n". Programs print in any order.
+// with "\n". Programs print in any order.
 void device_print(const std::string& text, const std::vector<Operand>& values = {},
                   std::source_location where = std::source_location::current());
 
@@ -302,7 +391,10 @@ Tile dot(const Operand& a, const Operand& b);
 Tile dot(const Operand& a, const Operand& b, const Operand& acc,
          InputPrecision precision = InputPrecision::ieee);
 
-// for (Tile i : range(0, n, 16)) body: the body is traced once and runs for each i at run time.
+// for (Tile i : range(0, n, 16)) body: the body is traced once and runs for each i at run time,
+// from `low` on and below `high`, or above it where the step is negative: range(4, 0, -1) is 4, 3,
+// 2, 1. A step of 0 is an Error where it is a number; one that is found to be 0 at run time makes
+// no turn. Where a step is or may be negative, the distance between the bounds must fit their type.
 class range {
  public:
   range(const Operand& low, const Operand& high, const Operand& step,
@@ -323,8 +415,16 @@ class range {
   iterator end() { return iterator(nullptr); }
 
  private:
+  void count_down(std::int64_t step);
+  void count_either_way();
+
   std::source_location where_;
-  Tile low_, high_, step_, index_;
+  Tile low_, high_, step_;
+  // The loop that is made goes up, from `first_` by `stride_` while below `end_`.
+  Tile first_, end_, stride_, turn_, index_;
+  Tile is_up_;               // where the step's sign is not known: whether it is positive
+  bool is_counted_ = false;  // the index is computed from the distance gone
+  bool goes_down_ = false;
 };
 
 // Runs one of two bodies, chosen at run time by a bool scalar; variables assigned in them keep what

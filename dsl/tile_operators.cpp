@@ -38,6 +38,23 @@ Tile negated(const Operand& x) {
   return site.append(Op::neg_, {site.tile(x)});
 }
 
+// An operator that C++ has for bools alone.
+void expect_bool(const Site& site, const Operand& x, std::string_view symbol,
+                 std::string_view instead) {
+  if (x.is_number()) return;
+  ir::Type type = site.tile(x).type();
+  site.expect(type.is_value() && is_boolean(type.dtype), symbol, " takes bools, the operand is ",
+              type, "; compare it with something, or write ", instead, " for its bits");
+}
+
+Tile logical(Op op, const Operand& a, const Operand& b, std::string_view symbol,
+             std::string_view instead) {
+  Site site(name_of(op), a.where);
+  expect_bool(site, a, symbol, instead);
+  expect_bool(site, b, symbol, instead);
+  return binary(op, a, b);
+}
+
 }  // namespace
 
 Tile operator+(const Operand& a, const Operand& b) {
@@ -66,9 +83,29 @@ Tile operator<=(const Operand& a, const Operand& b) { return binary(Op::le_, a, 
 Tile operator>(const Operand& a, const Operand& b) { return binary(Op::gt_, a, b); }
 Tile operator>=(const Operand& a, const Operand& b) { return binary(Op::ge_, a, b); }
 Tile operator-(const Operand& a) { return negated(a); }
-Var& operator+=(Var& a, const Operand& b) { return a = Operand(Operand(a, b.where) + b, b.where); }
-Var& operator-=(Var& a, const Operand& b) { return a = Operand(Operand(a, b.where) - b, b.where); }
-Var& operator*=(Var& a, const Operand& b) { return a = Operand(Operand(a, b.where) * b, b.where); }
+Tile operator~(const Operand& a) { return unary(Op::not_, a); }
+Tile operator!(const Operand& a) {
+  expect_bool(Site(name_of(Op::not_), a.where), a, "!", "~");
+  return unary(Op::not_, a);
+}
+Tile operator&&(const Operand& a, const Operand& b) { return logical(Op::and_, a, b, "&&", "&"); }
+Tile operator||(const Operand& a, const Operand& b) { return logical(Op::or_, a, b, "||", "|"); }
+
+#define TILEWRIGHT_ASSIGNMENT(symbol)                          \
+  Var& operator symbol##=(Var& a, const Operand& b) {          \
+    return a = Operand(Operand(a, b.where) symbol b, b.where); \
+  }
+TILEWRIGHT_ASSIGNMENT(+)
+TILEWRIGHT_ASSIGNMENT(-)
+TILEWRIGHT_ASSIGNMENT(*)
+TILEWRIGHT_ASSIGNMENT(/)
+TILEWRIGHT_ASSIGNMENT(%)
+TILEWRIGHT_ASSIGNMENT(&)
+TILEWRIGHT_ASSIGNMENT(|)
+TILEWRIGHT_ASSIGNMENT(^)
+TILEWRIGHT_ASSIGNMENT(<<)
+TILEWRIGHT_ASSIGNMENT(>>)
+#undef TILEWRIGHT_ASSIGNMENT
 
 Tile program_id(int axis, std::source_location where) {
   return Site("program_id", where).append(Op::program_id_, {}, ir::Axis{axis});
@@ -78,17 +115,27 @@ Tile num_programs(int axis, std::source_location where) {
   return Site("num_programs", where).append(Op::num_programs_, {}, ir::Axis{axis});
 }
 
-Tile arange(std::int64_t start, std::int64_t end, std::source_location where) {
+Tile detail::arange(std::int64_t start, std::int64_t end, std::source_location where) {
   return Site("arange", where).append(Op::arange_, {}, ir::Bounds{start, end});
 }
 
+Tile detail::full(const Shape& shape, const Operand& value, DType dtype) {
+  Site site("full", value.where);
+  return site.broadcast(site.tile(value, dtype), shape);
+}
+
 Tile full(const Shape& shape, double value, DType dtype, std::source_location where) {
-  Site site("full", where);
-  return site.broadcast(site.tile(Operand(value, where), dtype), shape);
+  return detail::full(shape, Operand(value, where), dtype);
 }
 
 Tile zeros(const Shape& shape, DType dtype, std::source_location where) {
-  return full(shape, 0, dtype, where);
+  return detail::full(shape, Operand(0, where), dtype);
+}
+Tile zeros(Shape&& shape, DType dtype, std::source_location where) {
+  return detail::full(shape, Operand(0, where), dtype);
+}
+Tile zeros(std::initializer_list<std::int64_t> shape, DType dtype, std::source_location where) {
+  return detail::full(Shape(shape), Operand(0, where), dtype);
 }
 
 Tile constant(ir::Scalar value, std::source_location where) {

@@ -97,7 +97,37 @@ Tile Tracer::append(ir::Op op, const std::vector<Tile>& operands, ir::Immediate 
   ir::Value value =
       located(where, [&] { return builder_.append(op, std::move(values), std::move(immediate)); });
   claim_values();
-  return builder_.block().insts.back().results.empty() ? Tile() : Tile(this, value);
+  const ir::Inst& made = builder_.block().insts.back();
+  note_integer(made);
+  return made.results.empty() ? Tile() : Tile(this, value);
+}
+
+void Tracer::note_integer(const ir::Inst& inst) {
+  if (inst.results.empty()) return;
+  ir::Value result = inst.results[0];
+  const ir::Type& type = function_.type(result);
+  if (!type.is_value() || !type.is_scalar() || !is_integer(type.dtype)) return;
+  auto is_positive = [this](ir::Value value) { return is_known_positive(value); };
+  bool all = std::ranges::all_of(inst.operands, is_positive);
+  bool positive = false;
+  if (inst.op == ir::Op::constant_) {
+    integers_[result] = inst.get<ir::Scalar>().integer;
+    positive = integers_[result] > 0;
+  } else if (inst.op == ir::Op::num_programs_) {
+    positive = true;
+  } else if (inst.op == ir::Op::add_ || inst.op == ir::Op::mul_ || inst.op == ir::Op::min_) {
+    positive = all;
+  } else if (inst.op == ir::Op::max_) {
+    positive = std::ranges::any_of(inst.operands, is_positive);
+  } else if (inst.op == ir::Op::cast_) {
+    positive = all && bit_width(type.dtype) > bit_width(function_.type(inst.operands[0]).dtype);
+  }
+  if (positive) positive_.insert(result);
+}
+
+std::optional<std::int64_t> Tracer::known_integer(ir::Value value) const {
+  auto found = integers_.find(value);
+  return found == integers_.end() ? std::nullopt : std::optional(found->second);
 }
 
 int Tracer::new_variable(ir::Value value) {

@@ -13,6 +13,8 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "dsl/ir/builder.h"
@@ -43,6 +45,10 @@ class Tracer {
   void require_usable(const Tile& tile, std::string_view operation,
                       std::source_location where) const;
   const ir::Function& function() const { return function_; }
+  // Of an integer scalar that is a number in the program.
+  std::optional<std::int64_t> known_integer(ir::Value value) const;
+  // Of an integer scalar that is made of positive numbers and sizes of the grid alone.
+  bool is_known_positive(ir::Value value) const { return positive_.contains(value); }
   void set_cluster(int programs) { function_.cluster = programs; }
   std::uint64_t serial() const { return serial_; }
 
@@ -80,6 +86,10 @@ class Tracer {
   std::vector<Loop> loops_;
   std::vector<int> open_blocks_ = {0};  // serial numbers of blocks, innermost last
   int blocks_opened_ = 0;
+  void note_integer(const ir::Inst& inst);
+
+  std::unordered_map<ir::Value, std::int64_t> integers_;
+  std::unordered_set<ir::Value> positive_;
   std::vector<int> homes_;  // by value: the block it was made in
   Tracer* enclosing_;
 };

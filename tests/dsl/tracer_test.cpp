@@ -32,11 +32,12 @@ void expect_same(const std::string& actual, const std::string& expected) {
 TEST(Tracer, AVariableAssignedInALoopIsCarried) {
   expect_same(traced([](Tile n, Tile) {
                 Var sum = n;
-                for (Tile i : range(n, n, n)) sum += i;
+                for (Tile i : range(n, n, 1)) sum += i;
                 -sum;
               }),
               R"(func @f(%n: i64, %c: bool) {
-  %r = loop %n to %n step %n index %i with (%s = %n) {
+  %step1 = constant 1 : i64
+  %r = loop %n to %n step %step1 index %i with (%s = %n) {
     %t = add %s, %i : i64
     yield %t
   } : i64
@@ -47,11 +48,12 @@ TEST(Tracer, AVariableAssignedInALoopIsCarried) {
 TEST(Tracer, AVariableOnlyReadInALoopIsNotCarried) {
   expect_same(traced([](Tile n, Tile) {
                 Var read = n;
-                for (Tile i : range(n, n, n)) read + i;
+                for (Tile i : range(n, n, 1)) read + i;
                 -read;
               }),
               R"(func @f(%n: i64, %c: bool) {
-  loop %n to %n step %n index %i {
+  %step2 = constant 1 : i64
+  loop %n to %n step %step2 index %i {
     %t = add %n, %i : i64
     yield
   }
@@ -62,7 +64,7 @@ TEST(Tracer, AVariableOnlyReadInALoopIsNotCarried) {
 TEST(Tracer, AVariableAssignedItsOwnValueIsNotCarried) {
   EXPECT_THAT(traced([](Tile n, Tile) {
                 Var same = n;
-                for ([[maybe_unused]] Tile i : range(n, n, n)) same = same.get();
+                for ([[maybe_unused]] Tile i : range(n, n, 1)) same = same.get();
               }),
               testing::Not(HasSubstr("with")));
 }
@@ -70,7 +72,7 @@ TEST(Tracer, AVariableAssignedItsOwnValueIsNotCarried) {
 TEST(Tracer, VariablesCanExchangeTheirValues) {
   expect_same(traced([](Tile n, Tile) {
                 Var a = n, b = -n;
-                for ([[maybe_unused]] Tile i : range(n, n, n)) {
+                for ([[maybe_unused]] Tile i : range(n, n, 1)) {
                   Tile old = a;
                   a = b;
                   b = old;
@@ -79,7 +81,8 @@ TEST(Tracer, VariablesCanExchangeTheirValues) {
               }),
               R"(func @f(%n: i64, %c: bool) {
   %m = neg %n : i64
-  %a, %b = loop %n to %n step %n index %i with (%x = %n, %y = %m) {
+  %step3 = constant 1 : i64
+  %a, %b = loop %n to %n step %step3 index %i with (%x = %n, %y = %m) {
     yield %y, %x
   } : i64, i64
   %d = sub %a, %b : i64
@@ -89,12 +92,13 @@ TEST(Tracer, VariablesCanExchangeTheirValues) {
 TEST(Tracer, AVariableThatTakesAnUntouchedOneCarriesItsValue) {
   expect_same(traced([](Tile n, Tile) {
                 Var source = -n, target = n;
-                for ([[maybe_unused]] Tile i : range(n, n, n)) target = source;
+                for ([[maybe_unused]] Tile i : range(n, n, 1)) target = source;
                 -target;
               }),
               R"(func @f(%n: i64, %c: bool) {
   %m = neg %n : i64
-  %r = loop %n to %n step %n index %i with (%x = %n) {
+  %step4 = constant 1 : i64
+  %r = loop %n to %n step %step4 index %i with (%x = %n) {
     yield %m
   } : i64
   %u = neg %r : i64
@@ -104,14 +108,16 @@ TEST(Tracer, AVariableThatTakesAnUntouchedOneCarriesItsValue) {
 TEST(Tracer, NestedLoopsCarryWhatTheInnerOneAssigns) {
   expect_same(traced([](Tile n, Tile) {
                 Var sum = n, read = -n;
-                for (Tile i : range(n, n, n))
-                  for (Tile j : range(i, n, n)) sum += j * read;
+                for (Tile i : range(n, n, 1))
+                  for (Tile j : range(i, n, 1)) sum += j * read;
                 -sum;
               }),
               R"(func @f(%n: i64, %c: bool) {
   %m = neg %n : i64
-  %r = loop %n to %n step %n index %i with (%s = %n) {
-    %q = loop %i to %n step %n index %j with (%t = %s) {
+  %step5 = constant 1 : i64
+  %r = loop %n to %n step %step5 index %i with (%s = %n) {
+    %step6 = constant 1 : i64
+    %q = loop %i to %n step %step6 index %j with (%t = %s) {
       %p = mul %j, %m : i64
       %a = add %t, %p : i64
       yield %a
@@ -124,15 +130,17 @@ TEST(Tracer, NestedLoopsCarryWhatTheInnerOneAssigns) {
 
 TEST(Tracer, AVariableMadeInALoopDiesThere) {
   expect_same(traced([](Tile n, Tile) {
-                for (Tile i : range(n, n, n)) {
+                for (Tile i : range(n, n, 1)) {
                   Var inner = i;
-                  for (Tile j : range(n, n, n)) inner += j;
+                  for (Tile j : range(n, n, 1)) inner += j;
                   -inner;
                 }
               }),
               R"(func @f(%n: i64, %c: bool) {
-  loop %n to %n step %n index %i {
-    %q = loop %n to %n step %n index %j with (%t = %i) {
+  %step7 = constant 1 : i64
+  loop %n to %n step %step7 index %i {
+    %step8 = constant 1 : i64
+    %q = loop %n to %n step %step8 index %j with (%t = %i) {
       %a = add %t, %j : i64
       yield %a
     } : i64
@@ -164,11 +172,12 @@ TEST(Tracer, AnIfYieldsWhatEitherBodyAssigns) {
 TEST(Tracer, AnIfInALoopCarriesThroughBoth) {
   expect_same(traced([](Tile n, Tile c) {
                 Var last = n;
-                for (Tile i : range(n, n, n)) if_(c, [&] { last = i; });
+                for (Tile i : range(n, n, 1)) if_(c, [&] { last = i; });
                 -last;
               }),
               R"(func @f(%n: i64, %c: bool) {
-  %r = loop %n to %n step %n index %i with (%s = %n) {
+  %step9 = constant 1 : i64
+  %r = loop %n to %n step %step9 index %i with (%s = %n) {
     %t = if %c {
       yield %i
     } else {
@@ -184,13 +193,14 @@ TEST(Tracer, ALoopInAnIfGivesItsResultToTheIf) {
   expect_same(traced([](Tile n, Tile c) {
                 Var sum = n;
                 if_(c, [&] {
-                  for (Tile i : range(n, n, n)) sum += i;
+                  for (Tile i : range(n, n, 1)) sum += i;
                 });
                 -sum;
               }),
               R"(func @f(%n: i64, %c: bool) {
   %t = if %c {
-    %r = loop %n to %n step %n index %i with (%s = %n) {
+    %step10 = constant 1 : i64
+    %r = loop %n to %n step %step10 index %i with (%s = %n) {
       %a = add %s, %i : i64
       yield %a
     } : i64
@@ -252,7 +262,7 @@ TEST(Tracer, TracersNestAndTheInnermostIsTheCurrentOne) {
 
 TEST(Tracer, AFailedTraceLeavesTheThreadReadyForTheNext) {
   EXPECT_THROW(traced([](Tile n, Tile) {
-                 for (Tile i : range(n, n, n)) i + arange(0, 4);
+                 for (Tile i : range(n, n, 1)) i + arange(0, 4);
                }),
                Error);
   EXPECT_THAT(traced([](Tile n, Tile) { n + 1; }), HasSubstr("add"));
