@@ -24,12 +24,14 @@ Machine machine_of(const Target& target) {
 class KernelTable {
  public:
   std::shared_ptr<const Artifact> get(const ir::Function& function, const Target& target,
-                                      bool is_cuda, const std::optional<LaunchTable>& table) {
+                                      bool is_cuda, const std::optional<LaunchTable>& table,
+                                      bool is_watched = false) {
     Hash key = Hasher()
                    .add(ir::content_hash(function))
                    .add(target.hash())
                    .add(is_cuda)
                    .add(table ? table->capacity : 0)
+                   .add(is_watched)
                    .finish();
     {
       std::unique_lock lock(mutex_);
@@ -45,7 +47,8 @@ class KernelTable {
     }
     try {
       auto start = std::chrono::steady_clock::now();
-      auto artifact = std::make_shared<Artifact>(*generate(function, target, is_cuda, table));
+      auto artifact =
+          std::make_shared<Artifact>(*generate(function, target, is_cuda, table, is_watched));
       artifact->key = key;
       artifact->compile_seconds =
           std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -71,12 +74,13 @@ class KernelTable {
  private:
   static std::shared_ptr<const Artifact> generate(ir::Function function, const Target& target,
                                                   bool is_cuda,
-                                                  const std::optional<LaunchTable>& table) {
+                                                  const std::optional<LaunchTable>& table,
+                                                  bool is_watched) {
     TraceSpan span("compile", function.name);
     run_passes(function, {.machine = machine_of(target)});
     if (!target.is_gpu()) return generate_host_code(function, target);
     return is_cuda ? gpu::generate_gpu_code(function, target, table)
-                   : gpu::generate_emulated(function, target, {}, table);
+                   : gpu::generate_emulated(function, target, {.check_global = is_watched}, table);
   }
 
   std::mutex mutex_;
@@ -106,6 +110,11 @@ std::size_t most_launches(const ir::Function& function, const Device& device) {
 
 std::shared_ptr<const Artifact> compile(const ir::Function& function, const Target& target) {
   return kernel_table().get(function, target, false, {});
+}
+
+std::shared_ptr<const Artifact> compile_watched(const ir::Function& function,
+                                                const Device& device) {
+  return kernel_table().get(function, device.target(), device.is_cuda(), {}, device.is_emulated());
 }
 
 CompileStatistics compile_statistics() { return kernel_table().statistics(); }

@@ -24,6 +24,9 @@ std::shared_ptr<const Artifact> compile(const ir::Function& function,
                                         const Device& device = Device::cpu(),
                                         std::size_t launches = 0);
 std::size_t most_launches(const ir::Function& function, const Device& device);
+// For launches that know their memory: on an emulated device each access of global memory is looked
+// up (emulator/known_memory.h). Elsewhere as `compile`.
+std::shared_ptr<const Artifact> compile_watched(const ir::Function& function, const Device& device);
 // For a processor by name: what is a GPU's runs in the emulator, on the host's memory.
 std::shared_ptr<const Artifact> compile(const ir::Function& function, const Target& target);
 CompileStatistics compile_statistics();

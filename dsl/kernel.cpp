@@ -68,6 +68,12 @@ Signature Kernel::signature_of(std::span<const LaunchArgument> arguments) const 
   return signature;
 }
 
+Kernel Kernel::with(Check check) const {
+  Kernel kernel(name(), parameter_kinds(), parameter_names(), state_->body);
+  kernel.state_->check = check;
+  return kernel;
+}
+
 std::size_t Kernel::compiled_count() const {
   std::lock_guard lock(state_->mutex);
   return state_->compiled.size();

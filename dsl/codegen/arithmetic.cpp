@@ -60,6 +60,7 @@ llvm::Value* Arithmetic::elementwise(const ir::Function& function, const Inst& i
     case Op::cast_: return convert(operands[0], function.type(inst.operands[0]).dtype, type.dtype);
     case Op::bitcast_: {
       llvm::Type* to = element_type(type.dtype);
+      if (operands[0]->getType()->isPointerTy()) return b_.CreatePtrToInt(operands[0], to);
       if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(operands[0]->getType()))
         to = llvm::FixedVectorType::get(to, vector->getNumElements());
       return b_.CreateBitCast(operands[0], to);

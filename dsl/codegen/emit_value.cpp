@@ -91,6 +91,8 @@ Lanes Emitter::evaluate_here(Value value, const Position& position) {
     auto* step = operands[1].uniform ? spread({moved, true}) : moved;
     return {b_.CreateAdd(from, step), false, operands[0].base};
   }
+  if (inst->op == Op::bitcast_ && operands[0].base != nullptr)
+    return address_of(function_.type(inst->operands[0]).dtype, operands[0]);
   if (type.is_pointer())
     raise_error(concat("[", info(inst->op).name, "] ", describe(inst->where),
                        ": tiles of pointers only move by offsets"));
@@ -178,14 +180,19 @@ Lanes Emitter::read_slot(const Slot& slot, const Position& position) {
   return lanes;
 }
 
+// What pointers to elements of `dtype` are as integers.
+Lanes Emitter::address_of(DType dtype, const Lanes& pointers) {
+  auto* bytes = b_.CreateMul(pointers.value,
+                             llvm::ConstantInt::get(pointers.value->getType(),
+                                                    static_cast<std::uint64_t>(size_bytes(dtype))));
+  auto* base = b_.CreatePtrToInt(pointers.base, b_.getInt64Ty());
+  return {b_.CreateAdd(bytes, pointers.uniform ? base : spread({base, true})), pointers.uniform};
+}
+
 void Emitter::write_slot(const Slot& slot, const Position& position, Lanes lanes) {
   DType dtype = slot.type.dtype;
   if (slot.type.is_pointer()) {
-    auto* bytes = b_.CreateMul(
-        lanes.value, llvm::ConstantInt::get(lanes.value->getType(),
-                                            static_cast<std::uint64_t>(size_bytes(dtype))));
-    auto* base = b_.CreatePtrToInt(lanes.base, b_.getInt64Ty());
-    lanes = {b_.CreateAdd(bytes, lanes.uniform ? base : spread({base, true})), lanes.uniform};
+    lanes = address_of(dtype, lanes);
     dtype = DType::i64;
   }
   store(slot_address(slot, dtype, position), dtype, position.lane, lanes, false);

@@ -119,6 +119,7 @@ class Emitter : Arithmetic {
   Lanes evaluate_here(ir::Value value, const Position& position);
   Lanes evaluate_shape(const ir::Inst& inst, const Position& position);
   Lanes read_slot(const Slot& slot, const Position& position);
+  Lanes address_of(DType dtype, const Lanes& pointers);
   void write_slot(const Slot& slot, const Position& position, Lanes lanes);
   Address slot_address(const Slot& slot, DType dtype, const Position& position);
   std::optional<std::int64_t> lane_stride(ir::Value value, int lane) const;

@@ -1,5 +1,6 @@
 // The checks of what a thread touches: place, alignment, history.
 #include "dsl/emulator/cluster.h"
+#include "dsl/emulator/known_memory.h"
 
 namespace tilewright::dsl::emulator {
 
@@ -28,6 +29,9 @@ void ThreadBlock::check_global(const Call& call, const void* address, std::int64
   if (reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(alignment) != 0)
     fault(call.thread, call.site,
           concat("misaligned: global address ", address, " must be a multiple of ", alignment));
+  const KnownMemory* known = known_memory();
+  if (known != nullptr && !known->contains(address, bytes))
+    fault(call.thread, call.site, known->fault(address));
   const auto& ranges = kernel().options.ranges;
   if (ranges && !ranges->contains(address, bytes))
     fault(call.thread, call.site,

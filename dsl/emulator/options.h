@@ -60,6 +60,8 @@ struct EmulatorOptions {
   bool check_shared = true;
   // Where given, accesses of global memory outside of it are faults.
   std::shared_ptr<GlobalRanges> ranges;
+  // Accesses of global memory are compared with what their launch knows (known_memory.h).
+  bool check_global = false;
   // Where given, accesses are counted into it, at some cost.
   std::shared_ptr<AccessReport> report;
 };

@@ -115,7 +115,13 @@ Types cast(const Site& site) {
   return {site.operand(0).with_dtype(site.get<DType>())};
 }
 
+// A pointer becomes its address.
 Types bitcast(const Site& site) {
+  if (site.operand(0).is_pointer()) {
+    site.expect(site.get<DType>() == DType::i64, "a pointer cannot be reinterpreted as ",
+                site.get<DType>(), "; it can as i64, its address in bytes");
+    return {Type::tile(DType::i64, site.operand(0).shape)};
+  }
   site.expect_value(0);
   DType from = site.operand(0).dtype, to = site.get<DType>();
   site.expect(bit_width(from) == bit_width(to) && !is_boolean(from) && !is_boolean(to), from,

@@ -2,8 +2,11 @@
 
 #include <numeric>
 
+#include "dsl/device.h"
 #include "dsl/kernel.h"
+#include "runtime/trace.h"
 #include "tests/errors.h"
+#include "tests/setting.h"
 
 namespace tilewright::dsl {
 namespace {
@@ -28,16 +31,16 @@ TEST(KernelLaunch, RunsEveryProgramOfTheGrid) {
 TEST(KernelLaunch, CompilesEachSignatureOnce) {
   Kernel kernel = add(), copy = kernel;
   std::vector<float> x(64, 1), out(64);
-  std::vector<std::int32_t> whole(64, 3);
+  std::vector<std::int32_t> whole(64, 3), sum(64);
   kernel.launch(1, x, x, out, 64, 64);
   copy.launch(2, x, x, out, 60, 64);
   EXPECT_EQ(kernel.compiled_count(), 1U);
   kernel.launch(2, x.data(), x.data(), out.data(), 64, 32);
   EXPECT_EQ(kernel.compiled_count(), 2U);
-  kernel.launch(1, whole, whole, whole.data(), 64, 64);
+  kernel.launch(1, whole, whole, sum.data(), 64, 64);
   EXPECT_EQ(copy.compiled_count(), 3U);
   EXPECT_EQ(out, std::vector<float>(64, 2));
-  EXPECT_EQ(whole, std::vector<std::int32_t>(64, 6));
+  EXPECT_EQ(sum, std::vector<std::int32_t>(64, 6));
 }
 
 TEST(KernelLaunch, MultipliesMatrices) {
@@ -74,6 +77,51 @@ TEST(KernelLaunch, RefusesArgumentsThatDoNotFit) {
             "[add] the argument for out is a number; it must be a pointer");
   EXPECT_EQ(error_of([&] { add().launch(1, x, x, x, 4, 0.5F); }),
             "[add] the argument for block is f32; a Constexpr takes an integer");
+}
+
+TEST(KernelLaunch, TakesSpansAndArrays) {
+  std::array<float, 64> x{}, out{};
+  x.fill(3);
+  std::vector<float> memory(64, 4);
+  add().launch(1, x, std::span<const float>(memory), std::span(out), 64, 64);
+  EXPECT_EQ(out[63], 7);
+}
+
+TEST(KernelLaunch, TracesOnceASignatureAndDevice) {
+  int traces = 0;
+  Kernel kernel("counted", [&traces](Pointer x, Constexpr block) {
+    ++traces;
+    store(x + arange(0, block), 1.0);
+  });
+  std::vector<float> x(64);
+  std::vector<double> wide(64);
+  for (int i = 0; i < 3; ++i) kernel.launch(1, x, 32), kernel.launch(1, wide, 32);
+  EXPECT_EQ(traces, 2);
+  Setting other("TILEWRIGHT_DEVICE", default_device().is_emulated() ? "cpu" : "emulated:sm_80");
+  for (int i = 0; i < 3; ++i) kernel.launch(1, x, 32);
+  EXPECT_EQ(traces, 3);
+}
+
+TEST(KernelLaunch, TakesFunctionsAndNoexceptLambdas) {
+  Kernel plain(
+      "plain", +[](Pointer x) { store(x + 0, 2.0); });
+  Kernel careful("careful", [](Pointer x) noexcept { store(x + 1, 3.0); });
+  std::vector<float> x(2);
+  plain.launch(1, x);
+  careful.launch(1, x);
+  EXPECT_EQ(x, (std::vector<float>{2, 3}));
+}
+
+TEST(KernelLaunch, IsASpanOfTheTrace) {
+  std::vector<float> x(4);
+  start_trace();
+  Kernel kernel("traced_by_name", [](Pointer p) { store(p + arange(0, 4), 1.0); });
+  for (int i = 0; i < 3; ++i) kernel.launch(1, x);
+  stop_trace();
+  std::int64_t launches = 0;
+  for (const TraceTotal& total : trace_totals())
+    if (total.kind == "launch" && total.name == "traced_by_name") launches += total.count;
+  EXPECT_EQ(launches, 3);
 }
 
 TEST(KernelLaunch, AFailedCompilationIsNotKept) {

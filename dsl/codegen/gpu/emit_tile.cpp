@@ -121,6 +121,11 @@ void Emitter::elementwise_tile(const Inst& inst) {
     if (pointer) {
       DType by = function_.type(inst.operands[1]).dtype;
       out.values.push_back(b_.CreateAdd(elements[0], convert(elements[1], by, DType::i64)));
+    } else if (inst.op == Op::bitcast_ && operands[0].base != nullptr) {
+      auto* bytes = b_.CreateMul(elements[0], b_.getInt64(static_cast<std::uint64_t>(size_bytes(
+                                                  function_.type(inst.operands[0]).dtype))));
+      out.values.push_back(
+          b_.CreateAdd(b_.CreatePtrToInt(operands[0].base, b_.getInt64Ty()), bytes));
     } else {
       out.values.push_back(element(inst, elements));
     }

@@ -176,7 +176,8 @@ class Rewriter {
       check->meaning = loads ? &emulator::check_cluster_load : &emulator::check_cluster_store;
       return check;
     }
-    if (space != 1 || !(options.ranges || options.report)) return std::nullopt;
+    if (space != 1 || !(options.ranges || options.report || options.check_global))
+      return std::nullopt;
     check->meaning = &emulator::check_global_access;
     return check;
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "dsl/emulator/cluster.h"
+#include "dsl/emulator/known_memory.h"
 #include "dsl/emulator/meanings.h"
 #include "dsl/emulator/meanings/memory_barriers.h"
 #include "runtime/base/tf32.h"
@@ -86,6 +87,9 @@ Coordinates coordinates_of(const Slot* operands, int rank) {
 
 void check_in_ranges(const Thread& thread, const CallSite& site, const std::byte* address,
                      int bytes) {
+  const KnownMemory* known = known_memory();
+  if (known != nullptr && !known->contains(address, bytes))
+    thread.block->fault(thread, site, known->fault(address));
   const auto& ranges = thread.block->kernel().options.ranges;
   if (ranges && !ranges->contains(address, bytes))
     thread.block->fault(thread, site, "out of bounds: the tensor is in no registered range");
