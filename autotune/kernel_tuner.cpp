@@ -26,12 +26,36 @@ std::string listed(const std::vector<std::string>& names) {
 
 }  // namespace
 
+// The names of a kernel's numbers, in the order in which its calls hold them: of the parameters,
+// then of other knobs, then of other heuristics.
+struct KernelCall::Names {
+  std::vector<std::string> all;
+  std::vector<std::size_t> of_knobs, of_heuristics;
+
+  Names(const dsl::Kernel& kernel, const KernelTuning& tuning) : all(kernel.parameter_names()) {
+    for (const Knob& knob : tuning.space.knobs()) of_knobs.push_back(place(knob.name));
+    for (const auto& [name, compute] : tuning.heuristics) of_heuristics.push_back(place(name));
+  }
+  std::size_t place(const std::string& name) {
+    auto at = std::ranges::find(all, name);
+    if (at != all.end()) return static_cast<std::size_t>(at - all.begin());
+    all.push_back(name);
+    return all.size() - 1;
+  }
+};
+
 std::int64_t KernelCall::operator[](std::string_view name) const {
-  auto found = numbers_.find(name);
-  if (found != numbers_.end()) return found->second;
-  std::vector<std::string> names;
-  for (const auto& [known, number] : numbers_) names.push_back(known);
-  raise_error(concat("[autotune] a call has no \"", name, "\"; it has: ", listed(names)));
+  const std::vector<std::string>& all = names_->all;
+  auto at = static_cast<std::size_t>(std::ranges::find(all, name) - all.begin());
+  if (at < all.size() && numbers_[at]) {
+    if (read_ != nullptr) (*read_)[at] = true;
+    return *numbers_[at];
+  }
+  std::vector<std::string> known;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (numbers_[i]) known.push_back(all[i]);
+  std::ranges::sort(known);
+  raise_error(concat("[autotune] a call has no \"", name, "\"; it has: ", listed(known)));
 }
 
 struct TunedKernel::State {
@@ -39,8 +63,10 @@ struct TunedKernel::State {
   KernelTuning tuning;
   std::shared_ptr<TuningDatabase> own_database;
   Point preferred;
+  std::shared_ptr<const KernelCall::Names> names;
+  std::vector<std::size_t> key_places;  // of the scalars in the key, among the names
   std::mutex mutex;
-  std::map<Hash, Point> chosen;  // by question and compiler; guarded by `mutex`
+  std::map<Question, Point> chosen;  // guarded by `mutex`
 
   TuningDatabase& database() { return own_database ? *own_database : shared_tuning_database(); }
   bool has(std::string_view name, ParameterKind kind) const {
@@ -79,48 +105,71 @@ TunedKernel::TunedKernel(dsl::Kernel kernel, KernelTuning tuning,
   if (!s.tuning.preferred.empty()) {
     std::optional<Point> point = s.tuning.space.parse(s.tuning.preferred);
     require(point.has_value(), "[", name, "] the default \"", s.tuning.preferred,
-            "\" is no legal point of the space");
+            "\" is no legal point of the space: ", s.tuning.space.problem(s.tuning.preferred));
     s.preferred = *point;
   }
   std::optional<std::string> broken = s.tuning.space.broken_rule(s.preferred);
   require(!broken, "[", name, "] the default, ", s.tuning.space.text(s.preferred),
           ", breaks the rule \"", broken.value_or(""), "\"; name another as `preferred`");
+  KernelCall::Names names(s.kernel, s.tuning);
+  for (const std::string& key : s.tuning.key) s.key_places.push_back(names.place(key));
+  s.names = std::make_shared<const KernelCall::Names>(std::move(names));
 }
 
-KernelCall TunedKernel::call_of(const std::vector<LaunchArgument>& arguments,
-                                const Point& point) const {
+KernelCall TunedKernel::call_of(Arguments arguments, const Point& point,
+                                std::vector<bool>* read) const {
   const State& s = *state_;
+  const std::vector<ParameterKind>& kinds = s.kernel.parameter_kinds();
   KernelCall call;
+  call.names_ = s.names;
+  call.numbers_.resize(s.names->all.size());
+  call.read_ = read;
   std::size_t next = 0;
-  for (std::size_t i = 0; i < s.kernel.parameter_names().size(); ++i) {
-    if (s.kernel.parameter_kinds()[i] == ParameterKind::constexpr_number) continue;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    if (kinds[i] == ParameterKind::constexpr_number) continue;
     require(next < arguments.size(), "[", s.kernel.name(), "] there are ", arguments.size(),
             " arguments; one is missing for ", s.kernel.parameter_names()[i]);
     const LaunchArgument& argument = arguments[next++];
-    if (argument.is_integer())
-      call.numbers_[s.kernel.parameter_names()[i]] = argument.value().integer;
+    if (argument.is_integer()) call.numbers_[i] = argument.value().integer;
   }
   require(next == arguments.size(), "[", s.kernel.name(), "] there are ", arguments.size(),
           " arguments; the kernel takes ", next, " beside its Constexprs");
-  Setting setting(s.tuning.space, point);
-  for (const Knob& knob : s.tuning.space.knobs()) call.numbers_[knob.name] = setting[knob.name];
-  for (const auto& [name, compute] : s.tuning.heuristics) call.numbers_[name] = compute(call);
+  const std::vector<Knob>& knobs = s.tuning.space.knobs();
+  for (std::size_t i = 0; i < knobs.size(); ++i)
+    call.numbers_[s.names->of_knobs[i]] =
+        knobs[i].labels.empty() ? knobs[i].values[static_cast<std::size_t>(point[i])] : point[i];
+  auto place = s.names->of_heuristics.begin();
+  for (const auto& [name, compute] : s.tuning.heuristics) call.numbers_[*place++] = compute(call);
   return call;
 }
 
-std::vector<LaunchArgument> TunedKernel::complete(const std::vector<LaunchArgument>& arguments,
+std::vector<LaunchArgument> TunedKernel::complete(Arguments arguments,
                                                   const KernelCall& call) const {
-  const State& s = *state_;
+  const std::vector<ParameterKind>& kinds = state_->kernel.parameter_kinds();
   std::vector<LaunchArgument> result;
+  result.reserve(kinds.size());
   std::size_t next = 0;
-  for (std::size_t i = 0; i < s.kernel.parameter_names().size(); ++i)
-    result.push_back(s.kernel.parameter_kinds()[i] == ParameterKind::constexpr_number
-                         ? LaunchArgument(call[s.kernel.parameter_names()[i]])
-                         : arguments[next++]);
+  for (std::size_t i = 0; i < kinds.size(); ++i)
+    result.push_back(kinds[i] == ParameterKind::constexpr_number ? LaunchArgument(*call.numbers_[i])
+                                                                 : arguments[next++]);
   return result;
 }
 
-TuningKey TunedKernel::key_of(const std::vector<LaunchArgument>& arguments) const {
+// All that the answer depends on in this process: types, the key's numbers, and what is computed
+// from others. Cheap, where `key_of`, which other processes understand too, traces the kernel.
+TunedKernel::Question TunedKernel::question_of(Arguments arguments) const {
+  const State& s = *state_;
+  KernelCall call = call_of(arguments, s.preferred);
+  std::vector<std::int64_t> numbers;
+  numbers.reserve(arguments.size() + s.key_places.size() + s.names->of_heuristics.size());
+  for (const LaunchArgument& argument : arguments)
+    numbers.push_back(2 * static_cast<std::int64_t>(argument.dtype()) + argument.is_pointer());
+  for (std::size_t place : s.key_places) numbers.push_back(call.numbers_[place].value_or(0));
+  for (std::size_t place : s.names->of_heuristics) numbers.push_back(*call.numbers_[place]);
+  return {std::move(numbers), default_device().text()};
+}
+
+TuningKey TunedKernel::key_of(Arguments arguments) const {
   const State& s = *state_;
   KernelCall call = call_of(arguments, s.preferred);
   TuningKey key;
@@ -145,15 +194,51 @@ TuningKey TunedKernel::key_of(const std::vector<LaunchArgument>& arguments) cons
   return key;
 }
 
-Point TunedKernel::point_for(const std::vector<LaunchArgument>& arguments) const {
+// A misspelt knob would double the search and change nothing.
+void TunedKernel::require_used_knobs(Arguments arguments) const {
+  const State& s = *state_;
+  if (s.tuning.pre_hook || s.tuning.post_hook) return;  // which may ask for it when they run
+  constexpr std::int64_t most_points = 64;
+  std::vector<bool> read(s.names->all.size(), false);
+  for (const Point& point : s.tuning.space.legal_points(most_points)) {
+    KernelCall call = call_of(arguments, point, &read);
+    if (s.tuning.keeps && !s.tuning.keeps(call)) continue;
+    s.tuning.grid(call);
+    if (s.tuning.estimate) s.tuning.estimate(call);
+  }
+  std::vector<std::string> constexprs;
+  for (std::size_t i = 0; i < s.kernel.parameter_kinds().size(); ++i)
+    if (s.kernel.parameter_kinds()[i] == ParameterKind::constexpr_number)
+      constexprs.push_back(s.kernel.parameter_names()[i]);
+  for (std::size_t i = 0; i < s.names->of_knobs.size(); ++i) {
+    std::size_t place = s.names->of_knobs[i];
+    bool is_constexpr = s.has(s.names->all[place], ParameterKind::constexpr_number);
+    require(is_constexpr || read[place], "[", s.kernel.name(), "] nothing uses the knob ",
+            s.names->all[place],
+            ": neither grid, heuristics, keeps nor estimate ask for it, and the kernel has no "
+            "Constexpr of that name; its Constexprs are: ",
+            listed(constexprs));
+  }
+}
+
+Point TunedKernel::point_for(Arguments arguments) const {
   State& s = *state_;
   TunePolicy policy = tune_policy();
   if (policy == TunePolicy::off) return s.preferred;
-  TuningKey key = key_of(arguments);
+  Question question = question_of(arguments);
   // Held while tuning, so that threads that meet a question together answer it once.
   std::lock_guard lock(s.mutex);
-  auto known = s.chosen.find(key.hash());
+  auto known = s.chosen.find(question);
   if (known != s.chosen.end()) return known->second;
+  require_used_knobs(arguments);
+  Point found = found_point(arguments, policy == TunePolicy::on);
+  return s.chosen[std::move(question)] = std::move(found);
+}
+
+// From the database, after a search if it knows too little and that is allowed.
+Point TunedKernel::found_point(Arguments arguments, bool may_search) const {
+  State& s = *state_;
+  TuningKey key = key_of(arguments);
   Space space = s.tuning.space;
   if (s.tuning.keeps)
     space.rule("the kernel keeps it", [&](const Setting& setting) {
@@ -172,7 +257,7 @@ Point TunedKernel::point_for(const std::vector<LaunchArgument>& arguments) const
   bool lacks = is_small ? std::ranges::any_of(
                               points, [&](const Point& point) { return !history.knows(point); })
                         : !history.knows(s.preferred);
-  if (policy == TunePolicy::on && lacks && points.size() > 1) {
+  if (may_search && lacks && points.size() > 1) {
     auto candidates = [&](const Point& point) {
       KernelCall call = call_of(arguments, point);
       return KernelCandidate{call, s.tuning.grid(call), complete(arguments, call)};
@@ -183,10 +268,10 @@ Point TunedKernel::point_for(const std::vector<LaunchArgument>& arguments) const
     s.database().store(found);
     rows = s.database().rows(key);
   }
-  return s.chosen[key.hash()] = choice_of(space, s.preferred, rows);
+  return choice_of(space, s.preferred, rows);
 }
 
-void TunedKernel::launch_with(const std::vector<LaunchArgument>& arguments) const {
+void TunedKernel::launch_with(Arguments arguments) const {
   KernelCall call = call_of(arguments, point_for(arguments));
   state_->kernel.launch_with(state_->tuning.grid(call), complete(arguments, call));
 }

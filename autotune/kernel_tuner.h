@@ -11,8 +11,10 @@
 //
 // The first launch of a question (types of the arguments, values of the scalars in `key`) times the
 // configurations and keeps what it found in the tuning database; every later launch, of any
-// process, uses the best at once. Configurations that the space gains later are measured alone,
-// beside the default, which is always the first value of each knob or `preferred`.
+// process, uses the best at once: a launch that this process has answered before costs half a
+// microsecond more than one of the kernel (`tilewright bench launch`). Configurations that the
+// space gains later are measured alone, beside the default, which is always the first value of each
+// knob or `preferred`.
 //
 // Tuning runs the kernel on the caller's memory. Memory whose size is known (vectors, arguments
 // with a number of elements) is as it was before each run and afterwards, so that kernels that add
@@ -24,9 +26,11 @@
 // timed inside CUDA graphs by the GPU's clock, unless there are hooks to run around each launch.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "autotune/database/tuning_database.h"
 #include "autotune/measure/child.h"
@@ -43,12 +47,16 @@ class KernelCall {
 
  private:
   friend class TunedKernel;
-  std::map<std::string, std::int64_t, std::less<>> numbers_;
+  struct Names;
+  std::shared_ptr<const Names> names_;
+  std::vector<std::optional<std::int64_t>> numbers_;  // by name
+  std::vector<bool>* read_ = nullptr;                 // by name: which were asked for
 };
 
 struct KernelTuning {
-  // Knobs have the names of the kernel's Constexprs, so the kernel must name its parameters; knobs
-  // of other names only matter to `grid`.
+  // Knobs have the names of the kernel's Constexprs, so the kernel must name its parameters. A knob
+  // of another name is for `grid`, `heuristics`, `keeps`, `estimate` or the hooks; the first launch
+  // raises `Error` where none of them asks for it.
   Space space;
   std::function<Grid(const KernelCall&)> grid;
   std::vector<std::string> key = {};  // integer scalars whose values ask a new question
@@ -82,21 +90,31 @@ class TunedKernel {
 
   // Arguments for the Pointers and Scalars in their order.
   template <typename... T>
-  void launch(const T&... arguments) const {
-    launch_with(std::vector<dsl::LaunchArgument>{dsl::LaunchArgument(arguments)...});
+  void launch(T&&... arguments) const {
+    constexpr bool fit = (std::convertible_to<T, dsl::LaunchArgument> && ...);
+    static_assert(fit,
+                  "a kernel's arguments are numbers, Tensors, and pointers, std::vector, "
+                  "std::array and std::span of elements (float, double, std::int32_t, ...)");
+    if constexpr (fit)
+      launch_with(std::array<dsl::LaunchArgument, sizeof...(T)>{std::forward<T>(arguments)...});
   }
-  void launch_with(const std::vector<dsl::LaunchArgument>& arguments) const;
+  void launch_with(std::span<const dsl::LaunchArgument> arguments) const;
   // What a launch with such arguments uses, tuning first if need be: "rows=32 columns=64".
   std::string configuration_for(const std::vector<dsl::LaunchArgument>& arguments) const;
 
  private:
   struct State;
   class Search;
-  Point point_for(const std::vector<dsl::LaunchArgument>& arguments) const;
-  KernelCall call_of(const std::vector<dsl::LaunchArgument>& arguments, const Point& point) const;
-  std::vector<dsl::LaunchArgument> complete(const std::vector<dsl::LaunchArgument>& arguments,
-                                            const KernelCall& call) const;
-  TuningKey key_of(const std::vector<dsl::LaunchArgument>& arguments) const;
+  using Arguments = std::span<const dsl::LaunchArgument>;
+  using Question = std::pair<std::vector<std::int64_t>, std::string>;
+  Point point_for(Arguments arguments) const;
+  Point found_point(Arguments arguments, bool may_search) const;
+  KernelCall call_of(Arguments arguments, const Point& point,
+                     std::vector<bool>* read = nullptr) const;
+  std::vector<dsl::LaunchArgument> complete(Arguments arguments, const KernelCall& call) const;
+  Question question_of(Arguments arguments) const;
+  TuningKey key_of(Arguments arguments) const;
+  void require_used_knobs(Arguments arguments) const;
   std::shared_ptr<State> state_;
 };
 

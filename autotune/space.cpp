@@ -175,22 +175,51 @@ std::string Space::text(const Point& point) const {
   return result;
 }
 
-std::optional<Point> Space::parse(std::string_view text) const {
-  Point point(knobs_.size(), -1);
+// What is wrong with the text; nothing: `point` is its point, legal or not.
+std::string Space::read(std::string_view text, Point& point) const {
+  auto names = [this] {
+    std::string known;
+    for (const Knob& knob : knobs_) known += (known.empty() ? "" : ", ") + knob.name;
+    return known;
+  };
+  point.assign(knobs_.size(), -1);
   while (!text.empty()) {
     std::string_view word = text.substr(0, text.find(' '));
     text.remove_prefix(std::min(text.size(), word.size() + 1));
     if (word.empty()) continue;
     std::size_t equals = word.find('=');
-    if (equals == std::string_view::npos) return std::nullopt;
+    if (equals == std::string_view::npos) return concat("\"", word, "\" is not a knob=value");
     auto knob = std::ranges::find(knobs_, word.substr(0, equals), &Knob::name);
-    if (knob == knobs_.end()) return std::nullopt;
+    if (knob == knobs_.end())
+      return concat("there is no knob \"", word.substr(0, equals), "\"; there are: ", names());
     int& index = point[static_cast<std::size_t>(knob - knobs_.begin())];
-    if (index != -1) return std::nullopt;
-    for (int i = 0; i < knob->count(); ++i)
+    if (index != -1) return concat("the knob ", knob->name, " is given twice");
+    std::string values;
+    for (int i = 0; i < knob->count(); ++i) {
       if (knob->text(i) == word.substr(equals + 1)) index = i;
+      values += (values.empty() ? "" : ", ") + knob->text(i);
+    }
+    if (index == -1)
+      return concat("the knob ", knob->name, " has no value ", word.substr(equals + 1), "; it has ",
+                    values);
   }
-  return is_legal(point) ? std::optional(point) : std::nullopt;
+  for (std::size_t i = 0; i < knobs_.size(); ++i)
+    if (point[i] == -1) return concat("the knob ", knobs_[i].name, " is not given");
+  return {};
+}
+
+std::optional<Point> Space::parse(std::string_view text) const {
+  Point point;
+  if (!read(text, point).empty() || broken_rule(point)) return std::nullopt;
+  return point;
+}
+
+std::string Space::problem(std::string_view text) const {
+  Point point;
+  std::string problem = read(text, point);
+  if (!problem.empty()) return problem;
+  std::optional<std::string> broken = broken_rule(point);
+  return broken ? concat("it breaks the rule \"", *broken, "\"") : std::string();
 }
 
 }  // namespace tilewright::autotune

@@ -90,9 +90,13 @@ class Space {
   std::string text(const Point& point) const;
   // The legal point of a text; nothing if it names other knobs or values or breaks a rule.
   std::optional<Point> parse(std::string_view text) const;
+  // Why `parse` gives nothing, with what would be right: "the knob rows has no value 7; it has 16,
+  // 32".
+  std::string problem(std::string_view text) const;
 
  private:
   Space& add(Knob knob);
+  std::string read(std::string_view text, Point& point) const;
 
   struct Rule {
     std::string name;

@@ -16,12 +16,13 @@
 #include <mutex>
 #include <new>
 
+#include "dsl/emulator/options.h"
 #include "runtime/base/out_of_memory.h"
 
 namespace tilewright::autotune {
 namespace {
 
-constexpr char done_mark = 'd', raised_mark = 'r', memory_mark = 'm';
+constexpr char done_mark = 'd', raised_mark = 'r', memory_mark = 'm', fault_mark = 'f';
 
 // Pages that the process has reserved, times their size.
 std::int64_t reserved_bytes() {
@@ -43,6 +44,36 @@ bool write_all(int to, const char* data, std::size_t size) {
   }
   return true;
 }
+
+// What a child prints on its way down (the C library says so of a heap that was written over)
+// belongs to its reason and not on the terminal. A file in memory, so that a child never waits for
+// a reader.
+class StandardError {
+ public:
+  StandardError() : file_(memfd_create("stderr of a child", MFD_CLOEXEC)) {}
+  ~StandardError() {
+    if (file_ >= 0) close(file_);
+  }
+  StandardError(const StandardError&) = delete;
+  StandardError& operator=(const StandardError&) = delete;
+  void take() const {
+    if (file_ >= 0) dup2(file_, STDERR_FILENO);
+  }
+  // The end of it, as one line; nothing if nothing was printed.
+  std::string text() const {
+    constexpr off_t most = 300;
+    off_t size = file_ < 0 ? 0 : lseek(file_, 0, SEEK_END);
+    std::string text(static_cast<std::size_t>(std::clamp<off_t>(size, 0, most)), '\0');
+    ssize_t got = pread(file_, text.data(), text.size(), std::max<off_t>(0, size - most));
+    text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, got)));
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    std::ranges::replace(text, '\n', ' ');
+    return text;
+  }
+
+ private:
+  int file_;
+};
 
 [[noreturn]] void be_child(int to, const std::function<std::string()>& work,
                            const ChildLimits& limits) {
@@ -71,6 +102,8 @@ bool write_all(int to, const char* data, std::size_t size) {
     raised(memory_mark, "memory could not be had");
   } catch (const OutOfMemory& error) {
     raised(memory_mark, error.what());
+  } catch (const dsl::emulator::EmulationFault& fault) {
+    raised(fault_mark, fault.what());
   } catch (const std::exception& error) {
     raised(raised_mark, error.what());
   } catch (...) {
@@ -98,15 +131,22 @@ bool read_until(int from, std::chrono::steady_clock::time_point end, std::string
   }
 }
 
-ChildResult end_of(int status, const std::string& text) {
+ChildResult end_of(int status, const std::string& text, const StandardError& printed) {
+  auto with_what_it_printed = [&](std::string reason) {
+    std::string last = printed.text();
+    return last.empty() ? reason : concat(reason, ": ", last);
+  };
   if (WIFSIGNALED(status)) {
     int signal = WTERMSIG(status);
-    return {ChildEnd::crashed, concat("ended by signal ", signal, " (", strsignal(signal), ")")};
+    return {ChildEnd::crashed,
+            with_what_it_printed(concat("ended by signal ", signal, " (", strsignal(signal), ")"))};
   }
   if (text.empty() || WEXITSTATUS(status) != 0)
-    return {ChildEnd::exited, concat("left the process with status ", WEXITSTATUS(status))};
+    return {ChildEnd::exited,
+            with_what_it_printed(concat("left the process with status ", WEXITSTATUS(status)))};
   ChildEnd end = text[0] == done_mark     ? ChildEnd::done
                  : text[0] == memory_mark ? ChildEnd::out_of_memory
+                 : text[0] == fault_mark  ? ChildEnd::crashed
                                           : ChildEnd::raised;
   return {end, text.substr(1)};
 }
@@ -120,10 +160,12 @@ ChildResult run_in_child(const std::function<std::string()>& work, const ChildLi
   int ends[2];
   require(pipe2(ends, O_CLOEXEC) == 0,
           "[autotune] no pipe to a child process: ", std::strerror(errno));
+  StandardError printed;
   std::fflush(nullptr);  // or the child would print it once more
   pid_t child = fork();
   if (child == 0) {
     close(ends[0]);
+    printed.take();
     be_child(ends[1], work, limits);
   }
   close(ends[1]);
@@ -144,7 +186,7 @@ ChildResult run_in_child(const std::function<std::string()>& work, const ChildLi
   }
   if (!in_time)
     return {ChildEnd::timed_out, concat("did not end within ", limits.seconds, " seconds")};
-  return end_of(status, text);
+  return end_of(status, text, printed);
 }
 
 }  // namespace tilewright::autotune

@@ -5,7 +5,8 @@
 // that this process has, and what it does to it is gone with it. Compile before: compiling is slow
 // to do twice, and other threads' locks are not to be had in a child.
 //
-// For code of the host. A child of a process that uses a GPU cannot use it.
+// What it prints on the standard error is not seen; the end of it is told where the child crashed
+// or left. For code of the host. A child of a process that uses a GPU cannot use it.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ enum class ChildEnd { done, raised, exited, crashed, timed_out, out_of_memory };
 
 struct ChildResult {
   ChildEnd end = ChildEnd::done;
-  // done: what the work returned; raised, and out of memory that a kernel asked for: the
+  // done: what the work returned; raised, crashed in the emulator of a GPU, and out of memory that a kernel asked for: the
   // exception's text; else what happened, for people.
   std::string text;
 };

@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "dsl/emulator/options.h"
 #include "runtime/base/out_of_memory.h"
 #include "runtime/cuda/error.h"
 
@@ -11,7 +12,9 @@ namespace {
 Status status_of(const std::exception& error) {
   if (dynamic_cast<const OutOfMemory*>(&error) || dynamic_cast<const std::bad_alloc*>(&error))
     return Status::out_of_memory;
-  if (dynamic_cast<const cuda::ContextLost*>(&error)) return Status::crashed;
+  if (dynamic_cast<const cuda::ContextLost*>(&error) ||
+      dynamic_cast<const dsl::emulator::EmulationFault*>(&error))
+    return Status::crashed;
   return Status::compile_failed;
 }
 

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "dsl/emulator/options.h"
 #include "runtime/parallel.h"
 
 namespace tilewright::autotune {
@@ -83,6 +84,26 @@ TEST(Child, HasNoMemoryWithoutEnd) {
       },
       {20, 256 << 20});
   EXPECT_EQ(result.end, ChildEnd::out_of_memory);
+}
+
+TEST(Child, TellsWhatItPrintedOnItsWayDownInsteadOfShowingIt) {
+  ::testing::internal::CaptureStderr();
+  ChildResult result = run_in_child([]() -> std::string {
+    std::fputs("first line\nmalloc(): something is wrong\n", stderr);
+    std::abort();
+  });
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(result.end, ChildEnd::crashed);
+  EXPECT_THAT(result.text,
+              HasSubstr("ended by signal 6 (Aborted): first line malloc(): something is "
+                        "wrong"));
+}
+
+TEST(Child, CrashesWhereTheEmulatorFindsAFault) {
+  ChildResult result =
+      run_in_child([]() -> std::string { throw dsl::emulator::EmulationFault("out of bounds"); });
+  EXPECT_EQ(result.end, ChildEnd::crashed);
+  EXPECT_EQ(result.text, "out of bounds");
 }
 
 TEST(Child, EndsAtABadAddress) {

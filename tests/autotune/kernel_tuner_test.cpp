@@ -132,7 +132,11 @@ TEST_F(KernelTuner, NamesWhatIsWrong) {
   EXPECT_THAT(error([](KernelTuning& t) { t.key = {"m"}; }), HasSubstr("no Scalar of that name"));
   EXPECT_THAT(error([](KernelTuning& t) { t.reset_to_zero = {"n"}; }),
               HasSubstr("no Pointer of that name"));
-  EXPECT_THAT(error([](KernelTuning& t) { t.preferred = "block=7"; }), HasSubstr("no legal point"));
+  EXPECT_THAT(
+      error([](KernelTuning& t) { t.preferred = "block=7"; }),
+      HasSubstr(
+          "the default \"block=7\" is no legal point of the space: the knob block has no value "
+          "7; it has 64, 256"));
   EXPECT_THAT(error([](KernelTuning& t) {
                 t.space.rule("large", [](const Setting& s) { return s["block"] > 64; });
               }),
@@ -146,6 +150,39 @@ TEST_F(KernelTuner, NamesWhatIsWrong) {
   EXPECT_THAT(error_of([&] { tuned.launch(x, y, 1, 2); }), HasSubstr("takes 3 beside"));
   EXPECT_THAT(error_of([&] { tuned.launch(x.data(), y.data(), 5000); }),
               HasSubstr("no known size"));
+}
+
+TEST_F(KernelTuner, AWarmLaunchTracesNothing) {
+  int traces = 0;
+  dsl::Kernel counted("counted",
+                      [&traces](Pointer x, Pointer y, Scalar n, Constexpr block) {
+                        ++traces;
+                        add_twice(x, y, n, block);
+                      },
+                      {"x", "y", "n", "block"});
+  TunedKernel tuned(counted, tuning({64, 256}), database);
+  tuned.launch(x, y, 5000);
+  int before = traces;
+  for (int i = 0; i < 5; ++i) tuned.launch(x, y, 5000);
+  EXPECT_EQ(tuned.configuration_for({x, y, 5000}).substr(0, 6), "block=");
+  EXPECT_EQ(traces, before);
+  tuned.launch(x, y, 4000);
+  EXPECT_GT(traces, before);  // another question
+}
+
+TEST_F(KernelTuner, RefusesAKnobThatNothingAsksFor) {
+  KernelTuning with = tuning({64, 256});
+  with.space.choose("blok", {1, 2});
+  EXPECT_EQ(error_of([&] { TunedKernel(add, with, database).launch(x, y, 5000); }),
+            "[add_twice] nothing uses the knob blok: neither grid, heuristics, keeps nor estimate "
+            "ask for it, and the kernel has no Constexpr of that name; its Constexprs are: block");
+  EXPECT_TRUE(measured.empty());
+  with.grid = [](const KernelCall& call) {  // asked for only now and then
+    return Grid{(call["n"] + call["block"] - 1) / call["block"],
+                call["block"] == 256 ? call["blok"] - call["blok"] + 1 : 1};
+  };
+  TunedKernel(add, with, database).launch(x, y, 5000);
+  EXPECT_EQ(measured.size(), 4u);
 }
 
 }  // namespace

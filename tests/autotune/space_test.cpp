@@ -45,6 +45,20 @@ TEST(Space, ReadsWhatItWrites) {
     EXPECT_EQ(space.parse(bad), std::nullopt) << bad;
 }
 
+TEST(Space, SaysWhyATextIsNoPoint) {
+  Space space;
+  space.choose("rows", {16, 32}).choose("unit", {"avx", "amx"}).rule("small", [](const Setting& s) {
+    return s["rows"] == 16 || s.label("unit") == "avx";
+  });
+  EXPECT_EQ(space.problem("rows=16 unit=amx"), "");
+  EXPECT_EQ(space.problem("rows=7 unit=amx"), "the knob rows has no value 7; it has 16, 32");
+  EXPECT_EQ(space.problem("row=16"), "there is no knob \"row\"; there are: rows, unit");
+  EXPECT_EQ(space.problem("rows=16 rows=32"), "the knob rows is given twice");
+  EXPECT_EQ(space.problem("rows"), "\"rows\" is not a knob=value");
+  EXPECT_EQ(space.problem("rows=16"), "the knob unit is not given");
+  EXPECT_EQ(space.problem("rows=32 unit=amx"), "it breaks the rule \"small\"");
+}
+
 TEST(Space, DrawsAndChangesWithinTheRules) {
   Space space = tiles();
   Random random(1);
