@@ -33,6 +33,9 @@
 namespace tilewright {
 
 struct TensorBody;  // graph/tensor_body.h
+namespace dsl {
+class LaunchArgument;  // dsl/kernel.h
+}
 
 class Tensor {
  public:
@@ -277,6 +280,10 @@ struct CrossEntropyOptions {
 // classes is an Error eagerly and gives some number inside a compiled function.
 Tensor cross_entropy(const TensorOperand& logits, const Tensor& targets,
                      const CrossEntropyOptions& options = {});
+
+// Lets kernels written by hand be launched on tensors (dsl/kernel.h), as memory with a dtype, a size
+// and a device. Raises `Error` for tensors that are not contiguous, as strides are not passed on.
+dsl::LaunchArgument launch_argument(const Tensor& tensor);
 
 // Prints dtype, shape and, of concrete tensors, the first elements.
 std::string to_string(const Tensor& tensor);

@@ -1,7 +1,9 @@
 // The sections launch and graphs: what starting kernels costs the host, and the device.
 #include <fmt/format.h>
 
+#include "autotune/kernel_tuner.h"
 #include "dsl/compile.h"
+#include "dsl/kernel.h"
 #include "dsl/launch.h"
 #include "dsl/tile.h"
 #include "dsl/tracer.h"
@@ -27,6 +29,30 @@ ir::Function tiny_program() {
   Tile i = cast(program_id(0), i32) * 128 + dsl::arange(0, 128);
   store(y + i, load(x + i, i < n) + 1.0, i < n);
   return tracer.finish();
+}
+
+// The same, by those who write kernels by hand.
+dsl::Kernel tiny_kernel() {
+  using namespace dsl;
+  return Kernel("tiny",
+                [](Pointer x, Pointer y, Scalar n, Constexpr block) {
+                  Tile i = program_id(0) * block + cast(dsl::arange(0, block), i64);
+                  store(y + i, load(x + i, i < n) + 1.0, i < n);
+                },
+                {"x", "y", "n", "block"});
+}
+autotune::TunedKernel tiny_tuned_kernel(const dsl::Kernel& kernel) {
+  return {kernel,
+          {.space = autotune::Space().choose("block", {128}),
+           .grid = [](const autotune::KernelCall& call) { return Grid(call["n"] / call["block"]); },
+           .key = {"n"}}};
+}
+dsl::Kernel large_kernel() {
+  using namespace dsl;
+  return Kernel("large", [](Pointer x, Pointer y, Scalar n) {
+    Tile i = program_id(0) * 1024 + cast(dsl::arange(0, 1024), i64);
+    store(y + i, exp(load(x + i, i < n)), i < n);
+  });
 }
 
 struct TinyLaunch {
@@ -108,6 +134,14 @@ void bench_launch(BenchLog& log) {
   }
   add("launch of a program",
       [&] { launch_on(device, *tiny.artifact, Grid(1), tiny.arguments.data()); });
+  dsl::Kernel kernel = tiny_kernel();
+  add("launch of a kernel", [&] { kernel.launch(1, tiny.x, tiny.y, 128, 128); });
+  autotune::TunedKernel tuned = tiny_tuned_kernel(kernel);
+  add("launch of a tuned kernel", [&] { tuned.launch(tiny.x, tiny.y, 128); });
+  dsl::Kernel large = large_kernel(), checked = large.with(dsl::Check::bounds);
+  Tensor from = zeros({1 << 16}).to(device), to = Tensor::empty({1 << 16}, f32, device);
+  add("64K elements by a kernel", [&] { large.launch(64, from, to, 1 << 16); });
+  add("64K elements by a kernel, bounds checked", [&] { checked.launch(64, from, to, 1 << 16); });
   auto function = [](const Tensor& a) { return a + 1.0; };
   Compiled each = compile(function, {.mode = Mode::default_, .device = device});
   Compiled recorded = compile(function, {.mode = Mode::reduce_overhead, .device = device});

@@ -1,0 +1,67 @@
+// Kernels written by hand, launched on tensors.
+#include <gmock/gmock.h>
+
+#include "dsl/kernel.h"
+#include "graph/compile.h"
+#include "graph/tensor.h"
+#include "tests/errors.h"
+#include "tests/every_device.h"
+
+namespace tilewright {
+namespace {
+
+using namespace dsl;
+using ::testing::HasSubstr;
+
+// Both directives are what a user has; `zeros` then means tiles in a kernel.
+const Kernel twice("twice",
+                   [](Pointer x, Pointer y, Constexpr block) {
+                     Var sum = zeros({block}, f32);
+                     sum += load(x + arange(0, block)) * 2.0;
+                     store(y + arange(0, block), sum);
+                   },
+                   {"x", "y", "block"});
+
+TEST(TensorArgument, IsMemoryOfAnyRank) {
+  const Tensor x = tilewright::full({2, 4, 8}, 3.0);
+  Tensor y = Tensor::empty({2, 4, 8});
+  twice.launch(1, x, y, 64);
+  EXPECT_EQ(y.to_vector<float>(), std::vector<float>(64, 6));
+  Tensor half = tilewright::full({64}, 1.5, f16);
+  Kernel widen("widen", [](Pointer a, Pointer b) {
+    store(b + arange(0, 64), cast(load(a + arange(0, 64)), f32));
+  });
+  widen.launch(1, half, y);
+  EXPECT_EQ(y.to_vector<float>()[63], 1.5F);
+}
+
+TEST(TensorArgument, KnowsItsSizeAndWhereItLies) {
+  Tensor x = tilewright::ones({64});
+  EXPECT_THAT(error_of([&] { twice.launch(1, x, x, 64); }), HasSubstr("overlap"));
+  EXPECT_THAT(error_of([&] { twice.launch(1, x.slice(0, 0, 32), x.slice(0, 32, 64), 32); }),
+              "no error");
+  LaunchArgument argument = x;
+  EXPECT_EQ(argument.size_bytes(), 256);
+  EXPECT_FALSE(argument.lies_elsewhere(nullptr));
+}
+
+TEST(TensorArgument, MustBeContiguousAndDefined) {
+  Tensor x = tilewright::ones({8, 8}), y = Tensor::empty({64});
+  EXPECT_THAT(
+      error_of([&] { twice.launch(1, x.transpose(0, 1), y, 64); }),
+      HasSubstr("[launch] a tensor of shape 8x8 has the strides 1x8; strides are not passed "
+                "to kernels: launch it on contiguous()"));
+  EXPECT_THAT(error_of([&] { twice.launch(1, Tensor(), y, 64); }),
+              HasSubstr("[launch] a tensor is undefined"));
+}
+
+TEST(TensorArgument, IsNotWrittenWhereAFunctionHoldsACopy) {
+  Tensor weight = tilewright::ones({64, 64});
+  auto frozen = compile([&](const Tensor& x) { return linear(x, weight); }, {.freezing = true});
+  frozen(tilewright::ones({1, 64}));
+  Tensor x = tilewright::ones({64});
+  EXPECT_THAT(error_of([&] { twice.launch(1, x, weight, 64); }), HasSubstr("[launch]"));
+}
+
+}  // namespace
+}  // namespace tilewright
