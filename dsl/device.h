@@ -3,7 +3,7 @@
 //   Device::cpu()                  the host, with the best instructions that it has
 //   Device::cuda(0)                an NVIDIA GPU, through its driver
 //   Device::emulated("sm_80")      code for that GPU, run thread by thread on the host: thousands
-//                                  of times slower, and every access and barrier is checked
+//                                  of times slower, and accesses and barriers are checked
 //
 // As text "cpu", "cuda:0" and "emulated:sm_80". Tensors lie in the host's memory or in that of a
 // GPU; an emulated device works on the host's. What does not name a device runs on the default one,
