@@ -281,7 +281,7 @@ struct CrossEntropyOptions {
 Tensor cross_entropy(const TensorOperand& logits, const Tensor& targets,
                      const CrossEntropyOptions& options = {});
 
-// Lets kernels written by hand be launched on tensors (dsl/kernel.h), as memory with a dtype, a size
+// Lets kernels written by hand be launched on tensors (dsl/kernel.h): memory with a dtype, a size
 // and a device. Raises `Error` for tensors that are not contiguous, as strides are not passed on.
 dsl::LaunchArgument launch_argument(const Tensor& tensor);
 

@@ -24,7 +24,8 @@ enum class ChildEnd { done, raised, exited, crashed, timed_out, out_of_memory };
 
 struct ChildResult {
   ChildEnd end = ChildEnd::done;
-  // done: what the work returned; raised, crashed in the emulator of a GPU, and out of memory that a kernel asked for: the
+  // done: what the work returned; raised, crashed in the emulator of a GPU, and out of memory that
+  // a kernel asked for: the
   // exception's text; else what happened, for people.
   std::string text;
 };
