@@ -64,20 +64,24 @@ ir::Scalar value_of_full(const Node& full) {
       static_cast<std::int64_t>(wrapped(a.number) + static_cast<std::uint64_t>(a.start)));
 }
 
+NodeId GraphBuilder::add(Op op, std::vector<NodeId> operands, DType dtype, Shape shape,
+                         Attributes attributes) {
+  auto id = static_cast<NodeId>(graph_.nodes.size());
+  graph_.nodes.push_back({op, std::move(operands), dtype, std::move(shape), std::move(attributes),
+                          where_, origin_.value_or(Origin{op, id})});
+  return id;
+}
+
 NodeId GraphBuilder::append(Op op, std::vector<NodeId> operands, Attributes attributes) {
   ValueType type = infer(op, types_of(graph_, operands), attributes, std::nullopt, where_);
-  graph_.nodes.push_back(
-      {op, std::move(operands), type.dtype, type.shape, std::move(attributes), where_});
-  return static_cast<NodeId>(graph_.nodes.size() - 1);
+  return add(op, std::move(operands), type.dtype, type.shape, std::move(attributes));
 }
 
 NodeId GraphBuilder::append(Op op, std::vector<NodeId> operands, Attributes attributes,
                             DType dtype) {
   ValueType type = infer(op, types_of(graph_, operands), attributes, dtype, where_);
   check(type.dtype == dtype, "a dtype was chosen for an op that has no choice of it");
-  graph_.nodes.push_back(
-      {op, std::move(operands), dtype, type.shape, std::move(attributes), where_});
-  return static_cast<NodeId>(graph_.nodes.size() - 1);
+  return add(op, std::move(operands), dtype, type.shape, std::move(attributes));
 }
 
 Hash content_hash(const Graph& graph) {

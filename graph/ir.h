@@ -10,6 +10,7 @@
 // says which input's memory must hold it when the call is over.
 #pragma once
 
+#include <optional>
 #include <source_location>
 #include <string>
 #include <vector>
@@ -39,6 +40,12 @@ struct Attributes {
   bool operator==(const Attributes& other) const = default;
 };
 
+// What the user wrote that a node came from: it itself, or a composite that was decomposed since.
+struct Origin {
+  Op op = Op::input;
+  NodeId node = 0;  // of the captured graph
+};
+
 struct Node {
   Op op;
   std::vector<NodeId> operands;
@@ -46,6 +53,7 @@ struct Node {
   Shape shape;
   Attributes attributes;
   std::source_location where;  // the user's line
+  Origin origin = {};          // for reports: as the line, no part of what the node means
 };
 
 struct Mutation {
@@ -73,6 +81,7 @@ class GraphBuilder {
   Graph& graph() { return graph_; }
   const Node& node(NodeId id) const { return graph_.nodes[id]; }
   void set_location(std::source_location where) { where_ = where; }
+  void set_origin(Origin origin) { origin_ = origin; }  // else each node is its own
 
   NodeId input(DType dtype, Shape shape, Strides strides = {});
   NodeId full(DType dtype, Shape shape, double number);
@@ -82,8 +91,10 @@ class GraphBuilder {
   NodeId append(Op op, std::vector<NodeId> operands, Attributes attributes, DType dtype);
 
  private:
+  NodeId add(Op op, std::vector<NodeId> operands, DType dtype, Shape shape, Attributes attributes);
   Graph& graph_;
   std::source_location where_ = std::source_location::current();
+  std::optional<Origin> origin_;
 };
 
 // What every element of a `full` node is: `number` and, of an integer that no double is, the rest

@@ -37,7 +37,8 @@ std::string text_of(const Node& node, const Strides& strides) {
   if (a.start != 0) say("start", std::to_string(a.start));
   if (a.end != 0) say("end", std::to_string(a.end));
   if (a.step != 1) say("step", std::to_string(a.step));
-  if (a.number != 0 || std::signbit(a.number)) say("number", text_of(a.number));
+  if (a.number != 0 || std::signbit(a.number) || node.op == Op::full)
+    say("number", text_of(a.number));
   if (a.flag) say("flag", "1");
   if (a.causal) say("causal", "1");
   if (a.window != 0) say("window", std::to_string(a.window));

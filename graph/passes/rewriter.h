@@ -27,10 +27,11 @@ class Rewriter {
     for (NodeId operand : old.operands) operands.push_back(at(operand));
     return operands;
   }
-  // A builder whose nodes carry the source line of `old`.
+  // A builder whose nodes carry the source line and the origin of `old`.
   GraphBuilder builder(const Node& old) {
     GraphBuilder builder(to_);
     builder.set_location(old.where);
+    builder.set_origin(old.origin);
     return builder;
   }
   void replace(NodeId old, NodeId now) { stand_in_[old] = now; }
