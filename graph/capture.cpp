@@ -37,11 +37,21 @@ bool overlap(const TensorBody& a, const TensorBody& b) {
 
 }  // namespace
 
-DataReadError::DataReadError(std::string_view operation, std::source_location location)
-    : Error(
-          concat("[", operation, "] the value is not known while the function is captured (at ",
-                 At{location},
-                 "); read data outside the compiled function, or express the choice with where()")),
+// What to do instead, by what was wanted.
+static std::string_view remedy(std::string_view operation) {
+  if (operation == "item")
+    return "express a choice with where(), or return the tensor and read it outside the compiled "
+           "function";
+  if (operation == "data" || operation == "const_data")
+    return "a captured function has no memory yet: hand addresses to kernels and libraries outside "
+           "the compiled function";
+  return "return the tensor and read it outside the compiled function";
+}
+
+DataReadError::DataReadError(std::string_view operation_, std::source_location location)
+    : Error(concat("[", operation_, "] the value is not known while the function is captured (at ",
+                   At{location}, "); ", remedy(operation_))),
+      operation(operation_),
       where(location) {}
 
 Capture* Capture::active() { return active_capture; }
@@ -51,9 +61,14 @@ Capture::Capture() : serial_(++last_serial) {
           "[compile] a function is being captured on this thread; captures do not nest: call the "
           "inner function uncompiled, or compile the outer one alone");
   active_capture = this;
+  ++detail::captures;
 }
-Capture::~Capture() {
-  if (active_capture == this) active_capture = nullptr;
+Capture::~Capture() { end(); }
+
+void Capture::end() {
+  if (active_capture != this) return;
+  active_capture = nullptr;
+  --detail::captures;
 }
 
 Tensor Capture::symbolic(NodeId node) const {
@@ -77,12 +92,15 @@ Capture::Identity Capture::identity_of(const TensorBody& body) {
           body.placement.strides};
 }
 
-Capture::Input& Capture::input_of(const Tensor& concrete) {
+Capture::Input& Capture::input_of(const Tensor& concrete, std::string_view operation,
+                                  std::source_location where) {
   const TensorBody& body = *concrete.body();
+  require_current(body.token, operation, where);
   auto [found, is_new] = index_of_.try_emplace(identity_of(body), inputs_.size());
   if (is_new) {
     NodeId node =
         GraphBuilder(graph_).input(body.dtype, body.placement.shape, body.placement.strides);
+    note_read(body.buffer.get());
     // A copy: the body's own handle may be written to while the plan lives.
     inputs_.push_back({std::make_shared<TensorBody>(body), node, node, {}});
   }
@@ -104,7 +122,7 @@ void require_usable(const TensorBody& symbolic, std::string_view operation,
 NodeId Capture::node_of(const Tensor& tensor, std::string_view operation,
                         std::source_location where) {
   const TensorBody& body = body_of(tensor, operation, where);
-  if (body.buffer) return input_of(tensor).newest;
+  if (body.buffer) return input_of(tensor, operation, where).newest;
   require_usable(body, operation, where);
   require(body.capture == serial_, "[", operation,
           "] the tensor belongs to another capture, which is over (at ", At{where},
@@ -141,7 +159,7 @@ void Capture::write(const Tensor& target, const Tensor& value, std::string_view 
   if (body.buffer) {
     require_writable(body, operation, where);
     require_own_elements(body, operation, where);
-    Input& input = input_of(target);
+    Input& input = input_of(target, operation, where);
     input.newest = node;
     input.written = where;
     ++body.version;
@@ -176,7 +194,7 @@ void Capture::require_no_overlap() const {
   }
 }
 
-Captured Capture::finish(const std::vector<Tensor>& outputs) {
+Captured Capture::finish(std::vector<Tensor> outputs) {
   std::vector<NodeId> ids;
   for (const Tensor& output : outputs)
     ids.push_back(node_of(output, "compile", std::source_location::current()));
@@ -190,8 +208,10 @@ Captured Capture::finish(const std::vector<Tensor>& outputs) {
     if (input.newest != input.node) graph_.mutations.push_back({input.node, input.newest});
     result.captured.push_back(Tensor(input.body));
   }
+  result.read.assign(read_.begin(), read_.end());
   result.graph = std::move(graph_);
-  active_capture = nullptr;
+  outputs.clear();  // handles of the capture's own
+  end();
   return result;
 }
 

@@ -8,6 +8,8 @@
 #pragma once
 
 #include <map>
+#include <set>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -21,12 +23,15 @@ namespace tilewright::graph {
 class DataReadError : public Error {
  public:
   DataReadError(std::string_view operation, std::source_location where);
+  std::string operation;
   std::source_location where;
 };
 
 struct Captured {
   Graph graph;
   std::vector<Tensor> captured;  // the graph's inputs after the placeholders, in order
+  // The memory of these and of all other concrete tensors that the function looked at.
+  std::vector<const Buffer*> read;
 };
 
 class Capture {
@@ -36,6 +41,9 @@ class Capture {
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
   static Capture* active();
+  // The function looks at a tensor over this memory.
+  void note_read(const Buffer* memory) { read_.insert(memory); }
+  std::uint64_t serial() const { return serial_; }  // of all captures of this process, from 1
 
   // An argument of the function. All placeholders come before the first operation.
   Tensor placeholder(DType dtype, const Shape& shape, const Strides& strides = {});
@@ -47,7 +55,7 @@ class Capture {
              std::source_location where);
   bool is_written(const TensorBody& concrete) const;
   // Ends the capture: the graph with the given outputs. The capture is of no further use.
-  Captured finish(const std::vector<Tensor>& outputs);
+  Captured finish(std::vector<Tensor> outputs);
 
   // The node that stands for the tensor now; a concrete tensor is captured.
   NodeId node_of(const Tensor& tensor, std::string_view operation, std::source_location where);
@@ -61,14 +69,16 @@ class Capture {
   };
   using Identity = std::tuple<const Buffer*, std::int64_t, DType, Shape, Strides>;
   static Identity identity_of(const TensorBody& body);
-  Input& input_of(const Tensor& concrete);
+  Input& input_of(const Tensor& concrete, std::string_view operation, std::source_location where);
   void require_no_overlap() const;
+  void end();
 
   std::uint64_t serial_;
   Graph graph_;
   std::vector<std::shared_ptr<TensorBody>> placeholders_;
   std::vector<Input> inputs_;  // captured tensors in order
   std::map<Identity, std::size_t> index_of_;
+  std::set<const Buffer*> read_;
 };
 
 // Raises `Error` unless a symbolic tensor belongs to the active capture and is no stale view.

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "graph/capture.h"
+#include "graph/handle_changes.h"
 #include "graph/run/compiled.h"
 #include "graph/tensor_body.h"
 #include "runtime/base/error.h"
@@ -83,12 +84,38 @@ struct CompiledFunction::State {
   std::mutex mutex;
   graph::SharedSteps shared;
   std::vector<std::unique_ptr<CompiledSignature>> signatures;
-  std::size_t latest = 0;  // that a call matched
+  std::size_t latest = 0;     // that a call matched
+  std::uint64_t changes = 0;  // of handles, when that was looked at
 
   std::function<void(const Device&)> move;  // of what the function holds; none: nothing
 
+  void look_at_changes() {
+    std::uint64_t now = graph::handle_changes().count();
+    if (now == changes) [[likely]]
+      return;
+    changes = now;
+    for (auto& signature : signatures) signature->look_at_changes();
+  }
+  std::unique_ptr<CompiledSignature> compiled(const std::vector<Tensor>& arguments) {
+    return std::make_unique<CompiledSignature>(function, options, arguments, shared);
+  }
+  // The signature of the call, compiled where it is new or a handle stands for something else.
+  CompiledSignature& signature_for(const std::vector<Tensor>& arguments) {
+    look_at_changes();
+    CompiledSignature* known = find(arguments);
+    if (known == nullptr) {
+      if (signatures.size() >= static_cast<std::size_t>(options.max_signatures))
+        raise_too_many(arguments);
+      signatures.push_back(compiled(arguments));
+      latest = signatures.size() - 1;
+    } else if (known->is_doubtful() && !known->rebind(function)) {
+      signatures[latest] = compiled(arguments);
+    }
+    return *signatures[latest];
+  }
+  std::vector<Tensor> call(const std::vector<Tensor>& arguments, std::int64_t times,
+                           bool is_measured);
   CompiledSignature* find(const std::vector<Tensor>& arguments) {
-    std::erase_if(signatures, [](const auto& signature) { return signature->is_outdated(); });
     for (std::size_t i = 0; i < signatures.size(); ++i) {
       std::size_t at = (latest + i) % signatures.size();
       if (!matches(signatures[at]->signature(), arguments)) continue;
@@ -146,10 +173,19 @@ std::vector<Tensor> CompiledFunction::call(const std::vector<Tensor>& arguments)
 std::vector<Tensor> CompiledFunction::repeat(std::int64_t times,
                                              const std::vector<Tensor>& arguments) const {
   require(times >= 1, "[repeat] times is ", times, "; it must be at least 1");
-  State& state = *state_;
+  return state_->call(arguments, times, false);
+}
+
+void CompiledFunction::measure(const std::vector<Tensor>& arguments, std::int64_t calls) const {
+  require(calls >= 1, "[measure] calls is ", calls, "; it must be at least 1");
+  for (; calls > 0; --calls) state_->call(arguments, 1, true);
+}
+
+std::vector<Tensor> CompiledFunction::State::call(const std::vector<Tensor>& arguments,
+                                                  std::int64_t times, bool is_measured) {
   // Inside a capture the function is part of what is being captured.
-  if (state.options.backend == Backend::eager || graph::Capture::active())
-    return graph::call_one_by_one(state.function, arguments, times);
+  if (options.backend == Backend::eager || graph::Capture::active())
+    return graph::call_one_by_one(function, arguments, times);
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     require(arguments[i].defined(), "[compile] argument ", i,
             " is undefined; every argument must be a tensor");
@@ -157,28 +193,14 @@ std::vector<Tensor> CompiledFunction::repeat(std::int64_t times,
             " belongs to a capture that is over; pass a concrete tensor");
     require_current(arguments[i].body()->token, "compile", std::nullopt);
   }
-  std::lock_guard lock(state.mutex);
-  CompiledSignature* compiled = state.find(arguments);
-  if (compiled == nullptr) {
-    if (state.signatures.size() >= static_cast<std::size_t>(state.options.max_signatures))
-      state.raise_too_many(arguments);
-    state.signatures.push_back(std::make_unique<CompiledSignature>(state.function, state.options,
-                                                                   arguments, state.shared));
-    state.latest = state.signatures.size() - 1;
-    compiled = state.signatures.back().get();
-  }
-  return compiled->call(state.function, arguments, times);
+  std::lock_guard lock(mutex);
+  return signature_for(arguments).call(function, arguments, times, is_measured);
 }
 
 std::vector<PlanReport> CompiledFunction::report() const {
   std::lock_guard lock(state_->mutex);
   std::vector<PlanReport> reports;
-  for (const auto& signature : state_->signatures) {
-    reports.push_back(signature->report());
-    if (!signature->graph_break().empty())
-      reports.back().signature +=
-          concat(" (runs op by op: data is read at ", signature->graph_break(), ")");
-  }
+  for (const auto& signature : state_->signatures) reports.push_back(signature->report());
   return reports;
 }
 
@@ -204,9 +226,12 @@ bool CompiledFunction::wait_until_tuned(double seconds) const {
 }
 
 namespace detail {
-void raise_too_many_arguments(std::size_t count) {
-  raise_error(concat("[compile] called with ", count,
-                     " tensors, which the function does not take; pass as many as its parameters"));
+void raise_wrong_count(std::span<const std::size_t> taken, std::size_t given) {
+  std::string counts;
+  for (std::size_t count : taken) counts += concat(counts.empty() ? "" : " or ", count);
+  raise_error(concat("[compile] the function takes ", counts,
+                     taken.size() == 1 && taken[0] == 1 ? " tensor" : " tensors",
+                     " and the call has ", given, "; pass one for each parameter"));
 }
 }  // namespace detail
 

@@ -7,7 +7,25 @@
 // once, and the launches are laid out as a plan that later calls of that signature replay.
 //
 // A signature that is not in the table is compiled; at `Options::max_signatures` (8) different ones
-// the next is an Error that names what differs: never a silent fall-back.
+// the next is an Error that names what differs.
+//
+// What a compiled function sees of the world outside its arguments:
+//
+//   * What is in tensors that it uses, written in place between calls, is read at each call.
+//   * A handle that it read when it was captured and that is assigned anew (`layer.weight = t`,
+//   also
+//     by `Module::quantize`), moved from, or moved to a device: the function is captured once more
+//     at its next call, and where the graph is the same as before, only other memory is read from
+//     then on; otherwise it is compiled anew. That costs a call nothing where no handle changed.
+//   * Everything else is read once, when a signature is captured, and is a constant of it: numbers,
+//     flags, sizes of containers and pointers that the function refers to, and what is read through
+//     `data()` of a tensor. Pass what changes as a tensor. What the function does besides tensors,
+//     printing or counting, happens when it is captured, which may be more than once.
+//   * Values of tensors, read with `item()` or `to_vector()`, cannot be known when the graph is
+//   made:
+//     a graph break. That function runs op by op for that signature, as if it were not compiled;
+//     stderr says so once, with the line, and explain() and report() do. With `Options::fullgraph`
+//     it is an Error.
 #pragma once
 
 #include <concepts>
@@ -19,6 +37,7 @@
 #include <vector>
 
 #include "dsl/device.h"
+#include "graph/callable.h"
 #include "graph/index_checks.h"
 #include "graph/matmul_precision.h"
 #include "graph/tensor.h"
@@ -69,8 +88,9 @@ struct Options {
   // any more, except by the function itself. On the host, weights of products with many rows are
   // then copied once, at the first call, into the order in which they are multiplied: such products
   // are a tenth faster, the more so the fewer their rows, for as much memory as the weights take.
-  // All functions share the copies; writing a tensor that was copied is an Error. (Memory of the
-  // user's that he writes himself is not watched.)
+  // All functions share the copies; writing a tensor that was copied is an Error, and so is asking
+  // for its data() (const_data() reads it). Writes through a pointer from before, and to memory of
+  // the user's own, cannot be watched: the function does not see them.
   bool freezing = false;
   // Files of the choices that decide every bit of a result (graph/tune/plan_lock.h): one that is
   // written as functions are compiled, or one that compiling must keep to, whatever the clock says.
@@ -78,16 +98,20 @@ struct Options {
   IndexChecks index_checks = IndexChecks::host_tensors;
 };
 
-// One fused region of a compiled function, for reports.
+// One distinct kernel of a compiled function, for reports. Kernels are called as in dumps and
+// traces.
 struct RegionReport {
   std::string kernel;      // name of its tile program
   std::string kind;        // rows, flat, product, attention, ...
   std::int64_t instances;  // of the region in the function
   std::int64_t launches;   // that compute them: fewer, where several become one
   std::int64_t bytes;      // read and written by one launch
+  // Of code generation for this function; next to nothing for a kernel that others have already.
   double compile_seconds;
-  std::vector<std::string> ops;  // what was fused
-  std::string key;               // content hash
+  std::vector<std::string> ops;       // what was fused, after decomposition
+  std::vector<std::string> user_ops;  // the same as the user wrote it
+  std::string key;                    // content hash
+  double run_seconds = 0;             // of all launches in one call; 0: not measured
 };
 struct PlanReport {
   std::string signature;
@@ -100,12 +124,19 @@ struct PlanReport {
   std::int64_t packed_weights = 0, packed_bytes = 0;                   // copies of frozen weights
   double capture_seconds = 0, lower_seconds = 0, compile_seconds = 0;  // wall
   std::string tuning = {};  // what came of it, a sentence; empty: there was none
+  // Where the graph breaks, "item at model.cpp:12": the function runs op by op; empty: nowhere.
+  std::string graph_break = {};
+  std::int64_t captured_tensors = 0;  // that it uses besides its arguments
+  std::int64_t captures = 0;          // how often it was captured, once or after handles changed
+  double run_seconds = 0;             // of all launches of a call; 0: not measured
+  std::int64_t timed_calls = 0;       // of which each launch's least time counts
 };
 
 using TensorFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
 // A compiled function. Copies share plans. One call at a time per object (calls from several
-// threads are served one after the other).
+// threads are served one after the other). With reduce-overhead a call also waits until no other
+// thread is reading a result of the call before; who comes later gets the Error.
 class CompiledFunction {
  public:
   CompiledFunction(TensorFunction function, Options options);
@@ -115,6 +146,10 @@ class CompiledFunction {
   // one CUDA graph, and nobody waits in between. Gives the results of the last time.
   std::vector<Tensor> repeat(std::int64_t times, const std::vector<Tensor>& arguments) const;
   const Options& options() const;
+  // Calls the function so many times with each launch timed by itself, for report() and explain().
+  // On the host the first calls of a signature are timed anyway, all later ones are not; on a GPU
+  // nothing is but here, where each launch is waited for, so that the times hold the launching too.
+  void measure(const std::vector<Tensor>& arguments, std::int64_t calls = 5) const;
   std::vector<PlanReport> report() const;  // one entry a signature compiled
   std::string explain() const;             // the report as text
   // The tile programs and the fused graph of every plan, as text.
@@ -133,75 +168,56 @@ class CompiledFunction {
   std::shared_ptr<State> state_;
 };
 
-// A compiled callable with the callable's own face: Tensor(Tensor...) in, Tensor out.
-class Compiled : public CompiledFunction {
+// A compiled callable with the callable's own face: tensors in, and out what it returns.
+template <typename Returned>
+class CompiledCall : public CompiledFunction {
  public:
   using CompiledFunction::CompiledFunction;
   template <typename... Tensors>
-  requires(std::convertible_to<Tensors, Tensor>&&...) Tensor operator()(
+  requires(std::convertible_to<const Tensors&, Tensor>&&...) Returned operator()(
       const Tensors&... arguments) const {
-    return call({Tensor(arguments)...}).front();
+    return detail::Results<Returned>::from(call({Tensor(arguments)...}));
+  }
+  Returned operator()(const std::vector<Tensor>& arguments) const {
+    return detail::Results<Returned>::from(call(arguments));
   }
 
   // From now on the function runs on that device: an object with `to(Device)`, as a Module, is
   // moved there, and tensors of the host that are passed or used are copied at each call. Not
   // thread safe with calls.
-  Compiled to(const Device& device) {
+  CompiledCall to(const Device& device) {
     move_to(device);
     return *this;
   }
   // How `to` moves what the function holds.
-  Compiled with_move(std::function<void(const Device&)> move) {
+  CompiledCall with_move(std::function<void(const Device&)> move) {
     on_move(std::move(move));
     return *this;
   }
 };
+using Compiled = CompiledCall<Tensor>;
 
-namespace detail {
-[[noreturn]] void raise_too_many_arguments(std::size_t count);
-template <typename F, std::size_t... I>
-Tensor apply(F& f, const std::vector<Tensor>& a, std::index_sequence<I...>) {
-  return f(a[I]...);
-}
-template <std::size_t>
-using AnyTensor = Tensor;
-// Calls `f` with as many tensors as it was given, up to 6.
-template <typename F, std::size_t N = 0>
-Tensor call_with(F& f, const std::vector<Tensor>& a) {
-  if constexpr (N > 6) {
-    raise_too_many_arguments(a.size());
-  } else {
-    if constexpr ([]<std::size_t... I>(std::index_sequence<I...>) {
-                    return std::is_invocable_v<F&, AnyTensor<I>...>;
-                  }(std::make_index_sequence<N>{}))
-      if (a.size() == N) return apply(f, a, std::make_index_sequence<N>{});
-    return call_with<F, N + 1>(f, a);
-  }
-}
-}  // namespace detail
-
-// Compiles a callable Tensor(Tensor...) with up to six arguments.
+// Compiles a callable of up to 16 tensors, or of one `const std::vector<Tensor>&`, that returns a
+// Tensor, several as std::pair, std::tuple or std::array of them, or a std::vector<Tensor>.
 template <typename F>
-requires(!requires(F & f) { &F::forward; }) Compiled compile(F function, Options options = {}) {
-  auto shared = std::make_shared<F>(std::move(function));
-  return Compiled(
-      [shared](const std::vector<Tensor>& a) {
-        return std::vector<Tensor>{detail::call_with(*shared, a)};
-      },
-      options);
+requires(!requires(F & f) {
+  &F::forward;
+}) CompiledCall<detail::ReturnedOrTensor<F>> compile(F function, Options options = {}) {
+  if constexpr (detail::is_compilable<F>) {
+    auto shared = std::make_shared<F>(std::move(function));
+    return CompiledCall<detail::Returned<F>>(
+        [shared](const std::vector<Tensor>& a) { return detail::call_with(*shared, a); }, options);
+  } else {
+    detail::refuse_function<F>();
+  }
 }
 
 // Compiles an object's `forward`; the object must outlive the result.
 template <typename M>
 requires requires(M& m) { &M::forward; }
-Compiled compile(M& module, Options options = {}) {
-  auto forward = [&module](auto&&... a) -> decltype(module.forward(a...)) {
-    return module.forward(a...);
-  };
-  Compiled compiled(
-      [forward](const std::vector<Tensor>& a) mutable {
-        return std::vector<Tensor>{detail::call_with(forward, a)};
-      },
+auto compile(M& module, Options options = {}) {
+  auto compiled = compile(
+      [&module](auto&&... a) -> decltype(module.forward(a...)) { return module.forward(a...); },
       options);
   if constexpr (requires(const Device& device) { module.to(device); })
     compiled.with_move([&module](const Device& device) { module.to(device); });

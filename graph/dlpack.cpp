@@ -144,10 +144,16 @@ Tensor from_dlpack(DLManagedTensor* managed) {
 DLManagedTensorVersioned* to_dlpack(const Tensor& tensor, std::source_location w) {
   auto* managed = give<DLManagedTensorVersioned>(tensor, w);
   managed->version = {1, 0};
+  if (tensor.body()->buffer->is_frozen()) managed->flags |= read_only;
   return managed;
 }
 
 DLManagedTensor* to_dlpack_legacy(const Tensor& tensor, std::source_location w) {
+  require(
+      !graph::body_of(tensor, "to_dlpack_legacy", w).buffer || !tensor.body()->buffer->is_frozen(),
+      "[to_dlpack_legacy] the tensor is frozen: functions compiled with Options::freezing hold ",
+      "packed copies of it, and this form cannot say that it may only be read (at ", graph::At{w},
+      "); use to_dlpack, or share a clone");
   return give<DLManagedTensor>(tensor, w);
 }
 

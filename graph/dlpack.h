@@ -21,7 +21,11 @@ namespace tilewright {
 Tensor from_dlpack(DLManagedTensorVersioned* managed);
 Tensor from_dlpack(DLManagedTensor* managed);
 
-// The caller calls its deleter, or hands it to who does. The tensor's memory lives until then.
+// The caller calls its deleter, or hands it to who does. The tensor's memory lives until then. A
+// frozen tensor (`Options::freezing`) goes out marked as one that may only be read; the former form
+// has no such mark and raises `Error`. Of a result that its function's next call overwrites
+// (reduce-overhead) the receiver sees that call's result then, and maybe parts of both while it
+// runs: share a clone() where that may happen.
 DLManagedTensorVersioned* to_dlpack(const Tensor& tensor,
                                     std::source_location w = std::source_location::current());
 DLManagedTensor* to_dlpack_legacy(const Tensor& tensor,

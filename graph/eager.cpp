@@ -125,10 +125,14 @@ std::vector<std::shared_ptr<Buffer>> run_plan(const Plan& plan, std::span<const 
   return plan.run(addresses);
 }
 
-std::vector<std::shared_ptr<Buffer>> run(const Call& given, std::shared_ptr<const Plan>& plan) {
-  for (const Tensor& operand : given.operands)
-    require_current(body_of(operand, info(given.op).name, given.where).token, info(given.op).name,
-                    given.where);
+// `access` holds the operands from here on.
+std::vector<std::shared_ptr<Buffer>> run(const Call& given, std::shared_ptr<const Plan>& plan,
+                                         StepAccess& access) {
+  for (const Tensor& operand : given.operands) {
+    body_of(operand, info(given.op).name, given.where);
+    access.add(operand);
+  }
+  access.begin(info(given.op).name, given.where);
   Call call = given;
   Device device = device_of(call);
   std::vector<Tensor> moved;
@@ -167,7 +171,8 @@ void run_eager_copy(const Tensor& to, const Tensor& from) {
 Tensor run_eager(Op op, std::span<const Tensor> operands, const Attributes& attributes,
                  std::optional<DType> dtype, std::source_location where) {
   std::shared_ptr<const Plan> plan;
-  auto buffers = run({op, operands, attributes, dtype, false, where}, plan);
+  StepAccess access;
+  auto buffers = run({op, operands, attributes, dtype, false, where}, plan, access);
   const PlanOutput& output = plan->outputs().front();
   // Where an operation changes nothing, as a sum of one element.
   if (output.input)
@@ -179,7 +184,8 @@ Tensor run_eager(Op op, std::span<const Tensor> operands, const Attributes& attr
 void run_eager_in_place(Op op, std::span<const Tensor> operands, const Attributes& attributes,
                         std::source_location where) {
   std::shared_ptr<const Plan> plan;
-  run({op, operands, attributes, std::nullopt, true, where}, plan);
+  StepAccess access;
+  run({op, operands, attributes, std::nullopt, true, where}, plan, access);
 }
 
 }  // namespace tilewright::graph

@@ -32,7 +32,7 @@ Tensor make_tensor(DType dtype, Placement placement, std::shared_ptr<Buffer> buf
 TensorBody& body_of(const Tensor& tensor, std::string_view operation, source_location where) {
   require(tensor.defined(), "[", operation, "] the tensor is undefined (at ", At{where},
           "); assign one before using it");
-  return *tensor.body();
+  return *tensor.body();  // defined() has noted that it is read
 }
 
 void require_writable(const TensorBody& concrete, std::string_view operation,
@@ -121,15 +121,35 @@ const Strides& Tensor::strides() const {
 bool Tensor::is_contiguous() const { return is_row_major(shape(), strides()); }
 
 void* Tensor::data(source_location w) const {
-  return graph::address_of(concrete(*this, "data", w));
+  const TensorBody& body = concrete(*this, "data", w);
+  require(!body.buffer->is_frozen(), "[data] the tensor is frozen: functions compiled with ",
+          "Options::freezing hold packed copies of it, which would not follow a write (at ", At{w},
+          "); read it through const_data(), write to a clone, or compile them without");
+  return graph::address_of(body);
 }
+
+const void* Tensor::const_data(source_location w) const {
+  return graph::address_of(concrete(*this, "const_data", w));
+}
+
+namespace {
+
+// As concrete, of values: a function that is captured would keep the ones of that moment.
+const TensorBody& readable(const Tensor& tensor, std::string_view operation, source_location w) {
+  const TensorBody& body = concrete(tensor, operation, w);
+  if (Capture::active()) throw graph::DataReadError(operation, w);
+  return body;
+}
+
+}  // namespace
 
 template <typename T>
 std::vector<T> Tensor::to_vector(source_location w) const {
-  const TensorBody& body = concrete(*this, "to_vector", w);
+  const TensorBody& body = readable(*this, "to_vector", w);
   require(body.dtype == dtype_of<T>(), "[to_vector] the tensor is ", body.dtype, ", not ",
           dtype_of<T>(), " (at ", At{w}, "); read it as its own type or convert with to()");
   auto count = static_cast<std::size_t>(this->count());
+  graph::StepAccess access(*this, "to_vector", w);
   bool is_readable = is_contiguous() && body.buffer->memory() == nullptr;
   const Tensor packed = is_readable ? *this : graph::copy_to(*this, Device::cpu());
   const T* first = static_cast<const T*>(graph::address_of(*packed.body()));
@@ -138,12 +158,13 @@ std::vector<T> Tensor::to_vector(source_location w) const {
 
 template <typename T>
 T Tensor::item(source_location w) const {
-  const TensorBody& body = concrete(*this, "item", w);
+  const TensorBody& body = readable(*this, "item", w);
   require(count() == 1, "[item] the tensor has shape ", shape(), " (at ", At{w},
           "); item reads a tensor with one element");
   require(body.dtype == dtype_of<T>(), "[item] the tensor is ", body.dtype, ", not ", dtype_of<T>(),
           " (at ", At{w}, "); read it as its own type or convert with to()");
   if (body.buffer->memory() != nullptr) return to_vector<T>(w).front();
+  graph::StepAccess access(*this, "item", w);
   return *static_cast<const T*>(graph::address_of(body));
 }
 
@@ -165,8 +186,12 @@ void Tensor::copy_from(const Tensor& source, source_location w) {
   concrete(source, "copy_from", w);
   if (to.buffer == from.buffer) {
     if (to.placement == from.placement) return;
-    return copy_from(graph::copy_row_major(source), w);
+    return copy_from(source.clone(w), w);
   }
+  graph::StepAccess access;
+  access.add(*this);
+  access.add(source);
+  access.begin("copy_from", w);
   graph::copy_elements(*this, source);
 }
 
@@ -175,7 +200,7 @@ Tensor Tensor::clone(source_location w) const {
   if (Capture* capture = Capture::active())
     return capture->symbolic(capture->node_of(*this, "clone", w));
   if (!body.buffer) graph::require_usable(body, "clone", w);
-  require_current(body.token, "clone", w);
+  graph::StepAccess access(*this, "clone", w);
   return graph::copy_row_major(*this);
 }
 

@@ -16,6 +16,8 @@
 // its bytes; one capture belongs to one thread.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -37,10 +39,40 @@ namespace dsl {
 class LaunchArgument;  // dsl/kernel.h
 }
 
+namespace detail {
+extern std::atomic<int> captures;  // under way in this process
+}
+
 class Tensor {
  public:
   Tensor() = default;  // undefined
   explicit Tensor(std::shared_ptr<TensorBody> body) : body_(std::move(body)) {}
+  // Functions that were compiled while they read a handle learn when it stands for another tensor
+  // (graph/handle_changes.h).
+  Tensor(const Tensor& other) : body_(other.body_) { other.note_read(); }
+  Tensor(Tensor&& other) noexcept : body_(std::move(other.body_)) {
+    if (other.is_marked() && body_ != nullptr) [[unlikely]]
+      other.tell_change(body_.get());
+  }
+  Tensor& operator=(const Tensor& other) {
+    other.note_read();
+    if (is_marked() && body_ != other.body_) [[unlikely]]
+      tell_change(body_.get());
+    body_ = other.body_;
+    return *this;
+  }
+  Tensor& operator=(Tensor&& other) noexcept {
+    if (is_marked() && body_ != other.body_) [[unlikely]]
+      tell_change(body_.get());
+    if (other.is_marked() && this != &other) [[unlikely]]
+      other.tell_change(other.body_.get());
+    body_ = std::move(other.body_);
+    return *this;
+  }
+  ~Tensor() {
+    if (is_marked() && body_ != nullptr) [[unlikely]]
+      tell_change(body_.get());
+  }
 
   // Uninitialised; raises `Error` on negative or overflowing sizes.
   static Tensor empty(const Shape& shape, DType dtype = DType::f32,
@@ -66,7 +98,10 @@ class Tensor {
   static Tensor from_blob(void* data, const Shape& shape, DType dtype,
                           std::shared_ptr<void> owner = {});
 
-  bool defined() const { return body_ != nullptr; }
+  bool defined() const {
+    note_read();
+    return body_ != nullptr;
+  }
   bool is_symbolic() const;
   DType dtype() const;
   const Shape& shape() const;
@@ -78,8 +113,13 @@ class Tensor {
   Device device() const;           // where the bytes lie: the host or a GPU
   const Strides& strides() const;  // in elements
   bool is_contiguous() const;
-  // The address of the first element in the memory of the tensor's device.
+  // The address of the first element in the memory of the tensor's device, to read and to write.
+  // Raises `Error` for a tensor that is frozen (`Options::freezing`), since copies of it would not
+  // follow; a pointer from before that must not be written through any more either. Of a result
+  // that its function's next call overwrites (reduce-overhead) the pointer is good until then.
   void* data(std::source_location w = std::source_location::current()) const;
+  // The same to read only, of frozen tensors too.
+  const void* const_data(std::source_location w = std::source_location::current()) const;
   // Row-major copy; T must be the dtype's host type.
   template <typename T>
   std::vector<T> to_vector(std::source_location w = std::source_location::current()) const;
@@ -125,9 +165,18 @@ class Tensor {
                       std::source_location w = std::source_location::current());
 
   const std::shared_ptr<TensorBody>& body() const { return body_; }
+  // A capture on this thread, if there is one, depends on what this handle stands for.
+  void note_read() const {
+    if (detail::captures.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      mark();
+  }
 
  private:
+  bool is_marked() const { return read_by_.load(std::memory_order_relaxed) != 0; }
+  void mark() const;
+  void tell_change(const TensorBody* former) const noexcept;  // and is marked no longer
   std::shared_ptr<TensorBody> body_;
+  mutable std::atomic<std::uint64_t> read_by_ = 0;  // serial of a capture; 0: none
 };
 
 // A tensor or a number, with the line of the call.

@@ -1,6 +1,7 @@
 #include "graph/tensor_copy.h"
 
 #include "graph/eager.h"
+#include "graph/handle_changes.h"
 #include "graph/location.h"
 #include "graph/strided_copy.h"
 #include "graph/tensor_body.h"
@@ -27,11 +28,6 @@ void copy_bytes(const Tensor& to, const Tensor& from) {
 }
 
 }  // namespace
-
-std::atomic<std::uint64_t>& tensor_moves() {
-  static std::atomic<std::uint64_t> moves = 0;
-  return moves;
-}
 
 void copy_elements(const Tensor& to, const Tensor& from) {
   if (to.count() == 0) return;
@@ -65,7 +61,7 @@ Tensor Tensor::to(const Device& device, std::source_location w) const {
   const TensorBody& body = graph::body_of(*this, "to", w);
   require(body.buffer != nullptr, "[to] the tensor has no memory while the function is captured ",
           "(at ", graph::At{w}, "); move tensors outside of it: the function runs where they lie");
-  require_current(body.token, "to", w);
+  graph::StepAccess access(*this, "to", w);
   // The memory of an emulated GPU is the host's.
   return device.memory() == body.buffer->memory() ? *this : graph::copy_to(*this, device);
 }
@@ -73,10 +69,10 @@ Tensor Tensor::to(const Device& device, std::source_location w) const {
 void Tensor::move_to(const Device& device, std::source_location w) {
   Tensor moved = to(device, w);
   if (moved.body() == body()) return;
+  graph::handle_changes().add(body_->buffer.get());
   body_->buffer = moved.body()->buffer;
   body_->placement = moved.body()->placement;
   body_->token = {};
-  ++graph::tensor_moves();
 }
 
 }  // namespace tilewright

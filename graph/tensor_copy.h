@@ -7,9 +7,6 @@
 // the driver knows no other.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-
 #include "graph/tensor.h"
 
 namespace tilewright::graph {
@@ -19,9 +16,5 @@ void copy_elements(const Tensor& to, const Tensor& from);
 
 // A new row-major tensor on `device`.
 Tensor copy_to(const Tensor& from, const Device& device);
-
-// How often tensors of this process have moved (Tensor::move_to), so that who holds addresses of
-// tensors need look only when one has.
-std::atomic<std::uint64_t>& tensor_moves();
 
 }  // namespace tilewright::graph

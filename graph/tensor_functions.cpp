@@ -292,11 +292,12 @@ std::string to_string(const Tensor& tensor) {
   out << tensor.dtype() << "[" << tensor.shape() << "]";
   if (tensor.is_symbolic()) return out.str() + " (symbolic)";
   constexpr std::int64_t shown = 8;
+  graph::StepAccess access(tensor, "to_string", std::nullopt);
   Tensor row = graph::copy_to(tensor, Device::cpu());
   out << " {";
   dispatch(tensor.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    const T* elements = static_cast<const T*>(row.data());
+    const T* elements = static_cast<const T*>(row.const_data());
     for (std::int64_t i = 0; i < std::min(shown, tensor.count()); ++i) {
       out << (i ? ", " : "");
       if constexpr (!std::is_arithmetic_v<T>)

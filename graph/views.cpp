@@ -48,7 +48,7 @@ Tensor view_op(Op op, const Tensor& tensor, const Attributes& attributes, source
 Tensor Tensor::reshape(const Shape& shape, source_location w) const {
   Attributes attributes{.axes = {}, .sizes = resolved_shape(this->shape(), shape, w)};
   if (auto view = graph::apply_view(Op::reshape, *this, attributes, w)) return *view;
-  return view_op(Op::reshape, graph::copy_row_major(*this), attributes, w);
+  return view_op(Op::reshape, clone(w), attributes, w);
 }
 
 Tensor Tensor::view(const Shape& shape, source_location w) const {
@@ -124,7 +124,7 @@ Tensor Tensor::select(int axis, std::int64_t index, source_location w) const {
 
 Tensor Tensor::contiguous(source_location w) const {
   graph::body_of(*this, "contiguous", w);
-  return is_symbolic() || is_contiguous() ? *this : graph::copy_row_major(*this);
+  return is_symbolic() || is_contiguous() ? *this : clone(w);
 }
 
 }  // namespace tilewright

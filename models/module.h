@@ -11,7 +11,9 @@
 //
 // Names are joined with dots, as PyTorch does ("layers.0.linear1.weight"), so that files of weights
 // made there fit. A module is neither copied nor moved: its parameters are known by address, here
-// and to functions compiled from it. `compile(module)` calls `forward`.
+// and to functions compiled from it. `compile(module)` calls `forward`. A parameter may be assigned
+// another tensor, before and after compiling (`layer.weight = t`): functions see it at their next
+// call.
 #pragma once
 
 #include <functional>
@@ -69,15 +71,16 @@ class Module {
 
   // Turns the weights of linear layers, of the parts too, into integers of 8 or 4 bits with scales
   // (graph/quantized.h). They are parameters no longer, and take the memory that the integers need;
-  // what a layer adds to rows stays as it is. Before anything is compiled from this module, for
-  // which its tensors are others afterwards. Raises `Error` that names the first layer whose rows
-  // the groups do not divide, or that is quantised already; layers before it are quantised then.
+  // what a layer adds to rows stays as it is. A function compiled from this module before is
+  // compiled anew at its next call. Raises `Error` that names the first layer whose rows the groups
+  // do not divide, or that is quantised already; layers before it are quantised then.
   virtual void quantize(const QuantizeOptions& options,
                         std::source_location w = std::source_location::current());
 
   // Copies weights into the parameters' memory, converting floating types; a function compiled
-  // from this module sees them. Raises `Error` "[load] ..." that lists the names that are missing,
-  // unexpected, or of another shape, before anything is written.
+  // from this module sees them, also where a parameter was assigned another tensor since. Raises
+  // `Error` "[load] ..." that lists the names that are missing, unexpected, or of another shape,
+  // before anything is written.
   void load(const Weights& weights, const LoadOptions& options = {},
             std::source_location w = std::source_location::current());
 

@@ -95,7 +95,7 @@ void Weights::read(std::string_view name, Tensor& destination,
           "[", operation, "] tensor \"", name, "\" is ", item.dtype, " ", item.shape,
           "; it cannot be read into a tensor of ", destination.dtype(), " ", destination.shape());
   Tensor rows = item.tensor.to(Device::cpu()).contiguous();
-  weights::fill(destination, rows.data(), item.dtype, on_bytes);
+  weights::fill(destination, rows.const_data(), item.dtype, on_bytes);
 }
 
 }  // namespace tilewright

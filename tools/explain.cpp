@@ -59,7 +59,9 @@ nlohmann::json as_json(const PlanReport& plan) {
                        {"launches", r.launches},
                        {"bytes", r.bytes},
                        {"compile_seconds", r.compile_seconds},
+                       {"run_seconds", r.run_seconds},
                        {"ops", r.ops},
+                       {"user_ops", r.user_ops},
                        {"key", r.key}});
   return {{"signature", plan.signature},
           {"launches", plan.launches},
@@ -68,6 +70,11 @@ nlohmann::json as_json(const PlanReport& plan) {
           {"capture_seconds", plan.capture_seconds},
           {"lower_seconds", plan.lower_seconds},
           {"compile_seconds", plan.compile_seconds},
+          {"run_seconds", plan.run_seconds},
+          {"timed_calls", plan.timed_calls},
+          {"captured_tensors", plan.captured_tensors},
+          {"graph_break", plan.graph_break},
+          {"tuning", plan.tuning},
           {"regions", regions}};
 }
 

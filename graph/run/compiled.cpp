@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <numeric>
 
 #include "autotune/policy.h"
 #include "graph/capture.h"
+#include "graph/handle_changes.h"
 #include "graph/passes/pipeline.h"
 #include "graph/run/tuned_plan.h"
 #include "graph/run/weight_copies.h"
@@ -27,16 +30,22 @@ bool is_tuned(Mode mode) {
   return mode == Mode::max_autotune || mode == Mode::max_autotune_no_cudagraphs;
 }
 
+// Calls of a signature on the host that time their launches: the first one finds nothing in caches.
+constexpr std::int64_t timed_calls = 4;
+
 // Empty where there was none.
 std::string text_of(const TuningReport& report, const std::string& whole_call) {
   std::string text;
   auto add = [&](int count, const char* what) {
-    if (count > 0) text += concat(text.empty() ? "tuning: " : ", ", count, " regions ", what);
+    if (count > 0)
+      text += concat(text.empty() ? "tuning: " : ", ", count, count == 1 ? " region " : " regions ",
+                     what);
   };
   add(report.known, "known");
   add(report.searched, "searched");
   add(report.small, "too small");
   add(report.left, "left as they are");
+  add(report.fixed, "with nothing to choose");
   return whole_call.empty() ? text : concat(text, "; ", whole_call);
 }
 
@@ -92,37 +101,93 @@ std::vector<Tensor> call_one_by_one(const TensorFunction& function,
   return function(arguments);
 }
 
+static CapturedFunction capture_function(const TensorFunction& function,
+                                         const Signature& signature) {
+  TraceSpan span("compile", "capture");
+  CapturedFunction result;
+  result.changes = handle_changes().count();
+  Capture capture;
+  std::vector<Tensor> symbols;
+  for (const ArgumentType& argument : signature)
+    symbols.push_back(capture.placeholder(argument.dtype, argument.shape, argument.strides));
+  Captured captured = capture.finish(function(symbols));
+  result.graph = run_passes(captured.graph);
+  result.captured = std::move(captured.captured);
+  result.read = std::move(captured.read);
+  return result;
+}
+
 CompiledSignature::CompiledSignature(const TensorFunction& function, const Options& options,
                                      const std::vector<Tensor>& arguments, SharedSteps& shared)
     : signature_(signature_of(arguments, options.device)), shared_(shared) {
   auto begin = std::chrono::steady_clock::now();
   Graph graph;
   try {
-    TraceSpan span("compile", "capture");
-    Capture capture;
-    std::vector<Tensor> symbols;
-    for (const ArgumentType& argument : signature_)
-      symbols.push_back(capture.placeholder(argument.dtype, argument.shape, argument.strides));
-    Captured result = capture.finish(function(symbols));
-    graph = run_passes(result.graph);
-    captured_ = std::move(result.captured);
+    CapturedFunction captured = capture_function(function, signature_);
+    graph = std::move(captured.graph);
+    take_captured(std::move(captured));
   } catch (const DataReadError& error) {
     require(!options.fullgraph, "[compile] the function reads data at ", describe(error.where),
             ", which breaks the graph, but fullgraph was asked for; ", error.what());
-    graph_break_ = describe(error.where);
+    tell_graph_break(error);
     return;
   }
   capture_seconds_ = seconds_since(begin);
-  for (const Tensor& tensor : captured_) captured_memory_.push_back(memory_of(tensor));
-  moves_ = tensor_moves();
-  compile(graph, options, arguments);
+  captured_graph_ = content_hash(graph);
+  compile(std::move(graph), options, arguments);
 }
 
-bool CompiledSignature::is_outdated() {
-  if (moves_ == tensor_moves()) [[likely]]
+void CompiledSignature::tell_graph_break(const DataReadError& error) {
+  graph_break_ = concat(error.operation, " at ", describe(error.where));
+  if (!shared_.breaks.insert(graph_break_).second) return;
+  std::string text = concat("tilewright: [compile] the graph breaks: ", graph_break_,
+                            " reads data, so the function runs op by op for the signature (",
+                            to_string(signature_), "), as if it were not compiled; ", error.what(),
+                            "; Options::fullgraph makes this an Error\n");
+  std::fputs(text.c_str(), stderr);
+}
+
+// A result of an earlier step of this function lies where the next one writes: its value is kept.
+void CompiledSignature::take_captured(CapturedFunction&& captured) {
+  results_.clear();
+  for (std::size_t i = 0; i < captured.captured.size(); ++i) {
+    Tensor& tensor = captured.captured[i];
+    if (tensor.body()->token.count == steps_) tensor = tensor.clone();
+    if (tensor.body()->token.count != nullptr) results_.push_back(i);
+  }
+  captured_ = std::move(captured.captured);
+  read_ = std::move(captured.read);
+  changes_ = captured.changes;
+  ++captures_;
+}
+
+void CompiledSignature::look_at_changes() {
+  std::uint64_t now = handle_changes().count();
+  if (graph_break_.empty() && !is_doubtful_)
+    is_doubtful_ = handle_changes().concern(changes_, read_);
+  changes_ = now;
+}
+
+bool CompiledSignature::has_same_places(const std::vector<Tensor>& captured) const {
+  auto is_same = [&](const Tensor& a, const Tensor& b) {
+    return memory_of(a) == memory_of(b) && (!plan_->device().target().is_gpu() ||
+                                            begins_aligned(*a.body()) == begins_aligned(*b.body()));
+  };
+  return std::ranges::equal(captured, captured_, is_same);
+}
+
+bool CompiledSignature::rebind(const TensorFunction& function) {
+  CapturedFunction now;
+  try {
+    now = capture_function(function, signature_);
+  } catch (const DataReadError&) {
     return false;
-  moves_ = tensor_moves();
-  return !std::ranges::equal(captured_, captured_memory_, {}, memory_of);
+  }
+  if (content_hash(now.graph) != captured_graph_ || !has_same_places(now.captured)) return false;
+  take_captured(std::move(now));
+  bind_captured();
+  is_doubtful_ = false;
+  return true;
 }
 
 Device CompiledSignature::device_for(const Options& options,
@@ -177,22 +242,19 @@ void CompiledSignature::compile(Graph graph, const Options& options,
     wanted.tune =
         PlanTuning{.searches = !options.tune_in_background, .seconds = options.tune_seconds};
   if (wanted.tune) {
-    TunedPlan tuned = make_tuned_plan(graph, wanted, step_inputs(arguments));
+    TunedPlan tuned = make_tuned_plan(graph_, wanted, step_inputs(arguments));
     plan_ = std::move(tuned.plan);
     whole_call_ = std::move(tuned.whole_call);
   } else {
-    plan_ = make_plan(graph, wanted);
+    plan_ = make_plan(graph_, wanted);
   }
   if (options.tune_in_background && plan_->tuning().left > 0 &&
       autotune::tune_policy() == autotune::TunePolicy::on) {
     wanted.tune->searches = true;
     tuning_ =
-        std::make_shared<BackgroundPlan>(graph, std::move(wanted), plan_, step_inputs(arguments));
+        std::make_shared<BackgroundPlan>(graph_, std::move(wanted), plan_, step_inputs(arguments));
   }
-  addresses_.resize(graph.inputs.size());
-  for (std::size_t i = 0; i < captured_.size(); ++i)
-    addresses_[signature_.size() + i] = address_of(*captured_[i].body());
-  pack_weights();
+  bind_captured();
   if (!is_recorded(options.mode)) return;
   std::shared_ptr<SharedArena>& arena = shared_.arenas[device.memory()];
   if (!arena) arena = std::make_shared<SharedArena>(device.memory());
@@ -212,6 +274,13 @@ StepInputs CompiledSignature::step_inputs(const std::vector<Tensor>& arguments) 
 // Also where somebody else still waits for it.
 CompiledSignature::~CompiledSignature() {
   if (tuning_) tuning_->stop();
+}
+
+void CompiledSignature::bind_captured() {
+  addresses_.resize(graph_.inputs.size());
+  for (std::size_t i = 0; i < captured_.size(); ++i)
+    addresses_[signature_.size() + i] = address_of(*captured_[i].body());
+  pack_weights();
 }
 
 void CompiledSignature::pack_weights() {
@@ -237,6 +306,7 @@ void CompiledSignature::take_tuned_plan() {
       taken_ = "; launches were recorded anew for them";
     }
     plan_ = std::move(plan);
+    times_ = {};
     pack_weights();
   } catch (const Error& error) {
     taken_ = concat("; they are not used: ", error.what());
@@ -324,42 +394,75 @@ std::vector<Tensor> CompiledSignature::wrap(const std::vector<std::shared_ptr<Bu
   return result;
 }
 
-std::vector<Tensor> CompiledSignature::run(const std::vector<Tensor>& arguments,
-                                           std::int64_t times) {
+// Where the launches of this run are timed; null: they are not. What an emulator takes says
+// nothing.
+LaunchTimes* CompiledSignature::times_of_run(std::int64_t times, bool is_measured) {
+  if (is_measured) return &times_;
+  if (times_.runs >= timed_calls) [[likely]]
+    return nullptr;
+  const Device& device = plan_->device();
+  bool is_free = times == 1 && !device.target().is_gpu() && !is_tracing();
+  return is_free ? &times_ : nullptr;
+}
+
+// A GPU's graph has no launches of its own to time.
+std::vector<std::shared_ptr<Buffer>> CompiledSignature::launch(std::int64_t times,
+                                                               LaunchTimes* measured) {
+  if (recording_ && !(measured && plan_->device().is_cuda()))
+    return recording_->run(addresses_, times, measured);
+  for (std::int64_t i = 1; i < times; ++i) plan_->run(addresses_);
+  return plan_->run(addresses_, measured);
+}
+
+std::vector<Tensor> CompiledSignature::run(const std::vector<Tensor>& arguments, std::int64_t times,
+                                           bool is_measured) {
   row_checks_.before([&](std::size_t i) -> const Tensor& { return input(i, arguments); });
-  set_addresses(arguments);
-  if (recording_) ++steps_->latest;
-  for (std::int64_t i = 1; !recording_ && i < times; ++i) plan_->run(addresses_);
-  std::vector<Tensor> results =
-      wrap(recording_ ? recording_->run(addresses_, times) : plan_->run(addresses_), arguments);
-  take_back_mutated(arguments);
-  row_checks_.after(results);
+  std::vector<Tensor> results;
+  {
+    StepAccess access;
+    if (recording_) access.add_step(*steps_);
+    for (const Tensor& argument : arguments) access.add(argument);
+    for (std::size_t i : results_) access.add(captured_[i]);
+    access.begin("compile", std::nullopt);
+    set_addresses(arguments);
+    if (recording_) ++steps_->latest;
+    results = wrap(launch(times, times_of_run(times, is_measured)), arguments);
+    take_back_mutated(arguments);
+  }
+  row_checks_.after(results);  // which reads some of them
   return results;
 }
 
 std::vector<Tensor> CompiledSignature::call(const TensorFunction& function,
                                             const std::vector<Tensor>& arguments,
-                                            std::int64_t times) {
+                                            std::int64_t times, bool is_measured) {
   if (!graph_break_.empty()) return call_one_by_one(function, arguments, times);
   if (tuning_) take_tuned_plan();
   // A result of the step before may be an argument of this one, which writes where it lies.
   auto is_own = [&](const Tensor& t) { return t.body()->token.count == steps_; };
   if (std::ranges::none_of(arguments, is_own)) [[likely]]
-    return run(arguments, times);
+    return run(arguments, times, is_measured);
   std::vector<Tensor> kept = arguments;
   for (Tensor& argument : kept)
     if (is_own(argument)) argument = argument.clone();
-  return run(kept, times);
+  return run(kept, times, is_measured);
 }
 
 PlanReport CompiledSignature::report() const {
   PlanReport report;
   report.signature = to_string(signature_);
   report.capture_seconds = capture_seconds_;
+  report.graph_break = graph_break_;
+  report.captured_tensors = std::ssize(captured_);
+  report.captures = captures_;
   if (!plan_) return report;
+  std::vector<double> seconds = plan_->program_seconds(times_);
   for (const PlanProgram& program : plan_->programs())
     report.regions.push_back({program.name, program.kind, program.instances, program.launches,
-                              program.bytes, program.compile_seconds, program.ops, program.key});
+                              program.bytes, program.compile_seconds, program.ops, program.user_ops,
+                              program.key, seconds[report.regions.size()]});
+  report.timed_calls = times_.runs;
+  report.run_seconds = std::accumulate(seconds.begin(), seconds.end(), 0.0);
   report.device = plan_->device().text();
   report.host_bytes = host_arguments_ ? host_arguments_->bytes() : 0;
   report.launches = plan_->launches();
@@ -375,10 +478,10 @@ PlanReport CompiledSignature::report() const {
 
 std::string CompiledSignature::dump() const {
   std::string text = concat("# signature: ", to_string(signature_), "\n");
-  if (!plan_) return concat(text, "# runs op by op: data is read at ", graph_break_, "\n");
+  if (!plan_) return concat(text, "# runs op by op: ", graph_break_, " reads data\n");
   text += print(graph_);
   for (std::size_t i = 0; i < plan_->programs().size(); ++i)
-    text += concat("\n# ", plan_->programs()[i].launches, " launches\n", plan_->program_text(i));
+    text += concat("\n# launches: ", plan_->programs()[i].launches, "\n", plan_->program_text(i));
   return text;
 }
 

@@ -3,9 +3,11 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "dsl/compile.h"
 #include "dsl/packed_product.h"
@@ -233,7 +235,9 @@ class PlanMaker {
     if (!options_.tune || options_.interpret || options_.device.is_emulated() || is_decided) return;
     std::vector<RegionUse> distinct;
     std::unordered_map<Hash, std::size_t> place;
+    std::unordered_set<Hash> flat;
     for (std::size_t i = 0; i < regions_.size(); ++i) {
+      if (flat_[i]) flat.insert(keys_[i]);
       if (flat_[i]) continue;
       auto [at, is_new] = place.try_emplace(keys_[i], distinct.size());
       if (is_new) distinct.push_back({&regions_[i].region, 0});
@@ -241,6 +245,7 @@ class PlanMaker {
     }
     TunedRegions tuned = tune_regions(graph_, list_, distinct, options_.device, *options_.tune);
     body_->choices.report = tuned.report;
+    body_->choices.report.fixed += static_cast<int>(flat.size());
     for (const auto& [key, at] : place) {
       tuned_.emplace(key, tuned.asked[at]);
       if (tuned.asked[at] != BlockSizes{})
@@ -294,6 +299,18 @@ class PlanMaker {
     return words;
   }
 
+  // What the user wrote that the region's tasks are parts of, in the order of writing.
+  std::vector<std::string> user_ops(const Region& region) const {
+    std::map<NodeId, Op> written;
+    for (TaskId id : region.tasks) {
+      const Origin& origin = graph_.node(list_.tasks[id].node).origin;
+      written.emplace(origin.node, origin.op);
+    }
+    std::vector<std::string> names;
+    for (const auto& [node, op] : written) names.emplace_back(info(op).name);
+    return names;
+  }
+
   // Regions of different keys may still give equal programs.
   std::uint32_t add_program(const FusedRegion& region, const LoweredRegion& lowered,
                             LoweredProgram& from) {
@@ -305,6 +322,7 @@ class PlanMaker {
     program.name = from.function.name;
     program.kind = lowered.kind;
     for (TaskId id : region.region.tasks) program.ops.emplace_back(word_of(list_.tasks[id]));
+    program.user_ops = user_ops(region.region);
     program.key = key.hex();
     // What the region itself reads and writes counts with its first program.
     if (&from == lowered.programs.data()) {
@@ -404,8 +422,9 @@ class PlanMaker {
   void compile_program(std::size_t i) {
     const ir::Function& function = body_->functions[i];
     auto add = [&](std::shared_ptr<const Artifact>& to, std::size_t launches) {
+      Clock::time_point begin = Clock::now();
       to = dsl::compile(function, options_.device, launches);
-      body_->programs[i].compile_seconds += to->compile_seconds;
+      body_->programs[i].compile_seconds += seconds_since(begin);
     };
     auto batch = static_cast<std::size_t>(body_->programs[i].batch);
     bool is_batched = batch > 1;

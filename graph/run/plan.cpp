@@ -38,7 +38,8 @@ void run_batch(const Plan::Body& body, const Batch& batch, const Argument* argum
                 arguments + i * first.place_count);
 }
 
-std::vector<std::shared_ptr<Buffer>> Plan::run(std::span<void* const> inputs) const {
+std::vector<std::shared_ptr<Buffer>> Plan::run(std::span<void* const> inputs,
+                                               LaunchTimes* times) const {
   const Body& body = *body_;
   std::vector<std::shared_ptr<Buffer>> buffers;
   DeviceMemory* memory = body.device.memory();
@@ -47,6 +48,10 @@ std::vector<std::shared_ptr<Buffer>> Plan::run(std::span<void* const> inputs) co
   if (body.arena_bytes > 0) {
     MemoryOwner owner("intermediate values");
     arena = Buffer::allocate(body.arena_bytes, memory);
+  }
+  if (times) {
+    body.device.synchronize();
+    ++times->runs;
   }
   std::vector<Argument> arguments;
   for (const Batch& batch : body.batches) {
@@ -64,7 +69,14 @@ std::vector<std::shared_ptr<Buffer>> Plan::run(std::span<void* const> inputs) co
         case PlaceKind::number: arguments[i].integer = place.offset; break;
       }
     }
-    run_batch(body, batch, arguments.data());
+    if (!times) [[likely]] {
+      run_batch(body, batch, arguments.data());
+      continue;
+    }
+    run_timed(*times, static_cast<std::size_t>(&batch - body.batches.data()), [&] {
+      run_batch(body, batch, arguments.data());
+      body.device.synchronize();
+    });
   }
   std::vector<std::shared_ptr<Buffer>> outputs;
   for (std::size_t i = 0; i < body.outputs.size(); ++i)
@@ -80,6 +92,12 @@ std::string Plan::program_text(std::size_t program) const {
 }
 const Device& Plan::device() const { return body_->device; }
 std::int64_t Plan::launches() const { return static_cast<std::int64_t>(body_->batches.size()); }
+std::vector<double> Plan::program_seconds(const LaunchTimes& times) const {
+  std::vector<double> result(body_->programs.size());
+  for (std::size_t i = 0; i < times.seconds.size(); ++i)
+    result[body_->launches[body_->batches[i].first].program] += times.seconds[i];
+  return result;
+}
 std::int64_t Plan::arena_bytes() const { return body_->arena_bytes; }
 double Plan::lower_seconds() const { return body_->lower_seconds; }
 double Plan::compile_seconds() const { return body_->compile_seconds; }

@@ -79,14 +79,21 @@ struct PlanOutput {
 // One distinct program of a plan.
 struct PlanProgram {
   std::string name, kind;
-  std::vector<std::string> ops;  // what was fused, in order
-  std::string key;               // hex of its content hash
-  std::int64_t bytes = 0;        // read and written by one launch
-  std::int64_t bytes_saved = 0;  // that fusion keeps from memory
-  std::int64_t instances = 0;    // regions that it computes
-  std::int64_t launches = 0;     // in which it does so
-  std::int64_t batch = 1;        // regions in the largest of them
-  double compile_seconds = 0;
+  std::vector<std::string> ops;       // what was fused, in order
+  std::vector<std::string> user_ops;  // what the user wrote of which these are parts
+  std::string key;                    // hex of its content hash
+  std::int64_t bytes = 0;             // read and written by one launch
+  std::int64_t bytes_saved = 0;       // that fusion keeps from memory
+  std::int64_t instances = 0;         // regions that it computes
+  std::int64_t launches = 0;          // in which it does so
+  std::int64_t batch = 1;             // regions in the largest of them
+  double compile_seconds = 0;         // of code generation for this plan
+};
+
+// The least time of each launch of a plan over the runs that were timed.
+struct LaunchTimes {
+  std::int64_t runs = 0;
+  std::vector<double> seconds;  // of each launch
 };
 
 class Plan {
@@ -98,7 +105,9 @@ class Plan {
   // plan's device, whose memory has the strides that the graph names; behind them come those of the
   // copies that packed_weights() names (run/weight_copies.h). Returns one buffer an output,
   // null where PlanOutput::input says. Work on a GPU is begun, not waited for. Thread safe.
-  std::vector<std::shared_ptr<Buffer>> run(std::span<void* const> inputs) const;
+  // With `times` each launch is waited for and timed.
+  std::vector<std::shared_ptr<Buffer>> run(std::span<void* const> inputs,
+                                           LaunchTimes* times = nullptr) const;
 
   const std::vector<PlanOutput>& outputs() const;
   const std::vector<PackedWeight>& packed_weights() const;
@@ -106,6 +115,7 @@ class Plan {
   std::string program_text(std::size_t program) const;  // its tile IR
   const Device& device() const;
   std::int64_t launches() const;
+  std::vector<double> program_seconds(const LaunchTimes& times) const;  // of one run
   std::int64_t arena_bytes() const;
   double lower_seconds() const;    // fusion and lowering
   double compile_seconds() const;  // code generation and tuning, wall
@@ -131,9 +141,11 @@ class Recording {
   explicit Recording(std::shared_ptr<const Plan> plan, std::shared_ptr<SharedArena> arena = {});
   Recording(Recording&&) noexcept;
   ~Recording();
-  // All launches, `times` times over. The outputs are the same buffers at every call.
+  // All launches, `times` times over. The outputs are the same buffers at every call. On the host
+  // launches can be timed.
   const std::vector<std::shared_ptr<Buffer>>& run(std::span<void* const> inputs,
-                                                  std::int64_t times = 1);
+                                                  std::int64_t times = 1,
+                                                  LaunchTimes* measured = nullptr);
   // Launches of a GPU's graph that were changed so far because an address had.
   std::int64_t updates() const;
 

@@ -1,6 +1,8 @@
 // What a plan holds: launches over places. Seen by the two that run it, Plan and Recording.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -68,5 +70,15 @@ void run_batch(const Plan::Body& body, const Batch& batch, const Argument* argum
 // Runs one program over its grid.
 void run_program(const Plan::Body& body, std::uint32_t program, const Grid& grid,
                  const Argument* arguments);
+
+// Runs one launch of a plan by calling `run`, and notes how long that took.
+template <typename Run>
+void run_timed(LaunchTimes& times, std::size_t launch, Run&& run) {
+  auto begin = std::chrono::steady_clock::now();
+  run();
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (times.seconds.size() <= launch) times.seconds.resize(launch + 1, seconds);
+  times.seconds[launch] = std::min(times.seconds[launch], seconds);
+}
 
 }  // namespace tilewright::graph

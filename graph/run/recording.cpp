@@ -41,7 +41,13 @@ struct Recording::Body {
     return changed;
   }
   void set_addresses(std::span<void* const> inputs);
-  void run_on_host(std::int64_t times);
+  void run_on_host(std::int64_t times, LaunchTimes* measured);
+  void run_step(const Step& step, void* memory) const {
+    if (step.host != nullptr && !is_tracing())
+      step.host(step.arguments, step.grid.size, 0, step.count, memory);
+    else
+      run_batch(plan->body(), *step.batch, step.arguments);
+  }
 
   void resolve_steps() {
     threads = thread_count();
@@ -107,27 +113,29 @@ void Recording::Body::set_addresses(std::span<void* const> inputs) {
   if (gpu) gpu->update(changed);
 }
 
-void Recording::Body::run_on_host(std::int64_t times) {
+void Recording::Body::run_on_host(std::int64_t times, LaunchTimes* measured) {
   if (threads != thread_count()) resolve_steps();
   void* memory = scratch ? scratch->data() : nullptr;
+  if (measured) [[unlikely]] {
+    ++measured->runs;
+    for (std::size_t i = 0; i < steps.size(); ++i)
+      run_timed(*measured, i, [&] { run_step(steps[i], memory); });
+    --times;
+  }
   for (; times > 0; --times)
-    for (const Step& step : steps) {
-      if (step.host != nullptr && !is_tracing())
-        step.host(step.arguments, step.grid.size, 0, step.count, memory);
-      else
-        run_batch(plan->body(), *step.batch, step.arguments);
-    }
+    for (const Step& step : steps) run_step(step, memory);
 }
 
 const std::vector<std::shared_ptr<Buffer>>& Recording::run(std::span<void* const> inputs,
-                                                           std::int64_t times) {
+                                                           std::int64_t times,
+                                                           LaunchTimes* measured) {
   Body& b = *body_;
   b.set_addresses(inputs);
   if (b.plan->device().is_cuda()) {
     if (!b.gpu) b.gpu.emplace(b.plan->body(), b.arguments);
     b.gpu->start(times);
   } else {
-    b.run_on_host(times);
+    b.run_on_host(times, measured);
   }
   return b.outputs;
 }

@@ -57,6 +57,7 @@ TunedRegions tune_regions(const Graph& graph, const TaskList& list,
     result.asked[i] = known.blocks;
     seconds[i] = known.default_seconds * static_cast<double>(regions[i].instances);
     report.known += known.has_choice && known.is_known;
+    report.fixed += !known.has_choice;
     if (seconds[i] == 0) unmeasured.push_back(i);
     if (known.has_choice && !known.is_known) unknown.push_back(i);
   }

@@ -40,6 +40,7 @@ struct TuningReport {
   int searched = 0;  // measurements were made
   int small = 0;     // below the least share
   int left = 0;      // not looked at: nothing may be searched for, or the budget was spent
+  int fixed = 0;     // there is nothing to choose
   double seconds = 0;
 };
 
@@ -62,8 +63,7 @@ struct TunedChoices {
   TuningReport report;
 };
 
-// The policy is the environment's, the database that of the user (autotune/policy.h). A region that
-// has nothing to choose counts nowhere.
+// The policy is the environment's, the database that of the user (autotune/policy.h).
 TunedRegions tune_regions(const Graph& graph, const TaskList& list,
                           std::span<const RegionUse> regions, const Device& device,
                           const PlanTuning& tuning);

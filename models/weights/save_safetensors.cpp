@@ -78,8 +78,9 @@ void save_safetensors(const std::filesystem::path& path,
   file.write(&length, sizeof length);
   file.write(header.data(), header.size());
   for (const Item* item : order) {
-    Tensor rows = item->second.contiguous();
-    file.write(rows.data(), static_cast<std::size_t>(rows.count() * size_bytes(rows.dtype())));
+    Tensor rows = item->second.clone();  // apart from what another thread may do
+    file.write(rows.const_data(),
+               static_cast<std::size_t>(rows.count() * size_bytes(rows.dtype())));
   }
   file.commit();
 }

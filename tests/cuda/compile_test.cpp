@@ -96,6 +96,37 @@ TEST(CudaCompile, TensorsOfTheHostAreCopiedThereAndBack) {
   expect_contains(fast.explain(), "KiB from the host; tensors moved to the device with to()");
 }
 
+// What a function uses has moved by itself, or another tensor has been put in its place.
+TEST(CudaCompile, FollowsTensorsThatMoveAndThatAreAssignedAnew) {
+  FakeDriver fake;
+  for (Mode mode : modes) {
+    Tensor weight = ramp({16}), x = ramp({16}, 0.02F);
+    Compiled fast = compile([&weight](const Tensor& x) { return x * weight; }, {.mode = mode});
+    expect_near(fast(x), x * ramp({16}));
+    weight.move_to(Device::cuda());
+    expect_near(fast(x), x * ramp({16}));
+    EXPECT_EQ(fast.report()[0].device, "cuda:0");
+    weight = full({16}, 3).to(Device::cuda());
+    expect_near(fast(x), x * 3);
+    weight = full({16}, 4);
+    expect_near(fast(x), x * 4);
+    EXPECT_EQ(fast.report()[0].device, "cpu");
+    EXPECT_EQ(fast.report().size(), 1u);
+  }
+}
+
+TEST(CudaCompile, MeasuresLaunchesOneByOneWhereAsked) {
+  FakeDriver fake;
+  Block device = Block().on(Device::cuda());
+  Compiled fast = compile(device, {.mode = Mode::reduce_overhead});
+  Tensor x = ramp({20, 32}).to(Device::cuda());
+  fast(x);
+  EXPECT_EQ(fast.report()[0].timed_calls, 0);
+  fast.measure({x}, 3);
+  EXPECT_EQ(fast.report()[0].timed_calls, 3);
+  for (const RegionReport& region : fast.report()[0].regions) EXPECT_GT(region.run_seconds, 0);
+}
+
 TEST(CudaCompile, StateIsWrittenInPlaceWhereverItLies) {
   FakeDriver fake;
   for (const Device& device : {Device::cpu(), Device::cuda()}) {

@@ -136,7 +136,7 @@ TEST_F(BackgroundTest, StoresWhatItFindsWithWhichOthersBegin) {
   Compiled again = compile(&model, options);
   expect_near(again(x, w), before, 1e-4);
   EXPECT_TRUE(again.wait_until_tuned(0));
-  EXPECT_EQ(again.report()[0].tuning, "tuning: 1 regions known");
+  EXPECT_EQ(again.report()[0].tuning, "tuning: 1 region known");
   EXPECT_EQ(again.report()[0].regions[0].key, fast.report()[0].regions[0].key);
 }
 

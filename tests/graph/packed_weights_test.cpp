@@ -8,6 +8,8 @@
 
 #include "graph/capture.h"
 #include "graph/compile.h"
+#include "graph/dlpack.h"
+#include "graph/dlpack_layout.h"
 #include "graph/passes/pipeline.h"
 #include "graph/run/weight_copies.h"
 #include "graph/tensor_body.h"
@@ -52,7 +54,7 @@ TEST(PackedWeights, AreThoseOfProductsWithManyRows) {
     EXPECT_EQ(packed_by(plain), 0);
   }
   EXPECT_EQ(fast.report().back().packed_bytes, 96 * 64 * 4);
-  expect_contains(fast.explain(), "1 frozen weights lie packed in 24.0 KiB");
+  expect_contains(fast.explain(), "1 frozen weight lies packed in 24.0 KiB");
 }
 
 struct Layout {
@@ -122,6 +124,13 @@ TEST(PackedWeights, KeepTheirWeightsFromBeingWritten) {
   weight.copy_from(other);  // not yet used
   Tensor before = fast(x).clone();
   expect_close(before, compile(function, live)(x), 1e-5F, "written before the first call");
+  expect_contains(error_of([&] { weight.data(); }), "[data] the tensor is frozen");
+  expect_contains(error_of([&] { weight.select(0, 1).data(); }), "read it through const_data()");
+  EXPECT_EQ(static_cast<const float*>(weight.const_data())[0], weight.to_vector<float>()[0]);
+  expect_contains(error_of([&] { to_dlpack_legacy(weight); }), "[to_dlpack_legacy] the tensor is");
+  DLManagedTensorVersioned* shared = to_dlpack(weight);
+  EXPECT_EQ(shared->flags & 1, 1u);
+  shared->deleter(shared);
   expect_contains(error_of([&] { weight.copy_from(other); }), "[copy_from] the tensor is frozen");
   expect_contains(error_of([&] { weight.slice(0, 0, 1).copy_from(other.slice(0, 0, 1)); }),
                   "frozen");

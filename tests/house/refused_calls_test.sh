@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# What compile() refuses, it refuses in one sentence: refused_calls_test.sh COMPILER SOURCE
+set -euo pipefail
+compiler=$1 source=$2
+
+# refuses TEXT CODE: the code does not compile, and the compiler's first error has the text.
+refuses() {
+  local errors
+  if errors=$("$compiler" -std=gnu++20 -I"$source" -fsyntax-only -x c++ - 2>&1 <<< "
+      #include \"graph/compile.h\"
+      using namespace tilewright;
+      void function() { $2 }"); then
+    echo "compiles: $2"
+    exit 1
+  fi
+  if ! grep -m1 'error:' <<< "$errors" | grep -qF "$1"; then
+    printf '%s\nis not the first error of: %s\n' "$errors" "$2"
+    exit 1
+  fi
+}
+
+parameters='each parameter of the function must be a Tensor'
+refuses "$parameters" 'compile([](const Tensor& x, double) { return x; });'
+refuses "$parameters" 'auto f = compile([](const Tensor& x, int) { return x; }); f(Tensor());'
+refuses "$parameters" 'compile([](Tensor& x) { return x; });'
+refuses 'must return a Tensor, several as a std::pair' 'compile([](const Tensor&) { return 1; });'
+refuses 'must return a Tensor, several as a std::pair' 'compile([](const Tensor&) {});'
