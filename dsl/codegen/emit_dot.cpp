@@ -93,9 +93,22 @@ llvm::Value* Emitter::next_block(const Inst& load) {
   const Array& array = arrays_.at(load.operands[0]);
   llvm::Value* distance = nullptr;
   for (std::size_t axis = 0; axis < array.strides.size(); ++axis)
-    if (auto step = step_of_.find(load.operands[1 + axis]); step != step_of_.end())
-      distance = b_.CreateMul(step->second, array.strides[axis]);
+    if (llvm::Value* step = step_of(load.operands[1 + axis]))
+      distance = b_.CreateMul(step, array.strides[axis]);
   return distance;
+}
+
+// How far an index moves with a turn of the loop that it depends on; null: not at all. Tiles fetch
+// far ahead, so it is sought behind sums and quotients too.
+llvm::Value* Emitter::step_of(Value index) {
+  if (auto step = step_of_.find(index); step != step_of_.end()) return step->second;
+  const Inst* inst = defs_.inst(index);
+  if (!target_.has_tiles || inst == nullptr || (inst->op != Op::add_ && inst->op != Op::div_))
+    return nullptr;
+  llvm::Value *first = step_of(inst->operands[0]), *second = step_of(inst->operands[1]);
+  if (inst->op == Op::add_) return first == nullptr ? second : second == nullptr ? first : nullptr;
+  if (first == nullptr || second != nullptr) return nullptr;
+  return b_.CreateSDiv(first, scalars_[inst->operands[1]]);
 }
 
 // What lies in the next block where this one has element (i, j).
@@ -163,10 +176,17 @@ void Emitter::dot(const Inst& inst) {
   const Slot& slot = slots_.at(result);
   Matrix c{slot.data, wanted, slot.type.shape[0], slot.type.shape[1], index(slot.strides[0]),
            index(1)};
+  if (auto left = tiled_lefts_.find(inst.operands[0]);
+      left != tiled_lefts_.end() && tiled_word(inst) != 1) {
+    dot_slivers(left->second, right_operand(inst.operands[1], wanted), index(0), c, accumulate);
+    scratch_used_ = scratch;
+    return;
+  }
   Matrix a = matrix_operand(inst.operands[0]);
   Matrix b = right_operand(inst.operands[1], wanted);
-  // Many rows hide what memory takes.
-  if (a.rows > most_rows_fetched || b.rows * b.columns * size_bytes(b.dtype) < least_fetched)
+  // Many rows hide what memory takes; tiles ask for it a step at a time.
+  if ((a.rows > most_rows_fetched && tiled_word(inst) == 1) ||
+      b.rows * b.columns * size_bytes(b.dtype) < least_fetched)
     b.next_block = nullptr;
   bool along_k = b.columns_contiguous() && a.rows_contiguous() && b.rows > 1;
   if (b.in_slivers() || (a.rows >= PackedProduct::least_rows && a.columns >= target_.lanes &&

@@ -16,9 +16,9 @@
 // block, each of a once for all columns; b costs a tenth of the time of 128 rows, unless it lies in
 // slivers already (packed_product.h).
 //
-// Blocks are of vectors, or of tiles (emit_amx_dot.cpp). Vectors multiply words of i8 as unsigned
-// by signed ones: 128 is added to all of a, and 128 times its columns' sums, which lie behind the
-// last row of each sliver, are taken from the result.
+// Blocks are of vectors, which multiply words of i8 as unsigned by signed ones: 128 is added to all
+// of a, and 128 times its columns' sums, which lie behind the last row of each sliver, are taken
+// from the result. (Where the processor has tiles, pieces are others: emit_amx_dot.cpp.)
 #include <algorithm>
 
 #include "dsl/codegen/matrix.h"
@@ -82,6 +82,8 @@ std::optional<Emitter::Matrix> Emitter::slivers_in_memory(ir::Value value, DType
       in_word};
   result.sliver_width = width;
   result.sliver_rows = strides[0] / row;
+  llvm::Value* next = target_.has_tiles && in_pairs ? next_block(*load) : nullptr;
+  if (next != nullptr) result.next_block = b_.CreateExactSDiv(next, index(in_word));
   return result;
 }
 
@@ -95,6 +97,7 @@ Emitter::Matrix Emitter::sliver_of(const Matrix& b, llvm::Value* k, llvm::Value*
   result.rows = rows;
   result.columns = columns;
   result.sliver_width = result.sliver_rows = 0;
+  result.next_block = nullptr;
   return result;
 }
 
@@ -110,36 +113,27 @@ void Emitter::packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool
   const PackedProduct how =
       b.in_slivers() ? packed_product_of(target_, in_word, b.sliver_width / target_.lanes)
                      : packed_product(target_, in_word, b.columns);
+  if (how.by_tiles) return tiled_dot(a, b, c, accumulate);
   const std::int64_t height = how.height, width = how.vectors * target_.lanes,
                      strip = how.strip_rows(), quantum = words_of_line * in_word;
-  const bool of_words = in_word != 1, adds_128 = in_word == 4 && !how.by_tiles;
+  const bool of_words = in_word != 1, adds_128 = in_word == 4;
   const DType left_dtype = of_words ? a.dtype : c.dtype;
   std::int64_t pieces = divide_up(a.columns * strip * size_bytes(left_dtype), how.strip_bytes());
   std::int64_t depth = std::min(a.columns, round_up(divide_up(a.columns, pieces), quantum));
 
   const std::int64_t slivers = divide_up(b.columns, width);
-  // Tiles read whole lines of the left operand, and so many rows of slivers.
-  auto rows_of_sliver = [&](std::int64_t words) {
-    return how.by_tiles ? round_up(words, words_of_line) : words + (adds_128 ? 1 : 0);
-  };
-  Matrix right = b, left, tails;
+  auto rows_of_sliver = [&](std::int64_t words) { return words + (adds_128 ? 1 : 0); };
+  Matrix right = b, left = scratch_matrix(left_dtype, strip, depth);
   if (!b.in_slivers()) {
     right = scratch_matrix(of_words ? DType::i32 : c.dtype,
                            slivers * rows_of_sliver(divide_up(depth, in_word)), width);
     right.in_word = in_word;
-  }
-  if (how.by_tiles) {
-    left = scratch_matrix(DType::i32, strip * round_up(depth, quantum) / quantum, words_of_line);
-    if (b.in_slivers()) tails = scratch_matrix(DType::i32, slivers * words_of_line, width);
-  } else {
-    left = scratch_matrix(left_dtype, strip, depth);
   }
   if (depth < a.columns && !accumulate) {
     std::int64_t bytes = c.rows * c.columns * size_bytes(c.dtype);
     b_.CreateMemSet(c.data, b_.getInt8(0), static_cast<std::uint64_t>(bytes), llvm::Align(64));
     accumulate = true;
   }
-  if (how.by_tiles) begin_tiles();
   for_blocks(a.columns, depth, false, [&](llvm::Value* k, std::int64_t piece) {
     const std::int64_t words = piece / in_word;
     // Of what is packed here there is this piece alone.
@@ -154,21 +148,12 @@ void Emitter::packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool
       for_blocks(b.columns, width, false, [&](llvm::Value* n, std::int64_t columns) {
         pack_sliver(part_of(b, k, n, piece, columns), sliver(n, columns));
         if (adds_128) add_start(sliver(n, columns));
-        if (how.by_tiles) fill_up(sliver(n, width));
-      });
-    else if (how.by_tiles && words % words_of_line != 0)
-      for_blocks(b.columns, width, false, [&](llvm::Value* n, std::int64_t) {
-        copy_tail(sliver(n, width), sliver_tail(tails, n, width));
       });
     for_blocks(a.rows, strip, false, [&](llvm::Value* m, std::int64_t rows) {
-      Matrix packed = part_of(left, index(0), index(0), rows, how.by_tiles ? words : piece);
-      if (how.by_tiles) {
-        pack_tiles(part_of(a, m, k, rows, piece), packed, in_word);
-      } else {
-        pack_rows(part_of(a, m, k, rows, piece), packed);
-        if (adds_128) flip_signs(packed);
-        if (of_words) packed = in_words(packed, in_word);
-      }
+      Matrix packed = part_of(left, index(0), index(0), rows, piece);
+      pack_rows(part_of(a, m, k, rows, piece), packed);
+      if (adds_128) flip_signs(packed);
+      if (of_words) packed = in_words(packed, in_word);
       for_blocks(b.columns, width, false, [&](llvm::Value* n, std::int64_t columns) {
         auto* strip_number = b_.CreateUDiv(m, index(strip));
         std::int64_t strips = divide_up(a.rows, strip);
@@ -180,12 +165,6 @@ void Emitter::packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool
           auto* first = b_.CreateAdd(next_piece(b, k, depth), b_.CreateMul(n, b.column_stride));
           prefetch_share(b, first, columns, piece, strip_number, strips);
         }
-        if (how.by_tiles) {
-          std::optional<Matrix> tail;
-          if (b.in_slivers() && words % words_of_line != 0) tail = sliver_tail(tails, n, width);
-          dot_tiles(packed, sliver(n, columns), tail, part_of(c, m, n, rows, columns), accumulate);
-          return;
-        }
         for_blocks(rows, height, false, [&](llvm::Value* r, std::int64_t high) {
           dot_block_n(part_of(packed, r, index(0), high, words), sliver(n, columns),
                       part_of(c, b_.CreateAdd(m, r), n, high, columns), accumulate);
@@ -193,7 +172,6 @@ void Emitter::packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool
       });
     });
   });
-  if (how.by_tiles) end_tiles();
 }
 
 // Where the columns that are packed next begin: a piece further along k, behind the last piece the

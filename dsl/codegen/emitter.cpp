@@ -214,6 +214,7 @@ void Emitter::loop(const Step& s) {
     yielded_for_[body.params[1 + k]] = yield.operands[k];
   }
   std::int64_t scratch_body = scratch_used_;
+  const std::vector<Value> packed = pack_shared_lefts(s);
 
   llvm::Function* fn = b_.GetInsertBlock()->getParent();
   auto* header = llvm::BasicBlock::Create(context_, "header", fn);
@@ -267,6 +268,7 @@ void Emitter::loop(const Step& s) {
     if (phis[k] != nullptr) phis[k]->addIncoming(scalars_[yield.operands[k]], latch);
   b_.CreateBr(header);
   b_.SetInsertPoint(exit);
+  for (Value left : packed) tiled_lefts_.erase(left);
   scratch_used_ = scratch_body;  // what the body kept is gone
 }
 

@@ -180,6 +180,7 @@ class Emitter : Arithmetic {
   std::optional<Matrix> matrix_in_memory(ir::Value value);
   bool is_inside(const ir::Inst& load) const;  // the whole block, wherever it begins
   llvm::Value* next_block(const ir::Inst& load);
+  llvm::Value* step_of(ir::Value index);
   void fetch_next_block(const Matrix& b, llvm::Value* i, llvm::Value* j);
   Matrix in_words(const Matrix& x, int in_word);
   // How many elements of each operand an instruction multiplies in a lane at once.
@@ -237,18 +238,35 @@ class Emitter : Arithmetic {
                        std::int64_t columns, std::int64_t rows);
 
   // emit_amx_dot.cpp. A tile here is a register of AMX.
+  struct TileFetch;
+  struct TileBlock;
+  // A left operand, packed as tiles.
+  struct TiledLeft {
+    llvm::Value* tiles;
+    std::int64_t rows, depth;  // in elements
+    int in_word;
+  };
   void tile_op(llvm::Intrinsic::ID id, std::initializer_list<int> tiles,
                std::initializer_list<llvm::Value*> others);
   void begin_tiles();
   void end_tiles();
-  void pack_tiles(const Matrix& a, const Matrix& packed, int in_word);
+  int tiled_word(const ir::Inst& dot) const;
+  static std::int64_t steps_of(const TiledLeft& left);
+  TiledLeft allocate_left(std::int64_t rows, std::int64_t depth, int in_word);
+  void pack_tiles(const Matrix& a, const TiledLeft& left);
+  void pack_tiles_of_rows(const Matrix& a, llvm::Value* first, const TiledLeft& left);
+  std::vector<ir::Value> pack_shared_lefts(const Step& loop);
   void fill_up(const Matrix& sliver);
-  Matrix sliver_tail(const Matrix& tails, llvm::Value* n, std::int64_t width);
   void copy_tail(const Matrix& sliver, const Matrix& tail);
-  void dot_tiles(const Matrix& left, const Matrix& right, const std::optional<Matrix>& tail,
-                 const Matrix& c, bool accumulate);
-  void dot_tile_block(const Matrix& left, const Matrix& right, const std::optional<Matrix>& tail,
-                      const Matrix& c, bool accumulate);
+  void tiled_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
+  void dot_slivers(const TiledLeft& left, const Matrix& b, llvm::Value* k, const Matrix& c,
+                   bool accumulate);
+  TileFetch next_sliver(const Matrix& b, llvm::Value* k, llvm::Value* n, std::int64_t width,
+                        int in_word);
+  void dot_sliver(const TiledLeft& left, const TileBlock& all, const TileFetch& fetch);
+  void fetch_lines(const TileFetch& fetch, llvm::Value* step);
+  void dot_tile_block(const TileBlock& block, const TileFetch& fetch);
+  void store_part_of_tile(const TileBlock& block, int i, int j);
 
   // emitter.cpp
   llvm::Type* lanes_type(llvm::Type* element) const;
@@ -266,6 +284,7 @@ class Emitter : Arithmetic {
   std::unordered_map<ir::Value, Slot> slots_;
   std::unordered_map<ir::Value, Array> arrays_;
   std::unordered_map<ir::Value, llvm::Value*> step_of_;   // of the index of an open loop
+  std::unordered_map<ir::Value, TiledLeft> tiled_lefts_;  // of open loops, that are packed already
   std::unordered_map<ir::Value, ir::Value> yielded_for_;  // carried tile of an open loop: its next
   std::vector<int> use_counts_;
   llvm::Value* scratch_ = nullptr;
