@@ -11,12 +11,14 @@ namespace tilewright::dsl {
 
 struct PackedProduct {
   static constexpr std::int64_t least_rows = 48;  // for fewer, packing costs more than it gains
-  std::int64_t height = 4;                        // rows of a block of accumulators
-  std::int64_t vectors = 3;                       // of columns
-  bool by_tiles = false;                          // of AMX, two by two
-  std::int64_t strip_rows() const { return by_tiles ? height : 2 * height; }
-  // Of a packed strip of the left operand, in an L1. By tiles it is all that lies there.
-  std::int64_t strip_bytes() const { return (by_tiles ? 32 : 24) << 10; }
+  // Of a left operand that is packed as tiles: what stays in an L2 while columns go by.
+  static constexpr std::int64_t most_tiled_bytes = 1 << 20;
+  static constexpr std::int64_t tiled_columns = 64;  // whose sums stay near while others follow
+  std::int64_t height = 4;                           // rows of a block of accumulators
+  std::int64_t vectors = 3;                          // of columns
+  bool by_tiles = false;                             // of AMX, two by two
+  std::int64_t strip_rows() const { return 2 * height; }
+  std::int64_t strip_bytes() const { return 24 << 10; }  // of the left operand, packed, in an L1
   // Of vectors with a word of 4 bytes, a cycle.
   std::int64_t multiplications() const { return by_tiles ? 16 : 2; }
 };

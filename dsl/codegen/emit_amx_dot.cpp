@@ -44,9 +44,9 @@ constexpr std::int64_t side = 16;  // rows of a tile, and words of a row
 constexpr std::int64_t tile_bytes = 1 << 10;
 constexpr int first_left = 4, first_right = 6;  // tiles; 0 to 3 are sums
 constexpr std::int64_t strip_rows = 2 * side, block_columns = 2 * side;
-constexpr std::int64_t piece_steps = 16;           // of a sliver, 32 KB: most of an L1
-constexpr std::int64_t most_left_bytes = 1 << 20;  // half of an L2
-constexpr std::int64_t most_fetched = 8;           // lines a step
+constexpr std::int64_t piece_steps = 16;  // of a sliver, 32 KB: most of an L1
+constexpr std::int64_t most_left_bytes = PackedProduct::most_tiled_bytes;
+constexpr std::int64_t most_fetched = 8;  // lines a step
 
 // What the instruction that configures tiles reads.
 struct TileShapes {

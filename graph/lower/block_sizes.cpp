@@ -22,7 +22,7 @@ constexpr std::int64_t turned_rows = 64, turned_columns = 16;  // of a block tha
 constexpr std::int64_t contiguous_rows = 64;                   // of tiles whose rows are contiguous
 constexpr std::int64_t run_bytes = 256;      // of memory that is read at once, at least
 constexpr std::int64_t column_quantum = 64;  // whole vectors, whole cache lines
-constexpr std::int64_t cache_line = 64;  // bytes
+constexpr std::int64_t cache_line = 64;      // bytes
 // Of a GPU's program that adds up parts of products.
 constexpr std::int64_t least_combined_elements = 256, most_combined_elements = 1 << 10;
 
@@ -142,6 +142,9 @@ RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const d
   blocks.depth_quantum = facts.depth_quantum;
   bool may_split = facts.has_product && facts.products_come_first && splits_columns;
   if (wanted.splits != 0 && may_split) blocks.splits = std::min(wanted.splits, facts.depth);
+  if (by_cost && blocks.splits == 1)
+    blocks.stored_piece =
+        tiled_piece(product_extent(region, facts, rows, host), host, blocks.rows, blocks.columns);
   return blocks;
 }
 
@@ -177,7 +180,7 @@ RowBlocks combining_blocks(const Region& region, const dsl::Target& target,
                            const RowBlocks& blocks) {
   RowBlocks result = blocks;
   result.has_product = result.sums_elements = false;
-  result.depth = 0;
+  result.depth = result.stored_piece = 0;
   result.cluster = 1;
   if (!target.is_gpu()) return result;
   // As many programs as there is work for.

@@ -26,6 +26,9 @@ struct RowBlocks {
   // What is wider is reduced and stored in pieces of so many columns, one after the other, and a
   // product's inner axis is gone through in steps of `depth`; 0: all at once.
   std::int64_t piece = 0, depth = 0;
+  // Of a product's block, on a host with tiles, whose rows are packed once: how many columns are
+  // multiplied and stored before the next; 0: all at once.
+  std::int64_t stored_piece = 0;
   std::int64_t depth_quantum = 1;  // of which such steps are multiples
   std::int64_t sliver_width = 0;   // of which blocks of columns are multiples; 0: of nothing
   bool prefetches = true;          // the next block of rows, into caches

@@ -29,8 +29,11 @@ constexpr double inner_cache = 32 << 10;
 constexpr double unequal_threads = 0.25;  // of a program
 constexpr double of_cache = 0.75;         // that blocks may fill
 constexpr std::int64_t most_rows = 512, most_columns = 1024;
+// By tiles the sums of 32 columns stay in an L1, and what memory is read for is the left operand.
+constexpr std::int64_t most_tiled_rows = 256, most_tiled_columns = 2048;
 
 double divide_up(double x, double y) { return std::ceil(x / y); }
+double number(std::int64_t x) { return static_cast<double>(x); }
 
 PackedProduct how_to_pack(const ProductExtent& p, const dsl::Target& host, std::int64_t columns) {
   const std::int64_t in_word = 4 / p.element_bytes;
@@ -38,11 +41,44 @@ PackedProduct how_to_pack(const ProductExtent& p, const dsl::Target& host, std::
                              : dsl::packed_product(host, in_word, columns);
 }
 
+bool goes_by_tiles(const ProductExtent& p, const dsl::Target& host, std::int64_t rows,
+                   std::int64_t columns) {
+  return rows >= PackedProduct::least_rows && p.depth % (4 / p.element_bytes) == 0 &&
+         how_to_pack(p, host, columns).by_tiles;
+}
+
+// Cycles for what the outer cache does not hold of a block that is packed.
+double spill_cycles(const PackedProduct& how, double rows, double columns, double words,
+                    double cache) {
+  const double sums = rows * columns * 4;
+  if (how.by_tiles) {
+    const double passes = divide_up(rows * words * 4, number(PackedProduct::most_tiled_bytes));
+    return passes == 1 ? 0 : 2 * passes * sums / fetched_bytes;
+  }
+  double strip = number(how.strip_rows());
+  double pieces = divide_up(words * 4 * strip, number(how.strip_bytes()));
+  double panel = columns * words * 4 / pieces;
+  // For each strip the panel is gone through; the sums of a strip lie beside it.
+  double beyond = std::max(0.0, panel + 2 * strip * columns * 4 - cache);
+  double moved = sums > cache ? 2 * sums : 0;
+  return (std::min(beyond, panel) * divide_up(rows, strip) + moved) / 64 * a_spilled_line * pieces;
+}
+
 }  // namespace
+
+std::int64_t tiled_piece(const ProductExtent& p, const dsl::Target& host, std::int64_t block_rows,
+                         std::int64_t block_columns) {
+  if (!goes_by_tiles(p, host, block_rows, block_columns)) return 0;
+  if (block_rows * p.depth * p.element_bytes > PackedProduct::most_tiled_bytes) return 0;
+  for (std::int64_t columns : {PackedProduct::tiled_columns, PackedProduct::tiled_columns / 2})
+    if (block_columns > columns && block_columns % columns == 0 &&
+        (p.sliver_width == 0 || columns % p.sliver_width == 0))
+      return columns;
+  return 0;
+}
 
 double product_cycles(const ProductExtent& p, const dsl::Target& host, std::int64_t block_rows,
                       std::int64_t block_columns, int threads, std::int64_t splits) {
-  auto number = [](std::int64_t x) { return static_cast<double>(x); };
   const PackedProduct how = how_to_pack(p, host, block_columns);
   double rows = number(block_rows), columns = number(block_columns), lanes = host.lanes,
          depth = number(p.depth) / number(splits);
@@ -70,14 +106,7 @@ double product_cycles(const ProductExtent& p, const dsl::Target& host, std::int6
                       of_packed_rate / number(how.multiplications());
     double pack =
         words * rows * pack_left + (is_packed ? not_hidden * fetch : words * columns * pack_right);
-    double strip = number(how.strip_rows());
-    double pieces = divide_up(words * 4 * strip, number(how.strip_bytes()));
-    double panel = columns * words * 4 / pieces;
-    // For each strip the panel is gone through; the sums of a strip lie beside it.
-    double beyond = std::max(0.0, panel + 2 * strip * columns * 4 - cache);
-    double sums = rows * columns * 4 > cache ? 2 * rows * columns * 4 : 0;
-    double spill =
-        (std::min(beyond, panel) * divide_up(rows, strip) + sums) / 64 * a_spilled_line * pieces;
+    double spill = spill_cycles(how, rows, columns, words, cache);
     bool rows_fit = p.rows % block_rows == 0;
     bool columns_fit = is_packed || p.columns % block_columns == 0;
     double copy = words * a_copied_word * ((rows_fit ? 0 : rows) + (columns_fit ? 0 : columns));
@@ -110,9 +139,10 @@ ProductBlock cheapest_product_block(const ProductExtent& p, const dsl::Target& h
     least = cycles;
     best = {rows, columns};
   };
+  const bool by_tiles = goes_by_tiles(p, host, p.rows, p.columns);
   auto offer_packed = [&](std::int64_t columns) {
     const std::int64_t height = how_to_pack(p, host, columns).height;
-    for_parts(p.rows, height, most_rows, [&](std::int64_t rows) {
+    for_parts(p.rows, height, by_tiles ? most_tiled_rows : most_rows, [&](std::int64_t rows) {
       if (rows >= PackedProduct::least_rows) offer(rows, columns);
     });
   };
@@ -126,9 +156,9 @@ ProductBlock cheapest_product_block(const ProductExtent& p, const dsl::Target& h
     }
     return best;
   }
-  const std::int64_t quantum = (how_to_pack(p, host, p.columns).by_tiles ? 2 : 3) * host.lanes;
+  const std::int64_t quantum = by_tiles ? PackedProduct::tiled_columns : 3 * host.lanes;
   if (p.rows >= PackedProduct::least_rows)
-    for_parts(p.columns, quantum, most_columns, offer_packed);
+    for_parts(p.columns, quantum, by_tiles ? most_tiled_columns : most_columns, offer_packed);
   // Of more rows, too much is multiplied to save packing.
   if (p.rows < 2 * PackedProduct::least_rows)
     for_parts(p.columns, host.lanes, p.columns, [&](std::int64_t columns) {

@@ -10,7 +10,8 @@
 //   pack       k c for the right operand, what makes few rows dear, unless it is packed already
 //              (packed_weights.h); k r for the left
 //   copy       operands that blocks do not cut into equal parts, before they are packed
-//   spill      of what does not fit the outer cache of a core
+//   spill      of what does not fit the outer cache of a core; by tiles the sums, where the left
+//              operand does not
 //
 // All programs together take as long as the thread that has most of them; and since threads do not
 // run equally fast, a part of one more program.
@@ -40,6 +41,10 @@ double product_cycles(const ProductExtent& product, const dsl::Target& host,
 struct ProductBlock {
   std::int64_t rows, columns;
 };
+// How many of a block's columns a host with tiles multiplies and stores before the next, while all
+// of its rows lie packed in the outer cache; 0: the whole block at once.
+std::int64_t tiled_piece(const ProductExtent& product, const dsl::Target& host,
+                         std::int64_t block_rows, std::int64_t block_columns);
 // The block of least cost.
 ProductBlock cheapest_product_block(const ProductExtent& product, const dsl::Target& host,
                                     int threads);

@@ -284,6 +284,12 @@ void RowsProgram::prepare(const TaskOperand& operand) {
   if (auto p = producer(operand)) prepare(*p, seen);
 }
 
+void RowsProgram::prepare_products() {
+  const std::vector<bool> needed = needed_tasks();
+  for (std::size_t slot = 0; slot < needed.size(); ++slot)
+    if (needed[slot] && is_product(slot)) first_operand(slot, whole_row());
+}
+
 RowsProgram::Run RowsProgram::part_of_row(std::int64_t width) const {
   if (!blocks_.shares_rows()) return {{}, width, blocks_.piece};
   return {rank_ * blocks_.share, blocks_.share, blocks_.piece};
@@ -354,20 +360,25 @@ void RowsProgram::store_all() {
   std::vector<std::size_t> at_once, in_pieces;
   for (std::size_t slot = 0; slot < region_.tasks.size(); ++slot) {
     if (!region_.stored[slot]) continue;
-    bool wide = !column_.defined() && is_in_pieces(region_.tables[slot].width);
+    const std::int64_t width = region_.tables[slot].width;
+    bool wide = blocks_.stored_piece != 0 ? width == region_.width
+                                          : !column_.defined() && is_in_pieces(width);
     (wide ? in_pieces : at_once).push_back(slot);
   }
   if (!in_pieces.empty()) {
     for (std::size_t slot : at_once) value(slot, block_of_row());
     std::vector<bool> seen(region_.tasks.size(), false);
     for (std::size_t slot : in_pieces) prepare(slot, seen);
+    if (blocks_.stored_piece != 0) prepare_products();
   }
   while (!in_pieces.empty()) {
     std::int64_t width = region_.tables[in_pieces[0]].width;
     auto others = std::ranges::stable_partition(
         in_pieces, [&](std::size_t slot) { return region_.tables[slot].width == width; });
     std::vector<std::size_t> slots(in_pieces.begin(), others.begin());
-    for_each_piece(part_of_row(width), [&](const Columns& piece) {
+    const Run run = blocks_.stored_piece == 0 ? part_of_row(width)
+                                              : Run{column_, blocks_.columns, blocks_.stored_piece};
+    for_each_piece(run, [&](const Columns& piece) {
       for (std::size_t slot : slots) value(slot, piece);
       for (std::size_t slot : slots) store(slot, piece);
     });

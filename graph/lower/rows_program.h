@@ -108,6 +108,8 @@ class RowsProgram {
   // Makes what the value needs and is the same for all of its pieces.
   void prepare(std::size_t slot, std::vector<bool>& seen);
   void prepare(const TaskOperand& operand);
+  // Has what products multiply by made before a loop over their columns: the host packs it there.
+  void prepare_products();
   // A run of columns that is gone through in pieces of `size`.
   struct Run {
     Tile first;  // undefined: 0

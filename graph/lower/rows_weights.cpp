@@ -51,7 +51,10 @@ Tile RowsProgram::packed_weights(std::size_t slot, const Columns& along, const C
   const std::int64_t count = storage.slivers.count(weight.view.shape[-1]);
   check(block_columns % width == 0, "a block of columns cuts a sliver");
   const bool moves = columns.part == Part::block && sliver_.defined();
-  const Operand sliver = moves ? Operand(sliver_) : Operand(0), first = column(along);
+  const Operand sliver = columns.part == Part::piece ? Operand(columns.start / width)
+                         : moves                     ? Operand(sliver_)
+                                                     : Operand(0);
+  const Operand first = column(along);
   const Tile& base = parameters_.pointer(weight.storage);
   const std::int64_t slivers = block_columns / width;
   Tile block;

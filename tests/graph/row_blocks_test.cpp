@@ -1,6 +1,7 @@
 // How long rows are cut among the programs of the host.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <regex>
 
 #include "graph/compile.h"
@@ -26,6 +27,33 @@ TEST(RowBlocks, AreEqualSoThatLittleIsComputedTwice) {
     const std::int64_t columns = std::stoll(match[1]), blocks = (width + columns - 1) / columns;
     EXPECT_LT(blocks * columns - width, blocks * 64) << columns << " of " << width;
   }
+}
+
+// Where a host has tiles, rows are packed once and columns are multiplied and stored 64 at a time;
+// what is reduced along the rows before that is reduced over all of them.
+TEST(RowBlocks, KeepWholeRowsBesideColumnsThatAreStoredInPieces) {
+  auto f = [](const std::vector<Tensor>& a) {
+    return std::vector<Tensor>{silu(linear(rms_norm(a[0], a[1]), a[2])) * linear(a[0], a[3])};
+  };
+  for (std::int64_t columns : {64, 200, 384, 1000})
+    for (std::int64_t depth : {96, 520, 2080}) {
+      Tensor x = sin(arange(0, 100 * depth, 1, f32)).reshape({100, depth}).to(bf16);
+      Tensor gain = cos(arange(0, depth, 1, f32)).to(bf16);
+      auto weight = [&](float step) {
+        return (sin(arange(0, columns * depth, 1, f32) * step) * 0.05F)
+            .reshape({columns, depth})
+            .to(bf16);
+      };
+      std::vector<Tensor> inputs{x, gain, weight(0.7F), weight(1.3F)};
+      CompiledFunction compiled(f, {.fullgraph = true, .device = Device::cpu()});
+      auto got = compiled.call(inputs).front().to(f32).to_vector<float>();
+      auto wanted = f({x.to(f32), gain.to(f32), inputs[2].to(f32), inputs[3].to(f32)})
+                        .front()
+                        .to_vector<float>();
+      for (std::size_t i = 0; i < got.size(); ++i)
+        ASSERT_NEAR(got[i], wanted[i], 0.03F * (1 + std::abs(wanted[i])))
+            << columns << " x " << depth << ", element " << i;
+    }
 }
 
 }  // namespace
