@@ -12,17 +12,15 @@
 // What a compiled function sees of the world outside its arguments:
 //
 //   * What is in tensors that it uses, written in place between calls, is read at each call.
-//   * A handle that it read when it was captured and that is assigned anew (`layer.weight = t`,
-//   also
-//     by `Module::quantize`), moved from, or moved to a device: the function is captured once more
-//     at its next call, and where the graph is the same as before, only other memory is read from
-//     then on; otherwise it is compiled anew. That costs a call nothing where no handle changed.
+//   * A handle that it read when it was captured and that is assigned anew (`layer.weight = t`, or
+//     `Module::quantize`), moved from, or moved to a device: the function is captured once more at
+//     its next call, and where the graph is the same as before, only other memory is read from then
+//     on; otherwise it is compiled anew. That costs a call nothing where no handle changed.
 //   * Everything else is read once, when a signature is captured, and is a constant of it: numbers,
 //     flags, sizes of containers and pointers that the function refers to, and what is read through
 //     `data()` of a tensor. Pass what changes as a tensor. What the function does besides tensors,
 //     printing or counting, happens when it is captured, which may be more than once.
-//   * Values of tensors, read with `item()` or `to_vector()`, cannot be known when the graph is
-//   made:
+//   * Values of tensors, read with `item()` or `to_vector()`, are not known when the graph is made:
 //     a graph break. That function runs op by op for that signature, as if it were not compiled;
 //     stderr says so once, with the line, and explain() and report() do. With `Options::fullgraph`
 //     it is an Error.

@@ -18,7 +18,7 @@ namespace {
 
 struct Arguments {
   std::string model, prompt;
-  std::int64_t max_tokens = 256;
+  std::optional<std::int64_t> max_tokens;  // 256, if the model has so many positions
   SamplingOptions sampling;
   std::int64_t steps_a_round = 0, group_size = 0;
   std::string dtype = "f32", weights, activations;
@@ -88,8 +88,15 @@ void check_arguments(const Arguments& a) {
     require_file("generate", (std::filesystem::path(a.model) / name).string(),
                  "the folder of a Hugging Face model");
   auto positions = positions_of(a.model);
-  require_use(!positions || a.max_tokens <= *positions, "[generate] --max-tokens is ", a.max_tokens,
-              "; the model has ", positions.value_or(0), " positions");
+  if (a.max_tokens)
+    require_use(!positions || *a.max_tokens <= *positions, "[generate] --max-tokens is ",
+                *a.max_tokens, "; the model has ", positions.value_or(0), " positions");
+}
+
+std::int64_t most_tokens(const Arguments& a) {
+  constexpr std::int64_t usual = 256;
+  if (a.max_tokens) return *a.max_tokens;
+  return std::min(usual, positions_of(a.model).value_or(usual));
 }
 
 void quantize(LanguageModel& model, const Arguments& a) {
@@ -118,14 +125,16 @@ void generate(const Arguments& a) {
   check_arguments(a);
   Options options = a.run.compile_options();
   if (!a.json) fmt::print(stderr, "loading {}\n", a.model);
-  ModelOptions wanted_model{.dtype = model_dtype(a.dtype), .device = options.device};
+  // A cache for the tokens that are wanted, not for as many as the model could have.
+  ModelOptions wanted_model{
+      .max_positions = most_tokens(a), .dtype = model_dtype(a.dtype), .device = options.device};
   if (!a.json && ::isatty(STDERR_FILENO) != 0) wanted_model.progress = show_progress;
   Tokenizer tokenizer = Tokenizer::open(std::filesystem::path(a.model) / "tokenizer.json");
   auto model = load_model(a.model, wanted_model);
   quantize(*model, a);
   TextGenerator generator(*model, std::move(tokenizer), options);
   GenerateOptions wanted;
-  wanted.max_tokens = a.max_tokens;
+  wanted.max_tokens = most_tokens(a);
   wanted.sampling = a.sampling;
   wanted.steps_a_round = a.steps_a_round;
   if (!a.json) {
@@ -158,9 +167,10 @@ void add_generate(CLI::App& command) {
                   "folder with config.json, model.safetensors and tokenizer.json")
       ->required();
   command.add_option("--prompt", a->prompt, "text to continue");
-  command.add_option("--max-tokens", a->max_tokens, "positions at the most, the prompt's included")
-      ->check(above_zero())
-      ->capture_default_str();
+  command
+      .add_option("--max-tokens", a->max_tokens,
+                  "positions at the most, the prompt's included (default: 256, or the model's)")
+      ->check(above_zero());
   command
       .add_option("--temperature", a->sampling.temperature, "0 takes the likeliest token always")
       ->capture_default_str();

@@ -94,7 +94,8 @@ struct TuneKernelOnGpu : ::testing::Test {
       measured.push_back(one);
     };
     autotune::TunedKernel tuned(add, tuning);
-    tuned.launch_with({{x.data(), f32, elements}, {y.data(), f32, elements}, elements});
+    tuned.launch(dsl::LaunchArgument(x.data(), f32, elements),
+                 dsl::LaunchArgument(y.data(), f32, elements), elements);
     return measured;
   }
 };
