@@ -276,11 +276,12 @@ class Kernel {
   // the function misuses the language.
   ir::Function trace(const Signature& signature) const;
 
-  // Runs the kernel on the default device (dsl/device.h) for every program of the grid; compiles it
-  // first if the arguments' types or constexprs are new. A grid with a size of 0 runs nothing.
-  // Raises `Error` where an argument does not fit its parameter, is null, lies on another device,
-  // is const and written, or is written and overlaps another, and for grids of negative sizes or
-  // more than 2^63 - 1 programs.
+  // Runs the kernel for every program of the grid, on the GPU where the first of its tensors that
+  // lie on one lies, else on the default device (dsl/device.h); compiles it first if the arguments'
+  // types or constexprs are new. A grid with a size of 0 runs nothing. Raises `Error` where an
+  // argument does not fit its parameter, is null, lies on another device, is const and written, or
+  // is written and overlaps another, and for grids of negative sizes or more than 2^63 - 1
+  // programs.
   template <typename... T>
   void launch(const Grid& grid, T&&... arguments) const {
     constexpr bool fit = (std::convertible_to<T, LaunchArgument> && ...);

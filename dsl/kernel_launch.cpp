@@ -165,8 +165,15 @@ BoundLaunch Kernel::bind(std::span<const LaunchArgument> arguments) const {
   return launch;
 }
 
+// Where the first tensor of a GPU lies; memory that says no place is the default device's.
+static Device device_of(std::span<const LaunchArgument> arguments) {
+  for (const LaunchArgument& argument : arguments)
+    if (argument.place() != nullptr) return Device::of(argument.place());
+  return default_device();
+}
+
 void Kernel::launch_with(const Grid& grid, std::span<const LaunchArgument> arguments) const {
-  const Device device = default_device();
+  const Device device = device_of(arguments);
   std::shared_ptr<const Compiled> compiled = compiled_for(arguments, device);
   const State& kernel = *state_;
   if (require_grid(kernel.name, grid) == 0) return;

@@ -7,7 +7,8 @@ namespace tilewright {
 
 dsl::LaunchArgument launch_argument(const Tensor& tensor) {
   require(tensor.defined(), "[launch] a tensor is undefined; give it a value before the launch");
-  void* data = tensor.data();  // which raises `Error` inside a captured function
+  // Which raises `Error` inside a captured function. What is frozen may be read.
+  void* data = const_cast<void*>(tensor.const_data());
   require(tensor.is_contiguous(), "[launch] a tensor of shape ", tensor.shape(),
           " has the strides ", tensor.strides(),
           "; strides are not passed to kernels: launch it on contiguous()");

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "dsl/gpu_host.h"
+#include "dsl/kernel.h"
+#include "dsl/tile.h"
 #include "runtime/cuda/context.h"
 #include "runtime/cuda/driver.h"
 #include "tests/cuda/fake_driver.h"
@@ -52,6 +54,26 @@ TEST(CudaTensor, ManySmallCopiesArriveEachWithItsOwnBytes) {
   for (int i = 0; i < 600; ++i)
     ASSERT_EQ(tensors[static_cast<std::size_t>(i)].to_vector<float>(),
               std::vector<float>(1000, static_cast<float>(i)));
+}
+
+TEST(CudaTensor, KernelsRunWhereTheirTensorsLie) {
+  FakeDriver fake;
+  dsl::Kernel twice(
+      "twice",
+      [](dsl::Pointer x, dsl::Pointer y) {
+        dsl::Tile at = dsl::arange(0, 64);
+        dsl::store(y + at, dsl::load(x + at) * 2.0);
+      },
+      {"x", "y"});
+  Tensor x = ones({64}).to(Device::cuda()), y = Tensor::empty({64}, f32, Device::cuda());
+  twice.launch(1, x, y);
+  EXPECT_EQ(y.to_vector<float>(), std::vector<float>(64, 2));
+  EXPECT_EQ(fake.calls("cuLaunchKernelEx"), 1);
+  Tensor host = Tensor::empty({64});
+  EXPECT_NE(error_of([&] { twice.launch(1, x, host); })
+                .find("[twice] the tensor for y lies on the host, the kernel runs on cuda:0; move "
+                      "the tensor there with to()"),
+            std::string::npos);
 }
 
 TEST(CudaTensor, ViewsAreCopiedWhereTheyLie) {

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "dsl/device.h"
@@ -89,11 +90,13 @@ TEST_P(CheckBounds, LookAtTheCornersOfBlocks) {
         store(make_desc(y, {rows, columns}, {columns, 1}), {0, 0}, load(from, {0, 0}, {16, 16}));
       },
       {"x", "y", "rows", "columns"});
-  std::vector<float> x(12 * 16), y(12 * 16);
+  // So far apart that what is behind x lies nearest to it: an emulated GPU knows addresses alone.
+  std::vector<float> memory(64 * 16);
+  std::span x = std::span(memory).first(12 * 16), y = std::span(memory).last(12 * 16);
   std::iota(x.begin(), x.end(), 1.F);
   EXPECT_EQ(error(kernel, x, y, 12, 16), "no error");  // masked at the descriptor's edge
-  EXPECT_EQ(y, x);
-  EXPECT_THAT(error(kernel, std::span(x).first(11 * 16), y, 12, 16),
+  EXPECT_TRUE(std::ranges::equal(x, y));
+  EXPECT_THAT(error(kernel, x.first(11 * 16), y, 12, 16),
               HasSubstr(is_host() ? "[load] index 191 of x is outside: it has 176 elements"
                                   : "of x, which has 176 elements"));
 }

@@ -63,6 +63,8 @@ TEST(TensorArgument, IsNotWrittenWhereAFunctionHoldsACopy) {
   Tensor x = tilewright::ones({64});
   EXPECT_THAT(error_of([&] { twice.launch(1, x, weight, 64); }),
               HasSubstr("[launch] the tensor is frozen"));
+  twice.launch(1, weight, x, 64);  // it may be read
+  EXPECT_EQ(x.to_vector<float>()[63], 2);
 }
 
 }  // namespace
