@@ -1,42 +1,106 @@
 #include "runtime/base/atomic_file.h"
 
 #include <fcntl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 
 #include "runtime/base/error.h"
+#include "runtime/base/hash.h"
 
 namespace tilewright {
 namespace {
 
-// Mode bits that a plain `open` would have given; mkstemp's are for the owner alone.
-void allow_readers(int descriptor) {
-  mode_t mask = ::umask(0);
-  ::umask(mask);
-  // A file system without modes refuses; the file then keeps what it has.
-  [[maybe_unused]] int ignored = ::fchmod(descriptor, 0666 & ~mask);
-}
+namespace fs = std::filesystem;
 
 // Makes the rename itself durable, where the file system can.
-void sync_folder(const std::filesystem::path& folder) {
+void sync_folder(const fs::path& folder) {
   int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return;
   ::fsync(descriptor);
   ::close(descriptor);
 }
 
+fs::path folder_of(const fs::path& file) {
+  return file.has_parent_path() ? file.parent_path() : fs::path(".");
+}
+
+std::string random_word() {
+  Hash bits;
+  if (::getrandom(&bits, sizeof bits, 0) != static_cast<ssize_t>(sizeof bits))
+    bits = {static_cast<std::uint64_t>(::getpid()), reinterpret_cast<std::uintptr_t>(&bits)};
+  return Hasher().add(bits).finish().hex().substr(0, 12);
+}
+
+// As the kernel decides where links are protected: who may write to a folder of everybody must not
+// lead others elsewhere.
+bool may_be_followed(const fs::path& link, const struct stat& facts) {
+  struct stat folder {};
+  if (::stat(folder_of(link).c_str(), &folder) != 0) return false;
+  bool is_everybodys = (folder.st_mode & S_IWOTH) != 0 && (folder.st_mode & S_ISVTX) != 0;
+  return !is_everybodys || facts.st_uid == ::geteuid() || facts.st_uid == folder.st_uid;
+}
+
 }  // namespace
 
-AtomicFile::AtomicFile(const std::filesystem::path& destination, std::string_view operation)
+AtomicFile::AtomicFile(const fs::path& destination, std::string_view operation)
     : destination_(destination), operation_(operation) {
-  temporary_ = destination.string() + ".XXXXXX.part";
-  descriptor_ = ::mkostemps(temporary_.data(), 5, O_CLOEXEC);
+  follow_links();
+  struct stat facts {};
+  bool is_there = ::stat(destination_.c_str(), &facts) == 0;
+  require(!is_there || !S_ISDIR(facts.st_mode), "[", operation_, "] ", destination_.string(),
+          " is a folder; the name of a file would be right");
+  if (is_stream_ || (is_there && !S_ISREG(facts.st_mode)))
+    open_stream();
+  else
+    make_temporary();
+}
+
+// The links of /proc stand for what a process has open, which has no name that could be renamed to.
+void AtomicFile::follow_links() {
+  constexpr int most_links = 16;
+  for (int i = 0; i < most_links; ++i) {
+    struct stat facts {};
+    if (::lstat(destination_.c_str(), &facts) != 0 || !S_ISLNK(facts.st_mode)) return;
+    require(may_be_followed(destination_, facts), "[", operation_, "] ", destination_.string(),
+            " is a link that another user has put into a folder of everybody; remove it, or name "
+            "another file");
+    std::error_code error;
+    fs::path folder = fs::canonical(folder_of(destination_), error);
+    is_stream_ = folder.string().starts_with("/proc/");
+    if (is_stream_) return;
+    fs::path target = fs::read_symlink(destination_, error);
+    destination_ = target.is_absolute() ? target : folder_of(destination_) / target;
+  }
+  raise_error(
+      concat("[", operation_, "] ", destination_.string(), " is a link after too many others"));
+}
+
+// A pipe that nobody reads is an error, where an ordinary `open` would wait for ever.
+void AtomicFile::open_stream() {
+  is_stream_ = true;
+  descriptor_ =
+      ::open(destination_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (descriptor_ < 0) fail("write to");
+  ::fcntl(descriptor_, F_SETFL, ::fcntl(descriptor_, F_GETFL) & ~O_NONBLOCK);
+}
+
+void AtomicFile::make_temporary() {
+  struct stat old {};
+  bool replaces = ::stat(destination_.c_str(), &old) == 0;
+  do {
+    temporary_ = concat(destination_.string(), ".", random_word(), ".part");
+    int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
+    descriptor_ = ::open(temporary_.c_str(), flags, replaces ? 0600 : 0666);
+  } while (descriptor_ < 0 && errno == EEXIST);
   if (descriptor_ < 0) fail("create a file beside");
-  allow_readers(descriptor_);
+  if (!replaces) return;
+  // First the owner: changing it takes some modes away. Not everybody may, nor every file system.
+  [[maybe_unused]] int ignored = ::fchown(descriptor_, old.st_uid, old.st_gid);
+  ignored = ::fchmod(descriptor_, old.st_mode & 0777);
 }
 
 void AtomicFile::write(const void* data, std::size_t size_bytes) {
@@ -51,17 +115,19 @@ void AtomicFile::write(const void* data, std::size_t size_bytes) {
 }
 
 void AtomicFile::commit() {
-  if (::fsync(descriptor_) != 0) fail("bring to the disk");
-  if (::rename(temporary_.c_str(), destination_.c_str()) != 0) fail("rename to");
+  if (!is_stream_) {
+    if (::fsync(descriptor_) != 0) fail("bring to the disk");
+    if (::rename(temporary_.c_str(), destination_.c_str()) != 0) fail("rename to");
+  }
   ::close(descriptor_);
   descriptor_ = -1;
-  sync_folder(destination_.has_parent_path() ? destination_.parent_path() : ".");
+  if (!is_stream_) sync_folder(folder_of(destination_));
 }
 
 AtomicFile::~AtomicFile() {
   if (descriptor_ < 0) return;
   ::close(descriptor_);
-  ::unlink(temporary_.c_str());
+  if (!is_stream_) ::unlink(temporary_.c_str());
 }
 
 void AtomicFile::fail(const char* action) const {

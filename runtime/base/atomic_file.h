@@ -1,7 +1,13 @@
 // A file that appears whole or not at all.
 //
 // Bytes go to a new file in the destination's folder; `commit` brings them to the disk and renames
-// the file over the destination. Without `commit` nothing is left behind.
+// the file over the destination. Without `commit` nothing is left behind. A file that is replaced
+// hands on its mode and, where that is allowed, its owner; a new one has the mode that the umask
+// leaves. A link stays, and what it leads to is replaced; one that another user has put into a
+// folder of everybody (/tmp) is refused.
+//
+// What is no file, and cannot be replaced, is written to as it is: pipes, terminals, /dev/null,
+// /dev/stdout. There nothing is whole or not at all, and `commit` has nothing to do.
 #pragma once
 
 #include <filesystem>
@@ -12,6 +18,7 @@ namespace tilewright {
 
 class AtomicFile {
  public:
+  // Raises `Error` beginning with "[operation]", as the functions below do.
   AtomicFile(const std::filesystem::path& destination, std::string_view operation);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
@@ -20,10 +27,14 @@ class AtomicFile {
   void commit();
 
  private:
+  void follow_links();
+  void open_stream();
+  void make_temporary();
   void fail(const char* action) const;
   std::filesystem::path destination_;
-  std::string operation_, temporary_;
+  std::string operation_, temporary_;  // no temporary: a stream
   int descriptor_ = -1;
+  bool is_stream_ = false;
 };
 
 }  // namespace tilewright
