@@ -1,9 +1,7 @@
 #include "runtime/cache_folder.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "runtime/base/env.h"
+#include "runtime/base/private_folder.h"
 
 namespace tilewright {
 namespace {
@@ -20,21 +18,22 @@ std::filesystem::path root() {
 
 }  // namespace
 
-std::filesystem::path cache_folder(std::string_view part) {
+std::filesystem::path cache_folder(std::string_view part) { return find_cache_folder(part).path; }
+
+CacheFolder find_cache_folder(std::string_view part) {
   std::filesystem::path folder = root();
-  if (folder.empty() || !folder.is_absolute()) return {};
+  if (folder.empty())
+    return {{}, env::cache_dir() == "off" ? "TILEWRIGHT_CACHE_DIR is off" : "HOME is not set"};
+  if (!folder.is_absolute()) return {{}, folder.string() + " is no absolute path"};
   folder /= part;
   std::error_code problem;
   if (!std::filesystem::is_directory(folder, problem)) {
     std::filesystem::create_directories(folder, problem);
-    if (problem) return {};
+    if (problem) return {{}, folder.string() + ": " + problem.message()};
     std::filesystem::permissions(folder, std::filesystem::perms::owner_all, problem);
   }
-  // What another user could have put there would be run.
-  struct stat facts {};
-  bool is_ours = ::stat(folder.c_str(), &facts) == 0 && facts.st_uid == ::geteuid() &&
-                 (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-  return is_ours ? folder : std::filesystem::path();
+  if (auto reason = not_private(folder)) return {{}, *reason};
+  return {folder, {}};
 }
 
 }  // namespace tilewright

@@ -3,12 +3,21 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 namespace tilewright {
 
 // TILEWRIGHT_CACHE_DIR, or tilewright in XDG_CACHE_HOME or in ~/.cache, and `part` in it; made if
-// it is not there, for the user alone. Empty where keeping is off or there is no such place.
+// it is not there, for the user alone. Empty where keeping is off or there is no such place, or
+// where others could write to it (base/private_folder.h): what they put there would be run.
 std::filesystem::path cache_folder(std::string_view part);
+
+struct CacheFolder {
+  std::filesystem::path path;  // or empty
+  std::string why_not;         // empty where there is a path
+};
+// Likewise, with the reason.
+CacheFolder find_cache_folder(std::string_view part);
 
 }  // namespace tilewright

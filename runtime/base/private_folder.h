@@ -1,0 +1,26 @@
+// Who else can change what lies in a folder.
+//
+// What is kept from process to process is believed, and some of it is run. So a folder of one's own
+// is used only if nobody but the user and the system's administrator can put anything there:
+// neither into it, nor another folder into its place by changing a folder above it or a link on the
+// way.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace tilewright {
+
+// Nothing if the folder, which must be absolute and be there, is the user's alone; else who can
+// change it, as "/a/b may be written by others". Folders above it must be the user's or root's;
+// written by others only with the sticky bit, or by the user's own group. Links must be the user's
+// or root's, and lead to such folders.
+std::optional<std::string> not_private(const std::filesystem::path& folder);
+
+// Nothing, or how any user of the machine could have put the file there that a program is told to
+// write: its folder, or one above it, may be written by all without the sticky bit; or with it, and
+// the file is a link or another user's. Other owners and groups are for the user to decide.
+std::optional<std::string> open_to_anybody(const std::filesystem::path& file);
+
+}  // namespace tilewright

@@ -1,0 +1,96 @@
+#include "runtime/base/private_folder.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime/cache_folder.h"
+#include "tests/errors.h"
+#include "tests/scratch_folder.h"
+#include "tests/setting.h"
+
+namespace tilewright {
+namespace {
+
+namespace fs = std::filesystem;
+
+class PrivateFolder : public testing::Test {
+ protected:
+  PrivateFolder() { fs::create_directories(inner); }
+  static void set_mode(const fs::path& path, mode_t mode) {
+    ASSERT_EQ(::chmod(path.c_str(), mode), 0);
+  }
+  std::string reason() const { return not_private(inner).value_or("none"); }
+  ScratchFolder folder;
+  fs::path outer = folder.path() / "outer", inner = outer / "inner";
+};
+
+TEST_F(PrivateFolder, IsOneThatNobodyElseCanWriteTo) {
+  EXPECT_EQ(reason(), "none");
+  for (mode_t mode : {0777U, 0707U, 01777U, 0770U}) {
+    set_mode(inner, mode);
+    EXPECT_EQ(reason(), inner.string() + " may be written by others");
+  }
+}
+
+TEST_F(PrivateFolder, HasNoFolderAboveItThatOthersCanWriteTo) {
+  set_mode(outer, 0777);
+  EXPECT_EQ(reason(), outer.string() + " may be written by others");
+  set_mode(outer, 01777);
+  EXPECT_EQ(reason(), "none") << "as /tmp: what lies there cannot be replaced";
+}
+
+TEST_F(PrivateFolder, MayBeReachedByLinksOfTheUserToSuchFolders) {
+  fs::path link = folder.path() / "link";
+  fs::create_directory_symlink("outer", link);
+  EXPECT_EQ(not_private(link / "inner").value_or("none"), "none");
+  set_mode(outer, 0777);
+  EXPECT_EQ(not_private(link / "inner").value_or("none"),
+            (folder.path() / "outer").string() + " may be written by others");
+  fs::create_directory_symlink("round", folder.path() / "round");
+  EXPECT_EQ(not_private(folder.path() / "round").value_or("none"),
+            (folder.path() / "round").string() + " is no folder");
+}
+
+TEST_F(PrivateFolder, IsNoOtherUsers) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give folders away";
+  ASSERT_EQ(::chown(outer.c_str(), 65534, 65534), 0);
+  EXPECT_EQ(reason(), outer.string() + " is another user's");
+  ASSERT_EQ(::chown(outer.c_str(), 0, 0), 0);
+  ASSERT_EQ(::chown(inner.c_str(), 65534, 65534), 0);
+  EXPECT_EQ(reason(), inner.string() + " is another user's");
+}
+
+TEST_F(PrivateFolder, CachesAreKeptInNoOtherAndTheReasonIsTold) {
+  Setting cache("TILEWRIGHT_CACHE_DIR", inner.c_str());
+  EXPECT_EQ(cache_folder("part"), inner / "part");
+  EXPECT_EQ(fs::status(inner / "part").permissions(), fs::perms::owner_all);
+  set_mode(outer, 0777);
+  EXPECT_EQ(cache_folder("part"), fs::path());
+  EXPECT_EQ(find_cache_folder("part").why_not, outer.string() + " may be written by others");
+  Setting relative("TILEWRIGHT_CACHE_DIR", "here");
+  EXPECT_EQ(find_cache_folder("part").why_not, "here is no absolute path");
+  Setting off("TILEWRIGHT_CACHE_DIR", "off");
+  EXPECT_EQ(find_cache_folder("part").why_not, "TILEWRIGHT_CACHE_DIR is off");
+}
+
+TEST_F(PrivateFolder, AFileToBeWrittenMayBeInTheFolderOfAGroupButNotOfEverybody) {
+  fs::path file = inner / "shared.db";
+  auto reason_of_file = [&] { return open_to_anybody(file).value_or("none"); };
+  set_mode(inner, 0770);
+  EXPECT_EQ(reason_of_file(), "none");
+  set_mode(inner, 0777);
+  EXPECT_EQ(reason_of_file(), inner.string() + " may be written by everybody");
+  set_mode(inner, 01777);
+  EXPECT_EQ(reason_of_file(), "none");
+  fs::create_symlink("elsewhere", file);
+  EXPECT_EQ(reason_of_file(), file.string() + " is a link in a folder of everybody");
+  if (::geteuid() != 0) return;
+  fs::remove(file);
+  folder.write("outer/inner/shared.db", "");
+  ASSERT_EQ(::chown(file.c_str(), 65534, 65534), 0);
+  EXPECT_EQ(reason_of_file(), file.string() + " is another user's, in a folder of everybody");
+}
+
+}  // namespace
+}  // namespace tilewright
