@@ -3,12 +3,28 @@
 #include <algorithm>
 #include <ostream>
 
+#include "runtime/base/error.h"
+
 namespace tilewright {
+
+namespace {
+
+// Defined for whatever sizes a shape has that holds nothing because another size is 0.
+std::int64_t wrapping_product(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+}
+
+}  // namespace
 
 std::int64_t element_count(const Shape& shape) {
   std::int64_t count = 1;
-  for (std::int64_t size : shape) count *= size;
-  return count;
+  bool fits = true;
+  for (std::int64_t size : shape) fits &= !__builtin_mul_overflow(count, size, &count);
+  if (fits) [[likely]]
+    return count;
+  bool is_empty = std::ranges::find(shape, 0) != shape.end();
+  require(is_empty, "[shape] ", shape, " has 2^63 elements or more; fewer can be counted");
+  return 0;
 }
 
 Strides row_major_strides(const Shape& shape) {
@@ -16,7 +32,7 @@ Strides row_major_strides(const Shape& shape) {
   std::int64_t step = 1;
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
     strides[axis] = step;
-    step *= shape[axis];
+    step = wrapping_product(step, shape[axis]);
   }
   return strides;
 }
@@ -25,7 +41,7 @@ bool is_row_major(const Shape& shape, const Strides& strides) {
   std::int64_t step = 1;
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
     if (shape[axis] != 1 && strides[axis] != step) return false;
-    step *= shape[axis];
+    step = wrapping_product(step, shape[axis]);
   }
   return true;
 }

@@ -32,7 +32,7 @@ class Shape : public std::vector<std::int64_t> {
 };
 using Strides = Shape;
 
-std::int64_t element_count(const Shape& shape);  // product; 1 for a scalar
+std::int64_t element_count(const Shape& shape);  // product, 1 for a scalar; `Error` from 2^63 on
 Strides row_major_strides(const Shape& shape);
 bool is_row_major(const Shape& shape, const Strides& strides);  // axes of size 1 do not matter
 // The shape both broadcast to by NumPy's rule, or nothing where they do not.

@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "runtime/base/error.h"
+#include "tests/errors.h"
 
 namespace tilewright {
 namespace {
@@ -28,6 +28,16 @@ TEST(Shape, CountsElements) {
   EXPECT_EQ(element_count({2, 3, 5}), 30);
   EXPECT_EQ(element_count({4, 0, 2}), 0);
   EXPECT_EQ(element_count({1 << 20, 1 << 20}), std::int64_t{1} << 40);
+}
+
+TEST(Shape, SizesWhoseProductIsTooLargeAreAnErrorUnlessOneIsNone) {
+  constexpr std::int64_t large = std::int64_t{1} << 62;
+  expect_contains(error_of([] { element_count({2, large, 1}); }),
+                  "[shape] 2x4611686018427387904x1 has 2^63 elements or more");
+  EXPECT_EQ(element_count({large, large, 0}), 0);
+  EXPECT_EQ(element_count({0, large, large}), 0);
+  Shape nothing{0, large, large, 3};
+  EXPECT_TRUE(is_row_major(nothing, row_major_strides(nothing)));
 }
 
 TEST(Shape, RowMajorStridesNumberTheElementsInOrder) {
