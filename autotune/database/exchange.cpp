@@ -3,6 +3,7 @@
 #include <future>
 #include <utility>
 
+#include "autotune/database/foreign_text.h"
 #include "autotune/database/stored_row.h"
 #include "runtime/base/error.h"
 #include "runtime/base/hash.h"
@@ -77,6 +78,11 @@ bool read_line(std::istream& from, std::string& line) {
 MergeReport merge(TuningDatabase& from, TuningDatabase& into) {
   MergeReport report;
   std::int64_t rejected = from.diagnostics().rejected_rows;
+  // Rows on a page that was lost are in no table: nothing but the structure says that they were.
+  for (const std::string& problem : from.problems()) {
+    report.is_complete = false;
+    add_message(report, "the database is damaged, and rows may be missing: " + shown(problem, 200));
+  }
   Batch batch(into, report);
   if (!from.each_row([&](const TuningRow& row) { batch.add(row); })) report.is_complete = false;
   batch.finish();

@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <thread>
+#include <atomic>
+#include <cstdio>
 
+#include "autotune/database/patience.h"
 #include "autotune/database/salvage.h"
 #include "autotune/database/sqlite_connection.h"
 #include "runtime/base/error.h"
@@ -52,11 +54,7 @@ bool GuardedStore::attempt(const Action& action, int times) {
 
 void GuardedStore::attempt_everywhere(const Action& action) {
   attempt(action);
-  if (memory_) try_memory(action);
-}
-
-void GuardedStore::put_in_memory(const std::vector<TuningRow>& rows) {
-  try_memory([&](Store& store) { store.put(rows); });
+  if (memory_) attempt_in_memory(action);
 }
 
 void GuardedStore::reject(const std::string& why) {
@@ -89,33 +87,61 @@ void GuardedStore::leave_to_parent() {
 
 bool GuardedStore::is_worth_another(const SqlError& error, int attempt) {
   switch (error.kind) {
-    case SqlFailure::busy:
-      std::this_thread::sleep_for(std::chrono::milliseconds(5 << attempt));
+    case SqlFailure::busy: {
+      Patience patience;
       next_opening_ = {};
-      return true;
+      if (patience.sleep(std::chrono::milliseconds(5 << attempt))) return true;
+      say_once(concat(location_.text(), " is held by others, for whom this process has waited ",
+                      Patience::of_process.count() / 1000,
+                      " s in all; what it cannot keep there it keeps in memory"));
+      return false;
+    }
     case SqlFailure::lost:
       primary_.reset();
       next_opening_ = {};
       return true;
     case SqlFailure::damaged: return mend();
-    case SqlFailure::foreign: close_for_good(); return false;
+    case SqlFailure::foreign:
+      close_for_good();
+      say_once(concat(error.what(), "; it is left alone, and nothing is kept"));
+      return false;
+    case SqlFailure::unavailable:
+      if (!location_.url.empty() && Patience::left().count() == 0) {
+        close_for_good();
+        say_once(concat(location_.text(), " does not answer, and this process has waited ",
+                        Patience::of_process.count() / 1000,
+                        " s; what it measures stays in memory"));
+      }
+      [[fallthrough]];
     case SqlFailure::full:
-    case SqlFailure::read_only:
-    case SqlFailure::unavailable: diagnostics_.keeps = false; return false;
+    case SqlFailure::read_only: diagnostics_.keeps = false; return false;
   }
   return false;
 }
 
+// A disk that fails to give a page once makes SQLite say that the file is malformed.
+bool GuardedStore::is_whole_after_all() {
+  try {
+    Store store(open_connection(location_, access_));
+    store.counts();
+    return store.connection().problems().empty();
+  } catch (const SqlError& error) {
+    // Of these no more is known than before.
+    return error.kind == SqlFailure::unavailable || error.kind == SqlFailure::busy;
+  }
+}
+
 bool GuardedStore::mend() {
   primary_.reset();
+  next_opening_ = {};
   try {
+    if (is_whole_after_all()) return true;
     if (access_ == Access::read || location_.file.empty())
       throw SqlError(SqlFailure::unavailable, "it is not mended, since it is only read");
     SalvageReport report = replace_damaged(location_.file, inode_, location_.is_ours);
     if (!report.was_replaced_already)
       add_message(concat("the database was damaged: it is now ", report.moved_to.string(), ", and ",
                          report.rows, " rows of it were saved"));
-    next_opening_ = {};
     return true;
   } catch (const std::exception& error) {
     note(error.what());
@@ -130,7 +156,7 @@ void GuardedStore::close_for_good() {
   diagnostics_.keeps = false;
 }
 
-void GuardedStore::try_memory(const Action& action) {
+void GuardedStore::attempt_in_memory(const Action& action) {
   try {
     if (!memory_)
       memory_ = std::make_unique<Store>(
@@ -141,8 +167,15 @@ void GuardedStore::try_memory(const Action& action) {
   }
 }
 
+void GuardedStore::say_once(const std::string& message) const {
+  static std::atomic<std::int64_t> said_by = 0;  // process: a child after fork speaks for itself
+  std::int64_t own = ::getpid();
+  if (said_by.exchange(own) != own) std::fprintf(stderr, "tilewright: %s\n", message.c_str());
+}
+
 void GuardedStore::note(const std::string& message) {
   ++diagnostics_.failures;
+  last_failure_ = message;
   add_message(message);
 }
 

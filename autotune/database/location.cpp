@@ -1,8 +1,12 @@
 #include "autotune/database/location.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
 #include "autotune/database/postgres_connection.h"
 #include "autotune/database/sqlite_connection.h"
+
 #include "runtime/base/env.h"
+#include "runtime/base/private_folder.h"
 #include "runtime/cache_folder.h"
 
 namespace tilewright::autotune {
@@ -14,10 +18,27 @@ bool is_url(const std::string& where) {
   return where.starts_with("postgresql://") || where.starts_with("postgres://");
 }
 
-std::unique_ptr<SqlConnection> open_file(const fs::path& file, Access access) {
+// Made without being opened: closing it would end the locks that another connection of this process
+// has on it.
+void keep_from_others(const fs::path& file) {
+  if (::mknod(file.c_str(), S_IFREG | 0600, 0) == 0) return;
+  struct stat facts {};
+  bool is_ours =
+      ::lstat(file.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == ::geteuid();
+  if (is_ours && (facts.st_mode & 0077) != 0) ::chmod(file.c_str(), facts.st_mode & 0700);
+}
+
+std::unique_ptr<SqlConnection> open_file(const Location& location, Access access) {
+  const fs::path& file = location.file;
   fs::path folder = file.has_parent_path() ? file.parent_path() : ".";
   std::error_code problem;
-  if (access == Access::read_write) fs::create_directories(folder, problem);
+  if (access == Access::read_write) {
+    fs::create_directories(folder, problem);
+    if (location.is_ours)
+      keep_from_others(file);
+    else if (auto reason = open_to_anybody(file))
+      throw SqlError(SqlFailure::foreign, file.string() + " is not safe to write: " + *reason);
+  }
   SqliteJournal journal =
       is_network_file_system(folder) ? SqliteJournal::rollback : SqliteJournal::log;
   constexpr SqliteAccess ways[] = {SqliteAccess::read_write, SqliteAccess::read,
@@ -47,17 +68,17 @@ std::string Location::text() const {
 
 Location locate(const std::string& where) {
   std::string named = where.empty() ? env::tune_db() : where;
-  if (is_url(named)) return {{}, named, false};
-  if (!named.empty()) return {named, {}, false};
-  fs::path folder = cache_folder("tuning");
-  if (folder.empty()) return {};
-  return {folder / "tuning.db", {}, true};
+  if (is_url(named)) return {{}, named, false, {}};
+  if (!named.empty()) return {named, {}, false, {}};
+  CacheFolder folder = find_cache_folder("tuning");
+  if (folder.path.empty()) return {{}, {}, false, folder.why_not};
+  return {folder.path / "tuning.db", {}, true, {}};
 }
 
 std::unique_ptr<SqlConnection> open_connection(const Location& location, Access access) {
   if (!location.url.empty()) return open_postgres(location.url, access);
-  if (!location.file.empty()) return open_file(location.file, access);
-  throw SqlError(SqlFailure::unavailable, "there is no folder for caches, or keeping is off");
+  if (!location.file.empty()) return open_file(location, access);
+  throw SqlError(SqlFailure::unavailable, "there is no folder for caches: " + location.why_none);
 }
 
 }  // namespace tilewright::autotune

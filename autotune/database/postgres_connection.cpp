@@ -1,10 +1,16 @@
 #include "autotune/database/postgres_connection.h"
 
+#include <poll.h>
+
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
 
+#include "autotune/database/foreign_text.h"
 #include "autotune/database/libpq.h"
+#include "autotune/database/patience.h"
 #include "autotune/database/schema.h"
 #include "runtime/base/error.h"
 
@@ -15,6 +21,12 @@ namespace {
 constexpr int connection_ok = 0;
 constexpr int command_ok = 1, tuples_ok = 2, single_tuple = 9;
 constexpr int sqlstate_field = 'C';
+constexpr int polling_failed = 0, polling_reads = 1, polling_is_done = 3;
+using Milliseconds = std::chrono::milliseconds;
+// Even where nothing is left to wait with, a server that is well has that long.
+constexpr Milliseconds least_wait{200};
+constexpr Milliseconds of_statement = Patience::of_process;
+constexpr Milliseconds of_vacuum = std::chrono::minutes(10);
 // All that change the tables take this lock: "TWTN".
 constexpr int schema_lock = application_id;
 
@@ -53,11 +65,8 @@ class PostgresConnection final : public SqlConnection {
  public:
   PostgresConnection(const Libpq& api, const std::string& url, Access access)
       : api_(api), access_(access) {
-    std::string place = url + (url.find('?') == url.npos ? "?" : "&") + "connect_timeout=5";
-    connection_ = api_.PQconnectdb(place.c_str());
     try {
-      if (connection_ == nullptr || api_.PQstatus(connection_) != connection_ok)
-        throw SqlError(SqlFailure::unavailable, "cannot connect to the server: " + message());
+      connect(url);
       prepare_session();
       bring_up_to_date();
     } catch (...) {
@@ -84,11 +93,22 @@ class PostgresConnection final : public SqlConnection {
 
   void begin() override { execute("BEGIN"); }
   void commit() override { execute("COMMIT"); }
-  void roll_back() noexcept override { api_.PQclear(api_.PQexec(connection_, "ROLLBACK")); }
+  void roll_back() noexcept override {
+    try {
+      if (!is_silent_) execute("ROLLBACK");
+    } catch (const std::exception&) {
+      // The server does it by itself when the connection ends.
+    }
+  }
 
   // What a server keeps whole by itself; a row's own checksum is looked at when it is read.
   std::vector<std::string> problems() override { return {}; }
-  void compact() override { execute("VACUUM tuning_rows, tuning_keys, compiler_builds"); }
+  void compact() override {
+    limit_ = of_vacuum;
+    execute("VACUUM tuning_rows, tuning_keys, compiler_builds");
+    limit_ = of_statement;
+  }
+  void mend_indexes() override {}
   std::int64_t size_bytes() override {
     return number(
         "SELECT pg_total_relation_size('tuning_rows') + pg_total_relation_size('tuning_keys') + "
@@ -116,12 +136,73 @@ class PostgresConnection final : public SqlConnection {
     return {digits, end};
   }
 
+  // connect_timeout of the URL, in seconds; nothing if it names none.
+  static std::optional<Milliseconds> named_limit(const std::string& url) {
+    constexpr std::string_view name = "connect_timeout=";
+    std::size_t at = url.find(name);
+    if (at == url.npos || at == 0 || (url[at - 1] != '?' && url[at - 1] != '&')) return {};
+    int seconds = 0;
+    const char* digits = url.data() + at + name.size();
+    std::from_chars(digits, url.data() + url.size(), seconds);
+    if (seconds <= 0) return {};
+    return std::chrono::seconds(seconds);
+  }
+
+  // Whether the socket became ready within so long.
+  bool is_ready(short events, Milliseconds limit, Patience& patience) {
+    auto begin = std::chrono::steady_clock::now();
+    pollfd wanted{api_.PQsocket(connection_), events, 0};
+    int ready = ::poll(&wanted, 1, static_cast<int>(limit.count()));
+    auto waited = std::chrono::steady_clock::now() - begin;
+    patience.take(std::chrono::duration_cast<Milliseconds>(waited));
+    return ready != 0;
+  }
+
+  // libpq's own limit would hold for each of the addresses and kinds of encryption that it tries.
+  void connect(const std::string& url) {
+    auto end = std::chrono::steady_clock::now() +
+               named_limit(url).value_or(std::max(Patience::left(), least_wait));
+    connection_ = api_.PQconnectStart(url.c_str());
+    bool is_broken = connection_ == nullptr || api_.PQstatus(connection_) == 1;
+    Patience patience;
+    for (int next = is_broken ? polling_failed : 2; next != polling_is_done;
+         next = api_.PQconnectPoll(connection_)) {
+      if (next == polling_failed)
+        throw SqlError(SqlFailure::unavailable, "cannot connect to the server: " + message());
+      auto left = std::chrono::duration_cast<Milliseconds>(end - std::chrono::steady_clock::now());
+      if (left.count() <= 0 || !is_ready(next == polling_reads ? POLLIN : POLLOUT, left, patience))
+        throw SqlError(SqlFailure::unavailable, "cannot connect to the server: it does not answer");
+    }
+    patience.give_back();
+  }
+
+  // Null after the last of a statement.
+  PGresult* next_result() {
+    Patience patience;
+    auto end = std::chrono::steady_clock::now() +
+               (limit_ == of_vacuum ? limit_ : std::max(Patience::left(), least_wait));
+    while (api_.PQisBusy(connection_) != 0) {
+      auto left = std::chrono::duration_cast<Milliseconds>(end - std::chrono::steady_clock::now());
+      if (left.count() <= 0 || !is_ready(POLLIN, left, patience)) {
+        is_silent_ = true;
+        throw SqlError(SqlFailure::unavailable, "the server does not answer any more");
+      }
+      if (api_.PQconsumeInput(connection_) == 0) break;
+    }
+    PGresult* result = api_.PQgetResult(connection_);
+    int status = result == nullptr ? command_ok : api_.PQresultStatus(result);
+    bool is_good = status == command_ok || status == tuples_ok || status == single_tuple;
+    if (is_good || limit_ == of_vacuum) patience.give_back();
+    return result;
+  }
+
   void prepare(Statement which) {
     bool& is_prepared = prepared_[static_cast<std::size_t>(which)];
     if (is_prepared) return;
-    PGresult* result =
-        api_.PQprepare(connection_, name_of_statement(which).c_str(), text_of(which), 0, nullptr);
-    finish(result);
+    if (api_.PQsendPrepare(connection_, name_of_statement(which).c_str(), text_of(which), 0,
+                           nullptr) == 0)
+      fail(nullptr);
+    take_results({});
     is_prepared = true;
   }
 
@@ -130,11 +211,13 @@ class PostgresConnection final : public SqlConnection {
   std::int64_t take_results(const EachRow& each) {
     std::int64_t changed = 0;
     std::exception_ptr problem;
-    while (PGresult* result = api_.PQgetResult(connection_)) {
+    while (PGresult* result = next_result()) {
       try {
         int status = api_.PQresultStatus(result);
         if (status == single_tuple) {
           if (each && !problem) each(PostgresRow(api_, result));
+        } else if (status == tuples_ok && each && api_.PQntuples(result) > 0) {
+          if (!problem) each(PostgresRow(api_, result));
         } else if (status == command_ok || status == tuples_ok) {
           changed = std::strtoll(api_.PQcmdTuples(result), nullptr, 10);
         } else {
@@ -149,27 +232,15 @@ class PostgresConnection final : public SqlConnection {
     return changed;
   }
 
-  void finish(PGresult* result) {
-    int status = api_.PQresultStatus(result);
-    if (status != command_ok && status != tuples_ok) {
-      try {
-        fail(result);
-      } catch (...) {
-        api_.PQclear(result);
-        throw;
-      }
-    }
-    api_.PQclear(result);
+  void execute(const std::string& text, const EachRow& each = {}) {
+    if (api_.PQsendQuery(connection_, text.c_str()) == 0) fail(nullptr);
+    take_results(each);
   }
 
-  void execute(const std::string& text) { finish(api_.PQexec(connection_, text.c_str())); }
-
+  // Of a statement with one row.
   std::int64_t number(const std::string& text) {
-    PGresult* result = api_.PQexec(connection_, text.c_str());
     std::int64_t value = 0;
-    if (api_.PQresultStatus(result) == tuples_ok && api_.PQntuples(result) > 0)
-      value = PostgresRow(api_, result).integer(0);
-    finish(result);
+    execute(text, [&](const SqlRow& row) { value = row.integer(0); });
     return value;
   }
 
@@ -179,7 +250,7 @@ class PostgresConnection final : public SqlConnection {
         connection_, [](void*, const char*) {}, nullptr);
     execute("SET client_min_messages = warning");
     execute("SET search_path = tilewright");
-    execute("SET lock_timeout = '20s'");
+    execute(concat("SET lock_timeout = '", of_statement.count() * 3 / 4, "ms'"));
     if (access_ == Access::read) execute("SET default_transaction_read_only = on");
   }
 
@@ -216,7 +287,7 @@ class PostgresConnection final : public SqlConnection {
   std::string message() const {
     std::string text = connection_ == nullptr ? "" : api_.PQerrorMessage(connection_);
     while (text.ends_with('\n')) text.pop_back();
-    return text;
+    return shown(text, 300);
   }
 
   [[noreturn]] void fail(const PGresult* result) {
@@ -236,6 +307,8 @@ class PostgresConnection final : public SqlConnection {
   const Libpq& api_;
   Access access_;
   PGconn* connection_ = nullptr;
+  Milliseconds limit_ = of_statement;
+  bool is_silent_ = false;
   std::array<bool, statement_count> prepared_{};
 };
 

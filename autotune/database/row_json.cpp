@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autotune/database/exchange.h"
+#include "autotune/database/foreign_text.h"
 #include "autotune/database/stored_row.h"
 #include "runtime/base/error.h"
 
@@ -61,8 +62,8 @@ Observation observation_of(const Json& json) {
   if (!json.is_object()) throw Wrong{"an observation is of another kind"};
   Observation o;
   std::string status = text_part(json, "status"), date = text_part(json, "date");
-  if (!parse_status(status)) throw Wrong{concat("the status is \"", status, "\"")};
-  if (!parse_date(date)) throw Wrong{concat("the date is \"", date, "\"")};
+  if (!parse_status(status)) throw Wrong{concat("the status is \"", shown(status), "\"")};
+  if (!parse_date(date)) throw Wrong{concat("the date is \"", shown(date), "\"")};
   o.status = *parse_status(status);
   o.date_ms = *parse_date(date);
   if (json.contains("samples_ns"))

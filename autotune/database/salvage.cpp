@@ -5,13 +5,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <fstream>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 
+#include "autotune/database/patience.h"
 #include "autotune/database/sqlite_connection.h"
 #include "autotune/database/sqlite_pages.h"
 #include "autotune/database/store.h"
@@ -21,20 +22,21 @@ namespace tilewright::autotune {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr auto longest_wait = std::chrono::seconds(60);
 constexpr std::size_t rows_at_once = 1000;
+constexpr std::size_t most_versions = 4;
 
 // Held until the process ends at the latest, whatever becomes of it.
 class FileLock {
  public:
   explicit FileLock(const std::string& path)
-      : descriptor_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
-    auto end = std::chrono::steady_clock::now() + longest_wait;
+      : descriptor_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) {
+    Patience patience;
     while (descriptor_ >= 0 && ::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
-      if (std::chrono::steady_clock::now() > end)
-        throw SqlError(SqlFailure::unavailable, "another process has been mending " + path);
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      if (patience.sleep(std::chrono::milliseconds(20))) continue;
+      ::close(descriptor_);
+      throw SqlError(SqlFailure::unavailable, "another process has been mending " + path);
     }
+    patience.give_back();
   }
   ~FileLock() {
     if (descriptor_ >= 0) ::close(descriptor_);
@@ -61,7 +63,8 @@ std::string text(const SqliteCell& cell) {
 }
 
 struct Names {
-  std::unordered_map<std::int64_t, TuningKey> keys;
+  // In several versions, which differ in the kernel's name.
+  std::unordered_map<std::int64_t, std::vector<TuningKey>> keys;
   std::unordered_map<std::int64_t, Record> compilers;
 };
 
@@ -71,7 +74,11 @@ Names names_in(const fs::path& file) {
     const auto& c = record.cells;
     if (record.has_rowid && c.size() == 5) {
       auto key = read_key({record.rowid, text(c[1]), text(c[2]), text(c[3]), text(c[4])});
-      if (auto* good = std::get_if<TuningKey>(&key)) names.keys[record.rowid] = std::move(*good);
+      auto* good = std::get_if<TuningKey>(&key);
+      if (good == nullptr) return;
+      std::vector<TuningKey>& known = names.keys[record.rowid];
+      bool is_new = std::ranges::find(known, good->kernel, &TuningKey::kernel) == known.end();
+      if (is_new && known.size() < most_versions) known.push_back(std::move(*good));
     } else if (record.has_rowid && c.size() == 2) {
       auto compiler = read_compiler({record.rowid, text(c[1])});
       if (auto* good = std::get_if<Record>(&compiler))
@@ -89,10 +96,11 @@ std::optional<TuningRow> row_of(const SqliteRecord& record, const Names& names) 
   auto key = names.keys.find(stored.key);
   auto compiler = names.compilers.find(stored.build);
   if (key == names.keys.end() || compiler == names.compilers.end()) return {};
-  TuningKey full = key->second;
-  full.compiler = compiler->second;
-  auto row = read_row(stored, full, KeyNames(full));
-  if (auto* good = std::get_if<TuningRow>(&row)) return std::move(*good);
+  for (TuningKey full : key->second) {
+    full.compiler = compiler->second;
+    auto row = read_row(stored, full, KeyNames(full));
+    if (auto* good = std::get_if<TuningRow>(&row)) return std::move(*good);
+  }
   return {};
 }
 
@@ -155,6 +163,7 @@ SalvageReport replace_damaged(const fs::path& file, std::uint64_t inode, bool is
   auto move = [&](const char* end) {
     fs::rename(file.string() + end, report.moved_to.string() + end, problem);
   };
+  ::chmod(fresh.c_str(), facts.st_mode & 0777);
   move("");
   if (problem)
     throw SqlError(SqlFailure::unavailable,

@@ -1,5 +1,8 @@
 #include "autotune/database/schema.h"
 
+#include <algorithm>
+
+#include "autotune/database/foreign_text.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::autotune {
@@ -19,6 +22,8 @@ const std::vector<std::vector<std::string>> steps = {
      "checksum BIGINT NOT NULL, PRIMARY KEY (key, build, configuration)) {clustered}",
      "CREATE INDEX best_rows ON tuning_rows (key, build, median_ns, configuration) "
      "WHERE status = 'ok'"},
+    // 2: the checksums of rows are over the kernel's name too; the tables are the same.
+    {},
 };
 
 void replace(std::string& text, std::string_view from, std::string_view to) {
@@ -29,7 +34,7 @@ void replace(std::string& text, std::string_view from, std::string_view to) {
 }  // namespace
 
 std::vector<std::string> schema_step(int version, SqlDialect dialect) {
-  static_assert(schema_version == 1);
+  static_assert(schema_version == 2);
   check(version >= 0 && version < static_cast<int>(steps.size()), "a version has its step");
   bool is_sqlite = dialect == SqlDialect::sqlite;
   std::vector<std::string> texts = steps[static_cast<std::size_t>(version)];
@@ -39,6 +44,23 @@ std::vector<std::string> schema_step(int version, SqlDialect dialect) {
     replace(text, " {clustered}", is_sqlite ? " WITHOUT ROWID" : "");
   }
   return texts;
+}
+
+std::optional<SchemaProblem> schema_problem(const std::vector<SchemaObject>& objects, int version) {
+  std::vector<std::string> ours;
+  for (int step = 0; step < version; ++step)
+    for (std::string& text : schema_step(step, SqlDialect::sqlite)) ours.push_back(std::move(text));
+  std::optional<SchemaProblem> other;
+  for (const SchemaObject& object : objects) {
+    std::string what = concat("it has the ", shown(object.type), " \"", shown(object.name), "\"");
+    if (object.type != "table" && object.type != "index") return SchemaProblem{true, what};
+    // What SQLite adds by itself: indexes of primary keys, and statistics after ANALYZE.
+    bool is_internal = object.name.starts_with("sqlite_autoindex_") && object.sql.empty();
+    if (is_internal || object.sql == "CREATE TABLE sqlite_stat1(tbl,idx,stat)") continue;
+    if (std::erase(ours, object.sql) == 0) other = SchemaProblem{true, what};
+  }
+  if (!ours.empty()) return SchemaProblem{false, concat("it lacks: ", shown(ours[0], 60))};
+  return other;
 }
 
 }  // namespace tilewright::autotune

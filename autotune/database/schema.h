@@ -7,12 +7,15 @@
 // version.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace tilewright::autotune {
 
-constexpr int schema_version = 1;
+constexpr int schema_version = 2;
+// Whose tables are those of the present one, so that it can be read as it is.
+constexpr int oldest_readable_version = 1;
 // "TWTN": marks an SQLite file as a tuning database.
 constexpr int application_id = 0x5457544e;
 
@@ -20,5 +23,17 @@ enum class SqlDialect { sqlite, postgres };
 
 // The statements that lead from `version` to the next one; 0: from nothing.
 std::vector<std::string> schema_step(int version, SqlDialect dialect);
+
+// A row of sqlite_schema.
+struct SchemaObject {
+  std::string type, name, sql;
+};
+struct SchemaProblem {
+  bool is_foreign = false;  // made by somebody; else what was ours is no longer whole
+  std::string text;
+};
+// What an SQLite file of that version has otherwise than we make it: who made a view or a trigger
+// of ours could have every statement run for ever, or change what others store.
+std::optional<SchemaProblem> schema_problem(const std::vector<SchemaObject>& objects, int version);
 
 }  // namespace tilewright::autotune

@@ -72,7 +72,8 @@ class SqlConnection {
 
   // Nothing, or what the database itself finds wrong with its structures.
   virtual std::vector<std::string> problems() = 0;
-  virtual void compact() = 0;  // gives room that rows no longer take back to the file system
+  virtual void compact() = 0;       // gives room that rows no longer take back to the file system
+  virtual void mend_indexes() = 0;  // makes them anew from the tables
   virtual std::int64_t size_bytes() = 0;
   virtual bool is_writable() = 0;
   // "SQLite 3.40.1, WAL, ..." and where it is; no password.

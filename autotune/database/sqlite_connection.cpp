@@ -6,15 +6,21 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 
+#include "autotune/database/foreign_text.h"
+#include "autotune/database/patience.h"
 #include "autotune/database/schema.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::autotune {
 namespace {
 
-constexpr int busy_timeout_ms = 20'000;
 constexpr int longest_value_bytes = 1 << 20;
+// Of SQLite's machine: what a statement may take in any file, and for each byte of a long one. A
+// row of a table takes a hundred or two, and some hundred bytes. A file in which one page is the
+// child of a thousand others, and these of as many, would be read for ever.
+constexpr std::int64_t steps_of_any = 20'000'000, steps_a_byte = 8, steps_between_looks = 100'000;
 
 constexpr std::array statement_texts = {
 #define TILEWRIGHT_SQL(name, text) text,
@@ -32,7 +38,8 @@ SqlFailure kind_of(int code) {
     case SQLITE_PERM: return SqlFailure::read_only;
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-    case SQLITE_FORMAT: return SqlFailure::damaged;
+    case SQLITE_FORMAT:
+    case SQLITE_INTERRUPT: return SqlFailure::damaged;
     case SQLITE_IOERR:
       if (code == SQLITE_IOERR_SHORT_READ) return SqlFailure::damaged;
       // A file may also be as long as the process may make it.
@@ -65,6 +72,7 @@ class SqliteConnection final : public SqlConnection {
  public:
   SqliteConnection(const std::filesystem::path& path, SqliteAccess access, SqliteJournal journal)
       : path_(path.string()), access_(access) {
+    require_regular_files();
     bool writes = access == SqliteAccess::read_write;
     std::string name = path.empty() ? ":memory:" : uri(access);
     int flags = writes ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
@@ -84,6 +92,7 @@ class SqliteConnection final : public SqlConnection {
   std::int64_t run(Statement which, std::span<const SqlValue> parameters,
                    const EachRow& each) override {
     if (sqlite3_get_autocommit(database_) != 0) require_in_place();
+    begin_statement();
     sqlite3_stmt* statement = prepared(which);
     for (std::size_t i = 0; i < parameters.size(); ++i)
       bind(statement, static_cast<int>(i) + 1, parameters[i]);
@@ -104,6 +113,7 @@ class SqliteConnection final : public SqlConnection {
     }
     std::int64_t changed = sqlite3_changes64(database_);
     sqlite3_reset(statement);
+    patience_.give_back();
     return changed;
   }
 
@@ -126,10 +136,23 @@ class SqliteConnection final : public SqlConnection {
     return found;
   }
 
+  // VACUUM copies to a database of its own, which counts as one more.
   void compact() override {
-    execute("VACUUM");
+    struct OneMore {
+      sqlite3* database;
+      explicit OneMore(sqlite3* d) : database(d) {
+        sqlite3_limit(database, SQLITE_LIMIT_ATTACHED, 1);
+      }
+      ~OneMore() { sqlite3_limit(database, SQLITE_LIMIT_ATTACHED, 0); }
+    };
+    {
+      OneMore allowed(database_);
+      execute("VACUUM");
+    }
     query("PRAGMA wal_checkpoint(TRUNCATE)");
   }
+
+  void mend_indexes() override { execute("REINDEX"); }
 
   std::int64_t size_bytes() override {
     return number("PRAGMA page_count") * number("PRAGMA page_size");
@@ -159,17 +182,15 @@ class SqliteConnection final : public SqlConnection {
 
   void prepare_file(SqliteJournal journal) {
     sqlite3_extended_result_codes(database_, 1);
-    sqlite3_busy_timeout(database_, busy_timeout_ms);
+    sqlite3_busy_handler(database_, wait_for_others, this);
+    sqlite3_progress_handler(database_, steps_between_looks, has_taken_too_long, this);
     sqlite3_db_config(database_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     sqlite3_limit(database_, SQLITE_LIMIT_LENGTH, longest_value_bytes);
     sqlite3_limit(database_, SQLITE_LIMIT_ATTACHED, 0);
     execute("PRAGMA trusted_schema=OFF");
     execute("PRAGMA cache_size=-16000");  // kB, when they are needed
     execute("PRAGMA cell_size_check=ON");
-    // In this order: another process may be making the tables and setting our mark, at once.
-    if (number("PRAGMA schema_version") != 0 && number("PRAGMA application_id") != application_id)
-      throw SqlError(SqlFailure::foreign, path_ + " is a database of another program");
-    refuse_newer_version();
+    if (!path_.empty()) refuse_what_is_not_ours();
     if (access_ != SqliteAccess::read_write || path_.empty()) return;
     set_journal(journal);
     execute("PRAGMA synchronous=FULL");
@@ -189,17 +210,68 @@ class SqliteConnection final : public SqlConnection {
     }
   }
 
-  void refuse_newer_version() {
-    std::int64_t version = number("PRAGMA user_version");
+  // At one moment: another process may be making the tables and setting our mark.
+  void refuse_what_is_not_ours() {
+    execute("BEGIN");
+    std::int64_t mark = number("PRAGMA application_id"), version = number("PRAGMA user_version");
+    std::vector<SchemaObject> objects;
+    query("SELECT type, name, sql FROM sqlite_schema", [&](const SqlRow& row) {
+      objects.push_back(
+          {std::string(row.text(0)), std::string(row.text(1)), std::string(row.text(2))});
+    });
+    execute("COMMIT");
+    if (objects.empty() && mark == 0 && version == 0) return;
+    if (mark != application_id) {
+      bool has_our_tables = !schema_problem(objects, schema_version);
+      throw SqlError(has_our_tables ? SqlFailure::damaged : SqlFailure::foreign,
+                     path_ + (has_our_tables ? " has our tables, and the mark of another program"
+                                             : " is a database of another program"));
+    }
     if (version > schema_version)
       throw SqlError(SqlFailure::foreign,
                      concat(path_, " has schema ", version, ", of a newer version of Tilewright; ",
                             "this one knows up to ", schema_version));
+    if (version < oldest_readable_version)
+      throw SqlError(SqlFailure::damaged, concat(path_, " has tables, and schema ", version));
+    if (auto problem = schema_problem(objects, static_cast<int>(version)))
+      throw SqlError(problem->is_foreign ? SqlFailure::foreign : SqlFailure::damaged,
+                     concat(path_, " is not as tuning databases are made: ", problem->text));
+  }
+
+  // What is no file could keep the process waiting, or never end.
+  void require_regular_files() const {
+    if (path_.empty()) return;
+    for (const char* end : {"", "-wal", "-journal", "-shm"}) {
+      struct stat facts {};
+      if (::stat((path_ + end).c_str(), &facts) == 0 && !S_ISREG(facts.st_mode))
+        throw SqlError(SqlFailure::unavailable, path_ + end + " is no regular file");
+    }
+  }
+
+  static int wait_for_others(void* self, int times) {
+    std::chrono::milliseconds wish(std::min(1 + 2 * times, 25));
+    return static_cast<SqliteConnection*>(self)->patience_.sleep(wish) ? 1 : 0;
+  }
+
+  static int has_taken_too_long(void* self) {
+    auto* connection = static_cast<SqliteConnection*>(self);
+    connection->steps_ += steps_between_looks;
+    if (connection->steps_ <= steps_of_any) return 0;
+    struct stat facts {};
+    bool has_size = ::stat(connection->path_.c_str(), &facts) == 0;
+    bool is_too_long = has_size && connection->steps_ > steps_of_any + steps_a_byte * facts.st_size;
+    return is_too_long ? 1 : 0;
+  }
+
+  void begin_statement() {
+    steps_ = 0;
+    patience_ = {};
   }
 
   void bring_up_to_date() {
     std::int64_t version = number("PRAGMA user_version");
     if (version == schema_version) return;
+    if (access_ != SqliteAccess::read_write && version >= oldest_readable_version) return;
     if (access_ != SqliteAccess::read_write)
       throw SqlError(SqlFailure::read_only,
                      concat(path_, " has schema ", version, " and cannot be brought to ",
@@ -237,7 +309,7 @@ class SqliteConnection final : public SqlConnection {
   // In a database with our mark and our version the tables are there, unless it is damaged.
   [[noreturn]] void fail_to_prepare(int code) {
     std::string text = sqlite3_errmsg(database_);
-    if (code == SQLITE_ERROR) throw SqlError(SqlFailure::damaged, path_ + ": " + text);
+    if (code == SQLITE_ERROR) throw SqlError(SqlFailure::damaged, path_ + ": " + shown(text, 200));
     fail(sqlite3_extended_errcode(database_), "cannot use", text);
   }
 
@@ -261,6 +333,7 @@ class SqliteConnection final : public SqlConnection {
   void execute(const std::string& text) { query(text); }
 
   void query(const std::string& text, const EachRow& each = {}) {
+    begin_statement();
     sqlite3_stmt* statement = nullptr;
     int code = sqlite3_prepare_v2(database_, text.c_str(), -1, &statement, nullptr);
     if (code == SQLITE_OK) {
@@ -273,6 +346,7 @@ class SqliteConnection final : public SqlConnection {
     std::string message = failed ? sqlite3_errmsg(database_) : "";
     sqlite3_finalize(statement);
     if (failed) fail(code, "cannot use", message);
+    patience_.give_back();
   }
 
   std::int64_t number(const std::string& text) {
@@ -283,7 +357,9 @@ class SqliteConnection final : public SqlConnection {
 
   [[noreturn]] void fail(int code, const char* action, const std::string& text = {}) {
     std::string message = text.empty() && database_ != nullptr ? sqlite3_errmsg(database_) : text;
-    throw SqlError(kind_of(code), concat(action, " ", path_, ": ", message, " (", code, ")"));
+    if (code == SQLITE_INTERRUPT) message = "a statement takes more steps than its size explains";
+    throw SqlError(kind_of(code),
+                   concat(action, " ", path_, ": ", shown(message, 200), " (", code, ")"));
   }
 
   void close() noexcept {
@@ -297,6 +373,8 @@ class SqliteConnection final : public SqlConnection {
   sqlite3* database_ = nullptr;
   std::array<sqlite3_stmt*, statement_texts.size()> statements_{};
   ino_t inode_ = 0;
+  std::int64_t steps_ = 0;  // of the statement that runs
+  Patience patience_;       // likewise
 };
 
 }  // namespace

@@ -14,6 +14,10 @@ namespace {
 using Bytes = std::span<const unsigned char>;
 constexpr std::size_t largest_record_bytes = 1 << 20;
 constexpr std::size_t most_columns = 64;
+// Pages that records go on on, for each page that there is: more than SQLite's files ever need, of
+// which several versions may lie in the log. In a file that was made for it each of thousands of
+// records could go on through all pages.
+constexpr std::uint64_t most_visits_of_a_page = 64;
 
 std::uint64_t big_endian(Bytes bytes) {
   std::uint64_t value = 0;
@@ -92,6 +96,7 @@ class PagesOfFile {
     if (size == 1) size = 65536;
     page_size_ = std::has_single_bit(size) && size >= 512 ? size : 4096;
     std::vector<std::uint64_t> frames = frames_of_log();
+    visits_left_ = most_visits_of_a_page * (pages_of_file() + frames.size());
     for (std::uint64_t number = 1;; ++number) {
       std::vector<unsigned char> page = read(file_, (number - 1) * page_size_, page_size_);
       if (page.size() != page_size_) break;
@@ -112,6 +117,12 @@ class PagesOfFile {
     from.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(count));
     bytes.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, from.gcount())));
     return bytes;
+  }
+
+  std::uint64_t pages_of_file() {
+    file_.clear();
+    file_.seekg(0, std::ios::end);
+    return static_cast<std::uint64_t>(std::max<std::streamoff>(0, file_.tellg())) / page_size_ + 1;
   }
 
   // Where the frames of the log begin; and where the last version of each page is.
@@ -167,7 +178,8 @@ class PagesOfFile {
 
   void follow(std::uint64_t number, std::size_t size, bool from_log,
               std::vector<unsigned char>& payload) {
-    while (number != 0 && payload.size() < size) {
+    while (number != 0 && payload.size() < size && visits_left_ > 0) {
+      --visits_left_;
       auto frame = in_log_.find(number);
       bool in_log = from_log && frame != in_log_.end();
       std::vector<unsigned char> page = in_log ? read(log_, frame->second + 24, page_size_)
@@ -187,6 +199,7 @@ class PagesOfFile {
   std::ifstream file_, log_;
   const std::function<void(const SqliteRecord&)>& each_;
   std::size_t page_size_ = 4096;
+  std::uint64_t visits_left_ = 0;
   std::unordered_map<std::uint64_t, std::uint64_t> in_log_;
 };
 

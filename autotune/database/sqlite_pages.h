@@ -3,7 +3,8 @@
 //
 // Every page that looks like one with records is gone through, in the file and in the log beside it
 // (-wal), whether or not a tree still names it. So the same row may come several times, in several
-// versions, and rubbish may come too: who calls must be able to tell.
+// versions, and rubbish may come too: who calls must be able to tell. It takes time linear in the
+// file's size.
 #pragma once
 
 #include <filesystem>

@@ -79,16 +79,36 @@ void Store::reject(const std::string& why) const {
 
 std::vector<TuningRow> Store::read_rows(const TuningKey& key, Statement statement,
                                         std::initializer_list<SqlValue> parameters) {
+  std::vector<StoredRow> stored;
+  connection_->run(statement, parameters,
+                   [&](const SqlRow& cells) { stored.push_back(columns_of(cells)); });
   std::vector<TuningRow> rows;
   KeyNames names(key);
-  connection_->run(statement, parameters, [&](const SqlRow& cells) {
-    auto read = read_row(columns_of(cells), key, names);
+  for (const StoredRow& one : stored) {
+    auto read = read_one(one, key, names);
     if (auto* problem = std::get_if<std::string>(&read))
       reject(*problem);
     else
       rows.push_back(std::move(std::get<TuningRow>(read)));
-  });
+  }
   return rows;
+}
+
+std::optional<std::string> Store::stored_name(std::int64_t key) {
+  std::optional<std::string> name;
+  connection_->run(Statement::find_key, {key}, [&](const SqlRow& cells) { name = cells.text(1); });
+  return name;
+}
+
+// Who asks may know the key by another name than the one that the checksum is over.
+std::variant<TuningRow, std::string> Store::read_one(const StoredRow& stored, const TuningKey& key,
+                                                     KeyNames& names) {
+  auto read = read_row(stored, key, names);
+  if (std::holds_alternative<TuningRow>(read)) return read;
+  std::optional<std::string> name = stored_name(names.key);
+  if (!name || *name == names.kernel) return read;
+  names.kernel = *name;
+  return read_row(stored, key, names);
 }
 
 std::vector<TuningRow> Store::best(const TuningKey& key, std::int64_t limit) {
@@ -116,18 +136,21 @@ std::vector<Record> Store::other_builds(const TuningKey& key) {
 std::vector<TuningRow> Store::rows_of_question(const TuningKey& key) {
   std::vector<Record> builds = other_builds(key);
   builds.push_back(key.compiler);
+  std::vector<StoredRow> stored;
+  connection_->run(Statement::rows_of_key, {key_id(key)},
+                   [&](const SqlRow& cells) { stored.push_back(columns_of(cells)); });
   std::vector<TuningRow> rows;
-  connection_->run(Statement::rows_of_key, {key_id(key)}, [&](const SqlRow& cells) {
-    StoredRow stored = columns_of(cells);
+  for (const StoredRow& one : stored) {
     TuningKey full = key;
     for (const Record& build : builds)
-      if (build_id(build) == stored.build) full.compiler = build;
-    auto read = read_row(stored, full, KeyNames(full));
+      if (build_id(build) == one.build) full.compiler = build;
+    KeyNames names(full);
+    auto read = read_one(one, full, names);
     if (auto* problem = std::get_if<std::string>(&read))
       reject(*problem);
     else
       rows.push_back(std::move(std::get<TuningRow>(read)));
-  });
+  }
   return rows;
 }
 
@@ -183,7 +206,39 @@ bool Store::put_one(const TuningRow& row, const KeyNames& names) {
   throw SqlError(SqlFailure::busy, "others keep changing a row");
 }
 
+// A question has the least of the names that it was given, so that merges agree. Where it gets a
+// lesser one, the checksums of its rows are made anew.
+std::string Store::name_after_adding(const TuningKey& key) {
+  StoredKey t = stored_key(key);
+  std::optional<std::string> before = stored_name(t.id);
+  if (before && *before <= t.kernel) return *before;
+  std::vector<TuningRow> renamed;
+  if (before) renamed = rows_of_question(key);
+  connection_->run(Statement::add_key, {t.id, t.kernel, t.kernel_hash, t.problem, t.device});
+  for (const TuningRow& row : renamed) {
+    KeyNames names(row.key);
+    names.kernel = t.kernel;
+    StoredRow s = stored_row(row, names);
+    connection_->run(Statement::set_checksum, {s.key, s.build, s.configuration, s.checksum});
+  }
+  return t.kernel;
+}
+
 std::int64_t Store::put(const std::vector<TuningRow>& rows) {
+  Transaction transaction(*connection_);
+  std::int64_t changed = put_in_transaction(rows);
+  transaction.commit();
+  return changed;
+}
+
+void Store::replace(const TuningKey& key, const std::vector<TuningRow>& rows) {
+  Transaction transaction(*connection_);
+  connection_->run(Statement::remove_rows_of_key, {key_id(key), build_id(key.compiler)});
+  put_in_transaction(rows);
+  transaction.commit();
+}
+
+std::int64_t Store::put_in_transaction(const std::vector<TuningRow>& rows) {
   // One order for all writers: two of them never wait for each other.
   std::deque<KeyNames> names;
   std::vector<Place> places;
@@ -194,20 +249,24 @@ std::int64_t Store::put(const std::vector<TuningRow>& rows) {
   }
   std::ranges::sort(places, {}, &Place::order);
   std::int64_t changed = 0;
-  Transaction transaction(*connection_);
   const KeyNames* before = nullptr;
+  std::string name;
   for (const auto& [of_key, row] : places) {
-    if (before == nullptr || before->key != of_key->key || before->build != of_key->build) {
-      StoredKey key = stored_key(row->key);
+    if (before == nullptr || before->key != of_key->key || before->build != of_key->build ||
+        before->kernel != of_key->kernel) {
+      name = name_after_adding(row->key);
       StoredBuild build = stored_build(row->key);
-      connection_->run(Statement::add_key,
-                       {key.id, key.kernel, key.kernel_hash, key.problem, key.device});
       connection_->run(Statement::add_build, {build.id, build.compiler});
     }
-    changed += put_one(*row, *of_key) ? 1 : 0;
     before = of_key;
+    if (name == of_key->kernel) {
+      changed += put_one(*row, *of_key) ? 1 : 0;
+    } else {
+      KeyNames names = *of_key;
+      names.kernel = name;
+      changed += put_one(*row, names) ? 1 : 0;
+    }
   }
-  transaction.commit();
   return changed;
 }
 

@@ -30,6 +30,9 @@ class Store {
   // Every row joined with what is there of it, in one transaction; which is on the disk on
   // return. How many changed.
   std::int64_t put(const std::vector<TuningRow>& rows);
+  // In one transaction, so that either what was there of the key by its build or `rows`, which are
+  // of that key, are there, whatever becomes of the process.
+  void replace(const TuningKey& key, const std::vector<TuningRow>& rows);
   void remove(const std::vector<TuningRow>& rows);
 
   // In the order of their ids, from one state of the database. `each` may not use this store.
@@ -42,7 +45,12 @@ class Store {
   SqlConnection& connection() { return *connection_; }
 
  private:
+  std::int64_t put_in_transaction(const std::vector<TuningRow>& rows);
   bool put_one(const TuningRow& row, const KeyNames& names);
+  std::string name_after_adding(const TuningKey& key);
+  std::optional<std::string> stored_name(std::int64_t key);
+  std::variant<TuningRow, std::string> read_one(const StoredRow& stored, const TuningKey& key,
+                                                KeyNames& names);
   void reject(const std::string& why) const;
   std::vector<TuningRow> read_rows(const TuningKey& key, Statement statement,
                                    std::initializer_list<SqlValue> parameters);

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "autotune/database/foreign_text.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::autotune {
@@ -15,10 +16,7 @@ std::int64_t low_word(const Hash& hash) { return static_cast<std::int64_t>(hash.
 
 // Names of kernels are for people: what cannot be shown is a question mark, everywhere the same.
 std::string readable(std::string_view name) {
-  std::string text(name.substr(0, longest_kernel_name));
-  for (char& c : text)
-    if (c < 0x20 || c > 0x7e) c = '?';
-  return text;
+  return shown(name.substr(0, longest_kernel_name), longest_kernel_name);
 }
 
 std::string text_of(const std::vector<double>& samples) {
@@ -67,17 +65,17 @@ std::variant<Observation, std::string> read_observation(std::string_view line) {
   for (const auto& [name, value] : record->fields()) {
     if (name == "status") {
       std::optional<Status> status = parse_status(value);
-      if (!status) return concat("the status is \"", value, "\"");
+      if (!status) return concat("the status is \"", shown(value), "\"");
       o.status = *status;
       has_status = true;
     } else if (name == "date_ms") {
       std::optional<std::int64_t> date = record->integer(name);
-      if (!date) return concat("the date is \"", value, "\"");
+      if (!date) return concat("the date is \"", shown(value), "\"");
       o.date_ms = *date;
       has_date = true;
     } else if (name == "samples_ns") {
       std::optional<std::vector<double>> samples = read_samples(value);
-      if (!samples) return concat("the samples are \"", value, "\"");
+      if (!samples) return concat("the samples are \"", shown(value), "\"");
       o.samples_ns = std::move(*samples);
     } else if (name == "reason") {
       o.reason = value;
@@ -98,17 +96,23 @@ std::variant<Observation, std::string> read_observation(std::string_view line) {
   return o;
 }
 
-std::int64_t checksum_of(const StoredRow& t, const KeyNames& names) {
-  return low_word(Hasher()
-                      .add(names.question)
-                      .add(names.compiler)
-                      .add(t.configuration)
-                      .add(t.status)
-                      .add(t.median_ns)
-                      .add(t.spread_ns)
-                      .add(t.date_ms)
-                      .add(t.observations)
-                      .finish());
+Hasher hasher_of(const StoredRow& t, const KeyNames& names) {
+  return Hasher()
+      .add(names.question)
+      .add(names.compiler)
+      .add(t.configuration)
+      .add(t.status)
+      .add(t.median_ns)
+      .add(t.spread_ns)
+      .add(t.date_ms)
+      .add(t.observations);
+}
+
+bool has_right_checksum(const StoredRow& t, const KeyNames& names) {
+  Hasher hasher = hasher_of(t, names);
+  // Of the first version, or of the present one.
+  return t.checksum == low_word(hasher.finish()) ||
+         t.checksum == low_word(hasher.add(names.kernel).finish());
 }
 
 bool is_near(double a, double b) { return std::abs(a - b) <= 1e-9 * (std::abs(a) + std::abs(b)); }
@@ -124,6 +128,7 @@ std::int64_t build_id(const Record& compiler) {
 KeyNames::KeyNames(const TuningKey& k)
     : question(k.question()),
       compiler(k.compiler.text()),
+      kernel(readable(k.kernel)),
       key(low_word(question)),
       build(build_id(k.compiler)) {}
 
@@ -149,7 +154,7 @@ StoredRow stored_row(const TuningRow& row, const KeyNames& names) {
     if (!stored.observations.empty()) stored.observations += '\n';
     stored.observations += record_of(o).text();
   }
-  stored.checksum = checksum_of(stored, names);
+  stored.checksum = low_word(hasher_of(stored, names).add(names.kernel).finish());
   return stored;
 }
 
@@ -159,9 +164,9 @@ std::variant<TuningKey, std::string> read_key(const StoredKey& stored) {
   std::optional<Hash> hash = Hash::parse(stored.kernel_hash);
   std::optional<Record> problem = Record::parse(stored.problem);
   std::optional<Record> device = Record::parse(stored.device);
-  if (!hash) return concat("the hash of a kernel is \"", stored.kernel_hash, "\"");
-  if (!problem) return concat("a problem is \"", stored.problem, "\"");
-  if (!device) return concat("a device is \"", stored.device, "\"");
+  if (!hash) return concat("the hash of a kernel is \"", shown(stored.kernel_hash), "\"");
+  if (!problem) return concat("a problem is \"", shown(stored.problem), "\"");
+  if (!device) return concat("a device is \"", shown(stored.device), "\"");
   key.kernel_hash = *hash;
   key.problem = std::move(*problem);
   key.device = std::move(*device);
@@ -171,18 +176,18 @@ std::variant<TuningKey, std::string> read_key(const StoredKey& stored) {
 
 std::variant<Record, std::string> read_compiler(const StoredBuild& stored) {
   std::optional<Record> compiler = Record::parse(stored.compiler);
-  if (!compiler) return concat("a compiler is \"", stored.compiler, "\"");
+  if (!compiler) return concat("a compiler is \"", shown(stored.compiler), "\"");
   if (build_id(*compiler) != stored.id) return "a compiler is not what its id says";
   return *std::move(compiler);
 }
 
 std::variant<TuningRow, std::string> read_row(const StoredRow& stored, const TuningKey& key,
                                               const KeyNames& names) {
-  if (stored.checksum != checksum_of(stored, names)) return "a checksum is wrong";
+  if (!has_right_checksum(stored, names)) return "a checksum is wrong";
   TuningRow row;
   row.key = key;
   std::optional<Configuration> configuration = Configuration::parse(stored.configuration);
-  if (!configuration) return concat("a configuration is \"", stored.configuration, "\"");
+  if (!configuration) return concat("a configuration is \"", shown(stored.configuration), "\"");
   row.configuration = std::move(*configuration);
   std::string_view lines = stored.observations;
   while (!lines.empty()) {

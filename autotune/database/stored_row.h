@@ -2,8 +2,9 @@
 //
 // Names of rows are made from what they hold: a key's id from its question, a build's from the
 // compiler's record, so that rows of two databases can be put together as they are. A row carries
-// a checksum over its columns, its question and its compiler: a bit that has turned, a row that
-// names another row's key, and a time that somebody has made nicer are found when it is read.
+// a checksum over its columns, its question, its compiler and its kernel's name: a bit that has
+// turned, a row that names another row's key, and a time that somebody has made nicer are found
+// when it is read. Rows of the first version of the schema have one that leaves the name out.
 // (Against accident; who writes to the database can also write checksums.)
 #pragma once
 
@@ -42,6 +43,7 @@ struct KeyNames {
   explicit KeyNames(const TuningKey& key);
   Hash question;
   std::string compiler;  // text
+  std::string kernel;    // as it is stored: of all names that were given to the question, the least
   std::int64_t key, build;
 };
 

@@ -117,8 +117,21 @@ bool TuningDatabase::store(const std::vector<TuningRow>& rows) {
   const std::vector<TuningRow>& good = all_are_good ? rows : some;
   if (good.empty()) return all_are_good;
   bool is_kept = state_->attempt([&](Store& store) { store.put(good); });
-  if (!is_kept) state_->put_in_memory(good);
+  if (!is_kept) state_->attempt_in_memory([&](Store& store) { store.put(good); });
   return is_kept && all_are_good;
+}
+
+Replacement TuningDatabase::replace(const TuningKey& key, const std::vector<TuningRow>& rows) {
+  std::scoped_lock lock(state_->mutex);
+  for (const TuningRow& row : rows)
+    if (std::optional<std::string> problem = problem_of(row)) {
+      state_->reject(*problem);
+      return {false, 0, "a row cannot be stored: " + *problem};
+    }
+  bool is_kept = state_->attempt([&](Store& store) { store.replace(key, rows); });
+  if (is_kept) return {true, static_cast<std::int64_t>(rows.size()), {}};
+  state_->attempt_in_memory([&](Store& store) { store.replace(key, rows); });
+  return {false, 0, state_->last_failure()};
 }
 
 Miss TuningDatabase::why_miss(const TuningKey& key) {
@@ -198,8 +211,12 @@ std::int64_t TuningDatabase::clean() {
   std::scoped_lock lock(state_->mutex);
   std::int64_t removed = 0;
   state_->attempt([&](Store& store) {
-    removed = store.remove_rejected();
-    store.connection().compact();
+    SqlConnection& connection = store.connection();
+    if (!connection.problems().empty()) connection.mend_indexes();
+    removed += store.remove_rejected();
+    connection.compact();
+    std::vector<std::string> left = connection.problems();
+    if (!left.empty()) throw SqlError(SqlFailure::damaged, left[0]);
   });
   return removed;
 }

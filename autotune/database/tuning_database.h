@@ -55,6 +55,13 @@ struct DatabaseCounts {
   std::int64_t rows = 0, keys = 0, builds = 0, size_bytes = 0;
 };
 
+// What became of `replace`.
+struct Replacement {
+  bool is_kept = false;   // on the disk
+  std::int64_t rows = 0;  // that are there now by this key and build, where it is kept
+  std::string why_not;    // empty where it is kept
+};
+
 class TuningDatabase {
  public:
   using Accept = std::function<bool(const Configuration&)>;
@@ -76,6 +83,10 @@ class TuningDatabase {
                                     const Accept& accept = {});
   // Joined with what is there of them. Whether they will outlive this process.
   bool store(const std::vector<TuningRow>& rows);
+  // `rows`, which are of that key, in the place of all that is there of it by its build: in one
+  // step, so that a process that is killed leaves the one or the other. Where a row is wrong, or
+  // the database cannot take them, what was there stays.
+  Replacement replace(const TuningKey& key, const std::vector<TuningRow>& rows);
   Miss why_miss(const TuningKey& key);
   Diagnostics diagnostics() const;
 
@@ -87,7 +98,8 @@ class TuningDatabase {
   DatabaseCounts counts();
   // What the database finds wrong with its structures.
   std::vector<std::string> problems();
-  // Removes rows that cannot be read, and gives unused room back; how many rows.
+  // Removes rows that cannot be read, mends indexes, salvages what is damaged beyond that, and
+  // gives unused room back; how many rows were removed.
   std::int64_t clean();
 
  private:

@@ -193,6 +193,83 @@ TEST(DamagedDatabase, AWrongRowIsPassedOverCountedAndCleanedAway) {
   EXPECT_EQ(database.counts().rows, configurations - 1);
 }
 
+TEST(DamagedDatabase, IndexesThatLackRowsAreMended) {
+  ScratchFolder folder;
+  fs::path file = folder.path() / "tuning.db";
+  TuningDatabase(file).store(rows_of(1));
+  // The index loses its rows: its root is made an empty leaf.
+  std::size_t root =
+      std::stoul(run_sql(file, "SELECT rootpage FROM sqlite_master WHERE name = 'best_rows'"));
+  run_sql(file, "PRAGMA wal_checkpoint(TRUNCATE)");
+  std::string bytes = read_file(file);
+  std::string empty("\x0a\0\0\0\0\x10\0\0", 8);
+  bytes.replace((root - 1) * 4096, 8, empty);
+  std::ofstream(file, std::ios::binary) << bytes;
+  TuningDatabase database(file);
+  EXPECT_FALSE(database.problems().empty());
+  EXPECT_EQ(database.clean(), 0);
+  EXPECT_THAT(database.problems(), testing::IsEmpty());
+  EXPECT_TRUE(database.lookup(test_key(1)).best);
+  EXPECT_EQ(database.counts().rows, configurations);
+}
+
+TEST(DamagedDatabase, CleaningGivesRoomBack) {
+  ScratchFolder folder;
+  fs::path file = folder.path() / "tuning.db";
+  TuningDatabase database(file);
+  for (std::int64_t key = 1; key <= keys; ++key) ASSERT_TRUE(database.store(rows_of(key)));
+  std::int64_t before = database.counts().size_bytes;
+  for (std::int64_t key = 2; key <= keys; ++key) ASSERT_TRUE(database.remove(rows_of(key)));
+  EXPECT_EQ(database.clean(), 0);
+  EXPECT_LT(database.counts().size_bytes, before / 4);
+  EXPECT_LT(static_cast<std::int64_t>(fs::file_size(file)), before / 4);
+  EXPECT_EQ(database.diagnostics().failures, 0);
+}
+
+TEST(DamagedDatabase, ANameThatHasChangedIsFound) {
+  ScratchFolder folder;
+  fs::path file = folder.path() / "tuning.db";
+  TuningDatabase(file).store(rows_of(1));
+  run_sql(file, "UPDATE tuning_keys SET kernel = 'Xows_gelu'");
+  TuningDatabase database(file);
+  std::int64_t rows = 0;
+  database.each_row([&](const TuningRow&) { ++rows; });
+  EXPECT_EQ(rows, 0);
+  EXPECT_EQ(database.diagnostics().rejected_rows, configurations);
+}
+
+// Two programs may call one kernel by two names.
+TEST(DamagedDatabase, RowsOfAQuestionWithTwoNamesAreAllRight) {
+  ScratchFolder folder;
+  TuningDatabase database(folder.path() / "tuning.db");
+  std::vector<TuningRow> rows = rows_of(1), others(rows.begin() + 6, rows.end());
+  rows.resize(6);
+  for (TuningRow& row : others) row.key.kernel = "a_lesser_name";
+  ASSERT_TRUE(database.store(rows));
+  ASSERT_TRUE(database.store(others));
+  ASSERT_TRUE(database.store({rows[0], others[0]}));
+  std::int64_t read = 0;
+  database.each_row([&](const TuningRow& row) {
+    EXPECT_EQ(row.key.kernel, "a_lesser_name");
+    ++read;
+  });
+  EXPECT_EQ(read, configurations);
+  EXPECT_EQ(database.rows(test_key(1)).size(), static_cast<std::size_t>(configurations));
+  EXPECT_EQ(database.lookup(test_key(1)).best->configuration, test_configuration(1));
+  EXPECT_EQ(database.diagnostics().rejected_rows, 0);
+}
+
+TEST(DamagedDatabase, OnesOwnWithAnotherMarkIsSalvaged) {
+  ScratchFolder folder;
+  fs::path file = folder.path() / "tuning.db";
+  TuningDatabase(file).store(rows_of(1));
+  run_sql(file, "PRAGMA application_id=5");
+  TuningDatabase database(file);
+  EXPECT_TRUE(database.store(rows_of(2)));
+  EXPECT_EQ(database.counts().rows, 2 * configurations);
+  EXPECT_THAT(database.diagnostics().messages, Contains(HasSubstr("12 rows of it were saved")));
+}
+
 TEST(DamagedDatabase, RowsOfALostKeyAreCleanedAway) {
   ScratchFolder folder;
   fs::path file = folder.path() / "tuning.db";

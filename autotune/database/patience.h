@@ -1,0 +1,29 @@
+// How long a process waits for others on account of its databases: some seconds in all, however
+// many databases, statements and attempts there are. Tuning only makes programs faster, so one that
+// is stopped while it holds a lock, or a server that does not answer, must not cost more than that.
+//
+// A wait that ends well is given back, so that processes that share a busy database lose nothing;
+// what counts are the waits that were in vain. Thread safe.
+#pragma once
+
+#include <chrono>
+
+namespace tilewright::autotune {
+
+// One wait, which may go in steps.
+class Patience {
+ public:
+  static constexpr std::chrono::milliseconds of_process{6000};
+  static std::chrono::milliseconds left();  // of the process; 0: nothing is waited for any more
+
+  // Sleeps so long, or as long as the process may yet; false if it may not at all.
+  bool sleep(std::chrono::milliseconds wish);
+  void take(std::chrono::milliseconds waited);  // by another means
+  void give_back();                             // what was waited for came
+  bool has_waited() const { return taken_.count() > 0; }
+
+ private:
+  std::chrono::milliseconds taken_{};
+};
+
+}  // namespace tilewright::autotune

@@ -1,0 +1,142 @@
+// Others that hold the database, or do not answer: they cost a process some seconds, once.
+#include "autotune/database/patience.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "autotune/database/libpq.h"
+#include "autotune/database/tuning_database.h"
+#include "runtime/base/error.h"
+#include "tests/autotune/database/processes.h"
+#include "tests/autotune/database/rows.h"
+#include "tests/scratch_folder.h"
+
+namespace tilewright::autotune {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+TuningRow row_of(std::int64_t rows) {
+  return {test_key(rows), test_configuration(rows), ok_observation({100})};
+}
+
+template <typename F>
+milliseconds time_of(F&& f) {
+  auto begin = std::chrono::steady_clock::now();
+  f();
+  return std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - begin);
+}
+
+TEST(Patience, IsOfTheProcessAndWaitsThatEndWellCostNothing) {
+  milliseconds before = Patience::left();
+  Patience wait, other;
+  EXPECT_TRUE(wait.sleep(milliseconds(2)));
+  wait.take(seconds(1));
+  EXPECT_EQ(Patience::left(), before - milliseconds(1002));
+  wait.give_back();
+  EXPECT_EQ(Patience::left(), before);
+  other.take(seconds(100));
+  EXPECT_EQ(Patience::left(), milliseconds(0));
+  EXPECT_FALSE(wait.sleep(milliseconds(1)));
+  other.give_back();
+}
+
+// What must hold while somebody else holds the file, in a process of its own. 0: all does.
+int live_beside_a_holder(const std::string& file) {
+  testing::internal::CaptureStderr();
+  TuningDatabase database(file);
+  bool is_stored = false;
+  milliseconds first = time_of([&] { is_stored = database.store({row_of(1)}); });
+  if (is_stored || first < Patience::of_process / 2 || first > 5 * Patience::of_process) return 1;
+  milliseconds later = time_of([&] {
+    for (std::int64_t rows = 2; rows < 12; ++rows) is_stored |= database.store({row_of(rows)});
+    TuningDatabase other(file);
+    is_stored |= other.store({row_of(12)});
+  });
+  if (is_stored || later > Patience::of_process) return 2;
+  if (!database.lookup(test_key(7)).best) return 3;
+  std::string said = testing::internal::GetCapturedStderr();
+  if (said.find("is held by others") == said.npos) return 4;
+  return std::ranges::count(said, '\n') == 1 ? 0 : 5;
+}
+
+TEST(Patience, AProcessThatKeepsTheLockCostsSomeSecondsInAllAndOneLine) {
+  ScratchFolder folder;
+  std::string file = folder.path() / "tuning.db";
+  ASSERT_TRUE(TuningDatabase(file).store({row_of(64)}));
+  int pipes[2];
+  ASSERT_EQ(::pipe(pipes), 0);
+  char byte = 0;
+  pid_t child = start([&] {
+    if (::read(pipes[0], &byte, 1) != 1) return 9;
+    return live_beside_a_holder(file);
+  });
+  sqlite3* holder = nullptr;
+  ASSERT_EQ(sqlite3_open(file.c_str(), &holder), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(holder, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+  ASSERT_EQ(::write(pipes[1], &byte, 1), 1);
+  EXPECT_EQ(end_of(child), 0);
+  sqlite3_close(holder);
+}
+
+// A server that accepts connections and says nothing.
+class SilentServer {
+ public:
+  SilentServer() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t bytes = sizeof address;
+    auto* any = reinterpret_cast<sockaddr*>(&address);
+    is_there_ = ::bind(socket_, any, bytes) == 0 && ::listen(socket_, 16) == 0 &&
+                ::getsockname(socket_, any, &bytes) == 0;
+    port_ = ntohs(address.sin_port);
+  }
+  ~SilentServer() { ::close(socket_); }
+  bool is_there() const { return is_there_; }
+  std::string url(const std::string& options = "") const {
+    return concat("postgresql://u@127.0.0.1:", port_, "/x", options);
+  }
+
+ private:
+  int socket_, port_ = 0;
+  bool is_there_ = false;
+};
+
+TEST(Patience, AServerThatIsSilentCostsSomeSecondsInAllAndOneLine) {
+  SilentServer server;
+  if (libpq() == nullptr || !server.is_there()) GTEST_SKIP() << "libpq.so.5 is not installed";
+  pid_t child = start([&] {
+    testing::internal::CaptureStderr();
+    bool is_stored = false;
+    milliseconds all = time_of([&] {
+      TuningDatabase database(server.url());
+      for (std::int64_t rows = 1; rows < 6; ++rows) is_stored |= database.store({row_of(rows)});
+    });
+    if (is_stored || all > 2 * Patience::of_process) return 1;
+    std::string said = testing::internal::GetCapturedStderr();
+    return said.find("does not answer") != said.npos ? 0 : 2;
+  });
+  EXPECT_EQ(end_of(child), 0);
+}
+
+TEST(Patience, TheTimeThatAUrlNamesIsKept) {
+  SilentServer server;
+  if (libpq() == nullptr || !server.is_there()) GTEST_SKIP() << "libpq.so.5 is not installed";
+  pid_t child = start([&] {
+    milliseconds one =
+        time_of([&] { TuningDatabase(server.url("?connect_timeout=1"), Access::read); });
+    return one >= milliseconds(900) && one < milliseconds(4000) ? 0 : 1;
+  });
+  EXPECT_EQ(end_of(child), 0);
+}
+
+}  // namespace
+}  // namespace tilewright::autotune

@@ -1,0 +1,14 @@
+PRAGMA application_id=1415009358;
+PRAGMA user_version=2;
+BEGIN TRANSACTION;
+CREATE TABLE tuning_keys (id INTEGER PRIMARY KEY, kernel TEXT NOT NULL, kernel_hash TEXT NOT NULL, problem TEXT NOT NULL, device TEXT NOT NULL);
+INSERT INTO tuning_keys VALUES(7041259430580829063,'rows_gelu','f8e02f7b199ed38140a49bd5686ef02e','columns=4096 dtype=f32 rows=1024','features=+avx2,+fma name=Some%20CPU%20@%202.00GHz threads=2');
+CREATE TABLE compiler_builds (id INTEGER PRIMARY KEY, compiler TEXT NOT NULL);
+INSERT INTO compiler_builds VALUES(-5508810479655709663,'llvm=22.1.0 sources=abc version=0.1.0');
+CREATE TABLE tuning_rows (key BIGINT NOT NULL, build BIGINT NOT NULL, configuration TEXT NOT NULL, status TEXT NOT NULL, median_ns DOUBLE PRECISION NOT NULL, spread_ns DOUBLE PRECISION NOT NULL, date_ms BIGINT NOT NULL, observations TEXT NOT NULL, checksum BIGINT NOT NULL, PRIMARY KEY (key, build, configuration)) WITHOUT ROWID;
+INSERT INTO tuning_rows VALUES(7041259430580829063,-5508810479655709663,'columns=64 order=rows%20first rows=32','wrong_result',0.0,0.0,1767225600000,'date_ms=1767225600000 reason=it%20was%20so status=wrong_result',2684353973640851110);
+INSERT INTO tuning_rows VALUES(7041259430580829063,-5508810479655709663,'columns=64 order=rows%20first rows=64','ok',30.75,1.875,1767225601000,replace('clocks=mhz=2000 date_ms=1767225601000 samples_ns=29 status=ok tool=0.1.0\nclocks=mhz=2000 date_ms=1767225600000 samples_ns=30,31.5,32 status=ok tool=0.1.0','\n',char(10)),-6243400638890058066);
+CREATE INDEX keys_by_hash ON tuning_keys (kernel_hash);
+CREATE INDEX keys_by_name ON tuning_keys (kernel);
+CREATE INDEX best_rows ON tuning_rows (key, build, median_ns, configuration) WHERE status = 'ok';
+COMMIT;
