@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <set>
 
 #include "autotune/database/exchange.h"
+#include "runtime/base/atomic_file.h"
 #include "runtime/base/error.h"
 #include "tools/database/arguments.h"
 #include "tools/misuse.h"
@@ -27,6 +29,25 @@ int print_report(const std::string& from, const MergeReport& report) {
 }
 
 std::string hash_of(const TuningKey& key) { return key.question().hex(); }
+
+// What is written goes to a file that appears whole.
+class AtomicStream final : public std::streambuf {
+ public:
+  explicit AtomicStream(AtomicFile& file) : file_(file) { setp(bytes_, bytes_ + sizeof bytes_); }
+
+ private:
+  int sync() override {
+    file_.write(pbase(), static_cast<std::size_t>(pptr() - pbase()));
+    setp(bytes_, bytes_ + sizeof bytes_);
+    return 0;
+  }
+  int overflow(int c) override {
+    sync();
+    return c == traits_type::eof() ? 0 : sputc(static_cast<char>(c));
+  }
+  AtomicFile& file_;
+  char bytes_[1 << 16];
+};
 
 std::int64_t now_ms() {
   auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -56,10 +77,15 @@ int export_database(const DatabaseArguments& a) {
   auto wanted = [&](const TuningRow& row) {
     return a.wanted.empty() || hashes.contains(hash_of(row.key));
   };
-  std::ofstream file(a.out, std::ios::binary);
-  require(file.is_open(), "[db] cannot write ", a.out);
-  std::optional<std::int64_t> rows = export_rows(database, file, wanted);
-  require(rows.has_value(), "[db] could not write all rows to ", a.out);
+  // The last good export stays until this one is whole.
+  AtomicFile file(a.out, "db");
+  AtomicStream bytes(file);
+  std::ostream out(&bytes);
+  out.exceptions(std::ios::badbit);  // the file's own error is what is raised
+  std::optional<std::int64_t> rows = export_rows(database, out, wanted);
+  require(rows.has_value(), "[db] could not read all rows, and left ", a.out,
+          " as it was; `tilewright db verify` says what is wrong");
+  file.commit();
   fmt::print("{}: {} rows\n", a.out, *rows);
   return 0;
 }
@@ -69,6 +95,11 @@ int import_files(const DatabaseArguments& a) {
   TuningDatabase database = a.open(Access::read_write);
   int code = 0;
   for (const std::string& name : a.files) {
+    // What is no file may never end, or never begin.
+    std::error_code error;
+    bool is_special =
+        std::filesystem::exists(name, error) && !std::filesystem::is_regular_file(name, error);
+    require(!is_special, "[db] cannot read ", name, ": it is no regular file");
     std::ifstream file(name, std::ios::binary);
     require(file.is_open(), "[db] cannot read ", name);
     code |= print_report(name, import_rows(file, database));

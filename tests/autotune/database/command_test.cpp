@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include "autotune/database/tuning_database.h"
 #include "tests/autotune/database/rows.h"
 #include "tests/autotune/database/sqlite_file.h"
+#include "tests/errors.h"
 #include "tests/scratch_folder.h"
 #include "tools/database/selection.h"
 #include "tools/misuse.h"
@@ -219,6 +221,25 @@ TEST_F(DatabaseCommand, RowsGoToAFileAndIntoAnotherDatabase) {
               HasSubstr(",0,1,0,10000,9000,"));
   EXPECT_EQ(run({"merge", "--db", one, two}).code, 0);
   EXPECT_EQ(TuningDatabase(one).counts().rows, 6);
+}
+
+TEST_F(DatabaseCommand, AnExportThatFailsLeavesTheLastOneAsItWas) {
+  run({"export", file("all.jsonl")});
+  std::string before = read_file(file("all.jsonl"));
+  folder_.write("none.db", "Dear diary");
+  EXPECT_THROW(run({"export", file("all.jsonl"), "--db", file("none.db")}), Error);
+  EXPECT_EQ(read_file(file("all.jsonl")), before);
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
+    EXPECT_NE(entry.path().extension(), ".part");
+}
+
+TEST_F(DatabaseCommand, WhatIsNoFileIsNotImported) {
+  ASSERT_EQ(::mkfifo(file("pipe").c_str(), 0600), 0);
+  for (const std::string& name : {file("pipe"), std::string("/dev/zero")})
+    expect_contains(error_of([&] {
+                      run({"import", name});
+                    }),
+                    "[db] cannot read " + name + ": it is no regular file");
 }
 
 TEST_F(DatabaseCommand, ImportingWhatIsWrongSaysSoAndEndsWithOne) {
