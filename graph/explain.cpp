@@ -1,17 +1,15 @@
 // The report of a compiled function as text for people.
 #include <algorithm>
-#include <cstdio>
 
 #include "graph/compile.h"
 #include "runtime/base/error.h"
+#include "runtime/base/number_text.h"
 
 namespace tilewright {
 namespace {
 
 std::string quantity(double value, const char* unit) {
-  char text[48];
-  std::snprintf(text, sizeof text, "%.*f %s", value < 10 ? 2 : value < 100 ? 1 : 0, value, unit);
-  return text;
+  return fixed_text(value, value < 10 ? 2 : value < 100 ? 1 : 0) + " " + unit;
 }
 std::string of_bytes(std::int64_t bytes) {
   auto value = static_cast<double>(bytes);

@@ -1,7 +1,8 @@
 #include "runtime/device_pool.h"
 
 #include <algorithm>
-#include <cstdio>
+
+#include "runtime/base/number_text.h"
 
 namespace tilewright {
 namespace {
@@ -30,10 +31,7 @@ std::string bytes_text(std::int64_t bytes) {
   auto value = static_cast<double>(bytes);
   int unit = 0;
   for (; value >= 1024 && unit < 4; ++unit) value /= 1024;
-  char text[32];
-  std::snprintf(text, sizeof text, value < 10 && unit > 0 ? "%.1f %s" : "%.0f %s", value,
-                units[unit]);
-  return text;
+  return fixed_text(value, value < 10 && unit > 0 ? 1 : 0) + " " + units[unit];
 }
 
 struct DevicePool::Block {

@@ -11,6 +11,7 @@
 #include "runtime/base/atomic_file.h"
 #include "runtime/base/env.h"
 #include "runtime/base/error.h"
+#include "runtime/base/number_text.h"
 
 namespace tilewright {
 namespace detail {
@@ -76,9 +77,8 @@ std::string json_of(const Trace& t) {
     text += concat("{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": 1, \"tid\": ", number,
                    ", \"args\": {\"name\": ", json_string(name), "}},\n");
   for (const Span& span : t.spans) {
-    char times[96];
-    std::snprintf(times, sizeof times, "\"ts\": %.3f, \"dur\": %.3f", span.begin * 1e6,
-                  (span.end - span.begin) * 1e6);
+    std::string times = concat("\"ts\": ", fixed_text(span.begin * 1e6, 3),
+                               ", \"dur\": ", fixed_text((span.end - span.begin) * 1e6, 3));
     text += concat("{\"ph\": \"X\", \"name\": ", json_string(span.name),
                    ", \"cat\": ", json_string(span.kind), ", \"pid\": 1, \"tid\": ", span.track,
                    ", ", times, "},\n");

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "runtime/base/error.h"
+#include "runtime/base/number_text.h"
 
 namespace tilewright::ir {
 namespace {
@@ -49,7 +50,7 @@ void write_message(const char* format, const std::uint64_t* words) {
       text += '%';
       used = 2;
     } else if (rest.starts_with("%g")) {
-      text += formatted("%g", std::bit_cast<double>(*words++));
+      text += general_text(std::bit_cast<double>(*words++));
       used = 2;
     } else {
       const char* conversion = rest.starts_with("%llu") ? "%llu" : "%lld";

@@ -1,10 +1,10 @@
 #include "graph/run/background_plan.h"
 
-#include <cstdio>
 #include <utility>
 
 #include "graph/run/tuned_plan.h"
 #include "runtime/base/error.h"
+#include "runtime/base/number_text.h"
 
 namespace tilewright::graph {
 namespace {
@@ -22,10 +22,8 @@ std::size_t count_new(const Plan& plan, const Plan& before) {
 
 std::string outcome(const TunedPlan& tuned, std::size_t changed) {
   const Plan& plan = *tuned.plan;
-  char seconds[32];
-  std::snprintf(seconds, sizeof seconds, "%.1f s", plan.tuning().seconds);
-  std::string text = concat("tuned in the background for ", seconds, ": ", plan.tuning().searched,
-                            " regions searched, ");
+  std::string text = concat("tuned in the background for ", fixed_text(plan.tuning().seconds, 1),
+                            " s: ", plan.tuning().searched, " regions searched, ");
   if (!tuned.whole_call.empty()) text += tuned.whole_call + "; ";
   if (changed == 0) return text + "nothing is faster than the plan in use";
   return text + concat(changed, " of ", plan.programs().size(), " programs are other ones now");

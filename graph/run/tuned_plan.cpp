@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "autotune/choice.h"
 #include "autotune/database/compiler_record.h"
@@ -10,6 +9,7 @@
 #include "graph/run/plan_body.h"
 #include "graph/tune/plan_lock.h"
 #include "runtime/base/error.h"
+#include "runtime/base/number_text.h"
 #include "runtime/trace.h"
 
 namespace tilewright::graph {
@@ -109,9 +109,7 @@ class CallChooser {
   }
 
   static std::string ratio_text(double ratio) {
-    char text[64];
-    std::snprintf(text, sizeof text, "%.2f of the default's time", ratio);
-    return text;
+    return fixed_text(ratio, 2) + " of the default's time";
   }
 
   TunedPlan chosen(std::size_t i, const std::string& how) {

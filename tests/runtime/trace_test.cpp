@@ -2,12 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <clocale>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "runtime/base/number_text.h"
 #include "tests/errors.h"
+#include "tests/scratch_folder.h"
+#include "tests/setting.h"
 
 namespace tilewright {
 namespace {
@@ -69,6 +74,30 @@ TEST(Trace, TotalsAddUpWhatHasOneName) {
   EXPECT_EQ(totals[0].seconds, 6);
   EXPECT_EQ(totals[0].track, "cuda:0");
   written();
+}
+
+// As in a program that has called setlocale(LC_ALL, "de_DE.UTF-8").
+TEST(Trace, HasNumbersThatNoLocaleChanges) {
+  ScratchFolder folder;
+  folder.write("source",
+               "comment_char %\nescape_char /\nLC_NUMERIC\ndecimal_point \",\"\n"
+               "thousands_sep \".\"\ngrouping 3;3\nEND LC_NUMERIC\n");
+  std::string place = folder.path().string();
+  int made = std::system(
+      ("localedef -c -f UTF-8 -i " + place + "/source " + place + "/comma.UTF-8 > /dev/null 2>&1")
+          .c_str());
+  Setting path("LOCPATH", place.c_str());
+  if (made < 0 || std::setlocale(LC_NUMERIC, "comma.UTF-8") == nullptr)
+    GTEST_SKIP() << "no locale can be made here (localedef)";
+  start_trace();
+  add_trace_span("kernel", "gemm", "cuda:0", 1.5, 1.75);
+  write_trace(folder.path() / "trace.json");
+  std::string text = fixed_text(1.5, 1) + " " + general_text(2.5);
+  std::setlocale(LC_NUMERIC, "C");
+  EXPECT_EQ(text, "1.5 2.5");
+  json trace = json::parse(read_file(folder.path() / "trace.json"), nullptr, false);
+  ASSERT_FALSE(trace.is_discarded());
+  EXPECT_EQ(span_named(trace, "gemm")["dur"], 0.25e6);
 }
 
 TEST(Trace, AFileThatCannotBeWrittenIsNamed) {
