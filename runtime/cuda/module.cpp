@@ -2,63 +2,15 @@
 
 #include <array>
 #include <chrono>
-#include <cstring>
-#include <fstream>
 
-#include "runtime/base/atomic_file.h"
-#include "runtime/cache_folder.h"
 #include "runtime/cuda/context.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/error.h"
+#include "runtime/cuda/machine_code_cache.h"
 #include "runtime/trace.h"
 
 namespace tilewright::cuda {
 namespace {
-
-constexpr char magic[8] = {'T', 'W', 'C', 'U', 'B', 'I', 'N', '1'};
-constexpr std::int64_t largest_file = std::int64_t{256} << 20;
-
-// Before the machine code in a file.
-struct FileHeader {
-  char magic[8];
-  std::uint64_t bytes;
-  Hash key, content;
-};
-
-Hash content_of(const std::vector<char>& image) {
-  return Hasher().add(std::string_view(image.data(), image.size())).finish();
-}
-
-// Empty where there is no such file or it is not whole.
-std::vector<char> read_image(const std::filesystem::path& path, const Hash& key) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  std::int64_t size = file ? static_cast<std::int64_t>(file.tellg()) : 0;
-  FileHeader header{};
-  auto header_bytes = static_cast<std::int64_t>(sizeof header);
-  if (size < header_bytes || size > largest_file) return {};
-  file.seekg(0);
-  file.read(reinterpret_cast<char*>(&header), header_bytes);
-  if (std::memcmp(header.magic, magic, sizeof magic) != 0 || header.key != key ||
-      header.bytes != static_cast<std::uint64_t>(size - header_bytes))
-    return {};
-  std::vector<char> image(header.bytes);
-  file.read(image.data(), static_cast<std::streamsize>(image.size()));
-  return file && content_of(image) == header.content ? image : std::vector<char>();
-}
-
-// A file that cannot be written is done without.
-void write_image(const std::filesystem::path& path, const Hash& key,
-                 const std::vector<char>& image) {
-  FileHeader header{{}, image.size(), key, content_of(image)};
-  std::memcpy(header.magic, magic, sizeof magic);
-  try {
-    AtomicFile file(path, "cuda");
-    file.write(&header, sizeof header);
-    file.write(image.data(), image.size());
-    file.commit();
-  } catch (const Error&) {
-  }
-}
 
 // The options and texts of one run of the driver's compiler.
 class CompilerLog {
@@ -146,8 +98,8 @@ std::vector<char> ModuleTable::compile(const GpuCode& code, const std::string& t
   return {begin, begin + bytes};
 }
 
-std::vector<char> ModuleTable::machine_code(const GpuCode& code, const std::string& text,
-                                            double& seconds) {
+ModuleTable::MachineCode ModuleTable::machine_code(const GpuCode& code, const std::string& text,
+                                                   double& seconds) {
   const DeviceFacts& facts = context_.facts();
   Hash key = Hasher()
                  .add(code.key)
@@ -156,15 +108,27 @@ std::vector<char> ModuleTable::machine_code(const GpuCode& code, const std::stri
                  .add(facts.minor)
                  .add(facts.driver_version)
                  .finish();
-  std::filesystem::path folder = cache_folder("cuda");
-  std::filesystem::path path = folder.empty() ? folder : folder / (key.hex() + ".cubin");
-  if (!path.empty())
-    if (std::vector<char> kept = read_image(path, key); !kept.empty()) return kept;
+  if (std::vector<char> kept = kept_machine_code(key); !kept.empty()) return {kept, key, true};
   auto begin = std::chrono::steady_clock::now();
   std::vector<char> image = compile(code, text);
   seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  if (!path.empty()) write_image(path, key, image);
-  return image;
+  keep_machine_code(key, image);
+  return {std::move(image), key, false};
+}
+
+// What was kept and the driver does not take, of whatever kind, is made anew.
+ModuleHandle ModuleTable::load_module(const GpuCode& code, const std::string& text,
+                                      double& seconds) {
+  MachineCode machine = machine_code(code, text, seconds);
+  ModuleHandle module = nullptr;
+  Result result = driver().cuModuleLoadData(&module, machine.image.data());
+  if (result != Result::success && machine.was_kept && !is_sticky(result)) {
+    forget_machine_code(machine.key);
+    machine = machine_code(code, text, seconds);
+    result = driver().cuModuleLoadData(&module, machine.image.data());
+  }
+  must(result, "cuModuleLoadData", concat("loading kernel ", code.entry));
+  return module;
 }
 
 std::unique_ptr<ModuleTable::Entry> ModuleTable::load(const GpuCode& code) {
@@ -194,9 +158,7 @@ std::unique_ptr<ModuleTable::Entry> ModuleTable::load(const GpuCode& code,
                  context_.facts().name, " has at most ", context_.facts().shared_bytes);
   auto entry = std::make_unique<Entry>();
   LoadedKernel& kernel = entry->kernel;
-  std::vector<char> image = machine_code(code, text, kernel.compile_seconds);
-  must(driver().cuModuleLoadData(&entry->module, image.data()), "cuModuleLoadData",
-       concat("loading kernel ", code.entry));
+  entry->module = load_module(code, text, kernel.compile_seconds);
   try {
     must(driver().cuModuleGetFunction(&kernel.function, entry->module, code.entry.c_str()),
          "cuModuleGetFunction", concat("looking for kernel ", code.entry));

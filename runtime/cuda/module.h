@@ -1,9 +1,9 @@
 // Kernels as the driver has them.
 //
 // The driver compiles PTX to machine code for the GPU at hand, which takes longer than making the
-// PTX did. So machine code is kept in the user's cache folder (runtime/cache_folder.h), by the PTX,
+// PTX did. So machine code is kept in the user's cache folder (machine_code_cache.h), by the PTX,
 // the GPU's compute capability and the driver's version, and loaded from there by the next process.
-// What is in a file is checked before it is used, and what is not as it was written is made anew.
+// What is not as it was written, or is refused by the driver, is made anew.
 // A kernel of which the driver's compiler spills registers, for more blocks at once, is compiled
 // again with all the registers that its threads may have (with_all_registers).
 #pragma once
@@ -50,7 +50,13 @@ class ModuleTable {
   std::unique_ptr<Entry> load(const GpuCode& code);
   // Of text that the driver compiles to the same kernel.
   std::unique_ptr<Entry> load(const GpuCode& code, const std::string& text);
-  std::vector<char> machine_code(const GpuCode& code, const std::string& text, double& seconds);
+  struct MachineCode {
+    std::vector<char> image;
+    Hash key;
+    bool was_kept;
+  };
+  MachineCode machine_code(const GpuCode& code, const std::string& text, double& seconds);
+  ModuleHandle load_module(const GpuCode& code, const std::string& text, double& seconds);
   std::vector<char> compile(const GpuCode& code, const std::string& text);
   int blocks_in_clusters(const GpuCode& code, FunctionHandle function) const;
 

@@ -1,5 +1,6 @@
 // Kernels from PTX to their start, and graphs of them, on the fake driver.
 #include "runtime/cuda/launch.h"
+#include "runtime/cuda/machine_code_cache.h"
 
 #include <gmock/gmock.h>
 #include <malloc.h>
@@ -138,6 +139,48 @@ TEST_F(CudaCache, KeepsMachineCodeForTheNextProcess) {
   EXPECT_EQ(compilations(), 0);
   EXPECT_EQ(compilations({.version = 12080}), 1) << "another driver";
   EXPECT_EQ(files().size(), 2U);
+}
+
+TEST_F(CudaCache, CompilesAgainWhatTheDriverRefuses) {
+  ASSERT_EQ(compilations(), 1);
+  FakeOptions options;
+  options.cache_dir = folder.string();
+  {
+    FakeDriver fake(options);
+    fake.fail("cuModuleLoadData", 1, Result::no_binary_for_gpu);
+    EXPECT_THAT(scaled(3), Each(4));
+    EXPECT_EQ(fake.calls("cuLinkComplete"), 1);
+  }
+  EXPECT_EQ(compilations(), 0) << "what was made anew is kept";
+}
+
+// What another user could have put there is not run.
+TEST_F(CudaCache, CompilesAgainWhereAFileIsALinkOrOthersMayWriteIt) {
+  ASSERT_EQ(compilations(), 1);
+  fs::path file = files().at(0);
+  fs::permissions(file, fs::perms(0666));
+  EXPECT_EQ(compilations(), 1);
+  EXPECT_EQ(fs::status(file).permissions(), fs::perms(0600));
+  EXPECT_EQ(compilations(), 0);
+  fs::rename(file, folder / "elsewhere");
+  fs::create_symlink(folder / "elsewhere", file);
+  EXPECT_EQ(compilations(), 1);
+  EXPECT_FALSE(fs::is_symlink(file));
+  EXPECT_EQ(compilations(), 0);
+}
+
+TEST_F(CudaCache, ForgetsTheOldestWhereThereIsTooMuch) {
+  auto now = fs::file_time_type::clock::now();
+  for (int i = 0; i < 5; ++i) {
+    fs::path file = folder / concat(i, i == 4 ? ".other" : ".cubin");
+    std::ofstream(file) << std::string(1000, 'x');
+    fs::last_write_time(file, now - std::chrono::hours(i));
+  }
+  remove_oldest(folder, 2500);
+  EXPECT_TRUE(fs::exists(folder / "0.cubin") && fs::exists(folder / "1.cubin"));
+  EXPECT_FALSE(fs::exists(folder / "2.cubin") || fs::exists(folder / "3.cubin"));
+  EXPECT_TRUE(fs::exists(folder / "4.other"));
+  remove_oldest(folder / "none", 0);
 }
 
 // A kernel of which the driver's compiler spills registers is compiled again, with all of them.
