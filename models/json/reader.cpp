@@ -177,6 +177,10 @@ void read(std::string_view text, std::string_view operation, std::string_view wh
   require(text.size() <= limits.text_bytes, "[", operation, "] ", what, ": ", text.size(),
           " bytes of JSON; at most ", limits.text_bytes, " are allowed");
   text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
+  // The parser takes it for the end, and would not look at what follows.
+  std::size_t nul = text.find('\0');
+  require(nul == text.npos, "[", operation, "] ", what, ": not valid JSON at byte ", nul,
+          ": a byte that is 0");
   refuse_huge_tokens(text, operation, what, limits.string_bytes);
   Guard guard(operation, what, limits, events);
   nlohmann::json::sax_parse(text.data(), text.data() + text.size(), &guard);

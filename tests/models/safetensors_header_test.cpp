@@ -90,6 +90,8 @@ TEST(SafetensorsHeader, refuses_headers_that_are_not_one_json_object) {
   EXPECT_THAT(error_of_header(" {}"), HasSubstr("does not begin with '{'"));
   EXPECT_THAT(error_of_header("[]"), HasSubstr("does not begin with '{'"));
   EXPECT_THAT(error_of_header("{} {}"), HasSubstr("not valid JSON"));
+  EXPECT_THAT(error_of_header(std::string_view("{}\0}}}PK", 8)),
+              HasSubstr("not valid JSON at byte 2: a byte that is 0"));
   EXPECT_THAT(error_of_header("{"), HasSubstr("not valid JSON at byte 2"));
   EXPECT_THAT(error_of_header("{\"a\xff\":{}}"), HasSubstr("not valid JSON"));
   EXPECT_THAT(error_of_header("{\"a\xed\xa0\x80\":{}}"), HasSubstr("not valid JSON"));
