@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -26,11 +27,15 @@ std::size_t size_of_file(int descriptor, const std::string& name, std::string_vi
 }  // namespace
 
 std::shared_ptr<MappedFile> MappedFile::open(const std::filesystem::path& path,
-                                             std::string_view operation, Reading reading) {
+                                             std::string_view operation, Reading reading,
+                                             bool may_be_link) {
   std::shared_ptr<MappedFile> file(new MappedFile);
   file->name_ = path.string();
   // Without O_NONBLOCK, opening a pipe put in the place of the file would wait for ever.
-  file->descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  file->descriptor_ =
+      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | (may_be_link ? 0 : O_NOFOLLOW));
+  require(may_be_link || file->descriptor_ >= 0 || errno != ELOOP, "[", operation, "] ",
+          file->name_, ": has become a link; a file is needed");
   require(file->descriptor_ >= 0, "[", operation, "] ", file->name_,
           ": cannot be opened: ", std::strerror(errno));
   file->size_ = size_of_file(file->descriptor_, file->name_, operation);
@@ -62,6 +67,23 @@ void MappedFile::copy(std::string_view operation) {
     require(got >= 0, "[", operation, "] ", name_, ": cannot be read: ", std::strerror(errno));
     require(got > 0, "[", operation, "] ", name_, ": ended at byte ", done, " of ", size_,
             "; another process changes it");
+    done += static_cast<std::size_t>(got);
+  }
+}
+
+void MappedFile::read(std::int64_t offset, std::span<std::byte> to,
+                      std::string_view operation) const {
+  if (!is_mapped_) {
+    std::ranges::copy(bytes().subspan(static_cast<std::size_t>(offset), to.size()), to.begin());
+    return;
+  }
+  for (std::size_t done = 0; done < to.size();) {
+    ssize_t got = ::pread(descriptor_, to.data() + done, to.size() - done,
+                          offset + static_cast<std::int64_t>(done));
+    if (got < 0 && errno == EINTR) continue;
+    require(got >= 0, "[", operation, "] ", name_, ": cannot be read: ", std::strerror(errno));
+    require(got > 0, "[", operation, "] ", name_, ": ended at byte ",
+            static_cast<std::size_t>(offset) + done, " of ", size_, "; another process changes it");
     done += static_cast<std::size_t>(got);
   }
 }

@@ -2,8 +2,9 @@
 //
 // The mapping is private: tensors that share its memory can be written to without ever changing
 // the file. A file that is cut short by another process while it is mapped would end this process
-// on its next access (SIGBUS); `check_unchanged` finds that before a range is read, and `copied`
-// avoids it altogether, for files on storage that others may change.
+// on its next access (SIGBUS). So what is copied anyway, as weights are, is read with `read`, which
+// raises an error then; `copied` avoids it altogether, for tensors that share a file's memory on
+// storage that others may change.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +28,8 @@ class MappedFile {
   // cannot be read, or it changes its size meanwhile.
   static std::shared_ptr<MappedFile> open(const std::filesystem::path& path,
                                           std::string_view operation,
-                                          Reading reading = Reading::mapped);
+                                          Reading reading = Reading::mapped,
+                                          bool may_be_link = true);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
@@ -37,6 +39,9 @@ class MappedFile {
   std::byte* data() const { return data_; }
   const std::string& name() const { return name_; }  // as given, for messages
   void check_unchanged(std::string_view operation) const;
+  // Fills `to` with the bytes from `offset` on, which must lie inside; raises `Error` where the
+  // file has become shorter. Thread safe.
+  void read(std::int64_t offset, std::span<std::byte> to, std::string_view operation) const;
 
  private:
   MappedFile() = default;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "models/json/reader.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -13,7 +14,7 @@ std::string list_of(const std::vector<std::string>& names) {
   constexpr std::size_t most = 8;
   std::string text;
   for (std::size_t i = 0; i < names.size() && i < most; ++i)
-    text += concat(i ? ", " : "", names[i]);
+    text += concat(i ? ", " : "", json::excerpt(names[i]));
   if (names.size() > most) text += concat(" and ", names.size() - most, " more");
   return text;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/json/reader.h"
 #include "models/weights/convert.h"
 #include "models/weights/fill.h"
 #include "models/weights/safetensors_header.h"
@@ -16,7 +17,7 @@ void refuse_non_finite(const MappedFile& file, const std::vector<SafetensorsEntr
   for (const SafetensorsEntry& entry : entries) {
     auto at = weights::find_non_finite(file.data() + entry.offset, entry.dtype,
                                        element_count(entry.shape));
-    require(!at, "[", operation, "] ", file.name(), ": tensor \"", entry.name,
+    require(!at, "[", operation, "] ", file.name(), ": tensor \"", json::excerpt(entry.name),
             "\" is NaN or infinite at element ", at.value_or(0));
   }
 }
@@ -25,7 +26,7 @@ void refuse_non_finite(const MappedFile& file, const std::vector<SafetensorsEntr
 
 Safetensors Safetensors::open(const std::filesystem::path& path, SafetensorsOptions options) {
   Safetensors result;
-  result.file_ = MappedFile::open(path, operation, options.reading);
+  result.file_ = MappedFile::open(path, operation, options.reading, options.may_be_link);
   auto header = weights::parse_safetensors_header(result.file_->text(), result.file_->name());
   result.entries_ = std::move(header.entries);
   result.metadata_ = std::move(header.metadata);
@@ -67,7 +68,12 @@ void Safetensors::read(std::string_view name, Tensor& destination,
           file_->name(), ": tensor \"", name, "\" is ", entry.dtype, "; it cannot be read as ",
           destination.dtype());
   file_->check_unchanged(operation);
-  weights::fill(destination, file_->data() + entry.offset, entry.dtype, on_bytes);
+  weights::fill_by_reading(
+      destination,
+      [&](std::int64_t at, std::span<std::byte> to) {
+        file_->read(entry.offset + at, to, operation);
+      },
+      entry.dtype, on_bytes);
 }
 
 }  // namespace tilewright

@@ -33,6 +33,7 @@ struct SafetensorsEntry {
 
 struct SafetensorsOptions {
   Reading reading = Reading::mapped;
+  bool may_be_link = true;       // otherwise a link is refused, whatever it leads to
   bool scan_non_finite = false;  // refuse NaN and infinities in floating tensors
 };
 
@@ -51,7 +52,7 @@ class Safetensors {
   Tensor tensor(std::string_view name) const;
   // Writes the elements to `destination`, which must be contiguous and have the tensor's shape;
   // floating types are converted to one another. `on_bytes` is told of the file's bytes as they are
-  // read, piece by piece.
+  // read, piece by piece. A file that another process cuts meanwhile is an `Error`.
   void read(std::string_view name, Tensor& destination,
             const std::function<void(std::int64_t bytes)>& on_bytes = {}) const;
 

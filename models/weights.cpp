@@ -1,5 +1,6 @@
 #include "models/weights.h"
 
+#include "models/json/reader.h"
 #include "models/weights/convert.h"
 #include "models/weights/fill.h"
 #include "models/weights/shard_index.h"
@@ -22,6 +23,10 @@ Weights Weights::open(const std::filesystem::path& folder, WeightsOptions option
             " names (hard links); copy it, or clear refuse_hard_links");
     return Safetensors::open(path, options.files);
   };
+  auto open_shard = [&](const std::filesystem::path& path) {
+    if (!options.links_may_leave) options.files.may_be_link = false;
+    return open_file(path);
+  };
   if (std::filesystem::exists(single, ignored)) return of(open_file(single));
   require(std::filesystem::exists(index_path, ignored), "[", operation, "] ", folder.string(),
           ": holds neither model.safetensors nor model.safetensors.index.json");
@@ -30,11 +35,11 @@ Weights Weights::open(const std::filesystem::path& folder, WeightsOptions option
   Weights result;
   for (const auto& [name, count] : index.files) {
     auto path = weights::shard_path(folder, name, options.links_may_leave);
-    auto file = std::make_shared<const Safetensors>(open_file(path));
+    auto file = std::make_shared<const Safetensors>(open_shard(path));
     for (const SafetensorsEntry& entry : file->entries()) {
       auto placed = index.file_of.find(entry.name);
       require(placed != index.file_of.end() && placed->second == name, "[", operation, "] ",
-              path.string(), ": holds tensor \"", entry.name, "\", which the index ",
+              path.string(), ": holds tensor \"", json::excerpt(entry.name), "\", which the index ",
               placed == index.file_of.end() ? "does not name" : "places in another file");
     }
     require(file->entries().size() == count, "[", operation, "] ", path.string(), ": holds ",

@@ -1,7 +1,9 @@
 // Writing elements from a file or another tensor into a parameter, wherever it lies.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <span>
 
 #include "graph/tensor.h"
 
@@ -13,5 +15,11 @@ namespace tilewright::weights {
 // the source's bytes after each.
 void fill(Tensor& destination, const void* source, DType type,
           const std::function<void(std::int64_t bytes)>& on_bytes = {});
+
+// Likewise, from what `read` puts into memory: bytes of the source from `at` on, as many as there
+// is room for. What needs neither conversion nor a copy to a device is read to where it belongs.
+using ReadBytes = std::function<void(std::int64_t at, std::span<std::byte> to)>;
+void fill_by_reading(Tensor& destination, const ReadBytes& read, DType type,
+                     const std::function<void(std::int64_t bytes)>& on_bytes = {});
 
 }  // namespace tilewright::weights

@@ -1,5 +1,7 @@
 #include "models/weights/shard_index.h"
 
+#include <algorithm>
+
 #include "models/json/tree.h"
 #include "models/weights/safetensors_header.h"
 #include "runtime/base/error.h"
@@ -61,7 +63,9 @@ ShardIndex parse_shard_index(std::string_view text, std::string_view what) {
 std::filesystem::path shard_path(const std::filesystem::path& folder, const std::string& name,
                                  bool links_may_leave) {
   bool is_plain = !name.empty() && name != "." && name != ".." &&
-                  name.find_first_of(std::string("/\\\0", 3)) == name.npos;
+                  std::ranges::none_of(name, [](unsigned char c) {
+                    return c == '/' || c == '\\' || c < 0x20 || c == 0x7f;
+                  });
   require(is_plain, "[", operation, "] the index names the file \"", json::excerpt(name),
           "\"; only plain file names in the model's own folder are allowed");
   std::filesystem::path path = folder / name;
@@ -73,7 +77,7 @@ std::filesystem::path shard_path(const std::filesystem::path& folder, const std:
   require(real_path.parent_path() == real_folder, "[", operation, "] ", path.string(),
           ": is a link out of the model's folder, to ", real_path.string(),
           "; set links_may_leave if that is intended");
-  return path;
+  return real_path;  // what was looked at is what is opened
 }
 
 }  // namespace tilewright::weights

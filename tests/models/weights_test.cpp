@@ -52,6 +52,42 @@ TEST(Weights, refuses_an_empty_folder) {
               HasSubstr("holds neither model.safetensors nor model.safetensors.index.json"));
 }
 
+// The check of a shard and its opening see the same file.
+TEST(Weights, refuses_a_shard_that_has_become_a_link) {
+  ScratchFolder folder;
+  save(folder.path() / "a.safetensors", "a", 3);
+  std::filesystem::create_symlink("a.safetensors", folder.path() / "link");
+  EXPECT_THAT(error_of([&] { Safetensors::open(folder.path() / "link", {.may_be_link = false}); }),
+              HasSubstr("has become a link; a file is needed"));
+  EXPECT_EQ(
+      Safetensors::open(folder.path() / "a.safetensors", {.may_be_link = false}).entries().size(),
+      1U);
+}
+
+// A file of 20 MB, of which the rest is gone after the first piece was read.
+TEST(Weights, that_are_cut_while_they_are_read_are_an_error) {
+  ScratchFolder folder;
+  std::filesystem::path path = folder.path() / "model.safetensors";
+  std::int64_t count = 5 << 20;
+  for (DType type : {f32, bf16}) {
+    save_safetensors(path, {{"a", full({count}, 1.5, f32)}});
+    Safetensors file = Safetensors::open(path);
+    Tensor into = Tensor::empty({count}, type);
+    auto cut = [&](std::int64_t) { std::filesystem::resize_file(path, 4096); };
+    EXPECT_THAT(error_of([&] { file.read("a", into, cut); }),
+                HasSubstr("; another process changes it"));
+  }
+}
+
+TEST(Weights, refuses_names_of_files_with_control_characters) {
+  ScratchFolder folder;
+  for (std::string name : {"a\\u001b]0;gone\\u0007", "a\\n", "\\u007f"}) {
+    std::string error = error_with_index(folder, R"({"weight_map":{"a":")" + name + "\"}}");
+    EXPECT_THAT(error, HasSubstr("only plain file names in the model's own folder are allowed"));
+    for (char c : error) EXPECT_GE(c, ' ');
+  }
+}
+
 TEST(Weights, refuses_file_names_that_lead_elsewhere) {
   ScratchFolder folder;
   for (std::string name : {"../x", "/etc/passwd", "..", ".", "", "a/b", "a\\\\b", "a\\u0000b"})
