@@ -14,7 +14,9 @@ namespace {
 
 using autotune::Record;
 
-constexpr const char* first_line = "tilewright plan 1";
+constexpr const char* first_line = "tilewright plan 2";
+constexpr std::size_t longest_line = 1 << 16;
+constexpr std::int64_t largest_size = 1 << 30;
 
 std::string text_of(const BlockSizes& blocks) {
   std::string text;
@@ -52,11 +54,23 @@ class Reader {
  public:
   Reader(const std::filesystem::path& file) : file_(file), in_(file) {
     require(in_.good(), "[plan] cannot read ", file.string());
+    std::error_code error;
+    require(std::filesystem::is_regular_file(file, error), "[plan] ", file.string(),
+            " is no regular file; the name of a plan would be right");
   }
+  // The line before goes into the checksum.
   bool next() {
+    if (number_ > 0) lines_.add(line_);
     ++number_;
-    return static_cast<bool>(std::getline(in_, line_));
+    line_.clear();
+    for (int c = in_.get(); c != std::ifstream::traits_type::eof(); c = in_.get()) {
+      if (c == '\n') return true;
+      expect(line_.size() < longest_line, concat("it has more than ", longest_line, " bytes"));
+      line_ += static_cast<char>(c);
+    }
+    return !line_.empty();
   }
+  Hash checksum() const { return lines_.finish(); }  // of the lines before this one
   const std::string& line() const { return line_; }
   void expect(bool condition, const std::string& what) const {
     require(condition, "[plan] ", file_.string(), ", line ", number_, ": ", what);
@@ -110,6 +124,8 @@ class Reader {
           number != "-";
       expect(is_number, "the size \"" + word + "\" is no number");
       blocks.*member->size = std::stoll(number);
+      expect(blocks.*member->size <= largest_size,
+             concat("the size \"", word, "\" is above ", largest_size));
     }
     return {};
   }
@@ -118,7 +134,23 @@ class Reader {
   std::ifstream in_;
   std::string line_;
   int number_ = 0;
+  Hasher lines_;
 };
+
+// Of a text that ends in a newline.
+Hash checksum_of(const std::string& text) {
+  Hasher lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    std::size_t end = text.find('\n', begin);
+    lines.add(std::string_view(text).substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines.finish();
+}
+
+std::string last_line(std::size_t regions, const Hash& checksum) {
+  return concat("end ", regions, " regions, checksum ", checksum.hex());
+}
 
 }  // namespace
 
@@ -143,15 +175,21 @@ std::shared_ptr<PlanLock> PlanLock::read(const std::filesystem::path& file) {
                 "the plan is of another compiler: " + difference + "; write it anew with this one");
   lock->state_->device = reader.record("device");
   while (true) {
-    reader.expect(reader.next(), "the last line, \"end N regions\", is missing: the file was cut");
+    reader.expect(reader.next(),
+                  "the last line, \"end N regions, checksum ...\", is missing: the file was cut");
     if (reader.line().starts_with("plan ")) continue;
     if (reader.line().starts_with("end ")) break;
+    reader.expect(reader.line().starts_with("  region "), "neither a plan, a region nor the end");
     auto [key, region] = reader.region();
     ++lock->state_->count;
     lock->state_->regions.insert_or_assign(key, region);
   }
-  reader.expect(reader.line() == concat("end ", lock->state_->count, " regions"),
+  std::string regions = concat("end ", lock->state_->count, " regions, ");
+  reader.expect(reader.line().starts_with(regions),
                 concat("there are ", lock->state_->count, " regions before this line"));
+  reader.expect(reader.line() == last_line(lock->state_->count, reader.checksum()),
+                "the checksum is not that of the lines before: the file was edited; write it anew");
+  reader.expect(!reader.next(), "there is text behind the end");
   return lock;
 }
 
@@ -191,8 +229,8 @@ void PlanLock::add_plan(const Device& device, const std::string& title,
     state_->plans += concat("  region ", key.hex(), " ", text_of(region), "  ", region.ops, "\n");
   state_->count += regions.size();
   std::string text = concat(first_line, "\ncompiler ", autotune::compiler_record().text(),
-                            "\ndevice ", device_record(device).text(), "\n", state_->plans, "end ",
-                            state_->count, " regions\n");
+                            "\ndevice ", device_record(device).text(), "\n", state_->plans);
+  text += last_line(state_->count, checksum_of(text)) + "\n";
   AtomicFile file(file_, "plan");
   file.write(text.data(), text.size());
   file.commit();

@@ -1,20 +1,22 @@
 // A plan's choices as text: written, read by people, kept beside the program, and held to.
 //
-//   tilewright plan 1
+//   tilewright plan 2
 //   compiler llvm=22.1.8 sources=1f0c... version=0.1.0
 //   device architecture=x86-64-v4 kind=host name=... threads=2
 //   plan f32 128x768, f32 3072x768
 //     region 5b1e93d0... asked rows=64 columns=16 used rows=64 columns=16 precision=ieee  matmul
 //     add gelu region 77aa02c4... asked nothing used rows=4 columns=3072 precision=ieee  layer_norm
-//   end 2 regions
+//   end 2 regions, checksum 0c31e95f...
 //
 // A region's line says what was fused (the words at its end), by which key it is known, which block
 // sizes the lowering was asked for and which it used: rows, columns, splits of the inner axis,
 // tail, clusters. They fix the order in which everything is added up. With the compiler they fix
 // every bit of the results, whatever the clock would say, so a plan that is locked refuses to be
 // anything else: another compiler, another fusion, another choice of the rule, another precision.
-// The device is for people: code made for other instructions rounds otherwise, so its line must
-// match too, but for the number of threads.
+// A file that was cut or edited is refused by the checksum over its lines, of which each is read; a
+// plan of the first version, which has none, is of another compiler anyway and must be written
+// anew. The device is for people: code made for other instructions rounds otherwise, so its line
+// must match too, but for the number of threads.
 #pragma once
 
 #include <filesystem>

@@ -53,7 +53,15 @@ struct PlanLockTest : ::testing::Test {
     std::string all = text();
     ASSERT_NE(all.find(from), std::string::npos) << from << "\n" << all;
     all.replace(all.find(from), from.size(), to);
-    std::ofstream(file) << all;
+    write_sealed(all);
+  }
+  // With the checksum of what is before the last line.
+  void write_sealed(const std::string& all) const {
+    std::size_t end = all.rfind("\nend ") + 1, at = all.rfind("checksum ") + 9;
+    Hasher lines;
+    std::istringstream before(all.substr(0, end));
+    for (std::string line; std::getline(before, line);) lines.add(line);
+    std::ofstream(file) << all.substr(0, at) << lines.finish().hex() << "\n";
   }
   std::string error_when_locked(const Options& also = {}) {
     Options options = also;
@@ -64,7 +72,7 @@ struct PlanLockTest : ::testing::Test {
 
 TEST_F(PlanLockTest, SaysWhatWasChosenAndGivesTheSameBits) {
   std::vector<float> first = run({.write_plan = file.string()});
-  EXPECT_THAT(text(), HasSubstr("tilewright plan 1\ncompiler "));
+  EXPECT_THAT(text(), HasSubstr("tilewright plan 2\ncompiler "));
   EXPECT_THAT(text(), HasSubstr("plan f32 60x700, f32 96x700\n  region "));
   EXPECT_THAT(text(), HasSubstr(" asked nothing used rows="));
   EXPECT_THAT(text(), HasSubstr("precision=ieee"));
@@ -134,7 +142,7 @@ TEST_F(PlanLockTest, RefusesToBeAnythingElse) {
   replace("kind=host", "kind=gpu");
   EXPECT_THAT(error_when_locked(), HasSubstr("of another device: kind is gpu there"));
   restored();
-  replace("tilewright plan 1", "tilewright plan 2");
+  replace("tilewright plan 2", "tilewright plan 1");
   EXPECT_THAT(error_when_locked(), HasSubstr("line 1: a plan begins with"));
   restored();
   replace("used rows=", "used rows=x");
@@ -148,6 +156,35 @@ TEST_F(PlanLockTest, RefusesToBeAnythingElse) {
   std::filesystem::remove(file);
   EXPECT_THAT(error_when_locked(), HasSubstr("cannot read"));
   EXPECT_THAT(error_when_locked({.write_plan = "x"}), HasSubstr("written or kept to"));
+}
+
+TEST_F(PlanLockTest, RefusesAFileThatWasEditedOrHasMore) {
+  run({.write_plan = file.string()});
+  std::string whole = text();
+  auto error_of_text = [&](const std::string& all) {
+    std::ofstream(file) << all;
+    return error_when_locked();
+  };
+  auto with = [&](const std::string& from, const std::string& to) {
+    std::string all = whole;
+    return all.replace(all.find(from), from.size(), to);
+  };
+  EXPECT_EQ(error_of_text(whole), "no error");
+  EXPECT_THAT(error_of_text(with("precision=ieee  ", "precision=ieee  relu ")),
+              HasSubstr("the file was edited"));
+  EXPECT_THAT(error_of_text(with("plan f32 60x700", "plan f32 61x700")),
+              HasSubstr("the file was edited"));
+  EXPECT_THAT(error_of_text(with("asked nothing", "asked rows=1000000000000")),
+              HasSubstr("is above 1073741824"));
+  EXPECT_THAT(error_of_text(with("  region ", "  reason ")), HasSubstr("neither a plan, a region"));
+  EXPECT_THAT(error_of_text(whole + "more\n"), HasSubstr("there is text behind the end"));
+  EXPECT_THAT(error_of_text(with("plan f32", "plan " + std::string(70'000, 'x'))),
+              HasSubstr("it has more than 65536 bytes"));
+}
+
+TEST_F(PlanLockTest, RefusesWhatIsNoFile) {
+  EXPECT_THAT(error_of([&] { run({.locked_plan = "/dev/zero"}); }),
+              HasSubstr("/dev/zero is no regular file"));
 }
 
 }  // namespace
