@@ -16,6 +16,7 @@
 #include "tools/command.h"
 #include "tools/measure.h"
 #include "tools/named_kernels.h"
+#include "tools/program_output.h"
 #include "tools/ptxas.h"
 #include "tools/read_programs.h"
 #include "tools/table.h"
@@ -172,8 +173,7 @@ std::vector<Job> jobs_of_named_kernels(const Settings& a) {
 }
 
 void bench_ptxas(const Settings& a) {
-  require(std::system(fmt::format("'{}' --version >/dev/null 2>&1", a.ptxas).c_str()) == 0,
-          "[ptxas] cannot run \"", a.ptxas,
+  require(output_of({a.ptxas, "--version"}, "ptxas").ok, "[ptxas] cannot run \"", a.ptxas,
           "\"; name NVIDIA's assembler by --ptxas or TILEWRIGHT_PTXAS");
   std::vector<Job> jobs = a.programs.empty() ? jobs_of_named_kernels(a) : jobs_of_folder(a);
   nlohmann::json records = nlohmann::json::array();

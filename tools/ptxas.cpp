@@ -1,22 +1,18 @@
 #include "tools/ptxas.h"
 
-#include <fmt/format.h>
-#include <unistd.h>
+#include <stdlib.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <regex>
 #include <sstream>
-#include <tuple>
 
 #include "runtime/base/env.h"
 #include "runtime/base/error.h"
 #include "runtime/gpu_code.h"
+#include "tools/program_output.h"
 
 namespace tilewright::tools {
 namespace {
@@ -27,16 +23,25 @@ int count_of(const std::string& text, const char* pattern) {
       std::distance(std::sregex_iterator(text.begin(), text.end(), expression), {}));
 }
 
-// What a command prints, and whether it ended well.
-std::pair<std::string, bool> output_of(const std::string& command) {
-  FILE* pipe = ::popen(command.c_str(), "r");
-  require(pipe != nullptr, "[ptx] cannot start ", command);
-  std::string text;
-  std::array<char, 4096> buffer;
-  for (std::size_t n; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-    text.append(buffer.data(), n);
-  return {text, ::pclose(pipe) == 0};
-}
+// Of this process alone (mkdtemp): a name that others can foresee could lead elsewhere.
+class PrivateFolder {
+ public:
+  PrivateFolder() {
+    std::string name = std::filesystem::temp_directory_path() / "tilewright-ptx-XXXXXX";
+    require(::mkdtemp(name.data()) != nullptr, "[ptx] cannot make a folder ", name);
+    path_ = name;
+  }
+  ~PrivateFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  PrivateFolder(const PrivateFolder&) = delete;
+  PrivateFolder& operator=(const PrivateFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
 
 }  // namespace
 
@@ -47,23 +52,22 @@ std::string default_ptxas() {
 
 static Assembled assemble_text(const std::string& ptx, const std::string& target,
                                const Assembler& assembler) {
-  static std::atomic<int> count = 0;  // several threads may assemble at once
-  auto folder = std::filesystem::temp_directory_path() /
-                fmt::format("tilewright-ptx-{}-{}", static_cast<long>(::getpid()), count++);
-  std::filesystem::create_directories(folder);
-  auto path = folder / "kernel.ptx", code = folder / "kernel.cubin";
+  PrivateFolder folder;
+  std::string path = folder.path() / "kernel.ptx", code = folder.path() / "kernel.cubin";
   std::ofstream(path) << ptx;
   Assembled result;
-  std::tie(result.messages, result.ok) = output_of(fmt::format(
-      "'{}' -v -arch={} -o '{}' '{}' 2>&1", assembler.ptxas, target, code.string(), path.string()));
+  ProgramOutput assembled =
+      output_of({assembler.ptxas, "-v", "-arch=" + target, "-o", code, path}, "ptx");
+  result.messages = std::move(assembled.text);
+  result.ok = assembled.ok;
   if (result.ok && !assembler.nvdisasm.empty()) {
-    std::tie(result.sass, result.is_disassembled) =
-        output_of(fmt::format("'{}' -c '{}' 2>&1", assembler.nvdisasm, code.string()));
+    ProgramOutput disassembled = output_of({assembler.nvdisasm, "-c", code}, "ptx");
+    result.sass = std::move(disassembled.text);
+    result.is_disassembled = disassembled.ok;
     require(result.is_disassembled, "[ptx] ", assembler.nvdisasm, " failed: ", result.sass);
     result.loops = key_loops(result.sass);
     result.local_accesses = count_of(result.sass, R"(\b(LDL|STL)\b)");
   }
-  std::filesystem::remove_all(folder);
   std::smatch match;
   if (std::regex_search(result.messages, match, std::regex("Used ([0-9]+) registers")))
     result.registers = std::stoi(match[1]);
