@@ -17,6 +17,18 @@ if(TILEWRIGHT_LLD)
   cmake_path(GET TILEWRIGHT_LLD PARENT_PATH lld_folder)
   target_link_options(tilewright_options INTERFACE -B${lld_folder} -fuse-ld=lld)
 endif()
+# What the linker resolves is resolved at the start and then read only.
+target_link_options(tilewright_options INTERFACE -Wl,-z,relro -Wl,-z,now)
+# Against mistakes in our own code; costs a percent or so of the time that compiling takes.
+if(TILEWRIGHT_HARDEN)
+  target_compile_options(tilewright_options INTERFACE -fstack-protector-strong
+    $<$<CONFIG:Release,RelWithDebInfo>:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>)
+  include(CheckCXXCompilerFlag)
+  check_cxx_compiler_flag(-fcf-protection TILEWRIGHT_HAS_CF_PROTECTION)
+  if(TILEWRIGHT_HAS_CF_PROTECTION)
+    target_compile_options(tilewright_options INTERFACE -fcf-protection)
+  endif()
+endif()
 if(TILEWRIGHT_SANITIZE)
   target_compile_options(tilewright_options INTERFACE
     -fsanitize=${TILEWRIGHT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
