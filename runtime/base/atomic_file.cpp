@@ -53,10 +53,11 @@ AtomicFile::AtomicFile(const fs::path& destination, std::string_view operation)
   bool is_there = ::stat(destination_.c_str(), &facts) == 0;
   require(!is_there || !S_ISDIR(facts.st_mode), "[", operation_, "] ", destination_.string(),
           " is a folder; the name of a file would be right");
-  if (is_stream_ || (is_there && !S_ISREG(facts.st_mode)))
-    open_stream();
-  else
+  is_stream_ = is_stream_ || (is_there && !S_ISREG(facts.st_mode));
+  if (!is_stream_)
     make_temporary();
+  else if (::access(destination_.c_str(), W_OK) != 0)
+    fail("write to");
 }
 
 // The links of /proc stand for what a process has open, which has no name that could be renamed to.
@@ -81,7 +82,6 @@ void AtomicFile::follow_links() {
 
 // A pipe that nobody reads is an error, where an ordinary `open` would wait for ever.
 void AtomicFile::open_stream() {
-  is_stream_ = true;
   descriptor_ =
       ::open(destination_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   if (descriptor_ < 0) fail("write to");
@@ -104,6 +104,7 @@ void AtomicFile::make_temporary() {
 }
 
 void AtomicFile::write(const void* data, std::size_t size_bytes) {
+  if (is_stream_ && descriptor_ < 0) open_stream();
   const char* at = static_cast<const char*>(data);
   while (size_bytes > 0) {
     ssize_t written = ::write(descriptor_, at, size_bytes);
@@ -119,7 +120,7 @@ void AtomicFile::commit() {
     if (::fsync(descriptor_) != 0) fail("bring to the disk");
     if (::rename(temporary_.c_str(), destination_.c_str()) != 0) fail("rename to");
   }
-  ::close(descriptor_);
+  if (descriptor_ >= 0) ::close(descriptor_);
   descriptor_ = -1;
   if (!is_stream_) sync_folder(folder_of(destination_));
 }

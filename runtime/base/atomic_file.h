@@ -7,7 +7,8 @@
 // folder of everybody (/tmp) is refused.
 //
 // What is no file, and cannot be replaced, is written to as it is: pipes, terminals, /dev/null,
-// /dev/stdout. There nothing is whole or not at all, and `commit` has nothing to do.
+// /dev/stdout. There nothing is whole or not at all, `commit` has nothing to do, and the first
+// write opens it: who reads a pipe is not told of its end before.
 #pragma once
 
 #include <filesystem>
