@@ -68,23 +68,27 @@ nlohmann::json as_json(const std::string& name, const graph::RegionTuning& tunin
           {"trials", rows}};
 }
 
-// What later compiling and `--check` find; what was measured before is forgotten.
-// `name` is what was asked for, by which `db` finds them.
-void keep(const std::string& name, const autotune::TuningKey& key,
+// What later compiling and `--check` find, in the place of what was measured before.
+// `name` is what was asked for, by which `db` finds them. Whether it is on the disk; if not, why.
+bool keep(const std::string& name, const autotune::TuningKey& key,
           const graph::RegionTuning& tuning) {
   autotune::TuningDatabase& database = autotune::shared_tuning_database();
-  database.remove(database.rows(key));
   auto rows = autotune::rows_of(key, tuning.space.space, tuning.space.preferred, tuning.measured);
   for (autotune::TuningRow& row : rows)
     for (autotune::Observation& o : row.observations) {
       o.tool = tool_of_tuning(name);
       o = autotune::with_bounds(std::move(o));
     }
-  database.store(rows);
+  autotune::Replacement done = database.replace(key, rows);
+  if (!done.is_kept)
+    fmt::print(stderr, "tilewright: [tune] nothing of {} is kept: {}\n", name, done.why_not);
+  return done.is_kept;
 }
 
-void tune_kernel(const NamedKernel& kernel, const Arguments& a, const Device& device,
+// Whether all was kept that was to be kept.
+bool tune_kernel(const NamedKernel& kernel, const Arguments& a, const Device& device,
                  std::optional<Landscapes>& landscapes, nlohmann::json& results, Table& table) {
+  bool is_kept = true;
   bool live = isatty(STDERR_FILENO) != 0;
   auto progress = [&](const autotune::Tuning& so_far, const autotune::Finding&) {
     if (!live) return;
@@ -108,7 +112,7 @@ void tune_kernel(const NamedKernel& kernel, const Arguments& a, const Device& de
     double spent = autotune::steady_seconds() - begin;
     if (live) fmt::print(stderr, "\r\x1b[K");
     if (tuning.measured.empty()) return;
-    if (a.keep) keep(name, graph::tuning_key(graph, list, region, device), tuning);
+    if (a.keep) is_kept &= keep(name, graph::tuning_key(graph, list, region, device), tuning);
     graph::RegionEstimate estimate(list, region, device.target());
     results.push_back(as_json(name, tuning, estimate));
     results.back()["seconds_spent"] = spent;
@@ -116,13 +120,14 @@ void tune_kernel(const NamedKernel& kernel, const Arguments& a, const Device& de
       landscapes->add(name, tuning, estimate);
       landscapes->write(autotune::record_of(device).text());
     }
-    bool kept = tuning.chosen == tuning.space.preferred;
+    bool is_default = tuning.chosen == tuning.space.preferred;
     table.add({name, std::to_string(tuning.measured.size()), duration_text(spent),
                tuning.space.space.text(tuning.space.preferred),
                duration_text(tuning.preferred_seconds),
-               kept ? "kept" : tuning.space.space.text(tuning.chosen),
-               kept ? "" : ratio_text(tuning.preferred_seconds / tuning.chosen_seconds)});
+               is_default ? "the default" : tuning.space.space.text(tuning.chosen),
+               is_default ? "" : ratio_text(tuning.preferred_seconds / tuning.chosen_seconds)});
   });
+  return is_kept;
 }
 
 void run(const Arguments& a) {
@@ -146,12 +151,14 @@ void run(const Arguments& a) {
   Table table({"kernel", "trials", "spent", "default", "time", "chosen", "faster"});
   std::optional<Landscapes> landscapes;
   if (!a.store.empty()) landscapes.emplace(a.store);
+  bool is_kept = true;
   for (const NamedKernel& kernel : kernels)
-    tune_kernel(kernel, a, device, landscapes, results, table);
+    is_kept &= tune_kernel(kernel, a, device, landscapes, results, table);
   if (a.json)
     fmt::print("{}\n", results.dump());
   else
     fmt::print("{}", table.text());
+  if (!is_kept) throw CLI::RuntimeError(1);
 }
 
 void list_kernels() {

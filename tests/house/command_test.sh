@@ -24,6 +24,10 @@ refused() {
   grep -qF -- "$expected" err || fail "$*: it said $(cat err)"
   [ "$(wc -c <err)" -lt 4000 ] || fail "$*: it said too much"
 }
+# An attacker finds no table to write to: what the linker resolves is read only from the start.
+readelf -dW "$tool" >sections && { grep -qE 'BIND_NOW|FLAGS_1.*NOW' sections || fail "no BIND_NOW"; }
+readelf -lW "$tool" | grep -q GNU_RELRO || fail "no RELRO"
+readelf -lW "$tool" | grep GNU_STACK | grep -q 'RWE' && fail "the stack can be run" || true
 said() { grep -qF -- "$1" "$2" || fail "\"$1\" is missing in $(cat "$2")"; }
 
 refused '[tilewright] there is no command "nosuch"; known are generate, bench, explain,' nosuch
@@ -73,6 +77,13 @@ refused '--format: tabel not in {table,csv,json}' db list --format tabel
 
 # What tuning keeps is found by the name it was asked for.
 "$tool" tune "layer_norm of 768" --keep --trials 2 --seconds 1 --rounds 2 >out 2>err || fail "tune: $(cat err)"
+# What cannot be kept is said, and the status is 1.
+status=0
+TILEWRIGHT_CACHE_DIR=off "$tool" tune "layer_norm of 768" --keep --trials 2 --seconds 1 --rounds 2 \
+  >out 2>err || status=$?
+[ "$status" = 1 ] || fail "tune --keep without a place: status $status"
+said '[tune] nothing of layer_norm of 768' err
+said 'TILEWRIGHT_CACHE_DIR is off' err
 "$tool" db list layer_norm --wide >wide || fail "db list layer_norm"
 said 'layer_norm of 768, f32 (' wide
 "$tool" db list layer_norm >list || fail "db list layer_norm"
