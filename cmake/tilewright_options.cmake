@@ -19,10 +19,10 @@ if(TILEWRIGHT_LLD)
 endif()
 # What the linker resolves is resolved at the start and then read only.
 target_link_options(tilewright_options INTERFACE -Wl,-z,relro -Wl,-z,now)
-# Against mistakes in our own code; costs a percent or so of the time that compiling takes.
+# What the compiler adds against overflows of our own buffers and jumps to other places.
 if(TILEWRIGHT_HARDEN)
   target_compile_options(tilewright_options INTERFACE -fstack-protector-strong
-    $<$<CONFIG:Release,RelWithDebInfo>:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>)
+    "$<$<CONFIG:Release,RelWithDebInfo>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
   include(CheckCXXCompilerFlag)
   check_cxx_compiler_flag(-fcf-protection TILEWRIGHT_HAS_CF_PROTECTION)
   if(TILEWRIGHT_HAS_CF_PROTECTION)
