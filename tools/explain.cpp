@@ -12,6 +12,8 @@
 namespace tilewright::tools {
 namespace {
 
+constexpr std::size_t most_layers = 10'000;  // which take some seconds
+
 struct Arguments {
   std::string model = "tutorial";
   std::size_t layers = 64;
@@ -100,7 +102,9 @@ void add_explain(CLI::App& command) {
                   "\"tutorial\" (the 64-layer model), a size with random weights (tiny, "
                   "stories260k, gpt2, ...), or a Hugging Face folder")
       ->capture_default_str();
-  command.add_option("--layers", a->layers, "layers of the tutorial model")->capture_default_str();
+  command.add_option("--layers", a->layers, "layers of the tutorial model")
+      ->check(CLI::Range(std::size_t{1}, most_layers))
+      ->capture_default_str();
   command.add_option("--rows", a->rows, "tokens in one call of the model (1: a decode step)")
       ->capture_default_str();
   command.add_flag("--dump", a->dump, "print the graph and the tile programs too");

@@ -166,7 +166,9 @@ void add_generate(CLI::App& command) {
       .add_option("MODEL_DIR", a->model,
                   "folder with config.json, model.safetensors and tokenizer.json")
       ->required();
-  command.add_option("--prompt", a->prompt, "text to continue");
+  command.add_option(
+      "--prompt", a->prompt,
+      "text to continue; none: the model begins one, if its tokenizer has a token for that");
   command
       .add_option("--max-tokens", a->max_tokens,
                   "positions at the most, the prompt's included (default: 256, or the model's)")

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "runtime/parallel.h"
 #include "tools/command.h"
+#include "tools/misuse.h"
 
 namespace tilewright::tools {
 namespace {
@@ -61,6 +63,12 @@ Options RunOptions::compile_options() const {
     options.matmul_precision = parse_matmul_precision(matmul_precision);
     options.device = Device::parse(device);
   });
+  require_use(tune_seconds > 0 && std::isfinite(tune_seconds), "[compile] --tune-seconds is ",
+              tune_seconds, "; seconds above 0 are wanted");
+  require_use(write_plan.empty() || locked_plan.empty(),
+              "[compile] --write-plan and --locked are both given; a plan is written or kept to");
+  if (!locked_plan.empty())
+    require_file("compile", locked_plan, "a plan that --write-plan has written");
   options.tune_seconds = tune_seconds;
   options.tune_in_background = tune_in_background;
   options.freezing = freezing;

@@ -13,7 +13,7 @@ namespace tilewright::tools {
 namespace {
 
 constexpr Command commands[] = {
-    {"generate", "Continue a text with a Llama model from a Hugging Face folder", add_generate},
+    {"generate", "Continue a text with a model from a Hugging Face folder", add_generate},
     {"bench", "Measure this machine and what the compiler makes of it", add_bench},
     {"explain", "Show what a model is compiled to: regions, kernels, bytes, time", add_explain},
     {"opt", "Run passes over tile IR text and print the result", add_opt},

@@ -46,6 +46,10 @@ refused '[explain] there is no model "tinny", nor a folder of that name; did you
 refused "[mode] 'fastest' is unknown" explain tiny --mode fastest
 refused '--threads: Value 0 not in range' explain tiny --threads 0
 refused '--threads: Value 0 not in range' demo --threads 0
+refused '[compile] --tune-seconds is -1; seconds above 0 are wanted' explain --tune-seconds -1
+refused '[compile] --tune-seconds is nan; seconds above 0 are wanted' explain --tune-seconds nan
+refused 'there is no file "none.plan"; ' explain --locked none.plan
+refused '--layers: Value 99999999999 not in range 1 to 10000' explain --layers 99999999999
 refused '[demo] there is no file "none/config.json"; name the folder of a model by --model' demo --model none
 "$tool" explain tiny --mode reduce_overhead --json >out || fail "reduce_overhead, as the mode is spelt in C++"
 
