@@ -356,7 +356,7 @@ Tile atomic_xor(const Operand& pointer, const Operand& value,
 Tile atomic_exchange(const Operand& pointer, const Operand& value,
                      const std::optional<Operand>& mask = {});
 Desc make_desc(const Operand& base, const std::vector<Operand>& sizes,
-               const std::vector<Operand>& strides);
+               const std::vector<Operand>& strides);  // a size below 0 is as 0: nothing is inside
 Tile load(const Desc& desc, const std::vector<Operand>& offsets, const Shape& block,
           CachePolicy cache = CachePolicy::normal,
           std::source_location where = std::source_location::current());

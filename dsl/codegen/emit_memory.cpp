@@ -16,11 +16,14 @@ constexpr std::int64_t streamed_ahead = 4 << 10;  // bytes, of one stream
 constexpr std::int64_t least_around_bytes = 16;   // of a store that goes past the caches
 }  // namespace
 
+// The sizes are compared without a sign: one below 0, of which nothing is inside, becomes 0.
 void Emitter::make_array(const Inst& inst) {
   Array array{scalars_[inst.operands[0]], {}, {}, &inst};
   std::size_t rank = (inst.operands.size() - 1) / 2;
   for (std::size_t i = 0; i < rank; ++i) {
-    array.sizes.push_back(index_of(inst.operands[1 + i]));
+    llvm::Value* size = index_of(inst.operands[1 + i]);
+    bool may_be_below = facts_[inst.operands[1 + i]].low < 0;
+    array.sizes.push_back(may_be_below ? integer_op(Op::max_, DType::i64, {size, index(0)}) : size);
     array.strides.push_back(index_of(inst.operands[1 + rank + i]));
   }
   arrays_.insert_or_assign(inst.results[0], std::move(array));

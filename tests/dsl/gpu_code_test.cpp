@@ -276,6 +276,44 @@ TEST(GpuCode, HopperCopiesByOneThreadAndMultipliesByWarpgroups) {
   EXPECT_FALSE(has(ptx_of(pipelined(whole), "sm_80"), "wgmma"));
 }
 
+// The copy engine takes the sizes from a tensor map, which is made of the arguments.
+TEST(GpuCode, TensorMapsOfSizesBelowZeroHoldNothing) {
+  Tracer tracer("product");
+  Tile a = tracer.pointer_param("a", bf16), b = tracer.pointer_param("b", bf16),
+       out = tracer.pointer_param("c", f32), m = tracer.scalar_param("m", i64),
+       n = tracer.scalar_param("n", i64);
+  Desc da = make_desc(a, {m, 128}, {128, 1}), db = make_desc(b, {128, 128}, {128, 1});
+  Var acc = full({128, 128}, 1, f32);
+  for (Tile i : range(0, 128, 64))
+    acc = dot(load(da, {0, i}, {128, 64}), trans(load(db, {0, i}, {128, 64})), acc);
+  store(make_desc(out, {128, n}, {128, 1}), {0, 0}, acc);
+  ir::Function function = tracer.finish();
+  EXPECT_TRUE(has(ptx_of(function, "sm_90a"), "cp.async.bulk.tensor.2d.shared"));
+  std::vector<Array> arrays{small_numbers(128 * 128, bf16, 1), small_numbers(128 * 128, bf16, 2),
+                            Array(128 * 128, 5)};
+  Grid grid;
+  for (auto [rows, columns] : {std::pair{-3, 128}, {0, 128}, {100, 128}, {100, -8}}) {
+    auto run = [&, size = std::pair<std::int64_t, std::int64_t>(rows, columns)](auto&& how) {
+      return arrays_after(arrays, [&](std::vector<Argument>& all) {
+        all.push_back({.integer = size.first});
+        all.push_back({.integer = size.second});
+        how(all);
+      });
+    };
+    auto wanted = run([&](std::vector<Argument>& all) { ir::interpret(function, grid, all); });
+    EXPECT_EQ(wanted[2][0] == 5, columns < 0);
+    for (const char* target : {"sm_80", "sm_90a"}) {
+      ir::Function prepared = function;
+      run_passes(prepared, {.machine = Machine::gpu});
+      auto artifact = gpu::generate_emulated(prepared, target_named(target));
+      auto made = run([&](std::vector<Argument>& all) {
+        artifact->run(all.data(), grid.size, 0, grid.count(), nullptr);
+      });
+      EXPECT_EQ(made[2], wanted[2]) << target << ", " << rows << ", " << columns;
+    }
+  }
+}
+
 // Where an operand begins at a number that may be negative, no tensor map can say it.
 TEST(GpuCode, WarpgroupsMultiplyWhatAsynchronousCopiesBring) {
   PipelineCase c{bf16, false, true, 128, 128, 128, 128, 128, 64};

@@ -191,11 +191,14 @@ llvm::Value* Emitter::index_of(Value value) {
   return convert(scalars_[value], function_.type(value).dtype, DType::i64);
 }
 
+// The sizes are compared without a sign: one below 0, of which nothing is inside, becomes 0.
 void Emitter::make_array(const Inst& inst) {
   Array array{scalars_[inst.operands[0]], {}, {}, &inst};
   std::size_t rank = (inst.operands.size() - 1) / 2;
   for (std::size_t i = 0; i < rank; ++i) {
-    array.sizes.push_back(index_of(inst.operands[1 + i]));
+    llvm::Value* size = index_of(inst.operands[1 + i]);
+    bool may_be_below = facts_[inst.operands[1 + i]].low < 0;
+    array.sizes.push_back(may_be_below ? integer_op(Op::max_, DType::i64, {size, i64(0)}) : size);
     array.strides.push_back(index_of(inst.operands[1 + rank + i]));
   }
   arrays_.insert_or_assign(inst.results[0], std::move(array));
