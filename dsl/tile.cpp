@@ -1,6 +1,8 @@
 // Values and variables of the language, and control flow over them.
 #include "dsl/tile.h"
 
+#include <algorithm>
+
 #include "dsl/trace/operands.h"
 
 namespace tilewright::dsl {
@@ -82,6 +84,10 @@ std::vector<Tile> loop_bounds(const Operand& low, const Operand& high, const Ope
   return bounds;
 }
 
+// The greatest number of a signed type. No distance is greater, so what is as large a step as this
+// or larger, as the type's least number is, makes one turn.
+std::int64_t greatest(DType dtype) { return INT64_MAX >> (64 - bit_width(dtype)); }
+
 }  // namespace
 
 range::range(const Operand& low, const Operand& high, const Operand& step,
@@ -109,7 +115,7 @@ void range::count_down(std::int64_t step) {
   is_counted_ = goes_down_ = true;
   first_ = site.tile(Operand(0, where_), low_.dtype());
   end_ = Operand(low_, where_) - Operand(high_, where_);
-  stride_ = site.tile(Operand(-step, where_), low_.dtype());
+  stride_ = site.tile(Operand(-std::max(step, -greatest(low_.dtype())), where_), low_.dtype());
 }
 
 void range::count_either_way() {
@@ -126,7 +132,8 @@ void range::count_either_way() {
   first_ = Site("range", where_).tile(zero, low_.dtype());
   Tile distance = where(at(is_up_), at(at(high_) - at(low_)), at(at(low_) - at(high_)));
   end_ = where(at(is_none), zero, at(distance));
-  stride_ = maximum(at(abs(at(step_))), one);
+  Operand least(-greatest(step_.dtype()), where_);
+  stride_ = maximum(at(abs(at(maximum(at(step_), least)))), one);
 }
 
 range::iterator range::begin() {

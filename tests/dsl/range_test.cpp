@@ -89,6 +89,26 @@ TEST_P(Range, GoesUpAndDownByWhatIsFoundAtRunTime) {
   }
 }
 
+// The step's distance is no number of the type.
+TEST_P(Range, MakesOneTurnDownByTheLeastNumberOfTheType) {
+  constexpr std::int64_t least64 = INT64_MIN, most64 = INT64_MAX;
+  constexpr std::int64_t least32 = INT32_MIN, most32 = INT32_MAX;
+  for (DType dtype : {i64, i32}) {
+    std::int64_t step = dtype == i64 ? least64 : least32, most = dtype == i64 ? most64 : most32;
+    for (std::optional<std::int64_t> known : {std::optional<std::int64_t>(), std::optional(step)}) {
+      Kernel turns = kernel(dtype, known);
+      for (std::int64_t by : {step, step + 1}) {
+        EXPECT_EQ(launched(turns, 10, 0, by), Numbers{10});
+        EXPECT_EQ(launched(turns, most, 0, by), Numbers{most});
+        EXPECT_EQ(launched(turns, 0, 10, by), Numbers{});
+        EXPECT_EQ(interpreted(turns, 10, 0, by), Numbers{10});
+        EXPECT_EQ(interpreted(turns, most, 0, by), Numbers{most});
+        EXPECT_EQ(interpreted(turns, 0, 10, by), Numbers{});
+      }
+    }
+  }
+}
+
 TEST_P(Range, MakesNoTurnWhereTheStepIsFoundToBeZero) {
   for (DType dtype : {i64, i32, u32}) {
     Kernel turns = kernel(dtype, {});
