@@ -150,6 +150,7 @@ class Tensor {
   Tensor select(int axis, std::int64_t index,
                 std::source_location w = std::source_location::current()) const;
   Tensor contiguous(std::source_location w = std::source_location::current()) const;
+  // Floats to integers saturate, and NaN gives 0; PyTorch's wrap.
   Tensor to(DType dtype, std::source_location w = std::source_location::current()) const;
   // On that device, row-major; this tensor itself if it lies there. Not inside captured functions.
   Tensor to(const Device& device, std::source_location w = std::source_location::current()) const;
@@ -160,7 +161,8 @@ class Tensor {
 
   // Copies row i of `source` (along `axis`) to row index[i] of this tensor, in place. `index` is
   // i32 or i64 [n]; rows outside are an Error, inside a compiled function as far as
-  // Options::index_checks says; unchecked, they are ignored there.
+  // Options::index_checks says; unchecked, they are ignored there. Of rows that go to the same row,
+  // which one stays is undefined, as in PyTorch.
   Tensor& index_copy_(int axis, const Tensor& index, const Tensor& source,
                       std::source_location w = std::source_location::current());
 
@@ -265,7 +267,8 @@ Tensor prod(const TensorOperand& x, std::vector<int> axes = {}, bool keep_dims =
 Tensor mean(const TensorOperand& x, std::vector<int> axes = {}, bool keep_dims = false);
 Tensor amax(const TensorOperand& x, std::vector<int> axes = {}, bool keep_dims = false);
 Tensor amin(const TensorOperand& x, std::vector<int> axes = {}, bool keep_dims = false);
-Tensor any(const TensorOperand& x, std::vector<int> axes = {}, bool keep_dims = false);  // bool
+// bool, of u8 too, where PyTorch gives uint8.
+Tensor any(const TensorOperand& x, std::vector<int> axes = {}, bool keep_dims = false);
 Tensor all(const TensorOperand& x, std::vector<int> axes = {}, bool keep_dims = false);
 // Sums of squares of deviations from the mean over n - correction, where there are n elements;
 // correction 0 gives the biased variance. `stddev` is its root, PyTorch's `std`.
