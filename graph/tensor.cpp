@@ -118,7 +118,9 @@ const Strides& Tensor::strides() const {
           "strides are those of concrete tensors");
   return existing(*this, "strides").placement.strides;
 }
-bool Tensor::is_contiguous() const { return is_row_major(shape(), strides()); }
+bool Tensor::is_contiguous() const {
+  return is_symbolic() || is_row_major(shape(), strides());  // a value has every layout
+}
 
 void* Tensor::data(source_location w) const {
   const TensorBody& body = concrete(*this, "data", w);

@@ -112,7 +112,7 @@ class Tensor {
   // Concrete tensors only.
   Device device() const;           // where the bytes lie: the host or a GPU
   const Strides& strides() const;  // in elements
-  bool is_contiguous() const;
+  bool is_contiguous() const;      // of a symbolic tensor true: it is a value
   // The address of the first element in the memory of the tensor's device, to read and to write.
   // Raises `Error` for a tensor that is frozen (`Options::freezing`), since copies of it would not
   // follow; a pointer from before that must not be written through any more either. Of a result

@@ -98,6 +98,23 @@ TEST(Capture, LetsAllHandlesSeeAWriteToAnArgument) {
   EXPECT_EQ(values.mutated[0].floating, (std::vector<double>{1, 1}));
 }
 
+// While a function is captured there is no layout: a view is a reshape of values.
+TEST(Capture, TakesViewsOfValuesAsReshapesWhateverTheirLayout) {
+  Capture capture;
+  Tensor x = capture.placeholder(f32, {2, 6}, {1, 2});
+  EXPECT_TRUE(x.is_contiguous());
+  Tensor heads = relu(x).view({2, 3, -1}).transpose(1, 2);
+  EXPECT_TRUE(heads.is_contiguous());
+  Tensor flat = heads.view({12});
+  expect_contains(error_of([&] { x.view({5}); }), "[reshape] a tensor of shape 2x6");
+  Captured result = capture.finish({flat});
+  HostTensor input(f32, {2, 6});
+  for (int i = 0; i < 12; ++i) input.floating[static_cast<std::size_t>(i)] = i + 1;
+  std::vector<HostTensor> inputs = {input};
+  EXPECT_EQ(evaluate(result.graph, inputs, Rounding::double_).outputs[0].floating,
+            (std::vector<double>{1, 3, 5, 2, 4, 6, 7, 9, 11, 8, 10, 12}));
+}
+
 TEST(Capture, GivesViewsOfAWrittenTensorItsNewValue) {
   Tensor cache = zeros({2, 2});
   Capture capture;
