@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "graph/tensor_body.h"
 #include "models/json/reader.h"
 #include "runtime/base/error.h"
 
@@ -42,6 +43,18 @@ std::string differences(const std::vector<NamedParameter>& parameters, const Wei
   if (options.strict) say("no parameter for", unexpected);
   say("another shape", misshapen);
   return text;
+}
+
+// Before anything is written: those that functions hold copies of.
+void require_writable(const std::vector<NamedParameter>& parameters, const Weights& weights,
+                      std::source_location w) {
+  std::vector<std::string> frozen;
+  for (const auto& [name, tensor] : parameters)
+    if (weights.contains(name) && tensor.body()->buffer->is_frozen()) frozen.push_back(name);
+  require(frozen.empty(), "[load] frozen: ", list_of(frozen),
+          "; functions compiled with Options::freezing hold packed copies of these parameters, ",
+          "which would not follow (at ", describe(w), "); load before compiling, or compile ",
+          "without freezing");
 }
 
 }  // namespace
@@ -142,6 +155,7 @@ void Module::load(const Weights& weights, const LoadOptions& options, std::sourc
   std::string wrong = differences(parameters, weights, options);
   require(wrong.empty(), "[load] the weights do not fit the model: ", wrong, " (at ", describe(w),
           ")");
+  require_writable(parameters, weights, w);
   LoadProgress progress{{}, 0, 0};
   for (const auto& [name, tensor] : parameters)
     if (weights.contains(name))

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "graph/tensor_body.h"
 #include "models/containers.h"
 #include "models/layers.h"
 #include "models/random.h"
@@ -113,6 +114,20 @@ TEST(Module, load_lists_what_is_missing_unexpected_or_of_another_shape) {
   EXPECT_THAT(error, HasSubstr("no parameter for: extra; "));
   EXPECT_THAT(error, HasSubstr("another shape: norm.weight (3, the model has 2)"));
   EXPECT_EQ(stack.norm.weight.to_vector<float>(), before);
+}
+
+TEST(Module, load_names_frozen_parameters_before_anything_is_written) {
+  Linear layer(4, 4), source(4, 4);
+  auto packed = layer.bias.body()->buffer;
+  packed->freeze();
+  auto before = layer.weight.to_vector<float>();
+  source.weight.copy_from(full({4, 4}, 7));
+  std::string error = error_of([&] { layer.load(Weights::of(source.state())); });
+  EXPECT_THAT(error, HasSubstr("[load] frozen: bias; functions compiled with Options::freezing"));
+  EXPECT_THAT(error, HasSubstr("module_test.cpp:"));
+  EXPECT_EQ(layer.weight.to_vector<float>(), before);
+  layer.load(Weights::of({{"weight", source.weight}}), {.strict = false});
+  EXPECT_EQ(layer.weight.to_vector<float>()[0], 7);
 }
 
 TEST(Module, load_that_is_not_strict_takes_what_there_is) {
