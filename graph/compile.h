@@ -20,6 +20,12 @@
 //     flags, sizes of containers and pointers that the function refers to, and what is read through
 //     `data()` of a tensor. Pass what changes as a tensor. What the function does besides tensors,
 //     printing or counting, happens when it is captured, which may be more than once.
+//   * What moves no handle is not seen: two containers that are swapped (vector::swap, std::swap of
+//     vectors, maps or unique_ptrs), push_back within the capacity, a pointer set to another tensor
+//     or module, a shared_ptr<Module> replaced while the former module lives. These are pointers
+//     and sizes, read once at capture.
+//   * Assigning a handle inside the function (`c = c + x`) happens once, at capture, and leaves it
+//     symbolic: write in place (copy_from), or return the tensor.
 //   * Values of tensors, read with `item()` or `to_vector()`, are not known when the graph is made:
 //     a graph break. That function runs op by op for that signature, as if it were not compiled;
 //     stderr says so once, with the line, and explain() and report() do. With `Options::fullgraph`

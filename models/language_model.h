@@ -26,7 +26,8 @@ struct ModelOptions {
 class LanguageModel : public Module {
  public:
   // ids i64 [batch, rows], position i64 [1]: the first row's. Adds the rows to the cache.
-  // Logits of every row, f32 [batch, rows, vocabulary].
+  // Logits of every row, f32 [batch, rows, vocabulary]. A position outside the model is an Error
+  // eagerly and with IndexChecks::all, and gives some result otherwise inside a compiled function.
   Tensor forward(const Tensor& ids, const Tensor& position);
   // Of the last row alone, f32 [batch, vocabulary]: what generation needs.
   Tensor forward_last(const Tensor& ids, const Tensor& position);

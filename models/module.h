@@ -80,7 +80,7 @@ class Module {
   // Copies weights into the parameters' memory, converting floating types; a function compiled
   // from this module sees them, also where a parameter was assigned another tensor since. Raises
   // `Error` "[load] ..." that lists the names that are missing, unexpected, or of another shape,
-  // before anything is written.
+  // and those that are frozen (Options::freezing), before anything is written.
   void load(const Weights& weights, const LoadOptions& options = {},
             std::source_location w = std::source_location::current());
 
