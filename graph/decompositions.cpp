@@ -133,12 +133,18 @@ Term decomposition(The<Op::floor_divide>, const Site& site) {
 Term decomposition(The<Op::mean>, const Site& site) {
   return average(site.wide(0), site.node.attributes.axes);
 }
+// The mean is rounded, by more than the deviations where these are small beside it. By how much the
+// sum of the deviations tells, which would be 0 (Chan, Golub and LeVeque, "Algorithms for computing
+// the sample variance", 1983).
 Term variance(const Site& site) {
   Term x = site.wide(0);
   const auto& axes = site.node.attributes.axes;
   Term deviation = x - average(x, axes).like(x);
-  double count = static_cast<double>(elements_over(x, axes)) - site.node.attributes.number;
-  return share(deviation * deviation, axes, std::max(0.0, count));
+  auto elements = static_cast<double>(elements_over(x, axes));
+  Term off = deviation.reduce(Op::sum, axes);
+  Term squares = (deviation * deviation).reduce(Op::sum, axes) - off * off * (1 / elements);
+  squares = squares.make(Op::maximum, {squares.id, squares.number(0).id});
+  return squares * (1 / std::max(0.0, elements - site.node.attributes.number));
 }
 Term decomposition(The<Op::var>, const Site& site) { return variance(site); }
 Term decomposition(The<Op::stddev>, const Site& site) { return unary(Op::sqrt, variance(site)); }

@@ -341,5 +341,16 @@ TEST(Tensor, PrintsItsTypeAndFirstElements) {
   EXPECT_EQ(to_string(counted({10})), "f32[10] {0, 1, 2, 3, 4, 5, 6, 7, ...}");
 }
 
+TEST(Tensor, VarianceIsThatOfSmallDeviationsFromALargeMean) {
+  std::vector<float> elements;
+  for (int i = 0; i < 3000; ++i)
+    for (int k = 0; k < 4; ++k) elements.push_back(1e6F + static_cast<float>((i * 7 + k) % 5) - 2);
+  Tensor rows = Tensor::from(elements, {3000, 4});
+  double expected = 2.0 * 3000 / 2999;  // of -2 to 2, equally often
+  for (const Tensor& x : {rows, rows.transpose(0, 1).contiguous()})
+    for (float variance : var(x, {x.size(0) == 4 ? 1 : 0}).to_vector<float>())
+      EXPECT_NEAR(variance, expected, 1e-3);
+}
+
 }  // namespace
 }  // namespace tilewright
