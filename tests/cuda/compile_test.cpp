@@ -124,7 +124,8 @@ TEST(CudaCompile, MeasuresLaunchesOneByOneWhereAsked) {
   EXPECT_EQ(fast.report()[0].timed_calls, 0);
   fast.measure({x}, 3);
   EXPECT_EQ(fast.report()[0].timed_calls, 3);
-  for (const RegionReport& region : fast.report()[0].regions) EXPECT_GT(region.run_seconds, 0);
+  PlanReport report = fast.report()[0];
+  for (const RegionReport& region : report.regions) EXPECT_GT(region.run_seconds, 0);
 }
 
 TEST(CudaCompile, StateIsWrittenInPlaceWhereverItLies) {
