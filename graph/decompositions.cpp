@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "graph/op_dispatch.h"
-#include "graph/quantized.h"
+#include "graph/weight_packing.h"
 
 namespace tilewright::graph {
 namespace {

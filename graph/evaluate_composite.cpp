@@ -9,7 +9,7 @@
 #include "dsl/ir/scalar.h"
 #include "graph/index_space.h"
 #include "graph/op_dispatch.h"
-#include "graph/quantized.h"
+#include "graph/weight_packing.h"
 
 namespace tilewright::graph {
 namespace {

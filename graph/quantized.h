@@ -22,15 +22,9 @@
 #pragma once
 
 #include "graph/tensor.h"
+#include "graph/weight_packing.h"
 
 namespace tilewright {
-
-inline constexpr std::int64_t packed_block = 32;  // weights of 4 bits that are packed together
-inline constexpr std::int64_t streamed_rows = 4;  // of x, at most, for which nothing is rounded
-// How many of the steps that groups of a row share are the largest group's scale.
-constexpr int shared_steps(bool is_packed, bool has_zeros) {
-  return !is_packed ? 1 : has_zeros ? 8 : 15;
-}
 
 enum class WeightFormat : std::uint8_t {
   int8,  // -127 to 127, zero point 0

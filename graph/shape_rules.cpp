@@ -4,7 +4,7 @@
 
 #include "dsl/ir/type_rules.h"
 #include "graph/location.h"
-#include "graph/quantized.h"
+#include "graph/weight_packing.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
