@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "autotune/measure/statistics.h"
+#include "autotune/database/row/statistics.h"
 
 namespace tilewright::autotune {
 

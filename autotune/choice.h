@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "autotune/database/tuning_row.h"
+#include "autotune/database/row/tuning_row.h"
 #include "autotune/measure/decision.h"
 #include "autotune/search/strategy.h"
 

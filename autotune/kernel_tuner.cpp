@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <mutex>
 
-#include "autotune/database/compiler_record.h"
-#include "autotune/database/device_record.h"
+#include "autotune/database/row/compiler_record.h"
+#include "autotune/database/row/device_record.h"
 #include "autotune/kernel_search.h"
 #include "autotune/policy.h"
-#include "dsl/device.h"
-#include "dsl/ir/text.h"
+#include "dsl/ir/text/text.h"
+#include "dsl/target/device.h"
 #include "runtime/base/error.h"
-#include "runtime/parallel.h"
+#include "runtime/cpu/parallel.h"
 
 namespace tilewright::autotune {
 namespace {

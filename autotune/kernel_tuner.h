@@ -35,7 +35,7 @@
 #include "autotune/database/tuning_database.h"
 #include "autotune/measure/child.h"
 #include "autotune/search/search.h"
-#include "dsl/kernel.h"
+#include "dsl/language/kernel.h"
 
 namespace tilewright::autotune {
 

@@ -1,10 +1,10 @@
 #include "autotune/policy.h"
 
-#include "autotune/database/device_record.h"
+#include "autotune/database/row/device_record.h"
 #include "runtime/base/env.h"
 #include "runtime/base/error.h"
+#include "runtime/cpu/parallel.h"
 #include "runtime/cuda/context.h"
-#include "runtime/parallel.h"
 
 namespace tilewright::autotune {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "autotune/database/tuning_database.h"
-#include "dsl/device.h"
+#include "dsl/target/device.h"
 
 namespace tilewright::autotune {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "autotune/database/row/statistics.h"
 #include "autotune/measure/clocks.h"
-#include "autotune/measure/statistics.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::autotune {

@@ -17,7 +17,7 @@
 #include "autotune/measure/decision.h"
 #include "autotune/measure/failure.h"
 #include "autotune/search/search.h"
-#include "dsl/device.h"
+#include "dsl/target/device.h"
 
 namespace tilewright::autotune {
 

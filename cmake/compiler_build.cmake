@@ -10,12 +10,12 @@ cmake_policy(VERSION 3.25)
 # want that each line leaves something out (tests/house/compiler_build_test.sh).
 set(left_out
   "^dsl/emulator/"                      # runs GPUs' code on the host; its times say nothing
-  "^dsl/ir/interpret\\."                # defines the language; compiled code never runs it
-  "^dsl/codegen/gpu/program_observers\\." # tells tests of programs
-  "^graph/(explain|print|parse)\\.cpp$" # graphs and plans as text
-  "^graph/(dlpack|dlpack_layout)\\."    # tensors of others
-  "^graph/evaluate"                     # defines graphs; compiled code never runs it
-  "^graph/bgl\\.h$"                     # a view of graphs for algorithms of analysis
+  "^dsl/interpret/"                     # defines the language; compiled code never runs it
+  "^dsl/codegen/gpu/emulate/program_observers\\." # tells tests of programs
+  "^graph/(compile/explain|ir/print|ir/parse)\\.cpp$" # graphs and plans as text
+  "^graph/functions/(dlpack|dlpack_layout)\\." # tensors of others
+  "^graph/ir/evaluate"                  # defines graphs; compiled code never runs it
+  "^graph/ir/bgl\\.h$"                  # a view of graphs for algorithms of analysis
   "^graph/tune/plan_lock\\."            # choices as a file
   "^runtime/(trace|nvtx)\\."            # what profilers hear
   "^runtime/cache_folder\\."            # where things are kept

@@ -5,9 +5,9 @@
 
 #include "runtime/artifact.h"
 #include "runtime/base/out_of_memory.h"
+#include "runtime/cpu/parallel.h"
 #include "runtime/cpu/system_memory.h"
 #include "runtime/launch_table.h"
-#include "runtime/parallel.h"
 
 namespace tilewright {
 namespace {

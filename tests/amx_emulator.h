@@ -9,7 +9,7 @@
 // With TILEWRIGHT_CPU=amx a test program that links this compiles all of its code so.
 #pragma once
 
-#include "dsl/target.h"
+#include "dsl/target/target.h"
 
 namespace tilewright::dsl {
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "dsl/ir/interpret.h"
-#include "dsl/launch.h"
+#include "dsl/interpret/interpret.h"
+#include "dsl/launch/launch.h"
 #include "runtime/buffer.h"
 
 namespace tilewright {

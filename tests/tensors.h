@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "graph/tensor.h"
+#include "graph/tensor/tensor.h"
 
 namespace tilewright {
 

@@ -5,9 +5,9 @@
 
 #include "graph/passes/pipeline.h"
 #include "runtime/base/error.h"
-#include "tools/command.h"
+#include "tools/console/command.h"
+#include "tools/console/misuse.h"
 #include "tools/database/commands.h"
-#include "tools/misuse.h"
 
 namespace tilewright::tools {
 namespace {

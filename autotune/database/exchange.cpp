@@ -3,8 +3,8 @@
 #include <future>
 #include <utility>
 
-#include "autotune/database/foreign_text.h"
-#include "autotune/database/stored_row.h"
+#include "autotune/database/row/foreign_text.h"
+#include "autotune/database/row/stored_row.h"
 #include "runtime/base/error.h"
 #include "runtime/base/hash.h"
 

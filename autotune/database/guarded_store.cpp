@@ -7,9 +7,9 @@
 #include <atomic>
 #include <cstdio>
 
-#include "autotune/database/patience.h"
 #include "autotune/database/salvage.h"
-#include "autotune/database/sqlite_connection.h"
+#include "autotune/database/sql/patience.h"
+#include "autotune/database/sql/sqlite_connection.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::autotune {

@@ -9,7 +9,7 @@
 #include <chrono>
 #include <mutex>
 
-#include "autotune/database/location.h"
+#include "autotune/database/sql/location.h"
 #include "autotune/database/store.h"
 #include "autotune/database/tuning_database.h"
 

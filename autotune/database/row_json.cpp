@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "autotune/database/exchange.h"
-#include "autotune/database/foreign_text.h"
-#include "autotune/database/stored_row.h"
+#include "autotune/database/row/foreign_text.h"
+#include "autotune/database/row/stored_row.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::autotune {

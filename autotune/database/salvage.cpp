@@ -12,9 +12,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "autotune/database/patience.h"
-#include "autotune/database/sqlite_connection.h"
-#include "autotune/database/sqlite_pages.h"
+#include "autotune/database/sql/patience.h"
+#include "autotune/database/sql/sqlite_connection.h"
+#include "autotune/database/sql/sqlite_pages.h"
 #include "autotune/database/store.h"
 #include "runtime/base/error.h"
 

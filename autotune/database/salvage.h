@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-#include "autotune/database/sql_connection.h"
+#include "autotune/database/sql/sql_connection.h"
 
 namespace tilewright::autotune {
 

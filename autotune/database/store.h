@@ -5,8 +5,8 @@
 // shields callers from it. Not thread safe.
 #pragma once
 
-#include "autotune/database/sql_connection.h"
-#include "autotune/database/stored_row.h"
+#include "autotune/database/row/stored_row.h"
+#include "autotune/database/sql/sql_connection.h"
 #include "autotune/database/tuning_database.h"
 
 namespace tilewright::autotune {

@@ -19,8 +19,8 @@
 #include <functional>
 #include <memory>
 
-#include "autotune/database/access.h"
-#include "autotune/database/tuning_row.h"
+#include "autotune/database/row/tuning_row.h"
+#include "autotune/database/sql/access.h"
 
 namespace tilewright::autotune {
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "autotune/database/record.h"
-#include "runtime/cuda/driver.h"
+#include "autotune/database/row/record.h"
+#include "runtime/cuda/driver/driver.h"
 
 namespace tilewright::autotune {
 namespace {

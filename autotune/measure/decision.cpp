@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "autotune/measure/statistics.h"
+#include "autotune/database/row/statistics.h"
 
 namespace tilewright::autotune {
 namespace {

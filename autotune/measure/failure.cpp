@@ -4,7 +4,7 @@
 
 #include "dsl/emulator/options.h"
 #include "runtime/base/out_of_memory.h"
-#include "runtime/cuda/error.h"
+#include "runtime/cuda/driver/error.h"
 
 namespace tilewright::autotune {
 namespace {

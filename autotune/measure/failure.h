@@ -4,7 +4,7 @@
 #include <exception>
 #include <string>
 
-#include "autotune/database/tuning_row.h"
+#include "autotune/database/row/tuning_row.h"
 #include "autotune/measure/child.h"
 
 namespace tilewright::autotune {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "autotune/measure/statistics.h"
+#include "autotune/database/row/statistics.h"
 
 namespace tilewright::autotune {
 namespace {

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "autotune/space.h"
+#include "autotune/space/space.h"
 
 namespace tilewright::autotune {
 

@@ -22,7 +22,7 @@
 #include <string_view>
 #include <vector>
 
-#include "autotune/space.h"
+#include "autotune/space/space.h"
 
 namespace tilewright::autotune {
 

@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-#include "dsl/emulator/wgmma_form.h"
+#include "dsl/target/wgmma_form.h"
 
 namespace tilewright::dsl::emulator {
 

@@ -1,8 +1,8 @@
 // The memory that one launch knows: which arrays its arguments are, by name and size.
 //
-// A kernel that is launched by the arguments of a program (dsl/kernel.h) may touch these and
-// nothing else, so that an access outside is a fault which can name the array and the index. Apart
-// from GlobalRanges (options.h), which holds for all launches of a kernel and knows no names.
+// A kernel that is launched by the arguments of a program (dsl/language/kernel.h) may touch these
+// and nothing else, so that an access outside is a fault which can name the array and the index.
+// Apart from GlobalRanges (options.h), which holds for all launches of a kernel and knows no names.
 #pragma once
 
 #include <cstdint>

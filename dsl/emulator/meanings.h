@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "dsl/emulator/call_site.h"
-#include "dsl/emulator/number_formats.h"
+#include "dsl/target/number_formats.h"
 
 namespace tilewright::dsl::emulator {
 

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "dsl/emulator/cluster.h"
-#include "dsl/emulator/meanings/memory_barriers.h"
+#include "dsl/emulator/memory_barriers.h"
 
 namespace tilewright::dsl::emulator {
 namespace {

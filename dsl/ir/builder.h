@@ -1,7 +1,8 @@
 // Appends instructions to a function at a point that moves as blocks open and close.
 //
 // The builder infers result types by the op's rule and stamps the source location; it has no
-// opinions beyond that. The embedded language (dsl/tile.h) is the comfortable face over it.
+// opinions beyond that. The embedded language (dsl/language/tile.h) is the comfortable face over
+// it.
 #pragma once
 
 #include <functional>

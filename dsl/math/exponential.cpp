@@ -58,7 +58,7 @@ Reduced reduce_base_two(const Expression& x) {
 }
 
 // 2^(k/16) for 0 <= k < 16, rounded to the nearest: found by trying coefficients for these numbers
-// alone. A processor that can looks it up (dsl/codegen/emit_lookup.cpp), by one instruction.
+// alone. A processor that can looks it up (dsl/codegen/host/emit_lookup.cpp), by one instruction.
 Expression power_of_sixteenths(const Expression& k) {
   return polynomial(cast(k, DType::f32), {1, 0.693147063 / 16, 0.24022913 / (1 << 8),
                                           5.54864779e-2 / (1 << 12), 9.67137702e-3 / (1 << 16),

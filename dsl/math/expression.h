@@ -2,8 +2,8 @@
 //
 // An Expression is a value together with where code is being appended. All expressions of one
 // formula have the shape of its argument; a C++ number takes the element type of the other operand.
-// Separate from the embedded language (dsl/tile.h), which traces whole kernels: here a pass writes
-// into the middle of a function that exists.
+// Separate from the embedded language (dsl/language/tile.h), which traces whole kernels: here a
+// pass writes into the middle of a function that exists.
 #pragma once
 
 #include <optional>

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <iostream>
 
-#include "dsl/ir/text.h"
+#include "dsl/ir/text/text.h"
 #include "dsl/passes/passes.h"
 #include "runtime/base/env.h"
 #include "runtime/base/error.h"

@@ -3,10 +3,10 @@
 #include <limits>
 #include <numbers>
 
-#include "dsl/packed_product.h"
+#include "dsl/target/packed_product.h"
 #include "graph/lower/attention_shape.h"
 #include "runtime/base/error.h"
-#include "runtime/parallel.h"
+#include "runtime/cpu/parallel.h"
 
 namespace tilewright::graph {
 namespace {

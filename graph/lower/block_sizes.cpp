@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <bit>
 
-#include "dsl/packed_product.h"
+#include "dsl/target/packed_product.h"
 #include "graph/lower/product_cost.h"
-#include "graph/lower/region_facts.h"
-#include "runtime/parallel.h"
+#include "graph/regions/region_facts.h"
+#include "runtime/cpu/parallel.h"
 
 namespace tilewright::graph {
 namespace {

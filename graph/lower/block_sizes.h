@@ -7,7 +7,7 @@
 
 #include "graph/lower/lower.h"
 #include "graph/lower/product_cost.h"
-#include "graph/lower/region_facts.h"
+#include "graph/regions/region_facts.h"
 
 namespace tilewright::graph {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "graph/lower/frame.h"
-#include "graph/lower/region_key.h"
+#include "graph/regions/region_key.h"
 
 namespace tilewright::graph {
 

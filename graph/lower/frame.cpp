@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "graph/lower/region_key.h"
+#include "graph/regions/region_key.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {

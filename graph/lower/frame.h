@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "dsl/target.h"
-#include "dsl/tile.h"
-#include "dsl/tracer.h"
+#include "dsl/language/tile.h"
+#include "dsl/language/tracer.h"
+#include "dsl/target/target.h"
 #include "graph/lower/lower.h"
 
 namespace tilewright::graph {

@@ -4,8 +4,8 @@
 #include <bit>
 
 #include "graph/lower/block_sizes.h"
-#include "graph/lower/region_facts.h"
 #include "graph/lower/tail.h"
+#include "graph/regions/region_facts.h"
 
 namespace tilewright::graph {
 namespace {

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "dsl/ir/function.h"
-#include "dsl/target.h"
-#include "graph/fuse/fuse.h"
+#include "dsl/target/target.h"
 #include "graph/lower/block_request.h"
+#include "graph/regions/fuse.h"
 #include "runtime/artifact.h"
 
 namespace tilewright::graph {

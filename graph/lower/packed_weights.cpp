@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "dsl/packed_product.h"
+#include "dsl/target/packed_product.h"
 #include "graph/lower/block_sizes.h"
-#include "graph/lower/region_facts.h"
+#include "graph/regions/region_facts.h"
 
 namespace tilewright::graph {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "dsl/packed_product.h"
+#include "dsl/target/packed_product.h"
 #include "runtime/host_caches.h"
 
 namespace tilewright::graph {

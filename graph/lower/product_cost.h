@@ -6,7 +6,7 @@
 //              hide what is loaded behind them, take more
 //   fetch      k c of the right operand, from memory for the first rows and from the outer cache
 //              for those that follow: behind the multiplications where there are enough of them.
-//              Many rows are packed first (dsl/packed_product.h), which adds
+//              Many rows are packed first (dsl/target/packed_product.h), which adds
 //   pack       k c for the right operand, what makes few rows dear, unless it is packed already
 //              (packed_weights.h); k r for the left
 //   copy       operands that blocks do not cut into equal parts, before they are packed
@@ -19,7 +19,7 @@
 
 #include <cstdint>
 
-#include "dsl/target.h"
+#include "dsl/target/target.h"
 
 namespace tilewright::graph {
 

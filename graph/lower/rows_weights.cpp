@@ -10,8 +10,8 @@
 //   weights [columns, 8, 2, 2, 16]  ->  [columns, 512]
 #include <algorithm>
 
-#include "graph/lower/region_facts.h"
 #include "graph/lower/rows_program.h"
+#include "graph/regions/region_facts.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {

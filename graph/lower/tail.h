@@ -31,7 +31,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "dsl/target.h"
+#include "dsl/target/target.h"
 
 namespace tilewright::graph {
 

@@ -2,10 +2,10 @@
 #include <cmath>
 
 #include "dsl/ir/scalar.h"
+#include "graph/ir/placement.h"
+#include "graph/ir/shape_rules.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/rewriter.h"
-#include "graph/placement.h"
-#include "graph/shape_rules.h"
 
 namespace tilewright::graph {
 namespace {

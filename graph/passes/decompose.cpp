@@ -1,4 +1,4 @@
-#include "graph/decompositions.h"
+#include "graph/ir/decompositions.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/rewriter.h"
 

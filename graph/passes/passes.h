@@ -2,7 +2,7 @@
 // of outputs and mutations, and the values of both (canonicalise: up to the sign of zero).
 #pragma once
 
-#include "graph/ir.h"
+#include "graph/ir/ir.h"
 
 namespace tilewright::graph {
 

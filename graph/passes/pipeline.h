@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/ir.h"
+#include "graph/ir/ir.h"
 
 namespace tilewright::graph {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "graph/ir.h"
+#include "graph/ir/ir.h"
 
 namespace tilewright::graph {
 

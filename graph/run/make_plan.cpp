@@ -9,14 +9,14 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "dsl/compile.h"
-#include "dsl/packed_product.h"
-#include "graph/fuse/fuse.h"
+#include "dsl/launch/compile.h"
+#include "dsl/target/packed_product.h"
 #include "graph/lower/flat.h"
 #include "graph/lower/frame.h"
 #include "graph/lower/lower.h"
 #include "graph/lower/packed_weights.h"
-#include "graph/lower/region_key.h"
+#include "graph/regions/fuse.h"
+#include "graph/regions/region_key.h"
 #include "graph/run/batches.h"
 #include "graph/run/memory.h"
 #include "graph/run/plan_body.h"

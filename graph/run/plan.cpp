@@ -2,9 +2,9 @@
 
 #include <array>
 
-#include "dsl/ir/interpret.h"
-#include "dsl/ir/text.h"
-#include "dsl/launch.h"
+#include "dsl/interpret/interpret.h"
+#include "dsl/ir/text/text.h"
+#include "dsl/launch/launch.h"
 #include "graph/run/plan_body.h"
 #include "runtime/base/error.h"
 #include "runtime/device_pool.h"

@@ -18,12 +18,12 @@
 #include <string>
 #include <vector>
 
-#include "dsl/device.h"
-#include "dsl/packed_product.h"
-#include "graph/ir.h"
+#include "dsl/target/device.h"
+#include "dsl/target/packed_product.h"
+#include "graph/ir/ir.h"
+#include "graph/ir/matmul_precision.h"
+#include "graph/ir/placement.h"
 #include "graph/lower/block_request.h"
-#include "graph/matmul_precision.h"
-#include "graph/placement.h"
 #include "graph/run/arena.h"
 #include "graph/tune/tune_plan.h"
 #include "runtime/artifact.h"

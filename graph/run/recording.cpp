@@ -2,7 +2,7 @@
 
 #include "graph/run/gpu_recording.h"
 #include "graph/run/plan_body.h"
-#include "runtime/parallel.h"
+#include "runtime/cpu/parallel.h"
 #include "runtime/trace.h"
 
 namespace tilewright::graph {

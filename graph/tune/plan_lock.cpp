@@ -4,7 +4,7 @@
 #include <mutex>
 #include <sstream>
 
-#include "autotune/database/compiler_record.h"
+#include "autotune/database/row/compiler_record.h"
 #include "autotune/policy.h"
 #include "runtime/base/atomic_file.h"
 #include "runtime/base/error.h"

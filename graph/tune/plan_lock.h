@@ -25,8 +25,8 @@
 #include <string>
 #include <vector>
 
-#include "autotune/database/record.h"
-#include "dsl/device.h"
+#include "autotune/database/row/record.h"
+#include "dsl/target/device.h"
 #include "graph/lower/block_request.h"
 #include "runtime/base/hash.h"
 

@@ -5,8 +5,8 @@
 
 #include "graph/lower/attention_shape.h"
 #include "graph/lower/block_sizes.h"
-#include "graph/lower/region_facts.h"
-#include "runtime/parallel.h"
+#include "graph/regions/region_facts.h"
+#include "runtime/cpu/parallel.h"
 
 namespace tilewright::graph {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "graph/lower/attention_shape.h"
 #include "graph/lower/block_sizes.h"
-#include "graph/lower/region_facts.h"
+#include "graph/regions/region_facts.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {

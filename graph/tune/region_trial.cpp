@@ -6,9 +6,9 @@
 #include <random>
 
 #include "autotune/measure/difference.h"
-#include "dsl/compile.h"
-#include "dsl/launch.h"
-#include "graph/lower/region_key.h"
+#include "dsl/launch/compile.h"
+#include "dsl/launch/launch.h"
+#include "graph/regions/region_key.h"
 #include "runtime/base/error.h"
 #include "runtime/cuda/graph_clock.h"
 

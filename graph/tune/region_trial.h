@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "autotune/measure/failure.h"
-#include "dsl/device.h"
+#include "dsl/target/device.h"
 #include "graph/lower/lower.h"
 #include "runtime/buffer.h"
 

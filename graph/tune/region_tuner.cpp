@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "autotune/database/compiler_record.h"
+#include "autotune/database/row/compiler_record.h"
 #include "graph/lower/frame.h"
-#include "graph/lower/region_facts.h"
-#include "graph/lower/region_key.h"
+#include "graph/regions/region_facts.h"
+#include "graph/regions/region_key.h"
 
 namespace tilewright::graph {
 namespace {

@@ -4,14 +4,14 @@
 // part of the budget that its part of a call's time is, so that what matters is tuned longest; what
 // takes less than `least_share` of a call is left alone. The largest goes first, and what one
 // leaves over the others share. Whether what was chosen for regions by themselves also holds in
-// whole calls is decided later (graph/run/tuned_plan.h).
+// whole calls is decided later (graph/compile/tuned_plan.h).
 #pragma once
 
 #include <span>
 #include <stop_token>
 #include <vector>
 
-#include "dsl/device.h"
+#include "dsl/target/device.h"
 #include "graph/lower/block_request.h"
 #include "runtime/base/hash.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "models/tokenizer/byte_level.h"
-#include "models/tokenizer/utf8.h"
+#include "models/tokenizer/text/utf8.h"
 
 namespace tilewright::tokenizer {
 namespace {

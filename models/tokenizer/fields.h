@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/json/tree.h"
+#include "models/files/tree.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::tokenizer {

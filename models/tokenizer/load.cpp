@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "models/json/tree.h"
+#include "models/files/tree.h"
 #include "models/tokenizer/tables.h"
 #include "models/tokenizer/vocabulary_events.h"
 #include "runtime/base/error.h"

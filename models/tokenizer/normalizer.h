@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "models/tokenizer/fields.h"
-#include "models/tokenizer/regex.h"
-#include "models/tokenizer/unicode.h"
+#include "models/tokenizer/text/regex.h"
+#include "models/tokenizer/text/unicode.h"
 
 namespace tilewright::tokenizer {
 

@@ -5,8 +5,8 @@
 
 #include "models/tokenizer/byte_level.h"
 #include "models/tokenizer/normalizer.h"
-#include "models/tokenizer/unicode.h"
-#include "models/tokenizer/utf8.h"
+#include "models/tokenizer/text/unicode.h"
+#include "models/tokenizer/text/utf8.h"
 
 namespace tilewright::tokenizer {
 namespace {

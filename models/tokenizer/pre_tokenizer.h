@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "models/tokenizer/fields.h"
-#include "models/tokenizer/regex.h"
+#include "models/tokenizer/text/regex.h"
 
 namespace tilewright::tokenizer {
 

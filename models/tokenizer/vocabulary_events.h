@@ -4,7 +4,7 @@
 // million entries.
 #pragma once
 
-#include "models/json/reader.h"
+#include "models/files/reader.h"
 #include "models/tokenizer/model.h"
 
 namespace tilewright::tokenizer {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <span>
 
-#include "graph/tensor.h"
+#include "graph/tensor/tensor.h"
 
 namespace tilewright::weights {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <optional>
 
-#include "models/json/reader.h"
+#include "models/files/reader.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::weights {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/safetensors.h"
+#include "models/weights/safetensors.h"
 
 namespace tilewright::weights {
 

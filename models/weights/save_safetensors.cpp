@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "models/json/reader.h"
+#include "models/files/reader.h"
 #include "models/weights/safetensors_header.h"
 #include "runtime/base/atomic_file.h"
 #include "runtime/base/error.h"

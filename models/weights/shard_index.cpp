@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "models/json/tree.h"
+#include "models/files/tree.h"
 #include "models/weights/safetensors_header.h"
 #include "runtime/base/error.h"
 

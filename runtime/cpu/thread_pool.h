@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/parallel.h"
+#include "runtime/cpu/parallel.h"
 
 namespace tilewright {
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/cuda/driver.h"
-#include "runtime/cuda/error.h"
+#include "runtime/cuda/driver/driver.h"
+#include "runtime/cuda/driver/error.h"
 #include "runtime/cuda/module.h"
 #include "runtime/cuda/peers.h"
 #include "runtime/cuda/staging.h"

@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-#include "runtime/cuda/types.h"
+#include "runtime/cuda/driver/types.h"
 #include "runtime/device_memory.h"
 #include "runtime/device_pool.h"
 

@@ -5,8 +5,8 @@
 
 #include "runtime/base/error.h"
 #include "runtime/cuda/context.h"
-#include "runtime/cuda/driver.h"
-#include "runtime/cuda/error.h"
+#include "runtime/cuda/driver/driver.h"
+#include "runtime/cuda/driver/error.h"
 #include "runtime/trace.h"
 
 namespace tilewright::cuda {

@@ -5,8 +5,8 @@
 
 #include "runtime/base/env.h"
 #include "runtime/cuda/context.h"
-#include "runtime/cuda/driver.h"
-#include "runtime/cuda/error.h"
+#include "runtime/cuda/driver/driver.h"
+#include "runtime/cuda/driver/error.h"
 #include "runtime/cuda/tensor_map.h"
 #include "runtime/cuda/timeline.h"
 #include "runtime/launch_table.h"

@@ -4,8 +4,8 @@
 #include <chrono>
 
 #include "runtime/cuda/context.h"
-#include "runtime/cuda/driver.h"
-#include "runtime/cuda/error.h"
+#include "runtime/cuda/driver/driver.h"
+#include "runtime/cuda/driver/error.h"
 #include "runtime/cuda/machine_code_cache.h"
 #include "runtime/trace.h"
 

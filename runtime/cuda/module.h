@@ -14,7 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "runtime/cuda/types.h"
+#include "runtime/cuda/driver/types.h"
 #include "runtime/gpu_code.h"
 
 namespace tilewright::cuda {

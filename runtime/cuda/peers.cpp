@@ -1,8 +1,8 @@
 #include "runtime/cuda/peers.h"
 
 #include "runtime/cuda/context.h"
-#include "runtime/cuda/driver.h"
-#include "runtime/cuda/error.h"
+#include "runtime/cuda/driver/driver.h"
+#include "runtime/cuda/driver/error.h"
 #include "runtime/trace.h"
 
 namespace tilewright::cuda {

@@ -11,7 +11,7 @@
 #include <mutex>
 #include <set>
 
-#include "runtime/cuda/types.h"
+#include "runtime/cuda/driver/types.h"
 
 namespace tilewright::cuda {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/cpu/parallel.h"
 #include "runtime/cuda/context.h"
-#include "runtime/cuda/driver.h"
-#include "runtime/cuda/error.h"
-#include "runtime/parallel.h"
+#include "runtime/cuda/driver/driver.h"
+#include "runtime/cuda/driver/error.h"
 
 namespace tilewright::cuda {
 namespace {

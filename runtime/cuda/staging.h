@@ -16,7 +16,7 @@
 #include <memory>
 #include <mutex>
 
-#include "runtime/cuda/types.h"
+#include "runtime/cuda/driver/types.h"
 
 namespace tilewright::cuda {
 

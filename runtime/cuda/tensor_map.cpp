@@ -3,8 +3,8 @@
 #include <array>
 
 #include "runtime/base/error.h"
-#include "runtime/cuda/driver.h"
-#include "runtime/cuda/error.h"
+#include "runtime/cuda/driver/driver.h"
+#include "runtime/cuda/driver/error.h"
 
 namespace tilewright::cuda {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "runtime/cuda/types.h"
+#include "runtime/cuda/driver/types.h"
 #include "runtime/tensor_map.h"
 
 namespace tilewright::cuda {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/cuda/types.h"
+#include "runtime/cuda/driver/types.h"
 
 namespace tilewright::cuda {
 

@@ -12,7 +12,7 @@
 
 #include "autotune/kernel_tuner.h"
 #include "autotune/measure/clocks.h"
-#include "runtime/parallel.h"
+#include "runtime/cpu/parallel.h"
 #include "tests/scratch_folder.h"
 #include "tests/setting.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "dsl/emulator/options.h"
-#include "runtime/parallel.h"
+#include "runtime/cpu/parallel.h"
 
 namespace tilewright::autotune {
 namespace {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "autotune/measure/statistics.h"
+#include "autotune/database/row/statistics.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::autotune {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "autotune/measure/statistics.h"
+#include "autotune/database/row/statistics.h"
 #include "tests/autotune/landscape.h"
 
 namespace tilewright::autotune {

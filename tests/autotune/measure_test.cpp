@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autotune/database/row/statistics.h"
 #include "autotune/measure/clocks.h"
 #include "autotune/measure/decision.h"
-#include "autotune/measure/statistics.h"
 
 namespace tilewright::autotune {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <set>
 
-#include "autotune/measure/statistics.h"
+#include "autotune/database/row/statistics.h"
 #include "tests/autotune/landscape.h"
 #include "tests/errors.h"
 

@@ -1,4 +1,4 @@
-#include "autotune/space.h"
+#include "autotune/space/space.h"
 
 #include <gmock/gmock.h>
 

@@ -2,7 +2,7 @@
 // plan foresees is what its recording takes on the device.
 #include <gtest/gtest.h>
 
-#include "graph/compile.h"
+#include "graph/compile/compile.h"
 #include "runtime/cuda/context.h"
 #include "tests/cuda/fake_driver.h"
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "runtime/cuda/error.h"
+#include "runtime/cuda/driver/error.h"
 #include "tests/cuda/fake_driver.h"
 #include "tests/errors.h"
 #include "tools/bench/section.h"

@@ -1,12 +1,12 @@
 // Compiled functions on a GPU, in all modes, on the fake driver.
-#include "graph/compile.h"
+#include "graph/compile/compile.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "models/decoder.h"
-#include "models/layers.h"
+#include "models/decoder/decoder.h"
+#include "models/layers/layers.h"
 #include "runtime/cuda/context.h"
 #include "tests/cuda/fake_driver.h"
 #include "tests/errors.h"

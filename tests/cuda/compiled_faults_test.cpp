@@ -4,9 +4,9 @@
 
 #include <optional>
 
-#include "graph/compile.h"
+#include "graph/compile/compile.h"
 #include "runtime/cuda/context.h"
-#include "runtime/cuda/error.h"
+#include "runtime/cuda/driver/error.h"
 #include "tests/cuda/fake_driver.h"
 #include "tests/errors.h"
 

@@ -7,8 +7,8 @@
 #include <numeric>
 #include <thread>
 
-#include "runtime/cuda/driver.h"
-#include "runtime/cuda/error.h"
+#include "runtime/cuda/driver/driver.h"
+#include "runtime/cuda/driver/error.h"
 #include "runtime/cuda/launch.h"
 #include "tests/cuda/fake_driver.h"
 #include "tests/cuda/programs.h"

@@ -1,5 +1,5 @@
 // Finding the driver, and what its results become.
-#include "runtime/cuda/driver.h"
+#include "runtime/cuda/driver/driver.h"
 
 #include <gmock/gmock.h>
 #include <sys/wait.h>
@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "runtime/cuda/error.h"
+#include "runtime/cuda/driver/error.h"
 #include "tests/cuda/fake_driver.h"
 #include "tests/errors.h"
 
@@ -27,7 +27,7 @@ std::vector<Row> rows() {
   enum Need { optional, required };
   return {
 #define TILEWRIGHT_CUDA(name, symbol, version, need, parameters) {#name, need == required},
-#include "runtime/cuda/driver.def"
+#include "runtime/cuda/driver/driver.def"
 #undef TILEWRIGHT_CUDA
   };
 }
@@ -38,7 +38,7 @@ TEST(LoadDriver, TakesEveryFunctionByItsName) {
       load_driver([](const char* name, int) { return FakeDriver::find_function(name); });
 #define TILEWRIGHT_CUDA(name, symbol, version, need, parameters) \
   EXPECT_EQ(reinterpret_cast<void*>(loaded.name), FakeDriver::find_function(#name)) << #name;
-#include "runtime/cuda/driver.def"
+#include "runtime/cuda/driver/driver.def"
 #undef TILEWRIGHT_CUDA
 }
 

@@ -4,8 +4,8 @@
 #include <mutex>
 #include <regex>
 
-#include "dsl/codegen/gpu/program_observers.h"
-#include "dsl/ir/text.h"
+#include "dsl/codegen/gpu/emulate/program_observers.h"
+#include "dsl/ir/text/text.h"
 #include "tests/cuda/device_memory.h"
 
 namespace tilewright::cuda::fake {

@@ -3,7 +3,7 @@
 #include <cctype>
 #include <cstring>
 
-#include "dsl/target.h"
+#include "dsl/target/target.h"
 #include "tests/cuda/fake_state.h"
 
 namespace tilewright::cuda::fake {

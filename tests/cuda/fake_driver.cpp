@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/cuda/error.h"
+#include "runtime/cuda/driver/error.h"
 #include "tests/cuda/fake_state.h"
 #include "tests/setting.h"
 
@@ -45,14 +45,14 @@ struct Entry<Result(P...), function, name> {
 
 #define TILEWRIGHT_CUDA(name, symbol, version, need, parameters) \
   constexpr const char* name_of_##name = #name;
-#include "runtime/cuda/driver.def"
+#include "runtime/cuda/driver/driver.def"
 #undef TILEWRIGHT_CUDA
 
 Driver table() {
   Driver driver;
 #define TILEWRIGHT_CUDA(name, symbol, version, need, parameters) \
   driver.name = Entry<Result parameters, &name, name_of_##name>::call;
-#include "runtime/cuda/driver.def"
+#include "runtime/cuda/driver/driver.def"
 #undef TILEWRIGHT_CUDA
   return driver;
 }
@@ -125,7 +125,7 @@ void FakeDriver::fail_nothing() {
 std::vector<std::string> FakeDriver::functions() {
   return {
 #define TILEWRIGHT_CUDA(name, symbol, version, need, parameters) #name,
-#include "runtime/cuda/driver.def"
+#include "runtime/cuda/driver/driver.def"
 #undef TILEWRIGHT_CUDA
   };
 }
@@ -175,7 +175,7 @@ void* FakeDriver::find_function(std::string_view function) {
   static const Driver driver = fake::table();
 #define TILEWRIGHT_CUDA(name, symbol, version, need, parameters) \
   if (function == #name) return reinterpret_cast<void*>(driver.name);
-#include "runtime/cuda/driver.def"
+#include "runtime/cuda/driver/driver.def"
 #undef TILEWRIGHT_CUDA
   return nullptr;
 }

@@ -29,7 +29,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/cuda/driver.h"
+#include "runtime/cuda/driver/driver.h"
 
 namespace tilewright {
 class Setting;

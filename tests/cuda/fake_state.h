@@ -192,7 +192,7 @@ Result set_attribute(PreparedLaunch& launch, LaunchAttributeId id,
 
 // The rows of driver.def. One that is missing does not link.
 #define TILEWRIGHT_CUDA(name, symbol, version, need, parameters) Result name parameters;
-#include "runtime/cuda/driver.def"
+#include "runtime/cuda/driver/driver.def"
 #undef TILEWRIGHT_CUDA
 
 }  // namespace tilewright::cuda::fake

@@ -2,7 +2,7 @@
 // is an error that says what it was, or is overcome; nothing leaks, and what can go on does.
 #include <gmock/gmock.h>
 
-#include "runtime/cuda/error.h"
+#include "runtime/cuda/driver/error.h"
 #include "tests/cuda/fake_driver.h"
 #include "tests/cuda/workload.h"
 #include "tests/errors.h"

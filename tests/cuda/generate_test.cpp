@@ -1,10 +1,10 @@
 // Text from a model that lies on a GPU, on the fake driver: a round of steps is one graph, and the
 // host waits once for it.
-#include "models/generate.h"
+#include "models/generate/generate.h"
 
 #include <gtest/gtest.h>
 
-#include "models/decoder.h"
+#include "models/decoder/decoder.h"
 #include "tests/cuda/fake_driver.h"
 
 namespace tilewright {

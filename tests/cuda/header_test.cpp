@@ -4,7 +4,7 @@
 // and whether it is a number, a pointer or a struct; what a pointer points to likewise.
 #ifdef TILEWRIGHT_CUDA_HEADER
 
-#include "runtime/cuda/driver.h"
+#include "runtime/cuda/driver/driver.h"
 // After ours: cuda.h renames functions by macros.
 #include <cuda.h>
 #include <cudaTypedefs.h>
@@ -58,7 +58,7 @@ requires(sizeof...(P) ==
   static_assert(same_call<Result(*) parameters, PFN_##name##_v##version>,     \
                 #name " has other parameters in this version");               \
   static_assert(CUDA_VERSION >= version, #name " is newer than this cuda.h");
-#include "runtime/cuda/driver.def"
+#include "runtime/cuda/driver/driver.def"
 #undef TILEWRIGHT_CUDA
 
 template <typename Ours, typename Theirs>

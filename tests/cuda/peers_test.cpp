@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "graph/tensor.h"
+#include "graph/tensor/tensor.h"
 #include "tests/cuda/fake_driver.h"
 #include "tests/cuda/programs.h"
 #include "tests/cuda/workload.h"

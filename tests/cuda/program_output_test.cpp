@@ -1,4 +1,4 @@
-#include "tools/program_output.h"
+#include "tools/measure/program_output.h"
 
 #include <gtest/gtest.h>
 

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "dsl/codegen/gpu/gpu_code.h"
+#include "dsl/language/tile.h"
+#include "dsl/language/tracer.h"
 #include "dsl/passes/pipeline.h"
-#include "dsl/tile.h"
-#include "dsl/tracer.h"
 #include "runtime/gpu_code.h"
 
 namespace tilewright::cuda {

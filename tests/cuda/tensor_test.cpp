@@ -1,13 +1,13 @@
 // Tensors on a GPU, and operations on them one by one, on the fake driver.
-#include "graph/tensor.h"
+#include "graph/tensor/tensor.h"
 
 #include <gtest/gtest.h>
 
-#include "dsl/gpu_host.h"
-#include "dsl/kernel.h"
-#include "dsl/tile.h"
+#include "dsl/language/kernel.h"
+#include "dsl/language/tile.h"
+#include "dsl/launch/gpu_host.h"
 #include "runtime/cuda/context.h"
-#include "runtime/cuda/driver.h"
+#include "runtime/cuda/driver/driver.h"
 #include "tests/cuda/fake_driver.h"
 #include "tests/errors.h"
 
@@ -58,13 +58,12 @@ TEST(CudaTensor, ManySmallCopiesArriveEachWithItsOwnBytes) {
 
 TEST(CudaTensor, KernelsRunWhereTheirTensorsLie) {
   FakeDriver fake;
-  dsl::Kernel twice(
-      "twice",
-      [](dsl::Pointer x, dsl::Pointer y) {
-        dsl::Tile at = dsl::arange(0, 64);
-        dsl::store(y + at, dsl::load(x + at) * 2.0);
-      },
-      {"x", "y"});
+  dsl::Kernel twice("twice",
+                    [](dsl::Pointer x, dsl::Pointer y) {
+                      dsl::Tile at = dsl::arange(0, 64);
+                      dsl::store(y + at, dsl::load(x + at) * 2.0);
+                    },
+                    {"x", "y"});
   Tensor x = ones({64}).to(Device::cuda()), y = Tensor::empty({64}, f32, Device::cuda());
   twice.launch(1, x, y);
   EXPECT_EQ(y.to_vector<float>(), std::vector<float>(64, 2));

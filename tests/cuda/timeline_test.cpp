@@ -1,7 +1,7 @@
 // Kernels of a GPU in a trace, on the fake driver.
 #include <gtest/gtest.h>
 
-#include "graph/compile.h"
+#include "graph/compile/compile.h"
 #include "runtime/trace.h"
 #include "tests/cuda/fake_driver.h"
 

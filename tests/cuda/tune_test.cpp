@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "autotune/kernel_tuner.h"
-#include "graph/fuse/fuse.h"
 #include "graph/passes/pipeline.h"
+#include "graph/regions/fuse.h"
 #include "graph/tune/tune_region.h"
-#include "runtime/cuda/error.h"
+#include "runtime/cuda/driver/error.h"
 #include "tests/cuda/fake_driver.h"
 #include "tests/cuda/workload.h"
 #include "tests/graph/captured.h"

@@ -1,5 +1,5 @@
 // Weights from a file to a GPU, on the fake driver.
-#include "models/weights.h"
+#include "models/weights/weights.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "runtime/base/half.h"
-#include "runtime/cuda/driver.h"
+#include "runtime/cuda/driver/driver.h"
 #include "runtime/cuda/staging.h"
 #include "tests/cuda/programs.h"
 

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "dsl/codegen/codegen.h"
-#include "dsl/tile.h"
-#include "dsl/tracer.h"
+#include "dsl/codegen/host/codegen.h"
+#include "dsl/language/tile.h"
+#include "dsl/language/tracer.h"
 
 namespace tilewright::dsl {
 namespace {

@@ -8,12 +8,12 @@
 #include <tuple>
 
 #include "dsl/codegen/gpu/gpu_code.h"
-#include "dsl/compile.h"
-#include "dsl/ir/interpret.h"
-#include "dsl/ir/text.h"
+#include "dsl/interpret/interpret.h"
+#include "dsl/ir/text/text.h"
+#include "dsl/language/tile.h"
+#include "dsl/language/tracer.h"
+#include "dsl/launch/compile.h"
 #include "dsl/passes/pipeline.h"
-#include "dsl/tile.h"
-#include "dsl/tracer.h"
 #include "runtime/base/error.h"
 #include "runtime/base/half.h"
 #include "tests/errors.h"

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "dsl/ir/builder.h"
-#include "dsl/ir/text.h"
+#include "dsl/ir/text/text.h"
 #include "runtime/base/env.h"
 #include "runtime/base/error.h"
 #include "tests/dsl/run_program.h"

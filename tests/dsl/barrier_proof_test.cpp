@@ -6,9 +6,9 @@
 #include <set>
 
 #include "dsl/codegen/gpu/gpu_code.h"
+#include "dsl/language/tile.h"
+#include "dsl/language/tracer.h"
 #include "dsl/passes/pipeline.h"
-#include "dsl/tile.h"
-#include "dsl/tracer.h"
 #include "tests/errors.h"
 
 namespace tilewright::dsl {

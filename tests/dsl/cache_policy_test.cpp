@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "dsl/codegen/gpu/gpu_code.h"
-#include "dsl/ir/text.h"
+#include "dsl/ir/text/text.h"
+#include "dsl/language/tile.h"
+#include "dsl/language/tracer.h"
 #include "dsl/passes/pipeline.h"
-#include "dsl/tile.h"
-#include "dsl/tracer.h"
 #include "tests/errors.h"
 
 namespace tilewright::dsl {

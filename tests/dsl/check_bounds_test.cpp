@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "dsl/device.h"
-#include "dsl/kernel.h"
+#include "dsl/language/kernel.h"
+#include "dsl/target/device.h"
 #include "tests/errors.h"
 #include "tests/every_device.h"
 #include "tests/setting.h"

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 
-#include "dsl/ir/interpret.h"
-#include "dsl/kernel.h"
+#include "dsl/interpret/interpret.h"
+#include "dsl/language/kernel.h"
 #include "tests/setting.h"
 
 namespace tilewright::dsl {

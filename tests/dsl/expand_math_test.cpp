@@ -5,14 +5,14 @@
 #include <limits>
 #include <random>
 
+#include "dsl/interpret/interpret.h"
 #include "dsl/ir/builder.h"
 #include "dsl/ir/elements.h"
-#include "dsl/ir/interpret.h"
 #include "dsl/ir/verify.h"
+#include "dsl/language/tile.h"
+#include "dsl/language/tracer.h"
 #include "dsl/math/functions.h"
 #include "dsl/passes/passes.h"
-#include "dsl/tile.h"
-#include "dsl/tracer.h"
 
 namespace tilewright::dsl {
 namespace {

@@ -1,11 +1,11 @@
 // Compares code for hosts, or for the device under test, with the interpreter.
 #pragma once
 
-#include "dsl/codegen/codegen.h"
-#include "dsl/codegen/schedule.h"
-#include "dsl/compile.h"
-#include "dsl/device.h"
-#include "dsl/ir/interpret.h"
+#include "dsl/codegen/host/codegen.h"
+#include "dsl/codegen/host/schedule.h"
+#include "dsl/interpret/interpret.h"
+#include "dsl/launch/compile.h"
+#include "dsl/target/device.h"
 #include "tests/amx_emulator.h"
 #include "tests/dsl/arrays.h"
 #include "tests/staged.h"

@@ -8,11 +8,11 @@
 #include <fstream>
 
 #include "dsl/codegen/gpu/gpu_code.h"
-#include "dsl/ir/interpret.h"
-#include "dsl/ir/text.h"
+#include "dsl/interpret/interpret.h"
+#include "dsl/ir/text/text.h"
+#include "dsl/language/tile.h"
+#include "dsl/language/tracer.h"
 #include "dsl/passes/pipeline.h"
-#include "dsl/tile.h"
-#include "dsl/tracer.h"
 #include "runtime/base/half.h"
 #include "tests/dsl/arrays.h"
 #include "tests/dsl/occurrences.h"

@@ -4,13 +4,13 @@
 #include <cmath>
 #include <random>
 
-#include "dsl/codegen/codegen.h"
-#include "dsl/codegen/schedule.h"
-#include "dsl/compile.h"
-#include "dsl/device.h"
-#include "dsl/ir/interpret.h"
-#include "dsl/tile.h"
-#include "dsl/tracer.h"
+#include "dsl/codegen/host/codegen.h"
+#include "dsl/codegen/host/schedule.h"
+#include "dsl/interpret/interpret.h"
+#include "dsl/language/tile.h"
+#include "dsl/language/tracer.h"
+#include "dsl/launch/compile.h"
+#include "dsl/target/device.h"
 #include "tests/dsl/arrays.h"
 #include "tests/dsl/expect_same.h"
 #include "tests/dsl/occurrences.h"

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <random>
 
-#include "dsl/tile.h"
-#include "dsl/tracer.h"
+#include "dsl/language/tile.h"
+#include "dsl/language/tracer.h"
 #include "tests/dsl/expect_same.h"
 
 namespace tilewright::dsl {

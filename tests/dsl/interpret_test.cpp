@@ -1,4 +1,4 @@
-#include "dsl/ir/interpret.h"
+#include "dsl/interpret/interpret.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

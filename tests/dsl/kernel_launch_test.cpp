@@ -2,8 +2,8 @@
 
 #include <numeric>
 
-#include "dsl/device.h"
-#include "dsl/kernel.h"
+#include "dsl/language/kernel.h"
+#include "dsl/target/device.h"
 #include "runtime/trace.h"
 #include "tests/errors.h"
 #include "tests/setting.h"

@@ -1,8 +1,8 @@
-#include "dsl/kernel.h"
+#include "dsl/language/kernel.h"
 
 #include <gmock/gmock.h>
 
-#include "dsl/ir/text.h"
+#include "dsl/ir/text/text.h"
 #include "tests/errors.h"
 
 namespace tilewright::dsl {

@@ -1,5 +1,5 @@
 // What a launch refuses before it runs anything.
-#include "dsl/launch_checks.h"
+#include "dsl/language/launch_checks.h"
 
 #include <gmock/gmock.h>
 

@@ -4,9 +4,9 @@
 
 #include <cmath>
 
+#include "dsl/language/tile.h"
+#include "dsl/language/tracer.h"
 #include "dsl/passes/passes.h"
-#include "dsl/tile.h"
-#include "dsl/tracer.h"
 #include "tests/dsl/expect_same.h"
 
 namespace tilewright::dsl {

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "dsl/kernel.h"
-#include "dsl/tracer.h"
+#include "dsl/language/kernel.h"
+#include "dsl/language/tracer.h"
 #include "tests/errors.h"
 
 namespace tilewright::dsl {

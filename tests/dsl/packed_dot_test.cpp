@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "dsl/tile.h"
-#include "dsl/tracer.h"
+#include "dsl/language/tile.h"
+#include "dsl/language/tracer.h"
 #include "tests/dsl/expect_same.h"
 
 namespace tilewright::dsl {

@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "dsl/ir/text.h"
+#include "dsl/ir/text/text.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::dsl {

@@ -5,11 +5,11 @@
 #include <sstream>
 
 #include "dsl/codegen/gpu/gpu_code.h"
-#include "dsl/compile.h"
-#include "dsl/ir/interpret.h"
-#include "dsl/ir/text.h"
-#include "dsl/tile.h"
-#include "dsl/tracer.h"
+#include "dsl/interpret/interpret.h"
+#include "dsl/ir/text/text.h"
+#include "dsl/language/tile.h"
+#include "dsl/language/tracer.h"
+#include "dsl/launch/compile.h"
 #include "tests/errors.h"
 
 namespace tilewright::dsl {

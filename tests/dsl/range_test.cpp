@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "dsl/ir/interpret.h"
-#include "dsl/kernel.h"
+#include "dsl/interpret/interpret.h"
+#include "dsl/language/kernel.h"
 #include "tests/errors.h"
 #include "tests/setting.h"
 

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "dsl/ir/text.h"
+#include "dsl/ir/text/text.h"
 #include "dsl/ir/verify.h"
 #include "runtime/base/error.h"
 

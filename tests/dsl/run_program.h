@@ -5,9 +5,9 @@
 
 #include <span>
 
-#include "dsl/compile.h"
-#include "dsl/device.h"
-#include "dsl/ir/interpret.h"
+#include "dsl/interpret/interpret.h"
+#include "dsl/launch/compile.h"
+#include "dsl/target/device.h"
 #include "tests/staged.h"
 
 namespace tilewright::dsl {

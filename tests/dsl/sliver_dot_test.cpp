@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "dsl/packed_product.h"
-#include "dsl/tile.h"
-#include "dsl/tracer.h"
+#include "dsl/language/tile.h"
+#include "dsl/language/tracer.h"
+#include "dsl/target/packed_product.h"
 #include "tests/dsl/expect_same.h"
 
 namespace tilewright::dsl {

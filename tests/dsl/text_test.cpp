@@ -1,4 +1,4 @@
-#include "dsl/ir/text.h"
+#include "dsl/ir/text/text.h"
 
 #include <gmock/gmock.h>
 

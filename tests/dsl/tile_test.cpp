@@ -1,9 +1,9 @@
-#include "dsl/tile.h"
+#include "dsl/language/tile.h"
 
 #include <gmock/gmock.h>
 
-#include "dsl/ir/text.h"
-#include "dsl/tracer.h"
+#include "dsl/ir/text/text.h"
+#include "dsl/language/tracer.h"
 
 namespace tilewright::dsl {
 namespace {

@@ -7,8 +7,8 @@
 #include <memory>
 #include <random>
 
-#include "dsl/ir/text.h"
-#include "dsl/tracer.h"
+#include "dsl/ir/text/text.h"
+#include "dsl/language/tracer.h"
 #include "tests/dsl/run_program.h"
 
 namespace tilewright::dsl {

@@ -1,10 +1,10 @@
-#include "dsl/tracer.h"
+#include "dsl/language/tracer.h"
 
 #include <gmock/gmock.h>
 
 #include <set>
 
-#include "dsl/ir/text.h"
+#include "dsl/ir/text/text.h"
 #include "dsl/ir/verify.h"
 #include "runtime/base/error.h"
 

@@ -4,8 +4,8 @@
 
 #include <functional>
 
-#include "dsl/ir/text.h"
-#include "dsl/tracer.h"
+#include "dsl/ir/text/text.h"
+#include "dsl/language/tracer.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::ir {

@@ -5,7 +5,7 @@
 
 #include <regex>
 
-#include "dsl/codegen/gpu/device_ops.h"
+#include "dsl/codegen/gpu/device/device_ops.h"
 
 namespace tilewright::dsl {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "dsl/codegen/gpu/emulate.h"
+#include "dsl/codegen/gpu/emulate/emulate.h"
 #include "tests/errors.h"
 
 namespace tilewright::dsl {

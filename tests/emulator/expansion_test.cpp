@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "dsl/codegen/gpu/device_ops.h"
+#include "dsl/codegen/gpu/device/device_ops.h"
 #include "runtime/base/env.h"
 #include "tests/errors.h"
 

@@ -2,7 +2,7 @@
 #include <array>
 #include <cmath>
 
-#include "dsl/emulator/number_formats.h"
+#include "dsl/target/number_formats.h"
 #include "tests/emulator/emulated.h"
 
 namespace tilewright::dsl {

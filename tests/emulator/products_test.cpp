@@ -2,7 +2,7 @@
 // their own.
 #include <cmath>
 
-#include "dsl/emulator/wgmma_form.h"
+#include "dsl/target/wgmma_form.h"
 #include "tests/emulator/emulated.h"
 
 namespace tilewright::dsl {

@@ -10,7 +10,7 @@
 #include <sstream>
 #include <utility>
 
-#include "dsl/ir/text.h"
+#include "dsl/ir/text/text.h"
 #include "dsl/passes/pipeline.h"
 
 namespace tilewright::dsl {

@@ -1,5 +1,5 @@
 // Functions that are tuned while they are in use.
-#include "graph/run/background_plan.h"
+#include "graph/compile/background_plan.h"
 
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -9,10 +9,10 @@
 #include <thread>
 
 #include "autotune/policy.h"
-#include "graph/compile.h"
-#include "graph/functional.h"
-#include "graph/fuse/fuse.h"
+#include "graph/compile/compile.h"
 #include "graph/passes/pipeline.h"
+#include "graph/regions/fuse.h"
+#include "graph/tensor/functional.h"
 #include "graph/tune/region_tuner.h"
 #include "tests/errors.h"
 #include "tests/graph/captured.h"

@@ -2,7 +2,7 @@
 // one launch an operation.
 #include <gtest/gtest.h>
 
-#include "graph/compile.h"
+#include "graph/compile/compile.h"
 #include "tests/tensors.h"
 
 namespace tilewright {

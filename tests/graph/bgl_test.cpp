@@ -1,4 +1,4 @@
-#include "graph/bgl.h"
+#include "graph/ir/bgl.h"
 
 #include <gtest/gtest.h>
 

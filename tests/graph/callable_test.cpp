@@ -1,9 +1,9 @@
 // What compile() takes: how many tensors, and what comes back.
-#include "graph/callable.h"
+#include "graph/compile/callable.h"
 
 #include <gtest/gtest.h>
 
-#include "graph/compile.h"
+#include "graph/compile/compile.h"
 #include "tests/errors.h"
 #include "tests/tensors.h"
 

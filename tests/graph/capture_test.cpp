@@ -1,7 +1,7 @@
-#include "graph/capture.h"
+#include "graph/tensor/capture.h"
 
-#include "graph/evaluate.h"
-#include "graph/text.h"
+#include "graph/ir/evaluate.h"
+#include "graph/ir/text.h"
 #include "tests/errors.h"
 
 namespace tilewright::graph {

@@ -4,9 +4,9 @@
 #include <functional>
 #include <vector>
 
-#include "graph/capture.h"
 #include "graph/passes/pipeline.h"
-#include "graph/tensor.h"
+#include "graph/tensor/capture.h"
+#include "graph/tensor/tensor.h"
 
 namespace tilewright::graph {
 

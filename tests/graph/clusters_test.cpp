@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "graph/capture.h"
 #include "graph/passes/pipeline.h"
 #include "graph/run/plan.h"
+#include "graph/tensor/capture.h"
 #include "runtime/base/half.h"
 #include "tests/errors.h"
 

@@ -1,4 +1,4 @@
-#include "graph/compile.h"
+#include "graph/compile/compile.h"
 
 #include <gtest/gtest.h>
 

@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "dsl/codegen/gpu/gpu_code.h"
-#include "dsl/ir/text.h"
+#include "dsl/ir/text/text.h"
 #include "dsl/passes/pipeline.h"
-#include "graph/capture.h"
 #include "graph/passes/pipeline.h"
 #include "graph/run/plan.h"
+#include "graph/tensor/capture.h"
 
 namespace tilewright::graph {
 namespace {

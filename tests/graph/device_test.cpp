@@ -1,14 +1,14 @@
-#include "dsl/device.h"
+#include "dsl/target/device.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <regex>
 
-#include "graph/capture.h"
-#include "graph/compile.h"
+#include "graph/compile/compile.h"
 #include "graph/passes/pipeline.h"
 #include "graph/run/plan.h"
+#include "graph/tensor/capture.h"
 #include "tests/errors.h"
 #include "tests/setting.h"
 

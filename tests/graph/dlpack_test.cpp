@@ -1,11 +1,11 @@
-#include "graph/dlpack.h"
+#include "graph/functions/dlpack.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 
-#include "graph/compile.h"
-#include "graph/dlpack_layout.h"
+#include "graph/compile/compile.h"
+#include "graph/functions/dlpack_layout.h"
 #include "tests/errors.h"
 
 namespace tilewright {

@@ -1,11 +1,11 @@
-#include "graph/eager.h"
+#include "graph/tensor/eager.h"
 
 #include <cmath>
 #include <thread>
 
-#include "graph/evaluate.h"
-#include "graph/placement.h"
-#include "graph/tensor_body.h"
+#include "graph/ir/evaluate.h"
+#include "graph/ir/placement.h"
+#include "graph/tensor/tensor_body.h"
 #include "tests/errors.h"
 
 namespace tilewright::graph {

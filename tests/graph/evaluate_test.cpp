@@ -1,8 +1,8 @@
-#include "graph/evaluate.h"
+#include "graph/ir/evaluate.h"
 
 #include <cmath>
 
-#include "graph/text.h"
+#include "graph/ir/text.h"
 #include "tests/errors.h"
 
 namespace tilewright::graph {

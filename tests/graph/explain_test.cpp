@@ -1,8 +1,8 @@
 // What a compiled function says of itself: report() and explain().
 #include <gtest/gtest.h>
 
-#include "graph/compile.h"
-#include "graph/text.h"
+#include "graph/compile/compile.h"
+#include "graph/ir/text.h"
 #include "tests/errors.h"
 #include "tests/every_device.h"
 #include "tests/setting.h"

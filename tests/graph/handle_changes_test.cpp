@@ -1,12 +1,12 @@
 // Tensors that a compiled function uses and that stand for something else after it was captured.
-#include "graph/handle_changes.h"
+#include "graph/tensor/handle_changes.h"
 
 #include <gtest/gtest.h>
 
 #include <optional>
 
-#include "graph/compile.h"
-#include "graph/tensor_body.h"
+#include "graph/compile/compile.h"
+#include "graph/tensor/tensor_body.h"
 #include "tests/errors.h"
 #include "tests/every_device.h"
 #include "tests/tensors.h"

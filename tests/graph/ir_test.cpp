@@ -1,6 +1,6 @@
-#include "graph/ir.h"
+#include "graph/ir/ir.h"
 
-#include "graph/text.h"
+#include "graph/ir/text.h"
 #include "tests/errors.h"
 
 namespace tilewright::graph {

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "graph/compile.h"
-#include "graph/tensor.h"
+#include "graph/compile/compile.h"
+#include "graph/tensor/tensor.h"
 #include "tests/errors.h"
 
 namespace tilewright {

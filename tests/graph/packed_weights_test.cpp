@@ -6,13 +6,13 @@
 #include <cmath>
 #include <random>
 
-#include "graph/capture.h"
-#include "graph/compile.h"
-#include "graph/dlpack.h"
-#include "graph/dlpack_layout.h"
+#include "graph/compile/compile.h"
+#include "graph/compile/weight_copies.h"
+#include "graph/functions/dlpack.h"
+#include "graph/functions/dlpack_layout.h"
 #include "graph/passes/pipeline.h"
-#include "graph/run/weight_copies.h"
-#include "graph/tensor_body.h"
+#include "graph/tensor/capture.h"
+#include "graph/tensor/tensor_body.h"
 #include "tests/errors.h"
 #include "tests/tensors.h"
 

@@ -1,8 +1,8 @@
 // Each graph pass on small programs: these two become equal, and these stay as they are.
 #include "graph/passes/passes.h"
 
+#include "graph/ir/text.h"
 #include "graph/passes/pipeline.h"
-#include "graph/text.h"
 #include "tests/errors.h"
 #include "tests/setting.h"
 

@@ -1,8 +1,8 @@
-#include "graph/placement.h"
+#include "graph/ir/placement.h"
 
 #include <gtest/gtest.h>
 
-#include "graph/strided_copy.h"
+#include "graph/tensor/strided_copy.h"
 
 namespace tilewright::graph {
 namespace {

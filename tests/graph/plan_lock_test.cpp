@@ -9,8 +9,8 @@
 #include <sstream>
 
 #include "autotune/measure/child.h"
-#include "graph/compile.h"
-#include "graph/functional.h"
+#include "graph/compile/compile.h"
+#include "graph/tensor/functional.h"
 #include "tests/errors.h"
 #include "tests/graph/captured.h"
 #include "tests/scratch_folder.h"

@@ -8,7 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "graph/compile.h"
+#include "graph/compile/compile.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {

@@ -1,15 +1,15 @@
 // Linear layers with quantised weights, against sums in double of what the integers mean.
-#include "graph/quantized.h"
+#include "graph/functions/quantized.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "graph/capture.h"
-#include "graph/compile.h"
-#include "graph/evaluate.h"
+#include "graph/compile/compile.h"
+#include "graph/ir/evaluate.h"
 #include "graph/passes/pipeline.h"
 #include "graph/run/plan.h"
+#include "graph/tensor/capture.h"
 #include "tests/errors.h"
 
 namespace tilewright {

@@ -1,8 +1,8 @@
 // Which tasks become one region, for the patterns that fusion is there for.
 #include <gtest/gtest.h>
 
-#include "graph/fuse/fuse.h"
-#include "graph/fuse/repeats.h"
+#include "graph/regions/fuse.h"
+#include "graph/regions/repeats.h"
 #include "graph/run/plan.h"
 #include "tests/graph/captured.h"
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <regex>
 
-#include "graph/compile.h"
-#include "graph/tensor.h"
+#include "graph/compile/compile.h"
+#include "graph/tensor/tensor.h"
 
 namespace tilewright {
 namespace {

@@ -1,8 +1,8 @@
-#include "graph/run/row_checks.h"
+#include "graph/tensor/row_checks.h"
 
 #include <gtest/gtest.h>
 
-#include "graph/compile.h"
+#include "graph/compile/compile.h"
 #include "tests/errors.h"
 #include "tests/tensors.h"
 

@@ -1,4 +1,4 @@
-#include "graph/shape_rules.h"
+#include "graph/ir/shape_rules.h"
 
 #include "tests/errors.h"
 

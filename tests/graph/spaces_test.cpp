@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <random>
 
-#include "graph/fuse/fuse.h"
 #include "graph/passes/pipeline.h"
+#include "graph/regions/fuse.h"
 #include "graph/tune/region_space.h"
 #include "graph/tune/region_trial.h"
 #include "tests/graph/captured.h"

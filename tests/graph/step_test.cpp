@@ -1,5 +1,5 @@
 // Results of recorded functions: whoever reads them gets them, or the Error, and nothing else.
-#include "graph/step.h"
+#include "graph/tensor/step.h"
 
 #include <gtest/gtest.h>
 
@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <thread>
 
-#include "graph/compile.h"
-#include "graph/dlpack.h"
-#include "graph/tensor_body.h"
+#include "graph/compile/compile.h"
+#include "graph/functions/dlpack.h"
+#include "graph/tensor/tensor_body.h"
 #include "tests/errors.h"
 #include "tests/tensors.h"
 

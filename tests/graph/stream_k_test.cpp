@@ -1,12 +1,12 @@
 // When the last tiles of a product are shared, and what is made of them (graph/lower/tail.h).
 #include <gtest/gtest.h>
 
-#include "graph/capture.h"
 #include "graph/lower/lower.h"
 #include "graph/lower/tail.h"
 #include "graph/passes/pipeline.h"
 #include "graph/run/plan.h"
-#include "graph/tensor.h"
+#include "graph/tensor/capture.h"
+#include "graph/tensor/tensor.h"
 #include "graph/tune/region_space.h"
 #include "tests/errors.h"
 

@@ -1,9 +1,9 @@
 // Kernels written by hand, launched on tensors.
 #include <gmock/gmock.h>
 
-#include "dsl/kernel.h"
-#include "graph/compile.h"
-#include "graph/tensor.h"
+#include "dsl/language/kernel.h"
+#include "graph/compile/compile.h"
+#include "graph/tensor/tensor.h"
 #include "tests/errors.h"
 #include "tests/every_device.h"
 

@@ -1,9 +1,9 @@
-#include "graph/tensor.h"
+#include "graph/tensor/tensor.h"
 
 #include <cmath>
 #include <numeric>
 
-#include "graph/compile.h"
+#include "graph/compile/compile.h"
 #include "tests/errors.h"
 
 namespace tilewright {

@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <set>
 
-#include "graph/fuse/fuse.h"
 #include "graph/passes/pipeline.h"
+#include "graph/regions/fuse.h"
 #include "graph/tune/region_estimate.h"
 #include "graph/tune/tune_plan.h"
 #include "tests/graph/captured.h"

@@ -1,5 +1,5 @@
 // Choices of regions are taken only where whole calls are faster by them.
-#include "graph/run/tuned_plan.h"
+#include "graph/compile/tuned_plan.h"
 
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -9,12 +9,12 @@
 #include <random>
 
 #include "autotune/policy.h"
-#include "graph/capture.h"
-#include "graph/compile.h"
-#include "graph/functional.h"
-#include "graph/fuse/fuse.h"
+#include "graph/compile/compile.h"
 #include "graph/passes/pipeline.h"
+#include "graph/regions/fuse.h"
 #include "graph/run/plan_body.h"
+#include "graph/tensor/capture.h"
+#include "graph/tensor/functional.h"
 #include "graph/tune/region_estimate.h"
 #include "graph/tune/region_tuner.h"
 #include "tests/graph/captured.h"

@@ -35,7 +35,7 @@ baked=$(grep -rlF -e "$work/first" -e "$source_dir" "$work/moved" || true)
 [ -z "$baked" ] || fail "the folder of the build is baked into: $baked"
 
 if readelf -S "$library" | grep -q '\.symtab'; then fail "the library is not stripped"; fi
-[ ! -e "$work/moved/include/tilewright/autotune/database/sql_connection.h" ] || fail "SQL among the public headers"
+[ ! -e "$work/moved/include/tilewright/autotune/database/sql/sql_connection.h" ] || fail "SQL among the public headers"
 sql=$(grep -rlE 'sqlite3|postgres_connection|SqlConnection|SqlValue' "$work/moved/include" || true)
 [ -z "$sql" ] || fail "public headers show SQL: $sql"
 

@@ -7,7 +7,7 @@ compiler=$1 source=$2
 refuses() {
   local errors
   if errors=$("$compiler" -std=gnu++20 -I"$source" -fsyntax-only -x c++ - 2>&1 <<< "
-      #include \"graph/compile.h\"
+      #include \"graph/compile/compile.h\"
       using namespace tilewright;
       void function() { $2 }"); then
     echo "compiles: $2"

@@ -1,10 +1,10 @@
 // Modules whose parameters stand for other tensors after functions were compiled from them.
 #include <gtest/gtest.h>
 
-#include "graph/compile.h"
-#include "models/layers.h"
-#include "models/module.h"
-#include "models/weights.h"
+#include "graph/compile/compile.h"
+#include "models/layers/layers.h"
+#include "models/layers/module.h"
+#include "models/weights/weights.h"
 #include "tests/tensors.h"
 
 namespace tilewright {

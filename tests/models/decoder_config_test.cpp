@@ -1,4 +1,4 @@
-#include "models/decoder_families.h"
+#include "models/decoder/decoder_families.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

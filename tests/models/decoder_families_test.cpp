@@ -1,7 +1,7 @@
 // Each family by a small configuration of its own: what is read, what is refused, and that its
 // model does the same row by row as at once. What transformers makes of them:
 // transformers_folder_test.
-#include "models/decoder_families.h"
+#include "models/decoder/decoder_families.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,9 +9,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "graph/compile.h"
-#include "models/decoder.h"
-#include "models/generate.h"
+#include "graph/compile/compile.h"
+#include "models/decoder/decoder.h"
+#include "models/generate/generate.h"
 #include "tests/errors.h"
 #include "tests/models/folders.h"
 #include "tests/tensors.h"

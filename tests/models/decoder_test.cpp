@@ -1,5 +1,5 @@
-#include "models/decoder.h"
-#include "models/decoder_families.h"
+#include "models/decoder/decoder.h"
+#include "models/decoder/decoder_families.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,9 +8,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "graph/compile.h"
-#include "models/generate.h"
-#include "models/random.h"
+#include "graph/compile/compile.h"
+#include "models/generate/generate.h"
+#include "models/layers/random.h"
 #include "tests/errors.h"
 #include "tests/models/folders.h"
 #include "tests/tensors.h"

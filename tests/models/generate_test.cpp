@@ -1,9 +1,9 @@
-#include "models/generate.h"
+#include "models/generate/generate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/decoder.h"
+#include "models/decoder/decoder.h"
 #include "tests/errors.h"
 #include "tests/models/folders.h"
 

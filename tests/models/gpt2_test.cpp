@@ -1,6 +1,6 @@
 // GPT-2 against Hugging Face's, on weights that both make from a formula (gpt2_logits.py).
-#include "models/decoder.h"
-#include "models/decoder_families.h"
+#include "models/decoder/decoder.h"
+#include "models/decoder/decoder_families.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "graph/compile.h"
-#include "models/generate.h"
+#include "graph/compile/compile.h"
+#include "models/generate/generate.h"
 #include "tests/errors.h"
 #include "tests/models/folders.h"
 #include "tests/models/gpt2_logits.h"

@@ -1,6 +1,6 @@
 // Steps that choose on the device: the same tokens as one step after the other, however many there
 // are in a round, and nothing after the end.
-#include "models/greedy_steps.h"
+#include "models/generate/greedy_steps.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "models/decoder.h"
+#include "models/decoder/decoder.h"
 #include "tests/errors.h"
 
 namespace tilewright {

@@ -1,13 +1,13 @@
-#include "models/layers.h"
+#include "models/layers/layers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "models/attention.h"
-#include "models/containers.h"
-#include "models/random.h"
+#include "models/decoder/attention.h"
+#include "models/layers/containers.h"
+#include "models/layers/random.h"
 #include "tests/errors.h"
 #include "tests/models/folders.h"
 

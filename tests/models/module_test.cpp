@@ -1,12 +1,12 @@
-#include "models/module.h"
+#include "models/layers/module.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "graph/tensor_body.h"
-#include "models/containers.h"
-#include "models/layers.h"
-#include "models/random.h"
+#include "graph/tensor/tensor_body.h"
+#include "models/layers/containers.h"
+#include "models/layers/layers.h"
+#include "models/layers/random.h"
 #include "tests/errors.h"
 #include "tests/models/folders.h"
 

@@ -1,4 +1,4 @@
-#include "models/random.h"
+#include "models/layers/random.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

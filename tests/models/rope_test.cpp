@@ -1,12 +1,12 @@
-#include "models/rope.h"
+#include "models/decoder/rope.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "models/attention.h"
-#include "models/random.h"
+#include "models/decoder/attention.h"
+#include "models/layers/random.h"
 #include "tests/errors.h"
 
 namespace tilewright {

@@ -1,4 +1,4 @@
-#include "models/safetensors.h"
+#include "models/weights/safetensors.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "models/sampling.h"
+#include "models/generate/sampling.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

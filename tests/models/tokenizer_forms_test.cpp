@@ -10,7 +10,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "models/tokenizer.h"
+#include "models/tokenizer/tokenizer.h"
 #include "tests/models/folders.h"
 
 namespace tilewright {

@@ -1,4 +1,4 @@
-#include "models/tokenizer.h"
+#include "models/tokenizer/tokenizer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "graph/compile.h"
-#include "models/language_model.h"
+#include "graph/compile/compile.h"
+#include "models/decoder/language_model.h"
 #include "tests/models/folders.h"
 
 namespace tilewright {

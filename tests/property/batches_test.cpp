@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <random>
 
-#include "graph/capture.h"
+#include "graph/ir/text.h"
 #include "graph/passes/pipeline.h"
-#include "graph/text.h"
+#include "graph/tensor/capture.h"
 #include "tests/property/error_bound.h"
 #include "tests/property/plan_run.h"
 #include "tests/property/seeds.h"

@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "dsl/ir/scalar.h"
-#include "graph/decompositions.h"
-#include "graph/index_space.h"
-#include "graph/op_dispatch.h"
+#include "graph/ir/decompositions.h"
+#include "graph/ir/index_space.h"
+#include "graph/ir/op_dispatch.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {

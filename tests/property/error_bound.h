@@ -15,7 +15,7 @@
 
 #include <vector>
 
-#include "graph/evaluate.h"
+#include "graph/ir/evaluate.h"
 
 namespace tilewright::graph {
 

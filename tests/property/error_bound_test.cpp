@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "graph/text.h"
+#include "graph/ir/text.h"
 #include "tests/property/random_graph.h"
 
 namespace tilewright::graph {

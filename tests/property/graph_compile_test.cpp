@@ -1,8 +1,8 @@
 // What a plan computes is what the graph means, for random graphs, in every way to make a plan.
 #include <gtest/gtest.h>
 
+#include "graph/ir/text.h"
 #include "graph/passes/pipeline.h"
-#include "graph/text.h"
 #include "tests/property/error_bound.h"
 #include "tests/property/plan_run.h"
 #include "tests/property/random_graph.h"

@@ -1,9 +1,9 @@
 // Passes keep what random graphs compute.
 #include <gtest/gtest.h>
 
+#include "graph/ir/text.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/pipeline.h"
-#include "graph/text.h"
 #include "runtime/base/error.h"
 #include "tests/property/error_bound.h"
 #include "tests/property/random_graph.h"

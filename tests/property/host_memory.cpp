@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "graph/placement.h"
+#include "graph/ir/placement.h"
 
 namespace tilewright::graph {
 

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "graph/evaluate.h"
+#include "graph/ir/evaluate.h"
 
 namespace tilewright::graph {
 

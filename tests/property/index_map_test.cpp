@@ -1,4 +1,4 @@
-#include "graph/lower/access.h"
+#include "graph/regions/access.h"
 
 #include <gtest/gtest.h>
 

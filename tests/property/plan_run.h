@@ -1,7 +1,7 @@
 // Running a graph through a plan on host tensors, for tests that compare it with evaluation.
 #pragma once
 
-#include "graph/evaluate.h"
+#include "graph/ir/evaluate.h"
 #include "graph/run/plan.h"
 
 namespace tilewright::graph {

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "graph/evaluate.h"
+#include "graph/ir/evaluate.h"
 
 namespace tilewright::graph {
 

@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
+#include "dsl/interpret/interpret.h"
 #include "dsl/ir/function.h"
-#include "dsl/ir/interpret.h"
 #include "runtime/artifact.h"
 #include "tests/guarded.h"
 

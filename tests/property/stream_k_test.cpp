@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <random>
 
-#include "graph/capture.h"
 #include "graph/passes/pipeline.h"
-#include "graph/tensor.h"
+#include "graph/tensor/capture.h"
+#include "graph/tensor/tensor.h"
 #include "tests/property/error_bound.h"
 #include "tests/property/plan_run.h"
 #include "tests/property/seeds.h"

@@ -1,7 +1,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "dsl/ir/text.h"
+#include "dsl/ir/text/text.h"
 #include "runtime/base/error.h"
 #include "tests/property/error_program.h"
 #include "tests/property/random_tile.h"

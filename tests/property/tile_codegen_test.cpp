@@ -3,8 +3,8 @@
 // The programs are cut into parts, so that test runners spread them over processors; 3,200 in all.
 #include <gtest/gtest.h>
 
-#include "dsl/codegen/codegen.h"
-#include "dsl/ir/text.h"
+#include "dsl/codegen/host/codegen.h"
+#include "dsl/ir/text/text.h"
 #include "dsl/passes/pipeline.h"
 #include "runtime/base/error.h"
 #include "tests/property/random_tile.h"

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "dsl/codegen/gpu/gpu_code.h"
-#include "dsl/compile.h"
-#include "dsl/device.h"
-#include "dsl/ir/text.h"
+#include "dsl/ir/text/text.h"
+#include "dsl/launch/compile.h"
 #include "dsl/passes/pipeline.h"
+#include "dsl/target/device.h"
 #include "runtime/base/error.h"
 #include "tests/property/random_tile.h"
 #include "tests/property/seeds.h"

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "dsl/ir/text.h"
+#include "dsl/ir/text/text.h"
 #include "dsl/ir/verify.h"
 #include "dsl/passes/pipeline.h"
 #include "tests/property/random_tile.h"
@@ -59,8 +59,7 @@ TEST(RandomTilePrograms, HaveTolerancesThatAreMostlySmall) {
 // their results are within the tolerance, as the test of the whole pipeline says.
 bool may_round_anew(const dsl::Pass& pass) {
   return pass.name == "expand_math" || pass.name == "expand_math_avx512" ||
-         pass.name == "expand_math_gpu" ||
-         pass.name == "widen_reductions";
+         pass.name == "expand_math_gpu" || pass.name == "widen_reductions";
 }
 
 TEST(TilePasses, ThatDoNotRoundAnewChangeNoResult) {

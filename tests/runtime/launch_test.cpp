@@ -9,7 +9,7 @@
 
 #include "runtime/artifact.h"
 #include "runtime/base/error.h"
-#include "runtime/parallel.h"
+#include "runtime/cpu/parallel.h"
 
 namespace tilewright {
 namespace {

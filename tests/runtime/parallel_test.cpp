@@ -1,4 +1,4 @@
-#include "runtime/parallel.h"
+#include "runtime/cpu/parallel.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "runtime/base/error.h"
-#include "runtime/parallel.h"
+#include "runtime/cpu/parallel.h"
 #include "tools/bench/device_clock.h"
 #include "tools/bench/peer.h"
-#include "tools/measure.h"
+#include "tools/measure/measure.h"
 
 namespace tilewright::tools {
 namespace {

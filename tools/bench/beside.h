@@ -2,7 +2,7 @@
 // of them are taken in turns, so that whatever else the machine does hits them alike.
 #pragma once
 
-#include "runtime/parallel.h"
+#include "runtime/cpu/parallel.h"
 #include "tools/bench/host_limits.h"
 #include "tools/bench/section.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "runtime/cuda/context.h"
-#include "tools/measure.h"
+#include "tools/measure/measure.h"
 
 namespace tilewright::tools {
 namespace {

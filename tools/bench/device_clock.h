@@ -8,7 +8,7 @@
 #include <functional>
 #include <vector>
 
-#include "dsl/device.h"
+#include "dsl/target/device.h"
 
 namespace tilewright::tools {
 

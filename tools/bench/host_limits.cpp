@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "dsl/target.h"
-#include "runtime/parallel.h"
+#include "dsl/target/target.h"
+#include "runtime/cpu/parallel.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -4,11 +4,11 @@
 #include <cstring>
 
 #include "runtime/base/error.h"
+#include "runtime/cpu/parallel.h"
 #include "runtime/cuda/context.h"
-#include "runtime/parallel.h"
 #include "tools/bench/beside.h"
 #include "tools/bench/device_clock.h"
-#include "tools/measure.h"
+#include "tools/measure/measure.h"
 
 namespace tilewright::tools {
 namespace {

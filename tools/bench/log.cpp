@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "runtime/base/error.h"
-#include "runtime/cuda/error.h"
+#include "runtime/cuda/driver/error.h"
 #include "tools/bench/section.h"
-#include "tools/measure.h"
+#include "tools/measure/measure.h"
 
 namespace tilewright::tools {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <map>
 
-#include "graph/tensor.h"
+#include "graph/tensor/tensor.h"
 
 namespace tilewright::tools {
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/compile.h"
+#include "graph/compile/compile.h"
 
 namespace tilewright::tools {
 

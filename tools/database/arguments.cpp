@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
-#include "autotune/database/location.h"
-#include "tools/misuse.h"
+#include "autotune/database/sql/location.h"
+#include "tools/console/misuse.h"
 
 namespace tilewright::tools {
 

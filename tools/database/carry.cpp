@@ -10,8 +10,8 @@
 #include "autotune/database/exchange.h"
 #include "runtime/base/atomic_file.h"
 #include "runtime/base/error.h"
+#include "tools/console/misuse.h"
 #include "tools/database/arguments.h"
-#include "tools/misuse.h"
 
 namespace tilewright::tools {
 namespace {

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "runtime/base/atomic_file.h"
+#include "tools/console/table.h"
 #include "tools/database/arguments.h"
 #include "tools/database/svg.h"
-#include "tools/table.h"
 
 namespace tilewright::tools {
 namespace {

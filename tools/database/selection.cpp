@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "autotune/database/exchange.h"
-#include "tools/misuse.h"
-#include "tools/table.h"
+#include "tools/console/misuse.h"
+#include "tools/console/table.h"
 
 namespace tilewright::tools {
 namespace {

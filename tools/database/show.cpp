@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "tools/console/misuse.h"
 #include "tools/database/arguments.h"
-#include "tools/misuse.h"
 
 namespace tilewright::tools {
 namespace {

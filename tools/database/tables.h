@@ -1,8 +1,8 @@
 // What `tilewright db` shows, as tables.
 #pragma once
 
+#include "tools/console/table.h"
 #include "tools/database/selection.h"
-#include "tools/table.h"
 
 namespace tilewright::tools {
 

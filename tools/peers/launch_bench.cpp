@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/parallel.h"
+#include "runtime/cpu/parallel.h"
 
 namespace {
 

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "dsl/codegen/gpu/barrier_proof.h"
-#include "dsl/codegen/gpu/grid_wait.h"
+#include "dsl/codegen/gpu/emit/grid_wait.h"
+#include "dsl/codegen/gpu/proof/barrier_proof.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::dsl::gpu {

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "dsl/codegen/gpu/gpu_code.h"
-#include "dsl/codegen/gpu/warp_roles.h"
+#include "dsl/codegen/gpu/plan/warp_roles.h"
 
 namespace tilewright::dsl::gpu {
 

@@ -1,14 +1,14 @@
 #include "dsl/codegen/gpu/gpu_code.h"
 
 #include "dsl/codegen/gpu/barrier_audit.h"
-#include "dsl/codegen/gpu/barrier_proof.h"
-#include "dsl/codegen/gpu/cache_policy.h"
-#include "dsl/codegen/gpu/device_ops.h"
-#include "dsl/codegen/gpu/emitter.h"
-#include "dsl/codegen/gpu/grid_wait.h"
-#include "dsl/codegen/gpu/nvptx.h"
-#include "dsl/codegen/gpu/program_observers.h"
-#include "dsl/codegen/llvm_passes.h"
+#include "dsl/codegen/gpu/device/device_ops.h"
+#include "dsl/codegen/gpu/emit/emitter.h"
+#include "dsl/codegen/gpu/emit/grid_wait.h"
+#include "dsl/codegen/gpu/emulate/program_observers.h"
+#include "dsl/codegen/gpu/plan/cache_policy.h"
+#include "dsl/codegen/gpu/proof/barrier_proof.h"
+#include "dsl/codegen/llvm/llvm_passes.h"
+#include "dsl/codegen/nvptx/nvptx.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::dsl::gpu {

@@ -8,7 +8,7 @@
 
 #include "dsl/emulator/options.h"
 #include "dsl/ir/function.h"
-#include "dsl/target.h"
+#include "dsl/target/target.h"
 #include "runtime/artifact.h"
 #include "runtime/gpu_code.h"
 #include "runtime/launch_table.h"

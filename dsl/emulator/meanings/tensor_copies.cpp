@@ -6,7 +6,7 @@
 #include "dsl/emulator/cluster.h"
 #include "dsl/emulator/known_memory.h"
 #include "dsl/emulator/meanings.h"
-#include "dsl/emulator/meanings/memory_barriers.h"
+#include "dsl/emulator/memory_barriers.h"
 #include "runtime/base/tf32.h"
 
 namespace tilewright::dsl::emulator {

@@ -14,8 +14,8 @@
 #include "tests/autotune/database/sqlite_file.h"
 #include "tests/errors.h"
 #include "tests/scratch_folder.h"
+#include "tools/console/misuse.h"
 #include "tools/database/selection.h"
-#include "tools/misuse.h"
 
 namespace tilewright::autotune {
 namespace {

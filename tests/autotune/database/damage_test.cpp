@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "autotune/database/sqlite_connection.h"
-#include "autotune/database/sqlite_pages.h"
+#include "autotune/database/sql/sqlite_connection.h"
+#include "autotune/database/sql/sqlite_pages.h"
 #include "autotune/database/store.h"
 #include "autotune/database/tuning_database.h"
 #include "tests/autotune/database/processes.h"

@@ -1,8 +1,8 @@
-#include "autotune/database/device_record.h"
+#include "autotune/database/row/device_record.h"
 
 #include <gtest/gtest.h>
 
-#include "autotune/database/compiler_record.h"
+#include "autotune/database/row/compiler_record.h"
 
 namespace tilewright::autotune {
 namespace {

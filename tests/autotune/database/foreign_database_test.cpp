@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "autotune/database/exchange.h"
-#include "autotune/database/foreign_text.h"
-#include "autotune/database/schema.h"
-#include "autotune/database/sqlite_connection.h"
-#include "autotune/database/sqlite_pages.h"
+#include "autotune/database/row/foreign_text.h"
+#include "autotune/database/sql/schema.h"
+#include "autotune/database/sql/sqlite_connection.h"
+#include "autotune/database/sql/sqlite_pages.h"
 #include "autotune/database/store.h"
 #include "autotune/database/tuning_database.h"
 #include "tests/autotune/database/rows.h"

@@ -1,4 +1,4 @@
-#include "autotune/database/key.h"
+#include "autotune/database/row/key.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 #if __has_include(<postgresql/libpq-fe.h>)
 #include <postgresql/libpq-fe.h>
 #endif
-#include "autotune/database/libpq.h"
+#include "autotune/database/sql/libpq.h"
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ constexpr bool are_alike(OurResult (*)(Ours...), TheirResult (*)(Theirs...)) {
 #define TILEWRIGHT_LIBPQ(result, name, parameters) \
   static_assert(                                   \
       are_alike(static_cast<result(*) parameters>(nullptr), decltype (&::name)(nullptr)), #name);
-#include "autotune/database/libpq.def"
+#include "autotune/database/sql/libpq.def"
 #undef TILEWRIGHT_LIBPQ
 
 TEST(Libpq, IsDeclaredAsItsHeaderHasIt) { SUCCEED() << "when it is compiled"; }

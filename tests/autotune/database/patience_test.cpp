@@ -1,5 +1,5 @@
 // Others that hold the database, or do not answer: they cost a process some seconds, once.
-#include "autotune/database/patience.h"
+#include "autotune/database/sql/patience.h"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-#include "autotune/database/libpq.h"
+#include "autotune/database/sql/libpq.h"
 #include "autotune/database/tuning_database.h"
 #include "runtime/base/error.h"
 #include "tests/autotune/database/processes.h"

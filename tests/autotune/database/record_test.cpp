@@ -1,8 +1,8 @@
-#include "autotune/database/record.h"
+#include "autotune/database/row/record.h"
 
 #include <gtest/gtest.h>
 
-#include "autotune/space.h"
+#include "autotune/space/space.h"
 #include "tests/errors.h"
 
 namespace tilewright::autotune {

@@ -1,7 +1,7 @@
 // Rows for tests: keys that differ where asked, observations with few words.
 #pragma once
 
-#include "autotune/database/tuning_row.h"
+#include "autotune/database/row/tuning_row.h"
 
 namespace tilewright::autotune {
 

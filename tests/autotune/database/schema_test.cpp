@@ -1,7 +1,7 @@
 // Databases of every version of the schema are read, and come out as the present one.
 //
 // schema/<version>.sql is a database of that version as text; a version is added, never changed.
-#include "autotune/database/schema.h"
+#include "autotune/database/sql/schema.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

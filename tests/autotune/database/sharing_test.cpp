@@ -7,7 +7,7 @@
 #include <thread>
 #include <unordered_set>
 
-#include "autotune/database/sqlite_connection.h"
+#include "autotune/database/sql/sqlite_connection.h"
 #include "autotune/database/store.h"
 #include "autotune/database/tuning_database.h"
 #include "tests/autotune/database/processes.h"

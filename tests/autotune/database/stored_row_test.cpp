@@ -1,4 +1,4 @@
-#include "autotune/database/stored_row.h"
+#include "autotune/database/row/stored_row.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "autotune/database/tuning_row.h"
+#include "autotune/database/row/tuning_row.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "autotune/measure/statistics.h"
+#include "autotune/database/row/statistics.h"
 #include "tests/autotune/database/rows.h"
 #include "tests/property/seeds.h"
 

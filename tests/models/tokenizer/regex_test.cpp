@@ -1,11 +1,11 @@
-#include "models/tokenizer/regex.h"
+#include "models/tokenizer/text/regex.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 
-#include "models/tokenizer/regex_syntax.h"
+#include "models/tokenizer/text/regex_syntax.h"
 #include "tests/errors.h"
 
 namespace tilewright::tokenizer {

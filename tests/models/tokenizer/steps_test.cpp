@@ -6,7 +6,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "models/tokenizer.h"
+#include "models/tokenizer/tokenizer.h"
 #include "tests/errors.h"
 #include "tests/models/folders.h"
 

@@ -1,11 +1,11 @@
-#include "models/tokenizer/unicode.h"
+#include "models/tokenizer/text/unicode.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 
-#include "models/tokenizer/utf8.h"
+#include "models/tokenizer/text/utf8.h"
 #include "tests/errors.h"
 
 namespace tilewright::tokenizer {

@@ -1,0 +1,84 @@
+#include "autotune/database/sql/location.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+#include "autotune/database/sql/postgres_connection.h"
+#include "autotune/database/sql/sqlite_connection.h"
+
+#include "runtime/base/env.h"
+#include "runtime/base/private_folder.h"
+#include "runtime/cache_folder.h"
+
+namespace tilewright::autotune {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_url(const std::string& where) {
+  return where.starts_with("postgresql://") || where.starts_with("postgres://");
+}
+
+// Made without being opened: closing it would end the locks that another connection of this process
+// has on it.
+void keep_from_others(const fs::path& file) {
+  if (::mknod(file.c_str(), S_IFREG | 0600, 0) == 0) return;
+  struct stat facts {};
+  bool is_ours =
+      ::lstat(file.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == ::geteuid();
+  if (is_ours && (facts.st_mode & 0077) != 0) ::chmod(file.c_str(), facts.st_mode & 0700);
+}
+
+std::unique_ptr<SqlConnection> open_file(const Location& location, Access access) {
+  const fs::path& file = location.file;
+  fs::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  std::error_code problem;
+  if (access == Access::read_write) {
+    fs::create_directories(folder, problem);
+    if (location.is_ours)
+      keep_from_others(file);
+    else if (auto reason = open_to_anybody(file))
+      throw SqlError(SqlFailure::foreign, file.string() + " is not safe to write: " + *reason);
+  }
+  SqliteJournal journal =
+      is_network_file_system(folder) ? SqliteJournal::rollback : SqliteJournal::log;
+  constexpr SqliteAccess ways[] = {SqliteAccess::read_write, SqliteAccess::read,
+                                   SqliteAccess::immutable};
+  for (SqliteAccess way : ways) {
+    if (way == SqliteAccess::read_write && access == Access::read) continue;
+    try {
+      return open_sqlite(file, way, journal);
+    } catch (const SqlError& error) {
+      bool may_be_permission = error.kind == SqlFailure::read_only ||
+                               error.kind == SqlFailure::unavailable ||
+                               error.kind == SqlFailure::full;
+      if (!may_be_permission || way == SqliteAccess::immutable) throw;
+    }
+  }
+  throw SqlError(SqlFailure::unavailable, "cannot open " + file.string());
+}
+
+}  // namespace
+
+std::string Location::text() const {
+  if (url.empty()) return file.string();
+  std::string shown = url.substr(0, url.find('?'));
+  std::size_t at = shown.find('@'), host = shown.find("//");
+  return at == shown.npos ? shown : shown.substr(0, host + 2) + "..." + shown.substr(at);
+}
+
+Location locate(const std::string& where) {
+  std::string named = where.empty() ? env::tune_db() : where;
+  if (is_url(named)) return {{}, named, false, {}};
+  if (!named.empty()) return {named, {}, false, {}};
+  CacheFolder folder = find_cache_folder("tuning");
+  if (folder.path.empty()) return {{}, {}, false, folder.why_not};
+  return {folder.path / "tuning.db", {}, true, {}};
+}
+
+std::unique_ptr<SqlConnection> open_connection(const Location& location, Access access) {
+  if (!location.url.empty()) return open_postgres(location.url, access);
+  if (!location.file.empty()) return open_file(location, access);
+  throw SqlError(SqlFailure::unavailable, "there is no folder for caches: " + location.why_none);
+}
+
+}  // namespace tilewright::autotune

@@ -1,0 +1,32 @@
+// Where the tuning database is, and how it is opened there as well as can be.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "autotune/database/sql/access.h"
+#include "autotune/database/sql/sql_connection.h"
+
+namespace tilewright::autotune {
+
+// A file, a server, or (both empty) no place at all.
+struct Location {
+  std::filesystem::path file;
+  std::string url;       // postgresql://...
+  bool is_ours = false;  // the file in the cache folder, which nobody else has a name for
+  std::string why_none;  // where there is no place
+  // For messages: the file, or the server without user, password and options.
+  std::string text() const;
+};
+
+// Of "" the one that TILEWRIGHT_TUNE_DB names, or else tuning.db in the cache folder.
+Location locate(const std::string& where);
+
+// Makes the file's folder and the file if they are not there. What may not be written is opened for
+// reading, if need be without locks, and on a network file system without a log. The file in the
+// cache folder is the user's alone (mode 0600); one that anybody could have put there is not
+// written to. Raises `SqlError`.
+std::unique_ptr<SqlConnection> open_connection(const Location& location, Access access);
+
+}  // namespace tilewright::autotune

@@ -1,0 +1,128 @@
+// Atomic operations on global memory.
+#include "dsl/codegen/gpu/emit/emitter.h"
+
+namespace tilewright::dsl::gpu {
+
+using ir::AtomicKind;
+using ir::Inst;
+using ir::Value;
+using layout::Layout;
+
+// The greatest (least) of floats by an instruction for integers: among numbers without a sign the
+// integers order as they do, among those with one the other way round, and any without is above any
+// with one. A NaN takes the sign with which it is beyond all numbers.
+llvm::Value* Emitter::atomic_bound(AtomicKind kind, DType dtype, llvm::Value* pointer,
+                                   llvm::Value* value) {
+  bool wide = bit_width(dtype) == 64, greatest = kind == AtomicKind::max;
+  auto* bits = b_.getIntNTy(wide ? 64 : 32);
+  auto* nan = llvm::ConstantFP::getNaN(value->getType(), !greatest);
+  value = b_.CreateSelect(b_.CreateFCmpUNO(value, value), nan, value);
+  auto* raw = b_.CreateBitCast(value, bits);
+  auto by = [&](DType integers, AtomicKind how) {
+    return atomic(how, integers, pointer, raw, "device");
+  };
+  auto other = greatest ? AtomicKind::min : AtomicKind::max;
+  auto* has_sign = b_.CreateICmpSLT(raw, llvm::ConstantInt::get(bits, 0));
+  auto* zero = llvm::Constant::getNullValue(bits);
+  llvm::Value* without =
+      when(b_.CreateNot(has_sign), zero, [&] { return by(wide ? DType::i64 : DType::i32, kind); });
+  llvm::Value* old =
+      when(has_sign, without, [&] { return by(wide ? DType::u64 : DType::u32, other); });
+  return b_.CreateBitCast(old, value->getType());
+}
+
+// Gives what was there before.
+llvm::Value* Emitter::atomic_element(AtomicKind kind, DType dtype, llvm::Value* pointer,
+                                     llvm::Value* value) {
+  bool is_bound = kind == AtomicKind::max || kind == AtomicKind::min;
+  if (is_floating(dtype) && bit_width(dtype) == 16) {
+    if (is_bound || (dtype == DType::bf16 && target_.sm < 90))
+      return atomic_by_exchange(kind, dtype, pointer, value, "device");
+    llvm::Value* old = device(concat("atomic_add_", name_of(dtype)),
+                              {pointer, b_.CreateBitCast(value, b_.getInt16Ty())});
+    return b_.CreateBitCast(old, value->getType());
+  }
+  if (is_floating(dtype) && is_bound) return atomic_bound(kind, dtype, pointer, value);
+  return atomic(kind, dtype, pointer, value, "device");
+}
+
+// How many neighbours one instruction adds to, where nobody asks what was there.
+int Emitter::most_added_at_once(DType dtype) const {
+  bool is_narrow = dtype == DType::f16 || dtype == DType::bf16;
+  if (target_.sm >= 90) return dtype == DType::f32 ? 4 : is_narrow ? 8 : 1;
+  return dtype == DType::f16 ? 2 : 1;
+}
+
+llvm::Value* Emitter::add_group(const Access& access, DType dtype, const Registers& from) {
+  std::vector<llvm::Value*> operands;
+  for (int r : access.registers) operands.push_back(from.values[static_cast<std::size_t>(r)]);
+  std::size_t count = operands.size();
+  std::string op = concat("reduce_add_", name_of(dtype));
+  if (dtype != DType::f32) {
+    count /= 2;
+    op += "x2";
+    auto* words =
+        b_.CreateBitCast(vector_of(operands),
+                         llvm::FixedVectorType::get(b_.getInt32Ty(), static_cast<unsigned>(count)));
+    operands.clear();
+    for (std::size_t i = 0; i < count; ++i) operands.push_back(b_.CreateExtractElement(words, i));
+  }
+  if (count > 1) op += concat("_v", count);
+  operands.insert(operands.begin(), access.pointer);
+  return device(op, operands);
+}
+
+// Every element once, by the thread that owns it; who else holds it is told what was there before.
+void Emitter::atomic_update(const Inst& inst) {
+  Value pointer = inst.operands[0], value = inst.operands[1], result = inst.results[0];
+  std::optional<Value> mask;
+  if (inst.operands.size() > 2) mask = inst.operands[2];
+  const ir::Type& type = function_.type(result);
+  bool used = !uses_.users(result).empty();
+  auto one = [&](llvm::Value* at, llvm::Value* element, llvm::Value* on) {
+    llvm::Value* rest = used ? llvm::Constant::getNullValue(element->getType()) : nullptr;
+    return when(on, rest, [&] {
+      return atomic_element(inst.get<ir::Atomic>().kind, type.dtype, at, element);
+    });
+  };
+  if (!is_tile(result)) {
+    order_access(pointer, true);
+    llvm::Value* first = b_.CreateICmpEQ(b_.CreateOr(lane_, warp_), i32(0));
+    llvm::Value* old =
+        one(scalars_[pointer], scalars_[value], mask ? both(first, scalars_[*mask]) : first);
+    if (!used) return;
+    begin_shared(size_bytes(type.dtype));
+    touching(0, size_bytes(type.dtype));
+    llvm::Value* place = shared(0, type.dtype, i32(0));
+    store_one(place, type.dtype, old, first);
+    barrier();
+    touching(0, size_bytes(type.dtype));
+    scalars_[result] = load_one(place, type.dtype, nullptr, nullptr);
+    pending_.shared = true;
+    return;
+  }
+  const Layout& layout = assignment_[roles_ && !used ? value : result];
+  Registers from = get(value, layout);
+  bool adds = inst.get<ir::Atomic>().kind == ir::AtomicKind::add && !used;
+  int most = adds ? most_added_at_once(type.dtype) : 1;
+  auto accesses = pointer_accesses(get(pointer, layout), pointer, mask, type, most);
+  order_access(pointer, true);
+  Registers old{layout, std::vector<llvm::Value*>(from.values.size()), nullptr};
+  llvm::Value* own = owns(layout);
+  for (const Access& access : accesses) {
+    if (access.registers.size() > 1) {
+      when(both(access.mask, own), nullptr, [&] { return add_group(access, type.dtype, from); });
+      continue;
+    }
+    auto r = static_cast<std::size_t>(access.registers[0]);
+    old.values[r] = one(access.pointer, from.values[r], both(access.mask, own));
+  }
+  if (!used) return;
+  std::vector<int> first = layout::first_duplicates(layout);
+  for (std::size_t r = 0; r < first.size(); ++r)
+    old.values[r] = old.values[static_cast<std::size_t>(first[r])];
+  if (own != nullptr) old = through_shared(old, type.dtype, type.shape, layout, type.shape);
+  set(result, std::move(old));
+}
+
+}  // namespace tilewright::dsl::gpu

@@ -1,0 +1,248 @@
+// Matrix products.
+//
+// On tensor cores each warp holds its parts of the operands as the fragments of an instruction and
+// adds up its part of the result. Operands that are not fragments yet, which is how memory gives
+// them, become so through shared memory, both behind one barrier.
+//
+// Without a tensor-core instruction both operands go to shared memory and each thread goes along K,
+// multiplying and adding what its elements of the result need.
+#include <algorithm>
+#include <map>
+
+#include "dsl/codegen/gpu/emit/emitter.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::dsl::gpu {
+
+using ir::Inst;
+using ir::Op;
+using ir::Value;
+using layout::Layout;
+
+namespace {
+
+constexpr std::int64_t operand_bytes = 48 * 1024;  // of both operands in shared memory at a time
+
+}  // namespace
+
+void Emitter::dot(const Inst& inst) {
+  auto tensor_core = tensor_core_dot(function_, inst, assignment_.warps, target_.sm);
+  set(inst.results[0], tensor_core ? dot_tensor_core(inst, *tensor_core) : dot_multiply_add(inst));
+}
+
+std::pair<Emitter::Words, Emitter::Words> Emitter::operand_words(const Inst& inst,
+                                                                 const TensorCoreDot& how) {
+  const ir::Type* types[2] = {&function_.type(inst.operands[0]), &function_.type(inst.operands[1])};
+  DType dtype = types[0]->dtype;
+  int bytes = static_cast<int>(size_bytes(dtype));
+  Words words[2];
+  std::optional<Registers> made[2];
+  const Layout* wanted[2] = {&how.a, &how.b};
+  std::optional<layout::Conversion> plans[2];
+  std::int64_t offsets[2] = {0, 0}, total = 0;
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (auto staged = staged_load(inst.operands[i])) {
+      words[i] = staged_words(*staged->first, staged->second, how, static_cast<int>(i));
+      continue;
+    }
+    const Registers& from = get(inst.operands[i]);
+    auto plan = layout::plan_conversion(from.layout, *wanted[i], bytes);
+    if (plan.kind != layout::Conversion::Kind::shared) {
+      made[i] = get(inst.operands[i], *wanted[i]);
+      continue;
+    }
+    offsets[i] = total;
+    total += (plan.shared->size_bytes() + 127) / 128 * 128;
+    plans[i] = std::move(plan);
+  }
+  if (total > 0) {
+    begin_shared(total);
+    for (std::size_t i = 0; i < 2; ++i)
+      if (plans[i]) write_shared(get(inst.operands[i]), dtype, *plans[i], offsets[i]);
+    barrier();
+    for (std::size_t i = 0; i < 2; ++i)
+      if (plans[i]) made[i] = read_shared(*wanted[i], dtype, *plans[i], offsets[i]);
+    pending_.shared = true;
+  }
+  for (std::size_t i = 0; i < 2; ++i)
+    if (made[i]) words[i] = packed_words(std::move(*made[i]), *types[i], how, i == 0 ? 1 : 0);
+  return {std::move(words[0]), std::move(words[1])};
+}
+
+// Fragments as words, with zeros outside the operand along k.
+Emitter::Words Emitter::packed_words(Registers fragments, const ir::Type& type,
+                                     const TensorCoreDot& how, int k_axis) {
+  zero_outside(fragments, type, k_axis);
+  int each = 4 / emulator::bytes_of(how.format);
+  Words words;
+  for (std::size_t r = 0; r < fragments.values.size(); r += static_cast<std::size_t>(each))
+    words.push_back(packed(fragments, r, each));
+  if (how.format == emulator::Format::tf32) round_words(words);
+  return words;
+}
+
+// Tensor cores would cut off what a tf32 does not hold.
+void Emitter::round_words(Words& words) {
+  for (llvm::Value*& word : words)
+    word = device("to_tf32", {b_.CreateBitCast(word, b_.getFloatTy())});
+}
+
+void Emitter::zero_outside(Registers& registers, const ir::Type& type, int axis) {
+  const Layout& layout = registers.layout;
+  if (layout.shape()[axis] == type.shape[axis]) return;
+  llvm::Value* zero = llvm::Constant::getNullValue(registers.values[0]->getType());
+  for (int r = 0; r < layout.registers(); ++r) {
+    llvm::Value*& value = registers.values[static_cast<std::size_t>(r)];
+    value = b_.CreateSelect(inside(layout, type.shape, r, axis), value, zero);
+  }
+}
+
+llvm::Value* Emitter::packed(const Registers& from, std::size_t first, int count) {
+  auto begin = from.values.begin() + static_cast<std::ptrdiff_t>(first);
+  return b_.CreateBitCast(vector_of({begin, begin + count}), b_.getInt32Ty());
+}
+
+Registers Emitter::dot_tensor_core(const Inst& inst, const TensorCoreDot& how) {
+  if (auto result = dot_warpgroups(inst, how)) return std::move(*result);
+  auto [left, right] = operand_words(inst, how);
+  Registers result = get(inst.operands[2], how.result);
+  std::string op = concat("mma_m16n8k", how.k, "_", emulator::name_of(how.format));
+  // Instructions along the last axis of each tile first, as the families number registers.
+  auto steps = static_cast<std::size_t>(how.a.shape()[1] / how.k);
+  if (is_float8(function_.type(inst.operands[0]).dtype) && !multiplies_float8()) {
+    widen_fragments(left, right, how.format, steps);
+    op = "mma_m16n8k16_f16";
+    steps *= 2;
+  }
+  std::size_t rows = left.size() / (4 * steps), columns = right.size() / (2 * steps);
+  for (std::size_t k = 0; k < steps; ++k)
+    for (std::size_t m = 0; m < rows; ++m)
+      for (std::size_t n = 0; n < columns; ++n) {
+        std::vector<llvm::Value*> operands;
+        for (std::size_t i = 0; i < 4; ++i) operands.push_back(left[4 * (m * steps + k) + i]);
+        for (std::size_t i = 0; i < 2; ++i) operands.push_back(right[2 * (k * columns + n) + i]);
+        std::size_t at = 4 * (m * columns + n);
+        for (std::size_t i = 0; i < 4; ++i) operands.push_back(result.values[at + i]);
+        llvm::Value* sums = device(op, operands);
+        for (unsigned i = 0; i < 4; ++i) result.values[at + i] = b_.CreateExtractValue(sums, i);
+      }
+  return result;
+}
+
+// Elements of a matrix whose index along `axis` is in [begin, begin + count) go to shared memory,
+// row-major.
+void Emitter::part_to_shared(const Registers& from, const ir::Type& type, int axis,
+                             std::int64_t begin, std::int64_t count, std::int64_t offset) {
+  llvm::Value* own = owns(from.layout);
+  std::vector<int> first = layout::first_duplicates(from.layout);
+  bool whole = begin == 0 && count == type.shape[axis];
+  std::int64_t columns = axis == 1 ? count : type.shape[1];
+  touching(offset, count * type.shape[1 - axis] * size_bytes(type.dtype));
+  for (int r = 0; r < from.layout.registers(); ++r) {
+    if (first[static_cast<std::size_t>(r)] != r) continue;
+    llvm::Value* place[2];
+    for (int a = 0; a < 2; ++a) place[a] = coordinate_value(from.layout, a, r);
+    llvm::Value* on = both(own, inside(from.layout, type.shape, r));
+    if (!whole) {
+      place[axis] = b_.CreateSub(place[axis], i32(begin));
+      on = both(on, b_.CreateICmpULT(place[axis], i32(count)));
+    }
+    auto* index = b_.CreateAdd(b_.CreateMul(place[0], i32(columns)), place[1]);
+    store_one(shared(offset, type.dtype, index), type.dtype,
+              from.values[static_cast<std::size_t>(r)], on);
+  }
+}
+
+Registers Emitter::dot_multiply_add(const Inst& inst) {
+  const ir::Type &a_type = function_.type(inst.operands[0]),
+                 &b_type = function_.type(inst.operands[1]),
+                 &type = function_.type(inst.results[0]);
+  const Registers a = get(inst.operands[0]), b = get(inst.operands[1]);
+  Registers result = get(inst.operands[2], assignment_[inst.results[0]]);
+  const Layout& layout = result.layout;
+  std::int64_t m = type.shape[0], n = type.shape[1], k = a_type.shape[1];
+  std::int64_t each = (m + n) * size_bytes(a_type.dtype);
+  std::int64_t chunk = std::clamp<std::int64_t>(operand_bytes / each, 1, k);
+  std::vector<int> first = layout::first_duplicates(layout);
+  // Rows and columns that lie outside are computed from others, and nobody looks at the result.
+  auto bounded = [&](int axis, int reg) -> llvm::Value* {
+    llvm::Value* place = coordinate_value(layout, axis, reg);
+    if (llvm::Value* in = inside(layout, type.shape, reg, axis))
+      place = b_.CreateSelect(in, place, i32(0));
+    return place;
+  };
+  for (std::int64_t begin = 0; begin < k; begin += chunk) {
+    std::int64_t count = std::min(chunk, k - begin);
+    std::int64_t b_offset = (m * count * size_bytes(a_type.dtype) + 15) / 16 * 16;
+    std::int64_t b_bytes = count * n * size_bytes(a_type.dtype);
+    begin_shared(b_offset + b_bytes);
+    part_to_shared(a, a_type, 1, begin, count, 0);
+    part_to_shared(b, b_type, 0, begin, count, b_offset);
+    barrier();
+    pending_.shared = true;
+    touching(0, b_offset + b_bytes);
+    std::vector<llvm::Value*> rows, columns;
+    for (int r = 0; r < layout.registers(); ++r) {
+      rows.push_back(b_.CreateMul(bounded(0, r), i32(count)));
+      columns.push_back(bounded(1, r));
+    }
+    std::vector<llvm::Value*> sums = result.values;
+    counted_loop(count, sums, [&](llvm::Value* at) {
+      std::map<std::int32_t, llvm::Value*> left, right;  // by the register's part of the coordinate
+      for (int r = 0; r < layout.registers(); ++r) {
+        auto i = static_cast<std::size_t>(r);
+        if (first[i] != r) {
+          sums[i] = sums[static_cast<std::size_t>(first[i])];
+          continue;
+        }
+        Layout::Basis place = layout.at(r, 0, 0);
+        auto element = [&](std::map<std::int32_t, llvm::Value*>& known, std::int32_t key,
+                           std::int64_t offset, llvm::Value* index) {
+          llvm::Value*& value = known[key];
+          if (value == nullptr)
+            value = convert(
+                load_one(shared(offset, a_type.dtype, index), a_type.dtype, nullptr, nullptr),
+                a_type.dtype, type.dtype);
+          return value;
+        };
+        llvm::Value* x = element(left, place[0], 0, b_.CreateAdd(rows[i], at));
+        llvm::Value* y =
+            element(right, place[1], b_offset, b_.CreateAdd(b_.CreateMul(at, i32(n)), columns[i]));
+        sums[i] = is_floating(type.dtype)
+                      ? floating_op(Op::fma_, {x, y, sums[i]})
+                      : integer_op(Op::add_, type.dtype,
+                                   {integer_op(Op::mul_, type.dtype, {x, y}), sums[i]});
+      }
+    });
+    result.values = sums;
+  }
+  return result;
+}
+
+// for (i = 0; i < count; ++i) body(i), with values that the body replaces.
+void Emitter::counted_loop(std::int64_t count, std::vector<llvm::Value*>& carried,
+                           const std::function<void(llvm::Value*)>& body) {
+  auto* before = b_.GetInsertBlock();
+  llvm::Function* fn = before->getParent();
+  auto* block = llvm::BasicBlock::Create(context_, "turn", fn);
+  auto* exit = llvm::BasicBlock::Create(context_, "after", fn);
+  b_.CreateBr(block);
+  b_.SetInsertPoint(block);
+  auto* i = b_.CreatePHI(b_.getInt32Ty(), 2);
+  i->addIncoming(i32(0), before);
+  std::vector<llvm::PHINode*> phis;
+  for (auto*& value : carried) {
+    phis.push_back(b_.CreatePHI(value->getType(), 2));
+    phis.back()->addIncoming(value, before);
+    value = phis.back();
+  }
+  body(i);
+  auto* next = b_.CreateAdd(i, i32(1));
+  auto* latch = b_.GetInsertBlock();
+  i->addIncoming(next, latch);
+  for (std::size_t k = 0; k < phis.size(); ++k) phis[k]->addIncoming(carried[k], latch);
+  b_.CreateCondBr(b_.CreateICmpULT(next, i32(count)), block, exit);
+  b_.SetInsertPoint(exit);
+}
+
+}  // namespace tilewright::dsl::gpu

@@ -1,0 +1,61 @@
+// Software pipelining: which loads of which loops are fetched turns ahead into shared memory.
+//
+// In a loop over blocks of a matrix product, what a turn loads is wanted at once: without more, the
+// tensor cores wait for memory in every turn. So the blocks of the next turns are on their way
+// while this one is multiplied: asynchronous copies fill a ring of stages in shared memory, and
+// each turn waits for its own stage only. One barrier a turn serves two ends: all threads' copies
+// into the stage have arrived, and all threads are done with the stage that is filled next.
+//
+//   fill stages 0 .. S-2
+//   turn i:  wait until stage i has arrived; barrier; fill stage i + S-1; multiply stage i
+//
+// A load takes part if its block goes to a tensor-core product only, as it is or with its axes
+// exchanged; if 16 bytes of it are neighbours in memory; if its place follows from the loop's index
+// alone; and if nothing in the program writes what it reads.
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "dsl/codegen/gpu/plan/assignment.h"
+#include "dsl/codegen/gpu/plan/uses.h"
+#include "dsl/codegen/llvm/scalar_facts.h"
+#include "dsl/ir/function.h"
+#include "dsl/layout/shared.h"
+
+namespace tilewright::dsl::gpu {
+
+struct StagedLoad {
+  const ir::Inst* load;
+  ir::Value operand;  // of the product: the load's result, or it with axes exchanged
+  bool transposed;
+  layout::SharedLayout shared;  // of the block as it is loaded
+  std::int64_t offset;          // in its stage, in bytes
+};
+
+struct LoopPipeline {
+  int stages = 0;
+  std::int64_t stage_bytes = 0;
+  bool warpgroups = false;  // products by wgmma, which reads the ring itself
+  std::vector<StagedLoad> loads;
+  std::vector<const ir::Inst*> addresses;  // of the body, in order: what the loads' offsets need
+  // A product that only adds to what the loop carries may be unfinished for one turn: the next is
+  // issued before it is waited for. Its stage is then filled a turn later.
+  const ir::Inst* deferred = nullptr;
+  int distance() const { return stages - (deferred == nullptr ? 1 : 2); }  // turns ahead
+  std::int64_t bytes() const { return stages * stage_bytes; }
+};
+
+// By loop; `most_bytes` of shared memory for each ring.
+std::unordered_map<const ir::Inst*, LoopPipeline> plan_pipelines(
+    const ir::Function& function, const Uses& uses, const std::vector<ScalarFacts>& facts,
+    int warps, int sm, std::int64_t most_bytes);
+
+// How many elements of a block of a descriptor load or store (whose offsets begin at an operand)
+// are neighbours in memory, aligned, and inside or outside together: a power of two, at most 16
+// bytes.
+int access_width(const std::vector<ScalarFacts>& facts, const ir::Inst& access,
+                 const ir::Inst& make_desc, std::size_t first_offset, const ir::Type& block);
+
+}  // namespace tilewright::dsl::gpu

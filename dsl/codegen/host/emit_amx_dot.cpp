@@ -1,0 +1,438 @@
+// Blocks of a product by AMX: registers ("tiles") of 16 rows of 64 bytes.
+//
+// One instruction multiplies a tile of the left operand, 16 rows of 16 words, by one of the right,
+// 16 words of 16 columns, each a row, and adds the products to a tile of sums, 16 rows of 16. A
+// word is two neighbours of bf16 or four of i8. Of eight tiles four are sums, two by two, so that
+// four tiles that are loaded make four products:
+//
+//               right 0   right 1      each [16 words, 16 columns], from the sliver, in the L1
+//     left 0     sum 0     sum 1
+//     left 1     sum 2     sum 3       left: [16 rows, 16 words], from the L2
+//
+// The whole left operand is packed first, or as much of its depth as the L2 holds, tile by tile,
+// each a kilobyte without gaps. Then, for each sliver of the right one:
+//
+//   for k, in pieces of the sliver:                  that stay in the L1
+//     for m, in strips of 32 rows:                   they go by: read with the hint that they are
+//       sums += left strip * sliver piece            not wanted in the L1
+//
+// The sums of a sliver are so few that they stay near while its pieces follow each other, and
+// memory sees them once. Meanwhile the next sliver comes into the L2, a few lines a step. What a
+// loop's products all multiply by, on the left, is packed once, before the loop.
+//
+// What the inner axis lacks to whole tiles is zeros, in both operands; rows and columns that lack
+// hold anything, and what comes of them is not stored.
+//
+// Tile numbers are given here, not by LLVM, whose allocation of tiles would configure them anew
+// wherever it thinks fit. All have one shape, set once a product.
+#include <algorithm>
+#include <unordered_set>
+
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include "dsl/codegen/host/matrix.h"
+#include "dsl/target/packed_product.h"
+
+namespace tilewright::dsl {
+
+using ir::Inst;
+using ir::Value;
+
+namespace {
+
+constexpr std::int64_t side = 16;  // rows of a tile, and words of a row
+constexpr std::int64_t tile_bytes = 1 << 10;
+constexpr int first_left = 4, first_right = 6;  // tiles; 0 to 3 are sums
+constexpr std::int64_t strip_rows = 2 * side, block_columns = 2 * side;
+constexpr std::int64_t piece_steps = 16;  // of a sliver, 32 KB: most of an L1
+constexpr std::int64_t most_left_bytes = PackedProduct::most_tiled_bytes;
+constexpr std::int64_t most_fetched = 8;  // lines a step
+
+// What the instruction that configures tiles reads.
+struct TileShapes {
+  std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
+  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+static_assert(sizeof(TileShapes) == 64);
+
+std::int64_t divide_up(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
+std::int64_t round_up(std::int64_t x, std::int64_t quantum) {
+  return divide_up(x, quantum) * quantum;
+}
+
+}  // namespace
+
+// Lines of the sliver after this one, of which each step of each strip asks for a few.
+struct Emitter::TileFetch {
+  llvm::Value* data = nullptr;                   // null: there is nothing to ask for
+  std::int64_t lines = 0;                        // that belong to a step
+  llvm::Value *step = nullptr, *line = nullptr;  // how far apart, in bytes
+  std::int64_t turns = 1;                        // that share a step's lines
+  llvm::Value* turn = nullptr;                   // which of them
+};
+
+// A strip by a piece of a sliver, and the sums that it adds to.
+struct Emitter::TileBlock {
+  llvm::Value* left;  // the strip's first tile
+  Matrix right;
+  std::optional<Matrix> tail;  // the sliver's last rows, if they are no whole tile
+  llvm::Value* first;          // step of the sliver
+  std::int64_t steps;
+  Matrix sums, result;            // sums: of whole tiles, between pieces
+  bool begins, ends, accumulate;  // accumulate: to what result holds
+};
+
+void Emitter::tile_op(llvm::Intrinsic::ID id, std::initializer_list<int> tiles,
+                      std::initializer_list<llvm::Value*> others) {
+  std::vector<llvm::Value*> operands;
+  for (int tile : tiles) operands.push_back(b_.getInt8(static_cast<std::uint8_t>(tile)));
+  operands.insert(operands.end(), others);
+  b_.CreateIntrinsic(id, {}, operands);
+}
+
+void Emitter::begin_tiles() {
+  constexpr TileShapes shapes;
+  std::string_view bytes(reinterpret_cast<const char*>(&shapes), sizeof shapes);
+  auto* value = llvm::ConstantDataArray::getString(context_, bytes, false);
+  auto* global = new llvm::GlobalVariable(module_, value->getType(), true,
+                                          llvm::GlobalValue::PrivateLinkage, value, "tile_shapes");
+  tile_op(llvm::Intrinsic::x86_ldtilecfg, {}, {global});
+}
+
+// Other code need not keep what tiles hold, nor does the system between threads.
+void Emitter::end_tiles() { tile_op(llvm::Intrinsic::x86_tilerelease, {}, {}); }
+
+// How many elements of each operand a tile's word holds where a dot goes by tiles; else 1.
+int Emitter::tiled_word(const Inst& dot) const {
+  const ir::Type &a = function_.type(dot.operands[0]), &b = function_.type(dot.operands[1]);
+  const std::int64_t rows = a.shape[0], depth = a.shape[1], columns = b.shape[1];
+  if (!target_.has_tiles || rows < PackedProduct::least_rows || depth < target_.lanes ||
+      columns < target_.lanes)
+    return 1;
+  const int in_word = elements_in_word(a.dtype, b.dtype, function_.type(dot.results[0]).dtype);
+  return depth % in_word == 0 ? in_word : 1;
+}
+
+std::int64_t Emitter::steps_of(const TiledLeft& left) {
+  return divide_up(left.depth, side * left.in_word);
+}
+
+Emitter::TiledLeft Emitter::allocate_left(std::int64_t rows, std::int64_t depth, int in_word) {
+  TiledLeft result{nullptr, rows, depth, in_word};
+  result.tiles =
+      scratch_matrix(DType::i32, round_up(rows, strip_rows) * steps_of(result), side).data;
+  return result;
+}
+
+// Strips of 32 rows, each tile by tile along k, two of 16 rows at a time.
+void Emitter::pack_tiles(const Matrix& a, const TiledLeft& left) {
+  if (a.rows_contiguous()) return pack_tiles_of_rows(a, index(0), left);
+  const std::int64_t scratch = scratch_used_;
+  Matrix turned = scratch_matrix(a.dtype, std::min(a.rows, strip_rows), a.columns);
+  for_blocks(a.rows, strip_rows, false, [&](llvm::Value* m, std::int64_t rows) {
+    Matrix strip = part_of(turned, index(0), index(0), rows, a.columns);
+    transpose_into(part_of(a, m, index(0), rows, a.columns), strip);
+    pack_tiles_of_rows(strip, m, left);
+  });
+  scratch_used_ = scratch;
+}
+
+// Those from row `first` on, where a strip begins.
+void Emitter::pack_tiles_of_rows(const Matrix& a, llvm::Value* first, const TiledLeft& left) {
+  constexpr std::int64_t at_once = 4;
+  const std::int64_t in_line = side * left.in_word, steps = steps_of(left);
+  const Matrix lines{left.tiles, DType::i32,  round_up(left.rows, strip_rows) * steps,
+                     side,       index(side), index(1)};
+  std::vector<llvm::Value*> none;
+  emit_loop(index(a.rows), 1, none, [&](llvm::Value* r) {
+    auto* m = b_.CreateAdd(first, r);
+    auto* strip = b_.CreateMul(b_.CreateUDiv(m, index(strip_rows)), index(steps * strip_rows));
+    auto* row = b_.CreateAdd(strip, b_.CreateURem(m, index(strip_rows)));
+    for_blocks(a.columns, at_once * in_line, false, [&](llvm::Value* k, std::int64_t columns) {
+      for (std::int64_t at = 0; at < columns; at += in_line) {
+        auto* from = b_.CreateAdd(k, index(at));
+        auto* line = load_row(a, r, from, static_cast<int>(in_line),
+                              std::min(in_line, columns - at), a.dtype);
+        // Rows of one step lie in two tiles, one after the other.
+        auto* step = b_.CreateMul(b_.CreateUDiv(from, index(in_line)), index(strip_rows));
+        auto* words = b_.CreateBitCast(line, lanes_type(b_.getInt32Ty(), static_cast<int>(side)));
+        store_row(lines, b_.CreateAdd(row, step), index(0), words, side);
+      }
+    });
+  });
+}
+
+// Packs what products of the loop's body multiply by on the left and what is made before it.
+// Returns which values these are, so that they are forgotten behind the loop.
+std::vector<Value> Emitter::pack_shared_lefts(const Step& loop) {
+  const ir::Block& body = loop.inst->bodies[0];
+  std::unordered_set<Value> inside(body.params.begin(), body.params.end());
+  ir::for_each_inst(body, [&](const Inst& inst) {
+    inside.insert(inst.results.begin(), inst.results.end());
+    for (const ir::Block& inner : inst.bodies)
+      inside.insert(inner.params.begin(), inner.params.end());
+  });
+  std::vector<Value> packed;
+  for (const Step& step : loop.bodies[0]) {
+    if (step.kind != StepKind::dot) continue;
+    const int in_word = tiled_word(*step.inst);
+    const Value value = step.inst->operands[0];
+    const ir::Type& type = function_.type(value);
+    if (in_word == 1 || inside.contains(value) || tiled_lefts_.contains(value)) continue;
+    const std::int64_t bytes = element_count(type.shape) * size_bytes(type.dtype);
+    if (bytes > most_left_bytes) continue;
+    TiledLeft left = allocate_left(type.shape[0], type.shape[1], in_word);
+    const std::int64_t scratch = scratch_used_;
+    pack_tiles(matrix_operand(value), left);
+    scratch_used_ = scratch;
+    tiled_lefts_.emplace(value, left);
+    packed.push_back(value);
+  }
+  return packed;
+}
+
+// Zeros behind the last row of a sliver, up to whole tiles.
+void Emitter::fill_up(const Matrix& sliver) {
+  const std::int64_t lacking = (side - sliver.rows % side) % side;
+  if (lacking == 0) return;
+  auto* end = place_of(sliver, index(sliver.rows), index(0));
+  auto bytes = static_cast<std::uint64_t>(lacking * sliver.columns * 4);
+  b_.CreateMemSet(end, b_.getInt8(0), bytes, llvm::Align(64));
+}
+
+void Emitter::copy_tail(const Matrix& sliver, const Matrix& tail) {
+  const std::int64_t rest = sliver.rows % side, row_bytes = sliver.columns * 4;
+  auto* from = place_of(sliver, index(sliver.rows - rest), index(0));
+  b_.CreateMemCpy(tail.data, llvm::Align(64), from, llvm::Align(4),
+                  static_cast<std::uint64_t>(rest * row_bytes));
+  Matrix filled = tail;
+  filled.rows = rest;
+  fill_up(filled);
+}
+
+void Emitter::tiled_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
+  const int in_word = packed_word(a, b, c.dtype);
+  const std::int64_t bytes = a.columns * round_up(a.rows, strip_rows) * size_bytes(a.dtype);
+  const std::int64_t depth = std::min(
+      a.columns, round_up(divide_up(a.columns, divide_up(bytes, most_left_bytes)), side * in_word));
+  const TiledLeft all = allocate_left(a.rows, depth, in_word);
+  auto multiply = [&](llvm::Value* k, std::int64_t piece, bool adds) {
+    TiledLeft left = all;
+    left.depth = piece;
+    pack_tiles(part_of(a, index(0), k, a.rows, piece), left);
+    dot_slivers(left, b, k, c, adds);
+  };
+  multiply(index(0), depth, accumulate);
+  for_blocks(a.columns - depth, depth, false, [&](llvm::Value* k, std::int64_t piece) {
+    multiply(b_.CreateAdd(k, index(depth)), piece, true);
+  });
+}
+
+// c = left * the rows of b from k on, or is added to.
+void Emitter::dot_slivers(const TiledLeft& left, const Matrix& b, llvm::Value* k, const Matrix& c,
+                          bool accumulate) {
+  const std::int64_t scratch = scratch_used_, in_word = left.in_word, words = left.depth / in_word;
+  const std::int64_t width = b.in_slivers() ? b.sliver_width : block_columns;
+  auto* first_word = b_.CreateUDiv(k, index(in_word));
+  std::optional<Matrix> packed, tail;
+  if (!b.in_slivers()) {
+    packed = scratch_matrix(DType::i32, round_up(words, side), width);
+    packed->in_word = left.in_word;
+    packed->rows = words;
+  } else if (words % side != 0) {
+    tail = scratch_matrix(DType::i32, side, width);
+  }
+  Matrix sums = c;
+  if (steps_of(left) > piece_steps)
+    sums = scratch_matrix(c.dtype, round_up(c.rows, strip_rows), block_columns);
+  begin_tiles();
+  for_blocks(b.columns, width, false, [&](llvm::Value* n, std::int64_t columns) {
+    Matrix sliver = packed ? *packed : sliver_of(b, first_word, n, words, width);
+    if (packed) {
+      pack_sliver(part_of(b, k, n, left.depth, columns),
+                  part_of(sliver, index(0), index(0), words, columns));
+      fill_up(sliver);
+    } else if (tail) {
+      copy_tail(sliver, *tail);
+    }
+    TileFetch fetch = next_sliver(b, k, n, width, left.in_word);
+    for_blocks(columns, block_columns, false, [&](llvm::Value* j, std::int64_t part) {
+      TileBlock block{left.tiles,
+                      part_of(sliver, index(0), j, words, part),
+                      {},
+                      index(0),
+                      0,
+                      sums,
+                      part_of(c, index(0), b_.CreateAdd(n, j), c.rows, part),
+                      true,
+                      true,
+                      accumulate};
+      if (tail) block.tail = part_of(*tail, index(0), j, side, part);
+      fetch.turns = divide_up(columns, block_columns);
+      fetch.turn = b_.CreateUDiv(j, index(block_columns));
+      dot_sliver(left, block, fetch);
+    });
+  });
+  end_tiles();
+  scratch_used_ = scratch;
+}
+
+// The sliver behind the one at column n: of this block, of a loop's next turn, or none.
+Emitter::TileFetch Emitter::next_sliver(const Matrix& b, llvm::Value* k, llvm::Value* n,
+                                        std::int64_t width, int in_word) {
+  if (b.columns <= width && b.next_block == nullptr) return {};
+  auto begin = [&](llvm::Value* column) {
+    return b.in_slivers() ? sliver_of(b, b_.CreateUDiv(k, index(in_word)), column, 1, width).data
+                          : place_of(b, k, column);
+  };
+  auto* after = b_.CreateAdd(n, index(width));
+  auto* last = b.next_block == nullptr ? begin(n) : gep(begin(index(0)), b.dtype, b.next_block);
+  TileFetch fetch;
+  fetch.data = b_.CreateSelect(b_.CreateICmpSLT(after, index(b.columns)), begin(after), last);
+  const std::int64_t bytes = size_bytes(b.dtype);
+  if (b.in_slivers()) {
+    fetch.lines = side * width * 4 / cache_line;
+    fetch.line = index(cache_line);
+    fetch.step = index(fetch.lines * cache_line);
+  } else if (b.rows_contiguous()) {
+    fetch.lines = side * in_word;
+    fetch.line = b_.CreateMul(b.row_stride, index(bytes));
+    fetch.step = b_.CreateMul(fetch.line, index(fetch.lines));
+  } else {
+    fetch.lines = width;
+    fetch.line = b_.CreateMul(b.column_stride, index(bytes));
+    fetch.step = b_.CreateMul(b.row_stride, index(side * in_word * bytes));
+  }
+  return fetch;
+}
+
+// All strips by a sliver, or half of a wide one, piece by piece.
+void Emitter::dot_sliver(const TiledLeft& left, const TileBlock& all, const TileFetch& fetch) {
+  const std::int64_t steps = steps_of(left);
+  const std::int64_t of_piece = divide_up(steps, divide_up(steps, piece_steps));
+  const std::int64_t last = (steps - 1) / of_piece * of_piece;
+  auto piece = [&](llvm::Value* first, std::int64_t count, bool begins, bool ends) {
+    for_blocks(left.rows, strip_rows, false, [&](llvm::Value* m, std::int64_t rows) {
+      TileBlock block = all;
+      auto* tiles = b_.CreateMul(b_.CreateUDiv(m, index(side)), index(steps * tile_bytes));
+      block.left = b_.CreateGEP(b_.getInt8Ty(), all.left, tiles);
+      block.first = first;
+      block.steps = count;
+      if (!ends) block.tail.reset();
+      block.result = part_of(all.result, m, index(0), rows, all.result.columns);
+      block.sums = part_of(all.sums, m, index(0), rows, all.sums.columns);
+      block.begins = begins;
+      block.ends = ends;
+      TileFetch share = fetch;
+      const std::int64_t strips = divide_up(left.rows, strip_rows);
+      share.turns = fetch.turns * strips;
+      share.turn = b_.CreateAdd(b_.CreateMul(fetch.turn, index(strips)),
+                                b_.CreateUDiv(m, index(strip_rows)));
+      dot_tile_block(block, share);
+    });
+  };
+  if (last == 0) return piece(index(0), steps, true, true);
+  piece(index(0), of_piece, true, false);
+  std::vector<llvm::Value*> none;
+  if (last > of_piece)
+    emit_loop(index(last / of_piece - 1), 1, none, [&](llvm::Value* i) {
+      piece(b_.CreateMul(b_.CreateAdd(i, index(1)), index(of_piece)), of_piece, false, false);
+    });
+  piece(index(last), steps - last, false, true);
+}
+
+void Emitter::fetch_lines(const TileFetch& fetch, llvm::Value* step) {
+  if (fetch.data == nullptr) return;
+  const std::int64_t share = divide_up(fetch.lines, fetch.turns);
+  auto* first = b_.CreateAdd(b_.CreateMul(step, fetch.step),
+                             b_.CreateMul(b_.CreateMul(fetch.turn, index(share)), fetch.line));
+  for (std::int64_t i = 0; i < std::min(share, most_fetched); ++i) {
+    auto* at = b_.CreateAdd(first, b_.CreateMul(index(i), fetch.line));
+    prefetch({.pointer = b_.CreateGEP(b_.getInt8Ty(), fetch.data, at)});
+  }
+}
+
+void Emitter::dot_tile_block(const TileBlock& block, const TileFetch& fetch) {
+  namespace id = llvm::Intrinsic;
+  const Matrix& c = block.result;
+  const auto down = static_cast<int>(divide_up(c.rows, side));
+  const auto across = static_cast<int>(divide_up(c.columns, side));
+  auto product = block.right.in_word == 2 ? id::x86_tdpbf16ps : id::x86_tdpbssd;
+  auto is_whole = [&](int i, int j) {
+    return c.rows - i * side >= side && c.columns - j * side >= side;
+  };
+  auto move = [&](id::ID instruction, const Matrix& with, int i, int j) {
+    tile_op(instruction, {2 * i + j},
+            {place_of(with, index(i * side), index(j * side)),
+             b_.CreateMul(with.row_stride, index(4))});
+  };
+  for (int i = 0; i < down; ++i)
+    for (int j = 0; j < across; ++j) {
+      if (!block.begins)
+        move(id::x86_tileloadd64, block.sums, i, j);
+      else if (block.accumulate && is_whole(i, j))
+        move(id::x86_tileloadd64, c, i, j);
+      else
+        tile_op(id::x86_tilezero, {2 * i + j}, {});
+    }
+  // One step of 16 words: right tiles from row `row` of `from`.
+  auto turn = [&](llvm::Value* step, const Matrix& from, llvm::Value* row) {
+    auto* right_stride = b_.CreateMul(from.row_stride, index(4));
+    auto* left =
+        b_.CreateGEP(b_.getInt8Ty(), block.left, b_.CreateMul(step, index(2 * tile_bytes)));
+    auto load_right = [&](int j) {
+      tile_op(id::x86_tileloadd64, {first_right + j},
+              {place_of(from, row, index(j * side)), right_stride});
+    };
+    fetch_lines(fetch, step);
+    for (int i = 0; i < down; ++i) {
+      if (i == 0) load_right(0);
+      auto* tile =
+          b_.CreateConstGEP1_64(b_.getInt8Ty(), left, static_cast<std::uint64_t>(i * tile_bytes));
+      tile_op(id::x86_tileloaddt164, {first_left + i}, {tile, index(64)});
+      for (int j = 0; j < across; ++j) {
+        if (i == 0 && j > 0) load_right(j);
+        tile_op(product, {2 * i + j, first_left + i, first_right + j}, {});
+      }
+    }
+  };
+  std::vector<llvm::Value*> none;
+  const std::int64_t whole = block.steps - (block.tail ? 1 : 0);
+  // (A loop has a turn at least.)
+  if (whole > 0)
+    emit_loop(index(whole), 1, none, [&](llvm::Value* i) {
+      auto* step = b_.CreateAdd(block.first, i);
+      turn(step, block.right, b_.CreateMul(step, index(side)));
+    });
+  if (block.tail) turn(b_.CreateAdd(block.first, index(whole)), *block.tail, index(0));
+
+  for (int i = 0; i < down; ++i)
+    for (int j = 0; j < across; ++j) {
+      if (!block.ends)
+        move(id::x86_tilestored64, block.sums, i, j);
+      else if (is_whole(i, j))
+        move(id::x86_tilestored64, c, i, j);
+      else
+        store_part_of_tile(block, i, j);
+    }
+}
+
+// By way of a whole tile elsewhere.
+void Emitter::store_part_of_tile(const TileBlock& block, int i, int j) {
+  const Matrix& c = block.result;
+  const std::int64_t scratch = scratch_used_, columns = std::min(side, c.columns - j * side);
+  Matrix sums = scratch_matrix(c.dtype, side, side);
+  tile_op(llvm::Intrinsic::x86_tilestored64, {2 * i + j}, {sums.data, index(64)});
+  const int lanes = static_cast<int>(side);
+  std::vector<llvm::Value*> none;
+  emit_loop(index(std::min(side, c.rows - i * side)), 1, none, [&](llvm::Value* r) {
+    auto *row = b_.CreateAdd(index(i * side), r), *column = index(j * side);
+    auto* sum = load_row(sums, r, index(0), lanes, lanes, c.dtype);
+    if (block.accumulate) sum = plus(load_row(c, row, column, lanes, columns, c.dtype), sum);
+    store_row(c, row, column, sum, columns);
+  });
+  scratch_used_ = scratch;
+}
+
+}  // namespace tilewright::dsl

@@ -1,0 +1,394 @@
+// Matrix products in registers.
+//
+// Two ways, by how the right operand lies in memory. Along n: vectors of neighbouring columns of b,
+// one element of a broadcast to each, a block of rows x vectors of accumulators held in registers
+// over the whole of k. Along k: for a b whose columns are contiguous (a weight stored [N, K]) and
+// few rows or a long k, vectors along k of both, and a tree that sums many accumulators at once.
+// Otherwise a b with contiguous columns is first transposed into scratch memory, block by block.
+// What has many rows is packed first: emit_packed_dot.cpp. Along k: emit_dot_along_k.cpp.
+//
+// A lane holds one element of each operand, or a word of neighbours along k where the processor has
+// an instruction that multiplies them and adds all products up (`Matrix::in_word`): two of bf16 or
+// four of i8, so much more work of an instruction, and no conversion of what is loaded. (That of
+// bf16 takes denormal numbers, smaller than 1.2e-38, for zero.)
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include "dsl/codegen/host/matrix.h"
+#include "dsl/target/packed_product.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::dsl {
+
+using ir::Inst;
+using ir::Op;
+using ir::Value;
+
+namespace {
+
+constexpr std::int64_t rows_along_k = 4;  // the most rows for which lanes along a short k pay
+constexpr std::int64_t long_depth = 64;   // of k: adding up lanes costs less than transposing b
+constexpr std::int64_t small_copy = 512;  // elements that are gathered rather than transposed
+constexpr std::int64_t least_fetched = 8 << 10;  // of a block, in bytes
+constexpr std::int64_t least_paired_lanes = 4;   // of the instruction
+
+}  // namespace
+
+bool Emitter::is_inside(const Inst& load) const {
+  const Shape& block = load.get<ir::BlockAccess>().shape;
+  for (std::size_t axis = 0; axis < block.size(); ++axis) {
+    const ScalarFacts& at = facts_[load.operands[1 + axis]];
+    const ScalarFacts& size = facts_[arrays_.at(load.operands[0]).inst->operands[1 + axis]];
+    std::int64_t extent = block[static_cast<int>(axis)];
+    bool fits =
+        at.low >= 0 && at.high != INT64_MAX && size.low >= extent && at.high <= size.low - extent;
+    if (!fits) return false;
+  }
+  return true;
+}
+
+std::optional<Emitter::Matrix> Emitter::matrix_in_memory(Value value) {
+  const Inst* inst = defs_.inst(value);
+  const Shape& shape = function_.type(value).shape;
+  if (auto slot = slots_.find(value); slot != slots_.end()) {
+    const Slot& s = slot->second;
+    return Matrix{s.data,   s.type.dtype,        shape[0],
+                  shape[1], index(s.strides[0]), index(s.strides[1])};
+  }
+  if (inst == nullptr) return std::nullopt;
+  if (inst->op == Op::permute_) {
+    auto inner = matrix_in_memory(inst->operands[0]);
+    bool swaps = inst->get<ir::Permutation>().dims[0] == 1;
+    return inner && swaps ? std::optional(inner->transposed()) : inner;
+  }
+  // A block of one row or column of an array of more axes is a matrix too.
+  if ((inst->op == Op::reshape_ || inst->op == Op::expand_dims_) && shape.rank() == 2) {
+    const Inst* source = defs_.inst(inst->operands[0]);
+    const Shape& from = function_.type(inst->operands[0]).shape;
+    if (source == nullptr || source->op != Op::load_desc_ || slots_.contains(inst->operands[0]) ||
+        !only_moves_unit_axes(from, shape) || shape[0] == 1 || shape[1] == 1)
+      return std::nullopt;
+    inst = source;
+  }
+  if (inst->op != Op::load_desc_ || !is_inside(*inst)) return std::nullopt;
+  const Shape& block = inst->get<ir::BlockAccess>().shape;
+  Position first;
+  first.index.assign(block.size(), index(0));
+  llvm::Value* pointer = desc_address(*inst, 1, block, first).pointer;
+  std::vector<llvm::Value*> strides;
+  for (int axis = 0; axis < block.rank(); ++axis)
+    if (block.rank() == 2 || block[axis] > 1)
+      strides.push_back(arrays_.at(inst->operands[0]).strides[static_cast<std::size_t>(axis)]);
+  if (strides.size() != 2) return std::nullopt;
+  Matrix result{pointer, function_.type(value).dtype, shape[0], shape[1], strides[0], strides[1]};
+  result.next_block = next_block(*inst);
+  return result;
+}
+
+// Where the same load of a loop's next turn reads, from here.
+llvm::Value* Emitter::next_block(const Inst& load) {
+  const Array& array = arrays_.at(load.operands[0]);
+  llvm::Value* distance = nullptr;
+  for (std::size_t axis = 0; axis < array.strides.size(); ++axis)
+    if (llvm::Value* step = step_of(load.operands[1 + axis]))
+      distance = b_.CreateMul(step, array.strides[axis]);
+  return distance;
+}
+
+// How far an index moves with a turn of the loop that it depends on; null: not at all. Tiles fetch
+// far ahead, so it is sought behind sums and quotients too.
+llvm::Value* Emitter::step_of(Value index) {
+  if (auto step = step_of_.find(index); step != step_of_.end()) return step->second;
+  const Inst* inst = defs_.inst(index);
+  if (!target_.has_tiles || inst == nullptr || (inst->op != Op::add_ && inst->op != Op::div_))
+    return nullptr;
+  llvm::Value *first = step_of(inst->operands[0]), *second = step_of(inst->operands[1]);
+  if (inst->op == Op::add_) return first == nullptr ? second : second == nullptr ? first : nullptr;
+  if (first == nullptr || second != nullptr) return nullptr;
+  return b_.CreateSDiv(first, scalars_[inst->operands[1]]);
+}
+
+// What lies in the next block where this one has element (i, j).
+void Emitter::fetch_next_block(const Matrix& b, llvm::Value* i, llvm::Value* j) {
+  prefetch({.pointer = gep(place_of(b, i, j), b.dtype, b.next_block)});
+}
+
+Emitter::Matrix Emitter::matrix_operand(Value value) {
+  if (auto matrix = matrix_in_memory(value);
+      matrix && (matrix->rows_contiguous() || matrix->columns_contiguous()))
+    return *matrix;
+  const Inst* inst = defs_.inst(value);
+  if (inst != nullptr && inst->op == Op::permute_ && !slots_.contains(value))
+    return inst->get<ir::Permutation>().dims[0] == 1
+               ? matrix_operand(inst->operands[0]).transposed()
+               : matrix_operand(inst->operands[0]);
+  return scratch_copy(value);  // computed, ragged or strided
+}
+
+Emitter::Matrix Emitter::scratch_copy(Value value) {
+  Slot slot = allocate(function_.type(value));
+  keep_into(value, slot);
+  return {slot.data,          slot.type.dtype,        slot.type.shape[0],
+          slot.type.shape[1], index(slot.strides[0]), index(1)};
+}
+
+Emitter::Matrix Emitter::right_operand(Value value, DType sum) {
+  if (auto slivers = slivers_in_memory(value, sum)) return *slivers;
+  auto block = sliver_block(defs_, value);
+  if (!block || slots_.contains(value)) return matrix_operand(value);
+  // Where the reshape is not looked through, what it reads is made first.
+  Value source = block->permute->results[0];
+  const Shape &from = function_.type(source).shape, &to = function_.type(value).shape;
+  if (slots_.contains(source) || joined_axes(from, to)) return matrix_operand(value);
+  Slot slot = allocate(function_.type(source));
+  keep_into(source, slot);
+  slots_.insert_or_assign(source, slot);
+  Matrix matrix = matrix_operand(value);
+  slots_.erase(source);
+  return matrix;
+}
+
+void Emitter::dot(const Inst& inst) {
+  Value result = inst.results[0], start = inst.operands[2];
+  DType wanted = function_.type(result).dtype;
+  std::int64_t scratch = scratch_used_;
+  // The accumulator of a loop that only this dot reads is updated in place.
+  auto carried = yielded_for_.find(start);
+  bool in_place =
+      carried != yielded_for_.end() && carried->second == result && use_counts_[start] == 1;
+  bool accumulate = true;
+  if (in_place) {
+    slots_.insert_or_assign(result, slots_.at(start));
+  } else {
+    Slot slot = allocate(result);
+    scratch = scratch_used_;
+    const Inst* init = defs_.inst(start);
+    while (init != nullptr && (init->op == Op::splat_ || init->op == Op::broadcast_))
+      init = defs_.inst(init->operands[0]);
+    bool zero =
+        init != nullptr && init->op == Op::constant_ && init->get<ir::Scalar>().as_double() == 0;
+    accumulate = !zero;
+    if (accumulate) keep_into(start, slot);
+  }
+  const Slot& slot = slots_.at(result);
+  Matrix c{slot.data, wanted, slot.type.shape[0], slot.type.shape[1], index(slot.strides[0]),
+           index(1)};
+  if (auto left = tiled_lefts_.find(inst.operands[0]);
+      left != tiled_lefts_.end() && tiled_word(inst) != 1) {
+    dot_slivers(left->second, right_operand(inst.operands[1], wanted), index(0), c, accumulate);
+    scratch_used_ = scratch;
+    return;
+  }
+  Matrix a = matrix_operand(inst.operands[0]);
+  Matrix b = right_operand(inst.operands[1], wanted);
+  // Many rows hide what memory takes; tiles ask for it a step at a time.
+  if ((a.rows > most_rows_fetched && tiled_word(inst) == 1) ||
+      b.rows * b.columns * size_bytes(b.dtype) < least_fetched)
+    b.next_block = nullptr;
+  bool along_k = b.columns_contiguous() && a.rows_contiguous() && b.rows > 1;
+  if (b.in_slivers() || (a.rows >= PackedProduct::least_rows && a.columns >= target_.lanes &&
+                         b.columns >= target_.lanes)) {
+    packed_dot(a, b, c, accumulate);
+  } else if (along_k && (a.rows <= rows_along_k || b.rows >= long_depth)) {
+    bool pairs = elements_in_word(a.dtype, b.dtype, wanted) == 2 && b.rows % 2 == 0 &&
+                 b.rows >= 2 * least_paired_lanes;
+    if (pairs)
+      dot_along_k(in_words(a, 2), in_words(b.transposed(), 2).transposed(), c, accumulate);
+    else
+      dot_along_k(a, b, c, accumulate);
+  } else if (can_interleave(a, b, wanted)) {
+    dot_interleaved(a, b, c, accumulate);
+  } else {
+    if (!b.rows_contiguous())
+      b = b.rows * b.columns <= small_copy ? scratch_copy(inst.operands[1])
+                                           : transposed_copy(b, wanted);
+    dot_along_n(a, b, c, accumulate);
+  }
+  scratch_used_ = scratch;
+}
+
+// A row's neighbours by so many.
+Emitter::Matrix Emitter::in_words(const Matrix& x, int in_word) {
+  check(x.rows_contiguous() && x.columns % in_word == 0, "words of what does not lie in words");
+  Matrix result{x.data,       x.dtype,        x.rows, x.columns / in_word,
+                x.row_stride, index(in_word), in_word};
+  result.next_block = x.next_block;
+  return result;
+}
+
+int Emitter::elements_in_word(DType a, DType b, DType sum) const {
+  auto are = [&](DType operand, DType of) { return a == operand && b == operand && sum == of; };
+  if (target_.has_bf16_dot && are(DType::bf16, DType::f32)) return 2;
+  if (target_.has_int8_dot && are(DType::i8, DType::i32)) return 4;
+  return 1;
+}
+
+void Emitter::for_blocks(std::int64_t size, std::int64_t step, bool split,
+                         const std::function<void(llvm::Value*, std::int64_t)>& body) {
+  std::int64_t whole = size / step * step;
+  std::vector<llvm::Value*> none;
+  if (whole == step) body(index(0), step);
+  if (whole > step) emit_loop(index(whole), step, none, [&](llvm::Value* at) { body(at, step); });
+  std::int64_t rest = size - whole;
+  while (rest > 0) {
+    auto part =
+        split ? static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(rest))) : rest;
+    body(index(size - rest), part);
+    rest -= part;
+  }
+}
+
+void Emitter::dot_along_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
+  bool many_registers = target_.vector_registers() == 32;
+  std::int64_t rows = std::min<std::int64_t>(a.rows, many_registers ? 8 : 4);
+  std::int64_t vectors = std::clamp<std::int64_t>((many_registers ? 24 : 12) / rows, 1, 8);
+  std::int64_t columns = std::min(vectors * target_.lanes, b.columns);
+  bool fetches_next = a.rows <= rows && b.has_distant_rows();
+  for_blocks(b.columns, columns, false, [&](llvm::Value* n, std::int64_t width) {
+    for_blocks(a.rows, rows, false, [&](llvm::Value* m, std::int64_t height) {
+      dot_block_n(part_of(a, m, index(0), height, a.columns),
+                  part_of(b, index(0), n, b.rows, width), part_of(c, m, n, height, width),
+                  accumulate, fetches_next);
+    });
+  });
+}
+
+void Emitter::dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,
+                          bool fetches_next) {
+  std::int64_t columns = c.columns;
+  auto rows = static_cast<std::size_t>(c.rows);
+  int lanes = static_cast<int>(std::min<std::int64_t>(
+      target_.lanes, std::max<std::int64_t>(static_cast<std::int64_t>(
+                                                std::bit_ceil(static_cast<std::uint64_t>(columns))),
+                                            b.of_words() ? least_paired_lanes : 1)));
+  auto vectors = static_cast<std::size_t>((columns + lanes - 1) / lanes);
+  auto active = [&](std::size_t v) {
+    return std::min<std::int64_t>(lanes, columns - static_cast<std::int64_t>(v) * lanes);
+  };
+  auto column = [&](std::size_t v) { return index(static_cast<std::int64_t>(v) * lanes); };
+  auto row = [&](std::size_t r) { return index(static_cast<std::int64_t>(r)); };
+  llvm::Type* type = lanes_type(element_type(c.dtype), lanes);
+  std::size_t block = rows * vectors;
+  // Enough independent sums to hide the latency of one.
+  auto copies = static_cast<std::int64_t>(block >= 8 ? 1 : block >= 4 ? 2 : 4);
+  copies = std::min(copies, a.columns);
+  std::vector<llvm::Value*> sums(block * static_cast<std::size_t>(copies),
+                                 llvm::Constant::getNullValue(type));
+  if (accumulate)
+    for (std::size_t r = 0; r < rows; ++r)
+      for (std::size_t v = 0; v < vectors; ++v)
+        sums[r * vectors + v] = load_row(c, row(r), column(v), lanes, active(v), c.dtype);
+  for (std::size_t v = 0; b.starts_sums && v < vectors; ++v) {
+    auto* start = load_row(b, index(b.rows), column(v), lanes, active(v), c.dtype);
+    for (std::size_t r = 0; r < rows; ++r)
+      sums[r * vectors + v] = plus(sums[r * vectors + v], start);
+  }
+  auto turn = [&](llvm::Value* k, std::size_t copy, std::vector<llvm::Value*>& to) {
+    std::vector<llvm::Value*> right;
+    for (std::size_t v = 0; v < vectors; ++v)
+      right.push_back(load_row(b, k, column(v), lanes, active(v), c.dtype));
+    const std::int64_t line = cache_line / size_bytes(b.dtype);
+    for (std::int64_t next = 0; next < columns; next += line) {
+      if (fetches_next)
+        prefetch({.pointer = place_of(b, k, index(columns + next))}, innermost_cache);
+      if (b.next_block != nullptr) fetch_next_block(b, k, index(next));
+    }
+    for (std::size_t r = 0; r < rows; ++r) {
+      llvm::Value* left = load_row(a, row(r), k, 1, 1, c.dtype);
+      if (lanes > 1) left = b_.CreateVectorSplat(static_cast<unsigned>(lanes), left);
+      for (std::size_t v = 0; v < vectors; ++v) {
+        llvm::Value*& sum = to[copy * block + r * vectors + v];
+        sum = multiply_add(left, right[v], sum, b.in_word);
+      }
+    }
+  };
+  std::int64_t whole = a.columns / copies * copies;
+  emit_loop(index(whole), copies, sums, [&](llvm::Value* k) {
+    for (std::int64_t copy = 0; copy < copies; ++copy)
+      turn(b_.CreateAdd(k, index(copy)), static_cast<std::size_t>(copy), sums);
+  });
+  for (std::int64_t k = whole; k < a.columns; ++k)
+    turn(index(k), static_cast<std::size_t>(k - whole), sums);
+  for (std::size_t copy = 1; copy < static_cast<std::size_t>(copies); ++copy)
+    for (std::size_t i = 0; i < block; ++i) sums[i] = plus(sums[i], sums[copy * block + i]);
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t v = 0; v < vectors; ++v)
+      store_row(c, row(r), column(v), sums[r * vectors + v], active(v));
+}
+
+llvm::Value* Emitter::plus(llvm::Value* x, llvm::Value* y) {
+  bool floating = x->getType()->getScalarType()->isFloatingPointTy();
+  return floating ? b_.CreateFAdd(x, y) : b_.CreateAdd(x, y);
+}
+
+// `count` lanes from `first` on; one alone is an element.
+llvm::Value* Emitter::part_of_lanes(llvm::Value* vector, int first, int count) {
+  auto* type = llvm::dyn_cast<llvm::FixedVectorType>(vector->getType());
+  if (type == nullptr || static_cast<int>(type->getNumElements()) == count) return vector;
+  if (count == 1) return b_.CreateExtractElement(vector, static_cast<std::uint64_t>(first));
+  std::vector<int> lanes(static_cast<std::size_t>(count));
+  std::iota(lanes.begin(), lanes.end(), first);
+  return b_.CreateShuffleVector(vector, lanes);
+}
+
+llvm::Constant* Emitter::active_mask(int lanes, std::int64_t active) {
+  std::vector<llvm::Constant*> bits;
+  for (int lane = 0; lane < lanes; ++lane) bits.push_back(b_.getInt1(lane < active));
+  return llvm::ConstantVector::get(bits);
+}
+
+llvm::Value* Emitter::place_of(const Matrix& x, llvm::Value* i, llvm::Value* j) {
+  auto* offset = b_.CreateAdd(b_.CreateMul(i, x.row_stride), b_.CreateMul(j, x.column_stride));
+  return gep(x.data, x.dtype, offset);
+}
+
+// `lanes` neighbours of row i from column j, the first `active` of them; the others are zero.
+llvm::Value* Emitter::load_row(const Matrix& x, llvm::Value* i, llvm::Value* j, int lanes,
+                               std::int64_t active, DType wanted) {
+  auto* pointer = place_of(x, i, j);
+  llvm::Align align(static_cast<std::uint64_t>(size_bytes(x.dtype)));
+  llvm::Type* type = lanes_type(x.of_words() ? b_.getInt32Ty() : memory_type(x.dtype), lanes);
+  llvm::Value* loaded = active >= lanes
+                            ? static_cast<llvm::Value*>(b_.CreateAlignedLoad(type, pointer, align))
+                            : b_.CreateMaskedLoad(type, pointer, align, active_mask(lanes, active),
+                                                  llvm::Constant::getNullValue(type));
+  return x.of_words() ? loaded : convert(loaded, x.dtype, wanted);
+}
+
+void Emitter::store_row(const Matrix& x, llvm::Value* i, llvm::Value* j, llvm::Value* vector,
+                        std::int64_t active) {
+  auto* pointer = place_of(x, i, j);
+  llvm::Align align(static_cast<std::uint64_t>(size_bytes(x.dtype)));
+  auto* type = llvm::dyn_cast<llvm::FixedVectorType>(vector->getType());
+  if (type == nullptr || active >= static_cast<std::int64_t>(type->getNumElements())) {
+    b_.CreateAlignedStore(vector, pointer, align);
+    return;
+  }
+  store_lanes(vector, pointer, align,
+              active_mask(static_cast<int>(type->getNumElements()), active));
+}
+
+// Of vectors, or of single elements. Words of i8 are of unsigned numbers in a, of signed ones in b.
+llvm::Value* Emitter::multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* c, int in_word) {
+  llvm::Type* type = c->getType();
+  if (in_word != 1) {
+    namespace id = llvm::Intrinsic;
+    const bool is_bf16 = in_word == 2;
+    int lanes = static_cast<int>(llvm::cast<llvm::FixedVectorType>(type)->getNumElements());
+    auto dot =
+        lanes == 16  ? (is_bf16 ? id::x86_avx512bf16_dpbf16ps_512 : id::x86_avx512_vpdpbusd_512)
+        : lanes == 8 ? (is_bf16 ? id::x86_avx512bf16_dpbf16ps_256 : id::x86_avx512_vpdpbusd_256)
+                     : (is_bf16 ? id::x86_avx512bf16_dpbf16ps_128 : id::x86_avx512_vpdpbusd_128);
+    auto* parts = llvm::FixedVectorType::get(
+        is_bf16 ? b_.getBFloatTy() : static_cast<llvm::Type*>(b_.getInt8Ty()),
+        static_cast<unsigned>(in_word * lanes));
+    return b_.CreateIntrinsic(dot, {}, {c, b_.CreateBitCast(a, parts), b_.CreateBitCast(b, parts)});
+  }
+  if (!type->getScalarType()->isFloatingPointTy()) return b_.CreateAdd(c, b_.CreateMul(a, b));
+  return b_.CreateIntrinsic(llvm::Intrinsic::fma, {type}, {a, b, c});
+}
+
+}  // namespace tilewright::dsl

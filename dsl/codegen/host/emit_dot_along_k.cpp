@@ -1,0 +1,141 @@
+// Products along k: of few rows, or a long k, with columns of b that are contiguous, as those of a
+// weight stored [N, K] are. Vectors along k of both operands, and a tree that sums many
+// accumulators at once.
+#include <algorithm>
+#include <bit>
+
+#include "dsl/codegen/host/matrix.h"
+
+namespace tilewright::dsl {
+namespace {
+
+constexpr std::int64_t fetched_ahead = 1 << 10;  // bytes of each of four columns of weights
+constexpr std::int64_t long_column = 2 << 10;    // bytes
+constexpr std::int64_t sums_of_one = 4;          // of the elements of one row and one column
+
+}  // namespace
+
+bool Emitter::is_read_ahead(const Matrix& a, const Matrix& b) const {
+  return a.rows == 1 && target_.reads_ahead &&
+         b.rows * size_bytes(b.dtype) * b.in_word >= long_column;
+}
+
+void Emitter::dot_along_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
+  int lanes = static_cast<int>(std::min<std::int64_t>(
+      target_.lanes,
+      static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(a.columns)))));
+  std::int64_t height = a.rows == 1 ? 1 : a.rows == 2 ? 2 : 4;
+  // Few columns at a time, so that weights come from few places of memory at once: long ones from
+  // one, where the processor reads ahead there by itself.
+  std::int64_t width = std::min<std::int64_t>({target_.vector_registers() / 2 / height, lanes, 4});
+  if (is_read_ahead(a, b)) width = 1;
+  for_blocks(b.columns, width, true, [&](llvm::Value* n, std::int64_t columns) {
+    for_blocks(a.rows, height, true, [&](llvm::Value* m, std::int64_t rows) {
+      dot_block_k(a, b, c, accumulate, m, static_cast<int>(rows), n, static_cast<int>(columns));
+    });
+  });
+}
+
+void Emitter::dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,
+                          llvm::Value* m, int rows, llvm::Value* n, int columns) {
+  std::int64_t depth = a.columns;
+  int lanes = static_cast<int>(std::min<std::int64_t>(
+      target_.lanes, static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(depth)))));
+  // Enough independent sums to hide the latency of one.
+  const std::int64_t copies = rows * columns == 1 ? std::min(sums_of_one, depth / lanes) : 1;
+  std::vector<llvm::Value*> sums(
+      static_cast<std::size_t>(rows * columns * copies),
+      llvm::Constant::getNullValue(lanes_type(element_type(c.dtype), lanes)));
+  Matrix b_rows = b.transposed();  // row n is contiguous along k
+  auto turn = [&](llvm::Value* k, std::int64_t active, std::int64_t copy,
+                  std::vector<llvm::Value*>& to) {
+    std::vector<llvm::Value*> left;
+    for (int r = 0; r < rows; ++r)
+      left.push_back(load_row(a, b_.CreateAdd(m, index(r)), k, lanes, active, c.dtype));
+    for (int column = 0; column < columns; ++column) {
+      auto* number = b_.CreateAdd(n, index(column));
+      if (b.next_block != nullptr) fetch_next_block(b_rows, number, k);
+      auto* right = load_row(b_rows, number, k, lanes, active, c.dtype);
+      for (int r = 0; r < rows; ++r) {
+        llvm::Value*& sum = to[static_cast<std::size_t>(copy + r * columns + column)];
+        sum = multiply_add(left[static_cast<std::size_t>(r)], right, sum, b.in_word);
+      }
+    }
+  };
+  // What is read once comes a kilobyte early: further along the columns, at their end from those
+  // that are next.
+  std::int64_t element = size_bytes(b.dtype) * b.in_word;
+  std::int64_t ahead = fetched_ahead / element;
+  bool fetches = depth >= 2 * ahead && a.rows <= most_rows_fetched && lanes * element >= 32 &&
+                 !is_read_ahead(a, b);
+  auto fetch = [&](llvm::Value* k) {
+    auto* next = b_.CreateAdd(k, index(ahead));
+    auto* same = b_.CreateICmpSLT(next, index(depth));
+    auto* at = b_.CreateSelect(same, next, b_.CreateSub(next, index(depth)));
+    auto* group = b_.CreateSelect(same, n, b_.CreateAdd(n, index(columns)));
+    for (int column = 0; column < columns; ++column)
+      prefetch({.pointer = place_of(b_rows, b_.CreateAdd(group, index(column)), at)},
+               innermost_cache);
+  };
+  std::int64_t at_once = copies * lanes, whole = depth / at_once * at_once;
+  emit_loop(index(whole), at_once, sums, [&](llvm::Value* k) {
+    for (std::int64_t copy = 0; copy < copies; ++copy) {
+      auto* at = b_.CreateAdd(k, index(copy * lanes));
+      if (fetches) fetch(at);
+      turn(at, lanes, copy, sums);
+    }
+  });
+  for (std::int64_t copy = 0; whole < depth; whole += lanes, ++copy)
+    turn(index(whole), std::min<std::int64_t>(lanes, depth - whole), copy, sums);
+  for (; std::ssize(sums) > rows * columns; sums.pop_back()) sums[0] = plus(sums[0], sums.back());
+  llvm::Value* together = nullptr;
+  // As many rows at once as there are lanes for their sums.
+  const int high = std::min(rows, std::max(1, lanes / columns));
+  for (int r = 0; r < rows; ++r) {
+    auto first = sums.begin() + r * columns;
+    if (r % high == 0) together = sum_each({first, first + high * columns});
+    llvm::Value* total = part_of_lanes(together, r % high * columns, columns);
+    auto* row = b_.CreateAdd(m, index(r));
+    if (accumulate) {
+      auto* old = load_row(c, row, n, columns, columns, c.dtype);
+      total = plus(old, total);
+    }
+    store_row(c, row, n, total, columns);
+  }
+}
+
+// Lane i of the result is the sum of all lanes of vector i. The number of vectors is a power of
+// two, at most the number of lanes. Each stage halves what is left to sum and packs two vectors
+// into one.
+llvm::Value* Emitter::sum_each(std::vector<llvm::Value*> vectors) {
+  auto* type = llvm::dyn_cast<llvm::FixedVectorType>(vectors[0]->getType());
+  if (type == nullptr) return vectors[0];
+  auto count = static_cast<int>(vectors.size());
+  auto lanes = static_cast<int>(type->getNumElements());
+  int width = lanes;  // lanes that one sum is spread over
+  while (width > 1) {
+    int half = width / 2;
+    bool pairs = vectors.size() > 1;
+    std::vector<llvm::Value*> next;
+    for (std::size_t i = 0; i < vectors.size(); i += pairs ? 2 : 1) {
+      auto size = static_cast<int>(
+          llvm::cast<llvm::FixedVectorType>(vectors[i]->getType())->getNumElements());
+      std::vector<int> low, high;
+      for (int source = 0; source < (pairs ? 2 : 1); ++source)
+        for (int group = 0; group < size; group += width)
+          for (int lane = 0; lane < half; ++lane) {
+            low.push_back(source * size + group + lane);
+            high.push_back(source * size + group + half + lane);
+          }
+      llvm::Value* other = pairs ? vectors[i + 1] : llvm::PoisonValue::get(vectors[i]->getType());
+      next.push_back(plus(b_.CreateShuffleVector(vectors[i], other, low),
+                          b_.CreateShuffleVector(vectors[i], other, high)));
+    }
+    vectors = std::move(next);
+    width = half;
+  }
+  if (count == 1) return b_.CreateExtractElement(vectors[0], std::uint64_t{0});
+  return vectors[0];
+}
+
+}  // namespace tilewright::dsl

@@ -1,0 +1,334 @@
+// Large matrix products.
+//
+// What a product of many rows costs beside its multiplications is how its operands arrive. So it is
+// done in pieces whose operands are packed in the order in which they are used:
+//
+//   for k, in pieces:                                as many as fill an L1 with a strip
+//     pack b [k piece, all columns] as slivers       of whole vectors; lies in the L2
+//     for m, in strips:                              a few blocks of registers high
+//       pack a [strip, k piece]                      lies in the L1
+//       for each sliver, each block of the strip:    sliver and block stream through registers
+//         c += a block * sliver
+//
+// A sliver is [depth, columns of a block of accumulators] without gaps: the innermost loop reads
+// memory in one direction, one cache line after the other, and rows that lie a power of two apart
+// do not push each other out of the cache. Each element of b is packed once for all rows of a
+// block, each of a once for all columns; b costs a tenth of the time of 128 rows, unless it lies in
+// slivers already (packed_product.h).
+//
+// Blocks are of vectors, which multiply words of i8 as unsigned by signed ones: 128 is added to all
+// of a, and 128 times its columns' sums, which lie behind the last row of each sliver, are taken
+// from the result. (Where the processor has tiles, pieces are others: emit_amx_dot.cpp.)
+#include <algorithm>
+
+#include "dsl/codegen/host/matrix.h"
+#include "dsl/target/packed_product.h"
+
+namespace tilewright::dsl {
+namespace {
+
+constexpr std::int64_t words_of_line = 16;
+
+std::int64_t divide_up(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
+std::int64_t round_up(std::int64_t x, std::int64_t quantum) {
+  return divide_up(x, quantum) * quantum;
+}
+
+}  // namespace
+
+Emitter::Matrix Emitter::scratch_matrix(DType dtype, std::int64_t rows, std::int64_t columns) {
+  Slot slot = allocate(ir::Type::tile(dtype, {rows, columns}));
+  return {slot.data, dtype, rows, columns, index(columns), index(1)};
+}
+
+Emitter::Matrix Emitter::part_of(const Matrix& x, llvm::Value* row, llvm::Value* column,
+                                 std::int64_t rows, std::int64_t columns) {
+  Matrix part = x;
+  part.data = place_of(x, row, column);
+  part.rows = rows;
+  part.columns = columns;
+  return part;
+}
+
+// The right operand of a dot, if it lies in slivers.
+std::optional<Emitter::Matrix> Emitter::slivers_in_memory(ir::Value value, DType sum) {
+  auto found = sliver_block(defs_, value);
+  if (!found) return std::nullopt;
+  const auto& [load, permute, in_pairs] = *found;
+  bool is_kept = slots_.contains(load->results[0]) || slots_.contains(permute->results[0]) ||
+                 slots_.contains(value);
+  if (is_kept || !is_inside(*load)) return std::nullopt;
+  const Shape& block = load->get<ir::BlockAccess>().shape;
+  const DType dtype = function_.type(value).dtype;
+  const int in_word = in_pairs ? 2 : 1;
+  const std::int64_t width = block[2], vectors = width / target_.lanes;
+  if (in_pairs ? elements_in_word(dtype, dtype, sum) != 2 : dtype != sum) return std::nullopt;
+  if (width % target_.lanes != 0 || vectors < 2 || vectors > 4) return std::nullopt;
+  std::vector<std::int64_t> strides;
+  for (llvm::Value* stride : arrays_.at(load->operands[0]).strides) {
+    auto* number = llvm::dyn_cast<llvm::ConstantInt>(stride);
+    if (number == nullptr) return std::nullopt;
+    strides.push_back(number->getSExtValue());
+  }
+  const std::int64_t row = width * in_word;
+  if (strides[1] != row || strides[2] != in_word || (in_pairs && strides[3] != 1) ||
+      strides[0] <= 0 || strides[0] % row != 0)
+    return std::nullopt;
+  Position first;
+  first.index.assign(block.size(), index(0));
+  llvm::Value* data = desc_address(*load, 1, block, first).pointer;
+  Matrix result{
+      data,   in_pairs ? DType::i32 : dtype, block[1], block[0] * width, index(width), index(1),
+      in_word};
+  result.sliver_width = width;
+  result.sliver_rows = strides[0] / row;
+  llvm::Value* next = target_.has_tiles && in_pairs ? next_block(*load) : nullptr;
+  if (next != nullptr) result.next_block = b_.CreateExactSDiv(next, index(in_word));
+  return result;
+}
+
+// Of slivers the one that begins with column n, from row k on.
+Emitter::Matrix Emitter::sliver_of(const Matrix& b, llvm::Value* k, llvm::Value* n,
+                                   std::int64_t rows, std::int64_t columns) {
+  // What comes before it has n columns.
+  auto* before = b_.CreateAdd(b_.CreateMul(n, index(b.sliver_rows)), b_.CreateMul(k, b.row_stride));
+  Matrix result = b;
+  result.data = gep(b.data, b.dtype, before);
+  result.rows = rows;
+  result.columns = columns;
+  result.sliver_width = result.sliver_rows = 0;
+  result.next_block = nullptr;
+  return result;
+}
+
+int Emitter::packed_word(const Matrix& a, const Matrix& b, DType sum) const {
+  if (b.in_slivers()) return b.in_word;
+  const int in_word = elements_in_word(a.dtype, b.dtype, sum);
+  const bool is_slow = in_word == 2 && !target_.packs_pairs();
+  return is_slow || a.columns % in_word != 0 ? 1 : in_word;
+}
+
+void Emitter::packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
+  const int in_word = packed_word(a, b, c.dtype);
+  const PackedProduct how =
+      b.in_slivers() ? packed_product_of(target_, in_word, b.sliver_width / target_.lanes)
+                     : packed_product(target_, in_word, b.columns);
+  if (how.by_tiles) return tiled_dot(a, b, c, accumulate);
+  const std::int64_t height = how.height, width = how.vectors * target_.lanes,
+                     strip = how.strip_rows(), quantum = words_of_line * in_word;
+  const bool of_words = in_word != 1, adds_128 = in_word == 4;
+  const DType left_dtype = of_words ? a.dtype : c.dtype;
+  std::int64_t pieces = divide_up(a.columns * strip * size_bytes(left_dtype), how.strip_bytes());
+  std::int64_t depth = std::min(a.columns, round_up(divide_up(a.columns, pieces), quantum));
+
+  const std::int64_t slivers = divide_up(b.columns, width);
+  auto rows_of_sliver = [&](std::int64_t words) { return words + (adds_128 ? 1 : 0); };
+  Matrix right = b, left = scratch_matrix(left_dtype, strip, depth);
+  if (!b.in_slivers()) {
+    right = scratch_matrix(of_words ? DType::i32 : c.dtype,
+                           slivers * rows_of_sliver(divide_up(depth, in_word)), width);
+    right.in_word = in_word;
+  }
+  if (depth < a.columns && !accumulate) {
+    std::int64_t bytes = c.rows * c.columns * size_bytes(c.dtype);
+    b_.CreateMemSet(c.data, b_.getInt8(0), static_cast<std::uint64_t>(bytes), llvm::Align(64));
+    accumulate = true;
+  }
+  for_blocks(a.columns, depth, false, [&](llvm::Value* k, std::int64_t piece) {
+    const std::int64_t words = piece / in_word;
+    // Of what is packed here there is this piece alone.
+    if (!b.in_slivers()) right.sliver_rows = rows_of_sliver(words);
+    auto first_word = b.in_slivers() ? b_.CreateUDiv(k, index(in_word)) : index(0);
+    auto sliver = [&](llvm::Value* n, std::int64_t columns) {
+      Matrix result = sliver_of(right, first_word, n, words, columns);
+      result.starts_sums = adds_128;
+      return result;
+    };
+    if (!b.in_slivers())
+      for_blocks(b.columns, width, false, [&](llvm::Value* n, std::int64_t columns) {
+        pack_sliver(part_of(b, k, n, piece, columns), sliver(n, columns));
+        if (adds_128) add_start(sliver(n, columns));
+      });
+    for_blocks(a.rows, strip, false, [&](llvm::Value* m, std::int64_t rows) {
+      Matrix packed = part_of(left, index(0), index(0), rows, piece);
+      pack_rows(part_of(a, m, k, rows, piece), packed);
+      if (adds_128) flip_signs(packed);
+      if (of_words) packed = in_words(packed, in_word);
+      for_blocks(b.columns, width, false, [&](llvm::Value* n, std::int64_t columns) {
+        auto* strip_number = b_.CreateUDiv(m, index(strip));
+        std::int64_t strips = divide_up(a.rows, strip);
+        if (b.in_slivers()) {
+          auto* next = b_.CreateAdd(first_word, index(words));
+          Matrix of = sliver_of(b, next, n, words, width);
+          prefetch_share(of, index(0), width, words, strip_number, strips);
+        } else {
+          auto* first = b_.CreateAdd(next_piece(b, k, depth), b_.CreateMul(n, b.column_stride));
+          prefetch_share(b, first, columns, piece, strip_number, strips);
+        }
+        for_blocks(rows, height, false, [&](llvm::Value* r, std::int64_t high) {
+          dot_block_n(part_of(packed, r, index(0), high, words), sliver(n, columns),
+                      part_of(c, b_.CreateAdd(m, r), n, high, columns), accumulate);
+        });
+      });
+    });
+  });
+}
+
+// Where the columns that are packed next begin: a piece further along k, behind the last piece the
+// columns beside this block's, which the same thread is likely to take.
+llvm::Value* Emitter::next_piece(const Matrix& b, llvm::Value* k, std::int64_t depth) {
+  auto* next = b_.CreateAdd(k, index(depth));
+  auto* further = b_.CreateMul(next, b.row_stride);
+  auto* beside = b_.CreateMul(index(b.columns), b.column_stride);
+  return b_.CreateSelect(b_.CreateICmpSLT(next, index(b.rows)), further, beside);
+}
+
+// While one piece is multiplied, the next comes into the outer cache: of each sliver a share a
+// strip. `first`: where its columns begin in the next piece, in elements. No fault comes of what
+// does not exist.
+void Emitter::prefetch_share(const Matrix& b, llvm::Value* first, std::int64_t columns,
+                             std::int64_t depth, llvm::Value* strip, std::int64_t strips) {
+  const bool along_k = b.columns_contiguous();
+  const std::int64_t lines_of = along_k ? columns : depth;  // lines of memory, not of a cache
+  const std::int64_t bytes = (along_k ? depth : columns) * size_bytes(b.dtype);
+  const std::int64_t share = divide_up(lines_of, strips);
+  auto* begin = b_.CreateMul(strip, index(share));
+  begin = b_.CreateIntrinsic(llvm::Intrinsic::smin, {begin->getType()},
+                             {begin, index(lines_of - share)});
+  llvm::Value* line_stride = along_k ? b.column_stride : b.row_stride;
+  std::vector<llvm::Value*> none;
+  emit_loop(index(share), 1, none, [&](llvm::Value* i) {
+    auto* line = b_.CreateAdd(first, b_.CreateMul(b_.CreateAdd(begin, i), line_stride));
+    auto* data = gep(b.data, b.dtype, line);
+    for (std::int64_t at = 0; at < bytes; at += cache_line) {
+      auto* pointer = b_.CreateConstGEP1_64(b_.getInt8Ty(), data, static_cast<std::uint64_t>(at));
+      prefetch({.pointer = pointer});
+    }
+  });
+}
+
+void Emitter::pack_sliver(const Matrix& b, const Matrix& sliver) {
+  const int in_word = sliver.in_word;
+  if (b.columns_contiguous()) {
+    transpose_into(sliver.of_words() ? in_words(b.transposed(), in_word).transposed() : b, sliver);
+    return;
+  }
+  std::vector<llvm::Value*> none;
+  emit_loop(index(sliver.rows), 1, none, [&](llvm::Value* k) {
+    for (std::int64_t n = 0; n < b.columns; n += target_.lanes) {
+      std::int64_t active = std::min<std::int64_t>(target_.lanes, b.columns - n);
+      if (!sliver.of_words()) {
+        store_row(sliver, k, index(n),
+                  load_row(b, k, index(n), target_.lanes, active, sliver.dtype), active);
+        continue;
+      }
+      llvm::Value* word = nullptr;
+      for (int part = 0; part < in_word; ++part) {
+        auto* row = b_.CreateAdd(b_.CreateMul(k, index(in_word)), index(part));
+        auto* bits = load_row(b, row, index(n), target_.lanes, active, b.dtype);
+        auto* wide = b_.CreateZExt(bits, lanes_type(b_.getInt32Ty(), target_.lanes));
+        auto* shifted = b_.CreateShl(wide, static_cast<std::uint64_t>(part * 32 / in_word));
+        word = word == nullptr ? shifted : b_.CreateOr(word, shifted);
+      }
+      store_row(sliver, k, index(n), word, active);
+    }
+  });
+}
+
+// Behind the last row of a sliver of i8: what makes good that 128 is added to what it multiplies.
+void Emitter::add_start(const Matrix& sliver) {
+  const int lanes = target_.lanes;
+  llvm::Type* type = lanes_type(b_.getInt32Ty(), lanes);
+  auto* all_128 = llvm::ConstantInt::get(type, 0x80808080U);
+  for (std::int64_t n = 0; n < sliver.columns; n += lanes) {
+    std::int64_t active = std::min<std::int64_t>(lanes, sliver.columns - n);
+    std::vector<llvm::Value*> sum{llvm::Constant::getNullValue(type)};
+    emit_loop(index(sliver.rows), 1, sum, [&](llvm::Value* k) {
+      auto* bytes = load_row(sliver, k, index(n), lanes, active, DType::i32);
+      sum[0] = multiply_add(all_128, bytes, sum[0], sliver.in_word);
+    });
+    store_row(sliver, index(sliver.rows), index(n), b_.CreateNeg(sum[0]), active);
+  }
+}
+
+// Adds 128 to all elements of a strip of i8, which makes them u8.
+void Emitter::flip_signs(const Matrix& strip) {
+  constexpr std::int64_t at_once = 64;
+  std::vector<llvm::Value*> none;
+  emit_loop(index(strip.rows), 1, none, [&](llvm::Value* m) {
+    for_blocks(strip.columns, at_once, false, [&](llvm::Value* k, std::int64_t active) {
+      auto* bytes = load_row(strip, m, k, at_once, active, strip.dtype);
+      auto* sign = llvm::ConstantInt::get(bytes->getType(), 0x80);
+      store_row(strip, m, k, b_.CreateXor(bytes, sign), active);
+    });
+  });
+}
+
+void Emitter::pack_rows(const Matrix& a, const Matrix& packed) {
+  if (!a.rows_contiguous()) {
+    transpose_into(a, packed);
+    return;
+  }
+  // Whole registers, some at once.
+  const std::int64_t lanes =
+      target_.lanes * std::max<std::int64_t>(1, 4 / size_bytes(packed.dtype));
+  constexpr std::int64_t at_once = 4;
+  std::vector<llvm::Value*> none;
+  emit_loop(index(a.rows), 1, none, [&](llvm::Value* m) {
+    for_blocks(a.columns, at_once * lanes, false, [&](llvm::Value* k, std::int64_t columns) {
+      for (std::int64_t at = 0; at < columns; at += lanes) {
+        auto* first = b_.CreateAdd(k, index(at));
+        const std::int64_t active = std::min(lanes, columns - at);
+        auto* line = load_row(a, m, first, static_cast<int>(lanes), active, packed.dtype);
+        store_row(packed, m, first, line, active);
+      }
+    });
+  });
+}
+
+Emitter::Matrix Emitter::transposed_copy(const Matrix& b, DType wanted) {
+  Matrix to = scratch_matrix(wanted, b.rows, b.columns);
+  transpose_into(b, to);
+  return to;
+}
+
+void Emitter::transpose_into(const Matrix& b, const Matrix& to) {
+  std::int64_t lanes = target_.lanes;
+  for_blocks(b.columns, lanes, false, [&](llvm::Value* n, std::int64_t columns) {
+    for_blocks(b.rows, lanes, false, [&](llvm::Value* k, std::int64_t rows) {
+      transpose_block(b, to, n, k, columns, rows);
+    });
+  });
+}
+
+// A square block through registers: column n of b is contiguous, row k of the copy is.
+void Emitter::transpose_block(const Matrix& b, const Matrix& to, llvm::Value* n, llvm::Value* k,
+                              std::int64_t columns, std::int64_t rows) {
+  int lanes = target_.lanes;
+  Matrix b_rows = b.transposed();
+  std::vector<llvm::Value*> v;
+  for (int i = 0; i < lanes; ++i) {
+    if (i < columns)
+      v.push_back(load_row(b_rows, b_.CreateAdd(n, index(i)), k, lanes, rows, to.dtype));
+    else
+      v.push_back(llvm::Constant::getNullValue(lanes_type(element_type(to.dtype), lanes)));
+  }
+  for (int distance = 1; distance < lanes; distance *= 2)
+    for (int i = 0; i < lanes; ++i) {
+      if ((i & distance) != 0) continue;
+      std::vector<int> low, high;
+      for (int lane = 0; lane < lanes; ++lane) {
+        bool upper = (lane & distance) != 0;
+        low.push_back(upper ? lanes + lane - distance : lane);
+        high.push_back(upper ? lanes + lane : lane + distance);
+      }
+      auto &x = v[static_cast<std::size_t>(i)], &y = v[static_cast<std::size_t>(i + distance)];
+      auto* first = b_.CreateShuffleVector(x, y, low);
+      y = b_.CreateShuffleVector(x, y, high);
+      x = first;
+    }
+  for (int i = 0; i < rows; ++i)
+    store_row(to, b_.CreateAdd(k, index(i)), n, v[static_cast<std::size_t>(i)], columns);
+}
+
+}  // namespace tilewright::dsl

@@ -1,0 +1,381 @@
+// Sweeps: the loop nest of one domain, and reductions in it.
+#include <bit>
+#include <numeric>
+
+#include "dsl/codegen/host/emitter.h"
+#include "dsl/codegen/host/interleave.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::dsl {
+
+using ir::Inst;
+using ir::Op;
+using ir::ReduceKind;
+using ir::Value;
+
+namespace {
+
+constexpr int most_copies = 8;                  // of a loop's body
+constexpr std::int64_t least_led_vectors = 64;  // of rows that begin with a part of a vector
+
+int lane_axis(const Shape& domain) {
+  for (int axis = domain.rank() - 1; axis >= 0; --axis)
+    if (domain[axis] > 1) return axis;
+  return domain.rank() - 1;
+}
+
+}  // namespace
+
+struct Emitter::Sweep {
+  const Shape& domain;
+  const std::vector<Root>& roots;
+  int lane;  // the axis the lanes run along
+  Position position;
+  // Reductions along the lane axis: which accumulators belong to which root.
+  struct InRegisters {
+    const Inst* inst;
+    std::size_t first;  // accumulator, and for argmax the one after it holds the indices
+  };
+  std::vector<InRegisters> in_registers;
+  std::vector<const Root*> in_scratch;  // reductions along other axes
+  std::size_t per_copy = 0;             // accumulators of one copy of the body
+};
+
+void Emitter::sweep(const Shape& domain, const std::vector<Root>& roots) {
+  Sweep s{domain, roots, lane_axis(domain), {}, {}, {}};
+  std::int64_t width = domain[s.lane];
+  lanes_ = static_cast<int>(std::min<std::int64_t>(
+      target_.lanes, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(width)))));
+  tail_ = nullptr;
+  narrowed_.clear();
+  small_numbers_.clear();
+  s.position.index.assign(domain.size(), index(0));
+  s.position.lane = lanes_ == 1 ? -1 : s.lane;
+  for (const Root& root : roots)
+    if (root.inst == nullptr && !slots_.contains(root.value))
+      allocate(root.value);
+    else if (root.inst != nullptr && root.inst->op == Op::atomic_ &&
+             use_counts_[root.inst->results[0]] > 0)
+      allocate(root.inst->results[0]);
+  prepare_reductions(s);
+  std::int64_t elements = element_count(domain);
+  streamed_ = s.in_registers.empty() || elements < long_sweep ? 0 : elements;
+  levels_.clear();
+  level_of_index_.clear();
+  levels_.push_back({});
+  sweep_axis(s, 0);
+  levels_.clear();
+  streamed_ = 0;
+}
+
+void Emitter::prepare_reductions(Sweep& s) {
+  for (const Root& root : s.roots) {
+    if (root.inst == nullptr || root.inst->op != Op::reduce_) continue;
+    auto [kind, axis] = root.inst->get<ir::Reduction>();
+    if (defs_.is_tile(root.inst->results[0])) allocate(root.inst->results[0]);
+    if (axis == s.lane) {
+      s.in_registers.push_back({root.inst, s.per_copy});
+      s.per_copy += is_arg(kind) ? 2 : 1;
+      continue;
+    }
+    // One accumulator for each place of the result; an argmax keeps its best values beside it.
+    s.in_scratch.push_back(&root);
+    const Slot& result = slots_.at(root.inst->results[0]);
+    DType dtype = function_.type(root.value).dtype;
+    std::int64_t count = element_count(result.type.shape);
+    if (is_arg(kind)) {
+      ir::Type best = result.type.with_dtype(dtype);
+      Slot slot = allocate(best);
+      scratch_best_[root.inst] = slot.data;
+    }
+    llvm::Value* target = is_arg(kind) ? scratch_best_.at(root.inst) : result.data;
+    llvm::Value* start = to_memory(identity(kind, dtype), dtype);
+    std::vector<llvm::Value*> none;
+    emit_loop(index(count), 1, none, [&](llvm::Value* i) {
+      b_.CreateStore(start, gep(target, dtype, i));
+      if (is_arg(kind)) b_.CreateStore(b_.getInt32(0), gep(result.data, DType::i32, i));
+    });
+  }
+}
+
+// Loops over the axes from the outside in; the lane axis is the innermost.
+void Emitter::sweep_axis(Sweep& s, int axis) {
+  if (axis == s.domain.rank()) return sweep_lanes(s);
+  if (axis == s.lane || s.domain[axis] == 1) return sweep_axis(s, axis + 1);
+  levels_.back().block = b_.GetInsertBlock();
+  levels_.push_back({});
+  std::vector<llvm::Value*> none;
+  emit_loop(index(s.domain[axis]), 1, none, [&](llvm::Value* i) {
+    level_of_index_[i] = levels_.size() - 1;
+    s.position.index[static_cast<std::size_t>(axis)] = i;
+    sweep_axis(s, axis + 1);
+  });
+  s.position.index[static_cast<std::size_t>(axis)] = index(0);
+  levels_.pop_back();
+}
+
+void Emitter::sweep_lanes(Sweep& s) {
+  std::int64_t width = s.domain[s.lane], full = width / lanes_, rest = width % lanes_;
+  // Several copies of the body hide the latency of a reduction, or of a long chain of operations as
+  // far as there are registers; short rows need no loop at all. A loop has a turn at least.
+  const int side_by_side = target_.has_avx512() ? most_copies : 2;
+  int copies = full <= 4 ? 1 : !s.in_registers.empty() ? 4 : full < most_copies ? 2 : side_by_side;
+  std::vector<llvm::Value*> start;
+  for (const auto& r : s.in_registers) {
+    auto [kind, axis] = r.inst->get<ir::Reduction>();
+    start.push_back(identities(kind, function_.type(r.inst->operands[0]).dtype, lanes_));
+    if (is_arg(kind)) start.push_back(llvm::Constant::getNullValue(lanes_type(b_.getInt32Ty())));
+  }
+  std::vector<llvm::Value*> accumulators;
+  for (int c = 0; c < copies; ++c)
+    accumulators.insert(accumulators.end(), start.begin(), start.end());
+
+  auto vectors = [&](llvm::Value* at, std::int64_t count) {
+    Interleave interleave(b_.GetInsertBlock());
+    for (std::int64_t c = 0; c < count; ++c) {
+      interleave.begin_copy();
+      sweep_vector(s, c == 0 ? at : b_.CreateNUWAdd(at, index(c * lanes_)), accumulators,
+                   static_cast<int>(c % copies));
+    }
+    interleave.mix(b_.GetInsertBlock(), static_cast<std::size_t>(side_by_side));
+  };
+  levels_.back().block = b_.GetInsertBlock();
+  levels_.push_back({});
+  if (llvm::Value* lead = elements_before_aligned(s)) {
+    masked_vector(s, index(0), lead, accumulators);
+    std::int64_t step = copies * lanes_;
+    auto* whole = b_.CreateAnd(b_.CreateSub(index(width), lead), index(-step));
+    emit_loop(whole, step, accumulators,
+              [&](llvm::Value* at) { vectors(b_.CreateAdd(lead, at), copies); });
+    levels_.back().done.clear();
+    auto* end = b_.CreateAdd(lead, whole);
+    emit_loop(b_.CreateSub(index(width), end), lanes_, accumulators, [&](llvm::Value* at) {
+      masked_vector(s, b_.CreateAdd(end, at), index(width), accumulators);
+    });
+    levels_.back().done.clear();
+  } else {
+    std::int64_t done = 0;
+    if (full > 4) {
+      std::int64_t turns = full / copies;
+      emit_loop(index(turns * copies * lanes_), copies * lanes_, accumulators,
+                [&](llvm::Value* at) { vectors(at, copies); });
+      done = turns * copies;
+      levels_.back().done.clear();
+    }
+    if (done < full) vectors(index(done * lanes_), full - done);
+    if (rest != 0) masked_vector(s, index(full * lanes_), index(width), accumulators);
+    levels_.back().done.clear();
+  }
+  levels_.pop_back();
+  // Combine the copies, then the lanes.
+  for (std::size_t c = 1; c < static_cast<std::size_t>(copies); ++c)
+    for (const auto& r : s.in_registers) {
+      auto [kind, axis] = r.inst->get<ir::Reduction>();
+      DType dtype = function_.type(r.inst->operands[0]).dtype;
+      llvm::Value*& to = accumulators[r.first];
+      llvm::Value* from = accumulators[c * s.per_copy + r.first];
+      if (!is_arg(kind)) {
+        to = combine(kind, dtype, to, from);
+        continue;
+      }
+      llvm::Value*& to_index = accumulators[r.first + 1];
+      llvm::Value* from_index = accumulators[c * s.per_copy + r.first + 1];
+      keep_better(kind, dtype, to, to_index, from, from_index);
+    }
+  finish_reductions(s, accumulators);
+}
+
+// Those lanes that lie before `end`.
+void Emitter::masked_vector(Sweep& s, llvm::Value* at, llvm::Value* end,
+                            std::vector<llvm::Value*>& accumulators) {
+  auto* left = b_.CreateTrunc(b_.CreateSub(end, at), b_.getInt32Ty());
+  tail_ = b_.CreateICmpSLT(iota(b_.getInt32Ty()), spread({left, true}));
+  sweep_vector(s, at, accumulators, 0);
+  tail_ = nullptr;
+}
+
+// A vector is written past the caches only where it is aligned. So long rows that are written so
+// begin with a part of a vector. How many elements come before the first aligned one; null: none,
+// or nothing is written so.
+llvm::Value* Emitter::elements_before_aligned(const Sweep& s) {
+  aligned_stores_.clear();
+  if (lanes_ == 1 || s.domain[s.lane] < least_led_vectors * lanes_) return nullptr;
+  llvm::Value* lead = nullptr;
+  for (const Root& root : s.roots) {
+    if (root.inst == nullptr || root.inst->op != Op::store_desc_) continue;
+    const Inst& inst = *root.inst;
+    const ir::Type& type = function_.type(inst.operands[1]);
+    if (!is_wanted_once(ir::cache_policy(inst))) continue;
+    if (lead != nullptr) {
+      if (lie_alike(**aligned_stores_.begin(), inst)) aligned_stores_.insert(&inst);
+      continue;
+    }
+    Address address = desc_address(inst, 2, type.shape, s.position);
+    if (address.aligned || !lies_in_a_row(address)) continue;
+    auto* element =
+        b_.CreateLShr(b_.CreatePtrToInt(address.pointer, b_.getInt64Ty()),
+                      std::countr_zero(static_cast<std::uint64_t>(size_bytes(type.dtype))));
+    lead = b_.CreateAnd(b_.CreateNeg(element), index(lanes_ - 1));
+    aligned_stores_.insert(&inst);
+  }
+  return lead;
+}
+
+// Whether what two stores write is aligned at the same elements.
+bool Emitter::lie_alike(const Inst& a, const Inst& b) const {
+  const Array &x = arrays_.at(a.operands[0]), &y = arrays_.at(b.operands[0]);
+  auto is_aligned = [&](const Array& array) {
+    return facts_[array.inst->operands[0]].divisor % lanes_ == 0;
+  };
+  return function_.type(a.operands[1]) == function_.type(b.operands[1]) &&
+         std::equal(a.operands.begin() + 2, a.operands.end(), b.operands.begin() + 2,
+                    b.operands.end()) &&
+         x.strides == y.strides && is_aligned(x) && is_aligned(y);
+}
+
+void Emitter::sweep_vector(Sweep& s, llvm::Value* at, std::vector<llvm::Value*>& accumulators,
+                           int copy) {
+  levels_.back().done.clear();
+  copy_ = copy;
+  s.position.index[static_cast<std::size_t>(s.lane)] = at;
+  if (!llvm::isa<llvm::Constant>(at)) level_of_index_[at] = levels_.size() - 1;
+  std::size_t first = static_cast<std::size_t>(copy) * s.per_copy, next = 0;
+  for (const Root& root : s.roots) {
+    if (root.inst == nullptr) {
+      filling_ = root.value;
+      Lanes lanes = evaluate_here(root.value, s.position);
+      write_slot(slots_.at(root.value), s.position, lanes);
+      levels_.back().done[{root.value, s.position}] = lanes;
+      continue;
+    }
+    if ((root.of_four >> copy % 4 & 1) == 0) continue;
+    if (root.inst->op != Op::reduce_) {
+      store_value(*root.inst, s.position);
+      continue;
+    }
+    auto [kind, axis] = root.inst->get<ir::Reduction>();
+    if (axis != s.lane) {
+      reduce_across(s, root);
+      continue;
+    }
+    DType dtype = function_.type(root.value).dtype;
+    const auto& r = s.in_registers[next++];
+    llvm::Value*& accumulator = accumulators[first + r.first];
+    if (kind == ReduceKind::sum && adds_product(root.value)) {
+      const Inst& product = *defs_.inst(root.value);
+      llvm::Value* a = spread(evaluate(product.operands[0], s.position));
+      llvm::Value* b = spread(evaluate(product.operands[1], s.position));
+      accumulator = multiply_add(a, b, accumulator, 1);
+      continue;
+    }
+    llvm::Value* x = spread(evaluate(root.value, s.position));
+    if (tail_ != nullptr) x = b_.CreateSelect(tail_, x, identities(kind, dtype, lanes_));
+    if (!is_arg(kind)) {
+      // In this order a test for NaN is one of x, off the chain of accumulators.
+      accumulator = combine(kind, dtype, x, accumulator);
+      continue;
+    }
+    llvm::Value*& best_index = accumulators[first + r.first + 1];
+    auto* start = b_.CreateTrunc(at, b_.getInt32Ty());
+    llvm::Value* here = start;
+    if (lanes_ > 1)
+      here = b_.CreateAdd(b_.CreateVectorSplat(static_cast<unsigned>(lanes_), start),
+                          iota(b_.getInt32Ty()));
+    keep_better(kind, dtype, accumulator, best_index, x, here);
+  }
+}
+
+// Whether the value is a product that is computed for its sum only, and whose rounding is left out.
+bool Emitter::adds_product(Value value) const {
+  const Inst* inst = defs_.inst(value);
+  return tail_ == nullptr && inst != nullptr && inst->op == Op::mul_ &&
+         function_.type(value).dtype == DType::f32 && use_counts_[value] == 1 &&
+         !slots_.contains(value);
+}
+
+// A reduction along an axis that is not the lanes': the accumulators are in scratch memory.
+void Emitter::reduce_across(Sweep& s, const Root& root) {
+  auto [kind, axis] = root.inst->get<ir::Reduction>();
+  DType dtype = function_.type(root.value).dtype;
+  const Slot& result = slots_.at(root.inst->results[0]);
+  Position place = s.position;
+  llvm::Value* here = place.index[static_cast<std::size_t>(axis)];
+  place.index.erase(place.index.begin() + axis);
+  if (place.lane > axis) --place.lane;
+  Lanes x = evaluate(root.value, s.position);
+  if (!is_arg(kind)) {
+    Lanes old = read_slot(result, place);
+    write_slot(result, place, {combine(kind, dtype, spread(old), spread(x)), lanes_ == 1});
+    return;
+  }
+  Slot best{scratch_best_.at(root.inst), result.type.with_dtype(dtype), result.strides};
+  llvm::Value *old = spread(read_slot(best, place)), *now = spread(x);
+  llvm::Value* old_index = spread(read_slot(result, place));
+  llvm::Value* row = spread({b_.CreateTrunc(here, b_.getInt32Ty()), true});
+  keep_better(kind, dtype, old, old_index, now, row);
+  write_slot(best, place, {old, lanes_ == 1});
+  write_slot(result, place, {old_index, lanes_ == 1});
+}
+
+void Emitter::finish_reductions(Sweep& s, std::vector<llvm::Value*>& accumulators) {
+  for (const auto& r : s.in_registers) {
+    Value result = r.inst->results[0];
+    llvm::Value* value =
+        is_arg(r.inst->get<ir::Reduction>().kind)
+            ? horizontal_arg(*r.inst, accumulators[r.first], accumulators[r.first + 1]).second
+            : horizontal(*r.inst, accumulators[r.first]);
+    if (!defs_.is_tile(result)) {
+      scalars_[result] = value;
+      continue;
+    }
+    Position place = s.position;
+    place.index.erase(place.index.begin() + s.lane);
+    place.lane = -1;
+    write_slot(slots_.at(result), place, {value, true});
+  }
+}
+
+std::pair<llvm::Value*, llvm::Value*> Emitter::halves(llvm::Value* vector) {
+  auto lanes =
+      static_cast<int>(llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements());
+  std::vector<int> lower(static_cast<std::size_t>(lanes / 2)), upper = lower;
+  std::iota(lower.begin(), lower.end(), 0);
+  std::iota(upper.begin(), upper.end(), lanes / 2);
+  return {b_.CreateShuffleVector(vector, lower), b_.CreateShuffleVector(vector, upper)};
+}
+
+llvm::Value* Emitter::horizontal(const Inst& inst, llvm::Value* vector) {
+  if (lanes_ == 1) return vector;
+  ReduceKind kind = inst.get<ir::Reduction>().kind;
+  DType dtype = function_.type(inst.operands[0]).dtype;
+  while (llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements() > 1) {
+    auto [lower, upper] = halves(vector);
+    vector = combine(kind, dtype, lower, upper);
+  }
+  return b_.CreateExtractElement(vector, std::uint64_t{0});
+}
+
+std::pair<llvm::Value*, llvm::Value*> Emitter::horizontal_arg(const Inst& inst, llvm::Value* vector,
+                                                              llvm::Value* indices) {
+  if (lanes_ == 1) return {vector, indices};
+  ReduceKind kind = inst.get<ir::Reduction>().kind;
+  DType dtype = function_.type(inst.operands[0]).dtype;
+  while (llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements() > 1) {
+    auto [best, other] = halves(vector);
+    auto [best_index, other_index] = halves(indices);
+    keep_better(kind, dtype, best, best_index, other, other_index);
+    vector = best;
+    indices = best_index;
+  }
+  return {b_.CreateExtractElement(vector, std::uint64_t{0}),
+          b_.CreateExtractElement(indices, std::uint64_t{0})};
+}
+
+llvm::Value* Emitter::identities(ReduceKind kind, DType dtype, int lanes) {
+  llvm::Constant* value = identity(kind, dtype);
+  if (lanes == 1) return value;
+  return llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(static_cast<unsigned>(lanes)),
+                                        value);
+}
+
+}  // namespace tilewright::dsl

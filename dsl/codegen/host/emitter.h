@@ -1,0 +1,310 @@
+// Writes a tile program down as LLVM IR for a host core, following its schedule (schedule.h).
+//
+// The layout of a host core: the *lanes* of a vector register lie along one axis of the tile, the
+// last with more than one element, and a loop goes over the vectors of that axis and over the other
+// axes. An IR value at one place of the loop nest is a vector of elements (`Lanes`), or one element
+// where it is the same in all lanes (*uniform*). A value is evaluated at a `Position`: an index for
+// each axis, and which axis the lanes run along. Shape operations only change positions. What does
+// not depend on an inner loop is evaluated outside it; nothing is evaluated twice at one position.
+//
+// The generated module has two functions: the program for one block of the grid, whose pointer
+// parameters are `noalias` (different parameters never overlap: the contract of the language), and
+// the HostFunction (runtime/artifact.h) that calls it for a range of programs.
+//
+// The class is one; its methods stand by family in emit_*.cpp.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "dsl/codegen/host/schedule.h"
+#include "dsl/codegen/llvm/arithmetic.h"
+#include "dsl/codegen/llvm/scalar_facts.h"
+#include "dsl/target/target.h"
+
+namespace tilewright::dsl {
+
+// One element, or one a lane. Of a pointer, `value` is the offset from `base` in elements.
+struct Lanes {
+  llvm::Value* value = nullptr;
+  bool uniform = true;
+  llvm::Value* base = nullptr;
+};
+
+// Where in a tile: an i64 index for each axis; lanes along `lane` (-1: one element).
+struct Position {
+  std::vector<llvm::Value*> index;
+  int lane = -1;
+  bool operator<(const Position& o) const {
+    return std::tie(lane, index) < std::tie(o.lane, o.index);
+  }
+};
+
+class Emitter : Arithmetic {
+ public:
+  Emitter(llvm::Module& module, const ir::Function& function, const Target& target);
+  void run(const std::string& entry_name);
+  std::int64_t scratch_bytes() const { return scratch_peak_; }
+
+ private:
+  // A tile in scratch memory, row-major without gaps. Pointers are kept as addresses.
+  struct Slot {
+    llvm::Value* data;
+    ir::Type type;
+    Strides strides;
+  };
+  // An array in memory, as make_desc gives it.
+  struct Array {
+    llvm::Value* base;
+    std::vector<llvm::Value*> sizes, strides;
+    const ir::Inst* inst;
+  };
+  // Where the lanes of a memory access lie, and which of them are inside.
+  struct Address {
+    llvm::Value* pointer = nullptr;      // of the first lane
+    llvm::Value* lane_stride = nullptr;  // in elements; null: all lanes at `pointer`
+    llvm::Value* mask = nullptr;         // i1 (uniform) or a vector; null: all inside
+    llvm::Value* pointers = nullptr;     // vector of pointers, instead of the first two
+    bool aligned = false;                // first lane at a multiple of a vector's bytes
+  };
+  struct Level {  // a loop of the nest being emitted, and what was evaluated in its body
+    llvm::BasicBlock* block;
+    std::map<std::pair<ir::Value, Position>, Lanes> done;
+  };
+
+  // emitter.cpp: the frame, steps, scalars, control flow, scratch memory
+  void program(llvm::Function* program);
+  void host_function(const std::string& name, llvm::Function* program);
+  void steps(const std::vector<Step>& list);
+  void step(const Step& step);
+  void scalar(const ir::Inst& inst);
+  void print(const ir::Inst& inst);
+  llvm::Value* element(const ir::Inst& inst, const std::vector<llvm::Value*>& operands);
+  void loop(const Step& step);
+  void branch(const Step& step);
+  Slot& allocate(ir::Value value);
+  Slot allocate(const ir::Type& type);
+  void keep_into(ir::Value value, Slot slot);  // sweeps `value` into a slot
+  // for (i = 0; i < count; i += step) body(i); carried values may be updated by the body.
+  void emit_loop(llvm::Value* count, std::int64_t step, std::vector<llvm::Value*>& carried,
+                 const std::function<void(llvm::Value*)>& body);
+  llvm::Value* scalar_of(ir::Value value) const { return scalars_[value]; }
+  llvm::Value* index_of(ir::Value value);  // as i64
+
+  // emit_sweep.cpp
+  void sweep(const Shape& domain, const std::vector<Root>& roots);
+  struct Sweep;
+  void sweep_axis(Sweep& s, int axis);
+  void sweep_lanes(Sweep& s);
+  llvm::Value* elements_before_aligned(const Sweep& s);
+  bool lie_alike(const ir::Inst& a, const ir::Inst& b) const;
+  void masked_vector(Sweep& s, llvm::Value* at, llvm::Value* end,
+                     std::vector<llvm::Value*>& accumulators);
+  void sweep_vector(Sweep& s, llvm::Value* at, std::vector<llvm::Value*>& accumulators, int copy);
+  void finish_reductions(Sweep& s, std::vector<llvm::Value*>& accumulators);
+  void prepare_reductions(Sweep& s);
+  bool adds_product(ir::Value value) const;
+  void reduce_across(Sweep& s, const Root& root);
+  std::pair<llvm::Value*, llvm::Value*> halves(llvm::Value* vector);  // lower, upper
+  llvm::Value* horizontal(const ir::Inst& inst, llvm::Value* vector);
+  std::pair<llvm::Value*, llvm::Value*> horizontal_arg(const ir::Inst& inst, llvm::Value* vector,
+                                                       llvm::Value* indices);
+  llvm::Value* identities(ir::ReduceKind kind, DType dtype, int lanes);  // a vector
+
+  // emit_value.cpp: evaluation at a position
+  Lanes evaluate(ir::Value value, const Position& position);
+  Lanes evaluate_here(ir::Value value, const Position& position);
+  Lanes evaluate_shape(const ir::Inst& inst, const Position& position);
+  Lanes read_slot(const Slot& slot, const Position& position);
+  Lanes address_of(DType dtype, const Lanes& pointers);
+  void write_slot(const Slot& slot, const Position& position, Lanes lanes);
+  Address slot_address(const Slot& slot, DType dtype, const Position& position);
+  std::optional<std::int64_t> lane_stride(ir::Value value, int lane) const;
+  std::size_t level_of(const Position& position) const;
+  llvm::Value* spread(const Lanes& lanes);  // as a vector of lanes_ (or the element if 1)
+  llvm::Value* iota(llvm::Type* element);
+
+  // emit_lookup.cpp
+  llvm::Value* scale(llvm::Value* x, llvm::Value* n) override;
+  llvm::Value* widen_bf16(llvm::Value* value) override;
+  llvm::Value* narrow_to_bf16(llvm::Value* value) override;
+  llvm::Value* narrowed_by_instruction(llvm::Value* value);
+  std::optional<Lanes> looked_up(const ir::Inst& inst, const Position& position);
+  bool is_small_number(const ir::Inst& inst) const;
+  struct SmallNumber {
+    const ir::Inst* inst = nullptr;
+    int steps = 0;
+  };
+  SmallNumber small_number_of(const ir::Inst& inst);
+  SmallNumber small_number_of(ir::Value value);
+  llvm::Value* table_of(const ir::Inst& inst, const ir::Inst& number, const Position& position);
+  llvm::Value* table_of(ir::Value value, const ir::Inst& number, const Position& position);
+  llvm::Value* small_number(const ir::Inst& inst, const Position& position);
+  llvm::Value* as_it_is(llvm::Value* lanes);
+
+  // emit_memory.cpp
+  Address desc_address(const ir::Inst& inst, std::size_t first_offset, const Shape& block,
+                       const Position& position);
+  Address pointer_address(ir::Value pointer, std::optional<ir::Value> mask,
+                          const Position& position);
+  Lanes load(const Address& address, DType dtype, int lane, llvm::Value* other);
+  void store(const Address& address, DType dtype, int lane, Lanes value, bool streaming);
+  void store_lanes(llvm::Value* elements, llvm::Value* pointer, llvm::Align align,
+                   llvm::Value* mask);
+  static bool is_wanted_once(ir::CachePolicy policy);
+  // Of the line to the second level of cache, 2, for the first holds what is in work; or to the
+  // first, 3.
+  static constexpr unsigned innermost_cache = 3;
+  static constexpr std::int64_t cache_line = 64;
+  void prefetch(const Address& address, unsigned locality = 2);
+  static bool lies_in_a_row(const Address& address);
+  bool shares_line(DType dtype) const;
+  void fetch_ahead(const ir::Inst& load, const Address& address);
+  llvm::Value* full_mask(const Address& address);  // with the tail; null: all lanes
+  llvm::Value* lane_pointers(const Address& address, DType dtype);  // a vector, one each lane
+  Lanes load_value(const ir::Inst& inst, const Position& position);
+  Lanes atomic_value(const ir::Inst& inst, const Position& position);
+  llvm::Value* masked_place();
+  void store_value(const ir::Inst& inst, const Position& position);
+  void make_array(const ir::Inst& inst);
+
+  // emit_dot.cpp
+  struct Matrix;  // matrix.h
+  void dot(const ir::Inst& inst);
+  Matrix matrix_operand(ir::Value value);
+  Matrix right_operand(ir::Value value, DType sum);  // of a dot
+  Matrix scratch_copy(ir::Value value);
+  std::optional<Matrix> matrix_in_memory(ir::Value value);
+  bool is_inside(const ir::Inst& load) const;  // the whole block, wherever it begins
+  llvm::Value* next_block(const ir::Inst& load);
+  llvm::Value* step_of(ir::Value index);
+  void fetch_next_block(const Matrix& b, llvm::Value* i, llvm::Value* j);
+  Matrix in_words(const Matrix& x, int in_word);
+  // How many elements of each operand an instruction multiplies in a lane at once.
+  int elements_in_word(DType a, DType b, DType sum) const;
+  void dot_along_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
+  // `fetches_next`: the columns of b behind these, which are multiplied next.
+  void dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,
+                   bool fetches_next = false);
+  llvm::Value* plus(llvm::Value* x, llvm::Value* y);
+  llvm::Value* part_of_lanes(llvm::Value* vector, int first, int count);
+  llvm::Value* place_of(const Matrix& x, llvm::Value* i, llvm::Value* j);
+  llvm::Value* load_row(const Matrix& x, llvm::Value* i, llvm::Value* j, int lanes,
+                        std::int64_t active, DType wanted);
+  void store_row(const Matrix& x, llvm::Value* i, llvm::Value* j, llvm::Value* vector,
+                 std::int64_t active);
+  llvm::Value* multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* c, int in_word);
+  llvm::Constant* active_mask(int lanes, std::int64_t active);
+  // Calls body(first, count) for blocks of `step` and for what remains, cut into powers of two if
+  // `split`.
+  void for_blocks(std::int64_t size, std::int64_t step, bool split,
+                  const std::function<void(llvm::Value*, std::int64_t)>& body);
+
+  // emit_dot_along_k.cpp
+  void dot_along_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
+  void dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,
+                   llvm::Value* m, int rows, llvm::Value* n, int columns);
+  // Of a product of one row, columns so long that the processor fetches them by itself.
+  bool is_read_ahead(const Matrix& a, const Matrix& b) const;
+  llvm::Value* sum_each(std::vector<llvm::Value*> vectors);
+
+  // emit_paired_dot.cpp
+  bool can_interleave(const Matrix& a, const Matrix& b, DType sum) const;
+  void dot_interleaved(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
+  void dot_interleaved_block(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
+
+  // emit_packed_dot.cpp
+  std::optional<Matrix> slivers_in_memory(ir::Value value, DType sum);
+  int packed_word(const Matrix& a, const Matrix& b, DType sum) const;
+  void packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
+  Matrix sliver_of(const Matrix& b, llvm::Value* k, llvm::Value* n, std::int64_t rows,
+                   std::int64_t columns);
+  llvm::Value* next_piece(const Matrix& b, llvm::Value* k, std::int64_t depth);
+  void prefetch_share(const Matrix& b, llvm::Value* first, std::int64_t columns, std::int64_t depth,
+                      llvm::Value* strip, std::int64_t strips);
+  void pack_sliver(const Matrix& b, const Matrix& sliver);
+  void add_start(const Matrix& sliver);
+  void flip_signs(const Matrix& strip);
+  void pack_rows(const Matrix& a, const Matrix& packed);
+  Matrix part_of(const Matrix& x, llvm::Value* row, llvm::Value* column, std::int64_t rows,
+                 std::int64_t columns);
+  Matrix scratch_matrix(DType dtype, std::int64_t rows, std::int64_t columns);
+  Matrix transposed_copy(const Matrix& b, DType wanted);
+  void transpose_into(const Matrix& b, const Matrix& to);
+  void transpose_block(const Matrix& b, const Matrix& to, llvm::Value* n, llvm::Value* k,
+                       std::int64_t columns, std::int64_t rows);
+
+  // emit_amx_dot.cpp. A tile here is a register of AMX.
+  struct TileFetch;
+  struct TileBlock;
+  // A left operand, packed as tiles.
+  struct TiledLeft {
+    llvm::Value* tiles;
+    std::int64_t rows, depth;  // in elements
+    int in_word;
+  };
+  void tile_op(llvm::Intrinsic::ID id, std::initializer_list<int> tiles,
+               std::initializer_list<llvm::Value*> others);
+  void begin_tiles();
+  void end_tiles();
+  int tiled_word(const ir::Inst& dot) const;
+  static std::int64_t steps_of(const TiledLeft& left);
+  TiledLeft allocate_left(std::int64_t rows, std::int64_t depth, int in_word);
+  void pack_tiles(const Matrix& a, const TiledLeft& left);
+  void pack_tiles_of_rows(const Matrix& a, llvm::Value* first, const TiledLeft& left);
+  std::vector<ir::Value> pack_shared_lefts(const Step& loop);
+  void fill_up(const Matrix& sliver);
+  void copy_tail(const Matrix& sliver, const Matrix& tail);
+  void tiled_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
+  void dot_slivers(const TiledLeft& left, const Matrix& b, llvm::Value* k, const Matrix& c,
+                   bool accumulate);
+  TileFetch next_sliver(const Matrix& b, llvm::Value* k, llvm::Value* n, std::int64_t width,
+                        int in_word);
+  void dot_sliver(const TiledLeft& left, const TileBlock& all, const TileFetch& fetch);
+  void fetch_lines(const TileFetch& fetch, llvm::Value* step);
+  void dot_tile_block(const TileBlock& block, const TileFetch& fetch);
+  void store_part_of_tile(const TileBlock& block, int i, int j);
+
+  // emitter.cpp
+  llvm::Type* lanes_type(llvm::Type* element) const;
+  llvm::Type* lanes_type(llvm::Type* element, int lanes) const;
+  llvm::Value* index(std::int64_t value);
+  llvm::Value* gep(llvm::Value* base, DType dtype, llvm::Value* offset);
+
+  const ir::Function& function_;
+  const Target& target_;
+  Definitions defs_;
+  Schedule schedule_;
+  std::vector<ScalarFacts> facts_;
+
+  std::vector<llvm::Value*> scalars_;  // of values without axes; pointers as llvm pointers
+  std::unordered_map<ir::Value, Slot> slots_;
+  std::unordered_map<ir::Value, Array> arrays_;
+  std::unordered_map<ir::Value, llvm::Value*> step_of_;   // of the index of an open loop
+  std::unordered_map<ir::Value, TiledLeft> tiled_lefts_;  // of open loops, that are packed already
+  std::unordered_map<ir::Value, ir::Value> yielded_for_;  // carried tile of an open loop: its next
+  std::vector<int> use_counts_;
+  llvm::Value* scratch_ = nullptr;
+  llvm::Value* masked_place_ = nullptr;  // where atomics act that are masked off
+  llvm::Value* program_id_[3] = {};
+  llvm::Value* grid_[3] = {};
+  std::unordered_map<const ir::Inst*, llvm::Value*> scratch_best_;  // of argmax across rows
+  std::int64_t scratch_used_ = 0, scratch_peak_ = 0;
+
+  // Of the sweep being emitted.
+  int lanes_ = 1;
+  std::optional<ir::Value> filling_;  // the kept value that the sweep computes at this position
+  std::int64_t streamed_ = 0;         // elements that it sums up, if memory is what it waits for
+  int copy_ = 0;                      // of its body that is being emitted
+  llvm::Value* tail_ = nullptr;       // mask of the active lanes; null: all
+  std::set<const ir::Inst*> aligned_stores_;                  // where no lane is masked off
+  std::unordered_map<ir::Value, SmallNumber> small_numbers_;  // of a sweep, as they were found
+  std::unordered_map<llvm::Value*, llvm::Value*> narrowed_;   // what was rounded to bf16: from what
+  std::vector<Level> levels_;  // outermost first; the last has no block yet
+  std::unordered_map<llvm::Value*, std::size_t> level_of_index_;
+};
+
+}  // namespace tilewright::dsl

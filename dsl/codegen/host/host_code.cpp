@@ -1,0 +1,79 @@
+// From a function of tile IR to machine code in this process: emission, LLVM's passes, linking.
+#include <llvm/Support/SmallVectorMemoryBuffer.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include <atomic>
+
+#include "dsl/codegen/host/codegen.h"
+#include "dsl/codegen/host/emitter.h"
+#include "dsl/codegen/llvm/jit.h"
+#include "dsl/codegen/llvm/llvm_passes.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::dsl {
+namespace {
+
+// The part of LLVM's pipeline that pays for kernels: our loops are already blocked and vectorised.
+constexpr const char* llvm_passes =
+    "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),"
+    "early-cse,adce)";
+
+struct Generated {
+  std::unique_ptr<llvm::LLVMContext> context;
+  std::unique_ptr<llvm::Module> module;
+  std::unique_ptr<llvm::TargetMachine> machine;
+  std::int64_t scratch_bytes;
+};
+
+Generated generate(const ir::Function& function, const Target& target, const std::string& entry) {
+  initialise_llvm();
+  Generated g;
+  g.context = std::make_unique<llvm::LLVMContext>();
+  g.module = std::make_unique<llvm::Module>(function.name, *g.context);
+  g.machine = value_of(machine_builder(target).createTargetMachine(), "choosing the processor");
+  g.module->setTargetTriple(g.machine->getTargetTriple());
+  g.module->setDataLayout(g.machine->createDataLayout());
+  Emitter emitter(*g.module, function, target);
+  emitter.run(entry);
+  g.scratch_bytes = emitter.scratch_bytes();
+  verify_llvm(*g.module, function.name);
+  run_llvm_passes(*g.module, g.machine.get(), llvm_passes);
+  return g;
+}
+
+}  // namespace
+
+std::shared_ptr<const Artifact> generate_host_code(const ir::Function& function,
+                                                   const Target& target) {
+  auto artifact = std::make_shared<Artifact>();
+  artifact->name = function.name;
+  artifact->key = Hasher().add(ir::content_hash(function)).add(target.hash()).finish();
+  static std::atomic<std::uint64_t> serial = 0;
+  std::string entry = "tw_" + artifact->key.hex() + "_" + std::to_string(serial++);
+  Generated g = generate(function, target, entry);
+  artifact->scratch_bytes = g.scratch_bytes;
+  for (const ir::Param& param : function.params)
+    artifact->params.push_back(
+        {param.name, function.type(param.value).is_pointer(), function.type(param.value).dtype});
+  auto object = std::make_unique<llvm::SmallVectorMemoryBuffer>(
+      assemble(*g.module, *g.machine, llvm::CodeGenFileType::ObjectFile), entry, false);
+  artifact->host =
+      reinterpret_cast<HostFunction>(Linker::of(target).link(std::move(object), entry));
+  return artifact;
+}
+
+std::string host_code_text(const ir::Function& function, const Target& target,
+                           const std::string& form) {
+  Generated g = generate(function, target, "kernel");
+  if (form == "llvm") {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    g.module->print(stream, nullptr);
+    return text;
+  }
+  require(form == "asm", "[codegen] unknown form \"", form, "\"; known are llvm and asm");
+  auto bytes = assemble(*g.module, *g.machine, llvm::CodeGenFileType::AssemblyFile);
+  return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace tilewright::dsl

@@ -1,0 +1,48 @@
+// Matrices in memory, as products read and write them (emit_dot.cpp and its neighbours).
+#pragma once
+
+#include "dsl/codegen/host/emitter.h"
+
+namespace tilewright::dsl {
+
+constexpr std::int64_t most_rows_fetched = 8;  // of more, multiplications hide what memory takes
+
+struct Emitter::Matrix {
+  llvm::Value* data;
+  DType dtype;
+  std::int64_t rows, columns;
+  llvm::Value *row_stride, *column_stride;  // in elements of dtype
+  // Neighbours in memory that count as one element, of 32 bits: 2 of bf16, 4 of i8. 1: none do.
+  int in_word = 1;
+  // Columns lie in slivers of so many (packed_product.h), each `sliver_rows` long; 0: they do not.
+  std::int64_t sliver_width = 0, sliver_rows = 0;
+
+  // How far on a loop's next turn reads a block like this, in elements, if it is worth asking for.
+  llvm::Value* next_block = nullptr;
+  bool starts_sums = false;  // behind the last row is one that sums begin with
+
+  bool of_words() const { return in_word != 1; }
+  bool in_slivers() const { return sliver_width != 0; }
+  bool rows_contiguous() const { return is_one(column_stride); }  // along columns
+  bool columns_contiguous() const { return is_one(row_stride); }  // along rows
+  // So far from each other that no processor expects the next one by itself.
+  bool has_distant_rows() const {
+    constexpr std::int64_t distant = 2 << 10;  // bytes: half a page
+    auto* stride = llvm::dyn_cast<llvm::ConstantInt>(row_stride);
+    return rows_contiguous() && stride != nullptr &&
+           stride->getSExtValue() * size_bytes(dtype) >= distant;
+  }
+  Matrix transposed() const {
+    Matrix result{data, dtype, columns, rows, column_stride, row_stride, in_word};
+    result.next_block = next_block;
+    return result;
+  }
+
+ private:
+  static bool is_one(llvm::Value* stride) {
+    auto* number = llvm::dyn_cast<llvm::ConstantInt>(stride);
+    return number != nullptr && number->isOne();
+  }
+};
+
+}  // namespace tilewright::dsl

@@ -1,0 +1,391 @@
+#include "dsl/codegen/host/schedule.h"
+
+#include <algorithm>
+#include <set>
+
+#include "dsl/codegen/host/keeping.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::dsl {
+namespace {
+
+using ir::Inst;
+using ir::Op;
+using ir::OpClass;
+using ir::Value;
+
+constexpr std::size_t most_roots = 8;
+
+// Of these values, those that are nothing but right operands of dots.
+std::vector<bool> right_operands(const ir::Function& function) {
+  std::vector<bool> is_right(function.types.size(), false), is_other = is_right;
+  ir::for_each_inst(function.body, [&](const Inst& inst) {
+    for (std::size_t i = 0; i < inst.operands.size(); ++i)
+      (inst.op == Op::dot_ && i == 1 ? is_right : is_other)[inst.operands[i]] = true;
+  });
+  for (std::size_t i = 0; i < is_right.size(); ++i) is_right[i] = is_right[i] && !is_other[i];
+  return is_right;
+}
+
+bool needs_dense_operand(const Inst& inst, const Definitions& defs) {
+  return inst.op == Op::reshape_ &&
+         !only_moves_unit_axes(defs.type(inst.operands[0]).shape, inst.get<ir::Extent>().shape) &&
+         !joined_axes(defs.type(inst.operands[0]).shape, inst.get<ir::Extent>().shape);
+}
+
+// Builds the steps of the blocks, with only what must be kept.
+class Planner {
+ public:
+  explicit Planner(const Definitions& defs)
+      : defs_(defs),
+        kept_(defs.function().types.size(), false),
+        read_as_array_(defs.function().types.size(), false),
+        searched_(defs.function().types.size(), 0) {
+    const std::vector<bool> is_right = right_operands(defs.function());
+    ir::for_each_inst(defs.function().body, [&](const Inst& inst) {
+      if (!needs_dense_operand(inst, defs)) return;
+      // A dot reads slivers where they lie.
+      bool is_read_here = !is_right[inst.results[0]] || !sliver_block(defs, inst.results[0]);
+      if (is_read_here) read_as_array_[inst.operands[0]] = true;
+    });
+  }
+
+  std::vector<Step> block(const ir::Block& b) {
+    for (Value param : b.params)
+      if (defs_.is_tile(param)) kept_[param] = true;
+    std::vector<Step> outer_steps = std::move(steps_);
+    std::optional<Step> outer_open = std::move(open_);
+    steps_.clear();
+    open_.reset();
+    for (const Inst& inst : b.insts) instruction(inst);
+    flush();
+    std::vector<Step> result = std::move(steps_);
+    steps_ = std::move(outer_steps);
+    open_ = std::move(outer_open);
+    return result;
+  }
+
+  std::vector<bool> kept() && { return std::move(kept_); }
+
+ private:
+  void instruction(const Inst& inst) {
+    switch (info(inst.op).op_class) {
+      case OpClass::control: return control(inst);
+      case OpClass::contraction: return dot(inst);
+      case OpClass::reduction:
+        if (defs_.is_tile(inst.results[0])) kept_[inst.results[0]] = true;
+        return root({&inst, inst.operands[0]});
+      case OpClass::exchange:
+        raise_error(concat("[codegen] ", describe(inst.where),
+                           ": programs of a cluster exchange values on a GPU that has clusters "
+                           "(sm_90a), not on the host"));
+      case OpClass::hint:
+        if (inst.op == Op::print_) return scalar(inst);
+        return root({&inst, inst.operands[0]});
+      case OpClass::memory:
+        if (info(inst.op).effect == ir::Effect::writes) return store(inst);
+        break;
+      case OpClass::elementwise:
+      case OpClass::creation:
+      case OpClass::shape: break;
+    }
+    if (!defs_.is_tile(inst.results[0])) return scalar(inst);
+    // Kept where it is defined, so that every reader finds it.
+    if (read_as_array_[inst.results[0]]) keep(inst.results[0]);
+    // A load from memory that the program also writes happens here and now.
+    if (inst.op == Op::load_ || inst.op == Op::load_desc_)
+      if (defs_.is_written(defs_.base(inst.operands[0]))) keep(inst.results[0]);
+  }
+
+  void keep(Value value) {
+    if (kept_[value]) return;
+    root({nullptr, value});
+    kept_[value] = true;
+  }
+
+  void scalar(const Inst& inst) {
+    if (depends_on_open(inst)) flush();
+    if (inst.op == Op::load_ && open_writes(defs_.base(inst.operands[0]))) flush();
+    steps_.push_back({StepKind::scalar, &inst, {}, {}, {}});
+  }
+
+  void store(const Inst& inst) {
+    auto base = defs_.base(inst.operands[0]);
+    if (open_ && (open_reads(base) || open_writes(base))) flush();
+    bool by_pointer = inst.op == Op::store_ || inst.op == Op::atomic_;
+    if (by_pointer && !defs_.is_tile(inst.operands[0])) return scalar(inst);
+    if (!inst.results.empty()) kept_[inst.results[0]] = true;
+    root({&inst, inst.operands[1]});
+  }
+
+  void root(Root root) {
+    Shape domain = root.inst != nullptr && root.inst->op == Op::prefetch_desc_
+                       ? root.inst->get<ir::Extent>().shape
+                       : defs_.type(root.value).shape;
+    bool joins = open_ && open_->domain == domain && open_->roots.size() < most_roots;
+    if (joins && root.inst != nullptr) joins = !depends_on_open(*root.inst);
+    if (joins && root.inst == nullptr) joins = !reaches_open(root.value);
+    if (joins && root.inst == nullptr) joins = !open_writes_anything();
+    if (!joins) {
+      flush();
+      open_ = Step{StepKind::sweep, nullptr, domain, {}, {}};
+    }
+    open_->roots.push_back(root);
+  }
+
+  void dot(const Inst& inst) {
+    flush();
+    kept_[inst.results[0]] = true;
+    steps_.push_back({StepKind::dot, &inst, {}, {}, {}});
+  }
+
+  void control(const Inst& inst) {
+    flush();
+    if (inst.op == Op::yield_) return;
+    for (Value result : inst.results)
+      if (defs_.is_tile(result)) kept_[result] = true;
+    Step step{inst.op == Op::loop_ ? StepKind::loop : StepKind::branch, &inst, {}, {}, {}};
+    for (const ir::Block& body : inst.bodies) step.bodies.push_back(block(body));
+    steps_.push_back(std::move(step));
+  }
+
+  void flush() {
+    if (open_) steps_.push_back(std::move(*open_));
+    open_.reset();
+  }
+
+  bool is_open_result(Value value) const {
+    return std::ranges::any_of(open_->roots, [&](const Root& r) {
+      return r.inst == nullptr ? r.value == value
+                               : std::ranges::find(r.inst->results, value) != r.inst->results.end();
+    });
+  }
+  bool reaches_open(Value value) const {
+    ++search_;
+    return search_open(value);
+  }
+  // Each value is looked at once: a chain whose links use their operand twice has exponentially
+  // many paths.
+  bool search_open(Value value) const {
+    if (searched_[value] == search_) return false;
+    searched_[value] = search_;
+    if (is_open_result(value)) return true;
+    const Inst* inst = defs_.inst(value);
+    if (inst == nullptr || kept_[value] || !may_be_virtual(*inst)) return false;
+    return std::ranges::any_of(inst->operands, [&](Value o) { return search_open(o); });
+  }
+  bool depends_on_open(const Inst& inst) const {
+    return open_ && std::ranges::any_of(inst.operands, [&](Value o) { return reaches_open(o); });
+  }
+  // Loads of written memory are kept roots, so only those matter.
+  bool open_reads(std::optional<Value> base) const {
+    return open_ && std::ranges::any_of(open_->roots, [&](const Root& r) {
+             if (r.inst != nullptr) return false;
+             const Inst* inst = defs_.inst(r.value);
+             return inst != nullptr && (inst->op == Op::load_ || inst->op == Op::load_desc_) &&
+                    defs_.base(inst->operands[0]) == base;
+           });
+  }
+  static bool writes(const Root& r) {
+    return r.inst != nullptr && info(r.inst->op).effect == ir::Effect::writes;
+  }
+  bool open_writes(std::optional<Value> base) const {
+    return open_ && std::ranges::any_of(open_->roots, [&](const Root& r) {
+             return writes(r) && (!base || defs_.base(r.inst->operands[0]) == base);
+           });
+  }
+  bool open_writes_anything() const {
+    return std::ranges::any_of(open_->roots, [](const Root& r) { return writes(r); });
+  }
+
+  const Definitions& defs_;
+  std::vector<bool> kept_, read_as_array_;
+  mutable std::vector<unsigned> searched_;  // by value: the last search that came by
+  mutable unsigned search_ = 0;
+  std::vector<Step> steps_;
+  std::optional<Step> open_;
+};
+
+}  // namespace
+
+bool may_be_virtual(const Inst& inst) {
+  OpClass c = info(inst.op).op_class;
+  return c == OpClass::elementwise || c == OpClass::creation || c == OpClass::shape ||
+         inst.op == Op::load_ || inst.op == Op::load_desc_;
+}
+
+Definitions::Definitions(const ir::Function& function)
+    : function_(function), defining_(function.types.size(), nullptr) {
+  visit(function.body);
+}
+
+void Definitions::visit(const ir::Block& block) {
+  for (const Inst& inst : block.insts) {
+    for (Value result : inst.results) defining_[result] = &inst;
+    if (info(inst.op).effect == ir::Effect::writes) {
+      if (auto b = base(inst.operands[0]))
+        written_.push_back(*b);
+      else
+        writes_unknown_ = true;
+    }
+    for (const ir::Block& body : inst.bodies) visit(body);
+  }
+}
+
+std::optional<Value> Definitions::base(Value value) const {
+  const Inst* inst = defining_[value];
+  if (inst == nullptr) {
+    bool is_param =
+        std::ranges::any_of(function_.params, [&](const ir::Param& p) { return p.value == value; });
+    return is_param ? std::optional(value) : std::nullopt;
+  }
+  if (inst->op == Op::select_) {
+    auto a = base(inst->operands[1]);
+    return a && a == base(inst->operands[2]) ? a : std::nullopt;
+  }
+  if (!inst->bodies.empty() || inst->operands.empty()) return std::nullopt;
+  return base(inst->operands[0]);
+}
+
+bool Definitions::is_written(std::optional<Value> base) const {
+  if (writes_unknown_) return true;
+  if (!base) return !written_.empty();
+  return std::ranges::find(written_, *base) != written_.end();
+}
+
+bool only_moves_unit_axes(const Shape& from, const Shape& to) {
+  Shape a, b;
+  std::ranges::copy_if(from, std::back_inserter(a), [](std::int64_t s) { return s != 1; });
+  std::ranges::copy_if(to, std::back_inserter(b), [](std::int64_t s) { return s != 1; });
+  return a == b;
+}
+
+std::optional<SliverBlock> sliver_block(const Definitions& definitions, Value matrix) {
+  auto made_by = [&](Value value, Op op) {
+    const Inst* inst = definitions.inst(value);
+    return inst != nullptr && inst->op == op ? inst : nullptr;
+  };
+  const Inst* reshape = made_by(matrix, Op::reshape_);
+  const Inst* permute = reshape ? made_by(reshape->operands[0], Op::permute_) : nullptr;
+  const Inst* load = permute ? made_by(permute->operands[0], Op::load_desc_) : nullptr;
+  if (load == nullptr) return std::nullopt;
+  const std::vector<int>& dims = permute->get<ir::Permutation>().dims;
+  const bool in_pairs = dims == std::vector{1, 3, 0, 2};
+  const Shape& block = load->get<ir::BlockAccess>().shape;
+  if ((!in_pairs && dims != std::vector{1, 0, 2}) || (in_pairs && block[3] != 2))
+    return std::nullopt;
+  const Shape seen{block[1] * (in_pairs ? 2 : 1), block[0] * block[2]};
+  if (definitions.type(matrix).shape != seen) return std::nullopt;
+  return SliverBlock{load, permute, in_pairs};
+}
+
+std::optional<std::vector<std::vector<int>>> joined_axes(const Shape& from, const Shape& to) {
+  constexpr std::int64_t most_lanes = 16;
+  std::vector<std::vector<int>> result(to.size());
+  int next = 0;
+  for (int axis = 0; axis < to.rank(); ++axis) {
+    auto& parts = result[static_cast<std::size_t>(axis)];
+    std::int64_t size = 1;
+    for (; size < to[axis] && next < from.rank(); ++next) {
+      size *= from[next];
+      if (from[next] != 1) parts.push_back(next);
+    }
+    bool fits = size == to[axis] && (parts.size() < 2 || from[parts.back()] % most_lanes == 0);
+    if (!fits) return std::nullopt;
+  }
+  return result;
+}
+
+namespace {
+
+// What comes from memory next is best asked for while results go there, since reads alone leave
+// half of the memory's rate unused, and writes the other: a prefetch moves to the last sweep over
+// its domain. Of short rows a half moves to the first sweep that computes values worth keeping, in
+// which memory would rest otherwise. (Of long ones, whose sweeps last longer than the other threads
+// take to fill the memory's time, that is slower: softmax of 50,257 columns 4.3 for 4.05 ms.) Where
+// nothing is written memory must never rest: a quarter stays where it was.
+void delay_prefetches(std::vector<Step>& steps) {
+  constexpr unsigned all = 0b1111, half = 0b0011, quarter = 0b0001, none = 0;
+  auto is_prefetch = [](const Root& r) {
+    return r.inst != nullptr && r.inst->op == Op::prefetch_desc_ && r.of_four == all;
+  };
+  auto keeps = [](const Step& step) {
+    return std::ranges::any_of(step.roots, [](const Root& r) { return r.inst == nullptr; });
+  };
+  auto stores = [](const Step& step) {
+    return std::ranges::any_of(step.roots, [](const Root& r) {
+      return r.inst != nullptr && r.inst->op == Op::store_desc_;
+    });
+  };
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    for (auto& body : steps[i].bodies) delay_prefetches(body);
+    std::vector<Root> prefetches;
+    std::ranges::copy_if(steps[i].roots, std::back_inserter(prefetches), is_prefetch);
+    if (prefetches.empty()) continue;
+    Step *keeping = nullptr, *last = &steps[i];
+    for (std::size_t j = i; j < steps.size(); ++j) {
+      if (steps[j].kind != StepKind::sweep || steps[j].domain != steps[i].domain) continue;
+      last = &steps[j];
+      if (keeping == nullptr && keeps(steps[j])) keeping = &steps[j];
+    }
+    if (last == &steps[i]) continue;
+    std::erase_if(steps[i].roots, is_prefetch);
+    Step* earlier = &steps[i];
+    unsigned share = quarter;
+    if (stores(*last)) {
+      earlier = keeping;
+      const bool has_rest = keeping != nullptr && keeping != last;
+      share = has_rest && element_count(last->domain) < long_sweep ? half : none;
+    }
+    for (Root prefetch : prefetches) {
+      prefetch.of_four = share;
+      if (share != none) earlier->roots.push_back(prefetch);
+      prefetch.of_four = all & ~share;
+      last->roots.push_back(prefetch);
+    }
+  }
+  std::erase_if(steps, [](const Step& s) { return s.kind == StepKind::sweep && s.roots.empty(); });
+}
+
+}  // namespace
+
+Schedule make_schedule(const Definitions& definitions) {
+  Planner planner(definitions);
+  Schedule schedule;
+  schedule.steps = planner.block(definitions.function().body);
+  schedule.kept = std::move(planner).kept();
+  keep_dear_values(definitions, schedule);
+  delay_prefetches(schedule.steps);
+  return schedule;
+}
+
+namespace {
+
+void describe(const std::vector<Step>& steps, const std::string& indent, std::string& out) {
+  for (const Step& step : steps) {
+    switch (step.kind) {
+      case StepKind::scalar: continue;
+      case StepKind::sweep:
+        out += indent + "sweep " + to_string(step.domain) + ":";
+        for (const Root& root : step.roots)
+          out += (root.of_four == 0b1111 ? " " : " part_of_") +
+                 (root.inst == nullptr ? "keep" : std::string(info(root.inst->op).name));
+        break;
+      case StepKind::dot:
+      case StepKind::loop:
+      case StepKind::branch: out += indent + std::string(info(step.inst->op).name); break;
+    }
+    out += "\n";
+    for (const auto& body : step.bodies) describe(body, indent + "  ", out);
+  }
+}
+
+}  // namespace
+
+std::string to_string(const Schedule& schedule, const ir::Function&) {
+  std::string out;
+  describe(schedule.steps, "", out);
+  return out;
+}
+
+}  // namespace tilewright::dsl

@@ -1,0 +1,395 @@
+// Elementwise operations on vectors or single elements; their meaning is ir/scalar.h's.
+#include "dsl/codegen/llvm/arithmetic.h"
+
+#include "dsl/ir/message.h"
+#include "dsl/ir/scalar.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::dsl {
+
+using ir::Inst;
+using ir::Op;
+using ir::ReduceKind;
+
+llvm::Type* Arithmetic::element_type(DType dtype) const {
+  if (is_boolean(dtype)) return llvm::Type::getInt1Ty(context_);
+  return memory_type(dtype);
+}
+
+llvm::Type* Arithmetic::memory_type(DType dtype) const {
+  switch (dtype) {
+    case DType::f16: return llvm::Type::getHalfTy(context_);
+    case DType::f32: return llvm::Type::getFloatTy(context_);
+    case DType::f64: return llvm::Type::getDoubleTy(context_);
+    default: return llvm::Type::getIntNTy(context_, static_cast<unsigned>(bit_width(dtype)));
+  }
+}
+
+llvm::Value* Arithmetic::from_memory(llvm::Value* value, DType dtype) {
+  if (!is_boolean(dtype)) return value;
+  return b_.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType()));
+}
+
+llvm::Value* Arithmetic::to_memory(llvm::Value* value, DType dtype) {
+  if (!is_boolean(dtype)) return value;
+  llvm::Type* byte = b_.getInt8Ty();
+  if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType()))
+    byte = llvm::FixedVectorType::get(byte, vector->getNumElements());
+  return b_.CreateZExt(value, byte);
+}
+
+llvm::Constant* Arithmetic::constant(const ir::Scalar& scalar) {
+  if (scalar.dtype == DType::f8e4m3)
+    return b_.getInt8(Float8E4M3(static_cast<float>(scalar.floating)).bits);
+  if (scalar.dtype == DType::f8e5m2)
+    return b_.getInt8(Float8E5M2(static_cast<float>(scalar.floating)).bits);
+  if (scalar.dtype == DType::bf16)
+    return b_.getInt16(BFloat16(static_cast<float>(scalar.floating)).bits);
+  if (is_floating(scalar.dtype))
+    return llvm::ConstantFP::get(element_type(scalar.dtype), scalar.floating);
+  return llvm::ConstantInt::get(element_type(scalar.dtype),
+                                static_cast<std::uint64_t>(scalar.integer), true);
+}
+
+llvm::Value* Arithmetic::elementwise(const ir::Function& function, const Inst& inst,
+                                     const std::vector<llvm::Value*>& operands) {
+  const ir::Type& type = function.type(inst.results[0]);
+  switch (inst.op) {
+    case Op::constant_: return constant(inst.get<ir::Scalar>());
+    case Op::select_: return b_.CreateSelect(operands[0], operands[1], operands[2]);
+    case Op::cast_: return convert(operands[0], function.type(inst.operands[0]).dtype, type.dtype);
+    case Op::bitcast_: {
+      llvm::Type* to = element_type(type.dtype);
+      if (operands[0]->getType()->isPointerTy()) return b_.CreatePtrToInt(operands[0], to);
+      if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(operands[0]->getType()))
+        to = llvm::FixedVectorType::get(to, vector->getNumElements());
+      return b_.CreateBitCast(operands[0], to);
+    }
+    default: break;
+  }
+  DType dtype = function.type(inst.operands[0]).dtype;
+  bool narrow = is_floating(dtype) && bit_width(dtype) == 16;
+  std::vector<llvm::Value*> wide = operands;
+  if (narrow)
+    for (auto*& operand : wide) operand = convert(operand, dtype, DType::f32);
+  if (is_boolean(type.dtype) &&
+      (!is_boolean(dtype) || inst.op == Op::eq_ || inst.op == Op::ne_ || inst.op == Op::lt_ ||
+       inst.op == Op::le_ || inst.op == Op::gt_ || inst.op == Op::ge_))
+    return compare(inst.op, narrow ? DType::f32 : dtype, wide[0], wide[1]);
+  if (!is_floating(dtype)) return integer_op(inst.op, dtype, operands);
+  llvm::Value* result = floating_op(inst.op, wide);
+  return narrow ? convert(result, DType::f32, dtype) : result;
+}
+
+llvm::Value* Arithmetic::call_libm(const char* name, llvm::Value* x) {
+  auto* element = x->getType()->getScalarType();
+  std::string symbol = std::string(name) + (element->isFloatTy() ? "f" : "");
+  auto callee = module_.getOrInsertFunction(symbol, element, element);
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
+  if (vector == nullptr) return b_.CreateCall(callee, {x});
+  llvm::Value* result = llvm::PoisonValue::get(vector);
+  for (unsigned lane = 0; lane < vector->getNumElements(); ++lane)
+    result = b_.CreateInsertElement(
+        result, b_.CreateCall(callee, {b_.CreateExtractElement(x, lane)}), lane);
+  return result;
+}
+
+// f32 and f64. Functions that expand_math expands arrive here only in f64, or where it was skipped.
+llvm::Value* Arithmetic::floating_op(Op op, const std::vector<llvm::Value*>& v) {
+  auto unary = [&](llvm::Intrinsic::ID id) { return b_.CreateUnaryIntrinsic(id, v[0]); };
+  auto one = [&] { return llvm::ConstantFP::get(v[0]->getType(), 1.0); };
+  switch (op) {
+    case Op::neg_: return b_.CreateFNeg(v[0]);
+    case Op::abs_: return unary(llvm::Intrinsic::fabs);
+    case Op::exp_: return call_libm("exp", v[0]);
+    case Op::exp2_: return call_libm("exp2", v[0]);
+    case Op::log_: return call_libm("log", v[0]);
+    case Op::log2_: return call_libm("log2", v[0]);
+    case Op::sin_: return call_libm("sin", v[0]);
+    case Op::cos_: return call_libm("cos", v[0]);
+    case Op::tanh_: return call_libm("tanh", v[0]);
+    case Op::erf_: return call_libm("erf", v[0]);
+    case Op::sigmoid_:
+      return b_.CreateFDiv(one(), b_.CreateFAdd(one(), call_libm("exp", b_.CreateFNeg(v[0]))));
+    case Op::sqrt_: return unary(llvm::Intrinsic::sqrt);
+    case Op::rsqrt_: return b_.CreateFDiv(one(), unary(llvm::Intrinsic::sqrt));
+    case Op::floor_: return unary(llvm::Intrinsic::floor);
+    case Op::ceil_: return unary(llvm::Intrinsic::ceil);
+    case Op::round_: return unary(llvm::Intrinsic::roundeven);
+    case Op::add_: return b_.CreateFAdd(v[0], v[1]);
+    case Op::sub_: return b_.CreateFSub(v[0], v[1]);
+    case Op::mul_: return b_.CreateFMul(v[0], v[1]);
+    case Op::div_: return b_.CreateFDiv(v[0], v[1]);
+    case Op::rem_: return b_.CreateFRem(v[0], v[1]);
+    case Op::min_:
+    case Op::max_: {
+      // NaN if an operand is NaN; which zero is given is left open, as in PyTorch.
+      auto* call = b_.CreateBinaryIntrinsic(
+          op == Op::min_ ? llvm::Intrinsic::minimum : llvm::Intrinsic::maximum, v[0], v[1]);
+      llvm::cast<llvm::Instruction>(call)->setHasNoSignedZeros(true);
+      return call;
+    }
+    case Op::fma_:
+      return b_.CreateIntrinsic(llvm::Intrinsic::fma, {v[0]->getType()}, {v[0], v[1], v[2]});
+    case Op::ldexp_: return scale(v[0], v[1]);
+    default: break;
+  }
+  check(false, "not an operation on floating numbers");
+  return nullptr;
+}
+
+llvm::Value* Arithmetic::integer_op(Op op, DType dtype, const std::vector<llvm::Value*>& v) {
+  bool sign = is_signed(dtype);
+  llvm::Type* type = v[0]->getType();
+  auto number = [&](std::int64_t n) {
+    return llvm::ConstantInt::get(type, static_cast<std::uint64_t>(n), true);
+  };
+  switch (op) {
+    case Op::neg_: return b_.CreateNeg(v[0]);
+    case Op::abs_: {
+      if (!sign) return v[0];
+      return b_.CreateSelect(b_.CreateICmpSLT(v[0], number(0)), b_.CreateNeg(v[0]), v[0]);
+    }
+    case Op::not_: return b_.CreateNot(v[0]);
+    case Op::add_: return is_boolean(dtype) ? b_.CreateOr(v[0], v[1]) : b_.CreateAdd(v[0], v[1]);
+    case Op::sub_: return is_boolean(dtype) ? b_.CreateXor(v[0], v[1]) : b_.CreateSub(v[0], v[1]);
+    case Op::mul_: return is_boolean(dtype) ? b_.CreateAnd(v[0], v[1]) : b_.CreateMul(v[0], v[1]);
+    case Op::div_:
+    case Op::rem_: {
+      // By zero it is 0; the one signed division that overflows wraps.
+      bool division = op == Op::div_;
+      auto* zero = b_.CreateICmpEQ(v[1], number(0));
+      llvm::Value* unsafe = zero;
+      if (sign) unsafe = b_.CreateOr(zero, b_.CreateICmpEQ(v[1], number(-1)));
+      auto* by = b_.CreateSelect(unsafe, number(1), v[1]);
+      llvm::Value* result = division ? (sign ? b_.CreateSDiv(v[0], by) : b_.CreateUDiv(v[0], by))
+                                     : (sign ? b_.CreateSRem(v[0], by) : b_.CreateURem(v[0], by));
+      if (sign && division)
+        result = b_.CreateSelect(b_.CreateICmpEQ(v[1], number(-1)), b_.CreateNeg(v[0]), result);
+      return b_.CreateSelect(zero, number(0), result);
+    }
+    case Op::min_:
+    case Op::max_: {
+      if (is_boolean(dtype))
+        return op == Op::max_ ? b_.CreateOr(v[0], v[1]) : b_.CreateAnd(v[0], v[1]);
+      auto id = op == Op::min_ ? (sign ? llvm::Intrinsic::smin : llvm::Intrinsic::umin)
+                               : (sign ? llvm::Intrinsic::smax : llvm::Intrinsic::umax);
+      return b_.CreateBinaryIntrinsic(id, v[0], v[1]);
+    }
+    case Op::and_: return b_.CreateAnd(v[0], v[1]);
+    case Op::or_: return b_.CreateOr(v[0], v[1]);
+    case Op::xor_: return b_.CreateXor(v[0], v[1]);
+    case Op::shl_:
+    case Op::shr_: {
+      std::int64_t width = type->getScalarSizeInBits();
+      auto* in = b_.CreateICmpULT(v[1], number(width));
+      if (op == Op::shr_ && sign)
+        return b_.CreateAShr(v[0], b_.CreateSelect(in, v[1], number(width - 1)));
+      auto* by = b_.CreateSelect(in, v[1], number(0));
+      auto* shifted = op == Op::shl_ ? b_.CreateShl(v[0], by) : b_.CreateLShr(v[0], by);
+      return b_.CreateSelect(in, shifted, number(0));
+    }
+    default: break;
+  }
+  check(false, "not an operation on integers");
+  return nullptr;
+}
+
+llvm::Value* Arithmetic::compare(Op op, DType dtype, llvm::Value* a, llvm::Value* b) {
+  using P = llvm::CmpInst::Predicate;
+  bool floating = is_floating(dtype), sign = is_signed(dtype);
+  auto pick = [&](P f, P s, P u) { return floating ? f : sign ? s : u; };
+  P predicate = P::BAD_ICMP_PREDICATE;
+  switch (op) {
+    case Op::eq_: predicate = pick(P::FCMP_OEQ, P::ICMP_EQ, P::ICMP_EQ); break;
+    case Op::ne_: predicate = pick(P::FCMP_UNE, P::ICMP_NE, P::ICMP_NE); break;
+    case Op::lt_: predicate = pick(P::FCMP_OLT, P::ICMP_SLT, P::ICMP_ULT); break;
+    case Op::le_: predicate = pick(P::FCMP_OLE, P::ICMP_SLE, P::ICMP_ULE); break;
+    case Op::gt_: predicate = pick(P::FCMP_OGT, P::ICMP_SGT, P::ICMP_UGT); break;
+    case Op::ge_: predicate = pick(P::FCMP_OGE, P::ICMP_SGE, P::ICMP_UGE); break;
+    default: check(false, "not a comparison");
+  }
+  if (floating && bit_width(dtype) == 16) {
+    a = convert(a, dtype, DType::f32);
+    b = convert(b, dtype, DType::f32);
+  }
+  return b_.CreateCmp(predicate, a, b);
+}
+
+namespace {
+
+llvm::Type* like(llvm::Value* value, llvm::Type* element) {
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
+  return vector == nullptr ? element
+                           : llvm::FixedVectorType::get(element, vector->getNumElements());
+}
+
+}  // namespace
+
+// By three powers that are normal numbers, the largest last: where a result is subnormal, only the
+// last product rounds.
+llvm::Value* Arithmetic::scale(llvm::Value* x, llvm::Value* n) {
+  bool wide = x->getType()->getScalarType()->isDoubleTy();
+  const std::int64_t bias = wide ? 1023 : 127;
+  auto* type = like(x, wide ? b_.getInt64Ty() : b_.getInt32Ty());
+  auto number = [&](std::int64_t value) { return llvm::ConstantInt::getSigned(type, value); };
+  llvm::Value* left = b_.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {type, n->getType()},
+                                         {b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, n)});
+  std::vector<llvm::Value*> powers;
+  for (int i = 0; i < 3; ++i) {
+    auto* part = b_.CreateBinaryIntrinsic(
+        llvm::Intrinsic::smax, number(1 - bias),
+        b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, left, number(bias)));
+    left = b_.CreateSub(left, part);
+    auto* bits = b_.CreateShl(b_.CreateAdd(part, number(bias)), number(wide ? 52 : 23));
+    powers.push_back(b_.CreateBitCast(bits, x->getType()));
+  }
+  auto* scaled = x;
+  for (int i = 2; i >= 0; --i) scaled = b_.CreateFMul(scaled, powers[static_cast<std::size_t>(i)]);
+  return b_.CreateSelect(b_.CreateFCmpUNO(n, n), n, scaled);
+}
+
+// bf16 is the upper half of f32.
+llvm::Value* Arithmetic::widen_bf16(llvm::Value* value) {
+  auto* wide = b_.CreateZExt(value, like(value, b_.getInt32Ty()));
+  return b_.CreateBitCast(b_.CreateShl(wide, 16), like(value, b_.getFloatTy()));
+}
+
+llvm::Value* Arithmetic::round_to_upper_half(llvm::Value* value, bool has_long_nans) {
+  auto* type = like(value, b_.getInt32Ty());
+  auto* bits = b_.CreateBitCast(value, type);
+  auto* odd = b_.CreateAnd(b_.CreateLShr(bits, 16), llvm::ConstantInt::get(type, 1));
+  auto* rounded = b_.CreateAdd(b_.CreateAdd(bits, llvm::ConstantInt::get(type, 0x7fff)), odd);
+  if (!has_long_nans) return rounded;
+  auto* quiet = b_.CreateOr(bits, llvm::ConstantInt::get(type, 0x400000));
+  return b_.CreateSelect(b_.CreateFCmpUNO(value, value), quiet, rounded);
+}
+
+llvm::Value* Arithmetic::narrow_to_bf16(llvm::Value* value) {
+  auto* rounded = round_to_upper_half(value, /*has_long_nans=*/true);
+  return b_.CreateTrunc(b_.CreateLShr(rounded, 16), like(value, b_.getInt16Ty()));
+}
+
+llvm::Value* Arithmetic::narrow_integers(llvm::Value* value, DType to) {
+  llvm::Type *type = value->getType(), *wide = like(value, b_.getInt32Ty());
+  const int above = 1 << (bit_width(to) - (is_signed(to) ? 1 : 0));
+  auto* low = llvm::ConstantFP::get(type, is_signed(to) ? -above : 0);
+  auto* high = llvm::ConstantFP::get(type, above - 1);
+  auto* some = b_.CreateSelect(b_.CreateFCmpOGT(value, low), value, low);
+  auto* bounded = b_.CreateSelect(b_.CreateFCmpOLT(some, high), some, high);
+  llvm::Value* number = b_.CreateFPToSI(bounded, wide);
+  if (is_signed(to)) {
+    auto* is_number = b_.CreateFCmpORD(value, llvm::Constant::getNullValue(type));
+    number = b_.CreateSelect(is_number, number, llvm::Constant::getNullValue(wide));
+  }
+  return b_.CreateTrunc(number, like(value, element_type(to)));
+}
+
+llvm::Value* Arithmetic::convert(llvm::Value* value, DType from, DType to) {
+  if (from == to) return value;
+  llvm::Type* type = element_type(to);
+  if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType()))
+    type = llvm::FixedVectorType::get(type, vector->getNumElements());
+  auto* zero = llvm::Constant::getNullValue(value->getType());
+  if (is_boolean(to))
+    return is_floating(from) && bit_width(from) < 32
+               ? convert(convert(value, from, DType::f32), DType::f32, to)
+           : is_floating(from) ? b_.CreateFCmpUNE(value, zero)
+                               : b_.CreateICmpNE(value, zero);
+  if (is_floating(from) && is_floating(to)) {
+    // Between narrow types f32 is a step on the way, and from f64 to them.
+    bool through = bit_width(from) == bit_width(to) ||
+                   (from == DType::f64 && bit_width(to) <= 16) ||
+                   (from == DType::bf16 && to != DType::f32) ||
+                   (is_float8(from) && to != DType::f32) || (is_float8(to) && from != DType::f32);
+    if (through) return convert(convert(value, from, DType::f32), DType::f32, to);
+    if (is_float8(from)) return widen_float8(value, from);
+    if (is_float8(to)) return narrow_to_float8(value, to);
+    if (from == DType::bf16) return widen_bf16(value);
+    if (to == DType::bf16) return narrow_to_bf16(value);
+    return b_.CreateFPCast(value, type);
+  }
+  if (is_floating(from) && bit_width(from) < 32)
+    return convert(convert(value, from, DType::f32), DType::f32, to);
+  if (is_floating(from)) {
+    if (type->isVectorTy() && bit_width(to) < 32) return narrow_integers(value, to);
+    auto id = is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
+    return b_.CreateIntrinsic(id, {type, value->getType()}, {value});
+  }
+  bool sign = is_signed(from);
+  if (is_floating(to)) {
+    if (bit_width(to) < 32) return convert(convert(value, from, DType::f32), DType::f32, to);
+    return sign ? b_.CreateSIToFP(value, type) : b_.CreateUIToFP(value, type);
+  }
+  return b_.CreateIntCast(value, type, sign);
+}
+
+void Arithmetic::keep_better(ReduceKind kind, DType dtype, llvm::Value*& best,
+                             llvm::Value*& best_index, llvm::Value* other, llvm::Value* other_index,
+                             bool other_is_later) {
+  // A NaN is not above a number, and does not let it be: against a number it is better.
+  Op no_better = kind == ReduceKind::argmax ? Op::le_ : Op::ge_;
+  llvm::Value* take = b_.CreateNot(compare(no_better, dtype, other, best));
+  if (is_floating(dtype)) take = b_.CreateAnd(take, compare(Op::eq_, dtype, best, best));
+  if (!other_is_later) {
+    llvm::Value* equal = compare(Op::eq_, dtype, other, best);
+    if (is_floating(dtype))
+      equal = b_.CreateOr(equal, b_.CreateAnd(compare(Op::ne_, dtype, other, other),
+                                              compare(Op::ne_, dtype, best, best)));
+    auto* earlier = b_.CreateICmpSLT(other_index, best_index);
+    take = b_.CreateOr(take, b_.CreateAnd(equal, earlier));
+  }
+  best = b_.CreateSelect(take, other, best);
+  best_index = b_.CreateSelect(take, other_index, best_index);
+}
+
+llvm::Value* Arithmetic::combine(ReduceKind kind, DType dtype, llvm::Value* a, llvm::Value* b) {
+  auto apply = [&](Op op) {
+    if (is_boolean(dtype)) return op == Op::max_ ? b_.CreateOr(a, b) : b_.CreateAnd(a, b);
+    if (!is_floating(dtype)) return integer_op(op, dtype, {a, b});
+    bool narrow = bit_width(dtype) == 16;
+    std::vector<llvm::Value*> operands = {a, b};
+    if (narrow)
+      for (auto*& operand : operands) operand = convert(operand, dtype, DType::f32);
+    llvm::Value* result = floating_op(op, operands);
+    return narrow ? convert(result, DType::f32, dtype) : result;
+  };
+  switch (kind) {
+    case ReduceKind::sum: return apply(Op::add_);
+    case ReduceKind::prod: return apply(Op::mul_);
+    case ReduceKind::max:
+    case ReduceKind::any: return apply(Op::max_);
+    case ReduceKind::min:
+    case ReduceKind::all: return apply(Op::min_);
+    case ReduceKind::argmax:
+    case ReduceKind::argmin: break;
+  }
+  check(false, "argmax and argmin combine pairs");
+  return nullptr;
+}
+
+std::pair<llvm::Value*, llvm::Value*> Arithmetic::message(
+    const ir::Function& function, const ir::Inst& inst, const std::vector<llvm::Value*>& scalars) {
+  llvm::BasicBlock& entry = b_.GetInsertBlock()->getParent()->getEntryBlock();
+  auto* type = llvm::ArrayType::get(b_.getInt64Ty(), std::max<std::size_t>(1, scalars.size()));
+  auto* words = llvm::IRBuilder<>(&entry, entry.getFirstInsertionPt()).CreateAlloca(type);
+  std::vector<DType> dtypes;
+  for (std::size_t i = 0; i < scalars.size(); ++i) {
+    DType dtype = function.type(inst.operands[i]).dtype;
+    dtypes.push_back(dtype);
+    llvm::Value* word = convert(scalars[i], dtype, is_floating(dtype) ? DType::f64 : DType::i64);
+    b_.CreateStore(word, b_.CreateConstGEP1_64(b_.getInt64Ty(), words, i));
+  }
+  // Constants lie in global memory on a GPU; the host has but one.
+  auto* format = b_.CreateGlobalString(ir::message_format(inst.get<ir::Text>().text, dtypes),
+                                       "message", 1, &module_);
+  return {b_.CreateAddrSpaceCast(format, b_.getPtrTy()), words};
+}
+
+llvm::Constant* Arithmetic::identity(ReduceKind kind, DType dtype) {
+  if (kind == ReduceKind::argmax) kind = ReduceKind::max;
+  if (kind == ReduceKind::argmin) kind = ReduceKind::min;
+  return constant(ir::identity(kind, dtype));
+}
+
+}  // namespace tilewright::dsl

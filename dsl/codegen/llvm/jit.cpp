@@ -1,0 +1,128 @@
+#include "dsl/codegen/llvm/jit.h"
+
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Support/TargetSelect.h>
+
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "dsl/ir/message.h"
+#include "runtime/base/half.h"
+
+// Conversions of half precision, of the compiler's own library: for processors without F16C.
+extern "C" {
+_Float16 __truncsfhf2(float x);
+float __extendhfsf2(_Float16 x);
+}
+
+namespace tilewright::dsl {
+namespace {
+
+// A bfloat16 is returned in the low bits of a vector register, where a float is.
+float bfloat16_of(float x) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bfloat16_bits(x)));
+}
+
+// What generated code may call: the functions of libm that the language has no expansion for, and
+// the memory functions that LLVM itself puts in.
+llvm::orc::SymbolMap callable_symbols(llvm::orc::LLJIT& jit) {
+  llvm::orc::SymbolMap symbols;
+  auto add = [&](const char* name, auto* function) {
+    symbols[jit.mangleAndIntern(name)] = {llvm::orc::ExecutorAddr::fromPtr(function),
+                                          llvm::JITSymbolFlags::Exported};
+  };
+  using F = float (*)(float);
+  using D = double (*)(double);
+#define TILEWRIGHT_LIBM(name) \
+  (add(#name, static_cast<D>(&::name)), add(#name "f", static_cast<F>(&::name##f)))
+  TILEWRIGHT_LIBM(exp);
+  TILEWRIGHT_LIBM(exp2);
+  TILEWRIGHT_LIBM(log);
+  TILEWRIGHT_LIBM(log2);
+  TILEWRIGHT_LIBM(sin);
+  TILEWRIGHT_LIBM(cos);
+  TILEWRIGHT_LIBM(tanh);
+  TILEWRIGHT_LIBM(erf);
+  TILEWRIGHT_LIBM(floor);
+  TILEWRIGHT_LIBM(ceil);
+  TILEWRIGHT_LIBM(roundeven);
+#undef TILEWRIGHT_LIBM
+  add("fmod", static_cast<double (*)(double, double)>(&::fmod));
+  add("fmodf", static_cast<float (*)(float, float)>(&::fmodf));
+  add("fma", static_cast<double (*)(double, double, double)>(&::fma));
+  add("fmaf", static_cast<float (*)(float, float, float)>(&::fmaf));
+  add("__truncsfhf2", &::__truncsfhf2);
+  add("__extendhfsf2", &::__extendhfsf2);
+  add("__truncsfbf2", &bfloat16_of);
+  add("write_message", &ir::write_message);
+  add("memcpy", &::memcpy);
+  add("memset", &::memset);
+  add("memmove", &::memmove);
+  return symbols;
+}
+
+}  // namespace
+
+void expect_success(llvm::Error error, const char* action) {
+  if (error)
+    throw InternalError(concat("[codegen] ", action, ": ", llvm::toString(std::move(error))));
+}
+
+void initialise_llvm() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+  });
+}
+
+llvm::orc::JITTargetMachineBuilder machine_builder(const Target& target) {
+  llvm::orc::JITTargetMachineBuilder builder{llvm::Triple("x86_64-unknown-linux-gnu")};
+  builder.setCPU(target.cpu);
+  llvm::SubtargetFeatures features(target.features);
+  builder.addFeatures(features.getFeatures());
+  builder.setCodeGenOptLevel(llvm::CodeGenOptLevel::Default);
+  builder.getOptions().AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  return builder;
+}
+
+llvm::SmallVector<char, 0> assemble(llvm::Module& module, llvm::TargetMachine& machine,
+                                    llvm::CodeGenFileType form) {
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, form))
+    throw InternalError("[codegen] this processor has no code emitter");
+  passes.run(module);
+  return bytes;
+}
+
+Linker::Linker(const Target& target) {
+  initialise_llvm();
+  jit_ = value_of(
+      llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(machine_builder(target)).create(),
+      "starting the linker");
+  jit_->getIRTransformLayer();
+  expect_success(
+      jit_->getMainJITDylib().define(llvm::orc::absoluteSymbols(callable_symbols(*jit_))),
+      "defining symbols");
+}
+
+Linker& Linker::of(const Target& target) {
+  static std::mutex mutex;
+  static std::map<std::string, std::unique_ptr<Linker>> linkers;
+  std::lock_guard lock(mutex);
+  auto& linker = linkers[target.cpu + target.features];
+  if (!linker) linker = std::make_unique<Linker>(target);
+  return *linker;
+}
+
+void* Linker::link(std::unique_ptr<llvm::MemoryBuffer> object, const std::string& entry) {
+  expect_success(jit_->addObjectFile(std::move(object)), "adding a kernel");
+  return value_of(jit_->lookup(entry), "linking a kernel").toPtr<void*>();
+}
+
+}  // namespace tilewright::dsl

@@ -1,0 +1,200 @@
+// Launching a kernel: the part of dsl/language/kernel.h that needs the code generator.
+#include <algorithm>
+
+#include "dsl/emulator/known_memory.h"
+#include "dsl/language/kernel_state.h"
+#include "dsl/language/launch_checks.h"
+#include "dsl/launch/compile.h"
+#include "dsl/launch/launch.h"
+#include "dsl/target/device.h"
+#include "runtime/base/env.h"
+#include "runtime/base/error.h"
+#include "runtime/trace.h"
+
+namespace tilewright::dsl {
+namespace {
+
+// What a launch needs for a moment, without the heap where the kernel has few parameters.
+template <typename T>
+class Few {
+ public:
+  void push_back(const T& value) {
+    if (count_ < few_.size())
+      few_[count_++] = value;
+    else
+      spill(value);
+  }
+  std::span<const T> all() const {
+    return many_.empty() ? std::span<const T>(few_.data(), count_) : std::span<const T>(many_);
+  }
+
+ private:
+  void spill(const T& value) {
+    if (many_.empty()) many_.assign(few_.begin(), few_.end());
+    many_.push_back(value);
+  }
+  std::array<T, 16> few_;
+  std::size_t count_ = 0;
+  std::vector<T> many_;
+};
+
+Check check_of_environment() {
+  std::string text = env::check();
+  require(text.empty() || text == "none" || text == "bounds", "[TILEWRIGHT_CHECK] unknown check \"",
+          text, "\"; known are none and bounds");
+  return text == "bounds" ? Check::bounds : Check::none;
+}
+
+bool answers(const Signature& signature, std::span<const LaunchArgument> arguments) {
+  if (signature.size() != arguments.size()) return false;
+  for (std::size_t i = 0; i < signature.size(); ++i) {
+    const LaunchArgument& argument = arguments[i];
+    const auto* number = std::get_if<std::int64_t>(&signature[i]);
+    if (number != nullptr) {
+      if (!argument.is_integer() || argument.value().integer != *number) return false;
+    } else if (std::get<DType>(signature[i]) != argument.dtype()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// What the emulator may let the kernel touch; nothing where a size is not known.
+std::optional<emulator::KnownMemory> known_memory_of(std::span<const ArgumentMemory> memories) {
+  std::vector<emulator::KnownArray> arrays;
+  for (const ArgumentMemory& memory : memories) {
+    const LaunchArgument& argument = *memory.argument;
+    if (!argument.knows_size()) return std::nullopt;
+    arrays.push_back({*memory.name, argument.value().pointer, argument.size_bytes(),
+                      size_bytes(argument.dtype())});
+  }
+  return emulator::KnownMemory(std::move(arrays));
+}
+
+void launch_emulated(const Device& device, const Artifact& artifact, const Grid& grid,
+                     std::span<const Argument> values, std::span<const ArgumentMemory> memories) {
+  std::optional<emulator::KnownMemory> known = known_memory_of(memories);
+  Artifact watched = artifact;
+  watched.emulated = [&](const Argument* arguments, const std::int64_t* sizes, std::int64_t begin,
+                         std::int64_t end) {
+    emulator::KnownMemoryScope scope(known ? &*known : nullptr);
+    artifact.emulated(arguments, sizes, begin, end);
+  };
+  launch_on(device, watched, grid, values.data());
+}
+
+// What a program with checks takes behind its own arguments (dsl/passes/check_bounds.h); the report
+// is what it notes in.
+void add_check_arguments(const BoundsChecks& checks, std::span<const LaunchArgument> of_params,
+                         std::vector<Argument>& arguments, std::vector<std::int64_t>& report) {
+  for (std::size_t param : checks.sized) {
+    const LaunchArgument& memory = of_params[param];
+    arguments.push_back({.integer = memory.knows_size() ? memory.size_bytes() : -1});
+  }
+  report.assign(std::max<std::size_t>(1, checks.sites.size()), 0);
+  arguments.push_back({.pointer = report.data()});
+}
+
+void launch_checked(const Artifact& artifact, const Grid& grid, std::span<const Argument> values,
+                    const BoundsChecks& checks, std::span<const LaunchArgument> of_params) {
+  std::vector<Argument> all(values.begin(), values.end());
+  std::vector<std::int64_t> found;
+  add_check_arguments(checks, of_params, all, found);
+  launch_on(Device::cpu(), artifact, grid, all.data());
+  for (std::size_t i = 0; i < checks.sites.size(); ++i) {
+    if (found[i] == 0) continue;
+    const BoundsSite& site = checks.sites[i];
+    const LaunchArgument& argument = of_params[site.param];
+    raise_error(concat(describe(site.where), ": [", site.operation, "] index ", (found[i] - 1) / 2,
+                       " of ", checks.function.params[site.param].name, " is outside: it has ",
+                       argument.size_bytes() / size_bytes(argument.dtype()),
+                       " elements; mask what lies outside"));
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const Kernel::Compiled> Kernel::compiled_for(
+    std::span<const LaunchArgument> arguments, const Device& device) const {
+  // Held while compiling, so that threads that meet a new signature together compile it once.
+  std::lock_guard lock(state_->mutex);
+  std::shared_ptr<const Compiled>& latest = state_->latest;
+  if (latest != nullptr && latest->device == device && fits(arguments) &&
+      answers(latest->signature, arguments)) [[likely]]
+    return latest;
+  Signature signature = signature_of(arguments);
+  auto key = std::make_pair(signature, device.text());
+  auto found = state_->compiled.find(key);
+  if (found != state_->compiled.end()) return latest = found->second;
+  ir::Function program = trace(signature);
+  auto made = std::make_shared<Compiled>();
+  made->signature = std::move(signature);
+  made->device = device;
+  made->uses = parameter_use(program);
+  bool is_checked = (state_->check ? *state_->check : check_of_environment()) == Check::bounds;
+  if (is_checked && device == Device::cpu()) made->checks = check_bounds(program);
+  made->artifact =
+      made->checks ? compile(made->checks->function, device) : compile_watched(program, device);
+  state_->compiled.emplace(std::move(key), made);
+  return latest = std::move(made);
+}
+
+// Whether each argument is a number or a pointer as its parameter wants it.
+bool Kernel::fits(std::span<const LaunchArgument> arguments) const {
+  return std::ranges::equal(state_->kinds, arguments,
+                            [](ParameterKind kind, const LaunchArgument& argument) {
+                              return argument.is_pointer() == (kind == ParameterKind::pointer);
+                            });
+}
+
+std::vector<LaunchArgument> Kernel::without_constexprs(
+    std::span<const LaunchArgument> arguments) const {
+  std::vector<LaunchArgument> rest;
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    if (state_->kinds[i] != ParameterKind::constexpr_number) rest.push_back(arguments[i]);
+  return rest;
+}
+
+BoundLaunch Kernel::bind(std::span<const LaunchArgument> arguments) const {
+  std::shared_ptr<const Compiled> compiled = compiled_for(arguments, default_device());
+  std::vector<LaunchArgument> of_params = without_constexprs(arguments);
+  BoundLaunch launch{compiled->artifact, {}, {}};
+  for (const LaunchArgument& argument : of_params) launch.arguments.push_back(argument.value());
+  if (compiled->checks)
+    add_check_arguments(*compiled->checks, of_params, launch.arguments, launch.report);
+  return launch;
+}
+
+// Where the first tensor of a GPU lies; memory that says no place is the default device's.
+static Device device_of(std::span<const LaunchArgument> arguments) {
+  for (const LaunchArgument& argument : arguments)
+    if (argument.place() != nullptr) return Device::of(argument.place());
+  return default_device();
+}
+
+void Kernel::launch_with(const Grid& grid, std::span<const LaunchArgument> arguments) const {
+  const Device device = device_of(arguments);
+  std::shared_ptr<const Compiled> compiled = compiled_for(arguments, device);
+  const State& kernel = *state_;
+  if (require_grid(kernel.name, grid) == 0) return;
+  Few<Argument> values;
+  Few<ArgumentMemory> memories;  // of what the kernel reads or writes
+  std::size_t param = 0;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (kernel.kinds[i] == ParameterKind::constexpr_number) continue;
+    values.push_back(arguments[i].value());
+    ParameterUse use = compiled->uses[param++];
+    if (use.is_read || use.is_written) memories.push_back({&arguments[i], &kernel.names[i], use});
+  }
+  require_memory(kernel.name, memories.all(), device);
+  TraceSpan span("launch", kernel.name);
+  const Artifact& artifact = *compiled->artifact;
+  if (compiled->checks)
+    return launch_checked(artifact, grid, values.all(), *compiled->checks,
+                          without_constexprs(arguments));
+  if (artifact.emulated)
+    return launch_emulated(device, artifact, grid, values.all(), memories.all());
+  launch_on(device, artifact, grid, values.all().data());
+}
+
+}  // namespace tilewright::dsl

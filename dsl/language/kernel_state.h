@@ -1,0 +1,38 @@
+// What the copies of a Kernel share. Apart from kernel.h, because tracing needs no code generator
+// and launching does: the two live in libraries of their own.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "dsl/analysis/parameter_use.h"
+#include "dsl/language/kernel.h"
+#include "dsl/passes/check_bounds.h"
+#include "dsl/target/device.h"
+
+namespace tilewright::dsl {
+
+// The program of one signature on one device.
+struct Kernel::Compiled {
+  Signature signature;
+  Device device;
+  std::shared_ptr<const Artifact> artifact;
+  std::vector<ParameterUse> uses;      // an entry a Pointer or Scalar
+  std::optional<BoundsChecks> checks;  // that the program makes
+};
+
+struct Kernel::State {
+  std::string name;
+  std::vector<ParameterKind> kinds;
+  std::vector<std::string> names;  // of all parameters
+  Body body;
+  std::optional<Check> check;  // nothing: as TILEWRIGHT_CHECK says
+  std::mutex mutex;
+  // Guarded by `mutex`; by signature and device.
+  std::map<std::pair<Signature, std::string>, std::shared_ptr<const Compiled>> compiled;
+  std::shared_ptr<const Compiled> latest;  // that a launch has used
+};
+
+}  // namespace tilewright::dsl

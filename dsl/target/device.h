@@ -1,0 +1,58 @@
+// Where a compiled function runs, as a value: what code is made for, and who runs it.
+//
+//   Device::cpu()                  the host, with the best instructions that it has
+//   Device::cuda(0)                an NVIDIA GPU, through its driver
+//   Device::emulated("sm_80")      code for that GPU, run thread by thread on the host: thousands
+//                                  of times slower, and accesses and barriers are checked
+//
+// As text "cpu", "cuda:0" and "emulated:sm_80". Tensors lie in the host's memory or in that of a
+// GPU; an emulated device works on the host's. What does not name a device runs on the default one,
+// which TILEWRIGHT_DEVICE names: a whole program, or a whole test suite, can be tried on another
+// without a change.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dsl/target/target.h"
+#include "runtime/device_memory.h"
+
+namespace tilewright {
+
+class Device {
+ public:
+  Device() = default;  // the host
+  static Device cpu() { return {}; }
+  // Whether there is such a GPU is asked when it is used. Raises `Error` below 0.
+  static Device cuda(int ordinal = 0);
+  static Device emulated(std::string_view processor);
+  // Of the host, an emulated GPU, or "cuda" for the first GPU. Raises `Error` listing what is
+  // known.
+  static Device parse(std::string_view text);
+  // The device whose memory this is; of none, the host.
+  static Device of(const DeviceMemory* memory);
+
+  bool is_emulated() const { return !processor_.empty(); }
+  bool is_cuda() const { return ordinal_ >= 0; }
+  int ordinal() const { return ordinal_; }  // of a GPU; else -1
+  std::string text() const;                 // parse(text()) is this device
+  // What code for it is made for. Of a GPU that is not there: raises `Error`.
+  dsl::Target target() const;
+  // Where its tensors lie; null: in the host's memory. Of a GPU that is not there: raises `Error`.
+  DeviceMemory* memory() const;
+  void synchronize() const;  // waits for what runs there; raises its errors
+  bool operator==(const Device&) const = default;
+
+ private:
+  std::string processor_;  // of the GPU that is emulated
+  int ordinal_ = -1;       // of the GPU
+};
+
+// The device that TILEWRIGHT_DEVICE names, or the host. Raises `Error` listing what is known.
+Device default_device();
+
+// The GPUs that the driver of this machine knows; none where there is no driver.
+std::vector<Device> cuda_devices();
+
+}  // namespace tilewright

@@ -1,0 +1,65 @@
+// How host code multiplies large matrices (codegen/emit_packed_dot.cpp): what whoever chooses the
+// sizes of blocks, or packs a weight once for all calls, must know of it.
+#pragma once
+
+#include <cstdint>
+
+#include "dsl/target/target.h"
+#include "runtime/base/dtype.h"
+
+namespace tilewright::dsl {
+
+struct PackedProduct {
+  static constexpr std::int64_t least_rows = 48;  // for fewer, packing costs more than it gains
+  // Of a left operand that is packed as tiles: what stays in an L2 while columns go by.
+  static constexpr std::int64_t most_tiled_bytes = 1 << 20;
+  static constexpr std::int64_t tiled_columns = 64;  // whose sums stay near while others follow
+  std::int64_t height = 4;                           // rows of a block of accumulators
+  std::int64_t vectors = 3;                          // of columns
+  bool by_tiles = false;                             // of AMX, two by two
+  std::int64_t strip_rows() const { return 2 * height; }
+  std::int64_t strip_bytes() const { return 24 << 10; }  // of the left operand, packed, in an L1
+  // Of vectors with a word of 4 bytes, a cycle.
+  std::int64_t multiplications() const { return by_tiles ? 16 : 2; }
+};
+
+// As many accumulators as leave registers for what is loaded, `vectors` wide. `in_word`: how many
+// elements are multiplied at once by one lane, 1, or 2 of bf16, or 4 of i8.
+inline PackedProduct packed_product_of(const Target& host, std::int64_t in_word,
+                                       std::int64_t vectors) {
+  if (host.has_tiles && in_word > 1) return {32, vectors, true};
+  return {(host.vector_registers() == 32 ? 24 : 12) / vectors, vectors};
+}
+
+// Of so many columns: blocks of which they are whole ones, where there are such.
+inline PackedProduct packed_product(const Target& host, std::int64_t in_word,
+                                    std::int64_t columns) {
+  if (host.has_tiles && in_word > 1) return packed_product_of(host, in_word, 2);
+  const std::int64_t other = host.vector_registers() == 32 ? 4 : 2;
+  bool fits_other = columns % (3 * host.lanes) != 0 && columns % (other * host.lanes) == 0;
+  return packed_product_of(host, in_word, fits_other ? other : 3);
+}
+
+// A matrix [depth, columns] in the order in which it is multiplied: slivers of `width` columns,
+// each [depth, width], or, where an instruction multiplies pairs, [depth / 2, width, 2]. The last
+// one is filled up with zeros. A tile program reads it as an array of slivers, whose block it
+// permutes and reshapes to [depth, columns]; host code sees this, and multiplies it where it lies.
+struct Slivers {
+  std::int64_t width = 0;
+  bool in_pairs = false;
+  bool operator==(const Slivers&) const = default;
+
+  std::int64_t count(std::int64_t columns) const { return (columns + width - 1) / width; }
+  std::int64_t elements(std::int64_t depth, std::int64_t columns) const {
+    return count(columns) * width * depth;
+  }
+};
+
+// How the host's products of both operands in this type read their right one.
+inline Slivers slivers_of(const Target& host, DType dtype, std::int64_t depth,
+                          std::int64_t columns) {
+  bool in_pairs = dtype == DType::bf16 && host.packs_pairs() && depth % 2 == 0;
+  return {packed_product(host, in_pairs ? 2 : 1, columns).vectors * host.lanes, in_pairs};
+}
+
+}  // namespace tilewright::dsl

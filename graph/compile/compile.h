@@ -1,0 +1,231 @@
+// compile(): from a C++ function on tensors to kernels. The front door of the library.
+//
+// The function is run once for each call signature (dtypes, shapes and strides of the arguments)
+// over symbolic tensors. Tensors it uses that are not arguments (weights, caches) become inputs of
+// the graph, so that layers of equal structure are equal programs. The graph is decomposed,
+// simplified, cut into regions, each region becomes one tile program, equal programs are compiled
+// once, and the launches are laid out as a plan that later calls of that signature replay.
+//
+// A signature that is not in the table is compiled; at `Options::max_signatures` (8) different ones
+// the next is an Error that names what differs.
+//
+// What a compiled function sees of the world outside its arguments:
+//
+//   * What is in tensors that it uses, written in place between calls, is read at each call.
+//   * A handle that it read when it was captured and that is assigned anew (`layer.weight = t`, or
+//     `Module::quantize`), moved from, or moved to a device: the function is captured once more at
+//     its next call, and where the graph is the same as before, only other memory is read from then
+//     on; otherwise it is compiled anew. That costs a call nothing where no handle changed.
+//   * Everything else is read once, when a signature is captured, and is a constant of it: numbers,
+//     flags, sizes of containers and pointers that the function refers to, and what is read through
+//     `data()` of a tensor. Pass what changes as a tensor. What the function does besides tensors,
+//     printing or counting, happens when it is captured, which may be more than once.
+//   * What moves no handle is not seen: two containers that are swapped (vector::swap, std::swap of
+//     vectors, maps or unique_ptrs), push_back within the capacity, a pointer set to another tensor
+//     or module, a shared_ptr<Module> replaced while the former module lives. These are pointers
+//     and sizes, read once at capture.
+//   * Assigning a handle inside the function (`c = c + x`) happens once, at capture, and leaves it
+//     symbolic: write in place (copy_from), or return the tensor.
+//   * Values of tensors, read with `item()` or `to_vector()`, are not known when the graph is made:
+//     a graph break. That function runs op by op for that signature, as if it were not compiled;
+//     stderr says so once, with the line, and explain() and report() do. With `Options::fullgraph`
+//     it is an Error.
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dsl/target/device.h"
+#include "graph/compile/callable.h"
+#include "graph/ir/matmul_precision.h"
+#include "graph/tensor/index_checks.h"
+#include "graph/tensor/tensor.h"
+
+namespace tilewright {
+
+enum class Mode : std::uint8_t {
+  default_,                   // fused kernels; outputs are fresh tensors
+  reduce_overhead,            // + launches recorded once and replayed with fixed buffers, on a GPU
+                              //   as a CUDA graph: an output is valid until the next call of the
+                              //   function (reading it later is an Error), inputs are read by
+                              //   address
+  max_autotune,               // reduce_overhead + block configurations timed at compile, for
+                              //   `Options::tune_seconds` where they were not before
+  max_autotune_no_cudagraphs  // default + the same
+};
+// "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"
+std::string_view name_of(Mode mode);
+Mode parse_mode(std::string_view name);  // raises `Error` listing the names
+
+// For finding the stage that goes wrong: each adds one to the former.
+enum class Backend : std::uint8_t {
+  eager,      // the function as it is, no capture
+  aot_eager,  // captured, decomposed, simplified; one kernel a node
+  tilewright  // + fused regions and the plan
+};
+std::string_view name_of(Backend backend);
+Backend parse_backend(std::string_view name);
+
+struct Options {
+  Mode mode = Mode::default_;
+  bool fullgraph = false;  // a graph break is an Error (breaks come with data-dependent reads)
+  Backend backend = Backend::tilewright;
+  int max_signatures = 8;
+  MatmulPrecision matmul_precision = MatmulPrecision::highest;
+  // Of compiled regions whose tensors all lie on the host; where some lie on a GPU, code runs
+  // there.
+  Device device = default_device();
+  // For which a signature's block configurations are searched for, all regions together: each gets
+  // the part that it takes of a call's time, and those that take next to nothing are left alone.
+  double tune_seconds = 5;
+  // Every mode begins with the configurations that are known, and searches for the others while the
+  // function is in use, on one thread of low priority for the whole process. What is found runs
+  // from some later call on: calls before and after agree as far as orders of adding do. explain()
+  // says what came of it; destroying the function ends the search.
+  bool tune_in_background = false;
+  // A promise that tensors which the function uses besides its arguments, weights, are not written
+  // any more, except by the function itself. On the host, weights of products with many rows are
+  // then copied once, at the first call, into the order in which they are multiplied: such products
+  // are a tenth faster, the more so the fewer their rows, for as much memory as the weights take.
+  // All functions share the copies; writing a tensor that was copied is an Error, and so is asking
+  // for its data() (const_data() reads it). Writes through a pointer from before, and to memory of
+  // the user's own, cannot be watched: the function does not see them.
+  bool freezing = false;
+  // Files of the choices that decide every bit of a result (graph/tune/plan_lock.h): one that is
+  // written as functions are compiled, or one that compiling must keep to, whatever the clock says.
+  std::string write_plan = {}, locked_plan = {};
+  IndexChecks index_checks = IndexChecks::host_tensors;
+};
+
+// One distinct kernel of a compiled function, for reports. Kernels are called as in dumps and
+// traces.
+struct RegionReport {
+  std::string kernel;      // name of its tile program
+  std::string kind;        // rows, flat, product, attention, ...
+  std::int64_t instances;  // of the region in the function
+  std::int64_t launches;   // that compute them: fewer, where several become one
+  std::int64_t bytes;      // read and written by one launch
+  // Of code generation for this function; next to nothing for a kernel that others have already.
+  double compile_seconds;
+  std::vector<std::string> ops;       // what was fused, after decomposition
+  std::vector<std::string> user_ops;  // the same as the user wrote it
+  std::string key;                    // content hash
+  double run_seconds = 0;             // of all launches in one call; 0: not measured
+};
+struct PlanReport {
+  std::string signature;
+  std::string device;                 // that it runs on
+  std::int64_t host_bytes = 0;        // copied from the host to that device by each call
+  std::vector<RegionReport> regions;  // distinct programs
+  std::int64_t launches = 0;
+  std::int64_t nodes = 0;                                              // of the simplified graph
+  std::int64_t arena_bytes = 0;                                        // intermediate buffers
+  std::int64_t packed_weights = 0, packed_bytes = 0;                   // copies of frozen weights
+  double capture_seconds = 0, lower_seconds = 0, compile_seconds = 0;  // wall
+  std::string tuning = {};  // what came of it, a sentence; empty: there was none
+  // Where the graph breaks, "item at model.cpp:12": the function runs op by op; empty: nowhere.
+  std::string graph_break = {};
+  std::int64_t captured_tensors = 0;  // that it uses besides its arguments
+  std::int64_t captures = 0;          // how often it was captured, once or after handles changed
+  double run_seconds = 0;             // of all launches of a call; 0: not measured
+  std::int64_t timed_calls = 0;       // of which each launch's least time counts
+};
+
+using TensorFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+
+// A compiled function. Copies share plans. One call at a time per object (calls from several
+// threads are served one after the other). With reduce-overhead a call also waits until no other
+// thread is reading a result of the call before; who comes later gets the Error.
+class CompiledFunction {
+ public:
+  CompiledFunction(TensorFunction function, Options options);
+  std::vector<Tensor> call(const std::vector<Tensor>& arguments) const;
+  // The function `times` times in a row on the same arguments, at least once: what one time writes
+  // in place the next one reads. In modes that record launches all of them are one unit, on a GPU
+  // one CUDA graph, and nobody waits in between. Gives the results of the last time.
+  std::vector<Tensor> repeat(std::int64_t times, const std::vector<Tensor>& arguments) const;
+  const Options& options() const;
+  // Calls the function so many times with each launch timed by itself, for report() and explain().
+  // On the host the first calls of a signature are timed anyway, all later ones are not; on a GPU
+  // nothing is but here, where each launch is waited for, so that the times hold the launching too.
+  void measure(const std::vector<Tensor>& arguments, std::int64_t calls = 5) const;
+  std::vector<PlanReport> report() const;  // one entry a signature compiled
+  std::string explain() const;             // the report as text
+  // The tile programs and the fused graph of every plan, as text.
+  std::string dump() const;
+  // Of `Options::tune_in_background`: waits until nothing is searched for any more for the
+  // signatures compiled so far, at most so many seconds, and says whether that is so; 0: only asks.
+  // The next call runs what was found. Others may call the function meanwhile.
+  bool wait_until_tuned(double seconds = std::numeric_limits<double>::infinity()) const;
+
+ protected:
+  void on_move(std::function<void(const Device&)> move);
+  void move_to(const Device& device);
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+// A compiled callable with the callable's own face: tensors in, and out what it returns.
+template <typename Returned>
+class CompiledCall : public CompiledFunction {
+ public:
+  using CompiledFunction::CompiledFunction;
+  template <typename... Tensors>
+  requires(std::convertible_to<const Tensors&, Tensor>&&...) Returned operator()(
+      const Tensors&... arguments) const {
+    return detail::Results<Returned>::from(call({Tensor(arguments)...}));
+  }
+  Returned operator()(const std::vector<Tensor>& arguments) const {
+    return detail::Results<Returned>::from(call(arguments));
+  }
+
+  // From now on the function runs on that device: an object with `to(Device)`, as a Module, is
+  // moved there, and tensors of the host that are passed or used are copied at each call. Not
+  // thread safe with calls.
+  CompiledCall to(const Device& device) {
+    move_to(device);
+    return *this;
+  }
+  // How `to` moves what the function holds.
+  CompiledCall with_move(std::function<void(const Device&)> move) {
+    on_move(std::move(move));
+    return *this;
+  }
+};
+using Compiled = CompiledCall<Tensor>;
+
+// Compiles a callable of up to 16 tensors, or of one `const std::vector<Tensor>&`, that returns a
+// Tensor, several as std::pair, std::tuple or std::array of them, or a std::vector<Tensor>.
+template <typename F>
+requires(!requires(F & f) {
+  &F::forward;
+}) CompiledCall<detail::ReturnedOrTensor<F>> compile(F function, Options options = {}) {
+  if constexpr (detail::is_compilable<F>) {
+    auto shared = std::make_shared<F>(std::move(function));
+    return CompiledCall<detail::Returned<F>>(
+        [shared](const std::vector<Tensor>& a) { return detail::call_with(*shared, a); }, options);
+  } else {
+    detail::refuse_function<F>();
+  }
+}
+
+// Compiles an object's `forward`; the object must outlive the result.
+template <typename M>
+requires requires(M& m) { &M::forward; }
+auto compile(M& module, Options options = {}) {
+  auto compiled = compile(
+      [&module](auto&&... a) -> decltype(module.forward(a...)) { return module.forward(a...); },
+      options);
+  if constexpr (requires(const Device& device) { module.to(device); })
+    compiled.with_move([&module](const Device& device) { module.to(device); });
+  return compiled;
+}
+
+}  // namespace tilewright

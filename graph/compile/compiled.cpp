@@ -1,0 +1,488 @@
+#include "graph/compile/compiled.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <numeric>
+
+#include "autotune/policy.h"
+#include "graph/compile/tuned_plan.h"
+#include "graph/compile/weight_copies.h"
+#include "graph/ir/text.h"
+#include "graph/passes/pipeline.h"
+#include "graph/tensor/capture.h"
+#include "graph/tensor/handle_changes.h"
+#include "graph/tensor/tensor_body.h"
+#include "graph/tensor/tensor_copy.h"
+#include "graph/tune/plan_lock.h"
+#include "runtime/base/error.h"
+#include "runtime/trace.h"
+
+namespace tilewright::graph {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+bool is_recorded(Mode mode) { return mode == Mode::reduce_overhead || mode == Mode::max_autotune; }
+bool is_tuned(Mode mode) {
+  return mode == Mode::max_autotune || mode == Mode::max_autotune_no_cudagraphs;
+}
+
+// Calls of a signature on the host that time their launches: the first one finds nothing in caches.
+constexpr std::int64_t timed_calls = 4;
+
+// Empty where there was none.
+std::string text_of(const TuningReport& report, const std::string& whole_call) {
+  std::string text;
+  auto add = [&](int count, const char* what) {
+    if (count > 0)
+      text += concat(text.empty() ? "tuning: " : ", ", count, count == 1 ? " region " : " regions ",
+                     what);
+  };
+  add(report.known, "known");
+  add(report.searched, "searched");
+  add(report.small, "too small");
+  add(report.left, "left as they are");
+  add(report.fixed, "with nothing to choose");
+  return whole_call.empty() ? text : concat(text, "; ", whole_call);
+}
+
+bool begins_aligned(const TensorBody& body) {
+  return reinterpret_cast<std::uintptr_t>(address_of(body)) % 64 == 0;
+}
+
+DeviceMemory* memory_of(const Tensor& tensor) { return tensor.body()->buffer->memory(); }
+
+}  // namespace
+
+// Code for the host takes memory that begins anywhere.
+Signature signature_of(const std::vector<Tensor>& arguments, const Device& device) {
+  Signature result;
+  for (const Tensor& argument : arguments) {
+    const Placement& place = argument.body()->placement;
+    DeviceMemory* memory = memory_of(argument);
+    bool is_used = memory != nullptr || device.target().is_gpu();
+    result.push_back({argument.dtype(), place.shape, place.strides,
+                      is_used && begins_aligned(*argument.body()), memory});
+  }
+  return result;
+}
+
+bool matches(const Signature& signature, const std::vector<Tensor>& arguments) {
+  if (signature.size() != arguments.size()) return false;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const TensorBody& body = *arguments[i].body();
+    if (signature[i].dtype != body.dtype || signature[i].shape != body.placement.shape ||
+        signature[i].strides != body.placement.strides ||
+        signature[i].memory != body.buffer->memory() ||
+        (signature[i].is_aligned && !begins_aligned(body)))
+      return false;
+  }
+  return true;
+}
+
+std::string to_string(const Signature& signature) {
+  std::string text;
+  for (const ArgumentType& argument : signature) {
+    text += concat(text.empty() ? "" : ", ", argument.dtype, " ", argument.shape);
+    if (!is_row_major(argument.shape, argument.strides))
+      text += concat(" strided ", argument.strides);
+    if (argument.is_aligned) text += " aligned";
+    if (argument.memory != nullptr) text += concat(" on ", argument.memory->name());
+  }
+  return text.empty() ? "no arguments" : text;
+}
+
+std::vector<Tensor> call_one_by_one(const TensorFunction& function,
+                                    const std::vector<Tensor>& arguments, std::int64_t times) {
+  for (; times > 1; --times) function(arguments);
+  return function(arguments);
+}
+
+static CapturedFunction capture_function(const TensorFunction& function,
+                                         const Signature& signature) {
+  TraceSpan span("compile", "capture");
+  CapturedFunction result;
+  result.changes = handle_changes().count();
+  Capture capture;
+  std::vector<Tensor> symbols;
+  for (const ArgumentType& argument : signature)
+    symbols.push_back(capture.placeholder(argument.dtype, argument.shape, argument.strides));
+  Captured captured = capture.finish(function(symbols));
+  result.graph = run_passes(captured.graph);
+  result.captured = std::move(captured.captured);
+  result.read = std::move(captured.read);
+  return result;
+}
+
+CompiledSignature::CompiledSignature(const TensorFunction& function, const Options& options,
+                                     const std::vector<Tensor>& arguments, SharedSteps& shared)
+    : signature_(signature_of(arguments, options.device)), shared_(shared) {
+  auto begin = std::chrono::steady_clock::now();
+  Graph graph;
+  try {
+    CapturedFunction captured = capture_function(function, signature_);
+    graph = std::move(captured.graph);
+    take_captured(std::move(captured));
+  } catch (const DataReadError& error) {
+    require(!options.fullgraph, "[compile] the function reads data at ", describe(error.where),
+            ", which breaks the graph, but fullgraph was asked for; ", error.what());
+    tell_graph_break(error);
+    return;
+  }
+  capture_seconds_ = seconds_since(begin);
+  captured_graph_ = content_hash(graph);
+  compile(std::move(graph), options, arguments);
+}
+
+void CompiledSignature::tell_graph_break(const DataReadError& error) {
+  graph_break_ = concat(error.operation, " at ", describe(error.where));
+  if (!shared_.breaks.insert(graph_break_).second) return;
+  std::string text = concat("tilewright: [compile] the graph breaks: ", graph_break_,
+                            " reads data, so the function runs op by op for the signature (",
+                            to_string(signature_), "), as if it were not compiled; ", error.what(),
+                            "; Options::fullgraph makes this an Error\n");
+  std::fputs(text.c_str(), stderr);
+}
+
+// A result of an earlier step of this function lies where the next one writes: its value is kept.
+void CompiledSignature::take_captured(CapturedFunction&& captured) {
+  results_.clear();
+  for (std::size_t i = 0; i < captured.captured.size(); ++i) {
+    Tensor& tensor = captured.captured[i];
+    if (tensor.body()->token.count == steps_) tensor = tensor.clone();
+    if (tensor.body()->token.count != nullptr) results_.push_back(i);
+  }
+  captured_ = std::move(captured.captured);
+  read_ = std::move(captured.read);
+  changes_ = captured.changes;
+  ++captures_;
+}
+
+void CompiledSignature::look_at_changes() {
+  std::uint64_t now = handle_changes().count();
+  if (graph_break_.empty() && !is_doubtful_)
+    is_doubtful_ = handle_changes().concern(changes_, read_);
+  changes_ = now;
+}
+
+bool CompiledSignature::has_same_places(const std::vector<Tensor>& captured) const {
+  auto is_same = [&](const Tensor& a, const Tensor& b) {
+    return memory_of(a) == memory_of(b) && (!plan_->device().target().is_gpu() ||
+                                            begins_aligned(*a.body()) == begins_aligned(*b.body()));
+  };
+  return std::ranges::equal(captured, captured_, is_same);
+}
+
+bool CompiledSignature::rebind(const TensorFunction& function) {
+  CapturedFunction now;
+  try {
+    now = capture_function(function, signature_);
+  } catch (const DataReadError&) {
+    return false;
+  }
+  if (content_hash(now.graph) != captured_graph_ || !has_same_places(now.captured)) return false;
+  take_captured(std::move(now));
+  bind_captured();
+  is_doubtful_ = false;
+  return true;
+}
+
+Device CompiledSignature::device_for(const Options& options,
+                                     const std::vector<Tensor>& arguments) const {
+  DeviceMemory* memory = nullptr;
+  auto look_at = [&](const Tensor& tensor, const char* what, std::size_t i) {
+    DeviceMemory* own = memory_of(tensor);
+    if (own == nullptr) return;
+    require(memory == nullptr || own == memory, "[compile] ", what, " ", i, " lies on ",
+            own->name(), ", others on ", memory == nullptr ? "" : memory->name(),
+            "; bring them to one device with to()");
+    memory = own;
+  };
+  for (std::size_t i = 0; i < arguments.size(); ++i) look_at(arguments[i], "argument", i);
+  for (std::size_t i = 0; i < captured_.size(); ++i) look_at(captured_[i], "captured tensor", i);
+  return memory == nullptr ? options.device : Device::of(memory);
+}
+
+static std::shared_ptr<PlanLock> lock_of(const Options& options) {
+  require(options.write_plan.empty() || options.locked_plan.empty(), "[compile] write_plan is \"",
+          options.write_plan, "\" and locked_plan \"", options.locked_plan,
+          "\"; a plan is written or kept to");
+  if (!options.write_plan.empty()) return PlanLock::write(options.write_plan);
+  return options.locked_plan.empty() ? nullptr : PlanLock::read(options.locked_plan);
+}
+
+void CompiledSignature::compile(Graph graph, const Options& options,
+                                const std::vector<Tensor>& arguments) {
+  TraceSpan span("compile", "plan");
+  Device device = device_for(options, arguments);
+  if (DeviceMemory* memory = device.memory()) {
+    host_arguments_.emplace(memory);
+    const std::vector<Tensor>& decide = arguments.empty() ? captured_ : arguments;
+    gives_host_ = std::ranges::all_of(decide, [](const Tensor& t) { return !memory_of(t); });
+  }
+  std::vector<bool> lies_on_host;
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i)
+    lies_on_host.push_back(memory_of(input(i, arguments)) == nullptr);
+  row_checks_ = RowChecks(graph, options.index_checks, lies_on_host);
+  graph_ = graph;
+  for (const Mutation& m : graph.mutations)
+    mutated_.push_back(
+        static_cast<std::size_t>(std::ranges::find(graph.inputs, m.input) - graph.inputs.begin()));
+  PlanOptions wanted{.fuse = options.backend == Backend::tilewright,
+                     .matmul_precision = options.matmul_precision,
+                     .device = device,
+                     .unaligned_inputs = unaligned_inputs(device),
+                     .frozen_inputs = options.freezing ? frozen_inputs() : std::vector<bool>(),
+                     .lock = lock_of(options),
+                     .title = to_string(signature_)};
+  if (options.tune_in_background || is_tuned(options.mode))
+    wanted.tune =
+        PlanTuning{.searches = !options.tune_in_background, .seconds = options.tune_seconds};
+  if (wanted.tune) {
+    TunedPlan tuned = make_tuned_plan(graph_, wanted, step_inputs(arguments));
+    plan_ = std::move(tuned.plan);
+    whole_call_ = std::move(tuned.whole_call);
+  } else {
+    plan_ = make_plan(graph_, wanted);
+  }
+  if (options.tune_in_background && plan_->tuning().left > 0 &&
+      autotune::tune_policy() == autotune::TunePolicy::on) {
+    wanted.tune->searches = true;
+    tuning_ =
+        std::make_shared<BackgroundPlan>(graph_, std::move(wanted), plan_, step_inputs(arguments));
+  }
+  bind_captured();
+  if (!is_recorded(options.mode)) return;
+  std::shared_ptr<SharedArena>& arena = shared_.arenas[device.memory()];
+  if (!arena) arena = std::make_shared<SharedArena>(device.memory());
+  recording_.emplace(plan_, arena);
+}
+
+// Bodies of their own: in the background nobody sees a tensor that moves.
+StepInputs CompiledSignature::step_inputs(const std::vector<Tensor>& arguments) const {
+  StepInputs result{{}, signature_.size(), mutated_};
+  for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
+    const TensorBody& body = *input(i, arguments).body();
+    result.inputs.push_back(make_tensor(body.dtype, body.placement, body.buffer));
+  }
+  return result;
+}
+
+// Also where somebody else still waits for it.
+CompiledSignature::~CompiledSignature() {
+  if (tuning_) tuning_->stop();
+}
+
+void CompiledSignature::bind_captured() {
+  addresses_.resize(graph_.inputs.size());
+  for (std::size_t i = 0; i < captured_.size(); ++i)
+    addresses_[signature_.size() + i] = address_of(*captured_[i].body());
+  pack_weights();
+}
+
+void CompiledSignature::pack_weights() {
+  packed_weights_.clear();
+  addresses_.resize(graph_.inputs.size());
+  for (const PackedWeight& weight : plan_->packed_weights()) {
+    const Tensor& tensor = captured_[static_cast<std::size_t>(weight.input) - signature_.size()];
+    packed_weights_.push_back(packed_copy(tensor, weight));
+    addresses_.push_back(packed_weights_.back()->data());
+  }
+}
+
+// Between two calls: the one before is waited for, on a GPU too.
+void CompiledSignature::take_tuned_plan() {
+  std::shared_ptr<const Plan> plan = tuning_->take();
+  if (!plan) [[likely]]
+    return;
+  try {
+    plan->device().synchronize();
+    if (recording_) {
+      Recording tuned(plan, shared_.arenas.at(plan->device().memory()));
+      recording_.emplace(std::move(tuned));
+      taken_ = "; launches were recorded anew for them";
+    }
+    plan_ = std::move(plan);
+    times_ = {};
+    pack_weights();
+  } catch (const Error& error) {
+    taken_ = concat("; they are not used: ", error.what());
+  }
+}
+
+std::vector<bool> CompiledSignature::unaligned_inputs(const Device& device) const {
+  std::vector<bool> result;
+  if (!device.target().is_gpu()) return result;
+  for (const ArgumentType& argument : signature_) result.push_back(!argument.is_aligned);
+  for (const Tensor& tensor : captured_) result.push_back(!begins_aligned(*tensor.body()));
+  return result;
+}
+
+std::vector<bool> CompiledSignature::frozen_inputs() const {
+  std::vector<bool> result(graph_.inputs.size(), false);
+  std::fill(result.begin() + std::ssize(signature_), result.end(), true);
+  for (std::size_t i : mutated_) result[i] = false;
+  return result;
+}
+
+const Tensor& CompiledSignature::input(std::size_t i, const std::vector<Tensor>& arguments) const {
+  return i < signature_.size() ? arguments[i] : captured_[i - signature_.size()];
+}
+
+bool CompiledSignature::is_brought(const Tensor& tensor) const {
+  return host_arguments_ && memory_of(tensor) == nullptr;
+}
+
+void* CompiledSignature::address_for_plan(std::size_t i, const Tensor& tensor) {
+  return is_brought(tensor) ? host_arguments_->bring(i, tensor) : address_of(*tensor.body());
+}
+
+void CompiledSignature::set_addresses(const std::vector<Tensor>& arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    addresses_[i] = address_for_plan(i, arguments[i]);
+  if (host_arguments_)
+    for (std::size_t i = arguments.size(); i < graph_.inputs.size(); ++i)
+      addresses_[i] = address_for_plan(i, captured_[i - arguments.size()]);
+  if (!mutated_.empty()) require_no_aliases(arguments);
+}
+
+void CompiledSignature::take_back_mutated(const std::vector<Tensor>& arguments) {
+  for (std::size_t i : mutated_)
+    if (const Tensor& tensor = input(i, arguments); is_brought(tensor))
+      host_arguments_->take_back(i, tensor);
+}
+
+// A kernel that writes an input in place reads all others as if they were elsewhere. Captured
+// tensors were compared with each other when they were captured.
+void CompiledSignature::require_no_aliases(const std::vector<Tensor>& arguments) const {
+  for (std::size_t written : mutated_) {
+    require(
+        !input(written, arguments).body()->buffer->is_frozen(), "[compile] input ", written,
+        " is written in place and frozen: functions compiled with Options::freezing hold packed "
+        "copies of it; pass a clone, or compile those without");
+    auto [low, high] = bytes_spanned(input(written, arguments));
+    std::size_t others = written < arguments.size() ? graph_.inputs.size() : arguments.size();
+    for (std::size_t i = 0; i < others; ++i) {
+      if (i == written) continue;
+      auto [other_low, other_high] = bytes_spanned(input(i, arguments));
+      require(other_low >= high || low >= other_high, "[compile] input ", written,
+              " is written in place and shares memory with input ", i,
+              " (arguments first, then captured tensors); pass a clone of one of them");
+    }
+  }
+}
+
+std::vector<Tensor> CompiledSignature::wrap(const std::vector<std::shared_ptr<Buffer>>& buffers,
+                                            const std::vector<Tensor>& arguments) const {
+  std::vector<Tensor> result;
+  result.reserve(buffers.size());
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    const PlanOutput& output = plan_->outputs()[i];
+    if (output.input) {
+      result.push_back(input(static_cast<std::size_t>(*output.input), arguments));
+      continue;
+    }
+    result.push_back(make_tensor(output.dtype, row_major(output.shape), buffers[i]));
+    if (host_arguments_ && gives_host_)
+      result.back() = copy_to(result.back(), Device::cpu());
+    else if (recording_)
+      result.back().body()->token = {steps_, steps_->latest, static_cast<int>(i)};
+  }
+  return result;
+}
+
+// Where the launches of this run are timed; null: they are not. What an emulator takes says
+// nothing.
+LaunchTimes* CompiledSignature::times_of_run(std::int64_t times, bool is_measured) {
+  if (is_measured) return &times_;
+  if (times_.runs >= timed_calls) [[likely]]
+    return nullptr;
+  const Device& device = plan_->device();
+  bool is_free = times == 1 && !device.target().is_gpu() && !is_tracing();
+  return is_free ? &times_ : nullptr;
+}
+
+// A GPU's graph has no launches of its own to time.
+std::vector<std::shared_ptr<Buffer>> CompiledSignature::launch(std::int64_t times,
+                                                               LaunchTimes* measured) {
+  if (recording_ && !(measured && plan_->device().is_cuda()))
+    return recording_->run(addresses_, times, measured);
+  for (std::int64_t i = 1; i < times; ++i) plan_->run(addresses_);
+  return plan_->run(addresses_, measured);
+}
+
+std::vector<Tensor> CompiledSignature::run(const std::vector<Tensor>& arguments, std::int64_t times,
+                                           bool is_measured) {
+  row_checks_.before([&](std::size_t i) -> const Tensor& { return input(i, arguments); });
+  std::vector<Tensor> results;
+  {
+    StepAccess access;
+    if (recording_) access.add_step(*steps_);
+    for (const Tensor& argument : arguments) access.add(argument);
+    for (std::size_t i : results_) access.add(captured_[i]);
+    access.begin("compile", std::nullopt);
+    set_addresses(arguments);
+    if (recording_) ++steps_->latest;
+    results = wrap(launch(times, times_of_run(times, is_measured)), arguments);
+    take_back_mutated(arguments);
+  }
+  row_checks_.after(results);  // which reads some of them
+  return results;
+}
+
+std::vector<Tensor> CompiledSignature::call(const TensorFunction& function,
+                                            const std::vector<Tensor>& arguments,
+                                            std::int64_t times, bool is_measured) {
+  if (!graph_break_.empty()) return call_one_by_one(function, arguments, times);
+  if (tuning_) take_tuned_plan();
+  // A result of the step before may be an argument of this one, which writes where it lies.
+  auto is_own = [&](const Tensor& t) { return t.body()->token.count == steps_; };
+  if (std::ranges::none_of(arguments, is_own)) [[likely]]
+    return run(arguments, times, is_measured);
+  std::vector<Tensor> kept = arguments;
+  for (Tensor& argument : kept)
+    if (is_own(argument)) argument = argument.clone();
+  return run(kept, times, is_measured);
+}
+
+PlanReport CompiledSignature::report() const {
+  PlanReport report;
+  report.signature = to_string(signature_);
+  report.capture_seconds = capture_seconds_;
+  report.graph_break = graph_break_;
+  report.captured_tensors = std::ssize(captured_);
+  report.captures = captures_;
+  if (!plan_) return report;
+  std::vector<double> seconds = plan_->program_seconds(times_);
+  for (const PlanProgram& program : plan_->programs())
+    report.regions.push_back({program.name, program.kind, program.instances, program.launches,
+                              program.bytes, program.compile_seconds, program.ops, program.user_ops,
+                              program.key, seconds[report.regions.size()]});
+  report.timed_calls = times_.runs;
+  report.run_seconds = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+  report.device = plan_->device().text();
+  report.host_bytes = host_arguments_ ? host_arguments_->bytes() : 0;
+  report.launches = plan_->launches();
+  report.nodes = static_cast<std::int64_t>(graph_.nodes.size() - graph_.inputs.size());
+  report.arena_bytes = plan_->arena_bytes();
+  report.packed_weights = std::ssize(packed_weights_);
+  for (const auto& buffer : packed_weights_) report.packed_bytes += buffer->size_bytes();
+  report.lower_seconds = plan_->lower_seconds();
+  report.compile_seconds = plan_->compile_seconds();
+  report.tuning = tuning_ ? tuning_->text() + taken_ : text_of(plan_->tuning(), whole_call_);
+  return report;
+}
+
+std::string CompiledSignature::dump() const {
+  std::string text = concat("# signature: ", to_string(signature_), "\n");
+  if (!plan_) return concat(text, "# runs op by op: ", graph_break_, " reads data\n");
+  text += print(graph_);
+  for (std::size_t i = 0; i < plan_->programs().size(); ++i)
+    text += concat("\n# launches: ", plan_->programs()[i].launches, "\n", plan_->program_text(i));
+  return text;
+}
+
+}  // namespace tilewright::graph

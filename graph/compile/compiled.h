@@ -1,0 +1,138 @@
+// One signature of a compiled function: what it was compiled for, and what a call of it runs.
+//
+// Separate from compile.cpp so that the table of signatures there need not know plans, buffers and
+// aliasing.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/compile/background_plan.h"
+#include "graph/compile/compile.h"
+#include "graph/compile/host_arguments.h"
+#include "graph/ir/ir.h"
+#include "graph/run/plan.h"
+#include "graph/tensor/capture.h"
+#include "graph/tensor/row_checks.h"
+#include "graph/tensor/step.h"
+
+namespace tilewright::graph {
+
+// Type and layout of one argument. A call matches where all of them are equal.
+struct ArgumentType {
+  DType dtype;
+  Shape shape;
+  Strides strides;
+  bool is_aligned = false;         // its memory must begin at a multiple of 64 bytes
+  DeviceMemory* memory = nullptr;  // that it lies in; null: the host's
+  bool operator==(const ArgumentType&) const = default;
+};
+using Signature = std::vector<ArgumentType>;
+
+Signature signature_of(const std::vector<Tensor>& arguments, const Device& device);
+bool matches(const Signature& signature, const std::vector<Tensor>& arguments);
+std::string to_string(const Signature& signature);  // "f32 10x10, i64 1"
+
+// What `CompiledFunction::repeat` means, without code: for functions that are not compiled.
+std::vector<Tensor> call_one_by_one(const TensorFunction& function,
+                                    const std::vector<Tensor>& arguments, std::int64_t times);
+
+// What the signatures of one function share.
+struct SharedSteps {
+  std::map<DeviceMemory*, std::shared_ptr<SharedArena>> arenas;  // of recordings, by memory
+  std::set<std::string> breaks;                                  // that stderr has told
+};
+
+// A function run once over symbolic arguments.
+struct CapturedFunction {
+  Graph graph;                      // after the passes
+  std::vector<Tensor> captured;     // its inputs behind the arguments
+  std::vector<const Buffer*> read;  // of these and of other tensors that it looked at
+  std::uint64_t changes = 0;        // of handles, before (handle_changes.h)
+};
+
+// Compiled code runs where the tensors lie, the arguments and those that the function uses besides:
+// on their GPU, or, where all are the host's, on the device that the options name. Where that is a
+// GPU, tensors of the host are copied there for each call (host_arguments.h), and results come back
+// to the host if all arguments are the host's.
+class CompiledSignature {
+ public:
+  // Captures the function over symbolic arguments and compiles what it recorded.
+  CompiledSignature(const TensorFunction& function, const Options& options,
+                    const std::vector<Tensor>& arguments, SharedSteps& shared);
+  ~CompiledSignature();
+  // `times` times over, on what the time before left; gives the results of the last. Launches are
+  // timed at the first calls on the host, and where `is_measured` says so.
+  std::vector<Tensor> call(const TensorFunction& function, const std::vector<Tensor>& arguments,
+                           std::int64_t times, bool is_measured = false);
+
+  const Signature& signature() const { return signature_; }
+  // Handles have changed: has one that the function read? Then `is_doubtful`.
+  void look_at_changes();
+  bool is_doubtful() const { return is_doubtful_; }
+  // Captures the function once more. True: it is what it was, of other memory maybe, which is read
+  // from now on. False: it must be compiled anew.
+  bool rebind(const TensorFunction& function);
+  PlanReport report() const;
+  std::string dump() const;  // graph and tile programs
+  // Under way or over; null: nothing is tuned while the function is in use.
+  std::shared_ptr<const BackgroundPlan> tuning() const { return tuning_; }
+
+ private:
+  void take_tuned_plan();
+  void take_captured(CapturedFunction&& captured);
+  bool has_same_places(const std::vector<Tensor>& captured) const;
+  LaunchTimes* times_of_run(std::int64_t times, bool is_measured);
+  std::vector<std::shared_ptr<Buffer>> launch(std::int64_t times, LaunchTimes* measured);
+  void tell_graph_break(const DataReadError& error);
+  void bind_captured();
+  // Behind the addresses of inputs, those of the copies that the plan reads.
+  void pack_weights();
+  void compile(Graph graph, const Options& options, const std::vector<Tensor>& arguments);
+  StepInputs step_inputs(const std::vector<Tensor>& arguments) const;
+  Device device_for(const Options& options, const std::vector<Tensor>& arguments) const;
+  std::vector<Tensor> run(const std::vector<Tensor>& arguments, std::int64_t times,
+                          bool is_measured);
+  std::vector<bool> unaligned_inputs(const Device& device) const;
+  std::vector<bool> frozen_inputs() const;
+  void set_addresses(const std::vector<Tensor>& arguments);
+  void* address_for_plan(std::size_t i, const Tensor& tensor);
+  bool is_brought(const Tensor& tensor) const;
+  void take_back_mutated(const std::vector<Tensor>& arguments);
+  void require_no_aliases(const std::vector<Tensor>& arguments) const;
+  const Tensor& input(std::size_t i, const std::vector<Tensor>& arguments) const;
+  std::vector<Tensor> wrap(const std::vector<std::shared_ptr<Buffer>>& buffers,
+                           const std::vector<Tensor>& arguments) const;
+
+  Signature signature_;
+  Graph graph_;  // after the passes
+  std::vector<Tensor> captured_;
+  std::vector<const Buffer*> read_;   // what they and others that were looked at lay in
+  std::vector<std::size_t> results_;  // of captured tensors: those of recorded functions
+  std::uint64_t changes_ = 0;         // of handles, when that was looked at
+  bool is_doubtful_ = false;
+  std::int64_t captures_ = 0;
+  std::vector<std::size_t> mutated_;  // inputs
+  RowChecks row_checks_;
+  Hash captured_graph_;  // before checks were added
+  std::shared_ptr<const Plan> plan_;
+  SharedSteps& shared_;
+  std::optional<Recording> recording_;
+  std::shared_ptr<StepCount> steps_ = std::make_shared<StepCount>();  // of the recording
+  std::optional<HostArguments> host_arguments_;                       // where the plan is a GPU's
+  bool gives_host_ = true;        // results that are not inputs lie on the host
+  std::vector<void*> addresses_;  // of inputs: arguments, captured tensors, packed weights
+  std::vector<std::shared_ptr<Buffer>> packed_weights_;
+  LaunchTimes times_;
+  std::string graph_break_;  // where the function reads data and runs op by op; empty: nowhere
+  double capture_seconds_ = 0;
+  std::string whole_call_;  // what came of timing whole calls (tuned_plan.h)
+  std::shared_ptr<BackgroundPlan> tuning_;
+  std::string taken_;  // what became of its plan
+};
+
+}  // namespace tilewright::graph

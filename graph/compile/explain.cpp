@@ -1,0 +1,124 @@
+// The report of a compiled function as text for people.
+#include <algorithm>
+
+#include "graph/compile/compile.h"
+#include "runtime/base/error.h"
+#include "runtime/base/number_text.h"
+
+namespace tilewright {
+namespace {
+
+std::string quantity(double value, const char* unit) {
+  return fixed_text(value, value < 10 ? 2 : value < 100 ? 1 : 0) + " " + unit;
+}
+std::string of_bytes(std::int64_t bytes) {
+  auto value = static_cast<double>(bytes);
+  if (value < 1024) return concat(bytes, " B");
+  if (value < 1024.0 * 1024) return quantity(value / 1024, "KiB");
+  return quantity(value / (1024.0 * 1024), "MiB");
+}
+std::string of_seconds(double seconds) {
+  if (seconds < 1e-3) return quantity(seconds * 1e6, "us");
+  return seconds < 1 ? quantity(seconds * 1e3, "ms") : quantity(seconds, "s");
+}
+// "1 launch", "2 launches"
+std::string counted(std::int64_t count, std::string_view one, std::string_view several) {
+  return concat(count, " ", count == 1 ? one : several);
+}
+std::string left(std::string text, std::size_t width) {
+  text.resize(std::max(width, text.size()), ' ');
+  return text;
+}
+std::string right(std::string text, std::size_t width) {
+  return text.size() < width ? std::string(width - text.size(), ' ') + text : text;
+}
+
+std::string list_of_ops(const std::vector<std::string>& ops) {
+  constexpr std::size_t most = 14;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(most, ops.size()); ++i)
+    text += concat(i == 0 ? "" : " ", ops[i]);
+  if (ops.size() > most) text += concat(" ... ", ops.size() - most, " more");
+  return text;
+}
+
+// "linear relu: matmul add max": as the user wrote it, and what became of it.
+std::string what(const RegionReport& region) {
+  std::string written = list_of_ops(region.user_ops), made = list_of_ops(region.ops);
+  return written == made ? made : concat(written, ": ", made);
+}
+
+// "148 in 2": so many regions in so few launches.
+std::string times(const RegionReport& region) {
+  std::string launches = std::to_string(region.launches);
+  return region.launches == region.instances ? launches
+                                             : concat(region.instances, " in ", launches);
+}
+
+// What a region is told by, a column each; of a title the same.
+std::string row(const std::string& run, const std::string& launches, const std::string& moved,
+                const std::string& compile, const std::string& kind, const std::string& kernel,
+                std::size_t kernel_width, const std::string& what) {
+  return concat("  ", right(run, 9), right(launches, 11), right(moved, 12), right(compile, 10),
+                "  ", left(kind, 10), left(kernel, kernel_width), "  ", what, "\n");
+}
+
+std::string table(const PlanReport& plan) {
+  std::size_t width = 6;
+  for (const RegionReport& region : plan.regions) width = std::max(width, region.kernel.size());
+  std::string text =
+      row("run", "launches", "moved each", "compile", "kind", "kernel", width, "what");
+  for (const RegionReport& region : plan.regions)
+    text += row(region.run_seconds > 0 ? of_seconds(region.run_seconds) : "-", times(region),
+                of_bytes(region.bytes), of_seconds(region.compile_seconds), region.kind,
+                region.kernel, width, what(region));
+  return text;
+}
+
+std::string explain(const PlanReport& plan) {
+  std::string text = concat("signature (", plan.signature, ")\n");
+  if (!plan.graph_break.empty())
+    return concat(text, "  runs op by op, as if it were not compiled: ", plan.graph_break,
+                  " reads data, which breaks the graph\n");
+  text += concat(
+      "  ", counted(plan.nodes, "node", "nodes"), " -> ",
+      counted(plan.launches, "launch", "launches"), " of ",
+      counted(std::ssize(plan.regions), "distinct program", "distinct programs"), "; ",
+      of_bytes(plan.arena_bytes), " of intermediate buffers", plan.device.empty() ? "" : " on ",
+      plan.device, "\n  captured in ", of_seconds(plan.capture_seconds), ", fused and lowered in ",
+      of_seconds(plan.lower_seconds), ", compiled in ", of_seconds(plan.compile_seconds), "\n");
+  if (plan.captured_tensors > 0)
+    text += concat(
+        "  uses ",
+        counted(plan.captured_tensors, "tensor besides its arguments; assigned anew, it is",
+                "tensors besides its arguments; assigned anew, they are"),
+        " looked up at the next call",
+        plan.captures > 1 ? concat(", as happened ", counted(plan.captures - 1, "time", "times"))
+                          : "",
+        "\n");
+  if (!plan.tuning.empty()) text += concat("  ", plan.tuning, "\n");
+  if (plan.packed_weights > 0)
+    text += concat("  ", counted(plan.packed_weights, "frozen weight lies", "frozen weights lie"),
+                   " packed in ", of_bytes(plan.packed_bytes), "\n");
+  if (plan.host_bytes > 0)
+    text += concat("  each call copies ", of_bytes(plan.host_bytes),
+                   " from the host; tensors moved to the device with to() are not copied\n");
+  if (plan.timed_calls > 0)
+    text += concat("  launches of a call take ", of_seconds(plan.run_seconds),
+                   ", each its least of ", counted(plan.timed_calls, "call", "calls"), "\n");
+  return text + table(plan);
+}
+
+}  // namespace
+
+std::string CompiledFunction::explain() const {
+  std::vector<PlanReport> reports = report();
+  std::string text = concat(
+      "compiled function: mode ", name_of(options().mode), ", backend ", name_of(options().backend),
+      ", matmul precision ", name_of(options().matmul_precision), ", ", reports.size(),
+      " of at most ", counted(options().max_signatures, "signature", "signatures"), "\n");
+  for (const PlanReport& plan : reports) text += tilewright::explain(plan);
+  return text;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,90 @@
+// Timing whole calls of several plans of one graph, on memory of their own.
+//
+// A region is timed by itself (graph/tune/region_trial.h): its operands lie in other caches then
+// than in a call, and nobody else's threads have just gone to sleep. So what is chosen there is
+// timed once more here, all launches in a row, as they are recorded (Recording in plan.h). What a
+// call writes in place is a copy, put back before each run where it is small, so that a counter
+// does not run away; positions in caches are those by which regions are timed, in turn, whatever
+// the first call of a function has.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <vector>
+
+#include "graph/run/plan.h"
+#include "graph/tensor/tensor.h"
+
+namespace tilewright::graph {
+
+struct CachePosition;  // plan_body.h
+
+// What a graph was called with: its inputs, concrete, with bodies of their own, so that nobody
+// moves them; the first `arguments` of them are the call's, and `written` those that the graph
+// mutates.
+struct StepInputs {
+  std::vector<Tensor> inputs;
+  std::size_t arguments = 0;
+  std::vector<std::size_t> written;
+};
+
+// The inputs of a graph as a trial may use them. Arguments and what is written are copied, at a
+// moment at which others may write them: what they hold is only computed with. Weights are used
+// where they lie. Not thread safe.
+class StepMemory {
+ public:
+  // Copies lie in the device's memory. Raises `Error` where it has too little.
+  StepMemory(StepInputs from, const Device& device);
+
+  const Device& device() const { return device_; }
+  const std::vector<Tensor>& inputs() const { return inputs_; }
+  // Of the first elements of all inputs.
+  const std::vector<void*>& addresses() const { return addresses_; }
+  // Sets positions in caches, where they are copies, to their value at this place, modulo how many
+  // each has.
+  void set_positions(std::span<const CachePosition> positions, std::int64_t turn);
+  // Puts back what calls have written: all of it, or only what is so small that it takes no time.
+  void restore_all() { restore(copies_); }
+  void restore_small() { restore(small_); }
+
+ private:
+  struct Copy {
+    std::shared_ptr<Buffer> now, before;  // before: null for what no call writes
+    std::int64_t bytes = 0;
+    std::size_t input = 0;
+  };
+  void add_copy(std::size_t input, bool is_written);
+  void copy_bytes(Buffer& to, const Buffer& from, std::int64_t bytes) const;
+  void restore(const std::vector<Copy>& copies) const;
+
+  Device device_;
+  std::vector<Tensor> inputs_;
+  std::vector<void*> addresses_;
+  std::vector<Copy> copies_, small_;
+};
+
+// Plans of the graph that the memory is for, which must outlive the trial.
+class StepTrial {
+ public:
+  StepTrial(StepMemory& memory, std::stop_token stop) : memory_(memory), stop_(std::move(stop)) {}
+  void add(std::shared_ptr<const Plan> plan);
+  // Seconds a call of the plan that was added at this place: of one where that takes
+  // `at_least_seconds`, and the next time of one at the next position in the cache; else of all
+  // positions so often. Raises `Stopped` (region_trial.h) once the token says so.
+  double seconds(std::size_t plan, double at_least_seconds);
+
+ private:
+  struct Candidate {
+    std::unique_ptr<Recording> recording;
+    std::vector<std::shared_ptr<Buffer>> packed_weights;
+    std::vector<void*> addresses;
+    std::span<const CachePosition> positions;
+    std::int64_t calls = 0;  // of `seconds`
+  };
+  StepMemory& memory_;
+  std::stop_token stop_;
+  std::vector<Candidate> candidates_;
+};
+
+}  // namespace tilewright::graph

@@ -1,0 +1,99 @@
+#include "graph/compile/weight_copies.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <tuple>
+
+#include "graph/tensor/tensor_body.h"
+#include "runtime/base/error.h"
+#include "runtime/cpu/parallel.h"
+#include "runtime/device_pool.h"
+#include "runtime/trace.h"
+
+namespace tilewright::graph {
+namespace {
+
+constexpr std::int64_t square = 16;  // elements each way that are turned over at a time
+
+template <typename Element>
+struct Packing {
+  const PackedWeight& weight;
+  const Element* from;
+  Element* to;
+
+  void sliver(std::int64_t number) const {
+    const auto [rows, columns] = std::pair(weight.matrix.shape[0], weight.matrix.shape[1]);
+    const std::int64_t row_stride = weight.matrix.strides[0],
+                       column_stride = weight.matrix.strides[1], width = weight.slivers.width;
+    const std::int64_t pair = weight.slivers.in_pairs ? 2 : 1;
+    const std::int64_t first = number * width, active = std::min(width, columns - first);
+    Element* sliver = to + number * width * rows;
+    if (active < width) std::fill(sliver, sliver + width * rows, Element{});
+    for (std::int64_t k0 = 0; k0 < rows; k0 += square)
+      for (std::int64_t n0 = 0; n0 < active; n0 += square)
+        for (std::int64_t n = n0; n < std::min(active, n0 + square); ++n) {
+          const Element* column = from + (first + n) * column_stride;
+          for (std::int64_t k = k0; k < std::min(rows, k0 + square); ++k)
+            sliver[(k / pair * width + n) * pair + k % pair] = column[k * row_stride];
+        }
+  }
+
+  static void slivers(void* context, std::int64_t begin, std::int64_t end, int) {
+    for (; begin < end; ++begin) static_cast<const Packing*>(context)->sliver(begin);
+  }
+};
+
+template <typename Element>
+void pack(const PackedWeight& weight, const void* from, void* to) {
+  Packing<Element> packing{weight, static_cast<const Element*>(from), static_cast<Element*>(to)};
+  parallel_for(weight.slivers.count(weight.matrix.shape[1]), Packing<Element>::slivers, &packing);
+}
+
+struct Copies {
+  // Address, row stride, column stride, depth, columns, bytes of an element, width, in pairs.
+  using Key = std::tuple<const void*, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                         std::int64_t, std::int64_t, bool>;
+  struct Copy {
+    std::weak_ptr<Buffer> from, packed;  // other memory may lie at the address of what is gone
+  };
+  std::mutex mutex;
+  std::map<Key, Copy> known;
+
+  static Copies& of_process() {
+    static Copies copies;
+    return copies;
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<Buffer> packed_copy(const Tensor& tensor, const PackedWeight& weight) {
+  const TensorBody& body = *tensor.body();
+  check(body.buffer != nullptr && body.buffer->memory() == nullptr && body.dtype == weight.dtype,
+        "a weight to be packed is not on the host, or of another type");
+  const std::int64_t bytes = size_bytes(weight.dtype);
+  const void* from = static_cast<const std::byte*>(address_of(body)) + weight.matrix.offset * bytes;
+  const Placement& matrix = weight.matrix;
+  Copies& copies = Copies::of_process();
+  std::lock_guard lock(copies.mutex);
+  std::erase_if(copies.known, [](const auto& entry) {
+    return entry.second.packed.expired() || entry.second.from.expired();
+  });
+  Copies::Copy& copy =
+      copies.known[{from, matrix.strides[0], matrix.strides[1], matrix.shape[0], matrix.shape[1],
+                    bytes, weight.slivers.width, weight.slivers.in_pairs}];
+  if (auto known = copy.packed.lock()) return known;
+  TraceSpan span("compile", "pack weights");
+  MemoryOwner owner("packed weights");
+  auto packed = Buffer::allocate(weight.elements() * bytes);
+  body.buffer->freeze();
+  if (bytes == 2)
+    pack<std::uint16_t>(weight, from, packed->data());
+  else
+    pack<std::uint32_t>(weight, from, packed->data());
+  copy = {body.buffer, packed};
+  return packed;
+}
+
+}  // namespace tilewright::graph

@@ -1,0 +1,17 @@
+// Packed copies of frozen weights, made once and shared by all functions that read them.
+//
+// A copy lives as long as a function that has it. The memory it was made from is frozen
+// (Buffer::freeze): writing it through a tensor is an Error from then on. Thread safe.
+#pragma once
+
+#include <memory>
+
+#include "graph/run/plan.h"
+#include "graph/tensor/tensor.h"
+
+namespace tilewright::graph {
+
+// Of a concrete tensor of the host, the input of a plan that `weight` names, the matrix in slivers.
+std::shared_ptr<Buffer> packed_copy(const Tensor& tensor, const PackedWeight& weight);
+
+}  // namespace tilewright::graph

@@ -1,0 +1,78 @@
+// Losses, composed of other operations: what they have of their own is which operands they refuse.
+#include <sstream>
+
+#include "graph/ir/location.h"
+#include "graph/tensor/functional.h"
+#include "graph/tensor/tensor.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+namespace {
+
+using graph::At;
+using std::source_location;
+
+void require_fitting(const Tensor& logits, const Tensor& targets,
+                     const CrossEntropyOptions& options, source_location w) {
+  require(logits.rank() == 2, "[cross_entropy] logits are ", logits.shape(), " (at ", At{w},
+          "); they must be [rows, classes]");
+  require(is_floating(logits.dtype()), "[cross_entropy] logits are ", logits.dtype(), " (at ",
+          At{w}, "); they must be of a floating type");
+  require(targets.shape() == Shape{logits.size(0)}, "[cross_entropy] targets are ", targets.shape(),
+          ", logits are ", logits.shape(), " (at ", At{w}, "); there must be one target a row, [",
+          logits.size(0), "]");
+  require(targets.dtype() == DType::i32 || targets.dtype() == DType::i64,
+          "[cross_entropy] targets are ", targets.dtype(), " (at ", At{w},
+          "); they must be i32 or i64");
+  require(options.label_smoothing >= 0 && options.label_smoothing <= 1,
+          "[cross_entropy] label_smoothing is ", options.label_smoothing, " (at ", At{w},
+          "); it must be in [0, 1]");
+}
+
+void require_classes(const Tensor& targets, std::int64_t classes, std::int64_t ignored,
+                     source_location w) {
+  for (std::int64_t target : targets.to_vector<std::int64_t>(w))
+    require(target == ignored || (target >= 0 && target < classes), "[cross_entropy] target ",
+            target, " is outside ", classes, " classes (at ", At{w}, "); targets must be in [0, ",
+            classes, ") or the ignored ", ignored);
+}
+
+}  // namespace
+
+// One program goes through a row: its highest logit and the sum of exponentials, and reads the one
+// logit that the target names. Probabilities are never in memory.
+Tensor cross_entropy(const TensorOperand& logits, const Tensor& targets,
+                     const CrossEntropyOptions& options) {
+  source_location w = logits.where;
+  const Tensor& given = graph::tensor_of(logits, "cross_entropy");
+  const Tensor classes = graph::tensor_of({targets, w}, "cross_entropy");
+  require_fitting(given, classes, options, w);
+  std::int64_t rows = given.size(0), width = given.size(1);
+  if (!classes.is_symbolic())
+    require_classes(classes.to(DType::i64, w), width, options.ignore_index, w);
+
+  Tensor x = given.to(given.dtype() == DType::f64 ? DType::f64 : DType::f32, w);
+  Tensor top = amax({x, w}, {1}, true);
+  Tensor total = sum({exp({x - top, w}), w}, {1}, true);
+  Tensor normaliser = (top + log({total, w})).reshape({rows}, w);
+
+  Tensor counts = classes != options.ignore_index;
+  DType narrow = rows * width <= INT32_MAX ? DType::i32 : DType::i64;
+  Tensor index =
+      where({counts, w}, classes.to(narrow, w), 0) + arange(0, rows * width, width, narrow, w);
+  Tensor named = embedding({index, w}, given.reshape({rows * width, 1}, w)).reshape({rows}, w);
+  Tensor loss = normaliser - named.to(x.dtype(), w);
+  if (options.label_smoothing != 0)
+    loss = loss * (1 - options.label_smoothing) +
+           (normaliser - mean({x, w}, {1})) * options.label_smoothing;
+  loss = where({counts, w}, loss, 0.0);
+  if (options.reduction != LossReduction::none) loss = sum({loss, w});
+  if (options.reduction == LossReduction::mean) {
+    // Those that are left out, for a test of its own: `counts` stays with the program of each row.
+    Tensor ignored = classes == options.ignore_index;
+    loss = loss / (static_cast<double>(rows) - sum({ignored.to(x.dtype(), w), w}));
+  }
+  return loss.to(given.dtype(), w);
+}
+
+}  // namespace tilewright

@@ -1,0 +1,176 @@
+// The user's pointwise functions.
+#include "graph/ir/location.h"
+#include "graph/tensor/capture.h"
+#include "graph/tensor/functional.h"
+#include "graph/tensor/tensor.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+
+using graph::At;
+using graph::Attributes;
+using graph::Op;
+
+namespace {
+
+Tensor unary(Op op, const TensorOperand& x, const Attributes& attributes = {}) {
+  std::string_view name = graph::info(op).name;
+  Tensor operand = graph::tensor_of(x, name);
+  if (graph::info(op).floating_only && !is_floating(operand.dtype()))
+    operand = operand.to(DType::f32, x.where);
+  return graph::apply(op, {operand}, attributes, x.where);
+}
+
+Tensor binary(Op op, const TensorOperand& a, const TensorOperand& b) {
+  const TensorOperand* operands[2] = {&a, &b};
+  bool divides = graph::info(op).tile_op == ir::Op::div_;
+  return graph::apply(op, graph::broadcast_operands(graph::info(op).name, operands, divides), {},
+                      a.where);
+}
+
+// An operand of a logical operation: true where it is not 0.
+TensorOperand truth(const TensorOperand& x) {
+  if (x.is_number) return {x.number.as_double() != 0, x.where};
+  return {x.tensor.to(DType::boolean, x.where), x.where};
+}
+Tensor logical(Op op, const TensorOperand& a, const TensorOperand& b) {
+  TensorOperand x = truth(a), y = truth(b);
+  const TensorOperand* operands[2] = {&x, &y};
+  return graph::apply(op, graph::broadcast_operands(graph::info(op).name, operands), {}, a.where);
+}
+
+// Rounds to whole numbers, as which integers are.
+Tensor rounded(Op op, const TensorOperand& x) {
+  const Tensor& operand = graph::tensor_of(x, graph::info(op).name);
+  if (is_integer(operand.dtype())) return operand.clone(x.where);
+  return graph::apply(op, {operand}, {}, x.where);
+}
+
+void require_divides(std::string_view name, const Tensor& quotient_type, const TensorOperand& by) {
+  require(is_floating(quotient_type.dtype()) || !by.is_number || by.number.as_double() != 0, "[",
+          name, "] the divisor of integers is the number 0 (at ", At{by.where},
+          "); divide by another one, or floating tensors");
+}
+// The quotient or remainder in the operands' own dtype.
+Tensor divided(Op op, std::string_view name, const TensorOperand& a, const TensorOperand& b) {
+  const TensorOperand* operands[2] = {&a, &b};
+  std::vector<Tensor> both = graph::broadcast_operands(name, operands);
+  require_divides(name, both[0], b);
+  return graph::apply(op, both, {}, a.where);
+}
+
+}  // namespace
+
+Tensor operator+(const TensorOperand& a, const TensorOperand& b) { return binary(Op::add, a, b); }
+Tensor operator-(const TensorOperand& a, const TensorOperand& b) { return binary(Op::sub, a, b); }
+Tensor operator*(const TensorOperand& a, const TensorOperand& b) { return binary(Op::mul, a, b); }
+Tensor operator/(const TensorOperand& a, const TensorOperand& b) { return binary(Op::div, a, b); }
+Tensor operator-(const TensorOperand& a) { return unary(Op::neg, a); }
+Tensor operator==(const TensorOperand& a, const TensorOperand& b) { return binary(Op::eq, a, b); }
+Tensor operator!=(const TensorOperand& a, const TensorOperand& b) { return binary(Op::ne, a, b); }
+Tensor operator<(const TensorOperand& a, const TensorOperand& b) { return binary(Op::lt, a, b); }
+Tensor operator<=(const TensorOperand& a, const TensorOperand& b) { return binary(Op::le, a, b); }
+Tensor operator>(const TensorOperand& a, const TensorOperand& b) { return binary(Op::gt, a, b); }
+Tensor operator>=(const TensorOperand& a, const TensorOperand& b) { return binary(Op::ge, a, b); }
+Tensor maximum(const TensorOperand& a, const TensorOperand& b) { return binary(Op::maximum, a, b); }
+Tensor minimum(const TensorOperand& a, const TensorOperand& b) { return binary(Op::minimum, a, b); }
+Tensor remainder(const TensorOperand& a, const TensorOperand& b) {
+  return divided(Op::remainder, "remainder", a, b);
+}
+Tensor fmod(const TensorOperand& a, const TensorOperand& b) {
+  return divided(Op::fmod, "fmod", a, b);
+}
+Tensor floor_divide(const TensorOperand& a, const TensorOperand& b) {
+  return divided(Op::floor_divide, "floor_divide", a, b);
+}
+Tensor div(const TensorOperand& a, const TensorOperand& b, RoundingMode mode) {
+  if (mode == RoundingMode::none) return a / b;
+  if (mode == RoundingMode::floor) return divided(Op::floor_divide, "div", a, b);
+  Tensor quotient = divided(Op::div, "div", a, b);
+  if (!is_floating(quotient.dtype())) return quotient;
+  auto w = a.where;
+  return where({TensorOperand(quotient, w) < TensorOperand(0, w), w}, {ceil({quotient, w}), w},
+               {floor({quotient, w}), w});
+}
+#define TILEWRIGHT_BITS(name) \
+  Tensor name(const TensorOperand& a, const TensorOperand& b) { return binary(Op::name, a, b); }
+TILEWRIGHT_BITS(bitwise_and)
+TILEWRIGHT_BITS(bitwise_or)
+TILEWRIGHT_BITS(bitwise_xor)
+TILEWRIGHT_BITS(shift_left)
+TILEWRIGHT_BITS(shift_right)
+#undef TILEWRIGHT_BITS
+Tensor logical_and(const TensorOperand& a, const TensorOperand& b) {
+  return logical(Op::logical_and, a, b);
+}
+Tensor logical_or(const TensorOperand& a, const TensorOperand& b) {
+  return logical(Op::logical_or, a, b);
+}
+
+#define TILEWRIGHT_UNARY(name) \
+  Tensor name(const TensorOperand& x) { return unary(Op::name, x); }
+TILEWRIGHT_UNARY(neg)
+TILEWRIGHT_UNARY(abs)
+TILEWRIGHT_UNARY(exp)
+TILEWRIGHT_UNARY(exp2)
+TILEWRIGHT_UNARY(log)
+TILEWRIGHT_UNARY(log2)
+TILEWRIGHT_UNARY(sin)
+TILEWRIGHT_UNARY(cos)
+TILEWRIGHT_UNARY(tanh)
+TILEWRIGHT_UNARY(erf)
+TILEWRIGHT_UNARY(sigmoid)
+TILEWRIGHT_UNARY(sqrt)
+TILEWRIGHT_UNARY(rsqrt)
+TILEWRIGHT_UNARY(relu)
+TILEWRIGHT_UNARY(silu)
+TILEWRIGHT_UNARY(reciprocal)
+#undef TILEWRIGHT_UNARY
+Tensor floor(const TensorOperand& x) { return rounded(Op::floor, x); }
+Tensor ceil(const TensorOperand& x) { return rounded(Op::ceil, x); }
+Tensor round(const TensorOperand& x) { return rounded(Op::round, x); }
+
+Tensor square(const TensorOperand& x) {
+  const Tensor& operand = graph::tensor_of(x, "square");
+  if (!is_boolean(operand.dtype())) return unary(Op::square, x);
+  return unary(Op::square, {operand.to(DType::i64, x.where), x.where});
+}
+
+Tensor logical_not(const TensorOperand& x) {
+  graph::tensor_of(x, "logical_not");
+  return unary(Op::logical_not, truth(x));
+}
+
+Tensor gelu(const TensorOperand& x, GeluForm form) {
+  Attributes attributes;
+  attributes.flag = form == GeluForm::tanh;
+  return unary(Op::gelu, x, attributes);
+}
+
+Tensor where(const TensorOperand& condition, const TensorOperand& a, const TensorOperand& b) {
+  const Tensor& mask = graph::tensor_of(condition, "where");
+  auto w = condition.where;
+  const TensorOperand* choices[2] = {&a, &b};
+  DType dtype = a.is_number && b.is_number ? promote(a.number.dtype(), b.number.dtype())
+                                           : graph::common_dtype("where", choices);
+  std::optional<Shape> shape = mask.shape();
+  for (const TensorOperand* choice : {&a, &b}) {
+    if (choice->is_number) continue;
+    auto wider = broadcast_shapes(*shape, choice->tensor.shape());
+    require(wider.has_value(), "[where] shapes do not broadcast: ", *shape, " and ",
+            choice->tensor.shape(), " (at ", At{w},
+            "); sizes must be equal or 1, counted from the last axis");
+    shape = wider;
+  }
+  auto choice = [&](const TensorOperand& x) {
+    if (x.is_number) {
+      graph::require_fits(x.number, dtype, "where", w);
+      return graph::constant(dtype, *shape, x.number, w);
+    }
+    return graph::broadcast_to(x.tensor.to(dtype, w), *shape, "where", w);
+  };
+  return graph::apply(Op::where,
+                      {graph::broadcast_to(mask, *shape, "where", w), choice(a), choice(b)}, {}, w);
+}
+
+}  // namespace tilewright

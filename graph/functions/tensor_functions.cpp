@@ -1,0 +1,313 @@
+// The user's functions that are not pointwise: constants, reductions, products, gathers, attention.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <sstream>
+
+#include "graph/ir/location.h"
+#include "graph/ir/shape_rules.h"
+#include "graph/tensor/capture.h"
+#include "graph/tensor/functional.h"
+#include "graph/tensor/row_checks.h"
+#include "graph/tensor/tensor.h"
+#include "graph/tensor/tensor_body.h"
+#include "graph/tensor/tensor_copy.h"
+
+namespace tilewright {
+
+using graph::At;
+using graph::Attributes;
+using graph::Capture;
+using graph::Op;
+using std::source_location;
+
+Tensor full(const Shape& shape, const Number& value, DType dtype, source_location w) {
+  graph::require_fits(value, dtype, "full", w);
+  Tensor constant = graph::constant(dtype, shape, value, w);
+  if (constant.is_symbolic()) return constant;
+  Tensor whole = graph::copy_row_major(constant);
+  whole.body()->is_constant = true;
+  return whole;
+}
+Tensor zeros(const Shape& shape, DType dtype, source_location w) {
+  return full(shape, 0, dtype, w);
+}
+Tensor ones(const Shape& shape, DType dtype, source_location w) { return full(shape, 1, dtype, w); }
+Tensor arange(std::int64_t start, std::int64_t end, std::int64_t step, DType dtype,
+              source_location w) {
+  Attributes attributes;
+  attributes.start = start;
+  attributes.end = end;
+  attributes.step = step;
+  Tensor result = graph::apply(Op::arange, {}, attributes, w, dtype);
+  result.body()->is_constant = !result.is_symbolic();
+  return result;
+}
+
+namespace {
+
+// An axis that the user names, of a tensor without axes too: as PyTorch, it has one of size 1.
+std::optional<int> axis_named(int axis, const Shape& shape, std::string_view name,
+                              source_location w) {
+  if (shape.empty() && (axis == 0 || axis == -1)) return std::nullopt;
+  return graph::axis_of(axis, shape, name, w);
+}
+
+std::vector<int> reduced_axes(const std::vector<int>& named, const Shape& shape,
+                              std::string_view name, source_location w) {
+  std::vector<int> axes;
+  for (int given : named)
+    if (auto axis = axis_named(given, shape, name, w)) axes.push_back(*axis);
+  if (named.empty()) {
+    axes.resize(shape.size());
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  std::ranges::sort(axes);
+  auto twice = std::ranges::adjacent_find(axes);
+  require(twice == axes.end(), "[", name, "] axis ", twice == axes.end() ? 0 : *twice,
+          " is named twice (at ", At{w}, "); each axis may be named once");
+  return axes;
+}
+
+Tensor without_axes(const Tensor& result, const std::vector<int>& axes, source_location w) {
+  Shape sizes;
+  for (int axis = 0; axis < result.rank(); ++axis)
+    if (!std::ranges::binary_search(axes, axis)) sizes.push_back(result.shape()[axis]);
+  return result.reshape(sizes, w);
+}
+
+Tensor reduce(Op op, const TensorOperand& x, const std::vector<int>& axes, bool keep_dims,
+              double number = 0) {
+  std::string_view name = graph::info(op).name;
+  Tensor operand = graph::tensor_of(x, name);
+  Attributes attributes;
+  attributes.axes = reduced_axes(axes, operand.shape(), name, x.where);
+  attributes.number = number;
+  Tensor result = graph::apply(op, {operand}, attributes, x.where);
+  return keep_dims ? result : without_axes(result, attributes.axes, x.where);
+}
+
+// Sums and products of integers are made in 64 bits, as in PyTorch.
+Tensor reduce_wide(Op op, const TensorOperand& x, const std::vector<int>& axes, bool keep_dims) {
+  Tensor operand = graph::tensor_of(x, graph::info(op).name);
+  if (!is_floating(operand.dtype())) operand = operand.to(DType::i64, x.where);
+  return reduce(op, {operand, x.where}, axes, keep_dims);
+}
+
+// `of_bool` is what the reduction is of bool.
+Tensor reduce_or_boolean(Op op, Op of_bool, const TensorOperand& x, const std::vector<int>& axes,
+                         bool keep_dims) {
+  const Tensor& operand = graph::tensor_of(x, graph::info(op).name);
+  for (int named : axes.empty() && operand.count() == 0 ? std::vector<int>{0} : axes)
+    if (auto axis = axis_named(named, operand.shape(), graph::info(op).name, x.where))
+      require(operand.size(*axis) > 0 || !is_boolean(operand.dtype()), "[", graph::info(op).name,
+              "] axis ", *axis, " of shape ", operand.shape(), " is empty (at ", At{x.where},
+              "); this reduction needs an element");
+  return reduce(is_boolean(operand.dtype()) ? of_bool : op, x, axes, keep_dims);
+}
+
+Tensor reduce_truth(Op op, const TensorOperand& x, const std::vector<int>& axes, bool keep_dims) {
+  Tensor operand = graph::tensor_of(x, graph::info(op).name);
+  return reduce(op, {operand.to(DType::boolean, x.where), x.where}, axes, keep_dims);
+}
+
+Tensor place_of_extremum(Op op, const TensorOperand& x, std::optional<int> axis, bool keep_dims) {
+  std::string_view name = graph::info(op).name;
+  Tensor operand = graph::tensor_of(x, name);
+  bool is_flat = !axis || operand.rank() == 0;
+  if (axis) axis = axis_named(*axis, operand.shape(), name, x.where);
+  Shape all_kept(operand.shape().size(), 1);
+  if (is_flat) operand = operand.reshape({-1}, x.where);
+  Attributes attributes;
+  attributes.axes = {is_flat ? 0 : *axis};
+  Tensor result = graph::apply(op, {operand}, attributes, x.where);
+  if (is_flat) return result.reshape(keep_dims ? all_kept : Shape{}, x.where);
+  return keep_dims ? result : without_axes(result, attributes.axes, x.where);
+}
+
+Tensor along_axis(Op op, const TensorOperand& x, int axis) {
+  std::string_view name = graph::info(op).name;
+  Tensor operand = graph::tensor_of(x, name);
+  if (!is_floating(operand.dtype())) operand = operand.to(DType::f32, x.where);
+  auto along = axis_named(axis, operand.shape(), name, x.where);
+  Attributes attributes;
+  attributes.axes = {along.value_or(0)};
+  if (along) return graph::apply(op, {operand}, attributes, x.where);
+  return graph::apply(op, {operand.reshape({1}, x.where)}, attributes, x.where)
+      .reshape({}, x.where);
+}
+
+}  // namespace
+
+Tensor sum(const TensorOperand& x, std::vector<int> axes, bool keep_dims) {
+  return reduce_wide(Op::sum, x, axes, keep_dims);
+}
+Tensor prod(const TensorOperand& x, std::vector<int> axes, bool keep_dims) {
+  return reduce_wide(Op::prod, x, axes, keep_dims);
+}
+Tensor mean(const TensorOperand& x, std::vector<int> axes, bool keep_dims) {
+  return reduce(Op::mean, x, axes, keep_dims);
+}
+Tensor var(const TensorOperand& x, std::vector<int> axes, std::int64_t correction, bool keep_dims) {
+  return reduce(Op::var, x, axes, keep_dims, static_cast<double>(correction));
+}
+Tensor stddev(const TensorOperand& x, std::vector<int> axes, std::int64_t correction,
+              bool keep_dims) {
+  return reduce(Op::stddev, x, axes, keep_dims, static_cast<double>(correction));
+}
+Tensor amax(const TensorOperand& x, std::vector<int> axes, bool keep_dims) {
+  return reduce_or_boolean(Op::amax, Op::any, x, axes, keep_dims);
+}
+Tensor amin(const TensorOperand& x, std::vector<int> axes, bool keep_dims) {
+  return reduce_or_boolean(Op::amin, Op::all, x, axes, keep_dims);
+}
+Tensor any(const TensorOperand& x, std::vector<int> axes, bool keep_dims) {
+  return reduce_truth(Op::any, x, axes, keep_dims);
+}
+Tensor all(const TensorOperand& x, std::vector<int> axes, bool keep_dims) {
+  return reduce_truth(Op::all, x, axes, keep_dims);
+}
+Tensor argmax(const TensorOperand& x, std::optional<int> axis, bool keep_dims) {
+  return place_of_extremum(Op::argmax, x, axis, keep_dims);
+}
+Tensor argmin(const TensorOperand& x, std::optional<int> axis, bool keep_dims) {
+  return place_of_extremum(Op::argmin, x, axis, keep_dims);
+}
+Tensor softmax(const TensorOperand& x, int axis) { return along_axis(Op::softmax, x, axis); }
+Tensor log_softmax(const TensorOperand& x, int axis) {
+  return along_axis(Op::log_softmax, x, axis);
+}
+
+Tensor layer_norm(const TensorOperand& x, const Tensor& weight, const Tensor& bias, double eps) {
+  std::vector<Tensor> operands = {graph::tensor_of(x, "layer_norm")};
+  require(weight.defined() || !bias.defined(),
+          "[layer_norm] a bias was given without a weight (at ", At{x.where},
+          "); give a weight too, of ones if need be");
+  for (const Tensor& parameter : {weight, bias})
+    if (parameter.defined()) operands.push_back(parameter);
+  Attributes attributes;
+  attributes.number = eps;
+  return graph::apply(Op::layer_norm, operands, attributes, x.where);
+}
+Tensor rms_norm(const TensorOperand& x, const Tensor& weight, double eps) {
+  std::vector<Tensor> operands = {graph::tensor_of(x, "rms_norm")};
+  if (weight.defined()) operands.push_back(weight);
+  Attributes attributes;
+  attributes.number = eps;
+  return graph::apply(Op::rms_norm, operands, attributes, x.where);
+}
+
+Tensor matmul(const TensorOperand& a, const TensorOperand& b, std::optional<DType> dtype) {
+  auto w = a.where;
+  Tensor x = graph::tensor_of(a, "matmul"), y = graph::tensor_of(b, "matmul");
+  auto product = [&](const Tensor& left, const Tensor& right) {
+    return graph::apply(Op::matmul, {left, right}, {}, w, dtype);
+  };
+  if (x.dtype() == y.dtype() && (x.rank() == 1 || y.rank() == 1) && x.rank() * y.rank() > 0) {
+    Tensor whole = matmul({x.rank() == 1 ? x.unsqueeze(0, w) : x, w},
+                          {y.rank() == 1 ? y.unsqueeze(1, w) : y, w}, dtype);
+    if (y.rank() == 1) whole = whole.squeeze(-1, w);
+    return x.rank() == 1 ? whole.squeeze(y.rank() == 1 ? -1 : -2, w) : whole;
+  }
+  bool fits = x.dtype() == y.dtype() && x.rank() >= 2 && y.rank() >= 2 && x.size(-1) == y.size(-2);
+  if (!fits) return product(x, y);      // raises the rule's error
+  if (y.rank() == 2 && x.rank() > 2) {  // one product of all rows
+    Shape result = x.shape();
+    result[-1] = 1;
+    std::int64_t count = element_count(result);
+    result[-1] = y.size(1);
+    Tensor rows = x.reshape({count, x.size(-1)}, w);
+    return product(rows, y).reshape(result, w);
+  }
+  auto leading = [](const Shape& shape) { return Shape(shape.begin(), shape.end() - 2); };
+  auto batch = broadcast_shapes(leading(x.shape()), leading(y.shape()));
+  require(batch.has_value(), "[matmul] leading axes do not broadcast: a is ", x.shape(), ", b is ",
+          y.shape(), " (at ", At{w}, "); they must be equal or 1, counted from the last");
+  auto spread = [&](const Tensor& t) {
+    Shape sizes = *batch;
+    sizes.insert(sizes.end(), t.shape().end() - 2, t.shape().end());
+    return graph::broadcast_to(t, sizes, "matmul", w);
+  };
+  return product(spread(x), spread(y));
+}
+
+Tensor linear(const TensorOperand& x, const Tensor& weight, const Tensor& bias) {
+  std::vector<Tensor> operands = {graph::tensor_of(x, "linear"), weight};
+  if (bias.defined()) operands.push_back(bias);
+  return graph::apply(Op::linear, operands, {}, x.where);
+}
+
+namespace {
+
+void require_ids_inside(const Tensor& ids, std::int64_t rows, source_location w) {
+  for (std::int64_t id : ids.to(DType::i64, w).to_vector<std::int64_t>(w))
+    graph::require_row(Op::embedding, id, rows, w);
+}
+
+}  // namespace
+
+Tensor embedding(const TensorOperand& ids, const Tensor& table) {
+  const Tensor& index = graph::tensor_of(ids, "embedding");
+  bool runs = Capture::active() == nullptr && !index.is_symbolic();
+  if (runs && is_integer(index.dtype()) && table.defined() && table.rank() == 2)
+    require_ids_inside(index, table.size(0), ids.where);
+  return graph::apply(Op::embedding, {table, index}, {}, ids.where);
+}
+
+Tensor cat(const std::vector<Tensor>& parts, int axis, source_location w) {
+  require(!parts.empty(), "[cat] there are no parts (at ", At{w}, "); give at least one");
+  std::vector<Tensor> operands;
+  DType dtype = graph::tensor_of({parts[0], w}, "cat").dtype();
+  for (const Tensor& part : parts)
+    dtype = promote(dtype, graph::tensor_of({part, w}, "cat").dtype());
+  for (const Tensor& part : parts) operands.push_back(part.to(dtype, w));
+  Attributes attributes;
+  attributes.axes = {graph::axis_of(axis, parts[0].shape(), "cat", w)};
+  return graph::apply(Op::cat, operands, attributes, w);
+}
+
+Tensor scaled_dot_product_attention(const TensorOperand& q, const Tensor& k, const Tensor& v,
+                                    const AttentionOptions& options) {
+  std::vector<Tensor> operands = {graph::tensor_of(q, "attention"), k, v};
+  if (options.position.defined()) operands.push_back(options.position);
+  Attributes attributes;
+  attributes.causal = options.causal;
+  attributes.window = options.window;
+  const Tensor& queries = operands[0];
+  std::int64_t depth = queries.rank() == 0 ? 1 : std::max<std::int64_t>(queries.size(-1), 1);
+  attributes.number = options.scale.value_or(1 / std::sqrt(static_cast<double>(depth)));
+  bool ends_align = options.alignment == CausalAlignment::bottom_right;
+  require(!ends_align || (options.causal && !options.position.defined()),
+          "[attention] an alignment at the bottom right was given ",
+          options.causal ? "with a position" : "without causal", " (at ", At{q.where},
+          "); it says where causal rows stand, as a position does");
+  if (ends_align && queries.rank() == 4 && k.defined() && k.rank() == 4)
+    attributes.start = k.size(2) - queries.size(2);
+  return graph::apply(Op::attention, operands, attributes, q.where);
+}
+
+std::string to_string(const Tensor& tensor) {
+  if (!tensor.defined()) return "undefined tensor";
+  std::ostringstream out;
+  out << tensor.dtype() << "[" << tensor.shape() << "]";
+  if (tensor.is_symbolic()) return out.str() + " (symbolic)";
+  constexpr std::int64_t shown = 8;
+  graph::StepAccess access(tensor, "to_string", std::nullopt);
+  Tensor row = graph::copy_to(tensor, Device::cpu());
+  out << " {";
+  dispatch(tensor.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const T* elements = static_cast<const T*>(row.const_data());
+    for (std::int64_t i = 0; i < std::min(shown, tensor.count()); ++i) {
+      out << (i ? ", " : "");
+      if constexpr (!std::is_arithmetic_v<T>)
+        out << static_cast<float>(elements[i]);
+      else
+        out << +elements[i];
+    }
+  });
+  out << (tensor.count() > shown ? ", ...}" : "}");
+  return out.str();
+}
+
+}  // namespace tilewright

@@ -1,0 +1,16 @@
+// Composite ops in terms of the others, one function a composite.
+//
+// What is careful here: statistics of f16 and bf16 values are taken in f32 and rounded once at the
+// end; softmax subtracts the maximum; variances take two passes.
+#pragma once
+
+#include "graph/ir/ir.h"
+
+namespace tilewright::graph {
+
+// Appends the decomposition of `node` (of kind composite) applied to `operands`, nodes of the
+// builder's graph; gives the node of its result.
+NodeId append_decomposition(GraphBuilder& builder, const Node& node,
+                            const std::vector<NodeId>& operands);
+
+}  // namespace tilewright::graph

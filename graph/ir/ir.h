@@ -1,0 +1,109 @@
+// The tensor graph: what a captured function computes.
+//
+// Nodes are append-only and a node's operands have smaller ids, so creation order is a topological
+// order, there are no cycles to detect, and ids never dangle. A pass is a function from Graph to
+// Graph. A node has one result of static shape; views are nodes like others, and where data really
+// lies is decided later (graph/run). Data that belongs to running is not here.
+//
+// Weights are inputs, like the arguments of the call: two layers of equal structure are equal
+// subgraphs. In-place operations are functional here: the node gives the new value, and `Mutation`
+// says which input's memory must hold it when the call is over.
+#pragma once
+
+#include <optional>
+#include <source_location>
+#include <string>
+#include <vector>
+
+#include "graph/ir/op.h"
+#include "runtime/base/dtype.h"
+#include "runtime/base/hash.h"
+#include "runtime/base/shape.h"
+
+namespace tilewright::ir {
+struct Scalar;
+}
+namespace tilewright::graph {
+
+using NodeId = std::uint32_t;
+
+// What an op needs besides its operands. One record for all ops, by name; an op reads the fields
+// that ops.def's comment on it names, the others keep their defaults.
+struct Attributes {
+  std::vector<int> axes;  // never negative
+  Shape sizes;
+  std::int64_t start = 0, end = 0, step = 1;
+  double number = 0;
+  bool flag = false;    // gelu: tanh form
+  bool causal = false;  // attention
+  std::int64_t window = 0;
+  bool operator==(const Attributes& other) const = default;
+};
+
+// What the user wrote that a node came from: it itself, or a composite that was decomposed since.
+struct Origin {
+  Op op = Op::input;
+  NodeId node = 0;  // of the captured graph
+};
+
+struct Node {
+  Op op;
+  std::vector<NodeId> operands;
+  DType dtype;
+  Shape shape;
+  Attributes attributes;
+  std::source_location where;  // the user's line
+  Origin origin = {};          // for reports: as the line, no part of what the node means
+};
+
+struct Mutation {
+  NodeId input;  // the input whose memory is overwritten
+  NodeId value;  // by this node
+};
+
+struct Graph {
+  std::vector<Node> nodes;
+  std::vector<NodeId> inputs;  // in order: the call's arguments, then captured tensors
+  std::vector<NodeId> outputs;
+  std::vector<Mutation> mutations;
+  // Strides of inputs whose memory is not row-major, indexed like `inputs`; empty: row-major.
+  std::vector<Strides> input_strides;
+
+  const Node& node(NodeId id) const { return nodes[id]; }
+};
+
+// Appends nodes; infers dtype and shape by the op's rule and raises `Error` where operands do not
+// fit. Operands must have the shapes the op wants: broadcasting and promotion are the caller's
+// (graph/tensor/functional.h inserts `expand` and `to`).
+class GraphBuilder {
+ public:
+  explicit GraphBuilder(Graph& graph) : graph_(graph) {}
+  Graph& graph() { return graph_; }
+  const Node& node(NodeId id) const { return graph_.nodes[id]; }
+  void set_location(std::source_location where) { where_ = where; }
+  void set_origin(Origin origin) { origin_ = origin; }  // else each node is its own
+
+  NodeId input(DType dtype, Shape shape, Strides strides = {});
+  NodeId full(DType dtype, Shape shape, double number);
+  NodeId full(Shape shape, const ir::Scalar& value);
+  NodeId append(Op op, std::vector<NodeId> operands, Attributes attributes = {});
+  // For ops whose result dtype is a choice (to, arange, full).
+  NodeId append(Op op, std::vector<NodeId> operands, Attributes attributes, DType dtype);
+
+ private:
+  NodeId add(Op op, std::vector<NodeId> operands, DType dtype, Shape shape, Attributes attributes);
+  Graph& graph_;
+  std::source_location where_ = std::source_location::current();
+  std::optional<Origin> origin_;
+};
+
+// What every element of a `full` node is: `number` and, of an integer that no double is, the rest
+// in `start`.
+ir::Scalar value_of_full(const Node& full);
+
+// Identity of the graph's meaning, without source lines.
+Hash content_hash(const Graph& graph);
+// Raises `InternalError` where a node breaks the rules above.
+void verify(const Graph& graph);
+
+}  // namespace tilewright::graph

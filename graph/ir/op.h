@@ -1,0 +1,49 @@
+// The operations of the graph as an enumeration, and what their table (ops.def) says of each.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "dsl/ir/op.h"
+
+namespace tilewright::graph {
+
+enum class Op : std::uint8_t {
+#define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op) name,
+#include "graph/ir/ops.def"
+#undef TILEWRIGHT_GRAPH_OP
+};
+
+enum class Kind : std::uint8_t {
+  input,
+  constant,
+  pointwise,
+  view,
+  reduction,
+  contraction,
+  gather,
+  scatter,
+  concat,
+  attention,
+  composite
+};
+
+struct OpInfo {
+  std::string_view name;
+  int min_operands, max_operands;  // -1: any number
+  Kind kind;
+  std::optional<ir::Op> tile_op;
+  bool floating_only;  // by its shape rule; integer operands are converted before
+  bool finds_index;    // a reduction that gives a place along its axis, not a value
+};
+
+const OpInfo& info(Op op);
+std::span<const OpInfo> all_ops();  // indexed by Op
+// Whether a node has a dtype that its operands do not say: of what is made from nothing, converted,
+// or added up by a product.
+bool chooses_dtype(Op op);
+std::optional<Op> parse_op(std::string_view name);
+
+}  // namespace tilewright::graph

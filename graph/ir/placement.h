@@ -1,0 +1,30 @@
+// Where the elements of a tensor lie in memory, and what a view op does to that.
+//
+// The one place that knows how reshape, permute, expand and slice act on strides: concrete tensors,
+// reference evaluation and the memory plan of compiled functions all ask here.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "graph/ir/ir.h"
+
+namespace tilewright::graph {
+
+struct Placement {
+  Shape shape;
+  Strides strides;          // in elements
+  std::int64_t offset = 0;  // of the first element, in elements
+  bool operator==(const Placement&) const = default;
+};
+
+Placement row_major(const Shape& shape);
+
+// The placement of `op` (of kind view) applied to a value that lies at `operand`, or nothing where
+// a reshape has no strides that describe it, so that data must be copied first.
+std::optional<Placement> view_of(Op op, const Attributes& attributes, const Placement& operand);
+
+// For each element of the result, in row-major order, the offset that it lies at.
+std::vector<std::int64_t> element_offsets(const Placement& placement);
+
+}  // namespace tilewright::graph

@@ -1,0 +1,30 @@
+// Result dtype and shape of every graph op, and what is legal: one function a rule named in
+// ops.def.
+//
+// The rules see operand types only, so that the graph builder, eager execution and the parser all
+// raise the same Error: it begins with the op, quotes the shapes and says what would be right.
+#pragma once
+
+#include <optional>
+#include <source_location>
+#include <span>
+
+#include "graph/ir/ir.h"
+
+namespace tilewright::graph {
+
+struct ValueType {
+  DType dtype;
+  Shape shape;
+  bool operator==(const ValueType&) const = default;
+};
+
+// `dtype` is the choice of ops whose result dtype is one (to, arange, full, input); for the last
+// two of them the shape is `attributes.sizes`.
+ValueType infer(Op op, std::span<const ValueType> operands, const Attributes& attributes,
+                std::optional<DType> dtype, std::source_location where);
+
+// Number of elements of start, start + step, ... before end.
+std::int64_t count_of_range(std::int64_t start, std::int64_t end, std::int64_t step);
+
+}  // namespace tilewright::graph

@@ -1,0 +1,28 @@
+// The textual form of a graph, one line a node, for tests, dumps and bug reports.
+//
+//   graph {
+//     %0: f32[4x8] = input
+//     %1: f32[8x3] = input {strides=1x8}
+//     %2: f32[4x3] = matmul %0, %1
+//     %3: f32[4x1] = sum %2 {axes=1}
+//     inputs %0 %1
+//     return %3
+//     write %0 = %2
+//   }
+//
+// parse(print(g)) means the same as g, and print(parse(text)) == text for text that print made.
+// Source lines are not part of it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "graph/ir/ir.h"
+
+namespace tilewright::graph {
+
+std::string print(const Graph& graph);
+// Raises `Error` naming the line. The result is verified.
+Graph parse(std::string_view text);
+
+}  // namespace tilewright::graph

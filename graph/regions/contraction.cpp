@@ -1,0 +1,103 @@
+#include "graph/regions/contraction.h"
+
+#include <algorithm>
+#include <queue>
+
+#include "runtime/base/error.h"
+
+namespace tilewright::graph {
+namespace {
+
+constexpr RegionId nobody = UINT32_MAX;  // a rank that became free
+
+}  // namespace
+
+Contraction::Contraction(const TaskList& list) : list_(list), marks_(list.tasks.size(), 0) {
+  for (TaskId id = 0; id < list.tasks.size(); ++id) {
+    regions_.push_back({{id}, {}, id});
+    region_of_.push_back(id);
+    by_rank_.push_back(id);
+    for (TaskId before : list.tasks[id].after) regions_[before].after.push_back(id);
+  }
+}
+
+bool Contraction::may_join(RegionId a, RegionId b) {
+  auto [first, last] = std::minmax(
+      a, b, [&](RegionId x, RegionId y) { return regions_[x].rank < regions_[y].rank; });
+  ++mark_;
+  std::vector<RegionId> stack;
+  auto reach = [&](RegionId from, RegionId target) {
+    for (TaskId task : regions_[from].after) {
+      RegionId next = region_of_[task];
+      if (next == target && from != first) return false;
+      if (marks_[next] == mark_ || regions_[next].rank >= regions_[target].rank) continue;
+      marks_[next] = mark_;
+      stack.push_back(next);
+    }
+    return true;
+  };
+  marks_[first] = mark_;
+  bool apart = reach(first, last);
+  while (apart && !stack.empty()) {
+    RegionId from = stack.back();
+    stack.pop_back();
+    apart = reach(from, last);
+  }
+  return apart;
+}
+
+// Between the two stand regions that the first one reaches, which the search has marked and which
+// now follow both, and others, which now precede both.
+void Contraction::join(RegionId a, RegionId b, std::vector<TaskId> tasks) {
+  std::uint32_t from = std::min(regions_[a].rank, regions_[b].rank);
+  std::uint32_t end = std::max(regions_[a].rank, regions_[b].rank) + 1;
+  std::vector<RegionId> later = {a};
+  std::uint32_t rank = from;
+  auto place = [&](RegionId id) {
+    by_rank_[rank] = id;
+    if (id != nobody) regions_[id].rank = rank;
+    ++rank;
+  };
+  for (std::uint32_t i = from; i < end; ++i) {
+    RegionId id = by_rank_[i];
+    if (id == a || id == b || id == nobody) continue;
+    if (marks_[id] == mark_)
+      later.push_back(id);
+    else
+      place(id);
+  }
+  for (RegionId id : later) place(id);
+  while (rank < end) place(nobody);
+
+  for (TaskId task : regions_[b].tasks) region_of_[task] = a;
+  regions_[a].tasks = std::move(tasks);
+  regions_[a].after.insert(regions_[a].after.end(), regions_[b].after.begin(),
+                           regions_[b].after.end());
+  regions_[b] = {};
+}
+
+std::vector<RegionId> Contraction::order() const {
+  std::vector<int> waits(regions_.size(), 0);
+  for (TaskId id = 0; id < list_.tasks.size(); ++id)
+    for (TaskId before : list_.tasks[id].after)
+      if (region_of_[before] != region_of_[id]) ++waits[region_of_[id]];
+  std::priority_queue<std::pair<TaskId, RegionId>, std::vector<std::pair<TaskId, RegionId>>,
+                      std::greater<>>
+      ready;
+  auto push = [&](RegionId id) { ready.push({regions_[id].tasks.front(), id}); };
+  for (RegionId id = 0; id < regions_.size(); ++id)
+    if (!regions_[id].tasks.empty() && waits[id] == 0) push(id);
+  std::vector<RegionId> result;
+  while (!ready.empty()) {
+    RegionId id = ready.top().second;
+    ready.pop();
+    result.push_back(id);
+    for (TaskId next : regions_[id].after)
+      if (region_of_[next] != id && --waits[region_of_[next]] == 0) push(region_of_[next]);
+  }
+  auto live = std::ranges::count_if(regions_, [](const Region& r) { return !r.tasks.empty(); });
+  check(static_cast<std::ptrdiff_t>(result.size()) == live, "regions wait for each other");
+  return result;
+}
+
+}  // namespace tilewright::graph

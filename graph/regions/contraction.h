@@ -1,0 +1,44 @@
+// A graph of tasks whose nodes are joined into regions, and the question whether two regions may be
+// joined: only if no path leads from one to the other through a third, which would have to run
+// between the halves of the new region.
+//
+// The regions are kept in a topological order, as in Pearce and Kelly's algorithm, so that a search
+// looks only at the regions between the two: neighbours in a long model are found to be joinable
+// without a walk to its end.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "graph/regions/task.h"
+
+namespace tilewright::graph {
+
+using RegionId = std::uint32_t;  // the id of one of its tasks
+
+class Contraction {
+ public:
+  explicit Contraction(const TaskList& list);
+  RegionId region_of(TaskId task) const { return region_of_[task]; }
+  const std::vector<TaskId>& tasks(RegionId region) const { return regions_[region].tasks; }
+  // Whether no path leads between two regions through a third.
+  bool may_join(RegionId a, RegionId b);
+  // Joins b to a: `tasks` are those of both, ascending. Directly after may_join(a, b) said yes.
+  void join(RegionId a, RegionId b, std::vector<TaskId> tasks);
+  // All regions in an order in which they can run, as near to that of their first tasks as can be.
+  std::vector<RegionId> order() const;
+
+ private:
+  struct Region {
+    std::vector<TaskId> tasks, after;  // `after`: tasks that follow one of `tasks`
+    std::uint32_t rank;
+  };
+
+  const TaskList& list_;
+  std::vector<Region> regions_;
+  std::vector<RegionId> region_of_, by_rank_;
+  std::vector<std::uint32_t> marks_;  // of the last search: the regions it reached
+  std::uint32_t mark_ = 0;
+};
+
+}  // namespace tilewright::graph

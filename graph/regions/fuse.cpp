@@ -1,0 +1,178 @@
+#include "graph/regions/fuse.h"
+
+#include <algorithm>
+#include <queue>
+
+#include "graph/regions/contraction.h"
+#include "graph/regions/repeats.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::graph {
+namespace {
+
+constexpr std::size_t most_tasks = 96;  // in a region
+constexpr std::int64_t little = 16;     // less than one of so many bytes
+
+struct Candidate {
+  std::int64_t score;
+  TaskId first, second;
+  bool operator<(const Candidate& other) const {
+    if (score != other.score) return score < other.score;
+    if (first != other.first) return first > other.first;
+    return second > other.second;
+  }
+};
+
+class Fuser {
+ public:
+  Fuser(const TaskList& list, const RegionLimits& limits)
+      : list_(list),
+        builder_(list, limits),
+        repeats_(find_repeats(list)),
+        regions_(list),
+        bytes_saved_(list.tasks.size(), 0) {}
+
+  void merge_all() {
+    // First within the repetitions; then also over the seams, but a whole repetition stays alone.
+    for (bool over_seams : {false, true}) {
+      over_seams_ = over_seams;
+      // A pair that failed may become possible when a third region has joined one of them.
+      for (int round = 0; round < 3 && merge_edges() + merge_siblings() > 0; ++round) {
+      }
+      if (repeats_.period == 0) break;
+    }
+  }
+
+  std::vector<FusedRegion> result() {
+    std::vector<FusedRegion> regions;
+    for (RegionId id : regions_.order()) {
+      const std::vector<TaskId>& tasks = regions_.tasks(id);
+      auto region = builder_.build(tasks);
+      if (!region) {
+        check(tasks.size() == 1, "a merged region can no longer be built");
+        check(list_.tasks[tasks[0]].kind == TaskKind::attention, "a task alone must be a region");
+        region.emplace();
+        region->tasks = tasks;
+        region->stored = {true};
+      }
+      regions.push_back({std::move(*region), bytes_saved_[id]});
+    }
+    return regions;
+  }
+
+ private:
+  int merge_edges() {
+    std::priority_queue<Candidate> queue;
+    for (TaskId id = 0; id < list_.tasks.size(); ++id)
+      for (const TaskOperand& operand : list_.tasks[id].operands)
+        if (operand.producer && regions_.region_of(*operand.producer) != regions_.region_of(id))
+          queue.push({saved_by_edge(*operand.producer), *operand.producer, id});
+    return drain(queue);
+  }
+
+  int merge_siblings() {
+    std::priority_queue<Candidate> queue;
+    for (const Storage& storage : list_.storages) {
+      TaskId last = 0;
+      bool any = false;
+      for (TaskId reader : storage.readers) {
+        if (any && regions_.region_of(last) != regions_.region_of(reader))
+          queue.push({saved_by_sharing(last, reader, storage), last, reader});
+        last = reader;
+        any = true;
+      }
+    }
+    return drain(queue, true);
+  }
+
+  int drain(std::priority_queue<Candidate>& queue, bool siblings = false) {
+    int merged = 0;
+    for (; !queue.empty(); queue.pop()) {
+      const Candidate& best = queue.top();
+      RegionId a = regions_.region_of(best.first), b = regions_.region_of(best.second);
+      if (a == b || best.score <= 0) continue;
+      if (siblings && stay_apart(a, b, best.score)) continue;
+      if (try_merge(a, b, best.score)) ++merged;
+    }
+    return merged;
+  }
+
+  // One read, and the write too if this is the only reader.
+  std::int64_t saved_by_edge(TaskId producer) const {
+    const Task& task = list_.tasks[producer];
+    const Storage& storage = list_.storages[task.storage];
+    bool vanishes = storage.readers.size() == 1 && !storage.is_output;
+    return task.bytes() * (vanishes ? 2 : 1);
+  }
+  std::int64_t saved_by_sharing(TaskId a, TaskId b, const Storage& storage) const {
+    auto bytes_read = [&](TaskId id) {
+      std::int64_t bytes = 0;
+      for (const TaskOperand& operand : list_.tasks[id].operands)
+        if (!operand.number && &list_.storages[operand.storage] == &storage)
+          bytes = std::max(bytes, operand.elements_read() * size_bytes(storage.dtype));
+      return bytes;
+    };
+    return std::min(bytes_read(a), bytes_read(b));
+  }
+
+  // Pointwise steps that share next to nothing, as an optimizer's for two parameters share a rate:
+  // those of one kind can be one launch of one program as they are (graph/run/batches.h), and those
+  // of different sizes would be a program that is cut by neither.
+  bool stay_apart(RegionId a, RegionId b, std::int64_t saved) const {
+    const std::vector<TaskId>&x = regions_.tasks(a), &y = regions_.tasks(b);
+    if (!is_pointwise(x) || !is_pointwise(y)) return false;
+    std::int64_t bytes = std::min(most_bytes(x), most_bytes(y));
+    return saved * little < bytes && (are_alike(x, y) || most_bytes(x) != most_bytes(y));
+  }
+  bool is_pointwise(const std::vector<TaskId>& tasks) const {
+    return std::ranges::all_of(
+        tasks, [&](TaskId id) { return list_.tasks[id].kind == TaskKind::pointwise; });
+  }
+  std::int64_t most_bytes(const std::vector<TaskId>& tasks) const {
+    std::int64_t most = 0;
+    for (TaskId id : tasks) most = std::max(most, list_.tasks[id].bytes());
+    return most;
+  }
+  bool are_alike(const std::vector<TaskId>& x, const std::vector<TaskId>& y) const {
+    return std::ranges::equal(x, y, [&](TaskId a, TaskId b) {
+      const Task &s = list_.tasks[a], &t = list_.tasks[b];
+      return s.tile_op == t.tile_op && s.dtype == t.dtype;
+    });
+  }
+
+  bool seams_allow(const std::vector<TaskId>& a, const std::vector<TaskId>& b) const {
+    if (repeats_.period == 0) return true;
+    if (!over_seams_) return repeats_.turn(a[0]) == repeats_.turn(b[0]);
+    return !repeats_.is_whole_turn(a.size()) && !repeats_.is_whole_turn(b.size()) &&
+           a.size() + b.size() <= repeats_.period;
+  }
+
+  bool try_merge(RegionId a, RegionId b, std::int64_t saved) {
+    const std::vector<TaskId>&x = regions_.tasks(a), &y = regions_.tasks(b);
+    if (x.size() + y.size() > most_tasks || !seams_allow(x, y) || !regions_.may_join(a, b))
+      return false;
+    std::vector<TaskId> tasks(x.size() + y.size());
+    std::ranges::merge(x, y, tasks.begin());
+    if (!builder_.build(tasks)) return false;
+    regions_.join(a, b, std::move(tasks));
+    bytes_saved_[a] += bytes_saved_[b] + saved;
+    return true;
+  }
+
+  const TaskList& list_;
+  RegionBuilder builder_;
+  Repeats repeats_;
+  Contraction regions_;
+  std::vector<std::int64_t> bytes_saved_;  // by region
+  bool over_seams_ = false;
+};
+
+}  // namespace
+
+std::vector<FusedRegion> fuse_tasks(const TaskList& list, bool fuse, const RegionLimits& limits) {
+  Fuser fuser(list, limits);
+  if (fuse) fuser.merge_all();
+  return fuser.result();
+}
+
+}  // namespace tilewright::graph

@@ -1,0 +1,26 @@
+// Grouping tasks into regions: greedily, the pair that saves most bytes first.
+//
+// Every task begins as a region of its own. A candidate is an edge (the producer's value need not
+// be read back, and if nobody else wants it, not be written) or two readers of one storage (it is
+// read once). Candidates are taken by bytes saved; two regions are merged if the union is a region
+// (region.h) and convex: no path leaves it and comes back, which would make it wait for itself.
+// Ties go to the earlier task, so the result is deterministic. What repeats (repeats.h) is not
+// merged over its seams.
+#pragma once
+
+#include <vector>
+
+#include "graph/regions/region.h"
+
+namespace tilewright::graph {
+
+struct FusedRegion {
+  Region region;  // of an attention task: `tasks` and `stored` only
+  std::int64_t bytes_saved = 0;
+};
+
+// In an order in which they can run. `fuse` false: one region a task.
+std::vector<FusedRegion> fuse_tasks(const TaskList& list, bool fuse,
+                                    const RegionLimits& limits = {});
+
+}  // namespace tilewright::graph

@@ -1,0 +1,37 @@
+// Who uses a node's data, seen through views, and which in-place writes may really be in place.
+//
+// Separate from making tasks because these are questions about the graph as a whole: an index_copy
+// may overwrite its operand's memory only if no later node, and no output, still wants the old
+// value.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "graph/ir/ir.h"
+
+namespace tilewright::graph {
+
+class NodeUses {
+ public:
+  explicit NodeUses(const Graph& graph);
+  // A cat whose one use is as the source of a scatter along another axis.
+  bool goes_only_to_scatter(NodeId id) const { return only_scattered_[id]; }
+  // A scatter that writes the memory of a mutated input directly; its value is that memory.
+  bool is_in_place(NodeId id) const { return in_place_[id]; }
+  bool is_mutated(NodeId input) const { return mutation_[input].has_value(); }
+  NodeId mutation_of(NodeId input) const { return *mutation_[input]; }
+
+ private:
+  void find_last_uses(const Graph& graph);
+  void find_in_place(const Graph& graph);
+  void find_scattered(const Graph& graph);
+  bool is_kind(const Graph& graph, NodeId id, Kind kind) const {
+    return info(graph.node(id).op).kind == kind;
+  }
+  std::vector<NodeId> last_use_;  // of the node's data, views followed; outputs: past the end
+  std::vector<bool> in_place_, only_scattered_;
+  std::vector<std::optional<NodeId>> mutation_;  // of inputs: the value that is left in them
+};
+
+}  // namespace tilewright::graph

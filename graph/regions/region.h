@@ -1,0 +1,96 @@
+// A region: a set of tasks that one tile program computes, and how it sees each of them.
+//
+// A program goes through a table of `rows` rows, a block of them at a time. Every task's value is a
+// table of that many rows and of its own width: the [B, T, C] value of a norm is B*T rows of C, the
+// sums over C are B*T rows of 1, a matrix product maps rows of K to rows of N. Row r of a value is
+// computed from row r of its operands in the region, of whatever width; what a task reads from
+// memory it may read by any access that is a stride a row digit and a stride a column. So a chain
+// like linear, relu, linear, or x + attention, norm, gate, up, silu, down, is one region although
+// its widths differ, while what mixes rows, a transposition or a sum over them, ends one.
+//
+// Which axes of a value are rows is not given by the graph (softmax may run along any axis, a
+// pointwise value may be seen as anything). It follows from the first task that has no choice, the
+// anchor: a reduction's columns are the reduced axes, a product's are N, a gather's are the table's
+// row, a scatter's what lies behind the scattered axis. From there it spreads along the edges:
+// the consumer's access to its operand, composed with the views between, is the operand's table.
+// If a task is reached twice with different tables, or an access has no strides, the set is no
+// region. A value that all rows share (a bias computed from weights) has constant rows.
+//
+// A product's second operand is no table of the region's rows: it has columns and an inner axis. It
+// may be computed too, where rows are few, by pointwise tasks whose tables have that inner axis:
+// weights in memory are then integers of 4 bits with scales, or of another type, and are read once.
+//
+// Rows are independent, so programs may split them. Columns may be split too if nothing in the
+// region needs whole rows of something that is stored: then what a product or reduction needs whole
+// is computed by each column block for itself, which is how a norm fuses into a large product.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "graph/regions/access.h"
+#include "graph/regions/task.h"
+
+namespace tilewright::graph {
+
+// Element (r, c) of the table has the row-major index rows(r) + columns(c) in the task's value; of
+// a table of weights element (k, c) that a product's rows r see has rows(r) + inner(k) +
+// columns(c).
+struct Table {
+  Access place;
+  std::int64_t width = 0;              // 0: not known yet
+  std::optional<IndexMap> inner = {};  // of weights: the axis that a product adds up over
+  bool operator==(const Table&) const = default;
+};
+
+struct Region {
+  std::vector<TaskId> tasks;  // ascending
+  std::vector<Table> tables;  // of each task
+  std::vector<bool> stored;   // of each task: its value goes to memory
+  std::int64_t rows = 1;
+  std::int64_t width = 1;         // the widest stored value
+  bool splits_columns = false;    // programs may take blocks of columns
+  bool is_in_place = false;       // a task overwrites what the region reads
+  std::int64_t weight_bytes = 0;  // of the products' second operands
+  RowDigits digits{1};
+
+  std::optional<std::size_t> slot(TaskId task) const;
+};
+
+// The table of what a task reads as operand `i`, in the numbering of that operand's view; nothing
+// for operands that are not read row by row, as a gather's table.
+std::optional<Table> operand_table(const Task& task, std::size_t i, const Table& table);
+Table weight_table(const Task& product);  // of its second operand
+
+// A way to cut the inner axis of a product whose second operand the region computes into digits,
+// such that each piece of memory that it is computed from has one stride a digit.
+std::optional<RowDigits> inner_digits(const TaskList& list, const Region& region,
+                                      std::size_t product);
+
+// What a device wants of regions.
+struct RegionLimits {
+  // Products of more rows take their left operand from memory: blocks of columns would each compute
+  // it anew. On a GPU what is in memory is also fetched ahead of the product, on the host it is
+  // packed from there.
+  std::int64_t rows_of_computed_operands = INT64_MAX;
+  // Products of more rows take their weights from memory: blocks of rows would each compute them.
+  std::int64_t rows_of_computed_weights = 16;
+};
+
+class RegionBuilder {
+ public:
+  explicit RegionBuilder(const TaskList& list, const RegionLimits& limits = {});
+  // The region of these tasks (ascending), or nothing where they are none.
+  std::optional<Region> build(std::span<const TaskId> tasks);
+
+ private:
+  const TaskList& list_;
+  RegionLimits limits_;
+  std::vector<std::int32_t> slots_;  // of each task: its place in the set being looked at, or -1
+  std::vector<std::vector<TaskId>> consumers_;  // tasks that read a task's value as its value
+
+  friend class RegionSolver;
+};
+
+}  // namespace tilewright::graph

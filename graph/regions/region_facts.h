@@ -1,0 +1,47 @@
+// What the choice of block sizes looks at, the same for every machine.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "graph/regions/region.h"
+
+namespace tilewright::graph {
+
+struct RegionFacts {
+  std::vector<std::int64_t> digits;
+  std::optional<std::size_t> digit;  // the largest that no product's weights depend on
+  bool has_product = false;
+  // No product depends on another, so that all may be made first, and the rest after them.
+  bool products_come_first = true;
+  bool weights_along_depth = true;  // they are contiguous along the inner axis
+  bool reduces = false;             // rows, other than in products
+  bool one_row = false;             // a row is found at run time, so a program has one
+  std::int64_t widest = 1, depth = 1, element_bytes = 1;
+  std::int64_t weight_element_bytes = 1;  // of a product's second operand, in memory
+  std::optional<DType> multiplied;        // what all products' operands are, as they are multiplied
+  bool on_tensor_cores = true;            // all products, on a GPU
+  // Hopper's copy engine can fetch what all products take from memory, and its warpgroups multiply
+  // it in the order in which it lies.
+  bool has_fetched_operands = false;
+  // A product's second operand is computed; pieces of the inner axis are multiples of this.
+  bool computes_weights = false;
+  std::int64_t depth_quantum = 1;
+  // Of second operands that are packed (packed_weights.h): blocks of columns are whole slivers.
+  std::int64_t sliver_width = 0;
+};
+std::int64_t stride_of(const IndexMap& map);  // of its first mode; 0 where it is constant
+RegionFacts facts_of(const TaskList& list, const Region& region);
+// Of the inner axis of a product whose second operand the region computes: all digits but the
+// outermost are in each piece whole.
+std::int64_t depth_quantum(const TaskList& list, const Region& region, std::size_t product);
+
+// How many elements are contiguous in memory along columns, and along the digit for which they are
+// most.
+struct Contiguity {
+  std::int64_t along_columns = 0, along_digit = 0;
+  std::size_t digit = 0;
+};
+Contiguity contiguity_of(const TaskList& list, const Region& region);
+
+}  // namespace tilewright::graph

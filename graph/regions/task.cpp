@@ -1,0 +1,442 @@
+#include "graph/regions/task.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "dsl/ir/scalar.h"
+#include "graph/ir/op_dispatch.h"
+#include "graph/ir/shape_rules.h"
+#include "graph/regions/access.h"
+#include "graph/regions/node_uses.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::graph {
+namespace {
+
+ir::ReduceKind reduce_kind(The<Op::sum>) { return ir::ReduceKind::sum; }
+ir::ReduceKind reduce_kind(The<Op::prod>) { return ir::ReduceKind::prod; }
+ir::ReduceKind reduce_kind(The<Op::amax>) { return ir::ReduceKind::max; }
+ir::ReduceKind reduce_kind(The<Op::amin>) { return ir::ReduceKind::min; }
+ir::ReduceKind reduce_kind(The<Op::argmax>) { return ir::ReduceKind::argmax; }
+ir::ReduceKind reduce_kind(The<Op::argmin>) { return ir::ReduceKind::argmin; }
+ir::ReduceKind reduce_kind(The<Op::any>) { return ir::ReduceKind::any; }
+ir::ReduceKind reduce_kind(The<Op::all>) { return ir::ReduceKind::all; }
+ir::ReduceKind kind_of_reduction(Op op) {
+  return dispatch_op<Kind::reduction, ir::ReduceKind>(op, [](auto o) { return reduce_kind(o); });
+}
+
+// Sums of this many elements to this few results are cut into parts.
+constexpr std::int64_t long_run = 1 << 16, few_results = 16, most_parts = 256, least_parts = 8;
+
+// Reductions of short floats are carried in f32 between tasks.
+DType partial_dtype(DType dtype) {
+  return is_floating(dtype) && bit_width(dtype) < 32 ? DType::f32 : dtype;
+}
+
+class TaskMaker {
+ public:
+  explicit TaskMaker(const Graph& graph) : graph_(graph), uses_(graph) {}
+
+  TaskList run() {
+    values_.resize(graph_.nodes.size());
+    for (std::size_t i = 0; i < graph_.inputs.size(); ++i) input(i);
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id)
+      if (graph_.node(id).op != Op::input) node(id);
+    for (NodeId id : graph_.outputs) output(id);
+    mutations();
+    return std::move(list_);
+  }
+
+ private:
+  void input(std::size_t i) {
+    NodeId id = graph_.inputs[i];
+    const Node& node = graph_.node(id);
+    Placement view = row_major(node.shape);
+    if (i < graph_.input_strides.size() && !graph_.input_strides[i].empty())
+      view.strides = graph_.input_strides[i];
+    Storage storage;
+    storage.kind = StorageKind::input;
+    storage.dtype = node.dtype;
+    storage.input = static_cast<int>(i);
+    list_.storages.push_back(std::move(storage));
+    values_[id] = {std::nullopt, static_cast<StorageId>(list_.storages.size() - 1), view, {}};
+  }
+
+  StorageId new_storage(DType dtype, std::int64_t elements) {
+    Storage storage;
+    storage.dtype = dtype;
+    storage.elements = elements;
+    list_.storages.push_back(std::move(storage));
+    return static_cast<StorageId>(list_.storages.size() - 1);
+  }
+
+  TaskOperand number(DType dtype, double value, const Shape& shape) {
+    return {ir::Scalar::of(dtype, value), 0, row_major(shape), {}};
+  }
+
+  void node(NodeId id) {
+    const Node& n = graph_.node(id);
+    Kind kind = info(n.op).kind;
+    if (element_count(n.shape) == 0) {
+      values_[id] = number(n.dtype, 0, n.shape);
+      return;
+    }
+    switch (kind) {
+      case Kind::input: return;
+      case Kind::constant: return constant(id, n);
+      case Kind::pointwise: return pointwise(id, n);
+      case Kind::view: return view(id, n);
+      case Kind::reduction: return reduction(id, n);
+      case Kind::contraction: return contraction(id, n);
+      case Kind::gather: return gather(id, n);
+      case Kind::scatter: return scatter(id, n);
+      case Kind::concat: return concat_parts(id, n);
+      case Kind::attention: return attention(id, n);
+      case Kind::composite: break;
+    }
+    check(false, "a composite op reached planning: it must be decomposed");
+  }
+
+  Task new_task(TaskKind kind, NodeId id, DType dtype, const Shape& shape) {
+    Task task;
+    task.kind = kind;
+    task.node = id;
+    task.dtype = dtype;
+    task.shape = shape;
+    return task;
+  }
+
+  // Adds the task; its value gets a storage of its own.
+  TaskOperand add(Task task) {
+    task.storage = new_storage(task.dtype, task.count());
+    task.place = row_major(task.shape);
+    TaskOperand value{std::nullopt, task.storage, task.place, next_task()};
+    add_into(std::move(task), next_task());
+    return value;
+  }
+
+  TaskId next_task() const { return static_cast<TaskId>(list_.tasks.size()); }
+
+  // Adds the task, which writes into a storage that may have other writers. Those from
+  // `first_part` on are parts of the same whole, which touch other elements.
+  void add_into(Task task, TaskId first_part) {
+    TaskId id = next_task();
+    for (const TaskOperand& operand : task.operands) {
+      if (operand.number) continue;
+      Storage& storage = list_.storages[operand.storage];
+      task.after.insert(task.after.end(), storage.writers.begin(), storage.writers.end());
+      if (storage.readers.empty() || storage.readers.back() != id) storage.readers.push_back(id);
+    }
+    Storage& target = list_.storages[task.storage];
+    for (const auto& users : {target.writers, target.readers})
+      for (TaskId user : users)
+        if (user < first_part) task.after.push_back(user);
+    target.writers.push_back(id);
+    std::ranges::sort(task.after);
+    task.after.erase(std::ranges::unique(task.after).begin(), task.after.end());
+    std::erase(task.after, id);
+    list_.tasks.push_back(std::move(task));
+  }
+
+  Task copy_of(NodeId id, const TaskOperand& operand, DType dtype) {
+    Task task = new_task(TaskKind::pointwise, id, dtype, operand.view.shape);
+    task.operands = {operand};
+    return task;
+  }
+  // The value in memory, where the task needs it there.
+  TaskOperand in_memory(NodeId id) {
+    const TaskOperand& value = values_[id];
+    return value.number ? add(copy_of(id, value, graph_.node(id).dtype)) : value;
+  }
+
+  void constant(NodeId id, const Node& n) {
+    values_[id] = {value_of_full(n), 0, row_major(n.shape), {}};
+    if (n.op == Op::full) return;
+    Storage storage;
+    storage.kind = StorageKind::constant;
+    storage.dtype = n.dtype;
+    storage.elements = element_count(n.shape);
+    storage.start = n.attributes.start;
+    storage.step = n.attributes.step;
+    storage.data.resize(static_cast<std::size_t>(storage.elements * size_bytes(n.dtype)));
+    dispatch(n.dtype, [&](auto host) {
+      using T = decltype(host);
+      for (std::int64_t i = 0; i < storage.elements; ++i) {
+        std::int64_t value = n.attributes.start + i * n.attributes.step;
+        T element;
+        if constexpr (std::is_arithmetic_v<T>)
+          element = static_cast<T>(value);
+        else
+          element = T(static_cast<float>(value));
+        std::memcpy(storage.data.data() + i * std::int64_t{sizeof(T)}, &element, sizeof(T));
+      }
+    });
+    list_.storages.push_back(std::move(storage));
+    values_[id] = {
+        std::nullopt, static_cast<StorageId>(list_.storages.size() - 1), row_major(n.shape), {}};
+  }
+
+  void pointwise(NodeId id, const Node& n) {
+    Task task = new_task(TaskKind::pointwise, id, n.dtype, n.shape);
+    task.tile_op = info(n.op).tile_op;
+    std::vector<ir::Scalar> numbers;
+    for (NodeId operand : n.operands) {
+      task.operands.push_back(values_[operand]);
+      if (values_[operand].number) numbers.push_back(*values_[operand].number);
+    }
+    if (numbers.size() == n.operands.size()) {
+      values_[id] = {ir::evaluate(*task.tile_op, numbers, n.dtype), 0, row_major(n.shape), {}};
+      return;
+    }
+    values_[id] = add(std::move(task));
+  }
+
+  void view(NodeId id, const Node& n) {
+    TaskOperand value = values_[n.operands[0]];
+    if (auto placement = view_of(n.op, n.attributes, value.view)) {
+      value.view = *placement;
+    } else {
+      value = add(copy_of(id, value, n.dtype));
+      value.view = *view_of(n.op, n.attributes, value.view);
+    }
+    values_[id] = value;
+  }
+
+  // One task for each run of neighbouring axes that memory sees as one, innermost run first.
+  void reduction(NodeId id, const Node& n) {
+    TaskOperand value = values_[n.operands[0]];
+    if (element_count(value.view.shape) == 0) {
+      values_[id] = {ir::identity(kind_of_reduction(n.op), n.dtype), 0, row_major(n.shape), {}};
+      return;
+    }
+    std::vector<int> axes = n.attributes.axes;
+    bool is_arg = info(n.op).finds_index;
+    if (!is_arg) std::erase_if(axes, [&](int axis) { return value.view.shape[axis] == 1; });
+    if (axes.empty()) {
+      values_[id] = value;
+      return;
+    }
+    while (!axes.empty()) {
+      int end = axes.back() + 1, begin = axes.back();
+      axes.pop_back();
+      while (!axes.empty() && axes.back() == begin - 1 && is_one_run(value.view, begin - 1, end)) {
+        begin = axes.back();
+        axes.pop_back();
+      }
+      if (!is_arg) value = cut_long_run(id, n, value, begin, end);
+      value = add(reduction_task(id, n, value, begin, end,
+                                 axes.empty() ? n.dtype : partial_dtype(n.dtype)));
+    }
+    value.view.shape = n.shape;
+    value.view.strides = row_major_strides(n.shape);
+    values_[id] = value;
+  }
+  Task reduction_task(NodeId id, const Node& n, const TaskOperand& value, int begin, int end,
+                      DType dtype) {
+    Shape shape = value.view.shape;
+    for (int axis = begin; axis < end; ++axis) shape[axis] = 1;
+    Task task = new_task(TaskKind::reduction, id, dtype, shape);
+    task.reduce = kind_of_reduction(n.op);
+    task.axis_begin = begin;
+    task.axis_end = end;
+    task.operands = {value};
+    return task;
+  }
+  // A long sum that gives few results is made of partial sums, for which there are programs enough
+  // to occupy all threads. Returns what is left to reduce, over the axes [begin, end).
+  TaskOperand cut_long_run(NodeId id, const Node& n, TaskOperand value, int begin, int& end) {
+    std::int64_t length = 1, parts = 0;
+    for (int axis = begin; axis < end; ++axis) length *= value.view.shape[axis];
+    if (element_count(value.view.shape) / length < few_results && length >= long_run)
+      for (parts = most_parts; parts > 1 && length % parts != 0;) --parts;
+    if (parts < least_parts) return value;
+    IndexMap run = run_of(value.view, begin, end);
+    Placement& view = value.view;
+    std::int64_t stride = run.is_constant() ? 0 : run.modes()[0].stride;
+    view.shape.erase(view.shape.begin() + begin, view.shape.begin() + end);
+    view.strides.erase(view.strides.begin() + begin, view.strides.begin() + end);
+    view.shape.insert(view.shape.begin() + begin, {parts, length / parts});
+    view.strides.insert(view.strides.begin() + begin, {stride * (length / parts), stride});
+    end = begin + 1;
+    return add(reduction_task(id, n, value, begin + 1, begin + 2, partial_dtype(n.dtype)));
+  }
+  static IndexMap run_of(const Placement& view, int begin, int end) {
+    Placement run;
+    for (int axis = begin; axis < end; ++axis) {
+      run.shape.push_back(view.shape[axis]);
+      run.strides.push_back(view.strides[axis]);
+    }
+    return index_map(run);
+  }
+  static bool is_one_run(const Placement& view, int begin, int end) {
+    return run_of(view, begin, end).modes().size() <= 1;
+  }
+
+  void contraction(NodeId id, const Node& n) {
+    if (graph_.node(n.operands[0]).shape[-1] == 0) {
+      values_[id] = number(n.dtype, 0, n.shape);
+      return;
+    }
+    Task task = new_task(TaskKind::contraction, id, n.dtype, n.shape);
+    task.operands = {values_[n.operands[0]], in_memory(n.operands[1])};
+    values_[id] = add(std::move(task));
+  }
+
+  void gather(NodeId id, const Node& n) {
+    Task task = new_task(TaskKind::gather, id, n.dtype, n.shape);
+    if (graph_.node(n.operands[0]).shape[0] == 0) {
+      values_[id] = number(n.dtype, 0, n.shape);
+      return;
+    }
+    task.operands = {in_memory(n.operands[0]), in_memory(n.operands[1])};
+    values_[id] = add(std::move(task));
+  }
+
+  void attention(NodeId id, const Node& n) {
+    if (graph_.node(n.operands[1]).shape[2] == 0) {
+      values_[id] = number(n.dtype, 0, n.shape);
+      return;
+    }
+    Task task = new_task(TaskKind::attention, id, n.dtype, n.shape);
+    for (NodeId operand : n.operands) task.operands.push_back(in_memory(operand));
+    values_[id] = add(std::move(task));
+  }
+
+  // Calls visit(part, where its elements lie in a value that lies at `whole`).
+  template <typename Visit>
+  void for_each_part(const Node& n, const Placement& whole, Visit visit) {
+    int axis = n.attributes.axes[0];
+    std::int64_t begin = 0;
+    for (NodeId part : n.operands) {
+      Placement place = whole;
+      place.shape = graph_.node(part).shape;
+      place.offset += begin * whole.strides[axis];
+      begin += place.shape[axis];
+      if (element_count(place.shape) > 0) visit(part, place);
+    }
+  }
+
+  void concat_parts(NodeId id, const Node& n) {
+    if (uses_.goes_only_to_scatter(id)) return;  // which writes the parts itself
+    Placement whole = row_major(n.shape);
+    StorageId storage = new_storage(n.dtype, element_count(n.shape));
+    TaskId first = next_task();
+    for_each_part(n, whole, [&](NodeId part, const Placement& place) {
+      Task task = copy_of(id, values_[part], n.dtype);
+      task.storage = storage;
+      task.place = place;
+      add_into(std::move(task), first);
+    });
+    values_[id] = {std::nullopt, storage, whole, {}};
+  }
+
+  void scatter(NodeId id, const Node& n) {
+    NodeId self = n.operands[0], source = n.operands[2];
+    TaskOperand target = values_[self];
+    if (element_count(graph_.node(source).shape) == 0) {
+      values_[id] = target;
+      return;
+    }
+    if (!uses_.is_in_place(id)) {
+      Task copy = copy_of(id, target, n.dtype);
+      target = add(std::move(copy));
+      target.producer.reset();  // from now on the storage has two writers
+    }
+    TaskOperand index = in_memory(n.operands[1]);
+    const Node& from = graph_.node(source);
+    TaskId first = next_task();
+    if (uses_.goes_only_to_scatter(source)) {
+      for_each_part(from, target.view, [&](NodeId part, const Placement& place) {
+        scatter_part(id, n, values_[part], index, place, target, first);
+      });
+    } else {
+      Placement place = target.view;
+      place.shape = from.shape;
+      scatter_part(id, n, values_[source], index, place, target, first);
+    }
+    values_[id] = target;
+  }
+  void scatter_part(NodeId id, const Node& n, const TaskOperand& source, TaskOperand index,
+                    Placement place, const TaskOperand& target, TaskId first) {
+    Task task = new_task(TaskKind::scatter, id, n.dtype, place.shape);
+    int axis = n.attributes.axes[0];
+    task.scatter_axis = axis;
+    task.scatter_stride = place.strides[axis];
+    task.scatter_size = n.shape[axis];
+    place.strides[axis] = 0;
+    std::int64_t stride = index.view.strides[0];
+    index.view.shape = place.shape;
+    index.view.strides = Strides(std::vector<std::int64_t>(place.shape.size(), 0));
+    index.view.strides[axis] = stride;
+    task.operands = {source, index};
+    task.storage = target.storage;
+    task.place = place;
+    add_into(std::move(task), first);
+  }
+
+  bool is_memory_of_input(const TaskOperand& value, std::optional<int>& input) const {
+    if (value.number) return false;
+    const Storage& storage = list_.storages[value.storage];
+    if (storage.kind != StorageKind::input) return false;
+    input = storage.input;
+    NodeId id = graph_.inputs[static_cast<std::size_t>(storage.input)];
+    return value.view == values_[id].view;
+  }
+
+  void output(NodeId id) {
+    TaskOperand value = values_[id];
+    TaskList::Output result;
+    if (is_memory_of_input(value, result.input)) {
+      NodeId node = graph_.inputs[static_cast<std::size_t>(*result.input)];
+      // An input that is written later must be handed out as it was.
+      if (!uses_.is_mutated(node) || uses_.mutation_of(node) == id) {
+        list_.outputs.push_back(result);
+        return;
+      }
+    }
+    result.input.reset();
+    bool whole = !value.number && list_.storages[value.storage].kind == StorageKind::result &&
+                 value.view.offset == 0 && is_row_major(value.view.shape, value.view.strides) &&
+                 element_count(value.view.shape) == list_.storages[value.storage].elements;
+    if (element_count(value.view.shape) == 0)
+      value.storage = new_storage(graph_.node(id).dtype, 0);
+    else if (!whole)
+      value = add(copy_of(id, value, graph_.node(id).dtype));
+    result.storage = value.storage;
+    list_.storages[value.storage].is_output = true;
+    list_.outputs.push_back(result);
+  }
+
+  // All new values exist before the first input is overwritten, since they may be each other.
+  void mutations() {
+    std::vector<std::pair<const Mutation*, TaskOperand>> writes;
+    for (const Mutation& m : graph_.mutations) {
+      TaskOperand value = values_[m.value];
+      if (uses_.is_in_place(m.value) || m.value == m.input) continue;
+      if (!value.number && list_.storages[value.storage].kind == StorageKind::input)
+        value = add(copy_of(m.value, value, graph_.node(m.value).dtype));
+      writes.emplace_back(&m, value);
+    }
+    for (auto& [mutation, value] : writes) {
+      Task task = copy_of(mutation->value, value, graph_.node(mutation->value).dtype);
+      if (task.count() == 0) continue;
+      task.storage = values_[mutation->input].storage;
+      task.place = values_[mutation->input].view;
+      TaskId first = next_task();
+      add_into(std::move(task), first);
+    }
+  }
+
+  const Graph& graph_;
+  NodeUses uses_;
+  TaskList list_;
+  std::vector<TaskOperand> values_;
+};
+
+}  // namespace
+
+TaskList make_tasks(const Graph& graph) { return TaskMaker(graph).run(); }
+
+}  // namespace tilewright::graph

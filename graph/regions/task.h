@@ -1,0 +1,119 @@
+// The work of a graph with all indirection resolved: what fusion groups and lowering emits.
+//
+// A Task computes one value. Views, constants and in-place semantics are gone: an operand is a
+// number or a placement in a Storage, and a task knows where its value goes. Three things that are
+// nodes of the graph become placements here:
+//
+//   view          operands carry the composed placement; where a reshape has no strides, a copy
+//                 task makes a row-major value first
+//   cat           one copy task a part, each writing its slice of one storage. A part's producer
+//   and
+//                 its copy fuse like any other pair, and then the part is written in place at once.
+//   index_copy    a scatter task that writes rows of a storage at positions loaded at run time. If
+//                 the storage belongs to an input that the graph mutates and nobody reads its old
+//                 value later, it writes there; otherwise a copy is made first.
+//
+// Order is explicit: `after` lists the tasks that must have run: writers of what is read, and
+// readers and writers of what is overwritten. Tasks are in such an order.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "dsl/ir/function.h"
+#include "dsl/target/packed_product.h"
+#include "graph/ir/ir.h"
+#include "graph/ir/placement.h"
+
+namespace tilewright::graph {
+
+using TaskId = std::uint32_t;
+using StorageId = std::uint32_t;
+
+// Packed: a copy of a matrix in an input that nobody writes (lower/packed_weights.h).
+enum class StorageKind : std::uint8_t { input, constant, result, packed };
+
+struct Storage {
+  StorageKind kind = StorageKind::result;
+  DType dtype = DType::f32;
+  std::int64_t elements = 0;    // of an input: 0, not ours to know
+  int input = -1;               // index into Graph::inputs; of what is packed too
+  bool is_aligned = true;       // begins at a multiple of 64 bytes, as all but inputs do
+  std::vector<std::byte> data;  // of a constant, whose elements are start, start + step, ...
+  std::int64_t start = 0, step = 0;
+  Placement packed_from;  // of what is packed: [depth, columns] in the input
+  dsl::Slivers slivers;   // and how it lies here; width 0: it is not packed
+  std::vector<TaskId> writers, readers;
+  bool is_output = false;  // must exist when the call is over
+};
+
+struct TaskOperand {
+  std::optional<ir::Scalar> number;  // everywhere; else:
+  StorageId storage = 0;
+  Placement view;  // of the operand in the storage
+  // The task whose value this is: the storage holds that value, row-major, and nothing else.
+  std::optional<TaskId> producer;
+
+  // In memory: what an axis of stride 0 repeats is read once.
+  std::int64_t elements_read() const {
+    std::int64_t elements = 1;
+    for (int axis = 0; axis < view.shape.rank(); ++axis)
+      if (view.strides[axis] != 0) elements *= view.shape[axis];
+    return elements;
+  }
+};
+
+enum class TaskKind : std::uint8_t {
+  pointwise,    // `tile_op` of the operands; none: the operand itself (a copy)
+  reduction,    // over the axes [axis_begin, axis_end) of the operand
+  contraction,  // operands [.., M, K] and [.., K, N]
+  gather,       // operands table [V, C] and ids
+  scatter,      // a copy to places that depend on operand 1, row numbers
+  attention     // operands as the op's
+};
+
+struct Task {
+  TaskKind kind;
+  NodeId node;  // that it computes, for names and source lines
+  std::optional<ir::Op> tile_op;
+  DType dtype;
+  Shape shape;  // of the value
+  std::vector<TaskOperand> operands;
+  int axis_begin = 0, axis_end = 0;
+  ir::ReduceKind reduce = ir::ReduceKind::sum;
+  StorageId storage = 0;  // where the value goes
+  Placement place;        // and how it lies there
+  // Scatter: element (.., row i, ..) goes to place + operand1[i] * scatter_stride, if
+  // 0 <= operand1[i] < scatter_size. The row axis has stride 0 in `place`.
+  int scatter_axis = 0;
+  std::int64_t scatter_stride = 0, scatter_size = 0;
+  std::vector<TaskId> after;
+
+  std::int64_t count() const { return element_count(shape); }
+  std::int64_t bytes() const { return count() * size_bytes(dtype); }
+};
+
+struct TaskList {
+  std::vector<Task> tasks;
+  std::vector<Storage> storages;
+  struct Output {
+    std::optional<int> input;  // the memory of this input; else
+    StorageId storage = 0;
+  };
+  std::vector<Output> outputs;  // as Graph::outputs
+  // What products make of operands of f32: the caller's choice, where the target has one.
+  ir::InputPrecision f32_products = ir::InputPrecision::ieee;
+  ir::InputPrecision precision_of(DType operand) const {
+    return operand == DType::f32 ? f32_products : ir::InputPrecision::ieee;
+  }
+  // Whether a GPU's tensor cores multiply elements of this type.
+  bool on_tensor_cores(DType operand) const {
+    return (is_floating(operand) && bit_width(operand) <= 16) ||
+           precision_of(operand) == ir::InputPrecision::tf32;
+  }
+};
+
+// Raises `InternalError` for composite ops.
+TaskList make_tasks(const Graph& graph);
+
+}  // namespace tilewright::graph

@@ -1,0 +1,218 @@
+#include "graph/tensor/capture.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "graph/ir/location.h"
+#include "graph/ir/shape_rules.h"
+#include "graph/tensor/functional.h"
+
+namespace tilewright::graph {
+namespace {
+
+thread_local Capture* active_capture = nullptr;
+std::atomic<std::uint64_t> last_serial{0};
+
+// The bytes [first, second) of its buffer that a concrete body may touch.
+std::pair<std::int64_t, std::int64_t> extent_of(const TensorBody& body) {
+  std::int64_t low = body.placement.offset, high = low;
+  for (int i = 0; i < body.placement.shape.rank(); ++i) {
+    if (body.placement.shape[i] == 0) return {0, 0};
+    std::int64_t reach = (body.placement.shape[i] - 1) * body.placement.strides[i];
+    (reach < 0 ? low : high) += reach;
+  }
+  std::int64_t size = size_bytes(body.dtype);
+  return {low * size, (high + 1) * size};
+}
+bool overlap(const TensorBody& a, const TensorBody& b) {
+  if (a.buffer != b.buffer) return false;
+  auto [a_low, a_high] = extent_of(a);
+  auto [b_low, b_high] = extent_of(b);
+  if (a_low >= b_high || b_low >= a_high) return false;
+  // Interleaved slices of one array: exact for what select and slice make.
+  std::vector<std::int64_t> x = element_offsets(a.placement), y = element_offsets(b.placement);
+  std::ranges::sort(x);
+  return std::ranges::any_of(y, [&](std::int64_t i) { return std::ranges::binary_search(x, i); });
+}
+
+}  // namespace
+
+// What to do instead, by what was wanted.
+static std::string_view remedy(std::string_view operation) {
+  if (operation == "item")
+    return "express a choice with where(), or return the tensor and read it outside the compiled "
+           "function";
+  if (operation == "data" || operation == "const_data")
+    return "a captured function has no memory yet: hand addresses to kernels and libraries outside "
+           "the compiled function";
+  return "return the tensor and read it outside the compiled function";
+}
+
+DataReadError::DataReadError(std::string_view operation_, std::source_location location)
+    : Error(concat("[", operation_, "] the value is not known while the function is captured (at ",
+                   At{location}, "); ", remedy(operation_))),
+      operation(operation_),
+      where(location) {}
+
+Capture* Capture::active() { return active_capture; }
+
+Capture::Capture() : serial_(++last_serial) {
+  require(active_capture == nullptr,
+          "[compile] a function is being captured on this thread; captures do not nest: call the "
+          "inner function uncompiled, or compile the outer one alone");
+  active_capture = this;
+  ++detail::captures;
+}
+Capture::~Capture() { end(); }
+
+void Capture::end() {
+  if (active_capture != this) return;
+  active_capture = nullptr;
+  --detail::captures;
+}
+
+Tensor Capture::symbolic(NodeId node) const {
+  auto body = std::make_shared<TensorBody>();
+  body->dtype = graph_.node(node).dtype;
+  body->placement.shape = graph_.node(node).shape;
+  body->capture = serial_;
+  body->node = node;
+  return Tensor(std::move(body));
+}
+
+Tensor Capture::placeholder(DType dtype, const Shape& shape, const Strides& strides) {
+  check(inputs_.empty(), "a placeholder was made after a tensor was captured");
+  Tensor tensor = symbolic(GraphBuilder(graph_).input(dtype, shape, strides));
+  placeholders_.push_back(tensor.body());
+  return tensor;
+}
+
+Capture::Identity Capture::identity_of(const TensorBody& body) {
+  return {body.buffer.get(), body.placement.offset, body.dtype, body.placement.shape,
+          body.placement.strides};
+}
+
+Capture::Input& Capture::input_of(const Tensor& concrete, std::string_view operation,
+                                  std::source_location where) {
+  const TensorBody& body = *concrete.body();
+  require_current(body.token, operation, where);
+  auto [found, is_new] = index_of_.try_emplace(identity_of(body), inputs_.size());
+  if (is_new) {
+    NodeId node =
+        GraphBuilder(graph_).input(body.dtype, body.placement.shape, body.placement.strides);
+    note_read(body.buffer.get());
+    // A copy: the body's own handle may be written to while the plan lives.
+    inputs_.push_back({std::make_shared<TensorBody>(body), node, node, {}});
+  }
+  return inputs_[found->second];
+}
+
+void require_usable(const TensorBody& symbolic, std::string_view operation,
+                    std::source_location where) {
+  const Capture* capture = Capture::active();
+  require(capture != nullptr, "[", operation,
+          "] the tensor was made while a function was captured, and that is over (at ", At{where},
+          "); a captured function must return what is used outside it");
+  for (const TensorBody* view = &symbolic; view->base; view = view->base.get())
+    require(view->base->version == view->base_version, "[", operation,
+            "] the tensor is a view of one that was written in place since (at ", At{where},
+            "); take the view after the write");
+}
+
+NodeId Capture::node_of(const Tensor& tensor, std::string_view operation,
+                        std::source_location where) {
+  const TensorBody& body = body_of(tensor, operation, where);
+  if (body.buffer) return input_of(tensor, operation, where).newest;
+  require_usable(body, operation, where);
+  require(body.capture == serial_, "[", operation,
+          "] the tensor belongs to another capture, which is over (at ", At{where},
+          "); a captured function must not keep tensors for its next run");
+  return body.node;
+}
+
+Tensor Capture::append(Op op, std::span<const Tensor> operands, Attributes attributes,
+                       std::optional<DType> dtype, std::source_location where) {
+  std::vector<NodeId> ids;
+  for (const Tensor& operand : operands) ids.push_back(node_of(operand, info(op).name, where));
+  GraphBuilder builder(graph_);
+  builder.set_location(where);
+  NodeId node = dtype ? builder.append(op, std::move(ids), std::move(attributes), *dtype)
+                      : builder.append(op, std::move(ids), std::move(attributes));
+  Tensor result = symbolic(node);
+  if (info(op).kind == Kind::view) {
+    result.body()->base = operands[0].body();
+    result.body()->base_version = operands[0].body()->version;
+  }
+  return result;
+}
+
+NodeId Capture::constant(const ir::Scalar& value, const Shape& shape, std::source_location where) {
+  GraphBuilder builder(graph_);
+  builder.set_location(where);
+  return builder.full(shape, value);
+}
+
+void Capture::write(const Tensor& target, const Tensor& value, std::string_view operation,
+                    std::source_location where) {
+  NodeId node = node_of(value, operation, where);
+  TensorBody& body = *target.body();
+  if (body.buffer) {
+    require_writable(body, operation, where);
+    require_own_elements(body, operation, where);
+    Input& input = input_of(target, operation, where);
+    input.newest = node;
+    input.written = where;
+    ++body.version;
+    return;
+  }
+  node_of(target, operation, where);  // it must be usable
+  require(!body.base, "[", operation, "] the tensor is a view of another one (at ", At{where},
+          "); inside a captured function write to the whole tensor");
+  for (std::size_t i = 0; i < placeholders_.size(); ++i)
+    if (placeholders_[i].get() == &body && !graph_.input_strides[i].empty())
+      require_own_elements(
+          {.dtype = body.dtype, .placement = {body.placement.shape, graph_.input_strides[i], 0}},
+          operation, where);
+  body.node = node;
+  ++body.version;
+}
+
+bool Capture::is_written(const TensorBody& concrete) const {
+  auto found = index_of_.find(identity_of(concrete));
+  return found != index_of_.end() && inputs_[found->second].newest != inputs_[found->second].node;
+}
+
+void Capture::require_no_overlap() const {
+  for (const Input& written : inputs_) {
+    if (written.newest == written.node) continue;
+    for (const Input& other : inputs_)
+      require(&other == &written || !overlap(*written.body, *other.body),
+              "[compile] the tensor of shape ", written.body->placement.shape, " written at ",
+              At{written.written}, " shares memory with another of shape ",
+              other.body->placement.shape,
+              " that the function uses; inside a captured function use one of them only");
+  }
+}
+
+Captured Capture::finish(std::vector<Tensor> outputs) {
+  std::vector<NodeId> ids;
+  for (const Tensor& output : outputs)
+    ids.push_back(node_of(output, "compile", std::source_location::current()));
+  graph_.outputs = std::move(ids);
+  require_no_overlap();
+  Captured result;
+  for (std::size_t i = 0; i < placeholders_.size(); ++i)
+    if (placeholders_[i]->version > 0)
+      graph_.mutations.push_back({graph_.inputs[i], placeholders_[i]->node});
+  for (const Input& input : inputs_) {
+    if (input.newest != input.node) graph_.mutations.push_back({input.node, input.newest});
+    result.captured.push_back(Tensor(input.body));
+  }
+  result.read.assign(read_.begin(), read_.end());
+  result.graph = std::move(graph_);
+  outputs.clear();  // handles of the capture's own
+  end();
+  return result;
+}
+
+}  // namespace tilewright::graph

@@ -1,0 +1,88 @@
+// Capture: runs of a user's function over symbolic tensors that record a graph.
+//
+// One capture is active on a thread at a time. While it is, every operation appends a node; a
+// concrete tensor that an operation uses becomes an input of the graph, one for each distinct piece
+// of memory, so that weights are data and not constants. Views of concrete tensors stay concrete
+// (they move nothing). Writing in place maps the written tensor to its newest node for the rest of
+// the capture; `finish` turns that into Graph::mutations.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "graph/ir/ir.h"
+#include "graph/tensor/tensor_body.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::graph {
+
+// A read of data that a capture does not know: what makes a graph break.
+class DataReadError : public Error {
+ public:
+  DataReadError(std::string_view operation, std::source_location where);
+  std::string operation;
+  std::source_location where;
+};
+
+struct Captured {
+  Graph graph;
+  std::vector<Tensor> captured;  // the graph's inputs after the placeholders, in order
+  // The memory of these and of all other concrete tensors that the function looked at.
+  std::vector<const Buffer*> read;
+};
+
+class Capture {
+ public:
+  Capture();  // becomes the active capture of this thread; raises `Error` if there is one
+  ~Capture();
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+  static Capture* active();
+  // The function looks at a tensor over this memory.
+  void note_read(const Buffer* memory) { read_.insert(memory); }
+  std::uint64_t serial() const { return serial_; }  // of all captures of this process, from 1
+
+  // An argument of the function. All placeholders come before the first operation.
+  Tensor placeholder(DType dtype, const Shape& shape, const Strides& strides = {});
+  Tensor append(Op op, std::span<const Tensor> operands, Attributes attributes,
+                std::optional<DType> dtype, std::source_location where);
+  NodeId constant(const ir::Scalar& value, const Shape& shape, std::source_location where);
+  // From now on `target` stands for the value of `value` (of the same type).
+  void write(const Tensor& target, const Tensor& value, std::string_view operation,
+             std::source_location where);
+  bool is_written(const TensorBody& concrete) const;
+  // Ends the capture: the graph with the given outputs. The capture is of no further use.
+  Captured finish(std::vector<Tensor> outputs);
+
+  // The node that stands for the tensor now; a concrete tensor is captured.
+  NodeId node_of(const Tensor& tensor, std::string_view operation, std::source_location where);
+  Tensor symbolic(NodeId node) const;
+
+ private:
+  struct Input {
+    std::shared_ptr<TensorBody> body;  // keeps the memory
+    NodeId node, newest;
+    std::source_location written;
+  };
+  using Identity = std::tuple<const Buffer*, std::int64_t, DType, Shape, Strides>;
+  static Identity identity_of(const TensorBody& body);
+  Input& input_of(const Tensor& concrete, std::string_view operation, std::source_location where);
+  void require_no_overlap() const;
+  void end();
+
+  std::uint64_t serial_;
+  Graph graph_;
+  std::vector<std::shared_ptr<TensorBody>> placeholders_;
+  std::vector<Input> inputs_;  // captured tensors in order
+  std::map<Identity, std::size_t> index_of_;
+  std::set<const Buffer*> read_;
+};
+
+// Raises `Error` unless a symbolic tensor belongs to the active capture and is no stale view.
+void require_usable(const TensorBody& symbolic, std::string_view operation,
+                    std::source_location where);
+
+}  // namespace tilewright::graph

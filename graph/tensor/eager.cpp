@@ -1,0 +1,191 @@
+#include "graph/tensor/eager.h"
+
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+#include "graph/ir/location.h"
+#include "graph/passes/pipeline.h"
+#include "graph/run/plan.h"
+#include "graph/tensor/functional.h"
+#include "graph/tensor/tensor_body.h"
+
+namespace tilewright::graph {
+namespace {
+
+// Plans of one-op graphs by the hash of what they depend on. Entries are never removed.
+class PlanTable {
+ public:
+  std::shared_ptr<const Plan> find(const Hash& key) const {
+    std::shared_lock lock(mutex_);
+    auto found = plans_.find(key);
+    return found == plans_.end() ? nullptr : found->second;
+  }
+  std::shared_ptr<const Plan> insert(const Hash& key, std::shared_ptr<const Plan> plan) {
+    std::unique_lock lock(mutex_);
+    return plans_.try_emplace(key, std::move(plan)).first->second;
+  }
+
+ private:
+  mutable std::shared_mutex mutex_;
+  std::unordered_map<Hash, std::shared_ptr<const Plan>> plans_;
+};
+
+PlanTable& plan_table() {
+  static PlanTable table;
+  return table;
+}
+
+struct Call {
+  Op op;
+  std::span<const Tensor> operands;
+  const Attributes& attributes;
+  std::optional<DType> dtype;
+  bool in_place;
+  std::source_location where;
+};
+
+// Where a call runs: on the GPU that its operands lie on, or the host.
+Device device_of(const Call& call) {
+  DeviceMemory* memory = nullptr;
+  for (const Tensor& operand : call.operands) {
+    DeviceMemory* own = operand.body()->buffer->memory();
+    if (own == nullptr) continue;
+    require(memory == nullptr || own == memory, "[", info(call.op).name, "] operands lie on ",
+            memory == nullptr ? "" : memory->name(), " and on ", own->name(), " (at ",
+            At{call.where}, "); bring them to one device with to()");
+    memory = own;
+  }
+  return Device::of(memory);
+}
+
+// Constants and single numbers may lie elsewhere, they are brought there; other operands may not.
+Tensor operand_on(const Device& device, const Tensor& operand, const Call& call) {
+  const TensorBody& body = *operand.body();
+  if (body.buffer->memory() == device.memory()) return operand;
+  bool is_number = body.buffer->size_bytes() == size_bytes(body.dtype);
+  require(is_number || body.is_constant, "[", info(call.op).name, "] an operand of shape ",
+          operand.shape(), " lies on ", operand.device().text(), ", another on ", device.text(),
+          " (at ", At{call.where}, "); bring them to one device with to()");
+  auto copy = Buffer::allocate(body.buffer->size_bytes(), device.memory());
+  device.memory()->copy_from_host(copy->data(), body.buffer->data(), copy->size_bytes());
+  return make_tensor(body.dtype, body.placement, std::move(copy));
+}
+
+bool begins_aligned(const Tensor& tensor) {
+  return reinterpret_cast<std::uintptr_t>(address_of(*tensor.body())) % 64 == 0;
+}
+
+Hash key_of(const Call& call, const Device& device) {
+  Hasher hasher;
+  hasher.add(device.text())
+      .add(call.op)
+      .add(call.in_place)
+      .add(call.dtype ? 1 + static_cast<int>(*call.dtype) : 0);
+  const Attributes& a = call.attributes;
+  hasher.add(a.axes).add(a.sizes).add(a.start).add(a.end).add(a.step).add(a.number);
+  hasher.add(a.flag).add(a.causal).add(a.window).add(call.operands.size());
+  for (const Tensor& operand : call.operands) {
+    const TensorBody& body = *operand.body();
+    hasher.add(body.dtype).add(body.placement.shape).add(body.placement.strides);
+    if (device.is_cuda()) hasher.add(begins_aligned(operand));
+  }
+  return hasher.finish();
+}
+
+std::vector<bool> unaligned(std::span<const Tensor> operands) {
+  std::vector<bool> result;
+  for (const Tensor& operand : operands) result.push_back(!begins_aligned(operand));
+  return result;
+}
+
+std::shared_ptr<const Plan> plan_of(const Call& call, const Device& device) {
+  Graph graph;
+  GraphBuilder builder(graph);
+  builder.set_location(call.where);
+  std::vector<NodeId> ids;
+  for (const Tensor& operand : call.operands) {
+    const TensorBody& body = *operand.body();
+    ids.push_back(builder.input(body.dtype, body.placement.shape, body.placement.strides));
+  }
+  NodeId node = call.dtype ? builder.append(call.op, ids, call.attributes, *call.dtype)
+                           : builder.append(call.op, ids, call.attributes);
+  if (call.in_place)
+    graph.mutations = {{ids[0], node}};
+  else
+    graph.outputs = {node};
+  return make_plan(run_passes(graph),
+                   {.device = device, .unaligned_inputs = unaligned(call.operands)});
+}
+
+std::vector<std::shared_ptr<Buffer>> run_plan(const Plan& plan, std::span<const Tensor> operands) {
+  std::vector<void*> addresses;
+  addresses.reserve(operands.size());
+  for (const Tensor& operand : operands) addresses.push_back(address_of(*operand.body()));
+  return plan.run(addresses);
+}
+
+// `access` holds the operands from here on.
+std::vector<std::shared_ptr<Buffer>> run(const Call& given, std::shared_ptr<const Plan>& plan,
+                                         StepAccess& access) {
+  for (const Tensor& operand : given.operands) {
+    body_of(operand, info(given.op).name, given.where);
+    access.add(operand);
+  }
+  access.begin(info(given.op).name, given.where);
+  Call call = given;
+  Device device = device_of(call);
+  std::vector<Tensor> moved;
+  if (device.is_cuda()) {
+    for (const Tensor& operand : call.operands) moved.push_back(operand_on(device, operand, call));
+    call.operands = moved;
+  }
+  Hash key = key_of(call, device);
+  plan = plan_table().find(key);
+  if (!plan) plan = plan_table().insert(key, plan_of(call, device));
+  return run_plan(*plan, call.operands);
+}
+
+}  // namespace
+
+void run_eager_copy(const Tensor& to, const Tensor& from) {
+  const Tensor operands[2] = {to, from};
+  Device device = to.device();
+  Hasher hasher;
+  hasher.add("copy").add(device.text()).add(to.dtype()).add(to.shape());
+  for (const Tensor& operand : operands) hasher.add(operand.strides()).add(begins_aligned(operand));
+  Hash key = hasher.finish();
+  std::shared_ptr<const Plan> plan = plan_table().find(key);
+  if (!plan) {
+    Graph graph;
+    GraphBuilder builder(graph);
+    NodeId target = builder.input(to.dtype(), to.shape(), to.strides());
+    NodeId source = builder.input(from.dtype(), from.shape(), from.strides());
+    graph.mutations = {{target, source}};
+    plan = plan_table().insert(
+        key, make_plan(graph, {.device = device, .unaligned_inputs = unaligned(operands)}));
+  }
+  run_plan(*plan, operands);
+}
+
+Tensor run_eager(Op op, std::span<const Tensor> operands, const Attributes& attributes,
+                 std::optional<DType> dtype, std::source_location where) {
+  std::shared_ptr<const Plan> plan;
+  StepAccess access;
+  auto buffers = run({op, operands, attributes, dtype, false, where}, plan, access);
+  const PlanOutput& output = plan->outputs().front();
+  // Where an operation changes nothing, as a sum of one element.
+  if (output.input)
+    buffers.front() =
+        copy_row_major(operands[static_cast<std::size_t>(*output.input)]).body()->buffer;
+  return make_tensor(output.dtype, row_major(output.shape), std::move(buffers.front()));
+}
+
+void run_eager_in_place(Op op, std::span<const Tensor> operands, const Attributes& attributes,
+                        std::source_location where) {
+  std::shared_ptr<const Plan> plan;
+  StepAccess access;
+  run({op, operands, attributes, std::nullopt, true, where}, plan, access);
+}
+
+}  // namespace tilewright::graph

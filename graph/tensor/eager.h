@@ -1,0 +1,27 @@
+// Running one op at once: outside capture every operation is one compiled kernel (composites: as
+// few as fusion makes of them).
+//
+// A call is looked up by op, attributes, and the dtypes, shapes and strides of its operands; the
+// plan of a one-node graph is built the first time. Thread safe.
+#pragma once
+
+#include <optional>
+#include <source_location>
+#include <span>
+
+#include "graph/ir/ir.h"
+#include "graph/tensor/tensor.h"
+
+namespace tilewright::graph {
+
+// All operands concrete. The result is a fresh row-major tensor.
+Tensor run_eager(Op op, std::span<const Tensor> operands, const Attributes& attributes,
+                 std::optional<DType> dtype, std::source_location where);
+// The same, but the result is written over the first operand, which has its type.
+void run_eager_in_place(Op op, std::span<const Tensor> operands, const Attributes& attributes,
+                        std::source_location where);
+
+// Copies elements on one device; both tensors have one dtype and shape, and do not overlap.
+void run_eager_copy(const Tensor& to, const Tensor& from);
+
+}  // namespace tilewright::graph

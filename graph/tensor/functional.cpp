@@ -1,0 +1,226 @@
+#include "graph/tensor/functional.h"
+
+#include <cmath>
+#include <limits>
+
+#include "dsl/ir/function.h"
+#include "graph/ir/location.h"
+#include "graph/ir/shape_rules.h"
+#include "graph/tensor/capture.h"
+#include "graph/tensor/eager.h"
+#include "graph/tensor/tensor_body.h"
+#include "graph/tensor/tensor_copy.h"
+
+namespace tilewright::graph {
+namespace {
+
+// The shapes of the operands that are tensors, for messages.
+struct Shapes {
+  std::span<const TensorOperand* const> operands;
+};
+std::ostream& operator<<(std::ostream& out, Shapes shapes) {
+  const char* separator = "";
+  for (const TensorOperand* operand : shapes.operands) {
+    if (operand->is_number) continue;
+    out << separator << operand->tensor.shape();
+    separator = ", ";
+  }
+  return out;
+}
+
+// What operands of one rank (tensors with axes, tensors without, numbers) meet in; absent: none
+// are.
+using Met = std::optional<DType>;
+Met meet(Met a, Met b) { return a && b ? promote(*a, *b) : a ? a : b; }
+// The higher rank decides, unless the lower one is of a higher kind.
+Met decide(Met higher, Met lower) {
+  if (!higher || !lower || is_floating(*higher)) return higher ? higher : lower;
+  return is_boolean(*higher) || is_floating(*lower) ? promote(*higher, *lower) : higher;
+}
+
+ir::Scalar scalar_of(const Number& number, DType dtype) {
+  double value = number.as_double();
+  if (is_floating(dtype)) return ir::Scalar::of(dtype, value);
+  if (is_boolean(dtype)) return ir::Scalar::of_integer(dtype, value != 0);
+  if (number.is_integral()) return ir::Scalar::of_integer(dtype, number.as_integer());
+  if (value < 0x1p63) return ir::Scalar::of(dtype, value);
+  return ir::Scalar::of_integer(dtype,
+                                static_cast<std::int64_t>(static_cast<std::uint64_t>(value)));
+}
+
+Tensor eager_view(Op op, const TensorBody& body, const Attributes& attributes,
+                  std::source_location where, bool& fits) {
+  ValueType type{body.dtype, body.placement.shape};
+  infer(op, {&type, 1}, attributes, std::nullopt, where);
+  auto placement = view_of(op, attributes, body.placement);
+  fits = placement.has_value();
+  if (!fits) return {};
+  Tensor view = make_tensor(body.dtype, *placement, body.buffer);
+  view.body()->token = body.token;
+  view.body()->is_constant = body.is_constant;
+  return view;
+}
+
+}  // namespace
+
+Tensor apply(Op op, std::span<const Tensor> operands, const Attributes& attributes,
+             std::source_location where, std::optional<DType> dtype) {
+  if (Capture* capture = Capture::active())
+    return capture->append(op, operands, attributes, dtype, where);
+  for (const Tensor& operand : operands)
+    if (const TensorBody& body = body_of(operand, info(op).name, where); !body.buffer)
+      require_usable(body, info(op).name, where);
+  return run_eager(op, operands, attributes, dtype, where);
+}
+
+std::optional<Tensor> apply_view(Op op, const Tensor& tensor, const Attributes& attributes,
+                                 std::source_location where) {
+  const TensorBody& body = body_of(tensor, info(op).name, where);
+  Capture* capture = Capture::active();
+  if (body.buffer && !(capture && capture->is_written(body))) {
+    bool fits = true;
+    Tensor view = eager_view(op, body, attributes, where, fits);
+    if (!fits) return std::nullopt;
+    return view;
+  }
+  if (!capture) require_usable(body, info(op).name, where);
+  return capture->append(op, {&tensor, 1}, attributes, std::nullopt, where);
+}
+
+Tensor copy_row_major(const Tensor& concrete) { return copy_to(concrete, concrete.device()); }
+
+Tensor constant(DType dtype, const Shape& shape, const Number& number, std::source_location where) {
+  const ir::Scalar value = scalar_of(number, dtype);
+  if (Capture* capture = Capture::active())
+    return capture->symbolic(capture->constant(value, shape, where));
+  auto buffer = Buffer::allocate(size_bytes(dtype));
+  dispatch(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (!std::is_arithmetic_v<T>)
+      *static_cast<T*>(buffer->data()) = T(static_cast<float>(number.as_double()));
+    else if constexpr (std::is_integral_v<T>)
+      *static_cast<T*>(buffer->data()) = static_cast<T>(value.integer);
+    else
+      *static_cast<T*>(buffer->data()) = static_cast<T>(number.as_double());
+  });
+  Tensor tensor = make_tensor(dtype, {shape, Strides(shape.size(), 0), 0}, std::move(buffer));
+  tensor.body()->is_constant = true;
+  return tensor;
+}
+
+namespace {
+
+// The numbers that a dtype holds, the lowest and the highest, as PyTorch sees it.
+std::pair<double, double> bounds_of(DType dtype) {
+  return dispatch(dtype, [](auto zero) -> std::pair<double, double> {
+    using T = decltype(zero);
+    if constexpr (std::is_same_v<T, Half>) return {-65504, 65504};
+    if constexpr (std::is_integral_v<T>) {
+      auto most = static_cast<double>(std::numeric_limits<T>::max());
+      return {std::is_signed_v<T> ? static_cast<double>(std::numeric_limits<T>::min()) : -most,
+              most};
+    }
+    if constexpr (std::is_same_v<T, Float8E4M3>) return {-448, 448};
+    if constexpr (std::is_same_v<T, Float8E5M2>) return {-57344, 57344};
+    auto most = std::is_same_v<T, double> ? std::numeric_limits<double>::max()
+                                          : double{std::numeric_limits<float>::max()};
+    return {-most, most};
+  });
+}
+
+}  // namespace
+
+void require_fits(const Number& number, DType dtype, std::string_view operation,
+                  std::source_location where) {
+  if (is_boolean(dtype)) return;
+  auto [low, high] = bounds_of(dtype);
+  double value = number.as_double();
+  // Of 64 bits the highest as a double is one too high.
+  bool fits = is_floating(dtype) && !std::isfinite(value);
+  if (number.is_integral() && bit_width(dtype) == 64)
+    fits = fits || !is_signed(dtype) || (value > 0) == (number.as_integer() > 0);
+  else
+    fits = fits || (std::trunc(value) >= low && std::trunc(value) <= high &&
+                    !(bit_width(dtype) == 64 && !is_floating(dtype) && value >= high));
+  if (fits) return;
+  std::string text = number.is_integral() ? std::to_string(number.as_integer()) : concat(value);
+  raise_error(concat("[", operation, "] ", text, " does not fit ", dtype, " (at ", At{where},
+                     "); give a number of ", dtype, " or another dtype"));
+}
+
+void require_own_elements(const TensorBody& concrete, std::string_view operation,
+                          std::source_location where) {
+  const Placement& place = concrete.placement;
+  for (int axis = 0; axis < place.shape.rank(); ++axis)
+    require(place.strides[axis] != 0 || place.shape[axis] <= 1, "[", operation,
+            "] the tensor of shape ", place.shape, " has stride 0 along axis ", axis,
+            ": more than one of its elements refers to one place in memory (at ", At{where},
+            "); write to a clone, or to the tensor that was expanded");
+}
+
+Tensor broadcast_to(const Tensor& tensor, const Shape& shape, std::string_view operation,
+                    std::source_location where) {
+  if (tensor.shape() == shape) return tensor;
+  auto together = broadcast_shapes(tensor.shape(), shape);
+  require(together == shape, "[", operation, "] a tensor of shape ", tensor.shape(),
+          " does not broadcast to ", shape, " (at ", At{where},
+          "); sizes must be equal or 1, counted from the last axis");
+  Tensor aligned = tensor;
+  if (tensor.rank() < shape.rank()) {
+    Shape sizes(static_cast<std::size_t>(shape.rank() - tensor.rank()), 1);
+    sizes.insert(sizes.end(), tensor.shape().begin(), tensor.shape().end());
+    aligned = *apply_view(Op::reshape, tensor, {.axes = {}, .sizes = sizes}, where);
+  }
+  return *apply_view(Op::expand, aligned, {.axes = {}, .sizes = shape}, where);
+}
+
+DType common_dtype(std::string_view operation, std::span<const TensorOperand* const> operands) {
+  Met tensors, points, numbers;
+  for (const TensorOperand* operand : operands) {
+    if (operand->is_number) {
+      numbers = meet(numbers, operand->number.dtype());
+      continue;
+    }
+    const TensorBody& body = body_of(operand->tensor, operation, operand->where);
+    Met& rank = body.placement.shape.empty() ? points : tensors;
+    rank = meet(rank, body.dtype);
+  }
+  require(tensors || points, "[", operation, "] the operand is no defined tensor (at ",
+          At{operands[0]->where}, "); one operand at least must be a tensor");
+  return *decide(tensors, decide(points, numbers));
+}
+
+std::vector<Tensor> broadcast_operands(std::string_view operation,
+                                       std::span<const TensorOperand* const> operands,
+                                       bool divides) {
+  std::source_location where = operands[0]->where;
+  DType dtype = common_dtype(operation, operands);
+  if (divides && !is_floating(dtype)) dtype = DType::f32;
+  std::optional<Shape> shape = Shape{};
+  for (const TensorOperand* operand : operands) {
+    if (!operand->is_number) shape = broadcast_shapes(*shape, operand->tensor.shape());
+    require(shape.has_value(), "[", operation, "] shapes do not broadcast: ", Shapes{operands},
+            " (at ", At{where}, "); sizes must be equal or 1, counted from the last axis");
+  }
+  std::vector<Tensor> result;
+  for (const TensorOperand* operand : operands)
+    result.push_back(!operand->is_number
+                         ? broadcast_to(operand->tensor.to(dtype, where), *shape, operation, where)
+                         : constant(dtype, *shape, operand->number, where));
+  return result;
+}
+
+const Tensor& tensor_of(const TensorOperand& operand, std::string_view operation) {
+  require(operand.tensor.defined(), "[", operation, "] the operand is no defined tensor (at ",
+          At{operand.where}, "); give a tensor");
+  return operand.tensor;
+}
+
+int axis_of(int axis, const Shape& shape, std::string_view operation, std::source_location where) {
+  auto normal = normalise_axis(axis, shape.rank());
+  require(normal.has_value(), "[", operation, "] axis ", axis, " is outside a tensor of shape ",
+          shape, " (at ", At{where}, "); it must be in [", -shape.rank(), ", ", shape.rank(), ")");
+  return *normal;
+}
+
+}  // namespace tilewright::graph

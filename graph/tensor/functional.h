@@ -1,0 +1,63 @@
+// Applying graph ops to tensors: what stands between the user's functions (tensor.h) and the two
+// ways of doing them, recording in the active capture or running at once.
+//
+// Graph ops want operands of equal shapes and dtypes; broadcasting, promotion and the dtype of
+// numbers are settled here, once for both ways.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "graph/ir/ir.h"
+#include "graph/tensor/tensor.h"
+
+namespace tilewright::graph {
+
+// Every operation on tensors goes through here: it appends a node where a capture is active on this
+// thread, and runs as a compiled kernel otherwise. `dtype` is the choice of ops that have one.
+Tensor apply(Op op, std::span<const Tensor> operands, const Attributes& attributes,
+             std::source_location where, std::optional<DType> dtype = std::nullopt);
+inline Tensor apply(Op op, std::initializer_list<Tensor> operands, const Attributes& attributes,
+                    std::source_location where, std::optional<DType> dtype = std::nullopt) {
+  return apply(op, std::span(operands.begin(), operands.size()), attributes, where, dtype);
+}
+
+// A view op: metadata only on a concrete tensor; nothing where a reshape of one is no view.
+std::optional<Tensor> apply_view(Op op, const Tensor& tensor, const Attributes& attributes,
+                                 std::source_location where);
+
+// Row-major copy of a concrete tensor, on its device.
+Tensor copy_row_major(const Tensor& concrete);
+
+// The tensor with every element `number`; concrete ones hold one element and are expanded. Integers
+// wrap to the width of `dtype`.
+Tensor constant(DType dtype, const Shape& shape, const Number& number, std::source_location where);
+
+// Raises `Error` unless `dtype` holds the number; a fraction loses what an integer has no place
+// for, and negative numbers wrap to unsigned ones, as in PyTorch.
+void require_fits(const Number& number, DType dtype, std::string_view operation,
+                  std::source_location where);
+// Raises `Error` where elements of a concrete tensor share a place in memory: it is not written to.
+void require_own_elements(const TensorBody& concrete, std::string_view operation,
+                          std::source_location where);
+
+// `tensor` broadcast to `shape` by NumPy's rule.
+Tensor broadcast_to(const Tensor& tensor, const Shape& shape, std::string_view operation,
+                    std::source_location where);
+
+// The operands as tensors of one dtype and shape.
+std::vector<Tensor> broadcast_operands(std::string_view operation,
+                                       std::span<const TensorOperand* const> operands,
+                                       bool divides = false);
+
+// The dtype that the operands meet in, by PyTorch's rule: tensors promote among each other; tensors
+// without axes and then numbers have a say only where theirs is of a higher kind (floating over
+// integer over bool), or floating as all are. A floating number is f32, another i64.
+DType common_dtype(std::string_view operation, std::span<const TensorOperand* const> operands);
+
+const Tensor& tensor_of(const TensorOperand& operand, std::string_view operation);
+// Non-negative axis; raises `Error` outside the rank.
+int axis_of(int axis, const Shape& shape, std::string_view operation, std::source_location where);
+
+}  // namespace tilewright::graph

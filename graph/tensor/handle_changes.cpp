@@ -1,0 +1,56 @@
+#include "graph/tensor/handle_changes.h"
+
+#include <algorithm>
+
+#include "graph/tensor/capture.h"
+#include "graph/tensor/tensor_body.h"
+
+namespace tilewright {
+namespace graph {
+
+void HandleChanges::add(const Buffer* memory) noexcept {
+  std::lock_guard lock(mutex_);
+  std::uint64_t number = count_.load(std::memory_order_relaxed);
+  latest_[number % kept] = memory;
+  count_.store(number + 1, std::memory_order_relaxed);
+}
+
+bool HandleChanges::concern(std::uint64_t since, std::span<const Buffer* const> memory) const {
+  std::lock_guard lock(mutex_);
+  std::uint64_t end = count_.load(std::memory_order_relaxed);
+  if (end - since > kept) return true;
+  for (; since < end; ++since) {
+    const Buffer* changed = latest_[since % kept];
+    if (changed == nullptr || std::ranges::find(memory, changed) != memory.end()) return true;
+  }
+  return false;
+}
+
+// Handles are destroyed to the very end of the process.
+HandleChanges& handle_changes() {
+  static constinit HandleChanges changes;
+  return changes;
+}
+
+}  // namespace graph
+
+std::atomic<int> detail::captures = 0;
+
+// What is symbolic belongs to the capture and ends with it.
+void Tensor::mark() const {
+  graph::Capture* capture = graph::Capture::active();
+  if (capture == nullptr || is_symbolic()) return;
+  if (body_ != nullptr) capture->note_read(body_->buffer.get());
+  std::uint64_t none = 0;
+  read_by_.compare_exchange_strong(none, capture->serial(), std::memory_order_relaxed);
+}
+
+// Handles that a capture made for itself come and go.
+void Tensor::tell_change(const TensorBody* former) const noexcept {
+  std::uint64_t reader = read_by_.exchange(0, std::memory_order_relaxed);
+  const graph::Capture* capture = graph::Capture::active();
+  if (capture != nullptr && capture->serial() == reader) return;
+  graph::handle_changes().add(former == nullptr ? nullptr : former->buffer.get());
+}
+
+}  // namespace tilewright

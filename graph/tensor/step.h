@@ -1,0 +1,75 @@
+// Whose turn it is with memory that is used again and again.
+//
+// A function compiled with reduce-overhead leaves its results where the last call left them: a
+// result is valid until the next call. Each result knows the call it belongs to, its step, and the
+// function keeps count; reading one that a later step has overwritten is an error at once, not
+// wrong numbers. A step waits for who reads at that moment, also in other threads, and a reader for
+// the step under way: what is read is the result, or the error.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <shared_mutex>
+#include <source_location>
+#include <string_view>
+#include <vector>
+
+#include "graph/tensor/tensor.h"
+
+namespace tilewright::graph {
+
+struct StepCount {
+  std::atomic<std::int64_t> latest = 0;
+  mutable std::shared_mutex memory;  // a step holds it while it writes, readers share it
+};
+
+// What a tensor over such memory holds.
+struct StepToken {
+  std::shared_ptr<const StepCount> count;  // null: the memory is the tensor's own
+  std::int64_t step = 0;
+  int output = 0;  // which of the step's results
+};
+
+// Raises `Error` that names both steps, `operation` and its line, where it is known, if a later
+// step has begun.
+void require_current(const StepToken& token, std::string_view operation,
+                     std::optional<std::source_location> where);
+
+// Holds memory of steps while it is read and written. Everything that one operation uses is held
+// at once, in an order that is the same for all, so that two never wait for each other; whoever
+// holds some begins no other. Costs nothing where no tensor has a token.
+class StepAccess {
+ public:
+  StepAccess() = default;
+  // As add and begin.
+  StepAccess(const Tensor& tensor, std::string_view operation,
+             std::optional<std::source_location> where) {
+    add(tensor);
+    begin(operation, where);
+  }
+  StepAccess(const StepAccess&) = delete;
+  StepAccess& operator=(const StepAccess&) = delete;
+  ~StepAccess();
+  // What is read: a defined tensor that outlives this.
+  void add(const Tensor& tensor);
+  // A step that is about to write its results; one at most.
+  void add_step(const StepCount& count) { step_ = &count; }
+  // Waits until nobody writes what was added, and for a step until nobody reads. Raises `Error` as
+  // require_current does, holding nothing.
+  void begin(std::string_view operation, std::optional<std::source_location> where);
+
+ private:
+  struct Entry {
+    const StepCount* count;
+    const StepToken* token;  // null: to be written
+  };
+  void hold_all();
+  void release() noexcept;
+  const StepCount* step_ = nullptr;
+  std::vector<Entry> entries_;  // of what has a token, and then of the step
+  bool is_held_ = false;
+};
+
+}  // namespace tilewright::graph

@@ -1,0 +1,26 @@
+// Tensors as arguments of kernels written by hand.
+#include "dsl/language/kernel.h"
+#include "graph/tensor/tensor_body.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+
+dsl::LaunchArgument launch_argument(const Tensor& tensor) {
+  require(tensor.defined(), "[launch] a tensor is undefined; give it a value before the launch");
+  // Which raises `Error` inside a captured function. What is frozen may be read.
+  void* data = const_cast<void*>(tensor.const_data());
+  require(tensor.is_contiguous(), "[launch] a tensor of shape ", tensor.shape(),
+          " has the strides ", tensor.strides(),
+          "; strides are not passed to kernels: launch it on contiguous()");
+  dsl::LaunchArgument argument(data, tensor.dtype(), tensor.count());
+  argument.lies_in(tensor.device().memory());
+  argument.before_write(
+      [](const void* owner) {
+        graph::require_writable(*static_cast<const TensorBody*>(owner), "launch",
+                                std::source_location::current());
+      },
+      tensor.body().get());
+  return argument;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,48 @@
+// What a Tensor handle points to. Separate from tensor.h so that users of tensors see no buffers
+// and no node ids.
+//
+// A body is concrete (it has a buffer, and a placement within it) or symbolic (it stands for a node
+// of the capture whose serial it carries). In-place operations change what a body stands for, so
+// that all handles on it follow.
+#pragma once
+
+#include <memory>
+
+#include "graph/ir/ir.h"
+#include "graph/ir/placement.h"
+#include "graph/tensor/step.h"
+#include "graph/tensor/tensor.h"
+
+namespace tilewright {
+
+struct TensorBody {
+  DType dtype = DType::f32;
+  graph::Placement placement;      // a symbolic body uses its shape only
+  std::shared_ptr<Buffer> buffer;  // null: symbolic
+  // Made from nothing (zeros, arange, ...) on the host: operations bring it to where the other
+  // operands lie.
+  bool is_constant = false;
+  graph::StepToken token;  // of a tensor over memory that a function uses again
+
+  std::uint64_t capture = 0;  // serial of the capture that a symbolic body belongs to
+  graph::NodeId node = 0;
+  int version = 0;  // how often it was written in place during captures
+  // Of a symbolic view: what it was taken from, and that body's version then.
+  std::shared_ptr<TensorBody> base;
+  int base_version = 0;
+};
+
+namespace graph {
+
+// A concrete tensor over `buffer`.
+Tensor make_tensor(DType dtype, Placement placement, std::shared_ptr<Buffer> buffer);
+// The body, which must exist; `operation` begins the message otherwise.
+TensorBody& body_of(const Tensor& tensor, std::string_view operation, std::source_location where);
+// Raises `Error` where functions hold copies of the memory, which would not follow a write.
+void require_writable(const TensorBody& concrete, std::string_view operation,
+                      std::source_location where);
+// The address of the first element.
+void* address_of(const TensorBody& body);
+
+}  // namespace graph
+}  // namespace tilewright

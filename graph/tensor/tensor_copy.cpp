@@ -1,0 +1,78 @@
+#include "graph/tensor/tensor_copy.h"
+
+#include "graph/ir/location.h"
+#include "graph/tensor/eager.h"
+#include "graph/tensor/handle_changes.h"
+#include "graph/tensor/strided_copy.h"
+#include "graph/tensor/tensor_body.h"
+
+namespace tilewright {
+namespace graph {
+namespace {
+
+DeviceMemory* memory_of(const Tensor& tensor) { return tensor.body()->buffer->memory(); }
+std::int64_t bytes_of(const Tensor& tensor) { return tensor.count() * size_bytes(tensor.dtype()); }
+
+// Both row-major.
+void copy_bytes(const Tensor& to, const Tensor& from) {
+  DeviceMemory *there = memory_of(to), *here = memory_of(from);
+  void *target = address_of(*to.body()), *source = address_of(*from.body());
+  std::int64_t bytes = bytes_of(to);
+  if (here == there) return here->copy(target, source, bytes);
+  if (here == nullptr) return there->copy_from_host(target, source, bytes);
+  if (there == nullptr) return here->copy_to_host(target, source, bytes);
+  if (there->copy_from(target, *here, source, bytes)) return;
+  auto between = Buffer::allocate(bytes);
+  here->copy_to_host(between->data(), source, bytes);
+  there->copy_from_host(target, between->data(), bytes);
+}
+
+}  // namespace
+
+void copy_elements(const Tensor& to, const Tensor& from) {
+  if (to.count() == 0) return;
+  const TensorBody &target = *to.body(), &source = *from.body();
+  if (memory_of(to) == nullptr && memory_of(from) == nullptr)
+    return copy_elements(target.buffer->data(), target.placement, source.buffer->data(),
+                         source.placement, size_bytes(target.dtype));
+  if (to.is_contiguous() && from.is_contiguous()) return copy_bytes(to, from);
+  if (memory_of(to) == memory_of(from)) return run_eager_copy(to, from);
+  if (!from.is_contiguous()) return copy_elements(to, copy_to(from, from.device()));
+  copy_elements(to, copy_to(from, to.device()));
+}
+
+Tensor copy_to(const Tensor& from, const Device& device) {
+  Tensor to = Tensor::empty(from.shape(), from.dtype(), device);
+  copy_elements(to, from);
+  return to;
+}
+
+}  // namespace graph
+
+Device Tensor::device() const {
+  const TensorBody& body = graph::body_of(*this, "device", std::source_location::current());
+  require(body.buffer != nullptr,
+          "[device] the tensor has no memory while the function is captured; devices are those of "
+          "concrete tensors");
+  return Device::of(body.buffer->memory());
+}
+
+Tensor Tensor::to(const Device& device, std::source_location w) const {
+  const TensorBody& body = graph::body_of(*this, "to", w);
+  require(body.buffer != nullptr, "[to] the tensor has no memory while the function is captured ",
+          "(at ", graph::At{w}, "); move tensors outside of it: the function runs where they lie");
+  graph::StepAccess access(*this, "to", w);
+  // The memory of an emulated GPU is the host's.
+  return device.memory() == body.buffer->memory() ? *this : graph::copy_to(*this, device);
+}
+
+void Tensor::move_to(const Device& device, std::source_location w) {
+  Tensor moved = to(device, w);
+  if (moved.body() == body()) return;
+  graph::handle_changes().add(body_->buffer.get());
+  body_->buffer = moved.body()->buffer;
+  body_->placement = moved.body()->placement;
+  body_->token = {};
+}
+
+}  // namespace tilewright

@@ -1,0 +1,20 @@
+// Copying the elements of one concrete tensor to another of the same dtype and shape, wherever the
+// two lie and however they are laid out.
+//
+// On the host elements are copied one by one (strided_copy.h); on one GPU by a kernel, or as one
+// block of bytes where both are row-major; from one memory to another as bytes, by way of row-major
+// copies on either side where they are needed. Between two GPUs bytes go by way of the host where
+// the driver knows no other.
+#pragma once
+
+#include "graph/tensor/tensor.h"
+
+namespace tilewright::graph {
+
+// The two must not overlap unless they are the same.
+void copy_elements(const Tensor& to, const Tensor& from);
+
+// A new row-major tensor on `device`.
+Tensor copy_to(const Tensor& from, const Device& device);
+
+}  // namespace tilewright::graph

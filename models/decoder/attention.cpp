@@ -1,0 +1,186 @@
+#include "models/decoder/attention.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "runtime/base/error.h"
+
+namespace tilewright {
+namespace {
+
+Tensor zeroed(const Shape& shape, DType dtype, const Device& device) {
+  Tensor tensor = Tensor::empty(shape, dtype);
+  std::memset(tensor.data(), 0, static_cast<std::size_t>(tensor.count() * size_bytes(dtype)));
+  return tensor.to(device);
+}
+
+// Of scores with a cap, which the operation for attention does not know. q [B, H, T, D], k and v
+// [B, G, S, D]; row i of q stands at `first` + i of the keys, or at i.
+Tensor capped_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& first,
+                        const Scores& scores) {
+  std::int64_t batch = q.size(0), heads = q.size(1), rows = q.size(2), size = q.size(3);
+  std::int64_t groups = k.size(1), keys = k.size(2), shared = heads / groups;
+  double scale = scores.scale.value_or(1 / std::sqrt(static_cast<double>(size)));
+  auto wide = [](const Tensor& x) { return x.dtype() == f32 ? x : x.to(f32); };
+  Tensor grouped = wide(q).reshape({batch, groups, shared * rows, size});
+  Tensor products = matmul(grouped, wide(k).transpose(2, 3)) * scale;
+  Tensor capped = tanh(products / scores.cap) * scores.cap;
+  Tensor row = arange(0, rows).reshape({rows, 1}), key = arange(0, keys).reshape({1, keys});
+  if (first.defined()) row = row + first;
+  Tensor is_seen = key <= row;
+  if (scores.window > 0) is_seen = logical_and(is_seen, key > row - scores.window);
+  Tensor by_row = capped.reshape({batch, groups, shared, rows, keys});
+  Tensor weights = softmax(where(is_seen, by_row, -std::numeric_limits<double>::infinity()), -1);
+  Tensor mixed = matmul(weights.reshape({batch, groups, shared * rows, keys}), wide(v));
+  mixed = mixed.reshape({batch, heads, rows, size});
+  return mixed.dtype() == q.dtype() ? mixed : mixed.to(q.dtype());
+}
+
+// Elements first, first + step, .. of the rotary part of each head.
+Tensor elements_of(const Tensor& x, std::int64_t first, std::int64_t end, std::int64_t step) {
+  return x.slice(3, first, end, step);
+}
+
+}  // namespace
+
+Placement::Placement(const Tensor& first, std::int64_t rows)
+    : first(first), positions(first + arange(0, rows)) {}
+
+Placement::Placement(const Tensor& first, std::int64_t rows, const RotaryTable& table)
+    : Placement(Placement(first, rows).with(table)) {}
+
+Placement Placement::with(const RotaryTable& table) const {
+  Placement placed = *this;
+  placed.pairs = table.pairs;
+  placed.cos = embedding(positions, table.cos);
+  placed.sin = embedding(positions, table.sin);
+  if (!table.has_long()) return placed;
+  Tensor is_long = maximum(table.expected_rows, first + positions.size(0)) > table.short_rows;
+  placed.cos = where(is_long, embedding(positions, table.long_cos), placed.cos);
+  placed.sin = where(is_long, embedding(positions, table.long_sin), placed.sin);
+  return placed;
+}
+
+Tensor rotate(const Tensor& x, const Placement& placement) {
+  const Tensor &cos = placement.cos, &sin = placement.sin;
+  if (!cos.defined()) return x;
+  std::int64_t half = cos.size(1), size = 2 * half;
+  bool halves = placement.pairs == RopePairs::halves;
+  Tensor a = halves ? elements_of(x, 0, half, 1) : elements_of(x, 0, size, 2);
+  Tensor b = halves ? elements_of(x, half, size, 1) : elements_of(x, 1, size, 2);
+  Tensor first = a * cos - b * sin, second = b * cos + a * sin;
+  std::vector<Tensor> parts = {first, second};
+  if (!halves)
+    parts = {cat({first.unsqueeze(4), second.unsqueeze(4)}, 4)
+                 .reshape({x.size(0), x.size(1), x.size(2), size})};
+  auto as_x = [&](const Tensor& y) { return y.dtype() == x.dtype() ? y : y.to(x.dtype()); };
+  if (size == x.size(3)) return as_x(halves ? cat(parts, 3) : parts[0]);
+  for (Tensor& part : parts) part = as_x(part);
+  parts.push_back(x.slice(3, size, x.size(3)));
+  return cat(parts, 3);
+}
+
+Tensor split_heads(const Tensor& x, std::int64_t heads) {
+  return x.reshape({x.size(0), x.size(1), heads, x.size(2) / heads}).permute({0, 2, 1, 3});
+}
+
+void KeyValueCache::allocate(std::int64_t batch, std::int64_t groups, std::int64_t head_size,
+                             std::int64_t positions, DType dtype, const Device& device) {
+  require(batch > 0 && positions > 0, "[attention] a cache for ", batch, " sequences of ",
+          positions, " positions; both must be above 0");
+  constexpr std::int64_t cache_line = 64;
+  turns_keys_ = head_size * size_bytes(dtype) < cache_line;
+  keys = zeroed(turns_keys_ ? Shape{batch, groups, head_size, positions}
+                            : Shape{batch, groups, positions, head_size},
+                dtype, device);
+  values = zeroed({batch, groups, positions, head_size}, dtype, device);
+}
+
+Tensor KeyValueCache::attend(const Tensor& q, Tensor k, Tensor v, const Placement& placement,
+                             const Scores& scores) {
+  AttentionOptions options{.causal = true, .scale = scores.scale};
+  if (is_allocated()) {
+    require(q.size(0) == keys.size(0), "[attention] a batch of ", q.size(0), "; the cache is for ",
+            keys.size(0));
+    k = turns_keys_ ? keys.index_copy_(3, placement.positions, k.transpose(2, 3)).transpose(2, 3)
+                    : keys.index_copy_(2, placement.positions, k);
+    v = values.index_copy_(2, placement.positions, v);
+    options.position = placement.first;
+  }
+  // A window as long as the cache hides nothing.
+  if (scores.window < k.size(2)) options.window = scores.window;
+  Tensor mixed = scores.cap == 0 ? scaled_dot_product_attention(q, k, v, options)
+                                 : capped_attention(q, k, v, options.position,
+                                                    {options.scale, scores.cap, options.window});
+  return mixed.permute({0, 2, 1, 3}).reshape({q.size(0), q.size(2), q.size(1) * q.size(3)});
+}
+
+Attention::Attention(const AttentionForm& form, LayerOptions options)
+    : o_proj(form.heads * form.head_size, form.hidden, form.output_bias, options, form.order),
+      form_(form) {
+  require(form.heads % form.kv_heads == 0 && form.head_size > 0, "[attention] ", form.heads,
+          " heads of size ", form.head_size, " in ", form.kv_heads,
+          " groups; heads must be a multiple of groups and the size above 0");
+  require(!form.qkv_by_head || form.heads == form.kv_heads, "[attention] q, k and v by head with ",
+          form.heads, " heads in ", form.kv_heads, " groups; there must be as many groups");
+  std::int64_t q = form.heads * form.head_size, k = form.kv_heads * form.head_size;
+  auto add = [&](std::optional<Linear>& part, std::string_view name, std::int64_t out) {
+    if (name.empty()) return;
+    part.emplace(form.hidden, out, form.qkv_bias, options, form.order);
+    register_module(std::string(name), *part);
+  };
+  auto add_norm = [&](std::optional<Norm>& part, std::string_view name, std::int64_t heads) {
+    if (name.empty()) return;
+    std::int64_t width = form.head_size * (form.norms_of_all_heads ? heads : 1);
+    part.emplace(form.norm, width, form.norm_eps, options);
+    register_module(std::string(name), *part);
+  };
+  add(q_proj, form.names.q, q);
+  add(k_proj, form.names.k, k);
+  add(v_proj, form.names.v, k);
+  add(qkv_proj, form.names.qkv, q + 2 * k);
+  require((q_proj && k_proj && v_proj) != qkv_proj.has_value(),
+          "[attention] the parts named are not q, k and v, nor qkv; one of both must be");
+  register_module(std::string(form.names.output), o_proj);
+  add_norm(q_norm, form.names.q_norm, form.heads);
+  add_norm(k_norm, form.names.k_norm, form.kv_heads);
+}
+
+void Attention::allocate_cache(std::int64_t batch, std::int64_t positions) {
+  cache_.allocate(batch, form_.kv_heads, form_.head_size, positions, o_proj.weight.dtype(),
+                  o_proj.weight.device());
+  register_buffer(cache_.keys);
+  register_buffer(cache_.values);
+}
+
+Tensor Attention::heads_of(Tensor x, std::int64_t heads, const std::optional<Norm>& norm) const {
+  if (norm && form_.norms_of_all_heads) x = (*norm)(x);
+  Tensor split = split_heads(x, heads);
+  return norm && !form_.norms_of_all_heads ? (*norm)(split) : split;
+}
+
+Tensor Attention::forward(const Tensor& x, const Placement& placement) {
+  Tensor q, k, v;
+  if (qkv_proj) {
+    Tensor all = (*qkv_proj)(x);
+    if (form_.qkv_by_head)  // the parts of a head beside each other, and so the heads of a part
+      all = all.reshape({x.size(0), x.size(1), form_.heads, 3, form_.head_size})
+                .permute({0, 1, 3, 2, 4})
+                .reshape({x.size(0), x.size(1), all.size(2)});
+    std::int64_t at = form_.heads * form_.head_size, size = form_.kv_heads * form_.head_size;
+    q = all.slice(2, 0, at);
+    k = all.slice(2, at, at + size);
+    v = all.slice(2, at + size, at + 2 * size);
+  } else {
+    q = (*q_proj)(x);
+    k = (*k_proj)(x);
+    v = (*v_proj)(x);
+  }
+  q = rotate(heads_of(q, form_.heads, q_norm), placement);
+  k = rotate(heads_of(k, form_.kv_heads, k_norm), placement);
+  v = split_heads(v, form_.kv_heads);
+  return o_proj(cache_.attend(q, k, v, placement, form_.scores));
+}
+
+}  // namespace tilewright

@@ -1,0 +1,104 @@
+// Causal self-attention over a cache of keys and values that is written in place, and the layer
+// with its projections: grouped heads, rotary positions, norms of queries and keys.
+//
+// The cache has a fixed size, so that every step of a generation is the same program. Keys lie as
+// they come, one after the other. Only those that do not fill a cache line are turned over, so that
+// consecutive positions lie side by side: a vector then holds many keys instead of a part of one.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "graph/tensor/tensor.h"
+#include "models/decoder/rope.h"
+#include "models/layers/layers.h"
+
+namespace tilewright {
+
+// Where the rows of one call stand in the text.
+struct Placement {
+  // `first` is i64 [1]; the call's rows follow it.
+  Placement(const Tensor& first, std::int64_t rows);
+  Placement(const Tensor& first, std::int64_t rows, const RotaryTable& table);
+  Placement with(const RotaryTable& table) const;  // the same rows, turned by that table
+  Tensor first;
+  Tensor positions;  // i64 [rows]
+  Tensor cos, sin;   // [rows, rotary size / 2]; undefined without a table
+  RopePairs pairs = RopePairs::halves;
+};
+
+// Turns each pair of the first elements of a head, as many as the table has, by its angle; x itself
+// without a table. x [batch, heads, rows, D].
+Tensor rotate(const Tensor& x, const Placement& placement);
+
+// [batch, rows, heads * D] -> [batch, heads, rows, D]
+Tensor split_heads(const Tensor& x, std::int64_t heads);
+
+// How queries and keys become weights of the values.
+struct Scores {
+  std::optional<double> scale;  // of products of a query and a key; 1 / sqrt(D) if absent
+  double cap = 0;               // scaled, a product s becomes cap * tanh(s / cap); 0: s
+  std::int64_t window = 0;      // keys that a row sees, its own among them; 0: all before it
+};
+
+// Keys and values of all rows so far, and attention over them.
+class KeyValueCache {
+ public:
+  // Zeroed memory for `positions` keys and values a sequence in `groups` heads of size `head_size`.
+  void allocate(std::int64_t batch, std::int64_t groups, std::int64_t head_size,
+                std::int64_t positions, DType dtype, const Device& device);
+  bool is_allocated() const { return keys.defined(); }
+
+  // q [batch, heads, rows, D], k and v [batch, groups, rows, D]: what the rows see, [batch, rows,
+  // heads * D]. An allocated cache takes the rows in, and they see all rows before them; otherwise
+  // they see each other.
+  Tensor attend(const Tensor& q, Tensor k, Tensor v, const Placement& placement,
+                const Scores& scores = {});
+
+  Tensor keys, values;  // [batch, groups, positions, D]; keys [.., D, positions] if they are turned
+
+ private:
+  bool turns_keys_ = false;
+};
+
+// The names of the layer's parts. One whose name is empty is not there: `qkv` is one product
+// instead of three.
+struct AttentionNames {
+  std::string_view q = "q_proj", k = "k_proj", v = "v_proj", qkv, output = "o_proj", q_norm, k_norm;
+};
+
+struct AttentionForm {
+  std::int64_t hidden, heads, kv_heads, head_size;
+  bool qkv_bias = false, output_bias = false;
+  bool qkv_by_head = false;  // of one product: q, k and v of head 0, of head 1, ...; else all q, ..
+  bool norms_of_all_heads = false;  // a row's queries are normed together, likewise its keys
+  NormKind norm = NormKind::rms;    // of queries and keys
+  double norm_eps = 1e-6;
+  WeightOrder order = WeightOrder::out_in;
+  Scores scores;
+  AttentionNames names;
+};
+
+class Attention : public Module {
+ public:
+  explicit Attention(const AttentionForm& form, LayerOptions options = {});
+
+  // Zeroed memory for `positions` keys and values a sequence, where the weights lie.
+  void allocate_cache(std::int64_t batch, std::int64_t positions);
+
+  // x [batch, rows, hidden]. With a cache, its rows are added there and see all rows before them;
+  // without one they see each other.
+  Tensor forward(const Tensor& x, const Placement& placement);
+
+  std::optional<Linear> q_proj, k_proj, v_proj, qkv_proj;  // those that the form names
+  Linear o_proj;
+  std::optional<Norm> q_norm, k_norm;
+
+ private:
+  // The rows of one projection in heads, normed.
+  Tensor heads_of(Tensor x, std::int64_t heads, const std::optional<Norm>& norm) const;
+  AttentionForm form_;
+  KeyValueCache cache_;
+};
+
+}  // namespace tilewright

@@ -1,0 +1,205 @@
+#include "models/decoder/decoder.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/decoder/decoder_families.h"
+#include "models/layers/random.h"
+#include "models/weights/weights.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+namespace {
+
+const DecoderConfig& checked(const DecoderConfig& config) {
+  check_config(config, "sizes");
+  return config;
+}
+
+LayerOptions layer_options(const ModelOptions& o) { return {o.init, o.dtype, o.device}; }
+
+// A dtype's number, so that a factor of 1 adds no operation.
+Tensor times(const Tensor& x, double factor) { return factor == 1 ? x : x * factor; }
+
+}  // namespace
+
+DecoderLayer::DecoderLayer(const DecoderConfig& c, std::int64_t index, LayerOptions options)
+    : attention(c.attention_form(index), options),
+      mlp(c.hidden, c.intermediate, c.mlp_form(), options),
+      residual_factor_(c.residual_factor),
+      is_parallel_(c.is_parallel) {
+  auto add = [&](std::optional<Norm>& norm, std::string_view name) {
+    if (name.empty()) return;
+    norm.emplace(c.norm, c.hidden, c.norm_eps, options);
+    register_module(std::string(name), *norm);
+  };
+  add(attention_norm, c.names.attention_norm);
+  register_module(std::string(c.names.attention), attention);
+  add(attention_output_norm, c.names.attention_output_norm);
+  add(mlp_norm, c.names.mlp_norm);
+  if (c.names.mlp.empty()) {
+    register_module(std::string(c.mlp_names.up), *mlp.up_proj);
+    register_module(std::string(c.mlp_names.down), mlp.down_proj);
+  } else {
+    register_module(std::string(c.names.mlp), mlp);
+  }
+  add(mlp_output_norm, c.names.mlp_output_norm);
+}
+
+Tensor DecoderLayer::added(const Tensor& x, Tensor part, const std::optional<Norm>& norm) const {
+  if (norm) part = (*norm)(part);
+  return x + times(part, residual_factor_);
+}
+
+Tensor DecoderLayer::forward(const Tensor& x, const Placement& placement) {
+  Tensor normed = attention_norm ? (*attention_norm)(x) : x;
+  Tensor attended = added(x, attention.forward(normed, placement), attention_output_norm);
+  if (!is_parallel_) normed = attended;
+  if (mlp_norm) normed = (*mlp_norm)(is_parallel_ ? x : attended);
+  return added(attended, mlp(normed), mlp_output_norm);
+}
+
+Decoder::Decoder(const DecoderConfig& config, ModelOptions options)
+    : LanguageModel(config.family, options, checked(config).max_positions,
+                    config.layers * config.kv_heads * config.head_size),
+      config_(config),
+      tokens_(config.vocabulary, config.hidden, layer_options(options)),
+      norm_(config.norm, config.hidden, config.norm_eps, layer_options(options)) {
+  LayerOptions layer = layer_options(options);
+  auto named = [&](std::string_view name) { return concat(config.names.prefix, name); };
+  register_module(named(config.names.tokens), tokens_);
+  if (!config.names.positions.empty()) {
+    positions_.emplace(config.max_positions + config.position_offset, config.hidden, layer);
+    register_module(named(config.names.positions), *positions_);
+  }
+  for (std::int64_t i = 0; i < config.layers; ++i)
+    layers_.add(config, i, layer).attention.allocate_cache(batch(), max_positions());
+  register_module(named(config.names.layers), layers_);
+  register_module(named(config.names.norm), norm_);
+  for (const RopeConfig& rope : config.ropes) {
+    rotary_.push_back(std::make_unique<RotaryTable>(max_positions(), config.head_size, rope));
+    RotaryTable& table = *rotary_.back();
+    for (Tensor* part :
+         {&table.cos, &table.sin, &table.long_cos, &table.long_sin, &table.expected_rows}) {
+      if (!part->defined()) continue;
+      part->move_to(options.device);
+      register_buffer(*part);
+    }
+  }
+  if (config.tied_embeddings) return;
+  head_ = std::make_unique<Linear>(config.hidden, config.vocabulary, config.head_bias, layer);
+  register_module(std::string(config.names.head), *head_);
+}
+
+void Decoder::quantize(const QuantizeOptions& options, std::source_location w) {
+  if (!head_) {
+    head_ = std::make_unique<Linear>(tokens_.weight);
+    register_module(std::string(config_.names.head), *head_);
+  }
+  Module::quantize(options, w);
+}
+
+std::vector<std::int64_t> Decoder::stop_ids() const {
+  std::vector<std::int64_t> ids = config_.eos;
+  if (config_.ends_at_bos && config_.bos >= 0) ids.push_back(config_.bos);
+  return ids;
+}
+
+void Decoder::expect(std::int64_t rows) {
+  for (auto& table : rotary_)
+    if (table->has_long()) table->expected_rows.copy_from(Tensor::from<std::int64_t>({rows}, {1}));
+}
+
+std::optional<std::int64_t> Decoder::reread_beyond() const {
+  for (const auto& table : rotary_)
+    if (table->has_long()) return table->short_rows;
+  return std::nullopt;
+}
+
+Tensor Decoder::hidden_rows(const Tensor& ids, const Tensor& position) {
+  std::vector<Placement> placements = {Placement(position, ids.size(1))};
+  for (const auto& table : rotary_) placements.push_back(placements[0].with(*table));
+  Tensor x = times(tokens_(ids), config_.embedding_factor);
+  if (positions_) {
+    Tensor at = placements[0].positions;
+    x = x + (*positions_)(config_.position_offset == 0 ? at : at + config_.position_offset);
+  }
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    int rope = config_.attention_of(static_cast<std::int64_t>(i)).rope;
+    x = layers_[i].forward(x, placements[static_cast<std::size_t>(std::max(rope, -1) + 1)]);
+  }
+  return x;
+}
+
+Tensor Decoder::logits(const Tensor& rows) const {
+  Tensor x = norm_(rows);
+  Tensor y = head_ ? (*head_)(x) : linear(x, tokens_.weight);
+  y = times(y.dtype() == f32 ? y : y.to(f32), config_.logit_factor);
+  return config_.logit_cap == 0 ? y : tanh(y / config_.logit_cap) * config_.logit_cap;
+}
+
+namespace {
+
+// Weights that a file may hold beside the parameters.
+bool is_no_parameter(const DecoderConfig& config, std::string_view name) {
+  // A copy of the embedding; tables and masks that older files carry.
+  bool is_copy = config.tied_embeddings && name.ends_with(concat(config.names.head, ".weight"));
+  return is_copy || name.ends_with("rotary_emb.inv_freq") || name.ends_with(".attn.bias") ||
+         name.ends_with(".attn.masked_bias") || name.ends_with(".attention.bias") ||
+         name.ends_with(".attention.masked_bias");
+}
+
+// With the family's prefix also where the file leaves it out.
+Weights named_weights(const DecoderConfig& config, const std::filesystem::path& folder) {
+  Weights weights = Weights::open(folder);
+  std::string bare = concat(config.names.tokens, ".weight");
+  bool is_bare = weights.contains(bare) && !weights.contains(concat(config.names.prefix, bare));
+  return is_bare ? weights.with_prefix(config.names.prefix) : weights;
+}
+
+}  // namespace
+
+std::unique_ptr<Decoder> load_decoder(const std::filesystem::path& folder, ModelOptions options) {
+  DecoderConfig config = read_decoder_config(folder);
+  Weights weights = named_weights(config, folder);
+  std::int64_t held = 0;
+  for (const std::string& name : weights.names()) held += element_count(weights.shape(name));
+  // A small file must not make us allocate what its configuration claims.
+  require(held >= config.parameter_count(), "[load_model] ", folder.string(),
+          ": config.json describes a model of ", config.parameter_count(),
+          " parameters; the weights hold ", held);
+  options.init = Init::none;
+  auto model = std::make_unique<Decoder>(config, options);
+  model->load(weights,
+              {.ignore = [&](std::string_view name) { return is_no_parameter(config, name); },
+               .progress = options.progress});
+  return model;
+}
+
+std::unique_ptr<Decoder> random_decoder(const DecoderConfig& config, std::uint64_t seed,
+                                        ModelOptions options) {
+  options.init = Init::none;
+  auto model = std::make_unique<Decoder>(config, options);
+  double identity = config.norm == NormKind::rms_plus_one ? 0 : 1;
+  std::string outputs[] = {concat(config.attention_names.output, ".weight"),
+                           concat(config.mlp_names.down, ".weight")};
+  std::uint64_t stream = 0;
+  for (auto& [name, tensor] : model->named_parameters()) {
+    double deviation = 0.02;
+    if (!config.names.positions.empty() &&
+        name.ends_with(concat(config.names.positions, ".weight")))
+      deviation = 0.01;
+    if (config.shrinks_outputs && (name.ends_with(outputs[0]) || name.ends_with(outputs[1])))
+      deviation /= std::sqrt(2 * static_cast<double>(config.layers));
+    if (name.ends_with(".bias"))
+      fill_value(tensor, 0);
+    else if (tensor.rank() == 1)
+      fill_value(tensor, identity);
+    else
+      fill_normal(tensor, 0, deviation, RandomStream(seed, stream));
+    ++stream;
+  }
+  return model;
+}
+
+}  // namespace tilewright

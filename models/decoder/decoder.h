@@ -1,0 +1,82 @@
+// A language model that is a stack of decoder layers, readable as the papers:
+//
+//   x = tokens(ids)                                         (GPT-2: + positions(0, 1, ..))
+//   for each layer:  x = x + attention(norm(x));  x = x + mlp(norm(x))
+//   logits = head(norm(x))
+//
+// Which norms there are, what is fused, what turns with the position, and under which names the
+// parameters are in a file is data (decoder_config.h): Llama, Mistral, Qwen, GPT-2, Phi, Gemma and
+// the like are configurations of this one class.
+//
+// Weights and sizes come from a Hugging Face folder (config.json, model.safetensors) or are drawn
+// from a seed.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "models/decoder/attention.h"
+#include "models/decoder/decoder_config.h"
+#include "models/decoder/language_model.h"
+#include "models/layers/containers.h"
+
+namespace tilewright {
+
+class DecoderLayer : public Module {
+ public:
+  DecoderLayer(const DecoderConfig& config, std::int64_t index, LayerOptions options);
+  Tensor forward(const Tensor& x, const Placement& placement);
+
+  std::optional<Norm> attention_norm;  // of what goes in
+  Attention attention;
+  std::optional<Norm> attention_output_norm, mlp_norm;
+  Mlp mlp;
+  std::optional<Norm> mlp_output_norm;
+
+ private:
+  Tensor added(const Tensor& x, Tensor part, const std::optional<Norm>& norm) const;
+  double residual_factor_;
+  bool is_parallel_;
+};
+
+class Decoder : public LanguageModel {
+ public:
+  // Raises `Error` for sizes that check_config refuses, or a cache beyond 2^63 bytes.
+  explicit Decoder(const DecoderConfig& config, ModelOptions options = {});
+
+  const DecoderConfig& config() const { return config_; }
+  Device device() const override { return tokens_.weight.device(); }
+  std::int64_t vocabulary() const override { return config_.vocabulary; }
+  // eos; and bos, unless the folder's generation_config.json says what ends a text.
+  std::vector<std::int64_t> stop_ids() const override;
+  void expect(std::int64_t rows) override;
+  std::optional<std::int64_t> reread_beyond() const override;
+  // Also the head, where the embedding is the head: it has integers of its own then.
+  void quantize(const QuantizeOptions& options,
+                std::source_location w = std::source_location::current()) override;
+
+ private:
+  Tensor hidden_rows(const Tensor& ids, const Tensor& position) override;
+  Tensor logits(const Tensor& rows) const override;
+
+  DecoderConfig config_;
+  std::vector<std::unique_ptr<RotaryTable>> rotary_;  // as config_.ropes
+  Embedding tokens_;
+  std::optional<Embedding> positions_;
+  ModuleList<DecoderLayer> layers_;
+  Norm norm_;
+  std::unique_ptr<Linear> head_;  // none where the embedding is the head
+};
+
+// From a Hugging Face folder; names with and without the family's prefix ("model.") are known.
+// Raises `Error` for whatever is wrong with its files.
+std::unique_ptr<Decoder> load_decoder(const std::filesystem::path& folder,
+                                      ModelOptions options = {});
+// Weights drawn as Hugging Face initialises: normal with deviation 0.02, norms the identity, biases
+// 0; of GPT-2 as its paper says (positions 0.01, what ends in the residual stream smaller by the
+// square root of its number). The same for a seed on every machine.
+std::unique_ptr<Decoder> random_decoder(const DecoderConfig& config, std::uint64_t seed,
+                                        ModelOptions options = {});
+
+}  // namespace tilewright

@@ -1,0 +1,76 @@
+// What generation needs of a model: rows of a text in, the logits of what follows out, with keys
+// and values of the rows before them kept in a cache.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/layers/layers.h"
+
+namespace tilewright {
+
+struct ModelOptions {
+  std::int64_t batch = 1;
+  std::optional<std::int64_t> max_positions;  // of the cache; the configuration's if absent
+  DType dtype = f32;                          // of parameters and cache, whatever the file's
+  Init init = Init::none;
+  Device device = Device::cpu();                           // where parameters and cache lie
+  std::function<void(const LoadProgress&)> progress = {};  // of loading from a folder
+};
+
+class LanguageModel : public Module {
+ public:
+  // ids i64 [batch, rows], position i64 [1]: the first row's. Adds the rows to the cache.
+  // Logits of every row, f32 [batch, rows, vocabulary]. A position outside the model is an Error
+  // eagerly and with IndexChecks::all, and gives some result otherwise inside a compiled function.
+  Tensor forward(const Tensor& ids, const Tensor& position);
+  // Of the last row alone, f32 [batch, vocabulary]: what generation needs.
+  Tensor forward_last(const Tensor& ids, const Tensor& position);
+
+  std::int64_t batch() const { return batch_; }
+  std::int64_t max_positions() const { return max_positions_; }
+  virtual Device device() const = 0;  // of the model
+  virtual std::int64_t vocabulary() const = 0;
+  virtual std::vector<std::int64_t> stop_ids() const = 0;  // that end a text
+
+  // How a text is read may depend on its length (RopeType::longrope). A text that is read in
+  // several calls is announced with its rows before the first of them; a call's own rows need not
+  // be.
+  virtual void expect(std::int64_t rows) { (void)rows; }
+  // What the cache holds of a text is of no use once the text has more rows than this: announced
+  // with its new length it must be read again from its beginning. None: always of use.
+  virtual std::optional<std::int64_t> reread_beyond() const { return std::nullopt; }
+
+ protected:
+  // `positions` are those that the model has; `row_elements` are the keys' of one position in all
+  // layers. Raises `Error` beginning with [model] for a cache that is longer than the model, or
+  // beyond 2^63 bytes.
+  LanguageModel(std::string model, const ModelOptions& options, std::int64_t positions,
+                std::int64_t row_elements);
+
+  // Of checked arguments: the last layer's rows [batch, rows, hidden], and what the head makes of
+  // some of them.
+  virtual Tensor hidden_rows(const Tensor& ids, const Tensor& position) = 0;
+  virtual Tensor logits(const Tensor& rows) const = 0;
+
+ private:
+  Tensor checked_rows(const Tensor& ids, const Tensor& position);
+  std::string model_;
+  std::int64_t batch_, max_positions_;
+};
+
+// The model of a Hugging Face folder, of the family (decoder_families.h) that the model_type of its
+// config.json names. Raises `Error` for whatever is wrong with its files, and for each member of
+// config.json that is not used.
+std::unique_ptr<LanguageModel> load_model(const std::filesystem::path& folder,
+                                          ModelOptions options = {});
+// A model of configs.def with weights drawn from a seed; none for another name.
+std::unique_ptr<LanguageModel> random_model(std::string_view name, std::uint64_t seed,
+                                            ModelOptions options = {});
+
+}  // namespace tilewright

@@ -1,0 +1,138 @@
+#include "models/files/tree.h"
+
+#include <unordered_set>
+
+#include "runtime/base/error.h"
+
+namespace tilewright::json {
+namespace {
+
+class TreeBuilder : public Events {
+ public:
+  TreeBuilder(std::string_view operation, std::string_view what, std::size_t max_nodes,
+              const std::vector<Diversion>& diversions)
+      : operation_(operation), what_(what), max_nodes_(max_nodes), diversions_(diversions) {}
+
+  void scalar(Scalar value) override {
+    if (diverted_ || divert()) {
+      diverted_->scalar(std::move(value));
+      return leave_diversion();
+    }
+    count();
+    Node node;
+    node.scalar = std::move(value);
+    place(std::move(node));
+  }
+  void key(std::string name) override {
+    if (diverted_) return diverted_->key(std::move(name));
+    Level& level = levels_.back();
+    require(level.names.insert(name).second, "[", operation_, "] ", what_, ": the key \"",
+            excerpt(name), "\" appears twice in one object");
+    level.key = std::move(name);
+  }
+  void begin_object() override { begin(Node::Kind::object, &Events::begin_object); }
+  void end_object() override { end(&Events::end_object); }
+  void begin_array() override { begin(Node::Kind::array, &Events::begin_array); }
+  void end_array() override { end(&Events::end_array); }
+
+  Node take() { return std::move(root_); }
+
+ private:
+  struct Level {
+    Node node;
+    std::string key;  // of the member that is being read
+    std::unordered_set<std::string> names;
+  };
+
+  void count() {
+    require(++nodes_ <= max_nodes_, "[", operation_, "] ", what_, ": more than ", max_nodes_,
+            " JSON values outside its tables");
+  }
+  void begin(Node::Kind kind, void (Events::*event)()) {
+    if (diverted_ || divert()) {
+      (diverted_->*event)();
+      ++diverted_depth_;
+      return;
+    }
+    count();
+    Level level;
+    level.node.kind = kind;
+    levels_.push_back(std::move(level));
+  }
+  void end(void (Events::*event)()) {
+    if (diverted_) {
+      (diverted_->*event)();
+      --diverted_depth_;
+      return leave_diversion();
+    }
+    Node node = std::move(levels_.back().node);
+    levels_.pop_back();
+    place(std::move(node));
+  }
+  // Whether the value about to begin is one of the diverted; then `diverted_` is set.
+  bool divert() {
+    if (diversions_.empty()) return false;
+    std::string path;
+    for (const Level& level : levels_) {
+      if (level.node.kind != Node::Kind::object) return false;
+      path += (path.empty() ? "" : "/") + level.key;
+    }
+    for (const Diversion& diversion : diversions_)
+      if (diversion.path == path) diverted_ = diversion.events;
+    return diverted_ != nullptr;
+  }
+  void leave_diversion() {
+    if (diverted_depth_ != 0) return;
+    diverted_ = nullptr;
+    Node node;
+    node.kind = Node::Kind::diverted;
+    place(std::move(node));
+  }
+  void place(Node node) {
+    if (levels_.empty()) {
+      root_ = std::move(node);
+      return;
+    }
+    Level& level = levels_.back();
+    if (level.node.kind == Node::Kind::array)
+      level.node.items.push_back(std::move(node));
+    else
+      level.node.members.emplace_back(std::move(level.key), std::move(node));
+  }
+
+  std::string_view operation_, what_;
+  std::size_t max_nodes_;
+  std::size_t nodes_ = 0;
+  const std::vector<Diversion>& diversions_;
+  std::vector<Level> levels_;
+  Events* diverted_ = nullptr;
+  int diverted_depth_ = 0;
+  Node root_;
+};
+
+}  // namespace
+
+const Node* Node::find(std::string_view name) const {
+  for (const auto& [key, node] : members)
+    if (key == name) return &node;
+  return nullptr;
+}
+
+std::string describe(const Node& node) {
+  switch (node.kind) {
+    case Node::Kind::scalar: return concat(node.scalar);
+    case Node::Kind::array: return "an array";
+    case Node::Kind::object: return "an object";
+    case Node::Kind::diverted: return "a table";
+  }
+  __builtin_unreachable();
+}
+
+Node read_tree(std::string_view text, std::string_view operation, std::string_view what,
+               const Limits& limits, const std::vector<Diversion>& diversions) {
+  TreeBuilder builder(operation, what, limits.nodes, diversions);
+  read(text, operation, what, limits, builder);
+  return builder.take();
+}
+
+}  // namespace tilewright::json

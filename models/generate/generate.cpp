@@ -1,0 +1,199 @@
+#include "models/generate/generate.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <iterator>
+#include <utility>
+
+#include "runtime/base/error.h"
+
+namespace tilewright {
+namespace {
+
+// Sizes in which a prompt is processed, greatest first; each is a program to compile.
+constexpr std::array<std::size_t, 3> piece_sizes = {128, 16, 1};
+constexpr std::int64_t steps_of_gpus = 8;
+
+class Stopwatch {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+std::int64_t peak_memory_bytes() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return std::int64_t{usage.ru_maxrss} * 1024;
+}
+
+std::size_t piece_of(std::size_t rest) {
+  return *std::find_if(piece_sizes.begin(), piece_sizes.end(),
+                       [&](std::size_t size) { return size <= rest; });
+}
+
+}  // namespace
+
+TextGenerator::TextGenerator(LanguageModel& model, Tokenizer tokenizer, Options options)
+    : model_(model),
+      tokenizer_(std::move(tokenizer)),
+      step_(compile([&model](const Tensor& ids,
+                             const Tensor& position) { return model.forward_last(ids, position); },
+                    options)),
+      position_(Tensor::scalar<std::int64_t>(0).reshape({1})) {
+  require(model.batch() == 1, "[generate] the model is for a batch of ", model.batch(),
+          "; 1 is needed");
+  require(tokenizer_.size() <= model.vocabulary(), "[generate] the tokenizer has ",
+          tokenizer_.size(), " tokens; the model knows ", model.vocabulary());
+  for (std::size_t size : piece_sizes)
+    ids_[size] =
+        Tensor::from(std::vector<std::int64_t>(size, 0), {1, static_cast<std::int64_t>(size)});
+}
+
+std::vector<TokenId> TextGenerator::encode(std::string_view prompt,
+                                           const GenerateOptions& options) const {
+  require(options.max_tokens >= 1 && options.max_tokens <= model_.max_positions(),
+          "[generate] max_tokens is ", options.max_tokens, "; from 1 to the model's ",
+          model_.max_positions(), " positions are allowed");
+  std::vector<TokenId> ids = tokenizer_.encode(prompt);
+  require(!ids.empty(), "[generate] the prompt has no tokens; at least one is needed");
+  require(static_cast<std::int64_t>(ids.size()) <= options.max_tokens, "[generate] the prompt has ",
+          ids.size(), " tokens; max_tokens, prompt included, is ", options.max_tokens);
+  return ids;
+}
+
+std::vector<TokenId> TextGenerator::stops(const GenerateOptions& options) const {
+  std::vector<TokenId> ids = options.stop_tokens;
+  std::ranges::copy(model_.stop_ids(), std::back_inserter(ids));
+  return ids;
+}
+
+std::int64_t TextGenerator::steps_a_round(const GenerateOptions& options,
+                                          std::int64_t prompt_size) const {
+  std::int64_t wanted = options.steps_a_round;
+  bool is_greedy = options.sampling.temperature == 0;
+  require(wanted >= 0 && wanted <= model_.max_positions(), "[generate] steps_a_round is ", wanted,
+          "; from 0 (as the device likes it) to the model's ", model_.max_positions(),
+          " positions are allowed");
+  require(wanted <= 1 || is_greedy, "[generate] steps_a_round is ", wanted,
+          " with a temperature of ", options.sampling.temperature,
+          "; several steps need a temperature of 0, for random numbers are drawn on the host");
+  // The host must see where a text is to be read again.
+  std::int64_t limit = model_.reread_beyond().value_or(options.max_tokens);
+  if (prompt_size <= limit && limit < options.max_tokens) return 1;
+  if (wanted > 0) return wanted;
+  return model_.device().is_cuda() && is_greedy ? steps_of_gpus : 1;
+}
+
+std::span<const float> TextGenerator::run(std::span<const TokenId> ids, std::size_t begin,
+                                          std::size_t size) {
+  Tensor& input = ids_.at(size);
+  std::copy_n(ids.begin() + static_cast<std::ptrdiff_t>(begin), size,
+              static_cast<std::int64_t*>(input.data()));
+  *static_cast<std::int64_t*>(position_.data()) = static_cast<std::int64_t>(begin);
+  logits_ = step_(input, position_);
+  // A model may know more ids than the tokenizer has, for round sizes: those are no tokens.
+  return {static_cast<const float*>(logits_.data()), static_cast<std::size_t>(tokenizer_.size())};
+}
+
+// Runs each size once at position 0. What that leaves in the cache is overwritten by the prompt, or
+// lies after its end and is overwritten before it is seen.
+void TextGenerator::warm_up(std::size_t prompt_size, std::int64_t steps, Generation& result) {
+  std::vector<TokenId> zeros(piece_sizes.front(), 0);
+  auto compile_size = [&](std::size_t size) {
+    if (std::exchange(is_compiled_[size], true)) return;
+    Stopwatch watch;
+    run(zeros, 0, size);
+    result.compile_s += watch.seconds();
+  };
+  for (std::size_t done = 0; done < prompt_size; done += piece_of(prompt_size - done))
+    compile_size(piece_of(prompt_size - done));
+  if (steps == 1) compile_size(1);
+  if (steps <= 1) return;
+  if (greedy_ && greedy_->steps() == steps && greedy_->device() == model_.device()) return;
+  Stopwatch watch;
+  greedy_ = std::make_unique<GreedySteps>(model_, tokenizer_.size(), steps, step_.options());
+  greedy_->warm_up();
+  result.compile_s += watch.seconds();
+}
+
+std::span<const float> TextGenerator::prefill(std::span<const TokenId> prompt) {
+  model_.expect(std::ssize(prompt));
+  std::span<const float> logits;
+  for (std::size_t done = 0; done < prompt.size();) {
+    std::size_t size = piece_of(prompt.size() - done);
+    logits = run(prompt, done, size);
+    done += size;
+  }
+  model_.expect(0);  // from here on a row's position says how long the text is
+  return logits;
+}
+
+void TextGenerator::decode(std::span<const float> logits, const GenerateOptions& options,
+                           std::int64_t steps, Generation& result) {
+  Sampler sampler(options.sampling);
+  auto limit = static_cast<std::size_t>(options.max_tokens);
+  std::vector<TokenId> stop_ids = stops(options);
+  std::vector<std::int64_t> round;  // of steps, as far as it is not used
+  auto following = [&] {
+    ++result.decode_steps;
+    std::size_t position = result.ids.size() - 1;
+    if (std::ssize(result.ids) - 1 == model_.reread_beyond())
+      return sampler.choose(prefill(result.ids));
+    if (steps == 1) return sampler.choose(run(result.ids, position, 1));
+    if (round.empty()) {
+      if (result.decode_steps == 1)
+        greedy_->start({result.ids.back()}, static_cast<std::int64_t>(position), options.max_tokens,
+                       {stop_ids.begin(), stop_ids.end()});
+      round = greedy_->run();
+      std::reverse(round.begin(), round.end());
+    }
+    std::int64_t id = round.back();
+    round.pop_back();
+    require(id != GreedySteps::not_a_number, "[sample] a logit is NaN after ", result.ids.size(),
+            " tokens");
+    return static_cast<TokenId>(id);
+  };
+  TextStream stream(tokenizer_);
+  for (TokenId id : result.ids) result.text += stream.push(id);
+  auto emit = [&](const std::string& text) {
+    result.text += text;
+    if (options.on_text && !text.empty()) options.on_text(text);
+  };
+  Stopwatch watch;
+  while (result.ids.size() < limit) {
+    TokenId next =
+        result.ids.size() == result.prompt_ids.size() ? sampler.choose(logits) : following();
+    if (std::find(stop_ids.begin(), stop_ids.end(), next) != stop_ids.end()) {
+      result.finish = Finish::stop;
+      break;
+    }
+    result.ids.push_back(next);
+    emit(stream.push(next));
+  }
+  result.decode_s = watch.seconds();
+  emit(stream.finish());
+}
+
+Generation TextGenerator::generate(std::string_view prompt, const GenerateOptions& options) {
+  Generation result;
+  result.prompt_ids = result.ids = encode(prompt, options);
+  // The first token follows from the prompt.
+  bool decodes = options.max_tokens > std::ssize(result.ids) + 1;
+  std::int64_t steps = decodes ? steps_a_round(options, std::ssize(result.ids)) : 0;
+  warm_up(result.ids.size(), steps, result);
+  Stopwatch watch;
+  std::span<const float> logits = prefill(result.ids);
+  result.prefill_s = watch.seconds();
+  decode(logits, options, steps, result);
+  result.peak_memory_bytes = peak_memory_bytes();
+  return result;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,85 @@
+// Writing on: a prompt in, a model's continuation out, token by token.
+//
+// The prompt goes through the model in pieces of a few fixed sizes, and then every token is one
+// step of size 1, so that a model of any prompt length compiles at most as many programs as there
+// are sizes. Programs are compiled before the clock of prefill and decode starts.
+//
+// A GPU would wait for the host at every token that the host chooses. Greedy decoding therefore
+// takes several steps a round there, each of which chooses on the device (greedy_steps.h). The ids
+// are the same; text arrives a round at a time.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/compile/compile.h"
+#include "models/decoder/language_model.h"
+#include "models/generate/greedy_steps.h"
+#include "models/generate/sampling.h"
+#include "models/tokenizer/tokenizer.h"
+
+namespace tilewright {
+
+struct GenerateOptions {
+  std::int64_t max_tokens = 256;  // positions, the prompt's included
+  SamplingOptions sampling;
+  // Steps for one word with the host, chosen on the device: above 1 only for a temperature of 0,
+  // for the host has the random numbers. 0: 8 on a GPU where that is so, else 1. Always 1 where the
+  // model reads the text again on the way (LanguageModel::reread_beyond).
+  std::int64_t steps_a_round = 0;
+  std::vector<TokenId> stop_tokens;  // besides the model's own
+  // Called with each piece of the continuation's text as it becomes certain, on this thread.
+  std::function<void(std::string_view text)> on_text;
+};
+
+enum class Finish : std::uint8_t { length, stop };
+
+struct Generation {
+  std::vector<TokenId> prompt_ids;
+  std::vector<TokenId> ids;  // at every position, the prompt's included; no stop token
+  std::string text;          // of all of them
+  Finish finish = Finish::length;
+  double compile_s = 0;  // the first run of each size that was not compiled before
+  double prefill_s = 0;  // the prompt, up to its last logits
+  double decode_s = 0;   // the steps after the first generated token
+  std::int64_t decode_steps = 0;
+  std::int64_t peak_memory_bytes = 0;  // of the process
+  double decode_tokens_per_s() const {
+    return decode_s > 0 ? static_cast<double>(decode_steps) / decode_s : 0;
+  }
+};
+
+// A model made ready to generate. One generation at a time; the model must outlive it.
+class TextGenerator {
+ public:
+  // Raises `Error` unless model and tokenizer fit, for a batch above 1, and for bad options.
+  TextGenerator(LanguageModel& model, Tokenizer tokenizer, Options options = {});
+  Generation generate(std::string_view prompt, const GenerateOptions& options = {});
+  const CompiledFunction& compiled() const { return step_; }  // for reports
+
+ private:
+  std::vector<TokenId> encode(std::string_view prompt, const GenerateOptions& options) const;
+  std::vector<TokenId> stops(const GenerateOptions& options) const;
+  std::int64_t steps_a_round(const GenerateOptions& options, std::int64_t prompt_size) const;
+  void warm_up(std::size_t prompt_size, std::int64_t steps, Generation& result);
+  // Runs ids[begin, begin + size) and returns the logits of the last of them.
+  std::span<const float> run(std::span<const TokenId> ids, std::size_t begin, std::size_t size);
+  std::span<const float> prefill(std::span<const TokenId> prompt);
+  void decode(std::span<const float> logits, const GenerateOptions& options, std::int64_t steps,
+              Generation& result);
+
+  LanguageModel& model_;
+  Tokenizer tokenizer_;
+  Compiled step_;
+  Tensor position_;                          // i64 [1]; where it lies is part of recorded launches
+  std::map<std::size_t, Tensor> ids_;        // by piece size, i64 [1, size]
+  std::map<std::size_t, bool> is_compiled_;  // by piece size
+  Tensor logits_;                            // of the last run
+  std::unique_ptr<GreedySteps> greedy_;      // of the latest number of steps a round
+};
+
+}  // namespace tilewright

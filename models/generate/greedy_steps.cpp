@@ -1,0 +1,91 @@
+#include "models/generate/greedy_steps.h"
+
+#include "runtime/base/error.h"
+
+namespace tilewright {
+namespace {
+
+Tensor filled(const Shape& shape, std::int64_t value, const Device& device) {
+  std::vector<std::int64_t> values(static_cast<std::size_t>(element_count(shape)), value);
+  return Tensor::from(values, shape).to(device);
+}
+
+void set(Tensor& tensor, const std::vector<std::int64_t>& values) {
+  tensor.copy_from(Tensor::from(values, tensor.shape()));
+}
+
+}  // namespace
+
+GreedySteps::GreedySteps(LanguageModel& model, std::int64_t tokens, std::int64_t steps,
+                         Options options)
+    : model_(model),
+      tokens_(tokens),
+      steps_(steps),
+      device_(model.device()),
+      ids_(filled({model.batch(), 1}, 0, device_)),
+      position_(filled({1}, 0, device_)),
+      has_ended_(filled({model.batch()}, 1, device_)),
+      chosen_(filled({steps, model.batch()}, nothing, device_)),
+      step_(filled({1}, 0, device_)),
+      limit_(filled({1}, 0, device_)),
+      is_stop_(
+          Tensor::from(std::vector<std::int32_t>(static_cast<std::size_t>(tokens), 0), {tokens, 1})
+              .to(device_)),
+      compiled_(compile([this] { return step(); }, options)) {
+  require(tokens >= 1 && tokens <= model.vocabulary(), "[greedy_steps] ", tokens,
+          " tokens to choose from; the model knows ", model.vocabulary());
+  require(steps >= 1, "[greedy_steps] a round of ", steps, " steps; it must have at least 1");
+}
+
+// What matters is written in place.
+Tensor GreedySteps::step() {
+  std::int64_t batch = model_.batch();
+  Tensor logits = model_.forward_last(ids_, position_).slice(1, 0, tokens_);
+  Tensor greatest = amax(logits, {1});
+  Tensor best = where(greatest == greatest, argmax(logits, 1), not_a_number);
+  Tensor stops = embedding(maximum(best, 0), is_stop_).reshape({batch});
+  Tensor is_last = (position_ + 2 >= limit_).to(i64);
+  Tensor ends = maximum(maximum(stops.to(i64), (best < 0).to(i64)), is_last);
+  Tensor ended = maximum(has_ended_, ends);
+  Tensor chosen = where(has_ended_ == 0, best, nothing);
+  chosen_.index_copy_(0, step_, chosen.reshape({1, batch}));
+  ids_.copy_from(where(ended.reshape({batch, 1}) == 0, best.reshape({batch, 1}), ids_));
+  position_.copy_from(position_ + 1 - amin(ended, {0}, true));
+  has_ended_.copy_from(ended);
+  step_.copy_from(remainder(step_ + 1, steps_));
+  return chosen_;
+}
+
+void GreedySteps::start(const std::vector<std::int64_t>& ids, std::int64_t position,
+                        std::int64_t limit, const std::vector<std::int64_t>& stops) {
+  require(std::ssize(ids) == model_.batch(), "[greedy_steps] ", ids.size(),
+          " ids; the model is for a batch of ", model_.batch());
+  require(position >= 0 && position + 1 < limit && limit <= model_.max_positions(),
+          "[greedy_steps] tokens from position ", position + 1, " up to ", limit,
+          "; the model has ", model_.max_positions(), " positions");
+  set(ids_, ids);
+  set(position_, {position});
+  set(has_ended_, std::vector<std::int64_t>(ids.size(), 0));
+  set(step_, {0});
+  set(limit_, {limit});
+  if (stops == stops_) return;
+  std::vector<std::int32_t> table(static_cast<std::size_t>(tokens_), 0);
+  for (std::int64_t stop : stops)
+    if (stop >= 0 && stop < tokens_) table[static_cast<std::size_t>(stop)] = 1;
+  is_stop_.copy_from(Tensor::from(table, {tokens_, 1}));
+  stops_ = stops;
+}
+
+std::vector<std::int64_t> GreedySteps::run() {
+  compiled_.repeat(steps_, {});
+  return chosen_.to_vector<std::int64_t>();
+}
+
+void GreedySteps::warm_up() {
+  set(ids_, std::vector<std::int64_t>(static_cast<std::size_t>(model_.batch()), 0));
+  set(position_, {0});
+  set(has_ended_, std::vector<std::int64_t>(static_cast<std::size_t>(model_.batch()), 1));
+  run();
+}
+
+}  // namespace tilewright

@@ -1,0 +1,63 @@
+// Several decoding steps for one word with the host.
+//
+// Everything that a greedy step reads and writes lies on the model's device: the tokens that go in,
+// where they stand, which rows have come to their end, and the list of what was chosen. The token
+// that one step chooses is what the next one embeds, so a round of steps is one call of
+// `CompiledFunction::repeat`, on a GPU one graph, and the host waits once a round. All steps are
+// one program however many there are in a round.
+//
+// A row ends at a stop token or at the last position that is allowed. The steps of a round that are
+// left once all rows have ended change nothing: they compute the last step again, with the same
+// tokens at the same place, and choose `nothing`.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "graph/compile/compile.h"
+#include "models/decoder/language_model.h"
+
+namespace tilewright {
+
+class GreedySteps {
+ public:
+  // What a step chooses besides tokens.
+  static constexpr std::int64_t not_a_number = -1;  // a logit is: the row ends
+  static constexpr std::int64_t nothing = -2;       // the row had ended before
+
+  // Tokens are chosen among the first `tokens` of the model's vocabulary; at most that many. A
+  // round has `steps` of them. The model must outlive this, and stay on its device.
+  GreedySteps(LanguageModel& model, std::int64_t tokens, std::int64_t steps, Options options);
+
+  // From here on: `ids`, one a row of the batch, stand at `position` and have not gone through the
+  // model; everything before has. Rows get no token at `limit` or after it. `stops` end a row.
+  void start(const std::vector<std::int64_t>& ids, std::int64_t position, std::int64_t limit,
+             const std::vector<std::int64_t>& stops);
+  // The next round: what every step chose for every row, [steps * batch].
+  std::vector<std::int64_t> run();
+  // Compiles before anything is started. The row of the cache at position 0 has no meaning then.
+  void warm_up();
+
+  std::int64_t steps() const { return steps_; }
+  const Device& device() const { return device_; }
+  const CompiledFunction& compiled() const { return compiled_; }  // for reports
+
+ private:
+  Tensor step();
+
+  LanguageModel& model_;
+  std::int64_t tokens_, steps_;
+  Device device_;
+  // All of integers, on the model's device.
+  Tensor ids_;                       // i64 [batch, 1]: go in next
+  Tensor position_;                  // i64 [1]: of them
+  Tensor has_ended_;                 // i64 [batch]: 1 or 0
+  Tensor chosen_;                    // i64 [steps, batch]
+  Tensor step_;                      // i64 [1]: of the round
+  Tensor limit_;                     // i64 [1]
+  Tensor is_stop_;                   // i32 [tokens, 1]: 1 or 0
+  std::vector<std::int64_t> stops_;  // that `is_stop_` has
+  Compiled compiled_;
+};
+
+}  // namespace tilewright

@@ -1,0 +1,80 @@
+// Modules made of a number of others, which they own.
+//
+// Parts are called "0", "1", ... as in PyTorch. Separate from module.h because these are templates
+// over the layers' types; a module itself is not.
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "models/layers/module.h"
+
+namespace tilewright {
+
+// A list of modules of one type, for a model whose `forward` walks through them.
+template <std::derived_from<Module> Layer>
+class ModuleList : public Module {
+ public:
+  template <typename... Arguments>
+  Layer& add(Arguments&&... arguments) {
+    auto layer = std::make_unique<Layer>(std::forward<Arguments>(arguments)...);
+    register_module(std::to_string(layers_.size()), *layer);
+    layers_.push_back(std::move(layer));
+    return *layers_.back();
+  }
+  std::size_t size() const { return layers_.size(); }
+  Layer& operator[](std::size_t i) { return *layers_[i]; }
+  const Layer& operator[](std::size_t i) const { return *layers_[i]; }
+
+ private:
+  std::vector<std::unique_ptr<Layer>> layers_;
+};
+
+// Modules of any types with `Tensor forward(const Tensor&)`, one after the other.
+class Sequential : public Module {
+ public:
+  Sequential() = default;
+
+  // `count` layers, each made from the same arguments:
+  //   auto model = Sequential::repeat<Layer>(64);
+  template <std::derived_from<Module> Layer, typename... Arguments>
+  static Sequential repeat(std::size_t count, const Arguments&... arguments) {
+    return Sequential(Repeat{}, count, [&](Sequential& s) { s.add<Layer>(arguments...); });
+  }
+
+  template <std::derived_from<Module> Layer, typename... Arguments>
+  requires requires(Layer& layer, const Tensor& x) {
+    { layer.forward(x) } -> std::convertible_to<Tensor>;
+  }
+  Layer& add(Arguments&&... arguments) {
+    auto layer = std::make_unique<Layer>(std::forward<Arguments>(arguments)...);
+    Layer& added = *layer;
+    register_module(std::to_string(steps_.size()), added);
+    steps_.push_back([&added](const Tensor& x) -> Tensor { return added.forward(x); });
+    layers_.push_back(std::move(layer));
+    return added;
+  }
+
+  std::size_t size() const { return layers_.size(); }
+  Tensor forward(const Tensor& x) const {
+    Tensor y = x;
+    for (const auto& step : steps_) y = step(y);
+    return y;
+  }
+  Tensor operator()(const Tensor& x) const { return forward(x); }
+
+ private:
+  struct Repeat {};
+  // A module cannot be moved, so `repeat` has to build its result where it will stay.
+  template <typename AddOne>
+  Sequential(Repeat, std::size_t count, AddOne add_one) {
+    for (std::size_t i = 0; i < count; ++i) add_one(*this);
+  }
+  std::vector<std::unique_ptr<Module>> layers_;
+  std::vector<std::function<Tensor(const Tensor&)>> steps_;
+};
+
+}  // namespace tilewright

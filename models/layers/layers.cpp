@@ -1,0 +1,169 @@
+#include "models/layers/layers.h"
+
+#include <cmath>
+
+#include "models/layers/random.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+namespace {
+
+using std::source_location;
+
+void require_sizes(const char* layer, source_location w, std::int64_t a, std::int64_t b = 1) {
+  require(a > 0 && b > 0, "[", layer, "] sizes ", a, " and ", b, " (at ", describe(w),
+          "); sizes above 0 are needed");
+}
+
+void require_width(const char* layer, const std::string& path, const Tensor& x, std::int64_t width,
+                   source_location w) {
+  require(x.defined(), "[", layer, "] ", path, path.empty() ? "" : ": ",
+          "the input is an undefined tensor (at ", describe(w), "); its last axis must be ", width);
+  require(x.rank() >= 1 && x.size(-1) == width, "[", layer, "] ", path, path.empty() ? "" : ": ",
+          "the input is ", x.shape(), " (at ", describe(w), "); its last axis must be ", width);
+}
+
+Tensor constant(std::int64_t width, double value, const LayerOptions& options) {
+  Tensor tensor = Tensor::empty({width}, options.dtype, options.device);
+  if (options.init == Init::random) fill_value(tensor, value);
+  return tensor;
+}
+
+LayerOptions unfilled(LayerOptions options) {
+  options.init = Init::none;
+  return options;
+}
+
+bool is_rms(NormKind kind) { return kind == NormKind::rms || kind == NormKind::rms_plus_one; }
+const char* name_of(NormKind kind) { return is_rms(kind) ? "rms_norm" : "layer_norm"; }
+
+}  // namespace
+
+Linear::Linear(std::int64_t in, std::int64_t out, bool has_bias, LayerOptions options,
+               WeightOrder order, source_location w)
+    : in_(in), order_(order) {
+  require_sizes("linear", w, in, out);
+  weight = Tensor::empty(order == WeightOrder::out_in ? Shape{out, in} : Shape{in, out},
+                         options.dtype, options.device);
+  register_parameter("weight", weight);
+  if (has_bias) {
+    bias = Tensor::empty({out}, options.dtype, options.device);
+    register_parameter("bias", bias);
+  }
+  if (options.init == Init::none) return;
+  double bound = 1 / std::sqrt(static_cast<double>(in));
+  fill_uniform(weight, -bound, bound, next_random_stream());
+  if (has_bias) fill_uniform(bias, -bound, bound, next_random_stream());
+}
+
+Linear::Linear(const Tensor& shared, source_location w) : weight(shared) {
+  require(shared.rank() == 2, "[linear] shared weights are ", shared.shape(), " (at ", describe(w),
+          "); they must be [out, in]");
+  in_ = shared.size(1);
+}
+
+Tensor Linear::forward(const Tensor& x, source_location w) const {
+  require_width("linear", path(), x, in_, w);
+  TensorOperand rows(x, w);
+  if (weight.defined() && order_ == WeightOrder::out_in) return linear(rows, weight, bias);
+  Tensor y = weight.defined() ? matmul(rows, {weight, w}) : quantized_linear(rows, quantized);
+  return bias.defined() ? TensorOperand(y, w) + TensorOperand(bias, w) : y;
+}
+
+void Linear::quantize(const QuantizeOptions& options, source_location w) {
+  bool turns = order_ == WeightOrder::in_out && weight.defined();
+  quantize_weight("weight", weight, turns ? weight.transpose(0, 1) : weight, quantized, options, w);
+}
+
+Conv1D::Conv1D(std::int64_t in, std::int64_t out, LayerOptions options, source_location w)
+    : Linear(in, out, true, unfilled(options), WeightOrder::in_out, w) {
+  if (options.init == Init::none) return;
+  fill_normal(weight, 0, 0.02, next_random_stream());
+  fill_value(bias, 0);
+}
+
+Embedding::Embedding(std::int64_t count, std::int64_t width, LayerOptions options,
+                     source_location w) {
+  require_sizes("embedding", w, count, width);
+  weight = Tensor::empty({count, width}, options.dtype, options.device);
+  register_parameter("weight", weight);
+  if (options.init == Init::random) fill_normal(weight, 0, 1, next_random_stream());
+}
+
+Tensor Embedding::forward(const Tensor& ids, source_location w) const {
+  require(ids.defined() && is_integer(ids.dtype()), "[embedding] ", path(),
+          path().empty() ? "" : ": ", "ids are ",
+          ids.defined() ? concat(ids.dtype(), " ", ids.shape()) : "an undefined tensor", " (at ",
+          describe(w), "); integers are needed");
+  return embedding({ids, w}, weight);
+}
+
+std::int64_t parameter_count(NormKind kind, std::int64_t width) {
+  if (kind == NormKind::layer_no_weight) return 0;
+  return kind == NormKind::layer ? 2 * width : width;
+}
+
+Norm::Norm(NormKind kind, std::int64_t width, double eps, LayerOptions options, source_location w)
+    : eps(eps), kind_(kind), width_(width) {
+  require_sizes(name_of(kind), w, width);
+  if (kind == NormKind::layer_no_weight) return;
+  weight = constant(width, kind == NormKind::rms_plus_one ? 0 : 1, options);
+  register_parameter("weight", weight);
+  if (kind != NormKind::layer) return;
+  bias = constant(width, 0, options);
+  register_parameter("bias", bias);
+}
+
+Tensor Norm::forward(const Tensor& x, source_location w) const {
+  require_width(name_of(kind_), path(), x, width_, w);
+  TensorOperand rows(x, w);
+  if (!is_rms(kind_)) return layer_norm(rows, weight, bias, eps);
+  if (kind_ == NormKind::rms) return rms_norm(rows, weight, eps);
+  Tensor scale = (weight.dtype() == f32 ? weight : weight.to(f32)) + 1;
+  Tensor y = rms_norm(x.dtype() == f32 ? x : x.to(f32), scale, eps);
+  return x.dtype() == f32 ? y : y.to(x.dtype());
+}
+
+Tensor activate(Activation activation, const Tensor& x) {
+  switch (activation) {
+    case Activation::silu: return silu(x);
+    case Activation::gelu: return gelu(x);
+    case Activation::gelu_tanh: return gelu(x, GeluForm::tanh);
+    case Activation::quick_gelu: return x * sigmoid(x * 1.702);
+    case Activation::relu: return relu(x);
+    case Activation::relu_squared: return square(relu(x));
+  }
+  __builtin_unreachable();
+}
+
+Mlp::Mlp(std::int64_t width, std::int64_t inner, bool bias, LayerOptions options)
+    : Mlp(width, inner, MlpForm{.bias = bias}, options) {}
+
+Mlp::Mlp(std::int64_t width, std::int64_t inner, const MlpForm& form, LayerOptions options)
+    : down_proj(inner, width, form.bias, options, form.order), activation_(form.activation) {
+  auto add = [&](std::optional<Linear>& part, std::string_view name, std::int64_t out) {
+    if (name.empty()) return;
+    part.emplace(width, out, form.bias, options, form.order);
+    register_module(std::string(name), *part);
+  };
+  add(gate_proj, form.names.gate, inner);
+  add(up_proj, form.names.up, inner);
+  add(gate_up_proj, form.names.gate_up, 2 * inner);
+  require(up_proj.has_value() != gate_up_proj.has_value(),
+          "[mlp] the names of up and of gate_up are \"", form.names.up, "\" and \"",
+          form.names.gate_up, "\"; one of them must be empty");
+  register_module(std::string(form.names.down), down_proj);
+}
+
+Tensor Mlp::forward(const Tensor& x) const {
+  if (gate_up_proj) {
+    Tensor both = (*gate_up_proj)(x);
+    std::int64_t inner = both.size(-1) / 2;
+    return down_proj(activate(activation_, both.slice(-1, 0, inner)) *
+                     both.slice(-1, inner, 2 * inner));
+  }
+  if (!gate_proj) return down_proj(activate(activation_, (*up_proj)(x)));
+  return down_proj(activate(activation_, (*gate_proj)(x)) * (*up_proj)(x));
+}
+
+}  // namespace tilewright

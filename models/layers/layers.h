@@ -1,0 +1,152 @@
+// The layers that models are made of, under PyTorch's names and with its initial weights.
+//
+// Each is a few tensors and one formula. Sizes are checked here where the tensor operations would
+// only say which axes differ. Misuse raises `Error` with the caller's line and, where the layer is
+// registered in a module, its name there.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <source_location>
+#include <string_view>
+
+#include "graph/tensor/tensor.h"
+#include "models/layers/module.h"
+
+namespace tilewright {
+
+// Whether a layer draws initial weights, or leaves them for `Module::load` to fill.
+enum class Init : std::uint8_t { random, none };
+
+struct LayerOptions {
+  Init init = Init::random;
+  DType dtype = f32;
+  Device device = Device::cpu();  // where parameters lie
+};
+
+// The axes of a linear layer's weight.
+enum class WeightOrder : std::uint8_t { out_in, in_out };
+
+// y = x W^T + b, W [out, in]. Initially uniform in +-1/sqrt(in). With `WeightOrder::in_out` W is
+// kept transposed, [in, out].
+class Linear : public Module {
+ public:
+  Linear(std::int64_t in, std::int64_t out, bool bias = true, LayerOptions options = {},
+         WeightOrder order = WeightOrder::out_in,
+         std::source_location w = std::source_location::current());
+  // Of weights that another layer has too, an embedding's: no parameter of this one. Rows [out,
+  // in].
+  explicit Linear(const Tensor& shared, std::source_location w = std::source_location::current());
+  // [.., in] -> [.., out]
+  Tensor forward(const Tensor& x, std::source_location w = std::source_location::current()) const;
+  Tensor operator()(const Tensor& x,
+                    std::source_location w = std::source_location::current()) const {
+    return forward(x, w);
+  }
+  void quantize(const QuantizeOptions& options,
+                std::source_location w = std::source_location::current()) override;
+  Tensor weight, bias;  // undefined: `weight` once it is quantised, `bias` where there is none
+  QuantizedWeight quantized;  // [out, in], in either order
+
+ private:
+  std::int64_t in_ = 0;
+  WeightOrder order_ = WeightOrder::out_in;
+};
+
+// A Linear of [in, out]: what files of GPT-2 call Conv1D. Initially normal, deviation 0.02, and 0.
+class Conv1D : public Linear {
+ public:
+  Conv1D(std::int64_t in, std::int64_t out, LayerOptions options = {},
+         std::source_location w = std::source_location::current());
+};
+
+// Rows of a table. Initially normal, deviation 1.
+class Embedding : public Module {
+ public:
+  Embedding(std::int64_t count, std::int64_t width, LayerOptions options = {},
+            std::source_location w = std::source_location::current());
+  // integers [..] -> [.., width]
+  Tensor forward(const Tensor& ids, std::source_location w = std::source_location::current()) const;
+  Tensor operator()(const Tensor& ids,
+                    std::source_location w = std::source_location::current()) const {
+    return forward(ids, w);
+  }
+  Tensor weight;
+};
+
+enum class NormKind : std::uint8_t {
+  rms,           // x / sqrt(mean(x^2) + eps) * weight (Zhang and Sennrich 2019)
+  rms_plus_one,  // times weight + 1 (Gemma)
+  layer,         // (x - mean) / sqrt(var + eps) * weight + bias
+  layer_no_bias,
+  layer_no_weight,  // nor a bias
+};
+// How many parameters a norm of that width has.
+std::int64_t parameter_count(NormKind kind, std::int64_t width);
+
+// A norm over the last axis. Initially the identity after the division: 1, or 0 of `rms_plus_one`,
+// and 0.
+class Norm : public Module {
+ public:
+  Norm(NormKind kind, std::int64_t width, double eps, LayerOptions options = {},
+       std::source_location w = std::source_location::current());
+  Tensor forward(const Tensor& x, std::source_location w = std::source_location::current()) const;
+  Tensor operator()(const Tensor& x,
+                    std::source_location w = std::source_location::current()) const {
+    return forward(x, w);
+  }
+  Tensor weight, bias;  // undefined where the kind has none
+  double eps;
+
+ private:
+  NormKind kind_;
+  std::int64_t width_;
+};
+
+class RmsNorm : public Norm {
+ public:
+  explicit RmsNorm(std::int64_t width, double eps = 1e-6, LayerOptions options = {},
+                   std::source_location w = std::source_location::current())
+      : Norm(NormKind::rms, width, eps, options, w) {}
+};
+
+class LayerNorm : public Norm {
+ public:
+  explicit LayerNorm(std::int64_t width, double eps = 1e-5, LayerOptions options = {},
+                     std::source_location w = std::source_location::current())
+      : Norm(NormKind::layer, width, eps, options, w) {}
+};
+
+enum class Activation : std::uint8_t { silu, gelu, gelu_tanh, quick_gelu, relu, relu_squared };
+Tensor activate(Activation activation, const Tensor& x);
+
+// The names of an MLP's parts. One whose name is empty is not there: no gate, or one that is the
+// first half of the rows of `gate_up`.
+struct MlpNames {
+  std::string_view gate = "gate_proj", up = "up_proj", gate_up, down = "down_proj";
+};
+
+struct MlpForm {
+  Activation activation = Activation::silu;
+  bool bias = false;
+  WeightOrder order = WeightOrder::out_in;
+  MlpNames names;
+  bool is_gated() const { return !names.gate.empty() || !names.gate_up.empty(); }
+};
+
+// down(silu(gate(x)) * up(x)), the gated MLP of Llama (Shazeer 2020, SwiGLU); or, by its form, with
+// another activation f, or without a gate: down(f(up(x))).
+class Mlp : public Module {
+ public:
+  Mlp(std::int64_t width, std::int64_t inner, bool bias = false, LayerOptions options = {});
+  Mlp(std::int64_t width, std::int64_t inner, const MlpForm& form, LayerOptions options = {});
+  Tensor forward(const Tensor& x) const;
+  Tensor operator()(const Tensor& x) const { return forward(x); }
+  std::optional<Linear> gate_proj, up_proj, gate_up_proj;  // those that the form names
+  Linear down_proj;
+
+ private:
+  Activation activation_;
+};
+
+}  // namespace tilewright

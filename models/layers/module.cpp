@@ -1,0 +1,175 @@
+#include "models/layers/module.h"
+
+#include <algorithm>
+#include <set>
+
+#include "graph/tensor/tensor_body.h"
+#include "models/files/reader.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+namespace {
+
+// "a, b, c and 4 more"
+std::string list_of(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 8;
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < most; ++i)
+    text += concat(i ? ", " : "", json::excerpt(names[i]));
+  if (names.size() > most) text += concat(" and ", names.size() - most, " more");
+  return text;
+}
+
+// The lines of the message about weights that do not fit; empty where all do.
+std::string differences(const std::vector<NamedParameter>& parameters, const Weights& weights,
+                        const LoadOptions& options) {
+  std::vector<std::string> missing, unexpected, misshapen;
+  std::set<std::string_view> known;
+  for (const auto& [name, tensor] : parameters) {
+    known.insert(name);
+    if (!weights.contains(name))
+      missing.push_back(name);
+    else if (weights.shape(name) != tensor.shape())
+      misshapen.push_back(
+          concat(name, " (", weights.shape(name), ", the model has ", tensor.shape(), ")"));
+  }
+  for (const std::string& name : weights.names())
+    if (!known.count(name) && !(options.ignore && options.ignore(name))) unexpected.push_back(name);
+  std::string text;
+  auto say = [&](const char* what, const std::vector<std::string>& names) {
+    if (!names.empty()) text += concat(text.empty() ? "" : "; ", what, ": ", list_of(names));
+  };
+  if (options.strict) say("no weights for", missing);
+  if (options.strict) say("no parameter for", unexpected);
+  say("another shape", misshapen);
+  return text;
+}
+
+// Before anything is written: those that functions hold copies of.
+void require_writable(const std::vector<NamedParameter>& parameters, const Weights& weights,
+                      std::source_location w) {
+  std::vector<std::string> frozen;
+  for (const auto& [name, tensor] : parameters)
+    if (weights.contains(name) && tensor.body()->buffer->is_frozen()) frozen.push_back(name);
+  require(frozen.empty(), "[load] frozen: ", list_of(frozen),
+          "; functions compiled with Options::freezing hold packed copies of these parameters, ",
+          "which would not follow (at ", describe(w), "); load before compiling, or compile ",
+          "without freezing");
+}
+
+}  // namespace
+
+void Module::require_new_name(const std::string& name) const {
+  require(!name.empty(), "[module] a parameter or part needs a name");
+  bool is_new = true;
+  for (const auto& entry : parameters_) is_new &= entry.first != name;
+  for (const auto& entry : parts_) is_new &= entry.first != name;
+  require(is_new, "[module] the name \"", name, "\" is registered twice");
+}
+
+void Module::register_parameter(std::string name, Tensor& tensor) {
+  require_new_name(name);
+  require(tensor.defined(), "[module] the parameter \"", name, "\" is an undefined tensor");
+  parameters_.emplace_back(std::move(name), &tensor);
+}
+
+void Module::register_module(std::string name, Module& part) {
+  require_new_name(name);
+  require(&part != this, "[module] \"", name, "\" is the module itself");
+  part.prepend_to_path(name);
+  parts_.emplace_back(std::move(name), &part);
+}
+
+void Module::prepend_to_path(const std::string& name) {
+  path_ = path_.empty() ? name : concat(name, ".", path_);
+  for (auto& [own, part] : parts_) part->prepend_to_path(name);
+}
+
+void Module::register_buffer(Tensor& tensor) {
+  if (std::ranges::find(buffers_, &tensor) == buffers_.end()) buffers_.push_back(&tensor);
+}
+
+void Module::collect_buffers(std::vector<Tensor*>& into) {
+  into.insert(into.end(), buffers_.begin(), buffers_.end());
+  for (auto& [name, part] : parts_) part->collect_buffers(into);
+}
+
+void Module::to(const Device& device) {
+  auto parameters = named_parameters();
+  for (NamedParameter& parameter : parameters) parameter.tensor.move_to(device);
+  std::vector<Tensor*> buffers;
+  collect_buffers(buffers);
+  for (Tensor* buffer : buffers)
+    if (buffer->defined()) buffer->move_to(device);
+}
+
+void Module::quantize(const QuantizeOptions& options, std::source_location w) {
+  for (auto& [name, part] : parts_) part->quantize(options, w);
+}
+
+void Module::quantize_weight(std::string_view name, Tensor& weight, const Tensor& rows,
+                             QuantizedWeight& into, const QuantizeOptions& options,
+                             std::source_location w) {
+  std::string full_name = path_.empty() ? std::string(name) : concat(path_, ".", name);
+  require(weight.defined(), "[quantize] the weights \"", full_name, "\" are quantised already (at ",
+          describe(w), "); quantise a model once");
+  Device device = weight.device();
+  try {
+    into = tilewright::quantize(rows.to(Device::cpu()), options, w);
+  } catch (const Error& error) {
+    raise_error(concat(error.what(), "; the weights are \"", full_name, "\""));
+  }
+  for (Tensor* part : {&into.values, &into.scales, &into.zeros}) {
+    if (part->defined()) part->move_to(device);
+    register_buffer(*part);
+  }
+  weight = {};
+  std::erase_if(parameters_, [&](const auto& entry) { return entry.first == name; });
+}
+
+void Module::collect(const std::string& prefix, std::vector<NamedParameter>& into) {
+  for (auto& [name, tensor] : parameters_) into.push_back({prefix + name, *tensor});
+  for (auto& [name, part] : parts_) part->collect(prefix + name + ".", into);
+}
+
+std::vector<NamedParameter> Module::named_parameters() {
+  std::vector<NamedParameter> parameters;
+  collect("", parameters);
+  return parameters;
+}
+
+std::int64_t Module::parameter_count() {
+  std::int64_t count = 0;
+  for (const auto& parameter : named_parameters()) count += parameter.tensor.count();
+  return count;
+}
+
+std::map<std::string, Tensor> Module::state() {
+  std::map<std::string, Tensor> state;
+  for (const auto& [name, tensor] : named_parameters()) state.emplace(name, tensor);
+  return state;
+}
+
+void Module::load(const Weights& weights, const LoadOptions& options, std::source_location w) {
+  auto parameters = named_parameters();
+  std::string wrong = differences(parameters, weights, options);
+  require(wrong.empty(), "[load] the weights do not fit the model: ", wrong, " (at ", describe(w),
+          ")");
+  require_writable(parameters, weights, w);
+  LoadProgress progress{{}, 0, 0};
+  for (const auto& [name, tensor] : parameters)
+    if (weights.contains(name))
+      progress.bytes_total += tensor.count() * size_bytes(weights.dtype(name));
+  auto advance = [&](std::int64_t bytes) {
+    progress.bytes_done += bytes;
+    if (options.progress) options.progress(progress);
+  };
+  for (auto& [name, tensor] : parameters) {
+    if (!weights.contains(name)) continue;
+    progress.name = name;
+    advance(0);
+    weights.read(name, tensor, advance);
+  }
+}
+
+}  // namespace tilewright

@@ -1,0 +1,111 @@
+// A part of a model: parameters with names, and parts of its own.
+//
+//   struct Layer : Module {
+//     Linear linear1{10, 10}, linear2{10, 10};
+//     Layer() {
+//       register_module("linear1", linear1);
+//       register_module("linear2", linear2);
+//     }
+//     Tensor forward(const Tensor& x) { return relu(linear2(sigmoid(relu(linear1(x))))); }
+//   };
+//
+// Names are joined with dots, as PyTorch does ("layers.0.linear1.weight"), so that files of weights
+// made there fit. A module is neither copied nor moved: its parameters are known by address, here
+// and to functions compiled from it. `compile(module)` calls `forward`. A parameter may be assigned
+// another tensor, before and after compiling (`layer.weight = t`): functions see it at their next
+// call.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/functions/quantized.h"
+#include "graph/tensor/tensor.h"
+#include "models/weights/weights.h"
+
+namespace tilewright {
+
+struct NamedParameter {
+  std::string name;
+  Tensor& tensor;
+};
+
+// How far loading has come.
+struct LoadProgress {
+  std::string_view name;     // of the parameter that is being read
+  std::int64_t bytes_done;   // of the weights, as they are stored
+  std::int64_t bytes_total;  // that will be read
+};
+
+struct LoadOptions {
+  bool strict = true;  // parameters without weights, and weights without a parameter, are errors
+  // Weights of these names are passed over.
+  std::function<bool(std::string_view name)> ignore;
+  // Called on this thread when a parameter is begun and after each piece of some MiB of it.
+  std::function<void(const LoadProgress&)> progress;
+};
+
+class Module {
+ public:
+  Module() = default;
+  virtual ~Module() = default;
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  // The names under which this was registered, the outermost first, joined with dots; empty for a
+  // module that is no part of another. Errors name it.
+  const std::string& path() const { return path_; }
+
+  // Own parameters first, then those of the parts, in the order of registration.
+  std::vector<NamedParameter> named_parameters();
+  std::int64_t parameter_count();
+  std::map<std::string, Tensor> state();  // handles that share the parameters' bytes
+
+  // Moves parameters and buffers, of the parts too, to a device. A function compiled from this
+  // module follows: it is compiled for that device at its next call.
+  void to(const Device& device);
+
+  // Turns the weights of linear layers, of the parts too, into integers of 8 or 4 bits with scales
+  // (graph/functions/quantized.h). They are parameters no longer, and take the memory that the
+  // integers need; what a layer adds to rows stays as it is. A function compiled from this module
+  // before is compiled anew at its next call. Raises `Error` that names the first layer whose rows
+  // the groups do not divide, or that is quantised already; layers before it are quantised then.
+  virtual void quantize(const QuantizeOptions& options,
+                        std::source_location w = std::source_location::current());
+
+  // Copies weights into the parameters' memory, converting floating types; a function compiled
+  // from this module sees them, also where a parameter was assigned another tensor since. Raises
+  // `Error` "[load] ..." that lists the names that are missing, unexpected, or of another shape,
+  // and those that are frozen (Options::freezing), before anything is written.
+  void load(const Weights& weights, const LoadOptions& options = {},
+            std::source_location w = std::source_location::current());
+
+ protected:
+  // For constructors. `tensor` and `part` must live as long as this module; names are not empty
+  // and unique within it.
+  void register_parameter(std::string name, Tensor& tensor);
+  void register_module(std::string name, Module& part);
+  // For `quantize`: puts the integers that `rows` [out, in], a view of `weight`, are rounded to in
+  // its place. They are buffers, and the weight, if registered under this name, no parameter.
+  void quantize_weight(std::string_view name, Tensor& weight, const Tensor& rows,
+                       QuantizedWeight& into, const QuantizeOptions& options,
+                       std::source_location w = std::source_location::current());
+  // A tensor that is no parameter but lies where they do: a table, a cache.
+  void register_buffer(Tensor& tensor);
+
+ private:
+  void collect(const std::string& prefix, std::vector<NamedParameter>& into);
+  void collect_buffers(std::vector<Tensor*>& into);
+  void require_new_name(const std::string& name) const;
+  void prepend_to_path(const std::string& name);
+  std::vector<std::pair<std::string, Tensor*>> parameters_;
+  std::vector<std::pair<std::string, Module*>> parts_;
+  std::vector<Tensor*> buffers_;
+  std::string path_;
+};
+
+}  // namespace tilewright

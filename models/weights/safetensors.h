@@ -1,0 +1,73 @@
+// Tensors in a safetensors file: reading one that a stranger wrote, and writing one.
+//
+// A file is the length of its header (8 bytes, little endian), the header (JSON: name -> dtype,
+// shape, byte range), and the data. Nothing in it is trusted: every size is checked against the
+// file before memory is taken, the ranges of the tensors must tile the data exactly, and duplicate
+// names are refused. Reading a header of n bytes needs at most 64 MiB + 3 n of memory.
+//
+// A file is written beside its destination, brought to the disk, and then renamed, so that whoever
+// looks sees the old file or the new one, whole, whatever happens in between.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/tensor/tensor.h"
+#include "models/files/mapped_file.h"
+
+namespace tilewright {
+
+// One tensor of a file; its range is proven to lie inside the file.
+struct SafetensorsEntry {
+  std::string name;
+  DType dtype;
+  Shape shape;
+  std::int64_t offset;  // of its first byte, from the start of the file
+  std::int64_t size_bytes;
+};
+
+struct SafetensorsOptions {
+  Reading reading = Reading::mapped;
+  bool may_be_link = true;       // otherwise a link is refused, whatever it leads to
+  bool scan_non_finite = false;  // refuse NaN and infinities in floating tensors
+};
+
+// An open file. Thread safe; tensors made from it may outlive it.
+class Safetensors {
+ public:
+  // Raises `Error` "[load_safetensors] PATH: ..." for whatever is wrong with the file.
+  static Safetensors open(const std::filesystem::path& path, SafetensorsOptions options = {});
+
+  const std::vector<SafetensorsEntry>& entries() const { return entries_; }  // sorted by name
+  const SafetensorsEntry* find(std::string_view name) const;
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+
+  // The tensor of that name; raises `Error` where there is none. It shares the mapped memory where
+  // that is aligned to 64 bytes and is a copy otherwise.
+  Tensor tensor(std::string_view name) const;
+  // Writes the elements to `destination`, which must be contiguous and have the tensor's shape;
+  // floating types are converted to one another. `on_bytes` is told of the file's bytes as they are
+  // read, piece by piece. A file that another process cuts meanwhile is an `Error`.
+  void read(std::string_view name, Tensor& destination,
+            const std::function<void(std::int64_t bytes)>& on_bytes = {}) const;
+
+ private:
+  const SafetensorsEntry& at(std::string_view name) const;
+
+  std::shared_ptr<MappedFile> file_;
+  std::vector<SafetensorsEntry> entries_;
+  std::map<std::string, std::string> metadata_;
+};
+
+// Replaces the file at `path` in one step. Tensors need not be contiguous. Raises `Error`
+// "[save_safetensors] ..." and leaves the old file as it was where anything fails.
+void save_safetensors(const std::filesystem::path& path,
+                      const std::map<std::string, Tensor>& tensors,
+                      const std::map<std::string, std::string>& metadata = {});
+
+}  // namespace tilewright

@@ -1,0 +1,66 @@
+// The named tensors of a model, wherever they are: in memory, in one file, or in the shards of a
+// folder. This is what `Module::load` reads from.
+//
+// A folder in Hugging Face's form holds model.safetensors, or several files and
+// model.safetensors.index.json, which says which tensor is in which. The index is foreign text that
+// names files, so a name must be a plain file name in that folder, and every tensor must be in
+// exactly the file that the index says.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/tensor/tensor.h"
+#include "models/weights/safetensors.h"
+
+namespace tilewright {
+
+struct WeightsOptions {
+  SafetensorsOptions files;
+  // Follow symbolic links out of the model's folder (a download cache may keep its files so).
+  bool links_may_leave = false;
+  // Refuse files that have a second name, which another user of the machine may hold open to write.
+  bool refuse_hard_links = false;
+};
+
+class Weights {
+ public:
+  Weights() = default;
+  // Raises `Error` "[load_weights] ..." for a folder that holds neither file, or a bad index.
+  static Weights open(const std::filesystem::path& folder, WeightsOptions options = {});
+  static Weights of(const Safetensors& file);
+  static Weights of(const std::map<std::string, Tensor>& tensors);
+
+  // The same tensors, with `prefix` before each name.
+  Weights with_prefix(std::string_view prefix) const;
+
+  std::vector<std::string> names() const;  // sorted
+  bool contains(std::string_view name) const { return items_.find(name) != items_.end(); }
+  // These raise `Error` for a name that is not there.
+  const Shape& shape(std::string_view name) const;
+  DType dtype(std::string_view name) const;
+  // Writes the elements to `destination` (contiguous, of the same shape); floating types are
+  // converted to one another. `on_bytes` is told of the weights' bytes as they are read, piece by
+  // piece.
+  void read(std::string_view name, Tensor& destination,
+            const std::function<void(std::int64_t bytes)>& on_bytes = {}) const;
+
+ private:
+  struct Item {
+    DType dtype;
+    Shape shape;
+    std::shared_ptr<const Safetensors> file;
+    Tensor tensor;             // where there is no file
+    std::string name_in_file;  // where there is one
+  };
+  const Item& at(std::string_view name) const;
+  void add(std::shared_ptr<const Safetensors> file);
+
+  std::map<std::string, Item, std::less<>> items_;
+};
+
+}  // namespace tilewright

@@ -1,0 +1,141 @@
+// The section profile: the launches of a step one by one, each between two events.
+#include <fmt/format.h>
+
+#include <map>
+
+#include "graph/passes/pipeline.h"
+#include "graph/run/plan_body.h"
+#include "graph/tensor/capture.h"
+#include "runtime/cuda/context.h"
+#include "runtime/cuda/launch.h"
+#include "tools/bench/device_clock.h"
+#include "tools/bench/sections/models.h"
+
+namespace tilewright::tools {
+namespace {
+
+using graph::Place;
+using graph::PlaceKind;
+using graph::Plan;
+
+// The launches of a plan that can be run one by one, with memory of their own for what they write.
+class SingleLaunches {
+ public:
+  SingleLaunches(std::shared_ptr<const Plan> plan, const std::vector<void*>& inputs)
+      : plan_(std::move(plan)) {
+    const Plan::Body& body = plan_->body();
+    DeviceMemory* memory = body.device.memory();
+    for (std::int64_t bytes : body.output_bytes)
+      outputs_.push_back(Buffer::allocate(bytes, memory));
+    arena_ = Buffer::allocate(std::max<std::int64_t>(body.arena_bytes, 1), memory);
+    for (const Place& place : body.places) {
+      arguments_.push_back({.integer = place.offset});
+      if (place.kind != PlaceKind::number) arguments_.back().pointer = at(place, inputs);
+    }
+    if (!body.device.is_cuda()) return;
+    cuda::Context& context = cuda::context(body.device.ordinal());
+    for (const graph::Batch& batch : body.batches) {
+      const auto& artifacts = batch.count == 1 ? body.artifacts : body.batch_artifacts;
+      prepared_.emplace_back(context, *artifacts[first(batch).program],
+                             std::span(body.grids.data() + batch.first, batch.count));
+      prepared_.back().set_arguments(arguments_.data() + first(batch).first_place);
+    }
+  }
+  std::size_t size() const { return plan_->body().batches.size(); }
+  const std::string& kernel(std::size_t i) const {
+    return plan_->body().programs[first(plan_->body().batches[i]).program].name;
+  }
+  void run(std::size_t i) {
+    const graph::Batch& batch = plan_->body().batches[i];
+    if (!prepared_.empty())
+      prepared_[i].start(false);
+    else
+      graph::run_batch(plan_->body(), batch, arguments_.data() + first(batch).first_place);
+  }
+
+ private:
+  const graph::Launch& first(const graph::Batch& batch) const {
+    return plan_->body().launches[batch.first];
+  }
+  const void* at(const Place& place, const std::vector<void*>& inputs) const {
+    switch (place.kind) {
+      case PlaceKind::input: return inputs[place.index];
+      case PlaceKind::output: return outputs_[place.index]->data();
+      case PlaceKind::constant: return plan_->body().constants[place.index]->data();
+      case PlaceKind::arena: return static_cast<std::byte*>(arena_->data()) + place.offset;
+      case PlaceKind::number: break;
+    }
+    return nullptr;
+  }
+
+  std::shared_ptr<const Plan> plan_;
+  std::vector<std::shared_ptr<Buffer>> outputs_;
+  std::shared_ptr<Buffer> arena_;
+  std::vector<Argument> arguments_;
+  std::vector<cuda::PreparedLaunch> prepared_;
+};
+
+nlohmann::json profile_of(Decoder& model, std::int64_t rows, const BenchSettings& settings) {
+  Device device = device_of_tensors(settings);
+  Tensor ids = ids_of(rows, model.config(), device);
+  Tensor position = position_of(rows == 1 ? step_sizes(settings).context : 0, device);
+  graph::Captured captured = [&] {
+    graph::Capture capture;
+    Tensor a = capture.placeholder(i64, ids.shape()), b = capture.placeholder(i64, {1});
+    return capture.finish({model.forward_last(a, b)});
+  }();
+  std::vector<void*> inputs = {ids.data(), position.data()};
+  for (const Tensor& tensor : captured.captured) inputs.push_back(tensor.data());
+  SingleLaunches launches(
+      graph::make_plan(graph::run_passes(captured.graph), {.device = settings.device}), inputs);
+
+  // First something long, behind which the host gets ahead of the device.
+  std::int64_t size = settings.tiny ? 64 : std::int64_t{1} << 30;
+  Tensor filled = Tensor::empty({size}, u8, device);
+  std::vector<std::function<void()>> actions = {[&] {
+    for (int i = 0; i < 4; ++i)
+      if (device.is_cuda()) cuda::context(device.ordinal()).fill(filled.data(), 0, size);
+  }};
+  for (std::size_t i = 0; i < launches.size(); ++i)
+    actions.push_back([&launches, i] { launches.run(i); });
+  std::vector<Timing> times = device_times(device, actions, settings.rounds, 0);
+
+  std::map<std::string, std::pair<int, double>> kernels;
+  double total = 0;
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    auto& [count, seconds] = kernels[launches.kernel(i)];
+    ++count;
+    seconds += times[i + 1].median;
+    total += times[i + 1].median;
+  }
+  std::vector<nlohmann::json> sorted;
+  for (const auto& [name, cost] : kernels)
+    sorted.push_back({{"kernel", name},
+                      {"launches", cost.first},
+                      {"seconds", cost.second},
+                      {"share", cost.second / total}});
+  std::ranges::sort(sorted, std::greater(),
+                    [](const nlohmann::json& k) { return k["seconds"].get<double>(); });
+  return {{"seconds", total}, {"launches", launches.size()}, {"kernels", sorted}};
+}
+
+}  // namespace
+
+void bench_profile(BenchLog& log) {
+  const BenchSettings& settings = log.settings();
+  std::string name = model_names(settings).front();
+  for (const WeightCase& weights : weight_cases(decoder_config(name), settings)) {
+    std::unique_ptr<Decoder> model;
+    auto profile = [&](std::int64_t rows, const std::string& what) {
+      log.run(fmt::format("{} {}{}", name, weights.name, what), [&] {
+        if (model == nullptr) model = model_on_device(name, weights, settings);
+        return profile_of(*model, rows, settings);
+      });
+    };
+    const std::int64_t prompt = step_sizes(settings).prompts.back();
+    if (weights.has_own_step()) profile(1, "decode step");
+    profile(prompt, fmt::format("prompt of {}", prompt));
+  }
+}
+
+}  // namespace tilewright::tools

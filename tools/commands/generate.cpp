@@ -1,0 +1,212 @@
+// `tilewright generate`: text from a language model.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include "graph/functions/quantized.h"
+#include "models/decoder/language_model.h"
+#include "models/generate/generate.h"
+#include "models/tokenizer/tokenizer.h"
+#include "tools/console/command.h"
+
+namespace tilewright::tools {
+namespace {
+
+struct Arguments {
+  std::string model, prompt;
+  std::optional<std::int64_t> max_tokens;  // 256, if the model has so many positions
+  SamplingOptions sampling;
+  std::int64_t steps_a_round = 0, group_size = 0;
+  std::string dtype = "f32", weights, activations;
+  bool json = false;
+  RunOptions run;
+};
+
+nlohmann::json as_json(const Generation& g, const std::vector<TokenId>& prompt_ids) {
+  return {{"prompt_ids", prompt_ids},
+          {"ids", g.ids},
+          {"text", g.text},
+          {"finish", g.finish == Finish::stop ? "stop" : "length"},
+          {"compile_s", g.compile_s},
+          {"prefill_s", g.prefill_s},
+          {"decode_s", g.decode_s},
+          {"decode_tokens_per_s", g.decode_tokens_per_s()},
+          {"peak_memory_bytes", g.peak_memory_bytes}};
+}
+
+DType model_dtype(const std::string& name) {
+  std::optional<DType> dtype = parse_dtype(name);
+  require_use(dtype && (*dtype == DType::f32 || *dtype == DType::f16 || *dtype == DType::bf16),
+              "[generate] --dtype is ", name, "; f32, f16 and bf16 can be chosen");
+  return *dtype;
+}
+
+QuantizeOptions quantize_options(const Arguments& a) {
+  require_use(a.weights == "int8" || a.weights == "int4", "[generate] --weights is ",
+              a.weights.empty() ? "absent" : a.weights, "; int8 and int4 can be chosen",
+              a.weights.empty() ? ", which --activations needs" : "");
+  require_use(a.activations.empty() || a.activations == "int8", "[generate] --activations is ",
+              a.activations, "; int8 can be chosen");
+  QuantizeOptions options;
+  if (!a.activations.empty()) options.activations = Activations::int8;
+  if (a.weights == "int4") {
+    options.format = WeightFormat::int4;
+    options.group_size = packed_block;
+  }
+  if (a.group_size > 0) options.group_size = a.group_size;
+  return options;
+}
+
+bool is_quantized(const Arguments& a) { return !a.weights.empty() || !a.activations.empty(); }
+
+// As config.json has them, under the name of either family; none where it has neither: loading the
+// model says what is wrong with it.
+std::optional<std::int64_t> positions_of(const std::filesystem::path& folder) {
+  std::ifstream file(folder / "config.json");
+  nlohmann::json config = nlohmann::json::parse(file, nullptr, false);
+  for (const char* name : {"max_position_embeddings", "n_positions"})
+    if (config.is_object() && config.contains(name) && config[name].is_number_integer())
+      return config[name].get<std::int64_t>();
+  return {};
+}
+
+// All that can be said before weights are loaded.
+void check_arguments(const Arguments& a) {
+  as_misuse([&] { Sampler{a.sampling}; });
+  require_use(a.steps_a_round <= 1 || a.sampling.temperature == 0, "[generate] --steps-a-round is ",
+              a.steps_a_round, " with a temperature of ", a.sampling.temperature,
+              "; several steps need a temperature of 0");
+  model_dtype(a.dtype);
+  if (is_quantized(a)) quantize_options(a);
+  require_use(a.group_size == 0 || !a.weights.empty(),
+              "[generate] --group-size is given without --weights int8 or int4, which it is of");
+  for (const char* name : {"config.json", "tokenizer.json"})
+    require_file("generate", (std::filesystem::path(a.model) / name).string(),
+                 "the folder of a Hugging Face model");
+  auto positions = positions_of(a.model);
+  if (a.max_tokens)
+    require_use(!positions || *a.max_tokens <= *positions, "[generate] --max-tokens is ",
+                *a.max_tokens, "; the model has ", positions.value_or(0), " positions");
+}
+
+std::int64_t most_tokens(const Arguments& a) {
+  constexpr std::int64_t usual = 256;
+  if (a.max_tokens) return *a.max_tokens;
+  return std::min(usual, positions_of(a.model).value_or(usual));
+}
+
+void quantize(LanguageModel& model, const Arguments& a) {
+  if (!is_quantized(a)) return;
+  QuantizeOptions options = quantize_options(a);
+  try {
+    model.quantize(options);
+  } catch (const Error& error) {
+    throw Misuse(concat(error.what(), " (--weights ", a.weights, " --group-size ",
+                        options.group_size, "; int8 without a group size fits every row)"));
+  }
+}
+
+// One line of a terminal, written over and over, and gone at the end.
+void show_progress(const LoadProgress& progress) {
+  constexpr double mib = 1 << 20;
+  bool is_over = progress.bytes_done == progress.bytes_total;
+  fmt::print(stderr, "\r\033[K");
+  if (!is_over)
+    fmt::print(stderr, "{:.0f} of {:.0f} MiB  {}", static_cast<double>(progress.bytes_done) / mib,
+               static_cast<double>(progress.bytes_total) / mib, progress.name);
+  std::fflush(stderr);
+}
+
+void generate(const Arguments& a) {
+  check_arguments(a);
+  Options options = a.run.compile_options();
+  if (!a.json) fmt::print(stderr, "loading {}\n", a.model);
+  // A cache for the tokens that are wanted, not for as many as the model could have.
+  ModelOptions wanted_model{
+      .max_positions = most_tokens(a), .dtype = model_dtype(a.dtype), .device = options.device};
+  if (!a.json && ::isatty(STDERR_FILENO) != 0) wanted_model.progress = show_progress;
+  Tokenizer tokenizer = Tokenizer::open(std::filesystem::path(a.model) / "tokenizer.json");
+  auto model = load_model(a.model, wanted_model);
+  quantize(*model, a);
+  TextGenerator generator(*model, std::move(tokenizer), options);
+  GenerateOptions wanted;
+  wanted.max_tokens = most_tokens(a);
+  wanted.sampling = a.sampling;
+  wanted.steps_a_round = a.steps_a_round;
+  if (!a.json) {
+    fmt::print(stderr, "compiling ({}, {})\n", a.run.backend, a.run.mode);
+    fmt::print("{}", a.prompt);
+    std::fflush(stdout);
+    wanted.on_text = [](std::string_view text) {
+      fmt::print("{}", text);
+      std::fflush(stdout);
+    };
+  }
+  Generation g = generator.generate(a.prompt, wanted);
+  if (a.json) {
+    // Text may hold bytes that are not UTF-8: a model can stop within a character.
+    auto report = as_json(g, g.prompt_ids);
+    fmt::print("{}\n", report.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    return;
+  }
+  fmt::print("\n");
+  fmt::print(stderr, "{} tokens; compiled in {:.2f} s, prompt {:.1f} ms, {:.0f} tokens/s\n",
+             g.ids.size(), g.compile_s, g.prefill_s * 1e3, g.decode_tokens_per_s());
+}
+
+}  // namespace
+
+void add_generate(CLI::App& command) {
+  auto a = std::make_shared<Arguments>();
+  command
+      .add_option("MODEL_DIR", a->model,
+                  "folder with config.json, model.safetensors and tokenizer.json")
+      ->required();
+  command.add_option(
+      "--prompt", a->prompt,
+      "text to continue; none: the model begins one, if its tokenizer has a token for that");
+  command
+      .add_option("--max-tokens", a->max_tokens,
+                  "positions at the most, the prompt's included (default: 256, or the model's)")
+      ->check(above_zero());
+  command
+      .add_option("--temperature", a->sampling.temperature, "0 takes the likeliest token always")
+      ->capture_default_str();
+  command.add_option("--top-k", a->sampling.top_k, "draw from the k likeliest (0: all)")
+      ->capture_default_str();
+  command
+      .add_option("--top-p", a->sampling.top_p,
+                  "draw from the likeliest that together reach this probability")
+      ->capture_default_str();
+  command.add_option("--seed", a->sampling.seed, "of the random draws")->capture_default_str();
+  command
+      .add_option(
+          "--steps-a-round", a->steps_a_round,
+          "steps that the device takes before the host looks, if the temperature is 0 (0: 8 "
+          "on a GPU, else 1)")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command.add_option("--dtype", a->dtype, "of parameters and cache: f32, f16 or bf16")
+      ->capture_default_str();
+  command.add_option("--weights", a->weights,
+                     "int8 (a scale a row) or int4 (a scale for 32): weights of linear layers and "
+                     "of the head as integers; others are converted to --dtype");
+  command
+      .add_option(
+          "--group-size", a->group_size,
+          "weights along a row that share a scale, of 4 bits in whole blocks of 32 (default: "
+          "the row of 8 bits, 32 of 4)")
+      ->check(above_zero());
+  command.add_option("--activations", a->activations,
+                     "int8: what prompts of more than four tokens multiply such weights by is "
+                     "rounded to 8 bits, for twice the speed");
+  command.add_flag("--json", a->json, "print ids, text and timings as JSON, nothing else");
+  a->run.add_to(command);
+  command.callback([a] { generate(*a); });
+}
+
+}  // namespace tilewright::tools

@@ -1,0 +1,62 @@
+// `tilewright opt`: passes over tile IR text, in the manner of LLVM's opt.
+#include <fmt/format.h>
+
+#include "dsl/codegen/host/codegen.h"
+#include "dsl/ir/text/text.h"
+#include "dsl/passes/pipeline.h"
+#include "tools/console/command.h"
+#include "tools/programs/read_programs.h"
+
+namespace tilewright::tools {
+namespace {
+
+struct Arguments {
+  std::string file = "-";
+  std::vector<std::string> passes, skip;
+  std::string emit = "tile";
+  bool list = false, time = false;
+};
+
+void opt(const Arguments& a) {
+  if (a.list) {
+    for (const dsl::Pass& pass : dsl::passes()) fmt::print("{:<24} {}\n", pass.name, pass.what);
+    return;
+  }
+  as_misuse([&] {
+    for (const auto* names : {&a.passes, &a.skip})
+      for (const std::string& name : *names) dsl::pass_named(name);
+  });
+  for (ir::Function& function : read_programs("opt", a.file)) {
+    auto times = a.passes.empty() ? dsl::run_passes(function, {.skip = a.skip})
+                                  : dsl::run_passes(function, a.passes);
+    if (a.emit == "tile")
+      fmt::print("{}", ir::print(function));
+    else
+      fmt::print("{}", dsl::host_code_text(function, dsl::host_target(), a.emit));
+    if (!a.time) continue;
+    for (const auto& t : times)
+      fmt::print(stderr, "{:<24} {:8.1f} us{}\n", t.name, t.seconds * 1e6,
+                 t.changed ? "  changed" : "");
+  }
+}
+
+}  // namespace
+
+void add_opt(CLI::App& command) {
+  auto a = std::make_shared<Arguments>();
+  command.add_option("FILE", a->file, "tile IR text; - reads standard input")
+      ->capture_default_str();
+  command
+      .add_option("--passes", a->passes,
+                  "passes to run, in this order (default: the whole pipeline)")
+      ->delimiter(',');
+  command.add_option("--skip", a->skip, "passes of the pipeline to leave out")->delimiter(',');
+  command.add_option("--emit", a->emit, "what to print: tile, llvm or asm")
+      ->check(CLI::IsMember({"tile", "llvm", "asm"}))
+      ->capture_default_str();
+  command.add_flag("--list", a->list, "list the passes and what each does");
+  command.add_flag("--time", a->time, "print the time each pass took to standard error");
+  command.callback([a] { opt(*a); });
+}
+
+}  // namespace tilewright::tools

@@ -1,0 +1,53 @@
+// The subcommands of `tilewright`, and what they share: the options that choose how a model runs,
+// and how results are shown. A subcommand is a file of its own that parses its arguments, calls the
+// library and prints; its function stands in the table of tilewright.cpp.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "graph/compile/compile.h"
+#include "tools/console/misuse.h"
+
+namespace tilewright::tools {
+
+struct Command {
+  const char* name;
+  const char* what;
+  void (*add)(CLI::App& command);  // declares options and sets the callback
+};
+
+// --mode, --backend, --matmul-precision, --device, --tune-seconds, --tune-in-background,
+// --write-plan, --locked, --threads, as several commands take them.
+struct RunOptions {
+  std::string mode = "default";
+  std::string backend = "tilewright";
+  std::string matmul_precision = "highest";
+  std::string device = default_device().text();
+  std::string write_plan, locked_plan;
+  double tune_seconds = Options().tune_seconds;
+  bool tune_in_background = false;
+  bool freezing = false;
+  int threads = 0;  // 0: all
+
+  void add_to(CLI::App& command);
+  // Applies the thread count; raises `Misuse` for unknown names.
+  Options compile_options() const;
+};
+
+void add_generate(CLI::App& command);
+void add_bench(CLI::App& command);
+void add_explain(CLI::App& command);
+void add_opt(CLI::App& command);
+void add_tune(CLI::App& command);
+void add_ptx(CLI::App& command);
+void add_demo(CLI::App& command);
+
+// The benches, each a subcommand of `bench`.
+void add_bench_regional(CLI::App& command);
+void add_bench_ptxas(CLI::App& command);
+void add_bench_modes(CLI::App& command);
+
+}  // namespace tilewright::tools

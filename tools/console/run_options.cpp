@@ -1,0 +1,82 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "runtime/cpu/parallel.h"
+#include "tools/console/command.h"
+#include "tools/console/misuse.h"
+
+namespace tilewright::tools {
+namespace {
+
+// "reduce-overhead" of reduce_overhead, as C++ spells the mode.
+std::string option_spelling(std::string name) {
+  std::ranges::replace(name, '_', '-');
+  if (name.ends_with('-')) name.pop_back();
+  return name;
+}
+
+}  // namespace
+
+void RunOptions::add_to(CLI::App& command) {
+  command
+      .add_option("--mode", mode,
+                  "default, reduce-overhead, max-autotune or max-autotune-no-cudagraphs")
+      ->capture_default_str();
+  command
+      .add_option("--backend", backend,
+                  "eager (one kernel an operation), aot_eager (captured, not fused) or tilewright")
+      ->capture_default_str();
+  command
+      .add_option("--matmul-precision", matmul_precision,
+                  "of f32: highest, or high: GPUs multiply it as tf32")
+      ->capture_default_str();
+  command
+      .add_option(
+          "--device", device,
+          "where to run: cpu, cuda:0, or emulated:sm_80, emulated:sm_90a, ...: a GPU's code "
+          "run on the host, thousands of times slower")
+      ->capture_default_str();
+  command
+      .add_option("--tune-seconds", tune_seconds, "of max-autotune: to search, for each signature")
+      ->capture_default_str();
+  command.add_flag("--tune-in-background", tune_in_background,
+                   "search for block sizes while the model runs");
+  command.add_flag("--freezing", freezing,
+                   "weights are not written any more: on the host, those of products with many "
+                   "rows are packed once, at the first call");
+  command.add_option("--write-plan", write_plan,
+                     "write every choice (block sizes, fusion, precision) to this file");
+  command.add_option("--locked", locked_plan,
+                     "keep to the choices in this file: bit for bit the same results");
+  add_threads_option(command, threads);
+}
+
+Options RunOptions::compile_options() const {
+  if (threads > 0) set_thread_count(threads);
+  Options options;
+  as_misuse([&] {
+    options.mode = parse_mode(option_spelling(mode));
+    options.backend = parse_backend(backend);
+    options.matmul_precision = parse_matmul_precision(matmul_precision);
+    options.device = Device::parse(device);
+  });
+  require_use(tune_seconds > 0 && std::isfinite(tune_seconds), "[compile] --tune-seconds is ",
+              tune_seconds, "; seconds above 0 are wanted");
+  require_use(write_plan.empty() || locked_plan.empty(),
+              "[compile] --write-plan and --locked are both given; a plan is written or kept to");
+  if (!locked_plan.empty())
+    require_file("compile", locked_plan, "a plan that --write-plan has written");
+  options.tune_seconds = tune_seconds;
+  options.tune_in_background = tune_in_background;
+  options.freezing = freezing;
+  options.write_plan = write_plan;
+  options.locked_plan = locked_plan;
+  if (options.device.is_emulated())
+    fmt::print(stderr, "{}: the emulator is slow, its times say nothing\n", device);
+  return options;
+}
+
+}  // namespace tilewright::tools
