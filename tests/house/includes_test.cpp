@@ -7,6 +7,7 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -111,6 +112,63 @@ TEST(House, NoRoomIncludesOneToItsRight) {
       if (include.quoted && other > rank) wrong.push_back(at(file, include.line) + include.name);
     }
   }
+  EXPECT_THAT(wrong, IsEmpty());
+}
+
+// The folder of a path: "graph/ir" of "graph/ir/op.h".
+std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+// Arrows between folders of one room, each with a line that draws it.
+using Arrows = std::map<std::string, std::map<std::string, std::string>>;
+Arrows arrows_between_folders() {
+  Arrows arrows;
+  for (const SourceFile& file : sources()) {
+    if (rank_of(file.room()) < 0) continue;
+    for (const Include& include : includes_of(file)) {
+      std::string from = folder_of(file.path), to = folder_of(include.name);
+      if (include.quoted && from != to && rank_of(to.substr(0, to.find('/'))) >= 0)
+        arrows[from].emplace(to, at(file, include.line) + include.name);
+    }
+  }
+  return arrows;
+}
+
+// All folders that arrows lead to from one.
+std::set<std::string> reached_from(const std::string& folder, const Arrows& arrows) {
+  std::set<std::string> reached;
+  std::vector<std::string> to_visit{folder};
+  while (!to_visit.empty()) {
+    std::string current = to_visit.back();
+    to_visit.pop_back();
+    auto found = arrows.find(current);
+    if (found == arrows.end()) continue;
+    for (const auto& [to, line] : found->second)
+      if (reached.insert(to).second) to_visit.push_back(to);
+  }
+  return reached;
+}
+
+TEST(House, NoArrowLeadsBackToAFolderItCameFrom) {
+  Arrows arrows = arrows_between_folders();
+  std::vector<std::string> wrong;
+  for (const auto& [from, targets] : arrows)
+    for (const auto& [to, line] : targets)
+      if (reached_from(to, arrows).contains(from)) wrong.push_back(line);
+  EXPECT_THAT(wrong, IsEmpty());
+}
+
+// A family of ops, the passes, and the tests may grow by files; anything else above this wants a
+// split.
+constexpr int most_files_in_a_folder = 25;
+
+TEST(House, NoFolderIsAHeap) {
+  static const std::regex may_grow(R"(^(tests|examples|include)(/|$)|/(passes|ops|ops/[^/]+)$)");
+  std::map<std::string, int> counts;
+  for (const SourceFile& file : sources()) ++counts[folder_of(file.path)];
+  std::vector<std::string> wrong;
+  for (const auto& [folder, count] : counts)
+    if (count > most_files_in_a_folder && !std::regex_search(folder, may_grow))
+      wrong.push_back(folder + ": " + std::to_string(count) + " files");
   EXPECT_THAT(wrong, IsEmpty());
 }
 
