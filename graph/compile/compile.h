@@ -24,12 +24,14 @@
 //     vectors, maps or unique_ptrs), push_back within the capacity, a pointer set to another tensor
 //     or module, a shared_ptr<Module> replaced while the former module lives. These are pointers
 //     and sizes, read once at capture.
-//   * Assigning a handle inside the function (`c = c + x`) happens once, at capture, and leaves it
-//     symbolic: write in place (copy_from), or return the tensor.
 //   * Values of tensors, read with `item()` or `to_vector()`, are not known when the graph is made:
 //     a graph break. That function runs op by op for that signature, as if it were not compiled;
 //     stderr says so once, with the line, and explain() and report() do. With `Options::fullgraph`
 //     it is an Error.
+//   * Assigning a handle that outlives the function (`c = c + x`, std::swap of two captured
+//   tensors)
+//     is a graph break too; write in place (copy_from) instead, or return the tensor. A handle that
+//     is made at the first call and kept (a table) is not.
 #pragma once
 
 #include <concepts>

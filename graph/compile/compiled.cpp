@@ -126,9 +126,10 @@ CompiledSignature::CompiledSignature(const TensorFunction& function, const Optio
     CapturedFunction captured = capture_function(function, signature_);
     graph = std::move(captured.graph);
     take_captured(std::move(captured));
-  } catch (const DataReadError& error) {
-    require(!options.fullgraph, "[compile] the function reads data at ", describe(error.where),
-            ", which breaks the graph, but fullgraph was asked for; ", error.what());
+  } catch (const GraphBreak& error) {
+    require(!options.fullgraph, "[compile] the function ", error.deed, " at ",
+            describe(error.where), ", which breaks the graph, but fullgraph was asked for; ",
+            error.what());
     tell_graph_break(error);
     return;
   }
@@ -137,11 +138,11 @@ CompiledSignature::CompiledSignature(const TensorFunction& function, const Optio
   compile(std::move(graph), options, arguments);
 }
 
-void CompiledSignature::tell_graph_break(const DataReadError& error) {
+void CompiledSignature::tell_graph_break(const GraphBreak& error) {
   graph_break_ = concat(error.operation, " at ", describe(error.where));
   if (!shared_.breaks.insert(graph_break_).second) return;
-  std::string text = concat("tilewright: [compile] the graph breaks: ", graph_break_,
-                            " reads data, so the function runs op by op for the signature (",
+  std::string text = concat("tilewright: [compile] the graph breaks: ", graph_break_, " ",
+                            error.deed, ", so the function runs op by op for the signature (",
                             to_string(signature_), "), as if it were not compiled; ", error.what(),
                             "; Options::fullgraph makes this an Error\n");
   std::fputs(text.c_str(), stderr);
@@ -180,7 +181,7 @@ bool CompiledSignature::rebind(const TensorFunction& function) {
   CapturedFunction now;
   try {
     now = capture_function(function, signature_);
-  } catch (const DataReadError&) {
+  } catch (const GraphBreak&) {
     return false;
   }
   if (content_hash(now.graph) != captured_graph_ || !has_same_places(now.captured)) return false;

@@ -88,7 +88,7 @@ class CompiledSignature {
   bool has_same_places(const std::vector<Tensor>& captured) const;
   LaunchTimes* times_of_run(std::int64_t times, bool is_measured);
   std::vector<std::shared_ptr<Buffer>> launch(std::int64_t times, LaunchTimes* measured);
-  void tell_graph_break(const DataReadError& error);
+  void tell_graph_break(const GraphBreak& error);
   void bind_captured();
   // Behind the addresses of inputs, those of the copies that the plan reads.
   void pack_weights();

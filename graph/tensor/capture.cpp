@@ -48,22 +48,34 @@ static std::string_view remedy(std::string_view operation) {
   return "return the tensor and read it outside the compiled function";
 }
 
+GraphBreak::GraphBreak(const std::string& message, std::string operation_, std::string deed_,
+                       std::source_location location)
+    : Error(message), operation(std::move(operation_)), deed(std::move(deed_)), where(location) {}
+
 DataReadError::DataReadError(std::string_view operation_, std::source_location location)
-    : Error(concat("[", operation_, "] the value is not known while the function is captured (at ",
-                   At{location}, "); ", remedy(operation_))),
-      operation(operation_),
-      where(location) {}
+    : GraphBreak(
+          concat("[", operation_, "] the value is not known while the function is captured (at ",
+                 At{location}, "); ", remedy(operation_)),
+          std::string(operation_), "reads data", location) {}
 
 Capture* Capture::active() { return active_capture; }
 
-Capture::Capture() : serial_(++last_serial) {
+Capture::Capture() : serial_(++last_serial), assignments_(serial_) {
   require(active_capture == nullptr,
           "[compile] a function is being captured on this thread; captures do not nest: call the "
           "inner function uncompiled, or compile the outer one alone");
   active_capture = this;
   ++detail::captures;
 }
-Capture::~Capture() { end(); }
+// What was assigned in vain is given back; where there is no memory to look for it, it stays
+// symbolic, and its next use is an Error.
+Capture::~Capture() {
+  try {
+    assignments_.give_back();
+  } catch (const std::bad_alloc&) {
+  }
+  end();
+}
 
 void Capture::end() {
   if (active_capture != this) return;
@@ -194,12 +206,37 @@ void Capture::require_no_overlap() const {
   }
 }
 
+// The first line at which a tensor is made, or one over its memory used.
+std::source_location Capture::use_of(const TensorBody& body) const {
+  if (!body.buffer) return graph_.node(body.node).where;
+  for (const Node& node : graph_.nodes)
+    for (const Input& input : inputs_)
+      if (input.body->buffer == body.buffer && std::ranges::count(node.operands, input.node) > 0)
+        return node.where;
+  return graph_.nodes.back().where;
+}
+
+void Capture::require_no_lasting_assignment() const {
+  std::vector<Tensor*> lasting = assignments_.lasting();
+  if (lasting.empty()) return;
+  const TensorBody& body = *lasting.front()->body();
+  std::source_location where = use_of(body);
+  throw GraphBreak(
+      concat("[compile] a tensor that outlives the function is assigned within it (of shape ",
+             body.placement.shape, body.buffer ? ", used at " : ", computed at ", At{where},
+             "), which every call should do and no graph can; write to it in place (copy_from), or "
+             "return the value and assign it outside the compiled function"),
+      "assignment", "changes a tensor that outlives it", where);
+}
+
 Captured Capture::finish(std::vector<Tensor> outputs) {
+  for (Tensor& output : outputs) assignments_.forget(output);
   std::vector<NodeId> ids;
   for (const Tensor& output : outputs)
     ids.push_back(node_of(output, "compile", std::source_location::current()));
   graph_.outputs = std::move(ids);
   require_no_overlap();
+  require_no_lasting_assignment();
   Captured result;
   for (std::size_t i = 0; i < placeholders_.size(); ++i)
     if (placeholders_[i]->version > 0)

@@ -14,17 +14,25 @@
 #include <vector>
 
 #include "graph/ir/ir.h"
+#include "graph/tensor/handle_assignments.h"
 #include "graph/tensor/tensor_body.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
 
-// A read of data that a capture does not know: what makes a graph break.
-class DataReadError : public Error {
+// Something in a function that no graph can say, so that it runs op by op: a graph break.
+class GraphBreak : public Error {
+ public:
+  GraphBreak(const std::string& message, std::string operation, std::string deed,
+             std::source_location where);
+  std::string operation;
+  std::string deed;  // what the function does there: "reads data"
+  std::source_location where;
+};
+// A read of data that a capture does not know.
+class DataReadError : public GraphBreak {
  public:
   DataReadError(std::string_view operation, std::source_location where);
-  std::string operation;
-  std::source_location where;
 };
 
 struct Captured {
@@ -54,7 +62,9 @@ class Capture {
   void write(const Tensor& target, const Tensor& value, std::string_view operation,
              std::source_location where);
   bool is_written(const TensorBody& concrete) const;
-  // Ends the capture: the graph with the given outputs. The capture is of no further use.
+  HandleAssignments& assignments() { return assignments_; }
+  // Ends the capture: the graph with the given outputs. The capture is of no further use. Raises
+  // `GraphBreak` where the function assigned a handle that is still there.
   Captured finish(std::vector<Tensor> outputs);
 
   // The node that stands for the tensor now; a concrete tensor is captured.
@@ -71,6 +81,8 @@ class Capture {
   static Identity identity_of(const TensorBody& body);
   Input& input_of(const Tensor& concrete, std::string_view operation, std::source_location where);
   void require_no_overlap() const;
+  void require_no_lasting_assignment() const;
+  std::source_location use_of(const TensorBody& body) const;
   void end();
 
   std::uint64_t serial_;
@@ -79,6 +91,7 @@ class Capture {
   std::vector<Input> inputs_;  // captured tensors in order
   std::map<Identity, std::size_t> index_of_;
   std::set<const Buffer*> read_;
+  HandleAssignments assignments_;
 };
 
 // Raises `Error` unless a symbolic tensor belongs to the active capture and is no stale view.

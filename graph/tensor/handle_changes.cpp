@@ -45,12 +45,22 @@ void Tensor::mark() const {
   read_by_.compare_exchange_strong(none, capture->serial(), std::memory_order_relaxed);
 }
 
+// A handle that a capture has in its list of assignments stays marked, so that its end is told.
+void Tensor::tell_change(const std::shared_ptr<TensorBody>& former) noexcept {
+  graph::Capture* capture = graph::Capture::active();
+  std::uint64_t serial = capture == nullptr ? 0 : capture->serial();
+  std::uint64_t reader = read_by_.exchange(serial, std::memory_order_relaxed);
+  if (capture != nullptr) capture->assignments().note(*this, former);
+  if (reader != 0 && reader != serial)
+    graph::handle_changes().add(former == nullptr ? nullptr : former->buffer.get());
+}
+
 // Handles that a capture made for itself come and go.
-void Tensor::tell_change(const TensorBody* former) const noexcept {
-  std::uint64_t reader = read_by_.exchange(0, std::memory_order_relaxed);
-  const graph::Capture* capture = graph::Capture::active();
-  if (capture != nullptr && capture->serial() == reader) return;
-  graph::handle_changes().add(former == nullptr ? nullptr : former->buffer.get());
+void Tensor::tell_end() noexcept {
+  graph::Capture* capture = graph::Capture::active();
+  if (capture != nullptr) capture->assignments().forget(*this);
+  bool is_own = capture != nullptr && capture->serial() == read_by_.load(std::memory_order_relaxed);
+  if (body_ != nullptr && !is_own) graph::handle_changes().add(body_->buffer.get());
 }
 
 }  // namespace tilewright

@@ -40,6 +40,9 @@ namespace dsl {
 class LaunchArgument;  // dsl/language/kernel.h
 }
 
+namespace graph {
+class HandleAssignments;  // graph/tensor/handle_assignments.h
+}
 namespace detail {
 extern std::atomic<int> captures;  // under way in this process
 }
@@ -52,27 +55,27 @@ class Tensor {
   // (graph/tensor/handle_changes.h).
   Tensor(const Tensor& other) : body_(other.body_) { other.note_read(); }
   Tensor(Tensor&& other) noexcept : body_(std::move(other.body_)) {
-    if (other.is_marked() && body_ != nullptr) [[unlikely]]
-      other.tell_change(body_.get());
+    if (other.is_watched() && body_ != nullptr) [[unlikely]]
+      other.tell_change(body_);
   }
   Tensor& operator=(const Tensor& other) {
     other.note_read();
-    if (is_marked() && body_ != other.body_) [[unlikely]]
-      tell_change(body_.get());
+    if (is_watched() && body_ != other.body_) [[unlikely]]
+      tell_change(body_);
     body_ = other.body_;
     return *this;
   }
   Tensor& operator=(Tensor&& other) noexcept {
-    if (is_marked() && body_ != other.body_) [[unlikely]]
-      tell_change(body_.get());
-    if (other.is_marked() && this != &other) [[unlikely]]
-      other.tell_change(other.body_.get());
+    if (is_watched() && body_ != other.body_) [[unlikely]]
+      tell_change(body_);
+    if (other.is_watched() && this != &other) [[unlikely]]
+      other.tell_change(other.body_);
     body_ = std::move(other.body_);
     return *this;
   }
   ~Tensor() {
-    if (is_marked() && body_ != nullptr) [[unlikely]]
-      tell_change(body_.get());
+    if (is_marked()) [[unlikely]]
+      tell_end();
   }
 
   // Uninitialised; raises `Error` on negative or overflowing sizes.
@@ -177,7 +180,13 @@ class Tensor {
  private:
   bool is_marked() const { return read_by_.load(std::memory_order_relaxed) != 0; }
   void mark() const;
-  void tell_change(const TensorBody* former) const noexcept;  // and is marked no longer
+  // Somebody may want to know of a change: who has read the handle, or a capture under way.
+  bool is_watched() const {
+    return is_marked() || detail::captures.load(std::memory_order_relaxed) != 0;
+  }
+  void tell_change(const std::shared_ptr<TensorBody>& former) noexcept;
+  void tell_end() noexcept;
+  friend class graph::HandleAssignments;
   std::shared_ptr<TensorBody> body_;
   mutable std::atomic<std::uint64_t> read_by_ = 0;  // serial of a capture; 0: none
 };

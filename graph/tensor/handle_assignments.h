@@ -1,0 +1,49 @@
+// Handles that a captured function assigns: what its run over symbolic tensors must not leave
+// behind.
+//
+// A function is run once for its graph and never again for its calls. Where it assigns a handle
+// that outlives it (`state = state + x`, `std::swap(now, next)`), every call ought to do so, which
+// no graph can say. Whether a handle outlives the function is known at the end only: handles that
+// are destroyed before it were the function's own. So the first assignment of each handle is noted
+// with what it stood for, the end of a handle is told, and what is left at the end of the capture
+// is looked at:
+//
+//   * a handle on a symbolic tensor holds a value of the call, and the graph breaks;
+//   * handles that stand for what others of them stood for were exchanged, and the graph breaks;
+//   * anything else, such as a table that is made at the first call, is as one run of the function
+//     leaves it.
+//
+// Before a break, and where the capture ends by an error, handles of the first two kinds are given
+// back what they stood for, so that the function can be run again.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "graph/tensor/tensor_body.h"
+
+namespace tilewright::graph {
+
+// Of one capture, on its thread.
+class HandleAssignments {
+ public:
+  explicit HandleAssignments(std::uint64_t capture) : capture_(capture) {}
+  // A handle that stood for `former`, maybe null, is about to stand for something else.
+  void note(Tensor& handle, const std::shared_ptr<TensorBody>& former) noexcept;
+  void forget(Tensor& handle) noexcept { former_.erase(&handle); }  // it ends
+
+  // The handles of the first two kinds. Raises std::bad_alloc where there was no memory for a note.
+  std::vector<Tensor*> lasting() const;
+  void give_back();
+
+ private:
+  bool is_own(const TensorBody& body) const { return body.capture == capture_; }
+  bool was_exchanged(const Tensor& handle, const std::shared_ptr<TensorBody>& before) const;
+
+  std::uint64_t capture_;
+  std::map<Tensor*, std::shared_ptr<TensorBody>> former_;
+  bool has_missed_one_ = false;
+};
+
+}  // namespace tilewright::graph
