@@ -1,6 +1,6 @@
 // A plan: the launches that compute a graph, laid out once and run many times.
 //
-// Making one cuts the graph into regions (graph/fuse), turns each into a tile program
+// Making one cuts the graph into regions (graph/regions), turns each into a tile program
 // (graph/lower), compiles every distinct program once, and gives every value that crosses regions a
 // place: in memory of the caller (inputs, mutated inputs), in a buffer that the call returns
 // (outputs), in the arena (intermediate values, whose lifetimes decide who shares bytes), or in the
