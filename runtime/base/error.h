@@ -7,6 +7,7 @@
 // second through `check`.
 #pragma once
 
+#include <locale>
 #include <source_location>
 #include <sstream>
 #include <stdexcept>
@@ -26,10 +27,12 @@ class InternalError : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-// Joins the parts as `std::ostream` prints them.
+// Joins the parts as `std::ostream` prints them. Not as the program's locale wants: what is joined
+// here is read by machines too (IR, keys, JSON), and must be the same in every program.
 template <typename... Parts>
 std::string concat(const Parts&... parts) {
   std::ostringstream out;
+  out.imbue(std::locale::classic());
   (out << ... << parts);
   return out.str();
 }

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/grouped_locale.h"
+
 namespace tilewright {
 namespace {
 
@@ -13,6 +15,11 @@ TEST(Error, RequireJoinsItsPartsIntoTheMessageOfAnError) {
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "[sum] 1 + 1 is 2; 2.5 would be wrong too");
   }
+}
+
+TEST(Error, NoLocaleOfTheProgramChangesNumbers) {
+  GroupedLocale german;
+  EXPECT_EQ(concat(1234567, " ", 0.5, " ", 65536.25F), "1234567 0.5 65536.2");
 }
 
 TEST(Error, CheckRaisesTheOtherKindAndNamesTheLine) {
