@@ -259,7 +259,7 @@ void CompiledSignature::compile(Graph graph, const Options& options,
   if (!is_recorded(options.mode)) return;
   std::shared_ptr<SharedArena>& arena = shared_.arenas[device.memory()];
   if (!arena) arena = std::make_shared<SharedArena>(device.memory());
-  recording_.emplace(plan_, arena);
+  recording_.emplace(plan_->executable(), arena);
 }
 
 // Bodies of their own: in the background nobody sees a tensor that moves.
@@ -302,7 +302,7 @@ void CompiledSignature::take_tuned_plan() {
   try {
     plan->device().synchronize();
     if (recording_) {
-      Recording tuned(plan, shared_.arenas.at(plan->device().memory()));
+      Recording tuned(plan->executable(), shared_.arenas.at(plan->device().memory()));
       recording_.emplace(std::move(tuned));
       taken_ = "; launches were recorded anew for them";
     }

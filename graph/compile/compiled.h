@@ -19,6 +19,7 @@
 #include "graph/tensor/capture.h"
 #include "graph/tensor/row_checks.h"
 #include "graph/tensor/step.h"
+#include "runtime/plan/recording.h"
 
 namespace tilewright::graph {
 

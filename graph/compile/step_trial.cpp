@@ -92,7 +92,7 @@ void StepTrial::add(std::shared_ptr<const Plan> plan) {
     candidate.addresses.push_back(candidate.packed_weights.back()->data());
   }
   candidate.positions = plan->body().positions;
-  candidate.recording = std::make_unique<Recording>(std::move(plan));
+  candidate.recording = std::make_unique<Recording>(plan->executable());
   candidates_.push_back(std::move(candidate));
 }
 

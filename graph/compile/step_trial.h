@@ -2,10 +2,10 @@
 //
 // A region is timed by itself (graph/tune/region_trial.h): its operands lie in other caches then
 // than in a call, and nobody else's threads have just gone to sleep. So what is chosen there is
-// timed once more here, all launches in a row, as they are recorded (Recording in plan.h). What a
-// call writes in place is a copy, put back before each run where it is small, so that a counter
-// does not run away; positions in caches are those by which regions are timed, in turn, whatever
-// the first call of a function has.
+// timed once more here, all launches in a row, as they are recorded (runtime/plan/recording.h).
+// What a call writes in place is a copy, put back before each run where it is small, so that a
+// counter does not run away; positions in caches are those by which regions are timed, in turn,
+// whatever the first call of a function has.
 #pragma once
 
 #include <memory>
@@ -15,6 +15,7 @@
 
 #include "graph/run/plan.h"
 #include "graph/tensor/tensor.h"
+#include "runtime/plan/recording.h"
 
 namespace tilewright::graph {
 

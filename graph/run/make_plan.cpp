@@ -1,11 +1,7 @@
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstring>
-#include <exception>
 #include <map>
-#include <mutex>
-#include <thread>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -20,6 +16,7 @@
 #include "graph/run/batches.h"
 #include "graph/run/memory.h"
 #include "graph/run/plan_body.h"
+#include "graph/run/plan_kernels.h"
 #include "graph/tune/plan_lock.h"
 #include "graph/tune/region_trial.h"
 #include "graph/tune/tune_plan.h"
@@ -53,7 +50,8 @@ class PlanMaker {
       list_.f32_products = ir::InputPrecision::tf32;
     const std::vector<bool>& unaligned = options.unaligned_inputs;
     body_->device = options.device;
-    body_->shuffle_interpreted = options.shuffle_interpreted;
+    run_.gpu = options.device.ordinal();
+    run_.memory = options.device.memory();
     for (Storage& storage : list_.storages) {
       auto input = static_cast<std::size_t>(storage.input);
       storage.is_aligned = storage.input < 0 || input >= unaligned.size() || !unaligned[input];
@@ -84,10 +82,8 @@ class PlanMaker {
     double tuning_seconds = body_->choices.report.seconds;
     body_->lower_seconds = seconds_since(begin) - (options_.choices ? 0 : tuning_seconds);
     begin = Clock::now();
-    body_->artifacts.resize(body_->functions.size());
-    body_->batch_artifacts.resize(body_->functions.size());
-    if (!options_.interpret) compile_programs();
-    for (const auto& batch : batches_) add_batch(batch);
+    add_kernels();
+    for (const auto& batch : batches_) add_step(batch);
     outputs();
     body_->compile_seconds = seconds_since(begin) + tuning_seconds;
     return std::make_shared<const Plan>(std::move(body_));
@@ -188,13 +184,14 @@ class PlanMaker {
     }
     std::int64_t most_bytes = target_.is_gpu() ? gpu_batch_bytes : host_batch_bytes;
     batches_ = make_batches(candidates, list_.storages.size(), {most_bytes});
-    runs_alone_.resize(body_->programs.size(), false);
+    uses_.resize(body_->programs.size());
     for (const auto& batch : batches_) {
       std::uint32_t program = launches_[batch[0]].program;
       PlanProgram& of = body_->programs[program];
       ++of.launches;
       of.batch = std::max(of.batch, std::ssize(batch));
-      runs_alone_[program] = runs_alone_[program] || batch.size() == 1;
+      uses_[program].batch = of.batch;
+      uses_[program].runs_alone |= batch.size() == 1;
     }
   }
 
@@ -359,13 +356,13 @@ class PlanMaker {
         body_->packed_weights.push_back(
             {storage.input, storage.dtype, storage.packed_from, storage.slivers});
       } else if (storage.is_output) {
-        place_of_[id] = {PlaceKind::output, static_cast<std::uint32_t>(body_->output_bytes.size())};
-        body_->output_bytes.push_back(bytes);
+        place_of_[id] = {PlaceKind::output, static_cast<std::uint32_t>(run_.output_bytes.size())};
+        run_.output_bytes.push_back(bytes);
       } else if (first[id] < 0) {
         continue;
       } else if (storage.kind == StorageKind::constant) {
-        place_of_[id] = {PlaceKind::constant, static_cast<std::uint32_t>(body_->constants.size())};
-        body_->constants.push_back(constant_buffer(storage, bytes));
+        place_of_[id] = {PlaceKind::constant, static_cast<std::uint32_t>(run_.constants.size())};
+        run_.constants.push_back(constant_buffer(storage, bytes));
       } else {
         lifetimes.push_back({bytes, first[id], last[id]});
         in_arena.push_back(id);
@@ -374,11 +371,11 @@ class PlanMaker {
     MemoryLayout layout = lay_out(lifetimes);
     for (std::size_t i = 0; i < in_arena.size(); ++i)
       place_of_[in_arena[i]] = {PlaceKind::arena, 0, layout.offsets[i]};
-    body_->arena_bytes = layout.bytes;
+    run_.arena_bytes = layout.bytes;
   }
 
   std::shared_ptr<Buffer> constant_buffer(const Storage& storage, std::int64_t bytes) const {
-    DeviceMemory* memory = options_.device.memory();
+    DeviceMemory* memory = run_.memory;
     auto buffer = Buffer::allocate(bytes, memory);
     if (memory != nullptr)
       memory->copy_from_host(buffer->data(), storage.data.data(),
@@ -388,25 +385,27 @@ class PlanMaker {
     return buffer;
   }
 
-  void add_batch(const std::vector<std::uint32_t>& from) {
-    Batch batch{static_cast<std::uint32_t>(body_->launches.size()),
-                static_cast<std::uint32_t>(from.size())};
+  // The launches of a batch have one program, and so as many places each.
+  void add_step(const std::vector<std::uint32_t>& batch) {
+    ExecutableStep step{.kernel = launches_[batch[0]].program,
+                        .first_grid = static_cast<std::uint32_t>(run_.grids.size()),
+                        .grids = static_cast<std::uint32_t>(batch.size()),
+                        .first_place = static_cast<std::uint32_t>(run_.places.size())};
     std::int64_t bytes = 0;
-    for (std::uint32_t i : from) {
+    for (std::uint32_t i : batch) {
       add_launch(launches_[i]);
       bytes += launches_[i].bytes;
     }
-    batch.spread = bytes > bytes_alone;
-    body_->batches.push_back(batch);
+    step.places_of_a_grid =
+        (static_cast<std::uint32_t>(run_.places.size()) - step.first_place) / step.grids;
+    step.spread = bytes > bytes_alone;
+    run_.steps.push_back(step);
   }
 
   void add_launch(const PendingLaunch& from) {
-    auto first = static_cast<std::uint32_t>(body_->places.size());
-    for (StorageId id : from.storages) body_->places.push_back(place_of_[id]);
-    if (from.count) body_->places.push_back({PlaceKind::number, 0, *from.count});
-    auto count = static_cast<std::uint32_t>(body_->places.size()) - first;
-    body_->launches.push_back({from.program, first, count, from.grid});
-    body_->grids.push_back(from.grid);
+    for (StorageId id : from.storages) run_.places.push_back(place_of_[id]);
+    if (from.count) run_.places.push_back({PlaceKind::number, 0, *from.count});
+    run_.grids.push_back(from.grid);
   }
 
   void outputs() {
@@ -414,49 +413,19 @@ class PlanMaker {
       const Node& node = graph_.node(graph_.outputs[i]);
       const TaskList::Output& output = list_.outputs[i];
       body_->outputs.push_back({node.dtype, node.shape, output.input});
-      body_->output_index.push_back(output.input ? 0 : place_of_[output.storage].index);
+      run_.results.push_back(output.input ? std::nullopt
+                                          : std::optional(place_of_[output.storage].index));
     }
   }
 
-  // Code for one launch, for several as one, or for both: on the host they are the same.
-  void compile_program(std::size_t i) {
-    const ir::Function& function = body_->functions[i];
-    auto add = [&](std::shared_ptr<const Artifact>& to, std::size_t launches) {
-      Clock::time_point begin = Clock::now();
-      to = dsl::compile(function, options_.device, launches);
-      body_->programs[i].compile_seconds += seconds_since(begin);
-    };
-    auto batch = static_cast<std::size_t>(body_->programs[i].batch);
-    bool is_batched = batch > 1;
-    if (is_batched) add(body_->batch_artifacts[i], batch);
-    if (!target_.is_gpu() && is_batched)
-      body_->artifacts[i] = body_->batch_artifacts[i];
-    else if (!is_batched || runs_alone_[i])
-      add(body_->artifacts[i], 0);
-  }
-
-  // Two threads, since one program may take as long as all the others.
-  void compile_programs() {
-    std::atomic<std::size_t> next = 0;
-    std::exception_ptr failure;
-    std::mutex mutex;
-    auto work = [&] {
-      for (std::size_t i; (i = next++) < body_->functions.size();) {
-        try {
-          compile_program(i);
-        } catch (...) {
-          std::lock_guard lock(mutex);
-          if (!failure) failure = std::current_exception();
-        }
-      }
-    };
-    if (body_->functions.size() > 1) {
-      std::jthread second(work);
-      work();
-    } else {
-      work();
+  void add_kernels() {
+    if (options_.interpret) {
+      run_.kernels = interpreted_kernels(body_->functions, options_.shuffle_interpreted);
+      return;
     }
-    if (failure) std::rethrow_exception(failure);
+    run_.kernels = compile_kernels(body_->functions, uses_, options_.device);
+    for (std::size_t i = 0; i < uses_.size(); ++i)
+      body_->programs[i].compile_seconds = uses_[i].compile_seconds;
   }
 
   const Graph& graph_;
@@ -471,11 +440,12 @@ class PlanMaker {
   std::unordered_map<Hash, std::int64_t> flat_elements_;  // of all regions of a key
   std::vector<PendingLaunch> launches_;
   std::vector<std::vector<std::uint32_t>> batches_;  // launches
-  std::vector<bool> runs_alone_;                     // by program: some launch
+  std::vector<ProgramUse> uses_;                     // by program
   std::vector<Place> place_of_;
   std::unordered_map<Hash, std::uint32_t> program_of_;
   std::vector<std::pair<Hash, LockedRegion>> chosen_;  // of each distinct region
   std::shared_ptr<Plan::Body> body_ = std::make_shared<Plan::Body>();
+  Executable& run_ = body_->executable;
 };
 
 }  // namespace

@@ -2,11 +2,9 @@
 //
 // Making one cuts the graph into regions (graph/regions), turns each into a tile program
 // (graph/lower), compiles every distinct program once, and gives every value that crosses regions a
-// place: in memory of the caller (inputs, mutated inputs), in a buffer that the call returns
-// (outputs), in the arena (intermediate values, whose lifetimes decide who shares bytes), or in the
-// plan itself (constants). A launch is then a program, a grid and a list of places; launches of one
-// program that do not wait for each other become one (graph/run/batches.h). Nothing of the graph is
-// looked at when a plan runs.
+// place (runtime/plan/executable.h); lifetimes decide who shares bytes of the arena, and launches
+// of one program that do not wait for each other become one step (graph/run/batches.h). What is run
+// and recorded is the executable alone; the plan around it knows what its programs are.
 //
 // The graph must be free of composite ops (graph/passes decompose them); it may be any other graph,
 // also one of a single node, which is how eager execution uses plans.
@@ -24,11 +22,9 @@
 #include "graph/ir/matmul_precision.h"
 #include "graph/ir/placement.h"
 #include "graph/lower/block_request.h"
-#include "graph/run/arena.h"
 #include "graph/tune/tune_plan.h"
-#include "runtime/artifact.h"
 #include "runtime/base/hash.h"
-#include "runtime/buffer.h"
+#include "runtime/plan/executable.h"
 
 namespace tilewright::graph {
 
@@ -90,12 +86,6 @@ struct PlanProgram {
   double compile_seconds = 0;         // of code generation for this plan
 };
 
-// The least time of each launch of a plan over the runs that were timed.
-struct LaunchTimes {
-  std::int64_t runs = 0;
-  std::vector<double> seconds;  // of each launch
-};
-
 class Plan {
  public:
   struct Body;
@@ -109,12 +99,14 @@ class Plan {
   std::vector<std::shared_ptr<Buffer>> run(std::span<void* const> inputs,
                                            LaunchTimes* times = nullptr) const;
 
+  // What is run and recorded; it lives as long as it is held.
+  std::shared_ptr<const Executable> executable() const;
   const std::vector<PlanOutput>& outputs() const;
   const std::vector<PackedWeight>& packed_weights() const;
   std::span<const PlanProgram> programs() const;
   std::string program_text(std::size_t program) const;  // its tile IR
   const Device& device() const;
-  std::int64_t launches() const;
+  std::int64_t launches() const;                                        // steps of its executable
   std::vector<double> program_seconds(const LaunchTimes& times) const;  // of one run
   std::int64_t arena_bytes() const;
   double lower_seconds() const;    // fusion and lowering
@@ -131,27 +123,5 @@ class Plan {
 
 // Raises `InternalError` for a graph with composite ops.
 std::shared_ptr<const Plan> make_plan(const Graph& graph, const PlanOptions& options = {});
-
-// A plan with all of its memory fixed, outputs included: a call patches the addresses of inputs
-// into a flat list of launches and runs it, on a GPU as one graph. Nothing is allocated or looked
-// up. An output is valid until the next call. Not thread safe.
-class Recording {
- public:
-  // The arena may be shared with other recordings that do not run at the same time.
-  explicit Recording(std::shared_ptr<const Plan> plan, std::shared_ptr<SharedArena> arena = {});
-  Recording(Recording&&) noexcept;
-  ~Recording();
-  // All launches, `times` times over. The outputs are the same buffers at every call. On the host
-  // launches can be timed.
-  const std::vector<std::shared_ptr<Buffer>>& run(std::span<void* const> inputs,
-                                                  std::int64_t times = 1,
-                                                  LaunchTimes* measured = nullptr);
-  // Launches of a GPU's graph that were changed so far because an address had.
-  std::int64_t updates() const;
-
- private:
-  struct Body;
-  std::unique_ptr<Body> body_;
-};
 
 }  // namespace tilewright::graph

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "runtime/plan/recording.h"
 #include "tests/graph/captured.h"
 
 namespace tilewright::graph {
@@ -198,7 +199,7 @@ TEST(Plan, ProgramsThatShareAnInnerAxisComputeTheSame) {
       EXPECT_NEAR(elements<float>(*actual[i], count)[k], elements<float>(*expected[i], count)[k],
                   5e-5);
   }
-  Recording recording(several);
+  Recording recording(several->executable());
   EXPECT_EQ(elements<float>(*recording.run(inputs)[0], 54), elements<float>(*actual[0], 54));
 }
 
@@ -237,7 +238,7 @@ TEST(Recording, FollowsTheAddressesOfItsInputsAndKeepsItsOutputs) {
   Graph graph = captured(
       {{8}, {8}}, [](Tensors& x) { return Tensors{x[0].reshape({8}) * 2 + sum(x[1], {0}, true)}; });
   auto plan = make_plan(graph);
-  Recording recording(plan);
+  Recording recording(plan->executable());
   std::vector<float> a = counting(8), b(8, 1), c = counting(8, 10);
   void* first[] = {a.data(), b.data()};
   const Buffer* buffer = recording.run(first)[0].get();

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "runtime/plan/recording.h"
 #include "tests/property/host_memory.h"
 
 namespace tilewright::graph {
@@ -50,7 +51,7 @@ Evaluation run_planned(const Graph& graph, std::span<const HostTensor> inputs,
   if (form.recorded) {
     // The first call works on memory of its own, so that the second has addresses to patch.
     InputMemory other(graph, inputs, plan->device().memory());
-    Recording recording(plan);
+    Recording recording(plan->executable());
     recording.run(other.addresses);
     outputs = recording.run(memory.addresses);
   } else {

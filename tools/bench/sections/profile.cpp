@@ -4,7 +4,7 @@
 #include <map>
 
 #include "graph/passes/pipeline.h"
-#include "graph/run/plan_body.h"
+#include "graph/run/plan.h"
 #include "graph/tensor/capture.h"
 #include "runtime/cuda/context.h"
 #include "runtime/cuda/launch.h"
@@ -14,62 +14,41 @@
 namespace tilewright::tools {
 namespace {
 
-using graph::Place;
-using graph::PlaceKind;
-using graph::Plan;
-
-// The launches of a plan that can be run one by one, with memory of their own for what they write.
-class SingleLaunches {
+// The steps of an executable that can be run one by one, with memory of their own for what they
+// write.
+class SingleSteps {
  public:
-  SingleLaunches(std::shared_ptr<const Plan> plan, const std::vector<void*>& inputs)
-      : plan_(std::move(plan)) {
-    const Plan::Body& body = plan_->body();
-    DeviceMemory* memory = body.device.memory();
-    for (std::int64_t bytes : body.output_bytes)
-      outputs_.push_back(Buffer::allocate(bytes, memory));
-    arena_ = Buffer::allocate(std::max<std::int64_t>(body.arena_bytes, 1), memory);
-    for (const Place& place : body.places) {
-      arguments_.push_back({.integer = place.offset});
-      if (place.kind != PlaceKind::number) arguments_.back().pointer = at(place, inputs);
-    }
-    if (!body.device.is_cuda()) return;
-    cuda::Context& context = cuda::context(body.device.ordinal());
-    for (const graph::Batch& batch : body.batches) {
-      const auto& artifacts = batch.count == 1 ? body.artifacts : body.batch_artifacts;
-      prepared_.emplace_back(context, *artifacts[first(batch).program],
-                             std::span(body.grids.data() + batch.first, batch.count));
-      prepared_.back().set_arguments(arguments_.data() + first(batch).first_place);
+  SingleSteps(std::shared_ptr<const Executable> executable, const std::vector<void*>& inputs)
+      : executable_(std::move(executable)), memory_{allocate_outputs(*executable_)} {
+    const Executable& e = *executable_;
+    arena_ = Buffer::allocate(std::max<std::int64_t>(e.arena_bytes, 1), e.memory);
+    memory_.arena = static_cast<std::byte*>(arena_->data());
+    for (const Place& place : e.places)
+      arguments_.push_back(argument_at(e, place, inputs, memory_));
+    if (e.gpu < 0) return;
+    cuda::Context& context = cuda::context(e.gpu);
+    for (const ExecutableStep& step : e.steps) {
+      const ExecutableKernel& kernel = e.kernels[step.kernel];
+      prepared_.emplace_back(context, *(step.grids == 1 ? kernel.single : kernel.batched),
+                             e.grids_of(step));
+      prepared_.back().set_arguments(arguments_.data() + step.first_place);
     }
   }
-  std::size_t size() const { return plan_->body().batches.size(); }
+  std::size_t size() const { return executable_->steps.size(); }
   const std::string& kernel(std::size_t i) const {
-    return plan_->body().programs[first(plan_->body().batches[i]).program].name;
+    return executable_->kernels[executable_->steps[i].kernel].name;
   }
   void run(std::size_t i) {
-    const graph::Batch& batch = plan_->body().batches[i];
+    const ExecutableStep& step = executable_->steps[i];
     if (!prepared_.empty())
       prepared_[i].start(false);
     else
-      graph::run_batch(plan_->body(), batch, arguments_.data() + first(batch).first_place);
+      run_step(*executable_, step, arguments_.data() + step.first_place);
   }
 
  private:
-  const graph::Launch& first(const graph::Batch& batch) const {
-    return plan_->body().launches[batch.first];
-  }
-  const void* at(const Place& place, const std::vector<void*>& inputs) const {
-    switch (place.kind) {
-      case PlaceKind::input: return inputs[place.index];
-      case PlaceKind::output: return outputs_[place.index]->data();
-      case PlaceKind::constant: return plan_->body().constants[place.index]->data();
-      case PlaceKind::arena: return static_cast<std::byte*>(arena_->data()) + place.offset;
-      case PlaceKind::number: break;
-    }
-    return nullptr;
-  }
-
-  std::shared_ptr<const Plan> plan_;
-  std::vector<std::shared_ptr<Buffer>> outputs_;
+  std::shared_ptr<const Executable> executable_;
+  ExecutableMemory memory_;
   std::shared_ptr<Buffer> arena_;
   std::vector<Argument> arguments_;
   std::vector<cuda::PreparedLaunch> prepared_;
@@ -86,8 +65,10 @@ nlohmann::json profile_of(Decoder& model, std::int64_t rows, const BenchSettings
   }();
   std::vector<void*> inputs = {ids.data(), position.data()};
   for (const Tensor& tensor : captured.captured) inputs.push_back(tensor.data());
-  SingleLaunches launches(
-      graph::make_plan(graph::run_passes(captured.graph), {.device = settings.device}), inputs);
+  SingleSteps launches(
+      graph::make_plan(graph::run_passes(captured.graph), {.device = settings.device})
+          ->executable(),
+      inputs);
 
   // First something long, behind which the host gets ahead of the device.
   std::int64_t size = settings.tiny ? 64 : std::int64_t{1} << 30;

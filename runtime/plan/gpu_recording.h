@@ -1,4 +1,4 @@
-// The launches of a plan as one CUDA graph, with arguments that can change.
+// The steps of an executable as one CUDA graph, with arguments that can change.
 //
 // Every launch is prepared with the addresses it has at first, and the graph is made of them. When
 // an address changes (an input that lies elsewhere in this call) the launches that hold it are
@@ -11,15 +11,15 @@
 #include <memory>
 #include <vector>
 
-#include "graph/run/plan_body.h"
 #include "runtime/cuda/graph.h"
+#include "runtime/plan/executable.h"
 
-namespace tilewright::graph {
+namespace tilewright {
 
 class GpuRecording {
  public:
-  // `arguments`: of all launches, as the places of the body; they stay where they are.
-  GpuRecording(const Plan::Body& body, const std::vector<Argument>& arguments);
+  // `arguments`: of all launches, as its places; they stay where they are.
+  GpuRecording(const Executable& executable, const std::vector<Argument>& arguments);
   // The arguments at these places have changed.
   void update(const std::vector<std::uint32_t>& places);
   // All launches, `times` times over, as one graph; a graph is kept for each of a few numbers.
@@ -39,4 +39,4 @@ class GpuRecording {
   std::int64_t updates_ = 0;
 };
 
-}  // namespace tilewright::graph
+}  // namespace tilewright

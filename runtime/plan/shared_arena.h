@@ -10,7 +10,7 @@
 
 #include "runtime/buffer.h"
 
-namespace tilewright::graph {
+namespace tilewright {
 
 class SharedArena {
  public:
@@ -27,4 +27,4 @@ class SharedArena {
   int number_ = 0;
 };
 
-}  // namespace tilewright::graph
+}  // namespace tilewright

@@ -1,9 +1,9 @@
-#include "graph/run/gpu_recording.h"
+#include "runtime/plan/gpu_recording.h"
 
 #include "runtime/cuda/context.h"
 #include "runtime/launch_table.h"
 
-namespace tilewright::graph {
+namespace tilewright {
 namespace {
 
 constexpr std::uint32_t no_launch = 0xffffffff;  // of a place: its launch's grid is empty
@@ -11,21 +11,20 @@ constexpr std::size_t most_graphs = 4;
 
 }  // namespace
 
-GpuRecording::GpuRecording(const Plan::Body& body, const std::vector<Argument>& arguments)
+GpuRecording::GpuRecording(const Executable& executable, const std::vector<Argument>& arguments)
     : arguments_(arguments),
-      launch_of_place_(body.places.size(), no_launch),
-      context_(cuda::context(body.device.ordinal())) {
-  launches_.reserve(body.batches.size());
-  for (const Batch& batch : body.batches) {
-    const Launch& first = body.launches[batch.first];
-    std::span<const Grid> grids(body.grids.data() + batch.first, batch.count);
+      launch_of_place_(executable.places.size(), no_launch),
+      context_(cuda::context(executable.gpu)) {
+  launches_.reserve(executable.steps.size());
+  for (const ExecutableStep& step : executable.steps) {
+    std::span<const Grid> grids = executable.grids_of(step);
     if (programs_of(grids) == 0) continue;
-    for (std::uint32_t i = 0; i < first.place_count * batch.count; ++i)
-      launch_of_place_[first.first_place + i] = static_cast<std::uint32_t>(launches_.size());
-    const auto& artifacts = batch.count == 1 ? body.artifacts : body.batch_artifacts;
-    launches_.emplace_back(context_, *artifacts[first.program], grids);
-    launches_.back().set_arguments(arguments.data() + first.first_place);
-    first_place_.push_back(first.first_place);
+    for (std::uint32_t i = 0; i < step.places(); ++i)
+      launch_of_place_[step.first_place + i] = static_cast<std::uint32_t>(launches_.size());
+    const ExecutableKernel& kernel = executable.kernels[step.kernel];
+    launches_.emplace_back(context_, *(grids.size() == 1 ? kernel.single : kernel.batched), grids);
+    launches_.back().set_arguments(arguments.data() + step.first_place);
+    first_place_.push_back(step.first_place);
   }
   is_stale_.resize(launches_.size());
 }
@@ -57,4 +56,4 @@ void GpuRecording::start(std::int64_t times) {
   graph_of(times).start();
 }
 
-}  // namespace tilewright::graph
+}  // namespace tilewright

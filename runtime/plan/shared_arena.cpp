@@ -1,8 +1,8 @@
-#include "graph/run/arena.h"
+#include "runtime/plan/shared_arena.h"
 
 #include "runtime/device_pool.h"
 
-namespace tilewright::graph {
+namespace tilewright {
 
 void SharedArena::reserve(std::int64_t bytes) {
   if (bytes <= this->bytes()) return;
@@ -11,4 +11,4 @@ void SharedArena::reserve(std::int64_t bytes) {
   ++number_;
 }
 
-}  // namespace tilewright::graph
+}  // namespace tilewright

@@ -1,0 +1,79 @@
+#include "graph/run/plan_kernels.h"
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "dsl/interpret/interpret.h"
+#include "dsl/launch/compile.h"
+
+namespace tilewright::graph {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// On the host code for one grid and for several is the same.
+void compile_kernel(const ir::Function& function, ProgramUse& use, const Device& device,
+                    bool is_gpu, ExecutableKernel& kernel) {
+  Clock::time_point begin = Clock::now();
+  bool is_batched = use.batch > 1;
+  if (is_batched)
+    kernel.batched = dsl::compile(function, device, static_cast<std::size_t>(use.batch));
+  if (!is_gpu && is_batched)
+    kernel.single = kernel.batched;
+  else if (!is_batched || use.runs_alone)
+    kernel.single = dsl::compile(function, device, 0);
+  use.compile_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+}  // namespace
+
+// Two threads, since one program may take as long as all the others.
+std::vector<ExecutableKernel> compile_kernels(std::span<const ir::Function> functions,
+                                              std::span<ProgramUse> uses, const Device& device) {
+  std::vector<ExecutableKernel> kernels(functions.size());
+  const bool is_gpu = device.target().is_gpu();
+  std::atomic<std::size_t> next = 0;
+  std::exception_ptr failure;
+  std::mutex mutex;
+  auto work = [&] {
+    for (std::size_t i; (i = next++) < functions.size();) {
+      try {
+        kernels[i].name = functions[i].name;
+        compile_kernel(functions[i], uses[i], device, is_gpu, kernels[i]);
+      } catch (...) {
+        std::lock_guard lock(mutex);
+        if (!failure) failure = std::current_exception();
+      }
+    }
+  };
+  if (functions.size() > 1) {
+    std::jthread second(work);
+    work();
+  } else {
+    work();
+  }
+  if (failure) std::rethrow_exception(failure);
+  return kernels;
+}
+
+std::vector<ExecutableKernel> interpreted_kernels(std::span<const ir::Function> functions,
+                                                  std::optional<std::uint64_t> seed) {
+  std::vector<ExecutableKernel> kernels;
+  for (const ir::Function& from : functions) {
+    auto function = std::make_shared<const ir::Function>(from);
+    auto call = [function, seed](const Grid& grid, const Argument* arguments) {
+      std::span<const Argument> all{arguments, function->params.size()};
+      if (seed)
+        ir::interpret_shuffled(*function, grid, all, *seed);
+      else
+        ir::interpret(*function, grid, all);
+    };
+    kernels.push_back({.name = function->name, .call = call});
+  }
+  return kernels;
+}
+
+}  // namespace tilewright::graph

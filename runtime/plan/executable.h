@@ -1,0 +1,114 @@
+// An executable: what is left of a compiled function when it runs, as plain data.
+//
+// A list of steps over places. A step runs a kernel over one grid, or over several at once that do
+// not wait for each other. An argument of a kernel is a place: memory of the caller (inputs), a
+// buffer that the call returns (outputs), the arena (intermediate values), memory of the executable
+// itself (constants), or a number. Nothing here knows graphs, tiles or how code is made: who
+// compiles a function writes an executable down, and this folder runs it (`run_executable`) or
+// records it (recording.h).
+//
+// A kernel is an artifact of code, or a call of a function on the host.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/artifact.h"
+#include "runtime/buffer.h"
+
+namespace tilewright {
+
+// Where an argument of a step lies.
+enum class PlaceKind : std::uint8_t { input, output, constant, arena, number };
+struct Place {
+  PlaceKind kind;
+  std::uint32_t index = 0;  // of the input, output buffer or constant
+  std::int64_t offset = 0;  // in the arena, bytes; of a number, itself
+};
+
+// Runs a kernel's whole grid on the calling thread, with one argument a parameter.
+using HostCall = std::function<void(const Grid& grid, const Argument* arguments)>;
+
+// What steps run. Those of several grids run `batched`; one without an artifact is a host call.
+struct ExecutableKernel {
+  std::string name;
+  std::shared_ptr<const Artifact> single;   // for one grid; null: no step has one
+  std::shared_ptr<const Artifact> batched;  // for several; null: one after the other
+  HostCall call;
+};
+
+struct ExecutableStep {
+  std::uint32_t kernel = 0;
+  std::uint32_t first_grid = 0, grids = 1;              // in Executable::grids
+  std::uint32_t first_place = 0, places_of_a_grid = 0;  // in Executable::places
+  bool spread = true;  // over the threads of the host: worth waking them
+  std::uint32_t places() const { return grids * places_of_a_grid; }
+};
+
+struct Executable {
+  int gpu = -1;                    // whose kernels these are; -1: the host's
+  DeviceMemory* memory = nullptr;  // where all places lie; null: the host's
+  std::vector<ExecutableKernel> kernels;
+  std::vector<ExecutableStep> steps;
+  std::vector<Grid> grids;
+  std::vector<Place> places;
+  std::vector<std::shared_ptr<Buffer>> constants;
+  std::vector<std::int64_t> output_bytes;  // of each output buffer
+  // What a call gives: for each result its output buffer, or none where it is the memory of an
+  // input.
+  std::vector<std::optional<std::uint32_t>> results;
+  std::int64_t arena_bytes = 0;
+
+  std::span<const Grid> grids_of(const ExecutableStep& step) const {
+    return {grids.data() + step.first_grid, step.grids};
+  }
+};
+
+// The least time of each step over the runs that were timed.
+struct LaunchTimes {
+  std::int64_t runs = 0;
+  std::vector<double> seconds;  // of each step
+};
+
+// Memory of one run: output buffers and the arena's begin.
+struct ExecutableMemory {
+  std::vector<std::shared_ptr<Buffer>> outputs;
+  std::byte* arena = nullptr;
+};
+
+std::vector<std::shared_ptr<Buffer>> allocate_outputs(const Executable& executable);
+// The results of a run, by its output buffers; null where a result is an input's memory.
+std::vector<std::shared_ptr<Buffer>> results_of(const Executable& executable,
+                                                std::span<const std::shared_ptr<Buffer>> outputs);
+Argument argument_at(const Executable& executable, const Place& place,
+                     std::span<void* const> inputs, const ExecutableMemory& memory);
+
+// Runs one step, whose arguments are those of its grids one after the other; a GPU is not waited
+// for.
+void run_step(const Executable& executable, const ExecutableStep& step, const Argument* arguments);
+
+// Runs all steps with new memory. `inputs[i]` is the address that places of input i name, in the
+// executable's memory. Returns one buffer a result, null where that is an input's memory. Work on a
+// GPU is begun, not waited for. With `times` each step is waited for and timed. Thread safe.
+std::vector<std::shared_ptr<Buffer>> run_executable(const Executable& executable,
+                                                    std::span<void* const> inputs,
+                                                    LaunchTimes* times = nullptr);
+
+// Runs one step by calling `run`, and notes how long that took.
+template <typename Run>
+void run_timed(LaunchTimes& times, std::size_t step, Run&& run) {
+  auto begin = std::chrono::steady_clock::now();
+  run();
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (times.seconds.size() <= step) times.seconds.resize(step + 1, seconds);
+  times.seconds[step] = std::min(times.seconds[step], seconds);
+}
+
+}  // namespace tilewright
