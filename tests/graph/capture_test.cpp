@@ -148,11 +148,12 @@ TEST(Capture, RefusesToNest) {
 }
 
 TEST(Capture, RefusesTensorsThatEscapedFromIt) {
-  Tensor escaped;
+  std::vector<Tensor> kept;  // what is assigned is given back (handle_assignments.h)
   {
     Capture capture;
-    escaped = capture.placeholder(f32, {2}) + 1;
+    kept.push_back(capture.placeholder(f32, {2}) + 1);
   }
+  Tensor& escaped = kept[0];
   EXPECT_EQ(Capture::active(), nullptr);
   expect_contains(error_of([&] { escaped + 1; }), "[add] the tensor was made while a function was");
   expect_contains(error_of([&] { escaped.to_vector<float>(); }), "that is over");
