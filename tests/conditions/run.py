@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+"""Changes one condition at a time and lists what no test noticed (README.md)."""
+
+import argparse
+import collections
+import concurrent.futures
+import datetime
+import hashlib
+import json
+import os
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+
+from find_conditions import Changed, Source, description
+from test_programs import Programs
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+ROOMS = ["runtime", "golden", "layout", "dsl", "emulator", "graph", "cuda", "autotune", "models", "property"]
+SAMPLED = re.compile(r"(graph|runtime|dsl(?!/emulator))/.*\.(cpp|h)$")
+STAGES_S = [1, 4, 16, 64, 256, float("inf")]  # of tests, by the time they take, until one notices
+FIELDS = ["file", "line", "kind", "was", "becomes"]
+
+
+def log(text):
+    print(f"{datetime.datetime.now():%H:%M:%S} {text}", flush=True)
+
+
+def tracked():
+    listing = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True,
+                             text=True, check=True).stdout
+    return [f for f in listing.splitlines() if (ROOT / f).is_file()]
+
+
+def sample(seed, count, under=("",)):
+    """Conditions to change, each a record: sampled ones, and behind them those of always.json."""
+    sources, every = {}, []
+    for file in sorted(f for f in tracked() if SAMPLED.match(f)):
+        sources[file] = Source((ROOT / file).read_text())
+        for c in sources[file].conditions():
+            was, becomes = description(sources[file], c)
+            every.append({"file": file, "line": sources[file].line(c.start), "kind": c.kind, "was": was,
+                          "becomes": becomes, "condition": c})
+    eligible = [s for s in every if s["file"].startswith(tuple(under))]
+    sites = random.Random(seed).sample(eligible, min(count, len(eligible)))
+    always = [tuple(a[field] for field in ("file", "was", "becomes"))
+              for a in json.loads((HERE / "always.json").read_text())]
+    named = {(s["file"], s["was"], s["becomes"]): s for s in every}
+    missing = [a for a in always if a not in named]
+    if missing:
+        sys.exit(f"always.json names conditions that are not in the sources any more: {missing}")
+    sites += [named[a] for a in always if named[a] not in sites]
+    return [dict(s, number=number) for number, s in enumerate(sites)], sources, len(eligible)
+
+
+class Copy:
+    """A copy of the sources in which each of the sampled conditions can be chosen to be wrong."""
+
+    def __init__(self, folder, sites, sources):
+        self.folder, self.build = folder / "source", folder / "source" / "build" / "release"
+        self.sites, self.sources = sites, sources
+
+    def write(self):
+        by_file = collections.defaultdict(list)
+        for site in self.sites:
+            by_file[site["file"]].append((site["number"], site["condition"]))
+        kept = set()
+        for file in tracked():
+            text = (ROOT / file).read_bytes()
+            if file in by_file:
+                changed = Changed(self.sources[file], by_file[file])
+                kept |= {number for number, _ in changed.kept}
+                text = b'#include "runtime/reached.h"\n' + changed.text().encode()
+            self.put(file, text, (ROOT / file).stat().st_mode)
+        for name in ("reached.h", "reached.cpp"):
+            self.put(f"runtime/{name}", (HERE / name).read_bytes())
+        self.sites = [s for s in self.sites if s["number"] in kept]
+
+    def put(self, file, text, mode=0o644):
+        path = self.folder / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_bytes() != text:
+            path.write_bytes(text)
+            path.chmod(mode & 0o777)
+
+    def make(self, rooms, jobs):
+        """Builds the test programs; what does not compile is left out, and it begins anew."""
+        subprocess.run(["cmake", "--preset", "release", "-DTILEWRIGHT_BUILD_TESTS=ON"], cwd=self.folder, check=True,
+                       stdout=subprocess.DEVNULL)
+        command = ["cmake", "--build", self.build, "-j", str(jobs), "--target"] + [f"{r}_tests" for r in rooms]
+        while True:
+            made = subprocess.run(command + ["--", "-k", "0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  text=True, errors="replace")
+            if made.returncode == 0:
+                return
+            refused = self.refused(made.stdout)
+            if not refused:
+                sys.exit(made.stdout[-8000:])
+            log(f"left out {len(refused)} that do not compile")
+            self.sites = [s for s in self.sites if s["number"] not in refused]
+            self.write()
+
+    def refused(self, output):
+        result = set()
+        for file, line in set(re.findall(r"^(\S+?):(\d+):\d+: error:", output, re.M)):
+            name = next((f for f in self.sources if file.endswith("/" + f)), None)
+            if name is None:
+                continue
+            lines = (self.folder / name).read_text().splitlines()
+            for at in range(int(line), max(0, int(line) - 12), -1):
+                numbers = re.findall(r"tilewright_condition\((\d+)\)", lines[at - 1])
+                if numbers:
+                    result |= set(map(int, numbers))
+                    break
+            else:
+                result |= {s["number"] for s in self.sites if s["file"] == name}
+        return result & {s["number"] for s in self.sites}
+
+
+class Runs:
+    """Which tests come by which conditions, and which of these tests notice that they are wrong."""
+
+    def __init__(self, folder, programs, workers, sources):
+        self.file, self.programs, self.workers = folder / "state.json", programs, workers
+        self.lock = threading.Lock()
+        self.state = json.loads(self.file.read_text()) if self.file.exists() else {}
+        if self.state.get("sources") != sources:
+            self.state = {"sources": sources, "tests": {}, "noticed": {}, "passed": {}}
+
+    def save(self):
+        with self.lock:
+            self.file.write_text(json.dumps(self.state))
+
+    def reach(self, rooms, numbers, limit_s):
+        tests = [(r, n) for r in rooms for n in self.programs.names(r) if f"{r}:{n}" not in self.state["tests"]]
+        log(f"{len(tests)} tests to run for what they reach")
+
+        def run(test):
+            room, name = test
+            with tempfile.NamedTemporaryFile(prefix="reached-") as reached:
+                passed, seconds = self.programs.passed(room, [name], limit_s, reached=reached.name)
+                found = pathlib.Path(reached.name).read_bytes()
+            noted = [n for n in numbers if n < len(found) and found[n]] if passed else []
+            self.state["tests"][f"{room}:{name}"] = {"passed": passed, "seconds": seconds, "reaches": noted}
+
+        self.each(run, tests)
+
+    def each(self, run, items):
+        with concurrent.futures.ThreadPoolExecutor(self.workers) as pool:
+            for done, _ in enumerate(pool.map(run, items), 1):
+                if done % 50 == 0:
+                    log(f"{done} of {len(items)}")
+                    self.save()
+        self.save()
+
+    def tests_of(self, number):
+        found = [(t["seconds"], name) for name, t in self.state["tests"].items() if number in t["reaches"]]
+        return sorted(found)
+
+    def notice(self, numbers, patience_s):
+        def run(number):
+            if str(number) in self.state["noticed"]:
+                return
+            passed = self.state["passed"].setdefault(str(number), [])
+            known = set(passed)
+            tests = [t for t in self.tests_of(number) if t[1] not in known]
+            spent, at = 0, 0
+            for limit in STAGES_S:
+                batch = []
+                while at < len(tests) and spent + tests[at][0] <= min(limit, patience_s):
+                    spent += tests[at][0]
+                    batch.append(tests[at])
+                    at += 1
+                noticed_by = self.first_failure(number, batch)
+                if noticed_by:
+                    self.state["noticed"][str(number)] = noticed_by
+                    return
+                passed += [name for _, name in batch]
+            log(f"{len(passed)} tests did not notice {number}")
+
+        self.each(run, [n for n in numbers if self.tests_of(n)])
+
+    def first_failure(self, number, batch):
+        by_room = collections.defaultdict(list)
+        for seconds, test in batch:
+            room, name = test.split(":", 1)
+            by_room[room].append((seconds, name))
+        for room, tests in sorted(by_room.items(), key=lambda r: sum(t[0] for t in r[1])):
+            if self.fails(room, tests, number):
+                return f"{room}: {tests[0][1] if len(tests) == 1 else f'{len(tests)} tests'}"
+        return None
+
+    def fails(self, room, tests, number):
+        """Whether one of the tests fails because of the condition: those that fail without it say nothing."""
+        limit_s = 10 + 4 * sum(seconds for seconds, _ in tests)
+        names = [name for _, name in tests]
+        if self.programs.passed(room, names, limit_s, wrong=number)[0]:
+            return False
+        if self.programs.passed(room, names, limit_s)[0]:
+            return True
+        return len(tests) > 1 and any(self.fails(room, [test], number) for test in tests)
+
+
+def changing_nothing():
+    """What was shown to change nothing, by what identifies a condition wherever its line moves."""
+    listed = json.loads((HERE / "changing_nothing.json").read_text())
+    return {(e["file"], e["was"], e["becomes"]): e["why"] for e in listed}
+
+
+def report(runs, copy, arguments, every, sampled):
+    reasons, rows = changing_nothing(), []
+    counts = collections.Counter(conditions=every, sampled=sampled, compiled=len(copy.sites))
+    for site in copy.sites:
+        is_reached = bool(runs.tests_of(site["number"]))
+        counts["reached"] += is_reached
+        if str(site["number"]) in runs.state["noticed"]:
+            counts["noticed"] += 1
+            continue
+        row = {field: site[field] for field in FIELDS}
+        row["number"] = site["number"]
+        row["tests"] = len(runs.tests_of(site["number"]))
+        tried = len(runs.state["passed"].get(str(site["number"]), []))
+        if tried < row["tests"]:
+            row["tests_run"] = tried
+        why = reasons.get((site["file"], site["was"], site["becomes"]))
+        if why:
+            counts["changing_nothing"] += 1
+            row["changes_nothing"] = why
+        rows.append(row)
+    counts["unnoticed"] = len(rows) - counts["changing_nothing"]
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout
+    return {"what": "conditions changed one at a time, and what no test noticed",
+            "command": " ".join(["tests/conditions/run.py"] + sys.argv[1:]),
+            "commit": commit.strip(), "date": f"{datetime.date.today()}", "seed": arguments.seed,
+            "counts": dict(counts), "not_noticed": rows}
+
+
+def identity(sites, sources):
+    """Of the sample and of what it was taken from: what a former run found holds for the same alone."""
+    text = json.dumps([[s["file"], s["was"], s["becomes"]] for s in sites])
+    text += "".join(source.text for _, source in sorted(sources.items()))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=330)
+    parser.add_argument("--under", nargs="+", default=[""], metavar="FOLDER", help="sample these folders only")
+    parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "build" / "conditions",
+                        help="where the copy is kept; a run that was cut short goes on there")
+    parser.add_argument("--rooms", nargs="+", default=ROOMS)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--longest", type=float, default=60, help="seconds of a test that is still quick")
+    parser.add_argument("--patience", type=float, default=float("inf"), help="seconds of tests for one condition")
+    parser.add_argument("--out", type=pathlib.Path, help="file for the result; on the terminal otherwise")
+    return parser.parse_args()
+
+
+def main():
+    arguments = parse_arguments()
+    folder = arguments.folder / f"seed{arguments.seed}_{arguments.count}"
+    sites, sources, every = sample(arguments.seed, arguments.count, arguments.under)
+    copy = Copy(folder, sites, sources)
+    copy.write()
+    log(f"{len(copy.sites)} of {every} conditions in {len({s['file'] for s in copy.sites})} files")
+    copy.make(arguments.rooms, arguments.jobs)
+    numbers = [s["number"] for s in copy.sites]
+    log(f"{len(numbers)} conditions compile")
+    runs = Runs(folder, Programs(copy.build), arguments.jobs, identity(copy.sites, sources))
+    runs.reach(arguments.rooms, numbers, arguments.longest)
+    runs.notice(numbers, arguments.patience)
+    text = json.dumps(report(runs, copy, arguments, every, len(sites)), indent=1, ensure_ascii=False) + "\n"
+    if arguments.out:
+        arguments.out.write_text(text)
+    else:
+        print(text, end="")
+    sys.exit(0 if json.loads(text)["counts"]["unnoticed"] == 0 else 1)
+
+
+if __name__ == "__main__":
+    main()
