@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <ctime>
 #include <limits>
 
 #include "dsl/ir/builder.h"
@@ -231,6 +232,60 @@ TEST(Text, DeepNestingIsAnErrorNotACrash) {
   std::string text = "func @f(%c: bool) {";
   for (int i = 0; i < 100000; ++i) text += " if %c {";
   EXPECT_THAT(error_of(text), testing::HasSubstr("blocks are nested too deeply"));
+}
+
+TEST(Text, MessagesQuoteTheBeginningOfALongToken) {
+  std::string digits(5 << 20, '7'), start(80, '7');
+  EXPECT_EQ(error_of("func @f() { %a = constant " + digits + " : i32 }"),
+            "[parse] line 1, column 27: '" + start + "...' is not a number of i32");
+  for (const std::string& text :
+       {"func @f(%a: f32[" + digits + "]) {}", "func @f() { %a = x" + digits + " }",
+        "func @f() { %a = neg %x" + digits + " : f32 }", "func @f() { @\"" + digits + "\" }",
+        "func @f(%a: f32, %a" + digits + ": f32, %a" + digits + ": f32) {}"})
+    EXPECT_LT(error_of(text).size(), 400u);
+  EXPECT_THAT(error_of("func @f() { @\"\\x1b[2J\" }"), testing::HasSubstr("'@?[2J'"));
+}
+
+double parse_seconds(const std::string& text) {
+  std::clock_t start = std::clock();
+  parse(text);
+  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+}
+
+// Each block of 8,000 beside 8,000 names took 4 s where blocks had a table of names of their own.
+TEST(Text, BlocksCostNothingForTheNamesAroundThem) {
+  auto text = [](int count) {
+    std::string all = "func @f(%c: bool, %z: i64) {\n";
+    for (int i = 0; i < count; ++i) all += concat("%x", i, " = constant ", i, " : i64\n");
+    for (int i = 0; i < count / 2; ++i) all += "if %c {\nyield\n} else {\nyield\n}\n";
+    for (int i = 0; i < count / 2; ++i)
+      all += "%r = loop %z to %z step %z index %i with (%a = %x0) {\nyield %a\n} : i64\n";
+    std::string once;
+    for (std::size_t at = 0, i = 0; at < all.size(); ++i) {
+      std::size_t end = all.find('\n', at);
+      std::string line = all.substr(at, end + 1 - at);
+      if (line.starts_with("%r")) line = concat("%r", i, line.substr(2));
+      once += line;
+      at = end + 1;
+    }
+    return once + "}";
+  };
+  double few = 1e9;
+  for (int round = 0; round < 3; ++round) few = std::min(few, parse_seconds(text(2000)));
+  EXPECT_LT(parse_seconds(text(8000)), 10 * few + 0.1);
+}
+
+TEST(Text, NamesOfABlockAreFreeAfterItAndInitialValuesAreSeenFromOutside) {
+  std::string text =
+      "func @f(%c: bool, %n: i64) {\n"
+      "  if %c { %a = neg %n : i64 yield } else { %a = neg %n : i64 yield }\n"
+      "  %r = loop %n to %n step %n index %i with (%a = %n) { %b = neg %a : i64 yield %b } : i64\n"
+      "  %b = neg %r : i64\n  %a = neg %b : i64\n}\n";
+  EXPECT_EQ(error_of(text), "no error");
+  for (const char* inits : {"%a = %i", "%a = %n, %b = %a"})
+    EXPECT_THAT(error_of(concat("func @f(%n: i64) { %r = loop %n to %n step %n index %i with (",
+                                inits, ") { yield %n } : i64 }")),
+                testing::HasSubstr(" is not defined here"));
 }
 
 }  // namespace

@@ -22,14 +22,22 @@ void raise_at(const Token& token, const std::string& message) {
   raise_error(concat("[parse] line ", token.line, ", column ", token.column, ": ", message));
 }
 
+std::string Token::excerpt() const {
+  constexpr std::size_t most_shown = 80;
+  std::string shown = text.substr(0, most_shown);
+  for (char& c : shown)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  return text.size() > most_shown ? shown + "..." : shown;
+}
+
 std::string Token::describe() const {
   switch (kind) {
     case TokenKind::end: return "the end of the text";
-    case TokenKind::value: return "'%" + text + "'";
-    case TokenKind::symbol: return "'@" + text + "'";
+    case TokenKind::value: return "'%" + excerpt() + "'";
+    case TokenKind::symbol: return "'@" + excerpt() + "'";
     case TokenKind::word:
     case TokenKind::number:
-    case TokenKind::mark: return "'" + text + "'";
+    case TokenKind::mark: return "'" + excerpt() + "'";
   }
   __builtin_unreachable();
 }

@@ -1,6 +1,7 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -25,6 +26,34 @@ std::optional<T> number_in(std::string_view text) {
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
 }
+
+// The names that can be seen at a point of the text. A block forgets its own at its end: a table of
+// its own for each block would cost time by the square of the text.
+class VisibleNames {
+ public:
+  void clear() {
+    values_.clear();
+    order_.clear();
+  }
+  bool add(const std::string& name, Value value) {
+    auto [place, is_new] = values_.emplace(name, value);
+    if (is_new) order_.push_back(&place->first);  // keys stay where they are
+    return is_new;
+  }
+  std::optional<Value> find(const std::string& name) const {
+    auto found = values_.find(name);
+    return found == values_.end() ? std::nullopt : std::optional(found->second);
+  }
+  std::size_t count() const { return order_.size(); }
+  // Forgets those added since there were so many.
+  void keep(std::size_t count) {
+    for (; order_.size() > count; order_.pop_back()) values_.erase(values_.find(*order_.back()));
+  }
+
+ private:
+  std::unordered_map<std::string, Value> values_;
+  std::vector<const std::string*> order_;
+};
 
 class Parser {
  public:
@@ -83,7 +112,7 @@ class Parser {
   T integer(const std::string& what) {
     Token token = expect(TokenKind::number, what);
     auto value = number_in<T>(token.text);
-    if (!value) raise_at(token, "'" + token.text + "' is not " + what);
+    if (!value) raise_at(token, token.describe() + " is not " + what);
     return *value;
   }
 
@@ -93,19 +122,20 @@ class Parser {
 
   Value define(const Token& token, Type type) {
     Value value = function_.new_value(std::move(type));
-    if (!names_.emplace(token.text, value).second)
-      raise_at(token, "%" + token.text + " is defined already");
+    if (!names_.add(token.text, value))
+      raise_at(token, "%" + token.excerpt() + " is defined already");
     return value;
   }
 
-  Value use() {
+  // A value with a number below `end`: later ones are not seen yet.
+  Value use(Value end = std::numeric_limits<Value>::max()) {
     Token token = value_name();
-    auto it = names_.find(token.text);
-    if (it == names_.end())
-      raise_at(token, "%" + token.text +
+    std::optional<Value> value = names_.find(token.text);
+    if (!value || *value >= end)
+      raise_at(token, "%" + token.excerpt() +
                           " is not defined here; define a value before its use, in "
                           "this block or one around it");
-    return it->second;
+    return *value;
   }
 
   std::vector<Type> types_of(const std::vector<Value>& values) const {
@@ -134,7 +164,7 @@ class Parser {
   DType dtype() {
     Token token = expect(TokenKind::word, "an element type");
     auto found = parse_dtype(token.text);
-    if (!found) raise_at(token, "'" + token.text + "' is not an element type");
+    if (!found) raise_at(token, token.describe() + " is not an element type");
     return *found;
   }
 
@@ -148,7 +178,7 @@ class Parser {
       auto cross = rest.find('x');
       auto size = number_in<std::int64_t>(rest.substr(0, cross));
       if (!size || *size < 1 || *size > max_elements / elements)
-        raise_at(token, "'" + token.text + "' is not a list of sizes, as in 4x8");
+        raise_at(token, token.describe() + " is not a list of sizes, as in 4x8");
       elements *= *size;
       sizes.push_back(*size);
       if (cross == std::string_view::npos) break;
@@ -180,7 +210,7 @@ class Parser {
 
   Block block(bool yields, std::vector<Value> params = {}) {
     if (++depth_ > max_nesting) raise_at(lexer_.peek(), "blocks are nested too deeply");
-    auto outside = names_;
+    std::size_t outside = names_.count();
     Block result{std::move(params), {}};
     expect_mark("{");
     Token last = lexer_.peek();
@@ -196,7 +226,7 @@ class Parser {
                yields ? "a body must end in yield" : "a function's own body does not yield");
     expect_mark("}");
     --depth_;
-    names_ = std::move(outside);
+    names_.keep(outside);
     return result;
   }
 
@@ -209,7 +239,7 @@ class Parser {
     if (!results.empty()) expect_mark("=");
     Token name = expect(TokenKind::word, "an operation");
     auto op = parse_op(name.text);
-    if (!op) raise_at(name, "'" + name.text + "' is not an operation");
+    if (!op) raise_at(name, name.describe() + " is not an operation");
     Inst inst{*op, {}, {}, {}, {}, {}};
     if (inst.op == Op::loop_)
       loop(inst);
@@ -280,21 +310,21 @@ class Parser {
   CachePolicy cache_policy() {
     Token token = expect(TokenKind::word, "a cache policy");
     auto policy = parse_cache_policy(token.text);
-    if (!policy) raise_at(token, "'" + token.text + "' is not a cache policy");
+    if (!policy) raise_at(token, token.describe() + " is not a cache policy");
     return *policy;
   }
 
   Immediate reduction() {
     Token token = expect(TokenKind::word, "a kind of reduction");
     auto kind = parse_reduce_kind(token.text);
-    if (!kind) raise_at(token, "'" + token.text + "' is not a kind of reduction");
+    if (!kind) raise_at(token, token.describe() + " is not a kind of reduction");
     return Reduction{*kind, integer<int>("an axis")};
   }
 
   Immediate atomic() {
     Token token = expect(TokenKind::word, "a kind of atomic operation");
     auto kind = parse_atomic_kind(token.text);
-    if (!kind) raise_at(token, "'" + token.text + "' is not a kind of atomic operation");
+    if (!kind) raise_at(token, token.describe() + " is not a kind of atomic operation");
     return Atomic{*kind};
   }
 
@@ -334,7 +364,7 @@ class Parser {
       scalar = Scalar::of(dtype, *value);
       if (std::isinf(scalar->floating) != std::isinf(*value)) scalar.reset();
     }
-    if (!scalar) raise_at(number, concat("'", number.text, "' is not a number of ", dtype));
+    if (!scalar) raise_at(number, concat(number.describe(), " is not a number of ", dtype));
     return *scalar;
   }
 
@@ -345,7 +375,7 @@ class Parser {
     expect_word("step");
     inst.operands.push_back(use());
     expect_word("index");
-    auto outside = names_;
+    std::size_t outside = names_.count();
     Token index = value_name();
     std::vector<Value> params = {define(index, function_.type(inst.operands.front()))};
     if (lexer_.peek().is(TokenKind::word, "with")) {
@@ -355,16 +385,14 @@ class Parser {
       do {
         Token param = value_name();
         expect_mark("=");
-        auto inside = std::exchange(names_, outside);  // initial values are seen from outside
-        Value init = use();
-        names_ = std::move(inside);
+        Value init = use(params.front());  // initial values are seen from outside
         inst.operands.push_back(init);
         params.push_back(define(param, function_.type(init)));
       } while (take_mark(","));
       expect_mark(")");
     }
     inst.bodies.push_back(block(true, std::move(params)));
-    names_ = std::move(outside);
+    names_.keep(outside);
   }
 
   void branch(Inst& inst) {
@@ -391,8 +419,8 @@ class Parser {
       expect_mark(i == 0 ? ":" : ",");
       Token start = lexer_.peek();
       if (Type declared = type(); declared != types[i])
-        raise_at(start,
-                 concat("%", results[i].text, " is declared ", declared, "; it is ", types[i]));
+        raise_at(start, concat("%", results[i].excerpt(), " is declared ", declared, "; it is ",
+                               types[i]));
     }
     for (std::size_t i = 0; i < types.size(); ++i)
       inst.results.push_back(define(results[i], types[i]));
@@ -400,7 +428,7 @@ class Parser {
 
   Lexer lexer_;
   Function function_;
-  std::unordered_map<std::string, Value> names_;
+  VisibleNames names_;
   int depth_ = 0;
 };
 
