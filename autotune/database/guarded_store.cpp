@@ -36,6 +36,12 @@ bool GuardedStore::attempt(const Action& action) { return attempt(action, most_a
 bool GuardedStore::attempt_once(const Action& action) { return attempt(action, 1); }
 
 bool GuardedStore::attempt(const Action& action, int times) {
+  bool is_answered = is_done(action, times);
+  if (!is_answered) ++diagnostics_.unanswered;
+  return is_answered;
+}
+
+bool GuardedStore::is_done(const Action& action, int times) {
   for (int i = 0; i < times; ++i) {
     try {
       if (!is_open()) return false;

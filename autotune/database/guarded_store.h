@@ -35,6 +35,7 @@ class GuardedStore {
 
  private:
   bool attempt(const Action& action, int times);
+  bool is_done(const Action& action, int times);
   bool is_open();
   void leave_to_parent();
   // What can be done about it is done.

@@ -48,6 +48,7 @@ struct Diagnostics {
   bool keeps = false;                 // what is stored outlives the process
   std::int64_t rejected_rows = 0;     // wrong when they were read
   std::int64_t failures = 0;          // of the database, whatever was done about them
+  std::int64_t unanswered = 0;        // calls for which it gave nothing, however often it was asked
   std::vector<std::string> messages;  // the first of each kind, 20 at the most
 };
 

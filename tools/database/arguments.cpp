@@ -28,4 +28,15 @@ void DatabaseArguments::print(const Table& table) const {
   fmt::print("{}", table.as(format, is_wide ? 0 : page_width));
 }
 
+int end_of_reading(const TuningDatabase& database) {
+  autotune::Diagnostics found = database.diagnostics();
+  if (found.unanswered == 0 && found.rejected_rows == 0) return 0;
+  fmt::print(stderr,
+             "tilewright: [db] not all of {} could be read{}{}; rows are missing in what is shown, "
+             "and `tilewright db verify` says more\n",
+             found.place, found.messages.empty() ? "" : ": ",
+             found.messages.empty() ? "" : found.messages.back());
+  return 1;
+}
+
 }  // namespace tilewright::tools

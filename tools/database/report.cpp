@@ -192,7 +192,7 @@ int write_report(const DatabaseArguments& a) {
   file.write(page.data(), page.size());
   file.commit();
   fmt::print("{}: {} questions\n", a.out, all.size());
-  return 0;
+  return end_of_reading(database);
 }
 
 }  // namespace tilewright::tools

@@ -14,7 +14,7 @@ using autotune::Access;
 int show(const DatabaseArguments& a, Table (*table)(const std::vector<Question>&)) {
   TuningDatabase database = a.open(Access::read);
   a.print(table(known_questions(database, a.wanted)));
-  return 0;
+  return end_of_reading(database);
 }
 
 // What was given, or else what there was.
@@ -59,7 +59,7 @@ int explain_miss(const DatabaseArguments& a) {
   autotune::Miss miss = database.why_miss(key);
   if (a.format == "table") fmt::print("{}\n", miss.text());
   if (a.format != "table" || !miss.differences.empty()) a.print(miss_table(miss));
-  return 0;
+  return end_of_reading(database);
 }
 
 int compare_databases(const DatabaseArguments& a) {
@@ -68,13 +68,13 @@ int compare_databases(const DatabaseArguments& a) {
   other.where = a.files[0];
   TuningDatabase first = a.open(Access::read), second = other.open(Access::read);
   a.print(difference_table(questions(first, a.wanted), questions(second, a.wanted)));
-  return 0;
+  return end_of_reading(first) | end_of_reading(second);
 }
 
 int show_statistics(const DatabaseArguments& a) {
   TuningDatabase database = a.open(Access::read);
   a.print(statistics_table(database));
-  return 0;
+  return end_of_reading(database);
 }
 
 }  // namespace tilewright::tools

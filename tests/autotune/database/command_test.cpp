@@ -78,6 +78,15 @@ TEST_F(DatabaseCommand, ListHasALineAQuestion) {
   EXPECT_EQ(std::ranges::count(run({"list", "matmul"}).out, '\n'), 3);
 }
 
+TEST_F(DatabaseCommand, WhatCannotBeReadIsToldAndIsNoEmptyTable) {
+  for (const char* command : {"list", "show", "best", "history", "stats"}) {
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(run({command, "--db", folder_.path()}).code, 1) << command;
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("rows are missing")) << command;
+    EXPECT_EQ(run({command}).code, 0) << command;
+  }
+}
+
 TEST_F(DatabaseCommand, EveryTableComesAsCsvAndAsJsonToo) {
   for (const char* command : {"list", "show", "best", "history", "stats"}) {
     std::string json = run({command, "--format", "json"}).out;
