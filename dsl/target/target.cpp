@@ -81,6 +81,9 @@ Target find_host_target() {
   std::string wish = env::cpu();
   std::vector<std::string_view> here = host_names();
   if (wish.empty()) return target_named(std::string(here.front()));
+  auto is_wish = [&](const auto& one) { return wish == one.name; };
+  require(std::ranges::any_of(hosts, is_wish) || std::ranges::any_of(gpus, is_wish),
+          "[target] TILEWRIGHT_CPU is \"", wish, "\", no processor; known are ", known_hosts());
   require(!target_named(wish).is_gpu(), "[target] TILEWRIGHT_CPU is ", wish,
           ", a GPU; known processors are ", known_hosts());
   require(std::ranges::find(here, wish) != here.end(), "[target] TILEWRIGHT_CPU is ", wish,
