@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <ctime>
 #include <random>
 
 #include "autotune/measure/difference.h"
@@ -199,12 +200,17 @@ double RegionTrial::seconds(const RegionCandidate& candidate, double at_least_se
   provide_scratch(candidate);
   if (device_.is_cuda()) return seconds_on_gpu(candidate, at_least_seconds);
   auto begin = std::chrono::steady_clock::now();
+  std::clock_t begin_of_work = std::clock();
   for (std::int64_t runs = 0, batch = positions_;; batch *= 2) {
     for (std::int64_t i = 0; i < batch; ++i, ++runs)
       run(candidate, copies_[next_copy_++ % copies_.size()]);
     device_.synchronize();
     std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
     if (spent.count() >= at_least_seconds) return spent.count() / static_cast<double>(runs);
+    // A clock that stands still would be asked for ever; that of the processor is another one.
+    bool has_worked = std::clock() - begin_of_work > CLOCKS_PER_SEC / 2;
+    require(spent.count() > 0 || !has_worked, "[tune] the clock stands still: ", runs,
+            " runs took no time; nothing can be measured by it");
   }
 }
 
