@@ -4,10 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <iostream>
 #include <numeric>
-#include <string_view>
 
 #include "runtime/base/env.h"
 #include "runtime/base/error.h"
@@ -15,12 +13,13 @@
 namespace tilewright::drills {
 namespace {
 
+constexpr int most_failures = 50;
+
 bool are_all_asked_for() {
-  const char* share = std::getenv("TILEWRIGHT_DRILLS");
-  if (share == nullptr || std::string_view(share) == "tenth") return false;
-  require(std::string_view(share) == "all", "[drills] TILEWRIGHT_DRILLS is ", share,
-          "; tenth or all is right");
-  return true;
+  std::string share = env::drills();
+  require(share.empty() || share == "tenth" || share == "all", "[drills] TILEWRIGHT_DRILLS is ",
+          share, "; tenth or all is right");
+  return share == "all";
 }
 
 }  // namespace
@@ -55,7 +54,7 @@ void each_case(std::uint64_t count, const std::function<void(std::uint64_t)>& bo
     bool is_failed = false;
     for (int i = before; i < result->total_part_count(); ++i)
       is_failed |= result->GetTestPartResult(i).failed();
-    if (is_failed && ++failed == 10) break;
+    if (is_failed && ++failed == most_failures) break;
     if (testing::Test::IsSkipped()) return;
   }
   std::cout << "             " << ran << " of " << count << " cases, " << failed << " failed\n";

@@ -17,8 +17,8 @@ std::vector<std::uint64_t> cases_of_drill(std::uint64_t count);
 // The command that repeats the running test with this case alone.
 std::string repeat_line(std::uint64_t number);
 
-// Runs the drill's cases, each under its line of repetition, and says how many were run. After ten
-// failed cases it stops: the next ones say the same.
+// Runs the drill's cases, each under its line of repetition, and says how many were run. After
+// fifty failed cases it stops: the next ones say the same.
 void each_case(std::uint64_t count, const std::function<void(std::uint64_t)>& body);
 
 // What chance decides in a case, the same at every repetition.

@@ -19,7 +19,6 @@ namespace {
 
 constexpr std::size_t most_kept_bytes = 4 << 20;
 constexpr rlim_t most_cpu_s = 10;
-constexpr uid_t nobody = 65534;
 
 double now_s() {
   timespec now;
@@ -136,7 +135,13 @@ Child::~Child() {
   if (err_ >= 0) ::close(err_);
 }
 
-void Child::send(int signal) const { ::kill(pid_, signal); }
+void Child::send(int signal) const {
+  if (!has_ended_) ::kill(pid_, signal);
+}
+
+void Child::end_group() const {
+  if (!has_ended_) ::kill(-pid_, SIGKILL);
+}
 
 void Child::read(int fd, std::string& text) {
   char bytes[1 << 14];

@@ -13,6 +13,8 @@
 
 namespace tilewright::drills {
 
+constexpr uid_t nobody = 65534;
+
 struct Limit {
   __rlimit_resource resource;
   rlim_t value;
@@ -56,6 +58,8 @@ class Child {
   Child& operator=(const Child&) = delete;
   pid_t pid() const { return pid_; }
   void send(int signal) const;
+  // By SIGKILL, it and all that it started.
+  void end_group() const;
   // Reads what it says for so long, or to its end; whether it has ended.
   bool attend(double seconds);
   // Waits for its end, until the command's time is over.
