@@ -5,11 +5,11 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <signal.h>
-#include <sqlite3.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "runtime/base/error.h"
+#include "tests/autotune/database/sqlite_file.h"
 #include "tests/drills/cases.h"
 #include "tests/drills/child.h"
 #include "tests/drills/workplace.h"
@@ -47,12 +47,12 @@ Beside beside(std::uint64_t number) {
 TEST(Others, WhoKeepTheLockAreNotWaitedForLong) {
   each_case(4, [](std::uint64_t number) {
     Workplace place;
-    sqlite3* holder = nullptr;
-    ASSERT_EQ(sqlite3_open((place.path() / "tuning.db").c_str(), &holder), SQLITE_OK);
-    ASSERT_EQ(sqlite3_exec(holder, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
-    Beside one = beside(number);
-    expect_bounded(place.command(one.words), one.needs_database);
-    sqlite3_close(holder);
+    {
+      autotune::HeldLock lock(place.path() / "tuning.db");
+      ASSERT_TRUE(lock.is_held());
+      Beside one = beside(number);
+      expect_bounded(place.command(one.words), one.needs_database);
+    }
     expect_usable(place.path());
   });
 }

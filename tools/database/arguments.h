@@ -24,8 +24,8 @@ struct DatabaseArguments {
   void print(const Table& table) const;
 };
 
-// What a command ends with that has shown what it read: 1, with a line on stderr, where the database
-// did not give all that it was asked for, or rows of it are wrong.
+// What a command ends with that has shown what it read: 1, with a line on stderr, where the
+// database did not give all that it was asked for, or rows of it are wrong.
 int end_of_reading(const TuningDatabase& database);
 
 // Each returns what the process ends with: 0, or 1 if something is not well. Raise `Misuse` for

@@ -29,4 +29,21 @@ inline std::string run_sql(const std::filesystem::path& file, const std::string&
   return printed;
 }
 
+// Holds the lock for writing while it lives, as a process does that does not go on.
+class HeldLock {
+ public:
+  explicit HeldLock(const std::filesystem::path& file) {
+    is_held_ = sqlite3_open(file.c_str(), &database_) == SQLITE_OK &&
+               sqlite3_exec(database_, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr) == SQLITE_OK;
+  }
+  ~HeldLock() { sqlite3_close(database_); }
+  HeldLock(const HeldLock&) = delete;
+  HeldLock& operator=(const HeldLock&) = delete;
+  bool is_held() const { return is_held_; }
+
+ private:
+  sqlite3* database_ = nullptr;
+  bool is_held_ = false;
+};
+
 }  // namespace tilewright::autotune
