@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "models/files/utf8.h"
 #include "models/tokenizer/text/unicode.h"
-#include "models/tokenizer/text/utf8.h"
 
 namespace tilewright::tokenizer {
 namespace {

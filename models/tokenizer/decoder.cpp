@@ -4,8 +4,8 @@
 #include <charconv>
 #include <utility>
 
+#include "models/files/utf8.h"
 #include "models/tokenizer/byte_level.h"
-#include "models/tokenizer/text/utf8.h"
 
 namespace tilewright::tokenizer {
 namespace {

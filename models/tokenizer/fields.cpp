@@ -1,6 +1,6 @@
 #include "models/tokenizer/fields.h"
 
-#include "models/tokenizer/text/utf8.h"
+#include "models/files/utf8.h"
 
 namespace tilewright::tokenizer {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "models/tokenizer/text/utf8.h"
+#include "models/files/utf8.h"
 
 namespace tilewright::tokenizer {
 namespace {

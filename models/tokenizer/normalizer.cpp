@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "models/files/utf8.h"
 #include "models/tokenizer/byte_level.h"
-#include "models/tokenizer/text/utf8.h"
 
 namespace tilewright::tokenizer {
 namespace {

@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "models/files/reader.h"
+#include "models/files/utf8.h"
 #include "models/tokenizer/text/regex_syntax.h"
-#include "models/tokenizer/text/utf8.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::tokenizer {

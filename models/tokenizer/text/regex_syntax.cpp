@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "models/files/reader.h"
-#include "models/tokenizer/text/utf8.h"
+#include "models/files/utf8.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::tokenizer {

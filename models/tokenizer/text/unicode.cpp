@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "models/tokenizer/text/utf8.h"
+#include "models/files/utf8.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::tokenizer {

@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-#include "models/tokenizer/text/utf8.h"
+#include "models/files/utf8.h"
 #include "tests/errors.h"
 
 namespace tilewright::tokenizer {
