@@ -42,27 +42,27 @@ class Loader {
                    ", which would change the ids of a text; null is needed");
   }
   bool has_id(std::int64_t id) const {
-    return id >= 0 && id < std::ssize(tables_.tokens) &&
-           !tables_.tokens[static_cast<std::size_t>(id)].empty();
+    return id >= 0 && id < std::ssize(tables_.places) &&
+           tables_.places[static_cast<std::size_t>(id)] != Tables::no_place;
   }
   std::optional<Id> id_of(std::string_view token) const {
-    if (std::optional<Id> id = tables_.model.find(token)) return id;
-    auto found = tables_.added_ids.find(token);
-    return found == tables_.added_ids.end() ? std::nullopt : std::optional(found->second);
+    std::optional<Id> id = tables_.model.find(token);
+    return id ? id : tables_.added_ids.find(token);
   }
 
-  void place(const std::string& token, Id id) {
+  void place(std::string_view token, Id id, std::size_t entry) {
     auto index = static_cast<std::size_t>(id);
-    if (index >= tables_.tokens.size()) tables_.tokens.resize(index + 1);
-    std::string& place = tables_.tokens[index];
-    root_.expect(place.empty(), "the token \"", json::excerpt(token), "\" has id ", id,
+    if (index >= tables_.places.size()) tables_.places.resize(index + 1, Tables::no_place);
+    if (token.empty()) return;
+    std::uint32_t& place = tables_.places[index];
+    root_.expect(place == Tables::no_place, "the token \"", json::excerpt(token), "\" has id ", id,
                  ", as another has; each id is one token's");
-    place = token;
+    place = static_cast<std::uint32_t>(entry);
   }
   void place_vocabulary() {
-    const TokenIds& ids = tables_.model.vocabulary();
-    root_.expect(!ids.empty(), "the vocabulary is empty");
-    for (const auto& [token, id] : ids) place(token, id);
+    const TokenTable& ids = tables_.model.vocabulary();
+    root_.expect(ids.size() > 0, "the vocabulary is empty");
+    for (std::size_t i = 0; i < ids.size(); ++i) place(ids.text(i), ids.id(i), i);
   }
 
   void load_added_tokens() {
@@ -85,12 +85,12 @@ class Loader {
         }
         (is_normalized ? normalized : as_is).push_back(std::move(token));
       }
-    tables_.is_special.resize(tables_.tokens.size());
+    tables_.is_special.resize(tables_.places.size());
     for (Id id : special) tables_.is_special[static_cast<std::size_t>(id)] = true;
     std::sort(seen.begin(), seen.end());
     auto twice = std::adjacent_find(seen.begin(), seen.end());
     root_.expect(twice == seen.end(), "the added token \"",
-                 twice == seen.end() ? "" : tables_.tokens[static_cast<std::size_t>(*twice)],
+                 twice == seen.end() ? json::excerpt("") : json::excerpt(tables_.token(*twice)),
                  "\" appears twice");
     // Where two are normalised to the same, the special one is found.
     std::stable_partition(normalized.begin(), normalized.end(),
@@ -114,8 +114,9 @@ class Loader {
     fields.expect(!known || *known == token.id, "the added token \"", json::excerpt(token.content),
                   "\" has id ", token.id, ", but the vocabulary gives it ", known.value_or(-1));
     if (!known) {
-      place(token.content, token.id);
-      tables_.added_ids.emplace(token.content, token.id);
+      place(token.content, token.id, tables_.added_ids.size() | Tables::added_bit);
+      Adding adding = tables_.added_ids.add(token.content, token.id);
+      fields.expect(adding == Adding::done, hostile_table);
     }
     return token;
   }
@@ -132,7 +133,8 @@ Tables load_tables(std::string_view text, std::string_view what) {
   Vocabulary vocabulary;
   TokenEvents tokens(what, vocabulary);
   MergeEvents merges(what, vocabulary);
-  json::Limits limits{.text_bytes = 64 << 20, .depth = 16, .string_bytes = 1 << 16};
+  json::Limits limits{
+      .text_bytes = max_file_bytes, .depth = 16, .string_bytes = 1 << 16, .nodes = 1 << 18};
   json::Node root = json::read_tree(text, "load_tokenizer", what, limits,
                                     {{"model/vocab", &tokens}, {"model/merges", &merges}});
   return Loader(what, root, std::move(vocabulary)).load();

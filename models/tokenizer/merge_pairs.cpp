@@ -10,8 +10,7 @@ constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 constexpr Merge no_merge{none, -1};
 
 Merge merge_of(const Merges& merges, Id left, Id right) {
-  auto found = merges.find(pair_key(left, right));
-  return found == merges.end() ? no_merge : found->second;
+  return merges.find(left, right).value_or(no_merge);
 }
 
 // For pieces of a few characters, as words are: looks at all pairs for each merge.

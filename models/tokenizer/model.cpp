@@ -80,22 +80,25 @@ void Model::read_unknown(Fields& fields, bool is_needed) {
 }
 
 void Model::read_merges(const Fields& fields, const Vocabulary& vocabulary) {
-  merges_.reserve(vocabulary.merges.size());
+  merges_.reserve(vocabulary.merges.size() / 2);
   auto id_of = [&](std::string_view token) {
     std::optional<Id> id = find(token);
     fields.expect(id.has_value(), "merge ", merges_.size(), " needs the token \"",
                   json::excerpt(token), "\", which is not in the vocabulary");
     return *id;
   };
-  for (const auto& [left, right] : vocabulary.merges) {
+  std::string result;
+  for (std::size_t i = 0; i < vocabulary.merges.size(); i += 2) {
+    std::string_view left = vocabulary.merges[i], right = vocabulary.merges[i + 1];
     bool continues = right.starts_with(prefix_);
     fields.expect(continues, "merge ", merges_.size(), " goes on with \"", json::excerpt(right),
-                  "\", which has no continuing_subword_prefix \"", prefix_, '"');
-    Merge merge{static_cast<std::uint32_t>(merges_.size()),
-                id_of(left + right.substr(prefix_.size()))};
-    bool is_new = merges_.emplace(pair_key(id_of(left), id_of(right)), merge).second;
-    fields.expect(is_new, "merge ", merge.rank, " (\"", json::excerpt(left), "\", \"",
-                  json::excerpt(right), "\") appears twice");
+                  "\", which has no continuing_subword_prefix \"", json::excerpt(prefix_), '"');
+    (result = left) += right.substr(prefix_.size());
+    Id merged = id_of(result);
+    Adding adding = merges_.add(id_of(left), id_of(right), merged);
+    fields.expect(adding != Adding::twice, "merge ", merges_.size(), " (\"", json::excerpt(left),
+                  "\", \"", json::excerpt(right), "\") appears twice");
+    fields.expect(adding == Adding::done, hostile_table);
   }
 }
 
@@ -106,12 +109,6 @@ void Model::index_characters() {
     append_character(text, value);
     character_ids_[value] = find(text).value_or(none);
   }
-}
-
-std::optional<Id> Model::find(std::string_view token) const {
-  auto found = ids_.find(token);
-  if (found == ids_.end()) return std::nullopt;
-  return found->second;
 }
 
 Id Model::id_of_character(std::string_view bytes, char32_t value, bool is_first,

@@ -8,47 +8,23 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "models/tokenizer/fields.h"
-#include "models/tokenizer/pre_tokenizer.h"
+#include "models/tokenizer/token_table.h"
 
 namespace tilewright::tokenizer {
 
 inline constexpr std::int64_t max_tokens = 1 << 22;
-
-struct TextHash {
-  using is_transparent = void;
-  std::size_t operator()(std::string_view text) const {
-    return std::hash<std::string_view>()(text);
-  }
-};
-using TokenIds = std::unordered_map<std::string, Id, TextHash, std::equal_to<>>;
+inline constexpr std::string_view hostile_table =
+    "its tokens were chosen so that finding them takes long; such a tokenizer is not usable";
 
 // What a file says of its model's tables; "merges" is empty where the model has none.
 struct Vocabulary {
-  TokenIds ids;
-  std::vector<std::pair<std::string, std::string>> merges;
+  TokenTable ids;
+  Texts merges;  // left, right, left, ...
   bool has_tokens = false, has_merges = false;
 };
-
-struct Merge {
-  std::uint32_t rank;  // the lowest is applied first
-  Id result;
-};
-struct PairHash {
-  std::size_t operator()(std::uint64_t pair) const {
-    pair *= 0x9e3779b97f4a7c15;
-    return pair ^ pair >> 32;
-  }
-};
-using Merges = std::unordered_map<std::uint64_t, Merge, PairHash>;
-inline std::uint64_t pair_key(Id left, Id right) {
-  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 |
-         static_cast<std::uint32_t>(right);
-}
 
 // Merges adjacent pairs in `ids`, always the one of lowest rank, the leftmost of equals, until no
 // pair is in the table. O(n log n).
@@ -61,8 +37,8 @@ class Model {
   // Raises `Error` "[load_tokenizer] WHAT: ..." for what does not fit or is not supported.
   Model(Fields fields, Vocabulary vocabulary);
 
-  const TokenIds& vocabulary() const { return ids_; }
-  std::optional<Id> find(std::string_view token) const;
+  const TokenTable& vocabulary() const { return ids_; }
+  std::optional<Id> find(std::string_view token) const { return ids_.find(token); }
 
   // Appends the ids of a piece, which is not empty, to `ids`. What the model has no token for
   // becomes its unknown token, or nothing where it has none.
@@ -81,7 +57,7 @@ class Model {
   void encode_word_piece(std::string_view piece, std::vector<Id>& ids) const;
 
   Kind kind_ = Kind::bpe;
-  TokenIds ids_;
+  TokenTable ids_;
   Merges merges_;
   std::string prefix_, suffix_;               // of tokens inside of a piece; of the last one
   std::array<Id, 256> byte_ids_ = {};         // of "<0x41>"

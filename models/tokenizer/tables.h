@@ -18,12 +18,23 @@
 
 namespace tilewright::tokenizer {
 
+inline constexpr std::size_t max_file_bytes = 64 << 20;
+
 struct Tables {
-  std::vector<std::string> tokens;  // by id, added tokens included; empty: no token has the id
-  std::vector<bool> is_special;     // by id
+  // The token of an id, added ones included; empty where no token has it.
+  std::string_view token(Id id) const {
+    std::uint32_t place = places[static_cast<std::size_t>(id)];
+    if (place == no_place) return {};
+    return (place & added_bit) != 0 ? added_ids.text(place ^ added_bit)
+                                    : model.vocabulary().text(place);
+  }
+  // By id, the entry in the model's vocabulary, or that in added_ids with the highest bit.
+  static constexpr std::uint32_t added_bit = 1U << 31, no_place = 0xffffffff;
+  std::vector<std::uint32_t> places;
+  std::vector<bool> is_special;  // by id
   // What added tokens decode to that the normalizer changed.
   std::unordered_map<Id, std::string> normalized_tokens;
-  TokenIds added_ids;  // of added tokens that are not in the model's vocabulary
+  TokenTable added_ids;  // of added tokens that are not in the model's vocabulary
 
   AddedTokens added;             // looked for in the text as it is,
   AddedTokens added_normalized;  // and in the normalised text

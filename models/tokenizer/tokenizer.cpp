@@ -79,12 +79,13 @@ class PieceEncoder {
 // The text of a token, empty where it gives none.
 std::string_view text_of(const Tables& tables, TokenId id, DecodeOptions options) {
   auto index = static_cast<std::size_t>(id);
-  require(id >= 0 && index < tables.tokens.size(), "[decode] id ", id,
-          " is outside the vocabulary of ", tables.tokens.size(), " tokens");
+  require(id >= 0 && index < tables.places.size(), "[decode] id ", id,
+          " is outside the vocabulary of ", tables.places.size(), " tokens");
   if (options.skip_special && tables.is_special[index]) return {};
-  if (tables.normalized_tokens.empty()) return tables.tokens[index];
-  auto found = tables.normalized_tokens.find(static_cast<Id>(id));
-  return found == tables.normalized_tokens.end() ? tables.tokens[index] : found->second;
+  auto token = static_cast<Id>(id);
+  if (tables.normalized_tokens.empty()) return tables.token(token);
+  auto found = tables.normalized_tokens.find(token);
+  return found == tables.normalized_tokens.end() ? tables.token(token) : found->second;
 }
 
 std::string decoded(const Tables& tables, std::span<const TokenId> ids, BrokenBytes broken,
@@ -138,19 +139,18 @@ std::string Tokenizer::decode_bytes(std::span<const TokenId> ids, DecodeOptions 
   return decoded(*tables_, ids, BrokenBytes::kept, options);
 }
 
-std::int64_t Tokenizer::size() const { return std::ssize(tables_->tokens); }
+std::int64_t Tokenizer::size() const { return std::ssize(tables_->places); }
 
-const std::string& Tokenizer::token(TokenId id) const {
+std::string Tokenizer::token(TokenId id) const {
   require(id >= 0 && id < size(), "[tokenizer] id ", id, " is outside the vocabulary of ", size(),
           " tokens");
-  return tables_->tokens[static_cast<std::size_t>(id)];
+  return std::string(tables_->token(static_cast<Id>(id)));
 }
 
 std::optional<TokenId> Tokenizer::find(std::string_view token) const {
   if (std::optional<Id> id = tables_->model.find(token)) return *id;
-  auto found = tables_->added_ids.find(token);
-  if (found == tables_->added_ids.end()) return std::nullopt;
-  return found->second;
+  if (std::optional<Id> id = tables_->added_ids.find(token)) return *id;
+  return std::nullopt;
 }
 
 bool Tokenizer::is_special(TokenId id) const {

@@ -58,7 +58,7 @@ class Tokenizer {
   std::int64_t size() const;  // ids are 0 ... size() - 1
   // The token as the file spells it; empty for an id inside that no token has. Raises `Error` for
   // an id outside, as `is_special` does.
-  const std::string& token(TokenId id) const;
+  std::string token(TokenId id) const;
   std::optional<TokenId> find(std::string_view token) const;
   bool is_special(TokenId id) const;
 

@@ -18,8 +18,10 @@ void TokenEvents::scalar(json::Scalar value) {
   expect(value.integer >= 0 && value.integer < max_tokens, what_, "the token \"",
          json::excerpt(token_), "\" has id ", value.integer, "; ids from 0 to ", max_tokens - 1,
          " are allowed");
-  expect(vocabulary_.ids.emplace(token_, static_cast<Id>(value.integer)).second, what_,
-         "the token \"", json::excerpt(token_), "\" appears twice in the vocab");
+  Adding adding = vocabulary_.ids.add(token_, static_cast<Id>(value.integer));
+  expect(adding != Adding::twice, what_, "the token \"", json::excerpt(token_),
+         "\" appears twice in the vocab");
+  expect(adding == Adding::done, what_, hostile_table);
   expect(static_cast<std::int64_t>(vocabulary_.ids.size()) <= max_tokens, what_, "more than ",
          max_tokens, " tokens");
 }
@@ -37,7 +39,7 @@ void TokenEvents::begin_array() {
 }
 
 void MergeEvents::scalar(json::Scalar value) {
-  std::size_t rank = vocabulary_.merges.size();
+  std::size_t rank = vocabulary_.merges.size() / 2;
   expect(depth_ >= 1 && value.kind == json::Scalar::Kind::string, what_, "merge ", rank, " is ",
          value, "; \"a b\" or [\"a\", \"b\"] is needed");
   if (depth_ == 2) {
@@ -51,7 +53,8 @@ void MergeEvents::scalar(json::Scalar value) {
                  value.string.find(' ', space + 1) == std::string::npos;
   expect(is_pair, what_, "merge ", rank, " is ", value,
          "; two tokens with one space between them are needed");
-  add(value.string.substr(0, space), value.string.substr(space + 1));
+  std::string_view text = value.string;
+  add(text.substr(0, space), text.substr(space + 1));
 }
 
 void MergeEvents::begin_object() {
@@ -66,15 +69,16 @@ void MergeEvents::begin_array() {
 void MergeEvents::end_array() {
   if (depth_-- == 1) return;
   expect(pair_.size() == 2 && !pair_[0].empty() && !pair_[1].empty(), what_, "merge ",
-         vocabulary_.merges.size(), " has ", pair_.size(), " parts; two tokens are needed");
-  add(std::move(pair_[0]), std::move(pair_[1]));
+         vocabulary_.merges.size() / 2, " has ", pair_.size(), " parts; two tokens are needed");
+  add(pair_[0], pair_[1]);
   pair_.clear();
 }
 
-void MergeEvents::add(std::string left, std::string right) {
-  vocabulary_.merges.emplace_back(std::move(left), std::move(right));
-  expect(static_cast<std::int64_t>(vocabulary_.merges.size()) <= max_tokens, what_, "more than ",
-         max_tokens, " merges");
+void MergeEvents::add(std::string_view left, std::string_view right) {
+  vocabulary_.merges.push_back(left);
+  vocabulary_.merges.push_back(right);
+  expect(static_cast<std::int64_t>(vocabulary_.merges.size() / 2) <= max_tokens, what_,
+         "more than ", max_tokens, " merges");
 }
 
 }  // namespace tilewright::tokenizer

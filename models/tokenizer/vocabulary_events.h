@@ -41,7 +41,7 @@ class MergeEvents : public json::Events {
   void end_array() override;
 
  private:
-  void add(std::string left, std::string right);
+  void add(std::string_view left, std::string_view right);
   std::string_view what_;
   Vocabulary& vocabulary_;
   int depth_ = 0;
