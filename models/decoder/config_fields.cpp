@@ -9,7 +9,7 @@ namespace {
 
 json::Node object_of(std::string_view text, std::string_view operation, std::string_view what) {
   json::Limits limits{
-      .text_bytes = 1 << 20, .depth = 16, .string_bytes = 1 << 16, .nodes = 100'000};
+      .text_bytes = max_config_bytes, .depth = 16, .string_bytes = 1 << 16, .nodes = 100'000};
   json::Node root = json::read_tree(text, operation, what, limits);
   require(root.kind == json::Node::Kind::object, "[", operation, "] ", what, ": is ",
           json::describe(root), "; an object is needed");
@@ -136,7 +136,8 @@ void ConfigFields::refuse_unread(std::span<const std::string_view> passed_over) 
   for (const auto& [name, node] : root_->members)
     require(node.is_null() || read_.contains(name) ||
                 std::ranges::find(passed_over, name) != passed_over.end(),
-            "[", operation_, "] ", what_, ": ", prefix_, name, " is ", json::describe(node),
+            "[", operation_, "] ", what_, ": ", prefix_, json::excerpt(name), " is ",
+            json::describe(node),
             ", which this library does not use; what may change the result is refused, so take it "
             "out only if the model is the same without it");
 }

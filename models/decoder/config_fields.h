@@ -18,6 +18,8 @@
 
 namespace tilewright {
 
+inline constexpr std::size_t max_config_bytes = 1 << 20;
+
 class ConfigFields {
  public:
   // `operation` begins the errors, `what` names the file; both must outlive this. Raises `Error`

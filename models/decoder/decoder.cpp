@@ -150,8 +150,9 @@ bool is_no_parameter(const DecoderConfig& config, std::string_view name) {
 }
 
 // With the family's prefix also where the file leaves it out.
-Weights named_weights(const DecoderConfig& config, const std::filesystem::path& folder) {
-  Weights weights = Weights::open(folder);
+Weights named_weights(const DecoderConfig& config, const std::filesystem::path& folder,
+                      bool links_may_leave) {
+  Weights weights = Weights::open(folder, {.links_may_leave = links_may_leave});
   std::string bare = concat(config.names.tokens, ".weight");
   bool is_bare = weights.contains(bare) && !weights.contains(concat(config.names.prefix, bare));
   return is_bare ? weights.with_prefix(config.names.prefix) : weights;
@@ -160,8 +161,8 @@ Weights named_weights(const DecoderConfig& config, const std::filesystem::path& 
 }  // namespace
 
 std::unique_ptr<Decoder> load_decoder(const std::filesystem::path& folder, ModelOptions options) {
-  DecoderConfig config = read_decoder_config(folder);
-  Weights weights = named_weights(config, folder);
+  DecoderConfig config = read_decoder_config(folder, {.links_may_leave = options.links_may_leave});
+  Weights weights = named_weights(config, folder, options.links_may_leave);
   std::int64_t held = 0;
   for (const std::string& name : weights.names()) held += element_count(weights.shape(name));
   // A small file must not make us allocate what its configuration claims.

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "models/decoder/family_fields.h"
-#include "models/files/mapped_file.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -449,8 +448,8 @@ DecoderConfig parse_decoder_config(std::string_view text, std::string_view what)
   for (std::string_view name : decoder_families())
     known += concat(known.empty() ? "\"" : ", \"", name, '"');
   const auto* family = std::ranges::find(families, type, &Family::model_type);
-  require(family != std::end(families), "[", operation, "] ", what, ": model_type is \"", type,
-          "\"; supported are ", known);
+  require(family != std::end(families), "[", operation, "] ", what, ": model_type is \"",
+          json::excerpt(type), "\"; supported are ", known);
   fields.expect_absent("quantization_config", "a quantised model");
   for (std::string_view flag : {"is_encoder_decoder", "add_cross_attention"})
     fields.expect_flag(flag, false);
@@ -464,14 +463,15 @@ DecoderConfig parse_decoder_config(std::string_view text, std::string_view what)
   return config;
 }
 
-DecoderConfig read_decoder_config(const std::filesystem::path& folder) {
-  auto file = MappedFile::open(folder / "config.json", operation);
-  DecoderConfig config = parse_decoder_config(file->text(), file->name());
-  auto path = folder / "generation_config.json";
+DecoderConfig read_decoder_config(const std::filesystem::path& folder, ModelFileOptions options) {
+  auto file = open_model_file(folder, "config.json", operation, options);
+  DecoderConfig config =
+      parse_decoder_config(file->text(max_config_bytes, operation), file->name());
+  constexpr const char* defaults_name = "generation_config.json";
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return config;
-  auto defaults = MappedFile::open(path, operation);
-  ConfigFields generation(defaults->text(), operation, defaults->name());
+  if (!std::filesystem::exists(folder / defaults_name, ignored)) return config;
+  auto defaults = open_model_file(folder, defaults_name, operation, options);
+  ConfigFields generation(defaults->text(max_config_bytes, operation), operation, defaults->name());
   config.ends_at_bos = false;
   for (std::int64_t id : generation.ids("eos_token_id"))
     if (config.knows(id) && std::ranges::find(config.eos, id) == config.eos.end())

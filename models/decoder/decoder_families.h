@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "models/decoder/decoder_config.h"
+#include "models/files/model_file.h"
 
 namespace tilewright {
 
@@ -21,7 +22,8 @@ namespace tilewright {
 DecoderConfig parse_decoder_config(std::string_view text, std::string_view what);
 // Reads config.json of the folder, and the ids that end a text of generation_config.json if there
 // is one.
-DecoderConfig read_decoder_config(const std::filesystem::path& folder);
+DecoderConfig read_decoder_config(const std::filesystem::path& folder,
+                                  ModelFileOptions options = {});
 
 // What model_type may be.
 std::vector<std::string_view> decoder_families();

@@ -16,11 +16,28 @@ namespace tilewright {
 
 struct ModelOptions {
   std::int64_t batch = 1;
-  std::optional<std::int64_t> max_positions;  // of the cache; the configuration's if absent
-  DType dtype = f32;                          // of parameters and cache, whatever the file's
+  // Of the cache and of the tables of rotary positions; the configuration's if absent.
+  std::optional<std::int64_t> max_positions;
+  // What cache and tables may take; more is an `Error` before anything is allocated. Absent: no
+  // limit where max_positions is given, and default_cache_budget of what the parameters take where
+  // it is not, so that a small file of a stranger's cannot claim a large memory.
+  std::optional<std::int64_t> cache_budget_bytes;
+  DType dtype = f32;  // of parameters and cache, whatever the file's
   Init init = Init::none;
-  Device device = Device::cpu();                           // where parameters and cache lie
+  bool links_may_leave = false;   // of a folder: follow symbolic links out of it, to anywhere
+  Device device = Device::cpu();  // where parameters and cache lie
   std::function<void(const LoadProgress&)> progress = {};  // of loading from a folder
+};
+
+constexpr std::int64_t default_cache_budget(std::int64_t parameter_bytes) {
+  return (std::int64_t{256} << 20) + 4 * parameter_bytes;
+}
+
+// What a model takes beside its parameters, and how many of these there are.
+struct ModelMemory {
+  std::int64_t row_elements;  // keys and values of one position of one sequence, in all layers
+  std::int64_t table_bytes;   // of one position, whatever the batch
+  std::int64_t parameters;
 };
 
 class LanguageModel : public Module {

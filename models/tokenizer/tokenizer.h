@@ -34,6 +34,10 @@ struct EncodeOptions {
   bool parse_special = true;
 };
 
+struct TokenizerOptions {
+  bool links_may_leave = false;  // follow a symbolic link to anywhere
+};
+
 struct DecodeOptions {
   bool skip_special = true;  // special tokens give no text
 };
@@ -42,7 +46,8 @@ struct DecodeOptions {
 class Tokenizer {
  public:
   // Raises `Error` "[load_tokenizer] PATH: ..." for a file that is damaged or of another kind.
-  static Tokenizer open(const std::filesystem::path& path);
+  // A link must lead to where those of a model's folder may (model_file.h).
+  static Tokenizer open(const std::filesystem::path& path, TokenizerOptions options = {});
   static Tokenizer parse(std::string_view text, std::string_view what);
 
   // Any bytes, up to 16 MiB; those that are not UTF-8 become bytes' tokens where the vocabulary has

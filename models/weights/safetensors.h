@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "graph/tensor/tensor.h"
-#include "models/files/mapped_file.h"
+#include "models/files/foreign_file.h"
 
 namespace tilewright {
 
@@ -32,8 +32,7 @@ struct SafetensorsEntry {
 };
 
 struct SafetensorsOptions {
-  Reading reading = Reading::mapped;
-  bool may_be_link = true;       // otherwise a link is refused, whatever it leads to
+  Reading reading = Reading::as_needed;
   bool scan_non_finite = false;  // refuse NaN and infinities in floating tensors
 };
 
@@ -42,13 +41,16 @@ class Safetensors {
  public:
   // Raises `Error` "[load_safetensors] PATH: ..." for whatever is wrong with the file.
   static Safetensors open(const std::filesystem::path& path, SafetensorsOptions options = {});
+  // Of a file that is open, which becomes this one's.
+  static Safetensors of(std::shared_ptr<ForeignFile> file, SafetensorsOptions options = {});
 
   const std::vector<SafetensorsEntry>& entries() const { return entries_; }  // sorted by name
   const SafetensorsEntry* find(std::string_view name) const;
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
-  // The tensor of that name; raises `Error` where there is none. It shares the mapped memory where
-  // that is aligned to 64 bytes and is a copy otherwise.
+  // The tensor of that name; raises `Error` where there is none, or the file has been cut short.
+  // With Reading::mapped it shares the mapped memory where that is aligned to 64 bytes (and is in
+  // danger as Reading says); otherwise it is a copy.
   Tensor tensor(std::string_view name) const;
   // Writes the elements to `destination`, which must be contiguous and have the tensor's shape;
   // floating types are converted to one another. `on_bytes` is told of the file's bytes as they are
@@ -59,7 +61,7 @@ class Safetensors {
  private:
   const SafetensorsEntry& at(std::string_view name) const;
 
-  std::shared_ptr<MappedFile> file_;
+  std::shared_ptr<ForeignFile> file_;
   std::vector<SafetensorsEntry> entries_;
   std::map<std::string, std::string> metadata_;
 };

@@ -137,8 +137,8 @@ class HeaderEvents : public json::Events {
     if (value.kind != json::Scalar::Kind::string) fail_in_metadata(name_of(value.kind).data());
     require(header_.metadata.emplace(metadata_key_, std::move(value.string)).second, "[", operation,
             "] ", what_, ": __metadata__ has \"", json::excerpt(metadata_key_), "\" twice");
-    require(header_.metadata.size() <= max_tensors, "[", operation, "] ", what_, ": more than ",
-            max_tensors, " entries in __metadata__");
+    require(header_.metadata.size() <= max_metadata, "[", operation, "] ", what_, ": more than ",
+            max_metadata, " entries in __metadata__");
   }
   void number(const json::Scalar& value) {
     fail_unless(value.kind == json::Scalar::Kind::integer && value.integer >= 0, "has ", value,
@@ -211,36 +211,39 @@ void check_names(std::vector<SafetensorsEntry>& entries, std::string_view what) 
             json::excerpt(entries[i].name), "\" appears twice");
 }
 
-// The text of the header, its length proven.
-std::string_view header_text(std::string_view file, std::string_view what) {
-  require(!file.starts_with("version https://git-lfs"), "[", operation, "] ", what,
+}  // namespace
+
+std::size_t safetensors_header_bytes(std::string_view begin, std::size_t file_bytes,
+                                     std::string_view what) {
+  require(!begin.starts_with("version https://git-lfs"), "[", operation, "] ", what,
           ": this is a Git LFS pointer, not the weights; fetch them with `git lfs pull`");
-  require(file.size() >= 8, "[", operation, "] ", what, ": ", file.size(),
+  require(begin.size() >= 8, "[", operation, "] ", what, ": ", file_bytes,
           " bytes are no safetensors file; it begins with an 8-byte header length");
   static_assert(std::endian::native == std::endian::little);
   std::uint64_t length = 0;
-  std::memcpy(&length, file.data(), 8);
+  std::memcpy(&length, begin.data(), 8);
   require(length <= max_header_bytes, "[", operation, "] ", what, ": the header's length is ",
           length, "; at most ", max_header_bytes, " is allowed: is this a safetensors file?");
-  require(length <= file.size() - 8, "[", operation, "] ", what, ": the header's length is ",
-          length, ", but only ", file.size() - 8, " bytes follow; the file is cut short");
-  std::string_view text = file.substr(8, length);
-  require(text.starts_with('{'), "[", operation, "] ", what,
+  require(length <= file_bytes - 8, "[", operation, "] ", what, ": the header's length is ", length,
+          ", but only ", file_bytes - 8, " bytes follow; the file is cut short");
+  require(begin.substr(8, length).starts_with('{'), "[", operation, "] ", what,
           ": the header does not begin with '{': is this a safetensors file?");
-  return text;
+  return length;
 }
 
-}  // namespace
-
-SafetensorsHeader parse_safetensors_header(std::string_view file, std::string_view what) {
-  std::string_view text = header_text(file, what);
+SafetensorsHeader parse_safetensors_header(std::string_view text, std::size_t file_bytes,
+                                           std::string_view what) {
   auto data_begin = static_cast<std::int64_t>(8 + text.size());
-  auto file_bytes = static_cast<std::int64_t>(file.size());
+  auto end = static_cast<std::int64_t>(file_bytes);
   SafetensorsHeader header;
-  HeaderEvents events(what, header, data_begin, file_bytes - data_begin);
+  // As many tensors as there can be: growing would hold all of them twice.
+  constexpr std::size_t least_bytes_of_tensor = 48;
+  auto braces = static_cast<std::size_t>(std::ranges::count(text, '{'));
+  header.entries.reserve(std::min({braces, text.size() / least_bytes_of_tensor, max_tensors}));
+  HeaderEvents events(what, header, data_begin, end - data_begin);
   json::Limits limits{.text_bytes = max_header_bytes, .depth = 3, .string_bytes = 10'000'000};
   json::read(text, operation, what, limits, events);
-  check_tiling(header.entries, data_begin, file_bytes, what);
+  check_tiling(header.entries, data_begin, end, what);
   check_names(header.entries, what);
   return header;
 }

@@ -16,6 +16,7 @@ namespace tilewright::weights {
 
 inline constexpr std::uint64_t max_header_bytes = 100'000'000;
 inline constexpr std::size_t max_tensors = 1'000'000;
+inline constexpr std::size_t max_metadata = 100'000;
 inline constexpr std::size_t max_name_bytes = 1024;
 inline constexpr std::size_t max_rank = 8;
 
@@ -24,8 +25,13 @@ struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
 };
 
-// `file` is the whole file; `what` names it in messages.
-SafetensorsHeader parse_safetensors_header(std::string_view file, std::string_view what);
+// The bytes of the header's text, which begins at byte 8, proven to lie inside the file. `begin` is
+// the file's beginning, of 64 bytes if it has so many; `what` names it in messages.
+std::size_t safetensors_header_bytes(std::string_view begin, std::size_t file_bytes,
+                                     std::string_view what);
+// `text` is the header's alone.
+SafetensorsHeader parse_safetensors_header(std::string_view text, std::size_t file_bytes,
+                                           std::string_view what);
 
 // The format's name of an element type ("BF16"), or nothing where it has none.
 std::optional<std::string_view> safetensors_name_of(DType dtype);

@@ -1,7 +1,5 @@
 #include "models/weights/shard_index.h"
 
-#include <algorithm>
-
 #include "models/files/tree.h"
 #include "models/weights/safetensors_header.h"
 #include "runtime/base/error.h"
@@ -53,31 +51,12 @@ class WeightMap : public json::Events {
 ShardIndex parse_shard_index(std::string_view text, std::string_view what) {
   ShardIndex index;
   WeightMap events(what, index);
-  json::Limits limits{.depth = 8, .string_bytes = 4096, .nodes = 10'000};
+  json::Limits limits{
+      .text_bytes = max_index_bytes, .depth = 8, .string_bytes = 4096, .nodes = 10'000};
   json::Node root = json::read_tree(text, operation, what, limits, {{"weight_map", &events}});
   require(root.find("weight_map") != nullptr, "[", operation, "] ", what,
           ": has no weight_map; an object from tensor to file name is needed");
   return index;
-}
-
-std::filesystem::path shard_path(const std::filesystem::path& folder, const std::string& name,
-                                 bool links_may_leave) {
-  bool is_plain = !name.empty() && name != "." && name != ".." &&
-                  std::ranges::none_of(name, [](unsigned char c) {
-                    return c == '/' || c == '\\' || c < 0x20 || c == 0x7f;
-                  });
-  require(is_plain, "[", operation, "] the index names the file \"", json::excerpt(name),
-          "\"; only plain file names in the model's own folder are allowed");
-  std::filesystem::path path = folder / name;
-  if (links_may_leave) return path;
-  std::error_code error;
-  auto real_folder = std::filesystem::canonical(folder, error);
-  auto real_path = error ? path : std::filesystem::canonical(path, error);
-  require(!error, "[", operation, "] ", path.string(), ": ", error.message());
-  require(real_path.parent_path() == real_folder, "[", operation, "] ", path.string(),
-          ": is a link out of the model's folder, to ", real_path.string(),
-          "; set links_may_leave if that is intended");
-  return real_path;  // what was looked at is what is opened
 }
 
 }  // namespace tilewright::weights

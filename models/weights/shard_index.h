@@ -1,12 +1,14 @@
 // model.safetensors.index.json: which tensor lies in which file of a folder.
 #pragma once
 
-#include <filesystem>
+#include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
 
 namespace tilewright::weights {
+
+inline constexpr std::size_t max_index_bytes = 100'000'000;
 
 // file name -> number of tensors that the index places there, and tensor -> file name.
 struct ShardIndex {
@@ -14,10 +16,5 @@ struct ShardIndex {
   std::map<std::string, std::string, std::less<>> file_of;
 };
 ShardIndex parse_shard_index(std::string_view text, std::string_view what);
-
-// The path of `name` inside `folder`; raises `Error` unless it is a plain file name there, and, by
-// default, unless it still lies there when symbolic links are followed.
-std::filesystem::path shard_path(const std::filesystem::path& folder, const std::string& name,
-                                 bool links_may_leave);
 
 }  // namespace tilewright::weights

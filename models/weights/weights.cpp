@@ -1,5 +1,8 @@
 #include "models/weights/weights.h"
 
+#include <algorithm>
+
+#include "models/files/model_file.h"
 #include "models/files/reader.h"
 #include "models/weights/convert.h"
 #include "models/weights/fill.h"
@@ -14,35 +17,30 @@ constexpr std::string_view operation = "load_weights";
 }  // namespace
 
 Weights Weights::open(const std::filesystem::path& folder, WeightsOptions options) {
-  auto single = folder / "model.safetensors", index_path = folder / "model.safetensors.index.json";
+  constexpr const char* single = "model.safetensors";
+  constexpr const char* index_name = "model.safetensors.index.json";
+  ModelFileOptions files{options.links_may_leave, options.refuse_hard_links};
+  auto open_file = [&](const std::string& name) {
+    return Safetensors::of(open_model_file(folder, name, operation, files), options.files);
+  };
   std::error_code ignored;
-  auto open_file = [&](const std::filesystem::path& path) {
-    require(!options.refuse_hard_links || std::filesystem::hard_link_count(path, ignored) == 1, "[",
-            operation, "] ", path.string(), ": has ",
-            std::filesystem::hard_link_count(path, ignored),
-            " names (hard links); copy it, or clear refuse_hard_links");
-    return Safetensors::open(path, options.files);
-  };
-  auto open_shard = [&](const std::filesystem::path& path) {
-    if (!options.links_may_leave) options.files.may_be_link = false;
-    return open_file(path);
-  };
-  if (std::filesystem::exists(single, ignored)) return of(open_file(single));
-  require(std::filesystem::exists(index_path, ignored), "[", operation, "] ", folder.string(),
-          ": holds neither model.safetensors nor model.safetensors.index.json");
-  auto text = MappedFile::open(index_path, operation);
-  auto index = weights::parse_shard_index(text->text(), text->name());
+  if (std::filesystem::exists(folder / single, ignored)) return of(open_file(single));
+  require(std::filesystem::exists(folder / index_name, ignored), "[", operation, "] ",
+          folder.string(), ": holds neither ", single, " nor ", index_name);
+  auto index_file = open_model_file(folder, index_name, operation, files);
+  auto index = weights::parse_shard_index(index_file->text(weights::max_index_bytes, operation),
+                                          index_file->name());
   Weights result;
   for (const auto& [name, count] : index.files) {
-    auto path = weights::shard_path(folder, name, options.links_may_leave);
-    auto file = std::make_shared<const Safetensors>(open_shard(path));
+    auto file = std::make_shared<const Safetensors>(open_file(name));
+    std::string path = (folder / concat(json::excerpt(name))).string();
     for (const SafetensorsEntry& entry : file->entries()) {
       auto placed = index.file_of.find(entry.name);
-      require(placed != index.file_of.end() && placed->second == name, "[", operation, "] ",
-              path.string(), ": holds tensor \"", json::excerpt(entry.name), "\", which the index ",
+      require(placed != index.file_of.end() && placed->second == name, "[", operation, "] ", path,
+              ": holds tensor \"", json::excerpt(entry.name), "\", which the index ",
               placed == index.file_of.end() ? "does not name" : "places in another file");
     }
-    require(file->entries().size() == count, "[", operation, "] ", path.string(), ": holds ",
+    require(file->entries().size() == count, "[", operation, "] ", path, ": holds ",
             file->entries().size(), " tensors; the index places ", count, " there");
     result.add(std::move(file));
   }
@@ -58,49 +56,75 @@ Weights Weights::of(const Safetensors& file) {
 Weights Weights::of(const std::map<std::string, Tensor>& tensors) {
   Weights result;
   for (const auto& [name, tensor] : tensors) {
-    require(tensor.defined() && !tensor.is_symbolic(), "[", operation, "] tensor \"", name,
-            "\" has no data; only concrete tensors can be loaded from");
-    result.items_.emplace(name, Item{tensor.dtype(), tensor.shape(), nullptr, tensor, {}});
+    require(tensor.defined() && !tensor.is_symbolic(), "[", operation, "] tensor \"",
+            json::excerpt(name), "\" has no data; only concrete tensors can be loaded from");
+    result.tensors_.emplace(name, tensor);
   }
   return result;
 }
 
 Weights Weights::with_prefix(std::string_view prefix) const {
-  Weights result;
-  for (const auto& [name, item] : items_) result.items_.emplace(std::string(prefix) + name, item);
+  Weights result = *this;
+  result.prefix_.insert(0, prefix);
   return result;
 }
 
 void Weights::add(std::shared_ptr<const Safetensors> file) {
-  for (const SafetensorsEntry& entry : file->entries())
-    items_.emplace(entry.name, Item{entry.dtype, entry.shape, file, {}, entry.name});
+  auto number = static_cast<std::uint32_t>(files_.size());
+  auto middle = std::ssize(places_);
+  places_.reserve(places_.size() + file->entries().size());
+  for (std::uint32_t i = 0; i < file->entries().size(); ++i) places_.push_back({number, i});
+  files_.push_back(std::move(file));
+  std::ranges::inplace_merge(places_, places_.begin() + middle, {},
+                             [&](Place place) -> const std::string& { return entry(place).name; });
 }
 
-const Weights::Item& Weights::at(std::string_view name) const {
-  auto item = items_.find(name);
-  require(item != items_.end(), "[", operation, "] there is no tensor \"", name, '"');
-  return item->second;
+std::optional<Weights::Item> Weights::find(std::string_view name) const {
+  if (!name.starts_with(prefix_)) return std::nullopt;
+  name.remove_prefix(prefix_.size());
+  if (auto tensor = tensors_.find(name); tensor != tensors_.end())
+    return Item{.tensor = &tensor->second};
+  auto place = std::ranges::lower_bound(
+      places_, name, {}, [&](Place at) -> std::string_view { return entry(at).name; });
+  if (place == places_.end() || entry(*place).name != name) return std::nullopt;
+  return Item{.entry = &entry(*place), .file = files_[place->file].get()};
+}
+
+Weights::Item Weights::at(std::string_view name) const {
+  std::optional<Item> item = find(name);
+  require(item.has_value(), "[", operation, "] there is no tensor \"", json::excerpt(name), '"');
+  return *item;
 }
 
 std::vector<std::string> Weights::names() const {
   std::vector<std::string> names;
-  for (const auto& [name, item] : items_) names.push_back(name);
+  names.reserve(tensors_.size() + places_.size());
+  for (const auto& [name, tensor] : tensors_) names.push_back(prefix_ + name);
+  for (Place place : places_) names.push_back(prefix_ + entry(place).name);
   return names;
 }
 
-const Shape& Weights::shape(std::string_view name) const { return at(name).shape; }
-DType Weights::dtype(std::string_view name) const { return at(name).dtype; }
+const Shape& Weights::shape(std::string_view name) const {
+  Item item = at(name);
+  return item.entry != nullptr ? item.entry->shape : item.tensor->shape();
+}
+DType Weights::dtype(std::string_view name) const {
+  Item item = at(name);
+  return item.entry != nullptr ? item.entry->dtype : item.tensor->dtype();
+}
 
 void Weights::read(std::string_view name, Tensor& destination,
                    const std::function<void(std::int64_t bytes)>& on_bytes) const {
-  const Item& item = at(name);
-  if (item.file) return item.file->read(item.name_in_file, destination, on_bytes);
-  require(destination.shape() == item.shape && destination.is_contiguous() &&
-              weights::is_convertible(item.dtype, destination.dtype()),
-          "[", operation, "] tensor \"", name, "\" is ", item.dtype, " ", item.shape,
-          "; it cannot be read into a tensor of ", destination.dtype(), " ", destination.shape());
-  Tensor rows = item.tensor.to(Device::cpu()).contiguous();
-  weights::fill(destination, rows.const_data(), item.dtype, on_bytes);
+  Item item = at(name);
+  if (item.file != nullptr) return item.file->read(item.entry->name, destination, on_bytes);
+  const Tensor& tensor = *item.tensor;
+  require(destination.shape() == tensor.shape() && destination.is_contiguous() &&
+              weights::is_convertible(tensor.dtype(), destination.dtype()),
+          "[", operation, "] tensor \"", json::excerpt(name), "\" is ", tensor.dtype(), " ",
+          tensor.shape(), "; it cannot be read into a tensor of ", destination.dtype(), " ",
+          destination.shape());
+  Tensor rows = tensor.to(Device::cpu()).contiguous();
+  weights::fill(destination, rows.const_data(), tensor.dtype(), on_bytes);
 }
 
 }  // namespace tilewright

@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,7 +23,8 @@ namespace tilewright {
 
 struct WeightsOptions {
   SafetensorsOptions files;
-  // Follow symbolic links out of the model's folder (a download cache may keep its files so).
+  // Follow symbolic links out of the model's folder, to anywhere (model_file.h says where they may
+  // lead without this).
   bool links_may_leave = false;
   // Refuse files that have a second name, which another user of the machine may hold open to write.
   bool refuse_hard_links = false;
@@ -39,7 +42,7 @@ class Weights {
   Weights with_prefix(std::string_view prefix) const;
 
   std::vector<std::string> names() const;  // sorted
-  bool contains(std::string_view name) const { return items_.find(name) != items_.end(); }
+  bool contains(std::string_view name) const { return find(name).has_value(); }
   // These raise `Error` for a name that is not there.
   const Shape& shape(std::string_view name) const;
   DType dtype(std::string_view name) const;
@@ -50,17 +53,25 @@ class Weights {
             const std::function<void(std::int64_t bytes)>& on_bytes = {}) const;
 
  private:
-  struct Item {
-    DType dtype;
-    Shape shape;
-    std::shared_ptr<const Safetensors> file;
-    Tensor tensor;             // where there is no file
-    std::string name_in_file;  // where there is one
+  struct Place {
+    std::uint32_t file, entry;  // which of `files_`, and which of its entries
   };
-  const Item& at(std::string_view name) const;
+  struct Item {  // one of both
+    const SafetensorsEntry* entry = nullptr;
+    const Safetensors* file = nullptr;
+    const Tensor* tensor = nullptr;
+  };
+  std::optional<Item> find(std::string_view name) const;
+  Item at(std::string_view name) const;
+  const SafetensorsEntry& entry(Place place) const {
+    return files_[place.file]->entries()[place.entry];
+  }
   void add(std::shared_ptr<const Safetensors> file);
 
-  std::map<std::string, Item, std::less<>> items_;
+  std::string prefix_;  // before each name
+  std::map<std::string, Tensor, std::less<>> tensors_;
+  std::vector<std::shared_ptr<const Safetensors>> files_;
+  std::vector<Place> places_;  // of all tensors of the files, by name; few bytes for each
 };
 
 }  // namespace tilewright

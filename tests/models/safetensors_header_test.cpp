@@ -14,7 +14,14 @@ namespace tilewright {
 namespace {
 
 using ::testing::HasSubstr;
-using weights::parse_safetensors_header;
+
+// Of a whole file in memory.
+weights::SafetensorsHeader parse_safetensors_header(const std::string& file,
+                                                    const std::string& what) {
+  std::string_view bytes = file;
+  std::size_t size = weights::safetensors_header_bytes(bytes.substr(0, 64), file.size(), what);
+  return weights::parse_safetensors_header(bytes.substr(8, size), file.size(), what);
+}
 
 std::string file_of(std::string_view header, std::size_t data_bytes = 0) {
   std::uint64_t length = header.size();

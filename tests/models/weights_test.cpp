@@ -52,18 +52,6 @@ TEST(Weights, refuses_an_empty_folder) {
               HasSubstr("holds neither model.safetensors nor model.safetensors.index.json"));
 }
 
-// The check of a shard and its opening see the same file.
-TEST(Weights, refuses_a_shard_that_has_become_a_link) {
-  ScratchFolder folder;
-  save(folder.path() / "a.safetensors", "a", 3);
-  std::filesystem::create_symlink("a.safetensors", folder.path() / "link");
-  EXPECT_THAT(error_of([&] { Safetensors::open(folder.path() / "link", {.may_be_link = false}); }),
-              HasSubstr("has become a link; a file is needed"));
-  EXPECT_EQ(
-      Safetensors::open(folder.path() / "a.safetensors", {.may_be_link = false}).entries().size(),
-      1U);
-}
-
 // A file of 20 MB, of which the rest is gone after the first piece was read.
 TEST(Weights, that_are_cut_while_they_are_read_are_an_error) {
   ScratchFolder folder;

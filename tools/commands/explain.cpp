@@ -18,7 +18,8 @@ struct Arguments {
   std::string model = "tutorial";
   std::size_t layers = 64;
   std::int64_t rows = 1;
-  bool json = false, dump = false;
+  std::optional<std::int64_t> positions;  // of the cache; the model's
+  bool json = false, dump = false, follow_links = false;
   RunOptions run;
 };
 
@@ -39,7 +40,8 @@ Compiled compiled_model(const Arguments& a, std::unique_ptr<Module>& owner) {
     throw Misuse(concat("[explain] there is no model \"", a.model, "\", nor a folder of that name",
                         suggestion(a.model, known), "; known are ", listed(known)));
   }
-  if (model == nullptr) model = load_model(a.model);
+  if (model == nullptr)
+    model = load_model(a.model, {.max_positions = a.positions, .links_may_leave = a.follow_links});
   require_use(a.rows >= 1 && a.rows <= model->max_positions(), "[explain] --rows is ", a.rows,
               "; the model takes 1 to ", model->max_positions());
   Compiled fast =
@@ -107,6 +109,12 @@ void add_explain(CLI::App& command) {
       ->capture_default_str();
   command.add_option("--rows", a->rows, "tokens in one call of the model (1: a decode step)")
       ->capture_default_str();
+  command
+      .add_option("--positions", a->positions,
+                  "of a folder: tokens that the cache has room for (default: the model's)")
+      ->check(above_zero());
+  command.add_flag("--follow-links", a->follow_links,
+                   "of a folder: also where they lead out of it");
   command.add_flag("--dump", a->dump, "print the graph and the tile programs too");
   command.add_flag("--json", a->json, "print JSON");
   a->run.add_to(command);

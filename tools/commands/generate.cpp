@@ -4,10 +4,10 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 
 #include "graph/functions/quantized.h"
+#include "models/decoder/decoder_families.h"
 #include "models/decoder/language_model.h"
 #include "models/generate/generate.h"
 #include "models/tokenizer/tokenizer.h"
@@ -22,7 +22,7 @@ struct Arguments {
   SamplingOptions sampling;
   std::int64_t steps_a_round = 0, group_size = 0;
   std::string dtype = "f32", weights, activations;
-  bool json = false;
+  bool json = false, follow_links = false;
   RunOptions run;
 };
 
@@ -63,15 +63,13 @@ QuantizeOptions quantize_options(const Arguments& a) {
 
 bool is_quantized(const Arguments& a) { return !a.weights.empty() || !a.activations.empty(); }
 
-// As config.json has them, under the name of either family; none where it has neither: loading the
-// model says what is wrong with it.
-std::optional<std::int64_t> positions_of(const std::filesystem::path& folder) {
-  std::ifstream file(folder / "config.json");
-  nlohmann::json config = nlohmann::json::parse(file, nullptr, false);
-  for (const char* name : {"max_position_embeddings", "n_positions"})
-    if (config.is_object() && config.contains(name) && config[name].is_number_integer())
-      return config[name].get<std::int64_t>();
-  return {};
+// As config.json has them; none where it cannot be read: loading the model says what is wrong.
+std::optional<std::int64_t> positions_of(const Arguments& a) {
+  try {
+    return read_decoder_config(a.model, {.links_may_leave = a.follow_links}).max_positions;
+  } catch (const Error&) {
+    return {};
+  }
 }
 
 // All that can be said before weights are loaded.
@@ -87,7 +85,7 @@ void check_arguments(const Arguments& a) {
   for (const char* name : {"config.json", "tokenizer.json"})
     require_file("generate", (std::filesystem::path(a.model) / name).string(),
                  "the folder of a Hugging Face model");
-  auto positions = positions_of(a.model);
+  auto positions = positions_of(a);
   if (a.max_tokens)
     require_use(!positions || *a.max_tokens <= *positions, "[generate] --max-tokens is ",
                 *a.max_tokens, "; the model has ", positions.value_or(0), " positions");
@@ -96,7 +94,7 @@ void check_arguments(const Arguments& a) {
 std::int64_t most_tokens(const Arguments& a) {
   constexpr std::int64_t usual = 256;
   if (a.max_tokens) return *a.max_tokens;
-  return std::min(usual, positions_of(a.model).value_or(usual));
+  return std::min(usual, positions_of(a).value_or(usual));
 }
 
 void quantize(LanguageModel& model, const Arguments& a) {
@@ -126,10 +124,13 @@ void generate(const Arguments& a) {
   Options options = a.run.compile_options();
   if (!a.json) fmt::print(stderr, "loading {}\n", a.model);
   // A cache for the tokens that are wanted, not for as many as the model could have.
-  ModelOptions wanted_model{
-      .max_positions = most_tokens(a), .dtype = model_dtype(a.dtype), .device = options.device};
+  ModelOptions wanted_model{.max_positions = most_tokens(a),
+                            .dtype = model_dtype(a.dtype),
+                            .links_may_leave = a.follow_links,
+                            .device = options.device};
   if (!a.json && ::isatty(STDERR_FILENO) != 0) wanted_model.progress = show_progress;
-  Tokenizer tokenizer = Tokenizer::open(std::filesystem::path(a.model) / "tokenizer.json");
+  Tokenizer tokenizer = Tokenizer::open(std::filesystem::path(a.model) / "tokenizer.json",
+                                        {.links_may_leave = a.follow_links});
   auto model = load_model(a.model, wanted_model);
   quantize(*model, a);
   TextGenerator generator(*model, std::move(tokenizer), options);
@@ -190,6 +191,10 @@ void add_generate(CLI::App& command) {
           "on a GPU, else 1)")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  command.add_flag(
+      "--follow-links", a->follow_links,
+      "also where they lead out of the folder (and not to the Hugging Face cache's own "
+      "files)");
   command.add_option("--dtype", a->dtype, "of parameters and cache: f32, f16 or bf16")
       ->capture_default_str();
   command.add_option("--weights", a->weights,
