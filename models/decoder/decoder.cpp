@@ -16,6 +16,12 @@ const DecoderConfig& checked(const DecoderConfig& config) {
   return config;
 }
 
+ModelMemory memory_of(const DecoderConfig& config) {
+  std::int64_t tables = 0;
+  for (const RopeConfig& rope : config.ropes) tables += rope.bytes_a_position(config.head_size);
+  return {2 * config.layers * config.kv_heads * config.head_size, tables, config.parameter_count()};
+}
+
 LayerOptions layer_options(const ModelOptions& o) { return {o.init, o.dtype, o.device}; }
 
 // A dtype's number, so that a factor of 1 adds no operation.
@@ -61,7 +67,7 @@ Tensor DecoderLayer::forward(const Tensor& x, const Placement& placement) {
 
 Decoder::Decoder(const DecoderConfig& config, ModelOptions options)
     : LanguageModel(config.family, options, checked(config).max_positions,
-                    config.layers * config.kv_heads * config.head_size),
+                    memory_of(checked(config))),
       config_(config),
       tokens_(config.vocabulary, config.hidden, layer_options(options)),
       norm_(config.norm, config.hidden, config.norm_eps, layer_options(options)) {

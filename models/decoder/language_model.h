@@ -64,11 +64,10 @@ class LanguageModel : public Module {
   virtual std::optional<std::int64_t> reread_beyond() const { return std::nullopt; }
 
  protected:
-  // `positions` are those that the model has; `row_elements` are the keys' of one position in all
-  // layers. Raises `Error` beginning with [model] for a cache that is longer than the model, or
-  // beyond 2^63 bytes.
+  // `positions` are those that the model has. Raises `Error` beginning with [model] for a cache
+  // that is longer than the model, beyond its budget, or beyond 2^63 bytes.
   LanguageModel(std::string model, const ModelOptions& options, std::int64_t positions,
-                std::int64_t row_elements);
+                const ModelMemory& memory);
 
   // Of checked arguments: the last layer's rows [batch, rows, hidden], and what the head makes of
   // some of them.

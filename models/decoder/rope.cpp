@@ -72,21 +72,28 @@ struct AngleTables {
 };
 
 AngleTables angle_tables(std::int64_t positions, const RopeFrequencies& frequencies) {
-  std::vector<float> cosines, sines;
+  Shape shape{positions, std::ssize(frequencies.values)};
+  AngleTables tables{Tensor::empty(shape), Tensor::empty(shape)};
+  auto* cosine = static_cast<float*>(tables.cos.data());
+  auto* sine = static_cast<float*>(tables.sin.data());
   for (std::int64_t p = 0; p < positions; ++p)
     for (double frequency : frequencies.values) {
       double angle = static_cast<double>(p) * frequency;
-      cosines.push_back(static_cast<float>(frequencies.length * std::cos(angle)));
-      sines.push_back(static_cast<float>(frequencies.length * std::sin(angle)));
+      *cosine++ = static_cast<float>(frequencies.length * std::cos(angle));
+      *sine++ = static_cast<float>(frequencies.length * std::sin(angle));
     }
-  Shape shape{positions, std::ssize(frequencies.values)};
-  return {Tensor::from(cosines, shape), Tensor::from(sines, shape)};
+  return tables;
 }
 
 }  // namespace
 
 std::int64_t RopeConfig::rotary_size(std::int64_t head_size) const {
   return static_cast<std::int64_t>(static_cast<double>(head_size) * rotary_share);
+}
+
+std::int64_t RopeConfig::bytes_a_position(std::int64_t head_size) const {
+  std::int64_t tables = type == RopeType::longrope ? 4 : 2;  // cos and sin, once or twice
+  return tables * (rotary_size(head_size) / 2) * size_bytes(f32);
 }
 
 void check_rope(const RopeConfig& c, std::int64_t head_size, std::string_view operation,

@@ -53,6 +53,7 @@ struct RopeConfig {
   std::vector<double> short_factors, long_factors;   // longrope, one a pair
 
   std::int64_t rotary_size(std::int64_t head_size) const;
+  std::int64_t bytes_a_position(std::int64_t head_size) const;  // at the most, of a RotaryTable
 };
 
 // Raises `Error` beginning with "[operation] what:" for numbers that make no sense together.

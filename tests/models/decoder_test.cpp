@@ -145,6 +145,34 @@ TEST(Llama, refuses_caches_beyond_its_positions_or_64_bits) {
               HasSubstr("has more than 2^63 bytes"));
 }
 
+// What a file of 1 MB may claim: 5 GiB of keys and values, or 48.
+TEST(Llama, asks_for_no_memory_beyond_a_budget_unless_told_to) {
+  DecoderConfig config = decoder_config("tiny");
+  config.max_positions = 4'194'304;
+  std::string error = error_of([&] { Decoder model(config); });
+  EXPECT_THAT(error, HasSubstr("[llama] a cache for 1 sequences of 4194304 positions takes "));
+  EXPECT_THAT(error, HasSubstr(" MiB (the usual for parameters of 1 MiB): ask for as many "
+                               "positions as the texts need (ModelOptions::max_positions), or "
+                               "raise ModelOptions::cache_budget_bytes"));
+  EXPECT_EQ(Decoder(config, {.max_positions = 64}).max_positions(), 64);
+  EXPECT_THAT(error_of([&] { Decoder(config, {.max_positions = 4096, .cache_budget_bytes = 1}); }),
+              HasSubstr("the budget is 1 MiB (cache_budget_bytes)"));
+  config.max_positions = 100'000;
+  EXPECT_THAT(error_of([&] { Decoder(config, {.batch = 1000}); }), HasSubstr("for 1000 sequences"));
+  EXPECT_EQ(Decoder(config, {.cache_budget_bytes = 1 << 30}).max_positions(), 100'000);
+}
+
+TEST(Llama, counts_tables_of_rotary_positions_in_its_budget) {
+  DecoderConfig config = decoder_config("tiny");
+  RopeConfig wide;
+  config.ropes = {wide};
+  std::int64_t cache = 2 * config.layers * config.kv_heads * config.head_size * 4 * 64;
+  std::int64_t tables = wide.bytes_a_position(config.head_size) * 64;
+  EXPECT_THAT(error_of([&] { Decoder(config, {.cache_budget_bytes = cache + tables - 1}); }),
+              HasSubstr("of it for rotary positions; the budget is"));
+  EXPECT_EQ(error_of([&] { Decoder(config, {.cache_budget_bytes = cache + tables}); }), "no error");
+}
+
 TEST(LoadLlama, reads_a_folder_and_converts_its_weights) {
   ScratchFolder folder;
   folder.write("config.json", tiny_config);
