@@ -138,8 +138,8 @@ void FamilyFields::activation(std::string_view name, Activation missing) {
     }
     names += concat(names.empty() ? "\"" : ", \"", known.name, '"');
   }
-  raise_error(concat("[", fields.operation(), "] ", fields.what(), ": ", name, " is \"", wanted,
-                     "\"; supported are ", names));
+  raise_error(concat("[", fields.operation(), "] ", fields.what(), ": ", name, " is \"",
+                     json::excerpt(wanted), "\"; supported are ", names));
 }
 
 void FamilyFields::norm(NormKind kind, std::string_view eps_name, double missing) {
@@ -171,7 +171,7 @@ std::vector<std::string> FamilyFields::layer_types() const {
           config.layers);
   for (const std::string& kind : kinds)
     require(kind == "full_attention" || kind == "sliding_attention", "[", fields.operation(), "] ",
-            fields.what(), ": layer_types holds \"", kind,
+            fields.what(), ": layer_types holds \"", json::excerpt(kind),
             "\"; known are \"full_attention\" and \"sliding_attention\"");
   return kinds;
 }

@@ -24,7 +24,8 @@ RopeType type_of(const ConfigFields& object) {
     names += concat(names.empty() ? "\"" : ", \"", known.name, '"');
   }
   raise_error(concat("[", object.operation(), "] ", object.what(), ": ",
-                     object.full_name("rope_type"), " is \"", name, "\"; known are ", names));
+                     object.full_name("rope_type"), " is \"", json::excerpt(name), "\"; known are ",
+                     names));
 }
 
 // What a file's object says; `outside` is the configuration around it.

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "models/files/utf8.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::json {
@@ -118,9 +119,34 @@ std::string_view name_of(Scalar::Kind kind) {
   __builtin_unreachable();
 }
 
+namespace {
+
+constexpr std::size_t max_excerpt_bytes = 80;
+
+// Control characters of ASCII and of Unicode, which terminals obey too; ends of lines; and what
+// turns the direction of writing, so that a message reads as another.
+bool is_shown(char32_t value) {
+  bool is_control = value < 0x20 || (value >= 0x7f && value < 0xa0);
+  bool ends_line = value == 0x2028 || value == 0x2029;
+  bool turns = value == 0x200e || value == 0x200f || (value >= 0x202a && value <= 0x202e) ||
+               (value >= 0x2066 && value <= 0x2069);
+  return !is_control && !ends_line && !turns && value != tokenizer::no_character;
+}
+
+}  // namespace
+
 std::ostream& operator<<(std::ostream& out, const Excerpt& excerpt) {
-  for (char c : excerpt.text) out << (static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c);
-  return out;
+  std::size_t printed = 0;
+  tokenizer::for_each_character(excerpt.text.substr(0, max_excerpt_bytes + 3),
+                                [&](std::string_view bytes, char32_t value) {
+                                  if (printed >= max_excerpt_bytes) return;
+                                  printed += bytes.size();
+                                  if (is_shown(value))
+                                    out << bytes;
+                                  else
+                                    out << '?';
+                                });
+  return out << (excerpt.text.size() > printed ? "..." : "");
 }
 
 std::ostream& operator<<(std::ostream& out, const Scalar& scalar) {

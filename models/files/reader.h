@@ -34,13 +34,15 @@ std::string_view name_of(Scalar::Kind kind);
 // As the text has it, strings shortened. Receivers hand the scalar itself to `require`, so that
 // nothing is printed unless it is wrong.
 std::ostream& operator<<(std::ostream& out, const Scalar& scalar);
-// The beginning of a foreign string, as much of it as a message should show; control characters,
-// which could end the message or drive the reader's terminal, are shown as '?'.
+// The beginning of a foreign string, as much of it as a message should show; "..." says that there
+// is more. Control characters, which could end the message or drive the reader's terminal, what
+// turns the direction of writing, and bytes that are not UTF-8 are shown as '?'. Every foreign name
+// or value in a message goes through this.
 struct Excerpt {
   std::string_view text;
 };
 std::ostream& operator<<(std::ostream& out, const Excerpt& excerpt);
-inline Excerpt excerpt(std::string_view text) { return {text.substr(0, 80)}; }
+inline Excerpt excerpt(std::string_view text) { return {text}; }
 
 // Receives a document in the order of its text. Keys and strings are valid UTF-8.
 class Events {

@@ -75,6 +75,7 @@ class Translation {
     require(condition, where_, ": the pattern \"", json::excerpt(in_), "\", byte ", at_, ": ",
             parts...);
   }
+  static json::Excerpt shown(const char& byte) { return json::excerpt({&byte, 1}); }
   bool ends() const { return at_ == in_.size(); }
   bool sees(std::string_view text) const { return in_.substr(at_).starts_with(text); }
   bool take(std::string_view text) {
@@ -163,7 +164,7 @@ class Translation {
     out_ += "(?";
     while (!sees(":") && !sees(")")) {
       char c = next();
-      expect(c == 'i' || c == 'm' || c == '-', "the group (?", c, " is not supported");
+      expect(c == 'i' || c == 'm' || c == '-', "the group (?", shown(c), " is not supported");
       out_ += c == 'm' ? 's' : c;
     }
     bool stands_alone = next() == ')';
@@ -299,7 +300,7 @@ class Translation {
     int count = 0;
     for (; digits == 0 ? !sees("}") : count < digits; ++count) {
       char c = next();
-      expect(std::isxdigit(static_cast<unsigned char>(c)) && count < 8, "'", c,
+      expect(std::isxdigit(static_cast<unsigned char>(c)) && count < 8, "'", shown(c),
              "' in a character's number; 1 to 8 hexadecimal digits are needed");
       value = value * 16 + static_cast<char32_t>(c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
     }

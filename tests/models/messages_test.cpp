@@ -1,0 +1,113 @@
+// What messages show of files that strangers wrote: the beginning of names and values, and nothing
+// that drives a terminal.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/decoder/decoder_families.h"
+#include "models/files/reader.h"
+#include "models/tokenizer/tokenizer.h"
+#include "models/weights/weights.h"
+#include "tests/errors.h"
+
+namespace tilewright {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// 60 kB that begin with a command to a terminal, with its control byte of 8 bits too, and end in a
+// way that shows whether all was printed.
+const std::string& hostile() {
+  static const std::string text =
+      "\x1b]0;gone\x07\xc2\x9b\x32J" + std::string(60'000, 'x') + "the end";
+  return text;
+}
+std::string in_quotes(std::string_view text) { return json::quote(text, "test"); }
+
+void expect_harmless(const std::string& error) {
+  EXPECT_THAT(error, HasSubstr("?]0;gone??2Jxxx"));
+  EXPECT_THAT(error, HasSubstr("..."));
+  EXPECT_THAT(error, Not(HasSubstr("the end")));
+  EXPECT_LT(error.size(), 3000U);
+  for (char c : error) EXPECT_GE(static_cast<unsigned char>(c), ' ') << error;
+}
+
+std::string config_error(std::string members) {
+  return error_of([&] {
+    parse_decoder_config(R"({"model_type":"llama","hidden_size":64,"num_hidden_layers":2,)"
+                         R"("num_attention_heads":4,"intermediate_size":96,"vocab_size":128,)"
+                         R"("max_position_embeddings":64,"rms_norm_eps":1e-5,)" +
+                             std::move(members) + "}",
+                         "c.json");
+  });
+}
+
+std::string tokenizer_error(const std::string& parts) {
+  return error_of([&] {
+    Tokenizer::parse(
+        R"({"version":"1.0","model":{"type":"BPE","vocab":{"a":0},"merges":[]},)" + parts + "}",
+        "t.json");
+  });
+}
+
+TEST(Messages, show_the_beginning_of_values_of_a_configuration) {
+  std::string value = in_quotes(hostile());
+  expect_harmless(
+      error_of([&] { parse_decoder_config(R"({"model_type":)" + value + "}", "c.json"); }));
+  expect_harmless(config_error(R"("hidden_act":)" + value));
+  expect_harmless(config_error(R"("rope_scaling":{"rope_type":)" + value + "}"));
+  expect_harmless(config_error(value + R"(:1)"));
+}
+
+TEST(Messages, show_the_beginning_of_kinds_of_layers) {
+  expect_harmless(error_of([&] {
+    parse_decoder_config(R"({"model_type":"qwen3","hidden_size":64,"num_hidden_layers":1,)"
+                         R"("num_attention_heads":4,"intermediate_size":96,"vocab_size":128,)"
+                         R"("max_position_embeddings":64,"layer_types":[)" +
+                             in_quotes(hostile()) + "]}",
+                         "c.json");
+  }));
+}
+
+TEST(Messages, show_the_beginning_of_parts_of_a_tokenizer) {
+  std::string value = in_quotes(hostile());
+  for (std::string part : {"normalizer", "pre_tokenizer", "post_processor", "decoder"})
+    expect_harmless(tokenizer_error("\"" + part + R"(":{"type":)" + value + "}"));
+  expect_harmless(tokenizer_error(value + ":1"));
+  std::string twice = R"({"id":1,"content":")" + std::string("\\u001b]0;gone\\u0007\\u009b2J") +
+                      std::string(900, 'x') + "the end\"}";
+  expect_harmless(tokenizer_error("\"added_tokens\":[" + twice + "," + twice + "]"));
+}
+
+TEST(Messages, show_the_beginning_of_tokens_and_merges) {
+  auto model_error = [](const std::string& members) {
+    return error_of(
+        [&] { Tokenizer::parse(R"({"model":{"type":"BPE",)" + members + "}}", "t.json"); });
+  };
+  std::string value = in_quotes(hostile());
+  expect_harmless(model_error(R"("vocab":{)" + value + R"(:-1},"merges":[])"));
+  expect_harmless(model_error(R"("vocab":{"a":0},"merges":[)" + value + "]"));
+  expect_harmless(model_error(R"("vocab":{"a":0},"merges":[["a",)" + value + "]]"));
+  expect_harmless(model_error(R"("vocab":{"a":0},"merges":[],"unk_token":)" + value));
+}
+
+TEST(Messages, show_the_beginning_of_names_of_tensors) {
+  Tensor into = Tensor::empty({2});
+  std::string name = hostile().substr(0, 900) + "the end";
+  Weights weights = Weights::of({{name, Tensor::from<float>({1}, {1})}});
+  expect_harmless(error_of([&] { weights.read(name, into); }));
+  expect_harmless(error_of([&] { weights.shape(hostile()); }));
+}
+
+TEST(Messages, cut_between_characters_and_say_so) {
+  auto shown = [](std::string_view text) { return concat(json::excerpt(text)); };
+  EXPECT_EQ(shown("short"), "short");
+  EXPECT_EQ(shown(std::string(80, 'a')), std::string(80, 'a'));
+  EXPECT_EQ(shown(std::string(81, 'a')), std::string(80, 'a') + "...");
+  EXPECT_EQ(shown(std::string(79, 'a') + "\xc3\xa9\xc3\xa9"), std::string(79, 'a') + "\xc3\xa9...");
+  EXPECT_EQ(shown("a\xff\xc3"), "a??");
+  EXPECT_EQ(shown("\xe2\x80\xaetxt.exe"), "?txt.exe");
+}
+
+}  // namespace
+}  // namespace tilewright
