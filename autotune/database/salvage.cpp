@@ -24,6 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::size_t rows_at_once = 1000;
 constexpr std::size_t most_versions = 4;
+constexpr std::size_t most_damaged_kept = 4;
+constexpr std::string_view corrupt_mark = ".corrupt-";
 
 // Held until the process ends at the latest, whatever becomes of it.
 class FileLock {
@@ -131,6 +133,35 @@ std::string time_text() {
   return text;
 }
 
+// Whether the name is one that a damaged file gets here: its own, the mark, a time and a number.
+bool is_name_of_damaged(std::string_view name, std::string_view own) {
+  if (!name.starts_with(own)) return false;
+  name.remove_prefix(own.size());
+  if (!name.starts_with(corrupt_mark)) return false;
+  name.remove_prefix(corrupt_mark.size());
+  constexpr std::string_view time = "00000000T000000Z-";
+  auto is_digit = [](unsigned char c) { return c >= '0' && c <= '9'; };
+  if (name.size() <= time.size()) return false;
+  for (std::size_t i = 0; i < name.size(); ++i)
+    if (i < time.size() && time[i] != '0' ? name[i] != time[i] : !is_digit(name[i])) return false;
+  return true;
+}
+
+// A disk that damages again and again is not to be filled with what it damaged. Names are in the
+// order of time.
+void remove_oldest_damaged(const fs::path& file) {
+  std::error_code problem;
+  std::vector<fs::path> damaged;
+  fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  for (fs::directory_iterator at(folder, problem), end; !problem && at != end;
+       at.increment(problem))
+    if (is_name_of_damaged(at->path().filename().string(), file.filename().string()))
+      damaged.push_back(at->path());
+  std::ranges::sort(damaged);
+  for (std::size_t i = 0; i + most_damaged_kept < damaged.size(); ++i)
+    for (const char* end : {"", "-wal"}) fs::remove(damaged[i].string() + end, problem);
+}
+
 }  // namespace
 
 SalvageReport replace_damaged(const fs::path& file, std::uint64_t inode, bool is_ours) {
@@ -147,7 +178,7 @@ SalvageReport replace_damaged(const fs::path& file, std::uint64_t inode, bool is
     throw SqlError(SqlFailure::foreign,
                    file.string() + " is no tuning database; it stays as it is");
 
-  report.moved_to = concat(file.string(), ".corrupt-", time_text(), "-", facts.st_ino);
+  report.moved_to = concat(file.string(), corrupt_mark, time_text(), "-", facts.st_ino);
   fs::path fresh = concat(file.string(), ".salvaged-", ::getpid());
   std::error_code problem;
   fs::remove(fresh, problem);
@@ -171,6 +202,7 @@ SalvageReport replace_damaged(const fs::path& file, std::uint64_t inode, bool is
   move("-wal");
   fs::remove(file.string() + "-shm", problem);
   fs::rename(fresh, file, problem);
+  remove_oldest_damaged(file);
   return report;
 }
 

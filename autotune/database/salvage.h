@@ -1,8 +1,9 @@
 // Putting a new file in the place of a damaged one, with every row of it that can still be read.
 //
-// The damaged file is moved aside, never written and never removed. Its pages are read one by one
-// (sqlite_pages.h); rows prove themselves by their ids and checksums, and a row that is found in
-// several versions is joined (tuning_row.h), so that neither order nor repetition matters.
+// The damaged file is moved aside and never written; of those that were moved aside the newest four
+// are kept. Its pages are read one by one (sqlite_pages.h); rows prove themselves by their ids and
+// checksums, and a row that is found in several versions is joined (tuning_row.h), so that neither
+// order nor repetition matters.
 #pragma once
 
 #include <filesystem>

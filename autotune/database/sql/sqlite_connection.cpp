@@ -22,6 +22,9 @@ constexpr int longest_value_bytes = 1 << 20;
 // child of a thousand others, and these of as many, would be read for ever.
 constexpr std::int64_t steps_of_any = 20'000'000, steps_a_byte = 8, steps_between_looks = 100'000;
 
+// A greater number of a schema is none that a newer version of the library wrote.
+constexpr std::int64_t most_versions_ever = 255;
+
 constexpr std::array statement_texts = {
 #define TILEWRIGHT_SQL(name, text) text,
 #include "autotune/database/sql/statements.def"
@@ -227,6 +230,11 @@ class SqliteConnection final : public SqlConnection {
                      path_ + (has_our_tables ? " has our tables, and the mark of another program"
                                              : " is a database of another program"));
     }
+    // Less than a byte of a version can be: what has our tables is damaged, and not newer.
+    bool is_no_version = version > most_versions_ever && !schema_problem(objects, schema_version);
+    if (is_no_version)
+      throw SqlError(SqlFailure::damaged,
+                     concat(path_, " has our tables, and schema ", version, ", which none is"));
     if (version > schema_version)
       throw SqlError(SqlFailure::foreign,
                      concat(path_, " has schema ", version, ", of a newer version of Tilewright; ",

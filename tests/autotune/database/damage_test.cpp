@@ -7,6 +7,7 @@
 #include "autotune/database/sql/sqlite_pages.h"
 #include "autotune/database/store.h"
 #include "autotune/database/tuning_database.h"
+#include "tests/autotune/database/faulty_reads.h"
 #include "tests/autotune/database/processes.h"
 #include "tests/autotune/database/rows.h"
 #include "tests/autotune/database/sqlite_file.h"
@@ -268,6 +269,88 @@ TEST(DamagedDatabase, OnesOwnWithAnotherMarkIsSalvaged) {
   EXPECT_TRUE(database.store(rows_of(2)));
   EXPECT_EQ(database.counts().rows, 2 * configurations);
   EXPECT_THAT(database.diagnostics().messages, Contains(HasSubstr("12 rows of it were saved")));
+}
+
+std::vector<fs::path> files_moved_aside(const fs::path& folder) {
+  std::vector<fs::path> moved;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.path().string().find(".corrupt-") != std::string::npos) moved.push_back(entry.path());
+  return moved;
+}
+
+// A disk that fails once is no damage: whichever read it is, no row is lost, and the file stays.
+TEST(DamagedDatabase, AReadThatFailsOnceMovesNothingAway) {
+  for (int code : {SQLITE_IOERR_CORRUPTFS, SQLITE_IOERR_READ}) {
+    bool has_failed = true;
+    std::int64_t which = 0;
+    while (has_failed) {
+      ScratchFolder folder;
+      fs::path file = folder.write("tuning.db", whole_file());
+      FaultyReads faults(++which, code);
+      {
+        TuningDatabase database(file);
+        database.lookup(test_key(1));
+        database.store(rows_of(keys + 1));
+        database.each_row([](const TuningRow&) {});
+      }
+      has_failed = faults.has_failed();
+      ASSERT_THAT(files_moved_aside(folder.path()), testing::IsEmpty()) << which << ' ' << code;
+      TuningDatabase again(file);
+      ASSERT_EQ(rows_that_are_right(again), keys * configurations) << which << ' ' << code;
+      ASSERT_TRUE(again.problems().empty()) << which << ' ' << code;
+    }
+    EXPECT_GT(which, 20) << "reads";
+  }
+}
+
+TEST(DamagedDatabase, OnlyTheNewestDamagedFilesAreKept) {
+  ScratchFolder folder;
+  fs::path file = folder.path() / "tuning.db";
+  for (int day = 1; day <= 6; ++day) {
+    std::string old = concat("tuning.db.corrupt-2020010", day, "T000000Z-", day);
+    folder.write(old, "damaged");
+    folder.write(old + "-wal", "its log");
+  }
+  std::vector<std::string> others = {"tuning.db.corrupt-by-hand", "tuning.db.corrupt-",
+                                     "other.db.corrupt-20200101T000000Z-1"};
+  for (const std::string& other : others) folder.write(other, "not ours");
+  std::string bytes = whole_file();
+  bytes.replace(0, 4096, std::string(4096, '\0'));
+  folder.write("tuning.db", bytes);
+  EXPECT_EQ(TuningDatabase(file).counts().rows, keys * configurations);
+  for (const std::string& other : others) EXPECT_TRUE(fs::exists(folder.path() / other)) << other;
+  for (int day = 1; day <= 6; ++day) {
+    fs::path old = folder.path() / concat("tuning.db.corrupt-2020010", day, "T000000Z-", day);
+    EXPECT_EQ(fs::exists(old), day > 3) << day;
+    EXPECT_EQ(fs::exists(old.string() + "-wal"), day > 3) << day;
+  }
+  // The three of these, the new one, and what is not ours.
+  EXPECT_EQ(files_moved_aside(folder.path()).size(), 2 * 3 + 1 + others.size());
+}
+
+// Each bit of the numbers in SQLite's header that say what a file is and how its tables are made:
+// the rows are saved, or the file stays with all it holds and it is said what is the matter.
+TEST(DamagedDatabase, AFlippedBitInItsMarkOrVersionIsMendedOrSaid) {
+  int said = 0;
+  for (std::size_t offset : {60, 68})  // user_version, application_id
+    for (std::size_t bit = 0; bit < 32; ++bit) {
+      std::string bytes = whole_file();
+      bytes[offset + bit / 8] ^= static_cast<char>(1 << bit % 8);
+      ScratchFolder folder;
+      fs::path file = folder.write("tuning.db", bytes);
+      TuningDatabase database(file);
+      bool is_kept = database.store(rows_of(keys + 1));
+      if (is_kept) {
+        EXPECT_EQ(database.counts().rows, (keys + 1) * configurations) << offset << ' ' << bit;
+        continue;
+      }
+      ++said;
+      EXPECT_THAT(database.diagnostics().messages,
+                  Contains(HasSubstr("of a newer version of Tilewright")))
+          << offset << ' ' << bit;
+      EXPECT_EQ(read_file(file), bytes) << offset << ' ' << bit;
+    }
+  EXPECT_LE(said, 7);  // bits of a version that there may be some day
 }
 
 TEST(DamagedDatabase, RowsOfALostKeyAreCleanedAway) {
