@@ -96,7 +96,7 @@ class Emitter : Arithmetic {
 
   // emit_sweep.cpp
   void sweep(const Shape& domain, const std::vector<Root>& roots);
-  struct Sweep;
+  struct Sweep;  // sweep.h
   void sweep_axis(Sweep& s, int axis);
   void sweep_lanes(Sweep& s);
   llvm::Value* elements_before_aligned(const Sweep& s);
@@ -104,10 +104,12 @@ class Emitter : Arithmetic {
   void masked_vector(Sweep& s, llvm::Value* at, llvm::Value* end,
                      std::vector<llvm::Value*>& accumulators);
   void sweep_vector(Sweep& s, llvm::Value* at, std::vector<llvm::Value*>& accumulators, int copy);
-  void finish_reductions(Sweep& s, std::vector<llvm::Value*>& accumulators);
+
+  // emit_reductions.cpp
   void prepare_reductions(Sweep& s);
   bool adds_product(ir::Value value) const;
   void reduce_across(Sweep& s, const Root& root);
+  void finish_reductions(Sweep& s, std::vector<llvm::Value*>& accumulators);
   std::pair<llvm::Value*, llvm::Value*> halves(llvm::Value* vector);  // lower, upper
   llvm::Value* horizontal(const ir::Inst& inst, llvm::Value* vector);
   std::pair<llvm::Value*, llvm::Value*> horizontal_arg(const ir::Inst& inst, llvm::Value* vector,
