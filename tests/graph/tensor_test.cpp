@@ -349,9 +349,12 @@ TEST(Tensor, VarianceIsThatOfSmallDeviationsFromALargeMean) {
   double expected = 2.0 * 3000 / 2999;  // of -2 to 2, equally often
   for (float variance : var(rows.transpose(0, 1).contiguous(), {1}).to_vector<float>())
     EXPECT_NEAR(variance, expected, 1e-4);
-  // Over an outer axis rows are added one after the other, so that the mean is off by some 40; a
-  // variance that knew nothing of that would be off by its square.
-  for (float variance : var(rows, {0}).to_vector<float>()) EXPECT_NEAR(variance, expected, 0.1);
+  // On GPUs rows are added one after the other, so that the mean is off by some 40; a variance that
+  // knew nothing of that would be off by its square.
+  const bool on_gpu = default_device().is_emulated() || default_device().is_cuda();
+  const double tolerance = on_gpu ? 0.1 : 1e-4;
+  for (float variance : var(rows, {0}).to_vector<float>())
+    EXPECT_NEAR(variance, expected, tolerance);
 }
 
 }  // namespace

@@ -58,12 +58,14 @@ void Emitter::reduce_across(Sweep& s, const Root& root) {
   llvm::Value* here = place.index[static_cast<std::size_t>(axis)];
   place.index.erase(place.index.begin() + axis);
   if (place.lane > axis) --place.lane;
-  Lanes x = evaluate(root.value, s.position);
   if (!is_arg(kind)) {
-    Lanes old = read_slot(result, place);
-    write_slot(result, place, {combine(kind, dtype, spread(old), spread(x)), lanes_ == 1});
+    auto parts = s.parts.find(root.inst);
+    const Slot& sums = parts == s.parts.end() ? result : parts->second[0];
+    llvm::Value* x = reduced_rows(s, root, 0, axis == s.row_axis ? s.rows.size() : 1);
+    write_slot(sums, place, {combine(kind, dtype, spread(read_slot(sums, place)), x), lanes_ == 1});
     return;
   }
+  Lanes x = evaluate(root.value, s.position);
   Slot best{scratch_best_.at(root.inst), result.type.with_dtype(dtype), result.strides};
   llvm::Value *old = spread(read_slot(best, place)), *now = spread(x);
   llvm::Value* old_index = spread(read_slot(result, place));
@@ -71,6 +73,37 @@ void Emitter::reduce_across(Sweep& s, const Root& root) {
   keep_better(kind, dtype, old, old_index, now, row);
   write_slot(best, place, {old, lanes_ == 1});
   write_slot(result, place, {old_index, lanes_ == 1});
+}
+
+// Of some rows of a turn, by halves.
+llvm::Value* Emitter::reduced_rows(const Sweep& s, const Root& root, std::size_t first,
+                                   std::size_t count) {
+  if (count > 1) {
+    auto [kind, axis] = root.inst->get<ir::Reduction>();
+    llvm::Value* upper = reduced_rows(s, root, first, count / 2);
+    llvm::Value* lower = reduced_rows(s, root, first + count / 2, count - count / 2);
+    return combine(kind, function_.type(root.value).dtype, upper, lower);
+  }
+  Position at = s.position;
+  if (first > 0) at.index[static_cast<std::size_t>(s.row_axis)] = s.rows[first];
+  return spread(evaluate(root.value, at));
+}
+
+void Emitter::combine_copies(const Sweep& s, std::vector<llvm::Value*>& accumulators) {
+  if (s.per_copy == 0) return;
+  for (std::size_t copy = s.per_copy; copy < accumulators.size(); copy += s.per_copy)
+    for (const auto& r : s.in_registers) {
+      auto [kind, axis] = r.inst->get<ir::Reduction>();
+      DType dtype = function_.type(r.inst->operands[0]).dtype;
+      llvm::Value*& to = accumulators[r.first];
+      llvm::Value* from = accumulators[copy + r.first];
+      if (!is_arg(kind)) {
+        to = combine(kind, dtype, to, from);
+        continue;
+      }
+      keep_better(kind, dtype, to, accumulators[r.first + 1], from,
+                  accumulators[copy + r.first + 1]);
+    }
 }
 
 void Emitter::finish_reductions(Sweep& s, std::vector<llvm::Value*>& accumulators) {

@@ -27,7 +27,7 @@ int lane_axis(const Shape& domain) {
 }  // namespace
 
 void Emitter::sweep(const Shape& domain, const std::vector<Root>& roots) {
-  Sweep s{domain, roots, lane_axis(domain), {}, {}, {}};
+  Sweep s{.domain = domain, .roots = roots, .lane = lane_axis(domain)};
   std::int64_t width = domain[s.lane];
   lanes_ = static_cast<int>(std::min<std::int64_t>(
       target_.lanes, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(width)))));
@@ -59,10 +59,12 @@ void Emitter::sweep_axis(Sweep& s, int axis) {
   if (axis == s.lane || s.domain[axis] == 1) return sweep_axis(s, axis + 1);
   levels_.back().block = b_.GetInsertBlock();
   levels_.push_back({});
-  std::vector<llvm::Value*> none;
-  emit_loop(index(s.domain[axis]), 1, none, [&](llvm::Value* i) {
-    level_of_index_[i] = levels_.size() - 1;
-    s.position.index[static_cast<std::size_t>(axis)] = i;
+  loop_over_rows(s, axis, [&](llvm::Value* first, int count) {
+    s.row_axis = axis;
+    s.rows = {first};
+    for (int row = 1; row < count; ++row) s.rows.push_back(b_.CreateNUWAdd(first, index(row)));
+    for (llvm::Value* row : s.rows) level_of_index_[row] = levels_.size() - 1;
+    s.position.index[static_cast<std::size_t>(axis)] = first;
     sweep_axis(s, axis + 1);
   });
   s.position.index[static_cast<std::size_t>(axis)] = index(0);
@@ -100,8 +102,8 @@ void Emitter::sweep_lanes(Sweep& s) {
     masked_vector(s, index(0), lead, accumulators);
     std::int64_t step = copies * lanes_;
     auto* whole = b_.CreateAnd(b_.CreateSub(index(width), lead), index(-step));
-    emit_loop(whole, step, accumulators,
-              [&](llvm::Value* at) { vectors(b_.CreateAdd(lead, at), copies); });
+    loop_along_lanes(s, whole, step, full / copies, accumulators,
+                     [&](llvm::Value* at) { vectors(b_.CreateAdd(lead, at), copies); });
     levels_.back().done.clear();
     auto* end = b_.CreateAdd(lead, whole);
     emit_loop(b_.CreateSub(index(width), end), lanes_, accumulators, [&](llvm::Value* at) {
@@ -112,8 +114,8 @@ void Emitter::sweep_lanes(Sweep& s) {
     std::int64_t done = 0;
     if (full > 4) {
       std::int64_t turns = full / copies;
-      emit_loop(index(turns * copies * lanes_), copies * lanes_, accumulators,
-                [&](llvm::Value* at) { vectors(at, copies); });
+      loop_along_lanes(s, index(turns * copies * lanes_), copies * lanes_, turns, accumulators,
+                       [&](llvm::Value* at) { vectors(at, copies); });
       done = turns * copies;
       levels_.back().done.clear();
     }
@@ -122,21 +124,7 @@ void Emitter::sweep_lanes(Sweep& s) {
     levels_.back().done.clear();
   }
   levels_.pop_back();
-  // Combine the copies, then the lanes.
-  for (std::size_t c = 1; c < static_cast<std::size_t>(copies); ++c)
-    for (const auto& r : s.in_registers) {
-      auto [kind, axis] = r.inst->get<ir::Reduction>();
-      DType dtype = function_.type(r.inst->operands[0]).dtype;
-      llvm::Value*& to = accumulators[r.first];
-      llvm::Value* from = accumulators[c * s.per_copy + r.first];
-      if (!is_arg(kind)) {
-        to = combine(kind, dtype, to, from);
-        continue;
-      }
-      llvm::Value*& to_index = accumulators[r.first + 1];
-      llvm::Value* from_index = accumulators[c * s.per_copy + r.first + 1];
-      keep_better(kind, dtype, to, to_index, from, from_index);
-    }
+  combine_copies(s, accumulators);
   finish_reductions(s, accumulators);
 }
 

@@ -109,12 +109,27 @@ class Emitter : Arithmetic {
   void prepare_reductions(Sweep& s);
   bool adds_product(ir::Value value) const;
   void reduce_across(Sweep& s, const Root& root);
+  llvm::Value* reduced_rows(const Sweep& s, const Root& root, std::size_t first, std::size_t count);
+  void combine_copies(const Sweep& s, std::vector<llvm::Value*>& accumulators);
   void finish_reductions(Sweep& s, std::vector<llvm::Value*>& accumulators);
   std::pair<llvm::Value*, llvm::Value*> halves(llvm::Value* vector);  // lower, upper
   llvm::Value* horizontal(const ir::Inst& inst, llvm::Value* vector);
   std::pair<llvm::Value*, llvm::Value*> horizontal_arg(const ir::Inst& inst, llvm::Value* vector,
                                                        llvm::Value* indices);
   llvm::Value* identities(ir::ReduceKind kind, DType dtype, int lanes);  // a vector
+
+  // emit_cascade.cpp
+  struct Cascade;  // sweep.h
+  bool is_rounded_sum(const ir::Inst& inst) const;
+  void cascade(const Cascade& c, int level, llvm::Value* first, llvm::Value* count,
+               std::vector<llvm::Value*>& carried);
+  void loop_along_lanes(Sweep& s, llvm::Value* count, std::int64_t step, std::int64_t most,
+                        std::vector<llvm::Value*>& accumulators,
+                        const std::function<void(llvm::Value*)>& body);
+  int rows_at_once(const Sweep& s, int axis) const;
+  void loop_over_rows(Sweep& s, int axis, const std::function<void(llvm::Value*, int)>& body);
+  Slot zeros_like(const Slot& result, int axis);
+  void add_parts(const Sweep& s, int axis, int level);
 
   // emit_value.cpp: evaluation at a position
   Lanes evaluate(ir::Value value, const Position& position);
