@@ -243,6 +243,9 @@ TEST(Text, MessagesQuoteTheBeginningOfALongToken) {
         "func @f() { %a = neg %x" + digits + " : f32 }", "func @f() { @\"" + digits + "\" }",
         "func @f(%a: f32, %a" + digits + ": f32, %a" + digits + ": f32) {}"})
     EXPECT_LT(error_of(text).size(), 400u);
+  EXPECT_EQ(error_of("func @" + std::string(1001, 'n') + "() {}"),
+            "[parse] line 1, column 6: '@" + std::string(80, 'n') +
+                "...' has 1001 bytes; a name has 1000 at the most");
   EXPECT_THAT(error_of("func @f() { @\"\\x1b[2J\" }"), testing::HasSubstr("'@?[2J'"));
 }
 

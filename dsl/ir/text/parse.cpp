@@ -16,6 +16,7 @@ namespace tilewright::ir {
 namespace {
 
 constexpr int max_nesting = 200;
+constexpr std::size_t most_name_bytes = 1000;
 constexpr std::int64_t max_elements = std::int64_t{1} << 40;
 
 // Reads all of `text` as a number, or gives nothing.
@@ -65,7 +66,7 @@ class Parser {
     function_ = {};
     names_.clear();
     Token start = expect_word("func");
-    function_.name = expect(TokenKind::symbol, "the function's name, as in '@name'").text;
+    function_.name = named(TokenKind::symbol, "the function's name, as in '@name'").text;
     expect_mark("(");
     while (!lexer_.peek().is(TokenKind::mark, ")")) {
       if (!function_.params.empty()) expect_mark(",");
@@ -94,6 +95,14 @@ class Parser {
     if (lexer_.peek().kind != kind) fail_here(what);
     return lexer_.take();
   }
+  // A name, which later messages quote whole.
+  Token named(TokenKind kind, const std::string& what) {
+    Token token = expect(kind, what);
+    if (token.text.size() > most_name_bytes)
+      raise_at(token, concat(token.describe(), " has ", token.text.size(), " bytes; a name has ",
+                             most_name_bytes, " at the most"));
+    return token;
+  }
   Token expect_word(const std::string& word) {
     if (!lexer_.peek().is(TokenKind::word, word)) fail_here("'" + word + "'");
     return lexer_.take();
@@ -118,7 +127,7 @@ class Parser {
 
   // Values
 
-  Token value_name() { return expect(TokenKind::value, "a value, as in '%name'"); }
+  Token value_name() { return named(TokenKind::value, "a value, as in '%name'"); }
 
   Value define(const Token& token, Type type) {
     Value value = function_.new_value(std::move(type));
@@ -233,7 +242,7 @@ class Parser {
   Inst instruction() {
     std::vector<Token> results;
     while (at_value()) {
-      results.push_back(lexer_.take());
+      results.push_back(value_name());
       if (!take_mark(",")) break;
     }
     if (!results.empty()) expect_mark("=");
