@@ -2,7 +2,6 @@
 
 #include <fstream>
 #include <iostream>
-#include <sstream>
 
 #include "dsl/ir/text/text.h"
 #include "tools/console/misuse.h"
@@ -10,17 +9,24 @@
 namespace tilewright::tools {
 namespace {
 
+// What a program is read into takes some twenty times as much memory. Pipes are read too: their
+// size is known when they end.
+constexpr std::size_t most_text_bytes = 8 << 20;
+
 std::string text_of(const std::string& command, const std::string& path) {
-  std::ostringstream text;
-  if (path == "-") {
-    text << std::cin.rdbuf();
-    return text.str();
-  }
-  std::ifstream file(path);
-  require_use(file.good(), "[", command, "] cannot read \"", path,
+  std::ifstream file;
+  if (path != "-") file.open(path);
+  require_use(path == "-" || file.good(), "[", command, "] cannot read \"", path,
               "\"; name a file of tile IR, or - for standard input");
-  text << file.rdbuf();
-  return text.str();
+  std::istream& in = path == "-" ? std::cin : file;
+  std::string text;
+  for (char part[1 << 16]; in.read(part, sizeof part), in.gcount() > 0;) {
+    text.append(part, static_cast<std::size_t>(in.gcount()));
+    require_use(text.size() <= most_text_bytes, "[", command, "] ",
+                path == "-" ? "standard input" : path, " has more than ", most_text_bytes,
+                " bytes; tile IR is read up to there: give the programs in several files");
+  }
+  return text;
 }
 
 }  // namespace
