@@ -87,7 +87,7 @@ void Emitter::atomic_update(const Inst& inst) {
   };
   if (!is_tile(result)) {
     order_access(pointer, true);
-    llvm::Value* first = b_.CreateICmpEQ(b_.CreateOr(lane_, warp_), i32(0));
+    llvm::Value* first = first_thread();
     llvm::Value* old =
         one(scalars_[pointer], scalars_[value], mask ? both(first, scalars_[*mask]) : first);
     if (!used) return;

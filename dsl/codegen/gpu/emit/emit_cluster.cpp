@@ -42,7 +42,7 @@ void Emitter::open_exchange() {
 void Emitter::cluster_reduce(const Inst& inst) {
   Value operand = inst.operands[0], result = inst.results[0];
   if (!is_tile(result)) {
-    auto* first = b_.CreateICmpEQ(b_.CreateOr(lane_, warp_), i32(0));
+    auto* first = first_thread();
     scalars_[result] = over_cluster(inst, {scalars_[operand]}, {i32(0)}, first)[0];
     return;
   }

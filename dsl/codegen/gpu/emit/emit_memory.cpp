@@ -346,7 +346,7 @@ void Emitter::store(const Inst& inst) {
   }
   order_access(inst.operands[0], true, ir::cache_policy(inst));
   if (!from) {  // a scalar: one thread writes it
-    llvm::Value* mask = b_.CreateICmpEQ(b_.CreateOr(lane_, warp_), i32(0));
+    llvm::Value* mask = first_thread();
     if (inst.operands.size() > 2) mask = both(mask, scalars_[inst.operands[2]]);
     return store_one(scalars_[inst.operands[0]], type.dtype, scalars_[value], mask);
   }

@@ -269,13 +269,33 @@ llvm::Value* Emitter::inside(const Layout& layout, const Shape& logical, int reg
 }
 
 llvm::Value* Emitter::owns(const Layout& layout) {
-  llvm::Value* result = nullptr;
-  for (In in : {In::lane, In::warp})
-    if (std::uint32_t redundant = layout.redundant_bits(in))
-      result = both(
-          result,
-          b_.CreateICmpEQ(b_.CreateAnd(in == In::lane ? lane_ : warp_, i32(redundant)), i32(0)));
-  return result;
+  std::uint32_t lane_bits = layout.redundant_bits(In::lane);
+  std::uint32_t warp_bits = layout.redundant_bits(In::warp);
+  if (lane_bits == 0 && warp_bits == 0) return nullptr;
+  return once({lane_bits, warp_bits}, [&] {
+    llvm::Value* result = nullptr;
+    if (lane_bits != 0) result = b_.CreateICmpEQ(b_.CreateAnd(lane_, i32(lane_bits)), i32(0));
+    if (warp_bits == 0) return result;
+    return both(result, b_.CreateICmpEQ(b_.CreateAnd(warp_, i32(warp_bits)), i32(0)));
+  });
+}
+
+llvm::Value* Emitter::first_thread() {
+  constexpr std::uint32_t all = ~0U;
+  return once({all, all}, [&] { return b_.CreateICmpEQ(b_.CreateOr(lane_, warp_), i32(0)); });
+}
+
+// With roles nothing is kept for later, as in linear_in_thread.
+llvm::Value* Emitter::once(std::pair<std::uint32_t, std::uint32_t> zero_bits,
+                           const std::function<llvm::Value*()>& make) {
+  if (roles_) return make();
+  auto [known, is_new] = conditions_.try_emplace(zero_bits, nullptr);
+  if (is_new) {
+    llvm::IRBuilder<>::InsertPointGuard guard(b_);
+    b_.SetInsertPoint(llvm::cast<llvm::Instruction>(shared_base_));
+    known->second = make();
+  }
+  return known->second;
 }
 
 llvm::Value* Emitter::both(llvm::Value* a, llvm::Value* b) {

@@ -172,7 +172,7 @@ void Emitter::scalar(const Inst& inst) {
 }
 
 void Emitter::print(const Inst& inst) {
-  when(b_.CreateICmpEQ(b_.CreateOr(lane_, warp_), i32(0)), nullptr, [&]() -> llvm::Value* {
+  when(first_thread(), nullptr, [&]() -> llvm::Value* {
     std::vector<llvm::Value*> values;
     for (Value operand : inst.operands) values.push_back(scalars_[operand]);
     auto [format, words] = message(function_, inst, values);

@@ -155,6 +155,11 @@ class Emitter : Arithmetic {
   llvm::Value* inside(const layout::Layout& layout, const Shape& logical, int reg, int axis);
   // Whether this thread is the first that holds its elements; null: always.
   llvm::Value* owns(const layout::Layout& layout);
+  llvm::Value* first_thread();  // whether this one is
+  // A condition that certain bits of lane and warp are 0, one a kernel: LLVM compares each that it
+  // meets with every branch on the same bits, which takes time by the square of the branches.
+  llvm::Value* once(std::pair<std::uint32_t, std::uint32_t> zero_bits,
+                    const std::function<llvm::Value*()>& make);
   llvm::Value* both(llvm::Value* a, llvm::Value* b);  // of conditions that may be null
 
   // emit_memory.cpp
@@ -345,6 +350,7 @@ class Emitter : Arithmetic {
   std::unordered_map<ir::Value, Array> arrays_;
   std::vector<Scope> converted_;  // innermost last
   std::map<std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>, llvm::Value*> linear_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, llvm::Value*> conditions_;
   llvm::Value *lane_ = nullptr, *warp_ = nullptr, *shared_base_ = nullptr;
   std::int64_t shared_peak_ = 0;
   std::int64_t scratch_start_ = 0;  // scratch begins behind the open rings
