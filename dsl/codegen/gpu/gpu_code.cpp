@@ -6,6 +6,7 @@
 #include "dsl/codegen/gpu/emit/grid_wait.h"
 #include "dsl/codegen/gpu/emulate/program_observers.h"
 #include "dsl/codegen/gpu/plan/cache_policy.h"
+#include "dsl/codegen/gpu/plan/program_bounds.h"
 #include "dsl/codegen/gpu/proof/barrier_proof.h"
 #include "dsl/codegen/llvm/llvm_passes.h"
 #include "dsl/codegen/nvptx/nvptx.h"
@@ -45,6 +46,7 @@ std::string entry_name(const ir::Function& function, const std::optional<LaunchT
 Generated generate(const ir::Function& function, const Target& target,
                    const std::optional<LaunchTable>& table = {}) {
   Generated g;
+  require_within_bounds(function, target, table.has_value());
   Uses uses(function);
   std::vector<ScalarFacts> facts = scalar_facts(function);
   if (!table) g.roles = plan_warp_roles(function, uses, facts, target);

@@ -25,7 +25,13 @@ struct Generated {
   std::int64_t scratch_bytes;
 };
 
+// LLVM's lists of what is known of parameters take memory by the square of their number.
+constexpr std::size_t most_parameters = 4096;
+
 Generated generate(const ir::Function& function, const Target& target, const std::string& entry) {
+  require(function.params.size() <= most_parameters, "[codegen] ", function.name, " has ",
+          function.params.size(), " parameters; a processor's code takes ", most_parameters,
+          " at the most; put numbers into an array");
   initialise_llvm();
   Generated g;
   g.context = std::make_unique<llvm::LLVMContext>();

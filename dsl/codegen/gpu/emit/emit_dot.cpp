@@ -19,12 +19,6 @@ using ir::Op;
 using ir::Value;
 using layout::Layout;
 
-namespace {
-
-constexpr std::int64_t operand_bytes = 48 * 1024;  // of both operands in shared memory at a time
-
-}  // namespace
-
 void Emitter::dot(const Inst& inst) {
   auto tensor_core = tensor_core_dot(function_, inst, assignment_.warps, target_.sm);
   set(inst.results[0], tensor_core ? dot_tensor_core(inst, *tensor_core) : dot_multiply_add(inst));
@@ -162,7 +156,7 @@ Registers Emitter::dot_multiply_add(const Inst& inst) {
   const Layout& layout = result.layout;
   std::int64_t m = type.shape[0], n = type.shape[1], k = a_type.shape[1];
   std::int64_t each = (m + n) * size_bytes(a_type.dtype);
-  std::int64_t chunk = std::clamp<std::int64_t>(operand_bytes / each, 1, k);
+  std::int64_t chunk = std::clamp<std::int64_t>(shared_product_bytes / each, 1, k);
   std::vector<int> first = layout::first_duplicates(layout);
   // Rows and columns that lie outside are computed from others, and nobody looks at the result.
   auto bounded = [&](int axis, int reg) -> llvm::Value* {

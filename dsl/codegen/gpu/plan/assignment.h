@@ -59,6 +59,9 @@ struct TensorCoreDot {
 std::optional<TensorCoreDot> tensor_core_dot(const ir::Function& function, const ir::Inst& dot,
                                              int warps, int sm);
 
+// Of a product without tensor cores: of both operands in shared memory at a time.
+constexpr std::int64_t shared_product_bytes = 48 * 1024;
+
 // 1 to 16: so many that the largest tile takes 16 registers a thread, or 32 where fewer warps save
 // exchanges between them; with products on tensor cores up to 8, since each warp reads operands for
 // all its part of the result.

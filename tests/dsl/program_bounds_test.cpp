@@ -1,0 +1,120 @@
+#include "dsl/codegen/gpu/plan/program_bounds.h"
+
+#include <gmock/gmock.h>
+
+#include <ctime>
+
+#include "dsl/codegen/gpu/gpu_code.h"
+#include "dsl/codegen/host/codegen.h"
+#include "dsl/ir/text/text.h"
+#include "dsl/passes/pipeline.h"
+#include "runtime/base/out_of_memory.h"
+
+namespace tilewright::dsl {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::string copy_of(const std::string& shape) {
+  return "func @f(%p: ptr<f32>) {\n  %a = splat %p, [" + shape + "] : ptr<f32>[" + shape +
+         "]\n  %b = load %a : f32[" + shape + "]\n  store %a, %b\n}\n";
+}
+
+std::string product_of(int rows, int inner, int columns) {
+  std::string a = concat(rows, "x", inner), b = concat(inner, "x", columns);
+  std::string sum = concat(rows, "x", columns);
+  return concat("func @f(%p: ptr<f32>) {\n  %x = splat %p, [", a, "] : ptr<f32>[", a,
+                "]\n  %a = load %x : f32[", a, "]\n  %y = splat %p, [", b, "] : ptr<f32>[", b,
+                "]\n  %b = load %y : f32[", b, "]\n  %z = splat %p, [", sum, "] : ptr<f32>[", sum,
+                "]\n  %c = load %z : f32[", sum, "]\n  %d = dot %a, %b, %c : f32[", sum,
+                "]\n  store %z, %d\n}\n");
+}
+
+std::string many_parameters(int count) {
+  std::string text = "func @f(";
+  for (int i = 0; i < count; ++i) text += concat(i == 0 ? "" : ", ", "%p", i, ": ptr<f32>");
+  return text + ") {\n  %x = load %p0 : f32\n  store %p1, %x\n}\n";
+}
+
+std::string refusal(const std::string& text, const std::string& target = "sm_90a") {
+  try {
+    gpu::generate_ptx(ir::parse(text), target_named(target));
+  } catch (const OutOfMemory& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(ProgramBounds, NameTheTileThatAThreadCannotHold) {
+  EXPECT_EQ(refusal(copy_of("1024x1024")),
+            "[splat] the tile ptr<f32>[1024x1024] is 2048 elements for each of 512 threads; sm_90a "
+            "takes 512 at the most, with sizes rounded up to powers of two; use tiles of up to "
+            "262144 elements, or a loop over smaller ones");
+  EXPECT_THAT(refusal(copy_of("3x5x7x11x13x17x19x23")),
+              HasSubstr("[splat] the tile ptr<f32>[3x5x7x11x13x17x19x23] is 8388608 elements"));
+  EXPECT_THAT(refusal(copy_of("1099511627776")), HasSubstr("is 2147483648 elements"));
+  EXPECT_THAT(refusal(copy_of("262145")), HasSubstr("is 1024 elements for each of 512 threads"));
+  EXPECT_EQ(refusal(copy_of("262144")), "none");
+}
+
+TEST(ProgramBounds, CountWhatDoesNotFitIntoAnAxis) {
+  for (const char* end : {"2147483647", "1073741825"})
+    EXPECT_THAT(refusal(concat("func @f(%p: ptr<i32>) {\n  %a = arange 0 to ", end, " : i32[", end,
+                               "]\n  %m = reduce %a, max 0 : i32\n  store %p, %m\n}\n")),
+                AllOf(HasSubstr(concat("[arange] the tile i32[", end, "]")),
+                      HasSubstr("4194304 elements for each of 512 threads")));
+}
+
+TEST(ProgramBounds, CountTheInstructionsOfProducts) {
+  EXPECT_THAT(refusal(product_of(512, 4096, 512), "sm_80"), HasSubstr("[splat] the tile"));
+  EXPECT_THAT(refusal(product_of(512, 512, 512), "sm_80"),
+              AllOf(HasSubstr("[dot] the program is more than 32768 instructions of a thread"),
+                    HasSubstr("use smaller tiles")));
+  EXPECT_EQ(refusal(product_of(128, 128, 128), "sm_80"), "none");
+}
+
+TEST(ProgramBounds, CountTheBytesOfParameters) {
+  EXPECT_EQ(refusal(many_parameters(512)), "none");
+  try {
+    gpu::generate_ptx(ir::parse(many_parameters(513)), target_named("sm_80"));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "[codegen] f has 513 parameters of 4104 bytes; sm_80 takes 4096 bytes at the most; "
+        "put numbers into an array");
+  }
+}
+
+TEST(ProgramBounds, LeaveTheHostItsPrograms) {
+  for (const std::string& text : {copy_of("1024x1024"), copy_of("3x5x7x11x13x17x19x23"),
+                                  product_of(1024, 1024, 1024), many_parameters(4096)})
+    EXPECT_FALSE(host_code_text(ir::parse(text), host_target(), "llvm").empty());
+  try {
+    host_code_text(ir::parse(many_parameters(4097)), host_target(), "llvm");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "[codegen] f has 4097 parameters; a processor's code takes 4096 at the most; put "
+                 "numbers into an array");
+  }
+}
+
+// 8,000 pairs of a load and a store took 16 times as long as 2,000.
+TEST(ProgramBounds, StoresOfNumbersTakeTimeByTheirNumber) {
+  auto seconds = [](int count) {
+    std::string text = "func @f(%p: ptr<f32>, %q: ptr<f32>) {\n";
+    for (int i = 0; i < count; ++i)
+      text += concat("  %x", i, " = load %p : f32\n  store %q, %x", i, "\n");
+    ir::Function function = ir::parse(text + "}\n");
+    std::clock_t start = std::clock();
+    gpu::generate_ptx(function, target_named("sm_90a"));
+    return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  };
+  double few = std::min(seconds(1000), seconds(1000));
+  EXPECT_LT(seconds(4000), 8 * few + 0.2);
+}
+
+}  // namespace
+}  // namespace tilewright::dsl
