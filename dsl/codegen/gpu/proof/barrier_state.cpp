@@ -83,8 +83,8 @@ void Transfer::access(const Event& event, int threads, State& state) const {
   fact.engine = event.engine;
   fact.access = event.access;
   fact.turn = static_cast<std::int8_t>(event.turn);
-  fact.index = static_cast<std::int16_t>(event.touch);
-  fact.threads = static_cast<std::int16_t>(threads);
+  fact.index = static_cast<std::int32_t>(event.touch);
+  fact.threads = static_cast<std::int32_t>(threads);
   if (state.contains(fact)) return;
   const Place& place = events_.places[static_cast<std::size_t>(event.touch)];
   bool engine_reads =
@@ -110,7 +110,7 @@ void Transfer::access(const Event& event, int threads, State& state) const {
 }
 
 void Transfer::slot_event(const Event& event, State& state) const {
-  auto slot = static_cast<std::int16_t>(event.slot);
+  auto slot = static_cast<std::int32_t>(event.slot);
   auto find = [&](What what, int index, int age) -> const State::Entry* {
     for (const State::Entry& entry : state.entries())
       if (entry.fact.what == what && entry.fact.index == index && entry.fact.age == age)
@@ -141,7 +141,7 @@ void Transfer::slot_event(const Event& event, State& state) const {
       });
       if (slot < 0 || ring_of_slot_[static_cast<std::size_t>(slot)] < 0) return;
       Fact kept = fact(What::kept);
-      kept.variable = static_cast<std::int16_t>(event.variable);
+      kept.variable = static_cast<std::int32_t>(event.variable);
       state.add(kept, event.at);
       return;
     }
@@ -177,7 +177,7 @@ void Transfer::slot_event(const Event& event, State& state) const {
         if (auto* at = find(What::multiplied, index, age))
           raise(event, *at, "is not awaited since");
         Fact released = fact(What::released);
-        released.index = static_cast<std::int16_t>(index);
+        released.index = static_cast<std::int32_t>(index);
         released.age = static_cast<std::uint8_t>(age);
         state.add(released, event.at);
       }

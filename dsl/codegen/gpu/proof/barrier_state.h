@@ -33,9 +33,9 @@ struct Fact {
   std::uint8_t age = 0;      // turns of loops ago, at most `long_ago`
   std::int8_t turn = 0;      // stages after this turn's, or `any_turn`
   bool fenced = false;
-  std::int16_t index = -1;  // place or slot
-  std::int16_t variable = -1;
-  std::int16_t threads = 0;  // which threads: 0 all, else by the condition that they meet
+  std::int32_t index = -1;  // place or slot
+  std::int32_t variable = -1;
+  std::int32_t threads = 0;  // which threads: 0 all, else by the condition that they meet
 
   auto operator<=>(const Fact&) const = default;
 };
