@@ -249,6 +249,17 @@ TEST(Text, MessagesQuoteTheBeginningOfALongToken) {
   EXPECT_THAT(error_of("func @f() { @\"\\x1b[2J\" }"), testing::HasSubstr("'@?[2J'"));
 }
 
+// Two blanks a level would be ten times as much as all else.
+TEST(Text, DeepBlocksArePrintedInSpaceByTheirLines) {
+  std::string text = "func @f(%c: bool, %n: i64) {\n";
+  for (int i = 0; i < 190; ++i) text += "if %c {\n";
+  for (int i = 0; i < 1000; ++i) text += concat("%x", i, " = neg %n : i64\n");
+  for (int i = 0; i < 190; ++i) text += "yield\n} else {\nyield\n}\n";
+  std::string printed = print(parse(text + "}\n"));
+  EXPECT_LT(printed.size(), 2000u * 100);
+  EXPECT_EQ(print(parse(printed)), printed);
+}
+
 double parse_seconds(const std::string& text) {
   std::clock_t start = std::clock();
   parse(text);

@@ -11,6 +11,9 @@
 namespace tilewright::ir {
 namespace {
 
+// Deeper blocks stand below each other: blanks would else be most of the text.
+constexpr std::size_t most_indent = 64;
+
 bool is_word(const std::string& name) {
   auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
   auto rest = [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '.'; };
@@ -148,7 +151,7 @@ class Printer {
     std::swap(text_, body);
     for (const Block& b : inst.bodies) {
       text_ += &b == &inst.bodies.front() ? " {\n" : indent + "} else {\n";
-      block(b, indent + "  ");
+      block(b, indent.size() < most_indent ? indent + "  " : indent);
     }
     if (!inst.bodies.empty()) text_ += indent + "}";
     std::swap(text_, body);
