@@ -5,6 +5,7 @@
 
 #include "dsl/target/packed_product.h"
 #include "graph/lower/attention_shape.h"
+#include "runtime/base/divide_up.h"
 #include "runtime/base/error.h"
 #include "runtime/cpu/parallel.h"
 
@@ -39,8 +40,6 @@ std::int64_t block_of_columns(std::int64_t columns, std::int64_t most) {
     if (columns % size == 0) return size;
   return packed_columns;
 }
-
-std::int64_t divide_up(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
 
 // Whether the products go to warpgroups, which multiply while they compute, block after block.
 bool has_warpgroups(const dsl::Target& target, const AttentionShape& shape, DType dtype) {

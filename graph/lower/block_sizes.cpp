@@ -6,6 +6,7 @@
 #include "dsl/target/packed_product.h"
 #include "graph/lower/product_cost.h"
 #include "graph/regions/region_facts.h"
+#include "runtime/base/divide_up.h"
 #include "runtime/cpu/parallel.h"
 
 namespace tilewright::graph {
@@ -29,8 +30,6 @@ constexpr std::int64_t least_combined_elements = 256, most_combined_elements = 1
 std::int64_t round_up(std::int64_t x, std::int64_t quantum) {
   return (x + quantum - 1) / quantum * quantum;
 }
-std::int64_t divide_up(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
-
 }  // namespace
 
 ProductExtent product_extent(const Region& region, const RegionFacts& facts, std::int64_t rows,

@@ -6,6 +6,7 @@
 #include "graph/lower/block_sizes.h"
 #include "graph/lower/tail.h"
 #include "graph/regions/region_facts.h"
+#include "runtime/base/divide_up.h"
 
 namespace tilewright::graph {
 namespace {
@@ -37,8 +38,6 @@ constexpr std::int64_t hopper_programs = 132, hopper_columns = 256, hopper_depth
 std::int64_t power(std::int64_t x) {
   return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(x)));
 }
-
-std::int64_t divide_up(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
 
 struct Work {
   RegionFacts facts;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "dsl/target/packed_product.h"
+#include "runtime/base/divide_up.h"
 #include "runtime/host_caches.h"
 
 namespace tilewright::graph {
@@ -32,7 +33,6 @@ constexpr std::int64_t most_rows = 512, most_columns = 1024;
 // By tiles the sums of 32 columns stay in an L1, and what memory is read for is the left operand.
 constexpr std::int64_t most_tiled_rows = 256, most_tiled_columns = 2048;
 
-double divide_up(double x, double y) { return std::ceil(x / y); }
 double number(std::int64_t x) { return static_cast<double>(x); }
 
 PackedProduct how_to_pack(const ProductExtent& p, const dsl::Target& host, std::int64_t columns) {

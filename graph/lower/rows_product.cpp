@@ -2,6 +2,7 @@
 
 #include "dsl/ir/type_rules.h"
 #include "graph/lower/rows_program.h"
+#include "runtime/base/divide_up.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
@@ -10,8 +11,6 @@ using dsl::Operand;
 using dsl::Tile;
 
 namespace {
-
-std::int64_t divide_up(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
 
 std::int64_t depth_of(const Task& product) { return product.operands[1].view.shape[-2]; }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "runtime/base/divide_up.h"
+
 namespace tilewright::graph {
 namespace {
 
@@ -24,8 +26,6 @@ const Rates& rates_of(const dsl::Target& target) {
   const Rates* known = std::ranges::find(rates, target.sm, &Rates::sm);
   return known == std::end(rates) ? rates[std::size(rates) - 1] : *known;
 }
-
-std::int64_t divide_up(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
 
 bool has_two_at_a_time(const TailWork& work, const dsl::Target& target) {
   // A Hopper multiprocessor's shared memory is all one large tile's.

@@ -6,6 +6,7 @@
 #include "graph/lower/attention_shape.h"
 #include "graph/lower/block_sizes.h"
 #include "graph/regions/region_facts.h"
+#include "runtime/base/divide_up.h"
 #include "runtime/cpu/parallel.h"
 
 namespace tilewright::graph {
@@ -22,8 +23,6 @@ constexpr Rates gpu_rates = {4e12, 30e9, 60e9, 2e12, 384 << 10, 192 << 10, 1e-6}
 
 constexpr double score_passes = 4, sum_bytes = 4;
 constexpr double host_clock = 3.5e9;  // cycles a second
-
-double divide_up(double x, double y) { return std::ceil(x / y); }
 
 // Seconds for `bytes` that are gone through again and again, where `held` bytes lie between two
 // turns.

@@ -32,6 +32,7 @@
 
 #include "dsl/codegen/host/matrix.h"
 #include "dsl/target/packed_product.h"
+#include "runtime/base/divide_up.h"
 
 namespace tilewright::dsl {
 
@@ -56,7 +57,6 @@ struct TileShapes {
 };
 static_assert(sizeof(TileShapes) == 64);
 
-std::int64_t divide_up(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
 std::int64_t round_up(std::int64_t x, std::int64_t quantum) {
   return divide_up(x, quantum) * quantum;
 }

@@ -23,13 +23,13 @@
 
 #include "dsl/codegen/host/matrix.h"
 #include "dsl/target/packed_product.h"
+#include "runtime/base/divide_up.h"
 
 namespace tilewright::dsl {
 namespace {
 
 constexpr std::int64_t words_of_line = 16;
 
-std::int64_t divide_up(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
 std::int64_t round_up(std::int64_t x, std::int64_t quantum) {
   return divide_up(x, quantum) * quantum;
 }
