@@ -81,16 +81,13 @@ class Analysis {
       return {unbounded_low, unbounded_high,
               std::gcd(facts_[inst.operands[0]].divisor, facts_[inst.operands[1]].divisor)};
     if (!type.is_value() || !is_integer(type.dtype)) return {};
-    switch (inst.op) {
-      case Op::constant_: {
-        std::int64_t value = inst.get<ir::Scalar>().integer;
-        return {value, value, value == INT64_MIN ? 1 : std::abs(value)};
-      }
-      case Op::program_id_: return {0, INT32_MAX, 1};
-      case Op::num_programs_: return {1, INT32_MAX, 1};
-      case Op::cast_: return facts_[inst.operands[0]];
-      default: break;
+    if (inst.op == Op::constant_) {
+      std::int64_t value = inst.get<ir::Scalar>().integer;
+      return {value, value, value == INT64_MIN ? 1 : std::abs(value)};
     }
+    if (inst.op == Op::program_id_) return {0, INT32_MAX, 1};
+    if (inst.op == Op::num_programs_) return {1, INT32_MAX, 1};
+    if (inst.op == Op::cast_) return facts_[inst.operands[0]];
     if (inst.operands.size() != 2) return {};
     return binary(inst.op, facts_[inst.operands[0]], facts_[inst.operands[1]]);
   }

@@ -180,12 +180,14 @@ void Emitter::produce(const ir::Block& block) {
       fill(*fetch);
       continue;
     }
-    switch (inst.op) {
-      case Op::loop_: produce_loop(inst); break;
-      case Op::if_: produce_branch(inst); break;
-      case Op::load_: load(inst); break;
-      default: scalar(inst);
-    }
+    if (inst.op == Op::loop_)
+      produce_loop(inst);
+    else if (inst.op == Op::if_)
+      produce_branch(inst);
+    else if (inst.op == Op::load_)
+      load(inst);
+    else
+      scalar(inst);
   }
 }
 

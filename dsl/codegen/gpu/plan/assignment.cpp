@@ -223,19 +223,16 @@ class Assigner {
     const Shape& from = function_.type(inst.operands[0]).shape;
     if (!is_tile(inst.results[0])) return;
     const Layout& result = settled(inst.results[0]);
-    switch (inst.op) {
-      case Op::expand_dims_:
-        return want(inst.operands[0], layout::slice(result, inst.get<ir::Axis>().axis));
-      case Op::broadcast_:
-        return want(inst.operands[0], layout::broadcast_source(result, physical_shape(from)));
-      case Op::permute_: {
-        const auto& dims = inst.get<ir::Permutation>().dims;
-        std::vector<int> inverse(dims.size());
-        for (std::size_t i = 0; i < dims.size(); ++i)
-          inverse[static_cast<std::size_t>(dims[i])] = static_cast<int>(i);
-        return want(inst.operands[0], layout::permute(result, inverse));
-      }
-      default: break;
+    if (inst.op == Op::expand_dims_)
+      return want(inst.operands[0], layout::slice(result, inst.get<ir::Axis>().axis));
+    if (inst.op == Op::broadcast_)
+      return want(inst.operands[0], layout::broadcast_source(result, physical_shape(from)));
+    if (inst.op == Op::permute_) {
+      const auto& dims = inst.get<ir::Permutation>().dims;
+      std::vector<int> inverse(dims.size());
+      for (std::size_t i = 0; i < dims.size(); ++i)
+        inverse[static_cast<std::size_t>(dims[i])] = static_cast<int>(i);
+      return want(inst.operands[0], layout::permute(result, inverse));
     }
     if (auto source = reshape_source(function_.type(inst.results[0]).shape, from, result))
       want(inst.operands[0], *source);
