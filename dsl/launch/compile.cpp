@@ -15,11 +15,6 @@
 namespace tilewright::dsl {
 namespace {
 
-Machine machine_of(const Target& target) {
-  if (target.is_gpu()) return Machine::gpu;
-  return target.has_avx512() ? Machine::avx512 : Machine::host;
-}
-
 // Kernels by content. A kernel that another thread is compiling is waited for, not compiled again.
 class KernelTable {
  public:
@@ -77,7 +72,7 @@ class KernelTable {
                                                   const std::optional<LaunchTable>& table,
                                                   bool is_watched) {
     TraceSpan span("compile", function.name);
-    run_passes(function, {.machine = machine_of(target)});
+    run_passes(function, {.target = target});
     if (!target.is_gpu()) return generate_host_code(function, target);
     return is_cuda ? gpu::generate_gpu_code(function, target, table)
                    : gpu::generate_emulated(function, target, {.check_global = is_watched}, table);

@@ -180,60 +180,12 @@ Expression bounded_exponent(const Expression& x) { return clamp(x, -104, 89); }
 Expression bounded_exponent_below(const Expression& x) { return choose(x < -104.0, -104.0, x); }
 
 // e^x for x within bounds.
-using BoundedExp = Expression (*)(const Expression& x);
-Expression bounded_exp(const Expression& x) { return scaled(reduce(x)); }
-Expression coarse_bounded_exp(const Expression& x) { return scaled(reduce(x, /*coarsely=*/true)); }
-Expression moderate_exp(const Expression& x) { return moderately_scaled(reduce(x)); }
-Expression exp_to_sixteenths(const Expression& x) { return scaled(reduce_to_sixteenths(x)); }
-Expression coarse_exp_to_sixteenths(const Expression& x) {
-  return scaled(reduce_to_sixteenths(x, /*coarsely=*/true));
+Expression bounded_exp(const Expression& x, const Form& form) {
+  return form.power == PowerBy::ldexp ? scaled(reduce_to_sixteenths(x, form.for_half))
+                                      : scaled(reduce(x, form.for_half));
 }
 
-Expression tanh_by(const Expression& x, BoundedExp exp) {
-  Expression magnitude = apply(ir::Op::abs_, x);
-  Expression e = exp(bounded_twice(magnitude));
-  return tanh_of(x, magnitude, reciprocal(e + 1.0));
-}
-
-}  // namespace
-
-Expression exp(const Expression& x) { return bounded_exp(bounded_exponent(x)); }
-Expression exp_for_half(const Expression& x) { return coarse_bounded_exp(bounded_exponent(x)); }
-Expression exp_below_one(const Expression& x) { return bounded_exp(bounded_exponent_below(x)); }
-Expression exp_below_one_for_half(const Expression& x) {
-  return coarse_bounded_exp(bounded_exponent_below(x));
-}
-Expression exp2(const Expression& x) { return scaled(reduce_base_two(clamp(x, -151, 129))); }
-Expression sigmoid(const Expression& x) {
-  return sigmoid_of(x, exp_below_one(minus_magnitude(x)), reciprocal);
-}
-Expression sigmoid_for_half(const Expression& x) {
-  return coarse_sigmoid_of(x, exp_below_one_for_half(minus_magnitude(x)));
-}
-Expression tanh(const Expression& x) { return tanh_by(x, moderate_exp); }
-
-Expression exp_by_ldexp(const Expression& x) { return exp_to_sixteenths(bounded_exponent(x)); }
-Expression exp_for_half_by_ldexp(const Expression& x) {
-  return coarse_exp_to_sixteenths(bounded_exponent(x));
-}
-Expression exp_below_one_by_ldexp(const Expression& x) {
-  return exp_to_sixteenths(bounded_exponent_below(x));
-}
-Expression exp_below_one_for_half_by_ldexp(const Expression& x) {
-  return coarse_exp_to_sixteenths(bounded_exponent_below(x));
-}
-Expression exp2_by_ldexp(const Expression& x) {
-  return scaled(reduce_base_two_to_sixteenths(clamp(x, -151, 129)));
-}
-Expression sigmoid_by_ldexp(const Expression& x) {
-  return sigmoid_of(x, exp_below_one_by_ldexp(minus_magnitude(x)), reciprocal);
-}
-Expression sigmoid_for_half_by_ldexp(const Expression& x) {
-  return coarse_sigmoid_of(x, exp_below_one_for_half_by_ldexp(minus_magnitude(x)));
-}
-Expression tanh_by_ldexp(const Expression& x) { return tanh_by(x, exp_to_sixteenths); }
-
-Expression exp_by_exp2(const Expression& x) {
+Expression exp_over_exp2(const Expression& x) {
   Expression bounded = apply(ir::Op::min_, apply(ir::Op::max_, x, -150.0), 128.0);
   Expression high = bounded * log2e_high;
   Expression low = fma(bounded, log2e_low, fma(bounded, log2e_high, apply(ir::Op::neg_, high)));
@@ -241,16 +193,41 @@ Expression exp_by_exp2(const Expression& x) {
   return fma(power, low * 0.693147180559945, power);
 }
 
-Expression sigmoid_by_exp2(const Expression& x) {
-  return sigmoid_of(x, exp_by_exp2(minus_magnitude(x)), reciprocal_by_rsqrt);
-}
-
-Expression tanh_by_exp2(const Expression& x) {
+Expression tanh_over_exp2(const Expression& x) {
   Expression magnitude = apply(ir::Op::abs_, x);
-  Expression denominator = exp_by_exp2(bounded_twice(magnitude)) + 1.0;
+  Expression denominator = exp_over_exp2(bounded_twice(magnitude)) + 1.0;
   Expression inverse = reciprocal_by_rsqrt(denominator);
   Expression left = fma(apply(ir::Op::neg_, denominator), inverse, 1.0);
   return tanh_of(x, magnitude, fma(left, inverse, inverse));
+}
+
+}  // namespace
+
+Expression exp(const Expression& x, const Form& form) {
+  if (form.power == PowerBy::exp2) return exp_over_exp2(x);
+  return bounded_exp(form.below_zero ? bounded_exponent_below(x) : bounded_exponent(x), form);
+}
+
+Expression exp2(const Expression& x, const Form& form) {
+  if (form.power == PowerBy::exp2) return apply(ir::Op::exp2_, x);
+  Expression bounded = clamp(x, -151, 129);
+  return form.power == PowerBy::ldexp ? scaled(reduce_base_two_to_sixteenths(bounded))
+                                      : scaled(reduce_base_two(bounded));
+}
+
+Expression sigmoid(const Expression& x, const Form& form) {
+  Expression e = exp(minus_magnitude(x), {form.power, form.for_half, /*below_zero=*/true});
+  if (form.power == PowerBy::exp2) return sigmoid_of(x, e, reciprocal_by_rsqrt);
+  return form.for_half ? coarse_sigmoid_of(x, e) : sigmoid_of(x, e, reciprocal);
+}
+
+Expression tanh(const Expression& x, const Form& form) {
+  if (form.power == PowerBy::exp2) return tanh_over_exp2(x);
+  Expression magnitude = apply(ir::Op::abs_, x);
+  Expression twice = bounded_twice(magnitude);
+  Expression e = form.power == PowerBy::ldexp ? scaled(reduce_to_sixteenths(twice))
+                                              : moderately_scaled(reduce(twice));
+  return tanh_of(x, magnitude, reciprocal(e + 1.0));
 }
 
 // An odd polynomial near 0 (coefficients by N. Juffa), else 1 - p(|x|)^4: the fourth root of erfc

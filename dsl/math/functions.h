@@ -9,41 +9,33 @@
 
 namespace tilewright::dsl::math {
 
-Expression exp(const Expression& x);
-Expression exp2(const Expression& x);
+// What a machine has an instruction for, over which the others are built.
+enum class PowerBy : std::uint8_t {
+  arithmetic,  // none
+  ldexp,       // x 2^n, and one that looks up one of sixteen numbers (AVX-512)
+  exp2,        // 2^x within 2 units in the last place, and 1/sqrt(x) within 3 (GPUs)
+};
+
+// How a function is computed. Functions that have one form only, for a property, take no note of
+// it.
+struct Form {
+  PowerBy power = PowerBy::arithmetic;  // with exp2 within 3 units
+  // The result is rounded to 16 bits, having been multiplied or added to its like at most: an error
+  // of a part in 2^17 will do, a 32nd of the rounding of f16 and a 256th of bf16's. (Not over
+  // exp2.)
+  bool for_half = false;
+  bool below_zero = false;  // x is known not to be above zero
+};
+
+Expression exp(const Expression& x, const Form& form = {});
+Expression exp2(const Expression& x, const Form& form = {});
+Expression sigmoid(const Expression& x, const Form& form = {});
+Expression tanh(const Expression& x, const Form& form = {});
+Expression rsqrt(const Expression& x, const Form& form = {});
 Expression log(const Expression& x);
 Expression log2(const Expression& x);
 Expression sin(const Expression& x);
 Expression cos(const Expression& x);
-Expression tanh(const Expression& x);
 Expression erf(const Expression& x);
-Expression sigmoid(const Expression& x);
-Expression rsqrt(const Expression& x);
-
-// For results that are rounded to 16 bits, having been multiplied or added to their like at most:
-// with an error of at most a part in 2^17, a 32nd of the rounding of f16 and a 256th of bf16's.
-Expression exp_for_half(const Expression& x);
-Expression sigmoid_for_half(const Expression& x);
-
-// exp where x is known not to be above zero.
-Expression exp_below_one(const Expression& x);
-Expression exp_below_one_for_half(const Expression& x);
-
-// For machines that have an instruction for ldexp, and one that looks up one of sixteen numbers:
-// within the same bounds.
-Expression exp_by_ldexp(const Expression& x);
-Expression exp2_by_ldexp(const Expression& x);
-Expression sigmoid_by_ldexp(const Expression& x);
-Expression exp_for_half_by_ldexp(const Expression& x);
-Expression sigmoid_for_half_by_ldexp(const Expression& x);
-Expression exp_below_one_by_ldexp(const Expression& x);
-Expression exp_below_one_for_half_by_ldexp(const Expression& x);
-Expression tanh_by_ldexp(const Expression& x);
-
-// For machines with instructions for 2^x and 1/sqrt(x) (a GPU's are within 2 and 3 units in the
-// last place): formulas over them, within 3 units.
-Expression exp_by_exp2(const Expression& x);
-Expression sigmoid_by_exp2(const Expression& x);
-Expression tanh_by_exp2(const Expression& x);
 
 }  // namespace tilewright::dsl::math

@@ -54,6 +54,9 @@ Expression log2(const Expression& x) {
   return with_special_cases(x, r.exponent + (r.f + low));
 }
 
-Expression rsqrt(const Expression& x) { return 1.0 / apply(ir::Op::sqrt_, x); }
+Expression rsqrt(const Expression& x, const Form& form) {
+  if (form.power == PowerBy::exp2) return apply(ir::Op::rsqrt_, x);
+  return 1.0 / apply(ir::Op::sqrt_, x);
+}
 
 }  // namespace tilewright::dsl::math

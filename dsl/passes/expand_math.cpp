@@ -13,72 +13,61 @@
 #include "dsl/math/double_functions.h"
 #include "dsl/math/functions.h"
 #include "dsl/passes/passes.h"
-#include "dsl/passes/pipeline.h"
 
 namespace tilewright::dsl {
 namespace {
 
 using math::Expression;
 
-using Formula = Expression (*)(const Expression& x);
+using Formula = Expression (*)(const Expression& x, const math::Form& form);
 struct Expansion {
   ir::Op op;
   Formula formula;
-  Formula below_zero = formula;  // where x is known not to be above zero
 };
+
+// Of a function that has one form.
+template <Expression (*formula)(const Expression& x)>
+Expression in_any_form(const Expression& x, const math::Form&) {
+  return formula(x);
+}
+
 constexpr std::array expansions = {
-    Expansion{ir::Op::exp_, math::exp, math::exp_below_one},
+    Expansion{ir::Op::exp_, math::exp},
     Expansion{ir::Op::exp2_, math::exp2},
-    Expansion{ir::Op::log_, math::log},
-    Expansion{ir::Op::log2_, math::log2},
-    Expansion{ir::Op::sin_, math::sin},
-    Expansion{ir::Op::cos_, math::cos},
+    Expansion{ir::Op::log_, in_any_form<math::log>},
+    Expansion{ir::Op::log2_, in_any_form<math::log2>},
+    Expansion{ir::Op::sin_, in_any_form<math::sin>},
+    Expansion{ir::Op::cos_, in_any_form<math::cos>},
     Expansion{ir::Op::tanh_, math::tanh},
-    Expansion{ir::Op::erf_, math::erf},
+    Expansion{ir::Op::erf_, in_any_form<math::erf>},
     Expansion{ir::Op::sigmoid_, math::sigmoid},
     Expansion{ir::Op::rsqrt_, math::rsqrt},
 };
 
-// Where a processor has an instruction for ldexp.
-constexpr std::array ldexp_expansions = {
-    Expansion{ir::Op::exp_, math::exp_by_ldexp, math::exp_below_one_by_ldexp},
-    Expansion{ir::Op::exp2_, math::exp2_by_ldexp},
-    Expansion{ir::Op::tanh_, math::tanh_by_ldexp},
-    Expansion{ir::Op::sigmoid_, math::sigmoid_by_ldexp},
-};
-// Where results are rounded to 16 bits.
-constexpr std::array half_expansions = {
-    Expansion{ir::Op::exp_, math::exp_for_half, math::exp_below_one_for_half},
-    Expansion{ir::Op::sigmoid_, math::sigmoid_for_half},
-};
-constexpr std::array half_ldexp_expansions = {
-    Expansion{ir::Op::exp_, math::exp_for_half_by_ldexp, math::exp_below_one_for_half_by_ldexp},
-    Expansion{ir::Op::sigmoid_, math::sigmoid_for_half_by_ldexp},
-};
-
-// On a GPU exp2 and rsqrt of f32 stay, and are the ground of their neighbours.
-Expression same_exp2(const Expression& x) { return math::apply(ir::Op::exp2_, x); }
-Expression same_rsqrt(const Expression& x) { return math::apply(ir::Op::rsqrt_, x); }
-bool stays_on_gpu(ir::Op op) { return op == ir::Op::exp2_ || op == ir::Op::rsqrt_; }
-constexpr std::array gpu_expansions = {
-    Expansion{ir::Op::exp_, math::exp_by_exp2},
-    Expansion{ir::Op::exp2_, same_exp2},
-    Expansion{ir::Op::rsqrt_, same_rsqrt},
-    Expansion{ir::Op::sigmoid_, math::sigmoid_by_exp2},
-    Expansion{ir::Op::tanh_, math::tanh_by_exp2},
-};
-
 constexpr std::array double_expansions = {
-    Expansion{ir::Op::exp_, math::wide::exp},         Expansion{ir::Op::exp2_, math::wide::exp2},
-    Expansion{ir::Op::log_, math::wide::log},         Expansion{ir::Op::log2_, math::wide::log2},
-    Expansion{ir::Op::sin_, math::wide::sin},         Expansion{ir::Op::cos_, math::wide::cos},
-    Expansion{ir::Op::tanh_, math::wide::tanh},       Expansion{ir::Op::erf_, math::wide::erf},
-    Expansion{ir::Op::sigmoid_, math::wide::sigmoid}, Expansion{ir::Op::rsqrt_, math::rsqrt},
+    Expansion{ir::Op::exp_, in_any_form<math::wide::exp>},
+    Expansion{ir::Op::exp2_, in_any_form<math::wide::exp2>},
+    Expansion{ir::Op::log_, in_any_form<math::wide::log>},
+    Expansion{ir::Op::log2_, in_any_form<math::wide::log2>},
+    Expansion{ir::Op::sin_, in_any_form<math::wide::sin>},
+    Expansion{ir::Op::cos_, in_any_form<math::wide::cos>},
+    Expansion{ir::Op::tanh_, in_any_form<math::wide::tanh>},
+    Expansion{ir::Op::erf_, in_any_form<math::wide::erf>},
+    Expansion{ir::Op::sigmoid_, in_any_form<math::wide::sigmoid>},
+    Expansion{ir::Op::rsqrt_, math::rsqrt},
 };
 
-const Expansion* found(std::span<const Expansion> list, ir::Op op) {
+// On a GPU exp2 and rsqrt of f32 stay.
+bool stays_on_gpu(ir::Op op) { return op == ir::Op::exp2_ || op == ir::Op::rsqrt_; }
+
+math::PowerBy power_by(const Target& target) {
+  if (target.is_gpu()) return math::PowerBy::exp2;
+  return target.has_avx512() ? math::PowerBy::ldexp : math::PowerBy::arithmetic;
+}
+
+Formula found(std::span<const Expansion> list, ir::Op op) {
   auto expansion = std::ranges::find(list, op, &Expansion::op);
-  return expansion == list.end() ? nullptr : &*expansion;
+  return expansion == list.end() ? nullptr : expansion->formula;
 }
 
 // Which values are only ever multiplied, divided or, being positive, summed up before they are
@@ -176,51 +165,47 @@ class Differences {
   std::unordered_set<ir::Value> not_above_zero_;
 };
 
-// What a machine's functions are replaced by.
+// What a function is replaced by, and in which form.
+struct Replacement {
+  Formula formula = nullptr;  // null: by nothing
+  math::Form form;
+};
+
 class Expander {
  public:
-  Expander(const ir::Function& function, Machine machine)
-      : function_(function), machine_(machine), half_(function), differences_(function) {}
+  Expander(const ir::Function& function, const Target& target)
+      : function_(function), target_(target), half_(function), differences_(function) {}
 
-  // Null: by nothing.
-  Formula formula_of(const ir::Inst& inst) const {
-    const Expansion* expansion = expansion_of(inst);
-    if (expansion == nullptr) return nullptr;
-    return differences_.contains(inst.operands[0]) ? expansion->below_zero : expansion->formula;
+  Replacement of(const ir::Inst& inst) const {
+    if (inst.results.empty()) return {};
+    DType dtype = function_.type(inst.results[0]).dtype;
+    bool gpu = target_.is_gpu();
+    if (dtype == DType::f64) return {gpu ? found(double_expansions, inst.op) : nullptr, {}};
+    if (gpu && stays_on_gpu(inst.op) && dtype == DType::f32) return {};
+    Formula formula = found(expansions, inst.op);
+    if (formula == nullptr) return {};
+    return {formula,
+            {.power = power_by(target_),
+             .for_half = half_.contains(inst.results[0]),
+             .below_zero = differences_.contains(inst.operands[0])}};
   }
 
  private:
-  const Expansion* expansion_of(const ir::Inst& inst) const {
-    if (inst.results.empty()) return nullptr;
-    DType dtype = function_.type(inst.results[0]).dtype;
-    bool gpu = machine_ == Machine::gpu, has_ldexp = machine_ == Machine::avx512;
-    if (dtype == DType::f64) return gpu ? found(double_expansions, inst.op) : nullptr;
-    if (gpu && stays_on_gpu(inst.op) && dtype == DType::f32) return nullptr;
-    if (!gpu && half_.contains(inst.results[0]))
-      if (const Expansion* half =
-              found(has_ldexp ? half_ldexp_expansions : half_expansions, inst.op))
-        return half;
-    const Expansion* own = gpu         ? found(gpu_expansions, inst.op)
-                           : has_ldexp ? found(ldexp_expansions, inst.op)
-                                       : nullptr;
-    return own != nullptr ? own : found(expansions, inst.op);
-  }
-
   const ir::Function& function_;
-  Machine machine_;
+  const Target& target_;
   HalfValues half_;
   Differences differences_;
 };
 
-void expand(ir::Function& function, Formula formula, const ir::Inst& inst,
+void expand(ir::Function& function, const Replacement& by, const ir::Inst& inst,
             std::vector<ir::Inst>& code) {
   const ir::Type type = function.type(inst.results[0]);
   math::Site site{function, code, type.shape, inst.where};
   Expression x{site, inst.operands[0]};
   if (type.dtype == DType::f32 || type.dtype == DType::f64) {
-    formula(x);
+    by.formula(x, by.form);
   } else {
-    math::cast(formula(math::cast(x, DType::f32)), type.dtype);
+    math::cast(by.formula(math::cast(x, DType::f32), by.form), type.dtype);
   }
   // The last instruction gives the result its old name.
   code.back().results = inst.results;
@@ -231,8 +216,8 @@ bool expand_block(ir::Function& function, ir::Block& block, const Expander& expa
   std::vector<ir::Inst> code;
   for (ir::Inst& inst : block.insts) {
     for (ir::Block& body : inst.bodies) changed |= expand_block(function, body, expander);
-    if (Formula formula = expander.formula_of(inst)) {
-      expand(function, formula, inst, code);
+    if (Replacement by = expander.of(inst); by.formula != nullptr) {
+      expand(function, by, inst, code);
       changed = true;
     } else {
       code.push_back(std::move(inst));
@@ -242,14 +227,10 @@ bool expand_block(ir::Function& function, ir::Block& block, const Expander& expa
   return changed;
 }
 
-bool expand_for(ir::Function& function, Machine machine) {
-  return expand_block(function, function.body, Expander(function, machine));
-}
-
 }  // namespace
 
-bool expand_math(ir::Function& function) { return expand_for(function, Machine::host); }
-bool expand_math_avx512(ir::Function& function) { return expand_for(function, Machine::avx512); }
-bool expand_math_gpu(ir::Function& function) { return expand_for(function, Machine::gpu); }
+bool expand_math(ir::Function& function, const Target& target) {
+  return expand_block(function, function.body, Expander(function, target));
+}
 
 }  // namespace tilewright::dsl

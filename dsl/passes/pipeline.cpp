@@ -15,22 +15,24 @@ namespace {
 
 using ir::Stage;
 
+// A pass that does the same for every target.
+template <bool (*pass)(ir::Function& function)>
+bool for_any(ir::Function& function, const Target&) {
+  return pass(function);
+}
+
 constexpr std::array table = {
-    Pass{"expand_math", expand_math, Stage::traced, true, Machine::host,
-         "replaces exp, log, sin and their like on f32 by arithmetic"},
-    Pass{"expand_math_avx512", expand_math_avx512, Stage::traced, true, Machine::avx512,
-         "the same for processors that have AVX-512, over its own ldexp"},
-    Pass{"expand_math_gpu", expand_math_gpu, Stage::traced, true, Machine::gpu,
-         "the same for a GPU and also f64, over its own instructions for 2^x and 1/sqrt(x)"},
-    Pass{"widen_reductions", widen_reductions, Stage::traced, true, Machine::any,
+    Pass{"expand_math", expand_math, Stage::traced, true,
+         "replaces exp, log, sin and their like by arithmetic, over instructions of the target"},
+    Pass{"widen_reductions", for_any<widen_reductions>, Stage::traced, true,
          "accumulates sums of f16 and bf16 in f32"},
-    Pass{"simplify", simplify, Stage::traced, false, Machine::any,
+    Pass{"simplify", for_any<simplify>, Stage::traced, false,
          "folds constants, neutral operands, known ifs and loops"},
-    Pass{"hoist_invariants", hoist_invariants, Stage::traced, false, Machine::any,
+    Pass{"hoist_invariants", for_any<hoist_invariants>, Stage::traced, false,
          "moves out of loops what every turn computes alike"},
-    Pass{"common_subexpressions", common_subexpressions, Stage::traced, false, Machine::any,
+    Pass{"common_subexpressions", for_any<common_subexpressions>, Stage::traced, false,
          "keeps one of several equal instructions"},
-    Pass{"dead_code", dead_code, Stage::traced, false, Machine::any, "drops what nothing needs"},
+    Pass{"dead_code", for_any<dead_code>, Stage::traced, false, "drops what nothing needs"},
 };
 
 struct Constraint {
@@ -39,13 +41,10 @@ struct Constraint {
 constexpr std::array constraints = {
     Constraint{"expand_math", "simplify",
                "an expansion brings constants and splats that fold with what is around"},
-    Constraint{"expand_math_avx512", "simplify", "as expand_math"},
-    Constraint{"expand_math_gpu", "simplify", "as expand_math"},
     Constraint{"widen_reductions", "common_subexpressions",
                "two sums of one tile bring the same cast"},
     Constraint{"expand_math", "hoist_invariants",
                "coefficients that an expansion puts into a loop belong outside"},
-    Constraint{"expand_math_avx512", "hoist_invariants", "as expand_math"},
     Constraint{"simplify", "hoist_invariants",
                "carried values found constant make what uses them invariant"},
     Constraint{"hoist_invariants", "common_subexpressions",
@@ -110,9 +109,9 @@ Plan plan_of(const PipelineOptions& options) {
   return plan;
 }
 
-PassTime run_one(const Pass& pass, ir::Function& function, const Plan& plan) {
+PassTime run_one(const Pass& pass, ir::Function& function, const Target& target, const Plan& plan) {
   auto start = std::chrono::steady_clock::now();
-  bool changed = pass.run(function);
+  bool changed = pass.run(function, target);
   std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   ir::verify(function, pass.stage);
   if (plan.dumps(pass))
@@ -135,18 +134,19 @@ std::vector<PassTime> run_passes(ir::Function& function, const PipelineOptions& 
   Plan plan = plan_of(options);
   std::vector<PassTime> times;
   for (const Pass& pass : table) {
-    if (pass.machine != Machine::any && pass.machine != options.machine) continue;
     if (plan.skips(pass)) continue;
-    times.push_back(run_one(pass, function, plan));
+    times.push_back(run_one(pass, function, options.target, plan));
     if (pass.name == plan.stop_after) break;
   }
   return times;
 }
 
-std::vector<PassTime> run_passes(ir::Function& function, std::span<const std::string> names) {
+std::vector<PassTime> run_passes(ir::Function& function, std::span<const std::string> names,
+                                 const Target& target) {
   Plan plan = plan_of({});
   std::vector<PassTime> times;
-  for (const std::string& name : names) times.push_back(run_one(pass_named(name), function, plan));
+  for (const std::string& name : names)
+    times.push_back(run_one(pass_named(name), function, target, plan));
   return times;
 }
 

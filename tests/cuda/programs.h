@@ -50,12 +50,12 @@ inline ir::Function product_program(int cluster = 1) {
 }
 
 inline dsl::gpu::Ptx ptx_of(ir::Function function, const char* target) {
-  dsl::run_passes(function, {.machine = dsl::Machine::gpu});
+  dsl::run_passes(function, {.target = dsl::target_named(target)});
   return dsl::gpu::generate_ptx(function, dsl::target_named(target));
 }
 
 inline std::shared_ptr<const Artifact> artifact_of(ir::Function function) {
-  dsl::run_passes(function, {.machine = dsl::Machine::gpu});
+  dsl::run_passes(function, {.target = dsl::target_named("sm_90a")});
   return dsl::gpu::generate_gpu_code(function, dsl::target_named("sm_90a"));
 }
 

@@ -361,7 +361,7 @@ std::string ptx_of_add(bool used, DType dtype = f32, const char* target = "sm_90
   Tile old = atomic_add(p + lane, full({1024}, 1, dtype));
   if (used) store(q + lane, old);
   ir::Function function = tracer.finish();
-  run_passes(function, {.machine = Machine::gpu});
+  run_passes(function, {.target = target_named("sm_90a")});
   return gpu::generate_ptx(function, target_named(target)).text;
 }
 

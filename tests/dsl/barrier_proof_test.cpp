@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using testing::IsSupersetOf;
 
 gpu::BarrierAudit audit_of(ir::Function function, const char* target) {
-  run_passes(function, {.machine = Machine::gpu});
+  run_passes(function, {.target = target_named("sm_90a")});
   return gpu::audit_barriers(function, target_named(target));
 }
 

@@ -20,7 +20,7 @@ constexpr CachePolicy of_stores[] = {
     CachePolicy::cg,          CachePolicy::cs,         CachePolicy::wt};
 
 std::string ptx_of(ir::Function function, const char* target) {
-  run_passes(function, {.machine = Machine::gpu});
+  run_passes(function, {.target = target_named("sm_90a")});
   return gpu::generate_ptx(function, target_named(target)).text;
 }
 
@@ -180,7 +180,7 @@ TEST(CachePolicies, LoadsThatAreFetchedStayApart) {
     sum = sum + load(d, {0}, {64}, policy) + load(d, {0}, {64}, policy);
     store(make_desc(y, {64}, {1}), {0}, sum);
     ir::Function function = tracer.finish();
-    run_passes(function, {.machine = Machine::gpu});
+    run_passes(function, {.target = target_named("sm_90a")});
     int inside = 0, outside = 0;
     for (const ir::Inst& inst : function.body.insts) {
       outside += inst.op == ir::Op::load_desc_ ? 1 : 0;

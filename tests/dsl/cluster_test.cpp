@@ -56,7 +56,7 @@ ir::Function traced(const Gemm& g) {
 
 gpu::Ptx ptx_of(const Gemm& g) {
   ir::Function function = traced(g);
-  run_passes(function, {.machine = Machine::gpu});
+  run_passes(function, {.target = target_named("sm_90a")});
   return gpu::generate_ptx(function, target_named("sm_90a"));
 }
 
@@ -70,7 +70,7 @@ Array small_numbers(std::int64_t count, int step) {
 
 std::vector<Array> emulated(ir::Function function, const Grid& grid,
                             const std::vector<Array>& arrays, std::vector<Argument> more = {}) {
-  run_passes(function, {.machine = Machine::gpu});
+  run_passes(function, {.target = target_named("sm_90a")});
   auto artifact = gpu::generate_emulated(function, target_named("sm_90a"));
   return arrays_after(arrays, [&](std::vector<Argument>& a) {
     a.insert(a.end(), more.begin(), more.end());
@@ -112,7 +112,7 @@ TEST(Clusters, ShareInAnyOrderOfThreads) {
   std::vector<Array> arrays{small_numbers(g.m * g.k, 3), small_numbers(g.n * g.k, 7),
                             Array(static_cast<std::size_t>(g.m * g.n), NAN)};
   Array expected = interpreted(function, grid, arrays)[2];
-  run_passes(function, {.machine = Machine::gpu});
+  run_passes(function, {.target = target_named("sm_90a")});
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     auto artifact = gpu::generate_emulated(function, target_named("sm_90a"), {.seed = seed});
     auto actual = arrays_after(arrays, [&](std::vector<Argument>& a) {
@@ -215,7 +215,7 @@ TEST(ClusterReduce, GoesOverTilesAndScalarsInLoops) {
 
 TEST(ClusterReduce, GoesThroughEachOthersSharedMemory) {
   ir::Function function = softmax(4, 8, 1024, 256);
-  run_passes(function, {.machine = Machine::gpu});
+  run_passes(function, {.target = target_named("sm_90a")});
   gpu::Ptx ptx = gpu::generate_ptx(function, target_named("sm_90a"));
   EXPECT_EQ(ptx.cluster, 4);
   for (const char* part : {".reqnctapercluster 4, 1, 1", "mapa.shared::cluster",
@@ -225,7 +225,7 @@ TEST(ClusterReduce, GoesThroughEachOthersSharedMemory) {
 
 TEST(ClusterReduce, SaysWhereItCannotBe) {
   ir::Function function = softmax(2, 4, 512, 256);
-  run_passes(function, {.machine = Machine::gpu});
+  run_passes(function, {.target = target_named("sm_90a")});
   expect_contains(
       error_of([&] { gpu::generate_ptx(function, target_named("sm_80")); }),
       ": programs of a cluster exchange values on a GPU that has clusters (sm_90a), not "

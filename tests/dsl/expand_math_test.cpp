@@ -45,13 +45,11 @@ std::vector<T> run(const ir::Function& f, const std::vector<T>& x) {
   return y;
 }
 
-using ExpansionPass = bool (*)(ir::Function&);
-
-ir::Function expanded(Op op, ExpansionPass pass, DType dtype = DType::f32) {
+ir::Function expanded(Op op, const char* target, DType dtype = DType::f32) {
   ir::Function f = mapped(op, dtype);
-  EXPECT_TRUE(pass(f));
+  EXPECT_TRUE(expand_math(f, target_named(target)));
   ir::verify(f);
-  EXPECT_FALSE(pass(f));
+  EXPECT_FALSE(expand_math(f, target_named(target)));
   return f;
 }
 
@@ -99,16 +97,11 @@ Worst worst_of_every(std::uint64_t step, const ir::Function& f, Op op) {
   return worst;
 }
 
-struct OnMachine {
-  const char* name;
-  ExpansionPass pass;
-};
-
-class ExpandMath : public testing::TestWithParam<std::tuple<Op, OnMachine>> {
+class ExpandMath : public testing::TestWithParam<std::tuple<Op, const char*>> {
  protected:
   static Op op() { return std::get<0>(GetParam()); }
   static ir::Function expanded(DType dtype = DType::f32) {
-    return dsl::expanded(op(), std::get<1>(GetParam()).pass, dtype);
+    return dsl::expanded(op(), std::get<1>(GetParam()), dtype);
   }
 };
 
@@ -172,29 +165,31 @@ TEST_P(ExpandMath, of_sixteen_bit_types_is_the_rounded_f32_result) {
   compare(BFloat16{});
 }
 
-constexpr OnMachine machines[] = {{"host", expand_math}, {"avx512", expand_math_avx512}};
+constexpr const char* hosts[] = {"avx2", "avx512"};
 
 INSTANTIATE_TEST_SUITE_P(Functions, ExpandMath,
                          testing::Combine(testing::Values(Op::exp_, Op::exp2_, Op::log_, Op::log2_,
                                                           Op::sin_, Op::cos_, Op::tanh_, Op::erf_,
                                                           Op::sigmoid_, Op::rsqrt_),
-                                          testing::ValuesIn(machines)),
-                         [](const testing::TestParamInfo<std::tuple<Op, OnMachine>>& i) {
+                                          testing::ValuesIn(hosts)),
+                         [](const testing::TestParamInfo<std::tuple<Op, const char*>>& i) {
                            return std::string(ir::info(std::get<0>(i.param)).name) + "_" +
-                                  std::get<1>(i.param).name;
+                                  std::get<1>(i.param);
                          });
 
 struct ForHalf {
   Op op;
-  math::Expression (*formula)(const math::Expression& x);
+  math::Expression (*formula)(const math::Expression& x, const math::Form& form);
+  math::PowerBy power;
 };
 
 // A 32nd of what rounding to f16 may change.
 TEST(ExpandMathForHalf, is_within_a_part_in_two_to_the_seventeenth_over_all_of_f32) {
-  for (auto [op, formula] : {ForHalf{Op::sigmoid_, math::sigmoid_for_half},
-                             {Op::sigmoid_, math::sigmoid_for_half_by_ldexp},
-                             {Op::exp_, math::exp_for_half},
-                             {Op::exp_, math::exp_for_half_by_ldexp}}) {
+  using math::PowerBy;
+  for (auto [op, formula, power] : {ForHalf{Op::sigmoid_, math::sigmoid, PowerBy::arithmetic},
+                                    {Op::sigmoid_, math::sigmoid, PowerBy::ldexp},
+                                    {Op::exp_, math::exp, PowerBy::arithmetic},
+                                    {Op::exp_, math::exp, PowerBy::ldexp}}) {
     ir::Function f = mapped(op, DType::f32);
     std::vector<ir::Inst> code;
     for (ir::Inst& inst : f.body.insts) {
@@ -203,7 +198,7 @@ TEST(ExpandMathForHalf, is_within_a_part_in_two_to_the_seventeenth_over_all_of_f
         continue;
       }
       math::Site site{f, code, f.type(inst.results[0]).shape, inst.where};
-      formula({site, inst.operands[0]});
+      formula({site, inst.operands[0]}, {.power = power, .for_half = true});
       code.back().results = inst.results;
     }
     f.body.insts = code;
@@ -225,7 +220,7 @@ TEST(ExpandMathForHalf, is_taken_where_only_rounded_products_and_sums_are_made) 
     Tile weight = e / sum(e, 0);
     store(to + at, cast(subtracts ? weight - 0.5 : weight * 2.0, DType::bf16));
     ir::Function f = tracer.finish();
-    expand_math_avx512(f);
+    expand_math(f, target_named("avx512"));
     ir::verify(f);
     return f.body.insts.size();
   };
@@ -233,7 +228,7 @@ TEST(ExpandMathForHalf, is_taken_where_only_rounded_products_and_sums_are_made) 
 }
 
 // exp(x - m) of a square tile, m being the greatest of each row, or that of the row as a column.
-ir::Function exp_of_differences(std::int64_t size, bool of_its_row, ExpansionPass pass) {
+ir::Function exp_of_differences(std::int64_t size, bool of_its_row, const char* target) {
   Tracer tracer("f");
   Tile from = tracer.pointer_param("from", DType::f32), to = tracer.pointer_param("to", DType::f32);
   auto place = [&](const Tile& base) { return make_desc(base, {size, size}, {size, 1}); };
@@ -241,7 +236,7 @@ ir::Function exp_of_differences(std::int64_t size, bool of_its_row, ExpansionPas
   Tile greatest = expand_dims(max(x, 1), of_its_row ? 1 : 0);
   store(place(to), {0, 0}, exp(x - greatest));
   ir::Function f = tracer.finish();
-  EXPECT_TRUE(pass(f));
+  EXPECT_TRUE(expand_math(f, target_named(target)));
   ir::verify(f);
   return f;
 }
@@ -257,9 +252,9 @@ TEST(ExpandMathOfDifferences, is_within_two_ulp_and_overflows_where_it_should) {
   for (float& element : x) element = numbers(random);
   const float strange[] = {-infinity, 1e30F, -1e30F, 300, NAN, infinity};
   for (std::size_t i = 0; i < std::size(strange); ++i) x[i * (size + 1)] = strange[i];
-  for (const OnMachine& machine : machines)
+  for (const char* host : hosts)
     for (bool of_its_row : {false, true}) {
-      ir::Function f = exp_of_differences(size, of_its_row, machine.pass);
+      ir::Function f = exp_of_differences(size, of_its_row, host);
       Worst worst;
       auto y = run(f, x);
       for (std::size_t i = 0; i < size * size; ++i) {
@@ -272,13 +267,12 @@ TEST(ExpandMathOfDifferences, is_within_two_ulp_and_overflows_where_it_should) {
         }
         worst.see(x[i], y[i], std::exp(static_cast<double>(x[i] - greatest)));
       }
-      EXPECT_LE(worst.ulp, 2) << machine.name << ", of its row: " << of_its_row << ", at "
-                              << worst.at;
+      EXPECT_LE(worst.ulp, 2) << host << ", of its row: " << of_its_row << ", at " << worst.at;
       EXPECT_GT(worst.ulp, 0);
     }
-  for (const OnMachine& machine : machines)
-    EXPECT_LT(exp_of_differences(size, true, machine.pass).body.insts.size(),
-              exp_of_differences(size, false, machine.pass).body.insts.size());
+  for (const char* host : hosts)
+    EXPECT_LT(exp_of_differences(size, true, host).body.insts.size(),
+              exp_of_differences(size, false, host).body.insts.size());
 }
 
 // The functions of f64, which GPUs have not, against the C library's of 64 bits.
@@ -323,9 +317,9 @@ class ExpandMathOfDouble : public testing::TestWithParam<Op> {
  private:
   ir::Function function_ = [] {
     ir::Function f = mapped(GetParam(), DType::f64);
-    EXPECT_TRUE(expand_math_gpu(f));
+    EXPECT_TRUE(expand_math(f, target_named("sm_80")));
     ir::verify(f);
-    EXPECT_FALSE(expand_math_gpu(f));
+    EXPECT_FALSE(expand_math(f, target_named("sm_80")));
     return f;
   }();
 };
@@ -375,9 +369,9 @@ INSTANTIATE_TEST_SUITE_P(Functions, ExpandMathOfDouble,
 
 TEST(ExpandMathPass, leaves_f64_to_the_host_and_other_operations_alone) {
   ir::Function f = mapped(Op::exp_, DType::f64);
-  EXPECT_FALSE(expand_math(f));
+  EXPECT_FALSE(expand_math(f, target_named("avx2")));
   ir::Function g = mapped(Op::sqrt_, DType::f32);
-  EXPECT_FALSE(expand_math(g));
+  EXPECT_FALSE(expand_math(g, target_named("avx2")));
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ void expect_same(const ir::Function& traced, const std::vector<Array>& arrays, G
     targets.push_back("sm_89");
   for (const char* name : targets) {
     ir::Function function = traced;
-    run_passes(function, {.machine = Machine::gpu});
+    run_passes(function, {.target = target_named(name)});
     auto artifact = gpu::generate_emulated(function, target_named(name));
     auto actual = arrays_after(arrays, [&](std::vector<Argument>& a) {
       artifact->run(a.data(), grid.size, 0, grid.count(), nullptr);
@@ -49,7 +49,7 @@ void expect_same(const ir::Function& traced, const std::vector<Array>& arrays, G
 }
 
 std::string ptx_of(ir::Function function, const char* target) {
-  run_passes(function, {.machine = Machine::gpu});
+  run_passes(function, {.target = target_named("sm_90a")});
   return gpu::generate_ptx(function, target_named(target)).text;
 }
 
@@ -304,7 +304,7 @@ TEST(GpuCode, TensorMapsOfSizesBelowZeroHoldNothing) {
     EXPECT_EQ(wanted[2][0] == 5, columns < 0);
     for (const char* target : {"sm_80", "sm_90a"}) {
       ir::Function prepared = function;
-      run_passes(prepared, {.machine = Machine::gpu});
+      run_passes(prepared, {.target = target_named("sm_90a")});
       auto artifact = gpu::generate_emulated(prepared, target_named(target));
       auto made = run([&](std::vector<Argument>& all) {
         artifact->run(all.data(), grid.size, 0, grid.count(), nullptr);
@@ -333,7 +333,7 @@ TEST(GpuCode, WarpgroupsMultiplyWhatAsynchronousCopiesBring) {
   };
   Grid grid;
   auto expected = run([&](std::vector<Argument>& a) { ir::interpret(function, grid, a); });
-  run_passes(function, {.machine = Machine::gpu});
+  run_passes(function, {.target = target_named("sm_90a")});
   auto artifact = gpu::generate_emulated(function, target_named("sm_90a"));
   auto actual = run([&](std::vector<Argument>& a) {
     artifact->run(a.data(), grid.size, 0, grid.count(), nullptr);
@@ -437,7 +437,7 @@ TEST(GpuCode, ProgramsAreKeptInTheFolderThatTheEnvironmentNames) {
   ASSERT_NE(::mkdtemp(folder), nullptr);
   Setting set("TILEWRIGHT_DUMP_PROGRAMS", folder);
   ir::Function function = gemm({f16, 16, 16, 16, 16, 16, 16});
-  run_passes(function, {.machine = Machine::gpu});
+  run_passes(function, {.target = target_named("sm_90a")});
   for (const char* target : {"sm_80", "sm_90a", "sm_80"})  // one program and GPU, one file
     gpu::generate_ptx(function, target_named(target));
   std::vector<std::filesystem::path> files;

@@ -101,7 +101,7 @@ TEST(LookupCode, IsOneInstructionForTheSixteenthsOfExp) {
   Tile x = t.pointer_param("x", f32);
   store(x + arange(0, 64), exp(load(x + arange(0, 64))));
   ir::Function f = t.finish();
-  ASSERT_TRUE(expand_math_avx512(f));
+  ASSERT_TRUE(expand_math(f, target_named("avx512")));
   std::string code = host_code_text(f, target_named("avx512"), "asm");
   EXPECT_NE(code.find("vpermps"), std::string::npos) << code;
   EXPECT_EQ(code.find("vcvtdq2ps"), std::string::npos) << code;  // the table is a constant

@@ -1,5 +1,6 @@
-// Runs each pass over tile programs on the programs of its golden folder: input, a line of dashes,
-// what must come out. TILEWRIGHT_UPDATE_GOLDEN=1 in the environment rewrites what differs, and
+// Runs each pass over tile programs on the programs of its golden folders: input, a line of dashes,
+// what must come out. A folder is named after the pass, and after the target if that is not any
+// host: expand_math.sm_80. TILEWRIGHT_UPDATE_GOLDEN=1 in the environment rewrites what differs, and
 // renumbers the input.
 #include <gtest/gtest.h>
 
@@ -21,17 +22,19 @@ constexpr std::string_view divider = "----\n";
 
 struct Golden {
   std::string pass;
+  std::string target;  // "": any host
   fs::path file;
 };
 
 std::vector<Golden> goldens() {
   std::vector<Golden> all;
-  for (const Pass& pass : passes()) {
-    fs::path folder = fs::path(TILEWRIGHT_SOURCE_DIR) / "tests/golden" / std::string(pass.name);
-    if (!fs::exists(folder)) continue;  // a test below says so
+  for (const auto& folder :
+       fs::directory_iterator(fs::path(TILEWRIGHT_SOURCE_DIR) / "tests/golden")) {
+    if (!folder.is_directory()) continue;
+    std::string pass = folder.path().stem(), target = folder.path().extension();
+    if (!target.empty()) target.erase(0, 1);  // the dot
     for (const auto& entry : fs::directory_iterator(folder))
-      if (entry.path().extension() == ".tile")
-        all.push_back({std::string(pass.name), entry.path()});
+      if (entry.path().extension() == ".tile") all.push_back({pass, target, entry.path()});
   }
   std::ranges::sort(all, {}, &Golden::file);
   return all;
@@ -60,7 +63,9 @@ TEST_P(TilePassesGolden, gives_the_expected_program) {
   ir::Function function = ir::parse(input);
   std::string before = ir::print(function);
   std::vector<std::string> names{GetParam().pass};
-  bool changed = run_passes(function, names).front().changed;
+  const std::string& target = GetParam().target;
+  bool changed =
+      run_passes(function, names, target.empty() ? Target{} : target_named(target)).front().changed;
   std::string after = ir::print(function);
   if (updating() && (before != input || after != expected))
     std::ofstream(GetParam().file) << before << divider << after;
@@ -88,7 +93,8 @@ TEST(TilePassesGoldenFolder, EveryPassHasACaseThatChangesAndOneThatDoesNot) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, TilePassesGolden, testing::ValuesIn(goldens()), [](const auto& i) {
-  return i.param.pass + "_" + i.param.file.stem().string();
+  const std::string& target = i.param.target;
+  return i.param.pass + (target.empty() ? "_" : "_" + target + "_") + i.param.file.stem().string();
 });
 
 }  // namespace

@@ -49,7 +49,7 @@ std::int64_t columns_of(const ir::Function& program) {
 // Whether a thread of its own has the copy engine fetch: registers are moved only there.
 bool has_roles(const ir::Function& program) {
   ir::Function simplified = program;
-  dsl::run_passes(simplified, {.machine = dsl::Machine::gpu});
+  dsl::run_passes(simplified, {.target = dsl::target_named("sm_90a")});
   std::string text = dsl::gpu::generate_ptx(simplified, dsl::target_named("sm_90a")).text;
   return text.find("setmaxnreg") != std::string::npos;
 }

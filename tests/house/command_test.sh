@@ -64,6 +64,8 @@ refused '[ptx] bad.tile: ' ptx bad.tile
 refused '[opt] cannot read "none.tile"' opt none.tile
 refused 'banana not in {tile,llvm,asm}' opt --emit banana
 refused "there is no pass 'simplfy'; there are" opt --passes simplfy
+refused 'unknown processor "sm_91"; known are amx' opt --target sm_91
+refused 'asm for sm_90a, a GPU' opt --target sm_90a --emit asm
 refused '[ptx] there is no kernel "matmul"' ptx --kernel matmul
 refused 'sm_70' ptx --target sm_70 bad.tile
 TILEWRIGHT_SKIP_PASSES=hoist refused \

@@ -40,7 +40,7 @@ std::string check_program(std::uint64_t seed) {
   const dsl::Target target = device.target();
   try {
     ir::Function function = program.function;
-    dsl::run_passes(function, {.machine = dsl::Machine::gpu});
+    dsl::run_passes(function, {.target = dsl::target_named("sm_90a")});
     auto artifact = dsl::gpu::generate_emulated(function, target);
     auto actual =
         arguments_after(program, function,

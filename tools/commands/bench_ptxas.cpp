@@ -44,7 +44,7 @@ Compiled compiled(const NamedProgram& traced, const dsl::Target& target, int rou
   for (int round = 0; round < rounds; ++round) {
     NamedProgram program = traced;
     double start = now_s();
-    dsl::run_passes(program.function, {.machine = dsl::Machine::gpu});
+    dsl::run_passes(program.function, {.target = target});
     result.ptx = ptx_of(program, target);
     seconds.push_back(now_s() - start);
   }

@@ -13,7 +13,7 @@ namespace {
 struct Arguments {
   std::string file = "-";
   std::vector<std::string> passes, skip;
-  std::string emit = "tile";
+  std::string emit = "tile", target;
   bool list = false, time = false;
 };
 
@@ -22,17 +22,23 @@ void opt(const Arguments& a) {
     for (const dsl::Pass& pass : dsl::passes()) fmt::print("{:<24} {}\n", pass.name, pass.what);
     return;
   }
+  // Without a name what is printed is the same on all machines, but for the host's own code.
+  dsl::Target target =
+      as_misuse([&] { return a.target.empty() ? dsl::Target{} : dsl::target_named(a.target); });
+  require_use(a.emit == "tile" || !target.is_gpu(), "[opt] ", a.emit, " for ", a.target,
+              ", a GPU; `tilewright ptx` prints its code");
   as_misuse([&] {
     for (const auto* names : {&a.passes, &a.skip})
       for (const std::string& name : *names) dsl::pass_named(name);
   });
   for (ir::Function& function : read_programs("opt", a.file)) {
-    auto times = a.passes.empty() ? dsl::run_passes(function, {.skip = a.skip})
-                                  : dsl::run_passes(function, a.passes);
+    auto times = a.passes.empty() ? dsl::run_passes(function, {.target = target, .skip = a.skip})
+                                  : dsl::run_passes(function, a.passes, target);
     if (a.emit == "tile")
       fmt::print("{}", ir::print(function));
     else
-      fmt::print("{}", dsl::host_code_text(function, dsl::host_target(), a.emit));
+      fmt::print("{}", dsl::host_code_text(function, a.target.empty() ? dsl::host_target() : target,
+                                           a.emit));
     if (!a.time) continue;
     for (const auto& t : times)
       fmt::print(stderr, "{:<24} {:8.1f} us{}\n", t.name, t.seconds * 1e6,
@@ -51,6 +57,8 @@ void add_opt(CLI::App& command) {
                   "passes to run, in this order (default: the whole pipeline)")
       ->delimiter(',');
   command.add_option("--skip", a->skip, "passes of the pipeline to leave out")->delimiter(',');
+  command.add_option("--target", a->target,
+                     "what the passes make it for: a host's or a GPU's name (default: any host)");
   command.add_option("--emit", a->emit, "what to print: tile, llvm or asm")
       ->check(CLI::IsMember({"tile", "llvm", "asm"}))
       ->capture_default_str();

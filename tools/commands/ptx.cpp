@@ -123,7 +123,7 @@ void ptx(const Arguments& a) {
     for (int round = 0; round < a.rounds; ++round) {
       function = traced;
       double start = now_s();
-      dsl::run_passes(function, {.machine = dsl::Machine::gpu});
+      dsl::run_passes(function, {.target = target});
       if (a.emit != "llvm" && a.emit != "barriers") code = ptx_of(program, target);
       seconds.push_back(now_s() - start);
     }
