@@ -14,31 +14,14 @@ namespace {
 // rounding of its results.
 template <typename F>
 void with_arithmetic(DType dtype, F&& f) {
-  switch (dtype) {
-    case DType::f64: return f(double{}, [](double x) { return x; });
-    case DType::f32: return f(float{}, [](float x) { return static_cast<double>(x); });
-    case DType::f8e4m3:
-      return f(float{},
-               [](float x) { return static_cast<double>(static_cast<float>(Float8E4M3(x))); });
-    case DType::f8e5m2:
-      return f(float{},
-               [](float x) { return static_cast<double>(static_cast<float>(Float8E5M2(x))); });
-    case DType::f16:
-      return f(float{}, [](float x) { return static_cast<double>(static_cast<float>(Half(x))); });
-    case DType::bf16:
-      return f(float{},
-               [](float x) { return static_cast<double>(static_cast<float>(BFloat16(x))); });
-    case DType::boolean:
-    case DType::i8:
-    case DType::i16:
-    case DType::i32:
-    case DType::i64:
-    case DType::u8:
-    case DType::u16:
-    case DType::u32:
-    case DType::u64: break;
-  }
-  check(false, "floating arithmetic on another type");
+  check(is_floating(dtype), "floating arithmetic on another type");
+  dispatch(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (std::is_same_v<T, double>)
+      f(double{}, [](double x) { return x; });
+    else if constexpr (!std::is_integral_v<T>)
+      f(float{}, [](float x) { return static_cast<double>(static_cast<float>(T(x))); });
+  });
 }
 
 // The site of one evaluation.
@@ -216,13 +199,7 @@ void cast_from_integer(const Work& w) {
 
 std::uint64_t pattern_of(DType dtype, Column column, std::int64_t i) {
   if (!is_floating(dtype)) return static_cast<std::uint64_t>(column.integer[i]);
-  double x = column.floating[i];
-  if (dtype == DType::f64) return std::bit_cast<std::uint64_t>(x);
-  if (dtype == DType::f32) return std::bit_cast<std::uint32_t>(static_cast<float>(x));
-  auto single = static_cast<float>(x);
-  if (dtype == DType::f8e4m3) return e4m3_bits(single);
-  if (dtype == DType::f8e5m2) return e5m2_bits(single);
-  return dtype == DType::f16 ? half_bits(single) : bfloat16_bits(single);
+  return bits_of(dtype, column.floating[i]);
 }
 
 // a 2^floor(n), rounded once.
@@ -237,19 +214,10 @@ T scaled(T a, T n) {
 void bitcast(const Work& w) {
   for (std::int64_t i = 0; i < w.count; ++i) {
     std::uint64_t pattern = pattern_of(w.operand, w.in[0], i);
-    if (!is_floating(w.result)) {
+    if (is_floating(w.result))
+      w.out.floating[i] = value_of_bits(w.result, pattern);
+    else
       w.out.integer[i] = Scalar::of_integer(w.result, static_cast<std::int64_t>(pattern)).integer;
-    } else if (w.result == DType::f64) {
-      w.out.floating[i] = std::bit_cast<double>(pattern);
-    } else if (w.result == DType::f32) {
-      w.out.floating[i] = std::bit_cast<float>(static_cast<std::uint32_t>(pattern));
-    } else if (is_float8(w.result)) {
-      auto byte = static_cast<std::uint8_t>(pattern);
-      w.out.floating[i] = w.result == DType::f8e4m3 ? e4m3_value(byte) : e5m2_value(byte);
-    } else {
-      auto half = static_cast<std::uint16_t>(pattern);
-      w.out.floating[i] = w.result == DType::f16 ? half_value(half) : bfloat16_value(half);
-    }
   }
 }
 

@@ -14,16 +14,8 @@ bool Scalar::operator==(const Scalar& other) const {
 }
 
 Scalar Scalar::of(DType dtype, double value) {
-  if (is_floating(dtype)) {
-    // A constant holds what its type can hold, so that every reader sees the same number.
-    double held = value;
-    if (dtype == DType::f32) held = static_cast<float>(value);
-    if (dtype == DType::f8e4m3) held = static_cast<float>(Float8E4M3(static_cast<float>(value)));
-    if (dtype == DType::f8e5m2) held = static_cast<float>(Float8E5M2(static_cast<float>(value)));
-    if (dtype == DType::f16) held = static_cast<float>(Half(static_cast<float>(value)));
-    if (dtype == DType::bf16) held = static_cast<float>(BFloat16(static_cast<float>(value)));
-    return {dtype, 0, held};
-  }
+  // A constant holds what its type can hold, so that every reader sees the same number.
+  if (is_floating(dtype)) return {dtype, 0, rounded_to(dtype, value)};
   return of_integer(dtype, static_cast<std::int64_t>(value));
 }
 

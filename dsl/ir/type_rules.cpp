@@ -334,7 +334,7 @@ Types dot(const Site& site) {
               "; a's columns must equal b's rows");
   site.expect(site.get<Precision>().input == InputPrecision::ieee || a.dtype == DType::f32,
               "the operands are ", a.dtype, "; only f32 is rounded to tf32");
-  Type result = Type::tile(accumulator(a.dtype), {a.shape[0], b.shape[1]});
+  Type result = Type::tile(product_dtype(a.dtype), {a.shape[0], b.shape[1]});
   site.expect(acc == result, "the accumulator is ", acc, "; for these operands it must be ",
               result);
   return {result};
@@ -363,9 +363,9 @@ Types yield(const Site&) { return {}; }
 
 }  // namespace
 
-DType accumulator(DType operand) {
+DType product_dtype(DType operand) {
   if (is_integer(operand)) return bit_width(operand) < 32 ? DType::i32 : operand;
-  return operand == DType::f64 ? DType::f64 : DType::f32;
+  return accumulator(operand);
 }
 
 Shape without_axis(const Shape& shape, int axis) {

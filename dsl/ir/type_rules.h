@@ -17,7 +17,7 @@ std::vector<Type> result_types(Op op, std::span<const Type> operands, const Imme
                                std::span<const std::vector<Type>> yielded = {});
 
 // What a matrix product of these elements adds up in: f32 for f16 and bf16, i32 for small integers.
-DType accumulator(DType operand);
+DType product_dtype(DType operand);
 
 // The shape of `shape` without the axis.
 Shape without_axis(const Shape& shape, int axis);

@@ -38,7 +38,7 @@ namespace tilewright::dsl {
 template <typename T>
 constexpr bool is_element_type() {
   bool is_one = false;
-#define TILEWRIGHT_DTYPE(name, bits, kind, host) is_one = is_one || std::same_as<T, host>;
+#define TILEWRIGHT_DTYPE(name, host, ...) is_one = is_one || std::same_as<T, host>;
 #include "runtime/base/dtype.def"
 #undef TILEWRIGHT_DTYPE
   return is_one;

@@ -176,7 +176,7 @@ Tile dot(const Operand& a, const Operand& b, const Operand& acc, InputPrecision 
   ir::Type from = left.type();
   site.expect(from.shape.rank() == 2 && right.shape().rank() == 2, "the operands are ", from,
               " and ", right.type(), "; each must have two axes");
-  DType dtype = ir::accumulator(from.dtype);
+  DType dtype = ir::product_dtype(from.dtype);
   return site.append(
       Op::dot_,
       {left, right,

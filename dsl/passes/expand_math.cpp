@@ -91,10 +91,7 @@ class HalfValues {
   }
 
  private:
-  bool is_half(ir::Value value) const {
-    DType dtype = function_.type(value).dtype;
-    return is_floating(dtype) && bit_width(dtype) == 16;
-  }
+  bool is_half(ir::Value value) const { return is_float16(function_.type(value).dtype); }
   static bool keeps_relative_error(ir::Op op) {
     return op == ir::Op::mul_ || op == ir::Op::div_ || op == ir::Op::neg_ || op == ir::Op::abs_ ||
            op == ir::Op::splat_ || ir::info(op).op_class == ir::OpClass::shape;

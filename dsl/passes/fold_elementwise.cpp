@@ -138,26 +138,6 @@ std::optional<Value> fold_select(Folder& folder, const ir::Inst& inst) {
 bool is_exact(DType from, DType to) {
   if (from == to || is_boolean(from)) return true;
   if (is_boolean(to)) return false;
-  auto digits = [](DType dtype) {  // bits of an integer that it surely holds, without the sign
-    switch (dtype) {
-      case DType::f8e4m3: return 4;
-      case DType::f8e5m2: return 3;
-      case DType::f16: return 11;
-      case DType::bf16: return 8;
-      case DType::f32: return 24;
-      case DType::f64: return 53;
-      case DType::boolean: return 1;
-      case DType::i8:
-      case DType::i16:
-      case DType::i32:
-      case DType::i64: return bit_width(dtype) - 1;
-      case DType::u8:
-      case DType::u16:
-      case DType::u32:
-      case DType::u64: return bit_width(dtype);
-    }
-    __builtin_unreachable();
-  };
   if (is_floating(from))
     return is_floating(to) && bit_width(to) > bit_width(from);  // all bits of range too
   if (is_signed(from) && !is_signed(to) && !is_floating(to)) return false;

@@ -13,8 +13,7 @@ bool loses_in_16_bits(const ir::Function& function, const Inst& inst) {
   if (inst.op != Op::reduce_) return false;
   DType dtype = function.type(inst.operands[0]).dtype;
   ir::ReduceKind kind = inst.get<ir::Reduction>().kind;
-  return is_floating(dtype) && bit_width(dtype) == 16 &&
-         (kind == ir::ReduceKind::sum || kind == ir::ReduceKind::prod);
+  return is_float16(dtype) && (kind == ir::ReduceKind::sum || kind == ir::ReduceKind::prod);
 }
 
 bool widen(ir::Function& function, ir::Block& block) {

@@ -15,25 +15,9 @@ constexpr std::int32_t on_host = 1, on_cuda = 2;
 constexpr std::uint64_t read_only = 1;
 constexpr std::uintptr_t alignment = 64;
 
-// Codes of DLDataType by kind; bfloat16 and floats of 8 bits have codes of their own.
-constexpr std::uint8_t code_int = 0, code_uint = 1, code_float = 2, code_bfloat = 4, code_bool = 6;
-constexpr std::uint8_t code_e4m3fn = 10, code_e5m2 = 12;
-
-std::uint8_t code_of(DType dtype) {
-  if (dtype == DType::bf16) return code_bfloat;
-  if (is_float8(dtype)) return dtype == DType::f8e4m3 ? code_e4m3fn : code_e5m2;
-  switch (kind_of(dtype)) {
-    case DTypeKind::boolean: return code_bool;
-    case DTypeKind::signed_integer: return code_int;
-    case DTypeKind::unsigned_integer: return code_uint;
-    case DTypeKind::floating: return code_float;
-  }
-  __builtin_unreachable();
-}
-
 DType dtype_of_code(const DLDataType& type) {
   for (DType dtype : all_dtypes())
-    if (type.lanes == 1 && type.bits == bit_width(dtype) && type.code == code_of(dtype))
+    if (type.lanes == 1 && type.bits == bit_width(dtype) && type.code == dlpack_code(dtype))
       return dtype;
   raise_error(concat("[from_dlpack] elements of type code ", int{type.code}, ", ", int{type.bits},
                      " bits, ", type.lanes, " lanes; single integers, floats, bfloat16 and bools ",
@@ -117,7 +101,7 @@ Managed* give(const Tensor& tensor, std::source_location w) {
   to.data = graph::address_of(body);
   to.device = {device.is_cuda() ? on_cuda : on_host, device.is_cuda() ? device.ordinal() : 0};
   to.ndim = tensor.rank();
-  to.dtype = {code_of(body.dtype), static_cast<std::uint8_t>(bit_width(body.dtype)), 1};
+  to.dtype = {dlpack_code(body.dtype), static_cast<std::uint8_t>(bit_width(body.dtype)), 1};
   to.shape = given->shape.data();
   to.strides = given->strides.data();
   given->managed.manager_ctx = given.get();

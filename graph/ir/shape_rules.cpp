@@ -240,7 +240,7 @@ ValueType matmul(const Application& a) {
          "; they must be equal or broadcast");
   Shape result = x;
   result[-1] = y[-1];
-  DType operands = a.dtype_of(0), sums = ir::accumulator(operands);
+  DType operands = a.dtype_of(0), sums = ir::product_dtype(operands);
   DType dtype = a.dtype.value_or(is_float8(operands) ? sums : operands);
   a.need(dtype == sums || (dtype == operands && !is_float8(operands)), "the result is to be ",
          dtype, ", the operands are ", operands, "; it can be ", sums,

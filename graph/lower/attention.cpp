@@ -43,7 +43,7 @@ std::int64_t block_of_columns(std::int64_t columns, std::int64_t most) {
 
 // Whether the products go to warpgroups, which multiply while they compute, block after block.
 bool has_warpgroups(const dsl::Target& target, const AttentionShape& shape, DType dtype) {
-  return target.sm == 90 && is_floating(dtype) && bit_width(dtype) == 16 &&
+  return target.sm == 90 && is_float16(dtype) &&
          shape.rows >= warpgroup_rows && shape.keys() >= warpgroup_keys;
 }
 
@@ -128,7 +128,7 @@ class AttentionProgram {
   }
 
  private:
-  DType carried() const { return task_.dtype == DType::f64 ? DType::f64 : DType::f32; }
+  DType carried() const { return accumulator(task_.dtype); }
   bool is_causal() const { return attributes_.causal; }
 
   // Axis 0: blocks of rows, and those who share the keys of one; axis 1: heads; axis 2: batch.

@@ -25,10 +25,6 @@ std::string_view kind_of(const RowBlocks& blocks, ProductStage stage) {
 
 }  // namespace
 
-DType accumulator(DType dtype) {
-  return is_floating(dtype) && bit_width(dtype) < 32 ? DType::f32 : dtype;
-}
-
 RowsProgram::RowsProgram(const TaskList& list, const Region& region, const dsl::Target& target,
                          const RowBlocks& blocks, ProductStage stage)
     : list_(list),

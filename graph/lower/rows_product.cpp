@@ -16,7 +16,7 @@ std::int64_t depth_of(const Task& product) { return product.operands[1].view.sha
 
 // A product with one column is a sum along the row.
 DType sum_dtype(const Task& product) {
-  return product.shape[-1] == 1 ? accumulator(product.dtype) : ir::accumulator(product.dtype);
+  return product.shape[-1] == 1 ? accumulator(product.dtype) : ir::product_dtype(product.dtype);
 }
 
 // Of one part of a product.

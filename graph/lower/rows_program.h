@@ -17,9 +17,6 @@
 
 namespace tilewright::graph {
 
-// What sums of this type are added up in.
-DType accumulator(DType dtype);
-
 // What a program does about the products of its region.
 enum class ProductStage : std::uint8_t {
   whole,     // makes them

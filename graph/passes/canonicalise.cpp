@@ -89,15 +89,10 @@ std::optional<NodeId> simplify_view(const Site& s) {
 // Every value of `from` is one of `to`.
 bool holds_exactly(DType from, DType to) {
   if (from == to || is_boolean(from)) return true;
-  auto mantissa = [](DType d) {
-    if (is_float8(d)) return d == DType::f8e4m3 ? 4 : 3;
-    return d == DType::f64 ? 53 : d == DType::f32 ? 24 : d == DType::f16 ? 11 : 8;
-  };
-  auto digits = [](DType d) { return bit_width(d) - (is_signed(d) ? 1 : 0); };
   if (is_boolean(to)) return false;
   if (is_floating(from))
     return is_floating(to) && bit_width(from) < bit_width(to);  // f16 and bf16 hold not each other
-  if (is_floating(to)) return digits(from) <= mantissa(to) && to != DType::f16;
+  if (is_floating(to)) return digits(from) <= digits(to) && to != DType::f16;
   return digits(from) <= digits(to) && (is_signed(to) || !is_signed(from));
 }
 

@@ -30,11 +30,6 @@ ir::ReduceKind kind_of_reduction(Op op) {
 // Sums of this many elements to this few results are cut into parts.
 constexpr std::int64_t long_run = 1 << 16, few_results = 16, most_parts = 256, least_parts = 8;
 
-// Reductions of short floats are carried in f32 between tasks.
-DType partial_dtype(DType dtype) {
-  return is_floating(dtype) && bit_width(dtype) < 32 ? DType::f32 : dtype;
-}
-
 class TaskMaker {
  public:
   explicit TaskMaker(const Graph& graph) : graph_(graph), uses_(graph) {}
@@ -226,8 +221,8 @@ class TaskMaker {
         axes.pop_back();
       }
       if (!is_arg) value = cut_long_run(id, n, value, begin, end);
-      value = add(reduction_task(id, n, value, begin, end,
-                                 axes.empty() ? n.dtype : partial_dtype(n.dtype)));
+      value = add(
+          reduction_task(id, n, value, begin, end, axes.empty() ? n.dtype : accumulator(n.dtype)));
     }
     value.view.shape = n.shape;
     value.view.strides = row_major_strides(n.shape);
@@ -260,7 +255,7 @@ class TaskMaker {
     view.shape.insert(view.shape.begin() + begin, {parts, length / parts});
     view.strides.insert(view.strides.begin() + begin, {stride * (length / parts), stride});
     end = begin + 1;
-    return add(reduction_task(id, n, value, begin + 1, begin + 2, partial_dtype(n.dtype)));
+    return add(reduction_task(id, n, value, begin + 1, begin + 2, accumulator(n.dtype)));
   }
   static IndexMap run_of(const Placement& view, int begin, int end) {
     Placement run;

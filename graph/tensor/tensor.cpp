@@ -170,7 +170,7 @@ T Tensor::item(source_location w) const {
   return *static_cast<const T*>(graph::address_of(body));
 }
 
-#define TILEWRIGHT_DTYPE(name, bits, kind, host)                             \
+#define TILEWRIGHT_DTYPE(name, host, ...)                                    \
   template std::vector<host> Tensor::to_vector<host>(source_location) const; \
   template host Tensor::item<host>(source_location) const;
 #include "runtime/base/dtype.def"

@@ -1,7 +1,6 @@
 #include "models/weights/safetensors_header.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
 #include <optional>
@@ -13,17 +12,6 @@ namespace tilewright::weights {
 namespace {
 
 constexpr std::string_view operation = "load_safetensors";
-
-struct DTypeName {
-  std::string_view name;
-  DType dtype;
-};
-constexpr std::array dtype_names = {
-    DTypeName{"BOOL", boolean}, DTypeName{"U8", u8},          DTypeName{"I8", i8},
-    DTypeName{"U16", u16},      DTypeName{"I16", i16},        DTypeName{"U32", u32},
-    DTypeName{"I32", i32},      DTypeName{"U64", u64},        DTypeName{"I64", i64},
-    DTypeName{"F16", f16},      DTypeName{"BF16", bf16},      DTypeName{"F32", f32},
-    DTypeName{"F64", f64},      DTypeName{"F8_E4M3", f8e4m3}, DTypeName{"F8_E5M2", f8e5m2}};
 
 // The fields of one tensor as far as the text has given them.
 struct Draft {
@@ -65,8 +53,8 @@ class HeaderEvents : public json::Events {
                 "; a list of integers is needed");
     fail_unless(value.kind == json::Scalar::Kind::string, "has the dtype ", value,
                 "; a string is needed");
-    for (const DTypeName& known : dtype_names)
-      if (known.name == value.string) draft_.dtype = known.dtype;
+    for (DType known : all_dtypes())
+      if (storage_name(known) == value.string) draft_.dtype = known;
     if (!draft_.dtype)
       fail("has the unknown dtype \"", json::excerpt(value.string), "\"; known are ",
            known_dtypes());
@@ -114,7 +102,7 @@ class HeaderEvents : public json::Events {
   }
   static std::string known_dtypes() {
     std::string list;
-    for (const DTypeName& known : dtype_names) list += concat(list.empty() ? "" : ", ", known.name);
+    for (DType known : all_dtypes()) list += concat(list.empty() ? "" : ", ", storage_name(known));
     return list;
   }
 
@@ -246,12 +234,6 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, std::size_t fi
   check_tiling(header.entries, data_begin, end, what);
   check_names(header.entries, what);
   return header;
-}
-
-std::optional<std::string_view> safetensors_name_of(DType dtype) {
-  for (const DTypeName& known : dtype_names)
-    if (known.dtype == dtype) return known.name;
-  return std::nullopt;
 }
 
 }  // namespace tilewright::weights

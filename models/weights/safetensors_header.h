@@ -33,7 +33,4 @@ std::size_t safetensors_header_bytes(std::string_view begin, std::size_t file_by
 SafetensorsHeader parse_safetensors_header(std::string_view text, std::size_t file_bytes,
                                            std::string_view what);
 
-// The format's name of an element type ("BF16"), or nothing where it has none.
-std::optional<std::string_view> safetensors_name_of(DType dtype);
-
 }  // namespace tilewright::weights

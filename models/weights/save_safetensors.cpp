@@ -52,9 +52,8 @@ std::string header_of(const std::vector<const Item*>& order,
     std::string sizes;
     for (std::int64_t size : tensor.shape()) sizes += concat(sizes.empty() ? "" : ",", size);
     std::int64_t end = offset + tensor.count() * size_bytes(tensor.dtype());
-    text += concat(json::quote(name, operation), ":{\"dtype\":\"",
-                   *weights::safetensors_name_of(tensor.dtype()), "\",\"shape\":[", sizes,
-                   "],\"data_offsets\":[", offset, ",", end, "]},");
+    text += concat(json::quote(name, operation), ":{\"dtype\":\"", storage_name(tensor.dtype()),
+                   "\",\"shape\":[", sizes, "],\"data_offsets\":[", offset, ",", end, "]},");
     offset = end;
   }
   if (text.size() > 1) text.pop_back();

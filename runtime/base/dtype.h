@@ -16,7 +16,7 @@
 namespace tilewright {
 
 enum class DType : std::uint8_t {
-#define TILEWRIGHT_DTYPE(name, bits, kind, host) name,
+#define TILEWRIGHT_DTYPE(name, ...) name,
 #include "runtime/base/dtype.def"
 #undef TILEWRIGHT_DTYPE
 };
@@ -24,20 +24,29 @@ enum class DType : std::uint8_t {
 enum class DTypeKind : std::uint8_t { boolean, signed_integer, unsigned_integer, floating };
 
 // The types by their short names: `f32` for `DType::f32`.
-#define TILEWRIGHT_DTYPE(name, bits, kind, host) inline constexpr DType name = DType::name;
+#define TILEWRIGHT_DTYPE(name, ...) inline constexpr DType name = DType::name;
 #include "runtime/base/dtype.def"
 #undef TILEWRIGHT_DTYPE
 
 DTypeKind kind_of(DType dtype);
 int bit_width(DType dtype);             // bits that one element holds in memory
+int digits(DType dtype);                // binary, of the integers it holds without a gap
+int exponent_bits(DType dtype);         // of a float; 0 of others
+int exponent_bias(DType dtype);         // likewise
 std::int64_t size_bytes(DType dtype);   // bytes of one element in memory
 std::string_view name_of(DType dtype);  // "f32"; a boolean is "bool"
 std::optional<DType> parse_dtype(std::string_view name);
+std::string_view storage_name(DType dtype);  // in safetensors files: "F32"
+std::uint8_t dlpack_code(DType dtype);       // of DLDataType, which gives the bits beside it
 std::span<const DType> all_dtypes();
 
 inline bool is_floating(DType d) { return kind_of(d) == DTypeKind::floating; }
 // Floats of 8 bits are stored, converted and multiplied as matrices; there is no other arithmetic.
 inline bool is_float8(DType d) { return is_floating(d) && bit_width(d) == 8; }
+// The two floats of 16 bits, whose sums and functions are computed in f32.
+inline bool is_float16(DType d) { return is_floating(d) && bit_width(d) == 16; }
+// What sums of elements are carried in: f32 for shorter floats, else what they are.
+inline DType accumulator(DType d) { return is_floating(d) && bit_width(d) < 32 ? DType::f32 : d; }
 inline bool is_boolean(DType d) { return d == DType::boolean; }
 inline bool is_signed(DType d) { return kind_of(d) == DTypeKind::signed_integer; }
 inline bool is_integer(DType d) { return !is_floating(d) && !is_boolean(d); }
@@ -47,9 +56,9 @@ std::ostream& operator<<(std::ostream& out, DType dtype);
 // The DType of a host type: dtype_of<float>() is f32.
 template <typename T>
 constexpr DType dtype_of() {
-#define TILEWRIGHT_DTYPE(name, bits, kind, host) \
-  if constexpr (std::is_same_v<T, host>)         \
-    return DType::name;                          \
+#define TILEWRIGHT_DTYPE(name, host, ...) \
+  if constexpr (std::is_same_v<T, host>)  \
+    return DType::name;                   \
   else
 #include "runtime/base/dtype.def"
 #undef TILEWRIGHT_DTYPE
@@ -60,14 +69,20 @@ constexpr DType dtype_of() {
 template <typename F>
 decltype(auto) dispatch(DType dtype, F&& f) {
   switch (dtype) {
-#define TILEWRIGHT_DTYPE(name, bits, kind, host) \
-  case DType::name:                              \
+#define TILEWRIGHT_DTYPE(name, host, ...) \
+  case DType::name:                       \
     return f(host{});
 #include "runtime/base/dtype.def"
 #undef TILEWRIGHT_DTYPE
   }
   __builtin_unreachable();
 }
+
+// The nearest number that a floating type holds, as its host type rounds f32 (f64 stays as it is);
+// what its bits are, in the lowest ones; and the number that bits are.
+double rounded_to(DType floating, double value);
+std::uint64_t bits_of(DType floating, double value);
+double value_of_bits(DType floating, std::uint64_t bits);
 
 // The type that results when operands of both types meet in one operation, by PyTorch's promotion:
 // floating over integer over boolean, the wider of one kind; two floating types of one width give

@@ -155,7 +155,7 @@ TEST(SafetensorsHeader, refuses_missing_unknown_and_mistyped_fields) {
   EXPECT_THAT(error_of_header(R"({"t":{"shape":5}})"), HasSubstr("list of integers is needed"));
   EXPECT_THAT(error_of_header(R"({"t":{"dtype":5}})"), HasSubstr("has the dtype 5"));
   EXPECT_THAT(error_of_header(one("F7", "[1]", "[0,4]"), 4),
-              HasSubstr("unknown dtype \"F7\"; known are BOOL, U8"));
+              HasSubstr("unknown dtype \"F7\"; known are BOOL, I8"));
 }
 
 TEST(SafetensorsHeader, refuses_numbers_that_are_not_non_negative_integers) {

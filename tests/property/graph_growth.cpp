@@ -105,7 +105,7 @@ void GraphGenerator::grow_matmul() {
   batched[-2] = shape[-1];
   batched[-1] = node(b).shape[1];
   add(Op::matmul, {a, expanded(b, batched)}, {},
-      dice_.chance(30)   ? ir::accumulator(dtype)
+      dice_.chance(30)   ? ir::product_dtype(dtype)
       : is_float8(dtype) ? f32
                          : dtype);
 }

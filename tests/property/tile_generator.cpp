@@ -383,7 +383,7 @@ void TileGenerator::dot() {
   std::int64_t columns = pick<std::int64_t>({1, 4, 5, 16, 19});
   if (rows * columns > most) return;
   Entry b = fresh(element, {inner, columns});
-  ir::Type sum = ir::Type::tile(ir::accumulator(element), {rows, columns});
+  ir::Type sum = ir::Type::tile(ir::product_dtype(element), {rows, columns});
   Entry acc = below(2) == 0 ? fresh(sum.dtype, sum.shape) : Entry{number(0, sum)};
   double range = static_cast<double>(inner) * a.range * b.range + acc.range;
   keep({append(Op::dot_, {a.value, b.value, acc.value}, precision(element)), !is_floating(element),
@@ -452,7 +452,7 @@ void TileGenerator::blocked_product() {
   Value a = described(2 * rows - 1, inner), b = described(inner, 2 * columns - 1);
   Value top = append(Op::mul_, {row_, builder_.index(rows)});
   Value left = append(Op::mul_, {column_, builder_.index(columns)});
-  ir::Type carried = ir::Type::tile(ir::accumulator(element), {rows, columns});
+  ir::Type carried = ir::Type::tile(ir::product_dtype(element), {rows, columns});
   Value zero = number(0, carried), low = builder_.index(0), high = size(inner);
   Value step = builder_.index(block);
   const auto& params = builder_.open_block({ir::Type::scalar(DType::i64), carried}).params;

@@ -127,6 +127,29 @@ TEST(DType, RoundingOfRandomFloatsGoesToTheNearest) {
     expect_rounding(std::bit_cast<float>(static_cast<std::uint32_t>(random())));
 }
 
+TEST(DType, ColumnsAreTrueOfTheTypeThatStoresAnElement) {
+  for (DType dtype : all_dtypes()) {
+    dispatch(dtype, [&](auto zero) {
+      using T = decltype(zero);
+      EXPECT_EQ(bit_width(dtype), 8 * static_cast<int>(sizeof(T)));
+      if constexpr (std::is_integral_v<T>) {
+        EXPECT_EQ(digits(dtype), std::numeric_limits<T>::digits) << dtype;
+      }
+    });
+    if (!is_floating(dtype)) continue;
+    EXPECT_EQ(digits(dtype) + exponent_bits(dtype), bit_width(dtype)) << dtype;
+    double most = std::ldexp(1.0, digits(dtype));
+    EXPECT_EQ(rounded_to(dtype, most - 1), most - 1) << dtype;
+    if (dtype != f64) {
+      EXPECT_NE(rounded_to(dtype, most + 1), most + 1) << dtype;
+    }
+    // The least normal number is the one after the codes of which the exponent is 0.
+    std::uint64_t least = std::uint64_t{1} << (digits(dtype) - 1);
+    EXPECT_EQ(value_of_bits(dtype, least), std::ldexp(1.0, 1 - exponent_bias(dtype))) << dtype;
+    EXPECT_EQ(bits_of(dtype, value_of_bits(dtype, least)), least) << dtype;
+  }
+}
+
 TEST(DType, NamesAreUniqueAndParseBack) {
   std::set<std::string_view> names;
   for (DType dtype : all_dtypes()) {

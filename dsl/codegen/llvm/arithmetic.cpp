@@ -39,16 +39,11 @@ llvm::Value* Arithmetic::to_memory(llvm::Value* value, DType dtype) {
 }
 
 llvm::Constant* Arithmetic::constant(const ir::Scalar& scalar) {
-  if (scalar.dtype == DType::f8e4m3)
-    return b_.getInt8(Float8E4M3(static_cast<float>(scalar.floating)).bits);
-  if (scalar.dtype == DType::f8e5m2)
-    return b_.getInt8(Float8E5M2(static_cast<float>(scalar.floating)).bits);
-  if (scalar.dtype == DType::bf16)
-    return b_.getInt16(BFloat16(static_cast<float>(scalar.floating)).bits);
-  if (is_floating(scalar.dtype))
-    return llvm::ConstantFP::get(element_type(scalar.dtype), scalar.floating);
-  return llvm::ConstantInt::get(element_type(scalar.dtype),
-                                static_cast<std::uint64_t>(scalar.integer), true);
+  llvm::Type* type = element_type(scalar.dtype);
+  if (type->isFloatingPointTy()) return llvm::ConstantFP::get(type, scalar.floating);
+  if (is_floating(scalar.dtype))  // one that LLVM is not told of
+    return llvm::ConstantInt::get(type, bits_of(scalar.dtype, scalar.floating));
+  return llvm::ConstantInt::get(type, static_cast<std::uint64_t>(scalar.integer), true);
 }
 
 llvm::Value* Arithmetic::elementwise(const ir::Function& function, const Inst& inst,
@@ -68,7 +63,7 @@ llvm::Value* Arithmetic::elementwise(const ir::Function& function, const Inst& i
     default: break;
   }
   DType dtype = function.type(inst.operands[0]).dtype;
-  bool narrow = is_floating(dtype) && bit_width(dtype) == 16;
+  bool narrow = is_float16(dtype);
   std::vector<llvm::Value*> wide = operands;
   if (narrow)
     for (auto*& operand : wide) operand = convert(operand, dtype, DType::f32);

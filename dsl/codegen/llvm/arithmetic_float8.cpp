@@ -1,4 +1,6 @@
 // Floats of 8 bits (runtime/base/float8.h) in LLVM IR, on single elements and on vectors alike.
+#include <cmath>
+
 #include "dsl/codegen/llvm/arithmetic.h"
 
 namespace tilewright::dsl {
@@ -6,8 +8,11 @@ namespace {
 
 constexpr std::uint32_t one_exponent = 1U << 23;  // of a float
 
-int mantissa_bits(DType dtype) { return dtype == DType::f8e4m3 ? 3 : 2; }
-std::uint32_t bias(DType dtype) { return dtype == DType::f8e4m3 ? 7 : 15; }
+int mantissa_bits(DType dtype) { return digits(dtype) - 1; }
+std::uint32_t rebias(DType dtype) {
+  return static_cast<std::uint32_t>(exponent_bias(DType::f32) - exponent_bias(dtype)) *
+         one_exponent;
+}
 
 llvm::Type* like(llvm::Value* value, llvm::Type* element) {
   auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
@@ -26,11 +31,13 @@ llvm::Value* Arithmetic::widen_float8(llvm::Value* value, DType dtype) {
   }
   auto* bits = b_.CreateZExt(value, word);
   auto* magnitude = b_.CreateAnd(bits, number(0x7f));
-  auto* normal = b_.CreateAdd(b_.CreateShl(magnitude, 20), number((127 - 7) * one_exponent));
-  // Below the normal numbers a step is 2^-9.
+  const int mantissa = mantissa_bits(dtype);
+  auto* normal = b_.CreateAdd(b_.CreateShl(magnitude, static_cast<std::uint64_t>(23 - mantissa)),
+                              number(rebias(dtype)));
+  double step = std::ldexp(1.0, 1 - exponent_bias(dtype) - mantissa);  // below the normal numbers
   auto* least =
-      b_.CreateFMul(b_.CreateUIToFP(magnitude, single), llvm::ConstantFP::get(single, 0x1p-9));
-  auto* code = b_.CreateSelect(b_.CreateICmpULT(magnitude, number(8)),
+      b_.CreateFMul(b_.CreateUIToFP(magnitude, single), llvm::ConstantFP::get(single, step));
+  auto* code = b_.CreateSelect(b_.CreateICmpULT(magnitude, number(1U << mantissa)),
                                b_.CreateBitCast(least, word), normal);
   code = b_.CreateSelect(b_.CreateICmpEQ(magnitude, number(0x7f)), number(0x7fc00000), code);
   auto* sign = b_.CreateShl(b_.CreateAnd(bits, number(0x80)), 24);
@@ -41,17 +48,17 @@ llvm::Value* Arithmetic::rounded_to_float8(llvm::Value* magnitude, DType dtype) 
   llvm::Type *word = like(magnitude, b_.getInt32Ty()), *single = magnitude->getType();
   auto number = [&](std::uint32_t x) { return llvm::ConstantInt::get(word, x); };
   int dropped = 23 - mantissa_bits(dtype);
-  std::uint32_t rebias = (127 - bias(dtype)) * one_exponent;
   auto* bits = b_.CreateBitCast(magnitude, word);
   // Below the normal numbers, whose steps are those of this number, the adder rounds.
-  std::uint32_t step = rebias + (static_cast<std::uint32_t>(dropped) + 1) * one_exponent;
+  std::uint32_t step = rebias(dtype) + (static_cast<std::uint32_t>(dropped) + 1) * one_exponent;
   auto* sum = b_.CreateFAdd(magnitude, b_.CreateBitCast(number(step), single));
   auto* small = b_.CreateSub(b_.CreateBitCast(sum, word), number(step));
   auto* odd = b_.CreateAnd(b_.CreateLShr(bits, static_cast<std::uint64_t>(dropped)), number(1));
   std::uint32_t half = (1U << (dropped - 1)) - 1;
-  auto* rounded = b_.CreateAdd(b_.CreateAdd(bits, odd), number(half - rebias));
+  auto* rounded = b_.CreateAdd(b_.CreateAdd(bits, odd), number(half - rebias(dtype)));
   auto* normal = b_.CreateLShr(rounded, static_cast<std::uint64_t>(dropped));
-  return b_.CreateSelect(b_.CreateICmpULT(bits, number(rebias + one_exponent)), small, normal);
+  return b_.CreateSelect(b_.CreateICmpULT(bits, number(rebias(dtype) + one_exponent)), small,
+                         normal);
 }
 
 llvm::Value* Arithmetic::narrow_to_float8(llvm::Value* value, DType dtype) {

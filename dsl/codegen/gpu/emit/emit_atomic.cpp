@@ -35,7 +35,7 @@ llvm::Value* Emitter::atomic_bound(AtomicKind kind, DType dtype, llvm::Value* po
 llvm::Value* Emitter::atomic_element(AtomicKind kind, DType dtype, llvm::Value* pointer,
                                      llvm::Value* value) {
   bool is_bound = kind == AtomicKind::max || kind == AtomicKind::min;
-  if (is_floating(dtype) && bit_width(dtype) == 16) {
+  if (is_float16(dtype)) {
     if (is_bound || (dtype == DType::bf16 && target_.sm < 90))
       return atomic_by_exchange(kind, dtype, pointer, value, "device");
     llvm::Value* old = device(concat("atomic_add_", name_of(dtype)),
