@@ -26,7 +26,7 @@ Record record_of(const Device& device) {
   dsl::Target target = device.target();
   if (!target.is_gpu()) return host_record(target, thread_count());
   if (device.is_emulated())
-    return gpu_record(target, device.text(), dsl::multiprocessors(target), 0);
+    return gpu_record(target, device.text(), target.gpu().multiprocessors, 0);
   const cuda::DeviceFacts& facts = cuda::context(device.ordinal()).facts();
   return gpu_record(target, facts.name, facts.multiprocessors, facts.memory_bytes);
 }

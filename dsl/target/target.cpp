@@ -13,36 +13,34 @@
 namespace tilewright::dsl {
 namespace {
 
-// The oldest version of PTX that has what the code generator uses: the widest range of drivers.
-struct Gpu {
-  const char* name;
-  const char* features;
-  int sm;
-  int multiprocessors;
-};
-constexpr Gpu gpus[] = {{"sm_80", "+ptx71", 80, 108},    {"sm_86", "+ptx71", 86, 84},
-                        {"sm_89", "+ptx84", 89, 142},    {"sm_90a", "+ptx80", 90, 132},
-                        {"sm_100a", "+ptx86", 100, 148}, {"sm_120", "+ptx87", 120, 188}};
-
-// The best first: each has all that those below it have.
-struct Host {
+struct HostFacts {
   const char* name;
   const char* features;
   const char* cpu;
   int lanes;
-  bool has_fma, has_dots, has_tiles;
+  bool has_fma = false, has_dots = false, has_tiles = false;
 };
+
 #define TILEWRIGHT_AVX512 "+f16c,+fma,+avx2,+bmi2,+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx512cd"
 #define TILEWRIGHT_AVX512_DOTS TILEWRIGHT_AVX512 ",+avx512vnni,+avx512bf16"
-constexpr Host hosts[] = {
-    {"amx", TILEWRIGHT_AVX512_DOTS ",+amx-tile,+amx-bf16,+amx-int8", "x86-64-v4", 16, true, true,
-     true},
-    {"avx512_bf16", TILEWRIGHT_AVX512_DOTS, "x86-64-v4", 16, true, true, false},
-    {"avx512", TILEWRIGHT_AVX512, "x86-64-v4", 16, true, false, false},
-    {"avx2", "+f16c,+fma,+avx2,+bmi2", "x86-64-v3", 8, true, false, false},
-    {"sse", "", "x86-64", 4, false, false, false}};
+constexpr HostFacts hosts[] = {
+#define TILEWRIGHT_HOST(id, ...) HostFacts{.name = #id, __VA_ARGS__},
+#define TILEWRIGHT_GPU(id, ...)
+#include "dsl/target/targets.def"
+#undef TILEWRIGHT_HOST
+#undef TILEWRIGHT_GPU
+};
 #undef TILEWRIGHT_AVX512
 #undef TILEWRIGHT_AVX512_DOTS
+
+constexpr GpuFacts gpus[] = {
+#define TILEWRIGHT_HOST(id, ...)
+#define TILEWRIGHT_GPU(id, ...) GpuFacts{.name = #id, __VA_ARGS__},
+#include "dsl/target/targets.def"
+#undef TILEWRIGHT_HOST
+#undef TILEWRIGHT_GPU
+};
+constexpr GpuFacts no_gpu;
 
 // The processor has them, and the system gives them to this process and all of its threads.
 bool has_tiles() {
@@ -73,7 +71,7 @@ bool is_intel() {
 
 std::string known_hosts() {
   std::string names;
-  for (const Host& host : hosts) names += concat(names.empty() ? "" : ", ", host.name);
+  for (const HostFacts& host : hosts) names += concat(names.empty() ? "" : ", ", host.name);
   return names;
 }
 
@@ -94,7 +92,7 @@ Target find_host_target() {
 }  // namespace
 
 Target target_named(const std::string& name) {
-  for (const Host& host : hosts)
+  for (const HostFacts& host : hosts)
     if (name == host.name)
       return {.features = host.features,
               .cpu = host.cpu,
@@ -105,28 +103,22 @@ Target target_named(const std::string& name) {
               .has_tiles = host.has_tiles,
               .has_fast_bf16_dot = host.has_dots && !is_intel(),
               .reads_ahead = !is_intel()};
-  for (const Gpu& gpu : gpus)
-    if (name == gpu.name) {
-      Target target{gpu.features, gpu.name, 1};
-      target.sm = gpu.sm;
-      return target;
-    }
-  std::string known = known_hosts();
-  for (std::string_view gpu : gpu_names()) known += concat(", ", gpu);
-  raise_error(concat("[target] unknown processor \"", name, "\"; known are ", known));
+  for (const GpuFacts& gpu : gpus)
+    if (name == gpu.name)
+      return {.features = ptx_feature(gpu.ptx), .cpu = name, .lanes = 1, .sm = gpu.capability};
+  raise_error(concat("[target] unknown processor \"", name, "\"; known are ", known_hosts(), ", ",
+                     known_gpus()));
 }
 
-// Code for sm_90a and sm_100a runs on GPUs of just that capability, other code on all newer ones.
 Target target_of_gpu(int major, int minor) {
-  int sm = major * 10 + minor;
-  const Gpu* best = nullptr;
-  for (const Gpu& gpu : gpus) {
-    bool is_exact = std::string_view(gpu.name).ends_with("a");
-    if (is_exact ? gpu.sm == sm : gpu.sm <= sm) best = &gpu;
-  }
+  int capability = major * 10 + minor;
+  const GpuFacts* best = nullptr;
+  for (const GpuFacts& gpu : gpus)
+    if (gpu.runs_on_no_other ? gpu.capability == capability : gpu.capability <= capability)
+      best = &gpu;
   require(best != nullptr, "[target] a GPU of compute capability ", major, ".", minor,
           " is too old; 8.0 or newer is needed");
-  return target_named(best->name);
+  return target_named(std::string(best->name));
 }
 
 std::vector<std::string_view> host_names() {
@@ -137,7 +129,7 @@ std::vector<std::string_view> host_names() {
 }
 
 void assume_host(const std::string& name) {
-  auto host = std::ranges::find_if(hosts, [&](const Host& h) { return name == h.name; });
+  auto host = std::ranges::find_if(hosts, [&](const HostFacts& h) { return name == h.name; });
   require(host != std::end(hosts), "[target] unknown processor \"", name, "\"; known are ",
           known_hosts());
   assumed = static_cast<std::size_t>(host - std::begin(hosts));
@@ -145,24 +137,26 @@ void assume_host(const std::string& name) {
 
 std::vector<std::string_view> gpu_names() {
   std::vector<std::string_view> names;
-  for (const Gpu& gpu : gpus) names.emplace_back(gpu.name);
+  for (const GpuFacts& gpu : gpus) names.push_back(gpu.name);
   return names;
 }
 
-int multiprocessors(const Target& target) {
-  for (const Gpu& gpu : gpus)
-    if (target.sm == gpu.sm) return gpu.multiprocessors;
-  return 1;
+std::string known_gpus() {
+  std::string names;
+  for (const GpuFacts& gpu : gpus) names += concat(names.empty() ? "" : ", ", gpu.name);
+  return names;
 }
 
-std::int64_t shared_memory_limit(const Target& gpu) {
-  switch (gpu.sm) {
-    case 80: return 163 * 1024;
-    case 90:
-    case 100: return 227 * 1024;
-    default: return 99 * 1024;
-  }
+const GpuFacts& Target::gpu() const {
+  const GpuFacts* found = std::ranges::find(gpus, sm, &GpuFacts::capability);
+  return found == std::end(gpus) ? no_gpu : *found;
 }
+
+std::int64_t shared_memory_limit(const Target& target) {
+  return target.gpu().shared_bytes - system_shared_bytes;
+}
+
+std::string ptx_feature(int version) { return "+ptx" + std::to_string(version); }
 
 const Target& host_target() {
   static const Target target = find_host_target();

@@ -10,6 +10,34 @@
 
 namespace tilewright::dsl {
 
+// What the code generator uses of a GPU architecture, a row of targets.def. Of a host all is zero.
+struct GpuFacts {
+  std::string_view name;          // LLVM's
+  int capability = 0;             // compute capability, major and minor: 80, 120
+  bool runs_on_no_other = false;  // else its code runs on newer GPUs, too
+  // The oldest version of PTX that has what most kernels use, for the widest range of drivers.
+  int ptx = 0;
+
+  // Of the largest GPU of this capability: how many blocks of threads run at least at once.
+  int multiprocessors = 1;
+  // What a multiprocessor holds at once.
+  int threads = 0, blocks = 0, registers = 65536;
+  std::int64_t shared_bytes = 0;
+  // Guesses of what is reached: operations of products of 16 bits by a multiprocessor, and bytes of
+  // memory by all of them.
+  double operations_a_ns = 0, memory_bytes_a_ns = 0;
+
+  bool converts_float8 = false;    // between floats of 8 bits and f16, by instructions
+  bool multiplies_float8 = false;  // by instructions of a warp (mma.sync)
+  bool adds_bf16 = false;          // to memory, at once
+  bool adds_to_vectors = false;    // 16 bytes of f32, f16 or bf16 at once
+  bool overlaps_launches =
+      false;                  // a kernel begins before the one before it ended (griddepcontrol)
+  bool has_clusters = false;  // of blocks that reach each other's shared memory
+  bool has_tensor_copies = false;       // of blocks of memory by an engine (TMA)
+  bool has_warpgroup_products = false;  // from shared memory, by four warps (wgmma)
+};
+
 // The host's instruction set, or a GPU's, as the code generator uses it. `lanes` is how many f32
 // elements one vector register of the host holds: 4 (SSE), 8 (AVX2), 16 (AVX-512).
 struct Target {
@@ -27,8 +55,9 @@ struct Target {
   // It fetches by itself what a loop reads next, best from one place in memory; asking for it early
   // only disturbs. (As measured on Zen 5. Intel's processors are to be asked.)
   bool reads_ahead = false;
-  int sm = 0;  // compute capability of an NVIDIA GPU: 80, 86, 89, 90, 100, 120; 0: the host
+  int sm = 0;  // compute capability of an NVIDIA GPU, which names its row; 0: the host
   bool is_gpu() const { return sm != 0; }
+  const GpuFacts& gpu() const;
   // Where many rows are multiplied, pairs of bf16 are, rather than f32.
   bool packs_pairs() const { return has_fast_bf16_dot || has_tiles; }
   bool has_avx512() const { return lanes == 16; }
@@ -47,10 +76,11 @@ struct Target {
   }
 };
 
-// Of the largest GPU of this compute capability: how many blocks of threads run at least at once.
-int multiprocessors(const Target& gpu);
-// Bytes of shared memory that a block of a GPU may have.
+// Bytes of shared memory that a block of a GPU may have: all but those that the system takes.
+constexpr std::int64_t system_shared_bytes = 1024;
 std::int64_t shared_memory_limit(const Target& gpu);
+// LLVM's feature for a version of PTX.
+std::string ptx_feature(int version);
 
 // The best this machine can run, found from CPUID at run time (never from the CPU's name alone);
 // TILEWRIGHT_CPU narrows it to one of `host_names()`. Found once.
@@ -61,10 +91,11 @@ std::vector<std::string_view> host_names();
 // This process runs what is compiled for that host, whatever its processor: an emulator does the
 // rest. To be called before `host_target()`. Raises `Error` for a name that is none.
 void assume_host(const std::string& name);
-// By name: the host's as in TILEWRIGHT_CPU, or a GPU's (sm_80, sm_86, sm_89, sm_90a, sm_100a,
-// sm_120). Raises `Error` listing the names if unknown.
+// By name: the host's as in TILEWRIGHT_CPU, or a GPU's. Raises `Error` listing the names if
+// unknown.
 Target target_named(const std::string& name);
-std::vector<std::string_view> gpu_names();
+std::vector<std::string_view> gpu_names();  // the oldest first
+std::string known_gpus();                   // their names as text: "sm_80, sm_86, ..."
 // The newest of them whose code a GPU of this compute capability runs.
 Target target_of_gpu(int major, int minor);
 

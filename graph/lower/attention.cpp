@@ -43,8 +43,8 @@ std::int64_t block_of_columns(std::int64_t columns, std::int64_t most) {
 
 // Whether the products go to warpgroups, which multiply while they compute, block after block.
 bool has_warpgroups(const dsl::Target& target, const AttentionShape& shape, DType dtype) {
-  return target.sm == 90 && is_float16(dtype) &&
-         shape.rows >= warpgroup_rows && shape.keys() >= warpgroup_keys;
+  return target.gpu().has_warpgroup_products && is_float16(dtype) && shape.rows >= warpgroup_rows &&
+         shape.keys() >= warpgroup_keys;
 }
 
 BlockSizes host_blocks(const AttentionShape& shape, bool is_causal) {
@@ -72,10 +72,11 @@ BlockSizes default_blocks(const dsl::Target& target, const AttentionShape& shape
 std::int64_t default_splits(const dsl::Target& target, const AttentionShape& shape,
                             std::int64_t columns, std::int64_t window) {
   std::int64_t programs = shape.batch() * shape.heads;
-  if (!target.is_gpu() || shape.rows > few_rows || programs >= multiprocessors(target)) return 1;
+  if (!target.is_gpu() || shape.rows > few_rows || programs >= target.gpu().multiprocessors)
+    return 1;
   std::int64_t seen = window == 0 ? shape.keys() : std::min(shape.keys(), window + shape.rows);
   std::int64_t splits =
-      std::min({divide_up(programs_a_multiprocessor * multiprocessors(target), programs),
+      std::min({divide_up(programs_a_multiprocessor * target.gpu().multiprocessors, programs),
                 divide_up(seen, columns) / least_key_blocks, combined_elements / shape.depth()});
   return static_cast<std::int64_t>(
       std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(1, splits))));
@@ -102,7 +103,7 @@ class AttentionProgram {
     if (blocks.columns != 0) block_.columns = std::min(shape_.keys(), blocks.columns);
     block_.splits = default_splits(target, shape_, block_.columns, attributes.window);
     if (blocks.splits != 0) block_.splits = blocks.splits;
-    if (target.sm == 90) block_.cluster = blocks.cluster;  // by neighbouring rows, which share keys
+    if (target.gpu().has_clusters) block_.cluster = blocks.cluster;  // neighbours share keys
   }
 
   LoweredRegion emit() {

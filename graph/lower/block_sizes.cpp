@@ -184,7 +184,7 @@ RowBlocks combining_blocks(const Region& region, const dsl::Target& target,
   if (!target.is_gpu()) return result;
   // As many programs as there is work for.
   Shape part = shared_part(region, blocks);
-  std::int64_t share = element_count(part) / multiprocessors(target);
+  std::int64_t share = element_count(part) / target.gpu().multiprocessors;
   std::int64_t elements =
       std::clamp(static_cast<std::int64_t>(
                      std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(1, share)))),

@@ -123,7 +123,7 @@ void filled_row_blocks(const Region& region, const Work& work, RowBlocks& blocks
 // How many programs share inner axes, where there are too few otherwise.
 std::int64_t splits_of(const Region& region, const Work& work, const dsl::Target& target,
                        const RowBlocks& blocks) {
-  std::int64_t wide = multiprocessors(target);
+  std::int64_t wide = target.gpu().multiprocessors;
   std::int64_t programs = divide_up(work.rows, blocks.rows) * (region.rows / work.rows) *
                           divide_up(region.width, blocks.columns);
   if (programs >= wide) return 1;
@@ -239,7 +239,7 @@ std::int64_t programs_of_a_row(const Region& region, const Work& work, const dsl
   bool fits = stores_rows && holds_row(width, most_sharing_programs);
   for (std::int64_t size = 2; size <= most_sharing_programs; size *= 2)
     if ((fits && width > result * most_elements) ||
-        (rows * size <= multiprocessors(target) && width / size >= least_share))
+        (rows * size <= target.gpu().multiprocessors && width / size >= least_share))
       result = size;
   return result;
 }
@@ -247,7 +247,7 @@ std::int64_t programs_of_a_row(const Region& region, const Work& work, const dsl
 void share_rows(const TaskList& list, const Region& region, const Work& work,
                 const dsl::Target& target, std::int64_t wanted, RowBlocks& blocks) {
   std::int64_t width = work.facts.widest;
-  if (target.sm != 90 || blocks.piece == 0 || blocks.rows != 1 || blocks.columns_first ||
+  if (!target.gpu().has_clusters || blocks.piece == 0 || blocks.rows != 1 || blocks.columns_first ||
       !work.facts.reduces || !may_share_rows(list, region, work))
     return;
   std::int64_t cluster = wanted != 0 ? wanted : programs_of_a_row(region, work, target);
@@ -295,7 +295,8 @@ RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const ds
   else if (work.facts.has_product && fills_up_rows(region, work, blocks))
     filled_row_blocks(region, work, blocks);
   else if (work.facts.has_product)
-    product_blocks(region, work, target.sm == 90 && work.facts.has_fetched_operands, blocks);
+    product_blocks(region, work,
+                   target.gpu().has_warpgroup_products && work.facts.has_fetched_operands, blocks);
   else if (region.splits_columns)
     pointwise_blocks(region, work, turns_over, blocks);
   else
@@ -314,7 +315,7 @@ RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const ds
   if (may_split) choose_tail(list, region, work, target, wanted, blocks);
   if (blocks.piece != 0 && !may_store_in_pieces(region, blocks.piece)) blocks.piece = 0;
   if (work.facts.has_product)
-    blocks.cluster = target.sm == 90 ? std::max<std::int64_t>(1, wanted.cluster) : 1;
+    blocks.cluster = target.gpu().has_clusters ? std::max<std::int64_t>(1, wanted.cluster) : 1;
   else
     share_rows(list, region, work, target, wanted.cluster, blocks);
   return blocks;

@@ -14,22 +14,10 @@ constexpr std::int64_t small_rows = 64;  // of tiles of which a multiprocessor m
 constexpr std::int64_t large_shared_bytes = 128 << 10;  // for which it has large ones twice, too
 constexpr std::int64_t sum_bytes = 4;
 
-// As they are reached: of a multiprocessor's tensor cores at 16 bits, and of the memory of all.
-struct Rates {
-  int sm;
-  double operations_a_ns, memory_bytes_a_ns;
-};
-constexpr Rates rates[] = {{80, 2000, 1700}, {86, 600, 800},     {89, 900, 900},
-                           {90, 5000, 2800}, {100, 10000, 6500}, {120, 900, 1500}};
-
-const Rates& rates_of(const dsl::Target& target) {
-  const Rates* known = std::ranges::find(rates, target.sm, &Rates::sm);
-  return known == std::end(rates) ? rates[std::size(rates) - 1] : *known;
-}
-
 bool has_two_at_a_time(const TailWork& work, const dsl::Target& target) {
   // A Hopper multiprocessor's shared memory is all one large tile's.
-  bool one = target.sm == 90 || shared_memory_limit(target) < large_shared_bytes;
+  bool one =
+      target.gpu().has_warpgroup_products || shared_memory_limit(target) < large_shared_bytes;
   return !one || work.rows <= small_rows;
 }
 
@@ -37,10 +25,10 @@ bool has_two_at_a_time(const TailWork& work, const dsl::Target& target) {
 class Waves {
  public:
   Waves(const TailWork& work, const dsl::Target& target, std::int64_t at_a_time)
-      : work_(work), rates_(rates_of(target)), at_once_(at_a_time * multiprocessors(target)) {
+      : work_(work), gpu_(target.gpu()), at_once_(at_a_time * gpu_.multiprocessors) {
     double operations = 2.0 * static_cast<double>(work.products * work.rows * work.columns) *
                         static_cast<double>(work.depth) / static_cast<double>(work.steps);
-    step_ns_ = operations / rates_.operations_a_ns * static_cast<double>(at_a_time) *
+    step_ns_ = operations / gpu_.operations_a_ns * static_cast<double>(at_a_time) *
                static_cast<double>(work.element_bytes) / 2;
     whole_ns_ = ns_of_steps(divide_up(tiles(), at_once_) * work_.steps);
   }
@@ -52,7 +40,7 @@ class Waves {
                          divide_up(parts, at_once_) * divide_up(work_.steps, tail.splits);
     // Parts are written and read once.
     std::int64_t bytes = 2 * parts * work_.products * work_.rows * work_.columns * sum_bytes;
-    double handed_on = launches_ns + static_cast<double>(bytes) / rates_.memory_bytes_a_ns;
+    double handed_on = launches_ns + static_cast<double>(bytes) / gpu_.memory_bytes_a_ns;
     return (ns_of_steps(steps) + handed_on) / whole_ns_;
   }
   // Not even reached if all multiprocessors were at work all the time.
@@ -68,12 +56,12 @@ class Waves {
     return work_.tables * tail.tiles * (tail.of_columns ? work_.row_tiles : work_.column_tiles);
   }
   double ns_of_steps(std::int64_t steps) const {
-    double memory = static_cast<double>(work_.operand_bytes) / rates_.memory_bytes_a_ns;
+    double memory = static_cast<double>(work_.operand_bytes) / gpu_.memory_bytes_a_ns;
     return std::max(memory, static_cast<double>(steps) * step_ns_);
   }
 
   const TailWork& work_;
-  const Rates& rates_;
+  const dsl::GpuFacts& gpu_;
   std::int64_t at_once_;
   double step_ns_ = 0, whole_ns_ = 0;
 };

@@ -38,7 +38,7 @@ RegionEstimate::RegionEstimate(const TaskList& list, const Region& region,
                                const dsl::Target& target)
     : target_(target) {
   bytes_moved_ = static_cast<double>(bytes_moved(list, region));
-  processors_ = target.is_gpu() ? multiprocessors(target) : thread_count();
+  processors_ = target.is_gpu() ? target.gpu().multiprocessors : thread_count();
   lanes_ = target.is_gpu() ? 0 : target.lanes;
   const Task& first = list.tasks[region.tasks[0]];
   if (first.kind == TaskKind::attention) {

@@ -132,7 +132,7 @@ RegionSpace region_space(const Graph& graph, const TaskList& list, const Region&
     chosen.cluster = std::max<std::int64_t>(1, chosen.cluster);
     Bounds bounds{shape.rows, std::min(shape.keys(), most_keys), 1, true};
     bounds.splits = target.is_gpu();
-    bounds.clusters = target.sm == 90;
+    bounds.clusters = target.gpu().has_clusters;
     std::int64_t least_rows = target.is_gpu() ? std::min(least_gpu_block, chosen.rows) : 1;
     return make_space(bounds, chosen, target, [=](BlockSizes blocks) {
       blocks.rows = std::max(blocks.rows, least_rows);  // fewer fill no fragment
@@ -148,7 +148,7 @@ RegionSpace region_space(const Graph& graph, const TaskList& list, const Region&
   bounds.cuts_depth = target.is_gpu() && chosen.has_product && chosen.depth != 0;
   bounds.splits = chosen.has_product && facts.products_come_first && region.splits_columns &&
                   !region.is_in_place;
-  bounds.clusters = target.sm == 90 && chosen.has_product;
+  bounds.clusters = target.gpu().has_clusters && chosen.has_product;
   bounds.tails = target.is_gpu() && bounds.splits && !facts.reduces;
   // The rules outlive this call, and the target with which it was made.
   auto used = [&list, &region, target](const BlockSizes& blocks) {

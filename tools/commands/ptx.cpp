@@ -26,16 +26,14 @@ struct Arguments {
 
 // Blocks that fit on a multiprocessor, by threads, registers and shared memory, as a fraction of
 // its threads.
-double occupancy(const dsl::gpu::Ptx& ptx, int registers, int sm) {
-  bool consumer = sm == 86 || sm == 89 || sm == 120;
-  int most_threads = consumer ? 1536 : 2048;
-  std::int64_t shared = consumer ? 100 * 1024 : sm == 80 ? 164 * 1024 : 228 * 1024;
-  int blocks = std::min(most_threads / ptx.threads, consumer ? 24 : 32);
+double occupancy(const dsl::gpu::Ptx& ptx, int registers, const dsl::GpuFacts& gpu) {
+  int blocks = std::min(gpu.threads / ptx.threads, gpu.blocks);
   int each = (std::max(registers, 16) + 7) / 8 * 8 * ptx.threads;
-  blocks = std::min(blocks, 65536 / each);
+  blocks = std::min(blocks, gpu.registers / each);
   if (ptx.shared_bytes > 0)
-    blocks = std::min(blocks, static_cast<int>(shared / (ptx.shared_bytes + 1024)));
-  return static_cast<double>(blocks * ptx.threads) / most_threads;
+    blocks = std::min(
+        blocks, static_cast<int>(gpu.shared_bytes / (ptx.shared_bytes + dsl::system_shared_bytes)));
+  return static_cast<double>(blocks * ptx.threads) / gpu.threads;
 }
 
 void report(const ir::Function& function, const dsl::gpu::Ptx& ptx, double seconds,
@@ -43,7 +41,7 @@ void report(const ir::Function& function, const dsl::gpu::Ptx& ptx, double secon
   Assembled assembled = assemble_ptx(ptx, a.target, a.assembler);
   bool known = assembled.ok;
   auto mix = instruction_mix(ptx.text);
-  int sm = dsl::target_named(a.target).sm;
+  const dsl::GpuFacts& gpu = dsl::target_named(a.target).gpu();
   if (a.json) {
     nlohmann::json result = {{"kernel", function.name}, {"target", a.target},
                              {"threads", ptx.threads},  {"shared_bytes", ptx.shared_bytes},
@@ -51,7 +49,7 @@ void report(const ir::Function& function, const dsl::gpu::Ptx& ptx, double secon
     if (known) {
       result["registers"] = assembled.registers;
       result["spill_bytes"] = assembled.spill_bytes;
-      result["occupancy"] = occupancy(ptx, assembled.registers, sm);
+      result["occupancy"] = occupancy(ptx, assembled.registers, gpu);
     }
     fmt::print("{}\n", result.dump());
     return;
@@ -61,7 +59,7 @@ void report(const ir::Function& function, const dsl::gpu::Ptx& ptx, double secon
   if (known)
     fmt::print("ptxas: {} registers, {} bytes spilled, {:.0f} % of the threads fit\n",
                assembled.registers, assembled.spill_bytes,
-               100 * occupancy(ptx, assembled.registers, sm));
+               100 * occupancy(ptx, assembled.registers, gpu));
   else
     fmt::print("ptxas: {}\n", assembled.messages.empty() ? "not found" : assembled.messages);
   for (const LoopInstructions& loop : assembled.loops) {
@@ -113,8 +111,7 @@ std::vector<NamedProgram> wanted_programs(const Arguments& a) {
 
 void ptx(const Arguments& a) {
   dsl::Target target = as_misuse([&] { return dsl::target_named(a.target); });
-  require_use(target.is_gpu(), "[ptx] ", a.target,
-              " is no GPU; known are sm_80, sm_86, sm_89, sm_90a, sm_100a, sm_120");
+  require_use(target.is_gpu(), "[ptx] ", a.target, " is no GPU; known are ", dsl::known_gpus());
   for (NamedProgram& program : wanted_programs(a)) {
     ir::Function& function = program.function;
     const ir::Function traced = function;
@@ -155,8 +152,7 @@ void add_ptx(CLI::App& command) {
       ->capture_default_str();
   command.add_option("--kernel", a->kernel,
                      "instead of a file, a kernel of `tilewright bench ptxas` by its name");
-  command.add_option("--target", a->target, "sm_80, sm_86, sm_89, sm_90a, sm_100a or sm_120")
-      ->capture_default_str();
+  command.add_option("--target", a->target, "the GPU: " + dsl::known_gpus())->capture_default_str();
   command.add_option("--emit", a->emit, "what to print: report, tile, ptx, llvm, sass or barriers")
       ->check(CLI::IsMember({"report", "tile", "ptx", "llvm", "sass", "barriers"}))
       ->capture_default_str();

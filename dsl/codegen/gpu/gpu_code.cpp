@@ -63,23 +63,24 @@ Generated generate(const ir::Function& function, const Target& target,
   g.has_products_over_turns = emitter.has_products_over_turns();
   verify_llvm(*g.module, function.name);
   prove_barriers(*g.module->getFunction(g.entry), g.roles);
-  if (target.sm >= 90) check_grid_wait(*g.module->getFunction(g.entry));
+  if (target.gpu().overlaps_launches) check_grid_wait(*g.module->getFunction(g.entry));
   return g;
 }
 
-// The oldest version that has what the kernel does, since an older driver may have to read it: 8.1
-// for additions to vectors in memory, where 8.0 is enough for other kernels of sm_90a (CUDA 12.0);
-// 7.4 for evictions in an order, where 7.1 is for others of sm_80 and sm_86.
+constexpr int ptx_of_vector_additions = 81, ptx_of_ordered_evictions = 74;
+
+// The oldest version that has what the kernel does, since an older driver may have to read it: most
+// kernels need less than some do.
 void choose_ptx_version(Generated& g, Target target) {
   bool adds_to_vectors = llvm::any_of(*g.module, [](const llvm::Function& function) {
     return function.getName().starts_with("td.reduce_add_") && function.getName().contains("_v");
   });
-  if (adds_to_vectors && target.features == "+ptx80")
-    target.features = "+ptx81";
-  else if (target.features == "+ptx71" && orders_evictions(*g.module))
-    target.features = "+ptx74";
-  else
-    return;
+  const int usual = target.gpu().ptx;
+  int version = usual;
+  if (adds_to_vectors) version = std::max(version, ptx_of_vector_additions);
+  if (orders_evictions(*g.module)) version = std::max(version, ptx_of_ordered_evictions);
+  if (version == usual) return;
+  target.features = ptx_feature(version);
   g.machine = nvptx_machine(target);
 }
 

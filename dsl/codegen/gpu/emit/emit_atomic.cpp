@@ -36,7 +36,7 @@ llvm::Value* Emitter::atomic_element(AtomicKind kind, DType dtype, llvm::Value* 
                                      llvm::Value* value) {
   bool is_bound = kind == AtomicKind::max || kind == AtomicKind::min;
   if (is_float16(dtype)) {
-    if (is_bound || (dtype == DType::bf16 && target_.sm < 90))
+    if (is_bound || (dtype == DType::bf16 && !target_.gpu().adds_bf16))
       return atomic_by_exchange(kind, dtype, pointer, value, "device");
     llvm::Value* old = device(concat("atomic_add_", name_of(dtype)),
                               {pointer, b_.CreateBitCast(value, b_.getInt16Ty())});
@@ -48,8 +48,7 @@ llvm::Value* Emitter::atomic_element(AtomicKind kind, DType dtype, llvm::Value* 
 
 // How many neighbours one instruction adds to, where nobody asks what was there.
 int Emitter::most_added_at_once(DType dtype) const {
-  bool is_narrow = dtype == DType::f16 || dtype == DType::bf16;
-  if (target_.sm >= 90) return dtype == DType::f32 ? 4 : is_narrow ? 8 : 1;
+  if (target_.gpu().adds_to_vectors) return dtype == DType::f32 ? 4 : is_float16(dtype) ? 8 : 1;
   return dtype == DType::f16 ? 2 : 1;
 }
 

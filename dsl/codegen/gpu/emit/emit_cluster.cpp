@@ -24,7 +24,7 @@ void Emitter::cluster_barrier() {
 void Emitter::open_exchange() {
   ir::for_each_inst(function_.body, [&](const Inst& inst) {
     if (inst.op != ir::Op::cluster_reduce_ || function_.cluster == 1) return;
-    require(target_.sm == 90, "[codegen] ", describe(inst.where),
+    require(target_.gpu().has_clusters, "[codegen] ", describe(inst.where),
             ": programs of a cluster exchange values on a GPU that has clusters (sm_90a), not on ",
             target_.cpu);
     const ir::Type& type = function_.type(inst.results[0]);

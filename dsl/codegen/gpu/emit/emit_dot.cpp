@@ -20,7 +20,7 @@ using ir::Value;
 using layout::Layout;
 
 void Emitter::dot(const Inst& inst) {
-  auto tensor_core = tensor_core_dot(function_, inst, assignment_.warps, target_.sm);
+  auto tensor_core = tensor_core_dot(function_, inst, assignment_.warps, target_);
   set(inst.results[0], tensor_core ? dot_tensor_core(inst, *tensor_core) : dot_multiply_add(inst));
 }
 

@@ -11,7 +11,7 @@ std::string_view word_of(DType dtype) { return dtype == DType::f8e4m3 ? "e4m3" :
 }  // namespace
 
 llvm::Value* Emitter::widen_float8(llvm::Value* value, DType dtype) {
-  if (target_.sm < 89 || value->getType()->isVectorTy())
+  if (!target_.gpu().converts_float8 || value->getType()->isVectorTy())
     return Arithmetic::widen_float8(value, dtype);
   llvm::Value* pair =
       device(concat("from_", word_of(dtype), "x2"), {b_.CreateZExt(value, b_.getInt16Ty())});
@@ -20,20 +20,18 @@ llvm::Value* Emitter::widen_float8(llvm::Value* value, DType dtype) {
 }
 
 llvm::Value* Emitter::rounded_to_float8(llvm::Value* magnitude, DType dtype) {
-  if (target_.sm < 89 || magnitude->getType()->isVectorTy())
+  if (!target_.gpu().converts_float8 || magnitude->getType()->isVectorTy())
     return Arithmetic::rounded_to_float8(magnitude, dtype);
   auto* zero = llvm::ConstantFP::get(b_.getFloatTy(), 0);
   llvm::Value* pair = device(concat("to_", word_of(dtype), "x2"), {zero, magnitude});
   return b_.CreateAnd(b_.CreateZExt(pair, b_.getInt32Ty()), i32(0xFF));
 }
 
-// For sm_90a, PTX knows mma.sync of these types from a version on that is too new for many drivers;
-// where it matters its products go to wgmma.
-bool Emitter::multiplies_float8() const { return target_.sm >= 89 && target_.sm != 90; }
+bool Emitter::multiplies_float8() const { return target_.gpu().multiplies_float8; }
 
 // The codes in a word as pairs of f16: the lower two, the upper two.
 std::pair<llvm::Value*, llvm::Value*> Emitter::halves(llvm::Value* word, emulator::Format format) {
-  if (target_.sm >= 89) {
+  if (target_.gpu().converts_float8) {
     auto pair = [&](llvm::Value* codes) {
       return device(format == emulator::Format::e4m3 ? "from_e4m3x2" : "from_e5m2x2",
                     {b_.CreateTrunc(codes, b_.getInt16Ty())});

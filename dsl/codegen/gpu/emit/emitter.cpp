@@ -21,15 +21,15 @@ Emitter::Emitter(llvm::Module& module, const ir::Function& function, const Targe
       roles_(roles),
       table_(table),
       assignment_(assign_layouts(function,
-                                 roles ? roles->consumer_warps : choose_warps(function, target.sm),
-                                 target.sm, roles.has_value())),
+                                 roles ? roles->consumer_warps : choose_warps(function, target),
+                                 target, roles.has_value())),
       axis_info_(axis_info(function)),
       scalars_(function.types.size(), nullptr),
       pending_{std::vector<bool>(function.types.size(), false),
                std::vector<bool>(function.types.size(), false), false},
       touch_kind_(module.getContext().getMDKindID(touch_note)) {
   if (!roles)
-    pipelines_ = plan_pipelines(function, uses, facts, assignment_.warps, target.sm,
+    pipelines_ = plan_pipelines(function, uses, facts, assignment_.warps, target,
                                 shared_memory_limit(target) / 2);
 }
 
@@ -97,7 +97,7 @@ void Emitter::run(const std::string& entry) {
     converted_.emplace_back();
     block(function_.body);
     b_.CreateRetVoid();
-    if (target_.sm >= 90) place_grid_wait(*kernel_);
+    if (target_.gpu().overlaps_launches) place_grid_wait(*kernel_);
   }
   lines_->finish();
   if (shape().cluster > 1)
@@ -109,7 +109,7 @@ void Emitter::run(const std::string& entry) {
 
 // The next launch may come as soon as all blocks of this one have begun (grid_wait.h).
 void Emitter::let_next_grid_begin() {
-  if (target_.sm >= 90) device("griddepcontrol_launch");
+  if (target_.gpu().overlaps_launches) device("griddepcontrol_launch");
 }
 
 llvm::Value* Emitter::device(std::string_view op, const std::vector<llvm::Value*>& operands) {

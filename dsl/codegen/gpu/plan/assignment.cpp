@@ -17,9 +17,8 @@ using layout::Layout;
 
 class Assigner {
  public:
-  Assigner(const ir::Function& function, int warps, int sm, bool in_fragments)
-      : function_(function), uses_(function), in_fragments_(in_fragments) {
-    result_.sm = sm;
+  Assigner(const ir::Function& function, int warps, const Target& target, bool in_fragments)
+      : function_(function), target_(target), uses_(function), in_fragments_(in_fragments) {
     result_.warps = warps;
     result_.of.resize(function.types.size());
   }
@@ -154,7 +153,7 @@ class Assigner {
     for (const Inst& inst : block.insts) {
       for (const ir::Block& body : inst.bodies) follow_products(body);
       if (inst.op == Op::dot_) {
-        if (auto how = tensor_core_dot(function_, inst, result_.warps, result_.sm))
+        if (auto how = tensor_core_dot(function_, inst, result_.warps, target_))
           set(inst.results[0], how->result);
       } else if (inst.op == Op::loop_ || inst.op == Op::if_) {
         for (const ir::Block& body : inst.bodies)
@@ -258,7 +257,7 @@ class Assigner {
   void product(const Inst& inst) {
     Value result = inst.results[0];
     want(inst.operands[2], settled(result));
-    auto how = tensor_core_dot(function_, inst, result_.warps, result_.sm);
+    auto how = tensor_core_dot(function_, inst, result_.warps, target_);
     if (in_fragments_ && how) want(inst.operands[0], how->a);
     for (std::size_t i : {std::size_t{0}, std::size_t{1}})
       want(inst.operands[i], natural(inst.operands[i]));
@@ -289,6 +288,7 @@ class Assigner {
   }
 
   const ir::Function& function_;
+  const Target& target_;
   Uses uses_;
   bool in_fragments_;
   Assignment result_;
@@ -327,7 +327,7 @@ static std::optional<emulator::Format> multiplied_format(DType operand, const In
 }
 
 std::optional<TensorCoreDot> tensor_core_dot(const ir::Function& function, const Inst& dot,
-                                             int warps, int sm) {
+                                             int warps, const Target& target) {
   const ir::Type &a = function.type(dot.operands[0]), &result = function.type(dot.results[0]);
   std::optional<emulator::Format> format = multiplied_format(a.dtype, dot);
   if (!format) return std::nullopt;
@@ -336,7 +336,8 @@ std::optional<TensorCoreDot> tensor_core_dot(const ir::Function& function, const
   if (both[0] < 16 || both[1] < 8 || left[1] < k) return std::nullopt;
   // Each warp a part as square as can be: what it reads of the operands is least.
   // Warpgroups own rows only.
-  bool warpgroups = sm == 90 && warps % 4 == 0 && both[0] == 16 * warps && both[1] <= 256;
+  bool warpgroups = target.gpu().has_warpgroup_products && warps % 4 == 0 &&
+                    both[0] == 16 * warps && both[1] <= 256;
   int warps_m = warpgroups ? warps : 1, warps_n = 1;
   while (warps_m * warps_n < warps) {
     bool room_m = both[0] / warps_m > 16, room_n = both[1] / warps_n > 8;
@@ -356,7 +357,7 @@ std::optional<TensorCoreDot> tensor_core_dot(const ir::Function& function, const
                        layout::mma_result(both, warps_m, warps_n)};
 }
 
-int choose_warps(const ir::Function& function, int sm) {
+int choose_warps(const ir::Function& function, const Target& target) {
   std::int64_t most = 1, most_product = 0, rows = 0, loaded_bytes = 0;
   int products = 0, multiplied = 0;  // on tensor cores, and in all
   bool reduces = false;
@@ -368,7 +369,7 @@ int choose_warps(const ir::Function& function, int sm) {
     if (inst.op == Op::load_ || inst.op == Op::load_desc_)
       if (const ir::Type& type = function.type(inst.results[0]); type.is_value())
         loaded_bytes = std::max(loaded_bytes, element_count(type.shape) * size_bytes(type.dtype));
-    if (inst.op != Op::dot_ || !tensor_core_dot(function, inst, 1, sm)) return;
+    if (inst.op != Op::dot_ || !tensor_core_dot(function, inst, 1, target)) return;
     Shape shape = physical_shape(function.type(inst.results[0]).shape);
     most_product = std::max(most_product, element_count(shape));
     rows = std::max(rows, shape[0]);
@@ -386,7 +387,8 @@ int choose_warps(const ir::Function& function, int sm) {
     return static_cast<int>(std::clamp<std::int64_t>(most / (32 * each), least, 16));
   }
   // Four warps for each 64 rows, as wgmma takes them.
-  if (sm == 90 && products == 1 && (rows == 64 || rows == 128) && most_product >= 64 * 32)
+  if (target.gpu().has_warpgroup_products && products == 1 && (rows == 64 || rows == 128) &&
+      most_product >= 64 * 32)
     return static_cast<int>(rows / 16);
   // Several products, as in attention, leave 32 registers to each.
   if (products > 1)
@@ -396,8 +398,9 @@ int choose_warps(const ir::Function& function, int sm) {
   return static_cast<int>(std::clamp<std::int64_t>(most_product / (32 * 64), warps, 8));
 }
 
-Assignment assign_layouts(const ir::Function& function, int warps, int sm, bool in_fragments) {
-  return Assigner(function, warps, sm, in_fragments).run();
+Assignment assign_layouts(const ir::Function& function, int warps, const Target& target,
+                          bool in_fragments) {
+  return Assigner(function, warps, target, in_fragments).run();
 }
 
 }  // namespace tilewright::dsl::gpu

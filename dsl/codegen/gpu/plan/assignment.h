@@ -25,13 +25,13 @@
 #include "dsl/ir/function.h"
 #include "dsl/layout/layout.h"
 #include "dsl/target/number_formats.h"
+#include "dsl/target/target.h"
 
 namespace tilewright::dsl::gpu {
 
 using layout::Layout;
 
 struct Assignment {
-  int sm = 80;                            // compute capability
   int warps = 4;                          // of a block, 32 threads each
   std::vector<std::optional<Layout>> of;  // by value; nothing for scalars and descriptors
   const Layout& operator[](ir::Value value) const { return *of[value]; }
@@ -57,7 +57,7 @@ struct TensorCoreDot {
 // than f16, bf16, i8, floats of 8 bits and f32 of tf32 precision, or fewer than 16 rows, 8 columns
 // or an instruction's k.
 std::optional<TensorCoreDot> tensor_core_dot(const ir::Function& function, const ir::Inst& dot,
-                                             int warps, int sm);
+                                             int warps, const Target& target);
 
 // Of a product without tensor cores: of both operands in shared memory at a time.
 constexpr std::int64_t shared_product_bytes = 48 * 1024;
@@ -65,11 +65,11 @@ constexpr std::int64_t shared_product_bytes = 48 * 1024;
 // 1 to 16: so many that the largest tile takes 16 registers a thread, or 32 where fewer warps save
 // exchanges between them; with products on tensor cores up to 8, since each warp reads operands for
 // all its part of the result.
-int choose_warps(const ir::Function& function, int sm);
+int choose_warps(const ir::Function& function, const Target& target);
 
 // `in_fragments`: what is computed with a product's result is loaded as its accumulator has it, and
 // left operands are wanted as fragments; there is little shared memory to move them through.
-Assignment assign_layouts(const ir::Function& function, int warps, int sm,
+Assignment assign_layouts(const ir::Function& function, int warps, const Target& target,
                           bool in_fragments = false);
 
 }  // namespace tilewright::dsl::gpu

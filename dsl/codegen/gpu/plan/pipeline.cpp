@@ -20,8 +20,8 @@ int largest_power(std::int64_t divisor, int most) {
 class Planner {
  public:
   Planner(const ir::Function& function, const Uses& uses, const std::vector<ScalarFacts>& facts,
-          int warps, int sm)
-      : function_(function), uses_(uses), facts_(facts), warps_(warps), sm_(sm) {}
+          int warps, const Target& target)
+      : function_(function), uses_(uses), facts_(facts), warps_(warps), target_(target) {}
 
   std::optional<LoopPipeline> plan(const Inst& loop, std::int64_t most_bytes) {
     const ir::Block& body = loop.bodies[0];
@@ -67,7 +67,7 @@ class Planner {
 
     auto operand = product_operand(uses_, inst);
     if (!operand || !is_in(body, operand->dot)) return std::nullopt;
-    auto how = tensor_core_dot(function_, *operand->dot, warps_, sm_);
+    auto how = tensor_core_dot(function_, *operand->dot, warps_, target_);
     if (!how) return std::nullopt;
     // Bytes cannot be exchanged on the way to a fragment: their rows must go along k.
     bool rows_along_k = (operand->index == 0) != operand->transposed;
@@ -77,7 +77,7 @@ class Planner {
     int chunks = static_cast<int>(std::min<std::int64_t>(8, row_bytes / 16));
     // As wgmma wants it where that may read it; both spread 8 rows over all banks.
     auto shared =
-        sm_ == 90 && row_bytes >= 32
+        target_.gpu().has_warpgroup_products && row_bytes >= 32
             ? layout::SharedLayout::tma(type.shape, bytes,
                                         static_cast<int>(std::min<std::int64_t>(128, row_bytes)))
             : layout::SharedLayout::xor_swizzled(
@@ -87,7 +87,7 @@ class Planner {
   }
 
   bool serves_warpgroups(const Inst& dot, const LoopPipeline& plan) const {
-    auto how = tensor_core_dot(function_, dot, warps_, sm_);
+    auto how = tensor_core_dot(function_, dot, warps_, target_);
     auto staged = [&](Value operand) {
       return std::ranges::any_of(plan.loads, [&](const StagedLoad& load) {
         return load.operand == operand && load.shared.swizzle_bytes() != 0;
@@ -119,7 +119,8 @@ class Planner {
   const ir::Function& function_;
   const Uses& uses_;
   const std::vector<ScalarFacts>& facts_;
-  int warps_, sm_;
+  int warps_;
+  const Target& target_;
 };
 
 }  // namespace
@@ -127,10 +128,10 @@ class Planner {
 std::unordered_map<const Inst*, LoopPipeline> plan_pipelines(const ir::Function& function,
                                                              const Uses& uses,
                                                              const std::vector<ScalarFacts>& facts,
-                                                             int warps, int sm,
+                                                             int warps, const Target& target,
                                                              std::int64_t most_bytes) {
   std::unordered_map<const Inst*, LoopPipeline> result;
-  Planner planner(function, uses, facts, warps, sm);
+  Planner planner(function, uses, facts, warps, target);
   ir::for_each_inst(function.body, [&](const Inst& inst) {
     if (inst.op != Op::loop_) return;
     if (auto plan = planner.plan(inst, most_bytes)) result.emplace(&inst, std::move(*plan));

@@ -50,7 +50,7 @@ struct LoopPipeline {
 // By loop; `most_bytes` of shared memory for each ring.
 std::unordered_map<const ir::Inst*, LoopPipeline> plan_pipelines(
     const ir::Function& function, const Uses& uses, const std::vector<ScalarFacts>& facts,
-    int warps, int sm, std::int64_t most_bytes);
+    int warps, const Target& target, std::int64_t most_bytes);
 
 // How many elements of a block of a descriptor load or store (whose offsets begin at an operand)
 // are neighbours in memory, aligned, and inside or outside together: a power of two, at most 16

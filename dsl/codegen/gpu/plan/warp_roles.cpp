@@ -37,7 +37,7 @@ class Planner {
   std::int64_t shared_bytes() const { return shared_bytes_; }
 
   std::optional<WarpRoles> run() {
-    if (target_.sm != 90 || !find_products() || !fits_registers()) return std::nullopt;
+    if (!has_copies_and_warpgroups() || !find_products() || !fits_registers()) return std::nullopt;
     if (!collect(function_.body) || fetched_products_ != products_.size()) return std::nullopt;
     if (!produce_what_decides(function_.body)) return std::nullopt;
     find_stores();
@@ -48,6 +48,9 @@ class Planner {
   }
 
  private:
+  bool has_copies_and_warpgroups() const {
+    return target_.gpu().has_tensor_copies && target_.gpu().has_warpgroup_products;
+  }
   // All products have 64 or 128 rows, or there are no roles.
   bool find_products() {
     std::int64_t rows = 0;
@@ -63,7 +66,7 @@ class Planner {
     if (!alike || (rows != 64 && rows != 128)) return false;
     roles_.consumer_warps = static_cast<int>(rows / 16);
     return std::ranges::all_of(products_, [&](const Inst* dot) {
-      auto how = tensor_core_dot(function_, *dot, roles_.consumer_warps, target_.sm);
+      auto how = tensor_core_dot(function_, *dot, roles_.consumer_warps, target_);
       return how && how->warpgroups;
     });
   }
