@@ -43,6 +43,11 @@ std::span<const DType> all_dtypes();
 inline bool is_floating(DType d) { return kind_of(d) == DTypeKind::floating; }
 // Floats of 8 bits are stored, converted and multiplied as matrices; there is no other arithmetic.
 inline bool is_float8(DType d) { return is_floating(d) && bit_width(d) == 8; }
+// Those whose one NaN has the code of -0, which they lack, as they lack infinities: theirs is the
+// one bias that is a power of two.
+inline bool is_fnuz(DType d) {
+  return is_float8(d) && exponent_bias(d) == 1 << (exponent_bits(d) - 1);
+}
 // The two floats of 16 bits, whose sums and functions are computed in f32.
 inline bool is_float16(DType d) { return is_floating(d) && bit_width(d) == 16; }
 // What sums of elements are carried in: f32 for shorter floats, else what they are.

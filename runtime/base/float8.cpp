@@ -30,6 +30,25 @@ struct Format {
 constexpr std::uint32_t magnitude_mask = 0x7fffffff, infinity = 0x7f800000;
 constexpr std::uint32_t e4m3_most = 0x43e80000;  // 464, which still rounds to 448
 constexpr std::uint32_t e5m2_over = 0x47700000;  // 61440, which rounds to infinity
+constexpr std::uint8_t fnuz_nan = 0x80;
+
+// What is too large, or no number, rounds to more than the codes there are.
+template <int mantissa, int bias>
+std::uint8_t fnuz_bits(float value) {
+  auto bits = std::bit_cast<std::uint32_t>(value);
+  std::uint32_t code = Format<mantissa, bias>::rounded(bits & magnitude_mask);
+  if (code > 0x7f) return fnuz_nan;
+  return static_cast<std::uint8_t>(code == 0 ? 0 : code | (bits >> 24 & 0x80));
+}
+
+template <int mantissa, int bias>
+float fnuz_value(std::uint8_t bits) {
+  if (bits == fnuz_nan) return std::bit_cast<float>(0x7fc00000U);
+  float scale = std::bit_cast<float>(static_cast<std::uint32_t>(127 + 127 - bias) << 23);
+  float value =
+      std::bit_cast<float>(static_cast<std::uint32_t>(bits & 0x7f) << (23 - mantissa)) * scale;
+  return (bits & 0x80) != 0 ? -value : value;
+}
 
 }  // namespace
 
@@ -55,5 +74,10 @@ std::uint8_t e5m2_bits(float value) {
 }
 
 float e5m2_value(std::uint8_t bits) { return half_value(static_cast<std::uint16_t>(bits << 8)); }
+
+std::uint8_t e4m3fnuz_bits(float value) { return fnuz_bits<3, 8>(value); }
+float e4m3fnuz_value(std::uint8_t bits) { return fnuz_value<3, 8>(bits); }
+std::uint8_t e5m2fnuz_bits(float value) { return fnuz_bits<2, 16>(value); }
+float e5m2fnuz_value(std::uint8_t bits) { return fnuz_value<2, 16>(bits); }
 
 }  // namespace tilewright

@@ -229,7 +229,8 @@ TEST_P(GpuPipeline, EqualsTheInterpreter) {
 
 // Every code of 8 bits to f32, and numbers around all of them back.
 TEST(GpuCode, ConvertsFloatsOf8BitsAsTheInterpreter) {
-  for (DType dtype : {f8e4m3, f8e5m2}) {
+  for (DType dtype : all_dtypes()) {
+    if (!is_float8(dtype)) continue;
     Tracer tracer("convert");
     Tile codes = tracer.pointer_param("codes", dtype), numbers = tracer.pointer_param("x", f32),
          values = tracer.pointer_param("values", f32), back = tracer.pointer_param("back", f32);
@@ -240,11 +241,10 @@ TEST(GpuCode, ConvertsFloatsOf8BitsAsTheInterpreter) {
     Array bytes(64), wanted(2048);
     for (int c = 0; c < 256; ++c) {
       reinterpret_cast<unsigned char*>(bytes.data())[c] = static_cast<unsigned char>(c);
-      auto bits = static_cast<std::uint8_t>(c);
-      float x = dtype == f8e4m3 ? e4m3_value(bits) : e5m2_value(bits);
+      auto x = static_cast<float>(value_of_bits(dtype, static_cast<std::uint64_t>(c)));
       if (std::isnan(x)) x = 500;
       // Itself, what is near it, what is halfway to the next, and what is just beside that.
-      float ulp = std::ldexp(std::max(std::abs(x), 1e-6F), dtype == f8e4m3 ? -4 : -3);
+      float ulp = std::ldexp(std::max(std::abs(x), 1e-6F), -digits(dtype));
       auto at = [&](int k) -> float& { return wanted[static_cast<std::size_t>(8 * c + k)]; };
       at(0) = x, at(1) = x + ulp, at(2) = x - ulp, at(3) = x * 1.03F, at(4) = x * 1.0625F;
       at(5) = x * 1.0626F, at(6) = x * 1e5F, at(7) = x * 1.1875F;

@@ -263,7 +263,7 @@ TEST_P(EmulatedDevice, MultipliesFloatsOf8Bits) {
   auto made = [](const Tensor& a, const Tensor& b) {
     return matmul((a * 3).to(b.dtype()), b.permute({1, 0}));
   };
-  for (DType dtype : {DType::f8e4m3, DType::f8e5m2}) {
+  for (DType dtype : {DType::f8e4m3, DType::f8e5m2, DType::f8e4m3fnuz}) {
     auto random = [&](const Shape& shape, std::uint32_t seed) {
       return noise(shape, seed).to(dtype);
     };

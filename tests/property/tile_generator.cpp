@@ -283,7 +283,8 @@ void TileGenerator::convert() {
 
 void TileGenerator::through_float8(const Entry& entry) {
   Entry x = tamed(entry, 400);
-  Value narrow = append(Op::cast_, {x.value}, pick({DType::f8e4m3, DType::f8e5m2}));
+  Value narrow = append(Op::cast_, {x.value},
+                        pick({DType::f8e4m3, DType::f8e5m2, DType::f8e4m3fnuz, DType::f8e5m2fnuz}));
   keep({append(Op::cast_, {narrow}, pick({DType::f32, DType::f16})), false, x.range * 1.25 + 1});
 }
 

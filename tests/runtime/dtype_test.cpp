@@ -157,7 +157,7 @@ TEST(DType, NamesAreUniqueAndParseBack) {
     EXPECT_EQ(parse_dtype(name_of(dtype)), dtype);
     EXPECT_EQ(concat(dtype), name_of(dtype));
   }
-  EXPECT_EQ(names.size(), 15U);
+  EXPECT_EQ(names.size(), 17U);
   EXPECT_EQ(parse_dtype("bool"), boolean);
   EXPECT_EQ(parse_dtype("boolean"), std::nullopt);
   EXPECT_EQ(parse_dtype("F32"), std::nullopt);

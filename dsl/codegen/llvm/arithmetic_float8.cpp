@@ -39,7 +39,9 @@ llvm::Value* Arithmetic::widen_float8(llvm::Value* value, DType dtype) {
       b_.CreateFMul(b_.CreateUIToFP(magnitude, single), llvm::ConstantFP::get(single, step));
   auto* code = b_.CreateSelect(b_.CreateICmpULT(magnitude, number(1U << mantissa)),
                                b_.CreateBitCast(least, word), normal);
-  code = b_.CreateSelect(b_.CreateICmpEQ(magnitude, number(0x7f)), number(0x7fc00000), code);
+  auto* is_nan = is_fnuz(dtype) ? b_.CreateICmpEQ(bits, number(0x80))
+                                : b_.CreateICmpEQ(magnitude, number(0x7f));
+  code = b_.CreateSelect(is_nan, number(0x7fc00000), code);
   auto* sign = b_.CreateShl(b_.CreateAnd(bits, number(0x80)), 24);
   return b_.CreateBitCast(b_.CreateOr(code, sign), single);
 }
@@ -67,6 +69,14 @@ llvm::Value* Arithmetic::narrow_to_float8(llvm::Value* value, DType dtype) {
   auto* bits = b_.CreateBitCast(value, word);
   auto* magnitude = b_.CreateAnd(bits, number(0x7fffffff));
   llvm::Value* code = rounded_to_float8(b_.CreateBitCast(magnitude, single), dtype);
+  if (is_fnuz(dtype)) {
+    auto* sign = b_.CreateAnd(b_.CreateLShr(bits, 24), number(0x80));
+    // There is no -0, and what has more than 7 bits is too large or no number.
+    auto* signed_code =
+        b_.CreateSelect(b_.CreateICmpEQ(code, number(0)), number(0), b_.CreateOr(code, sign));
+    code = b_.CreateSelect(b_.CreateICmpUGT(code, number(0x7f)), number(0x80), signed_code);
+    return b_.CreateTrunc(code, like(value, b_.getInt8Ty()));
+  }
   if (dtype == DType::f8e4m3) {
     // 464 still rounds to 448.
     code = b_.CreateSelect(b_.CreateICmpUGT(magnitude, number(0x43e80000)), number(0x7f), code);

@@ -8,11 +8,15 @@ namespace {
 
 std::string_view word_of(DType dtype) { return dtype == DType::f8e4m3 ? "e4m3" : "e5m2"; }
 
+// Single elements of the two types that NVIDIA's GPUs know.
+bool is_converted(const Target& target, llvm::Value* value, DType dtype) {
+  return target.gpu().converts_float8 && !is_fnuz(dtype) && !value->getType()->isVectorTy();
+}
+
 }  // namespace
 
 llvm::Value* Emitter::widen_float8(llvm::Value* value, DType dtype) {
-  if (!target_.gpu().converts_float8 || value->getType()->isVectorTy())
-    return Arithmetic::widen_float8(value, dtype);
+  if (!is_converted(target_, value, dtype)) return Arithmetic::widen_float8(value, dtype);
   llvm::Value* pair =
       device(concat("from_", word_of(dtype), "x2"), {b_.CreateZExt(value, b_.getInt16Ty())});
   auto* halves = b_.CreateBitCast(pair, llvm::FixedVectorType::get(b_.getHalfTy(), 2));
@@ -20,7 +24,7 @@ llvm::Value* Emitter::widen_float8(llvm::Value* value, DType dtype) {
 }
 
 llvm::Value* Emitter::rounded_to_float8(llvm::Value* magnitude, DType dtype) {
-  if (!target_.gpu().converts_float8 || magnitude->getType()->isVectorTy())
+  if (!is_converted(target_, magnitude, dtype))
     return Arithmetic::rounded_to_float8(magnitude, dtype);
   auto* zero = llvm::ConstantFP::get(b_.getFloatTy(), 0);
   llvm::Value* pair = device(concat("to_", word_of(dtype), "x2"), {zero, magnitude});
