@@ -64,6 +64,59 @@ TEST(Canonicalise, DropsExactCastsOnly) {
   expect_equal(simple(other_half, 3), graph_of(other_half, 3));
 }
 
+// Whether a value of type `from` may be cast to `last` without being `through` in between.
+bool goes_straight(const std::string& from, const std::string& through, const std::string& last) {
+  Graph chain = parse(concat("graph {\n%0: ", from, "[4] = input\n%1: ", through,
+                             "[4] = to %0\n%2: ", last, "[4] = to %1\ninputs %0\nreturn %2\n}\n"));
+  Graph direct = parse(concat("graph {\n%0: ", from, "[4] = input\n%1: ", last,
+                              "[4] = to %0\ninputs %0\nreturn %1\n}\n"));
+  std::string got = print(dead_code(canonicalise(chain)));
+  EXPECT_TRUE(got == print(direct) || got == print(chain)) << got;
+  return got == print(direct);
+}
+
+TEST(Canonicalise, ABoolInBetweenLeavesOneBitOfWhatItWasMadeOf) {
+  for (const char* from : {"u8", "i8", "i32", "f8e4m3", "f32"})
+    EXPECT_FALSE(goes_straight(from, "bool", "f64")) << from;
+  for (const char* through : {"u8", "i8", "f8e4m3", "f8e5m2", "f16", "f32"})
+    EXPECT_TRUE(goes_straight("bool", through, "i32")) << through;
+}
+
+TEST(Canonicalise, IntegersLoseDigitsInFloatsOf8Bits) {
+  for (const char* through : {"f8e4m3", "f8e5m2"})
+    for (const char* from : {"i8", "u8", "i64"})
+      EXPECT_FALSE(goes_straight(from, through, "f32")) << from << " " << through;
+}
+
+TEST(Canonicalise, FloatsKeepTheirValuesInWiderOnesOnly) {
+  for (const char* from : {"f8e4m3", "f8e5m2"})
+    for (const char* through : {"f16", "bf16", "f32"})
+      EXPECT_TRUE(goes_straight(from, through, "f64")) << from << " " << through;
+  EXPECT_FALSE(goes_straight("f8e4m3", "f8e5m2", "f32"));
+  EXPECT_FALSE(goes_straight("f8e5m2", "f8e4m3", "f32"));
+  EXPECT_FALSE(goes_straight("f16", "f8e4m3", "f32"));
+  EXPECT_FALSE(goes_straight("f32", "i64", "f64"));
+}
+
+TEST(Canonicalise, IntegersKeepTheirValuesWhereAllTheirDigitsFit) {
+  for (auto [from, through] : {std::pair("i8", "bf16"),
+                               {"u8", "bf16"},
+                               {"i16", "f32"},
+                               {"u32", "f64"},
+                               {"u8", "i16"},
+                               {"u32", "i64"},
+                               {"u16", "u32"}})
+    EXPECT_TRUE(goes_straight(from, through, "i64")) << from << " " << through;
+  for (auto [from, through] : {std::pair("i16", "bf16"),
+                               {"i32", "f32"},
+                               {"i64", "f64"},
+                               {"u8", "i8"},
+                               {"i8", "u8"},
+                               {"i8", "u64"},
+                               {"u64", "i64"}})
+    EXPECT_FALSE(goes_straight(from, through, "f16")) << from << " " << through;
+}
+
 TEST(Canonicalise, DropsNeutralElements) {
   expect_equal(simple("%2: f32[4x6] = full\n%3: f32[4x6] = full {number=1}\n"
                       "%4: f32[4x6] = add %2, %0\n%5: f32[4x6] = mul %4, %3\n"
