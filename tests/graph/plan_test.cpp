@@ -90,6 +90,29 @@ TEST(Plan, WritesInPlaceAfterReadersOfTheOldValue) {
   }
 }
 
+// The copy of the table and what is written over it read the same, so that sharing one program
+// would pay; but a row of the copy could then be stored behind what was written there.
+TEST(Plan, CopiesATableWholeBeforeRowsAreWrittenOverIt) {
+  constexpr int rows = 8, columns = 16;
+  Graph graph;
+  GraphBuilder builder(graph);
+  NodeId table = builder.input(f32, {rows, columns}), at = builder.input(i64, {rows});
+  Attributes axis;
+  axis.axes = {0};
+  NodeId doubled = builder.append(Op::add, {table, table});
+  graph.outputs = {builder.append(Op::index_copy, {table, at, doubled}, axis)};
+  auto plan = make_plan(run_passes(graph));
+  std::vector<float> values = counting(rows * columns), wanted;
+  std::vector<std::int64_t> backwards;
+  for (int row = rows; row-- > 0;) {
+    backwards.push_back(row);
+    for (int column = 0; column < columns; ++column)
+      wanted.push_back(2 * values[row * columns + column]);
+  }
+  void* inputs[] = {values.data(), backwards.data()};
+  EXPECT_EQ(elements<float>(*plan->run(inputs)[0], rows * columns), wanted);
+}
+
 TEST(Plan, IgnoresRowsOutsideTheTargetOfACopy) {
   auto plan = make_plan(cache_update(false, false));
   for (std::int64_t position : {std::int64_t{-1}, std::int64_t{4}, INT64_MAX}) {

@@ -171,6 +171,24 @@ TEST(Regions, ARowOfEqualSmallStepsIsNotCutIntoLayers) {
   EXPECT_EQ(regions_of(graph), 1u);
 }
 
+// The copy of the table reads what the rows are made of, so that one region would save a read. But
+// rows are written in any order: one of the copy could be stored over what was written there.
+TEST(Regions, ACopyIsMadeBeforeRowsAreWrittenOverIt) {
+  Graph graph;
+  GraphBuilder builder(graph);
+  NodeId table = builder.input(f32, {8, 16}), at = builder.input(i64, {8});
+  NodeId doubled = builder.append(Op::add, {table, table});
+  graph.outputs = {
+      builder.append(Op::index_copy, {table, at, doubled}, {.axes = {0}, .sizes = {}})};
+  TaskList list = make_tasks(graph);
+  for (const FusedRegion& fused : fuse_tasks(list, true)) {
+    std::vector<StorageId> written;
+    for (TaskId id : fused.region.tasks) written.push_back(list.tasks[id].storage);
+    std::ranges::sort(written);
+    EXPECT_EQ(std::ranges::adjacent_find(written), written.end());
+  }
+}
+
 TEST(Regions, AreTheSameAtEveryRun) {
   auto make = [] {
     return captured({{64, 96}, {96, 96}}, [](Tensors& x) {
