@@ -79,6 +79,11 @@ TEST(Operators, SayWhatToWriteWhereBoolsAreWanted) {
                         "write & for its bits"));
   EXPECT_THAT(error([](const Tile& x, const Tile&) { (x > 0.0) || x; }),
               HasSubstr("[or] || takes bools, the operand is f32"));
+  EXPECT_THAT(
+      error_of([] {
+        Kernel("f", [](Pointer bools, Scalar x) { x > 0.0 && bools; }).trace({boolean, f32});
+      }),
+      HasSubstr("[and] && takes bools, the operand is ptr<bool>"));
 }
 
 TEST(Operators, ConstexprsStayNumbers) {

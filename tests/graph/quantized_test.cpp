@@ -262,6 +262,8 @@ TEST(QuantizedLinear, SaysWhatDoesNotFit) {
   expect_contains(message(x, {x, whole.scales, {}}), "it must be i8, or u8");
   expect_contains(message(x, {whole.values, packed.scales.reshape({1, 4}), {}}),
                   "they must be [4, groups]");
+  expect_contains(message(x, {whole.values, Tensor::empty({4, 0}, f32), {}}),
+                  "the scales are 4x0, the weight is 4x64; they must be [4, groups]");
   expect_contains(message(x, {whole.values, whole.scales, packed.scales}), "as the scales");
   expect_contains(message(x, {packed.values, waves({4, 4}), {}}), "groups must be whole blocks");
   Tensor odd = waves({2, 48});

@@ -41,6 +41,7 @@ TEST(ShapeRules, GiveTheResultsOfEachFamily) {
   EXPECT_EQ(shape_of(Op::embedding, {{f16, {10, 4}}, {i32, {2, 3}}}), (Shape{2, 3, 4}));
   EXPECT_EQ(shape_of(Op::cat, {{f32, {2, 3}}, {f32, {2, 5}}}, with_axes({1})), (Shape{2, 8}));
   EXPECT_EQ(shape_of(Op::linear, {{f32, {2, 5, 3}}, {f32, {7, 3}}, {f32, {7}}}), (Shape{2, 5, 7}));
+  EXPECT_EQ(shape_of(Op::linear, {{f32, {3}}, {f32, {7, 3}}}), (Shape{7}));
 }
 
 TEST(ShapeRules, ChooseTheDtypeOfComparisonsAndPositions) {

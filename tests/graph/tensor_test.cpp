@@ -160,6 +160,7 @@ TEST(TensorViews, RefuseWhatLiesOutside) {
   expect_contains(error_of([&] { x.reshape({5, 5}); }), "[reshape] a tensor of shape 4x6 has 24");
   expect_contains(error_of([&] { x.reshape({-1, -1}); }), "two sizes of -1x-1 are -1");
   expect_contains(error_of([&] { x.reshape({-1, 7}); }), "needs a multiple of 7");
+  expect_contains(error_of([&] { x.reshape({0, -1}); }), "needs a multiple of 0");
   expect_contains(error_of([&] { x.reshape({-2, 12}); }), "[reshape] size -2");
   expect_contains(error_of([&] { x.transpose(0, 1).view({24}); }), "use reshape");
   expect_contains(error_of([&] { x.permute({0, 2}); }), "[permute] axis 2 is outside");
