@@ -143,7 +143,7 @@ Tensor logical_not(const TensorOperand& x) {
 
 Tensor gelu(const TensorOperand& x, GeluForm form) {
   Attributes attributes;
-  attributes.flag = form == GeluForm::tanh;
+  attributes.tanh_form = form == GeluForm::tanh;
   return unary(Op::gelu, x, attributes);
 }
 

@@ -92,7 +92,7 @@ Tensor quantized_linear(const TensorOperand& x, const QuantizedWeight& weight) {
                                   weight.scales};
   if (weight.zeros.defined()) operands.push_back(weight.zeros);
   graph::Attributes attributes;
-  attributes.flag = weight.activations == Activations::int8;
+  attributes.int8_activations = weight.activations == Activations::int8;
   return graph::apply(graph::Op::quantized_linear, operands, attributes, x.where);
 }
 

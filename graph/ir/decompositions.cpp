@@ -90,7 +90,7 @@ Term decomposition(The<Op::silu>, const Site& site) {
 // The tanh form uses (1 + tanh(y)) / 2 = sigmoid(2 y), which does not cancel.
 Term decomposition(The<Op::gelu>, const Site& site) {
   Term x = site.wide(0);
-  if (!site.node.attributes.flag)
+  if (!site.node.attributes.tanh_form)
     return x * 0.5 * (unary(Op::erf, x * (1 / std::numbers::sqrt2)) + 1.0);
   double c = 2 * std::sqrt(2 / std::numbers::pi);
   return x * unary(Op::sigmoid, x * (x * x * (c * 0.044715) + c));
@@ -284,7 +284,7 @@ Term decomposition(The<Op::quantized_linear>, const Site& site) {
     Term turned = right.make(Op::permute, {right.id}, {.axes = {1, 0}, .sizes = {}});
     return Term{x.builder, x.builder->append(Op::matmul, {left.id, turned.id}, {}, dtype)};
   };
-  if (site.node.attributes.flag && !few) {
+  if (site.node.attributes.int8_activations && !few) {
     Rounded left = rounded(x.to(wide).reshape({rows, depth}));
     Rounded right = rounded(w, site.operands[1]);
     Term y = product(left.integers, right.integers, DType::i32).to(wide);

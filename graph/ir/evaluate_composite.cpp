@@ -34,7 +34,7 @@ HostTensor meaning(The<Op::silu>, const Node& node, const Operands& x) {
   return map(node, *x[0], [](double v) { return v * logistic(v); });
 }
 HostTensor meaning(The<Op::gelu>, const Node& node, const Operands& x) {
-  if (node.attributes.flag)
+  if (node.attributes.tanh_form)
     // (1 + tanh(y)) / 2 as the logistic function of 2 y, which does not cancel.
     return map(node, *x[0], [](double v) {
       return v * logistic(2 * std::sqrt(2 / std::numbers::pi) * (v + 0.044715 * v * v * v));
@@ -266,7 +266,7 @@ HostTensor meaning(The<Op::quantized_linear>, const Node& node, const Operands& 
   QuantizedRows w = quantized_rows(operands);
   std::vector<double> left;
   for (std::int64_t i = 0; i < x.count(); ++i) left.push_back(x.number(i));
-  if (node.attributes.flag && x.count() / w.depth > streamed_rows) {
+  if (node.attributes.int8_activations && x.count() / w.depth > streamed_rows) {
     round_rows(left, w.depth, std::vector(left), 127);
     if (w.groups != 1 || w.has_zeros)
       round_rows(w.weights, w.depth, w.reaches, shared_steps(w.is_packed, w.has_zeros));

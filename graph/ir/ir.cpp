@@ -14,11 +14,6 @@ std::vector<ValueType> types_of(const Graph& graph, const std::vector<NodeId>& o
   return types;
 }
 
-void add(Hasher& hasher, const Attributes& a) {
-  hasher.add(a.axes).add(a.sizes).add(a.start).add(a.end).add(a.step);
-  hasher.add(a.number).add(a.flag).add(a.causal).add(a.window);
-}
-
 // An integer that a double is, of those from -2^63 to 2^64, in 64 bits.
 std::uint64_t wrapped(double integer) {
   return integer < 0        ? static_cast<std::uint64_t>(static_cast<std::int64_t>(integer))
@@ -89,7 +84,7 @@ Hash content_hash(const Graph& graph) {
   hasher.add(graph.nodes.size());
   for (const Node& node : graph.nodes) {
     hasher.add(node.op).add(node.operands).add(node.dtype).add(node.shape);
-    add(hasher, node.attributes);
+    add_attributes(hasher, node.attributes);
   }
   hasher.add(graph.inputs).add(graph.outputs).add(graph.mutations.size());
   for (const Mutation& m : graph.mutations) hasher.add(m.input).add(m.value);

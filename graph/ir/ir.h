@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/ir/attributes.h"
 #include "graph/ir/op.h"
 #include "runtime/base/dtype.h"
 #include "runtime/base/hash.h"
@@ -26,19 +27,6 @@ struct Scalar;
 namespace tilewright::graph {
 
 using NodeId = std::uint32_t;
-
-// What an op needs besides its operands. One record for all ops, by name; an op reads the fields
-// that ops.def's comment on it names, the others keep their defaults.
-struct Attributes {
-  std::vector<int> axes;  // never negative
-  Shape sizes;
-  std::int64_t start = 0, end = 0, step = 1;
-  double number = 0;
-  bool flag = false;    // gelu: tanh form
-  bool causal = false;  // attention
-  std::int64_t window = 0;
-  bool operator==(const Attributes& other) const = default;
-};
 
 // What the user wrote that a node came from: it itself, or a composite that was decomposed since.
 struct Origin {

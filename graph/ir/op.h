@@ -7,11 +7,12 @@
 #include <string_view>
 
 #include "dsl/ir/op.h"
+#include "graph/ir/attributes.h"
 
 namespace tilewright::graph {
 
 enum class Op : std::uint8_t {
-#define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op) name,
+#define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op, attributes) name,
 #include "graph/ir/ops.def"
 #undef TILEWRIGHT_GRAPH_OP
 };
@@ -35,8 +36,9 @@ struct OpInfo {
   int min_operands, max_operands;  // -1: any number
   Kind kind;
   std::optional<ir::Op> tile_op;
-  bool floating_only;  // by its shape rule; integer operands are converted before
-  bool finds_index;    // a reduction that gives a place along its axis, not a value
+  AttributeFields reads;  // the others keep their defaults
+  bool floating_only;     // by its shape rule; integer operands are converted before
+  bool finds_index;       // a reduction that gives a place along its axis, not a value
 };
 
 const OpInfo& info(Op op);

@@ -73,33 +73,29 @@ class Line {
   int number_;
 };
 
+void read(Line& line, std::vector<int>& axes) {
+  axes.clear();
+  for (std::int64_t axis : line.list()) axes.push_back(static_cast<int>(axis));
+}
+void read(Line& line, Shape& sizes) { sizes = Shape(line.list()); }
+void read(Line& line, bool& flag) { flag = line.number_in<int>(line.word()) != 0; }
+void read(Line& line, std::int64_t& number) { number = line.number_in<std::int64_t>(line.word()); }
+void read(Line& line, double& number) { number = line.number_in<double>(line.word()); }
+
 Attributes parse_attributes(Line& line, Strides& strides) {
   Attributes a;
   if (!line.accept("{")) return a;
   do {
     std::string_view name = line.word();
     line.expect("=");
-    if (name == "axes") {
-      for (std::int64_t axis : line.list()) a.axes.push_back(static_cast<int>(axis));
-    } else if (name == "sizes") {
-      a.sizes = Shape(line.list());
-    } else if (name == "strides") {
-      strides = Strides(line.list());
-    } else if (name == "start") {
-      a.start = line.number_in<std::int64_t>(line.word());
-    } else if (name == "end") {
-      a.end = line.number_in<std::int64_t>(line.word());
-    } else if (name == "step") {
-      a.step = line.number_in<std::int64_t>(line.word());
-    } else if (name == "number") {
-      a.number = line.number_in<double>(line.word());
-    } else if (name == "window") {
-      a.window = line.number_in<std::int64_t>(line.word());
-    } else if (name == "flag" || name == "causal") {
-      (name == "flag" ? a.flag : a.causal) = line.number_in<int>(line.word()) != 0;
-    } else {
-      line.fail(concat("there is no attribute ", name));
-    }
+    bool is_known = name == "strides";
+    if (is_known) strides = Strides(line.list());
+    for_each_attribute(a, [&](AttributeField, std::string_view field, auto& value) {
+      if (field != name) return;
+      is_known = true;
+      read(line, value);
+    });
+    if (!is_known) line.fail(concat("there is no attribute ", name));
   } while (line.accept(","));
   line.expect("}");
   return a;

@@ -1,5 +1,4 @@
 #include <charconv>
-#include <cmath>
 
 #include "graph/ir/text.h"
 #include "runtime/base/error.h"
@@ -24,24 +23,31 @@ std::string joined(const List& list, char separator) {
   return text.empty() ? "scalar" : text;
 }
 
-// Attributes that differ from their defaults. A constant's sizes stand in its type.
+std::string text_of(std::int64_t number) { return std::to_string(number); }
+std::string text_of(bool flag) { return flag ? "1" : "0"; }
+std::string text_of(const std::vector<int>& list) { return joined(list, 'x'); }
+std::string text_of(const Shape& sizes) { return joined(sizes, 'x'); }
+
+// Whether the node's line says it elsewhere: a constant's sizes stand in its type.
+bool is_in_type(const Node& node, AttributeField field) {
+  return field == AttributeField::sizes && chooses_dtype(node.op);
+}
+// The number of a constant is its value, and is shown even if it is the default.
+bool is_value(const Node& node, AttributeField field) {
+  return field == AttributeField::number && node.op == Op::full;
+}
+
+// Attributes that differ from their defaults.
 std::string text_of(const Node& node, const Strides& strides) {
-  const Attributes& a = node.attributes;
   std::string text;
   auto say = [&](std::string_view name, const std::string& value) {
     text += concat(text.empty() ? " {" : ", ", name, "=", value);
   };
-  bool shape_is_given = info(node.op).kind == Kind::constant || node.op == Op::input;
-  if (!a.axes.empty()) say("axes", joined(a.axes, 'x'));
-  if (!shape_is_given && !a.sizes.empty()) say("sizes", joined(a.sizes, 'x'));
-  if (a.start != 0) say("start", std::to_string(a.start));
-  if (a.end != 0) say("end", std::to_string(a.end));
-  if (a.step != 1) say("step", std::to_string(a.step));
-  if (a.number != 0 || std::signbit(a.number) || node.op == Op::full)
-    say("number", text_of(a.number));
-  if (a.flag) say("flag", "1");
-  if (a.causal) say("causal", "1");
-  if (a.window != 0) say("window", std::to_string(a.window));
+  for_each_attribute(node.attributes,
+                     [&](AttributeField field, std::string_view name, const auto& value) {
+                       bool is_shown = !is_default(field, node.attributes) || is_value(node, field);
+                       if (is_shown && !is_in_type(node, field)) say(name, text_of(value));
+                     });
   if (!strides.empty()) say("strides", joined(strides, 'x'));
   return text.empty() ? text : text + "}";
 }

@@ -279,7 +279,7 @@ ValueType quantized_linear(const Application& a) {
          ", groups] with groups of equally many of the ", depth, " columns");
   a.need(!packed || scales[1] == 1 || depth / scales[1] % packed_block == 0, "a group has ",
          depth / scales[1], " weights of 4 bits; groups must be whole blocks of ", packed_block);
-  a.need(!a.attributes.flag || depth <= most_exact_depth, "x has ", depth,
+  a.need(!a.attributes.int8_activations || depth <= most_exact_depth, "x has ", depth,
          " columns; rounded to 8 bits, at most ", most_exact_depth, " add up exactly");
   a.need(a.count() < 4 || (a.shape(3) == scales && a.dtype_of(3) == a.dtype_of(2)),
          "the zeros are ", a.dtype_of(a.count() - 1), " ", a.shape(a.count() - 1),
@@ -375,9 +375,12 @@ ValueType infer(Op op, std::span<const ValueType> operands, const Attributes& at
   const OpInfo& row = info(op);
   a.need(count >= row.min_operands && (row.max_operands < 0 || count <= row.max_operands), "has ",
          count, " operands; it takes ", row.min_operands, " to ", row.max_operands);
+  std::string_view unread = unread_attribute(attributes, row.reads);
+  a.need(unread.empty(), "the attribute ", unread,
+         " is set; it must keep its default, since the op does not read it");
   switch (op) {
-#define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op) \
-  case Op::name:                                               \
+#define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op, attributes) \
+  case Op::name:                                                           \
     return rule(a);
 #include "graph/ir/ops.def"
 #undef TILEWRIGHT_GRAPH_OP

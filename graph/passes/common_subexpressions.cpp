@@ -21,7 +21,7 @@ bool equal(const Node& a, const Node& b) {
 std::uint64_t hash_of(const Node& node) {
   Hasher hasher;
   hasher.add(node.op).add(node.operands).add(node.dtype).add(node.shape);
-  hasher.add(node.attributes.axes).add(node.attributes.number).add(node.attributes.start);
+  add_attributes(hasher, node.attributes);
   return hasher.finish().low;
 }
 

@@ -82,9 +82,8 @@ Hash key_of(const Call& call, const Device& device) {
       .add(call.op)
       .add(call.in_place)
       .add(call.dtype ? 1 + static_cast<int>(*call.dtype) : 0);
-  const Attributes& a = call.attributes;
-  hasher.add(a.axes).add(a.sizes).add(a.start).add(a.end).add(a.step).add(a.number);
-  hasher.add(a.flag).add(a.causal).add(a.window).add(call.operands.size());
+  add_attributes(hasher, call.attributes);
+  hasher.add(call.operands.size());
   for (const Tensor& operand : call.operands) {
     const TensorBody& body = *operand.body();
     hasher.add(body.dtype).add(body.placement.shape).add(body.placement.strides);

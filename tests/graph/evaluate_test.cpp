@@ -33,7 +33,7 @@ HostTensor result_of(const std::string& body, const std::vector<HostTensor>& inp
 TEST(Evaluate, ComputesTheTailOfGeluWithoutCancellation) {
   HostTensor x = tensor(f64, {1}, {-6});
   double wanted = -8.439646700762297e-11;
-  EXPECT_NEAR(result_of("%1: f64[1] = gelu %0 {flag=1}", {x}).floating[0], wanted, 1e-23);
+  EXPECT_NEAR(result_of("%1: f64[1] = gelu %0 {tanh_form=1}", {x}).floating[0], wanted, 1e-23);
 }
 
 TEST(Evaluate, RoundsEachNodeOnceToItsDtypeOrNotAtAll) {
@@ -100,7 +100,7 @@ TEST(Evaluate, RoundsWhatAQuantisedLinearOfManyRowsMultiplies) {
   bytes.integer[1] = 7;
   bytes.integer[16] = 3;
   auto result =
-      result_of("%3: f32[5x1] = quantized_linear %0, %1, %2 {flag=1}", {x, bytes, scales});
+      result_of("%3: f32[5x1] = quantized_linear %0, %1, %2 {int8_activations=1}", {x, bytes, scales});
   // -5 * 7.5 is -18.75 steps of 2.
   EXPECT_EQ(result.floating[0], 127 * 90 - 11 * 30 - 3 * 38);
   EXPECT_EQ(result.floating[4], 254 * 90 - 10 * 30 - 4 * 38);
@@ -137,7 +137,7 @@ TEST(Evaluate, ComputesCompositesByTheirDefinitions) {
   near("%1: f32[1x2] = layer_norm %0 {number=3}", {-0.5, 0.5});
   near("%1: f32[1x2] = rms_norm %0 {number=4}", {1.0 / 3, 1});
   near("%1: f32[1x2] = gelu %0", {0.8413447460685429, 2.99595030590511});
-  near("%1: f32[1x2] = gelu %0 {flag=1}", {0.8411919906082768, 2.9963626079182268});
+  near("%1: f32[1x2] = gelu %0 {tanh_form=1}", {0.8411919906082768, 2.9963626079182268});
   near("%1: f32[1x2] = silu %0", {1 / (1 + std::exp(-1.0)), 3 / (1 + std::exp(-3.0))});
   near("%1: f32[1x2] = reciprocal %0", {1, 1.0 / 3});
 }

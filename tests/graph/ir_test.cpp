@@ -93,7 +93,7 @@ TEST(GraphText, RoundTripsEveryAttribute) {
       "  %3: i32[5] = arange {start=10, step=-2}\n"
       "  %4: f32[4x4] = slice %0 {axes=0, end=8, step=2}\n"
       "  %5: f16[4x4] = to %4\n"
-      "  %6: f16[4x4] = gelu %5 {flag=1}\n"
+      "  %6: f16[4x4] = gelu %5 {tanh_form=1}\n"
       "  %7: f32[1x1x8x4] = reshape %0 {sizes=1x1x8x4}\n"
       "  %8: f32[1x1x8x4] = attention %7, %7, %7 {number=-0.5, causal=1, window=3}\n"
       "  %9: f32[4x2] = full {number=-0}\n"

@@ -221,9 +221,9 @@ void GraphGenerator::grow_composite(Op op) {
                               : input(DType::i8, {width, depth}, -20, 20));
     for (std::int64_t more = 1 + dice_.below(2); more > 0; --more)
       operands.push_back(input(f32, {width, groups}));
-    attributes.flag = dice_.chance(40);
+    attributes.int8_activations = dice_.chance(40);
   } else {
-    attributes.flag = op == Op::gelu && dice_.chance(50);
+    attributes.tanh_form = op == Op::gelu && dice_.chance(50);
   }
   add(op, operands, attributes);
 }

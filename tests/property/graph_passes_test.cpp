@@ -47,7 +47,7 @@ TEST(RandomGraphs, UseEveryOpOfTheTable) {
       ++uses[static_cast<std::size_t>(node.op)];
       if (node.op == Op::matmul && node.dtype != graph.node(node.operands[0]).dtype)
         ++wide_products;
-      if (node.op == Op::quantized_linear && node.attributes.flag && node.shape[0] > 4)
+      if (node.op == Op::quantized_linear && node.attributes.int8_activations && node.shape[0] > 4)
         ++rounded_rows;
     }
   }
