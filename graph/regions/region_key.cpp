@@ -2,11 +2,24 @@
 
 #include <algorithm>
 
+#include "graph/regions/task_identity.h"
+
 namespace tilewright::graph {
 namespace {
 
 void add(Hasher& hasher, const Placement& placement) {
-  hasher.add(placement.shape).add(placement.strides).add(placement.offset);
+  const auto& [shape, strides, offset] = placement;
+  hasher.add(shape).add(strides).add(offset);
+}
+
+// What programs know of memory that they read. Where it comes from is no part of them.
+void add(Hasher& hasher, const Storage& storage) {
+  const auto& [kind, dtype, elements, input, is_aligned, data, start, step, packed_from, slivers,
+               writers, readers, is_output] = storage;
+  hasher.add(dtype).add(is_aligned);
+  const auto& [width, in_pairs] = slivers;
+  hasher.add(width).add(in_pairs);
+  hasher.add(start).add(step);  // may be computed rather than read
 }
 
 std::optional<std::size_t> producer_in(const Region& region, const TaskOperand& operand) {
@@ -33,34 +46,23 @@ Hash region_key(const Graph& graph, const TaskList& list, const Region& region) 
   std::vector<StorageId> storages = storages_of(list, region);
   auto index_of = [&](StorageId id) { return std::ranges::find(storages, id) - storages.begin(); };
   Hasher hasher;
+  auto add_operand = [&](const TaskOperand& operand) {
+    const auto& [number, storage, view, producer] = operand;
+    add_number(hasher, number);
+    hasher.add(view.shape);
+    if (number) return;
+    add(hasher, view);
+    std::optional<std::size_t> slot_of_producer = producer_in(region, operand);
+    hasher.add(slot_of_producer ? static_cast<std::int64_t>(*slot_of_producer) : -1);
+    if (slot_of_producer) return;
+    hasher.add(index_of(storage));
+    add(hasher, list.storages[storage]);
+  };
   for (std::size_t slot = 0; slot < region.tasks.size(); ++slot) {
     const Task& task = list.tasks[region.tasks[slot]];
-    hasher.add(task.kind).add(task.tile_op ? static_cast<int>(*task.tile_op) : -1);
-    hasher.add(task.dtype).add(task.shape).add(task.axis_begin).add(task.axis_end);
-    hasher.add(task.reduce).add(task.scatter_axis).add(task.scatter_stride).add(task.scatter_size);
-    if (task.kind == TaskKind::attention) {
-      const Attributes& attributes = graph.node(task.node).attributes;
-      hasher.add(attributes.number).add(attributes.causal).add(attributes.window);
-      hasher.add(attributes.start);
-    }
-    for (const TaskOperand& operand : task.operands) {
-      hasher.add(operand.view.shape.size()).add(operand.number.has_value());
-      if (operand.number) {
-        hasher.add(operand.number->dtype).add(operand.number->integer);
-        hasher.add(operand.number->floating).add(operand.view.shape);
-      } else {
-        auto producer = producer_in(region, operand);
-        hasher.add(producer ? static_cast<std::int64_t>(*producer) : -1);
-        if (!producer) hasher.add(index_of(operand.storage));
-        if (!producer) {
-          const Storage& storage = list.storages[operand.storage];
-          hasher.add(storage.dtype).add(storage.is_aligned);
-          hasher.add(storage.slivers.width).add(storage.slivers.in_pairs);
-          hasher.add(storage.start).add(storage.step);  // may be computed rather than read
-        }
-        add(hasher, operand.view);
-      }
-    }
+    add_work(hasher, task);
+    if (task.kind == TaskKind::attention) add_attributes(hasher, graph.node(task.node).attributes);
+    for (const TaskOperand& operand : task.operands) add_operand(operand);
     hasher.add(static_cast<bool>(region.stored[slot]));
     if (region.stored[slot])
       hasher.add(index_of(task.storage)).add(list.storages[task.storage].is_aligned);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/hash.h"
+#include "graph/regions/task_identity.h"
 
 namespace tilewright::graph {
 namespace {
@@ -16,18 +16,15 @@ constexpr TaskId far = 64;  // what lies further back is not part of a layer's s
 std::uint64_t signature(const TaskList& list, TaskId id) {
   const Task& task = list.tasks[id];
   Hasher hasher;
-  hasher.add(task.kind).add(task.dtype).add(task.shape);
-  hasher.add(task.tile_op ? static_cast<int>(*task.tile_op) : -1);
-  hasher.add(task.axis_begin).add(task.axis_end).add(task.reduce).add(task.scatter_axis);
+  add_work(hasher, task);
   for (const TaskOperand& operand : task.operands) {
-    hasher.add(operand.number.has_value()).add(operand.view.shape);
-    if (operand.number) {
-      hasher.add(operand.number->integer).add(operand.number->floating);
-      continue;
-    }
-    hasher.add(operand.view.strides).add(operand.view.offset);
-    bool near = operand.producer && id - *operand.producer < far;
-    hasher.add(near ? id - *operand.producer : 0);
+    const auto& [number, storage, view, producer] = operand;
+    add_number(hasher, number);
+    hasher.add(view.shape);
+    if (number) continue;
+    hasher.add(view.strides).add(view.offset);
+    bool near = producer && id - *producer < far;
+    hasher.add(near ? id - *producer : 0);
   }
   return hasher.finish().low;
 }

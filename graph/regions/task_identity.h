@@ -1,0 +1,17 @@
+// What a task does, as a hash: the part of region keys and of repetitions that both must see whole.
+//
+// Tasks are taken apart by structured bindings, which name every field: a new field of Task does
+// not compile until it is said here whether it is part of what the task does.
+#pragma once
+
+#include "graph/regions/task.h"
+#include "runtime/base/hash.h"
+
+namespace tilewright::graph {
+
+// The work without its operands and without the memory that it writes.
+void add_work(Hasher& hasher, const Task& task);
+// A number that is an operand, or that the operand is none.
+void add_number(Hasher& hasher, const std::optional<ir::Scalar>& number);
+
+}  // namespace tilewright::graph
