@@ -1,5 +1,5 @@
 // Result dtype and shape of every graph op, and what is legal: one function a rule named in
-// ops.def.
+// ops.def, in the file of its family (graph/ops).
 //
 // The rules see operand types only, so that the graph builder, eager execution and the parser all
 // raise the same Error: it begins with the op, quotes the shapes and says what would be right.

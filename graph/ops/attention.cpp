@@ -1,0 +1,76 @@
+#include "graph/ops/family.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace tilewright::graph {
+
+namespace rules {
+
+ValueType attention(const Application& a) {
+  const Shape &q = a.shape(0), &k = a.shape(1), &v = a.shape(2);
+  for (std::size_t i = 1; i < 3; ++i)
+    a.need(a.dtype_of(i) == a.dtype_of(0), "q is ", a.dtype_of(0), ", k is ", a.dtype_of(1),
+           ", v is ", a.dtype_of(2), "; they must have one dtype");
+  a.need_floating(0);
+  a.need(q.rank() == 4 && k.rank() == 4 && v.rank() == 4, "q is ", q, ", k is ", k, ", v is ", v,
+         "; each must be [batch, heads, rows, columns]");
+  a.need(k == v, "k is ", k, ", v is ", v, "; they must have one shape");
+  a.need(q[0] == k[0] && q[3] == k[3], "q is ", q, ", k is ", k,
+         "; batch and head size must be equal");
+  a.need(k[1] > 0 && q[1] % k[1] == 0, "q has ", q[1], " heads, k has ", k[1],
+         "; q's heads must be a multiple of k's");
+  a.need(a.attributes.window >= 0, "the window is ", a.attributes.window,
+         "; it must be the number of keys that a row sees, or 0 for all");
+  a.need(a.attributes.window == 0 || a.attributes.causal,
+         "a window was given without causal; it needs causal");
+  if (a.count() == 4) {
+    a.need(a.dtype_of(3) == DType::i32 || a.dtype_of(3) == DType::i64, "position is ",
+           a.dtype_of(3), "; it must be i32 or i64");
+    a.need(a.shape(3) == Shape{1}, "position is ", a.shape(3), "; it must have one element");
+    a.need(a.attributes.causal, "a position was given without causal; it needs causal");
+  }
+  return a.operands[0];
+}
+
+}  // namespace rules
+
+HostTensor meaning(The<Op::attention>, const Node& node, const Operands& operands) {
+  const HostTensor &q = *operands[0], &k = *operands[1], &v = *operands[2];
+  std::int64_t heads = q.shape[1], groups = k.shape[1], rows = q.shape[2], depth = q.shape[3];
+  std::int64_t columns = k.shape[2];
+  std::int64_t position = operands.size() > 3 ? operands[3]->integer[0] : node.attributes.start;
+  HostTensor result(node.dtype, node.shape);
+  std::vector<double> weights;
+  for (std::int64_t line = 0; line < q.shape[0] * heads * rows; ++line) {
+    std::int64_t row = line % rows, head = line / rows % heads, batch = line / rows / heads;
+    std::int64_t keys = (batch * groups + head / (heads / groups)) * columns * depth;
+    std::int64_t visible = columns, hidden = 0;
+    if (node.attributes.causal) visible = std::clamp<std::int64_t>(row + position + 1, 0, columns);
+    if (node.attributes.window != 0)
+      hidden = std::clamp<std::int64_t>(row + position + 1 - node.attributes.window, 0, visible);
+    weights.assign(static_cast<std::size_t>(visible), 0);
+    double highest = -std::numeric_limits<double>::infinity(), total = 0;
+    for (std::int64_t c = hidden; c < visible; ++c) {
+      double& weight = weights[static_cast<std::size_t>(c)];
+      for (std::int64_t d = 0; d < depth; ++d)
+        weight += q.number(line * depth + d) * k.number(keys + c * depth + d);
+      weight *= node.attributes.number;
+      highest = std::fmax(highest, weight);
+    }
+    for (std::int64_t c = hidden; c < visible; ++c) {
+      double& weight = weights[static_cast<std::size_t>(c)];
+      total += weight = std::exp(weight - highest);
+    }
+    for (std::int64_t d = 0; d < depth; ++d) {
+      double mixed = 0;
+      for (std::int64_t c = hidden; c < visible; ++c)
+        mixed += weights[static_cast<std::size_t>(c)] * v.number(keys + c * depth + d);
+      result.set_number(line * depth + d, total == 0 ? 0 : mixed / total);
+    }
+  }
+  return result;
+}
+
+}  // namespace tilewright::graph

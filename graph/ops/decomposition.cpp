@@ -1,0 +1,30 @@
+#include "graph/ops/family.h"
+
+#include "graph/ir/decompositions.h"
+
+namespace tilewright::graph {
+
+Term operator+(const Term& a, const Term& b) { return a.make(Op::add, {a.id, b.id}); }
+Term operator-(const Term& a, const Term& b) { return a.make(Op::sub, {a.id, b.id}); }
+Term operator*(const Term& a, const Term& b) { return a.make(Op::mul, {a.id, b.id}); }
+Term operator/(const Term& a, const Term& b) { return a.make(Op::div, {a.id, b.id}); }
+Term operator+(const Term& a, double b) { return a + a.number(b); }
+Term operator*(const Term& a, double b) { return a * a.number(b); }
+Term operator/(double a, const Term& b) { return b.number(a) / b; }
+Term unary(Op op, const Term& x) { return x.make(op, {x.id}); }
+
+Term choice(const Term& condition, const Term& a, const Term& b) {
+  return a.make(Op::where, {condition.id, a.id, b.id});
+}
+Term compared(Op op, const Term& a, double b) { return a.make(op, {a.id, a.number(b).id}); }
+
+NodeId append_decomposition(GraphBuilder& builder, const Node& node,
+                            const std::vector<NodeId>& operands) {
+  Site site{node, {}};
+  for (NodeId id : operands) site.operands.push_back({&builder, id});
+  Term result =
+      dispatch_op<Kind::composite, Term>(node.op, [&](auto op) { return decomposition(op, site); });
+  return result.to(node.dtype).id;
+}
+
+}  // namespace tilewright::graph

@@ -1,0 +1,86 @@
+#include "graph/ops/family.h"
+
+#include "graph/ir/index_space.h"
+
+namespace tilewright::graph {
+
+namespace rules {
+
+ValueType embedding(const Application& a) {
+  const Shape& table = a.shape(0);
+  a.need_index(1);
+  a.need(table.rank() == 2, "the table is ", table, "; it must be [rows, columns]");
+  Shape result = a.shape(1);
+  result.push_back(table[1]);
+  return {a.dtype_of(0), result};
+}
+ValueType index_copy(const Application& a) {
+  a.need_index(1);
+  int axis = single_axis(a);
+  const Shape &self = a.shape(0), &index = a.shape(1), &source = a.shape(2);
+  a.need(a.dtype_of(0) == a.dtype_of(2), "self is ", a.dtype_of(0), ", the source is ",
+         a.dtype_of(2), "; they must have one dtype");
+  a.need(index.rank() == 1, "the index is ", index, "; it must have one axis");
+  Shape wanted = self;
+  wanted[axis] = index[0];
+  a.need(source == wanted, "self is ", self, ", the index has ", index[0],
+         " elements, the source is ", source, "; the source must be ", wanted);
+  return a.operands[0];
+}
+ValueType cat(const Application& a) {
+  a.need_equal_dtypes();
+  int axis = single_axis(a);
+  ValueType result = a.operands[0];
+  for (std::size_t i = 1; i < a.count(); ++i) {
+    Shape wanted = a.shape(0);
+    bool fits = a.shape(i).rank() == wanted.rank();
+    if (fits) wanted[axis] = a.shape(i)[axis];
+    a.need(fits && a.shape(i) == wanted, "part 0 is ", a.shape(0), ", part ", i, " is ", a.shape(i),
+           "; parts may differ only in axis ", axis);
+    result.shape[axis] += a.shape(i)[axis];
+  }
+  return result;
+}
+
+}  // namespace rules
+
+HostTensor meaning(The<Op::embedding>, const Node& node, const Operands& x) {
+  const HostTensor &table = *x[0], &ids = *x[1];
+  HostTensor result(node.dtype, node.shape);
+  std::int64_t width = table.shape[1];
+  for (std::int64_t i = 0; i < result.count(); ++i) {
+    std::int64_t id = ids.integer[static_cast<std::size_t>(i / width)];
+    require(id >= 0 && id < table.shape[0], "[embedding] id ", id, " is outside a table of ",
+            table.shape[0], " rows; ids must be in [0, rows)");
+    result.set(i, table.get(id * width + i % width));
+  }
+  return result;
+}
+HostTensor meaning(The<Op::index_copy>, const Node& node, const Operands& x) {
+  const HostTensor &self = *x[0], &index = *x[1], &source = *x[2];
+  HostTensor result = self;
+  auto axis = static_cast<std::size_t>(node.attributes.axes[0]);
+  for_each_index(source.shape, [&](const Index& at, std::int64_t i) {
+    Index to = at;
+    to[axis] = index.integer[static_cast<std::size_t>(at[axis])];
+    if (to[axis] >= 0 && to[axis] < self.shape[static_cast<int>(axis)])
+      result.set(offset_in(self.shape, to), source.get(i));
+  });
+  return result;
+}
+HostTensor meaning(The<Op::cat>, const Node& node, const Operands& parts) {
+  HostTensor result(node.dtype, node.shape);
+  auto axis = static_cast<std::size_t>(node.attributes.axes[0]);
+  std::int64_t begin = 0;
+  for (const HostTensor* part : parts) {
+    for_each_index(part->shape, [&](const Index& at, std::int64_t i) {
+      Index to = at;
+      to[axis] += begin;
+      result.set(offset_in(node.shape, to), part->get(i));
+    });
+    begin += part->shape[static_cast<int>(axis)];
+  }
+  return result;
+}
+
+}  // namespace tilewright::graph

@@ -1,0 +1,41 @@
+#include "graph/ops/family.h"
+
+namespace tilewright::graph {
+
+namespace {
+
+template <Kind kind, typename Operation>
+HostTensor meaning_of_kind(Operation op, const Graph& graph, NodeId id, const Operands& x,
+                           Rounding rounding) {
+  const Node& node = graph.node(id);
+  if constexpr (kind == Kind::input)
+    raise_internal_error("an input was computed", std::source_location::current());
+  else if constexpr (kind == Kind::pointwise)
+    return pointwise(node, x, rounding);
+  else if constexpr (kind == Kind::view)
+    return view(graph, id, *x[0]);
+  else
+    return meaning(op, node, x);
+}
+
+HostTensor compute(const Graph& graph, NodeId id, const Operands& x, Rounding rounding) {
+  switch (graph.node(id).op) {
+#define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op, attributes) \
+  case Op::name:                                                           \
+    return meaning_of_kind<Kind::kind>(The<Op::name>{}, graph, id, x, rounding);
+#include "graph/ir/ops.def"
+#undef TILEWRIGHT_GRAPH_OP
+  }
+  __builtin_unreachable();
+}
+
+}  // namespace
+
+HostTensor evaluate_node(const Graph& graph, NodeId id, const Operands& operands,
+                         Rounding rounding) {
+  HostTensor value = compute(graph, id, operands, rounding);
+  if (rounding == Rounding::exact_dtype) round_to(value, graph.node(id).dtype);
+  return value;
+}
+
+}  // namespace tilewright::graph

@@ -1,0 +1,210 @@
+#include "graph/ops/reductions.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "dsl/ir/scalar.h"
+
+namespace tilewright::graph {
+
+namespace rules {
+
+namespace {
+
+ValueType reduce_any_type(const Application& a) {
+  ValueType result = a.operands[0];
+  const auto& axes = a.attributes.axes;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    need_axis(a, axes[i], a.shape(0).rank());
+    a.need(i == 0 || axes[i - 1] < axes[i], "axes must be named once and in ascending order; axis ",
+           axes[i], " is not");
+    result.shape[axes[i]] = 1;
+  }
+  return result;
+}
+
+}  // namespace
+
+ValueType reduce(const Application& a) {
+  a.need(!is_boolean(a.dtype_of(0)), "the operand is bool; convert with to(i64)");
+  a.need_arithmetic(0);
+  return reduce_any_type(a);
+}
+// Of no elements there is no result.
+ValueType reduce_some(const Application& a) {
+  for (int axis : a.attributes.axes)
+    a.need(axis < 0 || axis >= a.shape(0).rank() || a.shape(0)[axis] > 0, "axis ", axis,
+           " of shape ", a.shape(0), " is empty; this reduction needs an element");
+  return reduce(a);
+}
+ValueType reduce_boolean(const Application& a) {
+  a.need(is_boolean(a.dtype_of(0)), "the operand is ", a.dtype_of(0),
+         "; it must be bool: compare with 0 first");
+  return reduce_any_type(a);
+}
+ValueType reduce_floating(const Application& a) {
+  a.need_floating(0);
+  return reduce(a);
+}
+ValueType reduce_to_index(const Application& a) {
+  single_axis(a);
+  return {DType::i64, reduce_some(a).shape};
+}
+
+}  // namespace rules
+
+namespace {
+
+// Reductions visit elements in row-major order, which makes argmax give the first of equals.
+HostTensor combined(const Node& node, const HostTensor& x, ir::ReduceKind kind) {
+  HostTensor result(node.dtype, node.shape);
+  bool floating = is_floating(x.dtype);
+  ir::Scalar start = ir::identity(kind, floating ? DType::f64 : x.dtype);
+  for (std::int64_t i = 0; i < result.count(); ++i) result.set(i, start);
+  for_each_index(x.shape, [&](const Index& index, std::int64_t i) {
+    std::int64_t to = offset_in(node.shape, index);
+    ir::Scalar before = result.get(to), next = x.get(i);
+    if (floating) before.dtype = next.dtype = DType::f64;
+    result.set(to, ir::combine(kind, before, next));
+  });
+  return result;
+}
+HostTensor extremum(const Node& node, const HostTensor& x, ir::Op op) {
+  HostTensor result(node.dtype, node.shape);
+  std::vector<bool> seen(static_cast<std::size_t>(result.count()));
+  for_each_index(x.shape, [&](const Index& index, std::int64_t i) {
+    auto to = static_cast<std::size_t>(offset_in(node.shape, index));
+    auto at = static_cast<std::int64_t>(to);
+    ir::Scalar pair[2] = {seen[to] ? result.get(at) : x.get(i), x.get(i)};
+    if (is_floating(x.dtype)) pair[0].dtype = pair[1].dtype = DType::f64;
+    result.set(at, ir::evaluate(op, pair, pair[0].dtype));
+    seen[to] = true;
+  });
+  return result;
+}
+// The first of the greatest, or of the least.
+HostTensor place_of_extremum(const Node& node, const HostTensor& x, bool of_greatest) {
+  HostTensor result(node.dtype, node.shape);
+  std::vector<std::int64_t> best(static_cast<std::size_t>(result.count()), -1);
+  for_each_index(x.shape, [&](const Index& index, std::int64_t i) {
+    std::int64_t at = offset_in(node.shape, index);
+    std::int64_t& champion = best[static_cast<std::size_t>(at)];
+    bool wins = champion < 0;
+    if (!wins) {
+      const bool floating = is_floating(x.dtype);
+      ir::Scalar pair[2] = {x.get(of_greatest ? i : champion), x.get(of_greatest ? champion : i)};
+      if (floating) pair[0].dtype = pair[1].dtype = DType::f64;
+      wins = ir::evaluate(ir::Op::gt_, pair, DType::boolean).integer != 0 ||
+             (floating && std::isnan(x.number(i)) && !std::isnan(x.number(champion)));
+    }
+    if (!wins) return;
+    champion = i;
+    result.integer[static_cast<std::size_t>(at)] =
+        index[static_cast<std::size_t>(node.attributes.axes[0])];
+  });
+  return result;
+}
+
+}  // namespace
+
+HostTensor meaning(The<Op::sum>, const Node& node, const Operands& x) {
+  return combined(node, *x[0], ir::ReduceKind::sum);
+}
+HostTensor meaning(The<Op::prod>, const Node& node, const Operands& x) {
+  return combined(node, *x[0], ir::ReduceKind::prod);
+}
+HostTensor meaning(The<Op::any>, const Node& node, const Operands& x) {
+  return combined(node, *x[0], ir::ReduceKind::any);
+}
+HostTensor meaning(The<Op::all>, const Node& node, const Operands& x) {
+  return combined(node, *x[0], ir::ReduceKind::all);
+}
+HostTensor meaning(The<Op::amax>, const Node& node, const Operands& x) {
+  return extremum(node, *x[0], ir::Op::max_);
+}
+HostTensor meaning(The<Op::amin>, const Node& node, const Operands& x) {
+  return extremum(node, *x[0], ir::Op::min_);
+}
+HostTensor meaning(The<Op::argmax>, const Node& node, const Operands& x) {
+  return place_of_extremum(node, *x[0], true);
+}
+HostTensor meaning(The<Op::argmin>, const Node& node, const Operands& x) {
+  return place_of_extremum(node, *x[0], false);
+}
+
+namespace {
+
+// The shares of the elements' sum that are one `count`th of it.
+Term share(const Term& x, const std::vector<int>& axes, double count) {
+  return x.reduce(Op::sum, axes) * (1 / count);
+}
+std::int64_t elements_over(const Term& x, const std::vector<int>& axes) {
+  std::int64_t count = 1;
+  for (int axis : axes) count *= x.shape()[axis];
+  return count;
+}
+
+}  // namespace
+
+Term average(const Term& x, const std::vector<int>& axes) {
+  return share(x, axes, static_cast<double>(elements_over(x, axes)));
+}
+
+std::vector<double> means(const HostTensor& x, const Shape& to) {
+  double n = static_cast<double>(x.count()) / static_cast<double>(element_count(to));
+  std::vector<double> totals = sums(x, to, [](double v, std::size_t) { return v; });
+  for (double& total : totals) total /= n;
+  return totals;
+}
+std::vector<double> variances(const HostTensor& x, const Shape& to,
+                              const std::vector<double>& mean) {
+  double n = static_cast<double>(x.count()) / static_cast<double>(element_count(to));
+  std::vector<double> totals =
+      sums(x, to, [&](double v, std::size_t at) { return (v - mean[at]) * (v - mean[at]); });
+  for (double& total : totals) total /= n;
+  return totals;
+}
+
+Term decomposition(The<Op::mean>, const Site& site) {
+  return average(site.wide(0), site.node.attributes.axes);
+}
+HostTensor meaning(The<Op::mean>, const Node& node, const Operands& x) {
+  HostTensor result(node.dtype, node.shape);
+  result.floating = means(*x[0], node.shape);
+  return result;
+}
+
+namespace {
+
+// The mean is rounded, by more than the deviations where these are small beside it. By how much the
+// sum of the deviations tells, which would be 0 (Chan, Golub and LeVeque, "Algorithms for computing
+// the sample variance", 1983).
+Term variance(const Site& site) {
+  Term x = site.wide(0);
+  const auto& axes = site.node.attributes.axes;
+  Term deviation = x - average(x, axes).like(x);
+  auto elements = static_cast<double>(elements_over(x, axes));
+  Term off = deviation.reduce(Op::sum, axes);
+  Term squares = (deviation * deviation).reduce(Op::sum, axes) - off * off * (1 / elements);
+  squares = squares.make(Op::maximum, {squares.id, squares.number(0).id});
+  return squares * (1 / std::max(0.0, elements - site.node.attributes.number));
+}
+
+}  // namespace
+
+Term decomposition(The<Op::var>, const Site& site) { return variance(site); }
+Term decomposition(The<Op::stddev>, const Site& site) { return unary(Op::sqrt, variance(site)); }
+HostTensor meaning(The<Op::var>, const Node& node, const Operands& x) {
+  HostTensor result(node.dtype, node.shape);
+  double n = static_cast<double>(x[0]->count()) / static_cast<double>(result.count());
+  result.floating = variances(*x[0], node.shape, means(*x[0], node.shape));
+  for (double& v : result.floating) v *= n / std::max(0.0, n - node.attributes.number);
+  return result;
+}
+HostTensor meaning(The<Op::stddev>, const Node& node, const Operands& x) {
+  HostTensor result = meaning(The<Op::var>(), node, x);
+  for (double& v : result.floating) v = std::sqrt(v);
+  return result;
+}
+
+}  // namespace tilewright::graph

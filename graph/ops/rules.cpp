@@ -1,0 +1,54 @@
+#include "graph/ops/family.h"
+
+namespace tilewright::graph {
+
+namespace rules {
+
+void need_axis(const Application& a, int axis, int rank) {
+  a.need(axis >= 0 && axis < rank, "axis ", axis, " is outside a tensor of rank ", rank,
+         "; it must be in [0, ", rank, ")");
+}
+// The one axis of an op that works along one.
+int single_axis(const Application& a) {
+  a.need(a.attributes.axes.size() == 1, "has ", a.attributes.axes.size(),
+         " axes; it works along exactly one");
+  need_axis(a, a.attributes.axes[0], a.shape(0).rank());
+  return a.attributes.axes[0];
+}
+void need_sizes(const Application& a, const Shape& sizes) {
+  std::int64_t count = 1;
+  for (std::int64_t size : sizes) {
+    a.need(size >= 0, "size ", size, " in ", sizes, "; sizes must not be negative");
+    a.need(!__builtin_mul_overflow(count, size, &count), "the shape ", sizes,
+           " has too many elements; their number must fit 63 bits");
+  }
+}
+
+}  // namespace rules
+
+std::int64_t count_of_range(std::int64_t start, std::int64_t end, std::int64_t step) {
+  std::int64_t span = step > 0 ? end - start : start - end, pace = step > 0 ? step : -step;
+  return span <= 0 ? 0 : (span + pace - 1) / pace;
+}
+
+ValueType infer(Op op, std::span<const ValueType> operands, const Attributes& attributes,
+                std::optional<DType> dtype, std::source_location location) {
+  Application a{op, operands, attributes, dtype, location};
+  int count = static_cast<int>(operands.size());
+  const OpInfo& row = info(op);
+  a.need(count >= row.min_operands && (row.max_operands < 0 || count <= row.max_operands), "has ",
+         count, " operands; it takes ", row.min_operands, " to ", row.max_operands);
+  std::string_view unread = unread_attribute(attributes, row.reads);
+  a.need(unread.empty(), "the attribute ", unread,
+         " is set; it must keep its default, since the op does not read it");
+  switch (op) {
+#define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op, attributes) \
+  case Op::name:                                                           \
+    return rules::rule(a);
+#include "graph/ir/ops.def"
+#undef TILEWRIGHT_GRAPH_OP
+  }
+  __builtin_unreachable();
+}
+
+}  // namespace tilewright::graph
