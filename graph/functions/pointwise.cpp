@@ -107,25 +107,15 @@ Tensor logical_or(const TensorOperand& a, const TensorOperand& b) {
   return logical(Op::logical_or, a, b);
 }
 
-#define TILEWRIGHT_UNARY(name) \
+#define TILEWRIGHT_FUNCTION_unary(name) \
   Tensor name(const TensorOperand& x) { return unary(Op::name, x); }
-TILEWRIGHT_UNARY(neg)
-TILEWRIGHT_UNARY(abs)
-TILEWRIGHT_UNARY(exp)
-TILEWRIGHT_UNARY(exp2)
-TILEWRIGHT_UNARY(log)
-TILEWRIGHT_UNARY(log2)
-TILEWRIGHT_UNARY(sin)
-TILEWRIGHT_UNARY(cos)
-TILEWRIGHT_UNARY(tanh)
-TILEWRIGHT_UNARY(erf)
-TILEWRIGHT_UNARY(sigmoid)
-TILEWRIGHT_UNARY(sqrt)
-TILEWRIGHT_UNARY(rsqrt)
-TILEWRIGHT_UNARY(relu)
-TILEWRIGHT_UNARY(silu)
-TILEWRIGHT_UNARY(reciprocal)
-#undef TILEWRIGHT_UNARY
+#define TILEWRIGHT_FUNCTION_own(name)
+#define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op, attributes, function) \
+  TILEWRIGHT_FUNCTION_##function(name)
+#include "graph/ir/ops.def"
+#undef TILEWRIGHT_GRAPH_OP
+#undef TILEWRIGHT_FUNCTION_own
+#undef TILEWRIGHT_FUNCTION_unary
 Tensor floor(const TensorOperand& x) { return rounded(Op::floor, x); }
 Tensor ceil(const TensorOperand& x) { return rounded(Op::ceil, x); }
 Tensor round(const TensorOperand& x) { return rounded(Op::round, x); }

@@ -22,21 +22,21 @@ constexpr bool is_floating_rule(std::string_view rule) {
 // What each row reads. In a namespace of its own, where the fields are known by their bare names.
 namespace fields {
 using namespace reads;
-#define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op, attributes) \
+#define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op, attributes, function) \
   constexpr AttributeFields of_##name = attributes;
 #include "graph/ir/ops.def"
 #undef TILEWRIGHT_GRAPH_OP
 }  // namespace fields
 
 constexpr std::array table = {
-#define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op, attributes) \
-  OpInfo{#name,                                                            \
-         lo,                                                               \
-         hi,                                                               \
-         Kind::kind,                                                       \
-         tile::tile_op##_,                                                 \
-         fields::of_##name,                                                \
-         is_floating_rule(#rule),                                          \
+#define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op, attributes, function) \
+  OpInfo{#name,                                                                      \
+         lo,                                                                         \
+         hi,                                                                         \
+         Kind::kind,                                                                 \
+         tile::tile_op##_,                                                           \
+         fields::of_##name,                                                          \
+         is_floating_rule(#rule),                                                    \
          std::string_view(#rule) == "reduce_to_index"},
 #include "graph/ir/ops.def"
 #undef TILEWRIGHT_GRAPH_OP

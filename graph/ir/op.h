@@ -12,7 +12,7 @@
 namespace tilewright::graph {
 
 enum class Op : std::uint8_t {
-#define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op, attributes) name,
+#define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op, attributes, function) name,
 #include "graph/ir/ops.def"
 #undef TILEWRIGHT_GRAPH_OP
 };

@@ -29,8 +29,8 @@ Result call_if(F&& f) {
 template <Kind wanted, typename Result, typename F>
 Result dispatch_op(Op op, F&& f) {
   switch (op) {
-#define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op, attributes) \
-  case Op::name:                                                           \
+#define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op, attributes, function) \
+  case Op::name:                                                                     \
     return detail::call_if<wanted, Kind::kind, Op::name, Result>(std::forward<F>(f));
 #include "graph/ir/ops.def"
 #undef TILEWRIGHT_GRAPH_OP

@@ -63,7 +63,7 @@ struct Application {
 
 namespace rules {
 
-#define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op, attributes) \
+#define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op, attributes, function) \
   ValueType rule(const Application& a);
 #include "graph/ir/ops.def"
 #undef TILEWRIGHT_GRAPH_OP
@@ -142,8 +142,8 @@ HostTensor map(const Node& node, const HostTensor& x, F f) {
   return result;
 }
 
-#define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op, attributes) \
-  Term decomposition(The<Op::name>, const Site& site);                     \
+#define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op, attributes, function) \
+  Term decomposition(The<Op::name>, const Site& site);                               \
   HostTensor meaning(The<Op::name>, const Node& node, const Operands& operands);
 #include "graph/ir/ops.def"
 #undef TILEWRIGHT_GRAPH_OP

@@ -20,8 +20,8 @@ HostTensor meaning_of_kind(Operation op, const Graph& graph, NodeId id, const Op
 
 HostTensor compute(const Graph& graph, NodeId id, const Operands& x, Rounding rounding) {
   switch (graph.node(id).op) {
-#define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op, attributes) \
-  case Op::name:                                                           \
+#define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op, attributes, function) \
+  case Op::name:                                                                     \
     return meaning_of_kind<Kind::kind>(The<Op::name>{}, graph, id, x, rounding);
 #include "graph/ir/ops.def"
 #undef TILEWRIGHT_GRAPH_OP

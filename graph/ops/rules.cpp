@@ -42,8 +42,8 @@ ValueType infer(Op op, std::span<const ValueType> operands, const Attributes& at
   a.need(unread.empty(), "the attribute ", unread,
          " is set; it must keep its default, since the op does not read it");
   switch (op) {
-#define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op, attributes) \
-  case Op::name:                                                           \
+#define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op, attributes, function) \
+  case Op::name:                                                                     \
     return rules::rule(a);
 #include "graph/ir/ops.def"
 #undef TILEWRIGHT_GRAPH_OP

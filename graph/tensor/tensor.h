@@ -253,20 +253,22 @@ Tensor shift_right(const TensorOperand& a, const TensorOperand& b);
 Tensor logical_and(const TensorOperand& a, const TensorOperand& b);
 Tensor logical_or(const TensorOperand& a, const TensorOperand& b);
 Tensor where(const TensorOperand& condition, const TensorOperand& a, const TensorOperand& b);
-// clang-format off
-#define TILEWRIGHT_UNARY(name) Tensor name(const TensorOperand& x);
-TILEWRIGHT_UNARY(neg) TILEWRIGHT_UNARY(abs) TILEWRIGHT_UNARY(exp) TILEWRIGHT_UNARY(exp2)
-TILEWRIGHT_UNARY(log) TILEWRIGHT_UNARY(log2) TILEWRIGHT_UNARY(sin) TILEWRIGHT_UNARY(cos)
-TILEWRIGHT_UNARY(tanh) TILEWRIGHT_UNARY(erf) TILEWRIGHT_UNARY(sigmoid) TILEWRIGHT_UNARY(sqrt)
-TILEWRIGHT_UNARY(rsqrt) TILEWRIGHT_UNARY(floor) TILEWRIGHT_UNARY(ceil) TILEWRIGHT_UNARY(round)
-TILEWRIGHT_UNARY(logical_not) TILEWRIGHT_UNARY(relu) TILEWRIGHT_UNARY(silu)
-TILEWRIGHT_UNARY(reciprocal) TILEWRIGHT_UNARY(square)
-#undef TILEWRIGHT_UNARY
-    // clang-format on
-    enum class GeluForm : std::uint8_t {
-      erf,
-      tanh
-    };
+// Functions of one operand whose row of ops.def says all of them: exp, log, sin, tanh, relu and so
+// on. Integers are taken as f32 where the result is floating.
+#define TILEWRIGHT_FUNCTION_unary(name) Tensor name(const TensorOperand& x);
+#define TILEWRIGHT_FUNCTION_own(name)
+#define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op, attributes, function) \
+  TILEWRIGHT_FUNCTION_##function(name)
+#include "graph/ir/ops.def"
+#undef TILEWRIGHT_GRAPH_OP
+#undef TILEWRIGHT_FUNCTION_own
+#undef TILEWRIGHT_FUNCTION_unary
+Tensor floor(const TensorOperand& x);
+Tensor ceil(const TensorOperand& x);
+Tensor round(const TensorOperand& x);
+Tensor logical_not(const TensorOperand& x);
+Tensor square(const TensorOperand& x);
+enum class GeluForm : std::uint8_t { erf, tanh };
 Tensor gelu(const TensorOperand& x, GeluForm form = GeluForm::erf);
 
 // Reductions over the given axes (all if empty). Sums and products of integers and of bool are i64.
