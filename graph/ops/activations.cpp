@@ -48,4 +48,12 @@ HostTensor meaning(The<Op::gelu>, const Node& node, const Operands& x) {
              [](double v) { return 0.5 * v * (1 + std::erf(v / std::numbers::sqrt2)); });
 }
 
+Term decomposition(The<Op::tanhshrink>, const Site& site) {
+  Term x = site.wide(0);
+  return x - unary(Op::tanh, x);
+}
+HostTensor meaning(The<Op::tanhshrink>, const Node& node, const Operands& x) {
+  return map(node, *x[0], [](double v) { return v - std::tanh(v); });
+}
+
 }  // namespace tilewright::graph

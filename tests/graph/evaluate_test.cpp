@@ -99,8 +99,8 @@ TEST(Evaluate, RoundsWhatAQuantisedLinearOfManyRowsMultiplies) {
   bytes.integer[0] = 11;
   bytes.integer[1] = 7;
   bytes.integer[16] = 3;
-  auto result =
-      result_of("%3: f32[5x1] = quantized_linear %0, %1, %2 {int8_activations=1}", {x, bytes, scales});
+  auto result = result_of("%3: f32[5x1] = quantized_linear %0, %1, %2 {int8_activations=1}",
+                          {x, bytes, scales});
   // -5 * 7.5 is -18.75 steps of 2.
   EXPECT_EQ(result.floating[0], 127 * 90 - 11 * 30 - 3 * 38);
   EXPECT_EQ(result.floating[4], 254 * 90 - 10 * 30 - 4 * 38);
@@ -139,6 +139,7 @@ TEST(Evaluate, ComputesCompositesByTheirDefinitions) {
   near("%1: f32[1x2] = gelu %0", {0.8413447460685429, 2.99595030590511});
   near("%1: f32[1x2] = gelu %0 {tanh_form=1}", {0.8411919906082768, 2.9963626079182268});
   near("%1: f32[1x2] = silu %0", {1 / (1 + std::exp(-1.0)), 3 / (1 + std::exp(-3.0))});
+  near("%1: f32[1x2] = tanhshrink %0", {0.2384058440442351, 2.0049452463132443});
   near("%1: f32[1x2] = reciprocal %0", {1, 1.0 / 3});
 }
 
