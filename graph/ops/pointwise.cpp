@@ -91,6 +91,17 @@ HostTensor pointwise(const Node& node, const Operands& operands, Rounding roundi
   return result;
 }
 
+// Near 0 by 2 t / (1 - t) with t = tanh(x / 2), where exp(x) - 1 would cancel.
+Term decomposition(The<Op::expm1>, const Site& site) {
+  constexpr double near = 0.5;
+  Term x = site.wide(0), t = unary(Op::tanh, x * 0.5);
+  Term is_near = compared(Op::lt, unary(Op::abs, x), near);
+  return choice(is_near, (t + t) / (t * -1.0 + 1.0), unary(Op::exp, x) + -1.0);
+}
+HostTensor meaning(The<Op::expm1>, const Node& node, const Operands& x) {
+  return map(node, *x[0], [](double v) { return std::expm1(v); });
+}
+
 Term decomposition(The<Op::reciprocal>, const Site& site) { return 1.0 / site.operands[0]; }
 Term decomposition(The<Op::square>, const Site& site) {
   return site.operands[0] * site.operands[0];

@@ -140,6 +140,7 @@ TEST(Evaluate, ComputesCompositesByTheirDefinitions) {
   near("%1: f32[1x2] = gelu %0 {tanh_form=1}", {0.8411919906082768, 2.9963626079182268});
   near("%1: f32[1x2] = silu %0", {1 / (1 + std::exp(-1.0)), 3 / (1 + std::exp(-3.0))});
   near("%1: f32[1x2] = tanhshrink %0", {0.2384058440442351, 2.0049452463132443});
+  near("%1: f32[1x2] = expm1 %0", {1.718281828459045, 19.085536923187668});
   near("%1: f32[1x2] = reciprocal %0", {1, 1.0 / 3});
 }
 

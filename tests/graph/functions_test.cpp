@@ -63,5 +63,10 @@ TEST(Functions, TanhshrinkIsWhatTanhTakesAway) {
   }
 }
 
+TEST(Functions, Expm1KeepsTheDigitsOfSmallArguments) {
+  expect_values([](const Tensor& x) { return expm1(x); }, [](double x) { return std::expm1(x); });
+  EXPECT_EQ(expm1(Tensor::scalar<std::int64_t>(0)).dtype(), f32);
+}
+
 }  // namespace
 }  // namespace tilewright
