@@ -102,6 +102,19 @@ HostTensor meaning(The<Op::expm1>, const Node& node, const Operands& x) {
   return map(node, *x[0], [](double v) { return std::expm1(v); });
 }
 
+// What 1 + x loses of x by rounding is made good by how much of x is left (Kahan). Of infinity, and
+// of all that 1 is lost in, all is left.
+Term log_of_one_plus(const Term& x) {
+  Term sum = x + 1.0, left = sum + -1.0;
+  Term is_whole = left.make(Op::eq, {left.id, x.id});
+  Term share = choice(is_whole, x.number(1), x / left);
+  return choice(compared(Op::eq, left, 0), x, unary(Op::log, sum) * share);
+}
+Term decomposition(The<Op::log1p>, const Site& site) { return log_of_one_plus(site.wide(0)); }
+HostTensor meaning(The<Op::log1p>, const Node& node, const Operands& x) {
+  return map(node, *x[0], [](double v) { return std::log1p(v); });
+}
+
 Term decomposition(The<Op::reciprocal>, const Site& site) { return 1.0 / site.operands[0]; }
 Term decomposition(The<Op::square>, const Site& site) {
   return site.operands[0] * site.operands[0];

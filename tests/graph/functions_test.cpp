@@ -68,5 +68,10 @@ TEST(Functions, Expm1KeepsTheDigitsOfSmallArguments) {
   EXPECT_EQ(expm1(Tensor::scalar<std::int64_t>(0)).dtype(), f32);
 }
 
+TEST(Functions, Log1pKeepsTheDigitsOfSmallArguments) {
+  expect_values([](const Tensor& x) { return log1p(x); }, [](double x) { return std::log1p(x); });
+  EXPECT_EQ(log1p(Tensor::scalar(-1.0F)).item<float>(), -infinity);
+}
+
 }  // namespace
 }  // namespace tilewright
