@@ -131,6 +131,13 @@ Tensor logical_not(const TensorOperand& x) {
   return unary(Op::logical_not, truth(x));
 }
 
+Tensor softplus(const TensorOperand& x, double beta, double threshold) {
+  Attributes attributes;
+  attributes.number = beta;
+  attributes.threshold = threshold;
+  return unary(Op::softplus, x, attributes);
+}
+
 Tensor gelu(const TensorOperand& x, GeluForm form) {
   Attributes attributes;
   attributes.tanh_form = form == GeluForm::tanh;

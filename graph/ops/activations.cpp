@@ -3,6 +3,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "graph/ops/pointwise.h"
+
 namespace tilewright::graph {
 
 namespace {
@@ -54,6 +56,23 @@ Term decomposition(The<Op::tanhshrink>, const Site& site) {
 }
 HostTensor meaning(The<Op::tanhshrink>, const Node& node, const Operands& x) {
   return map(node, *x[0], [](double v) { return v - std::tanh(v); });
+}
+
+// log(1 + exp(z)) = max(z, 0) + log(1 + exp(-|z|)), where nothing overflows.
+Term decomposition(The<Op::softplus>, const Site& site) {
+  const Attributes& attributes = site.node.attributes;
+  Term x = site.wide(0), z = x * attributes.number;
+  Term positive = z.make(Op::maximum, {z.id, z.number(0).id});
+  Term small = log_of_one_plus(unary(Op::exp, unary(Op::abs, z) * -1.0));
+  Term is_linear = compared(Op::gt, z, attributes.threshold);
+  return choice(is_linear, x, (positive + small) * (1 / attributes.number));
+}
+HostTensor meaning(The<Op::softplus>, const Node& node, const Operands& x) {
+  const double beta = node.attributes.number, threshold = node.attributes.threshold;
+  return map(node, *x[0], [&](double v) {
+    double z = v * beta;
+    return z > threshold ? v : (std::fmax(z, 0) + std::log1p(std::exp(-std::abs(z)))) / beta;
+  });
 }
 
 }  // namespace tilewright::graph

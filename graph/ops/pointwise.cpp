@@ -1,4 +1,4 @@
-#include "graph/ops/family.h"
+#include "graph/ops/pointwise.h"
 
 #include <cmath>
 

@@ -268,6 +268,8 @@ Tensor ceil(const TensorOperand& x);
 Tensor round(const TensorOperand& x);
 Tensor logical_not(const TensorOperand& x);
 Tensor square(const TensorOperand& x);
+// log(1 + exp(beta x)) / beta, and x where beta x is above the threshold.
+Tensor softplus(const TensorOperand& x, double beta = 1, double threshold = 20);
 enum class GeluForm : std::uint8_t { erf, tanh };
 Tensor gelu(const TensorOperand& x, GeluForm form = GeluForm::erf);
 

@@ -142,6 +142,7 @@ TEST(Evaluate, ComputesCompositesByTheirDefinitions) {
   near("%1: f32[1x2] = tanhshrink %0", {0.2384058440442351, 2.0049452463132443});
   near("%1: f32[1x2] = expm1 %0", {1.718281828459045, 19.085536923187668});
   near("%1: f32[1x2] = log1p %0", {0.6931471805599453, 1.3862943611198906});
+  near("%1: f32[1x2] = softplus %0 {number=2, threshold=5}", {1.0634640055214861, 3});
   near("%1: f32[1x2] = reciprocal %0", {1, 1.0 / 3});
 }
 

@@ -73,5 +73,12 @@ TEST(Functions, Log1pKeepsTheDigitsOfSmallArguments) {
   EXPECT_EQ(log1p(Tensor::scalar(-1.0F)).item<float>(), -infinity);
 }
 
+TEST(Functions, SoftplusIsLinearAboveItsThreshold) {
+  expect_values([](const Tensor& x) { return softplus(x); },
+                [](double x) { return x > 20 ? x : std::log1p(std::exp(x)); });
+  expect_values([](const Tensor& x) { return softplus(x, 2, 5); },
+                [](double x) { return 2 * x > 5 ? x : std::log1p(std::exp(2 * x)) / 2; });
+}
+
 }  // namespace
 }  // namespace tilewright

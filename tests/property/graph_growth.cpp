@@ -208,6 +208,9 @@ void GraphGenerator::grow_composite(Op op) {
     attributes.number = 1e-5;
     for (int more = info(op).max_operands - 1; more > 0 && dice_.chance(80); --more)
       operands.push_back(input(dtype, {shape[-1]}));
+  } else if (op == Op::softplus) {
+    attributes.number = dice_.between(0.5, 2);
+    attributes.threshold = 20;
   } else if (op == Op::linear) {
     std::int64_t width = random_size();
     operands.push_back(input(dtype, {width, shape[-1]}));
