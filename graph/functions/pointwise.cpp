@@ -74,6 +74,20 @@ Tensor operator>(const TensorOperand& a, const TensorOperand& b) { return binary
 Tensor operator>=(const TensorOperand& a, const TensorOperand& b) { return binary(Op::ge, a, b); }
 Tensor maximum(const TensorOperand& a, const TensorOperand& b) { return binary(Op::maximum, a, b); }
 Tensor minimum(const TensorOperand& a, const TensorOperand& b) { return binary(Op::minimum, a, b); }
+Tensor clamp(const TensorOperand& x, const std::optional<TensorOperand>& least,
+             const std::optional<TensorOperand>& most) {
+  graph::tensor_of(x, "clamp");
+  require(least || most, "[clamp] neither bound is given (at ", At{x.where},
+          "); give the least value, the most, or both");
+  std::vector<const TensorOperand*> all = {&x};
+  if (least) all.push_back(&*least);
+  if (most) all.push_back(&*most);
+  std::vector<Tensor> operands = graph::broadcast_operands("clamp", all);
+  Tensor result = operands[0];
+  if (least) result = graph::apply(Op::maximum, {result, operands[1]}, {}, x.where);
+  if (most) result = graph::apply(Op::minimum, {result, operands.back()}, {}, x.where);
+  return result;
+}
 Tensor remainder(const TensorOperand& a, const TensorOperand& b) {
   return divided(Op::remainder, "remainder", a, b);
 }

@@ -235,6 +235,10 @@ Tensor operator>(const TensorOperand& a, const TensorOperand& b);
 Tensor operator>=(const TensorOperand& a, const TensorOperand& b);
 Tensor maximum(const TensorOperand& a, const TensorOperand& b);
 Tensor minimum(const TensorOperand& a, const TensorOperand& b);
+// min(max(x, least), most), in the dtype that they promote to; NaN wins. Where `least` is above
+// `most` the result is `most`, as in PyTorch. Raises `Error` if neither bound is given.
+Tensor clamp(const TensorOperand& x, const std::optional<TensorOperand>& least,
+             const std::optional<TensorOperand>& most = {});
 // Quotients are floating: of integers f32. Rounded ones are of the operands' dtype; `floor_divide`
 // is div with RoundingMode::floor. Of integers by the number 0 an Error; where elements of a tensor
 // are 0, quotient and remainder are 0 there, on all devices (PyTorch raises on the host).

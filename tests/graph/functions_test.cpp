@@ -80,5 +80,28 @@ TEST(Functions, SoftplusIsLinearAboveItsThreshold) {
                 [](double x) { return 2 * x > 5 ? x : std::log1p(std::exp(2 * x)) / 2; });
 }
 
+TEST(Functions, ClampTakesTheUpperBoundLast) {
+  Tensor x = Tensor::from(Floats{-2, 0.5F, 3, none, infinity}, {5});
+  auto both = [](const Tensor& t) { return clamp(t, -1, 1.5); };
+  for (const Tensor& y : {both(x), compile(both)(x)}) {
+    Floats got = y.to_vector<float>();
+    EXPECT_EQ(Floats(got.begin(), got.begin() + 3), (Floats{-1, 0.5F, 1.5F}));
+    EXPECT_TRUE(std::isnan(got[3]));
+    EXPECT_EQ(got[4], 1.5F);
+  }
+  EXPECT_EQ(clamp(x.slice(0, 0, 3), 2, 1).to_vector<float>(), (Floats{1, 1, 1}));
+  EXPECT_EQ(clamp(x.slice(0, 0, 3), {}, 1).to_vector<float>(), (Floats{-2, 0.5F, 1}));
+  for (float bound : clamp(x, none).to_vector<float>()) EXPECT_TRUE(std::isnan(bound));
+}
+
+TEST(Functions, ClampPromotesItsOperands) {
+  Tensor x = Tensor::from(Integers{-5, 0, 9}, {3});
+  EXPECT_EQ(clamp(x, 0, 4).to_vector<std::int64_t>(), (Integers{0, 0, 4}));
+  EXPECT_EQ(clamp(x, 0.5).to_vector<float>(), (Floats{0.5F, 0.5F, 9}));
+  Tensor bounds = Tensor::from(Integers{1, 2}, {2, 1});
+  EXPECT_EQ(clamp(x, bounds).to_vector<std::int64_t>(), (Integers{1, 1, 9, 2, 2, 9}));
+  expect_contains(error_of([&] { clamp(x, {}); }), "[clamp] neither bound is given");
+}
+
 }  // namespace
 }  // namespace tilewright
