@@ -1,4 +1,4 @@
-#include "runtime/reached.h"
+#include "tests/conditions/reached.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
