@@ -1,7 +1,11 @@
 #include "tools/console/misuse.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
 #include <filesystem>
+#include <limits>
 #include <numeric>
 
 namespace tilewright::tools {
@@ -21,6 +25,22 @@ std::size_t changed_letters(std::string_view a, std::string_view b) {
     }
   }
   return row.back();
+}
+
+// Why the text, if it begins as a whole number, is none that 64 bits hold; else "".
+std::string cut_number(const std::string& text, bool is_unsigned) {
+  errno = 0;
+  char* end = nullptr;
+  if (is_unsigned)
+    std::strtoull(text.c_str(), &end, 0);
+  else
+    std::strtoll(text.c_str(), &end, 0);
+  if (errno != ERANGE && (!is_unsigned || text.find('-') == std::string::npos)) return {};
+  return concat("the value is ", text, "; a whole number from ",
+                is_unsigned ? 0 : std::numeric_limits<std::int64_t>::min(), " to ",
+                is_unsigned ? std::numeric_limits<std::uint64_t>::max()
+                            : std::uint64_t{std::numeric_limits<std::int64_t>::max()},
+                " is right");
 }
 
 // "tilewright bench" of the command bench.
@@ -63,6 +83,17 @@ CLI::Validator above_zero() {
         return is_right ? std::string() : "the value is " + text + "; a number above 0 is right";
       },
       "ABOVE 0");
+}
+
+void refuse_cut_numbers(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    std::string type = option->get_type_name();
+    bool is_unsigned = type.starts_with("UINT");
+    if (is_unsigned || type.starts_with("INT"))
+      option->check(CLI::Validator([=](std::string& text) { return cut_number(text, is_unsigned); },
+                                   "", "whole"));
+  }
+  for (CLI::App* command : app.get_subcommands({})) refuse_cut_numbers(*command);
 }
 
 void check_subcommands(const CLI::App& app, const std::vector<std::string>& words) {

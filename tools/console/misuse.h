@@ -50,6 +50,11 @@ void add_threads_option(CLI::App& command, int& threads);
 // Of an option's number.
 CLI::Validator above_zero();
 
+// Of every option that takes a whole number, here and in subcommands: what is beyond 64 bits, and a
+// number below zero where none can be, is refused. Left to itself the parser would take the
+// nearest.
+void refuse_cut_numbers(CLI::App& app);
+
 // Raises `Misuse` where a word stands in the place of a subcommand and is none, with those that
 // are.
 void check_subcommands(const CLI::App& app, const std::vector<std::string>& words);

@@ -1,5 +1,6 @@
 #include "tools/programs/read_programs.h"
 
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 
@@ -14,6 +15,8 @@ namespace {
 constexpr std::size_t most_text_bytes = 8 << 20;
 
 std::string text_of(const std::string& command, const std::string& path) {
+  require_use(path == "-" || !std::filesystem::is_directory(path), "[", command, "] \"", path,
+              "\" is a folder; name a file of tile IR, or - for standard input");
   std::ifstream file;
   if (path != "-") file.open(path);
   require_use(path == "-" || file.good(), "[", command, "] cannot read \"", path,
