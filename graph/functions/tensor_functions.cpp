@@ -289,6 +289,7 @@ Tensor scaled_dot_product_attention(const TensorOperand& q, const Tensor& k, con
 std::string to_string(const Tensor& tensor) {
   if (!tensor.defined()) return "undefined tensor";
   std::ostringstream out;
+  out.imbue(std::locale::classic());
   out << tensor.dtype() << "[" << tensor.shape() << "]";
   if (tensor.is_symbolic()) return out.str() + " (symbolic)";
   constexpr std::int64_t shown = 8;

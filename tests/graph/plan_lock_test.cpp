@@ -12,6 +12,7 @@
 #include "graph/compile/compile.h"
 #include "graph/tensor/functional.h"
 #include "tests/errors.h"
+#include "tests/grouped_locale.h"
 #include "tests/graph/captured.h"
 #include "tests/scratch_folder.h"
 #include "tests/setting.h"
@@ -69,6 +70,16 @@ struct PlanLockTest : ::testing::Test {
     return error_of([&] { run(options); });
   }
 };
+
+TEST_F(PlanLockTest, NoLocaleOfTheProgramChangesAPlan) {
+  std::vector<float> first = run({.write_plan = file.string()});
+  std::string usual = text();
+  std::filesystem::remove(file);
+  GroupedLocale german;
+  EXPECT_EQ(run({.write_plan = file.string()}), first);
+  EXPECT_EQ(text(), usual);
+  EXPECT_EQ(run({.locked_plan = file.string()}), first);
+}
 
 TEST_F(PlanLockTest, SaysWhatWasChosenAndGivesTheSameBits) {
   std::vector<float> first = run({.write_plan = file.string()});

@@ -5,6 +5,7 @@
 
 #include "graph/compile/compile.h"
 #include "tests/errors.h"
+#include "tests/grouped_locale.h"
 
 namespace tilewright {
 namespace {
@@ -339,6 +340,8 @@ TEST(TensorOps, RefuseMisuseWithTheUsersLine) {
 TEST(Tensor, PrintsItsTypeAndFirstElements) {
   EXPECT_EQ(to_string(counted({2, 2})), "f32[2x2] {0, 1, 2, 3}");
   EXPECT_EQ(to_string(Tensor()), "undefined tensor");
+  GroupedLocale german;
+  EXPECT_EQ(to_string(full({1}, 1234.5F)), "f32[1] {1234.5}");
   EXPECT_EQ(to_string(counted({10})), "f32[10] {0, 1, 2, 3, 4, 5, 6, 7, ...}");
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <fstream>
 #include <optional>
 
@@ -15,7 +16,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Four digits: a measurement has no more.
-double rounded(double x) { return std::stod(fmt::format("{:.4g}", x)); }
+double rounded(double x) {
+  std::string digits = fmt::format("{:.4g}", x);
+  std::from_chars(digits.data(), digits.data() + digits.size(), x);
+  return x;
+}
 
 Json knobs_of(const autotune::Space& space) {
   Json knobs = Json::array();
