@@ -8,6 +8,7 @@
 #include "dsl/codegen/gpu/plan/cache_policy.h"
 #include "dsl/codegen/gpu/plan/program_bounds.h"
 #include "dsl/codegen/gpu/proof/barrier_proof.h"
+#include "dsl/codegen/llvm/jit.h"
 #include "dsl/codegen/llvm/llvm_passes.h"
 #include "dsl/codegen/nvptx/nvptx.h"
 #include "runtime/base/error.h"
@@ -43,9 +44,8 @@ std::string entry_name(const ir::Function& function, const std::optional<LaunchT
   return name + "_" + ir::content_hash(function).hex().substr(0, 8);
 }
 
-Generated generate(const ir::Function& function, const Target& target,
-                   const std::optional<LaunchTable>& table = {}) {
-  Generated g;
+void generate(const ir::Function& function, const Target& target,
+              const std::optional<LaunchTable>& table, Generated& g) {
   require_within_bounds(function, target, table.has_value());
   Uses uses(function);
   std::vector<ScalarFacts> facts = scalar_facts(function);
@@ -64,7 +64,20 @@ Generated generate(const ir::Function& function, const Target& target,
   verify_llvm(*g.module, function.name);
   prove_barriers(*g.module->getFunction(g.entry), g.roles);
   if (target.gpu().overlaps_launches) check_grid_wait(*g.module->getFunction(g.entry));
-  return g;
+}
+
+// What `use` makes of the function's module.
+template <typename Use>
+auto of_generated(const ir::Function& function, const Target& target,
+                  const std::optional<LaunchTable>& table, const Use& use) {
+  initialise_llvm();
+  Generated g;
+  return or_leave_behind(
+      [&] {
+        generate(function, target, table, g);
+        return use(g);
+      },
+      g.module, g.machine, g.context);
 }
 
 constexpr int ptx_of_vector_additions = 81, ptx_of_ordered_evictions = 74;
@@ -84,11 +97,7 @@ void choose_ptx_version(Generated& g, Target target) {
   g.machine = nvptx_machine(target);
 }
 
-}  // namespace
-
-Ptx generate_ptx(const ir::Function& function, const Target& target,
-                 const std::optional<LaunchTable>& table) {
-  Generated g = generate(function, target, table);
+Ptx ptx_of(Generated& g, const Target& target) {
   choose_ptx_version(g, target);
   expand_device_ops(*g.module);
   apply_cache_policies(*g.module);
@@ -103,6 +112,13 @@ Ptx generate_ptx(const ir::Function& function, const Target& target,
   return ptx;
 }
 
+}  // namespace
+
+Ptx generate_ptx(const ir::Function& function, const Target& target,
+                 const std::optional<LaunchTable>& table) {
+  return of_generated(function, target, table, [&](Generated& g) { return ptx_of(g, target); });
+}
+
 // Sizes of grids are wanted where programs look at more than their number.
 LaunchTable launch_table(const ir::Function& function, std::size_t launches) {
   bool has_sizes = false;
@@ -114,12 +130,13 @@ LaunchTable launch_table(const ir::Function& function, std::size_t launches) {
 }
 
 std::string gpu_llvm_text(const ir::Function& function, const Target& target) {
-  Generated g = generate(function, target);
-  run_llvm_passes(*g.module, g.machine.get(), passes);
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  g.module->print(stream, nullptr);
-  return text;
+  return of_generated(function, target, {}, [](Generated& g) {
+    run_llvm_passes(*g.module, g.machine.get(), passes);
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    g.module->print(stream, nullptr);
+    return text;
+  });
 }
 
 namespace {
@@ -146,23 +163,25 @@ std::shared_ptr<Artifact> artifact_of(const ir::Function& function, const Target
 }  // namespace
 
 BarrierAudit audit_barriers(const ir::Function& function, const Target& target) {
-  Generated g = generate(function, target);
-  return audit_barriers(*g.module->getFunction(g.entry), g.roles);
+  return of_generated(function, target, {}, [](Generated& g) {
+    return audit_barriers(*g.module->getFunction(g.entry), g.roles);
+  });
 }
 
 EmulatedPtx emulate_ptx(const ir::Function& function, const Target& target,
                         emulator::EmulatorOptions options,
                         const std::optional<LaunchTable>& table) {
-  Generated g = generate(function, target, table);
-  run_llvm_passes(*g.module, g.machine.get(), passes);
-  EmulatedPtx kernel{
-      {}, params_of(function), g.entry, g.shape.threads, g.shape.shared_bytes, g.shape.cluster};
-  kernel.table = table;
-  kernel.persistent = g.roles.has_value();
-  if (g.roles) kernel.tensor_maps = g.roles->maps;
-  kernel.run = link_emulated(std::move(g.module), std::move(g.context), g.entry, g.shape,
-                             std::move(options));
-  return kernel;
+  return of_generated(function, target, table, [&](Generated& g) {
+    run_llvm_passes(*g.module, g.machine.get(), passes);
+    EmulatedPtx kernel{
+        {}, params_of(function), g.entry, g.shape.threads, g.shape.shared_bytes, g.shape.cluster};
+    kernel.table = table;
+    kernel.persistent = g.roles.has_value();
+    if (g.roles) kernel.tensor_maps = g.roles->maps;
+    kernel.run = link_emulated(std::move(g.module), std::move(g.context), g.entry, g.shape,
+                               std::move(options));
+    return kernel;
+  });
 }
 
 std::shared_ptr<const Artifact> generate_gpu_code(const ir::Function& function,

@@ -22,18 +22,17 @@ struct Generated {
   std::unique_ptr<llvm::LLVMContext> context;
   std::unique_ptr<llvm::Module> module;
   std::unique_ptr<llvm::TargetMachine> machine;
-  std::int64_t scratch_bytes;
+  std::int64_t scratch_bytes = 0;
 };
 
 // LLVM's lists of what is known of parameters take memory by the square of their number.
 constexpr std::size_t most_parameters = 4096;
 
-Generated generate(const ir::Function& function, const Target& target, const std::string& entry) {
+void generate(const ir::Function& function, const Target& target, const std::string& entry,
+              Generated& g) {
   require(function.params.size() <= most_parameters, "[codegen] ", function.name, " has ",
           function.params.size(), " parameters; a processor's code takes ", most_parameters,
           " at the most; put numbers into an array");
-  initialise_llvm();
-  Generated g;
   g.context = std::make_unique<llvm::LLVMContext>();
   g.module = std::make_unique<llvm::Module>(function.name, *g.context);
   g.machine = value_of(machine_builder(target).createTargetMachine(), "choosing the processor");
@@ -44,7 +43,32 @@ Generated generate(const ir::Function& function, const Target& target, const std
   g.scratch_bytes = emitter.scratch_bytes();
   verify_llvm(*g.module, function.name);
   run_llvm_passes(*g.module, g.machine.get(), llvm_passes);
-  return g;
+}
+
+// What `use` makes of the function's module.
+template <typename Use>
+auto of_generated(const ir::Function& function, const Target& target, const std::string& entry,
+                  const Use& use) {
+  initialise_llvm();
+  Generated g;
+  return or_leave_behind(
+      [&] {
+        generate(function, target, entry, g);
+        return use(g);
+      },
+      g.module, g.machine, g.context);
+}
+
+std::string text_of(Generated& g, const std::string& form) {
+  if (form == "llvm") {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    g.module->print(stream, nullptr);
+    return text;
+  }
+  require(form == "asm", "[codegen] unknown form \"", form, "\"; known are llvm and asm");
+  auto bytes = assemble(*g.module, *g.machine, llvm::CodeGenFileType::AssemblyFile);
+  return {bytes.begin(), bytes.end()};
 }
 
 }  // namespace
@@ -56,13 +80,14 @@ std::shared_ptr<const Artifact> generate_host_code(const ir::Function& function,
   artifact->key = Hasher().add(ir::content_hash(function)).add(target.hash()).finish();
   static std::atomic<std::uint64_t> serial = 0;
   std::string entry = "tw_" + artifact->key.hex() + "_" + std::to_string(serial++);
-  Generated g = generate(function, target, entry);
-  artifact->scratch_bytes = g.scratch_bytes;
   for (const ir::Param& param : function.params)
     artifact->params.push_back(
         {param.name, function.type(param.value).is_pointer(), function.type(param.value).dtype});
-  auto object = std::make_unique<llvm::SmallVectorMemoryBuffer>(
-      assemble(*g.module, *g.machine, llvm::CodeGenFileType::ObjectFile), entry, false);
+  auto object = of_generated(function, target, entry, [&](Generated& g) {
+    artifact->scratch_bytes = g.scratch_bytes;
+    return std::make_unique<llvm::SmallVectorMemoryBuffer>(
+        assemble(*g.module, *g.machine, llvm::CodeGenFileType::ObjectFile), entry, false);
+  });
   artifact->host =
       reinterpret_cast<HostFunction>(Linker::of(target).link(std::move(object), entry));
   return artifact;
@@ -70,16 +95,7 @@ std::shared_ptr<const Artifact> generate_host_code(const ir::Function& function,
 
 std::string host_code_text(const ir::Function& function, const Target& target,
                            const std::string& form) {
-  Generated g = generate(function, target, "kernel");
-  if (form == "llvm") {
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    g.module->print(stream, nullptr);
-    return text;
-  }
-  require(form == "asm", "[codegen] unknown form \"", form, "\"; known are llvm and asm");
-  auto bytes = assemble(*g.module, *g.machine, llvm::CodeGenFileType::AssemblyFile);
-  return {bytes.begin(), bytes.end()};
+  return of_generated(function, target, "kernel", [&](Generated& g) { return text_of(g, form); });
 }
 
 }  // namespace tilewright::dsl

@@ -1,7 +1,9 @@
 #include "dsl/codegen/llvm/jit.h"
 
+#include <execinfo.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
+#include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/TargetSelect.h>
 
 #include <cmath>
@@ -64,6 +66,12 @@ llvm::orc::SymbolMap callable_symbols(llvm::orc::LLJIT& jit) {
   return symbols;
 }
 
+void raise_bad_alloc(void*, const char*, bool) { throw std::bad_alloc(); }
+
+void raise_failure(void*, const char* reason, bool) {
+  throw LlvmFailure(concat("[codegen] LLVM gave up: ", reason));
+}
+
 }  // namespace
 
 void expect_success(llvm::Error error, const char* action) {
@@ -72,8 +80,17 @@ void expect_success(llvm::Error error, const char* action) {
 }
 
 void initialise_llvm() {
+  // Loads what exceptions need to leave pthread_once, in which LLVM registers its passes, while
+  // there is memory for it.
+  static const int frames = [] {
+    void* frame = nullptr;
+    return ::backtrace(&frame, 1);
+  }();
+  static_cast<void>(frames);
   static std::once_flag once;
   std::call_once(once, [] {
+    llvm::install_bad_alloc_error_handler(raise_bad_alloc);
+    llvm::install_fatal_error_handler(raise_failure);
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
   });
@@ -93,27 +110,37 @@ llvm::SmallVector<char, 0> assemble(llvm::Module& module, llvm::TargetMachine& m
                                     llvm::CodeGenFileType form) {
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
-  llvm::legacy::PassManager passes;
-  if (machine.addPassesToEmitFile(passes, stream, nullptr, form))
-    throw InternalError("[codegen] this processor has no code emitter");
-  passes.run(module);
+  auto passes = std::make_unique<llvm::legacy::PassManager>();
+  or_leave_behind(
+      [&] {
+        if (machine.addPassesToEmitFile(*passes, stream, nullptr, form))
+          throw InternalError("[codegen] this processor has no code emitter");
+        passes->run(module);
+      },
+      passes);
   return bytes;
 }
 
-Linker::Linker(const Target& target) {
-  initialise_llvm();
-  jit_ = value_of(
-      llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(machine_builder(target)).create(),
+Linker::Linker(const Target& target) : target_(target) { initialise_llvm(); }
+
+std::unique_ptr<llvm::orc::LLJIT> Linker::started() const {
+  auto jit = value_of(
+      llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(machine_builder(target_)).create(),
       "starting the linker");
-  jit_->getIRTransformLayer();
-  expect_success(
-      jit_->getMainJITDylib().define(llvm::orc::absoluteSymbols(callable_symbols(*jit_))),
-      "defining symbols");
+  or_leave_behind(
+      [&] {
+        expect_success(
+            jit->getMainJITDylib().define(llvm::orc::absoluteSymbols(callable_symbols(*jit))),
+            "defining symbols");
+      },
+      jit);
+  return jit;
 }
 
 Linker& Linker::of(const Target& target) {
   static std::mutex mutex;
-  static std::map<std::string, std::unique_ptr<Linker>> linkers;
+  // Never destroyed: the end of a process needs no memory for it, and threads may still run.
+  static auto& linkers = *new std::map<std::string, std::unique_ptr<Linker>>;
   std::lock_guard lock(mutex);
   auto& linker = linkers[target.cpu + target.features];
   if (!linker) linker = std::make_unique<Linker>(target);
@@ -121,8 +148,15 @@ Linker& Linker::of(const Target& target) {
 }
 
 void* Linker::link(std::unique_ptr<llvm::MemoryBuffer> object, const std::string& entry) {
-  expect_success(jit_->addObjectFile(std::move(object)), "adding a kernel");
-  return value_of(jit_->lookup(entry), "linking a kernel").toPtr<void*>();
+  std::lock_guard lock(mutex_);
+  if (jit_ == nullptr) jit_ = started();
+  // Code that was linked earlier stays where it is when the linker is left behind.
+  return or_leave_behind(
+      [&] {
+        expect_success(jit_->addObjectFile(std::move(object)), "adding a kernel");
+        return value_of(jit_->lookup(entry), "linking a kernel").toPtr<void*>();
+      },
+      jit_);
 }
 
 }  // namespace tilewright::dsl

@@ -3,6 +3,15 @@
 // Both the code of tile programs (host_code.cpp) and that of emulated GPU kernels
 // (gpu/emulate.cpp) end here. A part of its own so that there is one linker a target, one list of
 // what generated code may call, and one place where LLVM's errors become ours.
+//
+// Where LLVM cannot go on it calls a handler, and ends the process if that returns. Ours raise
+// instead: `std::bad_alloc` where memory ran out, which is what LLVM offers that handler for, and
+// `LlvmFailure` for all else. Its own `new` raises `std::bad_alloc` too. LLVM is built without
+// exceptions: they pass through its frames, but nothing there is cleaned up, so its objects may be
+// half changed and a lock within them may be held. Such objects are therefore never looked at
+// again, nor destroyed (`or_leave_behind`): their memory is lost, the process goes on, and the next
+// kernel begins with fresh ones. What LLVM shares between all of them is tables that are filled at
+// the start (`initialise_llvm`). The other choice was that any host of the library dies with LLVM.
 #pragma once
 
 #include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
@@ -11,6 +20,8 @@
 #include <llvm/Target/TargetMachine.h>
 
 #include <memory>
+#include <mutex>
+#include <new>
 #include <string>
 
 #include "dsl/target/target.h"
@@ -27,7 +38,28 @@ T value_of(llvm::Expected<T> expected, const char* action) {
 }
 void expect_success(llvm::Error error, const char* action);
 
-// Makes LLVM know the host. Thread safe; later calls do nothing.
+// LLVM gave up in the midst of its work.
+class LlvmFailure : public InternalError {
+ public:
+  using InternalError::InternalError;
+};
+
+// Calls `work`, which uses the objects. Where LLVM breaks off within it, they are left behind.
+template <typename Work, typename... Objects>
+auto or_leave_behind(const Work& work, std::unique_ptr<Objects>&... objects) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    (static_cast<void>(objects.release()), ...);
+    throw;
+  } catch (const LlvmFailure&) {
+    (static_cast<void>(objects.release()), ...);
+    throw;
+  }
+}
+
+// Makes LLVM know the host, and raise where it cannot go on. To be called before any of its objects
+// is made. Thread safe; later calls do nothing.
 void initialise_llvm();
 
 // How code for a target of the host is generated.
@@ -47,7 +79,11 @@ class Linker {
   void* link(std::unique_ptr<llvm::MemoryBuffer> object, const std::string& entry);
 
  private:
-  std::unique_ptr<llvm::orc::LLJIT> jit_;
+  std::unique_ptr<llvm::orc::LLJIT> started() const;
+
+  Target target_;
+  std::mutex mutex_;                       // one object at a time
+  std::unique_ptr<llvm::orc::LLJIT> jit_;  // started by the first object
 };
 
 }  // namespace tilewright::dsl

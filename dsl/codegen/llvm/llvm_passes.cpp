@@ -7,6 +7,33 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::dsl {
+namespace {
+
+// The managers of one run, which know each other.
+class PassRun {
+ public:
+  explicit PassRun(llvm::TargetMachine* machine) : builder_(machine) {}
+
+  void over(llvm::Module& module, const char* pipeline) {
+    builder_.registerModuleAnalyses(modules_);
+    builder_.registerCGSCCAnalyses(components_);
+    builder_.registerFunctionAnalyses(functions_);
+    builder_.registerLoopAnalyses(loops_);
+    builder_.crossRegisterProxies(loops_, functions_, components_, modules_);
+    expect_success(builder_.parsePassPipeline(passes_, pipeline), "building the pipeline");
+    passes_.run(module, modules_);
+  }
+
+ private:
+  llvm::LoopAnalysisManager loops_;
+  llvm::FunctionAnalysisManager functions_;
+  llvm::CGSCCAnalysisManager components_;
+  llvm::ModuleAnalysisManager modules_;
+  llvm::PassBuilder builder_;
+  llvm::ModulePassManager passes_;
+};
+
+}  // namespace
 
 void verify_llvm(const llvm::Module& module, const std::string& name) {
   std::string problem;
@@ -16,19 +43,8 @@ void verify_llvm(const llvm::Module& module, const std::string& name) {
 }
 
 void run_llvm_passes(llvm::Module& module, llvm::TargetMachine* machine, const char* pipeline) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager components;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(machine);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  llvm::ModulePassManager passes;
-  expect_success(builder.parsePassPipeline(passes, pipeline), "building the pipeline");
-  passes.run(module, modules);
+  auto run = std::make_unique<PassRun>(machine);
+  or_leave_behind([&] { run->over(module, pipeline); }, run);
 }
 
 }  // namespace tilewright::dsl

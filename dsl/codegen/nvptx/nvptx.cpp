@@ -12,6 +12,7 @@
 #include <initializer_list>
 #include <mutex>
 
+#include "dsl/codegen/llvm/jit.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::dsl::gpu {
@@ -35,12 +36,12 @@ std::unique_ptr<llvm::TargetMachine> nvptx_machine(const Target& target) {
                                  std::nullopt, llvm::CodeGenOptLevel::Default));
 }
 
-std::string ptx_text(llvm::Module& module, llvm::TargetMachine& machine, bool joins_copies) {
+namespace {
+
+void add_passes(llvm::legacy::PassManager& passes, llvm::TargetMachine& machine, bool joins_copies,
+                llvm::raw_svector_ostream& stream) {
   using Level = llvm::CodeGenOptLevel;
   machine.setOptLevel(Level::None);  // of what is added from here on
-  llvm::SmallVector<char, 0> bytes;
-  llvm::raw_svector_ostream stream(bytes);
-  llvm::legacy::PassManager passes;
   auto& generator = static_cast<llvm::CodeGenTargetMachineImpl&>(machine);
   llvm::TargetPassConfig* config = generator.createPassConfig(passes);
   auto disable = [&](std::initializer_list<llvm::AnalysisID> ids) {
@@ -68,7 +69,20 @@ std::string ptx_text(llvm::Module& module, llvm::TargetMachine& machine, bool jo
                                     functions->getMMI().getContext());
   passes.add(llvm::createFreeMachineFunctionPass());
   check(complete, "NVPTX has no code emitter");
-  passes.run(module);
+}
+
+}  // namespace
+
+std::string ptx_text(llvm::Module& module, llvm::TargetMachine& machine, bool joins_copies) {
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  auto passes = std::make_unique<llvm::legacy::PassManager>();
+  or_leave_behind(
+      [&] {
+        add_passes(*passes, machine, joins_copies, stream);
+        passes->run(module);
+      },
+      passes);
   return {bytes.begin(), bytes.end()};
 }
 

@@ -89,11 +89,15 @@ EmulatedLaunch link_emulated(std::unique_ptr<llvm::Module> module,
   std::string body = "tw_emulated_" + std::to_string(serial++);
   const Target& target = host_target();
   auto machine = value_of(machine_builder(target).createTargetMachine(), "choosing the processor");
-  module->setTargetTriple(machine->getTargetTriple());
-  module->setDataLayout(machine->createDataLayout());
-  rewrite_for_host(*module, entry, body, *kernel);
-  auto object = std::make_unique<llvm::SmallVectorMemoryBuffer>(
-      assemble(*module, *machine, llvm::CodeGenFileType::ObjectFile), body, false);
+  auto object = or_leave_behind(
+      [&] {
+        module->setTargetTriple(machine->getTargetTriple());
+        module->setDataLayout(machine->createDataLayout());
+        rewrite_for_host(*module, entry, body, *kernel);
+        return std::make_unique<llvm::SmallVectorMemoryBuffer>(
+            assemble(*module, *machine, llvm::CodeGenFileType::ObjectFile), body, false);
+      },
+      module, context, machine);
   module.reset();
   context.reset();
   kernel->body =
