@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <new>
 #include <unordered_map>
 #include <vector>
 
@@ -43,10 +44,16 @@ class Pool {
     return block;
   }
 
-  void give_back(void* block, std::int64_t class_bytes) {
+  // Never raises: a block that there is no memory to keep in mind goes back to the system.
+  void give_back(void* block, std::int64_t class_bytes) noexcept {
     std::lock_guard lock(mutex_);
-    free_[class_bytes].push_back(block);
     statistics_.live_bytes -= class_bytes;
+    try {
+      free_[class_bytes].push_back(block);
+    } catch (const std::bad_alloc&) {
+      ASAN_UNPOISON_MEMORY_REGION(block, static_cast<std::size_t>(class_bytes));
+      return free_block(block, class_bytes);
+    }
     statistics_.cached_bytes += class_bytes;
   }
 
@@ -94,13 +101,13 @@ std::shared_ptr<Buffer> Buffer::allocate(std::int64_t size_bytes, DeviceMemory* 
     buffer->is_devices_ = true;
     return buffer;
   }
+  auto buffer = std::make_shared<Buffer>();  // first: where it fails no block is lost
   std::int64_t class_bytes = block_size_for(size_bytes);
   void* block = class_bytes == 0 ? nullptr : pool().take(class_bytes);
   if (block == nullptr)
     raise_error(concat("[buffer] the system has no memory for ", size_bytes, " bytes; ",
                        pool().statistics().live_bytes,
                        " bytes are in use and none are cached: free tensors or ask for less"));
-  auto buffer = std::make_shared<Buffer>();
   buffer->data_ = block;
   buffer->size_bytes_ = size_bytes;
   buffer->class_bytes_ = class_bytes;

@@ -9,6 +9,7 @@
 #include "dsl/codegen/gpu/gpu_code.h"
 #include "dsl/codegen/host/codegen.h"
 #include "dsl/passes/pipeline.h"
+#include "runtime/base/activity.h"
 #include "runtime/base/error.h"
 #include "runtime/trace.h"
 
@@ -72,10 +73,13 @@ class KernelTable {
                                                   const std::optional<LaunchTable>& table,
                                                   bool is_watched) {
     TraceSpan span("compile", function.name);
-    run_passes(function, {.target = target});
-    if (!target.is_gpu()) return generate_host_code(function, target);
-    return is_cuda ? gpu::generate_gpu_code(function, target, table)
-                   : gpu::generate_emulated(function, target, {.check_global = is_watched}, table);
+    return while_doing({"compile", "compiling kernel", function.name}, [&] {
+      run_passes(function, {.target = target});
+      if (!target.is_gpu()) return generate_host_code(function, target);
+      return is_cuda
+                 ? gpu::generate_gpu_code(function, target, table)
+                 : gpu::generate_emulated(function, target, {.check_global = is_watched}, table);
+    });
   }
 
   std::mutex mutex_;

@@ -91,8 +91,9 @@ std::optional<Table> operand_table(const Task& task, std::size_t i, const Table&
 Table weight_table(const Task& product) {
   const Shape& shape = product.operands[1].view.shape;
   std::int64_t k = shape[-2], n = shape[-1], batch = element_count(shape) / (k * n);
-  IndexMap rows({{product.shape[-2], 0}, {batch, k * n}});
-  return {{rows, line(n, 1), 0}, n, line(k, n)};
+  // Each named first: where one raises within nested braces, GCC 12 destroys another twice.
+  IndexMap rows({{product.shape[-2], 0}, {batch, k * n}}), columns = line(n, 1), depth = line(k, n);
+  return {{std::move(rows), std::move(columns), 0}, n, std::move(depth)};
 }
 
 std::optional<RowDigits> inner_digits(const TaskList& list, const Region& region,

@@ -20,6 +20,7 @@
 #include "graph/tune/plan_lock.h"
 #include "graph/tune/region_trial.h"
 #include "graph/tune/tune_plan.h"
+#include "runtime/base/activity.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
@@ -451,7 +452,8 @@ class PlanMaker {
 }  // namespace
 
 std::shared_ptr<const Plan> make_plan(const Graph& graph, const PlanOptions& options) {
-  return PlanMaker(graph, options).run();
+  return while_doing({"compile", "planning", options.title},
+                     [&] { return PlanMaker(graph, options).run(); });
 }
 
 }  // namespace tilewright::graph

@@ -2,12 +2,10 @@
 
 #include <atomic>
 #include <chrono>
-#include <exception>
-#include <mutex>
-#include <thread>
 
 #include "dsl/interpret/interpret.h"
 #include "dsl/launch/compile.h"
+#include "runtime/cpu/beside.h"
 
 namespace tilewright::graph {
 namespace {
@@ -36,26 +34,16 @@ std::vector<ExecutableKernel> compile_kernels(std::span<const ir::Function> func
   std::vector<ExecutableKernel> kernels(functions.size());
   const bool is_gpu = device.target().is_gpu();
   std::atomic<std::size_t> next = 0;
-  std::exception_ptr failure;
-  std::mutex mutex;
   auto work = [&] {
     for (std::size_t i; (i = next++) < functions.size();) {
-      try {
-        kernels[i].name = functions[i].name;
-        compile_kernel(functions[i], uses[i], device, is_gpu, kernels[i]);
-      } catch (...) {
-        std::lock_guard lock(mutex);
-        if (!failure) failure = std::current_exception();
-      }
+      kernels[i].name = functions[i].name;
+      compile_kernel(functions[i], uses[i], device, is_gpu, kernels[i]);
     }
   };
-  if (functions.size() > 1) {
-    std::jthread second(work);
+  if (functions.size() > 1)
+    run_beside(work);
+  else
     work();
-  } else {
-    work();
-  }
-  if (failure) std::rethrow_exception(failure);
   return kernels;
 }
 

@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "models/decoder/decoder.h"
+#include "runtime/base/activity.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -80,7 +81,8 @@ Tensor LanguageModel::forward_last(const Tensor& ids, const Tensor& position) {
 
 std::unique_ptr<LanguageModel> load_model(const std::filesystem::path& folder,
                                           ModelOptions options) {
-  return load_decoder(folder, std::move(options));
+  return while_doing({"load_model", "loading weights of", folder.native()},
+                     [&] { return load_decoder(folder, std::move(options)); });
 }
 
 std::unique_ptr<LanguageModel> random_model(std::string_view name, std::uint64_t seed,

@@ -2,6 +2,7 @@
 
 #include "models/files/model_file.h"
 #include "models/tokenizer/tables.h"
+#include "runtime/base/activity.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -102,11 +103,13 @@ std::string decoded(const Tables& tables, std::span<const TokenId> ids, BrokenBy
 }  // namespace
 
 Tokenizer Tokenizer::open(const std::filesystem::path& path, TokenizerOptions options) {
-  constexpr std::string_view operation = "load_tokenizer";
-  auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-  auto file = open_model_file(folder, path.filename().string(), operation,
-                              {.links_may_leave = options.links_may_leave});
-  return parse(file->text(tokenizer::max_file_bytes, operation), path.string());
+  return while_doing({"load_tokenizer", "reading", path.native()}, [&] {
+    constexpr std::string_view operation = "load_tokenizer";
+    auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+    auto file = open_model_file(folder, path.filename().string(), operation,
+                                {.links_may_leave = options.links_may_leave});
+    return parse(file->text(tokenizer::max_file_bytes, operation), path.string());
+  });
 }
 
 Tokenizer Tokenizer::parse(std::string_view text, std::string_view what) {

@@ -76,8 +76,9 @@ ThreadPool::ThreadPool(int workers)
   } catch (const std::system_error& error) {
     std::size_t started = threads_.size();
     stop();
-    raise_error(concat("[set_thread_count] the system refused thread ", started + 1, " of ",
-                       workers - 1, " (", error.what(), "); set a smaller count"));
+    raise_error(concat("[set_thread_count] starting worker threads: the system refused thread ",
+                       started + 1, " of ", workers - 1, " beside the caller's (", error.what(),
+                       "); set a smaller count than ", workers, ", 1 needs none"));
   }
 }
 

@@ -1,0 +1,31 @@
+#include "runtime/cpu/beside.h"
+
+#include <exception>
+#include <new>
+#include <system_error>
+#include <thread>
+
+namespace tilewright {
+
+void run_beside(const std::function<void()>& work) {
+  std::exception_ptr here, there;
+  auto caught = [&](std::exception_ptr& failure) {
+    try {
+      work();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  };
+  std::thread second;
+  try {
+    second = std::thread(caught, std::ref(there));
+  } catch (const std::system_error&) {  // one thread does it all
+  } catch (const std::bad_alloc&) {
+  }
+  caught(here);
+  if (second.joinable()) second.join();
+  if (here) std::rethrow_exception(here);
+  if (there) std::rethrow_exception(there);
+}
+
+}  // namespace tilewright
