@@ -13,6 +13,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t finalists = 3;
+constexpr double least_decision_seconds = 0.5;
 
 class Measurements {
  public:
@@ -28,17 +29,23 @@ class Measurements {
     tuning_.chosen = preferred;
   }
 
-  // Checks each proposal and times those that passed, together with the default.
-  std::vector<double> measure(const std::vector<Proposal>& batch) {
+  // Checks each proposal and times those that passed, together with the default; of those only that
+  // there was time for, from the first on.
+  std::vector<double> measure(const std::vector<Proposal>& batch, double until) {
     std::vector<Point> points = {preferred_}, others;
     for (const Proposal& proposal : batch)
       if (proposal.point != preferred_) others.push_back(proposal.point);
-    runner_.prepare(others);
+    others.resize(has_time(until) ? runner_.prepare(others, until) : 0);
     note_check(preferred_, failure_of_preferred_);
-    for (const Point& point : others)
-      if (passes(point)) points.push_back(point);
+    for (std::size_t i = 0; i < others.size(); ++i) {
+      if (i > 0 && steady_seconds() >= until)
+        others.resize(i);
+      else if (passes(others[i]))
+        points.push_back(others[i]);
+    }
     double effort = batch.empty() ? 1 : batch[0].effort;
     Rounds rounds{std::max(1, static_cast<int>(std::lround(options_.rounds * effort)))};
+    rounds.until = until;
     ClockWatch clocks(runner_.device());
     std::vector<Timing> timings =
         time_interleaved(points.size(), timing_of(points, clocks), rounds, random_);
@@ -52,6 +59,9 @@ class Measurements {
     }
     std::vector<double> result;
     for (const Proposal& proposal : batch) {
+      bool is_measured =
+          proposal.point == preferred_ || std::ranges::find(others, proposal.point) != others.end();
+      if (!is_measured) break;
       const Finding& finding = noted(proposal.point);
       result.push_back(finding.least);
       if (listener_) listener_(tuning_, finding);
@@ -59,8 +69,8 @@ class Measurements {
     return result;
   }
 
-  // The fastest few once more.
-  void decide(const History& history) {
+  // The fastest few once more, in fewer rounds than are usual where these would take so long.
+  void decide(const History& history, double seconds) {
     std::vector<Point> points = {preferred_};
     for (const Trial* trial : history.ranked()) {
       if (points.size() > finalists || !std::isfinite(trial->seconds)) break;
@@ -70,7 +80,10 @@ class Measurements {
     }
     Verdict& verdict = tuning_.verdict;
     ClockWatch clocks(runner_.device());
-    verdict = autotune::decide(points.size(), timing_of(points, clocks), {}, random_);
+    DecisionRounds rounds;
+    if (points.size() == 1) rounds.least = 1;
+    rounds.until = steady_seconds() + std::max(seconds, least_decision_seconds);
+    verdict = autotune::decide(points.size(), timing_of(points, clocks), rounds, random_);
     runner_.end_series();
     for (std::size_t i = 0; i < points.size(); ++i)
       note_times(points[i], verdict.timings[i], verdict.timings[0], clocks.text());
@@ -83,6 +96,19 @@ class Measurements {
   }
 
  private:
+  // Whether, after what one run of the default takes, there is time to time another beside it.
+  // Asked before anything is compiled that would be compared with it.
+  bool has_time(double until) {
+    constexpr double rounds_of_two = 4;
+    if (failure_of_preferred_) return true;
+    if (run_seconds_ == 0) {
+      double begin = steady_seconds();
+      runner_.seconds(preferred_);
+      run_seconds_ = steady_seconds() - begin;
+    }
+    return steady_seconds() + rounds_of_two * run_seconds_ < until;
+  }
+
   // The clocks are looked at once a round, when the default, which is point 0, takes its turn.
   RunOnce timing_of(const std::vector<Point>& points, ClockWatch& clocks) {
     return [this, &points, &clocks](std::size_t i) {
@@ -135,6 +161,7 @@ class Measurements {
   Tuning& tuning_;
   Random random_;
   Failure failure_of_preferred_;
+  double run_seconds_ = 0;  // that one call of the runner's clock takes with the default
 };
 
 }  // namespace
@@ -145,11 +172,12 @@ Tuning tune(const Problem& problem, Runner& runner, const TuningOptions& options
   if (const Trial* trial = known.find(problem.preferred)) tuning.preferred_seconds = trial->seconds;
   Measurements measurements(problem.preferred, runner, options, listener, tuning);
   auto strategy = make_strategy(options.strategy, problem, options.seed);
+  double until = steady_seconds() + options.budget.seconds;
   SearchOutcome outcome = search(
-      problem, *strategy, [&](const auto& batch) { return measurements.measure(batch); },
+      problem, *strategy, [&](const auto& batch) { return measurements.measure(batch, until); },
       options.budget, std::move(known));
   tuning.ended = outcome.ended;
-  if (!tuning.measured.empty()) measurements.decide(outcome.history);
+  if (!tuning.measured.empty()) measurements.decide(outcome.history, options.budget.seconds);
   return tuning;
 }
 

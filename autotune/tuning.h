@@ -4,8 +4,8 @@
 // badly, or computes something else than the default) is noted with its reason and never timed. The
 // others are timed in rounds in which the default takes part (measure/interleaved.h), and noted as
 // if it took in all rounds what it took in the first; so batches measured at different moments can
-// be compared. At last the fastest few are timed once more beside the default, which stays unless
-// it is beaten twice (measure/decision.h).
+// be compared. When the time is up nothing more of the batch is begun. At last the fastest few are
+// timed once more beside the default, which stays unless it is beaten twice (measure/decision.h).
 #pragma once
 
 #include <functional>
@@ -25,9 +25,12 @@ namespace tilewright::autotune {
 class Runner {
  public:
   virtual ~Runner() = default;
-  // Told before any of a batch is checked, so that it can compile them side by side. What only an
-  // earlier batch needed may go; the default is needed to the end.
-  virtual void prepare(std::span<const Point> /*batch*/) {}
+  // Told before any of a batch is checked, so that it can compile them side by side, beginning with
+  // none after `until` (of `steady_seconds`); returns how many, from the first on, are ready. What
+  // only an earlier batch needed may go; the default is needed to the end.
+  virtual std::size_t prepare(std::span<const Point> batch, double /*until*/) {
+    return batch.size();
+  }
   // Runs the point once, unless it must not. The default is checked before all others; it may raise
   // `Error` of it where nothing shall be tuned without. Of others an `Error` is their failure.
   virtual Failure check(const Point& point) = 0;

@@ -24,6 +24,8 @@ Verdict decide(std::size_t programs, const RunOnce& run, const DecisionRounds& r
                Random& random) {
   Verdict verdict;
   Rounds first{rounds.first};
+  first.until = rounds.until;
+  first.least = rounds.least;
   std::vector<Timing>& timings = verdict.timings;
   timings = time_interleaved(programs, run, first, random);
   if (timings[0].failed()) {
@@ -44,6 +46,8 @@ Verdict decide(std::size_t programs, const RunOnce& run, const DecisionRounds& r
   std::size_t pair[] = {0, best};
   Rounds again{rounds.again};
   again.always = 2;
+  again.until = rounds.until;
+  again.least = rounds.least;
   verdict.challenger = best;
   std::vector<Timing>& repeated = verdict.repeated;
   repeated = time_interleaved(

@@ -33,6 +33,9 @@ struct Verdict {
 
 struct DecisionRounds {
   int first = 15, again = 25;
+  // Fewer of both, but at least so many, where they would last beyond a moment.
+  double until = std::numeric_limits<double>::infinity();
+  int least = 3;
 };
 
 // Program 0 is the default, which must run; the others are those a search found fastest, best

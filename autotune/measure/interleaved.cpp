@@ -1,6 +1,7 @@
 #include "autotune/measure/interleaved.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <numeric>
 
@@ -13,6 +14,10 @@ constexpr double disturbed = 1.5;  // times the median
 
 }  // namespace
 
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 bool Timing::failed() const { return samples.empty() || std::isinf(samples.back()); }
 double Timing::seconds() const {
   return failed() ? std::numeric_limits<double>::infinity() : median(samples);
@@ -24,6 +29,7 @@ std::vector<Timing> time_interleaved(std::size_t programs, const RunOnce& run, c
   std::vector<std::size_t> running(programs);
   std::iota(running.begin(), running.end(), std::size_t{0});
   for (int round = 0; round < rounds.count && !running.empty(); ++round) {
+    if (round >= rounds.least && steady_seconds() >= rounds.until) break;
     std::ranges::shuffle(running, random);
     for (std::size_t program : running) timings[program].samples.push_back(run(program));
     double best = std::numeric_limits<double>::infinity();

@@ -26,7 +26,13 @@ struct Rounds {
   double behind = 1.2;    // its best sample, times the best's median: dropped after the third
   // The first so many programs are never dropped; 1: the default, with which all are compared.
   std::size_t always = 1;
+  // A moment of `steady_seconds` after which no round begins; but there are at least so many.
+  double until = std::numeric_limits<double>::infinity();
+  int least = 2;
 };
+
+// Seconds since any fixed moment.
+double steady_seconds();
 
 // Samples of each program, one a round while it was not dropped; one infinite sample of those that
 // failed. A program is called no more after it failed.

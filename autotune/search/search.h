@@ -6,6 +6,7 @@
 
 #include <limits>
 
+#include "autotune/measure/interleaved.h"
 #include "autotune/search/strategy.h"
 
 namespace tilewright::autotune {
@@ -26,11 +27,11 @@ struct SearchOutcome {
   Ended ended;
 };
 
-// Seconds of each proposal in their order, infinity for those that failed. Called again and again.
+// Seconds of each proposal in their order, infinity for those that failed; of fewer, from the first
+// on, where the time was over. Called again and again.
 using MeasureBatch = std::function<std::vector<double>(const std::vector<Proposal>&)>;
 // Seconds since any fixed moment.
 using Clock = std::function<double()>;
-double steady_seconds();
 
 // Raises where the preferred point is not of the space. `known` is what earlier searches measured:
 // it is learned from and not measured again, at no cost.

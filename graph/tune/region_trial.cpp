@@ -11,6 +11,8 @@
 #include "dsl/launch/launch.h"
 #include "graph/regions/region_key.h"
 #include "runtime/base/error.h"
+#include "runtime/base/out_of_memory.h"
+#include "runtime/cpu/system_memory.h"
 #include "runtime/cuda/graph_clock.h"
 
 namespace tilewright::graph {
@@ -26,6 +28,28 @@ std::int64_t reach_of(const Placement& view) {
   for (int axis = 0; axis < view.shape.rank(); ++axis)
     last += std::max<std::int64_t>(0, (view.shape[axis] - 1) * view.strides[axis]);
   return last + 1;
+}
+
+// More random elements than these are not worth their time: they repeat. A prime number, so that
+// rows differ whatever their length.
+constexpr std::int64_t most_random_elements = 4'194'301;
+
+void copy_repeated(std::byte* to, std::int64_t size_bytes, const std::vector<std::byte>& pattern,
+                   DeviceMemory* device) {
+  auto period = static_cast<std::int64_t>(pattern.size());
+  for (std::int64_t at = 0; at < size_bytes; at += period) {
+    std::int64_t bytes = std::min(period, size_bytes - at);
+    if (device != nullptr)
+      device->copy_from_host(to + at, pattern.data(), bytes);
+    else
+      std::memcpy(to + at, pattern.data(), static_cast<std::size_t>(bytes));
+  }
+}
+
+std::int64_t scratch_bytes(const LoweredRegion& lowered) {
+  std::int64_t bytes = 0;
+  for (const Scratch& wanted : lowered.scratch) bytes += wanted.elements * size_bytes(wanted.dtype);
+  return bytes;
 }
 
 std::vector<std::byte> random_elements(DType dtype, std::int64_t count, std::mt19937_64& random) {
@@ -87,21 +111,35 @@ RegionTrial::RegionTrial(const Graph& graph, const TaskList& list, const Region&
   std::mt19937_64 random(1);
   std::int64_t bytes = 0;
   for (std::size_t i = 0; i < storages_.size(); ++i) {
-    contents_.push_back(random_elements(list.storages[storages_[i]].dtype, elements[i], random));
-    bytes += static_cast<std::int64_t>(contents_.back().size());
+    DType dtype = list.storages[storages_[i]].dtype;
+    sizes_.push_back(elements[i] * size_bytes(dtype));
+    bytes += sizes_.back();
+    contents_.push_back(
+        random_elements(dtype, std::min(elements[i], most_random_elements), random));
   }
   std::int64_t copies = bytes < least_copied_bytes
                             ? 1
                             : std::clamp<std::int64_t>(all_copies_bytes / bytes, 1, most_copies);
+  require_room(bytes, copies);
   for (std::int64_t copy = 0; copy < copies; ++copy) add_copy();
   const Task& first = list.tasks[region.tasks[0]];
   if (first.kind == TaskKind::attention && first.operands.size() > 3) set_positions(first);
 }
 
+// The copies, and the results of the default and of a candidate on the host.
+void RegionTrial::require_room(std::int64_t bytes, std::int64_t copies) const {
+  std::int64_t needed = device_.memory() == nullptr ? bytes * copies : 0;
+  for (std::size_t i = 0; i < sizes_.size(); ++i)
+    if (stored_[i]) needed += 2 * sizes_[i];
+  std::int64_t available = available_bytes();
+  require_memory(needed <= available, "[tune] running a region by itself needs ", needed >> 20,
+                 " MiB of memory, and ", available >> 20,
+                 " are free; tune it where there is more, or for a smaller shape");
+}
+
 void RegionTrial::add_copy() {
   Memory memory;
-  for (const std::vector<std::byte>& content : contents_)
-    memory.push_back(Buffer::allocate(static_cast<std::int64_t>(content.size()), device_.memory()));
+  for (std::int64_t size : sizes_) memory.push_back(Buffer::allocate(size, device_.memory()));
   copies_.push_back(std::move(memory));
   fill(copies_.back(), /*stored_only=*/false);
 }
@@ -130,11 +168,8 @@ void RegionTrial::set_positions(const Task& attention) {
 void RegionTrial::fill(const Memory& memory, bool stored_only) const {
   for (std::size_t i = 0; i < memory.size(); ++i) {
     if (stored_only && !stored_[i]) continue;
-    auto bytes = static_cast<std::int64_t>(contents_[i].size());
-    if (DeviceMemory* device = memory[i]->memory())
-      device->copy_from_host(memory[i]->data(), contents_[i].data(), bytes);
-    else
-      std::memcpy(memory[i]->data(), contents_[i].data(), contents_[i].size());
+    copy_repeated(static_cast<std::byte*>(memory[i]->data()), sizes_[i], contents_[i],
+                  memory[i]->memory());
   }
 }
 
@@ -146,6 +181,9 @@ RegionCandidate RegionTrial::compile(const BlockSizes& blocks) const {
   }
   try {
     candidate.lowered = lower(graph_, list_, region_, device_.target(), blocks);
+    std::int64_t scratch = scratch_bytes(candidate.lowered);
+    require_memory(scratch == 0 || device_.memory() != nullptr || scratch <= available_bytes(),
+                   "[tune] it needs ", scratch >> 20, " MiB of memory between its programs");
     for (const LoweredProgram& program : candidate.lowered.programs)
       candidate.artifacts.push_back(dsl::compile(program.function, device_));
   } catch (const std::exception& error) {
@@ -223,7 +261,7 @@ std::vector<std::vector<std::byte>> RegionTrial::results(const RegionCandidate& 
   for (std::size_t i = 0; i < storages_.size(); ++i) {
     if (!stored_[i]) continue;
     Buffer& buffer = *copies_[0][i];
-    std::vector<std::byte> bytes(contents_[i].size());
+    std::vector<std::byte> bytes(static_cast<std::size_t>(sizes_[i]));
     if (DeviceMemory* device = buffer.memory())
       device->copy_to_host(bytes.data(), buffer.data(), static_cast<std::int64_t>(bytes.size()));
     else

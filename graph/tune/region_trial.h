@@ -38,8 +38,9 @@ std::vector<std::int64_t> typical_positions(const Task& attention);
 
 class RegionTrial {
  public:
-  // All must outlive the trial. Raises `Error` where memory cannot be had. Once the token says so
-  // nothing compiles, and what is timed raises `Stopped`.
+  // All must outlive the trial. Raises `OutOfMemory` before it takes any where the machine has not
+  // what running and comparing needs, and `Error` where memory cannot be had. Once the token says
+  // so nothing compiles, and what is timed raises `Stopped`.
   RegionTrial(const Graph& graph, const TaskList& list, const Region& region, const Device& device,
               std::stop_token stop = {});
 
@@ -58,6 +59,7 @@ class RegionTrial {
   using Memory = std::vector<std::shared_ptr<Buffer>>;  // a storage each
   // Each copy gets a position of its own, and copies are made until all positions are there.
   void set_positions(const Task& attention);
+  void require_room(std::int64_t bytes, std::int64_t copies) const;
   void add_copy();
   void fill(const Memory& memory, bool stored_only) const;
   void provide_scratch(const RegionCandidate& candidate);
@@ -71,7 +73,8 @@ class RegionTrial {
   Device device_;
   std::vector<StorageId> storages_;
   std::vector<bool> stored_;                      // of each storage
-  std::vector<std::vector<std::byte>> contents_;  // that each storage begins with
+  std::vector<std::int64_t> sizes_;               // of each, in bytes
+  std::vector<std::vector<std::byte>> contents_;  // that each begins with, again and again
   std::vector<Memory> copies_;
   std::size_t next_copy_ = 0;
   std::int64_t positions_ = 1;  // in turn

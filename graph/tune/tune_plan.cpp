@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "graph/tune/region_tuner.h"
+#include "runtime/base/out_of_memory.h"
 
 namespace tilewright::graph {
 namespace {
@@ -14,11 +15,15 @@ constexpr double least_budget = 0.02;      // seconds; less measures nothing
 // Seconds a run by default. Where that cannot run, nothing matters more than what can.
 double default_seconds(const Graph& graph, const TaskList& list, const Region& region,
                        const Device& device, const std::stop_token& stop) {
-  RegionTrial trial(graph, list, region, device, stop);
-  RegionCandidate candidate = trial.compile({});
-  if (candidate.failure) return 1;
-  trial.seconds(candidate, 0);  // the first one pays for what is not in caches
-  return trial.seconds(candidate, measured_seconds);
+  try {
+    RegionTrial trial(graph, list, region, device, stop);
+    RegionCandidate candidate = trial.compile({});
+    if (candidate.failure) return 1;
+    trial.seconds(candidate, 0);  // the first one pays for what is not in caches
+    return trial.seconds(candidate, measured_seconds);
+  } catch (const OutOfMemory&) {
+    return 0;  // too large to be run beside what there is
+  }
 }
 
 }  // namespace
@@ -82,8 +87,12 @@ TunedRegions tune_regions(const Graph& graph, const TaskList& list,
       continue;
     }
     std::size_t i = unknown[at];
-    result.asked[i] = tuner.search(*regions[i].region, settings);
-    ++report.searched;
+    try {
+      result.asked[i] = tuner.search(*regions[i].region, settings);
+      ++report.searched;
+    } catch (const OutOfMemory&) {
+      ++report.left;
+    }
   }
   report.seconds = autotune::steady_seconds() - begin;
   return result;

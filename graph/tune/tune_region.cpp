@@ -2,9 +2,9 @@
 
 #include <atomic>
 #include <map>
-#include <thread>
 
 #include "graph/tune/region_estimate.h"
+#include "runtime/cpu/beside.h"
 
 namespace tilewright::graph {
 namespace {
@@ -28,20 +28,24 @@ class RegionRunner final : public autotune::Runner {
   }
 
   // Two at a time: compiling takes longer than timing.
-  void prepare(std::span<const Point> batch) override {
+  std::size_t prepare(std::span<const Point> batch, double until) override {
     std::erase_if(compiled_, [&](const auto& known) { return &known.second != &preferred_; });
     std::vector<RegionCandidate> results(batch.size());
+    std::vector<std::uint8_t> is_ready(batch.size(), 0);
     std::atomic<std::size_t> next = 0;
     auto work = [&] {
-      for (std::size_t i; (i = next++) < batch.size();)
+      // The first of each thread is compiled in any case.
+      for (std::size_t i; (i = next++) < batch.size();) {
+        if (i >= 2 && autotune::steady_seconds() >= until) return;
         results[i] = trial_.compile(space_.blocks_of(batch[i]));
+        is_ready[i] = true;
+      }
     };
-    {
-      std::jthread second(work);
-      work();
-    }
-    for (std::size_t i = 0; i < batch.size(); ++i)
-      compiled_.emplace(batch[i], std::move(results[i]));
+    run_beside(work);
+    std::size_t ready = 0;
+    for (; ready < batch.size() && is_ready[ready]; ++ready)
+      compiled_.emplace(batch[ready], std::move(results[ready]));
+    return ready;
   }
 
   autotune::Failure check(const Point& point) override {

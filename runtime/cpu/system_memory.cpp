@@ -1,15 +1,54 @@
 #include "runtime/cpu/system_memory.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "runtime/base/error.h"
 
 namespace tilewright {
+namespace {
+
+constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
+
+// The number behind `name` in a file of the system; nothing where there is none.
+std::optional<std::int64_t> number_after(const char* path, std::string_view name) {
+  std::ifstream file(path);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::size_t at = text.find(name);
+  if (at == std::string::npos) return std::nullopt;
+  at = text.find_first_of("0123456789", at + name.size());
+  std::int64_t number = 0;
+  if (at == std::string::npos) return std::nullopt;
+  std::from_chars(text.data() + at, text.data() + text.size(), number);
+  return number;
+}
+
+// What is left of a limit on the addresses of the process.
+std::int64_t free_addresses() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return unlimited;
+  std::int64_t used = number_after("/proc/self/statm", "").value_or(0) * sysconf(_SC_PAGESIZE);
+  return std::max<std::int64_t>(0, static_cast<std::int64_t>(limit.rlim_cur) - used);
+}
+
+}  // namespace
+
+std::int64_t available_bytes() {
+  std::optional<std::int64_t> kibibytes = number_after("/proc/meminfo", "MemAvailable:");
+  return std::min(kibibytes ? *kibibytes * 1024 : unlimited, free_addresses());
+}
 
 std::int64_t block_size_for(std::int64_t size_bytes) {
   check(size_bytes >= 0, "a size is negative");

@@ -17,6 +17,10 @@ inline constexpr std::int64_t huge_page_bytes = std::int64_t{2} << 20;
 void* allocate_block(std::int64_t size_bytes);
 void free_block(void* block, std::int64_t size_bytes);
 
+// What this process could still take, by what the system says it has to give away and by the
+// process's own limit; less may be had when it is asked for. Thread safe.
+std::int64_t available_bytes();
+
 // The size that blocks for `size_bytes` bytes have: the next of four steps a power of two.
 // At most a quarter larger; 0 where the size would not fit into 64 bits.
 std::int64_t block_size_for(std::int64_t size_bytes);
