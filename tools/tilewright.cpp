@@ -1,12 +1,14 @@
 // The one command line program: a table of subcommands. It ends with 0, with 2 where it was asked
 // for what cannot be (misuse.h), and with 1 where what it was asked for failed.
-#include <cstdio>
 #include <exception>
+#include <new>
+#include <system_error>
 
 #include "graph/passes/pipeline.h"
 #include "runtime/base/error.h"
 #include "tools/console/command.h"
 #include "tools/console/misuse.h"
+#include "tools/console/process.h"
 #include "tools/database/commands.h"
 
 namespace tilewright::tools {
@@ -23,32 +25,56 @@ constexpr Command commands[] = {
     {"demo", "Show regional compilation and a small Llama, eager against compiled", add_demo},
 };
 
-}  // namespace
-}  // namespace tilewright::tools
+void add_commands(CLI::App& app) {
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "tilewright 0.1.0");
+  for (const Command& command : commands)
+    command.add(*app.add_subcommand(command.name, command.what));
+  refuse_cut_numbers(app);
+  // After --help has been answered, and before any command runs.
+  app.parse_complete_callback([] { as_misuse(graph::check_skipped_names); });
+}
 
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   CLI::App app{
       "Tilewright compiles tensor programs written in C++.\n"
       "Start with `tilewright demo`; `tilewright COMMAND --help` explains each command."};
-  app.require_subcommand(1);
-  app.set_version_flag("--version", "tilewright 0.1.0");
-  for (const auto& command : tilewright::tools::commands)
-    command.add(*app.add_subcommand(command.name, command.what));
-  using namespace tilewright::tools;
+  add_commands(app);
   try {
     check_subcommands(app, {argv + 1, argv + argc});
-    as_misuse(tilewright::graph::check_skipped_names);
     app.parse(argc, argv);
   } catch (const CLI::RuntimeError& end) {
     return end.get_exit_code();
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : misuse_status;
-  } catch (const Misuse& error) {
-    std::fprintf(stderr, "tilewright: %s\n", error.what());
-    return misuse_status;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "tilewright: %s\n", error.what());
-    return 1;
   }
   return 0;
+}
+
+// Nothing that a command or its environment does wrong ends the process otherwise.
+int status_of(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const Misuse& error) {
+    say(error.what());
+    return misuse_status;
+  } catch (const std::bad_alloc&) {
+    say_out_of_memory();
+    return 1;
+  } catch (const std::system_error& error) {
+    say(concat("while running `tilewright ", argc > 1 ? argv[1] : "", "`: ", error.what()).c_str());
+    return 1;
+  } catch (const std::exception& error) {
+    say(error.what());
+    return 1;
+  }
+}
+
+}  // namespace
+}  // namespace tilewright::tools
+
+int main(int argc, char** argv) {
+  using namespace tilewright::tools;
+  prepare_process(argc > 1 ? argv[1] : "--help");
+  return finished_output(status_of(argc, argv));
 }

@@ -16,7 +16,7 @@ namespace tilewright::tools {
 namespace {
 
 struct SectionArguments {
-  BenchSettings settings;
+  BenchSettings settings{.device = Device::cpu()};  // until the options are read
   bool json = false;
   std::vector<std::string> peers;
   std::string python = "python3";
@@ -59,8 +59,8 @@ std::vector<std::shared_ptr<Peer>> start_peers(const SectionArguments& a,
 
 // Nothing was run: of another device, of a word that no case has, or of a file that has it all.
 void check_cases(const Section& section, const SectionArguments& a, const BenchLog& log) {
-  require_use(!log.cases().empty(), "[bench] ", section.name, " has no case for ", a.run.device,
-              "; --device cuda:0 is what it times");
+  require_use(!log.cases().empty(), "[bench] ", section.name, " has no case for ",
+              a.settings.device.text(), "; --device cuda:0 is what it times");
   std::string words;
   for (const std::string& word : a.settings.words)
     words += (words.empty() ? "\"" : "\" or \"") + word;
@@ -89,7 +89,7 @@ void run_section(const Section& section, SectionArguments& a) {
     nlohmann::json whole = {
         {"bench", section.name},
         {"command", fmt::format("tilewright bench {}{} --device {}{} --json", section.name, words,
-                                a.run.device, a.peers.empty() ? "" : " --peer all")},
+                                options.device.text(), a.peers.empty() ? "" : " --peer all")},
         {"device", device_name(options.device)},
         {"date", date_today()},
         {"mode", a.run.mode},

@@ -25,17 +25,28 @@ struct RunOptions {
   std::string mode = "default";
   std::string backend = "tilewright";
   std::string matmul_precision = "highest";
-  std::string device = default_device().text();
+  std::string device;  // as `chosen_device` takes it
   std::string write_plan, locked_plan;
-  double tune_seconds = Options().tune_seconds;
+  double tune_seconds = Options{.device = Device::cpu()}.tune_seconds;
   bool tune_in_background = false;
   bool freezing = false;
   int threads = 0;  // 0: all
 
   void add_to(CLI::App& command);
-  // Applies the thread count; raises `Misuse` for unknown names.
+  // Applies the thread count; raises `Misuse` for unknown names, and `Error` for settings of the
+  // environment that cannot be.
   Options compile_options() const;
 };
+
+// Declares --device.
+void add_device_option(CLI::App& command, std::string& device, const char* what);
+// What the option names (raises `Misuse`), or where it names nothing the setting (raises `Error`).
+// Settings are looked at when a command runs, not when its options are declared: a bad one must not
+// keep anybody from reading what the command says of itself.
+Device chosen_device(const std::string& option);
+// Raises `Error` for a setting of the environment that cannot be, also if this device would never
+// ask for it.
+void check_settings();
 
 void add_generate(CLI::App& command);
 void add_bench(CLI::App& command);

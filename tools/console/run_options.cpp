@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "autotune/policy.h"
+#include "runtime/base/env.h"
 #include "runtime/cpu/parallel.h"
 #include "tools/console/command.h"
 #include "tools/console/misuse.h"
@@ -33,12 +35,9 @@ void RunOptions::add_to(CLI::App& command) {
       .add_option("--matmul-precision", matmul_precision,
                   "of f32: highest, or high: GPUs multiply it as tf32")
       ->capture_default_str();
-  command
-      .add_option(
-          "--device", device,
-          "where to run: cpu, cuda:0, or emulated:sm_80, emulated:sm_90a, ...: a GPU's code "
-          "run on the host, thousands of times slower")
-      ->capture_default_str();
+  add_device_option(command, device,
+                    "where to run: cpu, cuda:0, or emulated:sm_80, emulated:sm_90a, ...: a GPU's "
+                    "code run on the host, thousands of times slower");
   command
       .add_option("--tune-seconds", tune_seconds, "of max-autotune: to search, for each signature")
       ->capture_default_str();
@@ -54,14 +53,29 @@ void RunOptions::add_to(CLI::App& command) {
   add_threads_option(command, threads);
 }
 
+void add_device_option(CLI::App& command, std::string& device, const char* what) {
+  command.add_option("--device", device, what)->default_str("TILEWRIGHT_DEVICE, or cpu");
+}
+
+Device chosen_device(const std::string& option) {
+  if (option.empty()) return default_device();
+  return as_misuse([&] { return Device::parse(option); });
+}
+
+void check_settings() {
+  env::sync();
+  env::threads();
+  autotune::tune_policy();
+}
+
 Options RunOptions::compile_options() const {
   if (threads > 0) set_thread_count(threads);
-  Options options;
+  check_settings();
+  Options options{.device = chosen_device(device)};
   as_misuse([&] {
     options.mode = parse_mode(option_spelling(mode));
     options.backend = parse_backend(backend);
     options.matmul_precision = parse_matmul_precision(matmul_precision);
-    options.device = Device::parse(device);
   });
   require_use(tune_seconds > 0 && std::isfinite(tune_seconds), "[compile] --tune-seconds is ",
               tune_seconds, "; seconds above 0 are wanted");
@@ -75,7 +89,7 @@ Options RunOptions::compile_options() const {
   options.write_plan = write_plan;
   options.locked_plan = locked_plan;
   if (options.device.is_emulated())
-    fmt::print(stderr, "{}: the emulator is slow, its times say nothing\n", device);
+    fmt::print(stderr, "{}: the emulator is slow, its times say nothing\n", options.device.text());
   return options;
 }
 

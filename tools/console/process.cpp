@@ -1,0 +1,106 @@
+#include "tools/console/process.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <iostream>
+#include <new>
+
+#include "runtime/base/activity.h"
+
+namespace tilewright::tools {
+namespace {
+
+const char* running = "";  // the subcommand; "" before main
+
+std::terminate_handler usual_terminate = nullptr;
+
+[[noreturn]] void end_without_memory() {
+  say_out_of_memory();
+  ::_exit(1);
+}
+
+// Memory may also end where nothing may be raised: in the destructors of the libraries that read
+// options and JSON. Anything else that ends here is a bug, and leaves a core.
+void end_by_terminate() {
+  try {
+    if (std::exception_ptr raised = std::current_exception()) std::rethrow_exception(raised);
+  } catch (const std::bad_alloc&) {
+    end_without_memory();
+  } catch (...) {
+  }
+  usual_terminate();
+}
+
+void guard_start() {
+  usual_terminate = std::set_terminate(end_by_terminate);
+  std::signal(SIGABRT, [](int) { end_without_memory(); });
+}
+
+// Before main nothing can be caught, and libraries ask for memory there; this runs before they do.
+[[gnu::used, gnu::section(".preinit_array")]] void (*const first_function)() = guard_start;
+
+// The lowest number that is free is given, which is the one that was found closed.
+void open_standard_file(int number, int access) {
+  if (::fcntl(number, F_GETFD) != -1 || errno != EBADF) return;
+  ::open("/dev/null", access);
+}
+
+}  // namespace
+
+void prepare_process(const char* command) {
+  running = command;
+  std::signal(SIGABRT, SIG_DFL);
+  open_standard_file(STDIN_FILENO, O_RDONLY);
+  open_standard_file(STDOUT_FILENO, O_RDONLY);  // writing must fail
+  open_standard_file(STDERR_FILENO, O_WRONLY);
+  std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+int finished_output(int status) {
+  errno = 0;
+  bool is_written = std::cout.good() && std::ferror(stdout) == 0;
+  is_written &= std::fflush(stdout) == 0;
+  if (is_written) return status;
+  // What failed before this last write has left no reason.
+  const char* reason = errno != 0 ? ::strerrordesc_np(errno) : nullptr;
+  char line[160];
+  std::snprintf(line, sizeof line, "standard output could not be written%s%s",
+                reason != nullptr ? ": " : "", reason != nullptr ? reason : "");
+  say(line);
+  return status == 0 ? 1 : status;
+}
+
+void say_out_of_memory() noexcept {
+  const char* named = message_without_memory();
+  char line[200];
+  if (*running == '\0')
+    std::snprintf(line, sizeof line, "cannot start: out of memory");
+  else
+    std::snprintf(line, sizeof line, "out of memory while running `tilewright %.80s`", running);
+  say(*named != '\0' ? named : line);
+}
+
+void say(const char* text) noexcept {
+  auto write = [](const char* part) {
+    for (std::size_t left = std::strlen(part); left > 0;) {
+      ssize_t done = ::write(STDERR_FILENO, part, left);
+      if (done < 0 && errno == EINTR) continue;
+      if (done <= 0) return;
+      part += done;
+      left -= static_cast<std::size_t>(done);
+    }
+  };
+  std::fflush(stderr);
+  write("tilewright: ");
+  write(text);
+  write("\n");
+}
+
+}  // namespace tilewright::tools
