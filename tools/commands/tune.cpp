@@ -23,7 +23,7 @@ namespace {
 struct Arguments {
   std::vector<std::string> kernels;
   graph::TuneSettings settings;
-  std::string device = default_device().text(), store;
+  std::string device, store;
   int threads = 0;
   double within = 0;  // of the best that the file holds; 0: all
   bool json = false, keep = false, check = false;
@@ -85,18 +85,42 @@ bool keep(const std::string& name, const autotune::TuningKey& key,
   return done.is_kept;
 }
 
+// On a terminal one line that is written over at each configuration; else a line now and then, so
+// that nobody takes what is long for what hangs.
+class Progress {
+ public:
+  explicit Progress(const std::string& name) : name_(name) {}
+
+  void operator()(const autotune::Tuning& so_far, const autotune::Finding&) {
+    double now = autotune::steady_seconds();
+    if (!is_live_ && now - last_ < quiet_seconds) return;
+    last_ = now;
+    double best = best_seconds(so_far);
+    say(fmt::format("{}: {} measured in {:.0f} s, default {}, best {} ({})", name_,
+                    so_far.measured.size(), now - begin_, duration_text(so_far.preferred_seconds),
+                    duration_text(best), ratio_text(so_far.preferred_seconds / best)));
+  }
+  void end() const {
+    if (is_live_) std::fputs("\r\x1b[K", stderr);
+  }
+
+ private:
+  static constexpr double quiet_seconds = 2;
+
+  void say(const std::string& text) const {
+    std::fputs((is_live_ ? "\r" + text + "\x1b[K" : text + "\n").c_str(), stderr);
+  }
+
+  const std::string& name_;
+  bool is_live_ = isatty(STDERR_FILENO) != 0;
+  double begin_ = autotune::steady_seconds(), last_ = begin_;
+};
+
 // Whether all was kept that was to be kept.
 bool tune_kernel(const NamedKernel& kernel, const Arguments& a, const Device& device,
                  std::optional<Landscapes>& landscapes, nlohmann::json& results, Table& table) {
   bool is_kept = true;
-  bool live = isatty(STDERR_FILENO) != 0;
-  auto progress = [&](const autotune::Tuning& so_far, const autotune::Finding&) {
-    if (!live) return;
-    double best = best_seconds(so_far);
-    fmt::print(stderr, "\r{}: {} measured, default {}, best {} ({})\x1b[K", kernel.name,
-               so_far.measured.size(), duration_text(so_far.preferred_seconds), duration_text(best),
-               ratio_text(so_far.preferred_seconds / best));
-  };
+  Progress progress(kernel.name);
   int regions = 0;
   each_region(kernel, device, [&](const auto& graph, const auto& list, const auto& region) {
     std::string name = kernel.name;
@@ -107,10 +131,10 @@ bool tune_kernel(const NamedKernel& kernel, const Arguments& a, const Device& de
       if (a.within > 0) known = landscapes->far_from_best(name, a.within);
     }
     double begin = autotune::steady_seconds();
-    graph::RegionTuning tuning =
-        graph::tune_region(graph, list, region, device, a.settings, {}, progress, std::move(known));
+    graph::RegionTuning tuning = graph::tune_region(graph, list, region, device, a.settings, {},
+                                                    std::ref(progress), std::move(known));
     double spent = autotune::steady_seconds() - begin;
-    if (live) fmt::print(stderr, "\r\x1b[K");
+    progress.end();
     if (tuning.measured.empty()) return;
     if (a.keep) is_kept &= keep(name, graph::tuning_key(graph, list, region, device), tuning);
     graph::RegionEstimate estimate(list, region, device.target());
@@ -132,7 +156,8 @@ bool tune_kernel(const NamedKernel& kernel, const Arguments& a, const Device& de
 
 void run(const Arguments& a) {
   if (a.threads > 0) set_thread_count(a.threads);
-  Device device = as_misuse([&] { return Device::parse(a.device); });
+  check_settings();
+  Device device = chosen_device(a.device);
   std::vector<NamedKernel> kernels = model_kernels(a.kernels);
   if (!a.kernels.empty())
     for (NamedKernel& kernel : named_kernels(a.kernels)) kernels.push_back(std::move(kernel));
@@ -190,7 +215,7 @@ void add_tune(CLI::App& command) {
       ->check(above_zero())
       ->capture_default_str();
   command.add_option("--seed", a->settings.seed, "Of the search")->capture_default_str();
-  command.add_option("--device", a->device, "Where")->capture_default_str();
+  add_device_option(command, a->device, "Where");
   add_threads_option(command, a->threads);
   command.add_flag("--keep", a->keep,
                    "Keep what is measured in the tuning database, where compiling finds it");
