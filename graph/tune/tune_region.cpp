@@ -51,14 +51,10 @@ class RegionRunner final : public autotune::Runner {
   autotune::Failure check(const Point& point) override {
     const RegionCandidate& one = candidate(point);
     if (one.failure) return one.failure;
-    bool is_preferred = &one == &preferred_;
-    if (!is_preferred && expected_.empty()) return {};  // the default does not run
-    std::vector<std::vector<std::byte>> results = trial_.results(one);
-    std::string difference;
-    if (is_preferred)
-      expected_ = std::move(results);
-    else
-      difference = trial_.difference(expected_, results);
+    if (&one == &preferred_ || preferred_.failure) return {};
+    // The default's results are wanted once there is another to compare with it.
+    if (expected_.empty()) expected_ = trial_.results(preferred_);
+    std::string difference = trial_.difference(expected_, trial_.results(one));
     if (difference.empty()) return {};
     return {autotune::Status::wrong_result, difference};
   }

@@ -13,6 +13,7 @@
 #include "graph/regions/fuse.h"
 #include "graph/tune/region_estimate.h"
 #include "graph/tune/tune_plan.h"
+#include "runtime/base/out_of_memory.h"
 #include "tests/graph/captured.h"
 
 namespace tilewright::graph {
@@ -93,6 +94,20 @@ TEST_P(TuneRegion, EveryPointIsLoweredAsAskedAndComputesTheSame) {
       EXPECT_EQ(trial.difference(expected, trial.results(candidate)), "")
           << space.space.text(points[i]);
     }
+  }
+}
+
+// No machine has its 16 TiB.
+TEST(RegionTrialMemory, WhatTheMachineHasNoMemoryForIsRefusedBeforeAnyIsTaken) {
+  Graph graph =
+      run_passes(captured({{1 << 20, 1 << 22}}, [](Tensors& x) { return Tensors{tanh(x[0])}; }));
+  TaskList list = make_tasks(graph);
+  FusedRegion fused = fuse_tasks(list, true)[0];
+  try {
+    RegionTrial trial(graph, list, fused.region, Device::cpu());
+    FAIL();
+  } catch (const OutOfMemory& error) {
+    EXPECT_THAT(error.what(), HasSubstr("[tune] running a region by itself needs 67108864 MiB"));
   }
 }
 
