@@ -9,8 +9,8 @@
 #include "dsl/codegen/gpu/gpu_code.h"
 #include "dsl/codegen/host/codegen.h"
 #include "dsl/passes/pipeline.h"
-#include "runtime/base/activity.h"
 #include "runtime/base/error.h"
+#include "runtime/base/out_of_memory.h"
 #include "runtime/trace.h"
 
 namespace tilewright::dsl {

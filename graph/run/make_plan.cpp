@@ -20,8 +20,8 @@
 #include "graph/tune/plan_lock.h"
 #include "graph/tune/region_trial.h"
 #include "graph/tune/tune_plan.h"
-#include "runtime/base/activity.h"
 #include "runtime/base/error.h"
+#include "runtime/base/out_of_memory.h"
 
 namespace tilewright::graph {
 namespace {

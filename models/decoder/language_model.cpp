@@ -4,8 +4,8 @@
 #include <initializer_list>
 
 #include "models/decoder/decoder.h"
-#include "runtime/base/activity.h"
 #include "runtime/base/error.h"
+#include "runtime/base/out_of_memory.h"
 
 namespace tilewright {
 

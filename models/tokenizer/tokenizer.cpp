@@ -2,8 +2,8 @@
 
 #include "models/files/model_file.h"
 #include "models/tokenizer/tables.h"
-#include "runtime/base/activity.h"
 #include "runtime/base/error.h"
+#include "runtime/base/out_of_memory.h"
 
 namespace tilewright {
 namespace {

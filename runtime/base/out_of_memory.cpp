@@ -1,4 +1,4 @@
-#include "runtime/base/activity.h"
+#include "runtime/base/out_of_memory.h"
 
 #include <algorithm>
 #include <atomic>

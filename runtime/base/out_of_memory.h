@@ -1,5 +1,14 @@
 // An error of a kind of its own, since who tries things goes on with something smaller.
+//
+// A `std::bad_alloc` says nothing of where it comes from. Work that takes much memory is done
+// inside an activity, of which the innermost makes an `OutOfMemory` of it that names the work. So
+// hosts of the library get an `Error` like any other, also over threads.
 #pragma once
+
+#include <concepts>
+#include <new>
+#include <string_view>
+#include <system_error>
 
 #include "runtime/base/error.h"
 
@@ -17,6 +26,33 @@ template <typename... Parts>
 void require_memory(bool condition, const Parts&... parts) {
   if (!condition) [[unlikely]]
     throw OutOfMemory(concat(parts...));
+}
+
+// "[compile] out of memory while compiling kernel softmax; ..."
+struct Activity {
+  std::string_view operation;     // compile
+  std::string_view what;          // compiling kernel
+  std::string_view subject = {};  // softmax; must outlive the activity
+};
+
+// The first raises `OutOfMemory`, or `std::bad_alloc` where there is no memory even for that.
+[[noreturn]] void raise_out_of_memory(const Activity& activity);
+[[noreturn]] void raise_refused(const Activity& activity, const std::system_error& error);
+
+// For who catches a `std::bad_alloc` at the end: the message of the activity that could not raise
+// its own error, or "". Needs no memory.
+const char* message_without_memory() noexcept;
+
+// The result of `work`.
+template <std::invocable Work>
+auto while_doing(const Activity& activity, const Work& work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    raise_out_of_memory(activity);
+  } catch (const std::system_error& error) {
+    raise_refused(activity, error);
+  }
 }
 
 }  // namespace tilewright

@@ -1,13 +1,13 @@
 // What machines read is the same whatever locale the host program has chosen.
 #include <gtest/gtest.h>
 
-#include "dsl/codegen/host/codegen.h"
 #include "dsl/codegen/gpu/gpu_code.h"
-#include "dsl/target/device.h"
+#include "dsl/codegen/host/codegen.h"
 #include "dsl/ir/text/text.h"
-#include "dsl/passes/pipeline.h"
 #include "dsl/language/tile.h"
 #include "dsl/language/tracer.h"
+#include "dsl/passes/pipeline.h"
+#include "dsl/target/device.h"
 #include "tests/grouped_locale.h"
 
 namespace tilewright::dsl {

@@ -8,12 +8,12 @@
 #include <cstdlib>
 #include <new>
 
-#include "dsl/codegen/host/codegen.h"
 #include "dsl/codegen/gpu/gpu_code.h"
+#include "dsl/codegen/host/codegen.h"
 #include "dsl/codegen/llvm/jit.h"
-#include "dsl/target/device.h"
 #include "dsl/ir/text/text.h"
 #include "dsl/passes/pipeline.h"
+#include "dsl/target/device.h"
 
 namespace {
 

@@ -12,8 +12,8 @@
 #include "graph/compile/compile.h"
 #include "graph/tensor/functional.h"
 #include "tests/errors.h"
-#include "tests/grouped_locale.h"
 #include "tests/graph/captured.h"
+#include "tests/grouped_locale.h"
 #include "tests/scratch_folder.h"
 #include "tests/setting.h"
 

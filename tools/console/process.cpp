@@ -11,7 +11,7 @@
 #include <iostream>
 #include <new>
 
-#include "runtime/base/activity.h"
+#include "runtime/base/out_of_memory.h"
 
 namespace tilewright::tools {
 namespace {
