@@ -6,6 +6,7 @@
 #include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/TargetSelect.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -22,6 +23,8 @@ float __extendhfsf2(_Float16 x);
 
 namespace tilewright::dsl {
 namespace {
+
+std::atomic<bool> has_broken_off = false;
 
 // A bfloat16 is returned in the low bits of a vector register, where a float is.
 float bfloat16_of(float x) {
@@ -79,7 +82,12 @@ void expect_success(llvm::Error error, const char* action) {
     throw InternalError(concat("[codegen] ", action, ": ", llvm::toString(std::move(error))));
 }
 
+void note_broken_off() noexcept { has_broken_off = true; }
+
 void initialise_llvm() {
+  require(!has_broken_off,
+          "[codegen] LLVM ran out of memory or failed earlier in this process, which generates no "
+          "more code; start it again");
   // Loads what exceptions need to leave pthread_once, in which LLVM registers its passes, while
   // there is memory for it.
   static const int frames = [] {

@@ -8,10 +8,10 @@
 // instead: `std::bad_alloc` where memory ran out, which is what LLVM offers that handler for, and
 // `LlvmFailure` for all else. Its own `new` raises `std::bad_alloc` too. LLVM is built without
 // exceptions: they pass through its frames, but nothing there is cleaned up, so its objects may be
-// half changed and a lock within them may be held. Such objects are therefore never looked at
-// again, nor destroyed (`or_leave_behind`): their memory is lost, the process goes on, and the next
-// kernel begins with fresh ones. What LLVM shares between all of them is tables that are filled at
-// the start (`initialise_llvm`). The other choice was that any host of the library dies with LLVM.
+// half changed and a lock of its tables may be held. Such objects are therefore never looked at
+// again, nor destroyed (`or_leave_behind`): their memory is lost. From then on the process
+// generates no code, which is an error at once and not a wait for a lock; what was compiled still
+// runs. The other choice was that any host of the library dies with LLVM.
 #pragma once
 
 #include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
@@ -44,6 +44,9 @@ class LlvmFailure : public InternalError {
   using InternalError::InternalError;
 };
 
+// That LLVM has broken off: `initialise_llvm` raises from now on.
+void note_broken_off() noexcept;
+
 // Calls `work`, which uses the objects. Where LLVM breaks off within it, they are left behind.
 template <typename Work, typename... Objects>
 auto or_leave_behind(const Work& work, std::unique_ptr<Objects>&... objects) {
@@ -51,15 +54,17 @@ auto or_leave_behind(const Work& work, std::unique_ptr<Objects>&... objects) {
     return work();
   } catch (const std::bad_alloc&) {
     (static_cast<void>(objects.release()), ...);
+    note_broken_off();
     throw;
   } catch (const LlvmFailure&) {
     (static_cast<void>(objects.release()), ...);
+    note_broken_off();
     throw;
   }
 }
 
-// Makes LLVM know the host, and raise where it cannot go on. To be called before any of its objects
-// is made. Thread safe; later calls do nothing.
+// Makes LLVM know the host, and raise where it cannot go on; raises `Error` where it has. To be
+// called before any of its objects is made. Thread safe; later calls do nothing.
 void initialise_llvm();
 
 // How code for a target of the host is generated.
