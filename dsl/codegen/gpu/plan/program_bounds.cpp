@@ -35,7 +35,7 @@ class Bounds {
 
   void run() {
     each_tile(most_warps);  // so that the choice of warps counts what can be counted
-    warps_ = choose_warps(function_, target_.sm);
+    warps_ = choose_warps(function_, target_);
     each_tile(warps_);
     ir::for_each_inst(function_.body, [&](const Inst& inst) { count(inst); });
   }
@@ -108,7 +108,7 @@ class Bounds {
     const ir::Type &a = function_.type(inst.operands[0]), &sum = function_.type(inst.results[0]);
     std::int64_t operands = registers(inst.operands[0]) + registers(inst.operands[1]);
     std::int64_t sums = registers(inst.results[0]);
-    if (auto how = tensor_core_dot(function_, inst, warps_, target_.sm))
+    if (auto how = tensor_core_dot(function_, inst, warps_, target_))
       return operands + sums + sums / 4 * 6 * (how->a.shape()[1] / how->k);
     std::int64_t line_bytes = (sum.shape[0] + sum.shape[1]) * size_bytes(a.dtype);
     std::int64_t part = std::clamp<std::int64_t>(shared_product_bytes / line_bytes, 1, a.shape[1]);
