@@ -35,10 +35,7 @@ void compile(const std::string& text, Chance& chance) {
   const std::vector<std::string> gpus = {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120"};
   bool on_gpu = chance.below(2) == 0;
   dsl::Target target = on_gpu ? dsl::target_named(chance.of(gpus)) : dsl::host_target();
-  dsl::Machine machine = on_gpu                ? dsl::Machine::gpu
-                         : target.has_avx512() ? dsl::Machine::avx512
-                                               : dsl::Machine::host;
-  dsl::run_passes(function, {.machine = machine});
+  dsl::run_passes(function, {.target = target});
   if (on_gpu)
     dsl::gpu::generate_ptx(function, target);
   else

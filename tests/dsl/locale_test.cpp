@@ -28,7 +28,7 @@ std::string texts() {
   ir::Function host = program(), gpu = program();
   std::string all = ir::print(host);
   run_passes(host);
-  run_passes(gpu, {.machine = Machine::gpu});
+  run_passes(gpu, {.target = target_named("sm_90a")});
   all += ir::print(host) + ir::print(gpu);
   all += host_code_text(host, target_named("avx2"), "llvm");
   all += host_code_text(host, target_named("avx2"), "asm");
