@@ -19,7 +19,8 @@ set(left_out
   "^graph/tune/plan_lock\\."            # choices as a file
   "^runtime/(trace|nvtx)\\."            # what profilers hear
   "^runtime/cache_folder\\."            # where things are kept
-  "^runtime/base/(env|atomic_file|error)\\." # settings, files, messages
+  "^runtime/base/(env|error)\\."         # settings, messages
+  "^runtime/files/atomic_file\\."        # how files are written
 )
 
 file(GLOB_RECURSE names RELATIVE ${TILEWRIGHT_SOURCE_DIR}

@@ -1,7 +1,7 @@
 #include "runtime/cache_folder.h"
 
 #include "runtime/base/env.h"
-#include "runtime/base/private_folder.h"
+#include "runtime/files/private_folder.h"
 
 namespace tilewright {
 namespace {

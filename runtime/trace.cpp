@@ -8,10 +8,10 @@
 #include <mutex>
 #include <thread>
 
-#include "runtime/base/atomic_file.h"
 #include "runtime/base/env.h"
 #include "runtime/base/error.h"
 #include "runtime/base/number_text.h"
+#include "runtime/files/atomic_file.h"
 
 namespace tilewright {
 namespace detail {

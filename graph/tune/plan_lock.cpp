@@ -6,8 +6,8 @@
 
 #include "autotune/database/row/compiler_record.h"
 #include "autotune/policy.h"
-#include "runtime/base/atomic_file.h"
 #include "runtime/base/error.h"
+#include "runtime/files/atomic_file.h"
 
 namespace tilewright::graph {
 namespace {

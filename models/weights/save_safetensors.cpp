@@ -2,8 +2,8 @@
 
 #include "models/files/reader.h"
 #include "models/weights/safetensors_header.h"
-#include "runtime/base/atomic_file.h"
 #include "runtime/base/error.h"
+#include "runtime/files/atomic_file.h"
 
 namespace tilewright {
 namespace {

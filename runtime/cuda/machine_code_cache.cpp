@@ -8,9 +8,9 @@
 #include <cerrno>
 #include <cstring>
 
-#include "runtime/base/atomic_file.h"
 #include "runtime/base/error.h"
 #include "runtime/cache_folder.h"
+#include "runtime/files/atomic_file.h"
 
 namespace tilewright::cuda {
 namespace {

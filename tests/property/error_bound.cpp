@@ -302,6 +302,30 @@ std::vector<double> attention_error(const Node& node, const HostTensor& y, const
   return errors;
 }
 
+// What eight roundings of a result leave, of functions whose formula chooses by comparisons that no
+// bound can decide; `spread` is what the operand's error makes of it, at most.
+double formula_error(const Node& node, double y, double spread) {
+  double u = node.dtype == DType::f64 ? 0x1p-51 : 0x1p-24, size = std::abs(y) + spread;
+  return spread + 8 * (u * size + least(DType::f32)) + rounding(node.dtype, size);
+}
+std::vector<double> log1p_error(const Node& node, const BoundedTensor& x) {
+  std::vector<double> errors;
+  for (std::int64_t i = 0; i < x.value.count(); ++i) {
+    double v = x.value.number(i), e = x.error[static_cast<std::size_t>(i)], y = std::log1p(v);
+    double spread = v - e > -1 ? y - std::log1p(v - e) : unknown;  // the curve is steeper below
+    errors.push_back(formula_error(node, y, spread));
+  }
+  return errors;
+}
+// Its slope is at most 1; at the threshold it gives way to x, which lies a little lower.
+std::vector<double> softplus_error(const Node& node, const HostTensor& y, const BoundedTensor& x) {
+  double step = std::exp(-node.attributes.threshold) / node.attributes.number;
+  std::vector<double> errors;
+  for (std::int64_t i = 0; i < y.count(); ++i)
+    errors.push_back(formula_error(node, y.number(i), x.error[static_cast<std::size_t>(i)] + step));
+  return errors;
+}
+
 // Errors of a composite are those of its decomposition, applied to operands with their errors.
 std::vector<double> composite_error(const Node& node, const Operands& x) {
   Graph inner;
@@ -353,7 +377,11 @@ BoundedTensor bound_node(const Graph& graph, NodeId id, const Operands& x) {
       break;
     case Kind::contraction: result.error = matmul_error(node, y, x); break;
     case Kind::attention: result.error = attention_error(node, y, x); break;
-    case Kind::composite: result.error = composite_error(node, x); break;
+    case Kind::composite:
+      result.error = node.op == Op::log1p      ? log1p_error(node, *x[0])
+                     : node.op == Op::softplus ? softplus_error(node, y, *x[0])
+                                               : composite_error(node, x);
+      break;
   }
   return result;
 }

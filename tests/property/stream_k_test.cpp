@@ -64,7 +64,7 @@ Product random_product(std::uint64_t seed) {
       y = linear(a, b) * linear(a, input({columns, depth}));
     }
   }
-  result.graph = run_passes(capture.finish({y}).graph);
+  result.graph = run_passes(capture.finish({std::move(y)}).graph);
   std::int64_t tile = std::vector<std::int64_t>{16, 32, 64}[below(3)];
   result.blocks = {.rows = tile, .columns = below(2) == 0 ? tile : 64 - tile / 2, .depth = 16};
   if (whole && below(2) == 0) result.blocks = {.rows = 64, .columns = 64, .depth = 64};

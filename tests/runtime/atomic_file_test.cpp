@@ -1,4 +1,4 @@
-#include "runtime/base/atomic_file.h"
+#include "runtime/files/atomic_file.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

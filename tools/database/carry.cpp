@@ -8,8 +8,8 @@
 #include <set>
 
 #include "autotune/database/exchange.h"
-#include "runtime/base/atomic_file.h"
 #include "runtime/base/error.h"
+#include "runtime/files/atomic_file.h"
 #include "tools/console/misuse.h"
 #include "tools/database/arguments.h"
 

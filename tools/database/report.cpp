@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/atomic_file.h"
+#include "runtime/files/atomic_file.h"
 #include "tools/console/table.h"
 #include "tools/database/arguments.h"
 #include "tools/database/svg.h"

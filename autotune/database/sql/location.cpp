@@ -6,8 +6,8 @@
 #include "autotune/database/sql/sqlite_connection.h"
 
 #include "runtime/base/env.h"
-#include "runtime/base/private_folder.h"
 #include "runtime/cache_folder.h"
+#include "runtime/files/private_folder.h"
 
 namespace tilewright::autotune {
 namespace {

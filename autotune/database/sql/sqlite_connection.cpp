@@ -23,7 +23,7 @@ constexpr int longest_value_bytes = 1 << 20;
 constexpr std::int64_t steps_of_any = 20'000'000, steps_a_byte = 8, steps_between_looks = 100'000;
 
 // A greater number of a schema is none that a newer version of the library wrote.
-constexpr std::int64_t most_versions_ever = 255;
+constexpr std::int64_t most_versions_ever = 4095;
 
 constexpr std::array statement_texts = {
 #define TILEWRIGHT_SQL(name, text) text,

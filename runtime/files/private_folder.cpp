@@ -1,4 +1,4 @@
-#include "runtime/base/private_folder.h"
+#include "runtime/files/private_folder.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
