@@ -198,7 +198,7 @@ std::vector<Built> built_programs() {
   return {{"names_and_ifs", {"opt"}, names_and_ifs, ""},
           {"names_and_ifs_on_a_gpu", {"ptx"}, names_and_ifs, ""},
           {"pairs", {"opt", "--emit", "llvm"}, pairs, ""},
-          {"pairs_on_a_gpu", {"ptx"}, pairs, ""},
+          {"pairs_on_a_gpu", {"ptx"}, pairs, "32768 instructions of a thread"},
           {"parameters", {"opt", "--emit", "llvm"}, parameters, "100000 parameters"},
           {"parameters_on_a_gpu", {"ptx"}, parameters, "100000 parameters"},
           {"product", {"opt", "--emit", "llvm"}, product, ""},

@@ -90,7 +90,7 @@ class Bounds {
       for (Value value : *values) most = std::max(most, registers(value));
     switch (ir::info(inst.op).op_class) {
       case ir::OpClass::contraction: return product(inst);
-      case ir::OpClass::memory: return inst.op == Op::make_desc_ ? 1 : most > 1 ? 12 * most : 1;
+      case ir::OpClass::memory: return weight_of_access(inst, most) * most;
       case ir::OpClass::reduction:
       case ir::OpClass::exchange: return 4 * most;
       case ir::OpClass::control:
@@ -100,6 +100,13 @@ class Bounds {
       case ir::OpClass::hint: return most;
     }
     __builtin_unreachable();
+  }
+
+  // An access of a tile has addresses and a mask; what writes a number is done by one thread,
+  // behind a condition and before a barrier.
+  static std::int64_t weight_of_access(const Inst& inst, std::int64_t registers) {
+    if (inst.op == Op::make_desc_) return 1;
+    return registers > 1 || ir::info(inst.op).effect == ir::Effect::writes ? 12 : 1;
   }
 
   // Fragments are multiplied one instruction after the other; without tensor cores each part of the
