@@ -185,8 +185,8 @@ Expression bounded_exp(const Expression& x, const Form& form) {
                                       : scaled(reduce(x, form.for_half));
 }
 
-// Above 2^7 ln 2 the power is infinite, and a negative `low` would make that a NaN. The bound is the
-// least f32 above it: its power is infinite, and its `low` positive.
+// From 128 ln 2 on the power is infinite, and a negative `low` would make that a NaN. The bound is
+// the least f32 of these, whose `low` is positive.
 Expression exp_over_exp2(const Expression& x) {
   constexpr double least_infinite = 0x1.62e43p6;
   Expression bounded = apply(ir::Op::min_, apply(ir::Op::max_, x, -150.0), least_infinite);

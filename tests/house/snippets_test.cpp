@@ -176,8 +176,9 @@ void expect_refused(const Output& output, const std::string& message) {
 }
 
 std::string kernel_program(const std::string& body) {
-  return "#include <tilewright/dsl/language/kernel.h>\n#include <string>\nusing namespace "
-         "tilewright::dsl;\n"
+  return "#include <tilewright/dsl/language/kernel.h>\n"
+         "#include <string>\n"
+         "using namespace tilewright::dsl;\n"
          "void f() {\n" +
          body + "\n}\n";
 }
