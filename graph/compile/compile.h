@@ -29,9 +29,8 @@
 //     stderr says so once, with the line, and explain() and report() do. With `Options::fullgraph`
 //     it is an Error.
 //   * Assigning a handle that outlives the function (`c = c + x`, std::swap of two captured
-//   tensors)
-//     is a graph break too; write in place (copy_from) instead, or return the tensor. A handle that
-//     is made at the first call and kept (a table) is not.
+//     tensors) is a graph break too; write in place (copy_from) instead, or return the tensor. A
+//     handle that is made at the first call and kept (a table) is not.
 #pragma once
 
 #include <concepts>

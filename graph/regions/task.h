@@ -7,8 +7,7 @@
 //   view          operands carry the composed placement; where a reshape has no strides, a copy
 //                 task makes a row-major value first
 //   cat           one copy task a part, each writing its slice of one storage. A part's producer
-//   and
-//                 its copy fuse like any other pair, and then the part is written in place at once.
+//                 and its copy fuse like any other pair, and the part is then written in place.
 //   index_copy    a scatter task that writes rows of a storage at positions loaded at run time. If
 //                 the storage belongs to an input that the graph mutates and nobody reads its old
 //                 value later, it writes there; otherwise a copy is made first.

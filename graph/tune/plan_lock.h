@@ -8,15 +8,15 @@
 //     add gelu region 77aa02c4... asked nothing used rows=4 columns=3072 precision=ieee  layer_norm
 //   end 2 regions, checksum 0c31e95f...
 //
-// A region's line says what was fused (the words at its end), by which key it is known, which block
-// sizes the lowering was asked for and which it used: rows, columns, splits of the inner axis,
-// tail, clusters. They fix the order in which everything is added up. With the compiler they fix
-// every bit of the results, whatever the clock would say, so a plan that is locked refuses to be
-// anything else: another compiler, another fusion, another choice of the rule, another precision.
-// A file that was cut or edited is refused by the checksum over its lines, of which each is read; a
-// plan of the first version, which has none, is of another compiler anyway and must be written
-// anew. The device is for people: code made for other instructions rounds otherwise, so its line
-// must match too, but for the number of threads.
+// A region's line gives the operations that were fused (the words at its end), the region's key,
+// the block sizes that the lowering was asked for and those that it used: rows, columns, splits of
+// the inner axis, tail (stream-K), clusters. These determine the order of all sums, and together
+// with the compiler every bit of the results, whatever a measurement would prefer. So a locked plan
+// refuses whatever differs: another compiler, another fusion, other default block sizes, another
+// precision. A file that was cut or edited is refused by a checksum over its lines. A plan of the
+// first version has no checksum; it comes from another compiler anyway and must be written again.
+// The device must match too, except for the number of threads, since code for other instructions
+// rounds differently.
 #pragma once
 
 #include <filesystem>

@@ -1,47 +1,47 @@
 // Proves that no barrier, wait or fence is missing in a kernel.
 //
 // The emitter puts a barrier where it believes that a thread may read what another wrote. The
-// emulator finds a missing one in what a run does. Here the LLVM IR of every kernel is looked at
-// before device operations are expanded, along all paths at once, knowing nothing of what the
-// emitter believed.
+// emulator finds a missing one in what a run does. Here the LLVM IR of every kernel is analysed
+// before device operations are expanded, along all paths at once, without knowing what the emitter
+// believed.
 //
-// Proved: of two accesses that may touch the same byte of shared memory, or the same array of
-// global memory, one of which writes, and which different threads may make, on every path from the
-// first to the second stands what puts them in order:
+// Proved: take two accesses by different threads that may touch the same byte of shared memory, or
+// the same array of global memory, and one of which writes. On every path from the first to the
+// second stands what orders them:
 //
-//   threads of the block     a barrier of all of them (of all consumers, where there are roles),
-//                            where all threads come; of a part that a warpgroup keeps to itself,
-//                            one of the warpgroup
-//   copies by cp.async       commit, a wait for the group by all threads, then a barrier
-//   boxes that are stored    what is written: a fence by each writer, then a barrier; what is
-//   written
-//                            next: commit, a wait by the thread that stores, then a barrier
-//   products from a ring     of threads' copies: a fence before that barrier; the stage may be
-//   filled
-//                            once the product's group is awaited and a barrier has come
-//   rings of the producer    the protocol of warp_roles.h, by the same slot throughout: a wait for
-//   the
-//                            empty barrier and the bytes expected before copies into the stage; a
-//                            wait for the full one before products from it; the products awaited
-//                            before it is given back
-//   barriers in shared       initialised, fenced, then a barrier before anybody uses them
+//   threads of the block    a barrier of all of them (of all consumers, where warps are
+//                           specialised), which all threads reach; for a part that a warpgroup
+//                           keeps to itself, a barrier of that warpgroup
+//   copies by cp.async      commit, a wait for the group by all threads, then a barrier
+//   boxes stored by TMA     before the store: a fence by each writer, then a barrier; before the
+//                           box is written again: commit, a wait by the thread that stores, then
+//                           a barrier
+//   products from a ring    filled by threads' copies: a fence before that barrier; the stage may
+//                           be filled again once the product's group is awaited and a barrier has
+//                           come
+//   rings of the producer   the protocol of warp_roles.h, with the same slot throughout: a wait
+//                           for the empty barrier and the bytes expected before copies into the
+//                           stage; a wait for the full barrier before products from it; the
+//                           products awaited before the stage is released
+//   barriers in shared      initialised, fenced, then a barrier before anybody uses them
 //   memory
 //
-// and that nothing is under way when a thread ends.
+// and that no asynchronous work is left when a thread ends.
 //
-// How: the state at a point is the set of accesses that may have happened and are not in order with
-// what comes next (barrier_state.h). Each event (barrier_events.h) is held against the state and
-// changes it; where paths meet, states are united; loops are gone round until nothing is new. In a
-// turn of a loop, accesses of the turn before are told from this one's: two accesses of one tile
-// step are to different bytes in different threads, those of two turns need not be. In a ring that
-// all threads fill a stage is said relative to the turn: at the end of one, every access is a stage
-// further back. Threads that skip a piece of code because of their number made none of the accesses
-// in it: so a wait by the thread which stores is one on all paths that it takes.
+// How: a dataflow analysis. The state at a point is the set of accesses that may have happened and
+// are not ordered before what comes next (barrier_state.h). Each event (barrier_events.h) is
+// checked against the state and changes it; where paths meet, states are united; loops are iterated
+// to a fixed point. Accesses of the previous iteration of a loop are told from those of the current
+// one: two accesses of one tile step are to different bytes in different threads, those of two
+// iterations need not be. In a ring that all threads fill, a stage is numbered relative to the
+// iteration: at the end of one, every access moves a stage back. Threads that skip a piece of code
+// because of their number made none of the accesses in it; so a wait by the thread that stores
+// counts on all paths that this thread takes.
 //
-//   turn:  cp_async_wait_2; barrier        the copies into stage +0 have landed, in order
-//          cp.async to stage +3            of 4, the same as -1: its reads came before the barrier
-//          ldmatrix from stage +0          may not be in order with what comes after
-//   next:  stage +0 of the last turn is -1, and stage +3 is +2
+//   iteration:  cp_async_wait_2; barrier   the copies into stage +0 have landed, in order
+//               cp.async to stage +3       of 4, the same as -1: its reads came before the barrier
+//               ldmatrix from stage +0     may not be in order with what comes after
+//   next one:   stage +0 of the last iteration is -1, and stage +3 is +2
 //
 // Assumed: the notes of accesses (shared_touch.h), which the emulator holds against addresses;
 // that branches without a note are taken by all threads alike, and that threads which wait at
