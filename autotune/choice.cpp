@@ -9,8 +9,8 @@ namespace tilewright::autotune {
 
 namespace {
 
-// Of many that were timed a few times the fastest is the luckiest: only those that a decision timed
-// once more have so many samples of one search.
+// The fastest of many that were timed a few times is the luckiest one. Only configurations that a
+// decision timed again have this many samples from one search.
 bool was_confirmed(const TuningRow& row, int rounds_again) {
   return std::ranges::any_of(row.observations, [&](const Observation& o) {
     return o.status == Status::ok && std::ssize(o.samples_ns) >= rounds_again;

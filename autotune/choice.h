@@ -29,7 +29,8 @@ Point choice_of(const Space& space, const Point& preferred, const std::vector<Tu
 struct Finding {
   Point point;
   std::vector<double> samples = {};  // seconds a run; empty if it failed
-  // Of the samples as they were: what others disturb only makes larger. By it a search goes.
+  // The least of the raw samples, since disturbances only make them larger. Searches are guided by
+  // it.
   double least = std::numeric_limits<double>::infinity();
   Status status = Status::ok;
   std::string reason = {};  // why it is not ok

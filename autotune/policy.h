@@ -11,7 +11,8 @@ enum class TunePolicy {
   read,  // what the database knows, or defaults
   on     // what is not known is searched for, and stored
 };
-// Of TILEWRIGHT_TUNE: off, read or on; on where it is unset. Raises `Error` for other values.
+// What TILEWRIGHT_TUNE says: off, read or on; on where it is unset. Raises `Error` for other
+// values.
 TunePolicy tune_policy();
 
 // The one that TILEWRIGHT_TUNE_DB names, or the cache folder's, opened once a process.

@@ -50,7 +50,7 @@ struct Artifact {
   HostFunction host = nullptr;
   EmulatedLaunch emulated;
   std::shared_ptr<const GpuCode> gpu;
-  // Of a GPU's code that takes a table of launches instead of the program's arguments.
+  // Set if a GPU's code takes a table of launches instead of the program's arguments.
   std::shared_ptr<const LaunchTable> table;
   std::int64_t scratch_bytes = 0;
   double compile_seconds = 0;

@@ -5,8 +5,8 @@
 
 namespace tilewright {
 
-// Of one core: the last cache that it shares with no other (an L2). 1 MiB where the system does not
-// say. Any thread.
+// The size of the last cache that a core shares with no other core (an L2). 1 MiB where the system
+// does not say. Any thread.
 std::int64_t outer_cache_bytes();
 
 }  // namespace tilewright

@@ -31,8 +31,8 @@ struct TensorMapSpec {
   std::vector<Extent> sizes;          // in elements, innermost first; 1 to 5 of them
   std::vector<Extent> strides_bytes;  // of all dimensions but the innermost, multiples of 16
   std::vector<int> box;               // elements of each dimension, at most 256
-  // Of f32, what is copied to shared memory is rounded to tf32: the data type of the driver's map
-  // is TFLOAT32, which rounds ties to even.
+  // For f32: whether copies to shared memory are rounded to tf32. The data type of the driver's map
+  // is then TFLOAT32, which rounds ties to even.
   bool rounds_to_tf32 = false;
   bool operator==(const TensorMapSpec&) const = default;
 };

@@ -26,7 +26,7 @@ ALL = list(NAMES)
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
 INF, NAN = math.inf, math.nan
-# Of one rounding to the type, after arithmetic that is about as exact as f32.
+# The relative error of one rounding to the type, after arithmetic that is about as exact as f32.
 UNIT = {torch.float16: 1e-3, torch.bfloat16: 8e-3, torch.float32: 2e-6, torch.float64: 1e-12}
 dice = random.Random(7)
 cases = []

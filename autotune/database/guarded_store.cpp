@@ -132,7 +132,7 @@ bool GuardedStore::is_whole_after_all() {
     store.counts();
     return store.connection().problems().empty();
   } catch (const SqlError& error) {
-    // Of these no more is known than before.
+    // These failures do not confirm that the file is damaged.
     return error.kind == SqlFailure::unavailable || error.kind == SqlFailure::busy;
   }
 }

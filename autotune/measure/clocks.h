@@ -1,8 +1,8 @@
 // The clocks under which something is measured, which its times depend on.
 //
-// Of the host the clock is measured, without any rights: additions that wait for each other take a
-// cycle each. It is that of the core on which the calling thread runs; what runs in the emulator
-// runs on the host. Of a GPU NVIDIA's management library tells them, where there is one.
+// The clock of the host is measured, which needs no privileges: additions that depend on each other
+// take a cycle each. It is the clock of the core on which the calling thread runs; emulated GPUs
+// run on the host. The clocks of a GPU come from NVIDIA's management library, where there is one.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace tilewright::autotune {
 
-// Of this core, in some 20 microseconds; nothing on processors that it does not know.
+// The clock of this core; takes some 20 microseconds. Nothing on processors that it does not know.
 std::optional<double> core_mhz();
 
 class ClockWatch {
@@ -23,9 +23,9 @@ class ClockWatch {
   void look();
   void saw(double mhz);
   void saw(const cuda::GpuClocks& clocks);
-  // As "core=2893 throttled=no" of the host: the lowest clock in MHz, and whether it was lower than
-  // at an earlier look by more than 5%. As "memory=2619 sm=1755 throttled=power" of a GPU: the
-  // lowest clocks, and the last thing that held them down. Empty where nothing is known.
+  // For the host as "core=2893 throttled=no": the lowest clock in MHz, and whether it was lower
+  // than at an earlier look by more than 5%. For a GPU as "memory=2619 sm=1755 throttled=power":
+  // the lowest clocks, and the last reason why they were held down. Empty where nothing is known.
   std::string text() const;
 
  private:

@@ -9,7 +9,7 @@
 
 namespace tilewright::autotune {
 
-// Of status ok: it did not.
+// Status ok means that there was no failure.
 struct Failure {
   Status status = Status::ok;
   std::string reason = {};  // for people

@@ -19,7 +19,7 @@ struct Sample {
 
 class Forest {
  public:
-  // Of at least one sample; equal samples and generators give equal forests.
+  // Needs at least one sample; equal samples and generators give equal forests.
   Forest(const std::vector<Sample>& samples, int trees, int depth, std::mt19937_64& random);
   // How likely a sample with these numbers is a good one, 0 to 1.
   double probability(const std::vector<double>& numbers) const;

@@ -54,7 +54,7 @@ class History {
   void add(Trial trial);
   const std::vector<Trial>& trials() const { return trials_; }
   bool knows(const Point& point) const { return best_.contains(point); }
-  // Of the trials at the point with the most effort the last one.
+  // The last of those trials at the point that had the most effort; null if there is none.
   const Trial* find(const Point& point) const;
   // The fastest of whole effort, or of the most effort there is; null before any succeeded.
   const Trial* best() const;

@@ -22,8 +22,8 @@ class KnownMemory {
  public:
   explicit KnownMemory(std::vector<KnownArray> arrays) : arrays_(std::move(arrays)) {}
   bool contains(const void* address, std::int64_t bytes) const;
-  // Of an access outside: "out of bounds: index 100 of x, which has 100 elements". The array is the
-  // one that lies nearest.
+  // Describes an access outside: "out of bounds: index 100 of x, which has 100 elements". The array
+  // named is the nearest one.
   std::string fault(const void* address) const;
 
  private:

@@ -11,7 +11,7 @@ struct Extent {
   bool overlaps(const Extent& other) const { return begin < other.end && other.begin < end; }
 };
 
-// Of memory whose size is not known: its first element.
+// Where the size of the memory is not known, the extent is its first element.
 Extent extent_of(const LaunchArgument& argument) {
   auto begin = reinterpret_cast<std::uintptr_t>(argument.value().pointer);
   std::int64_t bytes = argument.knows_size() ? argument.size_bytes() : size_bytes(argument.dtype());

@@ -224,8 +224,7 @@ TILEWRIGHT_BINARY(<);
 TILEWRIGHT_BINARY(<=);
 TILEWRIGHT_BINARY(>);
 TILEWRIGHT_BINARY(>=);
-// Of bools. Both sides are computed: there is no tile that a program could skip by itself, `if_`
-// does that.
+// For bools. Unlike in C++ both sides are always computed; use `if_` to skip one.
 TILEWRIGHT_BINARY(&&);
 TILEWRIGHT_BINARY(||);
 #undef TILEWRIGHT_BINARY

@@ -45,9 +45,9 @@ class Tracer {
   void require_usable(const Tile& tile, std::string_view operation,
                       std::source_location where) const;
   const ir::Function& function() const { return function_; }
-  // Of an integer scalar that is a number in the program.
+  // The number, if this integer scalar is a constant of the program.
   std::optional<std::int64_t> known_integer(ir::Value value) const;
-  // Of an integer scalar that is made of positive numbers and sizes of the grid alone.
+  // Whether an integer scalar is computed from positive numbers and sizes of the grid alone.
   bool is_known_positive(ir::Value value) const { return positive_.contains(value); }
   void set_cluster(int programs) { function_.cluster = programs; }
   std::uint64_t serial() const { return serial_; }

@@ -101,7 +101,7 @@ class Rounds {
         filled_(distinct_registers(to)),
         fill_(static_cast<std::size_t>(lane_bits_), 0),
         part_(static_cast<std::size_t>(lane_bits_), 0) {
-    // Of target registers only the distinct ones are filled.
+    // Only distinct target registers are filled.
     for (int bit = 0; bit < to.bits(In::register_); ++bit)
       if (std::find(filled_.begin(), filled_.end(), 1 << bit) != filled_.end())
         filled_bits_.push_back(bit);

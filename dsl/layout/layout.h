@@ -104,10 +104,11 @@ std::vector<int> first_duplicates(const Layout& layout);
 Layout expand_dims(const Layout& layout, int axis);
 // Axis i of the result is axis dims[i] of the operand.
 Layout permute(const Layout& layout, const std::vector<int>& dims);
-// Of the operand of a broadcast, given that of its result: along an axis of size 1 all hold element
-// 0.
+// The layout of the operand of a broadcast, given that of its result: along an axis of size 1 all
+// places hold element 0.
 Layout broadcast_source(const Layout& layout, const Shape& from_physical);
-// Of the result of a broadcast: each place holds all elements that its element becomes.
+// The layout of the result of a broadcast, given that of its operand: each place holds all elements
+// that its element becomes.
 Layout broadcast_in_registers(const Layout& layout, const Shape& to_physical);
 // Row-major; nothing where the numbers of elements differ.
 std::optional<Layout> reshape(const Layout& layout, const Shape& to_physical);

@@ -16,7 +16,7 @@ Vectors joined(Vectors a, const Vectors& b) {
   return a;
 }
 
-// Of `more`, in order, those that do not depend on `given` and on each other.
+// The vectors of `more`, in order, that are linearly independent of `given` and of each other.
 Vectors independent_of(const Vectors& given, const Vectors& more) {
   Vectors found;
   for (std::uint64_t vector : more)
@@ -26,7 +26,7 @@ Vectors independent_of(const Vectors& given, const Vectors& more) {
 
 Vectors basis_of(const Vectors& vectors) { return independent_of({}, vectors); }
 
-// Of two spaces, each given by a basis.
+// The intersection of two spaces, each given by a basis.
 Vectors intersection(const Vectors& a, const Vectors& b) {
   BitMatrix left(64, a);
   Vectors found;

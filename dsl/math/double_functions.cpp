@@ -169,8 +169,8 @@ Expression tanh(const Expression& x) {
   return with_sign_of(choose(magnitude < 0.625, small_tanh(magnitude), large), x);
 }
 
-// Of e^-|x|, which does not overflow; for negative x it is the numerator, which keeps small
-// results.
+// Computed from e^-|x|, which does not overflow. For negative x that is also the numerator, so that
+// small results keep their digits.
 Expression sigmoid(const Expression& x) {
   Expression e = exp(negative(magnitude_of(x)));
   Expression numerator = choose(x < 0.0, e, 1.0);

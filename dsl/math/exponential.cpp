@@ -41,8 +41,8 @@ Expression integer_of(const Expression& shifted) {
   return bits - integer_like(bits, round_magic_bits);
 }
 
-// Of e^x = 2^(x log2(e)). The product is never rounded: its integer is taken away as it is made.
-// Coarsely, for |x| <= 104, within 5e-6, a part in 2^17.
+// Range reduction of e^x = 2^(x log2(e)). The product is never rounded, since its integer part is
+// subtracted by the same fma. `coarsely`: for |x| <= 104 only, and within 5e-6, less than 2^-17.
 Reduced reduce(const Expression& x, bool coarsely = false) {
   Expression shifted = fma(x, log2e_high, round_magic);
   Expression whole = shifted - round_magic;
@@ -84,7 +84,7 @@ ReducedToSixteenths by_sixteenths(const Expression& shifted, const Expression& w
   return {whole, fma(sixteenths, power_of_small_remainder(r, coarsely), sixteenths)};
 }
 
-// Of e^x, as reduce().
+// Range reduction of e^x, as reduce().
 ReducedToSixteenths reduce_to_sixteenths(const Expression& x, bool coarsely = false) {
   Expression shifted = fma(x, log2e_high, sixteenth_magic);
   Expression whole = shifted - sixteenth_magic;
@@ -132,15 +132,16 @@ Expression minus_magnitude(const Expression& x) {
 
 Expression reciprocal(const Expression& x) { return 1.0 / x; }
 
-// Of a positive number, within 4 units in the last place, by a machine's instruction for 1/sqrt:
-// there a division is a subroutine.
+// The reciprocal of a positive number within 4 units in the last place, for machines with an
+// instruction for 1/sqrt, where a division is a subroutine.
 Expression reciprocal_by_rsqrt(const Expression& x) {
   Expression root = apply(ir::Op::rsqrt_, x);
   return root * root;
 }
 
-// Of e = e^-|x|, which does not overflow; for negative x it is the numerator, which keeps small
-// results. `inverse` gives the reciprocal, and may be wrong in some of its last places.
+// Sigmoid from e = e^-|x|, which does not overflow. For negative x that is also the numerator, so
+// that small results keep their digits. `inverse` gives the reciprocal, and may be wrong in some of
+// its last places.
 Expression sigmoid_of(const Expression& x, const Expression& e,
                       Expression (*inverse)(const Expression& x)) {
   Expression numerator = choose(x < 0.0, e, 1.0);
@@ -159,7 +160,7 @@ Expression coarse_sigmoid_of(const Expression& x, const Expression& e) {
   return choose(x < 0.0, e, 1.0) * reciprocal(e + 1.0);
 }
 
-// Of e = e^(2 |x|) and the reciprocal of e + 1.
+// Tanh from e = e^(2 |x|), given `inverse`, the reciprocal of e + 1.
 Expression tanh_of(const Expression& x, const Expression& magnitude, const Expression& inverse) {
   Expression large = fma(inverse, -2.0, 1.0);
   // Near 0 the difference would lose digits: x + x^3 p(x^2), coefficients as in Cephes' tanhf.

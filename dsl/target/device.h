@@ -27,10 +27,10 @@ class Device {
   // Whether there is such a GPU is asked when it is used. Raises `Error` below 0.
   static Device cuda(int ordinal = 0);
   static Device emulated(std::string_view processor);
-  // Of the host, an emulated GPU, or "cuda" for the first GPU. Raises `Error` listing what is
-  // known.
+  // Reads the name of the host or of an emulated GPU, or "cuda" for the first GPU. Raises `Error`
+  // listing the known names.
   static Device parse(std::string_view text);
-  // The device whose memory this is; of none, the host.
+  // The device whose memory this is; the host if it is null.
   static Device of(const DeviceMemory* memory);
 
   bool is_emulated() const { return !processor_.empty(); }

@@ -1,5 +1,5 @@
-// How host code multiplies large matrices (codegen/emit_packed_dot.cpp): what whoever chooses the
-// sizes of blocks, or packs a weight once for all calls, must know of it.
+// How host code multiplies large matrices (codegen/host/emit_packed_dot.cpp), as far as code that
+// chooses block sizes, or packs a weight once for all calls, must know it.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@ namespace tilewright::dsl {
 
 struct PackedProduct {
   static constexpr std::int64_t least_rows = 48;  // for fewer, packing costs more than it gains
-  // Of a left operand that is packed as tiles: what stays in an L2 while columns go by.
+  // How much of a left operand is packed as tiles at a time: it stays in the L2 while the columns
+  // of the right operand pass by.
   static constexpr std::int64_t most_tiled_bytes = 1 << 20;
   static constexpr std::int64_t tiled_columns = 64;  // whose sums stay near while others follow
   std::int64_t height = 4;                           // rows of a block of accumulators
@@ -19,7 +20,7 @@ struct PackedProduct {
   bool by_tiles = false;                             // of AMX, two by two
   std::int64_t strip_rows() const { return 2 * height; }
   std::int64_t strip_bytes() const { return 24 << 10; }  // of the left operand, packed, in an L1
-  // Of vectors with a word of 4 bytes, a cycle.
+  // How many vectors of words of 4 bytes are multiplied in a cycle.
   std::int64_t multiplications() const { return by_tiles ? 16 : 2; }
 };
 
@@ -31,7 +32,7 @@ inline PackedProduct packed_product_of(const Target& host, std::int64_t in_word,
   return {(host.vector_registers() == 32 ? 24 : 12) / vectors, vectors};
 }
 
-// Of so many columns: blocks of which they are whole ones, where there are such.
+// For a product of this many columns, with blocks that divide them if there are such.
 inline PackedProduct packed_product(const Target& host, std::int64_t in_word,
                                     std::int64_t columns) {
   if (host.has_tiles && in_word > 1) return packed_product_of(host, in_word, 2);
@@ -40,10 +41,11 @@ inline PackedProduct packed_product(const Target& host, std::int64_t in_word,
   return packed_product_of(host, in_word, fits_other ? other : 3);
 }
 
-// A matrix [depth, columns] in the order in which it is multiplied: slivers of `width` columns,
-// each [depth, width], or, where an instruction multiplies pairs, [depth / 2, width, 2]. The last
-// one is filled up with zeros. A tile program reads it as an array of slivers, whose block it
-// permutes and reshapes to [depth, columns]; host code sees this, and multiplies it where it lies.
+// A matrix [depth, columns] in the order in which it is multiplied: slivers (packed panels of B in
+// the literature) of `width` columns, each [depth, width], or, where an instruction multiplies
+// pairs, [depth / 2, width, 2]. The last one is padded with zeros. A tile program reads the matrix
+// as an array of slivers, and permutes and reshapes its block to [depth, columns]; the code
+// generator for the host recognises this, and multiplies the slivers without copying them.
 struct Slivers {
   std::int64_t width = 0;
   bool in_pairs = false;

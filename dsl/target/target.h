@@ -18,7 +18,8 @@ struct GpuFacts {
   // The oldest version of PTX that has what most kernels use, for the widest range of drivers.
   int ptx = 0;
 
-  // Of the largest GPU of this capability: how many blocks of threads run at least at once.
+  // Multiprocessors of the largest GPU of this capability: at least as many blocks of threads run
+  // at once.
   int multiprocessors = 1;
   // What a multiprocessor holds at once.
   int threads = 0, blocks = 0, registers = 65536;

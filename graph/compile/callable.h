@@ -101,7 +101,7 @@ template <typename F>
 using Returned = typename decltype(returned_by<F>())::type;
 template <typename F>
 constexpr bool is_compilable = Results<Returned<F>>::are_tensors;
-// Of a function that compile() refuses in words of its own: as if it gave a tensor.
+// Treats a function that compile() refuses with a message of its own as if it gave a tensor.
 template <typename F>
 using ReturnedOrTensor = std::conditional_t<is_compilable<F>, Returned<F>, Tensor>;
 

@@ -78,8 +78,7 @@ struct Options {
   Backend backend = Backend::tilewright;
   int max_signatures = 8;
   MatmulPrecision matmul_precision = MatmulPrecision::highest;
-  // Of compiled regions whose tensors all lie on the host; where some lie on a GPU, code runs
-  // there.
+  // Where code runs if all of its tensors are on the host; if some are on a GPU, it runs there.
   Device device = default_device();
   // For which a signature's block configurations are searched for, all regions together: each gets
   // the part that it takes of a call's time, and those that take next to nothing are left alone.
@@ -111,7 +110,7 @@ struct RegionReport {
   std::int64_t instances;  // of the region in the function
   std::int64_t launches;   // that compute them: fewer, where several become one
   std::int64_t bytes;      // read and written by one launch
-  // Of code generation for this function; next to nothing for a kernel that others have already.
+  // Spent on code generation for this function; next to nothing for a kernel that exists already.
   double compile_seconds;
   std::vector<std::string> ops;       // what was fused, after decomposition
   std::vector<std::string> user_ops;  // the same as the user wrote it
@@ -159,9 +158,9 @@ class CompiledFunction {
   std::string explain() const;             // the report as text
   // The tile programs and the fused graph of every plan, as text.
   std::string dump() const;
-  // Of `Options::tune_in_background`: waits until nothing is searched for any more for the
-  // signatures compiled so far, at most so many seconds, and says whether that is so; 0: only asks.
-  // The next call runs what was found. Others may call the function meanwhile.
+  // With `Options::tune_in_background`: waits until the search for the signatures compiled so far
+  // is over, at most this many seconds, and returns whether it is over; 0 only asks. The next call
+  // runs what was found. Other threads may call the function meanwhile.
   bool wait_until_tuned(double seconds = std::numeric_limits<double>::infinity()) const;
 
  protected:

@@ -40,10 +40,10 @@ class StepMemory {
 
   const Device& device() const { return device_; }
   const std::vector<Tensor>& inputs() const { return inputs_; }
-  // Of the first elements of all inputs.
+  // The addresses of the first elements of all inputs.
   const std::vector<void*>& addresses() const { return addresses_; }
-  // Sets positions in caches, where they are copies, to their value at this place, modulo how many
-  // each has.
+  // Sets the positions in caches, where they are copies, to the value that they have at this turn,
+  // modulo how many each has.
   void set_positions(std::span<const CachePosition> positions, std::int64_t turn);
   // Puts back what calls have written: all of it, or only what is so small that it takes no time.
   void restore_all() { restore(copies_); }

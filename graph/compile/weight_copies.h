@@ -11,7 +11,8 @@
 
 namespace tilewright::graph {
 
-// Of a concrete tensor of the host, the input of a plan that `weight` names, the matrix in slivers.
+// A copy of the matrix in a concrete tensor of the host, the input of a plan that `weight` names,
+// in slivers.
 std::shared_ptr<Buffer> packed_copy(const Tensor& tensor, const PackedWeight& weight);
 
 }  // namespace tilewright::graph

@@ -28,12 +28,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Of intermediate values that the launches of one batch may write: what caches hold.
+// How much the launches of one batch may write as intermediate values: about what caches hold.
 constexpr std::int64_t host_batch_bytes = 1 << 20, gpu_batch_bytes = 8 << 20;
-// Read and written by a batch, up to which it is done before others are awake.
+// A batch that reads and writes no more than this is done before other threads are awake.
 constexpr std::int64_t bytes_alone = 64 << 10;
 
-// Of a block of a product, up to which computing an operand beside it costs nothing.
+// Up to this many rows of a block of a product, computing an operand within it costs nothing.
 constexpr std::int64_t few_rows_of_gpus = 64;
 
 double seconds_since(Clock::time_point begin) {

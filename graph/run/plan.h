@@ -111,7 +111,8 @@ class Plan {
   std::int64_t arena_bytes() const;
   double lower_seconds() const;    // fusion and lowering
   double compile_seconds() const;  // code generation and tuning, wall
-  // Of PlanOptions::tune or choices: what became of the regions, and the choices that the plan has.
+  // The outcome of PlanOptions::tune or PlanOptions::choices: what became of the regions, and the
+  // choices of the plan.
   const TuningReport& tuning() const { return choices().report; }
   const TunedChoices& choices() const;
   Hash key() const;  // of its regions in their order, whatever their block sizes are

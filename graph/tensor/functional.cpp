@@ -135,7 +135,7 @@ void require_fits(const Number& number, DType dtype, std::string_view operation,
   if (is_boolean(dtype)) return;
   auto [low, high] = bounds_of(dtype);
   double value = number.as_double();
-  // Of 64 bits the highest as a double is one too high.
+  // The highest integer of 64 bits becomes one more as a double.
   bool fits = is_floating(dtype) && !std::isfinite(value);
   if (number.is_integral() && bit_width(dtype) == 64)
     fits = fits || !is_signed(dtype) || (value > 0) == (number.as_integer() > 0);

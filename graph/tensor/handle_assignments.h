@@ -25,7 +25,7 @@
 
 namespace tilewright::graph {
 
-// Of one capture, on its thread.
+// The assignments during one capture, on its thread.
 class HandleAssignments {
  public:
   explicit HandleAssignments(std::uint64_t capture) : capture_(capture) {}

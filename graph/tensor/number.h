@@ -22,7 +22,7 @@ class Number {
   bool is_integral() const { return !is_floating_; }
   double as_double() const { return floating_; }        // the nearest, of an integer
   std::int64_t as_integer() const { return integer_; }  // of an integral one, wrapped to 64 bits
-  // Of what it would be a tensor: bool, i64 or f32.
+  // The dtype of a tensor made of it: bool, i64 or f32.
   DType dtype() const {
     return is_floating_ ? DType::f32 : is_boolean_ ? DType::boolean : DType::i64;
   }

@@ -24,8 +24,8 @@ void require_row(Op op, std::int64_t row, std::int64_t rows, std::source_locatio
 class RowChecks {
  public:
   RowChecks() = default;
-  // Of a graph after the passes, which gets the outputs that are wanted. `lies_on_host[i]` says
-  // that of Graph::inputs[i].
+  // Checks for a graph after the passes; adds the outputs that `wanted` asks for to it.
+  // `lies_on_host[i]` says whether Graph::inputs[i] does.
   RowChecks(Graph& graph, IndexChecks wanted, const std::vector<bool>& lies_on_host);
 
   // Raise `Error` that names the operation and its line.

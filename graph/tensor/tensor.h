@@ -247,8 +247,8 @@ Tensor div(const TensorOperand& a, const TensorOperand& b, RoundingMode mode = R
 Tensor floor_divide(const TensorOperand& a, const TensorOperand& b);
 Tensor remainder(const TensorOperand& a, const TensorOperand& b);  // of the divisor's sign
 Tensor fmod(const TensorOperand& a, const TensorOperand& b);       // of the dividend's sign
-// Of integers, and of bool but for shifts; a shift by the width or more gives 0, or -1 to the right
-// of a negative.
+// For integers, and for bool except shifts. A shift by the width or more gives 0, or -1 for a right
+// shift of a negative number.
 Tensor bitwise_and(const TensorOperand& a, const TensorOperand& b);
 Tensor bitwise_or(const TensorOperand& a, const TensorOperand& b);
 Tensor bitwise_xor(const TensorOperand& a, const TensorOperand& b);
@@ -278,8 +278,8 @@ enum class GeluForm : std::uint8_t { erf, tanh };
 Tensor gelu(const TensorOperand& x, GeluForm form = GeluForm::erf);
 
 // Reductions over the given axes (all if empty). Sums and products of integers and of bool are i64.
-// Of no elements a sum is 0, a product 1, a mean or variance NaN, `any` false, `all` true, and the
-// others raise `Error`. A NaN is both the greatest and the least.
+// Over no elements a sum is 0, a product 1, a mean or variance NaN, `any` false, `all` true, and
+// the others raise `Error`. A NaN is both the greatest and the least.
 Tensor sum(const TensorOperand& x, std::vector<int> axes = {}, bool keep_dims = false);
 Tensor prod(const TensorOperand& x, std::vector<int> axes = {}, bool keep_dims = false);
 Tensor mean(const TensorOperand& x, std::vector<int> axes = {}, bool keep_dims = false);
@@ -346,8 +346,8 @@ struct CrossEntropyOptions {
   LossReduction reduction = LossReduction::mean;
   double label_smoothing = 0;  // the share of the target that is spread over all classes
 };
-// Of logits [rows, classes] and targets [rows] (i32 or i64), as PyTorch's. A target outside the
-// classes is an Error eagerly and gives some number inside a compiled function.
+// The cross entropy of logits [rows, classes] and targets [rows] (i32 or i64), as in PyTorch. A
+// target outside the classes is an Error eagerly and gives some number inside a compiled function.
 Tensor cross_entropy(const TensorOperand& logits, const Tensor& targets,
                      const CrossEntropyOptions& options = {});
 

@@ -27,7 +27,7 @@ struct TensorBody {
   std::uint64_t capture = 0;  // serial of the capture that a symbolic body belongs to
   graph::NodeId node = 0;
   int version = 0;  // how often it was written in place during captures
-  // Of a symbolic view: what it was taken from, and that body's version then.
+  // For a symbolic view: the body that it was taken from, and that body's version then.
   std::shared_ptr<TensorBody> base;
   int base_version = 0;
 };

@@ -15,8 +15,8 @@ Tensor zeroed(const Shape& shape, DType dtype, const Device& device) {
   return tensor.to(device);
 }
 
-// Of scores with a cap, which the operation for attention does not know. q [B, H, T, D], k and v
-// [B, G, S, D]; row i of q stands at `first` + i of the keys, or at i.
+// Attention with capped scores, which the operation for attention does not have. q [B, H, T, D], k
+// and v [B, G, S, D]; row i of q stands at `first` + i of the keys, or at i.
 Tensor capped_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& first,
                         const Scores& scores) {
   std::int64_t batch = q.size(0), heads = q.size(1), rows = q.size(2), size = q.size(3);

@@ -16,7 +16,7 @@ namespace tilewright {
 
 struct ModelOptions {
   std::int64_t batch = 1;
-  // Of the cache and of the tables of rotary positions; the configuration's if absent.
+  // Positions of the cache and of the tables of rotary positions; the configuration's if absent.
   std::optional<std::int64_t> max_positions;
   // What cache and tables may take; more is an `Error` before anything is allocated. Absent: no
   // limit where max_positions is given, and default_cache_budget of what the parameters take where
@@ -46,7 +46,7 @@ class LanguageModel : public Module {
   // Logits of every row, f32 [batch, rows, vocabulary]. A position outside the model is an Error
   // eagerly and with IndexChecks::all, and gives some result otherwise inside a compiled function.
   Tensor forward(const Tensor& ids, const Tensor& position);
-  // Of the last row alone, f32 [batch, vocabulary]: what generation needs.
+  // Logits of the last row alone, f32 [batch, vocabulary], which is what generation needs.
   Tensor forward_last(const Tensor& ids, const Tensor& position);
 
   std::int64_t batch() const { return batch_; }
@@ -69,8 +69,8 @@ class LanguageModel : public Module {
   LanguageModel(std::string model, const ModelOptions& options, std::int64_t positions,
                 const ModelMemory& memory);
 
-  // Of checked arguments: the last layer's rows [batch, rows, hidden], and what the head makes of
-  // some of them.
+  // Get checked arguments. The first gives the rows of the last layer [batch, rows, hidden], the
+  // second what the head makes of some of them.
   virtual Tensor hidden_rows(const Tensor& ids, const Tensor& position) = 0;
   virtual Tensor logits(const Tensor& rows) const = 0;
 

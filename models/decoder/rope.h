@@ -64,7 +64,8 @@ struct RopeFrequencies {
   std::vector<double> values;  // radians a position, one a pair
   double length = 1;           // factor of cos and sin
 };
-// Of texts of `rows` rows; only longrope asks for these. Of a checked configuration.
+// Frequencies for texts of `rows` rows, which matter to longrope only. The configuration must have
+// been checked.
 RopeFrequencies rope_frequencies(const RopeConfig& config, std::int64_t head_size,
                                  std::int64_t rows);
 
@@ -88,7 +89,7 @@ struct RotaryTable {
   RotaryTable(std::int64_t positions, std::int64_t head_size, double theta);  // without scaling
   RotaryTable(std::int64_t positions, std::int64_t head_size, const RopeConfig& config);
   Tensor cos, sin;  // [positions, rotary size / 2]
-  // Of texts of more than `short_rows` rows; undefined unless there are two kinds.
+  // Tables for texts of more than `short_rows` rows; undefined unless there are two kinds.
   Tensor long_cos, long_sin;
   std::int64_t short_rows = 0;
   Tensor expected_rows;  // i64 [1]: what is known of the text's length; undefined as above

@@ -25,7 +25,7 @@ struct Scalar {
   enum class Kind : std::uint8_t { null, boolean, integer, real, string };
   Kind kind = Kind::null;
   bool boolean = false;
-  // Of kind integer. A value above 2^63 - 1 has kind real.
+  // Set for kind integer. A value above 2^63 - 1 has kind real.
   std::int64_t integer = 0;
   double real = 0;  // of integers too
   std::string string;

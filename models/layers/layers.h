@@ -34,8 +34,8 @@ class Linear : public Module {
   Linear(std::int64_t in, std::int64_t out, bool bias = true, LayerOptions options = {},
          WeightOrder order = WeightOrder::out_in,
          std::source_location w = std::source_location::current());
-  // Of weights that another layer has too, an embedding's: no parameter of this one. Rows [out,
-  // in].
+  // Shares the weights of another layer, an embedding, which are no parameter of this one. Rows
+  // [out, in].
   explicit Linear(const Tensor& shared, std::source_location w = std::source_location::current());
   // [.., in] -> [.., out]
   Tensor forward(const Tensor& x, std::source_location w = std::source_location::current()) const;

@@ -25,7 +25,7 @@ struct AddedToken {
 class AddedTokens {
  public:
   AddedTokens() = default;
-  // Of tokens of equal content the first is found.
+  // If several tokens have equal content, the first is found.
   explicit AddedTokens(std::vector<AddedToken> tokens);
 
   // Calls `visit(part, token)` for the parts of the text from left to right, where `token` is null

@@ -37,7 +37,7 @@ struct DecoderStep {
 class Decoder {
  public:
   Decoder() = default;
-  // Of the file's node, which may be null. Raises `Error` "[load_tokenizer] WHAT: ...".
+  // Reads the file's node, which may be null. Raises `Error` "[load_tokenizer] WHAT: ...".
   Decoder(std::string_view what, const json::Node* node);
   const std::vector<DecoderStep>& steps() const { return steps_; }
 

@@ -35,7 +35,7 @@ struct Normalized {
 class Normalizer {
  public:
   Normalizer() = default;
-  // Of the file's node, which may be null. Raises `Error` "[load_tokenizer] WHAT: ...".
+  // Reads the file's node, which may be null. Raises `Error` "[load_tokenizer] WHAT: ...".
   Normalizer(std::string_view what, const json::Node* node);
   Normalized run(std::string_view text) const;
 

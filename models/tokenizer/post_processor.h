@@ -20,7 +20,7 @@ struct KnownTokens {
 class PostProcessor {
  public:
   PostProcessor() = default;
-  // Of the file's node, which may be null. Raises `Error` "[load_tokenizer] WHAT: ...".
+  // Reads the file's node, which may be null. Raises `Error` "[load_tokenizer] WHAT: ...".
   PostProcessor(std::string_view what, const json::Node* node, const KnownTokens& known);
   const std::vector<Id>& before() const { return before_; }
   const std::vector<Id>& after() const { return after_; }

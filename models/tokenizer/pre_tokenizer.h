@@ -37,7 +37,7 @@ struct Pieces {
 class PreTokenizer {
  public:
   PreTokenizer() = default;
-  // Of the file's node, which may be null. Raises `Error` "[load_tokenizer] WHAT: ...".
+  // Reads the file's node, which may be null. Raises `Error` "[load_tokenizer] WHAT: ...".
   PreTokenizer(std::string_view what, const json::Node* node);
   void run(Pieces& pieces) const;
 

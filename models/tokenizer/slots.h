@@ -24,8 +24,8 @@ class Slots {
         return slots_[at].number;
     return std::nullopt;
   }
-  // Of an entry that is not there. Returns false where strangers chose entries so that their hashes
-  // meet, and finding them takes long.
+  // Adds an entry that is not there yet. Returns false if hashes collide so often that finding
+  // entries would take long, as when a stranger chose the entries for that.
   [[nodiscard]] bool add(std::uint64_t hash, std::uint32_t number) {
     if (4 * (count_ + 1) > 3 * slots_.size()) grow();
     place({static_cast<std::uint32_t>(hash), number});

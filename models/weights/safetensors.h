@@ -41,7 +41,7 @@ class Safetensors {
  public:
   // Raises `Error` "[load_safetensors] PATH: ..." for whatever is wrong with the file.
   static Safetensors open(const std::filesystem::path& path, SafetensorsOptions options = {});
-  // Of a file that is open, which becomes this one's.
+  // Reads a file that is open, and keeps it.
   static Safetensors of(std::shared_ptr<ForeignFile> file, SafetensorsOptions options = {});
 
   const std::vector<SafetensorsEntry>& entries() const { return entries_; }  // sorted by name

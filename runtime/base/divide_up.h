@@ -6,7 +6,7 @@
 
 namespace tilewright {
 
-// Of numbers that are not negative; `part` is not 0.
+// The quotient rounded up. Neither number is negative, and `part` is not 0.
 constexpr std::int64_t divide_up(std::int64_t whole, std::int64_t part) {
   return (whole + part - 1) / part;
 }

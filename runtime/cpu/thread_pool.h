@@ -70,7 +70,7 @@ class ThreadPool {
   void stop();
 
   const int workers_;
-  // Of the loop that runs; written by the caller while no worker is inside.
+  // The loop that runs; written by the caller while no worker is inside.
   RangeBody body_ = nullptr;
   void* context_ = nullptr;
   std::int64_t count_ = 0, unit_ = 1;

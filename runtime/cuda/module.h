@@ -48,7 +48,7 @@ class ModuleTable {
     LoadedKernel kernel;
   };
   std::unique_ptr<Entry> load(const GpuCode& code);
-  // Of text that the driver compiles to the same kernel.
+  // `text` is what the driver compiles to the same kernel.
   std::unique_ptr<Entry> load(const GpuCode& code, const std::string& text);
   struct MachineCode {
     std::vector<char> image;

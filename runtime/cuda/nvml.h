@@ -26,7 +26,7 @@ class Nvml {
  public:
   // Null where there is no such library, it lacks a function, or does not start.
   static std::unique_ptr<Nvml> open(const std::string& library);
-  // Of the GPU on this bus ("0000:3b:00.0"), or nothing if NVML does not know it.
+  // The clocks of the GPU on this bus ("0000:3b:00.0"), or nothing if NVML does not know it.
   std::optional<GpuClocks> clocks(const std::string& bus) const;
 
  private:

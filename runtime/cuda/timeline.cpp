@@ -24,7 +24,7 @@ std::unique_ptr<Event> Timeline::event() {
   return found;
 }
 
-// Of an idle stream the event's time is that of its recording.
+// On an idle stream the time of an event is that of its recording.
 void Timeline::set_clock() {
   context_.synchronize();
   zero_ = std::make_unique<Event>(context_);

@@ -11,7 +11,7 @@ constexpr int most_links = 8;
 
 bool is_sticky(const struct stat& facts) { return (facts.st_mode & S_ISVTX) != 0; }
 
-// Of the folders from the root to `path`, itself included.
+// What is wrong with one of the folders from the root to `path`, itself included.
 std::optional<std::string> problem_on_the_way(const fs::path& path, int links_left) {
   fs::path at;
   for (const fs::path& part : path) {

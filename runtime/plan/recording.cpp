@@ -73,7 +73,8 @@ Recording::Recording(std::shared_ptr<const Executable> executable,
 Recording::Recording(Recording&&) noexcept = default;
 Recording::~Recording() = default;
 
-// Of all that is no input, nor in the arena; notes where the inputs stand.
+// Sets the addresses of everything that is neither an input nor in the arena, and notes where the
+// inputs stand.
 void Recording::Body::set_fixed_addresses() {
   const std::vector<Place>& places = executable->places;
   arguments.resize(places.size());

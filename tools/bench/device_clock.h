@@ -21,7 +21,7 @@ std::vector<Timing> device_times(const Device& device,
                                  const std::vector<std::function<void()>>& actions, int rounds,
                                  double shortest_s = 1e-3);
 
-// Of samples in any order.
+// Takes samples in any order.
 Timing timing_of(std::vector<double> samples);
 
 }  // namespace tilewright::tools

@@ -30,7 +30,7 @@ struct Arguments {
   CheckSettings checking;
 };
 
-// Of the fastest that were measured without failing, one is given.
+// The least time of all configurations that did not fail.
 double best_seconds(const autotune::Tuning& tuning) {
   double best = tuning.preferred_seconds;
   for (const autotune::Finding& one : tuning.measured)

@@ -47,12 +47,12 @@ void require_file(std::string_view operation, const std::string& path, std::stri
 
 // --threads: none, or 1 to as many as a launch may have.
 void add_threads_option(CLI::App& command, int& threads);
-// Of an option's number.
+// For options that take a number.
 CLI::Validator above_zero();
 
-// Of every option that takes a whole number, here and in subcommands: what is beyond 64 bits, and a
-// number below zero where none can be, is refused. Left to itself the parser would take the
-// nearest.
+// Makes every option that takes a whole number, here and in subcommands, refuse numbers beyond 64
+// bits, and numbers below zero where there can be none. The parser by itself would take the nearest
+// number.
 void refuse_cut_numbers(CLI::App& app);
 
 // Raises `Misuse` where a word stands in the place of a subcommand and is none, with those that

@@ -27,10 +27,10 @@ struct Question {
   const TuningRow* runner_up() const;
 };
 
-// Of kernels in whose name `wanted` occurs, or in what tuning was asked for, and questions whose
-// hash begins with it; of "" all. By kernel, problem and device.
+// The questions whose kernel name, or what tuning was asked for, contains `wanted`, and those whose
+// hash begins with it; all of them for "". Ordered by kernel, problem and device.
 std::vector<Question> questions(TuningDatabase& database, const std::string& wanted);
-// The same; raises `Misuse` where `wanted` is a word and nothing is of it.
+// The same; raises `Misuse` if `wanted` is not empty and nothing fits.
 std::vector<Question> known_questions(TuningDatabase& database, const std::string& wanted);
 
 // What an observation says measured it, of `tilewright tune NAME`.

@@ -54,7 +54,7 @@ def attention(q, k, v, causal=False):
     return F.scaled_dot_product_attention(q, k, v, is_causal=causal and rows == keys, enable_gqa=q.shape[1] != k.shape[1])
 
 
-# Of the arguments in the order that tools/bench gives them.
+# Functions of the arguments in the order in which tools/bench gives them.
 OPS = {
     "linear": lambda x, w: F.linear(x, w),
     "linear+bias": lambda x, w, b: F.linear(x, w, b),

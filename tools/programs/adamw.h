@@ -15,7 +15,7 @@ struct AdamwState {
 // change every step.
 void adamw(AdamwState& state, const Tensor& corrections);
 
-// Of the 148 parameters of GPT-2 124M.
+// The shapes of the 148 parameters of GPT-2 124M.
 std::vector<Shape> gpt2_parameter_shapes();
 
 }  // namespace tilewright::tools

@@ -38,7 +38,7 @@ NamedKernel biased(const char* what, std::int64_t rows, std::int64_t depth, std:
           function};
 }
 
-// Of the last `rows` positions to all `keys` of them.
+// Attention of the last `rows` positions to all `keys` of them.
 NamedKernel attention(const char* what, std::int64_t heads, std::int64_t key_heads,
                       std::int64_t rows, std::int64_t keys, std::int64_t size, DType dtype) {
   std::string name = std::string(what) + " of " + std::to_string(keys);

@@ -23,7 +23,8 @@ int count_of(const std::string& text, const char* pattern) {
       std::distance(std::sregex_iterator(text.begin(), text.end(), expression), {}));
 }
 
-// Of this process alone (mkdtemp): a name that others can foresee could lead elsewhere.
+// A folder that belongs to this process alone (mkdtemp), since others could put a link where they
+// foresee a name.
 class PrivateFolder {
  public:
   PrivateFolder() {

@@ -10,10 +10,10 @@ namespace tilewright::autotune {
 // order, at least one, q between 0 and 1.
 double quantile(std::vector<double> values, double q);
 double median(std::vector<double> values);
-// Of the values: the upper quartile less the lower.
+// The upper quartile of the values less the lower one.
 double interquartile_range(std::vector<double> values);
-// The interquartile range that medians of further such series would show. Of the normal
-// distribution: a median of n has 1.25 times the standard deviation of a mean.
+// The interquartile range that medians of further such series would show, computed as for the
+// normal distribution, where a median of n has 1.25 times the standard deviation of a mean.
 double spread_of_median(const std::vector<double>& values);
 double geometric_mean(const std::vector<double>& values);
 

@@ -110,7 +110,7 @@ Hasher hasher_of(const StoredRow& t, const KeyNames& names) {
 
 bool has_right_checksum(const StoredRow& t, const KeyNames& names) {
   Hasher hasher = hasher_of(t, names);
-  // Of the first version, or of the present one.
+  // The checksum may be that of the first version, or of the present one.
   return t.checksum == low_word(hasher.finish()) ||
          t.checksum == low_word(hasher.add(names.kernel).finish());
 }

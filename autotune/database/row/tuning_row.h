@@ -57,10 +57,11 @@ struct TuningRow {
   TuningRow() = default;
   TuningRow(TuningKey key, Configuration configuration, Observation observation);
 
-  // Of the first observation. While it is ok:
+  // The status of the first observation.
   Status status() const { return observations.front().status; }
   bool is_ok() const { return status() == Status::ok; }
-  // of the samples of all ok observations; spread: third quartile - first. 0 of what is not ok.
+  // Median and spread (third quartile less the first) of the samples of all observations that are
+  // ok; 0 unless the row is.
   double median_ns() const;
   double spread_ns() const;
   std::vector<double> samples_ns() const;  // ascending

@@ -20,7 +20,7 @@ struct Location {
   std::string text() const;
 };
 
-// Of "" the one that TILEWRIGHT_TUNE_DB names, or else tuning.db in the cache folder.
+// "" means the location that TILEWRIGHT_TUNE_DB names, or else tuning.db in the cache folder.
 Location locate(const std::string& where);
 
 // Makes the file's folder and the file if they are not there. What may not be written is opened for

@@ -237,7 +237,7 @@ class PostgresConnection final : public SqlConnection {
     take_results(each);
   }
 
-  // Of a statement with one row.
+  // The number that a statement with one row gives.
   std::int64_t number(const std::string& text) {
     std::int64_t value = 0;
     execute(text, [&](const SqlRow& row) { value = row.integer(0); });

@@ -17,9 +17,10 @@ namespace tilewright::autotune {
 namespace {
 
 constexpr int longest_value_bytes = 1 << 20;
-// Of SQLite's machine: what a statement may take in any file, and for each byte of a long one. A
-// row of a table takes a hundred or two, and some hundred bytes. A file in which one page is the
-// child of a thousand others, and these of as many, would be read for ever.
+// Steps of SQLite's virtual machine that a statement may take in any file, and in addition for each
+// byte of a long file. A row of a table takes a hundred or two hundred steps, and some hundred
+// bytes. Without a limit, a file in which one page is the child of a thousand others, and each of
+// these of as many, would be read for ever.
 constexpr std::int64_t steps_of_any = 20'000'000, steps_a_byte = 8, steps_between_looks = 100'000;
 
 // A greater number of a schema is none that a newer version of the library wrote.

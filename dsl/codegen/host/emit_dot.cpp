@@ -371,7 +371,8 @@ void Emitter::store_row(const Matrix& x, llvm::Value* i, llvm::Value* j, llvm::V
               active_mask(static_cast<int>(type->getNumElements()), active));
 }
 
-// Of vectors, or of single elements. Words of i8 are of unsigned numbers in a, of signed ones in b.
+// a * b + c on vectors, or on single elements. Words of i8 hold unsigned numbers in a and signed
+// ones in b.
 llvm::Value* Emitter::multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* c, int in_word) {
   llvm::Type* type = c->getType();
   if (in_word != 1) {

@@ -19,7 +19,8 @@ using ir::Value;
 namespace {
 
 constexpr int table_size = 16;  // lanes of a register of 512 bits
-// Of operations on the number, one after the other: a conversion alone is as quick.
+// How many dependent operations on the number a lookup may replace. A conversion alone is as fast
+// as a lookup.
 constexpr int least_steps = 2, most_steps = 8;
 
 }  // namespace

@@ -154,8 +154,9 @@ Lanes Emitter::load(const Address& address, DType dtype, int lane, llvm::Value* 
   return {from_memory(gathered, dtype), false};
 }
 
-// Of one lane, known now, its element alone: LLVM 22 stores as much as it had before it was
-// narrowed, over what lies behind (llvm/llvm-project#179489).
+// Where the mask is known to have one lane, stores that element by itself: LLVM 22 stores as many
+// bytes as the vector had before it was narrowed, over what follows in memory
+// (llvm/llvm-project#179489).
 void Emitter::store_lanes(llvm::Value* elements, llvm::Value* pointer, llvm::Align align,
                           llvm::Value* mask) {
   const auto* known = llvm::dyn_cast<llvm::Constant>(mask);
@@ -225,7 +226,8 @@ bool Emitter::lies_in_a_row(const Address& address) {
   return stride != nullptr && stride->isOne();
 }
 
-// Of lanes in a row: whether a copy of the loop's body before this one was at the same line.
+// Whether an earlier copy of the unrolled body accessed the same cache line, if lanes are
+// contiguous.
 bool Emitter::shares_line(DType dtype) const {
   return copy_ * lanes_ * size_bytes(dtype) % cache_line != 0;
 }

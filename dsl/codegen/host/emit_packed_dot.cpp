@@ -87,7 +87,7 @@ std::optional<Emitter::Matrix> Emitter::slivers_in_memory(ir::Value value, DType
   return result;
 }
 
-// Of slivers the one that begins with column n, from row k on.
+// The sliver (packed panel of b) that begins with column n, from row k on.
 Emitter::Matrix Emitter::sliver_of(const Matrix& b, llvm::Value* k, llvm::Value* n,
                                    std::int64_t rows, std::int64_t columns) {
   // What comes before it has n columns.
@@ -136,7 +136,7 @@ void Emitter::packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool
   }
   for_blocks(a.columns, depth, false, [&](llvm::Value* k, std::int64_t piece) {
     const std::int64_t words = piece / in_word;
-    // Of what is packed here there is this piece alone.
+    // What is packed here is this chunk of the depth alone.
     if (!b.in_slivers()) right.sliver_rows = rows_of_sliver(words);
     auto first_word = b.in_slivers() ? b_.CreateUDiv(k, index(in_word)) : index(0);
     auto sliver = [&](llvm::Value* n, std::int64_t columns) {

@@ -75,7 +75,7 @@ void Emitter::reduce_across(Sweep& s, const Root& root) {
   write_slot(result, place, {old_index, lanes_ == 1});
 }
 
-// Of some rows of a turn, by halves.
+// Combines some rows of one iteration as a balanced tree.
 llvm::Value* Emitter::reduced_rows(const Sweep& s, const Root& root, std::size_t first,
                                    std::size_t count) {
   if (count > 1) {

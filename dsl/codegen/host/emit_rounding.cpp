@@ -8,7 +8,7 @@ namespace tilewright::dsl {
 
 namespace {
 
-// Of a vector of f32; 0: of what is none.
+// The lanes of a vector of f32; 0 if the value is none.
 unsigned f32_lanes(const llvm::Value* value) {
   auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
   return vector == nullptr || !vector->getElementType()->isFloatTy() ? 0 : vector->getNumElements();

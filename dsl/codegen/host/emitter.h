@@ -172,8 +172,8 @@ class Emitter : Arithmetic {
   void store_lanes(llvm::Value* elements, llvm::Value* pointer, llvm::Align align,
                    llvm::Value* mask);
   static bool is_wanted_once(ir::CachePolicy policy);
-  // Of the line to the second level of cache, 2, for the first holds what is in work; or to the
-  // first, 3.
+  // `locality` says where the line is fetched to. 2 is the second-level cache, the default because
+  // the first level holds the data in use; 3 (innermost_cache) is the first level.
   static constexpr unsigned innermost_cache = 3;
   static constexpr std::int64_t cache_line = 64;
   void prefetch(const Address& address, unsigned locality = 2);
@@ -224,7 +224,8 @@ class Emitter : Arithmetic {
   void dot_along_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
   void dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,
                    llvm::Value* m, int rows, llvm::Value* n, int columns);
-  // Of a product of one row, columns so long that the processor fetches them by itself.
+  // Whether this is a product of one row whose columns are so long that the hardware prefetcher
+  // follows them.
   bool is_read_ahead(const Matrix& a, const Matrix& b) const;
   llvm::Value* sum_each(std::vector<llvm::Value*> vectors);
 
@@ -311,7 +312,7 @@ class Emitter : Arithmetic {
   std::unordered_map<const ir::Inst*, llvm::Value*> scratch_best_;  // of argmax across rows
   std::int64_t scratch_used_ = 0, scratch_peak_ = 0;
 
-  // Of the sweep being emitted.
+  // State of the sweep (loop nest) that is being emitted.
   int lanes_ = 1;
   std::optional<ir::Value> filling_;  // the kept value that the sweep computes at this position
   std::int64_t streamed_ = 0;         // elements that it sums up, if memory is what it waits for

@@ -16,7 +16,7 @@ using ir::Value;
 
 constexpr std::size_t most_roots = 8;
 
-// Of these values, those that are nothing but right operands of dots.
+// Which values are used only as right operands of dots.
 std::vector<bool> right_operands(const ir::Function& function) {
   std::vector<bool> is_right(function.types.size(), false), is_other = is_right;
   ir::for_each_inst(function.body, [&](const Inst& inst) {

@@ -36,7 +36,8 @@ inline constexpr std::int64_t long_sweep = 8 << 10;
 struct Root {
   const ir::Inst* inst = nullptr;  // a store, atomic, reduction or prefetch; null: keep `value`
   ir::Value value = 0;             // what is gone through: the stored, reduced or kept value
-  // Of a prefetch which vectors of four, one bit each: two sweeps may share it.
+  // For a prefetch: which of every four vectors this root fetches, one bit each, since two sweeps
+  // may share the work.
   unsigned of_four = 0b1111;
 };
 

@@ -31,7 +31,7 @@ struct Emitter::Sweep {
   std::vector<InRegisters> in_registers;
   std::vector<const Root*> in_scratch;  // reductions along other axes
   std::size_t per_copy = 0;             // accumulators of one copy of the body
-  // Of sums across rows: what was added up apart, the smallest parts first.
+  // For sums across rows: the partial sums that are kept apart, the smallest parts first.
   std::map<const ir::Inst*, std::vector<Slot>> parts;
   // The rows that are added up in the turn being emitted, and along which axis.
   std::vector<llvm::Value*> rows;

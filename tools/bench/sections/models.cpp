@@ -231,7 +231,7 @@ nlohmann::json gpt2_row(const DecoderConfig& c, std::int64_t batch, std::int64_t
                                         .work = flops,
                                         .question = gpt2_question(c, batch, rows),
                                         .limit = HostLimit::f32});
-  // Of a row that a short prompt ends in, by programs for that prompt.
+  // The last row of a short prompt, by programs for that prompt.
   constexpr std::int64_t prompt = 5;
   Tensor all = forward(ids, at);
   Tensor whole = all.select(1, prompt - 1).to(Device::cpu()).clone();

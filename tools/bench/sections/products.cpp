@@ -170,7 +170,7 @@ void bench_decode(BenchLog& log) {
   bench_kernels(log, cases);
 }
 
-// Of each case the time with block sizes by rule, and with those that the clock chose.
+// The time of each case with block sizes by rule, and with those that tuning chose.
 void bench_tune(BenchLog& log) {
   std::vector<KernelCase> cases;
   if (log.settings().tiny) {
