@@ -16,15 +16,15 @@
 //     for m, in strips of 32 rows:                   they go by: read with the hint that they are
 //       sums += left strip * sliver piece            not wanted in the L1
 //
-// The sums of a sliver are so few that they stay near while its pieces follow each other, and
-// memory sees them once. Meanwhile the next sliver comes into the L2, a few lines a step. What a
-// loop's products all multiply by, on the left, is packed once, before the loop.
+// The sums of a sliver are so few that they stay in a near cache from piece to piece, and are
+// written to memory once. Meanwhile the next sliver is prefetched into the L2, a few lines a step.
+// A left operand that is the same in all iterations of a loop is packed once, before the loop.
 //
-// What the inner axis lacks to whole tiles is zeros, in both operands; rows and columns that lack
-// hold anything, and what comes of them is not stored.
+// Along the inner axis both operands are padded with zeros to whole tiles. Missing rows and columns
+// hold arbitrary values, and their results are not stored.
 //
-// Tile numbers are given here, not by LLVM, whose allocation of tiles would configure them anew
-// wherever it thinks fit. All have one shape, set once a product.
+// Tile registers are assigned here, not by LLVM, whose allocator would configure them again
+// wherever it sees fit. All have one shape, which is configured once a product.
 #include <algorithm>
 #include <unordered_set>
 
@@ -63,7 +63,7 @@ std::int64_t round_up(std::int64_t x, std::int64_t quantum) {
 
 }  // namespace
 
-// Lines of the sliver after this one, of which each step of each strip asks for a few.
+// The lines of the next sliver, of which each step of each strip prefetches a few.
 struct Emitter::TileFetch {
   llvm::Value* data = nullptr;                   // null: there is nothing to ask for
   std::int64_t lines = 0;                        // that belong to a step
@@ -72,7 +72,7 @@ struct Emitter::TileFetch {
   llvm::Value* turn = nullptr;                   // which of them
 };
 
-// A strip by a piece of a sliver, and the sums that it adds to.
+// The product of a strip and a piece of a sliver, and the sums that it is added to.
 struct Emitter::TileBlock {
   llvm::Value* left;  // the strip's first tile
   Matrix right;
@@ -100,10 +100,11 @@ void Emitter::begin_tiles() {
   tile_op(llvm::Intrinsic::x86_ldtilecfg, {}, {global});
 }
 
-// Other code need not keep what tiles hold, nor does the system between threads.
+// Afterwards neither other code nor the system, when it switches threads, has to save the tiles.
 void Emitter::end_tiles() { tile_op(llvm::Intrinsic::x86_tilerelease, {}, {}); }
 
-// How many elements of each operand a tile's word holds where a dot goes by tiles; else 1.
+// How many elements of each operand a word of a tile holds if the dot is computed with tiles; else
+// 1.
 int Emitter::tiled_word(const Inst& dot) const {
   const ir::Type &a = function_.type(dot.operands[0]), &b = function_.type(dot.operands[1]);
   const std::int64_t rows = a.shape[0], depth = a.shape[1], columns = b.shape[1];
@@ -163,8 +164,8 @@ void Emitter::pack_tiles_of_rows(const Matrix& a, llvm::Value* first, const Tile
   });
 }
 
-// Packs what products of the loop's body multiply by on the left and what is made before it.
-// Returns which values these are, so that they are forgotten behind the loop.
+// Packs the left operands of products in the loop's body that are loop-invariant. Returns these
+// values, so that they can be forgotten after the loop.
 std::vector<Value> Emitter::pack_shared_lefts(const Step& loop) {
   const ir::Block& body = loop.inst->bodies[0];
   std::unordered_set<Value> inside(body.params.begin(), body.params.end());
@@ -192,7 +193,7 @@ std::vector<Value> Emitter::pack_shared_lefts(const Step& loop) {
   return packed;
 }
 
-// Zeros behind the last row of a sliver, up to whole tiles.
+// Pads a sliver with rows of zeros to whole tiles.
 void Emitter::fill_up(const Matrix& sliver) {
   const std::int64_t lacking = (side - sliver.rows % side) % side;
   if (lacking == 0) return;
@@ -278,7 +279,8 @@ void Emitter::dot_slivers(const TiledLeft& left, const Matrix& b, llvm::Value* k
   scratch_used_ = scratch;
 }
 
-// The sliver behind the one at column n: of this block, of a loop's next turn, or none.
+// The sliver after the one at column n: in this block, or the first one of the block that the
+// loop's next turn reads, or none.
 Emitter::TileFetch Emitter::next_sliver(const Matrix& b, llvm::Value* k, llvm::Value* n,
                                         std::int64_t width, int in_word) {
   if (b.columns <= width && b.next_block == nullptr) return {};
@@ -307,7 +309,7 @@ Emitter::TileFetch Emitter::next_sliver(const Matrix& b, llvm::Value* k, llvm::V
   return fetch;
 }
 
-// All strips by a sliver, or half of a wide one, piece by piece.
+// Multiplies all strips by a sliver, or by half of a wide one, piece by piece.
 void Emitter::dot_sliver(const TiledLeft& left, const TileBlock& all, const TileFetch& fetch) {
   const std::int64_t steps = steps_of(left);
   const std::int64_t of_piece = divide_up(steps, divide_up(steps, piece_steps));
@@ -418,7 +420,7 @@ void Emitter::dot_tile_block(const TileBlock& block, const TileFetch& fetch) {
     }
 }
 
-// By way of a whole tile elsewhere.
+// Stores a part of a tile by way of a whole tile in scratch memory.
 void Emitter::store_part_of_tile(const TileBlock& block, int i, int j) {
   const Matrix& c = block.result;
   const std::int64_t scratch = scratch_used_, columns = std::min(side, c.columns - j * side);

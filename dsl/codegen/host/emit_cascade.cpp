@@ -38,8 +38,9 @@ bool Emitter::is_rounded_sum(const Inst& inst) const {
          (dtype == DType::f32 || dtype == DType::f64);
 }
 
-// The loop of emit_loop() from `first` on, or 0, whose turns stand in blocks of blocks. Where the
-// count is known, so are those of whole blocks, and what remains stands behind them.
+// The loop of emit_loop() from `first` on (null: from 0), whose turns are grouped into blocks, and
+// these into larger blocks. If the count is a constant, whole blocks have constant counts too, and
+// the remainder follows them.
 void Emitter::cascade(const Cascade& c, int level, llvm::Value* first, llvm::Value* count,
                       std::vector<llvm::Value*>& carried) {
   const std::int64_t step = c.step * turns_below(level);
@@ -87,9 +88,9 @@ void Emitter::loop_along_lanes(Sweep& s, llvm::Value* count, std::int64_t step, 
   cascade({step, body, block}, any ? levels_of(most) : 0, nullptr, count, accumulators);
 }
 
-// How many rows a turn adds up before it touches the accumulators. Rows of one vector would wait
-// for the addition before; of longer ones each vector has its own chain, and memory is best read in
-// its order.
+// How many rows a turn adds up before it adds to the accumulators. Only rows of one vector are
+// grouped, since each would wait for the previous addition. In longer rows each vector has a chain
+// of its own, and memory is best read in order.
 int Emitter::rows_at_once(const Sweep& s, int axis) const {
   if (s.domain[axis] < 2 * rows_of_a_turn || s.domain[s.lane] > lanes_) return 1;
   for (int inner = axis + 1; inner < s.domain.rank(); ++inner)
@@ -102,7 +103,7 @@ int Emitter::rows_at_once(const Sweep& s, int axis) const {
   return rows_of_a_turn;
 }
 
-// The loop over an axis that is not the lanes': `body(first, rows)` is what lies within.
+// The loop over an axis other than that of the lanes; `body(first, rows)` emits what is inside.
 void Emitter::loop_over_rows(Sweep& s, int axis,
                              const std::function<void(llvm::Value*, int)>& body) {
   const int at_once = rows_at_once(s, axis);
@@ -131,7 +132,7 @@ void Emitter::loop_over_rows(Sweep& s, int axis,
             [&](llvm::Value* i) { body(b_.CreateNUWAdd(index(turns * at_once), i), 1); });
 }
 
-// Memory for the sums of some rows, of what lies within `axis`.
+// Scratch memory, set to zero, for partial sums along `axis`.
 Emitter::Slot Emitter::zeros_like(const Slot& result, int axis) {
   Shape shape;
   for (int i = axis; i < result.type.shape.rank(); ++i) shape.push_back(result.type.shape[i]);
@@ -145,7 +146,7 @@ Emitter::Slot Emitter::zeros_like(const Slot& result, int axis) {
   return slot;
 }
 
-// Adds the sums of a block of a level to those of the next one, and begins anew.
+// Adds the partial sums of a level to those of the next one, and resets them.
 void Emitter::add_parts(const Sweep& s, int axis, int level) {
   for (const Root* root : s.in_scratch) {
     const Inst& inst = *root->inst;

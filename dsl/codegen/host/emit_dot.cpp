@@ -5,12 +5,13 @@
 // over the whole of k. Along k: for a b whose columns are contiguous (a weight stored [N, K]) and
 // few rows or a long k, vectors along k of both, and a tree that sums many accumulators at once.
 // Otherwise a b with contiguous columns is first transposed into scratch memory, block by block.
-// What has many rows is packed first: emit_packed_dot.cpp. Along k: emit_dot_along_k.cpp.
+// Operands of products with many rows are packed first (emit_packed_dot.cpp). Products along k are
+// in emit_dot_along_k.cpp.
 //
-// A lane holds one element of each operand, or a word of neighbours along k where the processor has
-// an instruction that multiplies them and adds all products up (`Matrix::in_word`): two of bf16 or
-// four of i8, so much more work of an instruction, and no conversion of what is loaded. (That of
-// bf16 takes denormal numbers, smaller than 1.2e-38, for zero.)
+// A lane holds one element of each operand, or a word of neighbours along k if the processor has an
+// instruction that multiplies these and sums the products (`Matrix::in_word`): two of bf16 or four
+// of i8. That is two or four times the work of an instruction, without a conversion of what is
+// loaded. (The instruction for bf16 treats denormal numbers, smaller than 1.2e-38, as zero.)
 #include <algorithm>
 #include <bit>
 #include <numeric>
@@ -88,7 +89,7 @@ std::optional<Emitter::Matrix> Emitter::matrix_in_memory(Value value) {
   return result;
 }
 
-// Where the same load of a loop's next turn reads, from here.
+// How far from here the same load reads in the loop's next turn.
 llvm::Value* Emitter::next_block(const Inst& load) {
   const Array& array = arrays_.at(load.operands[0]);
   llvm::Value* distance = nullptr;
@@ -98,8 +99,8 @@ llvm::Value* Emitter::next_block(const Inst& load) {
   return distance;
 }
 
-// How far an index moves with a turn of the loop that it depends on; null: not at all. Tiles fetch
-// far ahead, so it is sought behind sums and quotients too.
+// How far an index advances with a turn of the loop that it depends on; null: not at all. Products
+// by AMX tiles fetch far ahead, so for them sums and quotients are looked through too.
 llvm::Value* Emitter::step_of(Value index) {
   if (auto step = step_of_.find(index); step != step_of_.end()) return step->second;
   const Inst* inst = defs_.inst(index);
@@ -111,7 +112,7 @@ llvm::Value* Emitter::step_of(Value index) {
   return b_.CreateSDiv(first, scalars_[inst->operands[1]]);
 }
 
-// What lies in the next block where this one has element (i, j).
+// Prefetches the element of the next block that corresponds to element (i, j) of this one.
 void Emitter::fetch_next_block(const Matrix& b, llvm::Value* i, llvm::Value* j) {
   prefetch({.pointer = gep(place_of(b, i, j), b.dtype, b.next_block)});
 }
@@ -139,7 +140,7 @@ Emitter::Matrix Emitter::right_operand(Value value, DType sum) {
   if (auto slivers = slivers_in_memory(value, sum)) return *slivers;
   auto block = sliver_block(defs_, value);
   if (!block || slots_.contains(value)) return matrix_operand(value);
-  // Where the reshape is not looked through, what it reads is made first.
+  // If the reshape is not looked through, its operand is computed first.
   Value source = block->permute->results[0];
   const Shape &from = function_.type(source).shape, &to = function_.type(value).shape;
   if (slots_.contains(source) || joined_axes(from, to)) return matrix_operand(value);
@@ -184,7 +185,7 @@ void Emitter::dot(const Inst& inst) {
   }
   Matrix a = matrix_operand(inst.operands[0]);
   Matrix b = right_operand(inst.operands[1], wanted);
-  // Many rows hide what memory takes; tiles ask for it a step at a time.
+  // Many rows hide the latency of memory; products by AMX tiles prefetch a step at a time.
   if ((a.rows > most_rows_fetched && tiled_word(inst) == 1) ||
       b.rows * b.columns * size_bytes(b.dtype) < least_fetched)
     b.next_block = nullptr;
@@ -210,7 +211,7 @@ void Emitter::dot(const Inst& inst) {
   scratch_used_ = scratch;
 }
 
-// A row's neighbours by so many.
+// The matrix with `in_word` neighbours of a row as one element.
 Emitter::Matrix Emitter::in_words(const Matrix& x, int in_word) {
   check(x.rows_contiguous() && x.columns % in_word == 0, "words of what does not lie in words");
   Matrix result{x.data,       x.dtype,        x.rows, x.columns / in_word,

@@ -1,6 +1,6 @@
-// Products along k: of few rows, or a long k, with columns of b that are contiguous, as those of a
-// weight stored [N, K] are. Vectors along k of both operands, and a tree that sums many
-// accumulators at once.
+// Products along k, for few rows or a long k, and a b whose columns are contiguous, as in a weight
+// stored [N, K]. They use vectors along k of both operands, and a tree that sums many accumulators
+// at once.
 #include <algorithm>
 #include <bit>
 
@@ -25,8 +25,8 @@ void Emitter::dot_along_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
       target_.lanes,
       static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(a.columns)))));
   std::int64_t height = a.rows == 1 ? 1 : a.rows == 2 ? 2 : 4;
-  // Few columns at a time, so that weights come from few places of memory at once: long ones from
-  // one, where the processor reads ahead there by itself.
+  // Few columns at a time, so that weights are read from few streams at once. Long columns are read
+  // one at a time where the hardware prefetcher follows them.
   std::int64_t width = std::min<std::int64_t>({target_.vector_registers() / 2 / height, lanes, 4});
   if (is_read_ahead(a, b)) width = 1;
   for_blocks(b.columns, width, true, [&](llvm::Value* n, std::int64_t columns) {
@@ -62,8 +62,8 @@ void Emitter::dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
       }
     }
   };
-  // What is read once comes a kilobyte early: further along the columns, at their end from those
-  // that are next.
+  // What is read once is prefetched a kilobyte ahead: further along the columns, and at their end
+  // from the next ones.
   std::int64_t element = size_bytes(b.dtype) * b.in_word;
   std::int64_t ahead = fetched_ahead / element;
   bool fetches = depth >= 2 * ahead && a.rows <= most_rows_fetched && lanes * element >= 32 &&

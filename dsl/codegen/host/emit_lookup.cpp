@@ -1,10 +1,10 @@
-// What can be one of sixteen values only is looked up.
+// Values that can be one of sixteen only are looked up in a table.
 //
 // Weights of four bits become numbers by several operations each: a mask, a conversion, an offset,
-// a scale. Where these depend on the four bits and on what is the same in all lanes, they are done
-// for the numbers 0 to 15, in one register, from which one instruction then takes each lane's
-// result. Its index is the byte as it comes from memory, shifted: the instruction itself looks at
-// four bits. The powers of two that exp begins with (dsl/math) come about in the same way.
+// a scale. Where the result depends only on the four bits and on what is the same in all lanes, it
+// is computed for the numbers 0 to 15 in one register, from which one instruction then takes the
+// result of each lane. The index is the byte from memory, shifted, since the instruction uses only
+// four bits of it. The powers of two that exp begins with (dsl/math) are looked up in the same way.
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
@@ -25,7 +25,7 @@ constexpr int least_steps = 2, most_steps = 8;
 
 }  // namespace
 
-// x & 15, or less of x.
+// Whether this is x & 15, or x & a smaller mask.
 bool Emitter::is_small_number(const Inst& inst) const {
   if (inst.op != Op::and_ || !is_integer(function_.type(inst.results[0]).dtype)) return false;
   const Inst* mask = defs_.inst(inst.operands[1]);
@@ -36,7 +36,7 @@ bool Emitter::is_small_number(const Inst& inst) const {
   return most >= 0 && most < table_size;
 }
 
-// What a result depends on by few operations, if it is one such number.
+// The small number that a result depends on by few operations, if there is exactly one.
 Emitter::SmallNumber Emitter::small_number_of(const Inst& inst) {
   if (is_small_number(inst)) return {&inst, 0};
   SmallNumber result;
@@ -59,7 +59,7 @@ Emitter::SmallNumber Emitter::small_number_of(Value value) {
   return small_numbers_[value] = number;
 }
 
-// In 32 bits, of which the low four count.
+// The index in lanes of 32 bits, of which the lookup uses the low four.
 llvm::Value* Emitter::small_number(const Inst& inst, const Position& position) {
   auto wide = [&](Value value) {
     Lanes lanes = evaluate(value, position);
@@ -84,8 +84,8 @@ llvm::Value* Emitter::small_number(const Inst& inst, const Position& position) {
   return masked(b_.CreateLShr(as_it_is(wide(shift->operands[0])), by));
 }
 
-// The same bits, of which LLVM knows nothing: it would shift bytes, for which there is no
-// instruction, before it widens them, and widen them once for each shift.
+// Hides the value from LLVM behind an empty asm. Else LLVM would shift bytes, for which there is no
+// instruction, before it widens them, and would widen them again for each shift.
 llvm::Value* Emitter::as_it_is(llvm::Value* lanes) {
   auto* type = llvm::FunctionType::get(lanes->getType(), {lanes->getType()}, false);
   auto* call = b_.CreateCall(type, llvm::InlineAsm::get(type, "", "=v,0", false), {lanes});
@@ -94,7 +94,8 @@ llvm::Value* Emitter::as_it_is(llvm::Value* lanes) {
   return call;
 }
 
-// The value for the numbers 0 to 15; null where it depends on something else in each lane, too.
+// The value for the numbers 0 to 15; null if it also depends on anything else that differs between
+// lanes.
 llvm::Value* Emitter::table_of(Value value, const Inst& number, const Position& position) {
   const Inst* inst = defs_.inst(value);
   if (inst == &number) {

@@ -16,7 +16,8 @@ constexpr std::int64_t streamed_ahead = 4 << 10;  // bytes, of one stream
 constexpr std::int64_t least_around_bytes = 16;   // of a store that goes past the caches
 }  // namespace
 
-// The sizes are compared without a sign: one below 0, of which nothing is inside, becomes 0.
+// Indices are compared with the sizes as unsigned numbers. So a negative size, inside of which
+// there is nothing, becomes 0.
 void Emitter::make_array(const Inst& inst) {
   Array array{scalars_[inst.operands[0]], {}, {}, &inst};
   std::size_t rank = (inst.operands.size() - 1) / 2;
@@ -124,7 +125,7 @@ Lanes Emitter::load(const Address& address, DType dtype, int lane, llvm::Value* 
   if (one && (address.mask == nullptr || !address.mask->getType()->isVectorTy())) {
     if (address.mask == nullptr)
       return {from_memory(b_.CreateAlignedLoad(type, address.pointer, align), dtype), true};
-    // Masked off, the address may be nowhere.
+    // If it is masked off, the address may be invalid.
     auto* vector = llvm::FixedVectorType::get(type, 1);
     auto* mask = b_.CreateInsertElement(
         llvm::PoisonValue::get(llvm::FixedVectorType::get(b_.getInt1Ty(), 1)), address.mask,
@@ -232,8 +233,8 @@ bool Emitter::shares_line(DType dtype) const {
   return copy_ * lanes_ * size_bytes(dtype) % cache_line != 0;
 }
 
-// What a sweep reads once and sums up, a line of the cache at a time. Rows follow each other in
-// memory, so that the end of one asks for the begin of the next.
+// Prefetches what a sweep reads once and sums up, a cache line at a time. Rows follow each other in
+// memory, so at the end of one this fetches the beginning of the next.
 void Emitter::fetch_ahead(const Inst& load, const Address& address) {
   const ir::Type& type = function_.type(load.results[0]);
   if (streamed_ == 0 || 4 * element_count(type.shape) < streamed_ || tail_ != nullptr ||
@@ -268,8 +269,8 @@ Lanes Emitter::load_value(const Inst& inst, const Position& position) {
   return load(address, dtype, position.lane, other);
 }
 
-// Lane after lane, since two of them may mean one place. What is masked off acts on a place of its
-// own: a branch around each would cut the sweep into blocks.
+// Lane after lane, since two lanes may address the same element. Lanes that are masked off act on a
+// dummy element, since a branch around each would split the sweep into basic blocks.
 Lanes Emitter::atomic_value(const Inst& inst, const Position& position) {
   DType dtype = function_.type(inst.results[0]).dtype;
   ir::AtomicKind kind = inst.get<ir::Atomic>().kind;

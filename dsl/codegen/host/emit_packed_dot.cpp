@@ -1,7 +1,9 @@
 // Large matrix products.
 //
-// What a product of many rows costs beside its multiplications is how its operands arrive. So it is
-// done in pieces whose operands are packed in the order in which they are used:
+// Beside its multiplications, a product of many rows costs the transport of its operands. So it is
+// done in pieces, whose operands are packed in the order in which they are used (Goto and van de
+// Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008; slivers and strips are the
+// packed panels of B and of A there):
 //
 //   for k, in pieces:                                as many as fill an L1 with a strip
 //     pack b [k piece, all columns] as slivers       of whole vectors; lies in the L2
@@ -11,14 +13,14 @@
 //         c += a block * sliver
 //
 // A sliver is [depth, columns of a block of accumulators] without gaps: the innermost loop reads
-// memory in one direction, one cache line after the other, and rows that lie a power of two apart
-// do not push each other out of the cache. Each element of b is packed once for all rows of a
-// block, each of a once for all columns; b costs a tenth of the time of 128 rows, unless it lies in
-// slivers already (packed_product.h).
+// memory in one direction, one cache line after the other, and rows at distances of a power of two
+// do not evict each other from the cache. Each element of b is packed once for all rows of a block,
+// each of a once for all columns. Packing b takes a tenth of the time of a product of 128 rows,
+// unless b is stored in slivers already (packed_product.h).
 //
-// Blocks are of vectors, which multiply words of i8 as unsigned by signed ones: 128 is added to all
-// of a, and 128 times its columns' sums, which lie behind the last row of each sliver, are taken
-// from the result. (Where the processor has tiles, pieces are others: emit_amx_dot.cpp.)
+// Instructions for vectors of i8 multiply unsigned by signed numbers. So 128 is added to all
+// elements of a, and 128 times the sums of b's columns, which are stored after the last row of each
+// sliver, is subtracted from the result. (Processors with AMX use other pieces: emit_amx_dot.cpp.)
 #include <algorithm>
 
 #include "dsl/codegen/host/matrix.h"
@@ -50,7 +52,7 @@ Emitter::Matrix Emitter::part_of(const Matrix& x, llvm::Value* row, llvm::Value*
   return part;
 }
 
-// The right operand of a dot, if it lies in slivers.
+// The right operand of a dot, if it is stored in slivers.
 std::optional<Emitter::Matrix> Emitter::slivers_in_memory(ir::Value value, DType sum) {
   auto found = sliver_block(defs_, value);
   if (!found) return std::nullopt;
@@ -90,7 +92,7 @@ std::optional<Emitter::Matrix> Emitter::slivers_in_memory(ir::Value value, DType
 // The sliver (packed panel of b) that begins with column n, from row k on.
 Emitter::Matrix Emitter::sliver_of(const Matrix& b, llvm::Value* k, llvm::Value* n,
                                    std::int64_t rows, std::int64_t columns) {
-  // What comes before it has n columns.
+  // All slivers before it have n columns together.
   auto* before = b_.CreateAdd(b_.CreateMul(n, index(b.sliver_rows)), b_.CreateMul(k, b.row_stride));
   Matrix result = b;
   result.data = gep(b.data, b.dtype, before);
@@ -174,8 +176,8 @@ void Emitter::packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool
   });
 }
 
-// Where the columns that are packed next begin: a piece further along k, behind the last piece the
-// columns beside this block's, which the same thread is likely to take.
+// Where the columns that are packed next begin: one piece further along k; or, after the last
+// piece, in the columns next to this block's, which the same thread is likely to compute.
 llvm::Value* Emitter::next_piece(const Matrix& b, llvm::Value* k, std::int64_t depth) {
   auto* next = b_.CreateAdd(k, index(depth));
   auto* further = b_.CreateMul(next, b.row_stride);
@@ -183,9 +185,9 @@ llvm::Value* Emitter::next_piece(const Matrix& b, llvm::Value* k, std::int64_t d
   return b_.CreateSelect(b_.CreateICmpSLT(next, index(b.rows)), further, beside);
 }
 
-// While one piece is multiplied, the next comes into the outer cache: of each sliver a share a
-// strip. `first`: where its columns begin in the next piece, in elements. No fault comes of what
-// does not exist.
+// While one piece is multiplied, the next is prefetched into the outer cache; each strip fetches a
+// share of each sliver. `first`: where its columns begin in the next piece, in elements.
+// Prefetching beyond the end of an array is harmless.
 void Emitter::prefetch_share(const Matrix& b, llvm::Value* first, std::int64_t columns,
                              std::int64_t depth, llvm::Value* strip, std::int64_t strips) {
   const bool along_k = b.columns_contiguous();
@@ -235,7 +237,8 @@ void Emitter::pack_sliver(const Matrix& b, const Matrix& sliver) {
   });
 }
 
-// Behind the last row of a sliver of i8: what makes good that 128 is added to what it multiplies.
+// Stores the correction for the 128 that is added to the left operand after the last row of a
+// sliver of i8.
 void Emitter::add_start(const Matrix& sliver) {
   const int lanes = target_.lanes;
   llvm::Type* type = lanes_type(b_.getInt32Ty(), lanes);
@@ -269,7 +272,7 @@ void Emitter::pack_rows(const Matrix& a, const Matrix& packed) {
     transpose_into(a, packed);
     return;
   }
-  // Whole registers, some at once.
+  // Whole registers, several at once.
   const std::int64_t lanes =
       target_.lanes * std::max<std::int64_t>(1, 4 / size_bytes(packed.dtype));
   constexpr std::int64_t at_once = 4;

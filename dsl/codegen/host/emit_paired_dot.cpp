@@ -1,4 +1,4 @@
-// Products of a few rows of bf16 by rows as they lie in memory.
+// Products of a few rows of bf16 by a b that is stored by rows and not packed.
 //
 // The instruction that multiplies pairs wants neighbours along k in one word, while rows of b hold
 // neighbours along n. Where there are too few rows of a to pack b first, two rows are interleaved
@@ -7,8 +7,8 @@
 //   row k      0 1 2 3 4 5 6 7 | 8 ...      low:  words of columns 0 1 2 3 | 8 9 10 11 | 16 ...
 //   row k + 1  0 1 2 3 4 5 6 7 | 8 ...      high: words of columns 4 5 6 7 | 12 ...
 //
-// An instruction each, since it stays within 128 bits. The sums have their columns in that order
-// over the whole of k, and are put in order once.
+// Each takes one instruction, since elements stay within 128 bits. The sums have their columns in
+// that order over the whole of k, and are put in order once, at the end.
 #include "dsl/codegen/host/matrix.h"
 
 namespace tilewright::dsl {

@@ -41,7 +41,8 @@ void Emitter::prepare_reductions(Sweep& s) {
   }
 }
 
-// Whether the value is a product that is computed for its sum only, and whose rounding is left out.
+// Whether the value is a product that only a sum uses, so that both become an fma and its rounding
+// is left out.
 bool Emitter::adds_product(Value value) const {
   const Inst* inst = defs_.inst(value);
   return tail_ == nullptr && inst != nullptr && inst->op == Op::mul_ &&

@@ -16,8 +16,8 @@ unsigned f32_lanes(const llvm::Value* value) {
 
 constexpr std::uint64_t upper_half = 0xffff0000;
 
-// Whether a NaN that this value may be has no bits set but those that bf16 has too: so it is of
-// what is made of bf16 and of numbers by arithmetic, which hands on the NaN of an operand.
+// Whether, if this value is a NaN, only bits are set that bf16 has too. That holds for results of
+// arithmetic on values of bf16 and on numbers, since arithmetic propagates the NaN of an operand.
 bool has_short_nans(const llvm::Value* value, int& steps_left) {
   if (const auto* constant = llvm::dyn_cast<llvm::Constant>(value)) {
     const auto* number = llvm::dyn_cast_or_null<llvm::ConstantFP>(
@@ -84,8 +84,9 @@ llvm::Value* Emitter::scale(llvm::Value* x, llvm::Value* n) {
   }
 }
 
-// What was rounded to bf16 and is widened again is rounded in place, by five short steps: the way
-// to 16 bits and back takes six, of which most are long, and all else waits for it.
+// A value that is rounded to bf16 and widened again is rounded in place, by five short operations.
+// Narrowing and widening take six, most of them with a long latency, and everything after waits for
+// them.
 llvm::Value* Emitter::widen_bf16(llvm::Value* value) {
   auto found = narrowed_.find(value);
   if (found == narrowed_.end()) return Arithmetic::widen_bf16(value);
@@ -103,9 +104,9 @@ llvm::Value* Emitter::narrow_to_bf16(llvm::Value* value) {
   return narrow;
 }
 
-// The instruction takes subnormal numbers for zeros. With the exponent of 1 instead of their own
-// their digits are rounded at the same place; the exponent is taken off the result, in which a
-// carry has become the smallest normal number. Null: the target has no such instruction.
+// The instruction treats subnormal numbers as zeros. So they are given the exponent of 1, with
+// which their digits are rounded at the same position, and it is removed from the result; a carry
+// then gives the smallest normal number. Null: the target has no such instruction.
 llvm::Value* Emitter::narrowed_by_instruction(llvm::Value* value) {
   unsigned lanes = f32_lanes(value);
   if (!target_.has_bf16_dot || (lanes != 16 && lanes != 8)) return nullptr;

@@ -74,7 +74,7 @@ void Emitter::sweep_axis(Sweep& s, int axis) {
 void Emitter::sweep_lanes(Sweep& s) {
   std::int64_t width = s.domain[s.lane], full = width / lanes_, rest = width % lanes_;
   // Several copies of the body hide the latency of a reduction, or of a long chain of operations as
-  // far as there are registers; short rows need no loop at all. A loop has a turn at least.
+  // far as there are registers. Short rows need no loop at all. (A loop has at least one turn.)
   const int side_by_side = target_.has_avx512() ? most_copies : 2;
   int copies = full <= 4 ? 1 : !s.in_registers.empty() ? 4 : full < most_copies ? 2 : side_by_side;
   std::vector<llvm::Value*> start;
@@ -137,9 +137,9 @@ void Emitter::masked_vector(Sweep& s, llvm::Value* at, llvm::Value* end,
   tail_ = nullptr;
 }
 
-// A vector is written past the caches only where it is aligned. So long rows that are written so
-// begin with a part of a vector. How many elements come before the first aligned one; null: none,
-// or nothing is written so.
+// Non-temporal stores must be aligned. So long rows that are stored in this way begin with a part
+// of a vector. Returns how many elements come before the first aligned one; null: none, or there is
+// no such store.
 llvm::Value* Emitter::elements_before_aligned(const Sweep& s) {
   aligned_stores_.clear();
   if (lanes_ == 1 || s.domain[s.lane] < least_led_vectors * lanes_) return nullptr;

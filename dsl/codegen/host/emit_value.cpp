@@ -46,8 +46,8 @@ Lanes Emitter::evaluate(Value value, const Position& position) {
   return lanes;
 }
 
-// Without looking whether it was evaluated before; a kept value whose slot is being filled now is
-// computed, not read.
+// Does not look whether the value was evaluated before. A kept value whose slot is being filled now
+// is computed, not read.
 Lanes Emitter::evaluate_here(Value value, const Position& position) {
   const ir::Type& type = function_.type(value);
   auto slot = slots_.find(value);
@@ -180,7 +180,7 @@ Lanes Emitter::read_slot(const Slot& slot, const Position& position) {
   return lanes;
 }
 
-// What pointers to elements of `dtype` are as integers.
+// Pointers to elements of `dtype` as integers.
 Lanes Emitter::address_of(DType dtype, const Lanes& pointers) {
   auto* bytes = b_.CreateMul(pointers.value,
                              llvm::ConstantInt::get(pointers.value->getType(),
@@ -198,8 +198,8 @@ void Emitter::write_slot(const Slot& slot, const Position& position, Lanes lanes
   store(slot_address(slot, dtype, position), dtype, position.lane, lanes, false);
 }
 
-// How a tile of integers or pointers changes from lane to lane, where that is a constant: the lanes
-// of a load through it then lie side by side, or are one.
+// By how much a tile of integers or pointers changes from lane to lane, if that is a constant: then
+// the lanes of a load through it are contiguous, or all the same.
 std::optional<std::int64_t> Emitter::lane_stride(Value value, int lane) const {
   const ir::Type& type = function_.type(value);
   if (lane < 0 || type.is_scalar()) return 0;

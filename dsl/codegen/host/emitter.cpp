@@ -166,7 +166,7 @@ llvm::Value* Emitter::element(const Inst& inst, const std::vector<llvm::Value*>&
   if (inst.op == Op::program_id_) return program_id_[inst.get<ir::Axis>().axis];
   if (inst.op == Op::num_programs_) return grid_[inst.get<ir::Axis>().axis];
   llvm::Value* result = elementwise(function_, inst, operands);
-  // What others than one read may be wanted in 16 bits too.
+  // A value with several readers may be needed in 16 bits too.
   if (inst.results.size() == 1 && use_counts_[inst.results[0]] != 1) narrowed_.erase(result);
   return result;
 }
@@ -309,8 +309,8 @@ void Emitter::branch(const Step& s) {
 
 Emitter::Slot Emitter::allocate(const ir::Type& type) {
   std::int64_t bytes = element_count(type.shape) * (type.is_pointer() ? 8 : size_bytes(type.dtype));
-  // Rows in memory begin where pages do. If a slot did too, each store to it would look to the
-  // processor, which compares the low 12 bits, like the memory of the loads that follow.
+  // Rows in memory often begin at a page. If a slot did too, each store to it would seem to alias
+  // the loads that follow (4K aliasing: the processor compares the low 12 bits of addresses).
   constexpr std::int64_t page = 4096, apart = 2112;
   if (bytes >= page) scratch_used_ = (scratch_used_ + page - apart - 1) / page * page + apart;
   auto* data =

@@ -11,7 +11,7 @@
 // parameters are `noalias` (different parameters never overlap: the contract of the language), and
 // the HostFunction (runtime/artifact.h) that calls it for a range of programs.
 //
-// The class is one; its methods stand by family in emit_*.cpp.
+// All of this is one class, whose methods are grouped by family in emit_*.cpp.
 #pragma once
 
 #include <map>
@@ -27,7 +27,7 @@
 
 namespace tilewright::dsl {
 
-// One element, or one a lane. Of a pointer, `value` is the offset from `base` in elements.
+// One element, or one a lane. For a pointer, `value` is the offset from `base` in elements.
 struct Lanes {
   llvm::Value* value = nullptr;
   bool uniform = true;
@@ -203,7 +203,7 @@ class Emitter : Arithmetic {
   // How many elements of each operand an instruction multiplies in a lane at once.
   int elements_in_word(DType a, DType b, DType sum) const;
   void dot_along_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
-  // `fetches_next`: the columns of b behind these, which are multiplied next.
+  // `fetches_next`: prefetches the columns of b that are multiplied next.
   void dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,
                    bool fetches_next = false);
   llvm::Value* plus(llvm::Value* x, llvm::Value* y);

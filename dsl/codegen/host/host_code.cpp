@@ -25,7 +25,7 @@ struct Generated {
   std::int64_t scratch_bytes = 0;
 };
 
-// LLVM's lists of what is known of parameters take memory by the square of their number.
+// LLVM's lists of facts about parameters take memory quadratic in their number.
 constexpr std::size_t most_parameters = 4096;
 
 void generate(const ir::Function& function, const Target& target, const std::string& entry,

@@ -19,9 +19,9 @@ class Interleave {
   // What is appended from now on belongs to the next copy.
   void begin_copy();
   // Reorders what was appended since the first copy began: a step of each copy in turn, in groups
-  // of `width` copies. Each copy keeps its own order, and memory is written in the order it was;
-  // prefetches stay behind the write that they follow, since memory serves the two best by turns.
-  // Copies must not read what others write. Does nothing if emission has left the block.
+  // of `width` copies. The order within a copy and the order of writes to memory are preserved.
+  // Prefetches stay after the write that they follow, since memory works best when reads and writes
+  // alternate. Copies must not read what others write. Does nothing if emission has left the block.
   void mix(const llvm::BasicBlock* now, std::size_t width);
 
  private:

@@ -85,7 +85,7 @@ class Keeper {
 
   void use(Value value, int step, bool plain) {
     if (!defs_.is_tile(value)) return;
-    // A place counts once, however many paths lead to it.
+    // A use counts once, however many paths lead to it.
     auto is_same = [&](const Place& p) { return p.step == step && p.plain == plain; };
     if (std::ranges::none_of(places_[value], is_same)) places_[value].push_back({step, plain});
   }
@@ -158,8 +158,8 @@ class Keeper {
     return count * 16 > largest;  // a value for a whole row costs nothing to compute again
   }
 
-  // A row that is computed anew for each of very many rows, so that reading it from a near cache
-  // costs less than even a conversion.
+  // Whether a row would be computed again for each of very many rows. Then reading it from a near
+  // cache costs less than even a conversion.
   bool repeats_along_rows(Value value, const std::vector<Place>& places) const {
     const Shape& shape = defs_.type(value).shape;
     std::int64_t count = element_count(shape);

@@ -17,7 +17,7 @@ struct Emitter::Matrix {
   // Columns lie in slivers of so many (packed_product.h), each `sliver_rows` long; 0: they do not.
   std::int64_t sliver_width = 0, sliver_rows = 0;
 
-  // How far on a loop's next turn reads a block like this, in elements, if it is worth asking for.
+  // How far from this block the loop's next turn reads, in elements, if that is worth prefetching.
   llvm::Value* next_block = nullptr;
   bool starts_sums = false;  // behind the last row is one that sums begin with
 
@@ -25,7 +25,7 @@ struct Emitter::Matrix {
   bool in_slivers() const { return sliver_width != 0; }
   bool rows_contiguous() const { return is_one(column_stride); }  // along columns
   bool columns_contiguous() const { return is_one(row_stride); }  // along rows
-  // So far from each other that no processor expects the next one by itself.
+  // Whether rows are so far apart that no hardware prefetcher expects the next one.
   bool has_distant_rows() const {
     constexpr std::int64_t distant = 2 << 10;  // bytes: half a page
     auto* stride = llvm::dyn_cast<llvm::ConstantInt>(row_stride);

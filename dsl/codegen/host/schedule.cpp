@@ -33,7 +33,7 @@ bool needs_dense_operand(const Inst& inst, const Definitions& defs) {
          !joined_axes(defs.type(inst.operands[0]).shape, inst.get<ir::Extent>().shape);
 }
 
-// Builds the steps of the blocks, with only what must be kept.
+// Builds the steps of the blocks; keeps only values that must be kept.
 class Planner {
  public:
   explicit Planner(const Definitions& defs)
@@ -44,7 +44,7 @@ class Planner {
     const std::vector<bool> is_right = right_operands(defs.function());
     ir::for_each_inst(defs.function().body, [&](const Inst& inst) {
       if (!needs_dense_operand(inst, defs)) return;
-      // A dot reads slivers where they lie.
+      // A dot reads slivers in place.
       bool is_read_here = !is_right[inst.results[0]] || !sliver_block(defs, inst.results[0]);
       if (is_read_here) read_as_array_[inst.operands[0]] = true;
     });
@@ -164,8 +164,8 @@ class Planner {
     ++search_;
     return search_open(value);
   }
-  // Each value is looked at once: a chain whose links use their operand twice has exponentially
-  // many paths.
+  // Each value is visited once: a chain in which each value uses the one before twice has
+  // exponentially many paths.
   bool search_open(Value value) const {
     if (searched_[value] == search_) return false;
     searched_[value] = search_;
@@ -298,12 +298,12 @@ std::optional<std::vector<std::vector<int>>> joined_axes(const Shape& from, cons
 
 namespace {
 
-// What comes from memory next is best asked for while results go there, since reads alone leave
-// half of the memory's rate unused, and writes the other: a prefetch moves to the last sweep over
-// its domain. Of short rows a half moves to the first sweep that computes values worth keeping, in
-// which memory would rest otherwise. (Of long ones, whose sweeps last longer than the other threads
-// take to fill the memory's time, that is slower: softmax of 50,257 columns 4.3 for 4.05 ms.) Where
-// nothing is written memory must never rest: a quarter stays where it was.
+// Memory is best read while results are written, since reads alone use one half of the memory's
+// bandwidth, and writes alone the other. So a prefetch moves to the last sweep over its domain. For
+// short rows a half of it moves to the first sweep that computes values worth keeping, during which
+// memory would be idle. (For long rows this is slower, since their sweeps last so long that other
+// threads use the memory meanwhile: softmax of 50,257 columns takes 4.3 instead of 4.05 ms.) Where
+// nothing is written, memory should never be idle, and a quarter stays where it was.
 void delay_prefetches(std::vector<Step>& steps) {
   constexpr unsigned all = 0b1111, half = 0b0011, quarter = 0b0001, none = 0;
   auto is_prefetch = [](const Root& r) {

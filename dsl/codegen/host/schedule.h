@@ -14,11 +14,11 @@
 //   store_desc e / s            sweep 3: read e, divide, store
 //
 // So an elementwise chain stays in registers, a row is read from memory once and then from the
-// cache, and a tile may have any size. A value is kept where it would be computed in two sweeps or
-// anew in each turn of a loop, and computing it costs more than writing and reading it. Results of
-// dots and loops, and what a reduction leaves with axes, are kept always.
+// cache, and a tile may have any size. A value is kept if it would be computed in two sweeps, or
+// again in each turn of a loop, and computing it costs more than writing and reading it. Results of
+// dots and loops, and results of reductions that have axes, are kept always.
 //
-// This file decides; emitter.h writes it down as LLVM IR. Nothing here knows LLVM.
+// The schedule is decided here and emitted as LLVM IR by emitter.h. Nothing here depends on LLVM.
 #pragma once
 
 #include <optional>
@@ -81,8 +81,9 @@ struct Schedule {
 // Whether a value of this instruction is computed where it is needed, unless it is kept.
 bool may_be_virtual(const ir::Inst& inst);
 
-// What a weight that was packed beforehand (packed_product.h) is to a tile program: a block of an
-// array of slivers, permuted and reshaped to a matrix that is the right operand of a dot.
+// How a tile program reads a weight that was packed beforehand (packed_product.h): it loads a block
+// of an array of slivers, and permutes and reshapes it to a matrix that is the right operand of a
+// dot.
 struct SliverBlock {
   const ir::Inst* load;     // [slivers, depth, width], in pairs [slivers, depth / 2, width, 2]
   const ir::Inst* permute;  // [depth, slivers, width], in pairs [depth / 2, 2, slivers, width]
@@ -94,11 +95,11 @@ Schedule make_schedule(const Definitions& definitions);
 // For people and tests: one line a step.
 std::string to_string(const Schedule& schedule, const ir::Function& function);
 
-// A reshape that only adds or drops axes of one element moves nothing. One that joins axes, of
-// which the last in each has whole vectors, is looked through; others read the operand in row-major
-// order from where it is kept.
+// Whether a reshape only adds or drops axes of one element, which moves nothing. A reshape that
+// joins axes is looked through if the last of each group has whole vectors; others read the operand
+// in row-major order from scratch memory.
 bool only_moves_unit_axes(const Shape& from, const Shape& to);
-// For each axis of `to` the axes of `from` that it is made of, but for those of one element.
+// For each axis of `to` the axes of `from` that it is made of, except those of one element.
 std::optional<std::vector<std::vector<int>>> joined_axes(const Shape& from, const Shape& to);
 
 }  // namespace tilewright::dsl

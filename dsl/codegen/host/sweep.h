@@ -1,7 +1,7 @@
-// What is known of the sweep being emitted: its domain, where in it the loops are, and which of its
-// reductions lie in registers. Apart from the emitter's state because it ends with the sweep;
-// emit_sweep.cpp makes the loops, emit_reductions.cpp what they reduce, and emit_cascade.cpp loops
-// whose sums stay exact.
+// The state of the sweep that is being emitted: its domain, the position of its loops in it, and
+// which of its reductions are in registers. It is separate from the emitter because it ends with
+// the sweep. emit_sweep.cpp emits the loops, emit_reductions.cpp the reductions in them, and
+// emit_cascade.cpp loops whose sums stay exact.
 #pragma once
 
 #include <functional>
@@ -10,11 +10,12 @@
 
 namespace tilewright::dsl {
 
-// A loop whose turns stand in blocks, and these in blocks, so that what each adds up stays short.
+// A loop whose turns are grouped into blocks, and these into larger blocks, so that each sum has
+// few terms.
 struct Emitter::Cascade {
   std::int64_t step;                       // of a turn's index
   std::function<void(llvm::Value*)> body;  // of one turn
-  // Emits the turns of a block of a level by calling what it is given.
+  // Emits a block of a level; emits its turns by calling `turns`.
   std::function<void(int level, const std::function<void()>& turns)> block;
 };
 

@@ -19,10 +19,10 @@
 //   products from a ring    filled by threads' copies: a fence before that barrier; the stage may
 //                           be filled again once the product's group is awaited and a barrier has
 //                           come
-//   rings of the producer   the protocol of warp_roles.h, with the same slot throughout: a wait
-//                           for the empty barrier and the bytes expected before copies into the
-//                           stage; a wait for the full barrier before products from it; the
-//                           products awaited before the stage is released
+//   rings of the producer   the protocol of warp_roles.h, with the same slot throughout:
+//                           a wait for the empty barrier and the bytes expected before copies
+//                           into the stage; a wait for the full barrier before products from it;
+//                           the products awaited before the stage is released
 //   barriers in shared      initialised, fenced, then a barrier before anybody uses them
 //   memory
 //
