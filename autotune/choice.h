@@ -1,8 +1,8 @@
 // From stored measurements to a choice, by one rule in every process.
 //
-// What is stored of a configuration are its times and those of the default, taken in the same
-// rounds; what is chosen follows from them. So a choice needs no row of its own, and none can
-// contradict its measurements.
+// For each configuration the database stores its times and those of the default, taken in the same
+// rounds; the choice follows from them. So a choice needs no row of its own, and cannot contradict
+// its measurements.
 #pragma once
 
 #include <limits>
@@ -19,13 +19,13 @@ Configuration configuration_of(const Space& space, const Point& point);
 // Nothing if the space has no such legal point.
 std::optional<Point> point_of(const Space& space, const Configuration& configuration);
 
-// The fastest that a decision (measure/decision.h) timed twice, the second time in at least so many
-// rounds, if it is faster than the preferred point by more than the margin there; else that point,
-// also where nothing is known of it.
+// The fastest configuration that a decision (measure/decision.h) timed twice, the second time in at
+// least this many rounds, if it is faster than the preferred point by more than the decision's
+// margin; else the preferred point, even if nothing is known about it.
 Point choice_of(const Space& space, const Point& preferred, const std::vector<TuningRow>& rows,
                 int rounds_again = DecisionRounds().again);
 
-// What was found out of one configuration by one search.
+// What one search found out about one configuration.
 struct Finding {
   Point point;
   std::vector<double> samples = {};  // seconds a run; empty if it failed
@@ -36,8 +36,8 @@ struct Finding {
   std::string reason = {};  // why it is not ok
   std::string clocks = {};  // under which the samples were taken (measure/clocks.h)
 };
-// What the database keeps of them, observed now: a millisecond apart, so that their order, which is
-// that of the trials, is kept too.
+// The rows that the database keeps of them, dated now and a millisecond apart, so that their order,
+// which is that of the trials, is kept too.
 std::vector<TuningRow> rows_of(const TuningKey& key, const Space& space, const Point& preferred,
                                const std::vector<Finding>& findings);
 

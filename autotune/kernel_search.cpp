@@ -14,8 +14,8 @@ namespace {
 
 constexpr double sample_seconds = 0.3e-3;
 
-// What takes so much longer than the default is not waited for; the machine may be busy, so a
-// moment is given in any case.
+// A run that takes this many times as long as the default is stopped; but since the machine may be
+// busy, each gets at least a moment.
 constexpr double hopeless = 10, least_seconds_to_end = 0.25;
 
 void copy_out(std::byte* to, const dsl::LaunchArgument& from) {
@@ -93,7 +93,7 @@ void KernelRunner::save() {
   }
 }
 
-// Memory that is only read is not written, so that what lies there may be read-only.
+// Memory that is only read is not restored, so it may be read-only.
 void KernelRunner::restore() {
   std::vector<std::byte> now;
   for (std::size_t i = 0; i < memory_.size(); ++i) {
@@ -195,7 +195,7 @@ Failure KernelRunner::check(const Point& point) {
   return failure;
 }
 
-// Hooks are of the host, so what has some is not timed inside a graph.
+// Hooks run on the host, so a kernel with hooks is not timed inside a CUDA graph.
 double KernelRunner::seconds_on_gpu(const KernelCandidate& candidate) {
   dsl::BoundLaunch bound = kernel_.bind(candidate.arguments);
   cuda::Context& context = cuda::context(default_device().ordinal());

@@ -155,8 +155,9 @@ std::vector<LaunchArgument> TunedKernel::complete(Arguments arguments,
   return result;
 }
 
-// All that the answer depends on in this process: types, the key's numbers, and what is computed
-// from others. Cheap, where `key_of`, which other processes understand too, traces the kernel.
+// All that the answer depends on in this process: types, the key's numbers, and values computed by
+// heuristics. It is cheap, unlike `key_of`, which other processes understand too and which traces
+// the kernel.
 TunedKernel::Question TunedKernel::question_of(Arguments arguments) const {
   const State& s = *state_;
   KernelCall call = call_of(arguments, s.preferred);
@@ -235,7 +236,8 @@ Point TunedKernel::point_for(Arguments arguments) const {
   return s.chosen[std::move(question)] = std::move(found);
 }
 
-// From the database, after a search if it knows too little and that is allowed.
+// The point from the database, after a search if the database knows too little and a search is
+// allowed.
 Point TunedKernel::found_point(Arguments arguments, bool may_search) const {
   State& s = *state_;
   TuningKey key = key_of(arguments);

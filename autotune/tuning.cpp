@@ -29,8 +29,8 @@ class Measurements {
     tuning_.chosen = preferred;
   }
 
-  // Checks each proposal and times those that passed, together with the default; of those only that
-  // there was time for, from the first on.
+  // Checks each proposal and times those that passed, together with the default; if time runs out,
+  // only the first ones.
   std::vector<double> measure(const std::vector<Proposal>& batch, double until) {
     std::vector<Point> points = {preferred_}, others;
     for (const Proposal& proposal : batch)
@@ -96,8 +96,8 @@ class Measurements {
   }
 
  private:
-  // Whether, after what one run of the default takes, there is time to time another beside it.
-  // Asked before anything is compiled that would be compared with it.
+  // Whether there is time to time another configuration beside the default, judged by what one run
+  // of the default takes. Asked before anything is compiled for that.
   bool has_time(double until) {
     constexpr double rounds_of_two = 4;
     if (failure_of_preferred_) return true;

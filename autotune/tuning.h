@@ -25,14 +25,15 @@ namespace tilewright::autotune {
 class Runner {
  public:
   virtual ~Runner() = default;
-  // Told before any of a batch is checked, so that it can compile them side by side, beginning with
-  // none after `until` (of `steady_seconds`); returns how many, from the first on, are ready. What
-  // only an earlier batch needed may go; the default is needed to the end.
+  // Called before any point of a batch is checked, so that they can be compiled in parallel; none
+  // is started after `until` (of `steady_seconds`). Returns how many, from the first on, are ready.
+  // What only an earlier batch needed may be released; the default is needed to the end.
   virtual std::size_t prepare(std::span<const Point> batch, double /*until*/) {
     return batch.size();
   }
-  // Runs the point once, unless it must not. The default is checked before all others; it may raise
-  // `Error` of it where nothing shall be tuned without. Of others an `Error` is their failure.
+  // Runs the point once and checks its results, if it may run here. The default is checked before
+  // all others; for it an `Error` ends the tuning. For another point an `Error` is that point's
+  // failure.
   virtual Failure check(const Point& point) = 0;
   // Seconds a run of a point that passed its check.
   virtual double seconds(const Point& point) = 0;

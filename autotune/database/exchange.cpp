@@ -29,7 +29,7 @@ class Batch {
     ++report_.read;
     if (rows_.size() >= rows_at_once) store();
   }
-  // All that is left; they are stored at its end.
+  // Stores all that is left, and waits for it.
   void finish() {
     store();
     wait();
@@ -39,7 +39,7 @@ class Batch {
   void store() {
     wait();
     if (rows_.empty()) return;
-    // Where there can be no thread, `wait` does it.
+    // If no thread can be started, `wait` stores them.
     is_stored_ =
         std::async(std::launch::async | std::launch::deferred,
                    [&into = into_, rows = std::exchange(rows_, {})] { return into.store(rows); });
@@ -63,7 +63,8 @@ void add_messages_of(const TuningDatabase& database, MergeReport& report) {
   for (const std::string& message : database.diagnostics().messages) add_message(report, message);
 }
 
-// False at the end of the file. What is longer than any row can be is cut, and thereby wrong.
+// False at the end of the file. A line that is longer than any row can be is cut, and so becomes
+// invalid.
 bool read_line(std::istream& from, std::string& line) {
   line.clear();
   for (int c = from.get(); c != std::istream::traits_type::eof(); c = from.get()) {
@@ -78,7 +79,7 @@ bool read_line(std::istream& from, std::string& line) {
 MergeReport merge(TuningDatabase& from, TuningDatabase& into) {
   MergeReport report;
   std::int64_t rejected = from.diagnostics().rejected_rows;
-  // Rows on a page that was lost are in no table: nothing but the structure says that they were.
+  // Rows on a lost page are in no table: only the damaged structure shows that there were some.
   for (const std::string& problem : from.problems()) {
     report.is_complete = false;
     add_message(report, "the database is damaged, and rows may be missing: " + shown(problem, 200));

@@ -8,8 +8,8 @@
 //    "configuration":{...},"observations":[{"status":"ok","date":"2026-...Z","samples_ns":[...]}]}
 //   {"rows":1,"checksum":"..."}
 //
-// Who imports trusts nothing: each line is checked for itself, what is wrong is counted and left
-// out, and a file that was cut or edited is said to be so. Merging is the join of rows
+// An import trusts nothing: each line is checked by itself, wrong lines are counted and left out,
+// and a file that was cut or edited is reported as such. Merging is the join of rows
 // (tuning_row.h): in any order, any number of times, with the same outcome. Nothing here raises an
 // error.
 #pragma once
@@ -31,7 +31,8 @@ struct MergeReport {
 
 MergeReport merge(TuningDatabase& from, TuningDatabase& into);
 
-// Rows that `wanted` wants, all without it. How many, or nothing if `to` could not take them.
+// Exports the rows that `wanted` accepts, all without it. Returns how many, or nothing if `to`
+// could not take them.
 using Wanted = std::function<bool(const TuningRow&)>;
 std::optional<std::int64_t> export_rows(TuningDatabase& from, std::ostream& to,
                                         const Wanted& wanted = {});

@@ -83,7 +83,7 @@ bool GuardedStore::is_open() {
   return true;
 }
 
-// What the parent has open must be neither used nor closed here.
+// In a child after fork: what the parent has open must be neither used nor closed.
 void GuardedStore::leave_to_parent() {
   owner_ = ::getpid();
   static_cast<void>(primary_.release());
@@ -125,7 +125,8 @@ bool GuardedStore::is_worth_another(const SqlError& error, int attempt) {
   return false;
 }
 
-// A disk that fails to give a page once makes SQLite say that the file is malformed.
+// Looks again whether the file is sound: a single failed read makes SQLite say that it is
+// malformed.
 bool GuardedStore::is_whole_after_all() {
   try {
     Store store(open_connection(location_, access_));

@@ -1,9 +1,9 @@
 // A store that raises nothing: whatever happens to the database, the caller goes on.
 //
-// It opens the database when it is first used, waits for others as long as the process may
-// (patience.h), opens anew what was lost or replaced, salvages what is damaged, and keeps in the
-// memory of the process what the database could not take. What ends the use of a database for good
-// is said on stderr, once a process. Thread safe under its mutex, which the caller holds.
+// It opens the database at its first use, waits for other processes as long as it may (patience.h),
+// opens again what was lost or replaced, salvages what is damaged, and keeps what the database
+// could not take in the memory of the process. If a database cannot be used any more, that is said
+// on stderr, once a process. Thread safe under its mutex, which the caller holds.
 #pragma once
 
 #include <chrono>
@@ -20,9 +20,9 @@ class GuardedStore {
   using Action = std::function<void(Store&)>;
   GuardedStore(Location location, Access access);
 
-  // Whether `action` ended on the database itself. It may be begun several times.
+  // Runs `action` on the database; whether it succeeded. It may be started several times.
   bool attempt(const Action& action);
-  // Likewise, begun once: for what hands on rows as they come.
+  // Likewise, but started only once: for actions that pass rows on as they come.
   bool attempt_once(const Action& action);
   // On the database and on what is in memory beside it.
   void attempt_everywhere(const Action& action);
@@ -38,7 +38,7 @@ class GuardedStore {
   bool is_done(const Action& action, int times);
   bool is_open();
   void leave_to_parent();
-  // What can be done about it is done.
+  // Repairs what it can; whether another attempt makes sense.
   bool is_worth_another(const SqlError& error, int attempt);
   bool mend();
   bool is_whole_after_all();

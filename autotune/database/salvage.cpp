@@ -116,7 +116,8 @@ std::int64_t copy_rows(const fs::path& from, const Names& names, Store& into) {
   return into.counts().rows;
 }
 
-// A file of SQLite's, or one of zeros, as a file system leaves it that lost what was not written.
+// Whether it is a file of SQLite, or one of zeros, as a file system leaves it after it lost
+// unwritten data.
 bool looks_like_a_database(const fs::path& file) {
   char first[16] = {};
   std::ifstream(file, std::ios::binary).read(first, sizeof first);
@@ -147,8 +148,8 @@ bool is_name_of_damaged(std::string_view name, std::string_view own) {
   return true;
 }
 
-// A disk that damages again and again is not to be filled with what it damaged. Names are in the
-// order of time.
+// Removes old damaged files, so that a disk with a permanent defect does not fill up. Names are in
+// the order of time.
 void remove_oldest_damaged(const fs::path& file) {
   std::error_code problem;
   std::vector<fs::path> damaged;
@@ -183,11 +184,12 @@ SalvageReport replace_damaged(const fs::path& file, std::uint64_t inode, bool is
   std::error_code problem;
   fs::remove(fresh, problem);
   try {
-    // Rolled back, so that one file is all there is; it goes to a log when it is opened.
+    // With a rollback journal, so that there is only one file; it changes to a write-ahead log when
+    // it is opened.
     Store store(open_sqlite(fresh, SqliteAccess::read_write, SqliteJournal::rollback));
     report.rows = copy_rows(file, names, store);
   } catch (const SqlError& error) {
-    // No room for a copy, say: what is damaged still has to go.
+    // For example, there is no room for a copy. The damaged file still has to go.
     fs::remove(fresh, problem);
     report.rows = 0;
   }

@@ -100,7 +100,7 @@ std::optional<std::string> Store::stored_name(std::int64_t key) {
   return name;
 }
 
-// Who asks may know the key by another name than the one that the checksum is over.
+// The caller may know the key by another name than the one that the checksum covers.
 std::variant<TuningRow, std::string> Store::read_one(const StoredRow& stored, const TuningKey& key,
                                                      KeyNames& names) {
   auto read = read_row(stored, key, names);
@@ -206,8 +206,8 @@ bool Store::put_one(const TuningRow& row, const KeyNames& names) {
   throw SqlError(SqlFailure::busy, "others keep changing a row");
 }
 
-// A question has the least of the names that it was given, so that merges agree. Where it gets a
-// lesser one, the checksums of its rows are made anew.
+// A question is stored under the alphabetically first of the names that it was given, so that
+// merges agree. If that name changes, the checksums of its rows are computed again.
 std::string Store::name_after_adding(const TuningKey& key) {
   StoredKey t = stored_key(key);
   std::optional<std::string> before = stored_name(t.id);

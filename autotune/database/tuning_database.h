@@ -7,10 +7,10 @@
 //   database.store({TuningRow(key, configuration, observation), ...});
 //   else a person asks: database.why_miss(key)
 //
-// Nothing here raises an error. Where the place cannot be written, is full, is damaged, or is none,
-// what is stored stays in the memory of this process; a damaged file is salvaged and replaced; rows
-// that are wrong are left out. `diagnostics` says what happened. A `store` that returns true has
-// brought its rows to the disk.
+// Nothing here raises an error. If the database cannot be written, is full, is damaged, or does not
+// exist, what is stored stays in the memory of this process; a damaged file is salvaged and
+// replaced; invalid rows are left out. `diagnostics` says what happened. A `store` that returns
+// true has brought its rows to the disk.
 //
 // Any thread may call at any time. A child after fork has what was in memory and nothing else: it
 // must make a database of its own.

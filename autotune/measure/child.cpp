@@ -45,9 +45,9 @@ bool write_all(int to, const char* data, std::size_t size) {
   return true;
 }
 
-// What a child prints on its way down (the C library says so of a heap that was written over)
-// belongs to its reason and not on the terminal. A file in memory, so that a child never waits for
-// a reader.
+// What a child prints while it crashes (the C library reports a corrupted heap) belongs into the
+// reason, not on the terminal. It goes to a file in memory, so that a child never waits for a
+// reader.
 class StandardError {
  public:
   StandardError() : file_(memfd_create("stderr of a child", MFD_CLOEXEC)) {}
@@ -113,7 +113,8 @@ class StandardError {
   _exit(whole ? 0 : 1);  // neither destructors nor what was registered for the end of the parent
 }
 
-// What came of the child's end of the pipe until it was closed; false: not in time.
+// Reads what comes from the child's end of the pipe until it is closed; false if that was not in
+// time.
 bool read_until(int from, std::chrono::steady_clock::time_point end, std::string& text) {
   std::string part(1 << 16, '\0');
   while (true) {

@@ -2,11 +2,12 @@
 //
 // A candidate may write to a bad address, never end, take memory without end, or leave the process.
 // So it runs once in a child made by fork before it may run here: the child sees all the memory
-// that this process has, and what it does to it is gone with it. Compile before: compiling is slow
-// to do twice, and other threads' locks are not to be had in a child.
+// that this process has, and what it does to it is gone with it. Compile before: compiling twice is
+// slow, and a child may find other threads' locks held for ever.
 //
-// What it prints on the standard error is not seen; the end of it is told where the child crashed
-// or left. For code of the host. A child of a process that uses a GPU cannot use it.
+// What it prints on standard error is not shown; the end of it becomes part of the reason if the
+// child crashed or exited. For code of the host. A child of a process that uses a GPU cannot use
+// it.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +25,9 @@ enum class ChildEnd { done, raised, exited, crashed, timed_out, out_of_memory };
 
 struct ChildResult {
   ChildEnd end = ChildEnd::done;
-  // done: what the work returned; raised, crashed in the emulator of a GPU, and out of memory that
-  // a kernel asked for: the
-  // exception's text; else what happened, for people.
+  // done: what the work returned. The text of the exception, if the work raised one, a kernel
+  // crashed in the emulator, or there was no memory for what a kernel asked for. Else what
+  // happened, for people.
   std::string text;
 };
 

@@ -17,7 +17,7 @@ struct Comparison {
   double margin = 0;  // by which the ratio must be below 1
   bool is_faster() const { return ratio < 1 - margin; }
 };
-// The margin where the spread of the ratio, or of the times by their median, is so large.
+// The margin for this spread of the ratio, or of the times relative to their median.
 double margin_of(double spread);
 // Neither failed.
 Comparison compare(const Timing& challenger, const Timing& preferred);
@@ -33,7 +33,7 @@ struct Verdict {
 
 struct DecisionRounds {
   int first = 15, again = 25;
-  // Fewer of both, but at least so many, where they would last beyond a moment.
+  // A moment of `steady_seconds` after which no round begins; but there are at least `least`.
   double until = std::numeric_limits<double>::infinity();
   int least = 3;
 };

@@ -9,8 +9,8 @@
 
 namespace tilewright::autotune {
 
-// By which elements may differ, by the largest finite one that is expected: other orders of adding
-// explain no more. 0 of what is no float.
+// How much elements may differ, relative to the largest finite expected one: another order of
+// additions does not explain more. 0 for types other than floats.
 double rounding_of(DType dtype);
 
 // The first element that differs by more, with both values; empty: none. NaN equals NaN.

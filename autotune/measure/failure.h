@@ -18,7 +18,7 @@ struct Failure {
 
 // What compiling or running a candidate in this process raised.
 Failure failure_of(const std::exception& error);
-// How the child ended in which it ran; of one that was done: none.
+// How the child in which it ran ended; no failure if it was done.
 Failure failure_of(const ChildResult& result);
 
 }  // namespace tilewright::autotune

@@ -46,9 +46,10 @@ struct Timing {
 std::vector<Timing> time_interleaved(std::size_t programs, const RunOnce& run, const Rounds& rounds,
                                      Random& random);
 
-// The samples as if the preferred program, which ran in the same rounds, took `seconds` in each of
-// them; as they are where it failed. So what was measured at different moments can be compared. A
-// round in which it took much longer than in most disturbed it alone, and excuses no other.
+// The samples, scaled as if the preferred program, which ran in the same rounds, took `seconds` in
+// each of them; unscaled where it failed. So measurements of different moments can be compared. A
+// round in which the preferred program took more than 1.5 times its median counts as 1.5 times,
+// since what disturbed it probably disturbed it alone.
 std::vector<double> beside(const Timing& timing, const Timing& preferred, double seconds);
 
 }  // namespace tilewright::autotune

@@ -27,8 +27,8 @@ struct SearchOutcome {
   Ended ended;
 };
 
-// Seconds of each proposal in their order, infinity for those that failed; of fewer, from the first
-// on, where the time was over. Called again and again.
+// Seconds of each proposal in their order, infinity for those that failed; only of the first ones
+// if time ran out. Called again and again.
 using MeasureBatch = std::function<std::vector<double>(const std::vector<Proposal>&)>;
 // Seconds since any fixed moment.
 using Clock = std::function<double()>;

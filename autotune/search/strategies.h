@@ -11,12 +11,12 @@ std::unique_ptr<Strategy> make_evolutionary(const Problem& problem, std::uint64_
 std::unique_ptr<Strategy> make_successive_halving(const Problem& problem, std::uint64_t seed);
 std::unique_ptr<Strategy> make_model_guided(const Problem& problem, std::uint64_t seed);
 
-// What a search may still propose: points that the history and `taken` do not know, one by one, in
-// random order without repetition. Small spaces are listed, of large ones points are drawn.
+// What a search may still propose: points that neither the history nor `taken` contains, one by
+// one, in random order without repetition. Small spaces are enumerated, large ones sampled.
 class FreshPoints {
  public:
   FreshPoints(const Space& space, std::uint64_t seed);
-  // Nothing: the space is used up, or, of a large one, nothing new was met.
+  // Nothing if the space is exhausted, or, for a large one, if sampling found nothing new.
   std::optional<Point> next(const History& history, const std::vector<Proposal>& taken);
   Random& random() { return random_; }
   // All legal points of a small space; empty for a large one.

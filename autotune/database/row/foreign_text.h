@@ -1,5 +1,5 @@
-// What somebody else has written, as a message may show it: its beginning, and nothing in it that
-// could end the message or drive the reader's terminal.
+// Foreign text in a form that is safe in messages: only its beginning, and nothing that could end
+// the message or control the reader's terminal.
 #pragma once
 
 #include <string>
@@ -7,8 +7,7 @@
 
 namespace tilewright::autotune {
 
-// Every byte that is no printable ASCII is a question mark; what is longer is cut and ends in
-// "...".
+// Bytes that are not printable ASCII become question marks; longer text is cut and ends in "...".
 std::string shown(std::string_view text, std::size_t most_bytes = 80);
 
 }  // namespace tilewright::autotune

@@ -41,10 +41,10 @@ class Record {
   std::string text() const;
   // Whether `parse` would take its text.
   bool has_short_text() const;
-  // What `text` gave; nothing of any other text, or where it has more than 64 fields or 8 KiB.
+  // Reads what `text` gave; nothing for any other text, or for more than 64 fields or 8 KiB.
   static std::optional<Record> parse(std::string_view text);
-  // Likewise, of fields in any order and with any number of spaces between them: as people write
-  // them, and as `Space::text` does. Nothing if a name comes twice.
+  // Likewise, but fields may have any order and any number of spaces between them, as people write
+  // them, and as `Space::text` does. Nothing if a name occurs twice.
   static std::optional<Record> read(std::string_view text);
   static bool is_name(std::string_view name);
 

@@ -2,10 +2,10 @@
 //
 // Names of rows are made from what they hold: a key's id from its question, a build's from the
 // compiler's record, so that rows of two databases can be put together as they are. A row carries
-// a checksum over its columns, its question, its compiler and its kernel's name: a bit that has
-// turned, a row that names another row's key, and a time that somebody has made nicer are found
-// when it is read. Rows of the first version of the schema have one that leaves the name out.
-// (Against accident; who writes to the database can also write checksums.)
+// a checksum over its columns, its question, its compiler and its kernel's name: a flipped bit, a
+// row that names another row's key, and an edited time are detected when it is read. Rows of the
+// first version of the schema have one that leaves the name out. (Against accident; who writes to
+// the database can also write checksums.)
 #pragma once
 
 #include <variant>

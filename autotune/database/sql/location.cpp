@@ -18,8 +18,8 @@ bool is_url(const std::string& where) {
   return where.starts_with("postgresql://") || where.starts_with("postgres://");
 }
 
-// Made without being opened: closing it would end the locks that another connection of this process
-// has on it.
+// Creates the file without opening it: closing it would release the locks that another connection
+// of this process has on it.
 void keep_from_others(const fs::path& file) {
   if (::mknod(file.c_str(), S_IFREG | 0600, 0) == 0) return;
   struct stat facts {};

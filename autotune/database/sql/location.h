@@ -23,10 +23,10 @@ struct Location {
 // "" means the location that TILEWRIGHT_TUNE_DB names, or else tuning.db in the cache folder.
 Location locate(const std::string& where);
 
-// Makes the file's folder and the file if they are not there. What may not be written is opened for
-// reading, if need be without locks, and on a network file system without a log. The file in the
-// cache folder is the user's alone (mode 0600); one that anybody could have put there is not
-// written to. Raises `SqlError`.
+// Makes the folder and the file if they are not there. A file without write permission is opened
+// for reading, if need be without locks, and on a network file system without a write-ahead log.
+// The file in the cache folder is the user's alone (mode 0600); one that anybody could have put
+// there is not written to. Raises `SqlError`.
 std::unique_ptr<SqlConnection> open_connection(const Location& location, Access access);
 
 }  // namespace tilewright::autotune

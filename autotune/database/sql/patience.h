@@ -2,8 +2,8 @@
 // many databases, statements and attempts there are. Tuning only makes programs faster, so one that
 // is stopped while it holds a lock, or a server that does not answer, must not cost more than that.
 //
-// A wait that ends well is given back, so that processes that share a busy database lose nothing;
-// what counts are the waits that were in vain. Thread safe.
+// A wait that succeeds is not counted, so that processes that share a busy database lose nothing;
+// only waits in vain are. Thread safe.
 #pragma once
 
 #include <chrono>

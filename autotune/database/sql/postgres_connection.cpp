@@ -23,7 +23,7 @@ constexpr int command_ok = 1, tuples_ok = 2, single_tuple = 9;
 constexpr int sqlstate_field = 'C';
 constexpr int polling_failed = 0, polling_reads = 1, polling_is_done = 3;
 using Milliseconds = std::chrono::milliseconds;
-// Even where nothing is left to wait with, a server that is well has that long.
+// A server gets at least this long, even if the process has used up its waiting time.
 constexpr Milliseconds least_wait{200};
 constexpr Milliseconds of_statement = Patience::of_process;
 constexpr Milliseconds of_vacuum = std::chrono::minutes(10);
@@ -101,7 +101,7 @@ class PostgresConnection final : public SqlConnection {
     }
   }
 
-  // What a server keeps whole by itself; a row's own checksum is looked at when it is read.
+  // A server checks its own structures; the checksums of rows are checked when they are read.
   std::vector<std::string> problems() override { return {}; }
   void compact() override {
     limit_ = of_vacuum;
@@ -206,8 +206,8 @@ class PostgresConnection final : public SqlConnection {
     is_prepared = true;
   }
 
-  // Every result of a statement is taken, whatever becomes of the first, or the connection could
-  // not be used again.
+  // Takes every result of a statement, even if the first is an error, since otherwise the
+  // connection could not be used again.
   std::int64_t take_results(const EachRow& each) {
     std::int64_t changed = 0;
     std::exception_ptr problem;

@@ -14,7 +14,7 @@
 namespace tilewright::autotune {
 
 constexpr int schema_version = 2;
-// Whose tables are those of the present one, so that it can be read as it is.
+// The oldest version with the same tables as the present one, so that it can be read as it is.
 constexpr int oldest_readable_version = 1;
 // "TWTN": marks an SQLite file as a tuning database.
 constexpr int application_id = 0x5457544e;
@@ -32,8 +32,8 @@ struct SchemaProblem {
   bool is_foreign = false;  // made by somebody; else what was ours is no longer whole
   std::string text;
 };
-// What an SQLite file of that version has otherwise than we make it: who made a view or a trigger
-// of ours could have every statement run for ever, or change what others store.
+// In what an SQLite file of that version differs from one that we make. A foreign view or trigger
+// under one of our names could make every statement run for ever, or change what others store.
 std::optional<SchemaProblem> schema_problem(const std::vector<SchemaObject>& objects, int version);
 
 }  // namespace tilewright::autotune

@@ -23,7 +23,7 @@ constexpr int longest_value_bytes = 1 << 20;
 // these of as many, would be read for ever.
 constexpr std::int64_t steps_of_any = 20'000'000, steps_a_byte = 8, steps_between_looks = 100'000;
 
-// A greater number of a schema is none that a newer version of the library wrote.
+// A greater schema number was not written by any newer version of the library.
 constexpr std::int64_t most_versions_ever = 4095;
 
 constexpr std::array statement_texts = {
@@ -198,7 +198,7 @@ class SqliteConnection final : public SqlConnection {
     if (access_ != SqliteAccess::read_write || path_.empty()) return;
     set_journal(journal);
     execute("PRAGMA synchronous=FULL");
-    // What a merge writes at once stays out of the way of readers' pages for longer.
+    // A larger log lets a merge write at once without disturbing the pages that readers use.
     execute("PRAGMA wal_autocheckpoint=4000");
     struct stat facts {};
     if (::stat(path_.c_str(), &facts) == 0) inode_ = facts.st_ino;
@@ -231,7 +231,7 @@ class SqliteConnection final : public SqlConnection {
                      path_ + (has_our_tables ? " has our tables, and the mark of another program"
                                              : " is a database of another program"));
     }
-    // Less than a byte of a version can be: what has our tables is damaged, and not newer.
+    // Such a number is no version. A file with it and our tables is damaged, not newer.
     bool is_no_version = version > most_versions_ever && !schema_problem(objects, schema_version);
     if (is_no_version)
       throw SqlError(SqlFailure::damaged,
@@ -247,7 +247,7 @@ class SqliteConnection final : public SqlConnection {
                      concat(path_, " is not as tuning databases are made: ", problem->text));
   }
 
-  // What is no file could keep the process waiting, or never end.
+  // Something other than a regular file could block the process, or never end.
   void require_regular_files() const {
     if (path_.empty()) return;
     for (const char* end : {"", "-wal", "-journal", "-shm"}) {

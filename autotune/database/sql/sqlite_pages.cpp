@@ -14,9 +14,9 @@ namespace {
 using Bytes = std::span<const unsigned char>;
 constexpr std::size_t largest_record_bytes = 1 << 20;
 constexpr std::size_t most_columns = 64;
-// Pages that records go on on, for each page that there is: more than SQLite's files ever need, of
-// which several versions may lie in the log. In a file that was made for it each of thousands of
-// records could go on through all pages.
+// How often an overflow page may be visited, for each page of the file: more often than files of
+// SQLite need, although the log may hold several versions of a page. In a malicious file each of
+// thousands of records could continue through all pages.
 constexpr std::uint64_t most_visits_of_a_page = 64;
 
 std::uint64_t big_endian(Bytes bytes) {

@@ -3,8 +3,8 @@
 //
 // Every page that looks like one with records is gone through, in the file and in the log beside it
 // (-wal), whether or not a tree still names it. So the same row may come several times, in several
-// versions, and rubbish may come too: who calls must be able to tell. It takes time linear in the
-// file's size.
+// versions, together with garbage, and the caller must be able to tell. Takes time linear in the
+// size of the file.
 #pragma once
 
 #include <filesystem>
