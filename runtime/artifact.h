@@ -73,11 +73,11 @@ struct Grid {
 
 // Runs the whole grid on the host's workers and returns when it is done. `arguments` has one entry
 // a parameter. Thread safe; allocates nothing after a thread's first launch of a given scratch
-// size. Of an emulated program the first fault is raised here, on the calling thread.
+// size. If an emulated program is at fault, its first fault is raised here, on the calling thread.
 void launch(const Artifact& artifact, const Grid& grid, const Argument* arguments);
-// Several launches as one, whose programs run in any order: the arguments of each follow those of
-// the one before it. Code for GPUs must have been made for it (Artifact::table). `spread` false:
-// all on the calling thread, where they are not worth waking others.
+// Several launches as one, whose programs run in any order; the arguments of each follow those of
+// the one before. Code for GPUs must have been generated for this (Artifact::table). With `spread`
+// false all run on the calling thread, for launches too short to wake other threads.
 void launch(const Artifact& artifact, std::span<const Grid> grids, const Argument* arguments,
             bool spread = true);
 

@@ -15,7 +15,7 @@
 
 namespace tilewright {
 
-// All but the source of its token is guarded by the queue.
+// Everything but the source of its token is guarded by the queue's mutex.
 struct BackgroundJob::State {
   Work work;
   std::stop_source stop;
@@ -149,7 +149,7 @@ void Queue::end() {
 void Queue::before_fork() { queue().mutex_.lock(); }
 void Queue::after_fork_in_parent() { queue().mutex_.unlock(); }
 
-// The thread is not there: its job is over as if it had been stopped.
+// The thread does not exist in the child: its job ends as if it had been stopped.
 void Queue::after_fork_in_child() {
   Queue& q = queue();
   new (&q.changed_) std::condition_variable;  // whoever waited is not there either

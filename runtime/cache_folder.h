@@ -1,5 +1,6 @@
-// The folder for what outlives a process: machine code of GPUs, and whatever else is dear to make
-// and can be made again. Nothing in it is needed; where it cannot be used, work is done anew.
+// The folder for what outlives a process: machine code of GPUs, and other things that are expensive
+// to make and can be made again. Nothing in it is needed; if it cannot be used, the work is done
+// again.
 #pragma once
 
 #include <filesystem>

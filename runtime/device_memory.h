@@ -23,8 +23,8 @@ class DeviceMemory {
   // The host's memory may be changed, or is complete, when the call returns.
   virtual void copy_from_host(void* to, const void* from, std::int64_t bytes) = 0;
   virtual void copy_to_host(void* to, const void* from, std::int64_t bytes) = 0;
-  // From memory of another device; false where there is no way but by the host, and nothing was
-  // done.
+  // Copies from the memory of another device; false if it can only go through the host, and nothing
+  // was done.
   virtual bool copy_from(void* /*to*/, DeviceMemory& /*other*/, const void* /*from*/,
                          std::int64_t /*bytes*/) {
     return false;

@@ -75,7 +75,7 @@ DevicePool::Block* DevicePool::cut_from_free(std::int64_t bytes, const void* str
     if (found == free_.end()) continue;
     Block wanted{nullptr, bytes, of, 0, true};
     auto fits = found->second.lower_bound(&wanted);
-    // A segment of its own is used again only for what nearly fills it.
+    // A segment of a large block is used again only for a block that nearly fills it.
     if (fits == found->second.end() ||
         (segment_of(bytes) == 0 && (*fits)->bytes > bytes + bytes / 4 + 2 * mib))
       continue;

@@ -30,9 +30,9 @@ struct GpuCode {
 };
 
 // NVIDIA's compilers spill registers of some kernels so that more blocks run at once, unless the
-// text says how many registers a thread may have. This is the text with all that a block of so many
-// threads may have; nothing where it says a number already, or has local memory of its own (what it
-// prints), so that a use of local memory is no sign of a spill.
+// text says how many registers a thread may have. This returns the text with as many as a block of
+// this many threads may have. Nothing if it already states a number, or if it has local memory of
+// its own (for what it prints), since then local memory is no sign of a spill.
 std::optional<std::string> with_all_registers(const std::string& ptx, int threads);
 
 }  // namespace tilewright

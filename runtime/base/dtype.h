@@ -43,8 +43,8 @@ std::span<const DType> all_dtypes();
 inline bool is_floating(DType d) { return kind_of(d) == DTypeKind::floating; }
 // Floats of 8 bits are stored, converted and multiplied as matrices; there is no other arithmetic.
 inline bool is_float8(DType d) { return is_floating(d) && bit_width(d) == 8; }
-// Those whose one NaN has the code of -0, which they lack, as they lack infinities: theirs is the
-// one bias that is a power of two.
+// Floats without infinities and without -0, whose code is their only NaN. They are recognised by
+// their bias, the only ones that are a power of two.
 inline bool is_fnuz(DType d) {
   return is_float8(d) && exponent_bias(d) == 1 << (exponent_bits(d) - 1);
 }
@@ -83,8 +83,8 @@ decltype(auto) dispatch(DType dtype, F&& f) {
   __builtin_unreachable();
 }
 
-// The nearest number that a floating type holds, as its host type rounds f32 (f64 stays as it is);
-// what its bits are, in the lowest ones; and the number that bits are.
+// The first rounds to the nearest number of a floating type, as its host type rounds f32 (f64 stays
+// as it is). The others convert such a number to its bits, in the lowest ones, and back.
 double rounded_to(DType floating, double value);
 std::uint64_t bits_of(DType floating, double value);
 double value_of_bits(DType floating, std::uint64_t bits);

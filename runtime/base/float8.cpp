@@ -32,7 +32,7 @@ constexpr std::uint32_t e4m3_most = 0x43e80000;  // 464, which still rounds to 4
 constexpr std::uint32_t e5m2_over = 0x47700000;  // 61440, which rounds to infinity
 constexpr std::uint8_t fnuz_nan = 0x80;
 
-// What is too large, or no number, rounds to more than the codes there are.
+// Numbers that are too large, and NaN, are rounded beyond the last code.
 template <int mantissa, int bias>
 std::uint8_t fnuz_bits(float value) {
   auto bits = std::bit_cast<std::uint32_t>(value);

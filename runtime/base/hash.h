@@ -20,7 +20,7 @@ struct Hash {
   std::uint64_t high = 0, low = 0;
   auto operator<=>(const Hash&) const = default;
   std::string hex() const;  // 32 digits
-  // What `hex` gave; nothing of any other text.
+  // Reads what `hex` gave; nothing for any other text.
   static std::optional<Hash> parse(std::string_view hex);
 };
 

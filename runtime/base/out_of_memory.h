@@ -1,8 +1,9 @@
-// An error of a kind of its own, since who tries things goes on with something smaller.
+// Lack of memory has an error type of its own, since a caller that tries alternatives can go on
+// with something smaller.
 //
-// A `std::bad_alloc` says nothing of where it comes from. Work that takes much memory is done
-// inside an activity, of which the innermost makes an `OutOfMemory` of it that names the work. So
-// hosts of the library get an `Error` like any other, also over threads.
+// A `std::bad_alloc` does not say where it comes from. So work that takes much memory is done
+// inside an activity. The innermost activity converts a `std::bad_alloc` to an `OutOfMemory` that
+// names the work. So users of the library get an `Error` like any other, also from other threads.
 #pragma once
 
 #include <concepts>
@@ -39,8 +40,8 @@ struct Activity {
 [[noreturn]] void raise_out_of_memory(const Activity& activity);
 [[noreturn]] void raise_refused(const Activity& activity, const std::system_error& error);
 
-// For who catches a `std::bad_alloc` at the end: the message of the activity that could not raise
-// its own error, or "". Needs no memory.
+// For code that catches a `std::bad_alloc` in the end: the message of the activity that had no
+// memory to raise its own error, or "". Allocates nothing.
 const char* message_without_memory() noexcept;
 
 // The result of `work`.

@@ -9,7 +9,8 @@ namespace tilewright {
 
 namespace {
 
-// Defined for whatever sizes a shape has that holds nothing because another size is 0.
+// A product that may overflow: sizes are arbitrary in a shape that is empty because another size is
+// 0.
 std::int64_t wrapping_product(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
 }

@@ -2,7 +2,7 @@
 //
 // One context a device, made when it is first asked for and kept. All work of a thread goes to one
 // stream, in order: the context's own, or one that the thread has put in its place (StreamScope),
-// which may be the user's. What is launched is not waited for until somebody reads on the host.
+// which may be the user's. Launches are asynchronous; only a read on the host waits for them.
 //
 // Memory comes from a pool (runtime/device_pool.h) in the order of the thread's stream. A buffer
 // that is used on another stream than it was taken on must be kept until that stream is done.

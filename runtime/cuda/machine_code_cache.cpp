@@ -88,14 +88,14 @@ std::vector<char> kept_machine_code(const Hash& key) {
   return is_whole ? image : std::vector<char>();
 }
 
-// A file that cannot be written is done without.
+// If the file cannot be written, the code is not cached.
 void keep_machine_code(const Hash& key, const std::vector<char>& image) {
   fs::path path = path_of(key);
   if (path.empty()) return;
   FileHeader header{{}, image.size(), key, content_of(image)};
   std::memcpy(header.magic, magic, sizeof magic);
   try {
-    // What lies there and was not believed would hand on its mode, or lead elsewhere.
+    // An existing file that was not trusted would pass its mode on, or be a link to somewhere else.
     forget_machine_code(key);
     AtomicFile file(path, "cuda");
     file.write(&header, sizeof header);

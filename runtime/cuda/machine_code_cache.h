@@ -1,10 +1,10 @@
 // Machine code of kernels, kept in the user's cache folder from process to process.
 //
-// What is kept is run, so it is believed only where nobody else can write: the folder and those
-// above it are asked (runtime/cache_folder.h), and a file must be the user's own, regular, no link,
-// and written by nobody else. Against accident it carries its key, its length and a hash. All else
-// is as if it were not there. The folder holds at most `most_kept_bytes`: the oldest goes first.
-// Nothing here raises an error; any number of processes may use the folder at once.
+// Cached code is executed, so it is trusted only where nobody else can write: the folder and those
+// above it are checked (runtime/cache_folder.h), and a file must belong to the user, be regular, be
+// no link, and be writable by nobody else. Against accidents it contains its key, its length and a
+// hash. Any other file is treated as absent. The folder holds at most `most_kept_bytes`: the oldest
+// goes first. Nothing here raises an error; any number of processes may use the folder at once.
 #pragma once
 
 #include <cstdint>

@@ -116,7 +116,7 @@ ModuleTable::MachineCode ModuleTable::machine_code(const GpuCode& code, const st
   return {std::move(image), key, false};
 }
 
-// What was kept and the driver does not take, of whatever kind, is made anew.
+// If the driver refuses cached code, for whatever reason, it is compiled again.
 ModuleHandle ModuleTable::load_module(const GpuCode& code, const std::string& text,
                                       double& seconds) {
   MachineCode machine = machine_code(code, text, seconds);
@@ -134,7 +134,7 @@ ModuleHandle ModuleTable::load_module(const GpuCode& code, const std::string& te
 std::unique_ptr<ModuleTable::Entry> ModuleTable::load(const GpuCode& code) {
   std::unique_ptr<Entry> entry = load(code, code.text);
   if (entry->kernel.local_bytes == 0) return entry;
-  // Where it spills even so, the first is as good.
+  // If it still spills, the first one is as good.
   std::optional<std::string> text = with_all_registers(code.text, code.threads);
   if (!text) return entry;
   std::unique_ptr<Entry> other;

@@ -3,9 +3,9 @@
 // The driver compiles PTX to machine code for the GPU at hand, which takes longer than making the
 // PTX did. So machine code is kept in the user's cache folder (machine_code_cache.h), by the PTX,
 // the GPU's compute capability and the driver's version, and loaded from there by the next process.
-// What is not as it was written, or is refused by the driver, is made anew.
-// A kernel of which the driver's compiler spills registers, for more blocks at once, is compiled
-// again with all the registers that its threads may have (with_all_registers).
+// What is damaged, or is refused by the driver, is compiled again. The driver's compiler may spill
+// registers so that more blocks run at once; such a kernel is compiled again with all the registers
+// that its threads may have (with_all_registers).
 #pragma once
 
 #include <memory>

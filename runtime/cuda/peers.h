@@ -1,9 +1,9 @@
 // Copies from the memory of one GPU to that of another.
 //
 // The driver copies between any two GPUs; where one can reach the other's memory the bytes go the
-// straight way, which must be allowed once. A copy belongs to the stream of the GPU that it goes
-// to, and comes after all that the other's stream was given before it and before all that is given
-// to it later, as if the two were one: events order them, and the host does not wait.
+// straight way, which must be allowed once. A copy runs in the stream of the destination GPU. It is
+// ordered after all earlier work and before all later work of the source's stream, as if the two
+// streams were one: events order them, and the host does not wait.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ class PeerCopies {
 
  private:
   void reach(const Context& source);
-  // What the thread's stream of the other context is given from now on waits for what this
-  // context's was given so far.
+  // Makes later work in the thread's stream of the other context wait for all earlier work in this
+  // context's stream.
   void let_wait(const Context& other);
 
   Context& context_;

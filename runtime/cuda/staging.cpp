@@ -67,7 +67,7 @@ void StagingRing::use(Half& half) {
   half.stream = stream;
 }
 
-// Without the event nobody would wait for the copy.
+// Without an event that later uses wait for, the copy must be waited for here.
 void StagingRing::record(Half& half) {
   try {
     half.last->record();

@@ -18,9 +18,10 @@ namespace tilewright {
 // or root's, and lead to such folders.
 std::optional<std::string> not_private(const std::filesystem::path& folder);
 
-// Nothing, or how any user of the machine could have put the file there that a program is told to
-// write: its folder, or one above it, may be written by all without the sticky bit; or with it, and
-// the file is a link or another user's. Other owners and groups are for the user to decide.
+// For a file that a program is told to write: how any user of the machine could have put it there,
+// or nothing. That is so if its folder, or one above it, may be written by all without the sticky
+// bit; or with it, if the file is a link or belongs to another user. Other owners and groups are
+// for the user to decide.
 std::optional<std::string> open_to_anybody(const std::filesystem::path& file);
 
 }  // namespace tilewright

@@ -3,9 +3,9 @@
 // A list of steps over places. A step runs a kernel over one grid, or over several at once that do
 // not wait for each other. An argument of a kernel is a place: memory of the caller (inputs), a
 // buffer that the call returns (outputs), the arena (intermediate values), memory of the executable
-// itself (constants), or a number. Nothing here knows graphs, tiles or how code is made: who
-// compiles a function writes an executable down, and this folder runs it (`run_executable`) or
-// records it (recording.h).
+// itself (constants), or a number. Nothing here depends on graphs, tiles or code generation: a
+// compiler writes an executable, and this folder runs it (`run_executable`) or records it
+// (recording.h).
 //
 // A kernel is an artifact of code, or a call of a function on the host.
 #pragma once

@@ -1,10 +1,10 @@
 // What the driver's results mean, as errors of the library.
 //
-// Most are an `Error` that names the call and says what the driver says. After some a context
-// cannot be used again: a kernel that touched memory that is not there, or did not come to an end.
-// The driver tells so at whatever call comes next, of that kernel or not; `ContextLost` therefore
-// names the kernels that were launched since the last time that all was known to be well, the
-// latest first. TILEWRIGHT_SYNC=1 waits after each launch, and then there is one only.
+// Most become an `Error` with the name of the call and the driver's message. After some a context
+// cannot be used any more: a kernel accessed an invalid address, or did not terminate. The driver
+// reports this at any later call, whether it belongs to that kernel or not. `ContextLost` therefore
+// names the kernels that were launched since everything was last known to be in order, the latest
+// first. TILEWRIGHT_SYNC=1 waits after each launch, so that it names one only.
 #pragma once
 
 #include <memory>
