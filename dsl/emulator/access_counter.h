@@ -1,9 +1,9 @@
 // Counts how a block's warps use the memory, for an AccessReport.
 //
-// On a GPU the lanes of a warp access memory together; here each lane comes by itself. The n-th
-// time that a lane comes to a place in the code is taken for its part in the n-th request of its
-// warp there, which holds where the lanes of a warp go the same way; lanes whose predicate is off
-// say so.
+// On a GPU the lanes of a warp access memory together; here each lane runs by itself. The n-th time
+// that a lane reaches a place in the code counts as its part of the n-th request of its warp there.
+// This is right as long as the lanes of a warp take the same path; lanes whose predicate is off are
+// counted too.
 #pragma once
 
 #include <array>

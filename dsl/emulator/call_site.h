@@ -44,8 +44,8 @@ struct Call {
 // EmulationFault; it must own nothing on the heap while it waits.
 using Meaning = void (*)(const Call& call);
 
-// The bytes of shared memory that an access was said to stay in, in one of so many stages; none if
-// nothing was said (end is 0).
+// The bytes of shared memory within which the metadata of an access promises that it stays, in one
+// of several stages; end is 0 if it promises nothing.
 struct NotedBytes {
   std::int64_t begin = 0, end = 0;  // of stage 0
   std::int64_t stages = 1, stage_bytes = 0;

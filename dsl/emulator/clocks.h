@@ -1,13 +1,13 @@
 // What each thread knows of the others: vector clocks, by which races are found.
 //
-// Every thread counts the times at which it let others know what it did (barriers, arrivals). An
-// access at time t of thread a happened before what thread b does now if b knows a's time t. Two
-// accesses of one byte, one of them a write, of which neither happened before the other, are a
-// race: whatever order this run had, another could have had the other. Clocks are those of
-// FastTrack (Flanagan and Freund 2009). Threads of all blocks of a cluster are numbered together,
-// block after block; one row more for each block stands for the engine that does the asynchronous
-// copies into its shared memory. A barrier of a whole block is kept apart as one row that all its
-// threads know, so that within a block it costs the number of threads and not its square.
+// Every thread counts how often it has published what it did (barriers, arrivals). An access at
+// time t of thread a happened before what thread b does now if b knows a's time t. Two accesses of
+// one byte, one of them a write, of which neither happened before the other, are a race: whatever
+// order this run had, another could have had the other. Clocks are those of FastTrack (Flanagan and
+// Freund 2009). Threads of all blocks of a cluster are numbered together, block after block; one
+// row more for each block stands for the engine that does the asynchronous copies into its shared
+// memory. A barrier of a whole block is kept apart as one row that all its threads know, so that
+// within a block it costs the number of threads and not its square.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class Clocks {
  public:
   using Knowledge = std::vector<Time>;  // a time of each thread
 
-  // Clocks that are not kept take everything for ordered.
+  // Without `are_kept` everything counts as ordered.
   void reset(int blocks, int threads_of_block, bool are_kept) {
     are_kept_ = are_kept;
     blocks_ = static_cast<std::size_t>(blocks);
@@ -47,13 +47,13 @@ class Clocks {
            time <= rows_[row * width_ + column];
   }
 
-  // Whoever acquires `knowledge` will know all that `thread` did and knew so far.
+  // Adds all that `thread` did and knew so far to `knowledge`, for those who acquire it.
   void release(int thread, Knowledge& knowledge) {
     if (!are_kept_) return;
     knowledge.resize(width_, 0);
     auto column = static_cast<std::size_t>(thread);
     join(knowledge.data(), row(column));
-    // What a whole block knows is news to others only.
+    // Knowledge of a whole block matters to other blocks only.
     if (blocks_ > 1) join(knowledge.data(), &all_know_[block_of(column) * width_]);
     knowledge[column] = std::max(knowledge[column], now_[column]);
     ++now_[column];

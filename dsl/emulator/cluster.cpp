@@ -10,8 +10,8 @@ thread_local Cluster* current_cluster = nullptr;
 // Thrown through the C++ frames of a thread whose cluster has failed, and nowhere else.
 struct Cancelled {};
 
-// A thread that calls so often without waiting lets others go on; one that has had so many turns
-// while nothing happened will never end.
+// A thread that makes this many calls without waiting lets others go on; one that has had this many
+// turns while nothing else happened will never end.
 constexpr int calls_of_a_turn = 1024;
 constexpr int most_turns = 1 << 14;
 
@@ -84,7 +84,7 @@ void Cluster::go_on_with(Thread& thread, Context& from) {
   switch_context(from, thread.context);
 }
 
-// Lets asynchronous work go one step on, since no thread can; false after a fault.
+// Advances asynchronous work by a step, since no thread can go on; false after a fault.
 bool Cluster::finish_async_work() {
   try {
     if (finish_a_load(*this)) return true;

@@ -9,8 +9,8 @@
 // thread can go on, and no asynchronous work is left to finish, is a deadlock, and is reported with
 // what everybody waits for.
 //
-// A thread that polls memory waits for nothing that is known here; after some thousand calls it
-// lets others go on, and if for long nothing else happens, that is a fault too.
+// The scheduler cannot know what a thread that polls memory waits for. After some thousand calls
+// such a thread lets others go on, and if nothing else happens for long, that is a fault too.
 //
 // Asynchronous work is finished as late as its waits allow, when a thread waits for it and no other
 // thread can go on, so that a wait that is missing shows in every run.

@@ -63,7 +63,8 @@ void ThreadBlock::finish(Thread& thread) {
   if (--unfinished_ == 0) end();
 }
 
-// All threads have finished; nothing may be on its way to memory that is no longer theirs.
+// All threads have finished; no copy may still be under way to their shared memory, which is gone
+// now.
 void ThreadBlock::end() {
   for (const TensorLoad& load : cluster_.loads())
     if (load.block == this)

@@ -101,10 +101,11 @@ class ThreadBlock {
   // The same for bounds and alignment alone.
   void check_shared_place(const Call& call, const void* address, std::int64_t bytes,
                           int alignment) const;
-  // A thread of another block of the cluster reaches for this one's shared memory: this block must
-  // have begun, which the thread must have been told, and must not have ended.
+  // Called when a thread of another block of the cluster accesses this one's shared memory: this
+  // block must have begun, which the thread must know by synchronisation, and must not have ended.
   void check_present(const Call& call) const;
-  // The same, and it must not end before one of its threads has been told of this.
+  // The same, and this block must not end before one of its threads knows of the access by
+  // synchronisation.
   void visit(const Call& call);
   // The block of the cluster whose shared memory an address belongs to; visited, if another one.
   static ThreadBlock& owner_of(const Call& call, const void* address);

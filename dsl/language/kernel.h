@@ -105,8 +105,8 @@ class LaunchArgument {
   template <GivesLaunchArgument T>
   LaunchArgument(const T& value) : LaunchArgument(launch_argument(value)) {}
 
-  // For those who write `launch_argument`. The memory lies there (Device::memory); on another
-  // device the launch raises `Error`.
+  // For authors of `launch_argument`: says in which memory it is (Device::memory). A launch on
+  // another device raises `Error`.
   LaunchArgument& lies_in(DeviceMemory* place) {
     place_ = place;
     knows_place_ = true;
@@ -242,8 +242,8 @@ void call_with(const F& function, std::span<const BoundParameter> values) {
 //            knows (vectors, arrays, spans, tensors). What lies outside is not touched, and the
 //            launch raises `Error` with the kernel's line, the parameter and the index. It costs
 //            about as much again as the kernel does, or several times that where it did little
-//            else than go through memory (dsl/README.md). Of pointers made from several parameters
-//            nothing is known.
+//            else than go through memory (dsl/README.md). Pointers made from several parameters
+//            are not checked.
 //
 // The emulator does so always, if all sizes are known; a GPU never.
 enum class Check : std::uint8_t { none, bounds };
@@ -251,8 +251,8 @@ enum class Check : std::uint8_t { none, bounds };
 // What a launch runs, and with which arguments.
 struct BoundLaunch {
   std::shared_ptr<const Artifact> artifact;
-  // An entry a Pointer or Scalar. With `Check::bounds` there are more, and what is outside is left
-  // out without a word.
+  // An entry a Pointer or Scalar. With `Check::bounds` there are more, and accesses outside are
+  // skipped silently.
   std::vector<Argument> arguments;
   std::vector<std::int64_t> report;  // that these point to
 };
@@ -294,8 +294,8 @@ class Kernel {
   void launch_with(const Grid& grid, std::span<const LaunchArgument> arguments) const;
   // Compiles what such a launch would need, and runs nothing.
   BoundLaunch bind(std::span<const LaunchArgument> arguments) const;
-  // The same kernel, compiled apart, whose launches are checked. A kernel of which nothing is said
-  // is checked as TILEWRIGHT_CHECK says when it is compiled.
+  // The same kernel, compiled separately, whose launches are checked. A kernel without such a
+  // setting is checked as TILEWRIGHT_CHECK says when it is compiled.
   Kernel with(Check check) const;
   // How many different programs launches have needed so far.
   std::size_t compiled_count() const;

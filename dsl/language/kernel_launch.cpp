@@ -14,7 +14,7 @@
 namespace tilewright::dsl {
 namespace {
 
-// What a launch needs for a moment, without the heap where the kernel has few parameters.
+// A short list that a launch needs for a moment; on the stack if the kernel has few parameters.
 template <typename T>
 class Few {
  public:
@@ -59,7 +59,7 @@ bool answers(const Signature& signature, std::span<const LaunchArgument> argumen
   return true;
 }
 
-// What the emulator may let the kernel touch; nothing where a size is not known.
+// The memory that the kernel may access in the emulator; nothing if a size is not known.
 std::optional<emulator::KnownMemory> known_memory_of(std::span<const ArgumentMemory> memories) {
   std::vector<emulator::KnownArray> arrays;
   for (const ArgumentMemory& memory : memories) {
@@ -83,8 +83,8 @@ void launch_emulated(const Device& device, const Artifact& artifact, const Grid&
   launch_on(device, watched, grid, values.data());
 }
 
-// What a program with checks takes behind its own arguments (dsl/passes/check_bounds.h); the report
-// is what it notes in.
+// Adds what a program with checks takes after its own arguments (dsl/passes/check_bounds.h); it
+// writes its findings to the report.
 void add_check_arguments(const BoundsChecks& checks, std::span<const LaunchArgument> of_params,
                          std::vector<Argument>& arguments, std::vector<std::int64_t>& report) {
   for (std::size_t param : checks.sized) {
@@ -165,7 +165,8 @@ BoundLaunch Kernel::bind(std::span<const LaunchArgument> arguments) const {
   return launch;
 }
 
-// Where the first tensor of a GPU lies; memory that says no place is the default device's.
+// The device of the first tensor on a GPU; memory without a known device belongs to the default
+// one.
 static Device device_of(std::span<const LaunchArgument> arguments) {
   for (const LaunchArgument& argument : arguments)
     if (argument.place() != nullptr) return Device::of(argument.place());

@@ -84,8 +84,8 @@ std::vector<Tile> loop_bounds(const Operand& low, const Operand& high, const Ope
   return bounds;
 }
 
-// The greatest number of a signed type. No distance is greater, so what is as large a step as this
-// or larger, as the type's least number is, makes one turn.
+// The greatest number of a signed type. No distance is greater, so a step of this size or more (the
+// magnitude of the type's least number is) makes one iteration.
 std::int64_t greatest(DType dtype) { return INT64_MAX >> (64 - bit_width(dtype)); }
 
 }  // namespace

@@ -250,10 +250,9 @@ Tile num_programs(int axis, std::source_location where = std::source_location::c
 
 // Creation. `arange` is i32, half-open.
 //
-// Tensors have functions of the same names, which the compiler looks at too, since dtypes are
-// theirs as well. Where both are visible, sizes in braces (`zeros({bm, bn}, f32)`) and sizes just
-// made
-// (`zeros(x.shape(), f32)`) mean tiles: with `using namespace tilewright::dsl`, write
+// Tensors have functions of the same names, and argument-dependent lookup finds both, since dtypes
+// belong to both. Where both are visible, sizes in braces (`zeros({bm, bn}, f32)`) and temporary
+// sizes (`zeros(x.shape(), f32)`) mean tiles: with `using namespace tilewright::dsl`, write
 // `tilewright::zeros` for a tensor's, and `dsl::zeros` for a tile whose shape is a variable.
 namespace detail {
 Tile arange(std::int64_t start, std::int64_t end, std::source_location where);
@@ -305,8 +304,8 @@ Tile round(const Operand& x);  // to nearest, ties to even
 Tile logical_not(const Operand& x);
 Tile maximum(const Operand& a, const Operand& b);
 Tile minimum(const Operand& a, const Operand& b);
-// x times two to the power of floor(n), rounded once. Of floating numbers; what an infinite n gives
-// is left open.
+// x times two to the power of floor(n), rounded once. For floating numbers; the result for an
+// infinite n is unspecified.
 Tile ldexp(const Operand& x, const Operand& n);
 Tile fma(const Operand& a, const Operand& b, const Operand& c);
 Tile where(const Operand& condition, const Operand& a, const Operand& b);
@@ -322,10 +321,10 @@ Tile reshape(const Operand& x, const Shape& shape);
 Tile permute(const Operand& x, const std::vector<int>& dims);
 Tile trans(const Operand& x);  // exchanges the last two axes
 
-// Memory. Pointers move by elements with `+`. A cache policy (ir/function.h) is what caches are to
-// do with the data: an eviction (evict_first, evict_last, no_allocate) or a modifier (loads: ca,
-// cg, cv; stores: wb, cg, cs, wt). GPUs follow them; the host has stores of what is wanted once
-// (evict_first, no_allocate, cs) go around its caches and leaves the others to themselves.
+// Memory. Pointers move by elements with `+`. A cache policy (ir/function.h) says what caches are
+// to do with the data: an eviction priority (evict_first, evict_last, no_allocate) or a modifier
+// (loads: ca, cg, cv; stores: wb, cg, cs, wt). GPUs follow them. The host makes stores with
+// evict_first, no_allocate or cs non-temporal and ignores the others.
 using ir::CachePolicy;
 Tile load(const Operand& pointer, CachePolicy cache = CachePolicy::normal);
 Tile load(const Operand& pointer, const Operand& mask, CachePolicy cache = CachePolicy::normal);
@@ -334,9 +333,9 @@ Tile load(const Operand& pointer, const Operand& mask, const Operand& other,
 void store(const Operand& pointer, const Operand& value, CachePolicy cache = CachePolicy::normal);
 void store(const Operand& pointer, const Operand& value, const Operand& mask,
            CachePolicy cache = CachePolicy::normal);
-// Read, combine and write as one step, whoever else does so to the same element: relaxed, in no
-// order among elements, over the whole device. They give what was there before, zero where masked
-// off. On integers of 32 or 64 bits; on floats of as many (add, max, min, exchange) or of 16 (but
+// Atomic read-modify-write operations: relaxed, unordered among elements, with the scope of the
+// whole device. They return the former value, zero where masked off. For integers of 32 or 64 bits,
+// for floats of 32 or 64 bits (add, max, min, exchange), and for floats of 16 bits (without
 // exchange).
 Tile atomic(ir::AtomicKind kind, const Operand& pointer, const Operand& value,
             const std::optional<Operand>& mask = {});
@@ -375,11 +374,12 @@ Tile sum(const Operand& x, int axis, bool keep_dims = false);
 Tile max(const Operand& x, int axis, bool keep_dims = false);
 Tile min(const Operand& x, int axis, bool keep_dims = false);
 
-// Programs that are neighbours along axis 0 of the grid form clusters of so many (1, 2, 4 or 8),
-// whose number the grid is a multiple of; they run at the same time. Said once, at the beginning.
+// Programs that are neighbours along axis 0 of the grid form clusters of this size (1, 2, 4 or 8),
+// which must divide the grid; they run at the same time. Called once, at the beginning.
 void form_clusters(int programs, std::source_location where = std::source_location::current());
-// Over the programs of the cluster, element by element: sum, prod, max or min. All of them come to
-// it equally often, and get the same. On GPUs with clusters (sm_90a), and in the interpreter.
+// Reduces over the programs of the cluster, element by element: sum, prod, max or min. All of them
+// must call it equally often, and get the same result. Only on GPUs with clusters (sm_90a), and in
+// the interpreter.
 Tile cluster_reduce(const Operand& x, ir::ReduceKind kind);
 
 // acc + a b, with a [M, K], b [K, N]. f16 and bf16 accumulate in f32, small integers in i32. With

@@ -64,7 +64,7 @@ Expression small_tanh(const Expression& x) {
   return fma(x * z, p * (1.0 / q), x);
 }
 
-// Coefficients of which either set is meant, by the condition.
+// Two sets of coefficients, of which the condition chooses one.
 struct EitherCoefficients {
   std::vector<double> where_true, where_false;
 };
@@ -108,7 +108,7 @@ ReducedLogarithm reduce(const Expression& x) {
   return {exponent, f, half_square, s * (half_square + r)};
 }
 
-// What a logarithm is where the formula is not meant: at 0, below, at infinity and NaN.
+// The logarithm where the formula does not hold: at 0, below, at infinity and NaN.
 Expression with_special_cases(const Expression& x, const Expression& result) {
   Expression top = choose(x < infinity, result, x);
   Expression low = choose(x < 0.0, std::numeric_limits<double>::quiet_NaN(), top);

@@ -11,11 +11,11 @@ using ir::Op;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// An angle x is x/(2 pi) turns, of which only the fraction matters. Of 1/(2 pi) as a row of bits,
-// those so high that times any x of a range they give whole turns are left out, and four numbers of
-// 53 bits begin where these end: for |x| below `below`, and not below the one before, they reach
-// 120 bits past the point. No f64 comes nearer to a multiple of pi/2 than about 2^-61. From 2^500
-// on the parts are 2^600 times what they mean, and x is made as much smaller.
+// An angle x is x/(2 pi) turns, of which only the fraction matters. The bits of 1/(2 pi) that are
+// so high that their product with any x of a range is a whole number of turns are left out, and
+// four numbers of 53 bits hold the bits below them. For |x| below `below`, and not below that of
+// the row before, they reach 120 bits past the point. No f64 comes nearer to a multiple of pi/2
+// than about 2^-61. From 2^500 on the parts are scaled by 2^600, and x by 2^-600.
 struct Parts {
   double below;
   std::array<double, 4> of_turn;

@@ -16,13 +16,12 @@ enum class PowerBy : std::uint8_t {
   exp2,        // 2^x within 2 units in the last place, and 1/sqrt(x) within 3 (GPUs)
 };
 
-// How a function is computed. Functions that have one form only, for a property, take no note of
-// it.
+// How a function is computed. A function ignores properties for which it has one form only.
 struct Form {
   PowerBy power = PowerBy::arithmetic;  // with exp2 within 3 units
-  // The result is rounded to 16 bits, having been multiplied or added to its like at most: an error
-  // of a part in 2^17 will do, a 32nd of the rounding of f16 and a 256th of bf16's. (Not over
-  // exp2.)
+  // The result is rounded to 16 bits after at most multiplications and additions of such results: a
+  // relative error of 2^-17 is enough, a 32nd of the rounding of f16 and a 256th of bf16's. (Not
+  // with PowerBy::exp2.)
   bool for_half = false;
   bool below_zero = false;  // x is known not to be above zero
 };

@@ -28,7 +28,7 @@ Reduced reduce(const Expression& x) {
   return {exponent, f, f * f * fma(p, f, -0.5)};
 }
 
-// What a logarithm is where the formula is not meant: at 0, below, at infinity and NaN.
+// The logarithm where the formula does not hold: at 0, below, at infinity and NaN.
 Expression with_special_cases(const Expression& x, const Expression& result) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   Expression top = choose(x < infinity, result, x);

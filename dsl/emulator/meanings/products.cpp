@@ -1,10 +1,10 @@
 // The products of a warpgroup: d = a b + d, from descriptors of shared memory, asynchronously.
 //
-// A product is computed when it is waited for, from shared memory as it is then; until that nobody
-// may write what it reads. What the call gives at once are tokens in place of accumulators: NaNs
-// that say which product and which register they stand for. A later product takes tokens for the
-// sums they stand for; the wait, through which the accumulators pass, exchanges tokens of finished
-// products for numbers. So an accumulator that no wait was passed shows as NaN in the result.
+// A product is computed when it is waited for, from shared memory as it is then; until then nobody
+// may write what it reads. The call itself returns tokens instead of accumulators: NaNs that encode
+// which product and which register they stand for. A later product resolves tokens to the sums they
+// stand for; the wait, through which the accumulators pass, replaces tokens of finished products by
+// numbers. So an accumulator that did not pass through a wait shows as NaN in the result.
 #include <algorithm>
 #include <cstring>
 
@@ -187,9 +187,9 @@ void finish(ThreadBlock& block, const ProductQueue& queue, Product& product) {
   product.is_finished = true;
 }
 
-// The operands of 128 threads as one product, of several in a call; the descriptors must be the
-// same for all. The first takes the accumulators that the call has, the others those of the one
-// before.
+// Collects the operands of 128 threads into one of the products of a call; the descriptors must be
+// the same for all threads. The first product takes the accumulators of the call, the others those
+// of the product before.
 Product product_of(ThreadBlock& block, Lanes lanes, int step, std::uint32_t serial_before) {
   const Call& first = *lanes.front();
   const WgmmaForm& form = *first.site.product;
@@ -254,7 +254,7 @@ void wait_for_groups(ThreadBlock& block, Lanes lanes) {
   while (queue.products.size() > finished_products_kept && queue.products.front().is_finished)
     queue.products.pop_front();
   queue.is_fenced = false;
-  // What the first thread stands for in the histories, all have done.
+  // The histories record the first thread for all of them, so it publishes what all have done.
   Clocks::Knowledge knowledge;
   block.clocks().release(first.thread.number, knowledge);
   for (const Call* lane : lanes.subspan(1)) block.clocks().acquire(lane->thread.number, knowledge);

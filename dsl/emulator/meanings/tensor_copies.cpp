@@ -147,7 +147,8 @@ void tma_load(const Call& call) {
   std::int64_t target = call.block.shared().offset(call.operands[0].pointer);
   unsigned mask = multicast ? call.operands[3 + rank].u16 : 1U << call.block.rank();
   check_mask(call, mask);
-  // Each block gets the bytes, and the news of them, at the same offsets, and in its own time.
+  // Each block gets the bytes and their arrival at the barrier at the same offsets, and at a time
+  // of its own.
   for (int rank_of_block = 0; rank_of_block < call.block.cluster().size(); ++rank_of_block) {
     if ((mask >> rank_of_block & 1) == 0) continue;
     load.block = &call.block.cluster().block(rank_of_block);
