@@ -1,9 +1,8 @@
 // Tuning a plan that is already in use.
 //
 // The thread of background jobs (runtime/background.h) makes the plan once more, this time with a
-// search. It has copies of all it looks at and memory of its own, so it disturbs the calls of the
-// function by the time it takes alone. Whoever runs the plan takes the new one when it suits him:
-// between two calls.
+// search. It works on copies and in memory of its own, so it disturbs calls of the function only by
+// the processor time it takes. The function takes the new plan between two calls.
 #pragma once
 
 #include <atomic>
@@ -25,12 +24,12 @@ class BackgroundPlan {
   BackgroundPlan(Graph graph, PlanOptions options, std::shared_ptr<const Plan> present,
                  StepInputs inputs);
 
-  // The plan that was made, once, where its programs are others than the present one's; null before
-  // it is there and where there is nothing to take. Costs next to nothing.
+  // The new plan, if its programs differ from those of the present one; given once, null before it
+  // is ready and if there is nothing to take. Costs next to nothing.
   std::shared_ptr<const Plan> take();
   // Ends it; nothing can be taken any more.
   void stop() { job_.stop(); }
-  // Waits until nothing is searched for any more, at most so many seconds; whether that is so.
+  // Waits until the search is over, at most this many seconds; whether it is over.
   bool wait(double seconds) const { return job_.wait(seconds); }
   // How far it is and what came of it, for people.
   std::string text() const;

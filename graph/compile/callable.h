@@ -73,7 +73,8 @@ constexpr std::size_t least_tensors() {
 }
 template <typename F>
 constexpr bool takes_tensors = least_tensors<F>() <= most_tensors;
-// All in one list. Asked of what takes no tensors only: a generic lambda takes anything.
+// Whether it takes all tensors as one list. Asked only of a callable that takes no single tensors,
+// since a generic lambda takes anything.
 template <typename F>
 constexpr bool takes_list() {
   if constexpr (takes_tensors<F>)

@@ -80,13 +80,14 @@ struct Options {
   MatmulPrecision matmul_precision = MatmulPrecision::highest;
   // Where code runs if all of its tensors are on the host; if some are on a GPU, it runs there.
   Device device = default_device();
-  // For which a signature's block configurations are searched for, all regions together: each gets
-  // the part that it takes of a call's time, and those that take next to nothing are left alone.
+  // How long block configurations of a signature are searched for, all regions together. Each
+  // region gets a share of this in proportion to its share of a call's time; those that take next
+  // to nothing are left alone.
   double tune_seconds = 5;
-  // Every mode begins with the configurations that are known, and searches for the others while the
-  // function is in use, on one thread of low priority for the whole process. What is found runs
-  // from some later call on: calls before and after agree as far as orders of adding do. explain()
-  // says what came of it; destroying the function ends the search.
+  // Starts with the configurations that are known, in every mode, and searches for others while the
+  // function is in use, on one thread of low priority for the whole process. Some later call takes
+  // over what was found; results before and after differ at most by the order of additions.
+  // explain() says what came of it; destroying the function ends the search.
   bool tune_in_background = false;
   // A promise that tensors which the function uses besides its arguments, weights, are not written
   // any more, except by the function itself. On the host, weights of products with many rows are

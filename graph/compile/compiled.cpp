@@ -148,7 +148,8 @@ void CompiledSignature::tell_graph_break(const GraphBreak& error) {
   std::fputs(text.c_str(), stderr);
 }
 
-// A result of an earlier step of this function lies where the next one writes: its value is kept.
+// Keeps the value of a captured result of an earlier step of this function, since the next step
+// writes to its memory.
 void CompiledSignature::take_captured(CapturedFunction&& captured) {
   results_.clear();
   for (std::size_t i = 0; i < captured.captured.size(); ++i) {
@@ -262,7 +263,7 @@ void CompiledSignature::compile(Graph graph, const Options& options,
   recording_.emplace(plan_->executable(), arena);
 }
 
-// Bodies of their own: in the background nobody sees a tensor that moves.
+// Tensors with bodies of their own, since the background does not notice a tensor that moves.
 StepInputs CompiledSignature::step_inputs(const std::vector<Tensor>& arguments) const {
   StepInputs result{{}, signature_.size(), mutated_};
   for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
@@ -272,7 +273,7 @@ StepInputs CompiledSignature::step_inputs(const std::vector<Tensor>& arguments) 
   return result;
 }
 
-// Also where somebody else still waits for it.
+// Ends the search, even if another owner still waits for it.
 CompiledSignature::~CompiledSignature() {
   if (tuning_) tuning_->stop();
 }
@@ -294,7 +295,7 @@ void CompiledSignature::pack_weights() {
   }
 }
 
-// Between two calls: the one before is waited for, on a GPU too.
+// Called between two calls; waits for the one before, on a GPU too.
 void CompiledSignature::take_tuned_plan() {
   std::shared_ptr<const Plan> plan = tuning_->take();
   if (!plan) [[likely]]
@@ -395,7 +396,7 @@ std::vector<Tensor> CompiledSignature::wrap(const std::vector<std::shared_ptr<Bu
   return result;
 }
 
-// Where the launches of this run are timed; null: they are not. What an emulator takes says
+// Where the times of this run's launches go; null if they are not timed. Times of an emulator mean
 // nothing.
 LaunchTimes* CompiledSignature::times_of_run(std::int64_t times, bool is_measured) {
   if (is_measured) return &times_;

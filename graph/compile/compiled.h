@@ -72,11 +72,11 @@ class CompiledSignature {
                            std::int64_t times, bool is_measured = false);
 
   const Signature& signature() const { return signature_; }
-  // Handles have changed: has one that the function read? Then `is_doubtful`.
+  // Called when handles have changed: sets `is_doubtful` if the function has read one of these.
   void look_at_changes();
   bool is_doubtful() const { return is_doubtful_; }
-  // Captures the function once more. True: it is what it was, of other memory maybe, which is read
-  // from now on. False: it must be compiled anew.
+  // Captures the function again. True: its graph is the same, perhaps with other memory, which is
+  // read from now on. False: it must be compiled again.
   bool rebind(const TensorFunction& function);
   PlanReport report() const;
   std::string dump() const;  // graph and tile programs
@@ -91,7 +91,8 @@ class CompiledSignature {
   std::vector<std::shared_ptr<Buffer>> launch(std::int64_t times, LaunchTimes* measured);
   void tell_graph_break(const GraphBreak& error);
   void bind_captured();
-  // Behind the addresses of inputs, those of the copies that the plan reads.
+  // Makes the packed copies that the plan reads, and adds their addresses after those of the
+  // inputs.
   void pack_weights();
   void compile(Graph graph, const Options& options, const std::vector<Tensor>& arguments);
   StepInputs step_inputs(const std::vector<Tensor>& arguments) const;

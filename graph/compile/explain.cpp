@@ -55,7 +55,7 @@ std::string times(const RegionReport& region) {
                                              : concat(region.instances, " in ", launches);
 }
 
-// What a region is told by, a column each; of a title the same.
+// A line of the table of regions, or its title.
 std::string row(const std::string& run, const std::string& launches, const std::string& moved,
                 const std::string& compile, const std::string& kind, const std::string& kernel,
                 std::size_t kernel_width, const std::string& what) {

@@ -1,9 +1,9 @@
 // Tensors of the host as inputs of a plan that runs on a GPU.
 //
-// Each gets a place on the GPU that stays, so that recordings hold one address for it. Before a
-// call the bytes that the tensor spans are copied there, and after it those of tensors that were
-// written in place are copied back. Small arguments (token ids, a position) are cheap that way and
-// need no thought; weights are not, and explain() names them.
+// Each gets memory on the GPU at a fixed address, so that recordings can hold it. Before a call the
+// bytes that the tensor spans are copied there, and after it those of tensors that were written in
+// place are copied back. This is cheap for small arguments (token ids, a position), but not for
+// weights, which explain() names.
 #pragma once
 
 #include <memory>

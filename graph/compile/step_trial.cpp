@@ -31,7 +31,8 @@ StepMemory::StepMemory(StepInputs from, const Device& device)
     if (copy.bytes <= small_bytes) small_.push_back(copy);
 }
 
-// As far past a multiple of 64 bytes as the tensor itself, of which code may make use.
+// The copy has the same offset from a multiple of 64 bytes as the tensor, since code may depend on
+// that.
 void StepMemory::add_copy(std::size_t input, bool is_written) {
   MemoryOwner owner("copies for timing whole calls");
   const Tensor& tensor = inputs_[input];

@@ -1,11 +1,11 @@
 // Timing whole calls of several plans of one graph, on memory of their own.
 //
-// A region is timed by itself (graph/tune/region_trial.h): its operands lie in other caches then
-// than in a call, and nobody else's threads have just gone to sleep. So what is chosen there is
-// timed once more here, all launches in a row, as they are recorded (runtime/plan/recording.h).
-// What a call writes in place is a copy, put back before each run where it is small, so that a
-// counter does not run away; positions in caches are those by which regions are timed, in turn,
-// whatever the first call of a function has.
+// A region is timed by itself (graph/tune/region_trial.h): then its operands are in other caches
+// than in a call, and the states of the threads differ. So choices for regions are timed again
+// here, with all launches in a row, as they are recorded (runtime/plan/recording.h). What a call
+// writes in place is a copy, put back before each run where it is small, so that a counter does not
+// run away; positions in caches are those by which regions are timed, in turn, whatever the first
+// call of a function has.
 #pragma once
 
 #include <memory>
@@ -30,9 +30,9 @@ struct StepInputs {
   std::vector<std::size_t> written;
 };
 
-// The inputs of a graph as a trial may use them. Arguments and what is written are copied, at a
-// moment at which others may write them: what they hold is only computed with. Weights are used
-// where they lie. Not thread safe.
+// The inputs of a graph as a trial may use them. Arguments and whatever is written are copied,
+// perhaps while others write them; that is harmless, since nobody reads the results. Weights are
+// used in place. Not thread safe.
 class StepMemory {
  public:
   // Copies lie in the device's memory. Raises `Error` where it has too little.
@@ -70,9 +70,9 @@ class StepTrial {
  public:
   StepTrial(StepMemory& memory, std::stop_token stop) : memory_(memory), stop_(std::move(stop)) {}
   void add(std::shared_ptr<const Plan> plan);
-  // Seconds a call of the plan that was added at this place: of one where that takes
-  // `at_least_seconds`, and the next time of one at the next position in the cache; else of all
-  // positions so often. Raises `Stopped` (region_trial.h) once the token says so.
+  // Seconds a call of the plan that was added at this index. If one call takes `at_least_seconds`,
+  // times one, and the next time one at the next position in the cache; else times calls at all
+  // positions, as often as needed. Raises `Stopped` (region_trial.h) once the token says so.
   double seconds(std::size_t plan, double at_least_seconds);
 
  private:

@@ -128,7 +128,7 @@ class CallChooser {
       if (timing.failed()) continue;
       autotune::Finding finding{{static_cast<int>(i)}};
       finding.samples = autotune::beside(timing, beside, verdict.timings[0].seconds());
-      // What did not win twice keeps too few samples to be chosen by (choice_of).
+      // Plans that did not win twice keep too few samples to be chosen (choice_of).
       auto few = static_cast<std::size_t>(least_rounds.again - 1);
       if (i != 0 && !is_repeated) finding.samples.resize(std::min(finding.samples.size(), few));
       findings.push_back(std::move(finding));
@@ -162,7 +162,7 @@ CallRounds call_rounds(std::size_t plans, double call_seconds, double tuning_sec
   return result;
 }
 
-// The plan as it is where memory for copies cannot be had.
+// Gives `otherwise` if there is no memory for copies.
 static TunedPlan measured(CallChooser& chooser, StepInputs inputs, TunedPlan otherwise) {
   try {
     StepMemory memory(std::move(inputs), otherwise.plan->device());

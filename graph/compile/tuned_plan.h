@@ -23,8 +23,8 @@ struct TunedPlan {
   std::string whole_call = {};  // what came of timing whole calls, for people; empty: nothing did
 };
 
-// `options.tune` must be set. Where it may not search and the database does not know, and where
-// there is no memory for timing whole calls, all choices of regions are taken.
+// `options.tune` must be set. All choices of regions are taken if searching is not allowed and the
+// database knows nothing, or if there is no memory for timing whole calls.
 TunedPlan make_tuned_plan(const Graph& graph, const PlanOptions& options, StepInputs inputs);
 
 // How often whole calls are timed: as often as a decision wants, less often where they are long,

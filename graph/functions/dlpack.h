@@ -3,9 +3,9 @@
 // Both current forms are spoken: the versioned one of DLPack 1.x and the one before it. The structs
 // are those of dlpack.h, declared here by name only, so that a program may include that header too.
 //
-// Data on a GPU is handed over in the order of a stream. What comes in must be ready in the calling
-// thread's stream; of what goes out, work may be unfinished there: the receiver waits for that
-// stream, or the giver calls Device::synchronize() first.
+// Data on a GPU is handed over in stream order. Imported data must be ready in the calling thread's
+// stream. Work on exported data may be unfinished there: the receiver waits for that stream, or the
+// exporter calls Device::synchronize() first.
 #pragma once
 
 #include "graph/tensor/tensor.h"
@@ -21,11 +21,11 @@ namespace tilewright {
 Tensor from_dlpack(DLManagedTensorVersioned* managed);
 Tensor from_dlpack(DLManagedTensor* managed);
 
-// The caller calls its deleter, or hands it to who does. The tensor's memory lives until then. A
-// frozen tensor (`Options::freezing`) goes out marked as one that may only be read; the former form
-// has no such mark and raises `Error`. Of a result that its function's next call overwrites
-// (reduce-overhead) the receiver sees that call's result then, and maybe parts of both while it
-// runs: share a clone() where that may happen.
+// The caller, or whoever gets the result, must call its deleter; the tensor's memory lives until
+// then. A frozen tensor (`Options::freezing`) is exported as read-only; the older struct has no
+// such flag and raises `Error`. If the tensor is a result that its function's next call overwrites
+// (reduce-overhead), the receiver then sees that call's result, and perhaps parts of both while it
+// runs: share a clone() if that may happen.
 DLManagedTensorVersioned* to_dlpack(const Tensor& tensor,
                                     std::source_location w = std::source_location::current());
 DLManagedTensor* to_dlpack_legacy(const Tensor& tensor,

@@ -1,4 +1,4 @@
-// Losses, composed of other operations: what they have of their own is which operands they refuse.
+// Losses, composed of other operations. Their own part is checking operands.
 #include <sstream>
 
 #include "graph/ir/location.h"
@@ -68,7 +68,8 @@ Tensor cross_entropy(const TensorOperand& logits, const Tensor& targets,
   loss = where({counts, w}, loss, 0.0);
   if (options.reduction != LossReduction::none) loss = sum({loss, w});
   if (options.reduction == LossReduction::mean) {
-    // Those that are left out, for a test of its own: `counts` stays with the program of each row.
+    // The rows to ignore get a comparison of their own, so that `counts` stays in the program of
+    // each row.
     Tensor ignored = classes == options.ignore_index;
     loss = loss / (static_cast<double>(rows) - sum({ignored.to(x.dtype(), w), w}));
   }

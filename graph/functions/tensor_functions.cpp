@@ -46,7 +46,8 @@ Tensor arange(std::int64_t start, std::int64_t end, std::int64_t step, DType dty
 
 namespace {
 
-// An axis that the user names, of a tensor without axes too: as PyTorch, it has one of size 1.
+// An axis that the user names. As in PyTorch, a tensor without axes may be indexed as if it had one
+// of size 1.
 std::optional<int> axis_named(int axis, const Shape& shape, std::string_view name,
                               source_location w) {
   if (shape.empty() && (axis == 0 || axis == -1)) return std::nullopt;

@@ -1,4 +1,4 @@
-// The members of Tensor that look at the same elements in another arrangement.
+// The members of Tensor that give views of the same elements.
 #include <algorithm>
 #include <numeric>
 

@@ -112,8 +112,8 @@ class PlanMaker {
     bool may_batch = false;
   };
 
-  // The updates of tensors of several sizes become one program, and so does what is written in
-  // place, of which blocks cannot be moved back to end with the tensor.
+  // Regions that update tensors of several sizes become one program. So do regions that write in
+  // place, whose last block cannot be moved back to end with the tensor.
   void find_flat_regions() {
     std::unordered_map<Hash, std::int64_t> sizes;  // by key: the one size, or -1
     flat_.resize(regions_.size());
@@ -197,7 +197,7 @@ class PlanMaker {
   }
 
   Lowering flat_lowering(const FusedRegion& region, const FlatRegion& flat, std::int64_t block) {
-    // The size of its blocks makes no difference to the results, and no choice.
+    // Its block size does not change results, and is not tuned.
     if (options_.lock) hold_to_lock(region.region, flat.key, {});
     return lowering(region, lower_flat(list_, region.region, flat, target_, block));
   }
@@ -220,7 +220,7 @@ class PlanMaker {
     return result;
   }
 
-  // Asks the clock about all regions at once, which share what it may spend.
+  // Tunes all regions at once, since they share one budget.
   void tune() {
     bool is_decided =
         options_.blocks != BlockSizes{} || (options_.lock && options_.lock->is_locked());
@@ -273,7 +273,7 @@ class PlanMaker {
     }
   }
 
-  // By the lock, the clock or the rule.
+  // Block sizes from the lock, from tuning, or by the default rule.
   BlockSizes asked_sizes(const Region& region, const Hash& key) const {
     if (options_.lock && options_.lock->is_locked())
       return options_.lock->at(key, words_of(region)).asked;
@@ -297,7 +297,7 @@ class PlanMaker {
     return words;
   }
 
-  // What the user wrote that the region's tasks are parts of, in the order of writing.
+  // The user's operations that the region's tasks are parts of, in the order of the program.
   std::vector<std::string> user_ops(const Region& region) const {
     std::map<NodeId, Op> written;
     for (TaskId id : region.tasks) {
@@ -334,7 +334,7 @@ class PlanMaker {
     return it->second;
   }
 
-  // Where each storage lies; what is never in memory keeps no place.
+  // Assigns memory to each storage; values that are never in memory get none.
   void place_storages() {
     std::vector<int> first(list_.storages.size(), -1), last(list_.storages.size(), -1);
     for (std::size_t step = 0; step < batches_.size(); ++step)

@@ -40,16 +40,16 @@ struct PlanOptions {
   MatmulPrecision matmul_precision = MatmulPrecision::highest;
   Device device = default_device();
   BlockSizes blocks = {};  // wanted of every program
-  // The clock chooses where `blocks` does not; an emulated device keeps the default ones, for its
-  // time says nothing.
+  // Tuning chooses where `blocks` does not. An emulated device keeps the defaults, since its times
+  // mean nothing.
   std::optional<PlanTuning> tune = {};
   // What it chose before, or a part of that: nothing is looked up or measured then.
   std::optional<TunedChoices> choices = {};
-  // By Graph::inputs: the memory may begin at any element. What is not named begins at a multiple
-  // of 64 bytes, of which GPU code makes use.
+  // By Graph::inputs: whether the memory may begin at any element. Inputs beyond the list begin at
+  // a multiple of 64 bytes, which GPU code uses.
   std::vector<bool> unaligned_inputs = {};
-  // By Graph::inputs: nobody writes what lies there any more, so that the plan may want packed
-  // copies of it. What is not named may be written.
+  // By Graph::inputs: whether the memory is never written any more, so that the plan may read
+  // packed copies of it. Inputs beyond the list may be written.
   std::vector<bool> frozen_inputs = {};
   std::shared_ptr<PlanLock> lock = nullptr;  // choices to keep to, or to write down
   std::string title = {};                    // of the plan there

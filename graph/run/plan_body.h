@@ -1,5 +1,5 @@
-// What a plan holds besides its executable: what its programs are, for reports and tuning. Seen by
-// those that make plans, or try them out.
+// What a plan holds besides its executable: facts about its programs, for reports and tuning. Only
+// code that makes plans or times them includes this.
 #pragma once
 
 #include <memory>
