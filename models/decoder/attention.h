@@ -1,9 +1,10 @@
 // Causal self-attention over a cache of keys and values that is written in place, and the layer
 // with its projections: grouped heads, rotary positions, norms of queries and keys.
 //
-// The cache has a fixed size, so that every step of a generation is the same program. Keys lie as
-// they come, one after the other. Only those that do not fill a cache line are turned over, so that
-// consecutive positions lie side by side: a vector then holds many keys instead of a part of one.
+// The cache has a fixed size, so that every step of a generation is the same program. Keys are
+// stored one after the other. Only keys shorter than a cache line are stored transposed, with
+// consecutive positions next to each other: a vector then holds elements of many keys instead of a
+// part of one.
 #pragma once
 
 #include <optional>
@@ -15,7 +16,7 @@
 
 namespace tilewright {
 
-// Where the rows of one call stand in the text.
+// The positions in the text that the rows of one call have.
 struct Placement {
   // `first` is i64 [1]; the call's rows follow it.
   Placement(const Tensor& first, std::int64_t rows);
@@ -61,7 +62,7 @@ class KeyValueCache {
   bool turns_keys_ = false;
 };
 
-// The names of the layer's parts. One whose name is empty is not there: `qkv` is one product
+// The names of the layer's parts. A part with an empty name does not exist. `qkv` is one product
 // instead of three.
 struct AttentionNames {
   std::string_view q = "q_proj", k = "k_proj", v = "v_proj", qkv, output = "o_proj", q_norm, k_norm;

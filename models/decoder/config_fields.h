@@ -1,8 +1,8 @@
 // The members of a Hugging Face config.json, read with their types checked.
 //
 // The file is foreign: its text is limited, every error names the file, the member, what it is and
-// what would be right. Members that nobody asked for are remembered, so that what a model would
-// otherwise silently not do is refused.
+// what would be right. Members that were not read are known in the end, so that a feature which the
+// model would silently lack is refused instead.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ class ConfigFields {
   std::vector<std::string> texts(std::string_view name) const;
   // A member that is an object; none if it is absent. Its members' names begin with "name.".
   std::optional<ConfigFields> object(std::string_view name) const;
-  // Raise `Error` for another value than the only one that is supported.
+  // Raise `Error` unless the value is the only supported one.
   void expect(std::string_view name, std::string_view supported) const;
   void expect_flag(std::string_view name, bool supported) const;
   void expect_absent(std::string_view name, std::string_view meaning) const;

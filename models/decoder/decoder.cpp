@@ -155,7 +155,7 @@ bool is_no_parameter(const DecoderConfig& config, std::string_view name) {
          name.ends_with(".attention.masked_bias");
 }
 
-// With the family's prefix also where the file leaves it out.
+// The weights under names with the family's prefix, even if the file leaves it out.
 Weights named_weights(const DecoderConfig& config, const std::filesystem::path& folder,
                       bool links_may_leave) {
   Weights weights = Weights::open(folder, {.links_may_leave = links_may_leave});

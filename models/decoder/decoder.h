@@ -4,8 +4,8 @@
 //   for each layer:  x = x + attention(norm(x));  x = x + mlp(norm(x))
 //   logits = head(norm(x))
 //
-// Which norms there are, what is fused, what turns with the position, and under which names the
-// parameters are in a file is data (decoder_config.h): Llama, Mistral, Qwen, GPT-2, Phi, Gemma and
+// Which norms there are, which projections are fused, what is rotated by position, and the names of
+// the parameters in a file are data (decoder_config.h): Llama, Mistral, Qwen, GPT-2, Phi, Gemma and
 // the like are configurations of this one class.
 //
 // Weights and sizes come from a Hugging Face folder (config.json, model.safetensors) or are drawn
@@ -52,7 +52,7 @@ class Decoder : public LanguageModel {
   std::vector<std::int64_t> stop_ids() const override;
   void expect(std::int64_t rows) override;
   std::optional<std::int64_t> reread_beyond() const override;
-  // Also the head, where the embedding is the head: it has integers of its own then.
+  // Quantises the head too. If the embedding is the head, the head then gets integers of its own.
   void quantize(const QuantizeOptions& options,
                 std::source_location w = std::source_location::current()) override;
 
@@ -73,9 +73,10 @@ class Decoder : public LanguageModel {
 // Raises `Error` for whatever is wrong with its files.
 std::unique_ptr<Decoder> load_decoder(const std::filesystem::path& folder,
                                       ModelOptions options = {});
-// Weights drawn as Hugging Face initialises: normal with deviation 0.02, norms the identity, biases
-// 0; of GPT-2 as its paper says (positions 0.01, what ends in the residual stream smaller by the
-// square root of its number). The same for a seed on every machine.
+// Random weights as Hugging Face initialises them: normal with deviation 0.02, norms the identity,
+// biases 0. For GPT-2 as in its paper: positions with 0.01, and projections into the residual
+// stream divided by the square root of their number. A seed gives the same weights on every
+// machine.
 std::unique_ptr<Decoder> random_decoder(const DecoderConfig& config, std::uint64_t seed,
                                         ModelOptions options = {});
 

@@ -80,8 +80,8 @@ struct DecoderConfig {
   bool ends_at_bos = true;        // a text is over where the model begins another
 
   std::int64_t parameter_count() const;
-  // Whether the id is in the vocabulary; files name others, of tokenizers that the model was not
-  // made for, and no text has these.
+  // Whether the id is in the vocabulary. Some files name ids outside of it, from tokenizers that
+  // the model was not made for; they never occur in a text.
   bool knows(std::int64_t id) const { return id >= 0 && id < vocabulary; }
   LayerAttention attention_of(std::int64_t layer) const;
   AttentionForm attention_form(std::int64_t layer) const;

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::string_view operation = "decoder_config";
 
-// Llama, and what is a Llama but for what its function changes afterwards.
+// Llama, and the base of families that are like Llama except for what their functions change
+// afterwards.
 void read_llama(FamilyFields& f) {
   f.sizes({.max_positions = 2048});
   f.activation("hidden_act", Activation::silu);
@@ -52,7 +53,7 @@ void read_seed_oss(FamilyFields& f) {
   f.config.output_bias = f.boolean("attention_out_bias", false);
 }
 
-// Windows of Qwen: in the layers from max_window_layers on, where they are wanted at all.
+// Windows of Qwen: in the layers from max_window_layers on, if use_sliding_window asks for them.
 void read_qwen_windows(FamilyFields& f) {
   std::int64_t window = f.window("sliding_window", 4096);
   std::int64_t first = f.fields.integer("max_window_layers", 28);

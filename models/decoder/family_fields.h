@@ -66,7 +66,7 @@ class FamilyFields {
   std::vector<std::string> layer_types() const;  // empty, or one of the two kinds for each layer
 };
 
-// Members of any family that say nothing about the logits of a text.
+// Members that do not influence the logits of a text in any family.
 std::span<const std::string_view> passed_over_fields();
 
 }  // namespace tilewright

@@ -18,9 +18,9 @@ struct ModelOptions {
   std::int64_t batch = 1;
   // Positions of the cache and of the tables of rotary positions; the configuration's if absent.
   std::optional<std::int64_t> max_positions;
-  // What cache and tables may take; more is an `Error` before anything is allocated. Absent: no
-  // limit where max_positions is given, and default_cache_budget of what the parameters take where
-  // it is not, so that a small file of a stranger's cannot claim a large memory.
+  // How much memory cache and tables may take; more is an `Error` before anything is allocated. If
+  // absent there is no limit where max_positions is given; else the limit is default_cache_budget
+  // of the parameters' bytes, so that a small untrusted file cannot claim much memory.
   std::optional<std::int64_t> cache_budget_bytes;
   DType dtype = f32;  // of parameters and cache, whatever the file's
   Init init = Init::none;
@@ -55,12 +55,12 @@ class LanguageModel : public Module {
   virtual std::int64_t vocabulary() const = 0;
   virtual std::vector<std::int64_t> stop_ids() const = 0;  // that end a text
 
-  // How a text is read may depend on its length (RopeType::longrope). A text that is read in
-  // several calls is announced with its rows before the first of them; a call's own rows need not
-  // be.
+  // How a text is read may depend on its length (RopeType::longrope). If a text is read in several
+  // calls, its number of rows must be announced here before the first of them; a text that is read
+  // in one call need not be announced.
   virtual void expect(std::int64_t rows) { (void)rows; }
-  // What the cache holds of a text is of no use once the text has more rows than this: announced
-  // with its new length it must be read again from its beginning. None: always of use.
+  // The contents of the cache become invalid once the text has more rows than this: then it must be
+  // announced with its new length and read again from the beginning. None: they stay valid.
   virtual std::optional<std::int64_t> reread_beyond() const { return std::nullopt; }
 
  protected:

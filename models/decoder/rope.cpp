@@ -18,7 +18,7 @@ std::vector<double> plain_frequencies(double theta, std::int64_t size) {
   return values;
 }
 
-// The pair (a real number) that makes `turns` turns in the original positions.
+// The index of the pair, as a real number, that makes `turns` turns over the original positions.
 double pair_of_turns(const RopeConfig& c, double turns, double size) {
   return size * std::log(static_cast<double>(c.original_positions) / (turns * turn)) /
          (2 * std::log(c.theta));

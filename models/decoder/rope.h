@@ -69,7 +69,7 @@ struct RopeFrequencies {
 RopeFrequencies rope_frequencies(const RopeConfig& config, std::int64_t head_size,
                                  std::int64_t rows);
 
-// What a family has where a config.json does not say.
+// A family's values for members that a config.json lacks.
 struct RopeDefaults {
   double theta = 10000;
   double sliding_theta = 0;  // of sliding layers, where these have an object; 0: as the others

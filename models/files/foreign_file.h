@@ -49,7 +49,7 @@ class ForeignFile {
   // All of it as text; raises `Error` where it has more than `most` bytes, before memory is taken.
   std::string text(std::size_t most, std::string_view operation) const;
 
-  // From here on `data()` is all of it in memory, copied or mapped. For one thread; once.
+  // Copies or maps the file, after which `data()` is all of it. To be called once, by one thread.
   void hold(Reading reading, std::string_view operation);
   std::byte* data() const { return data_; }  // none before `hold`
 

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder held open, so that names are looked up in it, whatever becomes of its own.
+// A folder that is held open, so that names are looked up in it even if it is renamed.
 class Folder {
  public:
   explicit Folder(const fs::path& path, int flags = 0)
@@ -55,8 +55,8 @@ std::optional<fs::path> blobs_of_cache(const fs::path& folder) {
   return std::nullopt;
 }
 
-// The link is only asked for a name in a folder that is allowed; that name is then opened there,
-// without following it.
+// Reads the link, which must lead to a name in an allowed folder; that name is then opened there,
+// without following links.
 int open_where_link_leads(const fs::path& folder, const std::string& name, const std::string& what,
                           std::string_view operation) {
   std::error_code error;

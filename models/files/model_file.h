@@ -1,9 +1,9 @@
 // The files of a model's folder.
 //
-// A folder is named by the user and may lie anywhere, behind links too. What it holds was written
-// by strangers: a file of it is a plain name, and a link in it may lead to another file of the
-// folder, or to where the Hugging Face cache keeps what its links stand for, and nowhere else;
-// a folder that was unpacked from an archive could otherwise show files of the user's.
+// A folder is named by the user and may be anywhere, behind links too. Its contents are not
+// trusted: a file in it has a plain name, and a link in it may lead only to another file of the
+// folder, or to where the Hugging Face cache keeps the files behind its links. Otherwise a folder
+// that was unpacked from an archive could expose the user's own files.
 #pragma once
 
 #include <filesystem>
@@ -21,8 +21,8 @@ struct ModelFileOptions {
 };
 
 // Opens the file of that name. In a folder models--*/snapshots/REVISION of the Hugging Face cache
-// links lead to models--*/blobs, which is allowed. The descriptor is of a directory entry that is
-// no link itself, in a folder that is allowed, whoever renames what meanwhile. Raises `Error`
+// links lead to models--*/blobs, which is allowed. The descriptor belongs to a directory entry that
+// is no link itself, in an allowed folder, even if somebody renames files meanwhile. Raises `Error`
 // beginning with "[operation]" for a name that is not plain, a link that leads elsewhere (which the
 // message says how to allow), and whatever ForeignFile refuses.
 std::shared_ptr<ForeignFile> open_model_file(const std::filesystem::path& folder,

@@ -123,8 +123,8 @@ namespace {
 
 constexpr std::size_t max_excerpt_bytes = 80;
 
-// Control characters of ASCII and of Unicode, which terminals obey too; ends of lines; and what
-// turns the direction of writing, so that a message reads as another.
+// False for control characters of ASCII and of Unicode, which terminals obey; for ends of lines;
+// and for characters that change the direction of writing, which can disguise a message.
 bool is_shown(char32_t value) {
   bool is_control = value < 0x20 || (value >= 0x7f && value < 0xa0);
   bool ends_line = value == 0x2028 || value == 0x2029;
@@ -174,8 +174,8 @@ constexpr std::array<Run, 256> run_of_byte = [] {
   return runs;
 }();
 
-// The parser takes its time over a token of a hundred million bytes and keeps it in memory; this
-// look ahead takes little and keeps nothing.
+// The parser would take long over a token of a hundred million bytes and keep it in memory; this
+// scan before it is fast and keeps nothing.
 void refuse_huge_tokens(std::string_view text, std::string_view operation, std::string_view what,
                         std::size_t string_bytes) {
   constexpr std::size_t max_escape = 6;  // "\u0041" is one byte of the string

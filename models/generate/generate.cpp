@@ -84,7 +84,7 @@ std::int64_t TextGenerator::steps_a_round(const GenerateOptions& options,
   require(wanted <= 1 || is_greedy, "[generate] steps_a_round is ", wanted,
           " with a temperature of ", options.sampling.temperature,
           "; several steps need a temperature of 0, for random numbers are drawn on the host");
-  // The host must see where a text is to be read again.
+  // The host must notice when a text has to be read again.
   std::int64_t limit = model_.reread_beyond().value_or(options.max_tokens);
   if (prompt_size <= limit && limit < options.max_tokens) return 1;
   if (wanted > 0) return wanted;

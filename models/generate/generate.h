@@ -1,4 +1,4 @@
-// Writing on: a prompt in, a model's continuation out, token by token.
+// Generation: a prompt in, a model's continuation out, token by token.
 //
 // The prompt goes through the model in pieces of a few fixed sizes, and then every token is one
 // step of size 1, so that a model of any prompt length compiles at most as many programs as there
@@ -27,9 +27,10 @@ namespace tilewright {
 struct GenerateOptions {
   std::int64_t max_tokens = 256;  // positions, the prompt's included
   SamplingOptions sampling;
-  // Steps for one word with the host, chosen on the device: above 1 only for a temperature of 0,
-  // for the host has the random numbers. 0: 8 on a GPU where that is so, else 1. Always 1 where the
-  // model reads the text again on the way (LanguageModel::reread_beyond).
+  // How many steps the device makes without the host, choosing tokens itself. More than 1 only for
+  // a temperature of 0, since the random numbers are on the host. 0: 8 on a GPU if that is
+  // possible, else 1. Always 1 if the model has to read the text again on the way
+  // (LanguageModel::reread_beyond).
   std::int64_t steps_a_round = 0;
   std::vector<TokenId> stop_tokens;  // besides the model's own
   // Called with each piece of the continuation's text as it becomes certain, on this thread.

@@ -1,14 +1,14 @@
-// Several decoding steps for one word with the host.
+// Several decoding steps without waiting for the host in between.
 //
-// Everything that a greedy step reads and writes lies on the model's device: the tokens that go in,
-// where they stand, which rows have come to their end, and the list of what was chosen. The token
-// that one step chooses is what the next one embeds, so a round of steps is one call of
-// `CompiledFunction::repeat`, on a GPU one graph, and the host waits once a round. All steps are
-// one program however many there are in a round.
+// Everything that a greedy step reads and writes is on the model's device: the input tokens, their
+// position, which rows have ended, and the list of chosen tokens. The token that one step chooses
+// is what the next one embeds, so a round of steps is one call of `CompiledFunction::repeat`, on a
+// GPU one graph, and the host waits once a round. All steps are one program however many there are
+// in a round.
 //
-// A row ends at a stop token or at the last position that is allowed. The steps of a round that are
-// left once all rows have ended change nothing: they compute the last step again, with the same
-// tokens at the same place, and choose `nothing`.
+// A row ends at a stop token or at the last position that is allowed. Once all rows have ended, the
+// remaining steps of the round change nothing: they compute the last step again, with the same
+// tokens at the same position, and choose `nothing`.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,9 @@ class GreedySteps {
   // round has `steps` of them. The model must outlive this, and stay on its device.
   GreedySteps(LanguageModel& model, std::int64_t tokens, std::int64_t steps, Options options);
 
-  // From here on: `ids`, one a row of the batch, stand at `position` and have not gone through the
-  // model; everything before has. Rows get no token at `limit` or after it. `stops` end a row.
+  // Starts from `ids`, one a row of the batch, which are at `position` and have not gone through
+  // the model yet, unlike everything before. Rows get no token at `limit` or after it. `stops` end
+  // a row.
   void start(const std::vector<std::int64_t>& ids, std::int64_t position, std::int64_t limit,
              const std::vector<std::int64_t>& stops);
   // The next round: what every step chose for every row, [steps * batch].

@@ -120,8 +120,8 @@ class LayerNorm : public Norm {
 enum class Activation : std::uint8_t { silu, gelu, gelu_tanh, quick_gelu, relu, relu_squared };
 Tensor activate(Activation activation, const Tensor& x);
 
-// The names of an MLP's parts. One whose name is empty is not there: no gate, or one that is the
-// first half of the rows of `gate_up`.
+// The names of an MLP's parts. A part with an empty name does not exist: there is no gate, or it is
+// the first half of the rows of `gate_up`.
 struct MlpNames {
   std::string_view gate = "gate_proj", up = "up_proj", gate_up, down = "down_proj";
 };

@@ -45,7 +45,7 @@ std::string differences(const std::vector<NamedParameter>& parameters, const Wei
   return text;
 }
 
-// Before anything is written: those that functions hold copies of.
+// Checked before anything is written: no parameter may be one that functions hold packed copies of.
 void require_writable(const std::vector<NamedParameter>& parameters, const Weights& weights,
                       std::source_location w) {
   std::vector<std::string> frozen;

@@ -70,9 +70,9 @@ class Module {
   void to(const Device& device);
 
   // Turns the weights of linear layers, of the parts too, into integers of 8 or 4 bits with scales
-  // (graph/functions/quantized.h). They are parameters no longer, and take the memory that the
-  // integers need; what a layer adds to rows stays as it is. A function compiled from this module
-  // before is compiled anew at its next call. Raises `Error` that names the first layer whose rows
+  // (graph/functions/quantized.h). These weights are no parameters any more and take only the
+  // memory of the integers; biases stay as they are. A function that was compiled from this module
+  // before is compiled again at its next call. Raises `Error` that names the first layer whose rows
   // the groups do not divide, or that is quantised already; layers before it are quantised then.
   virtual void quantize(const QuantizeOptions& options,
                         std::source_location w = std::source_location::current());
@@ -89,8 +89,8 @@ class Module {
   // and unique within it.
   void register_parameter(std::string name, Tensor& tensor);
   void register_module(std::string name, Module& part);
-  // For `quantize`: puts the integers that `rows` [out, in], a view of `weight`, are rounded to in
-  // its place. They are buffers, and the weight, if registered under this name, no parameter.
+  // For `quantize`: replaces `weight` by integers rounded from `rows` [out, in], a view of it. They
+  // become buffers, and the weight, if registered under this name, is no parameter any more.
   void quantize_weight(std::string_view name, Tensor& weight, const Tensor& rows,
                        QuantizedWeight& into, const QuantizeOptions& options,
                        std::source_location w = std::source_location::current());

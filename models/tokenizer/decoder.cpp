@@ -136,7 +136,7 @@ void Decoding::feed(std::size_t index, std::string_view part, bool ends) {
     ++state.tokens;
     return;
   }
-  // The token before waits in `bytes`, until it is known that it is not the last.
+  // The previous token waits in `bytes` until it is known whether it is the last.
   if (!state.begun && state.tokens > 0) {
     std::string before = std::exchange(state.bytes, {});
     replace_all(before, step.text, " ");

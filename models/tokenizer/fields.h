@@ -1,7 +1,7 @@
 // One object of a tokenizer.json, read member by member with the types checked.
 //
-// Whoever reads a member names it; `finish` then finds those that nobody asked for. A field that is
-// passed over could be the one that changes every id.
+// Every member is read by its name; `finish` then finds the members that were not read. A field
+// that is ignored could be one that changes every id.
 #pragma once
 
 #include <cstdint>

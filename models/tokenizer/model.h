@@ -30,7 +30,7 @@ struct Vocabulary {
 // pair is in the table. O(n log n).
 void merge_pairs(const Merges& merges, std::vector<Id>& ids);
 
-// Reading and using are apart, for added tokens may come between: they enter the vocabulary.
+// Reading and using are separate, since added tokens enter the vocabulary in between.
 class Model {
  public:
   Model() = default;

@@ -118,7 +118,7 @@ PreTokenizer::PreTokenizer(std::string_view what, const json::Node* node) {
   }
 }
 
-// The whole piece as parts, those that the step looks for and those between.
+// Cuts the whole piece into parts: those that the step looks for, and those between them.
 void PreTokenizer::find_parts(const Step& step, RegexSearch* search, std::string_view text,
                               std::vector<Part>& parts) {
   std::uint32_t done = 0;

@@ -1,8 +1,8 @@
-// The places of a hash table whose entries lie elsewhere, one after the other.
+// The slots of a hash table whose entries are stored elsewhere, one after the other.
 //
-// A vocabulary of a stranger's may have four million entries. Nodes of their own, as those of
-// std::unordered_map, would take a hundred bytes and several walks through memory each; this takes
-// sixteen bytes and mostly one walk, and entries are as small as their owner makes them.
+// An untrusted vocabulary may have four million entries. Nodes, as in std::unordered_map, would
+// take a hundred bytes and several cache misses each; this takes sixteen bytes and mostly one cache
+// miss, and entries are as small as their owner makes them.
 #pragma once
 
 #include <cstdint>

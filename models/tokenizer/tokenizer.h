@@ -4,9 +4,9 @@
 // Qwen) or with bytes as a fallback (Llama 2), WordPiece and WordLevel, with the normalizers,
 // pre-tokenizers, post-processors and decoders that `models/README.md` lists. Ids and texts are
 // those of the library `tokenizers`. Anything else in the file is an error that says what was found
-// and what is supported: a tokenizer that is nearly right gives a model that is quietly worse. The
-// file is foreign; sizes and numbers are checked as in the other loaders, and its regular
-// expressions have a budget.
+// and what is supported: with a tokenizer that is nearly right a model would be worse without
+// anybody noticing. The file is foreign; sizes and numbers are checked as in the other loaders, and
+// its regular expressions have a budget.
 #pragma once
 
 #include <cstdint>

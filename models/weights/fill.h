@@ -16,8 +16,8 @@ namespace tilewright::weights {
 void fill(Tensor& destination, const void* source, DType type,
           const std::function<void(std::int64_t bytes)>& on_bytes = {});
 
-// Likewise, from what `read` puts into memory: bytes of the source from `at` on, as many as there
-// is room for. What needs neither conversion nor a copy to a device is read to where it belongs.
+// Likewise, but `read` gives the source: its bytes from `at` on, as many as fit. Elements that need
+// neither conversion nor a copy to a device are read directly into the destination.
 using ReadBytes = std::function<void(std::int64_t at, std::span<std::byte> to)>;
 void fill_by_reading(Tensor& destination, const ReadBytes& read, DType type,
                      const std::function<void(std::int64_t bytes)>& on_bytes = {});

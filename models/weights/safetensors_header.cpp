@@ -86,7 +86,7 @@ class HeaderEvents : public json::Events {
     raise_error(concat("[", operation, "] ", what_, ": tensor \"", json::excerpt(draft_.name),
                        "\" ", parts...));
   }
-  // Where the parts of the message cost time to make, `fail` stands behind an `if` instead.
+  // If parts of the message are expensive to make, an `if` and `fail` are used instead.
   template <typename... Parts>
   void fail_unless(bool condition, const Parts&... parts) const {
     if (!condition) fail(parts...);

@@ -14,7 +14,7 @@ constexpr std::size_t data_alignment = 64;
 
 using Item = std::pair<const std::string, Tensor>;
 
-// Wide elements first: every tensor is then aligned to its own element size.
+// Tensors with wide elements first, so that every tensor is aligned to its element size.
 std::vector<const Item*> order_of(const std::map<std::string, Tensor>& tensors) {
   std::vector<const Item*> order;
   for (const Item& item : tensors) order.push_back(&item);
