@@ -26,8 +26,8 @@ struct Contender {
   std::vector<double> seconds = {};
 };
 
-// The first runs are not counted, for they find the caches full of another's data, and processors
-// that slept; but where that is no matter.
+// The first runs are not counted, since they find the caches full of another program's data, and
+// processors that slept; unless that does not matter.
 double sample_of(const std::function<void()>& run) {
   double start = now_s(), seconds = 0;
   do {

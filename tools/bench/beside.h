@@ -1,5 +1,5 @@
-// A case on the host beside other systems and beside what the host can do at most: samples of all
-// of them are taken in turns, so that whatever else the machine does hits them alike.
+// A case on the host beside other systems and beside the limits of the host. Samples of all of them
+// are taken alternately, so that whatever else the machine does affects them alike.
 #pragma once
 
 #include "runtime/cpu/parallel.h"

@@ -62,7 +62,7 @@ LimitLoop multiply_loop(std::string name, double per_turn) {
 
 void plain_copy(char* to, const char* from) { std::memcpy(to, from, piece_bytes); }
 
-// What the compiler cannot leave out, for it does not know that nobody reads it.
+// Keeps the compiler from removing a value that nobody reads.
 template <typename T>
 void keep(T& value) {
   asm volatile("" : "+m"(value));
@@ -109,7 +109,7 @@ __attribute__((target("avx2"))) void fetching_read(char*, const char* from) {
   for (__m256i& sum : sums) keep(sum);
 }
 
-// Enough sums that none waits for itself: latency times instructions a cycle.
+// Enough independent sums to hide the latency: latency times instructions a cycle.
 #define TILEWRIGHT_MULTIPLY(name, targets, vector, count, zero, one, instruction) \
   __attribute__((target(targets))) void name() {                                  \
     vector sums[count], factor = one;                                             \

@@ -27,8 +27,8 @@ struct LimitLoop {
   double work;  // of one run: bytes or operations, of all threads
   std::function<void()> run;
 };
-// Those that this processor can run, on the present number of threads; all of them are tried, for
-// which is fastest is not known before. Where it has no instruction for a type, those of f32.
+// The loops that this processor can run, on the present number of threads; all of them are timed,
+// since it is not known before which is fastest. For a type without instructions, those of f32.
 std::vector<LimitLoop> limit_loops(HostLimit limit);
 
 }  // namespace tilewright::tools

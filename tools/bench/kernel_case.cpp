@@ -35,7 +35,7 @@ std::size_t set_count(const KernelCase& c, const BenchSettings& settings) {
                                  most_sets);
 }
 
-// The sets with the tensors that are not constant as given, the others as they are.
+// The sets with `given` in place of the tensors that are not constant.
 Tensors with_given(const KernelCase& c, Tensors all, const Tensors& given) {
   auto next = given.begin();
   for (std::size_t i = 0; i < all.size(); ++i)

@@ -1,9 +1,9 @@
 // A function on tensors as a case of a bench: checked against the host, then timed.
 //
 // The function is compiled for several sets of arguments at once, so that one call of the driver
-// runs it on one set after the other: the launch is not what is timed, and no set is still in the
-// cache of the device when its turn comes again. Before that its results are overwritten with NaNs,
-// a part of them is compared with what the host computes, and at the end they must be the same bits
+// runs it on one set after the other: so the launch itself is not timed, and no set is still in the
+// cache of the device when it is used again. Before that its results are overwritten with NaNs, a
+// part of them is compared with what the host computes, and at the end they must be the same bits
 // as at the beginning.
 #pragma once
 
@@ -42,7 +42,7 @@ struct KernelCase {
 
 void bench_kernels(BenchLog& log, const std::vector<KernelCase>& cases);
 
-// What the checks and the clock say of one case.
+// Checks and times one case.
 nlohmann::json measure_kernel(const KernelCase& c, RandomData& data, const BenchSettings& settings);
 
 // |a - b| / |b| over all elements, as f32 on the host; infinite where one is not finite.

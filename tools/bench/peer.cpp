@@ -12,7 +12,8 @@ extern char** environ;
 namespace tilewright::tools {
 
 Peer::Peer(std::vector<std::string> command) : name_(command.back()) {
-  // A socket and not pipes: writing to a process that has ended is an error then, no signal.
+  // A socket instead of pipes, so that writing to a process that has ended is an error and not a
+  // signal.
   int ends[2];
   require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0,
           "[bench] cannot make a socket to talk to ", name_);

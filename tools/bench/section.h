@@ -1,8 +1,8 @@
 // The benches of a device: sections of cases, and the log that their results go to.
 //
-// A GPU is lent for minutes, and a kernel that faults takes the process's context with it. So a
-// section writes each result down as it has it, notes what it is about to do, and, when it is run
-// again with the same file, leaves out what is there and what it died of before.
+// A GPU may be available only for minutes, and a kernel that faults destroys the context of the
+// process. So a section writes each result at once, notes which case it begins, and, when it is run
+// again with the same file, skips cases that are there and cases that it crashed in.
 #pragma once
 
 #include <fstream>

@@ -57,7 +57,8 @@ std::vector<std::shared_ptr<Peer>> start_peers(const SectionArguments& a,
   return peers;
 }
 
-// Nothing was run: of another device, of a word that no case has, or of a file that has it all.
+// Reports why nothing was run: the cases are for another device, no name contains the words, or the
+// file has all of them.
 void check_cases(const Section& section, const SectionArguments& a, const BenchLog& log) {
   require_use(!log.cases().empty(), "[bench] ", section.name, " has no case for ",
               a.settings.device.text(), "; --device cuda:0 is what it times");

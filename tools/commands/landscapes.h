@@ -19,9 +19,9 @@ class Landscapes {
   // With what the file holds, if there is one; raises `Error` if it is of another kind.
   explicit Landscapes(std::string path);
 
-  // Where the default has changed since earlier passes, their times become shares of the new one's;
-  // what is no configuration any more is dropped. Raises `Error` if the new default was not
-  // measured.
+  // If the default has changed since earlier passes, their times become shares of the new default's
+  // time; points that are no configurations any more are dropped. Raises `Error` if the new default
+  // was not measured.
   void bring_up_to_date(const std::string& kernel, const graph::RegionSpace& space);
   // What another pass need not measure: what takes more than `within` times the best.
   autotune::History far_from_best(const std::string& kernel, double within) const;

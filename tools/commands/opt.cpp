@@ -22,7 +22,8 @@ void opt(const Arguments& a) {
     for (const dsl::Pass& pass : dsl::passes()) fmt::print("{:<24} {}\n", pass.name, pass.what);
     return;
   }
-  // Without a name what is printed is the same on all machines, but for the host's own code.
+  // Without a name of a target the output is the same on all machines, except for the host's own
+  // code.
   dsl::Target target =
       as_misuse([&] { return a.target.empty() ? dsl::Target{} : dsl::target_named(a.target); });
   require_use(a.emit == "tile" || !target.is_gpu(), "[opt] ", a.emit, " for ", a.target,

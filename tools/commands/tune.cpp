@@ -68,8 +68,9 @@ nlohmann::json as_json(const std::string& name, const graph::RegionTuning& tunin
           {"trials", rows}};
 }
 
-// What later compiling and `--check` find, in the place of what was measured before.
-// `name` is what was asked for, by which `db` finds them. Whether it is on the disk; if not, why.
+// Stores what later compilations and `--check` find, replacing earlier measurements. `name` is the
+// kernel that was asked for, by which `db` finds the rows. Returns whether they are on the disk,
+// and if not, why.
 bool keep(const std::string& name, const autotune::TuningKey& key,
           const graph::RegionTuning& tuning) {
   autotune::TuningDatabase& database = autotune::shared_tuning_database();
@@ -85,8 +86,8 @@ bool keep(const std::string& name, const autotune::TuningKey& key,
   return done.is_kept;
 }
 
-// On a terminal one line that is written over at each configuration; else a line now and then, so
-// that nobody takes what is long for what hangs.
+// On a terminal one line that is overwritten for each configuration; else a line now and then, to
+// show that the command has not hung.
 class Progress {
  public:
   explicit Progress(const std::string& name) : name_(name) {}
@@ -116,7 +117,7 @@ class Progress {
   double begin_ = autotune::steady_seconds(), last_ = begin_;
 };
 
-// Whether all was kept that was to be kept.
+// Returns whether everything that was to be stored is stored.
 bool tune_kernel(const NamedKernel& kernel, const Arguments& a, const Device& device,
                  std::optional<Landscapes>& landscapes, nlohmann::json& results, Table& table) {
   bool is_kept = true;

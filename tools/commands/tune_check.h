@@ -19,8 +19,8 @@ struct CheckSettings {
 // Times the configuration that the tuning database says for each region of the kernels against the
 // default in rounds, and prints a table or JSON. A choice is slower if the median of the rounds'
 // ratios is above 1 by more than the margin of a decision (autotune/measure/decision.h), twice.
-// Where the default was kept it is timed against itself: that shows the noise. Whether none is
-// slower; raises `Error` where nothing is stored of any of them.
+// If the default was kept, it is timed against itself, which shows the noise. Returns whether none
+// is slower; raises `Error` if nothing is stored for any of them.
 bool check_choices(const std::vector<NamedKernel>& kernels, const Device& device,
                    const CheckSettings& settings);
 

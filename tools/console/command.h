@@ -40,9 +40,9 @@ struct RunOptions {
 
 // Declares --device.
 void add_device_option(CLI::App& command, std::string& device, const char* what);
-// What the option names (raises `Misuse`), or where it names nothing the setting (raises `Error`).
-// Settings are looked at when a command runs, not when its options are declared: a bad one must not
-// keep anybody from reading what the command says of itself.
+// The device that the option names (raises `Misuse` if that is none), or else the one of the
+// setting (raises `Error`). Settings are read when a command runs, not when its options are
+// declared, so that a bad one does not make `--help` fail.
 Device chosen_device(const std::string& option);
 // Raises `Error` for a setting of the environment that cannot be, also if this device would never
 // ask for it.

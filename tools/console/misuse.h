@@ -1,6 +1,6 @@
-// What the person at the command line got wrong: a name that is not known, a file that is not
-// there, a value that cannot be. Apart from other errors, because the process then ends with status
-// 2, and with 1 where it was asked rightly and could not do it.
+// Mistakes at the command line: an unknown name, a missing file, an impossible value. They are
+// separate from other errors because the process then exits with status 2, and with 1 if the
+// request was right but failed.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -26,7 +26,7 @@ void require_use(bool condition, const Parts&... parts) {
   if (!condition) throw Misuse(concat(parts...));
 }
 
-// What `look_at_arguments` returns; an `Error` that it raises is of what was asked.
+// What `look_at_arguments` returns; an `Error` that it raises becomes a `Misuse`.
 template <std::invocable F>
 auto as_misuse(const F& look_at_arguments) {
   try {

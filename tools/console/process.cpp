@@ -25,8 +25,8 @@ std::terminate_handler usual_terminate = nullptr;
   ::_exit(1);
 }
 
-// Memory may also end where nothing may be raised: in the destructors of the libraries that read
-// options and JSON. Anything else that ends here is a bug, and leaves a core.
+// Memory may also run out where nothing may be thrown: in destructors of the libraries that read
+// options and JSON. Any other reason to get here is a bug, and leaves a core dump.
 void end_by_terminate() {
   try {
     if (std::exception_ptr raised = std::current_exception()) std::rethrow_exception(raised);

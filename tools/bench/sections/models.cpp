@@ -31,7 +31,7 @@ void fill_parameters(Module& model, DType dtype, const BenchSettings& settings) 
 
 double WeightCase::bytes() const {
   if (!quantized) return 2;
-  // One for a whole row is next to nothing.
+  // A scale for a whole row takes next to nothing.
   double scale = quantized->group_size == 0
                      ? 0
                      : static_cast<double>(size_bytes(quantized->scale_dtype)) /

@@ -70,7 +70,7 @@ nlohmann::json profile_of(Decoder& model, std::int64_t rows, const BenchSettings
           ->executable(),
       inputs);
 
-  // First something long, behind which the host gets ahead of the device.
+  // First something long, during which the host gets ahead of the device.
   std::int64_t size = settings.tiny ? 64 : std::int64_t{1} << 30;
   Tensor filled = Tensor::empty({size}, u8, device);
   std::vector<std::function<void()>> actions = {[&] {
