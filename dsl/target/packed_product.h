@@ -19,7 +19,8 @@ struct PackedProduct {
   std::int64_t vectors = 3;                          // of columns
   bool by_tiles = false;                             // of AMX, two by two
   std::int64_t strip_rows() const { return 2 * height; }
-  std::int64_t strip_bytes() const { return 24 << 10; }  // of the left operand, packed, in an L1
+  // A strip of the packed left operand lies in an L1.
+  std::int64_t strip_bytes() const { return 24 << 10; }
   // How many vectors of words of 4 bytes are multiplied in a cycle.
   std::int64_t multiplications() const { return by_tiles ? 16 : 2; }
 };

@@ -314,7 +314,7 @@ class Emitter : Arithmetic {
 
   // State of the sweep (loop nest) that is being emitted.
   int lanes_ = 1;
-  std::optional<ir::Value> filling_;  // the kept value that the sweep computes at this position
+  std::optional<ir::Value> filling_;  // the kept value computed at this position
   std::int64_t streamed_ = 0;         // elements that it sums up, if memory is what it waits for
   int copy_ = 0;                      // of its body that is being emitted
   llvm::Value* tail_ = nullptr;       // mask of the active lanes; null: all

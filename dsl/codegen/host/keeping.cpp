@@ -129,7 +129,8 @@ class Keeper {
     if (!schedule_.kept[value] && worth_keeping(value, places)) {
       keep(value, places);
     }
-    if (schedule_.kept[value]) {  // its operands are computed where it is kept, and nowhere else
+    // The operands of a kept value are computed where it is kept, and nowhere else.
+    if (schedule_.kept[value]) {
       if (auto it = keeping_step_.find(value); it != keeping_step_.end())
         for (Value operand : inst.operands) use(operand, it->second, is_plain(inst));
       return;

@@ -34,7 +34,7 @@ inline constexpr std::int64_t long_sweep = 8 << 10;
 
 // Something that must happen for all elements of `domain`.
 struct Root {
-  const ir::Inst* inst = nullptr;  // a store, atomic, reduction or prefetch; null: keep `value`
+  const ir::Inst* inst = nullptr;  // store, atomic, reduction, prefetch; null: keep `value`
   ir::Value value = 0;             // what is gone through: the stored, reduced or kept value
   // For a prefetch: which of every four vectors this root fetches, one bit each, since two sweeps
   // may share the work.
