@@ -43,9 +43,9 @@ class Space;
 class Setting {
  public:
   Setting(const Space& space, const Point& point) : space_(space), point_(point) {}
-  // The number that is chosen; of a knob of labels the label's index. Raises for unknown names.
+  // The chosen number, or the index of the chosen label. Raises for unknown names.
   std::int64_t operator[](std::string_view knob) const;
-  // The label that is chosen; of a knob of numbers the number's text.
+  // The chosen label, or the chosen number as text.
   std::string label(std::string_view knob) const;
   const Point& point() const { return point_; }
 

@@ -1,4 +1,4 @@
-// Work that goes on while threads do other things: what has been issued and is not finished.
+// Asynchronous work: what has been issued and is not finished.
 //
 // Four kinds: copies by cp.async, awaited by the thread that issued them; loads of tensors, awaited
 // at barriers in shared memory; stores of tensors, awaited by their thread; products of a

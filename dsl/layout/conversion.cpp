@@ -9,7 +9,7 @@
 namespace tilewright::dsl::layout {
 namespace {
 
-// Where one bit of a target's place moves the source: by registers, and by lanes within the warp.
+// How one bit of a target's place moves its source: by registers, and by lanes within the warp.
 struct Source {
   int registers = 0, lanes = 0;
 };
@@ -236,8 +236,9 @@ class Rounds {
   int parts_ = 1, second_gift_ = 0;
 };
 
-// Beyond this many, to select among registers before and after shuffles takes longer than shared
-// memory and its barriers: in 16 registers of which a lane gives any and keeps any, it is 480.
+// With more selections among registers before and after shuffles than this, shared memory and its
+// barriers are faster. For 16 registers, of which a lane may give any and keep any, there would be
+// 480.
 constexpr int most_selections = 128;
 
 int selections(const std::vector<Exchange>& exchanges) {

@@ -51,7 +51,8 @@ struct Side {
         lanes(columns_of(layout, In::lane)),
         threads(basis_of(joined(lanes, columns_of(layout, In::warp)))) {}
 
-  // What is asked for in one turn, beside the words' lowest bits, by accesses of these elements.
+  // The element numbers that one wavefront of accesses of these elements spans, beside the lowest
+  // bits of a word.
   Vectors turn(const Vectors& access, int element_bytes) const {
     int bytes = element_bytes << access.size();
     int bits = std::min<int>(static_cast<int>(lanes.size()), bytes <= 4 ? 5 : 7 - log_of(bytes));
@@ -77,7 +78,7 @@ BitMatrix order_for(int bits, const Side& lead, const Side& other, const Vectors
                     std::size_t common, int element_bytes) {
   Vectors units;
   for (int bit = 0; bit < bits; ++bit) units.push_back(std::uint64_t{1} << bit);
-  // All that is not decided within an access, with the threads of both sides as far as they go.
+  // What is not decided within an access, beginning with the threads of both sides.
   Vectors rest = independent_of(access, lead.threads);
   rest = joined(rest, independent_of(joined(access, rest), other.threads));
   rest = joined(rest, independent_of(joined(access, rest), units));

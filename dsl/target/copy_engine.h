@@ -1,5 +1,5 @@
-// What Hopper's copy engine (TMA) can fetch. Who chooses blocks for it and who makes code that uses
-// it go by the same rule.
+// What Hopper's copy engine (TMA) can fetch: the one rule for lowering, which chooses blocks for
+// it, and for the code generator, which uses it.
 #pragma once
 
 #include <cstddef>

@@ -37,9 +37,9 @@ class Device {
   bool is_cuda() const { return ordinal_ >= 0; }
   int ordinal() const { return ordinal_; }  // of a GPU; else -1
   std::string text() const;                 // parse(text()) is this device
-  // What code for it is made for. Of a GPU that is not there: raises `Error`.
+  // The target that code for it is made for. Raises `Error` for a GPU that is not there.
   dsl::Target target() const;
-  // Where its tensors lie; null: in the host's memory. Of a GPU that is not there: raises `Error`.
+  // The memory of its tensors; null: the host's. Raises `Error` for a GPU that is not there.
   DeviceMemory* memory() const;
   void synchronize() const;  // waits for what runs there; raises its errors
   bool operator==(const Device&) const = default;

@@ -10,7 +10,7 @@
 
 namespace tilewright::dsl {
 
-// What the code generator uses of a GPU architecture, a row of targets.def. Of a host all is zero.
+// What the code generator uses of a GPU architecture, a row of targets.def. All zero for a host.
 struct GpuFacts {
   std::string_view name;          // LLVM's
   int capability = 0;             // compute capability, major and minor: 80, 120
@@ -24,8 +24,8 @@ struct GpuFacts {
   // What a multiprocessor holds at once.
   int threads = 0, blocks = 0, registers = 65536;
   std::int64_t shared_bytes = 0;
-  // Guesses of what is reached: operations of products of 16 bits by a multiprocessor, and bytes of
-  // memory by all of them.
+  // Estimates of rates that are reached: operations of products of 16 bits by a multiprocessor, and
+  // bytes of memory by all of them.
   double operations_a_ns = 0, memory_bytes_a_ns = 0;
 
   bool converts_float8 = false;    // between floats of 8 bits and f16, by instructions
@@ -50,11 +50,11 @@ struct Target {
   bool has_int8_dot = false;  // and of four of u8 and i8
   // Registers of 16 rows of 64 bytes, AMX, by which both are multiplied 16 times as fast.
   bool has_tiles = false;
-  // It multiplies more in a second than multiply-adds of f32 do. (Not on Intel's processors: they
-  // start one every other cycle, and two multiply-adds in each.)
+  // Whether that instruction multiplies more in a second than fmas of f32 do. (Not on Intel's
+  // processors: they start one every other cycle, and two fmas in each cycle.)
   bool has_fast_bf16_dot = false;
-  // It fetches by itself what a loop reads next, best from one place in memory; asking for it early
-  // only disturbs. (As measured on Zen 5. Intel's processors are to be asked.)
+  // Whether the hardware prefetcher follows what a loop reads, best a single stream, so that
+  // prefetch instructions only disturb. (So measured on Zen 5. Intel's processors need them.)
   bool reads_ahead = false;
   int sm = 0;  // compute capability of an NVIDIA GPU, which names its row; 0: the host
   bool is_gpu() const { return sm != 0; }
@@ -89,8 +89,8 @@ const Target& host_target();
 // Those that this processor runs, the best first, of amx, avx512_bf16, avx512, avx2 and sse. (Asks
 // the system for the registers of AMX, which it gives to those who ask.)
 std::vector<std::string_view> host_names();
-// This process runs what is compiled for that host, whatever its processor: an emulator does the
-// rest. To be called before `host_target()`. Raises `Error` for a name that is none.
+// Makes this process compile for that host, whatever its processor is; an emulator runs the missing
+// instructions. To be called before `host_target()`. Raises `Error` for a name that is none.
 void assume_host(const std::string& name);
 // By name: the host's as in TILEWRIGHT_CPU, or a GPU's. Raises `Error` listing the names if
 // unknown.

@@ -67,8 +67,8 @@ Capture::Capture() : serial_(++last_serial), assignments_(serial_) {
   active_capture = this;
   ++detail::captures;
 }
-// What was assigned in vain is given back; where there is no memory to look for it, it stays
-// symbolic, and its next use is an Error.
+// Handles that the function assigned get their former tensors back if the capture failed. If there
+// is no memory to find them, they stay symbolic, and their next use is an Error.
 Capture::~Capture() {
   try {
     assignments_.give_back();

@@ -20,7 +20,7 @@
 
 namespace tilewright::graph {
 
-// Something in a function that no graph can say, so that it runs op by op: a graph break.
+// Something in a function that no graph can express, so that it runs op by op: a graph break.
 class GraphBreak : public Error {
  public:
   GraphBreak(const std::string& message, std::string operation, std::string deed,

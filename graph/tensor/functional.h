@@ -1,5 +1,5 @@
-// Applying graph ops to tensors: what stands between the user's functions (tensor.h) and the two
-// ways of doing them, recording in the active capture or running at once.
+// Applying graph ops to tensors: the layer between the user's functions (tensor.h) and the two ways
+// of executing them, recording in the active capture or running at once.
 //
 // Graph ops want operands of equal shapes and dtypes; broadcasting, promotion and the dtype of
 // numbers are settled here, once for both ways.
@@ -51,9 +51,9 @@ std::vector<Tensor> broadcast_operands(std::string_view operation,
                                        std::span<const TensorOperand* const> operands,
                                        bool divides = false);
 
-// The dtype that the operands meet in, by PyTorch's rule: tensors promote among each other; tensors
-// without axes and then numbers have a say only where theirs is of a higher kind (floating over
-// integer over bool), or floating as all are. A floating number is f32, another i64.
+// The common dtype of the operands, by PyTorch's rule: tensors promote among each other; tensors
+// without axes, and then numbers, count only if their kind is higher (floating over integer over
+// bool), or if all are floating. A floating number is f32, another i64.
 DType common_dtype(std::string_view operation, std::span<const TensorOperand* const> operands);
 
 const Tensor& tensor_of(const TensorOperand& operand, std::string_view operation);

@@ -15,7 +15,8 @@ void HandleAssignments::note(Tensor& handle, const std::shared_ptr<TensorBody>& 
   }
 }
 
-// Stands for what another of the handles stood for, which stands for something else.
+// Whether the handle stands for the former tensor of another handle, which stands for something
+// else now.
 bool HandleAssignments::was_exchanged(const Tensor& handle,
                                       const std::shared_ptr<TensorBody>& before) const {
   if (before == nullptr || before == handle.body()) return false;

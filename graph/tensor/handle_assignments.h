@@ -1,12 +1,12 @@
 // Handles that a captured function assigns: what its run over symbolic tensors must not leave
 // behind.
 //
-// A function is run once for its graph and never again for its calls. Where it assigns a handle
-// that outlives it (`state = state + x`, `std::swap(now, next)`), every call ought to do so, which
-// no graph can say. Whether a handle outlives the function is known at the end only: handles that
-// are destroyed before it were the function's own. So the first assignment of each handle is noted
-// with what it stood for, the end of a handle is told, and what is left at the end of the capture
-// is looked at:
+// A function is run once for its graph and never again for its calls. If it assigns a handle that
+// outlives it (`state = state + x`, `std::swap(now, next)`), every call ought to do so, which no
+// graph can express. Whether a handle outlives the function is known only at the end: handles that
+// are destroyed before were local to the function. So the first assignment of each handle is noted
+// together with its former tensor, destroyed handles are forgotten, and the remaining ones are
+// examined at the end of the capture:
 //
 //   * a handle on a symbolic tensor holds a value of the call, and the graph breaks;
 //   * handles that stand for what others of them stood for were exchanged, and the graph breaks;

@@ -26,7 +26,7 @@ bool HandleChanges::concern(std::uint64_t since, std::span<const Buffer* const> 
   return false;
 }
 
-// Handles are destroyed to the very end of the process.
+// Never destroyed, since handles may be destroyed at the very end of the process.
 HandleChanges& handle_changes() {
   static constinit HandleChanges changes;
   return changes;

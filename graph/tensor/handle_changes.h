@@ -1,4 +1,4 @@
-// Which tensors no longer stand where a captured function found them.
+// Which handles have changed since a captured function read them.
 //
 // A compiled function looks at tensors besides its arguments when it is captured, and holds what it
 // found. A handle that is assigned anew afterwards (`layer.weight = t`), moved from or destroyed
@@ -21,7 +21,7 @@
 
 namespace tilewright::graph {
 
-// Thread safe. Of a change that happens while another thread looks nothing is promised.
+// Thread safe. A change that happens while another thread looks may or may not be seen.
 class HandleChanges {
  public:
   std::uint64_t count() const { return count_.load(std::memory_order_relaxed); }

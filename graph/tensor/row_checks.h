@@ -3,8 +3,8 @@
 //
 // Row numbers that are an input of the graph, or a view of one, and lie in the host's memory are
 // looked at before a call, which costs a comparison each. Others are known when the call is over:
-// the graph gets two more outputs for each list of them, its least and its greatest element. Of
-// `repeat` the last time is looked at.
+// the graph gets two more outputs for each list of them, its least and its greatest element. With
+// `repeat` the last time is checked.
 #pragma once
 
 #include <functional>

@@ -1,10 +1,10 @@
-// Whose turn it is with memory that is used again and again.
+// Synchronisation of steps and readers over memory that is used again and again.
 //
 // A function compiled with reduce-overhead leaves its results where the last call left them: a
 // result is valid until the next call. Each result knows the call it belongs to, its step, and the
 // function keeps count; reading one that a later step has overwritten is an error at once, not
-// wrong numbers. A step waits for who reads at that moment, also in other threads, and a reader for
-// the step under way: what is read is the result, or the error.
+// wrong numbers. A step waits for readers, also in other threads, and a reader waits for the step
+// under way: so a reader sees either the result or the error.
 #pragma once
 
 #include <atomic>
@@ -37,9 +37,9 @@ struct StepToken {
 void require_current(const StepToken& token, std::string_view operation,
                      std::optional<std::source_location> where);
 
-// Holds memory of steps while it is read and written. Everything that one operation uses is held
-// at once, in an order that is the same for all, so that two never wait for each other; whoever
-// holds some begins no other. Costs nothing where no tensor has a token.
+// Holds memory of steps while it is read and written. Everything that one operation uses is locked
+// together, in one global order, so that there is no deadlock; whoever holds such locks must not
+// start another access. Costs nothing if no tensor has a token.
 class StepAccess {
  public:
   StepAccess() = default;

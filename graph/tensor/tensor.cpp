@@ -136,7 +136,8 @@ const void* Tensor::const_data(source_location w) const {
 
 namespace {
 
-// As concrete, of values: a function that is captured would keep the ones of that moment.
+// As concrete, for reading values, which a captured function must not do: it would keep the values
+// of that moment.
 const TensorBody& readable(const Tensor& tensor, std::string_view operation, source_location w) {
   const TensorBody& body = concrete(tensor, operation, w);
   if (Capture::active()) throw graph::DataReadError(operation, w);

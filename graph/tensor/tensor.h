@@ -119,8 +119,9 @@ class Tensor {
   bool is_contiguous() const;      // of a symbolic tensor true: it is a value
   // The address of the first element in the memory of the tensor's device, to read and to write.
   // Raises `Error` for a tensor that is frozen (`Options::freezing`), since copies of it would not
-  // follow; a pointer from before that must not be written through any more either. Of a result
-  // that its function's next call overwrites (reduce-overhead) the pointer is good until then.
+  // follow; a pointer from before that must not be written through any more either. If the tensor
+  // is a result that its function's next call overwrites (reduce-overhead), the pointer is valid
+  // until then.
   void* data(std::source_location w = std::source_location::current()) const;
   // The same to read only, of frozen tensors too.
   const void* const_data(std::source_location w = std::source_location::current()) const;
@@ -165,8 +166,8 @@ class Tensor {
 
   // Copies row i of `source` (along `axis`) to row index[i] of this tensor, in place. `index` is
   // i32 or i64 [n]; rows outside are an Error, inside a compiled function as far as
-  // Options::index_checks says; unchecked, they are ignored there. Of rows that go to the same row,
-  // which one stays is undefined, as in PyTorch.
+  // Options::index_checks says; unchecked, they are ignored there. If several rows go to the same
+  // row, it is undefined which one stays, as in PyTorch.
   Tensor& index_copy_(int axis, const Tensor& index, const Tensor& source,
                       std::source_location w = std::source_location::current());
 
@@ -180,7 +181,8 @@ class Tensor {
  private:
   bool is_marked() const { return read_by_.load(std::memory_order_relaxed) != 0; }
   void mark() const;
-  // Somebody may want to know of a change: who has read the handle, or a capture under way.
+  // Whether a change must be reported: to functions that have read the handle, or to a capture
+  // under way.
   bool is_watched() const {
     return is_marked() || detail::captures.load(std::memory_order_relaxed) != 0;
   }
@@ -217,7 +219,7 @@ Tensor zeros(const Shape& shape, DType dtype = DType::f32,
              std::source_location w = std::source_location::current());
 Tensor ones(const Shape& shape, DType dtype = DType::f32,
             std::source_location w = std::source_location::current());
-// start, start + step, ... before end; nothing where that lies behind start (PyTorch raises).
+// start, start + step, ... before end; empty if end is before start (PyTorch raises).
 Tensor arange(std::int64_t start, std::int64_t end, std::int64_t step = 1, DType dtype = DType::i64,
               std::source_location w = std::source_location::current());
 
@@ -239,9 +241,10 @@ Tensor minimum(const TensorOperand& a, const TensorOperand& b);
 // `most` the result is `most`, as in PyTorch. Raises `Error` if neither bound is given.
 Tensor clamp(const TensorOperand& x, const std::optional<TensorOperand>& least,
              const std::optional<TensorOperand>& most = {});
-// Quotients are floating: of integers f32. Rounded ones are of the operands' dtype; `floor_divide`
-// is div with RoundingMode::floor. Of integers by the number 0 an Error; where elements of a tensor
-// are 0, quotient and remainder are 0 there, on all devices (PyTorch raises on the host).
+// Quotients are floating; those of integers are f32. Rounded ones have the operands' dtype;
+// `floor_divide` is div with RoundingMode::floor. Dividing integers by the number 0 is an Error;
+// where elements of a tensor are 0, quotient and remainder are 0, on all devices (PyTorch raises on
+// the host).
 enum class RoundingMode : std::uint8_t { none, trunc, floor };
 Tensor div(const TensorOperand& a, const TensorOperand& b, RoundingMode mode = RoundingMode::none);
 Tensor floor_divide(const TensorOperand& a, const TensorOperand& b);

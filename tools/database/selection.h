@@ -36,7 +36,7 @@ std::vector<Question> known_questions(TuningDatabase& database, const std::strin
 // What an observation says measured it, of `tilewright tune NAME`.
 std::string tool_of_tuning(const std::string& name);
 
-// By time, and by configuration where times are equal; of what is not ok last.
+// Sorts by time, then by configuration; rows that are not ok come last.
 void sort_by_time(std::vector<TuningRow>& rows);
 
 std::string device_text(const TuningKey& key);  // its name, or all of it
