@@ -1,5 +1,6 @@
 #include "dsl/ir/function.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <unordered_map>
@@ -29,6 +30,29 @@ Scalar Scalar::of_integer(DType dtype, std::int64_t value) {
     return value;
   });
   return {dtype, held, 0};
+}
+
+void Function::set_layout(Value value, const dsl::layout::Layout& layout) {
+  auto known = std::ranges::find(layouts, layout);
+  auto id = static_cast<std::int32_t>(known - layouts.begin());
+  if (known == layouts.end()) layouts.push_back(layout);
+  if (value >= layout_of.size()) layout_of.resize(types.size(), -1);
+  layout_of[value] = id;
+}
+
+std::string_view name_of(Stage stage) {
+  switch (stage) {
+    case Stage::traced: return "traced";
+    case Stage::laid_out: return "laid_out";
+    case Stage::converted: return "converted";
+  }
+  __builtin_unreachable();
+}
+
+std::optional<Stage> parse_stage(std::string_view name) {
+  for (Stage stage : {Stage::traced, Stage::laid_out, Stage::converted})
+    if (name_of(stage) == name) return stage;
+  return std::nullopt;
 }
 
 std::string_view name_of(ReduceKind kind) {
@@ -122,6 +146,10 @@ class FunctionHasher {
       if (param.align_bytes != Param{}.align_bytes) hasher_.add(param.align_bytes);
     }
     if (function_.cluster != 1) hasher_.add(function_.cluster);
+    if (function_.warps != 0) hasher_.add(function_.warps);
+    if (function_.roles)
+      hasher_.add(function_.roles->stages).add(function_.roles->cluster_axis.value_or(-1));
+    if (function_.stage != Stage::traced) hasher_.add(function_.stage);
     block(function_.body);
     return hasher_.finish();
   }
@@ -131,6 +159,10 @@ class FunctionHasher {
     order_.emplace(value, order_.size());
     const Type& type = function_.type(value);
     hasher_.add(type.kind).add(type.dtype).add(type.shape).add(type.desc_rank);
+    if (function_.has_layout(value)) {
+      Hash layout = function_.layout(value).hash();
+      hasher_.add(layout.low).add(layout.high);
+    }
   }
 
   void block(const Block& b) {
@@ -141,10 +173,15 @@ class FunctionHasher {
       hasher_.add(inst.op).add(inst.operands.size());
       for (Value value : inst.operands) hasher_.add(order_.at(value));
       immediate(inst.immediate);
+      if (inst.schedule != Schedule{}) schedule(inst.schedule);
       hasher_.add(inst.results.size());
       for (Value value : inst.results) define(value);
       for (const Block& body : inst.bodies) block(body);
     }
+  }
+
+  void schedule(const Schedule& s) {
+    hasher_.add(s.stages).add(s.staged).add(s.deferred).add(s.alternating).add(s.boxed);
   }
 
   void immediate(const Immediate& imm) {

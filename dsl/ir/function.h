@@ -6,11 +6,16 @@
 // values. Everything is a regular value: a Function copies, compares by text, and has no hidden
 // owner.
 //
+// What a back end decides about a program is written into it, stage by stage: which thread holds
+// which element of a tile, what is fetched ahead, who fetches it. None of that changes what the
+// program computes: the interpreter, which defines that, looks at none of it.
+//
 // Ids only grow. A pass edits instructions in place or builds new ones and leaves dead ids behind;
 // `compact` (rewrite.h) renumbers.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <source_location>
 #include <string>
 #include <variant>
@@ -18,6 +23,7 @@
 
 #include "dsl/ir/op.h"
 #include "dsl/ir/type.h"
+#include "dsl/layout/layout.h"
 #include "runtime/base/hash.h"
 
 namespace tilewright::ir {
@@ -110,6 +116,21 @@ struct Precision {
 using Immediate = std::variant<std::monostate, Scalar, Bounds, Axis, Extent, Permutation, DType,
                                Access, Reduction, Atomic, Text, Precision, BlockAccess>;
 
+// How a back end goes about an instruction. Which of these an operation may have says verify.h.
+struct Schedule {
+  // Of a loop: loads in it that are staged run ahead of it, in a ring of so many stages; 0: none.
+  std::uint8_t stages = 0;
+  // Of a load_desc: its block comes to shared memory on its own, and products read it there.
+  bool staged = false;
+  // Of a dot: it may be unfinished for one turn of its loop, until the next one is issued.
+  bool deferred = false;
+  // Of a loop: two groups of warps take turns at the tensor cores.
+  bool alternating = false;
+  // Of a store_desc: boxes of the block are moved by the copy engine.
+  bool boxed = false;
+  bool operator==(const Schedule&) const = default;
+};
+
 struct Block;
 
 struct Inst {
@@ -119,6 +140,7 @@ struct Inst {
   Immediate immediate;
   std::vector<Block> bodies;
   std::source_location where;  // the user's line that made it
+  Schedule schedule = {};
 
   template <typename T>
   const T& get() const {
@@ -138,6 +160,22 @@ struct Param {
   int align_bytes = 64;  // a pointer's value is a multiple of this
 };
 
+// Stages of one function's life; each adds facts, and rules that verify() holds it to.
+enum class Stage : std::uint8_t {
+  traced,    // what the program computes
+  laid_out,  // and which threads of a block hold which elements of its tiles
+  converted  // and each instruction finds its operands where it works on them
+};
+
+// Warps have roles (dsl/codegen/gpu/plan/warp_roles.h): besides those that hold tiles there are
+// some that fetch what is staged.
+struct Roles {
+  int stages = 2;  // of each ring that products take turn by turn
+  std::optional<int> cluster_axis =
+      {};  // programs that are neighbours along it fetch for each other
+  bool operator==(const Roles&) const = default;
+};
+
 struct Function {
   std::string name;
   std::vector<Param> params;
@@ -150,6 +188,19 @@ struct Function {
   std::vector<std::string>
       hints;  // names of values where the user gave one, indexed likewise or empty
   Block body;
+
+  Stage stage = Stage::traced;
+  int warps = 0;  // of 32 threads, which hold the tiles; 0: nobody has decided
+  std::optional<Roles> roles;
+  // From Stage::laid_out on: the layouts in use, each once, and which of them a value has.
+  std::vector<dsl::layout::Layout> layouts;
+  std::vector<std::int32_t> layout_of;  // indexed by Value, may be shorter; -1: none
+
+  bool has_layout(Value value) const { return value < layout_of.size() && layout_of[value] >= 0; }
+  const dsl::layout::Layout& layout(Value value) const {
+    return layouts[static_cast<std::size_t>(layout_of[value])];
+  }
+  void set_layout(Value value, const dsl::layout::Layout& layout);
 
   const Type& type(Value value) const { return types[value]; }
   Value new_value(Type type) {
@@ -170,6 +221,8 @@ void for_each_inst(const Block& block, Visit&& visit) {
 // Identity of a function's meaning: equal text but for names and source lines gives equal hashes.
 Hash content_hash(const Function& function);
 
+std::string_view name_of(Stage stage);
+std::optional<Stage> parse_stage(std::string_view name);
 std::string_view name_of(ReduceKind kind);
 std::optional<ReduceKind> parse_reduce_kind(std::string_view name);
 std::string_view name_of(AtomicKind kind);

@@ -65,6 +65,7 @@ class Renumbering {
     block(function_.body);
     function_.types = std::move(types_);
     function_.hints = std::move(hints_);
+    function_.layout_of = std::move(layout_of_);
   }
 
  private:
@@ -75,6 +76,8 @@ class Renumbering {
     types_.push_back(function_.types[value]);
     if (!function_.hints.empty())
       hints_.push_back(value < function_.hints.size() ? function_.hints[value] : "");
+    if (!function_.layout_of.empty())
+      layout_of_.push_back(function_.has_layout(value) ? function_.layout_of[value] : -1);
     value = renamed_[value];
   }
 
@@ -95,6 +98,7 @@ class Renumbering {
   std::vector<Value> renamed_;
   std::vector<Type> types_;
   std::vector<std::string> hints_;
+  std::vector<std::int32_t> layout_of_;
 };
 
 }  // namespace

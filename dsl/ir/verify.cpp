@@ -1,6 +1,9 @@
 #include "dsl/ir/verify.h"
 
+#include <bit>
+
 #include "dsl/ir/type_rules.h"
+#include "dsl/ir/verify_layouts.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::ir {
@@ -23,6 +26,7 @@ class Verifier {
     int cluster = function_.cluster;
     require(cluster == 1 || cluster == 2 || cluster == 4 || cluster == 8, "[func] a cluster of ",
             cluster, " programs; it has 1, 2, 4 or 8");
+    warps();
     require(function_.body.params.empty(), "[func] the body has block parameters of its own");
     block(function_.body, false);
   }
@@ -31,6 +35,32 @@ class Verifier {
   template <typename... Parts>
   void expect(bool condition, const Inst& inst, const Parts&... parts) const {
     if (!condition) raise_error(place(inst) + concat(parts...));
+  }
+
+  void warps() const {
+    int warps = function_.warps;
+    require(warps >= 0 && warps <= 32 && std::popcount(static_cast<unsigned>(warps)) <= 1,
+            "[func] ", warps, " warps hold the tiles; it must be a power of two, up to 32");
+    if (!function_.roles) return;
+    const Roles& roles = *function_.roles;
+    require(warps == 4 || warps == 8, "[func] has roles and ", warps,
+            " warps that hold tiles; with roles these are 4 or 8");
+    require(roles.stages >= 2 && roles.stages <= 255, "[func] rings of ", roles.stages,
+            " stages; there are at least 2, and at most 255");
+    int axis = roles.cluster_axis.value_or(0);
+    require(axis >= 0 && axis <= 2, "[func] programs that are neighbours along axis ", axis,
+            " share what they fetch; a grid has the axes 0 to 2");
+  }
+
+  void schedule(const Inst& inst) const {
+    const Schedule& s = inst.schedule;
+    bool is_loop = inst.op == Op::loop_;
+    expect(is_loop || s.stages == 0, inst, "has stages; only a loop has");
+    expect(s.stages != 1, inst, "has a ring of 1 stage; it must have 2 or more, or none");
+    expect(is_loop || !s.alternating, inst, "is alternating; only a loop can be");
+    expect(inst.op == Op::load_desc_ || !s.staged, inst, "is staged; only a load_desc can be");
+    expect(inst.op == Op::dot_ || !s.deferred, inst, "is deferred; only a dot can be");
+    expect(inst.op == Op::store_desc_ || !s.boxed, inst, "is boxed; only a store_desc can be");
   }
 
   static std::string place(const Inst& inst) {
@@ -85,6 +115,7 @@ class Verifier {
         yielded.back().push_back(function_.type(value));
     }
     results(inst, operands, yielded);
+    schedule(inst);
   }
 
   void body_params(const Inst& inst, const std::vector<Type>& operands, const Block& body) {
@@ -127,6 +158,9 @@ class Verifier {
 
 }  // namespace
 
-void verify(const Function& function, Stage) { Verifier(function).run(); }
+void verify(const Function& function) {
+  Verifier(function).run();
+  verify_layouts(function);
+}
 
 }  // namespace tilewright::ir

@@ -1,14 +1,21 @@
-// The rules that every function obeys at its stage: arity, types, dominance, yields.
+// The rules that every function obeys at its stage.
+//
+//   traced      arity, types, dominance, yields; schedules stand where they mean something
+//   laid_out    each tile has a layout, of its physical shape, over 32 lanes of the function's
+//               warps; what a loop carries has one layout in all turns
+//   converted   operands lie where their instruction works on them: elementwise ones where the
+//               result is, those of a shape operation where nothing has to move, what a loop or an
+//               if yields where its result is. Operands of products may lie anywhere, since they
+//               go to the tensor cores by shared memory, and so may what is reshaped in a way that
+//               no renaming of registers is
 #pragma once
 
 #include "dsl/ir/function.h"
 
 namespace tilewright::ir {
 
-// Stages of one function's life; each adds facts and rules (ARCHITECTURE in docs/design.md).
-enum class Stage : std::uint8_t { traced, laid_out, allocated };
-
-// Raises `Error` naming the op, its source line and what is wrong.
-void verify(const Function& function, Stage stage = Stage::traced);
+// Raises `Error` naming the op, its source line and what is wrong: with the rules of the stage that
+// the function says it is at.
+void verify(const Function& function);
 
 }  // namespace tilewright::ir

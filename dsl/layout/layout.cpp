@@ -26,6 +26,13 @@ std::uint32_t distinct_register_bits(const Layout& layout) {
 
 }  // namespace
 
+Shape physical_shape(const Shape& shape) {
+  Shape physical;
+  for (std::int64_t size : shape)
+    physical.push_back(static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(size))));
+  return physical;
+}
+
 int element_bits(const Shape& physical) { return bits_of(element_count(physical)); }
 
 std::uint64_t flat_index(const Shape& physical, const Layout::Basis& coordinates) {
@@ -48,23 +55,38 @@ Layout::Layout(Shape physical, std::vector<Basis> registers, std::vector<Basis> 
                std::vector<Basis> warps)
     : shape_(std::move(physical)),
       bases_{std::move(registers), std::move(lanes), std::move(warps)} {
+  std::string problem = flaw();
+  check(problem.empty(), problem.c_str());
+}
+
+std::variant<Layout, std::string> Layout::checked(Shape physical,
+                                                  std::array<std::vector<Basis>, 3> bases) {
+  Layout layout;
+  layout.shape_ = std::move(physical);
+  layout.bases_ = std::move(bases);
+  std::string problem = layout.flaw();
+  if (!problem.empty()) return problem;
+  return layout;
+}
+
+std::string Layout::flaw() const {
   for (std::int64_t size : shape_)
-    check(size > 0 && size <= (1 << 30) && std::has_single_bit(static_cast<std::uint64_t>(size)),
-          "an axis of a layout is no power of two");
-  int bit_count = 0;
-  for (In in : inputs) {
-    check(bits(in) <= 30, "a layout has too many registers, lanes or warps");
-    bit_count += bits(in);
-    for (const Basis& basis : bases(in)) {
-      check(basis.size() == shape_.size(), "a basis of a layout has not one coordinate an axis");
+    if (size <= 0 || size > (1 << 30) || !std::has_single_bit(static_cast<std::uint64_t>(size)))
+      return "an axis of a layout is no power of two";
+  std::size_t bit_count = 0;
+  for (const std::vector<Basis>& part : bases_) {
+    bit_count += part.size();
+    if (part.size() > 30) return "a layout has too many registers, lanes or warps";
+    for (const Basis& basis : part) {
+      if (basis.size() != shape_.size())
+        return "a basis of a layout has not one coordinate an axis";
       for (int axis = 0; axis < shape_.rank(); ++axis)
-        check(basis[static_cast<std::size_t>(axis)] >= 0 &&
-                  basis[static_cast<std::size_t>(axis)] < shape_[axis],
-              "a basis of a layout lies outside its shape");
+        if (std::int32_t at = basis[static_cast<std::size_t>(axis)]; at < 0 || at >= shape_[axis])
+          return "a basis of a layout lies outside its shape";
     }
   }
-  check(bit_count <= 64 && element_bits(shape_) <= 62, "a layout is too large");
-  check(is_onto(), "a layout leaves an element without a place");
+  if (bit_count > 64 || element_bits(shape_) > 62) return "a layout is too large";
+  return is_onto() ? "" : "a layout leaves an element without a place";
 }
 
 std::vector<std::int32_t> Layout::at(int reg, int lane, int warp) const {

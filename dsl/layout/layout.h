@@ -29,6 +29,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "dsl/layout/bit_matrix.h"
@@ -48,6 +49,9 @@ class Layout {
   // Every element of the physical shape must have a place.
   Layout(Shape physical, std::vector<Basis> registers, std::vector<Basis> lanes,
          std::vector<Basis> warps);
+  // The layout, or what is wrong with one that was read from a text.
+  static std::variant<Layout, std::string> checked(Shape physical,
+                                                   std::array<std::vector<Basis>, 3> bases);
 
   const Shape& shape() const { return shape_; }  // physical
   int registers() const { return count(In::register_); }
@@ -74,7 +78,9 @@ class Layout {
   Hash hash() const;
 
  private:
+  Layout() = default;
   int count(In in) const { return 1 << bits(in); }
+  std::string flaw() const;  // "": none
 
   Shape shape_;
   std::array<std::vector<Basis>, 3> bases_;
@@ -83,6 +89,9 @@ class Layout {
 // The shape, then the bases of registers, lanes and warps, a line each as above.
 std::string to_string(const Layout& layout);
 
+// Each axis rounded up to a power of two: elements outside the logical shape exist in registers and
+// mean nothing.
+Shape physical_shape(const Shape& shape);
 // The number of bits that number the elements of a physical shape.
 int element_bits(const Shape& physical);
 // Between the coordinates of an element and its row-major number. Linear: sizes are powers of two.

@@ -113,7 +113,7 @@ PassTime run_one(const Pass& pass, ir::Function& function, const Target& target,
   auto start = std::chrono::steady_clock::now();
   bool changed = pass.run(function, target);
   std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-  ir::verify(function, pass.stage);
+  ir::verify(function);
   if (plan.dumps(pass))
     std::cerr << "// after " << pass.name << (changed ? "" : " (no change)") << "\n"
               << ir::print(function);

@@ -69,7 +69,7 @@ TEST(TilePasses, ThatDoNotRoundAnewChangeNoResult) {
       if (may_round_anew(pass)) continue;
       ir::Function function = program.function;
       pass.run(function, {});
-      ASSERT_NO_THROW(ir::verify(function, pass.stage)) << pass.name << "\n" << reproduction(seed);
+      ASSERT_NO_THROW(ir::verify(function)) << pass.name << "\n" << reproduction(seed);
       auto after = arguments_after(program, function, ir::interpret);
       ExpectedArguments exactly{before, std::vector<std::vector<double>>(before.size())};
       ASSERT_EQ(difference(program, exactly, after), "") << pass.name << "\n" << reproduction(seed);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "dsl/ir/text/lexer.h"
+#include "dsl/ir/text/stage_text.h"
 #include "dsl/ir/text/text.h"
 #include "dsl/ir/type_rules.h"
 #include "dsl/ir/verify.h"
@@ -65,6 +66,7 @@ class Parser {
   Function function() {
     function_ = {};
     names_.clear();
+    layouts_.clear();
     Token start = expect_word("func");
     function_.name = named(TokenKind::symbol, "the function's name, as in '@name'").text;
     expect_mark("(");
@@ -77,6 +79,7 @@ class Parser {
       lexer_.take();
       function_.cluster = integer<int>("a number of programs");
     }
+    read_stage(lexer_, function_);
     function_.body = block(false);
     try {
       verify(function_);
@@ -215,6 +218,27 @@ class Parser {
     return shaped ? result.with_shape(shape()) : result;
   }
 
+  // Layouts
+
+  void layouts() {
+    while (lexer_.peek().is(TokenKind::word, "layout")) {
+      lexer_.take();
+      Token name = named(TokenKind::symbol, "the layout's name, as in '@name'");
+      expect_mark("=");
+      if (!layouts_.emplace(name.text, read_bases(lexer_, shape())).second)
+        raise_at(name, "@" + name.excerpt() + " is defined already");
+    }
+  }
+
+  std::optional<dsl::layout::Layout> layout() {
+    if (lexer_.peek().kind != TokenKind::symbol) return std::nullopt;
+    Token name = lexer_.take();
+    auto found = layouts_.find(name.text);
+    if (found == layouts_.end())
+      raise_at(name, "there is no layout @" + name.excerpt() + "; those there are stand first");
+    return found->second;
+  }
+
   // Instructions
 
   Block block(bool yields, std::vector<Value> params = {}) {
@@ -222,6 +246,7 @@ class Parser {
     std::size_t outside = names_.count();
     Block result{std::move(params), {}};
     expect_mark("{");
+    if (!yields) layouts();
     Token last = lexer_.peek();
     while (!lexer_.peek().is(TokenKind::mark, "}")) {
       if (!result.insts.empty() && info(result.insts.back().op).effect == Effect::ends)
@@ -400,6 +425,7 @@ class Parser {
       } while (take_mark(","));
       expect_mark(")");
     }
+    inst.schedule = read_schedule(lexer_);
     inst.bodies.push_back(block(true, std::move(params)));
     names_.keep(outside);
   }
@@ -424,20 +450,28 @@ class Parser {
     if (types.size() != results.size())
       raise_at(name, concat(name.text, " gives ", types.size(), " results; ", results.size(),
                             " are named"));
+    std::vector<std::optional<dsl::layout::Layout>> layouts;
     for (std::size_t i = 0; i < types.size(); ++i) {
       expect_mark(i == 0 ? ":" : ",");
       Token start = lexer_.peek();
       if (Type declared = type(); declared != types[i])
         raise_at(start, concat("%", results[i].excerpt(), " is declared ", declared, "; it is ",
                                types[i]));
+      layouts.push_back(layout());
     }
-    for (std::size_t i = 0; i < types.size(); ++i)
+    if (inst.op != Op::loop_) inst.schedule = read_schedule(lexer_);
+    for (std::size_t i = 0; i < types.size(); ++i) {
       inst.results.push_back(define(results[i], types[i]));
+      if (!layouts[i]) continue;
+      function_.set_layout(inst.results[i], *layouts[i]);
+      if (inst.op == Op::loop_) function_.set_layout(inst.bodies[0].params[1 + i], *layouts[i]);
+    }
   }
 
   Lexer lexer_;
   Function function_;
   VisibleNames names_;
+  std::unordered_map<std::string, dsl::layout::Layout> layouts_;
   int depth_ = 0;
 };
 

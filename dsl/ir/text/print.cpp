@@ -4,7 +4,9 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <utility>
 
+#include "dsl/ir/text/stage_text.h"
 #include "dsl/ir/text/text.h"
 #include "runtime/base/error.h"
 
@@ -112,9 +114,10 @@ class Printer {
     }
     text_ += ")";
     if (function_.cluster != 1) text_ += " cluster " + std::to_string(function_.cluster);
-    text_ += " {\n";
+    text_ += stage_text(function_) + " {\n";
+    std::string head = std::exchange(text_, "");
     block(function_.body, "  ");
-    return text_ + "}\n";
+    return head + layouts_ + text_ + "}\n";
   }
 
  private:
@@ -133,11 +136,26 @@ class Printer {
     return text;
   }
 
-  std::string types(const std::vector<Value>& values) const {
+  std::string types(const std::vector<Value>& values) {
     std::string text;
     for (Value value : values)
-      text += (text.empty() ? " : " : ", ") + to_string(function_.type(value));
+      text += (text.empty() ? " : " : ", ") + to_string(function_.type(value)) + layout(value);
     return text;
+  }
+
+  // Layouts are numbered by their first use, whatever their place in the function's table.
+  std::string layout(Value value) {
+    if (!function_.has_layout(value)) return "";
+    auto id = static_cast<std::size_t>(function_.layout_of[value]);
+    layout_names_.resize(function_.layouts.size());
+    std::string& name = layout_names_[id];
+    if (name.empty()) {
+      name = " @L" + std::to_string(layout_count_++);
+      const dsl::layout::Layout& layout = function_.layouts[id];
+      layouts_ +=
+          "  layout" + name + " = [" + to_string(layout.shape()) + "] " + bases_text(layout) + "\n";
+    }
+    return name;
   }
 
   void block(const Block& b, const std::string& indent) {
@@ -157,7 +175,8 @@ class Printer {
     std::swap(text_, body);
     for (Value result : inst.results) define(result);
     text_ += indent + names(inst.results) + (inst.results.empty() ? "" : " = ");
-    text_ += std::string(info(inst.op).name) + operands + body + types(inst.results) + "\n";
+    text_ += std::string(info(inst.op).name) + operands + body + types(inst.results);
+    text_ += (inst.op == Op::loop_ ? "" : schedule_text(inst.schedule)) + "\n";
   }
 
   std::string plain_operands(const Inst& inst) const {
@@ -175,13 +194,14 @@ class Printer {
     for (std::size_t i = 1; i < body.params.size(); ++i)
       text +=
           (i == 1 ? " with (" : ", ") + name(body.params[i]) + " = " + name(inst.operands[i + 2]);
-    return text + (body.params.size() > 1 ? ")" : "");
+    return text + (body.params.size() > 1 ? ")" : "") + schedule_text(inst.schedule);
   }
 
   const Function& function_;
   std::vector<std::string> names_;
-  std::string text_;
-  int count_ = 0;
+  std::string text_, layouts_;
+  std::vector<std::string> layout_names_;  // by place in the function's table, where in use
+  int count_ = 0, layout_count_ = 0;
 };
 
 }  // namespace

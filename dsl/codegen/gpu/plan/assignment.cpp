@@ -296,13 +296,6 @@ class Assigner {
 
 }  // namespace
 
-Shape physical_shape(const Shape& shape) {
-  Shape physical;
-  for (std::int64_t size : shape)
-    physical.push_back(static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(size))));
-  return physical;
-}
-
 Layout natural_layout(const Shape& shape, int element_bytes, int warps) {
   Shape physical = physical_shape(shape);
   std::int64_t each = std::max<std::int64_t>(1, element_count(physical) / (32 * warps));

@@ -30,16 +30,13 @@
 namespace tilewright::dsl::gpu {
 
 using layout::Layout;
+using layout::physical_shape;
 
 struct Assignment {
   int warps = 4;                          // of a block, 32 threads each
   std::vector<std::optional<Layout>> of;  // by value; nothing for scalars and descriptors
   const Layout& operator[](ir::Value value) const { return *of[value]; }
 };
-
-// Each axis rounded up to a power of two: elements outside the logical shape exist in registers and
-// mean nothing.
-Shape physical_shape(const Shape& shape);
 
 // Coalesced: 16 bytes a thread along the last axis where there are elements enough.
 Layout natural_layout(const Shape& shape, int element_bytes, int warps);

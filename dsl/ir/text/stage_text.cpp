@@ -1,0 +1,150 @@
+#include "dsl/ir/text/stage_text.h"
+
+#include <charconv>
+#include <limits>
+
+#include "runtime/base/error.h"
+
+namespace tilewright::ir {
+namespace {
+
+using dsl::layout::In;
+using dsl::layout::Layout;
+
+constexpr std::array parts = {std::pair{In::register_, "register"}, std::pair{In::lane, "lane"},
+                              std::pair{In::warp, "warp"}};
+
+bool take_word(Lexer& lexer, std::string_view word) {
+  bool there = lexer.peek().is(TokenKind::word, word);
+  if (there) lexer.take();
+  return there;
+}
+
+bool take_mark(Lexer& lexer, std::string_view mark) {
+  bool there = lexer.peek().is(TokenKind::mark, mark);
+  if (there) lexer.take();
+  return there;
+}
+
+[[noreturn]] void fail(const Lexer& lexer, const std::string& wanted) {
+  raise_at(lexer.peek(), "expected " + wanted + ", found " + lexer.peek().describe());
+}
+
+void expect_mark(Lexer& lexer, std::string_view mark) {
+  if (!take_mark(lexer, mark)) fail(lexer, concat("'", mark, "'"));
+}
+
+// At least 0.
+int number(Lexer& lexer, const char* what, int most = std::numeric_limits<int>::max()) {
+  Token token = lexer.peek();
+  if (token.kind != TokenKind::number) fail(lexer, what);
+  lexer.take();
+  int value = 0;
+  const char* end = token.text.data() + token.text.size();
+  auto [rest, error] = std::from_chars(token.text.data(), end, value);
+  if (error != std::errc() || rest != end || value < 0 || value > most)
+    raise_at(token, token.describe() + " is not " + what);
+  return value;
+}
+
+}  // namespace
+
+std::string stage_text(const Function& function) {
+  std::string text;
+  if (function.warps != 0) text += concat(" warps ", function.warps);
+  if (function.roles) {
+    text += concat(" roles (stages ", function.roles->stages);
+    if (auto axis = function.roles->cluster_axis) text += concat(", cluster_axis ", *axis);
+    text += ")";
+  }
+  if (function.stage != Stage::traced) text += concat(" ", name_of(function.stage));
+  return text;
+}
+
+void read_stage(Lexer& lexer, Function& function) {
+  if (take_word(lexer, "warps")) function.warps = number(lexer, "a number of warps");
+  if (take_word(lexer, "roles")) {
+    function.roles = Roles{};
+    expect_mark(lexer, "(");
+    if (!take_word(lexer, "stages")) fail(lexer, "'stages'");
+    function.roles->stages = number(lexer, "a number of stages");
+    if (take_mark(lexer, ",")) {
+      if (!take_word(lexer, "cluster_axis")) fail(lexer, "'cluster_axis'");
+      function.roles->cluster_axis = number(lexer, "an axis");
+    }
+    expect_mark(lexer, ")");
+  }
+  if (lexer.peek().kind != TokenKind::word) return;
+  auto stage = parse_stage(lexer.peek().text);
+  if (!stage) raise_at(lexer.peek(), lexer.peek().describe() + " is not a stage of a function");
+  lexer.take();
+  function.stage = *stage;
+}
+
+std::string bases_text(const Layout& layout) {
+  std::string text;
+  for (auto [in, name] : parts) {
+    text += concat(text.empty() ? "" : " ", name);
+    for (const Layout::Basis& basis : layout.bases(in)) {
+      text += " (";
+      for (std::size_t axis = 0; axis < basis.size(); ++axis)
+        text += concat(axis == 0 ? "" : ",", basis[axis]);
+      text += ")";
+    }
+  }
+  return text;
+}
+
+Layout read_bases(Lexer& lexer, Shape physical) {
+  Token start = lexer.peek();
+  std::array<std::vector<Layout::Basis>, 3> bases;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (!take_word(lexer, parts[i].second)) fail(lexer, concat("'", parts[i].second, "'"));
+    while (take_mark(lexer, "(")) {
+      Layout::Basis& basis = bases[i].emplace_back();
+      do basis.push_back(number(lexer, "a coordinate"));
+      while (take_mark(lexer, ","));
+      expect_mark(lexer, ")");
+    }
+  }
+  auto layout = Layout::checked(std::move(physical), std::move(bases));
+  if (auto* problem = std::get_if<std::string>(&layout)) raise_at(start, *problem);
+  return std::get<Layout>(std::move(layout));
+}
+
+std::string schedule_text(const Schedule& schedule) {
+  std::string text;
+  auto add = [&](bool holds, const std::string& word) {
+    if (holds) text += (text.empty() ? "" : ", ") + word;
+  };
+  add(schedule.stages != 0, concat("stages ", static_cast<int>(schedule.stages)));
+  add(schedule.staged, "staged");
+  add(schedule.deferred, "deferred");
+  add(schedule.alternating, "alternating");
+  add(schedule.boxed, "boxed");
+  return text.empty() ? "" : " schedule (" + text + ")";
+}
+
+Schedule read_schedule(Lexer& lexer) {
+  Schedule schedule;
+  if (!take_word(lexer, "schedule")) return schedule;
+  expect_mark(lexer, "(");
+  do {
+    if (take_word(lexer, "stages"))
+      schedule.stages = static_cast<std::uint8_t>(number(lexer, "a number of stages", 255));
+    else if (take_word(lexer, "staged"))
+      schedule.staged = true;
+    else if (take_word(lexer, "deferred"))
+      schedule.deferred = true;
+    else if (take_word(lexer, "alternating"))
+      schedule.alternating = true;
+    else if (take_word(lexer, "boxed"))
+      schedule.boxed = true;
+    else
+      fail(lexer, "stages, staged, deferred, alternating or boxed");
+  } while (take_mark(lexer, ","));
+  expect_mark(lexer, ")");
+  return schedule;
+}
+
+}  // namespace tilewright::ir

@@ -1,0 +1,108 @@
+#include "dsl/ir/verify_layouts.h"
+
+#include <gmock/gmock.h>
+
+#include "dsl/ir/text/text.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::ir {
+namespace {
+
+using testing::HasSubstr;
+
+// @R has a row in each register, @C lies across: what is converted from one to the other moves.
+const std::string layouts =
+    "  layout @R = [2x32] register (1,0) lane (0,1) (0,2) (0,4) (0,8) (0,16) warp\n"
+    "  layout @C = [2x32] register (0,1) lane (0,2) (0,4) (0,8) (0,16) (1,0) warp\n"
+    "  layout @T = [32x2] register (0,1) lane (1,0) (2,0) (4,0) (8,0) (16,0) warp\n"
+    "  layout @V = [32] register lane (1) (2) (4) (8) (16) warp\n"
+    "  layout @W = [32] register (1) lane (2) (4) (8) (16) (0) warp\n"
+    "  %0 = constant 1 : f32\n  %z = constant 0 : i64\n  %go = constant true : bool\n"
+    "  %r = splat %0, [2x32] : f32[2x32] @R\n  %c = splat %0, [2x32] : f32[2x32] @C\n";
+
+std::string verdict(const std::string& body, const std::string& head = "warps 1 converted") {
+  try {
+    parse("func @f(%x: ptr<f32>) " + head + " {\n" + layouts + body + "}\n");
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "fine";
+}
+
+TEST(VerifyLayouts, EveryTileHasOneOverTheWarpsOfTheBlock) {
+  EXPECT_EQ(verdict(""), "fine");
+  EXPECT_THAT(verdict("  %t = add %r, %r : f32[2x32]\n"), HasSubstr("f32[2x32] has no layout"));
+  EXPECT_THAT(verdict("  %t = constant 2 : f32 @R\n"), HasSubstr("only tiles do"));
+  EXPECT_THAT(verdict("  %t = splat %0, [4x32] : f32[4x32] @R\n"),
+              HasSubstr("is one of 2x32; it must be of 4x32"));
+  EXPECT_EQ(verdict("  %t = splat %0, [2x20] : f32[2x20] @R\n"), "fine");
+  EXPECT_THAT(verdict("", "warps 2 converted"),
+              HasSubstr("over 32 lanes of 1 warps; it must be over 32 of 2"));
+  EXPECT_THAT(verdict("", "converted"), HasSubstr("[func] is converted over no warps"));
+  EXPECT_THAT(verdict("", "warps 1"), HasSubstr("has a layout; the function is only traced"));
+  EXPECT_THAT(verdict("", "warps 3 laid_out"), HasSubstr("it must be a power of two, up to 32"));
+}
+
+TEST(VerifyLayouts, OperandsMayLieElsewhereUntilTheyAreConverted) {
+  const std::string add = "  %t = add %r, %c : f32[2x32] @R\n";
+  EXPECT_EQ(verdict(add, "warps 1 laid_out"), "fine");
+  EXPECT_THAT(verdict(add), HasSubstr("[add] an operand, %"));
+}
+
+TEST(VerifyLayouts, ShapeOperationsNameTheirOperandAnew) {
+  EXPECT_EQ(verdict("  %t = permute %r, (1, 0) : f32[32x2] @T\n"), "fine");
+  EXPECT_THAT(verdict("  %t = permute %c, (1, 0) : f32[32x2] @T\n"),
+              HasSubstr("[permute] its operand"));
+}
+
+TEST(VerifyLayouts, AReductionGivesItsOperandsLayoutWithoutTheAxis) {
+  EXPECT_NE(verdict("  %t = reduce %r, sum 0 : f32[32] @W\n"), "fine");
+  EXPECT_THAT(verdict("  %t = reduce %r, sum 0 : f32[32] @V\n"),
+              HasSubstr("does not lie as its operand does without the axis"));
+  EXPECT_EQ(verdict("  %t = reduce %c, sum 0 : f32[32] @W\n"), "fine");
+}
+
+TEST(VerifyLayouts, WhatIsCarriedOrYieldedLiesAsTheResult) {
+  EXPECT_THAT(
+      verdict("  %t = if %go {\n    yield %r\n  } else {\n    yield %c\n  } : f32[2x32] @R\n"),
+      HasSubstr("[if] what is yielded"));
+  const std::string loop = "  %t = loop %z to %z step %z index %i with (%a = %";
+  EXPECT_THAT(verdict(loop + "c) {\n    yield %a\n  } : f32[2x32] @R\n"),
+              HasSubstr("[loop] an initial value"));
+  EXPECT_THAT(verdict(loop + "r) {\n    yield %c\n  } : f32[2x32] @R\n"),
+              HasSubstr("[loop] what is yielded"));
+  EXPECT_EQ(verdict(loop + "r) {\n    yield %a\n  } : f32[2x32] @R\n"), "fine");
+}
+
+TEST(VerifyLayouts, SchedulesStandWhereTheyMeanSomething) {
+  EXPECT_THAT(verdict("  %t = add %r, %r : f32[2x32] @R schedule (staged)\n"),
+              HasSubstr("[add] is staged; only a load_desc can be"));
+  EXPECT_THAT(verdict("  %t = add %r, %r : f32[2x32] @R schedule (deferred)\n"),
+              HasSubstr("[add] is deferred; only a dot can be"));
+  EXPECT_THAT(verdict("  %t = add %r, %r : f32[2x32] @R schedule (boxed)\n"),
+              HasSubstr("[add] is boxed; only a store_desc can be"));
+  EXPECT_THAT(verdict("  %t = add %r, %r : f32[2x32] @R schedule (alternating)\n"),
+              HasSubstr("[add] is alternating; only a loop can be"));
+  EXPECT_THAT(verdict("  %t = add %r, %r : f32[2x32] @R schedule (stages 2)\n"),
+              HasSubstr("[add] has stages; only a loop has"));
+  EXPECT_THAT(verdict("  loop %z to %z step %z index %i schedule (stages 1) {\n    yield\n  }\n"),
+              HasSubstr("a ring of 1 stage; it must have 2 or more, or none"));
+}
+
+TEST(VerifyLayouts, RolesHaveWarpsStagesAndAnAxisThatExist) {
+  auto roles = [](const std::string& head) {
+    try {
+      parse("func @f() " + head + " {\n}\n");
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("fine");
+  };
+  EXPECT_EQ(roles("warps 4 roles (stages 2)"), "fine");
+  EXPECT_THAT(roles("warps 2 roles (stages 2)"), HasSubstr("with roles these are 4 or 8"));
+  EXPECT_THAT(roles("warps 4 roles (stages 1)"), HasSubstr("rings of 1 stages"));
+  EXPECT_THAT(roles("warps 4 roles (stages 2, cluster_axis 3)"), HasSubstr("along axis 3"));
+}
+
+}  // namespace
+}  // namespace tilewright::ir
