@@ -13,27 +13,20 @@
 namespace tilewright::dsl {
 namespace {
 
-using ir::Stage;
-
-// A pass that does the same for every target.
-template <bool (*pass)(ir::Function& function)>
-bool for_any(ir::Function& function, const Target&) {
-  return pass(function);
-}
+constexpr bool required = true, optional = false;
 
 constexpr std::array table = {
-    Pass{"expand_math", expand_math, Stage::traced, true,
-         "replaces exp, log, sin and their like by arithmetic, over instructions of the target"},
-    Pass{"widen_reductions", for_any<widen_reductions>, Stage::traced, true,
-         "accumulates sums of f16 and bf16 in f32"},
-    Pass{"simplify", for_any<simplify>, Stage::traced, false,
-         "folds constants, neutral operands, known ifs and loops"},
-    Pass{"hoist_invariants", for_any<hoist_invariants>, Stage::traced, false,
-         "moves out of loops what every turn computes alike"},
-    Pass{"common_subexpressions", for_any<common_subexpressions>, Stage::traced, false,
-         "keeps one of several equal instructions"},
-    Pass{"dead_code", for_any<dead_code>, Stage::traced, false, "drops what nothing needs"},
+#define TILEWRIGHT_TILE_PASS(name, from, to, need, what) \
+  Pass{#name, run_pass<name>, ir::Stage::from, ir::Stage::to, need, what},
+#include "dsl/passes/passes.def"
 };
+
+// Those that back ends run, too.
+constexpr std::array all_names = std::to_array<std::string_view>({
+#define TILEWRIGHT_TILE_PASS(name, from, to, need, what) #name,
+#define TILEWRIGHT_GPU_PASS(name, from, to, need, what) #name,
+#include "dsl/passes/passes.def"
+});
 
 struct Constraint {
   std::string_view first, then, because;
@@ -51,22 +44,25 @@ constexpr std::array constraints = {
                "equal instructions of two loops meet only once they are outside"},
     Constraint{"simplify", "dead_code", "simplify leaves behind what it made useless"},
     Constraint{"common_subexpressions", "dead_code", "values whose twins went may be unused"},
+    Constraint{"dead_code", "specialise_warps", "a load with one user is what is staged"},
+    Constraint{"specialise_warps", "assign_layouts", "roles say how many warps hold the tiles"},
+    Constraint{"assign_layouts", "pipeline_loads", "what is staged depends on the warps' products"},
 };
 
 constexpr std::size_t place(std::string_view name) {
-  for (std::size_t i = 0; i < table.size(); ++i)
-    if (table[i].name == name) return i;
-  return table.size();
+  for (std::size_t i = 0; i < all_names.size(); ++i)
+    if (all_names[i] == name) return i;
+  return all_names.size();
 }
 constexpr bool holds(const Constraint& c) {
-  return place(c.first) < place(c.then) && place(c.then) < table.size();
+  return place(c.first) < place(c.then) && place(c.then) < all_names.size();
 }
 static_assert(std::ranges::all_of(constraints, holds),
               "the pipeline breaks one of its constraints, or one names no pass");
 
 std::string names() {
   std::string list;
-  for (const Pass& pass : table) list += (list.empty() ? "" : ", ") + std::string(pass.name);
+  for (std::string_view name : all_names) list += (list.empty() ? "" : ", ") + std::string(name);
   return list;
 }
 
@@ -82,21 +78,28 @@ struct Plan {
     return std::ranges::any_of(
         dump, [&](const std::string& name) { return name == "all" || name == pass.name; });
   }
+  // Whether the last pass that is wanted comes before this one.
+  bool stops_before(const Pass& pass) const {
+    return !stop_after.empty() && place(stop_after) < place(pass.name);
+  }
 };
 
-void require_name(const char* variable, const std::string& name, const char* others) {
-  require(place(name) < table.size(), "[", variable, "] there is no pass '", name, "'; there are ",
+void require_name(const char* from, const std::string& name, const char* others) {
+  require(place(name) < all_names.size(), "[", from, "] there is no pass '", name, "'; there are ",
           others, names());
 }
 
 // Names must be right; those of TILEWRIGHT_SKIP_PASSES may mean passes over graphs, which
 // graph/passes knows and checks.
-Plan plan_of(const PipelineOptions& options) {
-  for (const std::string& name : options.skip)
-    require(!pass_named(name).required, "[run_passes] the pass '", name,
+Plan plan_of(std::span<const Pass> passes, const PipelineOptions& options) {
+  for (const std::string& name : options.skip) {
+    require_name("passes", name, "");
+    auto pass = std::ranges::find(passes, name, &Pass::name);
+    require(pass == passes.end() || !pass->required, "[run_passes] the pass '", name,
             "' cannot be skipped; code generation needs it");
-  if (!options.stop_after.empty()) pass_named(options.stop_after);
-  if (!options.dump.empty() && options.dump != "all") pass_named(options.dump);
+  }
+  if (!options.stop_after.empty()) require_name("passes", options.stop_after, "");
+  if (!options.dump.empty() && options.dump != "all") require_name("passes", options.dump, "");
   Plan plan{options.skip, env::dump(), options.stop_after};
   for (std::string& name : env::skip_passes()) plan.skip.push_back(std::move(name));
   for (const std::string& name : plan.dump)
@@ -110,9 +113,12 @@ Plan plan_of(const PipelineOptions& options) {
 }
 
 PassTime run_one(const Pass& pass, ir::Function& function, const Target& target, const Plan& plan) {
+  require(function.stage == pass.from, "[", pass.name, "] @", function.name, " is ",
+          name_of(function.stage), "; the pass takes a function that is ", name_of(pass.from));
   auto start = std::chrono::steady_clock::now();
   bool changed = pass.run(function, target);
   std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  check(function.stage == pass.to, "a pass leaves a function at another stage than its row says");
   ir::verify(function);
   if (plan.dumps(pass))
     std::cerr << "// after " << pass.name << (changed ? "" : " (no change)") << "\n"
@@ -123,31 +129,43 @@ PassTime run_one(const Pass& pass, ir::Function& function, const Target& target,
 }  // namespace
 
 std::span<const Pass> passes() { return table; }
+std::span<const std::string_view> pass_names() { return all_names; }
 
 const Pass& pass_named(std::string_view name) {
-  std::size_t at = place(name);
-  require(at < table.size(), "[passes] there is no pass '", name, "'; there are ", names());
-  return table[at];
+  auto found = std::ranges::find(table, name, &Pass::name);
+  require(found != table.end(), "[passes] there is no pass '", name, "'; there are ", names());
+  return *found;
+}
+
+std::vector<PassTime> run_passes(std::span<const Pass> passes, ir::Function& function,
+                                 const PipelineOptions& options) {
+  Plan plan = plan_of(passes, options);
+  std::vector<PassTime> times;
+  for (const Pass& pass : passes) {
+    if (plan.skips(pass) || function.stage > pass.from) continue;
+    if (plan.stops_before(pass) && !(options.for_code && pass.required)) continue;
+    times.push_back(run_one(pass, function, options.target, plan));
+  }
+  return times;
 }
 
 std::vector<PassTime> run_passes(ir::Function& function, const PipelineOptions& options) {
-  Plan plan = plan_of(options);
+  return run_passes(passes(), function, options);
+}
+
+std::vector<PassTime> run_passes(std::span<const Pass* const> some, ir::Function& function,
+                                 const Target& target) {
+  Plan plan = plan_of({}, {});
   std::vector<PassTime> times;
-  for (const Pass& pass : table) {
-    if (plan.skips(pass)) continue;
-    times.push_back(run_one(pass, function, options.target, plan));
-    if (pass.name == plan.stop_after) break;
-  }
+  for (const Pass* pass : some) times.push_back(run_one(*pass, function, target, plan));
   return times;
 }
 
 std::vector<PassTime> run_passes(ir::Function& function, std::span<const std::string> names,
                                  const Target& target) {
-  Plan plan = plan_of({});
-  std::vector<PassTime> times;
-  for (const std::string& name : names)
-    times.push_back(run_one(pass_named(name), function, target, plan));
-  return times;
+  std::vector<const Pass*> some;
+  for (const std::string& name : names) some.push_back(&pass_named(name));
+  return run_passes(some, function, target);
 }
 
 }  // namespace tilewright::dsl

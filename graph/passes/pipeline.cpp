@@ -47,14 +47,17 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
+std::string_view name_of(const Pass& pass) { return pass.name; }
+std::string_view name_of(std::string_view name) { return name; }
+
 // Each once.
 std::string names_of(const auto& passes) {
   std::vector<std::string> names;
   std::string list;
   for (const auto& pass : passes) {
-    if (contains(names, pass.name)) continue;
-    names.emplace_back(pass.name);
-    list += concat(list.empty() ? "" : ", ", pass.name);
+    if (contains(names, name_of(pass))) continue;
+    names.emplace_back(name_of(pass));
+    list += concat(list.empty() ? "" : ", ", name_of(pass));
   }
   return list;
 }
@@ -73,10 +76,10 @@ const Pass& pass_named(std::string_view name) {
 void check_skipped_names() {
   for (const std::string& name : env::skip_passes()) {
     bool is_known = std::ranges::find(table, name, &Pass::name) != table.end() ||
-                    std::ranges::find(dsl::passes(), name, &dsl::Pass::name) != dsl::passes().end();
+                    std::ranges::find(dsl::pass_names(), name) != dsl::pass_names().end();
     require(is_known, "[TILEWRIGHT_SKIP_PASSES] there is no pass '", name,
             "'; there are, over graphs, ", names_of(table), ", and over tile programs ",
-            names_of(dsl::passes()));
+            names_of(dsl::pass_names()));
   }
 }
 

@@ -5,6 +5,7 @@
 #include "dsl/codegen/gpu/emit/emitter.h"
 #include "dsl/codegen/gpu/emit/grid_wait.h"
 #include "dsl/codegen/gpu/emulate/program_observers.h"
+#include "dsl/codegen/gpu/passes/gpu_pipeline.h"
 #include "dsl/codegen/gpu/plan/cache_policy.h"
 #include "dsl/codegen/gpu/plan/program_bounds.h"
 #include "dsl/codegen/gpu/proof/barrier_proof.h"
@@ -44,19 +45,22 @@ std::string entry_name(const ir::Function& function, const std::optional<LaunchT
   return name + "_" + ir::content_hash(function).hex().substr(0, 8);
 }
 
-void generate(const ir::Function& function, const Target& target,
+void generate(const ir::Function& given, const Target& target,
               const std::optional<LaunchTable>& table, Generated& g) {
-  require_within_bounds(function, target, table.has_value());
+  require_within_bounds(given, target, table.has_value());
+  const ir::Function function = scheduled(given, target, table.has_value());
   Uses uses(function);
   std::vector<ScalarFacts> facts = scalar_facts(function);
-  if (!table) g.roles = plan_warp_roles(function, uses, facts, target);
+  g.roles = warp_roles_of(function, uses, facts, target);
+  require(!g.roles || !table, "[codegen] ", given.name,
+          ": several launches are one only where warps have no roles");
   g.context = std::make_unique<llvm::LLVMContext>();
   g.module = std::make_unique<llvm::Module>(function.name, *g.context);
   g.machine = nvptx_machine(target);
   g.module->setTargetTriple(g.machine->getTargetTriple());
   g.module->setDataLayout(g.machine->createDataLayout());
-  g.entry = entry_name(function, table);
-  tell_of_program(function, target, g.entry);
+  g.entry = entry_name(given, table);
+  tell_of_program(given, target, g.entry);
   Emitter emitter(*g.module, function, target, uses, facts, g.roles, table);
   emitter.run(g.entry);
   g.shape = emitter.shape();
@@ -113,6 +117,15 @@ Ptx ptx_of(Generated& g, const Target& target) {
 }
 
 }  // namespace
+
+// Blocks that take several launches from a table are no persistent ones.
+ir::Function scheduled(const ir::Function& function, const Target& target, bool has_table) {
+  ir::Function result = function;
+  PipelineOptions options{.target = target};
+  if (has_table) options.skip = {"specialise_warps"};
+  schedule(result, options);
+  return result;
+}
 
 Ptx generate_ptx(const ir::Function& function, const Target& target,
                  const std::optional<LaunchTable>& table) {

@@ -28,6 +28,8 @@ std::shared_ptr<const Artifact> generate_gpu_code(const ir::Function& function,
                                                   const std::optional<LaunchTable>& table = {});
 // Of a program's code that takes so many launches at once, or as many as there is room for.
 LaunchTable launch_table(const ir::Function& function, std::size_t launches);
+// The function as the emitter gets it, after the GPU's passes (passes/gpu_pipeline.h).
+ir::Function scheduled(const ir::Function& function, const Target& target, bool has_table = false);
 // The same module as LLVM IR, as the emulator gets it.
 std::string gpu_llvm_text(const ir::Function& function, const Target& target);
 

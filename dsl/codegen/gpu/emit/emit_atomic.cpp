@@ -100,7 +100,7 @@ void Emitter::atomic_update(const Inst& inst) {
     pending_.shared = true;
     return;
   }
-  const Layout& layout = assignment_[roles_ && !used ? value : result];
+  const Layout& layout = function_.layout(roles_ && !used ? value : result);
   Registers from = get(value, layout);
   bool adds = inst.get<ir::Atomic>().kind == ir::AtomicKind::add && !used;
   int most = adds ? most_added_at_once(type.dtype) : 1;

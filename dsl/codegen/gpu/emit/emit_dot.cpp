@@ -20,7 +20,7 @@ using ir::Value;
 using layout::Layout;
 
 void Emitter::dot(const Inst& inst) {
-  auto tensor_core = tensor_core_dot(function_, inst, assignment_.warps, target_);
+  auto tensor_core = tensor_core_dot(function_, inst, function_.warps, target_);
   set(inst.results[0], tensor_core ? dot_tensor_core(inst, *tensor_core) : dot_multiply_add(inst));
 }
 
@@ -152,7 +152,7 @@ Registers Emitter::dot_multiply_add(const Inst& inst) {
                  &b_type = function_.type(inst.operands[1]),
                  &type = function_.type(inst.results[0]);
   const Registers a = get(inst.operands[0]), b = get(inst.operands[1]);
-  Registers result = get(inst.operands[2], assignment_[inst.results[0]]);
+  Registers result = get(inst.operands[2], function_.layout(inst.results[0]));
   const Layout& layout = result.layout;
   std::int64_t m = type.shape[0], n = type.shape[1], k = a_type.shape[1];
   std::int64_t each = (m + n) * size_bytes(a_type.dtype);

@@ -141,7 +141,7 @@ Registers Emitter::shuffled(const Registers& from, const Conversion& plan, const
     llvm::Value* given = nullptr;
     llvm::Value* which = exchange.give.is_constant() ? nullptr : affine(exchange.give);
     std::vector<bool> taken(from.values.size(), false);
-    for (int thread = 0; thread < 32 * assignment_.warps; ++thread) {
+    for (int thread = 0; thread < 32 * function_.warps; ++thread) {
       auto r = static_cast<std::size_t>(exchange.give.at(thread));
       if (taken[r]) continue;
       taken[r] = true;
@@ -156,7 +156,7 @@ Registers Emitter::shuffled(const Registers& from, const Conversion& plan, const
     llvm::Value* skip = affine(exchange.skip);
     bool never_skips = exchange.skip.is_constant() && exchange.skip.constant == 0;
     std::vector<bool> kept(count, false);
-    for (int thread = 0; thread < 32 * assignment_.warps; ++thread) {
+    for (int thread = 0; thread < 32 * function_.warps; ++thread) {
       if (exchange.skip.at(thread) != 0) continue;
       auto r = static_cast<std::size_t>(exchange.keep.at(thread));
       if (kept[r]) continue;

@@ -297,7 +297,7 @@ void Emitter::load(const Inst& inst) {
     scalars_[result] = load_one(scalars_[inst.operands[0]], type.dtype, mask, other);
     return;
   }
-  const Layout& layout = assignment_[result];
+  const Layout& layout = function_.layout(result);
   Registers to{layout, std::vector<llvm::Value*>(static_cast<std::size_t>(layout.registers())),
                nullptr};
   std::vector<Access> accesses;
@@ -333,9 +333,9 @@ void Emitter::store(const Inst& inst) {
     if (const TensorStore* boxes = roles_ ? roles_->store_of(&inst) : nullptr)
       return store_boxes(inst, *boxes);
     // What stands in accumulators stays there: rows of them are sectors of memory at least.
-    Layout layout = roles_ ? assignment_[value]
+    Layout layout = roles_ ? function_.layout(value)
                            : natural_layout(type.shape, static_cast<int>(size_bytes(type.dtype)),
-                                            assignment_.warps);
+                                            function_.warps);
     from = get(value, layout);
     std::optional<Value> mask;
     if (inst.op == Op::store_ && inst.operands.size() > 2) mask = inst.operands[2];

@@ -31,7 +31,7 @@ void Emitter::fill_stage(const Inst& loop, const LoopPipeline& plan, llvm::Value
 void Emitter::copy_block(const StagedLoad& staged, llvm::Value* stage) {
   const ir::Type& type = function_.type(staged.load->results[0]);
   int width = static_cast<int>(16 / size_bytes(type.dtype));
-  Layout layout = layout::blocked(type.shape, width, assignment_.warps);
+  Layout layout = layout::blocked(type.shape, width, function_.warps);
   auto accesses = desc_accesses(*staged.load, 1, type, layout);
   touching(staged);
   when(owns(layout), nullptr, [&]() -> llvm::Value* {

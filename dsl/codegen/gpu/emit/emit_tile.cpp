@@ -51,7 +51,7 @@ std::optional<Registers> Emitter::remade(Value value, const Layout& layout) {
 
 void Emitter::creation(const Inst& inst) {
   Value result = inst.results[0];
-  auto registers = remade(result, assignment_[result]);
+  auto registers = remade(result, function_.layout(result));
   check(registers.has_value(), "not a creation of tiles");
   set(result, std::move(*registers));
 }
@@ -98,7 +98,7 @@ std::vector<int> Emitter::first_of_equals(Value value, const Layout& layout) con
 
 void Emitter::elementwise_tile(const Inst& inst) {
   Value result = inst.results[0];
-  const Layout& layout = assignment_[result];
+  const Layout& layout = function_.layout(result);
   std::vector<Registers> operands;
   for (Value operand : inst.operands)
     operands.push_back(
@@ -147,11 +147,12 @@ void Emitter::shape_op(const Inst& inst) {
                            : address(registers.base, to.dtype, registers.values[0]);
     return;
   }
-  if (auto registers = through_shape(inst, assignment_[result]))
+  if (auto registers = through_shape(inst, function_.layout(result)))
     return set(result, std::move(*registers));
   require(from.is_value(), "[reshape] ", describe(inst.where),
           ": a tile of pointers cannot be reshaped on a GPU; reshape the offsets");
-  set(result, through_shared(get(operand), from.dtype, from.shape, assignment_[result], to.shape));
+  set(result,
+      through_shared(get(operand), from.dtype, from.shape, function_.layout(result), to.shape));
 }
 
 // The result of a shape operation from its operand where that is, or is brought to where, nothing

@@ -20,18 +20,12 @@ Emitter::Emitter(llvm::Module& module, const ir::Function& function, const Targe
       facts_(facts),
       roles_(roles),
       table_(table),
-      assignment_(assign_layouts(function,
-                                 roles ? roles->consumer_warps : choose_warps(function, target),
-                                 target, roles.has_value())),
+      pipelines_(pipelines_of(function, uses, facts, target)),
       axis_info_(axis_info(function)),
       scalars_(function.types.size(), nullptr),
       pending_{std::vector<bool>(function.types.size(), false),
                std::vector<bool>(function.types.size(), false), false},
-      touch_kind_(module.getContext().getMDKindID(touch_note)) {
-  if (!roles)
-    pipelines_ = plan_pipelines(function, uses, facts, assignment_.warps, target,
-                                shared_memory_limit(target) / 2);
-}
+      touch_kind_(module.getContext().getMDKindID(touch_note)) {}
 
 llvm::Function* Emitter::declare(const std::string& entry) {
   std::vector<llvm::Type*> types;
@@ -273,7 +267,7 @@ void Emitter::loop(const Inst& inst) {
   for (std::size_t k = 0; k < inst.results.size(); ++k) {
     Value init = inst.operands[3 + k];
     if (is_tile(init)) {
-      Registers registers = get(init, assignment_[inst.results[k]]);
+      Registers registers = get(init, function_.layout(inst.results[k]));
       bases.push_back(registers.base);
       first.push_back(layout::first_duplicates(registers.layout));
       types.push_back(registers.values[0]->getType());
@@ -297,7 +291,7 @@ void Emitter::loop(const Inst& inst) {
       }
       if (is_tile(inst.results[k]))
         tiles_.insert_or_assign(to[from + k],
-                                Registers{assignment_[inst.results[k]], values, bases[k]});
+                                Registers{function_.layout(inst.results[k]), values, bases[k]});
       else
         scalars_[to[from + k]] = values[0];
     }
@@ -328,7 +322,7 @@ void Emitter::loop(const Inst& inst) {
                   carry(k, {scalars_[yield.operands[k]]});
                   continue;
                 }
-                Registers registers = get(yield.operands[k], assignment_[inst.results[k]]);
+                Registers registers = get(yield.operands[k], function_.layout(inst.results[k]));
                 require(
                     registers.base == bases[k], "[codegen] ", describe(inst.where),
                     ": a loop carries a tile of pointers that changes from one array to another");
@@ -370,7 +364,7 @@ void Emitter::branch(const Inst& inst) {
         given[side].push_back({scalars_[yield.operands[k]]});
         continue;
       }
-      Registers registers = get(yield.operands[k], assignment_[inst.results[k]]);
+      Registers registers = get(yield.operands[k], function_.layout(inst.results[k]));
       bases[side].back() = registers.base;
       given[side].push_back(std::move(registers.values));
     }
@@ -394,7 +388,7 @@ void Emitter::branch(const Inst& inst) {
     }
     Value result = inst.results[k];
     if (is_tile(result))
-      tiles_.insert_or_assign(result, Registers{assignment_[result], values, bases[0][k]});
+      tiles_.insert_or_assign(result, Registers{function_.layout(result), values, bases[0][k]});
     else
       scalars_[result] = values[0];
   }

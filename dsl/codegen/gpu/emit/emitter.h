@@ -52,7 +52,8 @@ struct Registers {
 
 class Emitter : Arithmetic {
  public:
-  // With roles, if a plan is given; the kernel then has further parameters after the program's:
+  // The function is as the last of the GPU's passes leaves it. With roles, if it has some, of which
+  // these are the facts; the kernel then has further parameters after the program's:
   // a pointer to each tensor map, and the sizes of the grid (i32). With a table of launches, which
   // is then the kernel's one parameter.
   Emitter(llvm::Module& module, const ir::Function& function, const Target& target,
@@ -60,7 +61,7 @@ class Emitter : Arithmetic {
           const std::optional<WarpRoles>& roles, const std::optional<LaunchTable>& table = {});
   void run(const std::string& entry);
   KernelShape shape() const {
-    return {roles_ ? roles_->threads() : 32 * assignment_.warps, shared_peak_,
+    return {roles_ ? roles_->threads() : 32 * function_.warps, shared_peak_,
             roles_                ? roles_->cluster
             : exchange_bytes_ > 0 ? function_.cluster
                                   : 1};
@@ -342,7 +343,7 @@ class Emitter : Arithmetic {
   const std::vector<ScalarFacts>& facts_;
   const std::optional<WarpRoles>& roles_;
   const std::optional<LaunchTable> table_;
-  Assignment assignment_;
+  LoopPipelines pipelines_;
   std::vector<AxisInfo> axis_info_;
 
   std::vector<llvm::Value*> scalars_;
@@ -358,7 +359,6 @@ class Emitter : Arithmetic {
       0;  // that a block gives to each of its cluster at most; 0: nothing
   llvm::Value* exchange_turn_ = nullptr;  // which of two places the next exchange uses
   int scratch_uses_ = 0;                  // so far
-  std::unordered_map<const ir::Inst*, LoopPipeline> pipelines_;
   std::vector<OpenPipeline> open_pipelines_;
   Pending pending_;
   std::vector<std::pair<const LoopPipeline*, std::int64_t>> rings_;  // and where they begin

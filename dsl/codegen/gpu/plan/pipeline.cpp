@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "runtime/base/error.h"
+
 namespace tilewright::dsl::gpu {
 namespace {
 
@@ -20,14 +22,54 @@ int largest_power(std::int64_t divisor, int most) {
 class Planner {
  public:
   Planner(const ir::Function& function, const Uses& uses, const std::vector<ScalarFacts>& facts,
-          int warps, const Target& target)
-      : function_(function), uses_(uses), facts_(facts), warps_(warps), target_(target) {}
+          const Target& target)
+      : function_(function), uses_(uses), facts_(facts), warps_(function.warps), target_(target) {}
 
   std::optional<LoopPipeline> plan(const Inst& loop, std::int64_t most_bytes) {
+    LoopPipeline result = staged_in(loop, [](const Inst&) { return true; });
+    if (result.loads.empty()) return std::nullopt;
+    result.stages =
+        static_cast<int>(std::min<std::int64_t>(most_stages, most_bytes / result.stage_bytes));
+    if (result.stages < 2) return std::nullopt;
+    for (const Inst& inst : loop.bodies[0].insts)
+      if (inst.op == Op::dot_ && serves_warpgroups(inst, result)) {
+        result.warpgroups = true;
+        // With f16, ptxas 13.5 moves the rounding of the sums before their wait, finds them in use
+        // and serializes all products (C7514).
+        bool is_bf16 = function_.type(inst.operands[0]).dtype == DType::bf16;
+        if (is_bf16 && may_be_deferred(inst, loop, result)) result.deferred = &inst;
+      }
+    return result;
+  }
+
+  // What a loop with stages says; nothing if that is not possible.
+  std::optional<LoopPipeline> follow(const Inst& loop) {
+    const ir::Block& body = loop.bodies[0];
+    LoopPipeline result = staged_in(loop, [](const Inst& inst) { return inst.schedule.staged; });
+    result.stages = loop.schedule.stages;
+    auto staged =
+        std::ranges::count_if(body.insts, [](const Inst& inst) { return inst.schedule.staged; });
+    if (staged == 0 || std::ssize(result.loads) != staged) return std::nullopt;
+    for (const Inst& inst : body.insts) {
+      if (inst.op != Op::dot_) continue;
+      result.warpgroups |= serves_warpgroups(inst, result);
+      if (!inst.schedule.deferred) continue;
+      if (!serves_warpgroups(inst, result) || !may_be_deferred(inst, loop, result))
+        return std::nullopt;
+      result.deferred = &inst;
+    }
+    return result;
+  }
+
+ private:
+  // The loads of a loop that are wanted and can be staged, and what their places follow from.
+  template <typename Wanted>
+  LoopPipeline staged_in(const Inst& loop, Wanted wanted) const {
     const ir::Block& body = loop.bodies[0];
     LoopPipeline result;
     std::vector<bool> needed(function_.types.size(), false);
     for (const Inst& inst : body.insts) {
+      if (!wanted(inst)) continue;
       auto staged = stage(inst, body);
       if (!staged) continue;
       if (!mark_addresses(inst, body, needed)) continue;
@@ -35,25 +77,15 @@ class Planner {
       result.stage_bytes += (staged->shared.size_bytes() + 1023) / 1024 * 1024;
       result.loads.push_back(std::move(*staged));
     }
-    if (result.loads.empty()) return std::nullopt;
     for (const Inst& inst : body.insts)
       if (!inst.results.empty() && needed[inst.results[0]]) result.addresses.push_back(&inst);
-    result.stages =
-        static_cast<int>(std::min<std::int64_t>(most_stages, most_bytes / result.stage_bytes));
-    if (result.stages < 2) return std::nullopt;
-    for (const Inst& inst : body.insts)
-      if (inst.op == Op::dot_ && serves_warpgroups(inst, result)) {
-        result.warpgroups = true;
-        // With f16, ptxas 13.5 moves the rounding of the sums before their wait, finds them in use
-        // and serializes all products (C7514).
-        bool is_bf16 = function_.type(inst.operands[0]).dtype == DType::bf16;
-        if (result.stages >= 3 && is_bf16 && only_accumulates(uses_, inst, body))
-          result.deferred = &inst;
-      }
     return result;
   }
 
- private:
+  bool may_be_deferred(const Inst& dot, const Inst& loop, const LoopPipeline& plan) const {
+    return plan.stages >= 3 && only_accumulates(uses_, dot, loop.bodies[0]);
+  }
+
   std::optional<StagedLoad> stage(const Inst& inst, const ir::Block& body) const {
     if (inst.op != Op::load_desc_) return std::nullopt;
     Value value = inst.results[0];
@@ -125,17 +157,36 @@ class Planner {
 
 }  // namespace
 
-std::unordered_map<const Inst*, LoopPipeline> plan_pipelines(const ir::Function& function,
-                                                             const Uses& uses,
-                                                             const std::vector<ScalarFacts>& facts,
-                                                             int warps, const Target& target,
-                                                             std::int64_t most_bytes) {
-  std::unordered_map<const Inst*, LoopPipeline> result;
-  Planner planner(function, uses, facts, warps, target);
+LoopPipelines plan_pipelines(const ir::Function& function, const Uses& uses,
+                             const std::vector<ScalarFacts>& facts, const Target& target) {
+  LoopPipelines result;
+  Planner planner(function, uses, facts, target);
   ir::for_each_inst(function.body, [&](const Inst& inst) {
     if (inst.op != Op::loop_) return;
-    if (auto plan = planner.plan(inst, most_bytes)) result.emplace(&inst, std::move(*plan));
+    if (auto plan = planner.plan(inst, shared_memory_limit(target) / 2))
+      result.emplace(&inst, std::move(*plan));
   });
+  return result;
+}
+
+LoopPipelines pipelines_of(const ir::Function& function, const Uses& uses,
+                           const std::vector<ScalarFacts>& facts, const Target& target) {
+  LoopPipelines result;
+  if (function.roles) return result;
+  Planner planner(function, uses, facts, target);
+  std::int64_t staged = 0;
+  ir::for_each_inst(function.body, [&](const Inst& inst) {
+    staged += inst.schedule.staged ? 1 : 0;
+    if (inst.schedule.stages == 0) return;
+    auto plan = planner.follow(inst);
+    require(plan.has_value(), "[loop] ", describe(inst.where), ": its ", int{inst.schedule.stages},
+            " stages, or what is staged or deferred in it, are not possible on ", target.cpu,
+            "; without them pipeline_loads finds what is");
+    staged -= std::ssize(plan->loads);
+    result.emplace(&inst, std::move(*plan));
+  });
+  require(staged == 0, "[load_desc] ", staged, " loads of @", function.name,
+          " are staged in no loop that has stages");
   return result;
 }
 

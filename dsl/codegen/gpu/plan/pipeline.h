@@ -11,7 +11,9 @@
 //
 // A load takes part if its block goes to a tensor-core product only, as it is or with its axes
 // exchanged; if 16 bytes of it are neighbours in memory; if its place follows from the loop's index
-// alone; and if nothing in the program writes what it reads.
+// alone; and if nothing in the program writes what it reads. Which loads do, through how many
+// stages, and which product may be late, is decided by the pass pipeline_loads and stands in the
+// function.
 #pragma once
 
 #include <optional>
@@ -47,10 +49,15 @@ struct LoopPipeline {
   std::int64_t bytes() const { return stages * stage_bytes; }
 };
 
-// By loop; `most_bytes` of shared memory for each ring.
-std::unordered_map<const ir::Inst*, LoopPipeline> plan_pipelines(
-    const ir::Function& function, const Uses& uses, const std::vector<ScalarFacts>& facts,
-    int warps, const Target& target, std::int64_t most_bytes);
+using LoopPipelines = std::unordered_map<const ir::Inst*, LoopPipeline>;  // by loop
+
+// What would serve a function that nothing is decided for; each ring takes at most half of the
+// shared memory.
+LoopPipelines plan_pipelines(const ir::Function& function, const Uses& uses,
+                             const std::vector<ScalarFacts>& facts, const Target& target);
+// Those that a function says it has (ir::Schedule). Raises `Error` where one is not possible.
+LoopPipelines pipelines_of(const ir::Function& function, const Uses& uses,
+                           const std::vector<ScalarFacts>& facts, const Target& target);
 
 // How many elements of a block of a descriptor load or store (whose offsets begin at an operand)
 // are neighbours in memory, aligned, and inside or outside together: a power of two, at most 16

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dsl/analysis/program_dependence.h"
+#include "runtime/base/error.h"
 
 namespace tilewright::dsl::gpu {
 namespace {
@@ -18,6 +19,7 @@ constexpr std::int64_t scratch_bytes = 16 << 10;  // left to reductions and chan
 // Accumulators and operands in registers, in 32-bit words; the rest is for everything else.
 constexpr std::int64_t most_words = 176;
 
+// Plans what nothing is decided for, or follows what is decided.
 class Planner {
  public:
   Planner(const ir::Function& function, const Uses& uses, const std::vector<ScalarFacts>& facts,
@@ -37,7 +39,8 @@ class Planner {
   std::int64_t shared_bytes() const { return shared_bytes_; }
 
   std::optional<WarpRoles> run() {
-    if (!has_copies_and_warpgroups() || !find_products() || !fits_registers()) return std::nullopt;
+    if (!has_copies_and_warpgroups() || !find_products()) return std::nullopt;
+    if (!is_decided() && !fits_registers()) return std::nullopt;
     if (!collect(function_.body) || fetched_products_ != products_.size()) return std::nullopt;
     if (!produce_what_decides(function_.body)) return std::nullopt;
     find_stores();
@@ -48,6 +51,9 @@ class Planner {
   }
 
  private:
+  bool is_decided() const { return function_.roles.has_value(); }
+  bool may_be_staged(const Inst& load) const { return !is_decided() || load.schedule.staged; }
+
   bool has_copies_and_warpgroups() const {
     return target_.gpu().has_tensor_copies && target_.gpu().has_warpgroup_products;
   }
@@ -65,6 +71,7 @@ class Planner {
     });
     if (!alike || (rows != 64 && rows != 128)) return false;
     roles_.consumer_warps = static_cast<int>(rows / 16);
+    if (is_decided() && roles_.consumer_warps != function_.warps) return false;
     return std::ranges::all_of(products_, [&](const Inst* dot) {
       auto how = tensor_core_dot(function_, *dot, roles_.consumer_warps, target_);
       return how && how->warpgroups;
@@ -114,7 +121,7 @@ class Planner {
     for (const Inst& inst : block.insts) {
       for (const ir::Block& body : inst.bodies)
         if (!collect(body)) return false;
-      if (inst.op == Op::load_desc_ && stays(inst)) {
+      if (inst.op == Op::load_desc_ && stays(inst) && may_be_staged(inst)) {
         Fetch fetch{&inst};
         if (!stage(inst, inst.results[0], false, fetch)) return false;
         roles_.fetches.push_back(std::move(fetch));
@@ -130,6 +137,10 @@ class Planner {
       if (!has_left || !has_right) return false;
       fetch.deferred = products_in(block) == 1 && fetch.loads.size() == 2 &&
                        only_accumulates(uses_, inst, block);
+      if (is_decided()) {
+        if (inst.schedule.deferred && !fetch.deferred) return false;
+        fetch.deferred = inst.schedule.deferred;
+      }
       roles_.fetches.push_back(std::move(fetch));
       ++fetched_products_;
     }
@@ -143,7 +154,7 @@ class Planner {
   void stage(const Inst& dot, int index, const ir::Block& block, Fetch& fetch) {
     Value value = dot.operands[static_cast<std::size_t>(index)];
     const Inst* load = load_of(value);
-    if (load == nullptr || !is_in(block, load) || stays(*load)) return;
+    if (load == nullptr || !is_in(block, load) || stays(*load) || !may_be_staged(*load)) return;
     auto operand = product_operand(uses_, *load);
     if (!operand) return;
     bool rows_along_k = (index == 0) != operand->transposed;
@@ -303,7 +314,7 @@ class Planner {
   // Stores of what products give, where nothing else touches the array.
   void find_stores() {
     ir::for_each_inst(function_.body, [&](const Inst& inst) {
-      if (inst.op != Op::store_desc_) return;
+      if (inst.op != Op::store_desc_ || (is_decided() && !inst.schedule.boxed)) return;
       const ir::Type& type = function_.type(inst.operands[1]);
       if (type.is_scalar() || type.shape.rank() != 2 || physical_shape(type.shape) != type.shape)
         return;
@@ -323,7 +334,8 @@ class Planner {
   void find_alternating() {
     if (roles_.warpgroups() != 2) return;
     ir::for_each_inst(function_.body, [&](const Inst& inst) {
-      if (inst.op == Op::loop_ && products_in(inst.bodies[0]) >= 2)
+      if (inst.op == Op::loop_ && products_in(inst.bodies[0]) >= 2 &&
+          (!is_decided() || inst.schedule.alternating))
         roles_.alternating.push_back(&inst);
     });
   }
@@ -350,8 +362,14 @@ class Planner {
     if (roles_.consumer_warps == 4) limit = limit / 2 - 1024;
     std::int64_t others = barrier_bytes + staging + once;
     if (needs_scratch()) others += scratch_bytes;
-    int stages = static_cast<int>(std::min<std::int64_t>(most_stages, (limit - others) / each));
+    const std::int64_t most = is_decided() ? INT8_MAX : most_stages;
+    int stages = static_cast<int>(std::min(most, (limit - others) / each));
+    if (is_decided()) {
+      if (function_.roles->stages > stages) return false;
+      stages = function_.roles->stages;
+    }
     if (stages < 2) return false;
+    roles_.stages = stages;
     std::int64_t at = 0;
     for (Ring& ring : roles_.rings) {
       if (ring.stages == 0) ring.stages = stages;
@@ -416,6 +434,42 @@ std::optional<WarpRoles> plan_warp_roles(const ir::Function& function, const Use
     best = std::move(roles);
   }
   return best ? std::move(best) : Planner(function, uses, facts, target).run();
+}
+
+namespace {
+
+// Whether all that a function says is done: a mark that has no effect would be a wrong answer to
+// who wrote it.
+bool keeps_all_marks(const ir::Function& function, const WarpRoles& roles) {
+  std::size_t loads = 0, deferred = 0, stores = 0, loops = 0;
+  ir::for_each_inst(function.body, [&](const Inst& inst) {
+    loads += inst.schedule.staged ? 1 : 0;
+    deferred += inst.schedule.deferred ? 1 : 0;
+    stores += inst.schedule.boxed ? 1 : 0;
+    loops += inst.schedule.alternating ? 1 : 0;
+  });
+  for (const Fetch& fetch : roles.fetches) {
+    loads -= fetch.loads.size();
+    deferred -= fetch.deferred ? 1 : 0;
+  }
+  return loads == 0 && deferred == 0 && stores == roles.stores.size() &&
+         loops == roles.alternating.size();
+}
+
+}  // namespace
+
+std::optional<WarpRoles> warp_roles_of(const ir::Function& function, const Uses& uses,
+                                       const std::vector<ScalarFacts>& facts,
+                                       const Target& target) {
+  if (!function.roles) return std::nullopt;
+  Planner planner(function, uses, facts, target);
+  bool fits = !function.roles->cluster_axis || planner.share_along(*function.roles->cluster_axis);
+  std::optional<WarpRoles> roles = fits ? planner.run() : std::nullopt;
+  require(roles && keeps_all_marks(function, *roles), "[codegen] @", function.name,
+          " says that its warps have roles which ", target.cpu,
+          " cannot give them; without roles, stages and marks in its schedules specialise_warps "
+          "finds those that are possible");
+  return roles;
 }
 
 }  // namespace tilewright::dsl::gpu

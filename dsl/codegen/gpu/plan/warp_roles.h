@@ -87,10 +87,14 @@ struct TensorStore {
   BoxCopy copy;
 };
 
+// All that code needs to know. Most of it follows from the program; what is decided stands in the
+// function (ir::Roles, ir::Schedule): how many stages, what is staged, deferred, boxed,
+// alternating.
 struct WarpRoles {
   int consumer_warps = 8;  // a multiple of 4; the producer's warpgroup comes after them
   int cluster = 1;         // blocks that share what they fetch
   int cluster_axis = 0;    // their programs are neighbours along this axis of the grid
+  int stages = 0;          // of each ring but those of what stays
   std::vector<Ring> rings;
   std::vector<Fetch> fetches;
   std::vector<TensorStore> stores;
@@ -112,9 +116,14 @@ struct WarpRoles {
   const TensorStore* store_of(const ir::Inst* store) const;
 };
 
+// What would serve a function that nothing is decided for; nothing where roles are not possible.
 std::optional<WarpRoles> plan_warp_roles(const ir::Function& function, const Uses& uses,
                                          const std::vector<ScalarFacts>& facts,
                                          const Target& target);
+// The roles that a function says its warps have, if any. Raises `Error` where they are not
+// possible.
+std::optional<WarpRoles> warp_roles_of(const ir::Function& function, const Uses& uses,
+                                       const std::vector<ScalarFacts>& facts, const Target& target);
 
 // Of a box that waits to be stored: 64 rows of 128 bytes.
 constexpr std::int64_t staged_box_bytes = 64 * 128;

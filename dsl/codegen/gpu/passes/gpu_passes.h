@@ -1,0 +1,14 @@
+// Every pass that takes a function of tile IR towards a GPU's code, one line each. What they decide
+// they write into the function (ir/function.h); each says at its top what it needs and gives.
+#pragma once
+
+#include "dsl/ir/function.h"
+#include "dsl/target/target.h"
+
+namespace tilewright::dsl::gpu {
+
+bool specialise_warps(ir::Function& function, const Target& target);  // who fetches, who multiplies
+bool assign_layouts(ir::Function& function, const Target& target);    // who holds which element
+bool pipeline_loads(ir::Function& function, const Target& target);    // what runs ahead of loops
+
+}  // namespace tilewright::dsl::gpu

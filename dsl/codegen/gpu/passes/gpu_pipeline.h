@@ -1,0 +1,24 @@
+// The passes that code generation for GPUs runs, as a table of the same kind as that of all targets
+// (passes/pipeline.h), by the same driver: from a traced function to one of which the emitter
+// writes down what it says. A function that comes with a later stage, from a text, goes on from
+// there.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dsl/passes/pipeline.h"
+
+namespace tilewright::dsl::gpu {
+
+std::span<const Pass> gpu_passes();
+
+// Runs them all, but for those that are skipped; `options.target` is a GPU.
+std::vector<PassTime> schedule(ir::Function& function, PipelineOptions options);
+
+// Named passes of either table, in the given order.
+std::vector<PassTime> run_named_passes(ir::Function& function, std::span<const std::string> names,
+                                       const Target& target);
+
+}  // namespace tilewright::dsl::gpu
