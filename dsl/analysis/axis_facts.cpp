@@ -293,6 +293,7 @@ AxisFacts elementwise_facts(const ir::Inst& inst, const ir::Type& type, const ir
 
 AxisFacts shape_facts(const ir::Inst& inst, const ir::Type& type, const ir::Type& operand,
                       const AxisFacts& x) {
+  if (inst.op == Op::convert_layout_) return x;
   if (operand.is_scalar() || x.info.constant) return uniform_facts(type, x);
   AxisFacts facts = unknown_facts(type);
   facts.not_negative = x.not_negative;

@@ -239,7 +239,7 @@ class Interpreter {
     if (inst.op == Op::permute_)
       return set(result, permute_data(data(operand), type(operand).shape,
                                       inst.get<Permutation>().dims, type(result)));
-    set(result, values_[operand]);  // expand_dims and reshape: the row-major order stays
+    set(result, values_[operand]);  // all others: the row-major order stays
   }
 
   void memory(const Inst& inst) {

@@ -322,6 +322,7 @@ void evaluate_elements(Op op, DType operand, DType result, std::span<const Colum
     case Op::broadcast_:
     case Op::reshape_:
     case Op::permute_:
+    case Op::convert_layout_:
     case Op::offset_:
     case Op::load_:
     case Op::store_:

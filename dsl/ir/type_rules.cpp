@@ -94,6 +94,12 @@ Types same(const Site& site) {
   return {site.operand(0)};
 }
 
+Types convert_layout(const Site& site) {
+  site.expect(!site.operand(0).is_scalar() && !site.operand(0).is_descriptor(), "the operand is ",
+              site.operand(0), "; it must be a tile");
+  return {site.operand(0)};
+}
+
 Types compare(const Site& site) {
   site.expect_value(0);
   expect_one_type(site, 0);

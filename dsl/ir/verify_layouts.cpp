@@ -13,7 +13,8 @@ constexpr int lanes_of_a_warp = 32;
 
 class LayoutVerifier {
  public:
-  explicit LayoutVerifier(const Function& function) : function_(function) {}
+  explicit LayoutVerifier(const Function& function)
+      : function_(function), staged_(function.types.size(), false) {}
 
   void run() {
     for (std::size_t value = 0; value < function_.types.size(); ++value)
@@ -25,6 +26,7 @@ class LayoutVerifier {
     require(function_.warps > 0, "[func] is ", name_of(function_.stage),
             " over no warps; it must say how many hold its tiles");
     for_each_inst(function_.body, [&](const Inst& inst) {
+      if (inst.schedule.staged) staged_[inst.results[0]] = true;
       for (Value result : inst.results) value(inst, result);
       for (const Block& body : inst.bodies)
         for (Value param : body.params) value(inst, param);
@@ -96,6 +98,7 @@ class LayoutVerifier {
   }
 
   void shape(const Inst& inst) const {
+    if (inst.op == Op::convert_layout_ || staged_[inst.operands[0]]) return;
     if (!is_tile(inst.operands[0]) || !is_tile(inst.results[0])) return;
     auto source = shape_source(function_, inst, function_.layout(inst.results[0]));
     expect(!source || *source == function_.layout(inst.operands[0]), inst, "its operand %",
@@ -112,6 +115,7 @@ class LayoutVerifier {
   }
 
   const Function& function_;
+  std::vector<bool> staged_;  // by value: it lies in shared memory, wherever its layout says
 };
 
 }  // namespace

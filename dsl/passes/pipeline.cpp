@@ -47,6 +47,7 @@ constexpr std::array constraints = {
     Constraint{"dead_code", "specialise_warps", "a load with one user is what is staged"},
     Constraint{"specialise_warps", "assign_layouts", "roles say how many warps hold the tiles"},
     Constraint{"assign_layouts", "pipeline_loads", "what is staged depends on the warps' products"},
+    Constraint{"pipeline_loads", "insert_conversions", "what is staged comes as products want it"},
 };
 
 constexpr std::size_t place(std::string_view name) {

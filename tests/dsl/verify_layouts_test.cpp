@@ -47,6 +47,8 @@ TEST(VerifyLayouts, OperandsMayLieElsewhereUntilTheyAreConverted) {
   const std::string add = "  %t = add %r, %c : f32[2x32] @R\n";
   EXPECT_EQ(verdict(add, "warps 1 laid_out"), "fine");
   EXPECT_THAT(verdict(add), HasSubstr("[add] an operand, %"));
+  EXPECT_EQ(verdict("  %d = convert_layout %c : f32[2x32] @R\n  %t = add %r, %d : f32[2x32] @R\n"),
+            "fine");
 }
 
 TEST(VerifyLayouts, ShapeOperationsNameTheirOperandAnew) {
@@ -102,6 +104,11 @@ TEST(VerifyLayouts, RolesHaveWarpsStagesAndAnAxisThatExist) {
   EXPECT_THAT(roles("warps 2 roles (stages 2)"), HasSubstr("with roles these are 4 or 8"));
   EXPECT_THAT(roles("warps 4 roles (stages 1)"), HasSubstr("rings of 1 stages"));
   EXPECT_THAT(roles("warps 4 roles (stages 2, cluster_axis 3)"), HasSubstr("along axis 3"));
+}
+
+TEST(VerifyLayouts, OnlyTilesAreConverted) {
+  EXPECT_THAT(verdict("  %t = convert_layout %0 : f32\n"),
+              HasSubstr("the operand is f32; it must be a tile"));
 }
 
 }  // namespace

@@ -100,11 +100,11 @@ void Emitter::atomic_update(const Inst& inst) {
     pending_.shared = true;
     return;
   }
-  const Layout& layout = function_.layout(roles_ && !used ? value : result);
-  Registers from = get(value, layout);
+  const Layout& layout = function_.layout(result);
+  Registers from = get(value);
   bool adds = inst.get<ir::Atomic>().kind == ir::AtomicKind::add && !used;
   int most = adds ? most_added_at_once(type.dtype) : 1;
-  auto accesses = pointer_accesses(get(pointer, layout), pointer, mask, type, most);
+  auto accesses = pointer_accesses(get(pointer), pointer, mask, type, most);
   order_access(pointer, true);
   Registers old{layout, std::vector<llvm::Value*>(from.values.size()), nullptr};
   llvm::Value* own = owns(layout);

@@ -46,7 +46,7 @@ void Emitter::cluster_reduce(const Inst& inst) {
     scalars_[result] = over_cluster(inst, {scalars_[operand]}, {i32(0)}, first)[0];
     return;
   }
-  const Registers from = get(operand, function_.layout(result));
+  const Registers from = get(operand);
   const layout::Layout& layout = from.layout;
   Strides strides = row_major_strides(layout.shape());
   std::vector<int> first = layout::first_duplicates(layout);

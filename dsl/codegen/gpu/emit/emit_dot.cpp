@@ -21,6 +21,7 @@ using layout::Layout;
 
 void Emitter::dot(const Inst& inst) {
   auto tensor_core = tensor_core_dot(function_, inst, function_.warps, target_);
+  if (tensor_core) require_place(inst, inst.results[0], tensor_core->result);
   set(inst.results[0], tensor_core ? dot_tensor_core(inst, *tensor_core) : dot_multiply_add(inst));
 }
 
@@ -42,7 +43,7 @@ std::pair<Emitter::Words, Emitter::Words> Emitter::operand_words(const Inst& ins
     const Registers& from = get(inst.operands[i]);
     auto plan = layout::plan_conversion(from.layout, *wanted[i], bytes);
     if (plan.kind != layout::Conversion::Kind::shared) {
-      made[i] = get(inst.operands[i], *wanted[i]);
+      made[i] = get(inst.operands[i]);
       continue;
     }
     offsets[i] = total;
@@ -99,7 +100,7 @@ llvm::Value* Emitter::packed(const Registers& from, std::size_t first, int count
 Registers Emitter::dot_tensor_core(const Inst& inst, const TensorCoreDot& how) {
   if (auto result = dot_warpgroups(inst, how)) return std::move(*result);
   auto [left, right] = operand_words(inst, how);
-  Registers result = get(inst.operands[2], how.result);
+  Registers result = get(inst.operands[2]);
   std::string op = concat("mma_m16n8k", how.k, "_", emulator::name_of(how.format));
   // Instructions along the last axis of each tile first, as the families number registers.
   auto steps = static_cast<std::size_t>(how.a.shape()[1] / how.k);
@@ -152,7 +153,7 @@ Registers Emitter::dot_multiply_add(const Inst& inst) {
                  &b_type = function_.type(inst.operands[1]),
                  &type = function_.type(inst.results[0]);
   const Registers a = get(inst.operands[0]), b = get(inst.operands[1]);
-  Registers result = get(inst.operands[2], function_.layout(inst.results[0]));
+  Registers result = get(inst.operands[2]);
   const Layout& layout = result.layout;
   std::int64_t m = type.shape[0], n = type.shape[1], k = a_type.shape[1];
   std::int64_t each = (m + n) * size_bytes(a_type.dtype);

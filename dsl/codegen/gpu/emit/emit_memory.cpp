@@ -89,7 +89,7 @@ std::vector<Emitter::Access> Emitter::pointer_accesses(const Registers& pointers
   // A logical axis that is no multiple of the width ends within a group.
   if (type.shape.back() % width != 0) width = 1;
   std::optional<Registers> masks;
-  if (mask && is_tile(*mask)) masks = get(*mask, pointers.layout);
+  if (mask && is_tile(*mask)) masks = get(*mask);
   std::vector<Access> accesses;
   for (auto& group : neighbours(pointers.layout, width)) {
     int r = group[0];
@@ -308,10 +308,10 @@ void Emitter::load(const Inst& inst) {
     std::optional<Value> mask;
     if (inst.operands.size() > 1) mask = inst.operands[1];
     if (inst.operands.size() > 2)
-      other = is_tile(inst.operands[2]) ? get(inst.operands[2], layout)
+      other = is_tile(inst.operands[2]) ? get(inst.operands[2])
                                         : splat(scalars_[inst.operands[2]], false, layout);
-    accesses = pointer_accesses(get(inst.operands[0], layout), inst.operands[0], mask, type,
-                                widest(type.dtype));
+    accesses =
+        pointer_accesses(get(inst.operands[0]), inst.operands[0], mask, type, widest(type.dtype));
   }
   // Registers first: what they need may itself read memory or pass a barrier.
   order_access(inst.operands[0], false, ir::cache_policy(inst));
@@ -332,16 +332,13 @@ void Emitter::store(const Inst& inst) {
   if (is_tile(value)) {
     if (const TensorStore* boxes = roles_ ? roles_->store_of(&inst) : nullptr)
       return store_boxes(inst, *boxes);
-    // What stands in accumulators stays there: rows of them are sectors of memory at least.
-    Layout layout = roles_ ? function_.layout(value)
-                           : natural_layout(type.shape, static_cast<int>(size_bytes(type.dtype)),
-                                            function_.warps);
-    from = get(value, layout);
+    const Layout& layout = function_.layout(value);
+    from = get(value);
     std::optional<Value> mask;
     if (inst.op == Op::store_ && inst.operands.size() > 2) mask = inst.operands[2];
     accesses = inst.op == Op::store_desc_
                    ? desc_accesses(inst, 2, type, layout)
-                   : pointer_accesses(get(inst.operands[0], layout), inst.operands[0], mask, type,
+                   : pointer_accesses(get(inst.operands[0]), inst.operands[0], mask, type,
                                       widest(type.dtype));
   }
   order_access(inst.operands[0], true, ir::cache_policy(inst));

@@ -52,8 +52,7 @@ void Emitter::reduce(const Inst& inst) {
     scalars_[result] = to.values[0];
     return;
   }
-  Registers wanted = convert_layout(to, function_.type(result), function_.layout(result));
-  set(result, std::move(wanted));
+  set(result, std::move(to));
 }
 
 // Gives for each register its place in `partials`.

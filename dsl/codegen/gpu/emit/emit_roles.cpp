@@ -94,10 +94,8 @@ void Emitter::run_roles() {
   // Programs of a grid do not wait for each other, but they use the same scratch.
   for_each_program([&] {
     pending_.shared = true;
-    converted_.emplace_back();
     block(function_.body);
     finish_products();
-    converted_.pop_back();
   });
   close_alternation();
   if (!roles_->stores.empty())

@@ -1,5 +1,6 @@
 // Tiles in registers: where their elements are, and the operations that move nothing.
 #include "dsl/codegen/gpu/emit/emitter.h"
+#include "dsl/ir/verify_layouts.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::dsl::gpu {
@@ -17,43 +18,23 @@ const Registers& Emitter::get(Value value) {
   return found->second;
 }
 
-Registers Emitter::get(Value value, const Layout& layout) {
-  finish_product(value);
-  auto made = tiles_.find(value);
-  if (made != tiles_.end() && made->second.layout == layout) return made->second;
-  auto key = std::pair(value, layout.hash().low);
-  for (auto scope = converted_.rbegin(); scope != converted_.rend(); ++scope)
-    if (auto found = scope->find(key); found != scope->end()) return found->second;
-  auto again = remade(value, layout);
-  Registers result = again ? *again : convert_layout(get(value), function_.type(value), layout);
-  converted_.back().insert_or_assign(key, result);
-  return result;
-}
-
 void Emitter::set(Value value, Registers registers) {
   tiles_.insert_or_assign(value, std::move(registers));
 }
 
-// What costs nothing to have in another layout.
-std::optional<Registers> Emitter::remade(Value value, const Layout& layout) {
-  const Inst* inst = uses_.definition(value);
-  if (inst == nullptr) return std::nullopt;
-  switch (ir::info(inst->op).op_class) {
-    case ir::OpClass::creation:
-      if (inst->op == Op::splat_)
-        return splat(scalars_[inst->operands[0]], function_.type(value).is_pointer(), layout);
-      if (inst->op == Op::arange_) return arange(*inst, layout);
-      return std::nullopt;
-    case ir::OpClass::shape: return through_shape(*inst, layout);
-    default: return std::nullopt;
-  }
+void Emitter::require_place(const Inst& inst, Value value, const Layout& layout) const {
+  require(function_.layout(value) == layout, "[", ir::info(inst.op).name, "] ",
+          describe(inst.where), ": a tile of ", function_.type(value),
+          " does not lie where the instructions of ", target_.cpu,
+          " have it; insert_conversions brings what assign_layouts laid out");
 }
 
 void Emitter::creation(const Inst& inst) {
   Value result = inst.results[0];
-  auto registers = remade(result, function_.layout(result));
-  check(registers.has_value(), "not a creation of tiles");
-  set(result, std::move(*registers));
+  const Layout& layout = function_.layout(result);
+  set(result, inst.op == Op::arange_
+                  ? arange(inst, layout)
+                  : splat(scalars_[inst.operands[0]], function_.type(result).is_pointer(), layout));
 }
 
 Registers Emitter::splat(llvm::Value* value, bool pointer, const Layout& layout) {
@@ -102,7 +83,7 @@ void Emitter::elementwise_tile(const Inst& inst) {
   std::vector<Registers> operands;
   for (Value operand : inst.operands)
     operands.push_back(
-        is_tile(operand) ? get(operand, layout)
+        is_tile(operand) ? get(operand)
                          : splat(scalars_[operand], function_.type(operand).is_pointer(), layout));
   Registers out{layout, {}, nullptr};
   bool pointer = function_.type(result).is_pointer();
@@ -147,40 +128,18 @@ void Emitter::shape_op(const Inst& inst) {
                            : address(registers.base, to.dtype, registers.values[0]);
     return;
   }
-  if (auto registers = through_shape(inst, function_.layout(result)))
-    return set(result, std::move(*registers));
+  const Layout& layout = function_.layout(result);
+  if (!is_tile(operand)) return set(result, splat(scalars_[operand], from.is_pointer(), layout));
+  if (inst.op == Op::convert_layout_)
+    return set(result, convert_layout(get(operand), from, layout));
+  if (ir::shape_source(function_, inst, layout)) {  // which is where the operand lies
+    Registers registers = get(operand);
+    registers.layout = layout;
+    return set(result, std::move(registers));
+  }
   require(from.is_value(), "[reshape] ", describe(inst.where),
           ": a tile of pointers cannot be reshaped on a GPU; reshape the offsets");
-  set(result,
-      through_shared(get(operand), from.dtype, from.shape, function_.layout(result), to.shape));
-}
-
-// The result of a shape operation from its operand where that is, or is brought to where, nothing
-// moves.
-std::optional<Registers> Emitter::through_shape(const Inst& inst, const Layout& layout) {
-  Value operand = inst.operands[0];
-  if (!is_tile(operand))
-    return splat(scalars_[operand], function_.type(operand).is_pointer(), layout);
-  const Shape& from = function_.type(operand).shape;
-  const Shape& to = function_.type(inst.results[0]).shape;
-  std::optional<Layout> source;
-  if (inst.op == Op::expand_dims_) {
-    source = layout::slice(layout, inst.get<ir::Axis>().axis);
-  } else if (inst.op == Op::broadcast_) {
-    source = layout::broadcast_source(layout, physical_shape(from));
-  } else if (inst.op == Op::permute_) {
-    const auto& dims = inst.get<ir::Permutation>().dims;
-    std::vector<int> inverse(dims.size());
-    for (std::size_t i = 0; i < dims.size(); ++i)
-      inverse[static_cast<std::size_t>(dims[i])] = static_cast<int>(i);
-    source = layout::permute(layout, inverse);
-  } else if (physical_shape(from) == from && physical_shape(to) == to) {
-    source = layout::reshape(layout, from);
-  }
-  if (!source) return std::nullopt;
-  Registers registers = get(operand, *source);
-  registers.layout = layout;
-  return registers;
+  set(result, through_shared(get(operand), from.dtype, from.shape, layout, to.shape));
 }
 
 // The XOR of a term for each bit of the thread's number that is set; null for 0. It is computed

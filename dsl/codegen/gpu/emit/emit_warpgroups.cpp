@@ -24,8 +24,8 @@ void Emitter::store_boxes(const Inst& inst, const TensorStore& how) {
   const ir::Type& type = function_.type(inst.operands[1]);
   auto bytes = static_cast<int>(size_bytes(type.dtype));
   int span = 128 / bytes, warpgroups = roles_->warpgroups();
-  layout::Layout layout = layout::mma_result(type.shape, roles_->consumer_warps, 1);
-  Registers from = get(inst.operands[1], layout);
+  require_place(inst, inst.operands[1], layout::mma_result(type.shape, roles_->consumer_warps, 1));
+  Registers from = get(inst.operands[1]);
   auto* warpgroup = b_.CreateLShr(warp_, i32(2));
   auto* row = b_.CreateAdd(coordinate_of(inst.operands[2]), b_.CreateShl(warpgroup, i32(6)));
   llvm::Value* column = coordinate_of(inst.operands[3]);

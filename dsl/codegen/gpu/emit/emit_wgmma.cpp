@@ -75,9 +75,9 @@ Registers Emitter::dot_roles(const Inst& inst, const TensorCoreDot& how, const F
 Registers Emitter::issue_products(const Inst& inst, const TensorCoreDot& how,
                                   const std::optional<Staged>& a, const Staged& b) {
   Words left;
-  if (!a)
-    left = packed_words(get(inst.operands[0], how.a), function_.type(inst.operands[0]), how, 1);
-  Registers result = get(inst.operands[2], how.result);
+  if (!a) require_place(inst, inst.operands[0], how.a);
+  if (!a) left = packed_words(get(inst.operands[0]), function_.type(inst.operands[0]), how, 1);
+  Registers result = get(inst.operands[2]);
   std::int64_t columns = how.result.shape()[1], count = columns / 2;
   auto base = b_.CreatePtrToInt(shared_base_, b_.getInt32Ty());
   auto start = [&](const Staged& staged) {

@@ -88,7 +88,6 @@ void Emitter::run(const std::string& entry) {
     if (table_) find_launch();
     open_exchange();
     let_next_grid_begin();
-    converted_.emplace_back();
     block(function_.body);
     b_.CreateRetVoid();
     if (target_.gpu().overlaps_launches) place_grid_wait(*kernel_);
@@ -267,7 +266,7 @@ void Emitter::loop(const Inst& inst) {
   for (std::size_t k = 0; k < inst.results.size(); ++k) {
     Value init = inst.operands[3 + k];
     if (is_tile(init)) {
-      Registers registers = get(init, function_.layout(inst.results[k]));
+      Registers registers = get(init);
       bases.push_back(registers.base);
       first.push_back(layout::first_duplicates(registers.layout));
       types.push_back(registers.values[0]->getType());
@@ -312,7 +311,6 @@ void Emitter::loop(const Inst& inst) {
               scalars_[body.params[0]] = i;
               give(body.params, 1);
               assume_pending(body);
-              converted_.emplace_back();
               llvm::Value* slot = ring == nullptr ? nullptr : carried.back();
               if (ring != nullptr) begin_turn(inst, *ring, ring_start, i, slot);
               block(body);
@@ -322,14 +320,13 @@ void Emitter::loop(const Inst& inst) {
                   carry(k, {scalars_[yield.operands[k]]});
                   continue;
                 }
-                Registers registers = get(yield.operands[k], function_.layout(inst.results[k]));
+                Registers registers = get(yield.operands[k]);
                 require(
                     registers.base == bases[k], "[codegen] ", describe(inst.where),
                     ": a loop carries a tile of pointers that changes from one array to another");
                 carry(k, registers.values);
               }
               finish_products();
-              converted_.pop_back();
               if (ring == nullptr) return;
               auto* wraps = b_.CreateICmpEQ(slot, i32(ring->stages - 1));
               carried.push_back(b_.CreateSelect(wraps, i32(0), b_.CreateAdd(slot, i32(1))));
@@ -355,7 +352,6 @@ void Emitter::branch(const Inst& inst) {
   for (std::size_t side = 0; side < 2; ++side) {
     b_.SetInsertPoint(sides[side]);
     pending_ = before;
-    converted_.emplace_back();
     block(inst.bodies[side]);
     const Inst& yield = inst.bodies[side].insts.back();
     for (std::size_t k = 0; k < inst.results.size(); ++k) {
@@ -364,12 +360,11 @@ void Emitter::branch(const Inst& inst) {
         given[side].push_back({scalars_[yield.operands[k]]});
         continue;
       }
-      Registers registers = get(yield.operands[k], function_.layout(inst.results[k]));
+      Registers registers = get(yield.operands[k]);
       bases[side].back() = registers.base;
       given[side].push_back(std::move(registers.values));
     }
     finish_products();
-    converted_.pop_back();
     sides[side] = b_.GetInsertBlock();
     b_.CreateBr(join);
     after[side] = pending_;

@@ -7,9 +7,8 @@
 // and the like (device_ops.h), so that one and the same module becomes PTX and runs in the
 // emulator.
 //
-// Values are emitted in the order of the program. An operand that is needed in another layout is
-// converted there and then: shape operations and constants by being made anew, which costs nothing,
-// all else through shared memory. Shared memory is a stack of scratch space; a barrier stands
+// Values are emitted in the order of the program, whose passes (gpu/passes) have decided where each
+// one is and brought operands there. Shared memory is a stack of scratch space; a barrier stands
 // before a part of it is written again.
 //
 // Elements outside the logical shape exist in registers and mean nothing: loads do not fetch them,
@@ -96,7 +95,6 @@ class Emitter : Arithmetic {
     void merge(const Pending& other);  // either may be the case
   };
   using Words = std::vector<llvm::Value*>;  // of 32 bits
-  using Scope = std::map<std::pair<ir::Value, std::uint64_t>, Registers>;
 
   // emitter.cpp: the frame, control flow, scalars
   llvm::Function* declare(const std::string& entry);
@@ -132,17 +130,16 @@ class Emitter : Arithmetic {
   void assume_pending(const ir::Block& body);
 
   // emit_tile.cpp: values in registers
-  const Registers& get(ir::Value value);                         // in the layout it was made in
-  Registers get(ir::Value value, const layout::Layout& layout);  // in that one
+  const Registers& get(ir::Value value);
   void set(ir::Value value, Registers registers);
-  std::optional<Registers> remade(ir::Value value, const layout::Layout& layout);
+  // That a value lies as an instruction of the hardware has it, which a text may say otherwise.
+  void require_place(const ir::Inst& inst, ir::Value value, const layout::Layout& layout) const;
   void creation(const ir::Inst& inst);
   void elementwise_tile(const ir::Inst& inst);
   void shape_op(const ir::Inst& inst);
   std::vector<int> first_of_equals(ir::Value value, const layout::Layout& layout) const;
   Registers splat(llvm::Value* value, bool pointer, const layout::Layout& layout);
   Registers arange(const ir::Inst& inst, const layout::Layout& layout);
-  std::optional<Registers> through_shape(const ir::Inst& inst, const layout::Layout& layout);
   Coordinate coordinate(const layout::Layout& layout, int axis, int reg);
   llvm::Value* linear_in_thread(const std::vector<std::int64_t>& lane_terms,
                                 const std::vector<std::int64_t>& warp_terms);
@@ -349,7 +346,6 @@ class Emitter : Arithmetic {
   std::vector<llvm::Value*> scalars_;
   std::unordered_map<ir::Value, Registers> tiles_;
   std::unordered_map<ir::Value, Array> arrays_;
-  std::vector<Scope> converted_;  // innermost last
   std::map<std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>, llvm::Value*> linear_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, llvm::Value*> conditions_;
   llvm::Value *lane_ = nullptr, *warp_ = nullptr, *shared_base_ = nullptr;

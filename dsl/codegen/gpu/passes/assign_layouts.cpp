@@ -3,7 +3,7 @@
 // Where data moves to and from memory the layout is the one that memory likes (neighbouring threads
 // at neighbouring elements, 16 bytes each); all other values take the layout that their first
 // consumer wants, so that most operands are already where they are needed. Where they are not,
-// the emitter brings them.
+// insert_conversions brings them.
 //
 // The rules, from the last instruction to the first:
 //   a store, a reduction's operand    blocked: coalesced along the last axis, a reduction's operand

@@ -10,5 +10,6 @@ namespace tilewright::dsl::gpu {
 bool specialise_warps(ir::Function& function, const Target& target);  // who fetches, who multiplies
 bool assign_layouts(ir::Function& function, const Target& target);    // who holds which element
 bool pipeline_loads(ir::Function& function, const Target& target);    // what runs ahead of loops
+bool insert_conversions(ir::Function& function, const Target& target);  // operands to their users
 
 }  // namespace tilewright::dsl::gpu

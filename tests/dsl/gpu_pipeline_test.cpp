@@ -1,0 +1,186 @@
+#include "dsl/codegen/gpu/passes/gpu_pipeline.h"
+
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <functional>
+
+#include "dsl/codegen/gpu/gpu_code.h"
+#include "dsl/ir/text/text.h"
+#include "dsl/ir/verify.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::dsl::gpu {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+// c = a b, of 128 x 128 x 256.
+ir::Function product() {
+  return ir::parse(R"(func @product(%a: ptr<f16>, %b: ptr<f16>, %c: ptr<f32>) {
+  %m = constant 128 : i64
+  %k = constant 256 : i64
+  %one = constant 1 : i64
+  %da = make_desc %a, %m, %k, %k, %one : desc<f16, 2>
+  %db = make_desc %b, %k, %m, %m, %one : desc<f16, 2>
+  %dc = make_desc %c, %m, %m, %m, %one : desc<f32, 2>
+  %zero = constant 0 : i64
+  %step = constant 64 : i64
+  %nothing = constant 0 : f32
+  %none = splat %nothing, [128x128] : f32[128x128]
+  %sum = loop %zero to %k step %step index %i with (%acc = %none) {
+    %l = load_desc %da, %zero, %i, [128x64] : f16[128x64]
+    %r = load_desc %db, %i, %zero, [64x128] : f16[64x128]
+    %next = dot %l, %r, %acc : f32[128x128]
+    yield %next
+  } : f32[128x128]
+  store_desc %dc, %sum, %zero, %zero
+}
+)");
+}
+
+std::vector<std::string_view> names_of(const std::vector<PassTime>& times) {
+  std::vector<std::string_view> names;
+  for (const PassTime& time : times) names.push_back(time.name);
+  return names;
+}
+
+std::string error_of(const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// Sets an environment variable while it lives.
+class Setting {
+ public:
+  Setting(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Setting() { unsetenv(name_); }
+
+ private:
+  const char* name_;
+};
+
+// PTX without the kernel's name, which is a hash of the program.
+std::string code_of(const ir::Function& function, const char* target) {
+  Ptx ptx = generate_ptx(function, target_named(target));
+  std::string text = ptx.text;
+  for (auto at = text.find(ptx.entry); at != std::string::npos; at = text.find(ptx.entry))
+    text.erase(at, ptx.entry.size());
+  return text;
+}
+
+TEST(GpuPipeline, TakesAFunctionThroughItsStages) {
+  for (const char* target : {"sm_80", "sm_90a"}) {
+    ir::Function f = product();
+    EXPECT_THAT(
+        names_of(schedule(f, {.target = target_named(target)})),
+        ElementsAre("specialise_warps", "assign_layouts", "pipeline_loads", "insert_conversions"));
+    EXPECT_EQ(f.stage, ir::Stage::converted);
+    ASSERT_NO_THROW(ir::verify(f));
+  }
+}
+
+TEST(GpuPipeline, CodeGoesOnFromTheStageOfATextToTheSameEnd) {
+  for (const char* target : {"sm_80", "sm_90a"}) {
+    const std::string whole = code_of(product(), target);
+    ir::Function f = product();
+    for (const Pass& pass : gpu_passes()) {
+      const std::string name(pass.name);
+      run_named_passes(f, std::span(&name, 1), target_named(target));
+      EXPECT_EQ(code_of(ir::parse(ir::print(f)), target), whole) << target << " after " << name;
+    }
+  }
+}
+
+TEST(GpuPipeline, WhatIsSkippedIsDoneTheSlowWay) {
+  auto skipping = [](std::vector<std::string> skip) {
+    ir::Function f = product();
+    schedule(f, {.target = target_named("sm_90a"), .skip = std::move(skip)});
+    return code_of(f, "sm_90a");
+  };
+  EXPECT_THAT(skipping({}), HasSubstr("cp.async.bulk.tensor"));
+  std::string pipelined = skipping({"specialise_warps"});
+  EXPECT_THAT(pipelined, Not(HasSubstr("cp.async.bulk")));
+  EXPECT_THAT(pipelined, AllOf(HasSubstr("cp.async.cg"), HasSubstr("wgmma")));
+  std::string plain = skipping({"specialise_warps", "pipeline_loads"});
+  EXPECT_THAT(plain, AllOf(Not(HasSubstr("cp.async")), HasSubstr("mma.sync")));
+  EXPECT_THAT(error_of([&] { skipping({"assign_layouts"}); }),
+              HasSubstr("the pass 'assign_layouts' cannot be skipped"));
+}
+
+TEST(GpuPipeline, TheEnvironmentSkipsStopsAndDumps) {
+  {
+    Setting skip("TILEWRIGHT_SKIP_PASSES", "specialise_warps,pipeline_loads");
+    EXPECT_THAT(code_of(product(), "sm_90a"), Not(HasSubstr("cp.async")));
+  }
+  for (const char* last : {"dead_code", "specialise_warps"}) {
+    Setting stop("TILEWRIGHT_STOP_AFTER", last);
+    ir::Function f = product();
+    auto names = names_of(schedule(f, {.target = target_named("sm_80")}));
+    EXPECT_THAT(names, Not(testing::Contains("pipeline_loads"))) << last;
+    EXPECT_EQ(f.stage, ir::Stage::converted) << "required passes run";
+  }
+  Setting dump("TILEWRIGHT_DUMP", "assign_layouts");
+  testing::internal::CaptureStderr();
+  code_of(product(), "sm_80");
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("// after assign_layouts\nfunc @product("));
+}
+
+TEST(GpuPipeline, APassTakesAFunctionOfItsStageOnly) {
+  auto run = [](const char* name, const char* before) {
+    return error_of([&] {
+      ir::Function f = product();
+      std::vector<std::string> names{name};
+      if (*before != 0) names.insert(names.begin(), before);
+      run_named_passes(f, names, target_named("sm_80"));
+    });
+  };
+  EXPECT_THAT(run("pipeline_loads", ""),
+              HasSubstr("[pipeline_loads] @product is traced; the pass takes a function that is "
+                        "laid_out"));
+  EXPECT_THAT(
+      run("simplify", "assign_layouts"),
+      HasSubstr("[simplify] @product is laid_out; the pass takes a function that is traced"));
+}
+
+// What a text says is followed or refused, never left out in silence.
+TEST(GpuPipeline, RefusesSchedulesThatAreNotPossible) {
+  auto damaged = [](const char* target, const std::string& old, const std::string& replacement) {
+    ir::Function f = product();
+    schedule(f, {.target = target_named(target)});
+    std::string text = ir::print(f);
+    auto at = text.find(old);
+    if (at == std::string::npos) return "no " + old;
+    return error_of([&] {
+      generate_ptx(ir::parse(text.replace(at, old.size(), replacement)), target_named(target));
+    });
+  };
+  EXPECT_EQ(damaged("sm_80", "(stages 2)", "(stages 3)"), "no error");
+  EXPECT_THAT(damaged("sm_80", "(stages 2)", "(stages 60)"), HasSubstr("bytes of shared memory"));
+  EXPECT_THAT(damaged("sm_80", " schedule (stages 2)", ""),
+              HasSubstr("2 loads of @product are staged in no loop that has stages"));
+  EXPECT_THAT(damaged("sm_80", " warps 8", " warps 8 roles (stages 4)"),
+              HasSubstr("says that its warps have roles which sm_80 cannot give them"));
+  EXPECT_THAT(damaged("sm_90a", "roles (stages 6)", "roles (stages 30)"),
+              HasSubstr("says that its warps have roles which sm_90a cannot give them"));
+  EXPECT_EQ(damaged("sm_90a", " schedule (deferred)", ""), "no error");
+  EXPECT_THAT(damaged("sm_80", "register (0,1) (8,0)", "register (8,0) (0,1)"),
+              HasSubstr("does not lie where the instructions of sm_80 have it"));
+  EXPECT_THAT(damaged("sm_90a", " schedule (staged)", ""), HasSubstr("cannot give them"));
+  EXPECT_THAT(error_of([] {
+                ir::Function f = product();
+                schedule(f, {.target = target_named("sm_90a")});
+                generate_ptx(f, target_named("sm_90a"), launch_table(f, 2));
+              }),
+              HasSubstr("several launches are one only where warps have no roles"));
+}
+
+}  // namespace
+}  // namespace tilewright::dsl::gpu
