@@ -62,7 +62,7 @@ echo 'func @f() { constnt }' >bad.tile
 refused '[opt] bad.tile: ' opt bad.tile
 refused '[ptx] bad.tile: ' ptx bad.tile
 refused '[opt] cannot read "none.tile"' opt none.tile
-refused 'banana not in {tile,llvm,asm}' opt --emit banana
+refused 'banana not in {tile,schedule,llvm,asm}' opt --emit banana
 refused "there is no pass 'simplfy'; there are" opt --passes simplfy
 refused 'unknown processor "sm_91"; known are amx' opt --target sm_91
 refused 'asm for sm_90a, a GPU' opt --target sm_90a --emit asm

@@ -1,6 +1,9 @@
 // `tilewright opt`: passes over tile IR text, in the manner of LLVM's opt.
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "dsl/codegen/gpu/passes/gpu_pipeline.h"
 #include "dsl/codegen/host/codegen.h"
 #include "dsl/ir/text/text.h"
 #include "dsl/passes/pipeline.h"
@@ -19,23 +22,32 @@ struct Arguments {
 
 void opt(const Arguments& a) {
   if (a.list) {
-    for (const dsl::Pass& pass : dsl::passes()) fmt::print("{:<24} {}\n", pass.name, pass.what);
+    for (auto table : {dsl::passes(), dsl::gpu::gpu_passes()})
+      for (const dsl::Pass& pass : table) fmt::print("{:<24} {}\n", pass.name, pass.what);
     return;
   }
   // Without a name of a target the output is the same on all machines, except for the host's own
   // code.
   dsl::Target target =
       as_misuse([&] { return a.target.empty() ? dsl::Target{} : dsl::target_named(a.target); });
-  require_use(a.emit == "tile" || !target.is_gpu(), "[opt] ", a.emit, " for ", a.target,
-              ", a GPU; `tilewright ptx` prints its code");
+  bool is_schedule = a.emit == "schedule";
+  require_use(a.emit == "tile" || is_schedule || !target.is_gpu(), "[opt] ", a.emit, " for ",
+              a.target, ", a GPU; `tilewright ptx` prints its code");
+  require_use(target.is_gpu() || !is_schedule,
+              "[opt] a schedule is made for GPUs; name one by --target");
   as_misuse([&] {
     for (const auto* names : {&a.passes, &a.skip})
-      for (const std::string& name : *names) dsl::pass_named(name);
+      for (const std::string& name : *names)
+        if (std::ranges::find(dsl::pass_names(), name) == dsl::pass_names().end())
+          dsl::pass_named(name);
   });
   for (ir::Function& function : read_programs("opt", a.file)) {
     auto times = a.passes.empty() ? dsl::run_passes(function, {.target = target, .skip = a.skip})
-                                  : dsl::run_passes(function, a.passes, target);
-    if (a.emit == "tile")
+                                  : dsl::gpu::run_named_passes(function, a.passes, target);
+    if (is_schedule)
+      for (const auto& t : dsl::gpu::schedule(function, {.target = target, .skip = a.skip}))
+        times.push_back(t);
+    if (a.emit == "tile" || is_schedule)
       fmt::print("{}", ir::print(function));
     else
       fmt::print("{}", dsl::host_code_text(function, a.target.empty() ? dsl::host_target() : target,
@@ -60,8 +72,11 @@ void add_opt(CLI::App& command) {
   command.add_option("--skip", a->skip, "passes of the pipeline to leave out")->delimiter(',');
   command.add_option("--target", a->target,
                      "what the passes make it for: a host's or a GPU's name (default: any host)");
-  command.add_option("--emit", a->emit, "what to print: tile, llvm or asm")
-      ->check(CLI::IsMember({"tile", "llvm", "asm"}))
+  command
+      .add_option("--emit", a->emit,
+                  "what to print: tile; for a GPU schedule, tile IR with all that its passes "
+                  "decide; for a host llvm or asm")
+      ->check(CLI::IsMember({"tile", "schedule", "llvm", "asm"}))
       ->capture_default_str();
   command.add_flag("--list", a->list, "list the passes and what each does");
   command.add_flag("--time", a->time, "print the time each pass took to standard error");
