@@ -91,6 +91,7 @@ std::map<std::string, std::string> stages() {
   ir::Function for_gpu = function;
   dsl::run_passes(for_gpu, {.target = device.target()});
   text["passes"] = ir::print(for_gpu);
+  text["schedule"] = ir::print(dsl::gpu::scheduled(for_gpu, device.target()));
   text["llvm"] = dsl::gpu::gpu_llvm_text(for_gpu, device.target());
   text["ptx"] = dsl::gpu::generate_ptx(for_gpu, device.target()).text;
   dsl::Target host = dsl::host_target();
