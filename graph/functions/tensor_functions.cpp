@@ -126,6 +126,27 @@ Tensor place_of_extremum(Op op, const TensorOperand& x, std::optional<int> axis,
   return keep_dims ? result : without_axes(result, attributes.axes, x.where);
 }
 
+// Both results of an op that reduces the axes.
+std::pair<Tensor, Tensor> reduce_to_both(Op op, const Tensor& operand, std::vector<int> axes,
+                                         bool keep_dims, source_location w, double number = 0) {
+  Attributes attributes;
+  attributes.axes = std::move(axes);
+  attributes.number = number;
+  std::vector<Tensor> both = graph::apply_all(op, {&operand, 1}, attributes, w);
+  if (!keep_dims)
+    for (Tensor& result : both) result = without_axes(result, attributes.axes, w);
+  return {both[0], both[1]};
+}
+
+std::pair<Tensor, Tensor> extremum_and_place(Op op, const TensorOperand& x, int named,
+                                             bool keep_dims) {
+  std::string_view name = graph::info(op).name;
+  const Tensor& operand = graph::tensor_of(x, name);
+  if (auto axis = axis_named(named, operand.shape(), name, x.where))
+    return reduce_to_both(op, operand, {*axis}, keep_dims, x.where);
+  return reduce_to_both(op, operand.reshape({1}, x.where), {0}, false, x.where);
+}
+
 Tensor along_axis(Op op, const TensorOperand& x, int axis) {
   std::string_view name = graph::info(op).name;
   Tensor operand = graph::tensor_of(x, name);
@@ -173,6 +194,27 @@ Tensor argmax(const TensorOperand& x, std::optional<int> axis, bool keep_dims) {
 }
 Tensor argmin(const TensorOperand& x, std::optional<int> axis, bool keep_dims) {
   return place_of_extremum(Op::argmin, x, axis, keep_dims);
+}
+std::pair<Tensor, Tensor> max(const TensorOperand& x, int axis, bool keep_dims) {
+  return extremum_and_place(Op::max, x, axis, keep_dims);
+}
+std::pair<Tensor, Tensor> min(const TensorOperand& x, int axis, bool keep_dims) {
+  return extremum_and_place(Op::min, x, axis, keep_dims);
+}
+std::pair<Tensor, Tensor> aminmax(const TensorOperand& x, std::optional<int> axis, bool keep_dims) {
+  const Tensor& operand = graph::tensor_of(x, "aminmax");
+  std::vector<int> named;
+  if (axis) named = {*axis};
+  return reduce_to_both(Op::aminmax, operand,
+                        reduced_axes(named, operand.shape(), "aminmax", x.where), keep_dims,
+                        x.where);
+}
+std::pair<Tensor, Tensor> var_mean(const TensorOperand& x, std::vector<int> axes,
+                                   std::int64_t correction, bool keep_dims) {
+  const Tensor& operand = graph::tensor_of(x, "var_mean");
+  return reduce_to_both(Op::var_mean, operand,
+                        reduced_axes(axes, operand.shape(), "var_mean", x.where), keep_dims,
+                        x.where, static_cast<double>(correction));
 }
 Tensor softmax(const TensorOperand& x, int axis) { return along_axis(Op::softmax, x, axis); }
 Tensor log_softmax(const TensorOperand& x, int axis) {

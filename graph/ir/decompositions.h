@@ -10,8 +10,8 @@
 namespace tilewright::graph {
 
 // Appends the decomposition of `node` (of kind composite) applied to `operands`, nodes of the
-// builder's graph; gives the node of its result.
-NodeId append_decomposition(GraphBuilder& builder, const Node& node,
-                            const std::vector<NodeId>& operands);
+// builder's graph; gives the nodes of its results, of which there is one at least.
+std::vector<NodeId> append_decomposition(GraphBuilder& builder, const Node& node,
+                                         const std::vector<NodeId>& operands);
 
 }  // namespace tilewright::graph

@@ -78,8 +78,13 @@ std::vector<HostTensor> evaluate_nodes(const Graph& graph, std::span<const HostT
 Evaluation evaluate(const Graph& graph, std::span<const HostTensor> inputs, Rounding rounding) {
   std::vector<HostTensor> values = evaluate_nodes(graph, inputs, rounding);
   Evaluation result;
-  for (NodeId id : graph.outputs) result.outputs.push_back(values[id]);
-  for (const Mutation& m : graph.mutations) result.mutated.push_back(values[m.value]);
+  auto own_value = [&](NodeId id) {
+    HostTensor value = values[id];
+    value.others.clear();
+    return value;
+  };
+  for (NodeId id : graph.outputs) result.outputs.push_back(own_value(id));
+  for (const Mutation& m : graph.mutations) result.mutated.push_back(own_value(m.value));
   return result;
 }
 

@@ -18,12 +18,14 @@ namespace tilewright::graph {
 enum class Rounding : std::uint8_t { exact_dtype, double_ };
 
 // Elements in row-major order. Floating elements are in `floating`, integers and booleans in
-// `integer`; the other list is empty.
+// `integer`; the other list is empty. The value of a node with several results has those from 1 on
+// in `others`.
 struct HostTensor {
   DType dtype = DType::f32;
   Shape shape;
   std::vector<double> floating;
   std::vector<std::int64_t> integer;
+  std::vector<HostTensor> others;
 
   HostTensor() = default;
   HostTensor(DType dtype, Shape shape);  // zeros

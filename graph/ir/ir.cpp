@@ -7,10 +7,15 @@
 namespace tilewright::graph {
 namespace {
 
-std::vector<ValueType> types_of(const Graph& graph, const std::vector<NodeId>& operands) {
+// What the rule of `op` sees of its operands.
+std::vector<ValueType> types_of(const Graph& graph, Op op, const std::vector<NodeId>& operands) {
   std::vector<ValueType> types;
   types.reserve(operands.size());
-  for (NodeId id : operands) types.push_back({graph.node(id).dtype, graph.node(id).shape});
+  for (NodeId id : operands) {
+    const Node& node = graph.node(id);
+    types.push_back({node.dtype, node.shape});
+    if (info(op).kind == Kind::projection) types.back().others = node.others;
+  }
   return types;
 }
 
@@ -59,31 +64,55 @@ ir::Scalar value_of_full(const Node& full) {
       static_cast<std::int64_t>(wrapped(a.number) + static_cast<std::uint64_t>(a.start)));
 }
 
-NodeId GraphBuilder::add(Op op, std::vector<NodeId> operands, DType dtype, Shape shape,
+NodeId GraphBuilder::add(Op op, std::vector<NodeId> operands, ValueType type,
                          Attributes attributes) {
   auto id = static_cast<NodeId>(graph_.nodes.size());
-  graph_.nodes.push_back({op, std::move(operands), dtype, std::move(shape), std::move(attributes),
-                          where_, origin_.value_or(Origin{op, id})});
+  // A result comes from what its node came from.
+  Origin own = info(op).kind == Kind::projection ? node(operands[0]).origin : Origin{op, id};
+  graph_.nodes.push_back({op, std::move(operands), type.dtype, std::move(type.shape),
+                          std::move(attributes), where_, origin_.value_or(own),
+                          std::move(type.others)});
   return id;
 }
 
 NodeId GraphBuilder::append(Op op, std::vector<NodeId> operands, Attributes attributes) {
-  ValueType type = infer(op, types_of(graph_, operands), attributes, std::nullopt, where_);
-  return add(op, std::move(operands), type.dtype, type.shape, std::move(attributes));
+  ValueType type = infer(op, types_of(graph_, op, operands), attributes, std::nullopt, where_);
+  return add(op, std::move(operands), std::move(type), std::move(attributes));
 }
 
 NodeId GraphBuilder::append(Op op, std::vector<NodeId> operands, Attributes attributes,
                             DType dtype) {
-  ValueType type = infer(op, types_of(graph_, operands), attributes, dtype, where_);
+  ValueType type = infer(op, types_of(graph_, op, operands), attributes, dtype, where_);
   check(type.dtype == dtype, "a dtype was chosen for an op that has no choice of it");
-  return add(op, std::move(operands), dtype, type.shape, std::move(attributes));
+  return add(op, std::move(operands), std::move(type), std::move(attributes));
 }
+
+std::vector<NodeId> GraphBuilder::results_of(NodeId id) {
+  std::vector<NodeId> results = {id};
+  const std::size_t others = node(id).others.size();
+  for (std::size_t i = 1; i <= others; ++i) {
+    Attributes attributes;
+    attributes.index = static_cast<std::int64_t>(i);
+    results.push_back(append(Op::result, {id}, std::move(attributes)));
+  }
+  return results;
+}
+
+namespace {
+
+void add_type(Hasher& hasher, const ValueType& type) {
+  hasher.add(type.dtype).add(type.shape).add(type.others.size());
+  for (const ValueType& other : type.others) add_type(hasher, other);
+}
+
+}  // namespace
 
 Hash content_hash(const Graph& graph) {
   Hasher hasher;
   hasher.add(graph.nodes.size());
   for (const Node& node : graph.nodes) {
-    hasher.add(node.op).add(node.operands).add(node.dtype).add(node.shape);
+    hasher.add(node.op).add(node.operands);
+    add_type(hasher, node.type());
     add_attributes(hasher, node.attributes);
   }
   hasher.add(graph.inputs).add(graph.outputs).add(graph.mutations.size());
@@ -105,12 +134,13 @@ void verify(const Graph& graph) {
     if (chooses_dtype(node.op)) choice = node.dtype;
     ValueType type;
     try {
-      type = infer(node.op, types_of(graph, node.operands), node.attributes, choice, node.where);
+      type = infer(node.op, types_of(graph, node.op, node.operands), node.attributes, choice,
+                   node.where);
     } catch (const Error& error) {
       raise_internal_error(concat("node ", id, " is not legal: ", error.what()),
                            std::source_location::current());
     }
-    check(type == ValueType{node.dtype, node.shape}, "a node's type is not what its rule gives");
+    check(type == node.type(), "a node's type is not what its rule gives");
   }
   check(inputs == graph.inputs.size(), "the list of inputs is not that of input nodes");
   for (NodeId id : graph.inputs)

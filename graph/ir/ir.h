@@ -2,8 +2,24 @@
 //
 // Nodes are append-only and a node's operands have smaller ids, so creation order is a topological
 // order, there are no cycles to detect, and ids never dangle. A pass is a function from Graph to
-// Graph. A node has one result of static shape; views are nodes like others, and where data really
-// lies is decided later (graph/run). Data that belongs to running is not here.
+// Graph. Results have static shapes; views are nodes like others, and where data really lies is
+// decided later (graph/run). Data that belongs to running is not here.
+//
+// A node may have several results: the values and the indices of a maximum, say, which are found
+// together.
+//
+//     %1: f32[4x1], i64[4x1] = max %0 {axes=1}
+//     %2: i64[4x1] = result %1 {index=1}
+//
+// Result 0 is the node's own value; result i is read by a node `result {index=i}`, of the kind
+// projection, which has no work of its own. So a NodeId stands for one value wherever one is meant:
+// as operand, output, mutation, tensor, stand-in of a rewrite. With pairs of node and index
+// instead, each of these places would carry an index that is 0 for all but a few ops, and each
+// place that forgets it would be right until such an op comes. This way code that knows nothing of
+// several results is right for the nodes it sees, and what an op of several results costs stands
+// with that op: its rule, its meaning and its decomposition give, beside the first, `others`, which
+// is also what the evaluator and the rewriter carry along. A composite's projections are replaced
+// with it, result by result, so that they reach fusion only where a primitive has several results.
 //
 // Weights are inputs, like the arguments of the call: two layers of equal structure are equal
 // subgraphs. In-place operations are functional here: the node gives the new value, and `Mutation`
@@ -34,14 +50,26 @@ struct Origin {
   NodeId node = 0;  // of the captured graph
 };
 
+// What a value is; of a node with several results, that of its own value, and `others` the types
+// of results 1, 2, ...
+struct ValueType {
+  DType dtype;
+  Shape shape;
+  std::vector<ValueType> others = {};
+  bool operator==(const ValueType&) const = default;
+};
+
 struct Node {
   Op op;
   std::vector<NodeId> operands;
   DType dtype;
   Shape shape;
   Attributes attributes;
-  std::source_location where;  // the user's line
-  Origin origin = {};          // for reports: as the line, no part of what the node means
+  std::source_location where;          // the user's line
+  Origin origin = {};                  // for reports: as the line, no part of what the node means
+  std::vector<ValueType> others = {};  // types of results 1, 2, ...
+
+  ValueType type() const { return {dtype, shape, others}; }
 };
 
 struct Mutation {
@@ -77,9 +105,11 @@ class GraphBuilder {
   NodeId append(Op op, std::vector<NodeId> operands, Attributes attributes = {});
   // For ops whose result dtype is a choice (to, arange, full).
   NodeId append(Op op, std::vector<NodeId> operands, Attributes attributes, DType dtype);
+  // Each result of a node as a node: itself, and projections that are appended.
+  std::vector<NodeId> results_of(NodeId id);
 
  private:
-  NodeId add(Op op, std::vector<NodeId> operands, DType dtype, Shape shape, Attributes attributes);
+  NodeId add(Op op, std::vector<NodeId> operands, ValueType type, Attributes attributes);
   Graph& graph_;
   std::source_location where_ = std::source_location::current();
   std::optional<Origin> origin_;

@@ -28,6 +28,7 @@ enum class Kind : std::uint8_t {
   scatter,
   concat,
   attention,
+  projection,
   composite
 };
 

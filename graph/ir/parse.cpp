@@ -101,15 +101,27 @@ Attributes parse_attributes(Line& line, Strides& strides) {
   return a;
 }
 
-void parse_node(Line& line, Graph& graph, std::map<NodeId, Strides>& strides) {
-  NodeId id = line.node();
-  if (id != graph.nodes.size()) line.fail(concat("node ", id, " is not the next"));
-  line.expect(":");
+ValueType parse_type(Line& line) {
   auto dtype = parse_dtype(line.word());
   if (!dtype) line.fail("unknown dtype");
   line.expect("[");
   Shape shape(line.list());
   line.expect("]");
+  return {*dtype, shape};
+}
+
+std::string text_of(const ValueType& type) {
+  std::string text = concat(type.dtype, "[", type.shape, "]");
+  for (const ValueType& other : type.others) text += ", " + text_of(other);
+  return text;
+}
+
+void parse_node(Line& line, Graph& graph, std::map<NodeId, Strides>& strides) {
+  NodeId id = line.node();
+  if (id != graph.nodes.size()) line.fail(concat("node ", id, " is not the next"));
+  line.expect(":");
+  ValueType type = parse_type(line);
+  while (line.accept(",")) type.others.push_back(parse_type(line));
   line.expect("=");
   auto op = parse_op(line.word());
   if (!op) line.fail("unknown op");
@@ -122,14 +134,14 @@ void parse_node(Line& line, Graph& graph, std::map<NodeId, Strides>& strides) {
     if (operand >= id) line.fail(concat("operand ", operand, " does not come before"));
   Attributes attributes = parse_attributes(line, strides[id]);
   Kind kind = info(*op).kind;
-  if (*op == Op::full || kind == Kind::input) attributes.sizes = shape;
+  if (*op == Op::full || kind == Kind::input) attributes.sizes = type.shape;
   GraphBuilder builder(graph);
   if (chooses_dtype(*op))
-    builder.append(*op, operands, attributes, *dtype);
+    builder.append(*op, operands, attributes, type.dtype);
   else
     builder.append(*op, operands, attributes);
-  if (builder.node(id).dtype != *dtype || builder.node(id).shape != shape)
-    line.fail(concat("the result is ", builder.node(id).dtype, "[", builder.node(id).shape, "]"));
+  if (ValueType got = builder.node(id).type(); got != type)
+    line.fail(concat(got.others.empty() ? "the result is " : "the results are ", text_of(got)));
 }
 
 void parse_line(Line& line, Graph& graph, std::map<NodeId, Strides>& strides) {

@@ -61,7 +61,10 @@ std::string print(const Graph& graph) {
   std::string text = "graph {\n";
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     const Node& node = graph.nodes[id];
-    text += concat("  %", id, ": ", node.dtype, "[", node.shape, "] = ", info(node.op).name);
+    text += concat("  %", id, ": ", node.dtype, "[", node.shape, "]");
+    for (const ValueType& other : node.others)
+      text += concat(", ", other.dtype, "[", other.shape, "]");
+    text += concat(" = ", info(node.op).name);
     const char* separator = " ";
     for (NodeId operand : node.operands) {
       text += concat(separator, "%", operand);

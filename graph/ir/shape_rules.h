@@ -13,14 +13,10 @@
 
 namespace tilewright::graph {
 
-struct ValueType {
-  DType dtype;
-  Shape shape;
-  bool operator==(const ValueType&) const = default;
-};
-
-// `dtype` is the choice of ops whose result dtype is one (to, arange, full, input); for the last
-// two of them the shape is `attributes.sizes`.
+// The type of the node's own value and, behind it, those of its other results. Operands come
+// without their `others`, but for a projection's, which picks one of them. `dtype` is the choice of
+// ops whose result dtype is one (to, arange, full, input); for the last two of them the shape is
+// `attributes.sizes`.
 ValueType infer(Op op, std::span<const ValueType> operands, const Attributes& attributes,
                 std::optional<DType> dtype, std::source_location where);
 

@@ -5,6 +5,7 @@
 //     %1: f32[8x3] = input {strides=1x8}
 //     %2: f32[4x3] = matmul %0, %1
 //     %3: f32[4x1] = sum %2 {axes=1}
+//     %4: f32[4x1], i64[4x1] = max %2 {axes=1}
 //     inputs %0 %1
 //     return %3
 //     write %0 = %2

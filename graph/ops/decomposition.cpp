@@ -18,13 +18,17 @@ Term choice(const Term& condition, const Term& a, const Term& b) {
 }
 Term compared(Op op, const Term& a, double b) { return a.make(op, {a.id, a.number(b).id}); }
 
-NodeId append_decomposition(GraphBuilder& builder, const Node& node,
-                            const std::vector<NodeId>& operands) {
+std::vector<NodeId> append_decomposition(GraphBuilder& builder, const Node& node,
+                                         const std::vector<NodeId>& operands) {
   Site site{node, {}};
   for (NodeId id : operands) site.operands.push_back({&builder, id});
   Term result =
       dispatch_op<Kind::composite, Term>(node.op, [&](auto op) { return decomposition(op, site); });
-  return result.to(node.dtype).id;
+  check(result.others.size() == node.others.size(), "a decomposition lacks one of the results");
+  std::vector<NodeId> results = {result.to(node.dtype).id};
+  for (std::size_t i = 0; i < node.others.size(); ++i)
+    results.push_back(Term{&builder, result.others[i]}.to(node.others[i].dtype).id);
+  return results;
 }
 
 }  // namespace tilewright::graph

@@ -9,6 +9,9 @@
 //                    of views what view_of says
 //   decomposition    a composite in terms of other ops
 //
+// Each gives the op's own value; an op of several results has those from 1 on in `others` of what
+// it gives: the type, the value, the term.
+//
 // Derivatives and costs of ops belong beside them.
 // All are declared here from the table, for every op that needs one: an op that lacks one does not
 // link, and the linker names it. The folder ir declares `infer`, `append_decomposition` and
@@ -79,6 +82,7 @@ void need_sizes(const Application& a, const Shape& sizes);
 struct Term {
   GraphBuilder* builder;
   NodeId id;
+  std::vector<NodeId> others = {};  // of what stands for several results: those from 1 on
 
   Shape shape() const { return builder->node(id).shape; }
   DType dtype() const { return builder->node(id).dtype; }

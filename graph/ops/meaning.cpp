@@ -34,7 +34,13 @@ HostTensor compute(const Graph& graph, NodeId id, const Operands& x, Rounding ro
 HostTensor evaluate_node(const Graph& graph, NodeId id, const Operands& operands,
                          Rounding rounding) {
   HostTensor value = compute(graph, id, operands, rounding);
-  if (rounding == Rounding::exact_dtype) round_to(value, graph.node(id).dtype);
+  const Node& node = graph.node(id);
+  if (node.others.empty()) value.others.clear();  // of an operand that it began as
+  check(value.others.size() == node.others.size(), "an op's meaning lacks one of its results");
+  if (rounding != Rounding::exact_dtype) return value;
+  round_to(value, node.dtype);
+  for (std::size_t i = 0; i < node.others.size(); ++i)
+    round_to(value.others[i], node.others[i].dtype);
   return value;
 }
 

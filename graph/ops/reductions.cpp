@@ -30,11 +30,19 @@ ValueType reduce(const Application& a) {
   a.need_arithmetic(0);
   return reduce_any_type(a);
 }
-// Of no elements there is no result.
-ValueType reduce_some(const Application& a) {
+namespace {
+
+void need_elements(const Application& a) {
   for (int axis : a.attributes.axes)
     a.need(axis < 0 || axis >= a.shape(0).rank() || a.shape(0)[axis] > 0, "axis ", axis,
            " of shape ", a.shape(0), " is empty; this reduction needs an element");
+}
+
+}  // namespace
+
+// Of no elements there is no result.
+ValueType reduce_some(const Application& a) {
+  need_elements(a);
   return reduce(a);
 }
 ValueType reduce_boolean(const Application& a) {
@@ -49,6 +57,26 @@ ValueType reduce_floating(const Application& a) {
 ValueType reduce_to_index(const Application& a) {
   single_axis(a);
   return {DType::i64, reduce_some(a).shape};
+}
+ValueType extremum_and_place(const Application& a) {
+  single_axis(a);
+  need_elements(a);
+  a.need_arithmetic(0);
+  ValueType type = reduce_any_type(a);
+  type.others = {{DType::i64, type.shape}};
+  return type;
+}
+ValueType both_extrema(const Application& a) {
+  need_elements(a);
+  a.need_arithmetic(0);
+  ValueType type = reduce_any_type(a);
+  type.others = {type};
+  return type;
+}
+ValueType spread_and_mean(const Application& a) {
+  ValueType type = reduce_floating(a);
+  type.others = {type};
+  return type;
 }
 
 }  // namespace rules
@@ -84,7 +112,7 @@ HostTensor extremum(const Node& node, const HostTensor& x, ir::Op op) {
 }
 // The first of the greatest, or of the least.
 HostTensor place_of_extremum(const Node& node, const HostTensor& x, bool of_greatest) {
-  HostTensor result(node.dtype, node.shape);
+  HostTensor result(DType::i64, node.shape);
   std::vector<std::int64_t> best(static_cast<std::size_t>(result.count()), -1);
   for_each_index(x.shape, [&](const Index& index, std::int64_t i) {
     std::int64_t at = offset_in(node.shape, index);
@@ -130,6 +158,60 @@ HostTensor meaning(The<Op::argmax>, const Node& node, const Operands& x) {
 }
 HostTensor meaning(The<Op::argmin>, const Node& node, const Operands& x) {
   return place_of_extremum(node, *x[0], false);
+}
+
+HostTensor meaning(The<Op::max>, const Node& node, const Operands& x) {
+  HostTensor values = extremum(node, *x[0], ir::Op::max_);
+  values.others = {place_of_extremum(node, *x[0], true)};
+  return values;
+}
+HostTensor meaning(The<Op::min>, const Node& node, const Operands& x) {
+  HostTensor values = extremum(node, *x[0], ir::Op::min_);
+  values.others = {place_of_extremum(node, *x[0], false)};
+  return values;
+}
+HostTensor meaning(The<Op::aminmax>, const Node& node, const Operands& x) {
+  HostTensor least = extremum(node, *x[0], ir::Op::min_);
+  least.others = {extremum(node, *x[0], ir::Op::max_)};
+  return least;
+}
+
+namespace {
+
+// The greatest or the least, of bool too, whose greatest is whether any is true.
+Term greatest(const Term& x, const std::vector<int>& axes) {
+  return x.reduce(is_boolean(x.dtype()) ? Op::any : Op::amax, axes);
+}
+Term least(const Term& x, const std::vector<int>& axes) {
+  return x.reduce(is_boolean(x.dtype()) ? Op::all : Op::amin, axes);
+}
+// Where that is. Bool is taken as numbers.
+Term place(Op op, const Term& x, const std::vector<int>& axes) {
+  return (is_boolean(x.dtype()) ? x.to(DType::u8) : x).reduce(op, axes);
+}
+
+}  // namespace
+
+Term decomposition(The<Op::max>, const Site& site) {
+  const Term& x = site.operands[0];
+  const auto& axes = site.node.attributes.axes;
+  Term values = greatest(x, axes);
+  values.others = {place(Op::argmax, x, axes).id};
+  return values;
+}
+Term decomposition(The<Op::min>, const Site& site) {
+  const Term& x = site.operands[0];
+  const auto& axes = site.node.attributes.axes;
+  Term values = least(x, axes);
+  values.others = {place(Op::argmin, x, axes).id};
+  return values;
+}
+Term decomposition(The<Op::aminmax>, const Site& site) {
+  const Term& x = site.operands[0];
+  const auto& axes = site.node.attributes.axes;
+  Term low = least(x, axes);
+  low.others = {greatest(x, axes).id};
+  return low;
 }
 
 namespace {
@@ -178,16 +260,23 @@ namespace {
 
 // The mean is rounded, by more than the deviations where these are small beside it. By how much the
 // sum of the deviations tells, which would be 0 (Chan, Golub and LeVeque, "Algorithms for computing
-// the sample variance", 1983).
-Term variance(const Site& site) {
+// the sample variance", 1983). The mean is result 1.
+Term variance_and_mean(const Site& site) {
   Term x = site.wide(0);
   const auto& axes = site.node.attributes.axes;
-  Term deviation = x - average(x, axes).like(x);
+  Term mean = average(x, axes);
+  Term deviation = x - mean.like(x);
   auto elements = static_cast<double>(elements_over(x, axes));
   Term off = deviation.reduce(Op::sum, axes);
   Term squares = (deviation * deviation).reduce(Op::sum, axes) - off * off * (1 / elements);
   squares = squares.make(Op::maximum, {squares.id, squares.number(0).id});
-  return squares * (1 / std::max(0.0, elements - site.node.attributes.number));
+  Term variance = squares * (1 / std::max(0.0, elements - site.node.attributes.number));
+  variance.others = {mean.id};
+  return variance;
+}
+Term variance(const Site& site) {
+  Term both = variance_and_mean(site);
+  return {both.builder, both.id};
 }
 
 }  // namespace
@@ -200,6 +289,12 @@ HostTensor meaning(The<Op::var>, const Node& node, const Operands& x) {
   result.floating = variances(*x[0], node.shape, means(*x[0], node.shape));
   for (double& v : result.floating) v *= n / std::max(0.0, n - node.attributes.number);
   return result;
+}
+Term decomposition(The<Op::var_mean>, const Site& site) { return variance_and_mean(site); }
+HostTensor meaning(The<Op::var_mean>, const Node& node, const Operands& x) {
+  HostTensor variance = meaning(The<Op::var>(), node, x);
+  variance.others = {meaning(The<Op::mean>(), node, x)};
+  return variance;
 }
 HostTensor meaning(The<Op::stddev>, const Node& node, const Operands& x) {
   HostTensor result = meaning(The<Op::var>(), node, x);

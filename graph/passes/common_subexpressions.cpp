@@ -9,13 +9,15 @@ namespace {
 
 // The node as far as its value goes: operands in the new graph, commutative ones sorted.
 Node signature(const Rewriter& rewriter, const Node& node) {
-  Node result{node.op, rewriter.operands_of(node), node.dtype, node.shape, node.attributes, {}};
+  Node result{
+      node.op,    rewriter.operands_of(node), node.dtype, node.shape, node.attributes, {}, {},
+      node.others};
   auto tile_op = info(node.op).tile_op;
   if (tile_op && ir::info(*tile_op).has(ir::commutative)) std::ranges::sort(result.operands);
   return result;
 }
 bool equal(const Node& a, const Node& b) {
-  return a.op == b.op && a.operands == b.operands && a.dtype == b.dtype && a.shape == b.shape &&
+  return a.op == b.op && a.operands == b.operands && a.type() == b.type() &&
          a.attributes == b.attributes;
 }
 std::uint64_t hash_of(const Node& node) {

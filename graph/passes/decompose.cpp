@@ -9,7 +9,7 @@ Graph decompose(const Graph& graph) {
     const Node& node = graph.node(id);
     if (info(node.op).kind != Kind::composite) return std::nullopt;
     GraphBuilder builder = rewriter.builder(node);
-    return append_decomposition(builder, node, rewriter.operands_of(node));
+    return rewriter.replace(id, append_decomposition(builder, node, rewriter.operands_of(node)));
   });
 }
 

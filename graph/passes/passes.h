@@ -6,14 +6,16 @@
 
 namespace tilewright::graph {
 
-// Composites become the ops of their decompositions. After it no composite is left.
+// Composites become the ops of their decompositions, each result what computes it. After it no
+// composite is left.
 Graph decompose(const Graph& graph);
 // Views of views become one, views and casts that do nothing go, arithmetic on constants is done,
 // neutral elements go.
 Graph canonicalise(const Graph& graph);
 // Nodes that compute the same value become one.
 Graph common_subexpressions(const Graph& graph);
-// Nodes that no output and no mutation needs go; inputs stay.
+// Nodes that no output and no mutation needs go; inputs stay, and what one of several results
+// needs.
 Graph dead_code(const Graph& graph);
 
 }  // namespace tilewright::graph

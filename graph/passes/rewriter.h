@@ -2,9 +2,11 @@
 //
 // Nodes are visited in order. For each the pass says which node of the new graph stands for it, or
 // nothing, and then it is copied. Inputs are always copied, so that the call's arguments keep their
-// places even where nothing uses them.
+// places even where nothing uses them. For a node with several results a pass says what stands for
+// each of them, or one node that has them all; projections follow.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -35,6 +37,19 @@ class Rewriter {
     return builder;
   }
   void replace(NodeId old, NodeId now) { stand_in_[old] = now; }
+  // By a node for each result; gives that of result 0.
+  NodeId replace(NodeId old, std::vector<NodeId> results) {
+    replace(old, results.front());
+    if (results.size() > 1) results_[old] = std::move(results);
+    return at(old);
+  }
+  // What stands for a projection whose operand was replaced result by result.
+  std::optional<NodeId> replaced_result(const Node& old) const {
+    if (info(old.op).kind != Kind::projection) return std::nullopt;
+    auto found = results_.find(old.operands[0]);
+    if (found == results_.end()) return std::nullopt;
+    return found->second[static_cast<std::size_t>(old.attributes.index)];
+  }
   NodeId copy(NodeId old) {
     Node node = from_.node(old);
     for (NodeId& operand : node.operands) operand = at(operand);
@@ -53,6 +68,7 @@ class Rewriter {
   const Graph& from_;
   Graph to_;
   std::vector<NodeId> stand_in_;
+  std::map<NodeId, std::vector<NodeId>> results_;  // of old nodes that were replaced by several
 };
 
 // The graph with every node for which `replacement(rewriter, id)` gives a node replaced by it.
@@ -60,8 +76,8 @@ template <typename F>
 Graph rewrite(const Graph& from, F&& replacement) {
   Rewriter rewriter(from);
   for (NodeId id = 0; id < from.nodes.size(); ++id) {
-    std::optional<NodeId> now;
-    if (from.node(id).op != Op::input) now = replacement(rewriter, id);
+    std::optional<NodeId> now = rewriter.replaced_result(from.node(id));
+    if (!now && from.node(id).op != Op::input) now = replacement(rewriter, id);
     if (now)
       rewriter.replace(id, *now);
     else

@@ -89,9 +89,10 @@ class TaskMaker {
       case Kind::scatter: return scatter(id, n);
       case Kind::concat: return concat_parts(id, n);
       case Kind::attention: return attention(id, n);
+      case Kind::projection:
       case Kind::composite: break;
     }
-    check(false, "a composite op reached planning: it must be decomposed");
+    check(false, "a composite op, or one of its results, reached planning: it must be decomposed");
   }
 
   Task new_task(TaskKind kind, NodeId id, DType dtype, const Shape& shape) {

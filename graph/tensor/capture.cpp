@@ -158,6 +158,16 @@ Tensor Capture::append(Op op, std::span<const Tensor> operands, Attributes attri
   return result;
 }
 
+std::vector<Tensor> Capture::append_all(Op op, std::span<const Tensor> operands,
+                                        Attributes attributes, std::source_location where) {
+  Tensor own = append(op, operands, std::move(attributes), std::nullopt, where);
+  GraphBuilder builder(graph_);
+  builder.set_location(where);
+  std::vector<Tensor> results;
+  for (NodeId id : builder.results_of(own.body()->node)) results.push_back(symbolic(id));
+  return results;
+}
+
 NodeId Capture::constant(const ir::Scalar& value, const Shape& shape, std::source_location where) {
   GraphBuilder builder(graph_);
   builder.set_location(where);

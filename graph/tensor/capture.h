@@ -57,6 +57,9 @@ class Capture {
   Tensor placeholder(DType dtype, const Shape& shape, const Strides& strides = {});
   Tensor append(Op op, std::span<const Tensor> operands, Attributes attributes,
                 std::optional<DType> dtype, std::source_location where);
+  // Each result of an op that has several.
+  std::vector<Tensor> append_all(Op op, std::span<const Tensor> operands, Attributes attributes,
+                                 std::source_location where);
   NodeId constant(const ir::Scalar& value, const Shape& shape, std::source_location where);
   // From now on `target` stands for the value of `value` (of the same type).
   void write(const Tensor& target, const Tensor& value, std::string_view operation,

@@ -112,7 +112,7 @@ std::shared_ptr<const Plan> plan_of(const Call& call, const Device& device) {
   if (call.in_place)
     graph.mutations = {{ids[0], node}};
   else
-    graph.outputs = {node};
+    graph.outputs = builder.results_of(node);
   return make_plan(run_passes(graph),
                    {.device = device, .unaligned_inputs = unaligned(call.operands)});
 }
@@ -167,17 +167,20 @@ void run_eager_copy(const Tensor& to, const Tensor& from) {
   run_plan(*plan, operands);
 }
 
-Tensor run_eager(Op op, std::span<const Tensor> operands, const Attributes& attributes,
-                 std::optional<DType> dtype, std::source_location where) {
+std::vector<Tensor> run_eager(Op op, std::span<const Tensor> operands, const Attributes& attributes,
+                              std::optional<DType> dtype, std::source_location where) {
   std::shared_ptr<const Plan> plan;
   StepAccess access;
   auto buffers = run({op, operands, attributes, dtype, false, where}, plan, access);
-  const PlanOutput& output = plan->outputs().front();
-  // Where an operation changes nothing, as a sum of one element.
-  if (output.input)
-    buffers.front() =
-        copy_row_major(operands[static_cast<std::size_t>(*output.input)]).body()->buffer;
-  return make_tensor(output.dtype, row_major(output.shape), std::move(buffers.front()));
+  std::vector<Tensor> results;
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    const PlanOutput& output = plan->outputs()[i];
+    // Where an operation changes nothing, as a sum of one element.
+    if (output.input)
+      buffers[i] = copy_row_major(operands[static_cast<std::size_t>(*output.input)]).body()->buffer;
+    results.push_back(make_tensor(output.dtype, row_major(output.shape), std::move(buffers[i])));
+  }
+  return results;
 }
 
 void run_eager_in_place(Op op, std::span<const Tensor> operands, const Attributes& attributes,

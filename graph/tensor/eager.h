@@ -14,10 +14,10 @@
 
 namespace tilewright::graph {
 
-// All operands concrete. The result is a fresh row-major tensor.
-Tensor run_eager(Op op, std::span<const Tensor> operands, const Attributes& attributes,
-                 std::optional<DType> dtype, std::source_location where);
-// The same, but the result is written over the first operand, which has its type.
+// All operands concrete. The results, as many as the op has, are fresh row-major tensors.
+std::vector<Tensor> run_eager(Op op, std::span<const Tensor> operands, const Attributes& attributes,
+                              std::optional<DType> dtype, std::source_location where);
+// The same, but the one result is written over the first operand, which has its type.
 void run_eager_in_place(Op op, std::span<const Tensor> operands, const Attributes& attributes,
                         std::source_location where);
 

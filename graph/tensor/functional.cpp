@@ -63,14 +63,31 @@ Tensor eager_view(Op op, const TensorBody& body, const Attributes& attributes,
 
 }  // namespace
 
+namespace {
+
+// What is done at once are operations on tensors that are there.
+void require_concrete(Op op, std::span<const Tensor> operands, std::source_location where) {
+  for (const Tensor& operand : operands)
+    if (const TensorBody& body = body_of(operand, info(op).name, where); !body.buffer)
+      require_usable(body, info(op).name, where);
+}
+
+}  // namespace
+
 Tensor apply(Op op, std::span<const Tensor> operands, const Attributes& attributes,
              std::source_location where, std::optional<DType> dtype) {
   if (Capture* capture = Capture::active())
     return capture->append(op, operands, attributes, dtype, where);
-  for (const Tensor& operand : operands)
-    if (const TensorBody& body = body_of(operand, info(op).name, where); !body.buffer)
-      require_usable(body, info(op).name, where);
-  return run_eager(op, operands, attributes, dtype, where);
+  require_concrete(op, operands, where);
+  return std::move(run_eager(op, operands, attributes, dtype, where).front());
+}
+
+std::vector<Tensor> apply_all(Op op, std::span<const Tensor> operands, const Attributes& attributes,
+                              std::source_location where) {
+  if (Capture* capture = Capture::active())
+    return capture->append_all(op, operands, attributes, where);
+  require_concrete(op, operands, where);
+  return run_eager(op, operands, attributes, std::nullopt, where);
 }
 
 std::optional<Tensor> apply_view(Op op, const Tensor& tensor, const Attributes& attributes,

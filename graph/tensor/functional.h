@@ -23,6 +23,10 @@ inline Tensor apply(Op op, std::initializer_list<Tensor> operands, const Attribu
   return apply(op, std::span(operands.begin(), operands.size()), attributes, where, dtype);
 }
 
+// Each result of an op that has several.
+std::vector<Tensor> apply_all(Op op, std::span<const Tensor> operands, const Attributes& attributes,
+                              std::source_location where);
+
 // A view op: metadata only on a concrete tensor; nothing where a reshape of one is no view.
 std::optional<Tensor> apply_view(Op op, const Tensor& tensor, const Attributes& attributes,
                                  std::source_location where);

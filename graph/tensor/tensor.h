@@ -25,6 +25,7 @@
 #include <source_location>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dsl/target/device.h"
@@ -304,6 +305,19 @@ Tensor stddev(const TensorOperand& x, std::vector<int> axes, Flag) = delete;
 // The place of the first of equals, i64; without an axis among all elements in row-major order.
 Tensor argmax(const TensorOperand& x, std::optional<int> axis = {}, bool keep_dims = false);
 Tensor argmin(const TensorOperand& x, std::optional<int> axis = {}, bool keep_dims = false);
+// Two results that are found together, in one kernel; fields of the pair in PyTorch's order.
+// {values, indices} over one axis: the greatest, or the least, of bool too, and the place of the
+// first of equals, i64. A NaN wins.
+std::pair<Tensor, Tensor> max(const TensorOperand& x, int axis, bool keep_dims = false);
+std::pair<Tensor, Tensor> min(const TensorOperand& x, int axis, bool keep_dims = false);
+// {amin, amax}, over one axis or all.
+std::pair<Tensor, Tensor> aminmax(const TensorOperand& x, std::optional<int> axis = {},
+                                  bool keep_dims = false);
+// {var, mean}. (PyTorch's mean is NaN here where an element is infinite; this one is as mean's.)
+std::pair<Tensor, Tensor> var_mean(const TensorOperand& x, std::vector<int> axes = {},
+                                   std::int64_t correction = 1, bool keep_dims = false);
+template <std::same_as<bool> Flag>
+std::pair<Tensor, Tensor> var_mean(const TensorOperand& x, std::vector<int> axes, Flag) = delete;
 // Integers are taken as f32 by these two, as by exp and the like.
 Tensor softmax(const TensorOperand& x, int axis);
 Tensor log_softmax(const TensorOperand& x, int axis);

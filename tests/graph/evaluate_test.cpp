@@ -189,6 +189,27 @@ TEST(Evaluate, ReducesToProductsPlacesAndTruth) {
   EXPECT_EQ(result_of("%1: bool[1x1] = all %0 {axes=1}", {truth}).integer, (Integers{0}));
 }
 
+TEST(Evaluate, GivesEachResultOfANodeThatHasSeveral) {
+  HostTensor x = tensor(f32, {2, 4}, {3, 7, 7, 1, 2, NAN, NAN, 9});
+  auto both = [&](const std::string& node) {
+    auto other = [](const std::string& type) { return "\n%2: " + type + " = result %1 {index=1}"; };
+    bool places = node.find("i64") != node.npos;
+    return std::pair(result_of("%1: " + node, {x}),
+                     result_of("%1: " + node + other(places ? "i64[2x1]" : "f32[2x1]"), {x}));
+  };
+  auto [highest, at] = both("f32[2x1], i64[2x1] = max %0 {axes=1}");
+  EXPECT_EQ(highest.floating[0], 7);
+  EXPECT_TRUE(std::isnan(highest.floating[1]));
+  EXPECT_EQ(at.integer, (Integers{1, 1}));
+  EXPECT_EQ(both("f32[2x1], i64[2x1] = min %0 {axes=1}").second.integer, (Integers{3, 1}));
+  x = tensor(f32, {2, 4}, {3, 7, 7, 1, 2, 4, 6, 8});
+  EXPECT_EQ(both("f32[2x1], f32[2x1] = aminmax %0 {axes=1}").first.floating, (Numbers{1, 2}));
+  EXPECT_EQ(both("f32[2x1], f32[2x1] = aminmax %0 {axes=1}").second.floating, (Numbers{7, 8}));
+  EXPECT_EQ(both("f32[2x1], f32[2x1] = var_mean %0 {axes=1, number=2}").first.floating,
+            (Numbers{13.5, 10}));
+  EXPECT_EQ(both("f32[2x1], f32[2x1] = var_mean %0 {axes=1}").second.floating, (Numbers{4.5, 5}));
+}
+
 TEST(Evaluate, RefusesInputsOfOtherTypes) {
   HostTensor x = tensor(f32, {2}, {1, 2});
   Graph graph = parse("graph {\n%0: f32[3] = input\ninputs %0\nreturn %0\n}\n");

@@ -129,6 +129,11 @@ TEST(ShapeRules, RefuseReductionsOverWrongAxes) {
   expect_contains(error_of_op(Op::sum, {{DType::boolean, {4}}}, with_axes({0})), "convert with to");
   expect_contains(error_of_op(Op::argmax, {{f32, {4, 4}}}, with_axes({0, 1})), "exactly one");
   expect_contains(error_of_op(Op::softmax, {{f32, {4, 4}}}), "[softmax] has 0 axes");
+  expect_contains(error_of_op(Op::max, {{f32, {4, 4}}}, with_axes({0, 1})), "[max] has 2 axes");
+  expect_contains(error_of_op(Op::min, {{f32, {0}}}, with_axes({0})), "needs an element");
+  expect_contains(error_of_op(Op::aminmax, {{f32, {3, 0}}}, with_axes({0, 1})), "axis 1 of shape");
+  expect_contains(error_of_op(Op::max, {{f8e4m3, {4}}}, with_axes({0})), "floats of 8 bits");
+  expect_contains(error_of_op(Op::var_mean, {{i32, {4}}}, with_axes({0})), "it must be floating");
 }
 
 TEST(ShapeRules, RefuseProductsAndNormsThatDoNotFit) {

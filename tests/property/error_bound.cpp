@@ -326,14 +326,15 @@ std::vector<double> softplus_error(const Node& node, const HostTensor& y, const 
   return errors;
 }
 
-// Errors of a composite are those of its decomposition, applied to operands with their errors.
-std::vector<double> composite_error(const Node& node, const Operands& x) {
+// Errors of a composite's results are those of its decomposition, applied to operands with their
+// errors.
+std::vector<std::vector<double>> composite_errors(const Node& node, const Operands& x) {
   Graph inner;
   GraphBuilder builder(inner);
   std::vector<NodeId> inputs;
   for (const BoundedTensor* operand : x)
     inputs.push_back(builder.input(operand->value.dtype, operand->value.shape));
-  NodeId result = append_decomposition(builder, node, inputs);
+  std::vector<NodeId> results = append_decomposition(builder, node, inputs);
   std::vector<BoundedTensor> values;
   for (NodeId id = 0; id < inner.nodes.size(); ++id) {
     if (id < x.size()) {
@@ -345,7 +346,9 @@ std::vector<double> composite_error(const Node& node, const Operands& x) {
     BoundedTensor value = bound_node(inner, id, operands);
     values.push_back(std::move(value));
   }
-  return values[result].error;
+  std::vector<std::vector<double>> errors;
+  for (NodeId id : results) errors.push_back(values[id].error);
+  return errors;
 }
 
 std::vector<double> constant_error(const Node& node, const HostTensor& y) {
@@ -377,10 +380,20 @@ BoundedTensor bound_node(const Graph& graph, NodeId id, const Operands& x) {
       break;
     case Kind::contraction: result.error = matmul_error(node, y, x); break;
     case Kind::attention: result.error = attention_error(node, y, x); break;
+    case Kind::projection:
+      result.error = x[0]->others[static_cast<std::size_t>(node.attributes.index - 1)].error;
+      break;
     case Kind::composite:
-      result.error = node.op == Op::log1p      ? log1p_error(node, *x[0])
-                     : node.op == Op::softplus ? softplus_error(node, y, *x[0])
-                                               : composite_error(node, x);
+      if (node.op == Op::log1p) {
+        result.error = log1p_error(node, *x[0]);
+      } else if (node.op == Op::softplus) {
+        result.error = softplus_error(node, y, *x[0]);
+      } else {
+        std::vector<std::vector<double>> errors = composite_errors(node, x);
+        result.error = errors[0];
+        for (std::size_t i = 1; i < errors.size(); ++i)
+          result.others.push_back({y.others[i - 1], errors[i]});
+      }
       break;
   }
   return result;

@@ -20,8 +20,9 @@
 namespace tilewright::graph {
 
 struct BoundedTensor {
-  HostTensor value;           // in double
-  std::vector<double> error;  // a bound for each element
+  HostTensor value;                        // in double
+  std::vector<double> error;               // a bound for each element
+  std::vector<BoundedTensor> others = {};  // of results 1, 2, ..., which `value` has too
 };
 
 // The value and bound of one node from those of its operands.

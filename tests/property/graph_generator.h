@@ -64,6 +64,7 @@ class GraphGenerator {
   void grow_cat();
   void grow_attention();
   void grow_composite(Op op);
+  void add_results(NodeId id);
   void grow_constant(Op op);
   void finish();
 

@@ -198,8 +198,15 @@ void GraphGenerator::grow_composite(Op op) {
   if (op == Op::remainder || op == Op::floor_divide) {
     NodeId dividend = dice_.chance(50) ? input(dice_.chance(50) ? i32 : i64, random_shape(2)) : x;
     operands = {dividend, partner(dividend)};
-  } else if (op == Op::mean || op == Op::var || op == Op::stddev) {
-    if (op != Op::mean) attributes.number = static_cast<double>(dice_.below(2));
+  } else if (op == Op::max || op == Op::min) {
+    x = any_value();
+    if (node(x).shape.empty()) return;
+    operands = {x};
+    attributes.axes = {static_cast<int>(dice_.below(node(x).shape.rank()))};
+  } else if (op == Op::mean || op == Op::var || op == Op::stddev || op == Op::var_mean ||
+             op == Op::aminmax) {
+    if (info(op).reads.has(AttributeField::number))
+      attributes.number = static_cast<double>(dice_.below(2));
     for (int axis = 0; axis < shape.rank(); ++axis)
       if (dice_.chance(50)) attributes.axes.push_back(axis);
   } else if (op == Op::softmax || op == Op::log_softmax) {
@@ -228,7 +235,18 @@ void GraphGenerator::grow_composite(Op op) {
   } else {
     attributes.tanh_form = op == Op::gelu && dice_.chance(50);
   }
-  add(op, operands, attributes);
+  if (auto made = add(op, operands, attributes)) add_results(*made);
+}
+
+// Some of a node's other results.
+void GraphGenerator::add_results(NodeId id) {
+  const std::size_t others = node(id).others.size();
+  for (std::size_t i = 1; i <= others; ++i) {
+    if (dice_.chance(20)) continue;
+    Attributes attributes;
+    attributes.index = static_cast<std::int64_t>(i);
+    add(Op::result, {id}, attributes);
+  }
 }
 
 void GraphGenerator::grow_constant(Op op) {

@@ -187,6 +187,7 @@ void GraphGenerator::grow() {
     case Kind::scatter: return grow_index_copy();
     case Kind::concat: return grow_cat();
     case Kind::attention: return grow_attention();
+    case Kind::projection: break;  // with its operand
     case Kind::composite: return grow_composite(op);
   }
 }
