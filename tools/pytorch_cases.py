@@ -7,8 +7,8 @@ The test PyTorchCases runs each of them here, at once and compiled, and needs no
     {"f": function, "a": [arguments], "o": options, "r": result, "tol": relative tolerance}
 with a tensor as {"d": dtype, "s": shape, "v": elements}, elements that are no numbers as text, "x" a
 shape that it is expanded to and "p" an order of its axes afterwards. A result "error" says that
-PyTorch raises. What is documented to differ (graph/tensor/tensor.h) has no case: dividing by elements that
-are the integer 0, u16, u32 and u64, integers where PyTorch wants floats.
+PyTorch raises; several results are a list. What is documented to differ (graph/tensor/tensor.h) has no case: dividing by elements that
+are the integer 0, u16, u32 and u64, integers where PyTorch wants floats, a var_mean of infinities.
 """
 import itertools
 import json
@@ -65,6 +65,10 @@ def place(function):
     return run
 
 
+def extrema(x, axis=None, keep=False):
+    return torch.aminmax(x, dim=axis, keepdim=keep)
+
+
 def cut(x, axis=0, start=0, end=0, step=1):
     return x[(slice(None),) * axis + (slice(start, end, step),)]
 
@@ -86,6 +90,8 @@ FUNCTIONS = {
     "any": reduction(torch.any), "all": reduction(torch.all),
     "var": spread(torch.var), "stddev": spread(torch.std),
     "argmax": place(torch.argmax), "argmin": place(torch.argmin),
+    "max": place(torch.max), "min": place(torch.min), "aminmax": extrema,
+    "var_mean": spread(torch.var_mean),
     "softmax": lambda x, axis=0: torch.softmax(x, axis),
     "log_softmax": lambda x, axis=0: torch.log_softmax(x, axis),
     "slice": cut, "matmul": torch.matmul, "attention": attention,
@@ -147,8 +153,10 @@ def add(function, *arguments, tolerance=None, **options):
     made = [a.made() if isinstance(a, Given) else a for a in arguments]
     try:
         result = FUNCTIONS[function](*made, **options)
-        said = written(result)
-        tolerance = 0 if tolerance is None else tolerance * UNIT.get(result.dtype, 0)
+        several = isinstance(result, tuple)
+        said = [written(each) for each in result] if several else written(result)
+        unit = UNIT.get(result[0].dtype if several else result.dtype, 0)
+        tolerance = 0 if tolerance is None else tolerance * unit
     except (RuntimeError, IndexError, TypeError, NotImplementedError, ValueError):
         said, tolerance = "error", 0
     case = {"f": function, "a": [argument(a) for a in arguments]}
@@ -382,9 +390,37 @@ def writes():
                 add("index_copy_", target, Given(torch.int64, [1], [row]), source)
 
 
+def pairs():
+    for name in ["max", "min", "aminmax"]:
+        for dtype in ALL:
+            add(name, given(dtype, [3, 5], True), axis=dice.choice([0, 1, -1]))
+        for shape, axis in [([3, 4], 0), ([2, 3, 4], 1), ([3, 1], 1), ([], 0), ([], -1), ([0], 0),
+                            ([2, 0], 1), ([2, 0], 0), ([3], 1)]:
+            for keep in [False, True]:
+                add(name, given(torch.float32, shape), axis=axis, keep=keep)
+        for row in [[1, NAN, 3, NAN, -3], [2, 2, -2, -2, 2], [-INF, -INF, -INF], [INF, 1, INF]]:
+            add(name, Given(torch.float32, [len(row)], row), axis=0)
+        add(name, Given(torch.int64, [3], [2**53, 2**53 + 1, 2**53 - 1]), axis=0)
+        add(name, Given(torch.bool, [4], [0, 1, 0, 1]), axis=0)
+        add(name, Given(torch.float32, [2, 3], [1, 5, 3, 4, 5, 6], order=[1, 0]), axis=1)
+    for shape in [[3, 4], [], [0], [5]]:
+        for keep in [False, True]:
+            add("aminmax", given(torch.float32, shape, True), keep=keep)
+    for keep in [False, True]:
+        for correction in [0, 1, 4, 7]:
+            add("var_mean", given(torch.float32, [4, 3]), tolerance=10, axes=[0], keep=keep,
+                correction=correction)
+        for dtype in FLOATS:
+            add("var_mean", given(dtype, [5]), tolerance=10, keep=keep)
+        for shape, axes in [([2, 3, 4], [0, 2]), ([2, 3], [-1]), ([1], []), ([], []), ([2, 0], [1]),
+                            ([2, 2], [0, 0]), ([3], [1])]:
+            add("var_mean", given(torch.float32, shape), tolerance=10, axes=axes, keep=keep)
+        add("var_mean", given(torch.int64, [3]), keep=keep)
+
+
 def main():
     for group in [promotions, quotients, spreads, reductions, normalisers, slices, numbers, choices,
-                  booleans, comparisons, products, attentions, writes]:
+                  booleans, comparisons, products, attentions, writes, pairs]:
         group()
     path = sys.argv[1] if len(sys.argv) > 1 else "tests/graph/pytorch_cases.json"
     with open(path, "w") as out:
