@@ -90,8 +90,11 @@ void require_name(const char* from, const std::string& name, const char* others)
           others, names());
 }
 
-// Names must be right; those of TILEWRIGHT_SKIP_PASSES may mean passes over graphs, which
-// graph/passes knows and checks.
+// A pass of another room, which that room knows and checks: graph.decompose.
+bool is_elsewhere(const std::string& name) { return name.find('.') != name.npos; }
+
+// Names must be right; those of TILEWRIGHT_SKIP_PASSES may mean passes over graphs too, and are
+// checked with them.
 Plan plan_of(std::span<const Pass> passes, const PipelineOptions& options) {
   for (const std::string& name : options.skip) {
     require_name("passes", name, "");
@@ -103,10 +106,11 @@ Plan plan_of(std::span<const Pass> passes, const PipelineOptions& options) {
   if (!options.dump.empty() && options.dump != "all") require_name("passes", options.dump, "");
   Plan plan{options.skip, env::dump(), options.stop_after};
   for (std::string& name : env::skip_passes()) plan.skip.push_back(std::move(name));
+  std::erase_if(plan.dump, is_elsewhere);
   for (const std::string& name : plan.dump)
     if (name != "all") require_name("TILEWRIGHT_DUMP", name, "all, ");
   if (!options.dump.empty()) plan.dump.push_back(options.dump);
-  if (std::string name = env::stop_after(); !name.empty()) {
+  if (std::string name = env::stop_after(); !name.empty() && !is_elsewhere(name)) {
     require_name("TILEWRIGHT_STOP_AFTER", name, "");
     if (plan.stop_after.empty()) plan.stop_after = name;
   }

@@ -122,7 +122,7 @@ Hash content_hash(const Graph& graph) {
   return hasher.finish();
 }
 
-void verify(const Graph& graph) {
+void verify(const Graph& graph, Stage stage) {
   auto exists = [&](NodeId id) { return id < graph.nodes.size(); };
   std::size_t inputs = 0;
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
@@ -141,6 +141,8 @@ void verify(const Graph& graph) {
                            std::source_location::current());
     }
     check(type == node.type(), "a node's type is not what its rule gives");
+    check(stage == Stage::captured || info(node.op).kind != Kind::composite,
+          "a composite is left in a graph of primitive ops");
   }
   check(inputs == graph.inputs.size(), "the list of inputs is not that of input nodes");
   for (NodeId id : graph.inputs)

@@ -121,7 +121,13 @@ ir::Scalar value_of_full(const Node& full);
 
 // Identity of the graph's meaning, without source lines.
 Hash content_hash(const Graph& graph);
-// Raises `InternalError` where a node breaks the rules above.
-void verify(const Graph& graph);
+
+// How far a graph has come. The passes (graph/passes) lead from one stage to the next.
+enum class Stage : std::uint8_t {
+  captured,  // composites are as the user wrote them: what derivatives and rewrites look at
+  primitive  // no composite is left: what is cut into regions
+};
+// Raises `InternalError` where a node breaks the rules above or what the stage promises.
+void verify(const Graph& graph, Stage stage = Stage::captured);
 
 }  // namespace tilewright::graph

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <iostream>
 
-#include "dsl/passes/pipeline.h"
+#include "graph/ir/text.h"
 #include "graph/passes/passes.h"
 #include "runtime/base/env.h"
 #include "runtime/base/error.h"
@@ -11,17 +13,19 @@
 namespace tilewright::graph {
 namespace {
 
-constexpr Pass canonicalise_pass = {"canonicalise", canonicalise, false,
-                                    "joins views, drops what does nothing, folds constants"};
-constexpr Pass common_pass = {"common_subexpressions", common_subexpressions, false,
-                              "computes equal values once"};
+constexpr Pass common_pass(Stage stage) {
+  return {"common_subexpressions", common_subexpressions, stage, false,
+          "computes equal values once"};
+}
 constexpr std::array table = {
-    common_pass,
-    Pass{"decompose", decompose, true, "turns composites into the other ops"},
-    canonicalise_pass,
-    common_pass,
-    Pass{"dead_code", dead_code, false, "drops what nothing needs"},
+    common_pass(Stage::captured),
+    Pass{"decompose", decompose, Stage::primitive, true, "turns composites into the other ops"},
+    Pass{"canonicalise", canonicalise, Stage::primitive, false,
+         "joins views, drops what does nothing, folds constants"},
+    common_pass(Stage::primitive),
+    Pass{"dead_code", dead_code, Stage::primitive, false, "drops what nothing needs"},
 };
+static_assert(std::ranges::is_sorted(table, {}, &Pass::stage), "a graph pass leads back a stage");
 
 struct Constraint {
   std::string_view before, after, because;
@@ -64,6 +68,66 @@ std::string names_of(const auto& passes) {
 
 }  // namespace
 
+namespace {
+
+constexpr std::string_view room = "graph.";
+
+bool is_pass(std::string_view name) {
+  return std::ranges::find(table, name, &Pass::name) != table.end();
+}
+
+// What the environment says of these passes; names must be right.
+struct Settings {
+  std::vector<std::string> skip, dump;
+  std::string stop_after;
+};
+Settings settings() {
+  auto bare = [](const char* variable, const std::string& name) {
+    std::string rest = name.substr(room.size());
+    require(is_pass(rest), "[", variable, "] there is no pass '", name, "'; over graphs there are ",
+            names_of(table), ", each with ", room, " before it");
+    return rest;
+  };
+  Settings result;
+  for (const std::string& name : env::skip_passes()) {
+    if (name.starts_with(room)) {
+      result.skip.push_back(bare("TILEWRIGHT_SKIP_PASSES", name));
+      continue;
+    }
+    bool is_known =
+        is_pass(name) || std::ranges::find(dsl::pass_names(), name) != dsl::pass_names().end();
+    require(is_known, "[TILEWRIGHT_SKIP_PASSES] there is no pass '", name,
+            "'; there are, over graphs, ", names_of(table), ", and over tile programs ",
+            names_of(dsl::pass_names()));
+    result.skip.push_back(name);
+  }
+  for (const std::string& name : env::dump()) {
+    if (name == "all") result.dump.push_back(name);
+    if (name.starts_with(room)) result.dump.push_back(bare("TILEWRIGHT_DUMP", name));
+  }
+  if (std::string name = env::stop_after(); name.starts_with(room))
+    result.stop_after = bare("TILEWRIGHT_STOP_AFTER", name);
+  return result;
+}
+
+void run_one(const Pass& pass, Stage stage, Graph& graph, const std::vector<std::string>& dump,
+             std::vector<PassTime>* times) {
+  const bool dumps = contains(dump, "all") || contains(dump, pass.name);
+  const Hash before = dumps || times ? content_hash(graph) : Hash{};
+  auto start = std::chrono::steady_clock::now();
+  graph = pass.run(graph);
+  std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  verify(graph, stage);
+  if (!dumps && !times) return;
+  const bool changed = content_hash(graph) != before;
+  if (times) times->push_back({pass.name, taken.count(), changed});
+  if (dumps)
+    std::cerr << "// after " << room << pass.name << (changed ? "" : " (no change)") << "\n"
+              << print(graph);
+}
+
+}  // namespace
+
 std::span<const Pass> passes() { return table; }
 
 const Pass& pass_named(std::string_view name) {
@@ -73,32 +137,37 @@ const Pass& pass_named(std::string_view name) {
   return *found;
 }
 
-void check_skipped_names() {
-  for (const std::string& name : env::skip_passes()) {
-    bool is_known = std::ranges::find(table, name, &Pass::name) != table.end() ||
-                    std::ranges::find(dsl::pass_names(), name) != dsl::pass_names().end();
-    require(is_known, "[TILEWRIGHT_SKIP_PASSES] there is no pass '", name,
-            "'; there are, over graphs, ", names_of(table), ", and over tile programs ",
-            names_of(dsl::pass_names()));
-  }
-}
+void check_pass_names() { settings(); }
 
-Graph run_passes(const Graph& graph, const PassOptions& options) {
+Graph run_passes(const Graph& graph, const PassOptions& options, std::vector<PassTime>* times) {
   for (const std::string& name : options.skip)
     require(!pass_named(name).required, "[passes] ", name, " is required; it cannot be skipped");
   if (!options.stop_after.empty()) pass_named(options.stop_after);
-  check_skipped_names();
-  std::vector<std::string> skip = env::skip_passes();
+  if (!options.dump.empty() && options.dump != "all") pass_named(options.dump);
+  Settings set = settings();
+  set.skip.insert(set.skip.end(), options.skip.begin(), options.skip.end());
+  if (!options.dump.empty()) set.dump.push_back(options.dump);
+  if (!options.stop_after.empty()) set.stop_after = options.stop_after;
+
+  std::vector<Pass> run;
+  for (const Pass& pass : table)
+    if ((!options.after || pass.stage > *options.after) && pass.stage <= options.until)
+      run.push_back(pass);
+  auto last = std::ranges::find(run.rbegin(), run.rend(), set.stop_after, &Pass::name);
+  if (last != run.rend()) run.erase(last.base(), run.end());
   Graph now = graph;
-  std::size_t end = table.size();
-  if (!options.stop_after.empty())
-    while (table[end - 1].name != options.stop_after) --end;
-  for (const Pass& pass : std::span(table).first(end)) {
-    if (!pass.required && (contains(options.skip, pass.name) || contains(skip, pass.name)))
-      continue;
-    now = pass.run(now);
-    verify(now);
-  }
+  for (const Pass& pass : run)
+    if (pass.required || !contains(set.skip, pass.name))
+      run_one(pass, pass.stage, now, set.dump, times);
+  return now;
+}
+
+Graph run_named_passes(const Graph& graph, std::span<const std::string> names,
+                       std::vector<PassTime>* times) {
+  const Settings set = settings();
+  Graph now = graph;
+  for (const std::string& name : names)
+    run_one(pass_named(name), Stage::captured, now, set.dump, times);
   return now;
 }
 

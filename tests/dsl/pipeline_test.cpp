@@ -92,6 +92,15 @@ TEST(Pipeline, TheEnvironmentSkipsAndStopsLikewise) {
   EXPECT_EQ(names.back(), "hoist_invariants");
 }
 
+TEST(Pipeline, TheEnvironmentMayNamePassesOfAnotherRoom) {
+  ir::Function f = program();
+  Setting stop("TILEWRIGHT_STOP_AFTER", "graph.dead_code");
+  Setting dump("TILEWRIGHT_DUMP", "graph.dead_code");
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(names_of(run_passes(f)).back(), passes().back().name);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
 TEST(Pipeline, ANameInTheEnvironmentThatNoPassHasIsAnError) {
   {
     Setting stop("TILEWRIGHT_STOP_AFTER", "hoist");

@@ -1,6 +1,8 @@
 // Each graph pass on small programs: these two become equal, and these stay as they are.
 #include "graph/passes/passes.h"
 
+#include <algorithm>
+
 #include "graph/ir/text.h"
 #include "graph/passes/pipeline.h"
 #include "tests/errors.h"
@@ -207,6 +209,89 @@ TEST(GraphPasses, ANameToSkipThatNoPassHasIsAnError) {
                   "[TILEWRIGHT_SKIP_PASSES] there is no pass 'hoist'; there are, over graphs, "
                   "common_subexpressions, decompose, canonicalise, dead_code, and over tile "
                   "programs expand_math, ");
+}
+
+// Of y: f16[4x6] a softmax, twice, of which one is left.
+Graph two_softmaxes() {
+  return graph_of(
+      "%2: f16[4x6] = softmax %1 {axes=1}\n%3: f16[4x6] = softmax %1 {axes=1}\n"
+      "%4: f16[4x6] = sub %2, %3",
+      4);
+}
+
+TEST(Pipeline, StopsAtTheEndOfAStageAndGoesOnFromIt) {
+  Graph graph = two_softmaxes();
+  Graph captured = run_passes(graph, {.until = Stage::captured});
+  EXPECT_EQ(std::ranges::count(captured.nodes, Op::softmax, &Node::op), 1);
+  EXPECT_NO_THROW(verify(captured, Stage::captured));
+  EXPECT_THROW(verify(captured, Stage::primitive), InternalError);
+  std::vector<PassTime> times;
+  Graph primitive = run_passes(captured, {.after = Stage::captured}, &times);
+  expect_equal(primitive, run_passes(graph));
+  EXPECT_NO_THROW(verify(primitive, Stage::primitive));
+  EXPECT_EQ(times.front().name, "decompose");
+  expect_equal(run_passes(primitive, {.after = Stage::primitive}), primitive);
+}
+
+TEST(Pipeline, KeepsThePassesOfAStageTogether) {
+  for (std::size_t i = 1; i < passes().size(); ++i)
+    EXPECT_LE(passes()[i - 1].stage, passes()[i].stage);
+}
+
+TEST(Pipeline, TellsTheTimeOfEachPassAndWhetherItChangedAnything) {
+  std::vector<PassTime> times;
+  run_passes(two_softmaxes(), {.skip = {"canonicalise"}}, &times);
+  std::vector<std::string_view> names;
+  for (const PassTime& time : times) {
+    names.push_back(time.name);
+    EXPECT_GT(time.seconds, 0);
+  }
+  EXPECT_EQ(names, (std::vector<std::string_view>{"common_subexpressions", "decompose",
+                                                  "common_subexpressions", "dead_code"}));
+  EXPECT_TRUE(times[0].changed);
+  EXPECT_TRUE(times[1].changed);
+  times.clear();
+  run_passes(run_passes(two_softmaxes()), {}, &times);
+  for (const PassTime& time : times) EXPECT_FALSE(time.changed) << time.name;
+}
+
+TEST(Pipeline, DumpsTheGraphAfterAPass) {
+  Graph graph = two_softmaxes();
+  auto dumped = [&](const PassOptions& options) {
+    testing::internal::CaptureStderr();
+    run_passes(graph, options);
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(dumped({}), "");
+  expect_contains(dumped({.dump = "decompose"}), "// after graph.decompose\ngraph {\n");
+  expect_contains(dumped({.dump = "all"}), "// after graph.dead_code");
+  Setting dump("TILEWRIGHT_DUMP", "simplify,graph.dead_code");
+  std::string text = dumped({});
+  expect_contains(text, "// after graph.dead_code");
+  EXPECT_EQ(text.find("decompose"), text.npos);
+}
+
+TEST(Pipeline, TheEnvironmentSkipsAndStopsByNamesWithTheRoom) {
+  Graph graph = two_softmaxes();
+  {
+    Setting stop("TILEWRIGHT_STOP_AFTER", "graph.decompose");
+    expect_equal(run_passes(graph), run_passes(graph, {.stop_after = "decompose"}));
+  }
+  Setting tile("TILEWRIGHT_STOP_AFTER", "dead_code");  // of tile programs
+  Setting skip("TILEWRIGHT_SKIP_PASSES", "graph.dead_code");
+  expect_equal(run_passes(graph), run_passes(graph, {.skip = {"dead_code"}}));
+}
+
+TEST(GraphPasses, ANameAfterTheRoomThatNoGraphPassHasIsAnError) {
+  for (const char* variable :
+       {"TILEWRIGHT_SKIP_PASSES", "TILEWRIGHT_STOP_AFTER", "TILEWRIGHT_DUMP"}) {
+    Setting wrong(variable, "graph.hoist_invariants");
+    expect_contains(error_of([] { check_pass_names(); }),
+                    concat("[", variable,
+                           "] there is no pass 'graph.hoist_invariants'; over graphs there are "
+                           "common_subexpressions, decompose, canonicalise, dead_code, each with "
+                           "graph. before it"));
+  }
 }
 
 }  // namespace
