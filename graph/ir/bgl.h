@@ -1,5 +1,5 @@
-// Graph as a model of Boost.Graph's VertexListGraph and BidirectionalGraph concepts, so that its
-// algorithms (topological order, dominators, reachability) work on it directly.
+// Graph as a model of Boost.Graph's VertexListGraph, EdgeListGraph and BidirectionalGraph concepts,
+// so that its algorithms (topological order, dominators, cuts, drawing) work on it directly.
 //
 // A vertex is a NodeId; an edge goes from an operand to its user, one for each operand place. Since
 // a Graph keeps operands only, users are indexed once by `Edges`, which must outlive the use and
@@ -29,27 +29,36 @@ class Edges {
     for (NodeId to = 0; to < graph.nodes.size(); ++to)
       for (std::uint32_t place = 0; place < graph.node(to).operands.size(); ++place) {
         Edge edge{graph.node(to).operands[place], to, place};
+        all_.push_back(edge);
         in_[to].push_back(edge);
         out_[edge.from].push_back(edge);
       }
   }
   std::size_t size() const { return in_.size(); }
+  const std::vector<Edge>& all() const { return all_; }
   const std::vector<Edge>& in(NodeId id) const { return in_[id]; }
   const std::vector<Edge>& out(NodeId id) const { return out_[id]; }
 
  private:
+  std::vector<Edge> all_;
   std::vector<std::vector<Edge>> in_, out_;
 };
 
 using VertexRange = boost::integer_range<NodeId>;
 using EdgeIterator = std::vector<Edge>::const_iterator;
-struct EdgesCategory : boost::bidirectional_graph_tag, boost::vertex_list_graph_tag {};
+struct EdgesCategory : boost::bidirectional_graph_tag,
+                       boost::vertex_list_graph_tag,
+                       boost::edge_list_graph_tag {};
 
 inline std::pair<VertexRange::iterator, VertexRange::iterator> vertices(const Edges& g) {
   auto range = boost::irange(NodeId{0}, static_cast<NodeId>(g.size()));
   return {range.begin(), range.end()};
 }
 inline std::size_t num_vertices(const Edges& g) { return g.size(); }
+inline std::pair<EdgeIterator, EdgeIterator> edges(const Edges& g) {
+  return {g.all().begin(), g.all().end()};
+}
+inline std::size_t num_edges(const Edges& g) { return g.all().size(); }
 inline NodeId source(const Edge& e, const Edges&) { return e.from; }
 inline NodeId target(const Edge& e, const Edges&) { return e.to; }
 inline std::pair<EdgeIterator, EdgeIterator> out_edges(NodeId v, const Edges& g) {
@@ -76,6 +85,7 @@ struct boost::graph_traits<tilewright::graph::Edges> {
   using vertices_size_type = std::size_t;
   using edges_size_type = std::size_t;
   using degree_size_type = std::size_t;
+  using edge_iterator = tilewright::graph::EdgeIterator;
   using out_edge_iterator = tilewright::graph::EdgeIterator;
   using in_edge_iterator = tilewright::graph::EdgeIterator;
   static vertex_descriptor null_vertex() { return ~vertex_descriptor{0}; }

@@ -25,5 +25,9 @@ namespace tilewright::graph {
 std::string print(const Graph& graph);
 // Raises `Error` naming the line. The result is verified.
 Graph parse(std::string_view text);
+// For the eye, in the language of Graphviz: edges go from operands to users, several operands by
+// their places; inputs are boxes, outputs have two lines around, and what an input's memory is
+// written with points to it with a dashed one.
+std::string dot(const Graph& graph);
 
 }  // namespace tilewright::graph

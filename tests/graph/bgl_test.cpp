@@ -11,6 +11,7 @@ namespace tilewright::graph {
 namespace {
 
 BOOST_CONCEPT_ASSERT((boost::VertexListGraphConcept<Edges>));
+BOOST_CONCEPT_ASSERT((boost::EdgeListGraphConcept<Edges>));
 BOOST_CONCEPT_ASSERT((boost::BidirectionalGraphConcept<Edges>));
 
 Graph diamond() {

@@ -105,6 +105,25 @@ TEST(GraphText, RoundTripsEveryAttribute) {
   EXPECT_EQ(print(parse(text)), text);
 }
 
+TEST(GraphText, DrawsAGraph) {
+  Graph graph;
+  GraphBuilder builder(graph);
+  NodeId x = builder.input(f32, {4});
+  NodeId y = builder.append(Op::sub, {builder.append(Op::exp, {x}), x});
+  graph.outputs = {y};
+  graph.mutations = {{x, y}};
+  EXPECT_EQ(dot(graph),
+            "digraph G {\n"
+            "2->0 [label=write, style=dashed, constraint=false];\n"
+            "0[label=\"%0: f32[4] = input\", shape=box];\n"
+            "1[label=\"%1: f32[4] = exp %0\"];\n"
+            "2[label=\"%2: f32[4] = sub %1, %0\", peripheries=2];\n"
+            "0->1 ;\n"
+            "1->2 [label=0];\n"
+            "0->2 [label=1];\n"
+            "}\n");
+}
+
 TEST(GraphText, NamesTheLineOfAnError) {
   auto error = [](const std::string& body) {
     return error_of([&] { parse("graph {\n  %0: f32[4] = input\n" + body + "}\n"); });
