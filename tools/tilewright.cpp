@@ -18,7 +18,7 @@ constexpr Command commands[] = {
     {"generate", "Continue a text with a model from a Hugging Face folder", add_generate},
     {"bench", "Measure this machine and what the compiler makes of it", add_bench},
     {"explain", "Show what a model is compiled to: regions, kernels, bytes, time", add_explain},
-    {"opt", "Run passes over tile IR text and print the result", add_opt},
+    {"opt", "Run passes over tile programs or a graph, given as text", add_opt},
     {"tune", "Find the fastest block sizes of kernels by the clock", add_tune},
     {"ptx", "Show what tile IR text becomes on a GPU", add_ptx},
     {"db", "Look at, carry and keep what tuning measured", add_db},

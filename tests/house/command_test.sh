@@ -62,8 +62,17 @@ echo 'func @f() { constnt }' >bad.tile
 refused '[opt] bad.tile: ' opt bad.tile
 refused '[ptx] bad.tile: ' ptx bad.tile
 refused '[opt] cannot read "none.tile"' opt none.tile
-refused 'banana not in {tile,schedule,llvm,asm}' opt --emit banana
+refused 'banana not in {tile,schedule,llvm,asm,dot}' opt --emit banana
 refused "there is no pass 'simplfy'; there are" opt --passes simplfy
+printf 'graph {\n  %%0: f32[4x6] = input\n  %%1: f32[4x6] = relu %%0\n  inputs %%0\n  return %%1\n}\n' >relu.graph
+refused "there is no graph pass called simplify; the passes are" opt relu.graph --passes simplify
+refused '--target avx2 for a graph' opt --target avx2 relu.graph
+"$tool" opt relu.graph --time >out 2>err || fail "opt of a graph ends with $?"
+said '= maximum %0, %1' out
+said 'decompose' err
+"$tool" opt relu.graph --emit dot >out || fail "opt --emit dot ends with $?"
+said 'peripheries=2' out
+refused '--emit asm for a graph' opt relu.graph --emit asm
 refused 'unknown processor "sm_91"; known are amx' opt --target sm_91
 refused 'asm for sm_90a, a GPU' opt --target sm_90a --emit asm
 refused '[ptx] there is no kernel "matmul"' ptx --kernel matmul

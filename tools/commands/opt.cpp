@@ -1,4 +1,5 @@
-// `tilewright opt`: passes over tile IR text, in the manner of LLVM's opt.
+// `tilewright opt`: passes over the text of tile programs or of a graph, in the manner of LLVM's
+// opt.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +8,8 @@
 #include "dsl/codegen/host/codegen.h"
 #include "dsl/ir/text/text.h"
 #include "dsl/passes/pipeline.h"
+#include "graph/ir/text.h"
+#include "graph/passes/pipeline.h"
 #include "tools/console/command.h"
 #include "tools/programs/read_programs.h"
 
@@ -20,28 +23,61 @@ struct Arguments {
   bool list = false, time = false;
 };
 
+void list_passes() {
+  fmt::print("over tile programs:\n");
+  for (auto table : {dsl::passes(), dsl::gpu::gpu_passes()})
+    for (const dsl::Pass& pass : table) fmt::print("  {:<24} {}\n", pass.name, pass.what);
+  fmt::print("over graphs:\n");
+  for (const graph::Pass& pass : graph::passes()) fmt::print("  {:<24} {}\n", pass.name, pass.what);
+}
+
+// The passes that were named must be those of the language.
+void check_names(const Arguments& a, auto pass_named) {
+  as_misuse([&] {
+    for (const auto* names : {&a.passes, &a.skip})
+      for (const std::string& name : *names) pass_named(name);
+  });
+}
+
+void print_times(const std::vector<dsl::PassTime>& times) {
+  for (const auto& t : times)
+    fmt::print(stderr, "{:<24} {:8.1f} us{}\n", t.name, t.seconds * 1e6,
+               t.changed ? "  changed" : "");
+}
+
+void opt_graph(const Arguments& a, const std::string& text) {
+  const bool is_text = a.emit == "tile" || a.emit == "dot";
+  require_use(is_text && a.target.empty(), "[opt] ",
+              is_text ? "--target " + a.target : "--emit " + a.emit,
+              " for a graph; it is printed, or drawn by --emit dot, the same for all devices");
+  check_names(a, graph::pass_named);
+  graph::Graph graph = graph_of("opt", a.file, text);
+  std::vector<dsl::PassTime> times;
+  graph = a.passes.empty() ? graph::run_passes(graph, {.skip = a.skip}, &times)
+                           : graph::run_named_passes(graph, a.passes, &times);
+  fmt::print("{}", a.emit == "dot" ? graph::dot(graph) : graph::print(graph));
+  if (a.time) print_times(times);
+}
+
 void opt(const Arguments& a) {
-  if (a.list) {
-    for (auto table : {dsl::passes(), dsl::gpu::gpu_passes()})
-      for (const dsl::Pass& pass : table) fmt::print("{:<24} {}\n", pass.name, pass.what);
-    return;
-  }
+  if (a.list) return list_passes();
+  const std::string text = read_text("opt", a.file);
+  if (is_graph(text)) return opt_graph(a, text);
   // Without a name of a target the output is the same on all machines, except for the host's own
   // code.
   dsl::Target target =
       as_misuse([&] { return a.target.empty() ? dsl::Target{} : dsl::target_named(a.target); });
   bool is_schedule = a.emit == "schedule";
+  require_use(a.emit != "dot", "[opt] dot for tile programs; it draws graphs");
   require_use(a.emit == "tile" || is_schedule || !target.is_gpu(), "[opt] ", a.emit, " for ",
               a.target, ", a GPU; `tilewright ptx` prints its code");
   require_use(target.is_gpu() || !is_schedule,
               "[opt] a schedule is made for GPUs; name one by --target");
-  as_misuse([&] {
-    for (const auto* names : {&a.passes, &a.skip})
-      for (const std::string& name : *names)
-        if (std::ranges::find(dsl::pass_names(), name) == dsl::pass_names().end())
-          dsl::pass_named(name);
+  check_names(a, [](const std::string& name) {
+    if (std::ranges::find(dsl::pass_names(), name) == dsl::pass_names().end())
+      dsl::pass_named(name);
   });
-  for (ir::Function& function : read_programs("opt", a.file)) {
+  for (ir::Function& function : programs_of("opt", a.file, text)) {
     auto times = a.passes.empty() ? dsl::run_passes(function, {.target = target, .skip = a.skip})
                                   : dsl::gpu::run_named_passes(function, a.passes, target);
     if (is_schedule)
@@ -52,10 +88,7 @@ void opt(const Arguments& a) {
     else
       fmt::print("{}", dsl::host_code_text(function, a.target.empty() ? dsl::host_target() : target,
                                            a.emit));
-    if (!a.time) continue;
-    for (const auto& t : times)
-      fmt::print(stderr, "{:<24} {:8.1f} us{}\n", t.name, t.seconds * 1e6,
-                 t.changed ? "  changed" : "");
+    if (a.time) print_times(times);
   }
 }
 
@@ -63,7 +96,7 @@ void opt(const Arguments& a) {
 
 void add_opt(CLI::App& command) {
   auto a = std::make_shared<Arguments>();
-  command.add_option("FILE", a->file, "tile IR text; - reads standard input")
+  command.add_option("FILE", a->file, "tile IR text, or that of a graph; - reads standard input")
       ->capture_default_str();
   command
       .add_option("--passes", a->passes,
@@ -74,9 +107,10 @@ void add_opt(CLI::App& command) {
                      "what the passes make it for: a host's or a GPU's name (default: any host)");
   command
       .add_option("--emit", a->emit,
-                  "what to print: tile; for a GPU schedule, tile IR with all that its passes "
-                  "decide; for a host llvm or asm")
-      ->check(CLI::IsMember({"tile", "schedule", "llvm", "asm"}))
+                  "what to print: of tile programs tile; for a GPU schedule, tile IR with all that "
+                  "its passes decide; for a host llvm or asm; of a graph tile, its text, or dot, a "
+                  "drawing")
+      ->check(CLI::IsMember({"tile", "schedule", "llvm", "asm", "dot"}))
       ->capture_default_str();
   command.add_flag("--list", a->list, "list the passes and what each does");
   command.add_flag("--time", a->time, "print the time each pass took to standard error");

@@ -1,10 +1,12 @@
 #include "tools/programs/read_programs.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 
 #include "dsl/ir/text/text.h"
+#include "graph/ir/text.h"
 #include "tools/console/misuse.h"
 
 namespace tilewright::tools {
@@ -14,7 +16,21 @@ namespace {
 // size is known when they end.
 constexpr std::size_t most_text_bytes = 8 << 20;
 
-std::string text_of(const std::string& command, const std::string& path) {
+std::string name_of(const std::string& path) { return path == "-" ? "standard input" : path; }
+
+// What a parser says is wrong is what was asked for, and where it stands.
+template <typename Parse>
+auto parsed(const std::string& command, const std::string& path, Parse parse) {
+  try {
+    return parse();
+  } catch (const Error& error) {
+    throw Misuse(concat("[", command, "] ", name_of(path), ": ", error.what()));
+  }
+}
+
+}  // namespace
+
+std::string read_text(const std::string& command, const std::string& path) {
   require_use(path == "-" || !std::filesystem::is_directory(path), "[", command, "] \"", path,
               "\" is a folder; name a file of tile IR, or - for standard input");
   std::ifstream file;
@@ -25,27 +41,35 @@ std::string text_of(const std::string& command, const std::string& path) {
   std::string text;
   for (char part[1 << 16]; in.read(part, sizeof part), in.gcount() > 0;) {
     text.append(part, static_cast<std::size_t>(in.gcount()));
-    require_use(text.size() <= most_text_bytes, "[", command, "] ",
-                path == "-" ? "standard input" : path, " has more than ", most_text_bytes,
+    require_use(text.size() <= most_text_bytes, "[", command, "] ", name_of(path),
+                " has more than ", most_text_bytes,
                 " bytes; tile IR is read up to there: give the programs in several files");
   }
   return text;
 }
 
-}  // namespace
-
 std::vector<ir::Function> read_programs(const std::string& command, const std::string& path) {
-  std::string text = text_of(command, path), name = path == "-" ? "standard input" : path;
-  std::vector<ir::Function> programs;
-  try {
-    programs = ir::parse_all(text);
-  } catch (const Error& error) {
-    throw Misuse(concat("[", command, "] ", name, ": ", error.what()));
-  }
-  require_use(!programs.empty(), "[", command, "] ", name,
+  return programs_of(command, path, read_text(command, path));
+}
+
+std::vector<ir::Function> programs_of(const std::string& command, const std::string& path,
+                                      const std::string& text) {
+  std::vector<ir::Function> programs = parsed(command, path, [&] { return ir::parse_all(text); });
+  require_use(!programs.empty(), "[", command, "] ", name_of(path),
               ": no program is in it; tile IR begins with `func`, as `tilewright explain --dump` "
               "prints it");
   return programs;
+}
+
+bool is_graph(const std::string& text) {
+  return std::string_view(text)
+      .substr(std::min(text.find_first_not_of(" \n\r\t"), text.size()))
+      .starts_with("graph {");
+}
+
+graph::Graph graph_of(const std::string& command, const std::string& path,
+                      const std::string& text) {
+  return parsed(command, path, [&] { return graph::parse(text); });
 }
 
 }  // namespace tilewright::tools

@@ -1,15 +1,23 @@
-// The tile programs of a file that a command was given, or of standard input.
+// The tile programs, or the graph, of a file that a command was given, or of standard input.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "dsl/ir/function.h"
+#include "graph/ir/ir.h"
 
 namespace tilewright::tools {
 
 // "-" is standard input. Raises `Misuse` "[COMMAND] FILE: ..." where there is no such file, where
 // its text is no tile IR, or where no program is in it.
 std::vector<ir::Function> read_programs(const std::string& command, const std::string& path);
+
+// The same in two steps, for a command that takes graphs too.
+std::string read_text(const std::string& command, const std::string& path);
+bool is_graph(const std::string& text);
+std::vector<ir::Function> programs_of(const std::string& command, const std::string& path,
+                                      const std::string& text);
+graph::Graph graph_of(const std::string& command, const std::string& path, const std::string& text);
 
 }  // namespace tilewright::tools
