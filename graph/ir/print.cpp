@@ -1,4 +1,5 @@
 #include <charconv>
+#include <range/v3/view/zip.hpp>
 
 #include "graph/ir/text.h"
 #include "runtime/base/error.h"
@@ -56,8 +57,7 @@ std::string text_of(const Node& node, const Strides& strides) {
 
 std::string print(const Graph& graph) {
   std::vector<Strides> strides(graph.nodes.size());
-  for (std::size_t i = 0; i < graph.input_strides.size(); ++i)
-    strides[graph.inputs[i]] = graph.input_strides[i];
+  for (auto&& [id, own] : ranges::views::zip(graph.inputs, graph.input_strides)) strides[id] = own;
   std::string text = "graph {\n";
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     const Node& node = graph.nodes[id];

@@ -1,6 +1,7 @@
-#include "graph/ops/family.h"
+#include <range/v3/view/zip.hpp>
 
 #include "graph/ir/decompositions.h"
+#include "graph/ops/family.h"
 
 namespace tilewright::graph {
 
@@ -26,8 +27,8 @@ std::vector<NodeId> append_decomposition(GraphBuilder& builder, const Node& node
       dispatch_op<Kind::composite, Term>(node.op, [&](auto op) { return decomposition(op, site); });
   check(result.others.size() == node.others.size(), "a decomposition lacks one of the results");
   std::vector<NodeId> results = {result.to(node.dtype).id};
-  for (std::size_t i = 0; i < node.others.size(); ++i)
-    results.push_back(Term{&builder, result.others[i]}.to(node.others[i].dtype).id);
+  for (auto&& [other, type] : ranges::views::zip(result.others, node.others))
+    results.push_back(Term{&builder, other}.to(type.dtype).id);
   return results;
 }
 

@@ -1,3 +1,5 @@
+#include <range/v3/view/zip.hpp>
+
 #include "graph/ops/family.h"
 
 namespace tilewright::graph {
@@ -39,8 +41,8 @@ HostTensor evaluate_node(const Graph& graph, NodeId id, const Operands& operands
   check(value.others.size() == node.others.size(), "an op's meaning lacks one of its results");
   if (rounding != Rounding::exact_dtype) return value;
   round_to(value, node.dtype);
-  for (std::size_t i = 0; i < node.others.size(); ++i)
-    round_to(value.others[i], node.others[i].dtype);
+  for (auto&& [other, type] : ranges::views::zip(value.others, node.others))
+    round_to(other, type.dtype);
   return value;
 }
 
