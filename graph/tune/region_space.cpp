@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "graph/lower/attention_shape.h"
+#include "graph/lower/attention/attention_shape.h"
 #include "graph/lower/block_sizes.h"
 #include "graph/regions/region_facts.h"
 #include "runtime/base/error.h"

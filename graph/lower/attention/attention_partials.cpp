@@ -1,4 +1,4 @@
-#include "graph/lower/attention_shape.h"
+#include "graph/lower/attention/attention_shape.h"
 
 #include <limits>
 

@@ -4,7 +4,7 @@
 #include <numbers>
 
 #include "dsl/target/packed_product.h"
-#include "graph/lower/attention_shape.h"
+#include "graph/lower/attention/attention_shape.h"
 #include "runtime/base/divide_up.h"
 #include "runtime/base/error.h"
 #include "runtime/cpu/parallel.h"
