@@ -1,9 +1,12 @@
 #include "graph/lower/flat.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "graph/lower/frame.h"
+#include "graph/lower/lowering.h"
 #include "graph/regions/region_key.h"
+#include "runtime/base/divide_up.h"
 
 namespace tilewright::graph {
 
@@ -16,6 +19,16 @@ constexpr std::int64_t gpu_quantum = 16;  // 16 bytes of the smallest type
 constexpr std::int64_t host_block = 2 << 10, gpu_block = 1 << 10, large_gpu_block = 2 << 10;
 constexpr std::int64_t many_elements = 1 << 20;  // that give each multiprocessor several programs
 constexpr std::int64_t vectors_of_a_piece = 4;   // on the host
+
+struct FlatRegion {
+  std::int64_t elements = 0;
+  // What the program's parameter counts: elements, or on GPUs groups of 16 of them where that
+  // divides, so that accesses are wide.
+  std::int64_t quantum = 1;
+  std::int64_t count() const { return elements / quantum; }
+  // Equal for regions that become one program.
+  Hash key;
+};
 
 bool is_read(const Region& region, const TaskOperand& operand) {
   return !operand.number && !(operand.producer && region.slot(*operand.producer));
@@ -167,11 +180,10 @@ class FlatProgram {
   std::int64_t width_ = 0;
 };
 
-}  // namespace
-
+// Nothing where the region is not flat.
 std::optional<FlatRegion> flat_region(const TaskList& list, const Region& region,
                                       const dsl::Target& target) {
-  if (region.tables.empty() || region.rows != 1 || region.width < 2) return std::nullopt;
+  if (region.rows != 1 || region.width < 2) return std::nullopt;
   FlatRegion flat;
   flat.elements = region.width;
   if (target.is_gpu() && flat.elements % gpu_quantum == 0) flat.quantum = gpu_quantum;
@@ -213,17 +225,67 @@ std::optional<FlatRegion> flat_region(const TaskList& list, const Region& region
   return flat;
 }
 
-LoweredRegion lower_flat(const TaskList& list, const Region& region, const FlatRegion& flat,
-                         const dsl::Target& target, std::int64_t block) {
+// Elements of a program, a multiple of 64, for so many in all its launches.
+std::int64_t flat_block(const dsl::Target& target, std::int64_t elements) {
+  if (!target.is_gpu()) return host_block;
+  return elements >= many_elements ? large_gpu_block : gpu_block;
+}
+
+bool is_family(const TaskList&, const Region& region) { return region.family_elements != 0; }
+
+// The program takes `count()` after its pointers.
+LoweredRegion lower_flat(const TaskList& list, const Region& region, const dsl::Target& target,
+                         const BlockSizes&) {
+  FlatRegion flat = *flat_region(list, region, target);
+  std::int64_t block = flat_block(target, region.family_elements);
   LoweredRegion result;
   result.kind = "flat";
   result.programs.push_back(FlatProgram(list, region, flat, target, block).emit());
   return result;
 }
 
-std::int64_t flat_block(const dsl::Target& target, std::int64_t elements) {
-  if (!target.is_gpu()) return host_block;
-  return elements >= many_elements ? large_gpu_block : gpu_block;
+Hash key_of_flat(const TaskList& list, const Region& region, const dsl::Target& target) {
+  return flat_region(list, region, target)->key;
 }
+
+SizedLaunch launch_of_flat(const TaskList& list, const Region& region, const dsl::Target& target) {
+  FlatRegion flat = *flat_region(list, region, target);
+  return {Grid(divide_up(flat.elements, flat_block(target, region.family_elements))), flat.count()};
+}
+
+}  // namespace
+
+void find_families(const TaskList& list, std::vector<FusedRegion>& regions,
+                   const dsl::Target& target) {
+  struct Family {
+    std::int64_t first_size = 0, elements = 0;
+    bool has_sizes = false;
+  };
+  std::unordered_map<Hash, Family> families;
+  std::vector<std::optional<FlatRegion>> flat;
+  for (const FusedRegion& fused : regions) {
+    flat.push_back(flat_region(list, fused.region, target));
+    if (!flat.back()) continue;
+    Family& family = families.try_emplace(flat.back()->key).first->second;
+    std::int64_t size = flat.back()->elements;
+    if (family.elements == 0) family.first_size = size;
+    family.has_sizes |= family.first_size != size;
+    family.elements += size;
+  }
+  for (std::size_t i = 0; i < regions.size(); ++i) {
+    if (!flat[i]) continue;
+    const Family& family = families.at(flat[i]->key);
+    if (family.has_sizes || regions[i].region.is_in_place)
+      regions[i].region.family_elements = family.elements;
+  }
+}
+
+// The size of its blocks makes no difference to the results, and is no choice.
+constinit const Lowering lowerings::flat = {.name = "flat",
+                                            .matches = is_family,
+                                            .lower = lower_flat,
+                                            .key = key_of_flat,
+                                            .launch = launch_of_flat,
+                                            .may_batch = true};
 
 }  // namespace tilewright::graph

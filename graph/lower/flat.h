@@ -11,29 +11,17 @@
 // touched, not even behind a mask. On a GPU the block is one tile, masked where the tensor ends.
 #pragma once
 
-#include "graph/lower/lower.h"
-#include "runtime/base/hash.h"
+#include <vector>
+
+#include "dsl/target/target.h"
+#include "graph/regions/fuse.h"
 
 namespace tilewright::graph {
 
-struct FlatRegion {
-  std::int64_t elements = 0;
-  // What the program's parameter counts: elements, or on GPUs groups of 16 of them where that
-  // divides, so that accesses are wide.
-  std::int64_t quantum = 1;
-  std::int64_t count() const { return elements / quantum; }
-  // Equal for regions that become one program.
-  Hash key;
-};
-
-// Nothing where the region is not flat.
-std::optional<FlatRegion> flat_region(const TaskList& list, const Region& region,
-                                      const dsl::Target& target);
-// Its one program takes `count()` after its pointers; programs have `block` elements, a multiple of
-// 64.
-LoweredRegion lower_flat(const TaskList& list, const Region& region, const FlatRegion& flat,
-                         const dsl::Target& target, std::int64_t block);
-// For so many elements in all launches of the program.
-std::int64_t flat_block(const dsl::Target& target, std::int64_t elements);
+// Marks the regions of a plan that share such a program (Region::family_elements): where several
+// sizes of one computation occur, and where a region writes in place, of which blocks cannot be
+// moved back to end with the tensor.
+void find_families(const TaskList& list, std::vector<FusedRegion>& regions,
+                   const dsl::Target& target);
 
 }  // namespace tilewright::graph

@@ -150,7 +150,7 @@ std::string_view word_of(const Task& task) {
     case TaskKind::contraction: return "matmul";
     case TaskKind::gather: return "gather";
     case TaskKind::scatter: return "scatter";
-    case TaskKind::attention: return "attention";
+    case TaskKind::opaque: return info(*task.op).name;
   }
   __builtin_unreachable();
 }

@@ -3,14 +3,41 @@
 #include <algorithm>
 #include <map>
 
+#include "graph/lower/lowering.h"
+#include "graph/regions/region_key.h"
+#include "runtime/base/error.h"
+
 namespace tilewright::graph {
 
-LoweredRegion lower(const Graph& graph, const TaskList& list, const Region& region,
-                    const dsl::Target& target, const BlockSizes& blocks) {
-  const Task& first = list.tasks[region.tasks[0]];
-  if (first.kind == TaskKind::attention)
-    return lower_attention(list, region, graph.node(first.node), target, blocks);
-  return lower_rows(list, region, target, blocks);
+std::span<const Lowering* const> all_lowerings() {
+  static constexpr const Lowering* rows[] = {
+#define TILEWRIGHT_LOWERING(name) &lowerings::name,
+#include "graph/lower/lowerings.def"
+#undef TILEWRIGHT_LOWERING
+  };
+  return rows;
+}
+
+const Lowering& lowering_of(const TaskList& list, const Region& region) {
+  for (const Lowering* lowering : all_lowerings())
+    if (lowering->matches(list, region)) return *lowering;
+  raise_internal_error("no lowering takes a region", std::source_location::current());
+}
+
+Hash program_key(const TaskList& list, const Region& region, const dsl::Target& target) {
+  const Lowering& lowering = lowering_of(list, region);
+  return lowering.key != nullptr ? lowering.key(list, region, target) : region_key(list, region);
+}
+
+std::vector<WorkElement> work_elements(const TaskList& list, const Region& region) {
+  const Lowering& lowering = lowering_of(list, region);
+  return lowering.elements == nullptr ? std::vector<WorkElement>()
+                                      : lowering.elements(list, region);
+}
+
+LoweredRegion lower(const TaskList& list, const Region& region, const dsl::Target& target,
+                    const BlockSizes& blocks) {
+  return lowering_of(list, region).lower(list, region, target, blocks);
 }
 
 std::int64_t bytes_moved(const TaskList& list, const Region& region) {

@@ -39,18 +39,14 @@ struct LoweredProgram {
 struct LoweredRegion {
   std::vector<LoweredProgram> programs;  // in the order in which they run
   std::vector<Scratch> scratch;
-  std::string kind;   // "rows", "flat", "product", "stream-K product", "attention"
+  std::string kind;   // the lowering's name, or what it made more exactly: "stream-K product"
   BlockSizes blocks;  // that were used
 };
 
-LoweredRegion lower(const Graph& graph, const TaskList& list, const Region& region,
-                    const dsl::Target& target, const BlockSizes& blocks = {});
+// By the first lowering of the table that takes the region (lowering.h).
+LoweredRegion lower(const TaskList& list, const Region& region, const dsl::Target& target,
+                    const BlockSizes& blocks = {});
 // Bytes that one launch reads and writes in memory, each element of an access counted once.
 std::int64_t bytes_moved(const TaskList& list, const Region& region);
-
-LoweredRegion lower_rows(const TaskList& list, const Region& region, const dsl::Target& target,
-                         const BlockSizes& blocks);
-LoweredRegion lower_attention(const TaskList& list, const Region& region, const Node& node,
-                              const dsl::Target& target, const BlockSizes& blocks);
 
 }  // namespace tilewright::graph

@@ -17,13 +17,14 @@ class Packer {
       : list_(list), is_frozen_(is_frozen), host_(host) {}
 
   void visit(const Region& region) {
-    if (region.tables.empty()) return;  // attention
+    auto is_product = [&](TaskId id) { return list_.tasks[id].kind == TaskKind::contraction; };
+    if (std::ranges::none_of(region.tasks, is_product)) return;
     const RegionFacts facts = facts_of(list_, region);
     const std::int64_t rows = facts.digit ? facts.digits[*facts.digit] : 1;
     if (rows < dsl::PackedProduct::least_rows) return;
     for (std::size_t slot = 0; slot < region.tasks.size(); ++slot) {
       Task& task = list_.tasks[region.tasks[slot]];
-      if (task.kind != TaskKind::contraction) continue;
+      if (!is_product(region.tasks[slot])) continue;
       const bool is_cut = cuts_columns(region, host_) && region.tables[slot].width == region.width;
       TaskOperand& weight = task.operands[1];
       if (auto slivers = slivers_for(task, is_cut)) use(weight, *slivers);

@@ -258,9 +258,9 @@ Tile RowsProgram::compute(std::size_t slot, const Columns& columns) {
       return stage_ == ProductStage::combining ? combined_product(slot, columns)
                                                : product(slot, columns);
     case TaskKind::gather: return gather(slot, columns);
-    case TaskKind::attention: break;
+    case TaskKind::opaque: break;
   }
-  raise_internal_error("attention is not lowered as rows", std::source_location::current());
+  raise_internal_error("an opaque task is not lowered as rows", std::source_location::current());
 }
 
 void RowsProgram::prepare(std::size_t slot, std::vector<bool>& seen) {
@@ -403,26 +403,6 @@ void RowsProgram::store(std::size_t slot, const Columns& columns) {
       blocks_.outer_fastest ? ir::CachePolicy::normal : cache_policy(list_, t, target_);
   block.matrix.store(block.row, block.column,
                      spread(x, block.shape[column_axis()], block.shape[row_axis()]), cache);
-}
-
-LoweredRegion lower_rows(const TaskList& list, const Region& region, const dsl::Target& target,
-                         const BlockSizes& blocks) {
-  RowBlocks used = choose_blocks(list, region, target, blocks);
-  LoweredRegion result;
-  result.kind = used.has_tail() ? "stream-K product" : kind_of(used, ProductStage::whole);
-  result.blocks = sizes_of(used);
-  auto add_program = [&](const RowBlocks& of, ProductStage stage) {
-    result.programs.push_back(RowsProgram(list, region, target, of, stage).emit());
-  };
-  if (used.splits == 1) {
-    add_program(used, ProductStage::whole);
-    return result;
-  }
-  result.scratch = product_parts(list, region, used);
-  if (used.has_tail()) add_program(used, ProductStage::whole);
-  add_program(used, ProductStage::partial);
-  add_program(combining_blocks(region, target, used), ProductStage::combining);
-  return result;
 }
 
 }  // namespace tilewright::graph

@@ -46,15 +46,8 @@ class Fuser {
   std::vector<FusedRegion> result() {
     std::vector<FusedRegion> regions;
     for (RegionId id : regions_.order()) {
-      const std::vector<TaskId>& tasks = regions_.tasks(id);
-      auto region = builder_.build(tasks);
-      if (!region) {
-        check(tasks.size() == 1, "a merged region can no longer be built");
-        check(list_.tasks[tasks[0]].kind == TaskKind::attention, "a task alone must be a region");
-        region.emplace();
-        region->tasks = tasks;
-        region->stored = {true};
-      }
+      auto region = builder_.build(regions_.tasks(id));
+      check(region.has_value(), "a task alone, and what was merged, must be a region");
       regions.push_back({std::move(*region), bytes_saved_[id]});
     }
     return regions;

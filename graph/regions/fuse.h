@@ -15,7 +15,7 @@
 namespace tilewright::graph {
 
 struct FusedRegion {
-  Region region;  // of an attention task: `tasks` and `stored` only
+  Region region;
   std::int64_t bytes_saved = 0;
 };
 

@@ -44,7 +44,7 @@ std::optional<Table> fixed_table(const Task& task) {
   std::int64_t count = task.count();
   switch (task.kind) {
     case TaskKind::pointwise:
-    case TaskKind::attention: return std::nullopt;
+    case TaskKind::opaque: return std::nullopt;
     case TaskKind::reduction: return Table{{line(count, 1), IndexMap(), 0}, 1};
     case TaskKind::contraction:
     case TaskKind::gather: {
@@ -83,7 +83,7 @@ std::optional<Table> operand_table(const Task& task, std::size_t i, const Table&
     case TaskKind::gather:
       if (i != 1) return std::nullopt;
       return Table{{line(task.count() / task.shape[-1], 1), IndexMap(), 0}, 1};
-    case TaskKind::attention: return std::nullopt;
+    case TaskKind::opaque: return std::nullopt;
   }
   __builtin_unreachable();
 }
@@ -137,8 +137,8 @@ class RegionSolver {
   RegionSolver& operator=(const RegionSolver&) = delete;
 
   std::optional<Region> solve() {
-    for (TaskId id : region_.tasks)
-      if (list_.tasks[id].kind == TaskKind::attention) return std::nullopt;
+    for (std::size_t slot = 0; slot < region_.tasks.size(); ++slot)
+      if (task(slot).is_opaque()) return opaque();
     find_stored();
     for (std::size_t slot = 0; slot < region_.tasks.size(); ++slot)
       if (auto table = fixed_table(task(slot))) {
@@ -165,6 +165,13 @@ class RegionSolver {
     return slot < 0 ? std::nullopt : std::optional(static_cast<std::size_t>(slot));
   }
   Region result() { return region_; }
+
+  // Nothing is known of its rows, so it joins nothing.
+  std::optional<Region> opaque() {
+    if (region_.tasks.size() != 1) return std::nullopt;
+    region_.stored = {true};
+    return result();
+  }
 
   // Calls visit(table) for each way to see a pointwise value as a table, long rows first, until it
   // returns true.

@@ -46,7 +46,7 @@ struct Table {
 
 struct Region {
   std::vector<TaskId> tasks;  // ascending
-  std::vector<Table> tables;  // of each task
+  std::vector<Table> tables;  // of each task; none of an opaque one, which is a region by itself
   std::vector<bool> stored;   // of each task: its value goes to memory
   std::int64_t rows = 1;
   std::int64_t width = 1;         // the widest stored value
@@ -54,6 +54,9 @@ struct Region {
   bool is_in_place = false;       // a task overwrites what the region reads
   std::int64_t weight_bytes = 0;  // of the products' second operands
   RowDigits digits{1};
+  // Of regions that differ in their size alone and share a program (lower/flat.h), the elements of
+  // all; 0: the region has a program of its own.
+  std::int64_t family_elements = 0;
 
   std::optional<std::size_t> slot(TaskId task) const;
 };

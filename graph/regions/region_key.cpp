@@ -42,7 +42,7 @@ std::vector<StorageId> storages_of(const TaskList& list, const Region& region) {
   return result;
 }
 
-Hash region_key(const Graph& graph, const TaskList& list, const Region& region) {
+Hash region_key(const TaskList& list, const Region& region) {
   std::vector<StorageId> storages = storages_of(list, region);
   auto index_of = [&](StorageId id) { return std::ranges::find(storages, id) - storages.begin(); };
   Hasher hasher;
@@ -61,7 +61,6 @@ Hash region_key(const Graph& graph, const TaskList& list, const Region& region) 
   for (std::size_t slot = 0; slot < region.tasks.size(); ++slot) {
     const Task& task = list.tasks[region.tasks[slot]];
     add_work(hasher, task);
-    if (task.kind == TaskKind::attention) add_attributes(hasher, graph.node(task.node).attributes);
     for (const TaskOperand& operand : task.operands) add_operand(operand);
     hasher.add(static_cast<bool>(region.stored[slot]));
     if (region.stored[slot])

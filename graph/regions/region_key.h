@@ -14,6 +14,6 @@ namespace tilewright::graph {
 
 // The memory that a region's program reads and writes, in the order of its parameters.
 std::vector<StorageId> storages_of(const TaskList& list, const Region& region);
-Hash region_key(const Graph& graph, const TaskList& list, const Region& region);
+Hash region_key(const TaskList& list, const Region& region);
 
 }  // namespace tilewright::graph

@@ -16,7 +16,7 @@ constexpr TaskId far = 64;  // what lies further back is not part of a layer's s
 std::uint64_t signature(const TaskList& list, TaskId id) {
   const Task& task = list.tasks[id];
   Hasher hasher;
-  add_work(hasher, task);
+  add_structure(hasher, task);
   for (const TaskOperand& operand : task.operands) {
     const auto& [number, storage, view, producer] = operand;
     add_number(hasher, number);
@@ -29,9 +29,8 @@ std::uint64_t signature(const TaskList& list, TaskId id) {
   return hasher.finish().low;
 }
 
-bool multiplies(const Task& task) {
-  return task.kind == TaskKind::contraction || task.kind == TaskKind::attention;
-}
+// Whether it may be what a layer is about.
+bool is_heavy(const Task& task) { return task.kind == TaskKind::contraction || task.is_opaque(); }
 
 }  // namespace
 
@@ -57,7 +56,7 @@ Repeats find_repeats(const TaskList& list) {
   }
   // A row of equal small steps is not a row of layers.
   if (best.period != 0 && std::none_of(list.tasks.begin() + best.begin,
-                                       list.tasks.begin() + best.begin + best.period, multiplies))
+                                       list.tasks.begin() + best.begin + best.period, is_heavy))
     return {};
   return best;
 }

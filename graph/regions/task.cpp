@@ -295,7 +295,13 @@ class TaskMaker {
       values_[id] = number(n.dtype, 0, n.shape);
       return;
     }
-    Task task = new_task(TaskKind::attention, id, n.dtype, n.shape);
+    opaque(id, n);
+  }
+
+  void opaque(NodeId id, const Node& n) {
+    Task task = new_task(TaskKind::opaque, id, n.dtype, n.shape);
+    task.op = n.op;
+    task.attributes = n.attributes;
     for (NodeId operand : n.operands) task.operands.push_back(in_memory(operand));
     values_[id] = add(std::move(task));
   }

@@ -68,7 +68,7 @@ enum class TaskKind : std::uint8_t {
   contraction,  // operands [.., M, K] and [.., K, N]
   gather,       // operands table [V, C] and ids
   scatter,      // a copy to places that depend on operand 1, row numbers
-  attention     // operands as the op's
+  opaque        // `op` of the operands, all in memory: a region by itself, with its own lowering
 };
 
 struct Task {
@@ -86,8 +86,12 @@ struct Task {
   // 0 <= operand1[i] < scatter_size. The row axis has stride 0 in `place`.
   int scatter_axis = 0;
   std::int64_t scatter_stride = 0, scatter_size = 0;
+  // Opaque: what is computed. The lowering of the op (lower/lowering.h) sees nothing of the graph.
+  std::optional<Op> op;
+  Attributes attributes;
   std::vector<TaskId> after;
 
+  bool is_opaque() const { return kind == TaskKind::opaque; }
   std::int64_t count() const { return element_count(shape); }
   std::int64_t bytes() const { return count() * size_bytes(dtype); }
 };

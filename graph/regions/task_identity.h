@@ -9,7 +9,11 @@
 
 namespace tilewright::graph {
 
-// The work without its operands and without the memory that it writes.
+// The work without its operands, without the memory that it writes, and without the numbers of an
+// opaque op: what tasks have in common that are twins in the layers of a network, of which every
+// second one may have a window.
+void add_structure(Hasher& hasher, const Task& task);
+// All of the work, but for its operands and the memory that it writes.
 void add_work(Hasher& hasher, const Task& task);
 // A number that is an operand, or that the operand is none.
 void add_number(Hasher& hasher, const std::optional<ir::Scalar>& number);

@@ -9,7 +9,7 @@
 #include "dsl/target/packed_product.h"
 #include "graph/lower/flat.h"
 #include "graph/lower/frame.h"
-#include "graph/lower/lower.h"
+#include "graph/lower/lowering.h"
 #include "graph/lower/packed_weights.h"
 #include "graph/regions/fuse.h"
 #include "graph/regions/region_key.h"
@@ -69,9 +69,9 @@ class PlanMaker {
     std::vector<bool> frozen = options_.frozen_inputs;
     frozen.resize(graph_.inputs.size(), false);
     use_packed_weights(list_, regions_, frozen, target_);
-    find_flat_regions();
-    for (std::size_t i = 0; i < regions_.size(); ++i)
-      keys_.push_back(flat_[i] ? flat_[i]->key : region_key(graph_, list_, regions_[i].region));
+    find_families(list_, regions_, target_);
+    for (const FusedRegion& fused : regions_)
+      keys_.push_back(program_key(list_, fused.region, target_));
     body_->key = key_of_regions();
     find_positions();
     tune();
@@ -97,7 +97,7 @@ class PlanMaker {
     Grid grid;
     std::vector<std::uint32_t> memory;
   };
-  struct Lowering {
+  struct Steps {
     std::vector<Step> steps;
     std::vector<Scratch> scratch;
   };
@@ -112,31 +112,12 @@ class PlanMaker {
     bool may_batch = false;
   };
 
-  // Regions that update tensors of several sizes become one program. So do regions that write in
-  // place, whose last block cannot be moved back to end with the tensor.
-  void find_flat_regions() {
-    std::unordered_map<Hash, std::int64_t> sizes;  // by key: the one size, or -1
-    flat_.resize(regions_.size());
-    for (std::size_t i = 0; i < regions_.size(); ++i) {
-      flat_[i] = flat_region(list_, regions_[i].region, target_);
-      if (!flat_[i]) continue;
-      std::int64_t& size = sizes.try_emplace(flat_[i]->key, flat_[i]->elements).first->second;
-      if (size != flat_[i]->elements) size = -1;
-      flat_elements_[flat_[i]->key] += flat_[i]->elements;
-    }
-    for (std::size_t i = 0; i < regions_.size(); ++i)
-      if (flat_[i] && sizes[flat_[i]->key] != -1 && !regions_[i].region.is_in_place)
-        flat_[i].reset();
-  }
-
   void lower_region(std::size_t number) {
     const FusedRegion& region = regions_[number];
-    const std::optional<FlatRegion>& flat = flat_[number];
-    std::int64_t block = flat ? flat_block(target_, flat_elements_[flat->key]) : 0;
+    const Lowering& lowering = lowering_of(list_, region.region);
     const Hash& like = keys_[number];
     auto [known, is_new] = like_.try_emplace(like);
-    if (is_new)
-      known->second = flat ? flat_lowering(region, *flat, block) : new_lowering(region, like);
+    if (is_new) known->second = steps_of(region, like);
     std::vector<StorageId> memory = storages_of(list_, region.region);
     for (const Scratch& scratch : known->second.scratch) {
       memory.push_back(static_cast<StorageId>(list_.storages.size()));
@@ -149,15 +130,15 @@ class PlanMaker {
       ++program.instances;
       PendingLaunch launch{step.program, step.grid, {}, {}, {}, 0};
       for (std::uint32_t i : step.memory) launch.storages.push_back(memory[i]);
-      if (flat) {
-        launch.grid = Grid((flat->elements + block - 1) / block);
-        launch.count = flat->count();
+      if (lowering.launch != nullptr) {
+        SizedLaunch sized = lowering.launch(list_, region.region, target_);
+        launch.grid = sized.grid;
+        launch.count = sized.count;
       }
       bool is_alone = known->second.steps.size() == 1;
       launch.writes = is_alone ? written(region.region) : launch.storages;
       launch.bytes = bytes_moved(list_, region.region);
-      launch.may_batch = options_.fuse && is_alone &&
-                         (program.kind == "rows" || program.kind == "flat") &&
+      launch.may_batch = options_.fuse && is_alone && lowering.may_batch &&
                          body_->functions[step.program].cluster == 1;
       launches_.push_back(std::move(launch));
     }
@@ -196,21 +177,11 @@ class PlanMaker {
     }
   }
 
-  Lowering flat_lowering(const FusedRegion& region, const FlatRegion& flat, std::int64_t block) {
-    // Its block size does not change results, and is not tuned.
-    if (options_.lock) hold_to_lock(region.region, flat.key, {});
-    return lowering(region, lower_flat(list_, region.region, flat, target_, block));
-  }
-
-  Lowering new_lowering(const FusedRegion& region, const Hash& key) {
+  Steps steps_of(const FusedRegion& region, const Hash& key) {
     BlockSizes asked = asked_sizes(region.region, key);
-    LoweredRegion lowered = lower(graph_, list_, region.region, target_, asked);
+    LoweredRegion lowered = lower(list_, region.region, target_, asked);
     if (options_.lock) hold_to_lock(region.region, key, {asked, lowered.blocks});
-    return lowering(region, std::move(lowered));
-  }
-
-  Lowering lowering(const FusedRegion& region, LoweredRegion lowered) {
-    Lowering result;
+    Steps result;
     result.scratch = lowered.scratch;
     for (LoweredProgram& program : lowered.programs) {
       Step step{0, program.grid, program.memory};
@@ -233,17 +204,19 @@ class PlanMaker {
     if (!options_.tune || options_.interpret || options_.device.is_emulated() || is_decided) return;
     std::vector<RegionUse> distinct;
     std::unordered_map<Hash, std::size_t> place;
-    std::unordered_set<Hash> flat;
+    std::unordered_set<Hash> without_choice;
     for (std::size_t i = 0; i < regions_.size(); ++i) {
-      if (flat_[i]) flat.insert(keys_[i]);
-      if (flat_[i]) continue;
+      if (lowering_of(list_, regions_[i].region).choice == nullptr) {
+        without_choice.insert(keys_[i]);
+        continue;
+      }
       auto [at, is_new] = place.try_emplace(keys_[i], distinct.size());
       if (is_new) distinct.push_back({&regions_[i].region, 0});
       ++distinct[at->second].instances;
     }
-    TunedRegions tuned = tune_regions(graph_, list_, distinct, options_.device, *options_.tune);
+    TunedRegions tuned = tune_regions(list_, distinct, options_.device, *options_.tune);
     body_->choices.report = tuned.report;
-    body_->choices.report.fixed += static_cast<int>(flat.size());
+    body_->choices.report.fixed += static_cast<int>(without_choice.size());
     for (const auto& [key, at] : place) {
       tuned_.emplace(key, tuned.asked[at]);
       if (tuned.asked[at] != BlockSizes{})
@@ -256,25 +229,26 @@ class PlanMaker {
 
   Hash key_of_regions() const {
     Hasher hasher;
-    for (std::size_t i = 0; i < regions_.size(); ++i)
-      hasher.add(keys_[i]).add(flat_[i] ? flat_[i]->elements : 0);
+    for (std::size_t i = 0; i < regions_.size(); ++i) {
+      const Region& region = regions_[i].region;
+      hasher.add(keys_[i]).add(region.family_elements != 0 ? region.rows * region.width : 0);
+    }
     return hasher.finish();
   }
 
   void find_positions() {
-    for (const FusedRegion& region : regions_) {
-      const Task& first = list_.tasks[region.region.tasks[0]];
-      if (first.kind != TaskKind::attention || first.operands.size() <= 3) continue;
-      const TaskOperand& position = first.operands[3];
-      if (position.number || list_.storages[position.storage].kind != StorageKind::input) continue;
-      const Storage& storage = list_.storages[position.storage];
-      body_->positions.push_back({static_cast<std::size_t>(storage.input), storage.dtype,
-                                  position.view.offset, typical_positions(first)});
-    }
+    for (const FusedRegion& region : regions_)
+      for (WorkElement& element : work_elements(list_, region.region)) {
+        const Storage& storage = list_.storages[element.storage];
+        if (storage.kind == StorageKind::input)
+          body_->positions.push_back({static_cast<std::size_t>(storage.input), storage.dtype,
+                                      element.element, std::move(element.values)});
+      }
   }
 
   // Block sizes from the lock, from tuning, or by the default rule.
   BlockSizes asked_sizes(const Region& region, const Hash& key) const {
+    if (lowering_of(list_, region).choice == nullptr) return {};
     if (options_.lock && options_.lock->is_locked())
       return options_.lock->at(key, words_of(region)).asked;
     auto tuned = tuned_.find(key);
@@ -434,11 +408,9 @@ class PlanMaker {
   dsl::Target target_;
   TaskList list_;
   std::vector<FusedRegion> regions_;
-  std::vector<Hash> keys_;                                // of each region, or of its flat program
-  std::unordered_map<Hash, BlockSizes> tuned_;            // by region_key
-  std::unordered_map<Hash, Lowering> like_;               // by key
-  std::vector<std::optional<FlatRegion>> flat_;           // by region
-  std::unordered_map<Hash, std::int64_t> flat_elements_;  // of all regions of a key
+  std::vector<Hash> keys_;                      // of each region's program (program_key)
+  std::unordered_map<Hash, BlockSizes> tuned_;  // by key
+  std::unordered_map<Hash, Steps> like_;        // by key
   std::vector<PendingLaunch> launches_;
   std::vector<std::vector<std::uint32_t>> batches_;  // launches
   std::vector<ProgramUse> uses_;                     // by program

@@ -11,13 +11,13 @@
 
 namespace tilewright::graph {
 
-// An element of an input of the graph that says how many keys of a cache an attention sees.
+// An element of an input of the graph that decides how much there is to do, as the position in a
+// cache says how many keys an attention sees (WorkElement in lower/lowering.h).
 struct CachePosition {
   std::size_t input;  // index into Graph::inputs
   DType dtype;
-  std::int64_t element;  // from the input's first one on
-  std::vector<std::int64_t>
-      values;  // that it has in turn where calls are timed (typical_positions)
+  std::int64_t element;              // from the input's first one on
+  std::vector<std::int64_t> values;  // that it has in turn where calls are timed
 };
 
 struct Plan::Body {

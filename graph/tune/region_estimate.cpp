@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "graph/lower/attention/attention_shape.h"
-#include "graph/lower/block_sizes.h"
-#include "graph/regions/region_facts.h"
+#include "graph/lower/lowering.h"
 #include "runtime/base/divide_up.h"
 #include "runtime/cpu/parallel.h"
 
@@ -21,7 +19,7 @@ struct Rates {
 constexpr Rates host_rates = {80e9, 10e9, 60e9, 200e9, 1 << 20, 32 << 10, 0.3e-6};
 constexpr Rates gpu_rates = {4e12, 30e9, 60e9, 2e12, 384 << 10, 192 << 10, 1e-6};
 
-constexpr double score_passes = 4, sum_bytes = 4;
+constexpr double sum_bytes = 4;
 constexpr double host_clock = 3.5e9;  // cycles a second
 
 // Seconds for `bytes` that are gone through again and again, where `held` bytes lie between two
@@ -40,32 +38,20 @@ RegionEstimate::RegionEstimate(const TaskList& list, const Region& region,
   bytes_moved_ = static_cast<double>(bytes_moved(list, region));
   processors_ = target.is_gpu() ? target.gpu().multiprocessors : thread_count();
   lanes_ = target.is_gpu() ? 0 : target.lanes;
-  const Task& first = list.tasks[region.tasks[0]];
-  if (first.kind == TaskKind::attention) {
-    AttentionShape shape(first);
-    has_product_ = attends_ = true;
-    rows_ = static_cast<double>(shape.rows);
-    outer_ = static_cast<double>(shape.batch() * shape.heads);
-    // Columns are keys, gone through by each program: they are no programs of their own.
-    row_elements_ = width_ = static_cast<double>(shape.keys());
-    depth_ = 2 * static_cast<double>(shape.depth());
-    element_bytes_ = weight_bytes_ = static_cast<double>(size_bytes(first.dtype));
-    return;
-  }
-  if (region.tables.empty()) return;
-  RowBlocks chosen = choose_blocks(list, region, target, {});
-  RegionFacts facts = facts_of(list, region);
-  has_product_ = facts.has_product;
-  cuts_columns_ = cuts_columns(region, target);
-  rows_ = static_cast<double>(chosen.digit ? facts.digits[*chosen.digit] : 1);
-  outer_ = static_cast<double>(region.rows) / rows_;
-  width_ = static_cast<double>(region.width);
-  row_elements_ = static_cast<double>(facts.widest);
-  depth_ = static_cast<double>(facts.depth);
-  element_bytes_ = static_cast<double>(facts.element_bytes);
-  weight_bytes_ = static_cast<double>(facts.weight_element_bytes);
-  if (!target.is_gpu() && has_product_ && cuts_columns_ && !facts.computes_weights)
-    host_product_ = product_extent(region, facts, static_cast<std::int64_t>(rows_), target);
+  const Lowering& lowering = lowering_of(list, region);
+  if (lowering.work == nullptr) return;
+  RegionWork work = lowering.work(list, region, target);
+  has_product_ = work.has_product;
+  cuts_columns_ = work.cuts_columns;
+  result_passes_ = work.result_passes;
+  rows_ = static_cast<double>(work.rows);
+  outer_ = static_cast<double>(work.outer);
+  width_ = static_cast<double>(work.width);
+  depth_ = static_cast<double>(work.depth);
+  row_elements_ = static_cast<double>(work.row_elements);
+  element_bytes_ = static_cast<double>(work.element_bytes);
+  weight_bytes_ = static_cast<double>(work.weight_bytes);
+  host_product_ = work.host_product;
 }
 
 RegionEstimate::Cut RegionEstimate::cut(const BlockSizes& blocks) const {
@@ -112,9 +98,9 @@ double RegionEstimate::seconds(const BlockSizes& blocks) const {
   double reread = (reread_seconds(rates, weights, panel + operand) +
                    reread_seconds(rates, operands, panel + operand)) /
                   processors_;
-  // Scores of attention are gone through several times between its two products.
-  if (attends_)
-    reread += score_passes *
+  // What a product gives may be gone through several times before the next one.
+  if (result_passes_ != 0)
+    reread += result_passes_ *
               reread_seconds(rates, all * sum_bytes, at.rows * at.columns * sum_bytes) /
               processors_;
   double partial = splits == 1 ? 0 : 2 * splits * all * 4 / (rates.outer_cache * processors_);

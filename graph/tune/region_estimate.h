@@ -27,11 +27,11 @@ class RegionEstimate {
   };
   Cut cut(const BlockSizes& blocks) const;
 
-  bool has_product_ = false, attends_ = false;
-  // Of a product on the host whose operands lie in memory: what a block costs is known better.
+  // As RegionWork, which the lowering of the region gives.
+  bool has_product_ = false;
   std::optional<ProductExtent> host_product_;
   dsl::Target target_;
-  double rows_ = 1, outer_ = 1;  // of the digit that is cut, and of all others
+  double rows_ = 1, outer_ = 1, result_passes_ = 0;
   double width_ = 1, depth_ = 1, row_elements_ = 1;
   bool cuts_columns_ = false;
   double element_bytes_ = 4, weight_bytes_ = 4;

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "graph/lower/attention/attention_shape.h"
-#include "graph/lower/block_sizes.h"
-#include "graph/regions/region_facts.h"
+#include "graph/lower/lowering.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
@@ -45,26 +43,25 @@ Sizes sizes_to(std::int64_t least, std::int64_t most, std::int64_t all, std::int
   return with(std::move(result), chosen);
 }
 
-// What may be varied, and up to where.
-struct Bounds {
-  std::int64_t rows = 1, columns = 1;
-  std::int64_t row_elements = 1;  // that a program has at once of a row, where columns are not cut
-  bool cuts_columns = false, cuts_depth = false, splits = false, clusters = false, tails = false;
-};
+// How the lowering is asked for them.
+BlockSizes request_for(BlockSizes sizes) {
+  if (sizes.tail == -1) sizes.splits = 0;
+  return sizes;
+}
 
-RegionSpace make_space(const Bounds& bounds, const BlockSizes& chosen, const dsl::Target& target,
-                       const std::function<BlockSizes(const BlockSizes&)>& used) {
+RegionSpace make_space(const BlockChoice& choice, const dsl::Target& target) {
+  const BlockSizes& chosen = choice.chosen;
   RegionSpace result;
   autotune::Space& space = result.space;
   bool is_gpu = target.is_gpu();
-  space.choose("rows", sizes_to(1, most_rows, bounds.rows, chosen.rows, target));
-  if (bounds.cuts_columns)
+  space.choose("rows", sizes_to(1, most_rows, choice.rows, chosen.rows, target));
+  if (choice.cuts_columns)
     space.choose("columns", sizes_to(is_gpu ? least_gpu_block : least_host_columns, most_columns,
-                                     bounds.columns, chosen.columns, target));
-  if (bounds.cuts_depth) space.choose("depth", with({16, 32, 64, 128}, chosen.depth));
-  if (bounds.splits) space.choose("splits", with({1, 2, 4, 8, 16}, chosen.splits));
-  if (bounds.clusters) space.choose("cluster", with({1, 2, 4}, chosen.cluster));
-  if (bounds.tails) space.choose("tail", {0, -1});
+                                     choice.columns, chosen.columns, target));
+  if (choice.cuts_depth) space.choose("depth", with({16, 32, 64, 128}, chosen.depth));
+  if (choice.splits) space.choose("splits", with({1, 2, 4, 8, 16}, chosen.splits));
+  if (choice.clusters) space.choose("cluster", with({1, 2, 4}, chosen.cluster));
+  if (choice.tails) space.choose("tail", {0, -1});
 
   std::vector<std::string> names;
   for (const autotune::Knob& knob : space.knobs()) {
@@ -80,36 +77,19 @@ RegionSpace make_space(const Bounds& bounds, const BlockSizes& chosen, const dsl
   std::int64_t most = is_gpu ? most_gpu_elements : most_host_elements;
   space.rule("tiles are of a size that is compiled soon", [=](const Setting& setting) {
     BlockSizes blocks = asked(setting);
-    bool as_chosen =
-        blocks.rows == chosen.rows && (!bounds.cuts_columns || blocks.columns == chosen.columns);
-    std::int64_t columns = bounds.cuts_columns ? blocks.columns : bounds.row_elements;
+    bool as_chosen = blocks.rows == choice.chosen.rows &&
+                     (!choice.cuts_columns || blocks.columns == choice.chosen.columns);
+    std::int64_t columns = choice.cuts_columns ? blocks.columns : choice.row_elements;
     return as_chosen || blocks.rows * columns <= most;
   });
   space.rule("the lowering uses what is asked for", [=](const Setting& setting) {
-    BlockSizes blocks = asked(setting), got = used(blocks);
+    BlockSizes blocks = asked(setting), got = choice.used(request_for(blocks));
     return std::ranges::all_of(names, [&](const std::string& name) {
       auto member = member_named(name);
       return blocks.*member == got.*member;
     });
   });
   return result;
-}
-
-// All sizes by their values; of a tail that there is one, whatever its length and its parts.
-BlockSizes all_sizes_of(const RowBlocks& blocks) {
-  BlockSizes sizes{blocks.rows,  blocks.columns, blocks.piece,
-                   blocks.depth, blocks.splits,  blocks.cluster};
-  if (blocks.has_tail()) {
-    sizes.splits = 1;
-    sizes.tail = -1;
-  }
-  return sizes;
-}
-
-// How the lowering is asked for them.
-BlockSizes request_for(BlockSizes sizes) {
-  if (sizes.tail == -1) sizes.splits = 0;
-  return sizes;
 }
 
 }  // namespace
@@ -123,38 +103,10 @@ BlockSizes RegionSpace::blocks_of(const autotune::Point& point) const {
   return request_for(blocks);
 }
 
-RegionSpace region_space(const Graph& graph, const TaskList& list, const Region& region,
-                         const dsl::Target& target) {
-  const Task& first = list.tasks[region.tasks[0]];
-  if (first.kind == TaskKind::attention) {
-    AttentionShape shape(first);
-    BlockSizes chosen = lower(graph, list, region, target).blocks;
-    chosen.cluster = std::max<std::int64_t>(1, chosen.cluster);
-    Bounds bounds{shape.rows, std::min(shape.keys(), most_keys), 1, true};
-    bounds.splits = target.is_gpu();
-    bounds.clusters = target.gpu().has_clusters;
-    std::int64_t least_rows = target.is_gpu() ? std::min(least_gpu_block, chosen.rows) : 1;
-    return make_space(bounds, chosen, target, [=](BlockSizes blocks) {
-      blocks.rows = std::max(blocks.rows, least_rows);  // fewer fill no fragment
-      return blocks;
-    });
-  }
-  if (region.tables.empty()) return {};
-  RowBlocks chosen = choose_blocks(list, region, target, {});
-  RegionFacts facts = facts_of(list, region);
-  Bounds bounds{chosen.digit ? facts.digits[*chosen.digit] : 1, region.width, facts.widest};
-  bounds.rows = std::max(bounds.rows, chosen.rows);
-  bounds.cuts_columns = cuts_columns(region, target) && region.width > 1;
-  bounds.cuts_depth = target.is_gpu() && chosen.has_product && chosen.depth != 0;
-  bounds.splits = chosen.has_product && facts.products_come_first && region.splits_columns &&
-                  !region.is_in_place;
-  bounds.clusters = target.gpu().has_clusters && chosen.has_product;
-  bounds.tails = target.is_gpu() && bounds.splits && !facts.reduces;
-  // The rules outlive this call, and the target with which it was made.
-  auto used = [&list, &region, target](const BlockSizes& blocks) {
-    return all_sizes_of(choose_blocks(list, region, target, request_for(blocks)));
-  };
-  return make_space(bounds, all_sizes_of(chosen), target, used);
+RegionSpace region_space(const TaskList& list, const Region& region, const dsl::Target& target) {
+  const Lowering& lowering = lowering_of(list, region);
+  if (lowering.choice == nullptr) return {};
+  return make_space(lowering.choice(list, region, target), target);
 }
 
 }  // namespace tilewright::graph

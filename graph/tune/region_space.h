@@ -6,7 +6,7 @@
 #pragma once
 
 #include "autotune/search/strategy.h"
-#include "graph/lower/lower.h"
+#include "graph/lower/lowering.h"
 
 namespace tilewright::graph {
 
@@ -18,7 +18,6 @@ struct RegionSpace {
 };
 
 // The list, region and target must outlive the space, whose rules look at them.
-RegionSpace region_space(const Graph& graph, const TaskList& list, const Region& region,
-                         const dsl::Target& target);
+RegionSpace region_space(const TaskList& list, const Region& region, const dsl::Target& target);
 
 }  // namespace tilewright::graph

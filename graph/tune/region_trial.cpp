@@ -71,18 +71,9 @@ std::vector<std::byte> random_elements(DType dtype, std::int64_t count, std::mt1
 
 }  // namespace
 
-std::vector<std::int64_t> typical_positions(const Task& attention) {
-  const Shape &queries = attention.operands[0].view.shape, &keys = attention.operands[1].view.shape;
-  std::int64_t last = keys[2] - queries[2];
-  std::vector<std::int64_t> positions;
-  for (int sixteenth : {13, 8, 4, 2, 1}) positions.push_back(last * sixteenth * 15 / (16 * 16));
-  return positions;
-}
-
-RegionTrial::RegionTrial(const Graph& graph, const TaskList& list, const Region& region,
-                         const Device& device, std::stop_token stop)
-    : graph_(graph),
-      list_(list),
+RegionTrial::RegionTrial(const TaskList& list, const Region& region, const Device& device,
+                         std::stop_token stop)
+    : list_(list),
       region_(region),
       device_(device),
       storages_(storages_of(list, region)),
@@ -122,8 +113,7 @@ RegionTrial::RegionTrial(const Graph& graph, const TaskList& list, const Region&
                             : std::clamp<std::int64_t>(all_copies_bytes / bytes, 1, most_copies);
   require_room(bytes, copies);
   for (std::int64_t copy = 0; copy < copies; ++copy) add_copy();
-  const Task& first = list.tasks[region.tasks[0]];
-  if (first.kind == TaskKind::attention && first.operands.size() > 3) set_positions(first);
+  set_values(work_elements(list, region));
 }
 
 // The copies, and the results of the default and of a candidate on the host.
@@ -144,24 +134,24 @@ void RegionTrial::add_copy() {
   fill(copies_.back(), /*stored_only=*/false);
 }
 
-void RegionTrial::set_positions(const Task& attention) {
-  const TaskOperand& operand = attention.operands[3];
-  if (operand.number) return;
-  std::vector<std::int64_t> positions = typical_positions(attention);
-  positions_ = std::ssize(positions);
-  while (std::ssize(copies_) % positions_ != 0) add_copy();
-  auto storage =
-      static_cast<std::size_t>(std::ranges::find(storages_, operand.storage) - storages_.begin());
-  std::int64_t size = size_bytes(list_.storages[operand.storage].dtype);
-  for (std::size_t i = 0; i < copies_.size(); ++i) {
-    Buffer& buffer = *copies_[i][storage];
-    // Little-endian, so the low bytes of the number are it as any smaller integer.
-    const std::int64_t& position = positions[i % positions.size()];
-    std::byte* to = static_cast<std::byte*>(buffer.data()) + operand.view.offset * size;
-    if (DeviceMemory* device = buffer.memory())
-      device->copy_from_host(to, &position, size);
-    else
-      std::memcpy(to, &position, static_cast<std::size_t>(size));
+void RegionTrial::set_values(const std::vector<WorkElement>& elements) {
+  for (const WorkElement& element : elements)
+    turns_ = std::max<std::int64_t>(turns_, std::ssize(element.values));
+  while (std::ssize(copies_) % turns_ != 0) add_copy();
+  for (const WorkElement& element : elements) {
+    auto storage =
+        static_cast<std::size_t>(std::ranges::find(storages_, element.storage) - storages_.begin());
+    std::int64_t size = size_bytes(list_.storages[element.storage].dtype);
+    for (std::size_t i = 0; i < copies_.size(); ++i) {
+      Buffer& buffer = *copies_[i][storage];
+      // Little-endian, so the low bytes of the number are it as any smaller integer.
+      const std::int64_t& value = element.values[i % element.values.size()];
+      std::byte* to = static_cast<std::byte*>(buffer.data()) + element.element * size;
+      if (DeviceMemory* device = buffer.memory())
+        device->copy_from_host(to, &value, size);
+      else
+        std::memcpy(to, &value, static_cast<std::size_t>(size));
+    }
   }
 }
 
@@ -180,7 +170,7 @@ RegionCandidate RegionTrial::compile(const BlockSizes& blocks) const {
     return candidate;
   }
   try {
-    candidate.lowered = lower(graph_, list_, region_, device_.target(), blocks);
+    candidate.lowered = lower(list_, region_, device_.target(), blocks);
     std::int64_t scratch = scratch_bytes(candidate.lowered);
     require_memory(scratch == 0 || device_.memory() != nullptr || scratch <= available_bytes(),
                    "[tune] it needs ", scratch >> 20, " MiB of memory between its programs");
@@ -239,7 +229,7 @@ double RegionTrial::seconds(const RegionCandidate& candidate, double at_least_se
   if (device_.is_cuda()) return seconds_on_gpu(candidate, at_least_seconds);
   auto begin = std::chrono::steady_clock::now();
   std::clock_t begin_of_work = std::clock();
-  for (std::int64_t runs = 0, batch = positions_;; batch *= 2) {
+  for (std::int64_t runs = 0, batch = turns_;; batch *= 2) {
     for (std::int64_t i = 0; i < batch; ++i, ++runs)
       run(candidate, copies_[next_copy_++ % copies_.size()]);
     device_.synchronize();

@@ -1,9 +1,9 @@
 // Running one region by itself, on memory made for the purpose: what tuning times and checks.
 //
 // Floating elements are random, so that nothing is faster than it will be; integers that may be
-// rows of something are zero, and an attention to a cache sees few keys and many in turn. Where the
-// memory of one run fits into caches that in a model would hold other things by then, runs go round
-// several copies of it.
+// rows of something are zero, and one that decides how much there is to do, as an attention's
+// position in a cache, has several values in turn. Where the memory of one run fits into caches
+// that in a model would hold other things by then, runs go round several copies of it.
 #pragma once
 
 #include <exception>
@@ -14,7 +14,7 @@
 
 #include "autotune/measure/failure.h"
 #include "dsl/target/device.h"
-#include "graph/lower/lower.h"
+#include "graph/lower/lowering.h"
 #include "runtime/buffer.h"
 
 namespace tilewright::graph {
@@ -31,23 +31,18 @@ struct Stopped : std::exception {
   const char* what() const noexcept override { return "tuning was stopped"; }
 };
 
-// Of an attention to a cache, the positions in it by which it is timed in turn. A text begins at
-// the first one, and few reach the end of the cache: what is best for many keys may be bad for few.
-// None is a round number, at which every block of keys would be full. The one with most keys first.
-std::vector<std::int64_t> typical_positions(const Task& attention);
-
 class RegionTrial {
  public:
   // All must outlive the trial. Raises `OutOfMemory` before it takes any where the machine has not
   // what running and comparing needs, and `Error` where memory cannot be had. Once the token says
   // so nothing compiles, and what is timed raises `Stopped`.
-  RegionTrial(const Graph& graph, const TaskList& list, const Region& region, const Device& device,
+  RegionTrial(const TaskList& list, const Region& region, const Device& device,
               std::stop_token stop = {});
 
   // Never raises; thread safe.
   RegionCandidate compile(const BlockSizes& blocks) const;
-  // Seconds a run, of as many as take `at_least_seconds`, at least one for each position in a
-  // cache. On a GPU by its own clock, inside a CUDA graph.
+  // Seconds a run, of as many as take `at_least_seconds`, at least one for each amount
+  // of work. On a GPU by its own clock, inside a CUDA graph.
   double seconds(const RegionCandidate& candidate, double at_least_seconds);
   // What the region stores, begun from the same memory each time.
   std::vector<std::vector<std::byte>> results(const RegionCandidate& candidate);
@@ -57,8 +52,8 @@ class RegionTrial {
 
  private:
   using Memory = std::vector<std::shared_ptr<Buffer>>;  // a storage each
-  // Each copy gets a position of its own, and copies are made until all positions are there.
-  void set_positions(const Task& attention);
+  // Copies have the values of such an element in turn, and are made until all values are there.
+  void set_values(const std::vector<WorkElement>& elements);
   void require_room(std::int64_t bytes, std::int64_t copies) const;
   void add_copy();
   void fill(const Memory& memory, bool stored_only) const;
@@ -67,7 +62,6 @@ class RegionTrial {
   void run(const RegionCandidate& candidate, const Memory& memory);
   double seconds_on_gpu(const RegionCandidate& candidate, double at_least_seconds);
 
-  const Graph& graph_;
   const TaskList& list_;
   const Region& region_;
   Device device_;
@@ -77,7 +71,7 @@ class RegionTrial {
   std::vector<std::vector<std::byte>> contents_;  // that each begins with, again and again
   std::vector<Memory> copies_;
   std::size_t next_copy_ = 0;
-  std::int64_t positions_ = 1;  // in turn
+  std::int64_t turns_ = 1;  // of values
   Memory scratch_;
   std::stop_token stop_;
 };

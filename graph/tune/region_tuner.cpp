@@ -4,7 +4,7 @@
 
 #include "autotune/database/row/compiler_record.h"
 #include "graph/lower/frame.h"
-#include "graph/regions/region_facts.h"
+#include "graph/lower/lowering.h"
 #include "graph/regions/region_key.h"
 
 namespace tilewright::graph {
@@ -27,41 +27,32 @@ Record problem_record(const TaskList& list, const Region& region) {
     if (!storage.is_aligned) types += "?";  // begins anywhere
   }
   record.set("types", types);
-  const Task& first = list.tasks[region.tasks[0]];
-  if (region.tables.empty()) {
-    record.set("shape", to_string(first.shape));
-    if (first.operands.size() > 1) record.set("keys", to_string(first.operands[1].view.shape));
-    return record;
-  }
-  RegionFacts facts = facts_of(list, region);
-  record.set("rows", region.rows).set("columns", region.width).set("widest", facts.widest);
-  if (facts.has_product) record.set("depth", facts.depth);
-  if (list.f32_products != ir::InputPrecision::ieee) record.set("f32_products", "tf32");
+  const Lowering& lowering = lowering_of(list, region);
+  if (lowering.describe != nullptr) lowering.describe(list, region, record);
   return record;
 }
 
 }  // namespace
 
-TuningKey tuning_key(const Graph& graph, const TaskList& list, const Region& region,
-                     const Device& device) {
+TuningKey tuning_key(const TaskList& list, const Region& region, const Device& device) {
   std::string kernel;
   for (TaskId id : region.tasks)
     if (kernel.size() < 64)
       kernel += (kernel.empty() ? "" : " ") + std::string(word_of(list.tasks[id]));
-  return {kernel, region_key(graph, list, region), problem_record(list, region),
+  return {kernel, region_key(list, region), problem_record(list, region),
           autotune::record_of(device), autotune::compiler_record()};
 }
 
-RegionTuner::RegionTuner(const Graph& graph, const TaskList& list, const Device& device,
+RegionTuner::RegionTuner(const TaskList& list, const Device& device,
                          autotune::TuningDatabase& database)
-    : graph_(graph), list_(list), device_(device), database_(database) {}
+    : list_(list), device_(device), database_(database) {}
 
 KnownRegion RegionTuner::look_up(const Region& region) {
   KnownRegion known;
-  RegionSpace space = region_space(graph_, list_, region, device_.target());
+  RegionSpace space = region_space(list_, region, device_.target());
   known.has_choice = space.space.legal_points(2).size() > 1;
   if (!known.has_choice) return known;
-  std::vector<TuningRow> rows = database_.rows(tuning_key(graph_, list_, region, device_));
+  std::vector<TuningRow> rows = database_.rows(tuning_key(list_, region, device_));
   known.is_known = !rows.empty();
   Point choice = autotune::choice_of(space.space, space.preferred, rows);
   if (choice != space.preferred) known.blocks = space.blocks_of(choice);
@@ -72,8 +63,8 @@ KnownRegion RegionTuner::look_up(const Region& region) {
 }
 
 BlockSizes RegionTuner::search(const Region& region, TuneSettings settings) {
-  RegionSpace space = region_space(graph_, list_, region, device_.target());
-  TuningKey key = tuning_key(graph_, list_, region, device_);
+  RegionSpace space = region_space(list_, region, device_.target());
+  TuningKey key = tuning_key(list_, region, device_);
   auto accept = [&](const Configuration& one) {
     return autotune::point_of(space.space, one).has_value();
   };
@@ -84,7 +75,7 @@ BlockSizes RegionTuner::search(const Region& region, TuneSettings settings) {
   std::vector<Point> seeds;
   for (const TuningRow& row : known)
     seeds.push_back(autotune::point_of(space.space, row.configuration).value());
-  RegionTuning tuning = tune_region(graph_, list_, region, device_, settings, std::move(seeds));
+  RegionTuning tuning = tune_region(list_, region, device_, settings, std::move(seeds));
   if (tuning.measured.empty()) return {};
   std::vector<TuningRow> rows =
       autotune::rows_of(key, space.space, space.preferred, tuning.measured);

@@ -8,8 +8,7 @@
 namespace tilewright::graph {
 
 // The question that tuning a region answers. Equal for equal regions of any model.
-autotune::TuningKey tuning_key(const Graph& graph, const TaskList& list, const Region& region,
-                               const Device& device);
+autotune::TuningKey tuning_key(const TaskList& list, const Region& region, const Device& device);
 
 struct KnownRegion {
   bool has_choice = false;     // more than one configuration
@@ -21,14 +20,12 @@ struct KnownRegion {
 class RegionTuner {
  public:
   // All must outlive the tuner.
-  RegionTuner(const Graph& graph, const TaskList& list, const Device& device,
-              autotune::TuningDatabase& database);
+  RegionTuner(const TaskList& list, const Device& device, autotune::TuningDatabase& database);
   KnownRegion look_up(const Region& region);
   // Measures, whatever is known, and stores it. Sizes to ask the lowering for.
   BlockSizes search(const Region& region, TuneSettings settings);
 
  private:
-  const Graph& graph_;
   const TaskList& list_;
   Device device_;
   autotune::TuningDatabase& database_;

@@ -13,10 +13,10 @@ constexpr double measured_seconds = 1e-3;  // of a region as it is, at least
 constexpr double least_budget = 0.02;      // seconds; less measures nothing
 
 // Seconds a run by default. Where that cannot run, nothing matters more than what can.
-double default_seconds(const Graph& graph, const TaskList& list, const Region& region,
-                       const Device& device, const std::stop_token& stop) {
+double default_seconds(const TaskList& list, const Region& region, const Device& device,
+                       const std::stop_token& stop) {
   try {
-    RegionTrial trial(graph, list, region, device, stop);
+    RegionTrial trial(list, region, device, stop);
     RegionCandidate candidate = trial.compile({});
     if (candidate.failure) return 1;
     trial.seconds(candidate, 0);  // the first one pays for what is not in caches
@@ -45,15 +45,14 @@ double BudgetShares::next(double spent) {
   return std::max(0.0, budget_ - spent) * share;
 }
 
-TunedRegions tune_regions(const Graph& graph, const TaskList& list,
-                          std::span<const RegionUse> regions, const Device& device,
-                          const PlanTuning& tuning) {
+TunedRegions tune_regions(const TaskList& list, std::span<const RegionUse> regions,
+                          const Device& device, const PlanTuning& tuning) {
   double begin = autotune::steady_seconds();
   autotune::TunePolicy policy = autotune::tune_policy();
   TunedRegions result{std::vector<BlockSizes>(regions.size()), std::vector<double>(regions.size())};
   if (policy == autotune::TunePolicy::off) return result;
   TuningReport& report = result.report;
-  RegionTuner tuner(graph, list, device, autotune::shared_tuning_database());
+  RegionTuner tuner(list, device, autotune::shared_tuning_database());
 
   std::vector<std::size_t> unknown, unmeasured;
   std::vector<double>& seconds = result.seconds;
@@ -70,7 +69,7 @@ TunedRegions tune_regions(const Graph& graph, const TaskList& list,
   if (unknown.empty() || !tuning.searches || policy != autotune::TunePolicy::on) return result;
 
   for (std::size_t i : unmeasured)
-    seconds[i] = default_seconds(graph, list, *regions[i].region, device, tuning.stop) *
+    seconds[i] = default_seconds(list, *regions[i].region, device, tuning.stop) *
                  static_cast<double>(regions[i].instances);
   std::vector<double> own;
   for (std::size_t i : unknown) own.push_back(seconds[i]);

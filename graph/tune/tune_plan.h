@@ -64,9 +64,8 @@ struct TunedChoices {
 };
 
 // The policy is the environment's, the database that of the user (autotune/policy.h).
-TunedRegions tune_regions(const Graph& graph, const TaskList& list,
-                          std::span<const RegionUse> regions, const Device& device,
-                          const PlanTuning& tuning);
+TunedRegions tune_regions(const TaskList& list, std::span<const RegionUse> regions,
+                          const Device& device, const PlanTuning& tuning);
 
 // The budget of each of several regions that take so many seconds of a call that takes `call`:
 // shares of what is left, for the largest first. None for those below the least share.

@@ -13,12 +13,12 @@ using autotune::Point;
 
 class RegionRunner final : public autotune::Runner {
  public:
-  RegionRunner(const Graph& graph, const TaskList& list, const Region& region, const Device& device,
+  RegionRunner(const TaskList& list, const Region& region, const Device& device,
                const TuneSettings& settings, const RegionSpace& space)
       : settings_(settings),
         space_(space),
         device_(device),
-        trial_(graph, list, region, device, settings.stop),
+        trial_(list, region, device, settings.stop),
         preferred_(candidate(space.preferred)) {}
 
   // Whether there is anything to win; answers in little time.
@@ -83,12 +83,11 @@ class RegionRunner final : public autotune::Runner {
 
 }  // namespace
 
-RegionTuning tune_region(const Graph& graph, const TaskList& list, const Region& region,
-                         const Device& device, const TuneSettings& settings,
-                         std::vector<Point> seeds, const autotune::TuningListener& progress,
-                         autotune::History known) {
+RegionTuning tune_region(const TaskList& list, const Region& region, const Device& device,
+                         const TuneSettings& settings, std::vector<Point> seeds,
+                         const autotune::TuningListener& progress, autotune::History known) {
   RegionTuning tuning;
-  tuning.space = region_space(graph, list, region, device.target());
+  tuning.space = region_space(list, region, device.target());
   tuning.chosen = tuning.space.preferred;
   if (tuning.space.space.knobs().empty()) return tuning;
   RegionEstimate estimate(list, region, device.target());
@@ -101,7 +100,7 @@ RegionTuning tune_region(const Graph& graph, const TaskList& list, const Region&
   };
   problem.seeds = std::move(seeds);
   problem.seeds.push_back(autotune::untried_choice(problem));
-  RegionRunner runner(graph, list, region, device, settings, tuning.space);
+  RegionRunner runner(list, region, device, settings, tuning.space);
   if (!runner.is_worthwhile()) return tuning;
   static_cast<autotune::Tuning&>(tuning) = autotune::tune(
       problem, runner, {settings.strategy, settings.budget, settings.seed, settings.rounds},

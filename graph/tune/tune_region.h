@@ -40,9 +40,8 @@ struct RegionTuning : autotune::Tuning {
 
 // `seeds` are measured first, what is `known` never; `progress` is told of each configuration as it
 // was measured.
-RegionTuning tune_region(const Graph& graph, const TaskList& list, const Region& region,
-                         const Device& device, const TuneSettings& settings,
-                         std::vector<autotune::Point> seeds = {},
+RegionTuning tune_region(const TaskList& list, const Region& region, const Device& device,
+                         const TuneSettings& settings, std::vector<autotune::Point> seeds = {},
                          const autotune::TuningListener& progress = {},
                          autotune::History known = {});
 

@@ -72,10 +72,10 @@ struct BackgroundTest : ::testing::Test {
     TaskList list = make_tasks(graph);
     std::vector<FusedRegion> regions = fuse_tasks(list, true);
     ASSERT_EQ(regions.size(), 1u);
-    RegionSpace space = region_space(graph, list, regions[0].region, dsl::host_target());
+    RegionSpace space = region_space(list, regions[0].region, dsl::host_target());
     std::vector<autotune::Point> points = space.space.legal_points(100);
     std::erase(points, space.preferred);
-    autotune::TuningKey key = tuning_key(graph, list, regions[0].region, Device::cpu());
+    autotune::TuningKey key = tuning_key(list, regions[0].region, Device::cpu());
     autotune::shared_tuning_database().store(
         autotune::rows_of(key, space.space, space.preferred,
                           {{space.preferred, std::vector<double>(25, 1e-3)},

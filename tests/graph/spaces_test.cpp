@@ -53,8 +53,8 @@ void expect_same_everywhere(const Example& example, const char* target, std::siz
   Device device = Device::emulated(target);
   TaskList list = make_tasks(example.graph);
   for (const FusedRegion& fused : fuse_tasks(list, true)) {
-    RegionSpace space = region_space(example.graph, list, fused.region, device.target());
-    RegionTrial trial(example.graph, list, fused.region, device);
+    RegionSpace space = region_space(list, fused.region, device.target());
+    RegionTrial trial(list, fused.region, device);
     auto expected = trial.results(trial.compile(space.blocks_of(space.preferred)));
     std::vector<autotune::Point> points = space.space.legal_points(1'000'000);
     std::mt19937_64 random(std::size(example.name));
@@ -83,7 +83,7 @@ TEST(SmallBlocks, OfTheCopyEngineArrive) {
   Device device = Device::emulated("sm_90a");
   TaskList list = make_tasks(graph);
   Region region = fuse_tasks(list, true)[0].region;
-  RegionTrial trial(graph, list, region, device);
+  RegionTrial trial(list, region, device);
   RegionCandidate candidate =
       trial.compile({.rows = 64, .columns = 16, .depth = 16, .splits = 1, .cluster = 1});
   ASSERT_EQ(candidate.failure.reason, "");

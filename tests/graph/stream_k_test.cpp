@@ -84,15 +84,15 @@ TEST(StreamK, IsAKnobOfTuning) {
     TaskList list = make_tasks(graph);
     Region region = fuse_tasks(list, true, {})[0].region;
     dsl::Target target = dsl::target_named("sm_90a");
-    RegionSpace space = region_space(graph, list, region, target);
+    RegionSpace space = region_space(list, region, target);
     std::size_t tail = space.space.index_of("tail");
-    Tails found{lower(graph, list, region, target).blocks.tail};
+    Tails found{lower(list, region, target).blocks.tail};
     for (int choice = 0; choice < space.space.knobs()[tail].count(); ++choice) {
       autotune::Point point = space.preferred;
       point[tail] = choice;
       if (!space.space.is_legal(point)) continue;
       BlockSizes blocks = space.blocks_of(point);
-      found.push_back(lower(graph, list, region, target, blocks).blocks.tail);
+      found.push_back(lower(list, region, target, blocks).blocks.tail);
     }
     return found;
   };

@@ -62,10 +62,10 @@ TEST_P(TuneRegion, SpacesBeginWithWhatTheLoweringChooses) {
     dsl::Target target =
         processor == std::string("host") ? dsl::host_target() : dsl::target_named(processor);
     for (const FusedRegion& fused : regions_) {
-      RegionSpace space = region_space(example_.graph, list_, fused.region, target);
+      RegionSpace space = region_space(list_, fused.region, target);
       ASSERT_TRUE(space.space.is_legal(space.preferred)) << processor;
       BlockSizes blocks = space.blocks_of(space.preferred);
-      BlockSizes chosen = lower(example_.graph, list_, fused.region, target).blocks;
+      BlockSizes chosen = lower(list_, fused.region, target).blocks;
       EXPECT_EQ(blocks.rows, chosen.rows);
       if (blocks.columns != 0) {
         EXPECT_EQ(blocks.columns, chosen.columns);
@@ -79,8 +79,8 @@ TEST_P(TuneRegion, SpacesBeginWithWhatTheLoweringChooses) {
 TEST_P(TuneRegion, EveryPointIsLoweredAsAskedAndComputesTheSame) {
   dsl::Target target = dsl::host_target();
   for (const FusedRegion& fused : regions_) {
-    RegionSpace space = region_space(example_.graph, list_, fused.region, target);
-    RegionTrial trial(example_.graph, list_, fused.region, Device::cpu());
+    RegionSpace space = region_space(list_, fused.region, target);
+    RegionTrial trial(list_, fused.region, Device::cpu());
     auto expected = trial.results(trial.compile({}));
     std::vector<autotune::Point> points = space.space.legal_points(100'000);
     for (std::size_t i = 0; i < points.size(); i += std::max<std::size_t>(1, points.size() / 12)) {
@@ -104,7 +104,7 @@ TEST(RegionTrialMemory, WhatTheMachineHasNoMemoryForIsRefusedBeforeAnyIsTaken) {
   TaskList list = make_tasks(graph);
   FusedRegion fused = fuse_tasks(list, true)[0];
   try {
-    RegionTrial trial(graph, list, fused.region, Device::cpu());
+    RegionTrial trial(list, fused.region, Device::cpu());
     FAIL();
   } catch (const OutOfMemory& error) {
     EXPECT_THAT(error.what(), HasSubstr("[tune] running a region by itself needs 67108864 MiB"));
@@ -113,7 +113,7 @@ TEST(RegionTrialMemory, WhatTheMachineHasNoMemoryForIsRefusedBeforeAnyIsTaken) {
 
 TEST_P(TuneRegion, EstimatesArePositiveAndKnowThatOneRowAProgramCosts) {
   for (const FusedRegion& fused : regions_) {
-    RegionSpace space = region_space(example_.graph, list_, fused.region, dsl::host_target());
+    RegionSpace space = region_space(list_, fused.region, dsl::host_target());
     RegionEstimate estimate(list_, fused.region, dsl::host_target());
     for (const autotune::Point& point : space.space.legal_points(1000)) {
       double seconds = estimate.seconds(space.blocks_of(point));
@@ -131,7 +131,7 @@ TEST_P(TuneRegion, SearchesAndChoosesALegalPoint) {
   for (const FusedRegion& fused : regions_) {
     int told = 0;
     RegionTuning tuning =
-        tune_region(example_.graph, list_, fused.region, Device::cpu(), settings, {},
+        tune_region(list_, fused.region, Device::cpu(), settings, {},
                     [&](const autotune::Tuning& so_far, const autotune::Finding&) {
                       told += !so_far.measured.empty();
                     });
@@ -141,7 +141,7 @@ TEST_P(TuneRegion, SearchesAndChoosesALegalPoint) {
     EXPECT_TRUE(tuning.space.space.is_legal(tuning.chosen));
     for (const autotune::Finding& one : tuning.measured) EXPECT_EQ(one.reason, "");
     // What wins was timed twice, and those times are stored: they alone can choose it again.
-    auto key = tuning_key(example_.graph, list_, fused.region, Device::cpu());
+    auto key = tuning_key(list_, fused.region, Device::cpu());
     const RegionSpace& space = tuning.space;
     auto rows = autotune::rows_of(key, space.space, space.preferred, tuning.measured);
     for (const autotune::Point& winner :
@@ -158,7 +158,7 @@ TEST(RegionTrial, NamesTheElementThatDiffers) {
   Graph graph = run_passes(captured({{8, 8}}, [](Tensors& x) { return Tensors{x[0] + 1}; }));
   TaskList list = make_tasks(graph);
   std::vector<FusedRegion> regions = fuse_tasks(list, true);
-  RegionTrial trial(graph, list, regions[0].region, Device::cpu());
+  RegionTrial trial(list, regions[0].region, Device::cpu());
   auto expected = trial.results(trial.compile({})), wrong = expected;
   EXPECT_EQ(trial.difference(expected, wrong), "");
   reinterpret_cast<float*>(wrong[0].data())[5] += 0.5F;
@@ -172,7 +172,7 @@ TEST(RegionTrial, LeavesARegionAloneThatTakesNoTime) {
   TuneSettings settings;
   settings.least_seconds = 1;
   settings.sample_seconds = 1e-5;
-  RegionTuning tuning = tune_region(graph, list, regions[0].region, Device::cpu(), settings);
+  RegionTuning tuning = tune_region(list, regions[0].region, Device::cpu(), settings);
   EXPECT_TRUE(tuning.measured.empty());
   EXPECT_EQ(tuning.chosen, tuning.space.preferred);
 }
@@ -184,15 +184,15 @@ struct TunerTest : ::testing::Test {
   TaskList list = make_tasks(graph);
   std::vector<FusedRegion> regions = fuse_tasks(list, true);
   const Region& region = regions[0].region;
-  RegionSpace space = region_space(graph, list, region, dsl::host_target());
+  RegionSpace space = region_space(list, region, dsl::host_target());
   std::filesystem::path folder =
       std::filesystem::path(::testing::TempDir()) / ("tuner_" + std::to_string(::getpid()));
   autotune::TuningDatabase database{(folder / "tuning.db").string()};
-  autotune::TuningKey key = tuning_key(graph, list, region, Device::cpu());
+  autotune::TuningKey key = tuning_key(list, region, Device::cpu());
 
   TunerTest() { std::filesystem::create_directories(folder); }
   ~TunerTest() override { std::filesystem::remove_all(folder); }
-  RegionTuner tuner{graph, list, Device::cpu(), database};
+  RegionTuner tuner{list, Device::cpu(), database};
   BlockSizes search() {
     TuneSettings settings;
     settings.budget = {6, 30};
@@ -262,7 +262,7 @@ TEST_F(TunerTest, EndsWhenItIsAskedTo) {
   auto stop_soon = [&](const autotune::Tuning&, const autotune::Finding&) {
     told += source.request_stop();
   };
-  EXPECT_THROW(tune_region(graph, list, region, Device::cpu(), settings, {}, stop_soon), Stopped);
+  EXPECT_THROW(tune_region(list, region, Device::cpu(), settings, {}, stop_soon), Stopped);
   EXPECT_EQ(told, 1);
 }
 
@@ -271,11 +271,11 @@ TEST_F(TunerTest, KeysTellShapesTypesAndDevicesApart) {
       captured({{201, 64}, {96, 64}}, [](Tensors& x) { return Tensors{relu(linear(x[0], x[1]))}; });
   TaskList tasks = make_tasks(other);
   std::vector<FusedRegion> fused = fuse_tasks(tasks, true);
-  autotune::TuningKey rows = tuning_key(other, tasks, fused[0].region, Device::cpu());
+  autotune::TuningKey rows = tuning_key(tasks, fused[0].region, Device::cpu());
   EXPECT_NE(rows.question(), key.question());
-  auto emulated = tuning_key(graph, list, region, Device::emulated("sm_90a"));
+  auto emulated = tuning_key(list, region, Device::emulated("sm_90a"));
   EXPECT_NE(emulated.question(), key.question());
-  EXPECT_EQ(tuning_key(graph, list, region, Device::cpu()).hash(), key.hash());
+  EXPECT_EQ(tuning_key(list, region, Device::cpu()).hash(), key.hash());
   database.store({row(space.preferred, 1e-3)});
   EXPECT_THAT(database.why_miss(rows).text(), HasSubstr("rows"));
 }

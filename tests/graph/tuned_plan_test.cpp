@@ -56,17 +56,17 @@ struct TunedPlanTest : ::testing::Test {
   void store_worst() {
     for (const FusedRegion& fused : regions) {
       const Region& region = fused.region;
-      RegionSpace space = region_space(graph, list, region, dsl::host_target());
+      RegionSpace space = region_space(list, region, dsl::host_target());
       RegionEstimate estimate(list, region, dsl::host_target());
       std::vector<autotune::Point> points = space.space.legal_points(10'000);
       std::erase(points, space.preferred);
       auto worst = std::ranges::max_element(points, {}, [&](const autotune::Point& point) {
         return estimate.seconds(space.blocks_of(point));
       });
-      autotune::shared_tuning_database().store(autotune::rows_of(
-          tuning_key(graph, list, region, Device::cpu()), space.space, space.preferred,
-          {{space.preferred, std::vector<double>(25, 1e-3)},
-           {*worst, std::vector<double>(25, 5e-4)}}));
+      autotune::shared_tuning_database().store(
+          autotune::rows_of(tuning_key(list, region, Device::cpu()), space.space, space.preferred,
+                            {{space.preferred, std::vector<double>(25, 1e-3)},
+                             {*worst, std::vector<double>(25, 5e-4)}}));
     }
   }
 
@@ -182,7 +182,11 @@ TEST(RegionTrial, TimesAttentionsToCachesAtFewKeysAndMany) {
   Tensor y = scaled_dot_product_attention(q, k, v, {.causal = true, .position = position});
   Graph graph = run_passes(capture.finish({y}).graph);
   TaskList list = make_tasks(graph);
-  std::vector<std::int64_t> positions = typical_positions(list.tasks.front());
+  Region region = fuse_tasks(list, true).front().region;
+  std::vector<WorkElement> elements = work_elements(list, region);
+  ASSERT_EQ(elements.size(), 1u);
+  EXPECT_EQ(elements[0].storage, list.tasks.front().operands[3].storage);
+  std::vector<std::int64_t> positions = elements[0].values;
   ASSERT_GE(positions.size(), 4u);
   EXPECT_TRUE(std::ranges::is_sorted(positions, std::greater{}));
   EXPECT_GT(positions.front(), 300);

@@ -123,21 +123,21 @@ bool tune_kernel(const NamedKernel& kernel, const Arguments& a, const Device& de
   bool is_kept = true;
   Progress progress(kernel.name);
   int regions = 0;
-  each_region(kernel, device, [&](const auto& graph, const auto& list, const auto& region) {
+  each_region(kernel, device, [&](const auto& list, const auto& region) {
     std::string name = kernel.name;
     if (regions++ > 0) name += concat(", region ", regions);
     autotune::History known;
     if (landscapes) {
-      landscapes->bring_up_to_date(name, graph::region_space(graph, list, region, device.target()));
+      landscapes->bring_up_to_date(name, graph::region_space(list, region, device.target()));
       if (a.within > 0) known = landscapes->far_from_best(name, a.within);
     }
     double begin = autotune::steady_seconds();
-    graph::RegionTuning tuning = graph::tune_region(graph, list, region, device, a.settings, {},
+    graph::RegionTuning tuning = graph::tune_region(list, region, device, a.settings, {},
                                                     std::ref(progress), std::move(known));
     double spent = autotune::steady_seconds() - begin;
     progress.end();
     if (tuning.measured.empty()) return;
-    if (a.keep) is_kept &= keep(name, graph::tuning_key(graph, list, region, device), tuning);
+    if (a.keep) is_kept &= keep(name, graph::tuning_key(list, region, device), tuning);
     graph::RegionEstimate estimate(list, region, device.target());
     results.push_back(as_json(name, tuning, estimate));
     results.back()["seconds_spent"] = spent;

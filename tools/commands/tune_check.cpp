@@ -40,16 +40,15 @@ class Checker {
       : device_(device), settings_(settings) {}
 
   // Nothing where the database does not know the region.
-  std::optional<Check> check(const std::string& kernel, const graph::Graph& graph,
-                             const graph::TaskList& list, const graph::Region& region) {
-    graph::RegionSpace space = graph::region_space(graph, list, region, device_.target());
-    auto rows =
-        autotune::shared_tuning_database().rows(graph::tuning_key(graph, list, region, device_));
+  std::optional<Check> check(const std::string& kernel, const graph::TaskList& list,
+                             const graph::Region& region) {
+    graph::RegionSpace space = graph::region_space(list, region, device_.target());
+    auto rows = autotune::shared_tuning_database().rows(graph::tuning_key(list, region, device_));
     if (rows.empty()) return {};
     autotune::Point chosen = autotune::choice_of(space.space, space.preferred, rows);
     Check result{kernel, space.space.text(space.preferred), space.space.text(chosen)};
     result.is_kept = chosen == space.preferred;
-    graph::RegionTrial trial(graph, list, region, device_);
+    graph::RegionTrial trial(list, region, device_);
     const graph::RegionCandidate candidates[] = {trial.compile(space.blocks_of(space.preferred)),
                                                  trial.compile(space.blocks_of(chosen))};
     for (const graph::RegionCandidate& candidate : candidates)
@@ -107,9 +106,9 @@ bool check_choices(const std::vector<NamedKernel>& kernels, const Device& device
   std::vector<Check> checks;
   Checker checker(device, settings);
   for (const NamedKernel& kernel : kernels)
-    each_region(kernel, device, [&](const auto& graph, const auto& list, const auto& region) {
+    each_region(kernel, device, [&](const auto& list, const auto& region) {
       if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r{}\x1b[K", kernel.name);
-      if (auto check = checker.check(kernel.name, graph, list, region))
+      if (auto check = checker.check(kernel.name, list, region))
         checks.push_back(std::move(*check));
     });
   if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\x1b[K");

@@ -216,14 +216,12 @@ graph::Graph graph_of(const NamedKernel& kernel) {
 }
 
 void each_region(const NamedKernel& kernel, const Device& device,
-                 const std::function<void(const graph::Graph&, const graph::TaskList&,
-                                          const graph::Region&)>& each) {
+                 const std::function<void(const graph::TaskList&, const graph::Region&)>& each) {
   graph::Graph graph = graph_of(kernel);
   graph::TaskList list = graph::make_tasks(graph);
   if (device.target().is_gpu() && kernel.precision == MatmulPrecision::high)
     list.f32_products = ir::InputPrecision::tf32;
-  for (const graph::FusedRegion& fused : graph::fuse_tasks(list, true))
-    each(graph, list, fused.region);
+  for (const graph::FusedRegion& fused : graph::fuse_tasks(list, true)) each(list, fused.region);
 }
 
 std::vector<NamedProgram> programs_of(const NamedKernel& kernel, const Device& device) {

@@ -38,8 +38,7 @@ bool is_named(const NamedKernel& kernel, const std::vector<std::string>& words);
 graph::Graph graph_of(const NamedKernel& kernel);
 // Each region that the kernel has on a device, with what it is a part of.
 void each_region(const NamedKernel& kernel, const Device& device,
-                 const std::function<void(const graph::Graph&, const graph::TaskList&,
-                                          const graph::Region&)>& each);
+                 const std::function<void(const graph::TaskList&, const graph::Region&)>& each);
 struct NamedProgram {
   ir::Function function;
   std::int64_t launches = 1;  // that its code takes at once (runtime/launch_table.h)

@@ -5,6 +5,7 @@
 
 #include "dsl/target/packed_product.h"
 #include "graph/lower/attention/attention_shape.h"
+#include "graph/lower/lowering.h"
 #include "runtime/base/divide_up.h"
 #include "runtime/base/error.h"
 #include "runtime/cpu/parallel.h"
@@ -32,6 +33,11 @@ constexpr std::int64_t combined_elements = 8 << 10;
 constexpr std::int64_t warpgroup_rows = 64, hopper_columns = 128, hopper_depth = 128;
 // With fewer keys loops have a turn or two, and what is fetched for one is wanted by the next.
 constexpr std::int64_t warpgroup_keys = 512;
+// Of blocks that tuning tries; and how often their scores are gone through between the two
+// products.
+constexpr std::int64_t most_keys = 1024;
+constexpr int score_passes = 4;
+constexpr std::size_t position_operand = 3;
 
 // The largest divisor in reach: without an edge, keys are read where they lie.
 std::int64_t block_of_columns(std::int64_t columns, std::int64_t most) {
@@ -82,29 +88,36 @@ std::int64_t default_splits(const dsl::Target& target, const AttentionShape& sha
       std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(1, splits))));
 }
 
+BlockSizes used_blocks(const TaskList& list, const Task& task, const dsl::Target& target,
+                       const BlockSizes& asked) {
+  const Attributes& attributes = task.attributes;
+  AttentionShape shape(task);
+  BlockSizes blocks = default_blocks(target, shape, task.dtype, attributes.causal,
+                                     list.on_tensor_cores(task.dtype));
+  if (asked.rows != 0) blocks.rows = std::min(shape.rows, asked.rows);
+  if (asked.columns != 0) blocks.columns = std::min(shape.keys(), asked.columns);
+  blocks.splits = default_splits(target, shape, blocks.columns, attributes.window);
+  if (asked.splits != 0) blocks.splits = asked.splits;
+  if (target.gpu().has_clusters) blocks.cluster = asked.cluster;  // neighbours share keys
+  return blocks;
+}
+
 // softmax(q k^T * scale, masked) v, key block by key block with a running maximum and sum (Milakov
 // and Gimelshein, "Online normalizer calculation for softmax", 2018): scores never reach memory.
 // Where programs share keys, each has a run of whole blocks of those that any of its rows sees.
 class AttentionProgram {
  public:
-  AttentionProgram(const TaskList& list, const Region& region, const Attributes& attributes,
-                   const dsl::Target& target, const BlockSizes& blocks)
+  AttentionProgram(const TaskList& list, const Region& region, const dsl::Target& target,
+                   const BlockSizes& asked)
       : list_(list),
         region_(region),
-        attributes_(attributes),
         target_(target),
         task_(list.tasks[region.tasks[0]]),
+        attributes_(task_.attributes),
         shape_(task_),
         tracer_("attention"),
-        parameters_(tracer_, list, region) {
-    block_ =
-        default_blocks(target, shape_, task_.dtype, is_causal(), list.on_tensor_cores(task_.dtype));
-    if (blocks.rows != 0) block_.rows = std::min(shape_.rows, blocks.rows);
-    if (blocks.columns != 0) block_.columns = std::min(shape_.keys(), blocks.columns);
-    block_.splits = default_splits(target, shape_, block_.columns, attributes.window);
-    if (blocks.splits != 0) block_.splits = blocks.splits;
-    if (target.gpu().has_clusters) block_.cluster = blocks.cluster;  // neighbours share keys
-  }
+        parameters_(tracer_, list, region),
+        block_(used_blocks(list, task_, target, asked)) {}
 
   LoweredRegion emit() {
     AttentionPartials partials(shape_, block_.splits, carried());
@@ -179,9 +192,9 @@ class AttentionProgram {
 
   // The position of row 0 among the columns.
   Tile position() const {
-    if (task_.operands.size() < 4)
+    if (task_.operands.size() <= position_operand)
       return dsl::constant(ir::Scalar::of_integer(DType::i64, attributes_.start));
-    const TaskOperand& operand = task_.operands[3];
+    const TaskOperand& operand = task_.operands[position_operand];
     return dsl::cast(dsl::load(parameters_.pointer(operand.storage) + Offset(operand.view.offset)),
                      DType::i64);
   }
@@ -352,9 +365,9 @@ class AttentionProgram {
 
   const TaskList& list_;
   const Region& region_;
-  const Attributes& attributes_;
   const dsl::Target& target_;
   const Task& task_;
+  const Attributes& attributes_;
   AttentionShape shape_;
   dsl::Tracer tracer_;
   Parameters parameters_;
@@ -363,11 +376,78 @@ class AttentionProgram {
   Tile split_, head_, batch_, row_, key_head_;  // of this program; undefined: 0
 };
 
+bool is_attention(const TaskList& list, const Region& region) {
+  return list.tasks[region.tasks[0]].op == Op::attention;
+}
+
+LoweredRegion lower_attention(const TaskList& list, const Region& region, const dsl::Target& target,
+                              const BlockSizes& blocks) {
+  return AttentionProgram(list, region, target, blocks).emit();
+}
+
+BlockChoice choice_of_attention(const TaskList& list, const Region& region,
+                                const dsl::Target& target) {
+  const Task& task = list.tasks[region.tasks[0]];
+  AttentionShape shape(task);
+  BlockChoice choice{used_blocks(list, task, target, {}), shape.rows,
+                     std::min(shape.keys(), most_keys)};
+  choice.chosen.cluster = std::max<std::int64_t>(1, choice.chosen.cluster);
+  choice.cuts_columns = true;
+  choice.splits = target.is_gpu();
+  choice.clusters = target.gpu().has_clusters;
+  std::int64_t least_rows = target.is_gpu() ? std::min(few_rows, choice.chosen.rows) : 1;
+  choice.used = [=](BlockSizes blocks) {
+    blocks.rows = std::max(blocks.rows, least_rows);  // fewer fill no fragment
+    return blocks;
+  };
+  return choice;
+}
+
+RegionWork work_of_attention(const TaskList& list, const Region& region, const dsl::Target&) {
+  const Task& task = list.tasks[region.tasks[0]];
+  AttentionShape shape(task);
+  RegionWork work;
+  work.has_product = true;
+  work.result_passes = score_passes;
+  work.rows = shape.rows;
+  work.outer = shape.batch() * shape.heads;
+  // Columns are keys, gone through by each program: they are no programs of their own.
+  work.row_elements = work.width = shape.keys();
+  work.depth = 2 * shape.depth();
+  work.element_bytes = work.weight_bytes = size_bytes(task.dtype);
+  return work;
+}
+
+void describe_attention(const TaskList& list, const Region& region, autotune::Record& problem) {
+  const Task& task = list.tasks[region.tasks[0]];
+  problem.set("shape", to_string(task.shape));
+  problem.set("keys", to_string(task.operands[1].view.shape));
+}
+
+// Of an attention to a cache, the positions in it by which it is timed in turn. A text begins at
+// the first one, and few reach the end of the cache: what is best for many keys may be bad for few.
+// None is a round number, at which every block of keys would be full.
+std::vector<WorkElement> position_of_attention(const TaskList& list, const Region& region) {
+  const Task& task = list.tasks[region.tasks[0]];
+  if (task.operands.size() <= position_operand) return {};
+  const TaskOperand& position = task.operands[position_operand];
+  if (position.number) return {};
+  AttentionShape shape(task);
+  std::int64_t last = shape.keys() - shape.q.shape[2];
+  WorkElement element{position.storage, position.view.offset, {}};
+  for (int sixteenth : {13, 8, 4, 2, 1})
+    element.values.push_back(last * sixteenth * 15 / (16 * 16));
+  return {element};
+}
+
 }  // namespace
 
-LoweredRegion lower_attention(const TaskList& list, const Region& region, const Node& node,
-                              const dsl::Target& target, const BlockSizes& blocks) {
-  return AttentionProgram(list, region, node.attributes, target, blocks).emit();
-}
+constinit const Lowering lowerings::attention = {.name = "attention",
+                                                 .matches = is_attention,
+                                                 .lower = lower_attention,
+                                                 .choice = choice_of_attention,
+                                                 .work = work_of_attention,
+                                                 .describe = describe_attention,
+                                                 .elements = position_of_attention};
 
 }  // namespace tilewright::graph

@@ -1,0 +1,129 @@
+// Lowerings: the ways in which a region becomes tile programs, as rows of one table.
+//
+// A lowering knows a kind of region and nothing else does: which regions are its own, how they are
+// cut into blocks, what tuning may vary of that, what ranks the variants, and how the programs are
+// written. Whoever plans, tunes or times regions asks the table (lowerings.def). The first row that
+// matches a region lowers it. What all regions can be asked stands elsewhere: the memory that they
+// use and the key by which equal ones are known (regions/region_key.h), and the bytes that they
+// move (lower.h).
+//
+// Most regions are tables of rows (regions/region.h), which fusion makes of tasks whose kinds it
+// understands. An op that has no rows to speak of, as attention, or a sort, becomes an opaque task:
+// fusion leaves it alone, and everything that must be known of it is in its lowering. To add one,
+// say a scan along an axis, `cumsum`:
+//
+//   1. The op is a row of ir/ops.def, with its family in ops/ (graph/README.md says how). The task
+//      maker (regions/task.cpp) calls `opaque` for its kind: all operands in memory, and the op's
+//      attributes in the task, where the identity of a region sees them.
+//   2. A row TILEWRIGHT_LOWERING(scan) in lowerings.def, before `rows`.
+//   3. A file, scan/scan.cpp, with the programs, and the record:
+//
+//        bool is_scan(const TaskList& list, const Region& region) {
+//          return list.tasks[region.tasks[0]].op == Op::cumsum;
+//        }
+//        LoweredRegion lower_scan(const TaskList& list, const Region& region,
+//                                 const dsl::Target& target, const BlockSizes& blocks);
+//
+//        constinit const Lowering lowerings::scan = {
+//            .name = "scan", .matches = is_scan, .lower = lower_scan};
+//
+//      The scan then runs, in plans and at once, and is not tuned. To be tuned it says what may be
+//      varied (`choice`) and what ranks the variants (`work`), and by which words its problems are
+//      told apart by a person who reads the tuning database (`describe`). Where a number in memory
+//      decides how much there is to do, `elements` says which, so that nothing is timed at a number
+//      that happens to be there.
+//
+// A record without its row is never asked, and the linker says so where a row has no record. No
+// list of lowerings is written anywhere else.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string_view>
+
+#include "autotune/database/row/record.h"
+#include "graph/lower/lower.h"
+#include "graph/lower/product_cost.h"
+#include "runtime/base/hash.h"
+
+namespace tilewright::graph {
+
+// What tuning may vary of a region's blocks, and up to where (tune/region_space.h).
+struct BlockChoice {
+  BlockSizes chosen;  // by the lowering itself: the value of each size, none left out
+  std::int64_t rows = 1, columns = 1;  // of the region, and of a block the most
+  std::int64_t row_elements = 1;       // that a program has at once of a row, if that is not cut
+  bool cuts_columns = false, cuts_depth = false, splits = false, clusters = false, tails = false;
+  // What becomes of a request, as `chosen`.
+  std::function<BlockSizes(const BlockSizes&)> used;
+};
+
+// What ranks block sizes before anything is compiled (tune/region_estimate.h): a table of `outer` x
+// `rows` x `width` results, each from `depth` products where there are such.
+struct RegionWork {
+  std::int64_t rows = 1, outer = 1;  // of the digit that is cut, and of all others
+  std::int64_t width = 1, depth = 1;
+  std::int64_t row_elements = 1;  // as BlockChoice
+  std::int64_t element_bytes = 4, weight_bytes = 4;
+  bool has_product = false;
+  bool cuts_columns = false;  // into blocks of several programs
+  int result_passes = 0;      // over what a product gives, before the next one
+  // Of a product on the host whose operands lie in memory: what a block costs is known better.
+  std::optional<ProductExtent> host_product;
+};
+
+// An integer in memory that decides how much a region has to do, as the position in a cache decides
+// how many keys an attention sees.
+struct WorkElement {
+  StorageId storage = 0;
+  std::int64_t element = 0;  // from the storage's first one on
+  // That it has in turn where the region is timed: what is best for much may be bad for little. The
+  // one with most work first.
+  std::vector<std::int64_t> values;
+};
+
+// How often a program of any size runs for one region.
+struct SizedLaunch {
+  Grid grid;
+  std::int64_t count = 0;  // the argument behind the pointers
+};
+
+// One row. The list and the region outlive what is made of them; so does not the target.
+struct Lowering {
+  std::string_view name;
+  bool (*matches)(const TaskList& list, const Region& region);
+  // With all sizes that are 0 as the lowering thinks best.
+  LoweredRegion (*lower)(const TaskList& list, const Region& region, const dsl::Target& target,
+                         const BlockSizes& blocks);
+  // Null: there is nothing to choose.
+  BlockChoice (*choice)(const TaskList& list, const Region& region,
+                        const dsl::Target& target) = nullptr;
+  // Null: nothing tells one choice from another.
+  RegionWork (*work)(const TaskList& list, const Region& region,
+                     const dsl::Target& target) = nullptr;
+  // Adds to what a person reads of the problem; null: types are all there is to say.
+  void (*describe)(const TaskList& list, const Region& region, autotune::Record& problem) = nullptr;
+  // Null: what there is to do is known from shapes.
+  std::vector<WorkElement> (*elements)(const TaskList& list, const Region& region) = nullptr;
+  // Of a lowering whose programs take sizes as arguments (flat.h): equal for regions that become
+  // one program, and how that is launched for this one. Null: sizes are constants, and equal keys
+  // of regions (regions/region_key.h) are equal programs.
+  Hash (*key)(const TaskList& list, const Region& region, const dsl::Target& target) = nullptr;
+  SizedLaunch (*launch)(const TaskList& list, const Region& region,
+                        const dsl::Target& target) = nullptr;
+  bool may_batch = false;  // several launches of a program may be one (run/batches.h)
+};
+
+namespace lowerings {
+#define TILEWRIGHT_LOWERING(name) extern const Lowering name;
+#include "graph/lower/lowerings.def"
+#undef TILEWRIGHT_LOWERING
+}  // namespace lowerings
+
+std::span<const Lowering* const> all_lowerings();  // in the order of the table
+const Lowering& lowering_of(const TaskList& list, const Region& region);
+// By the lowering's own key, or the region's.
+Hash program_key(const TaskList& list, const Region& region, const dsl::Target& target);
+std::vector<WorkElement> work_elements(const TaskList& list, const Region& region);
+
+}  // namespace tilewright::graph

@@ -1,0 +1,109 @@
+// The rows `rows` and `product` of the table of lowerings: regions that are tables of rows.
+#include <algorithm>
+
+#include "graph/lower/lowering.h"
+#include "graph/lower/rows_program.h"
+
+namespace tilewright::graph {
+namespace {
+
+bool is_product(const TaskList& list, const Region& region) {
+  return std::ranges::any_of(
+      region.tasks, [&](TaskId id) { return list.tasks[id].kind == TaskKind::contraction; });
+}
+bool is_rows(const TaskList& list, const Region& region) {
+  return !region.tables.empty() && !is_product(list, region);
+}
+
+LoweredRegion lower_rows(const TaskList& list, const Region& region, const dsl::Target& target,
+                         const BlockSizes& blocks) {
+  RowBlocks used = choose_blocks(list, region, target, blocks);
+  LoweredRegion result;
+  result.kind = used.has_tail() ? "stream-K product" : used.has_product ? "product" : "rows";
+  result.blocks = sizes_of(used);
+  auto add_program = [&](const RowBlocks& of, ProductStage stage) {
+    result.programs.push_back(RowsProgram(list, region, target, of, stage).emit());
+  };
+  if (used.splits == 1) {
+    add_program(used, ProductStage::whole);
+    return result;
+  }
+  result.scratch = product_parts(list, region, used);
+  if (used.has_tail()) add_program(used, ProductStage::whole);
+  add_program(used, ProductStage::partial);
+  add_program(combining_blocks(region, target, used), ProductStage::combining);
+  return result;
+}
+
+// All sizes by their values; of a tail that there is one, whatever its length and its parts.
+BlockSizes all_sizes_of(const RowBlocks& blocks) {
+  BlockSizes sizes{blocks.rows,  blocks.columns, blocks.piece,
+                   blocks.depth, blocks.splits,  blocks.cluster};
+  if (blocks.has_tail()) {
+    sizes.splits = 1;
+    sizes.tail = -1;
+  }
+  return sizes;
+}
+
+BlockChoice choice_of_rows(const TaskList& list, const Region& region, const dsl::Target& target) {
+  RowBlocks chosen = choose_blocks(list, region, target, {});
+  RegionFacts facts = facts_of(list, region);
+  BlockChoice choice{all_sizes_of(chosen), chosen.digit ? facts.digits[*chosen.digit] : 1,
+                     region.width, facts.widest};
+  choice.rows = std::max(choice.rows, chosen.rows);
+  choice.cuts_columns = cuts_columns(region, target) && region.width > 1;
+  choice.cuts_depth = target.is_gpu() && chosen.has_product && chosen.depth != 0;
+  choice.splits = chosen.has_product && facts.products_come_first && region.splits_columns &&
+                  !region.is_in_place;
+  choice.clusters = target.gpu().has_clusters && chosen.has_product;
+  choice.tails = target.is_gpu() && choice.splits && !facts.reduces;
+  choice.used = [&list, &region, target](const BlockSizes& blocks) {
+    return all_sizes_of(choose_blocks(list, region, target, blocks));
+  };
+  return choice;
+}
+
+RegionWork work_of_rows(const TaskList& list, const Region& region, const dsl::Target& target) {
+  RowBlocks chosen = choose_blocks(list, region, target, {});
+  RegionFacts facts = facts_of(list, region);
+  RegionWork work;
+  work.has_product = facts.has_product;
+  work.cuts_columns = cuts_columns(region, target);
+  work.rows = chosen.digit ? facts.digits[*chosen.digit] : 1;
+  work.outer = region.rows / work.rows;
+  work.width = region.width;
+  work.depth = facts.depth;
+  work.row_elements = facts.widest;
+  work.element_bytes = facts.element_bytes;
+  work.weight_bytes = facts.weight_element_bytes;
+  if (!target.is_gpu() && work.has_product && work.cuts_columns && !facts.computes_weights)
+    work.host_product = product_extent(region, facts, work.rows, target);
+  return work;
+}
+
+void describe_rows(const TaskList& list, const Region& region, autotune::Record& problem) {
+  RegionFacts facts = facts_of(list, region);
+  problem.set("rows", region.rows).set("columns", region.width).set("widest", facts.widest);
+  if (facts.has_product) problem.set("depth", facts.depth);
+  if (list.f32_products != ir::InputPrecision::ieee) problem.set("f32_products", "tf32");
+}
+
+}  // namespace
+
+constinit const Lowering lowerings::product = {.name = "product",
+                                               .matches = is_product,
+                                               .lower = lower_rows,
+                                               .choice = choice_of_rows,
+                                               .work = work_of_rows,
+                                               .describe = describe_rows};
+
+constinit const Lowering lowerings::rows = {.name = "rows",
+                                            .matches = is_rows,
+                                            .lower = lower_rows,
+                                            .choice = choice_of_rows,
+                                            .work = work_of_rows,
+                                            .describe = describe_rows,
+                                            .may_batch = true};
+
+}  // namespace tilewright::graph
