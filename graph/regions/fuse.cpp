@@ -39,7 +39,7 @@ class Fuser {
       // A pair that failed may become possible when a third region has joined one of them.
       for (int round = 0; round < 3 && merge_edges() + merge_siblings() > 0; ++round) {
       }
-      if (repeats_.period == 0) break;
+      if (repeats_.stretches.empty()) break;
     }
   }
 
@@ -134,10 +134,15 @@ class Fuser {
   }
 
   bool seams_allow(const std::vector<TaskId>& a, const std::vector<TaskId>& b) const {
-    if (repeats_.period == 0) return true;
+    if (repeats_.stretches.empty()) return true;
     if (!over_seams_) return repeats_.turn(a[0]) == repeats_.turn(b[0]);
-    return !repeats_.is_whole_turn(a.size()) && !repeats_.is_whole_turn(b.size()) &&
-           a.size() + b.size() <= repeats_.period;
+    return a.size() + b.size() <= std::min(least_period(a), least_period(b));
+  }
+  // Of the stretches that the tasks are in: so many tasks may be a whole repetition.
+  TaskId least_period(const std::vector<TaskId>& tasks) const {
+    TaskId least = repeats_.period(tasks[0]);
+    for (TaskId id : tasks) least = std::min(least, repeats_.period(id));
+    return least;
   }
 
   bool try_merge(RegionId a, RegionId b, std::int64_t saved) {

@@ -1,26 +1,33 @@
-// Finding the layers of a network that nobody marked: the longest stretch of the task list in which
-// every task has a twin one period later.
+// Finding the layers of a network that nobody marked: stretches of the task list in which every
+// task has a twin one period later.
 //
 // Fusion alone would join the end of one small layer with the beginning of the next, and so on,
 // into one program as long as the network. Knowing the period it stops at the seams, and all layers
-// become one program.
+// become one program. A list may have several stretches, each with a period of its own: layers of
+// two kinds, an encoder and a decoder, a forward and a backward pass.
 #pragma once
+
+#include <vector>
 
 #include "graph/regions/task.h"
 
 namespace tilewright::graph {
 
-struct Repeats {
-  TaskId begin = 0, end = 0;  // the stretch; empty: nothing repeats
+struct Stretch {
+  TaskId begin = 0, end = 0;  // whole repetitions
   TaskId period = 0;
-  // Which repetition a task belongs to, or -1.
-  int turn(TaskId task) const {
-    return task < begin || task >= end ? -1 : static_cast<int>((task - begin) / period);
-  }
-  // Whether the tasks are as many as one whole repetition.
-  bool is_whole_turn(std::size_t tasks) const { return period != 0 && tasks >= period; }
+  TaskId turns() const { return (end - begin) / period; }
 };
 
+struct Repeats {
+  std::vector<Stretch> stretches;  // disjoint, in the order of the list; empty: nothing repeats
+  // Which repetition a task belongs to, counted through all stretches, or -1.
+  int turn(TaskId task) const;
+  // Of the stretch that a task is in; of one outside, of the next stretch, or the last one.
+  TaskId period(TaskId task) const;
+};
+
+// The longest stretch first, with its least period, and then what is left beside it.
 Repeats find_repeats(const TaskList& list);
 
 }  // namespace tilewright::graph
