@@ -1,86 +1,28 @@
-#include <charconv>
 #include <map>
 
 #include "graph/ir/text.h"
+#include "graph/ir/text_line.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
 namespace {
 
-// One line of text, consumed from the left.
-class Line {
- public:
-  Line(std::string_view text, int number) : rest_(text), number_(number) { skip_spaces(); }
+using Line = TextLine;
+constexpr std::string_view form = "%id: dtype[shape] = op %operands {attributes}";
 
-  bool done() const { return rest_.empty(); }
-  bool accept(std::string_view token) {
-    if (!rest_.starts_with(token)) return false;
-    rest_.remove_prefix(token.size());
-    skip_spaces();
-    return true;
-  }
-  void expect(std::string_view token) {
-    if (!accept(token)) fail(concat("expected '", token, "'"));
-  }
-  std::string_view word() {
-    std::size_t length = 0;
-    while (length < rest_.size() && is_word(rest_[length])) ++length;
-    if (length == 0) fail("expected a name or a number");
-    std::string_view found = rest_.substr(0, length);
-    rest_.remove_prefix(length);
-    skip_spaces();
-    return found;
-  }
-  template <typename T>
-  T number_in(std::string_view text) const {
-    T value{};
-    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size())
-      fail(concat("'", text, "' is not a number"));
-    return value;
-  }
-  NodeId node() {
-    expect("%");
-    return number_in<NodeId>(word());
-  }
-  // "4x8", or "scalar" for none.
-  std::vector<std::int64_t> list() {
-    std::string_view text = word();
-    std::vector<std::int64_t> items;
-    if (text == "scalar") return items;
-    while (true) {
-      std::size_t cut = text.find('x');
-      items.push_back(number_in<std::int64_t>(text.substr(0, cut)));
-      if (cut == text.npos) return items;
-      text.remove_prefix(cut + 1);
-    }
-  }
-  [[noreturn]] void fail(const std::string& what) const {
-    raise_error(concat("[parse] line ", number_, ": ", what, " before '", rest_.substr(0, 20),
-                       "'; the form is %id: dtype[shape] = op %operands {attributes}"));
-  }
-
- private:
-  static bool is_word(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '-' ||
-           c == '+';
-  }
-  void skip_spaces() {
-    while (!rest_.empty() && (rest_.front() == ' ' || rest_.front() == '\r'))
-      rest_.remove_prefix(1);
-  }
-  std::string_view rest_;
-  int number_;
-};
+NodeId node_id(Line& line) {
+  line.expect("%");
+  return line.number<NodeId>();
+}
 
 void read(Line& line, std::vector<int>& axes) {
   axes.clear();
   for (std::int64_t axis : line.list()) axes.push_back(static_cast<int>(axis));
 }
 void read(Line& line, Shape& sizes) { sizes = Shape(line.list()); }
-void read(Line& line, bool& flag) { flag = line.number_in<int>(line.word()) != 0; }
-void read(Line& line, std::int64_t& number) { number = line.number_in<std::int64_t>(line.word()); }
-void read(Line& line, double& number) { number = line.number_in<double>(line.word()); }
+void read(Line& line, bool& flag) { flag = line.number<int>() != 0; }
+void read(Line& line, std::int64_t& number) { number = line.number<std::int64_t>(); }
+void read(Line& line, double& number) { number = line.number<double>(); }
 
 Attributes parse_attributes(Line& line, Strides& strides) {
   Attributes a;
@@ -127,8 +69,8 @@ void parse_node(Line& line, Graph& graph, std::map<NodeId, Strides>& strides) {
   if (!op) line.fail("unknown op");
   std::vector<NodeId> operands;
   if (line.accept("%")) {
-    operands.push_back(line.number_in<NodeId>(line.word()));
-    while (line.accept(",")) operands.push_back(line.node());
+    operands.push_back(line.number<NodeId>());
+    while (line.accept(",")) operands.push_back(node_id(line));
   }
   for (NodeId operand : operands)
     if (operand >= id) line.fail(concat("operand ", operand, " does not come before"));
@@ -148,7 +90,7 @@ void parse_line(Line& line, Graph& graph, std::map<NodeId, Strides>& strides) {
   auto ids = [&] {
     std::vector<NodeId> list;
     while (!line.done()) {
-      list.push_back(line.node());
+      list.push_back(node_id(line));
       if (list.back() >= graph.nodes.size()) line.fail("there is no such node");
     }
     return list;
@@ -158,9 +100,9 @@ void parse_line(Line& line, Graph& graph, std::map<NodeId, Strides>& strides) {
   } else if (line.accept("return")) {
     graph.outputs = ids();
   } else if (line.accept("write")) {
-    NodeId input = line.node();
+    NodeId input = node_id(line);
     line.expect("=");
-    graph.mutations.push_back({input, line.node()});
+    graph.mutations.push_back({input, node_id(line)});
   } else {
     parse_node(line, graph, strides);
   }
@@ -174,11 +116,7 @@ Graph parse(std::string_view text) {
   std::map<NodeId, Strides> strides;
   int number = 0;
   bool open = false, closed = false;
-  while (!text.empty()) {
-    std::size_t length = std::min(text.find('\n'), text.size());
-    Line line(text.substr(0, length), ++number);
-    text.remove_prefix(std::min(length + 1, text.size()));
-    if (line.done()) continue;
+  for_each_line(text, form, number, [&](Line& line) {
     if (closed) line.fail("nothing may follow '}'");
     if (!open) {
       line.expect("graph {");
@@ -188,7 +126,7 @@ Graph parse(std::string_view text) {
     } else {
       parse_line(line, graph, strides);
     }
-  }
+  });
   require(closed, "[parse] line ", number, ": the graph does not end; it must end with '}'");
   for (NodeId id : graph.inputs) graph.input_strides.push_back(strides[id]);
   try {
