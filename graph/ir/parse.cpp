@@ -59,7 +59,7 @@ std::string text_of(const ValueType& type) {
 }
 
 void parse_node(Line& line, Graph& graph, std::map<NodeId, Strides>& strides) {
-  NodeId id = line.node();
+  NodeId id = node_id(line);
   if (id != graph.nodes.size()) line.fail(concat("node ", id, " is not the next"));
   line.expect(":");
   ValueType type = parse_type(line);

@@ -19,6 +19,12 @@ struct FusedRegion {
   std::int64_t bytes_saved = 0;
 };
 
+// A task list and what it is fused into.
+struct FusedTasks {
+  TaskList list;
+  std::vector<FusedRegion> regions;
+};
+
 // In an order in which they can run. `fuse` false: one region a task.
 std::vector<FusedRegion> fuse_tasks(const TaskList& list, bool fuse,
                                     const RegionLimits& limits = {});

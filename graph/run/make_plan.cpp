@@ -6,17 +6,16 @@
 #include <unordered_set>
 
 #include "dsl/launch/compile.h"
-#include "dsl/target/packed_product.h"
 #include "graph/lower/flat.h"
 #include "graph/lower/frame.h"
 #include "graph/lower/lowering.h"
 #include "graph/lower/packed_weights.h"
-#include "graph/regions/fuse.h"
 #include "graph/regions/region_key.h"
 #include "graph/run/batches.h"
 #include "graph/run/memory.h"
 #include "graph/run/plan_body.h"
 #include "graph/run/plan_kernels.h"
+#include "graph/run/plan_tasks.h"
 #include "graph/tune/plan_lock.h"
 #include "graph/tune/region_trial.h"
 #include "graph/tune/tune_plan.h"
@@ -33,9 +32,6 @@ constexpr std::int64_t host_batch_bytes = 1 << 20, gpu_batch_bytes = 8 << 20;
 // A batch that reads and writes no more than this is done before other threads are awake.
 constexpr std::int64_t bytes_alone = 64 << 10;
 
-// Up to this many rows of a block of a product, computing an operand within it costs nothing.
-constexpr std::int64_t few_rows_of_gpus = 64;
-
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
@@ -43,28 +39,17 @@ double seconds_since(Clock::time_point begin) {
 class PlanMaker {
  public:
   PlanMaker(const Graph& graph, const PlanOptions& options)
-      : graph_(graph),
-        options_(options),
-        target_(options.device.target()),
-        list_(make_tasks(graph)) {
-    if (target_.is_gpu() && options.matmul_precision == MatmulPrecision::high)
-      list_.f32_products = ir::InputPrecision::tf32;
-    const std::vector<bool>& unaligned = options.unaligned_inputs;
+      : graph_(graph), options_(options), target_(options.device.target()) {
     body_->device = options.device;
     run_.gpu = options.device.ordinal();
     run_.memory = options.device.memory();
-    for (Storage& storage : list_.storages) {
-      auto input = static_cast<std::size_t>(storage.input);
-      storage.is_aligned = storage.input < 0 || input >= unaligned.size() || !unaligned[input];
-    }
   }
 
   std::shared_ptr<const Plan> run() {
     Clock::time_point begin = Clock::now();
-    RegionLimits limits;
-    limits.rows_of_computed_operands =
-        target_.is_gpu() ? few_rows_of_gpus : dsl::PackedProduct::least_rows - 1;
-    regions_ = fuse_tasks(list_, options_.fuse, limits);
+    FusedTasks tasks = fused_tasks(graph_, options_);
+    list_ = std::move(tasks.list);
+    regions_ = std::move(tasks.regions);
     if (options_.lock && options_.lock->is_locked()) options_.lock->require_device(options_.device);
     std::vector<bool> frozen = options_.frozen_inputs;
     frozen.resize(graph_.inputs.size(), false);

@@ -1,0 +1,82 @@
+#include "graph/regions/reference/overlap.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
+namespace tilewright::graph {
+namespace {
+
+struct Digit {
+  std::int64_t stride = 0, size = 1;
+};
+
+// From the largest stride on.
+void sort(std::vector<Digit>& digits) {
+  std::ranges::sort(digits, [](const Digit& a, const Digit& b) {
+    return std::abs(a.stride) > std::abs(b.stride);
+  });
+}
+// A number below each size is a digit of one number, whose place value is the stride.
+bool nest(const std::vector<Digit>& digits) {
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (digits[i].stride == 0) return false;
+    if (i > 0 && digits[i].size * std::abs(digits[i].stride) > std::abs(digits[i - 1].stride))
+      return false;
+  }
+  return true;
+}
+
+// Where a task writes: its place, whose scattered axis goes to any row that there is.
+Placement reach_of(const Task& task) {
+  Placement reach = task.place;
+  if (task.kind == TaskKind::scatter) {
+    reach.shape[task.scatter_axis] = task.scatter_size;
+    reach.strides[task.scatter_axis] = task.scatter_stride;
+  }
+  return reach;
+}
+
+}  // namespace
+
+Extent extent_of(const Placement& placement) {
+  Extent extent{placement.offset, placement.offset};
+  for (int axis = 0; axis < placement.shape.rank(); ++axis) {
+    std::int64_t reach = (placement.shape[axis] - 1) * placement.strides[axis];
+    (reach < 0 ? extent.first : extent.last) += reach;
+  }
+  return extent;
+}
+
+bool is_injective(const Placement& placement) {
+  if (is_row_major(placement.shape, placement.strides)) return true;
+  std::vector<Digit> digits;
+  for (int axis = 0; axis < placement.shape.rank(); ++axis)
+    if (placement.shape[axis] != 1)
+      digits.push_back({placement.strides[axis], placement.shape[axis]});
+  sort(digits);
+  return nest(digits);
+}
+
+bool write_apart(const Task& a, const Task& b) {
+  if (a.storage != b.storage) return true;
+  Placement x = reach_of(a), y = reach_of(b);
+  if (x.offset > y.offset) std::swap(x, y);
+  if (x.strides != y.strides) return false;
+  const std::int64_t apart = y.offset - x.offset;
+  for (int axis = 0; axis < x.shape.rank(); ++axis) {
+    const std::int64_t stride = x.strides[axis];
+    if (stride <= 0 || apart % stride != 0 || apart / stride < x.shape[axis]) continue;
+    // Both are boxes of one whole if their coordinates are digits of one number there.
+    std::vector<Digit> whole;
+    for (int i = 0; i < x.shape.rank(); ++i) {
+      std::int64_t size = std::max(x.shape[i], (i == axis ? apart / stride : 0) + y.shape[i]);
+      if (size != 1) whole.push_back({x.strides[i], size});
+    }
+    sort(whole);
+    if (nest(whole)) return true;
+  }
+  return false;
+}
+
+}  // namespace tilewright::graph

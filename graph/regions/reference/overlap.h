@@ -1,0 +1,22 @@
+// Whether placements are of different elements: the questions about memory that are decided by
+// sizes and strides alone, without a look at each element.
+#pragma once
+
+#include "graph/regions/task.h"
+
+namespace tilewright::graph {
+
+// Offsets from the first to the last element, both included.
+struct Extent {
+  std::int64_t first = 0, last = 0;
+};
+Extent extent_of(const Placement& placement);
+
+// No two indices have one offset: sorted by stride, each axis ends before the next one's step.
+bool is_injective(const Placement& placement);
+
+// The two tasks are shown to write no element in common, as parts of a concatenation, which lie
+// beside each other along one axis of a whole.
+bool write_apart(const Task& a, const Task& b);
+
+}  // namespace tilewright::graph

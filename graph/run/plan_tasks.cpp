@@ -1,0 +1,39 @@
+#include "graph/run/plan_tasks.h"
+
+#include "dsl/target/packed_product.h"
+#include "graph/regions/reference/verify.h"
+
+namespace tilewright::graph {
+namespace {
+
+// Of a block of a product, up to which computing an operand beside it costs nothing.
+constexpr std::int64_t few_rows_of_gpus = 64;
+
+// In release builds it would take up to a twenty-fifth of the time of a plan whose code is known.
+#ifdef NDEBUG
+constexpr bool verifies = false;
+#else
+constexpr bool verifies = true;
+#endif
+
+}  // namespace
+
+FusedTasks fused_tasks(const Graph& graph, const PlanOptions& options) {
+  FusedTasks result{make_tasks(graph), {}};
+  const bool is_gpu = options.device.target().is_gpu();
+  if (is_gpu && options.matmul_precision == MatmulPrecision::high)
+    result.list.f32_products = ir::InputPrecision::tf32;
+  const std::vector<bool>& unaligned = options.unaligned_inputs;
+  for (Storage& storage : result.list.storages) {
+    auto input = static_cast<std::size_t>(storage.input);
+    storage.is_aligned = storage.input < 0 || input >= unaligned.size() || !unaligned[input];
+  }
+  if (verifies) verify(result.list);
+  RegionLimits limits;
+  limits.rows_of_computed_operands = is_gpu ? few_rows_of_gpus : dsl::PackedProduct::least_rows - 1;
+  result.regions = fuse_tasks(result.list, options.fuse, limits);
+  if (verifies) verify(result.list, result.regions);
+  return result;
+}
+
+}  // namespace tilewright::graph

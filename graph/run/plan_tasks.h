@@ -1,0 +1,14 @@
+// The tasks and regions of a plan, before any of them is lowered: what decides them is here, for
+// who makes the plan and for who prints what it is made of.
+#pragma once
+
+#include "graph/regions/fuse.h"
+#include "graph/run/plan.h"
+
+namespace tilewright::graph {
+
+// Of the options: whether to fuse, the precision of products, the device and what is unaligned.
+// Builds for debugging verify both (regions/reference/verify.h), and so do the tests of either.
+FusedTasks fused_tasks(const Graph& graph, const PlanOptions& options);
+
+}  // namespace tilewright::graph
