@@ -14,6 +14,7 @@ set(left_out
   "^dsl/codegen/gpu/emulate/program_observers\\." # tells tests of programs
   "^graph/(compile/explain|ir/print|ir/parse|ir/dot)\\.cpp$" # graphs and plans as text
   "^graph/ir/text_line\\.h$"            # how texts are read
+  "^graph/regions/text/"                # tasks and regions as text
   "^graph/regions/reference/"           # rules and meaning of tasks: nothing is decided by them
   "^graph/functions/(dlpack|dlpack_layout)\\." # tensors of others
   "^graph/ir/evaluate"                  # defines graphs; compiled code never runs it

@@ -32,12 +32,8 @@ Attributes parse_attributes(Line& line, Strides& strides) {
     line.expect("=");
     bool is_known = name == "strides";
     if (is_known) strides = Strides(line.list());
-    for_each_attribute(a, [&](AttributeField, std::string_view field, auto& value) {
-      if (field != name) return;
-      is_known = true;
-      read(line, value);
-    });
-    if (!is_known) line.fail(concat("there is no attribute ", name));
+    if (!is_known && !read_attribute(line, name, a))
+      line.fail(concat("there is no attribute ", name));
   } while (line.accept(","));
   line.expect("}");
   return a;
@@ -110,6 +106,16 @@ void parse_line(Line& line, Graph& graph, std::map<NodeId, Strides>& strides) {
 }
 
 }  // namespace
+
+bool read_attribute(TextLine& line, std::string_view name, Attributes& attributes) {
+  bool is_known = false;
+  for_each_attribute(attributes, [&](AttributeField, std::string_view field, auto& value) {
+    if (field != name) return;
+    is_known = true;
+    read(line, value);
+  });
+  return is_known;
+}
 
 Graph parse(std::string_view text) {
   Graph graph;

@@ -55,6 +55,16 @@ std::string text_of(const Node& node, const Strides& strides) {
 
 }  // namespace
 
+std::string attribute_text(const Attributes& attributes) {
+  std::string text;
+  for_each_attribute(attributes,
+                     [&](AttributeField field, std::string_view name, const auto& value) {
+                       if (!is_default(field, attributes))
+                         text += concat(text.empty() ? "" : ", ", name, "=", text_of(value));
+                     });
+  return text;
+}
+
 std::string print(const Graph& graph) {
   std::vector<Strides> strides(graph.nodes.size());
   for (auto&& [id, own] : ranges::views::zip(graph.inputs, graph.input_strides)) strides[id] = own;

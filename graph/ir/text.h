@@ -22,9 +22,15 @@
 
 namespace tilewright::graph {
 
+class TextLine;
+
 std::string print(const Graph& graph);
 // Raises `Error` naming the line. The result is verified.
 Graph parse(std::string_view text);
+// What differs from its default, as `name=value, name=value`, and one of them read back, behind its
+// name; false where there is no attribute of that name.
+std::string attribute_text(const Attributes& attributes);
+bool read_attribute(TextLine& line, std::string_view name, Attributes& attributes);
 // For the eye, in the language of Graphviz: edges go from operands to users, several operands by
 // their places; inputs are boxes, outputs have two lines around, and what an input's memory is
 // written with points to it with a dashed one.

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "dsl/ir/scalar.h"
 #include "graph/ir/op_dispatch.h"
 #include "graph/ir/shape_rules.h"
 #include "graph/regions/access.h"
+#include "graph/regions/constant_data.h"
 #include "graph/regions/node_uses.h"
 #include "runtime/base/error.h"
 
@@ -156,19 +156,7 @@ class TaskMaker {
     storage.elements = element_count(n.shape);
     storage.start = n.attributes.start;
     storage.step = n.attributes.step;
-    storage.data.resize(static_cast<std::size_t>(storage.elements * size_bytes(n.dtype)));
-    dispatch(n.dtype, [&](auto host) {
-      using T = decltype(host);
-      for (std::int64_t i = 0; i < storage.elements; ++i) {
-        std::int64_t value = n.attributes.start + i * n.attributes.step;
-        T element;
-        if constexpr (std::is_arithmetic_v<T>)
-          element = static_cast<T>(value);
-        else
-          element = T(static_cast<float>(value));
-        std::memcpy(storage.data.data() + i * std::int64_t{sizeof(T)}, &element, sizeof(T));
-      }
-    });
+    storage.data = constant_data(storage);
     list_.storages.push_back(std::move(storage));
     values_[id] = {
         std::nullopt, static_cast<StorageId>(list_.storages.size() - 1), row_major(n.shape), {}};

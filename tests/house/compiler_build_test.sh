@@ -35,6 +35,7 @@ is_left_out() {
       graph/ir/evaluate*) ;;
     graph/ir/text_line.h) ;;
     graph/regions/reference/*) ;;
+    graph/regions/text/*) ;;
     graph/ir/bgl.h | graph/tune/plan_lock.*) ;;
     runtime/trace.* | runtime/nvtx.* | runtime/cache_folder.*) ;;
     runtime/base/env.* | runtime/files/atomic_file.* | runtime/base/error.*) ;;

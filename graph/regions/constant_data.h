@@ -1,0 +1,16 @@
+// The bytes of a constant: elements start, start + step, ... of any type.
+//
+// Apart from the making of tasks because a text says start and step alone.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "graph/regions/task.h"
+
+namespace tilewright::graph {
+
+// Of a storage of this type, size, start and step.
+std::vector<std::byte> constant_data(const Storage& storage);
+
+}  // namespace tilewright::graph
