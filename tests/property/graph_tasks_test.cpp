@@ -1,12 +1,17 @@
-// Task lists of random graphs: they obey their rules and read back from their text.
+// Task lists of random graphs: they obey their rules, read back from their text, and compute what
+// the graph means, in every order that they permit.
 #include <gtest/gtest.h>
+
+#include <random>
 
 #include "graph/ir/text.h"
 #include "graph/passes/pipeline.h"
+#include "graph/regions/reference/evaluate_tasks.h"
 #include "graph/regions/reference/verify.h"
 #include "graph/regions/text/text.h"
 #include "graph/run/plan_tasks.h"
 #include "runtime/base/error.h"
+#include "tests/property/error_bound.h"
 #include "tests/property/random_graph.h"
 #include "tests/property/seeds.h"
 
@@ -38,6 +43,70 @@ TEST(TasksOfRandomGraphs, ReadBackFromTheirText) {
       }
     }
   }
+}
+
+// Any order in which each task has those of `after` before it.
+std::vector<TaskId> random_order(const TaskList& list, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<std::size_t> waits_for(list.tasks.size());
+  std::vector<std::vector<TaskId>> waiting(list.tasks.size());
+  std::vector<TaskId> ready, order;
+  for (TaskId id = 0; id < list.tasks.size(); ++id) {
+    waits_for[id] = list.tasks[id].after.size();
+    for (TaskId before : list.tasks[id].after) waiting[before].push_back(id);
+    if (waits_for[id] == 0) ready.push_back(id);
+  }
+  while (!ready.empty()) {
+    std::swap(ready[random() % ready.size()], ready.back());
+    order.push_back(ready.back());
+    ready.pop_back();
+    for (TaskId id : waiting[order.back()])
+      if (--waits_for[id] == 0) ready.push_back(id);
+  }
+  return order;
+}
+
+void expect_within(const BoundedEvaluation& expected, const Evaluation& actual, std::uint64_t seed,
+                   const Graph& graph) {
+  ASSERT_EQ(actual.outputs.size(), expected.outputs.size());
+  ASSERT_EQ(actual.mutated.size(), expected.mutated.size());
+  auto compare = [&](const BoundedTensor& wanted, const HostTensor& got, std::size_t i,
+                     const char* what) {
+    ASSERT_EQ(violation(wanted, got), "") << what << " " << i << "\n"
+                                          << reproduction(seed) << "\n"
+                                          << print(graph) << print(make_tasks(graph));
+  };
+  for (std::size_t i = 0; i < actual.outputs.size(); ++i)
+    compare(expected.outputs[i], actual.outputs[i], i, "output");
+  for (std::size_t i = 0; i < actual.mutated.size(); ++i)
+    compare(expected.mutated[i], actual.mutated[i], i, "mutation");
+}
+
+void expect_tasks_mean_the_graph(Rounding rounding, bool in_any_order) {
+  for (std::uint64_t seed : seeds_of_test(cases)) {
+    RandomGraph random = random_graph(seed);
+    Graph graph = run_passes(random.graph);
+    TaskList list = make_tasks(graph);
+    std::vector<TaskId> order;
+    if (in_any_order) order = random_order(list, seed);
+    try {
+      expect_within(bounded_evaluate(random.graph, random.inputs),
+                    evaluate(graph, list, random.inputs, rounding, order), seed, graph);
+    } catch (const std::exception& error) {
+      FAIL() << error.what() << "\n" << reproduction(seed) << "\n" << print(graph) << print(list);
+    }
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+TEST(TasksOfRandomGraphs, ComputeWhatTheGraphMeans) {
+  expect_tasks_mean_the_graph(Rounding::double_, false);
+}
+TEST(TasksOfRandomGraphs, ComputeWhatTheGraphMeansInTheirOwnDtypes) {
+  expect_tasks_mean_the_graph(Rounding::exact_dtype, false);
+}
+TEST(TasksOfRandomGraphs, ComputeWhatTheGraphMeansInEveryOrderThatTheyPermit) {
+  expect_tasks_mean_the_graph(Rounding::exact_dtype, true);
 }
 
 // A list that forgets that a task reads another's value is found by the verifier, before anyone

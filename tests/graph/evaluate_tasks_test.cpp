@@ -1,0 +1,96 @@
+// What a task list computes, and what evaluating it finds that no plan would show.
+#include "graph/regions/reference/evaluate_tasks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "graph/ir/text.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::graph {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+HostTensor counted(DType dtype, const Shape& shape, double first = 0) {
+  HostTensor tensor(dtype, shape);
+  for (std::int64_t i = 0; i < tensor.count(); ++i)
+    tensor.set_number(i, first + static_cast<double>(i));
+  return tensor;
+}
+
+constexpr std::string_view shares = R"(graph {
+  %0: f32[2x2] = input {strides=1x2}
+  %1: f32[2x1] = sum %0 {axes=1}
+  %2: f32[2x2] = expand %1 {sizes=2x2}
+  %3: f32[2x2] = div %0, %2
+  inputs %0
+  return %3
+})";
+
+TEST(EvaluateTasks, ComputesOneTaskAfterTheOther) {
+  Graph graph = parse(shares);
+  std::vector<HostTensor> inputs = {counted(f32, {2, 2}, 1)};
+  Evaluation result = evaluate(graph, make_tasks(graph), inputs, Rounding::double_);
+  EXPECT_THAT(result.outputs.at(0).floating, ElementsAre(1.0 / 3, 2.0 / 3, 3.0 / 7, 4.0 / 7));
+  result = evaluate(graph, make_tasks(graph), inputs, Rounding::exact_dtype);
+  EXPECT_EQ(result.outputs.at(0).floating[0], 1.0F / 3.0F);
+}
+
+TEST(EvaluateTasks, FindsATaskThatReadsWhatNobodyHasWritten) {
+  Graph graph = parse(shares);
+  std::vector<HostTensor> inputs = {counted(f32, {2, 2}, 1)};
+  const std::vector<TaskId> order = {1, 0};
+  try {
+    evaluate(graph, make_tasks(graph), inputs, Rounding::double_, order);
+    FAIL() << "the quotient was computed before the sum";
+  } catch (const InternalError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("a task reads what nobody has written"));
+  }
+}
+
+TEST(EvaluateTasks, FindsATaskThatWritesOutsideItsStorage) {
+  Graph graph = parse(shares);
+  std::vector<HostTensor> inputs = {counted(f32, {2, 2}, 1)};
+  TaskList list = make_tasks(graph);
+  list.tasks[0].place.offset = 1;
+  EXPECT_THROW(evaluate(graph, list, inputs, Rounding::double_), InternalError);
+}
+
+TEST(EvaluateTasks, WantsTheInputsOfTheGraph) {
+  Graph graph = parse(shares);
+  TaskList list = make_tasks(graph);
+  auto message = [&](const std::vector<HostTensor>& inputs) -> std::string {
+    try {
+      evaluate(graph, list, inputs, Rounding::double_);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(message({}), HasSubstr("[evaluate] 0 inputs; the graph has 1"));
+  EXPECT_THAT(message({counted(f32, {4})}),
+              HasSubstr("[evaluate] input 0 is f32 4; it must be f32 2x2"));
+}
+
+// Of rows in place: numbers outside are passed over, what is not named stays.
+TEST(EvaluateTasks, WritesRowsInPlace) {
+  Graph graph = parse(R"(graph {
+  %0: f32[3x2] = input
+  %1: i64[2] = input
+  %2: f32[2x2] = input
+  %3: f32[3x2] = index_copy %0, %1, %2 {axes=0}
+  inputs %0 %1 %2
+  return
+  write %0 = %3
+})");
+  HostTensor rows(i64, {2});
+  rows.integer = {2, 7};
+  std::vector<HostTensor> inputs = {counted(f32, {3, 2}), rows, counted(f32, {2, 2}, 10)};
+  Evaluation result = evaluate(graph, make_tasks(graph), inputs, Rounding::double_);
+  EXPECT_THAT(result.mutated.at(0).floating, ElementsAre(0, 1, 2, 3, 10, 11));
+}
+
+}  // namespace
+}  // namespace tilewright::graph
