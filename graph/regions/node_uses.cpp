@@ -11,8 +11,8 @@ NodeUses::NodeUses(const Graph& graph)
       mutation_(graph.nodes.size()) {
   for (const Mutation& m : graph.mutations) mutation_[m.input] = m.value;
   find_last_uses(graph);
-  find_in_place(graph);
   find_scattered(graph);
+  find_in_place(graph);
 }
 
 void NodeUses::find_last_uses(const Graph& graph) {
@@ -25,6 +25,15 @@ void NodeUses::find_last_uses(const Graph& graph) {
     for (NodeId operand : graph.node(id).operands)
       last_use_[operand] = std::max(last_use_[operand], used);
   }
+}
+
+// Through views, and through parts of a cat that the scatter writes itself.
+bool NodeUses::is_read_as_written(const Graph& graph, NodeId value, NodeId input) const {
+  while (is_kind(graph, value, Kind::view)) value = graph.node(value).operands[0];
+  if (only_scattered_[value])
+    return std::ranges::any_of(graph.node(value).operands,
+                               [&](NodeId part) { return is_read_as_written(graph, part, input); });
+  return value == input || is_kind(graph, value, Kind::scatter);
 }
 
 void NodeUses::find_in_place(const Graph& graph) {
@@ -40,11 +49,8 @@ void NodeUses::find_in_place(const Graph& graph) {
     // A link may read the old value as its operand 0 only.
     for (NodeId link : chain) {
       const auto& operands = graph.node(link).operands;
-      for (std::size_t i = 1; i < operands.size(); ++i) {
-        NodeId root = operands[i];
-        while (is_kind(graph, root, Kind::view)) root = graph.node(root).operands[0];
-        legal = legal && root != m.input && !is_kind(graph, root, Kind::scatter);
-      }
+      for (std::size_t i = 1; i < operands.size(); ++i)
+        legal = legal && !is_read_as_written(graph, operands[i], m.input);
     }
     if (!legal) continue;
     for (NodeId link : chain) in_place_[link] = true;

@@ -26,6 +26,8 @@ class NodeUses {
   void find_last_uses(const Graph& graph);
   void find_in_place(const Graph& graph);
   void find_scattered(const Graph& graph);
+  // Whether a scatter into the input's memory would read the value there while it writes.
+  bool is_read_as_written(const Graph& graph, NodeId value, NodeId input) const;
   bool is_kind(const Graph& graph, NodeId id, Kind kind) const {
     return info(graph.node(id).op).kind == kind;
   }

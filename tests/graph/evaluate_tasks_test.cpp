@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/ir/text.h"
+#include "graph/passes/pipeline.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
@@ -90,6 +91,31 @@ TEST(EvaluateTasks, WritesRowsInPlace) {
   std::vector<HostTensor> inputs = {counted(f32, {3, 2}), rows, counted(f32, {2, 2}, 10)};
   Evaluation result = evaluate(graph, make_tasks(graph), inputs, Rounding::double_);
   EXPECT_THAT(result.mutated.at(0).floating, ElementsAre(0, 1, 2, 3, 10, 11));
+}
+
+// The halves of rows change places: the second part must not see what the first has written.
+TEST(EvaluateTasks, PartsOfTheOldValueAreReadBeforeItIsOverwritten) {
+  Graph graph = parse(R"(graph {
+  %0: f32[3x4] = input
+  %1: i64[2] = input
+  %2: f32[2x4] = slice %0 {axes=0, end=2}
+  %3: f32[2x2] = slice %2 {axes=1, start=2, end=4}
+  %4: f32[2x2] = slice %2 {axes=1, end=2}
+  %5: f32[2x4] = cat %3, %4 {axes=1}
+  %6: f32[3x4] = index_copy %0, %1, %5 {axes=0}
+  inputs %0 %1
+  return
+  write %0 = %6
+})");
+  HostTensor rows(i64, {2});
+  rows.integer = {0, 1};
+  std::vector<HostTensor> inputs = {counted(f32, {3, 4}), rows};
+  for (const Graph& g : {graph, run_passes(graph)}) {
+    Evaluation expected = evaluate(g, inputs, Rounding::double_);
+    EXPECT_THAT(expected.mutated.at(0).floating, ElementsAre(2, 3, 0, 1, 6, 7, 4, 5, 8, 9, 10, 11));
+    EXPECT_EQ(evaluate(g, make_tasks(g), inputs, Rounding::double_).mutated.at(0).floating,
+              expected.mutated.at(0).floating);
+  }
 }
 
 }  // namespace
