@@ -157,7 +157,7 @@ class CompiledFunction {
   void measure(const std::vector<Tensor>& arguments, std::int64_t calls = 5) const;
   std::vector<PlanReport> report() const;  // one entry a signature compiled
   std::string explain() const;             // the report as text
-  // The tile programs and the fused graph of every plan, as text.
+  // Of every plan, as text: the graph, its tasks and their regions, and the tile programs.
   std::string dump() const;
   // With `Options::tune_in_background`: waits until the search for the signatures compiled so far
   // is over, at most this many seconds, and returns whether it is over; 0 only asks. The next call

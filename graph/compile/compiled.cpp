@@ -10,6 +10,8 @@
 #include "graph/compile/weight_copies.h"
 #include "graph/ir/text.h"
 #include "graph/passes/pipeline.h"
+#include "graph/regions/text/text.h"
+#include "graph/run/plan_tasks.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/handle_changes.h"
 #include "graph/tensor/tensor_body.h"
@@ -25,9 +27,12 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-bool is_recorded(Mode mode) { return mode == Mode::reduce_overhead || mode == Mode::max_autotune; }
-bool is_tuned(Mode mode) {
-  return mode == Mode::max_autotune || mode == Mode::max_autotune_no_cudagraphs;
+bool is_recorded(tilewright::Mode mode) {
+  return mode == tilewright::Mode::reduce_overhead || mode == tilewright::Mode::max_autotune;
+}
+bool is_tuned(tilewright::Mode mode) {
+  return mode == tilewright::Mode::max_autotune ||
+         mode == tilewright::Mode::max_autotune_no_cudagraphs;
 }
 
 // Calls of a signature on the host that time their launches: the first one finds nothing in caches.
@@ -243,6 +248,8 @@ void CompiledSignature::compile(Graph graph, const Options& options,
   if (options.tune_in_background || is_tuned(options.mode))
     wanted.tune =
         PlanTuning{.searches = !options.tune_in_background, .seconds = options.tune_seconds};
+  plan_options_ = wanted;
+  plan_options_.lock = nullptr;
   if (wanted.tune) {
     TunedPlan tuned = make_tuned_plan(graph_, wanted, step_inputs(arguments));
     plan_ = std::move(tuned.plan);
@@ -482,6 +489,8 @@ std::string CompiledSignature::dump() const {
   std::string text = concat("# signature: ", to_string(signature_), "\n");
   if (!plan_) return concat(text, "# runs op by op: ", graph_break_, " reads data\n");
   text += print(graph_);
+  const FusedTasks tasks = fused_tasks(graph_, plan_options_);
+  text += print(tasks.list, tasks.regions);
   for (std::size_t i = 0; i < plan_->programs().size(); ++i)
     text += concat("\n# launches: ", plan_->programs()[i].launches, "\n", plan_->program_text(i));
   return text;

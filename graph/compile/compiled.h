@@ -79,7 +79,7 @@ class CompiledSignature {
   // read from now on. False: it must be compiled again.
   bool rebind(const TensorFunction& function);
   PlanReport report() const;
-  std::string dump() const;  // graph and tile programs
+  std::string dump() const;  // graph, tasks, regions and tile programs
   // Under way or over; null: nothing is tuned while the function is in use.
   std::shared_ptr<const BackgroundPlan> tuning() const { return tuning_; }
 
@@ -122,6 +122,7 @@ class CompiledSignature {
   RowChecks row_checks_;
   Hash captured_graph_;  // before checks were added
   std::shared_ptr<const Plan> plan_;
+  PlanOptions plan_options_;  // that it was made with, of which its tasks and regions follow
   SharedSteps& shared_;
   std::optional<Recording> recording_;
   std::shared_ptr<StepCount> steps_ = std::make_shared<StepCount>();  // of the recording

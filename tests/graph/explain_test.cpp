@@ -27,6 +27,8 @@ TEST(Explain, NamesKernelsAsDumpsDoAndOpsAsTheUserWroteThem) {
   std::string text = fast.explain();
   expect_contains(text, plan.regions[0].kernel);
   expect_contains(fast.dump(), plan.regions[0].kernel);
+  for (const char* part : {"graph {\n", "}\ntasks {\n", "}\nregions {\n", "func @"})
+    expect_contains(fast.dump(), part);
   expect_contains(text, "relu mul softmax: ");
   expect_contains(text, "1 launch of 1 distinct program;");
   expect_contains(text, "matmul precision highest");

@@ -19,7 +19,9 @@
 #include "dsl/passes/pipeline.h"
 #include "graph/ir/text.h"
 #include "graph/passes/pipeline.h"
+#include "graph/regions/text/text.h"
 #include "graph/run/plan_body.h"
+#include "graph/run/plan_tasks.h"
 #include "graph/tensor/capture.h"
 
 namespace tilewright::graph {
@@ -86,6 +88,8 @@ std::map<std::string, std::string> stages() {
   Graph decomposed = run_passes(graph);
   text["decomposed"] = print(decomposed);
   Device device = Device::emulated("sm_90a");
+  FusedTasks tasks = fused_tasks(decomposed, {.device = device});
+  text["tasks"] = print(tasks.list, tasks.regions);
   ir::Function function = make_plan(decomposed, {.device = device})->body().functions.at(0);
   text["tile"] = ir::print(function);
   ir::Function for_gpu = function;
@@ -105,7 +109,7 @@ std::map<std::string, std::string> stages() {
 TEST(LifeOfAKernel, ThePageShowsWhatTheCompilerPrints) {
   std::map<std::string, std::string> text = stages();
   std::vector<Block> blocks = blocks_of_page();
-  EXPECT_GE(blocks.size(), 9U);
+  EXPECT_GE(blocks.size(), 11U);
   for (const Block& block : blocks) {
     bool is_host = block.stage.starts_with("host");
     ASSERT_TRUE(text.contains(block.stage) || (is_host && !dsl::host_target().has_avx512()))

@@ -115,7 +115,8 @@ void add_explain(CLI::App& command) {
       ->check(above_zero());
   command.add_flag("--follow-links", a->follow_links,
                    "of a folder: also where they lead out of it");
-  command.add_flag("--dump", a->dump, "print the graph and the tile programs too");
+  command.add_flag("--dump", a->dump,
+                   "print the graph, its tasks and regions, and the tile programs too");
   command.add_flag("--json", a->json, "print JSON");
   a->run.add_to(command);
   command.callback([a] { explain(*a); });
