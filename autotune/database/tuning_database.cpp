@@ -212,7 +212,7 @@ std::int64_t TuningDatabase::clean() {
   std::int64_t removed = 0;
   state_->attempt([&](Store& store) {
     SqlConnection& connection = store.connection();
-    if (!connection.problems().empty()) connection.mend_indexes();
+    connection.mend_indexes();
     removed += store.remove_rejected();
     connection.compact();
     std::vector<std::string> left = connection.problems();

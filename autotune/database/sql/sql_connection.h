@@ -73,7 +73,9 @@ class SqlConnection {
   // Nothing, or what the database itself finds wrong with its structures.
   virtual std::vector<std::string> problems() = 0;
   virtual void compact() = 0;       // gives room that rows no longer take back to the file system
-  virtual void mend_indexes() = 0;  // makes them anew from the tables
+  // Makes them anew from the tables, if nothing but their entries is wrong. Else raises
+  // `SqlError::damaged` and writes nothing.
+  virtual void mend_indexes() = 0;
   virtual std::int64_t size_bytes() = 0;
   virtual bool is_writable() = 0;
   // "SQLite 3.40.1, WAL, ..." and where it is; no password.

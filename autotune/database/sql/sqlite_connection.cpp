@@ -52,6 +52,13 @@ SqlFailure kind_of(int code) {
   }
 }
 
+// Of what integrity_check says: that an index and its table disagree, where both are trees.
+bool is_of_entries(std::string_view problem) {
+  return problem.find(" missing from index ") != problem.npos ||
+         problem.find("wrong # of entries in index ") != problem.npos ||
+         problem.find("non-unique entry in index ") != problem.npos;
+}
+
 class SqliteRow final : public SqlRow {
  public:
   explicit SqliteRow(sqlite3_stmt* statement) : statement_(statement) {}
@@ -156,7 +163,14 @@ class SqliteConnection final : public SqlConnection {
     query("PRAGMA wal_checkpoint(TRUNCATE)");
   }
 
-  void mend_indexes() override { execute("REINDEX"); }
+  // REINDEX gives the pages of the old trees free: of a tree that leads astray, pages of others, in
+  // which the next statement writes.
+  void mend_indexes() override {
+    std::vector<std::string> found = problems();
+    for (const std::string& problem : found)
+      if (!is_of_entries(problem)) throw SqlError(SqlFailure::damaged, problem);
+    if (!found.empty()) execute("REINDEX");
+  }
 
   std::int64_t size_bytes() override {
     return number("PRAGMA page_count") * number("PRAGMA page_size");

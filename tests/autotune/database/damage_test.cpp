@@ -68,6 +68,13 @@ std::int64_t rows_that_are_right(TuningDatabase& database) {
   return count;
 }
 
+std::vector<fs::path> files_moved_aside(const fs::path& folder) {
+  std::vector<fs::path> moved;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.path().string().find(".corrupt-") != std::string::npos) moved.push_back(entry.path());
+  return moved;
+}
+
 std::string damaged(std::uint64_t seed) {
   std::string bytes = whole_file();
   std::uint64_t state = seed;
@@ -214,6 +221,49 @@ TEST(DamagedDatabase, IndexesThatLackRowsAreMended) {
   EXPECT_EQ(database.counts().rows, configurations);
 }
 
+// Were its index made anew in place, the pages of the old one would be free to write to, and they
+// are those of the table.
+TEST(DamagedDatabase, AnIndexThatLeadsIntoATableCostsNoRow) {
+  constexpr std::int64_t many = 1000;  // whose pages are more than the problems that are listed
+  ScratchFolder folder;
+  fs::path file = folder.path() / "tuning.db";
+  {
+    std::vector<TuningRow> rows;
+    for (std::int64_t key = 1; key <= many; ++key)
+      rows.emplace_back(test_key(key), test_configuration(1), ok_observation({100}));
+    ASSERT_TRUE(TuningDatabase(file).store(rows));
+  }
+  run_sql(file, "PRAGMA wal_checkpoint(TRUNCATE)");
+  auto place_of_root = [&](const std::string& name) {
+    std::string sql = "SELECT rootpage FROM sqlite_master WHERE name = '" + name + "'";
+    return (std::stoul(run_sql(file, sql)) - 1) * 4096;
+  };
+  std::size_t keys_at = place_of_root("tuning_keys"), index_at = place_of_root("keys_by_hash");
+  std::string bytes = read_file(file);
+  auto number = [&](std::size_t at, int size) {
+    std::size_t value = 0;
+    for (int i = 0; i < size; ++i) value = value << 8 | static_cast<unsigned char>(bytes[at + i]);
+    return value;
+  };
+  ASSERT_EQ(bytes[keys_at], 5) << "the root has children";
+  ASSERT_EQ(bytes[index_at], 2) << "the root has children";
+  // The first leaf of the index becomes what leads to all keys.
+  std::size_t first_leaf = (number(index_at + number(index_at + 12, 2), 4) - 1) * 4096;
+  bytes.replace(first_leaf, 4096, bytes.substr(keys_at, 4096));
+  std::ofstream(file, std::ios::binary) << bytes;
+  {
+    TuningDatabase database(file);
+    EXPECT_FALSE(database.problems().empty());
+    EXPECT_EQ(database.clean(), 0);
+  }
+  TuningDatabase mended(file);
+  EXPECT_THAT(mended.problems(), testing::IsEmpty());
+  EXPECT_EQ(mended.counts().rows, many);
+  std::vector<fs::path> aside = files_moved_aside(folder.path());
+  ASSERT_EQ(aside.size(), 1u);
+  EXPECT_TRUE(read_file(aside[0]) == bytes) << "it is never written";
+}
+
 TEST(DamagedDatabase, CleaningGivesRoomBack) {
   ScratchFolder folder;
   fs::path file = folder.path() / "tuning.db";
@@ -269,13 +319,6 @@ TEST(DamagedDatabase, OnesOwnWithAnotherMarkIsSalvaged) {
   EXPECT_TRUE(database.store(rows_of(2)));
   EXPECT_EQ(database.counts().rows, 2 * configurations);
   EXPECT_THAT(database.diagnostics().messages, Contains(HasSubstr("12 rows of it were saved")));
-}
-
-std::vector<fs::path> files_moved_aside(const fs::path& folder) {
-  std::vector<fs::path> moved;
-  for (const auto& entry : fs::directory_iterator(folder))
-    if (entry.path().string().find(".corrupt-") != std::string::npos) moved.push_back(entry.path());
-  return moved;
 }
 
 // A disk that fails once is no damage: whichever read it is, no row is lost, and the file stays.
