@@ -214,6 +214,8 @@ void expect_answer(const Outcome& outcome, std::int64_t input_bytes) {
   if (outcome.signal != 0 || outcome.status == 0) return;
   EXPECT_TRUE(outcome.status == 1 || outcome.status == 2) << outcome.text();
   EXPECT_NE(outcome.err.size() + outcome.out.size(), 0u) << "without a word: " << outcome.text();
+  for (const char* nameless : {"basic_ios", "std::bad_alloc", "terminate called"})
+    EXPECT_EQ(outcome.err.find(nameless), std::string::npos) << outcome.text();
 }
 
 }  // namespace tilewright::drills

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -30,22 +31,33 @@ int print_report(const std::string& from, const MergeReport& report) {
 
 std::string hash_of(const TuningKey& key) { return key.question().hex(); }
 
-// What is written goes to a file that appears whole.
+// What is written goes to a file that appears whole. The file's error waits until it is asked for:
+// a stream would put a nameless one of its own in its place.
 class AtomicStream final : public std::streambuf {
  public:
   explicit AtomicStream(AtomicFile& file) : file_(file) { setp(bytes_, bytes_ + sizeof bytes_); }
+  void raise_failure() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
 
  private:
   int sync() override {
-    file_.write(pbase(), static_cast<std::size_t>(pptr() - pbase()));
+    if (failure_) return -1;
+    try {
+      file_.write(pbase(), static_cast<std::size_t>(pptr() - pbase()));
+    } catch (...) {
+      failure_ = std::current_exception();
+      return -1;
+    }
     setp(bytes_, bytes_ + sizeof bytes_);
     return 0;
   }
   int overflow(int c) override {
-    sync();
+    if (sync() != 0) return traits_type::eof();
     return c == traits_type::eof() ? 0 : sputc(static_cast<char>(c));
   }
   AtomicFile& file_;
+  std::exception_ptr failure_;
   char bytes_[1 << 16];
 };
 
@@ -81,8 +93,8 @@ int export_database(const DatabaseArguments& a) {
   AtomicFile file(a.out, "db");
   AtomicStream bytes(file);
   std::ostream out(&bytes);
-  out.exceptions(std::ios::badbit);  // the file's own error is what is raised
   std::optional<std::int64_t> rows = export_rows(database, out, wanted);
+  bytes.raise_failure();
   require(rows.has_value(), "[db] could not read all rows, and left ", a.out,
           " as it was; `tilewright db verify` says what is wrong");
   file.commit();

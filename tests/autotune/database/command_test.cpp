@@ -242,6 +242,18 @@ TEST_F(DatabaseCommand, AnExportThatFailsLeavesTheLastOneAsItWas) {
     EXPECT_NE(entry.path().extension(), ".part");
 }
 
+// More than one buffer of it, so that the failure comes amid the rows.
+TEST_F(DatabaseCommand, AnExportThatFindsNoRoomNamesTheFile) {
+  std::vector<TuningRow> rows;
+  for (std::int64_t i = 1; i <= 300; ++i)
+    rows.emplace_back(test_key(), test_configuration(i), ok_observation({3e4, 3.1e4}));
+  TuningDatabase(file("one.db")).store(rows);
+  EXPECT_THAT(error_of([&] {
+                run({"export", "/dev/full"});
+              }),
+              HasSubstr("[db] cannot write /dev/full: No space left on device"));
+}
+
 TEST_F(DatabaseCommand, WhatIsNoFileIsNotImported) {
   ASSERT_EQ(::mkfifo(file("pipe").c_str(), 0600), 0);
   for (const std::string& name : {file("pipe"), std::string("/dev/zero")})
