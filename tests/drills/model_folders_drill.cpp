@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstring>
 #include <functional>
 
@@ -160,6 +161,30 @@ TEST(ModelFolders, AreReadWhereNothingIsWrong) {
   EXPECT_LT(address_bytes_of_whole(), std::int64_t{4} << 30);
 }
 
+// As many tokens as may be, of which the model knows few.
+std::string tokenizer_of_millions() {
+  Json tokenizer = Json::parse(tokenizer_text());
+  tokenizer["model"]["vocab"] = Json::object();
+  std::string text = tokenizer.dump(),
+              vocabulary = R"({"<unk>":0,"<s>":1,"</s>":2,"a":3,"b":4,"ab":5)";
+  for (int id = 6; id < 4'000'000; ++id) {
+    char token[16];
+    std::snprintf(token, sizeof token, ",\"%05x\":", id);
+    vocabulary += token + std::to_string(id);
+  }
+  constexpr std::string_view place = "\"vocab\":{}";
+  return text.replace(text.find(place) + place.size() - 2, 2, vocabulary + "}");
+}
+
+std::string weights_with_many_more() {
+  WeightFile file = WeightFile::parse(whole_model().at("model.safetensors"));
+  std::string more;
+  for (int i = 0; i < 900'000; ++i)
+    more += concat(",\"x", i, R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]})");
+  file.header.insert(file.header.find_last_of('}'), more);
+  return file.bytes();
+}
+
 // Files that are nothing, or more than any model has.
 TEST(ModelFolders, OfTinyOrLongFilesAreRefused) {
   // Made when it is their turn: a child counts what its parent holds as its own.
@@ -178,12 +203,15 @@ TEST(ModelFolders, OfTinyOrLongFilesAreRefused) {
          [] {
            return std::string(WeightFile{"{\"" + std::string(90'000'000, 'x'), ""}.bytes());
          }},
-        {"model.safetensors", [] {
+        {"model.safetensors",
+         [] {
            return std::string(WeightFile{"{" + std::string(90'000'000, ' ') + "}", ""}.bytes());
-         }}};
+         }},
+        {"tokenizer.json", tokenizer_of_millions},
+        {"model.safetensors", [] { return weights_with_many_more(); }}};
     return std::pair(all[number].first, all[number].second());
   };
-  each_case(10, [&](std::uint64_t number) {
+  each_case(12, [&](std::uint64_t number) {
     ModelFiles mutated = whole_model();
     auto [name, bytes] = files(number);
     mutated[name] = std::move(bytes);
