@@ -2,6 +2,7 @@
 #include <bit>
 #include <limits>
 
+#include "graph/ir/text.h"
 #include "graph/ir/text_line.h"
 #include "graph/regions/constant_data.h"
 #include "graph/regions/reference/verify.h"

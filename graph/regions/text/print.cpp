@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/ir/text.h"
 #include "graph/regions/constant_data.h"
 #include "graph/regions/text/names.h"
 #include "graph/regions/text/storage_users.h"
