@@ -11,13 +11,16 @@ namespace tilewright::tools {
 
 constexpr std::size_t page_width = 100;
 
-TuningDatabase DatabaseArguments::open(autotune::Access access) const {
+void DatabaseArguments::require_database() const {
   autotune::Location location = autotune::locate(where);
-  bool is_missing = access == autotune::Access::read && !location.file.empty() &&
-                    !std::filesystem::exists(location.file);
+  bool is_missing = !location.file.empty() && !std::filesystem::exists(location.file);
   require_use(!is_missing, "[db] there is no database \"", location.text(), "\"; ",
               location.is_ours ? "nothing was tuned yet: `tilewright tune WORD --keep` makes it"
                                : "--db or TILEWRIGHT_TUNE_DB names one");
+}
+
+TuningDatabase DatabaseArguments::open(autotune::Access access) const {
+  if (access == autotune::Access::read) require_database();
   TuningDatabase database(where, access);
   for (const std::string& message : database.diagnostics().messages)
     fmt::print(stderr, "tilewright: {}\n", message);

@@ -20,6 +20,8 @@ struct DatabaseArguments {
   std::int64_t older_than_days = -1, keep_builds = -1;
   bool failed = false, repair = false, is_wide = false;
 
+  // Raises `Misuse` where a file is named that there is not.
+  void require_database() const;
   TuningDatabase open(autotune::Access access) const;
   void print(const Table& table) const;
 };

@@ -131,11 +131,19 @@ int merge_databases(const DatabaseArguments& a) {
   return code;
 }
 
+std::string reasons_of(const autotune::Diagnostics& diagnostics) {
+  std::string text;
+  for (const std::string& message : diagnostics.messages)
+    text += concat(text.empty() ? "" : "; ", message);
+  return text.empty() ? "it may only be read" : text;
+}
+
 int prune_rows(const DatabaseArguments& a) {
   bool is_named = a.older_than_days >= 0 || a.keep_builds >= 0 || a.failed || !a.wanted.empty();
   require_use(is_named,
               "[db] prune is not told what to remove; WHICH, --older-than, --keep-builds or "
               "--failed would say");
+  a.require_database();  // a mistyped name makes none
   TuningDatabase database = a.open(Access::read_write);
   constexpr std::int64_t day_ms = 86'400'000;
   std::vector<TuningRow> going;
@@ -149,7 +157,8 @@ int prune_rows(const DatabaseArguments& a) {
       if (is_old && is_superseded && (!a.failed || !row.is_ok())) going.push_back(row);
     }
   }
-  require(database.remove(going), "[db] the rows could not be removed");
+  require(database.remove(going), "[db] the rows could not be removed from ",
+          database.diagnostics().place, ": ", reasons_of(database.diagnostics()));
   database.clean();
   fmt::print("{} rows removed\n", going.size());
   return 0;

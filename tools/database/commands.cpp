@@ -42,9 +42,13 @@ void name_output(CLI::App& command, Arguments& a) {
 
 void choose_what_goes(CLI::App& command, Arguments& a) {
   select(command, a);
-  command.add_option("--older-than", a.older_than_days, "rows not seen for so many days");
-  command.add_option("--keep-builds", a.keep_builds,
-                     "rows of all but the so many last compiler builds of each question");
+  command
+      .add_option("--older-than", a.older_than_days, "rows not seen for so many days; 0: all rows")
+      ->check(CLI::NonNegativeNumber);
+  command
+      .add_option("--keep-builds", a.keep_builds,
+                  "rows of all but the so many last compiler builds of each question; 0: of all")
+      ->check(CLI::NonNegativeNumber);
   command.add_flag("--failed", a.failed, "rows that are not ok");
 }
 

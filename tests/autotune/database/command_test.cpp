@@ -278,6 +278,19 @@ TEST_F(DatabaseCommand, PruneRemovesWhatAllConditionsName) {
   EXPECT_THROW(run({"prune"}), Error);
 }
 
+// A number below 0 was taken for one that was not given, and all the rest went.
+TEST_F(DatabaseCommand, PruneTakesNoNumberBelowZero) {
+  for (const char* option : {"--older-than", "--keep-builds"})
+    EXPECT_THROW(run({"prune", "matmul", option, "-1"}), CLI::ValidationError) << option;
+  EXPECT_EQ(TuningDatabase(file("one.db")).counts().rows, 5);
+}
+
+TEST_F(DatabaseCommand, PruneMakesNoDatabase) {
+  std::string none = file("none.db");
+  EXPECT_THAT(error_of([&] { run({"prune", "--failed", "--db", none}); }), HasSubstr(none));
+  EXPECT_FALSE(std::filesystem::exists(none));
+}
+
 TEST_F(DatabaseCommand, VerifyFindsAndRepairsWrongRows) {
   EXPECT_EQ(run({"verify"}).code, 0);
   run_sql(file("one.db"), "UPDATE tuning_rows SET median_ns = 1 WHERE status = 'crashed'");
