@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "dsl/ir/type_rules.h"
+#include "graph/ir/shape_rules.h"
 #include "graph/regions/reference/overlap.h"
 #include "graph/regions/reference/verify.h"
 #include "runtime/base/error.h"
@@ -248,21 +249,12 @@ class TaskVerifier {
   }
   void opaque(const Task& t) const {
     expect(t.op.has_value(), "is opaque and has no op");
-    if (t.op == Op::attention) attention(t);
-  }
-  void attention(const Task& t) const {
-    expect(t.operands.size() == 3 || t.operands.size() == 4, "has ", t.operands.size(),
-           " operands");
-    const Shape &q = t.operands[0].view.shape, &k = t.operands[1].view.shape;
-    need_shape(t, 0, t.shape);
-    need_shape(t, 2, k);
-    for (std::size_t i = 0; i < 3; ++i) need_dtype(t, i, t.dtype);
-    expect(q.rank() == 4 && k.rank() == 4 && q[0] == k[0] && q[3] == k[3] && q[1] % k[1] == 0,
-           "queries are ", q, ", keys ", k);
-    if (t.operands.size() == 4) {
-      need_shape(t, 3, {1});
-      need_index(t, 3);
-    }
+    std::vector<ValueType> types;
+    for (const TaskOperand& operand : t.operands)
+      types.push_back({dtype_of(operand), operand.view.shape});
+    ValueType result = infer(*t.op, types, t.attributes, t.dtype, std::source_location::current());
+    expect(result == ValueType{t.dtype, t.shape}, "is ", t.dtype, " ", t.shape, "; ",
+           info(*t.op).name, " gives ", result.dtype, " ", result.shape);
   }
 
   // What a task must wait for: writers of what it reads, readers and writers of what it writes.
