@@ -29,7 +29,7 @@ struct TuneOnGpu : ::testing::Test {
 };
 
 TEST_F(TuneOnGpu, TimesCandidatesInsideGraphs) {
-  RegionTrial trial(graph, list, regions[0].region, device);
+  RegionTrial trial(list, regions[0].region, device);
   RegionCandidate candidate = trial.compile({});
   ASSERT_EQ(candidate.failure.reason, "");
   trial.results(candidate);
@@ -46,7 +46,7 @@ TEST_F(TuneOnGpu, SearchesAndChoosesALegalPoint) {
   settings.budget = {6, 60};
   settings.sample_seconds = 1e-5;
   for (const FusedRegion& fused : regions) {
-    RegionTuning tuning = tune_region(graph, list, fused.region, device, settings);
+    RegionTuning tuning = tune_region(list, fused.region, device, settings);
     EXPECT_EQ(tuning.measured.size(), 6U);
     EXPECT_TRUE(tuning.space.space.is_legal(tuning.chosen));
     for (const autotune::Finding& one : tuning.measured) EXPECT_EQ(one.reason, "");
@@ -56,7 +56,7 @@ TEST_F(TuneOnGpu, SearchesAndChoosesALegalPoint) {
 
 // And the driver has everything back.
 TEST_F(TuneOnGpu, AFaultWhileAGraphIsTimedNamesTheKernel) {
-  RegionTrial trial(graph, list, regions[0].region, device);
+  RegionTrial trial(list, regions[0].region, device);
   RegionCandidate candidate = trial.compile({});
   fake.fault_at_kernel(1);
   try {
