@@ -36,6 +36,7 @@ std::set<std::string> registered_tests() {
   static const std::regex on_devices(R"(tilewright_on_devices\((\w+))");
   static const std::regex of_ptxas(R"(tilewright_ptxas\((\w+))");
   static const std::regex of_drills(R"(\ntilewright_drills\((\w+))");
+  static const std::regex of_families(R"(foreach\(family ([\w ]+)\))");
   std::set<std::string> names;
   for (const auto& entry : fs::recursive_directory_iterator(root / "tests")) {
     const fs::path& path = entry.path();
@@ -52,6 +53,10 @@ std::set<std::string> registered_tests() {
          {"${entry}", "ptxas of ${programs}", "drills: ${family}", "drills: ${family}, a tenth"})
       names.erase(made);
     for (const auto& m : matches(text, of_drills)) names.insert("drills: " + m.str(1));
+    for (const auto& m : matches(text, of_families)) {
+      std::istringstream families(m.str(1));
+      for (std::string family; families >> family;) names.insert("drills: " + family);
+    }
     for (const auto& m : matches(text, on_devices)) names.insert(m.str(1) + " on ${device}");
     for (const auto& m : matches(text, of_ptxas)) names.insert("ptxas of " + m.str(1));
   }
