@@ -183,12 +183,15 @@ void poison(const fs::path& file, Chance& chance) {
 
 TEST(PoisonedRows, ChangeNoResult) {
   // So many tokens that a product is worth a search.
-  const Words tuned = {"generate", "model",  "--prompt", "abcdefghijklmnop", "--max-tokens",
-                       "60",       "--json", "--mode",   "max-autotune",     "--tune-seconds",
-                       "0.3"};
+  Words tuned = {"generate", "model",  "--prompt", "abcdefghijklmnop", "--max-tokens",
+                 "60",       "--json", "--mode",   "max-autotune",     "--tune-seconds"};
+  // The first has time to measure something, however busy the machine is.
+  Words measured = tuned;
+  measured.push_back("3");
+  tuned.push_back("0.3");
   Workplace first;
   fs::remove(first.path() / "tuning.db");
-  Outcome usual = run(first.command(tuned));
+  Outcome usual = run(first.command(measured));
   ASSERT_EQ(usual.status, 0) << usual.text();
   ASSERT_GT(ids_of(usual).size(), 4u);
   ASSERT_FALSE(lines_in(first.path() / "tuning.db").empty()) << "it keeps nothing to poison";
@@ -203,6 +206,65 @@ TEST(PoisonedRows, ChangeNoResult) {
     EXPECT_EQ(outcome.status, 0) << outcome.text();
     EXPECT_EQ(ids_of(outcome), ids_of(usual)) << outcome.text();
   });
+}
+
+// Where temporary files go is everybody's: a link lies where a name could be foreseen.
+TEST(HostileFolders, OfTemporaryFilesLeadNowhere) {
+  Workplace place;
+  place.write("victim", "mine");
+  Command command = place.command({});
+  command.words = {"/bin/sh", "-c",
+                   "mkdir -p t/tilewright-ptx-$$-0 && "
+                   "ln -s ../../victim t/tilewright-ptx-$$-0/kernel.ptx && "
+                   "exec \"$0\" ptx program.tile --ptxas /bin/true",
+                   command.words[0]};
+  command.settings.push_back("TMPDIR=" + (place.path() / "t").string());
+  Outcome outcome = run(command);
+  expect_answer(outcome);
+  EXPECT_EQ(outcome.status, 0) << outcome.text();
+  EXPECT_EQ(read_file(place.path() / "victim"), "mine");
+  EXPECT_EQ(std::distance(fs::directory_iterator(place.path() / "t"), fs::directory_iterator()), 1)
+      << "something is left behind";
+}
+
+TEST(HostileNames, AreNoWordsOfAShell) {
+  for (const char* name :
+       {"x'; touch gone; '", "$(touch gone)", "x\"; touch gone; \"", "x;touch gone"})
+    for (const char* where : {"option", "TILEWRIGHT_PTXAS", "TMPDIR"}) {
+      SCOPED_TRACE(concat(name, " as ", where));
+      Workplace place;
+      fs::create_directory(place.path() / name);
+      Command command = place.command({"ptx", "program.tile"});
+      if (std::string_view(where) == "option")
+        command.words.insert(command.words.end(), {"--ptxas", name});
+      else
+        command.settings.push_back(concat(where, "=", name));
+      expect_answer(run(command));
+      EXPECT_FALSE(fs::exists(place.path() / "gone"));
+    }
+}
+
+TEST(HostileWords, ThatNoCommandTakesAreNamedAndNotCut) {
+  Words generate = {"generate", "model", "--prompt", "abc"};
+  const std::pair<Words, const char*> cases[] = {
+      {{"--seed", "18446744073709551616"}, "--seed"},
+      {{"--max-tokens", "9223372036854775808"}, "--max-tokens"},
+      {{"--max-tokens", "9223372036854775807"}, "--max-tokens"},
+      {{"--max-tokens", "-1"}, "--max-tokens"}};
+  Workplace place;
+  for (const auto& [more, said] : cases) {
+    Words words = generate;
+    words.insert(words.end(), more.begin(), more.end());
+    Outcome outcome = run(place.command(words));
+    expect_answer(outcome);
+    EXPECT_EQ(outcome.status, 2) << more[1] << outcome.text();
+    EXPECT_NE(outcome.err.find(said), std::string::npos) << outcome.text();
+  }
+  for (const char* command : {"opt", "ptx"}) {
+    Outcome outcome = run(place.command({command, "model"}));
+    EXPECT_EQ(outcome.status, 2) << outcome.text();
+    EXPECT_NE(outcome.err.find("\"model\" is a folder"), std::string::npos) << outcome.text();
+  }
 }
 
 }  // namespace
