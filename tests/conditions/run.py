@@ -151,6 +151,12 @@ class Runs:
             self.state["tests"][f"{room}:{name}"] = {"passed": passed, "seconds": seconds, "reaches": noted}
 
         self.each(run, tests)
+        failing = self.failing()
+        if failing:
+            log(f"{len(failing)} tests fail with nothing wrong, and notice nothing: {', '.join(failing[:5])} ...")
+
+    def failing(self):
+        return sorted(name for name, test in self.state["tests"].items() if not test["passed"])
 
     def each(self, run, items):
         with concurrent.futures.ThreadPoolExecutor(self.workers) as pool:
@@ -216,7 +222,8 @@ def changing_nothing():
 
 def report(runs, copy, arguments, every, sampled):
     reasons, rows = changing_nothing(), []
-    counts = collections.Counter(conditions=every, sampled=sampled, compiled=len(copy.sites))
+    counts = collections.Counter(conditions=every, sampled=sampled, compiled=len(copy.sites),
+                                 failing_tests=len(runs.failing()))
     for site in copy.sites:
         is_reached = bool(runs.tests_of(site["number"]))
         counts["reached"] += is_reached
