@@ -39,11 +39,11 @@ void ThreadBlock::check_global(const Call& call, const void* address, std::int64
                  " are in no registered range"));
 }
 
-void ThreadBlock::raise_if(const Collision& collision, const Call& call, Access access,
+void ThreadBlock::raise_if(const Collision& collision, const Call& call, AccessMode access,
                            const void* address) const {
   if (collision.what.empty()) return;
   std::string text = concat(
-      access == Access::read ? "reads" : "writes", " shared address ", shared_.offset(address),
+      access == AccessMode::read ? "reads" : "writes", " shared address ", shared_.offset(address),
       &call.block == this ? "" : concat(" of the block of rank ", rank_), ": ", collision.what);
   if (collision.thread >= 0) {
     const CallSite& other = kernel().sites[static_cast<std::size_t>(collision.site)];
@@ -55,7 +55,7 @@ void ThreadBlock::raise_if(const Collision& collision, const Call& call, Access 
   call.block.fault(call.thread, call.site, text);
 }
 
-void ThreadBlock::access_shared(const Call& call, Access access, const void* address, int bytes,
+void ThreadBlock::access_shared(const Call& call, AccessMode access, const void* address, int bytes,
                                 int alignment) {
   check_shared_place(call, address, bytes, alignment);
   raise_if(shared_.access(access, address, bytes, call.thread.number, call.site.index, clocks()),

@@ -18,30 +18,30 @@ Meaning meaning_named(std::string_view row) {
 }
 
 void check_load(const Call& call) {
-  call.block.access_shared(call, Access::read, call.operands[0].pointer, call.site.bytes,
+  call.block.access_shared(call, AccessMode::read, call.operands[0].pointer, call.site.bytes,
                            call.site.alignment);
 }
 
 void check_store(const Call& call) {
-  call.block.access_shared(call, Access::write, call.operands[0].pointer, call.site.bytes,
+  call.block.access_shared(call, AccessMode::write, call.operands[0].pointer, call.site.bytes,
                            call.site.alignment);
 }
 
 void check_atomic(const Call& call) {
-  call.block.access_shared(call, Access::atomic, call.operands[0].pointer, call.site.bytes,
+  call.block.access_shared(call, AccessMode::atomic, call.operands[0].pointer, call.site.bytes,
                            call.site.alignment);
 }
 
 void check_cluster_load(const Call& call) {
   const std::byte* address = call.operands[0].pointer;
   ThreadBlock::owner_of(call, address)
-      .access_shared(call, Access::read, address, call.site.bytes, call.site.alignment);
+      .access_shared(call, AccessMode::read, address, call.site.bytes, call.site.alignment);
 }
 
 void check_cluster_store(const Call& call) {
   const std::byte* address = call.operands[0].pointer;
   ThreadBlock::owner_of(call, address)
-      .access_shared(call, Access::write, address, call.site.bytes, call.site.alignment);
+      .access_shared(call, AccessMode::write, address, call.site.bytes, call.site.alignment);
 }
 
 void check_global_access(const Call& call) {

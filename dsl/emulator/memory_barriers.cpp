@@ -84,7 +84,7 @@ void mbarrier_init(const Call& call) {
   ThreadBlock& block = call.block;
   std::byte* address = call.operands[0].pointer;
   int expected = call.operands[1].i32;
-  block.access_shared(call, Access::write, address, barrier_bytes, barrier_bytes);
+  block.access_shared(call, AccessMode::write, address, barrier_bytes, barrier_bytes);
   if (expected < 1 || expected > most_arrivals)
     block.fault(call.thread, call.site,
                 concat("an mbarrier expects 1 to ", most_arrivals, " arrivals, not ", expected));

@@ -41,14 +41,14 @@ SharedMemory::History* SharedMemory::histories(const void* address) {
   return histories_.empty() ? nullptr : histories_.data() + offset(address);
 }
 
-Collision SharedMemory::collision(Access access, const History& h, int thread,
+Collision SharedMemory::collision(AccessMode access, const History& h, int thread,
                                   const Clocks& clocks) {
   if (h.is_pending) return {"an asynchronous write of it is not finished", h.writer, h.write_site};
-  if (access != Access::write && !h.is_written) return {"it was never written"};
-  bool ordered_write = h.write_time == 0 || (access == Access::atomic && h.is_atomic) ||
+  if (access != AccessMode::write && !h.is_written) return {"it was never written"};
+  bool ordered_write = h.write_time == 0 || (access == AccessMode::atomic && h.is_atomic) ||
                        clocks.happened_before(h.writer, h.write_time, thread);
   if (!ordered_write) return {"race with a write", h.writer, h.write_site};
-  if (access == Access::read) return {};
+  if (access == AccessMode::read) return {};
   if (h.pending_reads > 0)
     return {"an asynchronous read of it is not finished", h.readers[0].thread, h.readers[0].site};
   for (const Reader& reader : h.readers)
@@ -62,8 +62,8 @@ void SharedMemory::record_read(History& h, int thread, int site, Time time) {
   h.readers[0] = {time, static_cast<std::uint16_t>(thread), static_cast<std::uint16_t>(site)};
 }
 
-void SharedMemory::record(Access access, History& h, int thread, int site, Time now) {
-  if (access == Access::read) {
+void SharedMemory::record(AccessMode access, History& h, int thread, int site, Time now) {
+  if (access == AccessMode::read) {
     record_read(h, thread, site, now);
     return;
   }
@@ -71,13 +71,13 @@ void SharedMemory::record(Access access, History& h, int thread, int site, Time 
   h.writer = static_cast<std::uint16_t>(thread);
   h.write_site = static_cast<std::uint16_t>(site);
   h.is_written = true;
-  h.is_atomic = access == Access::atomic;
+  h.is_atomic = access == AccessMode::atomic;
   h.by_engine = false;
   h.readers = {};
 }
 
-Collision SharedMemory::access(Access access, const void* address, int bytes, int thread, int site,
-                               const Clocks& clocks) {
+Collision SharedMemory::access(AccessMode access, const void* address, int bytes, int thread,
+                               int site, const Clocks& clocks) {
   History* h = histories(address);
   if (!h) return {};
   Time now = clocks.now(thread);
@@ -98,7 +98,7 @@ Collision SharedMemory::access(Access access, const void* address, int bytes, in
 
 Collision SharedMemory::begin_write(std::byte* address, int bytes, int thread, int site,
                                     const Clocks& clocks) {
-  Collision found = access(Access::write, address, bytes, thread, site, clocks);
+  Collision found = access(AccessMode::write, address, bytes, thread, site, clocks);
   if (!found.what.empty()) return found;
   std::memset(address, 0xFF, static_cast<std::size_t>(bytes));
   if (History* h = histories(address))
@@ -122,7 +122,7 @@ void SharedMemory::end_write(const void* address, int bytes, int writer, int sit
 
 Collision SharedMemory::begin_read(const void* address, int bytes, int thread, int site,
                                    const Clocks& clocks) {
-  Collision found = access(Access::read, address, bytes, thread, site, clocks);
+  Collision found = access(AccessMode::read, address, bytes, thread, site, clocks);
   History* h = histories(address);
   if (!found.what.empty() || !h) return found;
   for (int i = 0; i < bytes; ++i, ++h) {

@@ -21,7 +21,7 @@
 
 namespace tilewright::dsl::emulator {
 
-enum class Access : std::uint8_t { read, write, atomic };
+enum class AccessMode : std::uint8_t { read, write, atomic };
 
 // What an access of one byte collides with; `thread` and `site` are of the other access, or -1.
 struct Collision {
@@ -46,7 +46,7 @@ class SharedMemory {
   std::int64_t offset(const void* address) const;
 
   // One access by a thread (its number in the cluster), in order with the rest of what it does.
-  Collision access(Access access, const void* address, int bytes, int thread, int site,
+  Collision access(AccessMode access, const void* address, int bytes, int thread, int site,
                    const Clocks& clocks);
 
   // An asynchronous write: from when it is issued until it is finished nobody may touch the bytes,
@@ -76,8 +76,8 @@ class SharedMemory {
   };
   static_assert(sizeof(History) == 32);  // without padding: compared as bytes
   History* histories(const void* address);
-  static Collision collision(Access access, const History& h, int thread, const Clocks& clocks);
-  static void record(Access access, History& h, int thread, int site, Time now);
+  static Collision collision(AccessMode access, const History& h, int thread, const Clocks& clocks);
+  static void record(AccessMode access, History& h, int thread, int site, Time now);
   static void record_read(History& h, int thread, int site, Time time);
 
   std::byte* memory_;  // as it was mapped

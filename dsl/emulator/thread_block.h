@@ -96,7 +96,7 @@ class ThreadBlock {
 
   // Checks and notes an access of this block's shared memory by the thread of a call, which may be
   // one of another block, or raises a fault.
-  void access_shared(const Call& call, Access access, const void* address, int bytes,
+  void access_shared(const Call& call, AccessMode access, const void* address, int bytes,
                      int alignment);
   // The same for bounds and alignment alone.
   void check_shared_place(const Call& call, const void* address, std::int64_t bytes,
@@ -112,7 +112,7 @@ class ThreadBlock {
   void check_global(const Call& call, const void* address, std::int64_t bytes, int alignment) const;
   // Counts an access of a lane, where a report was asked for.
   void count(const Call& call, AccessCounter::Memory memory, const void* address, int bytes);
-  void raise_if(const Collision& collision, const Call& call, Access access,
+  void raise_if(const Collision& collision, const Call& call, AccessMode access,
                 const void* address) const;
 
  private:

@@ -8,7 +8,7 @@
 #include <optional>
 #include <random>
 
-#include "dsl/interpret/meeting.h"
+#include "dsl/interpret/cluster_rendezvous.h"
 #include "dsl/interpret/tile_data.h"
 #include "dsl/ir/message.h"
 #include "runtime/base/error.h"
@@ -116,9 +116,9 @@ class Interpreter {
   }
 
   // Of a cluster, the programs meet there.
-  void run(const ProgramIndex& program, Meeting* meeting = nullptr) {
+  void run(const ProgramIndex& program, ClusterRendezvous* rendezvous = nullptr) {
     program_ = program;
-    meeting_ = meeting;
+    rendezvous_ = rendezvous;
     block(function_.body);
   }
 
@@ -126,7 +126,7 @@ class Interpreter {
   const Type& type(Value value) const { return function_.type(value); }
   const TileData& data(Value value) const { return *values_[value]; }
   std::int64_t scalar(Value value) const { return values_[value]->integer[0]; }
-  void set(Value value, Held held) { values_[value] = std::move(held); }
+  void set(Value value, TileDataPtr held) { values_[value] = std::move(held); }
   void set_integer(Value value, std::int64_t number) {
     auto out = std::make_shared<TileData>();
     out->integer.assign(1, number);
@@ -148,10 +148,10 @@ class Interpreter {
   }
 
   // Runs the instructions and returns the operands of the closing yield, if there is one.
-  std::vector<Held> block(const Block& block) {
+  std::vector<TileDataPtr> block(const Block& block) {
     for (const Inst& inst : block.insts) {
       if (inst.op == Op::yield_) {
-        std::vector<Held> yielded;
+        std::vector<TileDataPtr> yielded;
         for (Value value : inst.operands) yielded.push_back(values_[value]);
         return yielded;
       }
@@ -180,11 +180,11 @@ class Interpreter {
   }
 
   void exchange(const Inst& inst) {
-    const Held& mine = values_[inst.operands[0]];
-    Held all = mine;
-    if (meeting_ != nullptr)
-      all = meeting_->combine(static_cast<int>(program_[0] % function_.cluster), inst, mine,
-                              type(inst.results[0]));
+    const TileDataPtr& mine = values_[inst.operands[0]];
+    TileDataPtr all = mine;
+    if (rendezvous_ != nullptr)
+      all = rendezvous_->combine(static_cast<int>(program_[0] % function_.cluster), inst, mine,
+                                 type(inst.results[0]));
     set(inst.results[0], std::move(all));
   }
 
@@ -368,7 +368,7 @@ class Interpreter {
     std::int64_t index = scalar(inst.operands[0]), high = scalar(inst.operands[1]);
     std::int64_t step = scalar(inst.operands[2]);
     const Block& body = inst.bodies[0];
-    std::vector<Held> carried;
+    std::vector<TileDataPtr> carried;
     for (std::size_t i = 3; i < inst.operands.size(); ++i)
       carried.push_back(values_[inst.operands[i]]);
     bool u64 = type(inst.operands[0]).dtype == DType::u64;
@@ -399,8 +399,8 @@ class Interpreter {
   const Grid& grid_;
   const AccessCheck& bounds_;
   ProgramIndex program_{};
-  Meeting* meeting_ = nullptr;
-  std::vector<Held> values_;
+  ClusterRendezvous* rendezvous_ = nullptr;
+  std::vector<TileDataPtr> values_;
 };
 
 bool exchanges(const Function& function) {
@@ -426,10 +426,10 @@ void run_programs(const Function& function, const Grid& grid, std::span<const Ar
                                         Interpreter(function, grid, arguments, bounds));
   auto run = [&](const ProgramIndex& first) {
     if (together == 1) return interpreters[0].run(first);
-    Meeting meeting(static_cast<int>(together));
-    meeting.run([&](int rank) {
+    ClusterRendezvous rendezvous(static_cast<int>(together));
+    rendezvous.run([&](int rank) {
       interpreters[static_cast<std::size_t>(rank)].run({first[0] + rank, first[1], first[2]},
-                                                       &meeting);
+                                                       &rendezvous);
     });
   };
   const std::int64_t across = grid.size[0] / together, count = across * grid.size[1] * grid.size[2];

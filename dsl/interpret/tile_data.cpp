@@ -35,7 +35,7 @@ void gather(const std::vector<T>& in, const Shape& shape, const Strides& strides
   }
 }
 
-Held gathered(const TileData& x, const Strides& strides, const Type& result) {
+TileDataPtr gathered(const TileData& x, const Strides& strides, const Type& result) {
   auto out = std::make_shared<TileData>(result);
   out->param = x.param;
   gather(x.floating, result.shape, strides, out->floating);
@@ -144,7 +144,7 @@ TileData::TileData(const Type& type) {
     integer.resize(count);
 }
 
-Held splat_data(const TileData& scalar, const Type& result) {
+TileDataPtr splat_data(const TileData& scalar, const Type& result) {
   auto out = std::make_shared<TileData>();
   auto count = static_cast<std::size_t>(element_count(result.shape));
   if (TileData::is_float_column(result))
@@ -155,22 +155,22 @@ Held splat_data(const TileData& scalar, const Type& result) {
   return out;
 }
 
-Held broadcast_data(const TileData& x, const Shape& from, const Type& result) {
+TileDataPtr broadcast_data(const TileData& x, const Shape& from, const Type& result) {
   Strides strides = row_major_strides(from);
   for (int axis = 0; axis < from.rank(); ++axis)
     if (from[axis] == 1) strides[axis] = 0;
   return gathered(x, strides, result);
 }
 
-Held permute_data(const TileData& x, const Shape& from, const std::vector<int>& dims,
-                  const Type& result) {
+TileDataPtr permute_data(const TileData& x, const Shape& from, const std::vector<int>& dims,
+                         const Type& result) {
   Strides of_operand = row_major_strides(from), strides;
   for (int dim : dims) strides.push_back(of_operand[dim]);
   return gathered(x, strides, result);
 }
 
-Held reduce_data(const TileData& x, const Type& type, const Reduction& reduction,
-                 const Type& result) {
+TileDataPtr reduce_data(const TileData& x, const Type& type, const Reduction& reduction,
+                        const Type& result) {
   auto out = std::make_shared<TileData>(result);
   Split split(type.shape, reduction.axis);
   bool greatest = reduction.kind == ReduceKind::argmax;
@@ -186,8 +186,8 @@ Held reduce_data(const TileData& x, const Type& type, const Reduction& reduction
   return out;
 }
 
-Held dot_data(const TileData& a, const TileData& b, const TileData& acc, const Type& a_type,
-              const Type& result, InputPrecision precision) {
+TileDataPtr dot_data(const TileData& a, const TileData& b, const TileData& acc, const Type& a_type,
+                     const Type& result, InputPrecision precision) {
   if (precision == InputPrecision::tf32)
     return dot_data(rounded_to_tf32(a), rounded_to_tf32(b), acc, a_type, result,
                     InputPrecision::ieee);

@@ -42,19 +42,19 @@ struct TileData {
   }
 };
 // Values are shared, never changed once made: a carried tile is not copied.
-using Held = std::shared_ptr<const TileData>;
+using TileDataPtr = std::shared_ptr<const TileData>;
 
-Held splat_data(const TileData& scalar, const Type& result);
-Held broadcast_data(const TileData& x, const Shape& from, const Type& result);
-Held permute_data(const TileData& x, const Shape& from, const std::vector<int>& dims,
-                  const Type& result);
+TileDataPtr splat_data(const TileData& scalar, const Type& result);
+TileDataPtr broadcast_data(const TileData& x, const Shape& from, const Type& result);
+TileDataPtr permute_data(const TileData& x, const Shape& from, const std::vector<int>& dims,
+                         const Type& result);
 // Sums and products of f32, f16 and bf16 accumulate in double and are rounded once. The index of a
 // maximum or minimum is that of the first of equals; a NaN beats every number.
-Held reduce_data(const TileData& x, const Type& type, const Reduction& reduction,
-                 const Type& result);
+TileDataPtr reduce_data(const TileData& x, const Type& type, const Reduction& reduction,
+                        const Type& result);
 // acc + a b, accumulated in double (integers: in 64 bits) and rounded once; with tf32 from rounded
 // operands.
-Held dot_data(const TileData& a, const TileData& b, const TileData& acc, const Type& a_type,
-              const Type& result, InputPrecision precision);
+TileDataPtr dot_data(const TileData& a, const TileData& b, const TileData& acc, const Type& a_type,
+                     const Type& result, InputPrecision precision);
 
 }  // namespace tilewright::ir

@@ -126,7 +126,7 @@ struct Schedule {
   bool deferred = false;
   // Of a loop: two groups of warps take turns at the tensor cores.
   bool alternating = false;
-  // Of a store_desc: boxes of the block are moved by the copy engine.
+  // Of a store_desc: boxes of the block are moved by TMA.
   bool boxed = false;
   bool operator==(const Schedule&) const = default;
 };
@@ -167,8 +167,8 @@ enum class Stage : std::uint8_t {
   converted  // and each instruction finds its operands where it works on them
 };
 
-// Warps have roles (dsl/codegen/gpu/plan/warp_roles.h): besides those that hold tiles there are
-// some that fetch what is staged.
+// Warps have roles (dsl/codegen/gpu/plan/warp_specialisation.h): besides those that hold tiles
+// there are some that fetch what is staged.
 struct Roles {
   int stages = 2;  // of each ring that products take turn by turn
   std::optional<int> cluster_axis =

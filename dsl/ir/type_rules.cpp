@@ -12,7 +12,7 @@ namespace {
 using Types = std::vector<Type>;
 
 // What a rule sees: the op (for messages), its operands' types and its immediate.
-struct Site {
+struct RuleContext {
   Op op;
   std::span<const Type> operands;
   const Immediate& immediate;
@@ -38,24 +38,24 @@ struct Site {
   }
 };
 
-void expect_positive(const Site& site, const Shape& shape) {
+void expect_positive(const RuleContext& site, const Shape& shape) {
   for (std::int64_t size : shape)
     site.expect(size > 0, "the shape ", shape, " has a size of ", size, "; sizes must be positive");
 }
 
-void expect_one_type(const Site& site, std::size_t from) {
+void expect_one_type(const RuleContext& site, std::size_t from) {
   for (std::size_t i = from; i < site.operands.size(); ++i)
     site.expect(site.operand(i) == site.operand(from),
                 "operands differ in type: ", site.operand(from), " and ", site.operand(i),
                 "; cast or broadcast one of them");
 }
 
-void expect_arithmetic(const Site& site, DType dtype) {
+void expect_arithmetic(const RuleContext& site, DType dtype) {
   site.expect(!is_float8(dtype), "the operands are ", dtype,
               "; floats of 8 bits are stored, cast and multiplied (dot): cast them to f32");
 }
 
-void expect_properties(const Site& site, DType dtype) {
+void expect_properties(const RuleContext& site, DType dtype) {
   const OpInfo& row = info(site.op);
   expect_arithmetic(site, dtype);
   if (row.has(float_only))
@@ -64,9 +64,9 @@ void expect_properties(const Site& site, DType dtype) {
     site.expect(!is_floating(dtype), "operands are ", dtype, "; they must be integer or bool");
 }
 
-Types constant(const Site& site) { return {Type::scalar(site.get<Scalar>().dtype)}; }
+Types constant(const RuleContext& site) { return {Type::scalar(site.get<Scalar>().dtype)}; }
 
-Types arange(const Site& site) {
+Types arange(const RuleContext& site) {
   auto [start, end] = site.get<Bounds>();
   site.expect(end > start, "the end ", end, " is not above the start ", start);
   site.expect(start >= INT32_MIN && end <= INT32_MAX, "the bounds ", start, " and ", end,
@@ -74,40 +74,40 @@ Types arange(const Site& site) {
   return {Type::tile(DType::i32, {end - start})};
 }
 
-Types index(const Site& site) {
+Types index(const RuleContext& site) {
   int axis = site.get<Axis>().axis;
   site.expect(axis >= 0 && axis < 3, "the axis is ", axis, "; a grid has the axes 0, 1 and 2");
   return {Type::scalar(DType::i64)};
 }
 
-Types splat(const Site& site) {
+Types splat(const RuleContext& site) {
   site.expect(site.operand(0).is_scalar() && !site.operand(0).is_descriptor(), "the operand is ",
               site.operand(0), "; it must be a scalar");
   expect_positive(site, site.get<Extent>().shape);
   return {site.operand(0).with_shape(site.get<Extent>().shape)};
 }
 
-Types same(const Site& site) {
+Types same(const RuleContext& site) {
   site.expect_value(0);
   expect_one_type(site, 0);
   expect_properties(site, site.operand(0).dtype);
   return {site.operand(0)};
 }
 
-Types convert_layout(const Site& site) {
+Types convert_layout(const RuleContext& site) {
   site.expect(!site.operand(0).is_scalar() && !site.operand(0).is_descriptor(), "the operand is ",
               site.operand(0), "; it must be a tile");
   return {site.operand(0)};
 }
 
-Types compare(const Site& site) {
+Types compare(const RuleContext& site) {
   site.expect_value(0);
   expect_one_type(site, 0);
   expect_arithmetic(site, site.operand(0).dtype);
   return {site.operand(0).with_dtype(DType::boolean)};
 }
 
-Types select(const Site& site) {
+Types select(const RuleContext& site) {
   site.expect(site.operand(0).is_value() && is_boolean(site.operand(0).dtype), "the condition is ",
               site.operand(0), "; it must be bool");
   expect_one_type(site, 1);
@@ -116,13 +116,13 @@ Types select(const Site& site) {
   return {site.operand(1)};
 }
 
-Types cast(const Site& site) {
+Types cast(const RuleContext& site) {
   site.expect_value(0);
   return {site.operand(0).with_dtype(site.get<DType>())};
 }
 
 // A pointer becomes its address.
-Types bitcast(const Site& site) {
+Types bitcast(const RuleContext& site) {
   if (site.operand(0).is_pointer()) {
     site.expect(site.get<DType>() == DType::i64, "a pointer cannot be reinterpreted as ",
                 site.get<DType>(), "; it can as i64, its address in bytes");
@@ -135,7 +135,7 @@ Types bitcast(const Site& site) {
   return {site.operand(0).with_dtype(to)};
 }
 
-Types expand_dims(const Site& site) {
+Types expand_dims(const RuleContext& site) {
   const Type& x = site.operand(0);
   int axis = site.get<Axis>().axis;
   site.expect(!x.is_descriptor() && axis >= 0 && axis <= x.shape.rank(), "the axis ", axis,
@@ -145,7 +145,7 @@ Types expand_dims(const Site& site) {
   return {x.with_shape(shape)};
 }
 
-Types broadcast(const Site& site) {
+Types broadcast(const RuleContext& site) {
   const Type& x = site.operand(0);
   const Shape& to = site.get<Extent>().shape;
   expect_positive(site, to);
@@ -156,7 +156,7 @@ Types broadcast(const Site& site) {
   return {x.with_shape(to)};
 }
 
-Types reshape(const Site& site) {
+Types reshape(const RuleContext& site) {
   const Type& x = site.operand(0);
   const Shape& to = site.get<Extent>().shape;
   expect_positive(site, to);
@@ -165,7 +165,7 @@ Types reshape(const Site& site) {
   return {x.with_shape(to)};
 }
 
-Types permute(const Site& site) {
+Types permute(const RuleContext& site) {
   const Type& x = site.operand(0);
   const std::vector<int>& dims = site.get<Permutation>().dims;
   std::vector<int> sorted = dims, all(x.shape.size());
@@ -178,7 +178,7 @@ Types permute(const Site& site) {
   return {x.with_shape(shape)};
 }
 
-Types offset(const Site& site) {
+Types offset(const RuleContext& site) {
   site.expect(site.operand(0).is_pointer(), "operand 0 is ", site.operand(0),
               "; it must be a pointer");
   site.expect(site.operand(1).is_value() && is_integer(site.operand(1).dtype) &&
@@ -189,7 +189,7 @@ Types offset(const Site& site) {
 }
 
 // Pointer operand 0 and, from `mask` on, a mask and perhaps a replacement value.
-void expect_access(const Site& site, std::size_t mask) {
+void expect_access(const RuleContext& site, std::size_t mask) {
   const Type& ptr = site.operand(0);
   site.expect(ptr.is_pointer(), "operand 0 is ", ptr, "; it must be a pointer or a tile of them");
   if (site.operands.size() > mask)
@@ -197,19 +197,19 @@ void expect_access(const Site& site, std::size_t mask) {
                 site.operand(mask), "; it must be bool of the shape ", ptr.shape);
 }
 
-void expect_load_policy(const Site& site, CachePolicy policy) {
+void expect_load_policy(const RuleContext& site, CachePolicy policy) {
   site.expect(fits_loads(policy), "the cache policy is ", name_of(policy),
               ", one of stores; a load takes evict_first, evict_last, no_allocate, ca, cg or cv");
 }
 
-void expect_store_policy(const Site& site) {
+void expect_store_policy(const RuleContext& site) {
   CachePolicy policy = site.get<Access>().cache;
   site.expect(
       fits_stores(policy), "the cache policy is ", name_of(policy),
       ", one of loads; a store takes evict_first, evict_last, no_allocate, wb, cg, cs or wt");
 }
 
-Types load(const Site& site) {
+Types load(const RuleContext& site) {
   expect_access(site, 1);
   expect_load_policy(site, site.get<Access>().cache);
   Type result = Type::tile(site.operand(0).dtype, site.operand(0).shape);
@@ -219,21 +219,21 @@ Types load(const Site& site) {
   return {result};
 }
 
-void expect_written(const Site& site) {
+void expect_written(const RuleContext& site) {
   expect_access(site, 2);
   Type wanted = Type::tile(site.operand(0).dtype, site.operand(0).shape);
   site.expect(site.operand(1) == wanted, "the value is ", site.operand(1), "; the pointer ",
               site.operand(0), " takes ", wanted);
 }
 
-Types store(const Site& site) {
+Types store(const RuleContext& site) {
   expect_written(site);
   expect_store_policy(site);
   return {};
 }
 
 // What processors do in one step, or in a loop of few turns that tries again.
-Types atomic(const Site& site) {
+Types atomic(const RuleContext& site) {
   expect_written(site);
   AtomicKind kind = site.get<Atomic>().kind;
   DType dtype = site.operand(0).dtype;
@@ -247,7 +247,7 @@ Types atomic(const Site& site) {
   return {site.operand(1)};
 }
 
-Types make_desc(const Site& site) {
+Types make_desc(const RuleContext& site) {
   std::size_t count = site.operands.size() - 1;
   site.expect(site.operand(0).is_pointer() && site.operand(0).is_scalar(), "the base is ",
               site.operand(0), "; it must be one pointer");
@@ -257,7 +257,7 @@ Types make_desc(const Site& site) {
   return {Type::descriptor(site.operand(0).dtype, static_cast<int>(count / 2))};
 }
 
-void expect_block(const Site& site, std::size_t first_offset, const Shape& block) {
+void expect_block(const RuleContext& site, std::size_t first_offset, const Shape& block) {
   const Type& desc = site.operand(0);
   site.expect(desc.is_descriptor(), "operand 0 is ", desc, "; it must be a descriptor");
   std::size_t offsets = site.operands.size() - first_offset;
@@ -269,13 +269,13 @@ void expect_block(const Site& site, std::size_t first_offset, const Shape& block
     site.expect_integer_scalar(i, "an offset");
 }
 
-Types load_desc(const Site& site) {
+Types load_desc(const RuleContext& site) {
   expect_block(site, 1, site.get<BlockAccess>().shape);
   expect_load_policy(site, site.get<BlockAccess>().cache);
   return {Type::tile(site.operand(0).dtype, site.get<BlockAccess>().shape)};
 }
 
-Types store_desc(const Site& site) {
+Types store_desc(const RuleContext& site) {
   expect_block(site, 2, site.operand(1).shape);
   expect_store_policy(site);
   site.expect(site.operand(1).is_value() && site.operand(1).dtype == site.operand(0).dtype,
@@ -284,12 +284,12 @@ Types store_desc(const Site& site) {
   return {};
 }
 
-Types prefetch_desc(const Site& site) {
+Types prefetch_desc(const RuleContext& site) {
   expect_block(site, 1, site.get<Extent>().shape);
   return {};
 }
 
-Types print_(const Site& site) {
+Types print_(const RuleContext& site) {
   const std::string& text = site.get<Text>().text;
   for (std::size_t i = 0; i < site.operands.size(); ++i)
     site.expect(site.operand(i).is_value() && site.operand(i).is_scalar(), "operand ", i, " is ",
@@ -300,7 +300,7 @@ Types print_(const Site& site) {
   return {};
 }
 
-Types reduce(const Site& site) {
+Types reduce(const RuleContext& site) {
   const Type& x = site.operand(0);
   auto [kind, axis] = site.get<Reduction>();
   site.expect_value(0);
@@ -314,7 +314,7 @@ Types reduce(const Site& site) {
   return {Type::tile(arg ? DType::i32 : x.dtype, without_axis(x.shape, axis))};
 }
 
-Types cluster_reduce(const Site& site) {
+Types cluster_reduce(const RuleContext& site) {
   const Type& x = site.operand(0);
   auto [kind, axis] = site.get<Reduction>();
   site.expect_value(0);
@@ -327,7 +327,7 @@ Types cluster_reduce(const Site& site) {
   return {x};
 }
 
-Types dot(const Site& site) {
+Types dot(const RuleContext& site) {
   const Type &a = site.operand(0), &b = site.operand(1), &acc = site.operand(2);
   for (std::size_t i = 0; i < 3; ++i) {
     site.expect_value(i);
@@ -346,7 +346,7 @@ Types dot(const Site& site) {
   return {result};
 }
 
-Types loop(const Site& site) {
+Types loop(const RuleContext& site) {
   for (std::size_t i = 0; i < 3; ++i) site.expect_integer_scalar(i, "a bound");
   site.expect(site.operand(0) == site.operand(1) && site.operand(0) == site.operand(2),
               "the bounds differ in type: ", site.operand(0), ", ", site.operand(1), ", ",
@@ -357,7 +357,7 @@ Types loop(const Site& site) {
   return carried;
 }
 
-Types if_(const Site& site) {
+Types if_(const RuleContext& site) {
   site.expect(site.operand(0) == Type::scalar(DType::boolean), "the condition is ", site.operand(0),
               "; it must be a bool scalar");
   site.expect(site.yielded.size() == 2 && site.yielded[0] == site.yielded[1],
@@ -365,7 +365,7 @@ Types if_(const Site& site) {
   return site.yielded[0];
 }
 
-Types yield(const Site&) { return {}; }
+Types yield(const RuleContext&) { return {}; }
 
 }  // namespace
 
@@ -383,7 +383,7 @@ Shape without_axis(const Shape& shape, int axis) {
 std::vector<Type> result_types(Op op, std::span<const Type> operands, const Immediate& immediate,
                                std::span<const std::vector<Type>> yielded) {
   const OpInfo& row = info(op);
-  Site site{op, operands, immediate, yielded};
+  RuleContext site{op, operands, immediate, yielded};
   int count = static_cast<int>(operands.size());
   site.expect(count >= row.min_operands && (row.max_operands < 0 || count <= row.max_operands),
               "there are ", count, " operands; it takes ", row.min_operands,

@@ -25,17 +25,17 @@ Tile Operand::as(Tracer& tracer, DType dtype) const {
   return tracer.append(ir::Op::constant_, {}, held(), where);
 }
 
-Tile Site::tile(const Operand& operand) const {
+Tile OperationUse::tile(const Operand& operand) const {
   return tile(operand, operand.is_integral() ? DType::i64 : DType::f32);
 }
 
-Tile Site::tile(const Operand& operand, DType dtype) const {
+Tile OperationUse::tile(const Operand& operand, DType dtype) const {
   Tile result = operand.as(tracer_, dtype);
   tracer_.require_usable(result, operation_, where_);
   return result;
 }
 
-Tile Site::broadcast(const Tile& tile, const Shape& shape) const {
+Tile OperationUse::broadcast(const Tile& tile, const Shape& shape) const {
   ir::Type type = tile.type();
   if (type.shape == shape) return tile;
   auto common = type.is_descriptor() ? std::nullopt : broadcast_shapes(type.shape, shape);
@@ -49,14 +49,14 @@ Tile Site::broadcast(const Tile& tile, const Shape& shape) const {
   return append(ir::Op::broadcast_, {result}, ir::Extent{shape});
 }
 
-Tile Site::fit(const Operand& operand, const ir::Type& type, std::string_view role) const {
+Tile OperationUse::fit(const Operand& operand, const ir::Type& type, std::string_view role) const {
   Tile result = tile(operand, type.dtype);
   expect(result.type().is_value() && result.dtype() == type.dtype, role, " is ", result.type(),
          "; it must be ", type.dtype, ": cast it");
   return broadcast(result, type.shape);
 }
 
-std::vector<Tile> Site::broadcast_together(std::vector<Tile> tiles) const {
+std::vector<Tile> OperationUse::broadcast_together(std::vector<Tile> tiles) const {
   Shape shape = tiles.front().shape();
   for (const Tile& tile : tiles) {
     auto common = broadcast_shapes(shape, tile.shape());
@@ -68,7 +68,7 @@ std::vector<Tile> Site::broadcast_together(std::vector<Tile> tiles) const {
   return tiles;
 }
 
-std::vector<Tile> Site::unify(std::span<const Operand> operands) const {
+std::vector<Tile> OperationUse::unify(std::span<const Operand> operands) const {
   auto first = std::ranges::find_if(operands, [](const Operand& o) { return !o.is_number(); });
   DType dtype = std::ranges::all_of(operands, &Operand::is_integral) ? DType::i64 : DType::f32;
   ir::Type pattern = ir::Type::scalar(dtype);
@@ -85,7 +85,7 @@ std::vector<Tile> Site::unify(std::span<const Operand> operands) const {
   return broadcast_together(std::move(tiles));
 }
 
-int Site::axis(int axis, int rank) const {
+int OperationUse::axis(int axis, int rank) const {
   auto normal = normalise_axis(axis, rank);
   expect(normal.has_value(), "the axis is ", axis, "; with ", rank, " axes it must be from ", -rank,
          " to ", rank - 1);

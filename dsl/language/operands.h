@@ -12,10 +12,10 @@
 namespace tilewright::dsl {
 
 // One use of an operation in a kernel: where messages point and instructions are appended.
-class Site {
+class OperationUse {
  public:
   // The tracer is this thread's innermost; raises `Error` where there is none.
-  Site(std::string_view operation, std::source_location where)
+  OperationUse(std::string_view operation, std::source_location where)
       : operation_(operation), where_(where), tracer_(Tracer::current(operation, where)) {}
 
   Tracer& tracer() const { return tracer_; }

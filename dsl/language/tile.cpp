@@ -23,14 +23,15 @@ ir::Type Tile::type() const {
 Operand::Operand(const Var& var, std::source_location where) : Operand(var.get(), where) {}
 
 Var::Var(const Tile& value, std::source_location where) : where_(where) {
-  Site site("var", where);
+  OperationUse site("var", where);
   site.tracer().require_usable(value, site.operation(), where);
   tracer_ = &site.tracer();
   serial_ = tracer_->serial();
   slot_ = tracer_->new_variable(value.value());
 }
 
-Var::Var(const Operand& number) : Var(Site("var", number.where).tile(number), number.where) {}
+Var::Var(const Operand& number)
+    : Var(OperationUse("var", number.where).tile(number), number.where) {}
 
 Var::Var(const Var& other) : Var(other.get(), other.where_) {}
 
@@ -50,7 +51,7 @@ Tile Var::get() const {
 }
 
 void Var::assign(const Tile& value, std::source_location where) {
-  Site site("assign", where);
+  OperationUse site("assign", where);
   site.tracer().require_usable(value, site.operation(), where);
   ir::Type type = get().type();
   site.expect(value.type() == type, "the variable is ", type, ", the new value ", value.type(),
@@ -60,7 +61,8 @@ void Var::assign(const Tile& value, std::source_location where) {
 
 Var& Var::operator=(const Operand& value) {
   if (value.is_number())
-    assign(Site("assign", value.where).fit(value, get().type(), "the new value"), value.where);
+    assign(OperationUse("assign", value.where).fit(value, get().type(), "the new value"),
+           value.where);
   else
     assign(value.tile(), value.where);
   return *this;
@@ -76,7 +78,7 @@ namespace {
 // The bounds of a loop are one integer type: that of the tiles among them, or i64.
 std::vector<Tile> loop_bounds(const Operand& low, const Operand& high, const Operand& step,
                               std::source_location where) {
-  Site site("range", where);
+  OperationUse site("range", where);
   std::vector<Tile> bounds = site.unify(std::vector<Operand>{low, high, step});
   for (const Tile& bound : bounds)
     site.expect(bound.shape().empty() && is_integer(bound.dtype()), "a bound is ", bound.type(),
@@ -98,7 +100,7 @@ range::range(const Operand& low, const Operand& high, const Operand& step,
   first_ = low_, end_ = high_, stride_ = step_;
   const Tracer& tracer = *low_.tracer();
   std::optional<std::int64_t> known = tracer.known_integer(step_.value());
-  Site("range", where)
+  OperationUse("range", where)
       .expect(known != 0, "the step is 0; it must be above 0, or below to count down");
   if (known && *known < 0 && is_signed(step_.dtype()))
     count_down(*known);
@@ -111,7 +113,7 @@ range::range(const Operand& low, const Operand& high, std::source_location where
 
 // The loop goes over the distance from `low`: from 0 to low - high.
 void range::count_down(std::int64_t step) {
-  Site site("range", where_);
+  OperationUse site("range", where_);
   is_counted_ = goes_down_ = true;
   first_ = site.tile(Operand(0, where_), low_.dtype());
   end_ = Operand(low_, where_) - Operand(high_, where_);
@@ -129,7 +131,7 @@ void range::count_either_way() {
   }
   is_counted_ = true;
   is_up_ = at(step_) > zero;
-  first_ = Site("range", where_).tile(zero, low_.dtype());
+  first_ = OperationUse("range", where_).tile(zero, low_.dtype());
   Tile distance = where(at(is_up_), at(at(high_) - at(low_)), at(at(low_) - at(high_)));
   end_ = where(at(is_none), zero, at(distance));
   Operand least(-greatest(step_.dtype()), where_);
@@ -157,7 +159,7 @@ range::iterator& range::iterator::operator++() {
 
 void if_(const Operand& condition, const std::function<void()>& then,
          const std::function<void()>& otherwise) {
-  Site site("if", condition.where);
+  OperationUse site("if", condition.where);
   site.tracer().branch(site.tile(condition), then, otherwise, condition.where);
 }
 

@@ -10,7 +10,7 @@ namespace {
 using ir::Op;
 
 // A pointer operand, and the type of what it points to.
-Tile pointer_of(const Site& site, const Operand& operand) {
+Tile pointer_of(const OperationUse& site, const Operand& operand) {
   Tile pointer = site.tile(operand);
   site.expect(pointer.type().is_pointer(), "the address is ", pointer.type(),
               "; it must be a pointer or a tile of them");
@@ -19,18 +19,18 @@ Tile pointer_of(const Site& site, const Operand& operand) {
 
 ir::Type pointee(const Tile& pointer) { return ir::Type::tile(pointer.dtype(), pointer.shape()); }
 
-Tile mask_of(const Site& site, const Operand& mask, const Tile& pointer) {
+Tile mask_of(const OperationUse& site, const Operand& mask, const Tile& pointer) {
   return site.fit(mask, pointee(pointer).with_dtype(DType::boolean), "the mask");
 }
 
-std::vector<Tile> indices(const Site& site, const std::vector<Operand>& operands) {
+std::vector<Tile> indices(const OperationUse& site, const std::vector<Operand>& operands) {
   std::vector<Tile> tiles;
   for (const Operand& operand : operands) tiles.push_back(site.tile(operand, DType::i64));
   return tiles;
 }
 
 // The descriptor and, after it, offsets.
-std::vector<Tile> block_at(const Site& site, const Desc& desc,
+std::vector<Tile> block_at(const OperationUse& site, const Desc& desc,
                            const std::vector<Operand>& offsets) {
   std::vector<Tile> operands = indices(site, offsets);
   operands.insert(operands.begin(), desc.handle());
@@ -40,38 +40,38 @@ std::vector<Tile> block_at(const Site& site, const Desc& desc,
 }  // namespace
 
 Tile load(const Operand& pointer, CachePolicy cache) {
-  Site site("load", pointer.where);
+  OperationUse site("load", pointer.where);
   return site.append(Op::load_, {pointer_of(site, pointer)}, ir::Access{cache});
 }
 
 Tile load(const Operand& pointer, const Operand& mask, CachePolicy cache) {
-  Site site("load", pointer.where);
+  OperationUse site("load", pointer.where);
   Tile from = pointer_of(site, pointer);
   return site.append(Op::load_, {from, mask_of(site, mask, from)}, ir::Access{cache});
 }
 
 Tile load(const Operand& pointer, const Operand& mask, const Operand& other, CachePolicy cache) {
-  Site site("load", pointer.where);
+  OperationUse site("load", pointer.where);
   Tile from = pointer_of(site, pointer), lanes = mask_of(site, mask, from);
   Tile instead = site.fit(other, pointee(from), "the replacement value");
   return site.append(Op::load_, {from, lanes, instead}, ir::Access{cache});
 }
 
 void store(const Operand& pointer, const Operand& value, CachePolicy cache) {
-  Site site("store", pointer.where);
+  OperationUse site("store", pointer.where);
   Tile to = pointer_of(site, pointer);
   site.append(Op::store_, {to, site.fit(value, pointee(to), "the value")}, ir::Access{cache});
 }
 
 void store(const Operand& pointer, const Operand& value, const Operand& mask, CachePolicy cache) {
-  Site site("store", pointer.where);
+  OperationUse site("store", pointer.where);
   Tile to = pointer_of(site, pointer), from = site.fit(value, pointee(to), "the value");
   site.append(Op::store_, {to, from, mask_of(site, mask, to)}, ir::Access{cache});
 }
 
 Tile atomic(ir::AtomicKind kind, const Operand& pointer, const Operand& value,
             const std::optional<Operand>& mask) {
-  Site site("atomic", pointer.where);
+  OperationUse site("atomic", pointer.where);
   Tile to = pointer_of(site, pointer);
   std::vector<Tile> operands = {to, site.fit(value, pointee(to), "the value")};
   if (mask) operands.push_back(mask_of(site, *mask, to));
@@ -102,7 +102,7 @@ Tile atomic_exchange(const Operand& pointer, const Operand& value,
 
 Desc make_desc(const Operand& base, const std::vector<Operand>& sizes,
                const std::vector<Operand>& strides) {
-  Site site("make_desc", base.where);
+  OperationUse site("make_desc", base.where);
   site.expect(sizes.size() == strides.size() && !sizes.empty(), "there are ", sizes.size(),
               " sizes and ", strides.size(), " strides; a size and a stride an axis are needed");
   std::vector<Tile> operands = {pointer_of(site, base)};
@@ -113,13 +113,13 @@ Desc make_desc(const Operand& base, const std::vector<Operand>& sizes,
 
 Tile load(const Desc& desc, const std::vector<Operand>& offsets, const Shape& block,
           CachePolicy cache, std::source_location where) {
-  Site site("load_desc", where);
+  OperationUse site("load_desc", where);
   return site.append(Op::load_desc_, block_at(site, desc, offsets), ir::BlockAccess{block, cache});
 }
 
 void store(const Desc& desc, const std::vector<Operand>& offsets, const Operand& value,
            CachePolicy cache) {
-  Site site("store_desc", value.where);
+  OperationUse site("store_desc", value.where);
   std::vector<Tile> operands = block_at(site, desc, offsets);
   operands.insert(operands.begin() + 1, site.tile(value));
   site.append(Op::store_desc_, operands, ir::Access{cache});
@@ -127,20 +127,20 @@ void store(const Desc& desc, const std::vector<Operand>& offsets, const Operand&
 
 void prefetch(const Desc& desc, const std::vector<Operand>& offsets, const Shape& block,
               std::source_location where) {
-  Site site("prefetch_desc", where);
+  OperationUse site("prefetch_desc", where);
   site.append(Op::prefetch_desc_, block_at(site, desc, offsets), ir::Extent{block});
 }
 
 void device_print(const std::string& text, const std::vector<Operand>& values,
                   std::source_location where) {
-  Site site("print", where);
+  OperationUse site("print", where);
   std::vector<Tile> operands;
   for (const Operand& value : values) operands.push_back(site.tile(value));
   site.append(Op::print_, operands, ir::Text{text});
 }
 
 Tile reduce(const Operand& x, ir::ReduceKind kind, int axis, bool keep_dims) {
-  Site site("reduce", x.where);
+  OperationUse site("reduce", x.where);
   Tile tile = site.tile(x);
   int place = site.axis(axis, tile.shape().rank());
   Tile result = site.append(Op::reduce_, {tile}, ir::Reduction{kind, place});
@@ -162,14 +162,14 @@ void form_clusters(int programs, std::source_location where) {
 }
 
 Tile cluster_reduce(const Operand& x, ir::ReduceKind kind) {
-  Site site("cluster_reduce", x.where);
+  OperationUse site("cluster_reduce", x.where);
   return site.append(Op::cluster_reduce_, {site.tile(x)}, ir::Reduction{kind, 0});
 }
 
 Tile dot(const Operand& a, const Operand& b) { return dot(a, b, Operand(0, a.where)); }
 
 Tile dot(const Operand& a, const Operand& b, const Operand& acc, InputPrecision precision) {
-  Site site("dot", a.where);
+  OperationUse site("dot", a.where);
   Tile left = site.tile(a), right = site.tile(b);
   ir::Precision input{precision};
   if (!acc.is_number()) return site.append(Op::dot_, {left, right, site.tile(acc)}, input);

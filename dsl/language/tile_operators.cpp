@@ -12,12 +12,12 @@ using ir::Op;
 std::string_view name_of(Op op) { return ir::info(op).name; }
 
 Tile unary(Op op, const Operand& x) {
-  Site site(name_of(op), x.where);
+  OperationUse site(name_of(op), x.where);
   return site.append(op, {site.tile(x)});
 }
 
 Tile binary(Op op, const Operand& a, const Operand& b) {
-  Site site(name_of(op), a.where);
+  OperationUse site(name_of(op), a.where);
   return site.append(op, site.unify(std::array{a, b}));
 }
 
@@ -26,7 +26,7 @@ bool is_pointer(const Operand& x) {
 }
 
 Tile offset(const Operand& pointer, const Operand& count) {
-  Site site("offset", pointer.where);
+  OperationUse site("offset", pointer.where);
   Tile moved = site.tile(count, DType::i64);
   site.expect(moved.type().is_value() && is_integer(moved.dtype()), "the offset is ", moved.type(),
               "; it must be integer");
@@ -34,12 +34,12 @@ Tile offset(const Operand& pointer, const Operand& count) {
 }
 
 Tile negated(const Operand& x) {
-  Site site("neg", x.where);
+  OperationUse site("neg", x.where);
   return site.append(Op::neg_, {site.tile(x)});
 }
 
 // An operator that C++ has for bools alone.
-void expect_bool(const Site& site, const Operand& x, std::string_view symbol,
+void expect_bool(const OperationUse& site, const Operand& x, std::string_view symbol,
                  std::string_view instead) {
   if (x.is_number()) return;
   ir::Type type = site.tile(x).type();
@@ -49,7 +49,7 @@ void expect_bool(const Site& site, const Operand& x, std::string_view symbol,
 
 Tile logical(Op op, const Operand& a, const Operand& b, std::string_view symbol,
              std::string_view instead) {
-  Site site(name_of(op), a.where);
+  OperationUse site(name_of(op), a.where);
   expect_bool(site, a, symbol, instead);
   expect_bool(site, b, symbol, instead);
   return binary(op, a, b);
@@ -85,7 +85,7 @@ Tile operator>=(const Operand& a, const Operand& b) { return binary(Op::ge_, a, 
 Tile operator-(const Operand& a) { return negated(a); }
 Tile operator~(const Operand& a) { return unary(Op::not_, a); }
 Tile operator!(const Operand& a) {
-  expect_bool(Site(name_of(Op::not_), a.where), a, "!", "~");
+  expect_bool(OperationUse(name_of(Op::not_), a.where), a, "!", "~");
   return unary(Op::not_, a);
 }
 Tile operator&&(const Operand& a, const Operand& b) { return logical(Op::and_, a, b, "&&", "&"); }
@@ -108,19 +108,19 @@ TILEWRIGHT_ASSIGNMENT(>>)
 #undef TILEWRIGHT_ASSIGNMENT
 
 Tile program_id(int axis, std::source_location where) {
-  return Site("program_id", where).append(Op::program_id_, {}, ir::Axis{axis});
+  return OperationUse("program_id", where).append(Op::program_id_, {}, ir::Axis{axis});
 }
 
 Tile num_programs(int axis, std::source_location where) {
-  return Site("num_programs", where).append(Op::num_programs_, {}, ir::Axis{axis});
+  return OperationUse("num_programs", where).append(Op::num_programs_, {}, ir::Axis{axis});
 }
 
 Tile detail::arange(std::int64_t start, std::int64_t end, std::source_location where) {
-  return Site("arange", where).append(Op::arange_, {}, ir::Bounds{start, end});
+  return OperationUse("arange", where).append(Op::arange_, {}, ir::Bounds{start, end});
 }
 
 Tile detail::full(const Shape& shape, const Operand& value, DType dtype) {
-  Site site("full", value.where);
+  OperationUse site("full", value.where);
   return site.broadcast(site.tile(value, dtype), shape);
 }
 
@@ -139,11 +139,11 @@ Tile zeros(std::initializer_list<std::int64_t> shape, DType dtype, std::source_l
 }
 
 Tile constant(ir::Scalar value, std::source_location where) {
-  return Site("constant", where).append(Op::constant_, {}, value);
+  return OperationUse("constant", where).append(Op::constant_, {}, value);
 }
 
 Tile splat(const Operand& scalar, const Shape& shape) {
-  Site site("splat", scalar.where);
+  OperationUse site("splat", scalar.where);
   return site.append(Op::splat_, {site.tile(scalar)}, ir::Extent{shape});
 }
 
@@ -169,12 +169,12 @@ Tile minimum(const Operand& a, const Operand& b) { return binary(Op::min_, a, b)
 Tile ldexp(const Operand& x, const Operand& n) { return binary(Op::ldexp_, x, n); }
 
 Tile fma(const Operand& a, const Operand& b, const Operand& c) {
-  Site site("fma", a.where);
+  OperationUse site("fma", a.where);
   return site.append(Op::fma_, site.unify(std::array{a, b, c}));
 }
 
 Tile where(const Operand& condition, const Operand& a, const Operand& b) {
-  Site site("select", condition.where);
+  OperationUse site("select", condition.where);
   // Pointers may be chosen between too, but not mixed with numbers.
   std::vector<Tile> chosen = is_pointer(a) && is_pointer(b)
                                  ? std::vector<Tile>{site.tile(a), site.tile(b)}
@@ -184,7 +184,7 @@ Tile where(const Operand& condition, const Operand& a, const Operand& b) {
 }
 
 Tile cast(const Operand& x, DType dtype) {
-  Site site("cast", x.where);
+  OperationUse site("cast", x.where);
   if (x.is_number()) return site.tile(x, dtype);
   Tile tile = site.tile(x);
   if (tile.type().is_value() && tile.dtype() == dtype) return tile;
@@ -192,13 +192,14 @@ Tile cast(const Operand& x, DType dtype) {
 }
 
 Tile bitcast(const Operand& x, DType dtype) {
-  Site site("bitcast", x.where);
+  OperationUse site("bitcast", x.where);
   return site.append(Op::bitcast_, {site.tile(x)}, dtype);
 }
 
 Tile elementwise(Op op, const std::vector<Operand>& operands) {
   const ir::OpInfo& row = ir::info(op);
-  Site site(row.name, operands.empty() ? std::source_location::current() : operands.front().where);
+  OperationUse site(row.name,
+                    operands.empty() ? std::source_location::current() : operands.front().where);
   site.expect(row.op_class == ir::OpClass::elementwise && row.immediate == ir::ImmediateKind::none,
               "it is not an elementwise operation without an immediate; call its own function");
   site.expect(operands.size() == static_cast<std::size_t>(row.min_operands), "there are ",
@@ -209,24 +210,24 @@ Tile elementwise(Op op, const std::vector<Operand>& operands) {
 }
 
 Tile expand_dims(const Operand& x, int axis) {
-  Site site("expand_dims", x.where);
+  OperationUse site("expand_dims", x.where);
   Tile tile = site.tile(x);
   return site.append(Op::expand_dims_, {tile}, ir::Axis{site.axis(axis, tile.shape().rank() + 1)});
 }
 
 Tile broadcast_to(const Operand& x, const Shape& shape) {
-  Site site("broadcast", x.where);
+  OperationUse site("broadcast", x.where);
   return site.broadcast(site.tile(x), shape);
 }
 
 Tile reshape(const Operand& x, const Shape& shape) {
-  Site site("reshape", x.where);
+  OperationUse site("reshape", x.where);
   Tile tile = site.tile(x);
   return tile.shape() == shape ? tile : site.append(Op::reshape_, {tile}, ir::Extent{shape});
 }
 
 Tile permute(const Operand& x, const std::vector<int>& dims) {
-  Site site("permute", x.where);
+  OperationUse site("permute", x.where);
   Tile tile = site.tile(x);
   std::vector<int> normal;
   for (int dim : dims) normal.push_back(site.axis(dim, tile.shape().rank()));
@@ -234,7 +235,7 @@ Tile permute(const Operand& x, const std::vector<int>& dims) {
 }
 
 Tile trans(const Operand& x) {
-  Site site("trans", x.where);
+  OperationUse site("trans", x.where);
   int rank = site.tile(x).shape().rank();
   site.expect(rank >= 2, "the operand has ", rank, " axes; it must have two or more");
   std::vector<int> dims;

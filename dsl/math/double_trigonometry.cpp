@@ -114,7 +114,7 @@ struct Reduced {
 };
 
 Reduced reduce(const Expression& magnitude) {
-  Site& site = magnitude.site();
+  InsertionPoint& site = magnitude.site();
   auto part = [&](std::size_t which) {
     Expression chosen = number(site, DType::f64, parts.back().of_turn[which]);
     for (std::size_t i = parts.size() - 1; i-- > 0;)

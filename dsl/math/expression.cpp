@@ -6,7 +6,7 @@ namespace tilewright::dsl::math {
 
 using ir::Op;
 
-ir::Value Site::append(Op op, std::vector<ir::Value> operands, ir::Immediate immediate) {
+ir::Value InsertionPoint::append(Op op, std::vector<ir::Value> operands, ir::Immediate immediate) {
   std::vector<ir::Type> types;
   for (ir::Value operand : operands) types.push_back(function.type(operand));
   ir::Type result = ir::result_types(op, types, immediate).front();
@@ -17,7 +17,7 @@ ir::Value Site::append(Op op, std::vector<ir::Value> operands, ir::Immediate imm
 
 namespace {
 
-Expression spread(Site& site, ir::Scalar scalar) {
+Expression spread(InsertionPoint& site, ir::Scalar scalar) {
   ir::Value value = site.append(Op::constant_, {}, scalar);
   if (!site.shape.empty()) value = site.append(Op::splat_, {value}, ir::Extent{site.shape});
   return {site, value};
@@ -25,7 +25,7 @@ Expression spread(Site& site, ir::Scalar scalar) {
 
 }  // namespace
 
-Expression number(Site& site, DType dtype, double value) {
+Expression number(InsertionPoint& site, DType dtype, double value) {
   return spread(site, ir::Scalar::of(dtype, value));
 }
 
@@ -63,7 +63,7 @@ Expression fma(const Expression& a, const Term& b, const Term& c) {
 }
 
 Expression choose(const Expression& condition, const Expression& a, const Term& b) {
-  Site& site = a.site();
+  InsertionPoint& site = a.site();
   return {site, site.append(Op::select_, {condition.value(), a.value(), b.like(a).value()})};
 }
 

@@ -14,7 +14,7 @@
 namespace tilewright::dsl::math {
 
 // Where the instructions of a formula go.
-struct Site {
+struct InsertionPoint {
   ir::Function& function;
   std::vector<ir::Inst>& code;
   Shape shape;
@@ -25,18 +25,18 @@ struct Site {
 
 class Expression {
  public:
-  Expression(Site& site, ir::Value value) : site_(&site), value_(value) {}
-  Site& site() const { return *site_; }
+  Expression(InsertionPoint& site, ir::Value value) : site_(&site), value_(value) {}
+  InsertionPoint& site() const { return *site_; }
   ir::Value value() const { return value_; }
   DType dtype() const { return site_->function.type(value_).dtype; }
 
  private:
-  Site* site_;
+  InsertionPoint* site_;
   ir::Value value_;
 };
 
 // A number of the given type in every element.
-Expression number(Site& site, DType dtype, double value);
+Expression number(InsertionPoint& site, DType dtype, double value);
 // The bits of an integer constant of the type of `like`.
 Expression integer_like(const Expression& like, std::int64_t value);
 

@@ -27,7 +27,7 @@ struct Reduced {
 };
 
 Reduced reduce(const Expression& magnitude) {
-  Site& site = magnitude.site();
+  InsertionPoint& site = magnitude.site();
   auto part = [&](double Parts::*which) {
     Expression chosen = number(site, DType::f64, parts.back().*which);
     for (std::size_t i = parts.size() - 1; i-- > 0;)

@@ -197,7 +197,7 @@ class Expander {
 void expand(ir::Function& function, const Replacement& by, const ir::Inst& inst,
             std::vector<ir::Inst>& code) {
   const ir::Type type = function.type(inst.results[0]);
-  math::Site site{function, code, type.shape, inst.where};
+  math::InsertionPoint site{function, code, type.shape, inst.where};
   Expression x{site, inst.operands[0]};
   if (type.dtype == DType::f32 || type.dtype == DType::f64) {
     by.formula(x, by.form);

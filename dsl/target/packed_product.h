@@ -18,9 +18,9 @@ struct PackedProduct {
   std::int64_t height = 4;                           // rows of a block of accumulators
   std::int64_t vectors = 3;                          // of columns
   bool by_tiles = false;                             // of AMX, two by two
-  std::int64_t strip_rows() const { return 2 * height; }
-  // A strip of the packed left operand lies in an L1.
-  std::int64_t strip_bytes() const { return 24 << 10; }
+  std::int64_t left_panel_rows() const { return 2 * height; }
+  // A left panel of the packed left operand lies in an L1.
+  std::int64_t left_panel_bytes() const { return 24 << 10; }
   // How many vectors of words of 4 bytes are multiplied in a cycle.
   std::int64_t multiplications() const { return by_tiles ? 16 : 2; }
 };
@@ -42,15 +42,15 @@ inline PackedProduct packed_product(const Target& host, std::int64_t in_word,
   return packed_product_of(host, in_word, fits_other ? other : 3);
 }
 
-// A matrix [depth, columns] in the order in which it is multiplied: slivers (packed panels of B in
-// the literature) of `width` columns, each [depth, width], or, where an instruction multiplies
+// A matrix [depth, columns] in the order in which it is multiplied: packed panels (of B, in the
+// terms of BLIS) of `width` columns, each [depth, width], or, where an instruction multiplies
 // pairs, [depth / 2, width, 2]. The last one is padded with zeros. A tile program reads the matrix
-// as an array of slivers, and permutes and reshapes its block to [depth, columns]; the code
-// generator for the host recognises this, and multiplies the slivers without copying them.
-struct Slivers {
+// as an array of panels, and permutes and reshapes its block to [depth, columns]; the code
+// generator for the host recognises this, and multiplies the panels without copying them.
+struct PackedPanels {
   std::int64_t width = 0;
   bool in_pairs = false;
-  bool operator==(const Slivers&) const = default;
+  bool operator==(const PackedPanels&) const = default;
 
   std::int64_t count(std::int64_t columns) const { return (columns + width - 1) / width; }
   std::int64_t elements(std::int64_t depth, std::int64_t columns) const {
@@ -59,8 +59,8 @@ struct Slivers {
 };
 
 // How the host's products of both operands in this type read their right one.
-inline Slivers slivers_of(const Target& host, DType dtype, std::int64_t depth,
-                          std::int64_t columns) {
+inline PackedPanels panels_of(const Target& host, DType dtype, std::int64_t depth,
+                              std::int64_t columns) {
   bool in_pairs = dtype == DType::bf16 && host.packs_pairs() && depth % 2 == 0;
   return {packed_product(host, in_pairs ? 2 : 1, columns).vectors * host.lanes, in_pairs};
 }

@@ -66,7 +66,7 @@ DeviceMemory* memory_of(const Tensor& tensor) { return tensor.body()->buffer->me
 Signature signature_of(const std::vector<Tensor>& arguments, const Device& device) {
   Signature result;
   for (const Tensor& argument : arguments) {
-    const Placement& place = argument.body()->placement;
+    const StridedView& place = argument.body()->view;
     DeviceMemory* memory = memory_of(argument);
     bool is_used = memory != nullptr || device.target().is_gpu();
     result.push_back({argument.dtype(), place.shape, place.strides,
@@ -79,9 +79,8 @@ bool matches(const Signature& signature, const std::vector<Tensor>& arguments) {
   if (signature.size() != arguments.size()) return false;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const TensorBody& body = *arguments[i].body();
-    if (signature[i].dtype != body.dtype || signature[i].shape != body.placement.shape ||
-        signature[i].strides != body.placement.strides ||
-        signature[i].memory != body.buffer->memory() ||
+    if (signature[i].dtype != body.dtype || signature[i].shape != body.view.shape ||
+        signature[i].strides != body.view.strides || signature[i].memory != body.buffer->memory() ||
         (signature[i].is_aligned && !begins_aligned(body)))
       return false;
   }
@@ -275,7 +274,7 @@ StepInputs CompiledSignature::step_inputs(const std::vector<Tensor>& arguments) 
   StepInputs result{{}, signature_.size(), mutated_};
   for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
     const TensorBody& body = *input(i, arguments).body();
-    result.inputs.push_back(make_tensor(body.dtype, body.placement, body.buffer));
+    result.inputs.push_back(make_tensor(body.dtype, body.view, body.buffer));
   }
   return result;
 }

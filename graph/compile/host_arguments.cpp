@@ -18,7 +18,7 @@ std::int64_t shift_of(const std::byte* address) {
 }  // namespace
 
 ByteRange bytes_spanned(const Tensor& tensor) {
-  const Placement& place = tensor.body()->placement;
+  const StridedView& place = tensor.body()->view;
   auto* low = static_cast<std::byte*>(address_of(*tensor.body()));
   std::byte* high = low;
   std::int64_t size = size_bytes(tensor.dtype());

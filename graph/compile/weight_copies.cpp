@@ -22,32 +22,32 @@ struct Packing {
   const Element* from;
   Element* to;
 
-  void sliver(std::int64_t number) const {
+  void panel(std::int64_t number) const {
     const auto [rows, columns] = std::pair(weight.matrix.shape[0], weight.matrix.shape[1]);
     const std::int64_t row_stride = weight.matrix.strides[0],
-                       column_stride = weight.matrix.strides[1], width = weight.slivers.width;
-    const std::int64_t pair = weight.slivers.in_pairs ? 2 : 1;
+                       column_stride = weight.matrix.strides[1], width = weight.panels.width;
+    const std::int64_t pair = weight.panels.in_pairs ? 2 : 1;
     const std::int64_t first = number * width, active = std::min(width, columns - first);
-    Element* sliver = to + number * width * rows;
-    if (active < width) std::fill(sliver, sliver + width * rows, Element{});
+    Element* panel = to + number * width * rows;
+    if (active < width) std::fill(panel, panel + width * rows, Element{});
     for (std::int64_t k0 = 0; k0 < rows; k0 += square)
       for (std::int64_t n0 = 0; n0 < active; n0 += square)
         for (std::int64_t n = n0; n < std::min(active, n0 + square); ++n) {
           const Element* column = from + (first + n) * column_stride;
           for (std::int64_t k = k0; k < std::min(rows, k0 + square); ++k)
-            sliver[(k / pair * width + n) * pair + k % pair] = column[k * row_stride];
+            panel[(k / pair * width + n) * pair + k % pair] = column[k * row_stride];
         }
   }
 
-  static void slivers(void* context, std::int64_t begin, std::int64_t end, int) {
-    for (; begin < end; ++begin) static_cast<const Packing*>(context)->sliver(begin);
+  static void panels(void* context, std::int64_t begin, std::int64_t end, int) {
+    for (; begin < end; ++begin) static_cast<const Packing*>(context)->panel(begin);
   }
 };
 
 template <typename Element>
 void pack(const PackedWeight& weight, const void* from, void* to) {
   Packing<Element> packing{weight, static_cast<const Element*>(from), static_cast<Element*>(to)};
-  parallel_for(weight.slivers.count(weight.matrix.shape[1]), Packing<Element>::slivers, &packing);
+  parallel_for(weight.panels.count(weight.matrix.shape[1]), Packing<Element>::panels, &packing);
 }
 
 struct Copies {
@@ -74,7 +74,7 @@ std::shared_ptr<Buffer> packed_copy(const Tensor& tensor, const PackedWeight& we
         "a weight to be packed is not on the host, or of another type");
   const std::int64_t bytes = size_bytes(weight.dtype);
   const void* from = static_cast<const std::byte*>(address_of(body)) + weight.matrix.offset * bytes;
-  const Placement& matrix = weight.matrix;
+  const StridedView& matrix = weight.matrix;
   Copies& copies = Copies::of_process();
   std::lock_guard lock(copies.mutex);
   std::erase_if(copies.known, [](const auto& entry) {
@@ -82,7 +82,7 @@ std::shared_ptr<Buffer> packed_copy(const Tensor& tensor, const PackedWeight& we
   });
   Copies::Copy& copy =
       copies.known[{from, matrix.strides[0], matrix.strides[1], matrix.shape[0], matrix.shape[1],
-                    bytes, weight.slivers.width, weight.slivers.in_pairs}];
+                    bytes, weight.panels.width, weight.panels.in_pairs}];
   if (auto known = copy.packed.lock()) return known;
   TraceSpan span("compile", "pack weights");
   MemoryOwner owner("packed weights");

@@ -12,7 +12,7 @@
 namespace tilewright::graph {
 
 // A copy of the matrix in a concrete tensor of the host, the input of a plan that `weight` names,
-// in slivers.
+// in panels.
 std::shared_ptr<Buffer> packed_copy(const Tensor& tensor, const PackedWeight& weight);
 
 }  // namespace tilewright::graph

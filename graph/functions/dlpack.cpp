@@ -43,7 +43,7 @@ Tensor take(Managed* managed, bool may_write) {
   Device device = device_of(from.device);
   require(from.ndim >= 0 && (from.ndim == 0 || from.shape != nullptr), "[from_dlpack] a tensor of ",
           from.ndim, " dimensions without sizes");
-  graph::Placement place;
+  graph::StridedView place;
   for (std::int32_t i = 0; i < from.ndim; ++i) {
     require(from.shape[i] >= 0, "[from_dlpack] size ", from.shape[i], " of dimension ", i,
             "; sizes must not be negative");
@@ -94,8 +94,8 @@ Managed* give(const Tensor& tensor, std::source_location w) {
   require_current(body.token, "to_dlpack", w);
   auto given = std::make_unique<Given<Managed>>();
   given->tensor = tensor;
-  for (std::int64_t size : body.placement.shape) given->shape.push_back(size);
-  for (std::int64_t stride : body.placement.strides) given->strides.push_back(stride);
+  for (std::int64_t size : body.view.shape) given->shape.push_back(size);
+  for (std::int64_t stride : body.view.strides) given->strides.push_back(stride);
   Device device = tensor.device();
   DLTensor& to = given->managed.dl_tensor;
   to.data = graph::address_of(body);

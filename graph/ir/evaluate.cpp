@@ -1,7 +1,7 @@
 #include "graph/ir/evaluate.h"
 
 #include "dsl/ir/scalar.h"
-#include "graph/ir/placement.h"
+#include "graph/ir/strided_view.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
@@ -48,9 +48,9 @@ void round_to(HostTensor& tensor, DType dtype) {
 
 std::vector<std::int64_t> source_elements(const Graph& graph, NodeId view) {
   const Node& node = graph.node(view);
-  auto placement = view_of(node.op, node.attributes, row_major(graph.node(node.operands[0]).shape));
-  check(placement.has_value(), "a row-major value has a view that is no placement");
-  return element_offsets(*placement);
+  auto viewed = view_of(node.op, node.attributes, row_major(graph.node(node.operands[0]).shape));
+  check(viewed.has_value(), "a row-major value has a view that is no strided view");
+  return element_offsets(*viewed);
 }
 
 std::vector<HostTensor> evaluate_nodes(const Graph& graph, std::span<const HostTensor> inputs,

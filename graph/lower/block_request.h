@@ -9,11 +9,11 @@ namespace tilewright::graph {
 // How much one program handles; 0: as the lowering thinks best.
 struct BlockSizes {
   std::int64_t rows = 0, columns = 0;
-  std::int64_t piece = 0, depth = 0;  // on GPUs (block_sizes.h)
+  std::int64_t chunk = 0, depth = 0;  // on GPUs (block_sizes.h)
   std::int64_t splits = 0;            // programs that share an inner axis (lower.h)
   std::int64_t cluster = 0;           // programs that run together, on GPUs (block_sizes.h)
-  // On GPUs, how many rows or columns of blocks, at the end of the table, `splits` is of (tail.h);
-  // 0 beside splits: all; -1: so many as are best, however little that saves.
+  // On GPUs, how many rows or columns of blocks, at the end of the table, `splits` is of
+  // (stream_k.h); 0 beside splits: all; -1: so many as are best, however little that saves.
   std::int64_t tail = 0;
   bool operator==(const BlockSizes&) const = default;
 };
@@ -25,7 +25,7 @@ struct BlockSize {
 };
 inline constexpr BlockSize block_sizes_by_name[] = {
     {"rows", &BlockSizes::rows},     {"columns", &BlockSizes::columns},
-    {"piece", &BlockSizes::piece},   {"depth", &BlockSizes::depth},
+    {"piece", &BlockSizes::chunk},   {"depth", &BlockSizes::depth},
     {"splits", &BlockSizes::splits}, {"cluster", &BlockSizes::cluster},
     {"tail", &BlockSizes::tail}};
 

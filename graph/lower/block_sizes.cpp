@@ -40,7 +40,7 @@ ProductExtent product_extent(const Region& region, const RegionFacts& facts, std
   ProductExtent product{region.rows / rows, rows,  region.width,
                         facts.depth,        bytes, facts.weight_element_bytes};
   if (!facts.weights_along_depth) product.least_columns = run_bytes / facts.weight_element_bytes;
-  product.sliver_width = facts.sliver_width;
+  product.panel_width = facts.panel_width;
   return product;
 }
 
@@ -56,7 +56,7 @@ std::int64_t stored_bytes(const TaskList& list, const Region& region) {
 }
 
 RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const dsl::Target& host,
-                             const BlockSizes& wanted) {
+                             const BlockSizes& requested) {
   RegionFacts facts = facts_of(list, region);
   RowBlocks blocks;
   blocks.digit = facts.digit;
@@ -115,11 +115,11 @@ RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const d
           round_up(divide_up(region.width, divide_up(region.width, size)), column_quantum));
   }
   if (turns_over) blocks.columns = turned_columns;
-  if (splits_columns && wanted.columns != 0)
-    blocks.columns = std::min(region.width, wanted.columns);
-  blocks.sliver_width = facts.sliver_width;
-  if (const std::int64_t sliver = facts.sliver_width; splits_columns && sliver != 0)
-    blocks.columns = std::min(round_up(blocks.columns, sliver), region.width / sliver * sliver);
+  if (splits_columns && requested.columns != 0)
+    blocks.columns = std::min(region.width, requested.columns);
+  blocks.panel_width = facts.panel_width;
+  if (const std::int64_t panel = facts.panel_width; splits_columns && panel != 0)
+    blocks.columns = std::min(round_up(blocks.columns, panel), region.width / panel * panel);
 
   std::int64_t width = splits_columns ? blocks.columns : facts.widest;
   std::int64_t elements = splits_columns ? tile_elements : row_elements;
@@ -135,15 +135,15 @@ RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const d
                               1, divide_up(rows, divide_up(programs, outer * column_blocks))));
   if (blocks.columns_first) most = std::max(most, contiguous_rows);
   if (turns_over) most = turned_rows;
-  if (wanted.rows != 0) most = wanted.rows;
+  if (requested.rows != 0) most = requested.rows;
   blocks.rows = std::min(rows, most);
   blocks.sums_elements = facts.computes_weights && region.rows == 1;
   blocks.depth_quantum = facts.depth_quantum;
   bool may_split = facts.has_product && facts.products_come_first && splits_columns;
-  if (wanted.splits != 0 && may_split) blocks.splits = std::min(wanted.splits, facts.depth);
+  if (requested.splits != 0 && may_split) blocks.splits = std::min(requested.splits, facts.depth);
   if (by_cost && blocks.splits == 1)
-    blocks.stored_piece =
-        tiled_piece(product_extent(region, facts, rows, host), host, blocks.rows, blocks.columns);
+    blocks.stored_chunk =
+        tiled_chunk(product_extent(region, facts, rows, host), host, blocks.rows, blocks.columns);
   return blocks;
 }
 
@@ -157,21 +157,21 @@ BlockSizes sizes_of(const RowBlocks& blocks) {
   BlockSizes sizes{blocks.rows, blocks.columns};
   if (blocks.cluster > 1) sizes.cluster = blocks.cluster;
   if (blocks.splits > 1) sizes.splits = blocks.splits;
-  sizes.tail = blocks.tail_rows / blocks.rows + blocks.tail_columns / blocks.columns;
+  sizes.tail = blocks.stream_k_rows / blocks.rows + blocks.stream_k_columns / blocks.columns;
   return sizes;
 }
 
 RowBlocks choose_blocks(const TaskList& list, const Region& region, const dsl::Target& target,
-                        const BlockSizes& wanted) {
-  return target.is_gpu() ? choose_gpu_blocks(list, region, target, wanted)
-                         : choose_host_blocks(list, region, target, wanted);
+                        const BlockSizes& requested) {
+  return target.is_gpu() ? choose_gpu_blocks(list, region, target, requested)
+                         : choose_host_blocks(list, region, target, requested);
 }
 
 Shape shared_part(const Region& region, const RowBlocks& blocks) {
   Shape part{region.rows, region.width};
-  if (blocks.tail_rows != 0) part[0] /= region.digits.sizes()[*blocks.digit];
-  if (blocks.tail_rows != 0) part[0] *= blocks.tail_rows;
-  if (blocks.tail_columns != 0) part[1] = blocks.tail_columns;
+  if (blocks.stream_k_rows != 0) part[0] /= region.digits.sizes()[*blocks.digit];
+  if (blocks.stream_k_rows != 0) part[0] *= blocks.stream_k_rows;
+  if (blocks.stream_k_columns != 0) part[1] = blocks.stream_k_columns;
   return part;
 }
 
@@ -179,7 +179,7 @@ RowBlocks combining_blocks(const Region& region, const dsl::Target& target,
                            const RowBlocks& blocks) {
   RowBlocks result = blocks;
   result.has_product = result.sums_elements = false;
-  result.depth = result.stored_piece = 0;
+  result.depth = result.stored_chunk = 0;
   result.cluster = 1;
   if (!target.is_gpu()) return result;
   // As many programs as there is work for.

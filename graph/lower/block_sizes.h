@@ -2,7 +2,7 @@
 // blocks of rows and columns are. The one place where sizes of caches and numbers of threads count:
 // block_sizes.cpp for the host, gpu_block_sizes.cpp for GPUs. A host's program has few and large
 // blocks, whose tiles lie in caches; a GPU's has many, whose tiles lie in registers, and goes
-// through what is larger in pieces.
+// through what is larger in chunks.
 #pragma once
 
 #include "graph/lower/lower.h"
@@ -23,14 +23,14 @@ struct RowBlocks {
   bool outer_fastest = false;
   // Tiles are [columns, rows]: memory is contiguous along rows, as in a sum over the first axis.
   bool columns_first = false;
-  // What is wider is reduced and stored in pieces of so many columns, one after the other, and a
+  // What is wider is reduced and stored in chunks of so many columns, one after the other, and a
   // product's inner axis is gone through in steps of `depth`; 0: all at once.
-  std::int64_t piece = 0, depth = 0;
+  std::int64_t chunk = 0, depth = 0;
   // Of a product's block, on a host with tiles, whose rows are packed once: how many columns are
   // multiplied and stored before the next; 0: all at once.
-  std::int64_t stored_piece = 0;
+  std::int64_t stored_chunk = 0;
   std::int64_t depth_quantum = 1;  // of which such steps are multiples
-  std::int64_t sliver_width = 0;   // of which blocks of columns are multiples; 0: of nothing
+  std::int64_t panel_width = 0;    // of which blocks of columns are multiples; 0: of nothing
   bool prefetches = true;          // the next block of rows, into caches
   // Neighbours along a tile's last axis are accessed at the same time, so a block whose first axis
   // is the contiguous one is read and written turned over.
@@ -41,13 +41,13 @@ struct RowBlocks {
   // Programs that share the inner axes of the region's products, of which each makes a part.
   std::int64_t splits = 1;
   // Only the products of so many rows of the digit, or columns, at the end of the table are shared,
-  // whole blocks (tail.h); both 0: all are.
-  std::int64_t tail_rows = 0, tail_columns = 0;
-  bool has_tail() const { return tail_rows != 0 || tail_columns != 0; }
+  // whole blocks (stream_k.h); both 0: all are.
+  std::int64_t stream_k_rows = 0, stream_k_columns = 0;
+  bool has_stream_k() const { return stream_k_rows != 0 || stream_k_columns != 0; }
   // Programs that run together as a cluster, 1, 2, 4 or 8. Of rows each takes a part of the
   // columns, and they combine what they reduce; of products they may fetch what they share once.
   std::int64_t cluster = 1;
-  std::int64_t share = 0;  // columns of a row that each of a cluster takes, whole pieces
+  std::int64_t share = 0;  // columns of a row that each of a cluster takes, whole chunks
   bool shares_rows() const { return cluster > 1 && !has_product; }
 };
 
@@ -59,12 +59,12 @@ ProductExtent product_extent(const Region& region, const RegionFacts& facts, std
                              const dsl::Target& host);
 // As a request for them.
 BlockSizes sizes_of(const RowBlocks& blocks);
-// `wanted` overrides the choice where it is not 0; it is clipped to what the region allows.
+// `requested` overrides the choice where it is not 0; it is clipped to what the region allows.
 RowBlocks choose_blocks(const TaskList& list, const Region& region, const dsl::Target& target,
-                        const BlockSizes& wanted);
+                        const BlockSizes& requested);
 RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const dsl::Target& target,
-                            const BlockSizes& wanted);
-// Rows, of all digits, and columns of the products that programs share: of the table, or its tail.
+                            const BlockSizes& requested);
+// Rows, of all digits, and columns of the products that programs share: of the table, or its band.
 Shape shared_part(const Region& region, const RowBlocks& blocks);
 // Of the program that adds up the parts of products that were made with `blocks`.
 RowBlocks combining_blocks(const Region& region, const dsl::Target& target,

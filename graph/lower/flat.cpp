@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t gpu_quantum = 16;  // 16 bytes of the smallest type
 constexpr std::int64_t host_block = 2 << 10, gpu_block = 1 << 10, large_gpu_block = 2 << 10;
 constexpr std::int64_t many_elements = 1 << 20;  // that give each multiprocessor several programs
-constexpr std::int64_t vectors_of_a_piece = 4;   // on the host
+constexpr std::int64_t vectors_of_a_chunk = 4;   // on the host
 
 struct FlatRegion {
   std::int64_t elements = 0;
@@ -35,7 +35,7 @@ bool is_read(const Region& region, const TaskOperand& operand) {
 }
 
 // Whether all elements of the row are one; nothing where they are not contiguous either.
-std::optional<bool> is_one_element(const Placement& view, const Table& seen, std::int64_t width) {
+std::optional<bool> is_one_element(const StridedView& view, const Table& seen, std::int64_t width) {
   auto access = compose(view, seen.place);
   if (!access || !access->rows.is_constant()) return std::nullopt;
   if (access->columns.is_constant()) return true;
@@ -66,9 +66,9 @@ class FlatProgram {
     make_single_elements();
     Tile start = dsl::program_id(0) * block_;
     if (target_.is_gpu())
-      piece(start, size - start, block_);
+      chunk(start, size - start, block_);
     else
-      pieces(start, dsl::minimum(size - start, block_));
+      chunks(start, dsl::minimum(size - start, block_));
     LoweredProgram result{tracer_.finish(), {}, parameters_.memory()};
     result.function.name = program_name(list_, region_.tasks, "flat");
     return result;
@@ -91,15 +91,15 @@ class FlatProgram {
     }
   }
 
-  void pieces(const Tile& start, const Tile& length) {
-    std::int64_t vector = target_.lanes, size = vectors_of_a_piece * vector;
+  void chunks(const Tile& start, const Tile& length) {
+    std::int64_t vector = target_.lanes, size = vectors_of_a_chunk * vector;
     Tile whole = length / size * size;
-    for (Tile at : dsl::range(0, whole, size)) piece(start + at, size, size);
-    for (Tile at : dsl::range(whole, length, vector)) piece(start + at, length - at, vector);
+    for (Tile at : dsl::range(0, whole, size)) chunk(start + at, size, size);
+    for (Tile at : dsl::range(whole, length, vector)) chunk(start + at, length - at, vector);
   }
 
   // `block` elements from `start` on, of which `size` exist.
-  void piece(const Tile& start, const Operand& size, std::int64_t block) {
+  void chunk(const Tile& start, const Operand& size, std::int64_t block) {
     start_ = start;
     size_ = size;
     width_ = block;
@@ -174,8 +174,8 @@ class FlatProgram {
   dsl::Tracer tracer_;
   Parameters parameters_;
   std::vector<Tile> known_;              // by slot
-  std::vector<Loaded> shared_, loaded_;  // single elements, and of the piece
-  Tile start_;                           // of the piece
+  std::vector<Loaded> shared_, loaded_;  // single elements, and of the chunk
+  Tile start_;                           // of the chunk
   Operand size_ = 0;
   std::int64_t width_ = 0;
 };

@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "graph/lower/block_sizes.h"
-#include "graph/lower/tail.h"
+#include "graph/lower/stream_k.h"
 #include "graph/regions/region_facts.h"
 #include "runtime/base/divide_up.h"
 
@@ -13,13 +13,13 @@ namespace {
 
 constexpr std::int64_t most_elements = 16 << 10;  // of a tile: 32 registers of 512 threads
 constexpr std::int64_t row_elements = 1 << 10;    // of short rows that share a program
-constexpr std::int64_t long_piece = 8 << 10;      // of a row that is no tile
+constexpr std::int64_t long_chunk = 8 << 10;      // of a row that is no tile
 constexpr std::int64_t most_sharing_programs = 8, least_share = 4 << 10, share_quantum = 256;
 constexpr std::int64_t pointwise_elements = 1 << 10, many_pointwise_elements = 2 << 10;
 constexpr std::int64_t many_programs = 512;  // some for each of a hundred multiprocessors
 constexpr std::int64_t turned = 64;          // rows and columns of a block that is turned over
 constexpr std::int64_t coalesced_rows = 32;  // of tiles whose rows are contiguous
-constexpr std::int64_t prologue_elements = 8 << 10;  // of a piece of what goes into a product
+constexpr std::int64_t prologue_elements = 8 << 10;  // of a chunk of what goes into a product
 // Of products: a tensor core's share is 16 rows, and fewer rows only wait for the weights.
 constexpr std::int64_t few_rows = 16, few_rows_columns = 64, fewest_columns = 16;
 constexpr std::int64_t few_rows_elements = 8 << 10;  // of a block of the weights
@@ -73,13 +73,13 @@ void product_blocks(const Region& region, const Work& work, bool hopper, RowBloc
     bool wide = hopper && !work.has_functions && whole &&
                 programs * large_product_block / hopper_columns >= hopper_programs;
     blocks.columns = std::min(region.width, wide ? hopper_columns : size);
-    blocks.piece = prologue_elements / power(blocks.rows);
+    blocks.chunk = prologue_elements / power(blocks.rows);
     return;
   }
   while (blocks.rows > few_rows && power(blocks.rows) * power(work.facts.widest) > most_elements)
     blocks.rows /= 2;
   blocks.columns = region.width;
-  blocks.piece = most_elements / power(std::max(blocks.rows, few_rows));
+  blocks.chunk = most_elements / power(std::max(blocks.rows, few_rows));
 }
 
 // Rows that tensor cores would have to be filled up for.
@@ -104,7 +104,7 @@ void few_row_blocks(const Region& region, const Work& work, RowBlocks& blocks) {
     blocks.columns = std::min(region.width, few_rows_columns_along);
     blocks.depth = elements / power(blocks.columns);
   }
-  blocks.piece = prologue_elements / power(blocks.rows);
+  blocks.chunk = prologue_elements / power(blocks.rows);
 }
 
 // A few more rows are filled up for tensor cores: what is beyond is read as zeros and not stored.
@@ -117,7 +117,7 @@ void filled_row_blocks(const Region& region, const Work& work, RowBlocks& blocks
   blocks.rows = few_rows;
   blocks.columns = std::min(region.width, filled_rows_columns);
   blocks.depth = std::min(power(work.facts.depth), filled_rows_depth);
-  blocks.piece = prologue_elements / few_rows;
+  blocks.chunk = prologue_elements / few_rows;
 }
 
 // How many programs share inner axes, where there are too few otherwise.
@@ -138,7 +138,7 @@ std::int64_t count_products(const TaskList& list, const Region& region) {
                             [&](TaskId id) { return list.tasks[id].kind; });
 }
 
-// A value in the tail's columns may come from there alone.
+// A value in the band's columns may come from there alone.
 bool may_cut_columns(const TaskList& list, const Region& region) {
   for (std::size_t slot = 0; slot < region.tasks.size(); ++slot)
     if (std::int64_t width = region.tables[slot].width;
@@ -148,13 +148,13 @@ bool may_cut_columns(const TaskList& list, const Region& region) {
   return true;
 }
 
-void choose_tail(const TaskList& list, const Region& region, const Work& work,
-                 const dsl::Target& target, const BlockSizes& wanted, RowBlocks& blocks) {
+void choose_stream_k(const TaskList& list, const Region& region, const Work& work,
+                     const dsl::Target& target, const BlockSizes& requested, RowBlocks& blocks) {
   const RegionFacts& facts = work.facts;
-  bool is_wanted = wanted.tail != 0, is_forced = wanted.tail > 0;
-  if (facts.reduces || (!is_wanted && (blocks.splits > 1 || wanted.splits != 0))) return;
+  bool is_requested = requested.tail != 0, is_forced = requested.tail > 0;
+  if (facts.reduces || (!is_requested && (blocks.splits > 1 || requested.splits != 0))) return;
   if (!is_forced && (blocks.sums_elements || work.rows <= few_rows)) return;
-  TailWork tiles{
+  StreamKWork tiles{
       .tables = region.rows / work.rows,
       .row_tiles = divide_up(work.rows, blocks.rows),
       .column_tiles = divide_up(region.width, blocks.columns),
@@ -166,15 +166,15 @@ void choose_tail(const TaskList& list, const Region& region, const Work& work,
       .element_bytes = facts.weight_element_bytes,
       .operand_bytes = region.weight_bytes + region.rows * facts.depth * facts.weight_element_bytes,
       .may_cut_columns = may_cut_columns(list, region)};
-  TailRequest request{.tiles = is_forced ? wanted.tail : 0, .splits = wanted.splits};
-  if (is_wanted) request.least_saving = 0;
-  std::optional<Tail> tail = plan_tail(tiles, target, request);
-  if (!tail) return;
-  blocks.splits = tail->splits;
-  if (tail->of_columns)
-    blocks.tail_columns = tail->tiles * blocks.columns;
+  StreamKRequest request{.tiles = is_forced ? requested.tail : 0, .splits = requested.splits};
+  if (is_requested) request.least_saving = 0;
+  std::optional<StreamKBand> band = plan_stream_k(tiles, target, request);
+  if (!band) return;
+  blocks.splits = band->splits;
+  if (band->of_columns)
+    blocks.stream_k_columns = band->tiles * blocks.columns;
   else
-    blocks.tail_rows = tail->tiles * blocks.rows;
+    blocks.stream_k_rows = band->tiles * blocks.rows;
 }
 
 void pointwise_blocks(const Region& region, const Work& work, bool turns_over, RowBlocks& blocks) {
@@ -199,7 +199,7 @@ void row_blocks(const Region& region, const Work& work, RowBlocks& blocks) {
   blocks.rows = std::max<std::int64_t>(1, row_elements / width);
   if (blocks.columns_first) blocks.rows = std::max(blocks.rows, coalesced_rows);
   blocks.rows = std::min(work.rows, blocks.rows);
-  if (power(blocks.rows) * width > most_elements) blocks.piece = long_piece / power(blocks.rows);
+  if (power(blocks.rows) * width > most_elements) blocks.chunk = long_chunk / power(blocks.rows);
 }
 
 // Whether programs can go through parts of one row and have no more to tell each other than what
@@ -245,25 +245,25 @@ std::int64_t programs_of_a_row(const Region& region, const Work& work, const dsl
 }
 
 void share_rows(const TaskList& list, const Region& region, const Work& work,
-                const dsl::Target& target, std::int64_t wanted, RowBlocks& blocks) {
+                const dsl::Target& target, std::int64_t requested, RowBlocks& blocks) {
   std::int64_t width = work.facts.widest;
-  if (!target.gpu().has_clusters || blocks.piece == 0 || blocks.rows != 1 || blocks.columns_first ||
+  if (!target.gpu().has_clusters || blocks.chunk == 0 || blocks.rows != 1 || blocks.columns_first ||
       !work.facts.reduces || !may_share_rows(list, region, work))
     return;
-  std::int64_t cluster = wanted != 0 ? wanted : programs_of_a_row(region, work, target);
+  std::int64_t cluster = requested != 0 ? requested : programs_of_a_row(region, work, target);
   if (cluster == 1) return;
   blocks.cluster = cluster;
   // What a program can hold at once it reads once.
   std::int64_t share = divide_up(width, cluster);
-  blocks.piece = holds_row(width, cluster) ? share : long_piece;
-  blocks.share = divide_up(share, blocks.piece) * blocks.piece;
+  blocks.chunk = holds_row(width, cluster) ? share : long_chunk;
+  blocks.share = divide_up(share, blocks.chunk) * blocks.chunk;
 }
 
 // Pieces of one value may overwrite what those of another, of other width, have yet to read.
-bool may_store_in_pieces(const Region& region, std::int64_t piece) {
+bool may_store_in_chunks(const Region& region, std::int64_t chunk) {
   std::int64_t width = 0;
   for (std::size_t slot = 0; slot < region.tasks.size(); ++slot) {
-    if (!region.stored[slot] || region.tables[slot].width <= piece) continue;
+    if (!region.stored[slot] || region.tables[slot].width <= chunk) continue;
     if (width != 0 && region.tables[slot].width != width) return !region.is_in_place;
     width = region.tables[slot].width;
   }
@@ -273,7 +273,7 @@ bool may_store_in_pieces(const Region& region, std::int64_t piece) {
 }  // namespace
 
 RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const dsl::Target& target,
-                            const BlockSizes& wanted) {
+                            const BlockSizes& requested) {
   Work work{facts_of(list, region)};
   work.has_functions = has_functions(list, region);
   RowBlocks blocks;
@@ -301,23 +301,23 @@ RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const ds
     pointwise_blocks(region, work, turns_over, blocks);
   else
     row_blocks(region, work, blocks);
-  if (wanted.rows != 0) blocks.rows = std::min(work.rows, wanted.rows);
-  if (wanted.columns != 0 && region.splits_columns)
-    blocks.columns = std::min(region.width, wanted.columns);
-  if (wanted.piece != 0) blocks.piece = wanted.piece;
-  if (wanted.depth != 0 && blocks.has_product) blocks.depth = wanted.depth;
+  if (requested.rows != 0) blocks.rows = std::min(work.rows, requested.rows);
+  if (requested.columns != 0 && region.splits_columns)
+    blocks.columns = std::min(region.width, requested.columns);
+  if (requested.chunk != 0) blocks.chunk = requested.chunk;
+  if (requested.depth != 0 && blocks.has_product) blocks.depth = requested.depth;
   blocks.depth_quantum = work.facts.depth_quantum;
   bool may_split = region.splits_columns && work.facts.has_product &&
                    work.facts.products_come_first && !region.is_in_place;
   if (may_split)
-    blocks.splits = wanted.splits != 0 ? std::min(wanted.splits, work.facts.depth)
-                                       : splits_of(region, work, target, blocks);
-  if (may_split) choose_tail(list, region, work, target, wanted, blocks);
-  if (blocks.piece != 0 && !may_store_in_pieces(region, blocks.piece)) blocks.piece = 0;
+    blocks.splits = requested.splits != 0 ? std::min(requested.splits, work.facts.depth)
+                                          : splits_of(region, work, target, blocks);
+  if (may_split) choose_stream_k(list, region, work, target, requested, blocks);
+  if (blocks.chunk != 0 && !may_store_in_chunks(region, blocks.chunk)) blocks.chunk = 0;
   if (work.facts.has_product)
-    blocks.cluster = target.gpu().has_clusters ? std::max<std::int64_t>(1, wanted.cluster) : 1;
+    blocks.cluster = target.gpu().has_clusters ? std::max<std::int64_t>(1, requested.cluster) : 1;
   else
-    share_rows(list, region, work, target, wanted.cluster, blocks);
+    share_rows(list, region, work, target, requested.cluster, blocks);
   return blocks;
 }
 

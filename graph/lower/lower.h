@@ -4,7 +4,7 @@
 // (the keys of attention, K of a product) is cut among more programs: the first program leaves
 // partial results in scratch memory, and a second one combines them, always in the same order.
 // Where a product's last tiles alone would leave most of a GPU idle, this is done to them alone,
-// and the region is three programs (tail.h).
+// and the region is three programs (stream_k.h).
 //
 // Sizes and strides become constants of a program and pointers its only parameters, so that
 // equal regions give equal programs, whatever memory they work on. Outputs that are written in

@@ -9,7 +9,7 @@
 namespace tilewright::graph {
 namespace {
 
-constexpr std::int64_t most_filled = 5;  // one column in so many may be zeros that fill a sliver
+constexpr std::int64_t most_filled = 5;  // one column in so many may be zeros that fill a panel
 
 class Packer {
  public:
@@ -27,50 +27,50 @@ class Packer {
       if (!is_product(region.tasks[slot])) continue;
       const bool is_cut = cuts_columns(region, host_) && region.tables[slot].width == region.width;
       TaskOperand& weight = task.operands[1];
-      if (auto slivers = slivers_for(task, is_cut)) use(weight, *slivers);
+      if (auto panels = panels_for(task, is_cut)) use(weight, *panels);
     }
   }
 
  private:
   // How a product's weight is to be packed, if it is.
-  std::optional<dsl::Slivers> slivers_for(const Task& product, bool is_cut) const {
+  std::optional<dsl::PackedPanels> panels_for(const Task& product, bool is_cut) const {
     const TaskOperand& weight = product.operands[1];
     if (weight.number || weight.producer) return std::nullopt;
     const Storage& storage = list_.storages[weight.storage];
     if (storage.kind != StorageKind::input ||
         !is_frozen_[static_cast<std::size_t>(storage.input)] || !storage.writers.empty())
       return std::nullopt;
-    const Placement& view = weight.view;
+    const StridedView& view = weight.view;
     const std::int64_t depth = view.shape[-2], columns = view.shape[-1];
     // All products of a batch must have the same.
     for (int axis = 0; axis < view.shape.rank() - 2; ++axis)
       if (view.shape[axis] != 1 && view.strides[axis] != 0) return std::nullopt;
     if (depth < host_.lanes || columns < 2 * host_.lanes) return std::nullopt;
-    const dsl::Slivers slivers = dsl::slivers_of(host_, storage.dtype, depth, columns);
-    const std::int64_t filled = slivers.count(columns) * slivers.width - columns;
+    const dsl::PackedPanels panels = dsl::panels_of(host_, storage.dtype, depth, columns);
+    const std::int64_t filled = panels.count(columns) * panels.width - columns;
     // What is multiplied as another type is packed as that.
-    if ((storage.dtype != DType::f32 && !slivers.in_pairs) || filled * most_filled > columns)
+    if ((storage.dtype != DType::f32 && !panels.in_pairs) || filled * most_filled > columns)
       return std::nullopt;
-    // Whole rows end where the weight does, blocks of them where a sliver does: there is one that
+    // Whole rows end where the weight does, blocks of them where a panel does: there is one that
     // is full.
-    if (filled != 0 && (!is_cut || columns < slivers.width)) return std::nullopt;
-    return slivers;
+    if (filled != 0 && (!is_cut || columns < panels.width)) return std::nullopt;
+    return panels;
   }
 
-  void use(TaskOperand& weight, const dsl::Slivers& slivers) {
+  void use(TaskOperand& weight, const dsl::PackedPanels& panels) {
     const std::int64_t depth = weight.view.shape[-2], columns = weight.view.shape[-1];
     const Storage& from = list_.storages[weight.storage];
     Storage packed;
     packed.kind = StorageKind::packed;
     packed.dtype = from.dtype;
-    packed.elements = slivers.elements(depth, columns);
+    packed.elements = panels.elements(depth, columns);
     packed.input = from.input;
     packed.packed_from = {
         {depth, columns}, {weight.view.strides[-2], weight.view.strides[-1]}, weight.view.offset};
-    packed.slivers = slivers;
+    packed.panels = panels;
     auto known = std::ranges::find_if(list_.storages, [&](const Storage& s) {
       return s.kind == StorageKind::packed && s.input == packed.input &&
-             s.packed_from == packed.packed_from && s.slivers == slivers;
+             s.packed_from == packed.packed_from && s.panels == panels;
     });
     weight.storage = static_cast<StorageId>(known - list_.storages.begin());
     if (known == list_.storages.end()) list_.storages.push_back(std::move(packed));

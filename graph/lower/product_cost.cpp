@@ -23,7 +23,7 @@ constexpr double fetched_bytes = 8;     // a cycle, of memory that all cores rea
 constexpr double refetched_bytes = 16;  // of an outer cache
 constexpr double not_hidden = 0.25;     // of what is fetched from memory again
 constexpr double of_rate = 0.8, of_packed_rate = 0.92;  // that multiplications reach
-constexpr double narrow_cost = 0.35;                    // of a vector, for each that a sliver lacks
+constexpr double narrow_cost = 0.35;                    // of a vector, for each that a panel lacks
 constexpr double spilled_rows = 1.3;        // where rows that are not packed leave the outer cache
 constexpr double rows_beyond_inner = 1.08;  // or the inner one
 constexpr double inner_cache = 32 << 10;
@@ -37,8 +37,8 @@ double number(std::int64_t x) { return static_cast<double>(x); }
 
 PackedProduct how_to_pack(const ProductExtent& p, const dsl::Target& host, std::int64_t columns) {
   const std::int64_t in_word = 4 / p.element_bytes;
-  return p.sliver_width != 0 ? dsl::packed_product_of(host, in_word, p.sliver_width / host.lanes)
-                             : dsl::packed_product(host, in_word, columns);
+  return p.panel_width != 0 ? dsl::packed_product_of(host, in_word, p.panel_width / host.lanes)
+                            : dsl::packed_product(host, in_word, columns);
 }
 
 bool goes_by_tiles(const ProductExtent& p, const dsl::Target& host, std::int64_t rows,
@@ -55,24 +55,25 @@ double spill_cycles(const PackedProduct& how, double rows, double columns, doubl
     const double passes = divide_up(rows * words * 4, number(PackedProduct::most_tiled_bytes));
     return passes == 1 ? 0 : 2 * passes * sums / fetched_bytes;
   }
-  double strip = number(how.strip_rows());
-  double pieces = divide_up(words * 4 * strip, number(how.strip_bytes()));
-  double panel = columns * words * 4 / pieces;
-  // For each strip the panel is gone through; the sums of a strip lie beside it.
-  double beyond = std::max(0.0, panel + 2 * strip * columns * 4 - cache);
+  double left_panel = number(how.left_panel_rows());
+  double chunks = divide_up(words * 4 * left_panel, number(how.left_panel_bytes()));
+  double panel = columns * words * 4 / chunks;
+  // For each left panel the panel is gone through; the sums of a left panel lie beside it.
+  double beyond = std::max(0.0, panel + 2 * left_panel * columns * 4 - cache);
   double moved = sums > cache ? 2 * sums : 0;
-  return (std::min(beyond, panel) * divide_up(rows, strip) + moved) / 64 * a_spilled_line * pieces;
+  return (std::min(beyond, panel) * divide_up(rows, left_panel) + moved) / 64 * a_spilled_line *
+         chunks;
 }
 
 }  // namespace
 
-std::int64_t tiled_piece(const ProductExtent& p, const dsl::Target& host, std::int64_t block_rows,
+std::int64_t tiled_chunk(const ProductExtent& p, const dsl::Target& host, std::int64_t block_rows,
                          std::int64_t block_columns) {
   if (!goes_by_tiles(p, host, block_rows, block_columns)) return 0;
   if (block_rows * p.depth * p.element_bytes > PackedProduct::most_tiled_bytes) return 0;
   for (std::int64_t columns : {PackedProduct::tiled_columns, PackedProduct::tiled_columns / 2})
     if (block_columns > columns && block_columns % columns == 0 &&
-        (p.sliver_width == 0 || columns % p.sliver_width == 0))
+        (p.panel_width == 0 || columns % p.panel_width == 0))
       return columns;
   return 0;
 }
@@ -88,7 +89,7 @@ double product_cycles(const ProductExtent& p, const dsl::Target& host, std::int6
   double programs = number(p.outer * splits) * row_blocks * divide_up(number(p.columns), columns);
   double weights = columns * depth * number(p.weight_bytes), fetch = weights / fetched_bytes;
   double cycles = 0;
-  const bool is_packed = p.sliver_width != 0;
+  const bool is_packed = p.panel_width != 0;
   const bool packs = is_packed || block_rows >= PackedProduct::least_rows;
   if (!packs) {
     double multiply = rows * columns * (words / lanes / of_rate + a_sum);
@@ -99,8 +100,8 @@ double product_cycles(const ProductExtent& p, const dsl::Target& host, std::int6
                                            : std::max(multiply, fetch) + not_hidden * fetch;
     cycles = (std::max(multiply, fetch) + (row_blocks - 1) * again) / row_blocks;
   } else {
-    double sliver = number(how.vectors) * lanes, vectors = divide_up(columns, lanes);
-    double lacking = divide_up(columns, sliver) * number(how.vectors) - vectors;
+    double panel = number(how.vectors) * lanes, vectors = divide_up(columns, lanes);
+    double lacking = divide_up(columns, panel) * number(how.vectors) - vectors;
     double height = number(how.height);
     double multiply = divide_up(rows, height) * height * (vectors + narrow_cost * lacking) * words /
                       of_packed_rate / number(how.multiplications());
@@ -146,13 +147,13 @@ ProductBlock cheapest_product_block(const ProductExtent& p, const dsl::Target& h
       if (rows >= PackedProduct::least_rows) offer(rows, columns);
     });
   };
-  if (p.sliver_width != 0) {
-    // Whole slivers, at least two blocks where the last one is not full.
-    const std::int64_t whole = p.columns / p.sliver_width;
+  if (p.panel_width != 0) {
+    // Whole panels, at least two blocks where the last one is not full.
+    const std::int64_t whole = p.columns / p.panel_width;
     for (std::int64_t parts = 1, before = 0; parts <= whole; ++parts) {
-      std::int64_t slivers = (whole + parts - 1) / parts;
-      if (slivers != before) offer_packed(slivers * p.sliver_width);
-      before = slivers;
+      std::int64_t panels = (whole + parts - 1) / parts;
+      if (panels != before) offer_packed(panels * p.panel_width);
+      before = panels;
     }
     return best;
   }

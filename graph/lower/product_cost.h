@@ -2,7 +2,7 @@
 //
 // A block of r rows and c columns, over a depth k, takes a program
 //
-//   multiply   r c k / lanes cycles; columns that are no whole vectors, and slivers too narrow to
+//   multiply   r c k / lanes cycles; columns that are no whole vectors, and panels too narrow to
 //              hide what is loaded behind them, take more
 //   fetch      k c of the right operand, from memory for the first rows and from the outer cache
 //              for those that follow: behind the multiplications where there are enough of them.
@@ -29,7 +29,7 @@ struct ProductExtent {
   std::int64_t element_bytes = 4;  // as they are multiplied
   std::int64_t weight_bytes = 4;   // of the right operand, in memory
   std::int64_t least_columns = 1;  // of a block, so that it reads whole runs of memory
-  std::int64_t sliver_width = 0;   // of a right operand that is packed already
+  std::int64_t panel_width = 0;    // of a right operand that is packed already
 };
 
 // Cycles until the product is done with blocks of this size on so many threads, each block's inner
@@ -43,7 +43,7 @@ struct ProductBlock {
 };
 // How many of a block's columns a host with tiles multiplies and stores before the next, while all
 // of its rows lie packed in the outer cache; 0: the whole block at once.
-std::int64_t tiled_piece(const ProductExtent& product, const dsl::Target& host,
+std::int64_t tiled_chunk(const ProductExtent& product, const dsl::Target& host,
                          std::int64_t block_rows, std::int64_t block_columns);
 // The block of least cost.
 ProductBlock cheapest_product_block(const ProductExtent& product, const dsl::Target& host,

@@ -17,8 +17,8 @@ constexpr std::int64_t prefetched_row_bytes = 4 << 10;
 std::string_view kind_of(const RowBlocks& blocks, ProductStage stage) {
   switch (stage) {
     case ProductStage::whole: return blocks.has_product ? "product" : "rows";
-    case ProductStage::partial: return blocks.has_tail() ? "partial_tail" : "partial";
-    case ProductStage::combining: return blocks.has_tail() ? "combine_tail" : "combine";
+    case ProductStage::partial: return blocks.has_stream_k() ? "partial_tail" : "partial";
+    case ProductStage::combining: return blocks.has_stream_k() ? "combine_tail" : "combine";
   }
   __builtin_unreachable();
 }
@@ -93,13 +93,13 @@ void RowsProgram::open_grid() {
   std::int64_t rows = blocks_.digit ? digits_[*blocks_.digit] : 1, outer = 1;
   for (std::size_t i = 0; i < digits_.size(); ++i)
     if (i != blocks_.digit) outer *= digits_[i];
-  rows_ = band(rows, blocks_.tail_rows);
-  columns_ = band(region_.width, blocks_.tail_columns);
+  rows_ = band(rows, blocks_.stream_k_rows);
+  columns_ = band(region_.width, blocks_.stream_k_columns);
   std::int64_t row_blocks = (rows_.size + blocks_.rows - 1) / blocks_.rows;
-  const std::int64_t quantum = std::max<std::int64_t>(1, blocks_.sliver_width);
-  const Band slivers{columns_.first / quantum, (columns_.size + quantum - 1) / quantum};
-  const std::int64_t block_slivers = (blocks_.columns + quantum - 1) / quantum;
-  std::int64_t column_blocks = (slivers.size + block_slivers - 1) / block_slivers;
+  const std::int64_t quantum = std::max<std::int64_t>(1, blocks_.panel_width);
+  const Band panels{columns_.first / quantum, (columns_.size + quantum - 1) / quantum};
+  const std::int64_t block_panels = (blocks_.columns + quantum - 1) / quantum;
+  std::int64_t column_blocks = (panels.size + block_panels - 1) / block_panels;
   int row_axis = blocks_.rows_fastest ? 0 : 1, column_axis = 1 - row_axis, outer_axis = 2;
   std::int64_t splits = stage_ == ProductStage::partial ? blocks_.splits : 1;
   if (blocks_.shares_rows()) column_blocks = blocks_.cluster;
@@ -116,8 +116,8 @@ void RowsProgram::open_grid() {
   if (blocks_.shares_rows())
     rank_ = programs.index[column_axis];
   else if (region_.width > blocks_.columns) {
-    sliver_ = block_start(programs.index[column_axis], block_slivers, slivers);
-    column_ = quantum == 1 ? sliver_ : sliver_ * quantum;
+    panel_ = block_start(programs.index[column_axis], block_panels, panels);
+    column_ = quantum == 1 ? panel_ : panel_ * quantum;
   }
   indices_.resize(digits_.size());
   Tile rest = programs.index[outer_axis];
@@ -140,7 +140,7 @@ RowsProgram::Band RowsProgram::band(std::int64_t size, std::int64_t tail) const 
 }
 
 Tile RowsProgram::block_start(const Tile& index, std::int64_t block, const Band& band) const {
-  // One block of a part of the table. Before a tail it may reach into it, whose values are stored
+  // One block of a part of the table. Before a band it may reach into it, whose values are stored
   // after it.
   if (!index.defined()) return dsl::constant(ir::Scalar::of_integer(DType::i64, band.first));
   Tile start = index * block;
@@ -150,7 +150,7 @@ Tile RowsProgram::block_start(const Tile& index, std::int64_t block, const Band&
 }
 
 Operand RowsProgram::column(const Columns& columns) const {
-  if (columns.part == Part::piece) return columns.start;
+  if (columns.part == Part::chunk) return columns.start;
   bool moves = columns.part == Part::block && column_.defined();
   return moves ? Operand(column_) : Operand(0);
 }
@@ -163,7 +163,7 @@ Offset RowsProgram::outer_offset(std::int64_t offset, const std::vector<std::int
   return result;
 }
 
-RowsProgram::Block RowsProgram::block_of(const Tile& pointer, const Access& access,
+RowsProgram::Block RowsProgram::block_of(const Tile& pointer, const TableAccess& access,
                                          std::int64_t width, const Columns& columns) const {
   std::vector<std::int64_t> strides = region_.digits.strides(access.rows);
   Tile base = pointer + outer_offset(access.offset, strides);
@@ -186,11 +186,11 @@ RowsProgram::Block RowsProgram::block_of(const Tile& pointer, const Access& acce
 
 std::int64_t RowsProgram::width_of(std::int64_t width, const Columns& columns) const {
   if (width == 1 || columns.part == Part::whole) return width;
-  return columns.part == Part::piece ? columns.size : std::min(width, blocks_.columns);
+  return columns.part == Part::chunk ? columns.size : std::min(width, blocks_.columns);
 }
 
 Tile RowsProgram::load(const TaskOperand& operand, const Table& seen, const Columns& columns) {
-  Access access = *compose(operand.view, seen.place);
+  TableAccess access = *compose(operand.view, seen.place);
   for (const Loaded& known : known_.loaded)
     if (known.storage == operand.storage && known.access == access && known.width == seen.width &&
         known.part == columns.part)
@@ -207,7 +207,7 @@ Tile RowsProgram::load(const TaskOperand& operand, const Table& seen, const Colu
 
 // The next block of rows, which comes while this one is being worked on; or the next row, where
 // programs have one each: that of the digit that moves fastest.
-void RowsProgram::prefetch_next(const TaskOperand& operand, const Access& access,
+void RowsProgram::prefetch_next(const TaskOperand& operand, const TableAccess& access,
                                 const Block& block) {
   std::vector<std::int64_t> strides = region_.digits.strides(access.rows);
   if (row_.defined() && varies_by_row(strides))
@@ -241,7 +241,7 @@ Tile RowsProgram::value(std::size_t slot, Columns columns) {
   columns = of_value(slot, columns);
   Tiles& tiles = columns.part == Part::whole   ? known_.whole
                  : columns.part == Part::block ? known_.block
-                                               : known_.piece;
+                                               : known_.chunk;
   if (tiles[slot].defined()) return tiles[slot];
   Tile made = compute(slot, columns);
   tiles[slot] = made;
@@ -287,34 +287,34 @@ void RowsProgram::prepare_products() {
 }
 
 RowsProgram::Run RowsProgram::part_of_row(std::int64_t width) const {
-  if (!blocks_.shares_rows()) return {{}, width, blocks_.piece};
-  return {rank_ * blocks_.share, blocks_.share, blocks_.piece};
+  if (!blocks_.shares_rows()) return {{}, width, blocks_.chunk};
+  return {rank_ * blocks_.share, blocks_.share, blocks_.chunk};
 }
 
 Tile RowsProgram::over_cluster(const Tile& x, ir::ReduceKind kind) const {
   return blocks_.shares_rows() ? dsl::cluster_reduce(x, kind) : x;
 }
 
-void RowsProgram::for_each_piece(const Run& run, const std::function<void(const Columns&)>& body) {
-  if (is_resident()) return body({Part::piece, run.first, run.size});
+void RowsProgram::for_each_chunk(const Run& run, const std::function<void(const Columns&)>& body) {
+  if (is_resident()) return body({Part::chunk, run.first, run.size});
   const Known before = known_;
   for (Tile start : dsl::range(0, run.length, run.size)) {
-    known_.piece.assign(region_.tasks.size(), {});
-    std::erase_if(known_.loaded, [](const Loaded& l) { return l.part == Part::piece; });
-    body({Part::piece, run.first.defined() ? run.first + start : start, run.size});
+    known_.chunk.assign(region_.tasks.size(), {});
+    std::erase_if(known_.loaded, [](const Loaded& l) { return l.part == Part::chunk; });
+    body({Part::chunk, run.first.defined() ? run.first + start : start, run.size});
   }
   known_ = before;
 }
 
-Tile RowsProgram::filled(const Tile& x, std::int64_t width, const Columns& piece,
+Tile RowsProgram::filled(const Tile& x, std::int64_t width, const Columns& chunk,
                          ir::Scalar rest) const {
   std::int64_t covered = blocks_.shares_rows() ? blocks_.share * blocks_.cluster : width;
-  if (width % piece.size == 0 && covered == width) return x;
+  if (width % chunk.size == 0 && covered == width) return x;
   Shape line(2, 1);
-  line[column_axis()] = piece.size;
+  line[column_axis()] = chunk.size;
   // Compared in 32 bits, which take half the registers on a GPU.
-  Tile left = dsl::cast(dsl::minimum(width - piece.start, piece.size), DType::i32);
-  Tile at = dsl::reshape(dsl::arange(0, piece.size), line);
+  Tile left = dsl::cast(dsl::minimum(width - chunk.start, chunk.size), DType::i32);
+  Tile at = dsl::reshape(dsl::arange(0, chunk.size), line);
   return dsl::where(at < left, x, dsl::constant(rest));
 }
 
@@ -322,7 +322,7 @@ Tile RowsProgram::pointwise(std::size_t slot, const Columns& columns) {
   const Task& t = task(slot);
   std::vector<Operand> operands;
   for (std::size_t i = 0; i < t.operands.size(); ++i) operands.push_back(operand(slot, i, columns));
-  if (highest_below(slot)) return exp_below_zero(operands[0].tile());
+  if (row_max_below(slot)) return exp_below_zero(operands[0].tile());
   return apply_pointwise(t, operands);
 }
 
@@ -337,7 +337,7 @@ Tile RowsProgram::spread(const Tile& x, std::int64_t columns, std::int64_t rows)
 Tile RowsProgram::row_number(std::size_t slot, std::size_t i) {
   const Task& t = task(slot);
   Table seen = *operand_table(t, i, region_.tables[slot]);
-  Access access = *compose(t.operands[i].view, seen.place);
+  TableAccess access = *compose(t.operands[i].view, seen.place);
   std::vector<std::int64_t> strides = region_.digits.strides(access.rows);
   Tile at = parameters_.pointer(t.operands[i].storage) + outer_offset(access.offset, strides);
   Tile id = dsl::load(at);
@@ -346,39 +346,39 @@ Tile RowsProgram::row_number(std::size_t slot, std::size_t i) {
 
 Tile RowsProgram::gather(std::size_t slot, const Columns& columns) {
   const Task& t = task(slot);
-  const Placement& table = t.operands[0].view;
+  const StridedView& table = t.operands[0].view;
   Tile base = parameters_.pointer(t.operands[0].storage) + Offset(table.offset);
   Matrix matrix{base, table.shape[0], table.shape[1], table.strides[0], table.strides[1]};
   return matrix.load(row_number(slot, 1), column(columns), {1, width_of(table.shape[1], columns)});
 }
 
 void RowsProgram::store_all() {
-  std::vector<std::size_t> at_once, in_pieces;
+  std::vector<std::size_t> at_once, in_chunks;
   for (std::size_t slot = 0; slot < region_.tasks.size(); ++slot) {
     if (!region_.stored[slot]) continue;
     const std::int64_t width = region_.tables[slot].width;
-    bool wide = blocks_.stored_piece != 0 ? width == region_.width
-                                          : !column_.defined() && is_in_pieces(width);
-    (wide ? in_pieces : at_once).push_back(slot);
+    bool wide = blocks_.stored_chunk != 0 ? width == region_.width
+                                          : !column_.defined() && is_in_chunks(width);
+    (wide ? in_chunks : at_once).push_back(slot);
   }
-  if (!in_pieces.empty()) {
+  if (!in_chunks.empty()) {
     for (std::size_t slot : at_once) value(slot, block_of_row());
     std::vector<bool> seen(region_.tasks.size(), false);
-    for (std::size_t slot : in_pieces) prepare(slot, seen);
-    if (blocks_.stored_piece != 0) prepare_products();
+    for (std::size_t slot : in_chunks) prepare(slot, seen);
+    if (blocks_.stored_chunk != 0) prepare_products();
   }
-  while (!in_pieces.empty()) {
-    std::int64_t width = region_.tables[in_pieces[0]].width;
+  while (!in_chunks.empty()) {
+    std::int64_t width = region_.tables[in_chunks[0]].width;
     auto others = std::ranges::stable_partition(
-        in_pieces, [&](std::size_t slot) { return region_.tables[slot].width == width; });
-    std::vector<std::size_t> slots(in_pieces.begin(), others.begin());
-    const Run run = blocks_.stored_piece == 0 ? part_of_row(width)
-                                              : Run{column_, blocks_.columns, blocks_.stored_piece};
-    for_each_piece(run, [&](const Columns& piece) {
-      for (std::size_t slot : slots) value(slot, piece);
-      for (std::size_t slot : slots) store(slot, piece);
+        in_chunks, [&](std::size_t slot) { return region_.tables[slot].width == width; });
+    std::vector<std::size_t> slots(in_chunks.begin(), others.begin());
+    const Run run = blocks_.stored_chunk == 0 ? part_of_row(width)
+                                              : Run{column_, blocks_.columns, blocks_.stored_chunk};
+    for_each_chunk(run, [&](const Columns& chunk) {
+      for (std::size_t slot : slots) value(slot, chunk);
+      for (std::size_t slot : slots) store(slot, chunk);
     });
-    in_pieces.erase(in_pieces.begin(), others.begin());
+    in_chunks.erase(in_chunks.begin(), others.begin());
   }
   for (std::size_t slot : at_once) store(slot, block_of_row());
 }
@@ -386,7 +386,7 @@ void RowsProgram::store_all() {
 void RowsProgram::store(std::size_t slot, const Columns& columns) {
   const Task& t = task(slot);
   const Table& table = region_.tables[slot];
-  Access access = *compose(t.place, table.place);
+  TableAccess access = *compose(t.place, table.place);
   Tile x = spread(value(slot, columns), width_of(table.width, columns), blocks_.rows);
   if (t.kind == TaskKind::scatter) {
     std::vector<std::int64_t> strides = region_.digits.strides(access.rows);

@@ -19,7 +19,7 @@ LoweredRegion lower_rows(const TaskList& list, const Region& region, const dsl::
                          const BlockSizes& blocks) {
   RowBlocks used = choose_blocks(list, region, target, blocks);
   LoweredRegion result;
-  result.kind = used.has_tail() ? "stream-K product" : used.has_product ? "product" : "rows";
+  result.kind = used.has_stream_k() ? "stream-K product" : used.has_product ? "product" : "rows";
   result.blocks = sizes_of(used);
   auto add_program = [&](const RowBlocks& of, ProductStage stage) {
     result.programs.push_back(RowsProgram(list, region, target, of, stage).emit());
@@ -29,17 +29,17 @@ LoweredRegion lower_rows(const TaskList& list, const Region& region, const dsl::
     return result;
   }
   result.scratch = product_parts(list, region, used);
-  if (used.has_tail()) add_program(used, ProductStage::whole);
+  if (used.has_stream_k()) add_program(used, ProductStage::whole);
   add_program(used, ProductStage::partial);
   add_program(combining_blocks(region, target, used), ProductStage::combining);
   return result;
 }
 
-// All sizes by their values; of a tail that there is one, whatever its length and its parts.
+// All sizes by their values; of a band that there is one, whatever its length and its parts.
 BlockSizes all_sizes_of(const RowBlocks& blocks) {
-  BlockSizes sizes{blocks.rows,  blocks.columns, blocks.piece,
+  BlockSizes sizes{blocks.rows,  blocks.columns, blocks.chunk,
                    blocks.depth, blocks.splits,  blocks.cluster};
-  if (blocks.has_tail()) {
+  if (blocks.has_stream_k()) {
     sizes.splits = 1;
     sizes.tail = -1;
   }

@@ -23,7 +23,7 @@ DType sum_dtype(const Task& product) {
 std::int64_t part_elements(const Task& product, const Region& region, const RowBlocks& blocks) {
   Shape shared = shared_part(region, blocks);
   std::int64_t width = product.shape[-1];
-  return shared[0] * (width == 1 || blocks.tail_columns == 0 ? width : shared[1]);
+  return shared[0] * (width == 1 || blocks.stream_k_columns == 0 ? width : shared[1]);
 }
 
 Tile widened(const Tile& x, DType dtype) { return x.dtype() == dtype ? x : dsl::cast(x, dtype); }
@@ -49,23 +49,23 @@ Tile RowsProgram::product_sum(std::size_t slot, const Columns& columns) {
                                              : sum_of_dots(slot, columns);
 }
 
-std::int64_t RowsProgram::inner_piece(const Task& product) const {
-  std::int64_t depth = depth_of(product), piece = depth;
+std::int64_t RowsProgram::inner_chunk(const Task& product) const {
+  std::int64_t depth = depth_of(product), chunk = depth;
   if (blocks_.depth != 0 && depth > blocks_.depth)
-    piece = blocks_.depth;
+    chunk = blocks_.depth;
   else if (split_.defined())
-    piece = divide_up(depth, blocks_.splits);
-  return std::min(depth, divide_up(piece, blocks_.depth_quantum) * blocks_.depth_quantum);
+    chunk = divide_up(depth, blocks_.splits);
+  return std::min(depth, divide_up(chunk, blocks_.depth_quantum) * blocks_.depth_quantum);
 }
 
 Tile RowsProgram::over_inner_axis(const Task& product, const Shape& sum_shape,
                                   const std::function<Tile(const Columns&, const Tile&)>& add) {
   std::int64_t depth = depth_of(product);
-  Run run{{}, depth, inner_piece(product)};
+  Run run{{}, depth, inner_chunk(product)};
   if (run.size == depth && !split_.defined()) return add(whole_row(), {});
   prepare(product.operands[0]);
   if (split_.defined()) {
-    // Whole pieces, so that none belongs to two programs. The number of the part is bounded, from
+    // Whole chunks, so that none belongs to two programs. The number of the part is bounded, from
     // which it follows that reads stay inside.
     std::int64_t share = divide_up(divide_up(depth, blocks_.splits), run.size) * run.size;
     run.first = dsl::minimum(split_ * share, (blocks_.splits - 1) * share);
@@ -73,7 +73,7 @@ Tile RowsProgram::over_inner_axis(const Task& product, const Shape& sum_shape,
         depth == share * blocks_.splits ? Operand(share) : dsl::minimum(depth - run.first, share);
   }
   dsl::Var sum = dsl::zeros(sum_shape, sum_dtype(product));
-  for_each_piece(run, [&](const Columns& along) { sum = add(along, sum); });
+  for_each_chunk(run, [&](const Columns& along) { sum = add(along, sum); });
   return sum;
 }
 
@@ -81,7 +81,7 @@ Tile RowsProgram::first_operand(std::size_t slot, const Columns& along) {
   const Task& t = task(slot);
   Tile a = spread(operand(slot, 0, along), width_of(depth_of(t), along), blocks_.rows);
   // What is computed beyond the edge may be no number.
-  bool computed = along.part == Part::piece && producer(t.operands[0]);
+  bool computed = along.part == Part::chunk && producer(t.operands[0]);
   return computed ? filled(a, depth_of(t), along, ir::Scalar::of_integer(a.dtype(), 0)) : a;
 }
 
@@ -109,7 +109,7 @@ Tile RowsProgram::sum_of_elements(std::size_t slot, const Columns& columns) {
     if (!sum.defined()) return a * b;
     return is_floating(wide) ? dsl::fma(a, b, sum) : sum + a * b;
   };
-  std::int64_t width = width_of(t.shape[-1], columns), depth = inner_piece(t);
+  std::int64_t width = width_of(t.shape[-1], columns), depth = inner_chunk(t);
   Shape sums{blocks_.rows, along_depth ? width : depth, along_depth ? depth : width};
   return dsl::sum(over_inner_axis(t, sums, add), along_depth ? 2 : 1);
 }
@@ -118,7 +118,7 @@ Tile RowsProgram::sum_of_elements(std::size_t slot, const Columns& columns) {
 RowsProgram::Block RowsProgram::parts_block(std::size_t slot, Offset part,
                                             const Columns& columns) const {
   std::int64_t width = task(slot).shape[-1], block_width = width_of(width, columns);
-  if (width != 1 && blocks_.tail_columns != 0) width = columns_.size;
+  if (width != 1 && blocks_.stream_k_columns != 0) width = columns_.size;
   std::int64_t stride = rows_.size * width;
   for (std::size_t i = 0; i < digits_.size(); ++i) {
     if (i == blocks_.digit || !indices_[i].defined()) continue;

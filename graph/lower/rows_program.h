@@ -1,7 +1,7 @@
 // One program for a region whose tasks are all seen as tables of rows.
 //
 // A value is made where it is first wanted. What is too wide for one tile, or has too deep a
-// product, is gone through by a loop over pieces, in which everything that depends on the piece is
+// product, is gone through by a loop over chunks, in which everything that depends on the chunk is
 // made anew. The frame, what is read and what is stored stands in rows.cpp; how columns are reduced
 // in rows_reduction.cpp; products in rows_product.cpp, and their weights in rows_weights.cpp.
 //
@@ -24,7 +24,7 @@ enum class ProductStage : std::uint8_t {
   combining  // adds up the parts that were left
 };
 
-// For each product its parts, [programs that share its inner axis, rows, columns], of a tail its
+// For each product its parts, [programs that share its inner axis, rows, columns], of a band its
 // rows and columns.
 std::vector<Scratch> product_parts(const TaskList& list, const Region& region,
                                    const RowBlocks& blocks);
@@ -38,12 +38,12 @@ class RowsProgram {
  private:
   using Operand = dsl::Operand;
   using Tile = dsl::Tile;
-  // Which columns of a value: all, this program's block of them, or the piece that a loop is at.
-  enum class Part : std::uint8_t { whole, block, piece };
+  // Which columns of a value: all, this program's block of them, or the chunk that a loop is at.
+  enum class Part : std::uint8_t { whole, block, chunk };
   struct Columns {
     Part part;
-    Tile start;             // of a piece
-    std::int64_t size = 0;  // of a piece; the last one may reach beyond the value
+    Tile start;             // of a chunk
+    std::int64_t size = 0;  // of a chunk; the last one may reach beyond the value
   };
   static Columns whole_row() { return {Part::whole, {}}; }
   static Columns block_of_row() { return {Part::block, {}}; }
@@ -67,7 +67,7 @@ class RowsProgram {
   std::vector<bool> needed_tasks() const;
   void add_parameters();
   // The rows of the digit that is cut, or the columns, that the program's grid goes through: all,
-  // or a tail, or what is not of it.
+  // or a band, or what is not of it.
   struct Band {
     std::int64_t first = 0, size = 1;
   };
@@ -84,62 +84,62 @@ class RowsProgram {
   // without the digit `but`.
   Offset outer_offset(std::int64_t offset, const std::vector<std::int64_t>& strides,
                       std::optional<std::size_t> but = std::nullopt) const;
-  Block block_of(const Tile& pointer, const Access& access, std::int64_t width,
+  Block block_of(const Tile& pointer, const TableAccess& access, std::int64_t width,
                  const Columns& columns) const;
   // The axis of tiles that rows and columns are.
   int row_axis() const { return blocks_.columns_first ? 1 : 0; }
   int column_axis() const { return 1 - row_axis(); }
   std::int64_t width_of(std::int64_t width, const Columns& columns) const;
-  bool is_in_pieces(std::int64_t width) const {
-    return blocks_.piece != 0 && width > blocks_.piece;
+  bool is_in_chunks(std::int64_t width) const {
+    return blocks_.chunk != 0 && width > blocks_.chunk;
   }
   // Each block of memory is read once, whichever tasks want it.
   Tile load(const TaskOperand& operand, const Table& seen, const Columns& columns);
-  void prefetch_next(const TaskOperand& operand, const Access& access, const Block& block);
+  void prefetch_next(const TaskOperand& operand, const TableAccess& access, const Block& block);
   Tile operand(std::size_t slot, std::size_t i, const Columns& columns);
   // What `columns` of the table are of a task's value, which may have one for all of them.
   Columns of_value(std::size_t slot, const Columns& columns) const;
   // A task's value for this program's rows.
   Tile value(std::size_t slot, Columns columns);
   Tile compute(std::size_t slot, const Columns& columns);
-  // Makes what the value needs and is the same for all of its pieces.
+  // Makes what the value needs and is the same for all of its chunks.
   void prepare(std::size_t slot, std::vector<bool>& seen);
   void prepare(const TaskOperand& operand);
   // Has what products multiply by made before a loop over their columns: the host packs it there.
   void prepare_products();
-  // A run of columns that is gone through in pieces of `size`.
+  // A run of columns that is gone through in chunks of `size`.
   struct Run {
     Tile first;  // undefined: 0
     Operand length;
     std::int64_t size;
   };
-  // This program's part of a row that is in pieces: all of it, or its share in the cluster.
+  // This program's part of a row that is in chunks: all of it, or its share in the cluster.
   Run part_of_row(std::int64_t width) const;
-  // Whether that is one piece, which stays in registers.
-  bool is_resident() const { return blocks_.shares_rows() && blocks_.share == blocks_.piece; }
+  // Whether that is one chunk, which stays in registers.
+  bool is_resident() const { return blocks_.shares_rows() && blocks_.share == blocks_.chunk; }
   // What the programs of a cluster have reduced, each its part of a row.
   Tile over_cluster(const Tile& x, ir::ReduceKind kind) const;
-  // body(piece) for each piece. What it makes is known only in the loop, if there is one.
-  void for_each_piece(const Run& run, const std::function<void(const Columns&)>& body);
-  // A piece with `rest` where it reaches beyond the width.
-  Tile filled(const Tile& x, std::int64_t width, const Columns& piece, ir::Scalar rest) const;
+  // body(chunk) for each chunk. What it makes is known only in the loop, if there is one.
+  void for_each_chunk(const Run& run, const std::function<void(const Columns&)>& body);
+  // A chunk with `rest` where it reaches beyond the width.
+  Tile filled(const Tile& x, std::int64_t width, const Columns& chunk, ir::Scalar rest) const;
   Tile pointwise(std::size_t slot, const Columns& columns);
   // The value with its broadcast columns, and rows if wanted, spelt out.
   Tile spread(const Tile& x, std::int64_t columns, std::int64_t rows = 0) const;
   Tile reduction(std::size_t slot);
   // Of exp(x - max(x)) the maximum.
-  std::optional<std::size_t> highest_below(std::size_t exponential) const;
+  std::optional<std::size_t> row_max_below(std::size_t exponential) const;
   Tile exp_below_zero(const Tile& x) const;
   // Of a maximum max(x) the sum of exp(x - max(x)), and the other way round.
-  std::optional<std::size_t> exponentials_of(std::size_t highest) const;
-  std::optional<std::size_t> highest_of(std::size_t exponentials) const;
-  Tile highest_with_exponentials(std::size_t highest, std::size_t exponentials);
-  Tile reduction_in_pieces(const Task& t, std::int64_t width,
+  std::optional<std::size_t> exponentials_of(std::size_t row_max) const;
+  std::optional<std::size_t> row_max_of(std::size_t exponentials) const;
+  Tile row_max_with_exponentials(std::size_t row_max, std::size_t exponentials);
+  Tile reduction_in_chunks(const Task& t, std::int64_t width,
                            const std::function<Tile(const Columns&)>& part);
-  Tile index_in_pieces(const Task& t, std::int64_t width,
+  Tile index_in_chunks(const Task& t, std::int64_t width,
                        const std::function<Tile(const Columns&)>& part);
-  DType piece_dtype(const Task& reduction) const;
-  Shape line_of_pieces() const;
+  DType chunk_dtype(const Task& reduction) const;
+  Shape line_of_chunks() const;
   Tile product(std::size_t slot, const Columns& columns);
   // A block of a product's second operand, the inner axis first, or last if it lies `along_depth`.
   Tile weights(std::size_t slot, const Columns& along, const Columns& columns, bool along_depth);
@@ -164,7 +164,7 @@ class RowsProgram {
   // What `add` makes of this program's part of the inner axis: add(columns of it, sum so far).
   Tile over_inner_axis(const Task& product, const Shape& sum_shape,
                        const std::function<Tile(const Columns&, const Tile&)>& add);
-  std::int64_t inner_piece(const Task& product) const;  // the size of such columns
+  std::int64_t inner_chunk(const Task& product) const;  // the size of such columns
   // Columns of a product's first operand.
   Tile first_operand(std::size_t slot, const Columns& along);
   Block parts_block(std::size_t slot, Offset part, const Columns& columns) const;
@@ -174,22 +174,22 @@ class RowsProgram {
   Tile row_number(std::size_t slot, std::size_t i);
   // A row outside the table reads as zeros.
   Tile gather(std::size_t slot, const Columns& columns);
-  // Values that are wider than a tile, and are this program's alone, are stored in pieces, all that
-  // are equally wide together; before the first piece overwrites anything, what they and the others
+  // Values that are wider than a tile, and are this program's alone, are stored in chunks, all that
+  // are equally wide together; before the first chunk overwrites anything, what they and the others
   // need is made.
   void store_all();
   void store(std::size_t slot, const Columns& columns);
 
   struct Loaded {
     StorageId storage;
-    Access access;
+    TableAccess access;
     std::int64_t width;
     Part part;
     Tile tile;
   };
   using Tiles = std::vector<Tile>;  // of each task
   struct Known {
-    Tiles whole, block, piece;
+    Tiles whole, block, chunk;
     std::vector<Loaded> loaded;
   };
   const TaskList& list_;
@@ -203,7 +203,7 @@ class RowsProgram {
   Grid grid_;
   Band rows_, columns_;
   Tile row_, column_;          // first row and column of this program; undefined: 0
-  Tile sliver_;                // of packed weights the first, where there is a first column
+  Tile panel_;                 // of packed weights the first, where there is a first column
   std::vector<Tile> indices_;  // of the digits that are not cut in blocks
   Tile split_;                 // which part of inner axes is this program's; undefined: all
   Tile rank_;                  // of this program among those that share a row; undefined: alone

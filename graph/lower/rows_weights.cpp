@@ -2,9 +2,9 @@
 // registers, by the pointwise tasks that make it.
 //
 // What it is computed from may repeat along the inner axis: a scale for each 64 weights, a byte for
-// two of them that are 16 columns apart. So the inner axis is cut into digits in which every piece
+// two of them that are 16 columns apart. So the inner axis is cut into digits in which every chunk
 // of memory has one stride, and tiles have an axis for each: what repeats is loaded once and
-// broadcast. With groups of 64, 4 bits in blocks of 32 and a piece of 512:
+// broadcast. With groups of 64, 4 bits in blocks of 32 and a chunk of 512:
 //
 //   bytes   [columns, 8, 2, 1, 16]      shifts [1, 1, 1, 2, 1]      scales [columns, 8, 1, 1, 1]
 //   weights [columns, 8, 2, 2, 16]  ->  [columns, 512]
@@ -30,7 +30,7 @@ struct RowsProgram::WeightBlock {
 };
 
 bool RowsProgram::weights_lie_along_depth(const Task& product) const {
-  const Placement& view = product.operands[1].view;
+  const StridedView& view = product.operands[1].view;
   return view.shape[-1] == 1 ||
          stride_of(*compose(index_map(view), *weight_table(product).inner)) == 1;
 }
@@ -41,33 +41,33 @@ Tile RowsProgram::weights(std::size_t slot, const Columns& along, const Columns&
                                           : loaded_weights(slot, along, columns, along_depth);
 }
 
-// A block of slivers, seen as a matrix.
+// A block of panels, seen as a matrix.
 Tile RowsProgram::packed_weights(std::size_t slot, const Columns& along, const Columns& columns) {
   const TaskOperand& weight = task(slot).operands[1];
   const Storage& storage = list_.storages[weight.storage];
-  const std::int64_t width = storage.slivers.width, depth = weight.view.shape[-2];
+  const std::int64_t width = storage.panels.width, depth = weight.view.shape[-2];
   const std::int64_t block_depth = width_of(depth, along),
                      block_columns = width_of(weight.view.shape[-1], columns);
-  const std::int64_t count = storage.slivers.count(weight.view.shape[-1]);
-  check(block_columns % width == 0, "a block of columns cuts a sliver");
-  const bool moves = columns.part == Part::block && sliver_.defined();
-  const Operand sliver = columns.part == Part::piece ? Operand(columns.start / width)
-                         : moves                     ? Operand(sliver_)
-                                                     : Operand(0);
+  const std::int64_t count = storage.panels.count(weight.view.shape[-1]);
+  check(block_columns % width == 0, "a block of columns cuts a panel");
+  const bool moves = columns.part == Part::block && panel_.defined();
+  const Operand panel = columns.part == Part::chunk ? Operand(columns.start / width)
+                        : moves                     ? Operand(panel_)
+                                                    : Operand(0);
   const Operand first = column(along);
   const Tile& base = parameters_.pointer(weight.storage);
-  const std::int64_t slivers = block_columns / width;
+  const std::int64_t panels = block_columns / width;
   Tile block;
-  if (storage.slivers.in_pairs) {
+  if (storage.panels.in_pairs) {
     check(block_depth % 2 == 0, "a piece of the inner axis cuts a pair");
     Operand pair = first.is_number() ? first : Operand(first.tile() / 2);
     block = dsl::load(
         dsl::make_desc(base, {count, depth / 2, width, 2}, {depth * width, 2 * width, 2, 1}),
-        {sliver, pair, 0, 0}, {slivers, block_depth / 2, width, 2});
+        {panel, pair, 0, 0}, {panels, block_depth / 2, width, 2});
     block = dsl::permute(block, {1, 3, 0, 2});
   } else {
     block = dsl::load(dsl::make_desc(base, {count, depth, width}, {depth * width, width, 1}),
-                      {sliver, first, 0}, {slivers, block_depth, width});
+                      {panel, first, 0}, {panels, block_depth, width});
     block = dsl::permute(block, {1, 0, 2});
   }
   return dsl::reshape(block, {block_depth, block_columns});
@@ -81,7 +81,7 @@ Tile RowsProgram::loaded_weights(std::size_t slot, const Columns& along, const C
     return along_depth ? dsl::trans(matrix) : matrix;
   }
   Table table = weight_table(task(slot));
-  Access access = *compose(weight.view, table.place);
+  TableAccess access = *compose(weight.view, table.place);
   std::vector<std::int64_t> strides = region_.digits.strides(access.rows);
   check(!varies_by_row(strides), "a product's second operand differs between rows of a block");
   std::int64_t depth = weight.view.shape[-2], width = weight.view.shape[-1];
@@ -126,7 +126,7 @@ Tile RowsProgram::computed_weights(std::size_t slot, const Columns& along, const
                     {},
                     {},
                     Tiles(region_.tasks.size())};
-  if (along.part == Part::piece) block.digit = quantum == 1 ? along.start : along.start / quantum;
+  if (along.part == Part::chunk) block.digit = quantum == 1 ? along.start : along.start / quantum;
   std::vector<std::int64_t> sizes = block.digits.sizes();
   if (sizes.empty()) sizes = {1};
   block.whole = Shape(sizes.rbegin(), sizes.rend());
@@ -142,7 +142,7 @@ Tile RowsProgram::computed_weights(std::size_t slot, const Columns& along, const
   Shape flat = along_depth ? Shape{width, depth} : Shape{depth, width};
   if (made.shape() != flat) made = dsl::reshape(made, flat);
   // What is computed beyond the edge may be no number.
-  if (along.part != Part::piece || all[-2] % depth == 0) return made;
+  if (along.part != Part::chunk || all[-2] % depth == 0) return made;
   Tile at = dsl::reshape(dsl::arange(0, depth), along_depth ? Shape{1, depth} : Shape{depth, 1});
   Tile left = dsl::cast(dsl::minimum(all[-2] - along.start, depth), DType::i32);
   return dsl::where(at < left, made, dsl::constant(ir::Scalar::of_integer(made.dtype(), 0)));
@@ -167,7 +167,7 @@ Tile RowsProgram::weight_value(std::size_t slot, WeightBlock& block) {
 // Axes along which memory is the same everywhere have one element.
 Tile RowsProgram::weight_load(const TaskOperand& operand, const Table& seen,
                               const WeightBlock& block) {
-  Access access = *compose(operand.view, seen.place);
+  TableAccess access = *compose(operand.view, seen.place);
   std::vector<std::int64_t> strides =
       block.digits.strides(*compose(index_map(operand.view), *seen.inner));
   if (strides.empty()) strides = {0};

@@ -13,7 +13,7 @@ double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
 }  // namespace
 
-Term decomposition(The<Op::relu>, const Site& site) {
+Term decomposition(The<Op::relu>, const Composite& site) {
   const Term& x = site.operands[0];
   return x.make(Op::maximum, {x.id, x.number(0).id});
 }
@@ -24,7 +24,7 @@ HostTensor meaning(The<Op::relu>, const Node& node, const Operands& x) {
   return result;
 }
 
-Term decomposition(The<Op::silu>, const Site& site) {
+Term decomposition(The<Op::silu>, const Composite& site) {
   Term x = site.wide(0);
   return x * unary(Op::sigmoid, x);
 }
@@ -33,7 +33,7 @@ HostTensor meaning(The<Op::silu>, const Node& node, const Operands& x) {
 }
 
 // The tanh form uses (1 + tanh(y)) / 2 = sigmoid(2 y), which does not cancel.
-Term decomposition(The<Op::gelu>, const Site& site) {
+Term decomposition(The<Op::gelu>, const Composite& site) {
   Term x = site.wide(0);
   if (!site.node.attributes.tanh_form)
     return x * 0.5 * (unary(Op::erf, x * (1 / std::numbers::sqrt2)) + 1.0);
@@ -50,7 +50,7 @@ HostTensor meaning(The<Op::gelu>, const Node& node, const Operands& x) {
              [](double v) { return 0.5 * v * (1 + std::erf(v / std::numbers::sqrt2)); });
 }
 
-Term decomposition(The<Op::tanhshrink>, const Site& site) {
+Term decomposition(The<Op::tanhshrink>, const Composite& site) {
   Term x = site.wide(0);
   return x - unary(Op::tanh, x);
 }
@@ -59,7 +59,7 @@ HostTensor meaning(The<Op::tanhshrink>, const Node& node, const Operands& x) {
 }
 
 // log(1 + exp(z)) = max(z, 0) + log(1 + exp(-|z|)), where nothing overflows.
-Term decomposition(The<Op::softplus>, const Site& site) {
+Term decomposition(The<Op::softplus>, const Composite& site) {
   const Attributes& attributes = site.node.attributes;
   Term x = site.wide(0), z = x * attributes.number;
   Term positive = z.make(Op::maximum, {z.id, z.number(0).id});

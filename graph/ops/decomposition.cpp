@@ -21,7 +21,7 @@ Term compared(Op op, const Term& a, double b) { return a.make(op, {a.id, a.numbe
 
 std::vector<NodeId> append_decomposition(GraphBuilder& builder, const Node& node,
                                          const std::vector<NodeId>& operands) {
-  Site site{node, {}};
+  Composite site{node, {}};
   for (NodeId id : operands) site.operands.push_back({&builder, id});
   Term result =
       dispatch_op<Kind::composite, Term>(node.op, [&](auto op) { return decomposition(op, site); });

@@ -124,7 +124,7 @@ Term choice(const Term& condition, const Term& a, const Term& b);
 Term compared(Op op, const Term& a, double b);
 
 // What a decomposition is given: the composite and its operands.
-struct Site {
+struct Composite {
   const Node& node;
   std::vector<Term> operands;
 
@@ -147,7 +147,7 @@ HostTensor map(const Node& node, const HostTensor& x, F f) {
 }
 
 #define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op, attributes, function) \
-  Term decomposition(The<Op::name>, const Site& site);                               \
+  Term decomposition(The<Op::name>, const Composite& site);                          \
   HostTensor meaning(The<Op::name>, const Node& node, const Operands& operands);
 #include "graph/ir/ops.def"
 #undef TILEWRIGHT_GRAPH_OP

@@ -56,7 +56,7 @@ HostTensor softmax(const Node& node, const HostTensor& x, bool logarithm) {
 
 }  // namespace
 
-Term decomposition(The<Op::softmax>, const Site& site) {
+Term decomposition(The<Op::softmax>, const Composite& site) {
   Term x = site.wide(0);
   if (element_count(x.shape()) == 0) return x;
   const auto& axes = site.node.attributes.axes;
@@ -67,7 +67,7 @@ HostTensor meaning(The<Op::softmax>, const Node& node, const Operands& x) {
   return softmax(node, *x[0], false);
 }
 
-Term decomposition(The<Op::log_softmax>, const Site& site) {
+Term decomposition(The<Op::log_softmax>, const Composite& site) {
   Term x = site.wide(0);
   if (element_count(x.shape()) == 0) return x;
   const auto& axes = site.node.attributes.axes;
@@ -79,7 +79,7 @@ HostTensor meaning(The<Op::log_softmax>, const Node& node, const Operands& x) {
   return softmax(node, *x[0], true);
 }
 
-Term decomposition(The<Op::layer_norm>, const Site& site) {
+Term decomposition(The<Op::layer_norm>, const Composite& site) {
   Term x = site.wide(0);
   std::vector<int> last = {x.shape().rank() - 1};
   Term deviation = x - average(x, last).like(x);
@@ -105,7 +105,7 @@ HostTensor meaning(The<Op::layer_norm>, const Node& node, const Operands& operan
   return result;
 }
 
-Term decomposition(The<Op::rms_norm>, const Site& site) {
+Term decomposition(The<Op::rms_norm>, const Composite& site) {
   Term x = site.wide(0);
   Term square = average(x * x, {x.shape().rank() - 1});
   Term y = x * unary(Op::rsqrt, square + site.node.attributes.number).like(x);

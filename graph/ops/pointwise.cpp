@@ -92,7 +92,7 @@ HostTensor pointwise(const Node& node, const Operands& operands, Rounding roundi
 }
 
 // Near 0 by 2 t / (1 - t) with t = tanh(x / 2), where exp(x) - 1 would cancel.
-Term decomposition(The<Op::expm1>, const Site& site) {
+Term decomposition(The<Op::expm1>, const Composite& site) {
   constexpr double near = 0.5;
   Term x = site.wide(0), t = unary(Op::tanh, x * 0.5);
   Term is_near = compared(Op::lt, unary(Op::abs, x), near);
@@ -110,13 +110,13 @@ Term log_of_one_plus(const Term& x) {
   Term share = choice(is_whole, x.number(1), x / left);
   return choice(compared(Op::eq, left, 0), x, unary(Op::log, sum) * share);
 }
-Term decomposition(The<Op::log1p>, const Site& site) { return log_of_one_plus(site.wide(0)); }
+Term decomposition(The<Op::log1p>, const Composite& site) { return log_of_one_plus(site.wide(0)); }
 HostTensor meaning(The<Op::log1p>, const Node& node, const Operands& x) {
   return map(node, *x[0], [](double v) { return std::log1p(v); });
 }
 
-Term decomposition(The<Op::reciprocal>, const Site& site) { return 1.0 / site.operands[0]; }
-Term decomposition(The<Op::square>, const Site& site) {
+Term decomposition(The<Op::reciprocal>, const Composite& site) { return 1.0 / site.operands[0]; }
+Term decomposition(The<Op::square>, const Composite& site) {
   return site.operands[0] * site.operands[0];
 }
 HostTensor meaning(The<Op::reciprocal>, const Node& node, const Operands& x) {
@@ -144,7 +144,7 @@ Term is_of_other_sign(const Term& remainder, const Term& divisor) {
 
 }  // namespace
 
-Term decomposition(The<Op::remainder>, const Site& site) {
+Term decomposition(The<Op::remainder>, const Composite& site) {
   Term a = site.wide(0), b = site.wide(1);
   Term r = a.make(Op::fmod, {a.id, b.id});
   if (kind_of(r.dtype()) == DTypeKind::unsigned_integer) return r;
@@ -170,7 +170,7 @@ HostTensor meaning(The<Op::remainder>, const Node& node, const Operands& x) {
 
 // Of floats the quotient of what the divisor goes into is whole but for rounding; by 0 it is that
 // of the division, infinite or NaN.
-Term decomposition(The<Op::floor_divide>, const Site& site) {
+Term decomposition(The<Op::floor_divide>, const Composite& site) {
   Term a = site.wide(0), b = site.wide(1);
   if (kind_of(a.dtype()) == DTypeKind::unsigned_integer) return a / b;
   Term r = a.make(Op::fmod, {a.id, b.id}), other = is_of_other_sign(r, b);

@@ -75,7 +75,7 @@ HostTensor meaning(The<Op::matmul>, const Node& node, const Operands& operands) 
   return result;
 }
 
-Term decomposition(The<Op::linear>, const Site& site) {
+Term decomposition(The<Op::linear>, const Composite& site) {
   const Term &x = site.operands[0], &w = site.operands[1];
   Shape leading = x.shape();
   leading[-1] = 1;

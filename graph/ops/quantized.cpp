@@ -68,7 +68,7 @@ struct QuantizedRows {
   Term scales;                // [N, groups]
   bool is_packed;             // of 4 bits
 
-  QuantizedRows(const Site& site, DType wide)
+  QuantizedRows(const Composite& site, DType wide)
       : numbers(integers(site.operands[1], wide)),
         scales(site.operands[2].to(wide)),
         is_packed(site.operands[1].dtype() == DType::u8) {
@@ -127,7 +127,7 @@ Rounded rounded(const QuantizedRows& w, const Term& values) {
 
 // Weights that few rows read are multiplied by f32 as they are made. One scale for a whole row is
 // left to the sums.
-Term decomposition(The<Op::quantized_linear>, const Site& site) {
+Term decomposition(The<Op::quantized_linear>, const Composite& site) {
   const Term& x = site.operands[0];
   std::int64_t depth = x.shape()[-1], rows = element_count(x.shape()) / depth;
   DType wide = x.dtype() == DType::f64 ? DType::f64 : DType::f32;

@@ -192,21 +192,21 @@ Term place(Op op, const Term& x, const std::vector<int>& axes) {
 
 }  // namespace
 
-Term decomposition(The<Op::max>, const Site& site) {
+Term decomposition(The<Op::max>, const Composite& site) {
   const Term& x = site.operands[0];
   const auto& axes = site.node.attributes.axes;
   Term values = greatest(x, axes);
   values.others = {place(Op::argmax, x, axes).id};
   return values;
 }
-Term decomposition(The<Op::min>, const Site& site) {
+Term decomposition(The<Op::min>, const Composite& site) {
   const Term& x = site.operands[0];
   const auto& axes = site.node.attributes.axes;
   Term values = least(x, axes);
   values.others = {place(Op::argmin, x, axes).id};
   return values;
 }
-Term decomposition(The<Op::aminmax>, const Site& site) {
+Term decomposition(The<Op::aminmax>, const Composite& site) {
   const Term& x = site.operands[0];
   const auto& axes = site.node.attributes.axes;
   Term low = least(x, axes);
@@ -247,7 +247,7 @@ std::vector<double> variances(const HostTensor& x, const Shape& to,
   return totals;
 }
 
-Term decomposition(The<Op::mean>, const Site& site) {
+Term decomposition(The<Op::mean>, const Composite& site) {
   return average(site.wide(0), site.node.attributes.axes);
 }
 HostTensor meaning(The<Op::mean>, const Node& node, const Operands& x) {
@@ -261,7 +261,7 @@ namespace {
 // The mean is rounded, by more than the deviations where these are small beside it. By how much the
 // sum of the deviations tells, which would be 0 (Chan, Golub and LeVeque, "Algorithms for computing
 // the sample variance", 1983). The mean is result 1.
-Term variance_and_mean(const Site& site) {
+Term variance_and_mean(const Composite& site) {
   Term x = site.wide(0);
   const auto& axes = site.node.attributes.axes;
   Term mean = average(x, axes);
@@ -274,15 +274,17 @@ Term variance_and_mean(const Site& site) {
   variance.others = {mean.id};
   return variance;
 }
-Term variance(const Site& site) {
+Term variance(const Composite& site) {
   Term both = variance_and_mean(site);
   return {both.builder, both.id};
 }
 
 }  // namespace
 
-Term decomposition(The<Op::var>, const Site& site) { return variance(site); }
-Term decomposition(The<Op::stddev>, const Site& site) { return unary(Op::sqrt, variance(site)); }
+Term decomposition(The<Op::var>, const Composite& site) { return variance(site); }
+Term decomposition(The<Op::stddev>, const Composite& site) {
+  return unary(Op::sqrt, variance(site));
+}
 HostTensor meaning(The<Op::var>, const Node& node, const Operands& x) {
   HostTensor result(node.dtype, node.shape);
   double n = static_cast<double>(x[0]->count()) / static_cast<double>(result.count());
@@ -290,7 +292,7 @@ HostTensor meaning(The<Op::var>, const Node& node, const Operands& x) {
   for (double& v : result.floating) v *= n / std::max(0.0, n - node.attributes.number);
   return result;
 }
-Term decomposition(The<Op::var_mean>, const Site& site) { return variance_and_mean(site); }
+Term decomposition(The<Op::var_mean>, const Composite& site) { return variance_and_mean(site); }
 HostTensor meaning(The<Op::var_mean>, const Node& node, const Operands& x) {
   HostTensor variance = meaning(The<Op::var>(), node, x);
   variance.others = {meaning(The<Op::mean>(), node, x)};

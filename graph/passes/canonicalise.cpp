@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "dsl/ir/scalar.h"
-#include "graph/ir/placement.h"
 #include "graph/ir/shape_rules.h"
+#include "graph/ir/strided_view.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/rewriter.h"
 
@@ -12,7 +12,7 @@ namespace {
 
 // A node as it would be in the new graph, its operands canonical already. Each rule gives the node
 // that stands for it, or nothing.
-struct Site {
+struct NodeToRewrite {
   Rewriter& rewriter;
   const Node& node;
   std::vector<NodeId> x;  // operands in the new graph
@@ -29,21 +29,21 @@ struct Site {
     return is_full(i) && value_of_full(operand(i)).as_double() == number;
   }
 };
-using Rule = std::optional<NodeId> (*)(const Site&);
+using Rule = std::optional<NodeId> (*)(const NodeToRewrite&);
 
 // A view that changes neither shape nor order.
-bool is_identity(const Site& s) {
+bool is_identity(const NodeToRewrite& s) {
   if (s.node.shape != s.operand(0).shape) return false;
-  Placement operand = row_major(s.node.shape);
-  auto placement = view_of(s.node.op, s.node.attributes, operand);
-  return placement && placement->offset == 0 && is_row_major(s.node.shape, placement->strides);
+  StridedView operand = row_major(s.node.shape);
+  auto viewed = view_of(s.node.op, s.node.attributes, operand);
+  return viewed && viewed->offset == 0 && is_row_major(s.node.shape, viewed->strides);
 }
 
 // A permutation that moves only axes of size 1 keeps the order of elements.
-bool keeps_order(const Site& s) {
+bool keeps_order(const NodeToRewrite& s) {
   if (s.node.op != Op::permute) return false;
-  auto placement = view_of(s.node.op, s.node.attributes, row_major(s.operand(0).shape));
-  return is_row_major(s.node.shape, placement->strides);
+  auto viewed = view_of(s.node.op, s.node.attributes, row_major(s.operand(0).shape));
+  return is_row_major(s.node.shape, viewed->strides);
 }
 
 // The attributes of one view that does `outer` after `inner`, both of one op.
@@ -62,14 +62,14 @@ std::optional<Attributes> composed(Op op, const Attributes& inner, const Attribu
 }
 
 // A permutation that keeps the order of elements, as the reshape that it is.
-NodeId as_reshape(const Site& s) {
+NodeId as_reshape(const NodeToRewrite& s) {
   const Node& inner = s.operand(0);
   NodeId from = inner.op == Op::reshape ? inner.operands[0] : s.x[0];
   if (s.rewriter.made(from).shape == s.node.shape) return from;
   return s.append(Op::reshape, {from}, {.axes = {}, .sizes = s.node.shape});
 }
 
-std::optional<NodeId> simplify_view(const Site& s) {
+std::optional<NodeId> simplify_view(const NodeToRewrite& s) {
   if (info(s.node.op).kind != Kind::view) return std::nullopt;
   if (is_identity(s)) return s.x[0];
   if (s.is_full(0)) return s.full(value_of_full(s.operand(0)));
@@ -80,7 +80,7 @@ std::optional<NodeId> simplify_view(const Site& s) {
   if (!attributes) return std::nullopt;
   Node node = s.node;
   node.attributes = *attributes;
-  Site joined{s.rewriter, node, {inner.operands[0]}};
+  NodeToRewrite joined{s.rewriter, node, {inner.operands[0]}};
   if (is_identity(joined)) return joined.x[0];
   if (keeps_order(joined)) return as_reshape(joined);
   return s.append(node.op, joined.x, *attributes);
@@ -96,7 +96,7 @@ bool holds_exactly(DType from, DType to) {
   return digits(from) <= digits(to) && (is_signed(to) || !is_signed(from));
 }
 
-std::optional<NodeId> simplify_cast(const Site& s) {
+std::optional<NodeId> simplify_cast(const NodeToRewrite& s) {
   if (info(s.node.op).tile_op != ir::Op::cast_) return std::nullopt;
   if (s.operand(0).dtype == s.node.dtype) return s.x[0];
   const Node& inner = s.operand(0);
@@ -109,7 +109,7 @@ std::optional<NodeId> simplify_cast(const Site& s) {
 }
 
 // Arithmetic on constants.
-std::optional<NodeId> fold_constants(const Site& s) {
+std::optional<NodeId> fold_constants(const NodeToRewrite& s) {
   auto tile_op = info(s.node.op).tile_op;
   if (!tile_op) return std::nullopt;
   std::vector<ir::Scalar> numbers;
@@ -121,7 +121,7 @@ std::optional<NodeId> fold_constants(const Site& s) {
 }
 
 // x + 0, x - 0, x * 1, x / 1 and their mirror images.
-std::optional<NodeId> drop_neutral(const Site& s) {
+std::optional<NodeId> drop_neutral(const NodeToRewrite& s) {
   auto tile_op = info(s.node.op).tile_op;
   if (!tile_op || s.x.size() != 2) return std::nullopt;
   bool additive = tile_op == ir::Op::add_ || tile_op == ir::Op::sub_;
@@ -133,7 +133,7 @@ std::optional<NodeId> drop_neutral(const Site& s) {
 }
 
 // A choice by a constant, and an operation undone by itself.
-std::optional<NodeId> decide(const Site& s) {
+std::optional<NodeId> decide(const NodeToRewrite& s) {
   auto tile_op = info(s.node.op).tile_op;
   if (tile_op == ir::Op::select_ && s.is_full(0))
     return value_of_full(s.operand(0)).integer != 0 ? s.x[1] : s.x[2];
@@ -143,7 +143,7 @@ std::optional<NodeId> decide(const Site& s) {
 }
 
 // Reductions over axes of size 1, and a cat of one part.
-std::optional<NodeId> drop_trivial(const Site& s) {
+std::optional<NodeId> drop_trivial(const NodeToRewrite& s) {
   Kind kind = info(s.node.op).kind;
   if (kind == Kind::concat && s.x.size() == 1) return s.x[0];
   if (kind != Kind::reduction || s.node.shape != s.operand(0).shape) return std::nullopt;
@@ -157,7 +157,7 @@ constexpr Rule rules[] = {simplify_view, simplify_cast, fold_constants,
 
 Graph canonicalise(const Graph& graph) {
   return rewrite(graph, [&](Rewriter& rewriter, NodeId id) -> std::optional<NodeId> {
-    Site site{rewriter, graph.node(id), rewriter.operands_of(graph.node(id))};
+    NodeToRewrite site{rewriter, graph.node(id), rewriter.operands_of(graph.node(id))};
     for (Rule rule : rules)
       if (auto now = rule(site)) return now;
     return std::nullopt;

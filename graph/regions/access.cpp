@@ -59,10 +59,10 @@ std::int64_t IndexMap::operator()(std::int64_t index) const {
   return offset;
 }
 
-IndexMap index_map(const Placement& placement) {
+IndexMap index_map(const StridedView& view) {
   std::vector<Mode> modes;
-  for (int axis = placement.shape.rank(); axis-- > 0;)
-    modes.push_back({placement.shape[axis], placement.strides[axis]});
+  for (int axis = view.shape.rank(); axis-- > 0;)
+    modes.push_back({view.shape[axis], view.strides[axis]});
   return IndexMap(modes);
 }
 
@@ -88,12 +88,12 @@ std::optional<IndexMap> compose(const IndexMap& memory, const IndexMap& numberin
   return IndexMap(modes);
 }
 
-std::optional<Access> compose(const Placement& view, const Access& table) {
+std::optional<TableAccess> compose(const StridedView& view, const TableAccess& table) {
   IndexMap memory = index_map(view);
   auto rows = compose(memory, table.rows), columns = compose(memory, table.columns);
   if (!rows || !columns) return std::nullopt;
   check(table.offset == 0, "a table of a whole value begins at its first element");
-  return Access{*rows, *columns, view.offset};
+  return TableAccess{*rows, *columns, view.offset};
 }
 
 bool RowDigits::add(const IndexMap& map) {

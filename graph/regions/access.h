@@ -18,7 +18,7 @@
 #include <optional>
 #include <vector>
 
-#include "graph/ir/placement.h"
+#include "graph/ir/strided_view.h"
 
 namespace tilewright::graph {
 
@@ -43,8 +43,8 @@ class IndexMap {
   std::vector<Mode> modes_;
 };
 
-// From the row-major index of the placement's shape to its offset, less the placement's own.
-IndexMap index_map(const Placement& placement);
+// From the row-major index of the strided view's shape to its offset, less the strided view's own.
+IndexMap index_map(const StridedView& view);
 // The axes [begin, end) of a row-major tensor of this shape, and all the other axes.
 IndexMap axes_map(const Shape& shape, int begin, int end);
 IndexMap other_axes_map(const Shape& shape, int begin, int end);
@@ -53,13 +53,13 @@ IndexMap other_axes_map(const Shape& shape, int begin, int end);
 std::optional<IndexMap> compose(const IndexMap& memory, const IndexMap& numbering);
 
 // Where a program finds row r, column c of a value: at offset + rows(r) + columns(c).
-struct Access {
+struct TableAccess {
   IndexMap rows, columns;
   std::int64_t offset = 0;
-  bool operator==(const Access&) const = default;
+  bool operator==(const TableAccess&) const = default;
 };
 // `view` seen in the table whose element (r, c) has the row-major index rows(r) + columns(c).
-std::optional<Access> compose(const Placement& view, const Access& table);
+std::optional<TableAccess> compose(const StridedView& view, const TableAccess& table);
 
 // A way to cut the row index into digits of given sizes, innermost first, such that every map that
 // was added is one stride a digit.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <queue>
 
-#include "graph/regions/contraction.h"
+#include "graph/regions/region_graph.h"
 #include "graph/regions/repeats.h"
 #include "runtime/base/error.h"
 
@@ -160,7 +160,7 @@ class Fuser {
   const TaskList& list_;
   RegionBuilder builder_;
   Repeats repeats_;
-  Contraction regions_;
+  RegionGraph regions_;
   std::vector<std::int64_t> bytes_saved_;  // by region
   bool over_seams_ = false;
 };

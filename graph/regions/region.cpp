@@ -24,7 +24,7 @@ bool is_bijection(const Table& table, const Task& task, std::int64_t rows) {
 // The longest columns behind the scattered axis that source and target have in one stride.
 Table scatter_table(const Task& task) {
   int begin = task.scatter_axis + 1, end = task.shape.rank();
-  auto is_one_run = [&](const Placement& view, const IndexMap& columns) {
+  auto is_one_run = [&](const StridedView& view, const IndexMap& columns) {
     auto run = compose(index_map(view), columns);
     return run && run->modes().size() <= 1;
   };
@@ -314,7 +314,7 @@ class RegionSolver {
   bool is_computed(const TaskOperand& operand) const {
     return operand.producer && slot_of(*operand.producer);
   }
-  bool add_access(const std::optional<Access>& access) {
+  bool add_access(const std::optional<TableAccess>& access) {
     return access && access->columns.modes().size() <= 1 && region_.digits.add(access->rows);
   }
   bool reads_are_strided(std::size_t slot) {

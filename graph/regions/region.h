@@ -38,7 +38,7 @@ namespace tilewright::graph {
 // a table of weights element (k, c) that a product's rows r see has rows(r) + inner(k) +
 // columns(c).
 struct Table {
-  Access place;
+  TableAccess place;
   std::int64_t width = 0;              // 0: not known yet
   std::optional<IndexMap> inner = {};  // of weights: the axis that a product adds up over
   bool operator==(const Table&) const = default;

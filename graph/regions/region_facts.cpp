@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "dsl/target/copy_engine.h"
+#include "dsl/target/tma.h"
 
 namespace tilewright::graph {
 namespace {
@@ -38,16 +38,15 @@ bool is_fetched(const Storage& storage, const MatrixPlace& at) {
   std::int64_t row_stride = along_inner ? at.other_stride : at.inner_stride;
   bool has_rows = along_inner || (at.other_stride == 1 && bytes == 2);
   auto moves = std::ranges::count_if(at.outer, [](std::int64_t stride) { return stride != 0; });
-  return storage.is_aligned && has_rows && row_stride > 0 &&
-         dsl::copy_engine::takes(row_stride * bytes) &&
-         dsl::copy_engine::takes(at.offset * bytes) &&
-         static_cast<std::size_t>(moves) + 2 <= dsl::copy_engine::most_dimensions &&
+  return storage.is_aligned && has_rows && row_stride > 0 && dsl::tma::takes(row_stride * bytes) &&
+         dsl::tma::takes(at.offset * bytes) &&
+         static_cast<std::size_t>(moves) + 2 <= dsl::tma::most_dimensions &&
          std::ranges::all_of(at.outer, [&](std::int64_t stride) {
-           return stride >= 0 && dsl::copy_engine::takes(stride * bytes);
+           return stride >= 0 && dsl::tma::takes(stride * bytes);
          });
 }
 
-// The copy engine does not know of what the program writes meanwhile.
+// TMA does not know of what the program writes meanwhile.
 bool is_written(const TaskList& list, const Region& region, StorageId storage) {
   for (std::size_t slot = 0; slot < region.tasks.size(); ++slot)
     if (region.stored[slot] && list.tasks[region.tasks[slot]].storage == storage) return true;
@@ -57,7 +56,7 @@ bool is_written(const TaskList& list, const Region& region, StorageId storage) {
 // Of the products, whose rows go along a digit. What the region computes of a left operand comes
 // from registers.
 bool has_fetched_operands(const TaskList& list, const Region& region, std::size_t digit) {
-  auto fetches = [&](const TaskOperand& operand, const Access& access, MatrixPlace at) {
+  auto fetches = [&](const TaskOperand& operand, const TableAccess& access, MatrixPlace at) {
     at.offset = access.offset;
     at.outer = region.digits.strides(access.rows);
     at.outer[digit] = 0;
@@ -70,7 +69,7 @@ bool has_fetched_operands(const TaskList& list, const Region& region, std::size_
     const TaskOperand &left = task.operands[0], &right = task.operands[1];
     if (right.producer && region.slot(*right.producer)) return false;
     Table weights = weight_table(task);
-    Access access = *compose(right.view, weights.place);
+    TableAccess access = *compose(right.view, weights.place);
     IndexMap inner = *compose(index_map(right.view), *weights.inner);
     if (!fetches(right, access, {0, {}, stride_of(inner), stride_of(access.columns)})) return false;
     if (left.producer && region.slot(*left.producer)) continue;
@@ -122,8 +121,8 @@ RegionFacts facts_of(const TaskList& list, const Region& region) {
     facts.depth = std::max(facts.depth, task.operands[1].view.shape[-2]);
     if (const Storage& storage = list.storages[task.operands[1].storage];
         storage.kind == StorageKind::packed) {
-      if (region.tables[slot].width == region.width) facts.sliver_width = storage.slivers.width;
-      if (storage.slivers.in_pairs)
+      if (region.tables[slot].width == region.width) facts.panel_width = storage.panels.width;
+      if (storage.panels.in_pairs)
         facts.depth_quantum = std::lcm<std::int64_t>(facts.depth_quantum, 2);
     }
     Table weights = weight_table(task);
@@ -134,7 +133,7 @@ RegionFacts facts_of(const TaskList& list, const Region& region) {
     IndexMap inner = *compose(index_map(task.operands[1].view), *weights.inner);
     facts.weights_along_depth =
         facts.weights_along_depth && !inner.is_constant() && inner.modes()[0].stride == 1;
-    auto access = compose(task.operands[1].view, Access{weights.place.rows, IndexMap(), 0});
+    auto access = compose(task.operands[1].view, TableAccess{weights.place.rows, IndexMap(), 0});
     std::vector<std::int64_t> strides = region.digits.strides(access->rows);
     for (std::size_t i = 0; i < strides.size(); ++i) usable[i] = usable[i] && strides[i] == 0;
   }
@@ -150,7 +149,7 @@ RegionFacts facts_of(const TaskList& list, const Region& region) {
 Contiguity contiguity_of(const TaskList& list, const Region& region) {
   std::int64_t along_columns = 0;
   std::vector<std::int64_t> along_digit(region.digits.sizes().size(), 0);
-  auto vote = [&](const std::optional<Access>& access, std::int64_t bytes) {
+  auto vote = [&](const std::optional<TableAccess>& access, std::int64_t bytes) {
     if (!access) return;
     bool by_columns = !access->columns.is_constant() && access->columns.modes()[0].stride == 1;
     if (by_columns) along_columns += bytes;

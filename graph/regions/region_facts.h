@@ -21,14 +21,14 @@ struct RegionFacts {
   std::int64_t weight_element_bytes = 1;  // of a product's second operand, in memory
   std::optional<DType> multiplied;        // what all products' operands are, as they are multiplied
   bool on_tensor_cores = true;            // all products, on a GPU
-  // Hopper's copy engine can fetch what all products take from memory, and its warpgroups multiply
+  // Hopper's TMA can fetch what all products take from memory, and its warpgroups multiply
   // it in the order in which it lies.
   bool has_fetched_operands = false;
   // A product's second operand is computed; pieces of the inner axis are multiples of this.
   bool computes_weights = false;
   std::int64_t depth_quantum = 1;
-  // Of second operands that are packed (packed_weights.h): blocks of columns are whole slivers.
-  std::int64_t sliver_width = 0;
+  // Of second operands that are packed (packed_weights.h): blocks of columns are whole panels.
+  std::int64_t panel_width = 0;
 };
 std::int64_t stride_of(const IndexMap& map);  // of its first mode; 0 where it is constant
 RegionFacts facts_of(const TaskList& list, const Region& region);

@@ -7,17 +7,17 @@
 namespace tilewright::graph {
 namespace {
 
-void add(Hasher& hasher, const Placement& placement) {
-  const auto& [shape, strides, offset] = placement;
+void add(Hasher& hasher, const StridedView& view) {
+  const auto& [shape, strides, offset] = view;
   hasher.add(shape).add(strides).add(offset);
 }
 
 // What programs know of memory that they read. Where it comes from is no part of them.
 void add(Hasher& hasher, const Storage& storage) {
-  const auto& [kind, dtype, elements, input, is_aligned, data, start, step, packed_from, slivers,
+  const auto& [kind, dtype, elements, input, is_aligned, data, start, step, packed_from, panels,
                writers, readers, is_output] = storage;
   hasher.add(dtype).add(is_aligned);
-  const auto& [width, in_pairs] = slivers;
+  const auto& [width, in_pairs] = panels;
   hasher.add(width).add(in_pairs);
   hasher.add(start).add(step);  // may be computed rather than read
 }

@@ -48,7 +48,7 @@ class TaskMaker {
   void input(std::size_t i) {
     NodeId id = graph_.inputs[i];
     const Node& node = graph_.node(id);
-    Placement view = row_major(node.shape);
+    StridedView view = row_major(node.shape);
     if (i < graph_.input_strides.size() && !graph_.input_strides[i].empty())
       view.strides = graph_.input_strides[i];
     Storage storage;
@@ -179,8 +179,8 @@ class TaskMaker {
 
   void view(NodeId id, const Node& n) {
     TaskOperand value = values_[n.operands[0]];
-    if (auto placement = view_of(n.op, n.attributes, value.view)) {
-      value.view = *placement;
+    if (auto viewed = view_of(n.op, n.attributes, value.view)) {
+      value.view = *viewed;
     } else {
       value = add(copy_of(id, value, n.dtype));
       value.view = *view_of(n.op, n.attributes, value.view);
@@ -237,7 +237,7 @@ class TaskMaker {
       for (parts = most_parts; parts > 1 && length % parts != 0;) --parts;
     if (parts < least_parts) return value;
     IndexMap run = run_of(value.view, begin, end);
-    Placement& view = value.view;
+    StridedView& view = value.view;
     std::int64_t stride = run.is_constant() ? 0 : run.modes()[0].stride;
     view.shape.erase(view.shape.begin() + begin, view.shape.begin() + end);
     view.strides.erase(view.strides.begin() + begin, view.strides.begin() + end);
@@ -246,15 +246,15 @@ class TaskMaker {
     end = begin + 1;
     return add(reduction_task(id, n, value, begin + 1, begin + 2, accumulator(n.dtype)));
   }
-  static IndexMap run_of(const Placement& view, int begin, int end) {
-    Placement run;
+  static IndexMap run_of(const StridedView& view, int begin, int end) {
+    StridedView run;
     for (int axis = begin; axis < end; ++axis) {
       run.shape.push_back(view.shape[axis]);
       run.strides.push_back(view.strides[axis]);
     }
     return index_map(run);
   }
-  static bool is_one_run(const Placement& view, int begin, int end) {
+  static bool is_one_run(const StridedView& view, int begin, int end) {
     return run_of(view, begin, end).modes().size() <= 1;
   }
 
@@ -296,11 +296,11 @@ class TaskMaker {
 
   // Calls visit(part, where its elements lie in a value that lies at `whole`).
   template <typename Visit>
-  void for_each_part(const Node& n, const Placement& whole, Visit visit) {
+  void for_each_part(const Node& n, const StridedView& whole, Visit visit) {
     int axis = n.attributes.axes[0];
     std::int64_t begin = 0;
     for (NodeId part : n.operands) {
-      Placement place = whole;
+      StridedView place = whole;
       place.shape = graph_.node(part).shape;
       place.offset += begin * whole.strides[axis];
       begin += place.shape[axis];
@@ -310,10 +310,10 @@ class TaskMaker {
 
   void concat_parts(NodeId id, const Node& n) {
     if (uses_.goes_only_to_scatter(id)) return;  // which writes the parts itself
-    Placement whole = row_major(n.shape);
+    StridedView whole = row_major(n.shape);
     StorageId storage = new_storage(n.dtype, element_count(n.shape));
     TaskId first = next_task();
-    for_each_part(n, whole, [&](NodeId part, const Placement& place) {
+    for_each_part(n, whole, [&](NodeId part, const StridedView& place) {
       Task task = copy_of(id, values_[part], n.dtype);
       task.storage = storage;
       task.place = place;
@@ -338,18 +338,18 @@ class TaskMaker {
     const Node& from = graph_.node(source);
     TaskId first = next_task();
     if (uses_.goes_only_to_scatter(source)) {
-      for_each_part(from, target.view, [&](NodeId part, const Placement& place) {
+      for_each_part(from, target.view, [&](NodeId part, const StridedView& place) {
         scatter_part(id, n, values_[part], index, place, target, first);
       });
     } else {
-      Placement place = target.view;
+      StridedView place = target.view;
       place.shape = from.shape;
       scatter_part(id, n, values_[source], index, place, target, first);
     }
     values_[id] = target;
   }
   void scatter_part(NodeId id, const Node& n, const TaskOperand& source, TaskOperand index,
-                    Placement place, const TaskOperand& target, TaskId first) {
+                    StridedView place, const TaskOperand& target, TaskId first) {
     Task task = new_task(TaskKind::scatter, id, n.dtype, place.shape);
     int axis = n.attributes.axes[0];
     task.scatter_axis = axis;

@@ -1,10 +1,10 @@
 // The work of a graph with all indirection resolved: what fusion groups and lowering emits.
 //
 // A Task computes one value. Views, constants and in-place semantics are gone: an operand is a
-// number or a placement in a Storage, and a task knows where its value goes. Three things that are
-// nodes of the graph become placements here:
+// number or a strided view in a Storage, and a task knows where its value goes. Three things that
+// are nodes of the graph become strided views here:
 //
-//   view          operands carry the composed placement; where a reshape has no strides, a copy
+//   view          operands carry the composed strided view; where a reshape has no strides, a copy
 //                 task makes a row-major value first
 //   cat           one copy task a part, each writing its slice of one storage. A part's producer
 //                 and its copy fuse like any other pair, and the part is then written in place.
@@ -22,7 +22,7 @@
 #include "dsl/ir/function.h"
 #include "dsl/target/packed_product.h"
 #include "graph/ir/ir.h"
-#include "graph/ir/placement.h"
+#include "graph/ir/strided_view.h"
 
 namespace tilewright::graph {
 
@@ -40,8 +40,8 @@ struct Storage {
   bool is_aligned = true;       // begins at a multiple of 64 bytes, as all but inputs do
   std::vector<std::byte> data;  // of a constant, whose elements are start, start + step, ...
   std::int64_t start = 0, step = 0;
-  Placement packed_from;  // of what is packed: [depth, columns] in the input
-  dsl::Slivers slivers;   // and how it lies here; width 0: it is not packed
+  StridedView packed_from;   // of what is packed: [depth, columns] in the input
+  dsl::PackedPanels panels;  // and how it lies here; width 0: it is not packed
   std::vector<TaskId> writers, readers;
   bool is_output = false;  // must exist when the call is over
 };
@@ -49,7 +49,7 @@ struct Storage {
 struct TaskOperand {
   std::optional<ir::Scalar> number;  // everywhere; else:
   StorageId storage = 0;
-  Placement view;  // of the operand in the storage
+  StridedView view;  // of the operand in the storage
   // The task whose value this is: the storage holds that value, row-major, and nothing else.
   std::optional<TaskId> producer;
 
@@ -81,7 +81,7 @@ struct Task {
   int axis_begin = 0, axis_end = 0;
   ir::ReduceKind reduce = ir::ReduceKind::sum;
   StorageId storage = 0;  // where the value goes
-  Placement place;        // and how it lies there
+  StridedView place;      // and how it lies there
   // Scatter: element (.., row i, ..) goes to place + operand1[i] * scatter_stride, if
   // 0 <= operand1[i] < scatter_size. The row axis has stride 0 in `place`.
   int scatter_axis = 0;

@@ -302,26 +302,26 @@ class PlanMaker {
           if (first[id] < 0) first[id] = static_cast<int>(step);
           last[id] = static_cast<int>(step);
         }
-    place_of_.resize(list_.storages.size());
+    slot_of_.resize(list_.storages.size());
     std::vector<Lifetime> lifetimes;
     std::vector<StorageId> in_arena;
     for (StorageId id = 0; id < list_.storages.size(); ++id) {
       const Storage& storage = list_.storages[id];
       std::int64_t bytes = storage.elements * size_bytes(storage.dtype);
       if (storage.kind == StorageKind::input) {
-        place_of_[id] = {PlaceKind::input, static_cast<std::uint32_t>(storage.input)};
+        slot_of_[id] = {SlotKind::input, static_cast<std::uint32_t>(storage.input)};
       } else if (storage.kind == StorageKind::packed) {
         std::size_t index = graph_.inputs.size() + body_->packed_weights.size();
-        place_of_[id] = {PlaceKind::input, static_cast<std::uint32_t>(index)};
+        slot_of_[id] = {SlotKind::input, static_cast<std::uint32_t>(index)};
         body_->packed_weights.push_back(
-            {storage.input, storage.dtype, storage.packed_from, storage.slivers});
+            {storage.input, storage.dtype, storage.packed_from, storage.panels});
       } else if (storage.is_output) {
-        place_of_[id] = {PlaceKind::output, static_cast<std::uint32_t>(run_.output_bytes.size())};
+        slot_of_[id] = {SlotKind::output, static_cast<std::uint32_t>(run_.output_bytes.size())};
         run_.output_bytes.push_back(bytes);
       } else if (first[id] < 0) {
         continue;
       } else if (storage.kind == StorageKind::constant) {
-        place_of_[id] = {PlaceKind::constant, static_cast<std::uint32_t>(run_.constants.size())};
+        slot_of_[id] = {SlotKind::constant, static_cast<std::uint32_t>(run_.constants.size())};
         run_.constants.push_back(constant_buffer(storage, bytes));
       } else {
         lifetimes.push_back({bytes, first[id], last[id]});
@@ -330,7 +330,7 @@ class PlanMaker {
     }
     MemoryLayout layout = lay_out(lifetimes);
     for (std::size_t i = 0; i < in_arena.size(); ++i)
-      place_of_[in_arena[i]] = {PlaceKind::arena, 0, layout.offsets[i]};
+      slot_of_[in_arena[i]] = {SlotKind::arena, 0, layout.offsets[i]};
     run_.arena_bytes = layout.bytes;
   }
 
@@ -350,21 +350,21 @@ class PlanMaker {
     ExecutableStep step{.kernel = launches_[batch[0]].program,
                         .first_grid = static_cast<std::uint32_t>(run_.grids.size()),
                         .grids = static_cast<std::uint32_t>(batch.size()),
-                        .first_place = static_cast<std::uint32_t>(run_.places.size())};
+                        .first_slot = static_cast<std::uint32_t>(run_.slots.size())};
     std::int64_t bytes = 0;
     for (std::uint32_t i : batch) {
       add_launch(launches_[i]);
       bytes += launches_[i].bytes;
     }
-    step.places_of_a_grid =
-        (static_cast<std::uint32_t>(run_.places.size()) - step.first_place) / step.grids;
+    step.slots_of_a_grid =
+        (static_cast<std::uint32_t>(run_.slots.size()) - step.first_slot) / step.grids;
     step.spread = bytes > bytes_alone;
     run_.steps.push_back(step);
   }
 
   void add_launch(const PendingLaunch& from) {
-    for (StorageId id : from.storages) run_.places.push_back(place_of_[id]);
-    if (from.count) run_.places.push_back({PlaceKind::number, 0, *from.count});
+    for (StorageId id : from.storages) run_.slots.push_back(slot_of_[id]);
+    if (from.count) run_.slots.push_back({SlotKind::number, 0, *from.count});
     run_.grids.push_back(from.grid);
   }
 
@@ -374,7 +374,7 @@ class PlanMaker {
       const TaskList::Output& output = list_.outputs[i];
       body_->outputs.push_back({node.dtype, node.shape, output.input});
       run_.results.push_back(output.input ? std::nullopt
-                                          : std::optional(place_of_[output.storage].index));
+                                          : std::optional(slot_of_[output.storage].index));
     }
   }
 
@@ -399,7 +399,7 @@ class PlanMaker {
   std::vector<PendingLaunch> launches_;
   std::vector<std::vector<std::uint32_t>> batches_;  // launches
   std::vector<ProgramUse> uses_;                     // by program
-  std::vector<Place> place_of_;
+  std::vector<ArgumentSlot> slot_of_;
   std::unordered_map<Hash, std::uint32_t> program_of_;
   std::vector<std::pair<Hash, LockedRegion>> chosen_;  // of each distinct region
   std::shared_ptr<Plan::Body> body_ = std::make_shared<Plan::Body>();

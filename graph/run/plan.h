@@ -20,7 +20,7 @@
 #include "dsl/target/packed_product.h"
 #include "graph/ir/ir.h"
 #include "graph/ir/matmul_precision.h"
-#include "graph/ir/placement.h"
+#include "graph/ir/strided_view.h"
 #include "graph/lower/block_request.h"
 #include "graph/tune/tune_plan.h"
 #include "runtime/base/hash.h"
@@ -55,13 +55,13 @@ struct PlanOptions {
   std::string title = {};                    // of the plan there
 };
 
-// A matrix in an input of the graph that the plan reads in slivers (lower/packed_weights.h).
+// A matrix in an input of the graph that the plan reads in panels (lower/packed_weights.h).
 struct PackedWeight {
   int input = 0;  // index into Graph::inputs
   DType dtype = DType::f32;
-  Placement matrix;  // [depth, columns], from the input's first element on
-  dsl::Slivers slivers;
-  std::int64_t elements() const { return slivers.elements(matrix.shape[0], matrix.shape[1]); }
+  StridedView matrix;  // [depth, columns], from the input's first element on
+  dsl::PackedPanels panels;
+  std::int64_t elements() const { return panels.elements(matrix.shape[0], matrix.shape[1]); }
 };
 
 // What the caller gets for one output.

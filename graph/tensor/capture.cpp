@@ -15,10 +15,10 @@ std::atomic<std::uint64_t> last_serial{0};
 
 // The bytes [first, second) of its buffer that a concrete body may touch.
 std::pair<std::int64_t, std::int64_t> extent_of(const TensorBody& body) {
-  std::int64_t low = body.placement.offset, high = low;
-  for (int i = 0; i < body.placement.shape.rank(); ++i) {
-    if (body.placement.shape[i] == 0) return {0, 0};
-    std::int64_t reach = (body.placement.shape[i] - 1) * body.placement.strides[i];
+  std::int64_t low = body.view.offset, high = low;
+  for (int i = 0; i < body.view.shape.rank(); ++i) {
+    if (body.view.shape[i] == 0) return {0, 0};
+    std::int64_t reach = (body.view.shape[i] - 1) * body.view.strides[i];
     (reach < 0 ? low : high) += reach;
   }
   std::int64_t size = size_bytes(body.dtype);
@@ -30,7 +30,7 @@ bool overlap(const TensorBody& a, const TensorBody& b) {
   auto [b_low, b_high] = extent_of(b);
   if (a_low >= b_high || b_low >= a_high) return false;
   // Interleaved slices of one array: exact for what select and slice make.
-  std::vector<std::int64_t> x = element_offsets(a.placement), y = element_offsets(b.placement);
+  std::vector<std::int64_t> x = element_offsets(a.view), y = element_offsets(b.view);
   std::ranges::sort(x);
   return std::ranges::any_of(y, [&](std::int64_t i) { return std::ranges::binary_search(x, i); });
 }
@@ -86,7 +86,7 @@ void Capture::end() {
 Tensor Capture::symbolic(NodeId node) const {
   auto body = std::make_shared<TensorBody>();
   body->dtype = graph_.node(node).dtype;
-  body->placement.shape = graph_.node(node).shape;
+  body->view.shape = graph_.node(node).shape;
   body->capture = serial_;
   body->node = node;
   return Tensor(std::move(body));
@@ -100,8 +100,7 @@ Tensor Capture::placeholder(DType dtype, const Shape& shape, const Strides& stri
 }
 
 Capture::Identity Capture::identity_of(const TensorBody& body) {
-  return {body.buffer.get(), body.placement.offset, body.dtype, body.placement.shape,
-          body.placement.strides};
+  return {body.buffer.get(), body.view.offset, body.dtype, body.view.shape, body.view.strides};
 }
 
 Capture::Input& Capture::input_of(const Tensor& concrete, std::string_view operation,
@@ -110,8 +109,7 @@ Capture::Input& Capture::input_of(const Tensor& concrete, std::string_view opera
   require_current(body.token, operation, where);
   auto [found, is_new] = index_of_.try_emplace(identity_of(body), inputs_.size());
   if (is_new) {
-    NodeId node =
-        GraphBuilder(graph_).input(body.dtype, body.placement.shape, body.placement.strides);
+    NodeId node = GraphBuilder(graph_).input(body.dtype, body.view.shape, body.view.strides);
     note_read(body.buffer.get());
     // A copy: the body's own handle may be written to while the plan lives.
     inputs_.push_back({std::make_shared<TensorBody>(body), node, node, {}});
@@ -193,8 +191,8 @@ void Capture::write(const Tensor& target, const Tensor& value, std::string_view 
   for (std::size_t i = 0; i < placeholders_.size(); ++i)
     if (placeholders_[i].get() == &body && !graph_.input_strides[i].empty())
       require_own_elements(
-          {.dtype = body.dtype, .placement = {body.placement.shape, graph_.input_strides[i], 0}},
-          operation, where);
+          {.dtype = body.dtype, .view = {body.view.shape, graph_.input_strides[i], 0}}, operation,
+          where);
   body.node = node;
   ++body.version;
 }
@@ -209,9 +207,8 @@ void Capture::require_no_overlap() const {
     if (written.newest == written.node) continue;
     for (const Input& other : inputs_)
       require(&other == &written || !overlap(*written.body, *other.body),
-              "[compile] the tensor of shape ", written.body->placement.shape, " written at ",
-              At{written.written}, " shares memory with another of shape ",
-              other.body->placement.shape,
+              "[compile] the tensor of shape ", written.body->view.shape, " written at ",
+              At{written.written}, " shares memory with another of shape ", other.body->view.shape,
               " that the function uses; inside a captured function use one of them only");
   }
 }
@@ -233,7 +230,7 @@ void Capture::require_no_lasting_assignment() const {
   std::source_location where = use_of(body);
   throw GraphBreak(
       concat("[compile] a tensor that outlives the function is assigned within it (of shape ",
-             body.placement.shape, body.buffer ? ", used at " : ", computed at ", At{where},
+             body.view.shape, body.buffer ? ", used at " : ", computed at ", At{where},
              "), which every call should do and no graph can; write to it in place (copy_from), or "
              "return the value and assign it outside the compiled function"),
       "assignment", "changes a tensor that outlives it", where);

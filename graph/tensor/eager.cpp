@@ -69,7 +69,7 @@ Tensor operand_on(const Device& device, const Tensor& operand, const Call& call)
           " (at ", At{call.where}, "); bring them to one device with to()");
   auto copy = Buffer::allocate(body.buffer->size_bytes(), device.memory());
   device.memory()->copy_from_host(copy->data(), body.buffer->data(), copy->size_bytes());
-  return make_tensor(body.dtype, body.placement, std::move(copy));
+  return make_tensor(body.dtype, body.view, std::move(copy));
 }
 
 bool begins_aligned(const Tensor& tensor) {
@@ -86,7 +86,7 @@ Hash key_of(const Call& call, const Device& device) {
   hasher.add(call.operands.size());
   for (const Tensor& operand : call.operands) {
     const TensorBody& body = *operand.body();
-    hasher.add(body.dtype).add(body.placement.shape).add(body.placement.strides);
+    hasher.add(body.dtype).add(body.view.shape).add(body.view.strides);
     if (device.is_cuda()) hasher.add(begins_aligned(operand));
   }
   return hasher.finish();
@@ -105,7 +105,7 @@ std::shared_ptr<const Plan> plan_of(const Call& call, const Device& device) {
   std::vector<NodeId> ids;
   for (const Tensor& operand : call.operands) {
     const TensorBody& body = *operand.body();
-    ids.push_back(builder.input(body.dtype, body.placement.shape, body.placement.strides));
+    ids.push_back(builder.input(body.dtype, body.view.shape, body.view.strides));
   }
   NodeId node = call.dtype ? builder.append(call.op, ids, call.attributes, *call.dtype)
                            : builder.append(call.op, ids, call.attributes);

@@ -50,12 +50,12 @@ ir::Scalar scalar_of(const Number& number, DType dtype) {
 
 Tensor eager_view(Op op, const TensorBody& body, const Attributes& attributes,
                   std::source_location where, bool& fits) {
-  ValueType type{body.dtype, body.placement.shape};
+  ValueType type{body.dtype, body.view.shape};
   infer(op, {&type, 1}, attributes, std::nullopt, where);
-  auto placement = view_of(op, attributes, body.placement);
-  fits = placement.has_value();
+  auto viewed = view_of(op, attributes, body.view);
+  fits = viewed.has_value();
   if (!fits) return {};
-  Tensor view = make_tensor(body.dtype, *placement, body.buffer);
+  Tensor view = make_tensor(body.dtype, *viewed, body.buffer);
   view.body()->token = body.token;
   view.body()->is_constant = body.is_constant;
   return view;
@@ -167,7 +167,7 @@ void require_fits(const Number& number, DType dtype, std::string_view operation,
 
 void require_own_elements(const TensorBody& concrete, std::string_view operation,
                           std::source_location where) {
-  const Placement& place = concrete.placement;
+  const StridedView& place = concrete.view;
   for (int axis = 0; axis < place.shape.rank(); ++axis)
     require(place.strides[axis] != 0 || place.shape[axis] <= 1, "[", operation,
             "] the tensor of shape ", place.shape, " has stride 0 along axis ", axis,
@@ -199,7 +199,7 @@ DType common_dtype(std::string_view operation, std::span<const TensorOperand* co
       continue;
     }
     const TensorBody& body = body_of(operand->tensor, operation, operand->where);
-    Met& rank = body.placement.shape.empty() ? points : tensors;
+    Met& rank = body.view.shape.empty() ? points : tensors;
     rank = meet(rank, body.dtype);
   }
   require(tensors || points, "[", operation, "] the operand is no defined tensor (at ",

@@ -14,7 +14,7 @@ namespace {
 
 struct SeenInput {
   std::size_t input;
-  Placement place;  // from the input's first element on
+  StridedView place;  // from the input's first element on
 };
 
 // The input that a node shows the elements of, perhaps as other integers.
@@ -38,7 +38,7 @@ std::optional<SeenInput> seen_input(const Graph& graph, NodeId id) {
 }
 
 // Where its elements lie; what is repeated counts once. Empty: one behind the other from 0 on.
-std::vector<std::int64_t> offsets_of(Placement place) {
+std::vector<std::int64_t> offsets_of(StridedView place) {
   for (int axis = 0; axis < place.shape.rank(); ++axis)
     if (place.strides[axis] == 0) place.shape[axis] = 1;
   if (place.offset == 0 && is_row_major(place.shape, place.strides)) return {};

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "graph/ir/ir.h"
-#include "graph/ir/placement.h"
+#include "graph/ir/strided_view.h"
 #include "graph/tensor/index_checks.h"
 #include "graph/tensor/tensor.h"
 

@@ -10,7 +10,7 @@ struct Axis {
 };
 
 // The axes that matter, neighbours merged where both sides step through them as one axis.
-std::vector<Axis> merged_axes(const Placement& to, const Placement& from) {
+std::vector<Axis> merged_axes(const StridedView& to, const StridedView& from) {
   std::vector<Axis> axes;
   for (int i = 0; i < to.shape.rank(); ++i) {
     Axis axis{to.shape[i], to.strides[i], from.strides[i]};
@@ -41,8 +41,8 @@ void copy_axes(Word* to, const Word* from, const Axis* axis, std::size_t count) 
 }
 
 template <typename Word>
-void copy_words(void* to, const Placement& to_placement, const void* from,
-                const Placement& from_placement) {
+void copy_words(void* to, const StridedView& to_placement, const void* from,
+                const StridedView& from_placement) {
   std::vector<Axis> axes = merged_axes(to_placement, from_placement);
   if (axes.empty()) axes.push_back({1, 1, 1});
   copy_axes(static_cast<Word*>(to) + to_placement.offset,
@@ -51,8 +51,8 @@ void copy_words(void* to, const Placement& to_placement, const void* from,
 
 }  // namespace
 
-void copy_elements(void* to, const Placement& to_placement, const void* from,
-                   const Placement& from_placement, std::int64_t element_bytes) {
+void copy_elements(void* to, const StridedView& to_placement, const void* from,
+                   const StridedView& from_placement, std::int64_t element_bytes) {
   if (element_count(to_placement.shape) == 0) return;
   switch (element_bytes) {
     case 1: return copy_words<std::uint8_t>(to, to_placement, from, from_placement);

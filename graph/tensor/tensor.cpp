@@ -21,10 +21,10 @@ using std::source_location;
 
 namespace graph {
 
-Tensor make_tensor(DType dtype, Placement placement, std::shared_ptr<Buffer> buffer) {
+Tensor make_tensor(DType dtype, StridedView view, std::shared_ptr<Buffer> buffer) {
   auto body = std::make_shared<TensorBody>();
   body->dtype = dtype;
-  body->placement = std::move(placement);
+  body->view = std::move(view);
   body->buffer = std::move(buffer);
   return Tensor(std::move(body));
 }
@@ -44,8 +44,7 @@ void require_writable(const TensorBody& concrete, std::string_view operation,
 }
 
 void* address_of(const TensorBody& body) {
-  return static_cast<std::byte*>(body.buffer->data()) +
-         body.placement.offset * size_bytes(body.dtype);
+  return static_cast<std::byte*>(body.buffer->data()) + body.view.offset * size_bytes(body.dtype);
 }
 
 }  // namespace graph
@@ -105,7 +104,7 @@ Tensor Tensor::from_blob(void* data, const Shape& shape, DType dtype, std::share
 
 bool Tensor::is_symbolic() const { return body_ && !body_->buffer; }
 DType Tensor::dtype() const { return existing(*this, "dtype").dtype; }
-const Shape& Tensor::shape() const { return existing(*this, "shape").placement.shape; }
+const Shape& Tensor::shape() const { return existing(*this, "shape").view.shape; }
 std::int64_t Tensor::size(int axis) const {
   auto normal = normalise_axis(axis, rank());
   require(normal.has_value(), "[size] axis ", axis, " is outside a tensor of shape ", shape(),
@@ -116,7 +115,7 @@ const Strides& Tensor::strides() const {
   require(!is_symbolic(),
           "[strides] the tensor has no memory while the function is captured; "
           "strides are those of concrete tensors");
-  return existing(*this, "strides").placement.strides;
+  return existing(*this, "strides").view.strides;
 }
 bool Tensor::is_contiguous() const {
   return is_symbolic() || is_row_major(shape(), strides());  // a value has every layout
@@ -188,7 +187,7 @@ void Tensor::copy_from(const Tensor& source, source_location w) {
   graph::require_own_elements(to, "copy_from", w);
   concrete(source, "copy_from", w);
   if (to.buffer == from.buffer) {
-    if (to.placement == from.placement) return;
+    if (to.view == from.view) return;
     return copy_from(source.clone(w), w);
   }
   graph::StepAccess access;
@@ -235,7 +234,7 @@ Tensor& Tensor::index_copy_(int axis, const Tensor& index, const Tensor& source,
   graph::require_writable(concrete(*this, "index_copy_", w), "index_copy_", w);
   graph::require_own_elements(body, "index_copy_", w);
   if (index.defined() && is_integer(index.dtype()))
-    require_rows_inside(index, body.placement.shape[attributes.axes[0]], w);
+    require_rows_inside(index, body.view.shape[attributes.axes[0]], w);
   graph::run_eager_in_place(Op::index_copy, operands, attributes, w);
   return *this;
 }

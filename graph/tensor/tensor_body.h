@@ -1,15 +1,15 @@
 // What a Tensor handle points to. Separate from tensor.h so that users of tensors see no buffers
 // and no node ids.
 //
-// A body is concrete (it has a buffer, and a placement within it) or symbolic (it stands for a node
-// of the capture whose serial it carries). In-place operations change what a body stands for, so
-// that all handles on it follow.
+// A body is concrete (it has a buffer, and a strided view within it) or symbolic (it stands for a
+// node of the capture whose serial it carries). In-place operations change what a body stands for,
+// so that all handles on it follow.
 #pragma once
 
 #include <memory>
 
 #include "graph/ir/ir.h"
-#include "graph/ir/placement.h"
+#include "graph/ir/strided_view.h"
 #include "graph/tensor/step.h"
 #include "graph/tensor/tensor.h"
 
@@ -17,7 +17,7 @@ namespace tilewright {
 
 struct TensorBody {
   DType dtype = DType::f32;
-  graph::Placement placement;      // a symbolic body uses its shape only
+  graph::StridedView view;         // a symbolic body uses its shape only
   std::shared_ptr<Buffer> buffer;  // null: symbolic
   // Made from nothing (zeros, arange, ...) on the host: operations bring it to where the other
   // operands lie.
@@ -35,7 +35,7 @@ struct TensorBody {
 namespace graph {
 
 // A concrete tensor over `buffer`.
-Tensor make_tensor(DType dtype, Placement placement, std::shared_ptr<Buffer> buffer);
+Tensor make_tensor(DType dtype, StridedView view, std::shared_ptr<Buffer> buffer);
 // The body, which must exist; `operation` begins the message otherwise.
 TensorBody& body_of(const Tensor& tensor, std::string_view operation, std::source_location where);
 // Raises `Error` where functions hold copies of the memory, which would not follow a write.

@@ -33,8 +33,8 @@ void copy_elements(const Tensor& to, const Tensor& from) {
   if (to.count() == 0) return;
   const TensorBody &target = *to.body(), &source = *from.body();
   if (memory_of(to) == nullptr && memory_of(from) == nullptr)
-    return copy_elements(target.buffer->data(), target.placement, source.buffer->data(),
-                         source.placement, size_bytes(target.dtype));
+    return copy_elements(target.buffer->data(), target.view, source.buffer->data(), source.view,
+                         size_bytes(target.dtype));
   if (to.is_contiguous() && from.is_contiguous()) return copy_bytes(to, from);
   if (memory_of(to) == memory_of(from)) return run_eager_copy(to, from);
   if (!from.is_contiguous()) return copy_elements(to, copy_to(from, from.device()));
@@ -71,7 +71,7 @@ void Tensor::move_to(const Device& device, std::source_location w) {
   if (moved.body() == body()) return;
   graph::handle_changes().add(body_->buffer.get());
   body_->buffer = moved.body()->buffer;
-  body_->placement = moved.body()->placement;
+  body_->view = moved.body()->view;
   body_->token = {};
 }
 

@@ -69,21 +69,21 @@ RegionSpace make_space(const BlockChoice& choice, const dsl::Target& target) {
     result.preferred.push_back(static_cast<int>(at - knob.values.begin()));
     names.push_back(knob.name);
   }
-  auto asked = [names](const Setting& setting) {
+  auto requested = [names](const Setting& setting) {
     BlockSizes blocks;
     for (const std::string& name : names) blocks.*member_named(name) = setting[name];
     return blocks;
   };
   std::int64_t most = is_gpu ? most_gpu_elements : most_host_elements;
   space.rule("tiles are of a size that is compiled soon", [=](const Setting& setting) {
-    BlockSizes blocks = asked(setting);
+    BlockSizes blocks = requested(setting);
     bool as_chosen = blocks.rows == choice.chosen.rows &&
                      (!choice.cuts_columns || blocks.columns == choice.chosen.columns);
     std::int64_t columns = choice.cuts_columns ? blocks.columns : choice.row_elements;
     return as_chosen || blocks.rows * columns <= most;
   });
   space.rule("the lowering uses what is asked for", [=](const Setting& setting) {
-    BlockSizes blocks = asked(setting), got = choice.used(request_for(blocks));
+    BlockSizes blocks = requested(setting), got = choice.used(request_for(blocks));
     return std::ranges::all_of(names, [&](const std::string& name) {
       auto member = member_named(name);
       return blocks.*member == got.*member;

@@ -23,7 +23,7 @@ namespace {
 constexpr std::int64_t least_copied_bytes = 256 << 10, all_copies_bytes = 64 << 20;
 constexpr std::int64_t most_copies = 16;
 // Elements from the start of a storage that the region may touch.
-std::int64_t reach_of(const Placement& view) {
+std::int64_t reach_of(const StridedView& view) {
   std::int64_t last = view.offset;
   for (int axis = 0; axis < view.shape.rank(); ++axis)
     last += std::max<std::int64_t>(0, (view.shape[axis] - 1) * view.strides[axis]);

@@ -44,14 +44,14 @@ Tensor elements_of(const Tensor& x, std::int64_t first, std::int64_t end, std::i
 
 }  // namespace
 
-Placement::Placement(const Tensor& first, std::int64_t rows)
+RowPositions::RowPositions(const Tensor& first, std::int64_t rows)
     : first(first), positions(first + arange(0, rows)) {}
 
-Placement::Placement(const Tensor& first, std::int64_t rows, const RotaryTable& table)
-    : Placement(Placement(first, rows).with(table)) {}
+RowPositions::RowPositions(const Tensor& first, std::int64_t rows, const RotaryTable& table)
+    : RowPositions(RowPositions(first, rows).with(table)) {}
 
-Placement Placement::with(const RotaryTable& table) const {
-  Placement placed = *this;
+RowPositions RowPositions::with(const RotaryTable& table) const {
+  RowPositions placed = *this;
   placed.pairs = table.pairs;
   placed.cos = embedding(positions, table.cos);
   placed.sin = embedding(positions, table.sin);
@@ -62,11 +62,11 @@ Placement Placement::with(const RotaryTable& table) const {
   return placed;
 }
 
-Tensor rotate(const Tensor& x, const Placement& placement) {
-  const Tensor &cos = placement.cos, &sin = placement.sin;
+Tensor rotate(const Tensor& x, const RowPositions& row_positions) {
+  const Tensor &cos = row_positions.cos, &sin = row_positions.sin;
   if (!cos.defined()) return x;
   std::int64_t half = cos.size(1), size = 2 * half;
-  bool halves = placement.pairs == RopePairs::halves;
+  bool halves = row_positions.pairs == RopePairs::halves;
   Tensor a = halves ? elements_of(x, 0, half, 1) : elements_of(x, 0, size, 2);
   Tensor b = halves ? elements_of(x, half, size, 1) : elements_of(x, 1, size, 2);
   Tensor first = a * cos - b * sin, second = b * cos + a * sin;
@@ -97,16 +97,17 @@ void KeyValueCache::allocate(std::int64_t batch, std::int64_t groups, std::int64
   values = zeroed({batch, groups, positions, head_size}, dtype, device);
 }
 
-Tensor KeyValueCache::attend(const Tensor& q, Tensor k, Tensor v, const Placement& placement,
+Tensor KeyValueCache::attend(const Tensor& q, Tensor k, Tensor v, const RowPositions& row_positions,
                              const Scores& scores) {
   AttentionOptions options{.causal = true, .scale = scores.scale};
   if (is_allocated()) {
     require(q.size(0) == keys.size(0), "[attention] a batch of ", q.size(0), "; the cache is for ",
             keys.size(0));
-    k = turns_keys_ ? keys.index_copy_(3, placement.positions, k.transpose(2, 3)).transpose(2, 3)
-                    : keys.index_copy_(2, placement.positions, k);
-    v = values.index_copy_(2, placement.positions, v);
-    options.position = placement.first;
+    k = turns_keys_
+            ? keys.index_copy_(3, row_positions.positions, k.transpose(2, 3)).transpose(2, 3)
+            : keys.index_copy_(2, row_positions.positions, k);
+    v = values.index_copy_(2, row_positions.positions, v);
+    options.position = row_positions.first;
   }
   // A window as long as the cache hides nothing.
   if (scores.window < k.size(2)) options.window = scores.window;
@@ -160,7 +161,7 @@ Tensor Attention::heads_of(Tensor x, std::int64_t heads, const std::optional<Nor
   return norm && !form_.norms_of_all_heads ? (*norm)(split) : split;
 }
 
-Tensor Attention::forward(const Tensor& x, const Placement& placement) {
+Tensor Attention::forward(const Tensor& x, const RowPositions& row_positions) {
   Tensor q, k, v;
   if (qkv_proj) {
     Tensor all = (*qkv_proj)(x);
@@ -177,10 +178,10 @@ Tensor Attention::forward(const Tensor& x, const Placement& placement) {
     k = (*k_proj)(x);
     v = (*v_proj)(x);
   }
-  q = rotate(heads_of(q, form_.heads, q_norm), placement);
-  k = rotate(heads_of(k, form_.kv_heads, k_norm), placement);
+  q = rotate(heads_of(q, form_.heads, q_norm), row_positions);
+  k = rotate(heads_of(k, form_.kv_heads, k_norm), row_positions);
   v = split_heads(v, form_.kv_heads);
-  return o_proj(cache_.attend(q, k, v, placement, form_.scores));
+  return o_proj(cache_.attend(q, k, v, row_positions, form_.scores));
 }
 
 }  // namespace tilewright

@@ -17,11 +17,11 @@
 namespace tilewright {
 
 // The positions in the text that the rows of one call have.
-struct Placement {
+struct RowPositions {
   // `first` is i64 [1]; the call's rows follow it.
-  Placement(const Tensor& first, std::int64_t rows);
-  Placement(const Tensor& first, std::int64_t rows, const RotaryTable& table);
-  Placement with(const RotaryTable& table) const;  // the same rows, turned by that table
+  RowPositions(const Tensor& first, std::int64_t rows);
+  RowPositions(const Tensor& first, std::int64_t rows, const RotaryTable& table);
+  RowPositions with(const RotaryTable& table) const;  // the same rows, turned by that table
   Tensor first;
   Tensor positions;  // i64 [rows]
   Tensor cos, sin;   // [rows, rotary size / 2]; undefined without a table
@@ -30,7 +30,7 @@ struct Placement {
 
 // Turns each pair of the first elements of a head, as many as the table has, by its angle; x itself
 // without a table. x [batch, heads, rows, D].
-Tensor rotate(const Tensor& x, const Placement& placement);
+Tensor rotate(const Tensor& x, const RowPositions& row_positions);
 
 // [batch, rows, heads * D] -> [batch, heads, rows, D]
 Tensor split_heads(const Tensor& x, std::int64_t heads);
@@ -53,7 +53,7 @@ class KeyValueCache {
   // q [batch, heads, rows, D], k and v [batch, groups, rows, D]: what the rows see, [batch, rows,
   // heads * D]. An allocated cache takes the rows in, and they see all rows before them; otherwise
   // they see each other.
-  Tensor attend(const Tensor& q, Tensor k, Tensor v, const Placement& placement,
+  Tensor attend(const Tensor& q, Tensor k, Tensor v, const RowPositions& row_positions,
                 const Scores& scores = {});
 
   Tensor keys, values;  // [batch, groups, positions, D]; keys [.., D, positions] if they are turned
@@ -89,7 +89,7 @@ class Attention : public Module {
 
   // x [batch, rows, hidden]. With a cache, its rows are added there and see all rows before them;
   // without one they see each other.
-  Tensor forward(const Tensor& x, const Placement& placement);
+  Tensor forward(const Tensor& x, const RowPositions& row_positions);
 
   std::optional<Linear> q_proj, k_proj, v_proj, qkv_proj;  // those that the form names
   Linear o_proj;

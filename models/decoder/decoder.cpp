@@ -57,9 +57,9 @@ Tensor DecoderLayer::added(const Tensor& x, Tensor part, const std::optional<Nor
   return x + times(part, residual_factor_);
 }
 
-Tensor DecoderLayer::forward(const Tensor& x, const Placement& placement) {
+Tensor DecoderLayer::forward(const Tensor& x, const RowPositions& row_positions) {
   Tensor normed = attention_norm ? (*attention_norm)(x) : x;
-  Tensor attended = added(x, attention.forward(normed, placement), attention_output_norm);
+  Tensor attended = added(x, attention.forward(normed, row_positions), attention_output_norm);
   if (!is_parallel_) normed = attended;
   if (mlp_norm) normed = (*mlp_norm)(is_parallel_ ? x : attended);
   return added(attended, mlp(normed), mlp_output_norm);
@@ -123,16 +123,16 @@ std::optional<std::int64_t> Decoder::reread_beyond() const {
 }
 
 Tensor Decoder::hidden_rows(const Tensor& ids, const Tensor& position) {
-  std::vector<Placement> placements = {Placement(position, ids.size(1))};
-  for (const auto& table : rotary_) placements.push_back(placements[0].with(*table));
+  std::vector<RowPositions> row_positions = {RowPositions(position, ids.size(1))};
+  for (const auto& table : rotary_) row_positions.push_back(row_positions[0].with(*table));
   Tensor x = times(tokens_(ids), config_.embedding_factor);
   if (positions_) {
-    Tensor at = placements[0].positions;
+    Tensor at = row_positions[0].positions;
     x = x + (*positions_)(config_.position_offset == 0 ? at : at + config_.position_offset);
   }
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     int rope = config_.attention_of(static_cast<std::int64_t>(i)).rope;
-    x = layers_[i].forward(x, placements[static_cast<std::size_t>(std::max(rope, -1) + 1)]);
+    x = layers_[i].forward(x, row_positions[static_cast<std::size_t>(std::max(rope, -1) + 1)]);
   }
   return x;
 }

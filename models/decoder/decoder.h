@@ -26,7 +26,7 @@ namespace tilewright {
 class DecoderLayer : public Module {
  public:
   DecoderLayer(const DecoderConfig& config, std::int64_t index, LayerOptions options);
-  Tensor forward(const Tensor& x, const Placement& placement);
+  Tensor forward(const Tensor& x, const RowPositions& row_positions);
 
   std::optional<Norm> attention_norm;  // of what goes in
   Attention attention;

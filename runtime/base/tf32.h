@@ -15,7 +15,7 @@ inline float round_to_tf32(float value) {
   return std::bit_cast<float>((std::bit_cast<std::uint32_t>(value) + 0x1000U) & 0xFFFFE000U);
 }
 
-// The same with ties to even, as the copy engine (TMA) rounds.
+// The same with ties to even, as TMA rounds.
 inline float round_to_even_tf32(float value) {
   if (std::isnan(value)) return value;
   auto bits = std::bit_cast<std::uint32_t>(value);

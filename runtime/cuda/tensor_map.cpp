@@ -9,7 +9,7 @@
 namespace tilewright::cuda {
 namespace {
 
-// The copy engine moves bits: types of one width are alike to it.
+// TMA moves bits: types of one width are alike to it.
 TensorMapType type_of(const TensorMapSpec& spec) {
   DType dtype = spec.dtype;
   if (spec.rounds_to_tf32) return TensorMapType::tf32;

@@ -1,4 +1,4 @@
-// Tensor maps for the copy engine of a GPU (TMA), from what the code generator says of them
+// Tensor maps for TMA, from what the code generator says of them
 // (runtime/tensor_map.h) and the arguments of a launch.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace tilewright::cuda {
 
-// Raises `Error` where the array does not suit the copy engine, naming the argument and what it
+// Raises `Error` where the array does not suit TMA, naming the argument and what it
 // must be: it begins at a multiple of 16 bytes, and so do its rows.
 TensorMapBytes encode(const TensorMapSpec& spec, const Argument* arguments,
                       const std::vector<ArtifactParam>& params);

@@ -21,7 +21,7 @@ void launch_several(const Executable& executable, const ExecutableStep& step,
   std::span<const Grid> grids = executable.grids_of(step);
   if (!kernel.batched) {
     for (std::size_t i = 0; i < grids.size(); ++i)
-      launch_one(executable, kernel, grids[i], arguments + i * step.places_of_a_grid);
+      launch_one(executable, kernel, grids[i], arguments + i * step.slots_of_a_grid);
   } else if (executable.gpu < 0) {
     launch(*kernel.batched, grids, arguments, step.spread);
   } else {
@@ -55,14 +55,14 @@ std::vector<std::shared_ptr<Buffer>> results_of(const Executable& executable,
   return results;
 }
 
-Argument argument_at(const Executable& executable, const Place& place,
+Argument argument_at(const Executable& executable, const ArgumentSlot& slot,
                      std::span<void* const> inputs, const ExecutableMemory& memory) {
-  switch (place.kind) {
-    case PlaceKind::input: return {.pointer = inputs[place.index]};
-    case PlaceKind::output: return {.pointer = memory.outputs[place.index]->data()};
-    case PlaceKind::constant: return {.pointer = executable.constants[place.index]->data()};
-    case PlaceKind::arena: return {.pointer = memory.arena + place.offset};
-    case PlaceKind::number: return {.integer = place.offset};
+  switch (slot.kind) {
+    case SlotKind::input: return {.pointer = inputs[slot.index]};
+    case SlotKind::output: return {.pointer = memory.outputs[slot.index]->data()};
+    case SlotKind::constant: return {.pointer = executable.constants[slot.index]->data()};
+    case SlotKind::arena: return {.pointer = memory.arena + slot.offset};
+    case SlotKind::number: return {.integer = slot.offset};
   }
   __builtin_unreachable();
 }
@@ -87,10 +87,9 @@ std::vector<std::shared_ptr<Buffer>> run_executable(const Executable& executable
   std::vector<Argument> arguments;
   for (std::size_t number = 0; number < executable.steps.size(); ++number) {
     const ExecutableStep& step = executable.steps[number];
-    arguments.resize(step.places());
+    arguments.resize(step.slots());
     for (std::uint32_t i = 0; i < arguments.size(); ++i)
-      arguments[i] =
-          argument_at(executable, executable.places[step.first_place + i], inputs, memory);
+      arguments[i] = argument_at(executable, executable.slots[step.first_slot + i], inputs, memory);
     if (!times) [[likely]] {
       run_step(executable, step, arguments.data());
       continue;

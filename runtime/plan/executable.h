@@ -1,11 +1,11 @@
 // An executable: what is left of a compiled function when it runs, as plain data.
 //
-// A list of steps over places. A step runs a kernel over one grid, or over several at once that do
-// not wait for each other. An argument of a kernel is a place: memory of the caller (inputs), a
-// buffer that the call returns (outputs), the arena (intermediate values), memory of the executable
-// itself (constants), or a number. Nothing here depends on graphs, tiles or code generation: a
-// compiler writes an executable, and this folder runs it (`run_executable`) or records it
-// (recording.h).
+// A list of steps over argument slots. A step runs a kernel over one grid, or over several at once
+// that do not wait for each other. An argument of a kernel is a slot: memory of the caller
+// (inputs), a buffer that the call returns (outputs), the arena (intermediate values), memory of
+// the executable itself (constants), or a number. Nothing here depends on graphs, tiles or code
+// generation: a compiler writes an executable, and this folder runs it (`run_executable`) or
+// records it (recording.h).
 //
 // A kernel is an artifact of code, or a call of a function on the host.
 #pragma once
@@ -26,9 +26,9 @@
 namespace tilewright {
 
 // Where an argument of a step lies.
-enum class PlaceKind : std::uint8_t { input, output, constant, arena, number };
-struct Place {
-  PlaceKind kind;
+enum class SlotKind : std::uint8_t { input, output, constant, arena, number };
+struct ArgumentSlot {
+  SlotKind kind;
   std::uint32_t index = 0;  // of the input, output buffer or constant
   std::int64_t offset = 0;  // in the arena, bytes; of a number, itself
 };
@@ -46,19 +46,19 @@ struct ExecutableKernel {
 
 struct ExecutableStep {
   std::uint32_t kernel = 0;
-  std::uint32_t first_grid = 0, grids = 1;              // in Executable::grids
-  std::uint32_t first_place = 0, places_of_a_grid = 0;  // in Executable::places
+  std::uint32_t first_grid = 0, grids = 1;            // in Executable::grids
+  std::uint32_t first_slot = 0, slots_of_a_grid = 0;  // in Executable::slots
   bool spread = true;  // over the threads of the host: worth waking them
-  std::uint32_t places() const { return grids * places_of_a_grid; }
+  std::uint32_t slots() const { return grids * slots_of_a_grid; }
 };
 
 struct Executable {
   int gpu = -1;                    // whose kernels these are; -1: the host's
-  DeviceMemory* memory = nullptr;  // where all places lie; null: the host's
+  DeviceMemory* memory = nullptr;  // where all slots lie; null: the host's
   std::vector<ExecutableKernel> kernels;
   std::vector<ExecutableStep> steps;
   std::vector<Grid> grids;
-  std::vector<Place> places;
+  std::vector<ArgumentSlot> slots;
   std::vector<std::shared_ptr<Buffer>> constants;
   std::vector<std::int64_t> output_bytes;  // of each output buffer
   // What a call gives: for each result its output buffer, or none where it is the memory of an
@@ -87,14 +87,14 @@ std::vector<std::shared_ptr<Buffer>> allocate_outputs(const Executable& executab
 // The results of a run, by its output buffers; null where a result is an input's memory.
 std::vector<std::shared_ptr<Buffer>> results_of(const Executable& executable,
                                                 std::span<const std::shared_ptr<Buffer>> outputs);
-Argument argument_at(const Executable& executable, const Place& place,
+Argument argument_at(const Executable& executable, const ArgumentSlot& slot,
                      std::span<void* const> inputs, const ExecutableMemory& memory);
 
 // Runs one step, whose arguments are those of its grids one after the other; a GPU is not waited
 // for.
 void run_step(const Executable& executable, const ExecutableStep& step, const Argument* arguments);
 
-// Runs all steps with new memory. `inputs[i]` is the address that places of input i name, in the
+// Runs all steps with new memory. `inputs[i]` is the address that slots of input i name, in the
 // executable's memory. Returns one buffer a result, null where that is an input's memory. Work on a
 // GPU is begun, not waited for. With `times` each step is waited for and timed. Thread safe.
 std::vector<std::shared_ptr<Buffer>> run_executable(const Executable& executable,

@@ -18,18 +18,18 @@ namespace tilewright {
 
 class GpuRecording {
  public:
-  // `arguments`: of all launches, as its places; they stay where they are.
+  // `arguments`: of all launches, as its slots; they stay where they are.
   GpuRecording(const Executable& executable, const std::vector<Argument>& arguments);
-  // The arguments at these places have changed.
-  void update(const std::vector<std::uint32_t>& places);
+  // The arguments at these slots have changed.
+  void update(const std::vector<std::uint32_t>& slots);
   // All launches, `times` times over, as one graph; a graph is kept for each of a few numbers.
   void start(std::int64_t times);
   std::int64_t updates() const { return updates_; }  // of launches, so far
 
  private:
   const std::vector<Argument>& arguments_;
-  std::vector<std::uint32_t> launch_of_place_;  // those of empty grids have none
-  std::vector<std::uint32_t> first_place_;      // of each launch
+  std::vector<std::uint32_t> launch_of_slot_;  // those of empty grids have none
+  std::vector<std::uint32_t> first_slot_;      // of each launch
   std::vector<cuda::PreparedLaunch> launches_;
   cuda::KernelGraph& graph_of(std::int64_t times);
   cuda::Context& context_;

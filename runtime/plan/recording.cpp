@@ -34,10 +34,10 @@ struct Recording::Body {
   std::vector<std::uint32_t> set_arena_addresses() {
     std::vector<std::uint32_t> changed;
     memory.arena = arena->data();
-    const std::vector<Place>& places = executable->places;
-    for (std::uint32_t i = 0; i < places.size(); ++i) {
-      if (places[i].kind != PlaceKind::arena) continue;
-      arguments[i] = argument_at(*executable, places[i], {}, memory);
+    const std::vector<ArgumentSlot>& slots = executable->slots;
+    for (std::uint32_t i = 0; i < slots.size(); ++i) {
+      if (slots[i].kind != SlotKind::arena) continue;
+      arguments[i] = argument_at(*executable, slots[i], {}, memory);
       changed.push_back(i);
     }
     arena_number = arena->number();
@@ -76,16 +76,16 @@ Recording::~Recording() = default;
 // Sets the addresses of everything that is neither an input nor in the arena, and notes where the
 // inputs stand.
 void Recording::Body::set_fixed_addresses() {
-  const std::vector<Place>& places = executable->places;
-  arguments.resize(places.size());
-  for (std::uint32_t i = 0; i < places.size(); ++i) {
-    if (places[i].kind == PlaceKind::arena) continue;
-    if (places[i].kind != PlaceKind::input) {
-      arguments[i] = argument_at(*executable, places[i], {}, memory);
+  const std::vector<ArgumentSlot>& slots = executable->slots;
+  arguments.resize(slots.size());
+  for (std::uint32_t i = 0; i < slots.size(); ++i) {
+    if (slots[i].kind == SlotKind::arena) continue;
+    if (slots[i].kind != SlotKind::input) {
+      arguments[i] = argument_at(*executable, slots[i], {}, memory);
       continue;
     }
-    if (patches.size() <= places[i].index) patches.resize(places[i].index + 1);
-    patches[places[i].index].push_back(i);
+    if (patches.size() <= slots[i].index) patches.resize(slots[i].index + 1);
+    patches[slots[i].index].push_back(i);
   }
   known.resize(patches.size(), nullptr);
 }
@@ -100,8 +100,8 @@ void Recording::Body::resolve_steps() {
     std::int64_t count = grid.count();
     bool alone = artifact != nullptr && step.grids == 1 && (count == 1 || threads == 1);
     if (alone) scratch_bytes = std::max(scratch_bytes, artifact->scratch_bytes);
-    steps.push_back({alone ? artifact->host : nullptr, arguments.data() + step.first_place, grid,
-                     count, &step});
+    steps.push_back(
+        {alone ? artifact->host : nullptr, arguments.data() + step.first_slot, grid, count, &step});
   }
   if (scratch_bytes > 0) scratch = Buffer::allocate(scratch_bytes);
 }

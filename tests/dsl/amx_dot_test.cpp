@@ -1,5 +1,5 @@
 // Products by tiles of AMX: that they are. That they are right is asked of all targets alike, in
-// packed_dot_test.cpp and sliver_dot_test.cpp.
+// packed_dot_test.cpp and panel_dot_test.cpp.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

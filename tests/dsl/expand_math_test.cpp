@@ -106,7 +106,7 @@ class ExpandMath : public testing::TestWithParam<std::tuple<Op, const char*>> {
 };
 
 // 2.1 million numbers.
-TEST_P(ExpandMath, is_within_two_ulp_over_all_of_f32) {
+TEST_P(ExpandMath, IsWithinTwoUlpOverAllOfF32) {
   ir::Function f = expanded();
   Worst worst = worst_of_every(2053, f, op());
   RecordProperty("max_ulp", std::to_string(worst.ulp));
@@ -116,7 +116,7 @@ TEST_P(ExpandMath, is_within_two_ulp_over_all_of_f32) {
 }
 
 // Where functions are used most: equal steps between -40 and 40, and between 0 and 2.
-TEST_P(ExpandMath, is_within_two_ulp_where_it_is_used_most) {
+TEST_P(ExpandMath, IsWithinTwoUlpWhereItIsUsedMost) {
   ir::Function f = expanded();
   Worst worst;
   for (auto [low, high] : {std::pair{-40.0, 40.0}, {0.0, 2.0}, {-105.0, 90.0}, {-1e5, 1e5}}) {
@@ -129,7 +129,7 @@ TEST_P(ExpandMath, is_within_two_ulp_where_it_is_used_most) {
   EXPECT_LE(worst.ulp, 2) << "at " << std::hexfloat << worst.at;
 }
 
-TEST_P(ExpandMath, is_right_at_zeros_infinities_and_nan) {
+TEST_P(ExpandMath, IsRightAtZerosInfinitiesAndNan) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   std::vector<float> x(block, 1);
   std::vector<float> special{0.0F,       -0.0F,     infinity, -infinity, NAN,      0x1p-149F,
@@ -145,7 +145,7 @@ TEST_P(ExpandMath, is_right_at_zeros_infinities_and_nan) {
   }
 }
 
-TEST_P(ExpandMath, of_sixteen_bit_types_is_the_rounded_f32_result) {
+TEST_P(ExpandMath, OfSixteenBitTypesIsTheRoundedF32Result) {
   auto compare = [&](auto zero) {
     using T = decltype(zero);
     ir::Function f = expanded(dtype_of<T>());
@@ -184,7 +184,7 @@ struct ForHalf {
 };
 
 // A 32nd of what rounding to f16 may change.
-TEST(ExpandMathForHalf, is_within_a_part_in_two_to_the_seventeenth_over_all_of_f32) {
+TEST(ExpandMathForHalf, IsWithinAPartInTwoToTheSeventeenthOverAllOfF32) {
   using math::PowerBy;
   for (auto [op, formula, power] : {ForHalf{Op::sigmoid_, math::sigmoid, PowerBy::arithmetic},
                                     {Op::sigmoid_, math::sigmoid, PowerBy::ldexp},
@@ -197,7 +197,7 @@ TEST(ExpandMathForHalf, is_within_a_part_in_two_to_the_seventeenth_over_all_of_f
         code.push_back(inst);
         continue;
       }
-      math::Site site{f, code, f.type(inst.results[0]).shape, inst.where};
+      math::InsertionPoint site{f, code, f.type(inst.results[0]).shape, inst.where};
       formula({site, inst.operands[0]}, {.power = power, .for_half = true});
       code.back().results = inst.results;
     }
@@ -210,7 +210,7 @@ TEST(ExpandMathForHalf, is_within_a_part_in_two_to_the_seventeenth_over_all_of_f
 }
 
 // Sums of exponentials are as good as they are, differences are not.
-TEST(ExpandMathForHalf, is_taken_where_only_rounded_products_and_sums_are_made) {
+TEST(ExpandMathForHalf, IsTakenWhereOnlyRoundedProductsAndSumsAreMade) {
   auto expanded_size = [](bool subtracts) {
     Tracer tracer("f");
     Tile from = tracer.pointer_param("from", DType::bf16);
@@ -243,7 +243,7 @@ ir::Function exp_of_differences(std::int64_t size, bool of_its_row, const char* 
 
 // No difference is above zero where the greatest of its own row is taken off, and none is looked at
 // for it. Others may overflow.
-TEST(ExpandMathOfDifferences, is_within_two_ulp_and_overflows_where_it_should) {
+TEST(ExpandMathOfDifferences, IsWithinTwoUlpAndOverflowsWhereItShould) {
   constexpr std::int64_t size = 64;
   constexpr float infinity = std::numeric_limits<float>::infinity();
   std::mt19937 random(1);
@@ -324,7 +324,7 @@ class ExpandMathOfDouble : public testing::TestWithParam<Op> {
   }();
 };
 
-TEST_P(ExpandMathOfDouble, is_within_two_ulp_over_all_of_f64) {
+TEST_P(ExpandMathOfDouble, IsWithinTwoUlpOverAllOfF64) {
   std::mt19937_64 patterns(1);
   std::vector<double> x(block);
   for (int turn = 0; turn < 4; ++turn) {
@@ -333,7 +333,7 @@ TEST_P(ExpandMathOfDouble, is_within_two_ulp_over_all_of_f64) {
   }
 }
 
-TEST_P(ExpandMathOfDouble, is_within_two_ulp_where_it_is_used_most) {
+TEST_P(ExpandMathOfDouble, IsWithinTwoUlpWhereItIsUsedMost) {
   std::vector<double> x(block);
   for (auto [low, high] :
        {std::pair{-7.0, 7.0}, {0.0, 2.0}, {-40.0, 40.0}, {-750.0, 720.0}, {-1e9, 1e9}}) {
@@ -343,7 +343,7 @@ TEST_P(ExpandMathOfDouble, is_within_two_ulp_where_it_is_used_most) {
   }
 }
 
-TEST_P(ExpandMathOfDouble, is_right_at_zeros_infinities_and_nan) {
+TEST_P(ExpandMathOfDouble, IsRightAtZerosInfinitiesAndNan) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   // The one before the last is the f64 that is nearest to a multiple of pi/2.
   std::vector<double> special{0.0,       -0.0,      infinity,   -infinity,
@@ -367,7 +367,7 @@ INSTANTIATE_TEST_SUITE_P(Functions, ExpandMathOfDouble,
                                          Op::cos_, Op::tanh_, Op::erf_, Op::sigmoid_, Op::rsqrt_),
                          [](const auto& i) { return std::string(ir::info(i.param).name); });
 
-TEST(ExpandMathPass, leaves_f64_to_the_host_and_other_operations_alone) {
+TEST(ExpandMathPass, LeavesF64ToTheHostAndOtherOperationsAlone) {
   ir::Function f = mapped(Op::exp_, DType::f64);
   EXPECT_FALSE(expand_math(f, target_named("avx2")));
   ir::Function g = mapped(Op::sqrt_, DType::f32);

@@ -276,7 +276,7 @@ TEST(GpuCode, HopperCopiesByOneThreadAndMultipliesByWarpgroups) {
   EXPECT_FALSE(has(ptx_of(pipelined(whole), "sm_80"), "wgmma"));
 }
 
-// The copy engine takes the sizes from a tensor map, which is made of the arguments.
+// TMA takes the sizes from a tensor map, which is made of the arguments.
 TEST(GpuCode, TensorMapsOfSizesBelowZeroHoldNothing) {
   Tracer tracer("product");
   Tile a = tracer.pointer_param("a", bf16), b = tracer.pointer_param("b", bf16),

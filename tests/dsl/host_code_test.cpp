@@ -205,7 +205,8 @@ TEST(Schedule, SoftmaxKeepsItsExponentialAndReadsMemoryOnce) {
   store(p.out(1, 128), {program_id(0), 0}, e / sum(e, 1, true));
   auto function = p.tracer.finish();
   EXPECT_EQ(to_string(make_schedule(Definitions(function)), function),
-            "sweep 1x128: reduce\nsweep 1x128: keep reduce\nsweep 1x128: store_desc\n");
+            "loop nest 1x128: reduce\nloop nest 1x128: materialise reduce\nloop nest 1x128: "
+            "store_desc\n");
 }
 
 // What is narrowed ends where it should, also where one element is left over a vector's end.
@@ -250,16 +251,17 @@ TEST(Schedule, PrefetchesGoWithTheLastSweepAndPartOfThemWithAnEarlierOne) {
     return to_string(make_schedule(Definitions(function)), function);
   };
   EXPECT_EQ(scheduled(128, true),
-            "sweep 1x128: reduce\nsweep 1x128: keep reduce part_of_prefetch_desc\n"
-            "sweep 1x128: store_desc part_of_prefetch_desc\n");
+            "loop nest 1x128: reduce\nloop nest 1x128: materialise reduce part_of_prefetch_desc\n"
+            "loop nest 1x128: store_desc part_of_prefetch_desc\n");
   EXPECT_EQ(scheduled(10000, true),
-            "sweep 1x10000: reduce\nsweep 1x10000: keep reduce\n"
-            "sweep 1x10000: store_desc prefetch_desc\n");
+            "loop nest 1x10000: reduce\nloop nest 1x10000: materialise reduce\n"
+            "loop nest 1x10000: store_desc prefetch_desc\n");
   EXPECT_EQ(scheduled(128, false),
-            "sweep 1x128: reduce\nsweep 1x128: reduce\nsweep 1x128: store_desc prefetch_desc\n");
+            "loop nest 1x128: reduce\nloop nest 1x128: reduce\nloop nest 1x128: store_desc "
+            "prefetch_desc\n");
   EXPECT_EQ(scheduled(10000, true, true),
-            "sweep 1x10000: reduce part_of_prefetch_desc\n"
-            "sweep 1x10000: reduce part_of_prefetch_desc\nsweep 1: store_desc\n");
+            "loop nest 1x10000: reduce part_of_prefetch_desc\n"
+            "loop nest 1x10000: reduce part_of_prefetch_desc\nloop nest 1: store_desc\n");
 }
 
 // Each line once, whatever of the rows' length is left over; and nothing but what is asked for.
@@ -287,7 +289,7 @@ TEST(Schedule, SiblingsOverOneShapeShareASweep) {
   store(make_desc(p.y, {2, 1}, {1, 1}), {0, 0}, s);
   auto function = p.tracer.finish();
   EXPECT_THAT(to_string(make_schedule(Definitions(function)), function),
-              testing::StartsWith("sweep 2x40: store_desc reduce\n"));
+              testing::StartsWith("loop nest 2x40: store_desc reduce\n"));
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ Function increment(std::int64_t block, bool masked) {
   return f;
 }
 
-TEST(Interpret, runs_every_program_of_the_grid_and_masks_the_edge) {
+TEST(Interpret, RunsEveryProgramOfTheGridAndMasksTheEdge) {
   std::vector<float> x{1, 2, 3, 4, 5}, y(6, -1);
   Argument arguments[3];
   arguments[0].pointer = x.data();
@@ -50,7 +50,7 @@ TEST(Interpret, runs_every_program_of_the_grid_and_masks_the_edge) {
   EXPECT_THAT(y, ElementsAre(2, 3, 4, 5, 6, -1));
 }
 
-TEST(Interpret, an_access_outside_names_parameter_offset_and_line) {
+TEST(Interpret, AnAccessOutsideNamesParameterOffsetAndLine) {
   std::vector<float> x(5), y(6);
   Argument arguments[3];
   arguments[0].pointer = x.data();
@@ -68,13 +68,13 @@ TEST(Interpret, an_access_outside_names_parameter_offset_and_line) {
   }
 }
 
-TEST(Interpret, the_number_of_arguments_is_checked) {
+TEST(Interpret, TheNumberOfArgumentsIsChecked) {
   Argument argument{};
   EXPECT_THROW(interpret(increment(3, true), {}, {&argument, 1}), Error);
 }
 
 // Copies a block of a 3x4 array at the given offsets to a 3x3 array.
-TEST(Interpret, a_descriptor_reads_zero_outside_and_writes_nothing_there) {
+TEST(Interpret, ADescriptorReadsZeroOutsideAndWritesNothingThere) {
   Function f{.name = "window"};
   Builder b(f);
   b.set_location(std::source_location::current());
@@ -115,7 +115,7 @@ std::vector<float> through(Make make, std::int64_t out_count) {
   return out;
 }
 
-TEST(Interpret, permutes_broadcasts_and_reduces) {
+TEST(Interpret, PermutesBroadcastsAndReduces) {
   EXPECT_THAT(through(
                   [](Builder& b, Value x) {
                     return b.append(Op::permute_, {x}, Permutation{{1, 0}});
@@ -138,7 +138,7 @@ TEST(Interpret, permutes_broadcasts_and_reduces) {
               ElementsAre(7, 5, 7));
 }
 
-TEST(Interpret, argmax_gives_the_first_of_equals) {
+TEST(Interpret, ArgmaxGivesTheFirstOfEquals) {
   EXPECT_THAT(through(
                   [](Builder& b, Value x) {
                     Value at = b.append(Op::reduce_, {x}, Reduction{ReduceKind::argmax, 1});
@@ -148,7 +148,7 @@ TEST(Interpret, argmax_gives_the_first_of_equals) {
               ElementsAre(1, 0));
 }
 
-TEST(Interpret, a_dot_adds_the_product_to_the_accumulator) {
+TEST(Interpret, ADotAddsTheProductToTheAccumulator) {
   EXPECT_THAT(through(
                   [](Builder& b, Value x) {
                     Value t = b.append(Op::permute_, {x}, Permutation{{1, 0}});
@@ -160,7 +160,7 @@ TEST(Interpret, a_dot_adds_the_product_to_the_accumulator) {
               ElementsAre(36, 39, 39, 103));
 }
 
-TEST(Interpret, a_dot_of_tf32_rounds_its_operands_ties_away_from_zero) {
+TEST(Interpret, ADotOfTf32RoundsItsOperandsTiesAwayFromZero) {
   auto product = [](Builder& b, Value) {
     auto full = [&](double number, Shape shape) {
       return b.append(Op::splat_, {b.constant(Scalar::of(DType::f32, number))}, Extent{shape});
@@ -172,7 +172,7 @@ TEST(Interpret, a_dot_of_tf32_rounds_its_operands_ties_away_from_zero) {
   EXPECT_THAT(through(product, 128), testing::Each(-8 - 0x1p-7F));
 }
 
-TEST(Interpret, a_loop_carries_values_and_an_if_chooses) {
+TEST(Interpret, ALoopCarriesValuesAndAnIfChooses) {
   EXPECT_THAT(through(
                   [](Builder& b, Value x) {
                     Type carried = b.function().type(x);
@@ -192,7 +192,7 @@ TEST(Interpret, a_loop_carries_values_and_an_if_chooses) {
               ElementsAre(-1, -5, -3, -7, -2, -7));
 }
 
-TEST(Interpret, a_loop_refuses_a_step_that_does_not_advance) {
+TEST(Interpret, ALoopRefusesAStepThatDoesNotAdvance) {
   TILEWRIGHT_ON_THE_HOST_ONLY("an interpreter that checks steps");
   EXPECT_THROW(through(
                    [](Builder& b, Value x) {

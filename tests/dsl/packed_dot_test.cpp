@@ -28,7 +28,7 @@ std::vector<PackedCase> packed_cases() {
     std::int64_t m, n, k;
   };
   std::vector<PackedCase> cases;
-  // Whole strips, slivers and pieces; remainders of each; an odd depth; and few rows, along k.
+  // Whole left panels, panels and pieces; remainders of each; an odd depth; and few rows, along k.
   for (Size size : {Size{48, 96, 520}, Size{50, 101, 300}, Size{49, 50, 33}, Size{3, 21, 1040},
                     Size{64, 40, 20}})
     for (DType dtype : {f32, f16, bf16, DType::i8})

@@ -21,14 +21,14 @@ Scalar cast(const Scalar& x, DType to) { return evaluate(Op::cast_, std::array{x
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-TEST(Scalar, integers_wrap) {
+TEST(Scalar, IntegersWrap) {
   EXPECT_EQ(integers(Op::add_, DType::i8, 127, 1), -128);
   EXPECT_EQ(integers(Op::mul_, DType::i32, 1 << 20, 1 << 20), 0);
   EXPECT_EQ(integers(Op::sub_, DType::u8, 0, 1), 255);
   EXPECT_EQ(integers(Op::add_, DType::i64, INT64_MAX, 1), INT64_MIN);
 }
 
-TEST(Scalar, division_by_zero_gives_zero_and_the_least_by_minus_one_wraps) {
+TEST(Scalar, DivisionByZeroGivesZeroAndTheLeastByMinusOneWraps) {
   EXPECT_EQ(integers(Op::div_, DType::i32, 7, 0), 0);
   EXPECT_EQ(integers(Op::rem_, DType::i32, 7, 0), 0);
   EXPECT_EQ(integers(Op::div_, DType::i32, INT32_MIN, -1), INT32_MIN);
@@ -38,7 +38,7 @@ TEST(Scalar, division_by_zero_gives_zero_and_the_least_by_minus_one_wraps) {
   EXPECT_EQ(integers(Op::div_, DType::u64, -1, 2), INT64_MAX);
 }
 
-TEST(Scalar, a_shift_by_the_width_or_more_gives_zero_or_the_sign) {
+TEST(Scalar, AShiftByTheWidthOrMoreGivesZeroOrTheSign) {
   EXPECT_EQ(integers(Op::shl_, DType::i32, 1, 31), INT32_MIN);
   EXPECT_EQ(integers(Op::shl_, DType::i32, 1, 32), 0);
   EXPECT_EQ(integers(Op::shr_, DType::i32, -8, 1), -4);
@@ -48,7 +48,7 @@ TEST(Scalar, a_shift_by_the_width_or_more_gives_zero_or_the_sign) {
   EXPECT_EQ(integers(Op::shr_, DType::u64, -1, 63), 1);
 }
 
-TEST(Scalar, min_and_max_give_nan_if_an_operand_is_nan) {
+TEST(Scalar, MinAndMaxGiveNanIfAnOperandIsNan) {
   for (DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64}) {
     EXPECT_TRUE(std::isnan(floats(Op::max_, dtype, nan, 1)));
     EXPECT_TRUE(std::isnan(floats(Op::min_, dtype, 1, nan)));
@@ -58,13 +58,13 @@ TEST(Scalar, min_and_max_give_nan_if_an_operand_is_nan) {
   EXPECT_FALSE(std::signbit(floats(Op::max_, DType::f32, -0.0, 0.0)));
 }
 
-TEST(Scalar, unsigned_64_bit_compares_as_unsigned) {
+TEST(Scalar, Unsigned64BitComparesAsUnsigned) {
   auto a = Scalar::of_integer(DType::u64, -1), b = Scalar::of_integer(DType::u64, 1);
   EXPECT_EQ(evaluate(Op::gt_, std::array{a, b}, DType::boolean).integer, 1);
   EXPECT_EQ(integers(Op::max_, DType::u64, -1, 1), -1);
 }
 
-TEST(Scalar, a_cast_to_an_integer_truncates_and_saturates) {
+TEST(Scalar, ACastToAnIntegerTruncatesAndSaturates) {
   EXPECT_EQ(cast(Scalar::of(DType::f32, -2.9), DType::i32).integer, -2);
   EXPECT_EQ(cast(Scalar::of(DType::f32, 1e30), DType::i32).integer, INT32_MAX);
   EXPECT_EQ(cast(Scalar::of(DType::f64, -1e30), DType::i64).integer, INT64_MIN);
@@ -77,20 +77,20 @@ TEST(Scalar, a_cast_to_an_integer_truncates_and_saturates) {
   EXPECT_EQ(cast(Scalar::of_integer(DType::u64, -1), DType::f64).floating, 0x1p64);
 }
 
-TEST(Scalar, sixteen_bit_floats_round_once_from_f32) {
+TEST(Scalar, SixteenBitFloatsRoundOnceFromF32) {
   EXPECT_EQ(floats(Op::add_, DType::f16, 2048, 1), 2048);
   EXPECT_EQ(floats(Op::add_, DType::f16, 2048, 3), 2052);
   EXPECT_EQ(floats(Op::mul_, DType::f16, 60000, 2), infinity);
   EXPECT_EQ(floats(Op::add_, DType::bf16, 256, 1), 256);
 }
 
-TEST(Scalar, fma_rounds_once) {
+TEST(Scalar, FmaRoundsOnce) {
   double x = 1 + 0x1p-23, y = 1 - 0x1p-23;
   auto of = [](double v) { return Scalar::of(DType::f32, v); };
   EXPECT_EQ(evaluate(Op::fma_, std::array{of(x), of(y), of(-1)}, DType::f32).floating, -0x1p-46);
 }
 
-TEST(Scalar, ldexp_rounds_once_and_takes_the_whole_part) {
+TEST(Scalar, LdexpRoundsOnceAndTakesTheWholePart) {
   EXPECT_EQ(floats(Op::ldexp_, DType::f32, 1.5, 3.75), 12);
   EXPECT_EQ(floats(Op::ldexp_, DType::f32, 1.5, -0.25), 0.75);
   EXPECT_EQ(floats(Op::ldexp_, DType::f32, 0x1.000002p-100, -30), 0x1p-130);
@@ -99,7 +99,7 @@ TEST(Scalar, ldexp_rounds_once_and_takes_the_whole_part) {
   EXPECT_EQ(floats(Op::ldexp_, DType::f64, 0x1p-1074, 2097), 0x1p1023);
 }
 
-TEST(Scalar, a_bitcast_keeps_the_bits) {
+TEST(Scalar, ABitcastKeepsTheBits) {
   auto bits = evaluate(Op::bitcast_, std::array{Scalar::of(DType::f32, -1)}, DType::i32);
   EXPECT_EQ(bits.integer, static_cast<std::int32_t>(0xbf800000));
   EXPECT_EQ(evaluate(Op::bitcast_, std::array{bits}, DType::f32).floating, -1);
@@ -107,7 +107,7 @@ TEST(Scalar, a_bitcast_keeps_the_bits) {
   EXPECT_EQ(half.integer, 0x3c00);
 }
 
-TEST(Scalar, the_identity_of_a_reduction_changes_nothing) {
+TEST(Scalar, TheIdentityOfAReductionChangesNothing) {
   for (ReduceKind kind : {ReduceKind::sum, ReduceKind::prod, ReduceKind::max, ReduceKind::min})
     for (DType dtype : all_dtypes()) {
       if (is_boolean(dtype) || is_float8(dtype)) continue;

@@ -10,7 +10,7 @@ namespace {
 
 class TilePassesGolden : public testing::TestWithParam<Golden> {};
 
-TEST_P(TilePassesGolden, gives_the_expected_program) {
+TEST_P(TilePassesGolden, GivesTheExpectedProgram) {
   ir::Function function = ir::parse(GetParam().halves().first);
   std::string before = ir::print(function);
   std::vector<std::string> names{GetParam().pass};
@@ -24,7 +24,7 @@ TEST_P(TilePassesGolden, gives_the_expected_program) {
       << "files named leaves_... are those where nothing may change";
 }
 
-TEST_P(TilePassesGolden, prints_as_it_was_read) {
+TEST_P(TilePassesGolden, PrintsAsItWasRead) {
   auto [input, expected] = GetParam().halves();
   EXPECT_EQ(ir::print(ir::parse(input)), input) << "TILEWRIGHT_UPDATE_GOLDEN=1 renumbers it";
   EXPECT_EQ(ir::print(ir::parse(expected)), expected);

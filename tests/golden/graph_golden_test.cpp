@@ -8,7 +8,7 @@ namespace {
 
 class GraphPassesGolden : public testing::TestWithParam<Golden> {};
 
-TEST_P(GraphPassesGolden, gives_the_expected_graph) {
+TEST_P(GraphPassesGolden, GivesTheExpectedGraph) {
   const Graph graph = parse(GetParam().halves().first);
   const std::vector<std::string> names{GetParam().pass};
   std::vector<PassTime> times;
@@ -20,7 +20,7 @@ TEST_P(GraphPassesGolden, gives_the_expected_graph) {
       << "a second run changes something";
 }
 
-TEST_P(GraphPassesGolden, prints_as_it_was_read) {
+TEST_P(GraphPassesGolden, PrintsAsItWasRead) {
   auto [input, expected] = GetParam().halves();
   EXPECT_EQ(print(parse(input)), input) << "TILEWRIGHT_UPDATE_GOLDEN=1 writes it so";
   EXPECT_EQ(print(parse(expected)), expected);

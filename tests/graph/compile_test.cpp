@@ -19,7 +19,7 @@ constexpr Mode modes[] = {Mode::default_, Mode::reduce_overhead, Mode::max_autot
                           Mode::max_autotune_no_cudagraphs};
 
 // What one time writes in place the next one reads, in every mode and with no code at all.
-TEST(Compile, repeats_a_function_as_one_unit) {
+TEST(Compile, RepeatsAFunctionAsOneUnit) {
   for (Mode mode : modes)
     for (Backend backend : {Backend::eager, Backend::aot_eager, Backend::tilewright}) {
       Tensor state = Tensor::from<float>({1, 2}, {2}), x = Tensor::from<float>({3, 4}, {2});

@@ -1,4 +1,4 @@
-// Blocks of products on Hopper: wide ones where the copy engine fetches what they take, and those
+// Blocks of products on Hopper: wide ones where TMA fetches what they take, and those
 // of other GPUs where it cannot, since then nobody but the multiplying threads would load it.
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ std::int64_t columns_of(const ir::Function& program) {
   return columns;
 }
 
-// Whether a thread of its own has the copy engine fetch: registers are moved only there.
+// Whether a thread of its own has TMA fetch: registers are moved only there.
 bool has_roles(const ir::Function& program) {
   ir::Function simplified = program;
   dsl::run_passes(simplified, {.target = dsl::target_named("sm_90a")});

@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "graph/ir/evaluate.h"
-#include "graph/ir/placement.h"
+#include "graph/ir/strided_view.h"
 #include "graph/tensor/tensor_body.h"
 #include "tests/errors.h"
 

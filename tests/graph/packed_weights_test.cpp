@@ -66,13 +66,13 @@ struct Layout {
 
 // Each with a bias and a function behind it, so that what is fused reads blocks of columns too.
 TEST(PackedWeights, MayLieAndEndAnywhere) {
-  for (const Layout& l : {Layout{"whole slivers of three vectors", 144, 70, false, 1},
-                          Layout{"of four", 128, 70, true, 1},
-                          Layout{"a sliver that is not full", 1000, 33, false, 1},
-                          Layout{"an odd number of columns", 1009, 40, true, 1},
-                          Layout{"fewer columns than two vectors", 7, 64, false, 0},
-                          Layout{"less than a sliver of some hosts", 45, 64, false, -1},
-                          Layout{"one column", 1, 64, false, 0}}) {
+  for (const Layout& l :
+       {Layout{"whole panels of three vectors", 144, 70, false, 1},
+        Layout{"of four", 128, 70, true, 1}, Layout{"a panel that is not full", 1000, 33, false, 1},
+        Layout{"an odd number of columns", 1009, 40, true, 1},
+        Layout{"fewer columns than two vectors", 7, 64, false, 0},
+        Layout{"less than a panel of some hosts", 45, 64, false, -1},
+        Layout{"one column", 1, 64, false, 0}}) {
     Tensor stored =
         random_tensor(l.is_turned ? Shape{l.depth, l.columns} : Shape{l.columns, l.depth}, 3);
     Tensor weight = l.is_turned ? stored : stored.transpose(0, 1);
@@ -174,7 +174,7 @@ TEST(PackedWeights, AreNotWhatTheFunctionWrites) {
   EXPECT_EQ(packed_by(fast), 0);
 }
 
-// In every mode, and with a search for blocks, whose candidates read random slivers.
+// In every mode, and with a search for blocks, whose candidates read random panels.
 TEST(PackedWeights, WorkInEveryMode) {
   Tensor weight = random_tensor({336, 64}, 14), x = random_tensor({150, 64}, 15);
   auto function = [=](const Tensor& t) { return relu(linear(t, weight)); };
@@ -204,7 +204,7 @@ TEST(PackedWeights, ComputeWhatTheWeightsDo) {
   int packed = 0;
   for (int number = 0; number < 40; ++number) {
     const std::int64_t rows = below(48, 130), depth = below(16, 150);
-    const std::int64_t kind = below(0, 4);  // of whole vectors, any, or less than a sliver
+    const std::int64_t kind = below(0, 4);  // of whole vectors, any, or less than a panel
     const std::int64_t columns = kind < 2   ? 16 * below(2, 30)
                                  : kind < 4 ? below(40, 700)
                                             : below(8, 47);

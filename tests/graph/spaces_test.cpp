@@ -77,7 +77,7 @@ class Spaces : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Targets, Spaces, testing::Values("sm_80", "sm_90a"),
                          [](const auto& info) { return std::string(info.param); });
 
-// Of a stage of the copy engine the bytes are waited for, not the room, which is whole kilobytes.
+// Of a stage of TMA the bytes are waited for, not the room, which is whole kilobytes.
 TEST(SmallBlocks, OfTheCopyEngineArrive) {
   Graph graph = examples()[0].graph;
   Device device = Device::emulated("sm_90a");

@@ -1,8 +1,8 @@
-// When the last tiles of a product are shared, and what is made of them (graph/lower/tail.h).
+// When the last tiles of a product are shared, and what is made of them (graph/lower/stream_k.h).
 #include <gtest/gtest.h>
 
 #include "graph/lower/lower.h"
-#include "graph/lower/tail.h"
+#include "graph/lower/stream_k.h"
 #include "graph/passes/pipeline.h"
 #include "graph/run/plan.h"
 #include "graph/tensor/capture.h"
@@ -14,7 +14,7 @@ namespace tilewright::graph {
 namespace {
 
 // Of products of 16 bits, in the tiles of sm_90a.
-TailWork work_of(std::int64_t rows, std::int64_t columns, std::int64_t depth) {
+StreamKWork work_of(std::int64_t rows, std::int64_t columns, std::int64_t depth) {
   return {.row_tiles = rows,
           .column_tiles = columns,
           .rows = 128,
@@ -27,7 +27,7 @@ TailWork work_of(std::int64_t rows, std::int64_t columns, std::int64_t depth) {
 
 TEST(StreamK, IsChosenWhereTheLastWaveIsNearlyEmpty) {
   auto plan = [](std::int64_t rows, std::int64_t columns, std::int64_t depth) {
-    return plan_tail(work_of(rows, columns, depth), dsl::target_named("sm_90a"));
+    return plan_stream_k(work_of(rows, columns, depth), dsl::target_named("sm_90a"));
   };
   auto tail = plan(24, 12, 3072);  // 288 = 2 x 132 + 24
   ASSERT_TRUE(tail);
@@ -44,21 +44,21 @@ TEST(StreamK, IsChosenWhereTheLastWaveIsNearlyEmpty) {
 }
 
 TEST(StreamK, IsNotForProductsThatWaitForMemory) {
-  TailWork work = work_of(24, 12, 3072);
+  StreamKWork work = work_of(24, 12, 3072);
   work.operand_bytes = std::int64_t{1} << 30;
-  EXPECT_FALSE(plan_tail(work, dsl::target_named("sm_90a")));
+  EXPECT_FALSE(plan_stream_k(work, dsl::target_named("sm_90a")));
 }
 
 TEST(StreamK, CutsColumnsOnlyWhereItMay) {
-  TailWork work = work_of(2, 75, 8192);
+  StreamKWork work = work_of(2, 75, 8192);
   work.may_cut_columns = false;
-  EXPECT_FALSE(plan_tail(work, dsl::target_named("sm_90a")));
+  EXPECT_FALSE(plan_stream_k(work, dsl::target_named("sm_90a")));
 }
 
 TEST(StreamK, IsAsWantedWhateverItSaves) {
   auto tail = [](std::int64_t rows, std::int64_t columns, std::int64_t tiles, std::int64_t splits) {
-    return plan_tail(work_of(rows, columns, 512), dsl::target_named("sm_80"),
-                     {.tiles = tiles, .splits = splits});
+    return plan_stream_k(work_of(rows, columns, 512), dsl::target_named("sm_80"),
+                         {.tiles = tiles, .splits = splits});
   };
   EXPECT_EQ(tail(3, 2, 1, 4)->splits, 4);
   EXPECT_EQ(tail(1, 3, 1, 4)->tiles, 1);
@@ -114,11 +114,11 @@ std::vector<std::string> names(const Plan& plan) {
 }
 
 TEST(StreamK, MaySaveLittleWhereTheClockDecides) {
-  TailWork work = work_of(16, 16, 8192);
+  StreamKWork work = work_of(16, 16, 8192);
   work.row_tiles = 26;  // four waves, the last of 20 tiles
   dsl::Target target = dsl::target_named("sm_90a");
-  EXPECT_TRUE(plan_tail(work, target, {.least_saving = 0}));
-  EXPECT_FALSE(plan_tail(work, target, {.least_saving = 0.5}));
+  EXPECT_TRUE(plan_stream_k(work, target, {.least_saving = 0}));
+  EXPECT_FALSE(plan_stream_k(work, target, {.least_saving = 0.5}));
 }
 
 TEST(StreamK, IsThreeProgramsWhoseNamesSaySo) {

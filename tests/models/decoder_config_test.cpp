@@ -34,7 +34,7 @@ std::string error_with(std::string_view name, std::string_view value) {
   return error_of([&] { parse_decoder_config(config_text(name, value), "c"); });
 }
 
-TEST(DecoderConfig, reads_sizes_and_fills_in_what_is_left_out) {
+TEST(DecoderConfig, ReadsSizesAndFillsInWhatIsLeftOut) {
   DecoderConfig config = parse_decoder_config(config_text("eos_token_id", "[2, 3]"), "c");
   EXPECT_EQ(config.head_size, 8);
   EXPECT_EQ(config.kv_heads, 4);
@@ -46,7 +46,7 @@ TEST(DecoderConfig, reads_sizes_and_fills_in_what_is_left_out) {
   EXPECT_EQ(parse_decoder_config(config_text("rope_scaling", "null"), "c").layers, 2);
 }
 
-TEST(DecoderConfig, refuses_numbers_outside_their_limits) {
+TEST(DecoderConfig, RefusesNumbersOutsideTheirLimits) {
   EXPECT_THAT(
       error_with("num_hidden_layers", "1025"),
       HasSubstr("[decoder_config] c: num_hidden_layers is 1025; from 1 to 1024 is allowed"));
@@ -65,7 +65,7 @@ TEST(DecoderConfig, refuses_numbers_outside_their_limits) {
   EXPECT_THAT(error_of([&] { check_config(config, "c"); }), HasSubstr("bos_token_id is 64"));
 }
 
-TEST(DecoderConfig, refuses_sizes_that_do_not_divide) {
+TEST(DecoderConfig, RefusesSizesThatDoNotDivide) {
   EXPECT_THAT(error_with("hidden_size", "60"),
               HasSubstr("hidden_size 60 is not a multiple of 8 attention heads"));
   EXPECT_THAT(error_with("num_key_value_heads", "3"),
@@ -73,7 +73,7 @@ TEST(DecoderConfig, refuses_sizes_that_do_not_divide) {
   EXPECT_THAT(error_with("head_dim", "7"), HasSubstr("needs an even one"));
 }
 
-TEST(DecoderConfig, refuses_forms_that_contradict_themselves) {
+TEST(DecoderConfig, RefusesFormsThatContradictThemselves) {
   auto error = [](auto change) {
     DecoderConfig config = decoder_config("tiny");
     change(config);
@@ -96,7 +96,7 @@ TEST(DecoderConfig, refuses_forms_that_contradict_themselves) {
               HasSubstr("the output matrix has a bias and is the embedding's"));
 }
 
-TEST(DecoderConfig, refuses_values_of_the_wrong_type) {
+TEST(DecoderConfig, RefusesValuesOfTheWrongType) {
   EXPECT_THAT(error_with("hidden_size", "\"64\""),
               HasSubstr("hidden_size is \"64\"; an integer is needed"));
   EXPECT_THAT(error_with("hidden_size", "1e3"), HasSubstr("an integer is needed"));
@@ -106,7 +106,7 @@ TEST(DecoderConfig, refuses_values_of_the_wrong_type) {
   EXPECT_THAT(error_with("eos_token_id", "[\"x\"]"), HasSubstr("holds \"x\""));
 }
 
-TEST(DecoderConfig, refuses_text_that_is_not_one_object) {
+TEST(DecoderConfig, RefusesTextThatIsNotOneObject) {
   auto error = [](std::string_view text) {
     return error_of([&] { parse_decoder_config(text, "c"); });
   };
@@ -117,7 +117,7 @@ TEST(DecoderConfig, refuses_text_that_is_not_one_object) {
   EXPECT_THAT(error("nul"), HasSubstr("not valid JSON"));
 }
 
-TEST(DecoderConfig, knows_its_named_sizes) {
+TEST(DecoderConfig, KnowsItsNamedSizes) {
   for (std::string_view name : decoder_config_names())
     EXPECT_GT(decoder_config(name).parameter_count(), 0) << name;
   EXPECT_EQ(decoder_config("llama2_7b").parameter_count(), 6738415616);

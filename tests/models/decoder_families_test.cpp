@@ -67,14 +67,14 @@ class Family : public ::testing::TestWithParam<std::string_view> {};
 INSTANTIATE_TEST_SUITE_P(Families, Family, ::testing::ValuesIn(decoder_families()),
                          [](const auto& info) { return std::string(info.param); });
 
-TEST_P(Family, has_the_parameters_of_its_configuration) {
+TEST_P(Family, HasTheParametersOfItsConfiguration) {
   DecoderConfig config = config_of(GetParam());
   EXPECT_EQ(config.family, GetParam());
   EXPECT_EQ(random_decoder(config, 1)->parameter_count(), config.parameter_count());
 }
 
 // The cache, the positions, masks, windows and caps at work.
-TEST_P(Family, row_by_row_gives_the_logits_of_all_rows_at_once) {
+TEST_P(Family, RowByRowGivesTheLogitsOfAllRowsAtOnce) {
   DecoderConfig config = config_of(GetParam());
   for (LayerAttention& own : config.layer_attention)
     if (own.window > 0) own.window = 4;
@@ -88,7 +88,7 @@ TEST_P(Family, row_by_row_gives_the_logits_of_all_rows_at_once) {
   }
 }
 
-TEST_P(Family, gives_nearly_the_same_logits_in_bf16) {
+TEST_P(Family, GivesNearlyTheSameLogitsInBf16) {
   DecoderConfig config = config_of(GetParam());
   auto wide = random_decoder(config, 1), narrow = random_decoder(config, 1, {.dtype = bf16});
   Compiled step = compile(*narrow, {.fullgraph = true});
@@ -97,7 +97,7 @@ TEST_P(Family, gives_nearly_the_same_logits_in_bf16) {
   EXPECT_LT(relative_difference(actual, expected), 0.05);
 }
 
-TEST_P(Family, refuses_a_member_that_it_does_not_know) {
+TEST_P(Family, RefusesAMemberThatItDoesNotKnow) {
   EXPECT_THAT(error_with(GetParam(), "\"use_magic\":0.5"),
               HasSubstr("[decoder_config] c: use_magic is 0.5, which this library does not use"));
   EXPECT_EQ(error_with(GetParam(),
@@ -106,12 +106,12 @@ TEST_P(Family, refuses_a_member_that_it_does_not_know) {
             "no error");
 }
 
-TEST(DecoderFamilies, are_named_where_one_is_not_known) {
+TEST(DecoderFamilies, AreNamedWhereOneIsNotKnown) {
   EXPECT_THAT(error_with("bert", ""), HasSubstr("model_type is \"bert\"; supported are \"llama\", "
                                                 "\"mistral\", \"qwen2\", \"qwen3\", \"gpt2\""));
 }
 
-TEST(DecoderFamilies, refuse_values_that_are_not_supported_by_name) {
+TEST(DecoderFamilies, RefuseValuesThatAreNotSupportedByName) {
   const std::tuple<const char*, const char*, const char*> refused[] = {
       {"llama", "\"hidden_act\":\"gelu_10\"", "hidden_act is \"gelu_10\"; supported are \"silu\""},
       {"llama", "\"quantization_config\":{}", "quantization_config is set; a quantised model"},
@@ -151,7 +151,7 @@ TEST(DecoderFamilies, refuse_values_that_are_not_supported_by_name) {
     EXPECT_THAT(error_with(family, members), HasSubstr(error)) << family << " with " << members;
 }
 
-TEST(DecoderFamilies, read_windows_by_their_members) {
+TEST(DecoderFamilies, ReadWindowsByTheirMembers) {
   auto windows = [](const DecoderConfig& config) {
     std::vector<std::int64_t> found;
     for (std::int64_t i = 0; i < config.layers; ++i) found.push_back(config.attention_of(i).window);
@@ -172,7 +172,7 @@ TEST(DecoderFamilies, read_windows_by_their_members) {
   EXPECT_EQ(windows(config_of("gemma2", "\"sliding_window\":5")), (Windows{5, 0, 5}));
 }
 
-TEST(DecoderFamilies, read_the_numbers_of_formulas) {
+TEST(DecoderFamilies, ReadTheNumbersOfFormulas) {
   DecoderConfig granite = config_of("granite", R"("embedding_multiplier":12,"logits_scaling":8,
       "residual_multiplier":0.22,"attention_multiplier":0.015625)");
   EXPECT_EQ(granite.embedding_factor, 12);
@@ -205,7 +205,7 @@ TEST(DecoderFamilies, read_the_numbers_of_formulas) {
 }
 
 // A row of one layer sees as many keys as the window has, its own among them.
-TEST(DecoderFamilies, a_window_hides_what_is_before_it) {
+TEST(DecoderFamilies, AWindowHidesWhatIsBeforeIt) {
   DecoderConfig config = config_of("mistral", "\"sliding_window\":4");
   config.layers = 1;
   config.layer_attention.resize(1);
@@ -218,7 +218,7 @@ TEST(DecoderFamilies, a_window_hides_what_is_before_it) {
   EXPECT_NE(last_logits(*model, inside), logits);
 }
 
-TEST(DecoderFamilies, a_text_ends_where_generation_config_says) {
+TEST(DecoderFamilies, ATextEndsWhereGenerationConfigSays) {
   ScratchFolder folder;
   folder.write("config.json", config_text("llama", R"("bos_token_id":1,"eos_token_id":2)"));
   auto ends = [&] { return Decoder(read_decoder_config(folder.path())).stop_ids(); };
@@ -241,7 +241,7 @@ constexpr std::string_view long_texts =
 
 // A text that grows beyond the short ones is read again with the other factors: each token is the
 // one that the text read at once gives.
-TEST(Generate, reads_a_text_again_where_it_becomes_a_long_one) {
+TEST(Generate, ReadsATextAgainWhereItBecomesALongOne) {
   DecoderConfig config = config_of("phi3", long_texts);
   auto model = random_decoder(config, 5), fresh = random_decoder(config, 5);
   EXPECT_EQ(model->reread_beyond(), 12);
@@ -268,7 +268,7 @@ TEST(Generate, reads_a_text_again_where_it_becomes_a_long_one) {
     }
 }
 
-TEST(Decoder, announces_the_length_of_a_text_that_is_read_in_pieces) {
+TEST(Decoder, AnnouncesTheLengthOfATextThatIsReadInPieces) {
   DecoderConfig config = config_of("phi3", long_texts);
   for (bool freezing : {false, true}) {
     auto model = random_decoder(config, 5), same = random_decoder(config, 5);

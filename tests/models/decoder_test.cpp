@@ -41,14 +41,14 @@ std::string error_loading(std::string_view config, const std::map<std::string, T
   return error_of([&] { load_decoder(folder.path()); });
 }
 
-TEST(Llama, has_the_parameters_of_its_configuration) {
+TEST(Llama, HasTheParametersOfItsConfiguration) {
   for (const char* name : {"tiny", "stories260k"}) {
     DecoderConfig config = decoder_config(name);
     EXPECT_EQ(random_decoder(config, 1)->parameter_count(), config.parameter_count()) << name;
   }
 }
 
-TEST(Llama, random_weights_depend_on_the_seed_alone) {
+TEST(Llama, RandomWeightsDependOnTheSeedAlone) {
   DecoderConfig config = decoder_config("tiny");
   auto a = random_decoder(config, 1)->state(), b = random_decoder(config, 1)->state(),
        c = random_decoder(config, 2)->state();
@@ -57,7 +57,7 @@ TEST(Llama, random_weights_depend_on_the_seed_alone) {
   EXPECT_NE(a.at(name).to_vector<float>(), c.at(name).to_vector<float>());
 }
 
-TEST(Llama, gives_the_same_logits_in_gpu_code) {
+TEST(Llama, GivesTheSameLogitsInGpuCode) {
   for (const char* target : {"sm_80", "sm_90a"}) {
     std::vector<std::vector<float>> logits;
     for (const Device& device : {Device::cpu(), Device::emulated(target)}) {
@@ -85,7 +85,7 @@ std::vector<float> logits_of(Decoder& model, const Options& options) {
   return logits;
 }
 
-TEST(Llama, with_quantised_weights_gives_the_logits_of_what_the_integers_mean) {
+TEST(Llama, WithQuantisedWeightsGivesTheLogitsOfWhatTheIntegersMean) {
   DecoderConfig config = decoder_config("tiny");
   config.tied_embeddings = false;
   auto exact = random_decoder(config, 1), rounded = random_decoder(config, 1),
@@ -106,7 +106,7 @@ TEST(Llama, with_quantised_weights_gives_the_logits_of_what_the_integers_mean) {
     }
 }
 
-TEST(Llama, has_a_head_of_its_own_once_its_weights_are_quantised) {
+TEST(Llama, HasAHeadOfItsOwnOnceItsWeightsAreQuantised) {
   auto exact = random_decoder(decoder_config("tiny"), 1),
        model = random_decoder(decoder_config("tiny"), 1);
   model->quantize({});
@@ -121,7 +121,7 @@ TEST(Llama, has_a_head_of_its_own_once_its_weights_are_quantised) {
   EXPECT_GT(error, 0);
 }
 
-TEST(Llama, refuses_ids_and_positions_of_another_form) {
+TEST(Llama, RefusesIdsAndPositionsOfAnotherForm) {
   auto model = random_decoder(decoder_config("tiny"), 1);
   Tensor two = Tensor::from<std::int64_t>({1, 2}, {2, 1});
   EXPECT_THAT(error_of([&] { model->forward(two, at(0)); }),
@@ -137,7 +137,7 @@ TEST(Llama, refuses_ids_and_positions_of_another_form) {
               HasSubstr("65 rows at once; from 1 to 64"));
 }
 
-TEST(Llama, refuses_caches_beyond_its_positions_or_64_bits) {
+TEST(Llama, RefusesCachesBeyondItsPositionsOr64Bits) {
   DecoderConfig config = decoder_config("tiny");
   EXPECT_THAT(error_of([&] { Decoder(config, {.max_positions = 65}); }),
               HasSubstr("a cache for 1 sequences of 65 positions; the model has 64 positions"));
@@ -146,7 +146,7 @@ TEST(Llama, refuses_caches_beyond_its_positions_or_64_bits) {
 }
 
 // What a file of 1 MB may claim: 5 GiB of keys and values, or 48.
-TEST(Llama, asks_for_no_memory_beyond_a_budget_unless_told_to) {
+TEST(Llama, AsksForNoMemoryBeyondABudgetUnlessToldTo) {
   DecoderConfig config = decoder_config("tiny");
   config.max_positions = 4'194'304;
   std::string error = error_of([&] { Decoder model(config); });
@@ -162,7 +162,7 @@ TEST(Llama, asks_for_no_memory_beyond_a_budget_unless_told_to) {
   EXPECT_EQ(Decoder(config, {.cache_budget_bytes = 1 << 30}).max_positions(), 100'000);
 }
 
-TEST(Llama, counts_tables_of_rotary_positions_in_its_budget) {
+TEST(Llama, CountsTablesOfRotaryPositionsInItsBudget) {
   DecoderConfig config = decoder_config("tiny");
   RopeConfig wide;
   config.ropes = {wide};
@@ -173,7 +173,7 @@ TEST(Llama, counts_tables_of_rotary_positions_in_its_budget) {
   EXPECT_EQ(error_of([&] { Decoder(config, {.cache_budget_bytes = cache + tables}); }), "no error");
 }
 
-TEST(LoadLlama, reads_a_folder_and_converts_its_weights) {
+TEST(LoadLlama, ReadsAFolderAndConvertsItsWeights) {
   ScratchFolder folder;
   folder.write("config.json", tiny_config);
   auto weights = tiny_weights();
@@ -188,7 +188,7 @@ TEST(LoadLlama, reads_a_folder_and_converts_its_weights) {
   EXPECT_EQ(kept->state().at("model.norm.weight").dtype(), bf16);
 }
 
-TEST(LoadLlama, refuses_weights_that_do_not_fit_the_configuration) {
+TEST(LoadLlama, RefusesWeightsThatDoNotFitTheConfiguration) {
   auto missing = tiny_weights();
   missing.erase("model.layers.0.self_attn.k_proj.weight");
   missing["filler"] = Tensor::empty({8, 8});
@@ -200,13 +200,13 @@ TEST(LoadLlama, refuses_weights_that_do_not_fit_the_configuration) {
               HasSubstr("model.norm.weight (9, the model has 8)"));
 }
 
-TEST(LoadLlama, allocates_nothing_for_a_configuration_that_its_weights_cannot_fill) {
+TEST(LoadLlama, AllocatesNothingForAConfigurationThatItsWeightsCannotFill) {
   std::string config = tiny_config;
   config.replace(config.find("\"num_hidden_layers\":1"), 21, "\"num_hidden_layers\":1024");
   EXPECT_THAT(error_loading(config, tiny_weights()), HasSubstr("config.json describes a model of"));
 }
 
-TEST(LoadLlama, names_the_file_that_is_missing) {
+TEST(LoadLlama, NamesTheFileThatIsMissing) {
   ScratchFolder folder;
   EXPECT_THAT(error_of([&] { load_decoder(folder.path()); }), HasSubstr("config.json: cannot be"));
   folder.write("config.json", tiny_config);
@@ -215,7 +215,7 @@ TEST(LoadLlama, names_the_file_that_is_missing) {
 }
 
 // All rows at once and row by row must agree: the cache, the positions and the mask at work.
-TEST(Llama, row_by_row_gives_the_logits_of_all_rows_at_once) {
+TEST(Llama, RowByRowGivesTheLogitsOfAllRowsAtOnce) {
   auto model = random_decoder(decoder_config("tiny"), 1);
   std::vector<std::int64_t> ids = {1, 17, 5, 60, 33};
   auto whole = model->forward(ids_of(ids), at(0)).to_vector<float>();
@@ -244,7 +244,7 @@ class TrainedLlama : public ::testing::TestWithParam<Way> {};
 INSTANTIATE_TEST_SUITE_P(Modes, TrainedLlama, ::testing::ValuesIn(ways),
                          [](const auto& info) { return std::string(info.param.name); });
 
-TEST_P(TrainedLlama, gives_the_reference_logits) {
+TEST_P(TrainedLlama, GivesTheReferenceLogits) {
   TILEWRIGHT_TRAINED_MODEL(folder, "stories260K");
   auto model = load_decoder(*folder);
   auto forward = compile(*model, GetParam().options);
@@ -264,7 +264,7 @@ TEST_P(TrainedLlama, gives_the_reference_logits) {
 }
 
 // What an emulated GPU has time for: a token takes it a second.
-TEST_P(TrainedLlama, begins_two_of_the_reference_stories) {
+TEST_P(TrainedLlama, BeginsTwoOfTheReferenceStories) {
   TILEWRIGHT_TRAINED_MODEL(folder, "stories260K");
   constexpr std::size_t begun = 64;  // ids
   auto model = load_decoder(*folder);
@@ -298,7 +298,7 @@ double surprise_at(const json& cases, const std::filesystem::path& folder,
   return total / static_cast<double>(count);
 }
 
-TEST(QuantizedLlama, is_hardly_more_surprised_when_it_multiplies_integers) {
+TEST(QuantizedLlama, IsHardlyMoreSurprisedWhenItMultipliesIntegers) {
   TILEWRIGHT_TRAINED_MODEL(folder, "stories260K");
   json expected = json::parse(testing::read_file(*folder / "expected.json"));
   double exact = surprise_at(expected["cases"], *folder, std::nullopt);
@@ -313,7 +313,7 @@ TEST(QuantizedLlama, is_hardly_more_surprised_when_it_multiplies_integers) {
   }
 }
 
-TEST_P(TrainedLlama, writes_the_reference_stories) {
+TEST_P(TrainedLlama, WritesTheReferenceStories) {
   TILEWRIGHT_TRAINED_MODEL(folder, "stories260K");
   auto model = load_decoder(*folder);
   TextGenerator generator(*model, Tokenizer::open(*folder / "tokenizer.json"), GetParam().options);

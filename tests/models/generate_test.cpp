@@ -33,7 +33,7 @@ struct Fixture {
   TextGenerator generator{*model, tokenizer};
 };
 
-TEST(Generate, stops_at_max_tokens_prompt_included) {
+TEST(Generate, StopsAtMaxTokensPromptIncluded) {
   Fixture f;
   Generation result = f.generator.generate("abc", {.max_tokens = 20});
   EXPECT_EQ(result.prompt_ids.size(), 4U);
@@ -44,7 +44,7 @@ TEST(Generate, stops_at_max_tokens_prompt_included) {
   EXPECT_EQ(only_prompt.ids, only_prompt.prompt_ids);
 }
 
-TEST(Generate, the_pieces_of_the_stream_are_the_text_after_the_prompt) {
+TEST(Generate, ThePiecesOfTheStreamAreTheTextAfterThePrompt) {
   Fixture f;
   std::string streamed;
   Generation result =
@@ -54,7 +54,7 @@ TEST(Generate, the_pieces_of_the_stream_are_the_text_after_the_prompt) {
   EXPECT_EQ("Hello" + streamed, result.text);
 }
 
-TEST(Generate, stops_before_a_stop_token) {
+TEST(Generate, StopsBeforeAStopToken) {
   Fixture f;
   SamplingOptions sampling{.temperature = 2, .seed = 5};
   Generation free = f.generator.generate("a", {.max_tokens = 60, .sampling = sampling});
@@ -67,7 +67,7 @@ TEST(Generate, stops_before_a_stop_token) {
   EXPECT_EQ(cut.ids, std::vector<TokenId>(free.ids.begin(), free.ids.begin() + first));
 }
 
-TEST(Generate, a_second_generation_does_not_remember_the_first) {
+TEST(Generate, ASecondGenerationDoesNotRememberTheFirst) {
   Fixture f;
   SamplingOptions sampling{.temperature = 1, .seed = 6};
   Generation first = f.generator.generate("abcdefgh", {.max_tokens = 40, .sampling = sampling});
@@ -78,7 +78,7 @@ TEST(Generate, a_second_generation_does_not_remember_the_first) {
 }
 
 // A prompt in pieces of 16 and 1 must give what the same prompt gives row by row.
-TEST(Generate, the_size_of_the_pieces_does_not_matter) {
+TEST(Generate, TheSizeOfThePiecesDoesNotMatter) {
   Fixture f;
   std::string prompt = "TheQuickBrownFoxJumpsOverTheLazyDog";
   Generation result = f.generator.generate(prompt, {.max_tokens = 50});
@@ -98,7 +98,7 @@ TEST(Generate, the_size_of_the_pieces_does_not_matter) {
 }
 
 // The same ids and the same text however many steps there are in a round.
-TEST(Generate, several_steps_a_round_give_what_one_gives) {
+TEST(Generate, SeveralStepsARoundGiveWhatOneGives) {
   Fixture f;
   for (std::int64_t max_tokens : {5, 6, 7, 20, 64}) {
     if (default_device().is_emulated() && max_tokens > 7) continue;  // a second for a few tokens
@@ -127,7 +127,7 @@ TEST(Generate, several_steps_a_round_give_what_one_gives) {
   }
 }
 
-TEST(Generate, several_steps_a_round_are_greedy) {
+TEST(Generate, SeveralStepsARoundAreGreedy) {
   Fixture f;
   EXPECT_THAT(error_of([&] {
                 f.generator.generate(
@@ -138,7 +138,7 @@ TEST(Generate, several_steps_a_round_are_greedy) {
               HasSubstr("steps_a_round is 65"));
 }
 
-TEST(Generate, refuses_limits_and_prompts_that_do_not_fit) {
+TEST(Generate, RefusesLimitsAndPromptsThatDoNotFit) {
   Fixture f;
   EXPECT_THAT(error_of([&] { f.generator.generate("a", {.max_tokens = 65}); }),
               HasSubstr("[generate] max_tokens is 65; from 1 to the model's 64 positions"));
@@ -153,7 +153,7 @@ TEST(Generate, refuses_limits_and_prompts_that_do_not_fit) {
       HasSubstr("top_p is 2"));
 }
 
-TEST(Generate, writes_with_gpt2_too) {
+TEST(Generate, WritesWithGpt2Too) {
   auto model = random_decoder(decoder_config("gpt2_tiny"), 3);
   TextGenerator generator(*model, Tokenizer::parse(letters(), "letters"));
   Generation by_one = generator.generate("abc", {.max_tokens = 12, .steps_a_round = 1});
@@ -162,7 +162,7 @@ TEST(Generate, writes_with_gpt2_too) {
   EXPECT_GT(by_one.ids.size(), by_one.prompt_ids.size());
 }
 
-TEST(Generate, refuses_a_model_that_does_not_fit) {
+TEST(Generate, RefusesAModelThatDoesNotFit) {
   Tokenizer tokenizer = Tokenizer::parse(letters(), "letters");
   DecoderConfig config = decoder_config("tiny");
   auto pair = random_decoder(config, 1, {.batch = 2});

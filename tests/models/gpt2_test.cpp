@@ -76,14 +76,14 @@ class Gpt2Logits : public ::testing::TestWithParam<Way> {};
 INSTANTIATE_TEST_SUITE_P(Modes, Gpt2Logits, ::testing::ValuesIn(ways),
                          [](const auto& info) { return std::string(info.param.name); });
 
-TEST_P(Gpt2Logits, are_hugging_faces) {
+TEST_P(Gpt2Logits, AreHuggingFaces) {
   auto model = gpt2_of_waves();
   auto forward = compile(*model, GetParam().options);
   expect_logits(forward(ids_of(gpt2_ids), at(0)), 0);
 }
 
 // A prompt and then steps: positions, the cache and the mask at work.
-TEST_P(Gpt2Logits, are_the_same_step_by_step) {
+TEST_P(Gpt2Logits, AreTheSameStepByStep) {
   auto model = gpt2_of_waves();
   Compiled step = compile(
       [&](const Tensor& ids, const Tensor& position) { return model->forward_last(ids, position); },
@@ -95,13 +95,13 @@ TEST_P(Gpt2Logits, are_the_same_step_by_step) {
     expect_logits(step(ids_of(ids.subspan(i, 1)), at(static_cast<std::int64_t>(i))), i);
 }
 
-TEST(Gpt2, gives_the_same_logits_in_gpu_code) {
+TEST(Gpt2, GivesTheSameLogitsInGpuCode) {
   auto model = gpt2_of_waves();
   Compiled forward = compile(*model, {.fullgraph = true, .device = Device::emulated("sm_90a")});
   expect_logits(forward(ids_of(gpt2_ids), at(0)), 0);
 }
 
-TEST(Gpt2, gives_nearly_the_same_logits_with_quantised_weights) {
+TEST(Gpt2, GivesNearlyTheSameLogitsWithQuantisedWeights) {
   DecoderConfig config = decoder_config("gpt2_tiny");
   auto exact = random_decoder(config, 1), quantised = random_decoder(config, 1);
   quantised->quantize({});
@@ -118,7 +118,7 @@ TEST(Gpt2, gives_nearly_the_same_logits_with_quantised_weights) {
   EXPECT_GT(error, 0);
 }
 
-TEST(Gpt2, has_the_parameters_of_its_configuration) {
+TEST(Gpt2, HasTheParametersOfItsConfiguration) {
   DecoderConfig config = decoder_config("gpt2_tiny");
   EXPECT_EQ(random_decoder(config, 1)->parameter_count(), config.parameter_count());
   EXPECT_EQ(decoder_config("gpt2").parameter_count(), 124'439'808);
@@ -126,7 +126,7 @@ TEST(Gpt2, has_the_parameters_of_its_configuration) {
   EXPECT_THAT(decoder_config_names(), ::testing::Contains("gpt2_medium"));
 }
 
-TEST(Gpt2, layers_are_one_program) {
+TEST(Gpt2, LayersAreOneProgram) {
   auto model = gpt2_of_waves();
   DecoderConfig deep_config = decoder_config("gpt2_tiny");
   deep_config.layers = 6;
@@ -140,7 +140,7 @@ TEST(Gpt2, layers_are_one_program) {
   EXPECT_EQ(regions[0], regions[1]);
 }
 
-TEST(LoadGpt2, reads_a_folder_with_either_form_of_names) {
+TEST(LoadGpt2, ReadsAFolderWithEitherFormOfNames) {
   std::map<std::string, Tensor> named = waves(), bare;
   constexpr std::string_view prefix = "transformer.";
   for (const auto& [name, tensor] : named) bare[name.substr(prefix.size())] = tensor;
@@ -155,7 +155,7 @@ TEST(LoadGpt2, reads_a_folder_with_either_form_of_names) {
   }
 }
 
-TEST(LoadGpt2, refuses_weights_that_do_not_fit_the_configuration) {
+TEST(LoadGpt2, RefusesWeightsThatDoNotFitTheConfiguration) {
   ScratchFolder folder;
   folder.write("config.json", tiny_config);
   std::map<std::string, Tensor> weights = waves();
@@ -168,13 +168,13 @@ TEST(LoadGpt2, refuses_weights_that_do_not_fit_the_configuration) {
   EXPECT_THAT(error_of([&] { load_model(folder.path()); }), HasSubstr("has no model_type"));
 }
 
-TEST(RandomModel, is_of_either_family) {
+TEST(RandomModel, IsOfEitherFamily) {
   EXPECT_EQ(random_model("tiny", 1)->vocabulary(), 64);
   EXPECT_EQ(random_model("gpt2_tiny", 1)->vocabulary(), vocabulary);
   EXPECT_EQ(random_model("gpt5", 1), nullptr);
 }
 
-TEST(DecoderConfig, reads_the_sizes_of_gpt2) {
+TEST(DecoderConfig, ReadsTheSizesOfGpt2) {
   DecoderConfig config = parse_decoder_config(tiny_config, "c");
   EXPECT_EQ(config.intermediate, 256);
   EXPECT_EQ(config.norm_eps, 1e-5);
@@ -188,7 +188,7 @@ TEST(DecoderConfig, reads_the_sizes_of_gpt2) {
               HasSubstr("[decoder_config] c: n_embd 64 is not a multiple of 5 attention heads"));
 }
 
-TEST(Gpt2, refuses_a_cache_beyond_its_positions) {
+TEST(Gpt2, RefusesACacheBeyondItsPositions) {
   EXPECT_THAT(error_of([] { Decoder(decoder_config("gpt2_tiny"), {.max_positions = 65}); }),
               HasSubstr("[gpt2] a cache for 1 sequences of 65 positions; the model has 64"));
 }

@@ -70,7 +70,7 @@ std::vector<Ids> chosen_on_the_device(GreedySteps& greedy, const Ids& first, std
 class GreedyStepsOf : public testing::TestWithParam<std::int64_t> {};
 INSTANTIATE_TEST_SUITE_P(Rounds, GreedyStepsOf, testing::Values(1, 3, 8));
 
-TEST_P(GreedyStepsOf, choose_what_the_host_would_choose) {
+TEST_P(GreedyStepsOf, ChooseWhatTheHostWouldChoose) {
   // An emulated GPU takes a second for a few steps.
   bool is_slow = default_device().is_emulated();
   if (is_slow && GetParam() != 3) GTEST_SKIP() << "a round of 3 steps is enough";
@@ -103,7 +103,7 @@ TEST_P(GreedyStepsOf, choose_what_the_host_would_choose) {
 
 // What multiplies weights in a step is the program of a step whose logits go to the host, so that
 // its sums are the same to the last bit; and a round of many steps has no more programs than one.
-TEST(GreedySteps, have_the_programs_of_a_single_step) {
+TEST(GreedySteps, HaveTheProgramsOfASingleStep) {
   auto model = random_decoder(decoder_config("tiny"), 3);
   Compiled single =
       compile([&](const Tensor& ids, const Tensor& at) { return model->forward_last(ids, at); });
@@ -122,7 +122,7 @@ TEST(GreedySteps, have_the_programs_of_a_single_step) {
   EXPECT_EQ(keys(one.compiled()).size(), keys(many.compiled()).size());
 }
 
-TEST(GreedySteps, tell_of_logits_that_are_no_numbers) {
+TEST(GreedySteps, TellOfLogitsThatAreNoNumbers) {
   auto model = random_decoder(decoder_config("tiny"), 3);
   GreedySteps greedy(*model, tokens, 4, {});
   auto& weights = *static_cast<float*>(model->state().at("model.norm.weight").data());
@@ -132,7 +132,7 @@ TEST(GreedySteps, tell_of_logits_that_are_no_numbers) {
                                GreedySteps::nothing, GreedySteps::nothing}));
 }
 
-TEST(GreedySteps, refuse_what_does_not_fit) {
+TEST(GreedySteps, RefuseWhatDoesNotFit) {
   auto model = random_decoder(decoder_config("tiny"), 3);
   EXPECT_THAT(error_of([&] { GreedySteps(*model, 100'000, 4, {}); }),
               HasSubstr("[greedy_steps] 100000 tokens to choose from; the model knows"));

@@ -27,7 +27,7 @@ void expect_near(const Values& actual, const Values& expected, double tolerance)
     ASSERT_NEAR(actual[i], expected[i], tolerance) << "at " << i;
 }
 
-TEST(Linear, multiplies_by_the_transposed_weight_and_adds_the_bias) {
+TEST(Linear, MultipliesByTheTransposedWeightAndAddsTheBias) {
   Linear layer(2, 3);
   layer.load(Weights::of({{"weight", Tensor::from<float>({1, 2, 3, 4, 5, 6}, {3, 2})},
                           {"bias", Tensor::from<float>({10, 20, 30}, {3})}}));
@@ -38,7 +38,7 @@ TEST(Linear, multiplies_by_the_transposed_weight_and_adds_the_bias) {
 // What the integers of 8 bits with a scale a row mean.
 Tensor meaning_of(const QuantizedWeight& weight) { return weight.values.to(f32) * weight.scales; }
 
-TEST(Linear, with_quantised_weights_multiplies_by_what_the_integers_mean) {
+TEST(Linear, WithQuantisedWeightsMultipliesByWhatTheIntegersMean) {
   Linear layer(64, 10);
   Tensor x = random_tensor({3, 64}, 3), before = layer(x), bias = layer.bias;
   layer.quantize({});
@@ -52,7 +52,7 @@ TEST(Linear, with_quantised_weights_multiplies_by_what_the_integers_mean) {
   expect_near(y.to_vector<float>(), before.to_vector<float>(), 64 * 0.125 / 127);
 }
 
-TEST(Linear, is_quantised_once_and_in_groups_that_divide_its_rows) {
+TEST(Linear, IsQuantisedOnceAndInGroupsThatDivideItsRows) {
   Linear layer(64, 10);
   EXPECT_THAT(error_of([&] { layer.quantize({.format = WeightFormat::int4, .group_size = 48}); }),
               ::testing::HasSubstr("groups of 48 do not divide rows of 64 weights"));
@@ -60,7 +60,7 @@ TEST(Linear, is_quantised_once_and_in_groups_that_divide_its_rows) {
   EXPECT_THAT(error_of([&] { layer.quantize({}); }), ::testing::HasSubstr("quantised already"));
 }
 
-TEST(Conv1D, with_quantised_weights_multiplies_by_what_the_integers_mean) {
+TEST(Conv1D, WithQuantisedWeightsMultipliesByWhatTheIntegersMean) {
   Conv1D layer(32, 7);
   Tensor x = random_tensor({5, 32}, 4);
   layer.quantize({});
@@ -69,7 +69,7 @@ TEST(Conv1D, with_quantised_weights_multiplies_by_what_the_integers_mean) {
               linear(x, meaning_of(layer.quantized), layer.bias).to_vector<float>(), 1e-5);
 }
 
-TEST(Embedding, takes_rows) {
+TEST(Embedding, TakesRows) {
   Embedding layer(3, 2);
   layer.load(Weights::of({{"weight", Tensor::from<float>({1, 2, 3, 4, 5, 6}, {3, 2})}}));
   Tensor y = layer(Tensor::from<std::int64_t>({2, 0}, {1, 2}));
@@ -77,20 +77,20 @@ TEST(Embedding, takes_rows) {
   EXPECT_EQ(y.to_vector<float>(), (Values{5, 6, 1, 2}));
 }
 
-TEST(RmsNorm, divides_by_the_root_of_the_mean_square) {
+TEST(RmsNorm, DividesByTheRootOfTheMeanSquare) {
   RmsNorm layer(2, 0.5);
   Tensor y = layer(Tensor::from<float>({3, 4}, {1, 2}));
   double scale = 1 / std::sqrt(12.5 + 0.5);
   expect_near(y.to_vector<float>(), {float(3 * scale), float(4 * scale)}, 1e-6);
 }
 
-TEST(LayerNorm, centres_and_scales) {
+TEST(LayerNorm, CentresAndScales) {
   Tensor y = LayerNorm(3, 1e-9)(Tensor::from<float>({1, 2, 6}, {1, 3}));
   double scale = 1 / std::sqrt(14 / 3.0);
   expect_near(y.to_vector<float>(), {float(-2 * scale), float(-scale), float(3 * scale)}, 1e-5);
 }
 
-TEST(Mlp, gates_as_the_paper_says) {
+TEST(Mlp, GatesAsThePaperSays) {
   Mlp layer(4, 6);
   Tensor x = random_tensor({2, 4}, 1);
   Values gate = (*layer.gate_proj)(x).to_vector<float>(),
@@ -101,7 +101,7 @@ TEST(Mlp, gates_as_the_paper_says) {
   expect_near(layer(x).to_vector<float>(), expected.to_vector<float>(), 1e-5);
 }
 
-TEST(Sequential, applies_its_layers_in_order) {
+TEST(Sequential, AppliesItsLayersInOrder) {
   Sequential model;
   model.add<Linear>(2, 4);
   model.add<RmsNorm>(4);
@@ -113,9 +113,9 @@ TEST(Sequential, applies_its_layers_in_order) {
   expect_near(model(x).to_vector<float>(), RmsNorm(4)(alone(x)).to_vector<float>(), 1e-6);
 }
 
-TEST(Rotate, turns_halves_against_each_other) {
+TEST(Rotate, TurnsHalvesAgainstEachOther) {
   RotaryTable table(8, 4, 100);
-  Placement placement(Tensor::from<std::int64_t>({3}, {1}), 2, table);
+  RowPositions row_positions(Tensor::from<std::int64_t>({3}, {1}), 2, table);
   Tensor x = random_tensor({1, 1, 2, 4}, 3);
   Values in = x.to_vector<float>(), expected(8);
   for (int row = 0; row < 2; ++row)
@@ -125,23 +125,23 @@ TEST(Rotate, turns_halves_against_each_other) {
       expected[std::size_t(row * 4 + i)] = float(a * std::cos(angle) - b * std::sin(angle));
       expected[std::size_t(row * 4 + i + 2)] = float(b * std::cos(angle) + a * std::sin(angle));
     }
-  expect_near(rotate(x, placement).to_vector<float>(), expected, 1e-6);
+  expect_near(rotate(x, row_positions).to_vector<float>(), expected, 1e-6);
 }
 
 // The oracle of the cache: the same rows at once, without one.
-TEST(Attention, step_by_step_with_a_cache_equals_all_rows_at_once) {
+TEST(Attention, StepByStepWithACacheEqualsAllRowsAtOnce) {
   AttentionForm sizes{.hidden = 12, .heads = 6, .kv_heads = 2, .head_size = 4};
   Attention attention(sizes);
   RotaryTable table(16, 4, 10000);
   Tensor x = random_tensor({2, 7, 12}, 4);
   Tensor zero = Tensor::from<std::int64_t>({0}, {1});
-  Values whole = attention.forward(x, Placement(zero, 7, table)).to_vector<float>();
+  Values whole = attention.forward(x, RowPositions(zero, 7, table)).to_vector<float>();
   attention.allocate_cache(2, 16);
   for (std::int64_t begin = 0, step; begin < 7; begin += step) {
     step = begin == 0 ? 3 : begin == 3 ? 2 : 1;
-    Placement placement(Tensor::from<std::int64_t>({begin}, {1}), step, table);
+    RowPositions row_positions(Tensor::from<std::int64_t>({begin}, {1}), step, table);
     Tensor rows = x.slice(1, begin, begin + step).contiguous();
-    Values part = attention.forward(rows, placement).to_vector<float>();
+    Values part = attention.forward(rows, row_positions).to_vector<float>();
     for (std::int64_t b = 0; b < 2; ++b)
       for (std::int64_t i = 0; i < step * 12; ++i)
         ASSERT_NEAR(part[std::size_t(b * step * 12 + i)],
@@ -177,12 +177,12 @@ Values attended(const Values& q, const Values& k, const Values& v, std::int64_t 
   return out;
 }
 
-TEST(KeyValueCache, weighs_values_as_the_scores_say) {
+TEST(KeyValueCache, WeighsValuesAsTheScoresSay) {
   constexpr std::int64_t heads = 4, groups = 2, rows = 9, size = 6;
   Tensor q = random_tensor({1, heads, rows, size}, 11),
          k = random_tensor({1, groups, rows, size}, 12),
          v = random_tensor({1, groups, rows, size}, 13);
-  Placement placement(Tensor::from<std::int64_t>({0}, {1}), rows);
+  RowPositions row_positions(Tensor::from<std::int64_t>({0}, {1}), rows);
   for (double cap : {0.0, 0.5})
     for (std::int64_t window : {0, 4})
       for (std::optional<double> scale : {std::optional<double>(), std::optional<double>(2)}) {
@@ -192,12 +192,13 @@ TEST(KeyValueCache, weighs_values_as_the_scores_say) {
         for (std::int64_t positions : {0, 9, 14}) {
           KeyValueCache cache;
           if (positions > 0) cache.allocate(1, groups, size, positions, f32, Device::cpu());
-          expect_near(cache.attend(q, k, v, placement, scores).to_vector<float>(), expected, 1e-5);
+          expect_near(cache.attend(q, k, v, row_positions, scores).to_vector<float>(), expected,
+                      1e-5);
         }
       }
 }
 
-TEST(Norm, adds_one_to_the_weight_where_the_kind_says_so) {
+TEST(Norm, AddsOneToTheWeightWhereTheKindSaysSo) {
   Norm plus_one(NormKind::rms_plus_one, 4, 1e-6);
   RmsNorm plain(4, 1e-6);
   Tensor weight = random_tensor({4}, 21), x = random_tensor({3, 4}, 22);
@@ -209,7 +210,7 @@ TEST(Norm, adds_one_to_the_weight_where_the_kind_says_so) {
   expect_near(bare(x).to_vector<float>(), LayerNorm(4)(x).to_vector<float>(), 1e-6);
 }
 
-TEST(Mlp, has_the_form_that_its_names_say) {
+TEST(Mlp, HasTheFormThatItsNamesSay) {
   Tensor x = random_tensor({2, 4}, 31);
   Mlp plain(4, 6, MlpForm{.activation = Activation::relu_squared, .names = {.gate = {}}});
   Values up = (*plain.up_proj)(x).to_vector<float>();
@@ -225,7 +226,7 @@ TEST(Mlp, has_the_form_that_its_names_say) {
               ::testing::HasSubstr("[mlp] the names of up and of gate_up are \"up_proj\" and"));
 }
 
-TEST(Activations, are_their_formulas) {
+TEST(Activations, AreTheirFormulas) {
   Values in = {-2.5F, -0.3F, 0, 0.7F, 3};
   Tensor x = Tensor::from(in, {5});
   const std::pair<Activation, double (*)(double)> formulas[] = {
@@ -245,13 +246,13 @@ TEST(Activations, are_their_formulas) {
   }
 }
 
-TEST(Attention, refuses_a_batch_other_than_the_caches) {
+TEST(Attention, RefusesABatchOtherThanTheCaches) {
   Attention attention({.hidden = 8, .heads = 2, .kv_heads = 1, .head_size = 4});
   attention.allocate_cache(1, 4);
   RotaryTable table(4, 4, 10000);
-  Placement placement(Tensor::from<std::int64_t>({0}, {1}), 1, table);
+  RowPositions row_positions(Tensor::from<std::int64_t>({0}, {1}), 1, table);
   EXPECT_THAT(error_of([&] {
-                attention.forward(random_tensor({2, 1, 8}, 5), placement);
+                attention.forward(random_tensor({2, 1, 8}, 5), row_positions);
               }),
               ::testing::HasSubstr("[attention] a batch of 2; the cache is for 1"));
   EXPECT_THAT(error_of([&] { attention.allocate_cache(0, 4); }),

@@ -92,7 +92,7 @@ std::string tokenizer_with(const std::string& vocab, const std::string& merges,
          "}";
 }
 
-TEST(SlowLoaderLimits, hold_for_a_vocabulary_of_four_million_tokens) {
+TEST(SlowLoaderLimits, HoldForAVocabularyOfFourMillionTokens) {
   std::string vocab;
   constexpr std::string_view letters =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-";
@@ -106,7 +106,7 @@ TEST(SlowLoaderLimits, hold_for_a_vocabulary_of_four_million_tokens) {
   expect_cheap_tokenizer(tokenizer_with(vocab.replace(1, 4, "baaa"), ""), "\"baaa\" appears twice");
 }
 
-TEST(SlowLoaderLimits, hold_for_millions_of_merges) {
+TEST(SlowLoaderLimits, HoldForMillionsOfMerges) {
   std::string vocab, merges;
   std::vector<std::string> letters;
   for (int i = 0; i < 1500; ++i) letters.push_back(concat(static_cast<char>('a' + i % 26), i));
@@ -118,7 +118,7 @@ TEST(SlowLoaderLimits, hold_for_millions_of_merges) {
   expect_cheap_tokenizer(tokenizer_with(vocab, merges), "merge 0 needs the token");
 }
 
-TEST(SlowLoaderLimits, hold_for_values_outside_of_the_tables) {
+TEST(SlowLoaderLimits, HoldForValuesOutsideOfTheTables) {
   std::string numbers = "[";
   for (int i = 0; i < 1'000'000; ++i) numbers += "0,";
   expect_cheap_tokenizer(tokenizer_with("\"a\":0", "", R"(,"x":)" + numbers + "0]"),
@@ -133,7 +133,7 @@ TEST(SlowLoaderLimits, hold_for_values_outside_of_the_tables) {
                          "JSON values outside its tables");
 }
 
-TEST(SlowLoaderLimits, hold_for_a_million_tensors) {
+TEST(SlowLoaderLimits, HoldForAMillionTensors) {
   std::string header = "{";
   for (int i = 0; i < 1'000'000; ++i)
     header += concat(i ? "," : "", "\"", i, R"(":{"dtype":"U8","shape":[0],"data_offsets":[0,0]})");
@@ -145,7 +145,7 @@ TEST(SlowLoaderLimits, hold_for_a_million_tensors) {
   expect_cheap_header(names + "}", "no error");
 }
 
-TEST(SlowLoaderLimits, hold_for_metadata) {
+TEST(SlowLoaderLimits, HoldForMetadata) {
   std::string header = R"({"__metadata__":{"a":"")";
   for (int i = 0; i < 700'000; ++i) header += concat(",\"", i, "\":\"\"");
   expect_cheap_header(header + "}}", "more than 100000 entries in __metadata__");

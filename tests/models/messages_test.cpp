@@ -50,7 +50,7 @@ std::string tokenizer_error(const std::string& parts) {
   });
 }
 
-TEST(Messages, show_the_beginning_of_values_of_a_configuration) {
+TEST(Messages, ShowTheBeginningOfValuesOfAConfiguration) {
   std::string value = in_quotes(hostile());
   expect_harmless(
       error_of([&] { parse_decoder_config(R"({"model_type":)" + value + "}", "c.json"); }));
@@ -59,7 +59,7 @@ TEST(Messages, show_the_beginning_of_values_of_a_configuration) {
   expect_harmless(config_error(value + R"(:1)"));
 }
 
-TEST(Messages, show_the_beginning_of_kinds_of_layers) {
+TEST(Messages, ShowTheBeginningOfKindsOfLayers) {
   expect_harmless(error_of([&] {
     parse_decoder_config(R"({"model_type":"qwen3","hidden_size":64,"num_hidden_layers":1,)"
                          R"("num_attention_heads":4,"intermediate_size":96,"vocab_size":128,)"
@@ -69,7 +69,7 @@ TEST(Messages, show_the_beginning_of_kinds_of_layers) {
   }));
 }
 
-TEST(Messages, show_the_beginning_of_parts_of_a_tokenizer) {
+TEST(Messages, ShowTheBeginningOfPartsOfATokenizer) {
   std::string value = in_quotes(hostile());
   for (std::string part : {"normalizer", "pre_tokenizer", "post_processor", "decoder"})
     expect_harmless(tokenizer_error("\"" + part + R"(":{"type":)" + value + "}"));
@@ -79,7 +79,7 @@ TEST(Messages, show_the_beginning_of_parts_of_a_tokenizer) {
   expect_harmless(tokenizer_error("\"added_tokens\":[" + twice + "," + twice + "]"));
 }
 
-TEST(Messages, show_the_beginning_of_tokens_and_merges) {
+TEST(Messages, ShowTheBeginningOfTokensAndMerges) {
   auto model_error = [](const std::string& members) {
     return error_of(
         [&] { Tokenizer::parse(R"({"model":{"type":"BPE",)" + members + "}}", "t.json"); });
@@ -91,7 +91,7 @@ TEST(Messages, show_the_beginning_of_tokens_and_merges) {
   expect_harmless(model_error(R"("vocab":{"a":0},"merges":[],"unk_token":)" + value));
 }
 
-TEST(Messages, show_the_beginning_of_names_of_tensors) {
+TEST(Messages, ShowTheBeginningOfNamesOfTensors) {
   Tensor into = Tensor::empty({2});
   std::string name = hostile().substr(0, 900) + "the end";
   Weights weights = Weights::of({{name, Tensor::from<float>({1}, {1})}});
@@ -99,7 +99,7 @@ TEST(Messages, show_the_beginning_of_names_of_tensors) {
   expect_harmless(error_of([&] { weights.shape(hostile()); }));
 }
 
-TEST(Messages, cut_between_characters_and_say_so) {
+TEST(Messages, CutBetweenCharactersAndSaySo) {
   auto shown = [](std::string_view text) { return concat(json::excerpt(text)); };
   EXPECT_EQ(shown("short"), "short");
   EXPECT_EQ(shown(std::string(80, 'a')), std::string(80, 'a'));

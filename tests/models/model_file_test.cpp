@@ -31,7 +31,7 @@ std::string error_in(const fs::path& folder, const std::string& name) {
   return error_of([&] { text_in(folder, name); });
 }
 
-TEST(ModelFile, is_read_where_it_lies) {
+TEST(ModelFile, IsReadWhereItLies) {
   ScratchFolder folder;
   folder.write("a.json", "text");
   EXPECT_EQ(text_in(folder.path(), "a.json"), "text");
@@ -39,7 +39,7 @@ TEST(ModelFile, is_read_where_it_lies) {
   EXPECT_THAT(error_in(folder.path() / "none", "b.json"), HasSubstr("cannot be opened: No such"));
 }
 
-TEST(ModelFile, may_be_a_link_to_another_file_of_the_folder) {
+TEST(ModelFile, MayBeALinkToAnotherFileOfTheFolder) {
   ScratchFolder folder;
   folder.write("a.json", "text");
   fs::create_symlink("a.json", folder.path() / "relative");
@@ -48,7 +48,7 @@ TEST(ModelFile, may_be_a_link_to_another_file_of_the_folder) {
   EXPECT_EQ(text_in(folder.path(), "absolute"), "text");
 }
 
-TEST(ModelFile, lies_behind_whatever_the_user_names) {
+TEST(ModelFile, LiesBehindWhateverTheUserNames) {
   ScratchFolder folder, elsewhere;
   folder.write("a.json", "text");
   fs::create_symlink("a.json", folder.path() / "link");
@@ -58,7 +58,7 @@ TEST(ModelFile, lies_behind_whatever_the_user_names) {
   EXPECT_EQ(text_in(elsewhere.path() / "model/", "a.json"), "text");
 }
 
-TEST(ModelFile, is_no_link_out_of_the_folder_unless_allowed) {
+TEST(ModelFile, IsNoLinkOutOfTheFolderUnlessAllowed) {
   ScratchFolder folder, elsewhere;
   elsewhere.write("secret", "text");
   fs::create_symlink(elsewhere.path() / "secret", folder.path() / "a.json");
@@ -76,7 +76,7 @@ TEST(ModelFile, is_no_link_out_of_the_folder_unless_allowed) {
 }
 
 // models--OWNER--NAME/snapshots/REVISION/config.json -> ../../blobs/HASH
-TEST(ModelFile, may_be_a_link_to_the_blobs_of_its_own_repository) {
+TEST(ModelFile, MayBeALinkToTheBlobsOfItsOwnRepository) {
   ScratchFolder cache;
   fs::path own = cache.path() / "models--o--n", other = cache.path() / "models--o--m";
   fs::path snapshot = own / "snapshots" / "1234";
@@ -102,7 +102,7 @@ TEST(ModelFile, may_be_a_link_to_the_blobs_of_its_own_repository) {
               HasSubstr("is a link out of"));
 }
 
-TEST(ModelFile, is_a_regular_file_with_a_plain_name) {
+TEST(ModelFile, IsARegularFileWithAPlainName) {
   ScratchFolder folder;
   ASSERT_EQ(::mkfifo((folder.path() / "pipe").c_str(), 0600), 0);
   fs::create_symlink("pipe", folder.path() / "link");
@@ -115,7 +115,7 @@ TEST(ModelFile, is_a_regular_file_with_a_plain_name) {
 
 // A process that puts a link in the place of the file, over and over: what is opened is the file or
 // refused, never what the link leads to.
-TEST(ModelFile, is_never_what_a_link_put_there_meanwhile_leads_to) {
+TEST(ModelFile, IsNeverWhatALinkPutThereMeanwhileLeadsTo) {
   ScratchFolder folder, elsewhere;
   elsewhere.write("secret", "secret");
   std::atomic<bool> ends = false;
@@ -138,7 +138,7 @@ TEST(ModelFile, is_never_what_a_link_put_there_meanwhile_leads_to) {
   swapper.join();
 }
 
-TEST(ForeignFile, that_has_become_shorter_is_an_error_however_it_is_read) {
+TEST(ForeignFile, ThatHasBecomeShorterIsAnErrorHoweverItIsRead) {
   ScratchFolder folder;
   fs::path path = folder.write("a", std::string(100'000, 'x'));
   auto file = ForeignFile::open(path, "test");
@@ -159,7 +159,7 @@ std::string file_of(std::size_t bytes) {
   return std::string(reinterpret_cast<const char*>(&length), 8) + header + std::string(bytes, '\1');
 }
 
-TEST(Safetensors, that_is_cut_after_it_was_opened_is_an_error_everywhere) {
+TEST(Safetensors, ThatIsCutAfterItWasOpenedIsAnErrorEverywhere) {
   ScratchFolder folder;
   std::string bytes = file_of(1 << 20);
   auto open = [&] { return ForeignFile::open(folder.write("w", bytes), "test"); };
@@ -182,7 +182,7 @@ TEST(Safetensors, that_is_cut_after_it_was_opened_is_an_error_everywhere) {
   EXPECT_EQ(copied.tensor("a").to_vector<std::uint8_t>(), std::vector<std::uint8_t>(1 << 20, 1));
 }
 
-TEST(Safetensors, is_mapped_only_where_that_is_asked_for) {
+TEST(Safetensors, IsMappedOnlyWhereThatIsAskedFor) {
   ScratchFolder folder;
   std::string path = folder.write("weights_of_this_test", file_of(1 << 20)).string();
   auto is_mapped = [&] { return read_file("/proc/self/maps").find(path) != std::string::npos; };
@@ -194,7 +194,7 @@ TEST(Safetensors, is_mapped_only_where_that_is_asked_for) {
 }
 
 // What another process does to a folder while it is loaded.
-TEST(LoadModel, of_a_folder_that_is_cut_meanwhile_succeeds_or_says_so) {
+TEST(LoadModel, OfAFolderThatIsCutMeanwhileSucceedsOrSaysSo) {
   TILEWRIGHT_TRAINED_MODEL(trained, "stories260K");
   ScratchFolder folder;
   auto fill = [&] {
@@ -221,7 +221,7 @@ TEST(LoadModel, of_a_folder_that_is_cut_meanwhile_succeeds_or_says_so) {
   EXPECT_GT(refused, 0);
 }
 
-TEST(LoadModel, reads_no_file_through_a_link_out_of_its_folder) {
+TEST(LoadModel, ReadsNoFileThroughALinkOutOfItsFolder) {
   TILEWRIGHT_TRAINED_MODEL(trained, "stories260K");
   for (std::string linked : {"config.json", "tokenizer.json", "model.safetensors"}) {
     ScratchFolder folder;
@@ -240,7 +240,7 @@ TEST(LoadModel, reads_no_file_through_a_link_out_of_its_folder) {
   }
 }
 
-TEST(LoadModel, reads_a_folder_of_the_hugging_face_cache) {
+TEST(LoadModel, ReadsAFolderOfTheHuggingFaceCache) {
   TILEWRIGHT_TRAINED_MODEL(trained, "stories260K");
   ScratchFolder cache;
   fs::path repository = cache.path() / "models--karpathy--stories";

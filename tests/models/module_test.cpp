@@ -41,7 +41,7 @@ std::vector<std::string> names_of(Module& module) {
 }
 
 // All of the weights' bytes, parameter by parameter, as they are stored.
-TEST(Load, tells_how_far_it_has_come) {
+TEST(Load, TellsHowFarItHasCome) {
   Stack from(2), into(2);
   auto state = from.state();
   state["norm.weight"] = Tensor::empty({2}, bf16);
@@ -60,7 +60,7 @@ TEST(Load, tells_how_far_it_has_come) {
   EXPECT_EQ(into.norm.weight.to_vector<float>(), (std::vector<float>{0.5, 0.5}));
 }
 
-TEST(Module, joins_names_of_parts_with_dots) {
+TEST(Module, JoinsNamesOfPartsWithDots) {
   Stack stack(2);
   EXPECT_EQ(names_of(stack),
             (std::vector<std::string>{"layers.0.linear1.weight", "layers.0.linear1.bias",
@@ -70,7 +70,7 @@ TEST(Module, joins_names_of_parts_with_dots) {
   EXPECT_EQ(stack.parameter_count(), 2 * (6 + 3 + 6) + 2);
 }
 
-TEST(Module, sequential_repeats_a_layer_under_numbers) {
+TEST(Module, SequentialRepeatsALayerUnderNumbers) {
   auto model = Sequential::repeat<Block>(64);
   EXPECT_EQ(model.size(), 64U);
   EXPECT_EQ(names_of(model).size(), 64 * 3U);
@@ -79,7 +79,7 @@ TEST(Module, sequential_repeats_a_layer_under_numbers) {
   EXPECT_EQ(names_of(sized).front(), "0.weight");
 }
 
-TEST(Module, load_copies_and_converts_in_place) {
+TEST(Module, LoadCopiesAndConvertsInPlace) {
   Linear source(2, 2), target(2, 2);
   void* memory = target.weight.data();
   target.load(Weights::of(source.state()));
@@ -92,7 +92,7 @@ TEST(Module, load_copies_and_converts_in_place) {
   EXPECT_EQ(target.bias.to_vector<float>(), (std::vector<float>{0.5, -0.5}));
 }
 
-TEST(Module, a_saved_state_loads_again) {
+TEST(Module, ASavedStateLoadsAgain) {
   ScratchFolder folder;
   Stack first(2), second(2);
   save_safetensors(folder.path() / "model.safetensors", first.state());
@@ -101,7 +101,7 @@ TEST(Module, a_saved_state_loads_again) {
     EXPECT_EQ(second.state().at(name).to_vector<float>(), tensor.to_vector<float>()) << name;
 }
 
-TEST(Module, load_lists_what_is_missing_unexpected_or_of_another_shape) {
+TEST(Module, LoadListsWhatIsMissingUnexpectedOrOfAnotherShape) {
   Stack stack(1);
   auto state = stack.state();
   state.erase("layers.0.linear1.bias");
@@ -116,7 +116,7 @@ TEST(Module, load_lists_what_is_missing_unexpected_or_of_another_shape) {
   EXPECT_EQ(stack.norm.weight.to_vector<float>(), before);
 }
 
-TEST(Module, load_names_frozen_parameters_before_anything_is_written) {
+TEST(Module, LoadNamesFrozenParametersBeforeAnythingIsWritten) {
   Linear layer(4, 4), source(4, 4);
   auto packed = layer.bias.body()->buffer;
   packed->freeze();
@@ -130,7 +130,7 @@ TEST(Module, load_names_frozen_parameters_before_anything_is_written) {
   EXPECT_EQ(layer.weight.to_vector<float>()[0], 7);
 }
 
-TEST(Module, load_that_is_not_strict_takes_what_there_is) {
+TEST(Module, LoadThatIsNotStrictTakesWhatThereIs) {
   Linear layer(2, 2);
   Weights weights =
       Weights::of({{"bias", Tensor::from<float>({7, 8}, {2})}, {"other", Tensor::scalar(1.0F)}});
@@ -140,7 +140,7 @@ TEST(Module, load_that_is_not_strict_takes_what_there_is) {
               HasSubstr("no weights for: weight"));
 }
 
-TEST(Module, long_lists_of_names_are_cut) {
+TEST(Module, LongListsOfNamesAreCut) {
   Stack stack(5);
   EXPECT_THAT(error_of([&] { stack.load(Weights()); }), HasSubstr("and 8 more"));
 }
@@ -160,7 +160,7 @@ struct Endless : Module {
   Endless() { register_module("self", *this); }
 };
 
-TEST(Module, refuses_bad_registrations) {
+TEST(Module, RefusesBadRegistrations) {
   EXPECT_THAT(error_of([] { Misnamed("a", "a"); }),
               HasSubstr("[module] the name \"a\" is registered twice"));
   EXPECT_THAT(error_of([] { Misnamed("a", ""); }), HasSubstr("needs a name"));
@@ -168,7 +168,7 @@ TEST(Module, refuses_bad_registrations) {
   EXPECT_THAT(error_of([] { Endless(); }), HasSubstr("\"self\" is the module itself"));
 }
 
-TEST(Layers, draw_initial_weights_in_pytorchs_ranges) {
+TEST(Layers, DrawInitialWeightsInPytorchsRanges) {
   manual_seed(3);
   Linear layer(100, 50);
   float low = 1, high = -1;
@@ -189,7 +189,7 @@ void expect_error_here(F&& call, std::string_view before, std::string_view after
   EXPECT_EQ(error_of(call), concat(before, " (at module_test.cpp:", line, ")", after));
 }
 
-TEST(Layers, refuse_sizes_and_inputs_that_do_not_fit) {
+TEST(Layers, RefuseSizesAndInputsThatDoNotFit) {
   Linear layer(3, 2);
   Tensor x = Tensor::from<float>({1, 2}, {1, 2});
   expect_error_here([&] { layer(x); }, "[linear] the input is 1x2", "; its last axis must be 3",
@@ -213,7 +213,7 @@ TEST(Layers, refuse_sizes_and_inputs_that_do_not_fit) {
               HasSubstr(concat("module_test.cpp:", __LINE__ - 1)));
 }
 
-TEST(Module, errors_name_the_part_and_the_callers_line) {
+TEST(Module, ErrorsNameThePartAndTheCallersLine) {
   Stack stack(2);
   EXPECT_EQ(stack.path(), "");
   EXPECT_EQ(stack.layers[1].linear2.path(), "layers.1.linear2");

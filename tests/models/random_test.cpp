@@ -13,7 +13,7 @@ namespace tilewright {
 namespace {
 
 // The numbers were computed by another implementation of SplitMix64.
-TEST(RandomStream, gives_the_same_numbers_on_every_platform) {
+TEST(RandomStream, GivesTheSameNumbersOnEveryPlatform) {
   RandomStream stream(42);
   for (std::uint64_t expected :
        {14241928491073317330ULL, 7040222520599051659ULL, 13020563333957079210ULL})
@@ -22,7 +22,7 @@ TEST(RandomStream, gives_the_same_numbers_on_every_platform) {
   EXPECT_NE(RandomStream(42, 0).next(), RandomStream(43, 0).next());
 }
 
-TEST(RandomStream, is_uniform_and_normal) {
+TEST(RandomStream, IsUniformAndNormal) {
   RandomStream stream(7);
   constexpr int count = 200'000;
   std::array<int, 20> bins{};
@@ -41,7 +41,7 @@ TEST(RandomStream, is_uniform_and_normal) {
   EXPECT_NEAR(squares / count, 1, 0.02);
 }
 
-TEST(RandomStream, manual_seed_repeats_the_streams_that_follow) {
+TEST(RandomStream, ManualSeedRepeatsTheStreamsThatFollow) {
   manual_seed(5);
   std::uint64_t first = next_random_stream().next(), second = next_random_stream().next();
   EXPECT_NE(first, second);
@@ -50,7 +50,7 @@ TEST(RandomStream, manual_seed_repeats_the_streams_that_follow) {
   EXPECT_EQ(next_random_stream().next(), second);
 }
 
-TEST(Fill, writes_floating_tensors_of_any_width) {
+TEST(Fill, WritesFloatingTensorsOfAnyWidth) {
   Tensor wide = Tensor::empty({1000}), narrow = Tensor::empty({1000}, bf16);
   fill_uniform(wide, -2, 3, RandomStream(1));
   fill_uniform(narrow, -2, 3, RandomStream(1));

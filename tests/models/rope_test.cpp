@@ -104,7 +104,7 @@ const Known known[] = {
      1},
 };
 
-TEST(Rope, frequencies_are_those_of_transformers) {
+TEST(Rope, FrequenciesAreThoseOfTransformers) {
   for (const Known& k : known) {
     RopeConfig config = rope_of(k.parameters);
     check_rope(config, head_size, "test", k.name);
@@ -116,7 +116,7 @@ TEST(Rope, frequencies_are_those_of_transformers) {
   }
 }
 
-TEST(Rope, is_read_from_the_members_of_either_version) {
+TEST(Rope, IsReadFromTheMembersOfEitherVersion) {
   EXPECT_EQ(ropes_of("").at(0).theta, 10000);
   EXPECT_EQ(ropes_of("\"rope_theta\":500000.0").at(0).theta, 500000);
   RopeConfig old = ropes_of(R"("rope_theta":2e4,"partial_rotary_factor":0.5,
@@ -142,7 +142,7 @@ TEST(Rope, is_read_from_the_members_of_either_version) {
             32);
 }
 
-TEST(Rope, refuses_what_it_does_not_know_by_name) {
+TEST(Rope, RefusesWhatItDoesNotKnowByName) {
   EXPECT_THAT(error_of_rope(R"("rope_type":"mrope")"),
               HasSubstr("[test] c: rope_parameters.rope_type is \"mrope\"; known are \"default\""));
   EXPECT_THAT(error_of_rope(R"("rope_type":"linear","factor":2,"mrope_section":[1,2])"),
@@ -161,7 +161,7 @@ TEST(Rope, refuses_what_it_does_not_know_by_name) {
               HasSubstr("rope_scaling is an array; an object is needed"));
 }
 
-TEST(Rope, refuses_numbers_that_make_no_sense) {
+TEST(Rope, RefusesNumbersThatMakeNoSense) {
   EXPECT_THAT(error_of_rope(R"("rope_type":"linear","factor":0)"),
               HasSubstr("factor is 0; above 0 is allowed"));
   EXPECT_THAT(error_of_rope(R"("rope_type":"default","partial_rotary_factor":1.5)"),
@@ -195,7 +195,7 @@ Tensor random_heads(std::int64_t rows) {
 Tensor at(std::int64_t position) { return Tensor::from<std::int64_t>({position}, {1}); }
 
 // Pair by pair in double precision, from the definition.
-TEST(Rope, turns_either_pairs_and_leaves_the_rest_of_a_head) {
+TEST(Rope, TurnsEitherPairsAndLeavesTheRestOfAHead) {
   for (RopePairs pairs : {RopePairs::halves, RopePairs::neighbours})
     for (double share : {1.0, 0.5}) {
       RopeConfig config{.pairs = pairs, .theta = 100, .rotary_share = share};
@@ -203,7 +203,7 @@ TEST(Rope, turns_either_pairs_and_leaves_the_rest_of_a_head) {
       std::int64_t first = 5, rows = 3, size = config.rotary_size(head_size);
       Tensor x = random_heads(rows);
       auto in = x.to_vector<float>();
-      auto out = rotate(x, Placement(at(first), rows, table)).to_vector<float>();
+      auto out = rotate(x, RowPositions(at(first), rows, table)).to_vector<float>();
       Values frequencies = rope_frequencies(config, head_size, 1).values;
       for (std::int64_t i = 0; i < std::ssize(in); ++i) {
         std::int64_t element = i % head_size, row = i / head_size % rows, half = size / 2;
@@ -222,7 +222,7 @@ TEST(Rope, turns_either_pairs_and_leaves_the_rest_of_a_head) {
     }
 }
 
-TEST(Rope, chooses_the_factors_of_long_texts_by_the_last_row_or_by_what_is_announced) {
+TEST(Rope, ChoosesTheFactorsOfLongTextsByTheLastRowOrByWhatIsAnnounced) {
   RopeConfig config{.type = RopeType::longrope,
                     .original_positions = 8,
                     .short_factors = eight(1),
@@ -230,7 +230,7 @@ TEST(Rope, chooses_the_factors_of_long_texts_by_the_last_row_or_by_what_is_annou
   RotaryTable table(32, head_size, config);
   ASSERT_TRUE(table.has_long());
   auto cosines = [&](std::int64_t first, std::int64_t rows) {
-    return Placement(at(first), rows, table).cos.to_vector<float>();
+    return RowPositions(at(first), rows, table).cos.to_vector<float>();
   };
   auto of_table = [&](const Tensor& cos, std::int64_t first, std::int64_t rows) {
     return cos.slice(0, first, first + rows).contiguous().to_vector<float>();

@@ -42,7 +42,7 @@ std::string one(std::string_view dtype, std::string_view shape, std::string_view
                 "}}");
 }
 
-TEST(SafetensorsHeader, reads_names_types_shapes_ranges_and_metadata) {
+TEST(SafetensorsHeader, ReadsNamesTypesShapesRangesAndMetadata) {
   auto header = parse_safetensors_header(
       file_of(R"({"__metadata__":{"format":"pt"},)"
               R"("b":{"dtype":"F32","shape":[2,3],"data_offsets":[4,28]},)"
@@ -57,14 +57,14 @@ TEST(SafetensorsHeader, reads_names_types_shapes_ranges_and_metadata) {
   EXPECT_EQ(header.metadata.at("format"), "pt");
 }
 
-TEST(SafetensorsHeader, knows_floats_of_8_bits) {
+TEST(SafetensorsHeader, KnowsFloatsOf8Bits) {
   for (auto [name, dtype] : {std::pair("F8_E4M3", f8e4m3), std::pair("F8_E5M2", f8e5m2)}) {
     auto header = parse_safetensors_header(file_of(one(name, "[2,3]", "[0,6]"), 6), "w");
     EXPECT_EQ(header.entries[0].dtype, dtype);
   }
 }
 
-TEST(SafetensorsHeader, accepts_no_tensors_scalars_and_empty_tensors) {
+TEST(SafetensorsHeader, AcceptsNoTensorsScalarsAndEmptyTensors) {
   EXPECT_TRUE(parse_safetensors_header(file_of("{}"), "w").entries.empty());
   auto header = parse_safetensors_header(
       file_of(R"({"none":{"dtype":"I64","shape":[0,7],"data_offsets":[0,0]},)"
@@ -75,12 +75,12 @@ TEST(SafetensorsHeader, accepts_no_tensors_scalars_and_empty_tensors) {
   EXPECT_EQ(header.entries.size(), 3U);
 }
 
-TEST(SafetensorsHeader, refuses_a_file_shorter_than_its_length_field) {
+TEST(SafetensorsHeader, RefusesAFileShorterThanItsLengthField) {
   EXPECT_THAT(error_of_file(""), HasSubstr("[load_safetensors] w: 0 bytes are no safetensors"));
   EXPECT_THAT(error_of_file("1234567"), HasSubstr("7 bytes"));
 }
 
-TEST(SafetensorsHeader, refuses_header_lengths_beyond_the_limit_the_file_or_64_bits) {
+TEST(SafetensorsHeader, RefusesHeaderLengthsBeyondTheLimitTheFileOr64Bits) {
   std::string file = file_of("{}");
   auto with_length = [&](std::uint64_t length) {
     std::memcpy(file.data(), &length, 8);
@@ -93,7 +93,7 @@ TEST(SafetensorsHeader, refuses_header_lengths_beyond_the_limit_the_file_or_64_b
   EXPECT_THAT(with_length(0), HasSubstr("does not begin with '{'"));
 }
 
-TEST(SafetensorsHeader, refuses_headers_that_are_not_one_json_object) {
+TEST(SafetensorsHeader, RefusesHeadersThatAreNotOneJsonObject) {
   EXPECT_THAT(error_of_header(" {}"), HasSubstr("does not begin with '{'"));
   EXPECT_THAT(error_of_header("[]"), HasSubstr("does not begin with '{'"));
   EXPECT_THAT(error_of_header("{} {}"), HasSubstr("not valid JSON"));
@@ -104,12 +104,12 @@ TEST(SafetensorsHeader, refuses_headers_that_are_not_one_json_object) {
   EXPECT_THAT(error_of_header("{\"a\xed\xa0\x80\":{}}"), HasSubstr("not valid JSON"));
 }
 
-TEST(SafetensorsHeader, recognises_a_git_lfs_pointer) {
+TEST(SafetensorsHeader, RecognisesAGitLfsPointer) {
   EXPECT_THAT(error_of_file("version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 9\n"),
               HasSubstr("Git LFS pointer, not the weights; fetch them with `git lfs pull`"));
 }
 
-TEST(SafetensorsHeader, stops_at_the_fourth_level) {
+TEST(SafetensorsHeader, StopsAtTheFourthLevel) {
   EXPECT_THAT(error_of_header(one("F32", "[[1]]", "[0,4]"), 4),
               HasSubstr("JSON nested deeper than 3 levels"));
   EXPECT_THAT(error_of_header(R"({"t":{"dtype":[]}})"),
@@ -118,7 +118,7 @@ TEST(SafetensorsHeader, stops_at_the_fourth_level) {
   EXPECT_THAT(error_of_header("{\"t\":" + std::string(5'000'000, '[')), HasSubstr("is an array"));
 }
 
-TEST(SafetensorsHeader, refuses_long_names_and_names_with_nul) {
+TEST(SafetensorsHeader, RefusesLongNamesAndNamesWithNul) {
   std::string entry = R"(":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})";
   EXPECT_EQ(error_of_header("{\"" + std::string(1024, 'x') + entry, 1), "no error");
   EXPECT_THAT(error_of_header("{\"" + std::string(1025, 'x') + entry, 1),
@@ -126,11 +126,11 @@ TEST(SafetensorsHeader, refuses_long_names_and_names_with_nul) {
   EXPECT_THAT(error_of_header("{\"a\\u0000b" + entry, 1), HasSubstr("contains a NUL byte"));
 }
 
-TEST(SafetensorsHeader, messages_show_no_control_characters_of_foreign_names) {
+TEST(SafetensorsHeader, MessagesShowNoControlCharactersOfForeignNames) {
   EXPECT_THAT(error_of_header(R"({"a\u001b[2J\u0007\u000a":5})"), HasSubstr("\"a?[2J??\" is 5"));
 }
 
-TEST(SafetensorsHeader, refuses_duplicate_names_and_fields) {
+TEST(SafetensorsHeader, RefusesDuplicateNamesAndFields) {
   EXPECT_THAT(error_of_header(R"({"t":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},)"
                               R"("t":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})"),
               HasSubstr("tensor \"t\" appears twice"));
@@ -143,7 +143,7 @@ TEST(SafetensorsHeader, refuses_duplicate_names_and_fields) {
               HasSubstr("__metadata__ appears twice"));
 }
 
-TEST(SafetensorsHeader, refuses_missing_unknown_and_mistyped_fields) {
+TEST(SafetensorsHeader, RefusesMissingUnknownAndMistypedFields) {
   EXPECT_THAT(error_of_header(R"({"t":{"shape":[1],"data_offsets":[0,1]}})", 1),
               HasSubstr("tensor \"t\" has no dtype"));
   EXPECT_THAT(error_of_header(R"({"t":{"dtype":"U8","data_offsets":[0,1]}})", 1),
@@ -158,7 +158,7 @@ TEST(SafetensorsHeader, refuses_missing_unknown_and_mistyped_fields) {
               HasSubstr("unknown dtype \"F7\"; known are BOOL, I8"));
 }
 
-TEST(SafetensorsHeader, refuses_numbers_that_are_not_non_negative_integers) {
+TEST(SafetensorsHeader, RefusesNumbersThatAreNotNonNegativeIntegers) {
   for (auto bad : {"-1", "1.0", "1e2", "18446744073709551615", "9223372036854775808", "null",
                    "true", "\"1\""}) {
     EXPECT_THAT(error_of_header(one("U8", concat("[", bad, "]"), "[0,1]"), 1),
@@ -170,7 +170,7 @@ TEST(SafetensorsHeader, refuses_numbers_that_are_not_non_negative_integers) {
   }
 }
 
-TEST(SafetensorsHeader, refuses_more_axes_than_eight_and_products_beyond_64_bits) {
+TEST(SafetensorsHeader, RefusesMoreAxesThanEightAndProductsBeyond64Bits) {
   EXPECT_EQ(error_of_header(one("U8", "[1,1,1,1,1,1,1,1]", "[0,1]"), 1), "no error");
   EXPECT_THAT(error_of_header(one("U8", "[1,1,1,1,1,1,1,1,1]", "[0,1]"), 1),
               HasSubstr("has more than 8 axes"));
@@ -180,7 +180,7 @@ TEST(SafetensorsHeader, refuses_more_axes_than_eight_and_products_beyond_64_bits
               HasSubstr("has more than 2^63 bytes"));
 }
 
-TEST(SafetensorsHeader, refuses_ranges_that_are_reversed_outside_or_of_the_wrong_size) {
+TEST(SafetensorsHeader, RefusesRangesThatAreReversedOutsideOrOfTheWrongSize) {
   EXPECT_THAT(error_of_header(one("U8", "[1]", "[2,1]"), 4),
               HasSubstr("begins at 2 and ends at 1"));
   EXPECT_THAT(error_of_header(one("U8", "[5]", "[0,5]"), 4),
@@ -191,7 +191,7 @@ TEST(SafetensorsHeader, refuses_ranges_that_are_reversed_outside_or_of_the_wrong
   EXPECT_THAT(error_of_header(one("U8", "[1]", "[0,1,1]"), 1), HasSubstr("more than two"));
 }
 
-TEST(SafetensorsHeader, refuses_holes_overlaps_and_bytes_that_nobody_owns) {
+TEST(SafetensorsHeader, RefusesHolesOverlapsAndBytesThatNobodyOwns) {
   auto two = [](std::string_view first, std::string_view second) {
     return concat(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":)", first,
                   R"(},"b":{"dtype":"U8","shape":[2],"data_offsets":)", second, "}}");
@@ -204,7 +204,7 @@ TEST(SafetensorsHeader, refuses_holes_overlaps_and_bytes_that_nobody_owns) {
               HasSubstr("nothing may follow the last tensor"));
 }
 
-TEST(SafetensorsHeader, refuses_metadata_that_is_not_strings) {
+TEST(SafetensorsHeader, RefusesMetadataThatIsNotStrings) {
   EXPECT_THAT(error_of_header(R"({"__metadata__":{"a":1}})"),
               HasSubstr("__metadata__ has an integer at \"a\"; only strings are allowed"));
   EXPECT_THAT(error_of_header(R"({"__metadata__":{"a":null}})"), HasSubstr("has null"));
@@ -213,14 +213,14 @@ TEST(SafetensorsHeader, refuses_metadata_that_is_not_strings) {
   EXPECT_THAT(error_of_header(R"({"__metadata__":"x"})"), HasSubstr("object of strings"));
 }
 
-TEST(SlowSafetensorsHeader, refuses_more_than_a_million_tensors_in_little_time) {
+TEST(SlowSafetensorsHeader, RefusesMoreThanAMillionTensorsInLittleTime) {
   std::string header = "{";
   for (int i = 0; i <= 1'000'000; ++i)
     header += concat(i ? "," : "", "\"", i, R"(":{"dtype":"U8","shape":[0],"data_offsets":[0,0]})");
   EXPECT_THAT(error_of_header(header + "}"), HasSubstr("more than 1000000 tensors"));
 }
 
-TEST(SlowSafetensorsHeader, takes_a_second_at_most_for_a_hundred_megabytes_of_anything) {
+TEST(SlowSafetensorsHeader, TakesASecondAtMostForAHundredMegabytesOfAnything) {
   std::vector<std::string> floods = {
       std::string(99'000'000, ' '), std::string(99'000'000, '['), std::string(99'000'000, '{'),
       "\"" + std::string(99'000'000, 'a'), std::string(99'000'000, '7')};
@@ -236,7 +236,7 @@ TEST(SlowSafetensorsHeader, takes_a_second_at_most_for_a_hundred_megabytes_of_an
 }
 
 // Any damage must give an `Error` or a header that is still consistent, never anything else.
-TEST(SafetensorsHeader, survives_random_damage) {
+TEST(SafetensorsHeader, SurvivesRandomDamage) {
   const char* chosen = std::getenv("TILEWRIGHT_SEED");
   std::uint64_t first = chosen ? std::stoull(chosen) : 0, count = chosen ? 1 : 20'000;
   std::string good = file_of(
@@ -259,7 +259,7 @@ TEST(SafetensorsHeader, survives_random_damage) {
       for (const auto& entry : parse_safetensors_header(file, "w").entries)
         ASSERT_LE(entry.offset + entry.size_bytes, static_cast<std::int64_t>(file.size()))
             << "repeat: TILEWRIGHT_SEED=" << seed
-            << " models_tests --gtest_filter=SafetensorsHeader.survives_random_damage";
+            << " models_tests --gtest_filter=SafetensorsHeader.SurvivesRandomDamage";
     } catch (const Error&) {
     }
   }

@@ -25,7 +25,7 @@ std::string file_with(std::string_view header, const void* data, std::size_t dat
   return file.append(static_cast<const char*>(data), data_bytes);
 }
 
-TEST(Safetensors, gives_back_what_was_saved) {
+TEST(Safetensors, GivesBackWhatWasSaved) {
   ScratchFolder folder;
   auto path = folder.path() / "w.safetensors";
   Tensor a = Tensor::from<float>({1, 2, 3, 4, 5, 6}, {2, 3});
@@ -41,7 +41,7 @@ TEST(Safetensors, gives_back_what_was_saved) {
   EXPECT_EQ(file.find("d"), nullptr);
 }
 
-TEST(Safetensors, copies_tensors_that_are_not_aligned) {
+TEST(Safetensors, CopiesTensorsThatAreNotAligned) {
   ScratchFolder folder;
   float values[] = {1.5F, -2.5F};
   std::string data("\7", 1);
@@ -55,7 +55,7 @@ TEST(Safetensors, copies_tensors_that_are_not_aligned) {
   EXPECT_EQ(y.to_vector<float>(), (std::vector<float>{1.5F, -2.5F}));
 }
 
-TEST(Safetensors, writing_to_a_tensor_leaves_the_file_as_it_was) {
+TEST(Safetensors, WritingToATensorLeavesTheFileAsItWas) {
   ScratchFolder folder;
   auto path = folder.path() / "w";
   save_safetensors(path, {{"a", Tensor::from<float>({1, 2}, {2})}});
@@ -64,7 +64,7 @@ TEST(Safetensors, writing_to_a_tensor_leaves_the_file_as_it_was) {
   EXPECT_EQ(Safetensors::open(path).tensor("a").to_vector<float>(), (std::vector<float>{1, 2}));
 }
 
-TEST(Safetensors, reads_the_same_in_every_way) {
+TEST(Safetensors, ReadsTheSameInEveryWay) {
   ScratchFolder folder;
   auto path = folder.path() / "w";
   save_safetensors(path, {{"a", Tensor::from<float>({1, 2}, {2})}});
@@ -74,7 +74,7 @@ TEST(Safetensors, reads_the_same_in_every_way) {
   }
 }
 
-TEST(Safetensors, converts_floating_types_when_reading_into_a_tensor) {
+TEST(Safetensors, ConvertsFloatingTypesWhenReadingIntoATensor) {
   ScratchFolder folder;
   auto path = folder.path() / "w";
   save_safetensors(path, {{"h", Tensor::from<Half>({Half(1.5F), Half(-0.25F)}, {2})},
@@ -87,7 +87,7 @@ TEST(Safetensors, converts_floating_types_when_reading_into_a_tensor) {
   EXPECT_EQ(into.to_vector<float>(), (std::vector<float>{3, -8}));
 }
 
-TEST(Safetensors, says_what_does_not_fit_when_reading_into_a_tensor) {
+TEST(Safetensors, SaysWhatDoesNotFitWhenReadingIntoATensor) {
   ScratchFolder folder;
   auto path = folder.path() / "w";
   save_safetensors(path, {{"a", Tensor::from<float>({1, 2}, {2})}});
@@ -100,7 +100,7 @@ TEST(Safetensors, says_what_does_not_fit_when_reading_into_a_tensor) {
   EXPECT_THAT(error_of([&] { file.tensor("b"); }), HasSubstr("has no tensor \"b\""));
 }
 
-TEST(Safetensors, finds_nan_and_infinity_when_asked) {
+TEST(Safetensors, FindsNanAndInfinityWhenAsked) {
   ScratchFolder folder;
   auto path = folder.path() / "w";
   save_safetensors(path, {{"a", Tensor::from<float>({1, std::nanf("")}, {2})}});
@@ -112,14 +112,14 @@ TEST(Safetensors, finds_nan_and_infinity_when_asked) {
               HasSubstr("NaN or infinite at element 0"));
 }
 
-TEST(Safetensors, refuses_paths_that_are_no_files) {
+TEST(Safetensors, RefusesPathsThatAreNoFiles) {
   ScratchFolder folder;
   EXPECT_THAT(error_of([&] { Safetensors::open(folder.path() / "none"); }),
               HasSubstr("cannot be opened: No such file"));
   EXPECT_THAT(error_of([&] { Safetensors::open(folder.path()); }), HasSubstr("not a regular file"));
 }
 
-TEST(Safetensors, finds_a_file_that_shrinks_while_it_is_open) {
+TEST(Safetensors, FindsAFileThatShrinksWhileItIsOpen) {
   ScratchFolder folder;
   auto path = folder.path() / "w";
   save_safetensors(path, {{"a", Tensor::from<std::uint8_t>({1, 2, 3}, {3})}});
@@ -129,7 +129,7 @@ TEST(Safetensors, finds_a_file_that_shrinks_while_it_is_open) {
   EXPECT_THAT(error_of([&] { file.read("a", into); }), HasSubstr("; another process changes it"));
 }
 
-TEST(Safetensors, saving_refuses_names_that_no_reader_takes) {
+TEST(Safetensors, SavingRefusesNamesThatNoReaderTakes) {
   ScratchFolder folder;
   Tensor a = Tensor::from<float>({1}, {1});
   auto save = [&](const std::string& name, const Tensor& tensor) {
@@ -167,10 +167,8 @@ void kill_a_writer(int rounds) {
     EXPECT_EQ(values, std::vector<float>(5000, values.front())) << "round " << round;
   }
 }
-TEST(Safetensors, a_killed_writer_leaves_one_whole_file) { kill_a_writer(60); }
-TEST(SlowSafetensors, a_writer_killed_a_thousand_times_leaves_one_whole_file) {
-  kill_a_writer(1000);
-}
+TEST(Safetensors, AKilledWriterLeavesOneWholeFile) { kill_a_writer(60); }
+TEST(SlowSafetensors, AWriterKilledAThousandTimesLeavesOneWholeFile) { kill_a_writer(1000); }
 
 }  // namespace
 }  // namespace tilewright

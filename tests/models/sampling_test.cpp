@@ -43,17 +43,17 @@ void expect_distribution(const std::map<TokenId, int>& counts,
   EXPECT_LT(chi_square, 22.5);  // up to 6 degrees of freedom
 }
 
-TEST(Sampler, temperature_zero_takes_the_first_greatest) {
+TEST(Sampler, TemperatureZeroTakesTheFirstGreatest) {
   EXPECT_EQ(Sampler({}).choose(Logits{1, 3, 2, 3}), 1);
   EXPECT_EQ(Sampler({}).choose(Logits{-INFINITY, -5}), 1);
 }
 
-TEST(Sampler, draws_in_proportion_to_probability) {
+TEST(Sampler, DrawsInProportionToProbability) {
   expect_distribution(histogram({.temperature = 1, .seed = 1}, log_of({0.5, 0.2, 0.2, 0.1})),
                       {{0, 0.5}, {1, 0.2}, {2, 0.2}, {3, 0.1}});
 }
 
-TEST(Sampler, temperature_sharpens_or_flattens) {
+TEST(Sampler, TemperatureSharpensOrFlattens) {
   auto powers = [](double exponent) {
     std::map<TokenId, double> result{{0, 0.6}, {1, 0.3}, {2, 0.1}};
     double total = 0;
@@ -66,7 +66,7 @@ TEST(Sampler, temperature_sharpens_or_flattens) {
   expect_distribution(histogram({.temperature = 2, .seed = 3}, logits), powers(0.5));
 }
 
-TEST(Sampler, top_k_keeps_the_k_most_likely) {
+TEST(Sampler, TopKKeepsTheKMostLikely) {
   Logits logits = log_of({0.1, 0.4, 0.2, 0.3});
   expect_distribution(histogram({.temperature = 1, .top_k = 2, .seed = 4}, logits),
                       {{1, 4 / 7.0}, {3, 3 / 7.0}});
@@ -75,14 +75,14 @@ TEST(Sampler, top_k_keeps_the_k_most_likely) {
   EXPECT_EQ(histogram({.temperature = 1, .top_k = 2}, Logits{1, 1, 1}).count(2), 0U);
 }
 
-TEST(Sampler, top_p_keeps_the_smallest_set_that_reaches_p) {
+TEST(Sampler, TopPKeepsTheSmallestSetThatReachesP) {
   Logits logits = log_of({0.1, 0.45, 0.15, 0.3});
   expect_distribution(histogram({.temperature = 1, .top_p = 0.7, .seed = 5}, logits),
                       {{1, 0.6}, {3, 0.4}});
   EXPECT_EQ(histogram({.temperature = 1, .top_p = 1e-9}, logits).size(), 1U);
 }
 
-TEST(Sampler, top_k_applies_before_top_p) {
+TEST(Sampler, TopKAppliesBeforeTopP) {
   // Of the two kept, the first has 0.6 of what is left and suffices for p = 0.5.
   auto counts =
       histogram({.temperature = 1, .top_k = 2, .top_p = 0.5}, log_of({0.3, 0.2, 0.2, 0.15, 0.15}));
@@ -90,7 +90,7 @@ TEST(Sampler, top_k_applies_before_top_p) {
   EXPECT_EQ(counts.count(0), 1U);
 }
 
-TEST(Sampler, the_same_seed_gives_the_same_tokens) {
+TEST(Sampler, TheSameSeedGivesTheSameTokens) {
   Logits logits(100, 0);
   Sampler a({.temperature = 1, .seed = 9}), b({.temperature = 1, .seed = 9}),
       c({.temperature = 1, .seed = 10});
@@ -103,12 +103,12 @@ TEST(Sampler, the_same_seed_gives_the_same_tokens) {
   EXPECT_GT(differing, 80);
 }
 
-TEST(Sampler, never_takes_what_has_no_probability) {
+TEST(Sampler, NeverTakesWhatHasNoProbability) {
   auto counts = histogram({.temperature = 5}, Logits{0, -INFINITY, 0});
   EXPECT_EQ(counts.count(1), 0U);
 }
 
-TEST(Sampler, refuses_options_outside_their_ranges_and_nan) {
+TEST(Sampler, RefusesOptionsOutsideTheirRangesAndNan) {
   EXPECT_THAT(error_of([] { Sampler({.temperature = -1}); }),
               HasSubstr("[sample] temperature is -1; 0 (greedy) or more"));
   EXPECT_THAT(error_of([] { Sampler({.temperature = NAN}); }), HasSubstr("temperature is nan"));

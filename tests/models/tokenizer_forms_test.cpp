@@ -49,7 +49,7 @@ class TokenizerForms : public ::testing::TestWithParam<std::string> {
   json expected = read(folder() / (GetParam() + ".expected.json"));
 };
 
-TEST_P(TokenizerForms, encode_as_the_reference_does) {
+TEST_P(TokenizerForms, EncodeAsTheReferenceDoes) {
   auto ids = expected["ids"].get<std::vector<Ids>>();
   ASSERT_EQ(ids.size(), texts.size());
   ASSERT_EQ(expected["plain"].size(), texts.size());
@@ -69,7 +69,7 @@ TEST_P(TokenizerForms, encode_as_the_reference_does) {
             << " texts have the same ids\n";
 }
 
-TEST_P(TokenizerForms, decode_as_the_reference_does) {
+TEST_P(TokenizerForms, DecodeAsTheReferenceDoes) {
   std::size_t wrong = 0, count = 0;
   auto compare = [&](const Ids& ids, const std::string& wanted, DecodeOptions options) {
     std::string text = tokenizer.decode(ids, options);
@@ -93,7 +93,7 @@ TEST_P(TokenizerForms, decode_as_the_reference_does) {
   std::cout << GetParam() << ": " << count - wrong << " of " << count << " decoded texts equal\n";
 }
 
-TEST_P(TokenizerForms, stream_whole_characters_that_join_to_the_decoded_text) {
+TEST_P(TokenizerForms, StreamWholeCharactersThatJoinToTheDecodedText) {
   for (const char* ids_of : {"ids", "random_ids"})
     for (const Ids& ids : expected[ids_of].get<std::vector<Ids>>()) {
       TextStream stream(tokenizer);
@@ -116,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(All, TokenizerForms, ::testing::ValuesIn(forms()),
 // The prompts of models whose folders transformers wrote.
 class TrainedTokenizers : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(TrainedTokenizers, give_the_ids_that_the_model_was_run_with) {
+TEST_P(TrainedTokenizers, GiveTheIdsThatTheModelWasRunWith) {
   TILEWRIGHT_TRAINED_MODEL(folder, GetParam());
   Tokenizer tokenizer = Tokenizer::open(*folder / "tokenizer.json");
   json cases = read(*folder / "expected.json")["cases"];

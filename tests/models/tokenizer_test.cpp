@@ -77,20 +77,20 @@ std::vector<std::string> tokens_of(const Tokenizer& tokenizer, std::string_view 
   return tokens;
 }
 
-TEST(Tokenizer, merges_the_lowest_rank_first_and_the_leftmost_of_equals) {
+TEST(Tokenizer, MergesTheLowestRankFirstAndTheLeftmostOfEquals) {
   Tokenizer tokenizer = parse(small());
   EXPECT_EQ(tokens_of(tokenizer, "abab"), (std::vector<std::string>{"<s>", space, "abab"}));
   EXPECT_EQ(tokens_of(tokenizer, "ab"), (std::vector<std::string>{"<s>", space + "ab"}));
   EXPECT_EQ(tokens_of(tokenizer, "bba"), (std::vector<std::string>{"<s>", space, "b", "ba"}));
 }
 
-TEST(Tokenizer, spells_unknown_characters_in_bytes) {
+TEST(Tokenizer, SpellsUnknownCharactersInBytes) {
   EXPECT_EQ(tokens_of(parse(small()), "a\xc3\xab"),
             (std::vector<std::string>{"<s>", space, "a", "<0xC3>", "<0xAB>"}));
   EXPECT_EQ(tokens_of(parse(small()), "\xff"), (std::vector<std::string>{"<s>", space, "<0xFF>"}));
 }
 
-TEST(Tokenizer, without_byte_fallback_joins_unknown_characters) {
+TEST(Tokenizer, WithoutByteFallbackJoinsUnknownCharacters) {
   json value = small();
   value["model"]["byte_fallback"] = false;
   EXPECT_EQ(tokens_of(parse(value), "axyb"),
@@ -100,7 +100,7 @@ TEST(Tokenizer, without_byte_fallback_joins_unknown_characters) {
             (std::vector<std::string>{"<s>", space, "<unk>", "<unk>"}));
 }
 
-TEST(Tokenizer, spells_special_tokens_only_where_allowed) {
+TEST(Tokenizer, SpellsSpecialTokensOnlyWhereAllowed) {
   Tokenizer tokenizer = parse(small());
   EXPECT_EQ(tokenizer.encode("</s>"), (Ids{1, 2}));
   EXPECT_EQ(tokens_of(tokenizer, "a</s>ab"),
@@ -111,7 +111,7 @@ TEST(Tokenizer, spells_special_tokens_only_where_allowed) {
   EXPECT_EQ(tokenizer.encode("a", {.add_special = false}).size(), 2U);
 }
 
-TEST(Tokenizer, takes_the_longest_added_token) {
+TEST(Tokenizer, TakesTheLongestAddedToken) {
   json value = small();
   int next = static_cast<int>(value["model"]["vocab"].size());
   value["added_tokens"].push_back(
@@ -123,18 +123,18 @@ TEST(Tokenizer, takes_the_longest_added_token) {
   EXPECT_TRUE(tokenizer.is_special(1));
 }
 
-TEST(Tokenizer, encodes_empty_text_as_the_template_alone) {
+TEST(Tokenizer, EncodesEmptyTextAsTheTemplateAlone) {
   EXPECT_EQ(parse(small()).encode(""), Ids{1});
   EXPECT_EQ(parse(small()).decode(Ids{1}), "");
 }
 
-TEST(Tokenizer, accepts_merges_as_pairs) {
+TEST(Tokenizer, AcceptsMergesAsPairs) {
   json value = small();
   value["model"]["merges"] = json::array({json::array({"a", "b"}), json::array({"ab", "ab"})});
   EXPECT_EQ(tokens_of(parse(value), "abab"), (std::vector<std::string>{"<s>", space, "abab"}));
 }
 
-TEST(Tokenizer, gives_back_random_bytes) {
+TEST(Tokenizer, GivesBackRandomBytes) {
   const char* chosen = std::getenv("TILEWRIGHT_SEED");
   std::uint64_t first = chosen ? std::stoull(chosen) : 0, count = chosen ? 1 : 2000;
   Tokenizer tokenizer = parse(small());
@@ -145,11 +145,11 @@ TEST(Tokenizer, gives_back_random_bytes) {
     Ids ids = tokenizer.encode(text, {.parse_special = false});
     ASSERT_EQ(tokenizer.decode_bytes(ids), text)
         << "repeat: TILEWRIGHT_SEED=" << seed
-        << " models_tests --gtest_filter=Tokenizer.gives_back_random_bytes";
+        << " models_tests --gtest_filter=Tokenizer.GivesBackRandomBytes";
   }
 }
 
-TEST(Tokenizer, agrees_with_merging_by_exhaustive_search) {
+TEST(Tokenizer, AgreesWithMergingByExhaustiveSearch) {
   json value = small();
   Tokenizer tokenizer = parse(value);
   std::map<std::pair<std::string, std::string>, std::size_t> rank = {
@@ -175,7 +175,7 @@ TEST(Tokenizer, agrees_with_merging_by_exhaustive_search) {
   }
 }
 
-TEST(Tokenizer, encodes_a_long_text_without_quadratic_time) {
+TEST(Tokenizer, EncodesALongTextWithoutQuadraticTime) {
   std::string text;
   for (int i = 0; i < 500'000; ++i) text += "ab"[i % 2];
   auto begin = std::chrono::steady_clock::now();
@@ -187,7 +187,7 @@ TEST(Tokenizer, encodes_a_long_text_without_quadratic_time) {
               HasSubstr("[encode] a text of 16777217 bytes; at most 16777216 are allowed"));
 }
 
-TEST(TextStream, holds_back_characters_that_are_not_whole) {
+TEST(TextStream, HoldsBackCharactersThatAreNotWhole) {
   Tokenizer tokenizer = parse(small());
   TextStream stream(tokenizer);
   std::vector<std::string> pieces;
@@ -198,7 +198,7 @@ TEST(TextStream, holds_back_characters_that_are_not_whole) {
   EXPECT_EQ(stream.finish(), "");
 }
 
-TEST(TextStream, replaces_bytes_that_form_no_character) {
+TEST(TextStream, ReplacesBytesThatFormNoCharacter) {
   Tokenizer tokenizer = parse(small());
   EXPECT_EQ(tokenizer.decode(tokenizer.encode("\xff"
                                               "a")),
@@ -209,13 +209,13 @@ TEST(TextStream, replaces_bytes_that_form_no_character) {
   EXPECT_EQ(tokenizer.decode(tokenizer.encode("\xf4\x90\x80\x80")).size(), 4 * 3U);
 }
 
-TEST(TextStream, strips_one_leading_space_only) {
+TEST(TextStream, StripsOneLeadingSpaceOnly) {
   Tokenizer tokenizer = parse(small());
   EXPECT_EQ(tokenizer.decode(tokenizer.encode(" a ")), " a ");
   EXPECT_EQ(tokenizer.decode(tokenizer.encode("a")), "a");
 }
 
-TEST(Tokenizer, refuses_ids_outside_its_vocabulary) {
+TEST(Tokenizer, RefusesIdsOutsideItsVocabulary) {
   Tokenizer tokenizer = parse(small());
   EXPECT_THAT(error_of([&] { tokenizer.decode(Ids{-1}); }),
               HasSubstr("[decode] id -1 is outside the vocabulary of 266 tokens"));
@@ -230,7 +230,7 @@ struct Hostile {
   const char* message;
 };
 
-TEST(Tokenizer, refuses_what_it_does_not_support_and_says_what_it_does) {
+TEST(Tokenizer, RefusesWhatItDoesNotSupportAndSaysWhatItDoes) {
   const Hostile cases[] = {
       {"another model", [](json& t) { t["model"]["type"] = "Lattice"; },
        "the model is of type \"Lattice\"; supported are BPE, WordPiece and WordLevel"},
@@ -389,7 +389,7 @@ TEST(Tokenizer, refuses_what_it_does_not_support_and_says_what_it_does) {
   }
 }
 
-TEST(Tokenizer, refuses_damaged_tables) {
+TEST(Tokenizer, RefusesDamagedTables) {
   const Hostile cases[] = {
       {"negative id", [](json& t) { t["model"]["vocab"]["a"] = -1; }, "\"a\" has id -1"},
       {"huge id", [](json& t) { t["model"]["vocab"]["a"] = 4194304; }, "ids from 0 to 4194303"},
@@ -453,7 +453,7 @@ TEST(Tokenizer, refuses_damaged_tables) {
   }
 }
 
-TEST(Tokenizer, refuses_damaged_text) {
+TEST(Tokenizer, RefusesDamagedText) {
   auto error = [](std::string_view text) { return error_of([&] { Tokenizer::parse(text, "t"); }); };
   EXPECT_THAT(error(""), HasSubstr("[load_tokenizer] t: not valid JSON"));
   EXPECT_THAT(error("[]"), HasSubstr("is an array; an object is needed"));
@@ -469,7 +469,7 @@ TEST(Tokenizer, refuses_damaged_text) {
     EXPECT_NE(error(whole.substr(0, size)), "") << "cut after " << size;
 }
 
-TEST(Tokenizer, encodes_the_prompts_of_a_trained_model_as_its_author_does) {
+TEST(Tokenizer, EncodesThePromptsOfATrainedModelAsItsAuthorDoes) {
   TILEWRIGHT_TRAINED_MODEL(folder, "stories260K");
   Tokenizer tokenizer = Tokenizer::open(*folder / "tokenizer.json");
   json expected = json::parse(testing::read_file(*folder / "expected.json"));

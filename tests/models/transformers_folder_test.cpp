@@ -97,7 +97,7 @@ class GreedyText {
   Ids ids_;
 };
 
-TEST_P(TransformersFolder, gives_the_logits_and_the_ids_of_transformers) {
+TEST_P(TransformersFolder, GivesTheLogitsAndTheIdsOfTransformers) {
   const auto& [folder, way] = GetParam();
   GreedyText text(folder, way.options);
   json expected = json::parse(testing::read_file(folder / "expected.json"));
@@ -116,7 +116,7 @@ TEST_P(TransformersFolder, gives_the_logits_and_the_ids_of_transformers) {
 }
 
 // What is not there is not passed over in silence.
-TEST(TransformersFolders, are_there) {
+TEST(TransformersFolders, AreThere) {
   if (folders().empty())
     GTEST_SKIP() << "no folder of transformers in TILEWRIGHT_TEST_MODELS or ../shared/models";
 }

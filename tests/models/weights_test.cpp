@@ -27,7 +27,7 @@ std::string error_with_index(const ScratchFolder& folder, std::string_view text)
   return error_of([&] { Weights::open(folder.path()); });
 }
 
-TEST(Weights, reads_a_folder_with_one_file) {
+TEST(Weights, ReadsAFolderWithOneFile) {
   ScratchFolder folder;
   save(folder.path() / "model.safetensors", "a", 3);
   Weights weights = Weights::open(folder.path());
@@ -35,7 +35,7 @@ TEST(Weights, reads_a_folder_with_one_file) {
   EXPECT_EQ(value_of(weights, "a"), 3);
 }
 
-TEST(Weights, reads_a_folder_with_shards) {
+TEST(Weights, ReadsAFolderWithShards) {
   ScratchFolder folder;
   save(folder.path() / "1.safetensors", "a", 3);
   save(folder.path() / "2.safetensors", "b", 4);
@@ -46,14 +46,14 @@ TEST(Weights, reads_a_folder_with_shards) {
   EXPECT_EQ(value_of(weights, "b"), 4);
 }
 
-TEST(Weights, refuses_an_empty_folder) {
+TEST(Weights, RefusesAnEmptyFolder) {
   ScratchFolder folder;
   EXPECT_THAT(error_of([&] { Weights::open(folder.path()); }),
               HasSubstr("holds neither model.safetensors nor model.safetensors.index.json"));
 }
 
 // A file of 20 MB, of which the rest is gone after the first piece was read.
-TEST(Weights, that_are_cut_while_they_are_read_are_an_error) {
+TEST(Weights, ThatAreCutWhileTheyAreReadAreAnError) {
   ScratchFolder folder;
   std::filesystem::path path = folder.path() / "model.safetensors";
   std::int64_t count = 5 << 20;
@@ -67,7 +67,7 @@ TEST(Weights, that_are_cut_while_they_are_read_are_an_error) {
   }
 }
 
-TEST(Weights, refuses_names_of_files_with_control_characters) {
+TEST(Weights, RefusesNamesOfFilesWithControlCharacters) {
   ScratchFolder folder;
   for (std::string name : {"a\\u001b]0;gone\\u0007", "a\\n", "\\u007f"}) {
     std::string error = error_with_index(folder, R"({"weight_map":{"a":")" + name + "\"}}");
@@ -76,7 +76,7 @@ TEST(Weights, refuses_names_of_files_with_control_characters) {
   }
 }
 
-TEST(Weights, refuses_file_names_that_lead_elsewhere) {
+TEST(Weights, RefusesFileNamesThatLeadElsewhere) {
   ScratchFolder folder;
   for (std::string name : {"../x", "/etc/passwd", "..", ".", "", "a/b", "a\\\\b", "a\\u0000b"})
     EXPECT_THAT(error_with_index(folder, R"({"weight_map":{"a":")" + name + "\"}}"),
@@ -84,13 +84,13 @@ TEST(Weights, refuses_file_names_that_lead_elsewhere) {
         << name;
 }
 
-TEST(Weights, shows_the_whole_message_for_a_name_with_nul) {
+TEST(Weights, ShowsTheWholeMessageForANameWithNul) {
   ScratchFolder folder;
   EXPECT_THAT(error_with_index(folder, R"({"weight_map":{"a":"a\u0000b"}})"),
               HasSubstr("the file \"a?b\"; only plain"));
 }
 
-TEST(Weights, refuses_links_out_of_the_folder_unless_allowed) {
+TEST(Weights, RefusesLinksOutOfTheFolderUnlessAllowed) {
   ScratchFolder folder, elsewhere;
   save(elsewhere.path() / "w", "a", 5);
   std::filesystem::create_symlink(elsewhere.path() / "w", folder.path() / "1.safetensors");
@@ -99,7 +99,7 @@ TEST(Weights, refuses_links_out_of_the_folder_unless_allowed) {
   EXPECT_EQ(value_of(Weights::open(folder.path(), {.links_may_leave = true}), "a"), 5);
 }
 
-TEST(Weights, refuses_files_with_a_second_name_where_that_is_asked_for) {
+TEST(Weights, RefusesFilesWithASecondNameWhereThatIsAskedFor) {
   ScratchFolder folder, elsewhere;
   save(folder.path() / "model.safetensors", "a", 5);
   WeightsOptions strict{.refuse_hard_links = true};
@@ -110,7 +110,7 @@ TEST(Weights, refuses_files_with_a_second_name_where_that_is_asked_for) {
   EXPECT_EQ(value_of(Weights::open(folder.path()), "a"), 5);
 }
 
-TEST(Weights, refuses_an_index_that_differs_from_its_files) {
+TEST(Weights, RefusesAnIndexThatDiffersFromItsFiles) {
   ScratchFolder folder;
   save(folder.path() / "1.safetensors", "a", 3);
   save(folder.path() / "2.safetensors", "b", 4);
@@ -126,7 +126,7 @@ TEST(Weights, refuses_an_index_that_differs_from_its_files) {
               HasSubstr("No such file"));
 }
 
-TEST(Weights, refuses_an_index_of_another_form) {
+TEST(Weights, RefusesAnIndexOfAnotherForm) {
   ScratchFolder folder;
   EXPECT_THAT(error_with_index(folder, "{}"), HasSubstr("has no weight_map"));
   EXPECT_THAT(error_with_index(folder, R"({"weight_map":[]})"), HasSubstr("has a list"));
@@ -137,7 +137,7 @@ TEST(Weights, refuses_an_index_of_another_form) {
   EXPECT_THAT(error_with_index(folder, std::string(100, '[')), HasSubstr("nested deeper than 8"));
 }
 
-TEST(Weights, come_from_tensors_in_memory_too) {
+TEST(Weights, ComeFromTensorsInMemoryToo) {
   auto weights = Weights::of({{"a", Tensor::from<BFloat16>({BFloat16(2.0F)}, {1})}});
   EXPECT_EQ(weights.dtype("a"), bf16);
   EXPECT_EQ(value_of(weights, "a"), 2);

@@ -2,14 +2,14 @@
 
 #include <cstring>
 
-#include "graph/ir/placement.h"
+#include "graph/ir/strided_view.h"
 
 namespace tilewright::graph {
 
 std::vector<std::byte> to_memory(const HostTensor& tensor, const Strides& strides) {
-  Placement placement = row_major(tensor.shape);
-  if (!strides.empty()) placement.strides = strides;
-  std::vector<std::int64_t> offsets = element_offsets(placement);
+  StridedView view = row_major(tensor.shape);
+  if (!strides.empty()) view.strides = strides;
+  std::vector<std::int64_t> offsets = element_offsets(view);
   std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.count() * size_bytes(tensor.dtype)));
   dispatch(tensor.dtype, [&](auto zero) {
     using T = decltype(zero);
@@ -31,9 +31,9 @@ std::vector<std::byte> to_memory(const HostTensor& tensor, const Strides& stride
 HostTensor from_memory(DType dtype, const Shape& shape, const void* memory,
                        const Strides& strides) {
   HostTensor tensor(dtype, shape);
-  Placement placement = row_major(shape);
-  if (!strides.empty()) placement.strides = strides;
-  std::vector<std::int64_t> offsets = element_offsets(placement);
+  StridedView view = row_major(shape);
+  if (!strides.empty()) view.strides = strides;
+  std::vector<std::int64_t> offsets = element_offsets(view);
   dispatch(dtype, [&](auto zero) {
     using T = decltype(zero);
     const T* elements = static_cast<const T*>(memory);

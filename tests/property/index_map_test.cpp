@@ -9,7 +9,7 @@
 namespace tilewright::graph {
 namespace {
 
-Placement placed(Shape shape, Strides strides, std::int64_t offset = 0) {
+StridedView placed(Shape shape, Strides strides, std::int64_t offset = 0) {
   return {std::move(shape), std::move(strides), offset};
 }
 
@@ -20,7 +20,7 @@ TEST(IndexMap, MergesAxesThatAreEvenlySpaced) {
 }
 
 TEST(IndexMap, GivesTheOffsetOfEveryElement) {
-  Placement transposed = placed({3, 2}, {1, 3});
+  StridedView transposed = placed({3, 2}, {1, 3});
   std::vector<std::int64_t> offsets = element_offsets(transposed);
   IndexMap map = index_map(transposed);
   for (std::int64_t i = 0; i < 6; ++i) EXPECT_EQ(map(i), offsets[static_cast<std::size_t>(i)]);

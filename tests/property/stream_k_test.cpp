@@ -1,5 +1,5 @@
-// Products whose last tiles are shared along the inner axis (graph/lower/tail.h): of random sizes,
-// that tiles do not divide, they are what the graph means, and the same in every run.
+// Products whose last tiles are shared along the inner axis (graph/lower/stream_k.h): of random
+// sizes, that tiles do not divide, they are what the graph means, and the same in every run.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ Product random_product(std::uint64_t seed) {
   std::mt19937_64 engine(seed * 0x9e3779b97f4a7c15 + 7);
   auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(engine() % n); };
   DType dtype = std::vector{bf16, f16, f32}[below(3)];
-  bool whole = below(3) == 0;  // sizes that the copy engine and vectors can take
+  bool whole = below(3) == 0;  // sizes that TMA and vectors can take
   auto size = [&](std::uint64_t most) {
     return whole ? 16 + 16 * below(most / 16) : 3 + below(most);
   };
@@ -77,7 +77,7 @@ Product random_product(std::uint64_t seed) {
   return result;
 }
 
-bool has_tail(const Product& product, PlanOptions options) {
+bool has_stream_k(const Product& product, PlanOptions options) {
   options.interpret = true;
   auto plan = make_plan(product.graph, options);
   return std::ranges::any_of(plan->programs(), [](const PlanProgram& program) {
@@ -91,7 +91,7 @@ void expect_products_with_tails(const char* target, bool interpret, std::uint64_
     Product product = random_product(seed);
     PlanForm form{{.interpret = interpret, .device = Device::emulated(target)}, false, target};
     form.options.blocks = product.blocks;
-    seen += has_tail(product, form.options);
+    seen += has_stream_k(product, form.options);
     BoundedEvaluation expected = bounded_evaluate(product.graph, product.inputs);
     Evaluation actual = run_planned(product.graph, product.inputs, form);
     ASSERT_EQ(violation(expected.outputs[0], actual.outputs[0]), "") << product.name << "\n"

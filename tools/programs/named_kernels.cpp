@@ -130,7 +130,7 @@ std::vector<NamedKernel> product_cases() {
       {"scaled matmul 2048, f8",
        {{f8e4m3, {2048, 2048}}, {f8e4m3, {2048, 2048}}, {f32, {1}}},
        [](const Tensors& a) { return (matmul(a[0], a[1]) * a[2]).to(bf16); }},
-      // Strides that the copy engine does not take.
+      // Strides that TMA does not take.
       {"matmul 3001 of odd strides, bf16",
        {{bf16, {3001, 3071}}, {bf16, {3071, 3003}}},
        [](const Tensors& a) { return matmul(a[0], a[1]); }},

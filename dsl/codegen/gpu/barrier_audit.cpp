@@ -43,7 +43,7 @@ bool is_turn(const llvm::CallInst& call) {
 }
 
 // What the proof says against a kernel; empty if it holds.
-std::string problem(const llvm::Function& kernel, const std::optional<WarpRoles>& roles,
+std::string problem(const llvm::Function& kernel, const std::optional<WarpSpecialisation>& roles,
                     bool waits_for_grid) {
   try {
     prove_barriers(kernel, roles);
@@ -56,7 +56,8 @@ std::string problem(const llvm::Function& kernel, const std::optional<WarpRoles>
 
 }  // namespace
 
-BarrierAudit audit_barriers(llvm::Function& kernel, const std::optional<WarpRoles>& roles) {
+BarrierAudit audit_barriers(llvm::Function& kernel,
+                            const std::optional<WarpSpecialisation>& roles) {
   BarrierAudit audit;
   auto start = std::chrono::steady_clock::now();
   bool waits = kernel.getParent()->getFunction("td.griddepcontrol_wait") != nullptr;

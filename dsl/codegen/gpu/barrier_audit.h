@@ -8,11 +8,11 @@
 #include <optional>
 
 #include "dsl/codegen/gpu/gpu_code.h"
-#include "dsl/codegen/gpu/plan/warp_roles.h"
+#include "dsl/codegen/gpu/plan/warp_specialisation.h"
 
 namespace tilewright::dsl::gpu {
 
 // Leaves the kernel as it was.
-BarrierAudit audit_barriers(llvm::Function& kernel, const std::optional<WarpRoles>& roles);
+BarrierAudit audit_barriers(llvm::Function& kernel, const std::optional<WarpSpecialisation>& roles);
 
 }  // namespace tilewright::dsl::gpu

@@ -33,7 +33,7 @@ struct Generated {
   std::unique_ptr<llvm::TargetMachine> machine;
   std::string entry;
   KernelShape shape;
-  std::optional<WarpRoles> roles;
+  std::optional<WarpSpecialisation> roles;
   bool has_products_over_turns = false;
 };
 

@@ -5,19 +5,19 @@
 // word is two neighbours of bf16 or four of i8. Of eight tiles four are sums, two by two, so that
 // four tiles that are loaded make four products:
 //
-//               right 0   right 1      each [16 words, 16 columns], from the sliver, in the L1
+//               right 0   right 1      each [16 words, 16 columns], from the panel, in the L1
 //     left 0     sum 0     sum 1
 //     left 1     sum 2     sum 3       left: [16 rows, 16 words], from the L2
 //
 // The whole left operand is packed first, or as much of its depth as the L2 holds, tile by tile,
-// each a kilobyte without gaps. Then, for each sliver of the right one:
+// each a kilobyte without gaps. Then, for each panel of the right one:
 //
-//   for k, in pieces of the sliver:                  that stay in the L1
-//     for m, in strips of 32 rows:                   they go by: read with the hint that they are
-//       sums += left strip * sliver piece            not wanted in the L1
+//   for k, in chunks of the panel:                   that stay in the L1
+//     for m, in left panels of 32 rows:              they go by: read with the hint that they are
+//       sums += left panel * panel chunk             not wanted in the L1
 //
-// The sums of a sliver are so few that they stay in a near cache from piece to piece, and are
-// written to memory once. Meanwhile the next sliver is prefetched into the L2, a few lines a step.
+// The sums of a panel are so few that they stay in a near cache from chunk to chunk, and are
+// written to memory once. Meanwhile the next panel is prefetched into the L2, a few lines a step.
 // A left operand that is the same in all iterations of a loop is packed once, before the loop.
 //
 // Along the inner axis both operands are padded with zeros to whole tiles. Missing rows and columns
@@ -44,8 +44,8 @@ namespace {
 constexpr std::int64_t side = 16;  // rows of a tile, and words of a row
 constexpr std::int64_t tile_bytes = 1 << 10;
 constexpr int first_left = 4, first_right = 6;  // tiles; 0 to 3 are sums
-constexpr std::int64_t strip_rows = 2 * side, block_columns = 2 * side;
-constexpr std::int64_t piece_steps = 16;  // of a sliver, 32 KB: most of an L1
+constexpr std::int64_t left_panel_rows = 2 * side, block_columns = 2 * side;
+constexpr std::int64_t chunk_steps = 16;  // of a panel, 32 KB: most of an L1
 constexpr std::int64_t most_left_bytes = PackedProduct::most_tiled_bytes;
 constexpr std::int64_t most_fetched = 8;  // lines a step
 
@@ -63,23 +63,23 @@ std::int64_t round_up(std::int64_t x, std::int64_t quantum) {
 
 }  // namespace
 
-// The lines of the next sliver, of which each step of each strip prefetches a few.
+// The lines of the next panel, of which each step of each left panel prefetches a few.
 struct Emitter::TileFetch {
   llvm::Value* data = nullptr;                   // null: there is nothing to ask for
   std::int64_t lines = 0;                        // that belong to a step
   llvm::Value *step = nullptr, *line = nullptr;  // how far apart, in bytes
-  std::int64_t turns = 1;                        // that share a step's lines
-  llvm::Value* turn = nullptr;                   // which of them
+  std::int64_t iterations = 1;                   // that share a step's lines
+  llvm::Value* iteration = nullptr;              // which of them
 };
 
-// The product of a strip and a piece of a sliver, and the sums that it is added to.
+// The product of a left panel and a chunk of a panel, and the sums that it is added to.
 struct Emitter::TileBlock {
-  llvm::Value* left;  // the strip's first tile
+  llvm::Value* left;  // the left panel's first tile
   Matrix right;
-  std::optional<Matrix> tail;  // the sliver's last rows, if they are no whole tile
-  llvm::Value* first;          // step of the sliver
+  std::optional<Matrix> tail;  // the panel's last rows, if they are no whole tile
+  llvm::Value* first;          // step of the panel
   std::int64_t steps;
-  Matrix sums, result;            // sums: of whole tiles, between pieces
+  Matrix sums, result;            // sums: of whole tiles, between chunks
   bool begins, ends, accumulate;  // accumulate: to what result holds
 };
 
@@ -122,41 +122,42 @@ std::int64_t Emitter::steps_of(const TiledLeft& left) {
 Emitter::TiledLeft Emitter::allocate_left(std::int64_t rows, std::int64_t depth, int in_word) {
   TiledLeft result{nullptr, rows, depth, in_word};
   result.tiles =
-      scratch_matrix(DType::i32, round_up(rows, strip_rows) * steps_of(result), side).data;
+      scratch_matrix(DType::i32, round_up(rows, left_panel_rows) * steps_of(result), side).data;
   return result;
 }
 
-// Strips of 32 rows, each tile by tile along k, two of 16 rows at a time.
+// Left panels of 32 rows, each tile by tile along k, two of 16 rows at a time.
 void Emitter::pack_tiles(const Matrix& a, const TiledLeft& left) {
   if (a.rows_contiguous()) return pack_tiles_of_rows(a, index(0), left);
   const std::int64_t scratch = scratch_used_;
-  Matrix turned = scratch_matrix(a.dtype, std::min(a.rows, strip_rows), a.columns);
-  for_blocks(a.rows, strip_rows, false, [&](llvm::Value* m, std::int64_t rows) {
-    Matrix strip = part_of(turned, index(0), index(0), rows, a.columns);
-    transpose_into(part_of(a, m, index(0), rows, a.columns), strip);
-    pack_tiles_of_rows(strip, m, left);
+  Matrix turned = scratch_matrix(a.dtype, std::min(a.rows, left_panel_rows), a.columns);
+  for_blocks(a.rows, left_panel_rows, false, [&](llvm::Value* m, std::int64_t rows) {
+    Matrix left_panel = part_of(turned, index(0), index(0), rows, a.columns);
+    transpose_into(part_of(a, m, index(0), rows, a.columns), left_panel);
+    pack_tiles_of_rows(left_panel, m, left);
   });
   scratch_used_ = scratch;
 }
 
-// Those from row `first` on, where a strip begins.
+// Those from row `first` on, where a left panel begins.
 void Emitter::pack_tiles_of_rows(const Matrix& a, llvm::Value* first, const TiledLeft& left) {
   constexpr std::int64_t at_once = 4;
   const std::int64_t in_line = side * left.in_word, steps = steps_of(left);
-  const Matrix lines{left.tiles, DType::i32,  round_up(left.rows, strip_rows) * steps,
+  const Matrix lines{left.tiles, DType::i32,  round_up(left.rows, left_panel_rows) * steps,
                      side,       index(side), index(1)};
   std::vector<llvm::Value*> none;
   emit_loop(index(a.rows), 1, none, [&](llvm::Value* r) {
     auto* m = b_.CreateAdd(first, r);
-    auto* strip = b_.CreateMul(b_.CreateUDiv(m, index(strip_rows)), index(steps * strip_rows));
-    auto* row = b_.CreateAdd(strip, b_.CreateURem(m, index(strip_rows)));
+    auto* left_panel =
+        b_.CreateMul(b_.CreateUDiv(m, index(left_panel_rows)), index(steps * left_panel_rows));
+    auto* row = b_.CreateAdd(left_panel, b_.CreateURem(m, index(left_panel_rows)));
     for_blocks(a.columns, at_once * in_line, false, [&](llvm::Value* k, std::int64_t columns) {
       for (std::int64_t at = 0; at < columns; at += in_line) {
         auto* from = b_.CreateAdd(k, index(at));
         auto* line = load_row(a, r, from, static_cast<int>(in_line),
                               std::min(in_line, columns - at), a.dtype);
         // Rows of one step lie in two tiles, one after the other.
-        auto* step = b_.CreateMul(b_.CreateUDiv(from, index(in_line)), index(strip_rows));
+        auto* step = b_.CreateMul(b_.CreateUDiv(from, index(in_line)), index(left_panel_rows));
         auto* words = b_.CreateBitCast(line, lanes_type(b_.getInt32Ty(), static_cast<int>(side)));
         store_row(lines, b_.CreateAdd(row, step), index(0), words, side);
       }
@@ -193,18 +194,18 @@ std::vector<Value> Emitter::pack_shared_lefts(const Step& loop) {
   return packed;
 }
 
-// Pads a sliver with rows of zeros to whole tiles.
-void Emitter::fill_up(const Matrix& sliver) {
-  const std::int64_t lacking = (side - sliver.rows % side) % side;
+// Pads a panel with rows of zeros to whole tiles.
+void Emitter::fill_up(const Matrix& panel) {
+  const std::int64_t lacking = (side - panel.rows % side) % side;
   if (lacking == 0) return;
-  auto* end = place_of(sliver, index(sliver.rows), index(0));
-  auto bytes = static_cast<std::uint64_t>(lacking * sliver.columns * 4);
+  auto* end = place_of(panel, index(panel.rows), index(0));
+  auto bytes = static_cast<std::uint64_t>(lacking * panel.columns * 4);
   b_.CreateMemSet(end, b_.getInt8(0), bytes, llvm::Align(64));
 }
 
-void Emitter::copy_tail(const Matrix& sliver, const Matrix& tail) {
-  const std::int64_t rest = sliver.rows % side, row_bytes = sliver.columns * 4;
-  auto* from = place_of(sliver, index(sliver.rows - rest), index(0));
+void Emitter::copy_tail(const Matrix& panel, const Matrix& tail) {
+  const std::int64_t rest = panel.rows % side, row_bytes = panel.columns * 4;
+  auto* from = place_of(panel, index(panel.rows - rest), index(0));
   b_.CreateMemCpy(tail.data, llvm::Align(64), from, llvm::Align(4),
                   static_cast<std::uint64_t>(rest * row_bytes));
   Matrix filled = tail;
@@ -214,30 +215,30 @@ void Emitter::copy_tail(const Matrix& sliver, const Matrix& tail) {
 
 void Emitter::tiled_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
   const int in_word = packed_word(a, b, c.dtype);
-  const std::int64_t bytes = a.columns * round_up(a.rows, strip_rows) * size_bytes(a.dtype);
+  const std::int64_t bytes = a.columns * round_up(a.rows, left_panel_rows) * size_bytes(a.dtype);
   const std::int64_t depth = std::min(
       a.columns, round_up(divide_up(a.columns, divide_up(bytes, most_left_bytes)), side * in_word));
   const TiledLeft all = allocate_left(a.rows, depth, in_word);
-  auto multiply = [&](llvm::Value* k, std::int64_t piece, bool adds) {
+  auto multiply = [&](llvm::Value* k, std::int64_t chunk, bool adds) {
     TiledLeft left = all;
-    left.depth = piece;
-    pack_tiles(part_of(a, index(0), k, a.rows, piece), left);
-    dot_slivers(left, b, k, c, adds);
+    left.depth = chunk;
+    pack_tiles(part_of(a, index(0), k, a.rows, chunk), left);
+    dot_panels(left, b, k, c, adds);
   };
   multiply(index(0), depth, accumulate);
-  for_blocks(a.columns - depth, depth, false, [&](llvm::Value* k, std::int64_t piece) {
-    multiply(b_.CreateAdd(k, index(depth)), piece, true);
+  for_blocks(a.columns - depth, depth, false, [&](llvm::Value* k, std::int64_t chunk) {
+    multiply(b_.CreateAdd(k, index(depth)), chunk, true);
   });
 }
 
 // c = left * the rows of b from k on, or is added to.
-void Emitter::dot_slivers(const TiledLeft& left, const Matrix& b, llvm::Value* k, const Matrix& c,
-                          bool accumulate) {
+void Emitter::dot_panels(const TiledLeft& left, const Matrix& b, llvm::Value* k, const Matrix& c,
+                         bool accumulate) {
   const std::int64_t scratch = scratch_used_, in_word = left.in_word, words = left.depth / in_word;
-  const std::int64_t width = b.in_slivers() ? b.sliver_width : block_columns;
+  const std::int64_t width = b.in_panels() ? b.panel_width : block_columns;
   auto* first_word = b_.CreateUDiv(k, index(in_word));
   std::optional<Matrix> packed, tail;
-  if (!b.in_slivers()) {
+  if (!b.in_panels()) {
     packed = scratch_matrix(DType::i32, round_up(words, side), width);
     packed->in_word = left.in_word;
     packed->rows = words;
@@ -245,22 +246,22 @@ void Emitter::dot_slivers(const TiledLeft& left, const Matrix& b, llvm::Value* k
     tail = scratch_matrix(DType::i32, side, width);
   }
   Matrix sums = c;
-  if (steps_of(left) > piece_steps)
-    sums = scratch_matrix(c.dtype, round_up(c.rows, strip_rows), block_columns);
+  if (steps_of(left) > chunk_steps)
+    sums = scratch_matrix(c.dtype, round_up(c.rows, left_panel_rows), block_columns);
   begin_tiles();
   for_blocks(b.columns, width, false, [&](llvm::Value* n, std::int64_t columns) {
-    Matrix sliver = packed ? *packed : sliver_of(b, first_word, n, words, width);
+    Matrix panel = packed ? *packed : panel_of(b, first_word, n, words, width);
     if (packed) {
-      pack_sliver(part_of(b, k, n, left.depth, columns),
-                  part_of(sliver, index(0), index(0), words, columns));
-      fill_up(sliver);
+      pack_panel(part_of(b, k, n, left.depth, columns),
+                 part_of(panel, index(0), index(0), words, columns));
+      fill_up(panel);
     } else if (tail) {
-      copy_tail(sliver, *tail);
+      copy_tail(panel, *tail);
     }
-    TileFetch fetch = next_sliver(b, k, n, width, left.in_word);
+    TileFetch fetch = next_panel(b, k, n, width, left.in_word);
     for_blocks(columns, block_columns, false, [&](llvm::Value* j, std::int64_t part) {
       TileBlock block{left.tiles,
-                      part_of(sliver, index(0), j, words, part),
+                      part_of(panel, index(0), j, words, part),
                       {},
                       index(0),
                       0,
@@ -270,30 +271,30 @@ void Emitter::dot_slivers(const TiledLeft& left, const Matrix& b, llvm::Value* k
                       true,
                       accumulate};
       if (tail) block.tail = part_of(*tail, index(0), j, side, part);
-      fetch.turns = divide_up(columns, block_columns);
-      fetch.turn = b_.CreateUDiv(j, index(block_columns));
-      dot_sliver(left, block, fetch);
+      fetch.iterations = divide_up(columns, block_columns);
+      fetch.iteration = b_.CreateUDiv(j, index(block_columns));
+      dot_panel(left, block, fetch);
     });
   });
   end_tiles();
   scratch_used_ = scratch;
 }
 
-// The sliver after the one at column n: in this block, or the first one of the block that the
-// loop's next turn reads, or none.
-Emitter::TileFetch Emitter::next_sliver(const Matrix& b, llvm::Value* k, llvm::Value* n,
-                                        std::int64_t width, int in_word) {
+// The panel after the one at column n: in this block, or the first one of the block that the
+// loop's next iteration reads, or none.
+Emitter::TileFetch Emitter::next_panel(const Matrix& b, llvm::Value* k, llvm::Value* n,
+                                       std::int64_t width, int in_word) {
   if (b.columns <= width && b.next_block == nullptr) return {};
   auto begin = [&](llvm::Value* column) {
-    return b.in_slivers() ? sliver_of(b, b_.CreateUDiv(k, index(in_word)), column, 1, width).data
-                          : place_of(b, k, column);
+    return b.in_panels() ? panel_of(b, b_.CreateUDiv(k, index(in_word)), column, 1, width).data
+                         : place_of(b, k, column);
   };
   auto* after = b_.CreateAdd(n, index(width));
   auto* last = b.next_block == nullptr ? begin(n) : gep(begin(index(0)), b.dtype, b.next_block);
   TileFetch fetch;
   fetch.data = b_.CreateSelect(b_.CreateICmpSLT(after, index(b.columns)), begin(after), last);
   const std::int64_t bytes = size_bytes(b.dtype);
-  if (b.in_slivers()) {
+  if (b.in_panels()) {
     fetch.lines = side * width * 4 / cache_line;
     fetch.line = index(cache_line);
     fetch.step = index(fetch.lines * cache_line);
@@ -309,13 +310,13 @@ Emitter::TileFetch Emitter::next_sliver(const Matrix& b, llvm::Value* k, llvm::V
   return fetch;
 }
 
-// Multiplies all strips by a sliver, or by half of a wide one, piece by piece.
-void Emitter::dot_sliver(const TiledLeft& left, const TileBlock& all, const TileFetch& fetch) {
+// Multiplies all left panels by a panel, or by half of a wide one, chunk by chunk.
+void Emitter::dot_panel(const TiledLeft& left, const TileBlock& all, const TileFetch& fetch) {
   const std::int64_t steps = steps_of(left);
-  const std::int64_t of_piece = divide_up(steps, divide_up(steps, piece_steps));
-  const std::int64_t last = (steps - 1) / of_piece * of_piece;
-  auto piece = [&](llvm::Value* first, std::int64_t count, bool begins, bool ends) {
-    for_blocks(left.rows, strip_rows, false, [&](llvm::Value* m, std::int64_t rows) {
+  const std::int64_t of_chunk = divide_up(steps, divide_up(steps, chunk_steps));
+  const std::int64_t last = (steps - 1) / of_chunk * of_chunk;
+  auto chunk = [&](llvm::Value* first, std::int64_t count, bool begins, bool ends) {
+    for_blocks(left.rows, left_panel_rows, false, [&](llvm::Value* m, std::int64_t rows) {
       TileBlock block = all;
       auto* tiles = b_.CreateMul(b_.CreateUDiv(m, index(side)), index(steps * tile_bytes));
       block.left = b_.CreateGEP(b_.getInt8Ty(), all.left, tiles);
@@ -327,28 +328,28 @@ void Emitter::dot_sliver(const TiledLeft& left, const TileBlock& all, const Tile
       block.begins = begins;
       block.ends = ends;
       TileFetch share = fetch;
-      const std::int64_t strips = divide_up(left.rows, strip_rows);
-      share.turns = fetch.turns * strips;
-      share.turn = b_.CreateAdd(b_.CreateMul(fetch.turn, index(strips)),
-                                b_.CreateUDiv(m, index(strip_rows)));
+      const std::int64_t left_panels = divide_up(left.rows, left_panel_rows);
+      share.iterations = fetch.iterations * left_panels;
+      share.iteration = b_.CreateAdd(b_.CreateMul(fetch.iteration, index(left_panels)),
+                                     b_.CreateUDiv(m, index(left_panel_rows)));
       dot_tile_block(block, share);
     });
   };
-  if (last == 0) return piece(index(0), steps, true, true);
-  piece(index(0), of_piece, true, false);
+  if (last == 0) return chunk(index(0), steps, true, true);
+  chunk(index(0), of_chunk, true, false);
   std::vector<llvm::Value*> none;
-  if (last > of_piece)
-    emit_loop(index(last / of_piece - 1), 1, none, [&](llvm::Value* i) {
-      piece(b_.CreateMul(b_.CreateAdd(i, index(1)), index(of_piece)), of_piece, false, false);
+  if (last > of_chunk)
+    emit_loop(index(last / of_chunk - 1), 1, none, [&](llvm::Value* i) {
+      chunk(b_.CreateMul(b_.CreateAdd(i, index(1)), index(of_chunk)), of_chunk, false, false);
     });
-  piece(index(last), steps - last, false, true);
+  chunk(index(last), steps - last, false, true);
 }
 
 void Emitter::fetch_lines(const TileFetch& fetch, llvm::Value* step) {
   if (fetch.data == nullptr) return;
-  const std::int64_t share = divide_up(fetch.lines, fetch.turns);
+  const std::int64_t share = divide_up(fetch.lines, fetch.iterations);
   auto* first = b_.CreateAdd(b_.CreateMul(step, fetch.step),
-                             b_.CreateMul(b_.CreateMul(fetch.turn, index(share)), fetch.line));
+                             b_.CreateMul(b_.CreateMul(fetch.iteration, index(share)), fetch.line));
   for (std::int64_t i = 0; i < std::min(share, most_fetched); ++i) {
     auto* at = b_.CreateAdd(first, b_.CreateMul(index(i), fetch.line));
     prefetch({.pointer = b_.CreateGEP(b_.getInt8Ty(), fetch.data, at)});
@@ -379,7 +380,7 @@ void Emitter::dot_tile_block(const TileBlock& block, const TileFetch& fetch) {
         tile_op(id::x86_tilezero, {2 * i + j}, {});
     }
   // One step of 16 words: right tiles from row `row` of `from`.
-  auto turn = [&](llvm::Value* step, const Matrix& from, llvm::Value* row) {
+  auto iteration = [&](llvm::Value* step, const Matrix& from, llvm::Value* row) {
     auto* right_stride = b_.CreateMul(from.row_stride, index(4));
     auto* left =
         b_.CreateGEP(b_.getInt8Ty(), block.left, b_.CreateMul(step, index(2 * tile_bytes)));
@@ -401,13 +402,13 @@ void Emitter::dot_tile_block(const TileBlock& block, const TileFetch& fetch) {
   };
   std::vector<llvm::Value*> none;
   const std::int64_t whole = block.steps - (block.tail ? 1 : 0);
-  // (A loop has a turn at least.)
+  // (A loop has an iteration at least.)
   if (whole > 0)
     emit_loop(index(whole), 1, none, [&](llvm::Value* i) {
       auto* step = b_.CreateAdd(block.first, i);
-      turn(step, block.right, b_.CreateMul(step, index(side)));
+      iteration(step, block.right, b_.CreateMul(step, index(side)));
     });
-  if (block.tail) turn(b_.CreateAdd(block.first, index(whole)), *block.tail, index(0));
+  if (block.tail) iteration(b_.CreateAdd(block.first, index(whole)), *block.tail, index(0));
 
   for (int i = 0; i < down; ++i)
     for (int j = 0; j < across; ++j) {

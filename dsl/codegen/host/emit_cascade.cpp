@@ -1,11 +1,11 @@
 // Sums that are exact to a few units in their last place, however many numbers they have.
 //
 // Added one after the other, n numbers err by up to n/2 such units: 3000 times 1e6 gave 999958.9 as
-// their mean. So `turns_of_a_sum` of them are added up apart, then as many of these sums, and so
-// on: the depth of a sum, which bounds its error, grows like the logarithm of n. (A cascade;
+// their mean. So `iterations_of_a_sum` of them are added up apart, then as many of these sums, and
+// so on: the depth of a sum, which bounds its error, grows like the logarithm of n. (A cascade;
 // Higham, "The accuracy of floating point summation", 1993. PyTorch does the same.) Other
 // reductions do not depend on their order, or are integers, and are left as they are.
-#include "dsl/codegen/host/sweep.h"
+#include "dsl/codegen/host/loop_nest.h"
 
 namespace tilewright::dsl {
 
@@ -14,20 +14,22 @@ using ir::ReduceKind;
 
 namespace {
 
-constexpr std::int64_t turns_of_a_sum = 128;
+constexpr std::int64_t iterations_of_a_sum = 128;
 constexpr int rows_of_a_turn = 4;
 
 // How often sums are added up apart before they are the whole one.
-int levels_of(std::int64_t turns) {
+int levels_of(std::int64_t iterations) {
   int levels = 0;
-  for (; turns > turns_of_a_sum; turns = (turns + turns_of_a_sum - 1) / turns_of_a_sum) ++levels;
+  for (; iterations > iterations_of_a_sum;
+       iterations = (iterations + iterations_of_a_sum - 1) / iterations_of_a_sum)
+    ++levels;
   return levels;
 }
 
 std::int64_t turns_below(int level) {
-  std::int64_t turns = 1;
-  for (; level > 0; --level) turns *= turns_of_a_sum;
-  return turns;
+  std::int64_t iterations = 1;
+  for (; level > 0; --level) iterations *= iterations_of_a_sum;
+  return iterations;
 }
 
 }  // namespace
@@ -38,9 +40,9 @@ bool Emitter::is_rounded_sum(const Inst& inst) const {
          (dtype == DType::f32 || dtype == DType::f64);
 }
 
-// The loop of emit_loop() from `first` on (null: from 0), whose turns are grouped into blocks, and
-// these into larger blocks. If the count is a constant, whole blocks have constant counts too, and
-// the remainder follows them.
+// The loop of emit_loop() from `first` on (null: from 0), whose iterations are grouped into blocks,
+// and these into larger blocks. If the count is a constant, whole blocks have constant counts too,
+// and the remainder follows them.
 void Emitter::cascade(const Cascade& c, int level, llvm::Value* first, llvm::Value* count,
                       std::vector<llvm::Value*>& carried) {
   const std::int64_t step = c.step * turns_below(level);
@@ -62,9 +64,10 @@ void Emitter::cascade(const Cascade& c, int level, llvm::Value* first, llvm::Val
   if (whole != all) block(from(index(whole)), index(all - whole));
 }
 
-// A loop of at most `most` turns of a sweep along its lanes, whose accumulators are in registers.
-void Emitter::loop_along_lanes(Sweep& s, llvm::Value* count, std::int64_t step, std::int64_t most,
-                               std::vector<llvm::Value*>& accumulators,
+// A loop of at most `most` iterations of a loop nest along its lanes, whose accumulators are in
+// registers.
+void Emitter::loop_along_lanes(LoopNest& s, llvm::Value* count, std::int64_t step,
+                               std::int64_t most, std::vector<llvm::Value*>& accumulators,
                                const std::function<void(llvm::Value*)>& body) {
   auto each_sum = [&](const auto& change) {
     for (std::size_t copy = 0; copy < accumulators.size(); copy += s.per_copy)
@@ -75,12 +78,12 @@ void Emitter::loop_along_lanes(Sweep& s, llvm::Value* count, std::int64_t step, 
   if (s.in_registers.empty()) return emit_loop(count, step, accumulators, body);
   bool any = false;
   each_sum([&](DType, std::size_t) { any = true; });
-  auto block = [&](int, const std::function<void()>& turns) {
+  auto block = [&](int, const std::function<void()>& iterations) {
     const std::vector<llvm::Value*> before = accumulators;
     each_sum([&](DType dtype, std::size_t i) {
       accumulators[i] = identities(ReduceKind::sum, dtype, lanes_);
     });
-    turns();
+    iterations();
     each_sum([&](DType dtype, std::size_t i) {
       accumulators[i] = combine(ReduceKind::sum, dtype, before[i], accumulators[i]);
     });
@@ -88,10 +91,10 @@ void Emitter::loop_along_lanes(Sweep& s, llvm::Value* count, std::int64_t step, 
   cascade({step, body, block}, any ? levels_of(most) : 0, nullptr, count, accumulators);
 }
 
-// How many rows a turn adds up before it adds to the accumulators. Only rows of one vector are
-// grouped, since each would wait for the previous addition. In longer rows each vector has a chain
-// of its own, and memory is best read in order.
-int Emitter::rows_at_once(const Sweep& s, int axis) const {
+// How many rows an iteration adds up before it adds to the accumulators. Only rows of one vector
+// are grouped, since each would wait for the previous addition. In longer rows each vector has a
+// chain of its own, and memory is best read in order.
+int Emitter::rows_at_once(const LoopNest& s, int axis) const {
   if (s.domain[axis] < 2 * rows_of_a_turn || s.domain[s.lane] > lanes_) return 1;
   for (int inner = axis + 1; inner < s.domain.rank(); ++inner)
     if (inner != s.lane && s.domain[inner] > 1) return 1;
@@ -104,18 +107,18 @@ int Emitter::rows_at_once(const Sweep& s, int axis) const {
 }
 
 // The loop over an axis other than that of the lanes; `body(first, rows)` emits what is inside.
-void Emitter::loop_over_rows(Sweep& s, int axis,
+void Emitter::loop_over_rows(LoopNest& s, int axis,
                              const std::function<void(llvm::Value*, int)>& body) {
   const int at_once = rows_at_once(s, axis);
-  const std::int64_t turns = s.domain[axis] / at_once, rest = s.domain[axis] % at_once;
+  const std::int64_t iterations = s.domain[axis] / at_once, rest = s.domain[axis] % at_once;
   int levels = 0;
   for (const Root* root : s.in_scratch) {
     if (root->inst->get<ir::Reduction>().axis != axis || !is_rounded_sum(*root->inst)) continue;
-    levels = levels_of(turns);
+    levels = levels_of(iterations);
     for (int level = 0; level < levels; ++level)
       s.parts[root->inst].push_back(zeros_like(slots_.at(root->inst->results[0]), axis));
   }
-  auto turn = [&](llvm::Value* at) {
+  auto iteration = [&](llvm::Value* at) {
     body(at_once == 1 ? at : b_.CreateNUWMul(at, index(at_once)), at_once);
   };
   auto block = [&](int level, const std::function<void()>& inner) {
@@ -123,13 +126,13 @@ void Emitter::loop_over_rows(Sweep& s, int axis,
     add_parts(s, axis, level);
   };
   std::vector<llvm::Value*> none;
-  cascade({1, turn, block}, levels, nullptr, index(turns), none);
+  cascade({1, iteration, block}, levels, nullptr, index(iterations), none);
   for (const Root* root : s.in_scratch)
     if (root->inst->get<ir::Reduction>().axis == axis) s.parts.erase(root->inst);
   if (rest == 0) return;
   levels_.back().done.clear();
   emit_loop(index(rest), 1, none,
-            [&](llvm::Value* i) { body(b_.CreateNUWAdd(index(turns * at_once), i), 1); });
+            [&](llvm::Value* i) { body(b_.CreateNUWAdd(index(iterations * at_once), i), 1); });
 }
 
 // Scratch memory, set to zero, for partial sums along `axis`.
@@ -147,7 +150,7 @@ Emitter::Slot Emitter::zeros_like(const Slot& result, int axis) {
 }
 
 // Adds the partial sums of a level to those of the next one, and resets them.
-void Emitter::add_parts(const Sweep& s, int axis, int level) {
+void Emitter::add_parts(const LoopNest& s, int axis, int level) {
   for (const Root* root : s.in_scratch) {
     const Inst& inst = *root->inst;
     auto found = s.parts.find(&inst);

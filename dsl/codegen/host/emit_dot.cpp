@@ -89,7 +89,7 @@ std::optional<Emitter::Matrix> Emitter::matrix_in_memory(Value value) {
   return result;
 }
 
-// How far from here the same load reads in the loop's next turn.
+// How far from here the same load reads in the loop's next iteration.
 llvm::Value* Emitter::next_block(const Inst& load) {
   const Array& array = arrays_.at(load.operands[0]);
   llvm::Value* distance = nullptr;
@@ -99,8 +99,8 @@ llvm::Value* Emitter::next_block(const Inst& load) {
   return distance;
 }
 
-// How far an index advances with a turn of the loop that it depends on; null: not at all. Products
-// by AMX tiles fetch far ahead, so for them sums and quotients are looked through too.
+// How far an index advances with an iteration of the loop that it depends on; null: not at all.
+// Products by AMX tiles fetch far ahead, so for them sums and quotients are looked through too.
 llvm::Value* Emitter::step_of(Value index) {
   if (auto step = step_of_.find(index); step != step_of_.end()) return step->second;
   const Inst* inst = defs_.inst(index);
@@ -131,21 +131,21 @@ Emitter::Matrix Emitter::matrix_operand(Value value) {
 
 Emitter::Matrix Emitter::scratch_copy(Value value) {
   Slot slot = allocate(function_.type(value));
-  keep_into(value, slot);
+  materialise_into(value, slot);
   return {slot.data,          slot.type.dtype,        slot.type.shape[0],
           slot.type.shape[1], index(slot.strides[0]), index(1)};
 }
 
 Emitter::Matrix Emitter::right_operand(Value value, DType sum) {
-  if (auto slivers = slivers_in_memory(value, sum)) return *slivers;
-  auto block = sliver_block(defs_, value);
+  if (auto panels = panels_in_memory(value, sum)) return *panels;
+  auto block = panel_block(defs_, value);
   if (!block || slots_.contains(value)) return matrix_operand(value);
   // If the reshape is not looked through, its operand is computed first.
   Value source = block->permute->results[0];
   const Shape &from = function_.type(source).shape, &to = function_.type(value).shape;
   if (slots_.contains(source) || joined_axes(from, to)) return matrix_operand(value);
   Slot slot = allocate(function_.type(source));
-  keep_into(source, slot);
+  materialise_into(source, slot);
   slots_.insert_or_assign(source, slot);
   Matrix matrix = matrix_operand(value);
   slots_.erase(source);
@@ -172,14 +172,14 @@ void Emitter::dot(const Inst& inst) {
     bool zero =
         init != nullptr && init->op == Op::constant_ && init->get<ir::Scalar>().as_double() == 0;
     accumulate = !zero;
-    if (accumulate) keep_into(start, slot);
+    if (accumulate) materialise_into(start, slot);
   }
   const Slot& slot = slots_.at(result);
   Matrix c{slot.data, wanted, slot.type.shape[0], slot.type.shape[1], index(slot.strides[0]),
            index(1)};
   if (auto left = tiled_lefts_.find(inst.operands[0]);
       left != tiled_lefts_.end() && tiled_word(inst) != 1) {
-    dot_slivers(left->second, right_operand(inst.operands[1], wanted), index(0), c, accumulate);
+    dot_panels(left->second, right_operand(inst.operands[1], wanted), index(0), c, accumulate);
     scratch_used_ = scratch;
     return;
   }
@@ -190,8 +190,8 @@ void Emitter::dot(const Inst& inst) {
       b.rows * b.columns * size_bytes(b.dtype) < least_fetched)
     b.next_block = nullptr;
   bool along_k = b.columns_contiguous() && a.rows_contiguous() && b.rows > 1;
-  if (b.in_slivers() || (a.rows >= PackedProduct::least_rows && a.columns >= target_.lanes &&
-                         b.columns >= target_.lanes)) {
+  if (b.in_panels() || (a.rows >= PackedProduct::least_rows && a.columns >= target_.lanes &&
+                        b.columns >= target_.lanes)) {
     packed_dot(a, b, c, accumulate);
   } else if (along_k && (a.rows <= rows_along_k || b.rows >= long_depth)) {
     bool pairs = elements_in_word(a.dtype, b.dtype, wanted) == 2 && b.rows % 2 == 0 &&
@@ -287,7 +287,7 @@ void Emitter::dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, boo
     for (std::size_t r = 0; r < rows; ++r)
       sums[r * vectors + v] = plus(sums[r * vectors + v], start);
   }
-  auto turn = [&](llvm::Value* k, std::size_t copy, std::vector<llvm::Value*>& to) {
+  auto iteration = [&](llvm::Value* k, std::size_t copy, std::vector<llvm::Value*>& to) {
     std::vector<llvm::Value*> right;
     for (std::size_t v = 0; v < vectors; ++v)
       right.push_back(load_row(b, k, column(v), lanes, active(v), c.dtype));
@@ -309,10 +309,10 @@ void Emitter::dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, boo
   std::int64_t whole = a.columns / copies * copies;
   emit_loop(index(whole), copies, sums, [&](llvm::Value* k) {
     for (std::int64_t copy = 0; copy < copies; ++copy)
-      turn(b_.CreateAdd(k, index(copy)), static_cast<std::size_t>(copy), sums);
+      iteration(b_.CreateAdd(k, index(copy)), static_cast<std::size_t>(copy), sums);
   });
   for (std::int64_t k = whole; k < a.columns; ++k)
-    turn(index(k), static_cast<std::size_t>(k - whole), sums);
+    iteration(index(k), static_cast<std::size_t>(k - whole), sums);
   for (std::size_t copy = 1; copy < static_cast<std::size_t>(copies); ++copy)
     for (std::size_t i = 0; i < block; ++i) sums[i] = plus(sums[i], sums[copy * block + i]);
   for (std::size_t r = 0; r < rows; ++r)

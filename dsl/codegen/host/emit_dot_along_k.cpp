@@ -47,8 +47,8 @@ void Emitter::dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
       static_cast<std::size_t>(rows * columns * copies),
       llvm::Constant::getNullValue(lanes_type(element_type(c.dtype), lanes)));
   Matrix b_rows = b.transposed();  // row n is contiguous along k
-  auto turn = [&](llvm::Value* k, std::int64_t active, std::int64_t copy,
-                  std::vector<llvm::Value*>& to) {
+  auto iteration = [&](llvm::Value* k, std::int64_t active, std::int64_t copy,
+                       std::vector<llvm::Value*>& to) {
     std::vector<llvm::Value*> left;
     for (int r = 0; r < rows; ++r)
       left.push_back(load_row(a, b_.CreateAdd(m, index(r)), k, lanes, active, c.dtype));
@@ -82,11 +82,11 @@ void Emitter::dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
     for (std::int64_t copy = 0; copy < copies; ++copy) {
       auto* at = b_.CreateAdd(k, index(copy * lanes));
       if (fetches) fetch(at);
-      turn(at, lanes, copy, sums);
+      iteration(at, lanes, copy, sums);
     }
   });
   for (std::int64_t copy = 0; whole < depth; whole += lanes, ++copy)
-    turn(index(whole), std::min<std::int64_t>(lanes, depth - whole), copy, sums);
+    iteration(index(whole), std::min<std::int64_t>(lanes, depth - whole), copy, sums);
   for (; std::ssize(sums) > rows * columns; sums.pop_back()) sums[0] = plus(sums[0], sums.back());
   llvm::Value* together = nullptr;
   // As many rows at once as there are lanes for their sums.

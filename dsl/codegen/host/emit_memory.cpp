@@ -233,8 +233,8 @@ bool Emitter::shares_line(DType dtype) const {
   return copy_ * lanes_ * size_bytes(dtype) % cache_line != 0;
 }
 
-// Prefetches what a sweep reads once and sums up, a cache line at a time. Rows follow each other in
-// memory, so at the end of one this fetches the beginning of the next.
+// Prefetches what a loop nest reads once and sums up, a cache line at a time. Rows follow each
+// other in memory, so at the end of one this fetches the beginning of the next.
 void Emitter::fetch_ahead(const Inst& load, const Address& address) {
   const ir::Type& type = function_.type(load.results[0]);
   if (streamed_ == 0 || 4 * element_count(type.shape) < streamed_ || tail_ != nullptr ||
@@ -270,7 +270,7 @@ Lanes Emitter::load_value(const Inst& inst, const Position& position) {
 }
 
 // Lane after lane, since two lanes may address the same element. Lanes that are masked off act on a
-// dummy element, since a branch around each would split the sweep into basic blocks.
+// dummy element, since a branch around each would split the loop nest into basic blocks.
 Lanes Emitter::atomic_value(const Inst& inst, const Position& position) {
   DType dtype = function_.type(inst.results[0]).dtype;
   ir::AtomicKind kind = inst.get<ir::Atomic>().kind;
@@ -316,7 +316,7 @@ bool Emitter::is_wanted_once(ir::CachePolicy policy) {
          policy == ir::CachePolicy::cs;
 }
 
-// A store, an atomic or a prefetch at one position of its sweep.
+// A store, an atomic or a prefetch at one position of its loop nest.
 void Emitter::store_value(const Inst& inst, const Position& position) {
   if (inst.op == Op::prefetch_desc_) {
     Address address = desc_address(inst, 1, inst.get<ir::Extent>().shape, position);

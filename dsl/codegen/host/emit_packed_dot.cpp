@@ -1,26 +1,26 @@
 // Large matrix products.
 //
 // Beside its multiplications, a product of many rows costs the transport of its operands. So it is
-// done in pieces, whose operands are packed in the order in which they are used (Goto and van de
-// Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008; slivers and strips are the
-// packed panels of B and of A there):
+// done in chunks, whose operands are packed in the order in which they are used (Goto and van de
+// Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008; the panels and left panels here
+// are the packed panels of B and of A there):
 //
-//   for k, in pieces:                                as many as fill an L1 with a strip
-//     pack b [k piece, all columns] as slivers       of whole vectors; lies in the L2
-//     for m, in strips:                              a few blocks of registers high
-//       pack a [strip, k piece]                      lies in the L1
-//       for each sliver, each block of the strip:    sliver and block stream through registers
-//         c += a block * sliver
+//   for k, in chunks:                                as many as fill an L1 with a left panel
+//     pack b [k chunk, all columns] as panels        of whole vectors; lies in the L2
+//     for m, in left panels:                         a few blocks of registers high
+//       pack a [left panel, k chunk]                 lies in the L1
+//       for each panel, each block of the left panel:  panel and block stream through registers
+//         c += a block * panel
 //
-// A sliver is [depth, columns of a block of accumulators] without gaps: the innermost loop reads
+// A panel is [depth, columns of a block of accumulators] without gaps: the innermost loop reads
 // memory in one direction, one cache line after the other, and rows at distances of a power of two
 // do not evict each other from the cache. Each element of b is packed once for all rows of a block,
 // each of a once for all columns. Packing b takes a tenth of the time of a product of 128 rows,
-// unless b is stored in slivers already (packed_product.h).
+// unless b is stored in panels already (packed_product.h).
 //
 // Instructions for vectors of i8 multiply unsigned by signed numbers. So 128 is added to all
 // elements of a, and 128 times the sums of b's columns, which are stored after the last row of each
-// sliver, is subtracted from the result. (Processors with AMX use other pieces: emit_amx_dot.cpp.)
+// panel, is subtracted from the result. (Processors with AMX use other chunks: emit_amx_dot.cpp.)
 #include <algorithm>
 
 #include "dsl/codegen/host/matrix.h"
@@ -52,14 +52,14 @@ Emitter::Matrix Emitter::part_of(const Matrix& x, llvm::Value* row, llvm::Value*
   return part;
 }
 
-// The right operand of a dot, if it is stored in slivers.
-std::optional<Emitter::Matrix> Emitter::slivers_in_memory(ir::Value value, DType sum) {
-  auto found = sliver_block(defs_, value);
+// The right operand of a dot, if it is stored in panels.
+std::optional<Emitter::Matrix> Emitter::panels_in_memory(ir::Value value, DType sum) {
+  auto found = panel_block(defs_, value);
   if (!found) return std::nullopt;
   const auto& [load, permute, in_pairs] = *found;
-  bool is_kept = slots_.contains(load->results[0]) || slots_.contains(permute->results[0]) ||
-                 slots_.contains(value);
-  if (is_kept || !is_inside(*load)) return std::nullopt;
+  bool is_materialised = slots_.contains(load->results[0]) ||
+                         slots_.contains(permute->results[0]) || slots_.contains(value);
+  if (is_materialised || !is_inside(*load)) return std::nullopt;
   const Shape& block = load->get<ir::BlockAccess>().shape;
   const DType dtype = function_.type(value).dtype;
   const int in_word = in_pairs ? 2 : 1;
@@ -82,29 +82,29 @@ std::optional<Emitter::Matrix> Emitter::slivers_in_memory(ir::Value value, DType
   Matrix result{
       data,   in_pairs ? DType::i32 : dtype, block[1], block[0] * width, index(width), index(1),
       in_word};
-  result.sliver_width = width;
-  result.sliver_rows = strides[0] / row;
+  result.panel_width = width;
+  result.panel_rows = strides[0] / row;
   llvm::Value* next = target_.has_tiles && in_pairs ? next_block(*load) : nullptr;
   if (next != nullptr) result.next_block = b_.CreateExactSDiv(next, index(in_word));
   return result;
 }
 
-// The sliver (packed panel of b) that begins with column n, from row k on.
-Emitter::Matrix Emitter::sliver_of(const Matrix& b, llvm::Value* k, llvm::Value* n,
-                                   std::int64_t rows, std::int64_t columns) {
-  // All slivers before it have n columns together.
-  auto* before = b_.CreateAdd(b_.CreateMul(n, index(b.sliver_rows)), b_.CreateMul(k, b.row_stride));
+// The packed panel of b that begins with column n, from row k on.
+Emitter::Matrix Emitter::panel_of(const Matrix& b, llvm::Value* k, llvm::Value* n,
+                                  std::int64_t rows, std::int64_t columns) {
+  // All panels before it have n columns together.
+  auto* before = b_.CreateAdd(b_.CreateMul(n, index(b.panel_rows)), b_.CreateMul(k, b.row_stride));
   Matrix result = b;
   result.data = gep(b.data, b.dtype, before);
   result.rows = rows;
   result.columns = columns;
-  result.sliver_width = result.sliver_rows = 0;
+  result.panel_width = result.panel_rows = 0;
   result.next_block = nullptr;
   return result;
 }
 
 int Emitter::packed_word(const Matrix& a, const Matrix& b, DType sum) const {
-  if (b.in_slivers()) return b.in_word;
+  if (b.in_panels()) return b.in_word;
   const int in_word = elements_in_word(a.dtype, b.dtype, sum);
   const bool is_slow = in_word == 2 && !target_.packs_pairs();
   return is_slow || a.columns % in_word != 0 ? 1 : in_word;
@@ -112,23 +112,24 @@ int Emitter::packed_word(const Matrix& a, const Matrix& b, DType sum) const {
 
 void Emitter::packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
   const int in_word = packed_word(a, b, c.dtype);
-  const PackedProduct how =
-      b.in_slivers() ? packed_product_of(target_, in_word, b.sliver_width / target_.lanes)
-                     : packed_product(target_, in_word, b.columns);
+  const PackedProduct how = b.in_panels()
+                                ? packed_product_of(target_, in_word, b.panel_width / target_.lanes)
+                                : packed_product(target_, in_word, b.columns);
   if (how.by_tiles) return tiled_dot(a, b, c, accumulate);
   const std::int64_t height = how.height, width = how.vectors * target_.lanes,
-                     strip = how.strip_rows(), quantum = words_of_line * in_word;
+                     left_panel = how.left_panel_rows(), quantum = words_of_line * in_word;
   const bool of_words = in_word != 1, adds_128 = in_word == 4;
   const DType left_dtype = of_words ? a.dtype : c.dtype;
-  std::int64_t pieces = divide_up(a.columns * strip * size_bytes(left_dtype), how.strip_bytes());
-  std::int64_t depth = std::min(a.columns, round_up(divide_up(a.columns, pieces), quantum));
+  std::int64_t chunks =
+      divide_up(a.columns * left_panel * size_bytes(left_dtype), how.left_panel_bytes());
+  std::int64_t depth = std::min(a.columns, round_up(divide_up(a.columns, chunks), quantum));
 
-  const std::int64_t slivers = divide_up(b.columns, width);
-  auto rows_of_sliver = [&](std::int64_t words) { return words + (adds_128 ? 1 : 0); };
-  Matrix right = b, left = scratch_matrix(left_dtype, strip, depth);
-  if (!b.in_slivers()) {
+  const std::int64_t panels = divide_up(b.columns, width);
+  auto rows_of_panel = [&](std::int64_t words) { return words + (adds_128 ? 1 : 0); };
+  Matrix right = b, left = scratch_matrix(left_dtype, left_panel, depth);
+  if (!b.in_panels()) {
     right = scratch_matrix(of_words ? DType::i32 : c.dtype,
-                           slivers * rows_of_sliver(divide_up(depth, in_word)), width);
+                           panels * rows_of_panel(divide_up(depth, in_word)), width);
     right.in_word = in_word;
   }
   if (depth < a.columns && !accumulate) {
@@ -136,39 +137,39 @@ void Emitter::packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool
     b_.CreateMemSet(c.data, b_.getInt8(0), static_cast<std::uint64_t>(bytes), llvm::Align(64));
     accumulate = true;
   }
-  for_blocks(a.columns, depth, false, [&](llvm::Value* k, std::int64_t piece) {
-    const std::int64_t words = piece / in_word;
+  for_blocks(a.columns, depth, false, [&](llvm::Value* k, std::int64_t chunk) {
+    const std::int64_t words = chunk / in_word;
     // What is packed here is this chunk of the depth alone.
-    if (!b.in_slivers()) right.sliver_rows = rows_of_sliver(words);
-    auto first_word = b.in_slivers() ? b_.CreateUDiv(k, index(in_word)) : index(0);
-    auto sliver = [&](llvm::Value* n, std::int64_t columns) {
-      Matrix result = sliver_of(right, first_word, n, words, columns);
+    if (!b.in_panels()) right.panel_rows = rows_of_panel(words);
+    auto first_word = b.in_panels() ? b_.CreateUDiv(k, index(in_word)) : index(0);
+    auto panel = [&](llvm::Value* n, std::int64_t columns) {
+      Matrix result = panel_of(right, first_word, n, words, columns);
       result.starts_sums = adds_128;
       return result;
     };
-    if (!b.in_slivers())
+    if (!b.in_panels())
       for_blocks(b.columns, width, false, [&](llvm::Value* n, std::int64_t columns) {
-        pack_sliver(part_of(b, k, n, piece, columns), sliver(n, columns));
-        if (adds_128) add_start(sliver(n, columns));
+        pack_panel(part_of(b, k, n, chunk, columns), panel(n, columns));
+        if (adds_128) add_start(panel(n, columns));
       });
-    for_blocks(a.rows, strip, false, [&](llvm::Value* m, std::int64_t rows) {
-      Matrix packed = part_of(left, index(0), index(0), rows, piece);
-      pack_rows(part_of(a, m, k, rows, piece), packed);
+    for_blocks(a.rows, left_panel, false, [&](llvm::Value* m, std::int64_t rows) {
+      Matrix packed = part_of(left, index(0), index(0), rows, chunk);
+      pack_rows(part_of(a, m, k, rows, chunk), packed);
       if (adds_128) flip_signs(packed);
       if (of_words) packed = in_words(packed, in_word);
       for_blocks(b.columns, width, false, [&](llvm::Value* n, std::int64_t columns) {
-        auto* strip_number = b_.CreateUDiv(m, index(strip));
-        std::int64_t strips = divide_up(a.rows, strip);
-        if (b.in_slivers()) {
+        auto* left_panel_number = b_.CreateUDiv(m, index(left_panel));
+        std::int64_t left_panels = divide_up(a.rows, left_panel);
+        if (b.in_panels()) {
           auto* next = b_.CreateAdd(first_word, index(words));
-          Matrix of = sliver_of(b, next, n, words, width);
-          prefetch_share(of, index(0), width, words, strip_number, strips);
+          Matrix of = panel_of(b, next, n, words, width);
+          prefetch_share(of, index(0), width, words, left_panel_number, left_panels);
         } else {
-          auto* first = b_.CreateAdd(next_piece(b, k, depth), b_.CreateMul(n, b.column_stride));
-          prefetch_share(b, first, columns, piece, strip_number, strips);
+          auto* first = b_.CreateAdd(next_chunk(b, k, depth), b_.CreateMul(n, b.column_stride));
+          prefetch_share(b, first, columns, chunk, left_panel_number, left_panels);
         }
         for_blocks(rows, height, false, [&](llvm::Value* r, std::int64_t high) {
-          dot_block_n(part_of(packed, r, index(0), high, words), sliver(n, columns),
+          dot_block_n(part_of(packed, r, index(0), high, words), panel(n, columns),
                       part_of(c, b_.CreateAdd(m, r), n, high, columns), accumulate);
         });
       });
@@ -176,25 +177,26 @@ void Emitter::packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool
   });
 }
 
-// Where the columns that are packed next begin: one piece further along k; or, after the last
-// piece, in the columns next to this block's, which the same thread is likely to compute.
-llvm::Value* Emitter::next_piece(const Matrix& b, llvm::Value* k, std::int64_t depth) {
+// Where the columns that are packed next begin: one chunk further along k; or, after the last
+// chunk, in the columns next to this block's, which the same thread is likely to compute.
+llvm::Value* Emitter::next_chunk(const Matrix& b, llvm::Value* k, std::int64_t depth) {
   auto* next = b_.CreateAdd(k, index(depth));
   auto* further = b_.CreateMul(next, b.row_stride);
   auto* beside = b_.CreateMul(index(b.columns), b.column_stride);
   return b_.CreateSelect(b_.CreateICmpSLT(next, index(b.rows)), further, beside);
 }
 
-// While one piece is multiplied, the next is prefetched into the outer cache; each strip fetches a
-// share of each sliver. `first`: where its columns begin in the next piece, in elements.
+// While one chunk is multiplied, the next is prefetched into the outer cache; each left panel
+// fetches a share of each panel. `first`: where its columns begin in the next chunk, in elements.
 // Prefetching beyond the end of an array is harmless.
 void Emitter::prefetch_share(const Matrix& b, llvm::Value* first, std::int64_t columns,
-                             std::int64_t depth, llvm::Value* strip, std::int64_t strips) {
+                             std::int64_t depth, llvm::Value* left_panel,
+                             std::int64_t left_panels) {
   const bool along_k = b.columns_contiguous();
   const std::int64_t lines_of = along_k ? columns : depth;  // lines of memory, not of a cache
   const std::int64_t bytes = (along_k ? depth : columns) * size_bytes(b.dtype);
-  const std::int64_t share = divide_up(lines_of, strips);
-  auto* begin = b_.CreateMul(strip, index(share));
+  const std::int64_t share = divide_up(lines_of, left_panels);
+  auto* begin = b_.CreateMul(left_panel, index(share));
   begin = b_.CreateIntrinsic(llvm::Intrinsic::smin, {begin->getType()},
                              {begin, index(lines_of - share)});
   llvm::Value* line_stride = along_k ? b.column_stride : b.row_stride;
@@ -209,19 +211,19 @@ void Emitter::prefetch_share(const Matrix& b, llvm::Value* first, std::int64_t c
   });
 }
 
-void Emitter::pack_sliver(const Matrix& b, const Matrix& sliver) {
-  const int in_word = sliver.in_word;
+void Emitter::pack_panel(const Matrix& b, const Matrix& panel) {
+  const int in_word = panel.in_word;
   if (b.columns_contiguous()) {
-    transpose_into(sliver.of_words() ? in_words(b.transposed(), in_word).transposed() : b, sliver);
+    transpose_into(panel.of_words() ? in_words(b.transposed(), in_word).transposed() : b, panel);
     return;
   }
   std::vector<llvm::Value*> none;
-  emit_loop(index(sliver.rows), 1, none, [&](llvm::Value* k) {
+  emit_loop(index(panel.rows), 1, none, [&](llvm::Value* k) {
     for (std::int64_t n = 0; n < b.columns; n += target_.lanes) {
       std::int64_t active = std::min<std::int64_t>(target_.lanes, b.columns - n);
-      if (!sliver.of_words()) {
-        store_row(sliver, k, index(n),
-                  load_row(b, k, index(n), target_.lanes, active, sliver.dtype), active);
+      if (!panel.of_words()) {
+        store_row(panel, k, index(n), load_row(b, k, index(n), target_.lanes, active, panel.dtype),
+                  active);
         continue;
       }
       llvm::Value* word = nullptr;
@@ -232,37 +234,37 @@ void Emitter::pack_sliver(const Matrix& b, const Matrix& sliver) {
         auto* shifted = b_.CreateShl(wide, static_cast<std::uint64_t>(part * 32 / in_word));
         word = word == nullptr ? shifted : b_.CreateOr(word, shifted);
       }
-      store_row(sliver, k, index(n), word, active);
+      store_row(panel, k, index(n), word, active);
     }
   });
 }
 
 // Stores the correction for the 128 that is added to the left operand after the last row of a
-// sliver of i8.
-void Emitter::add_start(const Matrix& sliver) {
+// panel of i8.
+void Emitter::add_start(const Matrix& panel) {
   const int lanes = target_.lanes;
   llvm::Type* type = lanes_type(b_.getInt32Ty(), lanes);
   auto* all_128 = llvm::ConstantInt::get(type, 0x80808080U);
-  for (std::int64_t n = 0; n < sliver.columns; n += lanes) {
-    std::int64_t active = std::min<std::int64_t>(lanes, sliver.columns - n);
+  for (std::int64_t n = 0; n < panel.columns; n += lanes) {
+    std::int64_t active = std::min<std::int64_t>(lanes, panel.columns - n);
     std::vector<llvm::Value*> sum{llvm::Constant::getNullValue(type)};
-    emit_loop(index(sliver.rows), 1, sum, [&](llvm::Value* k) {
-      auto* bytes = load_row(sliver, k, index(n), lanes, active, DType::i32);
-      sum[0] = multiply_add(all_128, bytes, sum[0], sliver.in_word);
+    emit_loop(index(panel.rows), 1, sum, [&](llvm::Value* k) {
+      auto* bytes = load_row(panel, k, index(n), lanes, active, DType::i32);
+      sum[0] = multiply_add(all_128, bytes, sum[0], panel.in_word);
     });
-    store_row(sliver, index(sliver.rows), index(n), b_.CreateNeg(sum[0]), active);
+    store_row(panel, index(panel.rows), index(n), b_.CreateNeg(sum[0]), active);
   }
 }
 
-// Adds 128 to all elements of a strip of i8, which makes them u8.
-void Emitter::flip_signs(const Matrix& strip) {
+// Adds 128 to all elements of a left panel of i8, which makes them u8.
+void Emitter::flip_signs(const Matrix& left_panel) {
   constexpr std::int64_t at_once = 64;
   std::vector<llvm::Value*> none;
-  emit_loop(index(strip.rows), 1, none, [&](llvm::Value* m) {
-    for_blocks(strip.columns, at_once, false, [&](llvm::Value* k, std::int64_t active) {
-      auto* bytes = load_row(strip, m, k, at_once, active, strip.dtype);
+  emit_loop(index(left_panel.rows), 1, none, [&](llvm::Value* m) {
+    for_blocks(left_panel.columns, at_once, false, [&](llvm::Value* k, std::int64_t active) {
+      auto* bytes = load_row(left_panel, m, k, at_once, active, left_panel.dtype);
       auto* sign = llvm::ConstantInt::get(bytes->getType(), 0x80);
-      store_row(strip, m, k, b_.CreateXor(bytes, sign), active);
+      store_row(left_panel, m, k, b_.CreateXor(bytes, sign), active);
     });
   });
 }

@@ -1,7 +1,7 @@
-// Reductions in sweeps: along the lanes in registers, across rows in scratch memory.
+// Reductions in loop nests: along the lanes in registers, across rows in scratch memory.
 #include <numeric>
 
-#include "dsl/codegen/host/sweep.h"
+#include "dsl/codegen/host/loop_nest.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::dsl {
@@ -11,7 +11,7 @@ using ir::Op;
 using ir::ReduceKind;
 using ir::Value;
 
-void Emitter::prepare_reductions(Sweep& s) {
+void Emitter::prepare_reductions(LoopNest& s) {
   for (const Root& root : s.roots) {
     if (root.inst == nullptr || root.inst->op != Op::reduce_) continue;
     auto [kind, axis] = root.inst->get<ir::Reduction>();
@@ -51,7 +51,7 @@ bool Emitter::adds_product(Value value) const {
 }
 
 // A reduction along an axis that is not the lanes': the accumulators are in scratch memory.
-void Emitter::reduce_across(Sweep& s, const Root& root) {
+void Emitter::reduce_across(LoopNest& s, const Root& root) {
   auto [kind, axis] = root.inst->get<ir::Reduction>();
   DType dtype = function_.type(root.value).dtype;
   const Slot& result = slots_.at(root.inst->results[0]);
@@ -77,7 +77,7 @@ void Emitter::reduce_across(Sweep& s, const Root& root) {
 }
 
 // Combines some rows of one iteration as a balanced tree.
-llvm::Value* Emitter::reduced_rows(const Sweep& s, const Root& root, std::size_t first,
+llvm::Value* Emitter::reduced_rows(const LoopNest& s, const Root& root, std::size_t first,
                                    std::size_t count) {
   if (count > 1) {
     auto [kind, axis] = root.inst->get<ir::Reduction>();
@@ -90,7 +90,7 @@ llvm::Value* Emitter::reduced_rows(const Sweep& s, const Root& root, std::size_t
   return spread(evaluate(root.value, at));
 }
 
-void Emitter::combine_copies(const Sweep& s, std::vector<llvm::Value*>& accumulators) {
+void Emitter::combine_copies(const LoopNest& s, std::vector<llvm::Value*>& accumulators) {
   if (s.per_copy == 0) return;
   for (std::size_t copy = s.per_copy; copy < accumulators.size(); copy += s.per_copy)
     for (const auto& r : s.in_registers) {
@@ -107,7 +107,7 @@ void Emitter::combine_copies(const Sweep& s, std::vector<llvm::Value*>& accumula
     }
 }
 
-void Emitter::finish_reductions(Sweep& s, std::vector<llvm::Value*>& accumulators) {
+void Emitter::finish_reductions(LoopNest& s, std::vector<llvm::Value*>& accumulators) {
   for (const auto& r : s.in_registers) {
     Value result = r.inst->results[0];
     llvm::Value* value =

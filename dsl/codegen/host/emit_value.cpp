@@ -46,8 +46,8 @@ Lanes Emitter::evaluate(Value value, const Position& position) {
   return lanes;
 }
 
-// Does not look whether the value was evaluated before. A kept value whose slot is being filled now
-// is computed, not read.
+// Does not look whether the value was evaluated before. A materialised value whose slot is being
+// filled now is computed, not read.
 Lanes Emitter::evaluate_here(Value value, const Position& position) {
   const ir::Type& type = function_.type(value);
   auto slot = slots_.find(value);
@@ -146,7 +146,7 @@ Lanes Emitter::evaluate_shape(const Inst& inst, const Position& position) {
       inner.index[static_cast<std::size_t>(parts[0])] = rest;
     }
   } else {
-    // The operand is kept, row-major: read it as if it had this shape.
+    // The operand is materialised, row-major: read it as if it had this shape.
     Slot slot = slots_.at(operand);
     slot.type = slot.type.with_shape(to);
     slot.strides = row_major_strides(to);

@@ -114,7 +114,7 @@ void Emitter::steps(const std::vector<Step>& list) {
 void Emitter::step(const Step& s) {
   switch (s.kind) {
     case StepKind::scalar: return scalar(*s.inst);
-    case StepKind::sweep: return sweep(s.domain, s.roots);
+    case StepKind::loop_nest: return emit_loop_nest(s.domain, s.roots);
     case StepKind::dot: return dot(*s.inst);
     case StepKind::loop: return loop(s);
     case StepKind::branch: return branch(s);
@@ -209,7 +209,7 @@ void Emitter::loop(const Step& s) {
       continue;
     }
     Slot slot = allocate(inst.results[k]);
-    keep_into(init, slot);
+    materialise_into(init, slot);
     slots_.insert_or_assign(body.params[1 + k], slot);
     yielded_for_[body.params[1 + k]] = yield.operands[k];
   }
@@ -252,7 +252,7 @@ void Emitter::loop(const Step& s) {
       continue;
     }
     fresh[k] = allocate(function_.type(value));
-    keep_into(value, *fresh[k]);
+    materialise_into(value, *fresh[k]);
   }
   for (std::size_t k = 0; k < carried; ++k)
     if (fresh[k]) {
@@ -269,7 +269,7 @@ void Emitter::loop(const Step& s) {
   b_.CreateBr(header);
   b_.SetInsertPoint(exit);
   for (Value left : packed) tiled_lefts_.erase(left);
-  scratch_used_ = scratch_body;  // what the body kept is gone
+  scratch_used_ = scratch_body;  // what the body materialised is gone
 }
 
 void Emitter::branch(const Step& s) {
@@ -289,7 +289,7 @@ void Emitter::branch(const Step& s) {
     const Inst& yield = inst.bodies[side].insts.back();
     for (std::size_t k = 0; k < inst.results.size(); ++k) {
       if (defs_.is_tile(inst.results[k]))
-        keep_into(yield.operands[k], slots_.at(inst.results[k]));
+        materialise_into(yield.operands[k], slots_.at(inst.results[k]));
       else
         given[k].emplace_back(scalars_[yield.operands[k]], nullptr);
     }
@@ -324,7 +324,7 @@ Emitter::Slot& Emitter::allocate(Value value) {
   return slots_.insert_or_assign(value, allocate(function_.type(value))).first->second;
 }
 
-void Emitter::keep_into(Value value, Slot slot) {
+void Emitter::materialise_into(Value value, Slot slot) {
   auto old = slots_.find(value);
   if (old != slots_.end()) {
     std::int64_t bytes =
@@ -334,7 +334,7 @@ void Emitter::keep_into(Value value, Slot slot) {
     return;
   }
   slots_.insert_or_assign(value, slot);
-  sweep(slot.type.shape, {{nullptr, value}});
+  emit_loop_nest(slot.type.shape, {{nullptr, value}});
   slots_.erase(value);
 }
 

@@ -50,7 +50,7 @@ class Emitter : Arithmetic {
   std::int64_t scratch_bytes() const { return scratch_peak_; }
 
  private:
-  // A tile in scratch memory, row-major without gaps. Pointers are kept as addresses.
+  // A tile in scratch memory, row-major without gaps. Pointers are stored as addresses.
   struct Slot {
     llvm::Value* data;
     ir::Type type;
@@ -87,31 +87,33 @@ class Emitter : Arithmetic {
   void branch(const Step& step);
   Slot& allocate(ir::Value value);
   Slot allocate(const ir::Type& type);
-  void keep_into(ir::Value value, Slot slot);  // sweeps `value` into a slot
+  void materialise_into(ir::Value value, Slot slot);  // materialises `value` in a slot
   // for (i = 0; i < count; i += step) body(i); carried values may be updated by the body.
   void emit_loop(llvm::Value* count, std::int64_t step, std::vector<llvm::Value*>& carried,
                  const std::function<void(llvm::Value*)>& body);
   llvm::Value* scalar_of(ir::Value value) const { return scalars_[value]; }
   llvm::Value* index_of(ir::Value value);  // as i64
 
-  // emit_sweep.cpp
-  void sweep(const Shape& domain, const std::vector<Root>& roots);
-  struct Sweep;  // sweep.h
-  void sweep_axis(Sweep& s, int axis);
-  void sweep_lanes(Sweep& s);
-  llvm::Value* elements_before_aligned(const Sweep& s);
+  // emit_loop_nest.cpp
+  void emit_loop_nest(const Shape& domain, const std::vector<Root>& roots);
+  struct LoopNest;  // loop_nest.h
+  void loop_over_axis(LoopNest& s, int axis);
+  void sweep_lanes(LoopNest& s);
+  llvm::Value* elements_before_aligned(const LoopNest& s);
   bool lie_alike(const ir::Inst& a, const ir::Inst& b) const;
-  void masked_vector(Sweep& s, llvm::Value* at, llvm::Value* end,
+  void masked_vector(LoopNest& s, llvm::Value* at, llvm::Value* end,
                      std::vector<llvm::Value*>& accumulators);
-  void sweep_vector(Sweep& s, llvm::Value* at, std::vector<llvm::Value*>& accumulators, int copy);
+  void sweep_vector(LoopNest& s, llvm::Value* at, std::vector<llvm::Value*>& accumulators,
+                    int copy);
 
   // emit_reductions.cpp
-  void prepare_reductions(Sweep& s);
+  void prepare_reductions(LoopNest& s);
   bool adds_product(ir::Value value) const;
-  void reduce_across(Sweep& s, const Root& root);
-  llvm::Value* reduced_rows(const Sweep& s, const Root& root, std::size_t first, std::size_t count);
-  void combine_copies(const Sweep& s, std::vector<llvm::Value*>& accumulators);
-  void finish_reductions(Sweep& s, std::vector<llvm::Value*>& accumulators);
+  void reduce_across(LoopNest& s, const Root& root);
+  llvm::Value* reduced_rows(const LoopNest& s, const Root& root, std::size_t first,
+                            std::size_t count);
+  void combine_copies(const LoopNest& s, std::vector<llvm::Value*>& accumulators);
+  void finish_reductions(LoopNest& s, std::vector<llvm::Value*>& accumulators);
   std::pair<llvm::Value*, llvm::Value*> halves(llvm::Value* vector);  // lower, upper
   llvm::Value* horizontal(const ir::Inst& inst, llvm::Value* vector);
   std::pair<llvm::Value*, llvm::Value*> horizontal_arg(const ir::Inst& inst, llvm::Value* vector,
@@ -119,17 +121,17 @@ class Emitter : Arithmetic {
   llvm::Value* identities(ir::ReduceKind kind, DType dtype, int lanes);  // a vector
 
   // emit_cascade.cpp
-  struct Cascade;  // sweep.h
+  struct Cascade;  // loop_nest.h
   bool is_rounded_sum(const ir::Inst& inst) const;
   void cascade(const Cascade& c, int level, llvm::Value* first, llvm::Value* count,
                std::vector<llvm::Value*>& carried);
-  void loop_along_lanes(Sweep& s, llvm::Value* count, std::int64_t step, std::int64_t most,
+  void loop_along_lanes(LoopNest& s, llvm::Value* count, std::int64_t step, std::int64_t most,
                         std::vector<llvm::Value*>& accumulators,
                         const std::function<void(llvm::Value*)>& body);
-  int rows_at_once(const Sweep& s, int axis) const;
-  void loop_over_rows(Sweep& s, int axis, const std::function<void(llvm::Value*, int)>& body);
+  int rows_at_once(const LoopNest& s, int axis) const;
+  void loop_over_rows(LoopNest& s, int axis, const std::function<void(llvm::Value*, int)>& body);
   Slot zeros_like(const Slot& result, int axis);
-  void add_parts(const Sweep& s, int axis, int level);
+  void add_parts(const LoopNest& s, int axis, int level);
 
   // emit_value.cpp: evaluation at a position
   Lanes evaluate(ir::Value value, const Position& position);
@@ -235,17 +237,17 @@ class Emitter : Arithmetic {
   void dot_interleaved_block(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
 
   // emit_packed_dot.cpp
-  std::optional<Matrix> slivers_in_memory(ir::Value value, DType sum);
+  std::optional<Matrix> panels_in_memory(ir::Value value, DType sum);
   int packed_word(const Matrix& a, const Matrix& b, DType sum) const;
   void packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
-  Matrix sliver_of(const Matrix& b, llvm::Value* k, llvm::Value* n, std::int64_t rows,
-                   std::int64_t columns);
-  llvm::Value* next_piece(const Matrix& b, llvm::Value* k, std::int64_t depth);
+  Matrix panel_of(const Matrix& b, llvm::Value* k, llvm::Value* n, std::int64_t rows,
+                  std::int64_t columns);
+  llvm::Value* next_chunk(const Matrix& b, llvm::Value* k, std::int64_t depth);
   void prefetch_share(const Matrix& b, llvm::Value* first, std::int64_t columns, std::int64_t depth,
-                      llvm::Value* strip, std::int64_t strips);
-  void pack_sliver(const Matrix& b, const Matrix& sliver);
-  void add_start(const Matrix& sliver);
-  void flip_signs(const Matrix& strip);
+                      llvm::Value* left_panel, std::int64_t left_panels);
+  void pack_panel(const Matrix& b, const Matrix& panel);
+  void add_start(const Matrix& panel);
+  void flip_signs(const Matrix& left_panel);
   void pack_rows(const Matrix& a, const Matrix& packed);
   Matrix part_of(const Matrix& x, llvm::Value* row, llvm::Value* column, std::int64_t rows,
                  std::int64_t columns);
@@ -274,14 +276,14 @@ class Emitter : Arithmetic {
   void pack_tiles(const Matrix& a, const TiledLeft& left);
   void pack_tiles_of_rows(const Matrix& a, llvm::Value* first, const TiledLeft& left);
   std::vector<ir::Value> pack_shared_lefts(const Step& loop);
-  void fill_up(const Matrix& sliver);
-  void copy_tail(const Matrix& sliver, const Matrix& tail);
+  void fill_up(const Matrix& panel);
+  void copy_tail(const Matrix& panel, const Matrix& tail);
   void tiled_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
-  void dot_slivers(const TiledLeft& left, const Matrix& b, llvm::Value* k, const Matrix& c,
-                   bool accumulate);
-  TileFetch next_sliver(const Matrix& b, llvm::Value* k, llvm::Value* n, std::int64_t width,
-                        int in_word);
-  void dot_sliver(const TiledLeft& left, const TileBlock& all, const TileFetch& fetch);
+  void dot_panels(const TiledLeft& left, const Matrix& b, llvm::Value* k, const Matrix& c,
+                  bool accumulate);
+  TileFetch next_panel(const Matrix& b, llvm::Value* k, llvm::Value* n, std::int64_t width,
+                       int in_word);
+  void dot_panel(const TiledLeft& left, const TileBlock& all, const TileFetch& fetch);
   void fetch_lines(const TileFetch& fetch, llvm::Value* step);
   void dot_tile_block(const TileBlock& block, const TileFetch& fetch);
   void store_part_of_tile(const TileBlock& block, int i, int j);
@@ -312,14 +314,14 @@ class Emitter : Arithmetic {
   std::unordered_map<const ir::Inst*, llvm::Value*> scratch_best_;  // of argmax across rows
   std::int64_t scratch_used_ = 0, scratch_peak_ = 0;
 
-  // State of the sweep (loop nest) that is being emitted.
+  // State of the loop nest that is being emitted.
   int lanes_ = 1;
-  std::optional<ir::Value> filling_;  // the kept value computed at this position
+  std::optional<ir::Value> filling_;  // the materialised value computed at this position
   std::int64_t streamed_ = 0;         // elements that it sums up, if memory is what it waits for
   int copy_ = 0;                      // of its body that is being emitted
   llvm::Value* tail_ = nullptr;       // mask of the active lanes; null: all
   std::set<const ir::Inst*> aligned_stores_;                  // where no lane is masked off
-  std::unordered_map<ir::Value, SmallNumber> small_numbers_;  // of a sweep, as they were found
+  std::unordered_map<ir::Value, SmallNumber> small_numbers_;  // of a loop nest, as they were found
   std::unordered_map<llvm::Value*, llvm::Value*> narrowed_;   // what was rounded to bf16: from what
   std::vector<Level> levels_;  // outermost first; the last has no block yet
   std::unordered_map<llvm::Value*, std::size_t> level_of_index_;

@@ -14,15 +14,16 @@ struct Emitter::Matrix {
   llvm::Value *row_stride, *column_stride;  // in elements of dtype
   // Neighbours in memory that count as one element, of 32 bits: 2 of bf16, 4 of i8. 1: none do.
   int in_word = 1;
-  // Columns lie in slivers of so many (packed_product.h), each `sliver_rows` long; 0: they do not.
-  std::int64_t sliver_width = 0, sliver_rows = 0;
+  // Columns lie in panels of so many (packed_product.h), each `panel_rows` long; 0: they do not.
+  std::int64_t panel_width = 0, panel_rows = 0;
 
-  // How far from this block the loop's next turn reads, in elements, if that is worth prefetching.
+  // How far from this block the loop's next iteration reads, in elements, if that is worth
+  // prefetching.
   llvm::Value* next_block = nullptr;
   bool starts_sums = false;  // behind the last row is one that sums begin with
 
   bool of_words() const { return in_word != 1; }
-  bool in_slivers() const { return sliver_width != 0; }
+  bool in_panels() const { return panel_width != 0; }
   bool rows_contiguous() const { return is_one(column_stride); }  // along columns
   bool columns_contiguous() const { return is_one(row_stride); }  // along rows
   // Whether rows are so far apart that no hardware prefetcher expects the next one.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "dsl/codegen/host/keeping.h"
+#include "dsl/codegen/host/materialisation.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::dsl {
@@ -33,26 +33,26 @@ bool needs_dense_operand(const Inst& inst, const Definitions& defs) {
          !joined_axes(defs.type(inst.operands[0]).shape, inst.get<ir::Extent>().shape);
 }
 
-// Builds the steps of the blocks; keeps only values that must be kept.
-class Planner {
+// Builds the steps of the blocks; materialises only values that must be.
+class SchedulePlanner {
  public:
-  explicit Planner(const Definitions& defs)
+  explicit SchedulePlanner(const Definitions& defs)
       : defs_(defs),
-        kept_(defs.function().types.size(), false),
+        materialised_(defs.function().types.size(), false),
         read_as_array_(defs.function().types.size(), false),
         searched_(defs.function().types.size(), 0) {
     const std::vector<bool> is_right = right_operands(defs.function());
     ir::for_each_inst(defs.function().body, [&](const Inst& inst) {
       if (!needs_dense_operand(inst, defs)) return;
-      // A dot reads slivers in place.
-      bool is_read_here = !is_right[inst.results[0]] || !sliver_block(defs, inst.results[0]);
+      // A dot reads panels in place.
+      bool is_read_here = !is_right[inst.results[0]] || !panel_block(defs, inst.results[0]);
       if (is_read_here) read_as_array_[inst.operands[0]] = true;
     });
   }
 
   std::vector<Step> block(const ir::Block& b) {
     for (Value param : b.params)
-      if (defs_.is_tile(param)) kept_[param] = true;
+      if (defs_.is_tile(param)) materialised_[param] = true;
     std::vector<Step> outer_steps = std::move(steps_);
     std::optional<Step> outer_open = std::move(open_);
     steps_.clear();
@@ -65,7 +65,7 @@ class Planner {
     return result;
   }
 
-  std::vector<bool> kept() && { return std::move(kept_); }
+  std::vector<bool> materialised() && { return std::move(materialised_); }
 
  private:
   void instruction(const Inst& inst) {
@@ -73,7 +73,7 @@ class Planner {
       case OpClass::control: return control(inst);
       case OpClass::contraction: return dot(inst);
       case OpClass::reduction:
-        if (defs_.is_tile(inst.results[0])) kept_[inst.results[0]] = true;
+        if (defs_.is_tile(inst.results[0])) materialised_[inst.results[0]] = true;
         return root({&inst, inst.operands[0]});
       case OpClass::exchange:
         raise_error(concat("[codegen] ", describe(inst.where),
@@ -90,17 +90,17 @@ class Planner {
       case OpClass::shape: break;
     }
     if (!defs_.is_tile(inst.results[0])) return scalar(inst);
-    // Kept where it is defined, so that every reader finds it.
-    if (read_as_array_[inst.results[0]]) keep(inst.results[0]);
+    // Materialised where it is defined, so that every reader finds it.
+    if (read_as_array_[inst.results[0]]) materialise(inst.results[0]);
     // A load from memory that the program also writes happens here and now.
     if (inst.op == Op::load_ || inst.op == Op::load_desc_)
-      if (defs_.is_written(defs_.base(inst.operands[0]))) keep(inst.results[0]);
+      if (defs_.is_written(defs_.base(inst.operands[0]))) materialise(inst.results[0]);
   }
 
-  void keep(Value value) {
-    if (kept_[value]) return;
+  void materialise(Value value) {
+    if (materialised_[value]) return;
     root({nullptr, value});
-    kept_[value] = true;
+    materialised_[value] = true;
   }
 
   void scalar(const Inst& inst) {
@@ -114,7 +114,7 @@ class Planner {
     if (open_ && (open_reads(base) || open_writes(base))) flush();
     bool by_pointer = inst.op == Op::store_ || inst.op == Op::atomic_;
     if (by_pointer && !defs_.is_tile(inst.operands[0])) return scalar(inst);
-    if (!inst.results.empty()) kept_[inst.results[0]] = true;
+    if (!inst.results.empty()) materialised_[inst.results[0]] = true;
     root({&inst, inst.operands[1]});
   }
 
@@ -128,14 +128,14 @@ class Planner {
     if (joins && root.inst == nullptr) joins = !open_writes_anything();
     if (!joins) {
       flush();
-      open_ = Step{StepKind::sweep, nullptr, domain, {}, {}};
+      open_ = Step{StepKind::loop_nest, nullptr, domain, {}, {}};
     }
     open_->roots.push_back(root);
   }
 
   void dot(const Inst& inst) {
     flush();
-    kept_[inst.results[0]] = true;
+    materialised_[inst.results[0]] = true;
     steps_.push_back({StepKind::dot, &inst, {}, {}, {}});
   }
 
@@ -143,7 +143,7 @@ class Planner {
     flush();
     if (inst.op == Op::yield_) return;
     for (Value result : inst.results)
-      if (defs_.is_tile(result)) kept_[result] = true;
+      if (defs_.is_tile(result)) materialised_[result] = true;
     Step step{inst.op == Op::loop_ ? StepKind::loop : StepKind::branch, &inst, {}, {}, {}};
     for (const ir::Block& body : inst.bodies) step.bodies.push_back(block(body));
     steps_.push_back(std::move(step));
@@ -171,13 +171,13 @@ class Planner {
     searched_[value] = search_;
     if (is_open_result(value)) return true;
     const Inst* inst = defs_.inst(value);
-    if (inst == nullptr || kept_[value] || !may_be_virtual(*inst)) return false;
+    if (inst == nullptr || materialised_[value] || !may_be_virtual(*inst)) return false;
     return std::ranges::any_of(inst->operands, [&](Value o) { return search_open(o); });
   }
   bool depends_on_open(const Inst& inst) const {
     return open_ && std::ranges::any_of(inst.operands, [&](Value o) { return reaches_open(o); });
   }
-  // Loads of written memory are kept roots, so only those matter.
+  // Loads of written memory are materialised roots, so only those matter.
   bool open_reads(std::optional<Value> base) const {
     return open_ && std::ranges::any_of(open_->roots, [&](const Root& r) {
              if (r.inst != nullptr) return false;
@@ -199,7 +199,7 @@ class Planner {
   }
 
   const Definitions& defs_;
-  std::vector<bool> kept_, read_as_array_;
+  std::vector<bool> materialised_, read_as_array_;
   mutable std::vector<unsigned> searched_;  // by value: the last search that came by
   mutable unsigned search_ = 0;
   std::vector<Step> steps_;
@@ -260,7 +260,7 @@ bool only_moves_unit_axes(const Shape& from, const Shape& to) {
   return a == b;
 }
 
-std::optional<SliverBlock> sliver_block(const Definitions& definitions, Value matrix) {
+std::optional<PanelBlock> panel_block(const Definitions& definitions, Value matrix) {
   auto made_by = [&](Value value, Op op) {
     const Inst* inst = definitions.inst(value);
     return inst != nullptr && inst->op == op ? inst : nullptr;
@@ -276,7 +276,7 @@ std::optional<SliverBlock> sliver_block(const Definitions& definitions, Value ma
     return std::nullopt;
   const Shape seen{block[1] * (in_pairs ? 2 : 1), block[0] * block[2]};
   if (definitions.type(matrix).shape != seen) return std::nullopt;
-  return SliverBlock{load, permute, in_pairs};
+  return PanelBlock{load, permute, in_pairs};
 }
 
 std::optional<std::vector<std::vector<int>>> joined_axes(const Shape& from, const Shape& to) {
@@ -299,17 +299,18 @@ std::optional<std::vector<std::vector<int>>> joined_axes(const Shape& from, cons
 namespace {
 
 // Memory is best read while results are written, since reads alone use one half of the memory's
-// bandwidth, and writes alone the other. So a prefetch moves to the last sweep over its domain. For
-// short rows a half of it moves to the first sweep that computes values worth keeping, during which
-// memory would be idle. (For long rows this is slower, since their sweeps last so long that other
-// threads use the memory meanwhile: softmax of 50,257 columns takes 4.3 instead of 4.05 ms.) Where
-// nothing is written, memory should never be idle, and a quarter stays where it was.
+// bandwidth, and writes alone the other. So a prefetch moves to the last loop nest over its domain.
+// For short rows a half of it moves to the first loop nest that computes values worth
+// materialising, during which memory would be idle. (For long rows this is slower, since their loop
+// nests last so long that other threads use the memory meanwhile: softmax of 50,257 columns takes
+// 4.3 instead of 4.05 ms.) Where nothing is written, memory should never be idle, and a quarter
+// stays where it was.
 void delay_prefetches(std::vector<Step>& steps) {
   constexpr unsigned all = 0b1111, half = 0b0011, quarter = 0b0001, none = 0;
   auto is_prefetch = [](const Root& r) {
     return r.inst != nullptr && r.inst->op == Op::prefetch_desc_ && r.of_four == all;
   };
-  auto keeps = [](const Step& step) {
+  auto materialises = [](const Step& step) {
     return std::ranges::any_of(step.roots, [](const Root& r) { return r.inst == nullptr; });
   };
   auto stores = [](const Step& step) {
@@ -322,20 +323,20 @@ void delay_prefetches(std::vector<Step>& steps) {
     std::vector<Root> prefetches;
     std::ranges::copy_if(steps[i].roots, std::back_inserter(prefetches), is_prefetch);
     if (prefetches.empty()) continue;
-    Step *keeping = nullptr, *last = &steps[i];
+    Step *materialising = nullptr, *last = &steps[i];
     for (std::size_t j = i; j < steps.size(); ++j) {
-      if (steps[j].kind != StepKind::sweep || steps[j].domain != steps[i].domain) continue;
+      if (steps[j].kind != StepKind::loop_nest || steps[j].domain != steps[i].domain) continue;
       last = &steps[j];
-      if (keeping == nullptr && keeps(steps[j])) keeping = &steps[j];
+      if (materialising == nullptr && materialises(steps[j])) materialising = &steps[j];
     }
     if (last == &steps[i]) continue;
     std::erase_if(steps[i].roots, is_prefetch);
     Step* earlier = &steps[i];
     unsigned share = quarter;
     if (stores(*last)) {
-      earlier = keeping;
-      const bool has_rest = keeping != nullptr && keeping != last;
-      share = has_rest && element_count(last->domain) < long_sweep ? half : none;
+      earlier = materialising;
+      const bool has_rest = materialising != nullptr && materialising != last;
+      share = has_rest && element_count(last->domain) < long_loop_nest ? half : none;
     }
     for (Root prefetch : prefetches) {
       prefetch.of_four = share;
@@ -344,17 +345,18 @@ void delay_prefetches(std::vector<Step>& steps) {
       last->roots.push_back(prefetch);
     }
   }
-  std::erase_if(steps, [](const Step& s) { return s.kind == StepKind::sweep && s.roots.empty(); });
+  std::erase_if(steps,
+                [](const Step& s) { return s.kind == StepKind::loop_nest && s.roots.empty(); });
 }
 
 }  // namespace
 
 Schedule make_schedule(const Definitions& definitions) {
-  Planner planner(definitions);
+  SchedulePlanner planner(definitions);
   Schedule schedule;
   schedule.steps = planner.block(definitions.function().body);
-  schedule.kept = std::move(planner).kept();
-  keep_dear_values(definitions, schedule);
+  schedule.materialised = std::move(planner).materialised();
+  materialise_expensive_values(definitions, schedule);
   delay_prefetches(schedule.steps);
   return schedule;
 }
@@ -365,11 +367,11 @@ void describe(const std::vector<Step>& steps, const std::string& indent, std::st
   for (const Step& step : steps) {
     switch (step.kind) {
       case StepKind::scalar: continue;
-      case StepKind::sweep:
-        out += indent + "sweep " + to_string(step.domain) + ":";
+      case StepKind::loop_nest:
+        out += indent + "loop nest " + to_string(step.domain) + ":";
         for (const Root& root : step.roots)
           out += (root.of_four == 0b1111 ? " " : " part_of_") +
-                 (root.inst == nullptr ? "keep" : std::string(info(root.inst->op).name));
+                 (root.inst == nullptr ? "materialise" : std::string(info(root.inst->op).name));
         break;
       case StepKind::dot:
       case StepKind::loop:

@@ -2,21 +2,21 @@
 //
 // A tile value is not an array. Most values are *virtual*: they are computed one vector at a time,
 // in registers, at the place that needs them, and never exist as a whole. What must happen as a
-// whole are the *roots*: stores, reductions, and values that are *kept* in scratch memory. Each
-// root goes through the elements of its operand in a *sweep*: one loop nest, whose innermost loop
-// runs over vectors along the last axis. Neighbouring roots over the same shape share a sweep
-// unless one needs the result of the other.
+// whole are the *roots*: stores, reductions, and values that are *materialised* in scratch memory.
+// Each root goes through the elements of its operand in a *loop nest*, whose innermost loop runs
+// over vectors along the last axis. Neighbouring roots over the same shape share a loop nest unless
+// one needs the result of the other.
 //
 //   x = load_desc ...           virtual
-//   m = reduce max x            sweep 1: load, max
-//   e = exp(x - m)              used by sweeps 2 and 3, dear: kept
-//   s = reduce sum e            sweep 2: load, exp, keep e, sum
-//   store_desc e / s            sweep 3: read e, divide, store
+//   m = reduce max x            loop nest 1: load, max
+//   e = exp(x - m)              used by loop nests 2 and 3, expensive: materialised
+//   s = reduce sum e            loop nest 2: load, exp, materialise e, sum
+//   store_desc e / s            loop nest 3: read e, divide, store
 //
 // So an elementwise chain stays in registers, a row is read from memory once and then from the
-// cache, and a tile may have any size. A value is kept if it would be computed in two sweeps, or
-// again in each turn of a loop, and computing it costs more than writing and reading it. Results of
-// dots and loops, and results of reductions that have axes, are kept always.
+// cache, and a tile may have any size. A value is materialised if it would be computed in two loop
+// nests, or again in each iteration of a loop, and computing it costs more than writing and reading
+// it. Results of dots and loops, and results of reductions that have axes, are always materialised.
 //
 // The schedule is decided here and emitted as LLVM IR by emitter.h. Nothing here depends on LLVM.
 #pragma once
@@ -29,25 +29,25 @@
 
 namespace tilewright::dsl {
 
-// Elements of a sweep that is longer than what the innermost cache holds.
-inline constexpr std::int64_t long_sweep = 8 << 10;
+// Elements of a loop nest that is longer than what the innermost cache holds.
+inline constexpr std::int64_t long_loop_nest = 8 << 10;
 
 // Something that must happen for all elements of `domain`.
 struct Root {
-  const ir::Inst* inst = nullptr;  // store, atomic, reduction, prefetch; null: keep `value`
-  ir::Value value = 0;             // what is gone through: the stored, reduced or kept value
-  // For a prefetch: which of every four vectors this root fetches, one bit each, since two sweeps
-  // may share the work.
+  const ir::Inst* inst = nullptr;  // store, atomic, reduction, prefetch; null: materialise `value`
+  ir::Value value = 0;  // what is gone through: the stored, reduced or materialised value
+  // For a prefetch: which of every four vectors this root fetches, one bit each, since two loop
+  // nests may share the work.
   unsigned of_four = 0b1111;
 };
 
-enum class StepKind : std::uint8_t { scalar, sweep, dot, loop, branch };
+enum class StepKind : std::uint8_t { scalar, loop_nest, dot, loop, branch };
 
 struct Step {
   StepKind kind;
-  const ir::Inst* inst = nullptr;         // all but sweeps
-  Shape domain;                           // sweeps
-  std::vector<Root> roots;                // sweeps
+  const ir::Inst* inst = nullptr;         // all but loop nests
+  Shape domain;                           // loop nests
+  std::vector<Root> roots;                // loop nests
   std::vector<std::vector<Step>> bodies;  // loops and branches
 };
 
@@ -75,21 +75,21 @@ class Definitions {
 
 struct Schedule {
   std::vector<Step> steps;
-  std::vector<bool> kept;  // indexed by Value: has scratch memory
+  std::vector<bool> materialised;  // indexed by Value: has scratch memory
 };
 
-// Whether a value of this instruction is computed where it is needed, unless it is kept.
+// Whether a value of this instruction is computed where it is needed, unless it is materialised.
 bool may_be_virtual(const ir::Inst& inst);
 
 // How a tile program reads a weight that was packed beforehand (packed_product.h): it loads a block
-// of an array of slivers, and permutes and reshapes it to a matrix that is the right operand of a
+// of an array of panels, and permutes and reshapes it to a matrix that is the right operand of a
 // dot.
-struct SliverBlock {
-  const ir::Inst* load;     // [slivers, depth, width], in pairs [slivers, depth / 2, width, 2]
-  const ir::Inst* permute;  // [depth, slivers, width], in pairs [depth / 2, 2, slivers, width]
+struct PanelBlock {
+  const ir::Inst* load;     // [panels, depth, width], in pairs [panels, depth / 2, width, 2]
+  const ir::Inst* permute;  // [depth, panels, width], in pairs [depth / 2, 2, panels, width]
   bool in_pairs;
 };
-std::optional<SliverBlock> sliver_block(const Definitions& definitions, ir::Value matrix);
+std::optional<PanelBlock> panel_block(const Definitions& definitions, ir::Value matrix);
 
 Schedule make_schedule(const Definitions& definitions);
 // For people and tests: one line a step.

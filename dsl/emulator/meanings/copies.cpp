@@ -29,7 +29,7 @@ void cp_async(const Call& call) {
   if (copy.read_bytes > 0) call.block.check_global(call, copy.source, copy.read_bytes, bytes);
   call.block.raise_if(call.block.shared().begin_write(copy.target, bytes, call.thread.number,
                                                       call.site.index, call.block.clocks()),
-                      call, Access::write, copy.target);
+                      call, AccessMode::write, copy.target);
   call.thread.copies.open.push_back(copy);
 }
 template void cp_async<4>(const Call&);

@@ -16,7 +16,7 @@ void read_matrix(ThreadBlock& block, Lanes lanes, std::size_t m, std::uint16_t (
   for (std::size_t row = 0; row < 8; ++row) {
     const Call& owner = *lanes[m * 8 + row];
     const std::byte* address = owner.operands[0].pointer;
-    block.access_shared(owner, Access::read, address, row_bytes, row_bytes);
+    block.access_shared(owner, AccessMode::read, address, row_bytes, row_bytes);
     std::memcpy(matrix[row], address, row_bytes);
   }
 }
@@ -63,7 +63,7 @@ void stmatrix(const Call& call) {
       for (std::size_t row = 0; row < 8; ++row) {
         const Call& owner = *lanes[m * 8 + row];
         std::byte* address = owner.operands[0].pointer;
-        block.access_shared(owner, Access::write, address, row_bytes, row_bytes);
+        block.access_shared(owner, AccessMode::write, address, row_bytes, row_bytes);
         std::memcpy(address, matrix[row], row_bytes);
       }
     }

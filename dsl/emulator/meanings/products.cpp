@@ -230,7 +230,7 @@ void issue(ThreadBlock& block, Lanes lanes) {
       block.check_shared_place(first, chunk, chunk_bytes, chunk_bytes);
       block.raise_if(block.shared().begin_read(chunk, chunk_bytes, first.thread.number,
                                                first.site.index, block.clocks()),
-                     first, Access::read, chunk);
+                     first, AccessMode::read, chunk);
     });
     queue.serial = queue.serial % serials + 1;
     product.serial = queue.serial;

@@ -124,7 +124,7 @@ void begin(const Call& call, const TensorLoad& load) {
   block.check_shared_place(call, load.target, bytes, pattern_bytes(load.map.swizzle));
   block.raise_if(block.shared().begin_write(load.target, bytes, call.thread.number, call.site.index,
                                             block.clocks()),
-                 call, Access::write, load.target);
+                 call, AccessMode::write, load.target);
   block.cluster().loads().push_back(load);
 }
 
@@ -198,7 +198,7 @@ void tma_store(const Call& call) {
   call.block.check_shared_place(call, store.source, bytes, pattern_bytes(store.map.swizzle));
   call.block.raise_if(call.block.shared().begin_read(store.source, bytes, call.thread.number,
                                                      call.site.index, call.block.clocks()),
-                      call, Access::read, store.source);
+                      call, AccessMode::read, store.source);
   call.thread.stores.open.push_back(store);
 }
 template void tma_store<2>(const Call&);

@@ -171,7 +171,7 @@ class AttentionProgram {
     return split_.defined() ? row : Tile(dsl::minimum(row, shape_.rows - block_.rows));
   }
 
-  Tile base(StorageId storage, const Placement& place, bool of_keys) const {
+  Tile base(StorageId storage, const StridedView& place, bool of_keys) const {
     Offset offset(place.offset);
     if (batch_.defined()) offset.add(batch_, place.strides[0]);
     if (of_keys && key_head_.defined()) offset.add(key_head_, place.strides[1]);
@@ -179,7 +179,7 @@ class AttentionProgram {
       offset.add(head_, shape_.packs_heads ? place.strides[1] * shape_.group : place.strides[1]);
     return parameters_.pointer(storage) + offset;
   }
-  Matrix row_matrix(StorageId storage, const Placement& place) const {
+  Matrix row_matrix(StorageId storage, const StridedView& place) const {
     std::int64_t stride = shape_.packs_heads ? place.strides[1] : place.strides[2];
     return {base(storage, place, false),
             shape_.rows,

@@ -29,7 +29,7 @@ struct AttentionShape {
   std::int64_t keys() const { return k.shape[2]; }
   std::int64_t all_rows() const { return batch() * heads * rows; }
 
-  Placement q, k, v, result;
+  StridedView q, k, v, result;
   std::int64_t group;  // query heads that share a key head
   bool packs_heads;
   std::int64_t heads, rows;  // of programs: heads, and rows of each

@@ -75,8 +75,8 @@ class TaskEvaluator {
   }
 
  private:
-  Placement place_of_input(std::size_t i) const {
-    Placement place = row_major(graph_.node(graph_.inputs[i]).shape);
+  StridedView place_of_input(std::size_t i) const {
+    StridedView place = row_major(graph_.node(graph_.inputs[i]).shape);
     if (i < graph_.input_strides.size() && !graph_.input_strides[i].empty())
       place.strides = graph_.input_strides[i];
     return place;
@@ -86,7 +86,7 @@ class TaskEvaluator {
     std::int64_t count = storage.elements;
     if (storage.kind == StorageKind::input) {
       auto i = static_cast<std::size_t>(storage.input);
-      Placement place = place_of_input(i);
+      StridedView place = place_of_input(i);
       if (element_count(place.shape) > 0) count = extent_of(place).last + 1;
       memory_.push_back(empty_memory(storage.dtype, count));
       write(memory_.back(), place, inputs[i]);
@@ -117,13 +117,13 @@ class TaskEvaluator {
     memory.elements.set(offset, value);
     memory.is_known[static_cast<std::size_t>(offset)] = true;
   }
-  static void write(Memory& memory, const Placement& place, const HostTensor& value) {
+  static void write(Memory& memory, const StridedView& place, const HostTensor& value) {
     std::vector<std::int64_t> offsets = element_offsets(place);
     for (std::int64_t i = 0; i < value.count(); ++i)
       set(memory, offsets[static_cast<std::size_t>(i)], value.get(i));
   }
 
-  HostTensor values_at(StorageId storage, const Placement& view) const {
+  HostTensor values_at(StorageId storage, const StridedView& view) const {
     const Memory& memory = memory_[storage];
     HostTensor result(memory.elements.dtype, view.shape);
     std::vector<std::int64_t> offsets = element_offsets(view);

@@ -3,8 +3,8 @@
 // a plan, of fusion, lowering or what comes after.
 //
 // Storages are arrays of elements in double or of integers; nothing is shared with lowering but the
-// placements. That a task reads what nobody has written is an `InternalError`, so that a dependence
-// that is missing shows in any order of tasks, whatever was in memory.
+// strided views. That a task reads what nobody has written is an `InternalError`, so that a
+// dependence that is missing shows in any order of tasks, whatever was in memory.
 #pragma once
 
 #include <span>

@@ -28,8 +28,8 @@ bool nest(const std::vector<Digit>& digits) {
 }
 
 // Where a task writes: its place, whose scattered axis goes to any row that there is.
-Placement reach_of(const Task& task) {
-  Placement reach = task.place;
+StridedView reach_of(const Task& task) {
+  StridedView reach = task.place;
   if (task.kind == TaskKind::scatter) {
     reach.shape[task.scatter_axis] = task.scatter_size;
     reach.strides[task.scatter_axis] = task.scatter_stride;
@@ -39,28 +39,27 @@ Placement reach_of(const Task& task) {
 
 }  // namespace
 
-Extent extent_of(const Placement& placement) {
-  Extent extent{placement.offset, placement.offset};
-  for (int axis = 0; axis < placement.shape.rank(); ++axis) {
-    std::int64_t reach = (placement.shape[axis] - 1) * placement.strides[axis];
+Extent extent_of(const StridedView& view) {
+  Extent extent{view.offset, view.offset};
+  for (int axis = 0; axis < view.shape.rank(); ++axis) {
+    std::int64_t reach = (view.shape[axis] - 1) * view.strides[axis];
     (reach < 0 ? extent.first : extent.last) += reach;
   }
   return extent;
 }
 
-bool is_injective(const Placement& placement) {
-  if (is_row_major(placement.shape, placement.strides)) return true;
+bool is_injective(const StridedView& view) {
+  if (is_row_major(view.shape, view.strides)) return true;
   std::vector<Digit> digits;
-  for (int axis = 0; axis < placement.shape.rank(); ++axis)
-    if (placement.shape[axis] != 1)
-      digits.push_back({placement.strides[axis], placement.shape[axis]});
+  for (int axis = 0; axis < view.shape.rank(); ++axis)
+    if (view.shape[axis] != 1) digits.push_back({view.strides[axis], view.shape[axis]});
   sort(digits);
   return nest(digits);
 }
 
 bool write_apart(const Task& a, const Task& b) {
   if (a.storage != b.storage) return true;
-  Placement x = reach_of(a), y = reach_of(b);
+  StridedView x = reach_of(a), y = reach_of(b);
   if (x.offset > y.offset) std::swap(x, y);
   if (x.strides != y.strides) return false;
   const std::int64_t apart = y.offset - x.offset;

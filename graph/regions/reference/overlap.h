@@ -1,4 +1,4 @@
-// Whether placements are of different elements: the questions about memory that are decided by
+// Whether strided views are of different elements: the questions about memory that are decided by
 // sizes and strides alone, without a look at each element.
 #pragma once
 
@@ -10,10 +10,10 @@ namespace tilewright::graph {
 struct Extent {
   std::int64_t first = 0, last = 0;
 };
-Extent extent_of(const Placement& placement);
+Extent extent_of(const StridedView& view);
 
 // No two indices have one offset: sorted by stride, each axis ends before the next one's step.
-bool is_injective(const Placement& placement);
+bool is_injective(const StridedView& view);
 
 // The two tasks are shown to write no element in common, as parts of a concatenation, which lie
 // beside each other along one axis of a whole.

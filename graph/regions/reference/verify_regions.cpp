@@ -31,7 +31,7 @@ std::vector<std::int64_t> edges_of(const IndexMap& a, const IndexMap& b, std::in
 }
 
 // Each element of a value of `count` once: the modes are the digits of its row-major index.
-bool numbers_all(const Access& place, std::int64_t count) {
+bool numbers_all(const TableAccess& place, std::int64_t count) {
   std::vector<Mode> modes = place.rows.modes();
   modes.insert(modes.end(), place.columns.modes().begin(), place.columns.modes().end());
   std::ranges::sort(modes, {}, &Mode::stride);
@@ -143,13 +143,13 @@ class RegionVerifier {
   }
 
   // As most operands are seen: nothing needs to be composed.
-  static bool is_whole(const Placement& view) {
+  static bool is_whole(const StridedView& view) {
     return view.offset == 0 && is_row_major(view.shape, view.strides);
   }
 
   // Element (row, column) of the operand is where the producer's table has it.
   void agree(std::size_t i, const Table& seen, const Table& producer) const {
-    const Placement& view = task(slot_).operands[i].view;
+    const StridedView& view = task(slot_).operands[i].view;
     expect(seen.inner.has_value() == producer.inner.has_value(), "wants operand ", i, " ",
            seen.inner ? "" : "not ", "as weights, and it is otherwise");
     if (seen == producer && is_whole(view)) return;
@@ -171,7 +171,7 @@ class RegionVerifier {
         }
   }
 
-  void strided(const std::optional<Access>& access, const char* does) const {
+  void strided(const std::optional<TableAccess>& access, const char* does) const {
     expect(access && access->columns.modes().size() <= 1, does,
            " memory that is not at one stride a column");
     std::int64_t bound = 1;

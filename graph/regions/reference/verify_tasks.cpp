@@ -103,7 +103,7 @@ class TaskVerifier {
     order(t);
   }
 
-  void is_inside(const Placement& view, const Storage& storage) const {
+  void is_inside(const StridedView& view, const Storage& storage) const {
     expect(view.shape.rank() == view.strides.rank(), "a view of ", view.shape, " has the strides ",
            view.strides);
     const Extent extent = extent_of(view);
@@ -243,7 +243,7 @@ class TaskVerifier {
     for (int axis = 0; axis < t.shape.rank(); ++axis)
       expect(axis == t.scatter_axis || t.operands[1].view.strides[axis] == 0,
              "row numbers differ along the axis ", axis);
-    Placement last = t.place;
+    StridedView last = t.place;
     if (t.scatter_size > 0) last.offset += (t.scatter_size - 1) * t.scatter_stride;
     is_inside(last, list_.storages[t.storage]);
   }

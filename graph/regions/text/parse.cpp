@@ -61,10 +61,10 @@ void read_value(Line& line, T& value) {
   value = line.number<T>();
 }
 
-// What stands in brackets, or the row-major placement of this shape.
-Placement placement(Line& line, const Shape& granted) {
+// What stands in brackets, or the row-major strided view of this shape.
+StridedView view(Line& line, const Shape& granted) {
   if (!line.accept("[")) return row_major(granted);
-  Placement result = row_major(Shape(line.list()));
+  StridedView result = row_major(Shape(line.list()));
   if (line.accept(":")) result.strides = Strides(line.list());
   if (line.accept("+")) result.offset = line.number<std::int64_t>();
   line.expect("]");
@@ -222,10 +222,10 @@ class Parser {
       data = bytes_of_hex(line);
     } else if (name == "from") {
       line.expect("=");
-      storage.packed_from = placement(line, {});
+      storage.packed_from = view(line, {});
     } else if (name == "slivers") {
-      read_value(line, storage.slivers.width);
-      storage.slivers.in_pairs = line.accept("in_pairs");
+      read_value(line, storage.panels.width);
+      storage.panels.in_pairs = line.accept("in_pairs");
     } else if (name == "writers") {
       said.writers = users();
     } else if (name == "readers") {
@@ -256,7 +256,7 @@ class Parser {
     read_braces(line, [&](std::string_view name) { return task_field(line, name, task); });
     line.expect("->");
     task.storage = id(line, "@");
-    task.place = placement(line, task.shape);
+    task.place = view(line, task.shape);
     if (line.accept("after")) task.after = task_ids(line);
     result_.list.tasks.push_back(std::move(task));
   }
@@ -335,7 +335,7 @@ class Parser {
         operand.storage = result_.list.tasks[*operand.producer].storage;
     }
     if (line.accept("@")) operand.storage = line.number<StorageId>();
-    operand.view = placement(line, granted);
+    operand.view = view(line, granted);
     return operand;
   }
 

@@ -38,8 +38,8 @@ std::string text_of(const std::vector<TaskId>& ids) {
   return text;
 }
 
-std::string text_of(const Placement& placement) {
-  const auto& [shape, strides, offset] = placement;
+std::string text_of(const StridedView& view) {
+  const auto& [shape, strides, offset] = view;
   std::string text = concat("[", shape);
   if (strides != row_major_strides(shape)) text += concat(":", strides);
   if (offset != 0) text += concat("+", offset);
@@ -47,8 +47,8 @@ std::string text_of(const Placement& placement) {
 }
 
 // A view where a row-major one of this shape is taken for granted.
-std::string text_of(const Placement& placement, const Shape& granted) {
-  return placement == row_major(granted) ? "" : text_of(placement);
+std::string text_of(const StridedView& view, const Shape& granted) {
+  return view == row_major(granted) ? "" : text_of(view);
 }
 
 // The shortest text that reads back as the same number. A NaN that is not the usual one has its
@@ -78,13 +78,13 @@ std::string hex_of(const std::vector<std::byte>& data) {
   return text;
 }
 
-std::string text_of(const dsl::Slivers& slivers) {
-  const auto& [width, in_pairs] = slivers;
+std::string text_of(const dsl::PackedPanels& panels) {
+  const auto& [width, in_pairs] = panels;
   return concat(width, in_pairs ? " in_pairs" : "");
 }
 
 std::string text_of(const Storage& storage, const StorageUsers& users) {
-  const auto& [kind, dtype, elements, input, is_aligned, data, start, step, packed_from, slivers,
+  const auto& [kind, dtype, elements, input, is_aligned, data, start, step, packed_from, panels,
                writers, readers, is_output] = storage;
   const bool in_input = kind == StorageKind::input || kind == StorageKind::packed;
   std::string text = concat(dtype);
@@ -99,8 +99,8 @@ std::string text_of(const Storage& storage, const StorageUsers& users) {
   const bool derived =
       kind == StorageKind::constant ? data == constant_data(storage) : data.empty();
   more.say_if(!derived, "data=x", hex_of(data));
-  more.say_if(packed_from != Placement{}, "from=", text_of(packed_from));
-  more.say_if(slivers != dsl::Slivers{}, "slivers=", text_of(slivers));
+  more.say_if(packed_from != StridedView{}, "from=", text_of(packed_from));
+  more.say_if(panels != dsl::PackedPanels{}, "slivers=", text_of(panels));
   more.say_if(writers != users.writers, "writers=(", text_of(writers), ")");
   more.say_if(readers != users.readers, "readers=(", text_of(readers), ")");
   more.say_if(is_output, "output");

@@ -26,7 +26,7 @@ std::string error(std::string_view pattern) {
   return error_of([&] { Regex(pattern, "[t] where"); });
 }
 
-TEST(Regex, cuts_words_as_llama_3_does) {
+TEST(Regex, CutsWordsAsLlama3Does) {
   const char* pattern = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|)"
                         R"( ?[^\s\p{L}\p{N}]+[\r\n]*)"
                         R"(|\s*[\r\n]+|\s+(?!\S)|\s+)";
@@ -34,7 +34,7 @@ TEST(Regex, cuts_words_as_llama_3_does) {
               ElementsAre("It", "'S", " ", " ", "159", "9", "\xc3\xa9t\xc3\xa9", " !\n\n", " x"));
 }
 
-TEST(Regex, gives_oniguruma_s_meanings_to_what_pcre2_says_otherwise) {
+TEST(Regex, GivesOnigurumaSMeaningsToWhatPcre2SaysOtherwise) {
   EXPECT_THAT(matches(R"(\h+)", "xyz beef 09"), ElementsAre("beef", "09"));
   EXPECT_THAT(matches("(?m:a.b)", "a\nb"), ElementsAre("a\nb"));
   EXPECT_THAT(matches("a{1,3}+", "aaaaa"), ElementsAre("aaaaa"));
@@ -55,18 +55,18 @@ TEST(Regex, gives_oniguruma_s_meanings_to_what_pcre2_says_otherwise) {
   EXPECT_THAT(matches("[[:alpha:][:digit:]]+", "a1-"), ElementsAre("a1"));
 }
 
-TEST(Regex, finds_empty_matches_where_no_match_ends) {
+TEST(Regex, FindsEmptyMatchesWhereNoMatchEnds) {
   EXPECT_THAT(matches("x*", "axb"), ElementsAre("", "x", ""));
 }
 
-TEST(Regex, matches_on_each_side_of_bytes_that_are_no_characters) {
+TEST(Regex, MatchesOnEachSideOfBytesThatAreNoCharacters) {
   EXPECT_THAT(matches("[a-z]+",
                       "ab\xff"
                       "cd\xe7\x8c"),
               ElementsAre("ab", "cd"));
 }
 
-TEST(Regex, refuses_what_it_does_not_understand_by_name) {
+TEST(Regex, RefusesWhatItDoesNotUnderstandByName) {
   const std::pair<const char*, const char*> cases[] = {
       {"a)", "[t] where: the pattern \"a)\", byte 1: it has a ')' too many"},
       {"(a", "a group has no end"},
@@ -104,7 +104,7 @@ TEST(Regex, refuses_what_it_does_not_understand_by_name) {
   EXPECT_THAT(error(std::string(8193, 'a')), HasSubstr("a pattern of 8193 bytes; at most 8192"));
 }
 
-TEST(Regex, ends_a_search_that_needs_more_than_its_budget) {
+TEST(Regex, EndsASearchThatNeedsMoreThanItsBudget) {
   std::string text(300'000, 'a');
   auto begin = std::chrono::steady_clock::now();
   for (const char* pattern : {"(?:a+)+[bc]", "a++b|a", "(?=.*b)a", "(?:a|aa)+[bc]", "a*?[bc]"})
@@ -114,7 +114,7 @@ TEST(Regex, ends_a_search_that_needs_more_than_its_budget) {
   EXPECT_LT(took.count(), 60);
 }
 
-TEST(Regex, has_a_budget_for_long_words_and_long_runs_of_space) {
+TEST(Regex, HasABudgetForLongWordsAndLongRunsOfSpace) {
   const char* pattern = R"([^\r\n\p{L}\p{N}]?\p{L}+|\s*[\r\n]+|\s+(?!\S)|\s+|.)";
   for (std::string text : {std::string(1 << 20, 'a'), std::string(1 << 20, ' ') + "x"})
     EXPECT_LE(matches(pattern, text).size(), 2U);

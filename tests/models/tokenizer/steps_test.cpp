@@ -35,7 +35,7 @@ Tokenizer form(const std::string& name) {
                          (name + ".json"));
 }
 
-TEST(TokenizerSteps, cut_at_matches_as_the_behavior_says) {
+TEST(TokenizerSteps, CutAtMatchesAsTheBehaviorSays) {
   json value = words({"a", "-", "b", "a-", "-b", "?", "--"});
   auto with = [&](const char* behavior, bool invert) {
     value["pre_tokenizer"] = {{"type", "Split"},
@@ -52,13 +52,13 @@ TEST(TokenizerSteps, cut_at_matches_as_the_behavior_says) {
   EXPECT_THAT(with("Contiguous", false), ElementsAre("a", "--", "b"));
 }
 
-TEST(TokenizerSteps, say_that_a_word_is_unknown_to_a_model_without_unknown_token) {
+TEST(TokenizerSteps, SayThatAWordIsUnknownToAModelWithoutUnknownToken) {
   json value = words({"a"});
   EXPECT_THAT(error_of([&] { cut(value, "b"); }),
               HasSubstr("[encode] the vocabulary has no token \"b\" and no unk_token"));
 }
 
-TEST(TokenizerSteps, allow_ids_that_no_token_has) {
+TEST(TokenizerSteps, AllowIdsThatNoTokenHas) {
   json value = words({"a", "?"});
   value["added_tokens"] = {{{"id", 9}, {"content", "<x>"}, {"special", true}}};
   Tokenizer tokenizer = Tokenizer::parse(value.dump(), "t");
@@ -70,7 +70,7 @@ TEST(TokenizerSteps, allow_ids_that_no_token_has) {
   EXPECT_EQ(tokenizer.find("<x>"), 9);
 }
 
-TEST(TokenizerSteps, find_added_tokens_that_are_not_special_in_text_of_strangers) {
+TEST(TokenizerSteps, FindAddedTokensThatAreNotSpecialInTextOfStrangers) {
   json value = words({"a", "?"});
   value["added_tokens"] = {{{"id", 2}, {"content", "<x>"}, {"special", true}},
                            {{"id", 3}, {"content", "<y>"}, {"special", false}}};
@@ -79,7 +79,7 @@ TEST(TokenizerSteps, find_added_tokens_that_are_not_special_in_text_of_strangers
   EXPECT_EQ(tokenizer.encode("<x><y>", {.parse_special = false}), (Ids{1, 3}));
 }
 
-TEST(TokenizerSteps, take_no_quadratic_time_for_space_beside_added_tokens) {
+TEST(TokenizerSteps, TakeNoQuadraticTimeForSpaceBesideAddedTokens) {
   json value = words({"a", "?"});
   value["added_tokens"] = {
       {{"id", 2}, {"content", " "}, {"special", true}, {"lstrip", true}, {"rstrip", true}}};
@@ -90,7 +90,7 @@ TEST(TokenizerSteps, take_no_quadratic_time_for_space_beside_added_tokens) {
   EXPECT_LT(took.count(), 20);
 }
 
-TEST(TokenizerSteps, refuse_a_text_that_grows_too_much) {
+TEST(TokenizerSteps, RefuseATextThatGrowsTooMuch) {
   json value = words({"?"});
   json prepend = {
       {"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", std::string(256, 'a')}};
@@ -109,7 +109,7 @@ TEST(TokenizerSteps, refuse_a_text_that_grows_too_much) {
               HasSubstr("[encode] the text grows beyond 268435456 bytes where it is cut"));
 }
 
-TEST(TokenizerSteps, encode_bytes_that_are_no_characters_through_byte_level_forms) {
+TEST(TokenizerSteps, EncodeBytesThatAreNoCharactersThroughByteLevelForms) {
   for (const char* name : {"gpt2", "llama3", "smollm", "deepseek", "o200k"}) {
     Tokenizer tokenizer = form(name);
     std::string text = "a \xff b\xe7\x8c \xc0\x80 caf\xc3\xa9";
@@ -117,7 +117,7 @@ TEST(TokenizerSteps, encode_bytes_that_are_no_characters_through_byte_level_form
   }
 }
 
-TEST(TokenizerSteps, encode_a_word_of_a_megabyte_without_quadratic_time) {
+TEST(TokenizerSteps, EncodeAWordOfAMegabyteWithoutQuadraticTime) {
   for (const char* name : {"gpt2", "llama3", "llama2", "bert", "deepseek"}) {
     Tokenizer tokenizer = form(name);
     auto begin = std::chrono::steady_clock::now();
@@ -131,7 +131,7 @@ TEST(TokenizerSteps, encode_a_word_of_a_megabyte_without_quadratic_time) {
   }
 }
 
-TEST(TextStream, gives_characters_of_byte_tokens_as_they_become_whole) {
+TEST(TextStream, GivesCharactersOfByteTokensAsTheyBecomeWhole) {
   Tokenizer tokenizer = form("gpt2");
   Ids ids = tokenizer.encode("\xf0\x9f\x98\x80!");
   TextStream stream(tokenizer);
@@ -145,7 +145,7 @@ TEST(TextStream, gives_characters_of_byte_tokens_as_they_become_whole) {
   EXPECT_EQ(stream.push(tokenizer.find("a").value()), "a");
 }
 
-TEST(TextStream, ends_words_when_it_knows_that_another_follows) {
+TEST(TextStream, EndsWordsWhenItKnowsThatAnotherFollows) {
   json value = words({"a</w>", "b</w>", "?"});
   value["decoder"] = {{"type", "BPEDecoder"}, {"suffix", "</w>"}};
   Tokenizer tokenizer = Tokenizer::parse(value.dump(), "t");
@@ -156,7 +156,7 @@ TEST(TextStream, ends_words_when_it_knows_that_another_follows) {
   EXPECT_EQ(tokenizer.decode(Ids{0, 1}), "a b");
 }
 
-TEST(TextStream, may_give_special_tokens_their_text) {
+TEST(TextStream, MayGiveSpecialTokensTheirText) {
   Tokenizer tokenizer = form("llama3");
   TextStream stream(tokenizer, {.skip_special = false});
   EXPECT_EQ(stream.push(0), "<|begin_of_text|>");

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(NormalForms, compose_and_decompose) {
+TEST(NormalForms, ComposeAndDecompose) {
   EXPECT_EQ(normalized("e\xcc\x81", Form::nfc, 100), "\xc3\xa9");
   EXPECT_EQ(normalized("\xc3\xa9", Form::nfd, 100), "e\xcc\x81");
   EXPECT_EQ(normalized("\xef\xac\x81\xc2\xbd", Form::nfkc, 100),
@@ -23,12 +23,12 @@ TEST(NormalForms, compose_and_decompose) {
   EXPECT_EQ(normalized("\xe1\x84\x92\xe1\x85\xa1\xe1\x86\xab", Form::nfc, 100), "\xed\x95\x9c");
 }
 
-TEST(NormalForms, order_marks_by_their_class_and_keep_broken_bytes) {
+TEST(NormalForms, OrderMarksByTheirClassAndKeepBrokenBytes) {
   EXPECT_EQ(normalized("q\xcc\x81\xcc\xa3", Form::nfd, 100), "q\xcc\xa3\xcc\x81");
   EXPECT_EQ(normalized("e\xff\xcc\x81", Form::nfc, 100), "e\xff\xcc\x81");
 }
 
-TEST(NormalForms, take_no_quadratic_time_for_a_long_run_of_marks) {
+TEST(NormalForms, TakeNoQuadraticTimeForALongRunOfMarks) {
   std::string text = "q";
   for (int i = 0; i < 300'000; ++i) text += i % 2 ? "\xcc\x81" : "\xcc\xa3";
   auto begin = std::chrono::steady_clock::now();
@@ -37,14 +37,14 @@ TEST(NormalForms, take_no_quadratic_time_for_a_long_run_of_marks) {
   EXPECT_LT(took.count(), 20);
 }
 
-TEST(NormalForms, refuse_a_text_that_grows_beyond_its_limit) {
+TEST(NormalForms, RefuseATextThatGrowsBeyondItsLimit) {
   EXPECT_THAT(error_of([] { normalized("\xef\xb7\xba", Form::nfkc, 17); }),
               HasSubstr("[encode] the text grows beyond 17 characters in normalisation"));
   EXPECT_THAT(error_of([] { normalized("\xef\xb7\xba", Form::nfkc, 20); }),
               HasSubstr("[encode] the text grows beyond 20 bytes in normalisation"));
 }
 
-TEST(Characters, have_their_properties) {
+TEST(Characters, HaveTheirProperties) {
   EXPECT_TRUE(is_white_space(0x3000) && !is_white_space(0x180e));
   EXPECT_TRUE(is_number(0xbd) && !is_number('a') && !is_number(no_character));
   EXPECT_TRUE(is_mark(0x301) && is_punctuation('$') && is_punctuation(0x3001));
@@ -56,7 +56,7 @@ TEST(Characters, have_their_properties) {
   EXPECT_EQ(text, "i\xcc\x87\xcf\x83");
 }
 
-TEST(Utf8, writes_what_it_reads) {
+TEST(Utf8, WritesWhatItReads) {
   for (char32_t value : {0x0U, 0x7fU, 0x80U, 0x7ffU, 0x800U, 0xffffU, 0x10000U, 0x10ffffU}) {
     std::string text;
     append_character(text, value);

@@ -23,15 +23,15 @@ class SingleSteps {
     const Executable& e = *executable_;
     arena_ = Buffer::allocate(std::max<std::int64_t>(e.arena_bytes, 1), e.memory);
     memory_.arena = static_cast<std::byte*>(arena_->data());
-    for (const Place& place : e.places)
-      arguments_.push_back(argument_at(e, place, inputs, memory_));
+    for (const ArgumentSlot& slot : e.slots)
+      arguments_.push_back(argument_at(e, slot, inputs, memory_));
     if (e.gpu < 0) return;
     cuda::Context& context = cuda::context(e.gpu);
     for (const ExecutableStep& step : e.steps) {
       const ExecutableKernel& kernel = e.kernels[step.kernel];
       prepared_.emplace_back(context, *(step.grids == 1 ? kernel.single : kernel.batched),
                              e.grids_of(step));
-      prepared_.back().set_arguments(arguments_.data() + step.first_place);
+      prepared_.back().set_arguments(arguments_.data() + step.first_slot);
     }
   }
   std::size_t size() const { return executable_->steps.size(); }
@@ -43,7 +43,7 @@ class SingleSteps {
     if (!prepared_.empty())
       prepared_[i].start(false);
     else
-      run_step(*executable_, step, arguments_.data() + step.first_place);
+      run_step(*executable_, step, arguments_.data() + step.first_slot);
   }
 
  private:

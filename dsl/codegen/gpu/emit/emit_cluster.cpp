@@ -87,7 +87,7 @@ std::vector<llvm::Value*> Emitter::over_cluster(const Inst& inst,
     auto* of_block = b_.CreateAdd(set_start, b_.CreateMul(rank, i32(exchange_bytes_)));
     return shared_pointer(b_.CreateAdd(of_block, b_.CreateMul(place, i32(size_bytes(dtype)))));
   };
-  SharedTouch sets{.end = 2 * function_.cluster * exchange_bytes_, .by_cluster = true};
+  SharedAccess sets{.end = 2 * function_.cluster * exchange_bytes_, .by_cluster = true};
   touching(sets);
   for (std::size_t i = 0; i < mine.size(); ++i) {
     llvm::Value* here = pointer(cluster_rank_, places[i]);

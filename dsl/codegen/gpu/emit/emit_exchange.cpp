@@ -39,9 +39,9 @@ void Emitter::begin_shared(std::int64_t bytes) {
   pending_.shared = true;
 }
 
-void Emitter::touching(SharedTouch touch) {
+void Emitter::touching(SharedAccess touch) {
   touch.group = ++touch_groups_;
-  touch_ = note_of(context_, touch);
+  touch_ = metadata_of(context_, touch);
 }
 
 void Emitter::touching(std::int64_t begin, std::int64_t bytes) {
@@ -52,7 +52,7 @@ llvm::Value* Emitter::noted(llvm::Value* access) {
   auto* instruction = llvm::cast<llvm::Instruction>(access);
   const llvm::Value* pointer = llvm::getLoadStorePointerOperand(instruction);
   bool is_shared = pointer == nullptr || pointer->getType()->getPointerAddressSpace() != 1;
-  instruction->setMetadata(touch_kind_, is_shared ? touch_ : array_touch_);
+  instruction->setMetadata(access_kind_, is_shared ? touch_ : array_touch_);
   if (!is_shared) note_policy(instruction, array_cache_);
   return access;
 }

@@ -23,7 +23,7 @@ void Emitter::order_access(Value pointer, bool writes, ir::CachePolicy cache) {
   Value base = uses_.base(pointer);
   if (pending_.written[base] || (writes && pending_.read[base])) barrier();
   (writes ? pending_.written : pending_.read)[base] = true;
-  array_touch_ = note_of(context_, {.group = ++touch_groups_});
+  array_touch_ = metadata_of(context_, {.group = ++touch_groups_});
   array_cache_ = cache;
 }
 

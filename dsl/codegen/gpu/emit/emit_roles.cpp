@@ -1,5 +1,5 @@
-// Kernels with roles (warp_roles.h): their frame, the producer's way through the program, and the
-// barriers that both roles meet at.
+// Kernels with roles (warp_specialisation.h): their frame, the producer's way through the program,
+// and the barriers that both roles meet at.
 #include "dsl/codegen/gpu/emit/emitter.h"
 #include "dsl/layout/families.h"
 #include "runtime/base/error.h"
@@ -333,18 +333,18 @@ void Emitter::close_deferred(const Inst& loop) {
   }
 }
 
-// A left operand that stays: from where it is loaded until the end of the block of code.
-void Emitter::open_resident(const Fetch& fetch) {
+// A loop-invariant left operand, from where it is loaded until the end of the block of code.
+void Emitter::open_invariant_operand(const Fetch& fetch) {
   llvm::Value* slot = take_turn(fetch.ring, false);
-  residents_.push_back({&fetch, slot});
+  invariant_operands_.push_back({&fetch, slot});
 }
 
-void Emitter::close_residents(const ir::Block& block) {
-  if (!roles_ || residents_.empty()) return;
+void Emitter::close_invariant_operands(const ir::Block& block) {
+  if (!roles_ || invariant_operands_.empty()) return;
   finish_products();
-  while (!residents_.empty() && is_in(block, residents_.back().fetch->at)) {
-    release(roles_->rings[residents_.back().fetch->ring], residents_.back().slot);
-    residents_.pop_back();
+  while (!invariant_operands_.empty() && is_in(block, invariant_operands_.back().fetch->at)) {
+    release(roles_->rings[invariant_operands_.back().fetch->ring], invariant_operands_.back().slot);
+    invariant_operands_.pop_back();
   }
 }
 

@@ -1,5 +1,5 @@
-// What the consumer warpgroups of a kernel with roles (warp_roles.h) do beside multiplying: store
-// their rows by the copy engine, and take turns at the tensor cores.
+// What the consumer warpgroups of a kernel with roles (warp_specialisation.h) do beside
+// multiplying: store their rows by TMA, and take turns at the tensor cores.
 #include <algorithm>
 
 #include "dsl/codegen/gpu/emit/emitter.h"
@@ -44,7 +44,7 @@ void Emitter::store_boxes(const Inst& inst, const TensorStore& how) {
     when(leads_, nullptr, [&] { return device(concat("bulk_wait_read_", unread)); });
     warpgroup_barrier();
     std::int64_t boxes = roles_->staging + number * warpgroups * staged_box_bytes;
-    SharedTouch touch{
+    SharedAccess touch{
         .begin = boxes, .end = boxes + warpgroups * staged_box_bytes, .by_warpgroup = true};
     touching(touch);
     fill_box(from, type.dtype, begin, start);

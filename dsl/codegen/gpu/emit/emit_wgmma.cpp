@@ -53,9 +53,9 @@ Registers Emitter::dot_roles(const Inst& inst, const TensorCoreDot& how, const F
   std::optional<Staged> a, b;
   for (const StagedLoad& load : fetch.loads)
     (load.operand == inst.operands[0] ? a : b) = Staged(&load, stage);
-  for (const Resident& resident : residents_)
-    if (const StagedLoad& load = resident.fetch->loads[0]; load.operand == inst.operands[0])
-      a = Staged(&load, stage_of(roles_->rings[resident.fetch->ring], resident.slot));
+  for (const InvariantOperand& invariant : invariant_operands_)
+    if (const StagedLoad& load = invariant.fetch->loads[0]; load.operand == inst.operands[0])
+      a = Staged(&load, stage_of(roles_->rings[invariant.fetch->ring], invariant.slot));
   enter_alternation(inst);
   Registers result = issue_products(inst, how, a, *b);
   if (!fetch.deferred) {

@@ -12,7 +12,8 @@ using ir::Value;
 
 Emitter::Emitter(llvm::Module& module, const ir::Function& function, const Target& target,
                  const Uses& uses, const std::vector<ScalarFacts>& facts,
-                 const std::optional<WarpRoles>& roles, const std::optional<LaunchTable>& table)
+                 const std::optional<WarpSpecialisation>& roles,
+                 const std::optional<LaunchTable>& table)
     : Arithmetic(module),
       function_(function),
       target_(target),
@@ -25,7 +26,7 @@ Emitter::Emitter(llvm::Module& module, const ir::Function& function, const Targe
       scalars_(function.types.size(), nullptr),
       pending_{std::vector<bool>(function.types.size(), false),
                std::vector<bool>(function.types.size(), false), false},
-      touch_kind_(module.getContext().getMDKindID(touch_note)) {}
+      access_kind_(module.getContext().getMDKindID(access_metadata)) {}
 
 llvm::Function* Emitter::declare(const std::string& entry) {
   std::vector<llvm::Type*> types;
@@ -117,14 +118,14 @@ bool Emitter::is_tile(Value value) const {
 void Emitter::block(const ir::Block& block) {
   for (const Inst& inst : block.insts)
     if (inst.op != Op::yield_) instruction(inst);
-  close_residents(block);
+  close_invariant_operands(block);
 }
 
 void Emitter::instruction(const Inst& inst) {
   if (auto place = lines_->at(inst.where)) b_.SetCurrentDebugLocation(place);
   // Its copy is in a ring.
   if (const Fetch* fetch = roles_ && inst.op == Op::load_desc_ ? roles_->fetch_at(&inst) : nullptr)
-    return open_resident(*fetch);
+    return open_invariant_operand(*fetch);
   if (!inst.results.empty() && (staged_load(inst.results[0]) || is_in_ring(inst.results[0])))
     return;
   switch (ir::info(inst.op).op_class) {

@@ -26,13 +26,13 @@
 #include <vector>
 
 #include "dsl/analysis/axis_info.h"
-#include "dsl/codegen/gpu/device/shared_touch.h"
+#include "dsl/codegen/gpu/device/shared_access.h"
 #include "dsl/codegen/gpu/emit/line_table.h"
 #include "dsl/codegen/gpu/emulate/emulate.h"
 #include "dsl/codegen/gpu/plan/assignment.h"
 #include "dsl/codegen/gpu/plan/cache_policy.h"
 #include "dsl/codegen/gpu/plan/pipeline.h"
-#include "dsl/codegen/gpu/plan/warp_roles.h"
+#include "dsl/codegen/gpu/plan/warp_specialisation.h"
 #include "dsl/codegen/llvm/arithmetic.h"
 #include "dsl/codegen/llvm/scalar_facts.h"
 #include "dsl/layout/conversion.h"
@@ -57,7 +57,8 @@ class Emitter : Arithmetic {
   // is then the kernel's one parameter.
   Emitter(llvm::Module& module, const ir::Function& function, const Target& target,
           const Uses& uses, const std::vector<ScalarFacts>& facts,
-          const std::optional<WarpRoles>& roles, const std::optional<LaunchTable>& table = {});
+          const std::optional<WarpSpecialisation>& roles,
+          const std::optional<LaunchTable>& table = {});
   void run(const std::string& entry);
   KernelShape shape() const {
     return {roles_ ? roles_->threads() : 32 * function_.warps, shared_peak_,
@@ -219,7 +220,7 @@ class Emitter : Arithmetic {
   // of scratch, or of each stage of a ring.
   void touching(std::int64_t begin, std::int64_t bytes);
   void touching(const StagedLoad& staged, bool whole_stage = false);
-  void touching(SharedTouch touch);
+  void touching(SharedAccess touch);
   llvm::Value* noted(llvm::Value* access);
 
   // emit_reduce.cpp
@@ -264,7 +265,7 @@ class Emitter : Arithmetic {
   Words matrix_words(const StagedLoad& staged, llvm::Value* stage, const TensorCoreDot& how,
                      int operand, bool exchanged);
 
-  // emit_roles.cpp: who copies and who multiplies (warp_roles.h)
+  // emit_roles.cpp: who copies and who multiplies (warp_specialisation.h)
   struct Turns {  // where a role is in a ring
     llvm::Value *slot, *parity;
   };
@@ -285,8 +286,8 @@ class Emitter : Arithmetic {
   // Says that the stage in a slot is free again; a slot below 0 is none.
   void release(const Ring& ring, llvm::Value* slot, bool may_be_none = false);
   void close_deferred(const ir::Inst& loop);
-  void open_resident(const Fetch& fetch);
-  void close_residents(const ir::Block& block);
+  void open_invariant_operand(const Fetch& fetch);
+  void close_invariant_operands(const ir::Block& block);
   // Waits for a product at the first use of its result; for all, where control flow goes on.
   void finish_product(ir::Value result);
   void finish_products();
@@ -338,7 +339,7 @@ class Emitter : Arithmetic {
   const Target& target_;
   const Uses& uses_;
   const std::vector<ScalarFacts>& facts_;
-  const std::optional<WarpRoles>& roles_;
+  const std::optional<WarpSpecialisation>& roles_;
   const std::optional<LaunchTable> table_;
   LoopPipelines pipelines_;
   std::vector<AxisInfo> axis_info_;
@@ -361,7 +362,7 @@ class Emitter : Arithmetic {
   llvm::MDNode *touch_ = nullptr, *array_touch_ = nullptr;           // of what is emitted next
   int touch_groups_ = 0;
   ir::CachePolicy array_cache_ = ir::CachePolicy::normal;  // of what is emitted next
-  unsigned touch_kind_;
+  unsigned access_kind_;
 
   llvm::Function* kernel_ = nullptr;
   std::optional<LineTable> lines_;
@@ -382,11 +383,11 @@ class Emitter : Arithmetic {
     bool complete;  // a later one was waited for
   };
   std::vector<Unfinished> unfinished_;  // in the order of issue
-  struct Resident {
+  struct InvariantOperand {
     const Fetch* fetch;
     llvm::Value* slot;
   };
-  std::vector<Resident> residents_;
+  std::vector<InvariantOperand> invariant_operands_;
   bool in_alternation_ = false;
   llvm::Value* leads_ = nullptr;  // whether this thread speaks for its warpgroup
 };

@@ -7,7 +7,7 @@
 #include <llvm/IR/Verifier.h>
 
 #include "dsl/codegen/gpu/device/device_ops.h"
-#include "dsl/codegen/gpu/device/shared_touch.h"
+#include "dsl/codegen/gpu/device/shared_access.h"
 #include "dsl/emulator/meanings.h"
 #include "runtime/base/error.h"
 
@@ -77,8 +77,8 @@ class Rewriter {
     site.operation = operation;
     site.location = location_of(instruction);
     site.index = static_cast<int>(kernel_.sites.size()) - 1;
-    if (const llvm::MDNode* note = instruction.getMetadata(gpu::touch_note)) {
-      gpu::SharedTouch touch = gpu::read_note(*note);
+    if (const llvm::MDNode* note = instruction.getMetadata(gpu::access_metadata)) {
+      gpu::SharedAccess touch = gpu::read_metadata(*note);
       site.noted = {touch.begin, touch.end, touch.stages, touch.stage_bytes};
     }
     require(site.index <= 0xFFFF, "[link_emulated] kernel ", kernel_.name,

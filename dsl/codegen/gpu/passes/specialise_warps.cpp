@@ -6,7 +6,7 @@
 
 #include "dsl/codegen/gpu/passes/gpu_passes.h"
 #include "dsl/codegen/gpu/plan/uses.h"
-#include "dsl/codegen/gpu/plan/warp_roles.h"
+#include "dsl/codegen/gpu/plan/warp_specialisation.h"
 #include "dsl/codegen/llvm/scalar_facts.h"
 #include "dsl/ir/rewrite.h"
 
@@ -14,7 +14,7 @@ namespace tilewright::dsl::gpu {
 
 bool specialise_warps(ir::Function& function, const Target& target) {
   if (function.warps != 0 || !target.gpu().has_tensor_copies) return false;
-  auto roles = plan_warp_roles(function, Uses(function), scalar_facts(function), target);
+  auto roles = plan_warp_specialisation(function, Uses(function), scalar_facts(function), target);
   if (!roles) return false;
   ir::for_each_inst(function.body, [&](ir::Inst& inst) {
     inst.schedule.boxed = roles->store_of(&inst) != nullptr;

@@ -7,7 +7,7 @@
 //   loads, stores   inline assembly with the qualifiers of the first level of cache, and a hint for
 //                   the second:  ld.global.nc.L1::no_allocate.L2::cache_hint.v4.b32 {..}, [..],
 //                   hint;
-//   copies          by threads (cp.async) and by the copy engine: the hint alone. They go past the
+//   copies          by threads (cp.async) and by TMA: the hint alone. They go past the
 //                   first level anyway, so modifiers mean nothing to them.
 //
 // A hint is a number of 64 bits that `createpolicy` makes: once, where the kernel begins.

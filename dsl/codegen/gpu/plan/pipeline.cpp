@@ -19,10 +19,10 @@ int largest_power(std::int64_t divisor, int most) {
   return static_cast<int>(std::min<std::int64_t>(divisor & -divisor, most));
 }
 
-class Planner {
+class PipelinePlanner {
  public:
-  Planner(const ir::Function& function, const Uses& uses, const std::vector<ScalarFacts>& facts,
-          const Target& target)
+  PipelinePlanner(const ir::Function& function, const Uses& uses,
+                  const std::vector<ScalarFacts>& facts, const Target& target)
       : function_(function), uses_(uses), facts_(facts), warps_(function.warps), target_(target) {}
 
   std::optional<LoopPipeline> plan(const Inst& loop, std::int64_t most_bytes) {
@@ -160,7 +160,7 @@ class Planner {
 LoopPipelines plan_pipelines(const ir::Function& function, const Uses& uses,
                              const std::vector<ScalarFacts>& facts, const Target& target) {
   LoopPipelines result;
-  Planner planner(function, uses, facts, target);
+  PipelinePlanner planner(function, uses, facts, target);
   ir::for_each_inst(function.body, [&](const Inst& inst) {
     if (inst.op != Op::loop_) return;
     if (auto plan = planner.plan(inst, shared_memory_limit(target) / 2))
@@ -173,7 +173,7 @@ LoopPipelines pipelines_of(const ir::Function& function, const Uses& uses,
                            const std::vector<ScalarFacts>& facts, const Target& target) {
   LoopPipelines result;
   if (function.roles) return result;
-  Planner planner(function, uses, facts, target);
+  PipelinePlanner planner(function, uses, facts, target);
   std::int64_t staged = 0;
   ir::for_each_inst(function.body, [&](const Inst& inst) {
     staged += inst.schedule.staged ? 1 : 0;

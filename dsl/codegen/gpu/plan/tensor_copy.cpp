@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "dsl/target/copy_engine.h"
+#include "dsl/target/tma.h"
 
 namespace tilewright::dsl::gpu {
 namespace {
@@ -100,12 +100,12 @@ std::optional<TensorCopy> tensor_copy(const ir::Function& function, const Uses& 
 
   Sum start;
   auto base = analysis.param(analysis.follow(make_desc.operands[0], start));
-  if (!base || !copy_engine::takes(function.params[static_cast<std::size_t>(*base)].align_bytes) ||
-      !copy_engine::takes(start.constant * bytes))
+  if (!base || !tma::takes(function.params[static_cast<std::size_t>(*base)].align_bytes) ||
+      !tma::takes(start.constant * bytes))
     return std::nullopt;
   auto height = analysis.extent(sizes[0], 1), width = analysis.extent(sizes[1], 1);
   auto row_stride = analysis.extent(strides[0], bytes);
-  if (!height || !width || !row_stride || !copy_engine::takes(analysis.divisor(strides[0]) * bytes))
+  if (!height || !width || !row_stride || !tma::takes(analysis.divisor(strides[0]) * bytes))
     return std::nullopt;
   // Of a single row, the stride may be anything; the map wants one.
   if (!row_stride->param && row_stride->factor <= 0) return std::nullopt;
@@ -119,14 +119,14 @@ std::optional<TensorCopy> tensor_copy(const ir::Function& function, const Uses& 
               {*row_stride},
               {static_cast<int>(columns), static_cast<int>(rows)}};
   for (const auto& [index, factor] : start.terms) {
-    if (factor <= 0 || !copy_engine::takes(factor * bytes) || !analysis.is_never_negative(index))
+    if (factor <= 0 || !tma::takes(factor * bytes) || !analysis.is_never_negative(index))
       return std::nullopt;
     copy.outer.push_back(index);
     copy.map.sizes.push_back({std::nullopt, any_size});
     copy.map.strides_bytes.push_back({std::nullopt, factor * bytes});
     copy.map.box.push_back(1);
   }
-  if (copy.map.box.size() > copy_engine::most_dimensions) return std::nullopt;
+  if (copy.map.box.size() > tma::most_dimensions) return std::nullopt;
   return copy;
 }
 

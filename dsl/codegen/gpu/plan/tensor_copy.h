@@ -1,4 +1,4 @@
-// Which blocks of memory the copy engine (TMA) can move, and how it is told.
+// Which blocks of memory TMA can move, and how it is told.
 //
 // A tensor map is made by the host before the launch, so what it says must follow from the kernel's
 // arguments alone: the array's sizes and strides, each a constant or a parameter. Where the array

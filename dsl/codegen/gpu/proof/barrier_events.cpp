@@ -73,8 +73,10 @@ bool is_function_of(const llvm::Value* value, llvm::StringRef name) {
 
 }  // namespace
 
-Events::Events(const llvm::Function& kernel, const std::optional<WarpRoles>& roles)
-    : roles_(roles), kernel_(kernel), note_kind_(kernel.getContext().getMDKindID(touch_note)) {
+Events::Events(const llvm::Function& kernel, const std::optional<WarpSpecialisation>& roles)
+    : roles_(roles),
+      kernel_(kernel),
+      metadata_kind_(kernel.getContext().getMDKindID(access_metadata)) {
   Place barriers;
   barriers.touch.group = -1;
   if (roles)
@@ -196,7 +198,7 @@ int Events::slot_number(const llvm::Value* slot) {
 int Events::place_of(const llvm::MDNode& note) {
   auto [found, is_new] = place_of_note_.emplace(&note, static_cast<int>(places.size()));
   if (is_new) {
-    places.push_back({read_note(note)});
+    places.push_back({read_metadata(note)});
     if (places.back().touch.ring >= 0) ring_stages_.push_back(places.back().touch.stage_bytes);
   }
   return found->second;
@@ -214,7 +216,7 @@ int Events::place_of_array(const llvm::Value* pointer, int group) {
 // How many stages after this turn's an access of a ring goes to: read off the address, for each
 // slot.
 int Events::turn_of(Place& place, const llvm::Value* pointer, const llvm::Instruction& at) const {
-  const SharedTouch& touch = place.touch;
+  const SharedAccess& touch = place.touch;
   Address address = address_of(pointer);
   if (address.slot == nullptr) {
     std::int64_t stage = (address.constant - touch.begin) / touch.stage_bytes;
@@ -247,12 +249,12 @@ int Events::turn_of(Place& place, const llvm::Value* pointer, const llvm::Instru
 void Events::read_access(const llvm::Instruction& at, Engine engine, AccessKind access,
                          const llvm::Value* pointer, std::vector<Event>& to) {
   Event event{Event::Kind::access, engine, access, 0, -1, 0, -1, -1, -1, false, &at};
-  const llvm::MDNode* note = at.getMetadata(note_kind_);
+  const llvm::MDNode* note = at.getMetadata(metadata_kind_);
   unsigned space =
       pointer->getType()->isPointerTy() ? pointer->getType()->getPointerAddressSpace() : 3;
   if (space == 1) {
     int group = 0;
-    if (note != nullptr && access == AccessKind::write) group = read_note(*note).group;
+    if (note != nullptr && access == AccessKind::write) group = read_metadata(*note).group;
     event.touch = place_of_array(pointer, group);
   } else {
     if (note == nullptr) refuse(at, "an access to shared memory without a note");
@@ -372,7 +374,7 @@ void Events::read_call(const llvm::CallInst& call, std::vector<Event>& to) {
       return;
     }
     case Kind::tma_load:
-      if (!roles_) refuse(call, "the copy engine fills no ring");
+      if (!roles_) refuse(call, "TMA fills no ring");
       to.push_back(stage_event(Event::Kind::fill, call.getArgOperand(0), call));
       return;
     case Kind::init:

@@ -1,9 +1,9 @@
 // What the instructions of a kernel do to memory that threads share, for barrier_proof.h: accesses,
 // and all that puts them in order. Everything else in a kernel is no event.
 //
-// Where accesses lie is partly noted by the emitter (shared_touch.h) and partly read off addresses:
-// which array, which stage of a ring, and whether a barrier in shared memory is the full or the
-// empty one of which ring.
+// Where accesses lie is partly noted by the emitter (shared_access.h) and partly read off
+// addresses: which array, which stage of a ring, and whether a barrier in shared memory is the full
+// or the empty one of which ring.
 #pragma once
 
 #include <llvm/IR/Function.h>
@@ -14,8 +14,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "dsl/codegen/gpu/device/shared_touch.h"
-#include "dsl/codegen/gpu/plan/warp_roles.h"
+#include "dsl/codegen/gpu/device/shared_access.h"
+#include "dsl/codegen/gpu/plan/warp_specialisation.h"
 
 namespace tilewright::dsl::gpu {
 
@@ -35,7 +35,7 @@ struct Event {
     store_slot,         // into a variable; slot -1: something else
     await,              // until a barrier's phase is over: ring, slot, full or empty
     expect,             // bytes on the full barrier: ring, slot
-    fill,               // of a stage by the copy engine: ring, slot
+    fill,               // of a stage by TMA: ring, slot
     multiply,           // from a stage: ring, slot
     release,            // at the empty barrier: ring, slot
     end,                // of the thread
@@ -48,21 +48,21 @@ struct Event {
   int turn = 0;       // in a ring that all threads fill: stages after this turn's
   int slot = -1;      // in Events::slots
   int variable = -1;  // in Events::slots too
-  int ring = -1;      // of WarpRoles::rings
+  int ring = -1;      // of WarpSpecialisation::rings
   bool full = false;
   const llvm::Instruction* at = nullptr;
 };
 
 // Bytes of shared memory, or an array: then `array` is its parameter.
 struct Place {
-  SharedTouch touch;
+  SharedAccess touch;
   const llvm::Value* array = nullptr;
   const llvm::BasicBlock* head = nullptr;  // of the loop whose turns go round the ring
 };
 
 class Events {
  public:
-  Events(const llvm::Function& kernel, const std::optional<WarpRoles>& roles);
+  Events(const llvm::Function& kernel, const std::optional<WarpSpecialisation>& roles);
 
   // Appends those of an instruction. Raises `InternalError` for an access that cannot be read.
   void read(const llvm::Instruction& instruction, std::vector<Event>& to);
@@ -122,9 +122,9 @@ class Events {
   Event memory_barrier_event(Event::Kind kind, const llvm::CallInst& call);
   Event stage_event(Event::Kind kind, const llvm::Value* pointer, const llvm::CallInst& call);
 
-  const std::optional<WarpRoles>& roles_;
+  const std::optional<WarpSpecialisation>& roles_;
   const llvm::Function& kernel_;
-  unsigned note_kind_;
+  unsigned metadata_kind_;
   std::unordered_map<const llvm::Function*, Operation> operations_;
   std::unordered_map<const llvm::Value*, int> slot_numbers_;
   std::unordered_map<const llvm::MDNode*, int> place_of_note_;

@@ -15,7 +15,7 @@ constexpr int mixed_threads = -1;
 
 class Proof {
  public:
-  Proof(const llvm::Function& kernel, const std::optional<WarpRoles>& roles)
+  Proof(const llvm::Function& kernel, const std::optional<WarpSpecialisation>& roles)
       : kernel_(kernel), events_(kernel, roles), transfer_(events_, kernel) {}
 
   void run() {
@@ -39,7 +39,7 @@ class Proof {
     int threads = 0;                  // as Fact::threads, or mixed_threads
     int reached = -1;                 // the branch that some threads skip it by
     bool is_known = false;
-    State before;
+    BarrierState before;
   };
 
   // Bodies of loops, and what stands behind a condition, before what comes after them.
@@ -151,7 +151,7 @@ class Proof {
       }
       waits[next] = false;
       Block& block = blocks_[next];
-      State state = block.before;
+      BarrierState state = block.before;
       for (std::size_t i = block.first; i < block.last; ++i)
         transfer_.apply(all[i], block.threads, state);
       const llvm::Instruction* end = block.block->getTerminator();
@@ -162,11 +162,11 @@ class Proof {
         if (to == next && Events::is_await_loop(*successor)) continue;
         bool changed = false;
         if (to <= next) {
-          State back = state;
+          BarrierState back = state;
           turn_round(to, next, back);
           changed = blocks_[to].before.merge(back);
         } else if (k == 1 && skips_[next] > 0) {
-          State rest = state;
+          BarrierState rest = state;
           rest.update([&](const Fact& fact) { return fact.threads != skips_[next]; });
           changed = blocks_[to].before.merge(rest);
         } else {
@@ -182,7 +182,7 @@ class Proof {
   }
 
   // From the end of a loop's turn to the next turn.
-  void turn_round(std::size_t head, std::size_t latch, State& state) const {
+  void turn_round(std::size_t head, std::size_t latch, BarrierState& state) const {
     bool programs = blocks_[head].block->getTerminator()->getMetadata(programs_note) != nullptr;
     auto is_inside = [&](int block) {
       return static_cast<std::size_t>(block) >= head && static_cast<std::size_t>(block) <= latch;
@@ -191,7 +191,7 @@ class Proof {
       bool is_slot = fact.what > Fact::What::unfenced;
       if (is_slot) {
         if (is_inside(slot_blocks_[static_cast<std::size_t>(fact.index)]) &&
-            fact.age < State::long_ago)
+            fact.age < BarrierState::long_ago)
           ++fact.age;
         // Only what is still kept or under way matters after the turn.
         return fact.age == 0 || fact.what == Fact::What::kept ||
@@ -200,14 +200,14 @@ class Proof {
       fact.age = 1;
       const Place& place = events_.places[static_cast<std::size_t>(fact.index)];
       if (place.array != nullptr) return !programs;
-      if (place.touch.ring < 0 || fact.turn == State::any_turn) return true;
+      if (place.touch.ring < 0 || fact.turn == BarrierState::any_turn) return true;
       auto ring = heads_.find(place.touch.ring);
       if (ring == heads_.end()) return true;
       if (static_cast<std::size_t>(ring->second) == head)
         fact.turn =
             static_cast<std::int8_t>((fact.turn + place.touch.stages - 1) % place.touch.stages);
       else if (is_inside(ring->second))
-        fact.turn = State::any_turn;
+        fact.turn = BarrierState::any_turn;
       return true;
     });
   }
@@ -223,7 +223,7 @@ class Proof {
 
 }  // namespace
 
-void prove_barriers(const llvm::Function& kernel, const std::optional<WarpRoles>& roles) {
+void prove_barriers(const llvm::Function& kernel, const std::optional<WarpSpecialisation>& roles) {
   Proof(kernel, roles).run();
 }
 

@@ -19,7 +19,7 @@
 //   products from a ring    filled by threads' copies: a fence before that barrier; the stage may
 //                           be filled again once the product's group is awaited and a barrier has
 //                           come
-//   rings of the producer   the protocol of warp_roles.h, with the same slot throughout:
+//   rings of the producer   the protocol of warp_specialisation.h, with the same slot throughout:
 //                           a wait for the empty barrier and the bytes expected before copies
 //                           into the stage; a wait for the full barrier before products from it;
 //                           the products awaited before the stage is released
@@ -43,24 +43,25 @@
 //               ldmatrix from stage +0     may not be in order with what comes after
 //   next one:   stage +0 of the last iteration is -1, and stage +3 is +2
 //
-// Assumed: the notes of accesses (shared_touch.h), which the emulator holds against addresses;
+// Assumed: the notes of accesses (shared_access.h), which the emulator holds against addresses;
 // that branches without a note are taken by all threads alike, and that threads which wait at
 // a barrier wait at the same (the emulator names those that do not); that slots of the producer's
 // rings go round with their parities as take_turn does, that as many arrive as a barrier expects
-// (else the emulator finds a deadlock or a race); that what the copy engine loads nobody writes and
-// what it stores nobody else touches (plan_warp_roles looks at all accesses); that programs of a
-// grid meet by atomic operations alone, also those that one block runs one after the other.
+// (else the emulator finds a deadlock or a race); that what TMA loads nobody writes and
+// what it stores nobody else touches (plan_warp_specialisation looks at all accesses); that
+// programs of a grid meet by atomic operations alone, also those that one block runs one after the
+// other.
 #pragma once
 
 #include <llvm/IR/Function.h>
 
 #include <optional>
 
-#include "dsl/codegen/gpu/plan/warp_roles.h"
+#include "dsl/codegen/gpu/plan/warp_specialisation.h"
 
 namespace tilewright::dsl::gpu {
 
 // Raises `InternalError`, with the lines and the places of both accesses, if it does not hold.
-void prove_barriers(const llvm::Function& kernel, const std::optional<WarpRoles>& roles);
+void prove_barriers(const llvm::Function& kernel, const std::optional<WarpSpecialisation>& roles);
 
 }  // namespace tilewright::dsl::gpu

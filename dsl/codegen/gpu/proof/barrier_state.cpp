@@ -12,7 +12,9 @@ namespace {
 using What = Fact::What;
 using Kind = Event::Kind;
 
-bool entry_before(const State::Entry& a, const State::Entry& b) { return a.fact < b.fact; }
+bool entry_before(const BarrierState::Entry& a, const BarrierState::Entry& b) {
+  return a.fact < b.fact;
+}
 
 std::string_view verb(AccessKind kind) {
   return kind == AccessKind::read ? "read" : kind == AccessKind::write ? "write" : "atomic access";
@@ -20,17 +22,17 @@ std::string_view verb(AccessKind kind) {
 
 }  // namespace
 
-bool State::contains(const Fact& fact) const {
+bool BarrierState::contains(const Fact& fact) const {
   return std::binary_search(entries_.begin(), entries_.end(), Entry{fact, nullptr}, entry_before);
 }
 
-void State::add(const Fact& fact, const llvm::Instruction* at) {
+void BarrierState::add(const Fact& fact, const llvm::Instruction* at) {
   Entry entry{fact, at};
   auto place = std::lower_bound(entries_.begin(), entries_.end(), entry, entry_before);
   if (place == entries_.end() || place->fact != fact) entries_.insert(place, entry);
 }
 
-bool State::merge(const State& other) {
+bool BarrierState::merge(const BarrierState& other) {
   auto is_new = [&](const Entry& entry) { return !contains(entry.fact); };
   if (std::ranges::none_of(other.entries_, is_new)) return false;
   std::vector<Entry> both;
@@ -40,7 +42,7 @@ bool State::merge(const State& other) {
   return true;
 }
 
-void State::sort() {
+void BarrierState::sort() {
   if (!std::ranges::is_sorted(entries_, entry_before)) std::ranges::sort(entries_, entry_before);
   auto rest = std::ranges::unique(entries_, {}, &Entry::fact);
   entries_.erase(rest.begin(), rest.end());
@@ -49,7 +51,7 @@ void State::sort() {
 void Transfer::prepare(const std::vector<Event>& all) {
   read_by_engines_.assign(events_.places.size(), false);
   ring_of_slot_.assign(events_.slots.size(), -1);
-  std::vector<const SharedTouch*> by_engines;
+  std::vector<const SharedAccess*> by_engines;
   for (const Event& event : all) {
     bool by_engine = event.engine == Engine::bulk || event.engine == Engine::wgmma;
     if (event.kind == Kind::access && by_engine)
@@ -61,7 +63,7 @@ void Transfer::prepare(const std::vector<Event>& all) {
   for (std::size_t i = 0; i < events_.places.size(); ++i) {
     const Place& place = events_.places[i];
     read_by_engines_[i] =
-        place.array == nullptr && std::ranges::any_of(by_engines, [&](const SharedTouch* touch) {
+        place.array == nullptr && std::ranges::any_of(by_engines, [&](const SharedAccess* touch) {
           return place.touch.first() < touch->last() && touch->first() < place.touch.last();
         });
   }
@@ -72,13 +74,13 @@ bool Transfer::overlap(const Fact& fact, const Event& event) const {
   const Place& b = events_.places[static_cast<std::size_t>(event.touch)];
   if (a.array != nullptr || b.array != nullptr) return a.array == b.array;
   if (a.touch.ring >= 0 && a.touch.ring == b.touch.ring) {
-    if (fact.turn != State::any_turn && fact.turn != event.turn) return false;
+    if (fact.turn != BarrierState::any_turn && fact.turn != event.turn) return false;
     return a.touch.begin < b.touch.end && b.touch.begin < a.touch.end;
   }
   return a.touch.first() < b.touch.last() && b.touch.first() < a.touch.last();
 }
 
-void Transfer::access(const Event& event, int threads, State& state) const {
+void Transfer::access(const Event& event, int threads, BarrierState& state) const {
   Fact fact;
   fact.engine = event.engine;
   fact.access = event.access;
@@ -89,7 +91,7 @@ void Transfer::access(const Event& event, int threads, State& state) const {
   const Place& place = events_.places[static_cast<std::size_t>(event.touch)];
   bool engine_reads =
       event.engine == Engine::bulk || event.engine == Engine::wgmma || event.kind == Kind::fill;
-  for (const State::Entry& entry : state.entries()) {
+  for (const BarrierState::Entry& entry : state.entries()) {
     const Fact& before = entry.fact;
     if (before.what > What::unfenced) break;
     bool harmless = (before.access == AccessKind::read && event.access == AccessKind::read) ||
@@ -109,10 +111,10 @@ void Transfer::access(const Event& event, int threads, State& state) const {
   if (event.kind == Kind::access) state.add(fact, event.at);
 }
 
-void Transfer::slot_event(const Event& event, State& state) const {
+void Transfer::slot_event(const Event& event, BarrierState& state) const {
   auto slot = static_cast<std::int32_t>(event.slot);
-  auto find = [&](What what, int index, int age) -> const State::Entry* {
-    for (const State::Entry& entry : state.entries())
+  auto find = [&](What what, int index, int age) -> const BarrierState::Entry* {
+    for (const BarrierState::Entry& entry : state.entries())
       if (entry.fact.what == what && entry.fact.index == index && entry.fact.age == age)
         return &entry;
     return nullptr;
@@ -168,7 +170,7 @@ void Transfer::slot_event(const Event& event, State& state) const {
       std::vector<std::pair<int, int>> given;
       if (ring_of_slot_[static_cast<std::size_t>(slot)] >= 0) given.emplace_back(slot, 0);
       auto* load = llvm::dyn_cast<llvm::LoadInst>(events_.slots[static_cast<std::size_t>(slot)]);
-      for (const State::Entry& entry : state.entries())
+      for (const BarrierState::Entry& entry : state.entries())
         if (given.empty() && entry.fact.what == What::kept && load != nullptr &&
             events_.slots[static_cast<std::size_t>(entry.fact.variable)] ==
                 load->getPointerOperand())
@@ -187,7 +189,7 @@ void Transfer::slot_event(const Event& event, State& state) const {
   }
 }
 
-void Transfer::apply(const Event& event, int threads, State& state) const {
+void Transfer::apply(const Event& event, int threads, BarrierState& state) const {
   // What a thread waits for or fences is what it did itself: all do so for all, or those who met a
   // condition for those who meet it now.
   auto is_own = [&](const Fact& fact) {
@@ -201,7 +203,7 @@ void Transfer::apply(const Event& event, int threads, State& state) const {
       return state.update([&](Fact& fact) {
         if (fact.what != What::access || fact.engine != Engine::thread) return true;
         auto place = static_cast<std::size_t>(fact.index);
-        const SharedTouch& touch = events_.places[place].touch;
+        const SharedAccess& touch = events_.places[place].touch;
         if (event.kind == Kind::warpgroup_barrier && !touch.by_warpgroup) return true;
         if (touch.by_cluster && event.number != 1) return true;
         if (fact.access != AccessKind::write || fact.fenced || !read_by_engines_[place])
@@ -223,7 +225,8 @@ void Transfer::apply(const Event& event, int threads, State& state) const {
     case Kind::commit:
       return state.update([&](Fact& fact) {
         bool given = fact.what == What::access || fact.what == What::multiplied;
-        if (given && is_own(fact) && fact.engine == event.engine && fact.commits < State::many)
+        if (given && is_own(fact) && fact.engine == event.engine &&
+            fact.commits < BarrierState::many)
           ++fact.commits;
         return true;
       });
@@ -237,7 +240,7 @@ void Transfer::apply(const Event& event, int threads, State& state) const {
         return true;
       });
     case Kind::end:
-      for (const State::Entry& entry : state.entries())
+      for (const BarrierState::Entry& entry : state.entries())
         if (entry.fact.what == What::access && entry.fact.engine != Engine::thread)
           raise(event, entry, "is not awaited before the thread ends");
       return;
@@ -264,7 +267,8 @@ std::string Transfer::describe(int place, int turn, AccessKind kind,
   return what;
 }
 
-void Transfer::raise(const Event& event, const State::Entry& with, std::string_view why) const {
+void Transfer::raise(const Event& event, const BarrierState::Entry& with,
+                     std::string_view why) const {
   std::string now, before;
   if (event.touch < 0)
     now = "the end of a thread";

@@ -40,7 +40,7 @@ struct Fact {
   auto operator<=>(const Fact&) const = default;
 };
 
-class State {
+class BarrierState {
  public:
   static constexpr std::uint8_t many = 9, long_ago = 2;
   static constexpr std::int8_t any_turn = -1;
@@ -54,7 +54,7 @@ class State {
   bool contains(const Fact& fact) const;
   void add(const Fact& fact, const llvm::Instruction* at);
   // True if anything is new.
-  bool merge(const State& other);
+  bool merge(const BarrierState& other);
   // change(fact) says whether the fact stays, and may alter it.
   template <typename Change>
   void update(const Change& change) {
@@ -79,19 +79,20 @@ class Transfer {
   // Before any state: all events of the kernel, from which follows what engines may read.
   void prepare(const std::vector<Event>& all);
   // `threads`: the condition that those who come here meet (0: none), or -1 for several.
-  void apply(const Event& event, int threads, State& state) const;
+  void apply(const Event& event, int threads, BarrierState& state) const;
 
  private:
   struct Conflict {
     const Event& event;
-    const State::Entry& with;
+    const BarrierState::Entry& with;
     std::string why;
   };
   bool overlap(const Fact& fact, const Event& event) const;
   bool needs_fence(int place) const;
-  void access(const Event& event, int threads, State& state) const;
-  void slot_event(const Event& event, State& state) const;
-  [[noreturn]] void raise(const Event& event, const State::Entry& with, std::string_view why) const;
+  void access(const Event& event, int threads, BarrierState& state) const;
+  void slot_event(const Event& event, BarrierState& state) const;
+  [[noreturn]] void raise(const Event& event, const BarrierState::Entry& with,
+                          std::string_view why) const;
   [[noreturn]] void raise(const Event& event, std::string_view why) const;
   std::string describe(int place, int turn, AccessKind kind, const llvm::Instruction* at) const;
   std::string line_of(const llvm::Instruction* at) const;

@@ -13,7 +13,7 @@
 
 namespace tilewright::dsl::gpu {
 
-struct SharedTouch {
+struct SharedAccess {
   // Accesses of one group, between two turns of a loop, are those of one step of one tile: either
   // all read, or no byte is touched by two threads.
   int group = 0;
@@ -32,9 +32,9 @@ struct SharedTouch {
   std::int64_t last() const { return ring < 0 ? end : ring_begin + stages * stage_bytes; }
 };
 
-llvm::MDNode* note_of(llvm::LLVMContext& context, const SharedTouch& touch);
-SharedTouch read_note(const llvm::MDNode& note);
-constexpr const char* touch_note = "tw.touch";
+llvm::MDNode* metadata_of(llvm::LLVMContext& context, const SharedAccess& touch);
+SharedAccess read_metadata(const llvm::MDNode& note);
+constexpr const char* access_metadata = "tw.touch";
 
 // On a branch into code that some threads skip; on the branch at the head of the loop over
 // programs.

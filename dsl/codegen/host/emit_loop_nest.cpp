@@ -1,9 +1,9 @@
-// Sweeps: the loop nest of one domain.
+// Loop nests: those of one domain.
 #include <bit>
 
 #include "dsl/codegen/host/emitter.h"
 #include "dsl/codegen/host/interleave.h"
-#include "dsl/codegen/host/sweep.h"
+#include "dsl/codegen/host/loop_nest.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::dsl {
@@ -26,8 +26,8 @@ int lane_axis(const Shape& domain) {
 
 }  // namespace
 
-void Emitter::sweep(const Shape& domain, const std::vector<Root>& roots) {
-  Sweep s{.domain = domain, .roots = roots, .lane = lane_axis(domain)};
+void Emitter::emit_loop_nest(const Shape& domain, const std::vector<Root>& roots) {
+  LoopNest s{.domain = domain, .roots = roots, .lane = lane_axis(domain)};
   std::int64_t width = domain[s.lane];
   lanes_ = static_cast<int>(std::min<std::int64_t>(
       target_.lanes, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(width)))));
@@ -44,19 +44,19 @@ void Emitter::sweep(const Shape& domain, const std::vector<Root>& roots) {
       allocate(root.inst->results[0]);
   prepare_reductions(s);
   std::int64_t elements = element_count(domain);
-  streamed_ = s.in_registers.empty() || elements < long_sweep ? 0 : elements;
+  streamed_ = s.in_registers.empty() || elements < long_loop_nest ? 0 : elements;
   levels_.clear();
   level_of_index_.clear();
   levels_.push_back({});
-  sweep_axis(s, 0);
+  loop_over_axis(s, 0);
   levels_.clear();
   streamed_ = 0;
 }
 
 // Loops over the axes from the outside in; the lane axis is the innermost.
-void Emitter::sweep_axis(Sweep& s, int axis) {
+void Emitter::loop_over_axis(LoopNest& s, int axis) {
   if (axis == s.domain.rank()) return sweep_lanes(s);
-  if (axis == s.lane || s.domain[axis] == 1) return sweep_axis(s, axis + 1);
+  if (axis == s.lane || s.domain[axis] == 1) return loop_over_axis(s, axis + 1);
   levels_.back().block = b_.GetInsertBlock();
   levels_.push_back({});
   loop_over_rows(s, axis, [&](llvm::Value* first, int count) {
@@ -65,16 +65,17 @@ void Emitter::sweep_axis(Sweep& s, int axis) {
     for (int row = 1; row < count; ++row) s.rows.push_back(b_.CreateNUWAdd(first, index(row)));
     for (llvm::Value* row : s.rows) level_of_index_[row] = levels_.size() - 1;
     s.position.index[static_cast<std::size_t>(axis)] = first;
-    sweep_axis(s, axis + 1);
+    loop_over_axis(s, axis + 1);
   });
   s.position.index[static_cast<std::size_t>(axis)] = index(0);
   levels_.pop_back();
 }
 
-void Emitter::sweep_lanes(Sweep& s) {
+void Emitter::sweep_lanes(LoopNest& s) {
   std::int64_t width = s.domain[s.lane], full = width / lanes_, rest = width % lanes_;
   // Several copies of the body hide the latency of a reduction, or of a long chain of operations as
-  // far as there are registers. Short rows need no loop at all. (A loop has at least one turn.)
+  // far as there are registers. Short rows need no loop at all. (A loop has at least one
+  // iteration.)
   const int side_by_side = target_.has_avx512() ? most_copies : 2;
   int copies = full <= 4 ? 1 : !s.in_registers.empty() ? 4 : full < most_copies ? 2 : side_by_side;
   std::vector<llvm::Value*> start;
@@ -113,10 +114,10 @@ void Emitter::sweep_lanes(Sweep& s) {
   } else {
     std::int64_t done = 0;
     if (full > 4) {
-      std::int64_t turns = full / copies;
-      loop_along_lanes(s, index(turns * copies * lanes_), copies * lanes_, turns, accumulators,
-                       [&](llvm::Value* at) { vectors(at, copies); });
-      done = turns * copies;
+      std::int64_t iterations = full / copies;
+      loop_along_lanes(s, index(iterations * copies * lanes_), copies * lanes_, iterations,
+                       accumulators, [&](llvm::Value* at) { vectors(at, copies); });
+      done = iterations * copies;
       levels_.back().done.clear();
     }
     if (done < full) vectors(index(done * lanes_), full - done);
@@ -129,7 +130,7 @@ void Emitter::sweep_lanes(Sweep& s) {
 }
 
 // Those lanes that lie before `end`.
-void Emitter::masked_vector(Sweep& s, llvm::Value* at, llvm::Value* end,
+void Emitter::masked_vector(LoopNest& s, llvm::Value* at, llvm::Value* end,
                             std::vector<llvm::Value*>& accumulators) {
   auto* left = b_.CreateTrunc(b_.CreateSub(end, at), b_.getInt32Ty());
   tail_ = b_.CreateICmpSLT(iota(b_.getInt32Ty()), spread({left, true}));
@@ -140,7 +141,7 @@ void Emitter::masked_vector(Sweep& s, llvm::Value* at, llvm::Value* end,
 // Non-temporal stores must be aligned. So long rows that are stored in this way begin with a part
 // of a vector. Returns how many elements come before the first aligned one; null: none, or there is
 // no such store.
-llvm::Value* Emitter::elements_before_aligned(const Sweep& s) {
+llvm::Value* Emitter::elements_before_aligned(const LoopNest& s) {
   aligned_stores_.clear();
   if (lanes_ == 1 || s.domain[s.lane] < least_led_vectors * lanes_) return nullptr;
   llvm::Value* lead = nullptr;
@@ -176,7 +177,7 @@ bool Emitter::lie_alike(const Inst& a, const Inst& b) const {
          x.strides == y.strides && is_aligned(x) && is_aligned(y);
 }
 
-void Emitter::sweep_vector(Sweep& s, llvm::Value* at, std::vector<llvm::Value*>& accumulators,
+void Emitter::sweep_vector(LoopNest& s, llvm::Value* at, std::vector<llvm::Value*>& accumulators,
                            int copy) {
   levels_.back().done.clear();
   copy_ = copy;

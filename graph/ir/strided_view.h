@@ -11,20 +11,20 @@
 
 namespace tilewright::graph {
 
-struct Placement {
+struct StridedView {
   Shape shape;
   Strides strides;          // in elements
   std::int64_t offset = 0;  // of the first element, in elements
-  bool operator==(const Placement&) const = default;
+  bool operator==(const StridedView&) const = default;
 };
 
-Placement row_major(const Shape& shape);
+StridedView row_major(const Shape& shape);
 
-// The placement of `op` (of kind view) applied to a value that lies at `operand`, or nothing where
-// a reshape has no strides that describe it, so that data must be copied first.
-std::optional<Placement> view_of(Op op, const Attributes& attributes, const Placement& operand);
+// The strided view of `op` (of kind view) applied to a value that lies at `operand`, or nothing
+// where a reshape has no strides that describe it, so that data must be copied first.
+std::optional<StridedView> view_of(Op op, const Attributes& attributes, const StridedView& operand);
 
 // For each element of the result, in row-major order, the offset that it lies at.
-std::vector<std::int64_t> element_offsets(const Placement& placement);
+std::vector<std::int64_t> element_offsets(const StridedView& view);
 
 }  // namespace tilewright::graph

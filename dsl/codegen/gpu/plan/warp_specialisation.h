@@ -2,7 +2,7 @@
 //
 // A warpgroup that multiplies has the tensor cores work for it while it waits; what it must not
 // wait for is memory. So one thread of a warpgroup of its own, the producer, does nothing but ask
-// the copy engine for the next blocks, as far ahead as shared memory reaches, and the other
+// TMA for the next blocks, as far ahead as shared memory reaches, and the other
 // warpgroups, the consumers, do everything else: 64 rows of each tile are one consumer's.
 //
 // The blocks that one product takes go through a ring of stages. Each stage has two barriers in
@@ -32,7 +32,7 @@
 // in 16 bits: of 48 KB a stage and block, along rows the 32 KB of the right operand come once for
 // two, so that 32 KB a block are left, 131 FLOP a byte from L2 and not 87.
 //
-// Where roles are not possible (another type, operands that the copy engine cannot fetch, scalars
+// Where roles are not possible (another type, operands that TMA cannot fetch, scalars
 // of the producer that depend on tiles, more registers than there are), there are no roles, and
 // pipeline.h says what is done instead.
 #pragma once
@@ -59,7 +59,7 @@ struct Ring {
 
 // How boxes of an array are moved.
 struct BoxCopy {
-  int map;                       // an index of WarpRoles::maps
+  int map;                       // an index of WarpSpecialisation::maps
   std::vector<ir::Value> outer;  // coordinates beyond row and column
   // The same in all programs of a cluster: the map's box is the part of one block, a number of
   // rows.
@@ -73,7 +73,7 @@ struct Fetch {
   const ir::Inst* at;  // the product, or the load
   std::size_t ring = 0;
   std::int64_t stage_bytes = 0;   // of its place in the ring, where each load begins at a multiple
-  std::int64_t copied_bytes = 0;  // that the copy engine will report
+  std::int64_t copied_bytes = 0;  // that TMA will report
   std::vector<StagedLoad> loads;
   std::vector<BoxCopy> copies;  // of each load
   // The product only adds to what its loop carries: it may be unfinished for one turn, until the
@@ -81,7 +81,7 @@ struct Fetch {
   bool deferred = false;
 };
 
-// A block that is stored by the copy engine, in boxes of 64 rows and at most 128 bytes.
+// A block that is stored by TMA, in boxes of 64 rows and at most 128 bytes.
 struct TensorStore {
   const ir::Inst* store;
   BoxCopy copy;
@@ -90,7 +90,7 @@ struct TensorStore {
 // All that code needs to know. Most of it follows from the program; what is decided stands in the
 // function (ir::Roles, ir::Schedule): how many stages, what is staged, deferred, boxed,
 // alternating.
-struct WarpRoles {
+struct WarpSpecialisation {
   int consumer_warps = 8;  // a multiple of 4; the producer's warpgroup comes after them
   int cluster = 1;         // blocks that share what they fetch
   int cluster_axis = 0;    // their programs are neighbours along this axis of the grid
@@ -117,13 +117,15 @@ struct WarpRoles {
 };
 
 // What would serve a function that nothing is decided for; nothing where roles are not possible.
-std::optional<WarpRoles> plan_warp_roles(const ir::Function& function, const Uses& uses,
-                                         const std::vector<ScalarFacts>& facts,
-                                         const Target& target);
+std::optional<WarpSpecialisation> plan_warp_specialisation(const ir::Function& function,
+                                                           const Uses& uses,
+                                                           const std::vector<ScalarFacts>& facts,
+                                                           const Target& target);
 // The roles that a function says its warps have, if any. Raises `Error` where they are not
 // possible.
-std::optional<WarpRoles> warp_roles_of(const ir::Function& function, const Uses& uses,
-                                       const std::vector<ScalarFacts>& facts, const Target& target);
+std::optional<WarpSpecialisation> warp_roles_of(const ir::Function& function, const Uses& uses,
+                                                const std::vector<ScalarFacts>& facts,
+                                                const Target& target);
 
 // Of a box that waits to be stored: 64 rows of 128 bytes.
 constexpr std::int64_t staged_box_bytes = 64 * 128;

@@ -1,4 +1,4 @@
-#include "dsl/interpret/meeting.h"
+#include "dsl/interpret/cluster_rendezvous.h"
 
 #include <thread>
 #include <utility>
@@ -27,7 +27,7 @@ Op combining_op(ReduceKind kind) {
 
 }  // namespace
 
-void Meeting::run(const std::function<void(int rank)>& program) {
+void ClusterRendezvous::run(const std::function<void(int rank)>& program) {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < static_cast<int>(values_.size()); ++rank)
     threads.emplace_back([this, rank, &program] {
@@ -45,7 +45,7 @@ void Meeting::run(const std::function<void(int rank)>& program) {
   if (error_) std::rethrow_exception(error_);
 }
 
-void Meeting::leave(std::exception_ptr error) {
+void ClusterRendezvous::leave(std::exception_ptr error) {
   ++left_;
   if (!error && !error_ && waiting_ > 0)
     error = std::make_exception_ptr(
@@ -56,7 +56,8 @@ void Meeting::leave(std::exception_ptr error) {
   changed_.notify_all();
 }
 
-Held Meeting::combine(int rank, const Inst& inst, Held mine, const Type& type) {
+TileDataPtr ClusterRendezvous::combine(int rank, const Inst& inst, TileDataPtr mine,
+                                       const Type& type) {
   require(left_ == 0 && (waiting_ == 0 || waits_at_ == &inst), describe(inst.where),
           ": [cluster_reduce] programs of one cluster come to different places; all must come to "
           "the same, equally often");
@@ -73,8 +74,8 @@ Held Meeting::combine(int rank, const Inst& inst, Held mine, const Type& type) {
   return result_;
 }
 
-void Meeting::complete(const Inst& inst, const Type& type) {
-  Held sum = values_[0];
+void ClusterRendezvous::complete(const Inst& inst, const Type& type) {
+  TileDataPtr sum = values_[0];
   for (std::size_t i = 1; i < values_.size(); ++i) {
     auto next = std::make_shared<TileData>(type);
     std::array<Column, 2> both{sum->column(), values_[i]->column()};

@@ -1,4 +1,4 @@
-#include "dsl/codegen/host/keeping.h"
+#include "dsl/codegen/host/materialisation.h"
 
 #include <algorithm>
 #include <set>
@@ -13,14 +13,14 @@ using ir::Op;
 using ir::OpClass;
 using ir::Value;
 
-constexpr int cost_worth_keeping = 6;                          // scalar operations an element
+constexpr int cost_worth_materialising = 6;                    // scalar operations an element
 constexpr std::int64_t many_rows = 64, largest_row = 4 << 10;  // elements
-constexpr std::int64_t largest_kept = std::int64_t{1} << 20;   // elements
+constexpr std::int64_t largest_materialised = std::int64_t{1} << 20;  // elements
 
-// Decides which virtual values to keep, and adds the roots that keep them.
-class Keeper {
+// Decides which virtual values to materialise, and adds the roots that do.
+class Materialiser {
  public:
-  Keeper(const Definitions& defs, Schedule& schedule)
+  Materialiser(const Definitions& defs, Schedule& schedule)
       : defs_(defs),
         schedule_(schedule),
         cost_(defs.function().types.size(), 0),
@@ -78,7 +78,7 @@ class Keeper {
     if (inst.results.size() != 1 || !may_be_virtual(inst) || !defs_.is_tile(inst.results[0]))
       return;
     std::int64_t cost = info(inst.op).cost;
-    if (!schedule_.kept[inst.results[0]])
+    if (!schedule_.materialised[inst.results[0]])
       for (Value operand : inst.operands) cost += cost_[operand];
     cost_[inst.results[0]] = std::min<std::int64_t>(cost, 10000);
   }
@@ -95,7 +95,7 @@ class Keeper {
     bool leaving = yields_.contains(step.inst) && yields_.at(step.inst) == index;
     switch (step.kind) {
       case StepKind::scalar: break;
-      case StepKind::sweep:
+      case StepKind::loop_nest:
         for (const Root& root : step.roots) {
           if (root.inst == nullptr) {
             for (Value operand : defs_.inst(root.value)->operands)
@@ -126,11 +126,11 @@ class Keeper {
     Value value = inst.results[0];
     if (!defs_.is_tile(value) || !may_be_virtual(inst)) return;
     auto& places = places_[value];
-    if (!schedule_.kept[value] && worth_keeping(value, places)) {
-      keep(value, places);
+    if (!schedule_.materialised[value] && worth_materialising(value, places)) {
+      materialise(value, places);
     }
-    // The operands of a kept value are computed where it is kept, and nowhere else.
-    if (schedule_.kept[value]) {
+    // The operands of a materialised value are computed where it is materialised, and nowhere else.
+    if (schedule_.materialised[value]) {
       if (auto it = keeping_step_.find(value); it != keeping_step_.end())
         for (Value operand : inst.operands) use(operand, it->second, is_plain(inst));
       return;
@@ -139,14 +139,14 @@ class Keeper {
       for (Value operand : inst.operands) use(operand, place.step, place.plain && is_plain(inst));
   }
 
-  bool worth_keeping(Value value, const std::vector<Place>& places) const {
+  bool worth_materialising(Value value, const std::vector<Place>& places) const {
     if (places.empty() || defs_.type(value).is_pointer()) return false;
     std::int64_t count = element_count(defs_.type(value).shape);
-    if (cost_[value] < cost_worth_keeping)
+    if (cost_[value] < cost_worth_materialising)
       return cost_[value] > 0 && repeats_along_rows(value, places);
-    if (count > largest_kept) return false;
+    if (count > largest_materialised) return false;
     std::set<int> steps;
-    bool again = false;  // computed anew in the turns of a loop
+    bool again = false;  // computed anew in the iterations of a loop
     std::int64_t largest = count;
     for (Place place : places) {
       steps.insert(place.step);
@@ -172,19 +172,19 @@ class Keeper {
     });
   }
 
-  // Finds where `value` is first needed and has it kept there.
-  void keep(Value value, const std::vector<Place>& places) {
+  // Finds where `value` is first needed and has it materialised there.
+  void materialise(Value value, const std::vector<Place>& places) {
     Place first = *std::ranges::min_element(places, {}, &Place::step);
-    schedule_.kept[value] = true;
+    schedule_.materialised[value] = true;
     const Path& home = homes_.at(value);
     auto at = static_cast<std::size_t>(first.step);
-    if (at < order_.size() && paths_[at] == home && order_[at]->kind == StepKind::sweep &&
+    if (at < order_.size() && paths_[at] == home && order_[at]->kind == StepKind::loop_nest &&
         first.plain && order_[at]->domain == defs_.type(value).shape) {
       joined_[order_[at]].push_back(value);
       keeping_step_[value] = first.step;
       return;
     }
-    // A sweep of its own, before the step of its block that first needs it. For ordering its
+    // A loop nest of its own, before the step of its block that first needs it. For ordering its
     // operands it counts as that step.
     int step = first.step;
     while (step > 0 && paths_[static_cast<std::size_t>(step)] != home) --step;
@@ -195,7 +195,7 @@ class Keeper {
     (at_end ? at_end_ : before_)[before].push_back(value);
   }
 
-  // `keep` met values in reverse order of definition; sweeps must come in order.
+  // `materialise` met values in reverse order of definition; loop nests must come in order.
   void insert(std::vector<Step>& steps) {
     std::vector<Step> result;
     for (Step& step : steps) {
@@ -227,7 +227,8 @@ class Keeper {
     auto list = it->second;
     std::ranges::reverse(list);
     for (Value value : list)
-      steps.push_back({StepKind::sweep, nullptr, defs_.type(value).shape, {{nullptr, value}}, {}});
+      steps.push_back(
+          {StepKind::loop_nest, nullptr, defs_.type(value).shape, {{nullptr, value}}, {}});
   }
   void add_sweeps(std::vector<Step>& steps, const Values& values, const Step* key,
                   const ir::Block& body) {
@@ -241,7 +242,7 @@ class Keeper {
       });
       if (here)
         steps.push_back(
-            {StepKind::sweep, nullptr, defs_.type(value).shape, {{nullptr, value}}, {}});
+            {StepKind::loop_nest, nullptr, defs_.type(value).shape, {{nullptr, value}}, {}});
     }
   }
 
@@ -260,8 +261,8 @@ class Keeper {
 
 }  // namespace
 
-void keep_dear_values(const Definitions& definitions, Schedule& schedule) {
-  Keeper(definitions, schedule).run();
+void materialise_expensive_values(const Definitions& definitions, Schedule& schedule) {
+  Materialiser(definitions, schedule).run();
 }
 
 }  // namespace tilewright::dsl

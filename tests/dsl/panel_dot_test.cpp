@@ -1,4 +1,4 @@
-// Products whose right operand lies in slivers already, as frozen weights do.
+// Products whose right operand lies in panels already, as frozen weights do.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,22 +12,22 @@
 namespace tilewright::dsl {
 namespace {
 
-struct SliverCase {
-  std::int64_t m = 50, k = 520, slivers = 4, width = 48;
+struct PanelCase {
+  std::int64_t m = 50, k = 520, panels = 4, width = 48;
   bool in_pairs = false;
-  std::int64_t first = 0, pieces = 1;  // the first sliver that is read; turns of the loop over k
-  bool writes = false;                 // the program writes the slivers before it reads them
+  std::int64_t first = 0, pieces = 1;  // the first panel that is read; turns of the loop over k
+  bool writes = false;                 // the program writes the panels before it reads them
   bool is_shared = false;              // what the dot reads is stored too
 };
 
-void PrintTo(const SliverCase& c, std::ostream* out) {
-  *out << c.m << "x" << c.slivers << "*" << c.width << "x" << c.k << (c.in_pairs ? " pairs" : "")
+void PrintTo(const PanelCase& c, std::ostream* out) {
+  *out << c.m << "x" << c.panels << "*" << c.width << "x" << c.k << (c.in_pairs ? " pairs" : "")
        << " from " << c.first << ", pieces " << c.pieces << (c.writes ? ", writes" : "")
        << (c.is_shared ? ", shared" : "");
 }
 
-std::vector<SliverCase> sliver_cases() {
-  std::vector<SliverCase> cases;
+std::vector<PanelCase> panel_cases() {
+  std::vector<PanelCase> cases;
   for (bool pairs : {false, true})
     for (std::int64_t width : {8, 16, 24, 32, 48, 64, 40})
       for (std::int64_t m : {1, 50})
@@ -43,10 +43,10 @@ std::vector<SliverCase> sliver_cases() {
   return cases;
 }
 
-ir::Function sliver_program(const SliverCase& c) {
+ir::Function panel_program(const PanelCase& c) {
   const DType dtype = c.in_pairs ? DType::bf16 : DType::f32;
-  const std::int64_t word = c.in_pairs ? 2 : 1, n = c.slivers * c.width, all = c.slivers + 1;
-  Tracer t("slivers");
+  const std::int64_t word = c.in_pairs ? 2 : 1, n = c.panels * c.width, all = c.panels + 1;
+  Tracer t("panels");
   Tile left = t.pointer_param("left", DType::f32), right = t.pointer_param("right", dtype);
   Tile result = t.pointer_param("result", DType::f32), copy = t.pointer_param("copy", DType::f32);
   Desc a = make_desc(left, {c.m, c.k}, {c.k, 1});
@@ -68,9 +68,9 @@ ir::Function sliver_program(const SliverCase& c) {
     Operand at = k.is_number() || !c.in_pairs ? k : Operand(k.tile() / 2);
     if (c.in_pairs)
       return reshape(
-          permute(load(b, {c.first, at, 0, 0}, {c.slivers, piece / 2, c.width, 2}), {1, 3, 0, 2}),
+          permute(load(b, {c.first, at, 0, 0}, {c.panels, piece / 2, c.width, 2}), {1, 3, 0, 2}),
           {piece, n});
-    return reshape(permute(load(b, {c.first, at, 0}, {c.slivers, piece, c.width}), {1, 0, 2}),
+    return reshape(permute(load(b, {c.first, at, 0}, {c.panels, piece, c.width}), {1, 0, 2}),
                    {piece, n});
   };
   auto rows = [&](const Operand& k) {
@@ -89,36 +89,37 @@ ir::Function sliver_program(const SliverCase& c) {
   return t.finish();
 }
 
-class SliverDot : public testing::TestWithParam<SliverCase> {};
-INSTANTIATE_TEST_SUITE_P(Cases, SliverDot, testing::ValuesIn(sliver_cases()));
+class PanelDot : public testing::TestWithParam<PanelCase> {};
+INSTANTIATE_TEST_SUITE_P(Cases, PanelDot, testing::ValuesIn(panel_cases()));
 
-TEST_P(SliverDot, EqualsTheInterpreter) {
-  const SliverCase& c = GetParam();
+TEST_P(PanelDot, EqualsTheInterpreter) {
+  const PanelCase& c = GetParam();
   auto elements = [](std::int64_t count) { return static_cast<std::size_t>(count); };
-  const std::size_t right = elements((c.slivers + 1) * c.width * c.k),
-                    n = elements(c.slivers * c.width);
-  expect_same(sliver_program(c),
+  const std::size_t right = elements((c.panels + 1) * c.width * c.k),
+                    n = elements(c.panels * c.width);
+  expect_same(panel_program(c),
               {random_array(elements(c.m * c.k), 3),
                c.in_pairs ? random_pairs(right / 2, 4) : random_array(right, 4),
                Array(elements(c.m) * n, NAN), Array(elements(c.k) * n, 0.0F)},
               {}, 4e-4F);
 }
 
-// Nothing is copied: the strip of the left operand and the result are all that lies in scratch.
-TEST(SliverDot, MultipliesWhereTheyLie) {
+// Nothing is copied: the packed panel of the left operand and the result are all that lies in
+// scratch.
+TEST(PanelDot, MultipliesWhereTheyLie) {
   for (std::string_view name : host_names())
     for (bool pairs : {false, true}) {
       Target host = target_named(std::string(name));
       if (pairs && !host.has_bf16_dot) continue;
       for (std::int64_t vectors : {2, 3, 4}) {
-        SliverCase c{.width = host.lanes * vectors, .in_pairs = pairs};
-        auto scratch = [&](const SliverCase& of) {
-          return generate_host_code(sliver_program(of), host)->scratch_bytes;
+        PanelCase c{.width = host.lanes * vectors, .in_pairs = pairs};
+        auto scratch = [&](const PanelCase& of) {
+          return generate_host_code(panel_program(of), host)->scratch_bytes;
         };
-        const std::int64_t n = c.slivers * c.width;
+        const std::int64_t n = c.panels * c.width;
         const std::int64_t result = c.m * n * 4, left = c.m * c.k * 4, right = c.k * n * 4;
         EXPECT_LE(scratch(c), result + 2 * left) << name << ", " << vectors << " vectors";
-        SliverCase other = c;
+        PanelCase other = c;
         other.writes = true;
         EXPECT_GE(scratch(other), right / 2) << name << ", " << vectors << " vectors";
       }

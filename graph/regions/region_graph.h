@@ -16,9 +16,9 @@ namespace tilewright::graph {
 
 using RegionId = std::uint32_t;  // the id of one of its tasks
 
-class Contraction {
+class RegionGraph {
  public:
-  explicit Contraction(const TaskList& list);
+  explicit RegionGraph(const TaskList& list);
   RegionId region_of(TaskId task) const { return region_of_[task]; }
   const std::vector<TaskId>& tasks(RegionId region) const { return regions_[region].tasks; }
   // Whether no path leads between two regions through a third.
@@ -29,13 +29,13 @@ class Contraction {
   std::vector<RegionId> order() const;
 
  private:
-  struct Region {
+  struct JoinedTasks {
     std::vector<TaskId> tasks, after;  // `after`: tasks that follow one of `tasks`
     std::uint32_t rank;
   };
 
   const TaskList& list_;
-  std::vector<Region> regions_;
+  std::vector<JoinedTasks> regions_;
   std::vector<RegionId> region_of_, by_rank_;
   std::vector<std::uint32_t> marks_;  // of the last search: the regions it reached
   std::uint32_t mark_ = 0;

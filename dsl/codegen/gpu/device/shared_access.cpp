@@ -1,11 +1,11 @@
-#include "dsl/codegen/gpu/device/shared_touch.h"
+#include "dsl/codegen/gpu/device/shared_access.h"
 
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Metadata.h>
 
 namespace tilewright::dsl::gpu {
 
-llvm::MDNode* note_of(llvm::LLVMContext& context, const SharedTouch& touch) {
+llvm::MDNode* metadata_of(llvm::LLVMContext& context, const SharedAccess& touch) {
   llvm::Type* type = llvm::Type::getInt32Ty(context);
   llvm::SmallVector<llvm::Metadata*, 8> numbers;
   for (std::int64_t number :
@@ -16,7 +16,7 @@ llvm::MDNode* note_of(llvm::LLVMContext& context, const SharedTouch& touch) {
   return llvm::MDNode::get(context, numbers);
 }
 
-SharedTouch read_note(const llvm::MDNode& note) {
+SharedAccess read_metadata(const llvm::MDNode& note) {
   auto number = [&](unsigned i) {
     return llvm::mdconst::extract<llvm::ConstantInt>(note.getOperand(i))->getSExtValue();
   };

@@ -14,15 +14,15 @@
 
 namespace tilewright::ir {
 
-class Meeting {
+class ClusterRendezvous {
  public:
-  explicit Meeting(int programs) : values_(static_cast<std::size_t>(programs)) {}
+  explicit ClusterRendezvous(int programs) : values_(static_cast<std::size_t>(programs)) {}
 
   // Runs program(rank) of all ranks together; raises the first error of any.
   void run(const std::function<void(int rank)>& program);
   // Called by a program: waits until all have come to `inst`, and gives their values combined in
   // the order of ranks.
-  Held combine(int rank, const Inst& inst, Held mine, const Type& type);
+  TileDataPtr combine(int rank, const Inst& inst, TileDataPtr mine, const Type& type);
 
  private:
   void leave(std::exception_ptr error);
@@ -30,8 +30,8 @@ class Meeting {
 
   std::mutex mutex_;  // held by the program that runs
   std::condition_variable changed_;
-  std::vector<Held> values_;  // of the programs that wait, by rank
-  Held result_;
+  std::vector<TileDataPtr> values_;  // of the programs that wait, by rank
+  TileDataPtr result_;
   const Inst* waits_at_ = nullptr;
   int waiting_ = 0, left_ = 0, turn_ = 0;
   std::exception_ptr error_;

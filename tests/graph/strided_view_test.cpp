@@ -1,4 +1,4 @@
-#include "graph/ir/placement.h"
+#include "graph/ir/strided_view.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@ namespace {
 
 Attributes sizes(const Shape& shape) { return {.axes = {}, .sizes = shape}; }
 
-TEST(Placement, ReshapeJoinsAxesThatLieEvenly) {
-  Placement strided{{4, 3, 2}, {12, 2, 1}, 5};
+TEST(StridedView, ReshapeJoinsAxesThatLieEvenly) {
+  StridedView strided{{4, 3, 2}, {12, 2, 1}, 5};
   auto joined = view_of(Op::reshape, sizes({4, 6}), strided);
   ASSERT_TRUE(joined);
   EXPECT_EQ(joined->strides, (Strides{12, 1}));
@@ -19,29 +19,30 @@ TEST(Placement, ReshapeJoinsAxesThatLieEvenly) {
   EXPECT_FALSE(view_of(Op::reshape, sizes({12, 2}), strided));
 }
 
-TEST(Placement, ReshapeOfATransposeIsAViewOnlyWithinAxes) {
-  Placement transposed{{3, 4}, {1, 3}, 0};
+TEST(StridedView, ReshapeOfATransposeIsAViewOnlyWithinAxes) {
+  StridedView transposed{{3, 4}, {1, 3}, 0};
   EXPECT_FALSE(view_of(Op::reshape, sizes({12}), transposed));
   auto split = view_of(Op::reshape, sizes({3, 2, 2}), transposed);
   ASSERT_TRUE(split);
   EXPECT_EQ(split->strides, (Strides{1, 6, 3}));
 }
 
-TEST(Placement, ReshapeIgnoresAxesOfSizeOne) {
-  Placement x{{1, 4, 1}, {99, 2, 77}, 0};
+TEST(StridedView, ReshapeIgnoresAxesOfSizeOne) {
+  StridedView x{{1, 4, 1}, {99, 2, 77}, 0};
   auto view = view_of(Op::reshape, sizes({2, 1, 2}), x);
   ASSERT_TRUE(view);
   EXPECT_EQ(element_offsets(*view), (std::vector<std::int64_t>{0, 2, 4, 6}));
-  EXPECT_TRUE(view_of(Op::reshape, sizes({1}), Placement{{}, {}, 3}));
+  EXPECT_TRUE(view_of(Op::reshape, sizes({1}), StridedView{{}, {}, 3}));
 }
 
 // Every reshape that is given as a view must see the elements that copying first would give.
-TEST(Placement, ReshapeSeesTheElementsThatACopyWouldHave) {
+TEST(StridedView, ReshapeSeesTheElementsThatACopyWouldHave) {
   const Shape shapes[] = {{24}, {2, 12}, {4, 6}, {2, 3, 4}, {1, 24, 1}, {2, 2, 3, 2}};
-  const Placement bases[] = {row_major({4, 6}),          {{4, 6}, {1, 4}, 0}, {{4, 6}, {12, 2}, 1},
-                             {{2, 2, 6}, {6, 12, 1}, 0}, {{4, 6}, {0, 1}, 0}, {{4, 6}, {6, 0}, 2}};
+  const StridedView bases[] = {row_major({4, 6}),    {{4, 6}, {1, 4}, 0},
+                               {{4, 6}, {12, 2}, 1}, {{2, 2, 6}, {6, 12, 1}, 0},
+                               {{4, 6}, {0, 1}, 0},  {{4, 6}, {6, 0}, 2}};
   int views = 0;
-  for (const Placement& base : bases)
+  for (const StridedView& base : bases)
     for (const Shape& shape : shapes)
       if (auto view = view_of(Op::reshape, sizes(shape), base)) {
         ++views;
@@ -50,23 +51,23 @@ TEST(Placement, ReshapeSeesTheElementsThatACopyWouldHave) {
   EXPECT_GT(views, 15);
 }
 
-TEST(Placement, SliceMovesTheOffsetAndStretchesTheStride) {
+TEST(StridedView, SliceMovesTheOffsetAndStretchesTheStride) {
   Attributes attributes;
   attributes.axes = {1};
   attributes.start = 1;
   attributes.end = 6;
   attributes.step = 2;
   auto view = view_of(Op::slice, attributes, row_major({2, 6}));
-  EXPECT_EQ(*view, (Placement{{2, 3}, {6, 2}, 1}));
+  EXPECT_EQ(*view, (StridedView{{2, 3}, {6, 2}, 1}));
 }
 
-TEST(Placement, ExpandRepeatsWithStrideZero) {
+TEST(StridedView, ExpandRepeatsWithStrideZero) {
   auto view = view_of(Op::expand, sizes({2, 3}), row_major({2, 1}));
   EXPECT_EQ(element_offsets(*view), (std::vector<std::int64_t>{0, 0, 0, 1, 1, 1}));
 }
 
 TEST(StridedCopy, MovesEveryElementOfEachWidth) {
-  Placement from{{3, 4, 2}, {2, 6, 1}, 1}, to = row_major({3, 4, 2});
+  StridedView from{{3, 4, 2}, {2, 6, 1}, 1}, to = row_major({3, 4, 2});
   std::vector<std::int64_t> source(40), wanted = element_offsets(from);
   for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::int64_t>(i);
   auto copied = [&](auto word) {

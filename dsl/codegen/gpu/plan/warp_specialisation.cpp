@@ -1,4 +1,4 @@
-#include "dsl/codegen/gpu/plan/warp_roles.h"
+#include "dsl/codegen/gpu/plan/warp_specialisation.h"
 
 #include <algorithm>
 
@@ -20,10 +20,10 @@ constexpr std::int64_t scratch_bytes = 16 << 10;  // left to reductions and chan
 constexpr std::int64_t most_words = 176;
 
 // Plans what nothing is decided for, or follows what is decided.
-class Planner {
+class SpecialisationPlanner {
  public:
-  Planner(const ir::Function& function, const Uses& uses, const std::vector<ScalarFacts>& facts,
-          const Target& target)
+  SpecialisationPlanner(const ir::Function& function, const Uses& uses,
+                        const std::vector<ScalarFacts>& facts, const Target& target)
       : function_(function), uses_(uses), facts_(facts), target_(target) {
     roles_.produced.assign(function.types.size(), false);
   }
@@ -38,7 +38,7 @@ class Planner {
   }
   std::int64_t shared_bytes() const { return shared_bytes_; }
 
-  std::optional<WarpRoles> run() {
+  std::optional<WarpSpecialisation> run() {
     if (!has_copies_and_warpgroups() || !find_products()) return std::nullopt;
     if (!is_decided() && !fits_registers()) return std::nullopt;
     if (!collect(function_.body) || fetched_products_ != products_.size()) return std::nullopt;
@@ -121,7 +121,7 @@ class Planner {
     for (const Inst& inst : block.insts) {
       for (const ir::Block& body : inst.bodies)
         if (!collect(body)) return false;
-      if (inst.op == Op::load_desc_ && stays(inst) && may_be_staged(inst)) {
+      if (inst.op == Op::load_desc_ && is_invariant_operand(inst) && may_be_staged(inst)) {
         Fetch fetch{&inst};
         if (!stage(inst, inst.results[0], false, fetch)) return false;
         roles_.fetches.push_back(std::move(fetch));
@@ -133,7 +133,7 @@ class Planner {
           fetch.loads, [&](const StagedLoad& load) { return load.operand == inst.operands[1]; });
       // A left operand that the consumers had to load turn by turn would keep them waiting.
       const Inst* left = load_of(inst.operands[0]);
-      bool has_left = fetch.loads.size() == 2 || left == nullptr || stays(*left);
+      bool has_left = fetch.loads.size() == 2 || left == nullptr || is_invariant_operand(*left);
       if (!has_left || !has_right) return false;
       fetch.deferred = products_in(block) == 1 && fetch.loads.size() == 2 &&
                        only_accumulates(uses_, inst, block);
@@ -154,7 +154,9 @@ class Planner {
   void stage(const Inst& dot, int index, const ir::Block& block, Fetch& fetch) {
     Value value = dot.operands[static_cast<std::size_t>(index)];
     const Inst* load = load_of(value);
-    if (load == nullptr || !is_in(block, load) || stays(*load) || !may_be_staged(*load)) return;
+    if (load == nullptr || !is_in(block, load) || is_invariant_operand(*load) ||
+        !may_be_staged(*load))
+      return;
     auto operand = product_operand(uses_, *load);
     if (!operand) return;
     bool rows_along_k = (index == 0) != operand->transposed;
@@ -162,7 +164,7 @@ class Planner {
     stage(*load, value, operand->transposed, fetch);
   }
 
-  // Adds a load to what is fetched, if the copy engine can.
+  // Adds a load to what is fetched, if TMA can.
   bool stage(const Inst& load, Value operand, bool transposed, Fetch& fetch) {
     const Inst* desc = uses_.definition(load.operands[0]);
     if (desc == nullptr || uses_.is_written(uses_.base(load.operands[0]))) return false;
@@ -213,7 +215,7 @@ class Planner {
   }
 
   // Whether a loaded block is the left operand of products only, of several or of one in a loop.
-  bool stays(const Inst& load) const {
+  bool is_invariant_operand(const Inst& load) const {
     const auto& users = uses_.users(load.results[0]);
     bool only_left = !users.empty() && std::ranges::all_of(users, [&](const Inst* user) {
       return user->op == Op::dot_ && user->operands[0] == load.results[0] &&
@@ -342,7 +344,7 @@ class Planner {
 
   // Where rings, barriers and staging lie; false if two stages are too many.
   bool place() {
-    // What stays has one stage of its own.
+    // An invariant operand has one stage of its own.
     std::int64_t each = 0, once = 0;
     for (Fetch& fetch : roles_.fetches) {
       bool is_product = fetch.at->op == Op::dot_;
@@ -401,7 +403,7 @@ class Planner {
   const Uses& uses_;
   const std::vector<ScalarFacts>& facts_;
   const Target& target_;
-  WarpRoles roles_;
+  WarpSpecialisation roles_;
   std::vector<const Inst*> products_;
   std::size_t marked_ = 0, fetched_products_ = 0;
   std::vector<bool> differs_;  // by value, between the programs of a cluster
@@ -410,37 +412,38 @@ class Planner {
 
 }  // namespace
 
-const Fetch* WarpRoles::fetch_at(const Inst* inst) const {
+const Fetch* WarpSpecialisation::fetch_at(const Inst* inst) const {
   auto found = std::ranges::find(fetches, inst, &Fetch::at);
   return found == fetches.end() ? nullptr : &*found;
 }
 
-const TensorStore* WarpRoles::store_of(const Inst* store) const {
+const TensorStore* WarpSpecialisation::store_of(const Inst* store) const {
   auto found = std::ranges::find(stores, store, &TensorStore::store);
   return found == stores.end() ? nullptr : &*found;
 }
 
-std::optional<WarpRoles> plan_warp_roles(const ir::Function& function, const Uses& uses,
-                                         const std::vector<ScalarFacts>& facts,
-                                         const Target& target) {
-  std::optional<WarpRoles> best;
+std::optional<WarpSpecialisation> plan_warp_specialisation(const ir::Function& function,
+                                                           const Uses& uses,
+                                                           const std::vector<ScalarFacts>& facts,
+                                                           const Target& target) {
+  std::optional<WarpSpecialisation> best;
   std::int64_t most = 0;
   for (int axis = 0; function.cluster > 1 && axis < 3; ++axis) {
-    Planner planner(function, uses, facts, target);
+    SpecialisationPlanner planner(function, uses, facts, target);
     if (!planner.share_along(axis)) continue;
-    std::optional<WarpRoles> roles = planner.run();
+    std::optional<WarpSpecialisation> roles = planner.run();
     if (!roles || planner.shared_bytes() <= most) continue;
     most = planner.shared_bytes();
     best = std::move(roles);
   }
-  return best ? std::move(best) : Planner(function, uses, facts, target).run();
+  return best ? std::move(best) : SpecialisationPlanner(function, uses, facts, target).run();
 }
 
 namespace {
 
 // Whether all that a function says is done: a mark that has no effect would be a wrong answer to
 // who wrote it.
-bool keeps_all_marks(const ir::Function& function, const WarpRoles& roles) {
+bool keeps_all_marks(const ir::Function& function, const WarpSpecialisation& roles) {
   std::size_t loads = 0, deferred = 0, stores = 0, loops = 0;
   ir::for_each_inst(function.body, [&](const Inst& inst) {
     loads += inst.schedule.staged ? 1 : 0;
@@ -458,13 +461,13 @@ bool keeps_all_marks(const ir::Function& function, const WarpRoles& roles) {
 
 }  // namespace
 
-std::optional<WarpRoles> warp_roles_of(const ir::Function& function, const Uses& uses,
-                                       const std::vector<ScalarFacts>& facts,
-                                       const Target& target) {
+std::optional<WarpSpecialisation> warp_roles_of(const ir::Function& function, const Uses& uses,
+                                                const std::vector<ScalarFacts>& facts,
+                                                const Target& target) {
   if (!function.roles) return std::nullopt;
-  Planner planner(function, uses, facts, target);
+  SpecialisationPlanner planner(function, uses, facts, target);
   bool fits = !function.roles->cluster_axis || planner.share_along(*function.roles->cluster_axis);
-  std::optional<WarpRoles> roles = fits ? planner.run() : std::nullopt;
+  std::optional<WarpSpecialisation> roles = fits ? planner.run() : std::nullopt;
   require(roles && keeps_all_marks(function, *roles), "[codegen] @", function.name,
           " says that its warps have roles which ", target.cpu,
           " cannot give them; without roles, stages and marks in its schedules specialise_warps "

@@ -1,4 +1,4 @@
-#include "graph/regions/contraction.h"
+#include "graph/regions/region_graph.h"
 
 #include <algorithm>
 #include <queue>
@@ -12,7 +12,7 @@ constexpr RegionId nobody = UINT32_MAX;  // a rank that became free
 
 }  // namespace
 
-Contraction::Contraction(const TaskList& list) : list_(list), marks_(list.tasks.size(), 0) {
+RegionGraph::RegionGraph(const TaskList& list) : list_(list), marks_(list.tasks.size(), 0) {
   for (TaskId id = 0; id < list.tasks.size(); ++id) {
     regions_.push_back({{id}, {}, id});
     region_of_.push_back(id);
@@ -21,7 +21,7 @@ Contraction::Contraction(const TaskList& list) : list_(list), marks_(list.tasks.
   }
 }
 
-bool Contraction::may_join(RegionId a, RegionId b) {
+bool RegionGraph::may_join(RegionId a, RegionId b) {
   auto [first, last] = std::minmax(
       a, b, [&](RegionId x, RegionId y) { return regions_[x].rank < regions_[y].rank; });
   ++mark_;
@@ -48,7 +48,7 @@ bool Contraction::may_join(RegionId a, RegionId b) {
 
 // Between the two stand regions that the first one reaches, which the search has marked and which
 // now follow both, and others, which now precede both.
-void Contraction::join(RegionId a, RegionId b, std::vector<TaskId> tasks) {
+void RegionGraph::join(RegionId a, RegionId b, std::vector<TaskId> tasks) {
   std::uint32_t from = std::min(regions_[a].rank, regions_[b].rank);
   std::uint32_t end = std::max(regions_[a].rank, regions_[b].rank) + 1;
   std::vector<RegionId> later = {a};
@@ -76,7 +76,7 @@ void Contraction::join(RegionId a, RegionId b, std::vector<TaskId> tasks) {
   regions_[b] = {};
 }
 
-std::vector<RegionId> Contraction::order() const {
+std::vector<RegionId> RegionGraph::order() const {
   std::vector<int> waits(regions_.size(), 0);
   for (TaskId id = 0; id < list_.tasks.size(); ++id)
     for (TaskId before : list_.tasks[id].after)
@@ -95,7 +95,8 @@ std::vector<RegionId> Contraction::order() const {
     for (TaskId next : regions_[id].after)
       if (region_of_[next] != id && --waits[region_of_[next]] == 0) push(region_of_[next]);
   }
-  auto live = std::ranges::count_if(regions_, [](const Region& r) { return !r.tasks.empty(); });
+  auto live =
+      std::ranges::count_if(regions_, [](const JoinedTasks& r) { return !r.tasks.empty(); });
   check(static_cast<std::ptrdiff_t>(result.size()) == live, "regions wait for each other");
   return result;
 }

@@ -1,4 +1,4 @@
-#include "graph/ir/placement.h"
+#include "graph/ir/strided_view.h"
 
 #include "graph/ir/index_space.h"
 #include "graph/ir/shape_rules.h"
@@ -9,7 +9,7 @@ namespace {
 
 // Groups axes of both shapes from the left into runs of equal element count; within a run the
 // operand's axes must be evenly spaced, as if they were one axis.
-std::optional<Strides> strides_of_reshape(const Placement& from, const Shape& to) {
+std::optional<Strides> strides_of_reshape(const StridedView& from, const Shape& to) {
   if (element_count(to) == 0) return row_major_strides(to);
   Shape sizes;
   Strides steps;
@@ -42,10 +42,11 @@ std::optional<Strides> strides_of_reshape(const Placement& from, const Shape& to
 
 }  // namespace
 
-Placement row_major(const Shape& shape) { return {shape, row_major_strides(shape), 0}; }
+StridedView row_major(const Shape& shape) { return {shape, row_major_strides(shape), 0}; }
 
-std::optional<Placement> view_of(Op op, const Attributes& attributes, const Placement& operand) {
-  Placement result = operand;
+std::optional<StridedView> view_of(Op op, const Attributes& attributes,
+                                   const StridedView& operand) {
+  StridedView result = operand;
   if (op == Op::reshape) {
     auto strides = strides_of_reshape(operand, attributes.sizes);
     if (!strides) return std::nullopt;
@@ -71,13 +72,13 @@ std::optional<Placement> view_of(Op op, const Attributes& attributes, const Plac
   return result;
 }
 
-std::vector<std::int64_t> element_offsets(const Placement& placement) {
+std::vector<std::int64_t> element_offsets(const StridedView& view) {
   std::vector<std::int64_t> offsets;
-  offsets.reserve(static_cast<std::size_t>(element_count(placement.shape)));
-  for_each_index(placement.shape, [&](const Index& index, std::int64_t) {
-    std::int64_t offset = placement.offset;
+  offsets.reserve(static_cast<std::size_t>(element_count(view.shape)));
+  for_each_index(view.shape, [&](const Index& index, std::int64_t) {
+    std::int64_t offset = view.offset;
     for (std::size_t axis = 0; axis < index.size(); ++axis)
-      offset += index[axis] * placement.strides[static_cast<int>(axis)];
+      offset += index[axis] * view.strides[static_cast<int>(axis)];
     offsets.push_back(offset);
   });
   return offsets;
