@@ -223,7 +223,7 @@ class Parser {
     } else if (name == "from") {
       line.expect("=");
       storage.packed_from = view(line, {});
-    } else if (name == "slivers") {
+    } else if (name == "panels") {
       read_value(line, storage.panels.width);
       storage.panels.in_pairs = line.accept("in_pairs");
     } else if (name == "writers") {

@@ -100,7 +100,7 @@ std::string text_of(const Storage& storage, const StorageUsers& users) {
       kind == StorageKind::constant ? data == constant_data(storage) : data.empty();
   more.say_if(!derived, "data=x", hex_of(data));
   more.say_if(packed_from != StridedView{}, "from=", text_of(packed_from));
-  more.say_if(panels != dsl::PackedPanels{}, "slivers=", text_of(panels));
+  more.say_if(panels != dsl::PackedPanels{}, "panels=", text_of(panels));
   more.say_if(writers != users.writers, "writers=(", text_of(writers), ")");
   more.say_if(readers != users.readers, "readers=(", text_of(readers), ")");
   more.say_if(is_output, "output");
