@@ -12,6 +12,7 @@ namespace {
 
 thread_local Capture* active_capture = nullptr;
 std::atomic<std::uint64_t> last_serial{0};
+std::atomic<std::uint64_t> changes_of_guarded_values{0};
 
 // The bytes [first, second) of its buffer that a concrete body may touch.
 std::pair<std::int64_t, std::int64_t> extent_of(const TensorBody& body) {
@@ -59,6 +60,18 @@ DataReadError::DataReadError(std::string_view operation_, std::source_location l
           std::string(operation_), "reads data", location) {}
 
 Capture* Capture::active() { return active_capture; }
+
+bool is_capturing() { return active_capture != nullptr; }
+void note_guard(Guard guard) { active_capture->note_guard(std::move(guard)); }
+std::uint64_t guarded_changes() {
+  return changes_of_guarded_values.load(std::memory_order_relaxed);
+}
+void add_guarded_change() noexcept { ++changes_of_guarded_values; }
+
+void Capture::note_guard(Guard guard) {
+  if (std::ranges::find(guards_, guard.object, &Guard::object) == guards_.end())
+    guards_.push_back(std::move(guard));
+}
 
 Capture::Capture() : serial_(++last_serial), assignments_(serial_) {
   require(active_capture == nullptr,
@@ -253,6 +266,8 @@ Captured Capture::finish(std::vector<Tensor> outputs) {
     result.captured.push_back(Tensor(input.body));
   }
   result.read.assign(read_.begin(), read_.end());
+  std::erase_if(guards_, [](const Guard& guard) { return guard.object->is_gone; });
+  result.guards = std::move(guards_);
   result.graph = std::move(graph_);
   outputs.clear();  // handles of the capture's own
   end();

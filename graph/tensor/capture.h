@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "graph/ir/ir.h"
+#include "graph/tensor/guarded.h"
 #include "graph/tensor/handle_assignments.h"
 #include "graph/tensor/tensor_body.h"
 #include "runtime/base/error.h"
@@ -40,6 +41,7 @@ struct Captured {
   std::vector<Tensor> captured;  // the graph's inputs after the placeholders, in order
   // The memory of these and of all other concrete tensors that the function looked at.
   std::vector<const Buffer*> read;
+  std::vector<Guard> guards;  // on values of the host that it read and that outlive it
 };
 
 class Capture {
@@ -51,6 +53,7 @@ class Capture {
   static Capture* active();
   // The function looks at a tensor over this memory.
   void note_read(const Buffer* memory) { read_.insert(memory); }
+  void note_guard(Guard guard);                     // the first of each value counts
   std::uint64_t serial() const { return serial_; }  // of all captures of this process, from 1
 
   // An argument of the function. All placeholders come before the first operation.
@@ -94,6 +97,7 @@ class Capture {
   std::vector<Input> inputs_;  // captured tensors in order
   std::map<Identity, std::size_t> index_of_;
   std::set<const Buffer*> read_;
+  std::vector<Guard> guards_;
   HandleAssignments assignments_;
 };
 

@@ -1,0 +1,29 @@
+// A number of the host that changes from call to call, a learning rate or a temperature: data of a
+// compiled function and not a part of its program, so that setting it compiles nothing.
+//
+//   DynamicScalar rate(1e-3);
+//   auto step = compile([&](const Tensor& gradient) { weight.copy_from(weight - rate * gradient);
+//   ... rate.set(5e-4);  // the next call reads it
+#pragma once
+
+#include "graph/tensor/tensor.h"
+
+namespace tilewright {
+
+// A tensor without axes. Copies stand for the same tensor, as a tensor's handles do. Setting it is
+// thread safe with nothing that reads it.
+class DynamicScalar {
+ public:
+  explicit DynamicScalar(double value, DType dtype = DType::f32)
+      : tensor_(full({}, value, dtype).clone()) {}
+  void set(double value) { tensor_.copy_from(full({}, value, tensor_.dtype())); }
+  double value() const { return tensor_.to(DType::f64).item<double>(); }
+  const Tensor& tensor() const { return tensor_; }
+  operator const Tensor&() const { return tensor_; }
+  operator TensorOperand() const { return tensor_; }
+
+ private:
+  Tensor tensor_;
+};
+
+}  // namespace tilewright
