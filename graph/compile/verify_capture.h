@@ -1,0 +1,24 @@
+// Whether a function still does what it did when it was captured (Options::verify_capture).
+//
+// What a captured function reads besides tensors and guarded values is a constant of its graph, and
+// no guard sees it change: a plain captured number, the length of a list, a pointer to another
+// module. Running the function over symbols again shows it: the graph is another one, or the same
+// with other memory behind its inputs. The first node that differs names the user's line.
+#pragma once
+
+#include <vector>
+
+#include "graph/ir/ir.h"
+#include "graph/tensor/tensor.h"
+
+namespace tilewright::graph {
+
+struct CaptureView {
+  const Graph& graph;                   // as it was recorded, before any pass
+  const std::vector<Tensor>& captured;  // its inputs behind the arguments
+};
+
+// Raises `Error` naming the line, what is there now and what was there, and what to do.
+void require_same_capture(const CaptureView& before, const CaptureView& now);
+
+}  // namespace tilewright::graph
