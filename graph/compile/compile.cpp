@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <iterator>
 #include <mutex>
+#include <optional>
 #include <span>
 
 #include "graph/compile/compiled.h"
@@ -33,31 +35,6 @@ std::size_t parse(std::span<const std::string_view> names, std::string_view name
   raise_error(concat("[", what, "] '", name, "' is unknown; it must be one of ", list));
 }
 
-// What differs between a call and the signature that is nearest to it.
-std::string difference(const Signature& known, const Signature& call) {
-  if (known.size() != call.size())
-    return concat("the call has ", call.size(), " arguments, that has ", known.size());
-  for (std::size_t i = 0; i < call.size(); ++i) {
-    const auto &a = known[i], &b = call[i];
-    if (a.dtype != b.dtype)
-      return concat("argument ", i, " is ", b.dtype, " where that has ", a.dtype);
-    if (a.shape.rank() != b.shape.rank())
-      return concat("argument ", i, " has shape ", b.shape, " where that has ", a.shape);
-    for (int axis = 0; axis < a.shape.rank(); ++axis)
-      if (a.shape[axis] != b.shape[axis])
-        return concat("argument ", i, ", axis ", axis, " is ", b.shape[axis], " where that has ",
-                      a.shape[axis]);
-    if (a.strides != b.strides)
-      return concat("argument ", i, " has strides ", b.strides, " where that has ", a.strides);
-    if (a.memory != b.memory)
-      return concat("argument ", i, " lies on ", Device::of(b.memory).text(), " where that is on ",
-                    Device::of(a.memory).text());
-    if (a.is_aligned && !b.is_aligned)
-      return concat("argument ", i, " does not begin at a multiple of 64 bytes where that must");
-  }
-  return "nothing";
-}
-
 }  // namespace
 
 std::string_view name_of(Mode mode) { return mode_names[static_cast<std::size_t>(mode)]; }
@@ -78,71 +55,193 @@ MatmulPrecision parse_matmul_precision(std::string_view name) {
   return static_cast<MatmulPrecision>(parse(precision_names, name, "matmul_precision"));
 }
 
+namespace {
+
+struct Entry {
+  std::unique_ptr<CompiledSignature> signature;
+  std::uint64_t used = 0;  // the call that used it last
+};
+constexpr std::size_t most_recompilations = 64;  // that are kept
+
+void log_compiled(const CompiledSignature& compiled, const std::string& signature) {
+  std::string guards = compiled.guards_text();
+  if (!guards.empty() && is_logged(graph::LogTopic::guards))
+    graph::log_line(concat("[compile] guards of (", signature, "):\n", guards));
+  if (is_logged(graph::LogTopic::fusion))
+    graph::log_line(concat("[compile] ", explain(compiled.report())));
+}
+
+}  // namespace
+
 struct CompiledFunction::State {
   TensorFunction function;
   Options options;
   std::mutex mutex;
   graph::SharedSteps shared;
-  std::vector<std::unique_ptr<CompiledSignature>> signatures;
-  std::size_t latest = 0;     // that a call matched
-  std::uint64_t changes = 0;  // of handles, when that was looked at
+  std::vector<Entry> entries;
+  std::size_t latest = 0;  // that a call matched
+  std::uint64_t calls = 0;
+  std::uint64_t changes = 0, guarded_changes = 0;  // when they were looked at
+  std::vector<Recompilation> recompilations;
+  bool has_said_limit = false;
 
   std::function<void(const Device&)> move;  // of what the function holds; none: nothing
 
-  void look_at_changes() {
-    std::uint64_t now = graph::handle_changes().count();
-    if (now == changes) [[likely]]
-      return;
-    changes = now;
-    for (auto& signature : signatures) signature->look_at_changes();
-  }
-  std::unique_ptr<CompiledSignature> compiled(const std::vector<Tensor>& arguments) {
-    return std::make_unique<CompiledSignature>(function, options, arguments, shared);
-  }
-  // The signature of the call, compiled where it is new or a handle stands for something else.
-  CompiledSignature& signature_for(const std::vector<Tensor>& arguments) {
-    look_at_changes();
-    CompiledSignature* known = find(arguments);
-    if (known == nullptr) {
-      if (signatures.size() >= static_cast<std::size_t>(options.max_signatures))
-        raise_too_many(arguments);
-      signatures.push_back(compiled(arguments));
-      latest = signatures.size() - 1;
-    } else if (known->is_doubtful() && !known->rebind(function)) {
-      signatures[latest] = compiled(arguments);
-    }
-    return *signatures[latest];
-  }
   std::vector<Tensor> call(const std::vector<Tensor>& arguments, std::int64_t times,
                            bool is_measured);
-  CompiledSignature* find(const std::vector<Tensor>& arguments) {
-    for (std::size_t i = 0; i < signatures.size(); ++i) {
-      std::size_t at = (latest + i) % signatures.size();
-      if (!matches(signatures[at]->signature(), arguments)) continue;
-      latest = at;
-      return signatures[at].get();
-    }
-    return nullptr;
-  }
-  [[noreturn]] void raise_too_many(const std::vector<Tensor>& arguments) const {
-    Signature call = graph::signature_of(arguments, options.device);
-    std::string text =
-        concat("[compile] ", signatures.size(), " signatures are compiled and the limit is ",
-               options.max_signatures, "; this call, (", to_string(call), "), is another one:");
-    for (const auto& known : signatures)
-      text += concat("\n  (", to_string(known->signature()),
-                     "): ", difference(known->signature(), call));
-    raise_error(text +
-                "\npass arguments of the same dtypes, shapes and strides, or raise "
-                "Options::max_signatures.");
-  }
+  CompiledSignature* signature_for(const std::vector<Tensor>& arguments);
+  void look_at_changes();
+  CompiledSignature* find(const std::vector<Tensor>& arguments);
+  CompiledSignature* compile_anew(const std::vector<Tensor>& arguments, std::size_t at,
+                                  std::vector<Difference> differences);
+  bool may_compile(const std::vector<Tensor>& arguments,
+                   const std::vector<Difference>& differences) const;
+  std::optional<std::size_t> place_for(const std::vector<Tensor>& arguments);
+  std::vector<Difference> nearest(const Signature& call) const;
+  [[noreturn]] void raise_too_many(const std::vector<Tensor>& arguments) const;
 };
+
+void CompiledFunction::State::look_at_changes() {
+  std::uint64_t now = graph::handle_changes().count();
+  if (now != changes) [[unlikely]] {
+    changes = now;
+    for (Entry& entry : entries) entry.signature->look_at_changes();
+  }
+  now = graph::guarded_changes();
+  if (now != guarded_changes) [[unlikely]] {
+    guarded_changes = now;
+    for (Entry& entry : entries) entry.signature->look_at_guards();
+  }
+}
+
+CompiledSignature* CompiledFunction::State::find(const std::vector<Tensor>& arguments) {
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    std::size_t at = (latest + i) % entries.size();
+    CompiledSignature& signature = *entries[at].signature;
+    if (!signature.guards_hold() || !matches(signature.signature(), arguments)) continue;
+    latest = at;
+    return &signature;
+  }
+  return nullptr;
+}
+
+static std::vector<Difference> differences_from(const CompiledSignature& known,
+                                                const Signature& call) {
+  std::vector<Difference> result = differences(known.signature(), call);
+  std::ranges::move(known.differences_of_guards(), std::back_inserter(result));
+  return result;
+}
+
+// What the call has that the compiled signature with the fewest differences has not.
+std::vector<Difference> CompiledFunction::State::nearest(const Signature& call) const {
+  std::vector<Difference> fewest;
+  for (const Entry& entry : entries) {
+    std::vector<Difference> those = differences_from(*entry.signature, call);
+    if (fewest.empty() || those.size() < fewest.size()) fewest = std::move(those);
+  }
+  return fewest;
+}
+
+// The signature of the call, compiled where it is new or a handle stands for something else; null:
+// the call is to run op by op.
+CompiledSignature* CompiledFunction::State::signature_for(const std::vector<Tensor>& arguments) {
+  look_at_changes();
+  CompiledSignature* known = find(arguments);
+  if (known != nullptr && (!known->is_doubtful() || known->rebind(function))) [[likely]]
+    return known;
+  std::vector<Difference> why;
+  if (known != nullptr)
+    why = {{.reason = RecompileReason::handle,
+            .found =
+                "a tensor or a value that the function uses stands for something else now, and "
+                "with it the function computes something else"}};
+  else
+    why = nearest(graph::signature_of(arguments, options.device));
+  if (!may_compile(arguments, why)) return nullptr;
+  if (known != nullptr) return compile_anew(arguments, latest, std::move(why));
+  std::optional<std::size_t> place = place_for(arguments);
+  return place ? compile_anew(arguments, *place, std::move(why)) : nullptr;
+}
+
+// Whether the process's stance has the call compiled.
+bool CompiledFunction::State::may_compile(const std::vector<Tensor>& arguments,
+                                          const std::vector<Difference>& differences) const {
+  if (stance() == Stance::compile) [[likely]]
+    return true;
+  if (stance() == Stance::eager_then_compile) return calls > 1;
+  require(stance() != Stance::fail_on_recompile,
+          "[compile] the stance is fail_on_recompile, and no "
+          "plan fits the call (",
+          to_string(graph::signature_of(arguments, options.device)), "): ",
+          differences.empty() ? "the function was not compiled before"
+                              : Recompilation{.differences = differences}.sentence(),
+          "; make this call once before the stance is set");
+  return false;
+}
+
+// Where the plan of one more signature goes; none: the call runs op by op.
+std::optional<std::size_t> CompiledFunction::State::place_for(
+    const std::vector<Tensor>& arguments) {
+  if (entries.size() < static_cast<std::size_t>(options.max_signatures)) return entries.size();
+  switch (options.past_limit) {
+    case PastLimit::error: raise_too_many(arguments);
+    case PastLimit::replace_oldest:
+      return static_cast<std::size_t>(std::ranges::min_element(entries, {}, &Entry::used) -
+                                      entries.begin());
+    case PastLimit::eager:
+      if (!has_said_limit)
+        graph::log_line(concat("[compile] ", entries.size(),
+                               " signatures are compiled, which is the "
+                               "limit: calls of others, as of (",
+                               to_string(graph::signature_of(arguments, options.device)),
+                               "), run op by op, as Options::past_limit says"));
+      has_said_limit = true;
+  }
+  return std::nullopt;
+}
+
+CompiledSignature* CompiledFunction::State::compile_anew(const std::vector<Tensor>& arguments,
+                                                         std::size_t at,
+                                                         std::vector<Difference> differences) {
+  auto begin = std::chrono::steady_clock::now();
+  auto made = std::make_unique<CompiledSignature>(function, options, arguments, shared);
+  std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  if (at == entries.size()) entries.emplace_back();
+  entries[at] = {std::move(made), calls};
+  latest = at;
+  std::string signature = to_string(entries[at].signature->signature());
+  if (!differences.empty()) {
+    if (recompilations.size() == most_recompilations) recompilations.erase(recompilations.begin());
+    recompilations.push_back({signature, std::move(differences), seconds.count()});
+    if (is_logged(graph::LogTopic::recompiles))
+      graph::log_line(
+          concat("[compile] recompiled for (", signature, "): ", recompilations.back().sentence()));
+  }
+  log_compiled(*entries[at].signature, signature);
+  return entries[at].signature.get();
+}
+
+void CompiledFunction::State::raise_too_many(const std::vector<Tensor>& arguments) const {
+  Signature call = graph::signature_of(arguments, options.device);
+  std::string text =
+      concat("[compile] ", entries.size(), " signatures are compiled and the limit is ",
+             options.max_signatures, "; this call, (", to_string(call), "), is another one:");
+  for (const Entry& known : entries)
+    text += concat(
+        "\n  (", to_string(known.signature->signature()),
+        "): ", Recompilation{.differences = differences_from(*known.signature, call)}.sentence());
+  raise_error(text +
+              "\npass arguments of the same dtypes, shapes and strides, raise "
+              "Options::max_signatures, or choose another Options::past_limit.");
+}
 
 CompiledFunction::CompiledFunction(TensorFunction function, Options options)
     : state_(std::make_shared<State>()) {
   require(function != nullptr, "[compile] the function is empty; pass a callable");
   require(options.max_signatures > 0, "[compile] max_signatures is ", options.max_signatures,
           "; it must be at least 1");
+  require(options.verify_capture >= 0, "[compile] verify_capture is ", options.verify_capture,
+          "; it must be the number of calls between two looks, or 0");
   require(options.tune_seconds > 0, "[compile] tune_seconds is ", options.tune_seconds,
           "; it must be positive");
   require(!options.tune_in_background || options.write_plan.empty(), "[compile] write_plan is \"",
@@ -163,7 +262,7 @@ void CompiledFunction::move_to(const Device& device) {
   std::lock_guard lock(state_->mutex);
   if (state_->move) state_->move(device);
   state_->options.device = device;
-  state_->signatures.clear();
+  state_->entries.clear();
 }
 
 std::vector<Tensor> CompiledFunction::call(const std::vector<Tensor>& arguments) const {
@@ -184,7 +283,8 @@ void CompiledFunction::measure(const std::vector<Tensor>& arguments, std::int64_
 std::vector<Tensor> CompiledFunction::State::call(const std::vector<Tensor>& arguments,
                                                   std::int64_t times, bool is_measured) {
   // Inside a capture the function is part of what is being captured.
-  if (options.backend == Backend::eager || graph::Capture::active())
+  if (options.backend == Backend::eager || graph::Capture::active() ||
+      stance() == Stance::force_eager)
     return graph::call_one_by_one(function, arguments, times);
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     require(arguments[i].defined(), "[compile] argument ", i,
@@ -193,21 +293,38 @@ std::vector<Tensor> CompiledFunction::State::call(const std::vector<Tensor>& arg
             " belongs to a capture that is over; pass a concrete tensor");
     require_current(arguments[i].body()->token, "compile", std::nullopt);
   }
-  std::lock_guard lock(mutex);
-  return signature_for(arguments).call(function, arguments, times, is_measured);
+  CompiledSignature* signature = nullptr;
+  {
+    std::lock_guard lock(mutex);
+    ++calls;
+    signature = signature_for(arguments);
+    if (signature != nullptr) {
+      entries[latest].used = calls;
+      if (options.verify_capture > 0 &&
+          calls % static_cast<std::uint64_t>(options.verify_capture) == 0)
+        signature->verify_capture(function);
+      return signature->call(function, arguments, times, is_measured);
+    }
+  }
+  return graph::call_one_by_one(function, arguments, times);
+}
+
+std::vector<Recompilation> CompiledFunction::recompilations() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->recompilations;
 }
 
 std::vector<PlanReport> CompiledFunction::report() const {
   std::lock_guard lock(state_->mutex);
   std::vector<PlanReport> reports;
-  for (const auto& signature : state_->signatures) reports.push_back(signature->report());
+  for (const auto& entry : state_->entries) reports.push_back(entry.signature->report());
   return reports;
 }
 
 std::string CompiledFunction::dump() const {
   std::lock_guard lock(state_->mutex);
   std::string text;
-  for (const auto& signature : state_->signatures) text += signature->dump();
+  for (const auto& entry : state_->entries) text += entry.signature->dump();
   return text;
 }
 
@@ -215,8 +332,8 @@ bool CompiledFunction::wait_until_tuned(double seconds) const {
   std::vector<std::shared_ptr<const graph::BackgroundPlan>> tunings;
   {
     std::lock_guard lock(state_->mutex);
-    for (const auto& signature : state_->signatures)
-      if (auto tuning = signature->tuning()) tunings.push_back(std::move(tuning));
+    for (const auto& entry : state_->entries)
+      if (auto tuning = entry.signature->tuning()) tunings.push_back(std::move(tuning));
   }
   auto begin = std::chrono::steady_clock::now();
   return std::ranges::all_of(tunings, [&](const auto& tuning) {

@@ -7,7 +7,8 @@
 // once, and the launches are laid out as a plan that later calls of that signature replay.
 //
 // A signature that is not in the table is compiled; at `Options::max_signatures` (8) different ones
-// the next is an Error that names what differs.
+// the next is an Error that names what differs, or what `Options::past_limit` says. contract.h has
+// what is said and decided about such calls.
 //
 // What a compiled function sees of the world outside its arguments:
 //
@@ -16,10 +17,14 @@
 //     `Module::quantize`), moved from, or moved to a device: the function is captured once more at
 //     its next call, and where the graph is the same as before, only other memory is read from then
 //     on; otherwise it is compiled anew. That costs a call nothing where no handle changed.
+//   * A number, a flag or any other value of the host that is held in a `Guarded`
+//     (graph/tensor/guarded.h): a call in which it is another one has a plan of its own.
 //   * Everything else is read once, when a signature is captured, and is a constant of it: numbers,
 //     flags, sizes of containers and pointers that the function refers to, and what is read through
-//     `data()` of a tensor. Pass what changes as a tensor. What the function does besides tensors,
-//     printing or counting, happens when it is captured, which may be more than once.
+//     `data()` of a tensor. Hold what changes in a Guarded, or pass it as a tensor or a
+//     `DynamicScalar`; `Options::verify_capture` finds what was forgotten. What the function does
+//     besides tensors, printing or counting, happens when it is captured, which may be more than
+//     once.
 //   * What moves no handle is not seen: two containers that are swapped (vector::swap, std::swap of
 //     vectors, maps or unique_ptrs), push_back within the capacity, a pointer set to another tensor
 //     or module, a shared_ptr<Module> replaced while the former module lives. These are pointers
@@ -43,7 +48,10 @@
 
 #include "dsl/target/device.h"
 #include "graph/compile/callable.h"
+#include "graph/compile/contract.h"
+#include "graph/functions/dynamic_scalar.h"
 #include "graph/ir/matmul_precision.h"
+#include "graph/tensor/guarded.h"
 #include "graph/tensor/index_checks.h"
 #include "graph/tensor/tensor.h"
 
@@ -76,7 +84,12 @@ struct Options {
   Mode mode = Mode::default_;
   bool fullgraph = false;  // a graph break is an Error (breaks come with data-dependent reads)
   Backend backend = Backend::tilewright;
-  int max_signatures = 8;
+  int max_signatures = 8;  // plans, by the call's arguments and guarded values
+  PastLimit past_limit = PastLimit::error;
+  // Every n-th call runs the function over symbols once more and is an Error, which names the line,
+  // if it does something else than when it was captured; 0: never. For tests, and to look for what
+  // no guard sees: a capture costs some microseconds an operation.
+  int verify_capture = 0;
   MatmulPrecision matmul_precision = MatmulPrecision::highest;
   // Where code runs if all of its tensors are on the host; if some are on a GPU, it runs there.
   Device device = default_device();
@@ -131,11 +144,14 @@ struct PlanReport {
   std::string tuning = {};  // what came of it, a sentence; empty: there was none
   // Where the graph breaks, "item at model.cpp:12": the function runs op by op; empty: nowhere.
   std::string graph_break = {};
+  std::string guards = {};            // on values of the host, a line each
   std::int64_t captured_tensors = 0;  // that it uses besides its arguments
   std::int64_t captures = 0;          // how often it was captured, once or after handles changed
   double run_seconds = 0;             // of all launches of a call; 0: not measured
   std::int64_t timed_calls = 0;       // of which each launch's least time counts
 };
+
+std::string explain(const PlanReport& plan);  // as text
 
 using TensorFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
@@ -157,6 +173,9 @@ class CompiledFunction {
   void measure(const std::vector<Tensor>& arguments, std::int64_t calls = 5) const;
   std::vector<PlanReport> report() const;  // one entry a signature compiled
   std::string explain() const;             // the report as text
+  // Why signatures behind the first one were compiled, and signatures anew: the latest 64, oldest
+  // first.
+  std::vector<Recompilation> recompilations() const;
   // Of every plan, as text: the graph, its tasks and their regions, and the tile programs.
   std::string dump() const;
   // With `Options::tune_in_background`: waits until the search for the signatures compiled so far

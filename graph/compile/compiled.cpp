@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <numeric>
 
 #include "autotune/policy.h"
 #include "graph/compile/tuned_plan.h"
+#include "graph/compile/verify_capture.h"
 #include "graph/compile/weight_copies.h"
 #include "graph/ir/text.h"
 #include "graph/passes/pipeline.h"
@@ -54,50 +54,7 @@ std::string text_of(const TuningReport& report, const std::string& whole_call) {
   return whole_call.empty() ? text : concat(text, "; ", whole_call);
 }
 
-bool begins_aligned(const TensorBody& body) {
-  return reinterpret_cast<std::uintptr_t>(address_of(body)) % 64 == 0;
-}
-
-DeviceMemory* memory_of(const Tensor& tensor) { return tensor.body()->buffer->memory(); }
-
 }  // namespace
-
-// Code for the host takes memory that begins anywhere.
-Signature signature_of(const std::vector<Tensor>& arguments, const Device& device) {
-  Signature result;
-  for (const Tensor& argument : arguments) {
-    const StridedView& place = argument.body()->view;
-    DeviceMemory* memory = memory_of(argument);
-    bool is_used = memory != nullptr || device.target().is_gpu();
-    result.push_back({argument.dtype(), place.shape, place.strides,
-                      is_used && begins_aligned(*argument.body()), memory});
-  }
-  return result;
-}
-
-bool matches(const Signature& signature, const std::vector<Tensor>& arguments) {
-  if (signature.size() != arguments.size()) return false;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const TensorBody& body = *arguments[i].body();
-    if (signature[i].dtype != body.dtype || signature[i].shape != body.view.shape ||
-        signature[i].strides != body.view.strides || signature[i].memory != body.buffer->memory() ||
-        (signature[i].is_aligned && !begins_aligned(body)))
-      return false;
-  }
-  return true;
-}
-
-std::string to_string(const Signature& signature) {
-  std::string text;
-  for (const ArgumentType& argument : signature) {
-    text += concat(text.empty() ? "" : ", ", argument.dtype, " ", argument.shape);
-    if (!is_row_major(argument.shape, argument.strides))
-      text += concat(" strided ", argument.strides);
-    if (argument.is_aligned) text += " aligned";
-    if (argument.memory != nullptr) text += concat(" on ", argument.memory->name());
-  }
-  return text.empty() ? "no arguments" : text;
-}
 
 std::vector<Tensor> call_one_by_one(const TensorFunction& function,
                                     const std::vector<Tensor>& arguments, std::int64_t times) {
@@ -105,25 +62,32 @@ std::vector<Tensor> call_one_by_one(const TensorFunction& function,
   return function(arguments);
 }
 
-static CapturedFunction capture_function(const TensorFunction& function,
-                                         const Signature& signature) {
+static Captured run_over_symbols(const TensorFunction& function, const Signature& signature) {
   TraceSpan span("compile", "capture");
-  CapturedFunction result;
-  result.changes = handle_changes().count();
   Capture capture;
   std::vector<Tensor> symbols;
   for (const ArgumentType& argument : signature)
     symbols.push_back(capture.placeholder(argument.dtype, argument.shape, argument.strides));
-  Captured captured = capture.finish(function(symbols));
+  return capture.finish(function(symbols));
+}
+
+static CapturedFunction capture_function(const TensorFunction& function,
+                                         const Signature& signature) {
+  CapturedFunction result;
+  result.changes = handle_changes().count();
+  Captured captured = run_over_symbols(function, signature);
   result.graph = run_passes(captured.graph);
+  result.recorded = std::move(captured.graph);
   result.captured = std::move(captured.captured);
   result.read = std::move(captured.read);
+  result.guards = std::move(captured.guards);
   return result;
 }
 
 CompiledSignature::CompiledSignature(const TensorFunction& function, const Options& options,
                                      const std::vector<Tensor>& arguments, SharedSteps& shared)
     : signature_(signature_of(arguments, options.device)), shared_(shared) {
+  if (options.verify_capture > 0) recorded_.emplace();
   auto begin = std::chrono::steady_clock::now();
   Graph graph;
   try {
@@ -144,12 +108,12 @@ CompiledSignature::CompiledSignature(const TensorFunction& function, const Optio
 
 void CompiledSignature::tell_graph_break(const GraphBreak& error) {
   graph_break_ = concat(error.operation, " at ", describe(error.where));
-  if (!shared_.breaks.insert(graph_break_).second) return;
-  std::string text = concat("tilewright: [compile] the graph breaks: ", graph_break_, " ",
-                            error.deed, ", so the function runs op by op for the signature (",
+  if (!shared_.breaks.insert(graph_break_).second && !is_logged(LogTopic::breaks)) return;
+  std::string text = concat("[compile] the graph breaks: ", graph_break_, " ", error.deed,
+                            ", so the function runs op by op for the signature (",
                             to_string(signature_), "), as if it were not compiled; ", error.what(),
-                            "; Options::fullgraph makes this an Error\n");
-  std::fputs(text.c_str(), stderr);
+                            "; Options::fullgraph makes this an Error");
+  log_line(text);
 }
 
 // Keeps the value of a captured result of an earlier step of this function, since the next step
@@ -163,6 +127,9 @@ void CompiledSignature::take_captured(CapturedFunction&& captured) {
   }
   captured_ = std::move(captured.captured);
   read_ = std::move(captured.read);
+  guards_ = std::move(captured.guards);
+  guards_hold_ = true;
+  if (recorded_) recorded_ = std::move(captured.recorded);
   changes_ = captured.changes;
   ++captures_;
 }
@@ -172,6 +139,37 @@ void CompiledSignature::look_at_changes() {
   if (graph_break_.empty() && !is_doubtful_)
     is_doubtful_ = handle_changes().concern(changes_, read_);
   changes_ = now;
+}
+
+void CompiledSignature::look_at_guards() {
+  guards_hold_ = std::ranges::all_of(guards_, [](const Guard& guard) { return guard.holds(); });
+  if (std::ranges::any_of(guards_, [](const Guard& guard) { return guard.object->is_gone; }))
+    is_doubtful_ = true;
+}
+
+std::vector<Difference> CompiledSignature::differences_of_guards() const {
+  std::vector<Difference> result;
+  for (const Guard& guard : guards_)
+    if (!guard.holds())
+      result.push_back({.reason = RecompileReason::guard,
+                        .found = concat(guard.object->name, " is ", guard.text()),
+                        .expected = guard.expected,
+                        .where = guard.where});
+  return result;
+}
+
+std::string CompiledSignature::guards_text() const {
+  std::string text;
+  for (const Guard& guard : guards_)
+    text += concat("  ", guard.object->name, " is ", guard.expected, " (read at ",
+                   describe(guard.where), ")\n");
+  return text;
+}
+
+void CompiledSignature::verify_capture(const TensorFunction& function) const {
+  if (!graph_break_.empty()) return;
+  Captured now = run_over_symbols(function, signature_);
+  require_same_capture({*recorded_, captured_}, {now.graph, now.captured});
 }
 
 bool CompiledSignature::has_same_places(const std::vector<Tensor>& captured) const {
@@ -463,6 +461,7 @@ PlanReport CompiledSignature::report() const {
   report.graph_break = graph_break_;
   report.captured_tensors = std::ssize(captured_);
   report.captures = captures_;
+  report.guards = guards_text();
   if (!plan_) return report;
   std::vector<double> seconds = plan_->program_seconds(times_);
   for (const PlanProgram& program : plan_->programs())

@@ -14,6 +14,7 @@
 #include "graph/compile/background_plan.h"
 #include "graph/compile/compile.h"
 #include "graph/compile/host_arguments.h"
+#include "graph/compile/signature.h"
 #include "graph/ir/ir.h"
 #include "graph/run/plan.h"
 #include "graph/tensor/capture.h"
@@ -22,21 +23,6 @@
 #include "runtime/plan/recording.h"
 
 namespace tilewright::graph {
-
-// Type and layout of one argument. A call matches where all of them are equal.
-struct ArgumentType {
-  DType dtype;
-  Shape shape;
-  Strides strides;
-  bool is_aligned = false;         // its memory must begin at a multiple of 64 bytes
-  DeviceMemory* memory = nullptr;  // that it lies in; null: the host's
-  bool operator==(const ArgumentType&) const = default;
-};
-using Signature = std::vector<ArgumentType>;
-
-Signature signature_of(const std::vector<Tensor>& arguments, const Device& device);
-bool matches(const Signature& signature, const std::vector<Tensor>& arguments);
-std::string to_string(const Signature& signature);  // "f32 10x10, i64 1"
 
 // What `CompiledFunction::repeat` means, without code: for functions that are not compiled.
 std::vector<Tensor> call_one_by_one(const TensorFunction& function,
@@ -51,9 +37,11 @@ struct SharedSteps {
 // A function run once over symbolic arguments.
 struct CapturedFunction {
   Graph graph;                      // after the passes
+  Graph recorded;                   // before them
   std::vector<Tensor> captured;     // its inputs behind the arguments
   std::vector<const Buffer*> read;  // of these and of other tensors that it looked at
-  std::uint64_t changes = 0;        // of handles, before (handle_changes.h)
+  std::vector<Guard> guards;
+  std::uint64_t changes = 0;  // of handles, before (handle_changes.h)
 };
 
 // Compiled code runs where the tensors lie, the arguments and those that the function uses besides:
@@ -75,6 +63,16 @@ class CompiledSignature {
   // Called when handles have changed: sets `is_doubtful` if the function has read one of these.
   void look_at_changes();
   bool is_doubtful() const { return is_doubtful_; }
+  // Called when guarded values have changed. One that is gone makes the signature doubtful, as a
+  // handle does.
+  void look_at_guards();
+  bool guards_hold() const { return guards_hold_; }
+  // What the call, of this signature's arguments, has that it was not compiled for.
+  std::vector<Difference> differences_of_guards() const;
+  std::string guards_text() const;  // a line each; empty: there are none
+  // Runs the function over symbols once more (Options::verify_capture). Raises `Error` naming the
+  // line where it does something else than when it was captured.
+  void verify_capture(const TensorFunction& function) const;
   // Captures the function again. True: its graph is the same, perhaps with other memory, which is
   // read from now on. False: it must be compiled again.
   bool rebind(const TensorFunction& function);
@@ -117,6 +115,9 @@ class CompiledSignature {
   std::vector<std::size_t> results_;  // of captured tensors: those of recorded functions
   std::uint64_t changes_ = 0;         // of handles, when that was looked at
   bool is_doubtful_ = false;
+  std::vector<Guard> guards_;
+  bool guards_hold_ = true;
+  std::optional<Graph> recorded_;  // as it was captured, where later captures are compared with it
   std::int64_t captures_ = 0;
   std::vector<std::size_t> mutated_;  // inputs
   RowChecks row_checks_;

@@ -75,6 +75,8 @@ std::string table(const PlanReport& plan) {
   return text;
 }
 
+}  // namespace
+
 std::string explain(const PlanReport& plan) {
   std::string text = concat("signature (", plan.signature, ")\n");
   if (!plan.graph_break.empty())
@@ -106,10 +108,9 @@ std::string explain(const PlanReport& plan) {
   if (plan.timed_calls > 0)
     text += concat("  launches of a call take ", of_seconds(plan.run_seconds),
                    ", each its least of ", counted(plan.timed_calls, "call", "calls"), "\n");
+  if (!plan.guards.empty()) text += concat("  guards:\n", plan.guards);
   return text + table(plan);
 }
-
-}  // namespace
 
 std::string CompiledFunction::explain() const {
   std::vector<PlanReport> reports = report();
@@ -118,6 +119,10 @@ std::string CompiledFunction::explain() const {
       ", matmul precision ", name_of(options().matmul_precision), ", ", reports.size(),
       " of at most ", counted(options().max_signatures, "signature", "signatures"), "\n");
   for (const PlanReport& plan : reports) text += tilewright::explain(plan);
+  std::vector<Recompilation> again = recompilations();
+  if (!again.empty()) text += "compiled again:\n";
+  for (const Recompilation& each : again)
+    text += concat("  (", each.signature, "): ", each.sentence(), "\n");
   return text;
 }
 

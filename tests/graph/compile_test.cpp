@@ -153,7 +153,7 @@ TEST(Compile, CompilesEachSignatureOnceUpToTheLimit) {
   EXPECT_EQ(runs, 3);
   std::string error = error_of([&] { fast(ramp({4})); });
   expect_contains(error, "[compile] 3 signatures are compiled and the limit is 3");
-  expect_contains(error, "argument 0, axis 0 is 4 where that has 2");
+  expect_contains(error, "argument 0: axis 0 is 4, compiled for 2");
 }
 
 TEST(Compile, ReportsWhereDataIsRead) {

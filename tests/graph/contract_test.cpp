@@ -1,0 +1,223 @@
+// Calls that no plan fits: why, whether and how many are compiled (graph/compile/contract.h).
+#include "graph/compile/contract.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/compile/compile.h"
+#include "tests/errors.h"
+#include "tests/setting.h"
+#include "tests/tensors.h"
+
+namespace tilewright {
+namespace {
+
+Tensor doubled(const Tensor& x) { return x * 2; }
+
+// The only recompilation that the second call makes after the first.
+Recompilation recompilation(const Tensor& first, const Tensor& second) {
+  Compiled fast = compile(doubled);
+  fast(first);
+  EXPECT_TRUE(fast.recompilations().empty());
+  expect_near(fast(second).to(DType::f32), (second * 2).to(DType::f32));
+  EXPECT_EQ(fast.recompilations().size(), 1U);
+  return fast.recompilations().at(0);
+}
+
+TEST(Recompilations, SayWhichAxisDiffers) {
+  Recompilation why = recompilation(ramp({2, 3}), ramp({2, 4}));
+  EXPECT_EQ(why.signature, "f32 2x4");
+  ASSERT_EQ(why.differences.size(), 1U);
+  EXPECT_EQ(why.differences[0].reason, RecompileReason::size);
+  EXPECT_EQ(why.differences[0].argument, 0);
+  EXPECT_EQ(why.differences[0].axis, 1);
+  EXPECT_EQ(why.sentence(), "argument 0: axis 1 is 4, compiled for 3");
+  EXPECT_GT(why.seconds, 0);
+}
+
+TEST(Recompilations, SayWhatElseDiffers) {
+  EXPECT_EQ(recompilation(ramp({2}), ramp({2}).to(DType::f64)).sentence(),
+            "argument 0: its dtype is f64, compiled for f32");
+  EXPECT_EQ(recompilation(ramp({2}), ramp({2, 3})).sentence(),
+            "argument 0: its shape is 2x3, compiled for 2");
+  EXPECT_EQ(recompilation(ramp({2, 3}), ramp({3, 2}).transpose(0, 1)).sentence(),
+            "argument 0: its strides are 1x2, compiled for 3x1");
+  EXPECT_EQ(recompilation(ramp({2, 3}), ramp({4, 5}).to(DType::f64)).sentence(),
+            "argument 0: its dtype is f64, compiled for f32; argument 0: axis 0 is 4, compiled for "
+            "2; argument 0: axis 1 is 5, compiled for 3");
+}
+
+TEST(Recompilations, CompareWithTheNearestPlan) {
+  Compiled fast = compile(doubled, {.max_signatures = 3});
+  fast(ramp({2, 3}));
+  fast(ramp({4, 5}));
+  fast(ramp({4, 6}));
+  EXPECT_EQ(fast.recompilations().at(1).sentence(), "argument 0: axis 1 is 6, compiled for 5");
+  expect_contains(fast.explain(),
+                  "compiled again:\n  (f32 4x5): argument 0: axis 0 is 4, compiled for 2; ");
+}
+
+TEST(Recompilations, SayThatAHandleChanged) {
+  struct Scaled {
+    Tensor weight = ramp({4});
+    Tensor forward(const Tensor& x) { return x * weight; }
+  } scaled;
+  Compiled fast = compile(scaled);
+  fast(ramp({4}));
+  scaled.weight = ramp({1});  // of another size: another graph
+  expect_near(fast(ramp({4})), ramp({4}) * scaled.weight);
+  ASSERT_EQ(fast.recompilations().size(), 1U);
+  EXPECT_EQ(fast.recompilations()[0].differences.at(0).reason, RecompileReason::handle);
+  scaled.weight = ramp({1}) * 3;  // the same graph
+  expect_near(fast(ramp({4})), ramp({4}) * scaled.weight);
+  EXPECT_EQ(fast.recompilations().size(), 1U);
+}
+
+TEST(Recompilations, KeepTheLatest) {
+  Compiled fast = compile(doubled, {.max_signatures = 1, .past_limit = PastLimit::replace_oldest});
+  for (int i = 0; i < 70; ++i) fast(ramp({1 + i % 2}));
+  EXPECT_EQ(fast.recompilations().size(), 64U);
+  EXPECT_EQ(fast.report().size(), 1U);
+}
+
+TEST(PastTheLimit, IsAnErrorThatNamesEachPlan) {
+  Compiled fast = compile(doubled, {.max_signatures = 2});
+  fast(ramp({2}));
+  fast(ramp({3}));
+  std::string error = error_of([&] { fast(ramp({4})); });
+  expect_contains(error, "2 signatures are compiled and the limit is 2; this call, (f32 4)");
+  expect_contains(error, "(f32 2): argument 0: axis 0 is 4, compiled for 2");
+  expect_contains(error, "(f32 3): argument 0: axis 0 is 4, compiled for 3");
+}
+
+TEST(PastTheLimit, RunsOpByOpOnRequestAndSaysSoOnce) {
+  int runs = 0;
+  Compiled fast = compile(
+      [&runs](const Tensor& x) {
+        ++runs;
+        return x * 2;
+      },
+      {.max_signatures = 1, .past_limit = PastLimit::eager});
+  fast(ramp({2}));
+  testing::internal::CaptureStderr();
+  for (int call = 0; call < 3; ++call) expect_near(fast(ramp({4})), ramp({4}) * 2);
+  std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(runs, 4);
+  expect_contains(said, "calls of others, as of (f32 4), run op by op");
+  EXPECT_EQ(said.find("calls of others"), said.rfind("calls of others"));
+  fast(ramp({2}));  // still by its plan
+  EXPECT_EQ(runs, 4);
+}
+
+TEST(PastTheLimit, ReplacesThePlanThatWasUsedLeastRecently) {
+  int runs = 0;
+  Compiled fast = compile(
+      [&runs](const Tensor& x) {
+        ++runs;
+        return x * 2;
+      },
+      {.max_signatures = 2, .past_limit = PastLimit::replace_oldest});
+  fast(ramp({2}));
+  fast(ramp({3}));
+  fast(ramp({2}));
+  fast(ramp({4}));  // in place of 3
+  EXPECT_EQ(runs, 3);
+  fast(ramp({2}));
+  EXPECT_EQ(runs, 3);
+  expect_near(fast(ramp({3})), ramp({3}) * 2);
+  EXPECT_EQ(runs, 4);
+}
+
+TEST(Stances, ForceEagerRunsWhatIsCompiledOpByOp) {
+  int runs = 0;
+  Compiled fast = compile([&runs](const Tensor& x) {
+    ++runs;
+    return x * 2;
+  });
+  fast(ramp({2}));
+  {
+    StanceScope eager(Stance::force_eager);
+    expect_near(fast(ramp({2})), ramp({2}) * 2);
+    fast(ramp({3}));
+    EXPECT_EQ(runs, 3);
+  }
+  EXPECT_EQ(stance(), Stance::compile);
+  fast(ramp({2}));
+  EXPECT_EQ(runs, 3);
+  EXPECT_EQ(fast.report().size(), 1U);
+}
+
+TEST(Stances, EagerOnRecompileUsesPlansAndMakesNone) {
+  Compiled fast = compile(doubled);
+  fast(ramp({2}));
+  StanceScope eager(Stance::eager_on_recompile);
+  expect_near(fast(ramp({3})), ramp({3}) * 2);
+  fast(ramp({2}));
+  EXPECT_EQ(fast.report().size(), 1U);
+}
+
+TEST(Stances, FailOnRecompileNamesWhatIsNew) {
+  Compiled fast = compile(doubled), unused = compile(doubled);
+  fast(ramp({2}));
+  StanceScope fail(Stance::fail_on_recompile);
+  fast(ramp({2}));
+  expect_contains(error_of([&] { fast(ramp({3})); }),
+                  "no plan fits the call (f32 3): argument 0: axis 0 is 3, compiled for 2; make "
+                  "this call once before the stance is set");
+  expect_contains(error_of([&] { unused(ramp({3})); }), "the function was not compiled before");
+}
+
+// A handle that stands for something else is a recompilation, too, where the graph is another one.
+TEST(Stances, HoldForChangedHandles) {
+  struct Scaled {
+    Tensor weight = ramp({4});
+    Tensor forward(const Tensor& x) { return x * weight; }
+  } scaled;
+  Compiled fast = compile(scaled);
+  fast(ramp({4}));
+  StanceScope fail(Stance::fail_on_recompile);
+  scaled.weight = ramp({4}) * 3;
+  expect_near(fast(ramp({4})), ramp({4}) * scaled.weight);
+  scaled.weight = ramp({1});
+  expect_contains(error_of([&] { fast(ramp({4})); }), "stands for something else now");
+}
+
+TEST(Stances, EagerThenCompileLeavesTheFirstCallAlone) {
+  StanceScope later(Stance::eager_then_compile);
+  Compiled fast = compile(doubled);
+  expect_near(fast(ramp({2})), ramp({2}) * 2);
+  EXPECT_TRUE(fast.report().empty());
+  fast(ramp({3}));
+  EXPECT_EQ(fast.report().size(), 1U);
+}
+
+TEST(Stances, HaveNamesAndAreNotSetWhileAFunctionIsCaptured) {
+  for (Stance each : {Stance::compile, Stance::force_eager, Stance::eager_on_recompile,
+                      Stance::fail_on_recompile, Stance::eager_then_compile})
+    EXPECT_EQ(parse_stance(name_of(each)), each);
+  expect_contains(error_of([] { parse_stance("lazy"); }),
+                  "[stance] 'lazy' is unknown; it must be one of compile, force_eager,");
+  Compiled sets = compile([](const Tensor& x) {
+    set_stance(Stance::force_eager);
+    return x;
+  });
+  expect_contains(error_of([&] { sets(ramp({2})); }), "[set_stance] a function is being captured");
+  EXPECT_EQ(stance(), Stance::compile);
+}
+
+TEST(Log, SaysWhatItIsAskedFor) {
+  Setting log("TILEWRIGHT_LOG", "recompiles,fusion,guards");
+  testing::internal::CaptureStderr();
+  Guarded<int> power(2, "power");
+  Compiled fast = compile([&](const Tensor& x) { return power.get() == 2 ? x * x : x * x * x; });
+  fast(ramp({2}));
+  fast(ramp({3}));
+  std::string said = testing::internal::GetCapturedStderr();
+  expect_contains(said,
+                  "tilewright: [compile] recompiled for (f32 3): argument 0: axis 0 is 3, compiled "
+                  "for 2\n");
+  expect_contains(said, "tilewright: [compile] guards of (f32 2):\n  power is 2 (read at ");
+  expect_contains(said, "1 launch of 1 distinct program");
+}
+
+}  // namespace
+}  // namespace tilewright
