@@ -11,6 +11,7 @@
 #include "dsl/target/device.h"
 #include "runtime/base/error.h"
 #include "runtime/cpu/parallel.h"
+#include "runtime/fork_gate.h"
 
 namespace tilewright::autotune {
 namespace {
@@ -228,7 +229,7 @@ Point TunedKernel::point_for(Arguments arguments) const {
   if (policy == TunePolicy::off) return s.preferred;
   Question question = question_of(arguments);
   // Held while tuning, so that threads that meet a question together answer it once.
-  std::lock_guard lock(s.mutex);
+  GatedLock lock(s.mutex);
   auto known = s.chosen.find(question);
   if (known != s.chosen.end()) return known->second;
   require_used_knobs(arguments);

@@ -8,6 +8,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/cpu/system_memory.h"
+#include "runtime/fork_gate.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -93,6 +94,7 @@ Pool& pool() {
 
 std::shared_ptr<Buffer> Buffer::allocate(std::int64_t size_bytes, DeviceMemory* memory) {
   require(size_bytes >= 0, "[buffer] the size is ", size_bytes, " bytes; 0 or more would be right");
+  InsideLibrary inside;
   if (memory != nullptr) {
     auto buffer = std::make_shared<Buffer>();
     buffer->data_ = memory->take(size_bytes);
@@ -134,13 +136,20 @@ std::shared_ptr<Buffer> Buffer::wrap(void* data, std::int64_t size_bytes,
 }
 
 Buffer::~Buffer() {
+  InsideLibrary inside;
   if (is_devices_) memory_->give_back(data_);
   if (class_bytes_ == 0) return;
   ASAN_POISON_MEMORY_REGION(data_, static_cast<std::size_t>(class_bytes_));
   pool().give_back(data_, class_bytes_);
 }
 
-PoolStatistics pool_statistics() { return pool().statistics(); }
-void release_cached_memory() { pool().release_all(); }
+PoolStatistics pool_statistics() {
+  InsideLibrary inside;
+  return pool().statistics();
+}
+void release_cached_memory() {
+  InsideLibrary inside;
+  pool().release_all();
+}
 
 }  // namespace tilewright

@@ -4,6 +4,7 @@
 
 #include "autotune/database/guarded_store.h"
 #include "runtime/base/error.h"
+#include "runtime/fork_gate.h"
 
 namespace tilewright::autotune {
 namespace {
@@ -36,7 +37,7 @@ TuningDatabase::~TuningDatabase() = default;
 TuningDatabase::TuningDatabase(TuningDatabase&&) noexcept = default;
 
 Lookup TuningDatabase::lookup(const TuningKey& key, const Accept& accept) {
-  std::scoped_lock lock(state_->mutex);
+  GatedLock lock(state_->mutex);
   Lookup found;
   state_->attempt_everywhere([&](Store& store) {
     // The others only if the first is wrong, or not wanted.
@@ -63,7 +64,7 @@ std::vector<TuningRow> TuningDatabase::rows(const TuningKey& key) {
 }
 
 std::vector<TuningRow> TuningDatabase::rows_of_question(const TuningKey& key) {
-  std::scoped_lock lock(state_->mutex);
+  GatedLock lock(state_->mutex);
   std::vector<TuningRow> rows;
   state_->attempt_everywhere([&](Store& store) {
     for (TuningRow& row : store.rows_of_question(key)) {
@@ -81,7 +82,7 @@ std::vector<TuningRow> TuningDatabase::rows_of_question(const TuningKey& key) {
 
 std::vector<TuningRow> TuningDatabase::neighbours(const TuningKey& key, std::size_t limit,
                                                   const Accept& accept) {
-  std::scoped_lock lock(state_->mutex);
+  GatedLock lock(state_->mutex);
   std::vector<TuningRow> found;
   state_->attempt_everywhere([&](Store& store) {
     std::vector<TuningKey> keys = store.keys_like(key, most_rows_looked_at);
@@ -103,7 +104,7 @@ std::vector<TuningRow> TuningDatabase::neighbours(const TuningKey& key, std::siz
 }
 
 bool TuningDatabase::store(const std::vector<TuningRow>& rows) {
-  std::scoped_lock lock(state_->mutex);
+  GatedLock lock(state_->mutex);
   auto is_wrong = [&](const TuningRow& row) {
     std::optional<std::string> problem = problem_of(row);
     if (problem) state_->reject(*problem);
@@ -122,7 +123,7 @@ bool TuningDatabase::store(const std::vector<TuningRow>& rows) {
 }
 
 Replacement TuningDatabase::replace(const TuningKey& key, const std::vector<TuningRow>& rows) {
-  std::scoped_lock lock(state_->mutex);
+  GatedLock lock(state_->mutex);
   for (const TuningRow& row : rows)
     if (std::optional<std::string> problem = problem_of(row)) {
       state_->reject(*problem);
@@ -135,7 +136,7 @@ Replacement TuningDatabase::replace(const TuningKey& key, const std::vector<Tuni
 }
 
 Miss TuningDatabase::why_miss(const TuningKey& key) {
-  std::scoped_lock lock(state_->mutex);
+  GatedLock lock(state_->mutex);
   Miss miss;
   state_->attempt_everywhere([&](Store& store) {
     std::vector<TuningKey> stored;
@@ -178,29 +179,29 @@ std::string Miss::text() const {
 }
 
 bool TuningDatabase::each_row(const std::function<void(const TuningRow&)>& each) {
-  std::scoped_lock lock(state_->mutex);
+  GatedLock lock(state_->mutex);
   return state_->attempt_once([&](Store& store) { store.each_row(each); });
 }
 
 bool TuningDatabase::each_key(const std::function<void(const TuningKey&)>& each) {
-  std::scoped_lock lock(state_->mutex);
+  GatedLock lock(state_->mutex);
   return state_->attempt_once([&](Store& store) { store.each_key(each); });
 }
 
 bool TuningDatabase::remove(const std::vector<TuningRow>& rows) {
-  std::scoped_lock lock(state_->mutex);
+  GatedLock lock(state_->mutex);
   return state_->attempt([&](Store& store) { store.remove(rows); });
 }
 
 DatabaseCounts TuningDatabase::counts() {
-  std::scoped_lock lock(state_->mutex);
+  GatedLock lock(state_->mutex);
   DatabaseCounts counts;
   state_->attempt([&](Store& store) { counts = store.counts(); });
   return counts;
 }
 
 std::vector<std::string> TuningDatabase::problems() {
-  std::scoped_lock lock(state_->mutex);
+  GatedLock lock(state_->mutex);
   std::vector<std::string> found;
   bool done = state_->attempt([&](Store& store) { found = store.connection().problems(); });
   if (!done) found.push_back("the database cannot be read");
@@ -208,7 +209,7 @@ std::vector<std::string> TuningDatabase::problems() {
 }
 
 std::int64_t TuningDatabase::clean() {
-  std::scoped_lock lock(state_->mutex);
+  GatedLock lock(state_->mutex);
   std::int64_t removed = 0;
   state_->attempt([&](Store& store) {
     SqlConnection& connection = store.connection();
@@ -222,7 +223,7 @@ std::int64_t TuningDatabase::clean() {
 }
 
 Diagnostics TuningDatabase::diagnostics() const {
-  std::scoped_lock lock(state_->mutex);
+  GatedLock lock(state_->mutex);
   return state_->diagnostics();
 }
 

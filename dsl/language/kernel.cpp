@@ -3,6 +3,7 @@
 #include "dsl/language/kernel_state.h"
 #include "dsl/language/tracer.h"
 #include "runtime/base/error.h"
+#include "runtime/fork_gate.h"
 
 namespace tilewright::dsl {
 
@@ -75,7 +76,7 @@ Kernel Kernel::with(Check check) const {
 }
 
 std::size_t Kernel::compiled_count() const {
-  std::lock_guard lock(state_->mutex);
+  GatedLock lock(state_->mutex);
   return state_->compiled.size();
 }
 

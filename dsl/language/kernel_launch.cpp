@@ -9,6 +9,7 @@
 #include "dsl/target/device.h"
 #include "runtime/base/env.h"
 #include "runtime/base/error.h"
+#include "runtime/fork_gate.h"
 #include "runtime/trace.h"
 
 namespace tilewright::dsl {
@@ -117,7 +118,7 @@ void launch_checked(const Artifact& artifact, const Grid& grid, std::span<const 
 std::shared_ptr<const Kernel::Compiled> Kernel::compiled_for(
     std::span<const LaunchArgument> arguments, const Device& device) const {
   // Held while compiling, so that threads that meet a new signature together compile it once.
-  std::lock_guard lock(state_->mutex);
+  GatedLock lock(state_->mutex);
   std::shared_ptr<const Compiled>& latest = state_->latest;
   if (latest != nullptr && latest->device == device && fits(arguments) &&
       answers(latest->signature, arguments)) [[likely]]

@@ -11,6 +11,7 @@
 #include "dsl/passes/pipeline.h"
 #include "runtime/base/error.h"
 #include "runtime/base/out_of_memory.h"
+#include "runtime/fork_gate.h"
 #include "runtime/trace.h"
 
 namespace tilewright::dsl {
@@ -22,6 +23,7 @@ class KernelTable {
   std::shared_ptr<const Artifact> get(const ir::Function& function, const Target& target,
                                       bool is_cuda, const std::optional<LaunchTable>& table,
                                       bool is_watched = false) {
+    InsideLibrary inside;
     Hash key = Hasher()
                    .add(ir::content_hash(function))
                    .add(target.hash())
@@ -63,6 +65,7 @@ class KernelTable {
   }
 
   CompileStatistics statistics() {
+    InsideLibrary inside;
     std::lock_guard lock(mutex_);
     return statistics_;
   }

@@ -13,6 +13,7 @@
 #include "graph/tensor/handle_changes.h"
 #include "graph/tensor/tensor_body.h"
 #include "runtime/base/error.h"
+#include "runtime/fork_gate.h"
 
 namespace tilewright {
 namespace {
@@ -259,7 +260,7 @@ void CompiledFunction::on_move(std::function<void(const Device&)> move) {
 }
 
 void CompiledFunction::move_to(const Device& device) {
-  std::lock_guard lock(state_->mutex);
+  GatedLock lock(state_->mutex);
   if (state_->move) state_->move(device);
   state_->options.device = device;
   state_->entries.clear();
@@ -282,6 +283,7 @@ void CompiledFunction::measure(const std::vector<Tensor>& arguments, std::int64_
 
 std::vector<Tensor> CompiledFunction::State::call(const std::vector<Tensor>& arguments,
                                                   std::int64_t times, bool is_measured) {
+  InsideLibrary inside;
   // Inside a capture the function is part of what is being captured.
   if (options.backend == Backend::eager || graph::Capture::active() ||
       stance() == Stance::force_eager)
@@ -310,19 +312,19 @@ std::vector<Tensor> CompiledFunction::State::call(const std::vector<Tensor>& arg
 }
 
 std::vector<Recompilation> CompiledFunction::recompilations() const {
-  std::lock_guard lock(state_->mutex);
+  GatedLock lock(state_->mutex);
   return state_->recompilations;
 }
 
 std::vector<PlanReport> CompiledFunction::report() const {
-  std::lock_guard lock(state_->mutex);
+  GatedLock lock(state_->mutex);
   std::vector<PlanReport> reports;
   for (const auto& entry : state_->entries) reports.push_back(entry.signature->report());
   return reports;
 }
 
 std::string CompiledFunction::dump() const {
-  std::lock_guard lock(state_->mutex);
+  GatedLock lock(state_->mutex);
   std::string text;
   for (const auto& entry : state_->entries) text += entry.signature->dump();
   return text;
@@ -331,7 +333,7 @@ std::string CompiledFunction::dump() const {
 bool CompiledFunction::wait_until_tuned(double seconds) const {
   std::vector<std::shared_ptr<const graph::BackgroundPlan>> tunings;
   {
-    std::lock_guard lock(state_->mutex);
+    GatedLock lock(state_->mutex);
     for (const auto& entry : state_->entries)
       if (auto tuning = entry.signature->tuning()) tunings.push_back(std::move(tuning));
   }

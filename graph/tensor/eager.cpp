@@ -9,6 +9,7 @@
 #include "graph/run/plan.h"
 #include "graph/tensor/functional.h"
 #include "graph/tensor/tensor_body.h"
+#include "runtime/fork_gate.h"
 
 namespace tilewright::graph {
 namespace {
@@ -169,6 +170,7 @@ void run_eager_copy(const Tensor& to, const Tensor& from) {
 
 std::vector<Tensor> run_eager(Op op, std::span<const Tensor> operands, const Attributes& attributes,
                               std::optional<DType> dtype, std::source_location where) {
+  InsideLibrary inside;
   std::shared_ptr<const Plan> plan;
   StepAccess access;
   auto buffers = run({op, operands, attributes, dtype, false, where}, plan, access);

@@ -4,19 +4,20 @@
 
 #include "graph/tensor/capture.h"
 #include "graph/tensor/tensor_body.h"
+#include "runtime/fork_gate.h"
 
 namespace tilewright {
 namespace graph {
 
 void HandleChanges::add(const Buffer* memory) noexcept {
-  std::lock_guard lock(mutex_);
+  GatedLock lock(mutex_);
   std::uint64_t number = count_.load(std::memory_order_relaxed);
   latest_[number % kept] = memory;
   count_.store(number + 1, std::memory_order_relaxed);
 }
 
 bool HandleChanges::concern(std::uint64_t since, std::span<const Buffer* const> memory) const {
-  std::lock_guard lock(mutex_);
+  GatedLock lock(mutex_);
   std::uint64_t end = count_.load(std::memory_order_relaxed);
   if (end - since > kept) return true;
   for (; since < end; ++since) {

@@ -5,6 +5,8 @@
 #include <system_error>
 #include <thread>
 
+#include "runtime/fork_gate.h"
+
 namespace tilewright {
 
 void run_beside(const std::function<void()>& work) {
@@ -18,7 +20,10 @@ void run_beside(const std::function<void()>& work) {
   };
   std::thread second;
   try {
-    second = std::thread(caught, std::ref(there));
+    second = std::thread([&] {
+      InsideLibrary::OnBehalf of_the_first;
+      caught(there);
+    });
   } catch (const std::system_error&) {  // one thread does it all
   } catch (const std::bad_alloc&) {
   }

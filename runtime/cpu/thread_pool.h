@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "runtime/cpu/parallel.h"
+#include "runtime/fork_gate.h"
 
 namespace tilewright {
 
@@ -52,6 +53,7 @@ class ThreadPool {
     InsideBody& operator=(const InsideBody&) = delete;
 
    private:
+    InsideLibrary::OnBehalf of_the_caller_;
     int former_;
   };
 
