@@ -332,6 +332,7 @@ Tensor scaled_dot_product_attention(const TensorOperand& q, const Tensor& k, con
 std::string to_string(const Tensor& tensor) {
   if (!tensor.defined()) return "undefined tensor";
   std::ostringstream out;
+  out.exceptions(std::ios_base::badbit);  // no memory is an error
   out.imbue(std::locale::classic());
   out << tensor.dtype() << "[" << tensor.shape() << "]";
   if (tensor.is_symbolic()) return out.str() + " (symbolic)";

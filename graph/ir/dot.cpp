@@ -41,6 +41,7 @@ std::string dot(const Graph& graph) {
       out << m.value << "->" << m.input << " [label=write, style=dashed, constraint=false];\n";
   };
   std::ostringstream out;
+  out.exceptions(std::ios_base::badbit);  // no memory is an error
   out.imbue(std::locale::classic());
   boost::write_graphviz(out, Edges(graph), node, edge, whole);
   return out.str();

@@ -55,6 +55,7 @@ template <typename T>
 std::string text_of_value(const T& value) {
   if constexpr (requires(std::ostream & out) { out << value; }) {
     std::ostringstream out;
+    out.exceptions(std::ios_base::badbit);
     out.imbue(std::locale::classic());
     out << std::boolalpha << value;
     return out.str();

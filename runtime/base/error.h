@@ -28,10 +28,13 @@ class InternalError : public std::logic_error {
 };
 
 // Joins the parts as `std::ostream` prints them. Not as the program's locale wants: what is joined
-// here is read by machines too (IR, keys, JSON), and must be the same in every program.
+// here is read by machines too (IR, keys, JSON), and must be the same in every program. Raises
+// std::bad_alloc where there is no memory for it: a stream by itself would keep what it has, and a
+// key, a header of a file or a program would be cut short without a word.
 template <typename... Parts>
 std::string concat(const Parts&... parts) {
   std::ostringstream out;
+  out.exceptions(std::ios_base::badbit);
   out.imbue(std::locale::classic());
   (out << ... << parts);
   return out.str();
