@@ -39,10 +39,11 @@ class Batch {
   void store() {
     wait();
     if (rows_.empty()) return;
-    // If no thread can be started, `wait` stores them.
-    is_stored_ =
-        std::async(std::launch::async | std::launch::deferred,
-                   [&into = into_, rows = std::exchange(rows_, {})] { return into.store(rows); });
+    // If no thread can be started, `wait` stores them. The function holds no rows: it is moved from
+    // by the attempt to start one, and what then runs would have none.
+    stored_ = std::exchange(rows_, {});
+    is_stored_ = std::async(std::launch::async | std::launch::deferred,
+                            [this] { return into_.store(stored_); });
     rows_.reserve(rows_at_once);
   }
   void wait() {
@@ -52,7 +53,8 @@ class Batch {
   TuningDatabase& into_;
   MergeReport& report_;
   std::vector<TuningRow> rows_;
-  std::future<bool> is_stored_;
+  std::vector<TuningRow> stored_;  // while `is_stored_` is pending
+  std::future<bool> is_stored_;    // last: it waits for who uses the others
 };
 
 void add_message(MergeReport& report, const std::string& message) {

@@ -2,8 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <sstream>
+#include <system_error>
+#include <thread>
 
 #include "runtime/base/error.h"
 #include "tests/autotune/database/rows.h"
@@ -36,6 +39,43 @@ TuningDatabase random_database(const std::string& file, std::uint64_t& state) {
   }
   database.store(rows);
   return database;
+}
+
+// A system that refuses threads, as a container with few processes does: no stack is as large.
+class NoThreads {
+ public:
+  NoThreads() {
+    pthread_getattr_default_np(&former_);
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, std::size_t{1} << 46);
+    pthread_setattr_default_np(&attributes);
+    pthread_attr_destroy(&attributes);
+  }
+  ~NoThreads() {
+    pthread_setattr_default_np(&former_);
+    pthread_attr_destroy(&former_);
+  }
+
+ private:
+  pthread_attr_t former_;
+};
+
+TEST(Exchange, KeepsRowsWhereTheSystemRefusesThreads) {
+  ScratchFolder folder;
+  std::uint64_t state = 7;
+  TuningDatabase from = random_database(folder.path() / "from", state);
+  TuningDatabase merged(folder.path() / "merged"), imported(folder.path() / "imported");
+  std::string text = exported(from);
+  std::istringstream lines(text);
+  {
+    NoThreads none;
+    EXPECT_THROW(std::thread([] {}).join(), std::system_error);
+    EXPECT_TRUE(merge(from, merged).is_complete);
+    EXPECT_TRUE(import_rows(lines, imported).is_complete);
+  }
+  EXPECT_EQ(exported(merged), text);
+  EXPECT_EQ(exported(imported), text);
 }
 
 TEST(ExchangeProperty, MergingIsCommutativeAssociativeAndIdempotent) {
