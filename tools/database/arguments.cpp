@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "autotune/database/sql/location.h"
+#include "runtime/base/error.h"
 #include "tools/console/misuse.h"
 
 namespace tilewright::tools {
@@ -40,6 +41,13 @@ int end_of_reading(const TuningDatabase& database) {
              found.place, found.messages.empty() ? "" : ": ",
              found.messages.empty() ? "" : found.messages.back());
   return 1;
+}
+
+void DatabaseArguments::require_out_is_another(std::string_view operation,
+                                               const TuningDatabase& database) const {
+  std::error_code error;
+  require(!std::filesystem::equivalent(out, database.diagnostics().place, error) || error, "[",
+          operation, "] ", out, " is the database itself, which would be lost; name another file");
 }
 
 }  // namespace tilewright::tools

@@ -23,6 +23,8 @@ struct DatabaseArguments {
   // Raises `Misuse` where a file is named that there is not.
   void require_database() const;
   TuningDatabase open(autotune::Access access) const;
+  // Raises `Error` where what is to be written would take the place of the database.
+  void require_out_is_another(std::string_view operation, const TuningDatabase& database) const;
   void print(const Table& table) const;
 };
 

@@ -87,6 +87,19 @@ TEST_F(DatabaseCommand, WhatCannotBeReadIsToldAndIsNoEmptyTable) {
   }
 }
 
+TEST_F(DatabaseCommand, NothingIsWrittenInPlaceOfTheDatabase) {
+  std::string before = run({"list"}).out;
+  std::filesystem::create_symlink(file("one.db"), file("link.db"));
+  for (const char* command : {"export", "report"})
+    for (const char* out : {"one.db", "link.db"}) {
+      std::vector<std::string> words = {command};
+      if (words[0] == "report") words.push_back("--out");
+      words.push_back(file(out));
+      expect_contains(error_of([&] { run(words); }), "is the database itself, which would be lost");
+    }
+  EXPECT_EQ(run({"list"}).out, before);
+}
+
 TEST_F(DatabaseCommand, EveryTableComesAsCsvAndAsJsonToo) {
   for (const char* command : {"list", "show", "best", "history", "stats"}) {
     std::string json = run({command, "--format", "json"}).out;
