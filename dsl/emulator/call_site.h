@@ -1,6 +1,6 @@
 // Where emulated code calls out: one instruction of a kernel that the emulator runs in C++.
 //
-// The rewrite of a kernel for the host (codegen/gpu/emulate.h) gives every call of a device
+// The rewrite of a kernel for the host (codegen/gpu/emulate/emulate.h) gives every call of a device
 // operation, and every load and store that is checked, a CallSite of its own, which lives as long
 // as the code. Operands and results pass through arrays of eight-byte slots, so that no calling
 // convention stands between generated code and the C++ functions, and so that the thread which

@@ -10,7 +10,7 @@ namespace tilewright::graph {
 struct BlockSizes {
   std::int64_t rows = 0, columns = 0;
   std::int64_t chunk = 0, depth = 0;  // on GPUs (block_sizes.h)
-  std::int64_t splits = 0;            // programs that share an inner axis (lower.h)
+  std::int64_t splits = 0;            // programs that share an inner axis (block_sizes.h)
   std::int64_t cluster = 0;           // programs that run together, on GPUs (block_sizes.h)
   // On GPUs, how many rows or columns of blocks, at the end of the table, `splits` is of
   // (stream_k.h); 0 beside splits: all; -1: so many as are best, however little that saves.

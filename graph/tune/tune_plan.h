@@ -52,7 +52,7 @@ struct TunedRegions {
 
 // What the clock chose for one distinct region of a plan.
 struct RegionChoice {
-  Hash region;         // its key (lower/region_key.h)
+  Hash region;         // its key (regions/region_key.h)
   BlockSizes blocks;   // others than by default
   double seconds = 0;  // of a call, by default; 0: not known
 };

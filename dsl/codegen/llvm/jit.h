@@ -1,8 +1,8 @@
 // The host's linker: from LLVM IR made for this processor to code in this process.
 //
 // Both the code of tile programs (host_code.cpp) and that of emulated GPU kernels
-// (gpu/emulate.cpp) end here. A part of its own so that there is one linker a target, one list of
-// what generated code may call, and one place where LLVM's errors become ours.
+// (gpu/emulate/emulate.cpp) end here. A part of its own so that there is one linker a target, one
+// list of what generated code may call, and one place where LLVM's errors become ours.
 //
 // Where LLVM cannot go on it calls a handler, and ends the process if that returns. Ours raise
 // instead: `std::bad_alloc` where memory ran out, which is what LLVM offers that handler for, and

@@ -1,7 +1,7 @@
-// Gives the warps of a program roles where the GPU can (plan/warp_roles.h): how many hold tiles,
-// how many stages their rings have, and at each instruction what it has to do with them. A program
-// that says already how many warps it has stays as it is. Without the pass all warps do the same,
-// and pipeline_loads has them copy what products take.
+// Gives the warps of a program roles where the GPU can (plan/warp_specialisation.h): how many hold
+// tiles, how many stages their rings have, and at each instruction what it has to do with them. A
+// program that says already how many warps it has stays as it is. Without the pass all warps do the
+// same, and pipeline_loads has them copy what products take.
 #include <algorithm>
 
 #include "dsl/codegen/gpu/passes/gpu_passes.h"
