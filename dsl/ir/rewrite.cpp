@@ -38,6 +38,19 @@ std::vector<std::uint32_t> count_uses(const Function& function) {
 
 namespace {
 
+void find_bases(const Block& block, std::vector<Value>& bases) {
+  for (const Inst& inst : block.insts) {
+    if (inst.op == Op::loop_)
+      for (std::size_t k = 0; k < inst.results.size(); ++k)
+        bases[inst.bodies[0].params[1 + k]] = bases[inst.results[k]] = bases[inst.operands[3 + k]];
+    for (const Block& body : inst.bodies) find_bases(body, bases);
+    for (std::size_t k = 0; inst.op == Op::if_ && k < inst.results.size(); ++k)
+      bases[inst.results[k]] = bases[inst.bodies[0].insts.back().operands[k]];
+    if (inst.bodies.empty() && !inst.operands.empty())
+      for (Value result : inst.results) bases[result] = bases[inst.operands[0]];
+  }
+}
+
 void gather_definitions(const Block& block, std::unordered_set<Value>& defined) {
   defined.insert(block.params.begin(), block.params.end());
   for (const Inst& inst : block.insts) {
@@ -102,6 +115,13 @@ class Renumbering {
 };
 
 }  // namespace
+
+std::vector<Value> array_bases(const Function& function) {
+  std::vector<Value> bases(function.types.size());
+  for (Value value = 0; value < bases.size(); ++value) bases[value] = value;
+  find_bases(function.body, bases);
+  return bases;
+}
 
 std::vector<Value> free_values(const Block& block) {
   std::unordered_set<Value> seen;

@@ -31,6 +31,10 @@ void replace_uses(Function& function, const Replacements& replacements);
 // How often each value is an operand, indexed by Value.
 std::vector<std::uint32_t> count_uses(const Function& function);
 
+// By value: the parameter that a pointer or a descriptor comes from, also by way of loops and ifs,
+// whose pointers are all of one array; of other values one that they are made of.
+std::vector<Value> array_bases(const Function& function);
+
 // The values that a block uses, its nested blocks included, and does not define itself.
 std::vector<Value> free_values(const Block& block);
 

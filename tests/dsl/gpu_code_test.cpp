@@ -408,6 +408,29 @@ TEST(GpuCode, LoopsCarryHalvesOfRegistersInPairs) {
 
 // What a branch gives of a product's result lies as the product does: sums over its rows need no
 // other threads' values, and nothing goes through shared memory.
+// What is stored through it is read from the parameter afterwards.
+TEST(GpuCode, APointerThatALoopCarriesIsOfItsArray) {
+  ir::Function function = ir::parse(R"(func @f(%x: ptr<f32>, %y: ptr<f32>) {
+  %v = constant 7 : f32
+  %zero = constant 0 : i64
+  %one = constant 1 : i64
+  %n = constant 9 : i64
+  %e = loop %zero to %n step %one index %i with (%p = %x) {
+    %l = load %p : f32
+    %m = add %l, %v : f32
+    %q = offset %p, %one : ptr<f32>
+    store %q, %m
+    yield %q
+  } : ptr<f32>
+  store %e, %v
+  %last = offset %x, %n : ptr<f32>
+  %c = load %last : f32
+  store %y, %c
+}
+)");
+  expect_same(function, {random_array(10, 3), Array(1, 0)}, Grid(1), 1e-4F);
+}
+
 TEST(GpuCode, ProductsStayWhereTheyAreThroughBranches) {
   auto attention = [](bool branches) {
     Tracer tracer("f");

@@ -1,5 +1,7 @@
 #include "dsl/codegen/gpu/plan/uses.h"
 
+#include "dsl/ir/rewrite.h"
+
 namespace tilewright::dsl::gpu {
 
 using ir::Inst;
@@ -7,7 +9,8 @@ using ir::Op;
 using ir::Value;
 
 Uses::Uses(const ir::Function& function)
-    : definitions_(function.types.size(), nullptr),
+    : bases_(ir::array_bases(function)),
+      definitions_(function.types.size(), nullptr),
       users_(function.types.size()),
       written_(function.types.size(), false),
       accesses_(function.types.size(), 0) {
@@ -19,14 +22,6 @@ Uses::Uses(const ir::Function& function)
     ++accesses_[array];
     if (ir::info(inst.op).effect == ir::Effect::writes) written_[array] = true;
   });
-}
-
-Value Uses::base(Value pointer) const {
-  while (const Inst* inst = definitions_[pointer]) {
-    if (inst->operands.empty() || !inst->bodies.empty()) break;
-    pointer = inst->operands[0];
-  }
-  return pointer;
 }
 
 std::optional<ProductOperand> product_operand(const Uses& uses, const Inst& load) {

@@ -17,11 +17,12 @@ class Uses {
   const ir::Inst* definition(ir::Value value) const { return definitions_[value]; }
   const std::vector<const ir::Inst*>& users(ir::Value value) const { return users_[value]; }
   // The pointer parameter that a pointer or a descriptor comes from.
-  ir::Value base(ir::Value pointer) const;
+  ir::Value base(ir::Value pointer) const { return bases_[pointer]; }
   bool is_written(ir::Value base) const { return written_[base]; }
   int accesses(ir::Value base) const { return accesses_[base]; }  // loads and stores
 
  private:
+  std::vector<ir::Value> bases_;
   std::vector<const ir::Inst*> definitions_;
   std::vector<std::vector<const ir::Inst*>> users_;
   std::vector<bool> written_;
