@@ -58,6 +58,20 @@ TEST(ProgramBounds, NameTheTileThatAThreadCannotHold) {
   EXPECT_EQ(refusal(copy_of("262144")), "none");
 }
 
+TEST(ProgramBounds, CountTheWarpsThatAProgramSays) {
+  auto over = [](const std::string& warps, const std::string& shape) {
+    std::string text = copy_of(shape);
+    return refusal(text.insert(text.find(" {"), warps));
+  };
+  EXPECT_EQ(over(" warps 1", "16384"), "none");
+  EXPECT_EQ(over(" warps 1", "32768"),
+            "[splat] the tile ptr<f32>[32768] is 1024 elements for each of 32 threads; sm_90a "
+            "takes 512 at the most, with sizes rounded up to powers of two; use tiles of up to "
+            "16384 elements, or a loop over smaller ones");
+  EXPECT_EQ(over("", "32768"), "none");
+  EXPECT_EQ(over(" warps 32", "524288"), "none");
+}
+
 TEST(ProgramBounds, CountWhatDoesNotFitIntoAnAxis) {
   for (const char* end : {"2147483647", "1073741825"})
     EXPECT_THAT(refusal(concat("func @f(%p: ptr<i32>) {\n  %a = arange 0 to ", end, " : i32[", end,

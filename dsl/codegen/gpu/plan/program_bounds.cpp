@@ -34,8 +34,12 @@ class Bounds {
       : function_(function), target_(target) {}
 
   void run() {
-    each_tile(most_warps);  // so that the choice of warps counts what can be counted
-    warps_ = choose_warps(function_, target_);
+    if (function_.warps == 0) {
+      each_tile(most_warps);  // so that the choice of warps counts what can be counted
+      warps_ = choose_warps(function_, target_);
+    } else {
+      warps_ = function_.warps;
+    }
     each_tile(warps_);
     ir::for_each_inst(function_.body, [&](const Inst& inst) { count(inst); });
   }
@@ -65,6 +69,7 @@ class Bounds {
     const ir::Type& type = function_.type(value);
     int bits = element_bits(type.shape);
     std::int64_t threads = 32 * warps, most = most_elements_a_thread * threads;
+    std::int64_t most_threads = 32 * (function_.warps == 0 ? most_warps : function_.warps);
     if (bits < 63 && std::int64_t{1} << bits <= most) return;
     std::string each = bits < 63
                            ? std::to_string((std::int64_t{1} << bits) / threads)
@@ -73,7 +78,7 @@ class Bounds {
                              threads, " threads; ", target_.cpu, " takes ", most_elements_a_thread,
                              " at the most, with sizes rounded up to powers of two; use tiles of "
                              "up to ",
-                             most_elements_a_thread * 32 * most_warps,
+                             most_elements_a_thread * most_threads,
                              " elements, or a loop over smaller ones"));
   }
 
