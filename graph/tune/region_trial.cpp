@@ -222,8 +222,12 @@ double RegionTrial::seconds_on_gpu(const RegionCandidate& candidate, double at_l
   return clock.seconds(at_least_seconds) / static_cast<double>(copies_.size());
 }
 
-double RegionTrial::seconds(const RegionCandidate& candidate, double at_least_seconds) {
+void RegionTrial::raise_if_stopped() const {
   if (stop_.stop_requested()) throw Stopped();
+}
+
+double RegionTrial::seconds(const RegionCandidate& candidate, double at_least_seconds) {
+  raise_if_stopped();
   check(!candidate.failure, "a candidate that failed is timed");
   provide_scratch(candidate);
   if (device_.is_cuda()) return seconds_on_gpu(candidate, at_least_seconds);

@@ -39,6 +39,7 @@ class RegionTrial {
   RegionTrial(const TaskList& list, const Region& region, const Device& device,
               std::stop_token stop = {});
 
+  void raise_if_stopped() const;  // `Stopped`
   // Never raises; thread safe.
   RegionCandidate compile(const BlockSizes& blocks) const;
   // Seconds a run, of as many as take `at_least_seconds`, at least one for each amount

@@ -50,6 +50,8 @@ class RegionRunner final : public autotune::Runner {
 
   autotune::Failure check(const Point& point) override {
     const RegionCandidate& one = candidate(point);
+    // What was not compiled because tuning stopped has not failed, and must be tried another time.
+    if (one.failure) trial_.raise_if_stopped();
     if (one.failure) return one.failure;
     if (&one == &preferred_ || preferred_.failure) return {};
     // The default's results are wanted once there is another to compare with it.

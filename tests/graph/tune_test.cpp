@@ -266,6 +266,18 @@ TEST_F(TunerTest, EndsWhenItIsAskedTo) {
   EXPECT_EQ(told, 1);
 }
 
+// What it did not come to has not failed: nobody is told so, and nothing is kept.
+TEST_F(TunerTest, CallsNothingAFailureThatItDidNotComeTo) {
+  std::stop_source source;
+  source.request_stop();
+  TuneSettings settings;
+  settings.stop = source.get_token();
+  int told = 0;
+  auto count = [&](const autotune::Tuning&, const autotune::Finding&) { ++told; };
+  EXPECT_THROW(tune_region(list, region, Device::cpu(), settings, {}, count), Stopped);
+  EXPECT_EQ(told, 0);
+}
+
 TEST_F(TunerTest, KeysTellShapesTypesAndDevicesApart) {
   Graph other =
       captured({{201, 64}, {96, 64}}, [](Tensors& x) { return Tensors{relu(linear(x[0], x[1]))}; });
