@@ -74,9 +74,8 @@ Tensor operator>(const TensorOperand& a, const TensorOperand& b) { return binary
 Tensor operator>=(const TensorOperand& a, const TensorOperand& b) { return binary(Op::ge, a, b); }
 Tensor maximum(const TensorOperand& a, const TensorOperand& b) { return binary(Op::maximum, a, b); }
 Tensor minimum(const TensorOperand& a, const TensorOperand& b) { return binary(Op::minimum, a, b); }
-Tensor clamp(const TensorOperand& x, const std::optional<TensorOperand>& least,
-             const std::optional<TensorOperand>& most) {
-  graph::tensor_of(x, "clamp");
+static Tensor clamp_by(const TensorOperand& x, const std::optional<TensorOperand>& least,
+                       const std::optional<TensorOperand>& most) {
   require(least || most, "[clamp] neither bound is given (at ", At{x.where},
           "); give the least value, the most, or both");
   std::vector<const TensorOperand*> all = {&x};
@@ -87,6 +86,30 @@ Tensor clamp(const TensorOperand& x, const std::optional<TensorOperand>& least,
   if (least) result = graph::apply(Op::maximum, {result, operands[1]}, {}, x.where);
   if (most) result = graph::apply(Op::minimum, {result, operands.back()}, {}, x.where);
   return result;
+}
+
+// An integer that is a limit for elements of the dtype, as near to it as they have one: what lies
+// outside of their range limits nothing, and must not wrap.
+static TensorOperand within_range(const TensorOperand& limit, DType dtype) {
+  std::int64_t steps = std::int64_t{1} << (bit_width(dtype) - (is_signed(dtype) ? 1 : 0));
+  std::int64_t lowest = is_signed(dtype) ? -steps : 0;
+  return {std::clamp(limit.number.as_integer(), lowest, steps - 1), limit.where};
+}
+
+Tensor clamp(const TensorOperand& x, const std::optional<TensorOperand>& least,
+             const std::optional<TensorOperand>& most) {
+  DType dtype = graph::tensor_of(x, "clamp").dtype();
+  auto is_integer_or_none = [](const std::optional<TensorOperand>& limit) {
+    return !limit || (limit->is_number && limit->number.is_integral());
+  };
+  if (is_integer(dtype) && bit_width(dtype) < 64 && is_integer_or_none(least) &&
+      is_integer_or_none(most)) {
+    std::optional<TensorOperand> low, high;
+    if (least) low = within_range(*least, dtype);
+    if (most) high = within_range(*most, dtype);
+    return clamp_by(x, low, high);
+  }
+  return clamp_by(x, least, most);
 }
 Tensor remainder(const TensorOperand& a, const TensorOperand& b) {
   return divided(Op::remainder, "remainder", a, b);

@@ -23,6 +23,9 @@ void require_fitting(const Tensor& weight, const QuantizeOptions& options, std::
           "); choose a group size that does");
   require(!packed || group % packed_block == 0, "[quantize] a group has ", group,
           " weights of 4 bits (at ", At{w}, "); groups must be whole blocks of ", packed_block);
+  require(is_floating(options.scale_dtype) && bit_width(options.scale_dtype) >= 16,
+          "[quantize] scale_dtype is ", options.scale_dtype, " (at ", At{w},
+          "); scales must be f32, bf16 or f16");
   require(packed || !options.zero_points, "[quantize] zero points were wanted of 8 bits (at ",
           At{w}, "); only weights of 4 bits have them");
 }
@@ -46,6 +49,24 @@ Grid grid_of(const float* group, std::int64_t size, const QuantizeOptions& optio
   return {scale, std::round(-bottom / scale), 0, 15};
 }
 
+// No integer means NaN or infinity.
+void require_finite(const std::vector<float>& weight, std::int64_t depth, std::source_location w) {
+  auto found = std::ranges::find_if(weight, [](float x) { return !std::isfinite(x); });
+  std::int64_t at = found - weight.begin();
+  require(found == weight.end(), "[quantize] the weight's element [", at / depth, ", ", at % depth,
+          "] is ", found == weight.end() ? 0 : *found, " (at ", At{w},
+          "); integers with a scale can only stand for finite numbers");
+}
+
+// Narrow scales that became infinity or nothing would lose the whole group.
+void require_kept(const std::vector<float>& scales, const Tensor& narrow, std::source_location w) {
+  std::vector<float> kept = narrow.to(DType::f32, w).to_vector<float>(w);
+  for (std::size_t g = 0; g < scales.size(); ++g)
+    require(std::isfinite(kept[g]) && kept[g] > 0, "[quantize] the scale ", scales[g], " of group ",
+            g, " is ", kept[g], " as ", narrow.dtype(), " (at ", At{w},
+            "); choose bf16 or f32 as scale_dtype, which have its range");
+}
+
 }  // namespace
 
 QuantizedWeight quantize(const Tensor& weight, const QuantizeOptions& options,
@@ -56,6 +77,7 @@ QuantizedWeight quantize(const Tensor& weight, const QuantizeOptions& options,
   require_fitting(weight, options, group, w);
   std::int64_t rows = weight.size(0), depth = weight.size(1), groups = depth / group;
   std::vector<float> from = weight.to(DType::f32, w).to_vector<float>(w);
+  require_finite(from, depth, w);
   auto count = static_cast<std::size_t>(rows * groups);
   std::vector<float> scales(count), zeros(count);
   bool packed = options.format == WeightFormat::int4;
@@ -82,6 +104,7 @@ QuantizedWeight quantize(const Tensor& weight, const QuantizeOptions& options,
   result.values =
       packed ? Tensor::from(halves, {rows, depth / 2}) : Tensor::from(whole, {rows, depth});
   result.scales = Tensor::from(scales, {rows, groups}).to(options.scale_dtype, w);
+  require_kept(scales, result.scales, w);
   if (options.zero_points)
     result.zeros = Tensor::from(zeros, {rows, groups}).to(options.scale_dtype, w);
   return result;

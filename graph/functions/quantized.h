@@ -47,14 +47,14 @@ struct QuantizedWeight {
 
 struct QuantizeOptions {
   WeightFormat format = WeightFormat::int8;
-  std::int64_t group_size = 0;  // weights along a row that share a scale; 0: the row
-  bool zero_points = false;     // one a group, of 4 bits only: for groups that are not about 0
-  DType scale_dtype = DType::f32;
+  std::int64_t group_size = 0;     // weights along a row that share a scale; 0: the row
+  bool zero_points = false;        // one a group, of 4 bits only: for groups that are not about 0
+  DType scale_dtype = DType::f32;  // or bf16, f16; an Error where it cannot hold a scale
   Activations activations = Activations::floating;
 };
 
 // The nearest integers by the largest weight of each group (by the least and the largest, where
-// there are zero points). `weight` is concrete, floating, [N, K].
+// there are zero points). `weight` is concrete, floating, [N, K], and finite.
 QuantizedWeight quantize(const Tensor& weight, const QuantizeOptions& options = {},
                          std::source_location w = std::source_location::current());
 

@@ -98,7 +98,10 @@ Tensor Tensor::from_bytes(const void* data, std::int64_t bytes, const Shape& sha
 }
 
 Tensor Tensor::from_blob(void* data, const Shape& shape, DType dtype, std::shared_ptr<void> owner) {
-  auto buffer = Buffer::wrap(data, bytes_of(shape, dtype, "from_blob"), std::move(owner));
+  std::int64_t bytes = bytes_of(shape, dtype, "from_blob");
+  require(data != nullptr || bytes == 0, "[from_blob] the memory is null, for a tensor of shape ",
+          shape, "; give the address of its ", bytes, " bytes");
+  auto buffer = Buffer::wrap(data, bytes, std::move(owner));
   return graph::make_tensor(dtype, graph::row_major(shape), std::move(buffer));
 }
 

@@ -104,6 +104,21 @@ TEST(Functions, ClampTakesTheUpperBoundLast) {
   for (float bound : clamp(x, none).to_vector<float>()) EXPECT_TRUE(std::isnan(bound));
 }
 
+// A limit that elements cannot reach limits nothing.
+TEST(Functions, ClampDoesNotWrapIntegersOutsideTheRange) {
+  Tensor bytes = Tensor::from<std::int8_t>({-128, -3, 0, 127}, {4});
+  using Bytes = std::vector<std::int8_t>;
+  EXPECT_EQ(clamp(bytes, {}, 300).to_vector<std::int8_t>(), (Bytes{-128, -3, 0, 127}));
+  EXPECT_EQ(clamp(bytes, -300, 300).to_vector<std::int8_t>(), (Bytes{-128, -3, 0, 127}));
+  EXPECT_EQ(clamp(bytes, -300, 5).to_vector<std::int8_t>(), (Bytes{-128, -3, 0, 5}));
+  Tensor naturals = Tensor::from<std::uint8_t>({0, 7, 255}, {3});
+  using Naturals = std::vector<std::uint8_t>;
+  EXPECT_EQ(clamp(naturals, -5).to_vector<std::uint8_t>(), (Naturals{0, 7, 255}));
+  EXPECT_EQ(clamp(naturals, -5, 256).to_vector<std::uint8_t>(), (Naturals{0, 7, 255}));
+  auto both = [](const Tensor& t) { return clamp(t, -300, 300); };
+  EXPECT_EQ(compile(both)(bytes).to_vector<std::int8_t>(), (Bytes{-128, -3, 0, 127}));
+}
+
 TEST(Functions, ClampPromotesItsOperands) {
   Tensor x = Tensor::from(Integers{-5, 0, 9}, {3});
   EXPECT_EQ(clamp(x, 0, 4).to_vector<std::int64_t>(), (Integers{0, 0, 4}));

@@ -252,6 +252,25 @@ TEST(Quantize, SaysWhatDoesNotFit) {
   expect_contains(message(x, {.zero_points = true}), "only weights of 4 bits have them");
 }
 
+TEST(Quantize, RefusesWhatIntegersAndScalesCannotStandFor) {
+  auto error = [](float bad, const QuantizeOptions& options) {
+    std::vector<float> weight(64, 0.5F);
+    weight[35] = bad;
+    return error_of([&] { quantize(Tensor::from(weight, {2, 32}), options); });
+  };
+  expect_contains(error(NAN, {}), "[quantize] the weight's element [1, 3] is nan");
+  expect_contains(error(INFINITY, {.format = WeightFormat::int4}), "element [1, 3] is inf");
+  for (DType dtype : {DType::i64, DType::i8, DType::boolean, DType::f8e4m3})
+    expect_contains(error(1, {.scale_dtype = dtype}), concat("[quantize] scale_dtype is ", dtype));
+  expect_contains(error(1e9F, {.scale_dtype = DType::f16}), "of group 1 is inf as f16");
+  EXPECT_EQ(error(1e9F, {.scale_dtype = DType::bf16}), "no error");
+  std::vector<float> tiny(32, 1e-7F);
+  expect_contains(error_of([&] {
+                    quantize(Tensor::from(tiny, {1, 32}), {.scale_dtype = DType::f16});
+                  }),
+                  "of group 0 is 0 as f16");
+}
+
 TEST(QuantizedLinear, SaysWhatDoesNotFit) {
   QuantizedWeight whole = quantize(waves({4, 64}), {.group_size = 32});
   QuantizedWeight packed = quantize(waves({4, 64}), {.format = WeightFormat::int4});

@@ -52,6 +52,14 @@ TEST(Tensor, SeesMemoryOfTheUserAndKeepsItsOwner) {
   EXPECT_EQ(memory[3], 9);
 }
 
+TEST(Tensor, OfNoMemoryIsRefusedUnlessItIsEmpty) {
+  expect_contains(error_of([] {
+                    Tensor::from_blob(nullptr, {2, 2}, DType::f32);
+                  }),
+                  "[from_blob] the memory is null, for a tensor of shape 2x2");
+  EXPECT_EQ(Tensor::from_blob(nullptr, {0, 2}, DType::f32).count(), 0);
+}
+
 TEST(TensorViews, MoveNoData) {
   Tensor x = counted({2, 3, 4});
   EXPECT_EQ(x.permute({2, 0, 1}).strides(), (Strides{1, 12, 4}));
