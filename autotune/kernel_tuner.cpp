@@ -11,7 +11,7 @@
 #include "dsl/target/device.h"
 #include "runtime/base/error.h"
 #include "runtime/cpu/parallel.h"
-#include "runtime/fork_gate.h"
+#include "runtime/base/fork_gate.h"
 
 namespace tilewright::autotune {
 namespace {

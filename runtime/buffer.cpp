@@ -8,7 +8,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/cpu/system_memory.h"
-#include "runtime/fork_gate.h"
+#include "runtime/base/fork_gate.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>

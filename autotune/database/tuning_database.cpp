@@ -4,7 +4,7 @@
 
 #include "autotune/database/guarded_store.h"
 #include "runtime/base/error.h"
-#include "runtime/fork_gate.h"
+#include "runtime/base/fork_gate.h"
 
 namespace tilewright::autotune {
 namespace {

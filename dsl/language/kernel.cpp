@@ -3,7 +3,7 @@
 #include "dsl/language/kernel_state.h"
 #include "dsl/language/tracer.h"
 #include "runtime/base/error.h"
-#include "runtime/fork_gate.h"
+#include "runtime/base/fork_gate.h"
 
 namespace tilewright::dsl {
 

@@ -9,7 +9,7 @@
 #include "dsl/target/device.h"
 #include "runtime/base/env.h"
 #include "runtime/base/error.h"
-#include "runtime/fork_gate.h"
+#include "runtime/base/fork_gate.h"
 #include "runtime/trace.h"
 
 namespace tilewright::dsl {

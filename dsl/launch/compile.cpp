@@ -11,7 +11,7 @@
 #include "dsl/passes/pipeline.h"
 #include "runtime/base/error.h"
 #include "runtime/base/out_of_memory.h"
-#include "runtime/fork_gate.h"
+#include "runtime/base/fork_gate.h"
 #include "runtime/trace.h"
 
 namespace tilewright::dsl {

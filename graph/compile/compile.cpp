@@ -13,7 +13,7 @@
 #include "graph/tensor/handle_changes.h"
 #include "graph/tensor/tensor_body.h"
 #include "runtime/base/error.h"
-#include "runtime/fork_gate.h"
+#include "runtime/base/fork_gate.h"
 
 namespace tilewright {
 namespace {

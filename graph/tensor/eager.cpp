@@ -9,7 +9,7 @@
 #include "graph/run/plan.h"
 #include "graph/tensor/functional.h"
 #include "graph/tensor/tensor_body.h"
-#include "runtime/fork_gate.h"
+#include "runtime/base/fork_gate.h"
 
 namespace tilewright::graph {
 namespace {

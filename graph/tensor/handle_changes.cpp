@@ -4,7 +4,7 @@
 
 #include "graph/tensor/capture.h"
 #include "graph/tensor/tensor_body.h"
-#include "runtime/fork_gate.h"
+#include "runtime/base/fork_gate.h"
 
 namespace tilewright {
 namespace graph {

@@ -5,7 +5,7 @@
 #include <system_error>
 #include <thread>
 
-#include "runtime/fork_gate.h"
+#include "runtime/base/fork_gate.h"
 
 namespace tilewright {
 

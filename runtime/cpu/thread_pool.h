@@ -19,8 +19,8 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/base/fork_gate.h"
 #include "runtime/cpu/parallel.h"
-#include "runtime/fork_gate.h"
 
 namespace tilewright {
 

@@ -1,4 +1,4 @@
-#include "runtime/fork_gate.h"
+#include "runtime/base/fork_gate.h"
 
 #include <pthread.h>
 
