@@ -43,11 +43,12 @@ int end_of_reading(const TuningDatabase& database) {
   return 1;
 }
 
-void DatabaseArguments::require_out_is_another(std::string_view operation,
-                                               const TuningDatabase& database) const {
+void DatabaseArguments::require_out_is_another(std::string_view operation) const {
+  autotune::Location location = autotune::locate(where);
   std::error_code error;
-  require(!std::filesystem::equivalent(out, database.diagnostics().place, error) || error, "[",
-          operation, "] ", out, " is the database itself, which would be lost; name another file");
+  bool is_same = !location.file.empty() && std::filesystem::equivalent(out, location.file, error);
+  require(!is_same, "[", operation, "] ", out,
+          " is the database itself, which would be lost; name another file");
 }
 
 }  // namespace tilewright::tools

@@ -24,7 +24,7 @@ struct DatabaseArguments {
   void require_database() const;
   TuningDatabase open(autotune::Access access) const;
   // Raises `Error` where what is to be written would take the place of the database.
-  void require_out_is_another(std::string_view operation, const TuningDatabase& database) const;
+  void require_out_is_another(std::string_view operation) const;
   void print(const Table& table) const;
 };
 

@@ -89,7 +89,7 @@ int export_database(const DatabaseArguments& a) {
   auto wanted = [&](const TuningRow& row) {
     return a.wanted.empty() || hashes.contains(hash_of(row.key));
   };
-  a.require_out_is_another("db export", database);
+  a.require_out_is_another("db export");
   // The last good export stays until this one is whole.
   AtomicFile file(a.out, "db");
   AtomicStream bytes(file);

@@ -187,7 +187,7 @@ std::string html_report(const std::vector<Question>& questions, const std::strin
 int write_report(const DatabaseArguments& a) {
   TuningDatabase database = a.open(autotune::Access::read);
   std::vector<Question> all = known_questions(database, a.wanted);
-  a.require_out_is_another("db report", database);
+  a.require_out_is_another("db report");
   AtomicFile file(a.out, "db report");
   std::string page = html_report(all, database.diagnostics().place);
   file.write(page.data(), page.size());
