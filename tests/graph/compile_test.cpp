@@ -156,6 +156,15 @@ TEST(Compile, CompilesEachSignatureOnceUpToTheLimit) {
   expect_contains(error, "argument 0: axis 0 is 4, compiled for 2");
 }
 
+TEST(Compile, SaysHowManyArgumentsAnotherSignatureHas) {
+  CompiledFunction sums(
+      [](const std::vector<Tensor>& x) { return std::vector<Tensor>{x.front() + x.back()}; },
+      {.max_signatures = 1});
+  Tensor x = ramp({2});
+  sums.call({x, x, x});
+  expect_contains(error_of([&] { sums.call({x, x}); }), "the call has 2 arguments, compiled for 3");
+}
+
 TEST(Compile, ReportsWhereDataIsRead) {
   auto branches = [](const Tensor& x) { return sum(x, {0}).item<float>() > 0 ? x * 2 : x * 3; };
   Compiled whole = compile(branches, {.fullgraph = true});

@@ -13,9 +13,15 @@ namespace {
 
 Tensor doubled(const Tensor& x) { return x * 2; }
 
+// Texts of signatures are those of the host; code for GPUs asks for aligned memory, too.
+Options on_host(Options options = {}) {
+  options.device = Device::cpu();
+  return options;
+}
+
 // The only recompilation that the second call makes after the first.
 Recompilation recompilation(const Tensor& first, const Tensor& second) {
-  Compiled fast = compile(doubled);
+  Compiled fast = compile(doubled, on_host());
   fast(first);
   EXPECT_TRUE(fast.recompilations().empty());
   expect_near(fast(second).to(DType::f32), (second * 2).to(DType::f32));
@@ -47,7 +53,7 @@ TEST(Recompilations, SayWhatElseDiffers) {
 }
 
 TEST(Recompilations, CompareWithTheNearestPlan) {
-  Compiled fast = compile(doubled, {.max_signatures = 3});
+  Compiled fast = compile(doubled, on_host({.max_signatures = 3}));
   fast(ramp({2, 3}));
   fast(ramp({4, 5}));
   fast(ramp({4, 6}));
@@ -61,7 +67,7 @@ TEST(Recompilations, SayThatAHandleChanged) {
     Tensor weight = ramp({4});
     Tensor forward(const Tensor& x) { return x * weight; }
   } scaled;
-  Compiled fast = compile(scaled);
+  Compiled fast = compile(scaled, on_host());
   fast(ramp({4}));
   scaled.weight = ramp({1});  // of another size: another graph
   expect_near(fast(ramp({4})), ramp({4}) * scaled.weight);
@@ -73,14 +79,15 @@ TEST(Recompilations, SayThatAHandleChanged) {
 }
 
 TEST(Recompilations, KeepTheLatest) {
-  Compiled fast = compile(doubled, {.max_signatures = 1, .past_limit = PastLimit::replace_oldest});
+  Compiled fast =
+      compile(doubled, on_host({.max_signatures = 1, .past_limit = PastLimit::replace_oldest}));
   for (int i = 0; i < 70; ++i) fast(ramp({1 + i % 2}));
   EXPECT_EQ(fast.recompilations().size(), 64U);
   EXPECT_EQ(fast.report().size(), 1U);
 }
 
 TEST(PastTheLimit, IsAnErrorThatNamesEachPlan) {
-  Compiled fast = compile(doubled, {.max_signatures = 2});
+  Compiled fast = compile(doubled, on_host({.max_signatures = 2}));
   fast(ramp({2}));
   fast(ramp({3}));
   std::string error = error_of([&] { fast(ramp({4})); });
@@ -96,7 +103,7 @@ TEST(PastTheLimit, RunsOpByOpOnRequestAndSaysSoOnce) {
         ++runs;
         return x * 2;
       },
-      {.max_signatures = 1, .past_limit = PastLimit::eager});
+      on_host({.max_signatures = 1, .past_limit = PastLimit::eager}));
   fast(ramp({2}));
   testing::internal::CaptureStderr();
   for (int call = 0; call < 3; ++call) expect_near(fast(ramp({4})), ramp({4}) * 2);
@@ -115,7 +122,7 @@ TEST(PastTheLimit, ReplacesThePlanThatWasUsedLeastRecently) {
         ++runs;
         return x * 2;
       },
-      {.max_signatures = 2, .past_limit = PastLimit::replace_oldest});
+      on_host({.max_signatures = 2, .past_limit = PastLimit::replace_oldest}));
   fast(ramp({2}));
   fast(ramp({3}));
   fast(ramp({2}));
@@ -147,7 +154,7 @@ TEST(Stances, ForceEagerRunsWhatIsCompiledOpByOp) {
 }
 
 TEST(Stances, EagerOnRecompileUsesPlansAndMakesNone) {
-  Compiled fast = compile(doubled);
+  Compiled fast = compile(doubled, on_host());
   fast(ramp({2}));
   StanceScope eager(Stance::eager_on_recompile);
   expect_near(fast(ramp({3})), ramp({3}) * 2);
@@ -156,7 +163,7 @@ TEST(Stances, EagerOnRecompileUsesPlansAndMakesNone) {
 }
 
 TEST(Stances, FailOnRecompileNamesWhatIsNew) {
-  Compiled fast = compile(doubled), unused = compile(doubled);
+  Compiled fast = compile(doubled, on_host()), unused = compile(doubled, on_host());
   fast(ramp({2}));
   StanceScope fail(Stance::fail_on_recompile);
   fast(ramp({2}));
@@ -172,7 +179,7 @@ TEST(Stances, HoldForChangedHandles) {
     Tensor weight = ramp({4});
     Tensor forward(const Tensor& x) { return x * weight; }
   } scaled;
-  Compiled fast = compile(scaled);
+  Compiled fast = compile(scaled, on_host());
   fast(ramp({4}));
   StanceScope fail(Stance::fail_on_recompile);
   scaled.weight = ramp({4}) * 3;
@@ -183,7 +190,7 @@ TEST(Stances, HoldForChangedHandles) {
 
 TEST(Stances, EagerThenCompileLeavesTheFirstCallAlone) {
   StanceScope later(Stance::eager_then_compile);
-  Compiled fast = compile(doubled);
+  Compiled fast = compile(doubled, on_host());
   expect_near(fast(ramp({2})), ramp({2}) * 2);
   EXPECT_TRUE(fast.report().empty());
   fast(ramp({3}));
@@ -208,7 +215,8 @@ TEST(Log, SaysWhatItIsAskedFor) {
   Setting log("TILEWRIGHT_LOG", "recompiles,fusion,guards");
   testing::internal::CaptureStderr();
   Guarded<int> power(2, "power");
-  Compiled fast = compile([&](const Tensor& x) { return power.get() == 2 ? x * x : x * x * x; });
+  Compiled fast =
+      compile([&](const Tensor& x) { return power.get() == 2 ? x * x : x * x * x; }, on_host());
   fast(ramp({2}));
   fast(ramp({3}));
   std::string said = testing::internal::GetCapturedStderr();
