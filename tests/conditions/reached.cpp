@@ -16,7 +16,7 @@ std::atomic<int> wrong{not_asked_yet};
 std::atomic<unsigned char>* reached = unnoted;
 
 int begin() {
-  if (const char* name = std::getenv("TILEWRIGHT_CONDITIONS_REACHED")) {
+  if (const char* name = std::getenv("CONDITIONS_REACHED")) {
     int file = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0 || ftruncate(file, most) != 0) std::abort();
     void* shared = mmap(nullptr, most, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -24,7 +24,7 @@ int begin() {
     close(file);
     reached = static_cast<std::atomic<unsigned char>*>(shared);
   }
-  const char* number = std::getenv("TILEWRIGHT_WRONG_CONDITION");
+  const char* number = std::getenv("WRONG_CONDITION");
   int chosen = number ? std::atoi(number) : -1;
   wrong.store(chosen, std::memory_order_release);
   return chosen;

@@ -1,5 +1,6 @@
 """Runs tests of a changed copy's programs: one process a list of tests, with a limit of time and of memory."""
 
+import dataclasses
 import os
 import pathlib
 import re
@@ -9,8 +10,16 @@ import subprocess
 import tempfile
 import time
 
-MEMORY_KB = 12 << 20
+MEMORY_KB = 12 << 20  # of what is written to: the fake driver reserves far more addresses
 ENVIRONMENT = {"property": {"TILEWRIGHT_THREADS": "1"}}
+
+
+@dataclasses.dataclass
+class Run:
+    passed: bool  # all of the tests
+    is_too_long: bool
+    seconds: float
+    failed: str | None  # the test that failed, where the program lived to say so
 
 
 class Programs:
@@ -30,31 +39,36 @@ class Programs:
                 suite = name
         return [n for n in names if "DISABLED_" not in n]
 
-    def passed(self, room, names, limit_s, wrong=None, reached=None):
-        """Whether all of the tests pass, and the seconds they took. Ends the process where one fails."""
-        folder = tempfile.mkdtemp(prefix="conditions-")
-        flags = pathlib.Path(folder) / "flags"
+    def run(self, room, names, limit_s, wrong=None, reached=None):
+        """Runs tests in one process, which ends where one fails."""
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="conditions-"))
+        flags, output = folder / "flags", folder / "output"
         flags.write_text(f"--gtest_filter={':'.join(names)}\n--gtest_fail_fast\n--gtest_brief=1\n")
-        # What was compiled with a wrong condition is kept for nobody else.
+        # What was compiled with a wrong condition is kept for nobody else. The variables that the copy reads are
+        # not named as the library's, which warns of those that it does not know.
         environment = dict(os.environ, TILEWRIGHT_CACHE_DIR=f"{folder}/cache", **ENVIRONMENT.get(room, {}))
         if wrong is not None:
-            environment["TILEWRIGHT_WRONG_CONDITION"] = str(wrong)
+            environment["WRONG_CONDITION"] = str(wrong)
         if reached is not None:
-            environment["TILEWRIGHT_CONDITIONS_REACHED"] = str(reached)
+            environment["CONDITIONS_REACHED"] = str(reached)
         started = time.monotonic()
-        process = subprocess.Popen(
-            ["sh", "-c", f'ulimit -v {MEMORY_KB}; ulimit -c 0; exec "$@"', "sh", f"./{room}_tests",
-             f"--gtest_flagfile={flags}"],
-            cwd=self.tests, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            stdin=subprocess.DEVNULL, start_new_session=True)
+        with output.open("wb") as file:
+            process = subprocess.Popen(
+                ["sh", "-c", f'ulimit -d {MEMORY_KB}; ulimit -c 0; exec "$@"', "sh", f"./{room}_tests",
+                 f"--gtest_flagfile={flags}"],
+                cwd=self.tests, env=environment, stdout=file, stderr=subprocess.DEVNULL,
+                stdin=subprocess.DEVNULL, start_new_session=True)
         try:
             status = process.wait(limit_s)
         except subprocess.TimeoutExpired:
             status = None
+        seconds = time.monotonic() - started
         try:
             os.killpg(process.pid, signal.SIGKILL)  # and what it started
         except ProcessLookupError:
             pass
         process.wait()
+        named = re.search(rb"^\[  FAILED  \] ([^\s,]+)", output.read_bytes(), re.M)
+        failed = named[1].decode(errors="replace") if named else None
         shutil.rmtree(folder, ignore_errors=True)
-        return status == 0, time.monotonic() - started
+        return Run(status == 0, status is None, seconds, failed if failed in names else None)
