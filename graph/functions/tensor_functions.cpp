@@ -99,7 +99,7 @@ Tensor reduce_wide(Op op, const TensorOperand& x, const std::vector<int>& axes, 
 Tensor reduce_or_boolean(Op op, Op of_bool, const TensorOperand& x, const std::vector<int>& axes,
                          bool keep_dims) {
   const Tensor& operand = graph::tensor_of(x, graph::info(op).name);
-  for (int named : axes.empty() && operand.count() == 0 ? std::vector<int>{0} : axes)
+  for (int named : axes.empty() ? std::vector<int>{0} : axes)
     if (auto axis = axis_named(named, operand.shape(), graph::info(op).name, x.where))
       require(operand.size(*axis) > 0 || !is_boolean(operand.dtype()), "[", graph::info(op).name,
               "] axis ", *axis, " of shape ", operand.shape(), " is empty (at ", At{x.where},

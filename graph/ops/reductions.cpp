@@ -119,11 +119,10 @@ HostTensor place_of_extremum(const Node& node, const HostTensor& x, bool of_grea
     std::int64_t& champion = best[static_cast<std::size_t>(at)];
     bool wins = champion < 0;
     if (!wins) {
-      const bool floating = is_floating(x.dtype);
       ir::Scalar pair[2] = {x.get(of_greatest ? i : champion), x.get(of_greatest ? champion : i)};
-      if (floating) pair[0].dtype = pair[1].dtype = DType::f64;
+      if (is_floating(x.dtype)) pair[0].dtype = pair[1].dtype = DType::f64;
       wins = ir::evaluate(ir::Op::gt_, pair, DType::boolean).integer != 0 ||
-             (floating && std::isnan(x.number(i)) && !std::isnan(x.number(champion)));
+             (std::isnan(x.number(i)) && !std::isnan(x.number(champion)));
     }
     if (!wins) return;
     champion = i;

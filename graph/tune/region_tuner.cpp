@@ -76,7 +76,6 @@ BlockSizes RegionTuner::search(const Region& region, TuneSettings settings) {
   for (const TuningRow& row : known)
     seeds.push_back(autotune::point_of(space.space, row.configuration).value());
   RegionTuning tuning = tune_region(list_, region, device_, settings, std::move(seeds));
-  if (tuning.measured.empty()) return {};
   std::vector<TuningRow> rows =
       autotune::rows_of(key, space.space, space.preferred, tuning.measured);
   database_.store(rows);

@@ -105,16 +105,15 @@ void ThreadPool::run(std::int64_t count, RangeBody body, void* context) {
     slice_[i].range.store(pack(units * i / slices, units * (i + 1) / slices),
                           std::memory_order_relaxed);
 
+  InsideBody inside(0);
+  if (slices_ == 1) return work(0);
   // Opening is sequentially consistent with the count of sleepers: either a worker that goes to
   // sleep sees the new state, or we see the sleeper.
   std::uint32_t number = state_.load(std::memory_order_relaxed) / number_step;
-  if (slices_ > 1) {
-    state_.store((number + 1) * number_step | open_bit);
-    if (sleepers_.load() > 0) wake(state_, slices_ - 1, worker_set);
-  }
-  InsideBody inside(0);
+  state_.store((number + 1) * number_step | open_bit);
+  if (sleepers_.load() > 0) wake(state_, slices_ - 1, worker_set);
   work(0);
-  if (slices_ > 1) wait_until_left();
+  wait_until_left();
 }
 
 void ThreadPool::wait_until_left() {

@@ -138,11 +138,9 @@ Lanes Emitter::load(const Address& address, DType dtype, int lane, llvm::Value* 
   }
   auto* vector = llvm::FixedVectorType::get(type, static_cast<unsigned>(lanes_));
   llvm::Value* mask = full_mask(address);
-  auto* stride = llvm::dyn_cast_or_null<llvm::ConstantInt>(address.lane_stride);
-  bool side_by_side = address.pointers == nullptr && stride != nullptr && stride->isOne();
   llvm::Value* rest = llvm::Constant::getNullValue(vector);
   if (other != nullptr) rest = to_memory(other, dtype);
-  if (side_by_side) {
+  if (address.pointers == nullptr && lies_in_a_row(address)) {
     if (mask == nullptr)
       return {from_memory(b_.CreateAlignedLoad(vector, address.pointer, align), dtype), false};
     return {from_memory(b_.CreateMaskedLoad(vector, address.pointer, align, mask, rest), dtype),
@@ -195,8 +193,7 @@ void Emitter::store(const Address& address, DType dtype, int lane, Lanes value, 
   }
   auto* elements = to_memory(spread(value), dtype);
   llvm::Value* mask = full_mask(address);
-  auto* stride = llvm::dyn_cast_or_null<llvm::ConstantInt>(address.lane_stride);
-  if (address.pointers == nullptr && stride != nullptr && stride->isOne()) {
+  if (address.pointers == nullptr && lies_in_a_row(address)) {
     if (mask != nullptr) return store_lanes(elements, address.pointer, align, mask);
     std::int64_t bytes = lanes_ * size_bytes(dtype);
     bool around = streaming && address.aligned && bytes >= least_around_bytes &&

@@ -49,7 +49,7 @@ class Mixer {
     llvm::Instruction* instruction = copy.front();
     copy.pop_front();
     waiting_.erase(instruction);
-    if (!writers_.empty() && writers_.front() == instruction) writers_.pop_front();
+    if (writes(*instruction)) writers_.pop_front();  // which it is the first of: ready()
     instruction->moveBefore(block, block.end());
   }
   bool ready(const llvm::Instruction& instruction) const {

@@ -1,5 +1,6 @@
 // Accesses to global memory: which registers move together, where, and under which condition.
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "dsl/codegen/gpu/emit/emitter.h"
@@ -38,10 +39,11 @@ void Emitter::assume_pending(const ir::Block& body) {
 }
 
 void Emitter::Pending::merge(const Pending& other) {
-  for (std::size_t i = 0; i < read.size(); ++i) {
-    read[i] = read[i] || other.read[i];
-    written[i] = written[i] || other.written[i];
-  }
+  auto add = [](std::vector<bool>& to, const std::vector<bool>& from) {
+    std::transform(to.begin(), to.end(), from.begin(), to.begin(), std::logical_or<>());
+  };
+  add(read, other.read);
+  add(written, other.written);
   shared = shared || other.shared;
 }
 

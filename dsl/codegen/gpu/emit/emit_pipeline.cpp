@@ -1,4 +1,6 @@
 // Loops whose loads run ahead of them (pipeline.h): filling the ring, and fragments out of it.
+#include <algorithm>
+
 #include "dsl/codegen/gpu/emit/emitter.h"
 #include "dsl/layout/families.h"
 #include "runtime/base/error.h"
@@ -130,7 +132,8 @@ void Emitter::touching(const StagedLoad& staged, bool whole_stage) {
   for (std::size_t i = 0; i < rings_.size(); ++i) {
     auto [plan, start] = rings_[i];
     const auto& loads = plan->loads;
-    if (&staged < loads.data() || &staged >= loads.data() + loads.size()) continue;
+    if (std::ranges::none_of(loads, [&](const StagedLoad& load) { return &load == &staged; }))
+      continue;
     std::int64_t begin = whole_stage ? 0 : staged.offset;
     std::int64_t bytes = whole_stage ? plan->stage_bytes : staged.shared.size_bytes();
     touching({.begin = start + begin,
