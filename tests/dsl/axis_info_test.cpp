@@ -90,6 +90,17 @@ TEST(AxisInfo, DivisionMakesRunsConstantAndRemainderRepeatsThem) {
   expect(info_of_stored(four + "  %v = shl %a, %cs : i32[12]\n" + store12), info({1}, {1}, {16}));
 }
 
+TEST(AxisInfo, AMaskOfLowBitsIsARemainderAndAnotherADivisor) {
+  auto masked_by = [](const std::string& mask) {
+    return info_of_stored("  %a = arange 0 to 12 : i32[12]\n  %c = constant " + mask +
+                          " : i32\n  %cs = splat %c, [12] : i32[12]\n"
+                          "  %v = and %a, %cs : i32[12]\n" +
+                          store12);
+  };
+  expect(masked_by("3"), info({4}, {1}, {4}));
+  expect(masked_by("-8"), info({1}, {1}, {8}));
+}
+
 TEST(AxisInfo, DivisionOfWhatMayBeNegativeSaysNothing) {
   expect(info_of_stored(std::string("  %a = arange -4 to 8 : i32[12]\n  %c = constant 4 : i32\n"
                                     "  %cs = splat %c, [12] : i32[12]\n"

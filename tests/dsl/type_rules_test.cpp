@@ -9,7 +9,7 @@ namespace {
 
 // What is said of one line behind these values.
 std::string said_of(const std::string& line) {
-  std::string before = R"(func @f(%x: ptr<f32>, %n: i64, %yes: bool) {
+  std::string before = R"(func @f(%x: ptr<f32>, %n: i64, %yes: bool, %flags: ptr<bool>) {
   %one = constant 1 : i64
   %desc = make_desc %x, %n, %n, %n, %one : desc<f32, 2>
   %bools = splat %yes, [16x16] : bool[16x16]
@@ -39,6 +39,12 @@ TEST(TypeRules, ProductsAreOfOneTypeThatIsNotBool) {
                   "[dot] the operands are f32 and i64; they must be of one type that is not bool");
   expect_contains(said_of("%a = dot %bools, %bools, %sums : f32[16x16]"),
                   "the operands are bool and bool");
+}
+
+TEST(TypeRules, APointerToBoolIsNoCondition) {
+  EXPECT_EQ(said_of("%a = select %yes, %n, %one : i64"), "no error");
+  expect_contains(said_of("%a = select %flags, %n, %one : i64"),
+                  "[select] the condition is ptr<bool>; it must be bool");
 }
 
 TEST(TypeRules, ProgramsOfAClusterReduceByWhatNeedsNoPlace) {

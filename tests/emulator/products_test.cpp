@@ -209,5 +209,20 @@ TEST(WgmmaForm, IsReadFromItsName) {
   EXPECT_FALSE(emulator::parse_wgmma_wait("wgmma_wait_1").has_value());
 }
 
+// p: whether the first product is added to what is there; q is true, for those that follow.
+TEST(WgmmaForm, OnlyTheFirstOfItsProductsMayBeginAnew) {
+  for (const char* operands : {"ss", "rs"}) {
+    std::string text =
+        emulator::ptx_of(*emulator::parse_wgmma(concat("wgmma_m64n8k16_bf16_", operands, "_x3")));
+    std::string order;
+    for (std::size_t at = 0; (at = text.find("wgmma.mma_async", at)) != text.npos; ++at) {
+      std::string product = text.substr(at, text.find(';', at) - at);
+      EXPECT_NE(product.find(", p,") == product.npos, product.find(", q,") == product.npos);
+      order += product.find(", p,") == product.npos ? 'q' : 'p';
+    }
+    EXPECT_EQ(order, "pqq") << text;
+  }
+}
+
 }  // namespace
 }  // namespace tilewright::dsl

@@ -67,6 +67,7 @@ TEST(GraphVerify, FindsBrokenGraphs) {
   broken([](Graph& g) { g.nodes[2].shape = {2, 3}; });
   broken([](Graph& g) { g.nodes[2].attributes.axes = {7}; });
   broken([](Graph& g) { g.inputs.clear(); });
+  broken([](Graph& g) { g.inputs = {1U << 31}; });  // far behind the nodes
   broken([](Graph& g) { g.outputs = {9}; });
   broken([](Graph& g) { g.mutations = {{0, 2}}; });
   broken([](Graph& g) { g.input_strides = {{1}}; });

@@ -27,6 +27,20 @@ TEST(ProductCost, KnowsEqualBlocksOfWholeVectors) {
     }
 }
 
+// Blocks of a right operand that is packed already are whole panels of it.
+TEST(ProductCost, CutsPackedOperandsBetweenPanels) {
+  for (std::int64_t panels : {2, 8, 21, 64}) {
+    ProductExtent p{1, 512, panels * 48, 1024, 4, 4};
+    p.panel_width = 48;
+    ProductBlock block = cheapest_product_block(p, host, 8);
+    EXPECT_EQ(block.columns % 48, 0);
+    double cost = product_cycles(p, host, block.rows, block.columns, 8);
+    EXPECT_LT(cost, product_cycles(p, host, p.rows, p.columns, 8));
+    for (std::int64_t cut = 1; cut <= panels; ++cut)
+      EXPECT_LE(cost, product_cycles(p, host, block.rows, (panels + cut - 1) / cut * 48, 8));
+  }
+}
+
 TEST(ProductCost, TakesBlocksNearlyAsCheapAsAnyOther) {
   std::mt19937 random(7);
   auto below = [&](std::int64_t least, std::int64_t most) {

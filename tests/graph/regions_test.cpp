@@ -237,6 +237,36 @@ TEST(Repeats, CountTurnsThroughAllStretches) {
   EXPECT_EQ(repeats.period(23), 3u);
 }
 
+// The layers differ in nothing but how they read one weight: as it lies, or turned.
+TEST(Repeats, AreOfTasksThatReadMemoryInOneOrder) {
+  auto stretches_where = [](auto is_turned) {
+    Graph graph = captured({{10, 10}, {10, 10}}, [=](Tensors& x) {
+      Tensor h = x[0];
+      for (int i = 0; i < 12; ++i) h = relu(matmul(h, is_turned(i) ? x[1].transpose(0, 1) : x[1]));
+      return Tensors{h};
+    });
+    return find_repeats(make_tasks(graph)).stretches;
+  };
+  ASSERT_EQ(stretches_where([](int) { return true; }).size(), 1U);
+  EXPECT_TRUE(stretches_where([](int i) { return i % 5 < 2; }).empty());
+}
+
+// Also where everything could be one: what is compiled must not grow without end.
+TEST(Regions, HaveAtMost96Tasks) {
+  for (int steps : {90, 100}) {
+    Graph graph = captured({{64, 64}}, [=](Tensors& x) {
+      Tensor h = x[0];
+      for (int i = 0; i < steps; ++i) h = i % 3 == 0 ? sin(h) : i % 3 == 1 ? exp(h) : abs(h);
+      return Tensors{h};
+    });
+    std::size_t most = 0;
+    std::vector<FusedRegion> regions = fused(graph);
+    for (const FusedRegion& one : regions) most = std::max(most, one.region.tasks.size());
+    EXPECT_EQ(regions.size(), steps <= 96 ? 1U : 2U) << steps;
+    EXPECT_LE(most, 96U) << steps;
+  }
+}
+
 TEST(Regions, ARowOfEqualSmallStepsIsNotCutIntoLayers) {
   Graph graph = captured({{64, 64}}, [](Tensors& x) {
     Tensor h = x[0];

@@ -41,6 +41,14 @@ TEST(RowChecks, OnlyTheElementsOfAViewThatAreUsedCount) {
   expect_refused([&] { f(numbers({0, 1, 2, 3, 10, 5})); }, "id 10 is outside a table of 10 rows");
 }
 
+// 2049 is 2048 as f16, which is a row.
+TEST(RowChecks, IdsThatWereRoundedAreNotLookedAtAsTheyWere) {
+  Tensor table = ramp({2049, 1});
+  Compiled f = compile([&](const Tensor& ids) { return embedding(ids.to(f16).to(i64), table); });
+  Floats rows = table.to_vector<float>();
+  EXPECT_EQ(f(numbers({2049, 3})).to_vector<float>(), (Floats{rows[2048], rows[3]}));
+}
+
 TEST(RowChecks, RowsThatAreWrittenAreLookedAtBeforeAnythingIsWritten) {
   Tensor cache = zeros({4, 2}).clone();
   Compiled f = compile([&](const Tensor& at, const Tensor& rows) {

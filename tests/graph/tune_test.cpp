@@ -76,6 +76,37 @@ TEST_P(TuneRegion, SpacesBeginWithWhatTheLoweringChooses) {
   }
 }
 
+// A GPU's tiles lie in registers and shared memory, a host's in caches.
+TEST(RegionSpaces, HaveTilesThatAreCompiledSoon) {
+  Graph graph =
+      captured({{512, 512}, {2048, 512}}, [](Tensors& x) { return Tensors{linear(x[0], x[1])}; });
+  TaskList list = make_tasks(graph);
+  Region region = fuse_tasks(list, true)[0].region;
+  constexpr std::int64_t of_gpus = 64 << 10, of_hosts = 512 << 10;
+  for (const char* name : {"avx512", "sm_80"}) {
+    dsl::Target target = dsl::target_named(name);
+    RegionSpace space = region_space(list, region, target);
+    BlockSizes chosen = space.blocks_of(space.preferred);
+    std::int64_t largest = 0;
+    for (const autotune::Point& point : space.space.legal_points(1'000'000)) {
+      BlockSizes blocks = space.blocks_of(point);
+      if (blocks.rows != chosen.rows || blocks.columns != chosen.columns)
+        largest = std::max(largest, blocks.rows * blocks.columns);
+    }
+    EXPECT_LE(largest, target.is_gpu() ? of_gpus : of_hosts) << name;
+    EXPECT_GT(largest, target.is_gpu() ? of_gpus / 4 : of_gpus) << name;
+  }
+}
+
+TEST(RegionSpaces, HaveWhatTheLoweringChoosesHoweverLargeItIs) {
+  Graph graph = captured({{9, 200'000}}, [](Tensors& x) { return Tensors{softmax(x[0], -1)}; });
+  TaskList list = make_tasks(graph);
+  for (const FusedRegion& fused : fuse_tasks(list, true)) {
+    RegionSpace space = region_space(list, fused.region, dsl::target_named("sm_80"));
+    EXPECT_TRUE(space.space.is_legal(space.preferred));
+  }
+}
+
 TEST_P(TuneRegion, EveryPointIsLoweredAsAskedAndComputesTheSame) {
   dsl::Target target = dsl::host_target();
   for (const FusedRegion& fused : regions_) {

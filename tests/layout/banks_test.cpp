@@ -191,6 +191,15 @@ TEST(ChooseSwizzle, FindsALayoutWithoutConflictsForAnyTwoSides) {
   }
 }
 
+TEST(Banks, AccessesAreOfAPowerOfTwoOfBytes) {
+  try {
+    bank_conflicts(blocked({64, 64}, 8, 4), SharedLayout::row_major({64, 64}, 4), 4, 3);
+    FAIL();
+  } catch (const InternalError& error) {
+    EXPECT_NE(std::string(error.what()).find("an access is at most 16 bytes"), std::string::npos);
+  }
+}
+
 TEST(Banks, RefuseAccessesThatDoNotFit) {
   Layout rows = blocked({64, 64}, 8, 4);
   SharedLayout shared = SharedLayout::row_major({64, 64}, 2);

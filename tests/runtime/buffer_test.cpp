@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <thread>
@@ -52,6 +53,12 @@ TEST(Buffer, StatisticsFollowLiveAndCachedBytes) {
   EXPECT_EQ(pool_statistics().cached_bytes, 0);
   EXPECT_EQ(pool_statistics().live_bytes - before.live_bytes, 8192);
   EXPECT_EQ(pool_statistics().peak_live_bytes, live.peak_live_bytes);
+}
+
+TEST(SystemMemory, HasNoMoreToGiveThanTheMachineHas) {
+  const std::int64_t all = std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  EXPECT_GT(available_bytes(), 0);
+  EXPECT_LT(available_bytes(), all);
 }
 
 TEST(Buffer, SizeClassesWasteAtMostAQuarter) {

@@ -1,4 +1,4 @@
-#include "runtime/fork_gate.h"
+#include "runtime/base/fork_gate.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
