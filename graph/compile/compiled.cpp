@@ -142,7 +142,8 @@ void CompiledSignature::look_at_changes() {
 }
 
 void CompiledSignature::look_at_guards() {
-  guards_hold_ = std::ranges::all_of(guards_, [](const Guard& guard) { return guard.holds(); });
+  guards_hold_ = std::ranges::all_of(
+      guards_, [](const Guard& guard) { return guard.object->is_gone || guard.holds(); });
   if (std::ranges::any_of(guards_, [](const Guard& guard) { return guard.object->is_gone; }))
     is_doubtful_ = true;
 }

@@ -102,6 +102,12 @@ TEST(GuardedValue, ThatIsDestroyedMakesItsReadersLookAgain) {
   settings = std::make_unique<Settings>();
   settings->factor = 9;
   expect_near(fast(x), x * 9);
+  // Set once more before it goes: no plan stays behind that nothing can match.
+  settings->factor = 11;
+  settings = std::make_unique<Settings>();
+  settings->factor = 9;
+  expect_near(fast(x), x * 9);
+  EXPECT_EQ(fast.report().size(), 2U);
 }
 
 TEST(GuardedValue, IsAValueWhoseCopiesAreApart) {
