@@ -25,6 +25,8 @@ constexpr std::array<std::string_view, 4> mode_names = {
     "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"};
 constexpr std::array<std::string_view, 2> precision_names = {"highest", "high"};
 constexpr std::array<std::string_view, 3> backend_names = {"eager", "aot_eager", "tilewright"};
+constexpr std::array<std::string_view, 5> stance_names = {
+    "compile", "force_eager", "eager_on_recompile", "fail_on_recompile", "eager_then_compile"};
 
 std::size_t parse(std::span<const std::string_view> names, std::string_view name,
                   const char* what) {
@@ -47,6 +49,11 @@ std::string_view name_of(Backend backend) {
 }
 Backend parse_backend(std::string_view name) {
   return static_cast<Backend>(parse(backend_names, name, "backend"));
+}
+
+std::string_view name_of(Stance stance) { return stance_names[static_cast<std::size_t>(stance)]; }
+Stance parse_stance(std::string_view name) {
+  return static_cast<Stance>(parse(stance_names, name, "stance"));
 }
 
 std::string_view name_of(MatmulPrecision precision) {
@@ -167,10 +174,11 @@ CompiledSignature* CompiledFunction::State::signature_for(const std::vector<Tens
 // Whether the process's stance has the call compiled.
 bool CompiledFunction::State::may_compile(const std::vector<Tensor>& arguments,
                                           const std::vector<Difference>& differences) const {
-  if (stance() == Stance::compile) [[likely]]
+  const Stance now = stance();
+  if (now == Stance::compile) [[likely]]
     return true;
-  if (stance() == Stance::eager_then_compile) return calls > 1;
-  require(stance() != Stance::fail_on_recompile,
+  if (now == Stance::eager_then_compile) return calls > 1;
+  require(now != Stance::fail_on_recompile,
           "[compile] the stance is fail_on_recompile, and no "
           "plan fits the call (",
           to_string(graph::signature_of(arguments, options.device)), "): ",
@@ -283,7 +291,6 @@ void CompiledFunction::measure(const std::vector<Tensor>& arguments, std::int64_
 
 std::vector<Tensor> CompiledFunction::State::call(const std::vector<Tensor>& arguments,
                                                   std::int64_t times, bool is_measured) {
-  InsideLibrary inside;
   // Inside a capture the function is part of what is being captured.
   if (options.backend == Backend::eager || graph::Capture::active() ||
       stance() == Stance::force_eager)
@@ -295,12 +302,10 @@ std::vector<Tensor> CompiledFunction::State::call(const std::vector<Tensor>& arg
             " belongs to a capture that is over; pass a concrete tensor");
     require_current(arguments[i].body()->token, "compile", std::nullopt);
   }
-  CompiledSignature* signature = nullptr;
   {
-    std::lock_guard lock(mutex);
+    GatedLock lock(mutex);
     ++calls;
-    signature = signature_for(arguments);
-    if (signature != nullptr) {
+    if (CompiledSignature* signature = signature_for(arguments)) {
       entries[latest].used = calls;
       if (options.verify_capture > 0 &&
           calls % static_cast<std::uint64_t>(options.verify_capture) == 0)
@@ -308,6 +313,7 @@ std::vector<Tensor> CompiledFunction::State::call(const std::vector<Tensor>& arg
       return signature->call(function, arguments, times, is_measured);
     }
   }
+  // Op by op, and outside of the lock: the function is the user's.
   return graph::call_one_by_one(function, arguments, times);
 }
 

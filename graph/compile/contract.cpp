@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstdio>
 #include <mutex>
-#include <span>
 
 #include "graph/tensor/capture.h"
 #include "runtime/base/env.h"
@@ -16,18 +15,10 @@ namespace {
 
 constexpr std::array<std::string_view, 9> reason_names = {
     "argument_count", "dtype", "rank", "size", "strides", "device", "alignment", "guard", "handle"};
-constexpr std::array<std::string_view, 5> stance_names = {
-    "compile", "force_eager", "eager_on_recompile", "fail_on_recompile", "eager_then_compile"};
 constexpr std::array<std::string_view, 4> topic_names = {"recompiles", "breaks", "guards",
                                                          "fusion"};
 
 std::atomic<Stance> current_stance{Stance::compile};
-
-std::string listed(std::span<const std::string_view> names) {
-  std::string list;
-  for (std::string_view name : names) list += concat(list.empty() ? "" : ", ", name);
-  return list;
-}
 
 }  // namespace
 
@@ -47,15 +38,6 @@ std::string Recompilation::sentence() const {
   return text;
 }
 
-std::string_view name_of(Stance stance) { return stance_names[static_cast<std::size_t>(stance)]; }
-
-Stance parse_stance(std::string_view name) {
-  auto found = std::ranges::find(stance_names, name);
-  require(found != stance_names.end(), "[stance] '", name, "' is unknown; it must be one of ",
-          listed(stance_names));
-  return static_cast<Stance>(found - stance_names.begin());
-}
-
 void set_stance(Stance stance) {
   require(graph::Capture::active() == nullptr,
           "[set_stance] a function is being captured, which happens once and not at each call; set "
@@ -69,10 +51,11 @@ StanceScope::~StanceScope() { current_stance = former_; }
 namespace graph {
 
 static void name_unknown_topics(const std::vector<std::string>& words) {
+  std::string known;
+  for (std::string_view name : topic_names) known += concat(known.empty() ? "" : ", ", name);
   for (const std::string& word : words)
     if (std::ranges::find(topic_names, word) == topic_names.end())
-      log_line(
-          concat("[TILEWRIGHT_LOG] '", word, "' is ignored; it may hold ", listed(topic_names)));
+      log_line(concat("[TILEWRIGHT_LOG] '", word, "' is ignored; it may hold ", known));
 }
 
 bool is_logged(LogTopic topic) {

@@ -96,14 +96,14 @@ TEST(PastTheLimit, IsAnErrorThatNamesEachPlan) {
   expect_contains(error, "(f32 3): argument 0: axis 0 is 4, compiled for 3");
 }
 
+// `doubled`, compiled, that counts how often the function itself runs.
+Compiled counted(int& runs, const Options& options) {
+  return compile([&runs](const Tensor& x) { return ++runs, doubled(x); }, on_host(options));
+}
+
 TEST(PastTheLimit, RunsOpByOpOnRequestAndSaysSoOnce) {
   int runs = 0;
-  Compiled fast = compile(
-      [&runs](const Tensor& x) {
-        ++runs;
-        return x * 2;
-      },
-      on_host({.max_signatures = 1, .past_limit = PastLimit::eager}));
+  Compiled fast = counted(runs, {.max_signatures = 1, .past_limit = PastLimit::eager});
   fast(ramp({2}));
   testing::internal::CaptureStderr();
   for (int call = 0; call < 3; ++call) expect_near(fast(ramp({4})), ramp({4}) * 2);
@@ -117,12 +117,7 @@ TEST(PastTheLimit, RunsOpByOpOnRequestAndSaysSoOnce) {
 
 TEST(PastTheLimit, ReplacesThePlanThatWasUsedLeastRecently) {
   int runs = 0;
-  Compiled fast = compile(
-      [&runs](const Tensor& x) {
-        ++runs;
-        return x * 2;
-      },
-      on_host({.max_signatures = 2, .past_limit = PastLimit::replace_oldest}));
+  Compiled fast = counted(runs, {.max_signatures = 2, .past_limit = PastLimit::replace_oldest});
   fast(ramp({2}));
   fast(ramp({3}));
   fast(ramp({2}));
@@ -136,10 +131,7 @@ TEST(PastTheLimit, ReplacesThePlanThatWasUsedLeastRecently) {
 
 TEST(Stances, ForceEagerRunsWhatIsCompiledOpByOp) {
   int runs = 0;
-  Compiled fast = compile([&runs](const Tensor& x) {
-    ++runs;
-    return x * 2;
-  });
+  Compiled fast = counted(runs, {});
   fast(ramp({2}));
   {
     StanceScope eager(Stance::force_eager);
@@ -225,6 +217,22 @@ TEST(Log, SaysWhatItIsAskedFor) {
                   "for 2\n");
   expect_contains(said, "tilewright: [compile] guards of (f32 2):\n  power is 2 (read at ");
   expect_contains(said, "1 launch of 1 distinct program");
+}
+
+// Without the topic a break is told once, at the first signature.
+TEST(Log, TellsABreakOfEachSignature) {
+  auto branches = [](const Tensor& x) { return sum(x, {0}).item<float>() > 0 ? x * 2 : x * 3; };
+  auto said = [&] {
+    testing::internal::CaptureStderr();
+    Compiled fast = compile(branches, on_host());
+    fast(ramp({2}));
+    fast(ramp({3}));
+    std::string text = testing::internal::GetCapturedStderr();
+    return text.find("the graph breaks") != text.rfind("the graph breaks");
+  };
+  EXPECT_FALSE(said());
+  Setting log("TILEWRIGHT_LOG", "breaks");
+  EXPECT_TRUE(said());
 }
 
 }  // namespace
