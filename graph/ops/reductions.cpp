@@ -177,39 +177,33 @@ HostTensor meaning(The<Op::aminmax>, const Node& node, const Operands& x) {
 
 namespace {
 
-// The greatest or the least, of bool too, whose greatest is whether any is true.
-Term greatest(const Term& x, const std::vector<int>& axes) {
-  return x.reduce(is_boolean(x.dtype()) ? Op::any : Op::amax, axes);
+// The reduction of the operand's numbers, or of its bools where that is another.
+Term reduced(const Composite& site, Op of_numbers, Op of_bools) {
+  const Term& x = site.operands[0];
+  return x.reduce(is_boolean(x.dtype()) ? of_bools : of_numbers, site.node.attributes.axes);
 }
-Term least(const Term& x, const std::vector<int>& axes) {
-  return x.reduce(is_boolean(x.dtype()) ? Op::all : Op::amin, axes);
-}
-// Where that is. Bool is taken as numbers.
-Term place(Op op, const Term& x, const std::vector<int>& axes) {
-  return (is_boolean(x.dtype()) ? x.to(DType::u8) : x).reduce(op, axes);
+// The greatest bool is whether any is true, the least whether all are.
+Term greatest(const Composite& site) { return reduced(site, Op::amax, Op::any); }
+Term least(const Composite& site) { return reduced(site, Op::amin, Op::all); }
+// The result `value` with where it is found. Bool is taken as numbers.
+Term with_place(Term value, const Composite& site, Op place) {
+  const Term& x = site.operands[0];
+  const Term numbers = is_boolean(x.dtype()) ? x.to(DType::u8) : x;
+  value.others = {numbers.reduce(place, site.node.attributes.axes).id};
+  return value;
 }
 
 }  // namespace
 
 Term decomposition(The<Op::max>, const Composite& site) {
-  const Term& x = site.operands[0];
-  const auto& axes = site.node.attributes.axes;
-  Term values = greatest(x, axes);
-  values.others = {place(Op::argmax, x, axes).id};
-  return values;
+  return with_place(greatest(site), site, Op::argmax);
 }
 Term decomposition(The<Op::min>, const Composite& site) {
-  const Term& x = site.operands[0];
-  const auto& axes = site.node.attributes.axes;
-  Term values = least(x, axes);
-  values.others = {place(Op::argmin, x, axes).id};
-  return values;
+  return with_place(least(site), site, Op::argmin);
 }
 Term decomposition(The<Op::aminmax>, const Composite& site) {
-  const Term& x = site.operands[0];
-  const auto& axes = site.node.attributes.axes;
-  Term low = least(x, axes);
-  low.others = {greatest(x, axes).id};
+  Term low = least(site);
+  low.others = {greatest(site).id};
   return low;
 }
 
