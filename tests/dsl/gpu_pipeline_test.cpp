@@ -2,13 +2,12 @@
 
 #include <gmock/gmock.h>
 
-#include <cstdlib>
-#include <functional>
-
 #include "dsl/codegen/gpu/gpu_code.h"
 #include "dsl/ir/text/text.h"
 #include "dsl/ir/verify.h"
-#include "runtime/base/error.h"
+#include "tests/dsl/pass_names.h"
+#include "tests/errors.h"
+#include "tests/setting.h"
 
 namespace tilewright::dsl::gpu {
 namespace {
@@ -40,31 +39,6 @@ ir::Function product() {
 }
 )");
 }
-
-std::vector<std::string_view> names_of(const std::vector<PassTime>& times) {
-  std::vector<std::string_view> names;
-  for (const PassTime& time : times) names.push_back(time.name);
-  return names;
-}
-
-std::string error_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-// Sets an environment variable while it lives.
-class Setting {
- public:
-  Setting(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
-  ~Setting() { unsetenv(name_); }
-
- private:
-  const char* name_;
-};
 
 // PTX without the kernel's name, which is a hash of the program.
 std::string code_of(const ir::Function& function, const char* target) {

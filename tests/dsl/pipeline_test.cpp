@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "dsl/ir/text/text.h"
-#include "runtime/base/error.h"
+#include "tests/dsl/pass_names.h"
+#include "tests/errors.h"
+#include "tests/setting.h"
 
 namespace tilewright::dsl {
 namespace {
@@ -21,31 +21,10 @@ ir::Function program() {
       "  %4 = exp %3 : f32\n  store %y, %4\n}\n");
 }
 
-std::vector<std::string_view> names_of(const std::vector<PassTime>& times) {
-  std::vector<std::string_view> names;
-  for (const PassTime& time : times) names.push_back(time.name);
-  return names;
-}
-
 std::string error_of(const PipelineOptions& options) {
   ir::Function f = program();
-  try {
-    run_passes(f, options);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return tilewright::error_of([&] { run_passes(f, options); });
 }
-
-// Sets an environment variable while it lives.
-class Setting {
- public:
-  Setting(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
-  ~Setting() { unsetenv(name_); }
-
- private:
-  const char* name_;
-};
 
 TEST(Pipeline, RunsEveryPassInTheOrderOfTheTable) {
   for (const char* target : {"avx2", "sm_80"}) {
