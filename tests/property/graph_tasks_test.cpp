@@ -11,7 +11,7 @@
 #include "graph/regions/text/text.h"
 #include "graph/run/plan_tasks.h"
 #include "runtime/base/error.h"
-#include "tests/property/error_bound.h"
+#include "tests/property/expect_within.h"
 #include "tests/property/random_graph.h"
 #include "tests/property/seeds.h"
 
@@ -66,22 +66,6 @@ std::vector<TaskId> random_order(const TaskList& list, std::uint64_t seed) {
   return order;
 }
 
-void expect_within(const BoundedEvaluation& expected, const Evaluation& actual, std::uint64_t seed,
-                   const Graph& graph) {
-  ASSERT_EQ(actual.outputs.size(), expected.outputs.size());
-  ASSERT_EQ(actual.mutated.size(), expected.mutated.size());
-  auto compare = [&](const BoundedTensor& wanted, const HostTensor& got, std::size_t i,
-                     const char* what) {
-    ASSERT_EQ(violation(wanted, got), "") << what << " " << i << "\n"
-                                          << reproduction(seed) << "\n"
-                                          << print(graph) << print(make_tasks(graph));
-  };
-  for (std::size_t i = 0; i < actual.outputs.size(); ++i)
-    compare(expected.outputs[i], actual.outputs[i], i, "output");
-  for (std::size_t i = 0; i < actual.mutated.size(); ++i)
-    compare(expected.mutated[i], actual.mutated[i], i, "mutation");
-}
-
 void expect_tasks_mean_the_graph(Rounding rounding, bool in_any_order) {
   for (std::uint64_t seed : seeds_of_test(cases)) {
     RandomGraph random = random_graph(seed);
@@ -91,7 +75,8 @@ void expect_tasks_mean_the_graph(Rounding rounding, bool in_any_order) {
     if (in_any_order) order = random_order(list, seed);
     try {
       expect_within(bounded_evaluate(random.graph, random.inputs),
-                    evaluate(graph, list, random.inputs, rounding, order), seed, graph);
+                    evaluate(graph, list, random.inputs, rounding, order),
+                    [&] { return reproduction(seed) + "\n" + print(graph) + print(list); });
     } catch (const std::exception& error) {
       FAIL() << error.what() << "\n" << reproduction(seed) << "\n" << print(graph) << print(list);
     }
