@@ -50,7 +50,7 @@ autotune::TuningKey key_of(const Plan& plan) {
   std::ranges::sort(choices, {}, &RegionChoice::region);
   for (const RegionChoice& choice : choices) {
     hasher.add(choice.region);
-    for (const BlockSize& size : block_sizes_by_name) hasher.add(choice.blocks.*size.size);
+    for (const BlockSize& size : all_block_sizes()) hasher.add(choice.blocks.*size.size);
   }
   autotune::Record problem;
   problem.set("launches", plan.launches()).set("choices", std::ssize(choices));

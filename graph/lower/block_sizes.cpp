@@ -115,8 +115,7 @@ RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const d
           round_up(divide_up(region.width, divide_up(region.width, size)), column_quantum));
   }
   if (turns_over) blocks.columns = turned_columns;
-  if (splits_columns && requested.columns != 0)
-    blocks.columns = std::min(region.width, requested.columns);
+  if (splits_columns) blocks.columns = settled(requested.columns, blocks.columns, region.width);
   blocks.panel_width = facts.panel_width;
   if (const std::int64_t panel = facts.panel_width; splits_columns && panel != 0)
     blocks.columns = std::min(round_up(blocks.columns, panel), region.width / panel * panel);
@@ -135,12 +134,11 @@ RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const d
                               1, divide_up(rows, divide_up(programs, outer * column_blocks))));
   if (blocks.columns_first) most = std::max(most, contiguous_rows);
   if (turns_over) most = turned_rows;
-  if (requested.rows != 0) most = requested.rows;
-  blocks.rows = std::min(rows, most);
+  blocks.rows = settled(requested.rows, std::min(rows, most), rows);
   blocks.sums_elements = facts.computes_weights && region.rows == 1;
   blocks.depth_quantum = facts.depth_quantum;
   bool may_split = facts.has_product && facts.products_come_first && splits_columns;
-  if (requested.splits != 0 && may_split) blocks.splits = std::min(requested.splits, facts.depth);
+  if (may_split) blocks.splits = settled(requested.splits, 1, facts.depth);
   if (by_cost && blocks.splits == 1)
     blocks.stored_chunk =
         tiled_chunk(product_extent(region, facts, rows, host), host, blocks.rows, blocks.columns);
@@ -154,10 +152,10 @@ bool cuts_columns(const Region& region, const dsl::Target& target) {
 }
 
 BlockSizes sizes_of(const RowBlocks& blocks) {
-  BlockSizes sizes{blocks.rows, blocks.columns};
-  if (blocks.cluster > 1) sizes.cluster = blocks.cluster;
-  if (blocks.splits > 1) sizes.splits = blocks.splits;
-  sizes.tail = blocks.stream_k_rows / blocks.rows + blocks.stream_k_columns / blocks.columns;
+  BlockSizes all = blocks, sizes;
+  all.tail = blocks.stream_k_rows / blocks.rows + blocks.stream_k_columns / blocks.columns;
+  for (const BlockSize& one : all_block_sizes())
+    if (all.*one.size > one.told_above) sizes.*one.size = all.*one.size;
   return sizes;
 }
 

@@ -11,9 +11,14 @@
 
 namespace tilewright::graph {
 
-struct RowBlocks {
+// All sizes are decided. What is wider than `chunk` is reduced and stored in chunks of so many
+// columns, one after the other, and a product's inner axis is gone through in steps of `depth`; 0:
+// all at once. `splits` programs share the inner axes of the region's products, of which each makes
+// a part. A `cluster` of 1, 2, 4 or 8 programs runs together: of rows each takes a part of the
+// columns, and they combine what they reduce; of products they may fetch what they share once.
+struct RowBlocks : BlockSizes {
+  RowBlocks() : BlockSizes{.rows = 1, .columns = 1, .splits = 1, .cluster = 1} {}
   std::optional<std::size_t> digit;  // that is cut in blocks; none: one row a program
-  std::int64_t rows = 1, columns = 1;
   bool has_product = false;
   // Neighbouring programs have neighbouring rows, not columns: they share a product's weights, or
   // go along memory that is contiguous by rows.
@@ -23,9 +28,6 @@ struct RowBlocks {
   bool outer_fastest = false;
   // Tiles are [columns, rows]: memory is contiguous along rows, as in a sum over the first axis.
   bool columns_first = false;
-  // What is wider is reduced and stored in chunks of so many columns, one after the other, and a
-  // product's inner axis is gone through in steps of `depth`; 0: all at once.
-  std::int64_t chunk = 0, depth = 0;
   // Of a product's block, on a host with tiles, whose rows are packed once: how many columns are
   // multiplied and stored before the next; 0: all at once.
   std::int64_t stored_chunk = 0;
@@ -38,15 +40,10 @@ struct RowBlocks {
   // Products of few rows are added up by each thread for itself, and between threads at the end
   // only: they wait for the weights, which go to registers as they come.
   bool sums_elements = false;
-  // Programs that share the inner axes of the region's products, of which each makes a part.
-  std::int64_t splits = 1;
   // Only the products of so many rows of the digit, or columns, at the end of the table are shared,
   // whole blocks (stream_k.h); both 0: all are.
   std::int64_t stream_k_rows = 0, stream_k_columns = 0;
   bool has_stream_k() const { return stream_k_rows != 0 || stream_k_columns != 0; }
-  // Programs that run together as a cluster, 1, 2, 4 or 8. Of rows each takes a part of the
-  // columns, and they combine what they reduce; of products they may fetch what they share once.
-  std::int64_t cluster = 1;
   std::int64_t share = 0;  // columns of a row that each of a cluster takes, whole chunks
   bool shares_rows() const { return cluster > 1 && !has_product; }
 };
@@ -57,7 +54,7 @@ bool cuts_columns(const Region& region, const dsl::Target& target);
 // Of a region's product of so many rows, as the host multiplies it.
 ProductExtent product_extent(const Region& region, const RegionFacts& facts, std::int64_t rows,
                              const dsl::Target& host);
-// As a request for them.
+// What a plan's file tells of them.
 BlockSizes sizes_of(const RowBlocks& blocks);
 // `requested` overrides the choice where it is not 0; it is clipped to what the region allows.
 RowBlocks choose_blocks(const TaskList& list, const Region& region, const dsl::Target& target,

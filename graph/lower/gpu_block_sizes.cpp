@@ -250,7 +250,7 @@ void share_rows(const TaskList& list, const Region& region, const Work& work,
   if (!target.gpu().has_clusters || blocks.chunk == 0 || blocks.rows != 1 || blocks.columns_first ||
       !work.facts.reduces || !may_share_rows(list, region, work))
     return;
-  std::int64_t cluster = requested != 0 ? requested : programs_of_a_row(region, work, target);
+  std::int64_t cluster = settled(requested, programs_of_a_row(region, work, target));
   if (cluster == 1) return;
   blocks.cluster = cluster;
   // What a program can hold at once it reads once.
@@ -301,21 +301,21 @@ RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const ds
     pointwise_blocks(region, work, turns_over, blocks);
   else
     row_blocks(region, work, blocks);
-  if (requested.rows != 0) blocks.rows = std::min(work.rows, requested.rows);
-  if (requested.columns != 0 && region.splits_columns)
-    blocks.columns = std::min(region.width, requested.columns);
-  if (requested.chunk != 0) blocks.chunk = requested.chunk;
-  if (requested.depth != 0 && blocks.has_product) blocks.depth = requested.depth;
+  blocks.rows = settled(requested.rows, blocks.rows, work.rows);
+  if (region.splits_columns)
+    blocks.columns = settled(requested.columns, blocks.columns, region.width);
+  blocks.chunk = settled(requested.chunk, blocks.chunk);
+  if (blocks.has_product) blocks.depth = settled(requested.depth, blocks.depth);
   blocks.depth_quantum = work.facts.depth_quantum;
   bool may_split = region.splits_columns && work.facts.has_product &&
                    work.facts.products_come_first && !region.is_in_place;
   if (may_split)
-    blocks.splits = requested.splits != 0 ? std::min(requested.splits, work.facts.depth)
-                                          : splits_of(region, work, target, blocks);
+    blocks.splits =
+        settled(requested.splits, splits_of(region, work, target, blocks), work.facts.depth);
   if (may_split) choose_stream_k(list, region, work, target, requested, blocks);
   if (blocks.chunk != 0 && !may_store_in_chunks(region, blocks.chunk)) blocks.chunk = 0;
   if (work.facts.has_product)
-    blocks.cluster = target.gpu().has_clusters ? std::max<std::int64_t>(1, requested.cluster) : 1;
+    blocks.cluster = target.gpu().has_clusters ? settled(requested.cluster, 1) : 1;
   else
     share_rows(list, region, work, target, requested.cluster, blocks);
   return blocks;

@@ -17,7 +17,7 @@
 
 #include "dsl/ir/function.h"
 #include "dsl/target/target.h"
-#include "graph/lower/block_request.h"
+#include "graph/lower/blocks/block_request.h"
 #include "graph/regions/fuse.h"
 #include "runtime/artifact.h"
 

@@ -51,9 +51,10 @@ namespace tilewright::graph {
 // What tuning may vary of a region's blocks, and up to where (tune/region_space.h).
 struct BlockChoice {
   BlockSizes chosen;  // by the lowering itself: the value of each size, none left out
-  std::int64_t rows = 1, columns = 1;  // of the region, and of a block the most
-  std::int64_t row_elements = 1;       // that a program has at once of a row, if that is not cut
-  bool cuts_columns = false, cuts_depth = false, splits = false, clusters = false, tails = false;
+  // Of each size the most that makes sense for the region; 0: none but the chosen one. Which sizes
+  // tuning varies at all for a lowering and a device is in their table (blocks/block_sizes.def).
+  BlockSizes most = most_block_sizes();
+  std::int64_t row_elements = 1;  // that a program has at once of a row, if that is not cut
   // What becomes of a request, as `chosen`.
   std::function<BlockSizes(const BlockSizes&)> used;
 };

@@ -37,8 +37,7 @@ LoweredRegion lower_rows(const TaskList& list, const Region& region, const dsl::
 
 // All sizes by their values; of a band that there is one, whatever its length and its parts.
 BlockSizes all_sizes_of(const RowBlocks& blocks) {
-  BlockSizes sizes{blocks.rows,  blocks.columns, blocks.chunk,
-                   blocks.depth, blocks.splits,  blocks.cluster};
+  BlockSizes sizes = blocks;
   if (blocks.has_stream_k()) {
     sizes.splits = 1;
     sizes.tail = -1;
@@ -49,15 +48,12 @@ BlockSizes all_sizes_of(const RowBlocks& blocks) {
 BlockChoice choice_of_rows(const TaskList& list, const Region& region, const dsl::Target& target) {
   RowBlocks chosen = choose_blocks(list, region, target, {});
   RegionFacts facts = facts_of(list, region);
-  BlockChoice choice{all_sizes_of(chosen), chosen.digit ? facts.digits[*chosen.digit] : 1,
-                     region.width, facts.widest};
-  choice.rows = std::max(choice.rows, chosen.rows);
-  choice.cuts_columns = cuts_columns(region, target) && region.width > 1;
-  choice.cuts_depth = target.is_gpu() && chosen.has_product && chosen.depth != 0;
-  choice.splits = chosen.has_product && facts.products_come_first && region.splits_columns &&
-                  !region.is_in_place;
-  choice.clusters = target.gpu().has_clusters && chosen.has_product;
-  choice.tails = target.is_gpu() && choice.splits && !facts.reduces;
+  BlockChoice choice{.chosen = all_sizes_of(chosen), .row_elements = facts.widest};
+  choice.most.rows = std::max(chosen.digit ? facts.digits[*chosen.digit] : 1, chosen.rows);
+  choice.most.columns = cuts_columns(region, target) && region.width > 1 ? region.width : 0;
+  bool splits = facts.products_come_first && region.splits_columns && !region.is_in_place;
+  if (!splits) choice.most.splits = 0;
+  if (!splits || facts.reduces) choice.most.tail = 0;
   choice.used = [&list, &region, target](const BlockSizes& blocks) {
     return all_sizes_of(choose_blocks(list, region, target, blocks));
   };

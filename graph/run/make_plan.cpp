@@ -47,6 +47,7 @@ class PlanMaker {
 
   std::shared_ptr<const Plan> run() {
     Clock::time_point begin = Clock::now();
+    require_possible(options_.blocks);
     FusedTasks tasks = fused_tasks(graph_, options_);
     list_ = std::move(tasks.list);
     regions_ = std::move(tasks.regions);

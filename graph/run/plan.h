@@ -21,7 +21,7 @@
 #include "graph/ir/ir.h"
 #include "graph/ir/matmul_precision.h"
 #include "graph/ir/strided_view.h"
-#include "graph/lower/block_request.h"
+#include "graph/lower/blocks/block_request.h"
 #include "graph/tune/tune_plan.h"
 #include "runtime/base/hash.h"
 #include "runtime/plan/executable.h"

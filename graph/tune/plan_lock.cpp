@@ -16,15 +16,6 @@ using autotune::Record;
 
 constexpr const char* first_line = "tilewright plan 2";
 constexpr std::size_t longest_line = 1 << 16;
-constexpr std::int64_t largest_size = 1 << 30;
-
-std::string text_of(const BlockSizes& blocks) {
-  std::string text;
-  for (const BlockSize& member : block_sizes_by_name)
-    if (blocks.*member.size != 0)
-      text += concat(text.empty() ? "" : " ", member.name, "=", blocks.*member.size);
-  return text.empty() ? "nothing" : text;
-}
 
 std::string text_of(const LockedRegion& region) {
   return concat("asked ", text_of(region.asked), " used ", text_of(region.used),
@@ -113,9 +104,7 @@ class Reader {
     while (words >> word) {
       if (word == "nothing") continue;
       std::size_t equals = word.find('=');
-      const BlockSize* member = nullptr;
-      for (const BlockSize& one : block_sizes_by_name)
-        if (word.substr(0, equals) == one.name) member = &one;
+      const BlockSize* member = block_size_named(std::string_view(word).substr(0, equals));
       if (member == nullptr) return word;
       std::string number = equals == std::string::npos ? "" : word.substr(equals + 1);
       bool is_number =
@@ -124,8 +113,8 @@ class Reader {
           number != "-";
       expect(is_number, "the size \"" + word + "\" is no number");
       blocks.*member->size = std::stoll(number);
-      expect(blocks.*member->size <= largest_size,
-             concat("the size \"", word, "\" is above ", largest_size));
+      std::string impossible = why_impossible(*member, blocks.*member->size);
+      expect(impossible.empty(), concat("the size \"", word, "\" ", impossible));
     }
     return {};
   }

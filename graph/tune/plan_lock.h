@@ -27,7 +27,7 @@
 
 #include "autotune/database/row/record.h"
 #include "dsl/target/device.h"
-#include "graph/lower/block_request.h"
+#include "graph/lower/blocks/block_request.h"
 #include "runtime/base/hash.h"
 
 namespace tilewright::graph {

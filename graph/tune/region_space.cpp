@@ -12,15 +12,13 @@ namespace {
 using autotune::Setting;
 using Sizes = std::vector<std::int64_t>;
 
-constexpr std::int64_t least_host_columns = 16, least_gpu_block = 16;
 // Elements of what a program has at once: a host's tiles lie in caches, a GPU's in registers and
 // shared memory.
 constexpr std::int64_t most_host_elements = 512 << 10, most_gpu_elements = 64 << 10;
-constexpr std::int64_t most_rows = 512, most_columns = 16 << 10, most_keys = 1024;
 
 std::int64_t BlockSizes::*member_named(const std::string& name) {
-  for (const BlockSize& member : block_sizes_by_name)
-    if (member.name == name) return member.size;
+  const BlockSize* size = block_size_named(name);
+  if (size != nullptr) return size->size;
   raise_internal_error("a knob that is no block size: " + name, std::source_location::current());
 }
 
@@ -30,17 +28,32 @@ Sizes with(Sizes sizes, std::int64_t chosen) {
   return {result.begin(), result.end()};
 }
 
-// Powers of two from `least` to `most`, for the host three quarters of them too; and the chosen
-// size, and what is just all.
-Sizes sizes_to(std::int64_t least, std::int64_t most, std::int64_t all, std::int64_t chosen,
-               const dsl::Target& target) {
+// Powers of two in the range, for the host three quarters of them too; and the chosen size, and
+// what is just all.
+Sizes doubled(const TriedSizes& range, std::int64_t all, std::int64_t chosen,
+              const dsl::Target& target) {
   Sizes result;
-  for (std::int64_t size = 1; size <= std::min(most, all); size *= 2) {
-    if (!target.is_gpu() && size >= 4 && size / 4 * 3 >= least) result.push_back(size / 4 * 3);
-    if (size >= least) result.push_back(size);
+  for (std::int64_t size = 1; size <= std::min(range.to, all); size *= 2) {
+    if (!target.is_gpu() && size >= 4 && size / 4 * 3 >= range.from) result.push_back(size / 4 * 3);
+    if (size >= range.from) result.push_back(size);
   }
-  if (all <= most) result.push_back(all);
+  if (all <= range.to) result.push_back(all);
   return with(std::move(result), chosen);
+}
+
+// Those of the list in its order, if the chosen size is among them.
+Sizes listed(const TriedSizes& tried, std::int64_t chosen) {
+  Sizes result(tried.list().begin(), tried.list().end());
+  return std::ranges::count(result, chosen) != 0 ? result : with(std::move(result), chosen);
+}
+
+bool is_tuned_on(TunedWhere where, const dsl::Target& target) {
+  switch (where) {
+    case TunedWhere::any_device: return true;
+    case TunedWhere::a_gpu: return target.is_gpu();
+    case TunedWhere::a_gpu_with_clusters: return target.gpu().has_clusters;
+  }
+  __builtin_unreachable();
 }
 
 // How the lowering is asked for them.
@@ -49,19 +62,18 @@ BlockSizes request_for(BlockSizes sizes) {
   return sizes;
 }
 
-RegionSpace make_space(const BlockChoice& choice, const dsl::Target& target) {
+RegionSpace make_space(std::string_view lowering, const BlockChoice& choice,
+                       const dsl::Target& target) {
   const BlockSizes& chosen = choice.chosen;
   RegionSpace result;
   autotune::Space& space = result.space;
-  bool is_gpu = target.is_gpu();
-  space.choose("rows", sizes_to(1, most_rows, choice.rows, chosen.rows, target));
-  if (choice.cuts_columns)
-    space.choose("columns", sizes_to(is_gpu ? least_gpu_block : least_host_columns, most_columns,
-                                     choice.columns, chosen.columns, target));
-  if (choice.cuts_depth) space.choose("depth", with({16, 32, 64, 128}, chosen.depth));
-  if (choice.splits) space.choose("splits", with({1, 2, 4, 8, 16}, chosen.splits));
-  if (choice.clusters) space.choose("cluster", with({1, 2, 4}, chosen.cluster));
-  if (choice.tails) space.choose("tail", {0, -1});
+  for (const BlockSize& one : all_block_sizes()) {
+    const std::int64_t most = choice.most.*one.size, own = chosen.*one.size;
+    if (most == 0 || !one.is_tuned_by(lowering) || !is_tuned_on(one.where, target)) continue;
+    space.choose(std::string(one.name), one.tried.is_doubling()
+                                            ? doubled(one.tried, most, own, target)
+                                            : listed(one.tried, own));
+  }
 
   std::vector<std::string> names;
   for (const autotune::Knob& knob : space.knobs()) {
@@ -74,12 +86,13 @@ RegionSpace make_space(const BlockChoice& choice, const dsl::Target& target) {
     for (const std::string& name : names) blocks.*member_named(name) = setting[name];
     return blocks;
   };
-  std::int64_t most = is_gpu ? most_gpu_elements : most_host_elements;
+  std::int64_t most = target.is_gpu() ? most_gpu_elements : most_host_elements;
+  bool cuts_columns = choice.most.columns != 0;
   space.rule("tiles are of a size that is compiled soon", [=](const Setting& setting) {
     BlockSizes blocks = requested(setting);
     bool as_chosen = blocks.rows == choice.chosen.rows &&
-                     (!choice.cuts_columns || blocks.columns == choice.chosen.columns);
-    std::int64_t columns = choice.cuts_columns ? blocks.columns : choice.row_elements;
+                     (!cuts_columns || blocks.columns == choice.chosen.columns);
+    std::int64_t columns = cuts_columns ? blocks.columns : choice.row_elements;
     return as_chosen || blocks.rows * columns <= most;
   });
   space.rule("the lowering uses what is asked for", [=](const Setting& setting) {
@@ -106,7 +119,7 @@ BlockSizes RegionSpace::blocks_of(const autotune::Point& point) const {
 RegionSpace region_space(const TaskList& list, const Region& region, const dsl::Target& target) {
   const Lowering& lowering = lowering_of(list, region);
   if (lowering.choice == nullptr) return {};
-  return make_space(lowering.choice(list, region, target), target);
+  return make_space(lowering.name, lowering.choice(list, region, target), target);
 }
 
 }  // namespace tilewright::graph

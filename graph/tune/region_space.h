@@ -1,8 +1,8 @@
 // The configurations that a region's programs may have on a target, as a space to search.
 //
-// A point stands for BlockSizes (graph/lower/block_request.h), and the knobs have the names of its
-// members; a knob that a region or target has no use for is left out. The rule that governs all:
-// the lowering uses what the point asks for. What it would clip is another point already.
+// A point stands for BlockSizes (graph/lower/blocks/block_request.h), and the knobs are rows of
+// their table; a knob that a region or target has no use for is left out. The rule that governs
+// all: the lowering uses what the point asks for. What it would clip is another point already.
 #pragma once
 
 #include "autotune/search/strategy.h"

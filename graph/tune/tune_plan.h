@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "dsl/target/device.h"
-#include "graph/lower/block_request.h"
+#include "graph/lower/blocks/block_request.h"
 #include "runtime/base/hash.h"
 
 namespace tilewright::graph {

@@ -189,6 +189,9 @@ TEST_F(PlanLockTest, RefusesAFileThatWasEditedOrHasMore) {
               HasSubstr("the file was edited"));
   EXPECT_THAT(error_of_text(with("asked nothing", "asked rows=1000000000000")),
               HasSubstr("is above 1073741824"));
+  EXPECT_THAT(error_of_text(with("asked nothing", "asked rows=-1")), HasSubstr("is below 0"));
+  EXPECT_THAT(error_of_text(with("asked nothing", "asked tail=-2")), HasSubstr("is below -1"));
+  EXPECT_THAT(error_of_text(with("asked nothing", "asked cluster=9")), HasSubstr("is above 8"));
   EXPECT_THAT(error_of_text(with("  region ", "  reason ")), HasSubstr("neither a plan, a region"));
   EXPECT_THAT(error_of_text(whole + "more\n"), HasSubstr("there is text behind the end"));
   EXPECT_THAT(error_of_text(with("plan f32", "plan " + std::string(70'000, 'x'))),

@@ -33,6 +33,10 @@ func @copy(%p: ptr<f32>, %q: ptr<f32>) {
 TILE
 ends 0 "$tool" opt program.tile
 ends 0 "$tool" tune --list
+ends 0 "$tool" tune --help
+for size in rows columns depth splits cluster tail; do
+  grep -q "^  $size  *of [a-z ]*: ." out || fail "tune --help does not tell of $size: $(cat out)"
+done
 
 # Settings. --help answers whatever they are.
 for setting in TILEWRIGHT_THREADS TILEWRIGHT_CPU TILEWRIGHT_DEVICE TILEWRIGHT_CHECK \

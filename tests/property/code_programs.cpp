@@ -23,8 +23,9 @@ std::string launch_of(const LoweredRegion& lowered, const LoweredProgram& progra
   text += " memory";
   for (std::uint32_t index : program.memory) text += concat(" ", index);
   for (const Scratch& scratch : lowered.scratch) text += concat(" scratch ", scratch.elements);
-  for (const auto& [name, size] : block_sizes_by_name)
-    if (lowered.blocks.*size != 0) text += concat(" ", name, " ", lowered.blocks.*size);
+  for (const BlockSize& one : all_block_sizes())
+    if (std::int64_t size = lowered.blocks.*one.size; size != 0)
+      text += concat(" ", one.name, " ", size);
   return text;
 }
 

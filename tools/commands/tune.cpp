@@ -192,6 +192,14 @@ void list_kernels() {
   for (const NamedKernel& kernel : named_kernels({})) fmt::print("{}\n", kernel.name);
 }
 
+std::string about_block_sizes() {
+  std::string text = "What tuning varies of a kernel's blocks (others follow from these):\n";
+  for (const graph::BlockSize& size : graph::all_block_sizes())
+    if (!size.tuned.empty())
+      text += fmt::format("  {:<9} of {}: {}\n", size.name, size.tuned, size.meaning);
+  return text;
+}
+
 }  // namespace
 
 void add_tune(CLI::App& command) {
@@ -235,6 +243,7 @@ void add_tune(CLI::App& command) {
       ->check(CLI::Range(1.0, 1e9))
       ->needs(store);
   command.add_flag("--json", a->json, "Print JSON");
+  command.footer(about_block_sizes());
   command.callback([a, list] { *list ? list_kernels() : run(*a); });
 }
 

@@ -94,10 +94,10 @@ BlockSizes used_blocks(const TaskList& list, const Task& task, const dsl::Target
   AttentionShape shape(task);
   BlockSizes blocks = default_blocks(target, shape, task.dtype, attributes.causal,
                                      list.on_tensor_cores(task.dtype));
-  if (asked.rows != 0) blocks.rows = std::min(shape.rows, asked.rows);
-  if (asked.columns != 0) blocks.columns = std::min(shape.keys(), asked.columns);
-  blocks.splits = default_splits(target, shape, blocks.columns, attributes.window);
-  if (asked.splits != 0) blocks.splits = asked.splits;
+  blocks.rows = settled(asked.rows, blocks.rows, shape.rows);
+  blocks.columns = settled(asked.columns, blocks.columns, shape.keys());
+  blocks.splits =
+      settled(asked.splits, default_splits(target, shape, blocks.columns, attributes.window));
   if (target.gpu().has_clusters) blocks.cluster = asked.cluster;  // neighbours share keys
   return blocks;
 }
@@ -389,12 +389,11 @@ BlockChoice choice_of_attention(const TaskList& list, const Region& region,
                                 const dsl::Target& target) {
   const Task& task = list.tasks[region.tasks[0]];
   AttentionShape shape(task);
-  BlockChoice choice{used_blocks(list, task, target, {}), shape.rows,
-                     std::min(shape.keys(), most_keys)};
+  BlockChoice choice{.chosen = used_blocks(list, task, target, {})};
   choice.chosen.cluster = std::max<std::int64_t>(1, choice.chosen.cluster);
-  choice.cuts_columns = true;
-  choice.splits = target.is_gpu();
-  choice.clusters = target.gpu().has_clusters;
+  choice.most.rows = shape.rows;
+  choice.most.columns = std::min(shape.keys(), most_keys);
+  if (!target.is_gpu()) choice.most.splits = 0;
   std::int64_t least_rows = target.is_gpu() ? std::min(few_rows, choice.chosen.rows) : 1;
   choice.used = [=](BlockSizes blocks) {
     blocks.rows = std::max(blocks.rows, least_rows);  // fewer fill no fragment

@@ -1,32 +1,65 @@
 // Sizes of blocks that are asked for, or that were used: what tuning varies and tests force. Apart
-// from the choice itself, since whoever asks need not know regions.
+// from the choice itself, since whoever asks need not know regions. What there is to say of each
+// size is a row of block_sizes.def.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
 
 namespace tilewright::graph {
 
 // How much one program handles; 0: as the lowering thinks best.
 struct BlockSizes {
-  std::int64_t rows = 0, columns = 0;
-  std::int64_t chunk = 0, depth = 0;  // on GPUs (block_sizes.h)
-  std::int64_t splits = 0;            // programs that share an inner axis (block_sizes.h)
-  std::int64_t cluster = 0;           // programs that run together, on GPUs (block_sizes.h)
-  // On GPUs, how many rows or columns of blocks, at the end of the table, `splits` is of
-  // (stream_k.h); 0 beside splits: all; -1: so many as are best, however little that saves.
-  std::int64_t tail = 0;
+#define TILEWRIGHT_BLOCK_SIZE(member, ...) std::int64_t member = 0;
+#include "graph/lower/blocks/block_sizes.def"
+#undef TILEWRIGHT_BLOCK_SIZE
   bool operator==(const BlockSizes&) const = default;
 };
 
-// The sizes by name: knobs of tuning, words of a plan's file.
-struct BlockSize {
-  const char* name;
-  std::int64_t BlockSizes::*size;
+enum class TunedWhere : std::uint8_t { any_device, a_gpu, a_gpu_with_clusters };
+
+// What tuning tries: powers of two in a range, or a list.
+struct TriedSizes {
+  std::int64_t from = 0, to = 0;  // where there is no list
+  std::array<std::int64_t, 5> listed = {};
+  std::size_t count = 0;
+  bool is_doubling() const { return to != 0; }
+  std::span<const std::int64_t> list() const { return std::span(listed).first(count); }
 };
-inline constexpr BlockSize block_sizes_by_name[] = {
-    {"rows", &BlockSizes::rows},     {"columns", &BlockSizes::columns},
-    {"piece", &BlockSizes::chunk},   {"depth", &BlockSizes::depth},
-    {"splits", &BlockSizes::splits}, {"cluster", &BlockSizes::cluster},
-    {"tail", &BlockSizes::tail}};
+
+// A row of the table.
+struct BlockSize {
+  std::string_view name;
+  std::int64_t BlockSizes::*size;
+  std::int64_t least, most, told_above;
+  std::string_view tuned;  // names of lowerings, with blanks between them
+  TunedWhere where;
+  TriedSizes tried;
+  std::string_view meaning;
+
+  bool is_tuned_by(std::string_view lowering) const;
+};
+
+std::span<const BlockSize> all_block_sizes();              // in the order of the table
+const BlockSize* block_size_named(std::string_view name);  // null: there is none
+
+// The sizes that are not 0, as "rows=64 columns=16", or "nothing".
+std::string text_of(const BlockSizes& sizes);
+BlockSizes most_block_sizes();  // the most that may be asked for of each
+// Why this size cannot be asked for, with what could be; empty where it can.
+std::string why_impossible(const BlockSize& size, std::int64_t value);
+// Raises `Error` naming the first size that cannot be asked for.
+void require_possible(const BlockSizes& sizes);
+
+// What a program uses: what was asked for, up to all that there is, or else the lowering's own.
+constexpr std::int64_t settled(std::int64_t asked, std::int64_t own,
+                               std::int64_t all = std::numeric_limits<std::int64_t>::max()) {
+  return asked == 0 ? own : asked < all ? asked : all;
+}
 
 }  // namespace tilewright::graph
