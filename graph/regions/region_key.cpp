@@ -42,6 +42,18 @@ std::vector<StorageId> storages_of(const TaskList& list, const Region& region) {
   return result;
 }
 
+ir::InputPrecision precision_of(const TaskList& list, const Region& region) {
+  for (TaskId id : region.tasks) {
+    const Task& task = list.tasks[id];
+    if (task.kind != TaskKind::contraction && !task.is_opaque()) continue;
+    for (const TaskOperand& operand : task.operands) {
+      DType dtype = operand.number ? operand.number->dtype : list.storages[operand.storage].dtype;
+      if (list.precision_of(dtype) != ir::InputPrecision::ieee) return list.f32_products;
+    }
+  }
+  return ir::InputPrecision::ieee;
+}
+
 Hash region_key(const TaskList& list, const Region& region) {
   std::vector<StorageId> storages = storages_of(list, region);
   auto index_of = [&](StorageId id) { return std::ranges::find(storages, id) - storages.begin(); };
@@ -67,6 +79,9 @@ Hash region_key(const TaskList& list, const Region& region) {
       hasher.add(index_of(task.storage)).add(list.storages[task.storage].is_aligned);
     add(hasher, task.place);
   }
+  // Nothing is added where products are exact, so that their keys in databases stay.
+  ir::InputPrecision precision = precision_of(list, region);
+  if (precision != ir::InputPrecision::ieee) hasher.add(precision);
   return hasher.finish();
 }
 

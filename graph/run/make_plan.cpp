@@ -242,7 +242,7 @@ class PlanMaker {
   }
 
   void hold_to_lock(const Region& region, const Hash& key, LockedRegion now) {
-    now.precision = list_.f32_products == ir::InputPrecision::tf32 ? "tf32" : "ieee";
+    now.precision = ir::name_of(precision_of(list_, region));
     now.ops = words_of(region);
     if (options_.lock->is_locked())
       options_.lock->require_same(key, now);

@@ -141,6 +141,34 @@ TEST_F(PlanLockTest, KeepsToSizesThatNoRuleWouldChoose) {
   EXPECT_THAT(error_when_locked(), HasSubstr("asked rows=3 used rows=3"));  // used: others
 }
 
+// One file has the plans of a whole process, some of whose functions may round products to tf32.
+TEST_F(PlanLockTest, KeepsFunctionsApartThatDifferInPrecision) {
+  Tensor a = Tensor::from(noise(32 * 64), {32, 64}), b = Tensor::from(noise(64 * 48), {64, 48});
+  auto rows = [](const Tensor& y) { return softmax(y, -1); };
+  auto product = [&](const Tensor& x, const Tensor& y) { return rows(matmul(rows(x), y)); };
+  auto attention = [](const Tensor& x) {
+    Tensor heads = x.reshape({1, 2, 16, 64});
+    return scaled_dot_product_attention(heads, heads, heads, {});
+  };
+  auto all = [&](Options options) {
+    options.device = Device::emulated("sm_80");
+    std::vector<std::vector<float>> results;
+    for (MatmulPrecision precision : {MatmulPrecision::highest, MatmulPrecision::high}) {
+      options.matmul_precision = precision;
+      auto multiply = compile(product, options);
+      auto attend = compile(attention, options);
+      results.push_back(multiply(a, b).to_vector<float>());
+      results.push_back(attend(a).to_vector<float>());
+    }
+    return results;
+  };
+  auto written = all({.write_plan = file.string()});
+  EXPECT_NE(written[0], written[2]);
+  EXPECT_NE(written[1], written[3]);
+  EXPECT_THAT(text(), HasSubstr("precision=tf32"));
+  EXPECT_EQ(all({.locked_plan = file.string()}), written);
+}
+
 TEST_F(PlanLockTest, RefusesToBeAnythingElse) {
   run({.write_plan = file.string()});
   std::string whole = text();
