@@ -24,7 +24,7 @@ constexpr std::int64_t contiguous_rows = 64;                   // of tiles whose
 constexpr std::int64_t run_bytes = 256;      // of memory that is read at once, at least
 constexpr std::int64_t column_quantum = 64;  // whole vectors, whole cache lines
 constexpr std::int64_t cache_line = 64;      // bytes
-// Of a GPU's program that adds up parts of products.
+// How many elements a GPU's program has that adds up parts of products.
 constexpr std::int64_t least_combined_elements = 256, most_combined_elements = 1 << 10;
 
 std::int64_t round_up(std::int64_t x, std::int64_t quantum) {
@@ -46,7 +46,7 @@ ProductExtent product_extent(const Region& region, const RegionFacts& facts, std
 
 namespace {
 
-// Of the largest element that the region writes.
+// Bytes of the largest element that the region writes.
 std::int64_t stored_bytes(const TaskList& list, const Region& region) {
   std::int64_t bytes = 0;
   for (std::size_t slot = 0; slot < region.tasks.size(); ++slot)

@@ -28,8 +28,8 @@ struct RowBlocks : BlockSizes {
   bool outer_fastest = false;
   // Tiles are [columns, rows]: memory is contiguous along rows, as in a sum over the first axis.
   bool columns_first = false;
-  // Of a product's block, on a host with tiles, whose rows are packed once: how many columns are
-  // multiplied and stored before the next; 0: all at once.
+  // On a host with tiles a product's block packs its rows once, and multiplies and stores so many
+  // columns before the next ones; 0: all at once.
   std::int64_t stored_chunk = 0;
   std::int64_t depth_quantum = 1;  // of which such steps are multiples
   std::int64_t panel_width = 0;    // of which blocks of columns are multiples; 0: of nothing
@@ -51,7 +51,7 @@ struct RowBlocks : BlockSizes {
 // Whether blocks may hold a part of a row's columns. On the host not where the region writes in
 // place: the last block cannot be moved back to end with the row, and most of it would lie beyond.
 bool cuts_columns(const Region& region, const dsl::Target& target);
-// Of a region's product of so many rows, as the host multiplies it.
+// The extent of a region's product of so many rows, as the host multiplies it.
 ProductExtent product_extent(const Region& region, const RegionFacts& facts, std::int64_t rows,
                              const dsl::Target& host);
 // What a plan's file tells of them.
@@ -63,7 +63,7 @@ RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const ds
                             const BlockSizes& requested);
 // Rows, of all digits, and columns of the products that programs share: of the table, or its band.
 Shape shared_part(const Region& region, const RowBlocks& blocks);
-// Of the program that adds up the parts of products that were made with `blocks`.
+// The blocks of the program that adds up the parts of products that were made with `blocks`.
 RowBlocks combining_blocks(const Region& region, const dsl::Target& target,
                            const RowBlocks& blocks);
 

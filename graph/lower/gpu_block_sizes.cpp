@@ -20,14 +20,15 @@ constexpr std::int64_t many_programs = 512;  // some for each of a hundred multi
 constexpr std::int64_t turned = 64;          // rows and columns of a block that is turned over
 constexpr std::int64_t coalesced_rows = 32;  // of tiles whose rows are contiguous
 constexpr std::int64_t prologue_elements = 8 << 10;  // of a chunk of what goes into a product
-// Of products: a tensor core's share is 16 rows, and fewer rows only wait for the weights.
+// In a product a tensor core's share is 16 rows, and fewer rows only wait for the weights.
 constexpr std::int64_t few_rows = 16, few_rows_columns = 64, fewest_columns = 16;
 constexpr std::int64_t few_rows_elements = 8 << 10;  // of a block of the weights
-// Of one or two rows, which are multiplied element by element.
+// One or two rows are multiplied element by element, in blocks of so many columns.
 constexpr std::int64_t few_rows_columns_apart = 4, few_rows_reduced_columns = 8;
 constexpr std::int64_t few_rows_columns_along = 32;
 constexpr std::int64_t filled_rows_columns = 32, filled_rows_depth = 64;
-// Of programs that share the inner axis: their number for a multiprocessor, and what each has.
+// Of the programs that share an inner axis there are so many for a multiprocessor, and each has at
+// least so much of it.
 constexpr std::int64_t programs_a_multiprocessor = 2, least_split_depth = 512, most_splits = 16;
 constexpr std::int64_t product_block = 64, large_product_block = 128;
 constexpr std::int64_t product_depth_bytes = 64;

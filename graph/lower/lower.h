@@ -32,7 +32,8 @@ struct Scratch {
 struct LoweredProgram {
   ir::Function function;
   Grid grid;
-  // Of each parameter: an index into the region's storages (storages_of) followed by its scratch.
+  // Which memory each parameter is: an index into the region's storages (storages_of), with its
+  // scratch behind them.
   std::vector<std::uint32_t> memory;
 };
 

@@ -51,8 +51,9 @@ namespace tilewright::graph {
 // What tuning may vary of a region's blocks, and up to where (tune/region_space.h).
 struct BlockChoice {
   BlockSizes chosen;  // by the lowering itself: the value of each size, none left out
-  // Of each size the most that makes sense for the region; 0: none but the chosen one. Which sizes
-  // tuning varies at all for a lowering and a device is in their table (blocks/block_sizes.def).
+  // The most that makes sense of each size for the region; 0: nothing but the chosen one. Which
+  // sizes tuning varies at all for a lowering and a device is in their table
+  // (blocks/block_sizes.def).
   BlockSizes most = most_block_sizes();
   std::int64_t row_elements = 1;  // that a program has at once of a row, if that is not cut
   // What becomes of a request, as `chosen`.
@@ -69,7 +70,8 @@ struct RegionWork {
   bool has_product = false;
   bool cuts_columns = false;  // into blocks of several programs
   int result_passes = 0;      // over what a product gives, before the next one
-  // Of a product on the host whose operands lie in memory: what a block costs is known better.
+  // Set for a product on the host whose operands lie in memory: what its blocks cost is known
+  // better.
   std::optional<ProductExtent> host_product;
 };
 
@@ -106,9 +108,9 @@ struct Lowering {
   void (*describe)(const TaskList& list, const Region& region, autotune::Record& problem) = nullptr;
   // Null: what there is to do is known from shapes.
   std::vector<WorkElement> (*elements)(const TaskList& list, const Region& region) = nullptr;
-  // Of a lowering whose programs take sizes as arguments (flat.h): equal for regions that become
-  // one program, and how that is launched for this one. Null: sizes are constants, and equal keys
-  // of regions (regions/region_key.h) are equal programs.
+  // Set where programs take sizes as arguments (flat.h): a key that is equal for regions that
+  // become one program, and how that is launched for this one. Null: sizes are constants, and
+  // regions of equal keys (regions/region_key.h) have equal programs.
   Hash (*key)(const TaskList& list, const Region& region, const dsl::Target& target) = nullptr;
   SizedLaunch (*launch)(const TaskList& list, const Region& region,
                         const dsl::Target& target) = nullptr;

@@ -160,7 +160,7 @@ ProductBlock cheapest_product_block(const ProductExtent& p, const dsl::Target& h
   const std::int64_t quantum = by_tiles ? PackedProduct::tiled_columns : 3 * host.lanes;
   if (p.rows >= PackedProduct::least_rows)
     for_parts(p.columns, quantum, by_tiles ? most_tiled_columns : most_columns, offer_packed);
-  // Of more rows, too much is multiplied to save packing.
+  // With more rows, too much is multiplied to save packing.
   if (p.rows < 2 * PackedProduct::least_rows)
     for_parts(p.columns, host.lanes, p.columns, [&](std::int64_t columns) {
       for (std::int64_t rows : {p.rows, std::int64_t{32}, std::int64_t{16}, std::int64_t{8}})

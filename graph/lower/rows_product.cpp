@@ -19,7 +19,7 @@ DType sum_dtype(const Task& product) {
   return product.shape[-1] == 1 ? accumulator(product.dtype) : ir::product_dtype(product.dtype);
 }
 
-// Of one part of a product.
+// How many elements one part of a product has.
 std::int64_t part_elements(const Task& product, const Region& region, const RowBlocks& blocks) {
   Shape shared = shared_part(region, blocks);
   std::int64_t width = product.shape[-1];

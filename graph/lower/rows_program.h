@@ -127,10 +127,10 @@ class RowsProgram {
   // The value with its broadcast columns, and rows if wanted, spelt out.
   Tile spread(const Tile& x, std::int64_t columns, std::int64_t rows = 0) const;
   Tile reduction(std::size_t slot);
-  // Of exp(x - max(x)) the maximum.
+  // The task of max(x) for that of exp(x - max(x)).
   std::optional<std::size_t> row_max_below(std::size_t exponential) const;
   Tile exp_below_zero(const Tile& x) const;
-  // Of a maximum max(x) the sum of exp(x - max(x)), and the other way round.
+  // The task of the sum of exp(x - max(x)) for that of max(x), and the other way round.
   std::optional<std::size_t> exponentials_of(std::size_t row_max) const;
   std::optional<std::size_t> row_max_of(std::size_t exponentials) const;
   Tile row_max_with_exponentials(std::size_t row_max, std::size_t exponentials);
@@ -153,7 +153,8 @@ class RowsProgram {
                         bool along_depth);
   Tile weight_value(std::size_t slot, WeightBlock& block);
   Tile weight_load(const TaskOperand& operand, const Table& seen, const WeightBlock& block);
-  // Of a product's second operand in memory, whose steps along the row digits are `strides`.
+  // How caches treat a product's second operand in memory, whose steps along the row digits are
+  // `strides`.
   ir::CachePolicy weight_policy(const TaskOperand& operand,
                                 const std::vector<std::int64_t>& strides) const;
   bool weights_lie_along_depth(const Task& product) const;

@@ -62,7 +62,7 @@ std::optional<std::size_t> RowsProgram::exponentials_of(std::size_t row_max) con
   return std::nullopt;
 }
 
-// Of what is relative to the highest, whose exponentials are weights of at most 1. On GPUs the
+// The exponential of what is relative to the highest: weights of at most 1. On GPUs the
 // product with log2(e) is not made exact as exp() makes it, which costs six of eight instructions:
 // e^-x is off by (2 + 1.3 x) units in its last place, so never by more than 2^-22 of the highest
 // weight.

@@ -10,7 +10,7 @@
 
 namespace tilewright::graph {
 
-// Of a storage of this type, size, start and step.
+// The bytes of a storage of this type, size, start and step.
 std::vector<std::byte> constant_data(const Storage& storage);
 
 }  // namespace tilewright::graph

@@ -138,7 +138,8 @@ class Fuser {
     if (!over_seams_) return repeats_.turn(a[0]) == repeats_.turn(b[0]);
     return a.size() + b.size() <= std::min(least_period(a), least_period(b));
   }
-  // Of the stretches that the tasks are in: so many tasks may be a whole repetition.
+  // The least period of the stretches that the tasks are in: so many tasks may be a whole
+  // repetition.
   TaskId least_period(const std::vector<TaskId>& tasks) const {
     TaskId least = repeats_.period(tasks[0]);
     for (TaskId id : tasks) least = std::min(least, repeats_.period(id));

@@ -54,8 +54,8 @@ struct Region {
   bool is_in_place = false;       // a task overwrites what the region reads
   std::int64_t weight_bytes = 0;  // of the products' second operands
   RowDigits digits{1};
-  // Of regions that differ in their size alone and share a program (lower/flat.h), the elements of
-  // all; 0: the region has a program of its own.
+  // The elements of all regions that differ from this one in their size alone and share its program
+  // (lower/flat.h); 0: the region has a program of its own.
   std::int64_t family_elements = 0;
 
   std::optional<std::size_t> slot(TaskId task) const;

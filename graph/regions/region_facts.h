@@ -27,13 +27,14 @@ struct RegionFacts {
   // A product's second operand is computed; pieces of the inner axis are multiples of this.
   bool computes_weights = false;
   std::int64_t depth_quantum = 1;
-  // Of second operands that are packed (packed_weights.h): blocks of columns are whole panels.
+  // Columns of a panel where second operands are packed (packed_weights.h): blocks of columns are
+  // whole panels. 0: they are not.
   std::int64_t panel_width = 0;
 };
 std::int64_t stride_of(const IndexMap& map);  // of its first mode; 0 where it is constant
 RegionFacts facts_of(const TaskList& list, const Region& region);
-// Of the inner axis of a product whose second operand the region computes: all digits but the
-// outermost are in each piece whole.
+// What pieces of a product's inner axis must be multiples of: where the region computes the second
+// operand, all digits of the axis but the outermost are in each piece whole.
 std::int64_t depth_quantum(const TaskList& list, const Region& region, std::size_t product);
 
 // How many elements are contiguous in memory along columns, and along the digit for which they are

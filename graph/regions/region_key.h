@@ -16,7 +16,7 @@ namespace tilewright::graph {
 
 // The memory that a region's program reads and writes, in the order of its parameters.
 std::vector<StorageId> storages_of(const TaskList& list, const Region& region);
-// Of the region's products; ieee where it has none whose operands are f32.
+// The precision of the region's products; ieee where it has none whose operands are f32.
 ir::InputPrecision precision_of(const TaskList& list, const Region& region);
 Hash region_key(const TaskList& list, const Region& region);
 

@@ -23,7 +23,8 @@ struct Repeats {
   std::vector<Stretch> stretches;  // disjoint, in the order of the list; empty: nothing repeats
   // Which repetition a task belongs to, counted through all stretches, or -1.
   int turn(TaskId task) const;
-  // Of the stretch that a task is in; of one outside, of the next stretch, or the last one.
+  // The period of the stretch that a task is in; outside of any, of the next stretch, or else of
+  // the last one.
   TaskId period(TaskId task) const;
 };
 

@@ -17,7 +17,7 @@ using dsl::Operand;
 using dsl::Tile;
 using dsl::Var;
 
-// Of the host: scores of as many rows as are packed lie in an L1.
+// On the host, the scores of as many rows as are packed fit in an L1 cache.
 constexpr std::int64_t query_rows = 64, packed_columns = 64, least_columns = 16;
 // Where nothing is packed, blocks of many columns of few rows. If the rows' position says how many
 // keys they see, half a block is computed for nothing: it is small beside all that may be seen.
@@ -25,15 +25,15 @@ constexpr std::int64_t few_columns = 128, most_columns = 512, scores = 4 << 10;
 constexpr std::int64_t few_seen_columns = 64, blocks_of_seen = 32;
 constexpr std::int64_t gpu_query_rows = 64, gpu_columns = 64, gpu_few_rows_columns = 32;
 constexpr std::int64_t few_rows = 16;  // a tensor core's least, and few enough to be decoding
-// Of programs that share their keys: blocks of keys that each has at least, how many there are for
-// a multiprocessor, and elements of the tile in which their results are combined.
+// Programs that share their keys have at least so many blocks of keys each, and there are so many
+// of them for a multiprocessor. Their results are combined in a tile of so many elements.
 constexpr std::int64_t least_key_blocks = 2, programs_a_multiprocessor = 2;
 constexpr std::int64_t combined_elements = 8 << 10;
 // On Hopper two warpgroups take 64 rows each; 128 columns if the sums of a row leave registers.
 constexpr std::int64_t warpgroup_rows = 64, hopper_columns = 128, hopper_depth = 128;
 // With fewer keys loops have a turn or two, and what is fetched for one is wanted by the next.
 constexpr std::int64_t warpgroup_keys = 512;
-// Of blocks that tuning tries; and how often their scores are gone through between the two
+// Tuning tries blocks of up to so many keys. Their scores are gone through so often between the two
 // products.
 constexpr std::int64_t most_keys = 1024;
 constexpr int score_passes = 4;
@@ -423,8 +423,8 @@ void describe_attention(const TaskList& list, const Region& region, autotune::Re
   problem.set("keys", to_string(task.operands[1].view.shape));
 }
 
-// Of an attention to a cache, the positions in it by which it is timed in turn. A text begins at
-// the first one, and few reach the end of the cache: what is best for many keys may be bad for few.
+// An attention to a cache is timed at several positions in it in turn. A text begins at the first
+// one, and few reach the end of the cache: what is best for many keys may be bad for few.
 // None is a round number, at which every block of keys would be full.
 std::vector<WorkElement> position_of_attention(const TaskList& list, const Region& region) {
   const Task& task = list.tasks[region.tasks[0]];

@@ -13,7 +13,7 @@
 //               wanted outside is stored
 //   regions     each task is in one, and they stand in an order in which they can run
 //
-// Of constants and inputs no elements are looked at, so that the time is that of making tasks.
+// No element of constants and inputs is looked at, so that the time is that of making tasks.
 #pragma once
 
 #include <span>
@@ -24,7 +24,7 @@ namespace tilewright::graph {
 
 // Raise `InternalError` naming the storage, the task or the region, and what is wrong with it.
 void verify(const TaskList& list);
-// Of a list that is verified. A region without tables is of one task that can have none.
+// The list must be verified already. A region without tables has one task, which can have none.
 void verify(const TaskList& list, const Region& region);
 void verify(const TaskList& list, std::span<const FusedRegion> regions);
 

@@ -360,7 +360,7 @@ class Parser {
     if (line.accept(",")) {
       line.expect("digits");
       line.expect("=");
-      // Of stride 1 each, so that no two of them are one mode.
+      // Each has stride 1, so that no two of them are one mode.
       std::vector<Mode> modes;
       for (std::int64_t size : line.list()) modes.push_back({size, 1});
       if (!region.digits.add(IndexMap(modes))) line.fail("the digits do not make up the rows");

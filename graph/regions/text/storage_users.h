@@ -12,7 +12,7 @@ namespace tilewright::graph {
 struct StorageUsers {
   std::vector<TaskId> writers, readers;
 };
-// Of every storage. Ids that the list has no storage for are passed over.
+// The users of every storage. Ids that the list has no storage for are passed over.
 std::vector<StorageUsers> storage_users(const TaskList& list);
 
 }  // namespace tilewright::graph
