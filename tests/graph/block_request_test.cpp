@@ -83,6 +83,8 @@ TEST(BlockSizes, OfAProgramAreThoseAskedForUpToAllThereIs) {
   EXPECT_EQ(settled(32, 64, 100), 32);
   EXPECT_EQ(settled(128, 64, 100), 100);
   EXPECT_EQ(settled(0, 128, 100), 128);  // the lowering knows why
+  EXPECT_EQ(settled(128, 128, 100), 128);
+  EXPECT_EQ(settled(200, 128, 100), 128);
   EXPECT_EQ(settled(128, 64), 128);
 }
 

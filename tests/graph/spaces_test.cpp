@@ -38,6 +38,7 @@ std::vector<Example> examples() {
   add("one_row", {{1, 512}, {96, 512}}, bf16, layer);
   add("few_rows_with_gelu", {{7, 264}, {136, 264}, {136}}, bf16,
       [](Tensors& x) { return Tensors{gelu(linear(x[0], x[1], x[2]))}; });
+  add("rows_that_are_filled_up", {{3, 264}, {136, 264}}, bf16, layer);
   add("softmax", {{9, 1500}}, f32, [](Tensors& x) { return Tensors{softmax(x[0], -1)}; });
   add("sum_over_rows", {{300, 70}}, f32, [](Tensors& x) { return Tensors{sum(x[0], {0}, false)}; });
   add("transposed", {{70, 130}}, bf16,
@@ -46,6 +47,8 @@ std::vector<Example> examples() {
     return Tensors{scaled_dot_product_attention(
         x[0], x[1], x[2], {.causal = true, .alignment = CausalAlignment::bottom_right})};
   });
+  add("attention_of_a_row", {{1, 4, 1, 64}, {1, 2, 150, 64}, {1, 2, 150, 64}}, bf16,
+      [](Tensors& x) { return Tensors{scaled_dot_product_attention(x[0], x[1], x[2], {})}; });
   return result;
 }
 
@@ -54,6 +57,7 @@ void expect_same_everywhere(const Example& example, const char* target, std::siz
   TaskList list = make_tasks(example.graph);
   for (const FusedRegion& fused : fuse_tasks(list, true)) {
     RegionSpace space = region_space(list, fused.region, device.target());
+    ASSERT_TRUE(space.space.is_legal(space.preferred)) << example.name << " on " << target;
     RegionTrial trial(list, fused.region, device);
     auto expected = trial.results(trial.compile(space.blocks_of(space.preferred)));
     std::vector<autotune::Point> points = space.space.legal_points(1'000'000);

@@ -57,9 +57,11 @@ std::string why_impossible(const BlockSize& size, std::int64_t value);
 void require_possible(const BlockSizes& sizes);
 
 // What a program uses: what was asked for, up to all that there is, or else the lowering's own.
+// That may be more than all: a few rows are filled up, for tensor cores.
 constexpr std::int64_t settled(std::int64_t asked, std::int64_t own,
                                std::int64_t all = std::numeric_limits<std::int64_t>::max()) {
-  return asked == 0 ? own : asked < all ? asked : all;
+  const std::int64_t most = all < own ? own : all;
+  return asked == 0 ? own : asked < most ? asked : most;
 }
 
 }  // namespace tilewright::graph
