@@ -24,6 +24,7 @@ constexpr std::int64_t contiguous_rows = 64;                   // of tiles whose
 constexpr std::int64_t run_bytes = 256;      // of memory that is read at once, at least
 constexpr std::int64_t column_quantum = 64;  // whole vectors, whole cache lines
 constexpr std::int64_t cache_line = 64;      // bytes
+constexpr std::int64_t widest_element = 8;   // likewise
 // How many elements a GPU's program has that adds up parts of products.
 constexpr std::int64_t least_combined_elements = 256, most_combined_elements = 1 << 10;
 
@@ -135,6 +136,9 @@ RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const d
   if (blocks.columns_first) most = std::max(most, contiguous_rows);
   if (turns_over) most = turned_rows;
   blocks.rows = settled(requested.rows, std::min(rows, most), rows);
+  blocks.prefetches = !facts.has_product && !blocks.columns_first && !blocks.rows_fastest &&
+                      region.rows > blocks.rows &&
+                      facts.widest * widest_element >= RowBlocks::prefetched_row_bytes;
   blocks.sums_elements = facts.computes_weights && region.rows == 1;
   blocks.depth_quantum = facts.depth_quantum;
   bool may_split = facts.has_product && facts.products_come_first && splits_columns;

@@ -33,7 +33,10 @@ struct RowBlocks : BlockSizes {
   std::int64_t stored_chunk = 0;
   std::int64_t depth_quantum = 1;  // of which such steps are multiples
   std::int64_t panel_width = 0;    // of which blocks of columns are multiples; 0: of nothing
-  bool prefetches = true;          // the next block of rows, into caches
+  // Operands whose rows have so many bytes in a block are fetched into caches while the block of
+  // rows before is being worked on.
+  static constexpr std::int64_t prefetched_row_bytes = 4 << 10;
+  bool prefetches = false;
   // Neighbours along a tile's last axis are accessed at the same time, so a block whose first axis
   // is the contiguous one is read and written turned over.
   bool coalesces = false;

@@ -278,7 +278,6 @@ RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const ds
   Work work{facts_of(list, region)};
   work.has_functions = has_functions(list, region);
   RowBlocks blocks;
-  blocks.prefetches = false;
   blocks.coalesces = true;
   blocks.digit = work.facts.digit;
   blocks.has_product = work.facts.has_product;

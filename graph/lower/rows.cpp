@@ -12,8 +12,6 @@ using dsl::Tile;
 
 namespace {
 
-constexpr std::int64_t prefetched_row_bytes = 4 << 10;
-
 std::string_view kind_of(const RowBlocks& blocks, ProductStage stage) {
   switch (stage) {
     case ProductStage::whole: return blocks.has_product ? "product" : "rows";
@@ -199,8 +197,7 @@ Tile RowsProgram::load(const TaskOperand& operand, const Table& seen, const Colu
   Tile result = block.matrix.load(block.row, block.column, block.shape);
   known_.loaded.push_back({operand.storage, access, seen.width, columns.part, result});
   std::int64_t row_bytes = block.shape[1] * size_bytes(result.dtype());
-  if (blocks_.prefetches && !blocks_.has_product && !blocks_.columns_first &&
-      !blocks_.rows_fastest && row_bytes >= prefetched_row_bytes)
+  if (blocks_.prefetches && row_bytes >= RowBlocks::prefetched_row_bytes)
     prefetch_next(operand, access, block);
   return result;
 }
