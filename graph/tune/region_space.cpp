@@ -50,6 +50,7 @@ Sizes listed(const TriedSizes& tried, std::int64_t chosen) {
 bool is_tuned_on(TunedWhere where, const dsl::Target& target) {
   switch (where) {
     case TunedWhere::any_device: return true;
+    case TunedWhere::a_host: return !target.is_gpu();
     case TunedWhere::a_gpu: return target.is_gpu();
     case TunedWhere::a_gpu_with_clusters: return target.gpu().has_clusters;
   }
@@ -62,6 +63,11 @@ BlockSizes request_for(BlockSizes sizes) {
   return sizes;
 }
 
+// A lowering that leaves a size at 0 has no use for it in this region, unless 0 means something.
+bool has_use(const BlockSize& size, std::int64_t own) {
+  return own != 0 || size.tried.is_doubling() || std::ranges::count(size.tried.list(), 0) != 0;
+}
+
 RegionSpace make_space(std::string_view lowering, const BlockChoice& choice,
                        const dsl::Target& target) {
   const BlockSizes& chosen = choice.chosen;
@@ -69,7 +75,8 @@ RegionSpace make_space(std::string_view lowering, const BlockChoice& choice,
   autotune::Space& space = result.space;
   for (const BlockSize& one : all_block_sizes()) {
     const std::int64_t most = choice.most.*one.size, own = chosen.*one.size;
-    if (most == 0 || !one.is_tuned_by(lowering) || !is_tuned_on(one.where, target)) continue;
+    if (most == 0 || !has_use(one, own)) continue;
+    if (!one.is_tuned_by(lowering) || !is_tuned_on(one.where, target)) continue;
     space.choose(std::string(one.name), one.tried.is_doubling()
                                             ? doubled(one.tried, most, own, target)
                                             : listed(one.tried, own));

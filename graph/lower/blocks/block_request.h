@@ -21,7 +21,7 @@ struct BlockSizes {
   bool operator==(const BlockSizes&) const = default;
 };
 
-enum class TunedWhere : std::uint8_t { any_device, a_gpu, a_gpu_with_clusters };
+enum class TunedWhere : std::uint8_t { any_device, a_host, a_gpu, a_gpu_with_clusters };
 
 // What tuning tries: powers of two in a range, or a list.
 struct TriedSizes {
