@@ -137,8 +137,10 @@ RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const d
   if (turns_over) most = turned_rows;
   blocks.rows = settled(requested.rows, std::min(rows, most), rows);
   blocks.prefetches = !facts.has_product && !blocks.columns_first && !blocks.rows_fastest &&
-                      region.rows > blocks.rows &&
+                      region.rows > 1 &&
                       facts.widest * widest_element >= RowBlocks::prefetched_row_bytes;
+  if (blocks.prefetches)
+    blocks.ahead = region.rows > blocks.rows ? settled(requested.ahead, 1) : -1;
   blocks.sums_elements = facts.computes_weights && region.rows == 1;
   blocks.depth_quantum = facts.depth_quantum;
   bool may_split = facts.has_product && facts.products_come_first && splits_columns;

@@ -197,18 +197,18 @@ Tile RowsProgram::load(const TaskOperand& operand, const Table& seen, const Colu
   Tile result = block.matrix.load(block.row, block.column, block.shape);
   known_.loaded.push_back({operand.storage, access, seen.width, columns.part, result});
   std::int64_t row_bytes = block.shape[1] * size_bytes(result.dtype());
-  if (blocks_.prefetches && row_bytes >= RowBlocks::prefetched_row_bytes)
+  if (blocks_.prefetches && blocks_.ahead > 0 && row_bytes >= RowBlocks::prefetched_row_bytes)
     prefetch_next(operand, access, block);
   return result;
 }
 
-// The next block of rows, which comes while this one is being worked on; or the next row, where
-// programs have one each: that of the digit that moves fastest.
+// A block of rows that a later program will want, which comes while this one is being worked on; or
+// a later row, where programs have one each: that of the digit that moves fastest.
 void RowsProgram::prefetch_next(const TaskOperand& operand, const TableAccess& access,
                                 const Block& block) {
   std::vector<std::int64_t> strides = region_.digits.strides(access.rows);
   if (row_.defined() && varies_by_row(strides))
-    return block.matrix.prefetch(row_ + blocks_.rows, block.column, block.shape);
+    return block.matrix.prefetch(row_ + blocks_.ahead * blocks_.rows, block.column, block.shape);
   if (blocks_.digit) return;
   auto moving = std::ranges::find_if(digits_, [](std::int64_t size) { return size > 1; });
   const auto digit = static_cast<std::size_t>(moving - digits_.begin());
@@ -217,7 +217,7 @@ void RowsProgram::prefetch_next(const TaskOperand& operand, const TableAccess& a
   rows.base = parameters_.pointer(operand.storage) + outer_offset(access.offset, strides, digit);
   rows.rows = digits_[digit];
   rows.row_stride = strides[digit];
-  rows.prefetch(indices_[digit] + 1, block.column, block.shape);
+  rows.prefetch(indices_[digit] + blocks_.ahead, block.column, block.shape);
 }
 
 Tile RowsProgram::operand(std::size_t slot, std::size_t i, const Columns& columns) {

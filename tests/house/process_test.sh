@@ -34,7 +34,7 @@ TILE
 ends 0 "$tool" opt program.tile
 ends 0 "$tool" tune --list
 ends 0 "$tool" tune --help
-for size in rows columns depth splits cluster tail; do
+for size in rows columns depth splits cluster tail ahead; do
   grep -q "^  $size  *of [a-z ]*: ." out || fail "tune --help does not tell of $size: $(cat out)"
 done
 

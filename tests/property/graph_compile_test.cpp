@@ -19,14 +19,15 @@ void expect_planned_is_meant(PlanForm form, std::uint64_t count, bool any_blocks
     Graph graph = run_passes(random.graph);
     // Bounds of what was written: a decomposition may choose by comparisons that no bound decides.
     BoundedEvaluation expected = bounded_evaluate(random.graph, random.inputs);
-    // Rows, columns, pieces, depths, splits and tails of sizes that divide nothing.
+    // Rows, columns, pieces, depths, splits and tails of sizes that divide nothing; and how far
+    // ahead rows are fetched.
     auto size = [&](std::uint64_t most, std::uint64_t shift) {
       return static_cast<std::int64_t>(seed * 0x9e3779b97f4a7c15 >> shift & 0xff) %
              static_cast<std::int64_t>(most + 1);
     };
     if (any_blocks)
       form.options.blocks = {size(3, 56), size(5, 48), 1 + size(4, 40), size(4, 32),
-                             size(3, 24), 0,           size(3, 16)};
+                             size(3, 24), 0,           size(3, 16),     size(4, 8) - 1};
     if (form.options.interpret) form.options.shuffle_interpreted = seed;
     Evaluation actual;
     try {
