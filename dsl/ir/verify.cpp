@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "dsl/ir/type_rules.h"
-#include "dsl/ir/verify_layouts.h"
+#include "dsl/ir/verify_stages.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::ir {

@@ -1,6 +1,6 @@
 // Tiles in registers: where their elements are, and the operations that move nothing.
 #include "dsl/codegen/gpu/emit/emitter.h"
-#include "dsl/ir/verify_layouts.h"
+#include "dsl/ir/verify_stages.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::dsl::gpu {

@@ -13,7 +13,7 @@
 #include "dsl/codegen/gpu/passes/gpu_passes.h"
 #include "dsl/codegen/gpu/plan/assignment.h"
 #include "dsl/codegen/gpu/plan/uses.h"
-#include "dsl/ir/verify_layouts.h"
+#include "dsl/ir/verify_stages.h"
 #include "dsl/layout/conversion.h"
 #include "dsl/layout/families.h"
 

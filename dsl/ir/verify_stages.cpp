@@ -1,4 +1,4 @@
-#include "dsl/ir/verify_layouts.h"
+#include "dsl/ir/verify_stages.h"
 
 #include <algorithm>
 
