@@ -45,14 +45,25 @@ std::string_view name_of(Stage stage) {
     case Stage::traced: return "traced";
     case Stage::laid_out: return "laid_out";
     case Stage::converted: return "converted";
+    case Stage::allocated: return "allocated";
+    case Stage::synchronised: return "synchronised";
   }
   __builtin_unreachable();
 }
 
 std::optional<Stage> parse_stage(std::string_view name) {
-  for (Stage stage : {Stage::traced, Stage::laid_out, Stage::converted})
-    if (name_of(stage) == name) return stage;
+  for (int i = 0; i <= static_cast<int>(Stage::synchronised); ++i)
+    if (name_of(static_cast<Stage>(i)) == name) return static_cast<Stage>(i);
   return std::nullopt;
+}
+
+std::string_view name_of(Barrier barrier) {
+  switch (barrier) {
+    case Barrier::none: return "none";
+    case Barrier::array: return "array";
+    case Barrier::scratch: return "scratch";
+  }
+  __builtin_unreachable();
 }
 
 std::string_view name_of(ReduceKind kind) {
@@ -150,6 +161,8 @@ class FunctionHasher {
     if (function_.roles)
       hasher_.add(function_.roles->stages).add(function_.roles->cluster_axis.value_or(-1));
     if (function_.stage != Stage::traced) hasher_.add(function_.stage);
+    if (function_.shared != SharedMemory{})
+      hasher_.add(function_.shared.bytes).add(function_.shared.reserved);
     block(function_.body);
     return hasher_.finish();
   }
@@ -182,6 +195,8 @@ class FunctionHasher {
 
   void schedule(const Schedule& s) {
     hasher_.add(s.stages).add(s.staged).add(s.deferred).add(s.alternating).add(s.boxed);
+    if (s.barrier != Barrier::none) hasher_.add(s.barrier);
+    if (s.shared_bytes != 0) hasher_.add(s.shared_bytes).add(s.shared_offset);
   }
 
   void immediate(const Immediate& imm) {

@@ -116,6 +116,10 @@ struct Precision {
 using Immediate = std::variant<std::monostate, Scalar, Bounds, Axis, Extent, Permutation, DType,
                                Access, Reduction, Atomic, Text, Precision, BlockAccess>;
 
+// Where all threads of a block meet before an instruction goes on: before it touches its array, or
+// before it writes its scratch, so that no thread still has to do with what is there.
+enum class Barrier : std::uint8_t { none, array, scratch };
+
 // How a back end goes about an instruction. Which of these an operation may have says verify.h.
 struct Schedule {
   // Of a loop: loads in it that are staged run ahead of it, in a ring of so many stages; 0: none.
@@ -128,6 +132,10 @@ struct Schedule {
   bool alternating = false;
   // Of a store_desc: boxes of the block are moved by TMA.
   bool boxed = false;
+  Barrier barrier = Barrier::none;
+  // From Stage::allocated on: the bytes of shared memory that threads exchange values through, or
+  // of a loop those of its ring, and where they begin; 0: none.
+  std::int32_t shared_bytes = 0, shared_offset = 0;
   bool operator==(const Schedule&) const = default;
 };
 
@@ -162,9 +170,11 @@ struct Param {
 
 // Stages of one function's life; each adds facts, and rules that verify() holds it to.
 enum class Stage : std::uint8_t {
-  traced,    // what the program computes
-  laid_out,  // and which threads of a block hold which elements of its tiles
-  converted  // and each instruction finds its operands where it works on them
+  traced,       // what the program computes
+  laid_out,     // and which threads of a block hold which elements of its tiles
+  converted,    // and each instruction finds its operands where it works on them
+  allocated,    // and its place in shared memory
+  synchronised  // and the threads meet where one may touch what another one has
 };
 
 // Warps have roles (dsl/codegen/gpu/plan/warp_specialisation.h): besides those that hold tiles
@@ -174,6 +184,13 @@ struct Roles {
   std::optional<int> cluster_axis =
       {};  // programs that are neighbours along it fetch for each other
   bool operator==(const Roles&) const = default;
+};
+
+// Bytes of shared memory of a block: all, and those at the start that no instruction has for
+// itself, which are for what roles fetch and store, or for what programs of a cluster exchange.
+struct SharedMemory {
+  std::int64_t bytes = 0, reserved = 0;
+  bool operator==(const SharedMemory&) const = default;
 };
 
 struct Function {
@@ -192,6 +209,7 @@ struct Function {
   Stage stage = Stage::traced;
   int warps = 0;  // of 32 threads, which hold the tiles; 0: nobody has decided
   std::optional<Roles> roles;
+  SharedMemory shared;  // from Stage::allocated on
   // From Stage::laid_out on: the layouts in use, each once, and which of them a value has.
   std::vector<dsl::layout::Layout> layouts;
   std::vector<std::int32_t> layout_of;  // indexed by Value, may be shorter; -1: none
@@ -223,6 +241,7 @@ Hash content_hash(const Function& function);
 
 std::string_view name_of(Stage stage);
 std::optional<Stage> parse_stage(std::string_view name);
+std::string_view name_of(Barrier barrier);
 std::string_view name_of(ReduceKind kind);
 std::optional<ReduceKind> parse_reduce_kind(std::string_view name);
 std::string_view name_of(AtomicKind kind);

@@ -61,6 +61,17 @@ class Verifier {
     expect(inst.op == Op::load_desc_ || !s.staged, inst, "is staged; only a load_desc can be");
     expect(inst.op == Op::dot_ || !s.deferred, inst, "is deferred; only a dot can be");
     expect(inst.op == Op::store_desc_ || !s.boxed, inst, "is boxed; only a store_desc can be");
+    bool is_array_access = info(inst.op).op_class == OpClass::memory && inst.op != Op::make_desc_;
+    expect(is_array_access || s.barrier != Barrier::array, inst,
+           "has a barrier before its array; only a load, a store or an atomic has an array");
+    expect(s.shared_bytes != 0 || s.barrier != Barrier::scratch, inst,
+           "has a barrier before its scratch, and no place in shared memory");
+    bool may_exchange = is_loop ? s.stages != 0
+                                : inst.op == Op::convert_layout_ || inst.op == Op::reshape_ ||
+                                      inst.op == Op::reduce_ || inst.op == Op::dot_ ||
+                                      inst.op == Op::atomic_;
+    expect(may_exchange || s.shared_bytes == 0, inst,
+           "has a place in shared memory; only exchanges, products and loops with stages have");
   }
 
   static std::string place(const Inst& inst) {
@@ -161,6 +172,7 @@ class Verifier {
 void verify(const Function& function) {
   Verifier(function).run();
   verify_layouts(function);
+  verify_shared(function);
 }
 
 }  // namespace tilewright::ir

@@ -8,6 +8,10 @@
 //               if yields where its result is. Operands of products may lie anywhere, since they
 //               go to the tensor cores by shared memory, and so may what is reshaped in a way that
 //               no renaming of registers is
+//   allocated   what is in shared memory at one time lies apart: the ring of a loop from all that
+//               is exchanged in its turns, and both from what is reserved
+//   synchronised   between two accesses of one array, of which one writes, and between what threads
+//               read of shared memory and what is written there next, all threads have met
 #pragma once
 
 #include "dsl/ir/function.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "dsl/ir/rewrite.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::ir {
@@ -10,6 +11,13 @@ namespace {
 using dsl::layout::Layout;
 
 constexpr int lanes_of_a_warp = 32;
+
+template <typename... Parts>
+void expect(bool condition, const Inst& inst, const Parts&... parts) {
+  if (condition) return;
+  std::string line = inst.where.line() > 0 ? describe(inst.where) + ": " : std::string();
+  raise_error(concat(line, "[", info(inst.op).name, "] ", parts...));
+}
 
 class LayoutVerifier {
  public:
@@ -41,13 +49,6 @@ class LayoutVerifier {
   bool is_tile(Value value) const {
     const Type& type = function_.type(value);
     return !type.is_scalar() && !type.is_descriptor();
-  }
-
-  template <typename... Parts>
-  static void expect(bool condition, const Inst& inst, const Parts&... parts) {
-    if (condition) return;
-    std::string line = inst.where.line() > 0 ? describe(inst.where) + ": " : std::string();
-    raise_error(concat(line, "[", info(inst.op).name, "] ", parts...));
   }
 
   void value(const Inst& inst, Value value) const {
@@ -118,6 +119,163 @@ class LayoutVerifier {
   std::vector<bool> staged_;  // by value: it lies in shared memory, wherever its layout says
 };
 
+// Bytes of shared memory from `begin` on.
+struct Place {
+  std::int64_t begin = 0, end = 0;
+  bool overlaps(const Place& other) const { return begin < other.end && other.begin < end; }
+  bool operator==(const Place&) const = default;
+};
+
+Place place_of(const Inst& inst) {
+  std::int64_t begin = inst.schedule.shared_offset;
+  return {begin, begin + inst.schedule.shared_bytes};
+}
+
+std::string to_string(const Place& place) { return concat(place.begin, " to ", place.end); }
+
+class PlaceVerifier {
+ public:
+  explicit PlaceVerifier(const Function& function) : function_(function) {}
+
+  void run() {
+    const SharedMemory& shared = function_.shared;
+    bool is_allocated = function_.stage >= Stage::allocated;
+    require(is_allocated || shared == SharedMemory{},
+            "[func] says what is in shared memory, and is ", name_of(function_.stage),
+            "; allocate_shared says that");
+    require(shared.reserved <= shared.bytes, "[func] reserves ", shared.reserved, " of ",
+            shared.bytes, " bytes of shared memory; there must be as many");
+    block(function_.body);
+  }
+
+ private:
+  void block(const Block& block) {
+    for (const Inst& inst : block.insts) {
+      const Schedule& schedule = inst.schedule;
+      expect(schedule.shared_bytes == 0 || function_.stage >= Stage::allocated, inst,
+             "has a place in shared memory; the function is only ", name_of(function_.stage));
+      expect(schedule.barrier == Barrier::none || function_.stage >= Stage::synchronised, inst,
+             "has a barrier; the function is only ", name_of(function_.stage));
+      if (schedule.shared_bytes != 0) place(inst);
+      bool is_ring = inst.op == Op::loop_ && schedule.shared_bytes != 0;
+      if (is_ring) rings_.push_back(&inst);
+      for (const Block& body : inst.bodies) this->block(body);
+      if (is_ring) rings_.pop_back();
+    }
+  }
+
+  void place(const Inst& inst) const {
+    const Place own = place_of(inst);
+    expect(own.begin >= function_.shared.reserved && own.end <= function_.shared.bytes, inst,
+           "its bytes of shared memory, ", to_string(own), ", lie outside those that there are, ",
+           function_.shared.reserved, " to ", function_.shared.bytes);
+    for (const Inst* ring : rings_)
+      expect(!own.overlaps(place_of(*ring)), inst, "its bytes of shared memory, ", to_string(own),
+             ", overlap those of a loop around it, ", to_string(place_of(*ring)),
+             "; what is in use at one time must lie apart");
+  }
+
+  const Function& function_;
+  std::vector<const Inst*> rings_;  // of the loops around
+};
+
+// Goes along all paths with what threads may have done since all last met.
+class BarrierVerifier {
+ public:
+  explicit BarrierVerifier(const Function& function)
+      : function_(function), base_(array_bases(function)) {}
+
+  void run() { turns(function_.body, {}); }
+
+ private:
+  struct State {
+    std::vector<Value> read, written;  // arrays; sorted
+    std::vector<Place> scratch;        // that may still be read; sorted
+    bool operator==(const State&) const = default;
+    void merge(const State& other) {
+      for (Value array : other.read) insert(read, array);
+      for (Value array : other.written) insert(written, array);
+      for (const Place& place : other.scratch) insert(scratch, place);
+    }
+  };
+  static auto key(Value array) { return array; }
+  static auto key(const Place& place) { return std::pair(place.begin, place.end); }
+  template <typename T>
+  static void insert(std::vector<T>& list, const T& item) {
+    auto at = std::ranges::lower_bound(list, key(item), {}, [](const T& t) { return key(t); });
+    if (at == list.end() || !(*at == item)) list.insert(at, item);
+  }
+
+  State block(const Block& block, State state) {
+    for (const Inst& inst : block.insts) instruction(inst, state);
+    return state;
+  }
+
+  // Turn after turn until none brings anything new; the state in which one may begin.
+  State turns(const Block& body, State state, bool meets_first = false) {
+    while (true) {
+      State end = block(body, meets_first ? State{} : state), before = state;
+      // Programs that warps with roles run one after the other differ in their arrays.
+      if (&body == &function_.body) {
+        if (!function_.roles) return end;
+        end.read = end.written = {};
+      }
+      state.merge(end);
+      if (state == before) return state;
+    }
+  }
+
+  void instruction(const Inst& inst, State& state) {
+    if (inst.op == Op::loop_) return loop(inst, state);
+    if (inst.op == Op::if_) {
+      State other = block(inst.bodies[1], state);
+      state = block(inst.bodies[0], std::move(state));
+      return state.merge(other);
+    }
+    if (inst.op == Op::cluster_reduce_ && function_.cluster > 1) state = {};
+    bool moves_boxes = inst.schedule.staged || inst.schedule.boxed;
+    if (info(inst.op).op_class == OpClass::memory && inst.op != Op::make_desc_ && !moves_boxes)
+      array(inst, state);
+    if (inst.schedule.shared_bytes == 0) return;
+    scratch(inst, state);
+    state = {};  // all meet before they read it
+    insert(state.scratch, place_of(inst));
+  }
+
+  void array(const Inst& inst, State& state) const {
+    if (inst.schedule.barrier == Barrier::array) state = {};
+    const Value array = base_[inst.operands[0]];
+    const bool writes = info(inst.op).effect == Effect::writes;
+    auto is_in = [&](const std::vector<Value>& list) {
+      return std::ranges::binary_search(list, array);
+    };
+    expect(!is_in(state.written), inst, writes ? "writes" : "reads",
+           " an array that other threads may have written since all last met; there must be a "
+           "barrier before");
+    expect(!writes || !is_in(state.read), inst,
+           "writes an array that other threads may still read; there must be a barrier before");
+    insert(writes ? state.written : state.read, array);
+  }
+
+  static void scratch(const Inst& inst, State& state) {
+    if (inst.schedule.barrier == Barrier::scratch) state = {};
+    for (const Place& place : state.scratch)
+      expect(!place.overlaps(place_of(inst)), inst, "writes bytes ", to_string(place_of(inst)),
+             " of shared memory, of which other threads may still read ", to_string(place),
+             "; there must be a barrier before");
+  }
+
+  void loop(const Inst& inst, State& state) {
+    const bool has_ring = inst.schedule.shared_bytes != 0;
+    if (has_ring) scratch(inst, state);
+    state = turns(inst.bodies[0], std::move(state), has_ring);
+    if (has_ring) insert(state.scratch, place_of(inst));
+  }
+
+  const Function& function_;
+  std::vector<Value> base_;  // the array, by pointer or descriptor
+};
+
 }  // namespace
 
 std::optional<Layout> shape_source(const Function& function, const Inst& inst,
@@ -142,5 +300,10 @@ std::optional<Layout> shape_source(const Function& function, const Inst& inst,
 }
 
 void verify_layouts(const Function& function) { LayoutVerifier(function).run(); }
+
+void verify_shared(const Function& function) {
+  PlaceVerifier(function).run();
+  if (function.stage >= Stage::synchronised) BarrierVerifier(function).run();
+}
 
 }  // namespace tilewright::ir

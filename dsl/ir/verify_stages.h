@@ -1,5 +1,6 @@
-// The verifier's rules about layouts (verify.h, Stage::laid_out and after). They are apart from
-// those of types since they know the algebra of layouts, and a traced function has none.
+// The verifier's rules about what stages after Stage::traced add (verify.h): layouts, places in
+// shared memory, and the barriers that keep accesses in order. They are apart from those of types
+// since they know the algebra of layouts and follow time, and a traced function has none of it.
 #pragma once
 
 #include "dsl/ir/function.h"
@@ -8,6 +9,14 @@ namespace tilewright::ir {
 
 // Types must be right already.
 void verify_layouts(const Function& function);
+
+// Of shared memory: what is in use at one time lies apart. Of barriers: where threads may touch
+// what another one has written, or write what another one may still read, they have met since.
+// Between what an instruction writes to its scratch and what it reads there they always meet, and
+// so they do where a turn of a loop with stages begins, and in a cluster_reduce of several
+// programs. What is staged and what is boxed has barriers of its own (codegen/gpu/plan), and a ring
+// is written while it is read; that is proved of the code (codegen/gpu/proof).
+void verify_shared(const Function& function);
 
 // The layout of a shape operation's operand from which its result is in registers as it should be
 // without moving anything; nothing if there is none.

@@ -75,6 +75,47 @@ TEST(StageText, KeepsRolesOfWarps) {
     EXPECT_EQ(print(parse(text)), text);
 }
 
+// What stages say of shared memory: all of it, an instruction's part, and what is awaited.
+const char* const synchronised =
+    R"(func @f(%x: ptr<f32>) warps 4 shared (bytes 144, reserved 128) synchronised {
+  layout @L0 = [128] register lane (1) (2) (4) (8) (16) warp (32) (64)
+  %1 = arange 0 to 128 : i32[128] @L0
+  %2 = reduce %1, sum 0 : i32 schedule (shared 16 at 128)
+  %3 = reduce %1, max 0 : i32 schedule (shared 16 at 128, barrier scratch)
+  %4 = load %x : f32
+  store %x, %4 schedule (barrier array)
+}
+)";
+
+TEST(StageText, KeepsPlacesInSharedMemoryAndBarriers) {
+  EXPECT_EQ(print(parse(synchronised)), synchronised);
+  Function f = parse(synchronised);
+  EXPECT_EQ(f.shared, (SharedMemory{144, 128}));
+  EXPECT_EQ(f.body.insts[2].schedule.shared_bytes, 16);
+  EXPECT_EQ(f.body.insts[2].schedule.shared_offset, 128);
+  EXPECT_EQ(f.body.insts[2].schedule.barrier, Barrier::scratch);
+  EXPECT_EQ(f.body.insts[4].schedule.barrier, Barrier::array);
+  std::vector<Function> others(4, f);
+  others[0].shared.bytes = 160;
+  others[1].body.insts[1].schedule.shared_bytes = 8;
+  others[2].body.insts[1].schedule.shared_offset = 0;
+  others[3].body.insts[4].schedule.barrier = Barrier::none;
+  for (const Function& other : others) EXPECT_NE(content_hash(other), content_hash(f));
+}
+
+TEST(StageText, SaysWhatIsWrongWithAPlaceOrABarrier) {
+  auto with = [](const std::string& old, const std::string& replacement) {
+    std::string text = synchronised;
+    auto at = text.find(old);
+    if (at == std::string::npos) return "there is no " + old;
+    return error_of(text.replace(at, old.size(), replacement));
+  };
+  EXPECT_THAT(with("(bytes 144", "(144"), HasSubstr("expected 'bytes'"));
+  EXPECT_THAT(with(", reserved 128", ", 128"), HasSubstr("expected 'reserved'"));
+  EXPECT_THAT(with("16 at 128", "16, 128"), HasSubstr("expected 'at'"));
+  EXPECT_THAT(with("barrier array", "barrier"), HasSubstr("expected 'array' or 'scratch'"));
+}
+
 TEST(StageText, AnotherLayoutOrScheduleIsAnotherFunction) {
   Function f = parse(laid_out);
   std::vector<Function> others(5, f);
@@ -111,7 +152,8 @@ TEST(StageText, SaysWhatIsWrongWithAStageOrASchedule) {
   EXPECT_THAT(error_with("(stages 3)", "(stages 300)"),
               HasSubstr("'300' is not a number of stages"));
   EXPECT_THAT(error_with("(staged)", "(stage)"),
-              HasSubstr("expected stages, staged, deferred, alternating or boxed, found 'stage'"));
+              HasSubstr("expected stages, staged, deferred, alternating, boxed, shared or barrier, "
+                        "found 'stage'"));
   EXPECT_THAT(error_of("func @f() warps 8 roles (4) {}"), HasSubstr("expected 'stages'"));
   EXPECT_THAT(error_of("func @f() warps 8 roles (stages 4, axis 1) {}"),
               HasSubstr("expected 'cluster_axis'"));

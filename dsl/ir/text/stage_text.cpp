@@ -57,6 +57,11 @@ std::string stage_text(const Function& function) {
     if (auto axis = function.roles->cluster_axis) text += concat(", cluster_axis ", *axis);
     text += ")";
   }
+  if (function.shared != SharedMemory{}) {
+    text += concat(" shared (bytes ", function.shared.bytes);
+    if (function.shared.reserved != 0) text += concat(", reserved ", function.shared.reserved);
+    text += ")";
+  }
   if (function.stage != Stage::traced) text += concat(" ", name_of(function.stage));
   return text;
 }
@@ -71,6 +76,16 @@ void read_stage(Lexer& lexer, Function& function) {
     if (take_mark(lexer, ",")) {
       if (!take_word(lexer, "cluster_axis")) fail(lexer, "'cluster_axis'");
       function.roles->cluster_axis = number(lexer, "an axis");
+    }
+    expect_mark(lexer, ")");
+  }
+  if (take_word(lexer, "shared")) {
+    expect_mark(lexer, "(");
+    if (!take_word(lexer, "bytes")) fail(lexer, "'bytes'");
+    function.shared.bytes = number(lexer, "a number of bytes");
+    if (take_mark(lexer, ",")) {
+      if (!take_word(lexer, "reserved")) fail(lexer, "'reserved'");
+      function.shared.reserved = number(lexer, "a number of bytes");
     }
     expect_mark(lexer, ")");
   }
@@ -122,8 +137,27 @@ std::string schedule_text(const Schedule& schedule) {
   add(schedule.deferred, "deferred");
   add(schedule.alternating, "alternating");
   add(schedule.boxed, "boxed");
+  add(schedule.shared_bytes != 0,
+      concat("shared ", schedule.shared_bytes, " at ", schedule.shared_offset));
+  add(schedule.barrier != Barrier::none, concat("barrier ", name_of(schedule.barrier)));
   return text.empty() ? "" : " schedule (" + text + ")";
 }
+
+namespace {
+
+void read_place(Lexer& lexer, Schedule& schedule) {
+  schedule.shared_bytes = number(lexer, "a number of bytes");
+  if (!take_word(lexer, "at")) fail(lexer, "'at'");
+  schedule.shared_offset = number(lexer, "an offset in bytes");
+}
+
+Barrier read_barrier(Lexer& lexer) {
+  for (Barrier barrier : {Barrier::array, Barrier::scratch})
+    if (take_word(lexer, name_of(barrier))) return barrier;
+  fail(lexer, "'array' or 'scratch'");
+}
+
+}  // namespace
 
 Schedule read_schedule(Lexer& lexer) {
   Schedule schedule;
@@ -140,8 +174,12 @@ Schedule read_schedule(Lexer& lexer) {
       schedule.alternating = true;
     else if (take_word(lexer, "boxed"))
       schedule.boxed = true;
+    else if (take_word(lexer, "shared"))
+      read_place(lexer, schedule);
+    else if (take_word(lexer, "barrier"))
+      schedule.barrier = read_barrier(lexer);
     else
-      fail(lexer, "stages, staged, deferred, alternating or boxed");
+      fail(lexer, "stages, staged, deferred, alternating, boxed, shared or barrier");
   } while (take_mark(lexer, ","));
   expect_mark(lexer, ")");
   return schedule;

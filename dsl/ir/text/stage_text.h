@@ -8,7 +8,9 @@
 //
 // Behind a name stand the bases that dsl/layout/layout.h explains; behind a tile's type the name of
 // its layout. What a loop carries lies as its results do, and is not named again. A schedule stands
-// behind an instruction's types, a loop's behind what it carries: `schedule (stages 4)`.
+// behind an instruction's types, a loop's behind what it carries: `schedule (stages 4)`. Of shared
+// memory the head says `shared (bytes 4096)`, an instruction where its part is and what is awaited
+// before: `schedule (shared 1024 at 0, barrier scratch)`.
 #pragma once
 
 #include <string>
@@ -18,7 +20,7 @@
 
 namespace tilewright::ir {
 
-// " warps 8 roles (stages 4) laid_out", or as much of it as there is.
+// " warps 8 roles (stages 4) shared (bytes 512) allocated", or as much of it as there is.
 std::string stage_text(const Function& function);
 void read_stage(Lexer& lexer, Function& function);
 
