@@ -48,6 +48,7 @@ constexpr std::array constraints = {
     Constraint{"specialise_warps", "assign_layouts", "roles say how many warps hold the tiles"},
     Constraint{"assign_layouts", "pipeline_loads", "what is staged depends on the warps' products"},
     Constraint{"pipeline_loads", "insert_conversions", "what is staged comes as products want it"},
+    Constraint{"insert_conversions", "allocate_shared", "conversions take most of the scratch"},
 };
 
 constexpr std::size_t place(std::string_view name) {

@@ -103,20 +103,26 @@ struct Fault {
 };
 
 // Acts on the first instruction that is meant; there must be one.
-void first(ir::Function& function, const std::function<bool(const Inst&)>& is_meant,
+void first(ir::Block& block, const std::function<bool(const Inst&)>& is_meant,
            const std::function<void(Inst&)>& act) {
   bool found = false;
-  ir::for_each_inst(function.body, [&](Inst& inst) {
+  ir::for_each_inst(block, [&](Inst& inst) {
     if (found || !is_meant(inst)) return;
     found = true;
     act(inst);
   });
-  EXPECT_TRUE(found) << ir::print(function);
+  EXPECT_TRUE(found);
+}
+void first(ir::Function& function, const std::function<bool(const Inst&)>& is_meant,
+           const std::function<void(Inst&)>& act) {
+  SCOPED_TRACE(ir::print(function));
+  first(function.body, is_meant, act);
 }
 std::function<bool(const Inst&)> is(Op op) {
   return [op](const Inst& inst) { return inst.op == op; };
 }
 bool is_staged(const Inst& inst) { return inst.schedule.staged; }
+bool exchanges(const Inst& inst) { return inst.op != Op::loop_ && inst.schedule.shared_bytes > 0; }
 bool has_stages(const Inst& inst) { return inst.schedule.stages > 0; }
 
 std::vector<Fault> faults() {
@@ -162,6 +168,23 @@ std::vector<Fault> faults() {
          });
          EXPECT_GT(aranges, 1U) << ir::print(f);
        }},
+      {"allocate_shared", "sm_80", "overlap those of a loop around it",
+       [](auto& f) {
+         first(f, has_stages, [&](Inst& loop) {
+           first(loop.bodies[0], is(Op::dot_), [&](Inst& dot) {
+             dot.schedule.shared_bytes = 16;
+             dot.schedule.shared_offset = loop.schedule.shared_offset;
+           });
+         });
+       }},
+      {"allocate_shared", "sm_80", "lie outside those that there are",
+       [](auto& f) { f.shared.bytes /= 2; }},
+      {"allocate_shared", "sm_80", "of shared memory and exchanges values through",
+       [](auto& f) { first(f, exchanges, [](Inst& inst) { inst.schedule.shared_bytes /= 2; }); }},
+      {"allocate_shared", "sm_80", "bytes of shared memory for stages of",
+       [](auto& f) { first(f, has_stages, [](Inst& loop) { loop.schedule.shared_bytes /= 2; }); }},
+      {"allocate_shared", "sm_90a", "bytes of shared memory, and its roles need",
+       [](auto& f) { f.shared.reserved -= 128; }},
   };
 }
 

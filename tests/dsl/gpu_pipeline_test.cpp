@@ -52,10 +52,10 @@ std::string code_of(const ir::Function& function, const char* target) {
 TEST(GpuPipeline, TakesAFunctionThroughItsStages) {
   for (const char* target : {"sm_80", "sm_90a"}) {
     ir::Function f = product();
-    EXPECT_THAT(
-        names_of(schedule(f, {.target = target_named(target)})),
-        ElementsAre("specialise_warps", "assign_layouts", "pipeline_loads", "insert_conversions"));
-    EXPECT_EQ(f.stage, ir::Stage::converted);
+    EXPECT_THAT(names_of(schedule(f, {.target = target_named(target)})),
+                ElementsAre("specialise_warps", "assign_layouts", "pipeline_loads",
+                            "insert_conversions", "allocate_shared"));
+    EXPECT_EQ(f.stage, ir::Stage::allocated);
     ASSERT_NO_THROW(ir::verify(f));
   }
 }
@@ -98,7 +98,7 @@ TEST(GpuPipeline, TheEnvironmentSkipsStopsAndDumps) {
     ir::Function f = product();
     auto names = names_of(schedule(f, {.target = target_named("sm_80")}));
     EXPECT_THAT(names, Not(testing::Contains("pipeline_loads"))) << last;
-    EXPECT_EQ(f.stage, ir::Stage::converted) << "required passes run";
+    EXPECT_EQ(f.stage, ir::Stage::allocated) << "required passes run";
   }
   Setting dump("TILEWRIGHT_DUMP", "assign_layouts");
   testing::internal::CaptureStderr();
@@ -126,9 +126,11 @@ TEST(GpuPipeline, APassTakesAFunctionOfItsStageOnly) {
 
 // What a text says is followed or refused, never left out in silence.
 TEST(GpuPipeline, RefusesSchedulesThatAreNotPossible) {
-  auto damaged = [](const char* target, const std::string& old, const std::string& replacement) {
+  const std::vector<std::string> until_converted{"specialise_warps", "assign_layouts",
+                                                 "pipeline_loads", "insert_conversions"};
+  auto damaged = [&](const char* target, const std::string& old, const std::string& replacement) {
     ir::Function f = product();
-    schedule(f, {.target = target_named(target)});
+    run_named_passes(f, until_converted, target_named(target));
     std::string text = ir::print(f);
     auto at = text.find(old);
     if (at == std::string::npos) return "no " + old;
@@ -148,6 +150,11 @@ TEST(GpuPipeline, RefusesSchedulesThatAreNotPossible) {
   EXPECT_THAT(damaged("sm_80", "register (0,1) (8,0)", "register (8,0) (0,1)"),
               HasSubstr("does not lie where the instructions of sm_80 have it"));
   EXPECT_THAT(damaged("sm_90a", " schedule (staged)", ""), HasSubstr("cannot give them"));
+  EXPECT_THAT(error_of([] {
+                generate_ptx(ir::parse("func @f() warps 1 synchronised {\n}\n"),
+                             target_named("sm_80"));
+              }),
+              HasSubstr("@f is synchronised; code is made of a function that is allocated"));
   EXPECT_THAT(error_of([] {
                 ir::Function f = product();
                 schedule(f, {.target = target_named("sm_90a")});

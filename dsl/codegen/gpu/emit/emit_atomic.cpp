@@ -90,7 +90,7 @@ void Emitter::atomic_update(const Inst& inst) {
     llvm::Value* old =
         one(scalars_[pointer], scalars_[value], mask ? both(first, scalars_[*mask]) : first);
     if (!used) return;
-    begin_shared(size_bytes(type.dtype));
+    begin_scratch(inst, size_bytes(type.dtype));
     touching(0, size_bytes(type.dtype));
     llvm::Value* place = shared(0, type.dtype, i32(0));
     store_one(place, type.dtype, old, first);
@@ -120,7 +120,7 @@ void Emitter::atomic_update(const Inst& inst) {
   std::vector<int> first = layout::first_duplicates(layout);
   for (std::size_t r = 0; r < first.size(); ++r)
     old.values[r] = old.values[static_cast<std::size_t>(first[r])];
-  if (own != nullptr) old = through_shared(old, type.dtype, type.shape, layout, type.shape);
+  if (own != nullptr) old = through_shared(inst, old, type.dtype, type.shape, layout, type.shape);
   set(result, std::move(old));
 }
 

@@ -27,13 +27,12 @@ void Emitter::open_exchange() {
     require(target_.gpu().has_clusters, "[codegen] ", describe(inst.where),
             ": programs of a cluster exchange values on a GPU that has clusters (sm_90a), not on ",
             target_.cpu);
-    const ir::Type& type = function_.type(inst.results[0]);
-    exchange_bytes_ = std::max(exchange_bytes_,
-                               element_count(physical_shape(type.shape)) * size_bytes(type.dtype));
   });
   if (exchange_bytes_ == 0) return;
-  exchange_bytes_ = (exchange_bytes_ + 15) / 16 * 16;
-  shared_peak_ = scratch_start_ = 2 * function_.cluster * exchange_bytes_;
+  require(function_.shared.reserved == 2 * function_.cluster * exchange_bytes_, "[codegen] @",
+          function_.name, " reserves ", function_.shared.reserved,
+          " bytes of shared memory, and its cluster exchanges values through ",
+          2 * function_.cluster * exchange_bytes_, "; allocate_shared reserves these");
   exchange_turn_ = variable(i32(0));
   cluster_rank_ = device("cluster_rank");
   cluster_barrier();

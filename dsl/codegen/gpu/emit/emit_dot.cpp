@@ -51,7 +51,7 @@ std::pair<Emitter::Words, Emitter::Words> Emitter::operand_words(const Inst& ins
     plans[i] = std::move(plan);
   }
   if (total > 0) {
-    begin_shared(total);
+    begin_scratch(inst, total);
     for (std::size_t i = 0; i < 2; ++i)
       if (plans[i]) write_shared(get(inst.operands[i]), dtype, *plans[i], offsets[i]);
     barrier();
@@ -155,9 +155,8 @@ Registers Emitter::dot_multiply_add(const Inst& inst) {
   const Registers a = get(inst.operands[0]), b = get(inst.operands[1]);
   Registers result = get(inst.operands[2]);
   const Layout& layout = result.layout;
-  std::int64_t m = type.shape[0], n = type.shape[1], k = a_type.shape[1];
-  std::int64_t each = (m + n) * size_bytes(a_type.dtype);
-  std::int64_t chunk = std::clamp<std::int64_t>(shared_product_bytes / each, 1, k);
+  std::int64_t n = type.shape[1], k = a_type.shape[1];
+  const SharedProduct parts = shared_product(function_, inst);
   std::vector<int> first = layout::first_duplicates(layout);
   // Rows and columns that lie outside are computed from others, and nobody looks at the result.
   auto bounded = [&](int axis, int reg) -> llvm::Value* {
@@ -166,16 +165,15 @@ Registers Emitter::dot_multiply_add(const Inst& inst) {
       place = b_.CreateSelect(in, place, i32(0));
     return place;
   };
-  for (std::int64_t begin = 0; begin < k; begin += chunk) {
-    std::int64_t count = std::min(chunk, k - begin);
-    std::int64_t b_offset = (m * count * size_bytes(a_type.dtype) + 15) / 16 * 16;
-    std::int64_t b_bytes = count * n * size_bytes(a_type.dtype);
-    begin_shared(b_offset + b_bytes);
+  for (std::int64_t begin = 0; begin < k; begin += parts.chunk) {
+    std::int64_t count = std::min(parts.chunk, k - begin);
+    std::int64_t b_offset = parts.right_offset(count), bytes = parts.bytes(count);
+    begin_scratch(inst, bytes);
     part_to_shared(a, a_type, 1, begin, count, 0);
     part_to_shared(b, b_type, 0, begin, count, b_offset);
     barrier();
     pending_.shared = true;
-    touching(0, b_offset + b_bytes);
+    touching(0, bytes);
     std::vector<llvm::Value*> rows, columns;
     for (int r = 0; r < layout.registers(); ++r) {
       rows.push_back(b_.CreateMul(bounded(0, r), i32(count)));

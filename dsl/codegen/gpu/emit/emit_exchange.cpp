@@ -1,6 +1,4 @@
 // Elements on their way between threads: by shuffles within a warp, through shared memory else.
-#include <algorithm>
-
 #include "dsl/codegen/gpu/emit/emitter.h"
 #include "runtime/base/error.h"
 
@@ -32,9 +30,13 @@ void Emitter::nothing_is_pending() {
 }
 
 // Before scratch is written: until all threads have read what was there.
-void Emitter::begin_shared(std::int64_t bytes) {
+void Emitter::begin_scratch(const ir::Inst& inst, std::int64_t bytes) {
+  require(inst.schedule.shared_bytes >= bytes, "[", ir::info(inst.op).name, "] ",
+          describe(inst.where), ": has ", inst.schedule.shared_bytes,
+          " bytes of shared memory and exchanges values through ", bytes,
+          "; allocate_shared gives each instruction what it needs");
+  scratch_ = inst.schedule.shared_offset;
   if (pending_.shared) barrier();
-  shared_peak_ = std::max(shared_peak_, scratch_start_ + bytes);
   ++scratch_uses_;
   pending_.shared = true;
 }
@@ -45,7 +47,7 @@ void Emitter::touching(SharedAccess touch) {
 }
 
 void Emitter::touching(std::int64_t begin, std::int64_t bytes) {
-  touching({.begin = scratch_start_ + begin, .end = scratch_start_ + begin + bytes});
+  touching({.begin = scratch_ + begin, .end = scratch_ + begin + bytes});
 }
 
 llvm::Value* Emitter::noted(llvm::Value* access) {
@@ -59,7 +61,7 @@ llvm::Value* Emitter::noted(llvm::Value* access) {
 
 llvm::Value* Emitter::shared(std::int64_t offset, DType dtype, llvm::Value* index) {
   auto* start = b_.CreateConstGEP1_64(b_.getInt8Ty(), shared_base_,
-                                      static_cast<std::uint64_t>(scratch_start_ + offset));
+                                      static_cast<std::uint64_t>(scratch_ + offset));
   return b_.CreateGEP(memory_type(dtype), start, index);
 }
 
@@ -89,7 +91,8 @@ llvm::Value* Emitter::shuffle_xor(llvm::Value* value, int lane_mask) {
   return shuffle("shuffle_xor", value, i32(lane_mask));
 }
 
-Registers Emitter::convert_layout(const Registers& from, const ir::Type& type, const Layout& to) {
+Registers Emitter::convert_layout(const ir::Inst& inst, const Registers& from, const ir::Type& type,
+                                  const Layout& to) {
   if (from.layout == to) return from;
   DType dtype = type.is_pointer() ? DType::i64 : type.dtype;
   Conversion plan = layout::plan_conversion(from.layout, to, static_cast<int>(size_bytes(dtype)));
@@ -99,7 +102,7 @@ Registers Emitter::convert_layout(const Registers& from, const ir::Type& type, c
     case Conversion::Kind::registers: result = permuted(from, plan, to); break;
     case Conversion::Kind::shuffle: result = shuffled(from, plan, to); break;
     case Conversion::Kind::shared:
-      begin_shared(plan.shared->size_bytes());
+      begin_scratch(inst, plan.shared->size_bytes());
       write_shared(from, dtype, plan, 0);
       barrier();
       result = read_shared(to, dtype, plan, 0);
@@ -193,7 +196,7 @@ void Emitter::write_shared(const Registers& from, DType dtype, const Conversion&
   touching(at, plan.shared->size_bytes());
   when(own, nullptr, [&]() -> llvm::Value* {
     for (const std::vector<int>& group : plan.writes) {
-      auto* offset = shared_offset(from.layout, *plan.shared, group[0], scratch_start_ + at);
+      auto* offset = shared_offset(from.layout, *plan.shared, group[0], scratch_ + at);
       store_group({group, b_.CreateGEP(b_.getInt8Ty(), shared_base_, offset), nullptr}, dtype,
                   from);
     }
@@ -207,7 +210,7 @@ Registers Emitter::read_shared(const Layout& to, DType dtype, const Conversion& 
                    nullptr};
   touching(at, plan.shared->size_bytes());
   for (const std::vector<int>& group : plan.reads) {
-    auto* offset = shared_offset(to, *plan.shared, group[0], scratch_start_ + at);
+    auto* offset = shared_offset(to, *plan.shared, group[0], scratch_ + at);
     load_group({group, b_.CreateGEP(b_.getInt8Ty(), shared_base_, offset), nullptr}, dtype, nullptr,
                result);
   }
@@ -216,10 +219,10 @@ Registers Emitter::read_shared(const Layout& to, DType dtype, const Conversion& 
   return result;
 }
 
-Registers Emitter::through_shared(const Registers& from, DType dtype, const Shape& written,
-                                  const Layout& to, const Shape& read) {
+Registers Emitter::through_shared(const ir::Inst& inst, const Registers& from, DType dtype,
+                                  const Shape& written, const Layout& to, const Shape& read) {
   std::int64_t bytes = element_count(written) * size_bytes(dtype);
-  begin_shared(bytes);
+  begin_scratch(inst, bytes);
   touching(0, bytes);
   auto place = [&](const Layout& layout, const Shape& shape, int reg) {
     Strides strides = row_major_strides(shape);

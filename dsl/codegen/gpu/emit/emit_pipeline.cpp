@@ -147,11 +147,12 @@ void Emitter::touching(const StagedLoad& staged, bool whole_stage) {
 
 // Before the loop: the stages of the first turns begin to fill. Gives the first stage's offset.
 std::int64_t Emitter::open_ring(const Inst& loop, const LoopPipeline& plan) {
+  require(loop.schedule.shared_bytes == plan.bytes(), "[loop] ", describe(loop.where), ": has ",
+          loop.schedule.shared_bytes, " bytes of shared memory for stages of ", plan.bytes(),
+          "; allocate_shared gives each ring what it needs");
   if (pending_.shared) barrier();
-  std::int64_t ring = scratch_start_;
+  std::int64_t ring = loop.schedule.shared_offset;
   rings_.emplace_back(&plan, ring);
-  scratch_start_ += plan.bytes();
-  shared_peak_ = std::max(shared_peak_, scratch_start_);
   llvm::Value* index = scalars_[loop.operands[0]];
   for (int s = 0; s < plan.distance(); ++s) {
     if (s > 0) index = b_.CreateAdd(index, scalars_[loop.operands[2]]);
@@ -182,7 +183,6 @@ void Emitter::begin_turn(const Inst& loop, const LoopPipeline& plan, std::int64_
 
 void Emitter::close_ring(const Inst& loop, const LoopPipeline& plan) {
   device("cp_async_wait_0");
-  scratch_start_ -= plan.bytes();
   pending_.shared = true;
   const Inst& yield = loop.bodies[0].insts.back();
   for (std::size_t k = 0; k < loop.results.size(); ++k)

@@ -125,11 +125,9 @@ void Emitter::reduce_warps(const Inst& inst, const Layout& layout, std::vector<P
   if (parts == 1) return;
   Layout result = layout::slice(layout, axis);
   Shape shape = result.shape();
-  std::int64_t places = element_count(shape);
-  std::int64_t bytes = parts * places * size_bytes(type.dtype);
-  std::int64_t indices = (bytes + 3) / 4 * 4;
-  std::int64_t total = indices + (is_arg(kind) ? parts * places * 4 : 0);
-  begin_shared(total);
+  const WarpReduction over = warp_reduction(function_, inst);
+  std::int64_t places = over.places, indices = over.index_offset, total = over.bytes;
+  begin_scratch(inst, total);
   touching(0, total);
   Strides strides = row_major_strides(shape);
   auto place = [&](int reg) {

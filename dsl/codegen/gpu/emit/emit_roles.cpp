@@ -32,7 +32,9 @@ llvm::Value* Emitter::variable(llvm::Value* initial) {
 
 // Barriers are initialised by one thread, before any other comes.
 void Emitter::open_roles() {
-  shared_peak_ = scratch_start_ = roles_->shared_bytes;
+  require(function_.shared.reserved == roles_->shared_bytes, "[codegen] @", function_.name,
+          " reserves ", function_.shared.reserved, " bytes of shared memory, and its roles need ",
+          roles_->shared_bytes, "; allocate_shared reserves these");
   auto* first = b_.CreateICmpEQ(b_.CreateOr(lane_, warp_), i32(0));
   when(first, nullptr, [&]() -> llvm::Value* {
     for (const Ring& ring : roles_->rings)

@@ -131,7 +131,7 @@ void Emitter::shape_op(const Inst& inst) {
   const Layout& layout = function_.layout(result);
   if (!is_tile(operand)) return set(result, splat(scalars_[operand], from.is_pointer(), layout));
   if (inst.op == Op::convert_layout_)
-    return set(result, convert_layout(get(operand), from, layout));
+    return set(result, convert_layout(inst, get(operand), from, layout));
   if (ir::shape_source(function_, inst, layout)) {  // which is where the operand lies
     Registers registers = get(operand);
     registers.layout = layout;
@@ -139,7 +139,7 @@ void Emitter::shape_op(const Inst& inst) {
   }
   require(from.is_value(), "[reshape] ", describe(inst.where),
           ": a tile of pointers cannot be reshaped on a GPU; reshape the offsets");
-  set(result, through_shared(get(operand), from.dtype, from.shape, layout, to.shape));
+  set(result, through_shared(inst, get(operand), from.dtype, from.shape, layout, to.shape));
 }
 
 // The XOR of a term for each bit of the thread's number that is set; null for 0. It is computed

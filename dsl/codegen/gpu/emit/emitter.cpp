@@ -24,6 +24,7 @@ Emitter::Emitter(llvm::Module& module, const ir::Function& function, const Targe
       pipelines_(pipelines_of(function, uses, facts, target)),
       axis_info_(axis_info(function)),
       scalars_(function.types.size(), nullptr),
+      exchange_bytes_(cluster_exchange_bytes(function)),
       pending_{std::vector<bool>(function.types.size(), false),
                std::vector<bool>(function.types.size(), false), false},
       access_kind_(module.getContext().getMDKindID(access_metadata)) {}
@@ -72,6 +73,9 @@ llvm::Function* Emitter::declare(const std::string& entry) {
 }
 
 void Emitter::run(const std::string& entry) {
+  require_memory(function_.shared.bytes <= shared_memory_limit(target_), "[codegen] ",
+                 function_.name, " needs ", function_.shared.bytes, " bytes of shared memory; ",
+                 target_.cpu, " has ", shared_memory_limit(target_), "; use smaller tiles");
   kernel_ = declare(entry);
   lines_.emplace(module_, *kernel_);
   for (const Inst& inst : function_.body.insts)
@@ -96,9 +100,6 @@ void Emitter::run(const std::string& entry) {
   lines_->finish();
   if (shape().cluster > 1)
     kernel_->addFnAttr("nvvm.cluster_dim", std::to_string(shape().cluster) + ",1,1");
-  require_memory(shared_peak_ <= shared_memory_limit(target_), "[codegen] ", function_.name,
-                 " needs ", shared_peak_, " bytes of shared memory; ", target_.cpu, " has ",
-                 shared_memory_limit(target_), "; use smaller tiles");
 }
 
 // The next launch may come as soon as all blocks of this one have begun (grid_wait.h).

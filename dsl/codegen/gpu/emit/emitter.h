@@ -8,8 +8,7 @@
 // emulator.
 //
 // Values are emitted in the order of the program, whose passes (gpu/passes) have decided where each
-// one is and brought operands there. Shared memory is a stack of scratch space; a barrier stands
-// before a part of it is written again.
+// one is, brought operands there, and given them places in shared memory.
 //
 // Elements outside the logical shape exist in registers and mean nothing: loads do not fetch them,
 // stores do not write them, reductions and products replace them. An element that several threads
@@ -32,6 +31,7 @@
 #include "dsl/codegen/gpu/plan/assignment.h"
 #include "dsl/codegen/gpu/plan/cache_policy.h"
 #include "dsl/codegen/gpu/plan/pipeline.h"
+#include "dsl/codegen/gpu/plan/scratch.h"
 #include "dsl/codegen/gpu/plan/warp_specialisation.h"
 #include "dsl/codegen/llvm/arithmetic.h"
 #include "dsl/codegen/llvm/scalar_facts.h"
@@ -61,7 +61,7 @@ class Emitter : Arithmetic {
           const std::optional<LaunchTable>& table = {});
   void run(const std::string& entry);
   KernelShape shape() const {
-    return {roles_ ? roles_->threads() : 32 * function_.warps, shared_peak_,
+    return {roles_ ? roles_->threads() : 32 * function_.warps, function_.shared.bytes,
             roles_                ? roles_->cluster
             : exchange_bytes_ > 0 ? function_.cluster
                                   : 1};
@@ -191,11 +191,12 @@ class Emitter : Arithmetic {
   llvm::Value* add_group(const Access& access, DType dtype, const Registers& from);
 
   // emit_exchange.cpp: between threads
-  Registers convert_layout(const Registers& from, const ir::Type& type, const layout::Layout& to);
+  Registers convert_layout(const ir::Inst& inst, const Registers& from, const ir::Type& type,
+                           const layout::Layout& to);
   // Through shared memory: written as if it had the shape `written`, read as if it had `read`, both
   // row-major.
-  Registers through_shared(const Registers& from, DType dtype, const Shape& written,
-                           const layout::Layout& to, const Shape& read);
+  Registers through_shared(const ir::Inst& inst, const Registers& from, DType dtype,
+                           const Shape& written, const layout::Layout& to, const Shape& read);
   Registers permuted(const Registers& from, const layout::Conversion& plan,
                      const layout::Layout& to);
   Registers shuffled(const Registers& from, const layout::Conversion& plan,
@@ -212,7 +213,9 @@ class Emitter : Arithmetic {
   llvm::Value* from_words(llvm::Value* low, llvm::Value* high, llvm::Type* type);
   llvm::Value* shuffle(std::string_view op, llvm::Value* value, llvm::Value* by);
   llvm::Value* shuffle_xor(llvm::Value* value, int lane_mask);
-  void begin_shared(std::int64_t bytes);
+  // The scratch of an instruction, which needs so much: what `shared` and `touching` say next is
+  // in it.
+  void begin_scratch(const ir::Inst& inst, std::int64_t bytes);
   llvm::Value* shared(std::int64_t offset, DType dtype, llvm::Value* index);
   void barrier();
   void nothing_is_pending();
@@ -350,10 +353,8 @@ class Emitter : Arithmetic {
   std::map<std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>, llvm::Value*> linear_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, llvm::Value*> conditions_;
   llvm::Value *lane_ = nullptr, *warp_ = nullptr, *shared_base_ = nullptr;
-  std::int64_t shared_peak_ = 0;
-  std::int64_t scratch_start_ = 0;  // scratch begins behind the open rings
-  std::int64_t exchange_bytes_ =
-      0;  // that a block gives to each of its cluster at most; 0: nothing
+  std::int64_t scratch_ = 0;              // where that of the instruction begins
+  std::int64_t exchange_bytes_ = 0;       // that a block gives to each of its cluster; 0: nothing
   llvm::Value* exchange_turn_ = nullptr;  // which of two places the next exchange uses
   int scratch_uses_ = 0;                  // so far
   std::vector<OpenPipeline> open_pipelines_;

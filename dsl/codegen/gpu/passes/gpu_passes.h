@@ -11,5 +11,6 @@ bool specialise_warps(ir::Function& function, const Target& target);  // who fet
 bool assign_layouts(ir::Function& function, const Target& target);    // who holds which element
 bool pipeline_loads(ir::Function& function, const Target& target);    // what runs ahead of loops
 bool insert_conversions(ir::Function& function, const Target& target);  // operands to their users
+bool allocate_shared(ir::Function& function, const Target& target);     // places in shared memory
 
 }  // namespace tilewright::dsl::gpu

@@ -1,0 +1,37 @@
+// How many bytes of shared memory an instruction needs as scratch: threads write there what others
+// of their block read. It follows from the layouts of a converted function; where the bytes are is
+// decided by the pass allocate_shared.
+#pragma once
+
+#include "dsl/codegen/gpu/plan/uses.h"
+#include "dsl/ir/function.h"
+#include "dsl/target/target.h"
+
+namespace tilewright::dsl::gpu {
+
+// 0 for what moves no values between warps, and for loops, whose rings are plan/pipeline.h's.
+std::int64_t scratch_bytes(const ir::Function& function, const Uses& uses, const ir::Inst& inst,
+                           const Target& target);
+
+// What a block writes for each block of its cluster in one exchange, at the most; 0: they exchange
+// nothing.
+std::int64_t cluster_exchange_bytes(const ir::Function& function);
+
+// Of a product without tensor cores: how much of k both operands are in scratch with at a time, and
+// where the right one begins there.
+struct SharedProduct {
+  std::int64_t chunk;
+  std::int64_t rows, columns, element_bytes;
+  std::int64_t right_offset(std::int64_t count) const;
+  std::int64_t bytes(std::int64_t count) const;
+};
+SharedProduct shared_product(const ir::Function& function, const ir::Inst& dot);
+
+// Of a reduction over warps: how many parts of the axis there are, the bytes of all parts, and of
+// these with the indices of argmax and argmin behind them.
+struct WarpReduction {
+  std::int64_t parts, places, index_offset, bytes;
+};
+WarpReduction warp_reduction(const ir::Function& function, const ir::Inst& reduce);
+
+}  // namespace tilewright::dsl::gpu
