@@ -5,6 +5,7 @@
 
 #include "runtime/artifact.h"
 #include "runtime/base/out_of_memory.h"
+#include "runtime/base/thread_end.h"
 #include "runtime/cpu/parallel.h"
 #include "runtime/cpu/system_memory.h"
 #include "runtime/launch_table.h"
@@ -22,16 +23,12 @@ struct Scratch {
 };
 constinit thread_local Scratch scratch_of_thread{};
 
-// Gives the block back when the thread ends.
-struct ScratchOwner {
-  bool engaged = false;
-  ~ScratchOwner() {
-    if (scratch_of_thread.block != nullptr)
-      free_block(scratch_of_thread.block, scratch_of_thread.size_bytes);
-    scratch_of_thread = {};
-  }
-};
-thread_local ScratchOwner scratch_owner;
+void give_scratch_back(void* scratch) {
+  auto& [block, size_bytes, in_use] = *static_cast<Scratch*>(scratch);
+  if (block != nullptr) free_block(block, size_bytes);
+  block = nullptr;
+  size_bytes = 0;
+}
 
 Scratch new_scratch(const Artifact& artifact, std::int64_t size_bytes) {
   std::int64_t block_bytes = block_size_for(size_bytes);
@@ -43,7 +40,8 @@ Scratch new_scratch(const Artifact& artifact, std::int64_t size_bytes) {
 }
 
 [[gnu::noinline]] void grow_scratch(const Artifact& artifact, std::int64_t size_bytes) {
-  scratch_owner.engaged = true;  // the first use registers its destructor
+  static const ThreadEnd end(give_scratch_back);
+  end.note(&scratch_of_thread);
   Scratch larger = new_scratch(artifact, size_bytes);
   if (scratch_of_thread.block != nullptr)
     free_block(scratch_of_thread.block, scratch_of_thread.size_bytes);

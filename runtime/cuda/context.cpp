@@ -24,8 +24,9 @@ struct Contexts {
   std::map<int, std::unique_ptr<Context>> by_ordinal;
 };
 
-// Streams that a thread has put in place of contexts' own.
-thread_local std::vector<std::pair<const Context*, StreamHandle>> streams_of_thread;
+// The scope that a thread opened last. Scopes close in the opposite order in which they were
+// opened.
+constinit thread_local const StreamScope* innermost_scope = nullptr;
 
 DevicePointer pointer_of(const void* address) { return reinterpret_cast<DevicePointer>(address); }
 
@@ -161,8 +162,8 @@ Context::~Context() {
 void Context::make_current() const { must(driver().cuCtxSetCurrent(handle_), "cuCtxSetCurrent"); }
 
 StreamHandle Context::stream() const {
-  for (const auto& [context, stream] : streams_of_thread)
-    if (context == this) return stream;
+  for (const StreamScope* scope = innermost_scope; scope != nullptr; scope = scope->outer_)
+    if (&scope->context_ == this) return scope->stream_;
   return own_stream_;
 }
 
@@ -251,24 +252,9 @@ Context& context(int ordinal) {
 }
 
 StreamScope::StreamScope(const Context& context, StreamHandle stream)
-    : former_context_(&context), former_stream_(nullptr), at_(streams_of_thread.size()) {
-  for (std::size_t i = 0; i < streams_of_thread.size(); ++i)
-    if (streams_of_thread[i].first == &context) at_ = i;
-  if (at_ == streams_of_thread.size()) {
-    former_context_ = nullptr;
-    streams_of_thread.emplace_back(&context, stream);
-  } else {
-    former_stream_ = std::exchange(streams_of_thread[at_].second, stream);
-  }
-}
+    : context_(context), stream_(stream), outer_(std::exchange(innermost_scope, this)) {}
 
-// Scopes close in the opposite order in which they were opened.
-StreamScope::~StreamScope() {
-  if (former_context_ == nullptr)
-    streams_of_thread.pop_back();
-  else
-    streams_of_thread[at_].second = former_stream_;
-}
+StreamScope::~StreamScope() { innermost_scope = outer_; }
 
 Stream::Stream(const Context& context) : context_(context) {
   context_.make_current();

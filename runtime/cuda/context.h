@@ -100,9 +100,10 @@ class StreamScope {
   StreamScope& operator=(const StreamScope&) = delete;
 
  private:
-  const Context* former_context_;
-  StreamHandle former_stream_;
-  std::size_t at_;
+  friend class Context;  // looks for its stream
+  const Context& context_;
+  StreamHandle stream_;
+  const StreamScope* outer_;  // of the same thread
 };
 
 // A stream of the library's, for work beside the context's own.

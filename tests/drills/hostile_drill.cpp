@@ -11,6 +11,7 @@
 #include "tests/autotune/database/sqlite_file.h"
 #include "tests/drills/cases.h"
 #include "tests/drills/child.h"
+#include "tests/drills/tiny_model.h"
 #include "tests/drills/workplace.h"
 
 namespace tilewright::drills {
@@ -182,14 +183,16 @@ void poison(const fs::path& file, Chance& chance) {
 }
 
 TEST(PoisonedRows, ChangeNoResult) {
-  // So many tokens that a product is worth a search.
-  Words tuned = {"generate", "model",  "--prompt", "abcdefghijklmnop", "--max-tokens",
-                 "60",       "--json", "--mode",   "max-autotune",     "--tune-seconds"};
+  // Products that are worth a search on the fastest of hosts.
+  const TinySizes sizes{.hidden = 64, .inner = 512};
+  Words tuned = {"generate", "model",  "--prompt", std::string(48, 'm'), "--max-tokens",
+                 "60",       "--json", "--mode",   "max-autotune",       "--tune-seconds"};
   // The first has time to measure something, however busy the machine is.
   Words measured = tuned;
   measured.push_back("3");
   tuned.push_back("0.3");
   Workplace first;
+  write_tiny_model(first.path() / "model", sizes);
   fs::remove(first.path() / "tuning.db");
   Outcome usual = run(first.command(measured));
   ASSERT_EQ(usual.status, 0) << usual.text();
@@ -198,6 +201,7 @@ TEST(PoisonedRows, ChangeNoResult) {
   each_case(60, [&](std::uint64_t number) {
     Chance chance(number);
     Workplace place;
+    write_tiny_model(place.path() / "model", sizes);
     fs::copy_file(first.path() / "tuning.db", place.path() / "tuning.db",
                   fs::copy_options::overwrite_existing);
     poison(place.path() / "tuning.db", chance);

@@ -12,7 +12,7 @@
 namespace tilewright::drills {
 namespace {
 
-constexpr int hidden = 16, inner = 32, heads = 2, groups = 1, positions = 64;
+constexpr int heads = 2, groups = 1, positions = 64;
 
 std::vector<std::string> tokens() {
   std::vector<std::string> all = {"<unk>", "<s>", "</s>"};
@@ -20,10 +20,10 @@ std::vector<std::string> tokens() {
   return all;
 }
 
-nlohmann::json config() {
+nlohmann::json config(const TinySizes& sizes) {
   return {{"model_type", "llama"},
-          {"hidden_size", hidden},
-          {"intermediate_size", inner},
+          {"hidden_size", sizes.hidden},
+          {"intermediate_size", sizes.inner},
           {"num_hidden_layers", 1},
           {"num_attention_heads", heads},
           {"num_key_value_heads", groups},
@@ -84,8 +84,9 @@ class Tensors {
   Chance chance_{3};
 };
 
-std::string weights() {
+std::string weights(const TinySizes& sizes) {
   Tensors tensors;
+  const auto [hidden, inner] = sizes;
   int words = static_cast<int>(tokens().size()), key = hidden / heads * groups;
   const std::string layer = "model.layers.0.";
   tensors.add("model.embed_tokens.weight", {words, hidden});
@@ -105,11 +106,11 @@ std::string weights() {
 
 }  // namespace
 
-void write_tiny_model(const std::filesystem::path& folder) {
+void write_tiny_model(const std::filesystem::path& folder, const TinySizes& sizes) {
   std::filesystem::create_directories(folder);
-  std::ofstream(folder / "config.json") << config().dump();
+  std::ofstream(folder / "config.json") << config(sizes).dump();
   std::ofstream(folder / "tokenizer.json") << tokenizer().dump();
-  std::ofstream(folder / "model.safetensors", std::ios::binary) << weights();
+  std::ofstream(folder / "model.safetensors", std::ios::binary) << weights(sizes);
 }
 
 }  // namespace tilewright::drills

@@ -6,8 +6,14 @@
 
 namespace tilewright::drills {
 
+// Features of a token, between layers and within the feed-forward part.
+struct TinySizes {
+  int hidden = 16;
+  int inner = 32;
+};
+
 // Makes the folder and its config.json, tokenizer.json and model.safetensors. Always the same
-// bytes.
-void write_tiny_model(const std::filesystem::path& folder);
+// bytes for the same sizes.
+void write_tiny_model(const std::filesystem::path& folder, const TinySizes& sizes = {});
 
 }  // namespace tilewright::drills

@@ -100,6 +100,12 @@ mkdir folder
 ends 2 "$tool" opt folder
 said '"folder" is a folder'
 
+# Destructors of thread_local objects end the process where there is no memory to note them.
+if command -v readelf >/dev/null; then
+  ! readelf --dyn-syms -W "$tool" | grep -q __cxa_thread_atexit ||
+    fail "a thread_local object has a destructor; runtime/base/thread_end.h notes ends of threads"
+fi
+
 # Too little memory, and no thread beside the first.
 for kib in 110000 130000 160000 200000; do
   status=0

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <memory>
 
 #include "dsl/codegen/gpu/emulate/rewrite_for_host.h"
 #include "dsl/codegen/llvm/jit.h"
 #include "dsl/emulator/cluster.h"
 #include "dsl/emulator/tensor_map.h"
 #include "dsl/target/target.h"
+#include "runtime/base/thread_end.h"
 
 namespace tilewright::dsl {
 namespace {
@@ -32,8 +34,14 @@ void check_shape(const std::string& entry, const KernelShape& shape) {
 
 // Each thread of the host has a cluster of its own, which it uses again and again.
 Cluster& cluster_of_this_thread() {
-  thread_local Cluster cluster;
-  return cluster;
+  constinit thread_local Cluster* cluster = nullptr;
+  if (cluster == nullptr) {
+    static const ThreadEnd end([](void* made) { delete static_cast<Cluster*>(made); });
+    auto made = std::make_unique<Cluster>();
+    end.note(made.get());
+    cluster = made.release();
+  }
+  return *cluster;
 }
 
 emulator::TensorMap tensor_map_of(const TensorMapSpec& spec, const Argument* arguments,
