@@ -85,6 +85,7 @@ FUNCTIONS = {
     "logical_or": torch.logical_or, "where": torch.where,
     "neg": torch.neg, "abs": torch.abs, "floor": torch.floor, "ceil": torch.ceil,
     "round": torch.round, "square": torch.square, "relu": torch.relu,
+    "tanhshrink": torch.nn.functional.tanhshrink,
     "sum": reduction(torch.sum), "mean": reduction(torch.mean), "prod": product,
     "amax": reduction(torch.amax), "amin": reduction(torch.amin),
     "any": reduction(torch.any), "all": reduction(torch.all),
@@ -418,9 +419,18 @@ def pairs():
         add("var_mean", given(torch.int64, [3]), keep=keep)
 
 
+def activations():
+    for dtype in FLOATS:
+        add("tanhshrink", Given(dtype, [8], [0, 1, -1, 2.5, -7, 40, INF, -INF]), tolerance=4)
+        add("tanhshrink", given(dtype, [], True), tolerance=4)
+    add("tanhshrink", Given(torch.float32, [3], [NAN, 3, -3]), tolerance=4)
+    add("tanhshrink", Given(torch.float32, [2, 3], [1, 2, 3, 4, 5, 6], order=[1, 0]), tolerance=4)
+    add("tanhshrink", given(torch.float32, [2, 0]))
+
+
 def main():
     for group in [promotions, quotients, spreads, reductions, normalisers, slices, numbers, choices,
-                  booleans, comparisons, products, attentions, writes, pairs]:
+                  booleans, comparisons, products, attentions, writes, pairs, activations]:
         group()
     path = sys.argv[1] if len(sys.argv) > 1 else "tests/graph/pytorch_cases.json"
     with open(path, "w") as out:

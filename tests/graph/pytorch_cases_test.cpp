@@ -175,6 +175,7 @@ const std::map<std::string, Function>& functions() {
       TILEWRIGHT_OF_ONE(round),
       TILEWRIGHT_OF_ONE(square),
       TILEWRIGHT_OF_ONE(relu),
+      TILEWRIGHT_OF_ONE(tanhshrink),
       TILEWRIGHT_REDUCTION(sum),
       TILEWRIGHT_REDUCTION(prod),
       TILEWRIGHT_REDUCTION(mean),
