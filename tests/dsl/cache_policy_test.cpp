@@ -91,7 +91,7 @@ TEST(CachePolicies, AreWrittenAfterTheOperands) {
 }
 
 TEST(CachePolicies, OfPlainAccessesAreQualifiersAndHints) {
-  for (const char* target : {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a"}) {
+  for (const char* target : {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120"}) {
     for (CachePolicy policy : of_loads) {
       std::string name(ir::name_of(policy));
       bool evicts = policy <= CachePolicy::no_allocate;
@@ -143,6 +143,7 @@ TEST(CachePolicies, OfEvictionsRaiseTheVersionOfOldPtx) {
   EXPECT_EQ(version(CachePolicy::evict_first, "sm_80"), ".version 7.4");
   EXPECT_EQ(version(CachePolicy::no_allocate, "sm_86"), ".version 7.4");
   EXPECT_EQ(version(CachePolicy::evict_first, "sm_90a"), ".version 8.0");
+  EXPECT_EQ(version(CachePolicy::evict_first, "sm_120"), ".version 8.7");
 }
 
 TEST(CachePolicies, OfCopiesAreHints) {
@@ -151,7 +152,7 @@ TEST(CachePolicies, OfCopiesAreHints) {
                           CachePolicy::evict_last, CachePolicy::evict_first),
                   target);
   };
-  for (const char* target : {"sm_80", "sm_90a"})
+  for (const char* target : {"sm_80", "sm_90a", "sm_120"})
     for (const char* policy : {"evict_first", "evict_last"})
       EXPECT_TRUE(has(both(target), concat("createpolicy.fractional.L2::", policy, ".b64")));
   EXPECT_TRUE(has(both("sm_80"), "cp.async.cg.shared.global.L2::cache_hint ["));
