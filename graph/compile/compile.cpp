@@ -9,6 +9,7 @@
 #include <span>
 
 #include "graph/compile/compiled.h"
+#include "graph/compile/resolved_options.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/handle_changes.h"
 #include "graph/tensor/tensor_body.h"
@@ -84,6 +85,7 @@ void log_compiled(const CompiledSignature& compiled, const std::string& signatur
 struct CompiledFunction::State {
   TensorFunction function;
   Options options;
+  graph::ResolvedOptions resolved;  // what they come to
   std::mutex mutex;
   graph::SharedSteps shared;
   std::vector<Entry> entries;
@@ -213,7 +215,7 @@ CompiledSignature* CompiledFunction::State::compile_anew(const std::vector<Tenso
                                                          std::size_t at,
                                                          std::vector<Difference> differences) {
   auto begin = std::chrono::steady_clock::now();
-  auto made = std::make_unique<CompiledSignature>(function, options, arguments, shared);
+  auto made = std::make_unique<CompiledSignature>(function, resolved, arguments, shared);
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   if (at == entries.size()) entries.emplace_back();
   entries[at] = {std::move(made), calls};
@@ -247,18 +249,9 @@ void CompiledFunction::State::raise_too_many(const std::vector<Tensor>& argument
 CompiledFunction::CompiledFunction(TensorFunction function, Options options)
     : state_(std::make_shared<State>()) {
   require(function != nullptr, "[compile] the function is empty; pass a callable");
-  require(options.max_signatures > 0, "[compile] max_signatures is ", options.max_signatures,
-          "; it must be at least 1");
-  require(options.verify_capture >= 0, "[compile] verify_capture is ", options.verify_capture,
-          "; it must be the number of calls between two looks, or 0");
-  require(options.tune_seconds > 0, "[compile] tune_seconds is ", options.tune_seconds,
-          "; it must be positive");
-  require(!options.tune_in_background || options.write_plan.empty(), "[compile] write_plan is \"",
-          options.write_plan,
-          "\", but tune_in_background changes a plan after it was written; tune at compile, by "
-          "max_autotune");
+  state_->resolved = graph::resolve(options);
   state_->function = std::move(function);
-  state_->options = options;
+  state_->options = std::move(options);
 }
 
 const Options& CompiledFunction::options() const { return state_->options; }
@@ -271,6 +264,7 @@ void CompiledFunction::move_to(const Device& device) {
   GatedLock lock(state_->mutex);
   if (state_->move) state_->move(device);
   state_->options.device = device;
+  state_->resolved = graph::resolve(state_->options);
   state_->entries.clear();
 }
 
@@ -292,8 +286,7 @@ void CompiledFunction::measure(const std::vector<Tensor>& arguments, std::int64_
 std::vector<Tensor> CompiledFunction::State::call(const std::vector<Tensor>& arguments,
                                                   std::int64_t times, bool is_measured) {
   // Inside a capture the function is part of what is being captured.
-  if (options.backend == Backend::eager || graph::Capture::active() ||
-      stance() == Stance::force_eager)
+  if (!resolved.is_captured || graph::Capture::active() || stance() == Stance::force_eager)
     return graph::call_one_by_one(function, arguments, times);
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     require(arguments[i].defined(), "[compile] argument ", i,

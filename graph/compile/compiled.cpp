@@ -27,14 +27,6 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-bool is_recorded(tilewright::Mode mode) {
-  return mode == tilewright::Mode::reduce_overhead || mode == tilewright::Mode::max_autotune;
-}
-bool is_tuned(tilewright::Mode mode) {
-  return mode == tilewright::Mode::max_autotune ||
-         mode == tilewright::Mode::max_autotune_no_cudagraphs;
-}
-
 // Calls of a signature on the host that time their launches: the first one finds nothing in caches.
 constexpr std::int64_t timed_calls = 4;
 
@@ -84,10 +76,10 @@ static CapturedFunction capture_function(const TensorFunction& function,
   return result;
 }
 
-CompiledSignature::CompiledSignature(const TensorFunction& function, const Options& options,
+CompiledSignature::CompiledSignature(const TensorFunction& function, const ResolvedOptions& options,
                                      const std::vector<Tensor>& arguments, SharedSteps& shared)
-    : signature_(signature_of(arguments, options.device)), shared_(shared) {
-  if (options.verify_capture > 0) recorded_.emplace();
+    : signature_(signature_of(arguments, options.plan.device)), shared_(shared) {
+  if (options.keeps_capture) recorded_.emplace();
   auto begin = std::chrono::steady_clock::now();
   Graph graph;
   try {
@@ -95,7 +87,7 @@ CompiledSignature::CompiledSignature(const TensorFunction& function, const Optio
     graph = std::move(captured.graph);
     take_captured(std::move(captured));
   } catch (const GraphBreak& error) {
-    require(!options.fullgraph, "[compile] the function ", error.deed, " at ",
+    require(!options.breaks_are_errors, "[compile] the function ", error.deed, " at ",
             describe(error.where), ", which breaks the graph, but fullgraph was asked for; ",
             error.what());
     tell_graph_break(error);
@@ -195,7 +187,7 @@ bool CompiledSignature::rebind(const TensorFunction& function) {
   return true;
 }
 
-Device CompiledSignature::device_for(const Options& options,
+Device CompiledSignature::device_for(const Device& otherwise,
                                      const std::vector<Tensor>& arguments) const {
   DeviceMemory* memory = nullptr;
   auto look_at = [&](const Tensor& tensor, const char* what, std::size_t i) {
@@ -208,10 +200,10 @@ Device CompiledSignature::device_for(const Options& options,
   };
   for (std::size_t i = 0; i < arguments.size(); ++i) look_at(arguments[i], "argument", i);
   for (std::size_t i = 0; i < captured_.size(); ++i) look_at(captured_[i], "captured tensor", i);
-  return memory == nullptr ? options.device : Device::of(memory);
+  return memory == nullptr ? otherwise : Device::of(memory);
 }
 
-static std::shared_ptr<PlanLock> lock_of(const Options& options) {
+static std::shared_ptr<PlanLock> lock_of(const ResolvedOptions& options) {
   require(options.write_plan.empty() || options.locked_plan.empty(), "[compile] write_plan is \"",
           options.write_plan, "\" and locked_plan \"", options.locked_plan,
           "\"; a plan is written or kept to");
@@ -219,10 +211,10 @@ static std::shared_ptr<PlanLock> lock_of(const Options& options) {
   return options.locked_plan.empty() ? nullptr : PlanLock::read(options.locked_plan);
 }
 
-void CompiledSignature::compile(Graph graph, const Options& options,
+void CompiledSignature::compile(Graph graph, const ResolvedOptions& options,
                                 const std::vector<Tensor>& arguments) {
   TraceSpan span("compile", "plan");
-  Device device = device_for(options, arguments);
+  Device device = device_for(options.plan.device, arguments);
   if (DeviceMemory* memory = device.memory()) {
     host_arguments_.emplace(memory);
     const std::vector<Tensor>& decide = arguments.empty() ? captured_ : arguments;
@@ -236,16 +228,12 @@ void CompiledSignature::compile(Graph graph, const Options& options,
   for (const Mutation& m : graph.mutations)
     mutated_.push_back(
         static_cast<std::size_t>(std::ranges::find(graph.inputs, m.input) - graph.inputs.begin()));
-  PlanOptions wanted{.fuse = options.backend == Backend::tilewright,
-                     .matmul_precision = options.matmul_precision,
-                     .device = device,
-                     .unaligned_inputs = unaligned_inputs(device),
-                     .frozen_inputs = options.freezing ? frozen_inputs() : std::vector<bool>(),
-                     .lock = lock_of(options),
-                     .title = to_string(signature_)};
-  if (options.tune_in_background || is_tuned(options.mode))
-    wanted.tune =
-        PlanTuning{.searches = !options.tune_in_background, .seconds = options.tune_seconds};
+  PlanOptions wanted = options.plan;
+  wanted.device = device;
+  wanted.unaligned_inputs = unaligned_inputs(device);
+  if (options.weights_are_frozen) wanted.frozen_inputs = frozen_inputs();
+  wanted.lock = lock_of(options);
+  wanted.title = to_string(signature_);
   plan_options_ = wanted;
   plan_options_.lock = nullptr;
   if (wanted.tune) {
@@ -255,14 +243,14 @@ void CompiledSignature::compile(Graph graph, const Options& options,
   } else {
     plan_ = make_plan(graph_, wanted);
   }
-  if (options.tune_in_background && plan_->tuning().left > 0 &&
+  if (options.searches_in_background && plan_->tuning().left > 0 &&
       autotune::tune_policy() == autotune::TunePolicy::on) {
     wanted.tune->searches = true;
     tuning_ =
         std::make_shared<BackgroundPlan>(graph_, std::move(wanted), plan_, step_inputs(arguments));
   }
   bind_captured();
-  if (!is_recorded(options.mode)) return;
+  if (!options.records_launches) return;
   std::shared_ptr<SharedArena>& arena = shared_.arenas[device.memory()];
   if (!arena) arena = std::make_shared<SharedArena>(device.memory());
   recording_.emplace(plan_->executable(), arena);

@@ -14,6 +14,7 @@
 #include "graph/compile/background_plan.h"
 #include "graph/compile/compile.h"
 #include "graph/compile/host_arguments.h"
+#include "graph/compile/resolved_options.h"
 #include "graph/compile/signature.h"
 #include "graph/ir/ir.h"
 #include "graph/run/plan.h"
@@ -51,7 +52,7 @@ struct CapturedFunction {
 class CompiledSignature {
  public:
   // Captures the function over symbolic arguments and compiles what it recorded.
-  CompiledSignature(const TensorFunction& function, const Options& options,
+  CompiledSignature(const TensorFunction& function, const ResolvedOptions& options,
                     const std::vector<Tensor>& arguments, SharedSteps& shared);
   ~CompiledSignature();
   // `times` times over, on what the time before left; gives the results of the last. Launches are
@@ -92,9 +93,9 @@ class CompiledSignature {
   // Makes the packed copies that the plan reads, and adds their addresses after those of the
   // inputs.
   void pack_weights();
-  void compile(Graph graph, const Options& options, const std::vector<Tensor>& arguments);
+  void compile(Graph graph, const ResolvedOptions& options, const std::vector<Tensor>& arguments);
   StepInputs step_inputs(const std::vector<Tensor>& arguments) const;
-  Device device_for(const Options& options, const std::vector<Tensor>& arguments) const;
+  Device device_for(const Device& otherwise, const std::vector<Tensor>& arguments) const;
   std::vector<Tensor> run(const std::vector<Tensor>& arguments, std::int64_t times,
                           bool is_measured);
   std::vector<bool> unaligned_inputs(const Device& device) const;

@@ -1,0 +1,59 @@
+#include "graph/compile/resolved_options.h"
+
+#include "runtime/base/error.h"
+
+namespace tilewright::graph {
+namespace {
+
+void require_possible(const Options& options) {
+  require(options.max_signatures > 0, "[compile] max_signatures is ", options.max_signatures,
+          "; it must be at least 1");
+  require(options.verify_capture >= 0, "[compile] verify_capture is ", options.verify_capture,
+          "; it must be the number of calls between two looks, or 0");
+  require(options.tune_seconds > 0, "[compile] tune_seconds is ", options.tune_seconds,
+          "; it must be positive");
+  require(!options.tune_in_background || options.write_plan.empty(), "[compile] write_plan is \"",
+          options.write_plan,
+          "\", but tune_in_background changes a plan after it was written; tune at compile, by "
+          "max_autotune");
+}
+
+struct ModeFacts {
+  bool records_launches, searches;
+};
+
+ModeFacts facts_of(Mode mode) {
+  switch (mode) {
+    case Mode::default_: return {false, false};
+    case Mode::reduce_overhead: return {true, false};
+    case Mode::max_autotune: return {true, true};
+    case Mode::max_autotune_no_cudagraphs: return {false, true};
+  }
+  __builtin_unreachable();
+}
+
+}  // namespace
+
+ResolvedOptions resolve(const Options& options) {
+  require_possible(options);
+  const ModeFacts mode = facts_of(options.mode);
+  ResolvedOptions result{.is_captured = options.backend != Backend::eager,
+                         .breaks_are_errors = options.fullgraph,
+                         .keeps_capture = options.verify_capture > 0,
+                         .records_launches = mode.records_launches,
+                         .weights_are_frozen = options.freezing,
+                         .searches_in_background = options.tune_in_background,
+                         .index_checks = options.index_checks,
+                         .write_plan = options.write_plan,
+                         .locked_plan = options.locked_plan,
+                         .plan = {.fuse = options.backend == Backend::tilewright,
+                                  .matmul_precision = options.matmul_precision,
+                                  .device = options.device}};
+  // What is searched for in the background starts with what is known.
+  if (options.tune_in_background || mode.searches)
+    result.plan.tune =
+        PlanTuning{.searches = !options.tune_in_background, .seconds = options.tune_seconds};
+  return result;
+}
+
+}  // namespace tilewright::graph

@@ -1,0 +1,32 @@
+// What the options of a compiled function come to, decided once: where `compile` is called, and
+// again where the function is moved to another device.
+//
+// A mode, a backend and a promise are the user's words, of which each means several things. Whoever
+// compiles a signature is handed these things, whole and as facts, and does not ask which word they
+// came from.
+#pragma once
+
+#include <string>
+
+#include "graph/compile/compile.h"
+#include "graph/run/plan.h"
+
+namespace tilewright::graph {
+
+struct ResolvedOptions {
+  bool is_captured = true;              // otherwise the function runs as it is, op by op
+  bool breaks_are_errors = false;       // of the graph
+  bool keeps_capture = false;           // as it was recorded, for later ones to be compared with
+  bool records_launches = false;        // and replays them, with fixed buffers
+  bool weights_are_frozen = false;      // captured tensors are written by the function alone
+  bool searches_in_background = false;  // for block sizes, while the first plan is in use
+  IndexChecks index_checks = IndexChecks::host_tensors;
+  std::string write_plan, locked_plan;  // files
+  // What the plans of all signatures have in common; `device` is where nothing lies on another.
+  PlanOptions plan;
+};
+
+// Raises `Error` for numbers that cannot be, and for options that exclude each other.
+ResolvedOptions resolve(const Options& options);
+
+}  // namespace tilewright::graph

@@ -1,0 +1,67 @@
+// What modes, backends and promises come to is this file's; that they do what they say is for the
+// tests of compile, of tuning and of packed weights.
+#include "graph/compile/resolved_options.h"
+
+#include <gtest/gtest.h>
+
+namespace tilewright::graph {
+namespace {
+
+ResolvedOptions resolved(Options options) {
+  options.device = Device::cpu();
+  return resolve(options);
+}
+
+TEST(ResolvedOptions, OfAModeAreWhetherLaunchesAreRecordedAndBlocksSearched) {
+  struct {
+    Mode mode;
+    bool records, searches;
+  } const cases[] = {{Mode::default_, false, false},
+                     {Mode::reduce_overhead, true, false},
+                     {Mode::max_autotune, true, true},
+                     {Mode::max_autotune_no_cudagraphs, false, true}};
+  for (const auto& c : cases) {
+    ResolvedOptions options = resolved({.mode = c.mode, .tune_seconds = 3});
+    EXPECT_EQ(options.records_launches, c.records) << name_of(c.mode);
+    ASSERT_EQ(options.plan.tune.has_value(), c.searches) << name_of(c.mode);
+    if (!c.searches) continue;
+    EXPECT_TRUE(options.plan.tune->searches);
+    EXPECT_EQ(options.plan.tune->seconds, 3);
+  }
+}
+
+// The first plan takes what is known, in every mode.
+TEST(ResolvedOptions, OfSearchingInTheBackgroundSearchNothingBefore) {
+  for (Mode mode : {Mode::default_, Mode::max_autotune}) {
+    ResolvedOptions options = resolved({.mode = mode, .tune_in_background = true});
+    EXPECT_TRUE(options.searches_in_background);
+    ASSERT_TRUE(options.plan.tune);
+    EXPECT_FALSE(options.plan.tune->searches);
+  }
+}
+
+TEST(ResolvedOptions, OfABackendAreWhetherItCapturesAndFuses) {
+  EXPECT_FALSE(resolved({.backend = Backend::eager}).is_captured);
+  EXPECT_TRUE(resolved({.backend = Backend::aot_eager}).is_captured);
+  EXPECT_FALSE(resolved({.backend = Backend::aot_eager}).plan.fuse);
+  EXPECT_TRUE(resolved({}).is_captured);
+  EXPECT_TRUE(resolved({}).plan.fuse);
+}
+
+TEST(ResolvedOptions, TakeOverWhatIsAFactAlready) {
+  ResolvedOptions plain = resolved({});
+  EXPECT_FALSE(plain.weights_are_frozen || plain.breaks_are_errors || plain.keeps_capture);
+  ResolvedOptions set = resolved({.fullgraph = true,
+                                  .verify_capture = 2,
+                                  .matmul_precision = MatmulPrecision::high,
+                                  .freezing = true,
+                                  .locked_plan = "a plan",
+                                  .index_checks = IndexChecks::all});
+  EXPECT_TRUE(set.weights_are_frozen && set.breaks_are_errors && set.keeps_capture);
+  EXPECT_EQ(set.plan.matmul_precision, MatmulPrecision::high);
+  EXPECT_EQ(set.locked_plan, "a plan");
+  EXPECT_EQ(set.index_checks, IndexChecks::all);
+}
+
+}  // namespace
+}  // namespace tilewright::graph
