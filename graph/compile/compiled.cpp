@@ -230,8 +230,7 @@ void CompiledSignature::compile(Graph graph, const ResolvedOptions& options,
         static_cast<std::size_t>(std::ranges::find(graph.inputs, m.input) - graph.inputs.begin()));
   PlanOptions wanted = options.plan;
   wanted.device = device;
-  wanted.unaligned_inputs = unaligned_inputs(device);
-  if (options.weights_are_frozen) wanted.frozen_inputs = frozen_inputs();
+  wanted.inputs = memory_of_inputs(options, device);
   wanted.lock = lock_of(options);
   wanted.title = to_string(signature_);
   plan_options_ = wanted;
@@ -308,18 +307,16 @@ void CompiledSignature::take_tuned_plan() {
   }
 }
 
-std::vector<bool> CompiledSignature::unaligned_inputs(const Device& device) const {
-  std::vector<bool> result;
-  if (!device.target().is_gpu()) return result;
-  for (const ArgumentType& argument : signature_) result.push_back(!argument.is_aligned);
-  for (const Tensor& tensor : captured_) result.push_back(!begins_aligned(*tensor.body()));
-  return result;
-}
-
-std::vector<bool> CompiledSignature::frozen_inputs() const {
-  std::vector<bool> result(graph_.inputs.size(), false);
-  std::fill(result.begin() + std::ssize(signature_), result.end(), true);
-  for (std::size_t i : mutated_) result[i] = false;
+std::vector<InputMemory> CompiledSignature::memory_of_inputs(const ResolvedOptions& options,
+                                                             const Device& device) const {
+  const bool is_gpu = device.target().is_gpu();
+  std::vector<InputMemory> result;
+  for (const ArgumentType& argument : signature_)
+    result.push_back({.is_aligned = !is_gpu || argument.is_aligned});
+  for (const Tensor& tensor : captured_)
+    result.push_back({.is_aligned = !is_gpu || begins_aligned(*tensor.body()),
+                      .is_frozen = options.weights_are_frozen});
+  for (std::size_t i : mutated_) result[i].is_frozen = false;
   return result;
 }
 

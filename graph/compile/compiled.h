@@ -98,8 +98,8 @@ class CompiledSignature {
   Device device_for(const Device& otherwise, const std::vector<Tensor>& arguments) const;
   std::vector<Tensor> run(const std::vector<Tensor>& arguments, std::int64_t times,
                           bool is_measured);
-  std::vector<bool> unaligned_inputs(const Device& device) const;
-  std::vector<bool> frozen_inputs() const;
+  std::vector<InputMemory> memory_of_inputs(const ResolvedOptions& options,
+                                            const Device& device) const;
   void set_addresses(const std::vector<Tensor>& arguments);
   void* address_for_plan(std::size_t i, const Tensor& tensor);
   bool is_brought(const Tensor& tensor) const;

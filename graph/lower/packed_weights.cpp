@@ -13,8 +13,7 @@ constexpr std::int64_t most_filled = 5;  // one column in so many may be zeros t
 
 class Packer {
  public:
-  Packer(TaskList& list, const std::vector<bool>& is_frozen, const dsl::Target& host)
-      : list_(list), is_frozen_(is_frozen), host_(host) {}
+  Packer(TaskList& list, const dsl::Target& host) : list_(list), host_(host) {}
 
   void visit(const Region& region) {
     auto is_product = [&](TaskId id) { return list_.tasks[id].kind == TaskKind::contraction; };
@@ -37,8 +36,7 @@ class Packer {
     const TaskOperand& weight = product.operands[1];
     if (weight.number || weight.producer) return std::nullopt;
     const Storage& storage = list_.storages[weight.storage];
-    if (storage.kind != StorageKind::input ||
-        !is_frozen_[static_cast<std::size_t>(storage.input)] || !storage.writers.empty())
+    if (storage.kind != StorageKind::input || !storage.is_frozen || !storage.writers.empty())
       return std::nullopt;
     const StridedView& view = weight.view;
     const std::int64_t depth = view.shape[-2], columns = view.shape[-1];
@@ -80,16 +78,15 @@ class Packer {
   }
 
   TaskList& list_;
-  const std::vector<bool>& is_frozen_;
   const dsl::Target& host_;
 };
 
 }  // namespace
 
 void use_packed_weights(TaskList& list, const std::vector<FusedRegion>& regions,
-                        const std::vector<bool>& is_frozen, const dsl::Target& target) {
-  if (target.is_gpu() || std::ranges::find(is_frozen, true) == is_frozen.end()) return;
-  Packer packer(list, is_frozen, target);
+                        const dsl::Target& target) {
+  if (target.is_gpu() || std::ranges::none_of(list.storages, &Storage::is_frozen)) return;
+  Packer packer(list, target);
   for (const FusedRegion& fused : regions) packer.visit(fused.region);
 }
 

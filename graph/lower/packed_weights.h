@@ -17,10 +17,10 @@
 
 namespace tilewright::graph {
 
-// Has the products of these regions read packed copies of inputs, where `is_frozen` says that
-// nobody writes the input: each such operand becomes a row-major matrix in a storage of kind
-// `packed`, one for each matrix in memory. Nothing changes for a GPU.
+// Has the products of these regions read packed copies of frozen inputs: each such operand becomes
+// a row-major matrix in a storage of kind `packed`, one for each matrix in memory. Nothing changes
+// for a GPU.
 void use_packed_weights(TaskList& list, const std::vector<FusedRegion>& regions,
-                        const std::vector<bool>& is_frozen, const dsl::Target& target);
+                        const dsl::Target& target);
 
 }  // namespace tilewright::graph

@@ -38,6 +38,7 @@ struct Storage {
   std::int64_t elements = 0;    // of an input: 0, not ours to know
   int input = -1;               // index into Graph::inputs; of what is packed too
   bool is_aligned = true;       // begins at a multiple of 64 bytes, as all but inputs do
+  bool is_frozen = false;       // an input that nobody writes any more
   std::vector<std::byte> data;  // of a constant, whose elements are start, start + step, ...
   std::int64_t start = 0, step = 0;
   StridedView packed_from;   // of what is packed: [depth, columns] in the input

@@ -52,9 +52,7 @@ class PlanMaker {
     list_ = std::move(tasks.list);
     regions_ = std::move(tasks.regions);
     if (options_.lock && options_.lock->is_locked()) options_.lock->require_device(options_.device);
-    std::vector<bool> frozen = options_.frozen_inputs;
-    frozen.resize(graph_.inputs.size(), false);
-    use_packed_weights(list_, regions_, frozen, target_);
+    use_packed_weights(list_, regions_, target_);
     find_families(list_, regions_, target_);
     for (const FusedRegion& fused : regions_)
       keys_.push_back(program_key(list_, fused.region, target_));

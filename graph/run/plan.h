@@ -30,6 +30,12 @@ namespace tilewright::graph {
 
 class PlanLock;
 
+// What a plan may rely on of the memory of an input of the graph.
+struct InputMemory {
+  bool is_aligned = true;  // begins at a multiple of 64 bytes, which GPU code uses
+  bool is_frozen = false;  // nobody writes it any more, so that packed copies may be read instead
+};
+
 struct PlanOptions {
   bool fuse = true;        // otherwise one region a node, and one launch a region
   bool interpret = false;  // run tile programs by the interpreter: tells bugs of lowering from bugs
@@ -45,12 +51,8 @@ struct PlanOptions {
   std::optional<PlanTuning> tune = {};
   // What it chose before, or a part of that: nothing is looked up or measured then.
   std::optional<TunedChoices> choices = {};
-  // By Graph::inputs: whether the memory may begin at any element. Inputs beyond the list begin at
-  // a multiple of 64 bytes, which GPU code uses.
-  std::vector<bool> unaligned_inputs = {};
-  // By Graph::inputs: whether the memory is never written any more, so that the plan may read
-  // packed copies of it. Inputs beyond the list may be written.
-  std::vector<bool> frozen_inputs = {};
+  // As Graph::inputs, of which those beyond the list have what InputMemory says by default.
+  std::vector<InputMemory> inputs = {};
   std::shared_ptr<PlanLock> lock = nullptr;  // choices to keep to, or to write down
   std::string title = {};                    // of the plan there
 };

@@ -23,10 +23,11 @@ FusedTasks fused_tasks(const Graph& graph, const PlanOptions& options) {
   const bool is_gpu = options.device.target().is_gpu();
   if (is_gpu && options.matmul_precision == MatmulPrecision::high)
     result.list.f32_products = ir::InputPrecision::tf32;
-  const std::vector<bool>& unaligned = options.unaligned_inputs;
   for (Storage& storage : result.list.storages) {
-    auto input = static_cast<std::size_t>(storage.input);
-    storage.is_aligned = storage.input < 0 || input >= unaligned.size() || !unaligned[input];
+    if (storage.input < 0 || storage.input >= std::ssize(options.inputs)) continue;
+    const InputMemory& memory = options.inputs[static_cast<std::size_t>(storage.input)];
+    storage.is_aligned = memory.is_aligned;
+    storage.is_frozen = memory.is_frozen;
   }
   if (verifies) verify(result.list);
   RegionLimits limits;

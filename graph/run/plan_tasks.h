@@ -7,7 +7,7 @@
 
 namespace tilewright::graph {
 
-// Of the options: whether to fuse, the precision of products, the device and what is unaligned.
+// Of the options: whether to fuse, the precision of products, the device and the memory of inputs.
 // Builds for debugging verify both (regions/reference/verify.h), and so do the tests of either.
 FusedTasks fused_tasks(const Graph& graph, const PlanOptions& options);
 

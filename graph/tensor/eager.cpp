@@ -93,9 +93,9 @@ Hash key_of(const Call& call, const Device& device) {
   return hasher.finish();
 }
 
-std::vector<bool> unaligned(std::span<const Tensor> operands) {
-  std::vector<bool> result;
-  for (const Tensor& operand : operands) result.push_back(!begins_aligned(operand));
+std::vector<InputMemory> memory_of_inputs(std::span<const Tensor> operands) {
+  std::vector<InputMemory> result;
+  for (const Tensor& operand : operands) result.push_back({.is_aligned = begins_aligned(operand)});
   return result;
 }
 
@@ -115,7 +115,7 @@ std::shared_ptr<const Plan> plan_of(const Call& call, const Device& device) {
   else
     graph.outputs = builder.results_of(node);
   return make_plan(run_passes(graph),
-                   {.device = device, .unaligned_inputs = unaligned(call.operands)});
+                   {.device = device, .inputs = memory_of_inputs(call.operands)});
 }
 
 std::vector<std::shared_ptr<Buffer>> run_plan(const Plan& plan, std::span<const Tensor> operands) {
@@ -163,7 +163,7 @@ void run_eager_copy(const Tensor& to, const Tensor& from) {
     NodeId source = builder.input(from.dtype(), from.shape(), from.strides());
     graph.mutations = {{target, source}};
     plan = plan_table().insert(
-        key, make_plan(graph, {.device = device, .unaligned_inputs = unaligned(operands)}));
+        key, make_plan(graph, {.device = device, .inputs = memory_of_inputs(operands)}));
   }
   run_plan(*plan, operands);
 }

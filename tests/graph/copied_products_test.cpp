@@ -33,7 +33,7 @@ ir::Function program_of(const Product& p, const char* target = "sm_90a") {
                         {.interpret = true,
                          .matmul_precision = MatmulPrecision::high,
                          .device = Device::emulated(target),
-                         .unaligned_inputs = {p.is_unaligned, false}});
+                         .inputs = {{.is_aligned = !p.is_unaligned}, {}}});
   return ir::parse(plan->program_text(0));
 }
 

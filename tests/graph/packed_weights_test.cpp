@@ -232,8 +232,8 @@ TEST(PackedWeights, ComputeWhatTheWeightsDo) {
     Graph graph = run_passes(capture.finish({y}).graph);
     Device cpu = Device::cpu();
     auto expected = make_plan(graph, {.interpret = true, .device = cpu});
-    auto plan =
-        make_plan(graph, {.device = cpu, .blocks = blocks, .frozen_inputs = {false, true, false}});
+    auto plan = make_plan(
+        graph, {.device = cpu, .blocks = blocks, .inputs = {{}, {.is_frozen = true}, {}}});
     std::vector<void*> inputs;
     for (const Tensor* t : {&x, &stored, &bias}) inputs.push_back(address_of(*t->body()));
     auto wanted = expected->run(inputs);

@@ -213,6 +213,8 @@ class Parser {
       read_value(line, storage.input);
     } else if (name == "unaligned") {
       storage.is_aligned = false;
+    } else if (name == "frozen") {
+      storage.is_frozen = true;
     } else if (name == "start") {
       read_value(line, storage.start);
     } else if (name == "step") {

@@ -84,8 +84,8 @@ std::string text_of(const dsl::PackedPanels& panels) {
 }
 
 std::string text_of(const Storage& storage, const StorageUsers& users) {
-  const auto& [kind, dtype, elements, input, is_aligned, data, start, step, packed_from, panels,
-               writers, readers, is_output] = storage;
+  const auto& [kind, dtype, elements, input, is_aligned, is_frozen, data, start, step, packed_from,
+               panels, writers, readers, is_output] = storage;
   const bool in_input = kind == StorageKind::input || kind == StorageKind::packed;
   std::string text = concat(dtype);
   if (elements != 0) text += concat("[", elements, "]");
@@ -94,6 +94,7 @@ std::string text_of(const Storage& storage, const StorageUsers& users) {
   Braces more;
   more.say_if(!in_input && input != -1, "input=", input);
   more.say_if(!is_aligned, "unaligned");
+  more.say_if(is_frozen, "frozen");
   more.say_if(start != 0, "start=", start);
   more.say_if(step != 0, "step=", step);
   const bool derived =
