@@ -280,11 +280,9 @@ void CompiledSignature::bind_captured() {
 void CompiledSignature::pack_weights() {
   packed_weights_.clear();
   addresses_.resize(graph_.inputs.size());
-  for (const PackedWeight& weight : plan_->packed_weights()) {
-    const Tensor& tensor = captured_[static_cast<std::size_t>(weight.input) - signature_.size()];
-    packed_weights_.push_back(packed_copy(tensor, weight));
-    addresses_.push_back(packed_weights_.back()->data());
-  }
+  packed_weights_ = packed_copies(
+      *plan_, [this](std::size_t i) -> const Tensor& { return captured_[i - signature_.size()]; });
+  for (const std::shared_ptr<Buffer>& copy : packed_weights_) addresses_.push_back(copy->data());
 }
 
 // Called between two calls; waits for the one before, on a GPU too.

@@ -87,11 +87,10 @@ void StepMemory::set_positions(std::span<const CachePosition> positions, std::in
 void StepTrial::add(std::shared_ptr<const Plan> plan) {
   Candidate candidate;
   candidate.addresses = memory_.addresses();
-  for (const PackedWeight& weight : plan->packed_weights()) {
-    const Tensor& tensor = memory_.inputs()[static_cast<std::size_t>(weight.input)];
-    candidate.packed_weights.push_back(packed_copy(tensor, weight));
-    candidate.addresses.push_back(candidate.packed_weights.back()->data());
-  }
+  candidate.packed_weights =
+      packed_copies(*plan, [this](std::size_t i) -> const Tensor& { return memory_.inputs()[i]; });
+  for (const std::shared_ptr<Buffer>& copy : candidate.packed_weights)
+    candidate.addresses.push_back(copy->data());
   candidate.positions = plan->body().positions;
   candidate.recording = std::make_unique<Recording>(plan->executable());
   candidates_.push_back(std::move(candidate));

@@ -96,4 +96,12 @@ std::shared_ptr<Buffer> packed_copy(const Tensor& tensor, const PackedWeight& we
   return packed;
 }
 
+std::vector<std::shared_ptr<Buffer>> packed_copies(
+    const Plan& plan, const std::function<const Tensor&(std::size_t input)>& tensor_of) {
+  std::vector<std::shared_ptr<Buffer>> copies;
+  for (const PackedWeight& weight : plan.packed_weights())
+    copies.push_back(packed_copy(tensor_of(static_cast<std::size_t>(weight.input)), weight));
+  return copies;
+}
+
 }  // namespace tilewright::graph

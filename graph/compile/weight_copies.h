@@ -4,7 +4,9 @@
 // (Buffer::freeze): writing it through a tensor is an Error from then on. Thread safe.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <vector>
 
 #include "graph/run/plan.h"
 #include "graph/tensor/tensor.h"
@@ -14,5 +16,8 @@ namespace tilewright::graph {
 // A copy of the matrix in a concrete tensor of the host, the input of a plan that `weight` names,
 // in panels.
 std::shared_ptr<Buffer> packed_copy(const Tensor& tensor, const PackedWeight& weight);
+// All that the plan reads, in its order, of the tensors that its inputs are.
+std::vector<std::shared_ptr<Buffer>> packed_copies(
+    const Plan& plan, const std::function<const Tensor&(std::size_t input)>& tensor_of);
 
 }  // namespace tilewright::graph
