@@ -2,8 +2,8 @@
 #include <chrono>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "dsl/launch/compile.h"
 #include "graph/lower/flat.h"
@@ -16,9 +16,7 @@
 #include "graph/run/plan_body.h"
 #include "graph/run/plan_kernels.h"
 #include "graph/run/plan_tasks.h"
-#include "graph/tune/plan_lock.h"
-#include "graph/tune/region_trial.h"
-#include "graph/tune/tune_plan.h"
+#include "graph/run/region_blocks.h"
 #include "runtime/base/error.h"
 #include "runtime/base/out_of_memory.h"
 
@@ -47,21 +45,19 @@ class PlanMaker {
 
   std::shared_ptr<const Plan> run() {
     Clock::time_point begin = Clock::now();
-    require_possible(options_.blocks);
     FusedTasks tasks = fused_tasks(graph_, options_);
     list_ = std::move(tasks.list);
     regions_ = std::move(tasks.regions);
-    if (options_.lock && options_.lock->is_locked()) options_.lock->require_device(options_.device);
     use_packed_weights(list_, regions_, target_);
     find_families(list_, regions_, target_);
     for (const FusedRegion& fused : regions_)
       keys_.push_back(program_key(list_, fused.region, target_));
     body_->key = key_of_regions();
     find_positions();
-    tune();
+    blocks_.emplace(list_, regions_, keys_, options_);
+    body_->choices = blocks_->choices();
     for (std::size_t i = 0; i < regions_.size(); ++i) lower_region(i);
-    if (options_.lock && !options_.lock->is_locked())
-      options_.lock->add_plan(options_.device, options_.title, chosen_);
+    blocks_->write();
     batch_launches();
     place_storages();
     double tuning_seconds = body_->choices.report.seconds;
@@ -162,9 +158,7 @@ class PlanMaker {
   }
 
   Steps steps_of(const FusedRegion& region, const Hash& key) {
-    BlockSizes asked = asked_sizes(region.region, key);
-    LoweredRegion lowered = lower(list_, region.region, target_, asked);
-    if (options_.lock) hold_to_lock(region.region, key, {asked, lowered.blocks});
+    LoweredRegion lowered = blocks_->lowered(region.region, key);
     Steps result;
     result.scratch = lowered.scratch;
     for (LoweredProgram& program : lowered.programs) {
@@ -173,42 +167,6 @@ class PlanMaker {
       result.steps.push_back(std::move(step));
     }
     return result;
-  }
-
-  // Tunes all regions at once, since they share one budget.
-  void tune() {
-    bool is_decided =
-        options_.blocks != BlockSizes{} || (options_.lock && options_.lock->is_locked());
-    if (options_.choices) {
-      body_->choices = *options_.choices;
-      for (const RegionChoice& choice : options_.choices->regions)
-        tuned_.emplace(choice.region, choice.blocks);
-      return;
-    }
-    if (!options_.tune || options_.interpret || options_.device.is_emulated() || is_decided) return;
-    std::vector<RegionUse> distinct;
-    std::unordered_map<Hash, std::size_t> place;
-    std::unordered_set<Hash> without_choice;
-    for (std::size_t i = 0; i < regions_.size(); ++i) {
-      if (lowering_of(list_, regions_[i].region).choice == nullptr) {
-        without_choice.insert(keys_[i]);
-        continue;
-      }
-      auto [at, is_new] = place.try_emplace(keys_[i], distinct.size());
-      if (is_new) distinct.push_back({&regions_[i].region, 0});
-      ++distinct[at->second].instances;
-    }
-    TunedRegions tuned = tune_regions(list_, distinct, options_.device, *options_.tune);
-    body_->choices.report = tuned.report;
-    body_->choices.report.fixed += static_cast<int>(without_choice.size());
-    for (const auto& [key, at] : place) {
-      tuned_.emplace(key, tuned.asked[at]);
-      if (tuned.asked[at] != BlockSizes{})
-        body_->choices.regions.push_back({key, tuned.asked[at], tuned.seconds[at]});
-    }
-    std::ranges::sort(body_->choices.regions, std::greater{}, [](const RegionChoice& choice) {
-      return std::pair(choice.seconds, choice.region);
-    });
   }
 
   Hash key_of_regions() const {
@@ -228,31 +186,6 @@ class PlanMaker {
           body_->positions.push_back({static_cast<std::size_t>(storage.input), storage.dtype,
                                       element.element, std::move(element.values)});
       }
-  }
-
-  // Block sizes from the lock, from tuning, or by the default rule.
-  BlockSizes asked_sizes(const Region& region, const Hash& key) const {
-    if (lowering_of(list_, region).choice == nullptr) return {};
-    if (options_.lock && options_.lock->is_locked())
-      return options_.lock->at(key, words_of(region)).asked;
-    auto tuned = tuned_.find(key);
-    return tuned == tuned_.end() ? options_.blocks : tuned->second;
-  }
-
-  void hold_to_lock(const Region& region, const Hash& key, LockedRegion now) {
-    now.precision = ir::name_of(precision_of(list_, region));
-    now.ops = words_of(region);
-    if (options_.lock->is_locked())
-      options_.lock->require_same(key, now);
-    else
-      chosen_.emplace_back(key, std::move(now));
-  }
-
-  std::string words_of(const Region& region) const {
-    std::string words;
-    for (TaskId id : region.tasks)
-      words += (words.empty() ? "" : " ") + std::string(word_of(list_.tasks[id]));
-    return words;
   }
 
   // The user's operations that the region's tasks are parts of, in the order of the program.
@@ -392,15 +325,14 @@ class PlanMaker {
   dsl::Target target_;
   TaskList list_;
   std::vector<FusedRegion> regions_;
-  std::vector<Hash> keys_;                      // of each region's program (program_key)
-  std::unordered_map<Hash, BlockSizes> tuned_;  // by key
-  std::unordered_map<Hash, Steps> like_;        // by key
+  std::vector<Hash> keys_;                // of each region's program (program_key)
+  std::optional<RegionBlocks> blocks_;    // once the keys are known
+  std::unordered_map<Hash, Steps> like_;  // by key
   std::vector<PendingLaunch> launches_;
   std::vector<std::vector<std::uint32_t>> batches_;  // launches
   std::vector<ProgramUse> uses_;                     // by program
   std::vector<ArgumentSlot> slot_of_;
   std::unordered_map<Hash, std::uint32_t> program_of_;
-  std::vector<std::pair<Hash, LockedRegion>> chosen_;  // of each distinct region
   std::shared_ptr<Plan::Body> body_ = std::make_shared<Plan::Body>();
   Executable& run_ = body_->executable;
 };
