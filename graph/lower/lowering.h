@@ -12,9 +12,12 @@
 // fusion leaves it alone, and everything that must be known of it is in its lowering. To add one,
 // say a scan along an axis, `cumsum`:
 //
-//   1. The op is a row of ir/ops.def, with its family in ops/ (graph/README.md says how). The task
-//      maker (regions/task.cpp) calls `opaque` for its kind: all operands in memory, and the op's
-//      attributes in the task, where the identity of a region sees them.
+//   1. The op is a row of ir/ops.def, with its family in ops/ (graph/README.md says how). Its kind
+//   is
+//      a new one in Kind (ir/op.h), and the compiler names the switches that want a case of it. The
+//      task maker (regions/task.cpp) calls `opaque` for it: all operands in memory, and the op's
+//      attributes in the task, where the identity of a region sees them. Of the tests,
+//      tests/property/random_graph.cpp draws operands for it, and error_bound.cpp bounds its error.
 //   2. A row TILEWRIGHT_LOWERING(scan) in lowerings.def, before `rows`.
 //   3. A file, scan/scan.cpp, with the programs, and the record:
 //
