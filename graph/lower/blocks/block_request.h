@@ -34,7 +34,7 @@ struct TriedSizes {
 
 // A row of the table.
 struct BlockSize {
-  std::string_view name;
+  std::string_view name;  // in databases, plans' files and for people: not always the member's
   std::int64_t BlockSizes::*size;
   std::int64_t least, most, told_above;
   std::string_view tuned;  // names of lowerings, with blanks between them
