@@ -9,6 +9,13 @@
 
 namespace tilewright::dsl {
 
+// How many elements of operands that are both of this type one lane, a word of 4 bytes, multiplies
+// at once where there are many rows.
+inline std::int64_t elements_in_word(const Target& host, DType dtype) {
+  if (dtype == DType::bf16 && host.packs_pairs()) return 2;
+  return dtype == DType::i8 && host.has_int8_dot ? 4 : 1;
+}
+
 struct PackedProduct {
   static constexpr std::int64_t least_rows = 48;  // for fewer, packing costs more than it gains
   // How much of a left operand is packed as tiles at a time: it stays in the L2 while the columns
@@ -61,7 +68,7 @@ struct PackedPanels {
 // How the host's products of both operands in this type read their right one.
 inline PackedPanels panels_of(const Target& host, DType dtype, std::int64_t depth,
                               std::int64_t columns) {
-  bool in_pairs = dtype == DType::bf16 && host.packs_pairs() && depth % 2 == 0;
+  bool in_pairs = elements_in_word(host, dtype) == 2 && depth % 2 == 0;
   return {packed_product(host, in_pairs ? 2 : 1, columns).vectors * host.lanes, in_pairs};
 }
 

@@ -35,9 +35,8 @@ std::int64_t round_up(std::int64_t x, std::int64_t quantum) {
 
 ProductExtent product_extent(const Region& region, const RegionFacts& facts, std::int64_t rows,
                              const dsl::Target& host) {
-  const std::int64_t bytes = facts.multiplied == DType::bf16 && host.packs_pairs() ? 2
-                             : facts.multiplied == DType::i8 && host.has_int8_dot  ? 1
-                                                                                   : 4;
+  const std::int64_t bytes =
+      facts.multiplied ? 4 / dsl::elements_in_word(host, *facts.multiplied) : 4;
   ProductExtent product{region.rows / rows, rows,  region.width,
                         facts.depth,        bytes, facts.weight_element_bytes};
   if (!facts.weights_along_depth) product.least_columns = run_bytes / facts.weight_element_bytes;
