@@ -28,7 +28,7 @@
 #include "dsl/codegen/gpu/device/shared_access.h"
 #include "dsl/codegen/gpu/emit/line_table.h"
 #include "dsl/codegen/gpu/emulate/emulate.h"
-#include "dsl/codegen/gpu/plan/assignment.h"
+#include "dsl/codegen/gpu/plan/block_layouts.h"
 #include "dsl/codegen/gpu/plan/cache_policy.h"
 #include "dsl/codegen/gpu/plan/pipeline.h"
 #include "dsl/codegen/gpu/plan/scratch.h"

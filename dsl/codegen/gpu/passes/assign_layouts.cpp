@@ -21,7 +21,7 @@
 // With roles, what is computed with a product's result is loaded as its accumulator has it, and
 // left operands are wanted as fragments: there is little shared memory to move them through.
 #include "dsl/codegen/gpu/passes/gpu_passes.h"
-#include "dsl/codegen/gpu/plan/assignment.h"
+#include "dsl/codegen/gpu/plan/block_layouts.h"
 #include "dsl/codegen/gpu/plan/uses.h"
 
 namespace tilewright::dsl::gpu {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "dsl/codegen/gpu/passes/gpu_passes.h"
-#include "dsl/codegen/gpu/plan/assignment.h"
+#include "dsl/codegen/gpu/plan/block_layouts.h"
 #include "dsl/codegen/gpu/plan/uses.h"
 #include "dsl/ir/verify_stages.h"
 #include "dsl/layout/conversion.h"

@@ -20,7 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "dsl/codegen/gpu/plan/assignment.h"
+#include "dsl/codegen/gpu/plan/block_layouts.h"
 #include "dsl/codegen/gpu/plan/uses.h"
 #include "dsl/codegen/llvm/scalar_facts.h"
 #include "dsl/ir/function.h"

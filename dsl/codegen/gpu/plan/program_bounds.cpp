@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "dsl/codegen/gpu/plan/assignment.h"
+#include "dsl/codegen/gpu/plan/block_layouts.h"
 #include "runtime/base/out_of_memory.h"
 
 namespace tilewright::dsl::gpu {

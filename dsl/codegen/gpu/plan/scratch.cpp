@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "dsl/codegen/gpu/plan/assignment.h"
+#include "dsl/codegen/gpu/plan/block_layouts.h"
 #include "dsl/ir/verify_stages.h"
 #include "dsl/layout/conversion.h"
 #include "dsl/layout/families.h"

@@ -40,7 +40,7 @@
 #include <optional>
 #include <vector>
 
-#include "dsl/codegen/gpu/plan/assignment.h"
+#include "dsl/codegen/gpu/plan/block_layouts.h"
 #include "dsl/codegen/gpu/plan/pipeline.h"
 #include "dsl/codegen/gpu/plan/tensor_copy.h"
 #include "dsl/target/target.h"

@@ -1,4 +1,4 @@
-#include "dsl/codegen/gpu/plan/assignment.h"
+#include "dsl/codegen/gpu/plan/block_layouts.h"
 
 #include <algorithm>
 #include <bit>
