@@ -10,8 +10,8 @@ namespace {
 
 // Input memory in buffers of the library, so that sanitizers see every access outside them, in the
 // memory of the plan's device.
-struct InputMemory {
-  InputMemory(const Graph& graph, std::span<const HostTensor> inputs, DeviceMemory* device) {
+struct FilledInputs {
+  FilledInputs(const Graph& graph, std::span<const HostTensor> inputs, DeviceMemory* device) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       bool strided = i < graph.input_strides.size();
       std::vector<std::byte> bytes =
@@ -46,11 +46,11 @@ Strides strides_of_input(const Graph& graph, std::size_t i) {
 Evaluation run_planned(const Graph& graph, std::span<const HostTensor> inputs,
                        const PlanForm& form) {
   auto plan = make_plan(graph, form.options);
-  InputMemory memory(graph, inputs, plan->device().memory());
+  FilledInputs memory(graph, inputs, plan->device().memory());
   std::vector<std::shared_ptr<Buffer>> outputs;
   if (form.recorded) {
     // The first call works on memory of its own, so that the second has addresses to patch.
-    InputMemory other(graph, inputs, plan->device().memory());
+    FilledInputs other(graph, inputs, plan->device().memory());
     Recording recording(plan->executable());
     recording.run(other.addresses);
     outputs = recording.run(memory.addresses);
