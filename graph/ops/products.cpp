@@ -75,15 +75,17 @@ HostTensor meaning(The<Op::matmul>, const Node& node, const Operands& operands) 
   return result;
 }
 
+// A bias is added to the sums before these are rounded to 16 bits.
 Term decomposition(The<Op::linear>, const Composite& site) {
   const Term &x = site.operands[0], &w = site.operands[1];
   Shape leading = x.shape();
   leading[-1] = 1;
   Term rows = x.reshape({element_count(leading), x.shape()[-1]});
   Term transposed = w.make(Op::permute, {w.id}, {.axes = {1, 0}, .sizes = {}});
-  Term y = rows.make(Op::matmul, {rows.id, transposed.id});
-  if (site.has(2)) y = y + site.operands[2].along_rows_of(y);
-  return y.reshape(site.node.shape);
+  const DType sums = site.has(2) ? ir::product_dtype(x.dtype()) : x.dtype();
+  Term y{x.builder, x.builder->append(Op::matmul, {rows.id, transposed.id}, {}, sums)};
+  if (site.has(2)) y = y + site.wide(2).along_rows_of(y);
+  return y.to(x.dtype()).reshape(site.node.shape);
 }
 HostTensor meaning(The<Op::linear>, const Node& node, const Operands& operands) {
   const HostTensor &x = *operands[0], &w = *operands[1];

@@ -128,5 +128,30 @@ TEST(Functions, ClampPromotesItsOperands) {
   expect_contains(error_of([&] { clamp(x, {}); }), "[clamp] neither bound is given");
 }
 
+// Sums are one above the number that the bias takes off, and 16 bits do not hold them: rounded
+// before the bias is added, the result would be 0.
+TEST(Functions, LinearRoundsSumsOf16BitsWithTheirBias) {
+  struct Narrow {
+    DType dtype;
+    std::int64_t whole;  // above which only even numbers are
+  };
+  for (auto [dtype, whole] : {Narrow{f16, 2048}, Narrow{bf16, 256}})
+    for (std::int64_t rows : {1, 2, 70})
+      for (std::int64_t columns : {1, 3, 64}) {
+        Tensor x = ones({rows, whole + 1}, dtype), w = ones({columns, whole + 1}, dtype);
+        Tensor b = full({columns}, -whole, dtype);
+        const Floats ones_everywhere(static_cast<std::size_t>(rows * columns), 1);
+        auto plain = compile(
+            [](const Tensor& t, const Tensor& u, const Tensor& c) { return linear(t, u, c); });
+        auto frozen = compile([=](const Tensor& t) { return linear(t, w, b); }, {.freezing = true});
+        auto between = compile([=](const Tensor& t) { return linear(t * 1, w, b) * 2; });
+        for (const Tensor& y : {linear(x, w, b), plain(x, w, b), frozen(x), between(x) / 2}) {
+          EXPECT_EQ(y.dtype(), dtype);
+          EXPECT_EQ(y.to(f32).to_vector<float>(), ones_everywhere)
+              << dtype << " " << rows << " " << columns;
+        }
+      }
+}
+
 }  // namespace
 }  // namespace tilewright
