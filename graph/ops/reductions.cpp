@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "dsl/ir/scalar.h"
 
@@ -251,20 +252,25 @@ HostTensor meaning(The<Op::mean>, const Node& node, const Operands& x) {
 
 namespace {
 
-// The mean is rounded, by more than the deviations where these are small beside it. By how much the
-// sum of the deviations tells, which would be 0 (Chan, Golub and LeVeque, "Algorithms for computing
-// the sample variance", 1983). The mean is result 1.
+// Deviations are from a number near the mean, which is rounded, by more than the deviations where
+// these are small beside it. By how much the sum of the deviations tells, which would be 0 (Chan,
+// Golub and LeVeque, "Algorithms for computing the sample variance", 1983). Squares of f32 and bf16
+// may leave the range of f32 at both ends, where the root of their sum does not: these are f64, as
+// PyTorch's. A sum beyond f32 gives no number near the mean, and then 0 does. The mean is result 1.
 Term variance_and_mean(const Composite& site) {
-  Term x = site.wide(0);
   const auto& axes = site.node.attributes.axes;
-  Term mean = average(x, axes);
-  Term deviation = x - mean.like(x);
+  const DType wide = site.node.dtype == DType::f16 ? DType::f32 : DType::f64;
+  Term rounded = average(site.wide(0), axes);
+  Term is_finite =
+      compared(Op::lt, unary(Op::abs, rounded), std::numeric_limits<double>::infinity());
+  Term near = choice(is_finite, rounded, rounded.number(0)).to(wide);
+  Term x = site.operands[0].to(wide), deviation = x - near.like(x);
   auto elements = static_cast<double>(elements_over(x, axes));
-  Term off = deviation.reduce(Op::sum, axes);
-  Term squares = (deviation * deviation).reduce(Op::sum, axes) - off * off * (1 / elements);
+  Term count = near.number(elements), off = deviation.reduce(Op::sum, axes);
+  Term squares = (deviation * deviation).reduce(Op::sum, axes) - off * off / count;
   squares = squares.make(Op::maximum, {squares.id, squares.number(0).id});
-  Term variance = squares * (1 / std::max(0.0, elements - site.node.attributes.number));
-  variance.others = {mean.id};
+  Term variance = squares / near.number(std::max(0.0, elements - site.node.attributes.number));
+  variance.others = {(near + off / count).id};
   return variance;
 }
 Term variance(const Composite& site) {

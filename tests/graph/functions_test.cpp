@@ -128,6 +128,30 @@ TEST(Functions, ClampPromotesItsOperands) {
   expect_contains(error_of([&] { clamp(x, {}); }), "[clamp] neither bound is given");
 }
 
+TEST(Functions, VariancesHoldWhereTheirSquaresLeaveF32) {
+  const float most = std::numeric_limits<float>::max();
+  struct Case {
+    Floats x;
+    double stddev;
+  };
+  for (const auto& [x, wanted] :
+       {Case{{1e-30F, -1e-30F, 3e-30F}, 2e-30}, Case{{1e20F, -1e20F, 3e19F}, 1.0148891565092219e20},
+        Case{{3e38F, 3e38F}, 0}, Case{{most, most, 0}, 0.57735026918962573 * most},
+        Case{{1e-42F, 3e-42F}, 1.4139e-42}, Case{{0.1F, 0.1F, 0.1F}, 0}}) {
+    Tensor t = Tensor::from(x, {static_cast<std::int64_t>(x.size())});
+    auto root = [](const Tensor& y) { return stddev(y); };
+    for (const Tensor& y : {root(t), compile(root)(t)})
+      EXPECT_NEAR(y.item<float>(), wanted, 1e-6 * wanted + 1e-45) << x[0];
+  }
+  Tensor wide = Tensor::from(Floats{1e38F, 2e38F, 2.5e38F}, {3}).to(bf16);
+  EXPECT_NEAR(stddev(wide).to(f32).item<float>(), 7.64e37, 3e35);
+  Tensor large = Tensor::from(Floats{3e38F, 3e38F}, {2});
+  EXPECT_EQ(var(large).item<float>(), 0);
+  EXPECT_EQ(var_mean(large).second.item<float>(), 3e38F);
+  EXPECT_EQ(var(Tensor::from(Floats{1e30F, 3e30F}, {2})).item<float>(), infinity);
+  EXPECT_TRUE(std::isnan(var(Tensor::from(Floats{1, infinity}, {2})).item<float>()));
+}
+
 // Sums are one above the number that the bias takes off, and 16 bits do not hold them: rounded
 // before the bias is added, the result would be 0.
 TEST(Functions, LinearRoundsSumsOf16BitsWithTheirBias) {
