@@ -99,11 +99,10 @@ Tensor reduce_wide(Op op, const TensorOperand& x, const std::vector<int>& axes, 
 Tensor reduce_or_boolean(Op op, Op of_bool, const TensorOperand& x, const std::vector<int>& axes,
                          bool keep_dims) {
   const Tensor& operand = graph::tensor_of(x, graph::info(op).name);
-  for (int named : axes.empty() ? std::vector<int>{0} : axes)
-    if (auto axis = axis_named(named, operand.shape(), graph::info(op).name, x.where))
-      require(operand.size(*axis) > 0 || !is_boolean(operand.dtype()), "[", graph::info(op).name,
-              "] axis ", *axis, " of shape ", operand.shape(), " is empty (at ", At{x.where},
-              "); this reduction needs an element");
+  for (int axis : reduced_axes(axes, operand.shape(), graph::info(op).name, x.where))
+    require(operand.size(axis) > 0 || !is_boolean(operand.dtype()), "[", graph::info(op).name,
+            "] axis ", axis, " of shape ", operand.shape(), " is empty (at ", At{x.where},
+            "); this reduction needs an element");
   return reduce(is_boolean(operand.dtype()) ? of_bool : op, x, axes, keep_dims);
 }
 

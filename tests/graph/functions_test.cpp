@@ -152,6 +152,15 @@ TEST(Functions, VariancesHoldWhereTheirSquaresLeaveF32) {
   EXPECT_TRUE(std::isnan(var(Tensor::from(Floats{1, infinity}, {2})).item<float>()));
 }
 
+TEST(Functions, ExtremaOfBoolNeedAnElementOnEveryAxis) {
+  Tensor none_inside = zeros({2, 0}, DType::boolean);
+  for (bool greatest : {false, true})
+    expect_contains(error_of([&] { greatest ? amax(none_inside) : amin(none_inside); }),
+                    "axis 1 of shape 2x0 is empty");
+  EXPECT_EQ(amax(none_inside, {0}).shape(), (Shape{0}));
+  EXPECT_EQ(any(none_inside).to(f32).item<float>(), 0);
+}
+
 // Sums are one above the number that the bias takes off, and 16 bits do not hold them: rounded
 // before the bias is added, the result would be 0.
 TEST(Functions, LinearRoundsSumsOf16BitsWithTheirBias) {
