@@ -129,17 +129,15 @@ T shifted_right(T a, T by) {
   return static_cast<T>(a >> bits(by));
 }
 
-// As IEEE 754-2019 minimum and maximum: NaN wins, -0 is below 0.
+// NaN wins. Of two zeros it is the first operand, as in PyTorch's clamp and relu.
 template <typename T>
 T smaller(T a, T b) {
   if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<T>::quiet_NaN();
-  if (a == b) return std::signbit(a) ? a : b;
-  return a < b ? a : b;
+  return b < a ? b : a;
 }
 template <typename T>
 T larger(T a, T b) {
   if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<T>::quiet_NaN();
-  if (a == b) return std::signbit(a) ? b : a;
   return a < b ? b : a;
 }
 

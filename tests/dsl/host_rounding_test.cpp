@@ -151,6 +151,38 @@ TEST_P(HostRounding, ScalesByPowersOfTwoWithOneRounding) {
       is_f32_nan);
 }
 
+// Of zeros too, of which the first is given.
+TEST_P(HostRounding, MaximaAndMinimaAreThoseOfTheDefinition) {
+  std::int64_t width = GetParam(), rows = 2000 / width + 1;
+  auto count = static_cast<std::size_t>(rows * width);
+  const std::vector<float> a = numbers_of_all_kinds(count);
+  std::vector<float> b = a;
+  std::mt19937 random(5);
+  for (std::size_t i = 0; i < count; ++i) b[i] = i % 4 == 0 ? -a[i] : a[random() % count];
+  for (std::size_t i = 0; i < count; i += 7) b[i] = i % 2 == 0 ? -0.0F : 0.0F;
+  std::vector<float> zeros(count);
+  for (std::size_t i = 0; i < count; i += 2) zeros[i] = -0.0F;
+  using Extremum = Tile (*)(const Tile& x, const Tile& y);
+  for (Extremum make : {Extremum([](const Tile&x, const Tile&y) { return maximum(x, y); }),
+                        Extremum([](const Tile&x, const Tile&y) { return minimum(x, y); }),
+                        Extremum([](const Tile&x, const Tile&) { return maximum(x, 0.0); }),
+                        Extremum([](const Tile&x, const Tile&) { return minimum(0.0, x); }),
+                        Extremum([](const Tile&x, const Tile&) { return maximum(x, -0.25); }),
+                        Extremum([](const Tile&x, const Tile&) { return minimum(0.25, x); })}) {
+    Tracer t("extrema");
+    Tile x = t.pointer_param("x", f32), y = t.pointer_param("y", f32);
+    Tile to = t.pointer_param("to", f32);
+    auto block = [&](const Tile& memory) {
+      return load(make_desc(memory, {rows, width}, {width, 1}), {0, 0}, {rows, width});
+    };
+    store(make_desc(to, {rows, width}, {width, 1}), {0, 0}, make(block(x), block(y)));
+    const ir::Function function = t.finish();
+    for (const std::vector<float>& first : {b, zeros})
+      expect_same_bits<std::uint32_t>(function, {first, a, std::vector<float>(count, 7)},
+                                      is_f32_nan);
+  }
+}
+
 TEST(HostScaling, OfDoublesRoundsOnce) {
   const std::vector<double> x{1.25,
                               -0x1.fffffp1023,

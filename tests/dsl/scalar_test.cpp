@@ -54,8 +54,10 @@ TEST(Scalar, MinAndMaxGiveNanIfAnOperandIsNan) {
     EXPECT_TRUE(std::isnan(floats(Op::min_, dtype, 1, nan)));
     EXPECT_EQ(floats(Op::max_, dtype, -infinity, 1), 1);
   }
-  EXPECT_TRUE(std::signbit(floats(Op::min_, DType::f32, 0.0, -0.0)));
-  EXPECT_FALSE(std::signbit(floats(Op::max_, DType::f32, -0.0, 0.0)));
+  for (Op op : {Op::min_, Op::max_}) {  // of zeros the first
+    EXPECT_FALSE(std::signbit(floats(op, DType::f32, 0.0, -0.0)));
+    EXPECT_TRUE(std::signbit(floats(op, DType::f32, -0.0, 0.0)));
+  }
 }
 
 TEST(Scalar, Unsigned64BitComparesAsUnsigned) {

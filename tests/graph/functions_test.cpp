@@ -128,6 +128,25 @@ TEST(Functions, ClampPromotesItsOperands) {
   expect_contains(error_of([&] { clamp(x, {}); }), "[clamp] neither bound is given");
 }
 
+// As its operand's, where that is 0.
+TEST(Functions, SignsOfZerosArePyTorchs) {
+  auto signs = [](const Tensor& x) {
+    std::vector<bool> result;
+    for (float y : x.to_vector<float>()) result.push_back(std::signbit(y));
+    return result;
+  };
+  auto expect_signs = [&](auto function, const Tensor& x, const std::vector<bool>& wanted) {
+    EXPECT_EQ(signs(function(x)), wanted);
+    EXPECT_EQ(signs(compile(function)(x)), wanted);
+  };
+  using Signs = std::vector<bool>;
+  Tensor zeros_of_both = Tensor::from(Floats{-0.0F, 0.0F, -0.0F, 0.0F, -0.0F}, {5});
+  const Signs as_they_are = {true, false, true, false, true};
+  expect_signs([](const Tensor& x) { return clamp(x, 0, 1); }, zeros_of_both, as_they_are);
+  expect_signs([](const Tensor& x) { return clamp(x, -1, -0.0); }, zeros_of_both, as_they_are);
+  expect_signs([](const Tensor& x) { return relu(x); }, zeros_of_both, as_they_are);
+}
+
 TEST(Functions, VariancesHoldWhereTheirSquaresLeaveF32) {
   const float most = std::numeric_limits<float>::max();
   struct Case {

@@ -89,6 +89,27 @@ llvm::Value* Arithmetic::call_libm(const char* name, llvm::Value* x) {
   return result;
 }
 
+namespace {
+
+// NaN if an operand is NaN; which of two zeros is given is left open.
+template <typename Builder>
+llvm::Value* extremum_of_any_zero(Builder& b, Op op, llvm::Value* x, llvm::Value* y) {
+  auto* call = b.CreateBinaryIntrinsic(
+      op == Op::min_ ? llvm::Intrinsic::minimum : llvm::Intrinsic::maximum, x, y);
+  llvm::cast<llvm::Instruction>(call)->setHasNoSignedZeros(true);
+  return call;
+}
+
+bool is_number_but_zero(const llvm::Value* value) {
+  const auto* constant = llvm::dyn_cast<llvm::Constant>(value);
+  if (constant != nullptr && constant->getType()->isVectorTy())
+    constant = constant->getSplatValue();
+  const auto* number = llvm::dyn_cast_or_null<llvm::ConstantFP>(constant);
+  return number != nullptr && !number->isNaN() && !number->isZero();
+}
+
+}  // namespace
+
 // f32 and f64. Functions that expand_math expands arrive here only in f64, or where it was skipped.
 llvm::Value* Arithmetic::floating_op(Op op, const std::vector<llvm::Value*>& v) {
   auto unary = [&](llvm::Intrinsic::ID id) { return b_.CreateUnaryIntrinsic(id, v[0]); };
@@ -118,11 +139,12 @@ llvm::Value* Arithmetic::floating_op(Op op, const std::vector<llvm::Value*>& v) 
     case Op::rem_: return b_.CreateFRem(v[0], v[1]);
     case Op::min_:
     case Op::max_: {
-      // NaN if an operand is NaN; which zero is given is left open, as in PyTorch.
-      auto* call = b_.CreateBinaryIntrinsic(
-          op == Op::min_ ? llvm::Intrinsic::minimum : llvm::Intrinsic::maximum, v[0], v[1]);
-      llvm::cast<llvm::Instruction>(call)->setHasNoSignedZeros(true);
-      return call;
+      if (is_number_but_zero(v[1])) return extremum_of_any_zero(b_, op, v[0], v[1]);
+      // The comparison and the first choice are one instruction of x86.
+      auto* takes_second =
+          op == Op::max_ ? b_.CreateFCmpOLT(v[0], v[1]) : b_.CreateFCmpOGT(v[0], v[1]);
+      auto* better = b_.CreateSelect(takes_second, v[1], v[0]);
+      return b_.CreateSelect(b_.CreateFCmpUNO(v[1], v[1]), v[1], better);
     }
     case Op::fma_:
       return b_.CreateIntrinsic(llvm::Intrinsic::fma, {v[0]->getType()}, {v[0], v[1], v[2]});
@@ -346,7 +368,10 @@ llvm::Value* Arithmetic::combine(ReduceKind kind, DType dtype, llvm::Value* a, l
     std::vector<llvm::Value*> operands = {a, b};
     if (narrow)
       for (auto*& operand : operands) operand = convert(operand, dtype, DType::f32);
-    llvm::Value* result = floating_op(op, operands);
+    // A reduction has no order in which one of two zeros would be the first.
+    bool orders = op == Op::max_ || op == Op::min_;
+    llvm::Value* result =
+        orders ? extremum_of_any_zero(b_, op, operands[0], operands[1]) : floating_op(op, operands);
     return narrow ? convert(result, DType::f32, dtype) : result;
   };
   switch (kind) {
