@@ -120,15 +120,19 @@ std::optional<NodeId> fold_constants(const NodeToRewrite& s) {
   return s.full(ir::evaluate(*tile_op, numbers, s.node.dtype));
 }
 
-// x + 0, x - 0, x * 1, x / 1 and their mirror images.
+// x + 0, x - 0, x * 1, x / 1 and their mirror images. Of floats -0 is added, for -0 + 0 is 0.
 std::optional<NodeId> drop_neutral(const NodeToRewrite& s) {
   auto tile_op = info(s.node.op).tile_op;
   if (!tile_op || s.x.size() != 2) return std::nullopt;
   bool additive = tile_op == ir::Op::add_ || tile_op == ir::Op::sub_;
   if (!additive && tile_op != ir::Op::mul_ && tile_op != ir::Op::div_) return std::nullopt;
-  double neutral = additive ? 0 : 1;
-  if (s.is_full_of(1, neutral)) return s.x[0];
-  if (ir::info(*tile_op).has(ir::commutative) && s.is_full_of(0, neutral)) return s.x[1];
+  auto is_neutral = [&](std::size_t i) {
+    if (!s.is_full_of(i, additive ? 0 : 1)) return false;
+    bool is_negative = std::signbit(value_of_full(s.operand(i)).as_double());
+    return !additive || !is_floating(s.node.dtype) || is_negative == (tile_op == ir::Op::add_);
+  };
+  if (is_neutral(1)) return s.x[0];
+  if (ir::info(*tile_op).has(ir::commutative) && is_neutral(0)) return s.x[1];
   return std::nullopt;
 }
 

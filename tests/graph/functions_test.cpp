@@ -145,6 +145,10 @@ TEST(Functions, SignsOfZerosArePyTorchs) {
   expect_signs([](const Tensor& x) { return clamp(x, 0, 1); }, zeros_of_both, as_they_are);
   expect_signs([](const Tensor& x) { return clamp(x, -1, -0.0); }, zeros_of_both, as_they_are);
   expect_signs([](const Tensor& x) { return relu(x); }, zeros_of_both, as_they_are);
+  expect_signs([](const Tensor& x) { return x + zeros({5}); }, zeros_of_both, Signs(5, false));
+  expect_signs([](const Tensor& x) { return x - zeros({5}); }, zeros_of_both, as_they_are);
+  expect_signs([](const Tensor& x) { return layer_norm(x * 0.0, ones({5}), zeros({5})); },
+               Tensor::from(Floats{-1, -1, -1, -1, -1}, {5}), Signs(5, false));
 }
 
 TEST(Functions, VariancesHoldWhereTheirSquaresLeaveF32) {

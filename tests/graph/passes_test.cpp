@@ -121,12 +121,17 @@ TEST(Canonicalise, IntegersKeepTheirValuesWhereAllTheirDigitsFit) {
 
 TEST(Canonicalise, DropsNeutralElements) {
   expect_equal(simple("%2: f32[4x6] = full\n%3: f32[4x6] = full {number=1}\n"
-                      "%4: f32[4x6] = add %2, %0\n%5: f32[4x6] = mul %4, %3\n"
-                      "%6: f32[4x6] = div %5, %3\n%7: f32[4x6] = sub %6, %2",
-                      7),
+                      "%4: f32[4x6] = full {number=-0}\n%5: f32[4x6] = add %4, %0\n"
+                      "%6: f32[4x6] = mul %5, %3\n%7: f32[4x6] = div %6, %3\n"
+                      "%8: f32[4x6] = sub %7, %2",
+                      8),
                graph_of("", 0));
-  const char* needed = "%2: f32[4x6] = full\n%3: f32[4x6] = sub %2, %0";
-  expect_equal(simple(needed, 3), graph_of(needed, 3));
+  for (const char* needed : {"%2: f32[4x6] = full\n%3: f32[4x6] = sub %2, %0",
+                             "%2: f32[4x6] = full\n%3: f32[4x6] = add %2, %0",
+                             "%2: f32[4x6] = full {number=-0}\n%3: f32[4x6] = sub %0, %2"})
+    expect_equal(simple(needed, 3), graph_of(needed, 3));
+  expect_equal(simple("%2: i32[4x6] = to %0\n%3: i32[4x6] = full\n%4: i32[4x6] = add %2, %3", 4),
+               graph_of("%2: i32[4x6] = to %0", 2));
 }
 
 TEST(Canonicalise, ComputesWithConstants) {
