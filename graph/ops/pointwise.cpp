@@ -169,15 +169,17 @@ HostTensor meaning(The<Op::remainder>, const Node& node, const Operands& x) {
 }
 
 // Of floats the quotient of what the divisor goes into is whole but for rounding; by 0 it is that
-// of the division, infinite or NaN.
+// of the division, infinite or NaN. A 0 has the sign of the division's result.
 Term decomposition(The<Op::floor_divide>, const Composite& site) {
   Term a = site.wide(0), b = site.wide(1);
   if (kind_of(a.dtype()) == DTypeKind::unsigned_integer) return a / b;
   Term r = a.make(Op::fmod, {a.id, b.id}), other = is_of_other_sign(r, b);
   if (!is_floating(a.dtype())) return choice(other, a / b + -1.0, a / b);
   Term quotient = (a - r) / b;
-  quotient = choice(other, quotient + -1.0, quotient);
-  return choice(compared(Op::eq, b, 0), a / b, unary(Op::round, quotient));
+  quotient = unary(Op::round, choice(other, quotient + -1.0, quotient));
+  Term exact = a / b;
+  quotient = choice(compared(Op::eq, quotient, 0), exact * 0.0, quotient);
+  return choice(compared(Op::eq, b, 0), exact, quotient);
 }
 HostTensor meaning(The<Op::floor_divide>, const Node& node, const Operands& x) {
   HostTensor result(node.dtype, node.shape);
@@ -186,7 +188,9 @@ HostTensor meaning(The<Op::floor_divide>, const Node& node, const Operands& x) {
     if (is_floating(node.dtype)) {
       double a = pair[0].floating, b = pair[1].floating, r = std::fmod(a, b);
       if (r != 0 && (r < 0) != (b < 0)) r += b;
-      result.set_number(i, b == 0 ? a / b : std::nearbyint((a - r) / b));
+      double quotient = std::nearbyint((a - r) / b);
+      if (quotient == 0) quotient = std::copysign(quotient, a / b);
+      result.set_number(i, b == 0 ? a / b : quotient);
     } else {
       ir::Scalar q = ir::evaluate(ir::Op::div_, pair, node.dtype);
       ir::Scalar r = ir::evaluate(ir::Op::rem_, pair, node.dtype);

@@ -128,7 +128,7 @@ TEST(Functions, ClampPromotesItsOperands) {
   expect_contains(error_of([&] { clamp(x, {}); }), "[clamp] neither bound is given");
 }
 
-// As its operand's, where that is 0.
+// As its operand's, where that is 0, and the quotient's.
 TEST(Functions, SignsOfZerosArePyTorchs) {
   auto signs = [](const Tensor& x) {
     std::vector<bool> result;
@@ -149,6 +149,10 @@ TEST(Functions, SignsOfZerosArePyTorchs) {
   expect_signs([](const Tensor& x) { return x - zeros({5}); }, zeros_of_both, as_they_are);
   expect_signs([](const Tensor& x) { return layer_norm(x * 0.0, ones({5}), zeros({5})); },
                Tensor::from(Floats{-1, -1, -1, -1, -1}, {5}), Signs(5, false));
+  Tensor by = Tensor::from(Floats{5, -5, 5, -5, -5}, {5});
+  expect_signs([=](const Tensor& x) { return floor_divide(x, by); },
+               Tensor::from(Floats{2, -2, -0.0F, 0.0F, 0.5F}, {5}),
+               {false, false, true, true, true});  // the last is -1
 }
 
 TEST(Functions, VariancesHoldWhereTheirSquaresLeaveF32) {
