@@ -120,6 +120,13 @@ Expression scaled(const ReducedToSixteenths& reduced) {
   return apply(ir::Op::ldexp_, reduced.power, reduced.whole);
 }
 
+// e^x by that instruction for x within bounds, without the roundings of sixteenths.
+Expression scaled_exp(const Expression& x) {
+  Expression whole = fma(x, log2e_high, round_magic) - round_magic;
+  Expression r = fma(x, log2e_high, apply(ir::Op::neg_, whole));
+  return apply(ir::Op::ldexp_, power_of_remainder(fma(x, log2e_low, r)), whole);
+}
+
 // `magnitude` (not negative) with the sign of x.
 Expression with_sign_of(const Expression& magnitude, const Expression& x) {
   Expression sign = bitcast(x, DType::i32) & INT32_MIN;
@@ -219,8 +226,12 @@ Expression exp2(const Expression& x, const Form& form) {
                                       : scaled(reduce_base_two(bounded));
 }
 
+// What e is off by counts up to twice where the quotient is of the binade below.
 Expression sigmoid(const Expression& x, const Form& form) {
-  Expression e = exp(minus_magnitude(x), {form.power, form.for_half, /*below_zero=*/true});
+  Expression below = minus_magnitude(x);
+  bool by_instruction = form.power == PowerBy::ldexp && !form.for_half;
+  Expression e = by_instruction ? scaled_exp(bounded_exponent_below(below))
+                                : exp(below, {form.power, form.for_half, /*below_zero=*/true});
   if (form.power == PowerBy::exp2) return sigmoid_of(x, e, reciprocal_by_rsqrt);
   return form.for_half ? coarse_sigmoid_of(x, e) : sigmoid_of(x, e, reciprocal);
 }
