@@ -1,6 +1,7 @@
 #include "graph/ops/pointwise.h"
 
 #include <cmath>
+#include <numbers>
 
 #include "dsl/ir/scalar.h"
 
@@ -91,24 +92,51 @@ HostTensor pointwise(const Node& node, const Operands& operands, Rounding roundi
   return result;
 }
 
+namespace {
+
 // Near 0 by 2 t / (1 - t) with t = tanh(x / 2), where exp(x) - 1 would cancel.
-Term decomposition(The<Op::expm1>, const Composite& site) {
+Term expm1_of_double(const Term& x) {
   constexpr double near = 0.5;
-  Term x = site.wide(0), t = unary(Op::tanh, x * 0.5);
-  Term is_near = compared(Op::lt, unary(Op::abs, x), near);
+  Term t = unary(Op::tanh, x * 0.5), is_near = compared(Op::lt, unary(Op::abs, x), near);
   return choice(is_near, (t + t) / (t * -1.0 + 1.0), unary(Op::exp, x) + -1.0);
+}
+
+// With x = k ln 2 + r, |r| at most half of ln 2, exp(x) - 1 = 2^k (exp(r) - 1) + 2^k - 1, made of
+// halves since 2^k may be infinite where the result is not. exp(r) - 1 = r + r^2 p(r), with p by
+// Chebyshev within 1.4e-9. Within 1.5 units in the last place.
+Term expm1_of_float(const Term& x) {
+  constexpr double near = 0.34375, most = 89, least = -25;  // beyond are infinity and -1
+  Term below = choice(compared(Op::gt, x, most), x.number(most), x);
+  Term bounded = choice(compared(Op::lt, below, least), x.number(least), below);
+  Term k = unary(Op::round, bounded * std::numbers::log2e);
+  // ln 2 in two parts, the first exact times any k.
+  Term reduced = bounded + k * -0.693359375 + k * 2.12194440e-4;
+  Term is_near = compared(Op::lt, unary(Op::abs, x), near), r = choice(is_near, x, reduced);
+  Term p = x.number(0.000198910171843);
+  for (double c : {0.00139336737329, 0.00833331090173, 0.0416664647114, 0.166666666816, 0.5})
+    p = p * r + c;
+  Term small = r + r * r * p, half = unary(Op::exp2, k + -1.0);
+  Term far = half * small + (half + -0.5);
+  return choice(compared(Op::eq, x, 0), x, choice(is_near, small, far + far));
+}
+
+}  // namespace
+
+Term decomposition(The<Op::expm1>, const Composite& site) {
+  Term x = site.wide(0);
+  return x.dtype() == DType::f64 ? expm1_of_double(x) : expm1_of_float(x);
 }
 HostTensor meaning(The<Op::expm1>, const Node& node, const Operands& x) {
   return map(node, *x[0], [](double v) { return std::expm1(v); });
 }
 
-// What 1 + x loses of x by rounding is made good by how much of x is left (Kahan). Of infinity, and
-// of all that 1 is lost in, all is left.
+// log(s + c) is log(s) + c / s, where s is 1 + x as it was rounded and c what it lost of x. Of
+// infinity, and of all that 1 is lost in, nothing is lost.
 Term log_of_one_plus(const Term& x) {
   Term sum = x + 1.0, left = sum + -1.0;
   Term is_whole = left.make(Op::eq, {left.id, x.id});
-  Term share = choice(is_whole, x.number(1), x / left);
-  return choice(compared(Op::eq, left, 0), x, unary(Op::log, sum) * share);
+  Term lost = choice(is_whole, x.number(0), (x - left) / sum);
+  return choice(compared(Op::eq, left, 0), x, unary(Op::log, sum) + lost);
 }
 Term decomposition(The<Op::log1p>, const Composite& site) { return log_of_one_plus(site.wide(0)); }
 HostTensor meaning(The<Op::log1p>, const Node& node, const Operands& x) {

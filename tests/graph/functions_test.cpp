@@ -164,8 +164,15 @@ TEST(Functions, AreWithinTheirUnitsInTheLastPlace) {
     double units;
   };
   const Bound bounds[] = {
+      {"expm1", [](const Tensor& x) { return expm1(x); }, [](double x) { return std::expm1(x); },
+       1.6},
+      {"log1p", [](const Tensor& x) { return log1p(x); }, [](double x) { return std::log1p(x); },
+       1.6},
       {"sigmoid", [](const Tensor& x) { return sigmoid(x); },
-       [](double x) { return 1 / (1 + std::exp(-x)); }, 1.6}};
+       [](double x) { return 1 / (1 + std::exp(-x)); }, 1.6},
+      {"softplus", [](const Tensor& x) { return softplus(x); },
+       [](double x) { return x > 20 ? x : std::fmax(x, 0) + std::log1p(std::exp(-std::abs(x))); },
+       2.7}};
   // A GPU's power of two is off by two units itself.
   const double more = Options().device.target().is_gpu() ? 1.5 : 0;
   for (const Bound& bound : bounds) {
