@@ -230,6 +230,7 @@ double KernelRunner::seconds(const Point& point) {
 std::vector<Finding> tune_kernel(const dsl::Kernel& kernel, const KernelTuning& tuning,
                                  const Space& space, const Point& preferred,
                                  const Candidates& candidates, History known) {
+  double begin = steady_seconds();
   KernelRunner runner(kernel, tuning, space, preferred, candidates);
   Problem problem{&space, preferred, {}, {}, {}};
   if (tuning.estimate)
@@ -239,8 +240,9 @@ std::vector<Finding> tune_kernel(const dsl::Kernel& kernel, const KernelTuning& 
     listener = [&](const Tuning&, const Finding& latest) {
       tuning.listener(space.text(latest.point), latest.least, latest.reason);
     };
-  return tune(problem, runner, {tuning.strategy, tuning.budget}, std::move(known), listener)
-      .measured;
+  Budget left = tuning.budget;
+  left.seconds = std::max(0.0, left.seconds - (steady_seconds() - begin));
+  return tune(problem, runner, {tuning.strategy, left}, std::move(known), listener).measured;
 }
 
 }  // namespace tilewright::autotune

@@ -4,8 +4,11 @@
 // badly, or computes something else than the default) is noted with its reason and never timed. The
 // others are timed in rounds in which the default takes part (measure/interleaved.h), and noted as
 // if it took in all rounds what it took in the first; so batches measured at different moments can
-// be compared. When the time is up nothing more of the batch is begun. At last the fastest few are
-// timed once more beside the default, which stays unless it is beaten twice (measure/decision.h).
+// be compared. At last the fastest few are timed once more beside the default, which stays unless
+// it is beaten twice (measure/decision.h).
+//
+// All of it takes the budget's seconds and no more, but for what is begun when they are over: a
+// compilation, a check, or a run. So of what is slow the default alone may be timed, once.
 #pragma once
 
 #include <functional>
@@ -25,9 +28,10 @@ namespace tilewright::autotune {
 class Runner {
  public:
   virtual ~Runner() = default;
-  // Called before any point of a batch is checked, so that they can be compiled in parallel; none
-  // is started after `until` (of `steady_seconds`). Returns how many, from the first on, are ready.
-  // What only an earlier batch needed may be released; the default is needed to the end.
+  // Called before any point of a batch is checked, so that they can be compiled in parallel; but
+  // for the first of each thread none is started after `until` (of the options' clock). Returns how
+  // many, from the first on, are ready. What only an earlier batch needed may be released; the
+  // default is needed to the end.
   virtual std::size_t prepare(std::span<const Point> batch, double /*until*/) {
     return batch.size();
   }
@@ -35,6 +39,8 @@ class Runner {
   // all others; for it an `Error` ends the tuning. For another point an `Error` is that point's
   // failure.
   virtual Failure check(const Point& point) = 0;
+  // About what the next check of a point that was not checked yet takes, beside compiling it.
+  virtual double check_seconds() const { return 0; }
   // Seconds a run of a point that passed its check.
   virtual double seconds(const Point& point) = 0;
   virtual Device device() const = 0;  // whose clocks are noted
@@ -47,6 +53,7 @@ struct TuningOptions {
   Budget budget;
   std::uint64_t seed = 1;
   int rounds = 5;  // while searching, of a proposal of whole effort
+  Clock clock = steady_seconds;
 };
 
 struct Tuning {
@@ -61,7 +68,7 @@ struct Tuning {
 // Told of each proposal when its batch was measured.
 using TuningListener = std::function<void(const Tuning& so_far, const Finding& latest)>;
 
-// Measures what `known` lacks, as far as the budget goes.
+// Measures what `known` lacks, as far as the budget goes, whose seconds begin now.
 Tuning tune(const Problem& problem, Runner& runner, const TuningOptions& options,
             History known = {}, const TuningListener& listener = {});
 

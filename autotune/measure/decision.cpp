@@ -1,6 +1,7 @@
 #include "autotune/measure/decision.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "autotune/database/row/statistics.h"
 
@@ -24,8 +25,10 @@ Verdict decide(std::size_t programs, const RunOnce& run, const DecisionRounds& r
                Random& random) {
   Verdict verdict;
   Rounds first{rounds.first};
-  first.until = rounds.until;
-  first.least = rounds.least;
+  first.clock = rounds.clock;
+  // The other half is for the second series. Without an end there is nothing to halve.
+  if (double now = rounds.clock(); std::isfinite(rounds.until))
+    first.until = now + (rounds.until - now) / 2;
   std::vector<Timing>& timings = verdict.timings;
   timings = time_interleaved(programs, run, first, random);
   if (timings[0].failed()) {
@@ -36,6 +39,7 @@ Verdict decide(std::size_t programs, const RunOnce& run, const DecisionRounds& r
   std::size_t best = 0;
   for (std::size_t i = 1; i < programs; ++i) {
     if (timings[i].failed() || timings[i].was_dropped) continue;
+    if (timings[i].samples.size() < rounds.least) continue;
     Comparison comparison = compare(timings[i], timings[0]);
     if (best == 0 || comparison.ratio < verdict.first.ratio) {
       verdict.first = comparison;
@@ -47,12 +51,14 @@ Verdict decide(std::size_t programs, const RunOnce& run, const DecisionRounds& r
   Rounds again{rounds.again};
   again.always = 2;
   again.until = rounds.until;
-  again.least = rounds.least;
+  again.clock = rounds.clock;
   verdict.challenger = best;
   std::vector<Timing>& repeated = verdict.repeated;
   repeated = time_interleaved(
       2, [&](std::size_t i) { return run(pair[i]); }, again, random);
   if (repeated[0].failed() || repeated[1].failed()) return verdict;
+  if (std::min(repeated[0].samples.size(), repeated[1].samples.size()) < rounds.least)
+    return verdict;
   verdict.again = compare(repeated[1], repeated[0]);
   verdict.was_confirmed = verdict.again.is_faster();
   if (verdict.was_confirmed) verdict.chosen = best;

@@ -33,9 +33,11 @@ struct Verdict {
 
 struct DecisionRounds {
   int first = 15, again = 25;
-  // A moment of `steady_seconds` after which no round begins; but there are at least `least`.
+  // A moment of `clock` after which nothing is run any more, but for one sample of two programs. A
+  // challenger of fewer than `least` samples, in either series, does not win.
   double until = std::numeric_limits<double>::infinity();
-  int least = 3;
+  std::size_t least = 3;
+  Clock clock = steady_seconds;
 };
 
 // Program 0 is the default, which must run; the others are those a search found fastest, best

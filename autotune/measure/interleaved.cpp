@@ -28,10 +28,17 @@ std::vector<Timing> time_interleaved(std::size_t programs, const RunOnce& run, c
   std::vector<Timing> timings(programs);
   std::vector<std::size_t> running(programs);
   std::iota(running.begin(), running.end(), std::size_t{0});
+  std::size_t runs = 0;
+  auto is_over = [&, least = std::min<std::size_t>(programs, 2)] {
+    return runs >= least && rounds.clock() >= rounds.until;
+  };
   for (int round = 0; round < rounds.count && !running.empty(); ++round) {
-    if (round >= rounds.least && steady_seconds() >= rounds.until) break;
-    std::ranges::shuffle(running, random);
-    for (std::size_t program : running) timings[program].samples.push_back(run(program));
+    if (round > 0) std::ranges::shuffle(running, random);
+    for (std::size_t program : running) {
+      if (is_over()) return timings;
+      timings[program].samples.push_back(run(program));
+      ++runs;
+    }
     double best = std::numeric_limits<double>::infinity();
     for (std::size_t program : running) best = std::min(best, timings[program].seconds());
     std::erase_if(running, [&](std::size_t program) {

@@ -1,6 +1,6 @@
 // Timing several programs so that they can be compared on a machine that others use too.
 //
-// The programs take turns: each runs once a round, in an order that is shuffled for every round, so
+// The programs take turns: each runs once a round, in an order that is shuffled for each round, so
 // that a slow moment of the machine hits all of them alike and none always runs after the same
 // other. What is clearly slower than the best is dropped after two rounds or three, which saves
 // most of the time of a search. Samples of one round belong together: decision.h compares them in
@@ -20,22 +20,26 @@ namespace tilewright::autotune {
 // Runs the program with this index for a while and answers seconds a call; infinite: it failed.
 using RunOnce = std::function<double(std::size_t program)>;
 
+// Seconds since any fixed moment.
+using Clock = std::function<double()>;
+double steady_seconds();
+
 struct Rounds {
   int count = 7;
   double hopeless = 2.0;  // its best sample, times the best's median: dropped after the second
   double behind = 1.2;    // its best sample, times the best's median: dropped after the third
   // The first so many programs are never dropped; 1: the default, with which all are compared.
   std::size_t always = 1;
-  // A moment of `steady_seconds` after which no round begins; but there are at least so many.
+  // A moment of `clock` after which nothing is run any more, but for one sample of the default and
+  // of one other. The first round keeps the order in which the programs are given, so that those
+  // that are then left without a sample are the last.
   double until = std::numeric_limits<double>::infinity();
-  int least = 2;
+  Clock clock = steady_seconds;
 };
 
-// Seconds since any fixed moment.
-double steady_seconds();
-
 // Samples of each program, one a round while it was not dropped; one infinite sample of those that
-// failed. A program is called no more after it failed.
+// failed, and none of those for which there was no time. A program is called no more after it
+// failed.
 struct Timing {
   std::vector<double> samples;
   bool was_dropped = false;

@@ -39,6 +39,7 @@ SearchOutcome search(const Problem& problem, Strategy& strategy, const MeasureBa
                         std::numeric_limits<double>::infinity(), Ended::space};
   History& history = outcome.history;
   std::vector<Proposal> batch = first_batch(problem, history);
+  bool is_out_of_time = false;
   while (true) {
     double left = budget.trials - (history.effort() - spent_before);
     std::erase_if(batch, [&](const Proposal& proposal) { return (left -= proposal.effort) < 0; });
@@ -52,9 +53,10 @@ SearchOutcome search(const Problem& problem, Strategy& strategy, const MeasureBa
       for (std::size_t i = 0; i < seconds.size(); ++i)
         history.add({part[i].point, seconds[i], part[i].effort});
       at = end;
-      if (clock() - begin >= budget.seconds) break;
+      is_out_of_time = seconds.size() < part.size() || clock() - begin >= budget.seconds;
+      if (is_out_of_time) break;
     }
-    if (clock() - begin >= budget.seconds) {
+    if (is_out_of_time || clock() - begin >= budget.seconds) {
       outcome.ended = Ended::seconds;
       break;
     }

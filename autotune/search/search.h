@@ -28,10 +28,8 @@ struct SearchOutcome {
 };
 
 // Seconds of each proposal in their order, infinity for those that failed; only of the first ones
-// if time ran out. Called again and again.
+// if time ran out, which ends the search. Called again and again.
 using MeasureBatch = std::function<std::vector<double>(const std::vector<Proposal>&)>;
-// Seconds since any fixed moment.
-using Clock = std::function<double()>;
 
 // Raises where the preferred point is not of the space. `known` is what earlier searches measured:
 // it is learned from and not measured again, at no cost.

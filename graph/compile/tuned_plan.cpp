@@ -21,7 +21,7 @@ using autotune::TuningRow;
 
 constexpr std::size_t most_single = 3;     // plans with one choice alone
 constexpr double sample_seconds = 0.5e-3;  // of a plan in a round, at least
-constexpr DecisionRounds least_rounds{5, 7};
+const DecisionRounds least_rounds{5, 7};
 constexpr double most_tuning_seconds = 4;  // times PlanTuning::seconds
 constexpr const char* knob = "choices";
 

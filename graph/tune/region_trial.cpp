@@ -7,9 +7,11 @@
 #include <random>
 
 #include "autotune/measure/difference.h"
+#include "autotune/measure/interleaved.h"
 #include "dsl/launch/compile.h"
 #include "dsl/launch/launch.h"
 #include "graph/regions/region_key.h"
+#include "runtime/base/divide_up.h"
 #include "runtime/base/error.h"
 #include "runtime/base/out_of_memory.h"
 #include "runtime/cpu/system_memory.h"
@@ -35,9 +37,10 @@ std::int64_t reach_of(const StridedView& view) {
 constexpr std::int64_t most_random_elements = 4'194'301;
 
 void copy_repeated(std::byte* to, std::int64_t size_bytes, const std::vector<std::byte>& pattern,
-                   DeviceMemory* device) {
+                   DeviceMemory* device, const std::function<void()>& before_each) {
   auto period = static_cast<std::int64_t>(pattern.size());
   for (std::int64_t at = 0; at < size_bytes; at += period) {
+    before_each();
     std::int64_t bytes = std::min(period, size_bytes - at);
     if (device != nullptr)
       device->copy_from_host(to + at, pattern.data(), bytes);
@@ -72,13 +75,14 @@ std::vector<std::byte> random_elements(DType dtype, std::int64_t count, std::mt1
 }  // namespace
 
 RegionTrial::RegionTrial(const TaskList& list, const Region& region, const Device& device,
-                         std::stop_token stop)
+                         std::stop_token stop, double until)
     : list_(list),
       region_(region),
       device_(device),
       storages_(storages_of(list, region)),
       stored_(storages_.size()),
-      stop_(std::move(stop)) {
+      stop_(std::move(stop)),
+      until_(until) {
   std::vector<std::int64_t> elements(storages_.size(), 1);
   auto index_of = [&](StorageId id) {
     return static_cast<std::size_t>(std::ranges::find(storages_, id) - storages_.begin());
@@ -99,45 +103,58 @@ RegionTrial::RegionTrial(const TaskList& list, const Region& region, const Devic
     if (std::size_t at = index_of(task.storage); is_stored && at < stored_.size())
       stored_[at] = true;
   }
-  std::mt19937_64 random(1);
-  std::int64_t bytes = 0;
+  std::int64_t bytes = 0, bytes_of_results = 0;
   for (std::size_t i = 0; i < storages_.size(); ++i) {
-    DType dtype = list.storages[storages_[i]].dtype;
-    sizes_.push_back(elements[i] * size_bytes(dtype));
+    sizes_.push_back(elements[i] * size_bytes(list.storages[storages_[i]].dtype));
     bytes += sizes_.back();
-    contents_.push_back(
-        random_elements(dtype, std::min(elements[i], most_random_elements), random));
+    if (stored_[i]) bytes_of_results += sizes_.back();
   }
+  std::vector<WorkElement> work = work_elements(list, region);
+  for (const WorkElement& element : work)
+    turns_ = std::max<std::int64_t>(turns_, std::ssize(element.values));
   std::int64_t copies = bytes < least_copied_bytes
                             ? 1
                             : std::clamp<std::int64_t>(all_copies_bytes / bytes, 1, most_copies);
-  require_room(bytes, copies);
+  copies = divide_up(copies, turns_) * turns_;
+  require_room(copies * bytes, 2 * bytes_of_results);
+  std::mt19937_64 random(1);
+  for (std::size_t i = 0; i < storages_.size(); ++i) {
+    require_time();
+    contents_.push_back(random_elements(list.storages[storages_[i]].dtype,
+                                        std::min(elements[i], most_random_elements), random));
+  }
+  double begin = autotune::steady_seconds();
   for (std::int64_t copy = 0; copy < copies; ++copy) add_copy();
-  set_values(work_elements(list, region));
+  set_values(work);
+  // Results are filled, copied to new memory, filled again, and read.
+  constexpr double passes = 5;
+  double seconds_a_byte =
+      (autotune::steady_seconds() - begin) / std::max(1.0, static_cast<double>(copies * bytes));
+  results_seconds_ = passes * seconds_a_byte * static_cast<double>(bytes_of_results);
 }
 
-// The copies, and the results of the default and of a candidate on the host.
-void RegionTrial::require_room(std::int64_t bytes, std::int64_t copies) const {
-  std::int64_t needed = device_.memory() == nullptr ? bytes * copies : 0;
-  for (std::size_t i = 0; i < sizes_.size(); ++i)
-    if (stored_[i]) needed += 2 * sizes_[i];
-  std::int64_t available = available_bytes();
-  require_memory(needed <= available, "[tune] running a region by itself needs ", needed >> 20,
-                 " MiB of memory, and ", available >> 20,
-                 " are free; tune it where there is more, or for a smaller shape");
+// The copies, and the results of the default and of a candidate on the host. Half of what is free
+// is left to the program and to others, for whom tuning is a side matter.
+void RegionTrial::require_room(std::int64_t bytes_of_copies, std::int64_t bytes_of_results) const {
+  std::int64_t needed = bytes_of_results + (device_.memory() == nullptr ? bytes_of_copies : 0);
+  std::int64_t available = available_bytes(), most = available / 2;
+  require_memory(needed <= most, "[tune] running a region by itself needs ", needed >> 20,
+                 " MiB of memory; it may take ", most >> 20, " MiB, half of the ", available >> 20,
+                 " that are free; tune it where there is more, or for a smaller shape");
+}
+
+void RegionTrial::require_time() const {
+  if (autotune::steady_seconds() >= until_) throw TimeIsUp();
 }
 
 void RegionTrial::add_copy() {
   Memory memory;
   for (std::int64_t size : sizes_) memory.push_back(Buffer::allocate(size, device_.memory()));
   copies_.push_back(std::move(memory));
-  fill(copies_.back(), /*stored_only=*/false);
+  fill(copies_.back(), /*stored_only=*/false, [this] { require_time(); });
 }
 
 void RegionTrial::set_values(const std::vector<WorkElement>& elements) {
-  for (const WorkElement& element : elements)
-    turns_ = std::max<std::int64_t>(turns_, std::ssize(element.values));
-  while (std::ssize(copies_) % turns_ != 0) add_copy();
   for (const WorkElement& element : elements) {
     auto storage =
         static_cast<std::size_t>(std::ranges::find(storages_, element.storage) - storages_.begin());
@@ -155,11 +172,12 @@ void RegionTrial::set_values(const std::vector<WorkElement>& elements) {
   }
 }
 
-void RegionTrial::fill(const Memory& memory, bool stored_only) const {
+void RegionTrial::fill(const Memory& memory, bool stored_only,
+                       const std::function<void()>& before_each) const {
   for (std::size_t i = 0; i < memory.size(); ++i) {
     if (stored_only && !stored_[i]) continue;
     copy_repeated(static_cast<std::byte*>(memory[i]->data()), sizes_[i], contents_[i],
-                  memory[i]->memory());
+                  memory[i]->memory(), before_each);
   }
 }
 

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <exception>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -31,13 +33,19 @@ struct Stopped : std::exception {
   const char* what() const noexcept override { return "tuning was stopped"; }
 };
 
+// The time was over before a trial had its memory.
+struct TimeIsUp : std::exception {
+  const char* what() const noexcept override { return "there was no time for a trial"; }
+};
+
 class RegionTrial {
  public:
-  // All must outlive the trial. Raises `OutOfMemory` before it takes any where the machine has not
-  // what running and comparing needs, and `Error` where memory cannot be had. Once the token says
-  // so nothing compiles, and what is timed raises `Stopped`.
+  // All must outlive the trial. Raises `OutOfMemory` before it takes any where running and
+  // comparing needs more than half of what the machine has left, `Error` where memory cannot be
+  // had, and `TimeIsUp` where it is not filled by that moment (of `steady_seconds`). Once the token
+  // says so nothing compiles, and what is timed raises `Stopped`.
   RegionTrial(const TaskList& list, const Region& region, const Device& device,
-              std::stop_token stop = {});
+              std::stop_token stop = {}, double until = std::numeric_limits<double>::infinity());
 
   void raise_if_stopped() const;  // `Stopped`
   // Never raises; thread safe.
@@ -45,6 +53,9 @@ class RegionTrial {
   // Seconds a run, of as many as take `at_least_seconds`, at least one for each amount
   // of work. On a GPU by its own clock, inside a CUDA graph.
   double seconds(const RegionCandidate& candidate, double at_least_seconds);
+  // About how long `results` and a `difference` take beside the run, by how long it took to fill
+  // the memory.
+  double results_seconds() const { return results_seconds_; }
   // What the region stores, begun from the same memory each time.
   std::vector<std::vector<std::byte>> results(const RegionCandidate& candidate);
   // Where two such results differ by more than other orders of adding explain; empty: nowhere.
@@ -53,11 +64,15 @@ class RegionTrial {
 
  private:
   using Memory = std::vector<std::shared_ptr<Buffer>>;  // a storage each
-  // Copies have the values of such an element in turn, and are made until all values are there.
+  // Copies have the values of such an element in turn.
   void set_values(const std::vector<WorkElement>& elements);
-  void require_room(std::int64_t bytes, std::int64_t copies) const;
+  void require_room(std::int64_t bytes_of_copies, std::int64_t bytes_of_results) const;
+  void require_time() const;  // `TimeIsUp`
   void add_copy();
-  void fill(const Memory& memory, bool stored_only) const;
+  // `before_each` piece, which is some MiB.
+  void fill(
+      const Memory& memory, bool stored_only,
+      const std::function<void()>& before_each = [] {}) const;
   void provide_scratch(const RegionCandidate& candidate);
   std::vector<Argument> arguments_of(const LoweredProgram& program, const Memory& memory) const;
   void run(const RegionCandidate& candidate, const Memory& memory);
@@ -75,6 +90,7 @@ class RegionTrial {
   std::int64_t turns_ = 1;  // of values
   Memory scratch_;
   std::stop_token stop_;
+  double until_, results_seconds_ = 0;
 };
 
 }  // namespace tilewright::graph

@@ -1,7 +1,9 @@
 #include "graph/tune/tune_region.h"
 
+#include <algorithm>
 #include <atomic>
 #include <map>
+#include <optional>
 
 #include "graph/tune/region_estimate.h"
 #include "runtime/cpu/beside.h"
@@ -14,11 +16,12 @@ using autotune::Point;
 class RegionRunner final : public autotune::Runner {
  public:
   RegionRunner(const TaskList& list, const Region& region, const Device& device,
-               const TuneSettings& settings, const RegionSpace& space)
+               const TuneSettings& settings, const RegionSpace& space, double until)
       : settings_(settings),
         space_(space),
         device_(device),
-        trial_(list, region, device, settings.stop),
+        until_(until),
+        trial_(list, region, device, settings.stop, until),
         preferred_(candidate(space.preferred)) {}
 
   // Whether there is anything to win; answers in little time.
@@ -61,8 +64,15 @@ class RegionRunner final : public autotune::Runner {
     return {autotune::Status::wrong_result, difference};
   }
 
+  // The first one makes the default's results too.
+  double check_seconds() const override {
+    return trial_.results_seconds() * (expected_.empty() ? 2 : 1);
+  }
+
+  // A sample is no longer than the time that is left.
   double seconds(const Point& point) override {
-    return trial_.seconds(candidate(point), settings_.sample_seconds);
+    double left = std::max(0.0, until_ - autotune::steady_seconds());
+    return trial_.seconds(candidate(point), std::min(settings_.sample_seconds, left));
   }
 
   Device device() const override { return device_; }
@@ -77,6 +87,7 @@ class RegionRunner final : public autotune::Runner {
   const TuneSettings& settings_;
   const RegionSpace& space_;
   const Device& device_;
+  double until_;
   RegionTrial trial_;
   std::map<Point, RegionCandidate> compiled_;
   const RegionCandidate& preferred_;
@@ -88,6 +99,7 @@ class RegionRunner final : public autotune::Runner {
 RegionTuning tune_region(const TaskList& list, const Region& region, const Device& device,
                          const TuneSettings& settings, std::vector<Point> seeds,
                          const autotune::TuningListener& progress, autotune::History known) {
+  double until = autotune::steady_seconds() + settings.budget.seconds;
   RegionTuning tuning;
   tuning.space = region_space(list, region, device.target());
   tuning.chosen = tuning.space.preferred;
@@ -102,11 +114,19 @@ RegionTuning tune_region(const TaskList& list, const Region& region, const Devic
   };
   problem.seeds = std::move(seeds);
   problem.seeds.push_back(autotune::untried_choice(problem));
-  RegionRunner runner(list, region, device, settings, tuning.space);
-  if (!runner.is_worthwhile()) return tuning;
-  static_cast<autotune::Tuning&>(tuning) = autotune::tune(
-      problem, runner, {settings.strategy, settings.budget, settings.seed, settings.rounds},
-      std::move(known), progress);
+  std::optional<RegionRunner> runner;
+  try {
+    runner.emplace(list, region, device, settings, tuning.space, until);
+  } catch (const TimeIsUp&) {
+    tuning.ended = autotune::Ended::seconds;
+    return tuning;
+  }
+  if (!runner->is_worthwhile()) return tuning;
+  autotune::Budget left = settings.budget;
+  left.seconds = std::max(0.0, until - autotune::steady_seconds());
+  static_cast<autotune::Tuning&>(tuning) =
+      autotune::tune(problem, *runner, {settings.strategy, left, settings.seed, settings.rounds},
+                     std::move(known), progress);
   return tuning;
 }
 

@@ -39,7 +39,8 @@ struct RegionTuning : autotune::Tuning {
 };
 
 // `seeds` are measured first, what is `known` never; `progress` is told of each configuration as it
-// was measured.
+// was measured. The budget's seconds begin when this is called. Nothing is measured, and `ended`
+// says so, where they are over before there is memory with something in it.
 RegionTuning tune_region(const TaskList& list, const Region& region, const Device& device,
                          const TuneSettings& settings, std::vector<autotune::Point> seeds = {},
                          const autotune::TuningListener& progress = {},

@@ -1,4 +1,5 @@
-// The seconds of a search hold what its candidates cost, not only what timing them does.
+// The seconds of a tuning hold all that it does: what its candidates cost to compile and to check,
+// the timing, and the decision.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -9,7 +10,7 @@
 namespace tilewright::autotune {
 namespace {
 
-constexpr double check_seconds = 0.05;
+constexpr double compile_seconds = 0.05;
 
 void wait(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
@@ -20,7 +21,7 @@ class SlowRunner : public Runner {
   std::size_t prepare(std::span<const Point> batch, double until) override {
     std::size_t ready = 0;
     for (; ready < batch.size() && (ready == 0 || steady_seconds() < until); ++ready)
-      wait(check_seconds);
+      wait(compile_seconds);
     return ready;
   }
   Failure check(const Point&) override { return {}; }
@@ -57,6 +58,97 @@ TEST(Budget, WhatCannotBeTimedBesideTheDefaultIsNotCompiled) {
   Tuning tuning = tuned(runner, 0.2);
   EXPECT_EQ(tuning.measured.size(), 1u);
   EXPECT_EQ(tuning.chosen, Point{0});
+}
+
+// What a tuning costs, on a clock that only its runner moves.
+struct Costs {
+  double compile = 0, check = 0;
+  double run = 0, run_of_others = 0;
+};
+
+class CountingRunner : public Runner {
+ public:
+  explicit CountingRunner(Costs costs) : costs_(costs) {}
+  double now = 0;
+  int runs = 0, checks = 0;
+
+  std::size_t prepare(std::span<const Point> batch, double until) override {
+    std::size_t ready = 0;
+    for (; ready < batch.size() && (ready == 0 || now < until); ++ready) now += costs_.compile;
+    return ready;
+  }
+  double check_seconds() const override { return costs_.check; }
+  Failure check(const Point& point) override {
+    if (point == Point{0}) return {};
+    now += costs_.check;
+    ++checks;
+    return {};
+  }
+  double seconds(const Point& point) override {
+    double run = point == Point{0} ? costs_.run : costs_.run_of_others;
+    now += run;
+    ++runs;
+    return run;
+  }
+  Device device() const override { return Device::cpu(); }
+
+ private:
+  Costs costs_;
+};
+
+Tuning counted(CountingRunner& runner, double seconds) {
+  Space space;
+  std::vector<std::int64_t> values(64);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int64_t>(i);
+  space.choose("n", values);
+  TuningOptions options{.budget = {64, seconds}};
+  options.clock = [&] { return runner.now; };
+  return tune({&space, {0}}, runner, options);
+}
+
+TEST(Budget, ADefaultThatTakesLongerIsTimedOnceAndNothingElse) {
+  CountingRunner runner({.compile = 1, .check = 1, .run = 20, .run_of_others = 1});
+  Tuning tuning = counted(runner, 0.6);
+  EXPECT_EQ(runner.runs, 1);
+  EXPECT_EQ(runner.now, 20);
+  ASSERT_EQ(tuning.measured.size(), 1u);
+  EXPECT_EQ(tuning.measured[0].samples, std::vector<double>{20});
+  EXPECT_EQ(tuning.preferred_seconds, 20);
+  EXPECT_EQ(tuning.chosen, Point{0});
+  EXPECT_EQ(tuning.chosen_seconds, 20);
+  EXPECT_EQ(tuning.ended, Ended::seconds);
+}
+
+TEST(Budget, NothingIsCheckedWhereACheckTakesTooLong) {
+  CountingRunner runner({.check = 30, .run = 0.01, .run_of_others = 0.01});
+  counted(runner, 20);
+  EXPECT_EQ(runner.checks, 0);
+  EXPECT_LE(runner.now, 20);
+}
+
+// But for what was begun: a compilation, a check or a run.
+TEST(Budget, IsKeptWhateverThingsCost) {
+  for (double compile : {0.0, 0.01, 0.3})
+    for (double check : {0.0, 0.02, 1.0})
+      for (double run : {1e-4, 0.01, 0.5})
+        for (double slower : {0.5, 1.0, 10.0})
+          for (double seconds : {0.2, 3.0, 40.0}) {
+            CountingRunner runner({compile, check, run, run * slower});
+            Tuning tuning = counted(runner, seconds);
+            EXPECT_LE(runner.now, seconds + compile + check + run * (1 + slower))
+                << "compile " << compile << " check " << check << " run " << run << " slower "
+                << slower << " seconds " << seconds;
+            for (const Finding& one : tuning.measured) EXPECT_FALSE(one.samples.empty());
+          }
+}
+
+TEST(Budget, LeavesTimeToDecideForWhatIsFaster) {
+  CountingRunner runner({.compile = 0.05, .check = 0.01, .run = 0.01, .run_of_others = 0.005});
+  Tuning tuning = counted(runner, 3);
+  EXPECT_EQ(tuning.ended, Ended::seconds);
+  EXPECT_LE(runner.now, 3.06);
+  EXPECT_TRUE(tuning.verdict.was_confirmed);
+  EXPECT_NE(tuning.chosen, Point{0});
 }
 
 }  // namespace

@@ -68,6 +68,32 @@ TEST(Interleaved, DropsTheHopelessSoonAndTheFailedAtOnce) {
   EXPECT_EQ(timings[4].samples.size(), 2u);  // one alone may have been disturbed
 }
 
+TEST(Interleaved, RunsNothingMoreOnceTheTimeIsOver) {
+  Random random(1);
+  double now = 0;
+  std::vector<std::size_t> order;
+  auto run = [&](std::size_t i) { return order.push_back(i), now += 1, 1.0; };
+  Rounds rounds{7};
+  rounds.clock = [&] { return now; };
+  rounds.until = 6;
+  auto timings = time_interleaved(4, run, rounds, random);
+  EXPECT_EQ(order.size(), 6u);
+  order.clear();
+  now = 0;
+  rounds.until = 3;  // in the first round
+  timings = time_interleaved(4, run, rounds, random);
+  EXPECT_EQ(order, (std::vector<std::size_t>{0, 1, 2}));
+  EXPECT_TRUE(timings[3].samples.empty());
+  EXPECT_TRUE(timings[3].failed());
+  order.clear();
+  rounds.until = 0;  // one is of no use without another to be compared with
+  time_interleaved(4, run, rounds, random);
+  EXPECT_EQ(order, (std::vector<std::size_t>{0, 1}));
+  order.clear();
+  time_interleaved(1, run, rounds, random);
+  EXPECT_EQ(order, std::vector<std::size_t>{0});
+}
+
 TEST(Interleaved, ADisturbedDefaultMakesNobodyFast) {
   Timing preferred{{10, 200, 11, 5, 10}}, dropped{{40, 40}};
   EXPECT_EQ(beside(preferred, preferred, 20)[0], 20);
@@ -162,6 +188,20 @@ TEST(Decision, OfAQuietMachineTakesThreePerCentAndLeavesOne) {
                   2, [&](std::size_t i) { return machine(i); }, {}, random)
                   .chosen,
               chosen);
+  }
+}
+
+TEST(Decision, KeepsTheDefaultWhereThereIsNoTimeForThreeRounds) {
+  for (auto [seconds, chosen] : {std::pair(1000.0, 1u), {12.0, 1u}, {11.0, 0u}, {4.0, 0u}}) {
+    Random random(1);
+    double now = 0;
+    DecisionRounds rounds;
+    rounds.clock = [&] { return now; };
+    rounds.until = seconds;
+    auto run = [&](std::size_t i) { return now += 1, i == 0 ? 1.0 : 0.5; };
+    Verdict verdict = decide(2, run, rounds, random);
+    EXPECT_EQ(verdict.chosen, chosen) << seconds;
+    EXPECT_LE(now, std::max(seconds, 2.0));
   }
 }
 

@@ -105,6 +105,19 @@ TEST(Search, StopsWhenTimeIsSpent) {
   EXPECT_EQ(now, 6);
 }
 
+TEST(Search, EndsWhereThereWasNoTimeForAllOfABatch) {
+  Landscape landscape = product_landscape(1);
+  Problem problem = landscape.problem();
+  int batches = 0;
+  MeasureBatch measure = [&](const std::vector<Proposal>& batch) {
+    return std::vector<double>(batch.size() - (++batches == 3 ? 1 : 0), 1.0);
+  };
+  SearchOutcome outcome =
+      search(problem, *make_strategy("random", problem, 1), measure, {1000, 1e9});
+  EXPECT_EQ(outcome.ended, Ended::seconds);
+  EXPECT_EQ(batches, 3);
+}
+
 TEST(Search, LearnsFromWhatIsKnownAndDoesNotMeasureItAgain) {
   Landscape landscape = product_landscape(1);
   Problem problem = landscape.problem();

@@ -15,6 +15,7 @@
 #include "graph/tune/region_estimate.h"
 #include "graph/tune/tune_plan.h"
 #include "runtime/base/out_of_memory.h"
+#include "runtime/cpu/system_memory.h"
 #include "tests/graph/captured.h"
 
 namespace tilewright::graph {
@@ -140,7 +141,31 @@ TEST(RegionTrialMemory, WhatTheMachineHasNoMemoryForIsRefusedBeforeAnyIsTaken) {
     FAIL();
   } catch (const OutOfMemory& error) {
     EXPECT_THAT(error.what(), HasSubstr("[tune] running a region by itself needs 67108864 MiB"));
+    EXPECT_THAT(error.what(), HasSubstr(" MiB, half of the "));
   }
+}
+
+// Of what is free a region may take half: between the two it fits the machine, and is refused.
+TEST(RegionTrialMemory, HalfOfWhatIsFreeIsLeftToOthers) {
+  std::int64_t elements = available_bytes() / 4 * 3 / 16;  // read, stored, and two results of f32
+  Graph graph = run_passes(captured({{elements}}, [](Tensors& x) { return Tensors{tanh(x[0])}; }));
+  TaskList list = make_tasks(graph);
+  FusedRegion fused = fuse_tasks(list, true)[0];
+  EXPECT_THROW(RegionTrial(list, fused.region, Device::cpu()), OutOfMemory);
+}
+
+TEST(RegionTrialMemory, IsNotFilledAnyMoreOnceTheTimeIsOver) {
+  Graph graph = run_passes(captured({{1 << 20}}, [](Tensors& x) { return Tensors{tanh(x[0])}; }));
+  TaskList list = make_tasks(graph);
+  FusedRegion fused = fuse_tasks(list, true)[0];
+  EXPECT_THROW(RegionTrial(list, fused.region, Device::cpu(), {}, autotune::steady_seconds()),
+               TimeIsUp);
+  TuneSettings settings;
+  settings.budget.seconds = 0;
+  RegionTuning tuning = tune_region(list, fused.region, Device::cpu(), settings);
+  EXPECT_TRUE(tuning.measured.empty());
+  EXPECT_EQ(tuning.ended, autotune::Ended::seconds);
+  EXPECT_EQ(tuning.chosen, tuning.space.preferred);
 }
 
 TEST_P(TuneRegion, EstimatesArePositiveAndKnowThatOneRowAProgramCosts) {

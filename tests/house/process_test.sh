@@ -112,6 +112,6 @@ for kib in 110000 130000 160000 200000; do
   (ulimit -v $kib && "$tool" tune "layer_norm of 768" --trials 2 --seconds 0.2) >out 2>err || status=$?
   [ "$status" = 127 ] && continue # the loader itself found none
   [ "$status" -le 1 ] || fail "$kib KiB of memory: status $status, $(cat err)"
-  [ "$status" = 0 ] || grep -qE 'out of memory|no memory|cannot start|of memory, and [0-9]+ are free' err || fail "$kib KiB: $(cat err)"
+  [ "$status" = 0 ] || grep -qE 'out of memory|no memory|cannot start|of memory; it may take [0-9]+ MiB' err || fail "$kib KiB: $(cat err)"
 done
 echo "passed"

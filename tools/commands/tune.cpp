@@ -122,7 +122,9 @@ bool tune_kernel(const NamedKernel& kernel, const Arguments& a, const Device& de
                  std::optional<Landscapes>& landscapes, nlohmann::json& results, Table& table) {
   bool is_kept = true;
   Progress progress(kernel.name);
-  int regions = 0;
+  int regions = 0, regions_left = 0;
+  each_region(kernel, device, [&](const auto&, const auto&) { ++regions_left; });
+  double until = autotune::steady_seconds() + a.settings.budget.seconds;
   each_region(kernel, device, [&](const auto& list, const auto& region) {
     std::string name = kernel.name;
     if (regions++ > 0) name += concat(", region ", regions);
@@ -132,11 +134,21 @@ bool tune_kernel(const NamedKernel& kernel, const Arguments& a, const Device& de
       if (a.within > 0) known = landscapes->far_from_best(name, a.within);
     }
     double begin = autotune::steady_seconds();
-    graph::RegionTuning tuning = graph::tune_region(list, region, device, a.settings, {},
+    graph::TuneSettings settings = a.settings;
+    settings.budget.seconds = std::max(0.0, until - begin) / regions_left--;
+    graph::RegionTuning tuning = graph::tune_region(list, region, device, settings, {},
                                                     std::ref(progress), std::move(known));
     double spent = autotune::steady_seconds() - begin;
     progress.end();
-    if (tuning.measured.empty()) return;
+    if (tuning.measured.empty()) {
+      if (tuning.ended == autotune::Ended::seconds)
+        fmt::print(stderr,
+                   "tilewright: [tune] nothing of {} is measured: its memory was not filled when "
+                   "{:.3g} s were over; --seconds allows it more\n",
+                   name, settings.budget.seconds);
+      is_kept &= tuning.ended != autotune::Ended::seconds || !a.keep;
+      return;
+    }
     if (a.keep) is_kept &= keep(name, graph::tuning_key(list, region, device), tuning);
     graph::RegionEstimate estimate(list, region, device.target());
     results.push_back(as_json(name, tuning, estimate));
