@@ -104,6 +104,7 @@ void keep_machine_code(const Hash& key, const std::vector<char>& image) {
     ::chmod(path.c_str(), 0600);
   } catch (const Error&) {
   }
+  remove_abandoned(path.parent_path(), {});
   remove_oldest(path.parent_path(), most_kept_bytes);
 }
 

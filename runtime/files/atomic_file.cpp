@@ -1,12 +1,14 @@
 #include "runtime/files/atomic_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 
 #include "runtime/base/error.h"
 #include "runtime/base/hash.h"
@@ -15,6 +17,9 @@ namespace tilewright {
 namespace {
 
 namespace fs = std::filesystem;
+constexpr std::string_view part = ".part";
+constexpr std::size_t word_length = 12;
+constexpr std::time_t abandoned_seconds = 24 * 60 * 60;
 
 // Makes the rename itself durable, where the file system can.
 void sync_folder(const fs::path& folder) {
@@ -32,7 +37,31 @@ std::string random_word() {
   Hash bits;
   if (::getrandom(&bits, sizeof bits, 0) != static_cast<ssize_t>(sizeof bits))
     bits = {static_cast<std::uint64_t>(::getpid()), reinterpret_cast<std::uintptr_t>(&bits)};
-  return Hasher().add(bits).finish().hex().substr(0, 12);
+  return Hasher().add(bits).finish().hex().substr(0, word_length);
+}
+
+// Whether it is NAME.<word>.part, of that name or of any.
+bool is_temporary_of(std::string_view name, std::string_view file) {
+  std::size_t tail = 1 + word_length + part.size();
+  if (file.size() <= tail || !file.ends_with(part)) return false;
+  std::string_view destination = file.substr(0, file.size() - tail);
+  std::string_view word = file.substr(destination.size() + 1, word_length);
+  return file[destination.size()] == '.' &&
+         word.find_first_not_of("0123456789abcdef") == word.npos &&
+         (name.empty() || destination == name);
+}
+
+// The lock of a writer is gone with its process, however that ends.
+bool is_abandoned(const fs::path& file) {
+  int descriptor = ::open(file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (descriptor < 0) return false;
+  struct stat facts {};
+  bool is_old_and_own = ::fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode) &&
+                        facts.st_uid == ::geteuid() &&
+                        facts.st_mtime < ::time(nullptr) - abandoned_seconds;
+  bool is_alone = is_old_and_own && ::flock(descriptor, LOCK_EX | LOCK_NB) == 0;
+  ::close(descriptor);
+  return is_alone;
 }
 
 // As the kernel decides where links are protected: who may write to a folder of everybody must not
@@ -92,11 +121,12 @@ void AtomicFile::make_temporary() {
   struct stat old {};
   bool replaces = ::stat(destination_.c_str(), &old) == 0;
   do {
-    temporary_ = concat(destination_.string(), ".", random_word(), ".part");
+    temporary_ = concat(destination_.string(), ".", random_word(), part);
     int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
     descriptor_ = ::open(temporary_.c_str(), flags, replaces ? 0600 : 0666);
   } while (descriptor_ < 0 && errno == EEXIST);
   if (descriptor_ < 0) fail("create a file beside");
+  ::flock(descriptor_, LOCK_EX | LOCK_NB);  // for `is_abandoned`
   if (!replaces) return;
   // First the owner: changing it takes some modes away. Not everybody may, nor every file system.
   [[maybe_unused]] int ignored = ::fchown(descriptor_, old.st_uid, old.st_gid);
@@ -122,7 +152,9 @@ void AtomicFile::commit() {
   }
   if (descriptor_ >= 0) ::close(descriptor_);
   descriptor_ = -1;
-  if (!is_stream_) sync_folder(folder_of(destination_));
+  if (is_stream_) return;
+  sync_folder(folder_of(destination_));
+  remove_abandoned(folder_of(destination_), destination_.filename().string());
 }
 
 AtomicFile::~AtomicFile() {
@@ -134,6 +166,14 @@ AtomicFile::~AtomicFile() {
 void AtomicFile::fail(const char* action) const {
   raise_error(concat("[", operation_, "] cannot ", action, " ", destination_.string(), ": ",
                      std::strerror(errno)));
+}
+
+void remove_abandoned(const fs::path& folder, std::string_view name) {
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    bool is_candidate = is_temporary_of(name, at->path().filename().string());
+    if (is_candidate && is_abandoned(at->path())) ::unlink(at->path().c_str());
+  }
 }
 
 }  // namespace tilewright

@@ -1,10 +1,11 @@
 // A file that appears whole or not at all.
 //
 // Bytes go to a new file in the destination's folder; `commit` brings them to the disk and renames
-// the file over the destination. Without `commit` nothing is left behind. A file that is replaced
-// hands on its mode and, where that is allowed, its owner; a new one has the mode that the umask
-// leaves. A link stays, and what it leads to is replaced; one that another user has put into a
-// folder of everybody (/tmp) is refused.
+// the file over the destination. Without `commit` nothing is left behind, unless the process is
+// killed: then the next writer of that destination removes what is there for a day. A file that is
+// replaced hands on its mode and, where that is allowed, its owner; a new one has the mode that the
+// umask leaves. A link stays, and what it leads to is replaced; one that another user has put into
+// a folder of everybody (/tmp) is refused.
 //
 // What is no file, and cannot be replaced, is written to as it is: pipes, terminals, /dev/null,
 // /dev/stdout. There nothing is whole or not at all, `commit` has nothing to do, and the first
@@ -37,5 +38,10 @@ class AtomicFile {
   int descriptor_ = -1;
   bool is_stream_ = false;
 };
+
+// Removes the new files of writers in the folder that were killed: those of the destination with
+// this name, or of all if it is empty. They are this user's, nobody has written to them for a day,
+// and no process holds the lock that a writer has. Raises nothing.
+void remove_abandoned(const std::filesystem::path& folder, std::string_view name);
 
 }  // namespace tilewright

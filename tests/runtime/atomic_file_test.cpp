@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 
 #include "tests/errors.h"
@@ -45,6 +47,61 @@ TEST(AtomicFile, AppearsWholeOrNotAtAll) {
   write_whole(path, "new");
   EXPECT_EQ(read_file(path), "new");
   EXPECT_EQ(files_in(folder.path()), 1U);
+}
+
+void make_two_days_old(const fs::path& path) {
+  fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(48));
+}
+
+TEST(AtomicFile, WhatKilledWritersLeftIsRemovedByTheNextOne) {
+  ScratchFolder folder;
+  pid_t child = ::fork();
+  if (child == 0) {
+    AtomicFile file(folder.path() / "a", "test");
+    file.write("half", 4);
+    ::_exit(0);  // as if it were killed: nothing is tidied up
+  }
+  ::waitpid(child, nullptr, 0);
+  ASSERT_EQ(files_in(folder.path()), 1U);
+  const fs::path left = fs::directory_iterator(folder.path())->path();
+  write_whole(folder.path() / "a", "whole");
+  EXPECT_TRUE(fs::exists(left)) << "its writer may be slow";
+  make_two_days_old(left);
+  write_whole(folder.path() / "b", "whole");
+  EXPECT_TRUE(fs::exists(left)) << "it is another file's";
+  write_whole(folder.path() / "a", "whole");
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_EQ(files_in(folder.path()), 2U);
+}
+
+TEST(AtomicFile, WhatIsNotLeftBehindStays) {
+  ScratchFolder folder;
+  const std::string name = "a.0123456789ab.part";
+  for (const char* other : {"a.part", "a.0123456789xy.part", "a.0123456789abc.part", ".part",
+                            "a.0123456789ab.part.txt", "movie.mp4.part"})
+    make_two_days_old(folder.write(other, "x"));
+  fs::create_directory(folder.path() / "a.aaaaaaaaaaaa.part");
+  fs::create_symlink("a.part", folder.path() / "a.bbbbbbbbbbbb.part");
+  {
+    AtomicFile alive(folder.path() / "b", "test");
+    for (const auto& entry : fs::directory_iterator(folder.path()))
+      if (entry.path().filename().string().starts_with("b.")) make_two_days_old(entry.path());
+    const std::size_t before = files_in(folder.path());
+    remove_abandoned(folder.path(), "");
+    EXPECT_EQ(files_in(folder.path()), before);
+    make_two_days_old(folder.write(name, "x"));
+    remove_abandoned(folder.path(), "");
+    EXPECT_EQ(files_in(folder.path()), before);
+    alive.write("whole", 5);
+    alive.commit();
+  }
+  EXPECT_EQ(read_file(folder.path() / "b"), "whole");
+  if (::geteuid() != 0) return;
+  const fs::path theirs = folder.write(name, "x");
+  make_two_days_old(theirs);
+  ASSERT_EQ(::chown(theirs.c_str(), 65534, 65534), 0);
+  remove_abandoned(folder.path(), "");
+  EXPECT_TRUE(fs::exists(theirs)) << "it is another user's";
 }
 
 TEST(AtomicFile, ANewFileHasTheModeThatTheUmaskLeaves) {
