@@ -48,11 +48,12 @@ class OpenFile {
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
 
-  // -1 of what is not the user's own.
+  // -1 of what is not the user's own. By a second name it could be written elsewhere.
   std::int64_t size() const {
     struct stat facts {};
     bool is_own = descriptor_ >= 0 && ::fstat(descriptor_, &facts) == 0 && S_ISREG(facts.st_mode) &&
-                  facts.st_uid == ::geteuid() && (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+                  facts.st_uid == ::geteuid() && (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0 &&
+                  facts.st_nlink == 1;
     return is_own ? facts.st_size : -1;
   }
   bool read(void* to, std::size_t count) const {

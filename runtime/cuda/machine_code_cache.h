@@ -2,9 +2,10 @@
 //
 // Cached code is executed, so it is trusted only where nobody else can write: the folder and those
 // above it are checked (runtime/cache_folder.h), and a file must belong to the user, be regular, be
-// no link, and be writable by nobody else. Against accidents it contains its key, its length and a
-// hash. Any other file is treated as absent. The folder holds at most `most_kept_bytes`: the oldest
-// goes first. Nothing here raises an error; any number of processes may use the folder at once.
+// no link, have no other name, and be writable by nobody else. Against accidents it contains its
+// key, its length and a hash. Any other file is treated as absent. The folder holds at most
+// `most_kept_bytes`: the oldest goes first. Nothing here raises an error; any number of processes
+// may use the folder at once.
 #pragma once
 
 #include <cstdint>

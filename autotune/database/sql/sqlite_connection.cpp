@@ -261,13 +261,20 @@ class SqliteConnection final : public SqlConnection {
                      concat(path_, " is not as tuning databases are made: ", problem->text));
   }
 
-  // Something other than a regular file could block the process, or never end.
+  // Something other than a regular file could block the process, or never end. A file with a second
+  // name would be written elsewhere too, and its log, which has the name by which it was opened,
+  // would not be found by the other.
   void require_regular_files() const {
     if (path_.empty()) return;
     for (const char* end : {"", "-wal", "-journal", "-shm"}) {
       struct stat facts {};
-      if (::stat((path_ + end).c_str(), &facts) == 0 && !S_ISREG(facts.st_mode))
+      if (::stat((path_ + end).c_str(), &facts) != 0) continue;
+      if (!S_ISREG(facts.st_mode))
         throw SqlError(SqlFailure::unavailable, path_ + end + " is no regular file");
+      if (facts.st_nlink > 1)
+        throw SqlError(SqlFailure::unavailable,
+                       concat(path_, end, " has ", facts.st_nlink,
+                              " names (hard links); a copy with one name can be used"));
     }
   }
 

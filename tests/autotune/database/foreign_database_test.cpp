@@ -82,6 +82,34 @@ TEST(ForeignDatabase, WhatStatisticsAddIsNoHarm) {
   EXPECT_TRUE(TuningDatabase(file).store({row_of(9)}));
 }
 
+// What is stored would be in the file of the other name, and in a log that the other name has not.
+TEST(ForeignDatabase, AFileWithASecondNameIsRefusedAndStaysAsItIs) {
+  ScratchFolder folder, elsewhere;
+  fs::path file = healthy(folder);
+  std::string before = read_file(file);
+  fs::create_hard_link(file, elsewhere.path() / "other.db");
+  for (Access access : {Access::read, Access::read_write}) {
+    TuningDatabase database(file, access);
+    EXPECT_FALSE(database.store({row_of(9)}));
+    EXPECT_THAT(database.diagnostics().messages,
+                Contains(HasSubstr("made.db has 2 names (hard links); a copy with one name")));
+  }
+  EXPECT_EQ(read_file(file), before);
+  fs::remove(elsewhere.path() / "other.db");
+  EXPECT_TRUE(TuningDatabase(file).store({row_of(9)}));
+}
+
+TEST(ForeignDatabase, ALogWithASecondNameIsRefused) {
+  ScratchFolder folder;
+  fs::path file = healthy(folder), other = folder.write("other", "kept");
+  fs::create_hard_link(other, folder.path() / "made.db-wal");
+  TuningDatabase database(file);
+  EXPECT_FALSE(database.store({row_of(9)}));
+  EXPECT_THAT(database.diagnostics().messages,
+              Contains(HasSubstr("made.db-wal has 2 names (hard links)")));
+  EXPECT_EQ(read_file(other), "kept");
+}
+
 // Pages of which each is the only child, two hundred times over, of the one before: a walk over the
 // table of keys would take 200^8 steps.
 void grow_a_thicket(const fs::path& file) {
