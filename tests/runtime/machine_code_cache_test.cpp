@@ -4,8 +4,10 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <fstream>
 
 #include "tests/scratch_folder.h"
@@ -30,6 +32,8 @@ class MachineCodeCache : public testing::Test {
       }
     return found;
   }
+
+  fs::path folder() const { return folder_.path() / "cuda"; }
 
   std::vector<char> image_ = [] {
     std::vector<char> image(4096);
@@ -88,6 +92,97 @@ TEST_F(MachineCodeCache, MissesAFileThatIsLongerOrOfAnotherKey) {
   EXPECT_TRUE(kept_machine_code(key_of(2)).empty()) << "the file of another key was believed";
   keep_machine_code(key_of(2), other);
   EXPECT_EQ(kept_machine_code(key_of(2)), other) << "what was damaged is made anew";
+}
+
+// Nobody but the user can change what is read here: that takes the place of a signature.
+TEST_F(MachineCodeCache, NeitherReadsNorWritesWhereOthersMayWrite) {
+  keep_machine_code(key_of(1), image_);
+  ASSERT_EQ(kept_machine_code(key_of(1)), image_);
+  const fs::path path = file();
+  const std::string before = read_file(path);
+  const fs::path above = folder().parent_path();
+  struct Case {
+    fs::path folder;
+    unsigned mode;
+  };
+  for (const Case& open :
+       {Case{folder(), 0777}, {folder(), 0770}, {folder(), 01777}, {above, 0777}}) {
+    fs::permissions(open.folder, fs::perms(open.mode));
+    EXPECT_TRUE(kept_machine_code(key_of(1)).empty()) << open.folder << std::oct << open.mode;
+    keep_machine_code(key_of(1), {});
+    keep_machine_code(key_of(2), image_);
+    forget_machine_code(key_of(1));
+    fs::permissions(open.folder, fs::perms(0700));
+    EXPECT_EQ(file(), path);
+    EXPECT_EQ(read_file(path), before);
+  }
+  EXPECT_EQ(kept_machine_code(key_of(1)), image_);
+}
+
+TEST_F(MachineCodeCache, NeitherReadsNorWritesInAFolderOfAnotherUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a folder away";
+  keep_machine_code(key_of(1), image_);
+  ASSERT_EQ(::chown(folder().c_str(), 65534, 65534), 0);
+  EXPECT_TRUE(kept_machine_code(key_of(1)).empty());
+  keep_machine_code(key_of(2), image_);
+  ASSERT_EQ(::chown(folder().c_str(), 0, 0), 0);
+  EXPECT_TRUE(kept_machine_code(key_of(2)).empty());
+  EXPECT_EQ(kept_machine_code(key_of(1)), image_);
+}
+
+// A right file in the right folder, which somebody else may change, or have put there.
+TEST_F(MachineCodeCache, MissesAFileThatIsNotTheUsersAlone) {
+  keep_machine_code(key_of(1), image_);
+  const fs::path path = file(), other = folder() / "other";
+  auto misses = [&] { return kept_machine_code(key_of(1)).empty(); };
+  for (unsigned mode : {0602U, 0620U, 0666U}) {
+    fs::permissions(path, fs::perms(mode));
+    EXPECT_TRUE(misses()) << std::oct << mode;
+  }
+  fs::permissions(path, fs::perms(0600));
+  ASSERT_FALSE(misses());
+  fs::create_hard_link(path, other);
+  EXPECT_TRUE(misses()) << "it has a second name";
+  fs::remove(path);
+  fs::create_symlink(other, path);
+  EXPECT_TRUE(misses()) << "it is a link";
+  fs::remove(path);
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_TRUE(misses()) << "it is a pipe";
+  fs::remove(path);
+  fs::rename(other, path);
+  ASSERT_FALSE(misses());
+  if (::geteuid() != 0) return;
+  ASSERT_EQ(::chown(path.c_str(), 65534, 65534), 0);
+  EXPECT_TRUE(misses()) << "it is another user's";
+}
+
+TEST_F(MachineCodeCache, RemovesWhatKilledWritersLeftWhateverTheirKey) {
+  keep_machine_code(key_of(1), image_);
+  const fs::path path = file(), left = path.string() + ".0123456789ab.part";
+  fs::rename(path, left);
+  keep_machine_code(key_of(2), image_);
+  EXPECT_TRUE(fs::exists(left)) << "its writer may be slow";
+  fs::last_write_time(left, fs::file_time_type::clock::now() - std::chrono::hours(48));
+  keep_machine_code(key_of(2), image_);
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_EQ(kept_machine_code(key_of(2)), image_);
+}
+
+// What was put in the file's place is made anew, and stays as it is where it leads elsewhere.
+TEST_F(MachineCodeCache, WritesThroughNoLinkAndNoSecondName) {
+  keep_machine_code(key_of(1), image_);
+  const fs::path path = file();
+  const ScratchFolder elsewhere;
+  const fs::path theirs = elsewhere.write("theirs", "kept");
+  for (bool is_soft : {true, false}) {
+    fs::remove(path);
+    is_soft ? fs::create_symlink(theirs, path) : fs::create_hard_link(theirs, path);
+    EXPECT_TRUE(kept_machine_code(key_of(1)).empty());
+    keep_machine_code(key_of(1), image_);
+    EXPECT_EQ(kept_machine_code(key_of(1)), image_);
+    EXPECT_EQ(read_file(theirs), "kept");
+  }
 }
 
 }  // namespace
