@@ -3,11 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "models/decoder/decoder_families.h"
 #include "models/files/reader.h"
 #include "models/tokenizer/tokenizer.h"
+#include "models/weights/shard_index.h"
 #include "models/weights/weights.h"
 #include "tests/errors.h"
+#include "tests/models/folders.h"
 
 namespace tilewright {
 namespace {
@@ -48,6 +52,60 @@ std::string tokenizer_error(const std::string& parts) {
         R"({"version":"1.0","model":{"type":"BPE","vocab":{"a":0},"merges":[]},)" + parts + "}",
         "t.json");
   });
+}
+
+// A parser that stops at a byte that is 0, or at the end of the first value, would pass over all
+// that is hidden behind it.
+TEST(Messages, NameTheFileAndTheByteAtWhichSomethingFollowsTheJson) {
+  struct Reader {
+    std::string name, text;
+    std::function<void(const std::string& text)> read;
+  };
+  const testing::ScratchFolder folder;
+  const std::string config =
+      R"({"model_type":"llama","hidden_size":64,"num_hidden_layers":2,"num_attention_heads":4,)"
+      R"("intermediate_size":96,"vocab_size":128,"max_position_embeddings":64,)"
+      R"("rms_norm_eps":1e-5})";
+  const std::string tokenizer =
+      R"({"version":"1.0","model":{"type":"BPE","vocab":{"a":0},"merges":[]}})";
+  auto read_folder = [&](const std::string&) { read_decoder_config(folder.path()); };
+  const std::vector<Reader> readers = {
+      {"config.json", config,
+       [&](const std::string& text) {
+         folder.write("config.json", text);
+         folder.write("generation_config.json", "{}");
+         read_folder(text);
+       }},
+      {"generation_config.json", R"({"eos_token_id":2})",
+       [&](const std::string& text) {
+         folder.write("config.json", config);
+         folder.write("generation_config.json", text);
+         read_folder(text);
+       }},
+      {"tokenizer.json", tokenizer,
+       [&](const std::string& text) { Tokenizer::open(folder.write("tokenizer.json", text)); }},
+      {"model.safetensors.index.json", R"({"weight_map":{"a":"b.safetensors"}})",
+       [&](const std::string& text) {
+         weights::parse_shard_index(text, "model.safetensors.index.json");
+       }},
+  };
+  using namespace std::string_literals;
+  for (const Reader& reader : readers) {
+    for (const std::string& blanks : {""s, "\n"s, " \r\n\t "s}) {
+      EXPECT_EQ(error_of([&] { reader.read(reader.text + blanks); }), "no error") << reader.name;
+      std::size_t at = reader.text.size() + blanks.size();
+      for (const std::string& more : {"\0"s, "\0\n"s, "\0}}}PK\3\4"s}) {
+        std::string error = error_of([&] { reader.read(reader.text + blanks + more); });
+        EXPECT_THAT(error, HasSubstr(reader.name + ": not valid JSON at byte " +
+                                     std::to_string(at) + ": a byte that is 0"));
+      }
+      for (const std::string& more : {"{}"s, "}"s, ","s, "x"s, "\xff"s, "// more"s, "PK\3\4"s}) {
+        std::string error = error_of([&] { reader.read(reader.text + blanks + more); });
+        EXPECT_THAT(error,
+                    HasSubstr(reader.name + ": not valid JSON at byte " + std::to_string(at + 1)));
+      }
+    }
+  }
 }
 
 TEST(Messages, ShowTheBeginningOfValuesOfAConfiguration) {
