@@ -11,9 +11,11 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <system_error>
 
 #include "dsl/ir/message.h"
 #include "runtime/base/half.h"
+#include "runtime/base/out_of_memory.h"
 
 // Conversions of half precision, of the compiler's own library: for processors without F16C.
 extern "C" {
@@ -131,12 +133,22 @@ llvm::SmallVector<char, 0> assemble(llvm::Module& module, llvm::TargetMachine& m
 
 Linker::Linker(const Target& target) : target_(target) { initialise_llvm(); }
 
-std::unique_ptr<llvm::orc::LLJIT> Linker::started() const {
+void Linker::Reported::add(llvm::Error error) {
+  llvm::handleAllErrors(std::move(error), [&](const llvm::ErrorInfoBase& one) {
+    if (!text.empty()) text += "; ";
+    text += one.message();
+    lacks_memory = lacks_memory || one.convertToErrorCode() == std::errc::not_enough_memory;
+  });
+}
+
+std::unique_ptr<llvm::orc::LLJIT> Linker::started() {
   auto jit = value_of(
       llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(machine_builder(target_)).create(),
       "starting the linker");
   or_leave_behind(
       [&] {
+        jit->getExecutionSession().setErrorReporter(
+            [this](llvm::Error error) { reported_.add(std::move(error)); });
         expect_success(
             jit->getMainJITDylib().define(llvm::orc::absoluteSymbols(callable_symbols(*jit))),
             "defining symbols");
@@ -161,10 +173,23 @@ void* Linker::link(std::unique_ptr<llvm::MemoryBuffer> object, const std::string
   // Code that was linked earlier stays where it is when the linker is left behind.
   return or_leave_behind(
       [&] {
+        reported_ = {};
         expect_success(jit_->addObjectFile(std::move(object)), "adding a kernel");
-        return value_of(jit_->lookup(entry), "linking a kernel").toPtr<void*>();
+        auto address = jit_->lookup(entry);
+        if (!address) fail_to_link(address.takeError());
+        return address->toPtr<void*>();
       },
       jit_);
+}
+
+// A linker in which an object's names have failed would not take that object again: the next one
+// gets another linker.
+void Linker::fail_to_link(llvm::Error error) {
+  reported_.add(std::move(error));
+  std::string message = concat("[codegen] linking a kernel: ", reported_.text);
+  if (!reported_.lacks_memory) throw InternalError(message);
+  static_cast<void>(jit_.release());
+  throw OutOfMemory(message + "; with less in use it may succeed");
 }
 
 }  // namespace tilewright::dsl

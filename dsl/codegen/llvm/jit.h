@@ -80,15 +80,24 @@ class Linker {
   explicit Linker(const Target& target);
   static Linker& of(const Target& target);
 
-  // The address of `entry` in the object, whose exported names no other object may have.
+  // The address of `entry` in the object, whose exported names no other object may have. Raises
+  // `OutOfMemory` where there is none for its code.
   void* link(std::unique_ptr<llvm::MemoryBuffer> object, const std::string& entry);
 
  private:
-  std::unique_ptr<llvm::orc::LLJIT> started() const;
+  // What LLVM says of a failure before it says that there was one; it would print it.
+  struct Reported {
+    std::string text;
+    bool lacks_memory = false;
+    void add(llvm::Error error);
+  };
+  std::unique_ptr<llvm::orc::LLJIT> started();
+  [[noreturn]] void fail_to_link(llvm::Error error);
 
   Target target_;
   std::mutex mutex_;                       // one object at a time
   std::unique_ptr<llvm::orc::LLJIT> jit_;  // started by the first object
+  Reported reported_;                      // of the object that is linked
 };
 
 }  // namespace tilewright::dsl
