@@ -42,18 +42,22 @@ class Batch {
     // If no thread can be started, `wait` stores them. The function holds no rows: it is moved from
     // by the attempt to start one, and what then runs would have none.
     stored_ = std::exchange(rows_, {});
+    unanswered_ = into_.diagnostics().unanswered;
     is_stored_ = std::async(std::launch::async | std::launch::deferred,
                             [this] { return into_.store(stored_); });
     rows_.reserve(rows_at_once);
   }
   void wait() {
-    if (is_stored_.valid() && !is_stored_.get()) report_.is_complete = false;
+    if (!is_stored_.valid() || is_stored_.get()) return;
+    report_.is_complete = false;
+    if (into_.diagnostics().unanswered > unanswered_) report_.unkept += std::ssize(stored_);
   }
 
   TuningDatabase& into_;
   MergeReport& report_;
   std::vector<TuningRow> rows_;
   std::vector<TuningRow> stored_;  // while `is_stored_` is pending
+  std::int64_t unanswered_ = 0;    // by the database, before they are stored
   std::future<bool> is_stored_;    // last: it waits for who uses the others
 };
 

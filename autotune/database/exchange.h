@@ -25,6 +25,7 @@ namespace tilewright::autotune {
 struct MergeReport {
   std::int64_t read = 0;      // good rows
   std::int64_t rejected = 0;  // rows that are wrong
+  std::int64_t unkept = 0;    // good rows that the database could not take
   bool is_complete = true;    // all good rows were stored; a file had its right last line
   std::vector<std::string> messages;
 };

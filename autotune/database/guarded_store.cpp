@@ -49,6 +49,7 @@ bool GuardedStore::is_done(const Action& action, int times) {
       return true;
     } catch (const SqlError& error) {
       note(error.what());
+      if (error.kind != SqlFailure::read_only) why_not_written_ = error;
       if (!is_worth_another(error, i)) return false;
     } catch (const std::exception& error) {
       note(error.what());
@@ -63,6 +64,17 @@ void GuardedStore::attempt_everywhere(const Action& action) {
   if (memory_) attempt_in_memory(action);
 }
 
+// What may only be read was made so, and a process without HOME has no place by its nature. But a
+// full disk, and a place that was named and is not there, are news to the user.
+void GuardedStore::say_not_kept() const {
+  if (!why_not_written_ || access_ == Access::read) return;
+  bool is_full = why_not_written_->kind == SqlFailure::full;
+  bool is_named = !location_.url.empty() || (!location_.file.empty() && !location_.is_ours);
+  bool is_missing = why_not_written_->kind == SqlFailure::unavailable && is_named;
+  if (is_full || is_missing)
+    say_once(concat(why_not_written_->what(), "; what it cannot keep there it keeps in memory"));
+}
+
 void GuardedStore::reject(const std::string& why) {
   ++diagnostics_.rejected_rows;
   add_message("a row is left out: " + why);
@@ -75,7 +87,9 @@ bool GuardedStore::is_open() {
   if (is_closed_for_good_ || now < next_opening_) return false;
   next_opening_ = now + time_between_openings;
   inode_ = inode_of(location_.file);
-  primary_ = std::make_unique<Store>(open_connection(location_, access_),
+  auto connection = open_connection(location_, access_,
+                                    [this](const SqlError& error) { why_not_written_ = error; });
+  primary_ = std::make_unique<Store>(std::move(connection),
                                      [this](const std::string& why) { reject(why); });
   inode_ = inode_of(location_.file);
   diagnostics_.place = primary_->connection().description();

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <mutex>
+#include <optional>
 
 #include "autotune/database/sql/location.h"
 #include "autotune/database/store.h"
@@ -27,6 +28,9 @@ class GuardedStore {
   // On the database and on what is in memory beside it.
   void attempt_everywhere(const Action& action);
   void attempt_in_memory(const Action& action);
+
+  // Of rows that could not be kept: says once why, where there is a place that would keep them.
+  void say_not_kept() const;
 
   void reject(const std::string& why);
   const Diagnostics& diagnostics() const { return diagnostics_; }
@@ -53,6 +57,7 @@ class GuardedStore {
   std::unique_ptr<Store> primary_, memory_;
   std::uint64_t inode_ = 0;
   std::string last_failure_;
+  std::optional<SqlError> why_not_written_;  // the last failure that says so
   bool is_closed_for_good_ = false;
   std::chrono::steady_clock::time_point next_opening_{};
   Diagnostics diagnostics_;

@@ -118,7 +118,10 @@ bool TuningDatabase::store(const std::vector<TuningRow>& rows) {
   const std::vector<TuningRow>& good = all_are_good ? rows : some;
   if (good.empty()) return all_are_good;
   bool is_kept = state_->attempt([&](Store& store) { store.put(good); });
-  if (!is_kept) state_->attempt_in_memory([&](Store& store) { store.put(good); });
+  if (!is_kept) {
+    state_->attempt_in_memory([&](Store& store) { store.put(good); });
+    state_->say_not_kept();
+  }
   return is_kept && all_are_good;
 }
 

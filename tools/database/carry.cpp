@@ -22,9 +22,13 @@ using autotune::MergeReport;
 
 // Files that cannot be read or rows that are wrong are named and passed over: 1 says so.
 int print_report(const std::string& from, const MergeReport& report) {
-  fmt::print("{}: {} rows{}{}\n", from, report.read,
-             report.rejected == 0 ? "" : fmt::format(", {} rows left out", report.rejected),
-             report.is_complete ? "" : ", not complete");
+  std::string what_else;
+  if (report.rejected > 0) what_else += fmt::format(", {} rows left out", report.rejected);
+  if (report.unkept > 0)
+    what_else += fmt::format(", {} of them not kept", report.unkept);
+  else if (!report.is_complete)
+    what_else += ", not complete";
+  fmt::print("{}: {} rows{}\n", from, report.read, what_else);
   for (const std::string& message : report.messages) fmt::print(stderr, "  {}\n", message);
   return report.is_complete && report.rejected == 0 ? 0 : 1;
 }

@@ -2,6 +2,9 @@
 
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <optional>
+
 #include "autotune/database/sql/postgres_connection.h"
 #include "autotune/database/sql/sqlite_connection.h"
 
@@ -28,7 +31,8 @@ void keep_from_others(const fs::path& file) {
   if (is_ours && (facts.st_mode & 0077) != 0) ::chmod(file.c_str(), facts.st_mode & 0700);
 }
 
-std::unique_ptr<SqlConnection> open_file(const Location& location, Access access) {
+std::unique_ptr<SqlConnection> open_file(const Location& location, Access access,
+                                         const NoteFailure& why_not_written) {
   const fs::path& file = location.file;
   fs::path folder = file.has_parent_path() ? file.parent_path() : ".";
   std::error_code problem;
@@ -43,11 +47,17 @@ std::unique_ptr<SqlConnection> open_file(const Location& location, Access access
       is_network_file_system(folder) ? SqliteJournal::rollback : SqliteJournal::log;
   constexpr SqliteAccess ways[] = {SqliteAccess::read_write, SqliteAccess::read,
                                    SqliteAccess::immutable};
+  std::optional<SqlError> first;
   for (SqliteAccess way : ways) {
     if (way == SqliteAccess::read_write && access == Access::read) continue;
     try {
-      return open_sqlite(file, way, journal);
+      auto connection = open_sqlite(file, way, journal);
+      if (first && why_not_written) why_not_written(*first);
+      return connection;
     } catch (const SqlError& error) {
+      // A new file on a full disk is then empty to those who only read, who would say so.
+      if (first && first->kind == SqlFailure::full) throw *first;
+      if (!first) first = error;
       bool may_be_permission = error.kind == SqlFailure::read_only ||
                                error.kind == SqlFailure::unavailable ||
                                error.kind == SqlFailure::full;
@@ -75,9 +85,10 @@ Location locate(const std::string& where) {
   return {folder.path / "tuning.db", {}, true, {}};
 }
 
-std::unique_ptr<SqlConnection> open_connection(const Location& location, Access access) {
+std::unique_ptr<SqlConnection> open_connection(const Location& location, Access access,
+                                               const NoteFailure& why_not_written) {
   if (!location.url.empty()) return open_postgres(location.url, access);
-  if (!location.file.empty()) return open_file(location, access);
+  if (!location.file.empty()) return open_file(location, access, why_not_written);
   throw SqlError(SqlFailure::unavailable, "there is no folder for caches: " + location.why_none);
 }
 

@@ -283,6 +283,14 @@ TEST_F(DatabaseCommand, ImportingWhatIsWrongSaysSoAndEndsWithOne) {
   EXPECT_THAT(bad.out, HasSubstr("0 rows, 1 rows left out, not complete"));
 }
 
+TEST_F(DatabaseCommand, ImportingWhatCannotBeKeptCountsTheRows) {
+  ASSERT_EQ(run({"export", file("all.jsonl")}).code, 0);
+  folder_.write("file", "");
+  Output lost = run({"import", "--db", file("file") + "/tuning.db", file("all.jsonl")});
+  EXPECT_EQ(lost.code, 1);
+  EXPECT_THAT(lost.out, HasSubstr("all.jsonl: 5 rows, 5 of them not kept\n"));
+}
+
 TEST_F(DatabaseCommand, PruneRemovesWhatAllConditionsName) {
   EXPECT_THAT(run({"prune", "--failed"}).out, HasSubstr("1 rows removed"));
   EXPECT_THAT(run({"prune", "--keep-builds", "1"}).out, HasSubstr("1 rows removed"));

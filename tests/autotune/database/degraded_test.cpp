@@ -5,8 +5,12 @@
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <algorithm>
 
 #include "autotune/database/tuning_database.h"
+#include "runtime/base/error.h"
 #include "tests/autotune/database/processes.h"
 #include "tests/autotune/database/rows.h"
 #include "tests/scratch_folder.h"
@@ -72,6 +76,86 @@ TEST(DegradedDatabase, AFileThatMayNotGrowIsLikeAFullDisk) {
     });
   });
   EXPECT_EQ(end_of(child), 0);
+}
+
+// Said once a process, of two rows that a new database on a full disk cannot keep. 0: it is.
+int make_one_on_a_full_disk(const std::string& file) {
+  testing::internal::CaptureStderr();
+  TuningDatabase database(file);
+  bool is_kept = database.store({row_of(1)}) || database.store({row_of(2)});
+  std::string said = testing::internal::GetCapturedStderr();
+  if (is_kept || database.diagnostics().keeps) return 1;
+  if (database.diagnostics().messages.empty()) return 2;
+  std::string message = database.diagnostics().messages[0];
+  bool names_the_disk = message.find("disk is full") != message.npos ||
+                        message.find("disk I/O error") != message.npos;
+  if (!names_the_disk || message.find("schema") != message.npos) return 3;
+  std::string wanted =
+      concat("tilewright: ", message, "; what it cannot keep there it keeps in memory\n");
+  if (said != wanted) return 4;
+  return database.lookup(test_key(2)).best ? 0 : 5;
+}
+
+TEST(DegradedDatabase, AFullDiskIsNamedWhereANewOneIsMade) {
+  ScratchFolder folder;
+  pid_t child = start([&] {
+    const std::string disk = folder.path();
+    bool has_disk = ::unshare(CLONE_NEWNS) == 0 &&
+                    ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                    ::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=64k") == 0;
+    if (!has_disk) return 77;
+    std::ofstream(disk + "/filler") << std::string(1 << 17, 'x');
+    return make_one_on_a_full_disk(disk + "/tuning.db");
+  });
+  int end = end_of(child);
+  if (end == 77) GTEST_SKIP() << "no small disk can be mounted here";
+  EXPECT_EQ(end, 0);
+}
+
+TEST(DegradedDatabase, AFileThatMayNotBeginIsNamedToo) {
+  ScratchFolder folder;
+  pid_t child = start([&] {
+    ::signal(SIGXFSZ, SIG_IGN);
+    rlimit limit{0, RLIM_INFINITY};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    // Without a file of its own to capture what is said.
+    TuningDatabase database(folder.path() / "tuning.db");
+    if (database.store({row_of(1)}) || database.diagnostics().messages.empty()) return 1;
+    return database.diagnostics().messages[0].find("schema") == std::string::npos ? 0 : 2;
+  });
+  EXPECT_EQ(end_of(child), 0);
+}
+
+std::string said_of(const std::string& where, Access access) {
+  ScratchFolder folder;
+  pid_t child = start([&] {
+    testing::internal::CaptureStderr();
+    TuningDatabase database(where, access);
+    database.store({row_of(1)});
+    database.store({row_of(2)});
+    folder.write("said", testing::internal::GetCapturedStderr());
+    return 0;
+  });
+  EXPECT_EQ(end_of(child), 0);
+  return read_file(folder.path() / "said");
+}
+
+TEST(DegradedDatabase, ANamedPlaceThatIsNotThereIsSaidOnceToThoseWhoWouldKeepSomething) {
+  ScratchFolder folder;
+  std::string nowhere = folder.write("file", "") / "tuning.db";
+  std::string said = said_of(nowhere, Access::read_write);
+  EXPECT_THAT(said, HasSubstr("tilewright: cannot open " + nowhere));
+  EXPECT_THAT(said, HasSubstr("; what it cannot keep there it keeps in memory\n"));
+  EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
+  EXPECT_EQ(said_of(nowhere, Access::read), "");
+  ::mkfifo((folder.path() / "pipe").c_str(), 0600);
+  EXPECT_THAT(said_of(folder.path() / "pipe", Access::read_write),
+              HasSubstr("pipe is no regular file"));
+}
+
+TEST(DegradedDatabase, WithoutAnyPlaceNothingIsSaid) {
+  Setting off("TILEWRIGHT_CACHE_DIR", "off"), unset("TILEWRIGHT_TUNE_DB", nullptr);
+  EXPECT_EQ(said_of("", Access::read_write), "");
 }
 
 // As somebody who may read the folder and write nothing in it.
