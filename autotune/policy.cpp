@@ -10,7 +10,7 @@ namespace tilewright::autotune {
 
 TunePolicy tune_policy() {
   std::string text = env::tune();
-  if (text == "off") return TunePolicy::off;
+  if (env::is_off(text)) return TunePolicy::off;
   if (text == "read") return TunePolicy::read;
   require(text.empty() || text == "on", "[autotune] TILEWRIGHT_TUNE is \"", text,
           "\"; it is off, read or on");

@@ -49,6 +49,13 @@ void read(const char* variable, integer& result) {
   result = number;
 }
 
+void read(const char* variable, flag& result) {
+  std::string value = value_of(variable);
+  require(value.empty() || value == "0" || value == "1", "[", variable, "] the value is \"", value,
+          "\"; 0 or 1 would be right");
+  result = value == "1";
+}
+
 void read(const char* variable, list& result) {
   std::string value = value_of(variable);
   for (std::size_t begin = 0; begin < value.size();) {
@@ -62,12 +69,17 @@ void read(const char* variable, list& result) {
 
 #define TILEWRIGHT_ENV(getter, variable, type, unset, meaning) \
   type getter() {                                              \
-    type value;                                                \
+    type value{};                                              \
     read(variable, value);                                     \
     return value;                                              \
   }
 #include "runtime/base/env.def"
 #undef TILEWRIGHT_ENV
+
+bool is_off(std::string_view text) {
+  return std::ranges::equal(text, std::string_view("off"), {},
+                            [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
+}
 
 std::span<const Row> rows() { return table; }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "runtime/base/error.h"
+#include "tests/errors.h"
 #include "tests/setting.h"
 
 namespace tilewright {
@@ -40,6 +41,25 @@ TEST(Env, AnIntegerThatIsNoneNamesTheVariableAndTheValue) {
                                      .c_str());
     }
   }
+}
+
+TEST(Env, AFlagIsNothingButZeroOrOne) {
+  Setting unset("TILEWRIGHT_SYNC", nullptr);
+  EXPECT_FALSE(env::sync());
+  Setting one("TILEWRIGHT_SYNC", "1");
+  EXPECT_TRUE(env::sync());
+  Setting zero("TILEWRIGHT_SYNC", "0");
+  EXPECT_FALSE(env::sync());
+  for (const char* bad : {"2", "-1", "yes", "01"}) {
+    Setting set("TILEWRIGHT_SYNC", bad);
+    EXPECT_EQ(error_of(env::sync),
+              concat("[TILEWRIGHT_SYNC] the value is \"", bad, "\"; 0 or 1 would be right"));
+  }
+}
+
+TEST(Env, OffIsAWordInAnyCase) {
+  for (const char* word : {"off", "OFF", "Off"}) EXPECT_TRUE(env::is_off(word));
+  for (const char* word : {"", "on", "offf", "of", "o\x66\xe6"}) EXPECT_FALSE(env::is_off(word));
 }
 
 TEST(Env, ListsAreSplitAtCommasWithoutEmptyWords) {
