@@ -1,19 +1,30 @@
 #include "runtime/cache_folder.h"
 
 #include "runtime/base/env.h"
+#include "runtime/base/error.h"
 #include "runtime/files/private_folder.h"
+
+#include <cstdio>
+#include <mutex>
 
 namespace tilewright {
 namespace {
 
 std::filesystem::path root() {
   if (std::string named = env::cache_dir(); !named.empty())
-    return named == "off" ? std::filesystem::path() : std::filesystem::path(named);
+    return env::is_off(named) ? std::filesystem::path() : std::filesystem::path(named);
   if (std::string caches = env::user_cache_dir(); !caches.empty())
     return std::filesystem::path(caches) / "tilewright";
   std::string home = env::home();
   return home.empty() ? std::filesystem::path()
                       : std::filesystem::path(home) / ".cache" / "tilewright";
+}
+
+// Nothing is kept then, of which the user would otherwise never hear.
+void warn_of_relative_folder(const std::string& why_not) {
+  static std::once_flag once;
+  std::call_once(
+      once, [&] { std::fprintf(stderr, "tilewright: nothing is kept: %s\n", why_not.c_str()); });
 }
 
 }  // namespace
@@ -23,16 +34,18 @@ std::filesystem::path cache_folder(std::string_view part) { return find_cache_fo
 CacheFolder find_cache_folder(std::string_view part) {
   std::filesystem::path folder = root();
   if (folder.empty())
-    return {{}, env::cache_dir() == "off" ? "TILEWRIGHT_CACHE_DIR is off" : "HOME is not set"};
-  if (!folder.is_absolute()) return {{}, folder.string() + " is no absolute path"};
-  folder /= part;
-  std::error_code problem;
-  if (!std::filesystem::is_directory(folder, problem)) {
-    std::filesystem::create_directories(folder, problem);
-    if (problem) return {{}, folder.string() + ": " + problem.message()};
-    std::filesystem::permissions(folder, std::filesystem::perms::owner_all, problem);
+    return {{}, env::is_off(env::cache_dir()) ? "TILEWRIGHT_CACHE_DIR is off" : "HOME is not set"};
+  if (!folder.is_absolute()) {
+    const char* of = !env::cache_dir().empty()        ? "TILEWRIGHT_CACHE_DIR"
+                     : !env::user_cache_dir().empty() ? "XDG_CACHE_HOME"
+                                                      : "HOME";
+    std::string why_not =
+        concat("the folder \"", folder.string(), "\" of ", of, " is no absolute path");
+    warn_of_relative_folder(why_not);
+    return {{}, why_not};
   }
-  if (auto reason = not_private(folder)) return {{}, *reason};
+  folder /= part;
+  if (auto reason = make_private(folder)) return {{}, *reason};
   return {folder, {}};
 }
 

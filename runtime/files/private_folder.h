@@ -18,10 +18,15 @@ namespace tilewright {
 // or root's, and lead to such folders.
 std::optional<std::string> not_private(const std::filesystem::path& folder);
 
+// Makes the folder, which must be absolute, and what of those above it is not there, for the user
+// alone, and says what `not_private` says of it. Nothing is made behind a folder or a link that
+// somebody else could change.
+std::optional<std::string> make_private(const std::filesystem::path& folder);
+
 // For a file that a program is told to write: how any user of the machine could have put it there,
 // or nothing. That is so if its folder, or one above it, may be written by all without the sticky
-// bit; or with it, if the file is a link or belongs to another user. Other owners and groups are
-// for the user to decide.
+// bit; or with it, if the file is a link or belongs to another user, or a link of another user
+// leads there. Other owners and groups are for the user to decide. Folders need not be there.
 std::optional<std::string> open_to_anybody(const std::filesystem::path& file);
 
 }  // namespace tilewright

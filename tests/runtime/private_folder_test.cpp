@@ -69,9 +69,59 @@ TEST_F(PrivateFolder, CachesAreKeptInNoOtherAndTheReasonIsTold) {
   EXPECT_EQ(cache_folder("part"), fs::path());
   EXPECT_EQ(find_cache_folder("part").why_not, outer.string() + " may be written by others");
   Setting relative("TILEWRIGHT_CACHE_DIR", "here");
-  EXPECT_EQ(find_cache_folder("part").why_not, "here is no absolute path");
-  Setting off("TILEWRIGHT_CACHE_DIR", "off");
-  EXPECT_EQ(find_cache_folder("part").why_not, "TILEWRIGHT_CACHE_DIR is off");
+  EXPECT_EQ(find_cache_folder("part").why_not,
+            "the folder \"here\" of TILEWRIGHT_CACHE_DIR is no absolute path");
+  for (const char* word : {"off", "OFF"}) {
+    Setting off("TILEWRIGHT_CACHE_DIR", word);
+    EXPECT_EQ(find_cache_folder("part").why_not, "TILEWRIGHT_CACHE_DIR is off");
+  }
+}
+
+// Runs in a process of its own, because it is said once a process.
+TEST(PrivateFolderDeathTest, ThatNothingIsKeptInARelativeFolderIsSaidOnce) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  Setting relative("TILEWRIGHT_CACHE_DIR", "here");
+  EXPECT_EXIT(
+      {
+        cache_folder("part");
+        cache_folder("other");
+        std::exit(0);
+      },
+      testing::ExitedWithCode(0),
+      "^tilewright: nothing is kept: the folder \"here.*\" of TILEWRIGHT_CACHE_DIR is no absolute "
+      "path\n$");
+}
+
+TEST_F(PrivateFolder, NothingIsMadeWhereOthersCouldChangeIt) {
+  set_mode(outer, 0777);
+  EXPECT_EQ(make_private(outer / "new" / "part").value_or("none"),
+            outer.string() + " may be written by others");
+  EXPECT_FALSE(fs::exists(outer / "new"));
+  set_mode(outer, 01777);
+  EXPECT_EQ(make_private(outer / "new" / "part").value_or("none"), "none");
+  EXPECT_EQ(fs::status(outer / "new").permissions(), fs::perms::owner_all);
+  EXPECT_EQ(fs::status(outer / "new" / "part").permissions(), fs::perms::owner_all);
+  fs::create_symlink("inner", outer / "link");
+  EXPECT_EQ(make_private(outer / "link" / "part").value_or("none"), "none") << "one's own link";
+  EXPECT_TRUE(fs::is_directory(inner / "part"));
+  folder.write("file", "");
+  EXPECT_EQ(make_private(folder.path() / "file" / "part").value_or("none"),
+            (folder.path() / "file" / "part").string() + " cannot be looked at: Not a directory");
+}
+
+// As in /tmp: somebody has put a link there that leads to a folder of the user's.
+TEST_F(PrivateFolder, NothingIsMadeBehindAnotherUsersLink) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give links away";
+  set_mode(outer, 01777);
+  fs::create_directory(folder.path() / "victim");
+  fs::path link = outer / "c";
+  fs::create_directory_symlink(folder.path() / "victim", link);
+  ASSERT_EQ(::lchown(link.c_str(), 65534, 65534), 0);
+  Setting cache("TILEWRIGHT_CACHE_DIR", link.c_str());
+  EXPECT_EQ(find_cache_folder("part").why_not, link.string() + " is another user's");
+  EXPECT_TRUE(fs::is_empty(folder.path() / "victim"));
+  EXPECT_EQ(open_to_anybody(link / "new" / "tuning.db").value_or("none"),
+            link.string() + " is another user's link, in a folder of everybody");
 }
 
 TEST_F(PrivateFolder, AFileToBeWrittenMayBeInTheFolderOfAGroupButNotOfEverybody) {

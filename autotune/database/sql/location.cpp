@@ -37,11 +37,12 @@ std::unique_ptr<SqlConnection> open_file(const Location& location, Access access
   fs::path folder = file.has_parent_path() ? file.parent_path() : ".";
   std::error_code problem;
   if (access == Access::read_write) {
-    fs::create_directories(folder, problem);
-    if (location.is_ours)
-      keep_from_others(file);
-    else if (auto reason = open_to_anybody(file))
+    // Before a folder is made, which would otherwise be where others want it.
+    auto reason = location.is_ours ? std::nullopt : open_to_anybody(file);
+    if (reason)
       throw SqlError(SqlFailure::foreign, file.string() + " is not safe to write: " + *reason);
+    fs::create_directories(folder, problem);
+    if (location.is_ours) keep_from_others(file);
   }
   SqliteJournal journal =
       is_network_file_system(folder) ? SqliteJournal::rollback : SqliteJournal::log;

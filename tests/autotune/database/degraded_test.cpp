@@ -200,6 +200,17 @@ TEST(DegradedDatabase, APlaceThatIsAFolderIsNoPlace) {
   EXPECT_TRUE(database.lookup(test_key(64)).best);
 }
 
+TEST(DegradedDatabase, WhereEverybodyMayWriteNoFolderIsMadeForIt) {
+  ScratchFolder folder;
+  fs::permissions(folder.path(), fs::perms(0777));
+  TuningDatabase database(folder.path() / "new" / "tuning.db");
+  EXPECT_FALSE(database.store({row_of(64)}));
+  EXPECT_THAT(
+      database.diagnostics().messages,
+      testing::Contains(HasSubstr(folder.path().string() + " may be written by everybody")));
+  EXPECT_FALSE(fs::exists(folder.path() / "new"));
+}
+
 TEST(DegradedDatabase, ADatabaseOpenedForReadingIsNotWritten) {
   ScratchFolder folder;
   std::string file = folder.path() / "tuning.db";
