@@ -3,12 +3,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <optional>
 
 #include "autotune/database/sql/postgres_connection.h"
 #include "autotune/database/sql/sqlite_connection.h"
 
 #include "runtime/base/env.h"
+#include "runtime/base/error.h"
 #include "runtime/cache_folder.h"
 #include "runtime/files/private_folder.h"
 
@@ -19,6 +22,20 @@ namespace fs = std::filesystem;
 
 bool is_url(const std::string& where) {
   return where.starts_with("postgresql://") || where.starts_with("postgres://");
+}
+
+// Whether it begins with SCHEME://, as no name of a file does that somebody means.
+bool has_scheme(std::string_view where) {
+  auto is_letter = [](unsigned char c) { return std::isalnum(c) != 0 || c == '+'; };
+  std::size_t end = where.find("://");
+  return end != where.npos && end > 0 && std::ranges::all_of(where.substr(0, end), is_letter);
+}
+
+Location location_of(const char* operation, const std::string& named) {
+  if (is_url(named)) return {.url = named};
+  require(!has_scheme(named), "[", operation, "] \"", named,
+          "\" is a URL of another kind; a file or postgresql://... would be right");
+  return {.file = named};
 }
 
 // Creates the file without opening it: closing it would release the locks that another connection
@@ -77,20 +94,26 @@ std::string Location::text() const {
   return at == shown.npos ? shown : shown.substr(0, host + 2) + "..." + shown.substr(at);
 }
 
+std::optional<Location> named_location() {
+  std::string named = env::tune_db();
+  if (named.empty()) return {};
+  if (env::is_off(named)) return Location{.why_none = "TILEWRIGHT_TUNE_DB is off"};
+  return location_of("TILEWRIGHT_TUNE_DB", named);
+}
+
 Location locate(const std::string& where) {
-  std::string named = where.empty() ? env::tune_db() : where;
-  if (is_url(named)) return {{}, named, false, {}};
-  if (!named.empty()) return {named, {}, false, {}};
+  if (!where.empty()) return location_of("tuning database", where);
+  if (auto named = named_location()) return *named;
   CacheFolder folder = find_cache_folder("tuning");
-  if (folder.path.empty()) return {{}, {}, false, folder.why_not};
-  return {folder.path / "tuning.db", {}, true, {}};
+  if (folder.path.empty()) return {.why_none = folder.why_not};
+  return {.file = folder.path / "tuning.db", .is_ours = true};
 }
 
 std::unique_ptr<SqlConnection> open_connection(const Location& location, Access access,
                                                const NoteFailure& why_not_written) {
   if (!location.url.empty()) return open_postgres(location.url, access);
   if (!location.file.empty()) return open_file(location, access, why_not_written);
-  throw SqlError(SqlFailure::unavailable, "there is no folder for caches: " + location.why_none);
+  throw SqlError(SqlFailure::unavailable, "there is no place to keep it in: " + location.why_none);
 }
 
 }  // namespace tilewright::autotune

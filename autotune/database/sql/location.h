@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "autotune/database/sql/access.h"
@@ -13,15 +14,19 @@ namespace tilewright::autotune {
 
 // A file, a server, or (both empty) no place at all.
 struct Location {
-  std::filesystem::path file;
-  std::string url;       // postgresql://...
-  bool is_ours = false;  // the file in the cache folder, which nobody else has a name for
-  std::string why_none;  // where there is no place
+  std::filesystem::path file = {};
+  std::string url = {};       // postgresql://...
+  bool is_ours = false;       // the file in the cache folder, which nobody else has a name for
+  std::string why_none = {};  // where there is no place
   // For messages: the file, or the server without user, password and options.
   std::string text() const;
 };
 
-// "" means the location that TILEWRIGHT_TUNE_DB names, or else tuning.db in the cache folder.
+// The location that TILEWRIGHT_TUNE_DB names, or none if it is not set. Raises `Error` as `locate`.
+std::optional<Location> named_location();
+
+// "" means the location that TILEWRIGHT_TUNE_DB names (none, if that is off), or else tuning.db in
+// the cache folder. Raises `Error` for a URL that is none of PostgreSQL's.
 Location locate(const std::string& where);
 
 // Makes the folder and the file if they are not there. A file without write permission is opened

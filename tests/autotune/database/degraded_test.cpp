@@ -190,7 +190,8 @@ TEST(DegradedDatabase, WithoutAPlaceTheMemoryOfTheProcessServes) {
   EXPECT_EQ(database.neighbours(test_key(32), 5).size(), 1U);
   EXPECT_FALSE(database.diagnostics().keeps);
   EXPECT_THAT(database.diagnostics().messages,
-              testing::ElementsAre(HasSubstr("no folder for caches")));
+              testing::ElementsAre(
+                  HasSubstr("there is no place to keep it in: TILEWRIGHT_CACHE_DIR is off")));
 }
 
 TEST(DegradedDatabase, APlaceThatIsAFolderIsNoPlace) {

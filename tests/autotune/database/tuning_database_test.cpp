@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/autotune/database/rows.h"
+#include "tests/errors.h"
 #include "tests/scratch_folder.h"
 #include "tests/setting.h"
 
@@ -171,6 +172,30 @@ TEST_F(TuningDatabaseTest, IsNamedByTheEnvironmentOrLiesInTheCacheFolder) {
   }
   Setting named("TILEWRIGHT_TUNE_DB", file().c_str());
   EXPECT_THAT(TuningDatabase().diagnostics().place, HasSubstr(file()));
+}
+
+TEST(TuningDatabase, OffIsNoFileOfThatName) {
+  for (const char* word : {"off", "OFF"}) {
+    Setting off("TILEWRIGHT_TUNE_DB", word);
+    TuningDatabase database;
+    EXPECT_FALSE(
+        database.store({TuningRow(test_key(), test_configuration(1), ok_observation({1}))}));
+    EXPECT_TRUE(database.lookup(test_key()).best) << "it is known in this process";
+    EXPECT_THAT(database.diagnostics().messages,
+                testing::ElementsAre("there is no place to keep it in: TILEWRIGHT_TUNE_DB is off"));
+    EXPECT_FALSE(std::filesystem::exists(word));
+  }
+}
+
+TEST(TuningDatabase, AUrlOfAnotherKindIsNoFolder) {
+  Setting other("TILEWRIGHT_TUNE_DB", "sqlite://tuning.db");
+  EXPECT_EQ(error_of([] { TuningDatabase(); }),
+            "[TILEWRIGHT_TUNE_DB] \"sqlite://tuning.db\" is a URL of another kind; a file or "
+            "postgresql://... would be right");
+  EXPECT_EQ(error_of([] { TuningDatabase("mysql+x://a/b"); }),
+            "[tuning database] \"mysql+x://a/b\" is a URL of another kind; a file or "
+            "postgresql://... would be right");
+  EXPECT_FALSE(std::filesystem::exists("sqlite:"));
 }
 
 TEST(TuningDatabase, ReplacesWhatThereIsOfAKeyInOneStep) {
