@@ -123,7 +123,7 @@ bool GuardedStore::is_worth_another(const SqlError& error, int attempt) {
     case SqlFailure::damaged: return mend();
     case SqlFailure::foreign:
       close_for_good();
-      say_once(concat(error.what(), "; it is left alone, and nothing is kept"));
+      say_left_alone(error.what());
       return false;
     case SqlFailure::unavailable:
       if (!location_.url.empty() && Patience::left().count() == 0) {
@@ -167,6 +167,8 @@ bool GuardedStore::mend() {
   } catch (const std::exception& error) {
     note(error.what());
     close_for_good();
+    const auto* failure = dynamic_cast<const SqlError*>(&error);
+    if (failure != nullptr && failure->kind == SqlFailure::foreign) say_left_alone(error.what());
     return false;
   }
 }
@@ -192,6 +194,10 @@ void GuardedStore::say_once(const std::string& message) const {
   static std::atomic<std::int64_t> said_by = 0;  // process: a child after fork speaks for itself
   std::int64_t own = ::getpid();
   if (said_by.exchange(own) != own) std::fprintf(stderr, "tilewright: %s\n", message.c_str());
+}
+
+void GuardedStore::say_left_alone(const std::string& why) const {
+  say_once(concat(why, "; it is left alone, and nothing is kept"));
 }
 
 void GuardedStore::note(const std::string& message) {

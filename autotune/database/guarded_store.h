@@ -47,6 +47,7 @@ class GuardedStore {
   bool mend();
   bool is_whole_after_all();
   void say_once(const std::string& message) const;
+  void say_left_alone(const std::string& why) const;
   void close_for_good();
   void note(const std::string& message);
   void add_message(const std::string& message);

@@ -167,6 +167,9 @@ void remove_oldest_damaged(const fs::path& file) {
 
 SalvageReport replace_damaged(const fs::path& file, std::uint64_t inode, bool is_ours) {
   SalvageReport report;
+  // Before a lock is put beside it. While another process mends it, it is one or is not there.
+  if (!is_ours && !looks_like_a_database(file) && names_in(file).keys.empty())
+    throw SqlError(SqlFailure::foreign, file.string() + " is no tuning database");
   FileLock lock(file.string() + ".lock");
   struct stat facts {};
   bool is_there = ::stat(file.c_str(), &facts) == 0;
@@ -175,10 +178,6 @@ SalvageReport replace_damaged(const fs::path& file, std::uint64_t inode, bool is
     return report;
   }
   Names names = names_in(file);
-  if (!is_ours && names.keys.empty() && !looks_like_a_database(file))
-    throw SqlError(SqlFailure::foreign,
-                   file.string() + " is no tuning database; it stays as it is");
-
   report.moved_to = concat(file.string(), corrupt_mark, time_text(), "-", facts.st_ino);
   fs::path fresh = concat(file.string(), ".salvaged-", ::getpid());
   std::error_code problem;

@@ -185,7 +185,22 @@ TEST(DamagedDatabase, AFileThatIsNoDatabaseStaysAsItIs) {
   EXPECT_FALSE(database.store(rows_of(1)));
   EXPECT_TRUE(database.lookup(test_key(1)).best);
   EXPECT_TRUE(read_file(file) == text);
+  EXPECT_FALSE(fs::exists(file.string() + ".lock"));
   EXPECT_THAT(database.diagnostics().messages, Contains(HasSubstr("is no tuning database")));
+}
+
+// In a process of its own, since it is said once a process.
+TEST(DamagedDatabase, ThatAFileIsNoDatabaseIsSaidInOneLine) {
+  ScratchFolder folder;
+  fs::path file = folder.write("diary.txt", "Dear diary, ");
+  EXPECT_EXIT(
+      {
+        TuningDatabase database(file);
+        database.store(rows_of(1));
+        std::exit(0);
+      },
+      testing::ExitedWithCode(0),
+      "^tilewright: .*diary.txt is no tuning database; it is left alone, and nothing is kept\n$");
 }
 
 TEST(DamagedDatabase, AWrongRowIsPassedOverCountedAndCleanedAway) {
