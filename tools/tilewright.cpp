@@ -32,7 +32,10 @@ void add_commands(CLI::App& app) {
     command.add(*app.add_subcommand(command.name, command.what));
   refuse_cut_numbers(app);
   // After --help has been answered, and before any command runs.
-  app.parse_complete_callback([] { as_misuse(graph::check_pass_names); });
+  app.parse_complete_callback([] {
+    as_misuse(graph::check_pass_names);
+    as_misuse(check_settings);
+  });
 }
 
 int run(int argc, char** argv) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "dsl/emulator/known_memory.h"
+#include "dsl/language/check_setting.h"
 #include "dsl/language/kernel_state.h"
 #include "dsl/language/launch_checks.h"
 #include "dsl/launch/compile.h"
@@ -38,13 +39,6 @@ class Few {
   std::size_t count_ = 0;
   std::vector<T> many_;
 };
-
-Check check_of_environment() {
-  std::string text = env::check();
-  require(text.empty() || text == "none" || text == "bounds", "[TILEWRIGHT_CHECK] unknown check \"",
-          text, "\"; known are none and bounds");
-  return text == "bounds" ? Check::bounds : Check::none;
-}
 
 bool answers(const Signature& signature, std::span<const LaunchArgument> arguments) {
   if (signature.size() != arguments.size()) return false;
@@ -115,6 +109,13 @@ void launch_checked(const Artifact& artifact, const Grid& grid, std::span<const 
 
 }  // namespace
 
+Check check_setting() {
+  std::string text = env::check();
+  require(text.empty() || text == "none" || text == "bounds", "[TILEWRIGHT_CHECK] unknown check \"",
+          text, "\"; known are none and bounds");
+  return text == "bounds" ? Check::bounds : Check::none;
+}
+
 std::shared_ptr<const Kernel::Compiled> Kernel::compiled_for(
     std::span<const LaunchArgument> arguments, const Device& device) const {
   // Held while compiling, so that threads that meet a new signature together compile it once.
@@ -132,7 +133,7 @@ std::shared_ptr<const Kernel::Compiled> Kernel::compiled_for(
   made->signature = std::move(signature);
   made->device = device;
   made->uses = parameter_use(program);
-  bool is_checked = (state_->check ? *state_->check : check_of_environment()) == Check::bounds;
+  bool is_checked = (state_->check ? *state_->check : check_setting()) == Check::bounds;
   if (is_checked && device == Device::cpu()) made->checks = check_bounds(program);
   made->artifact =
       made->checks ? compile(made->checks->function, device) : compile_watched(program, device);

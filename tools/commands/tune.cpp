@@ -169,7 +169,6 @@ bool tune_kernel(const NamedKernel& kernel, const Arguments& a, const Device& de
 
 void run(const Arguments& a) {
   if (a.threads > 0) set_thread_count(a.threads);
-  check_settings();
   Device device = chosen_device(a.device);
   std::vector<NamedKernel> kernels = model_kernels(a.kernels);
   if (!a.kernels.empty())

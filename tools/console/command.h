@@ -33,8 +33,7 @@ struct RunOptions {
   int threads = 0;  // 0: all
 
   void add_to(CLI::App& command);
-  // Applies the thread count; raises `Misuse` for unknown names, and `Error` for settings of the
-  // environment that cannot be.
+  // Applies the thread count; raises `Misuse` for unknown names.
   Options compile_options() const;
 };
 
@@ -44,8 +43,8 @@ void add_device_option(CLI::App& command, std::string& device, const char* what)
 // setting (raises `Error`). Settings are read when a command runs, not when its options are
 // declared, so that a bad one does not make `--help` fail.
 Device chosen_device(const std::string& option);
-// Raises `Error` for a setting of the environment that cannot be, also if this device would never
-// ask for it.
+// Raises `Error` for a setting of the environment that cannot be, also if nothing would ever ask
+// for it here: silently passed over, it would do nothing.
 void check_settings();
 
 void add_generate(CLI::App& command);

@@ -4,7 +4,11 @@
 #include <cmath>
 #include <cstdio>
 
+#include "autotune/database/sql/location.h"
 #include "autotune/policy.h"
+#include "dsl/language/check_setting.h"
+#include "dsl/target/target.h"
+#include "graph/tune/plan_lock.h"
 #include "runtime/base/env.h"
 #include "runtime/cpu/parallel.h"
 #include "tools/console/command.h"
@@ -65,12 +69,15 @@ Device chosen_device(const std::string& option) {
 void check_settings() {
   env::sync();
   env::threads();
+  dsl::host_target();
+  dsl::check_setting();
+  default_device();
   autotune::tune_policy();
+  autotune::named_location();
 }
 
 Options RunOptions::compile_options() const {
   if (threads > 0) set_thread_count(threads);
-  check_settings();
   Options options{.device = chosen_device(device)};
   as_misuse([&] {
     options.mode = parse_mode(option_spelling(mode));
