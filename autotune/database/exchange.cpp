@@ -3,10 +3,10 @@
 #include <future>
 #include <utility>
 
-#include "autotune/database/row/foreign_text.h"
 #include "autotune/database/row/stored_row.h"
 #include "runtime/base/error.h"
 #include "runtime/base/hash.h"
+#include "runtime/files/foreign_text.h"
 
 namespace tilewright::autotune {
 namespace {

@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "autotune/database/exchange.h"
-#include "autotune/database/row/foreign_text.h"
 #include "autotune/database/row/stored_row.h"
 #include "runtime/base/error.h"
+#include "runtime/files/foreign_text.h"
 
 namespace tilewright::autotune {
 namespace {

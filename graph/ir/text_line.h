@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/files/foreign_text.h"
 
 namespace tilewright::graph {
 
@@ -63,8 +64,8 @@ class TextLine {
     }
   }
   [[noreturn]] void fail(const std::string& what) const {
-    raise_error(concat("[parse] line ", number_, ": ", what, " before '", rest_.substr(0, 20),
-                       "'; the form is ", form_));
+    raise_error(concat("[parse] line ", number_, ": ", what, " before '",
+                       shown(rest_.substr(0, 20)), "'; the form is ", form_));
   }
 
  private:

@@ -228,6 +228,17 @@ TEST(Text, EveryChangeOfOneCharacterIsReadOrRefused) {
     }
 }
 
+TEST(Text, MessagesHaveNoByteThatATerminalWouldObey) {
+  std::string text = print(parse(everything));
+  for (std::size_t i = 0; i < text.size(); ++i)
+    for (char c : {'\x1b', '\x07', '\x7f', '\x9b'}) {
+      std::string changed = text;
+      changed[i] = c;
+      for (unsigned char byte : error_of(changed))
+        ASSERT_TRUE(byte >= 0x20 && byte < 0x7f) << "byte " << int{byte} << ", at " << i;
+    }
+}
+
 TEST(Text, DeepNestingIsAnErrorNotACrash) {
   std::string text = "func @f(%c: bool) {";
   for (int i = 0; i < 100000; ++i) text += " if %c {";

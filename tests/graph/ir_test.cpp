@@ -141,5 +141,17 @@ TEST(GraphText, NamesTheLineOfAnError) {
   expect_contains(error_of([] { parse("graph {\n"); }), "must end with '}'");
 }
 
+TEST(GraphText, MessagesHaveNoByteThatATerminalWouldObey) {
+  const std::string text =
+      "graph {\n  %0: f32[4] = input\n  %1: f32[4] = exp %0 {number=2}\n  return %1\n}\n";
+  for (std::size_t i = 0; i < text.size(); ++i)
+    for (char c : {'\x1b', '\x07', '\x7f', '\x9b'}) {
+      std::string changed = text;
+      changed[i] = c;
+      for (unsigned char byte : error_of([&] { parse(changed); }))
+        ASSERT_TRUE(byte >= 0x20 && byte < 0x7f) << "byte " << int{byte} << ", at " << i;
+    }
+}
+
 }  // namespace
 }  // namespace tilewright::graph

@@ -4,8 +4,8 @@
 #include <charconv>
 #include <cmath>
 
-#include "autotune/database/row/foreign_text.h"
 #include "runtime/base/error.h"
+#include "runtime/files/foreign_text.h"
 
 namespace tilewright::autotune {
 namespace {

@@ -8,11 +8,11 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "autotune/database/row/foreign_text.h"
 #include "autotune/database/sql/libpq.h"
 #include "autotune/database/sql/patience.h"
 #include "autotune/database/sql/schema.h"
 #include "runtime/base/error.h"
+#include "runtime/files/foreign_text.h"
 
 namespace tilewright::autotune {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "autotune/database/row/foreign_text.h"
 #include "runtime/base/error.h"
+#include "runtime/files/foreign_text.h"
 
 namespace tilewright::autotune {
 namespace {

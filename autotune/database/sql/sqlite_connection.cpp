@@ -8,10 +8,10 @@
 #include <array>
 #include <chrono>
 
-#include "autotune/database/row/foreign_text.h"
 #include "autotune/database/sql/patience.h"
 #include "autotune/database/sql/schema.h"
 #include "runtime/base/error.h"
+#include "runtime/files/foreign_text.h"
 
 namespace tilewright::autotune {
 namespace {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/files/foreign_text.h"
 
 namespace tilewright::ir {
 namespace {
@@ -22,13 +23,7 @@ void raise_at(const Token& token, const std::string& message) {
   raise_error(concat("[parse] line ", token.line, ", column ", token.column, ": ", message));
 }
 
-std::string Token::excerpt() const {
-  constexpr std::size_t most_shown = 80;
-  std::string shown = text.substr(0, most_shown);
-  for (char& c : shown)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  return text.size() > most_shown ? shown + "..." : shown;
-}
+std::string Token::excerpt() const { return shown(text); }
 
 std::string Token::describe() const {
   switch (kind) {
@@ -119,7 +114,7 @@ void Lexer::next() {
     token_.text = first;
     advance();
   } else {
-    raise_at(token_, concat("'", first, "' begins nothing"));
+    raise_at(token_, "'" + shown({&first, 1}) + "' begins nothing");
   }
 }
 

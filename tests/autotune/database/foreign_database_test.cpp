@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include "autotune/database/exchange.h"
-#include "autotune/database/row/foreign_text.h"
 #include "autotune/database/sql/schema.h"
 #include "autotune/database/sql/sqlite_connection.h"
 #include "autotune/database/sql/sqlite_pages.h"
 #include "autotune/database/store.h"
 #include "autotune/database/tuning_database.h"
+#include "runtime/files/foreign_text.h"
 #include "tests/autotune/database/rows.h"
 #include "tests/autotune/database/sqlite_file.h"
 #include "tests/scratch_folder.h"

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-namespace tilewright::autotune {
+namespace tilewright {
 
 // Bytes that are not printable ASCII become question marks; longer text is cut and ends in "...".
 std::string shown(std::string_view text, std::size_t most_bytes = 80);
 
-}  // namespace tilewright::autotune
+}  // namespace tilewright

@@ -1,6 +1,6 @@
-#include "autotune/database/row/foreign_text.h"
+#include "runtime/files/foreign_text.h"
 
-namespace tilewright::autotune {
+namespace tilewright {
 
 std::string shown(std::string_view text, std::size_t most_bytes) {
   std::string result(text.substr(0, most_bytes));
@@ -10,4 +10,4 @@ std::string shown(std::string_view text, std::size_t most_bytes) {
   return result;
 }
 
-}  // namespace tilewright::autotune
+}  // namespace tilewright
