@@ -1,7 +1,9 @@
 // The one command line program: a table of subcommands. It ends with 0, with 2 where it was asked
 // for what cannot be (misuse.h), and with 1 where what it was asked for failed.
 #include <exception>
+#include <iostream>
 #include <new>
+#include <sstream>
 #include <system_error>
 
 #include "graph/passes/pipeline.h"
@@ -49,7 +51,11 @@ int run(int argc, char** argv) {
   } catch (const CLI::RuntimeError& end) {
     return end.get_exit_code();
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : misuse_status;
+    std::ostringstream out, err;
+    int code = app.exit(error, out, err);
+    std::cout << out.str();
+    print_error(err.str().c_str());
+    return code == 0 ? 0 : misuse_status;
   }
   return 0;
 }

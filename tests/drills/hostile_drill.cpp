@@ -164,6 +164,35 @@ TEST(HostileFiles, AreReadWithinBoundsAndRowByRow) {
   });
 }
 
+// Whatever is wrong with a program or with the words of a command: the message has no byte that the
+// terminal would obey.
+TEST(HostileWords, DoNotReachTheTerminal) {
+  const std::string steering = "\x1b]0;gone\x07";
+  const std::vector<Words> commands = {{"opt", "made.tile"},
+                                       {"ptx", "made.tile"},
+                                       {"opt", "made.graph"},
+                                       {"opt", steering},
+                                       {"opt", "made.tile", "--passes", steering},
+                                       {"opt", "made.tile", "--target", steering},
+                                       {"opt", "made.tile", "--emit", steering},
+                                       {"ptx", "made.tile", "--target", steering},
+                                       {"opt", "made.tile", steering},
+                                       {"opt", "--" + steering},
+                                       {"generate", steering},
+                                       {"db", steering},
+                                       {steering}};
+  each_case(commands.size(), [&](std::uint64_t number) {
+    Workplace place;
+    place.write("made.tile", "func @f() { " + steering + " }");
+    place.write("made.graph", "graph {\n  " + steering + "\n}\n");
+    Outcome outcome = run(place.command(commands[number]));
+    expect_answer(outcome);
+    EXPECT_EQ(outcome.status, 2) << outcome.text();
+    expect_no_control(outcome.out);
+    expect_no_control(outcome.err);
+  });
+}
+
 // Rows of the very question that a run asks, with other choices and wonderful times.
 void poison(const fs::path& file, Chance& chance) {
   Rows rows;

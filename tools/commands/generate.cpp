@@ -9,9 +9,11 @@
 #include "graph/functions/quantized.h"
 #include "models/decoder/decoder_families.h"
 #include "models/decoder/language_model.h"
+#include "models/files/reader.h"
 #include "models/generate/generate.h"
 #include "models/tokenizer/tokenizer.h"
 #include "tools/console/command.h"
+#include "tools/console/terminal_text.h"
 
 namespace tilewright::tools {
 namespace {
@@ -108,6 +110,17 @@ void quantize(LanguageModel& model, const Arguments& a) {
   }
 }
 
+// To a pipe or a file as it is: its bytes are what was asked for.
+void print_text(std::string_view text) {
+  static const bool is_terminal = ::isatty(STDOUT_FILENO) != 0;
+  auto write = [](std::string_view part) { fmt::print("{}", part); };
+  if (is_terminal)
+    write_without_control(text, write);
+  else
+    write(text);
+  std::fflush(stdout);
+}
+
 // One line of a terminal, written over and over, and gone at the end.
 void show_progress(const LoadProgress& progress) {
   constexpr double mib = 1 << 20;
@@ -115,7 +128,8 @@ void show_progress(const LoadProgress& progress) {
   fmt::print(stderr, "\r\033[K");
   if (!is_over)
     fmt::print(stderr, "{:.0f} of {:.0f} MiB  {}", static_cast<double>(progress.bytes_done) / mib,
-               static_cast<double>(progress.bytes_total) / mib, progress.name);
+               static_cast<double>(progress.bytes_total) / mib,
+               concat(json::excerpt(progress.name)));
   std::fflush(stderr);
 }
 
@@ -140,12 +154,8 @@ void generate(const Arguments& a) {
   wanted.steps_a_round = a.steps_a_round;
   if (!a.json) {
     fmt::print(stderr, "compiling ({}, {})\n", a.run.backend, a.run.mode);
-    fmt::print("{}", a.prompt);
-    std::fflush(stdout);
-    wanted.on_text = [](std::string_view text) {
-      fmt::print("{}", text);
-      std::fflush(stdout);
-    };
+    print_text(a.prompt);
+    wanted.on_text = print_text;
   }
   Generation g = generator.generate(a.prompt, wanted);
   if (a.json) {

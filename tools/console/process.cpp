@@ -12,6 +12,7 @@
 #include <new>
 
 #include "runtime/base/out_of_memory.h"
+#include "tools/console/terminal_text.h"
 
 namespace tilewright::tools {
 namespace {
@@ -88,19 +89,21 @@ void say_out_of_memory() noexcept {
 }
 
 void say(const char* text) noexcept {
-  auto write = [](const char* part) {
-    for (std::size_t left = std::strlen(part); left > 0;) {
-      ssize_t done = ::write(STDERR_FILENO, part, left);
+  print_error("tilewright: ");
+  print_error(text);
+  print_error("\n");
+}
+
+void print_error(const char* text) noexcept {
+  std::fflush(stderr);
+  write_without_control(text, [](std::string_view part) {
+    while (!part.empty()) {
+      ssize_t done = ::write(STDERR_FILENO, part.data(), part.size());
       if (done < 0 && errno == EINTR) continue;
       if (done <= 0) return;
-      part += done;
-      left -= static_cast<std::size_t>(done);
+      part.remove_prefix(static_cast<std::size_t>(done));
     }
-  };
-  std::fflush(stderr);
-  write("tilewright: ");
-  write(text);
-  write("\n");
+  });
 }
 
 }  // namespace tilewright::tools

@@ -20,7 +20,10 @@ int finished_output(int status);
 // is said, and the status is 1 too. Never raises, needs no memory.
 void say_out_of_memory() noexcept;
 
-// On stderr: "tilewright: " and the text. Never raises, needs no memory.
+// On stderr: "tilewright: " and the text, as `print_error` prints it.
 void say(const char* text) noexcept;
+// On stderr, without control characters (terminal_text.h): names in it may come from files. Never
+// raises, needs no memory.
+void print_error(const char* text) noexcept;
 
 }  // namespace tilewright::tools
