@@ -1,6 +1,5 @@
 #include "graph/tune/plan_lock.h"
 
-#include <fstream>
 #include <mutex>
 #include <sstream>
 
@@ -8,6 +7,7 @@
 #include "autotune/policy.h"
 #include "runtime/base/error.h"
 #include "runtime/files/atomic_file.h"
+#include "runtime/files/regular_file.h"
 
 namespace tilewright::graph {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 using autotune::Record;
 
 constexpr const char* first_line = "tilewright plan 2";
-constexpr std::size_t longest_line = 1 << 16;
+constexpr std::size_t longest_line = 1 << 16, most_bytes = 64 << 20;
 
 std::string text_of(const LockedRegion& region) {
   return concat("asked ", text_of(region.asked), " used ", text_of(region.used),
@@ -43,18 +43,14 @@ std::string first_difference(const Record& wanted, const Record& found) {
 // Reads a file line by line and names the line in its errors.
 class Reader {
  public:
-  Reader(const std::filesystem::path& file) : file_(file), in_(file) {
-    require(in_.good(), "[plan] cannot read ", file.string());
-    std::error_code error;
-    require(std::filesystem::is_regular_file(file, error), "[plan] ", file.string(),
-            " is no regular file; the name of a plan would be right");
-  }
+  Reader(const std::filesystem::path& file)
+      : file_(file), in_(read_regular_file(file, "plan", most_bytes)) {}
   // The line before goes into the checksum.
   bool next() {
     if (number_ > 0) lines_.add(line_);
     ++number_;
     line_.clear();
-    for (int c = in_.get(); c != std::ifstream::traits_type::eof(); c = in_.get()) {
+    for (int c = in_.get(); c != std::istringstream::traits_type::eof(); c = in_.get()) {
       if (c == '\n') return true;
       expect(line_.size() < longest_line, concat("it has more than ", longest_line, " bytes"));
       line_ += static_cast<char>(c);
@@ -120,7 +116,7 @@ class Reader {
   }
 
   std::filesystem::path file_;
-  std::ifstream in_;
+  std::istringstream in_;
   std::string line_;
   int number_ = 0;
   Hasher lines_;

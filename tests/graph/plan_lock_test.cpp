@@ -229,6 +229,10 @@ TEST_F(PlanLockTest, RefusesAFileThatWasEditedOrHasMore) {
 TEST_F(PlanLockTest, RefusesWhatIsNoFile) {
   EXPECT_THAT(error_of([&] { run({.locked_plan = "/dev/zero"}); }),
               HasSubstr("/dev/zero is no regular file"));
+  std::filesystem::path pipe = file.string() + ".pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(error_of([&] { run({.locked_plan = pipe.string()}); }),
+              HasSubstr(pipe.string() + " is no regular file"));
 }
 
 }  // namespace

@@ -4,16 +4,20 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
+#include <limits>
 #include <optional>
 
 #include "autotune/database/row/statistics.h"
 #include "runtime/base/error.h"
+#include "runtime/files/regular_file.h"
 
 namespace tilewright::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
+constexpr std::size_t most_bytes = 256 << 20;
 
 // Four digits: a measurement has no more.
 double rounded(double x) {
@@ -37,10 +41,9 @@ double share_of(const Json& point) {
 }  // namespace
 
 Landscapes::Landscapes(std::string path) : path_(std::move(path)) {
-  std::ifstream file(path_);
-  if (!file) return;
+  if (std::error_code error; !std::filesystem::exists(path_, error)) return;
   try {
-    Json all = Json::parse(file);
+    Json all = Json::parse(read_regular_file(path_, "tune", most_bytes));
     for (Json& kernel : all.at("kernels")) {
       std::string name = kernel.at("kernel");
       Json points = Json::object();

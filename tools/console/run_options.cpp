@@ -88,8 +88,10 @@ Options RunOptions::compile_options() const {
               tune_seconds, "; seconds above 0 are wanted");
   require_use(write_plan.empty() || locked_plan.empty(),
               "[compile] --write-plan and --locked are both given; a plan is written or kept to");
-  if (!locked_plan.empty())
+  if (!locked_plan.empty()) {
     require_file("compile", locked_plan, "a plan that --write-plan has written");
+    graph::PlanLock::read(locked_plan);  // before anything is printed
+  }
   options.tune_seconds = tune_seconds;
   options.tune_in_background = tune_in_background;
   options.freezing = freezing;

@@ -1,0 +1,46 @@
+#include "runtime/files/regular_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "tests/errors.h"
+#include "tests/scratch_folder.h"
+
+namespace tilewright {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string error_for(const fs::path& file) {
+  return error_of([&] { read_regular_file(file, "plan", 8); });
+}
+
+TEST(RegularFile, IsReadAsItIsAndThroughLinks) {
+  ScratchFolder folder;
+  fs::path file = folder.write("file", std::string_view("a\0b\n", 4));
+  EXPECT_EQ(read_regular_file(file, "plan", 4), std::string_view("a\0b\n", 4));
+  fs::create_symlink("file", folder.path() / "link");
+  EXPECT_EQ(read_regular_file(folder.path() / "link", "plan", 4).size(), 4U);
+  EXPECT_EQ(read_regular_file(folder.write("empty", ""), "plan", 0), "");
+}
+
+TEST(RegularFile, IsNoPipeDeviceOrFolder) {
+  ScratchFolder folder;
+  fs::path pipe = folder.path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const fs::path& file : {pipe, fs::path("/dev/zero"), folder.path()})
+    EXPECT_EQ(error_for(file),
+              "[plan] " + file.string() + " is no regular file; the name of one would be right");
+}
+
+TEST(RegularFile, ThatIsNotThereOrTooLongIsNamed) {
+  ScratchFolder folder;
+  fs::path none = folder.path() / "none", longer = folder.write("longer", "123456789");
+  EXPECT_EQ(error_for(none), "[plan] cannot read " + none.string() + ": No such file or directory");
+  EXPECT_EQ(error_for(longer), "[plan] " + longer.string() + " has 9 bytes; at most 8 are read");
+  fs::create_symlink("loop", folder.path() / "loop");
+  expect_contains(error_for(folder.path() / "loop"), "Too many levels of symbolic links");
+}
+
+}  // namespace
+}  // namespace tilewright
