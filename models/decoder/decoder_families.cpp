@@ -470,7 +470,8 @@ DecoderConfig read_decoder_config(const std::filesystem::path& folder, ModelFile
       parse_decoder_config(file->text(max_config_bytes, operation), file->name());
   constexpr const char* defaults_name = "generation_config.json";
   std::error_code ignored;
-  if (!std::filesystem::exists(folder / defaults_name, ignored)) return config;
+  // A link that leads nowhere is a file that cannot be read, and no absent one.
+  if (!exists(std::filesystem::symlink_status(folder / defaults_name, ignored))) return config;
   auto defaults = open_model_file(folder, defaults_name, operation, options);
   ConfigFields generation(defaults->text(max_config_bytes, operation), operation, defaults->name());
   config.ends_at_bos = false;

@@ -235,6 +235,20 @@ TEST(DecoderFamilies, ATextEndsWhereGenerationConfigSays) {
   EXPECT_EQ(ends(), (Ids{3}));
 }
 
+TEST(DecoderFamilies, AGenerationConfigThatIsALinkToNowhereIsNotAbsent) {
+  ScratchFolder folder;
+  folder.write("config.json", config_text("llama", R"("bos_token_id":1,"eos_token_id":2)"));
+  std::filesystem::path link = folder.path() / "generation_config.json";
+  for (const char* target : {"none.json", "generation_config.json"}) {
+    std::filesystem::create_symlink(target, link);
+    for (bool may_leave : {false, true})
+      expect_contains(
+          error_of([&] { read_decoder_config(folder.path(), {.links_may_leave = may_leave}); }),
+          link.string() + ": cannot be opened: ");
+    std::filesystem::remove(link);
+  }
+}
+
 constexpr std::string_view long_texts =
     R"("original_max_position_embeddings":12,"rope_parameters":{"rope_type":"longrope",
        "short_factor":[1,1.5,2,2.5],"long_factor":[3,4,5,6]})";
