@@ -83,14 +83,26 @@ std::string ConfigFields::text(std::string_view name,
   return std::string(node->scalar.string);
 }
 
+std::int64_t ConfigFields::id(std::string_view name) const {
+  std::int64_t id = integer(name, -1);
+  check_id(name, id);
+  return id;
+}
+
+void ConfigFields::check_id(std::string_view name, std::int64_t id) const {
+  require(id >= -1, "[", operation_, "] ", what_, ": ", prefix_, name, " is ", id,
+          "; an id is 0 or more, and -1 stands for none");
+}
+
 std::vector<std::int64_t> ConfigFields::ids(std::string_view name) const {
   const json::Node* node = find(name);
   if (!node) return {};
-  if (node->kind != json::Node::Kind::array) return {integer(name)};
+  if (node->kind != json::Node::Kind::array) return {id(name)};
   std::vector<std::int64_t> ids;
   for (const json::Node& item : node->items) {
     require(item.is_integer(), "[", operation_, "] ", what_, ": ", prefix_, name, " holds ",
             json::describe(item), "; integers are needed");
+    check_id(name, item.scalar.integer);
     ids.push_back(item.scalar.integer);
   }
   return ids;

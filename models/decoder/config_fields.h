@@ -33,6 +33,8 @@ class ConfigFields {
   double number(std::string_view name, std::optional<double> missing = {}) const;
   bool boolean(std::string_view name, bool missing) const;
   std::string text(std::string_view name, std::optional<std::string_view> missing = {}) const;
+  // Of a token: 0 or more, or -1 for none, also where it is absent.
+  std::int64_t id(std::string_view name) const;
   std::vector<std::int64_t> ids(std::string_view name) const;  // one id or a list of them
   // Lists; an absent one is empty.
   std::vector<double> numbers(std::string_view name) const;
@@ -57,6 +59,7 @@ class ConfigFields {
   ConfigFields(std::shared_ptr<const json::Node> root, std::string_view operation,
                std::string_view what, std::string prefix);
   const json::Node* find(std::string_view name) const;
+  void check_id(std::string_view name, std::int64_t id) const;
   std::shared_ptr<const json::Node> root_;
   std::string_view operation_, what_;
   std::string prefix_;

@@ -121,7 +121,7 @@ void FamilyFields::sizes(const SizeFields& names) {
       fields.integer("head_dim", names.head_size.value_or(config.hidden / config.heads));
   config.vocabulary = size("vocab_size", max_size);
   config.max_positions = size(names.positions, max_size, names.max_positions);
-  config.bos = fields.integer("bos_token_id", -1);
+  config.bos = fields.id("bos_token_id");
   if (!config.knows(config.bos)) config.bos = -1;
   config.eos = fields.ids("eos_token_id");
   std::erase_if(config.eos, [&](std::int64_t id) { return !config.knows(id); });

@@ -104,6 +104,10 @@ TEST(DecoderConfig, RefusesValuesOfTheWrongType) {
   EXPECT_THAT(error_with("tie_word_embeddings", "1"), HasSubstr("true or false is needed"));
   EXPECT_THAT(error_with("rms_norm_eps", "[]"), HasSubstr("is an array; a number is needed"));
   EXPECT_THAT(error_with("eos_token_id", "[\"x\"]"), HasSubstr("holds \"x\""));
+  EXPECT_THAT(error_with("eos_token_id", "[2, -7]"),
+              HasSubstr("eos_token_id is -7; an id is 0 or more, and -1 stands for none"));
+  EXPECT_THAT(error_with("eos_token_id", "-2"), HasSubstr("eos_token_id is -2; an id"));
+  EXPECT_THAT(error_with("bos_token_id", "-2"), HasSubstr("bos_token_id is -2; an id"));
 }
 
 TEST(DecoderConfig, RefusesTextThatIsNotOneObject) {
