@@ -75,6 +75,18 @@ RopeConfig read_rope(const ConfigFields& object, const ConfigFields& outside,
   return rope;
 }
 
+// Beside an object a member outside of it is a copy. Families with a name of their own have copies
+// of other values there, as do files with an object for each kind of layer.
+void require_copy(const ConfigFields& fields, const ConfigFields& object, std::string_view name,
+                  std::string_view own_name) {
+  bool has_own = own_name != name && fields.has(own_name);
+  if (has_own || !fields.has(name) || !object.has(name)) return;
+  double outside = fields.number(name), inside = object.number(name);
+  require(outside == inside, "[", fields.operation(), "] ", fields.what(), ": ", name, " is ",
+          outside, " and ", object.full_name(name), " is ", inside,
+          "; one of them, or the same in both, is needed");
+}
+
 }  // namespace
 
 std::vector<RopeConfig> read_ropes(const ConfigFields& fields, std::int64_t max_positions,
@@ -100,7 +112,11 @@ std::vector<RopeConfig> read_ropes(const ConfigFields& fields, std::int64_t max_
       start.theta = defaults.sliding_theta;
     ropes.push_back(read_rope(*of_kind, fields, max_positions, start));
   }
-  if (ropes.empty()) return {read_rope(*object, fields, max_positions, rope)};
+  if (ropes.empty()) {
+    require_copy(fields, *object, "rope_theta", defaults.theta_name);
+    require_copy(fields, *object, "partial_rotary_factor", defaults.share_name);
+    return {read_rope(*object, fields, max_positions, rope)};
+  }
   require(ropes.size() == std::size(kinds_of_layers), "[", fields.operation(), "] ", fields.what(),
           ": ", object->full_name(""),
           "full_attention or sliding_attention is missing; where one "

@@ -142,6 +142,26 @@ TEST(Rope, IsReadFromTheMembersOfEitherVersion) {
             32);
 }
 
+TEST(Rope, RefusesTwoValuesOfOneMember) {
+  EXPECT_EQ(
+      error_of([] {
+        ropes_of(R"("rope_theta":500000.0,
+                  "rope_parameters":{"rope_type":"default","rope_theta":10000.0})");
+      }),
+      "[test] c: rope_theta is 500000 and rope_parameters.rope_theta is 10000; one of them, or "
+      "the same in both, is needed");
+  EXPECT_THAT(error_of([] {
+                ropes_of(R"("partial_rotary_factor":0.25,
+                    "rope_scaling":{"rope_type":"default","partial_rotary_factor":0.5})");
+              }),
+              HasSubstr("partial_rotary_factor is 0.25 and rope_scaling.partial_rotary_factor is"));
+  EXPECT_EQ(ropes_of(R"("rope_theta":2e4,"rope_parameters":{"rope_type":"default",
+                "rope_theta":20000})")
+                .at(0)
+                .theta,
+            2e4);
+}
+
 TEST(Rope, RefusesWhatItDoesNotKnowByName) {
   EXPECT_THAT(error_of_rope(R"("rope_type":"mrope")"),
               HasSubstr("[test] c: rope_parameters.rope_type is \"mrope\"; known are \"default\""));
