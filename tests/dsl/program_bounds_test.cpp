@@ -5,6 +5,7 @@
 #include <ctime>
 
 #include "dsl/codegen/gpu/gpu_code.h"
+#include "dsl/codegen/gpu/passes/gpu_pipeline.h"
 #include "dsl/codegen/host/codegen.h"
 #include "dsl/ir/text/text.h"
 #include "dsl/passes/pipeline.h"
@@ -56,6 +57,18 @@ TEST(ProgramBounds, NameTheTileThatAThreadCannotHold) {
   EXPECT_THAT(refusal(copy_of("1099511627776")), HasSubstr("is 2147483648 elements"));
   EXPECT_THAT(refusal(copy_of("262145")), HasSubstr("is 1024 elements for each of 512 threads"));
   EXPECT_EQ(refusal(copy_of("262144")), "none");
+}
+
+// The passes that lay tiles out are refused such a tile as well, where they are asked for by name.
+TEST(ProgramBounds, HoldForPassesByThemselves) {
+  ir::Function program = ir::parse(copy_of("2147483648"));
+  const std::string names[] = {"assign_layouts"};
+  try {
+    gpu::run_named_passes(program, names, target_named("sm_90a"));
+    FAIL() << "it was laid out";
+  } catch (const OutOfMemory& error) {
+    EXPECT_THAT(error.what(), HasSubstr("is 4194304 elements for each of 512 threads"));
+  }
 }
 
 TEST(ProgramBounds, CountTheWarpsThatAProgramSays) {

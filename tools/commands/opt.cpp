@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "dsl/codegen/gpu/passes/gpu_pipeline.h"
+#include "dsl/codegen/gpu/plan/program_bounds.h"
 #include "dsl/codegen/host/codegen.h"
 #include "dsl/ir/text/text.h"
 #include "dsl/passes/pipeline.h"
@@ -80,6 +81,7 @@ void opt(const Arguments& a) {
   for (ir::Function& function : programs_of("opt", a.file, text)) {
     auto times = a.passes.empty() ? dsl::run_passes(function, {.target = target, .skip = a.skip})
                                   : dsl::gpu::run_named_passes(function, a.passes, target);
+    if (is_schedule) dsl::gpu::require_within_bounds(function, target, false);
     if (is_schedule)
       for (const auto& t : dsl::gpu::schedule(function, {.target = target, .skip = a.skip}))
         times.push_back(t);

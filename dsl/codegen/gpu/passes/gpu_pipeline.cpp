@@ -4,6 +4,7 @@
 #include <array>
 
 #include "dsl/codegen/gpu/passes/gpu_passes.h"
+#include "dsl/codegen/gpu/plan/program_bounds.h"
 
 namespace tilewright::dsl::gpu {
 namespace {
@@ -28,10 +29,13 @@ std::vector<PassTime> schedule(ir::Function& function, PipelineOptions options) 
 std::vector<PassTime> run_named_passes(ir::Function& function, std::span<const std::string> names,
                                        const Target& target) {
   std::vector<const Pass*> some;
+  bool is_bounded = false;
   for (const std::string& name : names) {
     auto own = std::ranges::find(table, name, &Pass::name);
+    is_bounded = is_bounded || own != table.end();
     some.push_back(own != table.end() ? &*own : &pass_named(name));
   }
+  if (is_bounded && target.is_gpu()) require_within_bounds(function, target, true);
   return run_passes(some, function, target);
 }
 
