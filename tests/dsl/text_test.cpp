@@ -179,7 +179,8 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"bad_sizes", "func @f(%a: f32[4x]) {}",
                 "line 1, column 17: '4x' is not a list of sizes, as in 4x8"},
         Mistake{"huge_sizes", "func @f(%a: f32[9999999999x9999999999]) {}",
-                "line 1, column 17: '9999999999x9999999999' is not a list of sizes, as in 4x8"},
+                "line 1, column 17: a tile of '9999999999x9999999999' has more than 1099511627776 "
+                "elements, the most there can be"},
         Mistake{"tile_param", "func @f(%a: f32[4]) {}",
                 "line 1, column 1: [func] the parameter a is f32[4]; it must be a pointer or a "
                 "scalar"},

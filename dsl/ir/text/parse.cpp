@@ -189,8 +189,11 @@ class Parser {
     for (std::int64_t elements = 1;;) {
       auto cross = rest.find('x');
       auto size = number_in<std::int64_t>(rest.substr(0, cross));
-      if (!size || *size < 1 || *size > max_elements / elements)
+      if (!size || *size < 1)
         raise_at(token, token.describe() + " is not a list of sizes, as in 4x8");
+      if (*size > max_elements / elements)
+        raise_at(token, concat("a tile of ", token.describe(), " has more than ", max_elements,
+                               " elements, the most there can be"));
       elements *= *size;
       sizes.push_back(*size);
       if (cross == std::string_view::npos) break;
