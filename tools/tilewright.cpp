@@ -85,5 +85,5 @@ int status_of(int argc, char** argv) {
 int main(int argc, char** argv) {
   using namespace tilewright::tools;
   prepare_process(argc > 1 ? argv[1] : "--help");
-  return finished_output(status_of(argc, argv));
+  return finished_output(has_stack() ? status_of(argc, argv) : 1);
 }

@@ -27,7 +27,7 @@ const std::vector<Case>& limits() {
        RLIMIT_AS,
        {64 * mib, 96 * mib, 128 * mib, 160 * mib, 256 * mib, 512 * mib, 1024 * mib, 2048 * mib}},
       {"files", RLIMIT_NOFILE, {3, 4, 5, 6, 8, 16}},
-      {"stack", RLIMIT_STACK, {256 << 10, mib, 2 * mib}},
+      {"stack", RLIMIT_STACK, {64 << 10, 128 << 10, 256 << 10, mib, 2 * mib}},
       {"file size", RLIMIT_FSIZE, {0, 4096, 65536}},
       {"data", RLIMIT_DATA, {8 * mib, 32 * mib, 128 * mib}},
       {"processes", RLIMIT_NPROC, {0, 1, 3}},
@@ -80,6 +80,21 @@ TEST(Limits, EndInAResultOrInAnErrorThatNamesThem) {
     }
     expect_usable(place.path());
   });
+}
+
+TEST(Limits, AStackThatIsTooSmallIsRefusedAtTheStart) {
+  Workplace place;
+  place.write("made.tile", "func @f() {\n}\n");
+  for (const Words& words : {Words{"opt", "made.tile"}, Words{"ptx", "made.tile"},
+                             Words{"db", "list"}, Words{"explain", "model"}}) {
+    Command command = place.command(words);
+    command.limits = {{RLIMIT_STACK, 64 << 10}};
+    Outcome outcome = run(command);
+    EXPECT_EQ(outcome.status, 1) << outcome.text();
+    EXPECT_EQ(outcome.err,
+              "tilewright: the stack may have 64 KiB; at least 256 KiB are needed, and `ulimit -s "
+              "8192` allows what is usual\n");
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "tools/console/process.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,6 +19,9 @@ namespace tilewright::tools {
 namespace {
 
 const char* running = "";  // the subcommand; "" before main
+
+// Of the deepest program that is read; smaller ones do with less, but none with 64 KiB.
+constexpr rlim_t least_stack_bytes = 256 << 10;
 
 std::terminate_handler usual_terminate = nullptr;
 
@@ -62,6 +66,19 @@ void prepare_process(const char* command) {
   open_standard_file(STDERR_FILENO, O_WRONLY);
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
+}
+
+bool has_stack() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= least_stack_bytes) return true;
+  char line[160];
+  std::snprintf(line, sizeof line,
+                "the stack may have %llu KiB; at least %llu KiB are needed, and `ulimit -s 8192` "
+                "allows what is usual",
+                static_cast<unsigned long long>(limit.rlim_cur >> 10),
+                static_cast<unsigned long long>(least_stack_bytes >> 10));
+  say(line);
+  return false;
 }
 
 int finished_output(int status) {

@@ -12,6 +12,10 @@ namespace tilewright::tools {
 // too large are ignored: the write fails, and who writes goes on or says so.
 void prepare_process(const char* command);
 
+// Whether the limit of the stack leaves enough to run; if not, it is said. Its end is a signal that
+// nobody could answer.
+bool has_stack();
+
 // The status the process ends with, which without an error would be `status`: 1 with a line on
 // stderr where something of stdout could not be written.
 int finished_output(int status);
