@@ -128,6 +128,23 @@ TEST(ProgramBounds, LeaveTheHostItsPrograms) {
   }
 }
 
+TEST(ProgramBounds, OfTheHostAreInstructionsWithoutABranch) {
+  std::string text = "func @f(%p: ptr<f32>) {\n  %v0 = load %p : f32\n";
+  for (int i = 0; i < 3000; ++i) text += concat("  %v", i + 1, " = erf %v", i, " : f32\n");
+  ir::Function program = ir::parse(text + "  store %p, %v3000\n}\n");
+  run_passes(program, {.target = host_target()});
+  try {
+    host_code_text(program, host_target(), "llvm");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(
+        error.what(),
+        AllOf(HasSubstr("[codegen] f has "),
+              HasSubstr(" instructions of LLVM with no loop or branch between them; 65536 are "
+                        "compiled at the most; use loops, or several kernels")));
+  }
+}
+
 // A condition of its own for each store made LLVM compare all with all.
 TEST(ProgramBounds, StoresOfNumbersShareTheQuestionWhichThreadIsTheFirst) {
   auto conditions = [](int count) {

@@ -27,6 +27,18 @@ struct Generated {
 
 // LLVM's lists of facts about parameters take memory quadratic in their number.
 constexpr std::size_t most_parameters = 4096;
+// LLVM's registers, schedule and combinations of instructions take time by the square of the
+// instructions of a block: a quarter of a minute for these.
+constexpr std::size_t most_instructions_in_a_row = 1 << 16;
+
+void require_short_blocks(const llvm::Module& module, const std::string& name) {
+  for (const llvm::Function& function : module)
+    for (const llvm::BasicBlock& block : function)
+      require(block.size() <= most_instructions_in_a_row, "[codegen] ", name, " has ", block.size(),
+              " instructions of LLVM with no loop or branch between them; ",
+              most_instructions_in_a_row,
+              " are compiled at the most; use loops, or several kernels");
+}
 
 void generate(const ir::Function& function, const Target& target, const std::string& entry,
               Generated& g) {
@@ -43,6 +55,7 @@ void generate(const ir::Function& function, const Target& target, const std::str
   g.scratch_bytes = emitter.scratch_bytes();
   verify_llvm(*g.module, function.name);
   run_llvm_passes(*g.module, g.machine.get(), llvm_passes);
+  require_short_blocks(*g.module, function.name);
 }
 
 // What `use` makes of the function's module.
