@@ -250,6 +250,9 @@ void Capture::require_no_lasting_assignment() const {
 }
 
 Captured Capture::finish(std::vector<Tensor> outputs) {
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    require(outputs[i].defined(), "[compile] result ", i,
+            " of the function is undefined; every result must be a tensor");
   for (Tensor& output : outputs) assignments_.forget(output);
   std::vector<NodeId> ids;
   for (const Tensor& output : outputs)

@@ -224,6 +224,9 @@ TEST(Compile, RefusesWhatItCannotCall) {
   expect_contains(error_of([&] { fast(); }),
                   "[compile] the function takes 1 tensor and the call has 0");
   expect_contains(error_of([&] { fast(Tensor()); }), "[compile] argument 0 is undefined");
+  auto half = compile([](const Tensor& x) { return std::pair{x + 1, Tensor()}; });
+  EXPECT_EQ(error_of([&] { half(Tensor::from<float>({1}, {1})); }),
+            "[compile] result 1 of the function is undefined; every result must be a tensor");
   expect_contains(
       error_of([] { compile([](const Tensor& x) { return x; }, {.max_signatures = 0}); }),
       "max_signatures is 0");
