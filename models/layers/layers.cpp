@@ -64,6 +64,9 @@ Linear::Linear(const Tensor& shared, source_location w) : weight(shared) {
 
 Tensor Linear::forward(const Tensor& x, source_location w) const {
   require_width("linear", path(), x, in_, w);
+  require(weight.defined() || quantized.values.defined(), "[linear] ", path(),
+          path().empty() ? "" : ": ", "the weight is an undefined tensor (at ", describe(w),
+          "); assign one of ", in_, order_ == WeightOrder::out_in ? " columns" : " rows");
   TensorOperand rows(x, w);
   if (weight.defined() && order_ == WeightOrder::out_in) return linear(rows, weight, bias);
   Tensor y = weight.defined() ? matmul(rows, {weight, w}) : quantized_linear(rows, quantized);

@@ -200,6 +200,10 @@ TEST(Layers, RefuseSizesAndInputsThatDoNotFit) {
                     "; its last axis must be 3", __LINE__ - 1);
   expect_error_here([&] { layer({}); }, "[linear] the input is an undefined tensor",
                     "; its last axis must be 3", __LINE__ - 1);
+  Linear without(2, 2);
+  without.weight = Tensor();
+  expect_error_here([&] { without(x); }, "[linear] the weight is an undefined tensor",
+                    "; assign one of 2 columns", __LINE__ - 1);
   expect_error_here([&] { Embedding(4, 2)(x); }, "[embedding] ids are f32 1x2",
                     "; integers are needed", __LINE__ - 1);
   expect_error_here([] { Linear(0, 2); }, "[linear] sizes 0 and 2", "; sizes above 0 are needed",
