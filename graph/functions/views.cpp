@@ -97,7 +97,7 @@ Tensor Tensor::expand(const Shape& sizes, source_location w) const {
   Shape wanted = sizes;
   for (int i = 1; i <= std::min(rank(), wanted.rank()); ++i)
     if (wanted[-i] == -1) wanted[-i] = shape()[-i];
-  return graph::broadcast_to(*this, wanted, "expand", w);
+  return graph::expanded_view(*this, wanted, "expand", w);
 }
 
 Tensor Tensor::slice(int axis, std::int64_t start, std::int64_t end, std::int64_t step,

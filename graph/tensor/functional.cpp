@@ -175,7 +175,19 @@ void require_own_elements(const TensorBody& concrete, std::string_view operation
             "); write to a clone, or to the tensor that was expanded");
 }
 
-Tensor broadcast_to(const Tensor& tensor, const Shape& shape, std::string_view operation,
+namespace {
+
+// What an operation reads is viewed in the graph while a function is captured. A view of the memory
+// itself would be an input of its own, and the tensor, whose memory it shares, could not be written
+// to any more.
+Tensor view_of_operand(Op op, const Tensor& tensor, Shape sizes, std::source_location where) {
+  Attributes attributes{.axes = {}, .sizes = std::move(sizes)};
+  if (Capture* capture = Capture::active())
+    return capture->append(op, {&tensor, 1}, std::move(attributes), std::nullopt, where);
+  return *apply_view(op, tensor, attributes, where);
+}
+
+Tensor broadcast_by(auto view, const Tensor& tensor, const Shape& shape, std::string_view operation,
                     std::source_location where) {
   if (tensor.shape() == shape) return tensor;
   auto together = broadcast_shapes(tensor.shape(), shape);
@@ -186,9 +198,27 @@ Tensor broadcast_to(const Tensor& tensor, const Shape& shape, std::string_view o
   if (tensor.rank() < shape.rank()) {
     Shape sizes(static_cast<std::size_t>(shape.rank() - tensor.rank()), 1);
     sizes.insert(sizes.end(), tensor.shape().begin(), tensor.shape().end());
-    aligned = *apply_view(Op::reshape, tensor, {.axes = {}, .sizes = sizes}, where);
+    aligned = view(Op::reshape, tensor, sizes, where);
   }
-  return *apply_view(Op::expand, aligned, {.axes = {}, .sizes = shape}, where);
+  return view(Op::expand, aligned, shape, where);
+}
+
+}  // namespace
+
+Tensor broadcast_to(const Tensor& tensor, const Shape& shape, std::string_view operation,
+                    std::source_location where) {
+  // What is wrong with the tensor is told of the operation, not of the view.
+  if (Capture* capture = Capture::active(); capture && tensor.shape() != shape)
+    capture->node_of(tensor, operation, where);
+  return broadcast_by(view_of_operand, tensor, shape, operation, where);
+}
+
+Tensor expanded_view(const Tensor& tensor, const Shape& shape, std::string_view operation,
+                     std::source_location where) {
+  auto view = [](Op op, const Tensor& of, const Shape& sizes, std::source_location w) {
+    return *apply_view(op, of, {.axes = {}, .sizes = sizes}, w);
+  };
+  return broadcast_by(view, tensor, shape, operation, where);
 }
 
 DType common_dtype(std::string_view operation, std::span<const TensorOperand* const> operands) {

@@ -46,9 +46,13 @@ void require_fits(const Number& number, DType dtype, std::string_view operation,
 void require_own_elements(const TensorBody& concrete, std::string_view operation,
                           std::source_location where);
 
-// `tensor` broadcast to `shape` by NumPy's rule.
+// `tensor` broadcast to `shape` by NumPy's rule, as an operand: while a function is captured, a
+// view in the graph, whatever `tensor` is.
 Tensor broadcast_to(const Tensor& tensor, const Shape& shape, std::string_view operation,
                     std::source_location where);
+// The same for the user to have: of a concrete tensor, a view of its memory.
+Tensor expanded_view(const Tensor& tensor, const Shape& shape, std::string_view operation,
+                     std::source_location where);
 
 // The operands as tensors of one dtype and shape.
 std::vector<Tensor> broadcast_operands(std::string_view operation,

@@ -182,6 +182,21 @@ TEST(Capture, RefusesAWrittenTensorThatIsAlsoReadThroughAnotherView) {
                   "[compile] the tensor of shape 4x2 written at capture_test.cpp:");
 }
 
+// Broadcast by the operation, it is no other view of the memory.
+TEST(Capture, AllowsWritesToWhatWasReadBroadcast) {
+  for (const Shape& shape : {Shape{1, 2}, Shape{2}, Shape{}}) {
+    Tensor b = zeros(shape);
+    Capture capture;
+    Tensor y = capture.placeholder(f32, {4, 2});
+    Tensor before = y + b;
+    b.copy_from(b + 1);
+    Captured result = capture.finish({before, y * b});
+    EXPECT_EQ(result.captured.size(), 1U) << shape;
+    EXPECT_EQ(result.captured[0].shape(), shape);
+    EXPECT_EQ(result.graph.mutations.size(), 1U);
+  }
+}
+
 TEST(Capture, AllowsWritesToDisjointViewsOfOneBuffer) {
   Tensor cache = zeros({2, 2, 2});
   Capture capture;

@@ -37,6 +37,25 @@ TEST(Compile, RepeatsAFunctionAsOneUnit) {
     }
 }
 
+// The sum is of what the weights were, the product of what they become.
+TEST(Compile, WritesToWeightsThatWereReadBroadcast) {
+  for (Mode mode : modes)
+    for (Backend backend : {Backend::eager, Backend::aot_eager, Backend::tilewright}) {
+      Tensor weight = Tensor::from<float>({1, 2}, {1, 2});
+      Compiled fast = compile(
+          [weight](const Tensor& x) mutable {
+            Tensor sum = x + weight;
+            weight.copy_from(weight * 10);
+            return sum * weight;
+          },
+          {.mode = mode, .backend = backend});
+      Tensor x = Tensor::from<float>({1, 1, 2, 2}, {2, 2});
+      EXPECT_EQ(fast(x).to_vector<float>(), (std::vector<float>{20, 60, 30, 80}));
+      EXPECT_EQ(fast(x).to_vector<float>(), (std::vector<float>{1100, 4200, 1200, 4400}));
+      EXPECT_EQ(weight.to_vector<float>(), (std::vector<float>{100, 200}));
+    }
+}
+
 TEST(Compile, GivesWhatTheFunctionGivesInEveryModeAndBackend) {
   Layer layer;
   Tensor x = ramp({5, 16}, 0.02F), expected = layer.forward(x);
