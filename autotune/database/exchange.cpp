@@ -85,8 +85,14 @@ bool read_line(std::istream& from, std::string& line) {
 MergeReport merge(TuningDatabase& from, TuningDatabase& into) {
   MergeReport report;
   std::int64_t rejected = from.diagnostics().rejected_rows;
+  std::int64_t unanswered = from.diagnostics().unanswered;
+  std::vector<std::string> problems = from.problems();
+  // One that cannot be read says why by itself.
+  bool is_read = from.diagnostics().unanswered == unanswered;
+  if (!is_read) problems.clear();
+  report.is_complete = is_read;
   // Rows on a lost page are in no table: only the damaged structure shows that there were some.
-  for (const std::string& problem : from.problems()) {
+  for (const std::string& problem : problems) {
     report.is_complete = false;
     add_message(report, "the database is damaged, and rows may be missing: " + shown(problem, 200));
   }

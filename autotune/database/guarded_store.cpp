@@ -157,8 +157,10 @@ bool GuardedStore::mend() {
   next_opening_ = {};
   try {
     if (is_whole_after_all()) return true;
-    if (access_ == Access::read || location_.file.empty())
-      throw SqlError(SqlFailure::unavailable, "it is not mended, since it is only read");
+    if (access_ == Access::read || location_.file.empty()) {  // it is not mended by a reader
+      close_for_good();
+      return false;
+    }
     SalvageReport report = replace_damaged(location_.file, inode_, location_.is_ours);
     if (!report.was_replaced_already)
       add_message(concat("the database was damaged: it is now ", report.moved_to.string(), ", and ",

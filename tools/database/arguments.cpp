@@ -12,17 +12,32 @@ namespace tilewright::tools {
 
 constexpr std::size_t page_width = 100;
 
+// Without one nothing could be read or kept.
+static void require_place(const autotune::Location& location) {
+  require_use(!location.file.empty() || !location.url.empty(),
+              "[db] there is no database: ", location.why_none,
+              "; --db or TILEWRIGHT_TUNE_DB names one");
+}
+
 void DatabaseArguments::require_database() const {
-  autotune::Location location = autotune::locate(where);
+  autotune::Location location = as_misuse([&] { return autotune::locate(where); });
+  require_place(location);
   bool is_missing = !location.file.empty() && !std::filesystem::exists(location.file);
   require_use(!is_missing, "[db] there is no database \"", location.text(), "\"; ",
               location.is_ours ? "nothing was tuned yet: `tilewright tune WORD --keep` makes it"
                                : "--db or TILEWRIGHT_TUNE_DB names one");
 }
 
+TuningDatabase DatabaseArguments::open_silently(autotune::Access access) const {
+  if (access == autotune::Access::read)
+    require_database();
+  else
+    require_place(as_misuse([&] { return autotune::locate(where); }));
+  return TuningDatabase(where, access);
+}
+
 TuningDatabase DatabaseArguments::open(autotune::Access access) const {
-  if (access == autotune::Access::read) require_database();
-  TuningDatabase database(where, access);
+  TuningDatabase database = open_silently(access);
   for (const std::string& message : database.diagnostics().messages)
     fmt::print(stderr, "tilewright: {}\n", message);
   return database;

@@ -22,7 +22,10 @@ struct DatabaseArguments {
 
   // Raises `Misuse` where a file is named that there is not.
   void require_database() const;
+  // Raise `Misuse` where there is no place for a database. `open` says on stderr what is wrong with
+  // it; without that it is for those whose report says so.
   TuningDatabase open(autotune::Access access) const;
+  TuningDatabase open_silently(autotune::Access access) const;
   // Raises `Error` where what is to be written would take the place of the database.
   void require_out_is_another(std::string_view operation) const;
   void print(const Table& table) const;

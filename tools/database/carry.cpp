@@ -23,12 +23,12 @@ using autotune::MergeReport;
 // Files that cannot be read or rows that are wrong are named and passed over: 1 says so.
 int print_report(const std::string& from, const MergeReport& report) {
   std::string what_else;
-  if (report.rejected > 0) what_else += fmt::format(", {} rows left out", report.rejected);
+  if (report.rejected > 0) what_else += ", " + rows_text(static_cast<std::size_t>(report.rejected)) + " left out";
   if (report.unkept > 0)
     what_else += fmt::format(", {} of them not kept", report.unkept);
   else if (!report.is_complete)
     what_else += ", not complete";
-  fmt::print("{}: {} rows{}\n", from, report.read, what_else);
+  fmt::print("{}: {}{}\n", from, rows_text(static_cast<std::size_t>(report.read)), what_else);
   for (const std::string& message : report.messages) fmt::print(stderr, "  {}\n", message);
   return report.is_complete && report.rejected == 0 ? 0 : 1;
 }
@@ -103,13 +103,13 @@ int export_database(const DatabaseArguments& a) {
   require(rows.has_value(), "[db] could not read all rows, and left ", a.out,
           " as it was; `tilewright db verify` says what is wrong");
   file.commit();
-  fmt::print("{}: {} rows\n", a.out, *rows);
+  fmt::print("{}: {}\n", a.out, rows_text(static_cast<std::size_t>(*rows)));
   return 0;
 }
 
 int import_files(const DatabaseArguments& a) {
   for (const std::string& name : a.files) require_file("db", name, "files that `export` wrote");
-  TuningDatabase database = a.open(Access::read_write);
+  TuningDatabase database = a.open_silently(Access::read_write);
   int code = 0;
   for (const std::string& name : a.files) {
     // What is no file may never end, or never begin.
@@ -125,12 +125,12 @@ int import_files(const DatabaseArguments& a) {
 }
 
 int merge_databases(const DatabaseArguments& a) {
-  TuningDatabase database = a.open(Access::read_write);
+  TuningDatabase database = a.open_silently(Access::read_write);
   int code = 0;
   for (const std::string& name : a.files) {
     DatabaseArguments other = a;
     other.where = name;
-    TuningDatabase from = other.open(Access::read);
+    TuningDatabase from = other.open_silently(Access::read);
     code |= print_report(name, merge(from, database));
   }
   return code;
@@ -165,21 +165,22 @@ int prune_rows(const DatabaseArguments& a) {
   require(database.remove(going), "[db] the rows could not be removed from ",
           database.diagnostics().place, ": ", reasons_of(database.diagnostics()));
   database.clean();
-  fmt::print("{} rows removed\n", going.size());
+  fmt::print("{} removed\n", rows_text(going.size()));
   return 0;
 }
 
 int verify_database(const DatabaseArguments& a) {
   TuningDatabase database = a.open(a.repair ? Access::read_write : Access::read);
   std::vector<std::string> problems = database.problems();
-  std::int64_t rows = 0;
+  std::size_t rows = 0;
   bool is_whole = database.each_row([&](const TuningRow&) { ++rows; });
-  if (a.repair) fmt::print("{} rows removed\n", database.clean());
+  if (a.repair) fmt::print("{} removed\n", rows_text(static_cast<std::size_t>(database.clean())));
   autotune::Diagnostics diagnostics = database.diagnostics();
   for (const std::string& problem : problems) fmt::print("{}\n", problem);
   for (const std::string& message : diagnostics.messages) fmt::print("{}\n", message);
-  fmt::print("{}: {} rows are right, {} are not\n", diagnostics.place, rows,
-             diagnostics.rejected_rows);
+  fmt::print("{}: {} {} right, {} {} not\n", diagnostics.place, rows_text(rows),
+             rows == 1 ? "is" : "are", diagnostics.rejected_rows,
+             diagnostics.rejected_rows == 1 ? "is" : "are");
   return is_whole && problems.empty() && diagnostics.rejected_rows == 0 ? 0 : 1;
 }
 

@@ -162,6 +162,10 @@ Table difference_table(const std::vector<Question>& a, const std::vector<Questio
   return table;
 }
 
+std::string rows_text(std::size_t count) {
+  return fmt::format("{} {}", count, count == 1 ? "row" : "rows");
+}
+
 Table statistics_table(TuningDatabase& database) {
   std::map<std::string, std::int64_t> statuses, devices, builds;
   database.each_row([&](const TuningRow& row) {

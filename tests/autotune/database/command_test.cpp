@@ -14,6 +14,7 @@
 #include "tests/autotune/database/sqlite_file.h"
 #include "tests/errors.h"
 #include "tests/scratch_folder.h"
+#include "tests/setting.h"
 #include "tools/console/misuse.h"
 #include "tools/database/selection.h"
 
@@ -148,7 +149,7 @@ TEST_F(DatabaseCommand, KernelsAreFoundByWhatTuningWasAskedFor) {
   EXPECT_THAT(run({"why-miss", key.question().hex().substr(0, 6)}).out,
               HasSubstr("the key is there"));
   EXPECT_THAT(run({"export", file("norm.jsonl"), "--kernel", "layer_norm"}).out,
-              HasSubstr("1 rows"));
+              HasSubstr(": 1 row\n"));
 }
 
 // What `db` says of words that cannot be right.
@@ -245,6 +246,29 @@ TEST_F(DatabaseCommand, RowsGoToAFileAndIntoAnotherDatabase) {
   EXPECT_EQ(TuningDatabase(one).counts().rows, 6);
 }
 
+TEST_F(DatabaseCommand, WhyAFileIsNotMergedIsSaidOnce) {
+  std::string none = folder_.write("none.db", "Dear diary");
+  testing::internal::CaptureStderr();
+  Output merged = run({"merge", none});
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "  cannot use " + none + ": file is not a database (26)\n");
+  EXPECT_EQ(merged.out, none + ": 0 rows, not complete\n");
+  EXPECT_EQ(merged.code, 1);
+}
+
+TEST_F(DatabaseMisuse, WhereThereIsNoPlaceForADatabaseTheReasonIsTold) {
+  Setting unset("TILEWRIGHT_TUNE_DB", nullptr), off("TILEWRIGHT_CACHE_DIR", "off");
+  folder_.write("some.jsonl", "");
+  for (const char* command : {"list", "stats", "verify"})
+    EXPECT_EQ(misuse_of({command, "--db", ""}),
+              "[db] there is no database: TILEWRIGHT_CACHE_DIR is off; --db or TILEWRIGHT_TUNE_DB "
+              "names one");
+  EXPECT_THAT(misuse_of({"import", file("some.jsonl"), "--db", ""}),
+              HasSubstr("[db] there is no database: TILEWRIGHT_CACHE_DIR is off"));
+  EXPECT_THAT(misuse_of({"list", "--db", "sqlite://x"}),
+              HasSubstr("\"sqlite://x\" is a URL of another kind"));
+}
+
 TEST_F(DatabaseCommand, AnExportThatFailsLeavesTheLastOneAsItWas) {
   run({"export", file("all.jsonl")});
   std::string before = read_file(file("all.jsonl"));
@@ -280,7 +304,7 @@ TEST_F(DatabaseCommand, ImportingWhatIsWrongSaysSoAndEndsWithOne) {
   folder_.write("bad.jsonl", "{\"kernel\":1}\n");
   Output bad = run({"import", file("bad.jsonl")});
   EXPECT_EQ(bad.code, 1);
-  EXPECT_THAT(bad.out, HasSubstr("0 rows, 1 rows left out, not complete"));
+  EXPECT_THAT(bad.out, HasSubstr("0 rows, 1 row left out, not complete"));
 }
 
 TEST_F(DatabaseCommand, ImportingWhatCannotBeKeptCountsTheRows) {
@@ -292,9 +316,9 @@ TEST_F(DatabaseCommand, ImportingWhatCannotBeKeptCountsTheRows) {
 }
 
 TEST_F(DatabaseCommand, PruneRemovesWhatAllConditionsName) {
-  EXPECT_THAT(run({"prune", "--failed"}).out, HasSubstr("1 rows removed"));
-  EXPECT_THAT(run({"prune", "--keep-builds", "1"}).out, HasSubstr("1 rows removed"));
-  EXPECT_THAT(run({"prune", "matmul"}).out, HasSubstr("1 rows removed"));
+  EXPECT_THAT(run({"prune", "--failed"}).out, HasSubstr("1 row removed"));
+  EXPECT_THAT(run({"prune", "--keep-builds", "1"}).out, HasSubstr("1 row removed"));
+  EXPECT_THAT(run({"prune", "matmul"}).out, HasSubstr("1 row removed"));
   EXPECT_EQ(TuningDatabase(file("one.db")).counts().rows, 2);
   EXPECT_THROW(run({"prune"}), Error);
 }
@@ -317,7 +341,7 @@ TEST_F(DatabaseCommand, VerifyFindsAndRepairsWrongRows) {
   run_sql(file("one.db"), "UPDATE tuning_rows SET median_ns = 1 WHERE status = 'crashed'");
   Output verify = run({"verify"});
   EXPECT_EQ(verify.code, 1);
-  EXPECT_THAT(verify.out, HasSubstr("4 rows are right, 1 are not"));
+  EXPECT_THAT(verify.out, HasSubstr("4 rows are right, 1 is not"));
   run({"verify", "--repair"});
   EXPECT_EQ(run({"verify"}).code, 0);
 }
