@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <source_location>
 
 #include "graph/functions/quantized.h"
 #include "models/decoder/decoder_families.h"
@@ -102,11 +103,15 @@ std::int64_t most_tokens(const Arguments& a) {
 void quantize(LanguageModel& model, const Arguments& a) {
   if (!is_quantized(a)) return;
   QuantizeOptions options = quantize_options(a);
+  auto here = std::source_location::current();
   try {
-    model.quantize(options);
+    model.quantize(options, here);
   } catch (const Error& error) {
-    throw Misuse(concat(error.what(), " (--weights ", a.weights, " --group-size ",
-                        options.group_size, "; int8 without a group size fits every row)"));
+    // Whoever types the options has no use for the line of this file.
+    std::string text = error.what(), line = concat(" (at ", describe(here), ")");
+    if (std::size_t at = text.find(line); at != text.npos) text.erase(at, line.size());
+    throw Misuse(concat(text, " (--weights ", a.weights, " --group-size ", options.group_size,
+                        "; int8 without a group size fits every row)"));
   }
 }
 
