@@ -3,8 +3,8 @@
 # One libtilewright.so holds all rooms with what they link to, LLVM included; only the names of
 # namespace tilewright leave it. Installed with it go the headers that <tilewright/tilewright.h>
 # reaches, a CMake package and a pkg-config file, none of which knows where it was installed, the
-# command, and the licences: our own, and of what is linked in. A release is installed without the
-# names of what it does not export, a quarter of its size.
+# command, the pages, and the licences: our own, and of what is linked in. A release is installed
+# without the names of what it does not export, a quarter of its size.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 find_package(Threads REQUIRED)
@@ -50,7 +50,16 @@ install(FILES ${package}/tilewrightConfig.cmake ${package}/tilewrightConfigVersi
 file(RELATIVE_PATH TILEWRIGHT_PREFIX_FROM_PC
   ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(cmake/tilewright.pc.in ${package}/tilewright.pc @ONLY)
-install(FILES LICENSE NOTICE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# Pages lie to each other as in the tree, so that their links lead somewhere.
+install(FILES LICENSE NOTICE README.md CONTRIBUTING.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
+foreach(room runtime dsl autotune graph models tools tests)
+  file(GLOB_RECURSE pages RELATIVE ${PROJECT_SOURCE_DIR} ${room}/README.md)
+  foreach(page IN LISTS pages)
+    cmake_path(GET page PARENT_PATH folder)
+    install(FILES ${page} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder})
+  endforeach()
+endforeach()
 install(FILES ${package}/tilewright.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 install(CODE "set(TILEWRIGHT_SOURCE_DIR \"${PROJECT_SOURCE_DIR}\")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the library, moves it, and builds and runs examples/00_minimal against it in both ways
 # that the example names; looks at what the library exports and at what its headers include.
-# Runs the installed command, and looks for the licences.
+# Runs the installed command, and looks for the licences and for what the pages lead to.
 # usage: install_test.sh <source folder> <build folder>
 set -euo pipefail
 source_dir=$1
@@ -44,6 +44,12 @@ cmp "$source_dir/LICENSE" "$documents/LICENSE" || fail "no LICENSE"
 for name in LLVM SQLite zlib Zstandard libxml2 PCRE2 utf8proc "JSON for Modern C++" fmt CLI11; do
   grep -qxF -- "$name" "$documents/NOTICE" || fail "no notice of $name"
 done
+
+while read -r page; do
+  for target in $(grep -oE '\]\([A-Za-z0-9_./-]+\)' "$page" | tr -d '])('); do
+    [ -e "$(dirname "$page")/$target" ] || fail "${page#"$documents/"} leads to $target, which is not there"
+  done
+done < <(find "$documents" -name '*.md')
 
 echo "command"
 command=$work/moved/bin/tilewright
