@@ -40,6 +40,17 @@ TEST_F(PrivateFolder, HasNoFolderAboveItThatOthersCanWriteTo) {
   EXPECT_EQ(reason(), "none") << "as /tmp: what lies there cannot be replaced";
 }
 
+// Where each user has a group of the same number, as many systems set up, files are made for both.
+TEST_F(PrivateFolder, MayBeWrittenByTheGroupThatHasItsUsersNumber) {
+  set_mode(outer, 0770);
+  for (gid_t group : {::geteuid(), 65534U}) {
+    // Others than root can give folders to their own groups alone.
+    if (::chown(outer.c_str(), ::geteuid(), group) != 0) continue;
+    EXPECT_EQ(reason(),
+              group == ::geteuid() ? "none" : outer.string() + " may be written by others");
+  }
+}
+
 TEST_F(PrivateFolder, MayBeReachedByLinksOfTheUserToSuchFolders) {
   fs::path link = folder.path() / "link";
   fs::create_directory_symlink("outer", link);
