@@ -44,6 +44,29 @@ TEST(AmxDot, MultipliesTwoByTwoTiles) {
   }
 }
 
+// Whether the left operand, which is the same in all iterations, is packed before the loop: by the
+// first loop over its rows, while the program's own begins with a header.
+bool packs_before_the_loop(std::int64_t depth) {
+  constexpr std::int64_t rows = 512, columns = 64, all = 10 * columns;
+  Tracer t("iterations");
+  Tile a = t.pointer_param("a", bf16), b = t.pointer_param("b", bf16);
+  Tile c = t.pointer_param("c", f32);
+  Tile left = load(make_desc(a, {rows, depth}, {depth, 1}), {0, 0}, {rows, depth});
+  for (Tile i : range(0, all, columns))
+    store(make_desc(c, {rows, all}, {all, 1}), {0, i},
+          dot(left, load(make_desc(b, {depth, all}, {all, 1}), {0, i}, {depth, columns})));
+  std::string text = host_code_text(t.finish(), target_named("amx"), "llvm");
+  auto header = text.find("\nheader"), rows_loop = text.find("\nloop:");
+  EXPECT_NE(header, text.npos);
+  EXPECT_NE(rows_loop, text.npos);
+  return rows_loop < header;
+}
+
+TEST(AmxDot, PacksAMegabyteOfALeftOperandOnceForALoop) {
+  EXPECT_TRUE(packs_before_the_loop(1024));
+  EXPECT_FALSE(packs_before_the_loop(1024 + 32));
+}
+
 // Numbers of 32 bits, words that are not whole, and rows too few to be packed.
 TEST(AmxDot, LeavesOthersToVectors) {
   EXPECT_THAT(assembly(f32, 64, 256), Not(HasSubstr("ldtilecfg")));
