@@ -182,6 +182,15 @@ TEST(HostCode, GeneralReshapesReadInRowMajorOrder) {
   expect_same(p.tracer.finish(), {random_array(60, 9), Array(60, NAN)}, {});
 }
 
+// Of numbers, and of pointers, which are a base and a distance from it.
+TEST(HostCode, ATileOfOneElementIsReshapedToAScalar) {
+  Rows p;
+  Tile number = reshape(load(p.in(1, 40), {0, program_id(0)}, {1, 1}) * 2.0, {});
+  Tile pointer = reshape(p.x + arange(0, 1) + (program_id(0) + 7), {});
+  store(p.y + program_id(0), number + load(pointer));
+  expect_same(p.tracer.finish(), {random_array(40, 12), Array(6, NAN)}, {{6, 1, 1}});
+}
+
 TEST(HostCode, AnOffsetThatWrapsIsSeenToBeOutside) {
   Rows p;
   Tile id = minimum(program_id(0), 5);
