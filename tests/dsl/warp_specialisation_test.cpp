@@ -1,0 +1,89 @@
+// What the warp that fetches computes itself: offsets of the blocks, and whether and how often they
+// are fetched.
+#include "dsl/codegen/gpu/plan/warp_specialisation.h"
+
+#include <gmock/gmock.h>
+
+#include "dsl/codegen/gpu/gpu_code.h"
+#include "dsl/interpret/interpret.h"
+#include "dsl/language/tile.h"
+#include "dsl/language/tracer.h"
+#include "dsl/passes/pipeline.h"
+#include "runtime/base/half.h"
+#include "tests/dsl/arrays.h"
+
+namespace tilewright::dsl {
+namespace {
+
+Array small_numbers(std::int64_t count, int step) {
+  Array array(static_cast<std::size_t>(count));
+  auto* to = reinterpret_cast<std::uint16_t*>(array.data());
+  for (std::int64_t i = 0; i < count; ++i)
+    to[i] = BFloat16(static_cast<float>(i * step % 11 - 5)).bits;
+  return array;
+}
+
+constexpr std::int64_t size = 256, block = 64;
+
+struct Product {
+  Tracer tracer{"product"};
+  Tile a = tracer.pointer_param("a", bf16), b = tracer.pointer_param("b", bf16),
+       c = tracer.pointer_param("c", f32);
+  Desc da = make_desc(a, {size, size}, {size, 1}), db = make_desc(b, {size, size}, {size, 1}),
+       dc = make_desc(c, {size, size}, {size, 1});
+  Tile row = program_id(0) * block, column = program_id(1) * block;
+
+  void add(Var& sums, const Tile& at, const Tile& i) const {
+    sums = dot(load(da, {row, i}, {block, block}), trans(load(db, {at, i}, {block, block})),
+               sums.get());
+  }
+
+  // That a warp fetches and others multiply, what the interpreter does.
+  void expect_specialised_and_the_same() {
+    ir::Function function = tracer.finish();
+    std::vector<Array> arrays{small_numbers(size * size, 3), small_numbers(size * size, 7),
+                              Array(static_cast<std::size_t>(size * size), NAN)};
+    Grid grid(size / block, size / block);
+    auto expected =
+        arrays_after(arrays, [&](std::vector<Argument>& a) { ir::interpret(function, grid, a); });
+    Target target = target_named("sm_90a");
+    run_passes(function, {.target = target});
+    EXPECT_THAT(gpu::generate_ptx(function, target).text, testing::HasSubstr("setmaxnreg"));
+    auto artifact = gpu::generate_emulated(function, target);
+    auto actual = arrays_after(arrays, [&](std::vector<Argument>& a) {
+      artifact->run(a.data(), grid.size, 0, grid.count(), nullptr);
+    });
+    EXPECT_TRUE(actual[2] == expected[2]);
+  }
+};
+
+TEST(WarpSpecialisation, ABranchThatChoosesABlockIsTakenByTheFetchingWarpToo) {
+  Product p;
+  Var at = p.column, ends = p.column;
+  if_(
+      p.row > p.column, [&] { at = size - block - p.column; },
+      [&] {
+        for (Tile i : range(0, p.row, block)) at = (at.get() + i) % size;
+        ends = p.column + block;
+      });
+  Var sums = full({block, block}, 0, f32);
+  for (Tile i : range(0, ends.get(), block)) p.add(sums, at, i);
+  store(p.dc, {p.row, p.column}, sums.get());
+  p.expect_specialised_and_the_same();
+}
+
+TEST(WarpSpecialisation, ABranchThatHasAProductIsTakenByTheFetchingWarpToo) {
+  Product p;
+  Var sums = full({block, block}, 1, f32);
+  if_(
+      p.row > p.column,
+      [&] {
+        for (Tile i : range(0, size, block)) p.add(sums, p.column, i);
+      },
+      [&] { sums = sums.get() * 3.0; });
+  store(p.dc, {p.row, p.column}, sums.get());
+  p.expect_specialised_and_the_same();
+}
+
+}  // namespace
+}  // namespace tilewright::dsl
