@@ -191,8 +191,8 @@ class Materialiser {
     keeping_step_[value] = step;
     const Step* before = order_[static_cast<std::size_t>(step)];
     bool at_end = yields_.contains(before->inst) && yields_.at(before->inst) == step;
-    check(!at_end || paths_[static_cast<std::size_t>(step)] == home, "a kept value has no place");
-    (at_end ? at_end_ : before_)[before].push_back(value);
+    check(!at_end, "a value that its block needs at its end alone is kept");
+    before_[before].push_back(value);
   }
 
   // `materialise` met values in reverse order of definition; loop nests must come in order.
@@ -200,15 +200,11 @@ class Materialiser {
     std::vector<Step> result;
     for (Step& step : steps) {
       const Step* key = &step;
-      add_sweeps(result, before_, key);
+      add_sweeps(result, key);
       if (auto it = joined_.find(key); it != joined_.end())
         for (Value value : sorted(it->second))
           step.roots.insert(step.roots.begin(), {nullptr, value});
-      for (auto& body : step.bodies) {
-        insert(body);
-        add_sweeps(body, at_end_, key,
-                   step.inst->bodies[static_cast<std::size_t>(&body - step.bodies.data())]);
-      }
+      for (auto& body : step.bodies) insert(body);
       result.push_back(std::move(step));
     }
     steps = std::move(result);
@@ -221,29 +217,14 @@ class Materialiser {
     return values;
   }
 
-  void add_sweeps(std::vector<Step>& steps, const Values& values, const Step* key) {
-    auto it = values.find(key);
-    if (it == values.end()) return;
+  void add_sweeps(std::vector<Step>& steps, const Step* key) {
+    auto it = before_.find(key);
+    if (it == before_.end()) return;
     auto list = it->second;
     std::ranges::reverse(list);
     for (Value value : list)
       steps.push_back(
           {StepKind::loop_nest, nullptr, defs_.type(value).shape, {{nullptr, value}}, {}});
-  }
-  void add_sweeps(std::vector<Step>& steps, const Values& values, const Step* key,
-                  const ir::Block& body) {
-    auto it = values.find(key);
-    if (it == values.end()) return;
-    auto list = it->second;
-    std::ranges::reverse(list);
-    for (Value value : list) {
-      bool here = std::ranges::any_of(body.insts, [&](const Inst& inst) {
-        return std::ranges::find(inst.results, value) != inst.results.end();
-      });
-      if (here)
-        steps.push_back(
-            {StepKind::loop_nest, nullptr, defs_.type(value).shape, {{nullptr, value}}, {}});
-    }
   }
 
   const Definitions& defs_;
@@ -255,7 +236,7 @@ class Materialiser {
   std::unordered_map<const Inst*, int> yields_;
   std::unordered_map<Value, Path> homes_;
   std::unordered_map<Value, int> keeping_step_;
-  Values joined_, before_, at_end_;
+  Values joined_, before_;
   int next_index_ = 0;
 };
 
