@@ -176,12 +176,10 @@ struct Arithmetic {
     } else if (is_op(Op::shl_)) {
       if (by == 0) return same_as(in[0]);
       if (by && *by > 0 && *by < 30) times(in[0], std::int64_t{1} << *by);
-    } else if (by && is_op(Op::shr_)) {
-      if (*by >= 0 && *by < 62) quotient(std::int64_t{1} << *by, true);
-    } else if (by && is_op(Op::div_)) {
-      quotient(*by, false);
-    } else if (by && is_op(Op::rem_)) {
-      remainder(*by, false);
+    } else if (by) {
+      if (is_op(Op::shr_) && *by >= 0 && *by < 62) quotient(std::int64_t{1} << *by, true);
+      if (is_op(Op::div_)) quotient(*by, false);
+      if (is_op(Op::rem_)) remainder(*by, false);
     }
   }
 };

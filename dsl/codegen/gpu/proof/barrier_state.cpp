@@ -72,7 +72,8 @@ void Transfer::prepare(const std::vector<Event>& all) {
 bool Transfer::overlap(const Fact& fact, const Event& event) const {
   const Place& a = events_.places[static_cast<std::size_t>(fact.index)];
   const Place& b = events_.places[static_cast<std::size_t>(event.touch)];
-  if (a.array != nullptr || b.array != nullptr) return a.array == b.array;
+  if (a.array != b.array) return false;  // two arrays, or an array and shared memory
+  if (a.array != nullptr) return true;
   if (a.touch.ring >= 0 && a.touch.ring == b.touch.ring) {
     if (fact.turn != BarrierState::any_turn && fact.turn != event.turn) return false;
     return a.touch.begin < b.touch.end && b.touch.begin < a.touch.end;
@@ -89,8 +90,7 @@ void Transfer::access(const Event& event, int threads, BarrierState& state) cons
   fact.threads = static_cast<std::int32_t>(threads);
   if (state.contains(fact)) return;
   const Place& place = events_.places[static_cast<std::size_t>(event.touch)];
-  bool engine_reads =
-      event.engine == Engine::bulk || event.engine == Engine::wgmma || event.kind == Kind::fill;
+  bool engine_reads = event.engine == Engine::bulk || event.engine == Engine::wgmma;
   for (const BarrierState::Entry& entry : state.entries()) {
     const Fact& before = entry.fact;
     if (before.what > What::unfenced) break;
