@@ -77,6 +77,19 @@ TEST(DevicePool, MakesOneBlockOfNeighbours) {
   pool.give_back(blocks[0]);
 }
 
+TEST(DevicePool, UsesALargeSegmentAgainForABlockThatNearlyFillsIt) {
+  Source source(1024 * mib);
+  DevicePool pool(source);
+  void* large = pool.take(200 * mib, stream, "");
+  pool.give_back(large);
+  EXPECT_EQ(pool.take(190 * mib, stream, ""), large);
+  pool.give_back(large);
+  void* smaller = pool.take(100 * mib, stream, "");
+  EXPECT_NE(smaller, large);
+  EXPECT_EQ(source.asked, 2);
+  pool.give_back(smaller);
+}
+
 TEST(DevicePool, KeepsBlocksWithTheirStream) {
   Source source(64 * mib);
   DevicePool pool(source);

@@ -7,6 +7,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -100,6 +102,29 @@ TEST_F(Parallel, LoopsAfterWorkersFellAsleepStillUseThem) {
     });
   }
   EXPECT_THAT(seen, testing::ElementsAre(0, 1));
+}
+
+// Whether any thread of this process but this one runs, or would if it had a processor.
+bool is_another_running() {
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream file(task.path() / "stat");
+    std::string stat((std::istreambuf_iterator<char>(file)), {});
+    auto name_ends = stat.rfind(") ");
+    bool is_this = task.path().filename() == std::to_string(::gettid());
+    if (!is_this && name_ends != stat.npos && stat[name_ends + 2] == 'R') return true;
+  }
+  return false;
+}
+
+TEST_F(Parallel, WorkersWithoutWorkSleep) {
+  set_thread_count(3);
+  run(64, [&](std::int64_t, std::int64_t, int) { work_for(std::chrono::microseconds(50)); });
+  bool sleep = false;
+  for (int look = 0; look < 1000 && !sleep; ++look) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    sleep = !is_another_running();
+  }
+  EXPECT_TRUE(sleep);
 }
 
 TEST_F(Parallel, OneWorkerIndexIsNeverInTwoBodiesAtOnce) {
