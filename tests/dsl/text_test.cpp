@@ -261,6 +261,16 @@ TEST(Text, MessagesQuoteTheBeginningOfALongToken) {
   EXPECT_THAT(error_of("func @f() { @\"\\x1b[2J\" }"), testing::HasSubstr("'@?[2J'"));
 }
 
+TEST(Text, BytesOfMessagesThatAreNoLettersAreHexadecimal) {
+  for (const char* byte : {"00", "10", "1f", "a0", "ff"}) {
+    std::string text = std::string("func @f() {\n  print @\"a\\x") + byte + "b\"\n}\n";
+    EXPECT_EQ(print(parse(text)), text);
+  }
+  for (const char* wrong : {"\\x1", "\\xg0", "\\x0g", "\\u00"})
+    EXPECT_THAT(error_of(std::string("func @f() {\n  print @\"") + wrong + "\"\n}\n"),
+                testing::HasSubstr("must be followed by x and two hexadecimal digits"));
+}
+
 // Two blanks a level would be ten times as much as all else.
 TEST(Text, DeepBlocksArePrintedInSpaceByTheirLines) {
   std::string text = "func @f(%c: bool, %n: i64) {\n";

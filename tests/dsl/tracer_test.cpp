@@ -212,6 +212,28 @@ TEST(Tracer, ALoopInAnIfGivesItsResultToTheIf) {
 })");
 }
 
+TEST(Tracer, AVariableThatEndsInABranchIsNoResultOfTheIf) {
+  expect_same(traced([](Tile n, Tile c) {
+                std::optional<Var> ends(std::in_place, n);
+                Var stays = n;
+                if_(c, [&] {
+                  *ends = n + n;
+                  stays = ends->get();
+                  ends.reset();
+                });
+                -stays;
+              }),
+              R"(func @f(%n: i64, %c: bool) {
+  %t = if %c {
+    %s = add %n, %n : i64
+    yield %s
+  } else {
+    yield %n
+  } : i64
+  %u = neg %t : i64
+})");
+}
+
 TEST(Tracer, ACopyOfAVariableIsAVariableOfItsOwn) {
   expect_same(traced([](Tile n, Tile) {
                 Var a = n;

@@ -186,6 +186,24 @@ TEST(VerifyShared, ThreadsMeetBetweenAccessesThatConflict) {
       << "what lies apart needs no barrier";
 }
 
+// Which all threads of all its programs come to.
+TEST(VerifyShared, AnExchangeInAClusterIsABarrier) {
+  auto verdict_of = [](const std::string& head, const std::string& between) {
+    try {
+      parse("func @f(%x: ptr<f32>, %v: f32) " + head + " warps 1 synchronised {\n  store %x, %v\n" +
+            between + "  %l = load %x : f32\n}\n");
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("fine");
+  };
+  const std::string exchange = "  %s = cluster_reduce %v, sum 0 : f32\n";
+  const std::string other = "  %s = add %v, %v : f32\n";
+  EXPECT_EQ(verdict_of("cluster 2", exchange), "fine");
+  EXPECT_THAT(verdict_of("cluster 2", other), HasSubstr("[load] reads an array"));
+  EXPECT_THAT(verdict_of("", exchange), HasSubstr("[load] reads an array"));
+}
+
 TEST(VerifyShared, AnArrayIsFollowedThroughLoopsAndIfs) {
   auto verdict_of = [](const std::string& body) {
     try {

@@ -222,7 +222,8 @@ TEST(LayoutOfShapes, RefuseAxesThatAreNotThere) {
   Layout layout = blocked({4, 8}, 1, 1);
   EXPECT_THROW(slice(layout, 2), InternalError);
   EXPECT_THROW(expand_dims(layout, 3), InternalError);
-  EXPECT_THROW(permute(layout, {0, 0}), InternalError);
+  for (const std::vector<int>& dims : {std::vector{0, 0}, {-1, 0}, {0, -1}, {2, 0}})
+    EXPECT_THROW(permute(layout, dims), InternalError);
   EXPECT_THROW(broadcast_source(layout, {2, 8}), InternalError);
 }
 
