@@ -174,6 +174,16 @@ TEST(HostCode, ALoadSeesMemoryAsItWasBeforeTheStore) {
   expect_same(t.finish(), {random_array(36, 8)}, {});
 }
 
+// The element beside it is stored before, and not in the same turn over the elements.
+TEST(HostCode, ALoadSeesAllThatTheStoreBeforeItWrote) {
+  Tracer t("in_place");
+  Tile x = t.pointer_param("x", f32), y = t.pointer_param("y", f32);
+  Desc d = make_desc(x, {6, 6}, {6, 1});
+  store(d, {0, 0}, load(d, {0, 0}, {6, 6}) * 2.0);
+  store(make_desc(y, {6, 6}, {6, 1}), {0, 0}, load(d, {1, 0}, {6, 6}) + 1.0);
+  expect_same(t.finish(), {random_array(36, 8), Array(36, NAN)}, {});
+}
+
 TEST(HostCode, GeneralReshapesReadInRowMajorOrder) {
   Rows p;
   Tile x = load(p.in(6, 10), {0, 0}, {6, 10});

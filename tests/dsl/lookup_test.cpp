@@ -137,5 +137,28 @@ TEST(Lookup, IsNotOfPlaces) {
   expect_same(t.finish(), {random_array(width, 8), Array(width, NAN), random_array(32, 9)}, {}, 0);
 }
 
+// A mask that a parameter gives may let any number through.
+TEST(LookupCode, IsOfMasksThatAreKnown) {
+  Tracer t("masked");
+  Tile bytes = t.pointer_param("bytes", i32), mask = t.scalar_param("mask", i32);
+  Tile result = t.pointer_param("result", f32);
+  Tile number = cast(load(bytes + arange(0, 64)) & mask, f32);
+  store(result + arange(0, 64), (number - 8.0) * 3.0 + number);
+  ir::Function function = t.finish();
+  std::vector<Array> arrays{random_array(64, 3), Array(64, NAN)};
+  auto result_of = [&](auto&& run) {
+    return arrays_after(arrays, [&](std::vector<Argument>& a) {
+      a.insert(a.begin() + 1, Argument{.integer = 0xff});
+      run(a);
+    })[1];
+  };
+  Array expected = result_of([&](std::vector<Argument>& a) { ir::interpret(function, {}, a); });
+  for (const Target& target : tested_targets()) {
+    auto artifact = compiled(function, target);
+    EXPECT_EQ(result_of([&](std::vector<Argument>& a) { run_all(*artifact, {}, a); }), expected)
+        << target.features;
+  }
+}
+
 }  // namespace
 }  // namespace tilewright::dsl

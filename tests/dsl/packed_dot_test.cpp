@@ -70,5 +70,22 @@ TEST_P(PackedDot, EqualsTheInterpreter) {
               {}, 2e-4F);
 }
 
+// Results are written as the first part of the depth is multiplied. Where that is not all of it,
+// there must be zeros before.
+TEST(PackedDot, WritesZerosFirstOnlyWhereItAddsUpPartsOfTheDepth) {
+  auto text_of = [](std::int64_t k) {
+    constexpr std::int64_t m = 48, n = 96;
+    Tracer t("packed");
+    Tile a = t.pointer_param("a", f32), b = t.pointer_param("b", f32),
+         c = t.pointer_param("c", f32);
+    store(make_desc(c, {m, n}, {n, 1}), {0, 0},
+          dot(load(make_desc(a, {m, k}, {k, 1}), {0, 0}, {m, k}),
+              load(make_desc(b, {k, n}, {n, 1}), {0, 0}, {k, n})));
+    return host_code_text(t.finish(), target_named("avx512"), "llvm");
+  };
+  EXPECT_EQ(text_of(64).find("call void @llvm.memset"), std::string::npos);
+  EXPECT_NE(text_of(65536).find("call void @llvm.memset"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tilewright::dsl
