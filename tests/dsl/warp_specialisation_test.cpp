@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 
 #include "dsl/codegen/gpu/gpu_code.h"
+#include "dsl/codegen/gpu/passes/gpu_pipeline.h"
 #include "dsl/interpret/interpret.h"
+#include "dsl/ir/text/text.h"
 #include "dsl/language/tile.h"
 #include "dsl/language/tracer.h"
 #include "dsl/passes/pipeline.h"
@@ -83,6 +85,25 @@ TEST(WarpSpecialisation, ABranchThatHasAProductIsTakenByTheFetchingWarpToo) {
       [&] { sums = sums.get() * 3.0; });
   store(p.dc, {p.row, p.column}, sums.get());
   p.expect_specialised_and_the_same();
+}
+
+// A product that is waited for a turn later must be read by the next one alone.
+TEST(WarpSpecialisation, OnlySumsThatALoopCarriesAreDeferred) {
+  auto scheduled = [](bool carries) {
+    Product p;
+    Var sums = full({block, block}, 0, f32);
+    Tile first = full({block, block}, 1, f32);
+    for (Tile i : range(0, size, block))
+      sums = dot(load(p.da, {p.row, i}, {block, block}),
+                 trans(load(p.db, {p.column, i}, {block, block})), carries ? sums.get() : first);
+    store(p.dc, {p.row, p.column}, sums.get());
+    ir::Function function = p.tracer.finish();
+    run_passes(function, {.target = target_named("sm_90a")});
+    gpu::schedule(function, {.target = target_named("sm_90a")});
+    return ir::print(function);
+  };
+  EXPECT_THAT(scheduled(true), testing::HasSubstr("deferred"));
+  EXPECT_THAT(scheduled(false), testing::Not(testing::HasSubstr("deferred")));
 }
 
 }  // namespace
