@@ -15,6 +15,7 @@
 #include "graph/tune/region_estimate.h"
 #include "graph/tune/tune_plan.h"
 #include "runtime/base/out_of_memory.h"
+#include "runtime/cpu/parallel.h"
 #include "runtime/cpu/system_memory.h"
 #include "tests/graph/captured.h"
 
@@ -76,6 +77,17 @@ TEST_P(TuneRegion, SpacesBeginWithWhatTheLoweringChooses) {
       EXPECT_GT(space.space.legal_points(1'000'000).size(), 1u);
     }
   }
+}
+
+// Not as many as fit a cache: all threads have something to do.
+TEST(RegionBlocks, OfAHostAreEnoughForAllThreads) {
+  constexpr std::int64_t rows = 130, width = 64;  // a little more than is worth a second program
+  Graph graph = captured({{rows, width}}, [](Tensors& x) { return Tensors{softmax(x[0], -1)}; });
+  TaskList list = make_tasks(graph);
+  std::vector<FusedRegion> regions = fuse_tasks(list, true);
+  ASSERT_EQ(regions.size(), 1U);
+  std::int64_t block = lower(list, regions[0].region, dsl::host_target()).blocks.rows;
+  EXPECT_LE(block, rows / std::min(thread_count(), 16));
 }
 
 // A GPU's tiles lie in registers and shared memory, a host's in caches.
