@@ -190,12 +190,11 @@ std::int64_t RowsProgram::width_of(std::int64_t width, const Columns& columns) c
 Tile RowsProgram::load(const TaskOperand& operand, const Table& seen, const Columns& columns) {
   TableAccess access = *compose(operand.view, seen.place);
   for (const Loaded& known : known_.loaded)
-    if (known.storage == operand.storage && known.access == access && known.width == seen.width &&
-        known.part == columns.part)
+    if (known.storage == operand.storage && known.access == access && known.part == columns.part)
       return known.tile;
   Block block = block_of(parameters_.pointer(operand.storage), access, seen.width, columns);
   Tile result = block.matrix.load(block.row, block.column, block.shape);
-  known_.loaded.push_back({operand.storage, access, seen.width, columns.part, result});
+  known_.loaded.push_back({operand.storage, access, columns.part, result});
   std::int64_t row_bytes = block.shape[1] * size_bytes(result.dtype());
   if (blocks_.prefetches && blocks_.ahead > 0 && row_bytes >= RowBlocks::prefetched_row_bytes)
     prefetch_next(operand, access, block);

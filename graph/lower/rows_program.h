@@ -183,8 +183,7 @@ class RowsProgram {
 
   struct Loaded {
     StorageId storage;
-    TableAccess access;
-    std::int64_t width;
+    TableAccess access;  // its width too
     Part part;
     Tile tile;
   };

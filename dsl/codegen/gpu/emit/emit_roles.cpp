@@ -326,12 +326,12 @@ void Emitter::close_deferred(const Inst& loop) {
   for (std::size_t i = 0; i < roles_->fetches.size(); ++i) {
     const Fetch& fetch = roles_->fetches[i];
     if (!fetch.deferred) continue;
-    for (std::size_t k = 0; k < loop.results.size(); ++k) {
-      if (yield.operands[k] != fetch.at->results[0]) continue;
-      set(loop.results[k], finished(get(loop.results[k]), 0));
-      release(roles_->rings[fetch.ring], b_.CreateLoad(b_.getInt32Ty(), deferred_[i]), true);
-      b_.CreateStore(i32(-1), deferred_[i]);
-    }
+    auto sum = std::ranges::find(yield.operands, fetch.at->results[0]);
+    if (sum == yield.operands.end()) continue;  // another loop's
+    const Value result = loop.results[static_cast<std::size_t>(sum - yield.operands.begin())];
+    set(result, finished(get(result), 0));
+    release(roles_->rings[fetch.ring], b_.CreateLoad(b_.getInt32Ty(), deferred_[i]), true);
+    b_.CreateStore(i32(-1), deferred_[i]);
   }
 }
 
