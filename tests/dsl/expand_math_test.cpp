@@ -275,6 +275,24 @@ TEST(ExpandMathOfDifferences, IsWithinTwoUlpAndOverflowsWhereItShould) {
               exp_of_differences(size, false, host).body.insts.size());
 }
 
+// Nothing is known of differences from another array's greatest.
+TEST(ExpandMathOfDifferences, AreAtMostZeroFromTheirOwnGreatestAlone) {
+  for (const char* host : hosts) {
+    auto expanded_size = [&](bool of_itself) {
+      constexpr std::int64_t size = 64;
+      Tracer tracer("f");
+      Tile a = tracer.pointer_param("a", DType::f32), b = tracer.pointer_param("b", DType::f32);
+      auto place = [&](const Tile& base) { return make_desc(base, {size, size}, {size, 1}); };
+      Tile x = load(place(a), {0, 0}, {size, size}), y = load(place(b), {0, 0}, {size, size});
+      store(place(b), {0, 0}, exp(x - max(of_itself ? x : y, 1, true)));
+      ir::Function f = tracer.finish();
+      EXPECT_TRUE(expand_math(f, target_named(host)));
+      return f.body.insts.size();
+    };
+    EXPECT_LT(expanded_size(true), expanded_size(false)) << host;
+  }
+}
+
 // The functions of f64, which GPUs have not, against the C library's of 64 bits.
 long double wide_reference(Op op, double number) {
   long double x = number;

@@ -184,6 +184,19 @@ TEST(HostCode, ALoadSeesAllThatTheStoreBeforeItWrote) {
   expect_same(t.finish(), {random_array(36, 8), Array(36, NAN)}, {});
 }
 
+// The loop's pointer goes through the array that was read before.
+TEST(HostCode, ALoadSeesMemoryAsItWasBeforeALoopThatCarriesAPointer) {
+  Rows p;
+  Tile old = load(p.x + arange(0, 16));
+  Var to = p.x;
+  for (Tile i : range(0, 2)) {
+    store(to + arange(0, 16), full({16}, 5.0, f32) + cast(i, f32));
+    to = to + 16;
+  }
+  store(p.y + arange(0, 16), old);
+  expect_same(p.tracer.finish(), {random_array(32, 8), Array(16, NAN)}, {});
+}
+
 TEST(HostCode, GeneralReshapesReadInRowMajorOrder) {
   Rows p;
   Tile x = load(p.in(6, 10), {0, 0}, {6, 10});
@@ -309,6 +322,26 @@ TEST(Schedule, SiblingsOverOneShapeShareASweep) {
   auto function = p.tracer.finish();
   EXPECT_THAT(to_string(make_schedule(Definitions(function)), function),
               testing::StartsWith("loop nest 2x40: store_desc reduce\n"));
+}
+
+// What lies in memory is not copied to be multiplied.
+TEST(HostCode, ABlockOfAnArrayOfMoreAxesIsMultipliedWhereItLies) {
+  auto scratch_bytes = [](bool has_more_axes) {
+    constexpr std::int64_t rows = 8, depth = 64, columns = 32;
+    Tracer t("dots");
+    Tile a = t.pointer_param("a", f32), b = t.pointer_param("b", f32),
+         c = t.pointer_param("c", f32);
+    Tile left = load(make_desc(a, {rows, depth}, {depth, 1}), {0, 0}, {rows, depth});
+    if (has_more_axes)
+      left = reshape(load(make_desc(a, {2, rows, depth}, {rows * depth, depth, 1}), {1, 0, 0},
+                          {1, rows, depth}),
+                     {rows, depth});
+    Tile right = load(make_desc(b, {depth, columns}, {columns, 1}), {0, 0}, {depth, columns});
+    store(make_desc(c, {rows, columns}, {columns, 1}), {0, 0}, dot(left, right));
+    return generate_host_code(t.finish(), target_named(std::string(host_names().front())))
+        ->scratch_bytes;
+  };
+  EXPECT_EQ(scratch_bytes(true), scratch_bytes(false));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 // the grid (analysis/program_dependence.h). Loops carry both.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "dsl/analysis/parameter_use.h"
 #include "dsl/analysis/program_dependence.h"
 #include "dsl/ir/text/text.h"
@@ -71,6 +73,26 @@ TEST(ProgramDependence, WhatALoopCarriesDependsOnItsStartAndOnWhatATurnYields) {
     });
     EXPECT_TRUE(depends_on_program(f, 0)[store->operands[1]]) << begins_with_it;
     EXPECT_FALSE(depends_on_program(f, 1)[store->operands[1]]) << begins_with_it;
+  }
+}
+
+TEST(ProgramDependence, WhatALoopCarriesDependsOnHowOftenItTurns) {
+  for (const char* bounds : {"%p to %n step %s", "%l to %p step %s", "%l to %n step %p"}) {
+    ir::Function f = ir::parse(std::string(R"(func @f(%z: ptr<i64>, %n: i64) {
+  %p = program_id 0 : i64
+  %l = constant 0 : i64
+  %s = constant 1 : i64
+  %r = loop )") + bounds + R"( index %i with (%c = %l) {
+    %d = add %c, %s : i64
+    yield %d
+  } : i64
+  store %z, %r
+})");
+    const ir::Inst& loop = *std::ranges::find(f.body.insts, ir::Op::loop_, &ir::Inst::op);
+    for (ir::Value value : {loop.results[0], loop.bodies[0].params[0], loop.bodies[0].params[1]}) {
+      EXPECT_TRUE(depends_on_program(f, 0)[value]) << bounds;
+      EXPECT_FALSE(depends_on_program(f, 1)[value]) << bounds;
+    }
   }
 }
 

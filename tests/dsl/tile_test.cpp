@@ -2,8 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "dsl/ir/text/text.h"
 #include "dsl/language/tracer.h"
+#include "tests/errors.h"
 
 namespace tilewright::dsl {
 namespace {
@@ -48,6 +51,12 @@ TEST(Tile, AWholeDoubleSuitsAnIntegerTile) {
   expect_same(traced([](const Given& g) { g.k * 2.0; }), R"(
     %c = constant 2 : i32
     %r = mul %k, %c : i32)");
+}
+
+TEST(Tile, ADoubleBeyondAllIntegersSuitsNone) {
+  for (double number : {0x1p63, -0x1p64, 1e300, HUGE_VAL, 2.5})
+    expect_contains(error_of([&] { traced([&](const Given&) { zeros({8}, i64) + number; }); }),
+                    " does not fit i64, the type of the other operand");
 }
 
 TEST(Tile, ShapesBroadcastFromTheLastAxisOn) {

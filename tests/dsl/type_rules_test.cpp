@@ -41,6 +41,15 @@ TEST(TypeRules, ProductsAreOfOneTypeThatIsNotBool) {
                   "the operands are bool and bool");
 }
 
+TEST(TypeRules, ProductsAreOfTilesOfTwoAxes) {
+  EXPECT_EQ(said_of("%a = dot %sums, %sums, %sums : f32[16x16]"), "no error");
+  const std::string operands[] = {"%row, %sums, %sums", "%sums, %row, %sums", "%sums, %sums, %row"};
+  for (std::size_t i = 0; i < 3; ++i)
+    expect_contains(
+        said_of("%row = splat %zero, [16] : f32[16]\n  %a = dot " + operands[i] + " : f32[16x16]"),
+        concat("[dot] operand ", i, " is f32[16]; it must have two axes"));
+}
+
 TEST(TypeRules, APointerToBoolIsNoCondition) {
   EXPECT_EQ(said_of("%a = select %yes, %n, %one : i64"), "no error");
   expect_contains(said_of("%a = select %flags, %n, %one : i64"),
