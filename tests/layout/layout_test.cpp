@@ -115,6 +115,12 @@ TEST(Layout, RefusesWhatIsNoLayout) {
   EXPECT_THROW(Layout({4}, {{1}, {2}, {4}}, {}, {}), InternalError);  // outside
   EXPECT_THROW(Layout({4}, {{1, 0}, {2, 0}}, {}, {}), InternalError);
   EXPECT_THROW(blocked({4}, 1, 1).at(0, 32, 0), InternalError);
+  auto scalar_of_bits = [](std::size_t bits) {  // held by each of 2^bits registers of threads
+    return Layout({}, std::vector<Layout::Basis>(30), std::vector<Layout::Basis>(30),
+                  std::vector<Layout::Basis>(bits - 60));
+  };
+  EXPECT_NO_THROW(scalar_of_bits(64));
+  EXPECT_THROW(scalar_of_bits(65), InternalError);
 }
 
 // What an operation on shapes does to coordinates must be what it does to the layout's.
