@@ -163,5 +163,11 @@ TEST(Explain, AConstantOfZeroPrintsItsNumber) {
   EXPECT_EQ(graph::print(graph::parse(text)), text);
 }
 
+TEST(Explain, SaysTimesInTheUnitThatSuitsThem) {
+  std::string text =
+      explain(PlanReport{.capture_seconds = 5e-4, .lower_seconds = 0.25, .compile_seconds = 2.5});
+  expect_contains(text, "captured in 500 us, fused and lowered in 250 ms, compiled in 2.50 s");
+}
+
 }  // namespace
 }  // namespace tilewright

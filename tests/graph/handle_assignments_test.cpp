@@ -108,6 +108,23 @@ TEST(HandleAssignments, HandlesOfTheFunctionItselfMayBeAssigned) {
   expect_near(results[2], x * 3 + 2);
 }
 
+// Both stand for one tensor before. One is lent, and the other goes on to another tensor.
+TEST(HandleAssignments, AHandleThatIsGivenBackWasNotExchanged) {
+  Tensor lent = full({4}, 2.0), moved = lent, other = full({4}, 3.0), x = ramp({4});
+  Compiled step = compile(
+      [&](const Tensor& by) {
+        Tensor keeps = lent;
+        lent = by * 2;
+        Tensor result = lent + keeps;
+        lent = keeps;
+        moved = other;
+        return result * moved;
+      },
+      {.fullgraph = true});
+  for (int call = 0; call < 2; ++call) expect_near(step(x), (x * 2 + 2) * 3);
+  expect_near(lent, full({4}, 2.0));
+}
+
 // As tables of angles do.
 TEST(HandleAssignments, ATableMadeAtTheFirstCallIsKept) {
   struct Model {

@@ -253,5 +253,14 @@ TEST(PackedWeights, ComputeWhatTheWeightsDo) {
   EXPECT_GE(packed, 5);
 }
 
+// On hosts that multiply it as f32, which is twice as large.
+TEST(PackedWeights, AreNotOfATypeThatIsMultipliedAsAnother) {
+  Tensor weight = random_tensor({96, 64}, 1).to(f16);
+  Compiled fast = compile([=](const Tensor& x) { return linear(x, weight); }, frozen);
+  Tensor x = random_tensor({60, 64}, 2).to(f16);
+  expect_close(fast(x), linear(x, weight), 1e-2F, "f16");
+  EXPECT_EQ(packed_by(fast), 0);
+}
+
 }  // namespace
 }  // namespace tilewright::graph

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <random>
 
+#include "dsl/target/packed_product.h"
+
 namespace tilewright::graph {
 namespace {
 
@@ -60,6 +62,28 @@ TEST(ProductCost, TakesBlocksNearlyAsCheapAsAnyOther) {
     EXPECT_LE(cost, 1.05 * least) << p.rows << " x " << p.columns << " x " << p.depth << ", "
                                   << threads << " threads: " << block.rows << " x "
                                   << block.columns;
+  }
+}
+
+// Blocks that are packed are cut between registers of sums, unless there is but one.
+TEST(ProductCost, CutsColumnsWhereRegistersEnd) {
+  const dsl::Target tiles = dsl::target_named("amx");
+  ProductExtent p{1, 2048, 16 * 67, 1024, 4, 4};  // no whole number of equal blocks
+  EXPECT_EQ(cheapest_product_block(p, host, 8).columns % (3 * host.lanes), 0);
+  p.element_bytes = 2;
+  ProductBlock block = cheapest_product_block(p, tiles, 8);
+  if (block.columns != p.columns) {
+    EXPECT_EQ(block.columns % dsl::PackedProduct::tiled_columns, 0) << block.columns;
+  }
+}
+
+// A single row is no product that is packed, and all threads read its weights.
+TEST(ProductCost, CutsTheColumnsOfFewRowsForAllThreads) {
+  for (std::int64_t rows : {1, 8}) {
+    ProductExtent p{1, rows, 4096, 4096, 4, 4};
+    ProductBlock block = cheapest_product_block(p, host, 8);
+    EXPECT_EQ(block.rows, rows);
+    EXPECT_LE(block.columns, p.columns / 8);
   }
 }
 

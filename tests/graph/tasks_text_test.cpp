@@ -149,6 +149,7 @@ TEST(TasksText, ErrorsNameTheLineAndTheForm) {
       complaint("tasks {\n  return\n}\nregions {\n  region rows=7, width=1, digits=2x3\n}\n"),
       HasSubstr("the digits do not make up the rows"));
   EXPECT_THAT(complaint("tasks {\n  return\n"), HasSubstr("the text does not end"));
+  EXPECT_THAT(complaint("tasks {\n  return\n}\nregions {\n"), HasSubstr("the text does not end"));
   EXPECT_THAT(complaint("tasks {\n  return @0\n}\n"),
               AllOf(HasSubstr("[parse] the tasks are not legal: "),
                     HasSubstr("storage @0 is an output and does not exist")));

@@ -90,6 +90,31 @@ TEST(RegionBlocks, OfAHostAreEnoughForAllThreads) {
   EXPECT_LE(block, rows / std::min(thread_count(), 16));
 }
 
+// Short rows come whole with the hardware's own prefetching.
+TEST(RowsAhead, AreFetchedFromAPageOn) {
+  for (std::int64_t width : {1000, 1024}) {
+    Graph graph = captured({{64, width}}, [](Tensors& x) { return Tensors{softmax(x[0], -1)}; });
+    TaskList list = make_tasks(graph);
+    FusedRegion fused = fuse_tasks(list, true)[0];
+    std::string text =
+        ir::print(lower(list, fused.region, dsl::host_target(), {.rows = 2, .ahead = 1})
+                      .programs[0]
+                      .function);
+    EXPECT_EQ(text.find("prefetch") != std::string::npos, width * 4 >= 4096) << width;
+  }
+}
+
+TEST(RegionSpaces, HaveNoBlocksOfOneColumn) {
+  Graph graph = captured({{512, 64}}, [](Tensors& x) { return Tensors{sum(x[0] * 2, {1}, true)}; });
+  TaskList list = make_tasks(graph);
+  Region region = fuse_tasks(list, true)[0].region;
+  ASSERT_EQ(region.width, 1);
+  for (const char* name : {"avx512", "sm_80"}) {
+    auto knobs = region_space(list, region, dsl::target_named(name)).space.knobs();
+    EXPECT_EQ(std::ranges::count(knobs, "columns", &autotune::Knob::name), 0) << name;
+  }
+}
+
 // A GPU's tiles lie in registers and shared memory, a host's in caches.
 TEST(RegionSpaces, HaveTilesThatAreCompiledSoon) {
   Graph graph =
@@ -382,6 +407,8 @@ TEST_F(TunerTest, KeysTellShapesTypesAndDevicesApart) {
   std::vector<FusedRegion> fused = fuse_tasks(tasks, true);
   autotune::TuningKey rows = tuning_key(tasks, fused[0].region, Device::cpu());
   EXPECT_NE(rows.question(), key.question());
+  EXPECT_NE(key.kernel, "");
+  EXPECT_EQ(rows.kernel, key.kernel);
   auto emulated = tuning_key(list, region, Device::emulated("sm_90a"));
   EXPECT_NE(emulated.question(), key.question());
   EXPECT_EQ(tuning_key(list, region, Device::cpu()).hash(), key.hash());
@@ -397,6 +424,11 @@ TEST(BudgetShares, AreThoseOfACallAndTheLargestGoesFirst) {
   EXPECT_NEAR(shares.next(0), 10 * 12 / 16.5, 1e-9);
   EXPECT_NEAR(shares.next(6.4), 3.6 * 2.5 / 4.5, 1e-9);  // less was spent than might have been
   EXPECT_NEAR(shares.next(9), 1, 1e-9);
+}
+
+TEST(BudgetShares, AreOfEveryRegionWhereNoShareIsTooSmall) {
+  BudgetShares shares({1, 3, 0, 2}, 6, {.seconds = 6, .least_share = 0});
+  EXPECT_EQ(shares.order(), (std::vector<std::size_t>{1, 3, 0, 2}));
 }
 
 TEST(BudgetShares, GiveNothingWhereTheBudgetIsSpent) {
