@@ -23,7 +23,8 @@ using autotune::MergeReport;
 // Files that cannot be read or rows that are wrong are named and passed over: 1 says so.
 int print_report(const std::string& from, const MergeReport& report) {
   std::string what_else;
-  if (report.rejected > 0) what_else += ", " + rows_text(static_cast<std::size_t>(report.rejected)) + " left out";
+  if (report.rejected > 0)
+    what_else += ", " + rows_text(static_cast<std::size_t>(report.rejected)) + " left out";
   if (report.unkept > 0)
     what_else += fmt::format(", {} of them not kept", report.unkept);
   else if (!report.is_complete)
