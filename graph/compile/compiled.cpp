@@ -2,16 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <numeric>
 
 #include "autotune/policy.h"
 #include "graph/compile/tuned_plan.h"
 #include "graph/compile/verify_capture.h"
 #include "graph/compile/weight_copies.h"
-#include "graph/ir/text.h"
 #include "graph/passes/pipeline.h"
-#include "graph/regions/text/text.h"
-#include "graph/run/plan_tasks.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/handle_changes.h"
 #include "graph/tensor/tensor_body.h"
@@ -29,22 +25,6 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 
 // Calls of a signature on the host that time their launches: the first one finds nothing in caches.
 constexpr std::int64_t timed_calls = 4;
-
-// Empty where there was none.
-std::string text_of(const TuningReport& report, const std::string& whole_call) {
-  std::string text;
-  auto add = [&](int count, const char* what) {
-    if (count > 0)
-      text += concat(text.empty() ? "tuning: " : ", ", count, count == 1 ? " region " : " regions ",
-                     what);
-  };
-  add(report.known, "known");
-  add(report.searched, "searched");
-  add(report.small, "too small");
-  add(report.left, "left as they are");
-  add(report.fixed, "with nothing to choose");
-  return whole_call.empty() ? text : concat(text, "; ", whole_call);
-}
 
 }  // namespace
 
@@ -436,46 +416,6 @@ std::vector<Tensor> CompiledSignature::call(const TensorFunction& function,
   for (Tensor& argument : kept)
     if (is_own(argument)) argument = argument.clone();
   return run(kept, times, is_measured);
-}
-
-PlanReport CompiledSignature::report() const {
-  PlanReport report;
-  report.signature = to_string(signature_);
-  report.capture_seconds = capture_seconds_;
-  report.graph_break = graph_break_;
-  report.captured_tensors = std::ssize(captured_);
-  report.captures = captures_;
-  report.guards = guards_text();
-  if (!plan_) return report;
-  std::vector<double> seconds = plan_->program_seconds(times_);
-  for (const PlanProgram& program : plan_->programs())
-    report.regions.push_back({program.name, program.kind, program.instances, program.launches,
-                              program.bytes, program.compile_seconds, program.ops, program.user_ops,
-                              program.key, seconds[report.regions.size()]});
-  report.timed_calls = times_.runs;
-  report.run_seconds = std::accumulate(seconds.begin(), seconds.end(), 0.0);
-  report.device = plan_->device().text();
-  report.host_bytes = host_arguments_ ? host_arguments_->bytes() : 0;
-  report.launches = plan_->launches();
-  report.nodes = static_cast<std::int64_t>(graph_.nodes.size() - graph_.inputs.size());
-  report.arena_bytes = plan_->arena_bytes();
-  report.packed_weights = std::ssize(packed_weights_);
-  for (const auto& buffer : packed_weights_) report.packed_bytes += buffer->size_bytes();
-  report.lower_seconds = plan_->lower_seconds();
-  report.compile_seconds = plan_->compile_seconds();
-  report.tuning = tuning_ ? tuning_->text() + taken_ : text_of(plan_->tuning(), whole_call_);
-  return report;
-}
-
-std::string CompiledSignature::dump() const {
-  std::string text = concat("# signature: ", to_string(signature_), "\n");
-  if (!plan_) return concat(text, "# runs op by op: ", graph_break_, " reads data\n");
-  text += print(graph_);
-  const FusedTasks tasks = fused_tasks(graph_, plan_options_);
-  text += print(tasks.list, tasks.regions);
-  for (std::size_t i = 0; i < plan_->programs().size(); ++i)
-    text += concat("\n# launches: ", plan_->programs()[i].launches, "\n", plan_->program_text(i));
-  return text;
 }
 
 }  // namespace tilewright::graph

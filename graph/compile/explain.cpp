@@ -1,7 +1,12 @@
-// The report of a compiled function as text for people.
+// The report of a compiled function, as data and as text for people.
 #include <algorithm>
+#include <numeric>
 
 #include "graph/compile/compile.h"
+#include "graph/compile/compiled.h"
+#include "graph/ir/text.h"
+#include "graph/regions/text/text.h"
+#include "graph/run/plan_tasks.h"
 #include "runtime/base/error.h"
 #include "runtime/base/number_text.h"
 
@@ -127,3 +132,63 @@ std::string CompiledFunction::explain() const {
 }
 
 }  // namespace tilewright
+
+namespace tilewright::graph {
+
+// Empty where there was none.
+static std::string text_of(const TuningReport& report, const std::string& whole_call) {
+  std::string text;
+  auto add = [&](int count, const char* what) {
+    if (count > 0)
+      text += concat(text.empty() ? "tuning: " : ", ", count, count == 1 ? " region " : " regions ",
+                     what);
+  };
+  add(report.known, "known");
+  add(report.searched, "searched");
+  add(report.small, "too small");
+  add(report.left, "left as they are");
+  add(report.fixed, "with nothing to choose");
+  return whole_call.empty() ? text : concat(text, "; ", whole_call);
+}
+
+PlanReport CompiledSignature::report() const {
+  PlanReport report;
+  report.signature = to_string(signature_);
+  report.capture_seconds = capture_seconds_;
+  report.graph_break = graph_break_;
+  report.captured_tensors = std::ssize(captured_);
+  report.captures = captures_;
+  report.guards = guards_text();
+  if (!plan_) return report;
+  std::vector<double> seconds = plan_->program_seconds(times_);
+  for (const PlanProgram& program : plan_->programs())
+    report.regions.push_back({program.name, program.kind, program.instances, program.launches,
+                              program.bytes, program.compile_seconds, program.ops, program.user_ops,
+                              program.key, seconds[report.regions.size()]});
+  report.timed_calls = times_.runs;
+  report.run_seconds = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+  report.device = plan_->device().text();
+  report.host_bytes = host_arguments_ ? host_arguments_->bytes() : 0;
+  report.launches = plan_->launches();
+  report.nodes = static_cast<std::int64_t>(graph_.nodes.size() - graph_.inputs.size());
+  report.arena_bytes = plan_->arena_bytes();
+  report.packed_weights = std::ssize(packed_weights_);
+  for (const auto& buffer : packed_weights_) report.packed_bytes += buffer->size_bytes();
+  report.lower_seconds = plan_->lower_seconds();
+  report.compile_seconds = plan_->compile_seconds();
+  report.tuning = tuning_ ? tuning_->text() + taken_ : text_of(plan_->tuning(), whole_call_);
+  return report;
+}
+
+std::string CompiledSignature::dump() const {
+  std::string text = concat("# signature: ", to_string(signature_), "\n");
+  if (!plan_) return concat(text, "# runs op by op: ", graph_break_, " reads data\n");
+  text += print(graph_);
+  const FusedTasks tasks = fused_tasks(graph_, plan_options_);
+  text += print(tasks.list, tasks.regions);
+  for (std::size_t i = 0; i < plan_->programs().size(); ++i)
+    text += concat("\n# launches: ", plan_->programs()[i].launches, "\n", plan_->program_text(i));
+  return text;
+}
+
+}  // namespace tilewright::graph
