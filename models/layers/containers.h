@@ -1,15 +1,19 @@
 // Modules made of a number of others, which they own.
 //
 // Parts are called "0", "1", ... as in PyTorch. Separate from module.h because these are templates
-// over the layers' types; a module itself is not.
+// over the layers' types; a module itself is not. How many there are is guarded: a function that
+// was compiled before a layer was added is compiled anew.
 #pragma once
 
 #include <concepts>
 #include <functional>
 #include <memory>
+#include <source_location>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "graph/tensor/guarded.h"
 #include "models/layers/module.h"
 
 namespace tilewright {
@@ -23,14 +27,18 @@ class ModuleList : public Module {
     auto layer = std::make_unique<Layer>(std::forward<Arguments>(arguments)...);
     register_module(std::to_string(layers_.size()), *layer);
     layers_.push_back(std::move(layer));
+    count_ = layers_.size();
     return *layers_.back();
   }
-  std::size_t size() const { return layers_.size(); }
+  std::size_t size(std::source_location w = std::source_location::current()) const {
+    return count_.get(w);
+  }
   Layer& operator[](std::size_t i) { return *layers_[i]; }
   const Layer& operator[](std::size_t i) const { return *layers_[i]; }
 
  private:
   std::vector<std::unique_ptr<Layer>> layers_;
+  Guarded<std::size_t> count_{0, "the number of layers"};
 };
 
 // Modules of any types with `Tensor forward(const Tensor&)`, one after the other.
@@ -55,13 +63,16 @@ class Sequential : public Module {
     register_module(std::to_string(steps_.size()), added);
     steps_.push_back([&added](const Tensor& x) -> Tensor { return added.forward(x); });
     layers_.push_back(std::move(layer));
+    count_ = layers_.size();
     return added;
   }
 
-  std::size_t size() const { return layers_.size(); }
+  std::size_t size(std::source_location w = std::source_location::current()) const {
+    return count_.get(w);
+  }
   Tensor forward(const Tensor& x) const {
     Tensor y = x;
-    for (const auto& step : steps_) y = step(y);
+    for (std::size_t i = 0; i < size(); ++i) y = steps_[i](y);
     return y;
   }
   Tensor operator()(const Tensor& x) const { return forward(x); }
@@ -75,6 +86,7 @@ class Sequential : public Module {
   }
   std::vector<std::unique_ptr<Module>> layers_;
   std::vector<std::function<Tensor(const Tensor&)>> steps_;
+  Guarded<std::size_t> count_{0, "the number of layers"};
 };
 
 }  // namespace tilewright

@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include "graph/compile/compile.h"
+#include "models/layers/containers.h"
 #include "models/layers/layers.h"
 #include "models/layers/module.h"
 #include "models/weights/weights.h"
+#include "tests/errors.h"
 #include "tests/tensors.h"
 
 namespace tilewright {
@@ -37,6 +39,37 @@ TEST(CompiledModule, FollowsAssignedParametersAndWhatIsLoadedIntoThem) {
     net.load(Weights::of(other.state()));
     for (const Tensor& x : {two, three}) expect_close(fast(x), other.forward(x));
   }
+}
+
+struct Stack : Module {
+  ModuleList<Linear> layers;
+  Stack() {
+    register_module("layers", layers);
+    layers.add(32, 32);
+  }
+  Tensor forward(const Tensor& x) {
+    Tensor y = x;
+    for (std::size_t i = 0; i < layers.size(); ++i) y = relu(layers[i](y));
+    return y;
+  }
+};
+
+TEST(CompiledModule, SeesLayersThatAreAdded) {
+  Stack stack;
+  Sequential chain;
+  chain.add<Linear>(32, 32);
+  auto both = [&](const Tensor& x) { return stack.forward(x) + chain.forward(x); };
+  Compiled fast = compile(both);
+  Tensor x = ramp({2, 32});
+  for (int added = 0; added < 3; ++added) {
+    for (int call = 0; call < 2; ++call) expect_close(fast(x), both(x));
+    stack.layers.add(32, 32);
+    if (added == 1) chain.add<Linear>(32, 32);
+  }
+  ASSERT_EQ(fast.recompilations().size(), 2U);
+  expect_contains(fast.recompilations()[0].sentence(),
+                  "the number of layers is 2, compiled for 1 (read at ");
+  expect_contains(fast.recompilations()[0].sentence(), "compiled_module_test.cpp:");
 }
 
 // A function of no module, which reaches one by a pointer, follows too.
