@@ -31,7 +31,9 @@ enum class RecompileReason : std::uint8_t {
   device,
   alignment,  // of an argument's memory
   guard,      // a `Guarded` value that the function read is another one
-  handle      // a tensor that the function uses stands for something else, and the graph differs
+  handle,     // a tensor that the function uses stands for something else, and the graph differs
+  structure,  // sizes, keys or what is present in an argument (structure.h)
+  value       // a number, a flag, an enumerator or a string among the arguments is another one
 };
 std::string_view name_of(RecompileReason reason);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "graph/ir/location.h"
 #include "graph/ir/shape_rules.h"
@@ -62,6 +63,8 @@ DataReadError::DataReadError(std::string_view operation_, std::source_location l
 Capture* Capture::active() { return active_capture; }
 
 bool is_capturing() { return active_capture != nullptr; }
+CapturePause::CapturePause() noexcept : paused_(std::exchange(active_capture, nullptr)) {}
+CapturePause::~CapturePause() { active_capture = paused_; }
 void note_guard(Guard guard) { active_capture->note_guard(std::move(guard)); }
 std::uint64_t guarded_changes() {
   return changes_of_guarded_values.load(std::memory_order_relaxed);

@@ -46,7 +46,20 @@ struct Guard {
   std::source_location where;         // the user's line
 };
 
-bool is_capturing();              // on this thread
+class Capture;
+bool is_capturing();  // on this thread
+// As long as it lasts, this thread captures nothing: handles that are copied are not read by the
+// function that is being captured.
+class CapturePause {
+ public:
+  CapturePause() noexcept;
+  ~CapturePause();
+  CapturePause(const CapturePause&) = delete;
+  CapturePause& operator=(const CapturePause&) = delete;
+
+ private:
+  Capture* paused_;
+};
 void note_guard(Guard guard);     // of the function that is being captured
 std::uint64_t guarded_changes();  // how often values were set or ended, in this process
 void add_guarded_change() noexcept;
