@@ -19,6 +19,7 @@
 namespace tilewright {
 namespace {
 
+using graph::Call;
 using graph::CompiledSignature;
 using graph::Signature;
 
@@ -97,18 +98,20 @@ struct CompiledFunction::State {
 
   std::function<void(const Device&)> move;  // of what the function holds; none: nothing
 
-  std::vector<Tensor> call(const std::vector<Tensor>& arguments, std::int64_t times,
-                           bool is_measured);
-  CompiledSignature* signature_for(const std::vector<Tensor>& arguments);
+  TensorResults call(const std::vector<Tensor>& arguments, std::int64_t times, bool is_measured);
+  TensorResults call(const Call& call, std::int64_t times, bool is_measured);
+  CompiledSignature* signature_for(const Call& call);
   void look_at_changes();
-  CompiledSignature* find(const std::vector<Tensor>& arguments);
-  CompiledSignature* compile_anew(const std::vector<Tensor>& arguments, std::size_t at,
+  CompiledSignature* find(const Call& call);
+  CompiledSignature* compile_anew(const Call& call, std::size_t at,
                                   std::vector<Difference> differences);
-  bool may_compile(const std::vector<Tensor>& arguments,
-                   const std::vector<Difference>& differences) const;
-  std::optional<std::size_t> place_for(const std::vector<Tensor>& arguments);
-  std::vector<Difference> nearest(const Signature& call) const;
-  [[noreturn]] void raise_too_many(const std::vector<Tensor>& arguments) const;
+  bool may_compile(const Call& call, const std::vector<Difference>& differences) const;
+  std::optional<std::size_t> place_for(const Call& call);
+  std::vector<Difference> nearest(const Call& call) const;
+  std::string text_of(const Call& call) const {
+    return to_string(graph::signature_of(call.arguments, options.device));
+  }
+  [[noreturn]] void raise_too_many(const Call& call) const;
 };
 
 void CompiledFunction::State::look_at_changes() {
@@ -124,29 +127,38 @@ void CompiledFunction::State::look_at_changes() {
   }
 }
 
-CompiledSignature* CompiledFunction::State::find(const std::vector<Tensor>& arguments) {
+CompiledSignature* CompiledFunction::State::find(const Call& call) {
   for (std::size_t i = 0; i < entries.size(); ++i) {
     std::size_t at = (latest + i) % entries.size();
     CompiledSignature& signature = *entries[at].signature;
-    if (!signature.guards_hold() || !matches(signature.signature(), arguments)) continue;
+    if (!signature.guards_hold() || signature.form().key != call.form ||
+        !matches(signature.signature(), call.arguments))
+      continue;
     latest = at;
     return &signature;
   }
   return nullptr;
 }
 
+// Where there are more tensors or fewer, as in a longer list, they are not compared one by one.
 static std::vector<Difference> differences_from(const CompiledSignature& known,
-                                                const Signature& call) {
-  std::vector<Difference> result = differences(known.signature(), call);
+                                                const Signature& call,
+                                                const graph::ArgumentForm& form) {
+  std::vector<Difference> result = differences(known.form(), form);
+  if (result.empty() || known.signature().size() == call.size())
+    std::ranges::move(differences(known.signature(), call, form.places),
+                      std::back_inserter(result));
   std::ranges::move(known.differences_of_guards(), std::back_inserter(result));
   return result;
 }
 
 // What the call has that the compiled signature with the fewest differences has not.
-std::vector<Difference> CompiledFunction::State::nearest(const Signature& call) const {
+std::vector<Difference> CompiledFunction::State::nearest(const Call& call) const {
   std::vector<Difference> fewest;
+  const Signature signature = graph::signature_of(call.arguments, options.device);
+  const graph::ArgumentForm form = call.describe();
   for (const Entry& entry : entries) {
-    std::vector<Difference> those = differences_from(*entry.signature, call);
+    std::vector<Difference> those = differences_from(*entry.signature, signature, form);
     if (fewest.empty() || those.size() < fewest.size()) fewest = std::move(those);
   }
   return fewest;
@@ -154,10 +166,10 @@ std::vector<Difference> CompiledFunction::State::nearest(const Signature& call) 
 
 // The signature of the call, compiled where it is new or a handle stands for something else; null:
 // the call is to run op by op.
-CompiledSignature* CompiledFunction::State::signature_for(const std::vector<Tensor>& arguments) {
+CompiledSignature* CompiledFunction::State::signature_for(const Call& call) {
   look_at_changes();
-  CompiledSignature* known = find(arguments);
-  if (known != nullptr && (!known->is_doubtful() || known->rebind(function))) [[likely]]
+  CompiledSignature* known = find(call);
+  if (known != nullptr && (!known->is_doubtful() || known->rebind(call.function))) [[likely]]
     return known;
   std::vector<Difference> why;
   if (known != nullptr)
@@ -166,15 +178,15 @@ CompiledSignature* CompiledFunction::State::signature_for(const std::vector<Tens
                 "a tensor or a value that the function uses stands for something else now, and "
                 "with it the function computes something else"}};
   else
-    why = nearest(graph::signature_of(arguments, options.device));
-  if (!may_compile(arguments, why)) return nullptr;
-  if (known != nullptr) return compile_anew(arguments, latest, std::move(why));
-  std::optional<std::size_t> place = place_for(arguments);
-  return place ? compile_anew(arguments, *place, std::move(why)) : nullptr;
+    why = nearest(call);
+  if (!may_compile(call, why)) return nullptr;
+  if (known != nullptr) return compile_anew(call, latest, std::move(why));
+  std::optional<std::size_t> place = place_for(call);
+  return place ? compile_anew(call, *place, std::move(why)) : nullptr;
 }
 
 // Whether the process's stance has the call compiled.
-bool CompiledFunction::State::may_compile(const std::vector<Tensor>& arguments,
+bool CompiledFunction::State::may_compile(const Call& call,
                                           const std::vector<Difference>& differences) const {
   const Stance now = stance();
   if (now == Stance::compile) [[likely]]
@@ -183,7 +195,7 @@ bool CompiledFunction::State::may_compile(const std::vector<Tensor>& arguments,
   require(now != Stance::fail_on_recompile,
           "[compile] the stance is fail_on_recompile, and no "
           "plan fits the call (",
-          to_string(graph::signature_of(arguments, options.device)), "): ",
+          text_of(call), "): ",
           differences.empty() ? "the function was not compiled before"
                               : Recompilation{.differences = differences}.sentence(),
           "; make this call once before the stance is set");
@@ -191,11 +203,10 @@ bool CompiledFunction::State::may_compile(const std::vector<Tensor>& arguments,
 }
 
 // Where the plan of one more signature goes; none: the call runs op by op.
-std::optional<std::size_t> CompiledFunction::State::place_for(
-    const std::vector<Tensor>& arguments) {
+std::optional<std::size_t> CompiledFunction::State::place_for(const Call& call) {
   if (entries.size() < static_cast<std::size_t>(options.max_signatures)) return entries.size();
   switch (options.past_limit) {
-    case PastLimit::error: raise_too_many(arguments);
+    case PastLimit::error: raise_too_many(call);
     case PastLimit::replace_oldest:
       return static_cast<std::size_t>(std::ranges::min_element(entries, {}, &Entry::used) -
                                       entries.begin());
@@ -204,18 +215,16 @@ std::optional<std::size_t> CompiledFunction::State::place_for(
         graph::log_line(concat("[compile] ", entries.size(),
                                " signatures are compiled, which is the "
                                "limit: calls of others, as of (",
-                               to_string(graph::signature_of(arguments, options.device)),
-                               "), run op by op, as Options::past_limit says"));
+                               text_of(call), "), run op by op, as Options::past_limit says"));
       has_said_limit = true;
   }
   return std::nullopt;
 }
 
-CompiledSignature* CompiledFunction::State::compile_anew(const std::vector<Tensor>& arguments,
-                                                         std::size_t at,
+CompiledSignature* CompiledFunction::State::compile_anew(const Call& call, std::size_t at,
                                                          std::vector<Difference> differences) {
   auto begin = std::chrono::steady_clock::now();
-  auto made = std::make_unique<CompiledSignature>(function, resolved, arguments, shared);
+  auto made = std::make_unique<CompiledSignature>(call, resolved, shared);
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   if (at == entries.size()) entries.emplace_back();
   entries[at] = {std::move(made), calls};
@@ -232,15 +241,16 @@ CompiledSignature* CompiledFunction::State::compile_anew(const std::vector<Tenso
   return entries[at].signature.get();
 }
 
-void CompiledFunction::State::raise_too_many(const std::vector<Tensor>& arguments) const {
-  Signature call = graph::signature_of(arguments, options.device);
+void CompiledFunction::State::raise_too_many(const Call& call) const {
+  const Signature signature = graph::signature_of(call.arguments, options.device);
+  const graph::ArgumentForm form = call.describe();
   std::string text =
       concat("[compile] ", entries.size(), " signatures are compiled and the limit is ",
-             options.max_signatures, "; this call, (", to_string(call), "), is another one:");
+             options.max_signatures, "; this call, (", to_string(signature), "), is another one:");
   for (const Entry& known : entries)
-    text += concat(
-        "\n  (", to_string(known.signature->signature()),
-        "): ", Recompilation{.differences = differences_from(*known.signature, call)}.sentence());
+    text += concat("\n  (", to_string(known.signature->signature()), "): ",
+                   Recompilation{.differences = differences_from(*known.signature, signature, form)}
+                       .sentence());
   raise_error(text +
               "\npass arguments of the same dtypes, shapes and strides, raise "
               "Options::max_signatures, or choose another Options::past_limit.");
@@ -275,7 +285,15 @@ std::vector<Tensor> CompiledFunction::call(const std::vector<Tensor>& arguments)
 std::vector<Tensor> CompiledFunction::repeat(std::int64_t times,
                                              const std::vector<Tensor>& arguments) const {
   require(times >= 1, "[repeat] times is ", times, "; it must be at least 1");
-  return state_->call(arguments, times, false);
+  return state_->call(arguments, times, false).tensors;
+}
+
+TensorResults CompiledFunction::call_tensors(const std::vector<Tensor>& arguments) const {
+  return state_->call(arguments, 1, false);
+}
+
+TensorResults CompiledFunction::call_structures(const graph::Call& call) const {
+  return state_->call(call, 1, false);
 }
 
 void CompiledFunction::measure(const std::vector<Tensor>& arguments, std::int64_t calls) const {
@@ -283,31 +301,42 @@ void CompiledFunction::measure(const std::vector<Tensor>& arguments, std::int64_
   for (; calls > 0; --calls) state_->call(arguments, 1, true);
 }
 
-std::vector<Tensor> CompiledFunction::State::call(const std::vector<Tensor>& arguments,
-                                                  std::int64_t times, bool is_measured) {
+TensorResults CompiledFunction::State::call(const std::vector<Tensor>& arguments,
+                                            std::int64_t times, bool is_measured) {
+  static const std::string no_form;
+  const std::function<graph::ArgumentForm()> describe = [&] {
+    return graph::form_of_tensors(arguments.size(), options.argument_names);
+  };
+  return call({function, arguments, no_form, describe}, times, is_measured);
+}
+
+TensorResults CompiledFunction::State::call(const Call& call, std::int64_t times,
+                                            bool is_measured) {
   // Inside a capture the function is part of what is being captured.
   if (!resolved.is_captured || graph::Capture::active() || stance() == Stance::force_eager)
-    return graph::call_one_by_one(function, arguments, times);
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    require(arguments[i].defined(), "[compile] argument ", i,
-            " is undefined; every argument must be a tensor");
-    require(!arguments[i].is_symbolic(), "[compile] argument ", i,
-            " belongs to a capture that is over; pass a concrete tensor");
-    require_current(arguments[i].body()->token, "compile", std::nullopt);
+    return graph::call_one_by_one(call, times);
+  for (std::size_t i = 0; i < call.arguments.size(); ++i) {
+    const Tensor& argument = call.arguments[i];
+    if (!argument.defined() || argument.is_symbolic()) [[unlikely]]
+      raise_error(concat("[compile] ", call.describe().places.at(i).text,
+                         argument.defined()
+                             ? " belongs to a capture that is over; pass a concrete tensor"
+                             : " is undefined; every argument must be a tensor"));
+    require_current(argument.body()->token, "compile", std::nullopt);
   }
   {
     GatedLock lock(mutex);
     ++calls;
-    if (CompiledSignature* signature = signature_for(arguments)) {
+    if (CompiledSignature* signature = signature_for(call)) {
       entries[latest].used = calls;
       if (options.verify_capture > 0 &&
           calls % static_cast<std::uint64_t>(options.verify_capture) == 0)
-        signature->verify_capture(function);
-      return signature->call(function, arguments, times, is_measured);
+        signature->verify_capture(call.function);
+      return signature->call(call, times, is_measured);
     }
   }
   // Op by op, and outside of the lock: the function is the user's.
-  return graph::call_one_by_one(function, arguments, times);
+  return graph::call_one_by_one(call, times);
 }
 
 std::vector<Recompilation> CompiledFunction::recompilations() const {
@@ -344,12 +373,19 @@ bool CompiledFunction::wait_until_tuned(double seconds) const {
 }
 
 namespace detail {
-void raise_wrong_count(std::span<const std::size_t> taken, std::size_t given) {
+void raise_takes_structures() {
+  raise_error(
+      "[compile] the function takes structures of tensors and not a list of them; call the "
+      "compiled "
+      "object itself, as the function is called");
+}
+void raise_wrong_count(std::span<const std::size_t> taken, std::size_t given,
+                       std::string_view what) {
   std::string counts;
   for (std::size_t count : taken) counts += concat(counts.empty() ? "" : " or ", count);
-  raise_error(concat("[compile] the function takes ", counts,
-                     taken.size() == 1 && taken[0] == 1 ? " tensor" : " tensors",
-                     " and the call has ", given, "; pass one for each parameter"));
+  raise_error(concat("[compile] the function takes ", counts, " ", what,
+                     taken.size() == 1 && taken[0] == 1 ? "" : "s", " and the call has ", given,
+                     "; pass one for each parameter"));
 }
 }  // namespace detail
 

@@ -1,6 +1,7 @@
 // compile(): from a C++ function on tensors to kernels. The front door of the library.
 //
-// The function is run once for each call signature (dtypes, shapes and strides of the arguments)
+// The function takes and gives tensors and what is made of them (structure.h). It is run once for
+// each call signature (dtypes, shapes and strides of the arguments, and the form of structures)
 // over symbolic tensors. Tensors it uses that are not arguments (weights, caches) become inputs of
 // the graph, so that layers of equal structure are equal programs. The graph is decomposed,
 // simplified, cut into regions, each region becomes one tile program, equal programs are compiled
@@ -42,13 +43,18 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "dsl/target/device.h"
 #include "graph/compile/callable.h"
 #include "graph/compile/contract.h"
+#include "graph/compile/structure.h"
 #include "graph/functions/dynamic_scalar.h"
 #include "graph/ir/matmul_precision.h"
 #include "graph/tensor/guarded.h"
@@ -114,6 +120,7 @@ struct Options {
   // written as functions are compiled, or one that compiling must keep to, whatever the clock says.
   std::string write_plan = {}, locked_plan = {};
   IndexChecks index_checks = IndexChecks::host_tensors;
+  std::vector<std::string> argument_names = {};  // for messages: "argument 0 'x': axis 1 is 4"
 };
 
 // One distinct kernel of a compiled function, for reports. Kernels are called as in dumps and
@@ -153,7 +160,15 @@ struct PlanReport {
 
 std::string explain(const PlanReport& plan);  // as text
 
-using TensorFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+namespace graph {
+// One call of a compiled function.
+struct Call {
+  const TensorFunction& function;
+  const std::vector<Tensor>& arguments;  // all tensors in what it was given
+  const std::string& form;               // the rest of that, as a key; empty: there is none
+  const std::function<ArgumentForm()>& describe;  // the same in words
+};
+}  // namespace graph
 
 // A compiled function. Copies share plans. One call at a time per object (calls from several
 // threads are served one after the other). With reduce-overhead a call also waits until no other
@@ -186,6 +201,8 @@ class CompiledFunction {
  protected:
   void on_move(std::function<void(const Device&)> move);
   void move_to(const Device& device);
+  TensorResults call_tensors(const std::vector<Tensor>& arguments) const;
+  TensorResults call_structures(const graph::Call& call) const;
 
  private:
   struct State;
@@ -200,10 +217,10 @@ class CompiledCall : public CompiledFunction {
   template <typename... Tensors>
   requires(std::convertible_to<const Tensors&, Tensor>&&...) Returned operator()(
       const Tensors&... arguments) const {
-    return detail::Results<Returned>::from(call({Tensor(arguments)...}));
+    return detail::Results<Returned>::from(call_tensors({Tensor(arguments)...}));
   }
   Returned operator()(const std::vector<Tensor>& arguments) const {
-    return detail::Results<Returned>::from(call(arguments));
+    return detail::Results<Returned>::from(call_tensors(arguments));
   }
 
   // From now on the function runs on that device: an object with `to(Device)`, as a Module, is
@@ -221,18 +238,91 @@ class CompiledCall : public CompiledFunction {
 };
 using Compiled = CompiledCall<Tensor>;
 
-// Compiles a callable of up to 16 tensors, or of one `const std::vector<Tensor>&`, that returns a
-// Tensor, several as std::pair, std::tuple or std::array of them, or a std::vector<Tensor>.
+// A compiled callable of structures of tensors, with the callable's own face.
+template <typename Returned, typename... Parameters>
+class CompiledStructured : public CompiledFunction {
+ public:
+  template <typename F>
+  CompiledStructured(std::shared_ptr<F> function, Options options)
+      : CompiledFunction(refuse_list, std::move(options)),
+        apply_([function = std::move(function)](std::span<void* const> values) {
+          return detail::apply_structures<F, Parameters...>(*function, values);
+        }) {}
+  Returned operator()(const Parameters&... arguments) const { return call_with(arguments...); }
+  // Fewer, where the function has defaults for the rest.
+  template <typename... Given>
+  requires(sizeof...(Given) < sizeof...(Parameters)) Returned operator()(
+      const Given&... given) const {
+    return call_first(std::index_sequence_for<Given...>{}, given...);
+  }
+
+  // As CompiledCall's.
+  CompiledStructured to(const Device& device) {
+    move_to(device);
+    return *this;
+  }
+  CompiledStructured with_move(std::function<void(const Device&)> move) {
+    on_move(std::move(move));
+    return *this;
+  }
+
+ private:
+  static TensorResults refuse_list(const std::vector<Tensor>&) { detail::raise_takes_structures(); }
+  template <std::size_t... I, typename... Given>
+  Returned call_first(std::index_sequence<I...>, const Given&... given) const {
+    return call_with<std::tuple_element_t<I, std::tuple<Parameters...>>...>(given...);
+  }
+  template <typename... Taken>
+  Returned call_with(const Taken&... arguments) const {
+    detail::TensorsOf parts;
+    (detail::add_tensors(arguments, parts), ...);
+    parts.key += ".";  // that there is a form
+    TensorFunction function = [&](const std::vector<Tensor>& tensors) {
+      std::optional<std::tuple<Taken...>> copies;
+      {
+        graph::CapturePause pause;
+        copies.emplace(arguments...);
+        detail::ReplaceTensors replace{tensors};
+        std::apply([&](Taken&... each) { (detail::visit_structure(each, replace), ...); }, *copies);
+      }
+      return std::apply(
+          [&](Taken&... each) { return apply_(std::array<void*, sizeof...(Taken)>{&each...}); },
+          *copies);
+    };
+    std::function<graph::ArgumentForm()> describe = [&] {
+      return detail::form_of(options().argument_names, arguments...);
+    };
+    return detail::Results<Returned>::from(
+        call_structures({function, parts.tensors, parts.key, describe}));
+  }
+
+  std::function<TensorResults(std::span<void* const>)> apply_;
+};
+
+namespace detail {
+// `to` moves the object, too, if it can be moved.
+template <typename M, typename Face>
+Face following(M& module, Face compiled) {
+  if constexpr (requires(const Device& device) { module.to(device); })
+    compiled.with_move([&module](const Device& device) { module.to(device); });
+  return compiled;
+}
+}  // namespace detail
+
+// Compiles a callable of structures of tensors (structure.h) that returns one. A template or an
+// overloaded function takes up to 16 tensors. Any of them may take its tensors as one
+// `const std::vector<Tensor>&`.
 template <typename F>
-requires(!requires(F & f) {
-  &F::forward;
-}) CompiledCall<detail::ReturnedOrTensor<F>> compile(F function, Options options = {}) {
-  if constexpr (detail::is_compilable<F>) {
-    auto shared = std::make_shared<F>(std::move(function));
+requires(!requires(F & f) { &F::forward; }) auto compile(F function, Options options = {}) {
+  auto shared = std::make_shared<F>(std::move(function));
+  if constexpr (!detail::gives_tensors<F>()) {
+    detail::refuse_function<F>();
+    return CompiledCall<Tensor>({}, options);
+  } else if constexpr (detail::takes_structures<F>()) {
+    return typename detail::TypedAs<F>::template As<CompiledStructured>(shared, options);
+  } else {
     return CompiledCall<detail::Returned<F>>(
         [shared](const std::vector<Tensor>& a) { return detail::call_with(*shared, a); }, options);
-  } else {
-    detail::refuse_function<F>();
   }
 }
 
@@ -240,12 +330,13 @@ requires(!requires(F & f) {
 template <typename M>
 requires requires(M& m) { &M::forward; }
 auto compile(M& module, Options options = {}) {
-  auto compiled = compile(
-      [&module](auto&&... a) -> decltype(module.forward(a...)) { return module.forward(a...); },
-      options);
-  if constexpr (requires(const Device& device) { module.to(device); })
-    compiled.with_move([&module](const Device& device) { module.to(device); });
-  return compiled;
+  return detail::following(module, compile(detail::Forward<M>{&module}, std::move(options)));
+}
+// Another member function.
+template <typename M, typename Member>
+requires std::is_member_function_pointer_v<Member>
+auto compile(M& module, Member member, Options options = {}) {
+  return detail::following(module, compile(detail::bound(module, member), std::move(options)));
 }
 
 }  // namespace tilewright

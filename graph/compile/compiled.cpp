@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "autotune/policy.h"
 #include "graph/compile/tuned_plan.h"
@@ -28,26 +29,28 @@ constexpr std::int64_t timed_calls = 4;
 
 }  // namespace
 
-std::vector<Tensor> call_one_by_one(const TensorFunction& function,
-                                    const std::vector<Tensor>& arguments, std::int64_t times) {
-  for (; times > 1; --times) function(arguments);
-  return function(arguments);
+TensorResults call_one_by_one(const Call& call, std::int64_t times) {
+  for (; times > 1; --times) call.function(call.arguments);
+  return call.function(call.arguments);
 }
 
-static Captured run_over_symbols(const TensorFunction& function, const Signature& signature) {
+// `returned` gets what lies around the outputs.
+static Captured run_over_symbols(const TensorFunction& function, const Signature& signature,
+                                 TensorResults& returned) {
   TraceSpan span("compile", "capture");
   Capture capture;
   std::vector<Tensor> symbols;
   for (const ArgumentType& argument : signature)
     symbols.push_back(capture.placeholder(argument.dtype, argument.shape, argument.strides));
-  return capture.finish(function(symbols));
+  returned = function(symbols);
+  return capture.finish(std::exchange(returned.tensors, {}));
 }
 
 static CapturedFunction capture_function(const TensorFunction& function,
                                          const Signature& signature) {
   CapturedFunction result;
   result.changes = handle_changes().count();
-  Captured captured = run_over_symbols(function, signature);
+  Captured captured = run_over_symbols(function, signature, result.returned);
   result.graph = run_passes(captured.graph);
   result.recorded = std::move(captured.graph);
   result.captured = std::move(captured.captured);
@@ -56,14 +59,17 @@ static CapturedFunction capture_function(const TensorFunction& function,
   return result;
 }
 
-CompiledSignature::CompiledSignature(const TensorFunction& function, const ResolvedOptions& options,
-                                     const std::vector<Tensor>& arguments, SharedSteps& shared)
-    : signature_(signature_of(arguments, options.plan.device)), shared_(shared) {
+CompiledSignature::CompiledSignature(const Call& call, const ResolvedOptions& options,
+                                     SharedSteps& shared)
+    : signature_(signature_of(call.arguments, options.plan.device)),
+      form_(call.describe()),
+      shared_(shared) {
+  form_.key = call.form;
   if (options.keeps_capture) recorded_.emplace();
   auto begin = std::chrono::steady_clock::now();
   Graph graph;
   try {
-    CapturedFunction captured = capture_function(function, signature_);
+    CapturedFunction captured = capture_function(call.function, signature_);
     graph = std::move(captured.graph);
     take_captured(std::move(captured));
   } catch (const GraphBreak& error) {
@@ -75,7 +81,7 @@ CompiledSignature::CompiledSignature(const TensorFunction& function, const Resol
   }
   capture_seconds_ = seconds_since(begin);
   captured_graph_ = content_hash(graph);
-  compile(std::move(graph), options, arguments);
+  compile(std::move(graph), options, call.arguments);
 }
 
 void CompiledSignature::tell_graph_break(const GraphBreak& error) {
@@ -100,6 +106,7 @@ void CompiledSignature::take_captured(CapturedFunction&& captured) {
   captured_ = std::move(captured.captured);
   read_ = std::move(captured.read);
   guards_ = std::move(captured.guards);
+  returned_ = std::move(captured.returned);
   guards_hold_ = true;
   if (recorded_) recorded_ = std::move(captured.recorded);
   changes_ = captured.changes;
@@ -133,6 +140,8 @@ std::vector<Difference> CompiledSignature::differences_of_guards() const {
 
 std::string CompiledSignature::guards_text() const {
   std::string text;
+  for (const FormFact& fact : form_.facts)
+    if (fact.kind != FormKind::definition) text += concat("  ", to_string(fact), "\n");
   for (const Guard& guard : guards_)
     text += concat("  ", guard.object->name, " is ", guard.expected, " (read at ",
                    describe(guard.where), ")\n");
@@ -141,8 +150,10 @@ std::string CompiledSignature::guards_text() const {
 
 void CompiledSignature::verify_capture(const TensorFunction& function) const {
   if (!graph_break_.empty()) return;
-  Captured now = run_over_symbols(function, signature_);
-  require_same_capture({*recorded_, captured_}, {now.graph, now.captured});
+  TensorResults returned;
+  Captured now = run_over_symbols(function, signature_, returned);
+  require_same_capture({*recorded_, captured_, returned_.form},
+                       {now.graph, now.captured, returned.form});
 }
 
 bool CompiledSignature::has_same_places(const std::vector<Tensor>& captured) const {
@@ -403,19 +414,21 @@ std::vector<Tensor> CompiledSignature::run(const std::vector<Tensor>& arguments,
   return results;
 }
 
-std::vector<Tensor> CompiledSignature::call(const TensorFunction& function,
-                                            const std::vector<Tensor>& arguments,
-                                            std::int64_t times, bool is_measured) {
-  if (!graph_break_.empty()) return call_one_by_one(function, arguments, times);
+TensorResults CompiledSignature::call(const Call& call, std::int64_t times, bool is_measured) {
+  if (!graph_break_.empty()) return call_one_by_one(call, times);
   if (tuning_) take_tuned_plan();
   // A result of the step before may be an argument of this one, which writes where it lies.
   auto is_own = [&](const Tensor& t) { return t.body()->token.count == steps_; };
-  if (std::ranges::none_of(arguments, is_own)) [[likely]]
-    return run(arguments, times, is_measured);
-  std::vector<Tensor> kept = arguments;
+  TensorResults results = returned_;
+  if (std::ranges::none_of(call.arguments, is_own)) [[likely]] {
+    results.tensors = run(call.arguments, times, is_measured);
+    return results;
+  }
+  std::vector<Tensor> kept = call.arguments;
   for (Tensor& argument : kept)
     if (is_own(argument)) argument = argument.clone();
-  return run(kept, times, is_measured);
+  results.tensors = run(kept, times, is_measured);
+  return results;
 }
 
 }  // namespace tilewright::graph

@@ -26,8 +26,7 @@
 namespace tilewright::graph {
 
 // What `CompiledFunction::repeat` means, without code: for functions that are not compiled.
-std::vector<Tensor> call_one_by_one(const TensorFunction& function,
-                                    const std::vector<Tensor>& arguments, std::int64_t times);
+TensorResults call_one_by_one(const Call& call, std::int64_t times);
 
 // What the signatures of one function share.
 struct SharedSteps {
@@ -42,6 +41,7 @@ struct CapturedFunction {
   std::vector<Tensor> captured;     // its inputs behind the arguments
   std::vector<const Buffer*> read;  // of these and of other tensors that it looked at
   std::vector<Guard> guards;
+  TensorResults returned;     // what lies around the outputs; no tensors
   std::uint64_t changes = 0;  // of handles, before (handle_changes.h)
 };
 
@@ -52,15 +52,14 @@ struct CapturedFunction {
 class CompiledSignature {
  public:
   // Captures the function over symbolic arguments and compiles what it recorded.
-  CompiledSignature(const TensorFunction& function, const ResolvedOptions& options,
-                    const std::vector<Tensor>& arguments, SharedSteps& shared);
+  CompiledSignature(const Call& call, const ResolvedOptions& options, SharedSteps& shared);
   ~CompiledSignature();
   // `times` times over, on what the time before left; gives the results of the last. Launches are
   // timed at the first calls on the host, and where `is_measured` says so.
-  std::vector<Tensor> call(const TensorFunction& function, const std::vector<Tensor>& arguments,
-                           std::int64_t times, bool is_measured = false);
+  TensorResults call(const Call& call, std::int64_t times, bool is_measured = false);
 
   const Signature& signature() const { return signature_; }
+  const ArgumentForm& form() const { return form_; }
   // Called when handles have changed: sets `is_doubtful` if the function has read one of these.
   void look_at_changes();
   bool is_doubtful() const { return is_doubtful_; }
@@ -110,7 +109,9 @@ class CompiledSignature {
                            const std::vector<Tensor>& arguments) const;
 
   Signature signature_;
-  Graph graph_;  // after the passes
+  ArgumentForm form_;       // of the arguments
+  TensorResults returned_;  // what lies around the results
+  Graph graph_;             // after the passes
   std::vector<Tensor> captured_;
   std::vector<const Buffer*> read_;   // what they and others that were looked at lay in
   std::vector<std::size_t> results_;  // of captured tensors: those of recorded functions

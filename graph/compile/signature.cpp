@@ -49,11 +49,11 @@ std::string to_string(const Signature& signature) {
 }
 
 static void add_layout_differences(const ArgumentType& known, const ArgumentType& call,
-                                   int argument, std::vector<Difference>& result) {
+                                   const ArgumentPlace& place, std::vector<Difference>& result) {
   auto add = [&](RecompileReason reason, const auto& what, const auto& found, const auto& expected,
                  int axis = -1) {
-    result.push_back({reason, argument, axis, concat("argument ", argument, ": ", what, found),
-                      concat(expected)});
+    result.push_back(
+        {reason, place.argument, axis, concat(place.text, ": ", what, found), concat(expected)});
   };
   using enum RecompileReason;
   if (known.dtype != call.dtype) add(dtype, "its dtype is ", call.dtype, known.dtype);
@@ -71,14 +71,15 @@ static void add_layout_differences(const ArgumentType& known, const ArgumentType
     add(alignment, "its memory begins ", "anywhere", "a multiple of 64 bytes");
 }
 
-std::vector<Difference> differences(const Signature& known, const Signature& call) {
+std::vector<Difference> differences(const Signature& known, const Signature& call,
+                                    const std::vector<ArgumentPlace>& places) {
   if (known.size() != call.size())
     return {{RecompileReason::argument_count, -1, -1,
              concat("the call has ", call.size(), call.size() == 1 ? " argument" : " arguments"),
              concat(known.size())}};
   std::vector<Difference> result;
   for (std::size_t i = 0; i < call.size(); ++i)
-    add_layout_differences(known[i], call[i], static_cast<int>(i), result);
+    add_layout_differences(known[i], call[i], places[i], result);
   return result;
 }
 

@@ -11,6 +11,7 @@
 
 #include "dsl/target/device.h"
 #include "graph/compile/contract.h"
+#include "graph/compile/structure.h"
 #include "graph/tensor/tensor.h"
 
 namespace tilewright::graph {
@@ -29,8 +30,10 @@ using Signature = std::vector<ArgumentType>;
 Signature signature_of(const std::vector<Tensor>& arguments, const Device& device);
 bool matches(const Signature& signature, const std::vector<Tensor>& arguments);
 std::string to_string(const Signature& signature);  // "f32 10x10, i64 1"
-// What the call has that the known signature has not, argument by argument.
-std::vector<Difference> differences(const Signature& known, const Signature& call);
+// What the call has that the known signature has not, argument by argument. `places` says where the
+// call's tensors are.
+std::vector<Difference> differences(const Signature& known, const Signature& call,
+                                    const std::vector<ArgumentPlace>& places);
 
 bool begins_aligned(const TensorBody& body);  // at a multiple of 64 bytes
 DeviceMemory* memory_of(const Tensor& tensor);

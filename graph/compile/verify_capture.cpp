@@ -64,6 +64,9 @@ bool is_same(const Mutation& a, const Mutation& b) {
 
 void require_same_capture(const CaptureView& before, const CaptureView& now) {
   require_same_nodes(before.graph, now.graph);
+  if (before.returned != now.returned && !now.graph.outputs.empty())
+    raise("returns other numbers, keys or sizes besides its tensors than when it was captured",
+          now.graph.node(now.graph.outputs[0]).where);
   if (before.graph.outputs != now.graph.outputs && !now.graph.outputs.empty())
     raise("returns another value than when it was captured",
           now.graph.node(now.graph.outputs[0]).where);

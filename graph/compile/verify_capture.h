@@ -6,6 +6,7 @@
 // with other memory behind its inputs. The first node that differs names the user's line.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "graph/ir/ir.h"
@@ -16,6 +17,7 @@ namespace tilewright::graph {
 struct CaptureView {
   const Graph& graph;                   // as it was recorded, before any pass
   const std::vector<Tensor>& captured;  // its inputs behind the arguments
+  const std::string& returned;          // the form of what lies around its outputs (structure.h)
 };
 
 // Raises `Error` naming the line, what is there now and what was there, and what to do.
