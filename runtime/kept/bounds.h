@@ -1,0 +1,19 @@
+// How much of what can be made again a process keeps: plans of eager operations, compiled kernels,
+// modules of GPUs. A setting of its own because all tables that keep such things (bounded_table.h)
+// obey the same one.
+#pragma once
+
+#include <cstdint>
+
+namespace tilewright {
+
+struct Bounds {
+  std::int64_t count = 0;  // of entries
+  std::int64_t bytes = 0;  // of their code
+};
+
+// What each table keeps: TILEWRIGHT_KEPT_PLANS and TILEWRIGHT_KEPT_CODE_MIB, read at each call.
+// Raises `Error` where one of them is not positive.
+Bounds bounds_of_tables();
+
+}  // namespace tilewright
