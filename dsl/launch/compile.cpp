@@ -1,23 +1,29 @@
 #include "dsl/launch/compile.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
+#include <vector>
 
 #include "dsl/codegen/gpu/gpu_code.h"
 #include "dsl/codegen/host/codegen.h"
 #include "dsl/passes/pipeline.h"
 #include "runtime/base/error.h"
-#include "runtime/base/out_of_memory.h"
 #include "runtime/base/fork_gate.h"
+#include "runtime/base/out_of_memory.h"
+#include "runtime/gpu_code.h"
+#include "runtime/kept/bounded_table.h"
 #include "runtime/trace.h"
 
 namespace tilewright::dsl {
 namespace {
 
 // Kernels by content. A kernel that another thread is compiling is waited for, not compiled again.
+// Those that were asked for last are kept; the others are known for as long as somebody has them.
 class KernelTable {
  public:
   std::shared_ptr<const Artifact> get(const ir::Function& function, const Target& target,
@@ -31,18 +37,7 @@ class KernelTable {
                    .add(table ? table->capacity : 0)
                    .add(is_watched)
                    .finish();
-    {
-      std::unique_lock lock(mutex_);
-      auto [it, fresh] = kernels_.try_emplace(key);
-      if (!fresh) {
-        ready_.wait(lock, [&] { return !kernels_.contains(key) || kernels_[key] != nullptr; });
-        if (auto found = kernels_.find(key); found != kernels_.end()) {
-          ++statistics_.found;
-          return found->second;
-        }
-        kernels_.try_emplace(key);  // the other thread failed: try here, for its own error
-      }
-    }
+    if (auto known = known_or_begun(key)) return known;
     try {
       auto start = std::chrono::steady_clock::now();
       auto artifact =
@@ -50,27 +45,63 @@ class KernelTable {
       artifact->key = key;
       artifact->compile_seconds =
           std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-      std::lock_guard lock(mutex_);
-      ++statistics_.compiled;
-      statistics_.seconds += artifact->compile_seconds;
-      kernels_[key] = artifact;
-      ready_.notify_all();
+      add(key, artifact);
       return artifact;
     } catch (...) {
       std::lock_guard lock(mutex_);
-      kernels_.erase(key);
+      begun_.erase(key);
       ready_.notify_all();
       throw;
     }
   }
 
   CompileStatistics statistics() {
-    InsideLibrary inside;
-    std::lock_guard lock(mutex_);
-    return statistics_;
+    GatedLock lock(mutex_);
+    CompileStatistics result = statistics_;
+    result.kept = kept_.size();
+    result.kept_bytes = kept_.bytes();
+    result.alive =
+        std::ranges::count_if(known_, [](const auto& entry) { return !entry.second.expired(); });
+    return result;
   }
 
  private:
+  using Kept = BoundedTable<const Artifact>;
+
+  // Null: it has begun, and the caller is to compile it.
+  std::shared_ptr<const Artifact> known_or_begun(const Hash& key) {
+    std::vector<Kept::Shared> given_up;  // destroyed when the lock is free
+    std::unique_lock lock(mutex_);
+    ready_.wait(lock, [&] { return !begun_.contains(key); });
+    std::shared_ptr<const Artifact> kernel = kept_.find(key);
+    if (!kernel) {
+      auto found = known_.find(key);
+      if (found != known_.end()) kernel = found->second.lock();
+      if (kernel) given_up = kept_.insert(key, kernel, code_bytes(*kernel), bounds_of_tables());
+    }
+    if (kernel)
+      ++statistics_.found;
+    else
+      begun_.insert(key);
+    return kernel;
+  }
+
+  void add(const Hash& key, const std::shared_ptr<const Artifact>& kernel) {
+    const Bounds bounds = bounds_of_tables();
+    std::vector<Kept::Shared> given_up;
+    std::lock_guard lock(mutex_);
+    ++statistics_.compiled;
+    statistics_.seconds += kernel->compile_seconds;
+    given_up = kept_.insert(key, kernel, code_bytes(*kernel), bounds);
+    known_[key] = kernel;
+    if (known_.size() >= forget_at_) {
+      std::erase_if(known_, [](const auto& entry) { return entry.second.expired(); });
+      forget_at_ = 2 * known_.size() + least_forgotten;
+    }
+    begun_.erase(key);
+    ready_.notify_all();
+  }
+
   static std::shared_ptr<const Artifact> generate(ir::Function function, const Target& target,
                                                   bool is_cuda,
                                                   const std::optional<LaunchTable>& table,
@@ -85,14 +116,20 @@ class KernelTable {
     });
   }
 
+  static constexpr std::size_t least_forgotten = 1024;  // entries, at a time
+
   std::mutex mutex_;
   std::condition_variable ready_;
-  std::unordered_map<Hash, std::shared_ptr<const Artifact>> kernels_;
+  std::unordered_set<Hash> begun_;  // that some thread is compiling
+  Kept kept_;
+  std::unordered_map<Hash, std::weak_ptr<const Artifact>> known_;
+  std::size_t forget_at_ = least_forgotten;
   CompileStatistics statistics_;
 };
 
+// Never destroyed: the end of a process needs none of its code unloaded.
 KernelTable& kernel_table() {
-  static KernelTable table;
+  static KernelTable& table = *new KernelTable;
   return table;
 }
 
@@ -117,6 +154,10 @@ std::shared_ptr<const Artifact> compile(const ir::Function& function, const Targ
 std::shared_ptr<const Artifact> compile_watched(const ir::Function& function,
                                                 const Device& device) {
   return kernel_table().get(function, device.target(), device.is_cuda(), {}, device.is_emulated());
+}
+
+std::int64_t code_bytes(const Artifact& artifact) {
+  return artifact.gpu ? std::ssize(artifact.gpu->text) : host_code_bytes(artifact);
 }
 
 CompileStatistics compile_statistics() { return kernel_table().statistics(); }

@@ -1,7 +1,9 @@
 // The one door from a traced program to code that runs: passes, then code generation.
 //
-// Compiled kernels are kept for the life of the process, found again by the content of the program
-// and the target: compiling an equal program twice costs a look-up.
+// Compiled kernels are found again by the content of the program and the target: compiling an equal
+// program twice costs a look-up. Whoever has a kernel owns it. Besides, those that were asked for
+// last are kept, within the bounds of runtime/kept/bounds.h; the others are unloaded when their
+// last owner goes.
 #pragma once
 
 #include <memory>
@@ -16,6 +18,8 @@ struct CompileStatistics {
   std::int64_t compiled = 0;  // programs that went through code generation
   std::int64_t found = 0;     // requests answered from the table
   double seconds = 0;         // spent in passes and code generation, summed over threads
+  std::int64_t kept = 0, kept_bytes = 0;  // kernels that are kept, and their code
+  std::int64_t alive = 0;                 // kernels that are kept or that somebody has
 };
 
 // Thread safe. Raises `Error` where the program does not verify. With `launches`, for so many of
@@ -29,6 +33,9 @@ std::size_t most_launches(const ir::Function& function, const Device& device);
 std::shared_ptr<const Artifact> compile_watched(const ir::Function& function, const Device& device);
 // For a processor by name: what is a GPU's runs in the emulator, on the host's memory.
 std::shared_ptr<const Artifact> compile(const ir::Function& function, const Target& target);
+// What the code of a kernel takes: a host's in memory, a GPU's as text; of the emulator's nothing
+// is known, which is 0.
+std::int64_t code_bytes(const Artifact& artifact);
 CompileStatistics compile_statistics();
 
 }  // namespace tilewright::dsl

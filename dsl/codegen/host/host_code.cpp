@@ -101,10 +101,12 @@ std::shared_ptr<const Artifact> generate_host_code(const ir::Function& function,
     return std::make_unique<llvm::SmallVectorMemoryBuffer>(
         assemble(*g.module, *g.machine, llvm::CodeGenFileType::ObjectFile), entry, false);
   });
-  artifact->host =
-      reinterpret_cast<HostFunction>(Linker::of(target).link(std::move(object), entry));
+  artifact->code = Linker::of(target).link(std::move(object), entry);
+  artifact->host = reinterpret_cast<HostFunction>(artifact->code.get());
   return artifact;
 }
+
+std::int64_t host_code_bytes(const Artifact& artifact) { return Linker::size_bytes(artifact.code); }
 
 std::string host_code_text(const ir::Function& function, const Target& target,
                            const std::string& form) {

@@ -4,6 +4,7 @@
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Support/ErrorHandling.h>
+#include <llvm/Support/MathExtras.h>
 #include <llvm/Support/TargetSelect.h>
 
 #include <atomic>
@@ -14,6 +15,7 @@
 #include <system_error>
 
 #include "dsl/ir/message.h"
+#include "runtime/base/fork_gate.h"
 #include "runtime/base/half.h"
 #include "runtime/base/out_of_memory.h"
 
@@ -27,6 +29,9 @@ namespace tilewright::dsl {
 namespace {
 
 std::atomic<bool> has_broken_off = false;
+
+constexpr std::uint64_t page_bytes = 4096;
+constexpr std::size_t unloaded_names = 256;  // of kernels, that LLVM's table of names may have
 
 // A bfloat16 is returned in the low bits of a vector register, where a float is.
 float bfloat16_of(float x) {
@@ -167,19 +172,64 @@ Linker& Linker::of(const Target& target) {
   return *linker;
 }
 
-void* Linker::link(std::unique_ptr<llvm::MemoryBuffer> object, const std::string& entry) {
-  std::lock_guard lock(mutex_);
-  if (jit_ == nullptr) jit_ = started();
-  // Code that was linked earlier stays where it is when the linker is left behind.
-  return or_leave_behind(
-      [&] {
-        reported_ = {};
-        expect_success(jit_->addObjectFile(std::move(object)), "adding a kernel");
-        auto address = jit_->lookup(entry);
-        if (!address) fail_to_link(address.takeError());
-        return address->toPtr<void*>();
-      },
-      jit_);
+// What the last owner of code does.
+struct Linker::Unloading {
+  Linker* linker;
+  Tracker tracker;
+  std::int64_t size_bytes;
+  void operator()(void*) noexcept { linker->unload(std::move(tracker)); }
+};
+
+std::shared_ptr<void> Linker::link(std::unique_ptr<llvm::MemoryBuffer> object,
+                                   const std::string& entry) {
+  const auto bytes = static_cast<std::int64_t>(llvm::alignTo(object->getBufferSize(), page_bytes));
+  Tracker tracker;
+  void* address = nullptr;
+  {
+    GatedLock lock(mutex_);
+    if (jit_ == nullptr) jit_ = started();
+    // Code that was linked earlier stays where it is when the linker is left behind.
+    or_leave_behind(
+        [&] {
+          reported_ = {};
+          tracker = std::make_unique<llvm::orc::ResourceTrackerSP>(
+              jit_->getMainJITDylib().createResourceTracker());
+          expect_success(jit_->addObjectFile(*tracker, std::move(object)), "adding a kernel");
+          auto found = jit_->lookup(entry);
+          if (!found) {
+            static_cast<void>(tracker.release());  // what it names may be left behind
+            fail_to_link(found.takeError());
+          }
+          address = found->toPtr<void*>();
+        },
+        jit_, tracker);
+  }
+  return {address, Unloading{this, std::move(tracker), bytes}};
+}
+
+std::int64_t Linker::size_bytes(const std::shared_ptr<void>& code) {
+  const auto* unloading = std::get_deleter<Unloading>(code);
+  return unloading == nullptr ? 0 : unloading->size_bytes;
+}
+
+// Where LLVM has broken off while it linked, its tables are not looked at again, and the code stays
+// with them.
+void Linker::unload(Tracker tracker) noexcept {
+  GatedLock lock(mutex_);
+  if (jit_ == nullptr) return static_cast<void>(tracker.release());
+  try {
+    or_leave_behind(
+        [&] {
+          expect_success((*tracker)->remove(), "unloading a kernel");
+          tracker.reset();
+          // Names that nothing has any more stay in LLVM's table until this is called.
+          if (++unloaded_ % unloaded_names == 0)
+            jit_->getExecutionSession().getSymbolStringPool()->clearDeadEntries();
+        },
+        jit_, tracker);
+  } catch (...) {
+    static_cast<void>(tracker.release());  // nobody can be told, and what it names is left alone
+  }
 }
 
 // A linker in which an object's names have failed would not take that object again: the next one

@@ -74,17 +74,22 @@ llvm::orc::JITTargetMachineBuilder machine_builder(const Target& target);
 llvm::SmallVector<char, 0> assemble(llvm::Module& module, llvm::TargetMachine& machine,
                                     llvm::CodeGenFileType form);
 
-// The linker of one target, for the life of the process: code is never unloaded. Thread safe.
+// The linker of one target, for the life of the process. Thread safe.
 class Linker {
  public:
   explicit Linker(const Target& target);
   static Linker& of(const Target& target);
 
-  // The address of `entry` in the object, whose exported names no other object may have. Raises
-  // `OutOfMemory` where there is none for its code.
-  void* link(std::unique_ptr<llvm::MemoryBuffer> object, const std::string& entry);
+  // The object's code, at its `entry`; the end of the last owner unloads it. No other object may
+  // have its exported names. Raises `OutOfMemory` where there is none for the code.
+  std::shared_ptr<void> link(std::unique_ptr<llvm::MemoryBuffer> object, const std::string& entry);
+  // What such code takes, in whole pages; 0 for anything else.
+  static std::int64_t size_bytes(const std::shared_ptr<void>& code);
 
  private:
+  // What LLVM knows the code of an object by. On the heap, so that it can be left behind.
+  using Tracker = std::unique_ptr<llvm::orc::ResourceTrackerSP>;
+  struct Unloading;
   // What LLVM says of a failure before it says that there was one; it would print it.
   struct Reported {
     std::string text;
@@ -93,11 +98,13 @@ class Linker {
   };
   std::unique_ptr<llvm::orc::LLJIT> started();
   [[noreturn]] void fail_to_link(llvm::Error error);
+  void unload(Tracker tracker) noexcept;
 
   Target target_;
   std::mutex mutex_;                       // one object at a time
   std::unique_ptr<llvm::orc::LLJIT> jit_;  // started by the first object
   Reported reported_;                      // of the object that is linked
+  std::size_t unloaded_ = 0;
 };
 
 }  // namespace tilewright::dsl

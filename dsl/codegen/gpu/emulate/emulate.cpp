@@ -108,12 +108,12 @@ EmulatedLaunch link_emulated(std::unique_ptr<llvm::Module> module,
       module, context, machine);
   module.reset();
   context.reset();
-  kernel->body =
-      reinterpret_cast<void (*)(const void*)>(Linker::of(target).link(std::move(object), body));
+  std::shared_ptr<void> code = Linker::of(target).link(std::move(object), body);
+  kernel->body = reinterpret_cast<void (*)(const void*)>(code.get());
 
-  // A cluster is run by whoever is to run its first block.
-  return [kernel](const Argument* arguments, const std::int64_t* grid, std::int64_t begin,
-                  std::int64_t end) {
+  // A cluster is run by whoever is to run its first block. The function owns the code.
+  return [kernel, code](const Argument* arguments, const std::int64_t* grid, std::int64_t begin,
+                        std::int64_t end) {
     const std::int64_t size = kernel->cluster;
     require(grid[0] % size == 0, "[emulated launch] kernel ", kernel->name, " has clusters of ",
             size, " blocks along axis 0, where the grid has ", grid[0], "; it must be a multiple");
