@@ -2,38 +2,60 @@
 
 #include <mutex>
 #include <shared_mutex>
-#include <unordered_map>
+#include <vector>
 
+#include "dsl/launch/compile.h"
 #include "graph/ir/location.h"
 #include "graph/passes/pipeline.h"
 #include "graph/run/plan.h"
 #include "graph/tensor/functional.h"
 #include "graph/tensor/tensor_body.h"
 #include "runtime/base/fork_gate.h"
+#include "runtime/kept/bounded_table.h"
 
 namespace tilewright::graph {
 namespace {
 
-// Plans of one-op graphs by the hash of what they depend on. Entries are never removed.
+std::int64_t code_bytes_of(const Plan& plan) {
+  std::int64_t bytes = 0;
+  for (const ExecutableKernel& kernel : plan.executable()->kernels) {
+    if (kernel.single) bytes += dsl::code_bytes(*kernel.single);
+    if (kernel.batched && kernel.batched != kernel.single)
+      bytes += dsl::code_bytes(*kernel.batched);
+  }
+  return bytes;
+}
+
+// Plans of one-op graphs by the hash of what they depend on: those that were used last. A thread
+// that runs a plan owns it meanwhile.
 class PlanTable {
  public:
   std::shared_ptr<const Plan> find(const Hash& key) const {
     std::shared_lock lock(mutex_);
-    auto found = plans_.find(key);
-    return found == plans_.end() ? nullptr : found->second;
+    return plans_.find(key);
   }
   std::shared_ptr<const Plan> insert(const Hash& key, std::shared_ptr<const Plan> plan) {
-    std::unique_lock lock(mutex_);
-    return plans_.try_emplace(key, std::move(plan)).first->second;
+    const Bounds bounds = bounds_of_tables();
+    std::vector<Plans::Shared> given_up;  // destroyed when the lock is free
+    GatedLock lock(mutex_);
+    if (auto other = plans_.find(key)) return other;
+    given_up = plans_.insert(key, plan, code_bytes_of(*plan), bounds);
+    return plan;
+  }
+  std::int64_t size() const {
+    std::shared_lock lock(mutex_);
+    return plans_.size();
   }
 
  private:
+  using Plans = BoundedTable<const Plan>;
   mutable std::shared_mutex mutex_;
-  std::unordered_map<Hash, std::shared_ptr<const Plan>> plans_;
+  Plans plans_;
 };
 
+// Never destroyed, as the code that its plans run (dsl/launch/compile.cpp).
 PlanTable& plan_table() {
-  static PlanTable table;
+  static PlanTable& table = *new PlanTable;
   return table;
 }
 
@@ -184,6 +206,8 @@ std::vector<Tensor> run_eager(Op op, std::span<const Tensor> operands, const Att
   }
   return results;
 }
+
+std::int64_t eager_plans() { return plan_table().size(); }
 
 void run_eager_in_place(Op op, std::span<const Tensor> operands, const Attributes& attributes,
                         std::source_location where) {

@@ -2,7 +2,8 @@
 // few as fusion makes of them).
 //
 // A call is looked up by op, attributes, and the dtypes, shapes and strides of its operands; the
-// plan of a one-node graph is built the first time. Thread safe.
+// plan of a one-node graph is built the first time. The plans that were used last are kept, within
+// the bounds of runtime/kept/bounds.h. Thread safe.
 #pragma once
 
 #include <optional>
@@ -23,5 +24,7 @@ void run_eager_in_place(Op op, std::span<const Tensor> operands, const Attribute
 
 // Copies elements on one device; both tensors have one dtype and shape, and do not overlap.
 void run_eager_copy(const Tensor& to, const Tensor& from);
+
+std::int64_t eager_plans();  // that are kept
 
 }  // namespace tilewright::graph
