@@ -77,7 +77,7 @@ Kernel Kernel::with(Check check) const {
 
 std::size_t Kernel::compiled_count() const {
   GatedLock lock(state_->mutex);
-  return state_->compiled.size();
+  return static_cast<std::size_t>(state_->compiled.size());
 }
 
 }  // namespace tilewright::dsl

@@ -54,6 +54,16 @@ bool answers(const Signature& signature, std::span<const LaunchArgument> argumen
   return true;
 }
 
+Hash key_of(const Signature& signature, const Device& device) {
+  Hasher hasher;
+  hasher.add(device.text()).add(signature.size());
+  for (const auto& entry : signature) {
+    hasher.add(entry.index());
+    std::visit([&](auto value) { hasher.add(value); }, entry);
+  }
+  return hasher.finish();
+}
+
 // The memory that the kernel may access in the emulator; nothing if a size is not known.
 std::optional<emulator::KnownMemory> known_memory_of(std::span<const ArgumentMemory> memories) {
   std::vector<emulator::KnownArray> arrays;
@@ -118,6 +128,7 @@ Check check_setting() {
 
 std::shared_ptr<const Kernel::Compiled> Kernel::compiled_for(
     std::span<const LaunchArgument> arguments, const Device& device) const {
+  std::vector<std::shared_ptr<const Compiled>> given_up;  // destroyed when the lock is free
   // Held while compiling, so that threads that meet a new signature together compile it once.
   GatedLock lock(state_->mutex);
   std::shared_ptr<const Compiled>& latest = state_->latest;
@@ -125,9 +136,8 @@ std::shared_ptr<const Kernel::Compiled> Kernel::compiled_for(
       answers(latest->signature, arguments)) [[likely]]
     return latest;
   Signature signature = signature_of(arguments);
-  auto key = std::make_pair(signature, device.text());
-  auto found = state_->compiled.find(key);
-  if (found != state_->compiled.end()) return latest = found->second;
+  const Hash key = key_of(signature, device);
+  if (auto found = state_->compiled.find(key)) return latest = std::move(found);
   ir::Function program = trace(signature);
   auto made = std::make_shared<Compiled>();
   made->signature = std::move(signature);
@@ -137,7 +147,7 @@ std::shared_ptr<const Kernel::Compiled> Kernel::compiled_for(
   if (is_checked && device == Device::cpu()) made->checks = check_bounds(program);
   made->artifact =
       made->checks ? compile(made->checks->function, device) : compile_watched(program, device);
-  state_->compiled.emplace(std::move(key), made);
+  given_up = state_->compiled.insert(key, made, code_bytes(*made->artifact), bounds_of_tables());
   return latest = std::move(made);
 }
 

@@ -2,15 +2,15 @@
 // and launching does: the two live in libraries of their own.
 #pragma once
 
-#include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
-#include <utility>
 
 #include "dsl/analysis/parameter_use.h"
 #include "dsl/language/kernel.h"
 #include "dsl/passes/check_bounds.h"
 #include "dsl/target/device.h"
+#include "runtime/kept/bounded_table.h"
 
 namespace tilewright::dsl {
 
@@ -30,8 +30,8 @@ struct Kernel::State {
   Body body;
   std::optional<Check> check;  // nothing: as TILEWRIGHT_CHECK says
   std::mutex mutex;
-  // Guarded by `mutex`; by signature and device.
-  std::map<std::pair<Signature, std::string>, std::shared_ptr<const Compiled>> compiled;
+  // Guarded by `mutex`; by signature and device: those that launches used last.
+  BoundedTable<const Compiled> compiled;
   std::shared_ptr<const Compiled> latest;  // that a launch has used
 };
 
