@@ -30,7 +30,7 @@ PreparedLaunch::PreparedLaunch(Context& context, const Artifact& artifact,
                                std::span<const Grid> grids)
     : context_(&context), artifact_(&artifact) {
   check(artifact.gpu != nullptr, "an artifact without code for GPUs is launched on one");
-  kernel_ = &context.modules().get(*artifact.gpu);
+  kernel_ = context.modules().get(*artifact.gpu);
   check(artifact.table != nullptr || grids.size() == 1,
         "launches that are one start a kernel that was not made for it");
   if (artifact.table == nullptr) {

@@ -40,7 +40,7 @@ class PreparedLaunch {
   void lay_out_table();
   Context* context_;
   const Artifact* artifact_;
-  const LoadedKernel* kernel_;
+  std::shared_ptr<const LoadedKernel> kernel_;
   unsigned grid_[3] = {1, 1, 1};
   std::vector<Argument> values_;        // the program's arguments
   std::vector<TensorMapBytes> maps_;    // then these,

@@ -45,9 +45,19 @@ int attribute(FunctionHandle function, FunctionAttribute which) {
 
 }  // namespace
 
-ModuleTable::~ModuleTable() {
-  for (auto& [key, entry] : entries_) driver().cuModuleUnload(entry->module);
-}
+// What the last owner of a module does. Nobody can be told of a failure, and one of the context is
+// told at its next use.
+struct ModuleTable::Unloading {
+  ContextHandle context;
+  void operator()(Entry* entry) const noexcept {
+    const Driver& table = driver();
+    table.cuCtxSetCurrent(context);
+    table.cuCtxSynchronize();
+    note_unloaded(entry->kernel.name.c_str());
+    table.cuModuleUnload(entry->module);
+    delete entry;
+  }
+};
 
 // A cluster's blocks run on the multiprocessors of one part of the GPU, which have not always room
 // for as many blocks as all of them together.
@@ -71,11 +81,15 @@ int ModuleTable::blocks_in_clusters(const GpuCode& code, FunctionHandle function
   return clusters * code.cluster;
 }
 
-const LoadedKernel& ModuleTable::get(const GpuCode& code) {
+std::shared_ptr<const LoadedKernel> ModuleTable::get(const GpuCode& code) {
+  std::vector<std::shared_ptr<const LoadedKernel>> given_up;  // unloaded when the lock is free
   std::lock_guard lock(mutex_);
-  auto found = entries_.find(code.key);
-  if (found == entries_.end()) found = entries_.emplace(code.key, load(code)).first;
-  return found->second->kernel;
+  if (auto known = kernels_.find(code.key)) return known;
+  const Bounds bounds = bounds_of_tables();
+  std::shared_ptr<Entry> entry(load(code).release(), Unloading{context_.handle()});
+  std::shared_ptr<const LoadedKernel> kernel(entry, &entry->kernel);
+  given_up = kernels_.insert(code.key, kernel, std::ssize(code.text), bounds);
+  return kernel;
 }
 
 std::vector<char> ModuleTable::compile(const GpuCode& code, const std::string& text) {

@@ -6,22 +6,26 @@
 // What is damaged, or is refused by the driver, is compiled again. The driver's compiler may spill
 // registers so that more blocks run at once; such a kernel is compiled again with all the registers
 // that its threads may have (with_all_registers).
+//
+// Of loaded modules those that were used last are kept, within the bounds of runtime/kept/bounds.h;
+// prepared launches and graphs of them own theirs besides. One is unloaded after all work of its
+// context, which may run it.
 #pragma once
 
 #include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "runtime/cuda/driver/types.h"
 #include "runtime/gpu_code.h"
+#include "runtime/kept/bounded_table.h"
 
 namespace tilewright::cuda {
 
 class Context;
 
-// A kernel that can be launched. Lives as long as its context.
+// A kernel that can be launched.
 struct LoadedKernel {
   std::string name;
   FunctionHandle function = nullptr;
@@ -38,15 +42,16 @@ struct LoadedKernel {
 class ModuleTable {
  public:
   explicit ModuleTable(Context& context) : context_(context) {}
-  ~ModuleTable();
-  // Raises `Error` with what the driver's compiler says. Thread safe.
-  const LoadedKernel& get(const GpuCode& code);
+  // Raises `Error` with what the driver's compiler says. The kernel is loaded for as long as its
+  // owner or the table has it, at most as long as its context. Thread safe.
+  std::shared_ptr<const LoadedKernel> get(const GpuCode& code);
 
  private:
   struct Entry {
     ModuleHandle module = nullptr;
     LoadedKernel kernel;
   };
+  struct Unloading;
   std::unique_ptr<Entry> load(const GpuCode& code);
   // `text` is what the driver compiles to the same kernel.
   std::unique_ptr<Entry> load(const GpuCode& code, const std::string& text);
@@ -62,7 +67,7 @@ class ModuleTable {
 
   Context& context_;
   std::mutex mutex_;
-  std::unordered_map<Hash, std::unique_ptr<Entry>> entries_;
+  BoundedTable<const LoadedKernel> kernels_;  // that were launched last
 };
 
 }  // namespace tilewright::cuda

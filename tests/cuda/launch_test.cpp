@@ -12,6 +12,7 @@
 #include "tests/cuda/programs.h"
 #include "tests/cuda/workload.h"
 #include "tests/errors.h"
+#include "tests/setting.h"
 
 namespace tilewright::cuda {
 namespace {
@@ -43,6 +44,39 @@ TEST_F(CudaLaunch, StartsAgainWithOtherArguments) {
   prepared.start();
   EXPECT_THAT(x.floats(300), Each(16));
   EXPECT_EQ(fake.calls("cuModuleLoadData"), 1);
+}
+
+TEST_F(CudaLaunch, UnloadsTheKernelsThatWereUsedLeastRecently) {
+  Setting one("TILEWRIGHT_KEPT_PLANS", "1");
+  FakeDriver fake;
+  Context& gpu = context(0);
+  auto pair = artifact_of(pair_program());
+  Taken x(gpu, std::vector<float>(256, 1)), y(gpu, std::int64_t{1024}), z(gpu, std::int64_t{1024});
+  const Argument pair_arguments[] = {{.pointer = y.data()}, {.pointer = z.data()}};
+  launch(gpu, *scale, {2}, scale_arguments(x, y, 256, 2).data());
+  launch(gpu, *pair, {2}, pair_arguments);  // while the kernel before it may run
+  EXPECT_EQ(fake.calls("cuModuleUnload"), 1);
+  EXPECT_THAT(z.floats(256), Each(6));
+  EXPECT_THAT(scaled(4), Each(5));
+  EXPECT_EQ(fake.calls("cuModuleLoadData"), 3);
+  EXPECT_EQ(fake.fault(), "");
+}
+
+TEST_F(CudaLaunch, APreparedLaunchKeepsItsKernel) {
+  Setting one("TILEWRIGHT_KEPT_PLANS", "1");
+  FakeDriver fake;
+  Context& gpu = context(0);
+  auto other = artifact_of(scale_program(3));
+  Taken x(gpu, std::vector<float>(128, 1)), y(gpu, std::int64_t{512});
+  {
+    PreparedLaunch prepared(gpu, *scale, {1});
+    launch(gpu, *other, {1}, scale_arguments(x, y, 128, 2).data());
+    EXPECT_EQ(fake.calls("cuModuleUnload"), 0);
+    prepared.set_arguments(scale_arguments(y, x, 128, 2).data());
+    prepared.start();
+  }
+  EXPECT_EQ(fake.calls("cuModuleUnload"), 1);
+  EXPECT_THAT(x.floats(128), Each(11));
 }
 
 TEST_F(CudaLaunch, DoesNothingForAnEmptyGrid) {

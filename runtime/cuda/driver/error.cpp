@@ -103,6 +103,13 @@ void note_graph(std::shared_ptr<const std::string> text) {
   launch_log().note({.graph = std::move(text)});
 }
 
+void note_unloaded(const char* kernel) {
+  LaunchLog& log = launch_log();
+  std::lock_guard lock(log.mutex);
+  for (Launched& launched : log.latest)
+    if (launched.kernel == kernel) launched.kernel = "a kernel that ended and was unloaded";
+}
+
 void note_all_finished() {
   LaunchLog& log = launch_log();
   std::lock_guard lock(log.mutex);

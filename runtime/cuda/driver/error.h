@@ -30,11 +30,13 @@ std::string describe(Result result);
 // was to be done, for the message.
 void must(Result result, std::string_view call, std::string_view about = {});
 
-// Kernels that are perhaps not finished, for messages. Names must live as long as the process may
-// launch them. Thread safe.
+// Kernels that are perhaps not finished, for messages. Names must live until the kernel is
+// unloaded. Thread safe.
 void note_launch(const char* kernel, const unsigned (&grid)[3], unsigned threads);
 // All kernels of a graph, as its text says.
 void note_graph(std::shared_ptr<const std::string> text);
 void note_all_finished();
+// A kernel of this name, the pointer, has ended and will not be launched again.
+void note_unloaded(const char* kernel);
 
 }  // namespace tilewright::cuda
