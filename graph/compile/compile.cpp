@@ -27,6 +27,7 @@ constexpr std::array<std::string_view, 4> mode_names = {
     "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"};
 constexpr std::array<std::string_view, 2> precision_names = {"highest", "high"};
 constexpr std::array<std::string_view, 3> backend_names = {"eager", "aot_eager", "tilewright"};
+constexpr std::array<std::string_view, 3> dynamic_names = {"automatic", "never", "always"};
 constexpr std::array<std::string_view, 5> stance_names = {
     "compile", "force_eager", "eager_on_recompile", "fail_on_recompile", "eager_then_compile"};
 
@@ -53,6 +54,13 @@ Backend parse_backend(std::string_view name) {
   return static_cast<Backend>(parse(backend_names, name, "backend"));
 }
 
+std::string_view name_of(Dynamic dynamic) {
+  return dynamic_names[static_cast<std::size_t>(dynamic)];
+}
+Dynamic parse_dynamic(std::string_view name) {
+  return static_cast<Dynamic>(parse(dynamic_names, name, "dynamic"));
+}
+
 std::string_view name_of(Stance stance) { return stance_names[static_cast<std::size_t>(stance)]; }
 Stance parse_stance(std::string_view name) {
   return static_cast<Stance>(parse(stance_names, name, "stance"));
@@ -69,9 +77,16 @@ namespace {
 
 struct Entry {
   std::unique_ptr<CompiledSignature> signature;
-  std::uint64_t used = 0;  // the call that used it last
+  std::uint64_t used = 0;   // the call that used it last
+  bool sizes_vary = false;  // it is one of several that differ in sizes alone
 };
 constexpr std::size_t most_recompilations = 64;  // that are kept
+
+bool are_sizes_alone(const std::vector<Difference>& differences) {
+  return !differences.empty() && std::ranges::all_of(differences, [](const Difference& one) {
+    return one.reason == RecompileReason::size;
+  });
+}
 
 void log_compiled(const CompiledSignature& compiled, const std::string& signature) {
   std::string guards = compiled.guards_text();
@@ -104,9 +119,10 @@ struct CompiledFunction::State {
   void look_at_changes();
   CompiledSignature* find(const Call& call);
   CompiledSignature* compile_anew(const Call& call, std::size_t at,
-                                  std::vector<Difference> differences);
+                                  std::vector<Difference> differences, bool sizes_vary);
+  std::size_t least_recent(bool sizes_vary) const;
   bool may_compile(const Call& call, const std::vector<Difference>& differences) const;
-  std::optional<std::size_t> place_for(const Call& call);
+  std::optional<std::size_t> place_for(const Call& call, bool sizes_vary);
   std::vector<Difference> nearest(const Call& call) const;
   std::string text_of(const Call& call) const {
     return to_string(graph::signature_of(call.arguments, options.device));
@@ -180,9 +196,12 @@ CompiledSignature* CompiledFunction::State::signature_for(const Call& call) {
   else
     why = nearest(call);
   if (!may_compile(call, why)) return nullptr;
-  if (known != nullptr) return compile_anew(call, latest, std::move(why));
-  std::optional<std::size_t> place = place_for(call);
-  return place ? compile_anew(call, *place, std::move(why)) : nullptr;
+  if (known != nullptr)
+    return compile_anew(call, latest, std::move(why), entries[latest].sizes_vary);
+  const bool sizes_vary = options.dynamic != Dynamic::never &&
+                          (options.dynamic == Dynamic::always || are_sizes_alone(why));
+  std::optional<std::size_t> place = place_for(call, sizes_vary);
+  return place ? compile_anew(call, *place, std::move(why), sizes_vary) : nullptr;
 }
 
 // Whether the process's stance has the call compiled.
@@ -203,13 +222,13 @@ bool CompiledFunction::State::may_compile(const Call& call,
 }
 
 // Where the plan of one more signature goes; none: the call runs op by op.
-std::optional<std::size_t> CompiledFunction::State::place_for(const Call& call) {
-  if (entries.size() < static_cast<std::size_t>(options.max_signatures)) return entries.size();
+std::optional<std::size_t> CompiledFunction::State::place_for(const Call& call, bool sizes_vary) {
+  const int most = sizes_vary ? options.max_sizes : options.max_signatures;
+  if (std::ranges::count(entries, sizes_vary, &Entry::sizes_vary) < most) return entries.size();
+  if (sizes_vary) return least_recent(true);
   switch (options.past_limit) {
     case PastLimit::error: raise_too_many(call);
-    case PastLimit::replace_oldest:
-      return static_cast<std::size_t>(std::ranges::min_element(entries, {}, &Entry::used) -
-                                      entries.begin());
+    case PastLimit::replace_oldest: return least_recent(false);
     case PastLimit::eager:
       if (!has_said_limit)
         graph::log_line(concat("[compile] ", entries.size(),
@@ -221,13 +240,22 @@ std::optional<std::size_t> CompiledFunction::State::place_for(const Call& call) 
   return std::nullopt;
 }
 
+std::size_t CompiledFunction::State::least_recent(bool sizes_vary) const {
+  auto time_of = [&](const Entry& entry) {
+    return entry.sizes_vary == sizes_vary ? entry.used : std::numeric_limits<std::uint64_t>::max();
+  };
+  return static_cast<std::size_t>(std::ranges::min_element(entries, {}, time_of) - entries.begin());
+}
+
 CompiledSignature* CompiledFunction::State::compile_anew(const Call& call, std::size_t at,
-                                                         std::vector<Difference> differences) {
+                                                         std::vector<Difference> differences,
+                                                         bool sizes_vary) {
   auto begin = std::chrono::steady_clock::now();
-  auto made = std::make_unique<CompiledSignature>(call, resolved, shared);
+  auto made = std::make_unique<CompiledSignature>(
+      call, sizes_vary ? graph::for_sizes_that_vary(resolved) : resolved, shared);
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   if (at == entries.size()) entries.emplace_back();
-  entries[at] = {std::move(made), calls};
+  entries[at] = {std::move(made), calls, sizes_vary};
   latest = at;
   std::string signature = to_string(entries[at].signature->signature());
   if (!differences.empty()) {
@@ -244,13 +272,15 @@ CompiledSignature* CompiledFunction::State::compile_anew(const Call& call, std::
 void CompiledFunction::State::raise_too_many(const Call& call) const {
   const Signature signature = graph::signature_of(call.arguments, options.device);
   const graph::ArgumentForm form = call.describe();
-  std::string text =
-      concat("[compile] ", entries.size(), " signatures are compiled and the limit is ",
-             options.max_signatures, "; this call, (", to_string(signature), "), is another one:");
+  std::string text = concat("[compile] ", options.max_signatures,
+                            " signatures are compiled, which is the limit; this call, (",
+                            to_string(signature), "), is another one:");
   for (const Entry& known : entries)
-    text += concat("\n  (", to_string(known.signature->signature()), "): ",
-                   Recompilation{.differences = differences_from(*known.signature, signature, form)}
-                       .sentence());
+    if (!known.sizes_vary)
+      text +=
+          concat("\n  (", to_string(known.signature->signature()), "): ",
+                 Recompilation{.differences = differences_from(*known.signature, signature, form)}
+                     .sentence());
   raise_error(text +
               "\npass arguments of the same dtypes, shapes and strides, raise "
               "Options::max_signatures, or choose another Options::past_limit.");

@@ -8,6 +8,8 @@ namespace {
 void require_possible(const Options& options) {
   require(options.max_signatures > 0, "[compile] max_signatures is ", options.max_signatures,
           "; it must be at least 1");
+  require(options.max_sizes > 0, "[compile] max_sizes is ", options.max_sizes,
+          "; it must be at least 1");
   require(options.verify_capture >= 0, "[compile] verify_capture is ", options.verify_capture,
           "; it must be the number of calls between two looks, or 0");
   require(options.tune_seconds > 0, "[compile] tune_seconds is ", options.tune_seconds,
@@ -54,6 +56,13 @@ ResolvedOptions resolve(const Options& options) {
     result.plan.tune =
         PlanTuning{.searches = !options.tune_in_background, .seconds = options.tune_seconds};
   return result;
+}
+
+ResolvedOptions for_sizes_that_vary(ResolvedOptions options) {
+  options.plan.sizes_vary = true;
+  options.searches_in_background = false;
+  if (options.plan.tune) options.plan.tune->searches = false;
+  return options;
 }
 
 }  // namespace tilewright::graph

@@ -28,5 +28,7 @@ struct ResolvedOptions {
 
 // Raises `Error` for numbers that cannot be, and for options that exclude each other.
 ResolvedOptions resolve(const Options& options);
+// The same for plans of which there will be many, for sizes that change.
+ResolvedOptions for_sizes_that_vary(ResolvedOptions options);
 
 }  // namespace tilewright::graph

@@ -37,8 +37,10 @@ ProductExtent product_extent(const Region& region, const RegionFacts& facts, std
                              const dsl::Target& host) {
   const std::int64_t bytes =
       facts.multiplied ? 4 / dsl::elements_in_word(host, *facts.multiplied) : 4;
-  ProductExtent product{region.rows / rows, rows,  region.width,
-                        facts.depth,        bytes, facts.weight_element_bytes};
+  // Of a class of numbers of rows, as many products as there are of the region's own number.
+  const std::int64_t own = facts.digit ? facts.digits[*facts.digit] : 1;
+  ProductExtent product{region.rows / own, rows,  region.width,
+                        facts.depth,       bytes, facts.weight_element_bytes};
   if (!facts.weights_along_depth) product.least_columns = run_bytes / facts.weight_element_bytes;
   product.panel_width = facts.panel_width;
   return product;
@@ -54,6 +56,9 @@ std::int64_t stored_bytes(const TaskList& list, const Region& region) {
       bytes = std::max<std::int64_t>(bytes, size_bytes(list.tasks[region.tasks[slot]].dtype));
   return bytes;
 }
+
+// From so many rows on a program takes their number; there each class begins.
+constexpr std::int64_t size_classes[] = {16, 64, 256};
 
 RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const dsl::Target& host,
                              const BlockSizes& requested) {
@@ -71,8 +76,10 @@ RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const d
     if (blocks.columns_first || turns_over) facts.digit = blocks.digit = contiguous.digit;
   }
   blocks.rows_fastest = facts.has_product || turns_over;
-  std::int64_t rows = facts.digit ? facts.digits[*facts.digit] : 1;
-  std::int64_t threads = thread_count(), outer = region.rows / rows;
+  const std::int64_t own_rows = facts.digit ? facts.digits[*facts.digit] : 1;
+  const std::int64_t rows = region.sizes_vary ? least_of_size_class(own_rows) : own_rows;
+  const std::int64_t threads = thread_count(), outer = region.rows / own_rows;
+  const std::int64_t all_rows = outer * rows;
   blocks.outer_fastest = !blocks.rows_fastest && !blocks.columns_first && outer > 1 &&
                          region.width * stored_bytes(list, region) < cache_line;
   std::int64_t programs = threads == 1 ? 1 : programs_a_thread * threads;
@@ -105,7 +112,7 @@ RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const d
     else if (region.weight_bytes > 128 << 10)
       blocks.columns = std::min(region.width, size);
   } else if (splits_columns) {
-    std::int64_t share = divide_up(region.width * region.rows, programs);
+    std::int64_t share = divide_up(region.width * all_rows, programs);
     std::int64_t size = std::clamp(round_up(share, 1024), std::int64_t{1024}, tile_elements);
     // Equal blocks: the last one is moved back to end with the row, and what it shares with the one
     // before is computed twice.
@@ -129,28 +136,37 @@ RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const d
     most = std::clamp(operand_bytes / (facts.depth * facts.element_bytes), least_product_rows,
                       product_rows);
   std::int64_t column_blocks = divide_up(region.width, blocks.columns);
-  if (!by_cost && region.rows * facts.widest > small_elements)
+  if (!by_cost && all_rows * facts.widest > small_elements)
     most = std::min(most, std::max<std::int64_t>(
                               1, divide_up(rows, divide_up(programs, outer * column_blocks))));
   if (blocks.columns_first) most = std::max(most, contiguous_rows);
   if (turns_over) most = turned_rows;
   blocks.rows = settled(requested.rows, std::min(rows, most), rows);
   blocks.prefetches = !facts.has_product && !blocks.columns_first && !blocks.rows_fastest &&
-                      region.rows > 1 &&
+                      all_rows > 1 &&
                       facts.widest * widest_element >= RowBlocks::prefetched_row_bytes;
   if (blocks.prefetches)
-    blocks.ahead = region.rows > blocks.rows ? settled(requested.ahead, 1) : -1;
-  blocks.sums_elements = facts.computes_weights && region.rows == 1;
+    blocks.ahead = all_rows > blocks.rows || region.sizes_vary ? settled(requested.ahead, 1) : -1;
+  blocks.sums_elements = facts.computes_weights && all_rows == 1;
   blocks.depth_quantum = facts.depth_quantum;
   bool may_split = facts.has_product && facts.products_come_first && splits_columns;
   if (may_split) blocks.splits = settled(requested.splits, 1, facts.depth);
   if (by_cost && blocks.splits == 1)
     blocks.stored_chunk =
         tiled_chunk(product_extent(region, facts, rows, host), host, blocks.rows, blocks.columns);
+  blocks.takes_rows =
+      region.sizes_vary && blocks.digit && rows >= size_classes[0] && blocks.splits == 1;
   return blocks;
 }
 
 }  // namespace
+
+std::int64_t least_of_size_class(std::int64_t rows) {
+  std::int64_t least = rows;
+  for (std::int64_t begin : size_classes)
+    if (begin <= rows) least = begin;
+  return least;
+}
 
 bool cuts_columns(const Region& region, const dsl::Target& target) {
   return region.splits_columns && (target.is_gpu() || !region.is_in_place);

@@ -275,7 +275,8 @@ void find_families(const TaskList& list, std::vector<FusedRegion>& regions,
   for (std::size_t i = 0; i < regions.size(); ++i) {
     if (!flat[i]) continue;
     const Family& family = families.at(flat[i]->key);
-    if (family.has_sizes || regions[i].region.is_in_place)
+    const Region& region = regions[i].region;
+    if (family.has_sizes || region.is_in_place || region.sizes_vary)
       regions[i].region.family_elements = family.elements;
   }
 }

@@ -63,7 +63,8 @@ ProgramGrid open_grid(const std::int64_t (&counts)[3], const dsl::Target& target
 // time, so where the first axis is the contiguous one, the block is accessed turned over.
 struct Matrix {
   dsl::Tile base;
-  std::int64_t rows, columns, row_stride, column_stride;
+  dsl::Operand rows, columns;
+  std::int64_t row_stride, column_stride;
   bool coalesces = false;
 
   dsl::Tile load(const dsl::Operand& row, const dsl::Operand& column, const Shape& block,

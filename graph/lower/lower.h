@@ -7,11 +7,13 @@
 // and the region is three programs (stream_k.h).
 //
 // Sizes and strides become constants of a program and pointers its only parameters, so that
-// equal regions give equal programs, whatever memory they work on. Outputs that are written in
-// place have the same parameter as the input they replace; otherwise memory of different parameters
-// does not overlap.
+// equal regions give equal programs, whatever memory they work on. Where plans for other sizes are
+// made too (Region::sizes_vary), the number of rows is an argument instead, if there are enough.
+// Outputs that are written in place have the same parameter as the input they replace; otherwise
+// memory of different parameters does not overlap.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +37,7 @@ struct LoweredProgram {
   // Which memory each parameter is: an index into the region's storages (storages_of), with its
   // scratch behind them.
   std::vector<std::uint32_t> memory;
+  std::optional<std::int64_t> rows = {};  // the argument behind these pointers, where it takes one
 };
 
 struct LoweredRegion {

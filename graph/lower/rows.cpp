@@ -38,12 +38,14 @@ RowsProgram::RowsProgram(const TaskList& list, const Region& region, const dsl::
 
 LoweredProgram RowsProgram::emit() {
   add_parameters();
+  if (blocks_.takes_rows) row_count_ = tracer_.scalar_param("rows", DType::i64);
   open_grid();
   if (stage_ == ProductStage::partial)
     store_parts();
   else
     store_all();
   LoweredProgram result{tracer_.finish(), grid_, parameters_.memory()};
+  if (blocks_.takes_rows) result.rows = digits_[*blocks_.digit];
   std::vector<bool> needed = needed_tasks();
   std::vector<TaskId> tasks;
   for (std::size_t slot = 0; slot < needed.size(); ++slot)
@@ -107,10 +109,18 @@ void RowsProgram::open_grid() {
     std::swap(counts[0], counts[2]);
     std::swap(column_axis, outer_axis);
   }
+  // A program for any number of rows asks which block is its own, also where there is one.
+  std::int64_t& blocks_of_rows = counts[row_axis];
+  const std::int64_t count = blocks_of_rows;
+  if (blocks_.takes_rows) blocks_of_rows = std::max<std::int64_t>(count, 2);
   ProgramGrid programs = graph::open_grid(counts, target_);
   grid_ = programs.grid;
+  if (blocks_.takes_rows) grid_.size[row_axis] = count;
   if (blocks_.cluster > 1) tracer_.set_cluster(static_cast<int>(blocks_.cluster));
-  if (rows > blocks_.rows) row_ = block_start(programs.index[row_axis], blocks_.rows, rows_);
+  if (blocks_.takes_rows)
+    row_ = row_start(programs.index[row_axis]);
+  else if (rows > blocks_.rows)
+    row_ = block_start(programs.index[row_axis], blocks_.rows, rows_);
   if (blocks_.shares_rows())
     rank_ = programs.index[column_axis];
   else if (region_.width > blocks_.columns) {
@@ -135,6 +145,11 @@ void RowsProgram::open_grid() {
 RowsProgram::Band RowsProgram::band(std::int64_t size, std::int64_t tail) const {
   if (tail == 0) return {0, size};
   return stage_ == ProductStage::whole ? Band{0, size - tail} : Band{size - tail, tail};
+}
+
+Tile RowsProgram::row_start(const Tile& index) const {
+  Tile start = index * blocks_.rows;
+  return region_.is_in_place ? start : dsl::minimum(start, row_count_ - blocks_.rows);
 }
 
 Tile RowsProgram::block_start(const Tile& index, std::int64_t block, const Band& band) const {
@@ -162,15 +177,22 @@ Offset RowsProgram::outer_offset(std::int64_t offset, const std::vector<std::int
 }
 
 RowsProgram::Block RowsProgram::block_of(const Tile& pointer, const TableAccess& access,
-                                         std::int64_t width, const Columns& columns) const {
+                                         std::int64_t width, const Columns& columns,
+                                         bool is_ahead) const {
   std::vector<std::int64_t> strides = region_.digits.strides(access.rows);
-  Tile base = pointer + outer_offset(access.offset, strides);
+  Offset offset = outer_offset(access.offset, strides);
   bool by_row = varies_by_row(strides), by_column = !access.columns.is_constant();
-  std::int64_t rows = by_row ? digits_[*blocks_.digit] : 1;
+  const bool is_whole = by_row && blocks_.takes_rows && !region_.is_in_place && !is_ahead;
+  if (is_whole) offset.add(row_, strides[*blocks_.digit]);
+  Tile base = pointer + offset;
+  const Operand rows = !by_row              ? Operand(1)
+                       : is_whole           ? Operand(blocks_.rows)
+                       : blocks_.takes_rows ? Operand(row_count_)
+                                            : Operand(digits_[*blocks_.digit]);
   std::int64_t row_stride = by_row ? strides[*blocks_.digit] : width;
   std::int64_t column_stride = by_column ? access.columns.modes()[0].stride : 1;
   Block result{{base, rows, by_column ? width : 1, row_stride, column_stride, blocks_.coalesces},
-               by_row ? row() : Operand(0),
+               by_row && !is_whole ? row() : Operand(0),
                by_column ? column(columns) : Operand(0),
                {by_row ? blocks_.rows : 1, by_column ? width_of(width, columns) : 1}};
   if (blocks_.columns_first) {
@@ -192,12 +214,16 @@ Tile RowsProgram::load(const TaskOperand& operand, const Table& seen, const Colu
   for (const Loaded& known : known_.loaded)
     if (known.storage == operand.storage && known.access == access && known.part == columns.part)
       return known.tile;
-  Block block = block_of(parameters_.pointer(operand.storage), access, seen.width, columns);
+  const Tile& pointer = parameters_.pointer(operand.storage);
+  Block block = block_of(pointer, access, seen.width, columns);
   Tile result = block.matrix.load(block.row, block.column, block.shape);
   known_.loaded.push_back({operand.storage, access, columns.part, result});
   std::int64_t row_bytes = block.shape[1] * size_bytes(result.dtype());
   if (blocks_.prefetches && blocks_.ahead > 0 && row_bytes >= RowBlocks::prefetched_row_bytes)
-    prefetch_next(operand, access, block);
+    prefetch_next(operand, access,
+                  blocks_.takes_rows
+                      ? block_of(pointer, access, seen.width, columns, /*is_ahead=*/true)
+                      : block);
   return result;
 }
 

@@ -77,6 +77,7 @@ class RowsProgram {
   // Where this program's block begins. The last one is moved back to end with the table, so that
   // no block needs a mask: some elements are then computed twice, which must not happen where the
   // second time would read what the first has written.
+  Tile row_start(const Tile& index) const;  // of rows whose number is an argument
   Tile block_start(const Tile& index, std::int64_t block, const Band& band) const;
   Operand row() const { return row_.defined() ? Operand(row_) : Operand(0); }
   Operand column(const Columns& columns) const;
@@ -84,8 +85,10 @@ class RowsProgram {
   // without the digit `but`.
   Offset outer_offset(std::int64_t offset, const std::vector<std::int64_t>& strides,
                       std::optional<std::size_t> but = std::nullopt) const;
+  // Where the number of rows is an argument, a block that lies inside whole is all that its matrix
+  // has of them, so that nothing needs a mask; but what is fetched ahead lies behind it.
   Block block_of(const Tile& pointer, const TableAccess& access, std::int64_t width,
-                 const Columns& columns) const;
+                 const Columns& columns, bool is_ahead = false) const;
   // The axis of tiles that rows and columns are.
   int row_axis() const { return blocks_.columns_first ? 1 : 0; }
   int column_axis() const { return 1 - row_axis(); }
@@ -202,6 +205,7 @@ class RowsProgram {
   std::vector<std::int64_t> digits_;
   Grid grid_;
   Band rows_, columns_;
+  Tile row_count_;             // of the digit that is cut, where it is an argument
   Tile row_, column_;          // first row and column of this program; undefined: 0
   Tile panel_;                 // of packed weights the first, where there is a first column
   std::vector<Tile> indices_;  // of the digits that are not cut in blocks

@@ -96,7 +96,7 @@ Tile RowsProgram::loaded_weights(std::size_t slot, const Columns& along, const C
   if (!along_depth) return matrix.load(column(along), column(columns), block, cache);
   std::swap(matrix.rows, matrix.columns);
   std::swap(matrix.row_stride, matrix.column_stride);
-  if (matrix.rows == 1) matrix.row_stride = matrix.columns;
+  if (width == 1) matrix.row_stride = depth;
   return matrix.load(column(columns), column(along), {block[1], block[0]}, cache);
 }
 

@@ -76,6 +76,7 @@ class PlanMaker {
     std::uint32_t program = 0;
     Grid grid;
     std::vector<std::uint32_t> memory;
+    std::optional<std::int64_t> rows;
   };
   struct Steps {
     std::vector<Step> steps;
@@ -108,7 +109,7 @@ class PlanMaker {
     for (const Step& step : known->second.steps) {
       PlanProgram& program = body_->programs[step.program];
       ++program.instances;
-      PendingLaunch launch{step.program, step.grid, {}, {}, {}, 0};
+      PendingLaunch launch{step.program, step.grid, {}, step.rows, {}, 0};
       for (std::uint32_t i : step.memory) launch.storages.push_back(memory[i]);
       if (lowering.launch != nullptr) {
         SizedLaunch sized = lowering.launch(list_, region.region, target_);
@@ -162,7 +163,7 @@ class PlanMaker {
     Steps result;
     result.scratch = lowered.scratch;
     for (LoweredProgram& program : lowered.programs) {
-      Step step{0, program.grid, program.memory};
+      Step step{0, program.grid, program.memory, program.rows};
       step.program = add_program(region, lowered, program);
       result.steps.push_back(std::move(step));
     }

@@ -46,6 +46,9 @@ struct PlanOptions {
   MatmulPrecision matmul_precision = MatmulPrecision::highest;
   Device device = default_device();
   BlockSizes blocks = {};  // wanted of every program
+  // Plans of the same function for other sizes are made too: programs take the number of rows as an
+  // argument where that costs next to nothing, and are then the same in all of these plans.
+  bool sizes_vary = false;
   // Tuning chooses where `blocks` does not. An emulated device keeps the defaults, since its times
   // mean nothing.
   std::optional<PlanTuning> tune = {};

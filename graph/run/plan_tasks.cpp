@@ -33,6 +33,7 @@ FusedTasks fused_tasks(const Graph& graph, const PlanOptions& options) {
   RegionLimits limits;
   limits.rows_of_computed_operands = is_gpu ? few_rows_of_gpus : dsl::PackedProduct::least_rows - 1;
   result.regions = fuse_tasks(result.list, options.fuse, limits);
+  for (FusedRegion& fused : result.regions) fused.region.sizes_vary = options.sizes_vary;
   if (verifies) verify(result.list, result.regions);
   return result;
 }

@@ -79,25 +79,27 @@ TEST(Recompilations, SayThatAHandleChanged) {
 }
 
 TEST(Recompilations, KeepTheLatest) {
-  Compiled fast =
-      compile(doubled, on_host({.max_signatures = 1, .past_limit = PastLimit::replace_oldest}));
+  Compiled fast = compile(doubled, on_host({.max_signatures = 1,
+                                            .dynamic = Dynamic::never,
+                                            .past_limit = PastLimit::replace_oldest}));
   for (int i = 0; i < 70; ++i) fast(ramp({1 + i % 2}));
   EXPECT_EQ(fast.recompilations().size(), 64U);
   EXPECT_EQ(fast.report().size(), 1U);
 }
 
 TEST(PastTheLimit, IsAnErrorThatNamesEachPlan) {
-  Compiled fast = compile(doubled, on_host({.max_signatures = 2}));
+  Compiled fast = compile(doubled, on_host({.max_signatures = 2, .dynamic = Dynamic::never}));
   fast(ramp({2}));
   fast(ramp({3}));
   std::string error = error_of([&] { fast(ramp({4})); });
-  expect_contains(error, "2 signatures are compiled and the limit is 2; this call, (f32 4)");
+  expect_contains(error, "2 signatures are compiled, which is the limit; this call, (f32 4)");
   expect_contains(error, "(f32 2): argument 0: axis 0 is 4, compiled for 2");
   expect_contains(error, "(f32 3): argument 0: axis 0 is 4, compiled for 3");
 }
 
 // `doubled`, compiled, that counts how often the function itself runs.
-Compiled counted(int& runs, const Options& options) {
+Compiled counted(int& runs, Options options) {
+  options.dynamic = Dynamic::never;
   return compile([&runs](const Tensor& x) { return ++runs, doubled(x); }, on_host(options));
 }
 

@@ -59,6 +59,14 @@ TEST(PlannedGraphs, UnfusedComputeWhatTheGraphMeans) {
 TEST(PlannedGraphs, RecordedComputeWhatTheGraphMeans) {
   expect_planned_is_meant({{}, true, "recorded"}, cases / 5);
 }
+TEST(PlannedGraphs, ForSizesThatVaryComputeWhatTheGraphMeans) {
+  expect_planned_is_meant({{.sizes_vary = true}, false, "for sizes that vary"}, cases / 5);
+}
+TEST(PlannedGraphs, ForSizesThatVaryAndInterpretedComputeWhatTheGraphMeans) {
+  expect_planned_is_meant(
+      {{.interpret = true, .sizes_vary = true}, false, "for sizes that vary, interpreted"},
+      cases / 2);
+}
 TEST(PlannedGraphs, FusedForSm80AndEmulatedComputeWhatTheGraphMeans) {
   expect_planned_is_meant({{.device = Device::emulated("sm_80")}, false, "fused, sm_80"},
                           emulated_cases);

@@ -376,6 +376,8 @@ class Parser {
         read_value(line, region.weight_bytes);
       else if (name == "family_elements")
         read_value(line, region.family_elements);
+      else if (name == "sizes_vary")
+        region.sizes_vary = true;
       else if (name == "saved")
         read_value(line, fused.bytes_saved);
       else

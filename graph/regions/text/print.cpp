@@ -165,7 +165,7 @@ std::string text_of(const Table& table) {
 std::string text_of(const FusedRegion& fused) {
   const auto& [region, bytes_saved] = fused;
   const auto& [tasks, tables, stored, rows, width, splits_columns, is_in_place, weight_bytes,
-               digits, family_elements] = region;
+               digits, family_elements, sizes_vary] = region;
   std::string text = concat("  region rows=", rows, ", width=", width);
   Shape sizes(digits.sizes());
   if (sizes != Shape(RowDigits(rows).sizes())) text += concat(", digits=", sizes);
@@ -174,6 +174,7 @@ std::string text_of(const FusedRegion& fused) {
   more.say_if(is_in_place, "in_place");
   more.say_if(weight_bytes != 0, "weight_bytes=", weight_bytes);
   more.say_if(family_elements != 0, "family_elements=", family_elements);
+  more.say_if(sizes_vary, "sizes_vary");
   more.say_if(bytes_saved != 0, "saved=", bytes_saved);
   text += more.text() + "\n";
   for (std::size_t slot = 0; slot < tasks.size(); ++slot)

@@ -1,0 +1,235 @@
+// Functions that are called with many sizes: few programs serve them, and what they compute is what
+// programs of one size compute.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "graph/compile/compile.h"
+#include "graph/lower/block_sizes.h"
+#include "tests/errors.h"
+#include "tests/tensors.h"
+
+namespace tilewright {
+namespace {
+
+using Sizes = std::vector<std::int64_t>;
+// Two classes, with primes, powers of two and their neighbours; the last block of rows is never
+// full where blocks have more than one.
+const Sizes many_sizes = {17,  16,  31,  32,  33,  63,  64,  65, 97,
+                          127, 128, 129, 200, 255, 257, 300, 511};
+
+Options on_host(Dynamic dynamic) { return {.dynamic = dynamic, .device = Device::cpu()}; }
+
+// Keys of the programs of all plans.
+std::set<std::string> programs_of(const CompiledFunction& function) {
+  std::set<std::string> keys;
+  for (const PlanReport& plan : function.report())
+    for (const RegionReport& region : plan.regions) keys.insert(region.key);
+  return keys;
+}
+
+// Sums may be in another order.
+void expect_same(const Tensor& actual, const Tensor& expected) {
+  ASSERT_EQ(actual.shape(), expected.shape());
+  EXPECT_LE(relative_difference(actual.to(DType::f32).to_vector<float>(),
+                                expected.to(DType::f32).to_vector<float>()),
+            2e-6);
+}
+
+struct Layer {
+  Tensor gain = ramp({48}) * 0.01 + 1;
+  Tensor wide = sin(ramp({48, 80})), narrow = cos(ramp({80, 48}));
+  Tensor operator()(const Tensor& x) const {
+    Tensor normed = x * rsqrt(mean(x * x, {-1}, true) + 1e-5) * gain;
+    return x + matmul(gelu(matmul(normed, wide)), narrow);
+  }
+};
+
+Tensor rows_of(std::int64_t rows, std::int64_t width) { return sin(ramp({rows, width})); }
+
+TEST(ChangingSizes, HaveTheResultsOfEachSizeAlone) {
+  const Layer layer;
+  Compiled many = compile(layer, on_host(Dynamic::automatic));
+  for (std::int64_t rows : many_sizes) {
+    SCOPED_TRACE(rows);
+    Compiled alone = compile(layer, on_host(Dynamic::never));
+    Tensor x = rows_of(rows, 48);
+    expect_same(many(x), alone(x));
+  }
+}
+
+std::size_t most_regions(const CompiledFunction& function) {
+  std::size_t most = 0;
+  for (const PlanReport& plan : function.report()) most = std::max(most, plan.regions.size());
+  return most;
+}
+
+// Of each region the program of the first call, and one for each class of sizes.
+TEST(ChangingSizes, ShareProgramsOfTheirClass) {
+  const Layer layer;
+  Compiled many = compile(layer, on_host(Dynamic::automatic));
+  Compiled always = compile(layer, on_host(Dynamic::always));
+  std::set<std::int64_t> classes;
+  for (std::int64_t rows : many_sizes) {
+    many(rows_of(rows, 48));
+    always(rows_of(rows, 48));
+    classes.insert(graph::least_of_size_class(rows));
+  }
+  EXPECT_EQ(many.report().size(), many_sizes.size());
+  EXPECT_LE(programs_of(many).size(), most_regions(many) * (1 + classes.size()));
+  EXPECT_LE(programs_of(always).size(), most_regions(always) * classes.size());
+}
+
+TEST(ChangingSizes, BelowTheFirstClassHaveProgramsOfTheirOwn) {
+  for (std::int64_t rows : {1, 2, 7, 15}) EXPECT_EQ(graph::least_of_size_class(rows), rows);
+  EXPECT_EQ(graph::least_of_size_class(16), 16);
+  EXPECT_LT(graph::least_of_size_class(1000), 1000);
+}
+
+// Each function as a name, its shape for a size, and itself.
+struct Shaped {
+  const char* name;
+  Shape (*shape)(std::int64_t size);
+  Tensor (*function)(const Tensor& x);
+};
+const Shaped shaped[] = {
+    {"softmax of rows",
+     [](std::int64_t n) {
+       return Shape{n, 100};
+     },
+     [](const Tensor& x) { return softmax(x, -1); }},
+    {"softmax of columns",
+     [](std::int64_t n) {
+       return Shape{100, n};
+     },
+     [](const Tensor& x) { return softmax(x, -1); }},
+    {"softmax along the first axis",
+     [](std::int64_t n) {
+       return Shape{n, 40};
+     },
+     [](const Tensor& x) { return softmax(x, 0); }},
+    {"sum over what changes",
+     [](std::int64_t n) {
+       return Shape{n, 40};
+     },
+     [](const Tensor& x) { return sum(x, {0}); }},
+    {"transposed",
+     [](std::int64_t n) {
+       return Shape{n, 40};
+     },
+     [](const Tensor& x) { return x.transpose(0, 1) * 2 + 1; }},
+    {"transposed, the other way round",
+     [](std::int64_t n) {
+       return Shape{40, n};
+     },
+     [](const Tensor& x) { return x.transpose(0, 1) * 2 + 1; }},
+    {"a chain over contiguous elements", [](std::int64_t n) { return Shape{n}; },
+     [](const Tensor& x) { return tanh(x) * 2 + exp(x); }},
+    {"a row is added to each",
+     [](std::int64_t n) {
+       return Shape{n, 24};
+     },
+     [](const Tensor& x) { return x + ramp({24}); }},
+    {"heads",
+     [](std::int64_t n) {
+       return Shape{2, n, 32};
+     },
+     [](const Tensor& x) {
+       Tensor heads = x.reshape({2, x.size(1), 4, 8}).transpose(1, 2);
+       return matmul(softmax(matmul(heads, heads.transpose(2, 3)), -1), heads);
+     }},
+    {"product with itself",
+     [](std::int64_t n) {
+       return Shape{n, 40};
+     },
+     [](const Tensor& x) { return matmul(x.transpose(0, 1), x); }},
+    {"arg max of rows",
+     [](std::int64_t n) {
+       return Shape{n, 33};
+     },
+     [](const Tensor& x) { return argmax(x, -1); }},
+    {"a part of the rows",
+     [](std::int64_t n) {
+       return Shape{n, 33};
+     },
+     [](const Tensor& x) { return x.slice(0, 1, x.size(0)) + x.slice(0, 0, x.size(0) - 1); }},
+    {"wide rows",
+     [](std::int64_t n) {
+       return Shape{n, 3000};
+     },
+     [](const Tensor& x) { return x - mean(x, {-1}, true); }},
+};
+
+TEST(ChangingSizes, AreRightWhereverTheyChange) {
+  for (const Shaped& one : shaped) {
+    Compiled many = compile(one.function, on_host(Dynamic::always));
+    for (std::int64_t size : {1, 2, 15, 16, 17, 64, 67, 130, 257}) {
+      SCOPED_TRACE(concat(one.name, " of ", size));
+      Tensor x = sin(ramp(one.shape(size)));
+      if (element_count(one.function(x).shape()) == 0) continue;
+      expect_same(many(x), one.function(x));
+    }
+  }
+}
+
+// What is written in place must not be read again by a block that is moved back.
+TEST(ChangingSizes, AreRightWhereArgumentsAreWritten) {
+  auto step = [](const Tensor& x, const Tensor& y) {
+    Tensor z = x;
+    z.copy_from(x * 2 + softmax(y, -1));
+    return sum(z, {-1});
+  };
+  CompiledFunction many(
+      [&](const std::vector<Tensor>& in) { return std::vector<Tensor>{step(in[0], in[1])}; },
+      on_host(Dynamic::always));
+  for (std::int64_t rows : many_sizes) {
+    SCOPED_TRACE(rows);
+    Tensor y = rows_of(rows, 50), x = y.clone(), expected = y.clone();
+    Tensor sums = step(expected, y);
+    expect_same(many.call({x, y})[0], sums);
+    expect_same(x, expected);
+  }
+}
+
+TEST(ChangingSizes, AreNoErrorPastTheLimitOfSignatures) {
+  Compiled many = compile([](const Tensor& x) { return x * 2; },
+                          {.max_signatures = 1, .device = Device::cpu()});
+  for (std::int64_t rows : many_sizes) expect_same(many(ramp({rows})), ramp({rows}) * 2);
+  // Another dtype is another signature.
+  std::string error = error_of([&] { many(ramp({3}).to(DType::f64)); });
+  expect_contains(error, "1 signatures are compiled, which is the limit; this call, (f64 3)");
+}
+
+TEST(ChangingSizes, KeepThePlansThatWereUsedLatest) {
+  int runs = 0;
+  Compiled many = compile([&](const Tensor& x) { return ++runs, x * 2; },
+                          {.max_sizes = 2, .device = Device::cpu()});
+  for (std::int64_t rows : {1, 2, 3}) many(ramp({rows}));
+  EXPECT_EQ(runs, 3);
+  many(ramp({2}));  // so that 3 was used before it
+  many(ramp({4}));
+  EXPECT_EQ(many.report().size(), 3U);
+  EXPECT_EQ(runs, 4);
+  for (std::int64_t rows : {1, 2, 4}) many(ramp({rows}));
+  EXPECT_EQ(runs, 4);
+  expect_same(many(ramp({3})), ramp({3}) * 2);
+  EXPECT_EQ(runs, 5);
+}
+
+TEST(ChangingSizes, AreReplayedWhereLaunchesAreRecorded) {
+  const Layer layer;
+  Compiled many = compile(layer, {.mode = Mode::reduce_overhead, .device = Device::cpu()});
+  for (int turn = 0; turn < 2; ++turn)
+    for (std::int64_t rows : many_sizes) {
+      Tensor x = rows_of(rows, 48);
+      expect_same(many(x), layer(x));
+    }
+}
+
+TEST(ChangingSizes, NeedAPlaceForAtLeastOne) {
+  expect_contains(error_of([] { compile([](const Tensor& x) { return x; }, {.max_sizes = 0}); }),
+                  "max_sizes is 0");
+}
+
+}  // namespace
+}  // namespace tilewright
