@@ -261,8 +261,9 @@ Term variance_and_mean(const Composite& site) {
   const auto& axes = site.node.attributes.axes;
   const DType wide = site.node.dtype == DType::f16 ? DType::f32 : DType::f64;
   Term rounded = average(site.wide(0), axes);
-  Term is_finite =
-      compared(Op::lt, unary(Op::abs, rounded), std::numeric_limits<double>::infinity());
+  const double most = rounded.dtype() == DType::f64 ? std::numeric_limits<double>::max()
+                                                    : std::numeric_limits<float>::max();
+  Term is_finite = compared(Op::le, unary(Op::abs, rounded), most);
   Term near = choice(is_finite, rounded, rounded.number(0)).to(wide);
   Term x = site.operands[0].to(wide), deviation = x - near.like(x);
   auto elements = static_cast<double>(elements_over(x, axes));

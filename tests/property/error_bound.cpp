@@ -317,6 +317,15 @@ std::vector<double> log1p_error(const Node& node, const BoundedTensor& x) {
   }
   return errors;
 }
+std::vector<double> expm1_error(const Node& node, const BoundedTensor& x) {
+  std::vector<double> errors;
+  for (std::int64_t i = 0; i < x.value.count(); ++i) {
+    double v = x.value.number(i), e = x.error[static_cast<std::size_t>(i)], y = std::expm1(v);
+    double spread = e > 0 ? std::expm1(v + e) - y : 0;  // the curve is steeper above
+    errors.push_back(formula_error(node, y, std::isnan(spread) ? unknown : spread));
+  }
+  return errors;
+}
 // Its slope is at most 1; at the threshold it gives way to x, which lies a little lower.
 std::vector<double> softplus_error(const Node& node, const HostTensor& y, const BoundedTensor& x) {
   double step = std::exp(-node.attributes.threshold) / node.attributes.number;
@@ -386,6 +395,8 @@ BoundedTensor bound_node(const Graph& graph, NodeId id, const Operands& x) {
     case Kind::composite:
       if (node.op == Op::log1p) {
         result.error = log1p_error(node, *x[0]);
+      } else if (node.op == Op::expm1) {
+        result.error = expm1_error(node, *x[0]);
       } else if (node.op == Op::softplus) {
         result.error = softplus_error(node, y, *x[0]);
       } else {
