@@ -4,10 +4,10 @@
 #include <array>
 #include <chrono>
 #include <iterator>
-#include <mutex>
 #include <optional>
 #include <span>
 
+#include "graph/compile/call_gate.h"
 #include "graph/compile/compiled.h"
 #include "graph/compile/resolved_options.h"
 #include "graph/tensor/capture.h"
@@ -102,7 +102,7 @@ struct CompiledFunction::State {
   TensorFunction function;
   Options options;
   graph::ResolvedOptions resolved;  // what they come to
-  std::mutex mutex;
+  graph::CallGate gate;             // of all below; who is in it owns the state
   graph::SharedSteps shared;
   std::vector<Entry> entries;
   std::size_t latest = 0;  // that a call matched
@@ -113,6 +113,14 @@ struct CompiledFunction::State {
 
   std::function<void(const Device&)> move;  // of what the function holds; none: nothing
 
+  // As of a mutex.
+  void lock() { gate.enter(); }
+  void unlock() {
+    if (gate.leave()) delete this;
+  }
+  static void end(State* state) {
+    if (state->gate.end()) delete state;
+  }
   TensorResults call(const std::vector<Tensor>& arguments, std::int64_t times, bool is_measured);
   TensorResults call(const Call& call, std::int64_t times, bool is_measured);
   CompiledSignature* signature_for(const Call& call);
@@ -287,7 +295,7 @@ void CompiledFunction::State::raise_too_many(const Call& call) const {
 }
 
 CompiledFunction::CompiledFunction(TensorFunction function, Options options)
-    : state_(std::make_shared<State>()) {
+    : state_(new State, State::end) {
   require(function != nullptr, "[compile] the function is empty; pass a callable");
   state_->resolved = graph::resolve(options);
   state_->function = std::move(function);
@@ -301,7 +309,7 @@ void CompiledFunction::on_move(std::function<void(const Device&)> move) {
 }
 
 void CompiledFunction::move_to(const Device& device) {
-  GatedLock lock(state_->mutex);
+  GatedLock lock(*state_);
   if (state_->move) state_->move(device);
   state_->options.device = device;
   state_->resolved = graph::resolve(state_->options);
@@ -354,8 +362,9 @@ TensorResults CompiledFunction::State::call(const Call& call, std::int64_t times
                              : " is undefined; every argument must be a tensor"));
     require_current(argument.body()->token, "compile", std::nullopt);
   }
+  TensorFunction alone;
   {
-    GatedLock lock(mutex);
+    GatedLock lock(*this);
     ++calls;
     if (CompiledSignature* signature = signature_for(call)) {
       entries[latest].used = calls;
@@ -364,25 +373,26 @@ TensorResults CompiledFunction::State::call(const Call& call, std::int64_t times
         signature->verify_capture(call.function);
       return signature->call(call, times, is_measured);
     }
+    alone = call.function;
   }
-  // Op by op, and outside of the lock: the function is the user's.
-  return graph::call_one_by_one(call, times);
+  // Op by op, and outside of the lock: the function is the user's, and the state may be gone.
+  return graph::call_one_by_one({alone, call.arguments, call.form, call.describe}, times);
 }
 
 std::vector<Recompilation> CompiledFunction::recompilations() const {
-  GatedLock lock(state_->mutex);
+  GatedLock lock(*state_);
   return state_->recompilations;
 }
 
 std::vector<PlanReport> CompiledFunction::report() const {
-  GatedLock lock(state_->mutex);
+  GatedLock lock(*state_);
   std::vector<PlanReport> reports;
   for (const auto& entry : state_->entries) reports.push_back(entry.signature->report());
   return reports;
 }
 
 std::string CompiledFunction::dump() const {
-  GatedLock lock(state_->mutex);
+  GatedLock lock(*state_);
   std::string text;
   for (const auto& entry : state_->entries) text += entry.signature->dump();
   return text;
@@ -391,7 +401,7 @@ std::string CompiledFunction::dump() const {
 bool CompiledFunction::wait_until_tuned(double seconds) const {
   std::vector<std::shared_ptr<const graph::BackgroundPlan>> tunings;
   {
-    GatedLock lock(state_->mutex);
+    GatedLock lock(*state_);
     for (const auto& entry : state_->entries)
       if (auto tuning = entry.signature->tuning()) tunings.push_back(std::move(tuning));
   }
