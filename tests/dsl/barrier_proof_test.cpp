@@ -175,6 +175,19 @@ TEST(BarrierProof, ALoadBehindABarrierIsStillBeforeALaterStore) {
   needed(tracer.finish(), "sm_80");
 }
 
+TEST(BarrierProof, WhatIsExchangedAfterALoopAroundARingWaitsForIt) {
+  Tracer tracer("f");
+  Tile a = tracer.pointer_param("a", f16), b = tracer.pointer_param("b", f16),
+       c = tracer.pointer_param("c", f32);
+  Desc da = make_desc(a, {64, 256}, {256, 1}), db = make_desc(b, {256, 64}, {64, 1});
+  Var sums = full({64, 64}, 0, f32);
+  for ([[maybe_unused]] Tile turn : range(0, 3))
+    for (Tile i : range(0, 256, 32))
+      sums = dot(load(da, {0, i}, {64, 32}), load(db, {i, 0}, {32, 64}), sums);
+  store(make_desc(c, {64, 64}, {64, 1}), {0, 0}, trans(sums));
+  EXPECT_THAT(needed(tracer.finish(), "sm_80"), IsSupersetOf({"barrier", "cp_async_wait_"}));
+}
+
 TEST(BarrierProof, ALoopThatSharesNothingLeavesNothingToWaitFor) {
   Tracer tracer("f");
   Tile x = tracer.pointer_param("x", f32), y = tracer.pointer_param("y", f32);

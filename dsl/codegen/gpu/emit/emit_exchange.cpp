@@ -37,7 +37,6 @@ void Emitter::begin_scratch(const ir::Inst& inst, std::int64_t bytes) {
           "; allocate_shared gives each instruction what it needs");
   scratch_ = inst.schedule.shared_offset;
   if (pending_.shared) barrier();
-  ++scratch_uses_;
   pending_.shared = true;
 }
 

@@ -31,11 +31,11 @@ void Emitter::order_access(Value pointer, bool writes, ir::CachePolicy cache) {
 // What the turn of a loop before this one may have left.
 void Emitter::assume_pending(const ir::Block& body) {
   ir::for_each_inst(body, [&](const Inst& inst) {
+    if (inst.schedule.shared_bytes != 0) pending_.shared = true;
     if (ir::info(inst.op).op_class != ir::OpClass::memory || inst.op == Op::make_desc_) return;
     bool writes = ir::info(inst.op).effect == ir::Effect::writes;
     (writes ? pending_.written : pending_.read)[uses_.base(inst.operands[0])] = true;
   });
-  pending_.shared = true;
 }
 
 void Emitter::Pending::merge(const Pending& other) {

@@ -307,7 +307,6 @@ void Emitter::loop(const Inst& inst) {
     return compare(Op::lt_, dtype, i, scalars_[inst.operands[1]]);
   };
   Pending skipped = pending_;
-  int uses_before = scratch_uses_;
   emit_loop(scalars_[inst.operands[0]], scalars_[inst.operands[2]], goes_on, carried,
             [&](llvm::Value* i) {
               scalars_[body.params[0]] = i;
@@ -335,7 +334,6 @@ void Emitter::loop(const Inst& inst) {
               open_pipelines_.pop_back();
             });
   give(inst.results, 0);
-  if (scratch_uses_ == uses_before) pending_.shared = false;  // as it was before
   pending_.merge(skipped);
   if (ring != nullptr) close_ring(inst, *ring);
   if (roles_) close_deferred(inst);

@@ -89,7 +89,8 @@ class Emitter : Arithmetic {
     llvm::Value* pointer;
     llvm::Value* mask;  // i1 for the whole group; null: always
   };
-  // What threads may have done since the last barrier: accesses by parameter, and reads of scratch.
+  // What threads may have done since the last barrier: accesses by parameter, and reads of scratch
+  // and rings.
   struct Pending {
     std::vector<bool> read, written;
     bool shared = false;
@@ -356,7 +357,6 @@ class Emitter : Arithmetic {
   std::int64_t scratch_ = 0;              // where that of the instruction begins
   std::int64_t exchange_bytes_ = 0;       // that a block gives to each of its cluster; 0: nothing
   llvm::Value* exchange_turn_ = nullptr;  // which of two places the next exchange uses
-  int scratch_uses_ = 0;                  // so far
   std::vector<OpenPipeline> open_pipelines_;
   Pending pending_;
   std::vector<std::pair<const LoopPipeline*, std::int64_t>> rings_;  // and where they begin
