@@ -49,6 +49,7 @@ constexpr std::array constraints = {
     Constraint{"assign_layouts", "pipeline_loads", "what is staged depends on the warps' products"},
     Constraint{"pipeline_loads", "insert_conversions", "what is staged comes as products want it"},
     Constraint{"insert_conversions", "allocate_shared", "conversions take most of the scratch"},
+    Constraint{"allocate_shared", "insert_barriers", "what has a place is what threads meet for"},
 };
 
 constexpr std::size_t place(std::string_view name) {

@@ -123,6 +123,10 @@ std::function<bool(const Inst&)> is(Op op) {
 }
 bool is_staged(const Inst& inst) { return inst.schedule.staged; }
 bool exchanges(const Inst& inst) { return inst.op != Op::loop_ && inst.schedule.shared_bytes > 0; }
+std::function<bool(const Inst&)> waits(ir::Barrier before) {
+  return [before](const Inst& inst) { return inst.schedule.barrier == before; };
+}
+void let_go(Inst& inst) { inst.schedule.barrier = ir::Barrier::none; }
 bool has_stages(const Inst& inst) { return inst.schedule.stages > 0; }
 
 std::vector<Fault> faults() {
@@ -185,6 +189,12 @@ std::vector<Fault> faults() {
        [](auto& f) { first(f, has_stages, [](Inst& loop) { loop.schedule.shared_bytes /= 2; }); }},
       {"allocate_shared", "sm_90a", "bytes of shared memory, and its roles need",
        [](auto& f) { f.shared.reserved -= 128; }},
+      {"insert_barriers", "sm_80", "of which other threads may still read",
+       [](auto& f) { first(f, waits(ir::Barrier::scratch), let_go); }},
+      {"insert_barriers", "sm_80", "writes an array that other threads may have written",
+       [](auto& f) { first(f, waits(ir::Barrier::array), let_go); }},
+      {"insert_barriers", "sm_90a", "writes an array that other threads may have written",
+       [](auto& f) { first(f, waits(ir::Barrier::array), let_go); }},
   };
 }
 

@@ -49,10 +49,7 @@ void generate(const ir::Function& given, const Target& target,
               const std::optional<LaunchTable>& table, Generated& g) {
   require_within_bounds(given, target, table.has_value());
   const ir::Function function = scheduled(given, target, table.has_value());
-  // The emitter finds by itself where threads meet: marks that nobody follows are not left out in
-  // silence.
-  require(function.stage == ir::Stage::allocated, "[codegen] @", function.name, " is ",
-          name_of(function.stage), "; code is made of a function that is allocated");
+  check(function.stage == ir::Stage::synchronised, "code is made of what is not synchronised");
   Uses uses(function);
   std::vector<ScalarFacts> facts = scalar_facts(function);
   g.roles = warp_roles_of(function, uses, facts, target);

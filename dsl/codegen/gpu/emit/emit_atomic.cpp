@@ -85,7 +85,7 @@ void Emitter::atomic_update(const Inst& inst) {
     });
   };
   if (!is_tile(result)) {
-    order_access(pointer, true);
+    begin_access(inst);
     llvm::Value* first = first_thread();
     llvm::Value* old =
         one(scalars_[pointer], scalars_[value], mask ? both(first, scalars_[*mask]) : first);
@@ -105,7 +105,7 @@ void Emitter::atomic_update(const Inst& inst) {
   bool adds = inst.get<ir::Atomic>().kind == ir::AtomicKind::add && !used;
   int most = adds ? most_added_at_once(type.dtype) : 1;
   auto accesses = pointer_accesses(get(pointer), pointer, mask, type, most);
-  order_access(pointer, true);
+  begin_access(inst);
   Registers old{layout, std::vector<llvm::Value*>(from.values.size()), nullptr};
   llvm::Value* own = owns(layout);
   for (const Access& access : accesses) {

@@ -165,10 +165,11 @@ Registers Emitter::dot_multiply_add(const Inst& inst) {
       place = b_.CreateSelect(in, place, i32(0));
     return place;
   };
+  begin_scratch(inst, parts.bytes(parts.chunk));
   for (std::int64_t begin = 0; begin < k; begin += parts.chunk) {
     std::int64_t count = std::min(parts.chunk, k - begin);
     std::int64_t b_offset = parts.right_offset(count), bytes = parts.bytes(count);
-    begin_scratch(inst, bytes);
+    if (begin > 0) barrier();  // the part before has been read
     part_to_shared(a, a_type, 1, begin, count, 0);
     part_to_shared(b, b_type, 0, begin, count, b_offset);
     barrier();

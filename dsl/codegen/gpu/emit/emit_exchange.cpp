@@ -22,6 +22,11 @@ void Emitter::barrier() {
   nothing_is_pending();
 }
 
+void Emitter::meet_before(const ir::Inst& inst, ir::Barrier what, bool is_needed) {
+  check((inst.schedule.barrier == what) == is_needed, "the emitter finds other barriers");
+  if (is_needed) barrier();
+}
+
 // All threads have met.
 void Emitter::nothing_is_pending() {
   pending_.read.assign(pending_.read.size(), false);
@@ -36,7 +41,7 @@ void Emitter::begin_scratch(const ir::Inst& inst, std::int64_t bytes) {
           " bytes of shared memory and exchanges values through ", bytes,
           "; allocate_shared gives each instruction what it needs");
   scratch_ = inst.schedule.shared_offset;
-  if (pending_.shared) barrier();
+  meet_before(inst, ir::Barrier::scratch, pending_.shared);
   pending_.shared = true;
 }
 

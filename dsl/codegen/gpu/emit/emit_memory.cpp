@@ -20,12 +20,13 @@ llvm::Value* Emitter::address(llvm::Value* base, DType dtype, llvm::Value* offse
 
 // Between an access and an earlier one to the same array of which one writes stands a barrier:
 // another thread may have made the earlier one.
-void Emitter::order_access(Value pointer, bool writes, ir::CachePolicy cache) {
-  Value base = uses_.base(pointer);
-  if (pending_.written[base] || (writes && pending_.read[base])) barrier();
+void Emitter::begin_access(const Inst& inst) {
+  const Value base = uses_.base(inst.operands[0]);
+  const bool writes = ir::info(inst.op).effect == ir::Effect::writes;
+  meet_before(inst, ir::Barrier::array, pending_.written[base] || (writes && pending_.read[base]));
   (writes ? pending_.written : pending_.read)[base] = true;
   array_touch_ = metadata_of(context_, {.group = ++touch_groups_});
-  array_cache_ = cache;
+  array_cache_ = ir::cache_policy(inst);
 }
 
 // What the turn of a loop before this one may have left.
@@ -293,7 +294,7 @@ void Emitter::load(const Inst& inst) {
   Value result = inst.results[0];
   const ir::Type& type = function_.type(result);
   if (!is_tile(result) && inst.op == Op::load_) {
-    order_access(inst.operands[0], false, ir::cache_policy(inst));
+    begin_access(inst);
     llvm::Value* mask = inst.operands.size() > 1 ? scalars_[inst.operands[1]] : nullptr;
     llvm::Value* other = inst.operands.size() > 2 ? scalars_[inst.operands[2]] : nullptr;
     scalars_[result] = load_one(scalars_[inst.operands[0]], type.dtype, mask, other);
@@ -316,7 +317,7 @@ void Emitter::load(const Inst& inst) {
         pointer_accesses(get(inst.operands[0]), inst.operands[0], mask, type, widest(type.dtype));
   }
   // Registers first: what they need may itself read memory or pass a barrier.
-  order_access(inst.operands[0], false, ir::cache_policy(inst));
+  begin_access(inst);
   for (const Access& access : accesses)
     load_group(access, type.dtype, other ? &*other : nullptr, to);
   std::vector<int> first = layout::first_duplicates(layout);
@@ -343,7 +344,7 @@ void Emitter::store(const Inst& inst) {
                    : pointer_accesses(get(inst.operands[0]), inst.operands[0], mask, type,
                                       widest(type.dtype));
   }
-  order_access(inst.operands[0], true, ir::cache_policy(inst));
+  begin_access(inst);
   if (!from) {  // a scalar: one thread writes it
     llvm::Value* mask = first_thread();
     if (inst.operands.size() > 2) mask = both(mask, scalars_[inst.operands[2]]);

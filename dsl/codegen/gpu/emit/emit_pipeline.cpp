@@ -150,7 +150,7 @@ std::int64_t Emitter::open_ring(const Inst& loop, const LoopPipeline& plan) {
   require(loop.schedule.shared_bytes == plan.bytes(), "[loop] ", describe(loop.where), ": has ",
           loop.schedule.shared_bytes, " bytes of shared memory for stages of ", plan.bytes(),
           "; allocate_shared gives each ring what it needs");
-  if (pending_.shared) barrier();
+  meet_before(loop, ir::Barrier::scratch, pending_.shared);
   std::int64_t ring = loop.schedule.shared_offset;
   rings_.emplace_back(&plan, ring);
   llvm::Value* index = scalars_[loop.operands[0]];

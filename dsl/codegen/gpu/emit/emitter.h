@@ -179,8 +179,7 @@ class Emitter : Arithmetic {
                     const std::function<llvm::Value*()>& make);
   llvm::Value* load_one(llvm::Value* pointer, DType dtype, llvm::Value* mask, llvm::Value* other);
   void store_one(llvm::Value* pointer, DType dtype, llvm::Value* value, llvm::Value* mask);
-  void order_access(ir::Value pointer, bool writes,
-                    ir::CachePolicy cache = ir::CachePolicy::normal);
+  void begin_access(const ir::Inst& inst);  // to its array
 
   // emit_atomic.cpp
   void atomic_update(const ir::Inst& inst);
@@ -219,6 +218,7 @@ class Emitter : Arithmetic {
   void begin_scratch(const ir::Inst& inst, std::int64_t bytes);
   llvm::Value* shared(std::int64_t offset, DType dtype, llvm::Value* index);
   void barrier();
+  void meet_before(const ir::Inst& inst, ir::Barrier what, bool is_needed);
   void nothing_is_pending();
   // Says what the accesses to shared memory that are emitted next touch, up to the next call: bytes
   // of scratch, or of each stage of a ring.

@@ -12,5 +12,6 @@ bool assign_layouts(ir::Function& function, const Target& target);    // who hol
 bool pipeline_loads(ir::Function& function, const Target& target);    // what runs ahead of loops
 bool insert_conversions(ir::Function& function, const Target& target);  // operands to their users
 bool allocate_shared(ir::Function& function, const Target& target);     // places in shared memory
+bool insert_barriers(ir::Function& function, const Target& target);     // where all threads meet
 
 }  // namespace tilewright::dsl::gpu
