@@ -62,8 +62,9 @@ class Verifier {
     expect(inst.op == Op::dot_ || !s.deferred, inst, "is deferred; only a dot can be");
     expect(inst.op == Op::store_desc_ || !s.boxed, inst, "is boxed; only a store_desc can be");
     bool is_array_access = info(inst.op).op_class == OpClass::memory && inst.op != Op::make_desc_;
-    expect(is_array_access || s.barrier != Barrier::array, inst,
-           "has a barrier before its array; only a load, a store or an atomic has an array");
+    expect((is_array_access && !s.staged && !s.boxed) || s.barrier != Barrier::array, inst,
+           "has a barrier before its array; only a load, a store or an atomic has an array, and "
+           "what is staged or boxed waits by other means");
     expect(s.shared_bytes != 0 || s.barrier != Barrier::scratch, inst,
            "has a barrier before its scratch, and no place in shared memory");
     bool may_exchange = is_loop ? s.stages != 0

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "dsl/codegen/gpu/gpu_code.h"
+#include "dsl/ir/rewrite.h"
+#include "dsl/ir/text/text.h"
 #include "dsl/language/tile.h"
 #include "dsl/language/tracer.h"
 #include "dsl/passes/pipeline.h"
@@ -84,6 +87,29 @@ ir::Function exchanged() {
 TEST(BarrierProof, NoBarrierBetweenThreadsCanBeLeftOut) {
   for (const char* target : {"sm_80", "sm_90a"})
     EXPECT_THAT(needed(exchanged(), target), IsSupersetOf({"barrier"}));
+}
+
+// As if the pass had left it out, and the rules of its stage had not seen it.
+TEST(BarrierProof, FindsEveryMarkThatIsMissing) {
+  for (const char* name : {"sm_80", "sm_90a"}) {
+    const Target target = target_named(name);
+    ir::Function function = exchanged();
+    run_passes(function, {.target = target});
+    function = gpu::scheduled(function, target);
+    EXPECT_NO_THROW(gpu::generate_ptx(function, target));
+    int marks = 0;
+    ir::for_each_inst(function.body, [&](ir::Inst& inst) {
+      if (inst.schedule.barrier == ir::Barrier::none) return;
+      const ir::Barrier mark = std::exchange(inst.schedule.barrier, ir::Barrier::none);
+      EXPECT_THAT([&] { gpu::generate_ptx(function, target); },
+                  testing::ThrowsMessage<InternalError>(
+                      AllOf(HasSubstr("[barrier_proof]"), HasSubstr("has no barrier since"))))
+          << ir::print(function);
+      inst.schedule.barrier = mark;
+      ++marks;
+    });
+    EXPECT_GT(marks, 0);
+  }
 }
 
 TEST(BarrierProof, NoWaitForCopiesAheadCanBeLeftOut) {

@@ -2,9 +2,13 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "dsl/codegen/gpu/gpu_code.h"
 #include "dsl/ir/text/text.h"
 #include "dsl/ir/verify.h"
+#include "tests/dsl/occurrences.h"
 #include "tests/dsl/pass_names.h"
 #include "tests/errors.h"
 #include "tests/setting.h"
@@ -17,8 +21,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 // c = a b, of 128 x 128 x 256.
-ir::Function product() {
-  return ir::parse(R"(func @product(%a: ptr<f16>, %b: ptr<f16>, %c: ptr<f32>) {
+const std::string product_text = R"(func @product(%a: ptr<f16>, %b: ptr<f16>, %c: ptr<f32>) {
   %m = constant 128 : i64
   %k = constant 256 : i64
   %one = constant 1 : i64
@@ -37,8 +40,8 @@ ir::Function product() {
   } : f32[128x128]
   store_desc %dc, %sum, %zero, %zero
 }
-)");
-}
+)";
+ir::Function product() { return ir::parse(product_text); }
 
 // PTX without the kernel's name, which is a hash of the program.
 std::string code_of(const ir::Function& function, const char* target) {
@@ -107,6 +110,16 @@ TEST(GpuPipeline, TheEnvironmentSkipsStopsAndDumps) {
               HasSubstr("// after assign_layouts\nfunc @product("));
 }
 
+TEST(GpuPipeline, ThreadsMeetWhereMarksSay) {
+  ir::Function f = product();
+  schedule(f, {.target = target_named("sm_80")});
+  auto barriers = [&] { return count_of(code_of(f, "sm_80"), "bar.sync"); };
+  const int needed = barriers();
+  ir::Barrier& mark = f.body.insts.back().schedule.barrier;
+  ASSERT_EQ(std::exchange(mark, ir::Barrier::array), ir::Barrier::none);
+  EXPECT_EQ(barriers(), needed + 1);
+}
+
 TEST(GpuPipeline, APassTakesAFunctionOfItsStageOnly) {
   auto run = [](const char* name, const char* before) {
     return error_of([&] {
@@ -156,6 +169,23 @@ TEST(GpuPipeline, RefusesSchedulesThatAreNotPossible) {
                 generate_ptx(f, target_named("sm_90a"), launch_table(f, 2));
               }),
               HasSubstr("several launches are one only where warps have no roles"));
+}
+
+// The thread that fetches blocks finds out where they begin by itself, and meets nobody.
+TEST(GpuPipeline, RefusesBarriersWhereTheProducerComes) {
+  std::string text = product_text;
+  for (auto [old, replacement] : {std::pair("%c: ptr<f32>)", "%c: ptr<f32>, %at: ptr<i64>)"),
+                                  std::pair("  %step", "  %first = load %at : i64\n  %step"),
+                                  std::pair("%da, %zero", "%da, %first")})
+    text.replace(text.find(old), std::string_view(old).size(), replacement);
+  ir::Function f = ir::parse(text);
+  schedule(f, {.target = target_named("sm_90a")});
+  ASSERT_TRUE(f.roles);
+  ASSERT_NO_THROW(code_of(f, "sm_90a"));
+  auto load = std::ranges::find(f.body.insts, ir::Op::load_, &ir::Inst::op);
+  load->schedule.barrier = ir::Barrier::array;
+  EXPECT_THAT(error_of([&] { code_of(f, "sm_90a"); }),
+              HasSubstr("has a barrier, where the thread that fetches blocks does not come"));
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ const std::string layouts =
     "  layout @V = [32] register lane (1) (2) (4) (8) (16) warp\n"
     "  layout @W = [32] register (1) lane (2) (4) (8) (16) (0) warp\n"
     "  %0 = constant 1 : f32\n  %z = constant 0 : i64\n  %go = constant true : bool\n"
+    "  %n = constant 64 : i64\n  %one = constant 1 : i64\n"
     "  %r = splat %0, [2x32] : f32[2x32] @R\n  %c = splat %0, [2x32] : f32[2x32] @C\n";
 
 std::string verdict(const std::string& body, const std::string& head = "warps 1 converted") {
@@ -202,6 +203,21 @@ TEST(VerifyShared, AnExchangeInAClusterIsABarrier) {
   EXPECT_EQ(verdict_of("cluster 2", exchange), "fine");
   EXPECT_THAT(verdict_of("cluster 2", other), HasSubstr("[load] reads an array"));
   EXPECT_THAT(verdict_of("", exchange), HasSubstr("[load] reads an array"));
+}
+
+TEST(VerifyShared, CopiesOfBlocksWaitByOtherMeansThanBarriers) {
+  auto verdict_of = [](const std::string& schedule) {
+    return verdict(
+        "  %d = make_desc %x, %n, %n, %n, %one : desc<f32, 2>\n"
+        "  store_desc %d, %r, %z, %z schedule (" +
+            schedule + ")\n",
+        "warps 1 synchronised");
+  };
+  EXPECT_EQ(verdict_of("boxed"), "fine");
+  EXPECT_EQ(verdict_of("barrier array"), "fine");
+  EXPECT_THAT(verdict_of("boxed, barrier array"),
+              HasSubstr("[store_desc] has a barrier before its array; only a load, a store or an "
+                        "atomic has an array, and what is staged or boxed waits by other means"));
 }
 
 TEST(VerifyShared, AnArrayIsFollowedThroughLoopsAndIfs) {

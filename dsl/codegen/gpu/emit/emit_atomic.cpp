@@ -97,7 +97,6 @@ void Emitter::atomic_update(const Inst& inst) {
     barrier();
     touching(0, size_bytes(type.dtype));
     scalars_[result] = load_one(place, type.dtype, nullptr, nullptr);
-    pending_.shared = true;
     return;
   }
   const Layout& layout = function_.layout(result);

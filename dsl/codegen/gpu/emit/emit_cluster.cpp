@@ -94,7 +94,6 @@ std::vector<llvm::Value*> Emitter::over_cluster(const Inst& inst,
       store_one(device("mapa", {here, i32(rank)}), dtype, mine[i], own);
   }
   cluster_barrier();
-  nothing_is_pending();
   touching(sets);
   std::vector<llvm::Value*> all;
   for (llvm::Value* place : places) {

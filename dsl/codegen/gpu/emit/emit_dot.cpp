@@ -57,7 +57,6 @@ std::pair<Emitter::Words, Emitter::Words> Emitter::operand_words(const Inst& ins
     barrier();
     for (std::size_t i = 0; i < 2; ++i)
       if (plans[i]) made[i] = read_shared(*wanted[i], dtype, *plans[i], offsets[i]);
-    pending_.shared = true;
   }
   for (std::size_t i = 0; i < 2; ++i)
     if (made[i]) words[i] = packed_words(std::move(*made[i]), *types[i], how, i == 0 ? 1 : 0);
@@ -173,7 +172,6 @@ Registers Emitter::dot_multiply_add(const Inst& inst) {
     part_to_shared(a, a_type, 1, begin, count, 0);
     part_to_shared(b, b_type, 0, begin, count, b_offset);
     barrier();
-    pending_.shared = true;
     touching(0, bytes);
     std::vector<llvm::Value*> rows, columns;
     for (int r = 0; r < layout.registers(); ++r) {

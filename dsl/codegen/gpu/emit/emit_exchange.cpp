@@ -19,30 +19,19 @@ void Emitter::barrier() {
     device("named_barrier_sync", {i32(consumer_barrier), i32(32 * roles_->consumer_warps)});
   else
     device("barrier");
-  nothing_is_pending();
 }
 
-void Emitter::meet_before(const ir::Inst& inst, ir::Barrier what, bool is_needed) {
-  check((inst.schedule.barrier == what) == is_needed, "the emitter finds other barriers");
-  if (is_needed) barrier();
+void Emitter::meet_before(const ir::Inst& inst, ir::Barrier what) {
+  if (inst.schedule.barrier == what) barrier();
 }
 
-// All threads have met.
-void Emitter::nothing_is_pending() {
-  pending_.read.assign(pending_.read.size(), false);
-  pending_.written.assign(pending_.written.size(), false);
-  pending_.shared = false;
-}
-
-// Before scratch is written: until all threads have read what was there.
 void Emitter::begin_scratch(const ir::Inst& inst, std::int64_t bytes) {
   require(inst.schedule.shared_bytes >= bytes, "[", ir::info(inst.op).name, "] ",
           describe(inst.where), ": has ", inst.schedule.shared_bytes,
           " bytes of shared memory and exchanges values through ", bytes,
           "; allocate_shared gives each instruction what it needs");
   scratch_ = inst.schedule.shared_offset;
-  meet_before(inst, ir::Barrier::scratch, pending_.shared);
-  pending_.shared = true;
+  meet_before(inst, ir::Barrier::scratch);
 }
 
 void Emitter::touching(SharedAccess touch) {
@@ -110,7 +99,6 @@ Registers Emitter::convert_layout(const ir::Inst& inst, const Registers& from, c
       write_shared(from, dtype, plan, 0);
       barrier();
       result = read_shared(to, dtype, plan, 0);
-      pending_.shared = true;
       break;
   }
   result.base = from.base;
@@ -245,7 +233,6 @@ Registers Emitter::through_shared(const ir::Inst& inst, const Registers& from, D
               from.values[static_cast<std::size_t>(r)], on);
   }
   barrier();
-  pending_.shared = true;
   touching(0, bytes);
   Registers result{to, {}, nullptr};
   first = layout::first_duplicates(to);

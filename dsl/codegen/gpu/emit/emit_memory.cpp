@@ -18,34 +18,10 @@ llvm::Value* Emitter::address(llvm::Value* base, DType dtype, llvm::Value* offse
   return b_.CreateGEP(memory_type(dtype), base, offset);
 }
 
-// Between an access and an earlier one to the same array of which one writes stands a barrier:
-// another thread may have made the earlier one.
 void Emitter::begin_access(const Inst& inst) {
-  const Value base = uses_.base(inst.operands[0]);
-  const bool writes = ir::info(inst.op).effect == ir::Effect::writes;
-  meet_before(inst, ir::Barrier::array, pending_.written[base] || (writes && pending_.read[base]));
-  (writes ? pending_.written : pending_.read)[base] = true;
+  meet_before(inst, ir::Barrier::array);
   array_touch_ = metadata_of(context_, {.group = ++touch_groups_});
   array_cache_ = ir::cache_policy(inst);
-}
-
-// What the turn of a loop before this one may have left.
-void Emitter::assume_pending(const ir::Block& body) {
-  ir::for_each_inst(body, [&](const Inst& inst) {
-    if (inst.schedule.shared_bytes != 0) pending_.shared = true;
-    if (ir::info(inst.op).op_class != ir::OpClass::memory || inst.op == Op::make_desc_) return;
-    bool writes = ir::info(inst.op).effect == ir::Effect::writes;
-    (writes ? pending_.written : pending_.read)[uses_.base(inst.operands[0])] = true;
-  });
-}
-
-void Emitter::Pending::merge(const Pending& other) {
-  auto add = [](std::vector<bool>& to, const std::vector<bool>& from) {
-    std::transform(to.begin(), to.end(), from.begin(), to.begin(), std::logical_or<>());
-  };
-  add(read, other.read);
-  add(written, other.written);
-  shared = shared || other.shared;
 }
 
 // Registers in groups of at most `most` whose elements are neighbours along the last axis; each

@@ -150,7 +150,7 @@ std::int64_t Emitter::open_ring(const Inst& loop, const LoopPipeline& plan) {
   require(loop.schedule.shared_bytes == plan.bytes(), "[loop] ", describe(loop.where), ": has ",
           loop.schedule.shared_bytes, " bytes of shared memory for stages of ", plan.bytes(),
           "; allocate_shared gives each ring what it needs");
-  meet_before(loop, ir::Barrier::scratch, pending_.shared);
+  meet_before(loop, ir::Barrier::scratch);
   std::int64_t ring = loop.schedule.shared_offset;
   rings_.emplace_back(&plan, ring);
   llvm::Value* index = scalars_[loop.operands[0]];
@@ -183,7 +183,6 @@ void Emitter::begin_turn(const Inst& loop, const LoopPipeline& plan, std::int64_
 
 void Emitter::close_ring(const Inst& loop, const LoopPipeline& plan) {
   device("cp_async_wait_0");
-  pending_.shared = true;
   const Inst& yield = loop.bodies[0].insts.back();
   for (std::size_t k = 0; k < loop.results.size(); ++k)
     if (plan.deferred != nullptr && yield.operands[k] == plan.deferred->results[0])

@@ -148,7 +148,6 @@ void Emitter::reduce_warps(const Inst& inst, const Layout& layout, std::vector<P
     if (is_arg(kind)) store_one(shared(indices, DType::i32, slot), DType::i32, partial.index, own);
   }
   barrier();
-  pending_.shared = true;
   touching(0, total);
   // Lanes that hold the same places read a part each and exchange them, as long as both last.
   std::vector<int> reading;

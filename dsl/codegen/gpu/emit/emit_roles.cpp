@@ -93,9 +93,7 @@ void Emitter::run_roles() {
   leads_ = b_.CreateICmpEQ(b_.CreateOr(lane_, b_.CreateAnd(warp_, i32(3))), i32(0));
   open_alternation();
   device("griddepcontrol_wait");
-  // Programs of a grid do not wait for each other, but they use the same scratch.
   for_each_program([&] {
-    pending_.shared = true;
     block(function_.body);
     finish_products();
   });
@@ -185,10 +183,17 @@ void Emitter::produce(const ir::Block& block) {
     else if (inst.op == Op::if_)
       produce_branch(inst);
     else if (inst.op == Op::load_)
-      load(inst);
+      produce_load(inst);
     else
       scalar(inst);
   }
+}
+
+void Emitter::produce_load(const Inst& inst) {
+  require(inst.schedule.barrier == ir::Barrier::none, "[load] ", describe(inst.where),
+          ": has a barrier, where the thread that fetches blocks does not come; an array that the "
+          "program does not write needs none");
+  load(inst);
 }
 
 void Emitter::produce_loop(const Inst& inst) {

@@ -25,8 +25,6 @@ Emitter::Emitter(llvm::Module& module, const ir::Function& function, const Targe
       axis_info_(axis_info(function)),
       scalars_(function.types.size(), nullptr),
       exchange_bytes_(cluster_exchange_bytes(function)),
-      pending_{std::vector<bool>(function.types.size(), false),
-               std::vector<bool>(function.types.size(), false), false},
       access_kind_(module.getContext().getMDKindID(access_metadata)) {}
 
 llvm::Function* Emitter::declare(const std::string& entry) {
@@ -306,12 +304,10 @@ void Emitter::loop(const Inst& inst) {
   auto goes_on = [&](llvm::Value* i) {
     return compare(Op::lt_, dtype, i, scalars_[inst.operands[1]]);
   };
-  Pending skipped = pending_;
   emit_loop(scalars_[inst.operands[0]], scalars_[inst.operands[2]], goes_on, carried,
             [&](llvm::Value* i) {
               scalars_[body.params[0]] = i;
               give(body.params, 1);
-              assume_pending(body);
               llvm::Value* slot = ring == nullptr ? nullptr : carried.back();
               if (ring != nullptr) begin_turn(inst, *ring, ring_start, i, slot);
               block(body);
@@ -334,7 +330,6 @@ void Emitter::loop(const Inst& inst) {
               open_pipelines_.pop_back();
             });
   give(inst.results, 0);
-  pending_.merge(skipped);
   if (ring != nullptr) close_ring(inst, *ring);
   if (roles_) close_deferred(inst);
 }
@@ -346,12 +341,10 @@ void Emitter::branch(const Inst& inst) {
   llvm::BasicBlock* sides[2] = {llvm::BasicBlock::Create(context_, "then", fn),
                                 llvm::BasicBlock::Create(context_, "else", fn)};
   b_.CreateCondBr(scalars_[inst.operands[0]], sides[0], sides[1]);
-  Pending before = pending_, after[2];
   std::vector<std::vector<llvm::Value*>> given[2];
   std::vector<llvm::Value*> bases[2];
   for (std::size_t side = 0; side < 2; ++side) {
     b_.SetInsertPoint(sides[side]);
-    pending_ = before;
     block(inst.bodies[side]);
     const Inst& yield = inst.bodies[side].insts.back();
     for (std::size_t k = 0; k < inst.results.size(); ++k) {
@@ -367,11 +360,8 @@ void Emitter::branch(const Inst& inst) {
     finish_products();
     sides[side] = b_.GetInsertBlock();
     b_.CreateBr(join);
-    after[side] = pending_;
   }
   b_.SetInsertPoint(join);
-  pending_ = after[0];
-  pending_.merge(after[1]);
   for (std::size_t k = 0; k < inst.results.size(); ++k) {
     require(bases[0][k] == bases[1][k], "[codegen] ", describe(inst.where),
             ": an if yields tiles of pointers into different arrays");

@@ -8,7 +8,8 @@
 // emulator.
 //
 // Values are emitted in the order of the program, whose passes (gpu/passes) have decided where each
-// one is, brought operands there, and given them places in shared memory.
+// one is, brought operands there, given them places in shared memory, and said before which
+// instructions all threads meet.
 //
 // Elements outside the logical shape exist in registers and mean nothing: loads do not fetch them,
 // stores do not write them, reductions and products replace them. An element that several threads
@@ -89,13 +90,6 @@ class Emitter : Arithmetic {
     llvm::Value* pointer;
     llvm::Value* mask;  // i1 for the whole group; null: always
   };
-  // What threads may have done since the last barrier: accesses by parameter, and reads of scratch
-  // and rings.
-  struct Pending {
-    std::vector<bool> read, written;
-    bool shared = false;
-    void merge(const Pending& other);  // either may be the case
-  };
   using Words = std::vector<llvm::Value*>;  // of 32 bits
 
   // emitter.cpp: the frame, control flow, scalars
@@ -129,7 +123,6 @@ class Emitter : Arithmetic {
   llvm::Value* i64(std::int64_t value) { return b_.getInt64(static_cast<std::uint64_t>(value)); }
   llvm::Value* i32(std::int64_t value) { return b_.getInt32(static_cast<std::uint32_t>(value)); }
   bool is_tile(ir::Value value) const;
-  void assume_pending(const ir::Block& body);
 
   // emit_tile.cpp: values in registers
   const Registers& get(ir::Value value);
@@ -218,8 +211,7 @@ class Emitter : Arithmetic {
   void begin_scratch(const ir::Inst& inst, std::int64_t bytes);
   llvm::Value* shared(std::int64_t offset, DType dtype, llvm::Value* index);
   void barrier();
-  void meet_before(const ir::Inst& inst, ir::Barrier what, bool is_needed);
-  void nothing_is_pending();
+  void meet_before(const ir::Inst& inst, ir::Barrier what);
   // Says what the accesses to shared memory that are emitted next touch, up to the next call: bytes
   // of scratch, or of each stage of a ring.
   void touching(std::int64_t begin, std::int64_t bytes);
@@ -278,6 +270,7 @@ class Emitter : Arithmetic {
   llvm::Value* variable(llvm::Value* initial);  // that LLVM turns into values
   void for_each_program(const std::function<void()>& body);
   void produce(const ir::Block& block);
+  void produce_load(const ir::Inst& inst);
   void produce_loop(const ir::Inst& inst);
   void produce_branch(const ir::Inst& inst);
   bool is_produced(const ir::Inst& inst) const;
@@ -358,7 +351,6 @@ class Emitter : Arithmetic {
   std::int64_t exchange_bytes_ = 0;       // that a block gives to each of its cluster; 0: nothing
   llvm::Value* exchange_turn_ = nullptr;  // which of two places the next exchange uses
   std::vector<OpenPipeline> open_pipelines_;
-  Pending pending_;
   std::vector<std::pair<const LoopPipeline*, std::int64_t>> rings_;  // and where they begin
   llvm::MDNode *touch_ = nullptr, *array_touch_ = nullptr;           // of what is emitted next
   int touch_groups_ = 0;

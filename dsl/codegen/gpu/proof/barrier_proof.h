@@ -1,9 +1,9 @@
 // Proves that no barrier, wait or fence is missing in a kernel.
 //
-// The emitter puts a barrier where it believes that a thread may read what another wrote. The
-// emulator finds a missing one in what a run does. Here the LLVM IR of every kernel is analysed
-// before device operations are expanded, along all paths at once, without knowing what the emitter
-// believed.
+// A pass marks where all threads meet because one may touch what another one has (insert_barriers),
+// and the emitter knows what exchanges, rings and roles wait for. The emulator finds a missing wait
+// in what a run does. Here the LLVM IR of every kernel is analysed before device operations are
+// expanded, along all paths at once, without knowing what pass and emitter believed.
 //
 // Proved: take two accesses by different threads that may touch the same byte of shared memory, or
 // the same array of global memory, and one of which writes. On every path from the first to the
