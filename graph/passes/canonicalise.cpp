@@ -89,7 +89,6 @@ std::optional<NodeId> simplify_view(const NodeToRewrite& s) {
 // Every value of `from` is one of `to`.
 bool holds_exactly(DType from, DType to) {
   if (from == to || is_boolean(from)) return true;
-  if (is_boolean(to)) return false;
   if (is_floating(from))
     return is_floating(to) && bit_width(from) < bit_width(to);  // f16 and bf16 hold not each other
   if (is_floating(to)) return digits(from) <= digits(to) && to != DType::f16;
