@@ -211,20 +211,22 @@ TEST(ExpandMathForHalf, IsWithinAPartInTwoToTheSeventeenthOverAllOfF32) {
 
 // Sums of exponentials are as good as they are, differences are not.
 TEST(ExpandMathForHalf, IsTakenWhereOnlyRoundedProductsAndSumsAreMade) {
-  auto expanded_size = [](bool subtracts) {
+  auto expanded_size = [](bool subtracts, const Shape& shape) {
     Tracer tracer("f");
     Tile from = tracer.pointer_param("from", DType::bf16);
     Tile to = tracer.pointer_param("to", DType::bf16);
     Tile at = arange(0, 64);
-    Tile e = exp(cast(load(from + at), DType::f32));
-    Tile weight = e / sum(e, 0);
-    store(to + at, cast(subtracts ? weight - 0.5 : weight * 2.0, DType::bf16));
+    Tile e = reshape(exp(cast(load(from + at), DType::f32)), shape);
+    Tile weight = e / sum(e, 0, true);
+    weight = cast(subtracts ? weight - 0.5 : weight * 2.0, DType::bf16);
+    store(to + at, reshape(weight, {64}));
     ir::Function f = tracer.finish();
     expand_math(f, target_named("avx512"));
     ir::verify(f);
     return f.body.insts.size();
   };
-  EXPECT_LT(expanded_size(false), expanded_size(true));
+  for (const Shape& shape : {Shape{64}, Shape{8, 8}})
+    EXPECT_LT(expanded_size(false, shape), expanded_size(true, shape)) << shape;
 }
 
 // exp(x - m) of a square tile, m being the greatest of each row, or that of the row as a column.

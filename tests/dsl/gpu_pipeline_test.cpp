@@ -164,6 +164,16 @@ TEST(GpuPipeline, RefusesSchedulesThatAreNotPossible) {
               HasSubstr("does not lie where the instructions of sm_80 have it"));
   EXPECT_THAT(damaged("sm_90a", " schedule (staged)", ""), HasSubstr("cannot give them"));
   EXPECT_THAT(error_of([] {
+                std::string text = ir::print(product());
+                for (auto at = text.find("f16"); at != text.npos; at = text.find("f16"))
+                  text.replace(at, 3, "f32");  // which tensor cores do not multiply as it is
+                text.insert(text.find(" {"), " warps 8 roles (stages 2)");
+                ir::Function f = ir::parse(text);
+                schedule(f, {.target = target_named("sm_90a")});
+                generate_ptx(f, target_named("sm_90a"));
+              }),
+              HasSubstr("cannot give them"));
+  EXPECT_THAT(error_of([] {
                 ir::Function f = product();
                 schedule(f, {.target = target_named("sm_90a")});
                 generate_ptx(f, target_named("sm_90a"), launch_table(f, 2));

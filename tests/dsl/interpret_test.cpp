@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "dsl/ir/builder.h"
+#include "dsl/ir/text/text.h"
 #include "runtime/base/error.h"
 #include "tests/dsl/run_program.h"
 #include "tests/every_device.h"
@@ -202,6 +203,25 @@ TEST(Interpret, ALoopRefusesAStepThatDoesNotAdvance) {
                    },
                    6),
                Error);
+}
+
+TEST(Interpret, UnsignedIndicesGoOnBeyondThoseThatAreSigned) {
+  Function f = parse(R"(func @f(%z: ptr<u64>, %low: u64, %high: u64) {
+  %none = constant 0 : u64
+  %one = constant 1 : u64
+  %turns = loop %low to %high step %one index %i with (%n = %none) {
+    %m = add %n, %one : u64
+    yield %m
+  } : u64
+  store %z, %turns
+})");
+  std::int64_t turns = 0;
+  std::vector<Argument> arguments(3);
+  arguments[0].pointer = &turns;
+  arguments[1].integer = INT64_MAX - 1;
+  arguments[2].integer = INT64_MIN + 3;  // as u64 5 more
+  interpret(f, {}, arguments);
+  EXPECT_EQ(turns, 5);
 }
 
 }  // namespace

@@ -97,6 +97,15 @@ TEST(KernelLaunch, TracesOnceASignatureAndDevice) {
   std::vector<double> wide(64);
   for (int i = 0; i < 3; ++i) kernel.launch(1, x, 32), kernel.launch(1, wide, 32);
   EXPECT_EQ(traces, 2);
+  Kernel begins_with_a_number("numbered", [&traces](Constexpr block, Pointer out) {
+    ++traces;
+    store(out + arange(0, block), 2.0);
+  });
+  for (int i = 0; i < 2; ++i)
+    for (int block : {32, 64}) begins_with_a_number.launch(1, block, x);
+  EXPECT_EQ(traces, 4);
+  EXPECT_EQ(x[63], 2);
+  traces = 2;
   Setting other("TILEWRIGHT_DEVICE", default_device().is_emulated() ? "cpu" : "emulated:sm_80");
   for (int i = 0; i < 3; ++i) kernel.launch(1, x, 32);
   EXPECT_EQ(traces, 3);

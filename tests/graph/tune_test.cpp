@@ -87,7 +87,9 @@ TEST(RegionBlocks, OfAHostAreEnoughForAllThreads) {
   std::vector<FusedRegion> regions = fuse_tasks(list, true);
   ASSERT_EQ(regions.size(), 1U);
   std::int64_t block = lower(list, regions[0].region, dsl::host_target()).blocks.rows;
-  EXPECT_LE(block, rows / std::min(thread_count(), 16));
+  constexpr std::int64_t as_a_cache_holds = (2 << 10) / width, programs_a_thread = 4;
+  const std::int64_t programs = thread_count() == 1 ? 1 : programs_a_thread * thread_count();
+  EXPECT_EQ(block, std::min(as_a_cache_holds, (rows + programs - 1) / programs));
 }
 
 // Short rows come whole with the hardware's own prefetching.
@@ -102,6 +104,17 @@ TEST(RowsAhead, AreFetchedFromAPageOn) {
                       .function);
     EXPECT_EQ(text.find("prefetch") != std::string::npos, width * 4 >= 4096) << width;
   }
+}
+
+// The first feature is the logarithm of programs a processor.
+TEST(RegionEstimates, KnowThatBlocksOfColumnsAreProgramsOfTheirOwn) {
+  Graph graph = captured({{64, 2048}}, [](Tensors& x) { return Tensors{tanh(x[0]) + 1}; });
+  TaskList list = make_tasks(graph);
+  RegionEstimate estimate(list, fuse_tasks(list, true)[0].region, dsl::target_named("sm_80"));
+  auto programs = [&](std::int64_t columns) {
+    return estimate.features({.rows = 1, .columns = columns}).front();
+  };
+  EXPECT_GT(programs(128), programs(2048));
 }
 
 TEST(RegionSpaces, HaveNoBlocksOfOneColumn) {
