@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "autotune/policy.h"
-#include "graph/compile/tuned_plan.h"
+#include "graph/compile/plans/tuned_plan.h"
+#include "graph/compile/plans/weight_copies.h"
 #include "graph/compile/verify_capture.h"
-#include "graph/compile/weight_copies.h"
 #include "graph/passes/pipeline.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/handle_changes.h"

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "graph/compile/background_plan.h"
 #include "graph/compile/compile.h"
-#include "graph/compile/host_arguments.h"
+#include "graph/compile/plans/background_plan.h"
+#include "graph/compile/plans/host_arguments.h"
 #include "graph/compile/resolved_options.h"
 #include "graph/compile/signature.h"
 #include "graph/ir/ir.h"

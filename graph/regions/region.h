@@ -57,8 +57,8 @@ struct Region {
   // The elements of all regions that differ from this one in their size alone and share its program
   // (lower/flat.h); 0: the region has a program of its own.
   std::int64_t family_elements = 0;
-  // The plan is one of several that differ in sizes, so that a program that takes the number of rows
-  // as an argument serves many of them (lower/block_sizes.h).
+  // The plan is one of several that differ in sizes, so that a program that takes the number of
+  // rows as an argument serves many of them (lower/block_sizes.h).
   bool sizes_vary = false;
 
   std::optional<std::size_t> slot(TaskId task) const;

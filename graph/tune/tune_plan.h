@@ -4,7 +4,7 @@
 // part of the budget that its part of a call's time is, so that what matters is tuned longest; what
 // takes less than `least_share` of a call is left alone. The largest goes first, and what one
 // leaves over the others share. Whether what was chosen for regions by themselves also holds in
-// whole calls is decided later (graph/compile/tuned_plan.h).
+// whole calls is decided later (graph/compile/plans/tuned_plan.h).
 #pragma once
 
 #include <span>

@@ -25,7 +25,7 @@ std::string file_name(int batch) { return "f" + std::to_string(batch) + ".jsonl"
 
 Command tune_command(const fs::path& folder) {
   Command command =
-      tilewright_command(folder, {"tune", "--keep", "--trials", "2", "--seconds", "0.1", "--rounds",
+      tilewright_command(folder, {"tune", "--keep", "--trials", "2", "--seconds", "2", "--rounds",
                                   "2", "--sample-seconds", "0.001", kernel});
   command.settings = {"TILEWRIGHT_TUNE_DB=" + (folder / "tuning.db").string()};
   return command;

@@ -35,7 +35,7 @@ Words generate_words() {
 }
 
 Words tune_words() {
-  return {"tune",     "--keep", "--trials",         "2",     "--seconds", "0.1",
+  return {"tune",     "--keep", "--trials",         "2",     "--seconds", "2",
           "--rounds", "2",      "--sample-seconds", "0.001", tuned_kernel};
 }
 

@@ -58,7 +58,8 @@ TEST(CodeMemory, IsNeverWritableAndExecutable) {
 rlimit forbid_new_mappings() {
   ::mallopt(M_MMAP_MAX, 0);
   ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
-  std::free(std::malloc(std::size_t{256} << 20));
+  void* volatile room = std::malloc(std::size_t{256} << 20);  // volatile: is not left out
+  std::free(room);
   rlimit before{};
   ::getrlimit(RLIMIT_AS, &before);
   rlim_t pages = 0;

@@ -1,5 +1,5 @@
 // Functions that are tuned while they are in use.
-#include "graph/compile/background_plan.h"
+#include "graph/compile/plans/background_plan.h"
 
 #include <gmock/gmock.h>
 #include <unistd.h>

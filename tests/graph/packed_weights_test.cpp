@@ -7,7 +7,7 @@
 #include <random>
 
 #include "graph/compile/compile.h"
-#include "graph/compile/weight_copies.h"
+#include "graph/compile/plans/weight_copies.h"
 #include "graph/functions/dlpack.h"
 #include "graph/functions/dlpack_layout.h"
 #include "graph/passes/pipeline.h"

@@ -1,5 +1,5 @@
 // Choices of regions are taken only where whole calls are faster by them.
-#include "graph/compile/tuned_plan.h"
+#include "graph/compile/plans/tuned_plan.h"
 
 #include <gmock/gmock.h>
 #include <unistd.h>

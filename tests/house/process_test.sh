@@ -56,11 +56,13 @@ for setting in TILEWRIGHT_THREADS TILEWRIGHT_CPU TILEWRIGHT_DEVICE TILEWRIGHT_CH
   done
 done
 for setting in TILEWRIGHT_DEVICE TILEWRIGHT_THREADS TILEWRIGHT_SYNC TILEWRIGHT_TUNE TILEWRIGHT_CPU; do
-  ends 1 env "$setting=x" "$tool" explain tiny
+  ends 2 env "$setting=x" "$tool" explain tiny
   said "$setting"
   said x
 done
-ends 0 env TILEWRIGHT_DEVICE=x "$tool" opt program.tile
+# Also where the command has no use for it.
+ends 2 env TILEWRIGHT_DEVICE=x "$tool" opt program.tile
+said TILEWRIGHT_DEVICE
 
 # Output that cannot be written.
 : >empty

@@ -19,9 +19,9 @@ refuses() {
   fi
 }
 
-parameters='each parameter of the function must be a Tensor'
-refuses "$parameters" 'compile([](const Tensor& x, double) { return x; });'
-refuses "$parameters" 'auto f = compile([](const Tensor& x, int) { return x; }); f(Tensor());'
+parameters='each parameter of the function must be, by value or const reference, a Tensor'
+refuses "$parameters" 'compile([](const Tensor& x, void*) { return x; });'
+refuses "$parameters" 'auto f = compile([](const Tensor& x, std::function<void()>) { return x; }); f(Tensor());'
 refuses "$parameters" 'compile([](Tensor& x) { return x; });'
-refuses 'must return a Tensor, several as a std::pair' 'compile([](const Tensor&) { return 1; });'
-refuses 'must return a Tensor, several as a std::pair' 'compile([](const Tensor&) {});'
+refuses 'must return a Tensor, or a structure of tensors' 'compile([](const Tensor&) { return 1; });'
+refuses 'must return a Tensor, or a structure of tensors' 'compile([](const Tensor&) {});'

@@ -1,4 +1,4 @@
-#include "graph/compile/tuned_plan.h"
+#include "graph/compile/plans/tuned_plan.h"
 
 #include <algorithm>
 #include <cmath>

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <string>
 
-#include "graph/compile/step_trial.h"
+#include "graph/compile/plans/step_trial.h"
 #include "graph/ir/ir.h"
 #include "graph/run/plan.h"
 #include "runtime/background.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "autotune/measure/decision.h"
-#include "graph/compile/step_trial.h"
+#include "graph/compile/plans/step_trial.h"
 #include "graph/run/plan.h"
 
 namespace tilewright::graph {

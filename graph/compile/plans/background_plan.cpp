@@ -1,8 +1,8 @@
-#include "graph/compile/background_plan.h"
+#include "graph/compile/plans/background_plan.h"
 
 #include <utility>
 
-#include "graph/compile/tuned_plan.h"
+#include "graph/compile/plans/tuned_plan.h"
 #include "runtime/base/error.h"
 #include "runtime/base/number_text.h"
 

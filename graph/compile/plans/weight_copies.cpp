@@ -1,4 +1,4 @@
-#include "graph/compile/weight_copies.h"
+#include "graph/compile/plans/weight_copies.h"
 
 #include <algorithm>
 #include <map>

@@ -1,11 +1,11 @@
-#include "graph/compile/step_trial.h"
+#include "graph/compile/plans/step_trial.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
 
-#include "graph/compile/host_arguments.h"
-#include "graph/compile/weight_copies.h"
+#include "graph/compile/plans/host_arguments.h"
+#include "graph/compile/plans/weight_copies.h"
 #include "graph/run/plan_body.h"
 #include "graph/tensor/tensor_body.h"
 #include "graph/tune/region_trial.h"
