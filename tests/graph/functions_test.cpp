@@ -8,7 +8,9 @@
 #include <limits>
 
 #include "graph/compile/compile.h"
+#include "runtime/cpu/parallel.h"
 #include "tests/errors.h"
+#include "tests/every_device.h"
 
 namespace tilewright {
 namespace {
@@ -267,6 +269,35 @@ TEST(Functions, LinearRoundsSumsOf16BitsWithTheirBias) {
               << dtype << " " << rows << " " << columns;
         }
       }
+}
+
+// A compiled function of long and of many rows, made anew for each number of threads.
+TEST(Functions, OfRowsHaveTheSameBitsOnAnyNumberOfThreads) {
+  TILEWRIGHT_ON_THE_HOST_ONLY("a number of threads");
+  struct Restore {
+    int count = thread_count();
+    ~Restore() { set_thread_count(count); }
+  } restore;
+  Floats x(3 << 16);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i) * 0.7F) + 0.1F;
+  using Function = Tensor (*)(const Tensor& t);
+  const Function functions[] = {[](const Tensor& t) { return sum(t); },
+                                [](const Tensor& t) { return mean(t, {0}); },
+                                [](const Tensor& t) { return stddev(t, {-1}); },
+                                [](const Tensor& t) { return softmax(t, -1); },
+                                [](const Tensor& t) { return layer_norm(t); },
+                                [](const Tensor& t) { return rms_norm(t); }};
+  for (const Shape& shape : {Shape{1, 3 << 16}, Shape{3, 1 << 16}, Shape{1 << 10, 192}})
+    for (std::size_t i = 0; i < std::size(functions); ++i) {
+      Tensor operand = Tensor::from(x, shape);
+      Floats first;
+      for (int threads : {1, 2, 3, 8}) {
+        set_thread_count(threads);
+        Floats now = compile(functions[i])(operand).to_vector<float>();
+        if (threads == 1) first = now;
+        EXPECT_TRUE(now == first) << "function " << i << " of " << shape << ", " << threads;
+      }
+    }
 }
 
 }  // namespace
