@@ -59,6 +59,9 @@ std::int64_t stored_bytes(const TaskList& list, const Region& region) {
 
 // From so many rows on a program takes their number; there each class begins.
 constexpr std::int64_t size_classes[] = {16, 64, 256};
+// A block of a product has at most this part of a class's least rows: the last one is moved back,
+// and what it shares with the one before is multiplied twice.
+constexpr std::int64_t part_of_class = 4;
 
 RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const dsl::Target& host,
                              const BlockSizes& requested) {
@@ -131,7 +134,9 @@ RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const d
   std::int64_t elements = splits_columns ? tile_elements : row_elements;
   std::int64_t most = std::max<std::int64_t>(1, elements / width);
   if (by_cost)
-    most = cheapest.rows;
+    most = region.sizes_vary && rows >= size_classes[0]
+               ? std::min(cheapest.rows, std::max(size_classes[0], rows / part_of_class))
+               : cheapest.rows;
   else if (facts.has_product && splits_columns)
     most = std::clamp(operand_bytes / (facts.depth * facts.element_bytes), least_product_rows,
                       product_rows);
