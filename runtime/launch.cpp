@@ -29,6 +29,7 @@ void give_scratch_back(void* scratch) {
   block = nullptr;
   size_bytes = 0;
 }
+const ThreadEnd scratch_end(give_scratch_back);
 
 Scratch new_scratch(const Artifact& artifact, std::int64_t size_bytes) {
   std::int64_t block_bytes = block_size_for(size_bytes);
@@ -40,8 +41,7 @@ Scratch new_scratch(const Artifact& artifact, std::int64_t size_bytes) {
 }
 
 [[gnu::noinline]] void grow_scratch(const Artifact& artifact, std::int64_t size_bytes) {
-  static const ThreadEnd end(give_scratch_back);
-  end.note(&scratch_of_thread);
+  scratch_end.note(&scratch_of_thread);
   Scratch larger = new_scratch(artifact, size_bytes);
   if (scratch_of_thread.block != nullptr)
     free_block(scratch_of_thread.block, scratch_of_thread.size_bytes);

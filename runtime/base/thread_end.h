@@ -9,8 +9,8 @@
 
 namespace tilewright {
 
-// A function that threads call as they end. Lives as long as its threads, as a static object.
-// Thread safe.
+// A function that threads call as they end, while the object lives: one of namespace scope is made
+// before the pool of threads, and so outlives it. Thread safe.
 class ThreadEnd {
  public:
   // Raises std::system_error where the process has no more keys for threads' values.

@@ -32,13 +32,14 @@ void check_shape(const std::string& entry, const KernelShape& shape) {
           " blocks; they have 1, 2, 4 or 8");
 }
 
+const ThreadEnd cluster_end([](void* made) { delete static_cast<Cluster*>(made); });
+
 // Each thread of the host has a cluster of its own, which it uses again and again.
 Cluster& cluster_of_this_thread() {
   constinit thread_local Cluster* cluster = nullptr;
   if (cluster == nullptr) {
-    static const ThreadEnd end([](void* made) { delete static_cast<Cluster*>(made); });
     auto made = std::make_unique<Cluster>();
-    end.note(made.get());
+    cluster_end.note(made.get());
     cluster = made.release();
   }
   return *cluster;
