@@ -35,11 +35,16 @@ class SlowRunner : public Runner {
   double run_seconds_;
 };
 
-Tuning tuned(Runner& runner, double seconds) {
+Space space_of_64() {
   Space space;
   std::vector<std::int64_t> values(64);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int64_t>(i);
   space.choose("n", values);
+  return space;
+}
+
+Tuning tuned(Runner& runner, double seconds) {
+  const Space space = space_of_64();
   return tune({&space, {0}}, runner, {.budget = {64, seconds}});
 }
 
@@ -97,10 +102,7 @@ class CountingRunner : public Runner {
 };
 
 Tuning counted(CountingRunner& runner, double seconds) {
-  Space space;
-  std::vector<std::int64_t> values(64);
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int64_t>(i);
-  space.choose("n", values);
+  const Space space = space_of_64();
   TuningOptions options{.budget = {64, seconds}};
   options.clock = [&] { return runner.now; };
   return tune({&space, {0}}, runner, options);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/artifact.h"
+#include "runtime/base/half.h"
 #include "tests/guarded.h"
 
 namespace tilewright::dsl {
@@ -21,6 +22,15 @@ inline Array random_array(std::size_t count, unsigned seed) {
   std::uniform_real_distribution<float> uniform(-1, 1);
   Array array(count);
   for (float& x : array) x = uniform(generator);
+  return array;
+}
+
+// So many bf16 numbers from -5 to 5, in memory for as many words.
+inline Array small_numbers(std::int64_t count, int step) {
+  Array array(static_cast<std::size_t>(count));
+  auto* to = reinterpret_cast<std::uint16_t*>(array.data());
+  for (std::int64_t i = 0; i < count; ++i)
+    to[i] = BFloat16(static_cast<float>(i * step % 11 - 5)).bits;
   return array;
 }
 

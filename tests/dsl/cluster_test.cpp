@@ -60,14 +60,6 @@ gpu::Ptx ptx_of(const Gemm& g) {
   return gpu::generate_ptx(function, target_named("sm_90a"));
 }
 
-Array small_numbers(std::int64_t count, int step) {
-  Array array(static_cast<std::size_t>(count));
-  auto* to = reinterpret_cast<std::uint16_t*>(array.data());
-  for (std::int64_t i = 0; i < count; ++i)
-    to[i] = BFloat16(static_cast<float>(i * step % 11 - 5)).bits;
-  return array;
-}
-
 std::vector<Array> emulated(ir::Function function, const Grid& grid,
                             const std::vector<Array>& arrays, std::vector<Argument> more = {}) {
   run_passes(function, {.target = target_named("sm_90a")});

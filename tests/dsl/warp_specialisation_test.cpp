@@ -17,14 +17,6 @@
 namespace tilewright::dsl {
 namespace {
 
-Array small_numbers(std::int64_t count, int step) {
-  Array array(static_cast<std::size_t>(count));
-  auto* to = reinterpret_cast<std::uint16_t*>(array.data());
-  for (std::int64_t i = 0; i < count; ++i)
-    to[i] = BFloat16(static_cast<float>(i * step % 11 - 5)).bits;
-  return array;
-}
-
 constexpr std::int64_t size = 256, block = 64;
 
 struct Product {
