@@ -21,6 +21,7 @@ constexpr Section sections[] = {
     {"prefill", "Linear layers of Llama 3.2 on 128 and 2048 rows", bench_prefill},
     {"models", "Whole decode steps and prompts of Llama, and GPT-2", bench_models},
     {"compile", "First calls of layers and models", bench_compile},
+    {"sizes", "Prompts of many lengths through one function", bench_sizes},
     {"launch", "What the host pays for a launch", bench_launch},
     {"graphs", "What the device pays for a launch in a graph", bench_graphs},
     {"optim", "An AdamW step on the parameters of GPT-2", bench_optim},
