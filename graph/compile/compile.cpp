@@ -27,7 +27,6 @@ constexpr std::array<std::string_view, 4> mode_names = {
     "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"};
 constexpr std::array<std::string_view, 2> precision_names = {"highest", "high"};
 constexpr std::array<std::string_view, 3> backend_names = {"eager", "aot_eager", "tilewright"};
-constexpr std::array<std::string_view, 3> dynamic_names = {"automatic", "never", "always"};
 constexpr std::array<std::string_view, 5> stance_names = {
     "compile", "force_eager", "eager_on_recompile", "fail_on_recompile", "eager_then_compile"};
 
@@ -52,13 +51,6 @@ std::string_view name_of(Backend backend) {
 }
 Backend parse_backend(std::string_view name) {
   return static_cast<Backend>(parse(backend_names, name, "backend"));
-}
-
-std::string_view name_of(Dynamic dynamic) {
-  return dynamic_names[static_cast<std::size_t>(dynamic)];
-}
-Dynamic parse_dynamic(std::string_view name) {
-  return static_cast<Dynamic>(parse(dynamic_names, name, "dynamic"));
 }
 
 std::string_view name_of(Stance stance) { return stance_names[static_cast<std::size_t>(stance)]; }

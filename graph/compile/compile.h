@@ -95,8 +95,6 @@ enum class Dynamic : std::uint8_t {
   never,      // each is a signature like any other, with programs for its sizes
   always      // plans are made for sizes that change from the first call on
 };
-std::string_view name_of(Dynamic dynamic);     // "automatic", "never", "always"
-Dynamic parse_dynamic(std::string_view name);  // raises `Error` listing the names
 
 struct Options {
   Mode mode = Mode::default_;
