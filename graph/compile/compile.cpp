@@ -121,6 +121,9 @@ struct CompiledFunction::State {
   CompiledSignature* compile_anew(const Call& call, std::size_t at,
                                   std::vector<Difference> differences, bool sizes_vary);
   std::size_t least_recent(bool sizes_vary) const;
+  bool is_full() const {  // of signatures
+    return std::ranges::count(entries, false, &Entry::sizes_vary) >= options.max_signatures;
+  }
   bool may_compile(const Call& call, const std::vector<Difference>& differences) const;
   std::optional<std::size_t> place_for(const Call& call, bool sizes_vary);
   std::vector<Difference> nearest(const Call& call) const;
@@ -198,8 +201,9 @@ CompiledSignature* CompiledFunction::State::signature_for(const Call& call) {
   if (!may_compile(call, why)) return nullptr;
   if (known != nullptr)
     return compile_anew(call, latest, std::move(why), entries[latest].sizes_vary);
-  const bool sizes_vary = options.dynamic != Dynamic::never &&
-                          (options.dynamic == Dynamic::always || are_sizes_alone(why));
+  const bool sizes_vary =
+      options.dynamic == Dynamic::always ||
+      (options.dynamic == Dynamic::automatic && is_full() && are_sizes_alone(why));
   std::optional<std::size_t> place = place_for(call, sizes_vary);
   return place ? compile_anew(call, *place, std::move(why), sizes_vary) : nullptr;
 }
@@ -223,9 +227,12 @@ bool CompiledFunction::State::may_compile(const Call& call,
 
 // Where the plan of one more signature goes; none: the call runs op by op.
 std::optional<std::size_t> CompiledFunction::State::place_for(const Call& call, bool sizes_vary) {
-  const int most = sizes_vary ? options.max_sizes : options.max_signatures;
-  if (std::ranges::count(entries, sizes_vary, &Entry::sizes_vary) < most) return entries.size();
-  if (sizes_vary) return least_recent(true);
+  if (sizes_vary) {
+    const bool has_place =
+        std::ranges::count(entries, true, &Entry::sizes_vary) < options.max_sizes;
+    return has_place ? entries.size() : least_recent(true);
+  }
+  if (!is_full()) return entries.size();
   switch (options.past_limit) {
     case PastLimit::error: raise_too_many(call);
     case PastLimit::replace_oldest: return least_recent(false);

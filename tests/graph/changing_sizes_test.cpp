@@ -49,7 +49,7 @@ Tensor rows_of(std::int64_t rows, std::int64_t width) { return sin(ramp({rows, w
 
 TEST(ChangingSizes, HaveTheResultsOfEachSizeAlone) {
   const Layer layer;
-  Compiled many = compile(layer, on_host(Dynamic::automatic));
+  Compiled many = compile(layer, on_host(Dynamic::always));
   for (std::int64_t rows : many_sizes) {
     SCOPED_TRACE(rows);
     Compiled alone = compile(layer, on_host(Dynamic::never));
@@ -67,7 +67,7 @@ std::size_t most_regions(const CompiledFunction& function) {
 // Of each region the program of the first call, and one for each class of sizes.
 TEST(ChangingSizes, ShareProgramsOfTheirClass) {
   const Layer layer;
-  Compiled many = compile(layer, on_host(Dynamic::automatic));
+  Compiled many = compile(layer, {.max_signatures = 1, .device = Device::cpu()});
   Compiled always = compile(layer, on_host(Dynamic::always));
   std::set<std::int64_t> classes;
   for (std::int64_t rows : many_sizes) {
@@ -200,10 +200,23 @@ TEST(ChangingSizes, AreNoErrorPastTheLimitOfSignatures) {
   expect_contains(error, "1 signatures are compiled, which is the limit; this call, (f64 3)");
 }
 
+// What there is place for is as fast as it can be.
+TEST(ChangingSizes, HaveTheirOwnProgramsUpToTheLimitOfSignatures) {
+  const Layer layer;
+  Compiled many = compile(layer, {.max_signatures = 3, .device = Device::cpu()});
+  for (std::int64_t rows : {64, 97, 128}) {
+    many(rows_of(rows, 48));
+    Compiled alone = compile(layer, on_host(Dynamic::never));
+    alone(rows_of(rows, 48));
+    std::set<std::string> all = programs_of(many), own = programs_of(alone);
+    EXPECT_TRUE(std::ranges::includes(all, own)) << rows;
+  }
+}
+
 TEST(ChangingSizes, KeepThePlansThatWereUsedLatest) {
   int runs = 0;
   Compiled many = compile([&](const Tensor& x) { return ++runs, x * 2; },
-                          {.max_sizes = 2, .device = Device::cpu()});
+                          {.max_signatures = 1, .max_sizes = 2, .device = Device::cpu()});
   for (std::int64_t rows : {1, 2, 3}) many(ramp({rows}));
   EXPECT_EQ(runs, 3);
   many(ramp({2}));  // so that 3 was used before it
