@@ -103,7 +103,7 @@ struct Options {
   int max_signatures = 8;  // plans, by the call's arguments and guarded values
   // A plan for sizes that change shares programs with those for other sizes, so that a new size
   // costs less: from 16 rows on the host's programs take their number as an argument, but for
-  // attention. They are up to a third slower on large models than programs for one size. Block
+  // attention. They are up to two fifths slower on large models than programs for one size. Block
   // configurations are those that are known, and not searched for. Its results may differ from
   // those of `never` by the order of additions.
   Dynamic dynamic = Dynamic::automatic;
