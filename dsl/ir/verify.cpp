@@ -110,10 +110,10 @@ class Verifier {
     const OpInfo& row = info(inst.op);
     std::vector<Type> operands;
     for (Value operand : inst.operands) {
-      expect(operand < visible_.size() && visible_[operand], inst, "the operand %", operand,
-             operand < defined_.size() && defined_[operand]
-                 ? " is defined in a block that has ended"
-                 : " is used before its definition");
+      expect(operand < visible_.size(), inst, "the operand %", operand, " has no type");
+      expect(visible_[operand], inst, "the operand %", operand,
+             defined_[operand] ? " is defined in a block that has ended"
+                               : " is used before its definition");
       operands.push_back(function_.type(operand));
     }
     expect(inst.bodies.size() == static_cast<std::size_t>(row.bodies), inst, "there are ",

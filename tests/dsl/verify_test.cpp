@@ -58,7 +58,12 @@ TEST(Verify, RefusesAValueDefinedTwice) {
 
 TEST(Verify, RefusesAnOperandThatDoesNotExist) {
   EXPECT_EQ(verdict([](Function& f) { f.body.insts[3].operands[0] = 99; }),
-            "[add] the operand %99 is used before its definition");
+            "[add] the operand %99 has no type");
+  // The first that has none.
+  EXPECT_EQ(verdict([](Function& f) {
+              f.body.insts[3].operands[0] = static_cast<Value>(f.types.size());
+            }),
+            "[add] the operand %9 has no type");
 }
 
 TEST(Verify, RefusesAResultOfAnotherTypeThanTheRuleGives) {
