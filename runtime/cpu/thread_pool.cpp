@@ -146,12 +146,14 @@ void ThreadPool::leave() {
 void ThreadPool::serve(int worker) {
   worker_of_thread = worker;
   std::uint32_t seen = 0;
-  while (!stopping_.load(std::memory_order_acquire)) {
+  for (;;) {
     if (join(seen)) {
       if (worker < slices_) work(worker);
       leave();
     }
-    auto idle = [&](std::uint32_t now) { return now / number_step == seen && !stopping_.load(); };
+    // Behind the look at the number: it changes once more, and last, when the pool has stopped.
+    if (stopping_.load(std::memory_order_acquire)) return;
+    auto idle = [&](std::uint32_t now) { return now / number_step == seen; };
     if (spin_until([&] { return !idle(state_.load()); })) continue;
     sleepers_.fetch_add(1);
     for (std::uint32_t now = state_.load(); idle(now); now = state_.load())
