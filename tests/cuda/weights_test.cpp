@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "graph/compile/plans/weight_copies.h"
 #include "runtime/base/error.h"
 #include "runtime/base/half.h"
 #include "tests/cuda/fake_driver.h"
@@ -40,6 +41,15 @@ TEST(CudaWeights, GoPieceByPieceFromTheFileToTheGpu) {
     EXPECT_TRUE(is_equal) << dtype;
   }
   std::filesystem::remove(path);
+}
+
+// What packs weights reads them, and may be given those of the host only.
+TEST(CudaWeights, AreNotPackedByTheHost) {
+  cuda::FakeDriver fake;
+  Tensor weight = ones({96, 96}), elsewhere = weight.to(Device::cuda());
+  const graph::PackedWeight panels{0, f32, {{96, 96}, {1, 96}, 0}, {48, false}};
+  EXPECT_NE(graph::packed_copy(weight, panels), nullptr);
+  EXPECT_THROW(graph::packed_copy(elsewhere, panels), InternalError);
 }
 
 }  // namespace

@@ -115,6 +115,14 @@ TEST(Regions, SiblingsThatReadTheSameValuesAreOne) {
   EXPECT_EQ(regions_of(graph), 1u);
 }
 
+// As they do where one is a step of an optimizer: but a reduction is no such step.
+TEST(Regions, AReductionAndAStepThatShareANumberAreOne) {
+  Graph graph = captured({{64, 96}, {64}, {1}}, [](Tensors& x) {
+    return Tensors{sum(x[0] * x[2], {1}), x[1] * x[2]};
+  });
+  EXPECT_EQ(regions_of(graph), 1u);
+}
+
 TEST(Regions, PartsOfACatAreWrittenInPlaceByTheirProducers) {
   // Rotary embedding, half by half.
   Graph graph = captured({{2, 5, 4, 16}, {5, 8}, {5, 8}}, [](Tensors& x) {
