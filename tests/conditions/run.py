@@ -16,6 +16,7 @@ import tempfile
 import threading
 
 from find_conditions import Changed, Source, description
+from former import followed, found_again
 from test_programs import Programs
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -49,8 +50,8 @@ def chosen(seed, conditions):
     return sorted(conditions, key=key)
 
 
-def sample(seed, count, under=("",), again=()):
-    """Conditions to change, each a record: sampled ones, and behind them those of always.json and `again`."""
+def every_condition():
+    """The sources by file, and each of their conditions as a record."""
     sources, every = {}, []
     for file in sorted(f for f in tracked() if SAMPLED.match(f)):
         sources[file] = Source((ROOT / file).read_text())
@@ -58,6 +59,15 @@ def sample(seed, count, under=("",), again=()):
             was, becomes = description(sources[file], c)
             every.append({"file": file, "line": sources[file].line(c.start), "kind": c.kind, "was": was,
                           "becomes": becomes, "condition": c})
+    return sources, every
+
+
+def numbered(sites):
+    return [dict(s, number=number) for number, s in enumerate(sites)]
+
+
+def sample(seed, count, every, under=("",), again=()):
+    """Conditions to change: sampled ones, and behind them those of always.json and `again`."""
     eligible = [s for s in every if s["file"].startswith(tuple(under))]
     sites = chosen(seed, eligible)[:count]
     always = [tuple(a[field] for field in ("file", "was", "becomes"))
@@ -67,9 +77,13 @@ def sample(seed, count, under=("",), again=()):
     if missing:
         sys.exit(f"always.json names conditions that are not in the sources any more: {missing}")
     sites += [named[a] for a in always if named[a] not in sites]
-    former = [(a["file"], a["was"], a["becomes"]) for a in again]
-    sites += [dict(named[a], again=True) for a in former if a in named and named[a] not in sites]
-    return [dict(s, number=number) for number, s in enumerate(sites)], sources, len(eligible)
+    sites += [dict(a, again=True) for a in found_again(again, every) if a and a not in sites]
+    return numbered(sites), len(eligible)
+
+
+def distinct(conditions):
+    """Those that there are, each once."""
+    return [c for i, c in enumerate(conditions) if c is not None and c not in conditions[:i]]
 
 
 class Copy:
@@ -162,10 +176,11 @@ class Runs:
         with self.lock:
             self.file.write_text(json.dumps(self.state))
 
-    def reach(self, rooms, numbers, limit_s, may_fail=()):
+    def reach(self, rooms, numbers, limit_s, may_fail=(), by_suite=False):
         """Notes what each test comes by. Ends where one fails: such a test would notice nothing."""
         known = {name for name, test in self.state["tests"].items() if test["passed"] or test["is_too_long"]}
-        tests = [(r, n) for r in rooms for n in self.programs.names(r) if f"{r}:{n}" not in known]
+        names = {r: self.programs.suites(r) if by_suite else self.programs.names(r) for r in rooms}
+        tests = [(r, n) for r in rooms for n in names[r] if f"{r}:{n}" not in known]
         log(f"{len(tests)} tests to run for what they reach")
 
         def run(test):
@@ -301,6 +316,9 @@ def parse_arguments():
     parser.add_argument("--count", type=int, default=330)
     parser.add_argument("--under", nargs="+", default=[""], metavar="FOLDER", help="sample these folders only")
     parser.add_argument("--again", type=pathlib.Path, help="a former result: what it lists is changed again, too")
+    parser.add_argument("--follow", type=pathlib.Path, metavar="RESULT",
+                        help="only what a former result lists; gives that result with what became of each")
+    parser.add_argument("--by-suite", action="store_true", help="run suites, not tests: quicker for few conditions")
     parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "build" / "conditions",
                         help="where the copy is kept; a run that was cut short goes on there")
     parser.add_argument("--rooms", nargs="+", default=ROOMS)
@@ -313,26 +331,54 @@ def parse_arguments():
     return parser.parse_args()
 
 
+def outcomes(runs, sites):
+    """What is known now of a condition, for the row of it in a former result."""
+    number_of = {(s["file"], s["line"], s["was"], s["becomes"]): s["number"] for s in sites}
+    reasons = changing_nothing()
+
+    def outcome(condition):
+        number = number_of.get(tuple(condition[field] for field in ("file", "line", "was", "becomes")))
+        noticed_by = runs.state["noticed"].get(str(number))
+        why = reasons.get((condition["file"], condition["was"], condition["becomes"]))
+        if noticed_by:
+            return {"since": f"noticed by {noticed_by}"}
+        tried = {"tests": len(runs.tests_of(number)), "tests_run": len(runs.state["passed"].get(str(number), []))}
+        return dict(tried, changes_nothing=why) if why else tried
+
+    return outcome
+
+
 def main():
     arguments = parse_arguments()
     folder = arguments.folder / f"seed{arguments.seed}_{arguments.count}"
-    again = json.loads(arguments.again.read_text())["not_noticed"] if arguments.again else ()
-    sites, sources, every = sample(arguments.seed, arguments.count, arguments.under, again)
+    sources, every = every_condition()
+    result_before = arguments.follow or arguments.again
+    former = json.loads(result_before.read_text()) if result_before else {"not_noticed": []}
+    if arguments.follow:
+        folder = arguments.folder / "follow"
+        found = found_again(former["not_noticed"], every)
+        sites, eligible = numbered(distinct(found)), len(every)
+    else:
+        sites, eligible = sample(arguments.seed, arguments.count, every, arguments.under, former["not_noticed"])
     copy = Copy(folder, sites, sources)
     copy.write()
-    log(f"{len(copy.sites)} of {every} conditions in {len({s['file'] for s in copy.sites})} files")
+    log(f"{len(copy.sites)} of {eligible} conditions in {len({s['file'] for s in copy.sites})} files")
     copy.make(arguments.rooms, arguments.jobs)
     numbers = [s["number"] for s in copy.sites]
     log(f"{len(numbers)} conditions compile")
     runs = Runs(folder, Programs(copy.build), arguments.jobs, identity(copy.sites, sources))
-    runs.reach(arguments.rooms, numbers, arguments.longest, arguments.may_fail)
+    runs.reach(arguments.rooms, numbers, arguments.longest, arguments.may_fail, arguments.by_suite)
     runs.notice(numbers, arguments.patience)
-    text = json.dumps(report(runs, copy, arguments, every, sum("again" not in s for s in sites)), indent=1, ensure_ascii=False) + "\n"
+    if arguments.follow:
+        result = followed(former, found, outcomes(runs, copy.sites))
+    else:
+        result = report(runs, copy, arguments, eligible, sum("again" not in s for s in sites))
+    text = json.dumps(result, indent=1, ensure_ascii=False) + "\n"
     if arguments.out:
         arguments.out.write_text(text)
     else:
         print(text, end="")
-    sys.exit(1 if json.loads(text)["counts"].get("unnoticed") else 0)
+    sys.exit(1 if result["counts"].get("unnoticed") else 0)
 
 
 if __name__ == "__main__":
