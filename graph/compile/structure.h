@@ -1,8 +1,9 @@
 // Values that are made of tensors: what compile() takes and gives besides single tensors.
 //
 // A structure is a Tensor; a std::vector, array, pair, tuple, optional or map of structures; a
-// plain struct of up to 16 of them; or a value of the host (a number, a flag, an enumerator, a
-// string). A class with members of its own takes part by a function in its namespace:
+// plain struct of up to 16 of them, without bases; or a value of the host (a number, a flag, an
+// enumerator, a string). A class with members of its own, or with bases, takes part by a function
+// in its namespace:
 //
 //   class Cache {
 //     ...
@@ -160,8 +161,19 @@ constexpr int count_of_members() {
   // clang-format on
 }
 
-// Calls `f` with the members of a plain struct. Bases are not told from members, and a struct that
-// has some does not compile here: give it a `for_each_tensor`.
+// Converts to the bases of T alone, and so can initialise a struct that begins with one.
+template <typename T>
+struct AnyBaseOf {
+  template <typename B>
+  requires(std::is_base_of_v<B, T> && !std::same_as<B, T>) operator B() const;
+};
+template <typename T>
+constexpr bool has_bases() {
+  return requires { T{AnyBaseOf<T>{}}; };
+}
+
+// Calls `f` with the members of a plain struct, which has no bases: these count as members, and
+// have no names to be bound to.
 template <typename T, typename F>
 constexpr decltype(auto) with_members(T& value, F&& f) {
   constexpr int count = count_of_members<T>();
@@ -241,7 +253,7 @@ constexpr Holds holds() {
     return PartsOfTuple<T>::value;
   else if constexpr (kind == none || !std::copy_constructible<T>)
     return Holds::unknown;
-  else if constexpr (kind == plain && count_of_members<T>() > most_members)
+  else if constexpr (kind == plain && (has_bases<T>() || count_of_members<T>() > most_members))
     return Holds::unknown;
   else if constexpr (kind == plain)
     return decltype(with_members(std::declval<T&>(), HoldMembers{}))::value;

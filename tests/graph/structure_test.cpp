@@ -62,6 +62,22 @@ struct Unknown {
 struct Pointed {
   Tensor* x;
 };
+struct Masked : Batch {
+  Tensor weight;
+};
+struct Tag {};
+struct Tagged : Tag {
+  Tensor x;
+};
+// With a base, and a function that goes through all of it.
+struct Visited : Batch {
+  Tensor weight;
+  template <typename Visit>
+  friend void for_each_tensor(Visited& visited, Visit&& visit) {
+    visit(static_cast<Batch&>(visited));
+    visit(visited.weight);
+  }
+};
 
 using detail::Holds;
 static_assert(detail::holds<Tensor>() == Holds::tensors);
@@ -76,6 +92,10 @@ static_assert(detail::holds<std::vector<float>>() == Holds::host_values);
 static_assert(detail::holds<Seventeen>() == Holds::unknown);
 static_assert(detail::holds<Unknown>() == Holds::unknown);
 static_assert(detail::holds<Pointed>() == Holds::unknown);
+static_assert(detail::holds<Masked>() == Holds::unknown);
+static_assert(detail::holds<Tagged>() == Holds::unknown);
+static_assert(detail::holds<std::vector<Masked>>() == Holds::unknown);
+static_assert(detail::holds<Visited>() == Holds::tensors);
 static_assert(detail::holds<std::vector<bool>>() == Holds::unknown);
 static_assert(detail::holds<std::map<double*, Tensor>>() == Holds::unknown);
 
@@ -213,6 +233,12 @@ TEST(Structures, MayBeClassesThatSayWhatTheyHold) {
   auto fast = compile([](const Pair& pair) { return Pair(pair.total(), pair.total() * 2); });
   Pair pair(ramp({4}), ramp({4}) * 2);
   for (int call = 0; call < 2; ++call) expect_near(fast(pair).total(), pair.total() * 3);
+
+  auto weighted = compile([](const Visited& v) { return v.ids * v.weight; });
+  for (int call = 0; call < 2; ++call)
+    expect_near(weighted(Visited{{ramp({4}) + call, {}}, ramp({4})}),
+                (ramp({4}) + call) * ramp({4}));
+  EXPECT_EQ(weighted.report().size(), 1U);
 }
 
 TEST(Structures, MayBeLeftOutWhereTheFunctionHasDefaults) {

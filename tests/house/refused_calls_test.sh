@@ -23,5 +23,12 @@ parameters='each parameter of the function must be, by value or const reference,
 refuses "$parameters" 'compile([](const Tensor& x, void*) { return x; });'
 refuses "$parameters" 'auto f = compile([](const Tensor& x, std::function<void()>) { return x; }); f(Tensor());'
 refuses "$parameters" 'compile([](Tensor& x) { return x; });'
+bases='of up to 16 of them, without base classes'
+refuses "$bases" 'struct A { Tensor x; }; struct B : A { Tensor y; }; compile([](const B& b) { return b.x; });'
+refuses "$bases" 'struct A {}; struct B : A { Tensor y; }; compile([](const std::vector<B>& b) { return b[0].y; });'
+refuses 'members without base classes' '
+  struct A { Tensor x; };
+  struct B : A { Tensor y; };
+  compile([](const Tensor& x) { return B{{x}, x}; });'
 refuses 'must return a Tensor, or a structure of tensors' 'compile([](const Tensor&) { return 1; });'
 refuses 'must return a Tensor, or a structure of tensors' 'compile([](const Tensor&) {});'
