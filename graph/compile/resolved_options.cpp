@@ -1,5 +1,6 @@
 #include "graph/compile/resolved_options.h"
 
+#include "dsl/language/check_setting.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
@@ -38,6 +39,7 @@ ModeFacts facts_of(Mode mode) {
 
 ResolvedOptions resolve(const Options& options) {
   require_possible(options);
+  dsl::check_setting();  // so that a wrong word is named where no kernel is written by hand
   const ModeFacts mode = facts_of(options.mode);
   ResolvedOptions result{.is_captured = options.backend != Backend::eager,
                          .breaks_are_errors = options.fullgraph,

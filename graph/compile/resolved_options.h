@@ -26,7 +26,8 @@ struct ResolvedOptions {
   PlanOptions plan;
 };
 
-// Raises `Error` for numbers that cannot be, and for options that exclude each other.
+// Raises `Error` for numbers that cannot be, for options that exclude each other, and for a word of
+// TILEWRIGHT_CHECK that is none.
 ResolvedOptions resolve(const Options& options);
 // The same for plans of which there will be many, for sizes that change.
 ResolvedOptions for_sizes_that_vary(ResolvedOptions options);

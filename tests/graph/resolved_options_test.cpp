@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/errors.h"
+#include "tests/setting.h"
+
 namespace tilewright::graph {
 namespace {
 
@@ -46,6 +49,13 @@ TEST(ResolvedOptions, OfABackendAreWhetherItCapturesAndFuses) {
   EXPECT_FALSE(resolved({.backend = Backend::aot_eager}).plan.fuse);
   EXPECT_TRUE(resolved({}).is_captured);
   EXPECT_TRUE(resolved({}).plan.fuse);
+}
+
+// It is about kernels written by hand, of which a program that compiles graphs may have none.
+TEST(ResolvedOptions, AreNotMadeWhereTheSettingOfChecksIsUnknown) {
+  Setting check("TILEWRIGHT_CHECK", "races");
+  expect_contains(error_of([] { compile([](const Tensor& x) { return x * 2; }); }),
+                  "[TILEWRIGHT_CHECK] unknown check \"races\"; known are none and bounds");
 }
 
 TEST(ResolvedOptions, TakeOverWhatIsAFactAlready) {
