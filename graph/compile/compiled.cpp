@@ -10,6 +10,7 @@
 #include "graph/compile/verify_capture.h"
 #include "graph/passes/pipeline.h"
 #include "graph/tensor/capture.h"
+#include "graph/tensor/functional.h"
 #include "graph/tensor/handle_changes.h"
 #include "graph/tensor/tensor_body.h"
 #include "graph/tensor/tensor_copy.h"
@@ -34,23 +35,31 @@ TensorResults call_one_by_one(const Call& call, std::int64_t times) {
   return call.function(call.arguments);
 }
 
-// `returned` gets what lies around the outputs.
-static Captured run_over_symbols(const TensorFunction& function, const Signature& signature,
-                                 TensorResults& returned) {
+struct SymbolicRun {
+  Captured captured;
+  TensorResults returned;  // what lies around the outputs
+  std::vector<ResultOrigin> origins;
+};
+static SymbolicRun run_over_symbols(const TensorFunction& function, const Signature& signature) {
   TraceSpan span("compile", "capture");
   Capture capture;
   std::vector<Tensor> symbols;
   for (const ArgumentType& argument : signature)
     symbols.push_back(capture.placeholder(argument.dtype, argument.shape, argument.strides));
-  returned = function(symbols);
-  return capture.finish(std::exchange(returned.tensors, {}));
+  SymbolicRun result{.returned = function(symbols)};
+  Returned tensors(result.returned.tensors, symbols);
+  result.captured = capture.finish(std::exchange(result.returned.tensors, {}));
+  result.origins = tensors.origins(result.captured.captured);
+  return result;
 }
 
 static CapturedFunction capture_function(const TensorFunction& function,
                                          const Signature& signature) {
   CapturedFunction result;
   result.changes = handle_changes().count();
-  Captured captured = run_over_symbols(function, signature, result.returned);
+  auto [captured, returned, origins] = run_over_symbols(function, signature);
+  result.returned = std::move(returned);
+  result.origins = std::move(origins);
   result.graph = run_passes(captured.graph);
   result.recorded = std::move(captured.graph);
   result.captured = std::move(captured.captured);
@@ -107,6 +116,7 @@ void CompiledSignature::take_captured(CapturedFunction&& captured) {
   read_ = std::move(captured.read);
   guards_ = std::move(captured.guards);
   returned_ = std::move(captured.returned);
+  origins_ = std::move(captured.origins);
   guards_hold_ = true;
   if (recorded_) recorded_ = std::move(captured.recorded);
   changes_ = captured.changes;
@@ -150,10 +160,9 @@ std::string CompiledSignature::guards_text() const {
 
 void CompiledSignature::verify_capture(const TensorFunction& function) const {
   if (!graph_break_.empty()) return;
-  TensorResults returned;
-  Captured now = run_over_symbols(function, signature_, returned);
+  SymbolicRun now = run_over_symbols(function, signature_);
   require_same_capture({*recorded_, captured_, returned_.form},
-                       {now.graph, now.captured, returned.form});
+                       {now.captured.graph, now.captured.captured, now.returned.form});
 }
 
 bool CompiledSignature::has_same_places(const std::vector<Tensor>& captured) const {
@@ -265,6 +274,7 @@ void CompiledSignature::bind_captured() {
   addresses_.resize(graph_.inputs.size());
   for (std::size_t i = 0; i < captured_.size(); ++i)
     addresses_[signature_.size() + i] = address_of(*captured_[i].body());
+  result_changes_ = changes_of_results(origins_, *plan_->executable());
   pack_weights();
 }
 
@@ -290,6 +300,7 @@ void CompiledSignature::take_tuned_plan() {
     }
     plan_ = std::move(plan);
     times_ = {};
+    result_changes_ = changes_of_results(origins_, *plan_->executable());
     pack_weights();
   } catch (const Error& error) {
     taken_ = concat("; they are not used: ", error.what());
@@ -372,7 +383,23 @@ std::vector<Tensor> CompiledSignature::wrap(const std::vector<std::shared_ptr<Bu
     else if (recording_)
       result.back().body()->token = {steps_, steps_->latest, static_cast<int>(i)};
   }
+  if (!result_changes_.empty()) [[unlikely]]
+    change_results(result, arguments);
   return result;
+}
+
+void CompiledSignature::change_results(std::vector<Tensor>& results,
+                                       const std::vector<Tensor>& arguments) const {
+  for (const auto& [i, kind, other] : result_changes_) {
+    Tensor& result = results[i];
+    switch (kind) {
+      case ResultChange::Kind::copied: result = copy_row_major(result); break;
+      case ResultChange::Kind::input: result = input(other, arguments); break;
+      case ResultChange::Kind::joined:
+        result =
+            make_tensor(result.dtype(), row_major(result.shape()), results[other].body()->buffer);
+    }
+  }
 }
 
 // Where the times of this run's launches go; null if they are not timed. Times of an emulator mean

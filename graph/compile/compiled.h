@@ -15,6 +15,7 @@
 #include "graph/compile/plans/background_plan.h"
 #include "graph/compile/plans/host_arguments.h"
 #include "graph/compile/resolved_options.h"
+#include "graph/compile/result_memory.h"
 #include "graph/compile/signature.h"
 #include "graph/ir/ir.h"
 #include "graph/run/plan.h"
@@ -41,7 +42,8 @@ struct CapturedFunction {
   std::vector<Tensor> captured;     // its inputs behind the arguments
   std::vector<const Buffer*> read;  // of these and of other tensors that it looked at
   std::vector<Guard> guards;
-  TensorResults returned;     // what lies around the outputs; no tensors
+  TensorResults returned;  // what lies around the outputs; no tensors
+  std::vector<ResultOrigin> origins;
   std::uint64_t changes = 0;  // of handles, before (handle_changes.h)
 };
 
@@ -107,6 +109,7 @@ class CompiledSignature {
   const Tensor& input(std::size_t i, const std::vector<Tensor>& arguments) const;
   std::vector<Tensor> wrap(const std::vector<std::shared_ptr<Buffer>>& buffers,
                            const std::vector<Tensor>& arguments) const;
+  void change_results(std::vector<Tensor>& results, const std::vector<Tensor>& arguments) const;
 
   Signature signature_;
   ArgumentForm form_;       // of the arguments
@@ -130,7 +133,9 @@ class CompiledSignature {
   std::optional<Recording> recording_;
   std::shared_ptr<StepCount> steps_ = std::make_shared<StepCount>();  // of the recording
   std::optional<HostArguments> host_arguments_;                       // where the plan is a GPU's
-  bool gives_host_ = true;        // results that are not inputs lie on the host
+  bool gives_host_ = true;  // results that are not inputs lie on the host
+  std::vector<ResultOrigin> origins_;
+  std::vector<ResultChange> result_changes_;
   std::vector<void*> addresses_;  // of inputs: arguments, captured tensors, packed weights
   std::vector<std::shared_ptr<Buffer>> packed_weights_;
   LaunchTimes times_;
