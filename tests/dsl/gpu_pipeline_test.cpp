@@ -91,6 +91,23 @@ TEST(GpuPipeline, WhatIsSkippedIsDoneTheSlowWay) {
               HasSubstr("the pass 'assign_layouts' cannot be skipped"));
 }
 
+// Rounded to tf32 on the way to registers, where wgmma would cut it off in shared memory: nothing
+// there has to be made visible to it.
+TEST(GpuPipeline, F32ThatRunsAheadIsNotMadeVisibleToWarpgroups) {
+  std::string text = product_text;
+  for (auto [from, to] : {std::pair{"f16", "f32"},
+                          {"constant 64", "constant 16"},
+                          {"128x64", "128x16"},
+                          {"64x128", "16x128"},
+                          {"%r, %acc", "%r, %acc, tf32"}})
+    for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + 1))
+      text.replace(at, std::string_view(from).size(), to);
+  ir::Function f = ir::parse(text);
+  schedule(f, {.target = target_named("sm_90a"), .skip = {"specialise_warps"}});
+  EXPECT_THAT(code_of(f, "sm_90a"), AllOf(HasSubstr("cp.async.cg"), HasSubstr("mma.sync"),
+                                          Not(HasSubstr("fence.proxy.async"))));
+}
+
 TEST(GpuPipeline, TheEnvironmentSkipsStopsAndDumps) {
   {
     Setting skip("TILEWRIGHT_SKIP_PASSES", "specialise_warps,pipeline_loads");
