@@ -28,6 +28,10 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 // Calls of a signature on the host that time their launches: the first one finds nothing in caches.
 constexpr std::int64_t timed_calls = 4;
 
+std::string at_line(const GraphBreak& error) {
+  return error.where.line() > 0 ? " at " + describe(error.where) : "";
+}
+
 }  // namespace
 
 TensorResults call_one_by_one(const Call& call, std::int64_t times) {
@@ -82,9 +86,8 @@ CompiledSignature::CompiledSignature(const Call& call, const ResolvedOptions& op
     graph = std::move(captured.graph);
     take_captured(std::move(captured));
   } catch (const GraphBreak& error) {
-    require(!options.breaks_are_errors, "[compile] the function ", error.deed, " at ",
-            describe(error.where), ", which breaks the graph, but fullgraph was asked for; ",
-            error.what());
+    require(!options.breaks_are_errors, "[compile] the function ", error.deed, at_line(error),
+            ", which breaks the graph, but fullgraph was asked for; ", error.what());
     tell_graph_break(error);
     return;
   }
@@ -94,7 +97,7 @@ CompiledSignature::CompiledSignature(const Call& call, const ResolvedOptions& op
 }
 
 void CompiledSignature::tell_graph_break(const GraphBreak& error) {
-  graph_break_ = concat(error.operation, " at ", describe(error.where));
+  graph_break_ = error.operation + at_line(error);
   if (!shared_.breaks.insert(graph_break_).second && !is_logged(LogTopic::breaks)) return;
   std::string text = concat("[compile] the graph breaks: ", graph_break_, " ", error.deed,
                             ", so the function runs op by op for the signature (",

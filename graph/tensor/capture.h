@@ -27,8 +27,8 @@ class GraphBreak : public Error {
   GraphBreak(const std::string& message, std::string operation, std::string deed,
              std::source_location where);
   std::string operation;
-  std::string deed;  // what the function does there: "reads data"
-  std::source_location where;
+  std::string deed;            // what the function does there: "reads data"
+  std::source_location where;  // of line 0 where the operation is not given the user's
 };
 // A read of data that a capture does not know.
 class DataReadError : public GraphBreak {

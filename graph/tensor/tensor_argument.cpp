@@ -1,14 +1,27 @@
 // Tensors as arguments of kernels written by hand.
 #include "dsl/language/kernel.h"
+#include "graph/tensor/capture.h"
 #include "graph/tensor/tensor_body.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
+namespace {
+
+// Not to be written, where it is frozen. What only a capture knows is no memory; implicit
+// conversions of arguments do not know the line of the launch.
+const void* data_of(const Tensor& tensor) {
+  try {
+    return tensor.const_data();
+  } catch (const graph::DataReadError&) {
+    throw graph::DataReadError("launch", std::source_location());
+  }
+}
+
+}  // namespace
 
 dsl::LaunchArgument launch_argument(const Tensor& tensor) {
   require(tensor.defined(), "[launch] a tensor is undefined; give it a value before the launch");
-  // Which raises `Error` inside a captured function. What is frozen may be read.
-  void* data = const_cast<void*>(tensor.const_data());
+  const void* data = data_of(tensor);
   require(tensor.is_contiguous(), "[launch] a tensor of shape ", tensor.shape(),
           " has the strides ", tensor.strides(),
           "; strides are not passed to kernels: launch it on contiguous()");

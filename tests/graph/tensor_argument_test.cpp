@@ -55,6 +55,26 @@ TEST(TensorArgument, MustBeContiguousAndDefined) {
               HasSubstr("[launch] a tensor is undefined"));
 }
 
+// What is said names the launch, and no line of the library's own.
+TEST(TensorArgument, HasNoMemoryInACapturedFunction) {
+  auto launched = [](const Tensor& x) {
+    Tensor y = Tensor::empty({64});
+    twice.launch(1, x, y, 64);
+    return y + 1;
+  };
+  Tensor x = tilewright::ones({64});
+  EXPECT_EQ(
+      error_of([&] { compile(launched, {.fullgraph = true})(x); }),
+      "[compile] the function reads data, which breaks the graph, but fullgraph was asked for; "
+      "[launch] the value is not known while the function is captured; a captured function "
+      "has no memory yet: launch kernels outside the compiled function");
+  testing::internal::CaptureStderr();
+  Compiled fast = compile(launched);
+  EXPECT_EQ(fast(x).to_vector<float>(), std::vector<float>(64, 3));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("the graph breaks: launch reads"));
+  EXPECT_THAT(fast.explain(), HasSubstr("as if it were not compiled: launch reads data"));
+}
+
 TEST(TensorArgument, IsNotWrittenWhereAFunctionHoldsACopy) {
   TILEWRIGHT_ON_THE_HOST_ONLY("weights in another order");
   Tensor weight = tilewright::ones({96, 64}), rows = tilewright::ones({64, 64});
