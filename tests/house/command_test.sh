@@ -87,6 +87,14 @@ said 'tilewright: [TILEWRIGHT_TRACE] cannot create a file beside none/trace.json
 
 refused '[db] there is no database "missing.db"; --db or TILEWRIGHT_TUNE_DB names one' db list --db missing.db
 [ ! -e missing.db ] || fail "looking at a database makes one"
+# In less time than one measurement takes nothing is kept; with --keep that is status 1.
+"$tool" tune "layer_norm of 768" --seconds 0.000001 >out 2>err || fail "tune without time: status $?"
+said '[tune] nothing of layer_norm of 768, f32 is measured: 1e-06 s were over' err
+status=0
+"$tool" tune "layer_norm of 768" --keep --seconds 0.000001 >out 2>err || status=$?
+[ "$status" = 1 ] || fail "tune --keep without time: status $status"
+said '[tune] nothing of layer_norm of 768, f32 is measured, and nothing is kept: 1e-06 s were over' err
+said ' before the first configuration was timed; --seconds allows it more' err
 refused 'nothing was tuned yet: `tilewright tune WORD --keep` makes it' db list
 refused '--format: tabel not in {table,csv,json}' db list --format tabel
 

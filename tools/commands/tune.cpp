@@ -143,9 +143,9 @@ bool tune_kernel(const NamedKernel& kernel, const Arguments& a, const Device& de
     if (tuning.measured.empty()) {
       if (tuning.ended == autotune::Ended::seconds)
         fmt::print(stderr,
-                   "tilewright: [tune] nothing of {} is measured: its memory was not filled when "
-                   "{:.3g} s were over; --seconds allows it more\n",
-                   name, settings.budget.seconds);
+                   "tilewright: [tune] nothing of {} is measured{}: {:.3g} s were over before the "
+                   "first configuration was timed; --seconds allows it more\n",
+                   name, a.keep ? ", and nothing is kept" : "", a.settings.budget.seconds);
       is_kept &= tuning.ended != autotune::Ended::seconds || !a.keep;
       return;
     }
