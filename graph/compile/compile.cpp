@@ -115,6 +115,8 @@ struct CompiledFunction::State {
   }
   TensorResults call(const std::vector<Tensor>& arguments, std::int64_t times, bool is_measured);
   TensorResults call(const Call& call, std::int64_t times, bool is_measured);
+  TensorResults run(const Call& call, std::int64_t times, bool is_measured,
+                    graph::LoggedValues& logged);
   CompiledSignature* signature_for(const Call& call);
   void look_at_changes();
   CompiledSignature* find(const Call& call);
@@ -347,8 +349,17 @@ TensorResults CompiledFunction::State::call(const std::vector<Tensor>& arguments
   return call({function, arguments, no_form, describe}, times, is_measured);
 }
 
+// Callbacks are the user's: they run outside of the lock, and when the state may be gone.
 TensorResults CompiledFunction::State::call(const Call& call, std::int64_t times,
                                             bool is_measured) {
+  graph::LoggedValues logged;
+  TensorResults results = run(call, times, is_measured, logged);
+  logged.hand_over();
+  return results;
+}
+
+TensorResults CompiledFunction::State::run(const Call& call, std::int64_t times, bool is_measured,
+                                           graph::LoggedValues& logged) {
   // Inside a capture the function is part of what is being captured.
   if (!resolved.is_captured || graph::Capture::active() || stance() == Stance::force_eager)
     return graph::call_one_by_one(call, times);
@@ -370,7 +381,7 @@ TensorResults CompiledFunction::State::call(const Call& call, std::int64_t times
       if (options.verify_capture > 0 &&
           calls % static_cast<std::uint64_t>(options.verify_capture) == 0)
         signature->verify_capture(call.function);
-      return signature->call(call, times, is_measured);
+      return signature->call(call, times, is_measured, logged);
     }
     alone = call.function;
   }

@@ -27,8 +27,8 @@
 //     flags, sizes of containers and pointers that the function refers to, and what is read through
 //     `data()` of a tensor. Hold what changes in a Guarded, or pass it as a tensor or a
 //     `DynamicScalar`; `Options::verify_capture` finds what was forgotten. What the function does
-//     besides tensors, printing or counting, happens when it is captured, which may be more than
-//     once.
+//     besides tensors, writing to streams or counting, happens when it is captured, which may be
+//     more than once; `print` and `log_callback` (graph/functions/log.h) happen at each call.
 //   * What moves no handle is not seen: two containers that are swapped (vector::swap, std::swap of
 //     vectors, maps or unique_ptrs), push_back within the capacity, a pointer set to another tensor
 //     or module, a shared_ptr<Module> replaced while the former module lives. These are pointers

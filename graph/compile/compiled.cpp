@@ -69,6 +69,7 @@ static CapturedFunction capture_function(const TensorFunction& function,
   result.captured = std::move(captured.captured);
   result.read = std::move(captured.read);
   result.guards = std::move(captured.guards);
+  result.logs = std::move(captured.logs);
   return result;
 }
 
@@ -118,6 +119,7 @@ void CompiledSignature::take_captured(CapturedFunction&& captured) {
   captured_ = std::move(captured.captured);
   read_ = std::move(captured.read);
   guards_ = std::move(captured.guards);
+  logs_ = std::move(captured.logs);
   returned_ = std::move(captured.returned);
   origins_ = std::move(captured.origins);
   guards_hold_ = true;
@@ -164,8 +166,9 @@ std::string CompiledSignature::guards_text() const {
 void CompiledSignature::verify_capture(const TensorFunction& function) const {
   if (!graph_break_.empty()) return;
   SymbolicRun now = run_over_symbols(function, signature_);
-  require_same_capture({*recorded_, captured_, returned_.form},
-                       {now.captured.graph, now.captured.captured, now.returned.form});
+  require_same_capture(
+      {*recorded_, captured_, returned_.form, logs_.size()},
+      {now.captured.graph, now.captured.captured, now.returned.form, now.captured.logs.size()});
 }
 
 bool CompiledSignature::has_same_places(const std::vector<Tensor>& captured) const {
@@ -444,20 +447,36 @@ std::vector<Tensor> CompiledSignature::run(const std::vector<Tensor>& arguments,
   return results;
 }
 
-TensorResults CompiledSignature::call(const Call& call, std::int64_t times, bool is_measured) {
+// What is logged lies in the memory of results, which the next time may write: each time is a run
+// of its own.
+std::vector<Tensor> CompiledSignature::run_and_log(const std::vector<Tensor>& arguments,
+                                                   std::int64_t times, bool is_measured,
+                                                   LoggedValues& logged) {
+  if (logs_.empty()) [[likely]]
+    return run(arguments, times, is_measured);
+  std::vector<Tensor> results;
+  for (; times > 0; --times) {
+    results = run(arguments, 1, is_measured);
+    logged.take(results, logs_);
+  }
+  return results;
+}
+
+TensorResults CompiledSignature::call(const Call& call, std::int64_t times, bool is_measured,
+                                      LoggedValues& logged) {
   if (!graph_break_.empty()) return call_one_by_one(call, times);
   if (tuning_) take_tuned_plan();
   // A result of the step before may be an argument of this one, which writes where it lies.
   auto is_own = [&](const Tensor& t) { return t.body()->token.count == steps_; };
   TensorResults results = returned_;
   if (std::ranges::none_of(call.arguments, is_own)) [[likely]] {
-    results.tensors = run(call.arguments, times, is_measured);
+    results.tensors = run_and_log(call.arguments, times, is_measured, logged);
     return results;
   }
   std::vector<Tensor> kept = call.arguments;
   for (Tensor& argument : kept)
     if (is_own(argument)) argument = argument.clone();
-  results.tensors = run(kept, times, is_measured);
+  results.tensors = run_and_log(kept, times, is_measured, logged);
   return results;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "graph/compile/compile.h"
+#include "graph/compile/logged_values.h"
 #include "graph/compile/plans/background_plan.h"
 #include "graph/compile/plans/host_arguments.h"
 #include "graph/compile/resolved_options.h"
@@ -42,7 +43,8 @@ struct CapturedFunction {
   std::vector<Tensor> captured;     // its inputs behind the arguments
   std::vector<const Buffer*> read;  // of these and of other tensors that it looked at
   std::vector<Guard> guards;
-  TensorResults returned;  // what lies around the outputs; no tensors
+  std::vector<LogCallback> logs;  // of its last outputs
+  TensorResults returned;         // what lies around the outputs; no tensors
   std::vector<ResultOrigin> origins;
   std::uint64_t changes = 0;  // of handles, before (handle_changes.h)
 };
@@ -57,8 +59,9 @@ class CompiledSignature {
   CompiledSignature(const Call& call, const ResolvedOptions& options, SharedSteps& shared);
   ~CompiledSignature();
   // `times` times over, on what the time before left; gives the results of the last. Launches are
-  // timed at the first calls on the host, and where `is_measured` says so.
-  TensorResults call(const Call& call, std::int64_t times, bool is_measured = false);
+  // timed at the first calls on the host, and where `is_measured` says so. What the function logs
+  // each time is added to `logged`.
+  TensorResults call(const Call& call, std::int64_t times, bool is_measured, LoggedValues& logged);
 
   const Signature& signature() const { return signature_; }
   const ArgumentForm& form() const { return form_; }
@@ -99,6 +102,8 @@ class CompiledSignature {
   Device device_for(const Device& otherwise, const std::vector<Tensor>& arguments) const;
   std::vector<Tensor> run(const std::vector<Tensor>& arguments, std::int64_t times,
                           bool is_measured);
+  std::vector<Tensor> run_and_log(const std::vector<Tensor>& arguments, std::int64_t times,
+                                  bool is_measured, LoggedValues& logged);
   std::vector<InputMemory> memory_of_inputs(const ResolvedOptions& options,
                                             const Device& device) const;
   void set_addresses(const std::vector<Tensor>& arguments);
@@ -122,6 +127,7 @@ class CompiledSignature {
   bool is_doubtful_ = false;
   std::vector<Guard> guards_;
   bool guards_hold_ = true;
+  std::vector<LogCallback> logs_;
   std::optional<Graph> recorded_;  // as it was captured, where later captures are compared with it
   std::int64_t captures_ = 0;
   std::vector<std::size_t> mutated_;  // inputs

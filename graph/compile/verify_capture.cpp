@@ -67,6 +67,9 @@ void require_same_capture(const CaptureView& before, const CaptureView& now) {
   if (before.returned != now.returned && !now.graph.outputs.empty())
     raise("returns other numbers, keys or sizes besides its tensors than when it was captured",
           now.graph.node(now.graph.outputs[0]).where);
+  if (before.logs != now.logs)
+    raise(concat("logs ", now.logs, " tensors and logged ", before.logs, " when it was captured"),
+          now.graph.node(now.graph.outputs[0]).where);
   if (before.graph.outputs != now.graph.outputs && !now.graph.outputs.empty())
     raise("returns another value than when it was captured",
           now.graph.node(now.graph.outputs[0]).where);

@@ -18,6 +18,7 @@ struct CaptureView {
   const Graph& graph;                   // as it was recorded, before any pass
   const std::vector<Tensor>& captured;  // its inputs behind the arguments
   const std::string& returned;          // the form of what lies around its outputs (structure.h)
+  std::size_t logs;                     // how many of the outputs it does not return but logs
 };
 
 // Raises `Error` naming the line, what is there now and what was there, and what to do.

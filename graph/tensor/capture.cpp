@@ -215,6 +215,12 @@ void Capture::write(const Tensor& target, const Tensor& value, std::string_view 
   ++body.version;
 }
 
+void Capture::log(const Tensor& tensor, LogCallback callback, std::string_view operation,
+                  std::source_location where) {
+  logged_.push_back(node_of(tensor, operation, where));
+  logs_.push_back(std::move(callback));
+}
+
 bool Capture::is_written(const TensorBody& concrete) const {
   auto found = index_of_.find(identity_of(concrete));
   return found != index_of_.end() && inputs_[found->second].newest != inputs_[found->second].node;
@@ -262,6 +268,7 @@ Captured Capture::finish(std::vector<Tensor> outputs) {
   std::vector<NodeId> ids;
   for (const Tensor& output : outputs)
     ids.push_back(node_of(output, "compile", std::source_location::current()));
+  ids.insert(ids.end(), logged_.begin(), logged_.end());
   graph_.outputs = std::move(ids);
   require_no_overlap();
   require_no_lasting_assignment();
@@ -276,6 +283,7 @@ Captured Capture::finish(std::vector<Tensor> outputs) {
   result.read.assign(read_.begin(), read_.end());
   std::erase_if(guards_, [](const Guard& guard) { return guard.object->is_gone; });
   result.guards = std::move(guards_);
+  result.logs = std::move(logs_);
   result.graph = std::move(graph_);
   outputs.clear();  // handles of the capture's own
   end();

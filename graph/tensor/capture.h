@@ -7,6 +7,7 @@
 // the capture; `finish` turns that into Graph::mutations.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -36,12 +37,16 @@ class DataReadError : public GraphBreak {
   DataReadError(std::string_view operation, std::source_location where);
 };
 
+// Takes a value that the function looks at (graph/functions/log.h): a tensor on the host.
+using LogCallback = std::function<void(const Tensor&)>;
+
 struct Captured {
   Graph graph;
   std::vector<Tensor> captured;  // the graph's inputs after the placeholders, in order
   // The memory of these and of all other concrete tensors that the function looked at.
   std::vector<const Buffer*> read;
-  std::vector<Guard> guards;  // on values of the host that it read and that outlive it
+  std::vector<Guard> guards;      // on values of the host that it read and that outlive it
+  std::vector<LogCallback> logs;  // of the last outputs of the graph, which are not returned
 };
 
 class Capture {
@@ -68,6 +73,9 @@ class Capture {
   void write(const Tensor& target, const Tensor& value, std::string_view operation,
              std::source_location where);
   bool is_written(const TensorBody& concrete) const;
+  // The value that the tensor has now is for `callback`, when a call is over.
+  void log(const Tensor& tensor, LogCallback callback, std::string_view operation,
+           std::source_location where);
   HandleAssignments& assignments() { return assignments_; }
   // Ends the capture: the graph with the given outputs. The capture is of no further use. Raises
   // `GraphBreak` where the function assigned a handle that is still there.
@@ -98,6 +106,8 @@ class Capture {
   std::map<Identity, std::size_t> index_of_;
   std::set<const Buffer*> read_;
   std::vector<Guard> guards_;
+  std::vector<NodeId> logged_;
+  std::vector<LogCallback> logs_;  // of each of these
   HandleAssignments assignments_;
 };
 

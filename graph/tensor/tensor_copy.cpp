@@ -47,6 +47,12 @@ Tensor copy_to(const Tensor& from, const Device& device) {
   return to;
 }
 
+Tensor host_copy(const Tensor& from, std::string_view operation,
+                 std::optional<std::source_location> where) {
+  StepAccess access(from, operation, where);
+  return copy_to(from, Device::cpu());
+}
+
 }  // namespace graph
 
 Device Tensor::device() const {

@@ -7,6 +7,10 @@
 // the driver knows no other.
 #pragma once
 
+#include <optional>
+#include <source_location>
+#include <string_view>
+
 #include "graph/tensor/tensor.h"
 
 namespace tilewright::graph {
@@ -16,5 +20,10 @@ void copy_elements(const Tensor& to, const Tensor& from);
 
 // A new row-major tensor on `device`.
 Tensor copy_to(const Tensor& from, const Device& device);
+
+// A copy of a concrete tensor on the host. Raises `Error`, which begins with the operation, where a
+// later step has overwritten it.
+Tensor host_copy(const Tensor& from, std::string_view operation,
+                 std::optional<std::source_location> where);
 
 }  // namespace tilewright::graph

@@ -18,6 +18,7 @@
 #include "dsl/target/target.h"
 #include "graph/compile/compile.h"
 #include "graph/functions/dlpack.h"
+#include "graph/functions/log.h"
 #include "graph/functions/quantized.h"
 #include "graph/tensor/tensor.h"
 #include "models/decoder/attention.h"
