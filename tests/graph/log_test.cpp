@@ -283,7 +283,8 @@ TEST(Log, WithRowChecks) {
   EXPECT_EQ(f(Tensor::from(std::vector<std::int64_t>{2}, {1})).shape(), Shape({1, 2}));
   ASSERT_EQ(record.values.size(), 1U);
   EXPECT_EQ(record.values[0].size(), 2U);
-  expect_contains(error_of([&] { f(Tensor::from(std::vector<std::int64_t>{3}, {1})); }), "id 4 is outside");
+  expect_contains(error_of([&] { f(Tensor::from(std::vector<std::int64_t>{3}, {1})); }),
+                  "id 4 is outside");
   EXPECT_EQ(record.values.size(), 1U);
 }
 
