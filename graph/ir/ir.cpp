@@ -68,7 +68,7 @@ NodeId GraphBuilder::add(Op op, std::vector<NodeId> operands, ValueType type,
                          Attributes attributes) {
   auto id = static_cast<NodeId>(graph_.nodes.size());
   // A result comes from what its node came from.
-  Origin own = info(op).kind == Kind::projection ? node(operands[0]).origin : Origin{op, id};
+  Origin own = info(op).kind == Kind::projection ? node(operands[0]).origin : Origin{op, id, mark_};
   graph_.nodes.push_back({op, std::move(operands), type.dtype, std::move(type.shape),
                           std::move(attributes), where_, origin_.value_or(own),
                           std::move(type.others)});

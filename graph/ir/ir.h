@@ -43,11 +43,15 @@ struct Scalar;
 namespace tilewright::graph {
 
 using NodeId = std::uint32_t;
+// A marked region of the captured function (graph/compile/region.h), each call of one by itself,
+// from 1; 0: none.
+using MarkId = std::uint32_t;
 
 // What the user wrote that a node came from: it itself, or a composite that was decomposed since.
 struct Origin {
   Op op = Op::input;
   NodeId node = 0;  // of the captured graph
+  MarkId mark = 0;  // where it was written; fusion joins nothing of two marks
 };
 
 // What a value is; of a node with several results, that of its own value, and `others` the types
@@ -84,6 +88,7 @@ struct Graph {
   std::vector<Mutation> mutations;
   // Strides of inputs whose memory is not row-major, indexed like `inputs`; empty: row-major.
   std::vector<Strides> input_strides;
+  std::vector<std::string> marks;  // the name of mark 1, 2, ...
 
   const Node& node(NodeId id) const { return nodes[id]; }
 };
@@ -98,6 +103,7 @@ class GraphBuilder {
   const Node& node(NodeId id) const { return graph_.nodes[id]; }
   void set_location(std::source_location where) { where_ = where; }
   void set_origin(Origin origin) { origin_ = origin; }  // else each node is its own
+  void set_mark(MarkId mark) { mark_ = mark; }          // of nodes that are their own origin
 
   NodeId input(DType dtype, Shape shape, Strides strides = {});
   NodeId full(DType dtype, Shape shape, double number);
@@ -113,6 +119,7 @@ class GraphBuilder {
   Graph& graph_;
   std::source_location where_ = std::source_location::current();
   std::optional<Origin> origin_;
+  MarkId mark_ = 0;
 };
 
 // What every element of a `full` node is: `number` and, of an integer that no double is, the rest

@@ -7,18 +7,26 @@
 namespace tilewright::graph {
 namespace {
 
-// The node as far as its value goes: operands in the new graph, commutative ones sorted.
+// The node as far as its value goes: operands in the new graph, commutative ones sorted. A marked
+// region computes what it needs itself, so that those of equal structure stay equal; constants are
+// no work.
 Node signature(const Rewriter& rewriter, const Node& node) {
-  Node result{
-      node.op,    rewriter.operands_of(node), node.dtype, node.shape, node.attributes, {}, {},
-      node.others};
+  const bool is_constant = info(node.op).kind == Kind::constant;
+  Node result{.op = node.op,
+              .operands = rewriter.operands_of(node),
+              .dtype = node.dtype,
+              .shape = node.shape,
+              .attributes = node.attributes,
+              .where = {},
+              .origin = {.mark = is_constant ? 0 : node.origin.mark},
+              .others = node.others};
   auto tile_op = info(node.op).tile_op;
   if (tile_op && ir::info(*tile_op).has(ir::commutative)) std::ranges::sort(result.operands);
   return result;
 }
 bool equal(const Node& a, const Node& b) {
   return a.op == b.op && a.operands == b.operands && a.type() == b.type() &&
-         a.attributes == b.attributes;
+         a.attributes == b.attributes && a.origin.mark == b.origin.mark;
 }
 std::uint64_t hash_of(const Node& node) {
   Hasher hasher;

@@ -61,6 +61,7 @@ class Rewriter {
     for (NodeId id : from_.outputs) to_.outputs.push_back(at(id));
     for (const Mutation& m : from_.mutations) to_.mutations.push_back({at(m.input), at(m.value)});
     to_.input_strides = from_.input_strides;
+    to_.marks = from_.marks;
     return std::move(to_);
   }
 

@@ -25,8 +25,9 @@ struct Candidate {
 
 class Fuser {
  public:
-  Fuser(const TaskList& list, const RegionLimits& limits)
+  Fuser(const TaskList& list, const RegionLimits& limits, std::span<const MarkId> marks)
       : list_(list),
+        marks_(marks),
         builder_(list, limits),
         repeats_(find_repeats(list)),
         regions_(list),
@@ -133,8 +134,11 @@ class Fuser {
     });
   }
 
+  MarkId mark(TaskId task) const { return marks_.empty() ? 0 : marks_[task]; }
+  // Within a mark there are no seams: where its author began and ended it is the period.
   bool seams_allow(const std::vector<TaskId>& a, const std::vector<TaskId>& b) const {
-    if (repeats_.stretches.empty()) return true;
+    if (mark(a[0]) != mark(b[0])) return false;
+    if (repeats_.stretches.empty() || mark(a[0]) != 0) return true;
     if (!over_seams_) return repeats_.turn(a[0]) == repeats_.turn(b[0]);
     return a.size() + b.size() <= std::min(least_period(a), least_period(b));
   }
@@ -159,6 +163,7 @@ class Fuser {
   }
 
   const TaskList& list_;
+  std::span<const MarkId> marks_;  // by task
   RegionBuilder builder_;
   Repeats repeats_;
   RegionGraph regions_;
@@ -168,8 +173,9 @@ class Fuser {
 
 }  // namespace
 
-std::vector<FusedRegion> fuse_tasks(const TaskList& list, bool fuse, const RegionLimits& limits) {
-  Fuser fuser(list, limits);
+std::vector<FusedRegion> fuse_tasks(const TaskList& list, bool fuse, const RegionLimits& limits,
+                                    std::span<const MarkId> marks) {
+  Fuser fuser(list, limits, marks);
   if (fuse) fuser.merge_all();
   return fuser.result();
 }

@@ -5,11 +5,13 @@
 // read once). Candidates are taken by bytes saved; two regions are merged if the union is a region
 // (region.h) and convex: no path leaves it and comes back, which would make it wait for itself.
 // Ties go to the earlier task, so the result is deterministic. What repeats (repeats.h) is not
-// merged over its seams.
+// merged over its seams, and nothing over the borders of a marked region (graph/compile/region.h).
 #pragma once
 
+#include <span>
 #include <vector>
 
+#include "graph/ir/ir.h"
 #include "graph/regions/region.h"
 
 namespace tilewright::graph {
@@ -25,8 +27,10 @@ struct FusedTasks {
   std::vector<FusedRegion> regions;
 };
 
-// In an order in which they can run. `fuse` false: one region a task.
+// In an order in which they can run. `fuse` false: one region a task. `marks` says of each task
+// where it was written; empty: nothing is marked.
 std::vector<FusedRegion> fuse_tasks(const TaskList& list, bool fuse,
-                                    const RegionLimits& limits = {});
+                                    const RegionLimits& limits = {},
+                                    std::span<const MarkId> marks = {});
 
 }  // namespace tilewright::graph

@@ -32,7 +32,10 @@ FusedTasks fused_tasks(const Graph& graph, const PlanOptions& options) {
   if (verifies) verify(result.list);
   RegionLimits limits;
   limits.rows_of_computed_operands = is_gpu ? few_rows_of_gpus : dsl::PackedProduct::least_rows - 1;
-  result.regions = fuse_tasks(result.list, options.fuse, limits);
+  std::vector<MarkId> marks;
+  if (!graph.marks.empty())
+    for (const Task& task : result.list.tasks) marks.push_back(graph.node(task.node).origin.mark);
+  result.regions = fuse_tasks(result.list, options.fuse, limits, marks);
   for (FusedRegion& fused : result.regions) fused.region.sizes_vary = options.sizes_vary;
   if (verifies) verify(result.list, result.regions);
   return result;

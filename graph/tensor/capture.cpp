@@ -158,12 +158,38 @@ NodeId Capture::node_of(const Tensor& tensor, std::string_view operation,
   return body.node;
 }
 
+MarkId Capture::open_mark(std::string name) {
+  graph_.marks.push_back(std::move(name));
+  open_marks_.push_back(static_cast<MarkId>(graph_.marks.size()));
+  return open_marks_.back();
+}
+
+void MarkScope::open(const std::string& name) {
+  Capture* capture = Capture::active();
+  if (capture == nullptr) return;
+  serial_ = capture->serial();
+  mark_ = capture->open_mark(name);
+}
+
+void MarkScope::close() {
+  if (mark_ == 0) return;
+  Capture* capture = Capture::active();
+  if (capture != nullptr && capture->serial() == serial_) capture->close_mark(mark_);
+  mark_ = 0;
+}
+
+GraphBuilder Capture::builder(std::source_location where) {
+  GraphBuilder builder(graph_);
+  builder.set_location(where);
+  builder.set_mark(open_marks_.empty() ? 0 : open_marks_.back());
+  return builder;
+}
+
 Tensor Capture::append(Op op, std::span<const Tensor> operands, Attributes attributes,
                        std::optional<DType> dtype, std::source_location where) {
   std::vector<NodeId> ids;
   for (const Tensor& operand : operands) ids.push_back(node_of(operand, info(op).name, where));
-  GraphBuilder builder(graph_);
-  builder.set_location(where);
+  GraphBuilder builder = this->builder(where);
   NodeId node = dtype ? builder.append(op, std::move(ids), std::move(attributes), *dtype)
                       : builder.append(op, std::move(ids), std::move(attributes));
   Tensor result = symbolic(node);
@@ -177,17 +203,14 @@ Tensor Capture::append(Op op, std::span<const Tensor> operands, Attributes attri
 std::vector<Tensor> Capture::append_all(Op op, std::span<const Tensor> operands,
                                         Attributes attributes, std::source_location where) {
   Tensor own = append(op, operands, std::move(attributes), std::nullopt, where);
-  GraphBuilder builder(graph_);
-  builder.set_location(where);
+  GraphBuilder builder = this->builder(where);
   std::vector<Tensor> results;
   for (NodeId id : builder.results_of(own.body()->node)) results.push_back(symbolic(id));
   return results;
 }
 
 NodeId Capture::constant(const ir::Scalar& value, const Shape& shape, std::source_location where) {
-  GraphBuilder builder(graph_);
-  builder.set_location(where);
-  return builder.full(shape, value);
+  return builder(where).full(shape, value);
 }
 
 void Capture::write(const Tensor& target, const Tensor& value, std::string_view operation,

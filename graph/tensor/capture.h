@@ -76,6 +76,11 @@ class Capture {
   // The value that the tensor has now is for `callback`, when a call is over.
   void log(const Tensor& tensor, LogCallback callback, std::string_view operation,
            std::source_location where);
+  // Operations from here to `close_mark` are a marked region of that name, but for those in a mark
+  // that is opened within it.
+  MarkId open_mark(std::string name);
+  void close_mark(MarkId mark) { std::erase(open_marks_, mark); }
+  std::size_t operations() const { return graph_.nodes.size(); }  // recorded so far
   HandleAssignments& assignments() { return assignments_; }
   // Ends the capture: the graph with the given outputs. The capture is of no further use. Raises
   // `GraphBreak` where the function assigned a handle that is still there.
@@ -92,6 +97,7 @@ class Capture {
     std::source_location written;
   };
   using Identity = std::tuple<const Buffer*, std::int64_t, DType, Shape, Strides>;
+  GraphBuilder builder(std::source_location where);
   static Identity identity_of(const TensorBody& body);
   Input& input_of(const Tensor& concrete, std::string_view operation, std::source_location where);
   void require_no_overlap() const;
@@ -106,9 +112,34 @@ class Capture {
   std::map<Identity, std::size_t> index_of_;
   std::set<const Buffer*> read_;
   std::vector<Guard> guards_;
+  std::vector<MarkId> open_marks_;  // the innermost last
   std::vector<NodeId> logged_;
   std::vector<LogCallback> logs_;  // of each of these
   HandleAssignments assignments_;
+};
+
+// A mark in the active capture, where there is one and the name is not empty, until it is closed or
+// the capture is over.
+class MarkScope {
+ public:
+  MarkScope() = default;  // none
+  explicit MarkScope(const std::string& name) {
+    if (!name.empty()) [[unlikely]]
+      open(name);
+  }
+  ~MarkScope() {
+    if (mark_ != 0) [[unlikely]]
+      close();
+  }
+  MarkScope(const MarkScope&) = delete;
+  MarkScope& operator=(const MarkScope&) = delete;
+  void open(const std::string& name);  // where none is open
+  void close();
+  bool is_open() const { return mark_ != 0; }
+
+ private:
+  MarkId mark_ = 0;           // none is open
+  std::uint64_t serial_ = 0;  // of the capture
 };
 
 // Raises `Error` unless a symbolic tensor belongs to the active capture and is no stale view.
