@@ -104,6 +104,7 @@ struct CompiledFunction::State {
   bool has_said_limit = false;
 
   std::function<void(const Device&)> move;  // of what the function holds; none: nothing
+  std::string region;  // that it is inside other functions; empty: a part of what is around
 
   // As of a mutex.
   void lock() { gate.enter(); }
@@ -361,6 +362,7 @@ TensorResults CompiledFunction::State::call(const Call& call, std::int64_t times
 TensorResults CompiledFunction::State::run(const Call& call, std::int64_t times, bool is_measured,
                                            graph::LoggedValues& logged) {
   // Inside a capture the function is part of what is being captured.
+  graph::MarkScope mark(region);
   if (!resolved.is_captured || graph::Capture::active() || stance() == Stance::force_eager)
     return graph::call_one_by_one(call, times);
   for (std::size_t i = 0; i < call.arguments.size(); ++i) {
@@ -387,6 +389,11 @@ TensorResults CompiledFunction::State::run(const Call& call, std::int64_t times,
   }
   // Op by op, and outside of the lock: the function is the user's, and the state may be gone.
   return graph::call_one_by_one({alone, call.arguments, call.form, call.describe}, times);
+}
+
+void CompiledFunction::mark_as_region(std::string name) {
+  require(!name.empty(), "[region] the name is empty; give the one that reports should show");
+  state_->region = std::move(name);
 }
 
 std::vector<Recompilation> CompiledFunction::recompilations() const {

@@ -150,16 +150,25 @@ struct RegionReport {
   std::int64_t bytes;      // read and written by one launch
   // Spent on code generation for this function; next to nothing for a kernel that exists already.
   double compile_seconds;
-  std::vector<std::string> ops;       // what was fused, after decomposition
-  std::vector<std::string> user_ops;  // the same as the user wrote it
-  std::string key;                    // content hash
-  double run_seconds = 0;             // of all launches in one call; 0: not measured
+  std::vector<std::string> ops;          // what was fused, after decomposition
+  std::vector<std::string> user_ops;     // the same as the user wrote it
+  std::string key;                       // content hash
+  double run_seconds = 0;                // of all launches in one call; 0: not measured
+  std::vector<std::string> marked = {};  // names of the marked regions that it is a part of
+};
+// All marked regions of one name in a compiled function (graph/compile/region.h), for reports.
+struct MarkedRegionReport {
+  std::string name;
+  std::int64_t instances;   // of the region: calls of it
+  std::int64_t structures;  // of these that differ
+  std::int64_t programs;    // distinct kernels that compute them
 };
 struct PlanReport {
   std::string signature;
-  std::string device;                 // that it runs on
-  std::int64_t host_bytes = 0;        // copied from the host to that device by each call
-  std::vector<RegionReport> regions;  // distinct programs
+  std::string device;                           // that it runs on
+  std::int64_t host_bytes = 0;                  // copied from the host to that device by each call
+  std::vector<RegionReport> regions;            // distinct programs
+  std::vector<MarkedRegionReport> marked = {};  // in the order of their first calls
   std::int64_t launches = 0;
   std::int64_t nodes = 0;                                              // of the simplified graph
   std::int64_t arena_bytes = 0;                                        // intermediate buffers
@@ -214,6 +223,9 @@ class CompiledFunction {
   // is over, at most this many seconds, and returns whether it is over; 0 only asks. The next call
   // runs what was found. Other threads may call the function meanwhile.
   bool wait_until_tuned(double seconds = std::numeric_limits<double>::infinity()) const;
+  // From now on, where it is called inside another compiled function, a marked region of this name
+  // (graph/compile/region.h). For all copies; not thread safe with calls.
+  void mark_as_region(std::string name);
 
  protected:
   void on_move(std::function<void(const Device&)> move);

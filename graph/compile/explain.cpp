@@ -113,6 +113,11 @@ std::string explain(const PlanReport& plan) {
   if (plan.timed_calls > 0)
     text += concat("  launches of a call take ", of_seconds(plan.run_seconds),
                    ", each its least of ", counted(plan.timed_calls, "call", "calls"), "\n");
+  for (const MarkedRegionReport& region : plan.marked)
+    text +=
+        concat("  region ", region.name, ": called ", counted(region.instances, "time", "times"),
+               ", ", counted(region.structures, "structure", "structures"), " of ",
+               counted(region.programs, "distinct program", "distinct programs"), "\n");
   if (!plan.guards.empty()) text += concat("  guards:\n", plan.guards);
   return text + table(plan);
 }
@@ -164,7 +169,9 @@ PlanReport CompiledSignature::report() const {
   for (const PlanProgram& program : plan_->programs())
     report.regions.push_back({program.name, program.kind, program.instances, program.launches,
                               program.bytes, program.compile_seconds, program.ops, program.user_ops,
-                              program.key, seconds[report.regions.size()]});
+                              program.key, seconds[report.regions.size()], program.marks});
+  for (const MarkedRegion& region : plan_->marked_regions())
+    report.marked.push_back({region.name, region.instances, region.structures, region.programs});
   report.timed_calls = times_.runs;
   report.run_seconds = std::accumulate(seconds.begin(), seconds.end(), 0.0);
   report.device = plan_->device().text();

@@ -12,6 +12,7 @@
 #include "graph/lower/packed_weights.h"
 #include "graph/regions/region_key.h"
 #include "graph/run/batches.h"
+#include "graph/run/marked_regions.h"
 #include "graph/run/memory.h"
 #include "graph/run/plan_body.h"
 #include "graph/run/plan_kernels.h"
@@ -53,6 +54,7 @@ class PlanMaker {
     for (const FusedRegion& fused : regions_)
       keys_.push_back(program_key(list_, fused.region, target_));
     body_->key = key_of_regions();
+    body_->marked_regions = marked_regions(graph_, list_, regions_, keys_);
     find_positions();
     blocks_.emplace(list_, regions_, keys_, options_);
     body_->choices = blocks_->choices();
@@ -109,6 +111,8 @@ class PlanMaker {
     for (const Step& step : known->second.steps) {
       PlanProgram& program = body_->programs[step.program];
       ++program.instances;
+      if (MarkId mark = mark_of(graph_, list_, region))
+        add_name(graph_.marks[mark - 1], program.marks);
       PendingLaunch launch{step.program, step.grid, {}, step.rows, {}, 0};
       for (std::uint32_t i : step.memory) launch.storages.push_back(memory[i]);
       if (lowering.launch != nullptr) {
@@ -123,6 +127,10 @@ class PlanMaker {
                          body_->functions[step.program].cluster == 1;
       launches_.push_back(std::move(launch));
     }
+  }
+
+  static void add_name(const std::string& name, std::vector<std::string>& names) {
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   }
 
   std::vector<StorageId> written(const Region& region) const {

@@ -17,6 +17,7 @@ std::span<const PlanProgram> Plan::programs() const { return body_->programs; }
 std::string Plan::program_text(std::size_t program) const {
   return ir::print(body_->functions.at(program));
 }
+const std::vector<MarkedRegion>& Plan::marked_regions() const { return body_->marked_regions; }
 const Device& Plan::device() const { return body_->device; }
 std::int64_t Plan::launches() const { return std::ssize(body_->executable.steps); }
 std::vector<double> Plan::program_seconds(const LaunchTimes& times) const {

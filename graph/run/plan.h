@@ -82,6 +82,7 @@ struct PlanProgram {
   std::string name, kind;
   std::vector<std::string> ops;       // what was fused, in order
   std::vector<std::string> user_ops;  // what the user wrote of which these are parts
+  std::vector<std::string> marks;     // names of the marked regions that it is a part of
   std::string key;                    // hex of its content hash
   std::int64_t bytes = 0;             // read and written by one launch
   std::int64_t bytes_saved = 0;       // that fusion keeps from memory
@@ -89,6 +90,14 @@ struct PlanProgram {
   std::int64_t launches = 0;          // in which it does so
   std::int64_t batch = 1;             // regions in the largest of them
   double compile_seconds = 0;         // of code generation for this plan
+};
+
+// All marked regions of one name.
+struct MarkedRegion {
+  std::string name;
+  std::int64_t instances = 0;   // calls that compute something
+  std::int64_t structures = 0;  // of these that differ
+  std::int64_t programs = 0;    // distinct ones of all of them
 };
 
 class Plan {
@@ -110,6 +119,7 @@ class Plan {
   const std::vector<PackedWeight>& packed_weights() const;
   std::span<const PlanProgram> programs() const;
   std::string program_text(std::size_t program) const;  // its tile IR
+  const std::vector<MarkedRegion>& marked_regions() const;
   const Device& device() const;
   std::int64_t launches() const;                                        // steps of its executable
   std::vector<double> program_seconds(const LaunchTimes& times) const;  // of one run

@@ -30,6 +30,7 @@ struct Plan::Body {
   double lower_seconds = 0, compile_seconds = 0;
   TunedChoices choices;
   Hash key;  // of all regions in their order
+  std::vector<MarkedRegion> marked_regions;
   std::vector<CachePosition> positions;
 };
 

@@ -17,6 +17,7 @@
 #include "dsl/launch/gpu_host.h"
 #include "dsl/target/target.h"
 #include "graph/compile/compile.h"
+#include "graph/compile/region.h"
 #include "graph/functions/dlpack.h"
 #include "graph/functions/log.h"
 #include "graph/functions/quantized.h"
