@@ -26,6 +26,7 @@
 #include "models/decoder/decoder.h"
 #include "models/decoder/language_model.h"
 #include "models/generate/generate.h"
+#include "models/layers/compile_regions.h"
 #include "models/layers/containers.h"
 #include "models/layers/layers.h"
 #include "models/layers/module.h"

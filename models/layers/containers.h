@@ -2,7 +2,8 @@
 //
 // Parts are called "0", "1", ... as in PyTorch. Separate from module.h because these are templates
 // over the layers' types; a module itself is not. How many there are is guarded: a function that
-// was compiled before a layer was added is compiled anew.
+// was compiled before a layer was added is compiled anew. Where they are asked for a layer they say
+// so to compile_regions (repeated_blocks.h).
 #pragma once
 
 #include <concepts>
@@ -15,6 +16,7 @@
 
 #include "graph/tensor/guarded.h"
 #include "models/layers/module.h"
+#include "models/layers/repeated_blocks.h"
 
 namespace tilewright {
 
@@ -31,10 +33,16 @@ class ModuleList : public Module {
     return *layers_.back();
   }
   std::size_t size(std::source_location w = std::source_location::current()) const {
+    if (detail::captures.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      detail::leave_list(*this);
     return count_.get(w);
   }
-  Layer& operator[](std::size_t i) { return *layers_[i]; }
-  const Layer& operator[](std::size_t i) const { return *layers_[i]; }
+  // The index is what is made of a number, and lasts to the end of the expression.
+  Layer& operator[](detail::BlockIndex&& i) { return i.enter(*layers_[i.index()]); }
+  const Layer& operator[](detail::BlockIndex&& i) const {
+    return i.enter(std::as_const(*layers_[i.index()]));
+  }
+  bool is_list() const override { return true; }
 
  private:
   std::vector<std::unique_ptr<Layer>> layers_;
@@ -68,14 +76,21 @@ class Sequential : public Module {
   }
 
   std::size_t size(std::source_location w = std::source_location::current()) const {
+    if (detail::captures.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      detail::leave_list(*this);
     return count_.get(w);
   }
   Tensor forward(const Tensor& x) const {
     Tensor y = x;
-    for (std::size_t i = 0; i < size(); ++i) y = steps_[i](y);
+    for (std::size_t i = 0; i < size(); ++i) {
+      detail::BlockIndex step(i);
+      step.enter(*layers_[i]);
+      y = steps_[i](y);
+    }
     return y;
   }
   Tensor operator()(const Tensor& x) const { return forward(x); }
+  bool is_list() const override { return true; }
 
  private:
   struct Repeat {};

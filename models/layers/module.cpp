@@ -127,6 +127,12 @@ void Module::quantize_weight(std::string_view name, Tensor& weight, const Tensor
   std::erase_if(parameters_, [&](const auto& entry) { return entry.first == name; });
 }
 
+std::vector<const Module*> Module::parts() const {
+  std::vector<const Module*> result;
+  for (const auto& [name, part] : parts_) result.push_back(part);
+  return result;
+}
+
 void Module::collect(const std::string& prefix, std::vector<NamedParameter>& into) {
   for (auto& [name, tensor] : parameters_) into.push_back({prefix + name, *tensor});
   for (auto& [name, part] : parts_) part->collect(prefix + name + ".", into);

@@ -60,6 +60,11 @@ class Module {
   // module that is no part of another. Errors name it.
   const std::string& path() const { return path_; }
 
+  // The modules that are registered in this one, in the order of registration.
+  std::vector<const Module*> parts() const;
+  // Whether these are modules of a kind one after the other, of which compile_regions makes blocks.
+  virtual bool is_list() const { return false; }
+
   // Own parameters first, then those of the parts, in the order of registration.
   std::vector<NamedParameter> named_parameters();
   std::int64_t parameter_count();
