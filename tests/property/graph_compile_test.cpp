@@ -13,9 +13,13 @@ namespace {
 
 constexpr std::uint64_t cases = 1000, emulated_cases = 500;
 
-void expect_planned_is_meant(PlanForm form, std::uint64_t count, bool any_blocks = false) {
+enum class Marks : std::uint8_t { none, random };
+
+void expect_planned_is_meant(PlanForm form, std::uint64_t count, bool any_blocks = false,
+                             Marks marks = Marks::none) {
   for (std::uint64_t seed : seeds_of_test(count)) {
     RandomGraph random = random_graph(seed);
+    if (marks == Marks::random) mark_at_random(random.graph, seed);
     Graph graph = run_passes(random.graph);
     // Bounds of what was written: a decomposition may choose by comparisons that no bound decides.
     BoundedEvaluation expected = bounded_evaluate(random.graph, random.inputs);
@@ -52,6 +56,11 @@ TEST(PlannedGraphs, UnfusedAndInterpretedComputeWhatTheGraphMeans) {
 }
 TEST(PlannedGraphs, FusedComputeWhatTheGraphMeans) {
   expect_planned_is_meant({{}, false, "fused"}, cases);
+}
+TEST(PlannedGraphs, MarkedComputeWhatTheGraphMeans) {
+  expect_planned_is_meant({{.interpret = true}, false, "marked, interpreted"}, cases, false,
+                          Marks::random);
+  expect_planned_is_meant({{}, false, "marked"}, cases / 5, false, Marks::random);
 }
 TEST(PlannedGraphs, UnfusedComputeWhatTheGraphMeans) {
   expect_planned_is_meant({{.fuse = false}, false, "unfused"}, cases / 5);

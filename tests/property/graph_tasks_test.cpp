@@ -45,6 +45,28 @@ TEST(TasksOfRandomGraphs, ReadBackFromTheirText) {
   }
 }
 
+// Whatever is marked: no region has tasks of two marks, and within them fusion goes on.
+TEST(TasksOfRandomGraphs, AreNotFusedOverTheBordersOfMarks) {
+  std::size_t fused = 0;
+  for (std::uint64_t seed : seeds_of_test(cases)) {
+    RandomGraph random = random_graph(seed);
+    mark_at_random(random.graph, seed);
+    const Graph graph = run_passes(random.graph);
+    const FusedTasks tasks = fused_tasks(graph, {.device = Device::cpu()});
+    verify(tasks.list, tasks.regions);
+    for (const FusedRegion& each : tasks.regions) {
+      const std::vector<TaskId>& members = each.region.tasks;
+      fused += members.size() > 1 ? 1 : 0;
+      for (TaskId id : members)
+        ASSERT_EQ(graph.node(tasks.list.tasks[id].node).origin.mark,
+                  graph.node(tasks.list.tasks[members[0]].node).origin.mark)
+            << reproduction(seed) << "\n"
+            << print(graph);
+    }
+  }
+  EXPECT_GT(fused, 0U);
+}
+
 // Any order in which each task has those of `after` before it.
 std::vector<TaskId> random_order(const TaskList& list, std::uint64_t seed) {
   std::mt19937_64 random(seed);

@@ -215,4 +215,15 @@ RandomGraph GraphGenerator::run() {
 
 RandomGraph random_graph(std::uint64_t seed) { return GraphGenerator(seed).run(); }
 
+void mark_at_random(Graph& graph, std::uint64_t seed) {
+  Dice dice(seed);
+  MarkId mark = 0;
+  for (Node& node : graph.nodes) {
+    if (dice.chance(25)) mark = static_cast<MarkId>(dice.below(4));  // a mark may go on later
+    const bool is_projection = info(node.op).kind == Kind::projection;
+    node.origin.mark = is_projection ? graph.node(node.operands[0]).origin.mark : mark;
+  }
+  graph.marks = {"first", "second", "third"};
+}
+
 }  // namespace tilewright::graph

@@ -21,4 +21,8 @@ struct RandomGraph {
 
 RandomGraph random_graph(std::uint64_t seed);
 
+// Puts marks on stretches of the nodes, and leaves others without one, as a captured function does
+// that calls marked regions.
+void mark_at_random(Graph& graph, std::uint64_t seed);
+
 }  // namespace tilewright::graph
