@@ -9,7 +9,9 @@
 // A block is called where its list is asked for it, to the end of that expression:
 // `layers[i](x)`. Where nothing is computed up to there, as in `auto& layer = layers[i];`, its call
 // goes on until the list is asked for another one or for its size, as the condition of the loop
-// does.
+// does. A block that is asked for within the expression of another one belongs to that. None of
+// this changes a result: where a model walks through its lists in another way, its kernels are
+// those that compile() makes.
 #pragma once
 
 #include <cstddef>
