@@ -126,5 +126,36 @@ TEST(PanelDot, MultipliesWhereTheyLie) {
     }
 }
 
+// A matrix in memory, by rows or by columns, is written as panels of pairs.
+ir::Function packing_program(bool by_columns) {
+  constexpr std::int64_t panels = 2, width = 32, depth = 64, columns = panels * width;
+  Tracer t("packing");
+  Tile from = t.pointer_param("from", DType::bf16), to = t.pointer_param("to", DType::bf16);
+  Desc result = make_desc(to, {panels, depth / 2, width, 2}, {depth * width, 2 * width, 2, 1});
+  if (by_columns) {
+    Desc matrix = make_desc(from, {panels, width, depth / 2, 2}, {width * depth, depth, 2, 1});
+    Tile block = load(matrix, {0, 0, 0, 0}, {panels, width, depth / 2, 2});
+    store(result, {0, 0, 0, 0}, permute(block, {0, 2, 1, 3}));
+  } else {
+    Desc matrix = make_desc(from, {depth / 2, 2, panels, width}, {2 * columns, columns, width, 1});
+    Tile block = load(matrix, {0, 0, 0, 0}, {depth / 2, 2, panels, width});
+    store(result, {0, 0, 0, 0}, permute(block, {2, 0, 3, 1}));
+  }
+  return t.finish();
+}
+
+TEST(PanelDot, PanelsAreWrittenByWholeVectors) {
+  constexpr std::size_t pairs = 2048;
+  for (bool by_columns : {false, true}) {
+    expect_same(packing_program(by_columns), {random_pairs(pairs, 1), Array(pairs, 0.0F)}, {}, 0);
+    for (std::string_view name : host_names()) {
+      Target host = target_named(std::string(name));
+      if (host.lanes < 8) continue;
+      std::string text = host_code_text(packing_program(by_columns), host, "llvm");
+      EXPECT_EQ(text.find("<2 x "), text.npos) << name;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tilewright::dsl

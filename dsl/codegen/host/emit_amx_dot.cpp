@@ -41,8 +41,8 @@ using ir::Value;
 
 namespace {
 
-constexpr std::int64_t side = 16;  // rows of a tile, and words of a row
-constexpr std::int64_t tile_bytes = 1 << 10;
+constexpr std::int64_t side = 16;               // rows of a tile, and words of a row
+constexpr std::int64_t line_bytes = 64;         // of a tile, one row
 constexpr int first_left = 4, first_right = 6;  // tiles; 0 to 3 are sums
 constexpr std::int64_t left_panel_rows = 2 * side, block_columns = 2 * side;
 constexpr std::int64_t chunk_steps = 16;  // of a panel, 32 KB: most of an L1
@@ -74,7 +74,7 @@ struct Emitter::TileFetch {
 
 // The product of a left panel and a chunk of a panel, and the sums that it is added to.
 struct Emitter::TileBlock {
-  llvm::Value* left;  // the left panel's first tile
+  TiledLeft left;  // from the left panel's first tile on
   Matrix right;
   std::optional<Matrix> tail;  // the panel's last rows, if they are no whole tile
   llvm::Value* first;          // step of the panel
@@ -124,6 +124,17 @@ Emitter::TiledLeft Emitter::allocate_left(std::int64_t rows, std::int64_t depth,
   result.tiles =
       scratch_matrix(DType::i32, round_up(rows, left_panel_rows) * steps_of(result), side).data;
   return result;
+}
+
+// Rows in scratch memory that are whole tiles, and not so far apart that the rows of one evict each
+// other from the cache, are read where they lie.
+std::optional<Emitter::TiledLeft> Emitter::tiles_in_place(const Matrix& a, int in_word) const {
+  constexpr std::int64_t most_row_bytes = 512;
+  const std::int64_t row_bytes = a.columns * size_bytes(a.dtype);
+  const bool is_whole = a.rows % left_panel_rows == 0 && a.columns % (side * in_word) == 0;
+  if (!a.in_scratch || !a.rows_contiguous() || !is_whole || row_bytes > most_row_bytes)
+    return std::nullopt;
+  return TiledLeft{a.data, a.rows, a.columns, in_word, row_bytes, side * row_bytes, 64};
 }
 
 // Left panels of 32 rows, each tile by tile along k, two of 16 rows at a time.
@@ -215,6 +226,7 @@ void Emitter::copy_tail(const Matrix& panel, const Matrix& tail) {
 
 void Emitter::tiled_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
   const int in_word = packed_word(a, b, c.dtype);
+  if (auto left = tiles_in_place(a, in_word)) return dot_panels(*left, b, index(0), c, accumulate);
   const std::int64_t bytes = a.columns * round_up(a.rows, left_panel_rows) * size_bytes(a.dtype);
   const std::int64_t depth = std::min(
       a.columns, round_up(divide_up(a.columns, divide_up(bytes, most_left_bytes)), side * in_word));
@@ -260,7 +272,7 @@ void Emitter::dot_panels(const TiledLeft& left, const Matrix& b, llvm::Value* k,
     }
     TileFetch fetch = next_panel(b, k, n, width, left.in_word);
     for_blocks(columns, block_columns, false, [&](llvm::Value* j, std::int64_t part) {
-      TileBlock block{left.tiles,
+      TileBlock block{left,
                       part_of(panel, index(0), j, words, part),
                       {},
                       index(0),
@@ -318,8 +330,9 @@ void Emitter::dot_panel(const TiledLeft& left, const TileBlock& all, const TileF
   auto chunk = [&](llvm::Value* first, std::int64_t count, bool begins, bool ends) {
     for_blocks(left.rows, left_panel_rows, false, [&](llvm::Value* m, std::int64_t rows) {
       TileBlock block = all;
-      auto* tiles = b_.CreateMul(b_.CreateUDiv(m, index(side)), index(steps * tile_bytes));
-      block.left = b_.CreateGEP(b_.getInt8Ty(), all.left, tiles);
+      // (So many bytes of a left panel are a row's, whether its lines lie together or not.)
+      auto* before = b_.CreateMul(m, index(steps * line_bytes));
+      block.left.tiles = b_.CreateGEP(b_.getInt8Ty(), left.tiles, before);
       block.first = first;
       block.steps = count;
       if (!ends) block.tail.reset();
@@ -382,8 +395,8 @@ void Emitter::dot_tile_block(const TileBlock& block, const TileFetch& fetch) {
   // One step of 16 words: right tiles from row `row` of `from`.
   auto iteration = [&](llvm::Value* step, const Matrix& from, llvm::Value* row) {
     auto* right_stride = b_.CreateMul(from.row_stride, index(4));
-    auto* left =
-        b_.CreateGEP(b_.getInt8Ty(), block.left, b_.CreateMul(step, index(2 * tile_bytes)));
+    auto* left = b_.CreateGEP(b_.getInt8Ty(), block.left.tiles,
+                              b_.CreateMul(step, index(block.left.step_bytes)));
     auto load_right = [&](int j) {
       tile_op(id::x86_tileloadd64, {first_right + j},
               {place_of(from, row, index(j * side)), right_stride});
@@ -391,9 +404,8 @@ void Emitter::dot_tile_block(const TileBlock& block, const TileFetch& fetch) {
     fetch_lines(fetch, step);
     for (int i = 0; i < down; ++i) {
       if (i == 0) load_right(0);
-      auto* tile =
-          b_.CreateConstGEP1_64(b_.getInt8Ty(), left, static_cast<std::uint64_t>(i * tile_bytes));
-      tile_op(id::x86_tileloaddt164, {first_left + i}, {tile, index(64)});
+      auto* tile = b_.CreateGEP(b_.getInt8Ty(), left, index(i * block.left.tile_bytes));
+      tile_op(id::x86_tileloaddt164, {first_left + i}, {tile, index(block.left.row_bytes)});
       for (int j = 0; j < across; ++j) {
         if (i == 0 && j > 0) load_right(j);
         tile_op(product, {2 * i + j, first_left + i, first_right + j}, {});

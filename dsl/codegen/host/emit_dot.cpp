@@ -38,11 +38,13 @@ constexpr std::int64_t least_paired_lanes = 4;   // of the instruction
 
 }  // namespace
 
-bool Emitter::is_inside(const Inst& load) const {
-  const Shape& block = load.get<ir::BlockAccess>().shape;
+bool Emitter::is_inside(const Inst& access) const {
+  const bool loads = access.op == Op::load_desc_;
+  const Shape& block =
+      loads ? access.get<ir::BlockAccess>().shape : function_.type(access.operands[1]).shape;
   for (std::size_t axis = 0; axis < block.size(); ++axis) {
-    const ScalarFacts& at = facts_[load.operands[1 + axis]];
-    const ScalarFacts& size = facts_[arrays_.at(load.operands[0]).inst->operands[1 + axis]];
+    const ScalarFacts& at = facts_[access.operands[(loads ? 1 : 2) + axis]];
+    const ScalarFacts& size = facts_[arrays_.at(access.operands[0]).inst->operands[1 + axis]];
     std::int64_t extent = block[static_cast<int>(axis)];
     bool fits =
         at.low >= 0 && at.high != INT64_MAX && size.low >= extent && at.high <= size.low - extent;
@@ -56,8 +58,10 @@ std::optional<Emitter::Matrix> Emitter::matrix_in_memory(Value value) {
   const Shape& shape = function_.type(value).shape;
   if (auto slot = slots_.find(value); slot != slots_.end()) {
     const Slot& s = slot->second;
-    return Matrix{s.data,   s.type.dtype,        shape[0],
+    Matrix result{s.data,   s.type.dtype,        shape[0],
                   shape[1], index(s.strides[0]), index(s.strides[1])};
+    result.in_scratch = true;
+    return result;
   }
   if (inst == nullptr) return std::nullopt;
   if (inst->op == Op::permute_) {
@@ -132,8 +136,10 @@ Emitter::Matrix Emitter::matrix_operand(Value value) {
 Emitter::Matrix Emitter::scratch_copy(Value value) {
   Slot slot = allocate(function_.type(value));
   materialise_into(value, slot);
-  return {slot.data,          slot.type.dtype,        slot.type.shape[0],
-          slot.type.shape[1], index(slot.strides[0]), index(1)};
+  Matrix result{slot.data,          slot.type.dtype,        slot.type.shape[0],
+                slot.type.shape[1], index(slot.strides[0]), index(1)};
+  result.in_scratch = true;
+  return result;
 }
 
 Emitter::Matrix Emitter::right_operand(Value value, DType sum) {
@@ -152,17 +158,31 @@ Emitter::Matrix Emitter::right_operand(Value value, DType sum) {
   return matrix;
 }
 
+// The accumulator of the open loop that the dot's result replaces, if nothing else reads it than
+// the dot, or than what makes `start` of it element by element: sums are then updated in place.
+std::optional<Value> Emitter::replaced_by(Value start, Value result) const {
+  if (use_counts_[start] != 1) return std::nullopt;
+  if (auto carried = yielded_for_.find(start); carried != yielded_for_.end())
+    return carried->second == result ? std::optional(start) : std::nullopt;
+  const Inst* inst = defs_.inst(start);
+  if (inst == nullptr || slots_.contains(start) ||
+      info(inst->op).op_class != ir::OpClass::elementwise)
+    return std::nullopt;
+  for (Value operand : inst->operands)
+    if (function_.type(operand) == function_.type(start))
+      if (auto carried = replaced_by(operand, result)) return carried;
+  return std::nullopt;
+}
+
 void Emitter::dot(const Inst& inst) {
   Value result = inst.results[0], start = inst.operands[2];
   DType wanted = function_.type(result).dtype;
   std::int64_t scratch = scratch_used_;
-  // The accumulator of a loop that only this dot reads is updated in place.
-  auto carried = yielded_for_.find(start);
-  bool in_place =
-      carried != yielded_for_.end() && carried->second == result && use_counts_[start] == 1;
   bool accumulate = true;
-  if (in_place) {
-    slots_.insert_or_assign(result, slots_.at(start));
+  if (auto carried = replaced_by(start, result)) {
+    const Slot slot = slots_.at(*carried);
+    if (*carried != start) materialise_into(start, slot);
+    slots_.insert_or_assign(result, slot);
   } else {
     Slot slot = allocate(result);
     scratch = scratch_used_;

@@ -1,4 +1,5 @@
 // Loop nests: those of one domain.
+#include <algorithm>
 #include <bit>
 
 #include "dsl/codegen/host/emitter.h"
@@ -16,6 +17,7 @@ using ir::Value;
 namespace {
 
 constexpr int most_copies = 8;                  // of a loop's body
+constexpr std::int64_t short_row = 4;           // vectors, for which there is no loop
 constexpr std::int64_t least_led_vectors = 64;  // of rows that begin with a part of a vector
 
 int lane_axis(const Shape& domain) {
@@ -27,6 +29,7 @@ int lane_axis(const Shape& domain) {
 }  // namespace
 
 void Emitter::emit_loop_nest(const Shape& domain, const std::vector<Root>& roots) {
+  if (store_panels(roots)) return;
   LoopNest s{.domain = domain, .roots = roots, .lane = lane_axis(domain)};
   std::int64_t width = domain[s.lane];
   lanes_ = static_cast<int>(std::min<std::int64_t>(
@@ -59,16 +62,44 @@ void Emitter::loop_over_axis(LoopNest& s, int axis) {
   if (axis == s.lane || s.domain[axis] == 1) return loop_over_axis(s, axis + 1);
   levels_.back().block = b_.GetInsertBlock();
   levels_.push_back({});
-  loop_over_rows(s, axis, [&](llvm::Value* first, int count) {
+  auto rows = [&](llvm::Value* first, int count) {
     s.row_axis = axis;
     s.rows = {first};
     for (int row = 1; row < count; ++row) s.rows.push_back(b_.CreateNUWAdd(first, index(row)));
     for (llvm::Value* row : s.rows) level_of_index_[row] = levels_.size() - 1;
     s.position.index[static_cast<std::size_t>(axis)] = first;
     loop_over_axis(s, axis + 1);
-  });
+  };
+  if (takes_two_rows(s, axis)) {
+    std::vector<llvm::Value*> none;
+    emit_loop(index(s.domain[axis]), 2, none, [&](llvm::Value* first) {
+      Interleave interleave(b_.GetInsertBlock());
+      for (int row = 0; row < 2; ++row) {
+        interleave.begin_copy();
+        rows(row == 0 ? first : b_.CreateNUWAdd(first, index(row)), 1);
+      }
+      interleave.mix(b_.GetInsertBlock(), 2);
+    });
+  } else {
+    loop_over_rows(s, axis, rows);
+  }
   s.position.index[static_cast<std::size_t>(axis)] = index(0);
   levels_.pop_back();
+}
+
+// Whether two rows of this axis are computed side by side: rows of a few vectors that are summed
+// up, or the like, since each is one long chain that ends in a single number.
+bool Emitter::takes_two_rows(const LoopNest& s, int axis) const {
+  const std::int64_t width = s.domain[s.lane];
+  const bool is_short = width % lanes_ == 0 && width / lanes_ <= short_row;
+  if (!target_.has_avx512() || s.in_registers.empty() || !s.in_scratch.empty() || !is_short ||
+      s.domain[axis] % 2 != 0 || axis > s.lane)
+    return false;
+  for (int inner = axis + 1; inner < s.domain.rank(); ++inner)
+    if (inner != s.lane && s.domain[inner] > 1) return false;
+  return std::ranges::all_of(s.roots, [](const Root& root) {
+    return root.inst == nullptr || root.inst->op == Op::reduce_;
+  });
 }
 
 void Emitter::sweep_lanes(LoopNest& s) {
@@ -77,7 +108,10 @@ void Emitter::sweep_lanes(LoopNest& s) {
   // far as there are registers. Short rows need no loop at all. (A loop has at least one
   // iteration.)
   const int side_by_side = target_.has_avx512() ? most_copies : 2;
-  int copies = full <= 4 ? 1 : !s.in_registers.empty() ? 4 : full < most_copies ? 2 : side_by_side;
+  int copies = full <= short_row         ? 1
+               : !s.in_registers.empty() ? 4
+               : full < most_copies      ? 2
+                                         : side_by_side;
   std::vector<llvm::Value*> start;
   for (const auto& r : s.in_registers) {
     auto [kind, axis] = r.inst->get<ir::Reduction>();
@@ -113,7 +147,7 @@ void Emitter::sweep_lanes(LoopNest& s) {
     levels_.back().done.clear();
   } else {
     std::int64_t done = 0;
-    if (full > 4) {
+    if (full > short_row) {
       std::int64_t iterations = full / copies;
       loop_along_lanes(s, index(iterations * copies * lanes_), copies * lanes_, iterations,
                        accumulators, [&](llvm::Value* at) { vectors(at, copies); });

@@ -211,15 +211,65 @@ void Emitter::prefetch_share(const Matrix& b, llvm::Value* first, std::int64_t c
   });
 }
 
+// Stores a block of memory as panels of pairs, [panels, depth / 2, width, 2], by whole vectors, if
+// that is all that the loop nest does. What is stored is the block with its axes permuted.
+bool Emitter::store_panels(const std::vector<Root>& roots) {
+  if (roots.size() != 1 || roots[0].inst == nullptr || roots[0].inst->op != ir::Op::store_desc_)
+    return false;
+  const ir::Inst& store = *roots[0].inst;
+  const ir::Inst* permute = defs_.inst(store.operands[1]);
+  if (permute == nullptr || permute->op != ir::Op::permute_ || slots_.contains(store.operands[1]))
+    return false;
+  const ir::Inst* load = defs_.inst(permute->operands[0]);
+  const ir::Type& type = function_.type(store.operands[1]);
+  if (load == nullptr || load->op != ir::Op::load_desc_ || slots_.contains(load->results[0]) ||
+      type.dtype != DType::bf16 || type.shape.rank() != 4 || type.shape[3] != 2 ||
+      target_.lanes < 8 || type.shape[2] % target_.lanes != 0 || !is_inside(*load) ||
+      !is_inside(store))
+    return false;
+  auto number = [](llvm::Value* stride) {
+    auto* known = llvm::dyn_cast<llvm::ConstantInt>(stride);
+    return known == nullptr ? 0 : known->getSExtValue();
+  };
+  std::int64_t to[4], from[4];
+  const std::vector<int>& dims = permute->get<ir::Permutation>().dims;
+  for (std::size_t axis = 0; axis < 4; ++axis) {
+    to[axis] = number(arrays_.at(store.operands[0]).strides[axis]);
+    from[axis] =
+        number(arrays_.at(load->operands[0]).strides[static_cast<std::size_t>(dims[axis])]);
+  }
+  const std::int64_t width = type.shape[2], depth = 2 * type.shape[1];
+  if (to[3] != 1 || to[2] != 2 || to[1] != 2 * width || to[0] <= 0 || to[0] % 2 != 0 ||
+      from[1] != 2 * from[3] || (from[2] != 1 && from[3] != 1))
+    return false;
+  Position first;
+  first.index.assign(4, index(0));
+  auto* source = desc_address(*load, 1, load->get<ir::BlockAccess>().shape, first).pointer;
+  auto* target = desc_address(store, 2, type.shape, first).pointer;
+  const Matrix b{source, DType::bf16, depth, width, index(from[3]), index(from[2])};
+  Matrix panel{target, DType::i32, depth / 2, width, index(width), index(1), 2};
+  std::vector<llvm::Value*> none;
+  emit_loop(index(type.shape[0]), 1, none, [&](llvm::Value* i) {
+    Matrix block = b, panel_here = panel;
+    block.data = gep(source, DType::bf16, b_.CreateMul(i, index(from[0])));
+    panel_here.data = gep(target, DType::bf16, b_.CreateMul(i, index(to[0])));
+    pack_panel(block, panel_here);
+  });
+  return true;
+}
+
 void Emitter::pack_panel(const Matrix& b, const Matrix& panel) {
   const int in_word = panel.in_word;
   if (b.columns_contiguous()) {
     transpose_into(panel.of_words() ? in_words(b.transposed(), in_word).transposed() : b, panel);
     return;
   }
+  const std::int64_t group = 2 * target_.lanes,
+                     paired = in_word == 2 ? b.columns / group * group : 0;
   std::vector<llvm::Value*> none;
   emit_loop(index(panel.rows), 1, none, [&](llvm::Value* k) {
-    for (std::int64_t n = 0; n < b.columns; n += target_.lanes) {
+    for (std::int64_t n = 0; n < paired; n += group) pack_pairs(b, panel, k, n);
+    for (std::int64_t n = paired; n < b.columns; n += target_.lanes) {
       std::int64_t active = std::min<std::int64_t>(target_.lanes, b.columns - n);
       if (!panel.of_words()) {
         store_row(panel, k, index(n), load_row(b, k, index(n), target_.lanes, active, panel.dtype),
@@ -237,6 +287,24 @@ void Emitter::pack_panel(const Matrix& b, const Matrix& panel) {
       store_row(panel, k, index(n), word, active);
     }
   });
+}
+
+// Row k of a panel of pairs from column n on, two vectors: two rows of b, element by element.
+void Emitter::pack_pairs(const Matrix& b, const Matrix& panel, llvm::Value* k, std::int64_t n) {
+  const int lanes = target_.lanes;
+  auto* even = b_.CreateMul(k, index(2));
+  auto row = [&](llvm::Value* r) {
+    return load_row(b, r, index(n), 2 * lanes, 2 * lanes, b.dtype);
+  };
+  auto *x = row(even), *y = row(b_.CreateAdd(even, index(1)));
+  for (int half = 0; half < 2; ++half) {
+    std::vector<int> order;
+    for (int lane = half * lanes; lane < (half + 1) * lanes; ++lane)
+      order.insert(order.end(), {lane, 2 * lanes + lane});
+    auto* pairs = b_.CreateShuffleVector(x, y, order);
+    store_row(panel, k, index(n + half * lanes),
+              b_.CreateBitCast(pairs, lanes_type(b_.getInt32Ty(), lanes)), lanes);
+  }
 }
 
 // Stores the correction for the 128 that is added to the left operand after the last row of a

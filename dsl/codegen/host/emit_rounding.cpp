@@ -106,24 +106,29 @@ llvm::Value* Emitter::narrow_to_bf16(llvm::Value* value) {
 
 // The instruction treats subnormal numbers as zeros. So they are given the exponent of 1, with
 // which their digits are rounded at the same position, and it is removed from the result; a carry
-// then gives the smallest normal number. Null: the target has no such instruction.
+// then gives the smallest normal number. (What takes the result as zero then is spared that.) Null:
+// the target has no such instruction.
 llvm::Value* Emitter::narrowed_by_instruction(llvm::Value* value) {
   unsigned lanes = f32_lanes(value);
   if (!target_.has_bf16_dot || (lanes != 16 && lanes != 8)) return nullptr;
   constexpr int subnormal = 0x20, exponent_of_one = 0x3f80;
   auto* wide = llvm::FixedVectorType::get(b_.getInt32Ty(), lanes);
   auto* narrow = llvm::FixedVectorType::get(b_.getInt16Ty(), lanes);
+  auto rounding = [&](llvm::Value* x) {
+    return b_.CreateBitCast(
+        b_.CreateIntrinsic(lanes == 16 ? llvm::Intrinsic::x86_avx512bf16_cvtneps2bf16_512
+                                       : llvm::Intrinsic::x86_avx512bf16_cvtneps2bf16_256,
+                           {}, {x}),
+        narrow);
+  };
+  if (flushes_) return rounding(value);
   auto* is_subnormal = b_.CreateIntrinsic(lanes == 16 ? llvm::Intrinsic::x86_avx512_fpclass_ps_512
                                                       : llvm::Intrinsic::x86_avx512_fpclass_ps_256,
                                           {}, {value, b_.getInt32(subnormal)});
   auto* bits = b_.CreateBitCast(value, wide);
   auto* lifted = b_.CreateOr(bits, llvm::ConstantInt::get(wide, exponent_of_one << 16));
   auto* normal = b_.CreateBitCast(b_.CreateSelect(is_subnormal, lifted, bits), value->getType());
-  auto* rounded = b_.CreateBitCast(
-      b_.CreateIntrinsic(lanes == 16 ? llvm::Intrinsic::x86_avx512bf16_cvtneps2bf16_512
-                                     : llvm::Intrinsic::x86_avx512bf16_cvtneps2bf16_256,
-                         {}, {normal}),
-      narrow);
+  auto* rounded = rounding(normal);
   auto* lowered = b_.CreateSub(rounded, llvm::ConstantInt::get(narrow, exponent_of_one));
   return b_.CreateSelect(is_subnormal, lowered, rounded);
 }

@@ -22,6 +22,10 @@ Emitter::Emitter(llvm::Module& module, const ir::Function& function, const Targe
   ir::for_each_inst(function.body, [&](const Inst& inst) {
     for (Value operand : inst.operands) ++use_counts_[operand];
   });
+  ir::for_each_inst(function.body, [&](const Inst& inst) {
+    if (inst.op == Op::dot_ && use_counts_[inst.operands[0]] == 1 && tiled_word(inst) != 1)
+      only_multiplied_.insert(inst.operands[0]);
+  });
 }
 
 void Emitter::run(const std::string& entry_name) {
@@ -165,7 +169,9 @@ void Emitter::print(const Inst& inst) {
 llvm::Value* Emitter::element(const Inst& inst, const std::vector<llvm::Value*>& operands) {
   if (inst.op == Op::program_id_) return program_id_[inst.get<ir::Axis>().axis];
   if (inst.op == Op::num_programs_) return grid_[inst.get<ir::Axis>().axis];
+  flushes_ = inst.results.size() == 1 && only_multiplied_.contains(inst.results[0]);
   llvm::Value* result = elementwise(function_, inst, operands);
+  flushes_ = false;
   // A value with several readers may be needed in 16 bits too.
   if (inst.results.size() == 1 && use_counts_[inst.results[0]] != 1) narrowed_.erase(result);
   return result;

@@ -98,6 +98,7 @@ class Emitter : Arithmetic {
   void emit_loop_nest(const Shape& domain, const std::vector<Root>& roots);
   struct LoopNest;  // loop_nest.h
   void loop_over_axis(LoopNest& s, int axis);
+  bool takes_two_rows(const LoopNest& s, int axis) const;
   void sweep_lanes(LoopNest& s);
   llvm::Value* elements_before_aligned(const LoopNest& s);
   bool lie_alike(const ir::Inst& a, const ir::Inst& b) const;
@@ -193,11 +194,12 @@ class Emitter : Arithmetic {
   // emit_dot.cpp
   struct Matrix;  // matrix.h
   void dot(const ir::Inst& inst);
+  std::optional<ir::Value> replaced_by(ir::Value start, ir::Value result) const;
   Matrix matrix_operand(ir::Value value);
   Matrix right_operand(ir::Value value, DType sum);  // of a dot
   Matrix scratch_copy(ir::Value value);
   std::optional<Matrix> matrix_in_memory(ir::Value value);
-  bool is_inside(const ir::Inst& load) const;  // the whole block, wherever it begins
+  bool is_inside(const ir::Inst& access) const;  // the whole block, wherever it begins
   llvm::Value* next_block(const ir::Inst& load);
   llvm::Value* step_of(ir::Value index);
   void fetch_next_block(const Matrix& b, llvm::Value* i, llvm::Value* j);
@@ -245,7 +247,9 @@ class Emitter : Arithmetic {
   llvm::Value* next_chunk(const Matrix& b, llvm::Value* k, std::int64_t depth);
   void prefetch_share(const Matrix& b, llvm::Value* first, std::int64_t columns, std::int64_t depth,
                       llvm::Value* left_panel, std::int64_t left_panels);
+  bool store_panels(const std::vector<Root>& roots);
   void pack_panel(const Matrix& b, const Matrix& panel);
+  void pack_pairs(const Matrix& b, const Matrix& panel, llvm::Value* k, std::int64_t n);
   void add_start(const Matrix& panel);
   void flip_signs(const Matrix& left_panel);
   void pack_rows(const Matrix& a, const Matrix& packed);
@@ -260,11 +264,13 @@ class Emitter : Arithmetic {
   // emit_amx_dot.cpp. A tile here is a register of AMX.
   struct TileFetch;
   struct TileBlock;
-  // A left operand, packed as tiles.
+  // A left operand as tiles: packed, each tile a kilobyte without gaps, or rows as they are.
   struct TiledLeft {
     llvm::Value* tiles;
     std::int64_t rows, depth;  // in elements
     int in_word;
+    std::int64_t row_bytes = 64, tile_bytes = 1 << 10;  // to the next row, and 16 rows
+    std::int64_t step_bytes = 2 << 10;                  // to the next tile along the depth
   };
   void tile_op(llvm::Intrinsic::ID id, std::initializer_list<int> tiles,
                std::initializer_list<llvm::Value*> others);
@@ -272,6 +278,7 @@ class Emitter : Arithmetic {
   void end_tiles();
   int tiled_word(const ir::Inst& dot) const;
   static std::int64_t steps_of(const TiledLeft& left);
+  std::optional<TiledLeft> tiles_in_place(const Matrix& a, int in_word) const;
   TiledLeft allocate_left(std::int64_t rows, std::int64_t depth, int in_word);
   void pack_tiles(const Matrix& a, const TiledLeft& left);
   void pack_tiles_of_rows(const Matrix& a, llvm::Value* first, const TiledLeft& left);
@@ -307,6 +314,7 @@ class Emitter : Arithmetic {
   std::unordered_map<ir::Value, TiledLeft> tiled_lefts_;  // of open loops, that are packed already
   std::unordered_map<ir::Value, ir::Value> yielded_for_;  // carried tile of an open loop: its next
   std::vector<int> use_counts_;
+  std::set<ir::Value> only_multiplied_;  // of bf16, by instructions that take subnormals as zeros
   llvm::Value* scratch_ = nullptr;
   llvm::Value* masked_place_ = nullptr;  // where atomics act that are masked off
   llvm::Value* program_id_[3] = {};
@@ -319,6 +327,7 @@ class Emitter : Arithmetic {
   std::optional<ir::Value> filling_;  // the materialised value computed at this position
   std::int64_t streamed_ = 0;         // elements that it sums up, if memory is what it waits for
   int copy_ = 0;                      // of its body that is being emitted
+  bool flushes_ = false;              // subnormals, where they are rounded to bf16
   llvm::Value* tail_ = nullptr;       // mask of the active lanes; null: all
   std::set<const ir::Inst*> aligned_stores_;                  // where no lane is masked off
   std::unordered_map<ir::Value, SmallNumber> small_numbers_;  // of a loop nest, as they were found

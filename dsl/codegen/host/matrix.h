@@ -20,6 +20,7 @@ struct Emitter::Matrix {
   // How far from this block the loop's next iteration reads, in elements, if that is worth
   // prefetching.
   llvm::Value* next_block = nullptr;
+  bool in_scratch = false;   // memory: the first element begins a line of the cache
   bool starts_sums = false;  // behind the last row is one that sums begin with
 
   bool of_words() const { return in_word != 1; }

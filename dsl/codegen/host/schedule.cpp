@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "dsl/codegen/host/materialisation.h"
 #include "runtime/base/error.h"
@@ -55,6 +56,7 @@ class SchedulePlanner {
       if (defs_.is_tile(param)) materialised_[param] = true;
     std::vector<Step> outer_steps = std::move(steps_);
     std::optional<Step> outer_open = std::move(open_);
+    const ir::Block* outer_block = std::exchange(block_, &b);
     steps_.clear();
     open_.reset();
     for (const Inst& inst : b.insts) instruction(inst);
@@ -62,6 +64,7 @@ class SchedulePlanner {
     std::vector<Step> result = std::move(steps_);
     steps_ = std::move(outer_steps);
     open_ = std::move(outer_open);
+    block_ = outer_block;
     return result;
   }
 
@@ -118,22 +121,43 @@ class SchedulePlanner {
     root({&inst, inst.operands[1]});
   }
 
+  const Shape& domain_of(const Root& root) const {
+    return root.inst != nullptr && root.inst->op == Op::prefetch_desc_
+               ? root.inst->get<ir::Extent>().shape
+               : defs_.type(root.value).shape;
+  }
+  // Whether the open loop nest can go through this root too.
+  bool joins(const Root& root) const {
+    if (!open_ || open_->domain != domain_of(root) || open_->roots.size() >= most_roots)
+      return false;
+    if (root.inst != nullptr) return !depends_on_open(*root.inst);
+    return !reaches_open(root.value) && !open_writes_anything();
+  }
+
   void root(Root root) {
-    Shape domain = root.inst != nullptr && root.inst->op == Op::prefetch_desc_
-                       ? root.inst->get<ir::Extent>().shape
-                       : defs_.type(root.value).shape;
-    bool joins = open_ && open_->domain == domain && open_->roots.size() < most_roots;
-    if (joins && root.inst != nullptr) joins = !depends_on_open(*root.inst);
-    if (joins && root.inst == nullptr) joins = !reaches_open(root.value);
-    if (joins && root.inst == nullptr) joins = !open_writes_anything();
-    if (!joins) {
+    if (!joins(root)) {
       flush();
-      open_ = Step{StepKind::loop_nest, nullptr, domain, {}, {}};
+      open_ = Step{StepKind::loop_nest, nullptr, domain_of(root), {}, {}};
     }
     open_->roots.push_back(root);
   }
 
+  // In this block, and not in one around it.
+  bool is_computed_here(Value value) const {
+    const Inst* inst = defs_.inst(value);
+    return inst != nullptr && info(inst->op).op_class == OpClass::elementwise &&
+           std::ranges::any_of(block_->insts, [&](const Inst& i) { return &i == inst; });
+  }
+
   void dot(const Inst& inst) {
+    // What is computed for it is in memory then: rather by a loop nest that goes through what it is
+    // computed from anyway.
+    const Value left = inst.operands[0];
+    if (is_computed_here(left) && !materialised_[left] && joins({nullptr, left})) {
+      // Before what reads it.
+      open_->roots.insert(open_->roots.begin(), {nullptr, left});
+      materialised_[left] = true;
+    }
     flush();
     materialised_[inst.results[0]] = true;
     steps_.push_back({StepKind::dot, &inst, {}, {}, {}});
@@ -204,6 +228,7 @@ class SchedulePlanner {
   mutable unsigned search_ = 0;
   std::vector<Step> steps_;
   std::optional<Step> open_;
+  const ir::Block* block_ = nullptr;
 };
 
 }  // namespace
