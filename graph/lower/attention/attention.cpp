@@ -4,7 +4,7 @@
 #include <numbers>
 
 #include "dsl/target/packed_product.h"
-#include "graph/lower/attention/attention_shape.h"
+#include "graph/lower/attention/attention_panels.h"
 #include "graph/lower/lowering.h"
 #include "runtime/base/divide_up.h"
 #include "runtime/base/error.h"
@@ -37,7 +37,6 @@ constexpr std::int64_t warpgroup_keys = 512;
 // products.
 constexpr std::int64_t most_keys = 1024;
 constexpr int score_passes = 4;
-constexpr std::size_t position_operand = 3;
 
 // The largest divisor in reach: without an edge, keys are read where they lie.
 std::int64_t block_of_columns(std::int64_t columns, std::int64_t most) {
@@ -117,7 +116,8 @@ class AttentionProgram {
         shape_(task_),
         tracer_("attention"),
         parameters_(tracer_, list, region),
-        block_(used_blocks(list, task_, target, asked)) {}
+        block_(used_blocks(list, task_, target, asked)),
+        panels_(AttentionPanels::of(list, task_, target, block_)) {}
 
   LoweredRegion emit() {
     AttentionPartials partials(shape_, block_.splits, carried());
@@ -125,7 +125,13 @@ class AttentionProgram {
     result.kind = "attention";
     result.blocks = block_;
     bool shares = block_.splits > 1;
-    for (const TaskOperand& operand : task_.operands) parameters_.add(operand.storage);
+    for (std::size_t i = 0; i < task_.operands.size(); ++i)
+      if (!panels_ || i == 0 || i == position_operand) parameters_.add(task_.operands[i].storage);
+    if (panels_) {
+      panels_->add_to(parameters_);
+      result.scratch = panels_->scratch();
+      result.programs.push_back(panels_->pack(list_, region_, target_));
+    }
     if (shares)
       partials.add_to(parameters_);
     else
@@ -179,6 +185,13 @@ class AttentionProgram {
       offset.add(head_, shape_.packs_heads ? place.strides[1] * shape_.group : place.strides[1]);
     return parameters_.pointer(storage) + offset;
   }
+  // The number of this program's head of keys, of all in the batch.
+  Offset key_head() const {
+    Offset head;
+    if (key_head_.defined()) head.add(key_head_, 1);
+    if (batch_.defined()) head.add(batch_, shape_.k.shape[1]);
+    return head;
+  }
   Matrix row_matrix(StorageId storage, const StridedView& place) const {
     std::int64_t stride = shape_.packs_heads ? place.strides[1] : place.strides[2];
     return {base(storage, place, false),
@@ -189,15 +202,6 @@ class AttentionProgram {
             target_.is_gpu()};
   }
   Operand row() const { return row_.defined() ? Operand(row_) : Operand(0); }
-
-  // The position of row 0 among the columns.
-  Tile position() const {
-    if (task_.operands.size() <= position_operand)
-      return dsl::constant(ir::Scalar::of_integer(DType::i64, attributes_.start));
-    const TaskOperand& operand = task_.operands[position_operand];
-    return dsl::cast(dsl::load(parameters_.pointer(operand.storage) + Offset(operand.view.offset)),
-                     DType::i64);
-  }
 
   // The columns that this program goes through. Of causal rows, the last sees up to its own, and
   // the first from the beginning of its window on.
@@ -227,28 +231,33 @@ class AttentionProgram {
     std::int64_t depth = shape_.depth();
     double infinity = std::numeric_limits<double>::infinity();
     Tile q = row_matrix(task_.operands[0].storage, shape_.q).load(row(), 0, {block_.rows, depth});
-    Matrix keys{base(task_.operands[1].storage, shape_.k, true),
-                depth,
-                shape_.keys(),
-                shape_.k.strides[3],
-                shape_.k.strides[2],
-                target_.is_gpu()};
-    Matrix values{base(task_.operands[2].storage, shape_.v, true),
-                  shape_.keys(),
-                  depth,
-                  shape_.v.strides[2],
-                  shape_.v.strides[3],
-                  target_.is_gpu()};
-    Tile first = is_causal() ? position() : Tile();
+    std::optional<Matrix> keys, values;
+    if (!panels_) {
+      keys = Matrix{base(task_.operands[1].storage, shape_.k, true),
+                    depth,
+                    shape_.keys(),
+                    shape_.k.strides[3],
+                    shape_.k.strides[2],
+                    target_.is_gpu()};
+      values = Matrix{base(task_.operands[2].storage, shape_.v, true),
+                      shape_.keys(),
+                      depth,
+                      shape_.v.strides[2],
+                      shape_.v.strides[3],
+                      target_.is_gpu()};
+    }
+    Tile first = is_causal() ? position_of(task_, parameters_) : Tile();
     Range range = columns(first);
     Var highest = dsl::full({block_.rows, 1}, -infinity, carried());
     Var total = dsl::zeros({block_.rows, 1}, carried());
     Var mixed = dsl::zeros({block_.rows, depth}, carried());
     auto key_block = [&](const Tile& column) {
-      return keys.load(0, column, {depth, block_.columns});
+      return keys ? keys->load(0, column, {depth, block_.columns})
+                  : panels_->keys(key_head(), column);
     };
     auto value_block = [&](const Tile& column) {
-      return values.load(column, 0, {block_.columns, depth});
+      return values ? values->load(column, 0, {block_.columns, depth})
+                    : panels_->values(key_head(), column);
     };
     auto weigh = [&](const Tile& scores) {
       Tile top = dsl::maximum(highest, dsl::max(scores, 1, true));
@@ -373,6 +382,7 @@ class AttentionProgram {
   Parameters parameters_;
   BlockSizes block_;
   Grid grid_;
+  std::optional<AttentionPanels> panels_;
   Tile split_, head_, batch_, row_, key_head_;  // of this program; undefined: 0
 };
 
@@ -428,7 +438,7 @@ void describe_attention(const TaskList& list, const Region& region, autotune::Re
 // None is a round number, at which every block of keys would be full.
 std::vector<WorkElement> position_of_attention(const TaskList& list, const Region& region) {
   const Task& task = list.tasks[region.tasks[0]];
-  if (task.operands.size() <= position_operand) return {};
+  if (!has_position(task)) return {};
   const TaskOperand& position = task.operands[position_operand];
   if (position.number) return {};
   AttentionShape shape(task);

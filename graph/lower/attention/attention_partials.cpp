@@ -7,6 +7,14 @@ namespace tilewright::graph {
 using dsl::Operand;
 using dsl::Tile;
 
+Tile position_of(const Task& task, const Parameters& parameters) {
+  if (!has_position(task))
+    return dsl::constant(ir::Scalar::of_integer(DType::i64, task.attributes.start));
+  const TaskOperand& operand = task.operands[position_operand];
+  return dsl::cast(dsl::load(parameters.pointer(operand.storage) + Offset(operand.view.offset)),
+                   DType::i64);
+}
+
 std::vector<Scratch> AttentionPartials::scratch() const {
   std::int64_t rows = shape.all_rows() * splits;
   return {{dtype, rows}, {dtype, rows}, {dtype, rows * shape.depth()}};

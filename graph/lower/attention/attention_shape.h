@@ -35,6 +35,12 @@ struct AttentionShape {
   std::int64_t heads, rows;  // of programs: heads, and rows of each
 };
 
+// Whether a number in memory says which column row 0 is at; otherwise an attribute does.
+constexpr std::size_t position_operand = 3;
+inline bool has_position(const Task& task) { return task.operands.size() > position_operand; }
+// That column, in a program that traces.
+dsl::Tile position_of(const Task& task, const Parameters& parameters);
+
 // The scratch memory of programs that share keys, as one of them sees it.
 struct AttentionPartials {
   AttentionPartials(const AttentionShape& shape, std::int64_t splits, DType dtype)

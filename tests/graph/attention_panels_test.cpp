@@ -1,0 +1,88 @@
+// Attention of many rows in bf16. Where the host has tiles, its keys and values become panels
+// first.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "graph/compile/compile.h"
+
+namespace tilewright {
+namespace {
+
+// Elements without a pattern that a wrong index could hide in.
+Tensor noise(const Shape& shape, std::uint32_t seed) {
+  std::vector<float> elements(static_cast<std::size_t>(element_count(shape)));
+  for (float& x : elements) {
+    seed = seed * 1664525 + 1013904223;
+    x = static_cast<float>(seed >> 8) / static_cast<float>(1 << 23) - 1;
+  }
+  return Tensor::from(elements, shape).to(DType::bf16);
+}
+
+struct AttentionCase {
+  std::int64_t batch, heads, key_heads, rows, keys, depth;
+};
+
+using Function = std::function<Tensor(const std::vector<Tensor>&)>;
+
+// The same of the same numbers in f32, of which no product goes by tiles.
+void expect_as_in_f32(const Function& f, const std::vector<Tensor>& inputs) {
+  constexpr float tolerance = 1e-2F;
+  CompiledFunction compiled([&](const std::vector<Tensor>& a) { return std::vector{f(a)}; }, {});
+  std::vector<Tensor> wide;
+  for (const Tensor& x : inputs) wide.push_back(x.dtype() == DType::bf16 ? x.to(DType::f32) : x);
+  const auto actual = compiled.call(inputs)[0].to(DType::f32).to_vector<float>();
+  const auto expected = f(wide).to_vector<float>();
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t i = 0; i < actual.size(); ++i)
+    ASSERT_NEAR(actual[i], expected[i], tolerance) << "element " << i;
+}
+
+TEST(AttentionPanels, AreWhatIsAttendedTo) {
+  // Whole blocks of keys and others, as many rows as keys and fewer, of one block and of several.
+  for (const AttentionCase& c : {AttentionCase{2, 4, 2, 128, 128, 64},
+                                 {1, 2, 1, 100, 192, 32},
+                                 {1, 2, 2, 200, 256, 128},
+                                 {1, 4, 1, 64, 64, 64},
+                                 {1, 2, 1, 130, 130, 64},
+                                 {1, 2, 1, 128, 128, 48}})
+    for (bool causal : {false, true}) {
+      SCOPED_TRACE(testing::Message() << c.rows << " rows, " << c.keys << " keys, " << causal);
+      const std::vector<Tensor> inputs{noise({c.batch, c.heads, c.rows, c.depth}, 1),
+                                       noise({c.batch, c.key_heads, c.keys, c.depth}, 2),
+                                       noise({c.batch, c.key_heads, c.keys, c.depth}, 3)};
+      expect_as_in_f32(
+          [=](const std::vector<Tensor>& a) {
+            AttentionOptions options{.causal = causal};
+            if (causal) options.alignment = CausalAlignment::bottom_right;
+            return scaled_dot_product_attention(a[0], a[1], a[2], options);
+          },
+          inputs);
+    }
+}
+
+TEST(AttentionPanels, AreMadeOfWhatIsSeenOfACache) {
+  for (std::int64_t position : {0, 60, 191}) {
+    SCOPED_TRACE(position);
+    expect_as_in_f32(
+        [](const std::vector<Tensor>& a) {
+          return scaled_dot_product_attention(a[0], a[1], a[2], {.causal = true, .position = a[3]});
+        },
+        {noise({1, 4, 65, 64}, 1), noise({1, 2, 256, 64}, 2), noise({1, 2, 256, 64}, 3),
+         Tensor::from(std::vector<std::int64_t>{position}, {1})});
+  }
+}
+
+TEST(AttentionPanels, AreSeenThroughAWindow) {
+  for (std::int64_t window : {1, 70, 500}) {
+    SCOPED_TRACE(window);
+    expect_as_in_f32(
+        [=](const std::vector<Tensor>& a) {
+          return scaled_dot_product_attention(a[0], a[1], a[2], {.causal = true, .window = window});
+        },
+        {noise({1, 4, 192, 64}, 1), noise({1, 2, 192, 64}, 2), noise({1, 2, 192, 64}, 3)});
+  }
+}
+
+}  // namespace
+}  // namespace tilewright
