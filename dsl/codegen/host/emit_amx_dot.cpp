@@ -442,7 +442,7 @@ void Emitter::store_part_of_tile(const TileBlock& block, int i, int j) {
   const int lanes = static_cast<int>(side);
   std::vector<llvm::Value*> none;
   emit_loop(index(std::min(side, c.rows - i * side)), 1, none, [&](llvm::Value* r) {
-    auto *row = b_.CreateAdd(index(i * side), r), *column = index(j * side);
+    llvm::Value *row = b_.CreateAdd(index(i * side), r), *column = index(j * side);
     auto* sum = load_row(sums, r, index(0), lanes, lanes, c.dtype);
     if (block.accumulate) sum = plus(load_row(c, row, column, lanes, columns, c.dtype), sum);
     store_row(c, row, column, sum, columns);

@@ -83,7 +83,7 @@ std::optional<Emitter::Matrix> Emitter::matrix_in_memory(Value value) {
   Position first;
   first.index.assign(block.size(), index(0));
   llvm::Value* pointer = desc_address(*inst, 1, block, first).pointer;
-  std::vector<llvm::Value*> strides;
+  std::vector<Stride> strides;
   for (int axis = 0; axis < block.rank(); ++axis)
     if (block.rank() == 2 || block[axis] > 1)
       strides.push_back(arrays_.at(inst->operands[0]).strides[static_cast<std::size_t>(axis)]);

@@ -25,7 +25,8 @@ void Emitter::make_array(const Inst& inst) {
     llvm::Value* size = index_of(inst.operands[1 + i]);
     bool may_be_below = facts_[inst.operands[1 + i]].low < 0;
     array.sizes.push_back(may_be_below ? integer_op(Op::max_, DType::i64, {size, index(0)}) : size);
-    array.strides.push_back(index_of(inst.operands[1 + rank + i]));
+    Value stride = inst.operands[1 + rank + i];
+    array.strides.emplace_back(index_of(stride), facts_[stride].constant());
   }
   arrays_.insert_or_assign(inst.results[0], std::move(array));
 }
@@ -112,7 +113,7 @@ llvm::Value* Emitter::full_mask(const Address& address) {
 llvm::Value* Emitter::lane_pointers(const Address& address, DType dtype) {
   if (address.pointers != nullptr) return address.pointers;
   llvm::Value* steps = llvm::Constant::getNullValue(lanes_type(b_.getInt64Ty()));
-  if (address.lane_stride != nullptr)
+  if (address.lane_stride.value != nullptr)
     steps = b_.CreateMul(iota(b_.getInt64Ty()), spread({address.lane_stride, true}));
   return gep(address.pointer, dtype, steps);
 }
@@ -120,8 +121,8 @@ llvm::Value* Emitter::lane_pointers(const Address& address, DType dtype) {
 Lanes Emitter::load(const Address& address, DType dtype, int lane, llvm::Value* other) {
   llvm::Type* type = memory_type(dtype);
   llvm::Align align(static_cast<std::uint64_t>(size_bytes(dtype)));
-  bool one =
-      lane < 0 || lanes_ == 1 || (address.lane_stride == nullptr && address.pointers == nullptr);
+  bool one = lane < 0 || lanes_ == 1 ||
+             (address.lane_stride.value == nullptr && address.pointers == nullptr);
   if (one && (address.mask == nullptr || !address.mask->getType()->isVectorTy())) {
     if (address.mask == nullptr)
       return {from_memory(b_.CreateAlignedLoad(type, address.pointer, align), dtype), true};
@@ -219,10 +220,7 @@ void Emitter::prefetch(const Address& address, unsigned locality) {
 }
 
 // Whether the lanes are neighbours in memory.
-bool Emitter::lies_in_a_row(const Address& address) {
-  auto* stride = llvm::dyn_cast_or_null<llvm::ConstantInt>(address.lane_stride);
-  return stride != nullptr && stride->isOne();
-}
+bool Emitter::lies_in_a_row(const Address& address) { return address.lane_stride.known == 1; }
 
 // Whether an earlier copy of the unrolled body accessed the same cache line, if lanes are
 // contiguous.
@@ -254,7 +252,7 @@ Lanes Emitter::load_value(const Inst& inst, const Position& position) {
   if (inst.operands.size() > 2) {
     Lanes lanes = evaluate(inst.operands[2], position);
     bool one = position.lane < 0 || lanes_ == 1 ||
-               (address.lane_stride == nullptr && address.pointers == nullptr &&
+               (address.lane_stride.value == nullptr && address.pointers == nullptr &&
                 (address.mask == nullptr || !address.mask->getType()->isVectorTy()));
     if (one && !lanes.uniform) {  // one place in memory, but a replacement for each lane
       Lanes plain = load(address, dtype, -1, nullptr);

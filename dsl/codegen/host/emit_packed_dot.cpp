@@ -67,10 +67,9 @@ std::optional<Emitter::Matrix> Emitter::panels_in_memory(ir::Value value, DType 
   if (in_pairs ? elements_in_word(dtype, dtype, sum) != 2 : dtype != sum) return std::nullopt;
   if (width % target_.lanes != 0 || vectors < 2 || vectors > 4) return std::nullopt;
   std::vector<std::int64_t> strides;
-  for (llvm::Value* stride : arrays_.at(load->operands[0]).strides) {
-    auto* number = llvm::dyn_cast<llvm::ConstantInt>(stride);
-    if (number == nullptr) return std::nullopt;
-    strides.push_back(number->getSExtValue());
+  for (const Stride& stride : arrays_.at(load->operands[0]).strides) {
+    if (!stride.known) return std::nullopt;
+    strides.push_back(*stride.known);
   }
   const std::int64_t row = width * in_word;
   if (strides[1] != row || strides[2] != in_word || (in_pairs && strides[3] != 1) ||

@@ -349,7 +349,7 @@ llvm::Value* Emitter::index_of(Value value) {
   return convert(scalars_[value], type.dtype, DType::i64);
 }
 
-llvm::Value* Emitter::index(std::int64_t value) {
+llvm::ConstantInt* Emitter::index(std::int64_t value) {
   return b_.getInt64(static_cast<std::uint64_t>(value));
 }
 

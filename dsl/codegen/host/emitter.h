@@ -34,6 +34,20 @@ struct Lanes {
   llvm::Value* base = nullptr;
 };
 
+// How far neighbours along an axis lie apart in memory, in elements. What code is to be made is
+// decided by the number, which is what is known of the program (scalar_facts.h) or was chosen here,
+// and not by what LLVM makes of the value.
+struct Stride {
+  llvm::Value* value = nullptr;
+  std::optional<std::int64_t> known;
+
+  Stride() = default;
+  Stride(llvm::Value* value, std::optional<std::int64_t> known) : value(value), known(known) {}
+  Stride(llvm::ConstantInt* number) : Stride(number, number->getSExtValue()) {}
+  operator llvm::Value*() const { return value; }
+  bool operator==(const Stride&) const = default;
+};
+
 // Where in a tile: an i64 index for each axis; lanes along `lane` (-1: one element).
 struct Position {
   std::vector<llvm::Value*> index;
@@ -59,16 +73,17 @@ class Emitter : Arithmetic {
   // An array in memory, as make_desc gives it.
   struct Array {
     llvm::Value* base;
-    std::vector<llvm::Value*> sizes, strides;
+    std::vector<llvm::Value*> sizes;
+    std::vector<Stride> strides;
     const ir::Inst* inst;
   };
   // Where the lanes of a memory access lie, and which of them are inside.
   struct Address {
-    llvm::Value* pointer = nullptr;      // of the first lane
-    llvm::Value* lane_stride = nullptr;  // in elements; null: all lanes at `pointer`
-    llvm::Value* mask = nullptr;         // i1 (uniform) or a vector; null: all inside
-    llvm::Value* pointers = nullptr;     // vector of pointers, instead of the first two
-    bool aligned = false;                // first lane at a multiple of a vector's bytes
+    llvm::Value* pointer = nullptr;   // of the first lane
+    Stride lane_stride = {};          // null: all lanes at `pointer`
+    llvm::Value* mask = nullptr;      // i1 (uniform) or a vector; null: all inside
+    llvm::Value* pointers = nullptr;  // vector of pointers, instead of the first two
+    bool aligned = false;             // first lane at a multiple of a vector's bytes
   };
   struct Level {  // a loop of the nest being emitted, and what was evaluated in its body
     llvm::BasicBlock* block;
@@ -298,7 +313,7 @@ class Emitter : Arithmetic {
   // emitter.cpp
   llvm::Type* lanes_type(llvm::Type* element) const;
   llvm::Type* lanes_type(llvm::Type* element, int lanes) const;
-  llvm::Value* index(std::int64_t value);
+  llvm::ConstantInt* index(std::int64_t value);
   llvm::Value* gep(llvm::Value* base, DType dtype, llvm::Value* offset);
 
   const ir::Function& function_;

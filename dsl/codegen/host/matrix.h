@@ -11,7 +11,7 @@ struct Emitter::Matrix {
   llvm::Value* data;
   DType dtype;
   std::int64_t rows, columns;
-  llvm::Value *row_stride, *column_stride;  // in elements of dtype
+  Stride row_stride, column_stride;  // in elements of dtype
   // Neighbours in memory that count as one element, of 32 bits: 2 of bf16, 4 of i8. 1: none do.
   int in_word = 1;
   // Columns lie in panels of so many (packed_product.h), each `panel_rows` long; 0: they do not.
@@ -25,25 +25,18 @@ struct Emitter::Matrix {
 
   bool of_words() const { return in_word != 1; }
   bool in_panels() const { return panel_width != 0; }
-  bool rows_contiguous() const { return is_one(column_stride); }  // along columns
-  bool columns_contiguous() const { return is_one(row_stride); }  // along rows
+  bool rows_contiguous() const { return column_stride.known == 1; }  // along columns
+  bool columns_contiguous() const { return row_stride.known == 1; }  // along rows
   // Whether rows are so far apart that no hardware prefetcher expects the next one.
   bool has_distant_rows() const {
     constexpr std::int64_t distant = 2 << 10;  // bytes: half a page
-    auto* stride = llvm::dyn_cast<llvm::ConstantInt>(row_stride);
-    return rows_contiguous() && stride != nullptr &&
-           stride->getSExtValue() * size_bytes(dtype) >= distant;
+    return rows_contiguous() && row_stride.known &&
+           *row_stride.known * size_bytes(dtype) >= distant;
   }
   Matrix transposed() const {
     Matrix result{data, dtype, columns, rows, column_stride, row_stride, in_word};
     result.next_block = next_block;
     return result;
-  }
-
- private:
-  static bool is_one(llvm::Value* stride) {
-    auto* number = llvm::dyn_cast<llvm::ConstantInt>(stride);
-    return number != nullptr && number->isOne();
   }
 };
 
