@@ -118,13 +118,18 @@ TEST(RegionEstimates, KnowThatBlocksOfColumnsAreProgramsOfTheirOwn) {
 }
 
 TEST(RegionSpaces, HaveNoBlocksOfOneColumn) {
-  Graph graph = captured({{512, 64}}, [](Tensors& x) { return Tensors{sum(x[0] * 2, {1}, true)}; });
-  TaskList list = make_tasks(graph);
-  Region region = fuse_tasks(list, true)[0].region;
-  ASSERT_EQ(region.width, 1);
-  for (const char* name : {"avx512", "sm_80"}) {
-    auto knobs = region_space(list, region, dsl::target_named(name)).space.knobs();
-    EXPECT_EQ(std::ranges::count(knobs, "columns", &autotune::Knob::name), 0) << name;
+  for (bool is_product : {false, true}) {
+    Graph graph = captured({{512, 64}, {64, 1}}, [=](Tensors& x) {
+      return Tensors{is_product ? matmul(x[0], x[1]) : sum(x[0] * 2, {1}, true)};
+    });
+    TaskList list = make_tasks(graph);
+    Region region = fuse_tasks(list, true)[0].region;
+    ASSERT_EQ(region.width, 1);
+    ASSERT_EQ(region.splits_columns, is_product);
+    for (const char* name : {"avx512", "sm_80"}) {
+      auto knobs = region_space(list, region, dsl::target_named(name)).space.knobs();
+      EXPECT_EQ(std::ranges::count(knobs, "columns", &autotune::Knob::name), 0) << name;
+    }
   }
 }
 
