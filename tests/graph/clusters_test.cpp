@@ -109,7 +109,7 @@ void expect_rows_in_parts(std::int64_t width) {
 }
 
 TEST(Clusters, ComputeRowsOfEqualShares) { expect_rows_in_parts(32'768); }
-TEST(Clusters, ComputeRowsThatAreWholeChunksAndNoEqualShares) { expect_rows_in_parts(33'792); }
+TEST(Clusters, ComputeRowsThatAreWholeChunksAndNoEqualShares) { expect_rows_in_parts(40'960); }
 TEST(Clusters, ComputeRowsInParts) { expect_rows_in_parts(36'005); }
 
 TEST(Clusters, OfProductsComputeTheSame) {
