@@ -65,15 +65,20 @@ TEST(ProductCost, TakesBlocksNearlyAsCheapAsAnyOther) {
   }
 }
 
-// Blocks that are packed are cut between registers of sums, unless there is but one.
+// Blocks that are packed are cut between registers of sums, where columns are no whole number of
+// equal blocks and too many for one.
 TEST(ProductCost, CutsColumnsWhereRegistersEnd) {
   const dsl::Target tiles = dsl::target_named("amx");
-  ProductExtent p{1, 2048, 16 * 67, 1024, 4, 4};  // no whole number of equal blocks
-  EXPECT_EQ(cheapest_product_block(p, host, 8).columns % (3 * host.lanes), 0);
-  p.element_bytes = 2;
-  ProductBlock block = cheapest_product_block(p, tiles, 8);
-  if (block.columns != p.columns) {
-    EXPECT_EQ(block.columns % dsl::PackedProduct::tiled_columns, 0) << block.columns;
+  for (int threads : {1, 2, 4, 8}) {
+    for (std::int64_t prime : {67, 71, 73, 79, 83, 89, 97}) {
+      ProductExtent p{1, 2048, 16 * prime, 1024, 4, 4};
+      EXPECT_EQ(cheapest_product_block(p, host, threads).columns % (3 * host.lanes), 0) << prime;
+    }
+    for (std::int64_t prime : {131, 137, 139, 149, 151}) {
+      ProductExtent p{1, 2048, 16 * prime, 1024, 2, 2};
+      std::int64_t columns = cheapest_product_block(p, tiles, threads).columns;
+      EXPECT_EQ(columns % dsl::PackedProduct::tiled_columns, 0) << prime << ": " << columns;
+    }
   }
 }
 
