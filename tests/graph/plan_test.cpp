@@ -199,6 +199,26 @@ TEST(Plan, SumsManyElementsToOneInParts) {
 }
 
 // Programs that share an inner axis hand on what they have in the arena.
+// Beyond the inner axis weights are read as 0, whose reciprocals are infinite.
+TEST(Plan, WeightsThatAreComputedEndWithTheInnerAxis) {
+  for (std::int64_t depth : {97, 100, 130, 515})
+    for (bool is_turned : {false, true})
+      for (const Device& device : {Device::cpu(), Device::emulated("sm_80")}) {
+        Graph graph = captured({{3, depth}, is_turned ? Shape{40, depth} : Shape{depth, 40}},
+                               [=](Tensors& x) {
+                                 Tensor w = reciprocal(x[1]);
+                                 return Tensors{matmul(x[0], is_turned ? w.transpose(0, 1) : w)};
+                               });
+        auto plan = make_plan(graph, {.device = device});
+        std::vector<float> ones(static_cast<std::size_t>(3 * depth), 1),
+            fours(static_cast<std::size_t>(40 * depth), 4);
+        void* inputs[] = {ones.data(), fours.data()};
+        EXPECT_EQ(elements<float>(*plan->run(inputs)[0], 120),
+                  std::vector<float>(120, static_cast<float>(depth) / 4))
+            << depth << ", " << device.text() << (is_turned ? ", turned" : "");
+      }
+}
+
 TEST(Plan, ProgramsThatShareAnInnerAxisComputeTheSame) {
   Graph graph = captured({{6, 100}, {9, 100}, {1, 2, 5, 8}, {1, 2, 30, 8}}, [](Tensors& x) {
     return Tensors{relu(linear(x[0], x[1])), scaled_dot_product_attention(x[2], x[3], x[3])};
