@@ -261,9 +261,7 @@ RowsProgram::Columns RowsProgram::of_value(std::size_t slot, const Columns& colu
 
 Tile RowsProgram::value(std::size_t slot, Columns columns) {
   columns = of_value(slot, columns);
-  Tiles& tiles = columns.part == Part::whole   ? known_.whole
-                 : columns.part == Part::block ? known_.block
-                                               : known_.chunk;
+  Tiles& tiles = known_.of(columns.part);
   if (tiles[slot].defined()) return tiles[slot];
   Tile made = compute(slot, columns);
   tiles[slot] = made;

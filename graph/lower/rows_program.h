@@ -194,6 +194,14 @@ class RowsProgram {
   struct Known {
     Tiles whole, block, chunk;
     std::vector<Loaded> loaded;
+    Tiles& of(Part part) {
+      switch (part) {
+        case Part::whole: return whole;
+        case Part::block: return block;
+        case Part::chunk: return chunk;
+      }
+      __builtin_unreachable();
+    }
   };
   const TaskList& list_;
   const Region& region_;
