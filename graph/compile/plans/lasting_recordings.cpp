@@ -1,0 +1,39 @@
+#include "graph/compile/plans/lasting_recordings.h"
+
+#include <atomic>
+#include <utility>
+
+namespace tilewright::graph {
+
+constexpr std::size_t most_recordings = 4;
+
+LastingRecordings::LastingRecordings(std::shared_ptr<const Executable> executable,
+                                     std::shared_ptr<SharedArena> arena)
+    : executable_(std::move(executable)), arena_(std::move(arena)) {}
+
+// Another thread that has given a result up has read it before.
+bool LastingRecordings::Entry::is_free() const {
+  for (std::size_t i = 0; i < results.size(); ++i)
+    if (results[i] != nullptr && results[i].use_count() > owners[i]) return false;
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return true;
+}
+
+std::vector<std::shared_ptr<Buffer>> LastingRecordings::run(std::span<void* const> inputs,
+                                                            LaunchTimes* measured) {
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const std::size_t at = (latest_ + i) % entries_.size();
+    if (!entries_[at].is_free()) continue;
+    latest_ = at;
+    return entries_[at].recording.run(inputs, 1, measured);
+  }
+  if (entries_.size() == most_recordings) return run_executable(*executable_, inputs, measured);
+  Entry made{Recording(executable_, arena_), {}, {}};
+  made.results = made.recording.run(inputs, 1, measured);
+  for (const auto& result : made.results) made.owners.push_back(result.use_count());
+  latest_ = entries_.size();
+  entries_.push_back(std::move(made));
+  return entries_.back().results;
+}
+
+}  // namespace tilewright::graph

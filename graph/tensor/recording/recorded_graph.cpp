@@ -1,0 +1,144 @@
+#include "graph/tensor/recording/recorded_graph.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace tilewright::graph {
+
+bool RecordedNumber::operator==(const RecordedNumber& other) const {
+  return std::bit_cast<std::uint64_t>(number) == std::bit_cast<std::uint64_t>(other.number) &&
+         start == other.start;
+}
+
+void set_numbers(Graph& graph, const std::vector<RecordedNumber>& numbers) {
+  auto number = numbers.begin();
+  for (Node& node : graph.nodes) {
+    if (node.op != Op::full) continue;
+    node.attributes.number = number->number;
+    node.attributes.start = number->start;
+    ++number;
+  }
+}
+
+namespace {
+
+const Strides& strides_of(const Graph& graph, std::size_t input) {
+  return graph.input_strides[input];
+}
+
+// Whether the first `count` nodes, `inputs` of them inputs, are the same but for numbers.
+bool begin_alike(const Graph& a, const Graph& b, std::size_t count, std::size_t inputs) {
+  if (b.nodes.size() < count) return false;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Node &x = a.nodes[i], &y = b.nodes[i];
+    if (x.op != y.op || x.operands != y.operands || x.dtype != y.dtype || x.shape != y.shape ||
+        (x.op != Op::full && x.attributes != y.attributes))
+      return false;
+  }
+  for (std::size_t i = 0; i < inputs; ++i)
+    if (strides_of(a, i) != strides_of(b, i)) return false;
+  return true;
+}
+
+}  // namespace
+
+void RecordedGraph::follow(std::vector<const Graph*> known) {
+  known_ = std::move(known);
+  followed_ = known_.empty() ? nullptr : known_.front();
+}
+
+template <typename Fits>
+const Node* RecordedGraph::next(Fits&& fits) {
+  if (followed_ == nullptr) return nullptr;
+  auto fits_next = [&](const Graph& graph) {
+    return graph.nodes.size() > count_ && fits(graph, graph.nodes[count_]);
+  };
+  if (!fits_next(*followed_)) {
+    auto other = std::ranges::find_if(known_, [&](const Graph* graph) {
+      return graph != followed_ && fits_next(*graph) &&
+             begin_alike(*followed_, *graph, count_, inputs_);
+    });
+    if (other == known_.end()) {
+      leave();
+      return nullptr;
+    }
+    followed_ = *other;
+  }
+  return &followed_->nodes[count_++];
+}
+
+void RecordedGraph::leave() {
+  const Graph& known = *std::exchange(followed_, nullptr);
+  own_.nodes.assign(known.nodes.begin(), known.nodes.begin() + static_cast<std::ptrdiff_t>(count_));
+  auto inputs = static_cast<std::ptrdiff_t>(inputs_);
+  own_.inputs.assign(known.inputs.begin(), known.inputs.begin() + inputs);
+  own_.input_strides.assign(known.input_strides.begin(), known.input_strides.begin() + inputs);
+  set_numbers(own_, numbers_);
+}
+
+NodeId RecordedGraph::input(DType dtype, const Shape& shape, const Strides& strides) {
+  const bool is_plain = strides.empty() || is_row_major(shape, strides);
+  const Node* known = next([&](const Graph& graph, const Node& node) {
+    if (node.op != Op::input || node.dtype != dtype || node.shape != shape) return false;
+    const Strides& there = strides_of(graph, inputs_);
+    return is_plain ? there.empty() : there == strides;
+  });
+  if (known == nullptr) return GraphBuilder(own_).input(dtype, shape, strides);
+  ++inputs_;
+  return static_cast<NodeId>(count_ - 1);
+}
+
+NodeId RecordedGraph::full(const Shape& shape, const ir::Scalar& value,
+                           std::source_location where) {
+  Graph one;
+  GraphBuilder(one).full(shape, value);
+  return append(Op::full, {}, std::move(one.nodes[0].attributes), one.nodes[0].dtype, where);
+}
+
+NodeId RecordedGraph::append(Op op, std::span<const NodeId> operands, Attributes attributes,
+                             std::optional<DType> dtype, std::source_location where) {
+  if (op == Op::full) numbers_.push_back({attributes.number, attributes.start});
+  const Node* known = next([&](const Graph&, const Node& node) {
+    return node.op == op && (!dtype || node.dtype == *dtype) &&
+           std::ranges::equal(node.operands, operands) &&
+           (op == Op::full ? node.shape == attributes.sizes : node.attributes == attributes);
+  });
+  if (known != nullptr) return static_cast<NodeId>(count_ - 1);
+  GraphBuilder builder(own_);
+  builder.set_location(where);
+  std::vector<NodeId> ids(operands.begin(), operands.end());
+  try {
+    return dtype ? builder.append(op, std::move(ids), std::move(attributes), *dtype)
+                 : builder.append(op, std::move(ids), std::move(attributes));
+  } catch (...) {
+    if (op == Op::full) numbers_.pop_back();
+    throw;
+  }
+}
+
+std::vector<NodeId> RecordedGraph::results_of(NodeId id, std::source_location where) {
+  std::vector<NodeId> results = {id};
+  const std::size_t others = node(id).others.size();
+  for (std::size_t i = 1; i <= others; ++i) {
+    Attributes attributes;
+    attributes.index = static_cast<std::int64_t>(i);
+    results.push_back(append(Op::result, {{id}}, std::move(attributes), std::nullopt, where));
+  }
+  return results;
+}
+
+const Graph* RecordedGraph::known() const {
+  if (followed_ == nullptr || followed_->nodes.size() == count_) return followed_;
+  auto found = std::ranges::find_if(known_, [&](const Graph* graph) {
+    return graph->nodes.size() == count_ && begin_alike(*followed_, *graph, count_, inputs_);
+  });
+  return found == known_.end() ? nullptr : *found;
+}
+
+Graph RecordedGraph::take() {
+  if (followed_ != nullptr) leave();
+  return std::move(own_);
+}
+
+}  // namespace tilewright::graph
