@@ -124,6 +124,9 @@ struct CompiledFunction::State {
   CompiledSignature* compile_anew(const Call& call, std::size_t at,
                                   std::vector<Difference> differences, bool sizes_vary);
   std::size_t least_recent(bool sizes_vary) const;
+  graph::ResolvedOptions options_of_latest() const {
+    return entries[latest].sizes_vary ? graph::for_sizes_that_vary(resolved) : resolved;
+  }
   bool is_full() const {  // of signatures
     return std::ranges::count(entries, false, &Entry::sizes_vary) >= options.max_signatures;
   }
@@ -191,7 +194,8 @@ std::vector<Difference> CompiledFunction::State::nearest(const Call& call) const
 CompiledSignature* CompiledFunction::State::signature_for(const Call& call) {
   look_at_changes();
   CompiledSignature* known = find(call);
-  if (known != nullptr && (!known->is_doubtful() || known->rebind(call.function))) [[likely]]
+  if (known != nullptr && (!known->is_doubtful() || known->rebind(call, options_of_latest())))
+      [[likely]]
     return known;
   std::vector<Difference> why;
   if (known != nullptr)
@@ -316,6 +320,7 @@ void CompiledFunction::move_to(const Device& device) {
   state_->options.device = device;
   state_->resolved = graph::resolve(state_->options);
   state_->entries.clear();
+  state_->shared.segments.clear();
 }
 
 std::vector<Tensor> CompiledFunction::call(const std::vector<Tensor>& arguments) const {
@@ -405,6 +410,7 @@ std::vector<PlanReport> CompiledFunction::report() const {
   GatedLock lock(*state_);
   std::vector<PlanReport> reports;
   for (const auto& entry : state_->entries) reports.push_back(entry.signature->report());
+  std::ranges::move(state_->shared.segments.report(), std::back_inserter(reports));
   return reports;
 }
 
@@ -412,13 +418,14 @@ std::string CompiledFunction::dump() const {
   GatedLock lock(*state_);
   std::string text;
   for (const auto& entry : state_->entries) text += entry.signature->dump();
-  return text;
+  return text + state_->shared.segments.dump();
 }
 
 bool CompiledFunction::wait_until_tuned(double seconds) const {
   std::vector<std::shared_ptr<const graph::BackgroundPlan>> tunings;
   {
     GatedLock lock(*state_);
+    tunings = state_->shared.segments.tunings();
     for (const auto& entry : state_->entries)
       if (auto tuning = entry.signature->tuning()) tunings.push_back(std::move(tuning));
   }

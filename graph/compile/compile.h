@@ -33,10 +33,15 @@
 //     vectors, maps or unique_ptrs), push_back within the capacity, a pointer set to another tensor
 //     or module, a shared_ptr<Module> replaced while the former module lives. These are pointers
 //     and sizes, read once at capture.
-//   * Values of tensors, read with `item()` or `to_vector()`, are not known when the graph is made:
-//     a graph break. That function runs op by op for that signature, as if it were not compiled;
-//     stderr says so once, with the line, and explain() and report() do. With `Options::fullgraph`
-//     it is an Error.
+//   * Values of tensors, read with `item()`, `to_vector()` or `data()`, are not known when the
+//   graph
+//     is made: a graph break. The function then runs at each call of that signature, and what it
+//     computes between two breaks, a segment, is compiled like a whole function: data may decide
+//     what is computed, and what it does besides tensors happens once a call and in order, with the
+//     first one too. Segments of all signatures are kept together, some 64 of them, and numbers
+//     that a function has read are data for what follows. stderr says once a function where its
+//     graph breaks (`Options::tell_breaks`), explain() and report() show breaks and segments. With
+//     `Options::fullgraph` a break is an Error.
 //   * Assigning a handle that outlives the function (`c = c + x`, std::swap of two captured
 //     tensors) is a graph break too; write in place (copy_from) instead, or return the tensor. A
 //     handle that is made at the first call and kept (a table) is not.
@@ -98,7 +103,8 @@ enum class Dynamic : std::uint8_t {
 
 struct Options {
   Mode mode = Mode::default_;
-  bool fullgraph = false;  // a graph break is an Error (breaks come with data-dependent reads)
+  bool fullgraph = false;   // a graph break is an Error (breaks come with data-dependent reads)
+  bool tell_breaks = true;  // stderr says where the graph breaks, once a function
   Backend backend = Backend::tilewright;
   int max_signatures = 8;  // plans, by the call's arguments and guarded values
   // A plan for sizes that change shares programs with those for other sizes, so that a new size
@@ -175,8 +181,11 @@ struct PlanReport {
   std::int64_t packed_weights = 0, packed_bytes = 0;                   // copies of frozen weights
   double capture_seconds = 0, lower_seconds = 0, compile_seconds = 0;  // wall
   std::string tuning = {};  // what came of it, a sentence; empty: there was none
-  // Where the graph breaks, "item at model.cpp:12": the function runs op by op; empty: nowhere.
+  // Where the graph breaks, "item at model.cpp:12, item at model.cpp:20": the function runs in
+  // segments, which are plans of their own; empty: nowhere.
   std::string graph_break = {};
+  // Of a segment, where it ends, "item at model.cpp:12" or "the end"; empty: a whole signature.
+  std::string segment = {};
   std::string guards = {};            // on values of the host, a line each
   std::int64_t captured_tensors = 0;  // that it uses besides its arguments
   std::int64_t captures = 0;          // how often it was captured, once or after handles changed
@@ -212,7 +221,7 @@ class CompiledFunction {
   // On the host the first calls of a signature are timed anyway, all later ones are not; on a GPU
   // nothing is but here, where each launch is waited for, so that the times hold the launching too.
   void measure(const std::vector<Tensor>& arguments, std::int64_t calls = 5) const;
-  std::vector<PlanReport> report() const;  // one entry a signature compiled
+  std::vector<PlanReport> report() const;  // one entry a signature compiled, then one a segment
   std::string explain() const;             // the report as text
   // Why signatures behind the first one were compiled, and signatures anew: the latest 64, oldest
   // first.

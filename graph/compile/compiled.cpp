@@ -7,6 +7,7 @@
 #include "autotune/policy.h"
 #include "graph/compile/plans/tuned_plan.h"
 #include "graph/compile/plans/weight_copies.h"
+#include "graph/compile/segmented_call.h"
 #include "graph/compile/verify_capture.h"
 #include "graph/passes/pipeline.h"
 #include "graph/tensor/capture.h"
@@ -25,19 +26,11 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// Calls of a signature on the host that time their launches: the first one finds nothing in caches.
-constexpr std::int64_t timed_calls = 4;
-
 std::string at_line(const GraphBreak& error) {
   return error.where.line() > 0 ? " at " + describe(error.where) : "";
 }
 
 }  // namespace
-
-TensorResults call_one_by_one(const Call& call, std::int64_t times) {
-  for (; times > 1; --times) call.function(call.arguments);
-  return call.function(call.arguments);
-}
 
 struct SymbolicRun {
   Captured captured;
@@ -57,19 +50,30 @@ static SymbolicRun run_over_symbols(const TensorFunction& function, const Signat
   return result;
 }
 
-static CapturedFunction capture_function(const TensorFunction& function,
-                                         const Signature& signature) {
+// None: the function breaks, and has run with the call's arguments.
+std::optional<CapturedFunction> CompiledSignature::capture_function(
+    const Call& call, const ResolvedOptions& options) {
   CapturedFunction result;
   result.changes = handle_changes().count();
-  auto [captured, returned, origins] = run_over_symbols(function, signature);
-  result.returned = std::move(returned);
-  result.origins = std::move(origins);
-  result.graph = run_passes(captured.graph);
-  result.recorded = std::move(captured.graph);
-  result.captured = std::move(captured.captured);
-  result.read = std::move(captured.read);
-  result.guards = std::move(captured.guards);
-  result.logs = std::move(captured.logs);
+  TraceSpan span("compile", "capture");
+  segment_options_ = for_segments(options);
+  SegmentedCall attempt(shared_.segments, segment_options_, signature_, call.arguments, breaks_,
+                        first_segments_);
+  std::optional<Captured> captured =
+      attempt.attempt(call.function, result.returned, result.origins);
+  if (!captured) {
+    guards_ = attempt.take_guards();
+    first_results_ = std::move(result.returned);
+    attempt.take_logged(first_logged_);
+    tell_graph_break(options.tells_breaks);
+    return std::nullopt;
+  }
+  result.graph = run_passes(captured->graph);
+  result.recorded = std::move(captured->graph);
+  result.captured = std::move(captured->captured);
+  result.read = std::move(captured->read);
+  result.guards = std::move(captured->guards);
+  result.logs = std::move(captured->logs);
   return result;
 }
 
@@ -81,30 +85,37 @@ CompiledSignature::CompiledSignature(const Call& call, const ResolvedOptions& op
   form_.key = call.form;
   if (options.keeps_capture) recorded_.emplace();
   auto begin = std::chrono::steady_clock::now();
-  Graph graph;
+  std::optional<CapturedFunction> captured;
   try {
-    CapturedFunction captured = capture_function(call.function, signature_);
-    graph = std::move(captured.graph);
-    take_captured(std::move(captured));
+    captured = capture_function(call, options);
   } catch (const GraphBreak& error) {
-    require(!options.breaks_are_errors, "[compile] the function ", error.deed, at_line(error),
-            ", which breaks the graph, but fullgraph was asked for; ", error.what());
-    tell_graph_break(error);
-    return;
+    raise_error(concat("[compile] the function ", error.deed, at_line(error),
+                       ", which breaks the graph, but fullgraph was asked for; ", error.what()));
   }
+  if (!captured) return;
+  Graph graph = std::move(captured->graph);
+  take_captured(std::move(*captured));
   capture_seconds_ = seconds_since(begin);
   captured_graph_ = content_hash(graph);
   compile(std::move(graph), options, call.arguments);
 }
 
-void CompiledSignature::tell_graph_break(const GraphBreak& error) {
-  graph_break_ = error.operation + at_line(error);
-  if (!shared_.breaks.insert(graph_break_).second && !is_logged(LogTopic::breaks)) return;
-  std::string text = concat("[compile] the graph breaks: ", graph_break_, " ", error.deed,
-                            ", so the function runs op by op for the signature (",
-                            to_string(signature_), "), as if it were not compiled; ", error.what(),
-                            "; Options::fullgraph makes this an Error");
-  log_line(text);
+CompiledSignature::CompiledSignature(const Graph& segment, const std::vector<Tensor>& inputs,
+                                     const ResolvedOptions& options, SharedSteps& shared)
+    : signature_(signature_of(inputs, options.plan.device)), shared_(shared) {
+  compile(run_passes(segment), options, inputs);
+  gives_host_ = false;
+}
+
+void CompiledSignature::tell_graph_break(bool is_told) {
+  const std::string text = text_of(breaks_.front());
+  const bool is_first = shared_.breaks.empty();
+  shared_.breaks.insert(text);
+  if (!(is_first && is_told) && !is_logged(LogTopic::breaks)) return;
+  log_line(concat("[compile] the graph breaks: ", text, " ", breaks_.front().deed,
+                  ", so the function runs in segments for the signature (", to_string(signature_),
+                  "), each compiled; explain() names all breaks, Options::fullgraph makes them an "
+                  "Error"));
 }
 
 // Keeps the value of a captured result of an earlier step of this function, since the next step
@@ -130,12 +141,13 @@ void CompiledSignature::take_captured(CapturedFunction&& captured) {
 
 void CompiledSignature::look_at_changes() {
   std::uint64_t now = handle_changes().count();
-  if (graph_break_.empty() && !is_doubtful_)
-    is_doubtful_ = handle_changes().concern(changes_, read_);
+  if (breaks_.empty() && !is_doubtful_) is_doubtful_ = handle_changes().concern(changes_, read_);
   changes_ = now;
 }
 
 void CompiledSignature::look_at_guards() {
+  if (!breaks_.empty())  // it runs the function, which does not read what is gone
+    std::erase_if(guards_, [](const Guard& guard) { return guard.object->is_gone; });
   guards_hold_ = std::ranges::all_of(
       guards_, [](const Guard& guard) { return guard.object->is_gone || guard.holds(); });
   if (std::ranges::any_of(guards_, [](const Guard& guard) { return guard.object->is_gone; }))
@@ -164,7 +176,7 @@ std::string CompiledSignature::guards_text() const {
 }
 
 void CompiledSignature::verify_capture(const TensorFunction& function) const {
-  if (!graph_break_.empty()) return;
+  if (!breaks_.empty()) return;
   SymbolicRun now = run_over_symbols(function, signature_);
   require_same_capture(
       {*recorded_, captured_, returned_.form, logs_.size()},
@@ -179,17 +191,19 @@ bool CompiledSignature::has_same_places(const std::vector<Tensor>& captured) con
   return std::ranges::equal(captured, captured_, is_same);
 }
 
-bool CompiledSignature::rebind(const TensorFunction& function) {
-  CapturedFunction now;
+bool CompiledSignature::rebind(const Call& call, const ResolvedOptions& options) {
+  std::optional<CapturedFunction> now;
   try {
-    now = capture_function(function, signature_);
+    now = capture_function(call, options);
   } catch (const GraphBreak&) {
     return false;
   }
-  if (content_hash(now.graph) != captured_graph_ || !has_same_places(now.captured)) return false;
-  take_captured(std::move(now));
-  bind_captured();
   is_doubtful_ = false;
+  if (!now) return true;
+  is_doubtful_ = content_hash(now->graph) != captured_graph_ || !has_same_places(now->captured);
+  if (is_doubtful_) return false;
+  take_captured(std::move(*now));
+  bind_captured();
   return true;
 }
 
@@ -258,7 +272,10 @@ void CompiledSignature::compile(Graph graph, const ResolvedOptions& options,
   if (!options.records_launches) return;
   std::shared_ptr<SharedArena>& arena = shared_.arenas[device.memory()];
   if (!arena) arena = std::make_shared<SharedArena>(device.memory());
-  recording_.emplace(plan_->executable(), arena);
+  if (options.results_last)
+    lasting_.emplace(plan_->executable(), arena);
+  else
+    recording_.emplace(plan_->executable(), arena);
 }
 
 // Tensors with bodies of their own, since the background does not notice a tensor that moves.
@@ -304,6 +321,7 @@ void CompiledSignature::take_tuned_plan() {
       recording_.emplace(std::move(tuned));
       taken_ = "; launches were recorded anew for them";
     }
+    if (lasting_) lasting_.emplace(plan->executable(), shared_.arenas.at(plan->device().memory()));
     plan_ = std::move(plan);
     times_ = {};
     result_changes_ = changes_of_results(origins_, *plan_->executable());
@@ -324,160 +342,6 @@ std::vector<InputMemory> CompiledSignature::memory_of_inputs(const ResolvedOptio
                       .is_frozen = options.weights_are_frozen});
   for (std::size_t i : mutated_) result[i].is_frozen = false;
   return result;
-}
-
-const Tensor& CompiledSignature::input(std::size_t i, const std::vector<Tensor>& arguments) const {
-  return i < signature_.size() ? arguments[i] : captured_[i - signature_.size()];
-}
-
-bool CompiledSignature::is_brought(const Tensor& tensor) const {
-  return host_arguments_ && memory_of(tensor) == nullptr;
-}
-
-void* CompiledSignature::address_for_plan(std::size_t i, const Tensor& tensor) {
-  return is_brought(tensor) ? host_arguments_->bring(i, tensor) : address_of(*tensor.body());
-}
-
-void CompiledSignature::set_addresses(const std::vector<Tensor>& arguments) {
-  for (std::size_t i = 0; i < arguments.size(); ++i)
-    addresses_[i] = address_for_plan(i, arguments[i]);
-  if (host_arguments_)
-    for (std::size_t i = arguments.size(); i < graph_.inputs.size(); ++i)
-      addresses_[i] = address_for_plan(i, captured_[i - arguments.size()]);
-  if (!mutated_.empty()) require_no_aliases(arguments);
-}
-
-void CompiledSignature::take_back_mutated(const std::vector<Tensor>& arguments) {
-  for (std::size_t i : mutated_)
-    if (const Tensor& tensor = input(i, arguments); is_brought(tensor))
-      host_arguments_->take_back(i, tensor);
-}
-
-// A kernel that writes an input in place reads all others as if they were elsewhere. Captured
-// tensors were compared with each other when they were captured.
-void CompiledSignature::require_no_aliases(const std::vector<Tensor>& arguments) const {
-  for (std::size_t written : mutated_) {
-    require(
-        !input(written, arguments).body()->buffer->is_frozen(), "[compile] input ", written,
-        " is written in place and frozen: functions compiled with Options::freezing hold packed "
-        "copies of it; pass a clone, or compile those without");
-    auto [low, high] = bytes_spanned(input(written, arguments));
-    std::size_t others = written < arguments.size() ? graph_.inputs.size() : arguments.size();
-    for (std::size_t i = 0; i < others; ++i) {
-      if (i == written) continue;
-      auto [other_low, other_high] = bytes_spanned(input(i, arguments));
-      require(other_low >= high || low >= other_high, "[compile] input ", written,
-              " is written in place and shares memory with input ", i,
-              " (arguments first, then captured tensors); pass a clone of one of them");
-    }
-  }
-}
-
-std::vector<Tensor> CompiledSignature::wrap(const std::vector<std::shared_ptr<Buffer>>& buffers,
-                                            const std::vector<Tensor>& arguments) const {
-  std::vector<Tensor> result;
-  result.reserve(buffers.size());
-  for (std::size_t i = 0; i < buffers.size(); ++i) {
-    const PlanOutput& output = plan_->outputs()[i];
-    if (output.input) {
-      result.push_back(input(static_cast<std::size_t>(*output.input), arguments));
-      continue;
-    }
-    result.push_back(make_tensor(output.dtype, row_major(output.shape), buffers[i]));
-    if (host_arguments_ && gives_host_)
-      result.back() = copy_to(result.back(), Device::cpu());
-    else if (recording_)
-      result.back().body()->token = {steps_, steps_->latest, static_cast<int>(i)};
-  }
-  if (!result_changes_.empty()) [[unlikely]]
-    change_results(result, arguments);
-  return result;
-}
-
-void CompiledSignature::change_results(std::vector<Tensor>& results,
-                                       const std::vector<Tensor>& arguments) const {
-  for (const auto& [i, kind, other] : result_changes_) {
-    Tensor& result = results[i];
-    switch (kind) {
-      case ResultChange::Kind::copied: result = copy_row_major(result); break;
-      case ResultChange::Kind::input: result = input(other, arguments); break;
-      case ResultChange::Kind::joined:
-        result =
-            make_tensor(result.dtype(), row_major(result.shape()), results[other].body()->buffer);
-    }
-  }
-}
-
-// Where the times of this run's launches go; null if they are not timed. Times of an emulator mean
-// nothing.
-LaunchTimes* CompiledSignature::times_of_run(std::int64_t times, bool is_measured) {
-  if (is_measured) return &times_;
-  if (times_.runs >= timed_calls) [[likely]]
-    return nullptr;
-  const Device& device = plan_->device();
-  bool is_free = times == 1 && !device.target().is_gpu() && !is_tracing();
-  return is_free ? &times_ : nullptr;
-}
-
-// A GPU's graph has no launches of its own to time.
-std::vector<std::shared_ptr<Buffer>> CompiledSignature::launch(std::int64_t times,
-                                                               LaunchTimes* measured) {
-  if (recording_ && !(measured && plan_->device().is_cuda()))
-    return recording_->run(addresses_, times, measured);
-  for (std::int64_t i = 1; i < times; ++i) plan_->run(addresses_);
-  return plan_->run(addresses_, measured);
-}
-
-std::vector<Tensor> CompiledSignature::run(const std::vector<Tensor>& arguments, std::int64_t times,
-                                           bool is_measured) {
-  row_checks_.before([&](std::size_t i) -> const Tensor& { return input(i, arguments); });
-  std::vector<Tensor> results;
-  {
-    StepAccess access;
-    if (recording_) access.add_step(*steps_);
-    for (const Tensor& argument : arguments) access.add(argument);
-    for (std::size_t i : results_) access.add(captured_[i]);
-    access.begin("compile", std::nullopt);
-    set_addresses(arguments);
-    if (recording_) ++steps_->latest;
-    results = wrap(launch(times, times_of_run(times, is_measured)), arguments);
-    take_back_mutated(arguments);
-  }
-  row_checks_.after(results);  // which reads some of them
-  return results;
-}
-
-// What is logged lies in the memory of results, which the next time may write: each time is a run
-// of its own.
-std::vector<Tensor> CompiledSignature::run_and_log(const std::vector<Tensor>& arguments,
-                                                   std::int64_t times, bool is_measured,
-                                                   LoggedValues& logged) {
-  if (logs_.empty()) [[likely]]
-    return run(arguments, times, is_measured);
-  std::vector<Tensor> results;
-  for (; times > 0; --times) {
-    results = run(arguments, 1, is_measured);
-    logged.take(results, logs_);
-  }
-  return results;
-}
-
-TensorResults CompiledSignature::call(const Call& call, std::int64_t times, bool is_measured,
-                                      LoggedValues& logged) {
-  if (!graph_break_.empty()) return call_one_by_one(call, times);
-  if (tuning_) take_tuned_plan();
-  // A result of the step before may be an argument of this one, which writes where it lies.
-  auto is_own = [&](const Tensor& t) { return t.body()->token.count == steps_; };
-  TensorResults results = returned_;
-  if (std::ranges::none_of(call.arguments, is_own)) [[likely]] {
-    results.tensors = run_and_log(call.arguments, times, is_measured, logged);
-    return results;
-  }
-  std::vector<Tensor> kept = call.arguments;
-  for (Tensor& argument : kept)
-    if (is_own(argument)) argument = argument.clone();
-  results.tensors = run_and_log(kept, times, is_measured, logged);
-  return results;
 }
 
 }  // namespace tilewright::graph

@@ -15,8 +15,10 @@
 #include "graph/compile/logged_values.h"
 #include "graph/compile/plans/background_plan.h"
 #include "graph/compile/plans/host_arguments.h"
+#include "graph/compile/plans/lasting_recordings.h"
 #include "graph/compile/resolved_options.h"
 #include "graph/compile/result_memory.h"
+#include "graph/compile/segments.h"
 #include "graph/compile/signature.h"
 #include "graph/ir/ir.h"
 #include "graph/run/plan.h"
@@ -34,6 +36,7 @@ TensorResults call_one_by_one(const Call& call, std::int64_t times);
 struct SharedSteps {
   std::map<DeviceMemory*, std::shared_ptr<SharedArena>> arenas;  // of recordings, by memory
   std::set<std::string> breaks;                                  // that stderr has told
+  SegmentTable segments{*this};
 };
 
 // A function run once over symbolic arguments.
@@ -57,11 +60,19 @@ class CompiledSignature {
  public:
   // Captures the function over symbolic arguments and compiles what it recorded.
   CompiledSignature(const Call& call, const ResolvedOptions& options, SharedSteps& shared);
+  // Compiles a segment, all of whose inputs are arguments of its calls. Its results lie where it
+  // runs, and calls overwrite none that somebody holds.
+  CompiledSignature(const Graph& segment, const std::vector<Tensor>& inputs,
+                    const ResolvedOptions& options, SharedSteps& shared);
   ~CompiledSignature();
   // `times` times over, on what the time before left; gives the results of the last. Launches are
   // timed at the first calls on the host, and where `is_measured` says so. What the function logs
   // each time is added to `logged`.
   TensorResults call(const Call& call, std::int64_t times, bool is_measured, LoggedValues& logged);
+
+  std::vector<Tensor> run_segment(const std::vector<Tensor>& inputs, bool is_measured);
+  // Whether a result is the memory of an input.
+  bool gives_input(std::size_t result) const { return plan_->outputs()[result].input.has_value(); }
 
   const Signature& signature() const { return signature_; }
   const ArgumentForm& form() const { return form_; }
@@ -79,8 +90,8 @@ class CompiledSignature {
   // line where it does something else than when it was captured.
   void verify_capture(const TensorFunction& function) const;
   // Captures the function again. True: its graph is the same, perhaps with other memory, which is
-  // read from now on. False: it must be compiled again.
-  bool rebind(const TensorFunction& function);
+  // read from now on, or it breaks now. False: it must be compiled again.
+  bool rebind(const Call& call, const ResolvedOptions& options);
   PlanReport report() const;
   std::string dump() const;  // graph, tasks, regions and tile programs
   // Under way or over; null: nothing is tuned while the function is in use.
@@ -92,7 +103,11 @@ class CompiledSignature {
   bool has_same_places(const std::vector<Tensor>& captured) const;
   LaunchTimes* times_of_run(std::int64_t times, bool is_measured);
   std::vector<std::shared_ptr<Buffer>> launch(std::int64_t times, LaunchTimes* measured);
-  void tell_graph_break(const GraphBreak& error);
+  std::optional<CapturedFunction> capture_function(const Call& call,
+                                                   const ResolvedOptions& options);
+  void tell_graph_break(bool is_told);
+  TensorResults call_in_segments(const Call& call, std::int64_t times, bool is_measured,
+                                 LoggedValues& logged);
   void bind_captured();
   // Makes the packed copies that the plan reads, and adds their addresses after those of the
   // inputs.
@@ -137,6 +152,7 @@ class CompiledSignature {
   PlanOptions plan_options_;  // that it was made with, of which its tasks and regions follow
   SharedSteps& shared_;
   std::optional<Recording> recording_;
+  std::optional<LastingRecordings> lasting_;                          // instead, of a segment
   std::shared_ptr<StepCount> steps_ = std::make_shared<StepCount>();  // of the recording
   std::optional<HostArguments> host_arguments_;                       // where the plan is a GPU's
   bool gives_host_ = true;  // results that are not inputs lie on the host
@@ -145,7 +161,11 @@ class CompiledSignature {
   std::vector<void*> addresses_;  // of inputs: arguments, captured tensors, packed weights
   std::vector<std::shared_ptr<Buffer>> packed_weights_;
   LaunchTimes times_;
-  std::string graph_break_;  // where the function reads data and runs op by op; empty: nowhere
+  std::vector<Break> breaks_;  // for which the function runs in segments; empty: nowhere
+  Followers first_segments_;
+  LoggedValues first_logged_;
+  std::optional<TensorResults> first_results_;  // of the call that found the breaks
+  ResolvedOptions segment_options_;
   double capture_seconds_ = 0;
   std::string whole_call_;  // what came of timing whole calls (tuned_plan.h)
   std::shared_ptr<BackgroundPlan> tuning_;

@@ -4,6 +4,7 @@
 
 #include "graph/compile/compile.h"
 #include "graph/compile/compiled.h"
+#include "graph/compile/segmented_call.h"
 #include "graph/ir/text.h"
 #include "graph/regions/text/text.h"
 #include "graph/run/plan_tasks.h"
@@ -83,10 +84,13 @@ std::string table(const PlanReport& plan) {
 }  // namespace
 
 std::string explain(const PlanReport& plan) {
-  std::string text = concat("signature (", plan.signature, ")\n");
   if (!plan.graph_break.empty())
-    return concat(text, "  runs op by op, as if it were not compiled: ", plan.graph_break,
-                  " reads data, which breaks the graph\n");
+    return concat("signature (", plan.signature,
+                  ")\n  runs in segments, since the graph breaks: ", plan.graph_break, "\n",
+                  plan.guards.empty() ? "" : "  guards:\n", plan.guards);
+  std::string text = plan.segment.empty()
+                         ? concat("signature (", plan.signature, ")\n")
+                         : concat("segment to ", plan.segment, " (", plan.signature, ")\n");
   text += concat(
       "  ", counted(plan.nodes, "node", "nodes"), " -> ",
       counted(plan.launches, "launch", "launches"), " of ",
@@ -124,10 +128,11 @@ std::string explain(const PlanReport& plan) {
 
 std::string CompiledFunction::explain() const {
   std::vector<PlanReport> reports = report();
-  std::string text = concat(
-      "compiled function: mode ", name_of(options().mode), ", backend ", name_of(options().backend),
-      ", matmul precision ", name_of(options().matmul_precision), ", ", reports.size(),
-      " of at most ", counted(options().max_signatures, "signature", "signatures"), "\n");
+  std::string text =
+      concat("compiled function: mode ", name_of(options().mode), ", backend ",
+             name_of(options().backend), ", matmul precision ", name_of(options().matmul_precision),
+             ", ", std::ranges::count(reports, std::string(), &PlanReport::segment), " of at most ",
+             counted(options().max_signatures, "signature", "signatures"), "\n");
   for (const PlanReport& plan : reports) text += tilewright::explain(plan);
   std::vector<Recompilation> again = recompilations();
   if (!again.empty()) text += "compiled again:\n";
@@ -160,7 +165,8 @@ PlanReport CompiledSignature::report() const {
   PlanReport report;
   report.signature = to_string(signature_);
   report.capture_seconds = capture_seconds_;
-  report.graph_break = graph_break_;
+  for (const Break& at : breaks_)
+    report.graph_break += concat(report.graph_break.empty() ? "" : ", ", text_of(at));
   report.captured_tensors = std::ssize(captured_);
   report.captures = captures_;
   report.guards = guards_text();
@@ -189,7 +195,10 @@ PlanReport CompiledSignature::report() const {
 
 std::string CompiledSignature::dump() const {
   std::string text = concat("# signature: ", to_string(signature_), "\n");
-  if (!plan_) return concat(text, "# runs op by op: ", graph_break_, " reads data\n");
+  if (!plan_) {
+    for (const Break& at : breaks_) text += concat("# breaks: ", text_of(at), " ", at.deed, "\n");
+    return text;
+  }
   text += print(graph_);
   const FusedTasks tasks = fused_tasks(graph_, plan_options_);
   text += print(tasks.list, tasks.regions);

@@ -1,5 +1,7 @@
 #include "graph/compile/logged_values.h"
 
+#include <iterator>
+
 #include "graph/tensor/tensor_copy.h"
 
 namespace tilewright::graph {
@@ -9,6 +11,16 @@ void LoggedValues::take(std::vector<Tensor>& results, const std::vector<LogCallb
   for (std::size_t i = 0; i < callbacks.size(); ++i)
     values_.emplace_back(host_copy(results[returned + i], "log", std::nullopt), callbacks[i]);
   results.resize(returned);
+}
+
+void LoggedValues::add(Logged logged) {
+  values_.emplace_back(host_copy(Tensor(std::move(logged.value)), "log", std::nullopt),
+                       std::move(logged.callback));
+}
+
+void LoggedValues::add(LoggedValues&& later) {
+  values_.insert(values_.end(), std::make_move_iterator(later.values_.begin()),
+                 std::make_move_iterator(later.values_.end()));
 }
 
 }  // namespace tilewright::graph

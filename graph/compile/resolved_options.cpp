@@ -43,6 +43,7 @@ ResolvedOptions resolve(const Options& options) {
   const ModeFacts mode = facts_of(options.mode);
   ResolvedOptions result{.is_captured = options.backend != Backend::eager,
                          .breaks_are_errors = options.fullgraph,
+                         .tells_breaks = options.tell_breaks,
                          .keeps_capture = options.verify_capture > 0,
                          .records_launches = mode.records_launches,
                          .weights_are_frozen = options.freezing,
@@ -64,6 +65,15 @@ ResolvedOptions for_sizes_that_vary(ResolvedOptions options) {
   options.plan.sizes_vary = true;
   options.searches_in_background = false;
   if (options.plan.tune) options.plan.tune->searches = false;
+  return options;
+}
+
+// What a later segment or the user holds is not overwritten. Inputs of a segment are all alike, so
+// that no weights are known among them.
+ResolvedOptions for_segments(ResolvedOptions options) {
+  options.results_last = true;
+  options.keeps_capture = false;
+  options.weights_are_frozen = false;
   return options;
 }
 

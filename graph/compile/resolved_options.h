@@ -16,8 +16,10 @@ namespace tilewright::graph {
 struct ResolvedOptions {
   bool is_captured = true;              // otherwise the function runs as it is, op by op
   bool breaks_are_errors = false;       // of the graph
+  bool tells_breaks = true;             // on stderr, the first of a function
   bool keeps_capture = false;           // as it was recorded, for later ones to be compared with
   bool records_launches = false;        // and replays them, with fixed buffers
+  bool results_last = false;            // of recorded launches, as long as they are held
   bool weights_are_frozen = false;      // captured tensors are written by the function alone
   bool searches_in_background = false;  // for block sizes, while the first plan is in use
   IndexChecks index_checks = IndexChecks::host_tensors;
@@ -31,5 +33,7 @@ struct ResolvedOptions {
 ResolvedOptions resolve(const Options& options);
 // The same for plans of which there will be many, for sizes that change.
 ResolvedOptions for_sizes_that_vary(ResolvedOptions options);
+// The same for the segments of a function whose graph breaks.
+ResolvedOptions for_segments(ResolvedOptions options);
 
 }  // namespace tilewright::graph

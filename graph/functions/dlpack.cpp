@@ -5,6 +5,7 @@
 
 #include "graph/functions/dlpack_layout.h"
 #include "graph/ir/location.h"
+#include "graph/tensor/capture.h"
 #include "graph/tensor/tensor_body.h"
 #include "graph/tensor/tensor_copy.h"
 
@@ -89,6 +90,8 @@ struct Given {
 template <typename Managed>
 Managed* give(const Tensor& tensor, std::source_location w) {
   const TensorBody& body = graph::body_of(tensor, "to_dlpack", w);
+  if (graph::Capture* capture = graph::Capture::active(); capture && capture->is_broken())
+    capture->before_address(body, "to_dlpack", w);
   require(body.buffer != nullptr, "[to_dlpack] the tensor has no memory while the function is ",
           "captured (at ", graph::At{w}, "); share tensors outside of it");
   require_current(body.token, "to_dlpack", w);

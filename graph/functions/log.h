@@ -17,7 +17,8 @@
 //     time what it asked for, in order. `measure` counts as so many calls.
 //   * Where a function is captured anew, as for other shapes or after a handle was assigned, it is
 //     asked again, and later calls do what it asked for last.
-//   * What runs op by op (Stance::force_eager, a graph break, Backend::eager) does so at once.
+//   * What runs op by op (Stance::force_eager, Backend::eager) does so at once; a function whose
+//     graph breaks waits for the end of its call like any other.
 //   * A compiled function that is called inside another one logs with the calls of that one.
 //   * Several threads that call one function print each call's lines together, but call by call in
 //     no order.

@@ -330,6 +330,8 @@ Tensor scaled_dot_product_attention(const TensorOperand& q, const Tensor& k, con
 
 std::string to_string(const Tensor& tensor) {
   if (!tensor.defined()) return "undefined tensor";
+  if (Capture* capture = Capture::active())
+    capture->before_placing(*tensor.body(), "to_string", source_location::current());
   std::ostringstream out;
   out.exceptions(std::ios_base::badbit);  // no memory is an error
   out.imbue(std::locale::classic());
@@ -341,7 +343,7 @@ std::string to_string(const Tensor& tensor) {
   out << " {";
   dispatch(tensor.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    const T* elements = static_cast<const T*>(row.const_data());
+    const T* elements = static_cast<const T*>(graph::address_of(*row.body()));
     for (std::int64_t i = 0; i < std::min(shown, tensor.count()); ++i) {
       out << (i ? ", " : "");
       if constexpr (!std::is_arithmetic_v<T>)

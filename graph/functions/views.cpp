@@ -124,7 +124,9 @@ Tensor Tensor::select(int axis, std::int64_t index, source_location w) const {
 
 Tensor Tensor::contiguous(source_location w) const {
   graph::body_of(*this, "contiguous", w);
-  return is_symbolic() || is_contiguous() ? *this : clone(w);
+  // A value has every layout, but a view may become one of memory.
+  if (is_symbolic()) return body_->base ? clone(w) : *this;
+  return is_contiguous() ? *this : clone(w);
 }
 
 }  // namespace tilewright

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <utility>
 
 #include "graph/ir/location.h"
@@ -64,7 +65,7 @@ DataReadError::DataReadError(std::string_view operation_, std::source_location l
 
 Capture* Capture::active() { return active_capture; }
 
-bool is_capturing() { return active_capture != nullptr; }
+bool is_capturing() { return active_capture != nullptr && !active_capture->is_broken(); }
 CapturePause::CapturePause() noexcept : paused_(std::exchange(active_capture, nullptr)) {}
 CapturePause::~CapturePause() { active_capture = paused_; }
 void note_guard(Guard guard) { active_capture->note_guard(std::move(guard)); }
@@ -78,7 +79,7 @@ void Capture::note_guard(Guard guard) {
     guards_.push_back(std::move(guard));
 }
 
-Capture::Capture() : serial_(++last_serial), assignments_(serial_) {
+Capture::Capture() : serial_(++last_serial), segment_serial_(serial_), assignments_(serial_) {
   require(active_capture == nullptr,
           "[compile] a function is being captured on this thread; captures do not nest: call the "
           "inner function uncompiled, or compile the outer one alone");
@@ -101,38 +102,58 @@ void Capture::end() {
   --detail::captures;
 }
 
-Tensor Capture::symbolic(NodeId node) const {
+Tensor Capture::symbolic(NodeId node) {
   auto body = std::make_shared<TensorBody>();
   body->dtype = graph_.node(node).dtype;
   body->view.shape = graph_.node(node).shape;
-  body->capture = serial_;
+  body->capture = segment_serial_;
   body->node = node;
+  if (settle_) bodies_.push_back(body);
   return Tensor(std::move(body));
 }
 
-Tensor Capture::placeholder(DType dtype, const Shape& shape, const Strides& strides) {
+Tensor Capture::placeholder(DType dtype, const Shape& shape, const Strides& strides,
+                            const Tensor& argument) {
   check(inputs_.empty(), "a placeholder was made after a tensor was captured");
-  Tensor tensor = symbolic(GraphBuilder(graph_).input(dtype, shape, strides));
-  placeholders_.push_back(tensor.body());
+  Tensor tensor = symbolic(graph_.input(dtype, shape, strides));
+  if (settle_)
+    arguments_.push_back(argument.body());  // not a handle, which would be one that is read
+  else
+    bodies_.push_back(tensor.body());
+  ++placeholders_;
   return tensor;
 }
 
-Capture::Identity Capture::identity_of(const TensorBody& body) {
-  return {body.buffer.get(), body.view.offset, body.dtype, body.view.shape, body.view.strides};
+const Capture::Input* Capture::find_input(const TensorBody& body) const {
+  for (std::size_t i = 0; i < memory_of_inputs_.size(); ++i) {
+    if (memory_of_inputs_[i] != body.buffer.get()) continue;
+    const TensorBody& known = *inputs_[i].body;
+    if (known.dtype == body.dtype && known.view == body.view) return &inputs_[i];
+  }
+  return nullptr;
+}
+Capture::Input* Capture::find_input(const TensorBody& body) {
+  return const_cast<Input*>(std::as_const(*this).find_input(body));
 }
 
 Capture::Input& Capture::input_of(const Tensor& concrete, std::string_view operation,
                                   std::source_location where) {
   const TensorBody& body = *concrete.body();
   require_current(body.token, operation, where);
-  auto [found, is_new] = index_of_.try_emplace(identity_of(body), inputs_.size());
-  if (is_new) {
-    NodeId node = GraphBuilder(graph_).input(body.dtype, body.view.shape, body.view.strides);
-    note_read(body.buffer.get());
-    // A copy: the body's own handle may be written to while the plan lives.
-    inputs_.push_back({std::make_shared<TensorBody>(body), node, node, {}});
-  }
-  return inputs_[found->second];
+  if (!exposed_.empty()) uses_exposed_ = uses_exposed_ || is_exposed(body.buffer.get());
+  if (Input* known = find_input(body)) return *known;
+  NodeId node = graph_.input(body.dtype, body.view.shape, body.view.strides);
+  if (!is_broken_) note_read(body.buffer.get());
+  // A copy: the body's own handle may be written to while the plan lives.
+  inputs_.push_back({std::make_shared<TensorBody>(body), node, node, {}});
+  memory_of_inputs_.push_back(body.buffer.get());
+  return inputs_.back();
+}
+
+static bool is_stale(const TensorBody& symbolic) {
+  for (const TensorBody* view = &symbolic; view->base; view = view->base.get())
+    if (view->base->version != view->base_version) return true;
+  return false;
 }
 
 void require_usable(const TensorBody& symbolic, std::string_view operation,
@@ -141,27 +162,41 @@ void require_usable(const TensorBody& symbolic, std::string_view operation,
   require(capture != nullptr, "[", operation,
           "] the tensor was made while a function was captured, and that is over (at ", At{where},
           "); a captured function must return what is used outside it");
-  for (const TensorBody* view = &symbolic; view->base; view = view->base.get())
-    require(view->base->version == view->base_version, "[", operation,
-            "] the tensor is a view of one that was written in place since (at ", At{where},
-            "); take the view after the write");
+  require(!is_stale(symbolic), "[", operation,
+          "] the tensor is a view of one that was written in place since (at ", At{where},
+          "); take the view after the write");
 }
 
 NodeId Capture::node_of(const Tensor& tensor, std::string_view operation,
                         std::source_location where) {
   const TensorBody& body = body_of(tensor, operation, where);
+  break_before_use({&tensor, 1}, operation, where);
   if (body.buffer) return input_of(tensor, operation, where).newest;
   require_usable(body, operation, where);
-  require(body.capture == serial_, "[", operation,
-          "] the tensor belongs to another capture, which is over (at ", At{where},
-          "); a captured function must not keep tensors for its next run");
+  require_own(body, operation, where);
   return body.node;
 }
 
-MarkId Capture::open_mark(std::string name) {
-  graph_.marks.push_back(std::move(name));
-  open_marks_.push_back(static_cast<MarkId>(graph_.marks.size()));
-  return open_marks_.back();
+void Capture::require_own(const TensorBody& symbolic, std::string_view operation,
+                          std::source_location where) const {
+  require(symbolic.capture == segment_serial_, "[", operation,
+          "] the tensor belongs to another capture, which is over (at ", At{where},
+          "); a captured function must not keep tensors for its next run");
+}
+
+std::uint32_t Capture::open_mark(std::string name) {
+  const MarkId id = graph_.open_mark(name);
+  open_marks_.push_back({++marks_, std::move(name), id});
+  return marks_;
+}
+
+// A mark that is open over a break is one of the next segment from its first operation there.
+void Capture::set_mark() {
+  if (open_marks_.empty()) [[likely]]
+    return graph_.set_mark(0);
+  OpenMark& innermost = open_marks_.back();
+  if (innermost.id == 0) innermost.id = graph_.open_mark(innermost.name);
+  graph_.set_mark(innermost.id);
 }
 
 void MarkScope::open(const std::string& name) {
@@ -178,43 +213,62 @@ void MarkScope::close() {
   mark_ = 0;
 }
 
-GraphBuilder Capture::builder(std::source_location where) {
-  GraphBuilder builder(graph_);
-  builder.set_location(where);
-  builder.set_mark(open_marks_.empty() ? 0 : open_marks_.back());
-  return builder;
-}
-
 Tensor Capture::append(Op op, std::span<const Tensor> operands, Attributes attributes,
                        std::optional<DType> dtype, std::source_location where) {
+  break_before_use(operands, info(op).name, where);
   std::vector<NodeId> ids;
+  ids.reserve(operands.size());
   for (const Tensor& operand : operands) ids.push_back(node_of(operand, info(op).name, where));
-  GraphBuilder builder = this->builder(where);
-  NodeId node = dtype ? builder.append(op, std::move(ids), std::move(attributes), *dtype)
-                      : builder.append(op, std::move(ids), std::move(attributes));
-  Tensor result = symbolic(node);
+  set_mark();
+  Tensor result = symbolic(graph_.append(op, ids, std::move(attributes), dtype, where));
   if (info(op).kind == Kind::view) {
+    TensorBody& base = *operands[0].body();
     result.body()->base = operands[0].body();
-    result.body()->base_version = operands[0].body()->version;
+    result.body()->base_version = base.version;
+    if (!base.buffer) ++base.views;
   }
+  break_after_exposed(info(op).name, where);
   return result;
 }
 
 std::vector<Tensor> Capture::append_all(Op op, std::span<const Tensor> operands,
                                         Attributes attributes, std::source_location where) {
-  Tensor own = append(op, operands, std::move(attributes), std::nullopt, where);
-  GraphBuilder builder = this->builder(where);
+  break_before_use(operands, info(op).name, where);
+  std::vector<NodeId> ids;
+  for (const Tensor& operand : operands) ids.push_back(node_of(operand, info(op).name, where));
+  set_mark();
+  NodeId own = graph_.append(op, ids, std::move(attributes), std::nullopt, where);
   std::vector<Tensor> results;
-  for (NodeId id : builder.results_of(own.body()->node)) results.push_back(symbolic(id));
+  for (NodeId id : graph_.results_of(own, where)) results.push_back(symbolic(id));
+  break_after_exposed(info(op).name, where);
   return results;
 }
 
 NodeId Capture::constant(const ir::Scalar& value, const Shape& shape, std::source_location where) {
-  return builder(where).full(shape, value);
+  set_mark();
+  return graph_.full(shape, value, where);
+}
+
+Tensor Capture::copy(const Tensor& tensor, std::string_view operation, std::source_location where) {
+  Tensor result = symbolic(node_of(tensor, operation, where));
+  break_after_exposed(operation, where);
+  return result;
 }
 
 void Capture::write(const Tensor& target, const Tensor& value, std::string_view operation,
                     std::source_location where) {
+  if (is_broken_ && !can_record_write(target, value)) {
+    break_here({"a write", "writes memory that it uses otherwise", where});
+    CapturePause pause;
+    Tensor(target).copy_from(value, where);
+    return;
+  }
+  record_write(target, value, operation, where);
+  break_after_exposed(operation, where);
+}
+
+void Capture::record_write(const Tensor& target, const Tensor& value, std::string_view operation,
+                           std::source_location where) {
   NodeId node = node_of(value, operation, where);
   TensorBody& body = *target.body();
   if (body.buffer) {
@@ -223,35 +277,37 @@ void Capture::write(const Tensor& target, const Tensor& value, std::string_view 
     Input& input = input_of(target, operation, where);
     input.newest = node;
     input.written = where;
+    ++written_;
     ++body.version;
     return;
   }
   node_of(target, operation, where);  // it must be usable
   require(!body.base, "[", operation, "] the tensor is a view of another one (at ", At{where},
           "); inside a captured function write to the whole tensor");
-  for (std::size_t i = 0; i < placeholders_.size(); ++i)
-    if (placeholders_[i].get() == &body && !graph_.input_strides[i].empty())
+  for (std::size_t i = 0; i < placeholders_; ++i)
+    if (bodies_[i].get() == &body && !graph_.strides_of_input(i).empty())
       require_own_elements(
-          {.dtype = body.dtype, .view = {body.view.shape, graph_.input_strides[i], 0}}, operation,
-          where);
+          {.dtype = body.dtype, .view = {body.view.shape, graph_.strides_of_input(i), 0}},
+          operation, where);
   body.node = node;
   ++body.version;
 }
 
 void Capture::log(const Tensor& tensor, LogCallback callback, std::string_view operation,
                   std::source_location where) {
-  logged_.push_back(node_of(tensor, operation, where));
-  logs_.push_back(std::move(callback));
+  std::shared_ptr<TensorBody> value = copy(tensor, operation, where).body();
+  logged_.push_back({std::move(value), std::move(callback)});
 }
 
 bool Capture::is_written(const TensorBody& concrete) const {
-  auto found = index_of_.find(identity_of(concrete));
-  return found != index_of_.end() && inputs_[found->second].newest != inputs_[found->second].node;
+  if (written_ == 0) return false;
+  const Input* input = find_input(concrete);
+  return input != nullptr && input->is_written();
 }
 
 void Capture::require_no_overlap() const {
   for (const Input& written : inputs_) {
-    if (written.newest == written.node) continue;
+    if (!written.is_written()) continue;
     for (const Input& other : inputs_)
       require(&other == &written || !overlap(*written.body, *other.body),
               "[compile] the tensor of shape ", written.body->view.shape, " written at ",
@@ -263,19 +319,21 @@ void Capture::require_no_overlap() const {
 // The first line at which a tensor is made, or one over its memory used.
 std::source_location Capture::use_of(const TensorBody& body) const {
   if (!body.buffer) return graph_.node(body.node).where;
-  for (const Node& node : graph_.nodes)
+  for (NodeId id = 0; id < graph_.size(); ++id)
     for (const Input& input : inputs_)
-      if (input.body->buffer == body.buffer && std::ranges::count(node.operands, input.node) > 0)
-        return node.where;
-  return graph_.nodes.back().where;
+      if (input.body->buffer == body.buffer &&
+          std::ranges::count(graph_.node(id).operands, input.node) > 0)
+        return graph_.node(id).where;
+  return graph_.node(static_cast<NodeId>(graph_.size() - 1)).where;
 }
 
-void Capture::require_no_lasting_assignment() const {
+std::optional<GraphBreak> Capture::lasting_assignment(std::vector<Tensor>& outputs) {
+  for (Tensor& output : outputs) assignments_.forget(output);
   std::vector<Tensor*> lasting = assignments_.lasting();
-  if (lasting.empty()) return;
+  if (lasting.empty()) return std::nullopt;
   const TensorBody& body = *lasting.front()->body();
   std::source_location where = use_of(body);
-  throw GraphBreak(
+  return GraphBreak(
       concat("[compile] a tensor that outlives the function is assigned within it (of shape ",
              body.view.shape, body.buffer ? ", used at " : ", computed at ", At{where},
              "), which every call should do and no graph can; write to it in place (copy_from), or "
@@ -287,30 +345,149 @@ Captured Capture::finish(std::vector<Tensor> outputs) {
   for (std::size_t i = 0; i < outputs.size(); ++i)
     require(outputs[i].defined(), "[compile] result ", i,
             " of the function is undefined; every result must be a tensor");
-  for (Tensor& output : outputs) assignments_.forget(output);
   std::vector<NodeId> ids;
   for (const Tensor& output : outputs)
     ids.push_back(node_of(output, "compile", std::source_location::current()));
-  ids.insert(ids.end(), logged_.begin(), logged_.end());
-  graph_.outputs = std::move(ids);
+  for (const Logged& logged : logged_) ids.push_back(logged.value->node);
   require_no_overlap();
-  require_no_lasting_assignment();
+  if (auto lasting = lasting_assignment(outputs)) throw GraphBreak(std::move(*lasting));
   Captured result;
-  for (std::size_t i = 0; i < placeholders_.size(); ++i)
-    if (placeholders_[i]->version > 0)
-      graph_.mutations.push_back({graph_.inputs[i], placeholders_[i]->node});
-  for (const Input& input : inputs_) {
-    if (input.newest != input.node) graph_.mutations.push_back({input.node, input.newest});
-    result.captured.push_back(Tensor(input.body));
-  }
+  result.graph = graph_.take();
+  result.graph.outputs = std::move(ids);
+  result.graph.mutations = mutations(result.graph);
+  for (const Input& input : inputs_) result.captured.push_back(Tensor(input.body));
   result.read.assign(read_.begin(), read_.end());
-  std::erase_if(guards_, [](const Guard& guard) { return guard.object->is_gone; });
-  result.guards = std::move(guards_);
-  result.logs = std::move(logs_);
-  result.graph = std::move(graph_);
+  result.guards = take_guards();
+  for (Logged& logged : logged_) result.logs.push_back(std::move(logged.callback));
   outputs.clear();  // handles of the capture's own
   end();
   return result;
+}
+
+std::vector<Guard> Capture::take_guards() {
+  std::erase_if(guards_, [](const Guard& guard) { return guard.object->is_gone; });
+  return std::move(guards_);
+}
+
+std::vector<Mutation> Capture::mutations(const Graph& graph) const {
+  std::vector<Mutation> result;
+  for (std::size_t i = 0; i < placeholders_; ++i)
+    if (bodies_[i]->version > 0) result.push_back({graph.inputs[i], bodies_[i]->node});
+  for (const Input& input : inputs_)
+    if (input.is_written()) result.push_back({input.node, input.newest});
+  return result;
+}
+
+// Segments.
+
+void Capture::break_here(const Break& at) {
+  if (!is_broken_) assignments_.keep();
+  is_broken_ = true;
+  settle_(at);
+}
+
+Recorded Capture::take() {
+  Recorded result;
+  result.known = graph_.known();
+  result.numbers = graph_.numbers();
+  for (const auto& argument : arguments_) result.inputs.push_back(Tensor(argument));
+  for (const Input& input : inputs_) result.inputs.push_back(Tensor(input.body));
+  const Graph* known = result.known;
+  if (known == nullptr) result.graph = graph_.take();
+  result.mutations = mutations(result.nodes());
+  const auto first = bodies_.begin() + static_cast<std::ptrdiff_t>(placeholders_);
+  result.placeholders.assign(bodies_.begin(), first);
+  std::copy_if(first, bodies_.end(), std::back_inserter(result.held),
+               [](const auto& body) { return body.use_count() > 1 + body->views; });
+  graph_ = {};
+  for (OpenMark& open : open_marks_) open.id = 0;
+  placeholders_ = written_ = 0;
+  arguments_.clear();
+  bodies_.clear();
+  inputs_.clear();
+  memory_of_inputs_.clear();
+  segment_serial_ = ++last_serial;
+  return result;
+}
+
+void Capture::before_values(const TensorBody& body, std::string_view operation,
+                            std::source_location where) {
+  if (!settle_) throw DataReadError(operation, where);
+  if (!body.buffer) require_own(body, operation, where);
+  if (!is_broken_ || !body.buffer || overlaps_written(body))
+    break_here({operation, "reads data", where});
+}
+
+void Capture::before_address(const TensorBody& body, std::string_view operation,
+                             std::source_location where) {
+  const bool is_pending = !body.buffer || is_written(body);
+  if (!settle_ && is_pending) throw DataReadError(operation, where);
+  if (!settle_ || (!is_broken_ && !is_pending)) return;
+  if (!body.buffer) require_own(body, operation, where);
+  if (graph_.size() > 0) break_here({operation, "reads data", where});
+  if (!is_exposed(body.buffer.get())) exposed_.push_back(body.buffer.get());
+}
+
+void Capture::before_placing(const TensorBody& body, std::string_view operation,
+                             std::source_location where) {
+  if (!is_broken_ || (body.buffer && !overlaps_written(body))) return;
+  if (!body.buffer) require_own(body, operation, where);
+  break_here({operation, "asks for memory", where});
+}
+
+bool Capture::is_exposed(const Buffer* memory) const {
+  return std::ranges::find(exposed_, memory) != exposed_.end();
+}
+
+// Whether a write to other elements than those of an input, or to these, was recorded.
+bool Capture::overlaps_written(const TensorBody& concrete) const {
+  auto is_hit = [&](const TensorBody& written) { return overlap(written, concrete); };
+  for (std::size_t i = 0; i < arguments_.size(); ++i)
+    if (bodies_[i]->version > 0 && is_hit(*arguments_[i])) return true;
+  return written_ > 0 && std::ranges::any_of(inputs_, [&](const Input& input) {
+           return input.is_written() && is_hit(*input.body);
+         });
+}
+
+// What a graph cannot say of an operand, and a function in segments may do.
+bool Capture::must_break_before(const Tensor& operand) const {
+  const TensorBody* body = operand.body().get();
+  if (body == nullptr) return false;
+  if (!body->buffer) return body->capture == segment_serial_ && is_stale(*body);
+  return !is_written(*body) && overlaps_written(*body);
+}
+
+void Capture::break_before_use(std::span<const Tensor> operands, std::string_view operation,
+                               std::source_location where) {
+  if (!is_broken_) return;
+  if (std::ranges::any_of(operands, [this](const Tensor& t) { return must_break_before(t); }))
+    break_here({operation, "uses memory that it has written", where});
+}
+
+// A graph reads all of its inputs before it writes one, so nothing else may lie where it writes.
+bool Capture::can_record_write(const Tensor& target, const Tensor& value) const {
+  const TensorBody& body = *target.body();
+  std::size_t own_argument = arguments_.size();
+  if (!body.buffer) {
+    if (body.base) return false;
+    own_argument =
+        static_cast<std::size_t>(std::ranges::find(bodies_, target.body()) - bodies_.begin());
+    if (own_argument >= arguments_.size()) return true;  // a value
+  }
+  const TensorBody& place = body.buffer ? body : *arguments_[own_argument];
+  if (is_exposed(place.buffer.get())) return false;
+  for (std::size_t i = 0; i < arguments_.size(); ++i)
+    if (i != own_argument && overlap(*arguments_[i], place)) return false;
+  const Input* own_input = body.buffer ? find_input(body) : nullptr;
+  for (const Input& input : inputs_)
+    if (&input != own_input && overlap(*input.body, place)) return false;
+  const TensorBody* from = value.body().get();
+  return from == nullptr || from == &body || !from->buffer || !overlap(*from, place);
+}
+
+void Capture::break_after_exposed(std::string_view operation, std::source_location where) {
+  if (!std::exchange(uses_exposed_, false)) return;
+  break_here({operation, "uses memory of which it has the address", where});
 }
 
 }  // namespace tilewright::graph

@@ -5,24 +5,39 @@
 // of memory, so that weights are data and not constants. Views of concrete tensors stay concrete
 // (they move nothing). Writing in place maps the written tensor to its newest node for the rest of
 // the capture; `finish` turns that into Graph::mutations.
+//
+// What no graph can express, a read of data above all, is a graph break: an exception, or, where
+// the capture may break, the end of a segment. What was recorded is then taken away, run by whoever
+// made the capture, and the tensors that somebody still holds are given their memory; the capture
+// goes on with nothing recorded, and the function with ordinary tensors. From the first break on
+// what a whole graph cannot have ends a segment too (a write to a view, a view of a tensor that
+// was written since), and the function's handles are its own: it runs at every call.
 #pragma once
 
 #include <functional>
-#include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "graph/ir/ir.h"
 #include "graph/tensor/guarded.h"
 #include "graph/tensor/handle_assignments.h"
+#include "graph/tensor/recording/recorded_graph.h"
 #include "graph/tensor/tensor_body.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
 
-// Something in a function that no graph can express, so that it runs op by op: a graph break.
+// What a function does that no graph can express, and where: "item", "reads data".
+struct Break {
+  std::string_view operation, deed;  // literals
+  std::source_location where;
+};
+
+// A graph break where the capture may not break.
 class GraphBreak : public Error {
  public:
   GraphBreak(const std::string& message, std::string operation, std::string deed,
@@ -39,6 +54,10 @@ class DataReadError : public GraphBreak {
 
 // Takes a value that the function looks at (graph/functions/log.h): a tensor on the host.
 using LogCallback = std::function<void(const Tensor&)>;
+struct Logged {
+  std::shared_ptr<TensorBody> value;  // no handle, which would be one that is read
+  LogCallback callback;
+};
 
 struct Captured {
   Graph graph;
@@ -47,6 +66,20 @@ struct Captured {
   std::vector<const Buffer*> read;
   std::vector<Guard> guards;      // on values of the host that it read and that outlive it
   std::vector<LogCallback> logs;  // of the last outputs of the graph, which are not returned
+};
+
+// What was recorded up to a break, or to the end.
+struct Recorded {
+  // The known graph with these nodes, but for numbers; null: they are in `graph`.
+  const Graph* known = nullptr;
+  Graph graph;                          // without outputs and mutations
+  std::vector<RecordedNumber> numbers;  // of its `full` nodes
+  std::vector<Mutation> mutations;
+  std::vector<Tensor> inputs;  // of the graph: the arguments, captured tensors
+  std::vector<std::shared_ptr<TensorBody>> placeholders;
+  // Symbolic tensors besides these that somebody holds, in the order in which they were made.
+  std::vector<std::shared_ptr<TensorBody>> held;
+  const Graph& nodes() const { return known != nullptr ? *known : graph; }
 };
 
 class Capture {
@@ -61,8 +94,37 @@ class Capture {
   void note_guard(Guard guard);                     // the first of each value counts
   std::uint64_t serial() const { return serial_; }  // of all captures of this process, from 1
 
-  // An argument of the function. All placeholders come before the first operation.
-  Tensor placeholder(DType dtype, const Shape& shape, const Strides& strides = {});
+  // Breaks call this from now on, which must `take` what was recorded and give the tensors that are
+  // held their memory. Where it raises, they stay without, and using them is an Error.
+  void may_break(std::function<void(const Break&)> settle) { settle_ = std::move(settle); }
+  // The function is known to break: handles that it reads and assigns are its own matter.
+  void begin_in_segments() { is_broken_ = true; }
+  bool is_broken() const { return is_broken_; }
+  bool can_break() const { return settle_ != nullptr; }
+  void break_here(const Break& at);  // where it may
+  // Handles of the function's were assigned and are still there, besides those of its outputs.
+  std::optional<GraphBreak> lasting_assignment(std::vector<Tensor>& outputs);
+  std::vector<Guard> take_guards();
+  // What was recorded; the capture goes on with nothing.
+  Recorded take();
+  // What is recorded next is likely one of these (RecordedGraph::follow).
+  void follow(std::vector<const Graph*> known) { graph_.follow(std::move(known)); }
+
+  // The host is about to look at elements of the tensor, to read values or by an address that it
+  // may keep; or wants to know where it lies. Breaks where that is needed, or raises
+  // `DataReadError`.
+  void before_values(const TensorBody& body, std::string_view operation,
+                     std::source_location where);
+  void before_address(const TensorBody& body, std::string_view operation,
+                      std::source_location where);
+  // Where the function is in segments, the tensor is concrete afterwards.
+  void before_placing(const TensorBody& body, std::string_view operation,
+                      std::source_location where);
+
+  // An argument of the function. All placeholders come before the first operation. `argument` is
+  // what it stands for, where the capture may break.
+  Tensor placeholder(DType dtype, const Shape& shape, const Strides& strides = {},
+                     const Tensor& argument = {});
   Tensor append(Op op, std::span<const Tensor> operands, Attributes attributes,
                 std::optional<DType> dtype, std::source_location where);
   // Each result of an op that has several.
@@ -76,11 +138,17 @@ class Capture {
   // The value that the tensor has now is for `callback`, when a call is over.
   void log(const Tensor& tensor, LogCallback callback, std::string_view operation,
            std::source_location where);
+  // Of a function that has broken, after its end.
+  std::vector<Logged> take_logged() { return std::exchange(logged_, {}); }
   // Operations from here to `close_mark` are a marked region of that name, but for those in a mark
-  // that is opened within it.
-  MarkId open_mark(std::string name);
-  void close_mark(MarkId mark) { std::erase(open_marks_, mark); }
-  std::size_t operations() const { return graph_.nodes.size(); }  // recorded so far
+  // that is opened within it. Gives what closes it.
+  std::uint32_t open_mark(std::string name);
+  void close_mark(std::uint32_t mark) {
+    std::erase_if(open_marks_, [=](const OpenMark& open) { return open.number == mark; });
+  }
+  std::size_t operations() const { return graph_.size(); }  // recorded since the last break
+  // A tensor of its own with the value that this one has now.
+  Tensor copy(const Tensor& tensor, std::string_view operation, std::source_location where);
   HandleAssignments& assignments() { return assignments_; }
   // Ends the capture: the graph with the given outputs. The capture is of no further use. Raises
   // `GraphBreak` where the function assigned a handle that is still there.
@@ -88,34 +156,60 @@ class Capture {
 
   // The node that stands for the tensor now; a concrete tensor is captured.
   NodeId node_of(const Tensor& tensor, std::string_view operation, std::source_location where);
-  Tensor symbolic(NodeId node) const;
+  Tensor symbolic(NodeId node);
 
  private:
   struct Input {
     std::shared_ptr<TensorBody> body;  // keeps the memory
     NodeId node, newest;
     std::source_location written;
+    bool is_written() const { return newest != node; }
   };
-  using Identity = std::tuple<const Buffer*, std::int64_t, DType, Shape, Strides>;
-  GraphBuilder builder(std::source_location where);
-  static Identity identity_of(const TensorBody& body);
+  struct OpenMark {
+    std::uint32_t number;  // of the capture's marks, from 1
+    std::string name;
+    MarkId id;  // in the graph that is recorded; 0: none since the last break
+  };
+  void set_mark();
+  Input* find_input(const TensorBody& body);
+  const Input* find_input(const TensorBody& body) const;
   Input& input_of(const Tensor& concrete, std::string_view operation, std::source_location where);
   void require_no_overlap() const;
-  void require_no_lasting_assignment() const;
+  bool overlaps_written(const TensorBody& concrete) const;
+  void require_own(const TensorBody& symbolic, std::string_view operation,
+                   std::source_location where) const;
+  std::vector<Mutation> mutations(const Graph& graph) const;
+  bool is_exposed(const Buffer* memory) const;
+  bool must_break_before(const Tensor& operand) const;
+  void break_before_use(std::span<const Tensor> operands, std::string_view operation,
+                        std::source_location where);
+  bool can_record_write(const Tensor& target, const Tensor& value) const;
+  void record_write(const Tensor& target, const Tensor& value, std::string_view operation,
+                    std::source_location where);
+  // An address of what was recorded as an operand is in the hands of the function.
+  void break_after_exposed(std::string_view operation, std::source_location where);
   std::source_location use_of(const TensorBody& body) const;
   void end();
 
   std::uint64_t serial_;
-  Graph graph_;
-  std::vector<std::shared_ptr<TensorBody>> placeholders_;
-  std::vector<Input> inputs_;  // captured tensors in order
-  std::map<Identity, std::size_t> index_of_;
+  std::uint64_t segment_serial_;  // of its symbolic tensors
+  RecordedGraph graph_;
+  std::size_t placeholders_ = 0;                        // of `bodies_`, the first
+  std::vector<std::shared_ptr<TensorBody>> arguments_;  // that they stand for, if it may break
+  std::vector<std::shared_ptr<TensorBody>> bodies_;     // that were made since the last break
+  std::vector<Input> inputs_;                           // captured tensors in order
+  std::vector<const Buffer*> memory_of_inputs_;         // of these
+  std::size_t written_ = 0;                             // writes to these
   std::set<const Buffer*> read_;
   std::vector<Guard> guards_;
-  std::vector<MarkId> open_marks_;  // the innermost last
-  std::vector<NodeId> logged_;
-  std::vector<LogCallback> logs_;  // of each of these
+  std::vector<OpenMark> open_marks_;  // the innermost last
+  std::uint32_t marks_ = 0;           // that were opened
+  std::vector<Logged> logged_;
   HandleAssignments assignments_;
+  std::function<void(const Break&)> settle_;
+  bool is_broken_ = false;
+  std::vector<const Buffer*> exposed_;  // memory of which the function has addresses
+  bool uses_exposed_ = false;           // what was recorded last does
 };
 
 // A mark in the active capture, where there is one and the name is not empty, until it is closed or
@@ -138,7 +232,7 @@ class MarkScope {
   bool is_open() const { return mark_ != 0; }
 
  private:
-  MarkId mark_ = 0;           // none is open
+  std::uint32_t mark_ = 0;    // 0: none is open
   std::uint64_t serial_ = 0;  // of the capture
 };
 

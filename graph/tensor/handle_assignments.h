@@ -36,6 +36,7 @@ class HandleAssignments {
   // The handles of the first two kinds. Raises std::bad_alloc where there was no memory for a note.
   std::vector<Tensor*> lasting() const;
   void give_back();
+  void keep() noexcept { former_.clear(), has_missed_one_ = false; }  // they are as they should be
 
  private:
   bool is_own(const TensorBody& body) const { return body.capture == capture_; }

@@ -40,7 +40,7 @@ std::atomic<int> detail::captures = 0;
 // What is symbolic belongs to the capture and ends with it.
 void Tensor::mark() const {
   graph::Capture* capture = graph::Capture::active();
-  if (capture == nullptr || is_symbolic()) return;
+  if (capture == nullptr || capture->is_broken() || is_symbolic()) return;
   if (body_ != nullptr) capture->note_read(body_->buffer.get());
   std::uint64_t none = 0;
   read_by_.compare_exchange_strong(none, capture->serial(), std::memory_order_relaxed);
@@ -51,7 +51,7 @@ void Tensor::tell_change(const std::shared_ptr<TensorBody>& former) noexcept {
   graph::Capture* capture = graph::Capture::active();
   std::uint64_t serial = capture == nullptr ? 0 : capture->serial();
   std::uint64_t reader = read_by_.exchange(serial, std::memory_order_relaxed);
-  if (capture != nullptr) capture->assignments().note(*this, former);
+  if (capture != nullptr && !capture->is_broken()) capture->assignments().note(*this, former);
   if (reader != 0 && reader != serial)
     graph::handle_changes().add(former == nullptr ? nullptr : former->buffer.get());
 }

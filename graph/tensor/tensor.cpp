@@ -57,14 +57,14 @@ TensorBody& existing(const Tensor& tensor, std::string_view operation) {
   return *tensor.body();
 }
 
-// Elements are about to be read by the host: the tensor must be concrete, and not the subject of a
-// write that a capture has only recorded.
-TensorBody& concrete(const Tensor& tensor, std::string_view operation, source_location w) {
+// The tensor's memory is about to be read or written by the host: it must be concrete. A capture
+// sees to it that what it has recorded of it has been done.
+using BeforeUse = void (Capture::*)(const TensorBody&, std::string_view, source_location);
+TensorBody& concrete(const Tensor& tensor, std::string_view operation, source_location w,
+                     BeforeUse before = &Capture::before_address) {
   TensorBody& body = graph::body_of(tensor, operation, w);
-  Capture* capture = Capture::active();
-  if (!body.buffer && !capture) graph::require_usable(body, operation, w);
-  if (!body.buffer || (capture && capture->is_written(body)))
-    throw graph::DataReadError(operation, w);
+  if (Capture* capture = Capture::active()) (capture->*before)(body, operation, w);
+  if (!body.buffer) graph::require_usable(body, operation, w);
   require_current(body.token, operation, w);
   return body;
 }
@@ -105,6 +105,16 @@ Tensor Tensor::from_blob(void* data, const Shape& shape, DType dtype, std::share
   return graph::make_tensor(dtype, graph::row_major(shape), std::move(buffer));
 }
 
+namespace {
+
+// In a function that runs in segments what was recorded is run, so that there is memory to ask for.
+void place_for_host(const Tensor& tensor, std::string_view operation, source_location w) {
+  if (Capture* capture = Capture::active(); capture && tensor.body())
+    capture->before_placing(*tensor.body(), operation, w);
+}
+
+}  // namespace
+
 bool Tensor::is_symbolic() const { return body_ && !body_->buffer; }
 DType Tensor::dtype() const { return existing(*this, "dtype").dtype; }
 const Shape& Tensor::shape() const { return existing(*this, "shape").view.shape; }
@@ -115,12 +125,15 @@ std::int64_t Tensor::size(int axis) const {
   return shape()[*normal];
 }
 const Strides& Tensor::strides() const {
+  place_for_host(*this, "strides", source_location::current());
   require(!is_symbolic(),
           "[strides] the tensor has no memory while the function is captured; "
           "strides are those of concrete tensors");
   return existing(*this, "strides").view.strides;
 }
 bool Tensor::is_contiguous() const {
+  if (is_symbolic() && body_->base)
+    place_for_host(*this, "is_contiguous", source_location::current());
   return is_symbolic() || is_row_major(shape(), strides());  // a value has every layout
 }
 
@@ -138,12 +151,9 @@ const void* Tensor::const_data(source_location w) const {
 
 namespace {
 
-// As concrete, for reading values, which a captured function must not do: it would keep the values
-// of that moment.
+// As concrete, for reading values.
 const TensorBody& readable(const Tensor& tensor, std::string_view operation, source_location w) {
-  const TensorBody& body = concrete(tensor, operation, w);
-  if (Capture::active()) throw graph::DataReadError(operation, w);
-  return body;
+  return concrete(tensor, operation, w, &Capture::before_values);
 }
 
 }  // namespace
@@ -202,8 +212,7 @@ void Tensor::copy_from(const Tensor& source, source_location w) {
 
 Tensor Tensor::clone(source_location w) const {
   TensorBody& body = graph::body_of(*this, "clone", w);
-  if (Capture* capture = Capture::active())
-    return capture->symbolic(capture->node_of(*this, "clone", w));
+  if (Capture* capture = Capture::active()) return capture->copy(*this, "clone", w);
   if (!body.buffer) graph::require_usable(body, "clone", w);
   graph::StepAccess access(*this, "clone", w);
   return graph::copy_row_major(*this);

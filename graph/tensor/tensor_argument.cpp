@@ -7,14 +7,12 @@
 namespace tilewright {
 namespace {
 
-// Not to be written, where it is frozen. What only a capture knows is no memory; implicit
-// conversions of arguments do not know the line of the launch.
+// Not to be written, where it is frozen. Implicit conversions of arguments do not know the line of
+// the launch.
 const void* data_of(const Tensor& tensor) {
-  try {
-    return tensor.const_data();
-  } catch (const graph::DataReadError&) {
-    throw graph::DataReadError("launch", std::source_location());
-  }
+  if (graph::Capture* capture = graph::Capture::active())
+    capture->before_address(*tensor.body(), "launch", std::source_location());
+  return tensor.const_data();
 }
 
 }  // namespace

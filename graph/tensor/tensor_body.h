@@ -30,6 +30,7 @@ struct TensorBody {
   // For a symbolic view: the body that it was taken from, and that body's version then.
   std::shared_ptr<TensorBody> base;
   int base_version = 0;
+  int views = 0;  // of a symbolic body: how many were taken from it
 };
 
 namespace graph {

@@ -1,6 +1,7 @@
 #include "graph/tensor/tensor_copy.h"
 
 #include "graph/ir/location.h"
+#include "graph/tensor/capture.h"
 #include "graph/tensor/eager.h"
 #include "graph/tensor/handle_changes.h"
 #include "graph/tensor/strided_copy.h"
@@ -55,8 +56,17 @@ Tensor host_copy(const Tensor& from, std::string_view operation,
 
 }  // namespace graph
 
+// In a function that runs in segments what was recorded is run, so that there is memory to ask for.
+static const TensorBody& placed(const Tensor& tensor, std::string_view operation,
+                                std::source_location w) {
+  const TensorBody& body = graph::body_of(tensor, operation, w);
+  if (graph::Capture* capture = graph::Capture::active())
+    capture->before_placing(body, operation, w);
+  return body;
+}
+
 Device Tensor::device() const {
-  const TensorBody& body = graph::body_of(*this, "device", std::source_location::current());
+  const TensorBody& body = placed(*this, "device", std::source_location::current());
   require(body.buffer != nullptr,
           "[device] the tensor has no memory while the function is captured; devices are those of "
           "concrete tensors");
@@ -64,7 +74,7 @@ Device Tensor::device() const {
 }
 
 Tensor Tensor::to(const Device& device, std::source_location w) const {
-  const TensorBody& body = graph::body_of(*this, "to", w);
+  const TensorBody& body = placed(*this, "to", w);
   require(body.buffer != nullptr, "[to] the tensor has no memory while the function is captured ",
           "(at ", graph::At{w}, "); move tensors outside of it: the function runs where they lie");
   graph::StepAccess access(*this, "to", w);

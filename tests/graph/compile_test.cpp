@@ -194,7 +194,7 @@ TEST(Compile, ReportsWhereDataIsRead) {
   EXPECT_EQ(parts(Tensor::from<float>({1, 2}, {2})).to_vector<float>(), (std::vector<float>{2, 4}));
   EXPECT_EQ(parts(Tensor::from<float>({-1, -2}, {2})).to_vector<float>(),
             (std::vector<float>{-3, -6}));
-  expect_contains(parts.explain(), "runs op by op");
+  expect_contains(parts.explain(), "runs in segments, since the graph breaks: item at");
 }
 
 TEST(Compile, ExplainsItsRegions) {

@@ -106,15 +106,18 @@ TEST(Explain, AGraphBreakIsToldOnceWithTheLineAndWhatItCosts) {
   fast(ramp({5}));
   std::string told = testing::internal::GetCapturedStderr();
   expect_contains(told, "tilewright: [compile] the graph breaks: item at explain_test.cpp:");
-  expect_contains(told, "runs op by op for the signature (f32 4");
-  expect_contains(told, "), as if it were not compiled");
+  expect_contains(told, "runs in segments for the signature (f32 4");
   EXPECT_EQ(told.find("the graph breaks"), told.rfind("the graph breaks")) << told;
-  for (const PlanReport& plan : fast.report()) {
-    expect_contains(plan.graph_break, "item at explain_test.cpp:");
-    EXPECT_FALSE(contains(plan.signature, "op by op"));
+  const std::vector<PlanReport> plans = fast.report();
+  ASSERT_EQ(plans.size(), 6U);  // two signatures, with two segments each
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    EXPECT_EQ(contains(plans[i].graph_break, "item at explain_test.cpp:"), i < 2);
+    EXPECT_EQ(plans[i].segment.empty(), i < 2);
   }
-  expect_contains(fast.explain(),
-                  "runs op by op, as if it were not compiled: item at explain_test");
+  expect_contains(fast.explain(), "2 of at most 8 signatures");
+  expect_contains(fast.explain(), "runs in segments, since the graph breaks: item at explain_test");
+  expect_contains(fast.explain(), "segment to item at explain_test.cpp:");
+  expect_contains(fast.explain(), "segment to the end (");
   EXPECT_FALSE(contains(fast.explain(), "0 nodes"));
 }
 

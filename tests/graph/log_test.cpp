@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "graph/compile/compile.h"
+#include "graph/compile/region.h"
 #include "tests/errors.h"
 #include "tests/tensors.h"
 
@@ -167,22 +168,35 @@ TEST(Log, MeasureCountsAsCalls) {
   EXPECT_EQ(record.values.size(), 3U);
 }
 
-// Where the graph breaks the function runs op by op: nothing is logged twice, for its capture.
+// What is held when a segment ends is logged at the end of the call, as it was at its place.
 TEST(Log, OnceACallWhereTheGraphBreaks) {
-  Record record;
-  Compiled f = compile([&](const Tensor& x) {
-    record.add(x);
-    double factor = sum(x).item<float>();
-    record.add(x * factor);
-    return x * factor;
-  });
-  testing::internal::CaptureStderr();
-  for (int call = 0; call < 2; ++call) {
-    f(two(1, 2));
-    EXPECT_EQ(record.values, (std::vector<Values>{{1, 2}, {3, 6}}));
-    record.values.clear();
+  for (Mode mode : modes) {
+    Record record;
+    auto head = region("head", [&](const Tensor& x) {
+      Tensor y = x * 2;
+      record.add(y);
+      double factor = sum(x).item<float>();
+      y.copy_from(y * factor);
+      record.add(y);
+      return y;
+    });
+    Compiled f = compile(
+        [&](const Tensor& x) {
+          record.add(x);
+          return head(x) + 1;
+        },
+        {.mode = mode});
+    testing::internal::CaptureStderr();
+    for (int call = 0; call < 3; ++call) {
+      Tensor y = f(two(1, 2));
+      EXPECT_EQ(record.values, (std::vector<Values>{{1, 2}, {2, 4}, {6, 12}}));
+      EXPECT_EQ(y.to_vector<float>(), (Values{7, 13}));
+      record.values.clear();
+    }
+    f.repeat(2, {two(1, 2)});
+    EXPECT_EQ(record.values.size(), 6U);
+    testing::internal::GetCapturedStderr();
   }
-  testing::internal::GetCapturedStderr();
 }
 
 TEST(Log, OnceACallWithEveryStance) {

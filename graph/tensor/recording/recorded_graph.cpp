@@ -27,12 +27,18 @@ const Strides& strides_of(const Graph& graph, std::size_t input) {
   return graph.input_strides[input];
 }
 
-// Whether the first `count` nodes, `inputs` of them inputs, are the same but for numbers.
-bool begin_alike(const Graph& a, const Graph& b, std::size_t count, std::size_t inputs) {
-  if (b.nodes.size() < count) return false;
+// Whether the first `count` nodes, `inputs` of them inputs, are the same but for numbers, and so
+// many marks.
+bool begin_alike(const Graph& a, const Graph& b, std::size_t count, std::size_t inputs,
+                 std::size_t marks) {
+  if (b.nodes.size() < count || b.marks.size() < marks ||
+      !std::equal(a.marks.begin(), a.marks.begin() + static_cast<std::ptrdiff_t>(marks),
+                  b.marks.begin()))
+    return false;
   for (std::size_t i = 0; i < count; ++i) {
     const Node &x = a.nodes[i], &y = b.nodes[i];
-    if (x.op != y.op || x.operands != y.operands || x.dtype != y.dtype || x.shape != y.shape ||
+    if (x.op != y.op || x.origin.mark != y.origin.mark || x.operands != y.operands ||
+        x.dtype != y.dtype || x.shape != y.shape ||
         (x.op != Op::full && x.attributes != y.attributes))
       return false;
   }
@@ -57,7 +63,7 @@ const Node* RecordedGraph::next(Fits&& fits) {
   if (!fits_next(*followed_)) {
     auto other = std::ranges::find_if(known_, [&](const Graph* graph) {
       return graph != followed_ && fits_next(*graph) &&
-             begin_alike(*followed_, *graph, count_, inputs_);
+             begin_alike(*followed_, *graph, count_, inputs_, marks_);
     });
     if (other == known_.end()) {
       leave();
@@ -71,10 +77,31 @@ const Node* RecordedGraph::next(Fits&& fits) {
 void RecordedGraph::leave() {
   const Graph& known = *std::exchange(followed_, nullptr);
   own_.nodes.assign(known.nodes.begin(), known.nodes.begin() + static_cast<std::ptrdiff_t>(count_));
+  own_.marks.assign(known.marks.begin(), known.marks.begin() + static_cast<std::ptrdiff_t>(marks_));
   auto inputs = static_cast<std::ptrdiff_t>(inputs_);
   own_.inputs.assign(known.inputs.begin(), known.inputs.begin() + inputs);
   own_.input_strides.assign(known.input_strides.begin(), known.input_strides.begin() + inputs);
   set_numbers(own_, numbers_);
+}
+
+MarkId RecordedGraph::open_mark(const std::string& name) {
+  if (followed_ != nullptr) {
+    auto fits = [&](const Graph& graph) {
+      return graph.marks.size() > marks_ && graph.marks[marks_] == name;
+    };
+    if (!fits(*followed_)) {
+      auto other = std::ranges::find_if(known_, [&](const Graph* graph) {
+        return fits(*graph) && begin_alike(*followed_, *graph, count_, inputs_, marks_);
+      });
+      if (other == known_.end())
+        leave();
+      else
+        followed_ = *other;
+    }
+  }
+  if (followed_ != nullptr) return static_cast<MarkId>(++marks_);
+  own_.marks.push_back(name);
+  return static_cast<MarkId>(own_.marks.size());
 }
 
 NodeId RecordedGraph::input(DType dtype, const Shape& shape, const Strides& strides) {
@@ -100,13 +127,14 @@ NodeId RecordedGraph::append(Op op, std::span<const NodeId> operands, Attributes
                              std::optional<DType> dtype, std::source_location where) {
   if (op == Op::full) numbers_.push_back({attributes.number, attributes.start});
   const Node* known = next([&](const Graph&, const Node& node) {
-    return node.op == op && (!dtype || node.dtype == *dtype) &&
+    return node.op == op && node.origin.mark == mark_ && (!dtype || node.dtype == *dtype) &&
            std::ranges::equal(node.operands, operands) &&
            (op == Op::full ? node.shape == attributes.sizes : node.attributes == attributes);
   });
   if (known != nullptr) return static_cast<NodeId>(count_ - 1);
   GraphBuilder builder(own_);
   builder.set_location(where);
+  builder.set_mark(mark_);
   std::vector<NodeId> ids(operands.begin(), operands.end());
   try {
     return dtype ? builder.append(op, std::move(ids), std::move(attributes), *dtype)
@@ -129,9 +157,12 @@ std::vector<NodeId> RecordedGraph::results_of(NodeId id, std::source_location wh
 }
 
 const Graph* RecordedGraph::known() const {
-  if (followed_ == nullptr || followed_->nodes.size() == count_) return followed_;
+  auto is_whole = [this](const Graph& graph) {
+    return graph.nodes.size() == count_ && graph.marks.size() == marks_;
+  };
+  if (followed_ == nullptr || is_whole(*followed_)) return followed_;
   auto found = std::ranges::find_if(known_, [&](const Graph* graph) {
-    return graph->nodes.size() == count_ && begin_alike(*followed_, *graph, count_, inputs_);
+    return is_whole(*graph) && begin_alike(*followed_, *graph, count_, inputs_, marks_);
   });
   return found == known_.end() ? nullptr : *found;
 }

@@ -14,6 +14,7 @@
 #include <optional>
 #include <source_location>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "graph/ir/ir.h"
@@ -43,6 +44,9 @@ class RecordedGraph {
   NodeId full(const Shape& shape, const ir::Scalar& value, std::source_location where);
   NodeId append(Op op, std::span<const NodeId> operands, Attributes attributes,
                 std::optional<DType> dtype, std::source_location where);
+  // Opens a mark; the nodes that follow are of the one that was set last.
+  MarkId open_mark(const std::string& name);
+  void set_mark(MarkId mark) { mark_ = mark; }
   // Each result of a node as a node.
   std::vector<NodeId> results_of(NodeId id, std::source_location where);
 
@@ -65,7 +69,8 @@ class RecordedGraph {
   void leave();
   std::vector<const Graph*> known_;
   const Graph* followed_ = nullptr;
-  std::size_t count_ = 0, inputs_ = 0;  // nodes of it that were recorded
+  std::size_t count_ = 0, inputs_ = 0, marks_ = 0;  // nodes of it, and marks, that were recorded
+  MarkId mark_ = 0;
   Graph own_;
   std::vector<RecordedNumber> numbers_;
 };

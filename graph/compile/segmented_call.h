@@ -1,0 +1,77 @@
+// One call of a function that may break its graph.
+//
+// The function runs once, over symbols that stand for the call's arguments. Where it asks for what
+// no graph can give (a value, an address), what it has computed so far is a segment: that is
+// compiled or found (segments.h), it runs, and the symbols that somebody still holds become
+// ordinary tensors. So each side effect of the function happens once a call and in order, with the
+// first call as with all others, and a function that turns out to break need not begin anew:
+//
+//   Tensor f(const Tensor& x) {
+//     Tensor y = x * 2;                      // recorded
+//     float s = sum(y).item<float>();        // a segment x -> y, sum(y) runs; y and s are there
+//     return s > 0 ? exp(y) - s : y;         // a segment y, s -> exp(y) - s, or nothing
+//   }
+//
+// A call that does not break at all and is the first of its signature is the capture of a whole
+// function. If the function raises an exception after its first break, what it had computed until
+// then still runs, so that its writes are done and no tensor is left without memory.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/compile/compile.h"
+#include "graph/compile/logged_values.h"
+#include "graph/compile/result_memory.h"
+#include "graph/compile/segments.h"
+#include "graph/tensor/capture.h"
+
+namespace tilewright::graph {
+
+class SegmentedCall {
+ public:
+  // What it is given outlives it. Breaks that are not among `breaks` are added there.
+  SegmentedCall(SegmentTable& table, const ResolvedOptions& options, const Signature& signature,
+                const std::vector<Tensor>& arguments, std::vector<Break>& breaks, Followers& first);
+  // Of a function that is known to break.
+  TensorResults run(const TensorFunction& function, bool is_measured);
+  // Of one that is not. The capture of the whole function, if it does not break: then nothing was
+  // run, and `returned` is what lies around the outputs. Otherwise none, and `returned` the
+  // results.
+  std::optional<Captured> attempt(const TensorFunction& function, TensorResults& returned,
+                                  std::vector<ResultOrigin>& origins);
+  std::vector<Guard> take_guards() { return capture_.take_guards(); }
+  // What a call in segments asked for with `print` and `log_callback`, at its end.
+  void take_logged(LoggedValues& to);
+
+ private:
+  struct Values;
+  std::vector<Tensor> begin();
+  TensorResults call(const TensorFunction& function, const std::vector<Tensor>& symbols);
+  void end(TensorResults& results);
+  void settle(const Break* at);
+  std::vector<Tensor> run_recorded(Recorded& recorded, const std::vector<NodeId>& outputs,
+                                   const Break* at);
+  std::shared_ptr<Segment> segment_of(Recorded& recorded, const std::vector<NodeId>& outputs,
+                                      const Break* at);
+  void follow();
+
+  SegmentTable& table_;
+  const ResolvedOptions& options_;
+  const Signature& signature_;
+  const std::vector<Tensor>& arguments_;
+  std::vector<Break>& breaks_;
+  std::shared_ptr<Segment> current_;                  // that ran last
+  Followers* followers_;                              // of it; at first, what functions begin with
+  std::vector<std::shared_ptr<Segment>> candidates_;  // which the capture follows
+  bool is_measured_ = false;
+  Capture capture_;
+};
+
+// "item at model.cpp:12"; "launch" where the line is not known.
+std::string text_of(const Break& at);
+
+}  // namespace tilewright::graph

@@ -1,0 +1,230 @@
+#include "graph/compile/segments.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "dsl/ir/function.h"
+#include "graph/compile/compiled.h"
+#include "graph/compile/contract.h"
+#include "graph/tensor/functional.h"
+#include "graph/tensor/tensor_body.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::graph {
+namespace {
+
+constexpr std::size_t most_segments = 64;    // of a function
+constexpr std::size_t most_followers = 6;    // that are remembered of one
+constexpr std::size_t most_sightings = 256;  // of segments that are not in a full table
+constexpr int sightings_to_compile = 3;
+
+std::vector<RecordedNumber> numbers_of(const Graph& graph) {
+  std::vector<RecordedNumber> result;
+  for (const Node& node : graph.nodes)
+    if (node.op == Op::full) result.push_back(RecordedNumber::of(node));
+  return result;
+}
+
+// Of everything but numbers.
+Hash key_of(Graph graph, const Signature& inputs, bool sizes_vary) {
+  for (Node& node : graph.nodes)
+    if (node.op == Op::full) node.attributes.number = 0, node.attributes.start = 0;
+  Hasher hasher;
+  hasher.add(content_hash(graph)).add(sizes_vary);
+  for (const ArgumentType& input : inputs)
+    hasher.add(input.is_aligned).add(reinterpret_cast<std::uintptr_t>(input.memory));
+  return hasher.finish();
+}
+
+// The graph with the numbers that vary as inputs behind the others, of one element each.
+Graph with_inputs(Graph graph, const std::vector<bool>& varies) {
+  auto number = varies.begin();
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    Node& node = graph.nodes[id];
+    if (node.op != Op::full || !*number++) continue;
+    node.op = node.origin.op = Op::input;
+    node.attributes = {.axes = {}, .sizes = node.shape};
+    graph.inputs.push_back(id);
+    Strides strides(node.shape.size(), 0);
+    graph.input_strides.push_back(is_row_major(node.shape, strides) ? Strides{} : strides);
+  }
+  return graph;
+}
+
+void write_number(const Tensor& to, const RecordedNumber& number) {
+  Node full{.op = Op::full,
+            .operands = {},
+            .dtype = to.dtype(),
+            .shape = {},
+            .attributes = {},
+            .where = {}};
+  full.attributes.number = number.number;
+  full.attributes.start = number.start;
+  const ir::Scalar value = value_of_full(full);
+  dispatch(to.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    T& place = *static_cast<T*>(address_of(*to.body()));
+    if constexpr (!std::is_arithmetic_v<T>)
+      place = T(static_cast<float>(value.floating));
+    else if constexpr (std::is_integral_v<T>)
+      place = static_cast<T>(value.integer);
+    else
+      place = static_cast<T>(value.floating);
+  });
+}
+
+// Memory for the numbers that vary, each a tensor that has one element in many places.
+std::vector<Tensor> tensors_of_numbers(const Graph& graph, const std::vector<bool>& varies) {
+  std::vector<Tensor> result;
+  auto number = varies.begin();
+  for (const Node& node : graph.nodes)
+    if (node.op == Op::full && *number++)
+      result.push_back(make_tensor(node.dtype, {node.shape, Strides(node.shape.size(), 0), 0},
+                                   Buffer::allocate(size_bytes(node.dtype))));
+  return result;
+}
+
+}  // namespace
+
+void Followers::put(const std::shared_ptr<Segment>& segment) {
+  if (!segments_.empty() && segments_.front().lock() == segment) [[likely]]
+    return;
+  std::erase_if(segments_, [&](const auto& other) {
+    auto held = other.lock();
+    return held == nullptr || held == segment;
+  });
+  if (segments_.size() == most_followers) segments_.pop_back();
+  segments_.insert(segments_.begin(), segment);
+}
+
+std::vector<std::shared_ptr<Segment>> Followers::all() const {
+  std::vector<std::shared_ptr<Segment>> result;
+  for (const auto& segment : segments_)
+    if (auto held = segment.lock()) result.push_back(std::move(held));
+  return result;
+}
+
+Segment::Segment() = default;
+Segment::~Segment() = default;
+
+bool Segment::is(const std::vector<NodeId>& outputs, const std::vector<Mutation>& mutations,
+                 const std::vector<Tensor>& given) const {
+  auto is_same = [](const Mutation& a, const Mutation& b) {
+    return a.input == b.input && a.value == b.value;
+  };
+  return graph.outputs == outputs && std::ranges::equal(graph.mutations, mutations, is_same) &&
+         matches(inputs, given);
+}
+
+// Whether the stance has one more plan made.
+static bool may_compile(const std::string& end) {
+  const Stance now = stance();
+  require(now != Stance::fail_on_recompile,
+          "[compile] the stance is fail_on_recompile, and the function comes to a segment that was "
+          "not compiled before, the one to ",
+          end, "; make calls that go this way before the stance is set");
+  return now != Stance::eager_on_recompile;
+}
+
+bool SegmentTable::has_place(const Hash& key) {
+  if (segments_.size() < most_segments) return true;
+  if (sightings_.size() >= most_sightings) sightings_.clear();
+  if (++sightings_[key] < sightings_to_compile) return false;
+  sightings_.erase(key);
+  segments_.erase(std::ranges::min_element(
+      segments_, {}, [](const std::shared_ptr<Segment>& segment) { return segment->used; }));
+  return true;
+}
+
+std::shared_ptr<Segment> SegmentTable::find(Graph&& graph, const std::vector<Tensor>& inputs,
+                                            const ResolvedOptions& options,
+                                            const std::string& end) {
+  auto segment = std::make_shared<Segment>();
+  segment->inputs = signature_of(inputs, options.plan.device);
+  segment->key = key_of(graph, segment->inputs, options.plan.sizes_vary);
+  auto known = std::ranges::find(segments_, segment->key, [](const auto& s) { return s->key; });
+  if (known != segments_.end()) return *known;
+  if (!may_compile(end) || !has_place(segment->key)) return nullptr;
+  segment->graph = std::move(graph);
+  segment->graph.input_strides.resize(segment->graph.inputs.size());
+  segment->numbers = numbers_of(segment->graph);
+  segment->end = end;
+  segment->used = runs_;
+  compile(*segment, std::vector<bool>(segment->numbers.size()), inputs, options);
+  segments_.push_back(segment);
+  return segment;
+}
+
+void SegmentTable::compile(Segment& segment, std::vector<bool> varies,
+                           const std::vector<Tensor>& inputs, const ResolvedOptions& options) {
+  std::vector<Tensor> varying = tensors_of_numbers(segment.graph, varies), all = inputs;
+  all.insert(all.end(), varying.begin(), varying.end());
+  Graph graph = segment.graph;
+  set_numbers(graph, segment.numbers);
+  if (!graph.outputs.empty() || !graph.mutations.empty())
+    segment.plan = std::make_unique<CompiledSignature>(with_inputs(std::move(graph), varies), all,
+                                                       options, shared_);
+  segment.varies = std::move(varies);
+  segment.varying = std::move(varying);
+  if (segment.plan == nullptr) return;
+  if (is_logged(LogTopic::fusion))
+    log_line(concat("[compile] ", tilewright::explain(segment.plan->report())));
+}
+
+bool SegmentTable::admit(Segment& segment, const std::vector<RecordedNumber>& numbers,
+                         const std::vector<Tensor>& inputs, const ResolvedOptions& options) {
+  bool is_new = false;
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    if (!segment.varies[i] && numbers[i] != segment.numbers[i]) is_new = true;
+  if (!is_new) [[likely]]
+    return true;
+  if (segment.plan != nullptr && !may_compile(segment.end)) return false;
+  std::vector<bool> varies = segment.varies;
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    if (numbers[i] != segment.numbers[i]) varies[i] = true;
+  compile(segment, std::move(varies), inputs, options);
+  return true;
+}
+
+std::vector<Tensor> SegmentTable::run(Segment& segment, const std::vector<RecordedNumber>& numbers,
+                                      std::vector<Tensor> inputs, bool is_measured) {
+  segment.used = ++runs_;
+  if (segment.plan == nullptr) return {};
+  for (std::size_t i = 0, at = 0; i < numbers.size(); ++i) {
+    if (!segment.varies[i]) continue;
+    write_number(segment.varying[at], numbers[i]);
+    inputs.push_back(segment.varying[at++]);
+  }
+  std::vector<Tensor> results = segment.plan->run_segment(inputs, is_measured);
+  for (std::size_t i = 0; i < results.size(); ++i)
+    if (segment.plan->gives_input(i)) results[i] = copy_row_major(results[i]);
+  return results;
+}
+
+std::vector<PlanReport> SegmentTable::report() const {
+  std::vector<PlanReport> result;
+  for (const auto& segment : segments_) {
+    if (segment->plan == nullptr) continue;
+    result.push_back(segment->plan->report());
+    result.back().segment = segment->end;
+  }
+  return result;
+}
+
+std::string SegmentTable::dump() const {
+  std::string text;
+  for (const auto& segment : segments_)
+    if (segment->plan != nullptr)
+      text += concat("# segment to ", segment->end, "\n", segment->plan->dump());
+  return text;
+}
+
+std::vector<std::shared_ptr<const BackgroundPlan>> SegmentTable::tunings() const {
+  std::vector<std::shared_ptr<const BackgroundPlan>> result;
+  for (const auto& segment : segments_)
+    if (segment->plan != nullptr)
+      if (auto tuning = segment->plan->tuning()) result.push_back(std::move(tuning));
+  return result;
+}
+
+}  // namespace tilewright::graph
