@@ -1,4 +1,5 @@
 #include "graph/compile/compile.h"
+#include "graph/compile/mark_scope.h"
 
 #include <algorithm>
 #include <array>

@@ -269,7 +269,9 @@ void CompiledSignature::compile(Graph graph, const ResolvedOptions& options,
         std::make_shared<BackgroundPlan>(graph_, std::move(wanted), plan_, step_inputs(arguments));
   }
   bind_captured();
-  if (!options.records_launches) return;
+  const bool records_small =
+      options.results_last && LastingRecordings::are_small(*plan_->executable());
+  if (!options.records_launches && !records_small) return;
   std::shared_ptr<SharedArena>& arena = shared_.arenas[device.memory()];
   if (!arena) arena = std::make_shared<SharedArena>(device.memory());
   if (options.results_last)

@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "graph/compile/compile.h"
-#include "graph/compile/logged_values.h"
 #include "graph/compile/plans/background_plan.h"
 #include "graph/compile/plans/host_arguments.h"
 #include "graph/compile/plans/lasting_recordings.h"
+#include "graph/compile/plans/logged_values.h"
+#include "graph/compile/plans/result_memory.h"
 #include "graph/compile/resolved_options.h"
-#include "graph/compile/result_memory.h"
 #include "graph/compile/segments.h"
 #include "graph/compile/signature.h"
 #include "graph/ir/ir.h"
@@ -70,9 +70,11 @@ class CompiledSignature {
   // each time is added to `logged`.
   TensorResults call(const Call& call, std::int64_t times, bool is_measured, LoggedValues& logged);
 
-  std::vector<Tensor> run_segment(const std::vector<Tensor>& inputs, bool is_measured);
-  // Whether a result is the memory of an input.
-  bool gives_input(std::size_t result) const { return plan_->outputs()[result].input.has_value(); }
+  // `results` become the memory of the results, each row-major; null where it is that of the input
+  // that the plan's output names.
+  void run_segment(const std::vector<Tensor>& inputs, bool is_measured,
+                   std::vector<std::shared_ptr<Buffer>>& results);
+  const std::vector<PlanOutput>& outputs() const { return plan_->outputs(); }
 
   const Signature& signature() const { return signature_; }
   const ArgumentForm& form() const { return form_; }

@@ -117,9 +117,8 @@ LaunchTimes* CompiledSignature::times_of_run(std::int64_t times, bool is_measure
 // A GPU's graph has no launches of its own to time.
 std::vector<std::shared_ptr<Buffer>> CompiledSignature::launch(std::int64_t times,
                                                                LaunchTimes* measured) {
-  const bool is_timed_alone = measured && plan_->device().is_cuda();
-  if (recording_ && !is_timed_alone) return recording_->run(addresses_, times, measured);
-  if (lasting_ && !is_timed_alone) return lasting_->run(addresses_, measured);
+  if (recording_ && !(measured && plan_->device().is_cuda()))
+    return recording_->run(addresses_, times, measured);
   for (std::int64_t i = 1; i < times; ++i) plan_->run(addresses_);
   return plan_->run(addresses_, measured);
 }
@@ -190,10 +189,26 @@ TensorResults CompiledSignature::call_in_segments(const Call& call, std::int64_t
   return *std::move(results);
 }
 
-std::vector<Tensor> CompiledSignature::run_segment(const std::vector<Tensor>& inputs,
-                                                   bool is_measured) {
+void CompiledSignature::run_segment(const std::vector<Tensor>& inputs, bool is_measured,
+                                    std::vector<std::shared_ptr<Buffer>>& results) {
   if (tuning_) take_tuned_plan();
-  return run(inputs, 1, is_measured);
+  row_checks_.before([&](std::size_t i) -> const Tensor& { return inputs[i]; });
+  {
+    StepAccess access;
+    for (const Tensor& tensor : inputs) access.add(tensor);
+    access.begin("compile", std::nullopt);
+    set_addresses(inputs);
+    LaunchTimes* times = times_of_run(1, is_measured);
+    if (lasting_ && !(times && plan_->device().is_cuda()))
+      lasting_->run(addresses_, results, times);
+    else
+      results = plan_->run(addresses_, times);
+    take_back_mutated(inputs);
+  }
+  if (!row_checks_.adds_outputs()) [[likely]]
+    return;
+  std::vector<Tensor> checked = wrap(results, inputs);
+  row_checks_.after(checked);
 }
 
 }  // namespace tilewright::graph

@@ -20,12 +20,14 @@ SegmentedCall::SegmentedCall(SegmentTable& table, const ResolvedOptions& options
                              const Signature& signature, const std::vector<Tensor>& arguments,
                              std::vector<Break>& breaks, Followers& first)
     : table_(table),
+      scratch_(table.scratch()),
       options_(options),
       signature_(signature),
       arguments_(arguments),
       breaks_(breaks),
       followers_(&first) {
-  if (!options.breaks_are_errors) capture_.may_break([this](const Break& at) { settle(&at); });
+  if (!options.breaks_are_errors)
+    capture_.may_break([this](const Break& at) { settle(&at); }, table.scratch().spare_bodies);
 }
 
 std::vector<Tensor> SegmentedCall::begin() {
@@ -53,7 +55,7 @@ TensorResults SegmentedCall::call(const TensorFunction& function,
 TensorResults SegmentedCall::run(const TensorFunction& function, bool is_measured) {
   is_measured_ = is_measured;
   capture_.begin_in_segments();
-  follow();
+  capture_.follow(followers_->graphs());
   TensorResults results = call(function, begin());
   end(results);
   return results;
@@ -96,133 +98,169 @@ void SegmentedCall::take_logged(LoggedValues& to) {
   for (Logged& logged : capture_.take_logged()) to.add(std::move(logged));
 }
 
-void SegmentedCall::follow() {
-  candidates_ = followers_->all();
-  std::vector<const Graph*> graphs;
-  graphs.reserve(candidates_.size());
-  for (const auto& segment : candidates_) graphs.push_back(&segment->graph);
-  capture_.follow(std::move(graphs));
+// Where a symbol will lie: `body` becomes what it is a view of, itself if it is a value. A view of
+// a value is one of its memory; only where a reshape has to copy it is one more value.
+static StridedView place_of(const Graph& graph, std::shared_ptr<TensorBody>& body) {
+  if (body->buffer) return body->view;
+  if (body->base) {
+    std::shared_ptr<TensorBody> base = body->base;
+    StridedView place = place_of(graph, base);
+    const Node& node = graph.node(body->node);
+    if (auto viewed = view_of(node.op, node.attributes, place)) {
+      body = std::move(base);
+      return *std::move(viewed);
+    }
+  }
+  return row_major(body->view.shape);
 }
 
-// Where the symbols that somebody holds will lie: values of their own, each in its memory, and
-// views of these or of tensors that are there.
-struct SegmentedCall::Values {
-  struct View {
-    std::shared_ptr<TensorBody> body, of;
-    StridedView place;
-  };
-  std::vector<std::shared_ptr<TensorBody>> own;
-  std::vector<View> views;
-
-  Values(const Graph& graph, const std::vector<std::shared_ptr<TensorBody>>& held) {
-    for (const auto& body : held) {
-      View view{body, body, {}};
-      view.place = place_of(graph, view.of);
-      if (!view.of->buffer && std::ranges::find(own, view.of) == own.end()) own.push_back(view.of);
-      if (view.of != body) views.push_back(std::move(view));
-    }
-  }
-  // `body` becomes what it is a view of.
-  static StridedView place_of(const Graph& graph, std::shared_ptr<TensorBody>& body) {
-    if (body->buffer) return body->view;
-    if (body->base) {
-      std::shared_ptr<TensorBody> base = body->base;
-      StridedView place = place_of(graph, base);
-      const Node& node = graph.node(body->node);
-      if (auto viewed = view_of(node.op, node.attributes, place)) {
-        body = std::move(base);
-        return *std::move(viewed);
-      }
-    }
-    return row_major(body->view.shape);
-  }
-};
-
 // A symbol becomes a tensor.
-static void give_memory(TensorBody& body, const TensorBody& from, StridedView place) {
-  body.view = std::move(place);
-  body.buffer = from.buffer;
-  body.token = from.token;
-  body.is_constant = false;
+static void give_memory(TensorBody& body, std::shared_ptr<Buffer> buffer, const StepToken& token) {
+  body.buffer = std::move(buffer);
+  body.token = token;
   body.base = nullptr;
   body.capture = 0;
   body.views = 0;
 }
 
-static std::size_t index_in(const std::vector<NodeId>& list, NodeId id) {
-  return static_cast<std::size_t>(std::ranges::find(list, id) - list.begin());
+void SegmentedCall::note(const Break& at) {
+  auto is_same = [&](const Break& known) {
+    return known.where.line() == at.where.line() && known.where.column() == at.where.column() &&
+           known.where.file_name() == at.where.file_name() && known.operation == at.operation;
+  };
+  if (std::ranges::none_of(breaks_, is_same)) breaks_.push_back(at);
 }
+
+namespace {
+
+// A view, once what it is one of has memory.
+struct PlannedView {
+  std::shared_ptr<TensorBody> body, of;
+  StridedView place;
+};
+
+}  // namespace
+
+// `own` are the held symbols that become values, or that views of them need; the others are views.
+static std::vector<PlannedView> plan_values(const Recorded& recorded,
+                                            std::vector<std::shared_ptr<TensorBody>>& own) {
+  std::vector<PlannedView> views;
+  own.clear();
+  auto add = [&](const std::shared_ptr<TensorBody>& body) {
+    if (!body->buffer && std::ranges::find(own, body) == own.end()) own.push_back(body);
+  };
+  for (const auto& body : recorded.held) {
+    if (!body->base) {
+      add(body);
+      continue;
+    }
+    std::shared_ptr<TensorBody> of = body;
+    StridedView place = place_of(recorded.nodes(), of);
+    add(of);
+    if (of != body) views.push_back({body, std::move(of), std::move(place)});
+  }
+  return views;
+}
+
+// The nodes of values that are computed become outputs. One that is the value of an input is
+// copied, before that is written.
+static std::vector<std::pair<std::size_t, Tensor>> copies_of_inputs(
+    const Recorded& recorded, const std::vector<std::shared_ptr<TensorBody>>& own,
+    std::vector<NodeId>& outputs) {
+  const Graph& graph = recorded.nodes();
+  std::vector<std::pair<std::size_t, Tensor>> copies;
+  outputs.clear();
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const NodeId node = own[i]->node;
+    if (graph.node(node).op != Op::input) {
+      outputs.push_back(node);
+      continue;
+    }
+    auto input = std::ranges::find(graph.inputs, node) - graph.inputs.begin();
+    copies.emplace_back(i, recorded.inputs[static_cast<std::size_t>(input)].clone());
+  }
+  return copies;
+}
+
+namespace {
+
+// What the lists hold ends with the segment.
+struct ClearedScratch {
+  SegmentScratch& scratch;
+  ~ClearedScratch() {
+    scratch.own.clear();
+    scratch.results.clear();
+    scratch.recorded.held.clear();
+    scratch.recorded.placeholders.clear();
+    scratch.recorded.inputs.clear();
+  }
+};
+
+}  // namespace
 
 void SegmentedCall::settle(const Break* at) {
-  auto is_known = [&](const Break& known) {
-    return known.where.line() == at->where.line() && known.where.column() == at->where.column() &&
-           known.where.file_name() == at->where.file_name() && known.operation == at->operation;
-  };
-  if (at != nullptr && std::ranges::none_of(breaks_, is_known)) breaks_.push_back(*at);
+  if (at != nullptr) note(*at);
   CapturePause pause;
-  Recorded recorded = capture_.take();
-  for (std::size_t i = 0; i < recorded.placeholders.size(); ++i)
-    give_memory(*recorded.placeholders[i], *arguments_[i].body(), arguments_[i].body()->view);
-  const Graph& graph = recorded.nodes();
-  const Values values(graph, recorded.held);
-  // What is an input's value is copied before that is written.
-  std::vector<Tensor> memory(values.own.size());
-  std::vector<NodeId> outputs;
-  for (std::size_t i = 0; i < values.own.size(); ++i) {
-    NodeId node = values.own[i]->node;
-    if (graph.node(node).op == Op::input)
-      memory[i] = recorded.inputs[index_in(graph.inputs, node)].clone();
-    else if (index_in(outputs, node) == outputs.size())
-      outputs.push_back(node);
+  const ClearedScratch cleared{scratch_};
+  Recorded& recorded = scratch_.recorded;
+  capture_.take(recorded);
+  for (std::size_t i = 0; i < recorded.placeholders.size(); ++i) {
+    const TensorBody& argument = *arguments_[i].body();
+    recorded.placeholders[i]->view = argument.view;
+    give_memory(*recorded.placeholders[i], argument.buffer, argument.token);
   }
-  std::vector<Tensor> results = run_recorded(recorded, outputs, at);
-  std::vector<bool> is_taken(outputs.size());
-  for (std::size_t i = 0; i < values.own.size(); ++i) {
-    TensorBody& body = *values.own[i];
-    if (!memory[i].defined()) {
-      std::size_t result = index_in(outputs, body.node);
-      memory[i] = is_taken[result] ? copy_row_major(results[result]) : results[result];
-      is_taken[result] = true;
-    }
-    give_memory(body, *memory[i].body(), memory[i].body()->view);
+  std::vector<std::shared_ptr<TensorBody>>& own = scratch_.own;
+  std::vector<PlannedView> views = plan_values(recorded, own);
+  auto copies = copies_of_inputs(recorded, own, scratch_.outputs);
+  run_recorded(at);
+  auto copy = copies.begin();
+  auto result = scratch_.results.begin();
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const bool is_copy = copy != copies.end() && copy->first == i;
+    own[i]->view.strides = row_major_strides(own[i]->view.shape);
+    give_memory(*own[i], is_copy ? (copy++)->second.body()->buffer : std::move(*result++), {});
   }
-  for (const Values::View& view : values.views) give_memory(*view.body, *view.of, view.place);
-  follow();
+  for (PlannedView& view : views) {
+    view.body->view = std::move(view.place);
+    give_memory(*view.body, view.of->buffer, view.of->token);
+  }
+  capture_.follow(followers_->graphs());
 }
 
-std::shared_ptr<Segment> SegmentedCall::segment_of(Recorded& recorded,
-                                                   const std::vector<NodeId>& outputs,
-                                                   const Break* at) {
-  for (const auto& segment : candidates_)
+std::shared_ptr<Segment> SegmentedCall::segment_of(const Break* at) {
+  Recorded& recorded = scratch_.recorded;
+  for (const auto& segment : followers_->segments())
     if (&segment->graph == recorded.known &&
-        segment->is(outputs, recorded.mutations, recorded.inputs))
+        segment->is(scratch_.outputs, recorded.mutations, recorded.inputs))
       return segment;
   if (recorded.known != nullptr) {
     recorded.graph = *std::exchange(recorded.known, nullptr);
     set_numbers(recorded.graph, recorded.numbers);
   }
-  recorded.graph.outputs = outputs;
+  recorded.graph.outputs = scratch_.outputs;
   recorded.graph.mutations = recorded.mutations;
-  Graph graph = recorded.graph;
-  return table_.find(std::move(graph), recorded.inputs, options_,
+  return table_.find(recorded.graph, recorded.inputs, options_,
                      at == nullptr ? std::string("the end") : text_of(*at));
 }
 
-std::vector<Tensor> SegmentedCall::run_recorded(Recorded& recorded,
-                                                const std::vector<NodeId>& outputs,
-                                                const Break* at) {
-  std::shared_ptr<Segment> segment = segment_of(recorded, outputs, at);
-  if (segment == nullptr || !table_.admit(*segment, recorded.numbers, recorded.inputs, options_)) {
-    if (recorded.known != nullptr) {
-      recorded.graph = segment->graph;
-      set_numbers(recorded.graph, recorded.numbers);
-    }
-    return run_one_by_one(recorded.graph, recorded.inputs);
+// Fills the results of the scratch.
+void SegmentedCall::run_recorded(const Break* at) {
+  Recorded& recorded = scratch_.recorded;
+  std::shared_ptr<Segment> segment = segment_of(at);
+  if (segment != nullptr && table_.admit(*segment, recorded.numbers, recorded.inputs, options_)) {
+    followers_->put(segment);
+    followers_ = &segment->followers;
+    table_.run(*segment, recorded.numbers, recorded.inputs, is_measured_, scratch_.results);
+    current_ = std::move(segment);
+    return;
   }
-  followers_->put(segment);
-  followers_ = &segment->followers;
-  current_ = segment;
-  return table_.run(*segment, recorded.numbers, std::move(recorded.inputs), is_measured_);
+  if (recorded.known != nullptr) {
+    recorded.graph = segment->graph;
+    set_numbers(recorded.graph, recorded.numbers);
+  }
+  scratch_.results.clear();
+  for (const Tensor& result : run_one_by_one(recorded.graph, recorded.inputs))
+    scratch_.results.push_back(result.body()->buffer);
 }
 
 }  // namespace tilewright::graph

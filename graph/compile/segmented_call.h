@@ -24,8 +24,8 @@
 #include <vector>
 
 #include "graph/compile/compile.h"
-#include "graph/compile/logged_values.h"
-#include "graph/compile/result_memory.h"
+#include "graph/compile/plans/logged_values.h"
+#include "graph/compile/plans/result_memory.h"
 #include "graph/compile/segments.h"
 #include "graph/tensor/capture.h"
 
@@ -48,25 +48,22 @@ class SegmentedCall {
   void take_logged(LoggedValues& to);
 
  private:
-  struct Values;
   std::vector<Tensor> begin();
   TensorResults call(const TensorFunction& function, const std::vector<Tensor>& symbols);
   void end(TensorResults& results);
   void settle(const Break* at);
-  std::vector<Tensor> run_recorded(Recorded& recorded, const std::vector<NodeId>& outputs,
-                                   const Break* at);
-  std::shared_ptr<Segment> segment_of(Recorded& recorded, const std::vector<NodeId>& outputs,
-                                      const Break* at);
-  void follow();
+  void note(const Break& at);
+  void run_recorded(const Break* at);
+  std::shared_ptr<Segment> segment_of(const Break* at);
 
   SegmentTable& table_;
+  SegmentScratch& scratch_;
   const ResolvedOptions& options_;
   const Signature& signature_;
   const std::vector<Tensor>& arguments_;
   std::vector<Break>& breaks_;
-  std::shared_ptr<Segment> current_;                  // that ran last
-  Followers* followers_;                              // of it; at first, what functions begin with
-  std::vector<std::shared_ptr<Segment>> candidates_;  // which the capture follows
+  std::shared_ptr<Segment> current_;  // that ran last
+  Followers* followers_;              // of it; at first, what functions begin with
   bool is_measured_ = false;
   Capture capture_;
 };

@@ -87,33 +87,34 @@ std::vector<Tensor> tensors_of_numbers(const Graph& graph, const std::vector<boo
 }  // namespace
 
 void Followers::put(const std::shared_ptr<Segment>& segment) {
-  if (!segments_.empty() && segments_.front().lock() == segment) [[likely]]
+  if (!segments_.empty() && segments_.front() == segment) [[likely]]
     return;
-  std::erase_if(segments_, [&](const auto& other) {
-    auto held = other.lock();
-    return held == nullptr || held == segment;
-  });
-  if (segments_.size() == most_followers) segments_.pop_back();
+  remove(*segment);
+  if (segments_.size() == most_followers) segments_.pop_back(), graphs_.pop_back();
   segments_.insert(segments_.begin(), segment);
+  graphs_.insert(graphs_.begin(), &segment->graph);
 }
 
-std::vector<std::shared_ptr<Segment>> Followers::all() const {
-  std::vector<std::shared_ptr<Segment>> result;
-  for (const auto& segment : segments_)
-    if (auto held = segment.lock()) result.push_back(std::move(held));
-  return result;
+void Followers::remove(const Segment& segment) {
+  std::erase(graphs_, &segment.graph);
+  std::erase_if(segments_, [&](const auto& other) { return other.get() == &segment; });
 }
 
 Segment::Segment() = default;
 Segment::~Segment() = default;
 
+// Of the inputs, shapes and strides are those of the graph that was followed.
 bool Segment::is(const std::vector<NodeId>& outputs, const std::vector<Mutation>& mutations,
                  const std::vector<Tensor>& given) const {
+  auto fits = [](const ArgumentType& input, const Tensor& tensor) {
+    return input.memory == memory_of(tensor) &&
+           (!input.is_aligned || begins_aligned(*tensor.body()));
+  };
   auto is_same = [](const Mutation& a, const Mutation& b) {
     return a.input == b.input && a.value == b.value;
   };
   return graph.outputs == outputs && std::ranges::equal(graph.mutations, mutations, is_same) &&
-         matches(inputs, given);
+         std::ranges::equal(inputs, given, fits);
 }
 
 // Whether the stance has one more plan made.
@@ -131,12 +132,14 @@ bool SegmentTable::has_place(const Hash& key) {
   if (sightings_.size() >= most_sightings) sightings_.clear();
   if (++sightings_[key] < sightings_to_compile) return false;
   sightings_.erase(key);
-  segments_.erase(std::ranges::min_element(
-      segments_, {}, [](const std::shared_ptr<Segment>& segment) { return segment->used; }));
+  auto least = std::ranges::min_element(segments_, {}, [](const auto& s) { return s->used; });
+  for (const auto& segment : segments_) segment->followers.remove(**least);
+  (*least)->followers.clear();
+  segments_.erase(least);
   return true;
 }
 
-std::shared_ptr<Segment> SegmentTable::find(Graph&& graph, const std::vector<Tensor>& inputs,
+std::shared_ptr<Segment> SegmentTable::find(const Graph& graph, const std::vector<Tensor>& inputs,
                                             const ResolvedOptions& options,
                                             const std::string& end) {
   auto segment = std::make_shared<Segment>();
@@ -145,7 +148,7 @@ std::shared_ptr<Segment> SegmentTable::find(Graph&& graph, const std::vector<Ten
   auto known = std::ranges::find(segments_, segment->key, [](const auto& s) { return s->key; });
   if (known != segments_.end()) return *known;
   if (!may_compile(end) || !has_place(segment->key)) return nullptr;
-  segment->graph = std::move(graph);
+  segment->graph = graph;
   segment->graph.input_strides.resize(segment->graph.inputs.size());
   segment->numbers = numbers_of(segment->graph);
   segment->end = end;
@@ -186,19 +189,36 @@ bool SegmentTable::admit(Segment& segment, const std::vector<RecordedNumber>& nu
   return true;
 }
 
-std::vector<Tensor> SegmentTable::run(Segment& segment, const std::vector<RecordedNumber>& numbers,
-                                      std::vector<Tensor> inputs, bool is_measured) {
+void SegmentTable::run(Segment& segment, const std::vector<RecordedNumber>& numbers,
+                       std::vector<Tensor>& inputs, bool is_measured,
+                       std::vector<std::shared_ptr<Buffer>>& results) {
   segment.used = ++runs_;
-  if (segment.plan == nullptr) return {};
+  results.clear();
+  if (segment.plan == nullptr) return;
   for (std::size_t i = 0, at = 0; i < numbers.size(); ++i) {
     if (!segment.varies[i]) continue;
     write_number(segment.varying[at], numbers[i]);
     inputs.push_back(segment.varying[at++]);
   }
-  std::vector<Tensor> results = segment.plan->run_segment(inputs, is_measured);
-  for (std::size_t i = 0; i < results.size(); ++i)
-    if (segment.plan->gives_input(i)) results[i] = copy_row_major(results[i]);
-  return results;
+  segment.plan->run_segment(inputs, is_measured, results);
+  const std::vector<PlanOutput>& outputs = segment.plan->outputs();
+  for (std::size_t i = 0; i < segment.graph.outputs.size(); ++i) {
+    std::shared_ptr<Buffer>& own = results[i];
+    const auto before = results.begin() + static_cast<std::ptrdiff_t>(i);
+    if (outputs[i].input)
+      own = copy_row_major(inputs[static_cast<std::size_t>(*outputs[i].input)]).body()->buffer;
+    else if (std::find(results.begin(), before, own) != before)  // equal values
+      own = copy_row_major(make_tensor(outputs[i].dtype, row_major(outputs[i].shape), own))
+                .body()
+                ->buffer;
+  }
+}
+
+// Segments follow each other in circles.
+void SegmentTable::clear() {
+  for (const auto& segment : segments_) segment->followers.clear();
+  segments_.clear();
+  sightings_.clear();
 }
 
 std::vector<PlanReport> SegmentTable::report() const {

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,7 @@
 #include "graph/compile/plans/background_plan.h"
 #include "graph/compile/resolved_options.h"
 #include "graph/compile/signature.h"
-#include "graph/tensor/recording/recorded_graph.h"
+#include "graph/tensor/capture.h"
 
 namespace tilewright::graph {
 
@@ -34,10 +35,14 @@ struct SharedSteps;
 class Followers {
  public:
   void put(const std::shared_ptr<Segment>& segment);
-  std::vector<std::shared_ptr<Segment>> all() const;  // that are still in the table
+  void remove(const Segment& segment);
+  void clear() { segments_.clear(), graphs_.clear(); }
+  const std::vector<std::shared_ptr<Segment>>& segments() const { return segments_; }
+  std::span<const Graph* const> graphs() const { return graphs_; }  // of these
 
  private:
-  std::vector<std::weak_ptr<Segment>> segments_;
+  std::vector<std::shared_ptr<Segment>> segments_;
+  std::vector<const Graph*> graphs_;
 };
 
 struct Segment {
@@ -58,24 +63,39 @@ struct Segment {
           const std::vector<Tensor>& given) const;
 };
 
+// Lists that each run of a segment fills, kept for their memory.
+struct SegmentScratch {
+  std::vector<std::shared_ptr<TensorBody>> spare_bodies;  // of symbols
+  Recorded recorded;
+  std::vector<NodeId> outputs;
+  std::vector<std::shared_ptr<TensorBody>> own;  // symbols that are values
+  std::vector<std::shared_ptr<Buffer>> results;
+};
+
 // Not thread safe, as a compiled function's plans are not.
 class SegmentTable {
  public:
   explicit SegmentTable(SharedSteps& shared) : shared_(shared) {}
+  SegmentTable(const SegmentTable&) = delete;
+  SegmentTable& operator=(const SegmentTable&) = delete;
+  ~SegmentTable() { clear(); }
   // The segment of this graph, which has its outputs, mutations and numbers; null: it is to run op
   // by op, because the stance says so or the table is full. `end` says where it ends. Raises
   // `Error` where the stance is fail_on_recompile and it would have to be compiled.
-  std::shared_ptr<Segment> find(Graph&& graph, const std::vector<Tensor>& inputs,
+  std::shared_ptr<Segment> find(const Graph& graph, const std::vector<Tensor>& inputs,
                                 const ResolvedOptions& options, const std::string& end);
   // Makes numbers that differ from the plan's inputs of it. False: the segment is to run op by op
   // this time.
   bool admit(Segment& segment, const std::vector<RecordedNumber>& numbers,
              const std::vector<Tensor>& inputs, const ResolvedOptions& options);
-  // The results, in the order of the graph's outputs, each in memory of its own.
-  std::vector<Tensor> run(Segment& segment, const std::vector<RecordedNumber>& numbers,
-                          std::vector<Tensor> inputs, bool is_measured);
+  // `results` become the memory of the results, in the order of the graph's outputs, each row-major
+  // and in memory of its own. `inputs` get numbers behind them.
+  void run(Segment& segment, const std::vector<RecordedNumber>& numbers,
+           std::vector<Tensor>& inputs, bool is_measured,
+           std::vector<std::shared_ptr<Buffer>>& results);
 
-  void clear() { segments_.clear(), sightings_.clear(); }
+  void clear();
+  SegmentScratch& scratch() { return scratch_; }
   std::vector<PlanReport> report() const;
   std::string dump() const;
   std::vector<std::shared_ptr<const BackgroundPlan>> tunings() const;
@@ -88,6 +108,7 @@ class SegmentTable {
   std::vector<std::shared_ptr<Segment>> segments_;
   std::map<Hash, int> sightings_;  // of those that were not compiled
   std::uint64_t runs_ = 0;
+  SegmentScratch scratch_;
 };
 
 }  // namespace tilewright::graph

@@ -1,6 +1,7 @@
 #include "graph/tensor/capture.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <iterator>
 #include <utility>
@@ -38,30 +39,15 @@ bool overlap(const TensorBody& a, const TensorBody& b) {
   return std::ranges::any_of(y, [&](std::int64_t i) { return std::ranges::binary_search(x, i); });
 }
 
-}  // namespace
-
-// What to do instead, by what was wanted.
-static std::string_view remedy(std::string_view operation) {
-  if (operation == "item")
-    return "express a choice with where(), or return the tensor and read it outside the compiled "
-           "function";
-  if (operation == "launch")
-    return "a captured function has no memory yet: launch kernels outside the compiled function";
-  if (operation == "data" || operation == "const_data")
-    return "a captured function has no memory yet: hand addresses to kernels and libraries outside "
-           "the compiled function";
-  return "return the tensor and read it outside the compiled function";
+// The same by bytes between the first and the last element, as a plan asks before it writes.
+bool share_bytes(const TensorBody& a, const TensorBody& b) {
+  auto begin = [](const TensorBody& body) { return static_cast<std::byte*>(body.buffer->data()); };
+  auto [a_low, a_high] = extent_of(a);
+  auto [b_low, b_high] = extent_of(b);
+  return begin(a) + a_low < begin(b) + b_high && begin(b) + b_low < begin(a) + a_high;
 }
 
-GraphBreak::GraphBreak(const std::string& message, std::string operation_, std::string deed_,
-                       std::source_location location)
-    : Error(message), operation(std::move(operation_)), deed(std::move(deed_)), where(location) {}
-
-DataReadError::DataReadError(std::string_view operation_, std::source_location location)
-    : GraphBreak(concat("[", operation_, "] the value is not known while the function is captured",
-                        location.line() > 0 ? concat(" (at ", At{location}, ")") : "", "; ",
-                        remedy(operation_)),
-                 std::string(operation_), "reads data", location) {}
+}  // namespace
 
 Capture* Capture::active() { return active_capture; }
 
@@ -99,11 +85,35 @@ Capture::~Capture() {
 void Capture::end() {
   if (active_capture != this) return;
   active_capture = nullptr;
-  --detail::captures;
+  if (!is_broken_) --detail::captures;
+}
+
+// Nothing depends on handles from now on.
+void Capture::begin_in_segments() {
+  if (!std::exchange(is_broken_, true)) --detail::captures;
+}
+
+std::shared_ptr<TensorBody> Capture::empty_body() {
+  if (spare_ == nullptr || spare_->empty()) return std::make_shared<TensorBody>();
+  std::shared_ptr<TensorBody> body = std::move(spare_->back());
+  spare_->pop_back();
+  return body;
+}
+
+// Those that nobody holds any more, views before what they were taken from.
+void Capture::keep_spare_bodies() {
+  constexpr std::size_t most = 256;
+  for (std::size_t i = bodies_.size(); i-- > placeholders_;) {
+    std::shared_ptr<TensorBody>& body = bodies_[i];
+    if (body.use_count() > 1 || spare_->size() == most) continue;
+    body->base = nullptr;
+    body->version = body->views = 0;
+    spare_->push_back(std::move(body));
+  }
 }
 
 Tensor Capture::symbolic(NodeId node) {
-  auto body = std::make_shared<TensorBody>();
+  std::shared_ptr<TensorBody> body = empty_body();
   body->dtype = graph_.node(node).dtype;
   body->view.shape = graph_.node(node).shape;
   body->capture = segment_serial_;
@@ -132,20 +142,19 @@ const Capture::Input* Capture::find_input(const TensorBody& body) const {
   }
   return nullptr;
 }
-Capture::Input* Capture::find_input(const TensorBody& body) {
-  return const_cast<Input*>(std::as_const(*this).find_input(body));
-}
 
 Capture::Input& Capture::input_of(const Tensor& concrete, std::string_view operation,
                                   std::source_location where) {
   const TensorBody& body = *concrete.body();
   require_current(body.token, operation, where);
-  if (!exposed_.empty()) uses_exposed_ = uses_exposed_ || is_exposed(body.buffer.get());
+  if (!exposed_.empty()) uses_exposed_ = uses_exposed_ || is_exposed(body.buffer.get(), true);
   if (Input* known = find_input(body)) return *known;
   NodeId node = graph_.input(body.dtype, body.view.shape, body.view.strides);
   if (!is_broken_) note_read(body.buffer.get());
-  // A copy: the body's own handle may be written to while the plan lives.
-  inputs_.push_back({std::make_shared<TensorBody>(body), node, node, {}});
+  // A copy, since the body's own handle may be written to while the plan lives. A segment runs
+  // soon.
+  inputs_.push_back(
+      {is_broken_ ? concrete.body() : std::make_shared<TensorBody>(body), node, node, {}});
   memory_of_inputs_.push_back(body.buffer.get());
   return inputs_.back();
 }
@@ -169,8 +178,13 @@ void require_usable(const TensorBody& symbolic, std::string_view operation,
 
 NodeId Capture::node_of(const Tensor& tensor, std::string_view operation,
                         std::source_location where) {
-  const TensorBody& body = body_of(tensor, operation, where);
   break_before_use({&tensor, 1}, operation, where);
+  return settled_node_of(tensor, operation, where);
+}
+
+NodeId Capture::settled_node_of(const Tensor& tensor, std::string_view operation,
+                                std::source_location where) {
+  const TensorBody& body = body_of(tensor, operation, where);
   if (body.buffer) return input_of(tensor, operation, where).newest;
   require_usable(body, operation, where);
   require_own(body, operation, where);
@@ -184,42 +198,25 @@ void Capture::require_own(const TensorBody& symbolic, std::string_view operation
           "); a captured function must not keep tensors for its next run");
 }
 
-std::uint32_t Capture::open_mark(std::string name) {
-  const MarkId id = graph_.open_mark(name);
-  open_marks_.push_back({++marks_, std::move(name), id});
-  return marks_;
-}
-
-// A mark that is open over a break is one of the next segment from its first operation there.
-void Capture::set_mark() {
-  if (open_marks_.empty()) [[likely]]
-    return graph_.set_mark(0);
-  OpenMark& innermost = open_marks_.back();
-  if (innermost.id == 0) innermost.id = graph_.open_mark(innermost.name);
-  graph_.set_mark(innermost.id);
-}
-
-void MarkScope::open(const std::string& name) {
-  Capture* capture = Capture::active();
-  if (capture == nullptr) return;
-  serial_ = capture->serial();
-  mark_ = capture->open_mark(name);
-}
-
-void MarkScope::close() {
-  if (mark_ == 0) return;
-  Capture* capture = Capture::active();
-  if (capture != nullptr && capture->serial() == serial_) capture->close_mark(mark_);
-  mark_ = 0;
+std::span<const NodeId> Capture::nodes_of(std::span<const Tensor> operands,
+                                          std::string_view operation, std::source_location where,
+                                          std::span<NodeId> few, std::vector<NodeId>& many) {
+  break_before_use(operands, operation, where);
+  std::span<NodeId> ids = few;
+  if (operands.size() > few.size()) {
+    many.resize(operands.size());
+    ids = many;
+  }
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    ids[i] = settled_node_of(operands[i], operation, where);
+  return ids.first(operands.size());
 }
 
 Tensor Capture::append(Op op, std::span<const Tensor> operands, Attributes attributes,
                        std::optional<DType> dtype, std::source_location where) {
-  break_before_use(operands, info(op).name, where);
-  std::vector<NodeId> ids;
-  ids.reserve(operands.size());
-  for (const Tensor& operand : operands) ids.push_back(node_of(operand, info(op).name, where));
-  set_mark();
+  std::array<NodeId, 6> few;
+  std::vector<NodeId> many;
+  auto ids = nodes_of(operands, info(op).name, where, few, many);
   Tensor result = symbolic(graph_.append(op, ids, std::move(attributes), dtype, where));
   if (info(op).kind == Kind::view) {
     TensorBody& base = *operands[0].body();
@@ -233,10 +230,9 @@ Tensor Capture::append(Op op, std::span<const Tensor> operands, Attributes attri
 
 std::vector<Tensor> Capture::append_all(Op op, std::span<const Tensor> operands,
                                         Attributes attributes, std::source_location where) {
-  break_before_use(operands, info(op).name, where);
-  std::vector<NodeId> ids;
-  for (const Tensor& operand : operands) ids.push_back(node_of(operand, info(op).name, where));
-  set_mark();
+  std::array<NodeId, 6> few;
+  std::vector<NodeId> many;
+  auto ids = nodes_of(operands, info(op).name, where, few, many);
   NodeId own = graph_.append(op, ids, std::move(attributes), std::nullopt, where);
   std::vector<Tensor> results;
   for (NodeId id : graph_.results_of(own, where)) results.push_back(symbolic(id));
@@ -245,7 +241,6 @@ std::vector<Tensor> Capture::append_all(Op op, std::span<const Tensor> operands,
 }
 
 NodeId Capture::constant(const ir::Scalar& value, const Shape& shape, std::source_location where) {
-  set_mark();
   return graph_.full(shape, value, where);
 }
 
@@ -382,32 +377,31 @@ std::vector<Mutation> Capture::mutations(const Graph& graph) const {
 
 void Capture::break_here(const Break& at) {
   if (!is_broken_) assignments_.keep();
-  is_broken_ = true;
+  begin_in_segments();
   settle_(at);
 }
 
-Recorded Capture::take() {
-  Recorded result;
-  result.known = graph_.known();
-  result.numbers = graph_.numbers();
-  for (const auto& argument : arguments_) result.inputs.push_back(Tensor(argument));
-  for (const Input& input : inputs_) result.inputs.push_back(Tensor(input.body));
-  const Graph* known = result.known;
-  if (known == nullptr) result.graph = graph_.take();
-  result.mutations = mutations(result.nodes());
+void Capture::take(Recorded& recorded) {
+  recorded.known = graph_.known();
+  if (recorded.known == nullptr) recorded.graph = graph_.take();
+  recorded.numbers = graph_.numbers();
+  recorded.mutations = mutations(recorded.nodes());
+  recorded.inputs.clear();
+  for (const auto& argument : arguments_) recorded.inputs.push_back(Tensor(argument));
+  for (const Input& input : inputs_) recorded.inputs.push_back(Tensor(input.body));
   const auto first = bodies_.begin() + static_cast<std::ptrdiff_t>(placeholders_);
-  result.placeholders.assign(bodies_.begin(), first);
-  std::copy_if(first, bodies_.end(), std::back_inserter(result.held),
+  recorded.placeholders.assign(bodies_.begin(), first);
+  recorded.held.clear();
+  std::copy_if(first, bodies_.end(), std::back_inserter(recorded.held),
                [](const auto& body) { return body.use_count() > 1 + body->views; });
-  graph_ = {};
-  for (OpenMark& open : open_marks_) open.id = 0;
+  keep_spare_bodies();
+  graph_.clear();
   placeholders_ = written_ = 0;
   arguments_.clear();
   bodies_.clear();
   inputs_.clear();
   memory_of_inputs_.clear();
   segment_serial_ = ++last_serial;
-  return result;
 }
 
 void Capture::before_values(const TensorBody& body, std::string_view operation,
@@ -420,12 +414,23 @@ void Capture::before_values(const TensorBody& body, std::string_view operation,
 
 void Capture::before_address(const TensorBody& body, std::string_view operation,
                              std::source_location where) {
+  expose(body, true, operation, where);
+}
+
+void Capture::before_const_address(const TensorBody& body, std::string_view operation,
+                                   std::source_location where) {
+  expose(body, false, operation, where);
+}
+
+void Capture::expose(const TensorBody& body, bool may_be_written, std::string_view operation,
+                     std::source_location where) {
   const bool is_pending = !body.buffer || is_written(body);
   if (!settle_ && is_pending) throw DataReadError(operation, where);
-  if (!settle_ || (!is_broken_ && !is_pending)) return;
+  if (!settle_) return;
   if (!body.buffer) require_own(body, operation, where);
-  if (graph_.size() > 0) break_here({operation, "reads data", where});
-  if (!is_exposed(body.buffer.get())) exposed_.push_back(body.buffer.get());
+  if (is_pending || (is_broken_ && graph_.size() > 0)) break_here({operation, "reads data", where});
+  const Buffer* memory = body.buffer.get();
+  if (!is_exposed(memory, may_be_written)) exposed_.push_back({memory, may_be_written});
 }
 
 void Capture::before_placing(const TensorBody& body, std::string_view operation,
@@ -435,13 +440,15 @@ void Capture::before_placing(const TensorBody& body, std::string_view operation,
   break_here({operation, "asks for memory", where});
 }
 
-bool Capture::is_exposed(const Buffer* memory) const {
-  return std::ranges::find(exposed_, memory) != exposed_.end();
+bool Capture::is_exposed(const Buffer* memory, bool may_be_written) const {
+  return std::ranges::any_of(exposed_, [&](const Exposed& exposed) {
+    return exposed.memory == memory && exposed.may_be_written >= may_be_written;
+  });
 }
 
 // Whether a write to other elements than those of an input, or to these, was recorded.
 bool Capture::overlaps_written(const TensorBody& concrete) const {
-  auto is_hit = [&](const TensorBody& written) { return overlap(written, concrete); };
+  auto is_hit = [&](const TensorBody& written) { return share_bytes(written, concrete); };
   for (std::size_t i = 0; i < arguments_.size(); ++i)
     if (bodies_[i]->version > 0 && is_hit(*arguments_[i])) return true;
   return written_ > 0 && std::ranges::any_of(inputs_, [&](const Input& input) {
@@ -475,18 +482,18 @@ bool Capture::can_record_write(const Tensor& target, const Tensor& value) const 
     if (own_argument >= arguments_.size()) return true;  // a value
   }
   const TensorBody& place = body.buffer ? body : *arguments_[own_argument];
-  if (is_exposed(place.buffer.get())) return false;
+  if (is_exposed(place.buffer.get(), false)) return false;
   for (std::size_t i = 0; i < arguments_.size(); ++i)
-    if (i != own_argument && overlap(*arguments_[i], place)) return false;
+    if (i != own_argument && share_bytes(*arguments_[i], place)) return false;
   const Input* own_input = body.buffer ? find_input(body) : nullptr;
   for (const Input& input : inputs_)
-    if (&input != own_input && overlap(*input.body, place)) return false;
+    if (&input != own_input && share_bytes(*input.body, place)) return false;
   const TensorBody* from = value.body().get();
-  return from == nullptr || from == &body || !from->buffer || !overlap(*from, place);
+  return from == nullptr || from == &body || !from->buffer || !share_bytes(*from, place);
 }
 
 void Capture::break_after_exposed(std::string_view operation, std::source_location where) {
-  if (!std::exchange(uses_exposed_, false)) return;
+  if (!std::exchange(uses_exposed_, false) || !is_broken_) return;
   break_here({operation, "uses memory of which it has the address", where});
 }
 

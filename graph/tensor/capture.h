@@ -25,32 +25,12 @@
 #include "graph/ir/ir.h"
 #include "graph/tensor/guarded.h"
 #include "graph/tensor/handle_assignments.h"
+#include "graph/tensor/recording/graph_break.h"
 #include "graph/tensor/recording/recorded_graph.h"
 #include "graph/tensor/tensor_body.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
-
-// What a function does that no graph can express, and where: "item", "reads data".
-struct Break {
-  std::string_view operation, deed;  // literals
-  std::source_location where;
-};
-
-// A graph break where the capture may not break.
-class GraphBreak : public Error {
- public:
-  GraphBreak(const std::string& message, std::string operation, std::string deed,
-             std::source_location where);
-  std::string operation;
-  std::string deed;            // what the function does there: "reads data"
-  std::source_location where;  // of line 0 where the operation is not given the user's
-};
-// A read of data that a capture does not know.
-class DataReadError : public GraphBreak {
- public:
-  DataReadError(std::string_view operation, std::source_location where);
-};
 
 // Takes a value that the function looks at (graph/functions/log.h): a tensor on the host.
 using LogCallback = std::function<void(const Tensor&)>;
@@ -96,19 +76,24 @@ class Capture {
 
   // Breaks call this from now on, which must `take` what was recorded and give the tensors that are
   // held their memory. Where it raises, they stay without, and using them is an Error.
-  void may_break(std::function<void(const Break&)> settle) { settle_ = std::move(settle); }
+  // `spare` keeps bodies of symbols for later ones, also of other captures.
+  void may_break(std::function<void(const Break&)> settle,
+                 std::vector<std::shared_ptr<TensorBody>>& spare) {
+    settle_ = std::move(settle);
+    spare_ = &spare;
+  }
   // The function is known to break: handles that it reads and assigns are its own matter.
-  void begin_in_segments() { is_broken_ = true; }
+  void begin_in_segments();
   bool is_broken() const { return is_broken_; }
   bool can_break() const { return settle_ != nullptr; }
   void break_here(const Break& at);  // where it may
   // Handles of the function's were assigned and are still there, besides those of its outputs.
   std::optional<GraphBreak> lasting_assignment(std::vector<Tensor>& outputs);
   std::vector<Guard> take_guards();
-  // What was recorded; the capture goes on with nothing.
-  Recorded take();
+  // `recorded` becomes what was recorded; the capture goes on with nothing.
+  void take(Recorded& recorded);
   // What is recorded next is likely one of these (RecordedGraph::follow).
-  void follow(std::vector<const Graph*> known) { graph_.follow(std::move(known)); }
+  void follow(std::span<const Graph* const> known) { graph_.follow(known); }
 
   // The host is about to look at elements of the tensor, to read values or by an address that it
   // may keep; or wants to know where it lies. Breaks where that is needed, or raises
@@ -117,6 +102,8 @@ class Capture {
                      std::source_location where);
   void before_address(const TensorBody& body, std::string_view operation,
                       std::source_location where);
+  void before_const_address(const TensorBody& body, std::string_view operation,
+                            std::source_location where);  // to read only
   // Where the function is in segments, the tensor is concrete afterwards.
   void before_placing(const TensorBody& body, std::string_view operation,
                       std::source_location where);
@@ -140,12 +127,9 @@ class Capture {
            std::source_location where);
   // Of a function that has broken, after its end.
   std::vector<Logged> take_logged() { return std::exchange(logged_, {}); }
-  // Operations from here to `close_mark` are a marked region of that name, but for those in a mark
-  // that is opened within it. Gives what closes it.
-  std::uint32_t open_mark(std::string name);
-  void close_mark(std::uint32_t mark) {
-    std::erase_if(open_marks_, [=](const OpenMark& open) { return open.number == mark; });
-  }
+  // Of regions of the function (RecordedGraph).
+  std::uint32_t open_mark(const std::string& name) { return graph_.open_mark(name); }
+  void close_mark(std::uint32_t mark) { graph_.close_mark(mark); }
   std::size_t operations() const { return graph_.size(); }  // recorded since the last break
   // A tensor of its own with the value that this one has now.
   Tensor copy(const Tensor& tensor, std::string_view operation, std::source_location where);
@@ -165,21 +149,31 @@ class Capture {
     std::source_location written;
     bool is_written() const { return newest != node; }
   };
-  struct OpenMark {
-    std::uint32_t number;  // of the capture's marks, from 1
-    std::string name;
-    MarkId id;  // in the graph that is recorded; 0: none since the last break
-  };
-  void set_mark();
-  Input* find_input(const TensorBody& body);
+  Input* find_input(const TensorBody& body) {
+    return const_cast<Input*>(std::as_const(*this).find_input(body));
+  }
   const Input* find_input(const TensorBody& body) const;
   Input& input_of(const Tensor& concrete, std::string_view operation, std::source_location where);
   void require_no_overlap() const;
   bool overlaps_written(const TensorBody& concrete) const;
+  NodeId settled_node_of(const Tensor& tensor, std::string_view operation,
+                         std::source_location where);
+  // Of operands, in `few` where there is place.
+  std::span<const NodeId> nodes_of(std::span<const Tensor> operands, std::string_view operation,
+                                   std::source_location where, std::span<NodeId> few,
+                                   std::vector<NodeId>& many);
+  std::shared_ptr<TensorBody> empty_body();
+  void keep_spare_bodies();
   void require_own(const TensorBody& symbolic, std::string_view operation,
                    std::source_location where) const;
   std::vector<Mutation> mutations(const Graph& graph) const;
-  bool is_exposed(const Buffer* memory) const;
+  struct Exposed {
+    const Buffer* memory;
+    bool may_be_written;  // through the address
+  };
+  void expose(const TensorBody& body, bool may_be_written, std::string_view operation,
+              std::source_location where);
+  bool is_exposed(const Buffer* memory, bool may_be_written) const;
   bool must_break_before(const Tensor& operand) const;
   void break_before_use(std::span<const Tensor> operands, std::string_view operation,
                         std::source_location where);
@@ -202,38 +196,13 @@ class Capture {
   std::size_t written_ = 0;                             // writes to these
   std::set<const Buffer*> read_;
   std::vector<Guard> guards_;
-  std::vector<OpenMark> open_marks_;  // the innermost last
-  std::uint32_t marks_ = 0;           // that were opened
   std::vector<Logged> logged_;
   HandleAssignments assignments_;
   std::function<void(const Break&)> settle_;
+  std::vector<std::shared_ptr<TensorBody>>* spare_ = nullptr;
   bool is_broken_ = false;
-  std::vector<const Buffer*> exposed_;  // memory of which the function has addresses
-  bool uses_exposed_ = false;           // what was recorded last does
-};
-
-// A mark in the active capture, where there is one and the name is not empty, until it is closed or
-// the capture is over.
-class MarkScope {
- public:
-  MarkScope() = default;  // none
-  explicit MarkScope(const std::string& name) {
-    if (!name.empty()) [[unlikely]]
-      open(name);
-  }
-  ~MarkScope() {
-    if (mark_ != 0) [[unlikely]]
-      close();
-  }
-  MarkScope(const MarkScope&) = delete;
-  MarkScope& operator=(const MarkScope&) = delete;
-  void open(const std::string& name);  // where none is open
-  void close();
-  bool is_open() const { return mark_ != 0; }
-
- private:
-  std::uint32_t mark_ = 0;    // 0: none is open
-  std::uint64_t serial_ = 0;  // of the capture
+  std::vector<Exposed> exposed_;  // memory of which the function has addresses
+  bool uses_exposed_ = false;     // what was recorded last does
 };
 
 // Raises `Error` unless a symbolic tensor belongs to the active capture and is no stale view.

@@ -49,9 +49,10 @@ void Tensor::mark() const {
 // A handle that a capture has in its list of assignments stays marked, so that its end is told.
 void Tensor::tell_change(const std::shared_ptr<TensorBody>& former) noexcept {
   graph::Capture* capture = graph::Capture::active();
+  if (capture != nullptr && capture->is_broken()) capture = nullptr;
   std::uint64_t serial = capture == nullptr ? 0 : capture->serial();
   std::uint64_t reader = read_by_.exchange(serial, std::memory_order_relaxed);
-  if (capture != nullptr && !capture->is_broken()) capture->assignments().note(*this, former);
+  if (capture != nullptr) capture->assignments().note(*this, former);
   if (reader != 0 && reader != serial)
     graph::handle_changes().add(former == nullptr ? nullptr : former->buffer.get());
 }

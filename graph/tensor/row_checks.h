@@ -31,6 +31,7 @@ class RowChecks {
   // Raise `Error` that names the operation and its line.
   void before(const std::function<const Tensor&(std::size_t)>& input) const;
   void after(std::vector<Tensor>& outputs) const;  // takes those that were added away
+  bool adds_outputs() const { return added_ > 0; }
 
  private:
   // What is done by row numbers.

@@ -146,7 +146,7 @@ void* Tensor::data(source_location w) const {
 }
 
 const void* Tensor::const_data(source_location w) const {
-  return graph::address_of(concrete(*this, "const_data", w));
+  return graph::address_of(concrete(*this, "const_data", w, &Capture::before_const_address));
 }
 
 namespace {

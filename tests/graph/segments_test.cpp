@@ -56,5 +56,252 @@ TEST_P(ControlFlow, IsAsOpByOpWhereLaunchesAreRecorded) {
   expect_as_eager(GetParam(), quiet(Mode::reduce_overhead));
 }
 
+Tensor branches(const Tensor& x) { return sum(x).item<float>() > 0 ? exp(x) * 2 : x * 3 - 1; }
+
+std::size_t segments_of(const CompiledFunction& function) {
+  std::size_t count = 0;
+  for (const PlanReport& plan : function.report()) count += plan.segment.empty() ? 0 : 1;
+  return count;
+}
+
+TEST(Segments, AreFoundAgainByWhatTheyCompute) {
+  Compiled fast = compile(branches, quiet());
+  Tensor x = ramp({4, 4}, 0.1F), y = -x;
+  for (int turn = 0; turn < 3; ++turn) {
+    expect_near(fast(x), branches(x));
+    expect_near(fast(y), branches(y));
+  }
+  EXPECT_EQ(segments_of(fast), 3U);
+  EXPECT_EQ(fast.report()[0].captures, 0);
+}
+
+TEST(Segments, TakeNumbersThatWereReadAsData) {
+  Compiled fast =
+      compile([](const Tensor& x) { return (x * 2 - amax(x).item<float>() + 0.5) * 3; }, quiet());
+  for (int call = 1; call < 12; ++call) {
+    Tensor x = ramp({5}, 0.01F * static_cast<float>(call));
+    EXPECT_EQ(fast(x).to_vector<float>(),
+              ((x * 2 - amax(x).item<float>() + 0.5) * 3).to_vector<float>());
+  }
+  EXPECT_EQ(segments_of(fast), 2U);
+}
+
+TEST(Segments, AreReportedDumpedAndTold) {
+  testing::internal::CaptureStderr();
+  Compiled fast = compile(branches), silent = compile(branches, quiet());
+  for (int size : {2, 3}) {
+    fast(full({size}, 1));
+    silent(full({size}, 1));
+  }
+  std::string told = testing::internal::GetCapturedStderr();
+  expect_contains(told, "the graph breaks: item at segments_test.cpp:");
+  EXPECT_EQ(told.find("the graph breaks"), told.rfind("the graph breaks")) << told;
+  expect_contains(fast.explain(), "runs in segments, since the graph breaks: item at segments_t");
+  expect_contains(fast.explain(), "segment to item at segments_test.cpp:");
+  expect_contains(fast.dump(), "# segment to the end\n# signature: f32 2");
+}
+
+TEST(Segments, NameEachBreak) {
+  Compiled fast = compile(
+      [](const Tensor& x) {
+        if (sum(x).item<float>() > 0) return x * 2;
+        return (x + 1).to_vector<float>()[0] > 0 ? x : -x;
+      },
+      quiet());
+  fast(full({2}, 1));
+  EXPECT_EQ(fast.report()[0].graph_break.find("to_vector at"), std::string::npos);
+  fast(full({2}, -1));
+  expect_contains(fast.report()[0].graph_break, ", to_vector at segments_test.cpp:");
+}
+
+TEST(Segments, DoWhatTheFunctionDoesBesidesOnceACall) {
+  int begins = 0, ends = 0;
+  Compiled fast = compile(
+      [&](const Tensor& x) {
+        ++begins;
+        Tensor y = branches(x * 2);
+        ++ends;
+        return y;
+      },
+      quiet());
+  for (int call = 1; call <= 3; ++call) {
+    fast(ramp({4}));
+    EXPECT_EQ(begins, call);
+    EXPECT_EQ(ends, call);
+  }
+}
+
+TEST(Segments, RunWhatCameBeforeAnExceptionOfTheFunction) {
+  Tensor state = zeros({4}).clone(), kept;
+  Compiled fast = compile(
+      [&](const Tensor& x) {
+        bool is_large = sum(x).item<float>() > 8;
+        state.copy_from(state + x);
+        kept = x * 2;
+        if (is_large) throw std::runtime_error("too large");
+        return x + 1;
+      },
+      quiet());
+  for (int call = 1; call <= 3; ++call) {
+    EXPECT_THROW(fast(full({4}, 3)), std::runtime_error);
+    expect_near(state, full({4}, 3 * call));
+    expect_near(kept, full({4}, 6));
+  }
+  expect_near(fast(full({4}, 1)), full({4}, 2));
+}
+
+TEST(Segments, AnExceptionBeforeABreakLeavesEverythingAsItWas) {
+  Tensor state = zeros({4}).clone();
+  Compiled fast = compile(
+      [&](const Tensor& x) -> Tensor {
+        state.copy_from(state + x);
+        throw std::runtime_error("always");
+      },
+      quiet());
+  EXPECT_THROW(fast(full({4}, 3)), std::runtime_error);
+  expect_near(state, zeros({4}));
+}
+
+TEST(Segments, WriteArgumentsThatShareMemory) {
+  auto writes = [](const Tensor& a, const Tensor& b) {
+    bool is_large = sum(a).item<float>() > 0;
+    Tensor target = a, before = b * 1;
+    target.copy_from(a * 2 + (is_large ? 1 : 0));
+    return b + before;
+  };
+  Compiled fast = compile(writes, quiet());
+  for (int call = 0; call < 3; ++call) {
+    Tensor x = full({4}, 1).clone(), y = full({4}, 1).clone();
+    expect_near(fast(x, x), writes(y, y));
+    expect_near(x, y);
+  }
+}
+
+TEST(Segments, SeeWhatIsWrittenThroughAnAddress) {
+  auto function = [](const Tensor& x) {
+    Tensor y = x * 2;
+    auto* elements = static_cast<float*>(y.data());
+    Tensor before = y + 1;
+    elements[0] = 100;
+    Tensor after = y + 1;
+    y.copy_from(y * 0.5);
+    float first = elements[0];
+    return cat({before, after, y * first}, 0);
+  };
+  Compiled fast = compile(function, quiet());
+  for (int call = 0; call < 3; ++call) expect_near(fast(ramp({4})), function(ramp({4})));
+}
+
+TEST(Segments, KeepViewsOfWhatTheyCompute) {
+  auto function = [](const Tensor& x) {
+    Tensor y = x + 1, row = y.select(0, 1), turned = y.transpose(0, 1);
+    float first = row.to_vector<float>()[0];
+    y.copy_from(y * 2 + first);
+    return cat({row, turned.reshape({4}), turned.contiguous().reshape({4})}, 0);
+  };
+  Compiled fast = compile(function, quiet());
+  for (int call = 0; call < 3; ++call) expect_near(fast(ramp({2, 2})), function(ramp({2, 2})));
+}
+
+TEST(Segments, GiveCopiesMemoryOfTheirOwn) {
+  auto function = [](const Tensor& x) {
+    Tensor same = x.clone(), twice = x * 2, again = twice.clone(), equal = x * 2;
+    sum(x).item<float>();
+    same.copy_from(same + 1);
+    again.copy_from(again + 10);
+    equal.copy_from(equal + 100);
+    return cat({x, same, twice, again, equal}, 0);
+  };
+  Compiled fast = compile(function, quiet());
+  for (int call = 0; call < 3; ++call) expect_near(fast(ramp({3})), function(ramp({3})));
+}
+
+TEST(Segments, AreOneCallWithCompiledFunctionsInThem) {
+  Compiled inner = compile([](const Tensor& x) { return tanh(x) * 2; }, quiet());
+  Compiled outer = compile([&](const Tensor& x) { return inner(branches(inner(x))); }, quiet());
+  for (int call = 0; call < 3; ++call)
+    expect_near(outer(ramp({4})), tanh(branches(tanh(ramp({4})) * 2)) * 2);
+  EXPECT_TRUE(inner.report().empty());
+}
+
+TEST(Segments, StayWithinABound) {
+  Compiled fast = compile(
+      [](const Tensor& x, const Tensor& count) {
+        Tensor y = x;
+        for (std::int64_t i = count.item<std::int64_t>(); i > 0; --i) y = y * 0.5 + 1;
+        return y;
+      },
+      quiet());
+  Tensor x = ramp({4});
+  for (int turn = 0; turn < 3; ++turn)
+    for (std::int64_t count = 0; count < 80; ++count) {
+      Tensor expected = x;
+      for (std::int64_t i = 0; i < count; ++i) expected = expected * 0.5 + 1;
+      expect_near(fast(x, Tensor::scalar(count)), expected);
+    }
+  EXPECT_LE(segments_of(fast), 64U);
+}
+
+TEST(Segments, ArePlansThatAStanceForbids) {
+  Compiled fast = compile(branches, quiet());
+  Tensor x = full({4}, 1), y = full({4}, -1);
+  fast(x);
+  {
+    StanceScope stance(Stance::eager_on_recompile);
+    expect_near(fast(x), branches(x));
+    expect_near(fast(y), branches(y));
+  }
+  EXPECT_EQ(segments_of(fast), 2U);
+  {
+    StanceScope stance(Stance::fail_on_recompile);
+    expect_near(fast(x), branches(x));
+    expect_contains(error_of([&] { fast(y); }),
+                    "comes to a segment that was not compiled before, the one to the end; make");
+  }
+  expect_near(fast(y), branches(y));
+  EXPECT_EQ(segments_of(fast), 3U);
+}
+
+TEST(Segments, GuardWhatIsReadBeforeTheFirstBreak) {
+  Guarded<bool> reads(false, "reads");
+  auto function = [&](const Tensor& x) { return reads.get() ? branches(x) : x * 2; };
+  Compiled fast = compile(function, quiet());
+  for (bool value : {false, true, false, true}) {
+    reads = value;
+    expect_near(fast(ramp({4})), function(ramp({4})));
+  }
+  ASSERT_EQ(fast.recompilations().size(), 1U);
+  EXPECT_EQ(fast.recompilations()[0].differences.at(0).reason, RecompileReason::guard);
+  EXPECT_TRUE(fast.report()[0].graph_break.empty());
+  EXPECT_FALSE(fast.report()[1].graph_break.empty());
+}
+
+TEST(Segments, AreRepeated) {
+  Tensor state = zeros({2}).clone();
+  Compiled fast = compile(
+      [&](const Tensor& x) {
+        state.copy_from(state + x);
+        return state * (sum(state).item<float>() > 5 ? 10 : 1);
+      },
+      quiet());
+  expect_near(fast.repeat(3, {full({2}, 1)})[0], full({2}, 30));
+  expect_near(fast.repeat(2, {full({2}, 1)})[0], full({2}, 50));
+}
+
+// A tensor that is not held by the function at its next break must not be computed.
+TEST(Segments, ComputeWhatIsHeldAlone) {
+  Compiled fast = compile(
+      [](const Tensor& x) {
+        { Tensor unused = exp(x) * 2; }
+        Tensor y = x * 3;
+        return sum(y).item<float>() > 0 ? y : x;
+      },
+      quiet());
+  expect_near(fast(full({4}, 1)), full({4}, 3));
+  for (const PlanReport& plan : fast.report())
+    for (const RegionReport& region : plan.regions)
+      for (const std::string& op : region.ops) EXPECT_NE(op, "exp");
+}
+
 }  // namespace
 }  // namespace tilewright

@@ -78,6 +78,7 @@ nlohmann::json as_json(const PlanReport& plan) {
           {"timed_calls", plan.timed_calls},
           {"captured_tensors", plan.captured_tensors},
           {"graph_break", plan.graph_break},
+          {"segment", plan.segment},
           {"tuning", plan.tuning},
           {"regions", regions}};
 }

@@ -19,8 +19,12 @@ class LastingRecordings {
  public:
   LastingRecordings(std::shared_ptr<const Executable> executable,
                     std::shared_ptr<SharedArena> arena);
-  std::vector<std::shared_ptr<Buffer>> run(std::span<void* const> inputs,
-                                           LaunchTimes* measured = nullptr);
+  // Results on the host of which a few sets may be kept in every mode: making memory for them, and
+  // lists of arguments, would take longer than launches of that size.
+  static bool are_small(const Executable& executable);
+  // Replaces `results`.
+  void run(std::span<void* const> inputs, std::vector<std::shared_ptr<Buffer>>& results,
+           LaunchTimes* measured = nullptr);
 
  private:
   struct Entry {

@@ -4,6 +4,8 @@
 #include <bit>
 #include <utility>
 
+#include "dsl/ir/function.h"
+
 namespace tilewright::graph {
 
 bool RecordedNumber::operator==(const RecordedNumber& other) const {
@@ -49,8 +51,8 @@ bool begin_alike(const Graph& a, const Graph& b, std::size_t count, std::size_t 
 
 }  // namespace
 
-void RecordedGraph::follow(std::vector<const Graph*> known) {
-  known_ = std::move(known);
+void RecordedGraph::follow(std::span<const Graph* const> known) {
+  known_ = known;
   followed_ = known_.empty() ? nullptr : known_.front();
 }
 
@@ -84,7 +86,7 @@ void RecordedGraph::leave() {
   set_numbers(own_, numbers_);
 }
 
-MarkId RecordedGraph::open_mark(const std::string& name) {
+MarkId RecordedGraph::add_mark(const std::string& name) {
   if (followed_ != nullptr) {
     auto fits = [&](const Graph& graph) {
       return graph.marks.size() > marks_ && graph.marks[marks_] == name;
@@ -104,6 +106,31 @@ MarkId RecordedGraph::open_mark(const std::string& name) {
   return static_cast<MarkId>(own_.marks.size());
 }
 
+std::uint32_t RecordedGraph::open_mark(const std::string& name) {
+  open_marks_.push_back({++opened_, name, add_mark(name)});
+  return opened_;
+}
+
+void RecordedGraph::close_mark(std::uint32_t number) {
+  std::erase_if(open_marks_, [=](const OpenMark& open) { return open.number == number; });
+}
+
+MarkId RecordedGraph::innermost_mark() {
+  if (open_marks_.empty()) [[likely]]
+    return 0;
+  OpenMark& innermost = open_marks_.back();
+  if (innermost.id == 0) innermost.id = add_mark(innermost.name);
+  return innermost.id;
+}
+
+void RecordedGraph::clear() {
+  RecordedGraph empty;
+  empty.opened_ = opened_;
+  for (OpenMark& open : open_marks_)
+    empty.open_marks_.push_back({open.number, std::move(open.name), 0});
+  *this = std::move(empty);
+}
+
 NodeId RecordedGraph::input(DType dtype, const Shape& shape, const Strides& strides) {
   const bool is_plain = strides.empty() || is_row_major(shape, strides);
   const Node* known = next([&](const Graph& graph, const Node& node) {
@@ -116,33 +143,50 @@ NodeId RecordedGraph::input(DType dtype, const Shape& shape, const Strides& stri
   return static_cast<NodeId>(count_ - 1);
 }
 
+// The number of a node that GraphBuilder::full makes.
+static RecordedNumber number_of(const ir::Scalar& value) {
+  constexpr std::int64_t exact = std::int64_t{1} << 53;  // as a double, and those between
+  if (is_floating(value.dtype) || (value.integer <= exact && value.integer >= -exact))
+    return {value.as_double(), 0};
+  Graph one;
+  GraphBuilder(one).full({}, value);
+  return RecordedNumber::of(one.nodes[0]);
+}
+
 NodeId RecordedGraph::full(const Shape& shape, const ir::Scalar& value,
                            std::source_location where) {
-  Graph one;
-  GraphBuilder(one).full(shape, value);
-  return append(Op::full, {}, std::move(one.nodes[0].attributes), one.nodes[0].dtype, where);
+  const Node* known = next([&](const Graph&, const Node& node) {
+    return node.op == Op::full && node.dtype == value.dtype && node.shape == shape;
+  });
+  numbers_.push_back(number_of(value));
+  if (known != nullptr) return static_cast<NodeId>(count_ - 1);
+  GraphBuilder builder(own_);
+  builder.set_location(where);
+  return builder.full(shape, value);
 }
 
 NodeId RecordedGraph::append(Op op, std::span<const NodeId> operands, Attributes attributes,
                              std::optional<DType> dtype, std::source_location where) {
-  if (op == Op::full) numbers_.push_back({attributes.number, attributes.start});
+  const bool is_number = op == Op::full;
+  const RecordedNumber number{attributes.number, attributes.start};
+  const MarkId mark = innermost_mark();
   const Node* known = next([&](const Graph&, const Node& node) {
-    return node.op == op && node.origin.mark == mark_ && (!dtype || node.dtype == *dtype) &&
+    return node.op == op && node.origin.mark == mark && (!dtype || node.dtype == *dtype) &&
            std::ranges::equal(node.operands, operands) &&
-           (op == Op::full ? node.shape == attributes.sizes : node.attributes == attributes);
+           (is_number ? node.shape == attributes.sizes : node.attributes == attributes);
   });
-  if (known != nullptr) return static_cast<NodeId>(count_ - 1);
-  GraphBuilder builder(own_);
-  builder.set_location(where);
-  builder.set_mark(mark_);
-  std::vector<NodeId> ids(operands.begin(), operands.end());
-  try {
-    return dtype ? builder.append(op, std::move(ids), std::move(attributes), *dtype)
-                 : builder.append(op, std::move(ids), std::move(attributes));
-  } catch (...) {
-    if (op == Op::full) numbers_.pop_back();
-    throw;
+  if (known == nullptr) {
+    GraphBuilder builder(own_);
+    builder.set_location(where);
+    builder.set_mark(mark);
+    std::vector<NodeId> ids(operands.begin(), operands.end());
+    NodeId made = dtype ? builder.append(op, std::move(ids), std::move(attributes), *dtype)
+                        : builder.append(op, std::move(ids), std::move(attributes));
+    if (is_number) numbers_.push_back(number);
+    return made;
   }
+  if (is_number) numbers_.push_back(number);
+  return static_cast<NodeId>(count_ - 1);
 }
 
 std::vector<NodeId> RecordedGraph::results_of(NodeId id, std::source_location where) {

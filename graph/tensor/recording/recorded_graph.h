@@ -36,17 +36,21 @@ void set_numbers(Graph& graph, const std::vector<RecordedNumber>& numbers);
 
 class RecordedGraph {
  public:
-  // The graphs to follow, likeliest first; to be called before the first node. They must live as
-  // long as this records.
-  void follow(std::vector<const Graph*> known);
+  // The graphs to follow, likeliest first; to be called before the first node. They, and the list,
+  // must live as long as this records.
+  void follow(std::span<const Graph* const> known);
 
   NodeId input(DType dtype, const Shape& shape, const Strides& strides);
   NodeId full(const Shape& shape, const ir::Scalar& value, std::source_location where);
   NodeId append(Op op, std::span<const NodeId> operands, Attributes attributes,
                 std::optional<DType> dtype, std::source_location where);
-  // Opens a mark; the nodes that follow are of the one that was set last.
-  MarkId open_mark(const std::string& name);
-  void set_mark(MarkId mark) { mark_ = mark; }
+  // Operations from here on are of a mark of that name, but for those in a mark that is opened
+  // within it, until it is closed by the number that this gives.
+  std::uint32_t open_mark(const std::string& name);
+  void close_mark(std::uint32_t number);
+  // Nothing is recorded any more. A mark that is open is one of what follows from its first
+  // operation there.
+  void clear();
   // Each result of a node as a node.
   std::vector<NodeId> results_of(NodeId id, std::source_location where);
 
@@ -67,10 +71,18 @@ class RecordedGraph {
   template <typename Fits>
   const Node* next(Fits&& fits);
   void leave();
-  std::vector<const Graph*> known_;
+  std::span<const Graph* const> known_;
   const Graph* followed_ = nullptr;
   std::size_t count_ = 0, inputs_ = 0, marks_ = 0;  // nodes of it, and marks, that were recorded
-  MarkId mark_ = 0;
+  struct OpenMark {
+    std::uint32_t number;  // of all that were opened, from 1
+    std::string name;
+    MarkId id;  // in the graph; 0: none since `clear`
+  };
+  MarkId add_mark(const std::string& name);
+  MarkId innermost_mark();
+  std::vector<OpenMark> open_marks_;  // the innermost last
+  std::uint32_t opened_ = 0;
   Graph own_;
   std::vector<RecordedNumber> numbers_;
 };

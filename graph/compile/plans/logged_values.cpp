@@ -1,4 +1,4 @@
-#include "graph/compile/logged_values.h"
+#include "graph/compile/plans/logged_values.h"
 
 #include <iterator>
 

@@ -1,0 +1,35 @@
+// Graph breaks: what a function does that no graph can express.
+//
+// Where a capture may break, a `Break` ends a segment (graph/tensor/capture.h); where it may not,
+// it is an exception.
+#pragma once
+
+#include <source_location>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/error.h"
+
+namespace tilewright::graph {
+
+// What the function does, and where: "item", "reads data".
+struct Break {
+  std::string_view operation, deed;  // literals
+  std::source_location where;
+};
+
+class GraphBreak : public Error {
+ public:
+  GraphBreak(const std::string& message, std::string operation, std::string deed,
+             std::source_location where);
+  std::string operation;
+  std::string deed;            // what the function does there: "reads data"
+  std::source_location where;  // of line 0 where the operation is not given the user's
+};
+// A read of data that a capture does not know.
+class DataReadError : public GraphBreak {
+ public:
+  DataReadError(std::string_view operation, std::source_location where);
+};
+
+}  // namespace tilewright::graph
