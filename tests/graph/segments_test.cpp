@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
 #include <stdexcept>
 
 #include "graph/compile/compile.h"
@@ -286,6 +287,32 @@ TEST(Segments, AreRepeated) {
       quiet());
   expect_near(fast.repeat(3, {full({2}, 1)})[0], full({2}, 30));
   expect_near(fast.repeat(2, {full({2}, 1)})[0], full({2}, 50));
+}
+
+TEST(Segments, ServeSeveralThreads) {
+  Compiled fast = compile(branches, quiet());
+  auto differs = [&](float scale) {
+    Tensor x = ramp({4, 4}, scale);
+    const std::vector<float> expected = branches(x).to_vector<float>();
+    for (int call = 0; call < 50; ++call)
+      if (relative_difference(fast(x).to_vector<float>(), expected) > 1e-5) return true;
+    return false;
+  };
+  std::vector<std::future<bool>> threads;
+  for (float scale : {0.1F, -0.1F, 0.2F, -0.2F})
+    threads.push_back(std::async(std::launch::async, differs, scale));
+  for (std::future<bool>& thread : threads) EXPECT_FALSE(thread.get());
+  EXPECT_EQ(segments_of(fast), 3U);
+}
+
+TEST(Segments, GiveResultsThatOutliveTheFunction) {
+  Tensor result;
+  {
+    Compiled fast = compile(branches, quiet(Mode::reduce_overhead));
+    fast(ramp({4}));
+    result = fast(ramp({4}));
+  }
+  expect_near(result, branches(ramp({4})));
 }
 
 // A tensor that is not held by the function at its next break must not be computed.
