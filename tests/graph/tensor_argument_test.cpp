@@ -22,6 +22,22 @@ const Kernel twice("twice",
                    },
                    {"x", "y", "block"});
 
+// What a kernel reads has been computed, and nothing that follows reads what a later one writes.
+TEST(TensorArgument, MayBeOfACompiledFunctionWhichRunsInSegmentsThen) {
+  auto function = [](const Tensor& x) {
+    Tensor y = x * 3, z = Tensor::empty({64});
+    twice.launch(1, y, z, 64);
+    Tensor sum = z + y;
+    twice.launch(1, sum, z, 64);
+    return sum + z * 10;
+  };
+  Compiled fast = compile(function, {.tell_breaks = false});
+  const Tensor x = tilewright::full({64}, 1.5).clone();
+  for (int call = 0; call < 3; ++call)
+    EXPECT_EQ(fast(x).to_vector<float>(), function(x).to_vector<float>());
+  EXPECT_EQ(fast(x).to_vector<float>()[0], 1.5F * 9 * 21);
+}
+
 TEST(TensorArgument, IsMemoryOfAnyRank) {
   const Tensor x = tilewright::full({2, 4, 8}, 3.0);
   Tensor y = Tensor::empty({2, 4, 8});
