@@ -13,8 +13,9 @@
 //   * anything else, such as a table that is made at the first call, is as one run of the function
 //     leaves it.
 //
-// Before a break, and where the capture ends by an error, handles of the first two kinds are given
-// back what they stood for, so that the function can be run again.
+// Where the capture ends by an error, handles of the first two kinds are given back what they stood
+// for, so that the function can be run again. In a function that runs in segments (capture.h) they
+// are as they should be: it runs at each call.
 #pragma once
 
 #include <map>

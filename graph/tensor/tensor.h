@@ -5,8 +5,8 @@
 // or in a GPU's (`to(Device::cuda())`), and operations run at once where their operands lie, each
 // as one compiled kernel; a GPU is not waited for until the host reads. Inside a function that
 // `compile` captures (graph/compile/compile.h) a Tensor may be symbolic: operations on it only
-// record a node, and what would need its data (`item`, `to_vector`) raises an Error that names the
-// line.
+// record a node, and what needs its data (`item`, `to_vector`) ends what is one graph: what was
+// recorded runs, and the tensor becomes concrete.
 //
 // Operands broadcast by NumPy's rule. Dtypes promote by PyTorch's, in three ranks: tensors with
 // axes, tensors without, C++ numbers. A lower rank decides only where its kind is higher (floating
