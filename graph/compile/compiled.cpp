@@ -244,10 +244,10 @@ void CompiledSignature::compile(Graph graph, const ResolvedOptions& options,
   for (std::size_t i = 0; i < graph.inputs.size(); ++i)
     lies_on_host.push_back(memory_of(input(i, arguments)) == nullptr);
   row_checks_ = RowChecks(graph, options.index_checks, lies_on_host);
-  graph_ = graph;
-  for (const Mutation& m : graph.mutations)
-    mutated_.push_back(
-        static_cast<std::size_t>(std::ranges::find(graph.inputs, m.input) - graph.inputs.begin()));
+  graph_ = std::move(graph);
+  for (const Mutation& m : graph_.mutations)
+    mutated_.push_back(static_cast<std::size_t>(std::ranges::find(graph_.inputs, m.input) -
+                                                graph_.inputs.begin()));
   PlanOptions wanted = options.plan;
   wanted.device = device;
   wanted.inputs = memory_of_inputs(options, device);

@@ -140,7 +140,9 @@ void verify(const Graph& graph, Stage stage) {
       raise_internal_error(concat("node ", id, " is not legal: ", error.what()),
                            std::source_location::current());
     }
-    check(type == node.type(), "a node's type is not what its rule gives");
+    const bool is_type =
+        type.dtype == node.dtype && type.shape == node.shape && type.others == node.others;
+    check(is_type, "a node's type is not what its rule gives");
     check(stage == Stage::captured || info(node.op).kind != Kind::composite,
           "a composite is left in a graph of primitive ops");
   }

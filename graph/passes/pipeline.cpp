@@ -110,20 +110,21 @@ Settings settings() {
   return result;
 }
 
-void run_one(const Pass& pass, Stage stage, Graph& graph, const std::vector<std::string>& dump,
-             std::vector<PassTime>* times) {
+Graph run_one(const Pass& pass, Stage stage, const Graph& graph,
+              const std::vector<std::string>& dump, std::vector<PassTime>* times) {
   const bool dumps = contains(dump, "all") || contains(dump, pass.name);
   const Hash before = dumps || times ? content_hash(graph) : Hash{};
   auto start = std::chrono::steady_clock::now();
-  graph = pass.run(graph);
+  Graph result = pass.run(graph);
   std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-  verify(graph, stage);
-  if (!dumps && !times) return;
-  const bool changed = content_hash(graph) != before;
+  verify(result, stage);
+  if (!dumps && !times) return result;
+  const bool changed = content_hash(result) != before;
   if (times) times->push_back({pass.name, taken.count(), changed});
   if (dumps)
     std::cerr << "// after " << room << pass.name << (changed ? "" : " (no change)") << "\n"
-              << print(graph);
+              << print(result);
+  return result;
 }
 
 }  // namespace
@@ -155,11 +156,12 @@ Graph run_passes(const Graph& graph, const PassOptions& options, std::vector<Pas
       run.push_back(pass);
   auto last = std::ranges::find(run.rbegin(), run.rend(), set.stop_after, &Pass::name);
   if (last != run.rend()) run.erase(last.base(), run.end());
-  Graph now = graph;
+  std::optional<Graph> now;
   for (const Pass& pass : run)
     if (pass.required || !contains(set.skip, pass.name))
-      run_one(pass, pass.stage, now, set.dump, times);
-  return now;
+      now = run_one(pass, pass.stage, now ? *now : graph, set.dump, times);
+  if (now) return std::move(*now);
+  return graph;
 }
 
 Graph run_named_passes(const Graph& graph, std::span<const std::string> names,
@@ -167,7 +169,7 @@ Graph run_named_passes(const Graph& graph, std::span<const std::string> names,
   const Settings set = settings();
   Graph now = graph;
   for (const std::string& name : names)
-    run_one(pass_named(name), Stage::captured, now, set.dump, times);
+    now = run_one(pass_named(name), Stage::captured, now, set.dump, times);
   return now;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <typeindex>
 #include <typeinfo>
@@ -48,10 +49,12 @@ RepeatedBlocks::~RepeatedBlocks() {
 
 void RepeatedBlocks::collect(const Module& module) {
   const std::vector<const Module*> parts = module.parts();
+  std::map<std::type_index, std::size_t> alike;  // parts of each class
+  if (module.is_list())
+    for (const Module* part : parts) ++alike[typeid(*part)];
   auto is_repeated = [&](const Module& part) {
-    auto is_like_it = [&](const Module* other) { return typeid(*other) == typeid(part); };
-    const auto alike = std::ranges::count_if(parts, is_like_it);
-    return alike > 1 || alike == std::ssize(parts);
+    const std::size_t count = alike[typeid(part)];
+    return count > 1 || count == parts.size();
   };
   for (const Module* part : parts) {
     if (module.is_list() && !part->parts().empty() && is_repeated(*part))
