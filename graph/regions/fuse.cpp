@@ -1,10 +1,14 @@
 #include "graph/regions/fuse.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <queue>
+#include <unordered_map>
 
 #include "graph/regions/region_graph.h"
 #include "graph/regions/repeats.h"
+#include "graph/regions/task_identity.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
@@ -31,23 +35,25 @@ class Fuser {
         builder_(list, limits),
         repeats_(find_repeats(list)),
         regions_(list),
-        bytes_saved_(list.tasks.size(), 0) {}
+        bytes_saved_(list.tasks.size(), 0),
+        built_(list.tasks.size()),
+        follows_(list.tasks.size(), false) {}
 
   void merge_all() {
     // First within the repetitions; then also over the seams, but a whole repetition stays alone.
-    for (bool over_seams : {false, true}) {
-      over_seams_ = over_seams;
-      // A pair that failed may become possible when a third region has joined one of them.
-      for (int round = 0; round < 3 && merge_edges() + merge_siblings() > 0; ++round) {
-      }
-      if (repeats_.stretches.empty()) break;
-    }
+    find_units();
+    merge_pairs();
+    if (!merge_followers()) merge_pairs();
+    if (repeats_.stretches.empty()) return;
+    over_seams_ = true;
+    merge_pairs();
   }
 
   std::vector<FusedRegion> result() {
     std::vector<FusedRegion> regions;
     for (RegionId id : regions_.order()) {
-      auto region = builder_.build(regions_.tasks(id));
+      std::optional<Region> region = std::move(built_[id]);
+      if (!region) region = builder_.build(regions_.tasks(id));
       check(region.has_value(), "a task alone, and what was merged, must be a region");
       regions.push_back({std::move(*region), bytes_saved_[id]});
     }
@@ -55,11 +61,92 @@ class Fuser {
   }
 
  private:
+  // A pair that failed may become possible when a third region has joined one of them.
+  void merge_pairs() {
+    for (int round = 0; round < 3 && merge_edges() + merge_siblings() > 0; ++round) {
+    }
+  }
+
+  // The tasks of each mark, and of each repetition of what repeats, between which nothing is merged
+  // at first. Of units with equal tasks all but the first follow: they wait for what comes of it.
+  void find_units() {
+    std::map<std::pair<MarkId, int>, std::vector<TaskId>> units;
+    for (TaskId id = 0; id < list_.tasks.size(); ++id) {
+      const MarkId mark = this->mark(id);
+      const int turn = mark != 0 ? 0 : repeats_.turn(id);
+      if (turn >= 0) units[{mark, turn}].push_back(id);
+    }
+    std::unordered_map<std::uint64_t, std::vector<TaskId>> leaders;
+    for (auto& [id, tasks] : units) {
+      auto [leader, is_new] = leaders.try_emplace(structure(tasks), tasks);
+      if (is_new) continue;
+      for (TaskId task : tasks) follows_[task] = true;
+      followers_.emplace_back(leader->second, std::move(tasks));
+    }
+  }
+  // Equal for units whose tasks do the same with values from the same places of the unit.
+  std::uint64_t structure(const std::vector<TaskId>& tasks) const {
+    Hasher hasher;
+    for (TaskId id : tasks) {
+      add_work(hasher, list_.tasks[id]);
+      for (const auto& [number, storage, view, producer] : list_.tasks[id].operands) {
+        add_number(hasher, number);
+        hasher.add(view.shape).add(view.strides).add(view.offset);
+        auto place = producer ? std::ranges::lower_bound(tasks, *producer) : tasks.end();
+        const bool is_inside = place != tasks.end() && *place == *producer;
+        hasher.add(is_inside ? place - tasks.begin() + 1 : 0);
+      }
+    }
+    return hasher.finish().low;
+  }
+
+  // Merges the tasks of followers as those of their leaders are. False: for some that was not
+  // possible, so that nothing was merged and they follow no more.
+  bool merge_followers() {
+    if (followers_.empty()) return true;
+    const RegionGraph before = regions_;
+    const bool all_follow = std::ranges::all_of(
+        followers_, [&](const auto& units) { return merge_like(units.first, units.second); });
+    for (const auto& [leader, tasks] : followers_)
+      for (TaskId task : tasks) {
+        follows_[task] = false;
+        if (all_follow) continue;
+        built_[task].reset();
+        bytes_saved_[task] = 0;
+      }
+    if (!all_follow) regions_ = before;
+    return all_follow;
+  }
+  bool merge_like(const std::vector<TaskId>& leader, const std::vector<TaskId>& tasks) {
+    std::map<RegionId, std::vector<TaskId>> groups;
+    for (std::size_t i = 0; i < tasks.size(); ++i)
+      groups[regions_.region_of(leader[i])].push_back(tasks[i]);
+    return std::ranges::all_of(groups, [&](const auto& group) {
+      return group.second.size() == 1 || merge_group(group.first, group.second);
+    });
+  }
+  // In ascending order: then each step is convex if the whole is.
+  bool merge_group(RegionId leader, const std::vector<TaskId>& group) {
+    std::optional<Region> region = builder_.build(group);
+    if (!region) return false;
+    const RegionId first = group[0];
+    std::vector<TaskId> joined = {first};
+    for (std::size_t i = 1; i < group.size(); ++i) {
+      joined.push_back(group[i]);
+      if (!regions_.may_join(first, group[i])) return false;
+      regions_.join(first, group[i], joined);
+    }
+    built_[first] = std::move(region);
+    bytes_saved_[first] = bytes_saved_[leader];
+    return true;
+  }
+
   int merge_edges() {
     std::priority_queue<Candidate> queue;
     for (TaskId id = 0; id < list_.tasks.size(); ++id)
       for (const TaskOperand& operand : list_.tasks[id].operands)
-        if (operand.producer && regions_.region_of(*operand.producer) != regions_.region_of(id))
+        if (operand.producer && !follows_[id] && !follows_[*operand.producer] &&
+            regions_.region_of(*operand.producer) != regions_.region_of(id))
           queue.push({saved_by_edge(*operand.producer), *operand.producer, id});
     return drain(queue);
   }
@@ -70,7 +157,8 @@ class Fuser {
       TaskId last = 0;
       bool any = false;
       for (TaskId reader : storage.readers) {
-        if (any && regions_.region_of(last) != regions_.region_of(reader))
+        if (any && !follows_[last] && !follows_[reader] &&
+            regions_.region_of(last) != regions_.region_of(reader))
           queue.push({saved_by_sharing(last, reader, storage), last, reader});
         last = reader;
         any = true;
@@ -156,8 +244,11 @@ class Fuser {
       return false;
     std::vector<TaskId> tasks(x.size() + y.size());
     std::ranges::merge(x, y, tasks.begin());
-    if (!builder_.build(tasks)) return false;
+    std::optional<Region> region = builder_.build(tasks);
+    if (!region) return false;
     regions_.join(a, b, std::move(tasks));
+    built_[a] = std::move(region);
+    built_[b].reset();
     bytes_saved_[a] += bytes_saved_[b] + saved;
     return true;
   }
@@ -167,7 +258,10 @@ class Fuser {
   RegionBuilder builder_;
   Repeats repeats_;
   RegionGraph regions_;
-  std::vector<std::int64_t> bytes_saved_;  // by region
+  std::vector<std::int64_t> bytes_saved_;     // by region
+  std::vector<std::optional<Region>> built_;  // of regions that were merged
+  std::vector<bool> follows_;                 // tasks of units that wait for another one
+  std::vector<std::pair<std::vector<TaskId>, std::vector<TaskId>>> followers_;  // leader, follower
   bool over_seams_ = false;
 };
 

@@ -6,6 +6,7 @@
 // (region.h) and convex: no path leaves it and comes back, which would make it wait for itself.
 // Ties go to the earlier task, so the result is deterministic. What repeats (repeats.h) is not
 // merged over its seams, and nothing over the borders of a marked region (graph/compile/region.h).
+// Of repetitions and marked regions with equal tasks the first is fused, and the others as it is.
 #pragma once
 
 #include <span>

@@ -78,8 +78,8 @@ void RegionGraph::join(RegionId a, RegionId b, std::vector<TaskId> tasks) {
 
 std::vector<RegionId> RegionGraph::order() const {
   std::vector<int> waits(regions_.size(), 0);
-  for (TaskId id = 0; id < list_.tasks.size(); ++id)
-    for (TaskId before : list_.tasks[id].after)
+  for (TaskId id = 0; id < list_.get().tasks.size(); ++id)
+    for (TaskId before : list_.get().tasks[id].after)
       if (region_of_[before] != region_of_[id]) ++waits[region_of_[id]];
   std::priority_queue<std::pair<TaskId, RegionId>, std::vector<std::pair<TaskId, RegionId>>,
                       std::greater<>>

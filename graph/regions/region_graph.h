@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "graph/regions/task.h"
@@ -34,7 +35,7 @@ class RegionGraph {
     std::uint32_t rank;
   };
 
-  const TaskList& list_;
+  std::reference_wrapper<const TaskList> list_;
   std::vector<JoinedTasks> regions_;
   std::vector<RegionId> region_of_, by_rank_;
   std::vector<std::uint32_t> marks_;  // of the last search: the regions it reached
