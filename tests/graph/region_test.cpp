@@ -84,6 +84,27 @@ TEST(Region, WithinARegionIsAUnitOfItsOwn) {
   EXPECT_EQ(report.marked[1].instances, 2);
 }
 
+// Equal tasks, of which the second ones wait for something outside in their middle.
+TEST(Region, EqualTasksThatCannotBeFusedAlike) {
+  Tensor bias = ramp({4, 8});
+  Compiled inner = region("inner", [](const Tensor& x) { return exp(x); });
+  auto block = [](const Tensor& x, auto between) {
+    Tensor u = x * 2;
+    return u * (between(u) + 1);
+  };
+  auto first = [&](const Tensor& x) { return block(x, [&](const Tensor&) { return bias; }); };
+  auto second = [&](const Tensor& x) {
+    return block(x, [&](const Tensor& u) { return inner(u); });
+  };
+  Compiled a = region("block", first), b = region("block", second);
+  Compiled fast = compile([&](const Tensor& x) { return b(b(a(a(x)))); });
+  Tensor x = ramp({4, 8}, 0.001F);
+  expect_near(fast(x), second(second(first(first(x)))));
+  ASSERT_EQ(fast.report()[0].marked.size(), 2U);
+  EXPECT_EQ(fast.report()[0].marked[0].instances, 4);
+  EXPECT_EQ(fast.report()[0].marked[0].structures, 2);
+}
+
 // What is computed outside too is computed again within, so that regions stay equal.
 TEST(Region, ComputesWhatItNeedsItself) {
   auto tail = [](const Tensor& x) { return exp(x) * 2; };
