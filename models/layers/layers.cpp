@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "graph/ir/location.h"
 #include "models/layers/random.h"
 #include "runtime/base/error.h"
 
@@ -18,9 +19,10 @@ void require_sizes(const char* layer, source_location w, std::int64_t a, std::in
 void require_width(const char* layer, const std::string& path, const Tensor& x, std::int64_t width,
                    source_location w) {
   require(x.defined(), "[", layer, "] ", path, path.empty() ? "" : ": ",
-          "the input is an undefined tensor (at ", describe(w), "); its last axis must be ", width);
+          "the input is an undefined tensor (at ", graph::At{w}, "); its last axis must be ",
+          width);
   require(x.rank() >= 1 && x.size(-1) == width, "[", layer, "] ", path, path.empty() ? "" : ": ",
-          "the input is ", x.shape(), " (at ", describe(w), "); its last axis must be ", width);
+          "the input is ", x.shape(), " (at ", graph::At{w}, "); its last axis must be ", width);
 }
 
 Tensor constant(std::int64_t width, double value, const LayerOptions& options) {
@@ -65,7 +67,7 @@ Linear::Linear(const Tensor& shared, source_location w) : weight(shared) {
 Tensor Linear::forward(const Tensor& x, source_location w) const {
   require_width("linear", path(), x, in_, w);
   require(weight.defined() || quantized.values.defined(), "[linear] ", path(),
-          path().empty() ? "" : ": ", "the weight is an undefined tensor (at ", describe(w),
+          path().empty() ? "" : ": ", "the weight is an undefined tensor (at ", graph::At{w},
           "); assign one of ", in_, order_ == WeightOrder::out_in ? " columns" : " rows");
   TensorOperand rows(x, w);
   if (weight.defined() && order_ == WeightOrder::out_in) return linear(rows, weight, bias);
