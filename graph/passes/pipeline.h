@@ -4,8 +4,9 @@
 // stand in it twice. The passes of one stage come one after the other: derivatives, quantisation
 // and rewrites by the user, which want composites as they were written, run where the last pass
 // that leaves a captured graph has run, and hand on a captured graph. A second table gives
-// constraints between passes with reasons, checked once. The driver alone verifies after each pass
-// what its stage promises, dumps, times, skips by name and stops after a name or a stage.
+// constraints between passes with reasons, checked once. The driver alone verifies what a
+// stage promises (in builds for debugging after each pass, in others after the last one), dumps,
+// times, skips by name and stops after a name or a stage.
 //
 // In the environment a pass over graphs is named with its room, as graph.decompose: passes over
 // tile programs (dsl/passes) have some of the names. TILEWRIGHT_SKIP_PASSES also takes the bare
