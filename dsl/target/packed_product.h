@@ -28,6 +28,10 @@ struct PackedProduct {
   std::int64_t left_panel_rows() const { return 2 * height; }
   // A left panel of the packed left operand lies in an L1.
   std::int64_t left_panel_bytes() const { return 24 << 10; }
+  // Rows that are whole blocks of accumulators, however wide these are.
+  static std::int64_t whole_blocks(const Target& host, std::int64_t in_word) {
+    return host.has_tiles && in_word > 1 ? 32 : 24;
+  }
   // How many vectors of words of 4 bytes are multiplied in a cycle.
   std::int64_t multiplications() const { return by_tiles ? 16 : 2; }
 };

@@ -120,7 +120,7 @@ std::int64_t Emitter::steps_of(const TiledLeft& left) {
 }
 
 Emitter::TiledLeft Emitter::allocate_left(std::int64_t rows, std::int64_t depth, int in_word) {
-  TiledLeft result{nullptr, rows, depth, in_word};
+  TiledLeft result{nullptr, rows, depth, in_word, nullptr};
   result.tiles =
       scratch_matrix(DType::i32, round_up(rows, left_panel_rows) * steps_of(result), side).data;
   return result;
@@ -134,7 +134,8 @@ std::optional<Emitter::TiledLeft> Emitter::tiles_in_place(const Matrix& a, int i
   const bool is_whole = a.rows % left_panel_rows == 0 && a.columns % (side * in_word) == 0;
   if (!a.in_scratch || !a.rows_contiguous() || !is_whole || row_bytes > most_row_bytes)
     return std::nullopt;
-  return TiledLeft{a.data, a.rows, a.columns, in_word, row_bytes, side * row_bytes, 64};
+  return TiledLeft{a.data,      a.rows,    a.columns,        in_word,
+                   a.live_rows, row_bytes, side * row_bytes, 64};
 }
 
 // Left panels of 32 rows, each tile by tile along k, two of 16 rows at a time.
@@ -157,7 +158,8 @@ void Emitter::pack_tiles_of_rows(const Matrix& a, llvm::Value* first, const Tile
   const Matrix lines{left.tiles, DType::i32,  round_up(left.rows, left_panel_rows) * steps,
                      side,       index(side), index(1)};
   std::vector<llvm::Value*> none;
-  emit_loop(index(a.rows), 1, none, [&](llvm::Value* r) {
+  auto* rows = a.live_rows == nullptr ? index(a.rows) : a.live_rows;
+  emit_loop(rows, 1, none, [&](llvm::Value* r) {
     auto* m = b_.CreateAdd(first, r);
     auto* left_panel =
         b_.CreateMul(b_.CreateUDiv(m, index(left_panel_rows)), index(steps * left_panel_rows));
@@ -197,7 +199,9 @@ std::vector<Value> Emitter::pack_shared_lefts(const Step& loop) {
     if (bytes > most_left_bytes) continue;
     TiledLeft left = allocate_left(type.shape[0], type.shape[1], in_word);
     const std::int64_t scratch = scratch_used_;
-    pack_tiles(matrix_operand(value), left);
+    const Matrix a = left_operand(*step.inst);
+    left.live_rows = a.live_rows;
+    pack_tiles(a, left);
     scratch_used_ = scratch;
     tiled_lefts_.emplace(value, left);
     packed.push_back(value);
@@ -230,11 +234,14 @@ void Emitter::tiled_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool 
   const std::int64_t bytes = a.columns * round_up(a.rows, left_panel_rows) * size_bytes(a.dtype);
   const std::int64_t depth = std::min(
       a.columns, round_up(divide_up(a.columns, divide_up(bytes, most_left_bytes)), side * in_word));
-  const TiledLeft all = allocate_left(a.rows, depth, in_word);
+  TiledLeft all = allocate_left(a.rows, depth, in_word);
+  all.live_rows = a.live_rows;
   auto multiply = [&](llvm::Value* k, std::int64_t chunk, bool adds) {
     TiledLeft left = all;
     left.depth = chunk;
-    pack_tiles(part_of(a, index(0), k, a.rows, chunk), left);
+    Matrix part = part_of(a, index(0), k, a.rows, chunk);
+    part.live_rows = a.live_rows;
+    pack_tiles(part, left);
     dot_panels(left, b, k, c, adds);
   };
   multiply(index(0), depth, accumulate);
@@ -328,7 +335,7 @@ void Emitter::dot_panel(const TiledLeft& left, const TileBlock& all, const TileF
   const std::int64_t of_chunk = divide_up(steps, divide_up(steps, chunk_steps));
   const std::int64_t last = (steps - 1) / of_chunk * of_chunk;
   auto chunk = [&](llvm::Value* first, std::int64_t count, bool begins, bool ends) {
-    for_blocks(left.rows, left_panel_rows, false, [&](llvm::Value* m, std::int64_t rows) {
+    auto multiply = [&](llvm::Value* m, std::int64_t rows) {
       TileBlock block = all;
       // (So many bytes of a left panel are a row's, whether its lines lie together or not.)
       auto* before = b_.CreateMul(m, index(steps * line_bytes));
@@ -346,7 +353,11 @@ void Emitter::dot_panel(const TiledLeft& left, const TileBlock& all, const TileF
       share.iteration = b_.CreateAdd(b_.CreateMul(fetch.iteration, index(left_panels)),
                                      b_.CreateUDiv(m, index(left_panel_rows)));
       dot_tile_block(block, share);
-    });
+    };
+    if (left.live_rows == nullptr) return for_blocks(left.rows, left_panel_rows, false, multiply);
+    std::vector<llvm::Value*> none;
+    emit_loop(left.live_rows, left_panel_rows, none,
+              [&](llvm::Value* m) { multiply(m, left_panel_rows); });
   };
   if (last == 0) return chunk(index(0), steps, true, true);
   chunk(index(0), of_chunk, true, false);

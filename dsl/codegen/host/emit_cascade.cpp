@@ -109,6 +109,10 @@ int Emitter::rows_at_once(const LoopNest& s, int axis) const {
 // The loop over an axis other than that of the lanes; `body(first, rows)` emits what is inside.
 void Emitter::loop_over_rows(LoopNest& s, int axis,
                              const std::function<void(llvm::Value*, int)>& body) {
+  if (axis == 0 && rows_) {
+    std::vector<llvm::Value*> none;
+    return emit_loop(scalars_[*rows_], 1, none, [&](llvm::Value* at) { body(at, 1); });
+  }
   const int at_once = rows_at_once(s, axis);
   const std::int64_t iterations = s.domain[axis] / at_once, rest = s.domain[axis] % at_once;
   int levels = 0;

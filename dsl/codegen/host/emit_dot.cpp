@@ -40,14 +40,18 @@ constexpr std::int64_t least_paired_lanes = 4;   // of the instruction
 
 bool Emitter::is_inside(const Inst& access) const {
   const bool loads = access.op == Op::load_desc_;
+  const std::size_t first = loads ? 1 : 2;  // of the operands that say where the block begins
   const Shape& block =
       loads ? access.get<ir::BlockAccess>().shape : function_.type(access.operands[1]).shape;
+  const Inst& array = *arrays_.at(access.operands[0]).inst;
+  const std::optional<Value> rows = loads ? live_rows_[access.results[0]] : std::nullopt;
   for (std::size_t axis = 0; axis < block.size(); ++axis) {
-    const ScalarFacts& at = facts_[access.operands[(loads ? 1 : 2) + axis]];
-    const ScalarFacts& size = facts_[arrays_.at(access.operands[0]).inst->operands[1 + axis]];
+    const ScalarFacts& at = facts_[access.operands[first + axis]];
+    const ScalarFacts& size = facts_[array.operands[1 + axis]];
     std::int64_t extent = block[static_cast<int>(axis)];
     bool fits =
         at.low >= 0 && at.high != INT64_MAX && size.low >= extent && at.high <= size.low - extent;
+    fits = fits || (axis == 0 && rows && rows == end_of_rows(access, array, first, extent, facts_));
     if (!fits) return false;
   }
   return true;
@@ -174,6 +178,24 @@ std::optional<Value> Emitter::replaced_by(Value start, Value result) const {
   return std::nullopt;
 }
 
+// Of a dot, with the rows that are needed. Where these are not all and do not lie one after the
+// other, a copy of them is multiplied, and where loops do not end with them, all rows of a copy.
+Emitter::Matrix Emitter::left_operand(const Inst& dot) {
+  const Value value = dot.operands[0];
+  Matrix a = matrix_operand(value);
+  std::optional<Value> rows = live_rows_[dot.results[0]];
+  if (!rows) rows = live_rows_[value];
+  if (!rows) return a;
+  const bool packs =
+      a.rows >= PackedProduct::least_rows || panel_block(defs_, dot.operands[1]).has_value();
+  const int in_word = elements_in_word(a.dtype, function_.type(dot.operands[1]).dtype,
+                                       function_.type(dot.results[0]).dtype);
+  const bool ends = !packs || a.rows % PackedProduct::whole_blocks(target_, in_word) == 0;
+  if (!slots_.contains(value) && !(ends && a.rows_contiguous())) a = scratch_copy(value);
+  if (ends) a.live_rows = scalars_[*rows];
+  return a;
+}
+
 void Emitter::dot(const Inst& inst) {
   Value result = inst.results[0], start = inst.operands[2];
   DType wanted = function_.type(result).dtype;
@@ -203,7 +225,7 @@ void Emitter::dot(const Inst& inst) {
     scratch_used_ = scratch;
     return;
   }
-  Matrix a = matrix_operand(inst.operands[0]);
+  Matrix a = left_operand(inst);
   Matrix b = right_operand(inst.operands[1], wanted);
   // Many rows hide the latency of memory; products by AMX tiles prefetch a step at a time.
   if ((a.rows > most_rows_fetched && tiled_word(inst) == 1) ||
@@ -237,6 +259,7 @@ Emitter::Matrix Emitter::in_words(const Matrix& x, int in_word) {
   Matrix result{x.data,       x.dtype,        x.rows, x.columns / in_word,
                 x.row_stride, index(in_word), in_word};
   result.next_block = x.next_block;
+  result.live_rows = x.live_rows;
   return result;
 }
 
@@ -262,6 +285,24 @@ void Emitter::for_blocks(std::int64_t size, std::int64_t step, bool split,
   }
 }
 
+void Emitter::for_rows(const Matrix& x, std::int64_t step, bool split,
+                       const std::function<void(llvm::Value*, std::int64_t)>& body) {
+  if (x.live_rows == nullptr) return for_blocks(x.rows, step, split, body);
+  std::vector<llvm::Value*> none;
+  auto* rest = b_.CreateURem(x.live_rows, index(step));
+  auto* whole = b_.CreateSub(x.live_rows, rest);
+  emit_if(b_.CreateICmpNE(whole, index(0)),
+          [&] { emit_loop(whole, step, none, [&](llvm::Value* at) { body(at, step); }); });
+  // A power of two of them at a time, the largest first.
+  llvm::Value* done = whole;
+  for (auto part = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(step)) / 2);
+       part > 0; part /= 2) {
+    auto* bit = b_.CreateAnd(rest, index(part));
+    emit_if(b_.CreateICmpNE(bit, index(0)), [&] { body(done, part); });
+    done = b_.CreateAdd(done, bit);
+  }
+}
+
 void Emitter::dot_along_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
   bool many_registers = target_.vector_registers() == 32;
   std::int64_t rows = std::min<std::int64_t>(a.rows, many_registers ? 8 : 4);
@@ -269,7 +310,7 @@ void Emitter::dot_along_n(const Matrix& a, const Matrix& b, const Matrix& c, boo
   std::int64_t columns = std::min(vectors * target_.lanes, b.columns);
   bool fetches_next = a.rows <= rows && b.has_distant_rows();
   for_blocks(b.columns, columns, false, [&](llvm::Value* n, std::int64_t width) {
-    for_blocks(a.rows, rows, false, [&](llvm::Value* m, std::int64_t height) {
+    for_rows(a, rows, false, [&](llvm::Value* m, std::int64_t height) {
       dot_block_n(part_of(a, m, index(0), height, a.columns),
                   part_of(b, index(0), n, b.rows, width), part_of(c, m, n, height, width),
                   accumulate, fetches_next);

@@ -30,7 +30,7 @@ void Emitter::dot_along_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
   std::int64_t width = std::min<std::int64_t>({target_.vector_registers() / 2 / height, lanes, 4});
   if (is_read_ahead(a, b)) width = 1;
   for_blocks(b.columns, width, true, [&](llvm::Value* n, std::int64_t columns) {
-    for_blocks(a.rows, height, true, [&](llvm::Value* m, std::int64_t rows) {
+    for_rows(a, height, true, [&](llvm::Value* m, std::int64_t rows) {
       dot_block_k(a, b, c, accumulate, m, static_cast<int>(rows), n, static_cast<int>(columns));
     });
   });

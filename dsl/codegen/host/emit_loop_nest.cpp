@@ -45,6 +45,7 @@ void Emitter::emit_loop_nest(const Shape& domain, const std::vector<Root>& roots
     else if (root.inst != nullptr && root.inst->op == Op::atomic_ &&
              use_counts_[root.inst->results[0]] > 0)
       allocate(root.inst->results[0]);
+  rows_ = rows_of_loop_nest(domain, roots, s.lane);
   prepare_reductions(s);
   std::int64_t elements = element_count(domain);
   streamed_ = s.in_registers.empty() || elements < long_loop_nest ? 0 : elements;
@@ -54,6 +55,30 @@ void Emitter::emit_loop_nest(const Shape& domain, const std::vector<Root>& roots
   loop_over_axis(s, 0);
   levels_.clear();
   streamed_ = 0;
+  rows_.reset();
+}
+
+// The count of rows that all roots go through, if they have one: what is stored up to the end of an
+// array, and what is kept or reduced of values of which no more is needed.
+std::optional<Value> Emitter::rows_of_loop_nest(const Shape& domain, const std::vector<Root>& roots,
+                                                int lane) const {
+  if (domain.empty() || domain[0] == 1 || lane == 0) return std::nullopt;
+  std::optional<Value> rows;
+  for (const Root& root : roots) {
+    std::optional<Value> of_root;
+    if (root.inst == nullptr)
+      of_root = live_rows_[root.value];
+    else if (root.inst->op == Op::store_desc_)
+      of_root =
+          end_of_rows(*root.inst, *arrays_.at(root.inst->operands[0]).inst, 2, domain[0], facts_);
+    else if (root.inst->op == Op::reduce_ && root.inst->get<ir::Reduction>().axis != 0)
+      of_root = live_rows_[root.inst->results[0]];
+    else if (root.inst->op == Op::prefetch_desc_)
+      continue;
+    if (!of_root || (rows && rows != of_root)) return std::nullopt;
+    rows = of_root;
+  }
+  return rows;
 }
 
 // Loops over the axes from the outside in; the lane axis is the innermost.

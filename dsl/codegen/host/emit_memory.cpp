@@ -55,7 +55,9 @@ Emitter::Address Emitter::desc_address(const Inst& inst, std::size_t first_offse
     if (is_lane) address.lane_stride = array.strides[axis];
     bool fits =
         at.low >= 0 && at.high != INT64_MAX && size.low >= extent && at.high <= size.low - extent;
-    if (fits) continue;
+    const bool ends_here =
+        axis == 0 && !is_lane && rows_ == array.inst->operands[1] && at.constant() == 0;
+    if (fits || ends_here) continue;
     if (!is_lane) {
       auto* in = b_.CreateICmpULT(place, array.sizes[axis]);
       inside = inside == nullptr ? in : b_.CreateAnd(inside, in);

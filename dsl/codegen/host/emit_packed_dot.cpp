@@ -49,6 +49,7 @@ Emitter::Matrix Emitter::part_of(const Matrix& x, llvm::Value* row, llvm::Value*
   part.data = place_of(x, row, column);
   part.rows = rows;
   part.columns = columns;
+  part.live_rows = nullptr;
   return part;
 }
 
@@ -124,6 +125,10 @@ void Emitter::packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool
   std::int64_t depth = std::min(a.columns, round_up(divide_up(a.columns, chunks), quantum));
 
   const std::int64_t panels = divide_up(b.columns, width);
+  auto* left_panels = a.live_rows == nullptr
+                          ? index(divide_up(a.rows, left_panel))
+                          : b_.CreateUDiv(rounded_up(a.live_rows, left_panel), index(left_panel));
+  std::vector<llvm::Value*> none;
   auto rows_of_panel = [&](std::int64_t words) { return words + (adds_128 ? 1 : 0); };
   Matrix right = b, left = scratch_matrix(left_dtype, left_panel, depth);
   if (!b.in_panels()) {
@@ -132,8 +137,9 @@ void Emitter::packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool
     right.in_word = in_word;
   }
   if (depth < a.columns && !accumulate) {
-    std::int64_t bytes = c.rows * c.columns * size_bytes(c.dtype);
-    b_.CreateMemSet(c.data, b_.getInt8(0), static_cast<std::uint64_t>(bytes), llvm::Align(64));
+    auto* rows = a.live_rows == nullptr ? index(c.rows) : rounded_up(a.live_rows, height);
+    auto* bytes = b_.CreateMul(rows, index(c.columns * size_bytes(c.dtype)));
+    b_.CreateMemSet(c.data, b_.getInt8(0), bytes, llvm::Align(64));
     accumulate = true;
   }
   for_blocks(a.columns, depth, false, [&](llvm::Value* k, std::int64_t chunk) {
@@ -151,14 +157,17 @@ void Emitter::packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool
         pack_panel(part_of(b, k, n, chunk, columns), panel(n, columns));
         if (adds_128) add_start(panel(n, columns));
       });
-    for_blocks(a.rows, left_panel, false, [&](llvm::Value* m, std::int64_t rows) {
+    auto multiply = [&](llvm::Value* m, std::int64_t rows) {
       Matrix packed = part_of(left, index(0), index(0), rows, chunk);
-      pack_rows(part_of(a, m, k, rows, chunk), packed);
+      Matrix from = part_of(a, m, k, rows, chunk);
+      if (a.live_rows != nullptr)
+        from.live_rows = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin,
+                                                  b_.CreateSub(a.live_rows, m), index(rows));
+      pack_rows(from, packed, height);
       if (adds_128) flip_signs(packed);
       if (of_words) packed = in_words(packed, in_word);
       for_blocks(b.columns, width, false, [&](llvm::Value* n, std::int64_t columns) {
         auto* left_panel_number = b_.CreateUDiv(m, index(left_panel));
-        std::int64_t left_panels = divide_up(a.rows, left_panel);
         if (b.in_panels()) {
           auto* next = b_.CreateAdd(first_word, index(words));
           Matrix of = panel_of(b, next, n, words, width);
@@ -167,13 +176,22 @@ void Emitter::packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool
           auto* first = b_.CreateAdd(next_chunk(b, k, depth), b_.CreateMul(n, b.column_stride));
           prefetch_share(b, first, columns, chunk, left_panel_number, left_panels);
         }
-        for_blocks(rows, height, false, [&](llvm::Value* r, std::int64_t high) {
+        auto block = [&](llvm::Value* r, std::int64_t high) {
           dot_block_n(part_of(packed, r, index(0), high, words), panel(n, columns),
                       part_of(c, b_.CreateAdd(m, r), n, high, columns), accumulate);
-        });
+        };
+        if (from.live_rows == nullptr) return for_blocks(rows, height, false, block);
+        emit_loop(from.live_rows, height, none, [&](llvm::Value* r) { block(r, height); });
       });
-    });
+    };
+    if (a.live_rows == nullptr) return for_blocks(a.rows, left_panel, false, multiply);
+    emit_loop(a.live_rows, left_panel, none, [&](llvm::Value* m) { multiply(m, left_panel); });
   });
+}
+
+llvm::Value* Emitter::rounded_up(llvm::Value* x, std::int64_t quantum) {
+  auto* above = b_.CreateAdd(x, index(quantum - 1));
+  return b_.CreateSub(above, b_.CreateURem(above, index(quantum)));
 }
 
 // Where the columns that are packed next begin: one chunk further along k; or, after the last
@@ -190,17 +208,18 @@ llvm::Value* Emitter::next_chunk(const Matrix& b, llvm::Value* k, std::int64_t d
 // Prefetching beyond the end of an array is harmless.
 void Emitter::prefetch_share(const Matrix& b, llvm::Value* first, std::int64_t columns,
                              std::int64_t depth, llvm::Value* left_panel,
-                             std::int64_t left_panels) {
+                             llvm::Value* left_panels) {
   const bool along_k = b.columns_contiguous();
   const std::int64_t lines_of = along_k ? columns : depth;  // lines of memory, not of a cache
   const std::int64_t bytes = (along_k ? depth : columns) * size_bytes(b.dtype);
-  const std::int64_t share = divide_up(lines_of, left_panels);
-  auto* begin = b_.CreateMul(left_panel, index(share));
+  auto* others = b_.CreateSub(left_panels, index(1));
+  auto* share = b_.CreateUDiv(b_.CreateAdd(others, index(lines_of)), left_panels);
+  auto* begin = b_.CreateMul(left_panel, share);
   begin = b_.CreateIntrinsic(llvm::Intrinsic::smin, {begin->getType()},
-                             {begin, index(lines_of - share)});
+                             {begin, b_.CreateSub(index(lines_of), share)});
   llvm::Value* line_stride = along_k ? b.column_stride : b.row_stride;
   std::vector<llvm::Value*> none;
-  emit_loop(index(share), 1, none, [&](llvm::Value* i) {
+  emit_loop(share, 1, none, [&](llvm::Value* i) {
     auto* line = b_.CreateAdd(first, b_.CreateMul(b_.CreateAdd(begin, i), line_stride));
     auto* data = gep(b.data, b.dtype, line);
     for (std::int64_t at = 0; at < bytes; at += cache_line) {
@@ -223,8 +242,8 @@ bool Emitter::store_panels(const std::vector<Root>& roots) {
   const ir::Type& type = function_.type(store.operands[1]);
   if (load == nullptr || load->op != ir::Op::load_desc_ || slots_.contains(load->results[0]) ||
       type.dtype != DType::bf16 || type.shape.rank() != 4 || type.shape[3] != 2 ||
-      target_.lanes < 8 || type.shape[2] % target_.lanes != 0 || !is_inside(*load) ||
-      !is_inside(store))
+      target_.lanes < 8 || type.shape[2] % target_.lanes != 0 || live_rows_[load->results[0]] ||
+      !is_inside(*load) || !is_inside(store))
     return false;
   auto number = [](llvm::Value* stride) {
     auto* known = llvm::dyn_cast<llvm::ConstantInt>(stride);
@@ -336,7 +355,8 @@ void Emitter::flip_signs(const Matrix& left_panel) {
   });
 }
 
-void Emitter::pack_rows(const Matrix& a, const Matrix& packed) {
+// Whole blocks of `height` rows; behind the last row that is needed it is packed again.
+void Emitter::pack_rows(const Matrix& a, const Matrix& packed, std::int64_t height) {
   if (!a.rows_contiguous()) {
     transpose_into(a, packed);
     return;
@@ -346,12 +366,17 @@ void Emitter::pack_rows(const Matrix& a, const Matrix& packed) {
       target_.lanes * std::max<std::int64_t>(1, 4 / size_bytes(packed.dtype));
   constexpr std::int64_t at_once = 4;
   std::vector<llvm::Value*> none;
-  emit_loop(index(a.rows), 1, none, [&](llvm::Value* m) {
+  auto* rows = a.live_rows == nullptr ? index(a.rows) : rounded_up(a.live_rows, height);
+  emit_loop(rows, 1, none, [&](llvm::Value* m) {
+    llvm::Value* from = m;
+    if (a.live_rows != nullptr)
+      from =
+          b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, m, b_.CreateSub(a.live_rows, index(1)));
     for_blocks(a.columns, at_once * lanes, false, [&](llvm::Value* k, std::int64_t columns) {
       for (std::int64_t at = 0; at < columns; at += lanes) {
         auto* first = b_.CreateAdd(k, index(at));
         const std::int64_t active = std::min(lanes, columns - at);
-        auto* line = load_row(a, m, first, static_cast<int>(lanes), active, packed.dtype);
+        auto* line = load_row(a, from, first, static_cast<int>(lanes), active, packed.dtype);
         store_row(packed, m, first, line, active);
       }
     });

@@ -42,7 +42,7 @@ void Emitter::dot_interleaved(const Matrix& a, const Matrix& b, const Matrix& c,
   const Matrix words = in_words(a, 2);
   for_blocks(b.columns / group, groups, false, [&](llvm::Value* g, std::int64_t wide) {
     auto* n = b_.CreateMul(g, index(group));
-    for_blocks(a.rows, rows, false, [&](llvm::Value* m, std::int64_t high) {
+    for_rows(a, rows, false, [&](llvm::Value* m, std::int64_t high) {
       dot_interleaved_block(part_of(words, m, index(0), high, words.columns),
                             part_of(b, index(0), n, b.rows, wide * group),
                             part_of(c, m, n, high, wide * group), accumulate);

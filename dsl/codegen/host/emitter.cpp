@@ -17,6 +17,7 @@ Emitter::Emitter(llvm::Module& module, const ir::Function& function, const Targe
       defs_(function),
       schedule_(make_schedule(defs_)),
       facts_(scalar_facts(function)),
+      live_rows_(live_rows(function, facts_)),
       scalars_(function.types.size(), nullptr),
       use_counts_(function.types.size(), 0) {
   ir::for_each_inst(function.body, [&](const Inst& inst) {
@@ -200,6 +201,17 @@ void Emitter::emit_loop(llvm::Value* count, std::int64_t step, std::vector<llvm:
   auto* exit = llvm::BasicBlock::Create(context_, "after", fn);
   b_.CreateCondBr(b_.CreateICmpSLT(next, count), block, exit);
   b_.SetInsertPoint(exit);
+}
+
+void Emitter::emit_if(llvm::Value* condition, const std::function<void()>& body) {
+  llvm::Function* fn = b_.GetInsertBlock()->getParent();
+  auto* then = llvm::BasicBlock::Create(context_, "then", fn);
+  auto* after = llvm::BasicBlock::Create(context_, "after", fn);
+  b_.CreateCondBr(condition, then, after);
+  b_.SetInsertPoint(then);
+  body();
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
 }
 
 void Emitter::loop(const Step& s) {

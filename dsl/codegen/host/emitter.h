@@ -22,6 +22,7 @@
 
 #include "dsl/codegen/host/schedule.h"
 #include "dsl/codegen/llvm/arithmetic.h"
+#include "dsl/codegen/llvm/live_rows.h"
 #include "dsl/codegen/llvm/scalar_facts.h"
 #include "dsl/target/target.h"
 
@@ -112,6 +113,8 @@ class Emitter : Arithmetic {
   // emit_loop_nest.cpp
   void emit_loop_nest(const Shape& domain, const std::vector<Root>& roots);
   struct LoopNest;  // loop_nest.h
+  std::optional<ir::Value> rows_of_loop_nest(const Shape& domain, const std::vector<Root>& roots,
+                                             int lane) const;
   void loop_over_axis(LoopNest& s, int axis);
   bool takes_two_rows(const LoopNest& s, int axis) const;
   void sweep_lanes(LoopNest& s);
@@ -211,10 +214,12 @@ class Emitter : Arithmetic {
   void dot(const ir::Inst& inst);
   std::optional<ir::Value> replaced_by(ir::Value start, ir::Value result) const;
   Matrix matrix_operand(ir::Value value);
+  Matrix left_operand(const ir::Inst& dot);
   Matrix right_operand(ir::Value value, DType sum);  // of a dot
   Matrix scratch_copy(ir::Value value);
   std::optional<Matrix> matrix_in_memory(ir::Value value);
-  bool is_inside(const ir::Inst& access) const;  // the whole block, wherever it begins
+  // The whole block, or the rows of it that are needed, wherever it begins.
+  bool is_inside(const ir::Inst& access) const;
   llvm::Value* next_block(const ir::Inst& load);
   llvm::Value* step_of(ir::Value index);
   void fetch_next_block(const Matrix& b, llvm::Value* i, llvm::Value* j);
@@ -238,6 +243,10 @@ class Emitter : Arithmetic {
   // `split`.
   void for_blocks(std::int64_t size, std::int64_t step, bool split,
                   const std::function<void(llvm::Value*, std::int64_t)>& body);
+  // The same for the rows of a matrix that are needed, where what remains is split.
+  void for_rows(const Matrix& x, std::int64_t step, bool split,
+                const std::function<void(llvm::Value*, std::int64_t)>& body);
+  void emit_if(llvm::Value* condition, const std::function<void()>& body);
 
   // emit_dot_along_k.cpp
   void dot_along_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
@@ -261,13 +270,14 @@ class Emitter : Arithmetic {
                   std::int64_t columns);
   llvm::Value* next_chunk(const Matrix& b, llvm::Value* k, std::int64_t depth);
   void prefetch_share(const Matrix& b, llvm::Value* first, std::int64_t columns, std::int64_t depth,
-                      llvm::Value* left_panel, std::int64_t left_panels);
+                      llvm::Value* left_panel, llvm::Value* left_panels);
   bool store_panels(const std::vector<Root>& roots);
   void pack_panel(const Matrix& b, const Matrix& panel);
   void pack_pairs(const Matrix& b, const Matrix& panel, llvm::Value* k, std::int64_t n);
   void add_start(const Matrix& panel);
   void flip_signs(const Matrix& left_panel);
-  void pack_rows(const Matrix& a, const Matrix& packed);
+  void pack_rows(const Matrix& a, const Matrix& packed, std::int64_t height);
+  llvm::Value* rounded_up(llvm::Value* x, std::int64_t quantum);
   Matrix part_of(const Matrix& x, llvm::Value* row, llvm::Value* column, std::int64_t rows,
                  std::int64_t columns);
   Matrix scratch_matrix(DType dtype, std::int64_t rows, std::int64_t columns);
@@ -284,6 +294,7 @@ class Emitter : Arithmetic {
     llvm::Value* tiles;
     std::int64_t rows, depth;  // in elements
     int in_word;
+    llvm::Value* live_rows = nullptr;                   // that are needed; null: all
     std::int64_t row_bytes = 64, tile_bytes = 1 << 10;  // to the next row, and 16 rows
     std::int64_t step_bytes = 2 << 10;                  // to the next tile along the depth
   };
@@ -321,6 +332,7 @@ class Emitter : Arithmetic {
   Definitions defs_;
   Schedule schedule_;
   std::vector<ScalarFacts> facts_;
+  std::vector<std::optional<ir::Value>> live_rows_;
 
   std::vector<llvm::Value*> scalars_;  // of values without axes; pointers as llvm pointers
   std::unordered_map<ir::Value, Slot> slots_;
@@ -339,11 +351,12 @@ class Emitter : Arithmetic {
 
   // State of the loop nest that is being emitted.
   int lanes_ = 1;
-  std::optional<ir::Value> filling_;  // the materialised value computed at this position
-  std::int64_t streamed_ = 0;         // elements that it sums up, if memory is what it waits for
-  int copy_ = 0;                      // of its body that is being emitted
-  bool flushes_ = false;              // subnormals, where they are rounded to bf16
-  llvm::Value* tail_ = nullptr;       // mask of the active lanes; null: all
+  std::optional<ir::Value> filling_;    // the materialised value computed at this position
+  std::int64_t streamed_ = 0;           // elements that it sums up, if memory is what it waits for
+  int copy_ = 0;                        // of its body that is being emitted
+  bool flushes_ = false;                // subnormals, where they are rounded to bf16
+  llvm::Value* tail_ = nullptr;         // mask of the active lanes; null: all
+  std::optional<ir::Value> rows_ = {};  // that it goes through along the first axis; none: all
   std::set<const ir::Inst*> aligned_stores_;                  // where no lane is masked off
   std::unordered_map<ir::Value, SmallNumber> small_numbers_;  // of a loop nest, as they were found
   std::unordered_map<llvm::Value*, llvm::Value*> narrowed_;   // what was rounded to bf16: from what

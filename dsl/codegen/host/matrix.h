@@ -20,8 +20,9 @@ struct Emitter::Matrix {
   // How far from this block the loop's next iteration reads, in elements, if that is worth
   // prefetching.
   llvm::Value* next_block = nullptr;
-  bool in_scratch = false;   // memory: the first element begins a line of the cache
-  bool starts_sums = false;  // behind the last row is one that sums begin with
+  bool in_scratch = false;           // memory: the first element begins a line of the cache
+  bool starts_sums = false;          // behind the last row is one that sums begin with
+  llvm::Value* live_rows = nullptr;  // so many of the rows are needed; null: all
 
   bool of_words() const { return in_word != 1; }
   bool in_panels() const { return panel_width != 0; }
