@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "dsl/target/packed_product.h"
 #include "graph/lower/product_cost.h"
@@ -57,11 +58,54 @@ std::int64_t stored_bytes(const TaskList& list, const Region& region) {
   return bytes;
 }
 
-// From so many rows on a program takes their number; there each class begins.
-constexpr std::int64_t size_classes[] = {16, 64, 256};
-// A block of a product has at most this part of a class's least rows: the last one is moved back,
-// and what it shares with the one before is multiplied twice.
-constexpr std::int64_t part_of_class = 4;
+// Numbers of rows that share a program, from `least` on. Fusion goes by the same bounds: up to
+// where products compute their weights, and what they multiply.
+struct SizeClass {
+  std::int64_t least;
+  std::int64_t typical;  // for which blocks are chosen
+  std::int64_t most;     // rows of a block
+};
+constexpr SizeClass size_classes[] = {{1, 1, 1},
+                                      {2, 8, 16},
+                                      {16, 32, dsl::PackedProduct::least_rows - 1},
+                                      {dsl::PackedProduct::least_rows, 512, 512}};
+constexpr SizeClass any_rows{1, 512, 512};  // where there is no product
+
+SizeClass size_class_of(std::int64_t rows) {
+  SizeClass result = size_classes[0];
+  for (const SizeClass& one : size_classes)
+    if (one.least <= rows) result = one;
+  return result;
+}
+
+// How many rows tiles have that have place for so many: of products that are packed whole blocks of
+// accumulators.
+std::int64_t rows_with_place(std::int64_t rows, const RegionFacts& facts, const dsl::Target& host) {
+  if (!facts.has_product || rows < dsl::PackedProduct::least_rows) return rows;
+  const std::int64_t in_word =
+      facts.multiplied ? dsl::elements_in_word(host, *facts.multiplied) : 1;
+  return round_up(rows, dsl::PackedProduct::whole_blocks(host, in_word));
+}
+
+// How many rows of a product each program has, in tiles of the sizes of `blocks`, for least cost:
+// equal parts, but for what is multiplied at once. Where tiles are packed fewer rows are too.
+std::int64_t cheapest_step(const ProductExtent& product, const dsl::Target& host,
+                           const RowBlocks& blocks, int threads) {
+  constexpr std::int64_t at_once = 8;
+  const std::int64_t least =
+      blocks.rows < dsl::PackedProduct::least_rows ? at_once : dsl::PackedProduct::least_rows;
+  std::int64_t best = blocks.rows;
+  double cycles = HUGE_VAL;
+  for (std::int64_t parts = divide_up(product.rows, blocks.rows);; ++parts) {
+    const std::int64_t step =
+        std::min(blocks.rows, round_up(divide_up(product.rows, parts), at_once));
+    if (step < least) return best;
+    const double cost = product_cycles(product, host, step, blocks.columns, threads);
+    if (cost < cycles) best = step;
+    cycles = std::min(cost, cycles);
+    if (step == least) return best;
+  }
+}
 
 RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const dsl::Target& host,
                              const BlockSizes& requested) {
@@ -80,7 +124,9 @@ RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const d
   }
   blocks.rows_fastest = facts.has_product || turns_over;
   const std::int64_t own_rows = facts.digit ? facts.digits[*facts.digit] : 1;
-  const std::int64_t rows = region.sizes_vary ? least_of_size_class(own_rows) : own_rows;
+  const bool takes_rows = region.sizes_vary && blocks.digit && own_rows > 1;
+  const SizeClass size_class = facts.has_product ? size_class_of(own_rows) : any_rows;
+  const std::int64_t rows = takes_rows ? size_class.typical : own_rows;
   const std::int64_t threads = thread_count(), outer = region.rows / own_rows;
   const std::int64_t all_rows = outer * rows;
   blocks.outer_fastest = !blocks.rows_fastest && !blocks.columns_first && outer > 1 &&
@@ -134,19 +180,24 @@ RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const d
   std::int64_t elements = splits_columns ? tile_elements : row_elements;
   std::int64_t most = std::max<std::int64_t>(1, elements / width);
   if (by_cost)
-    most = region.sizes_vary && rows >= size_classes[0]
-               ? std::min(cheapest.rows, std::max(size_classes[0], rows / part_of_class))
-               : cheapest.rows;
+    most = takes_rows && rows < dsl::PackedProduct::least_rows ? size_class.most : cheapest.rows;
   else if (facts.has_product && splits_columns)
     most = std::clamp(operand_bytes / (facts.depth * facts.element_bytes), least_product_rows,
                       product_rows);
-  std::int64_t column_blocks = divide_up(region.width, blocks.columns);
-  if (!by_cost && all_rows * facts.widest > small_elements)
+  const std::int64_t most_in_tiles = most, column_blocks = divide_up(region.width, blocks.columns);
+  if (!by_cost && outer * own_rows * facts.widest > small_elements)
     most = std::min(most, std::max<std::int64_t>(
-                              1, divide_up(rows, divide_up(programs, outer * column_blocks))));
+                              1, divide_up(own_rows, divide_up(programs, outer * column_blocks))));
   if (blocks.columns_first) most = std::max(most, contiguous_rows);
   if (turns_over) most = turned_rows;
-  blocks.rows = settled(requested.rows, std::min(rows, most), rows);
+  blocks.rows = settled(requested.rows, std::min(own_rows, most), own_rows);
+  if (takes_rows) {
+    const std::int64_t place = blocks.columns_first || turns_over ? most : most_in_tiles;
+    const std::int64_t own = rows_with_place(std::min(place, size_class.most), facts, host);
+    const std::int64_t with_place = settled(requested.rows, own);
+    blocks.step = std::min(blocks.rows, with_place);
+    blocks.rows = with_place;
+  }
   blocks.prefetches = !facts.has_product && !blocks.columns_first && !blocks.rows_fastest &&
                       all_rows > 1 &&
                       facts.widest * widest_element >= RowBlocks::prefetched_row_bytes;
@@ -159,19 +210,16 @@ RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const d
   if (by_cost && blocks.splits == 1)
     blocks.stored_chunk =
         tiled_chunk(product_extent(region, facts, rows, host), host, blocks.rows, blocks.columns);
-  blocks.takes_rows =
-      region.sizes_vary && blocks.digit && rows >= size_classes[0] && blocks.splits == 1;
+  blocks.takes_rows = takes_rows && blocks.splits == 1;
+  if (blocks.takes_rows && by_cost)
+    blocks.step = cheapest_step(product_extent(region, facts, own_rows, host), host, blocks,
+                                static_cast<int>(threads));
   return blocks;
 }
 
 }  // namespace
 
-std::int64_t least_of_size_class(std::int64_t rows) {
-  std::int64_t least = rows;
-  for (std::int64_t begin : size_classes)
-    if (begin <= rows) least = begin;
-  return least;
-}
+std::int64_t least_of_size_class(std::int64_t rows) { return size_class_of(rows).least; }
 
 bool cuts_columns(const Region& region, const dsl::Target& target) {
   return region.splits_columns && (target.is_gpu() || !region.is_in_place);

@@ -19,8 +19,10 @@ namespace tilewright::graph {
 struct RowBlocks : BlockSizes {
   RowBlocks() : BlockSizes{.rows = 1, .columns = 1, .splits = 1, .cluster = 1} {}
   std::optional<std::size_t> digit;  // that is cut in blocks; none: one row a program
-  // How many rows the digit has is an argument of the program, and at least what one block has.
+  // How many rows the digit has is an argument of the program, and how many of them each program
+  // of a launch has: `step`, at most `rows`, which its tiles have place for.
   bool takes_rows = false;
+  std::int64_t step = 0;
   bool has_product = false;
   // Neighbouring programs have neighbouring rows, not columns: they share a product's weights, or
   // go along memory that is contiguous by rows.
@@ -60,7 +62,7 @@ bool cuts_columns(const Region& region, const dsl::Target& target);
 ProductExtent product_extent(const Region& region, const RegionFacts& facts, std::int64_t rows,
                              const dsl::Target& host);
 // Programs that take the number of rows are made for classes of numbers: the least of the class of
-// `rows`, for which their blocks are chosen. Below the first class each number has its own program.
+// `rows`. One row has a program of its own.
 std::int64_t least_of_size_class(std::int64_t rows);
 // What a plan's file tells of them.
 BlockSizes sizes_of(const RowBlocks& blocks);

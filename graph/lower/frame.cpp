@@ -53,6 +53,8 @@ void Offset::add(const dsl::Operand& index, std::int64_t factor) {
   varying_ = varying_.defined() ? varying_ + term : term;
 }
 
+void Offset::add(const dsl::Tile& term) { varying_ = varying_.defined() ? varying_ + term : term; }
+
 dsl::Operand Offset::value() const {
   if (!varying_.defined()) return number_;
   return number_ == 0 ? varying_ : varying_ + number_;
@@ -66,6 +68,29 @@ Offset Offset::times(std::int64_t factor) const {
 
 dsl::Tile operator+(const dsl::Tile& pointer, const Offset& offset) {
   return offset.is_zero() ? pointer : dsl::operator+(dsl::Operand(pointer), offset.value());
+}
+
+dsl::Tile SizeArguments::add(std::int64_t size) {
+  sizes_.push_back(size);
+  return tracer_.scalar_param("size" + std::to_string(sizes_.size()), DType::i64);
+}
+
+dsl::Operand SizeArguments::number(std::int64_t size) {
+  return is_argument(size) ? dsl::Operand(add(size)) : dsl::Operand(size);
+}
+
+void SizeArguments::add_to(Offset& offset, const dsl::Operand& index, std::int64_t factor) {
+  if (is_argument(factor))
+    offset.add(index * add(factor));
+  else
+    offset.add(index, factor);
+}
+
+void SizeArguments::add_to(Offset& offset, std::int64_t number) {
+  if (is_argument(number))
+    offset.add(add(number));
+  else
+    offset.add_number(number);
 }
 
 ProgramGrid open_grid(const std::int64_t (&counts)[3], const dsl::Target& target) {

@@ -40,6 +40,8 @@ class Offset {
  public:
   explicit Offset(std::int64_t number = 0) : number_(number) {}
   void add(const dsl::Operand& index, std::int64_t factor);
+  void add(const dsl::Tile& term);
+  void add_number(std::int64_t number) { number_ += number; }
   bool is_zero() const { return !varying_.defined() && number_ == 0; }
   dsl::Operand value() const;
   Offset times(std::int64_t factor) const;
@@ -49,6 +51,30 @@ class Offset {
   dsl::Tile varying_;
 };
 dsl::Tile operator+(const dsl::Tile& pointer, const Offset& offset);
+
+// Numbers that the sizes of a call decide: how many rows there are, how far heads lie apart. They
+// are constants of a program; or its arguments, behind the pointers, so that it serves other sizes.
+// Whichever become arguments, the program is right for the numbers of the launch that it was made
+// for, and for those of all others that come to the same program.
+class SizeArguments {
+ public:
+  SizeArguments(dsl::Tracer& tracer, bool are_arguments)
+      : tracer_(tracer), are_arguments_(are_arguments) {}
+  dsl::Tile add(std::int64_t size);  // always an argument
+  dsl::Operand number(std::int64_t size);
+  // Adds index * factor, or the number, to an offset.
+  void add_to(Offset& offset, const dsl::Operand& index, std::int64_t factor);
+  void add_to(Offset& offset, std::int64_t number);
+  // As LoweredProgram::sizes.
+  const std::vector<std::int64_t>& sizes() const { return sizes_; }
+
+ private:
+  bool is_argument(std::int64_t size) const { return are_arguments_ && size != 0 && size != 1; }
+
+  dsl::Tracer& tracer_;
+  bool are_arguments_;
+  std::vector<std::int64_t> sizes_;
+};
 
 // Counts of programs as the axes of a grid, the first running fastest, and what this program's
 // number is in each (undefined where there is one). On a GPU the first axis alone is long: counts

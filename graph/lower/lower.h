@@ -8,9 +8,9 @@
 //
 // Sizes and strides become constants of a program and pointers its only parameters, so that
 // equal regions give equal programs, whatever memory they work on. Where plans for other sizes are
-// made too (Region::sizes_vary), the number of rows is an argument instead, if there are enough.
-// Outputs that are written in place have the same parameter as the input they replace; otherwise
-// memory of different parameters does not overlap.
+// made too (Region::sizes_vary), the number of rows is an argument instead, and what follows from
+// it. Outputs that are written in place have the same parameter as the input they replace;
+// otherwise memory of different parameters does not overlap.
 #pragma once
 
 #include <optional>
@@ -37,7 +37,7 @@ struct LoweredProgram {
   // Which memory each parameter is: an index into the region's storages (storages_of), with its
   // scratch behind them.
   std::vector<std::uint32_t> memory;
-  std::optional<std::int64_t> rows = {};  // the argument behind these pointers, where it takes one
+  std::vector<std::int64_t> sizes = {};  // arguments behind these pointers
 };
 
 struct LoweredRegion {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dsl/ir/type_rules.h"
+#include "runtime/base/divide_up.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
@@ -32,20 +33,23 @@ RowsProgram::RowsProgram(const TaskList& list, const Region& region, const dsl::
       stage_(stage),
       tracer_("rows"),
       parameters_(tracer_, list, region),
+      sizes_(tracer_, region.sizes_vary && !target.is_gpu()),
       digits_(region.digits.sizes()),
       known_{
           Tiles(region.tasks.size()), Tiles(region.tasks.size()), Tiles(region.tasks.size()), {}} {}
 
 LoweredProgram RowsProgram::emit() {
   add_parameters();
-  if (blocks_.takes_rows) row_count_ = tracer_.scalar_param("rows", DType::i64);
+  if (blocks_.takes_rows) {
+    row_count_ = sizes_.add(digits_[*blocks_.digit]);
+    row_step_ = sizes_.add(blocks_.step);
+  }
   open_grid();
   if (stage_ == ProductStage::partial)
     store_parts();
   else
     store_all();
-  LoweredProgram result{tracer_.finish(), grid_, parameters_.memory()};
-  if (blocks_.takes_rows) result.rows = digits_[*blocks_.digit];
+  LoweredProgram result{tracer_.finish(), grid_, parameters_.memory(), sizes_.sizes()};
   std::vector<bool> needed = needed_tasks();
   std::vector<TaskId> tasks;
   for (std::size_t slot = 0; slot < needed.size(); ++slot)
@@ -95,7 +99,8 @@ void RowsProgram::open_grid() {
     if (i != blocks_.digit) outer *= digits_[i];
   rows_ = band(rows, blocks_.stream_k_rows);
   columns_ = band(region_.width, blocks_.stream_k_columns);
-  std::int64_t row_blocks = (rows_.size + blocks_.rows - 1) / blocks_.rows;
+  const std::int64_t row_blocks =
+      divide_up(rows_.size, blocks_.takes_rows ? blocks_.step : blocks_.rows);
   const std::int64_t quantum = std::max<std::int64_t>(1, blocks_.panel_width);
   const Band panels{columns_.first / quantum, (columns_.size + quantum - 1) / quantum};
   const std::int64_t block_panels = (blocks_.columns + quantum - 1) / quantum;
@@ -117,9 +122,11 @@ void RowsProgram::open_grid() {
   grid_ = programs.grid;
   if (blocks_.takes_rows) grid_.size[row_axis] = count;
   if (blocks_.cluster > 1) tracer_.set_cluster(static_cast<int>(blocks_.cluster));
-  if (blocks_.takes_rows)
-    row_ = row_start(programs.index[row_axis]);
-  else if (rows > blocks_.rows)
+  if (blocks_.takes_rows) {
+    row_ = programs.index[row_axis] * row_step_;
+    Tile left = dsl::minimum(row_count_ - row_, row_step_);
+    block_rows_ = dsl::maximum(dsl::minimum(left, blocks_.rows), 1);
+  } else if (rows > blocks_.rows)
     row_ = block_start(programs.index[row_axis], blocks_.rows, rows_);
   if (blocks_.shares_rows())
     rank_ = programs.index[column_axis];
@@ -137,19 +144,17 @@ void RowsProgram::open_grid() {
   for (std::size_t i = 0; i < digits_.size(); ++i) {
     if (i == blocks_.digit) continue;
     outer /= digits_[i];
-    indices_[i] = outer == 1 ? rest : rest % digits_[i];
-    if (outer > 1) rest = rest / digits_[i];
+    indices_[i] = rest;
+    if (outer == 1) continue;
+    const Operand size = sizes_.number(digits_[i]);
+    indices_[i] = rest % size;
+    rest = rest / size;
   }
 }
 
 RowsProgram::Band RowsProgram::band(std::int64_t size, std::int64_t tail) const {
   if (tail == 0) return {0, size};
   return stage_ == ProductStage::whole ? Band{0, size - tail} : Band{size - tail, tail};
-}
-
-Tile RowsProgram::row_start(const Tile& index) const {
-  Tile start = index * blocks_.rows;
-  return region_.is_in_place ? start : dsl::minimum(start, row_count_ - blocks_.rows);
 }
 
 Tile RowsProgram::block_start(const Tile& index, std::int64_t block, const Band& band) const {
@@ -168,31 +173,44 @@ Operand RowsProgram::column(const Columns& columns) const {
   return moves ? Operand(column_) : Operand(0);
 }
 
+// Whether all rows lie within a step of the digit, so that their number may decide how long it is.
+bool RowsProgram::lies_behind_rows(const std::vector<std::int64_t>& strides,
+                                   std::size_t digit) const {
+  const std::int64_t rows = blocks_.digit ? digits_[*blocks_.digit] * strides[*blocks_.digit] : 0;
+  return blocks_.takes_rows && std::abs(strides[digit]) >= std::abs(rows);
+}
+
 Offset RowsProgram::outer_offset(std::int64_t offset, const std::vector<std::int64_t>& strides,
-                                 std::optional<std::size_t> but) const {
-  Offset result(offset);
-  for (std::size_t i = 0; i < digits_.size(); ++i)
-    if (i != blocks_.digit && i != but && strides[i] != 0) result.add(indices_[i], strides[i]);
+                                 std::optional<std::size_t> but) {
+  Offset result;
+  sizes_.add_to(result, offset);
+  for (std::size_t i = 0; i < digits_.size(); ++i) {
+    if (i == blocks_.digit || i == but || strides[i] == 0 || digits_[i] == 1) continue;
+    if (lies_behind_rows(strides, i))
+      sizes_.add_to(result, indices_[i], strides[i]);
+    else
+      result.add(indices_[i], strides[i]);
+  }
   return result;
 }
 
 RowsProgram::Block RowsProgram::block_of(const Tile& pointer, const TableAccess& access,
                                          std::int64_t width, const Columns& columns,
-                                         bool is_ahead) const {
+                                         bool is_ahead) {
   std::vector<std::int64_t> strides = region_.digits.strides(access.rows);
   Offset offset = outer_offset(access.offset, strides);
   bool by_row = varies_by_row(strides), by_column = !access.columns.is_constant();
-  const bool is_whole = by_row && blocks_.takes_rows && !region_.is_in_place && !is_ahead;
-  if (is_whole) offset.add(row_, strides[*blocks_.digit]);
+  const bool ends = by_row && blocks_.takes_rows && !is_ahead;
+  if (ends) offset.add(row_, strides[*blocks_.digit]);
   Tile base = pointer + offset;
   const Operand rows = !by_row              ? Operand(1)
-                       : is_whole           ? Operand(blocks_.rows)
+                       : ends               ? Operand(block_rows_)
                        : blocks_.takes_rows ? Operand(row_count_)
                                             : Operand(digits_[*blocks_.digit]);
   std::int64_t row_stride = by_row ? strides[*blocks_.digit] : width;
   std::int64_t column_stride = by_column ? access.columns.modes()[0].stride : 1;
   Block result{{base, rows, by_column ? width : 1, row_stride, column_stride, blocks_.coalesces},
-               by_row && !is_whole ? row() : Operand(0),
+               by_row && !ends ? row() : Operand(0),
                by_column ? column(columns) : Operand(0),
                {by_row ? blocks_.rows : 1, by_column ? width_of(width, columns) : 1}};
   if (blocks_.columns_first) {
@@ -232,15 +250,18 @@ Tile RowsProgram::load(const TaskOperand& operand, const Table& seen, const Colu
 void RowsProgram::prefetch_next(const TaskOperand& operand, const TableAccess& access,
                                 const Block& block) {
   std::vector<std::int64_t> strides = region_.digits.strides(access.rows);
-  if (row_.defined() && varies_by_row(strides))
-    return block.matrix.prefetch(row_ + blocks_.ahead * blocks_.rows, block.column, block.shape);
+  if (row_.defined() && varies_by_row(strides)) {
+    const Operand ahead = blocks_.takes_rows ? Operand(row_step_ * blocks_.ahead)
+                                             : Operand(blocks_.ahead * blocks_.rows);
+    return block.matrix.prefetch(row_ + ahead, block.column, block.shape);
+  }
   if (blocks_.digit) return;
   auto moving = std::ranges::find_if(digits_, [](std::int64_t size) { return size > 1; });
   const auto digit = static_cast<std::size_t>(moving - digits_.begin());
   if (digit == digits_.size() || strides[digit] == 0) return;
   Matrix rows = block.matrix;
   rows.base = parameters_.pointer(operand.storage) + outer_offset(access.offset, strides, digit);
-  rows.rows = digits_[digit];
+  rows.rows = sizes_.number(digits_[digit]);
   rows.row_stride = strides[digit];
   rows.prefetch(indices_[digit] + blocks_.ahead, block.column, block.shape);
 }
@@ -419,8 +440,9 @@ void RowsProgram::store(std::size_t slot, const Columns& columns) {
   }
   Block block = block_of(parameters_.pointer(t.storage), access, table.width, columns);
   // Parts of lines stay in the cache until the others have come.
-  ir::CachePolicy cache =
-      blocks_.outer_fastest ? ir::CachePolicy::normal : cache_policy(list_, t, target_);
+  // Those of programs for any number of rows may be few.
+  const bool stays = blocks_.outer_fastest || blocks_.takes_rows;
+  const ir::CachePolicy cache = stays ? ir::CachePolicy::normal : cache_policy(list_, t, target_);
   block.matrix.store(block.row, block.column,
                      spread(x, block.shape[column_axis()], block.shape[row_axis()]), cache);
 }

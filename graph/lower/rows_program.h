@@ -77,18 +77,18 @@ class RowsProgram {
   // Where this program's block begins. The last one is moved back to end with the table, so that
   // no block needs a mask: some elements are then computed twice, which must not happen where the
   // second time would read what the first has written.
-  Tile row_start(const Tile& index) const;  // of rows whose number is an argument
   Tile block_start(const Tile& index, std::int64_t block, const Band& band) const;
   Operand row() const { return row_.defined() ? Operand(row_) : Operand(0); }
   Operand column(const Columns& columns) const;
   // The offset of the table's first element that this program sees, without rows and columns, and
   // without the digit `but`.
   Offset outer_offset(std::int64_t offset, const std::vector<std::int64_t>& strides,
-                      std::optional<std::size_t> but = std::nullopt) const;
-  // Where the number of rows is an argument, a block that lies inside whole is all that its matrix
-  // has of them, so that nothing needs a mask; but what is fetched ahead lies behind it.
+                      std::optional<std::size_t> but = std::nullopt);
+  bool lies_behind_rows(const std::vector<std::int64_t>& strides, std::size_t digit) const;
+  // Where the number of rows is an argument, the matrix begins and ends with the rows of the block,
+  // of which there may be fewer than its tiles have; but what is fetched ahead lies behind it.
   Block block_of(const Tile& pointer, const TableAccess& access, std::int64_t width,
-                 const Columns& columns, bool is_ahead = false) const;
+                 const Columns& columns, bool is_ahead = false);
   // The axis of tiles that rows and columns are.
   int row_axis() const { return blocks_.columns_first ? 1 : 0; }
   int column_axis() const { return 1 - row_axis(); }
@@ -210,10 +210,13 @@ class RowsProgram {
   ProductStage stage_;
   dsl::Tracer tracer_;
   Parameters parameters_;
+  SizeArguments sizes_;
   std::vector<std::int64_t> digits_;
   Grid grid_;
   Band rows_, columns_;
-  Tile row_count_;             // of the digit that is cut, where it is an argument
+  // Of the digit that is cut, where its size is an argument: how many rows there are, how many each
+  // program has, and this one.
+  Tile row_count_, row_step_, block_rows_;
   Tile row_, column_;          // first row and column of this program; undefined: 0
   Tile panel_;                 // of packed weights the first, where there is a first column
   std::vector<Tile> indices_;  // of the digits that are not cut in blocks

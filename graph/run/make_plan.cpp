@@ -78,7 +78,7 @@ class PlanMaker {
     std::uint32_t program = 0;
     Grid grid;
     std::vector<std::uint32_t> memory;
-    std::optional<std::int64_t> rows;
+    std::vector<std::int64_t> sizes;
   };
   struct Steps {
     std::vector<Step> steps;
@@ -89,9 +89,9 @@ class PlanMaker {
     std::uint32_t program;
     Grid grid;
     std::vector<StorageId> storages;
-    std::optional<std::int64_t> count;  // the argument behind them
-    std::vector<StorageId> writes;      // of them
-    std::int64_t bytes = 0;             // read and written
+    std::vector<std::int64_t> sizes;  // the arguments behind them
+    std::vector<StorageId> writes;    // of them
+    std::int64_t bytes = 0;           // read and written
     bool may_batch = false;
   };
 
@@ -113,12 +113,12 @@ class PlanMaker {
       ++program.instances;
       if (MarkId mark = mark_of(graph_, list_, region))
         add_name(graph_.marks[mark - 1], program.marks);
-      PendingLaunch launch{step.program, step.grid, {}, step.rows, {}, 0};
+      PendingLaunch launch{step.program, step.grid, {}, step.sizes, {}, 0};
       for (std::uint32_t i : step.memory) launch.storages.push_back(memory[i]);
       if (lowering.launch != nullptr) {
         SizedLaunch sized = lowering.launch(list_, region.region, target_);
         launch.grid = sized.grid;
-        launch.count = sized.count;
+        launch.sizes = {sized.count};
       }
       bool is_alone = known->second.steps.size() == 1;
       launch.writes = is_alone ? written(region.region) : launch.storages;
@@ -171,7 +171,7 @@ class PlanMaker {
     Steps result;
     result.scratch = lowered.scratch;
     for (LoweredProgram& program : lowered.programs) {
-      Step step{0, program.grid, program.memory, program.rows};
+      Step step{0, program.grid, program.memory, program.sizes};
       step.program = add_program(region, lowered, program);
       result.steps.push_back(std::move(step));
     }
@@ -305,7 +305,7 @@ class PlanMaker {
 
   void add_launch(const PendingLaunch& from) {
     for (StorageId id : from.storages) run_.slots.push_back(slot_of_[id]);
-    if (from.count) run_.slots.push_back({SlotKind::number, 0, *from.count});
+    for (std::int64_t size : from.sizes) run_.slots.push_back({SlotKind::number, 0, size});
     run_.grids.push_back(from.grid);
   }
 

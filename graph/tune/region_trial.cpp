@@ -216,7 +216,7 @@ std::vector<Argument> RegionTrial::arguments_of(const LoweredProgram& program,
   for (std::uint32_t at : program.memory)
     arguments.push_back(
         {at < memory.size() ? memory[at]->data() : scratch_[at - memory.size()]->data()});
-  if (program.rows) arguments.push_back({.integer = *program.rows});
+  for (std::int64_t size : program.sizes) arguments.push_back({.integer = size});
   return arguments;
 }
 

@@ -2,6 +2,7 @@
 // programs of one size compute.
 #include <gtest/gtest.h>
 
+#include <random>
 #include <set>
 
 #include "graph/compile/compile.h"
@@ -29,11 +30,11 @@ std::set<std::string> programs_of(const CompiledFunction& function) {
 }
 
 // Sums may be in another order.
-void expect_same(const Tensor& actual, const Tensor& expected) {
+void expect_same(const Tensor& actual, const Tensor& expected, double most = 2e-6) {
   ASSERT_EQ(actual.shape(), expected.shape());
   EXPECT_LE(relative_difference(actual.to(DType::f32).to_vector<float>(),
                                 expected.to(DType::f32).to_vector<float>()),
-            2e-6);
+            most);
 }
 
 struct Layer {
@@ -80,10 +81,11 @@ TEST(ChangingSizes, ShareProgramsOfTheirClass) {
   EXPECT_LE(programs_of(always).size(), most_regions(always) * classes.size());
 }
 
-TEST(ChangingSizes, BelowTheFirstClassHaveProgramsOfTheirOwn) {
-  for (std::int64_t rows : {1, 2, 7, 15}) EXPECT_EQ(graph::least_of_size_class(rows), rows);
+TEST(ChangingSizes, OfOneHaveAProgramOfTheirOwn) {
+  EXPECT_EQ(graph::least_of_size_class(1), 1);
+  for (std::int64_t rows : {2, 7, 15}) EXPECT_EQ(graph::least_of_size_class(rows), 2);
   EXPECT_EQ(graph::least_of_size_class(16), 16);
-  EXPECT_LT(graph::least_of_size_class(1000), 1000);
+  EXPECT_EQ(graph::least_of_size_class(1000), graph::least_of_size_class(64));
 }
 
 // Each function as a name, its shape for a size, and itself.
@@ -168,6 +170,93 @@ TEST(ChangingSizes, AreRightWhereverTheyChange) {
       Tensor x = sin(ramp(one.shape(size)));
       if (element_count(one.function(x).shape()) == 0) continue;
       expect_same(many(x), one.function(x));
+    }
+  }
+}
+
+// Attention of 6 heads that share 2 of keys, in rows of [batch, rows, heads * size] as of a layer,
+// or in heads apart.
+struct Attended {
+  const char* name;
+  std::int64_t head_size, extra_keys;  // keys that are before the first row
+  bool apart;
+  AttentionOptions options;
+};
+const Attended attended[] = {
+    {"plain", 64, 0, false, {}},
+    {"causal", 64, 0, false, {.causal = true}},
+    {"causal, heads apart", 48, 0, true, {.causal = true}},
+    {"causal, keys before",
+     32,
+     37,
+     false,
+     {.causal = true, .alignment = CausalAlignment::bottom_right}},
+    {"in a window", 64, 0, false, {.causal = true, .window = 40}},
+    {"wide heads", 96, 11, true, {}},
+};
+
+TEST(ChangingSizes, AreRightInAttention) {
+  for (const Attended& one : attended)
+    for (DType dtype : {DType::f32, DType::bf16}) {
+      auto function = [&](const Tensor& q, const Tensor& k) {
+        return scaled_dot_product_attention(q, k, k * 0.5, one.options);
+      };
+      Compiled many = compile(function, on_host(Dynamic::always));
+      auto heads = [&](std::int64_t batch, std::int64_t rows, std::int64_t count) {
+        if (one.apart) return sin(ramp({batch, count, rows, one.head_size})).to(dtype);
+        return sin(ramp({batch, rows, count, one.head_size})).to(dtype).permute({0, 2, 1, 3});
+      };
+      for (auto [batch, rows] : std::initializer_list<std::pair<std::int64_t, std::int64_t>>{
+               {1, 1}, {2, 13}, {1, 47}, {1, 67}, {2, 130}, {2, 257}}) {
+        SCOPED_TRACE(concat(one.name, ", ", dtype, ", ", batch, " x ", rows));
+        Tensor q = heads(batch, rows, 6), k = heads(batch, rows + one.extra_keys, 2);
+        Compiled alone = compile(function, on_host(Dynamic::never));
+        expect_same(many(q, k), alone(q, k), dtype == DType::f32 ? 2e-6 : 2e-2);
+      }
+    }
+}
+
+// A chain of steps on rows [n, 48], chosen by chance.
+Tensor random_steps(std::uint64_t seed, const Tensor& rows) {
+  std::mt19937_64 random(seed);
+  Tensor x = rows;
+  for (int step = 0; step < 5; ++step) {
+    const auto salt = static_cast<double>(random() % 7 + 1);
+    switch (random() % 8) {
+      case 0: x = gelu(matmul(x, sin(ramp({48, 48}) * salt) * 0.3)); break;
+      // A weight that lies along what is summed up, too large to be read as a whole.
+      case 1: {
+        Tensor wide = cos(ramp({700, 48}) * salt) * 0.2, narrow = sin(ramp({48, 700}) * salt) * 0.1;
+        Tensor gate = matmul(x, wide.transpose(0, 1));
+        x = x + tanh(matmul(gate * sigmoid(gate), narrow.transpose(0, 1)));
+        break;
+      }
+      case 2: x = x * rsqrt(mean(x * x, {-1}, true) + 1e-2); break;
+      case 3: x = softmax(x, -1) * salt; break;
+      case 4: x = x + rows * 0.5; break;
+      case 5: {
+        Tensor heads = x.reshape({1, x.size(0), 3, 16}).permute({0, 2, 1, 3});
+        Tensor mixed = scaled_dot_product_attention(heads, heads, heads, {.causal = true});
+        x = mixed.permute({0, 2, 1, 3}).reshape({x.size(0), 48});
+        break;
+      }
+      case 6: x = x - x.slice(0, 0, 1) * 0.5; break;
+      case 7: x = (x.transpose(0, 1) * 0.7).transpose(0, 1) + ramp({48}) * 0.01; break;
+    }
+  }
+  return x;
+}
+
+TEST(ChangingSizes, AreRightInRandomSteps) {
+  const std::vector<Sizes> sizes = {
+      {1, 2, 17, 64, 129}, {5, 16, 47, 48, 49}, {3, 31, 96, 97, 256}, {1, 13, 33, 127, 300}};
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    auto steps = [&](const Tensor& x) { return random_steps(seed, x); };
+    Compiled many = compile(steps, on_host(Dynamic::always));
+    for (std::int64_t n : sizes[seed % sizes.size()]) {
+      SCOPED_TRACE(concat("seed ", seed, ", ", n, " rows"));
+      Tensor x = rows_of(n, 48);
+      expect_same(many(x), steps(x), 1e-5);
     }
   }
 }
