@@ -4,7 +4,9 @@
 #include <numbers>
 
 #include "dsl/target/packed_product.h"
+#include "graph/lower/attention/any_rows.h"
 #include "graph/lower/attention/attention_panels.h"
+#include "graph/lower/attention/attention_shape.h"
 #include "graph/lower/lowering.h"
 #include "runtime/base/divide_up.h"
 #include "runtime/base/error.h"
@@ -116,8 +118,15 @@ class AttentionProgram {
         shape_(task_),
         tracer_("attention"),
         parameters_(tracer_, list, region),
-        block_(used_blocks(list, task_, target, asked)),
-        panels_(AttentionPanels::of(list, task_, target, block_)) {}
+        sizes_(tracer_, region.sizes_vary && !target.is_gpu()),
+        takes_rows_(region.sizes_vary && !target.is_gpu() && !shape_.packs_heads),
+        takes_keys_(takes_rows_ && task_.operands.size() <= position_operand),
+        block_(takes_rows_
+                   ? blocks_for_any_rows(target, task_, asked, takes_keys_,
+                                         host_blocks(rows_of_class(shape_), attributes_.causal))
+                   : used_blocks(list, task_, target, asked)),
+        panels_(region.sizes_vary ? std::nullopt
+                                  : AttentionPanels::of(list, task_, target, block_)) {}
 
   LoweredRegion emit() {
     AttentionPartials partials(shape_, block_.splits, carried());
@@ -139,7 +148,7 @@ class AttentionProgram {
     if (block_.cluster > 1) tracer_.set_cluster(static_cast<int>(block_.cluster));
     open_grid();
     program(partials);
-    result.programs.push_back({tracer_.finish(), grid_, parameters_.memory()});
+    result.programs.push_back({tracer_.finish(), grid_, parameters_.memory(), sizes_.sizes()});
     if (shares) {
       result.scratch = partials.scratch();
       result.programs.push_back(combine_attention(list_, region_, target_, partials));
@@ -154,9 +163,12 @@ class AttentionProgram {
   // Axis 0: blocks of rows, and those who share the keys of one; axis 1: heads; axis 2: batch.
   void open_grid() {
     std::int64_t row_blocks = divide_up(shape_.rows, block_.rows);
-    ProgramGrid programs =
-        graph::open_grid({row_blocks * block_.splits, shape_.heads, shape_.batch()}, target_);
-    grid_ = programs.grid;
+    const Grid own(row_blocks * block_.splits, shape_.heads, shape_.batch());
+    // A program for any number asks which one is its own, also where there is one.
+    const std::int64_t least = takes_rows_ ? 2 : 1;
+    ProgramGrid programs = graph::open_grid(
+        {std::max(own.size[0], least), own.size[1], std::max(own.size[2], least)}, target_);
+    grid_ = takes_rows_ ? own : programs.grid;
     head_ = programs.index[1];
     batch_ = programs.index[2];
     Tile block = programs.index[0];
@@ -165,25 +177,34 @@ class AttentionProgram {
       block = row_blocks == 1 ? Tile() : block / block_.splits;
     }
     if (block.defined()) row_ = first_row(block);
+    if (takes_rows_) {
+      Tile left = sizes_.add(shape_.rows) - row_;
+      block_rows_ = dsl::maximum(dsl::minimum(left, block_.rows), 1);
+    }
+    if (takes_keys_) keys_ = sizes_.add(shape_.keys());
     if (head_.defined())
       key_head_ = shape_.packs_heads || shape_.group == 1 ? head_ : head_ / shape_.group;
   }
 
   // The last block is moved back to end with the rows, so that none needs a mask: some rows are
   // then made by two programs. What a program leaves of its share of the keys must not be, since
-  // the shares are those of its block: there the last block is masked.
+  // the shares are those of its block: there the last block is masked. Of any number of rows the
+  // last block has as many as are left.
   Tile first_row(const Tile& block) const {
     Tile row = block * block_.rows;
-    return split_.defined() ? row : Tile(dsl::minimum(row, shape_.rows - block_.rows));
+    return split_.defined() || takes_rows_ ? row
+                                           : Tile(dsl::minimum(row, shape_.rows - block_.rows));
   }
 
-  Tile base(StorageId storage, const StridedView& place, bool of_keys) const {
-    Offset offset(place.offset);
-    if (batch_.defined()) offset.add(batch_, place.strides[0]);
-    if (of_keys && key_head_.defined()) offset.add(key_head_, place.strides[1]);
+  Offset offset(const StridedView& place, bool of_keys) {
+    Offset offset;
+    sizes_.add_to(offset, place.offset);
+    if (batch_.defined()) sizes_.add_to(offset, batch_, place.strides[0]);
+    if (of_keys && key_head_.defined()) sizes_.add_to(offset, key_head_, place.strides[1]);
     if (!of_keys && head_.defined())
-      offset.add(head_, shape_.packs_heads ? place.strides[1] * shape_.group : place.strides[1]);
-    return parameters_.pointer(storage) + offset;
+      sizes_.add_to(offset, head_,
+                    shape_.packs_heads ? place.strides[1] * shape_.group : place.strides[1]);
+    return offset;
   }
   // The number of this program's head of keys, of all in the batch.
   Offset key_head() const {
@@ -192,16 +213,22 @@ class AttentionProgram {
     if (batch_.defined()) head.add(batch_, shape_.k.shape[1]);
     return head;
   }
-  Matrix row_matrix(StorageId storage, const StridedView& place) const {
+  Matrix row_matrix(StorageId storage, const StridedView& place) {
     std::int64_t stride = shape_.packs_heads ? place.strides[1] : place.strides[2];
-    return {base(storage, place, false),
-            shape_.rows,
+    Offset first = offset(place, false);
+    if (takes_rows_) first.add(row_, stride);
+    return {parameters_.pointer(storage) + first,
+            takes_rows_ ? Operand(block_rows_) : Operand(shape_.rows),
             place.shape[3],
             stride,
             place.strides[3],
             target_.is_gpu()};
   }
-  Operand row() const { return row_.defined() ? Operand(row_) : Operand(0); }
+  // The block's first row, where a matrix of rows does not begin with it.
+  Operand row() const { return row_.defined() && !takes_rows_ ? Operand(row_) : Operand(0); }
+  Tile all_keys() const {
+    return takes_keys_ ? keys_ : dsl::constant(ir::Scalar::of_integer(DType::i64, shape_.keys()));
+  }
 
   // The columns that this program goes through. Of causal rows, the last sees up to its own, and
   // the first from the beginning of its window on.
@@ -209,13 +236,13 @@ class AttentionProgram {
     Tile begin, end;
   };
   Range columns(const Tile& first) const {
-    std::int64_t all = shape_.keys(), step = block_.columns;
-    Range range{dsl::constant(ir::Scalar::of_integer(DType::i64, 0)),
-                dsl::constant(ir::Scalar::of_integer(DType::i64, all))};
+    std::int64_t step = block_.columns;
+    Range range{dsl::constant(ir::Scalar::of_integer(DType::i64, 0)), all_keys()};
     if (is_causal()) {
       Tile start = row_.defined() && !shape_.packs_heads ? first + row_ : first;
       std::int64_t rows = shape_.packs_heads ? 1 : std::min(shape_.rows, block_.rows);
-      range.end = dsl::minimum(start + rows, all);
+      range.end =
+          dsl::minimum(start + (takes_rows_ ? Operand(block_rows_) : Operand(rows)), range.end);
       if (attributes_.window != 0)
         range.begin = dsl::maximum(start - (attributes_.window - 1), 0) / step * step;
     }
@@ -233,18 +260,12 @@ class AttentionProgram {
     Tile q = row_matrix(task_.operands[0].storage, shape_.q).load(row(), 0, {block_.rows, depth});
     std::optional<Matrix> keys, values;
     if (!panels_) {
-      keys = Matrix{base(task_.operands[1].storage, shape_.k, true),
-                    depth,
-                    shape_.keys(),
-                    shape_.k.strides[3],
-                    shape_.k.strides[2],
-                    target_.is_gpu()};
-      values = Matrix{base(task_.operands[2].storage, shape_.v, true),
-                      shape_.keys(),
-                      depth,
-                      shape_.v.strides[2],
-                      shape_.v.strides[3],
-                      target_.is_gpu()};
+      auto pointer = [&](std::size_t i, const StridedView& place) {
+        return parameters_.pointer(task_.operands[i].storage) + offset(place, true);
+      };
+      const Strides &k = shape_.k.strides, &v = shape_.v.strides;
+      keys = {pointer(1, shape_.k), depth, all_keys(), k[3], k[2], target_.is_gpu()};
+      values = {pointer(2, shape_.v), all_keys(), depth, v[2], v[3], target_.is_gpu()};
     }
     Tile first = is_causal() ? position_of(task_, parameters_) : Tile();
     Range range = columns(first);
@@ -290,11 +311,28 @@ class AttentionProgram {
       if (needs_mask()) go_through(whole.defined() ? whole : range.begin, range.end, true);
       mixed = dsl::dot(pending, value_block(at), mixed);
     } else {
-      for (Tile column : dsl::range(range.begin, range.end, block_.columns)) {
-        Tile scores = dsl::dot(q, key_block(column), 0, precision);
+      auto mix = [&](const Tile& scores, const Tile& value, const Tile& column) {
         Weighed here = weigh(masked(scaled(scores), column, first));
-        mixed = dsl::dot(here.weights, value_block(column), mixed * here.decay, precision);
+        mixed = dsl::dot(here.weights, value, mixed * here.decay, precision);
+      };
+      Tile begin = range.begin;
+      if (takes_keys_) {
+        // Blocks that lie inside whole are read where they are.
+        begin = keys_ / block_.columns * block_.columns;
+        is_at_edge_ = false;
+        for (Tile column :
+             dsl::range(range.begin, dsl::minimum(range.end, begin), block_.columns)) {
+          Matrix k = *keys, v = *values;
+          k.base = k.base + column * k.column_stride;
+          v.base = v.base + column * v.row_stride;
+          k.columns = v.rows = block_.columns;
+          mix(dsl::dot(q, k.load(0, 0, {depth, block_.columns}), 0, precision),
+              v.load(0, 0, {block_.columns, depth}), column);
+        }
+        is_at_edge_ = true;
       }
+      for (Tile column : dsl::range(begin, range.end, block_.columns))
+        mix(dsl::dot(q, key_block(column), 0, precision), value_block(column), column);
     }
     if (folds_scale()) highest = highest * attributes_.number;
     if (split_.defined()) {
@@ -335,7 +373,8 @@ class AttentionProgram {
   bool may_see_none() const {
     return split_.defined() || attributes_.window != 0 || attributes_.start < 0;
   }
-  bool needs_mask() const { return is_causal() || shape_.keys() % block_.columns != 0; }
+  bool has_edge() const { return takes_keys_ ? is_at_edge_ : shape_.keys() % block_.columns != 0; }
+  bool needs_mask() const { return is_causal() || has_edge(); }
   // Up to where every row sees every column; undefined where that is nowhere known.
   Tile end_of_whole_blocks(const Tile& first, const Range& range) const {
     if (attributes_.window != 0) return {};
@@ -351,14 +390,13 @@ class AttentionProgram {
 
   // Scores with those of columns that a row does not see at minus infinity.
   Tile masked(const Tile& scores, const Tile& column, const Tile& first) const {
-    bool edge = shape_.keys() % block_.columns != 0;
     if (!needs_mask()) return scores;
     // Columns are counted from the block's first, in 32 bits, which is all that differs in a row.
     Tile at = dsl::reshape(dsl::arange(0, block_.columns), {1, block_.columns});
     auto from_here = [&](const Tile& limit) { return dsl::cast(limit - column, DType::i32); };
     Tile visible;
     auto see = [&](const Tile& also) { visible = visible.defined() ? visible & also : also; };
-    if (edge) see(at < from_here(dsl::constant(ir::Scalar::of_integer(DType::i64, shape_.keys()))));
+    if (has_edge()) see(at < from_here(all_keys()));
     if (first.defined()) {
       Tile limit = first;
       if (!shape_.packs_heads && row_.defined()) limit = limit + row_;
@@ -380,10 +418,14 @@ class AttentionProgram {
   AttentionShape shape_;
   dsl::Tracer tracer_;
   Parameters parameters_;
+  SizeArguments sizes_;
+  bool takes_rows_, takes_keys_;  // as arguments: how many there are
   BlockSizes block_;
   Grid grid_;
   std::optional<AttentionPanels> panels_;
   Tile split_, head_, batch_, row_, key_head_;  // of this program; undefined: 0
+  Tile block_rows_, keys_;                      // where they are arguments: of this block, and all
+  bool is_at_edge_ = false;  // the block of keys that is gone through may lie beyond the last one
 };
 
 bool is_attention(const TaskList& list, const Region& region) {
