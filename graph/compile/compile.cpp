@@ -131,6 +131,7 @@ struct CompiledFunction::State {
   bool is_full() const {  // of signatures
     return std::ranges::count(entries, false, &Entry::sizes_vary) >= options.max_signatures;
   }
+  bool makes_plan_for_many_sizes(const std::vector<Difference>& differences) const;
   bool may_compile(const Call& call, const std::vector<Difference>& differences) const;
   std::optional<std::size_t> place_for(const Call& call, bool sizes_vary);
   std::vector<Difference> nearest(const Call& call) const;
@@ -209,11 +210,19 @@ CompiledSignature* CompiledFunction::State::signature_for(const Call& call) {
   if (!may_compile(call, why)) return nullptr;
   if (known != nullptr)
     return compile_anew(call, latest, std::move(why), entries[latest].sizes_vary);
-  const bool sizes_vary =
-      options.dynamic == Dynamic::always ||
-      (options.dynamic == Dynamic::automatic && is_full() && are_sizes_alone(why));
+  const bool sizes_vary = makes_plan_for_many_sizes(why);
   std::optional<std::size_t> place = place_for(call, sizes_vary);
   return place ? compile_anew(call, *place, std::move(why), sizes_vary) : nullptr;
+}
+
+// Whether the call's plan shares its programs with those of other sizes. Where the clock chooses
+// blocks, as on GPUs, whose programs are for one size, that is put off for as long as there is
+// place.
+bool CompiledFunction::State::makes_plan_for_many_sizes(
+    const std::vector<Difference>& differences) const {
+  if (options.dynamic != Dynamic::automatic) return options.dynamic == Dynamic::always;
+  const bool is_for_one = resolved.plan.tune || resolved.plan.device.target().is_gpu();
+  return are_sizes_alone(differences) && (!is_for_one || is_full());
 }
 
 // Whether the process's stance has the call compiled.

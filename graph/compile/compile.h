@@ -10,9 +10,9 @@
 // A signature that is not in the table is compiled; at `Options::max_signatures` (8) different ones
 // the next is an Error that names what differs, or what `Options::past_limit` says. contract.h has
 // what is said and decided about such calls. Sizes that change, as of prompts and batches, are no
-// Error: of further calls that differ from an earlier one in sizes alone the latest
-// `Options::max_sizes` keep their plans, whose programs take the number of rows as an argument and
-// are partly compiled already (`Options::dynamic`).
+// Error: the second size is taken as a sign that there will be others, and from it on programs take
+// the number of rows as an argument, so that a third size finds them compiled (`Options::dynamic`).
+// The latest `Options::max_sizes` such plans are kept.
 //
 // What a compiled function sees of the world outside its arguments:
 //
@@ -96,7 +96,7 @@ Backend parse_backend(std::string_view name);
 
 // What is done about calls that differ from an earlier one in sizes alone.
 enum class Dynamic : std::uint8_t {
-  automatic,  // past max_signatures, plans are made for sizes that change
+  automatic,  // from the second size on plans are made for sizes that change
   never,      // each is a signature like any other, with programs for its sizes
   always      // plans are made for sizes that change from the first call on
 };
@@ -107,11 +107,11 @@ struct Options {
   bool tell_breaks = true;  // stderr says where the graph breaks, once a function
   Backend backend = Backend::tilewright;
   int max_signatures = 8;  // plans, by the call's arguments and guarded values
-  // A plan for sizes that change shares programs with those for other sizes, so that a new size
-  // costs less: from 16 rows on the host's programs take their number as an argument, but for
-  // attention. They are up to two fifths slower on large models than programs for one size. Block
-  // configurations are those that are known, and not searched for. Its results may differ from
-  // those of `never` by the order of additions.
+  // A plan for sizes that change shares programs with those for other sizes: those of the host take
+  // the number of rows as an argument, so that a new size costs next to no compilation. Their block
+  // configurations are not searched for; where they would be (max_autotune, tune_in_background),
+  // and on GPUs, `automatic` makes such plans past max_signatures alone. Its results may differ
+  // from those of `never` by the order of additions.
   Dynamic dynamic = Dynamic::automatic;
   int max_sizes = 64;  // such plans; one more takes the place of the one used least recently
   PastLimit past_limit = PastLimit::error;
