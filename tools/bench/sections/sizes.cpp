@@ -19,12 +19,13 @@ struct SizesCase {
   std::vector<std::int64_t> lengths;
 };
 
-// By chance, from 1 to `most`, always the same.
+// One row, as of a step, and by chance from 1 to `most`, always the same.
 std::vector<std::int64_t> random_lengths(std::size_t count, std::int64_t most) {
   std::mt19937_64 random(7);
   std::vector<std::int64_t> lengths(count);
   for (std::int64_t& length : lengths)
     length = 1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most));
+  lengths.front() = 1;
   return lengths;
 }
 
@@ -62,6 +63,7 @@ nlohmann::json measure(const SizesCase& c, const BenchSettings& settings) {
   Compiled many = compiled(Dynamic::always);
   std::vector<double> first, first_alone, ratios;
   double difference = 0;
+  nlohmann::json by_length = nlohmann::json::object();
   for (std::int64_t length : c.lengths) {
     Tensor ids = ids_of(length, c.config, device);
     Compiled alone = compiled(Dynamic::never);
@@ -72,6 +74,7 @@ nlohmann::json measure(const SizesCase& c, const BenchSettings& settings) {
     std::vector<Timing> times = device_times(
         settings.device, {[&] { many(ids, at); }, [&] { alone(ids, at); }}, settings.rounds);
     ratios.push_back(times[0].median / times[1].median);
+    by_length[std::to_string(length)] = ratios.back();
   }
   std::set<std::string> programs;
   std::size_t regions = 0;
@@ -90,6 +93,7 @@ nlohmann::json measure(const SizesCase& c, const BenchSettings& settings) {
           {"unit", "of the time of plans for one length"},
           {"worst", *std::ranges::max_element(ratios)},
           {"lengths", c.lengths.size()},
+          {"by_length", by_length},
           {"programs", programs.size()},
           {"regions", regions},
           {"difference", difference}};
@@ -114,6 +118,7 @@ void bench_sizes(BenchLog& log) {
   else
     cases = {
         {"gpt2, 2 layers", short_of("gpt2", 2), f32, random_lengths(20, 512)},
+        {"stories260k", short_of("stories260k", 5), f32, random_lengths(20, 256)},
         {"llama3_2_1b, 1 layer", short_of("llama3_2_1b", 1), f32, random_lengths(12, 512)},
         {"llama3_2_1b, 1 layer, bf16", short_of("llama3_2_1b", 1), bf16, random_lengths(12, 512)}};
   for (const SizesCase& c : cases) log.run(c.name, [&] { return measure(c, settings); });
