@@ -131,7 +131,7 @@ struct CompiledFunction::State {
   bool is_full() const {  // of signatures
     return std::ranges::count(entries, false, &Entry::sizes_vary) >= options.max_signatures;
   }
-  bool makes_plan_for_many_sizes(const std::vector<Difference>& differences) const;
+  bool makes_plan_for_many_sizes(const Call& call, const std::vector<Difference>& why) const;
   bool may_compile(const Call& call, const std::vector<Difference>& differences) const;
   std::optional<std::size_t> place_for(const Call& call, bool sizes_vary);
   std::vector<Difference> nearest(const Call& call) const;
@@ -210,19 +210,33 @@ CompiledSignature* CompiledFunction::State::signature_for(const Call& call) {
   if (!may_compile(call, why)) return nullptr;
   if (known != nullptr)
     return compile_anew(call, latest, std::move(why), entries[latest].sizes_vary);
-  const bool sizes_vary = makes_plan_for_many_sizes(why);
+  const bool sizes_vary = makes_plan_for_many_sizes(call, why);
   std::optional<std::size_t> place = place_for(call, sizes_vary);
   return place ? compile_anew(call, *place, std::move(why), sizes_vary) : nullptr;
 }
 
-// Whether the call's plan shares its programs with those of other sizes. Where the clock chooses
-// blocks, as on GPUs, whose programs are for one size, that is put off for as long as there is
-// place.
-bool CompiledFunction::State::makes_plan_for_many_sizes(
-    const std::vector<Difference>& differences) const {
+// Whether an axis has one element, or none, in the call alone.
+static bool is_of_one(const Call& call, const Signature& known) {
+  for (std::size_t i = 0; i < known.size() && i < call.arguments.size(); ++i) {
+    const Shape &now = call.arguments[i].shape(), &before = known[i].shape;
+    for (int axis = 0; axis < now.rank() && axis < before.rank(); ++axis)
+      if (now[axis] <= 1 && before[axis] > 1) return true;
+  }
+  return false;
+}
+
+// Whether the call's plan shares its programs with those of other sizes. As long as there is place
+// it does not where the clock chooses blocks, on GPUs, whose programs are for one size, and for one
+// row, as of a step of decoding after a prompt.
+bool CompiledFunction::State::makes_plan_for_many_sizes(const Call& call,
+                                                        const std::vector<Difference>& why) const {
   if (options.dynamic != Dynamic::automatic) return options.dynamic == Dynamic::always;
-  const bool is_for_one = resolved.plan.tune || resolved.plan.device.target().is_gpu();
-  return are_sizes_alone(differences) && (!is_for_one || is_full());
+  if (!are_sizes_alone(why)) return false;
+  const bool is_for_one = resolved.plan.tune || resolved.plan.device.target().is_gpu() ||
+                          std::ranges::all_of(entries, [&](const Entry& entry) {
+                            return is_of_one(call, entry.signature->signature());
+                          });
+  return !is_for_one || is_full();
 }
 
 // Whether the process's stance has the call compiled.

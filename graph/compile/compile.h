@@ -109,9 +109,9 @@ struct Options {
   int max_signatures = 8;  // plans, by the call's arguments and guarded values
   // A plan for sizes that change shares programs with those for other sizes: those of the host take
   // the number of rows as an argument, so that a new size costs next to no compilation. Their block
-  // configurations are not searched for; where they would be (max_autotune, tune_in_background),
-  // and on GPUs, `automatic` makes such plans past max_signatures alone. Its results may differ
-  // from those of `never` by the order of additions.
+  // configurations are not searched for; where they would be (max_autotune, tune_in_background), on
+  // GPUs, and for one row, `automatic` makes such plans past max_signatures alone. Its results may
+  // differ from those of `never` by the order of additions.
   Dynamic dynamic = Dynamic::automatic;
   int max_sizes = 64;  // such plans; one more takes the place of the one used least recently
   PastLimit past_limit = PastLimit::error;

@@ -302,6 +302,17 @@ TEST(ChangingSizes, ShareProgramsFromTheSecondOn) {
   EXPECT_EQ(programs_of(many).size(), both);
 }
 
+// A step of decoding after prompts has the programs that it would have alone.
+TEST(ChangingSizes, HaveTheirOwnProgramsForOneRow) {
+  const Layer layer;
+  Compiled many = compile(layer, {.device = Device::cpu()}),
+           alone = compile(layer, on_host(Dynamic::never));
+  many(rows_of(64, 48));
+  many(rows_of(1, 48));
+  alone(rows_of(1, 48));
+  EXPECT_TRUE(std::ranges::includes(programs_of(many), programs_of(alone)));
+}
+
 // What is searched for a size is for that size.
 TEST(ChangingSizes, HaveTheirOwnProgramsWhereTheClockChooses) {
   const Layer layer;
