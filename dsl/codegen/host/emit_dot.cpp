@@ -44,7 +44,8 @@ bool Emitter::is_inside(const Inst& access) const {
   const Shape& block =
       loads ? access.get<ir::BlockAccess>().shape : function_.type(access.operands[1]).shape;
   const Inst& array = *arrays_.at(access.operands[0]).inst;
-  const std::optional<Value> rows = loads ? live_rows_[access.results[0]] : std::nullopt;
+  std::optional<Value> rows;
+  if (loads) rows = live_rows_[access.results[0]];
   for (std::size_t axis = 0; axis < block.size(); ++axis) {
     const ScalarFacts& at = facts_[access.operands[first + axis]];
     const ScalarFacts& size = facts_[array.operands[1 + axis]];

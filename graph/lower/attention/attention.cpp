@@ -20,6 +20,7 @@ using dsl::Tile;
 using dsl::Var;
 
 // On the host, the scores of as many rows as are packed fit in an L1 cache.
+constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t query_rows = 64, packed_columns = 64, least_columns = 16;
 // Where nothing is packed, blocks of many columns of few rows. If the rows' position says how many
 // keys they see, half a block is computed for nothing: it is small beside all that may be seen.
@@ -218,7 +219,7 @@ class AttentionProgram {
     Offset first = offset(place, false);
     if (takes_rows_) first.add(row_, stride);
     return {parameters_.pointer(storage) + first,
-            takes_rows_ ? Operand(block_rows_) : Operand(shape_.rows),
+            takes_rows_ ? Operand(block_rows_) : shape_.rows,
             place.shape[3],
             stride,
             place.strides[3],
@@ -226,9 +227,10 @@ class AttentionProgram {
   }
   // The block's first row, where a matrix of rows does not begin with it.
   Operand row() const { return row_.defined() && !takes_rows_ ? Operand(row_) : Operand(0); }
-  Tile all_keys() const {
-    return takes_keys_ ? keys_ : dsl::constant(ir::Scalar::of_integer(DType::i64, shape_.keys()));
+  static Tile number(std::int64_t n) {
+    return dsl::constant(ir::Scalar::of_integer(DType::i64, n));
   }
+  Tile all_keys() const { return takes_keys_ ? keys_ : number(shape_.keys()); }
 
   // The columns that this program goes through. Of causal rows, the last sees up to its own, and
   // the first from the beginning of its window on.
@@ -236,13 +238,12 @@ class AttentionProgram {
     Tile begin, end;
   };
   Range columns(const Tile& first) const {
-    std::int64_t step = block_.columns;
-    Range range{dsl::constant(ir::Scalar::of_integer(DType::i64, 0)), all_keys()};
+    const std::int64_t step = block_.columns;
+    Range range{number(0), all_keys()};
     if (is_causal()) {
       Tile start = row_.defined() && !shape_.packs_heads ? first + row_ : first;
       std::int64_t rows = shape_.packs_heads ? 1 : std::min(shape_.rows, block_.rows);
-      range.end =
-          dsl::minimum(start + (takes_rows_ ? Operand(block_rows_) : Operand(rows)), range.end);
+      range.end = dsl::minimum(start + (takes_rows_ ? Operand(block_rows_) : rows), range.end);
       if (attributes_.window != 0)
         range.begin = dsl::maximum(start - (attributes_.window - 1), 0) / step * step;
     }
@@ -256,7 +257,6 @@ class AttentionProgram {
 
   void program(const AttentionPartials& partials) {
     std::int64_t depth = shape_.depth();
-    double infinity = std::numeric_limits<double>::infinity();
     Tile q = row_matrix(task_.operands[0].storage, shape_.q).load(row(), 0, {block_.rows, depth});
     std::optional<Matrix> keys, values;
     if (!panels_) {
@@ -361,7 +361,6 @@ class AttentionProgram {
   };
   // exp(scale * (scores - top)), and what that does to what is relative to `before`.
   Weighed relative(const Tile& scores, const Tile& before, const Tile& top) const {
-    double infinity = std::numeric_limits<double>::infinity();
     Tile reference = may_see_none() ? dsl::where(top == -infinity, 0, top) : top;
     if (!folds_scale()) return {dsl::exp(scores - reference), dsl::exp(before - reference)};
     Tile scale = dsl::full({1, 1}, attributes_.number * std::numbers::log2e, carried());
@@ -378,8 +377,8 @@ class AttentionProgram {
   // Up to where every row sees every column; undefined where that is nowhere known.
   Tile end_of_whole_blocks(const Tile& first, const Range& range) const {
     if (attributes_.window != 0) return {};
-    std::int64_t step = block_.columns;
-    Tile end = dsl::constant(ir::Scalar::of_integer(DType::i64, shape_.keys() / step * step));
+    const std::int64_t step = block_.columns;
+    Tile end = number(shape_.keys() / step * step);
     if (is_causal()) {
       Tile start = row_.defined() && !shape_.packs_heads ? first + row_ : first;
       end = dsl::minimum((start + 1) / step * step, end);
@@ -398,16 +397,13 @@ class AttentionProgram {
     auto see = [&](const Tile& also) { visible = visible.defined() ? visible & also : also; };
     if (has_edge()) see(at < from_here(all_keys()));
     if (first.defined()) {
-      Tile limit = first;
-      if (!shape_.packs_heads && row_.defined()) limit = limit + row_;
-      Tile last = from_here(limit);
+      Tile last = from_here(!shape_.packs_heads && row_.defined() ? first + row_ : first);
       if (!shape_.packs_heads && block_.rows > 1)
         last = dsl::reshape(dsl::arange(0, block_.rows), {block_.rows, 1}) + last;
       see(at <= last);
       if (attributes_.window != 0) see(at > last - attributes_.window);
     }
-    Tile nothing = dsl::full({1, 1}, -std::numeric_limits<double>::infinity(), carried());
-    return dsl::where(visible, scores, nothing);
+    return dsl::where(visible, scores, dsl::full({1, 1}, -infinity, carried()));
   }
 
   const TaskList& list_;
