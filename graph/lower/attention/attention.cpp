@@ -19,8 +19,8 @@ using dsl::Operand;
 using dsl::Tile;
 using dsl::Var;
 
-// On the host, the scores of as many rows as are packed fit in an L1 cache.
 constexpr double infinity = std::numeric_limits<double>::infinity();
+// On the host, the scores of as many rows as are packed fit in an L1 cache.
 constexpr std::int64_t query_rows = 64, packed_columns = 64, least_columns = 16;
 // Where nothing is packed, blocks of many columns of few rows. If the rows' position says how many
 // keys they see, half a block is computed for nothing: it is small beside all that may be seen.
