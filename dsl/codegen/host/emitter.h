@@ -20,7 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "dsl/codegen/host/schedule.h"
+#include "dsl/codegen/host/plan/schedule.h"
 #include "dsl/codegen/llvm/arithmetic.h"
 #include "dsl/codegen/llvm/live_rows.h"
 #include "dsl/codegen/llvm/scalar_facts.h"

@@ -1,10 +1,10 @@
-#include "dsl/codegen/host/schedule.h"
+#include "dsl/codegen/host/plan/schedule.h"
 
 #include <algorithm>
 #include <set>
 #include <utility>
 
-#include "dsl/codegen/host/materialisation.h"
+#include "dsl/codegen/host/plan/materialisation.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::dsl {

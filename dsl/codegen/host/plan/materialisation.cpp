@@ -1,4 +1,4 @@
-#include "dsl/codegen/host/materialisation.h"
+#include "dsl/codegen/host/plan/materialisation.h"
 
 #include <algorithm>
 #include <set>

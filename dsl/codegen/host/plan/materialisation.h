@@ -5,7 +5,7 @@
 // materialised.
 #pragma once
 
-#include "dsl/codegen/host/schedule.h"
+#include "dsl/codegen/host/plan/schedule.h"
 
 namespace tilewright::dsl {
 
