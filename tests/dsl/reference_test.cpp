@@ -1,4 +1,4 @@
-#include "dsl/ir/reference.h"
+#include "dsl/ir/text/reference.h"
 
 #include <gmock/gmock.h>
 
