@@ -230,6 +230,16 @@ TEST(HostCode, StreamingStoresWriteTheSame) {
   expect_same(p.tracer.finish(), {random_array(256, 10), Array(256, NAN)}, {{4, 1, 1}});
 }
 
+// One loop nest needs each exponential at its place, and that of the element opposite.
+TEST(HostCode, WhatIsReadAtOtherPlacesIsKeptBefore) {
+  Rows p;
+  Tile e = exp(load(p.in(16, 16), {0, 0}, {16, 16}));
+  store(p.out(16, 16), {0, 0}, e + trans(e) + exp(trans(e)));
+  Tile largest = max(e, 0, true);
+  store(make_desc(p.y + 256, {16, 16}, {16, 1}), {0, 0}, e / largest);
+  expect_same(p.tracer.finish(), {random_array(256, 13), Array(512, NAN)}, {});
+}
+
 TEST(Schedule, SoftmaxKeepsItsExponentialAndReadsMemoryOnce) {
   Rows p;
   Tile x = load(p.in(1, 128), {program_id(0), 0}, {1, 128});

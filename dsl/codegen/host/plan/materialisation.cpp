@@ -45,6 +45,11 @@ class Materialiser {
     bool plain;  // reached elementwise, so that positions agree
   };
 
+  struct Keeping {
+    int step;
+    bool is_joined;  // to the loop nest of that step; else it has one of its own, right before
+  };
+
   void number(std::vector<Step>& steps, Path path) {
     for (Step& step : steps) {
       if (step.kind == StepKind::loop || step.kind == StepKind::branch) {
@@ -132,7 +137,8 @@ class Materialiser {
     // The operands of a materialised value are computed where it is materialised, and nowhere else.
     if (schedule_.materialised[value]) {
       if (auto it = keeping_step_.find(value); it != keeping_step_.end())
-        for (Value operand : inst.operands) use(operand, it->second, is_plain(inst));
+        for (Value operand : inst.operands)
+          use(operand, it->second.step, it->second.is_joined && is_plain(inst));
       return;
     }
     for (Place place : places)
@@ -178,17 +184,20 @@ class Materialiser {
     schedule_.materialised[value] = true;
     const Path& home = homes_.at(value);
     auto at = static_cast<std::size_t>(first.step);
+    // Elements at other positions must be there before the loop nest begins.
+    bool is_plain = std::ranges::all_of(
+        places, [&](const Place& p) { return p.step != first.step || p.plain; });
     if (at < order_.size() && paths_[at] == home && order_[at]->kind == StepKind::loop_nest &&
-        first.plain && order_[at]->domain == defs_.type(value).shape) {
+        is_plain && order_[at]->domain == defs_.type(value).shape) {
       joined_[order_[at]].push_back(value);
-      keeping_step_[value] = first.step;
+      keeping_step_[value] = {first.step, true};
       return;
     }
     // A loop nest of its own, before the step of its block that first needs it. For ordering its
     // operands it counts as that step.
     int step = first.step;
     while (step > 0 && paths_[static_cast<std::size_t>(step)] != home) --step;
-    keeping_step_[value] = step;
+    keeping_step_[value] = {step, false};
     const Step* before = order_[static_cast<std::size_t>(step)];
     bool at_end = yields_.contains(before->inst) && yields_.at(before->inst) == step;
     check(!at_end, "a value that its block needs at its end alone is kept");
@@ -235,7 +244,7 @@ class Materialiser {
   std::vector<Path> paths_;
   std::unordered_map<const Inst*, int> yields_;
   std::unordered_map<Value, Path> homes_;
-  std::unordered_map<Value, int> keeping_step_;
+  std::unordered_map<Value, Keeping> keeping_step_;
   Values joined_, before_;
   int next_index_ = 0;
 };
