@@ -43,6 +43,7 @@ void Function::set_layout(Value value, const dsl::layout::Layout& layout) {
 std::string_view name_of(Stage stage) {
   switch (stage) {
     case Stage::traced: return "traced";
+    case Stage::scheduled: return "scheduled";
     case Stage::laid_out: return "laid_out";
     case Stage::converted: return "converted";
     case Stage::allocated: return "allocated";
@@ -64,6 +65,23 @@ std::string_view name_of(Barrier barrier) {
     case Barrier::scratch: return "scratch";
   }
   __builtin_unreachable();
+}
+
+std::string_view name_of(Product product) {
+  switch (product) {
+    case Product::along_n: return "along_n";
+    case Product::along_k: return "along_k";
+    case Product::interleaved: return "interleaved";
+    case Product::packed: return "packed";
+    case Product::tiled: return "tiled";
+  }
+  __builtin_unreachable();
+}
+
+std::optional<Product> parse_product(std::string_view name) {
+  for (int i = 0; i <= static_cast<int>(Product::tiled); ++i)
+    if (name_of(static_cast<Product>(i)) == name) return static_cast<Product>(i);
+  return std::nullopt;
 }
 
 std::string_view name_of(ReduceKind kind) {
@@ -197,6 +215,8 @@ class FunctionHasher {
     hasher_.add(s.stages).add(s.staged).add(s.deferred).add(s.alternating).add(s.boxed);
     if (s.barrier != Barrier::none) hasher_.add(s.barrier);
     if (s.shared_bytes != 0) hasher_.add(s.shared_bytes).add(s.shared_offset);
+    hasher_.add(s.kept).add(s.joined).add(s.quarters).add(s.tabulated);
+    hasher_.add(s.product).add(s.in_panels).add(s.hoisted);
   }
 
   void immediate(const Immediate& imm) {

@@ -120,6 +120,14 @@ using Immediate = std::variant<std::monostate, Scalar, Bounds, Axis, Extent, Per
 // before it writes its scratch, so that no thread still has to do with what is there.
 enum class Barrier : std::uint8_t { none, array, scratch };
 
+// Which loops a host multiplies matrices by (codegen/host/emit_dot.cpp and its neighbours):
+//   along_n      vectors of neighbouring columns of the right operand, which any product can take
+//   along_k      vectors along the inner axis of both, whose lanes are added up at the end
+//   interleaved  pairs of bf16 of two rows of the right operand, put together as they are loaded
+//   packed       of operands that are packed in the order in which they are multiplied
+//   tiled        likewise, by registers of rows (AMX)
+enum class Product : std::uint8_t { along_n, along_k, interleaved, packed, tiled };
+
 // How a back end goes about an instruction. Which of these an operation may have says verify.h.
 struct Schedule {
   // Of a loop: loads in it that are staged run ahead of it, in a ring of so many stages; 0: none.
@@ -136,6 +144,21 @@ struct Schedule {
   // From Stage::allocated on: the bytes of shared memory that threads exchange values through, or
   // of a loop those of its ring, and where they begin; 0: none.
   std::int32_t shared_bytes = 0, shared_offset = 0;
+
+  // On a host, from Stage::scheduled on. Of what would be computed wherever it is needed, a vector
+  // at a time: it is computed here, as a whole, and kept in memory.
+  bool kept = false;
+  // Of what goes through the elements of a tile: in the loop nest of what did so before it.
+  bool joined = false;
+  // Of a prefetch_desc: which of every four vectors it fetches, a bit each.
+  std::uint8_t quarters = 0b1111;
+  // Of an elementwise instruction: it is looked up in a table of 16, made of what is the same in
+  // all lanes.
+  bool tabulated = false;
+  // Of a dot: how, whether the right operand lies in panels and is multiplied there, and whether
+  // the left one is packed before the loop around, for all of its turns.
+  Product product = Product::along_n;
+  bool in_panels = false, hoisted = false;
   bool operator==(const Schedule&) const = default;
 };
 
@@ -171,6 +194,7 @@ struct Param {
 // Stages of one function's life; each adds facts, and rules that verify() holds it to.
 enum class Stage : std::uint8_t {
   traced,       // what the program computes
+  scheduled,    // on a host: and which loops go through its tiles, in which order
   laid_out,     // and which threads of a block hold which elements of its tiles
   converted,    // and each instruction finds its operands where it works on them
   allocated,    // and its place in shared memory
@@ -242,6 +266,8 @@ Hash content_hash(const Function& function);
 std::string_view name_of(Stage stage);
 std::optional<Stage> parse_stage(std::string_view name);
 std::string_view name_of(Barrier barrier);
+std::string_view name_of(Product product);
+std::optional<Product> parse_product(std::string_view name);
 std::string_view name_of(ReduceKind kind);
 std::optional<ReduceKind> parse_reduce_kind(std::string_view name);
 std::string_view name_of(AtomicKind kind);

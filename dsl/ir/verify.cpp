@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "dsl/ir/loop_nests.h"
 #include "dsl/ir/type_rules.h"
 #include "dsl/ir/verify_stages.h"
 #include "runtime/base/error.h"
@@ -172,6 +173,7 @@ class Verifier {
 
 void verify(const Function& function) {
   Verifier(function).run();
+  verify_loop_nests(function);
   verify_layouts(function);
   verify_shared(function);
 }

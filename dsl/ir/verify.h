@@ -1,6 +1,9 @@
 // The rules that every function obeys at its stage.
 //
 //   traced      arity, types, dominance, yields; schedules stand where they mean something
+//   scheduled   roots that share a loop nest go through one shape, and need of each other only what
+//               is at their own position; what is read from an array that is written is kept
+//               (loop_nests.h). Only hosts have this stage, and no later one
 //   laid_out    each tile has a layout, of its physical shape, over 32 lanes of the function's
 //               warps; what a loop carries has one layout in all turns
 //   converted   operands lie where their instruction works on them: elementwise ones where the

@@ -151,9 +151,11 @@ TEST(StageText, SaysWhatIsWrongWithAStageOrASchedule) {
   EXPECT_THAT(error_with("warps 1", "warps one"), HasSubstr("expected a number of warps"));
   EXPECT_THAT(error_with("(stages 3)", "(stages 300)"),
               HasSubstr("'300' is not a number of stages"));
-  EXPECT_THAT(error_with("(staged)", "(stage)"),
-              HasSubstr("expected stages, staged, deferred, alternating, boxed, shared or barrier, "
-                        "found 'stage'"));
+  EXPECT_THAT(
+      error_with("(staged)", "(stage)"),
+      HasSubstr("expected stages, staged, deferred, alternating, boxed, shared, barrier, kept, "
+                "joined, quarters, tabulated, product, in_panels or hoisted, found "
+                "'stage'"));
   EXPECT_THAT(error_of("func @f() warps 8 roles (4) {}"), HasSubstr("expected 'stages'"));
   EXPECT_THAT(error_of("func @f() warps 8 roles (stages 4, axis 1) {}"),
               HasSubstr("expected 'cluster_axis'"));

@@ -140,6 +140,14 @@ std::string schedule_text(const Schedule& schedule) {
   add(schedule.shared_bytes != 0,
       concat("shared ", schedule.shared_bytes, " at ", schedule.shared_offset));
   add(schedule.barrier != Barrier::none, concat("barrier ", name_of(schedule.barrier)));
+  add(schedule.kept, "kept");
+  add(schedule.joined, "joined");
+  add(schedule.quarters != Schedule{}.quarters,
+      concat("quarters ", static_cast<int>(schedule.quarters)));
+  add(schedule.tabulated, "tabulated");
+  add(schedule.product != Product::along_n, concat("product ", name_of(schedule.product)));
+  add(schedule.in_panels, "in_panels");
+  add(schedule.hoisted, "hoisted");
   return text.empty() ? "" : " schedule (" + text + ")";
 }
 
@@ -157,6 +165,30 @@ Barrier read_barrier(Lexer& lexer) {
   fail(lexer, "'array' or 'scratch'");
 }
 
+Product read_product(Lexer& lexer) {
+  auto product = parse_product(lexer.peek().text);
+  if (!product) fail(lexer, "along_n, along_k, interleaved, packed or tiled");
+  lexer.take();
+  return *product;
+}
+
+// What is either said or not, by its word.
+constexpr std::array flags = {std::pair{std::string_view("staged"), &Schedule::staged},
+                              std::pair{std::string_view("deferred"), &Schedule::deferred},
+                              std::pair{std::string_view("alternating"), &Schedule::alternating},
+                              std::pair{std::string_view("boxed"), &Schedule::boxed},
+                              std::pair{std::string_view("kept"), &Schedule::kept},
+                              std::pair{std::string_view("joined"), &Schedule::joined},
+                              std::pair{std::string_view("tabulated"), &Schedule::tabulated},
+                              std::pair{std::string_view("in_panels"), &Schedule::in_panels},
+                              std::pair{std::string_view("hoisted"), &Schedule::hoisted}};
+
+bool read_flag(Lexer& lexer, Schedule& schedule) {
+  for (auto [word, flag] : flags)
+    if (take_word(lexer, word)) return schedule.*flag = true;
+  return false;
+}
+
 }  // namespace
 
 Schedule read_schedule(Lexer& lexer) {
@@ -164,22 +196,21 @@ Schedule read_schedule(Lexer& lexer) {
   if (!take_word(lexer, "schedule")) return schedule;
   expect_mark(lexer, "(");
   do {
+    if (read_flag(lexer, schedule)) continue;
     if (take_word(lexer, "stages"))
       schedule.stages = static_cast<std::uint8_t>(number(lexer, "a number of stages", 255));
-    else if (take_word(lexer, "staged"))
-      schedule.staged = true;
-    else if (take_word(lexer, "deferred"))
-      schedule.deferred = true;
-    else if (take_word(lexer, "alternating"))
-      schedule.alternating = true;
-    else if (take_word(lexer, "boxed"))
-      schedule.boxed = true;
     else if (take_word(lexer, "shared"))
       read_place(lexer, schedule);
     else if (take_word(lexer, "barrier"))
       schedule.barrier = read_barrier(lexer);
+    else if (take_word(lexer, "quarters"))
+      schedule.quarters = static_cast<std::uint8_t>(number(lexer, "bits of four vectors", 15));
+    else if (take_word(lexer, "product"))
+      schedule.product = read_product(lexer);
     else
-      fail(lexer, "stages, staged, deferred, alternating, boxed, shared or barrier");
+      fail(lexer,
+           "stages, staged, deferred, alternating, boxed, shared, barrier, kept, joined, quarters, "
+           "tabulated, product, in_panels or hoisted");
   } while (take_mark(lexer, ","));
   expect_mark(lexer, ")");
   return schedule;

@@ -9,6 +9,7 @@ namespace tilewright::dsl {
 namespace {
 
 using ir::Inst;
+using ir::may_be_virtual;
 using ir::Op;
 using ir::OpClass;
 using ir::Value;

@@ -11,6 +11,7 @@ namespace tilewright::dsl {
 namespace {
 
 using ir::Inst;
+using ir::may_be_virtual;
 using ir::Op;
 using ir::OpClass;
 using ir::Value;
@@ -232,12 +233,6 @@ class SchedulePlanner {
 };
 
 }  // namespace
-
-bool may_be_virtual(const Inst& inst) {
-  OpClass c = info(inst.op).op_class;
-  return c == OpClass::elementwise || c == OpClass::creation || c == OpClass::shape ||
-         inst.op == Op::load_ || inst.op == Op::load_desc_;
-}
 
 Definitions::Definitions(const ir::Function& function)
     : function_(function), defining_(function.types.size(), nullptr) {

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "dsl/ir/function.h"
+#include "dsl/ir/loop_nests.h"
 
 namespace tilewright::dsl {
 
@@ -77,9 +78,6 @@ struct Schedule {
   std::vector<Step> steps;
   std::vector<bool> materialised;  // indexed by Value: has scratch memory
 };
-
-// Whether a value of this instruction is computed where it is needed, unless it is materialised.
-bool may_be_virtual(const ir::Inst& inst);
 
 // How a tile program reads a weight that was packed beforehand (packed_product.h): it loads a block
 // of an array of panels, and permutes and reshapes it to a matrix that is the right operand of a
