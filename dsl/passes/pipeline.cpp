@@ -24,6 +24,7 @@ constexpr std::array table = {
 // Those that back ends run, too.
 constexpr std::array all_names = std::to_array<std::string_view>({
 #define TILEWRIGHT_TILE_PASS(name, from, to, need, what) #name,
+#define TILEWRIGHT_HOST_PASS(name, from, to, need, what) #name,
 #define TILEWRIGHT_GPU_PASS(name, from, to, need, what) #name,
 #include "dsl/passes/passes.def"
 });
@@ -44,6 +45,7 @@ constexpr std::array constraints = {
                "equal instructions of two loops meet only once they are outside"},
     Constraint{"simplify", "dead_code", "simplify leaves behind what it made useless"},
     Constraint{"common_subexpressions", "dead_code", "values whose twins went may be unused"},
+    Constraint{"dead_code", "form_loop_nests", "what nothing needs would have loops too"},
     Constraint{"dead_code", "specialise_warps", "a load with one user is what is staged"},
     Constraint{"specialise_warps", "assign_layouts", "roles say how many warps hold the tiles"},
     Constraint{"assign_layouts", "pipeline_loads", "what is staged depends on the warps' products"},

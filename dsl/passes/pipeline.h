@@ -2,11 +2,11 @@
 //
 // A pass is a function `bool name(ir::Function&)` or `bool name(ir::Function&, const Target&)` that
 // says whether it changed anything, in a file of its name. passes.def gives each its place; a table
-// of constraints between them with reasons (pipeline.cpp) is checked once. There are two pipelines:
-// `passes()` of every target, and that of GPUs, which code generation runs
-// (codegen/gpu/passes/gpu_pipeline.h) and which takes a function through its stages. The driver
-// alone verifies after each pass, dumps, times, skips by name and stops after a name, so that
-// bisecting a wrong result needs no code.
+// of constraints between them with reasons (pipeline.cpp) is checked once. There are three
+// pipelines: `passes()` of every target, and those of hosts and of GPUs, which code generation runs
+// (codegen/host/passes/host_pipeline.h, codegen/gpu/passes/gpu_pipeline.h) and which take a
+// function through their stages. The driver alone verifies after each pass, dumps, times, skips by
+// name and stops after a name, so that bisecting a wrong result needs no code.
 #pragma once
 
 #include <span>

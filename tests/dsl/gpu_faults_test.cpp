@@ -10,6 +10,7 @@
 
 #include "dsl/codegen/gpu/gpu_code.h"
 #include "dsl/codegen/gpu/passes/gpu_pipeline.h"
+#include "dsl/codegen/named_passes.h"
 #include "dsl/interpret/interpret.h"
 #include "dsl/ir/rewrite.h"
 #include "dsl/ir/text/text.h"

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "dsl/codegen/gpu/gpu_code.h"
+#include "dsl/codegen/named_passes.h"
 #include "dsl/ir/text/text.h"
 #include "dsl/ir/verify.h"
 #include "tests/dsl/occurrences.h"

@@ -7,6 +7,7 @@
 #include "dsl/codegen/gpu/gpu_code.h"
 #include "dsl/codegen/gpu/passes/gpu_pipeline.h"
 #include "dsl/codegen/host/codegen.h"
+#include "dsl/codegen/named_passes.h"
 #include "dsl/ir/text/text.h"
 #include "dsl/passes/pipeline.h"
 #include "runtime/base/out_of_memory.h"
@@ -64,7 +65,7 @@ TEST(ProgramBounds, HoldForPassesByThemselves) {
   ir::Function program = ir::parse(copy_of("2147483648"));
   const std::string names[] = {"assign_layouts"};
   try {
-    gpu::run_named_passes(program, names, target_named("sm_90a"));
+    run_named_passes(program, names, target_named("sm_90a"));
     FAIL() << "it was laid out";
   } catch (const OutOfMemory& error) {
     EXPECT_THAT(error.what(), HasSubstr("is 4194304 elements for each of 512 threads"));

@@ -1,6 +1,6 @@
 // Runs each pass over tile programs on the programs of its golden folders. A folder is named after
 // the pass, and after the target if that is not any host: expand_math.sm_80.
-#include "dsl/codegen/gpu/passes/gpu_pipeline.h"
+#include "dsl/codegen/named_passes.h"
 #include "dsl/ir/text/text.h"
 #include "dsl/passes/pipeline.h"
 #include "tests/golden/golden_files.h"
@@ -15,10 +15,9 @@ TEST_P(TilePassesGolden, GivesTheExpectedProgram) {
   std::string before = ir::print(function);
   std::vector<std::string> names{GetParam().pass};
   const std::string& target = GetParam().target;
-  bool changed =
-      gpu::run_named_passes(function, names, target.empty() ? Target{} : target_named(target))
-          .front()
-          .changed;
+  bool changed = run_named_passes(function, names, target.empty() ? Target{} : target_named(target))
+                     .front()
+                     .changed;
   GetParam().expect(before, ir::print(function));
   EXPECT_EQ(changed, !GetParam().leaves())
       << "files named leaves_... are those where nothing may change";

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "dsl/codegen/gpu/gpu_code.h"
-#include "dsl/codegen/gpu/passes/gpu_pipeline.h"
 #include "dsl/ir/text/text.h"
 #include "dsl/launch/compile.h"
 #include "dsl/passes/pipeline.h"
@@ -53,35 +52,6 @@ std::string check_program(std::uint64_t seed) {
   } catch (const std::exception& error) {
     return concat(error.what(), "\n", ir::print(program.function));
   }
-}
-
-// Each stage has a text that reads back, and the interpreter sees no difference.
-std::string check_stages(std::uint64_t seed) {
-  RandomProgram program = random_tile_program(seed);
-  const dsl::Target target = dsl::target_named(seed % 2 == 0 ? "sm_80" : "sm_90a");
-  try {
-    auto before = arguments_after(program, program.function, ir::interpret);
-    ir::Function function = program.function;
-    for (const dsl::Pass& pass : dsl::gpu::gpu_passes()) {
-      const std::string name(pass.name);
-      dsl::gpu::run_named_passes(function, std::span(&name, 1), target);
-      std::string text = ir::print(function);
-      ir::Function read = ir::parse(text);
-      if (ir::print(read) != text) return concat("after ", name, " reads back otherwise:\n", text);
-      if (ir::content_hash(read) != ir::content_hash(function))
-        return concat("after ", name, " reads back as another program:\n", text);
-      function = std::move(read);
-    }
-    auto after = arguments_after(program, function, ir::interpret);
-    return difference(program, {before, std::vector<std::vector<double>>(before.size())}, after);
-  } catch (const std::exception& error) {
-    return concat(error.what(), "\n", ir::print(program.function));
-  }
-}
-
-TEST(GpuStages, KeepRandomProgramsAndHaveATextThatReadsBack) {
-  for (std::uint64_t seed : seeds_of_test(1000))
-    ASSERT_EQ(check_stages(seed), "") << reproduction(seed);
 }
 
 class TileGpu : public testing::TestWithParam<std::uint64_t> {};

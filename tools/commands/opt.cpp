@@ -7,6 +7,8 @@
 #include "dsl/codegen/gpu/passes/gpu_pipeline.h"
 #include "dsl/codegen/gpu/plan/program_bounds.h"
 #include "dsl/codegen/host/codegen.h"
+#include "dsl/codegen/host/passes/host_pipeline.h"
+#include "dsl/codegen/named_passes.h"
 #include "dsl/ir/text/text.h"
 #include "dsl/passes/pipeline.h"
 #include "graph/ir/text.h"
@@ -26,7 +28,7 @@ struct Arguments {
 
 void list_passes() {
   fmt::print("over tile programs:\n");
-  for (auto table : {dsl::passes(), dsl::gpu::gpu_passes()})
+  for (auto table : {dsl::passes(), dsl::host::host_passes(), dsl::gpu::gpu_passes()})
     for (const dsl::Pass& pass : table) fmt::print("  {:<24} {}\n", pass.name, pass.what);
   fmt::print("over graphs:\n");
   for (const graph::Pass& pass : graph::passes()) fmt::print("  {:<24} {}\n", pass.name, pass.what);
@@ -60,6 +62,14 @@ void opt_graph(const Arguments& a, const std::string& text) {
   if (a.time) print_times(times);
 }
 
+// All that the passes of a target decide.
+std::vector<dsl::PassTime> schedule(ir::Function& function, const dsl::Target& target,
+                                    const std::vector<std::string>& skip) {
+  if (!target.is_gpu()) return dsl::host::schedule(function, {.target = target, .skip = skip});
+  dsl::gpu::require_within_bounds(function, target, false);
+  return dsl::gpu::schedule(function, {.target = target, .skip = skip});
+}
+
 void opt(const Arguments& a) {
   if (a.list) return list_passes();
   const std::string text = read_text("opt", a.file);
@@ -68,28 +78,24 @@ void opt(const Arguments& a) {
   // code.
   dsl::Target target =
       as_misuse([&] { return a.target.empty() ? dsl::Target{} : dsl::target_named(a.target); });
-  bool is_schedule = a.emit == "schedule";
+  bool is_schedule = a.emit == "schedule", is_tile = a.emit == "tile" || is_schedule;
+  const dsl::Target& maker = is_tile || !a.target.empty() ? target : dsl::host_target();
   require_use(a.emit != "dot", "[opt] dot for tile programs; it draws graphs");
-  require_use(a.emit == "tile" || is_schedule || !target.is_gpu(), "[opt] ", a.emit, " for ",
-              a.target, ", a GPU; `tilewright ptx` prints its code");
-  require_use(target.is_gpu() || !is_schedule,
-              "[opt] a schedule is made for GPUs; name one by --target");
+  require_use(is_tile || !target.is_gpu(), "[opt] ", a.emit, " for ", a.target,
+              ", a GPU; `tilewright ptx` prints its code");
   check_names(a, [](const std::string& name) {
     if (std::ranges::find(dsl::pass_names(), name) == dsl::pass_names().end())
       dsl::pass_named(name);
   });
   for (ir::Function& function : programs_of("opt", a.file, text)) {
     auto times = a.passes.empty() ? dsl::run_passes(function, {.target = target, .skip = a.skip})
-                                  : dsl::gpu::run_named_passes(function, a.passes, target);
-    if (is_schedule) dsl::gpu::require_within_bounds(function, target, false);
-    if (is_schedule)
-      for (const auto& t : dsl::gpu::schedule(function, {.target = target, .skip = a.skip}))
-        times.push_back(t);
-    if (a.emit == "tile" || is_schedule)
+                                  : dsl::run_named_passes(function, a.passes, target);
+    if (a.emit != "tile")
+      for (const auto& t : schedule(function, maker, a.skip)) times.push_back(t);
+    if (is_tile)
       fmt::print("{}", ir::print(function));
     else
-      fmt::print("{}", dsl::host_code_text(function, a.target.empty() ? dsl::host_target() : target,
-                                           a.emit));
+      fmt::print("{}", dsl::host_code_text(function, maker, a.emit));
     if (a.time) print_times(times);
   }
 }
@@ -109,9 +115,9 @@ void add_opt(CLI::App& command) {
                      "what the passes make it for: a host's or a GPU's name (default: any host)");
   command
       .add_option("--emit", a->emit,
-                  "what to print: of tile programs tile; for a GPU schedule, tile IR with all that "
-                  "its passes decide; for a host llvm or asm; of a graph tile, its text, or dot, a "
-                  "drawing")
+                  "what to print: of tile programs tile, or schedule, tile IR with all that the "
+                  "target's passes decide; for a host llvm or asm; of a graph tile, its text, or "
+                  "dot, a drawing")
       ->check(CLI::IsMember({"tile", "schedule", "llvm", "asm", "dot"}))
       ->capture_default_str();
   command.add_flag("--list", a->list, "list the passes and what each does");

@@ -15,7 +15,6 @@ Emitter::Emitter(llvm::Module& module, const ir::Function& function, const Targe
       function_(function),
       target_(target),
       defs_(function),
-      schedule_(make_schedule(defs_)),
       facts_(scalar_facts(function)),
       live_rows_(live_rows(function, facts_)),
       scalars_(function.types.size(), nullptr),
@@ -64,7 +63,7 @@ void Emitter::program(llvm::Function* fn) {
   for (int axis = 0; axis < 3; ++axis) program_id_[axis] = fn->getArg(next++);
   for (int axis = 0; axis < 3; ++axis) grid_[axis] = fn->getArg(next++);
   scratch_ = fn->getArg(next);
-  steps(schedule_.steps);
+  steps(scheduled_steps(defs_));
   b_.CreateRetVoid();
 }
 

@@ -1,4 +1,4 @@
-// Writes a tile program down as LLVM IR for a host core, following its schedule (schedule.h).
+// Writes a tile program that is scheduled (schedule.h) down as LLVM IR for a host core.
 //
 // The layout of a host core: the *lanes* of a vector register lie along one axis of the tile, the
 // last with more than one element, and a loop goes over the vectors of that axis and over the other
@@ -330,7 +330,6 @@ class Emitter : Arithmetic {
   const ir::Function& function_;
   const Target& target_;
   Definitions defs_;
-  Schedule schedule_;
   std::vector<ScalarFacts> facts_;
   std::vector<std::optional<ir::Value>> live_rows_;
 

@@ -6,6 +6,7 @@
 
 #include "dsl/codegen/host/codegen.h"
 #include "dsl/codegen/host/emitter.h"
+#include "dsl/codegen/host/passes/host_pipeline.h"
 #include "dsl/codegen/llvm/jit.h"
 #include "dsl/codegen/llvm/llvm_passes.h"
 #include "runtime/base/error.h"
@@ -45,12 +46,18 @@ void generate(const ir::Function& function, const Target& target, const std::str
   require(function.params.size() <= most_parameters, "[codegen] ", function.name, " has ",
           function.params.size(), " parameters; a processor's code takes ", most_parameters,
           " at the most; put numbers into an array");
+  ir::Function scheduled = function;
+  host::schedule(scheduled, {.target = target});
+  require(scheduled.stage == ir::Stage::scheduled, "[codegen] @", function.name, " is ",
+          name_of(function.stage),
+          "; a host's code is made of a function that is traced or "
+          "scheduled");
   g.context = std::make_unique<llvm::LLVMContext>();
   g.module = std::make_unique<llvm::Module>(function.name, *g.context);
   g.machine = value_of(machine_builder(target).createTargetMachine(), "choosing the processor");
   g.module->setTargetTriple(g.machine->getTargetTriple());
   g.module->setDataLayout(g.machine->createDataLayout());
-  Emitter emitter(*g.module, function, target);
+  Emitter emitter(*g.module, scheduled, target);
   emitter.run(entry);
   g.scratch_bytes = emitter.scratch_bytes();
   verify_llvm(*g.module, function.name);

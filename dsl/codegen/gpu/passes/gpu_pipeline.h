@@ -5,7 +5,6 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <vector>
 
 #include "dsl/passes/pipeline.h"
@@ -17,10 +16,5 @@ std::span<const Pass> gpu_passes();
 // Runs them all, but for those that are skipped; `options.target` is a GPU, of whose bounds the
 // function is (plan/program_bounds.h).
 std::vector<PassTime> schedule(ir::Function& function, PipelineOptions options);
-
-// Named passes of either table, in the given order. Raises `OutOfMemory` where one of these passes
-// is among them and the function is beyond the bounds.
-std::vector<PassTime> run_named_passes(ir::Function& function, std::span<const std::string> names,
-                                       const Target& target);
 
 }  // namespace tilewright::dsl::gpu

@@ -122,10 +122,9 @@ class SchedulePlanner {
     root({&inst, inst.operands[1]});
   }
 
-  const Shape& domain_of(const Root& root) const {
-    return root.inst != nullptr && root.inst->op == Op::prefetch_desc_
-               ? root.inst->get<ir::Extent>().shape
-               : defs_.type(root.value).shape;
+  Shape domain_of(const Root& root) const {
+    return root.inst == nullptr ? defs_.type(root.value).shape
+                                : ir::domain_of(defs_.function(), *root.inst);
   }
   // Whether the open loop nest can go through this root too.
   bool joins(const Root& root) const {
@@ -379,6 +378,40 @@ Schedule make_schedule(const Definitions& definitions) {
   materialise_expensive_values(definitions, schedule);
   delay_prefetches(schedule.steps);
   return schedule;
+}
+
+namespace {
+
+std::vector<Step> steps_of(const ir::Block& block, const Definitions& defs) {
+  std::vector<Step> steps;
+  for (const Inst& inst : block.insts) {
+    const ir::Schedule& marks = inst.schedule;
+    if (ir::is_root(defs.function(), inst)) {
+      const bool is_store = info(inst.op).effect == ir::Effect::writes;
+      Root root = marks.kept ? Root{nullptr, inst.results[0]}
+                             : Root{&inst, inst.operands[is_store ? 1 : 0], marks.quarters};
+      if (!marks.joined)
+        steps.push_back(
+            {StepKind::loop_nest, nullptr, ir::domain_of(defs.function(), inst), {}, {}});
+      steps.back().roots.push_back(root);
+    } else if (info(inst.op).op_class == OpClass::contraction) {
+      steps.push_back({StepKind::dot, &inst, {}, {}, {}});
+    } else if (!inst.bodies.empty()) {
+      StepKind kind = inst.op == Op::loop_ ? StepKind::loop : StepKind::branch;
+      steps.push_back({kind, &inst, {}, {}, {}});
+      for (const ir::Block& body : inst.bodies) steps.back().bodies.push_back(steps_of(body, defs));
+    } else if (inst.op != Op::yield_ && (inst.results.empty() || !defs.is_tile(inst.results[0]))) {
+      steps.push_back({StepKind::scalar, &inst, {}, {}, {}});
+    }
+  }
+  return steps;
+}
+
+}  // namespace
+
+std::vector<Step> scheduled_steps(const Definitions& definitions) {
+  check(definitions.function().stage == ir::Stage::scheduled, "steps of what is not scheduled");
+  return steps_of(definitions.function().body, definitions);
 }
 
 namespace {

@@ -18,7 +18,9 @@
 // nests, or again in each iteration of a loop, and computing it costs more than writing and reading
 // it. Results of dots and loops, and results of reductions that have axes, are always materialised.
 //
-// The schedule is decided here and emitted as LLVM IR by emitter.h. Nothing here depends on LLVM.
+// The schedule is decided here, written into the program by the pass form_loop_nests, as an order
+// and as marks (ir/loop_nests.h), read from there and emitted as LLVM IR by emitter.h. Nothing here
+// depends on LLVM.
 #pragma once
 
 #include <optional>
@@ -89,7 +91,10 @@ struct PanelBlock {
 };
 std::optional<PanelBlock> panel_block(const Definitions& definitions, ir::Value matrix);
 
+// For a traced function.
 Schedule make_schedule(const Definitions& definitions);
+// The steps of one that is scheduled.
+std::vector<Step> scheduled_steps(const Definitions& definitions);
 // For people and tests: one line a step.
 std::string to_string(const Schedule& schedule, const ir::Function& function);
 
