@@ -36,7 +36,6 @@ void Emitter::emit_loop_nest(const Shape& domain, const std::vector<Root>& roots
       target_.lanes, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(width)))));
   tail_ = nullptr;
   narrowed_.clear();
-  small_numbers_.clear();
   s.position.index.assign(domain.size(), index(0));
   s.position.lane = lanes_ == 1 ? -1 : s.lane;
   for (const Root& root : roots)

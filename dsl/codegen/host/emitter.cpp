@@ -15,6 +15,7 @@ Emitter::Emitter(llvm::Module& module, const ir::Function& function, const Targe
       function_(function),
       target_(target),
       defs_(function),
+      small_numbers_(defs_),
       facts_(scalar_facts(function)),
       live_rows_(live_rows(function, facts_)),
       scalars_(function.types.size(), nullptr),

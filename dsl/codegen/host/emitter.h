@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "dsl/codegen/host/plan/schedule.h"
+#include "dsl/codegen/host/plan/small_numbers.h"
 #include "dsl/codegen/llvm/arithmetic.h"
 #include "dsl/codegen/llvm/live_rows.h"
 #include "dsl/codegen/llvm/scalar_facts.h"
@@ -171,13 +172,6 @@ class Emitter : Arithmetic {
   llvm::Value* narrow_to_bf16(llvm::Value* value) override;
   llvm::Value* narrowed_by_instruction(llvm::Value* value);
   std::optional<Lanes> looked_up(const ir::Inst& inst, const Position& position);
-  bool is_small_number(const ir::Inst& inst) const;
-  struct SmallNumber {
-    const ir::Inst* inst = nullptr;
-    int steps = 0;
-  };
-  SmallNumber small_number_of(const ir::Inst& inst);
-  SmallNumber small_number_of(ir::Value value);
   llvm::Value* table_of(const ir::Inst& inst, const ir::Inst& number, const Position& position);
   llvm::Value* table_of(ir::Value value, const ir::Inst& number, const Position& position);
   llvm::Value* small_number(const ir::Inst& inst, const Position& position);
@@ -330,6 +324,7 @@ class Emitter : Arithmetic {
   const ir::Function& function_;
   const Target& target_;
   Definitions defs_;
+  SmallNumbers small_numbers_;
   std::vector<ScalarFacts> facts_;
   std::vector<std::optional<ir::Value>> live_rows_;
 
@@ -356,9 +351,8 @@ class Emitter : Arithmetic {
   bool flushes_ = false;                // subnormals, where they are rounded to bf16
   llvm::Value* tail_ = nullptr;         // mask of the active lanes; null: all
   std::optional<ir::Value> rows_ = {};  // that it goes through along the first axis; none: all
-  std::set<const ir::Inst*> aligned_stores_;                  // where no lane is masked off
-  std::unordered_map<ir::Value, SmallNumber> small_numbers_;  // of a loop nest, as they were found
-  std::unordered_map<llvm::Value*, llvm::Value*> narrowed_;   // what was rounded to bf16: from what
+  std::set<const ir::Inst*> aligned_stores_;                 // where no lane is masked off
+  std::unordered_map<llvm::Value*, llvm::Value*> narrowed_;  // what was rounded to bf16: from what
   std::vector<Level> levels_;  // outermost first; the last has no block yet
   std::unordered_map<llvm::Value*, std::size_t> level_of_index_;
 };

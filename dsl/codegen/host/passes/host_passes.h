@@ -9,5 +9,6 @@
 namespace tilewright::dsl::host {
 
 bool form_loop_nests(ir::Function& function, const Target& target);  // which loops, in which order
+bool tabulate(ir::Function& function, const Target& target);         // what is looked up
 
 }  // namespace tilewright::dsl::host

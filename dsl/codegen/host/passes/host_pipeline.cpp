@@ -7,7 +7,7 @@
 namespace tilewright::dsl::host {
 namespace {
 
-constexpr bool required = true;
+constexpr bool required = true, optional = false;
 
 constexpr std::array table = {
 #define TILEWRIGHT_HOST_PASS(name, from, to, need, what) \
