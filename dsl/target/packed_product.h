@@ -9,11 +9,16 @@
 
 namespace tilewright::dsl {
 
-// How many elements of operands that are both of this type one lane, a word of 4 bytes, multiplies
-// at once where there are many rows.
+// How many elements of operands that are both of this type an instruction multiplies in one lane, a
+// word of 4 bytes.
 inline std::int64_t elements_in_word(const Target& host, DType dtype) {
-  if (dtype == DType::bf16 && host.packs_pairs()) return 2;
+  if (dtype == DType::bf16 && host.has_bf16_dot) return 2;
   return dtype == DType::i8 && host.has_int8_dot ? 4 : 1;
+}
+// Where there are many rows, which is not the faster way on all hosts.
+inline std::int64_t packed_word(const Target& host, DType dtype) {
+  const std::int64_t elements = elements_in_word(host, dtype);
+  return elements == 2 && !host.packs_pairs() ? 1 : elements;
 }
 
 struct PackedProduct {
@@ -72,7 +77,7 @@ struct PackedPanels {
 // How the host's products of both operands in this type read their right one.
 inline PackedPanels panels_of(const Target& host, DType dtype, std::int64_t depth,
                               std::int64_t columns) {
-  bool in_pairs = elements_in_word(host, dtype) == 2 && depth % 2 == 0;
+  bool in_pairs = packed_word(host, dtype) == 2 && depth % 2 == 0;
   return {packed_product(host, in_pairs ? 2 : 1, columns).vectors * host.lanes, in_pairs};
 }
 

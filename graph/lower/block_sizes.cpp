@@ -36,8 +36,7 @@ std::int64_t round_up(std::int64_t x, std::int64_t quantum) {
 
 ProductExtent product_extent(const Region& region, const RegionFacts& facts, std::int64_t rows,
                              const dsl::Target& host) {
-  const std::int64_t bytes =
-      facts.multiplied ? 4 / dsl::elements_in_word(host, *facts.multiplied) : 4;
+  const std::int64_t bytes = facts.multiplied ? 4 / dsl::packed_word(host, *facts.multiplied) : 4;
   // Of a class of numbers of rows, as many products as there are of the region's own number.
   const std::int64_t own = facts.digit ? facts.digits[*facts.digit] : 1;
   ProductExtent product{region.rows / own, rows,  region.width,
