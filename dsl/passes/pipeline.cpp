@@ -47,6 +47,7 @@ constexpr std::array constraints = {
     Constraint{"common_subexpressions", "dead_code", "values whose twins went may be unused"},
     Constraint{"dead_code", "form_loop_nests", "what nothing needs would have loops too"},
     Constraint{"form_loop_nests", "tabulate", "what is kept is read, and not computed again"},
+    Constraint{"form_loop_nests", "pack_products", "what is kept is multiplied where it lies"},
     Constraint{"dead_code", "specialise_warps", "a load with one user is what is staged"},
     Constraint{"specialise_warps", "assign_layouts", "roles say how many warps hold the tiles"},
     Constraint{"assign_layouts", "pipeline_loads", "what is staged depends on the warps' products"},

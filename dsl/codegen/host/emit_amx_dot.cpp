@@ -26,17 +26,16 @@
 // Tile registers are assigned here, not by LLVM, whose allocator would configure them again
 // wherever it sees fit. All have one shape, which is configured once a product.
 #include <algorithm>
-#include <unordered_set>
 
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include "dsl/codegen/host/matrix.h"
+#include "dsl/ir/rewrite.h"
 #include "dsl/target/packed_product.h"
 #include "runtime/base/divide_up.h"
 
 namespace tilewright::dsl {
 
-using ir::Inst;
 using ir::Value;
 
 namespace {
@@ -103,18 +102,6 @@ void Emitter::begin_tiles() {
 // Afterwards neither other code nor the system, when it switches threads, has to save the tiles.
 void Emitter::end_tiles() { tile_op(llvm::Intrinsic::x86_tilerelease, {}, {}); }
 
-// How many elements of each operand a word of a tile holds if the dot is computed with tiles; else
-// 1.
-int Emitter::tiled_word(const Inst& dot) const {
-  const ir::Type &a = function_.type(dot.operands[0]), &b = function_.type(dot.operands[1]);
-  const std::int64_t rows = a.shape[0], depth = a.shape[1], columns = b.shape[1];
-  if (!target_.has_tiles || rows < PackedProduct::least_rows || depth < target_.lanes ||
-      columns < target_.lanes)
-    return 1;
-  const int in_word = elements_in_word(a.dtype, b.dtype, function_.type(dot.results[0]).dtype);
-  return depth % in_word == 0 ? in_word : 1;
-}
-
 std::int64_t Emitter::steps_of(const TiledLeft& left) {
   return divide_up(left.depth, side * left.in_word);
 }
@@ -178,26 +165,18 @@ void Emitter::pack_tiles_of_rows(const Matrix& a, llvm::Value* first, const Tile
   });
 }
 
-// Packs the left operands of products in the loop's body that are loop-invariant. Returns these
+// Packs the left operands of products in the loop's body that are marked as hoisted. Returns these
 // values, so that they can be forgotten after the loop.
 std::vector<Value> Emitter::pack_shared_lefts(const Step& loop) {
-  const ir::Block& body = loop.inst->bodies[0];
-  std::unordered_set<Value> inside(body.params.begin(), body.params.end());
-  ir::for_each_inst(body, [&](const Inst& inst) {
-    inside.insert(inst.results.begin(), inst.results.end());
-    for (const ir::Block& inner : inst.bodies)
-      inside.insert(inner.params.begin(), inner.params.end());
-  });
+  const std::vector<Value> outside = ir::free_values(loop.inst->bodies[0]);
   std::vector<Value> packed;
   for (const Step& step : loop.bodies[0]) {
-    if (step.kind != StepKind::dot) continue;
-    const int in_word = tiled_word(*step.inst);
+    if (step.kind != StepKind::dot || !step.inst->schedule.hoisted) continue;
     const Value value = step.inst->operands[0];
+    bool is_outside = std::ranges::find(outside, value) != outside.end();
+    if (tiled_lefts_.contains(value) || !is_outside || !products_.is_tiled(*step.inst)) continue;
     const ir::Type& type = function_.type(value);
-    if (in_word == 1 || inside.contains(value) || tiled_lefts_.contains(value)) continue;
-    const std::int64_t bytes = element_count(type.shape) * size_bytes(type.dtype);
-    if (bytes > most_left_bytes) continue;
-    TiledLeft left = allocate_left(type.shape[0], type.shape[1], in_word);
+    TiledLeft left = allocate_left(type.shape[0], type.shape[1], products_.tiled_word(*step.inst));
     const std::int64_t scratch = scratch_used_;
     const Matrix a = left_operand(*step.inst);
     left.live_rows = a.live_rows;

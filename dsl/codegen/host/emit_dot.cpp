@@ -19,7 +19,6 @@
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include "dsl/codegen/host/matrix.h"
-#include "dsl/target/packed_product.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::dsl {
@@ -30,71 +29,36 @@ using ir::Value;
 
 namespace {
 
-constexpr std::int64_t rows_along_k = 4;  // the most rows for which lanes along a short k pay
-constexpr std::int64_t long_depth = 64;   // of k: adding up lanes costs less than transposing b
 constexpr std::int64_t small_copy = 512;  // elements that are gathered rather than transposed
 constexpr std::int64_t least_fetched = 8 << 10;  // of a block, in bytes
 constexpr std::int64_t least_paired_lanes = 4;   // of the instruction
 
 }  // namespace
 
-bool Emitter::is_inside(const Inst& access) const {
-  const bool loads = access.op == Op::load_desc_;
-  const std::size_t first = loads ? 1 : 2;  // of the operands that say where the block begins
-  const Shape& block =
-      loads ? access.get<ir::BlockAccess>().shape : function_.type(access.operands[1]).shape;
-  const Inst& array = *arrays_.at(access.operands[0]).inst;
-  std::optional<Value> rows;
-  if (loads) rows = live_rows_[access.results[0]];
-  for (std::size_t axis = 0; axis < block.size(); ++axis) {
-    const ScalarFacts& at = facts_[access.operands[first + axis]];
-    const ScalarFacts& size = facts_[array.operands[1 + axis]];
-    std::int64_t extent = block[static_cast<int>(axis)];
-    bool fits =
-        at.low >= 0 && at.high != INT64_MAX && size.low >= extent && at.high <= size.low - extent;
-    fits = fits || (axis == 0 && rows && rows == end_of_rows(access, array, first, extent, facts_));
-    if (!fits) return false;
-  }
-  return true;
-}
-
 std::optional<Emitter::Matrix> Emitter::matrix_in_memory(Value value) {
-  const Inst* inst = defs_.inst(value);
-  const Shape& shape = function_.type(value).shape;
-  if (auto slot = slots_.find(value); slot != slots_.end()) {
-    const Slot& s = slot->second;
-    Matrix result{s.data,   s.type.dtype,        shape[0],
-                  shape[1], index(s.strides[0]), index(s.strides[1])};
+  auto place = products_.place(value);
+  if (!place) return std::nullopt;
+  if (place->load == nullptr) {
+    const Slot& s = slots_.at(place->tile);
+    Matrix result{s.data,
+                  s.type.dtype,
+                  place->rows,
+                  place->columns,
+                  index(*place->row_stride),
+                  index(*place->column_stride)};
     result.in_scratch = true;
     return result;
   }
-  if (inst == nullptr) return std::nullopt;
-  if (inst->op == Op::permute_) {
-    auto inner = matrix_in_memory(inst->operands[0]);
-    bool swaps = inst->get<ir::Permutation>().dims[0] == 1;
-    return inner && swaps ? std::optional(inner->transposed()) : inner;
-  }
-  // A block of one row or column of an array of more axes is a matrix too.
-  if ((inst->op == Op::reshape_ || inst->op == Op::expand_dims_) && shape.rank() == 2) {
-    const Inst* source = defs_.inst(inst->operands[0]);
-    const Shape& from = function_.type(inst->operands[0]).shape;
-    if (source == nullptr || source->op != Op::load_desc_ || slots_.contains(inst->operands[0]) ||
-        !only_moves_unit_axes(from, shape) || shape[0] == 1 || shape[1] == 1)
-      return std::nullopt;
-    inst = source;
-  }
-  if (inst->op != Op::load_desc_ || !is_inside(*inst)) return std::nullopt;
-  const Shape& block = inst->get<ir::BlockAccess>().shape;
+  const Inst& load = *place->load;
+  const Shape& block = load.get<ir::BlockAccess>().shape;
   Position first;
   first.index.assign(block.size(), index(0));
-  llvm::Value* pointer = desc_address(*inst, 1, block, first).pointer;
-  std::vector<Stride> strides;
-  for (int axis = 0; axis < block.rank(); ++axis)
-    if (block.rank() == 2 || block[axis] > 1)
-      strides.push_back(arrays_.at(inst->operands[0]).strides[static_cast<std::size_t>(axis)]);
-  if (strides.size() != 2) return std::nullopt;
-  Matrix result{pointer, function_.type(value).dtype, shape[0], shape[1], strides[0], strides[1]};
-  result.next_block = next_block(*inst);
+  llvm::Value* pointer = desc_address(load, 1, block, first).pointer;
+  const std::vector<Stride>& strides = arrays_.at(load.operands[0]).strides;
+  auto along = [&](std::size_t i) { return strides[static_cast<std::size_t>(place->axes[i])]; };
+  Matrix result{pointer, function_.type(value).dtype, place->rows, place->columns, along(0),
+                along(1)};
+  result.next_block = next_block(load);
   return result;
 }
 
@@ -147,8 +111,10 @@ Emitter::Matrix Emitter::scratch_copy(Value value) {
   return result;
 }
 
-Emitter::Matrix Emitter::right_operand(Value value, DType sum) {
-  if (auto panels = panels_in_memory(value, sum)) return *panels;
+Emitter::Matrix Emitter::right_operand(const Inst& dot) {
+  const Value value = dot.operands[1];
+  if (dot.schedule.in_panels)
+    return panels_in_memory(*products_.panels(value, function_.type(dot.results[0]).dtype));
   auto block = panel_block(defs_, value);
   if (!block || slots_.contains(value)) return matrix_operand(value);
   // If the reshape is not looked through, its operand is computed first.
@@ -179,25 +145,34 @@ std::optional<Value> Emitter::replaced_by(Value start, Value result) const {
   return std::nullopt;
 }
 
-// Of a dot, with the rows that are needed. Where these are not all and do not lie one after the
-// other, a copy of them is multiplied, and where loops do not end with them, all rows of a copy.
 Emitter::Matrix Emitter::left_operand(const Inst& dot) {
   const Value value = dot.operands[0];
-  Matrix a = matrix_operand(value);
-  std::optional<Value> rows = live_rows_[dot.results[0]];
-  if (!rows) rows = live_rows_[value];
-  if (!rows) return a;
-  const bool packs =
-      a.rows >= PackedProduct::least_rows || panel_block(defs_, dot.operands[1]).has_value();
-  const int in_word = elements_in_word(a.dtype, function_.type(dot.operands[1]).dtype,
-                                       function_.type(dot.results[0]).dtype);
-  const bool ends = !packs || a.rows % PackedProduct::whole_blocks(target_, in_word) == 0;
-  if (!slots_.contains(value) && !(ends && a.rows_contiguous())) a = scratch_copy(value);
-  if (ends) a.live_rows = scalars_[*rows];
+  Matrix a = products_.copies_left(dot) ? scratch_copy(value) : matrix_operand(value);
+  const std::optional<Value> rows = products_.live_rows(dot);
+  if (rows && products_.ends_with_live_rows(dot)) a.live_rows = scalars_[*rows];
   return a;
 }
 
+// What a text says is followed or refused. Any product can go along the columns of its right
+// operand.
+void Emitter::require_possible(const Inst& dot) const {
+  const ir::Schedule& marks = dot.schedule;
+  const ir::Product best = products_.product(dot);
+  const bool has_panels =
+      products_.panels(dot.operands[1], function_.type(dot.results[0]).dtype).has_value();
+  const bool is_plain = marks.product == ir::Product::along_n && !marks.in_panels;
+  require(is_plain || (marks.product == best && marks.in_panels == has_panels), "[dot] ",
+          describe(dot.where), ": is multiplied as ", name_of(marks.product),
+          marks.in_panels ? ", in panels" : "", "; on this host that is ", name_of(best),
+          has_panels ? ", in panels" : "", ", or along_n");
+  const bool can_hoist = products_.is_tiled(dot) && tiled_lefts_.contains(dot.operands[0]);
+  require(!marks.hoisted || (can_hoist && !is_plain), "[dot] ", describe(dot.where),
+          ": its left operand is hoisted; that takes a product by tiles, and a loop around that "
+          "does not make the operand");
+}
+
 void Emitter::dot(const Inst& inst) {
+  require_possible(inst);
   Value result = inst.results[0], start = inst.operands[2];
   DType wanted = function_.type(result).dtype;
   std::int64_t scratch = scratch_used_;
@@ -220,36 +195,36 @@ void Emitter::dot(const Inst& inst) {
   const Slot& slot = slots_.at(result);
   Matrix c{slot.data, wanted, slot.type.shape[0], slot.type.shape[1], index(slot.strides[0]),
            index(1)};
-  if (auto left = tiled_lefts_.find(inst.operands[0]);
-      left != tiled_lefts_.end() && tiled_word(inst) != 1) {
-    dot_panels(left->second, right_operand(inst.operands[1], wanted), index(0), c, accumulate);
+  if (inst.schedule.hoisted) {
+    dot_panels(tiled_lefts_.at(inst.operands[0]), right_operand(inst), index(0), c, accumulate);
     scratch_used_ = scratch;
     return;
   }
   Matrix a = left_operand(inst);
-  Matrix b = right_operand(inst.operands[1], wanted);
+  Matrix b = right_operand(inst);
   // Many rows hide the latency of memory; products by AMX tiles prefetch a step at a time.
-  if ((a.rows > most_rows_fetched && tiled_word(inst) == 1) ||
+  if ((a.rows > most_rows_fetched && !products_.is_tiled(inst)) ||
       b.rows * b.columns * size_bytes(b.dtype) < least_fetched)
     b.next_block = nullptr;
-  bool along_k = b.columns_contiguous() && a.rows_contiguous() && b.rows > 1;
-  if (b.in_panels() || (a.rows >= PackedProduct::least_rows && a.columns >= target_.lanes &&
-                        b.columns >= target_.lanes)) {
-    packed_dot(a, b, c, accumulate);
-  } else if (along_k && (a.rows <= rows_along_k || b.rows >= long_depth)) {
-    bool pairs = elements_in_word(a.dtype, b.dtype, wanted) == 2 && b.rows % 2 == 0 &&
-                 b.rows >= 2 * least_paired_lanes;
-    if (pairs)
-      dot_along_k(in_words(a, 2), in_words(b.transposed(), 2).transposed(), c, accumulate);
-    else
-      dot_along_k(a, b, c, accumulate);
-  } else if (can_interleave(a, b, wanted)) {
-    dot_interleaved(a, b, c, accumulate);
-  } else {
-    if (!b.rows_contiguous())
-      b = b.rows * b.columns <= small_copy ? scratch_copy(inst.operands[1])
-                                           : transposed_copy(b, wanted);
-    dot_along_n(a, b, c, accumulate);
+  switch (inst.schedule.product) {
+    case ir::Product::packed: packed_dot(a, b, c, accumulate); break;
+    case ir::Product::tiled: tiled_dot(a, b, c, accumulate); break;
+    case ir::Product::interleaved: dot_interleaved(a, b, c, accumulate); break;
+    case ir::Product::along_k: {
+      bool pairs = products_.elements_in_word(a.dtype, b.dtype, wanted) == 2 && b.rows % 2 == 0 &&
+                   b.rows >= 2 * least_paired_lanes;
+      if (pairs)
+        dot_along_k(in_words(a, 2), in_words(b.transposed(), 2).transposed(), c, accumulate);
+      else
+        dot_along_k(a, b, c, accumulate);
+      break;
+    }
+    case ir::Product::along_n:
+      if (!b.rows_contiguous())
+        b = b.rows * b.columns <= small_copy ? scratch_copy(inst.operands[1])
+                                             : transposed_copy(b, wanted);
+      dot_along_n(a, b, c, accumulate);
+      break;
   }
   scratch_used_ = scratch;
 }
@@ -262,13 +237,6 @@ Emitter::Matrix Emitter::in_words(const Matrix& x, int in_word) {
   result.next_block = x.next_block;
   result.live_rows = x.live_rows;
   return result;
-}
-
-int Emitter::elements_in_word(DType a, DType b, DType sum) const {
-  auto are = [&](DType operand, DType of) { return a == operand && b == operand && sum == of; };
-  if (target_.has_bf16_dot && are(DType::bf16, DType::f32)) return 2;
-  if (target_.has_int8_dot && are(DType::i8, DType::i32)) return 4;
-  return 1;
 }
 
 void Emitter::for_blocks(std::int64_t size, std::int64_t step, bool split,

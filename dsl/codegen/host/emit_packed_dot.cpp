@@ -53,38 +53,24 @@ Emitter::Matrix Emitter::part_of(const Matrix& x, llvm::Value* row, llvm::Value*
   return part;
 }
 
-// The right operand of a dot, if it is stored in panels.
-std::optional<Emitter::Matrix> Emitter::panels_in_memory(ir::Value value, DType sum) {
-  auto found = panel_block(defs_, value);
-  if (!found) return std::nullopt;
-  const auto& [load, permute, in_pairs] = *found;
-  bool is_materialised = slots_.contains(load->results[0]) ||
-                         slots_.contains(permute->results[0]) || slots_.contains(value);
-  if (is_materialised || !is_inside(*load)) return std::nullopt;
-  const Shape& block = load->get<ir::BlockAccess>().shape;
-  const DType dtype = function_.type(value).dtype;
-  const int in_word = in_pairs ? 2 : 1;
-  const std::int64_t width = block[2], vectors = width / target_.lanes;
-  if (in_pairs ? elements_in_word(dtype, dtype, sum) != 2 : dtype != sum) return std::nullopt;
-  if (width % target_.lanes != 0 || vectors < 2 || vectors > 4) return std::nullopt;
-  std::vector<std::int64_t> strides;
-  for (const Stride& stride : arrays_.at(load->operands[0]).strides) {
-    if (!stride.known) return std::nullopt;
-    strides.push_back(*stride.known);
-  }
-  const std::int64_t row = width * in_word;
-  if (strides[1] != row || strides[2] != in_word || (in_pairs && strides[3] != 1) ||
-      strides[0] <= 0 || strides[0] % row != 0)
-    return std::nullopt;
+// A right operand that is stored in panels.
+Emitter::Matrix Emitter::panels_in_memory(const PanelPlace& place) {
+  const ir::Inst& load = *place.block.load;
+  const Shape& block = load.get<ir::BlockAccess>().shape;
+  const int in_word = place.in_word;
   Position first;
   first.index.assign(block.size(), index(0));
-  llvm::Value* data = desc_address(*load, 1, block, first).pointer;
-  Matrix result{
-      data,   in_pairs ? DType::i32 : dtype, block[1], block[0] * width, index(width), index(1),
-      in_word};
-  result.panel_width = width;
-  result.panel_rows = strides[0] / row;
-  llvm::Value* next = target_.has_tiles && in_pairs ? next_block(*load) : nullptr;
+  llvm::Value* data = desc_address(load, 1, block, first).pointer;
+  Matrix result{data,
+                place.block.in_pairs ? DType::i32 : function_.type(load.results[0]).dtype,
+                block[1],
+                block[0] * place.width,
+                index(place.width),
+                index(1),
+                in_word};
+  result.panel_width = place.width;
+  result.panel_rows = place.rows;
+  llvm::Value* next = target_.has_tiles && place.block.in_pairs ? next_block(load) : nullptr;
   if (next != nullptr) result.next_block = b_.CreateExactSDiv(next, index(in_word));
   return result;
 }
@@ -104,10 +90,7 @@ Emitter::Matrix Emitter::panel_of(const Matrix& b, llvm::Value* k, llvm::Value* 
 }
 
 int Emitter::packed_word(const Matrix& a, const Matrix& b, DType sum) const {
-  if (b.in_panels()) return b.in_word;
-  const int in_word = elements_in_word(a.dtype, b.dtype, sum);
-  const bool is_slow = in_word == 2 && !target_.packs_pairs();
-  return is_slow || a.columns % in_word != 0 ? 1 : in_word;
+  return b.in_panels() ? b.in_word : products_.packed_word(a.dtype, b.dtype, sum, a.columns);
 }
 
 void Emitter::packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
@@ -115,7 +98,6 @@ void Emitter::packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool
   const PackedProduct how = b.in_panels()
                                 ? packed_product_of(target_, in_word, b.panel_width / target_.lanes)
                                 : packed_product(target_, in_word, b.columns);
-  if (how.by_tiles) return tiled_dot(a, b, c, accumulate);
   const std::int64_t height = how.height, width = how.vectors * target_.lanes,
                      left_panel = how.left_panel_rows(), quantum = words_of_line * in_word;
   const bool of_words = in_word != 1, adds_128 = in_word == 4;
@@ -243,7 +225,7 @@ bool Emitter::store_panels(const std::vector<Root>& roots) {
   if (load == nullptr || load->op != ir::Op::load_desc_ || slots_.contains(load->results[0]) ||
       type.dtype != DType::bf16 || type.shape.rank() != 4 || type.shape[3] != 2 ||
       target_.lanes < 8 || type.shape[2] % target_.lanes != 0 || live_rows_[load->results[0]] ||
-      !is_inside(*load) || !is_inside(store))
+      !products_.is_inside(*load) || !products_.is_inside(store))
     return false;
   auto number = [](llvm::Value* stride) {
     auto* known = llvm::dyn_cast<llvm::ConstantInt>(stride);

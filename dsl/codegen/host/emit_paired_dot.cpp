@@ -14,7 +14,7 @@
 namespace tilewright::dsl {
 namespace {
 
-constexpr std::int64_t group = 32;   // columns that are interleaved at once
+constexpr std::int64_t group = interleaved_columns;
 constexpr int lanes = 16, part = 4;  // of a vector of words, and of 128 bits of it
 
 // Which words of columns 0 to 31 the two vectors hold.
@@ -27,12 +27,6 @@ std::vector<int> order_of_sums() {
 }
 
 }  // namespace
-
-bool Emitter::can_interleave(const Matrix& a, const Matrix& b, DType sum) const {
-  return target_.has_fast_bf16_dot && target_.lanes == lanes &&
-         elements_in_word(a.dtype, b.dtype, sum) == 2 && a.rows_contiguous() &&
-         b.rows_contiguous() && b.rows % 2 == 0 && b.columns % group == 0;
-}
 
 void Emitter::dot_interleaved(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
   constexpr std::int64_t most_rows = 8, most_sums = 24;

@@ -18,13 +18,14 @@ Emitter::Emitter(llvm::Module& module, const ir::Function& function, const Targe
       small_numbers_(defs_),
       facts_(scalar_facts(function)),
       live_rows_(live_rows(function, facts_)),
+      products_(defs_, facts_, live_rows_, target_),
       scalars_(function.types.size(), nullptr),
       use_counts_(function.types.size(), 0) {
   ir::for_each_inst(function.body, [&](const Inst& inst) {
     for (Value operand : inst.operands) ++use_counts_[operand];
   });
   ir::for_each_inst(function.body, [&](const Inst& inst) {
-    if (inst.op == Op::dot_ && use_counts_[inst.operands[0]] == 1 && tiled_word(inst) != 1)
+    if (inst.op == Op::dot_ && use_counts_[inst.operands[0]] == 1 && products_.is_tiled(inst))
       only_multiplied_.insert(inst.operands[0]);
   });
 }

@@ -20,6 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "dsl/codegen/host/plan/product_plan.h"
 #include "dsl/codegen/host/plan/schedule.h"
 #include "dsl/codegen/host/plan/small_numbers.h"
 #include "dsl/codegen/llvm/arithmetic.h"
@@ -208,18 +209,15 @@ class Emitter : Arithmetic {
   void dot(const ir::Inst& inst);
   std::optional<ir::Value> replaced_by(ir::Value start, ir::Value result) const;
   Matrix matrix_operand(ir::Value value);
-  Matrix left_operand(const ir::Inst& dot);
-  Matrix right_operand(ir::Value value, DType sum);  // of a dot
+  Matrix left_operand(const ir::Inst& dot);  // with the rows that are needed
+  Matrix right_operand(const ir::Inst& dot);
+  void require_possible(const ir::Inst& dot) const;  // what it is marked with
   Matrix scratch_copy(ir::Value value);
   std::optional<Matrix> matrix_in_memory(ir::Value value);
-  // The whole block, or the rows of it that are needed, wherever it begins.
-  bool is_inside(const ir::Inst& access) const;
   llvm::Value* next_block(const ir::Inst& load);
   llvm::Value* step_of(ir::Value index);
   void fetch_next_block(const Matrix& b, llvm::Value* i, llvm::Value* j);
   Matrix in_words(const Matrix& x, int in_word);
-  // How many elements of each operand an instruction multiplies in a lane at once.
-  int elements_in_word(DType a, DType b, DType sum) const;
   void dot_along_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
   // `fetches_next`: prefetches the columns of b that are multiplied next.
   void dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,
@@ -252,12 +250,11 @@ class Emitter : Arithmetic {
   llvm::Value* sum_each(std::vector<llvm::Value*> vectors);
 
   // emit_paired_dot.cpp
-  bool can_interleave(const Matrix& a, const Matrix& b, DType sum) const;
   void dot_interleaved(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
   void dot_interleaved_block(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
 
   // emit_packed_dot.cpp
-  std::optional<Matrix> panels_in_memory(ir::Value value, DType sum);
+  Matrix panels_in_memory(const PanelPlace& place);
   int packed_word(const Matrix& a, const Matrix& b, DType sum) const;
   void packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
   Matrix panel_of(const Matrix& b, llvm::Value* k, llvm::Value* n, std::int64_t rows,
@@ -296,7 +293,6 @@ class Emitter : Arithmetic {
                std::initializer_list<llvm::Value*> others);
   void begin_tiles();
   void end_tiles();
-  int tiled_word(const ir::Inst& dot) const;
   static std::int64_t steps_of(const TiledLeft& left);
   std::optional<TiledLeft> tiles_in_place(const Matrix& a, int in_word) const;
   TiledLeft allocate_left(std::int64_t rows, std::int64_t depth, int in_word);
@@ -327,6 +323,7 @@ class Emitter : Arithmetic {
   SmallNumbers small_numbers_;
   std::vector<ScalarFacts> facts_;
   std::vector<std::optional<ir::Value>> live_rows_;
+  ProductPlans products_;
 
   std::vector<llvm::Value*> scalars_;  // of values without axes; pointers as llvm pointers
   std::unordered_map<ir::Value, Slot> slots_;
