@@ -3,7 +3,8 @@
 //
 // Before: a traced function. After: the order of instructions is that of the loops, each value
 // stands right before what needs it first, and marks say which loops there are (ir/loop_nests.h). A
-// prefetch of which two loop nests do a part each stands in both.
+// prefetch of which two loop nests do a part each stands in both. Tiles that nothing needs are left
+// out.
 #include <algorithm>
 #include <unordered_map>
 
@@ -28,9 +29,11 @@ class BlockListing {
     for (std::size_t i = 0; i < old_.size(); ++i)
       for (Value result : old_[i].results) defined_at_[result] = i;
     for (const Step& step : steps) this->step(step);
-    // What the block ends with, and what nothing needs.
-    for (std::size_t i = 0; i < old_.size(); ++i)
-      if (!is_placed_[i]) place(i);
+    if (!old_.empty() && old_.back().op == Op::yield_) {
+      place_needed(old_.back().operands);
+      place(old_.size() - 1);
+    }
+    has_changed_ |= std::ranges::find(is_placed_, false) != is_placed_.end();
   }
 
   bool has_changed() const { return has_changed_; }
@@ -41,12 +44,13 @@ class BlockListing {
     if (step.kind == StepKind::loop_nest) return;
     const std::size_t at = place_of(step.inst);
     std::vector<Value> needed = old_[at].operands;
-    for (const ir::Block& body : old_[at].bodies)
+    for (std::size_t i = 0; i < step.bodies.size(); ++i) {
+      ir::Block& body = old_[at].bodies[i];
+      has_changed_ |= BlockListing(body, step.bodies[i]).has_changed();
       for (Value value : ir::free_values(body)) needed.push_back(value);
+    }
     place_needed(std::move(needed));
     place(at);
-    for (std::size_t i = 0; i < step.bodies.size(); ++i)
-      has_changed_ |= BlockListing(block_.insts.back().bodies[i], step.bodies[i]).has_changed();
   }
 
   void root(const Root& root, bool joined) {
