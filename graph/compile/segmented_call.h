@@ -50,6 +50,7 @@ class SegmentedCall {
  private:
   std::vector<Tensor> begin();
   TensorResults call(const TensorFunction& function, const std::vector<Tensor>& symbols);
+  std::optional<Break> lasting_state(TensorResults& returned, const std::vector<Tensor>& symbols);
   void end(TensorResults& results);
   void settle(const Break* at);
   void note(const Break& at);

@@ -76,7 +76,7 @@ Capture::Capture() : serial_(++last_serial), segment_serial_(serial_), assignmen
 // is no memory to find them, they stay symbolic, and their next use is an Error.
 Capture::~Capture() {
   try {
-    assignments_.give_back();
+    assignments_.give_back(memory_of_inputs_);
   } catch (const std::bad_alloc&) {
   }
   end();
@@ -319,14 +319,15 @@ std::source_location Capture::use_of(const TensorBody& body) const {
       if (input.body->buffer == body.buffer &&
           std::ranges::count(graph_.node(id).operands, input.node) > 0)
         return graph_.node(id).where;
-  return graph_.node(static_cast<NodeId>(graph_.size() - 1)).where;
+  const auto size = static_cast<NodeId>(graph_.size());
+  return size == 0 ? std::source_location() : graph_.node(size - 1).where;
 }
 
 std::optional<GraphBreak> Capture::lasting_assignment(std::vector<Tensor>& outputs) {
   for (Tensor& output : outputs) assignments_.forget(output);
-  std::vector<Tensor*> lasting = assignments_.lasting();
+  std::vector<Tensor*> lasting = assignments_.lasting(memory_of_inputs_);
   if (lasting.empty()) return std::nullopt;
-  const TensorBody& body = *lasting.front()->body();
+  const TensorBody& body = assignments_.named_by(*lasting.front());
   std::source_location where = use_of(body);
   return GraphBreak(
       concat("[compile] a tensor that outlives the function is assigned within it (of shape ",
@@ -372,8 +373,6 @@ std::vector<Mutation> Capture::mutations(const Graph& graph) const {
     if (input.is_written()) result.push_back({input.node, input.newest});
   return result;
 }
-
-// Segments.
 
 void Capture::break_here(const Break& at) {
   if (!is_broken_) assignments_.keep();

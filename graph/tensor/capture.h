@@ -14,6 +14,7 @@
 // was written since), and the function's handles are its own: it runs at every call.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -89,6 +90,14 @@ class Capture {
   void break_here(const Break& at);  // where it may
   // Handles of the function's were assigned and are still there, besides those of its outputs.
   std::optional<GraphBreak> lasting_assignment(std::vector<Tensor>& outputs);
+  // A symbolic tensor is held by others than the capture and so many known handles of each.
+  template <typename Known>
+  bool has_escaped(Known&& known) const {
+    return std::ranges::any_of(bodies_, [&](const std::shared_ptr<TensorBody>& body) {
+      const auto logged = std::ranges::count(logged_, body, &Logged::value);
+      return body.use_count() > 1 + body->views + logged + known(body);
+    });
+  }
   std::vector<Guard> take_guards();
   // `recorded` becomes what was recorded; the capture goes on with nothing.
   void take(Recorded& recorded);

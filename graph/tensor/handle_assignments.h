@@ -10,16 +10,20 @@
 //
 //   * a handle on a symbolic tensor holds a value of the call, and the graph breaks;
 //   * handles that stand for what others of them stood for were exchanged, and the graph breaks;
+//   * a handle that was read, and stood for memory that the graph reads, is a state of the
+//   function,
+//     and the graph breaks;
 //   * anything else, such as a table that is made at the first call, is as one run of the function
 //     leaves it.
 //
-// Where the capture ends by an error, handles of the first two kinds are given back what they stood
-// for, so that the function can be run again. In a function that runs in segments (capture.h) they
-// are as they should be: it runs at each call.
+// Where the capture ends by an error, handles of the first three kinds are given back what they
+// stood for, so that the function can be run again. In a function that runs in segments (capture.h)
+// they are as they should be: it runs at each call.
 #pragma once
 
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "graph/tensor/tensor_body.h"
@@ -30,13 +34,17 @@ namespace tilewright::graph {
 class HandleAssignments {
  public:
   explicit HandleAssignments(std::uint64_t capture) : capture_(capture) {}
-  // A handle that stood for `former`, maybe null, is about to stand for something else.
-  void note(Tensor& handle, const std::shared_ptr<TensorBody>& former) noexcept;
+  // A handle that stood for `former`, maybe null, is about to stand for something else. `was_read`:
+  // by this capture or another one.
+  void note(Tensor& handle, const std::shared_ptr<TensorBody>& former, bool was_read) noexcept;
   void forget(Tensor& handle) noexcept { former_.erase(&handle); }  // it ends
 
-  // The handles of the first two kinds. Raises std::bad_alloc where there was no memory for a note.
-  std::vector<Tensor*> lasting() const;
-  void give_back();
+  // The handles of the first three kinds, where the graph reads this memory. Raises std::bad_alloc
+  // where there was no memory for a note.
+  std::vector<Tensor*> lasting(std::span<const Buffer* const> read) const;
+  // What a handle of these stands for; what it stood for, where that is nothing.
+  const TensorBody& named_by(Tensor& handle) const;
+  void give_back(std::span<const Buffer* const> read);
   void keep() noexcept { former_.clear(), has_missed_one_ = false; }  // they are as they should be
 
  private:
@@ -44,7 +52,13 @@ class HandleAssignments {
   bool was_exchanged(const Tensor& handle, const std::shared_ptr<TensorBody>& before) const;
 
   std::uint64_t capture_;
-  std::map<Tensor*, std::shared_ptr<TensorBody>> former_;
+  struct Former {
+    std::shared_ptr<TensorBody> body;
+    bool was_read;
+  };
+  bool is_lasting(const Tensor& handle, const Former& former,
+                  std::span<const Buffer* const> read) const;
+  std::map<Tensor*, Former> former_;
   bool has_missed_one_ = false;
 };
 

@@ -52,7 +52,7 @@ void Tensor::tell_change(const std::shared_ptr<TensorBody>& former) noexcept {
   if (capture != nullptr && capture->is_broken()) capture = nullptr;
   std::uint64_t serial = capture == nullptr ? 0 : capture->serial();
   std::uint64_t reader = read_by_.exchange(serial, std::memory_order_relaxed);
-  if (capture != nullptr) capture->assignments().note(*this, former);
+  if (capture != nullptr) capture->assignments().note(*this, former, reader != 0);
   if (reader != 0 && reader != serial)
     graph::handle_changes().add(former == nullptr ? nullptr : former->buffer.get());
 }
