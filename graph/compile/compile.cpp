@@ -179,16 +179,20 @@ static std::vector<Difference> differences_from(const CompiledSignature& known,
   return result;
 }
 
-// What the call has that the compiled signature with the fewest differences has not.
+// What the call has that the nearest compiled signature has not: one that differs in sizes alone,
+// or that with the fewest differences.
 std::vector<Difference> CompiledFunction::State::nearest(const Call& call) const {
-  std::vector<Difference> fewest;
+  std::vector<Difference> nearest;
   const Signature signature = graph::signature_of(call.arguments, options.device);
   const graph::ArgumentForm form = call.describe();
+  auto distance = [](const std::vector<Difference>& differences) {
+    return std::pair(!are_sizes_alone(differences), differences.size());
+  };
   for (const Entry& entry : entries) {
     std::vector<Difference> those = differences_from(*entry.signature, signature, form);
-    if (fewest.empty() || those.size() < fewest.size()) fewest = std::move(those);
+    if (nearest.empty() || distance(those) < distance(nearest)) nearest = std::move(those);
   }
-  return fewest;
+  return nearest;
 }
 
 // The signature of the call, compiled where it is new or a handle stands for something else; null:

@@ -33,8 +33,7 @@
 //     vectors, maps or unique_ptrs), push_back within the capacity, a pointer set to another tensor
 //     or module, a shared_ptr<Module> replaced while the former module lives. These are pointers
 //     and sizes, read once at capture.
-//   * Values of tensors, read with `item()`, `to_vector()` or `data()`, are not known when the
-//   graph
+//   * Values of tensors, read with `item()`, `to_vector()` or `data()`, are not known when a graph
 //     is made: a graph break. The function then runs at each call of that signature, and what it
 //     computes between two breaks, a segment, is compiled like a whole function: data may decide
 //     what is computed, and what it does besides tensors happens once a call and in order, with the

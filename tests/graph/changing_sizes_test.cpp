@@ -359,5 +359,14 @@ TEST(ChangingSizes, NeedAPlaceForAtLeastOne) {
                   "max_sizes is 0");
 }
 
+// One that differs in its dtype alone is no nearer than one that differs in sizes.
+TEST(ChangingSizes, AreNoSignaturesOfEachDtype) {
+  Compiled twice = compile([](const Tensor& x) { return x * 2; });
+  for (DType dtype : {f32, bf16, f16})
+    for (std::int64_t size : {5, 9, 7, 11})
+      EXPECT_EQ(twice(ones({size}, dtype)).to(f32).to_vector<float>(),
+                std::vector<float>(static_cast<std::size_t>(size), 2));
+}
+
 }  // namespace
 }  // namespace tilewright
