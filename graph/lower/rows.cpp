@@ -402,8 +402,10 @@ void RowsProgram::store_all() {
                                           : !column_.defined() && is_in_chunks(width);
     (wide ? in_chunks : at_once).push_back(slot);
   }
-  if (!in_chunks.empty()) {
+  // What is overwritten is read before the first store.
+  if (!in_chunks.empty() || region_.is_in_place)
     for (std::size_t slot : at_once) value(slot, block_of_row());
+  if (!in_chunks.empty()) {
     std::vector<bool> seen(region_.tasks.size(), false);
     for (std::size_t slot : in_chunks) prepare(slot, seen);
     if (blocks_.stored_chunk != 0) prepare_products();

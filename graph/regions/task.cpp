@@ -404,7 +404,9 @@ class TaskMaker {
     std::vector<std::pair<const Mutation*, TaskOperand>> writes;
     for (const Mutation& m : graph_.mutations) {
       TaskOperand value = values_[m.value];
-      if (uses_.is_in_place(m.value) || m.value == m.input) continue;
+      if (m.value == m.input) continue;
+      // It lies there already, unless it is in place in another input.
+      if (uses_.is_in_place(m.value) && value.storage == values_[m.input].storage) continue;
       if (!value.number && list_.storages[value.storage].kind == StorageKind::input)
         value = add(copy_of(m.value, value, graph_.node(m.value).dtype));
       writes.emplace_back(&m, value);
