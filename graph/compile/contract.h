@@ -8,8 +8,8 @@
 //     TILEWRIGHT_LOG=recompiles prints them as they happen.
 //   * whether: a `Stance` holds for all compiled functions of the process. A server that has warmed
 //     up sets `fail_on_recompile` or `eager_on_recompile` and never waits for a compiler again.
-//   * how many: past `Options::max_signatures` a call is an Error, runs op by op, or takes the place
-//     of the plan that was used least recently, by `Options::past_limit`.
+//   * how many: past `Options::max_signatures` a call is an Error, runs op by op, or takes the
+//     place of the plan that was used least recently, by `Options::past_limit`.
 #pragma once
 
 #include <cstdint>
