@@ -14,27 +14,11 @@
 #include "dsl/language/tile.h"
 #include "runtime/base/out_of_memory.h"
 #include "tests/errors.h"
+#include "tests/mappings.h"
 #include "tests/scratch_folder.h"
 
 namespace tilewright::dsl {
 namespace {
-
-struct Mappings {
-  int executable = 0;
-  std::string writable_too;  // the first such line
-};
-
-Mappings mappings() {
-  Mappings found;
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) {
-    const std::string rights = line.substr(line.find(' ') + 1, 4);
-    if (rights[2] != 'x') continue;
-    ++found.executable;
-    if (rights[1] == 'w' && found.writable_too.empty()) found.writable_too = line;
-  }
-  return found;
-}
 
 Kernel scaled_by(int times) {
   return Kernel("scaled", [times](Pointer from, Pointer to) {
@@ -44,11 +28,11 @@ Kernel scaled_by(int times) {
 }
 
 TEST(CodeMemory, IsNeverWritableAndExecutable) {
-  const int before = mappings().executable;
+  const std::int64_t before = mappings().executable;
   std::vector<float> x(64, 2), y(64);
   for (int times = 1; times <= 8; ++times) {
     scaled_by(times).launch(1, x, y);
-    EXPECT_EQ(mappings().writable_too, "");
+    EXPECT_EQ(mappings().writable_code, "");
   }
   EXPECT_GT(mappings().executable, before) << "no code was made";
 }

@@ -25,6 +25,7 @@
 #include "graph/tensor/eager.h"
 #include "runtime/kept/bounds.h"
 #include "tests/every_device.h"
+#include "tests/mappings.h"
 #include "tests/setting.h"
 #include "tests/tensors.h"
 
@@ -41,8 +42,7 @@ Process process() {
   std::int64_t all = 0;
   statm >> all >> now.resident_bytes;
   now.resident_bytes *= ::sysconf(_SC_PAGESIZE);
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) ++now.mappings;
+  now.mappings = mappings().all;
   return now;
 }
 
@@ -187,17 +187,17 @@ TEST(ManyShapes, CodeGoesWithItsLastOwner) {
     return f;
   };
   function_of(1.25);
-  const std::int64_t alive = dsl::compile_statistics().alive, mappings = process().mappings;
+  const std::int64_t alive = dsl::compile_statistics().alive, code = mappings().executable;
   {
     std::vector<Compiled> functions;
     for (int i = 0; i < 20; ++i) functions.push_back(function_of(1.5 + i));
     EXPECT_GE(dsl::compile_statistics().alive, alive + 18);
-    EXPECT_GE(process().mappings, mappings + 18);
+    EXPECT_GE(mappings().executable, code + 18);
     EXPECT_EQ(functions.front()(full({4}, 2)).to_vector<float>()[0], 3);
   }
   function_of(1.25);
   EXPECT_EQ(dsl::compile_statistics().alive, alive);
-  EXPECT_LE(process().mappings, mappings + 2);
+  EXPECT_EQ(mappings().executable, code);
 }
 
 TEST(ManyShapes, AKernelKeepsTheProgramsThatWereLaunchedLast) {
