@@ -9,6 +9,7 @@
 #include "graph/ir/location.h"
 #include "graph/ir/shape_rules.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/recording/memory_overlap.h"
 
 namespace tilewright::graph {
 namespace {
@@ -16,36 +17,6 @@ namespace {
 thread_local Capture* active_capture = nullptr;
 std::atomic<std::uint64_t> last_serial{0};
 std::atomic<std::uint64_t> changes_of_guarded_values{0};
-
-// The bytes [first, second) of its buffer that a concrete body may touch.
-std::pair<std::int64_t, std::int64_t> extent_of(const TensorBody& body) {
-  std::int64_t low = body.view.offset, high = low;
-  for (int i = 0; i < body.view.shape.rank(); ++i) {
-    if (body.view.shape[i] == 0) return {0, 0};
-    std::int64_t reach = (body.view.shape[i] - 1) * body.view.strides[i];
-    (reach < 0 ? low : high) += reach;
-  }
-  std::int64_t size = size_bytes(body.dtype);
-  return {low * size, (high + 1) * size};
-}
-bool overlap(const TensorBody& a, const TensorBody& b) {
-  if (a.buffer != b.buffer) return false;
-  auto [a_low, a_high] = extent_of(a);
-  auto [b_low, b_high] = extent_of(b);
-  if (a_low >= b_high || b_low >= a_high) return false;
-  // Interleaved slices of one array: exact for what select and slice make.
-  std::vector<std::int64_t> x = element_offsets(a.view), y = element_offsets(b.view);
-  std::ranges::sort(x);
-  return std::ranges::any_of(y, [&](std::int64_t i) { return std::ranges::binary_search(x, i); });
-}
-
-// The same by bytes between the first and the last element, as a plan asks before it writes.
-bool share_bytes(const TensorBody& a, const TensorBody& b) {
-  auto begin = [](const TensorBody& body) { return static_cast<std::byte*>(body.buffer->data()); };
-  auto [a_low, a_high] = extent_of(a);
-  auto [b_low, b_high] = extent_of(b);
-  return begin(a) + a_low < begin(b) + b_high && begin(b) + b_low < begin(a) + a_high;
-}
 
 }  // namespace
 
@@ -157,12 +128,6 @@ Capture::Input& Capture::input_of(const Tensor& concrete, std::string_view opera
       {is_broken_ ? concrete.body() : std::make_shared<TensorBody>(body), node, node, {}});
   memory_of_inputs_.push_back(body.buffer.get());
   return inputs_.back();
-}
-
-static bool is_stale(const TensorBody& symbolic) {
-  for (const TensorBody* view = &symbolic; view->base; view = view->base.get())
-    if (view->base->version != view->base_version) return true;
-  return false;
 }
 
 void require_usable(const TensorBody& symbolic, std::string_view operation,
@@ -401,99 +366,6 @@ void Capture::take(Recorded& recorded) {
   inputs_.clear();
   memory_of_inputs_.clear();
   segment_serial_ = ++last_serial;
-}
-
-void Capture::before_values(const TensorBody& body, std::string_view operation,
-                            std::source_location where) {
-  if (!settle_) throw DataReadError(operation, where);
-  if (!body.buffer) require_own(body, operation, where);
-  if (!is_broken_ || !body.buffer || overlaps_written(body))
-    break_here({operation, "reads data", where});
-}
-
-void Capture::before_address(const TensorBody& body, std::string_view operation,
-                             std::source_location where) {
-  expose(body, true, operation, where);
-}
-
-void Capture::before_const_address(const TensorBody& body, std::string_view operation,
-                                   std::source_location where) {
-  expose(body, false, operation, where);
-}
-
-void Capture::expose(const TensorBody& body, bool may_be_written, std::string_view operation,
-                     std::source_location where) {
-  const bool is_pending = !body.buffer || is_written(body);
-  if (!settle_ && is_pending) throw DataReadError(operation, where);
-  if (!settle_) return;
-  if (!body.buffer) require_own(body, operation, where);
-  if (is_pending || (is_broken_ && graph_.size() > 0)) break_here({operation, "reads data", where});
-  const Buffer* memory = body.buffer.get();
-  if (!is_exposed(memory, may_be_written)) exposed_.push_back({memory, may_be_written});
-}
-
-void Capture::before_placing(const TensorBody& body, std::string_view operation,
-                             std::source_location where) {
-  if (!is_broken_ || (body.buffer && !overlaps_written(body))) return;
-  if (!body.buffer) require_own(body, operation, where);
-  break_here({operation, "asks for memory", where});
-}
-
-bool Capture::is_exposed(const Buffer* memory, bool may_be_written) const {
-  return std::ranges::any_of(exposed_, [&](const Exposed& exposed) {
-    return exposed.memory == memory && exposed.may_be_written >= may_be_written;
-  });
-}
-
-// Whether a write to other elements than those of an input, or to these, was recorded.
-bool Capture::overlaps_written(const TensorBody& concrete) const {
-  auto is_hit = [&](const TensorBody& written) { return share_bytes(written, concrete); };
-  for (std::size_t i = 0; i < arguments_.size(); ++i)
-    if (bodies_[i]->version > 0 && is_hit(*arguments_[i])) return true;
-  return written_ > 0 && std::ranges::any_of(inputs_, [&](const Input& input) {
-           return input.is_written() && is_hit(*input.body);
-         });
-}
-
-// What a graph cannot say of an operand, and a function in segments may do.
-bool Capture::must_break_before(const Tensor& operand) const {
-  const TensorBody* body = operand.body().get();
-  if (body == nullptr) return false;
-  if (!body->buffer) return body->capture == segment_serial_ && is_stale(*body);
-  return !is_written(*body) && overlaps_written(*body);
-}
-
-void Capture::break_before_use(std::span<const Tensor> operands, std::string_view operation,
-                               std::source_location where) {
-  if (!is_broken_) return;
-  if (std::ranges::any_of(operands, [this](const Tensor& t) { return must_break_before(t); }))
-    break_here({operation, "uses memory that it has written", where});
-}
-
-// A graph reads all of its inputs before it writes one, so nothing else may lie where it writes.
-bool Capture::can_record_write(const Tensor& target, const Tensor& value) const {
-  const TensorBody& body = *target.body();
-  std::size_t own_argument = arguments_.size();
-  if (!body.buffer) {
-    if (body.base) return false;
-    own_argument =
-        static_cast<std::size_t>(std::ranges::find(bodies_, target.body()) - bodies_.begin());
-    if (own_argument >= arguments_.size()) return true;  // a value
-  }
-  const TensorBody& place = body.buffer ? body : *arguments_[own_argument];
-  if (is_exposed(place.buffer.get(), false)) return false;
-  for (std::size_t i = 0; i < arguments_.size(); ++i)
-    if (i != own_argument && share_bytes(*arguments_[i], place)) return false;
-  const Input* own_input = body.buffer ? find_input(body) : nullptr;
-  for (const Input& input : inputs_)
-    if (&input != own_input && share_bytes(*input.body, place)) return false;
-  const TensorBody* from = value.body().get();
-  return from == nullptr || from == &body || !from->buffer || !share_bytes(*from, place);
-}
-
-void Capture::break_after_exposed(std::string_view operation, std::source_location where) {
-  if (!std::exchange(uses_exposed_, false) || !is_broken_) return;
-  break_here({operation, "uses memory of which it has the address", where});
 }
 
 }  // namespace tilewright::graph
