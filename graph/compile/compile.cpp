@@ -119,11 +119,12 @@ struct CompiledFunction::State {
   TensorResults call(const Call& call, std::int64_t times, bool is_measured);
   TensorResults run(const Call& call, std::int64_t times, bool is_measured,
                     graph::LoggedValues& logged);
-  CompiledSignature* signature_for(const Call& call);
+  CompiledSignature* signature_for(const Call& call, graph::LoggedValues& logged);
   void look_at_changes();
   CompiledSignature* find(const Call& call);
   CompiledSignature* compile_anew(const Call& call, std::size_t at,
-                                  std::vector<Difference> differences, bool sizes_vary);
+                                  std::vector<Difference> differences, bool sizes_vary,
+                                  graph::LoggedValues& logged);
   std::size_t least_recent(bool sizes_vary) const;
   graph::ResolvedOptions options_of_latest() const {
     return entries[latest].sizes_vary ? graph::for_sizes_that_vary(resolved) : resolved;
@@ -197,11 +198,12 @@ std::vector<Difference> CompiledFunction::State::nearest(const Call& call) const
 
 // The signature of the call, compiled where it is new or a handle stands for something else; null:
 // the call is to run op by op.
-CompiledSignature* CompiledFunction::State::signature_for(const Call& call) {
+CompiledSignature* CompiledFunction::State::signature_for(const Call& call,
+                                                          graph::LoggedValues& logged) {
   look_at_changes();
   CompiledSignature* known = find(call);
-  if (known != nullptr && (!known->is_doubtful() || known->rebind(call, options_of_latest())))
-      [[likely]]
+  if (known != nullptr &&
+      (!known->is_doubtful() || known->rebind(call, options_of_latest(), logged))) [[likely]]
     return known;
   std::vector<Difference> why;
   if (known != nullptr)
@@ -213,10 +215,10 @@ CompiledSignature* CompiledFunction::State::signature_for(const Call& call) {
     why = nearest(call);
   if (!may_compile(call, why)) return nullptr;
   if (known != nullptr)
-    return compile_anew(call, latest, std::move(why), entries[latest].sizes_vary);
+    return compile_anew(call, latest, std::move(why), entries[latest].sizes_vary, logged);
   const bool sizes_vary = makes_plan_for_many_sizes(call, why);
   std::optional<std::size_t> place = place_for(call, sizes_vary);
-  return place ? compile_anew(call, *place, std::move(why), sizes_vary) : nullptr;
+  return place ? compile_anew(call, *place, std::move(why), sizes_vary, logged) : nullptr;
 }
 
 // Whether an axis has one element, or none, in the call alone.
@@ -291,10 +293,11 @@ std::size_t CompiledFunction::State::least_recent(bool sizes_vary) const {
 
 CompiledSignature* CompiledFunction::State::compile_anew(const Call& call, std::size_t at,
                                                          std::vector<Difference> differences,
-                                                         bool sizes_vary) {
+                                                         bool sizes_vary,
+                                                         graph::LoggedValues& logged) {
   auto begin = std::chrono::steady_clock::now();
   auto made = std::make_unique<CompiledSignature>(
-      call, sizes_vary ? graph::for_sizes_that_vary(resolved) : resolved, shared);
+      call, sizes_vary ? graph::for_sizes_that_vary(resolved) : resolved, shared, logged);
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   if (at == entries.size()) entries.emplace_back();
   entries[at] = {std::move(made), calls, sizes_vary};
@@ -387,7 +390,13 @@ TensorResults CompiledFunction::State::call(const std::vector<Tensor>& arguments
 TensorResults CompiledFunction::State::call(const Call& call, std::int64_t times,
                                             bool is_measured) {
   graph::LoggedValues logged;
-  TensorResults results = run(call, times, is_measured, logged);
+  TensorResults results;
+  try {
+    results = run(call, times, is_measured, logged);
+  } catch (...) {
+    logged.hand_over();
+    throw;
+  }
   logged.hand_over();
   return results;
 }
@@ -411,7 +420,7 @@ TensorResults CompiledFunction::State::run(const Call& call, std::int64_t times,
   {
     GatedLock lock(*this);
     ++calls;
-    if (CompiledSignature* signature = signature_for(call)) {
+    if (CompiledSignature* signature = signature_for(call, logged)) {
       entries[latest].used = calls;
       if (options.verify_capture > 0 &&
           calls % static_cast<std::uint64_t>(options.verify_capture) == 0)

@@ -51,20 +51,20 @@ static SymbolicRun run_over_symbols(const TensorFunction& function, const Signat
 }
 
 // None: the function breaks, and has run with the call's arguments.
-std::optional<CapturedFunction> CompiledSignature::capture_function(
-    const Call& call, const ResolvedOptions& options) {
+std::optional<CapturedFunction> CompiledSignature::capture_function(const Call& call,
+                                                                    const ResolvedOptions& options,
+                                                                    LoggedValues& logged) {
   CapturedFunction result;
   result.changes = handle_changes().count();
   TraceSpan span("compile", "capture");
   segment_options_ = for_segments(options);
   SegmentedCall attempt(shared_.segments, segment_options_, signature_, call.arguments, breaks_,
-                        first_segments_);
+                        first_segments_, logged);
   std::optional<Captured> captured =
       attempt.attempt(call.function, result.returned, result.origins);
   if (!captured) {
     guards_ = attempt.take_guards();
     first_results_ = std::move(result.returned);
-    attempt.take_logged(first_logged_);
     tell_graph_break(options.tells_breaks);
     return std::nullopt;
   }
@@ -78,7 +78,7 @@ std::optional<CapturedFunction> CompiledSignature::capture_function(
 }
 
 CompiledSignature::CompiledSignature(const Call& call, const ResolvedOptions& options,
-                                     SharedSteps& shared)
+                                     SharedSteps& shared, LoggedValues& logged)
     : signature_(signature_of(call.arguments, options.plan.device)),
       form_(call.describe()),
       shared_(shared) {
@@ -87,7 +87,7 @@ CompiledSignature::CompiledSignature(const Call& call, const ResolvedOptions& op
   auto begin = std::chrono::steady_clock::now();
   std::optional<CapturedFunction> captured;
   try {
-    captured = capture_function(call, options);
+    captured = capture_function(call, options, logged);
   } catch (const GraphBreak& error) {
     raise_error(concat("[compile] the function ", error.deed, at_line(error),
                        ", which breaks the graph, but fullgraph was asked for; ", error.what()));
@@ -191,10 +191,11 @@ bool CompiledSignature::has_same_places(const std::vector<Tensor>& captured) con
   return std::ranges::equal(captured, captured_, is_same);
 }
 
-bool CompiledSignature::rebind(const Call& call, const ResolvedOptions& options) {
+bool CompiledSignature::rebind(const Call& call, const ResolvedOptions& options,
+                               LoggedValues& logged) {
   std::optional<CapturedFunction> now;
   try {
-    now = capture_function(call, options);
+    now = capture_function(call, options, logged);
   } catch (const GraphBreak&) {
     return false;
   }

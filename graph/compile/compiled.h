@@ -58,8 +58,10 @@ struct CapturedFunction {
 // to the host if all arguments are the host's.
 class CompiledSignature {
  public:
-  // Captures the function over symbolic arguments and compiles what it recorded.
-  CompiledSignature(const Call& call, const ResolvedOptions& options, SharedSteps& shared);
+  // Captures the function over symbolic arguments and compiles what it recorded. Where it breaks,
+  // or raises an exception, it has run with the call's arguments, and `logged` has what it logged.
+  CompiledSignature(const Call& call, const ResolvedOptions& options, SharedSteps& shared,
+                    LoggedValues& logged);
   // Compiles a segment, all of whose inputs are arguments of its calls. Its results lie where it
   // runs, and calls overwrite none that somebody holds.
   CompiledSignature(const Graph& segment, const std::vector<Tensor>& inputs,
@@ -92,8 +94,8 @@ class CompiledSignature {
   // line where it does something else than when it was captured.
   void verify_capture(const TensorFunction& function) const;
   // Captures the function again. True: its graph is the same, perhaps with other memory, which is
-  // read from now on, or it breaks now. False: it must be compiled again.
-  bool rebind(const Call& call, const ResolvedOptions& options);
+  // read from now on, or it breaks now. False: it must be compiled again. `logged` is as above.
+  bool rebind(const Call& call, const ResolvedOptions& options, LoggedValues& logged);
   PlanReport report() const;
   std::string dump() const;  // graph, tasks, regions and tile programs
   // Under way or over; null: nothing is tuned while the function is in use.
@@ -105,8 +107,8 @@ class CompiledSignature {
   bool has_same_places(const std::vector<Tensor>& captured) const;
   LaunchTimes* times_of_run(std::int64_t times, bool is_measured);
   std::vector<std::shared_ptr<Buffer>> launch(std::int64_t times, LaunchTimes* measured);
-  std::optional<CapturedFunction> capture_function(const Call& call,
-                                                   const ResolvedOptions& options);
+  std::optional<CapturedFunction> capture_function(const Call& call, const ResolvedOptions& options,
+                                                   LoggedValues& logged);
   void tell_graph_break(bool is_told);
   TensorResults call_in_segments(const Call& call, std::int64_t times, bool is_measured,
                                  LoggedValues& logged);
@@ -165,7 +167,6 @@ class CompiledSignature {
   LaunchTimes times_;
   std::vector<Break> breaks_;  // for which the function runs in segments; empty: nowhere
   Followers first_segments_;
-  LoggedValues first_logged_;
   std::optional<TensorResults> first_results_;  // of the call that found the breaks
   ResolvedOptions segment_options_;
   double capture_seconds_ = 0;

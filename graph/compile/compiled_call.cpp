@@ -178,13 +178,11 @@ TensorResults CompiledSignature::call(const Call& call, std::int64_t times, bool
 TensorResults CompiledSignature::call_in_segments(const Call& call, std::int64_t times,
                                                   bool is_measured, LoggedValues& logged) {
   std::optional<TensorResults> results = std::exchange(first_results_, std::nullopt);
-  logged.add(std::exchange(first_logged_, {}));
   if (results) --times;
   for (; times > 0; --times) {
     SegmentedCall one(shared_.segments, segment_options_, signature_, call.arguments, breaks_,
-                      first_segments_);
+                      first_segments_, logged);
     results = one.run(call.function, is_measured);
-    one.take_logged(logged);
   }
   return *std::move(results);
 }

@@ -18,16 +18,17 @@ std::string text_of(const Break& at) {
 
 SegmentedCall::SegmentedCall(SegmentTable& table, const ResolvedOptions& options,
                              const Signature& signature, const std::vector<Tensor>& arguments,
-                             std::vector<Break>& breaks, Followers& first)
+                             std::vector<Break>& breaks, Followers& first, LoggedValues& logged)
     : table_(table),
       scratch_(table.scratch()),
       options_(options),
       signature_(signature),
       arguments_(arguments),
       breaks_(breaks),
-      followers_(&first) {
-  if (!options.breaks_are_errors)
-    capture_.may_break([this](const Break& at) { settle(&at); }, table.scratch().spare_bodies);
+      followers_(&first),
+      logged_(logged) {
+  capture_.may_end_early(scratch_.spare_bodies);
+  if (!options.breaks_are_errors) capture_.may_break([this](const Break& at) { settle(&at); });
 }
 
 std::vector<Tensor> SegmentedCall::begin() {
@@ -39,13 +40,18 @@ std::vector<Tensor> SegmentedCall::begin() {
   return symbols;
 }
 
+// Of a function that is refused for a break, nothing is done.
 TensorResults SegmentedCall::call(const TensorFunction& function,
                                   const std::vector<Tensor>& symbols) {
   try {
     return function(symbols);
+  } catch (const GraphBreak&) {
+    throw;
   } catch (...) {
     try {
-      if (capture_.is_broken()) settle(nullptr);
+      capture_.begin_in_segments();
+      settle(nullptr);
+      take_logged();
     } catch (const std::exception&) {  // the function's own exception counts
     }
     throw;
@@ -99,6 +105,7 @@ std::optional<Captured> SegmentedCall::attempt(const TensorFunction& function,
 // Results come back to the host if all arguments are the host's, as those of whole functions do.
 void SegmentedCall::end(TensorResults& results) {
   settle(nullptr);
+  take_logged();
   CapturePause pause;
   if (arguments_.empty() ||
       !std::ranges::all_of(arguments_, [](const Tensor& t) { return memory_of(t) == nullptr; }))
@@ -108,9 +115,9 @@ void SegmentedCall::end(TensorResults& results) {
       result = copy_to(result, Device::cpu());
 }
 
-void SegmentedCall::take_logged(LoggedValues& to) {
+void SegmentedCall::take_logged() {
   CapturePause pause;
-  for (Logged& logged : capture_.take_logged()) to.add(std::move(logged));
+  for (Logged& logged : capture_.take_logged()) logged_.add(std::move(logged));
 }
 
 // Where a symbol will lie: `body` becomes what it is a view of, itself if it is a value. A view of

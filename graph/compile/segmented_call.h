@@ -13,8 +13,9 @@
 //   }
 //
 // A call that does not break at all and is the first of its signature is the capture of a whole
-// function. If the function raises an exception after its first break, what it had computed until
-// then still runs, so that its writes are done and no tensor is left without memory.
+// function. If the function raises an exception, what it had recorded until then still runs, so
+// that its writes are done, what it has logged is handed over, and no tensor is left without
+// memory.
 #pragma once
 
 #include <functional>
@@ -33,9 +34,12 @@ namespace tilewright::graph {
 
 class SegmentedCall {
  public:
-  // What it is given outlives it. Breaks that are not among `breaks` are added there.
+  // What it is given outlives it. Breaks that are not among `breaks` are added there, and what a
+  // call in segments, or one that ends by an exception, asked for with `print` and `log_callback`
+  // to `logged`.
   SegmentedCall(SegmentTable& table, const ResolvedOptions& options, const Signature& signature,
-                const std::vector<Tensor>& arguments, std::vector<Break>& breaks, Followers& first);
+                const std::vector<Tensor>& arguments, std::vector<Break>& breaks, Followers& first,
+                LoggedValues& logged);
   // Of a function that is known to break.
   TensorResults run(const TensorFunction& function, bool is_measured);
   // Of one that is not. The capture of the whole function, if it does not break: then nothing was
@@ -44,14 +48,13 @@ class SegmentedCall {
   std::optional<Captured> attempt(const TensorFunction& function, TensorResults& returned,
                                   std::vector<ResultOrigin>& origins);
   std::vector<Guard> take_guards() { return capture_.take_guards(); }
-  // What a call in segments asked for with `print` and `log_callback`, at its end.
-  void take_logged(LoggedValues& to);
 
  private:
   std::vector<Tensor> begin();
   TensorResults call(const TensorFunction& function, const std::vector<Tensor>& symbols);
   std::optional<Break> lasting_state(TensorResults& returned, const std::vector<Tensor>& symbols);
   void end(TensorResults& results);
+  void take_logged();
   void settle(const Break* at);
   void note(const Break& at);
   void run_recorded(const Break* at);
@@ -65,6 +68,7 @@ class SegmentedCall {
   std::vector<Break>& breaks_;
   std::shared_ptr<Segment> current_;  // that ran last
   Followers* followers_;              // of it; at first, what functions begin with
+  LoggedValues& logged_;
   bool is_measured_ = false;
   Capture capture_;
 };

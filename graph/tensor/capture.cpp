@@ -61,7 +61,9 @@ void Capture::end() {
 
 // Nothing depends on handles from now on.
 void Capture::begin_in_segments() {
-  if (!std::exchange(is_broken_, true)) --detail::captures;
+  if (std::exchange(is_broken_, true)) return;
+  assignments_.keep();
+  --detail::captures;
 }
 
 std::shared_ptr<TensorBody> Capture::empty_body() {
@@ -89,7 +91,7 @@ Tensor Capture::symbolic(NodeId node) {
   body->view.shape = graph_.node(node).shape;
   body->capture = segment_serial_;
   body->node = node;
-  if (settle_) bodies_.push_back(body);
+  if (spare_ != nullptr) bodies_.push_back(body);
   return Tensor(std::move(body));
 }
 
@@ -97,7 +99,7 @@ Tensor Capture::placeholder(DType dtype, const Shape& shape, const Strides& stri
                             const Tensor& argument) {
   check(inputs_.empty(), "a placeholder was made after a tensor was captured");
   Tensor tensor = symbolic(graph_.input(dtype, shape, strides));
-  if (settle_)
+  if (spare_ != nullptr)
     arguments_.push_back(argument.body());  // not a handle, which would be one that is read
   else
     bodies_.push_back(tensor.body());
@@ -340,7 +342,6 @@ std::vector<Mutation> Capture::mutations(const Graph& graph) const {
 }
 
 void Capture::break_here(const Break& at) {
-  if (!is_broken_) assignments_.keep();
   begin_in_segments();
   settle_(at);
 }

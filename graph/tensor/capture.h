@@ -75,15 +75,14 @@ class Capture {
   void note_guard(Guard guard);                     // the first of each value counts
   std::uint64_t serial() const { return serial_; }  // of all captures of this process, from 1
 
+  // What is recorded may be run before the function's end. `spare` keeps bodies of symbols for
+  // later ones, also of other captures.
+  void may_end_early(std::vector<std::shared_ptr<TensorBody>>& spare) { spare_ = &spare; }
   // Breaks call this from now on, which must `take` what was recorded and give the tensors that are
   // held their memory. Where it raises, they stay without, and using them is an Error.
-  // `spare` keeps bodies of symbols for later ones, also of other captures.
-  void may_break(std::function<void(const Break&)> settle,
-                 std::vector<std::shared_ptr<TensorBody>>& spare) {
-    settle_ = std::move(settle);
-    spare_ = &spare;
-  }
-  // The function is known to break: handles that it reads and assigns are its own matter.
+  void may_break(std::function<void(const Break&)> settle) { settle_ = std::move(settle); }
+  // The function breaks, or ends by an exception: handles that it reads and assigns are its own
+  // matter from now on.
   void begin_in_segments();
   bool is_broken() const { return is_broken_; }
   bool can_break() const { return settle_ != nullptr; }

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "graph/compile/compile.h"
+#include "graph/functions/log.h"
 #include "tests/errors.h"
 #include "tests/graph/control_flow.h"
 #include "tests/tensors.h"
@@ -151,16 +152,68 @@ TEST(Segments, RunWhatCameBeforeAnExceptionOfTheFunction) {
   expect_near(fast(full({4}, 1)), full({4}, 2));
 }
 
-TEST(Segments, AnExceptionBeforeABreakLeavesEverythingAsItWas) {
-  Tensor state = zeros({4}).clone();
+// What a function does before it raises an exception is done, and once, as it is op by op.
+TEST(Segments, RunWhatCameBeforeAnExceptionWithoutABreak) {
+  for (bool fullgraph : {false, true}) {
+    Tensor state = zeros({4}).clone(), kept;
+    std::vector<std::vector<float>> logged;
+    Compiled fast = compile(
+        [&](const Tensor& x) -> Tensor {
+          Tensor argument = x;
+          log_callback(x + 1, [&](const Tensor& t) { logged.push_back(t.to_vector<float>()); });
+          state.copy_from(state + x);
+          argument.copy_from(x * 2);
+          kept = x * 10;
+          throw std::runtime_error("always");
+        },
+        {.fullgraph = fullgraph});
+    for (int call = 1; call <= 3; ++call) {
+      Tensor x = full({4}, call).clone();
+      EXPECT_THROW(fast(x), std::runtime_error);
+      expect_near(x, full({4}, 2 * call));
+      expect_near(state, full({4}, call * (call + 1) / 2.0));
+      expect_near(kept, full({4}, 20 * call));
+      ASSERT_EQ(logged.size(), static_cast<std::size_t>(call));
+      EXPECT_EQ(logged.back(), std::vector<float>(4, static_cast<float>(call + 1)));
+    }
+  }
+}
+
+TEST(Segments, LogWhatCameBeforeAnExceptionAfterABreak) {
+  std::vector<float> logged;
   Compiled fast = compile(
       [&](const Tensor& x) -> Tensor {
-        state.copy_from(state + x);
-        throw std::runtime_error("always");
+        auto log = [&](const Tensor& t) { logged.push_back(t.item<float>()); };
+        log_callback(sum(x), log);
+        const float total = sum(x).item<float>();
+        log_callback(sum(x * 2), log);
+        if (total > 8) throw std::runtime_error("too large");
+        return x;
       },
       quiet());
   EXPECT_THROW(fast(full({4}, 3)), std::runtime_error);
-  expect_near(state, zeros({4}));
+  fast(full({4}, 1));
+  EXPECT_THROW(fast(full({4}, 4)), std::runtime_error);
+  EXPECT_EQ(logged, (std::vector<float>{12, 24, 4, 8, 16, 32}));
+}
+
+// The second capture of a signature, after a handle has changed, is one that ends by an exception.
+TEST(Segments, RunWhatCameBeforeAnExceptionOfALaterCapture) {
+  Tensor state = zeros({4}).clone(), weight = full({4}, 1).clone();
+  bool fails = false;
+  Compiled fast = compile([&](const Tensor& x) {
+    state.copy_from(state + x * weight);
+    if (fails) throw std::runtime_error("later");
+    return x + state;
+  });
+  fast(full({4}, 1));
+  weight = full({4}, 10).clone();
+  fails = true;
+  EXPECT_THROW(fast(full({4}, 1)), std::runtime_error);
+  expect_near(state, full({4}, 11));
+  fails = false;
+  expect_near(fast(full({4}, 1)), full({4}, 22));
+  EXPECT_TRUE(fast.report()[0].graph_break.empty());
 }
 
 TEST(Segments, WriteArgumentsThatShareMemory) {

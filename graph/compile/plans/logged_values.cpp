@@ -1,7 +1,5 @@
 #include "graph/compile/plans/logged_values.h"
 
-#include <iterator>
-
 #include "graph/tensor/tensor_copy.h"
 
 namespace tilewright::graph {
@@ -16,11 +14,6 @@ void LoggedValues::take(std::vector<Tensor>& results, const std::vector<LogCallb
 void LoggedValues::add(Logged logged) {
   values_.emplace_back(host_copy(Tensor(std::move(logged.value)), "log", std::nullopt),
                        std::move(logged.callback));
-}
-
-void LoggedValues::add(LoggedValues&& later) {
-  values_.insert(values_.end(), std::make_move_iterator(later.values_.begin()),
-                 std::make_move_iterator(later.values_.end()));
 }
 
 }  // namespace tilewright::graph

@@ -18,8 +18,7 @@ class LoggedValues {
  public:
   // Takes the last results away, as many as there are callbacks, and copies them to the host.
   void take(std::vector<Tensor>& results, const std::vector<LogCallback>& callbacks);
-  void add(Logged logged);         // as `take`, of a function in segments
-  void add(LoggedValues&& later);  // behind these
+  void add(Logged logged);  // as `take`, of a function in segments
   // Calls the callbacks in order. What one of them throws goes on; those behind it are not called.
   void hand_over() const {
     for (const auto& [value, callback] : values_) callback(value);

@@ -1,5 +1,5 @@
-// Which tensors a write to another one changes: what a capture asks before it records a write, which
-// a graph can hold only where nothing else that it uses lies in that memory.
+// Which tensors a write to another one changes: what a capture asks before it records a write,
+// which a graph can hold only where nothing else that it uses lies in that memory.
 #pragma once
 
 #include "graph/tensor/tensor_body.h"
