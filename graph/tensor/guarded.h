@@ -20,6 +20,7 @@
 #pragma once
 
 #include <atomic>
+#include <cmath>
 #include <concepts>
 #include <cstdint>
 #include <functional>
@@ -76,11 +77,13 @@ std::string text_of_value(const T& value) {
     return "a value that cannot be printed";
   }
 }
-// NaN is what it was, too.
+// NaN is what it was, too; -0 is not 0, since 1/x tells them apart.
 template <typename T>
 bool is_same_value(const T& a, const T& b) {
-  if constexpr (std::floating_point<T>) return a == b || (a != a && b != b);
-  return a == b;
+  if constexpr (std::floating_point<T>)
+    return (a == b && std::signbit(a) == std::signbit(b)) || (a != a && b != b);
+  else
+    return a == b;
 }
 
 }  // namespace graph

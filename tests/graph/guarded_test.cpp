@@ -45,6 +45,15 @@ TEST(GuardedValue, CountsAgainstTheLimit) {
   expect_contains(error_of([&] { fast(ramp({4})); }), "factor is 3, compiled for 1");
 }
 
+TEST(GuardedValue, TellsZerosApart) {
+  Guarded<double> scale(0.0, "scale");
+  auto fast = compile([&](const Tensor& x) { return x + 1 / scale.get(); });
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(fast(zeros({1})).item<float>(), infinity);
+  scale = -0.0;
+  EXPECT_EQ(fast(zeros({1})).item<float>(), -infinity);
+}
+
 TEST(GuardedValue, MayBeNaNOrAList) {
   Guarded<float> limit(std::numeric_limits<float>::quiet_NaN(), "limit");
   Guarded<std::vector<int>> sizes({1, 2}, "sizes");
