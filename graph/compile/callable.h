@@ -259,6 +259,14 @@ TensorResults apply_structures(F& f, std::span<void* const> values) {
   return std::move(*results);
 }
 
+[[noreturn]] void raise_empty_function();
+// Of what may be empty: a std::function, a pointer.
+template <typename F>
+void require_function(const F& f) {
+  if constexpr (std::constructible_from<F, std::nullptr_t> && requires { f == nullptr; })
+    if (f == nullptr) raise_empty_function();
+}
+
 // What compile() says of a function that it cannot take.
 template <typename F>
 constexpr void refuse_function() {

@@ -333,7 +333,7 @@ void CompiledFunction::State::raise_too_many(const Call& call) const {
 
 CompiledFunction::CompiledFunction(TensorFunction function, Options options)
     : state_(new State, State::end) {
-  require(function != nullptr, "[compile] the function is empty; pass a callable");
+  detail::require_function(function);
   state_->resolved = graph::resolve(options);
   state_->function = std::move(function);
   state_->options = std::move(options);
@@ -476,6 +476,7 @@ bool CompiledFunction::wait_until_tuned(double seconds) const {
 namespace detail {
 void raise_takes_structures() {
   raise_error(
+void raise_empty_function() { raise_error("[compile] the function is empty; pass a callable"); }
       "[compile] the function takes structures of tensors and not a list of them; call the "
       "compiled "
       "object itself, as the function is called");

@@ -358,6 +358,7 @@ requires(!requires(F & f) { &F::forward; }) auto compile(F function, Options opt
   } else if constexpr (detail::takes_structures<F>()) {
     return typename detail::TypedAs<F>::template As<CompiledStructured>(shared, options);
   } else {
+  detail::require_function(function);
     return CompiledCall<detail::Returned<F>>(
         [shared](const std::vector<Tensor>& a) { return detail::call_with(*shared, a); }, options);
   }

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "graph/compile/compile.h"
 #include "tests/errors.h"
 #include "tests/tensors.h"
@@ -81,6 +83,13 @@ TEST(Callable, UpToSixteenTensorsAreParametersAndMoreAreAList) {
   expect_near(all(x, x), x * 2);
   auto any = compile([](const auto&... each) { return cat({each...}, 0); });
   EXPECT_EQ(any(x, x, x).shape(), Shape{12});
+}
+
+TEST(Callable, AnEmptyFunctionIsToldAtOnce) {
+  const std::string told = "[compile] the function is empty; pass a callable";
+  EXPECT_EQ(error_of([] { compile(std::function<Tensor(const Tensor&)>()); }), told);
+  EXPECT_EQ(error_of([] { compile(static_cast<Tensor (*)(const Tensor&)>(nullptr)); }), told);
+  EXPECT_EQ(error_of([] { compile(std::function<Tensor(std::pair<Tensor, Tensor>)>()); }), told);
 }
 
 TEST(Callable, AWrongNumberOfTensorsSaysHowManyItTakesAndHowManyCame) {
