@@ -101,6 +101,16 @@ template <typename T>
 concept HasVisit = requires(T& value, AnyVisitor visit) {
   for_each_tensor(value, visit);
 };
+// Becomes a T and nothing that T is derived from. Where T's functions are looked for, so are its.
+template <typename T>
+struct Exactly {
+  template <std::same_as<T> Itself>
+  operator Itself&() const;
+};
+template <typename T>
+concept HasOwnVisit = HasVisit<T> && requires(Exactly<T> value, AnyVisitor visit) {
+  for_each_tensor(value, visit);
+};
 
 template <typename T>
 inline constexpr StructureKind kind_of_template = StructureKind::none;
@@ -127,9 +137,14 @@ constexpr StructureKind kind_of() {
     return host_value;
   else if constexpr (kind_of_template<T> != none)
     return kind_of_template<T>;
-  else if constexpr (HasVisit<T>)
+  else if constexpr (HasVisit<T>) {
+    static_assert(
+        HasOwnVisit<T>,
+        "compile(): the class has the for_each_tensor of a base class alone, which leaves "
+        "out what the class itself holds; give it one of its own that goes through the "
+        "base class's tensors too (graph/compile/structure.h)");
     return own;
-  else
+  } else
     return std::is_aggregate_v<T> && !std::is_array_v<T> && !std::is_union_v<T> ? plain : none;
 }
 

@@ -96,6 +96,20 @@ static_assert(detail::holds<Masked>() == Holds::unknown);
 static_assert(detail::holds<Tagged>() == Holds::unknown);
 static_assert(detail::holds<std::vector<Masked>>() == Holds::unknown);
 static_assert(detail::holds<Visited>() == Holds::tensors);
+// Whose members the function of its base would leave out: an error of the compiler (kind_of).
+struct Widened : Visited {
+  Tensor bias;
+};
+static_assert(detail::HasVisit<Widened> && !detail::HasOwnVisit<Widened>);
+static_assert(detail::HasOwnVisit<Visited> && detail::HasOwnVisit<Pair>);
+struct VisitedAsAny {
+  Tensor x;
+};
+template <typename Any, typename Visit>
+void for_each_tensor(Any& any, Visit&& visit) {
+  visit(any.x);
+}
+static_assert(detail::HasOwnVisit<VisitedAsAny>);
 static_assert(detail::holds<std::vector<bool>>() == Holds::unknown);
 static_assert(detail::holds<std::map<double*, Tensor>>() == Holds::unknown);
 
