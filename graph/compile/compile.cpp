@@ -74,6 +74,7 @@ struct Entry {
   bool sizes_vary = false;  // it is one of several that differ in sizes alone
 };
 constexpr std::size_t most_recompilations = 64;  // that are kept
+constexpr std::size_t most_named = 3;            // signatures, of those that are compiled
 
 bool are_sizes_alone(const std::vector<Difference>& differences) {
   return !differences.empty() && std::ranges::all_of(differences, [](const Difference& one) {
@@ -320,12 +321,15 @@ void CompiledFunction::State::raise_too_many(const Call& call) const {
   std::string text = concat("[compile] ", options.max_signatures,
                             " signatures are compiled, which is the limit; this call, (",
                             to_string(signature), "), is another one:");
-  for (const Entry& known : entries)
-    if (!known.sizes_vary)
-      text +=
-          concat("\n  (", to_string(known.signature->signature()), "): ",
-                 Recompilation{.differences = differences_from(*known.signature, signature, form)}
-                     .sentence());
+  std::size_t named = 0, others = 0;
+  for (const Entry& known : entries) {
+    if (known.sizes_vary || (named == most_named && ++others > 0)) continue;
+    ++named;
+    text += concat("\n  (", to_string(known.signature->signature()), "): ",
+                   Recompilation{.differences = differences_from(*known.signature, signature, form)}
+                       .sentence());
+  }
+  if (others > 0) text += concat("\n  and ", others, " more");
   raise_error(text +
               "\npass arguments of the same dtypes, shapes and strides, raise "
               "Options::max_signatures, or choose another Options::past_limit.");

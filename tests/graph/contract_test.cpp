@@ -97,6 +97,13 @@ TEST(PastTheLimit, IsAnErrorThatNamesEachPlan) {
   expect_contains(error, "(f32 3): argument 0: axis 0 is 4, compiled for 3");
 }
 
+TEST(PastTheLimit, NamesAFewPlansOfMany) {
+  Compiled fast = compile(doubled, on_host({.max_signatures = 5, .dynamic = Dynamic::never}));
+  for (std::int64_t size : {1, 2, 3, 4, 5}) fast(ramp({size}));
+  const std::string error = error_of([&] { fast(ramp({6})); });
+  expect_contains(error, "(f32 3): argument 0: axis 0 is 6, compiled for 3\n  and 2 more\npass");
+}
+
 // `doubled`, compiled, that counts how often the function itself runs.
 Compiled counted(int& runs, Options options) {
   options.dynamic = Dynamic::never;
