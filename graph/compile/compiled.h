@@ -130,6 +130,8 @@ class CompiledSignature {
   bool is_brought(const Tensor& tensor) const;
   void take_back_mutated(const std::vector<Tensor>& arguments);
   void require_no_aliases(const std::vector<Tensor>& arguments) const;
+  std::string text_of_input(std::size_t i) const;
+  [[noreturn]] void raise_aliases(std::size_t written, std::size_t other) const;
   const Tensor& input(std::size_t i, const std::vector<Tensor>& arguments) const;
   std::vector<Tensor> wrap(const std::vector<std::shared_ptr<Buffer>>& buffers,
                            const std::vector<Tensor>& arguments) const;

@@ -48,12 +48,31 @@ void CompiledSignature::take_back_mutated(const std::vector<Tensor>& arguments) 
       host_arguments_->take_back(i, tensor);
 }
 
+// "argument 0 'x'", "a captured tensor of shape 4x8".
+std::string CompiledSignature::text_of_input(std::size_t i) const {
+  if (i < form_.places.size()) return form_.places[i].text;
+  return concat("a captured tensor of shape ", graph_.node(graph_.inputs[i]).shape);
+}
+
+void CompiledSignature::raise_aliases(std::size_t written, std::size_t other) const {
+  std::string written_at;
+  for (const Mutation& m : graph_.mutations)
+    if (const Node& value = graph_.node(m.value);
+        m.input == graph_.inputs[written] && value.where.line() > 0)
+      written_at = concat(", with what is computed at ", describe(value.where));
+  raise_error(concat("[compile] input ", written,
+                     " is written in place and shares memory with input ", other, ": the function ",
+                     "writes ", text_of_input(written), written_at, ", and uses ",
+                     text_of_input(other), " besides; pass a clone of one of them"));
+}
+
 // A kernel that writes an input in place reads all others as if they were elsewhere. Captured
 // tensors were compared with each other when they were captured.
 void CompiledSignature::require_no_aliases(const std::vector<Tensor>& arguments) const {
   for (std::size_t written : mutated_) {
     require(
-        !input(written, arguments).body()->buffer->is_frozen(), "[compile] input ", written,
+        !input(written, arguments).body()->buffer->is_frozen(), "[compile] ",
+        text_of_input(written),
         " is written in place and frozen: functions compiled with Options::freezing hold packed "
         "copies of it; pass a clone, or compile those without");
     auto [low, high] = bytes_spanned(input(written, arguments));
@@ -61,9 +80,7 @@ void CompiledSignature::require_no_aliases(const std::vector<Tensor>& arguments)
     for (std::size_t i = 0; i < others; ++i) {
       if (i == written) continue;
       auto [other_low, other_high] = bytes_spanned(input(i, arguments));
-      require(other_low >= high || low >= other_high, "[compile] input ", written,
-              " is written in place and shares memory with input ", i,
-              " (arguments first, then captured tensors); pass a clone of one of them");
+      if (other_low < high && low < other_high) raise_aliases(written, i);
     }
   }
 }
