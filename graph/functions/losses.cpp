@@ -60,7 +60,8 @@ Tensor cross_entropy(const TensorOperand& logits, const Tensor& targets,
   DType narrow = rows * width <= INT32_MAX ? DType::i32 : DType::i64;
   Tensor index =
       where({counts, w}, classes.to(narrow, w), 0) + arange(0, rows * width, width, narrow, w);
-  Tensor named = embedding({index, w}, given.reshape({rows * width, 1}, w)).reshape({rows}, w);
+  Tensor named =
+      embedding({index, w}, graph::reshape_operand(given, {rows * width, 1}, w)).reshape({rows}, w);
   Tensor loss = normaliser - named.to(x.dtype(), w);
   if (options.label_smoothing != 0)
     loss = loss * (1 - options.label_smoothing) +

@@ -117,7 +117,7 @@ Tensor place_of_extremum(Op op, const TensorOperand& x, std::optional<int> axis,
   bool is_flat = !axis || operand.rank() == 0;
   if (axis) axis = axis_named(*axis, operand.shape(), name, x.where);
   Shape all_kept(operand.shape().size(), 1);
-  if (is_flat) operand = operand.reshape({-1}, x.where);
+  if (is_flat) operand = graph::reshape_operand(operand, {operand.count()}, x.where);
   Attributes attributes;
   attributes.axes = {is_flat ? 0 : *axis};
   Tensor result = graph::apply(op, {operand}, attributes, x.where);
@@ -143,7 +143,7 @@ std::pair<Tensor, Tensor> extremum_and_place(Op op, const TensorOperand& x, int 
   const Tensor& operand = graph::tensor_of(x, name);
   if (auto axis = axis_named(named, operand.shape(), name, x.where))
     return reduce_to_both(op, operand, {*axis}, keep_dims, x.where);
-  return reduce_to_both(op, operand.reshape({1}, x.where), {0}, false, x.where);
+  return reduce_to_both(op, graph::reshape_operand(operand, {1}, x.where), {0}, false, x.where);
 }
 
 Tensor along_axis(Op op, const TensorOperand& x, int axis) {
@@ -154,7 +154,7 @@ Tensor along_axis(Op op, const TensorOperand& x, int axis) {
   Attributes attributes;
   attributes.axes = {along.value_or(0)};
   if (along) return graph::apply(op, {operand}, attributes, x.where);
-  return graph::apply(op, {operand.reshape({1}, x.where)}, attributes, x.where)
+  return graph::apply(op, {graph::reshape_operand(operand, {1}, x.where)}, attributes, x.where)
       .reshape({}, x.where);
 }
 
@@ -246,8 +246,10 @@ Tensor matmul(const TensorOperand& a, const TensorOperand& b, std::optional<DTyp
     return graph::apply(Op::matmul, {left, right}, {}, w, dtype);
   };
   if (x.dtype() == y.dtype() && (x.rank() == 1 || y.rank() == 1) && x.rank() * y.rank() > 0) {
-    Tensor whole = matmul({x.rank() == 1 ? x.unsqueeze(0, w) : x, w},
-                          {y.rank() == 1 ? y.unsqueeze(1, w) : y, w}, dtype);
+    auto as_matrix = [&](const Tensor& t, const Shape& sizes) {
+      return TensorOperand(t.rank() == 1 ? graph::reshape_operand(t, sizes, w) : t, w);
+    };
+    Tensor whole = matmul(as_matrix(x, {1, x.count()}), as_matrix(y, {y.count(), 1}), dtype);
     if (y.rank() == 1) whole = whole.squeeze(-1, w);
     return x.rank() == 1 ? whole.squeeze(y.rank() == 1 ? -1 : -2, w) : whole;
   }
@@ -258,7 +260,7 @@ Tensor matmul(const TensorOperand& a, const TensorOperand& b, std::optional<DTyp
     result[-1] = 1;
     std::int64_t count = element_count(result);
     result[-1] = y.size(1);
-    Tensor rows = x.reshape({count, x.size(-1)}, w);
+    Tensor rows = graph::reshape_operand(x, {count, x.size(-1)}, w);
     return product(rows, y).reshape(result, w);
   }
   auto leading = [](const Shape& shape) { return Shape(shape.begin(), shape.end() - 2); };

@@ -205,6 +205,11 @@ Tensor broadcast_by(auto view, const Tensor& tensor, const Shape& shape, std::st
 
 }  // namespace
 
+Tensor reshape_operand(const Tensor& tensor, const Shape& shape, std::source_location where) {
+  if (Capture::active() == nullptr) return tensor.reshape(shape, where);
+  return view_of_operand(Op::reshape, tensor, shape, where);
+}
+
 Tensor broadcast_to(const Tensor& tensor, const Shape& shape, std::string_view operation,
                     std::source_location where) {
   // What is wrong with the tensor is told of the operation, not of the view.

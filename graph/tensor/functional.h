@@ -46,6 +46,9 @@ void require_fits(const Number& number, DType dtype, std::string_view operation,
 void require_own_elements(const TensorBody& concrete, std::string_view operation,
                           std::source_location where);
 
+// `tensor` in another shape of as many elements, as an operand: while a function is captured, a
+// view in the graph, whatever `tensor` is.
+Tensor reshape_operand(const Tensor& tensor, const Shape& shape, std::source_location where);
 // `tensor` broadcast to `shape` by NumPy's rule, as an operand: while a function is captured, a
 // view in the graph, whatever `tensor` is.
 Tensor broadcast_to(const Tensor& tensor, const Shape& shape, std::string_view operation,
