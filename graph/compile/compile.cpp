@@ -478,9 +478,9 @@ bool CompiledFunction::wait_until_tuned(double seconds) const {
 }
 
 namespace detail {
+void raise_empty_function() { raise_error("[compile] the function is empty; pass a callable"); }
 void raise_takes_structures() {
   raise_error(
-void raise_empty_function() { raise_error("[compile] the function is empty; pass a callable"); }
       "[compile] the function takes structures of tensors and not a list of them; call the "
       "compiled "
       "object itself, as the function is called");

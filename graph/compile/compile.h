@@ -351,6 +351,7 @@ Face following(M& module, Face compiled) {
 // `const std::vector<Tensor>&`.
 template <typename F>
 requires(!requires(F & f) { &F::forward; }) auto compile(F function, Options options = {}) {
+  detail::require_function(function);
   auto shared = std::make_shared<F>(std::move(function));
   if constexpr (!detail::gives_tensors<F>()) {
     detail::refuse_function<F>();
@@ -358,7 +359,6 @@ requires(!requires(F & f) { &F::forward; }) auto compile(F function, Options opt
   } else if constexpr (detail::takes_structures<F>()) {
     return typename detail::TypedAs<F>::template As<CompiledStructured>(shared, options);
   } else {
-  detail::require_function(function);
     return CompiledCall<detail::Returned<F>>(
         [shared](const std::vector<Tensor>& a) { return detail::call_with(*shared, a); }, options);
   }
