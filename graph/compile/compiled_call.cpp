@@ -70,11 +70,11 @@ void CompiledSignature::raise_aliases(std::size_t written, std::size_t other) co
 // tensors were compared with each other when they were captured.
 void CompiledSignature::require_no_aliases(const std::vector<Tensor>& arguments) const {
   for (std::size_t written : mutated_) {
-    require(
-        !input(written, arguments).body()->buffer->is_frozen(), "[compile] ",
-        text_of_input(written),
-        " is written in place and frozen: functions compiled with Options::freezing hold packed "
-        "copies of it; pass a clone, or compile those without");
+    if (input(written, arguments).body()->buffer->is_frozen()) [[unlikely]]
+      raise_error(concat("[compile] ", text_of_input(written),
+                         " is written in place and frozen: functions compiled with "
+                         "Options::freezing hold packed copies of it; pass a clone, or compile "
+                         "those without"));
     auto [low, high] = bytes_spanned(input(written, arguments));
     std::size_t others = written < arguments.size() ? graph_.inputs.size() : arguments.size();
     for (std::size_t i = 0; i < others; ++i) {
