@@ -414,10 +414,8 @@ TensorResults CompiledFunction::State::run(const Call& call, std::int64_t times,
   for (std::size_t i = 0; i < call.arguments.size(); ++i) {
     const Tensor& argument = call.arguments[i];
     if (!argument.defined() || argument.is_symbolic()) [[unlikely]]
-      raise_error(concat("[compile] ", call.describe().places.at(i).text,
-                         argument.defined()
-                             ? " belongs to a capture that is over; pass a concrete tensor"
-                             : " is undefined; every argument must be a tensor"));
+      raise_error(
+          concat("[compile] ", call.describe().places.at(i).text, graph::flaw_of(argument)));
     require_current(argument.body()->token, "compile", std::nullopt);
   }
   TensorFunction alone;

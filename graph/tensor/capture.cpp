@@ -36,7 +36,8 @@ void Capture::note_guard(Guard guard) {
     guards_.push_back(std::move(guard));
 }
 
-Capture::Capture() : serial_(++last_serial), segment_serial_(serial_), assignments_(serial_) {
+Capture::Capture()
+    : serial_(++last_serial), segment_serial_(serial_), running_(serial_), assignments_(serial_) {
   require(active_capture == nullptr,
           "[compile] a function is being captured on this thread; captures do not nest: call the "
           "inner function uncompiled, or compile the outer one alone");
@@ -56,6 +57,7 @@ Capture::~Capture() {
 void Capture::end() {
   if (active_capture != this) return;
   active_capture = nullptr;
+  running_.end();
   if (!is_broken_) --detail::captures;
 }
 
@@ -132,9 +134,25 @@ Capture::Input& Capture::input_of(const Tensor& concrete, std::string_view opera
   return inputs_.back();
 }
 
+static void require_of_this_thread(const TensorBody& symbolic, std::string_view operation,
+                                   std::source_location where) {
+  require(!RunningCapture::is_of_one(symbolic.capture), "[", operation,
+          "] the tensor is a value of a function that another thread is capturing (at ", At{where},
+          "); only that thread knows it: start threads outside of compiled functions");
+}
+
+std::string_view flaw_of(const Tensor& argument) {
+  if (!argument.defined()) return " is undefined; every argument must be a tensor";
+  if (RunningCapture::is_of_one(argument.body()->capture))
+    return " is a value of a function that another thread is capturing; only that thread knows it: "
+           "start threads outside of compiled functions";
+  return " belongs to a capture that is over; pass a concrete tensor";
+}
+
 void require_usable(const TensorBody& symbolic, std::string_view operation,
                     std::source_location where) {
   const Capture* capture = Capture::active();
+  if (capture == nullptr) require_of_this_thread(symbolic, operation, where);
   require(capture != nullptr, "[", operation,
           "] the tensor was made while a function was captured, and that is over (at ", At{where},
           "); a captured function must return what is used outside it");
@@ -160,6 +178,7 @@ NodeId Capture::settled_node_of(const Tensor& tensor, std::string_view operation
 
 void Capture::require_own(const TensorBody& symbolic, std::string_view operation,
                           std::source_location where) const {
+  if (symbolic.capture != segment_serial_) require_of_this_thread(symbolic, operation, where);
   require(symbolic.capture == segment_serial_, "[", operation,
           "] the tensor belongs to another capture, which is over (at ", At{where},
           "); a captured function must not keep tensors for its next run");
@@ -367,6 +386,7 @@ void Capture::take(Recorded& recorded) {
   inputs_.clear();
   memory_of_inputs_.clear();
   segment_serial_ = ++last_serial;
+  running_.go_on_as(segment_serial_);
 }
 
 }  // namespace tilewright::graph

@@ -28,6 +28,7 @@
 #include "graph/tensor/handle_assignments.h"
 #include "graph/tensor/recording/graph_break.h"
 #include "graph/tensor/recording/recorded_graph.h"
+#include "graph/tensor/recording/running_captures.h"
 #include "graph/tensor/tensor_body.h"
 #include "runtime/base/error.h"
 
@@ -195,6 +196,7 @@ class Capture {
 
   std::uint64_t serial_;
   std::uint64_t segment_serial_;  // of its symbolic tensors
+  RunningCapture running_;
   RecordedGraph graph_;
   std::size_t placeholders_ = 0;                        // of `bodies_`, the first
   std::vector<std::shared_ptr<TensorBody>> arguments_;  // that they stand for, if it may break
@@ -213,6 +215,9 @@ class Capture {
   bool uses_exposed_ = false;     // what was recorded last does
 };
 
+// What is wrong with a tensor that is not concrete as an argument of a call outside of captures: "
+// is undefined; every argument must be a tensor".
+std::string_view flaw_of(const Tensor& argument);
 // Raises `Error` unless a symbolic tensor belongs to the active capture and is no stale view.
 void require_usable(const TensorBody& symbolic, std::string_view operation,
                     std::source_location where);

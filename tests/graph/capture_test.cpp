@@ -1,5 +1,8 @@
 #include "graph/tensor/capture.h"
 
+#include <thread>
+
+#include "graph/compile/compile.h"
 #include "graph/ir/evaluate.h"
 #include "graph/ir/text.h"
 #include "tests/errors.h"
@@ -160,6 +163,24 @@ TEST(Capture, RefusesTensorsThatEscapedFromIt) {
   expect_contains(error_of([&] { escaped.reshape({1, 2}); }), "that is over");
   Capture next;
   expect_contains(error_of([&] { escaped + 1; }), "[add] the tensor belongs to another capture");
+}
+
+TEST(Capture, TellsAnotherThreadThatItIsGoingOn) {
+  Compiled twice = compile([](const Tensor& x) { return x * 2; });
+  Capture capture;
+  Tensor value = capture.placeholder(f32, {2}) + 1;
+  std::string used, read, passed;
+  std::thread([&] {
+    used = error_of([&] { value + 1; });
+    read = error_of([&] { value.item<float>(); });
+    passed = error_of([&] { twice(value); });
+  }).join();
+  expect_contains(used,
+                  "[add] the tensor is a value of a function that another thread is capturing");
+  expect_contains(read, "[item] the tensor is a value of a function that another thread is");
+  expect_contains(passed, "[compile] argument 0 is a value of a function that another thread is");
+  capture.finish({value});
+  expect_contains(error_of([&] { value + 1; }), "that is over");
 }
 
 TEST(Capture, RefusesViewsThatAWriteMadeStale) {
