@@ -26,8 +26,8 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-std::string at_line(const GraphBreak& error) {
-  return error.where.line() > 0 ? " at " + describe(error.where) : "";
+std::string at_line(const Break& at) {
+  return at.where.line() > 0 ? " at " + describe(at.where) : "";
 }
 
 }  // namespace
@@ -89,7 +89,7 @@ CompiledSignature::CompiledSignature(const Call& call, const ResolvedOptions& op
   try {
     captured = capture_function(call, options, logged);
   } catch (const GraphBreak& error) {
-    raise_error(concat("[compile] the function ", error.deed, at_line(error),
+    raise_error(concat("[compile] the function ", error.at.deed, at_line(error.at),
                        ", which breaks the graph, but fullgraph was asked for; ", error.what()));
   }
   if (!captured) return;

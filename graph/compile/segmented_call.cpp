@@ -67,20 +67,17 @@ TensorResults SegmentedCall::run(const TensorFunction& function, bool is_measure
   return results;
 }
 
-// What the function has changed that outlives it, where it may break: handles, or what holds a
-// handle that was made in the course of it, such as an optional or a list.
-std::optional<Break> SegmentedCall::lasting_state(TensorResults& returned,
-                                                  const std::vector<Tensor>& symbols) {
-  if (!capture_.can_break()) return std::nullopt;
-  if (auto assigned = capture_.lasting_assignment(returned.tensors))
-    return Break{"assignment", "changes a tensor that outlives it", assigned->where};
+// What the function has changed that outlives it: handles, or what holds a handle that was made in
+// the course of it, such as an optional or a list.
+std::optional<GraphBreak> SegmentedCall::lasting_state(TensorResults& returned,
+                                                       const std::vector<Tensor>& symbols) {
+  if (auto assigned = capture_.lasting_assignment(returned.tensors)) return assigned;
   const long copies = returned.around != nullptr ? 2 : 1;  // of each result
   auto known = [&](const std::shared_ptr<TensorBody>& body) {
     return copies * std::ranges::count(returned.tensors, body, &Tensor::body) +
            std::ranges::count(symbols, body, &Tensor::body);
   };
-  if (!capture_.has_escaped(known)) return std::nullopt;
-  return Break{"a value that is kept", "keeps a tensor that outlives it", {}};
+  return capture_.kept_tensor(known);
 }
 
 std::optional<Captured> SegmentedCall::attempt(const TensorFunction& function,
@@ -88,15 +85,17 @@ std::optional<Captured> SegmentedCall::attempt(const TensorFunction& function,
                                                std::vector<ResultOrigin>& origins) {
   const std::vector<Tensor> symbols = begin();
   returned = call(function, symbols);
+  capture_.note_results(returned.tensors);
   if (!capture_.is_broken()) {
-    const std::optional<Break> lasting = lasting_state(returned, symbols);
+    const std::optional<GraphBreak> lasting = lasting_state(returned, symbols);
     if (!lasting) {
       Returned tensors(returned.tensors, symbols);
       Captured captured = capture_.finish(std::exchange(returned.tensors, {}));
       origins = tensors.origins(captured.captured);
       return captured;
     }
-    capture_.break_here(*lasting);
+    if (!capture_.can_break()) throw GraphBreak(*lasting);
+    capture_.break_here(lasting->at);
   }
   end(returned);
   return std::nullopt;

@@ -52,7 +52,8 @@ class SegmentedCall {
  private:
   std::vector<Tensor> begin();
   TensorResults call(const TensorFunction& function, const std::vector<Tensor>& symbols);
-  std::optional<Break> lasting_state(TensorResults& returned, const std::vector<Tensor>& symbols);
+  std::optional<GraphBreak> lasting_state(TensorResults& returned,
+                                          const std::vector<Tensor>& symbols);
   void end(TensorResults& results);
   void take_logged();
   void settle(const Break* at);

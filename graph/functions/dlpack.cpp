@@ -90,10 +90,9 @@ struct Given {
 template <typename Managed>
 Managed* give(const Tensor& tensor, std::source_location w) {
   const TensorBody& body = graph::body_of(tensor, "to_dlpack", w);
-  if (graph::Capture* capture = graph::Capture::active(); capture && capture->is_broken())
+  if (graph::Capture* capture = graph::Capture::active())
     capture->before_address(body, "to_dlpack", w);
-  require(body.buffer != nullptr, "[to_dlpack] the tensor has no memory while the function is ",
-          "captured (at ", graph::At{w}, "); share tensors outside of it");
+  if (!body.buffer) graph::require_usable(body, "to_dlpack", w);
   require_current(body.token, "to_dlpack", w);
   auto given = std::make_unique<Given<Managed>>();
   given->tensor = tensor;

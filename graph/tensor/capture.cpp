@@ -156,9 +156,11 @@ void require_usable(const TensorBody& symbolic, std::string_view operation,
   require(capture != nullptr, "[", operation,
           "] the tensor was made while a function was captured, and that is over (at ", At{where},
           "); a captured function must return what is used outside it");
-  require(!is_stale(symbolic), "[", operation,
-          "] the tensor is a view of one that was written in place since (at ", At{where},
-          "); take the view after the write");
+  if (is_stale(symbolic))
+    throw GraphBreak(
+        concat("[", operation, "] the tensor is a view of one that was written in place since (at ",
+               At{where}, "); take the view after the write"),
+        {operation, "uses a view of a tensor that it has written", where});
 }
 
 NodeId Capture::node_of(const Tensor& tensor, std::string_view operation,
@@ -238,7 +240,9 @@ Tensor Capture::copy(const Tensor& tensor, std::string_view operation, std::sour
 
 void Capture::write(const Tensor& target, const Tensor& value, std::string_view operation,
                     std::source_location where) {
-  if (is_broken_ && !can_record_write(target, value)) {
+  break_before_use({&target, 1}, operation, where);
+  break_before_use({&value, 1}, operation, where);
+  if (can_break() && !can_record_write(target, value)) {
     break_here({"a write", "writes memory that it uses otherwise", where});
     CapturePause pause;
     Tensor(target).copy_from(value, where);
@@ -263,8 +267,10 @@ void Capture::record_write(const Tensor& target, const Tensor& value, std::strin
     return;
   }
   node_of(target, operation, where);  // it must be usable
-  require(!body.base, "[", operation, "] the tensor is a view of another one (at ", At{where},
-          "); inside a captured function write to the whole tensor");
+  if (body.base)
+    throw GraphBreak(concat("[", operation, "] the tensor is a view of another one (at ", At{where},
+                            "); inside a captured function write to the whole tensor"),
+                     {operation, "writes to a view", where});
   for (std::size_t i = 0; i < placeholders_; ++i)
     if (bodies_[i].get() == &body && !graph_.strides_of_input(i).empty())
       require_own_elements(
@@ -290,22 +296,29 @@ void Capture::require_no_overlap() const {
   for (const Input& written : inputs_) {
     if (!written.is_written()) continue;
     for (const Input& other : inputs_)
-      require(&other == &written || !overlap(*written.body, *other.body),
-              "[compile] the tensor of shape ", written.body->view.shape, " written at ",
-              At{written.written}, " shares memory with another of shape ", other.body->view.shape,
-              " that the function uses; inside a captured function use one of them only");
+      if (&other != &written && overlap(*written.body, *other.body))
+        throw GraphBreak(
+            concat("[compile] the tensor of shape ", written.body->view.shape, " written at ",
+                   At{written.written}, " shares memory with another of shape ",
+                   other.body->view.shape,
+                   " that the function uses; inside a captured function use one of them only"),
+            {"a write", "writes memory that it uses otherwise", written.written});
   }
 }
 
-// The first line at which a tensor is made, or one over its memory used.
+// The first line at which a tensor is computed, or an argument, or one over its memory, used; of
+// line 0 where there is none.
 std::source_location Capture::use_of(const TensorBody& body) const {
-  if (!body.buffer) return graph_.node(body.node).where;
-  for (NodeId id = 0; id < graph_.size(); ++id)
-    for (const Input& input : inputs_)
-      if (input.body->buffer == body.buffer &&
-          std::ranges::count(graph_.node(id).operands, input.node) > 0)
-        return graph_.node(id).where;
+  if (!body.buffer && graph_.node(body.node).op != Op::input) return graph_.node(body.node).where;
+  std::vector<NodeId> inputs;
+  if (!body.buffer) inputs.push_back(body.node);
+  for (const Input& input : inputs_)
+    if (body.buffer && input.body->buffer == body.buffer) inputs.push_back(input.node);
   const auto size = static_cast<NodeId>(graph_.size());
+  for (NodeId id = 0; id < size; ++id)
+    if (std::ranges::find_first_of(graph_.node(id).operands, inputs) !=
+        graph_.node(id).operands.end())
+      return graph_.node(id).where;
   return size == 0 ? std::source_location() : graph_.node(size - 1).where;
 }
 
@@ -314,13 +327,45 @@ std::optional<GraphBreak> Capture::lasting_assignment(std::vector<Tensor>& outpu
   std::vector<Tensor*> lasting = assignments_.lasting(memory_of_inputs_);
   if (lasting.empty()) return std::nullopt;
   const TensorBody& body = assignments_.named_by(*lasting.front());
-  std::source_location where = use_of(body);
+  const std::source_location where = use_of(body);
+  const std::string place = where.line() == 0 ? "" : concat(" at ", At{where});
   return GraphBreak(
       concat("[compile] a tensor that outlives the function is assigned within it (of shape ",
-             body.view.shape, body.buffer ? ", used at " : ", computed at ", At{where},
+             body.view.shape,
+             place.empty() ? ""
+             : body.buffer ? ", used"
+                           : ", computed",
+             place,
              "), which every call should do and no graph can; write to it in place (copy_from), or "
              "return the value and assign it outside the compiled function"),
-      "assignment", "changes a tensor that outlives it", where);
+      {"assignment", "changes a tensor that outlives it", where});
+}
+
+std::optional<GraphBreak> Capture::kept_tensor(
+    const std::function<long(const std::shared_ptr<TensorBody>&)>& known) const {
+  auto kept = std::ranges::find_if(bodies_, [&](const std::shared_ptr<TensorBody>& body) {
+    const auto logged = std::ranges::count(logged_, body, &Logged::value);
+    return body.use_count() > 1 + body->views + logged + known(body);
+  });
+  if (kept == bodies_.end()) return std::nullopt;
+  const std::source_location where = use_of(**kept);
+  return GraphBreak(
+      concat("[compile] a tensor that the function computes is kept beyond its call (of shape ",
+             (*kept)->view.shape, where.line() > 0 ? concat(", computed at ", At{where}) : "",
+             "), which every call should do and no graph can; write it to a tensor that is there "
+             "(copy_from), or return the value and keep it outside the compiled function"),
+      {"a value that is kept", "keeps a tensor that outlives it", where});
+}
+
+void Capture::note_results(std::span<const Tensor> results) {
+  break_before_use(results, "a result", {});
+  if (is_broken_) return;
+  for (const Tensor& result : results) {
+    if (!result.defined()) continue;
+    const TensorBody& body = *result.body();
+    const bool is_own = !body.buffer && body.capture == segment_serial_;
+    node_of(result, "compile", is_own ? use_of(body) : std::source_location());
+  }
 }
 
 Captured Capture::finish(std::vector<Tensor> outputs) {

@@ -91,13 +91,14 @@ class Capture {
   // Handles of the function's were assigned and are still there, besides those of its outputs.
   std::optional<GraphBreak> lasting_assignment(std::vector<Tensor>& outputs);
   // A symbolic tensor is held by others than the capture and so many known handles of each.
-  template <typename Known>
-  bool has_escaped(Known&& known) const {
-    return std::ranges::any_of(bodies_, [&](const std::shared_ptr<TensorBody>& body) {
-      const auto logged = std::ranges::count(logged_, body, &Logged::value);
-      return body.use_count() > 1 + body->views + logged + known(body);
-    });
-  }
+  std::optional<GraphBreak> kept_tensor(
+      const std::function<long(const std::shared_ptr<TensorBody>&)>& known) const;
+  // The function returns these: they are outputs, or inputs, of what was recorded from now on.
+  void note_results(std::span<const Tensor> results);
+  // Breaks where one of the tensors lies in memory that the function has written by another name,
+  // or is a view of a value that it has written since.
+  void break_before_use(std::span<const Tensor> operands, std::string_view operation,
+                        std::source_location where);
   std::vector<Guard> take_guards();
   // `recorded` becomes what was recorded; the capture goes on with nothing.
   void take(Recorded& recorded);
@@ -106,7 +107,7 @@ class Capture {
 
   // The host is about to look at elements of the tensor, to read values or by an address that it
   // may keep; or wants to know where it lies. Breaks where that is needed, or raises
-  // `DataReadError`.
+  // `DataReadError` or `PlacingError`.
   void before_values(const TensorBody& body, std::string_view operation,
                      std::source_location where);
   void before_address(const TensorBody& body, std::string_view operation,
@@ -184,9 +185,8 @@ class Capture {
               std::source_location where);
   bool is_exposed(const Buffer* memory, bool may_be_written) const;
   bool must_break_before(const Tensor& operand) const;
-  void break_before_use(std::span<const Tensor> operands, std::string_view operation,
-                        std::source_location where);
   bool can_record_write(const Tensor& target, const Tensor& value) const;
+  bool can_record_first_write(const TensorBody& target, const TensorBody* value) const;
   void record_write(const Tensor& target, const Tensor& value, std::string_view operation,
                     std::source_location where);
   // An address of what was recorded as an operand is in the hands of the function.

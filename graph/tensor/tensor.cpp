@@ -105,16 +105,6 @@ Tensor Tensor::from_blob(void* data, const Shape& shape, DType dtype, std::share
   return graph::make_tensor(dtype, graph::row_major(shape), std::move(buffer));
 }
 
-namespace {
-
-// In a function that runs in segments what was recorded is run, so that there is memory to ask for.
-void place_for_host(const Tensor& tensor, std::string_view operation, source_location w) {
-  if (Capture* capture = Capture::active(); capture && tensor.body())
-    capture->before_placing(*tensor.body(), operation, w);
-}
-
-}  // namespace
-
 bool Tensor::is_symbolic() const { return body_ && !body_->buffer; }
 DType Tensor::dtype() const { return existing(*this, "dtype").dtype; }
 const Shape& Tensor::shape() const { return existing(*this, "shape").view.shape; }
@@ -124,17 +114,19 @@ std::int64_t Tensor::size(int axis) const {
           "; it must be in [", -rank(), ", ", rank(), ")");
   return shape()[*normal];
 }
-const Strides& Tensor::strides() const {
-  place_for_host(*this, "strides", source_location::current());
-  require(!is_symbolic(),
-          "[strides] the tensor has no memory while the function is captured; "
-          "strides are those of concrete tensors");
-  return existing(*this, "strides").view.strides;
+const Strides& Tensor::strides(source_location w) const {
+  const TensorBody& body = graph::body_of(*this, "strides", w);
+  if (Capture* capture = Capture::active()) capture->before_placing(body, "strides", w);
+  if (!body.buffer) graph::require_usable(body, "strides", w);
+  return body.view.strides;
 }
-bool Tensor::is_contiguous() const {
-  if (is_symbolic() && body_->base)
-    place_for_host(*this, "is_contiguous", source_location::current());
-  return is_symbolic() || is_row_major(shape(), strides());  // a value has every layout
+// In a function that runs in segments what was recorded is run, so that there is a layout to ask
+// for. Before, a value has every layout.
+bool Tensor::is_contiguous(source_location w) const {
+  Capture* capture = Capture::active();
+  if (is_symbolic() && body_->base && capture && capture->is_broken())
+    capture->before_placing(*body_, "is_contiguous", w);
+  return is_symbolic() || is_row_major(shape(), strides(w));
 }
 
 void* Tensor::data(source_location w) const {

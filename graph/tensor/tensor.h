@@ -115,9 +115,12 @@ class Tensor {
   std::int64_t count() const { return element_count(shape()); }
 
   // Concrete tensors only.
-  Device device() const;           // where the bytes lie: the host or a GPU
-  const Strides& strides() const;  // in elements
-  bool is_contiguous() const;      // of a symbolic tensor true: it is a value
+  // Where the bytes lie: the host or a GPU.
+  Device device(std::source_location w = std::source_location::current()) const;
+  // In elements.
+  const Strides& strides(std::source_location w = std::source_location::current()) const;
+  // Of a symbolic tensor true: it is a value.
+  bool is_contiguous(std::source_location w = std::source_location::current()) const;
   // The address of the first element in the memory of the tensor's device, to read and to write.
   // Raises `Error` for a tensor that is frozen (`Options::freezing`), since copies of it would not
   // follow; a pointer from before that must not be written through any more either. If the tensor

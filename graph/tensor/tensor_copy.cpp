@@ -62,21 +62,16 @@ static const TensorBody& placed(const Tensor& tensor, std::string_view operation
   const TensorBody& body = graph::body_of(tensor, operation, w);
   if (graph::Capture* capture = graph::Capture::active())
     capture->before_placing(body, operation, w);
+  if (!body.buffer) graph::require_usable(body, operation, w);
   return body;
 }
 
-Device Tensor::device() const {
-  const TensorBody& body = placed(*this, "device", std::source_location::current());
-  require(body.buffer != nullptr,
-          "[device] the tensor has no memory while the function is captured; devices are those of "
-          "concrete tensors");
-  return Device::of(body.buffer->memory());
+Device Tensor::device(std::source_location w) const {
+  return Device::of(placed(*this, "device", w).buffer->memory());
 }
 
 Tensor Tensor::to(const Device& device, std::source_location w) const {
   const TensorBody& body = placed(*this, "to", w);
-  require(body.buffer != nullptr, "[to] the tensor has no memory while the function is captured ",
-          "(at ", graph::At{w}, "); move tensors outside of it: the function runs where they lie");
   graph::StepAccess access(*this, "to", w);
   // The memory of an emulated GPU is the host's.
   return device.memory() == body.buffer->memory() ? *this : graph::copy_to(*this, device);

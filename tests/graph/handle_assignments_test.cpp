@@ -73,6 +73,18 @@ TEST(HandleAssignments, FullgraphRefusesThemAndLeavesTheStateAsItWas) {
   expect_near(state, full({4}, 5.0));
 }
 
+// An argument has a line where it is used, and none where it is not.
+TEST(HandleAssignments, FullgraphNamesTheLineOfTheUser) {
+  Tensor state = full({4}, 5.0), x = ramp({4});
+  Compiled used =
+      compile([&](const Tensor& by) { return state = by, by * 2; }, {.fullgraph = true});
+  expect_contains(error_of([&] { used(x); }), "outlives it at handle_assignments_test.cpp:");
+  Compiled unused = compile([&](const Tensor& by) { return state = by; }, {.fullgraph = true});
+  const std::string said = error_of([&] { unused(x); });
+  expect_contains(said, "the function changes a tensor that outlives it, which breaks the graph");
+  expect_contains(said, "is assigned within it (of shape 4), which every call should do");
+}
+
 // The read of data ends the capture when the state has been assigned already.
 TEST(HandleAssignments, ABreakForAnotherReasonGivesBackWhatWasAssigned) {
   Tensor state = zeros({4}), x = full({4}, 1.0);

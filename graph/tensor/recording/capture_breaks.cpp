@@ -38,7 +38,8 @@ void Capture::expose(const TensorBody& body, bool may_be_written, std::string_vi
 
 void Capture::before_placing(const TensorBody& body, std::string_view operation,
                              std::source_location where) {
-  if (!is_broken_ || (body.buffer && !overlaps_written(body))) return;
+  if (body.buffer && (!is_broken_ || !overlaps_written(body))) return;
+  if (!settle_) throw PlacingError(operation, where);
   if (!body.buffer) require_own(body, operation, where);
   break_here({operation, "asks for memory", where});
 }
@@ -49,8 +50,13 @@ bool Capture::is_exposed(const Buffer* memory, bool may_be_written) const {
   });
 }
 
-// Whether a write to other elements than those of an input, or to these, was recorded.
+// Whether a write to other elements than those of an input, or to these, was recorded. Arguments of
+// a whole graph are compared at each call.
 bool Capture::overlaps_written(const TensorBody& concrete) const {
+  if (!is_broken_)
+    return written_ > 0 && std::ranges::any_of(inputs_, [&](const Input& input) {
+             return input.is_written() && overlap(*input.body, concrete);
+           });
   auto is_hit = [&](const TensorBody& written) { return share_bytes(written, concrete); };
   for (std::size_t i = 0; i < arguments_.size(); ++i)
     if (bodies_[i]->version > 0 && is_hit(*arguments_[i])) return true;
@@ -69,17 +75,28 @@ bool Capture::must_break_before(const Tensor& operand) const {
 
 void Capture::break_before_use(std::span<const Tensor> operands, std::string_view operation,
                                std::source_location where) {
-  if (!is_broken_) return;
+  if (!can_break()) return;
   if (std::ranges::any_of(operands, [this](const Tensor& t) { return must_break_before(t); }))
     break_here({operation, "uses memory that it has written", where});
+}
+
+// As `can_record_write`, of a function that has not broken yet.
+bool Capture::can_record_first_write(const TensorBody& target, const TensorBody* value) const {
+  if (!target.buffer) return true;
+  const Input* own_input = find_input(target);
+  for (const Input& input : inputs_)
+    if (&input != own_input && overlap(*input.body, target)) return false;
+  return value == nullptr || !value->buffer || value->buffer != target.buffer ||
+         value->view == target.view || !overlap(*value, target);
 }
 
 // A graph reads all of its inputs before it writes one, so nothing else may lie where it writes.
 bool Capture::can_record_write(const Tensor& target, const Tensor& value) const {
   const TensorBody& body = *target.body();
+  if (!body.buffer && body.base) return false;
+  if (!is_broken_) return can_record_first_write(body, value.body().get());
   std::size_t own_argument = arguments_.size();
   if (!body.buffer) {
-    if (body.base) return false;
     own_argument =
         static_cast<std::size_t>(std::ranges::find(bodies_, target.body()) - bodies_.begin());
     if (own_argument >= arguments_.size()) return true;  // a value

@@ -1,7 +1,5 @@
 #include "graph/tensor/recording/graph_break.h"
 
-#include <utility>
-
 #include "graph/ir/location.h"
 
 namespace tilewright::graph {
@@ -13,20 +11,24 @@ static std::string_view remedy(std::string_view operation) {
            "function";
   if (operation == "launch")
     return "a captured function has no memory yet: launch kernels outside the compiled function";
-  if (operation == "data" || operation == "const_data")
+  if (operation == "data" || operation == "const_data" || operation == "to_dlpack")
     return "a captured function has no memory yet: hand addresses to kernels and libraries outside "
            "the compiled function";
   return "return the tensor and read it outside the compiled function";
 }
 
-GraphBreak::GraphBreak(const std::string& message, std::string operation_, std::string deed_,
-                       std::source_location location)
-    : Error(message), operation(std::move(operation_)), deed(std::move(deed_)), where(location) {}
+static std::string at_line(std::source_location where) {
+  return where.line() > 0 ? concat(" (at ", At{where}, ")") : "";
+}
 
-DataReadError::DataReadError(std::string_view operation_, std::source_location location)
-    : GraphBreak(concat("[", operation_, "] the value is not known while the function is captured",
-                        location.line() > 0 ? concat(" (at ", At{location}, ")") : "", "; ",
-                        remedy(operation_)),
-                 std::string(operation_), "reads data", location) {}
+DataReadError::DataReadError(std::string_view operation, std::source_location where)
+    : GraphBreak(concat("[", operation, "] the value is not known while the function is captured",
+                        at_line(where), "; ", remedy(operation)),
+                 {operation, "reads data", where}) {}
+
+PlacingError::PlacingError(std::string_view operation, std::source_location where)
+    : GraphBreak(concat("[", operation, "] the tensor has no memory while the function is captured",
+                        at_line(where), "; ask where tensors lie outside the compiled function"),
+                 {operation, "asks for memory", where}) {}
 
 }  // namespace tilewright::graph

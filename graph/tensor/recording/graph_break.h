@@ -15,21 +15,23 @@ namespace tilewright::graph {
 // What the function does, and where: "item", "reads data".
 struct Break {
   std::string_view operation, deed;  // literals
-  std::source_location where;
+  std::source_location where;        // of line 0 where the operation is not given the user's
 };
 
 class GraphBreak : public Error {
  public:
-  GraphBreak(const std::string& message, std::string operation, std::string deed,
-             std::source_location where);
-  std::string operation;
-  std::string deed;            // what the function does there: "reads data"
-  std::source_location where;  // of line 0 where the operation is not given the user's
+  GraphBreak(const std::string& message, const Break& at_) : Error(message), at(at_) {}
+  Break at;
 };
 // A read of data that a capture does not know.
 class DataReadError : public GraphBreak {
  public:
   DataReadError(std::string_view operation, std::source_location where);
+};
+// Of a question about the memory of a tensor that has none yet.
+class PlacingError : public GraphBreak {
+ public:
+  PlacingError(std::string_view operation, std::source_location where);
 };
 
 }  // namespace tilewright::graph

@@ -138,7 +138,11 @@ NodeId RecordedGraph::input(DType dtype, const Shape& shape, const Strides& stri
     const Strides& there = strides_of(graph, inputs_);
     return is_plain ? there.empty() : there == strides;
   });
-  if (known == nullptr) return GraphBuilder(own_).input(dtype, shape, strides);
+  if (known == nullptr) {
+    GraphBuilder builder(own_);
+    builder.set_location({});  // the user has no line for it
+    return builder.input(dtype, shape, strides);
+  }
   ++inputs_;
   return static_cast<NodeId>(count_ - 1);
 }
