@@ -42,8 +42,15 @@
 //     graph breaks (`Options::tell_breaks`), explain() and report() show breaks and segments. With
 //     `Options::fullgraph` a break is an Error.
 //   * Assigning a handle that outlives the function (`c = c + x`, std::swap of two captured
-//     tensors) is a graph break too; write in place (copy_from) instead, or return the tensor. A
-//     handle that is made at the first call and kept (a table) is not.
+//     tensors), or keeping a computed tensor elsewhere (in an optional, a list), is a graph break
+//     too; write in place (copy_from) instead, or return the tensor. A handle that is made at the
+//     first call and kept (a table) is not.
+//   * Memory: a write to a view, the use of a view of what was written since, and asking where a
+//     computed tensor lies (strides(), device(), to_dlpack()) are graph breaks. A result that is a
+//     view of an argument, or of a tensor from outside the function, is one of that tensor's
+//     memory, as in eager mode; results that are views of one value that the function computes are
+//     copies, each of its own.
+//   * If the function raises an exception, what it wrote and logged before is done.
 #pragma once
 
 #include <concepts>

@@ -46,7 +46,7 @@ static SymbolicRun run_over_symbols(const TensorFunction& function, const Signat
   SymbolicRun result{.returned = function(symbols)};
   Returned tensors(result.returned.tensors, symbols);
   result.captured = capture.finish(std::exchange(result.returned.tensors, {}));
-  result.origins = tensors.origins(result.captured.captured);
+  result.origins = tensors.origins(result.captured);
   return result;
 }
 
@@ -68,8 +68,9 @@ std::optional<CapturedFunction> CompiledSignature::capture_function(const Call& 
     tell_graph_break(options.tells_breaks);
     return std::nullopt;
   }
+  if (recorded_) result.recorded = captured->graph;
+  leave_views_out(captured->graph, result.origins);
   result.graph = run_passes(captured->graph);
-  result.recorded = std::move(captured->graph);
   result.captured = std::move(captured->captured);
   result.read = std::move(captured->read);
   result.guards = std::move(captured->guards);

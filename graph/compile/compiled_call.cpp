@@ -113,6 +113,9 @@ void CompiledSignature::change_results(std::vector<Tensor>& results,
     switch (kind) {
       case ResultChange::Kind::copied: result = copy_row_major(result); break;
       case ResultChange::Kind::input: result = input(other, arguments); break;
+      case ResultChange::Kind::view:
+        result = view_of_input(input(other, arguments), origins_[i].views);
+        break;
       case ResultChange::Kind::joined:
         result =
             make_tensor(result.dtype(), row_major(result.shape()), results[other].body()->buffer);

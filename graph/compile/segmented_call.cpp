@@ -91,7 +91,7 @@ std::optional<Captured> SegmentedCall::attempt(const TensorFunction& function,
     if (!lasting) {
       Returned tensors(returned.tensors, symbols);
       Captured captured = capture_.finish(std::exchange(returned.tensors, {}));
-      origins = tensors.origins(captured.captured);
+      origins = tensors.origins(captured);
       return captured;
     }
     if (!capture_.can_break()) throw GraphBreak(*lasting);

@@ -47,6 +47,58 @@ TEST(ResultMemory, AnArgumentIsReturnedAsItself) {
   expect_as_eager([](const Tensors& in) { return Tensors{in[0], in[0].clone(), in[0]}; });
 }
 
+TEST(ResultMemory, AViewOfAnArgumentSharesItsMemory) {
+  expect_as_eager([](const Tensors& in) { return Tensors{in[0].slice(0, 1, 3), in[0] + 1.0}; });
+  expect_as_eager([](const Tensors& in) {
+    Tensor square = in[0].reshape({2, 2}), turned = square.transpose(0, 1);
+    return Tensors{turned, turned.select(0, 1), square.slice(1, 0, 1), square};
+  });
+  // Such a reshape copies.
+  expect_as_eager([](const Tensors& in) {
+    Tensor flat = in[0].reshape({2, 2}).transpose(0, 1).reshape({4});
+    return Tensors{flat, in[0].slice(0, 0, 1)};
+  });
+  expect_as_eager([](const Tensors& in) { return Tensors{in[0].slice(0, 1, 3).clone()}; });
+}
+
+TEST(ResultMemory, AViewOfAWrittenArgumentSharesItsMemory) {
+  expect_as_eager([](const Tensors& in) {
+    Tensor x = in[0];
+    x.copy_from(x * 3.0);
+    return Tensors{x.slice(0, 1, 3), x, x.slice(0, 0, 1) * 2.0};
+  });
+}
+
+TEST(ResultMemory, AViewOfAnArgumentWithStridesSharesItsMemory) {
+  for (Mode mode : modes) {
+    auto column = compile([](const Tensor& x) { return x.transpose(0, 1).select(0, 1); },
+                          {.mode = mode, .fullgraph = true});
+    for (int call = 0; call < 2; ++call) {
+      Tensor whole = ramp({6, 5}).clone(), part = whole.slice(0, 1 + call, 4 + call);
+      Tensor result = column(part);
+      EXPECT_EQ(result.const_data(), part.select(1, 1).const_data());
+      EXPECT_EQ(result.strides(), (Strides{5}));
+    }
+  }
+}
+
+TEST(ResultMemory, AViewOfAStateSharesItsMemory) {
+  for (Mode mode : modes) {
+    Tensor state = zeros({3, 2}).clone();
+    auto step = compile(
+        [&](const Tensor& x) {
+          state.copy_from(state + x);
+          return state.select(0, 1);
+        },
+        {.mode = mode, .fullgraph = true});
+    for (int call = 1; call <= 3; ++call) {
+      Tensor row = step(ones({3, 2}));
+      EXPECT_EQ(row.to_vector<float>(), Floats(2, static_cast<float>(call)));
+      EXPECT_EQ(row.const_data(), state.select(0, 1).const_data());
+    }
+  }
+}
+
 TEST(ResultMemory, WhatIsSimplifiedToTheArgumentIsATensorOfItsOwn) {
   expect_as_eager([](const Tensors& in) { return Tensors{in[0] * 1.0, -(-in[0])}; });
 }
