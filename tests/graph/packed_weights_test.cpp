@@ -153,7 +153,8 @@ TEST(PackedWeights, KeepTheirWeightsFromBeingWritten) {
         return t;
       },
       live);
-  expect_contains(error_of([&] { writes_argument(weight, other); }), "[compile] input 0");
+  expect_contains(error_of([&] { writes_argument(weight, other); }),
+                  "[compile] argument 0 is written in place and frozen");
   EXPECT_EQ(fast(x).to_vector<float>(), before.to_vector<float>());
   weight.clone().copy_from(other);
 }
