@@ -9,7 +9,6 @@
 #include "graph/ir/location.h"
 #include "graph/ir/shape_rules.h"
 #include "graph/tensor/functional.h"
-#include "graph/tensor/recording/memory_overlap.h"
 
 namespace tilewright::graph {
 namespace {

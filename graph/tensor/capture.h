@@ -164,6 +164,8 @@ class Capture {
   }
   const Input* find_input(const TensorBody& body) const;
   Input& input_of(const Tensor& concrete, std::string_view operation, std::source_location where);
+  static bool overlap(const TensorBody& a, const TensorBody& b);  // memory_overlap.h
+  static bool share_bytes(const TensorBody& a, const TensorBody& b);
   void require_no_overlap() const;
   bool overlaps_written(const TensorBody& concrete) const;
   NodeId settled_node_of(const Tensor& tensor, std::string_view operation,
@@ -218,6 +220,8 @@ class Capture {
 // What is wrong with a tensor that is not concrete as an argument of a call outside of captures: "
 // is undefined; every argument must be a tensor".
 std::string_view flaw_of(const Tensor& argument);
+// Whether what a symbolic view was taken from was written since.
+bool is_stale(const TensorBody& symbolic);
 // Raises `Error` unless a symbolic tensor belongs to the active capture and is no stale view.
 void require_usable(const TensorBody& symbolic, std::string_view operation,
                     std::source_location where);

@@ -3,9 +3,25 @@
 #include <utility>
 
 #include "graph/tensor/capture.h"
-#include "graph/tensor/recording/memory_overlap.h"
+#include "graph/tensor/memory/memory_overlap.h"
 
 namespace tilewright::graph {
+
+static Elements elements_of(const TensorBody& concrete) {
+  return {concrete.buffer.get(), concrete.dtype, concrete.view};
+}
+bool Capture::overlap(const TensorBody& a, const TensorBody& b) {
+  return graph::overlap(elements_of(a), elements_of(b));
+}
+bool Capture::share_bytes(const TensorBody& a, const TensorBody& b) {
+  return graph::share_bytes(elements_of(a), elements_of(b));
+}
+
+bool is_stale(const TensorBody& symbolic) {
+  for (const TensorBody* view = &symbolic; view->base; view = view->base.get())
+    if (view->base->version != view->base_version) return true;
+  return false;
+}
 
 void Capture::before_values(const TensorBody& body, std::string_view operation,
                             std::source_location where) {

@@ -4,7 +4,7 @@
 #include "graph/tensor/capture.h"
 #include "graph/tensor/eager.h"
 #include "graph/tensor/handle_changes.h"
-#include "graph/tensor/strided_copy.h"
+#include "graph/tensor/memory/strided_copy.h"
 #include "graph/tensor/tensor_body.h"
 
 namespace tilewright {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "graph/tensor/strided_copy.h"
+#include "graph/tensor/memory/strided_copy.h"
 
 namespace tilewright::graph {
 namespace {

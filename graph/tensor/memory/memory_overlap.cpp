@@ -1,4 +1,4 @@
-#include "graph/tensor/recording/memory_overlap.h"
+#include "graph/tensor/memory/memory_overlap.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -7,18 +7,18 @@
 
 namespace tilewright::graph {
 
-// The bytes [first, second) of its buffer that a concrete body may touch.
-static std::pair<std::int64_t, std::int64_t> extent_of(const TensorBody& body) {
-  std::int64_t low = body.view.offset, high = low;
-  for (int i = 0; i < body.view.shape.rank(); ++i) {
-    if (body.view.shape[i] == 0) return {0, 0};
-    std::int64_t reach = (body.view.shape[i] - 1) * body.view.strides[i];
+// The bytes [first, second) of its buffer that elements may touch.
+static std::pair<std::int64_t, std::int64_t> extent_of(const Elements& of) {
+  std::int64_t low = of.view.offset, high = low;
+  for (int i = 0; i < of.view.shape.rank(); ++i) {
+    if (of.view.shape[i] == 0) return {0, 0};
+    std::int64_t reach = (of.view.shape[i] - 1) * of.view.strides[i];
     (reach < 0 ? low : high) += reach;
   }
-  std::int64_t size = size_bytes(body.dtype);
+  std::int64_t size = size_bytes(of.dtype);
   return {low * size, (high + 1) * size};
 }
-bool overlap(const TensorBody& a, const TensorBody& b) {
+bool overlap(const Elements& a, const Elements& b) {
   if (a.buffer != b.buffer) return false;
   auto [a_low, a_high] = extent_of(a);
   auto [b_low, b_high] = extent_of(b);
@@ -29,17 +29,11 @@ bool overlap(const TensorBody& a, const TensorBody& b) {
   return std::ranges::any_of(y, [&](std::int64_t i) { return std::ranges::binary_search(x, i); });
 }
 
-bool share_bytes(const TensorBody& a, const TensorBody& b) {
-  auto begin = [](const TensorBody& body) { return static_cast<std::byte*>(body.buffer->data()); };
+bool share_bytes(const Elements& a, const Elements& b) {
+  auto begin = [](const Elements& of) { return static_cast<const std::byte*>(of.buffer->data()); };
   auto [a_low, a_high] = extent_of(a);
   auto [b_low, b_high] = extent_of(b);
   return begin(a) + a_low < begin(b) + b_high && begin(b) + b_low < begin(a) + a_high;
-}
-
-bool is_stale(const TensorBody& symbolic) {
-  for (const TensorBody* view = &symbolic; view->base; view = view->base.get())
-    if (view->base->version != view->base_version) return true;
-  return false;
 }
 
 }  // namespace tilewright::graph

@@ -1,16 +1,20 @@
-// Which tensors a write to another one changes: what a capture asks before it records a write,
-// which a graph can hold only where nothing else that it uses lies in that memory.
+// Whether what is written at one place is seen at another one: what a capture asks before it
+// records a write, which a graph can hold only where nothing else that it uses lies in that memory.
 #pragma once
 
-#include "graph/tensor/tensor_body.h"
+#include "graph/ir/strided_view.h"
+#include "runtime/buffer.h"
 
 namespace tilewright::graph {
 
-// Whether two concrete bodies have an element in common.
-bool overlap(const TensorBody& a, const TensorBody& b);
+struct Elements {
+  const Buffer* buffer;
+  DType dtype;
+  const StridedView& view;
+};
+// Whether they have an element in common.
+bool overlap(const Elements& a, const Elements& b);
 // The same by bytes between the first and the last element, as a plan asks before it writes.
-bool share_bytes(const TensorBody& a, const TensorBody& b);
-// Whether what a symbolic view was taken from was written since.
-bool is_stale(const TensorBody& symbolic);
+bool share_bytes(const Elements& a, const Elements& b);
 
 }  // namespace tilewright::graph

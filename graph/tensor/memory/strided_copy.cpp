@@ -1,4 +1,4 @@
-#include "graph/tensor/strided_copy.h"
+#include "graph/tensor/memory/strided_copy.h"
 
 #include <cstring>
 
