@@ -67,24 +67,25 @@ struct QuantizedRows {
   std::optional<Term> zeros;  // [N, groups]
   Term scales;                // [N, groups]
   bool is_packed;             // of 4 bits
+  std::int64_t depth;         // K
 
   QuantizedRows(const Composite& site, DType wide)
       : numbers(integers(site.operands[1], wide)),
         scales(site.operands[2].to(wide)),
-        is_packed(site.operands[1].dtype() == DType::u8) {
-    numbers = numbers.reshape({width(), groups(), depth() / groups()});
+        is_packed(site.operands[1].dtype() == DType::u8),
+        depth(site.operands[0].shape()[-1]) {
+    numbers = numbers.reshape({width(), groups(), depth / groups()});
     if (site.has(3)) zeros = site.operands[3].to(wide);
   }
   std::int64_t width() const { return scales.shape()[0]; }
   std::int64_t groups() const { return scales.shape()[1]; }
-  std::int64_t depth() const { return element_count(numbers.shape()) / width(); }
   Term of_groups(const Term& t) const { return t.reshape({width(), groups(), 1}).like(numbers); }
   // What scales multiply.
   Term about_zero() const {
     if (zeros) return numbers - of_groups(*zeros);
     return is_packed ? numbers + -8.0 : numbers;
   }
-  Term matrix(const Term& grouped) const { return grouped.reshape({width(), depth()}); }
+  Term matrix(const Term& grouped) const { return grouped.reshape({width(), depth}); }
 };
 
 // Integers of 8 bits, and what one of them is worth: one number a row.
@@ -215,6 +216,7 @@ void round_rows(std::vector<double>& numbers, std::int64_t width, const std::vec
 
 HostTensor meaning(The<Op::quantized_linear>, const Node& node, const Operands& operands) {
   const HostTensor& x = *operands[0];
+  if (element_count(node.shape) == 0) return {node.dtype, node.shape};
   QuantizedNumbers w = quantized_numbers(operands);
   std::vector<double> left;
   for (std::int64_t i = 0; i < x.count(); ++i) left.push_back(x.number(i));

@@ -299,5 +299,16 @@ TEST(QuantizedLinear, SaysWhatDoesNotFit) {
                   "come in blocks of 32");
 }
 
+TEST(QuantizedLinear, OfAWeightWithoutRowsHasNoColumns) {
+  for (DType dtype : {DType::i8, DType::u8}) {
+    const QuantizedWeight weight{.values = zeros({0, dtype == DType::u8 ? 32 : 64}, dtype),
+                                 .scales = zeros({0, 2}),
+                                 .zeros = {},
+                                 .activations = Activations::int8};
+    for (std::int64_t rows : {1, 40})
+      EXPECT_EQ(quantized_linear(ones({rows, 64}), weight).shape(), (Shape{rows, 0})) << dtype;
+  }
+}
+
 }  // namespace
 }  // namespace tilewright
