@@ -168,6 +168,7 @@ void require_fits(const Number& number, DType dtype, std::string_view operation,
 void require_own_elements(const TensorBody& concrete, std::string_view operation,
                           std::source_location where) {
   const StridedView& place = concrete.view;
+  if (element_count(place.shape) == 0) return;
   for (int axis = 0; axis < place.shape.rank(); ++axis)
     require(place.strides[axis] != 0 || place.shape[axis] <= 1, "[", operation,
             "] the tensor of shape ", place.shape, " has stride 0 along axis ", axis,

@@ -111,6 +111,9 @@ TEST(Tensor, AnExpandedOneIsNotWrittenTo) {
   expect_contains(error_of([&] { write_argument(x.expand({2, 3})); }), why);
   x.expand({2, 1}).copy_from(counted({2, 1}) + 1);  // which repeats nothing
   EXPECT_EQ(x.to_vector<float>(), (Floats{1, 2}));
+  Tensor empty = zeros({0, 1}).expand({0, 3});  // nor does one without elements
+  empty.copy_from(ones({0, 3}));
+  EXPECT_EQ(write_argument(empty).shape(), (Shape{0, 3}));
 }
 
 TEST(TensorViews, SlicesEndWhereTheAxisDoes) {
