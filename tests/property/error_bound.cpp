@@ -116,16 +116,25 @@ std::vector<double> pointwise_error(const Node& node, const HostTensor& y, const
 
 // Ops that only move elements move their errors alike: the op is applied to the errors.
 std::vector<double> moved_error(const Graph& graph, NodeId id, const Operands& x) {
+  const Node& node = graph.node(id);
+  const Kind kind = info(node.op).kind;
+  const bool has_places = kind == Kind::gather || kind == Kind::scatter;  // as operand 1
+  Graph errors;  // moved as the values are, of integers too
   std::vector<HostTensor> carriers;
-  for (const BoundedTensor* operand : x) {
-    carriers.push_back(operand->value);
-    if (is_floating(operand->value.dtype)) carriers.back().floating = operand->error;
+  Node moving = node;
+  moving.dtype = DType::f64;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    carriers.push_back(x[i]->value);
+    errors.nodes.push_back(graph.node(node.operands[i]));
+    moving.operands[i] = static_cast<NodeId>(i);
+    if (has_places && i == 1) continue;
+    errors.nodes.back().dtype = carriers.back().dtype = DType::f64;
+    carriers.back().floating = x[i]->error;
   }
+  errors.nodes.push_back(moving);
   std::vector<const HostTensor*> operands;
   for (const HostTensor& carrier : carriers) operands.push_back(&carrier);
-  HostTensor moved = evaluate_node(graph, id, operands, Rounding::double_);
-  return is_floating(moved.dtype) ? moved.floating
-                                  : std::vector<double>(static_cast<std::size_t>(moved.count()));
+  return evaluate_node(errors, static_cast<NodeId>(x.size()), operands, Rounding::double_).floating;
 }
 
 std::vector<double> reduction_error(The<Op::sum>, const Node& node, const HostTensor& y,
@@ -246,6 +255,7 @@ std::vector<double> matmul_error(const Node& node, const HostTensor& y, const Op
 // a factor within exp(2 d), times the rounding of exp, of the running rescaling and of the weights'
 // own dtype; numerator and denominator both carry that.
 std::vector<double> attention_error(const Node& node, const HostTensor& y, const Operands& x) {
+  if (y.count() == 0) return {};
   const BoundedTensor &q = *x[0], &k = *x[1], &v = *x[2];
   std::int64_t heads = node.shape[1], rows = node.shape[2], depth = node.shape[3];
   std::int64_t groups = k.value.shape[1], columns = k.value.shape[2];

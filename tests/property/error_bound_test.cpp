@@ -32,6 +32,17 @@ TEST(ErrorBound, IsInfiniteWhereRoundingCouldDecide) {
   EXPECT_LT(result.outputs[1].error[0], 1e-5);
 }
 
+TEST(ErrorBound, OfIntegersIsMovedWithThem) {
+  Graph graph = parse(
+      "graph {\n%0: f32[1x2] = input\n%1: f32[1x2] = exp %0\n%2: f32[1x2] = log %1\n"
+      "%3: i32[1x2] = to %2\n%4: i32[2x1] = permute %3 {axes=1x0}\ninputs %0\nreturn %4\n}\n");
+  HostTensor x(f32, {1, 2});
+  x.floating = {0.5, 1};
+  BoundedTensor result = bounded_evaluate(graph, {&x, 1}).outputs[0];
+  EXPECT_EQ(result.error[0], 0);
+  EXPECT_TRUE(std::isinf(result.error[1]));
+}
+
 // The bound must not be so wide that it hides a wrong result.
 TEST(ErrorBound, IsTightEnoughToSeeASmallMistake) {
   int seen = 0, tried = 0;
