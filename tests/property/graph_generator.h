@@ -1,11 +1,16 @@
-// Grows one random graph (random_graph.h), node by node.
+// Grows one random graph (random_graph.h), node by node, at one or several sizes side by side.
+//
+// What is grown is decided on an outline, a graph without values whose sizes may have names
+// (named_sizes.h); each node is added to the outline and to the graph of each sizes, or to none.
 #pragma once
 
 #include <optional>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "tests/property/error_bound.h"
+#include "tests/property/named_sizes.h"
 #include "tests/property/random_graph.h"
 
 namespace tilewright::graph {
@@ -32,18 +37,33 @@ class Dice {
 
 class GraphGenerator {
  public:
-  explicit GraphGenerator(std::uint64_t seed) : dice_(seed), builder_(result_.graph) {}
-  RandomGraph run();
+  explicit GraphGenerator(std::uint64_t seed) : seed_(seed), dice_(seed), made_(1) {}
+  GraphGenerator(std::uint64_t seed, std::span<const NamedSizes> sizes)
+      : seed_(seed), dice_(seed), has_names_(true) {
+    for (const NamedSizes& one : sizes) made_.push_back({one, {}, {}});
+  }
+  std::vector<RandomGraph> run();  // one for each of the sizes
 
  private:
-  const Node& node(NodeId id) const { return result_.graph.node(id); }
-  NodeId size() const { return static_cast<NodeId>(result_.graph.nodes.size()); }
+  struct Made {
+    NamedSizes sizes;
+    RandomGraph random;
+    std::vector<BoundedTensor> values;
+  };
+  const Node& node(NodeId id) const { return outline_.node(id); }
+  NodeId size() const { return static_cast<NodeId>(outline_.nodes.size()); }
+  std::int64_t most_elements() const;
+  std::int64_t least(std::int64_t size) const;  // of what it stands for
+  bool is_small(const Shape& shape, std::int64_t most) const;
+  HostTensor random_values(Made& made, DType dtype, const Shape& shape, std::int64_t low,
+                           std::int64_t high);
+  bool append_to(Made& made, Op op, const std::vector<NodeId>& operands,
+                 const Attributes& attributes, std::optional<DType> dtype);
 
   NodeId input(DType dtype, const Shape& shape, std::int64_t low = -8, std::int64_t high = 8);
   std::optional<NodeId> add(Op op, const std::vector<NodeId>& operands,
                             const Attributes& attributes = {},
                             std::optional<DType> dtype = std::nullopt);
-  bool is_good(NodeId id) const;
 
   std::int64_t random_size();
   Shape random_shape(int most_axes);
@@ -68,10 +88,11 @@ class GraphGenerator {
   void grow_constant(Op op);
   void finish();
 
+  std::uint64_t seed_;
   Dice dice_;
-  RandomGraph result_;
-  GraphBuilder builder_;
-  std::vector<BoundedTensor> values_;
+  bool has_names_ = false;
+  Graph outline_;
+  std::vector<Made> made_;
 };
 
 }  // namespace tilewright::graph

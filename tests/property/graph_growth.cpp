@@ -46,8 +46,13 @@ void GraphGenerator::grow_view(Op op) {
     if (rank == 0) return;
     int axis = static_cast<int>(dice_.below(rank));
     attributes.axes = {axis};
-    attributes.start = dice_.below(shape[axis]);
-    attributes.end = attributes.start + 1 + dice_.below(shape[axis] - attributes.start);
+    if (has_name(shape[axis])) {  // near its ends, or a few at its beginning
+      attributes.start = dice_.below(3);
+      attributes.end = dice_.chance(60) ? shape[axis] - dice_.below(3) : 3 + dice_.below(4);
+    } else {
+      attributes.start = dice_.below(shape[axis]);
+      attributes.end = attributes.start + 1 + dice_.below(shape[axis] - attributes.start);
+    }
     attributes.step = dice_.chance(25) ? 2 : 1;
   } else if (op == Op::expand) {
     shape.insert(shape.begin() + dice_.below(rank + 1), 1);
@@ -115,8 +120,9 @@ void GraphGenerator::grow_embedding() {
   NodeId table = value_where(is_table).value_or(0);
   if (!is_table(node(table))) table = input(f32, {random_size(), random_size()});
   Shape ids = random_shape(2);
-  if (element_count(ids) > 40) ids = {5};
+  if (!is_small(ids, has_names_ ? 300 : 40)) ids = {5};
   std::int64_t rows = node(table).shape[0];
+  if (least(rows) < 1) return;
   add(Op::embedding, {table, input(dice_.chance(50) ? i32 : i64, ids, 0, rows)});
 }
 
@@ -126,20 +132,23 @@ void GraphGenerator::grow_index_copy() {
   if (shape.rank() == 0) return;
   int axis = static_cast<int>(dice_.below(shape.rank()));
   std::int64_t size = shape[axis], rows = 1 + dice_.below(std::min<std::int64_t>(size, 4));
+  if (least(size) < rows) return;
   NodeId index = input(dice_.chance(50) ? i32 : i64, {rows}, 0, size);
   std::int64_t first = dice_.below(size);  // rows must differ
-  HostTensor& numbers = result_.inputs.back();
-  for (std::int64_t i = 0; i < rows; ++i)
-    numbers.set_number(i, static_cast<double>((first + i) % size));
-  values_[index].value = numbers;
+  for (Made& made : made_) {
+    HostTensor& numbers = made.random.inputs.back();
+    for (std::int64_t i = 0; i < rows; ++i)
+      numbers.set_number(i, static_cast<double>((first + i) % at(size, made.sizes)));
+    made.values[index].value = numbers;
+  }
   shape[axis] = rows;
   Attributes attributes;
   attributes.axes = {axis};
   auto written = add(Op::index_copy, {self, index, input(node(self).dtype, shape)}, attributes);
-  bool is_free = std::ranges::none_of(result_.graph.mutations,
-                                      [&](const Mutation& m) { return m.input == self; });
+  bool is_free =
+      std::ranges::none_of(outline_.mutations, [&](const Mutation& m) { return m.input == self; });
   if (written && node(self).op == Op::input && is_free && dice_.chance(60))
-    result_.graph.mutations.push_back({self, *written});
+    outline_.mutations.push_back({self, *written});
 }
 
 void GraphGenerator::grow_cat() {

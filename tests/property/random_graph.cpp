@@ -10,8 +10,6 @@
 namespace tilewright::graph {
 namespace {
 
-constexpr std::int64_t most_elements = 1200;
-
 HostTensor random_tensor(Dice& dice, DType dtype, const Shape& shape, std::int64_t low,
                          std::int64_t high) {
   HostTensor tensor(dtype, shape);
@@ -28,34 +26,27 @@ HostTensor random_tensor(Dice& dice, DType dtype, const Shape& shape, std::int64
   return tensor;
 }
 
-// Strides of a dense tensor whose axes lie in memory in a random order.
-Strides random_strides(Dice& dice, const Shape& shape) {
-  std::vector<int> order(shape.size());
+// Axes from the innermost in memory to the outermost.
+std::vector<int> random_order(Dice& dice, std::size_t axes) {
+  std::vector<int> order(axes);
   std::iota(order.begin(), order.end(), 0);
   for (std::size_t i = order.size(); i-- > 1;)
     std::swap(order[i], order[static_cast<std::size_t>(dice.below(static_cast<int>(i) + 1))]);
-  Strides strides(shape.size());
+  return order;
+}
+
+// Of a dense tensor whose axes lie in memory in that order.
+Strides strides_of(const std::vector<int>& order, const Shape& shape) {
+  Strides strides(order.size());
   std::int64_t step = 1;
   for (int axis : order) {
     strides[axis] = step;
-    step *= shape[axis];
+    step *= std::max<std::int64_t>(shape[axis], 1);
   }
   return strides;
 }
 
-}  // namespace
-
-NodeId GraphGenerator::input(DType dtype, const Shape& shape, std::int64_t low, std::int64_t high) {
-  Strides strides;
-  if (shape.rank() > 1 && dice_.chance(20)) strides = random_strides(dice_, shape);
-  result_.inputs.push_back(random_tensor(dice_, dtype, shape, low, high));
-  values_.push_back(
-      {result_.inputs.back(), std::vector<double>(static_cast<std::size_t>(element_count(shape)))});
-  return builder_.input(dtype, shape, strides);
-}
-
-bool GraphGenerator::is_good(NodeId id) const {
-  const BoundedTensor& x = values_[id];
+bool is_good(const BoundedTensor& x) {
   double limit = bit_width(x.value.dtype) < 32 ? 0.2 : 0.01;
   for (std::int64_t i = 0; i < x.value.count(); ++i) {
     double number = std::abs(x.value.number(i)), error = x.error[static_cast<std::size_t>(i)];
@@ -64,38 +55,99 @@ bool GraphGenerator::is_good(NodeId id) const {
   return true;
 }
 
+NodeId append(Graph& graph, Op op, const std::vector<NodeId>& operands,
+              const Attributes& attributes, std::optional<DType> dtype) {
+  GraphBuilder builder(graph);
+  return dtype ? builder.append(op, operands, attributes, *dtype)
+               : builder.append(op, operands, attributes);
+}
+
+}  // namespace
+
+std::int64_t GraphGenerator::most_elements() const { return has_names_ ? 4000 : 1200; }
+
+std::int64_t GraphGenerator::least(std::int64_t size) const {
+  std::int64_t least = at(size, made_.front().sizes);
+  for (const Made& made : made_) least = std::min(least, at(size, made.sizes));
+  return least;
+}
+
+bool GraphGenerator::is_small(const Shape& shape, std::int64_t most) const {
+  return can_count(shape) && std::ranges::all_of(made_, [&](const Made& made) {
+           return element_count(at(shape, made.sizes)) <= most;
+         });
+}
+
+// Those of several sizes have dice of their own, so that what is grown is the same.
+HostTensor GraphGenerator::random_values(Made& made, DType dtype, const Shape& shape,
+                                         std::int64_t low, std::int64_t high) {
+  if (!has_names_) return random_tensor(dice_, dtype, shape, low, high);
+  Dice dice(seed_ + 1 + made.random.inputs.size() * 1000003);
+  return random_tensor(dice, dtype, shape, low, high);
+}
+
+NodeId GraphGenerator::input(DType dtype, const Shape& shape, std::int64_t low, std::int64_t high) {
+  if (has_names_ && !is_small(shape, most_elements()))
+    raise_error(concat("[random graph] an input is too large: ", shape));
+  std::vector<int> order;
+  if (shape.rank() > 1 && dice_.chance(20)) order = random_order(dice_, shape.size());
+  for (Made& made : made_) {
+    const Shape own = at(shape, made.sizes);
+    made.random.inputs.push_back(
+        random_values(made, dtype, own, at(low, made.sizes), at(high, made.sizes)));
+    made.values.push_back({made.random.inputs.back(),
+                           std::vector<double>(static_cast<std::size_t>(element_count(own)))});
+    GraphBuilder(made.random.graph).input(dtype, own, strides_of(order, own));
+  }
+  return GraphBuilder(outline_).input(dtype, shape);
+}
+
+// Whether the node is legal, small and good.
+bool GraphGenerator::append_to(Made& made, Op op, const std::vector<NodeId>& operands,
+                               const Attributes& attributes, std::optional<DType> dtype) {
+  Graph& graph = made.random.graph;
+  NodeId id = append(graph, op, operands, at(attributes, made.sizes), dtype);
+  if (graph.node(id).shape != at(node(id).shape, made.sizes)) return false;  // no sum of names
+  std::vector<const BoundedTensor*> x;
+  for (NodeId operand : operands) x.push_back(&made.values[operand]);
+  std::int64_t count = element_count(graph.node(id).shape);
+  if (count < (has_names_ ? 0 : 1) || count > most_elements()) return false;
+  made.values.push_back(bound_node(graph, id, x));
+  return is_good(made.values.back());
+}
+
 // Appends the node unless it is illegal, too large or no good.
 std::optional<NodeId> GraphGenerator::add(Op op, const std::vector<NodeId>& operands,
                                           const Attributes& attributes,
                                           std::optional<DType> dtype) {
+  const std::size_t before = outline_.nodes.size();
   try {
-    NodeId id = dtype ? builder_.append(op, operands, attributes, *dtype)
-                      : builder_.append(op, operands, attributes);
-    std::vector<const BoundedTensor*> x;
-    for (NodeId operand : operands) x.push_back(&values_[operand]);
-    std::int64_t count = element_count(node(id).shape);
-    if (count > 0 && count <= most_elements) {
-      BoundedTensor value = bound_node(result_.graph, id, x);
-      values_.push_back(std::move(value));
-      if (is_good(id)) return id;
-      values_.pop_back();
-    }
-    result_.graph.nodes.pop_back();
+    NodeId id = append(outline_, op, operands, attributes, dtype);
+    if (can_count(node(id).shape) && std::ranges::all_of(made_, [&](Made& made) {
+          return append_to(made, op, operands, attributes, dtype);
+        }))
+      return id;
   } catch (const Error&) {  // the dice do not know the rules
-    result_.graph.nodes.resize(values_.size());
+  }
+  outline_.nodes.resize(before);
+  for (Made& made : made_) {
+    made.random.graph.nodes.resize(before);
+    made.values.resize(before);
   }
   return std::nullopt;
 }
 
 std::int64_t GraphGenerator::random_size() {
   static constexpr std::int64_t sizes[] = {1, 1, 2, 3, 4, 5, 7, 8, 13, 16, 17, 31, 33};
+  if (has_names_ && dice_.chance(35)) return dice_.chance(75) ? size_n : size_m;
   return dice_.pick(std::span(sizes));
 }
 Shape GraphGenerator::random_shape(int most_axes) {
   Shape shape;
   for (std::int64_t axes = 1 + dice_.below(most_axes); axes > 0; --axes) {
     std::int64_t size = random_size();
-    shape.push_back(element_count(shape) * size > most_elements / 2 ? 2 : size);
+    shape.push_back(size);
+    if (!is_small(shape, most_elements() / 2)) shape.back() = 2;
   }
   return shape;
 }
@@ -194,26 +246,48 @@ void GraphGenerator::grow() {
 
 // Outputs: up to four of the computed nodes that nothing uses, and some with users.
 void GraphGenerator::finish() {
-  Graph& graph = result_.graph;
-  std::vector<bool> used(graph.nodes.size());
-  for (const Node& user : graph.nodes)
+  std::vector<bool> used(outline_.nodes.size());
+  for (const Node& user : outline_.nodes)
     for (NodeId operand : user.operands) used[operand] = true;
-  for (NodeId id = size(); id-- > 0 && graph.outputs.size() < 4;)
-    if (!used[id] && (node(id).op != Op::input || id == 0)) graph.outputs.push_back(id);
-  for (std::int64_t more = dice_.below(3); more > 0; --more) graph.outputs.push_back(any_value());
-  if (graph.outputs.empty()) graph.outputs = {size() - 1};
+  std::vector<NodeId> outputs;
+  for (NodeId id = size(); id-- > 0 && outputs.size() < 4;)
+    if (!used[id] && (node(id).op != Op::input || id == 0)) outputs.push_back(id);
+  for (std::int64_t more = dice_.below(3); more > 0; --more) outputs.push_back(any_value());
+  if (outputs.empty()) outputs = {size() - 1};
+  for (Made& made : made_) {
+    made.random.graph.outputs = outputs;
+    made.random.graph.mutations = outline_.mutations;
+  }
 }
 
-RandomGraph GraphGenerator::run() {
-  input(random_dtype(), random_shape(4));
+std::vector<RandomGraph> GraphGenerator::run() {
+  if (has_names_) {
+    Shape first = random_shape(3);
+    first[static_cast<int>(dice_.below(first.rank()))] = size_n;
+    input(random_dtype(), is_small(first, most_elements()) ? first : Shape{size_n});
+  } else {
+    input(random_dtype(), random_shape(4));
+  }
   std::int64_t wanted = 2 + dice_.below(39);
-  for (int attempt = 0; attempt < 200 && static_cast<std::int64_t>(size()) < wanted; ++attempt)
-    grow();
+  for (int attempt = 0; attempt < 200 && static_cast<std::int64_t>(size()) < wanted; ++attempt) {
+    try {
+      grow();
+    } catch (const Error&) {  // an input was too large
+      if (!has_names_) throw;
+    }
+  }
   finish();
-  return std::move(result_);
+  std::vector<RandomGraph> result;
+  for (Made& made : made_) result.push_back(std::move(made.random));
+  return result;
 }
 
-RandomGraph random_graph(std::uint64_t seed) { return GraphGenerator(seed).run(); }
+RandomGraph random_graph(std::uint64_t seed) {
+  return std::move(GraphGenerator(seed).run().front());
+}
+std::vector<RandomGraph> random_graph_at(std::uint64_t seed, std::span<const NamedSizes> sizes) {
+  return GraphGenerator(seed, sizes).run();
+}
 
 void mark_at_random(Graph& graph, std::uint64_t seed) {
   Dice dice(seed);
