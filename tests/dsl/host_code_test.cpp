@@ -251,6 +251,20 @@ TEST(Schedule, SoftmaxKeepsItsExponentialAndReadsMemoryOnce) {
             "store_desc\n");
 }
 
+// What the first product has computed is not kept by the loop nest before the second.
+TEST(HostCode, MultipliesOneComputedOperandTwiceWithAReductionBetween) {
+  Rows p;
+  Tile left = exp(load(p.in(8, 8), {0, 0}, {8, 8}));
+  Tile right = load(p.in(8, 24), {0, 0}, {8, 24});
+  Tile least = min(dot(left, load(p.in(8, 8), {0, 0}, {8, 8})), 1, true);
+  store(p.out(8, 24), {0, 0}, dot(left, right) + least);
+  auto function = p.tracer.finish();
+  EXPECT_EQ(to_string(make_schedule(Definitions(function)), function),
+            "loop nest 8x8: materialise\ndot\nloop nest 8x8: reduce\ndot\n"
+            "loop nest 8x24: store_desc\n");
+  expect_same(function, {random_array(192, 15), Array(192, NAN)}, {});
+}
+
 // What is narrowed ends where it should, also where one element is left over a vector's end.
 TEST(HostCode, StoresNothingBehindNarrowedElements) {
   for (DType to_dtype : {i8, i16, f16, bf16})

@@ -42,6 +42,7 @@ class SchedulePlanner {
       : defs_(defs),
         materialised_(defs.function().types.size(), false),
         read_as_array_(defs.function().types.size(), false),
+        needed_(defs.function().types.size(), false),
         searched_(defs.function().types.size(), 0) {
     const std::vector<bool> is_right = right_operands(defs.function());
     ir::for_each_inst(defs.function().body, [&](const Inst& inst) {
@@ -110,6 +111,7 @@ class SchedulePlanner {
   void scalar(const Inst& inst) {
     if (depends_on_open(inst)) flush();
     if (inst.op == Op::load_ && open_writes(defs_.base(inst.operands[0]))) flush();
+    need_operands(inst);
     steps_.push_back({StepKind::scalar, &inst, {}, {}, {}});
   }
 
@@ -153,13 +155,15 @@ class SchedulePlanner {
     // What is computed for it is in memory then: rather by a loop nest that goes through what it is
     // computed from anyway.
     const Value left = inst.operands[0];
-    if (is_computed_here(left) && !materialised_[left] && joins({nullptr, left})) {
+    const bool may_be_kept = is_computed_here(left) && !materialised_[left] && !needed_[left];
+    if (may_be_kept && joins({nullptr, left})) {
       // Before what reads it.
       open_->roots.insert(open_->roots.begin(), {nullptr, left});
       materialised_[left] = true;
     }
     flush();
     materialised_[inst.results[0]] = true;
+    need_operands(inst);
     steps_.push_back({StepKind::dot, &inst, {}, {}, {}});
   }
 
@@ -168,14 +172,30 @@ class SchedulePlanner {
     if (inst.op == Op::yield_) return;
     for (Value result : inst.results)
       if (defs_.is_tile(result)) materialised_[result] = true;
+    need_operands(inst);
     Step step{inst.op == Op::loop_ ? StepKind::loop : StepKind::branch, &inst, {}, {}, {}};
     for (const ir::Block& body : inst.bodies) step.bodies.push_back(block(body));
     steps_.push_back(std::move(step));
   }
 
   void flush() {
-    if (open_) steps_.push_back(std::move(*open_));
+    if (!open_) return;
+    for (const Root& root : open_->roots) {
+      need_operands(root.inst != nullptr ? *root.inst : *defs_.inst(root.value));
+      needed_[root.value] = true;
+    }
+    steps_.push_back(std::move(*open_));
     open_.reset();
+  }
+
+  void need_operands(const Inst& inst) {
+    for (Value operand : inst.operands) need(operand);
+  }
+  void need(Value value) {
+    if (needed_[value]) return;
+    needed_[value] = true;
+    const Inst* inst = defs_.inst(value);
+    if (inst != nullptr && !materialised_[value] && may_be_virtual(*inst)) need_operands(*inst);
   }
 
   bool is_open_result(Value value) const {
@@ -224,6 +244,7 @@ class SchedulePlanner {
 
   const Definitions& defs_;
   std::vector<bool> materialised_, read_as_array_;
+  std::vector<bool> needed_;                // by a step, but for the open loop nest: it is there
   mutable std::vector<unsigned> searched_;  // by value: the last search that came by
   mutable unsigned search_ = 0;
   std::vector<Step> steps_;
