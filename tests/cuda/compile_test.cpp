@@ -190,7 +190,17 @@ TEST(CudaCompile, DevicesMayNotBeMixed) {
   Compiled fast = compile([](const Tensor& a, const Tensor& b) { return a + b; });
   Tensor x = ramp({8});
   expect_contains(error_of([&] { fast(x.to(Device::cuda(0)), x.to(Device::cuda(1))); }),
-                  "[compile] argument 1 lies on cuda:1, others on cuda:0");
+                  "[compile] argument 1 lies on cuda:1, others on cuda:0; bring them to one device "
+                  "with to()");
+}
+
+TEST(CudaCompile, ACallFromAnotherDeviceSaysSo) {
+  FakeDriver fake({.devices = {{}, {}}});
+  Compiled fast = compile([](const Tensor& x) { return x * 2; });
+  Tensor x = ramp({8});
+  for (int device : {0, 1}) fast(x.to(Device::cuda(device)));
+  EXPECT_EQ(fast.recompilations().at(0).sentence(),
+            "argument 0: it lies on cuda:1, compiled for cuda:0");
 }
 
 // The bytes that the plan foresees are those that the recordings of all shapes take.

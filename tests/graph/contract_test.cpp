@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "graph/compile/compile.h"
+#include "graph/compile/signature.h"
+#include "graph/tensor/capture.h"
 #include "tests/errors.h"
 #include "tests/setting.h"
 #include "tests/tensors.h"
@@ -52,6 +54,15 @@ TEST(Recompilations, SayWhatElseDiffers) {
             "2; argument 0: axis 1 is 5, compiled for 3");
 }
 
+TEST(Recompilations, SayHowMemoryBegins) {
+  const graph::ArgumentType known{f32, {4}, {1}, true};
+  graph::ArgumentType call = known;
+  call.is_aligned = false;
+  const Recompilation why{.differences = graph::differences({known}, {call}, {{0, "argument 0"}})};
+  EXPECT_EQ(why.sentence(),
+            "argument 0: its memory begins anywhere, compiled for a multiple of 64 bytes");
+}
+
 TEST(Recompilations, CompareWithTheNearestPlan) {
   Compiled fast = compile(doubled, on_host({.max_signatures = 3}));
   fast(ramp({2, 3}));
@@ -95,6 +106,9 @@ TEST(PastTheLimit, IsAnErrorThatNamesEachPlan) {
   expect_contains(error, "2 signatures are compiled, which is the limit; this call, (f32 4)");
   expect_contains(error, "(f32 2): argument 0: axis 0 is 4, compiled for 2");
   expect_contains(error, "(f32 3): argument 0: axis 0 is 4, compiled for 3");
+  expect_contains(error,
+                  "\npass arguments of the same dtypes, shapes and strides, raise "
+                  "Options::max_signatures, or choose another Options::past_limit.");
 }
 
 TEST(PastTheLimit, NamesAFewPlansOfMany) {
@@ -118,7 +132,9 @@ TEST(PastTheLimit, RunsOpByOpOnRequestAndSaysSoOnce) {
   for (int call = 0; call < 3; ++call) expect_near(fast(ramp({4})), ramp({4}) * 2);
   std::string said = testing::internal::GetCapturedStderr();
   EXPECT_EQ(runs, 4);
-  expect_contains(said, "calls of others, as of (f32 4), run op by op");
+  expect_contains(said, "[compile] 1 signatures are compiled, which is the limit: ");
+  expect_contains(said,
+                  "calls of others, as of (f32 4), run op by op, as Options::past_limit says");
   EXPECT_EQ(said.find("calls of others"), said.rfind("calls of others"));
   fast(ramp({2}));  // still by its plan
   EXPECT_EQ(runs, 4);
@@ -136,6 +152,21 @@ TEST(PastTheLimit, ReplacesThePlanThatWasUsedLeastRecently) {
   EXPECT_EQ(runs, 3);
   expect_near(fast(ramp({3})), ramp({3}) * 2);
   EXPECT_EQ(runs, 4);
+}
+
+TEST(Calls, NeedAFunctionAndTensorsThatAreThere) {
+  expect_contains(error_of([] { CompiledFunction(nullptr, {}); }),
+                  "[compile] the function is empty; pass a callable");
+  Compiled fast = compile(doubled, on_host());
+  expect_contains(error_of([&] { fast(Tensor()); }),
+                  "[compile] argument 0 is undefined; every argument must be a tensor");
+  std::vector<Tensor> kept;
+  {
+    graph::Capture capture;
+    kept.push_back(capture.placeholder(f32, {2}));
+  }
+  expect_contains(error_of([&] { fast(kept[0]); }),
+                  "[compile] argument 0 belongs to a capture that is over; pass a concrete tensor");
 }
 
 TEST(Stances, ForceEagerRunsWhatIsCompiledOpByOp) {
@@ -208,7 +239,9 @@ TEST(Stances, HaveNamesAndAreNotSetWhileAFunctionIsCaptured) {
     set_stance(Stance::force_eager);
     return x;
   });
-  expect_contains(error_of([&] { sets(ramp({2})); }), "[set_stance] a function is being captured");
+  expect_contains(error_of([&] { sets(ramp({2})); }),
+                  "[set_stance] a function is being captured, which happens once and not at each "
+                  "call; set the stance outside of compiled functions");
   EXPECT_EQ(stance(), Stance::compile);
 }
 
@@ -226,6 +259,19 @@ TEST(Log, SaysWhatItIsAskedFor) {
                   "for 2\n");
   expect_contains(said, "tilewright: [compile] guards of (f32 2):\n  power is 2 (read at ");
   expect_contains(said, "1 launch of 1 distinct program");
+}
+
+// Words are looked at once a process.
+TEST(LogDeathTest, NamesWordsThatItDoesNotKnow) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        Setting log("TILEWRIGHT_LOG", "breaks,recompile");
+        compile(doubled, on_host())(ramp({2}));
+        std::_Exit(0);
+      },
+      testing::ExitedWithCode(0),
+      "\\[TILEWRIGHT_LOG\\] 'recompile' is ignored; it may hold recompiles, ");
 }
 
 // Without the topic a break is told once, at the first signature.

@@ -162,7 +162,12 @@ TEST(VerifyCapture, NamesTheLineOfAPlainNumberThatChanged) {
                                 " the function computes "
                                 "'full {sizes=4, number=3}' of f32 4 where it was captured with "
                                 "'full {sizes=4, number=2}' of f32 4"));
-  expect_contains(error, "Guarded");
+  expect_contains(
+      error,
+      "; something that it reads besides tensors has changed since it was captured. Hold "
+      "a value of the host in a Guarded, pass a number that changes often as a tensor or "
+      "a DynamicScalar, and assign to a tensor's handle rather than exchange what points "
+      "to it");
 }
 
 TEST(VerifyCapture, SeesOperationsThatCameOrWent) {
@@ -173,7 +178,7 @@ TEST(VerifyCapture, SeesOperationsThatCameOrWent) {
     return y;
   };
   expect_contains(verified(stack, [&] { layers = 3; }),
-                  "computes 'exp' of f32 4, which it did not");
+                  "computes 'exp' of f32 4, which it did not when it was captured");
   expect_contains(verified(stack, [&] { layers = 1; }),
                   "was captured with 'exp' of f32 4, which it does not compute now");
 }

@@ -59,6 +59,27 @@ TEST(HandleAssignments, AnUndefinedStateIsNotLeftSymbolic) {
   expect_near(last, x * 3);
 }
 
+TEST(HandleAssignments, ATensorThatIsKeptInAListBreaksTheGraph) {
+  std::vector<Tensor> kept;
+  kept.reserve(4);  // a handle that moves would be an assignment
+  Tensor x = ramp({4});
+  Compiled step = compile([&](const Tensor& by) {
+    kept.push_back(by * 3);
+    return by + 1;
+  });
+  std::string told = stderr_of([&] {
+    expect_near(step(x), x + 1);
+    expect_near(step(x), x + 1);
+  });
+  expect_contains(told,
+                  "the graph breaks: a value that is kept keeps a tensor that outlives it, so");
+  expect_contains(told,
+                  ", each compiled; explain() names all breaks, Options::fullgraph makes them an "
+                  "Error");
+  ASSERT_EQ(kept.size(), 2U);
+  for (const Tensor& each : kept) expect_near(each, x * 3);
+}
+
 TEST(HandleAssignments, FullgraphRefusesThemAndLeavesTheStateAsItWas) {
   Tensor state = full({4}, 5.0), x = ramp({4});
   Compiled step = compile(

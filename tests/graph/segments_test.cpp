@@ -310,7 +310,9 @@ TEST(Segments, ArePlansThatAStanceForbids) {
     StanceScope stance(Stance::fail_on_recompile);
     expect_near(fast(x), branches(x));
     expect_contains(error_of([&] { fast(y); }),
-                    "comes to a segment that was not compiled before, the one to the end; make");
+                    "the stance is fail_on_recompile, and the function comes to a segment that was "
+                    "not compiled before, the one to the end; make calls that go this way before "
+                    "the stance is set");
   }
   expect_near(fast(y), branches(y));
   EXPECT_EQ(segments_of(fast), 3U);

@@ -399,5 +399,24 @@ TEST(Structures, MoveToADevice) {
   expect_same(fast(batch, cache_of(1), 1.0F), decode(batch, cache_of(1), 1.0F));
 }
 
+TEST(StructureCalls, SayWhichTensorIsThereNow) {
+  auto fast = compile([](const std::pair<Tensor, Tensor>& x) {
+    return x.second.defined() ? x.first + x.second : x.first * 2;
+  });
+  fast(std::pair(ramp({2}), Tensor()));
+  expect_near(fast(std::pair(ramp({2}), ramp({2}))), ramp({2}) * 2);
+  EXPECT_EQ(fast.recompilations().at(0).sentence(),
+            "argument 0.1: it is defined, compiled for undefined");
+}
+
+TEST(StructureCalls, AreNoListOfTensors) {
+  auto fast = compile([](const std::pair<Tensor, Tensor>& x) { return x.first + x.second; });
+  expect_contains(error_of([&] {
+                    fast.call({ramp({2}), ramp({2})});
+                  }),
+                  "[compile] the function takes structures of tensors and not a list of them; call "
+                  "the compiled object itself, as the function is called");
+}
+
 }  // namespace
 }  // namespace tilewright
