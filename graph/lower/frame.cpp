@@ -127,12 +127,14 @@ ProgramGrid open_grid(const std::int64_t (&counts)[3], const dsl::Target& target
 }
 
 bool Matrix::is_turned(const Shape& block) const {
-  return coalesces && row_stride == 1 && column_stride != 1 && block[0] > 1 && block[1] > 1;
+  return coalesces && row_stride.is_one() && !column_stride.is_one() && block[0] > 1 &&
+         block[1] > 1;
 }
 
 dsl::Desc Matrix::desc(bool turned) const {
-  return turned ? dsl::make_desc(base, {columns, rows}, {column_stride, row_stride})
-                : dsl::make_desc(base, {rows, columns}, {row_stride, column_stride});
+  const dsl::Operand &by_row = row_stride.value(), &by_column = column_stride.value();
+  return turned ? dsl::make_desc(base, {columns, rows}, {by_column, by_row})
+                : dsl::make_desc(base, {rows, columns}, {by_row, by_column});
 }
 
 dsl::Tile Matrix::load(const dsl::Operand& row, const dsl::Operand& column, const Shape& block,

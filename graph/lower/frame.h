@@ -85,12 +85,25 @@ struct ProgramGrid {
 };
 ProgramGrid open_grid(const std::int64_t (&counts)[3], const dsl::Target& target);
 
+// How far neighbours lie apart: a number of the program, or what an argument of it says.
+class Stride {
+ public:
+  Stride(std::int64_t number) : stride_(number), is_one_(number == 1) {}
+  explicit Stride(const dsl::Operand& stride) : stride_(stride) {}
+  bool is_one() const { return is_one_; }  // known to be
+  const dsl::Operand& value() const { return stride_; }
+
+ private:
+  dsl::Operand stride_;
+  bool is_one_ = false;
+};
+
 // A matrix in memory. `coalesces`: neighbours along a tile's last axis are accessed at the same
 // time, so where the first axis is the contiguous one, the block is accessed turned over.
 struct Matrix {
   dsl::Tile base;
   dsl::Operand rows, columns;
-  std::int64_t row_stride, column_stride;
+  Stride row_stride, column_stride;
   bool coalesces = false;
 
   dsl::Tile load(const dsl::Operand& row, const dsl::Operand& column, const Shape& block,

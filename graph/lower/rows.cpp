@@ -173,11 +173,13 @@ Operand RowsProgram::column(const Columns& columns) const {
   return moves ? Operand(column_) : Operand(0);
 }
 
-// Whether all rows lie within a step of the digit, so that their number may decide how long it is.
+// Whether all rows lie within a step of another digit or of the columns, so that their number may
+// decide how long it is: also where programs have one row each.
 bool RowsProgram::lies_behind_rows(const std::vector<std::int64_t>& strides,
-                                   std::size_t digit) const {
-  const std::int64_t rows = blocks_.digit ? digits_[*blocks_.digit] * strides[*blocks_.digit] : 0;
-  return blocks_.takes_rows && std::abs(strides[digit]) >= std::abs(rows);
+                                   std::int64_t step) const {
+  if (!blocks_.digit) return true;
+  const std::int64_t rows = digits_[*blocks_.digit] * strides[*blocks_.digit];
+  return blocks_.takes_rows && std::abs(step) >= std::abs(rows);
 }
 
 Offset RowsProgram::outer_offset(std::int64_t offset, const std::vector<std::int64_t>& strides,
@@ -186,7 +188,7 @@ Offset RowsProgram::outer_offset(std::int64_t offset, const std::vector<std::int
   sizes_.add_to(result, offset);
   for (std::size_t i = 0; i < digits_.size(); ++i) {
     if (i == blocks_.digit || i == but || strides[i] == 0 || digits_[i] == 1) continue;
-    if (lies_behind_rows(strides, i))
+    if (lies_behind_rows(strides, strides[i]))
       sizes_.add_to(result, indices_[i], strides[i]);
     else
       result.add(indices_[i], strides[i]);
@@ -209,7 +211,10 @@ RowsProgram::Block RowsProgram::block_of(const Tile& pointer, const TableAccess&
                                             : Operand(digits_[*blocks_.digit]);
   std::int64_t row_stride = by_row ? strides[*blocks_.digit] : width;
   std::int64_t column_stride = by_column ? access.columns.modes()[0].stride : 1;
-  Block result{{base, rows, by_column ? width : 1, row_stride, column_stride, blocks_.coalesces},
+  const Stride by_columns = by_row && by_column && lies_behind_rows(strides, column_stride)
+                                ? Stride(sizes_.number(column_stride))
+                                : Stride(column_stride);
+  Block result{{base, rows, by_column ? width : 1, row_stride, by_columns, blocks_.coalesces},
                by_row && !ends ? row() : Operand(0),
                by_column ? column(columns) : Operand(0),
                {by_row ? blocks_.rows : 1, by_column ? width_of(width, columns) : 1}};

@@ -84,7 +84,7 @@ class RowsProgram {
   // without the digit `but`.
   Offset outer_offset(std::int64_t offset, const std::vector<std::int64_t>& strides,
                       std::optional<std::size_t> but = std::nullopt);
-  bool lies_behind_rows(const std::vector<std::int64_t>& strides, std::size_t digit) const;
+  bool lies_behind_rows(const std::vector<std::int64_t>& strides, std::int64_t step) const;
   // Where the number of rows is an argument, the matrix begins and ends with the rows of the block,
   // of which there may be fewer than its tiles have; but what is fetched ahead lies behind it.
   Block block_of(const Tile& pointer, const TableAccess& access, std::int64_t width,

@@ -323,8 +323,8 @@ class AttentionProgram {
         for (Tile column :
              dsl::range(range.begin, dsl::minimum(range.end, begin), block_.columns)) {
           Matrix k = *keys, v = *values;
-          k.base = k.base + column * k.column_stride;
-          v.base = v.base + column * v.row_stride;
+          k.base = k.base + column * k.column_stride.value();
+          v.base = v.base + column * v.row_stride.value();
           k.columns = v.rows = block_.columns;
           mix(dsl::dot(q, k.load(0, 0, {depth, block_.columns}), 0, precision),
               v.load(0, 0, {block_.columns, depth}), column);
