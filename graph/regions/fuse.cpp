@@ -174,7 +174,7 @@ class Fuser {
       RegionId a = regions_.region_of(best.first), b = regions_.region_of(best.second);
       if (a == b || best.score <= 0) continue;
       if (siblings && stay_apart(a, b, best.score)) continue;
-      if (try_merge(a, b, best.score)) ++merged;
+      if (try_merge(a, b, best.score, siblings)) ++merged;
     }
     return merged;
   }
@@ -238,14 +238,34 @@ class Fuser {
     return least;
   }
 
-  bool try_merge(RegionId a, RegionId b, std::int64_t saved) {
+  // Whether a task of `x` and one that is not go through something that both read in the same rows.
+  // Siblings that do not would be joined because their numbers of rows happen to be equal.
+  bool share_rows(const Region& region, const std::vector<TaskId>& x) const {
+    std::vector<std::pair<StorageId, IndexMap>> reads[2];  // of the others, of `x`
+    for (std::size_t slot = 0; slot < region.tasks.size(); ++slot) {
+      const Task& task = list_.tasks[region.tasks[slot]];
+      const bool is_of_x = std::ranges::binary_search(x, region.tasks[slot]);
+      for (std::size_t i = 0; i < task.operands.size(); ++i) {
+        const TaskOperand& operand = task.operands[i];
+        if (operand.number) continue;
+        const std::optional<Table> seen = operand_table(task, i, region.tables[slot]);
+        auto access = seen ? compose(operand.view, seen->place) : std::nullopt;
+        if (access) reads[is_of_x ? 1 : 0].emplace_back(operand.storage, access->rows);
+      }
+    }
+    return std::ranges::any_of(reads[0], [&](const auto& read) {
+      return std::ranges::find(reads[1], read) != reads[1].end();
+    });
+  }
+
+  bool try_merge(RegionId a, RegionId b, std::int64_t saved, bool siblings) {
     const std::vector<TaskId>&x = regions_.tasks(a), &y = regions_.tasks(b);
     if (x.size() + y.size() > most_tasks || !seams_allow(x, y) || !regions_.may_join(a, b))
       return false;
     std::vector<TaskId> tasks(x.size() + y.size());
     std::ranges::merge(x, y, tasks.begin());
     std::optional<Region> region = builder_.build(tasks);
-    if (!region) return false;
+    if (!region || (siblings && !share_rows(*region, x))) return false;
     regions_.join(a, b, std::move(tasks));
     built_[a] = std::move(region);
     built_[b].reset();

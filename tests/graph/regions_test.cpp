@@ -115,6 +115,17 @@ TEST(Regions, SiblingsThatReadTheSameValuesAreOne) {
   EXPECT_EQ(regions_of(graph), 1u);
 }
 
+// Queries and keys of several heads that are turned by one table, [rows, 4]. With 4 rows, or one,
+// the tables of both can be seen as equally long, but in other orders.
+TEST(Regions, SiblingsThatReadTheSameValuesInOtherRowsStayApart) {
+  for (std::int64_t rows : {1, 4, 5}) {
+    Graph graph = captured({{8, rows, 4}, {4, rows, 4}, {rows, 4}}, [](Tensors& x) {
+      return Tensors{x[0] * x[2], x[1] * x[2]};
+    });
+    EXPECT_EQ(regions_of(graph), 2u) << rows;
+  }
+}
+
 // As they do where one is a step of an optimizer: but a reduction is no such step.
 TEST(Regions, AReductionAndAStepThatShareANumberAreOne) {
   Graph graph = captured({{64, 96}, {64}, {1}}, [](Tensors& x) {
