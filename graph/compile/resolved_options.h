@@ -3,7 +3,7 @@
 //
 // A mode, a backend and a promise are the user's words, of which each means several things. Whoever
 // compiles a signature is handed these things, whole and as facts, and does not ask which word they
-// came from.
+// came from. The words themselves, as text, are read and written here too.
 #pragma once
 
 #include <string>
