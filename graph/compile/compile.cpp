@@ -10,6 +10,7 @@
 #include "graph/compile/call_gate.h"
 #include "graph/compile/compiled.h"
 #include "graph/compile/resolved_options.h"
+#include "graph/compile/sizes/declared_sizes.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/handle_changes.h"
 #include "graph/tensor/tensor_body.h"
@@ -27,6 +28,7 @@ struct Entry {
   std::unique_ptr<CompiledSignature> signature;
   std::uint64_t used = 0;   // the call that used it last
   bool sizes_vary = false;  // it is one of several that differ in sizes alone
+  graph::SignatureSizes sizes = {};
 };
 constexpr std::size_t most_recompilations = 64;  // that are kept
 constexpr std::size_t most_named = 3;            // signatures, of those that are compiled
@@ -58,6 +60,7 @@ struct CompiledFunction::State {
   std::uint64_t calls = 0;
   std::uint64_t changes = 0, guarded_changes = 0;  // when they were looked at
   std::vector<Recompilation> recompilations;
+  graph::DeclaredSizes declared;
   bool has_said_limit = false;
 
   std::function<void(const Device&)> move;  // of what the function holds; none: nothing
@@ -78,6 +81,9 @@ struct CompiledFunction::State {
   CompiledSignature* signature_for(const Call& call, graph::LoggedValues& logged);
   void look_at_changes();
   CompiledSignature* find(const Call& call);
+  void look_at_sizes(const Call& call, bool is_known);
+  std::vector<Difference> differences_from(const CompiledSignature& known, const Signature& call,
+                                           const graph::ArgumentForm& form) const;
   CompiledSignature* compile_anew(const Call& call, std::size_t at,
                                   std::vector<Difference> differences, bool sizes_vary,
                                   graph::LoggedValues& logged);
@@ -88,6 +94,7 @@ struct CompiledFunction::State {
   bool is_full() const {  // of signatures
     return std::ranges::count(entries, false, &Entry::sizes_vary) >= options.max_signatures;
   }
+  std::optional<bool> sizes_change(const Call& call) const;
   bool makes_plan_for_many_sizes(const Call& call, const std::vector<Difference>& why) const;
   bool may_compile(const Call& call, const std::vector<Difference>& differences) const;
   std::optional<std::size_t> place_for(const Call& call, bool sizes_vary);
@@ -124,13 +131,28 @@ CompiledSignature* CompiledFunction::State::find(const Call& call) {
   return nullptr;
 }
 
+// Takes over what the call's tensors are marked with. Raises `Error` for a size that is none of
+// those declared.
+void CompiledFunction::State::look_at_sizes(const Call& call, bool is_known) {
+  if (declared.knows(call.arguments, is_known ? entries[latest].sizes : graph::SignatureSizes()))
+      [[likely]]
+    return;
+  const std::vector<graph::ArgumentPlace> places = call.describe().places;
+  for (std::size_t i = 0; i < places.size(); ++i) declared.take(places[i].text, call.arguments[i]);
+  graph::SignatureSizes looked_at{declared.version(), {}};
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    declared.require_declared(places[i].text, call.arguments[i].shape());
+    looked_at.marks.push_back(declared.of(places[i].text));
+  }
+  if (is_known) entries[latest].sizes = std::move(looked_at);
+}
+
 // Where there are more tensors or fewer, as in a longer list, they are not compared one by one.
-static std::vector<Difference> differences_from(const CompiledSignature& known,
-                                                const Signature& call,
-                                                const graph::ArgumentForm& form) {
+std::vector<Difference> CompiledFunction::State::differences_from(
+    const CompiledSignature& known, const Signature& call, const graph::ArgumentForm& form) const {
   std::vector<Difference> result = differences(known.form(), form);
   if (result.empty() || known.signature().size() == call.size())
-    std::ranges::move(differences(known.signature(), call, form.places),
+    std::ranges::move(differences(known.signature(), call, form.places, declared),
                       std::back_inserter(result));
   std::ranges::move(known.differences_of_guards(), std::back_inserter(result));
   return result;
@@ -158,6 +180,7 @@ CompiledSignature* CompiledFunction::State::signature_for(const Call& call,
                                                           graph::LoggedValues& logged) {
   look_at_changes();
   CompiledSignature* known = find(call);
+  look_at_sizes(call, known != nullptr);
   if (known != nullptr &&
       (!known->is_doubtful() || known->rebind(call, options_of_latest(), logged))) [[likely]]
     return known;
@@ -187,11 +210,26 @@ static bool is_of_one(const Call& call, const Signature& known) {
   return false;
 }
 
-// Whether the call's plan shares its programs with those of other sizes. As long as there is place
-// it does not where the clock chooses blocks, on GPUs, whose programs are for one size, and for one
-// row, as of a step of decoding after a prompt.
+// Whether there are calls of other sizes, as far as that is declared: one axis decides that there
+// are, and all together that there are not.
+std::optional<bool> CompiledFunction::State::sizes_change(const Call& call) const {
+  if (declared.empty()) return std::nullopt;
+  bool all_stay = true;
+  const std::vector<graph::ArgumentPlace> places = call.describe().places;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    std::optional<bool> change = declared.change(places[i].text, call.arguments[i].shape());
+    if (change == true) return true;
+    all_stay = all_stay && change == false;
+  }
+  return all_stay ? std::optional(false) : std::nullopt;
+}
+
+// Whether the call's plan shares its programs with those of other sizes: as was declared, or else
+// as the options say. As long as there is place it does not where the clock chooses blocks, on
+// GPUs, whose programs are for one size, and for one row, as of a step of decoding after a prompt.
 bool CompiledFunction::State::makes_plan_for_many_sizes(const Call& call,
                                                         const std::vector<Difference>& why) const {
+  if (std::optional<bool> change = sizes_change(call)) return *change;
   if (options.dynamic != Dynamic::automatic) return options.dynamic == Dynamic::always;
   if (!are_sizes_alone(why)) return false;
   const bool is_for_one = resolved.plan.tune || resolved.plan.device.target().is_gpu() ||
@@ -276,18 +314,21 @@ void CompiledFunction::State::raise_too_many(const Call& call) const {
   std::string text = concat("[compile] ", options.max_signatures,
                             " signatures are compiled, which is the limit; this call, (",
                             to_string(signature), "), is another one:");
+  bool is_of_sizes = false;  // that Dynamic::never has compiled one by one
   std::size_t named = 0, others = 0;
   for (const Entry& known : entries) {
-    if (known.sizes_vary || (named == most_named && ++others > 0)) continue;
+    if (known.sizes_vary) continue;
+    std::vector<Difference> those = differences_from(*known.signature, signature, form);
+    is_of_sizes = is_of_sizes || are_sizes_alone(those);
+    if (named == most_named && ++others > 0) continue;
     ++named;
-    text += concat("\n  (", to_string(known.signature->signature()), "): ",
-                   Recompilation{.differences = differences_from(*known.signature, signature, form)}
-                       .sentence());
+    text += concat("\n  (", to_string(known.signature->signature()),
+                   "): ", Recompilation{.differences = std::move(those)}.sentence());
   }
   if (others > 0) text += concat("\n  and ", others, " more");
-  raise_error(text +
-              "\npass arguments of the same dtypes, shapes and strides, raise "
-              "Options::max_signatures, or choose another Options::past_limit.");
+  raise_error(concat(text, "\npass arguments of the same dtypes, shapes and strides, ",
+                     is_of_sizes ? "declare sizes that change with mark_dynamic, " : "",
+                     "raise Options::max_signatures, or choose another Options::past_limit."));
 }
 
 CompiledFunction::CompiledFunction(TensorFunction function, Options options)
@@ -403,7 +444,12 @@ std::vector<Recompilation> CompiledFunction::recompilations() const {
 std::vector<PlanReport> CompiledFunction::report() const {
   GatedLock lock(*state_);
   std::vector<PlanReport> reports;
-  for (const auto& entry : state_->entries) reports.push_back(entry.signature->report());
+  for (const auto& entry : state_->entries) {
+    reports.push_back(entry.signature->report());
+    reports.back().sizes_vary = entry.sizes_vary;
+    reports.back().sizes = sizes_text(state_->declared, *entry.signature);
+  }
+  graph::count_plans_of_programs(reports);
   std::ranges::move(state_->shared.segments.report(), std::back_inserter(reports));
   return reports;
 }

@@ -12,7 +12,8 @@
 // what is said and decided about such calls. Sizes that change, as of prompts and batches, are no
 // Error: the second size is taken as a sign that there will be others, and from it on programs take
 // the number of rows as an argument, so that a third size finds them compiled (`Options::dynamic`).
-// The latest `Options::max_sizes` such plans are kept.
+// Who knows that before the first call marks a tensor (`mark_dynamic`, `mark_static`;
+// sizes/size_marks.h). The latest `Options::max_sizes` such plans are kept.
 //
 // What a compiled function sees of the world outside its arguments:
 //
@@ -68,6 +69,7 @@
 #include "dsl/target/device.h"
 #include "graph/compile/callable.h"
 #include "graph/compile/contract.h"
+#include "graph/compile/sizes/size_marks.h"
 #include "graph/compile/structure.h"
 #include "graph/functions/dynamic_scalar.h"
 #include "graph/ir/matmul_precision.h"
@@ -100,7 +102,8 @@ enum class Backend : std::uint8_t {
 std::string_view name_of(Backend backend);
 Backend parse_backend(std::string_view name);
 
-// What is done about calls that differ from an earlier one in sizes alone.
+// What is done about calls that differ from an earlier one in sizes alone, as far as no axis is
+// marked (sizes/size_marks.h).
 enum class Dynamic : std::uint8_t {
   automatic,  // from the second size on plans are made for sizes that change
   never,      // each is a signature like any other, with programs for its sizes
@@ -167,6 +170,9 @@ struct RegionReport {
   std::string key;                       // content hash
   double run_seconds = 0;                // of all launches in one call; 0: not measured
   std::vector<std::string> marked = {};  // names of the marked regions that it is a part of
+  // In a plan for sizes that change: how many such plans of the function run this kernel. 1 where
+  // others were made: it is for this size alone, or the only one of its class so far.
+  std::int64_t plans = 0;
 };
 // All marked regions of one name in a compiled function (graph/compile/region.h), for reports.
 struct MarkedRegionReport {
@@ -187,6 +193,8 @@ struct PlanReport {
   std::int64_t packed_weights = 0, packed_bytes = 0;                   // copies of frozen weights
   double capture_seconds = 0, lower_seconds = 0, compile_seconds = 0;  // wall
   std::string tuning = {};  // what came of it, a sentence; empty: there was none
+  bool sizes_vary = false;  // made for sizes that change (`Options::dynamic`, mark_dynamic)
+  std::string sizes = {};   // what was declared of those of its arguments, a line each
   // Where the graph breaks, "item at model.cpp:12, item at model.cpp:20": the function runs in
   // segments, which are plans of their own; empty: nowhere.
   std::string graph_break = {};

@@ -177,4 +177,9 @@ class CompiledSignature {
   std::string taken_;  // what became of its plan
 };
 
+// What was declared of the signature's arguments, a line each.
+std::string sizes_text(const DeclaredSizes& declared, const CompiledSignature& signature);
+// Sets RegionReport::plans in the reports of one function.
+void count_plans_of_programs(std::vector<PlanReport>& reports);
+
 }  // namespace tilewright::graph

@@ -13,9 +13,9 @@
 namespace tilewright {
 namespace {
 
-constexpr std::array<std::string_view, 11> reason_names = {
-    "argument_count", "dtype", "rank",   "size",      "strides", "device",
-    "alignment",      "guard", "handle", "structure", "value"};
+constexpr std::array<std::string_view, 12> reason_names = {
+    "argument_count", "dtype",     "rank",  "size",   "static_size", "strides",
+    "device",         "alignment", "guard", "handle", "structure",   "value"};
 constexpr std::array<std::string_view, 4> topic_names = {"recompiles", "breaks", "guards",
                                                          "fusion"};
 

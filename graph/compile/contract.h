@@ -26,6 +26,7 @@ enum class RecompileReason : std::uint8_t {
   dtype,
   rank,
   size,
+  static_size,  // of an axis that is marked static (size_marks.h)
   strides,
   device,
   alignment,  // of an argument's memory

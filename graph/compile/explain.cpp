@@ -1,5 +1,6 @@
 // The report of a compiled function, as data and as text for people.
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "graph/compile/compile.h"
@@ -81,6 +82,26 @@ std::string table(const PlanReport& plan) {
   return text;
 }
 
+// What a plan for sizes that change was told of them, and how far its programs serve others.
+std::string text_of_sizes(const PlanReport& plan) {
+  std::string text = plan.sizes.empty() ? "" : concat("  sizes:\n", plan.sizes);
+  if (!plan.sizes_vary) return text;
+  if (plan.device != Device::cpu().text())
+    return concat(text,
+                  "  made for sizes that change, with programs for this one, as on all GPUs\n");
+  std::string alone;
+  std::int64_t shared = 0;
+  for (const RegionReport& region : plan.regions) {
+    if (region.plans > 1)
+      ++shared;
+    else
+      alone += concat(alone.empty() ? "" : ", ", region.kernel);
+  }
+  text += concat("  made for sizes that change; plans for others run ", shared, " of its ",
+                 counted(std::ssize(plan.regions), "program", "programs"));
+  return concat(text, alone.empty() ? "" : concat("; none so far runs ", alone), "\n");
+}
+
 }  // namespace
 
 std::string explain(const PlanReport& plan) {
@@ -107,6 +128,7 @@ std::string explain(const PlanReport& plan) {
         plan.captures > 1 ? concat(", as happened ", counted(plan.captures - 1, "time", "times"))
                           : "",
         "\n");
+  text += text_of_sizes(plan);
   if (!plan.tuning.empty()) text += concat("  ", plan.tuning, "\n");
   if (plan.packed_weights > 0)
     text += concat("  ", counted(plan.packed_weights, "frozen weight lies", "frozen weights lie"),
@@ -159,6 +181,26 @@ static std::string text_of(const TuningReport& report, const std::string& whole_
   add(report.left, "left as they are");
   add(report.fixed, "with nothing to choose");
   return whole_call.empty() ? text : concat(text, "; ", whole_call);
+}
+
+std::string sizes_text(const DeclaredSizes& declared, const CompiledSignature& signature) {
+  std::string text;
+  for (std::size_t i = 0; i < signature.form().places.size(); ++i) {
+    const std::string& argument = signature.form().places[i].text;
+    std::string sizes = declared.text(argument, signature.signature()[i].shape);
+    if (!sizes.empty()) text += concat("    ", argument, ": ", sizes, "\n");
+  }
+  return text;
+}
+
+void count_plans_of_programs(std::vector<PlanReport>& reports) {
+  std::map<std::string, std::int64_t> plans;
+  for (const PlanReport& report : reports)
+    if (report.sizes_vary)
+      for (const RegionReport& region : report.regions) ++plans[region.key];
+  for (PlanReport& report : reports)
+    if (report.sizes_vary)
+      for (RegionReport& region : report.regions) region.plans = plans[region.key];
 }
 
 PlanReport CompiledSignature::report() const {

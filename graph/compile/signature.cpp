@@ -49,7 +49,8 @@ std::string to_string(const Signature& signature) {
 }
 
 static void add_layout_differences(const ArgumentType& known, const ArgumentType& call,
-                                   const ArgumentPlace& place, std::vector<Difference>& result) {
+                                   const ArgumentPlace& place, const DeclaredSizes& declared,
+                                   std::vector<Difference>& result) {
   auto add = [&](RecompileReason reason, const auto& what, const auto& found, const auto& expected,
                  int axis = -1) {
     result.push_back(
@@ -59,9 +60,13 @@ static void add_layout_differences(const ArgumentType& known, const ArgumentType
   if (known.dtype != call.dtype) add(dtype, "its dtype is ", call.dtype, known.dtype);
   if (known.shape.rank() != call.shape.rank())
     return add(rank, "its shape is ", call.shape, known.shape);
-  for (int axis = 0; axis < call.shape.rank(); ++axis)
-    if (known.shape[axis] != call.shape[axis])
-      add(size, concat("axis ", axis, " is "), call.shape[axis], known.shape[axis], axis);
+  for (int axis = 0; axis < call.shape.rank(); ++axis) {
+    if (known.shape[axis] == call.shape[axis]) continue;
+    const bool is_static = declared.is_static(place.text, axis);
+    add(is_static ? static_size : size,
+        concat("axis ", axis, is_static ? ", which is static, is " : " is "), call.shape[axis],
+        known.shape[axis], axis);
+  }
   bool is_resized = known.shape != call.shape;
   if (!is_resized && known.strides != call.strides)
     add(strides, "its strides are ", call.strides, known.strides);
@@ -72,14 +77,15 @@ static void add_layout_differences(const ArgumentType& known, const ArgumentType
 }
 
 std::vector<Difference> differences(const Signature& known, const Signature& call,
-                                    const std::vector<ArgumentPlace>& places) {
+                                    const std::vector<ArgumentPlace>& places,
+                                    const DeclaredSizes& declared) {
   if (known.size() != call.size())
     return {{RecompileReason::argument_count, -1, -1,
              concat("the call has ", call.size(), call.size() == 1 ? " argument" : " arguments"),
              concat(known.size())}};
   std::vector<Difference> result;
   for (std::size_t i = 0; i < call.size(); ++i)
-    add_layout_differences(known[i], call[i], places[i], result);
+    add_layout_differences(known[i], call[i], places[i], declared, result);
   return result;
 }
 

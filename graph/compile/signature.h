@@ -11,6 +11,7 @@
 
 #include "dsl/target/device.h"
 #include "graph/compile/contract.h"
+#include "graph/compile/sizes/declared_sizes.h"
 #include "graph/compile/structure.h"
 #include "graph/tensor/tensor.h"
 
@@ -31,9 +32,10 @@ Signature signature_of(const std::vector<Tensor>& arguments, const Device& devic
 bool matches(const Signature& signature, const std::vector<Tensor>& arguments);
 std::string to_string(const Signature& signature);  // "f32 10x10, i64 1"
 // What the call has that the known signature has not, argument by argument. `places` says where the
-// call's tensors are.
+// call's tensors are, `declared` which of their axes are static.
 std::vector<Difference> differences(const Signature& known, const Signature& call,
-                                    const std::vector<ArgumentPlace>& places);
+                                    const std::vector<ArgumentPlace>& places,
+                                    const DeclaredSizes& declared);
 
 bool begins_aligned(const TensorBody& body);  // at a multiple of 64 bytes
 DeviceMemory* memory_of(const Tensor& tensor);

@@ -15,6 +15,8 @@
 
 namespace tilewright {
 
+struct SizeMarks;  // graph/compile/sizes/declared_sizes.h
+
 struct TensorBody {
   DType dtype = DType::f32;
   graph::StridedView view;         // a symbolic body uses its shape only
@@ -23,6 +25,7 @@ struct TensorBody {
   // operands lie.
   bool is_constant = false;
   graph::StepToken token;  // of a tensor over memory that a function uses again
+  std::shared_ptr<const SizeMarks> size_marks;  // of a concrete body; null: there are none
 
   std::uint64_t capture = 0;  // serial of the capture that a symbolic body belongs to
   graph::NodeId node = 0;

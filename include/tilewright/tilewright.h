@@ -18,6 +18,7 @@
 #include "dsl/target/target.h"
 #include "graph/compile/compile.h"
 #include "graph/compile/region.h"
+#include "graph/compile/sizes/size_marks.h"
 #include "graph/functions/dlpack.h"
 #include "graph/functions/log.h"
 #include "graph/functions/quantized.h"

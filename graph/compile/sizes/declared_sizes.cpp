@@ -1,0 +1,97 @@
+#include "graph/compile/sizes/declared_sizes.h"
+
+#include <algorithm>
+
+#include "graph/tensor/tensor_body.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+
+bool holds(const SizeRange& sizes, std::int64_t size) {
+  return size >= sizes.min && size <= sizes.max && size % sizes.multiple_of == 0;
+}
+
+std::string text_of(const SizeRange& sizes) {
+  const SizeRange any;
+  const bool is_bounded = sizes.max < any.max;
+  std::string text = is_bounded            ? concat("sizes from ", sizes.min, " to ", sizes.max)
+                     : sizes.min > any.min ? concat("sizes from ", sizes.min, " on")
+                                           : std::string("any size");
+  if (sizes.multiple_of > 1)
+    text += concat(text == "any size" ? " that is a multiple of " : " that are multiples of ",
+                   sizes.multiple_of);
+  return text;
+}
+
+namespace graph {
+
+static const SizeMarks* marks_on(const Tensor& tensor) { return tensor.body()->size_marks.get(); }
+
+static bool includes(const SizeMarks& all, const SizeMarks& some) {
+  return std::ranges::all_of(some.axes, [&](const auto& one) {
+    auto known = all.axes.find(one.first);
+    return known != all.axes.end() && known->second == one.second;
+  });
+}
+
+bool DeclaredSizes::knows(const std::vector<Tensor>& tensors,
+                          const SignatureSizes& signature) const {
+  if (signature.version != version_) return false;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const SizeMarks* marks = marks_on(tensors[i]);
+    if (marks != nullptr && !(i < signature.marks.size() && includes(signature.marks[i], *marks)))
+      return false;
+  }
+  return true;
+}
+
+void DeclaredSizes::take(const std::string& argument, const Tensor& tensor) {
+  const SizeMarks* marks = marks_on(tensor);
+  if (marks == nullptr) return;
+  SizeMarks& known = by_argument_[argument];
+  if (includes(known, *marks)) return;
+  for (const auto& [axis, sizes] : marks->axes) known.axes[axis] = sizes;
+  ++version_;
+}
+
+const SizeMarks& DeclaredSizes::of(const std::string& argument) const {
+  static const SizeMarks none;
+  auto known = by_argument_.find(argument);
+  return known == by_argument_.end() ? none : known->second;
+}
+
+void DeclaredSizes::require_declared(const std::string& argument, const Shape& shape) const {
+  for (const auto& [axis, sizes] : of(argument).axes)
+    require(!sizes || axis >= shape.rank() || holds(*sizes, shape[axis]), "[compile] ", argument,
+            ": axis ", axis, " is ", axis < shape.rank() ? shape[axis] : 0,
+            " and was declared by mark_dynamic to have ", text_of(*sizes),
+            "; pass a tensor of such a size, or mark one with other sizes");
+}
+
+std::optional<bool> DeclaredSizes::change(const std::string& argument, const Shape& shape) const {
+  int fixed = 0;
+  for (const auto& [axis, sizes] : of(argument).axes) {
+    if (axis >= shape.rank()) continue;
+    if (sizes) return true;
+    ++fixed;
+  }
+  return fixed == shape.rank() ? std::optional(false) : std::nullopt;
+}
+
+bool DeclaredSizes::is_static(const std::string& argument, int axis) const {
+  const SizeMarks& marks = of(argument);
+  auto known = marks.axes.find(axis);
+  return known != marks.axes.end() && !known->second;
+}
+
+std::string DeclaredSizes::text(const std::string& argument, const Shape& shape) const {
+  std::string text;
+  for (const auto& [axis, sizes] : of(argument).axes)
+    if (axis < shape.rank())
+      text += concat(text.empty() ? "" : ", ", "axis ", axis,
+                     sizes ? concat(" has ", text_of(*sizes)) : std::string(" is static"));
+  return text;
+}
+
+}  // namespace graph
+}  // namespace tilewright

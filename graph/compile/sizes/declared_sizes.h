@@ -1,0 +1,60 @@
+// What marks say of sizes (size_marks.h), as a tensor has them and as a compiled function keeps
+// them of its arguments.
+//
+// A signature fixes all sizes, so that they are looked at when one is new, and again when something
+// else was declared since. Other calls compare a number, and the marks of tensors that have some.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/compile/sizes/size_marks.h"
+
+namespace tilewright {
+
+bool holds(const SizeRange& sizes, std::int64_t size);
+std::string text_of(const SizeRange& sizes);  // "sizes from 1 to 4096 that are multiples of 8"
+
+// Of a tensor's axes, those that are marked: by which sizes they have, or none if they are static.
+struct SizeMarks {
+  std::map<int, std::optional<SizeRange>> axes;
+  bool operator==(const SizeMarks&) const = default;
+};
+
+namespace graph {
+
+// What was declared of the tensors of a signature when that was looked at.
+struct SignatureSizes {
+  std::uint64_t version = 0;  // of DeclaredSizes
+  std::vector<SizeMarks> marks;
+};
+
+// Arguments have the names of `ArgumentPlace::text`, which are those of messages.
+class DeclaredSizes {
+ public:
+  bool empty() const { return by_argument_.empty(); }
+  // Whether the tensors, of a known signature, say nothing new and nothing new was said since.
+  bool knows(const std::vector<Tensor>& tensors, const SignatureSizes& signature) const;
+  // Takes over what the tensor is marked with.
+  void take(const std::string& argument, const Tensor& tensor);
+  // Raises `Error` for a size that is none of those declared.
+  void require_declared(const std::string& argument, const Shape& shape) const;
+  std::uint64_t version() const { return version_; }
+  const SizeMarks& of(const std::string& argument) const;
+
+  // Whether an argument of that shape has sizes that change; none: nothing says that of all axes.
+  std::optional<bool> change(const std::string& argument, const Shape& shape) const;
+  bool is_static(const std::string& argument, int axis) const;
+  // "axis 0 is static, axis 1 has sizes from 1 to 4096"; empty: nothing was declared.
+  std::string text(const std::string& argument, const Shape& shape) const;
+
+ private:
+  std::map<std::string, SizeMarks> by_argument_;
+  std::uint64_t version_ = 0;
+};
+
+}  // namespace graph
+}  // namespace tilewright

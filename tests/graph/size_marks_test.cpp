@@ -1,0 +1,282 @@
+// Sizes that are declared before they come: mark_dynamic and mark_static.
+#include "graph/compile/sizes/size_marks.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dsl/launch/compile.h"
+#include "graph/compile/compile.h"
+#include "graph/lower/block_sizes.h"
+#include "tests/errors.h"
+#include "tests/tensors.h"
+
+namespace tilewright {
+namespace {
+
+Tensor doubled(const Tensor& x) { return x * 2; }
+
+Options on_host(Options options = {}) {
+  options.device = Device::cpu();
+  return options;
+}
+
+Tensor marked(Tensor tensor, int axis, const SizeRange& sizes = {}) {
+  mark_dynamic(tensor, axis, sizes);
+  return tensor;
+}
+Tensor marked_static(Tensor tensor, int axis) {
+  mark_static(tensor, axis);
+  return tensor;
+}
+
+TEST(SizeMarks, AreErrorsThatNameTheAxisAndTheRange) {
+  Tensor x = ramp({5, 8});
+  expect_contains(error_of([&] { mark_dynamic(x, 2); }),
+                  "[mark_dynamic] axis 2 is outside a tensor of shape 5x8 (at ");
+  expect_contains(error_of([&] { mark_static(x, -3); }),
+                  "[mark_static] axis -3 is outside a tensor of shape 5x8 (at ");
+  expect_contains(error_of([&] { mark_static(Tensor(), 0); }),
+                  "[mark_static] the tensor is undefined");
+  expect_contains(error_of([&] { mark_dynamic(x, 0, {.min = 6, .max = 4}); }),
+                  "[mark_dynamic] the sizes are from 6 to 4 (at ");
+  expect_contains(error_of([&] { mark_dynamic(x, 0, {.min = -1}); }), "the sizes are from -1 to ");
+  expect_contains(error_of([&] { mark_dynamic(x, 0, {.multiple_of = 0}); }),
+                  "[mark_dynamic] multiple_of is 0 (at ");
+  expect_contains(error_of([&] { mark_dynamic(x, 0, {.min = 5, .max = 7, .multiple_of = 4}); }),
+                  "[mark_dynamic] no multiple of 4 is between 5 and 7 (at ");
+  expect_contains(error_of([&] { mark_dynamic(x, -2, {.min = 6}); }),
+                  "[mark_dynamic] axis 0 is 5 and is declared to have sizes from 6 on (at ");
+  expect_contains(error_of([&] { mark_dynamic(x, 0, {.multiple_of = 4}); }),
+                  "axis 0 is 5 and is declared to have any size that is a multiple of 4 (at ");
+}
+
+TEST(SizeMarks, AreNotMadeWhileAFunctionIsCaptured) {
+  Compiled marks = compile([](const Tensor& x) {
+    mark_static(x, 0);
+    return x;
+  });
+  expect_contains(error_of([&] { marks(ramp({2})); }),
+                  "[mark_static] a function is being captured, which happens once");
+}
+
+TEST(DeclaredSizes, RefuseOthersByArgumentAxisAndSize) {
+  Compiled fast = compile([](const Tensor& a, const Tensor& b) { return a + sum(b); },
+                          on_host({.argument_names = {"a", "ids"}}));
+  Tensor a = ramp({3});
+  fast(a, marked(ramp({2, 8}), 1, {.min = 4, .max = 64, .multiple_of = 4}));
+  const std::string declared =
+      " and was declared by mark_dynamic to have sizes from 4 to 64 that are multiples of 4; pass";
+  for (std::int64_t size : {0, 2, 18, 68})
+    expect_contains(error_of([&] {
+                      fast(a, ramp({2, size}));
+                    }),
+                    concat("[compile] argument 1 'ids': axis 1 is ", size, declared));
+  EXPECT_EQ(fast.report().size(), 1U);
+  for (std::int64_t size : {4, 60, 64}) fast(a, ramp({2, size}));
+  EXPECT_EQ(fast.report().size(), 4U);
+}
+
+// Of what the function has compiled before, too, and until something else is declared.
+TEST(DeclaredSizes, HoldFromTheCallThatBringsThemToTheNextMark) {
+  Compiled fast = compile(doubled, on_host());
+  fast(ramp({5}));
+  fast(ramp({9}));
+  Tensor six = marked(ramp({6}), 0, {.min = 6});
+  const Tensor& copy = six;  // of the handle: the mark is the tensor's
+  fast(copy);
+  expect_contains(error_of([&] { fast(ramp({5})); }), "axis 0 is 5 and was declared by");
+  expect_near(fast(ramp({9})), ramp({9}) * 2);
+  expect_contains(error_of([&] { CompiledFunction(fast).call({ramp({5})}); }), "axis 0 is 5");
+  fast(marked(ramp({9}), 0));
+  expect_near(fast(ramp({5})), ramp({5}) * 2);
+}
+
+TEST(DeclaredSizes, AreOfNoViewAndNoClone) {
+  Tensor x = marked(ramp({6, 4}), 0, {.min = 6});
+  Compiled fast = compile(doubled, on_host());
+  fast(x.slice(0, 0, 2));
+  fast(x.clone());
+  expect_near(fast(ramp({1, 4})), ramp({1, 4}) * 2);
+}
+
+TEST(DeclaredSizes, AreThoseOfTensorsInStructures) {
+  auto total = [](const std::vector<Tensor>& parts, int times) {
+    return sum(parts.at(0)) + sum(parts.at(1)) * times;
+  };
+  auto fast = compile(total, on_host({.argument_names = {"parts", "times"}}));
+  fast({ramp({4}), marked(ramp({6}), 0, {.max = 8})}, 2);
+  // In calls that have another plan for their number, too.
+  for (int times : {2, 3}) {
+    fast({ramp({9}), ramp({8})}, times);
+    expect_contains(error_of([&] {
+                      fast({ramp({9}), ramp({9})}, times);
+                    }),
+                    "[compile] argument 0 'parts'[1]: axis 0 is 9 and was declared");
+  }
+}
+
+TEST(DeclaredSizes, AreInReports) {
+  Compiled fast = compile(doubled, on_host());
+  Tensor x = marked(marked_static(ramp({4, 6}), 0), 1, {.max = 512});
+  fast(x);
+  EXPECT_TRUE(fast.report().at(0).sizes_vary);
+  EXPECT_EQ(fast.report().at(0).sizes,
+            "    argument 0: axis 0 is static, axis 1 has sizes from 0 to 512\n");
+  expect_contains(fast.explain(), fast.report().at(0).sizes);
+}
+
+// A layer of a decoder over rows of ids [batch, length].
+struct Layer {
+  Tensor table = sin(ramp({50, 48})), gain = ramp({48}) * 0.01 + 1;
+  Tensor joint = sin(ramp({48, 144})) * 0.3, out = cos(ramp({48, 48})) * 0.3;
+  Tensor wide = sin(ramp({48, 80})), narrow = cos(ramp({80, 48})) * 0.2;
+  Tensor normed(const Tensor& x) const { return x * rsqrt(mean(x * x, {-1}, true) + 1e-5) * gain; }
+  Tensor operator()(const Tensor& ids) const {
+    const std::int64_t batch = ids.size(0), length = ids.size(1);
+    Tensor x = embedding(ids, table);
+    Tensor all = matmul(normed(x), joint).reshape({batch, length, 9, 16}).permute({0, 2, 1, 3});
+    Tensor mixed = scaled_dot_product_attention(all.slice(1, 0, 3), all.slice(1, 3, 6),
+                                                all.slice(1, 6, 9), {.causal = true});
+    x = x + matmul(mixed.permute({0, 2, 1, 3}).reshape({batch, length, 48}), out);
+    return x + matmul(gelu(matmul(normed(x), wide)), narrow);
+  }
+};
+Tensor ids_of(std::int64_t batch, std::int64_t length) {
+  return remainder(arange(0, batch * length) * 7, 50).reshape({batch, length});
+}
+
+const std::vector<std::int64_t> lengths = {16, 17, 19, 23, 24, 29,  31,  32,  37,  40,
+                                           41, 47, 48, 53, 64, 100, 127, 128, 200, 255};
+
+std::vector<Tensor> ids_of_lengths() {
+  std::vector<Tensor> all;
+  for (std::int64_t length : lengths) all.push_back(ids_of(1, length));
+  mark_dynamic(all[0], 1, {.min = 2, .max = 256});
+  return all;
+}
+
+// One for each region of each class of sizes, at the first length of the class.
+TEST(DeclaredSizes, CompileAProgramForEachRegionOfAClass) {
+  const Layer layer;
+  for (Dynamic dynamic : {Dynamic::automatic, Dynamic::never, Dynamic::always})
+    for (Mode mode : {Mode::default_, Mode::max_autotune_no_cudagraphs}) {
+      SCOPED_TRACE(concat(static_cast<int>(dynamic), " ", name_of(mode)));
+      const std::vector<Tensor> ids = ids_of_lengths();
+      Compiled fast =
+          compile(layer, on_host({.mode = mode, .max_signatures = 1, .dynamic = dynamic}));
+      const std::int64_t before = dsl::compile_statistics().compiled;
+      std::map<std::int64_t, std::size_t> regions;  // of each class
+      std::set<std::string> programs;
+      for (std::size_t i = 0; i < ids.size(); ++i) {
+        fast(ids[i]);
+        const std::vector<RegionReport> own = fast.report().back().regions;
+        for (const RegionReport& region : own) programs.insert(region.key);
+        std::size_t& most = regions[graph::least_of_size_class(lengths[i])];
+        most = std::max(most, own.size());
+      }
+      std::size_t all_regions = 0;
+      for (const auto& [least, count] : regions) all_regions += count;
+      EXPECT_EQ(fast.report().size(), lengths.size());
+      EXPECT_EQ(regions.size(), 2U);
+      EXPECT_LE(programs.size(), all_regions);
+      EXPECT_LE(dsl::compile_statistics().compiled - before,
+                static_cast<std::int64_t>(all_regions));
+    }
+}
+
+TEST(DeclaredSizes, HaveTheResultsOfEachSizeAlone) {
+  const Layer layer;
+  Compiled fast = compile(layer, on_host());
+  for (const Tensor& ids : ids_of_lengths()) {
+    SCOPED_TRACE(ids.size(1));
+    Compiled alone = compile(layer, on_host({.dynamic = Dynamic::never}));
+    EXPECT_LE(relative_difference(fast(ids).to_vector<float>(), alone(ids).to_vector<float>()),
+              2e-6);
+  }
+}
+
+// What is reduced along the axis has a program for each size, and reports name it.
+TEST(DeclaredSizes, SayWhichProgramsAreForOneSize) {
+  const Tensor weight = sin(ramp({24, 32}));
+  auto products = [&](const Tensor& x) {
+    return std::pair(matmul(x, weight), matmul(x.transpose(0, 1), x));
+  };
+  auto fast = compile(products, on_host());
+  fast(marked(ramp({60, 24}), 0));
+  fast(ramp({70, 24}));
+  const PlanReport plan = fast.report().at(1);
+  ASSERT_EQ(plan.regions.size(), 2U);
+  const auto alone = std::ranges::find(plan.regions, 1, &RegionReport::plans);
+  ASSERT_NE(alone, plan.regions.end());
+  EXPECT_EQ(std::ranges::count(plan.regions, 2, &RegionReport::plans), 1);
+  expect_contains(explain(plan),
+                  concat("made for sizes that change; plans for others run 1 of its 2 programs; "
+                         "none so far runs ",
+                         alone->kernel, "\n"));
+}
+
+TEST(DeclaredSizes, HaveProgramsForEachOnGpus) {
+  Compiled fast = compile(doubled, {.max_signatures = 1, .device = Device::emulated("sm_80")});
+  fast(marked(ramp({40}), 0, {.max = 64}));
+  fast(ramp({50}));
+  expect_near(fast(ramp({60})), ramp({60}) * 2);
+  EXPECT_EQ(fast.report().size(), 3U);
+  expect_contains(fast.explain(), "made for sizes that change, with programs for this one");
+  expect_contains(error_of([&] { fast(ramp({65})); }), "axis 0 is 65 and was declared by");
+}
+
+TEST(StaticSizes, AreSignatures) {
+  Compiled fast = compile(doubled, on_host({.max_signatures = 2, .argument_names = {"x"}}));
+  fast(marked_static(ramp({4, 6}), -2));
+  fast(ramp({5, 6}));
+  EXPECT_EQ(fast.recompilations().at(0).sentence(),
+            "argument 0 'x': axis 0, which is static, is 5, compiled for 4");
+  EXPECT_EQ(fast.recompilations()[0].differences.at(0).reason, RecompileReason::static_size);
+  EXPECT_EQ(name_of(RecompileReason::static_size), "static_size");
+  fast(ramp({5, 7}));  // which is one of many sizes
+  EXPECT_EQ(fast.report().at(2).sizes_vary, true);
+  expect_contains(error_of([&] {
+                    fast(ramp({6, 6}));
+                  }),
+                  "2 signatures are compiled, which is the limit; this call, (f32 6x6)");
+}
+
+TEST(StaticSizes, AreThoseOfAFunctionAllOfWhichAre) {
+  Compiled fast = compile(doubled, on_host({.dynamic = Dynamic::always}));
+  fast(marked_static(ramp({4}), 0));
+  fast(ramp({5}));
+  for (const PlanReport& plan : fast.report()) EXPECT_FALSE(plan.sizes_vary) << plan.signature;
+}
+
+TEST(StaticSizes, AreSoUntilTheNextMark) {
+  Compiled fast = compile(doubled, on_host());
+  Tensor x = marked_static(ramp({4}), 0);
+  fast(x);
+  mark_dynamic(x, 0);
+  fast(x);
+  fast(ramp({5}));
+  EXPECT_FALSE(fast.report().at(0).sizes_vary);
+  EXPECT_TRUE(fast.report().at(1).sizes_vary);
+}
+
+// What the error past the limit says is right.
+TEST(DeclaredSizes, AreTheWayOutOfTheLimitOfSignatures) {
+  const Options options = on_host({.max_signatures = 1, .dynamic = Dynamic::never});
+  Compiled fast = compile(doubled, options);
+  fast(ramp({4}));
+  expect_contains(error_of([&] { fast(ramp({5})); }),
+                  "declare sizes that change with mark_dynamic");
+  std::string other = error_of([&] { fast(ramp({4}).to(DType::f64)); });
+  EXPECT_EQ(other.find("mark_dynamic"), std::string::npos) << other;
+  fast(marked(ramp({5}), 0));
+  expect_near(fast(ramp({6})), ramp({6}) * 2);
+}
+
+}  // namespace
+}  // namespace tilewright
