@@ -58,7 +58,8 @@ TEST(Recompilations, SayHowMemoryBegins) {
   const graph::ArgumentType known{f32, {4}, {1}, true};
   graph::ArgumentType call = known;
   call.is_aligned = false;
-  const Recompilation why{.differences = graph::differences({known}, {call}, {{0, "argument 0"}})};
+  const Recompilation why{.differences =
+                              graph::differences({known}, {call}, {{0, "argument 0"}}, {})};
   EXPECT_EQ(why.sentence(),
             "argument 0: its memory begins anywhere, compiled for a multiple of 64 bytes");
 }
