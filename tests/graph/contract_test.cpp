@@ -108,8 +108,9 @@ TEST(PastTheLimit, IsAnErrorThatNamesEachPlan) {
   expect_contains(error, "(f32 2): argument 0: axis 0 is 4, compiled for 2");
   expect_contains(error, "(f32 3): argument 0: axis 0 is 4, compiled for 3");
   expect_contains(error,
-                  "\npass arguments of the same dtypes, shapes and strides, raise "
-                  "Options::max_signatures, or choose another Options::past_limit.");
+                  "\npass arguments of the same dtypes, shapes and strides, declare sizes that "
+                  "change with mark_dynamic, raise Options::max_signatures, or choose another "
+                  "Options::past_limit.");
 }
 
 TEST(PastTheLimit, NamesAFewPlansOfMany) {

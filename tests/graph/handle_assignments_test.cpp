@@ -71,8 +71,10 @@ TEST(HandleAssignments, ATensorThatIsKeptInAListBreaksTheGraph) {
     expect_near(step(x), x + 1);
     expect_near(step(x), x + 1);
   });
-  expect_contains(told,
-                  "the graph breaks: a value that is kept keeps a tensor that outlives it, so");
+  expect_contains(
+      told,
+      "the graph breaks: a value that is kept at handle_assignments_test.cpp:67 keeps a "
+      "tensor that outlives it, so");
   expect_contains(told,
                   ", each compiled; explain() names all breaks, Options::fullgraph makes them an "
                   "Error");
