@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <iostream>
@@ -23,6 +22,7 @@
 #include "dsl/launch/compile.h"
 #include "graph/compile/compile.h"
 #include "graph/tensor/eager.h"
+#include "runtime/base/env.h"
 #include "runtime/kept/bounds.h"
 #include "tests/every_device.h"
 #include "tests/mappings.h"
@@ -101,10 +101,10 @@ void tell_times(const char* name, std::vector<double> seconds) {
 
 TEST(ManyShapes, TakeNoMoreThanTheirBounds) {
   TILEWRIGHT_ON_THE_HOST_ONLY("hundreds of compilations in a second");
-  const char* asked = std::getenv("TILEWRIGHT_TEST_SHAPES");
+  const env::integer asked = env::test_shapes();
   std::optional<Setting> few;
-  if (asked == nullptr) few.emplace("TILEWRIGHT_KEPT_PLANS", "16");
-  const std::int64_t count = asked == nullptr ? 300 : std::stoll(asked);
+  if (!asked) few.emplace("TILEWRIGHT_KEPT_PLANS", "16");
+  const std::int64_t count = asked.value_or(300);
   const Tensor all = ramp({count});
   Compiled compiled =
       compile([](const Tensor& t) { return t * 2 + 1; }, {.past_limit = PastLimit::replace_oldest});
@@ -123,7 +123,7 @@ TEST(ManyShapes, TakeNoMoreThanTheirBounds) {
     call_beside(callers, all, {begin, end});
     const Process now = process();
     const dsl::CompileStatistics kernels = dsl::compile_statistics();
-    if (asked != nullptr) tell(now, kernels, end - lengths.begin());
+    if (asked) tell(now, kernels, end - lengths.begin());
     EXPECT_LE(graph::eager_plans(), bound);
     EXPECT_LE(kernels.kept, bound);
     EXPECT_LE(kernels.alive, most_alive);
@@ -138,7 +138,7 @@ TEST(ManyShapes, TakeNoMoreThanTheirBounds) {
 #endif
   }
   EXPECT_GE(dsl::compile_statistics().compiled, count) << "shapes shared their code";
-  if (asked == nullptr) return;
+  if (!asked) return;
   tell_times("eager", callers[0].seconds);
   tell_times("compiled", callers[1].seconds);
 }

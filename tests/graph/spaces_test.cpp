@@ -9,6 +9,7 @@
 #include "graph/regions/fuse.h"
 #include "graph/tune/region_space.h"
 #include "graph/tune/region_trial.h"
+#include "runtime/base/env.h"
 #include "tests/graph/captured.h"
 
 namespace tilewright::graph {
@@ -95,8 +96,7 @@ TEST(SmallBlocks, OfTheCopyEngineArrive) {
 }
 
 TEST_P(Spaces, HaveNoWrongPoint) {
-  const char* asked = std::getenv("TILEWRIGHT_TEST_POINTS");
-  std::size_t most = asked == nullptr ? 6 : std::stoul(asked);
+  const auto most = static_cast<std::size_t>(env::test_points().value_or(6));
   for (const Example& example : examples()) expect_same_everywhere(example, GetParam(), most);
 }
 

@@ -6,12 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <iostream>
 #include <set>
 
 #include "graph/compile/compile.h"
 #include "graph/ir/text.h"
+#include "runtime/base/env.h"
 #include "runtime/base/error.h"
 #include "tests/property/expect_within.h"
 #include "tests/property/graph_function.h"
@@ -101,9 +101,8 @@ class SizedGraph {
 };
 
 TEST(ChangingSizes, RandomGraphsComputeWhatTheyMeanAtEach) {
-  const char* asked = std::getenv("TILEWRIGHT_TEST_GRAPHS");
   const std::vector<std::uint64_t> seeds =
-      seeds_of_test(asked == nullptr ? 2000 : std::stoull(asked));
+      seeds_of_test(static_cast<std::uint64_t>(env::test_graphs().value_or(2000)));
   Programs programs;
   for (std::uint64_t seed : seeds) {
     SizedGraph graph(seed);
