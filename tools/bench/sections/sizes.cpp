@@ -1,10 +1,13 @@
-// The section sizes: prompts of many lengths through one compiled function, whose plans share their
-// programs, beside a function for each length alone.
+// The section sizes: prompts of many lengths, one or several at a time, through one compiled
+// function, whose plans share their programs, beside a function for each size alone.
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <memory>
 #include <random>
 #include <set>
 
+#include "runtime/base/error.h"
 #include "tools/bench/device_clock.h"
 #include "tools/bench/sections/models.h"
 #include "tools/measure/measure.h"
@@ -12,22 +15,64 @@
 namespace tilewright::tools {
 namespace {
 
+// So many texts at a time, of so many rows.
+struct Prompts {
+  std::int64_t batch, length;
+};
+
 struct SizesCase {
   std::string name;
   DecoderConfig config;
   DType dtype;
-  std::vector<std::int64_t> lengths;
+  std::vector<Prompts> prompts;
 };
 
-// One row, as of a step, and by chance from 1 to `most`, always the same.
-std::vector<std::int64_t> random_lengths(std::size_t count, std::int64_t most) {
+// One row, as of a step, and by chance from 1 to `most`, always the same; then several texts at a
+// time, of fewer lengths, which have up to `most` rows together.
+std::vector<Prompts> random_prompts(std::size_t count, std::int64_t most) {
+  constexpr std::int64_t batches[] = {2, 3, 5, 8};
   std::mt19937_64 random(7);
-  std::vector<std::int64_t> lengths(count);
-  for (std::int64_t& length : lengths)
-    length = 1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most));
-  lengths.front() = 1;
-  return lengths;
+  std::vector<Prompts> prompts;
+  auto add = [&](std::int64_t batch) {
+    const auto longest = static_cast<std::uint64_t>(most / batch);
+    prompts.push_back({batch, 1 + static_cast<std::int64_t>(random() % longest)});
+  };
+  while (prompts.size() < count) add(1);
+  prompts.front().length = 1;
+  for (std::int64_t batch : batches)
+    for (std::size_t i = 0; i < count / 4; ++i) add(batch);
+  return prompts;
 }
+
+// A model for each batch, whose caches are of that size, all with the same parameters.
+class Models {
+ public:
+  Models(const SizesCase& c, const BenchSettings& settings) {
+    std::int64_t most = 0;
+    for (const Prompts& prompts : c.prompts) most = std::max(most, prompts.length);
+    for (const Prompts& prompts : c.prompts) {
+      auto& model = models_[prompts.batch];
+      if (model) continue;
+      model = std::make_unique<Decoder>(
+          c.config, ModelOptions{.batch = prompts.batch, .max_positions = most, .dtype = c.dtype});
+      if (models_.size() == 1) {
+        fill_parameters(*model, c.dtype, settings);
+        first_ = model->named_parameters();
+        continue;
+      }
+      std::vector<NamedParameter> parameters = model->named_parameters();
+      for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i].tensor = first_[i].tensor;
+      model->to(device_of_tensors(settings));
+    }
+  }
+  Tensor forward(const Tensor& ids, const Tensor& position) {
+    return models_.at(ids.size(0))->forward_last(ids, position);
+  }
+
+ private:
+  std::map<std::int64_t, std::unique_ptr<Decoder>> models_;
+  std::vector<NamedParameter> first_;
+};
 
 double relative_difference(const Tensor& a, const Tensor& b) {
   auto x = a.to(f32).to_vector<float>(), y = b.to(f32).to_vector<float>();
@@ -47,25 +92,25 @@ double seconds_of(const std::function<void()>& call, const BenchSettings& settin
 }
 
 nlohmann::json measure(const SizesCase& c, const BenchSettings& settings) {
-  const std::int64_t most = *std::ranges::max_element(c.lengths);
-  Decoder model(c.config, ModelOptions{.max_positions = most, .dtype = c.dtype});
-  fill_parameters(model, c.dtype, settings);
+  Models models(c, settings);
   Device device = device_of_tensors(settings);
   Tensor at = position_of(0, device);
-  auto step = [&](const Tensor& ids, const Tensor& p) { return model.forward_last(ids, p); };
+  auto step = [&](const Tensor& ids, const Tensor& p) { return models.forward(ids, p); };
   auto compiled = [&](Dynamic dynamic) {
     return compile(step, {.mode = settings.mode,
                           .fullgraph = true,
                           .dynamic = dynamic,
-                          .max_sizes = static_cast<int>(c.lengths.size()),
+                          .max_sizes = static_cast<int>(c.prompts.size()),
                           .device = settings.device});
   };
   Compiled many = compiled(Dynamic::always);
   std::vector<double> first, first_alone, ratios;
   double difference = 0;
-  nlohmann::json by_length = nlohmann::json::object();
-  for (std::int64_t length : c.lengths) {
-    Tensor ids = ids_of(length, c.config, device);
+  nlohmann::json by_prompts = nlohmann::json::object();
+  for (const auto& [batch, length] : c.prompts) {
+    const std::vector<Tensor> texts(static_cast<std::size_t>(batch),
+                                    ids_of(length, c.config, device));
+    Tensor ids = cat(texts, 0);
     Compiled alone = compiled(Dynamic::never);
     Tensor ours, theirs;
     first.push_back(seconds_of([&] { ours = many(ids, at).clone(); }, settings));
@@ -74,7 +119,7 @@ nlohmann::json measure(const SizesCase& c, const BenchSettings& settings) {
     std::vector<Timing> times = device_times(
         settings.device, {[&] { many(ids, at); }, [&] { alone(ids, at); }}, settings.rounds);
     ratios.push_back(times[0].median / times[1].median);
-    by_length[std::to_string(length)] = ratios.back();
+    by_prompts[concat(batch, "x", length)] = ratios.back();
   }
   std::set<std::string> programs;
   std::size_t regions = 0;
@@ -87,13 +132,13 @@ nlohmann::json measure(const SizesCase& c, const BenchSettings& settings) {
   Timing time = timing_of(first);
   const double most_difference = c.dtype == f32 ? 1e-5 : 3e-2;
   return {{"ok", difference <= most_difference},
-          {"seconds", time.median},  // of a first call at another length
+          {"seconds", time.median},  // of a first call at another size
           {"seconds_alone", timing_of(first_alone).median},
           {"rate", std::exp(logs / static_cast<double>(ratios.size()))},
-          {"unit", "of the time of plans for one length"},
+          {"unit", "of the time of plans for one size"},
           {"worst", *std::ranges::max_element(ratios)},
-          {"lengths", c.lengths.size()},
-          {"by_length", by_length},
+          {"sizes", c.prompts.size()},
+          {"by_prompts", by_prompts},
           {"programs", programs.size()},
           {"regions", regions},
           {"difference", difference}};
@@ -114,13 +159,13 @@ void bench_sizes(BenchLog& log) {
   };
   std::vector<SizesCase> cases;
   if (settings.tiny)
-    cases.push_back({"llama tiny", short_of("tiny", 1), f32, {8, 17, 20}});
+    cases.push_back({"llama tiny", short_of("tiny", 1), f32, {{1, 8}, {1, 17}, {1, 20}, {3, 8}}});
   else
     cases = {
-        {"gpt2, 2 layers", short_of("gpt2", 2), f32, random_lengths(20, 512)},
-        {"stories260k", short_of("stories260k", 5), f32, random_lengths(20, 256)},
-        {"llama3_2_1b, 1 layer", short_of("llama3_2_1b", 1), f32, random_lengths(12, 512)},
-        {"llama3_2_1b, 1 layer, bf16", short_of("llama3_2_1b", 1), bf16, random_lengths(12, 512)}};
+        {"gpt2, 2 layers", short_of("gpt2", 2), f32, random_prompts(20, 512)},
+        {"stories260k", short_of("stories260k", 5), f32, random_prompts(200, 256)},
+        {"llama3_2_1b, 1 layer", short_of("llama3_2_1b", 1), f32, random_prompts(12, 512)},
+        {"llama3_2_1b, 1 layer, bf16", short_of("llama3_2_1b", 1), bf16, random_prompts(12, 512)}};
   for (const SizesCase& c : cases) log.run(c.name, [&] { return measure(c, settings); });
 }
 
