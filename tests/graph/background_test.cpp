@@ -2,7 +2,6 @@
 #include "graph/compile/plans/background_plan.h"
 
 #include <gmock/gmock.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <random>
@@ -51,9 +50,10 @@ class Blocker {
   }};
 };
 
-// Each test has shapes of its own, of which no database of former runs can know.
+// A database in memory, which no other process has written to; each test has shapes of its own.
 struct BackgroundTest : ::testing::Test {
-  std::int64_t rows = 40 + ::getpid() % 400;
+  Setting in_memory{"TILEWRIGHT_TUNE_DB", "off"};
+  std::int64_t rows = 217;
   std::int64_t depth = 32 + ::testing::UnitTest::GetInstance()->random_seed() % 7 +
                        static_cast<std::int64_t>(
                            std::hash<std::string>()(
