@@ -27,7 +27,8 @@ target_include_directories(tilewright INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_link_libraries(tilewright PRIVATE tilewright_options
-  ${TILEWRIGHT_LLVM_LIBRARIES} tilewright_sqlite tilewright_pcre2 tilewright_utf8proc Threads::Threads ${CMAKE_DL_LIBS})
+  ${TILEWRIGHT_LLVM_LIBRARIES} tilewright_sqlite tilewright_pcre2 tilewright_utf8proc
+  tilewright_minizip ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS})
 # Threads of the pool may run code of the library at any time: it is never unloaded.
 target_link_options(tilewright PRIVATE -Wl,--version-script=${exports} -Wl,--exclude-libs,ALL
   -Wl,--gc-sections -Wl,-z,nodelete -Wl,-z,defs)

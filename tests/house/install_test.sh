@@ -41,7 +41,7 @@ sql=$(grep -rlE 'sqlite3|postgres_connection|SqlConnection|SqlValue' "$work/move
 
 documents=$work/moved/share/doc/tilewright
 cmp "$source_dir/LICENSE" "$documents/LICENSE" || fail "no LICENSE"
-for name in LLVM SQLite zlib Zstandard libxml2 PCRE2 utf8proc "JSON for Modern C++" fmt CLI11; do
+for name in LLVM SQLite zlib minizip Zstandard libxml2 PCRE2 utf8proc "JSON for Modern C++" fmt CLI11; do
   grep -qxF -- "$name" "$documents/NOTICE" || fail "no notice of $name"
 done
 
