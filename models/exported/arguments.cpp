@@ -1,0 +1,209 @@
+#include "models/exported/arguments.h"
+
+namespace tilewright::exported {
+namespace {
+
+using json::excerpt;
+
+constexpr std::int64_t strided = 7;  // of torch._export.serde.schema.Layout
+constexpr std::size_t most_axes = 64;
+
+using Reader = ArgumentValue (*)(const Fields& fields, const json::Node& value,
+                                 std::string_view name, const ValueOf& value_of);
+
+template <typename Element, typename Read>
+std::vector<Element> elements(const Fields& fields, const json::Node& value, std::string_view name,
+                              Read read) {
+  std::vector<Element> result;
+  for (const json::Node& item : fields.as_list(value, name)) result.push_back(read(item));
+  return result;
+}
+
+ValueId tensor_id(const Fields& fields, const json::Node& value, const ValueOf& value_of) {
+  return value_of(fields.text(value, "name"));
+}
+
+ArgumentValue none(const Fields&, const json::Node&, std::string_view, const ValueOf&) {
+  return std::monostate{};
+}
+ArgumentValue tensor(const Fields& fields, const json::Node& value, std::string_view,
+                     const ValueOf& value_of) {
+  return TensorName{tensor_id(fields, value, value_of)};
+}
+ArgumentValue tensors(const Fields& fields, const json::Node& value, std::string_view name,
+                      const ValueOf& value_of) {
+  return TensorNames{elements<std::optional<ValueId>>(
+      fields, value, name,
+      [&](const json::Node& item) { return tensor_id(fields, item, value_of); })};
+}
+ArgumentValue optional_tensors(const Fields& fields, const json::Node& value, std::string_view name,
+                               const ValueOf& value_of) {
+  auto read = [&](const json::Node& item) -> std::optional<ValueId> {
+    const auto& [kind, content] = fields.as_choice(item, name);
+    if (kind == "as_none") return std::nullopt;
+    fields.expect(kind == "as_tensor", "argument \"", excerpt(name), "\" holds ", excerpt(kind),
+                  "; tensors and none are wanted");
+    return tensor_id(fields, content, value_of);
+  };
+  return TensorNames{elements<std::optional<ValueId>>(fields, value, name, read)};
+}
+ArgumentValue integer(const Fields& fields, const json::Node& value, std::string_view name,
+                      const ValueOf&) {
+  return fields.as_integer(value, name);
+}
+ArgumentValue number(const Fields& fields, const json::Node& value, std::string_view name,
+                     const ValueOf&) {
+  return fields.as_number(value, name);
+}
+ArgumentValue flag(const Fields& fields, const json::Node& value, std::string_view name,
+                   const ValueOf&) {
+  return fields.as_flag(value, name);
+}
+ArgumentValue string(const Fields& fields, const json::Node& value, std::string_view name,
+                     const ValueOf&) {
+  return fields.as_text(value, name);
+}
+ArgumentValue integers(const Fields& fields, const json::Node& value, std::string_view name,
+                       const ValueOf&) {
+  return elements<Integer>(fields, value, name, [&](const json::Node& item) -> Integer {
+    return fields.as_integer(item, name);
+  });
+}
+ArgumentValue numbers(const Fields& fields, const json::Node& value, std::string_view name,
+                      const ValueOf&) {
+  return elements<double>(fields, value, name,
+                          [&](const json::Node& item) { return fields.as_number(item, name); });
+}
+ArgumentValue flags(const Fields& fields, const json::Node& value, std::string_view name,
+                    const ValueOf&) {
+  return elements<bool>(fields, value, name,
+                        [&](const json::Node& item) { return fields.as_flag(item, name); });
+}
+// A number that is known, or the name of one that is computed.
+ArgumentValue symbolic(const Fields& fields, const json::Node& value, std::string_view name,
+                       const ValueOf& value_of) {
+  const auto& [kind, content] = fields.as_choice(value, name);
+  if (kind == "as_name") return NumberName{value_of(fields.as_text(content, name))};
+  if (kind == "as_int") return fields.as_integer(content, name);
+  if (kind == "as_float") return fields.as_number(content, name);
+  fields.expect(kind == "as_bool", "argument \"", excerpt(name), "\" is ", excerpt(kind),
+                "; a name or a number is wanted");
+  return fields.as_flag(content, name);
+}
+ArgumentValue symbolic_integers(const Fields& fields, const json::Node& value,
+                                std::string_view name, const ValueOf& value_of) {
+  return elements<Integer>(fields, value, name, [&](const json::Node& item) -> Integer {
+    ArgumentValue one = symbolic(fields, item, name, value_of);
+    if (auto* known = std::get_if<std::int64_t>(&one)) return *known;
+    auto* named = std::get_if<NumberName>(&one);
+    fields.expect(named != nullptr, "argument \"", excerpt(name), "\" holds what is no integer");
+    return *named;
+  });
+}
+ArgumentValue dtype(const Fields& fields, const json::Node& value, std::string_view name,
+                    const ValueOf&) {
+  return fields.as_dtype(value, name);
+}
+ArgumentValue device(const Fields& fields, const json::Node& value, std::string_view,
+                     const ValueOf&) {
+  return DeviceName{fields.text(value, "type")};
+}
+ArgumentValue layout(const Fields& fields, const json::Node& value, std::string_view name,
+                     const ValueOf&) {
+  std::int64_t number = fields.as_integer(value, name);
+  fields.expect(number == strided, "argument \"", excerpt(name), "\" is layout ", number,
+                "; strided tensors (", strided, ") are known");
+  return Layout{number};
+}
+ArgumentValue memory_format(const Fields& fields, const json::Node& value, std::string_view name,
+                            const ValueOf&) {
+  std::int64_t number = fields.as_integer(value, name);
+  fields.expect(number >= 1 && number <= 4, "argument \"", excerpt(name), "\" is memory format ",
+                number, "; 1 to 4 are known");
+  return number == 1   ? MemoryFormat::contiguous
+         : number == 4 ? MemoryFormat::preserve
+                       : MemoryFormat::channels_last;
+}
+
+struct Kind {
+  std::string_view name;
+  Reader read;
+};
+constexpr Kind kinds[] = {
+    {"as_none", none},
+    {"as_tensor", tensor},
+    {"as_tensors", tensors},
+    {"as_optional_tensors", optional_tensors},
+    {"as_int", integer},
+    {"as_ints", integers},
+    {"as_float", number},
+    {"as_floats", numbers},
+    {"as_bool", flag},
+    {"as_bools", flags},
+    {"as_string", string},
+    {"as_sym_int", symbolic},
+    {"as_sym_float", symbolic},
+    {"as_sym_bool", symbolic},
+    {"as_sym_ints", symbolic_integers},
+    {"as_scalar_type", dtype},
+    {"as_device", device},
+    {"as_layout", layout},
+    {"as_memory_format", memory_format},
+};
+
+}  // namespace
+
+ArgumentValue read_argument(const Fields& fields, const json::Node& argument, std::string_view name,
+                            const ValueOf& value_of) {
+  const auto& [kind, content] = fields.as_choice(argument, name);
+  for (const Kind& known : kinds)
+    if (known.name == kind) return known.read(fields, content, name, value_of);
+  fields.expect(false, "argument \"", excerpt(name), "\" is ", excerpt(kind),
+                ", which is not supported");
+  return {};
+}
+
+std::vector<std::string> result_names(const Fields& fields, const json::Node& output) {
+  const auto& [kind, content] = fields.as_choice(output, "output");
+  if (kind == "as_tensor") return {fields.text(content, "name")};
+  if (kind == "as_none") return {};
+  std::vector<std::string> names;
+  if (kind == "as_tensors") {
+    for (const json::Node& item : fields.as_list(content, kind))
+      names.push_back(fields.text(item, "name"));
+    return names;
+  }
+  bool is_number = kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool";
+  fields.expect(is_number, "a result is ", excerpt(kind), ", which is not supported");
+  return {fields.text(content, "as_name")};
+}
+
+SizeExpression read_size(const Fields& fields, const json::Node& size, std::string_view name) {
+  const auto& [kind, content] = fields.as_choice(size, name);
+  SizeExpression result;
+  if (kind == "as_int") {
+    result.integer = fields.as_integer(content, name);
+    fields.expect(result.integer >= 0, "\"", name, "\" is ", result.integer);
+    return result;
+  }
+  fields.expect(kind == "as_expr", "\"", name, "\" is ", excerpt(kind),
+                "; a number or an expression is wanted");
+  std::string text = fields.text(content, "expr_str");
+  auto parsed = parse_size_expression(text);
+  fields.expect(parsed.has_value(), "the size \"", excerpt(text), "\" cannot be read");
+  return *parsed;
+}
+
+TensorFacts read_tensor_facts(const Fields& fields, const json::Node& tensor) {
+  TensorFacts facts{fields.as_dtype(fields.member(tensor, "dtype"), "dtype"), {}};
+  const auto& sizes = fields.list(tensor, "sizes");
+  fields.expect(sizes.size() <= most_axes, "it has ", sizes.size(), " axes; at most ", most_axes,
+                " are allowed");
+  for (const json::Node& size : sizes) facts.sizes.push_back(read_size(fields, size, "sizes"));
+  std::int64_t number = fields.integer(tensor, "layout");
+  fields.expect(number == strided, "it has layout ", number, "; strided tensors (", strided,
+                ") are known");
+  return facts;
+}
+
+}  // namespace tilewright::exported

@@ -1,0 +1,25 @@
+// The arguments and results of one node, and what is said of one tensor, in PyTorch's schema.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/exported/fields.h"
+#include "models/exported/program.h"
+
+namespace tilewright::exported {
+
+using ValueOf = std::function<ValueId(const std::string& name)>;  // raises where there is none
+
+// Raise `Error` by `fields` for what has another form than the schema says, and for kinds of
+// arguments that are not known.
+ArgumentValue read_argument(const Fields& fields, const json::Node& argument, std::string_view name,
+                            const ValueOf& value_of);
+std::vector<std::string> result_names(const Fields& fields, const json::Node& output);
+TensorFacts read_tensor_facts(const Fields& fields, const json::Node& tensor);
+// A size, stride or offset: {"as_int": 3} or {"as_expr": ...}.
+SizeExpression read_size(const Fields& fields, const json::Node& size, std::string_view name);
+
+}  // namespace tilewright::exported

@@ -1,0 +1,115 @@
+#include "models/exported/fields.h"
+
+#include <limits>
+#include <optional>
+
+namespace tilewright::exported {
+namespace {
+
+using json::Node;
+
+// torch._export.serde.schema.ScalarType. Complex numbers and types that PyTorch alone has are none.
+std::optional<DType> dtype_of_number(std::int64_t number) {
+  switch (number) {
+    case 1: return u8;
+    case 2: return i8;
+    case 3: return i16;
+    case 4: return i32;
+    case 5: return i64;
+    case 6: return f16;
+    case 7: return f32;
+    case 8: return f64;
+    case 12: return DType::boolean;
+    case 13: return bf16;
+    case 28: return u16;
+    case 29: return f8e4m3;
+    case 30: return f8e5m2;
+    case 31: return f8e4m3fnuz;
+    case 32: return f8e5m2fnuz;
+    default: return std::nullopt;
+  }
+}
+
+std::optional<double> special_number(std::string_view text) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (text == "Infinity") return infinity;
+  if (text == "-Infinity") return -infinity;
+  if (text == "NaN") return std::numeric_limits<double>::quiet_NaN();
+  return std::nullopt;
+}
+
+}  // namespace
+
+const Node& Fields::member(const Node& object, std::string_view name) const {
+  expect(object.kind == Node::Kind::object, "an object with \"", name, "\" is wanted; it is ",
+         describe(object));
+  const Node* found = object.find(name);
+  expect(found != nullptr, "\"", name, "\" is missing");
+  return *found;
+}
+
+const Node* Fields::optional(const Node& object, std::string_view name) const {
+  expect(object.kind == Node::Kind::object, "an object is wanted; it is ", describe(object));
+  const Node* found = object.find(name);
+  return found == nullptr || found->is_null() ? nullptr : found;
+}
+
+std::string Fields::text(const Node& object, std::string_view name) const {
+  return as_text(member(object, name), name);
+}
+std::int64_t Fields::integer(const Node& object, std::string_view name) const {
+  return as_integer(member(object, name), name);
+}
+const std::vector<Node>& Fields::list(const Node& object, std::string_view name) const {
+  return as_list(member(object, name), name);
+}
+const std::vector<std::pair<std::string, Node>>& Fields::members(const Node& object,
+                                                                 std::string_view name) const {
+  const Node& value = member(object, name);
+  expect(value.kind == Node::Kind::object, "\"", name, "\" is ", describe(value),
+         "; an object is wanted");
+  return value.members;
+}
+
+std::string Fields::as_text(const Node& value, std::string_view name) const {
+  expect(value.is_string(), "\"", name, "\" is ", describe(value), "; a string is wanted");
+  return value.scalar.string;
+}
+std::int64_t Fields::as_integer(const Node& value, std::string_view name) const {
+  expect(value.is_integer(), "\"", name, "\" is ", describe(value), "; an integer is wanted");
+  return value.scalar.integer;
+}
+double Fields::as_number(const Node& value, std::string_view name) const {
+  using Kind = json::Scalar::Kind;
+  if (value.is_string())
+    if (auto special = special_number(value.scalar.string)) return *special;
+  bool is_number = value.kind == Node::Kind::scalar &&
+                   (value.scalar.kind == Kind::integer || value.scalar.kind == Kind::real);
+  expect(is_number, "\"", name, "\" is ", describe(value), "; a number is wanted");
+  return value.scalar.real;
+}
+bool Fields::as_flag(const Node& value, std::string_view name) const {
+  expect(value.kind == Node::Kind::scalar && value.scalar.kind == json::Scalar::Kind::boolean, "\"",
+         name, "\" is ", describe(value), "; true or false is wanted");
+  return value.scalar.boolean;
+}
+const std::vector<Node>& Fields::as_list(const Node& value, std::string_view name) const {
+  expect(value.kind == Node::Kind::array, "\"", name, "\" is ", describe(value),
+         "; an array is wanted");
+  return value.items;
+}
+DType Fields::as_dtype(const Node& value, std::string_view name) const {
+  std::int64_t number = as_integer(value, name);
+  auto dtype = dtype_of_number(number);
+  expect(dtype.has_value(), "\"", name, "\" is the element type ", number,
+         number >= 9 && number <= 11 ? " (complex numbers)" : "", ", which is not supported");
+  return *dtype;
+}
+const std::pair<std::string, Node>& Fields::as_choice(const Node& value,
+                                                      std::string_view name) const {
+  expect(value.kind == Node::Kind::object && value.members.size() == 1, "\"", name, "\" is ",
+         describe(value), "; an object with one member, which says what it holds, is wanted");
+  return value.members.front();
+}
+
+}  // namespace tilewright::exported

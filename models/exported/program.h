@@ -1,0 +1,101 @@
+// A program that torch.export has written, as data: what goes in, the nodes in their order, what
+// comes out, and what is said about sizes.
+//
+// Read from foreign JSON, and right in itself once it is read: every name that is used was defined
+// before, once; every member has the type that PyTorch's schema (torch/_export/serde/schema.py)
+// gives it. Whether its operators are known is another question (aten/operators.h), and what it
+// computes is exported_module.h's.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "models/exported/size_expression.h"
+#include "models/files/reader.h"
+#include "runtime/base/dtype.h"
+
+namespace tilewright::exported {
+
+using ValueId = int;  // of a tensor or a number that the program names
+
+// What an argument of a node is. Lists of tensors may have gaps.
+struct TensorName {
+  ValueId id;
+};
+struct TensorNames {
+  std::vector<std::optional<ValueId>> ids;
+};
+struct NumberName {  // an integer, float or flag that another node computes
+  ValueId id;
+};
+using Integer = std::variant<std::int64_t, NumberName>;
+enum class MemoryFormat : std::uint8_t { contiguous, channels_last, preserve };
+struct DeviceName {
+  std::string text;
+};
+struct Layout {
+  std::int64_t number;
+};
+using ArgumentValue =
+    std::variant<std::monostate, TensorName, TensorNames, NumberName, bool, std::int64_t, double,
+                 std::string, std::vector<Integer>, std::vector<double>, std::vector<bool>, DType,
+                 MemoryFormat, DeviceName, Layout>;
+struct Argument {
+  std::string name;
+  ArgumentValue value;
+};
+
+struct Node {
+  std::string name;
+  std::string target;  // "aten.add.Tensor", "_operator.mul"
+  std::vector<Argument> arguments;
+  std::vector<ValueId> results;  // lists of tensors one by one
+  std::string source;            // "modeling_bert.py:82", of the innermost line; may be empty
+};
+
+struct TensorFacts {
+  DType dtype;
+  std::vector<SizeExpression> sizes;
+};
+
+struct Input {
+  enum class Kind : std::uint8_t { user, parameter, buffer, constant };
+  Kind kind;
+  ValueId value;
+  std::string name;  // of a parameter, buffer or constant PyTorch's; of the user's, as in forward()
+  TensorFacts facts;
+};
+struct Output {
+  enum class Kind : std::uint8_t { user, buffer_change, input_change };
+  Kind kind;
+  ValueId value;
+  std::string name;  // of the buffer or the user's input that it is written to; else the value's
+};
+
+struct SymbolRange {
+  std::int64_t min, max;
+};
+
+struct Program {
+  std::string file;  // for messages
+  std::vector<Input> inputs;
+  std::vector<Node> nodes;
+  std::vector<Output> outputs;
+  std::map<std::string, SymbolRange, std::less<>> symbols;
+  std::vector<std::string> value_names;  // by ValueId
+  std::string torch_version;
+};
+
+// Raises `Error` "[load_exported] FILE: node "add_1": ..." for what is wrong with the text, which
+// is model.json of the archive.
+Program read_program(std::string_view text, const std::string& file);
+
+// Limits of model.json and of the descriptions of weights, which suit graphs of 100,000 nodes.
+json::Limits program_limits();
+
+}  // namespace tilewright::exported

@@ -1,0 +1,35 @@
+// A size that a program states in terms of other sizes: `Mul(Integer(4), Symbol('s27', ...))`.
+//
+// The text is what sympy's srepr gives. Only what stands for sizes of inputs is read so; sizes in
+// between are computed by nodes of the graph.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tilewright::exported {
+
+struct SizeExpression {
+  enum class Kind : std::uint8_t { integer, symbol, function };
+  Kind kind = Kind::integer;
+  std::int64_t integer = 0;
+  std::string name;                      // of a symbol or function
+  std::vector<SizeExpression> operands;  // of a function
+};
+
+// Nothing where the text is no such expression, or too deep.
+std::optional<SizeExpression> parse_size_expression(std::string_view text);
+
+using SymbolValues = std::map<std::string, std::int64_t, std::less<>>;
+// Nothing where a symbol has no value, a function is not known, or the result passes 64 bits.
+std::optional<std::int64_t> evaluate(const SizeExpression& expression, const SymbolValues& symbols);
+
+// As people write it: "4 * s27"; functions as "FloorDiv(s27, 2)".
+std::string to_string(const SizeExpression& expression);
+
+}  // namespace tilewright::exported
