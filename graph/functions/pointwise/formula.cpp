@@ -1,0 +1,104 @@
+#include "graph/functions/pointwise/formula.h"
+
+#include <limits>
+
+#include "graph/tensor/functional.h"
+
+namespace tilewright::graph {
+
+Formula Formula::number(const Number& value) const {
+  return {constant(dtype(), tensor_.shape(), value, where_), where_};
+}
+Formula Formula::make(Op op) const { return {apply(op, {tensor_}, {}, where_), where_}; }
+Formula Formula::make(Op op, const Formula& b) const {
+  return {apply(op, {tensor_, b.tensor_}, {}, where_), where_};
+}
+Formula Formula::make(Op op, const Formula& b, const Formula& c) const {
+  return {apply(op, {tensor_, b.tensor_, c.tensor_}, {}, where_), where_};
+}
+
+Formula greater(const Formula& a, const Formula& b) { return a.make(Op::maximum, b); }
+Formula lesser(const Formula& a, const Formula& b) { return a.make(Op::minimum, b); }
+Formula choice(const Formula& condition, const Formula& a, const Formula& b) {
+  return condition.make(Op::where, a, b);
+}
+Formula choice(const Formula& condition, const Formula& a, double b) {
+  return choice(condition, a, a.number(b));
+}
+Formula choice(const Formula& condition, double a, const Formula& b) {
+  return choice(condition, b.number(a), b);
+}
+
+Formula polynomial(const Formula& x, const std::vector<double>& coefficients) {
+  Formula sum = x.number(coefficients.back());
+  for (std::size_t i = coefficients.size() - 1; i-- > 0;) sum = sum * x + coefficients[i];
+  return sum;
+}
+
+namespace {
+
+Formula nowhere(const Formula& x) {
+  return {constant(DType::boolean, x.tensor().shape(), false, x.where()), x.where()};
+}
+
+}  // namespace
+
+Formula is_nan(const Formula& x) { return x.is_floating() ? x != x : nowhere(x); }
+Formula is_infinite(const Formula& x) {
+  return x.is_floating() ? abs(x) == std::numeric_limits<double>::infinity() : nowhere(x);
+}
+Formula is_negative(const Formula& x) {
+  if (x.is_floating()) return (x < 0) | ((x == 0) & (1 / x < 0));
+  return is_signed(x.dtype()) ? x < 0 : nowhere(x);
+}
+Formula negated_where(const Formula& condition, const Formula& magnitude) {
+  return choice(condition, -magnitude, magnitude);
+}
+
+namespace {
+
+DType wide(DType dtype) { return is_float16(dtype) ? DType::f32 : dtype; }
+
+Terms in_dtype(std::string_view operation, OperandList operands, DType inner, DType result) {
+  std::source_location where = (*operands.begin())->where;
+  std::span<const TensorOperand* const> all(operands.begin(), operands.size());
+  Shape shape;
+  for (const TensorOperand* operand : all) {
+    if (operand->is_number) continue;
+    auto together = broadcast_shapes(shape, operand->tensor.shape());
+    if (!together) broadcast_operands(operation, all);  // raises the error
+    shape = *together;
+  }
+  Terms made{{}, result};
+  for (const TensorOperand* operand : all) {
+    bool is_number = operand->is_number;
+    if (!is_number) tensor_of(*operand, operation);
+    made.terms.emplace_back(
+        is_number ? constant(inner, shape, operand->number, where)
+                  : broadcast_to(operand->tensor.to(inner, where), shape, operation, where),
+        where);
+  }
+  return made;
+}
+
+DType common(std::string_view operation, OperandList operands) {
+  return common_dtype(operation, std::span(operands.begin(), operands.size()));
+}
+
+}  // namespace
+
+Terms promoted(std::string_view operation, OperandList operands) {
+  DType dtype = common(operation, operands);
+  return in_dtype(operation, operands, dtype, dtype);
+}
+Terms floating(std::string_view operation, OperandList operands) {
+  DType dtype = common(operation, operands);
+  if (!is_floating(dtype)) dtype = DType::f32;
+  return in_dtype(operation, operands, wide(dtype), dtype);
+}
+Terms widened(std::string_view operation, OperandList operands) {
+  DType dtype = common(operation, operands);
+  return in_dtype(operation, operands, wide(dtype), dtype);
+}
+
+}  // namespace tilewright::graph

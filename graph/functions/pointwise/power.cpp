@@ -1,0 +1,109 @@
+// Powers. With a whole exponent they have a meaning of their own where the base is negative, and
+// integers to integers stay exact.
+#include <cmath>
+#include <limits>
+
+#include "graph/functions/pointwise/elementary.h"
+#include "graph/functions/pointwise/formula.h"
+#include "graph/ir/location.h"
+#include "graph/tensor/functional.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+
+using graph::choice;
+using graph::Formula;
+using graph::Op;
+using graph::Terms;
+
+namespace {
+
+// In f64, whose rounding of the product with the logarithm f32 does not see.
+Formula power_of_magnitude(const Formula& magnitude, const Formula& exponent) {
+  Formula product = exponent.to(DType::f64) * log2(magnitude.to(DType::f64));
+  return exp2(product).to(exponent.dtype());
+}
+
+Formula power_of_floats(const Formula& base, const Formula& exponent) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  Formula magnitude = abs(base), power = power_of_magnitude(magnitude, exponent);
+  power = choice((magnitude == 1) & (exponent == exponent), 1, power);
+  Formula is_whole = floor(exponent) == exponent, half = exponent * 0.5;
+  Formula is_odd = is_whole & (floor(half) != half);
+  power = negated_where(is_odd & is_negative(base), power);
+  power = choice((base < 0) & (magnitude < infinity) & !is_whole, none, power);
+  return choice((base == 1) | (exponent == 0), 1, power);
+}
+
+// Exponents that need no logarithm; for most PyTorch has these formulas too.
+std::optional<Formula> power_by_number(const Formula& x, double exponent) {
+  if (exponent == 0) return x.number(1);
+  if (exponent == 1) return x;
+  if (exponent == 2) return x * x;
+  if (exponent == 3) return x * x * x;
+  if (exponent == 4) return (x * x) * (x * x);
+  if (exponent == 0.5) return sqrt(x);
+  if (exponent == -0.5) return 1 / sqrt(x);
+  if (exponent == -1) return 1 / x;
+  if (exponent == -2) return 1 / (x * x);
+  return std::nullopt;
+}
+
+Formula power_of_integers(const Formula& base, std::int64_t exponent) {
+  Formula result = base.number(1), square = base;
+  for (auto bits = static_cast<std::uint64_t>(exponent); bits != 0; bits >>= 1) {
+    if (bits & 1) result = result * square;
+    if (bits > 1) square = square * square;
+  }
+  return result;
+}
+// Each bit of the exponents decides whether a square of the base is a factor.
+Formula power_of_integers(const Formula& base, const Formula& exponent) {
+  Formula one = base.number(1), result = one, square = base, bits = exponent;
+  const int count = bit_width(base.dtype()) - (is_signed(base.dtype()) ? 1 : 0);
+  for (int i = 0; i < count; ++i) {
+    Formula is_set = bits.make(Op::bitwise_and, one) == one;
+    result = choice(is_set, result * square, result);
+    if (i + 1 == count) break;
+    bits = bits.make(Op::shift_right, one);
+    square = square * square;
+  }
+  if (!is_signed(base.dtype())) return result;
+  Formula is_odd = exponent.make(Op::bitwise_and, one) == one;
+  Formula of_minus_one = choice(is_odd, -one, one);
+  Formula inverse = choice(base == 1, one, choice(base == -1, of_minus_one, 0));
+  return choice(exponent < 0, inverse, result);
+}
+
+}  // namespace
+
+Tensor pow(const TensorOperand& base, const TensorOperand& exponent) {
+  Terms terms = graph::widened("pow", {&base, &exponent});
+  require(!is_boolean(terms.dtype), "[pow] base and exponent are bool (at ", graph::At{base.where},
+          "); convert the base with to(i32), or to another dtype");
+  const Formula &x = terms[0], &y = terms[1];
+  if (exponent.is_number && x.is_floating())
+    if (auto power = power_by_number(x, exponent.number.as_double())) return terms.result(*power);
+  if (x.is_floating()) return terms.result(power_of_floats(x, y));
+  if (!exponent.is_number) return terms.result(power_of_integers(x, y));
+  std::int64_t whole = exponent.number.as_integer();
+  require(whole >= 0, "[pow] the exponent of integers is the number ", whole, " (at ",
+          graph::At{base.where}, "); it must not be negative: convert the base with to(f32)");
+  return terms.result(power_of_integers(x, whole));
+}
+
+Tensor float_power(const TensorOperand& base, const TensorOperand& exponent) {
+  auto wide = [](const TensorOperand& x) {
+    if (x.is_number) return TensorOperand(x.number.as_double(), x.where);
+    return TensorOperand(x.tensor.to(DType::f64, x.where), x.where);
+  };
+  return pow(wide(base), wide(exponent));
+}
+
+Tensor ldexp(const TensorOperand& x, const TensorOperand& exponent) {
+  if (exponent.is_number) return x * TensorOperand(std::exp2(exponent.number.as_double()), x.where);
+  return x * TensorOperand(pow({2.0, x.where}, exponent), x.where);
+}
+
+}  // namespace tilewright
