@@ -1,0 +1,297 @@
+#include "graph/functions/pointwise/arithmetic.h"
+
+#include <cmath>
+#include <limits>
+
+#include "graph/functions/pointwise/formula.h"
+#include "graph/ir/location.h"
+#include "graph/tensor/functional.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+
+using graph::At;
+using graph::choice;
+using graph::Formula;
+using graph::is_negative;
+using graph::negated_where;
+using graph::Op;
+using graph::promoted;
+using graph::Terms;
+using graph::widened;
+using std::source_location;
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+double largest_of(DType dtype) {
+  return std::ldexp(2 - std::ldexp(1.0, 1 - digits(dtype)), exponent_bias(dtype));
+}
+
+Formula term_of(const TensorOperand& x, std::string_view name) {
+  return {graph::tensor_of(x, name), x.where};
+}
+
+void require_factor(const Number& factor, const Formula& term, std::string_view name,
+                    std::string_view what) {
+  require(term.is_floating() || factor.is_integral(), "[", name, "] ", what, " is ",
+          factor.as_double(), ", the operands are ", term.dtype(), " (at ", At{term.where()},
+          "); it must be an integer, or the operands floating");
+}
+bool is_one(const Number& factor) { return factor.as_double() == 1; }
+Formula times(const Formula& x, const Number& factor) {
+  return is_one(factor) ? x : x * x.number(factor);
+}
+
+void require_floating(const Terms& terms, std::string_view name) {
+  require(is_floating(terms.dtype), "[", name, "] the operands are ", terms.dtype, " (at ",
+          At{terms[0].where()}, "); they must be floating: convert with to(f32)");
+}
+// As PyTorch wants of functions that do not promote.
+void require_one_dtype(std::string_view name, const TensorOperand& a, const TensorOperand& b) {
+  if (a.is_number || b.is_number) return;
+  DType left = graph::tensor_of(a, name).dtype(), right = graph::tensor_of(b, name).dtype();
+  require(left == right, "[", name, "] the operands are ", left, " and ", right, " (at ",
+          At{a.where}, "); they must have one dtype: convert with to()");
+}
+
+}  // namespace
+
+Tensor add(const TensorOperand& a, const TensorOperand& b, const Number& alpha) {
+  if (is_one(alpha)) return a + b;
+  Terms terms = widened("add", {&a, &b});
+  require_factor(alpha, terms[0], "add", "alpha");
+  return terms.result(terms[0] + times(terms[1], alpha));
+}
+Tensor sub(const TensorOperand& a, const TensorOperand& b, const Number& alpha) {
+  if (is_one(alpha)) return a - b;
+  Terms terms = widened("sub", {&a, &b});
+  require_factor(alpha, terms[0], "sub", "alpha");
+  return terms.result(terms[0] - times(terms[1], alpha));
+}
+Tensor rsub(const TensorOperand& a, const TensorOperand& b, const Number& alpha) {
+  return sub({b}, a, alpha);
+}
+Tensor mul(const TensorOperand& a, const TensorOperand& b) { return a * b; }
+Tensor true_divide(const TensorOperand& a, const TensorOperand& b) { return a / b; }
+Tensor positive(const TensorOperand& x) {
+  Formula term = term_of(x, "positive");
+  require(!is_boolean(term.dtype()), "[positive] the operand is bool (at ", At{x.where},
+          "); convert it with to(i32), or to another dtype");
+  return term.tensor();
+}
+
+Tensor lerp(const TensorOperand& start, const TensorOperand& end, const TensorOperand& weight) {
+  require_one_dtype("lerp", start, end);
+  require_one_dtype("lerp", start, weight);
+  require_floating(promoted("lerp", {&start, &end}), "lerp");
+  Terms terms = widened("lerp", {&start, &end, &weight});
+  const Formula &from = terms[0], &to = terms[1], &part = terms[2];
+  Formula way = to - from;
+  return terms.result(choice(abs(part) < 0.5, from + part * way, to - way * (1 - part)));
+}
+
+Tensor addcmul(const TensorOperand& x, const TensorOperand& a, const TensorOperand& b,
+               const Number& value) {
+  Terms terms = widened("addcmul", {&x, &a, &b});
+  require_factor(value, terms[0], "addcmul", "value");
+  return terms.result(terms[0] + times(terms[1], value) * terms[2]);
+}
+Tensor addcdiv(const TensorOperand& x, const TensorOperand& a, const TensorOperand& b,
+               const Number& value) {
+  Terms terms = widened("addcdiv", {&x, &a, &b});
+  require_floating(terms, "addcdiv");
+  return terms.result(terms[0] + times(terms[1], value) / terms[2]);
+}
+
+namespace {
+
+Formula towards_zero(const Formula& x) { return choice(x < 0, ceil(x), floor(x)); }
+
+}  // namespace
+
+Tensor trunc(const TensorOperand& x) {
+  Formula term = term_of(x, "trunc");
+  if (is_integer(term.dtype())) return term.tensor().clone(x.where);
+  return towards_zero(term).tensor();
+}
+Tensor frac(const TensorOperand& x) {
+  Formula term = term_of(x, "frac");
+  return (term - towards_zero(term)).tensor();
+}
+Tensor round(const TensorOperand& x, int decimals) {
+  if (decimals == 0) return round(x);
+  graph::tensor_of(x, "round");
+  Terms terms = widened("round", {&x});
+  require_floating(terms, "round");
+  double scale = std::pow(10.0, std::abs(decimals));
+  const Formula& term = terms[0];
+  return terms.result(decimals > 0 ? round(term * scale) / scale : round(term / scale) * scale);
+}
+
+Tensor sign(const TensorOperand& x) {
+  Formula term = term_of(x, "sign");
+  if (is_boolean(term.dtype())) return term.tensor().clone(x.where);
+  Formula positive = choice(term > 0, 1, term.number(0));
+  if (!term.is_floating() && !is_signed(term.dtype())) return positive.tensor();
+  return choice(term < 0, -1, positive).tensor();
+}
+Tensor sgn(const TensorOperand& x) { return sign(x); }
+Tensor signbit(const TensorOperand& x) { return is_negative(term_of(x, "signbit")).tensor(); }
+
+Tensor copysign(const TensorOperand& a, const TensorOperand& b) {
+  Terms terms = graph::floating("copysign", {&a, &b});
+  return terms.result(negated_where(is_negative(terms[1]), abs(terms[0])));
+}
+
+Tensor heaviside(const TensorOperand& x, const TensorOperand& values) {
+  require_one_dtype("heaviside", x, values);
+  Terms terms = promoted("heaviside", {&x, &values});
+  Formula step = (terms[0] > 0).to(terms.dtype);
+  return choice(terms[0] == 0, terms[1], step).tensor();
+}
+
+namespace {
+
+// What the next number of a dtype is found with.
+struct Spacing {
+  double least, steady;  // the least number, and below which all are multiples of it
+  double most;
+  double half;  // of the step behind 1, and the least bit more
+  explicit Spacing(DType dtype)
+      : least(std::ldexp(1.0, 2 - exponent_bias(dtype) - digits(dtype))),
+        steady(std::ldexp(1.0, 2 - exponent_bias(dtype))),
+        most(largest_of(dtype)),
+        half(std::ldexp(1 + std::ldexp(1.0, 1 - digits(dtype)), -digits(dtype))) {}
+};
+
+}  // namespace
+
+// A sum with a little more than half of the least difference is rounded to the next number, above
+// and below (Rump, Zimmermann, Boldo, Melquiond: Computing predecessor and successor in rounding to
+// nearest). Numbers below 1 are scaled, so that the difference keeps its digits.
+Tensor nextafter(const TensorOperand& a, const TensorOperand& b) {
+  require_one_dtype("nextafter", a, b);
+  Terms terms = promoted("nextafter", {&a, &b});
+  require(is_floating(terms.dtype) && bit_width(terms.dtype) >= 32, "[nextafter] the operands are ",
+          terms.dtype, " (at ", At{a.where}, "); they must be f32 or f64");
+  const Formula &x = terms[0], &to = terms[1];
+  const Spacing spacing(terms.dtype);
+  constexpr double scale = 0x1p64;
+  Formula is_up = to > x, magnitude = abs(x), is_small = magnitude < 1;
+  Formula scaled = choice(is_small, x * scale, x), half = abs(scaled) * spacing.half;
+  Formula rounded = scaled + choice(is_up, half, -half);
+  Formula next = choice(is_small, rounded * (1 / scale), rounded);
+  Formula least = choice(is_up, spacing.least, x.number(-spacing.least));
+  next = choice(magnitude < spacing.steady, x + least, next);
+  next = choice(magnitude == infinity, negated_where(x < 0, x.number(spacing.most)), next);
+  next = choice((next == 0) & (x < 0), -0.0, next);
+  next = choice(to == x, to, next);
+  return choice(is_nan(x) | is_nan(to), x + to, next).tensor();
+}
+
+Tensor isnan(const TensorOperand& x) { return is_nan(term_of(x, "isnan")).tensor(); }
+Tensor isinf(const TensorOperand& x) { return is_infinite(term_of(x, "isinf")).tensor(); }
+Tensor isfinite(const TensorOperand& x) {
+  Formula term = term_of(x, "isfinite");
+  return (term.is_floating() ? abs(term) < infinity : !is_nan(term)).tensor();
+}
+Tensor isposinf(const TensorOperand& x) {
+  Formula term = term_of(x, "isposinf");
+  return (term.is_floating() ? term == infinity : is_infinite(term)).tensor();
+}
+Tensor isneginf(const TensorOperand& x) {
+  Formula term = term_of(x, "isneginf");
+  return (term.is_floating() ? term == -infinity : is_infinite(term)).tensor();
+}
+
+Tensor isclose(const TensorOperand& a, const TensorOperand& b, const CloseOptions& options) {
+  require_one_dtype("isclose", a, b);
+  require(options.rtol >= 0 && options.atol >= 0, "[isclose] rtol is ", options.rtol, ", atol is ",
+          options.atol, " (at ", At{a.where}, "); neither may be negative");
+  Terms exact = promoted("isclose", {&a, &b});
+  Formula close = exact[0] == exact[1];
+  if (options.equal_nan) close = close | (is_nan(exact[0]) & is_nan(exact[1]));
+  if (options.rtol == 0 && options.atol == 0) return close.tensor();
+  DType dtype = is_floating(exact.dtype) ? exact.dtype : DType::f32;
+  Formula x = exact[0].to(dtype), y = exact[1].to(dtype), distance = abs(x - y);
+  Formula allowed = abs(y * options.rtol) + options.atol;
+  return (close | ((distance < infinity) & (distance <= allowed))).tensor();
+}
+
+Tensor clamp_min(const TensorOperand& x, const TensorOperand& least) { return clamp(x, least, {}); }
+Tensor clamp_max(const TensorOperand& x, const TensorOperand& most) { return clamp(x, {}, most); }
+
+namespace {
+
+Tensor extremum_of_numbers(std::string_view name, Op op, const TensorOperand& a,
+                           const TensorOperand& b) {
+  Terms terms = promoted(name, {&a, &b});
+  Formula extremum = terms[0].make(op, terms[1]);
+  if (!is_floating(terms.dtype)) return extremum.tensor();
+  return choice(is_nan(terms[0]), terms[1], choice(is_nan(terms[1]), terms[0], extremum)).tensor();
+}
+
+}  // namespace
+
+Tensor fmax(const TensorOperand& a, const TensorOperand& b) {
+  return extremum_of_numbers("fmax", Op::maximum, a, b);
+}
+Tensor fmin(const TensorOperand& a, const TensorOperand& b) {
+  return extremum_of_numbers("fmin", Op::minimum, a, b);
+}
+
+Tensor nan_to_num(const TensorOperand& x, const NanToNumOptions& options) {
+  Formula term = term_of(x, "nan_to_num");
+  if (!term.is_floating()) return term.tensor().clone(x.where);
+  double largest = largest_of(term.dtype());
+  Formula finite = choice(term == infinity, options.posinf.value_or(largest), term);
+  finite = choice(term == -infinity, options.neginf.value_or(-largest), finite);
+  return choice(is_nan(term), options.nan, finite).tensor();
+}
+
+Tensor bitwise_not(const TensorOperand& x) {
+  Formula term = term_of(x, "bitwise_not");
+  if (is_boolean(term.dtype())) return (!term).tensor();
+  return term.make(Op::bitwise_xor, term.number(-1)).tensor();
+}
+Tensor logical_xor(const TensorOperand& a, const TensorOperand& b) {
+  Terms terms = promoted("logical_xor", {&a, &b});
+  return ((terms[0] != 0) != (terms[1] != 0)).tensor();
+}
+
+namespace {
+
+// Euclid's algorithm for as many steps as two numbers of the width can need: Fibonacci's take
+// longest, of which 1.44 times the bits fit. A divisor of 0 ends it.
+Formula common_divisor(const Formula& x, const Formula& y) {
+  Formula a = x, b = y;
+  const int steps = bit_width(x.dtype()) * 144 / 100 + 2;
+  for (int i = 0; i < steps; ++i) {
+    Formula next = choice(b == 0, 0, a.make(Op::fmod, b));
+    a = choice(b == 0, a, b);
+    b = next;
+  }
+  return is_signed(a.dtype()) ? abs(a) : a;
+}
+Terms integers(std::string_view name, const TensorOperand& a, const TensorOperand& b) {
+  Terms terms = promoted(name, {&a, &b});
+  require(is_integer(terms.dtype), "[", name, "] the operands are ", terms.dtype, " (at ",
+          At{a.where}, "); they must be integers");
+  return terms;
+}
+
+}  // namespace
+
+Tensor gcd(const TensorOperand& a, const TensorOperand& b) {
+  Terms terms = integers("gcd", a, b);
+  return common_divisor(terms[0], terms[1]).tensor();
+}
+Tensor lcm(const TensorOperand& a, const TensorOperand& b) {
+  Terms terms = integers("lcm", a, b);
+  Formula divisor = common_divisor(terms[0], terms[1]);
+  Formula multiple = terms[0] / divisor * terms[1];  // by 0 a quotient is 0
+  return (is_signed(terms.dtype) ? abs(multiple) : multiple).tensor();
+}
+
+}  // namespace tilewright
