@@ -23,6 +23,7 @@
 #include "graph/functions/log.h"
 #include "graph/functions/pointwise/arithmetic.h"
 #include "graph/functions/pointwise/elementary.h"
+#include "graph/functions/pointwise/special.h"
 #include "graph/functions/quantized.h"
 #include "graph/tensor/tensor.h"
 #include "models/decoder/attention.h"
