@@ -21,6 +21,7 @@
 #include "graph/compile/sizes/size_marks.h"
 #include "graph/functions/dlpack.h"
 #include "graph/functions/log.h"
+#include "graph/functions/pointwise/activations.h"
 #include "graph/functions/pointwise/arithmetic.h"
 #include "graph/functions/pointwise/elementary.h"
 #include "graph/functions/pointwise/special.h"

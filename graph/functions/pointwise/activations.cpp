@@ -1,0 +1,141 @@
+#include "graph/functions/pointwise/activations.h"
+
+#include <cmath>
+
+#include "graph/functions/pointwise/formula.h"
+#include "graph/ir/location.h"
+#include "graph/tensor/functional.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+
+using graph::At;
+using graph::choice;
+using graph::Formula;
+using graph::Terms;
+
+namespace {
+
+void require_floating(std::string_view name, const TensorOperand& x) {
+  DType dtype = graph::tensor_of(x, name).dtype();
+  require(is_floating(dtype), "[", name, "] the operand is ", dtype, " (at ", At{x.where},
+          "); it must be floating: convert with to(f32)");
+}
+
+template <typename F>
+Tensor activated(std::string_view name, const TensorOperand& x, F&& formula) {
+  require_floating(name, x);
+  Terms terms = graph::widened(name, {&x});
+  return terms.result(formula(terms[0]));
+}
+
+Formula clamped(const Formula& x, double least, double most) {
+  return lesser(greater(x, x.number(least)), x.number(most));
+}
+
+}  // namespace
+
+Tensor hardtanh(const TensorOperand& x, double min_val, double max_val) {
+  Formula term(graph::tensor_of(x, "hardtanh"), x.where);
+  if (!term.is_floating()) return clamp(x, std::int64_t(min_val), std::int64_t(max_val));
+  return clamped(term, min_val, max_val).tensor();
+}
+Tensor relu6(const TensorOperand& x) { return hardtanh(x, 0, 6); }
+
+Tensor leaky_relu(const TensorOperand& x, double negative_slope) {
+  return activated("leaky_relu", x,
+                   [&](const Formula& t) { return choice(t > 0, t, t * negative_slope); });
+}
+
+Tensor prelu(const TensorOperand& x, const Tensor& weight) {
+  require_floating("prelu", x);
+  TensorOperand slopes(weight, x.where);
+  std::int64_t count = graph::tensor_of(slopes, "prelu").count();
+  std::int64_t channels = x.tensor.rank() > 1 ? x.tensor.size(1) : 1;
+  require(count == channels || count == 1, "[prelu] the weight is ", weight.shape(),
+          ", the operand ", x.tensor.shape(), " (at ", At{x.where},
+          "); there must be one slope for each index of axis 1, or one for all");
+  Shape sizes(x.tensor.shape().size(), 1);
+  if (count != 1) sizes[1] = channels;
+  TensorOperand spread(graph::reshape_operand(weight, sizes, x.where), x.where);
+  Terms terms = graph::widened("prelu", {&x, &spread});
+  return terms.result(choice(terms[0] > 0, terms[0], terms[1] * terms[0]));
+}
+
+namespace {
+
+Tensor exponential_unit(std::string_view name, const TensorOperand& x, double alpha, double scale,
+                        double input_scale) {
+  return activated(name, x, [&](const Formula& t) {
+    return choice(t > 0, t * scale, expm1(t * input_scale) * (alpha * scale));
+  });
+}
+
+}  // namespace
+
+Tensor elu(const TensorOperand& x, double alpha, double scale, double input_scale) {
+  return exponential_unit("elu", x, alpha, scale, input_scale);
+}
+Tensor selu(const TensorOperand& x) {
+  return exponential_unit("selu", x, 1.6732632423543772848170429916717,
+                          1.0507009873554804934193349852946, 1);
+}
+Tensor celu(const TensorOperand& x, double alpha) {
+  require(alpha != 0, "[celu] alpha is 0 (at ", At{x.where}, "); it must be another number");
+  return exponential_unit("celu", x, alpha, 1, 1 / alpha);
+}
+
+Tensor hardsigmoid(const TensorOperand& x) {
+  return activated("hardsigmoid", x, [](const Formula& t) { return clamped(t + 3, 0, 6) / 6; });
+}
+Tensor hardswish(const TensorOperand& x) {
+  return activated("hardswish", x, [](const Formula& t) { return t * clamped(t + 3, 0, 6) / 6; });
+}
+
+Tensor hardshrink(const TensorOperand& x, double lambd) {
+  return activated("hardshrink", x,
+                   [&](const Formula& t) { return choice((t >= -lambd) & (t <= lambd), 0, t); });
+}
+Tensor softshrink(const TensorOperand& x, double lambd) {
+  require(lambd >= 0, "[softshrink] lambd is ", lambd, " (at ", At{x.where},
+          "); it must not be negative");
+  return activated("softshrink", x, [&](const Formula& t) {
+    return choice(t > lambd, t - lambd, choice(t < -lambd, t + lambd, t * 0));
+  });
+}
+
+Tensor softsign(const TensorOperand& x) {
+  return activated("softsign", x, [](const Formula& t) { return t / (1 + abs(t)); });
+}
+// With e = exp(x), tanh(log(1 + e)) is n / (n + 2) for n = e (e + 2). Above 20 it is 1.
+Tensor mish(const TensorOperand& x) {
+  return activated("mish", x, [](const Formula& t) {
+    Formula e = exp(t), n = e * (e + 2);
+    return choice(t > 20, t, t * (n / (n + 2)));
+  });
+}
+Tensor logsigmoid(const TensorOperand& x) {
+  return activated("logsigmoid", x,
+                   [](const Formula& t) { return lesser(t, t.number(0)) - log1p(exp(-abs(t))); });
+}
+
+Tensor threshold(const TensorOperand& x, double threshold, double value) {
+  Formula term(graph::tensor_of(x, "threshold"), x.where);
+  return choice(term <= threshold, value, term).tensor();
+}
+
+Tensor glu(const TensorOperand& x, int axis) {
+  require_floating("glu", x);
+  axis = graph::axis_of(axis, x.tensor.shape(), "glu", x.where);
+  std::int64_t size = x.tensor.size(axis);
+  require(size % 2 == 0, "[glu] axis ", axis, " of shape ", x.tensor.shape(), " has size ", size,
+          " (at ", At{x.where}, "); it must be even, as both halves are multiplied");
+  auto half = [&](std::int64_t start) {
+    return TensorOperand(x.tensor.slice(axis, start, start + size / 2, 1, x.where), x.where);
+  };
+  TensorOperand values = half(0), gates = half(size / 2);
+  Terms terms = graph::widened("glu", {&values, &gates});
+  return terms.result(terms[0] * sigmoid(terms[1]));
+}
+
+}  // namespace tilewright
