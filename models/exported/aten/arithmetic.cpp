@@ -1,0 +1,126 @@
+// Operators of two operands, element by element: sums, comparisons, bits, choices.
+#include "graph/functions/pointwise/arithmetic.h"
+#include "graph/functions/pointwise/elementary.h"
+#include "models/exported/aten/operators.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::exported {
+namespace {
+
+using Function = Tensor (*)(const TensorOperand& a, const TensorOperand& b);
+template <Function function>
+constexpr auto of_two =
+    [](const Call& c) { return function(c.operand("self"), c.operand("other")); };
+
+Tensor quotient(const Call& call) {
+  std::string mode = call.text("rounding_mode", "none");
+  bool is_floor = mode == "floor";
+  if (!is_floor && mode != "trunc" && mode != "none")
+    call.refuse("rounding_mode", "is neither floor nor trunc");
+  return div(call.operand("self"), call.operand("other"),
+             is_floor          ? RoundingMode::floor
+             : mode == "trunc" ? RoundingMode::trunc
+                               : RoundingMode::none);
+}
+
+std::optional<TensorOperand> bound(const Call& call, std::string_view name) {
+  return call.has(name) ? std::optional(call.operand(name)) : std::nullopt;
+}
+Tensor clamped(const Call& call) {
+  return clamp(call.tensor("self"), bound(call, "min"), bound(call, "max"));
+}
+
+// Overloaded operators by names, which a template takes.
+Tensor product(const TensorOperand& a, const TensorOperand& b) { return a * b; }
+Tensor is_equal(const TensorOperand& a, const TensorOperand& b) { return a == b; }
+Tensor is_unequal(const TensorOperand& a, const TensorOperand& b) { return a != b; }
+Tensor is_less(const TensorOperand& a, const TensorOperand& b) { return a < b; }
+Tensor is_at_most(const TensorOperand& a, const TensorOperand& b) { return a <= b; }
+Tensor is_greater(const TensorOperand& a, const TensorOperand& b) { return a > b; }
+Tensor is_at_least(const TensorOperand& a, const TensorOperand& b) { return a >= b; }
+
+Tensor plus(const Call& call) {
+  return add(call.operand("self"), call.operand("other"), call.scalar("alpha", 1));
+}
+Tensor minus(const Call& call) {
+  return sub(call.operand("self"), call.operand("other"), call.scalar("alpha", 1));
+}
+Tensor reversed_minus(const Call& call) {
+  return rsub(call.operand("self"), call.operand("other"), call.scalar("alpha", 1));
+}
+Tensor power(const Call& call) { return pow(call.operand("self"), call.operand("exponent")); }
+
+constexpr Operator rows[] = {
+    {"aten.add.Tensor", by<plus>},
+    {"aten.add.Scalar", by<plus>},
+    {"aten.sub.Tensor", by<minus>},
+    {"aten.sub.Scalar", by<minus>},
+    {"aten.rsub.Scalar", by<reversed_minus>},
+    {"aten.mul.Tensor", of_two<product>},
+    {"aten.mul.Scalar", of_two<product>},
+    {"aten.div.Tensor", by<quotient>},
+    {"aten.div.Scalar", by<quotient>},
+    {"aten.div.Tensor_mode", by<quotient>},
+    {"aten.div.Scalar_mode", by<quotient>},
+    {"aten.fmod.Tensor", of_two<fmod>},
+    {"aten.fmod.Scalar", of_two<fmod>},
+    {"aten.remainder.Tensor", of_two<remainder>},
+    {"aten.remainder.Scalar", of_two<remainder>},
+    {"aten.maximum.default", of_two<maximum>},
+    {"aten.minimum.default", of_two<minimum>},
+    {"aten.clamp.default", by<clamped>},
+    {"aten.clamp.Tensor", by<clamped>},
+    {"aten.clamp_min.default",
+     [](const Call& c) { return clamp_min(c.tensor("self"), c.operand("min")); }},
+    {"aten.clamp_max.default",
+     [](const Call& c) { return clamp_max(c.tensor("self"), c.operand("max")); }},
+    {"aten.pow.Tensor_Scalar", by<power>},
+    {"aten.pow.Tensor_Tensor", by<power>},
+    {"aten.pow.Scalar", by<power>},
+    {"aten.atan2.default", of_two<atan2>},
+    {"aten.copysign.Tensor", of_two<copysign>},
+    {"aten.fmax.default", of_two<fmax>},
+    {"aten.fmin.default", of_two<fmin>},
+    {"aten.gcd.default", of_two<gcd>},
+    {"aten.hypot.default", of_two<hypot>},
+    {"aten.lcm.default", of_two<lcm>},
+    {"aten.ldexp.Tensor", of_two<ldexp>},
+    {"aten.nextafter.default", of_two<nextafter>},
+    {"aten.eq.Tensor", of_two<is_equal>},
+    {"aten.eq.Scalar", of_two<is_equal>},
+    {"aten.ne.Tensor", of_two<is_unequal>},
+    {"aten.ne.Scalar", of_two<is_unequal>},
+    {"aten.lt.Tensor", of_two<is_less>},
+    {"aten.lt.Scalar", of_two<is_less>},
+    {"aten.le.Tensor", of_two<is_at_most>},
+    {"aten.le.Scalar", of_two<is_at_most>},
+    {"aten.gt.Tensor", of_two<is_greater>},
+    {"aten.gt.Scalar", of_two<is_greater>},
+    {"aten.ge.Tensor", of_two<is_at_least>},
+    {"aten.ge.Scalar", of_two<is_at_least>},
+    {"aten.bitwise_and.Tensor", of_two<bitwise_and>},
+    {"aten.bitwise_or.Tensor", of_two<bitwise_or>},
+    {"aten.bitwise_xor.Tensor", of_two<bitwise_xor>},
+    {"aten.bitwise_and.Scalar", of_two<bitwise_and>},
+    {"aten.bitwise_or.Scalar", of_two<bitwise_or>},
+    {"aten.bitwise_xor.Scalar", of_two<bitwise_xor>},
+    {"aten.bitwise_left_shift.Tensor", of_two<shift_left>},
+    {"aten.bitwise_right_shift.Tensor", of_two<shift_right>},
+    {"aten.logical_and.default", of_two<logical_and>},
+    {"aten.logical_or.default", of_two<logical_or>},
+    {"aten.logical_xor.default", of_two<logical_xor>},
+    {"aten.where.self",
+     [](const Call& c) {
+       return where(c.tensor("condition"), c.operand("self"), c.operand("other"));
+     }},
+    {"aten.where.ScalarOther",
+     [](const Call& c) {
+       return where(c.tensor("condition"), c.operand("self"), c.operand("other"));
+     }},
+};
+
+}  // namespace
+
+std::span<const Operator> arithmetic_operators() { return rows; }
+
+}  // namespace tilewright::exported

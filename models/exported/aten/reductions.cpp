@@ -1,0 +1,104 @@
+// Operators that reduce axes, and those that go along one: sums, extrema, softmax.
+#include <algorithm>
+
+#include "models/exported/aten/operators.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::exported {
+namespace {
+
+bool keeps(const Call& call) { return call.flag("keepdim", false); }
+
+// As the dtype that is asked for, before anything is added.
+Tensor converted(const Call& call) {
+  Tensor x = call.tensor("self");
+  auto dtype = call.dtype();
+  return dtype ? x.to(*dtype) : x;
+}
+
+using Reduction = Tensor (*)(const TensorOperand& x, std::vector<int> axes, bool keep_dims);
+template <Reduction reduction>
+constexpr auto over_axes =
+    [](const Call& c) { return reduction(converted(c), c.axes("dim"), keeps(c)); };
+template <Reduction reduction>
+constexpr auto over_axis =
+    [](const Call& c) { return reduction(converted(c), {c.axis("dim")}, keeps(c)); };
+template <Reduction reduction>
+constexpr auto over_all = [](const Call& c) { return reduction(converted(c), {}, false); };
+
+std::optional<int> place_axis(const Call& call) {
+  return call.has("dim") ? std::optional(call.axis("dim")) : std::nullopt;
+}
+
+template <Tensor (*function)(const TensorOperand&, int)>
+constexpr auto along_axis = [](const Call& c) {
+  Tensor x = c.tensor("self");
+  return function(c.flag("half_to_float", false) ? x.to(f32) : x, c.axis("dim"));
+};
+
+// The variance over n - correction, which may be a fraction.
+struct Spread {
+  std::vector<int> axes;
+  double correction;
+};
+Spread spread_of(const Call& call) { return {call.axes("dim"), call.number("correction", 1)}; }
+
+Tensor variance_from(Tensor biased, const Tensor& x, const Spread& spread) {
+  if (spread.correction == 0) return biased;
+  std::int64_t count = 1;
+  for (int axis : spread.axes) count *= x.rank() == 0 ? 1 : x.size(axis);
+  if (spread.axes.empty()) count = x.count();
+  auto n = static_cast<double>(count);
+  return biased * (n / std::max(n - spread.correction, 0.0));
+}
+Tensor variance(const Call& call) {
+  Tensor x = call.tensor("self");
+  Spread spread = spread_of(call);
+  auto whole = static_cast<std::int64_t>(spread.correction);
+  if (static_cast<double>(whole) == spread.correction)
+    return var(x, spread.axes, whole, keeps(call));
+  return variance_from(var(x, spread.axes, 0, keeps(call)), x, spread);
+}
+std::pair<Tensor, Tensor> variance_and_mean(const Call& call) {
+  Tensor x = call.tensor("self");
+  Spread spread = spread_of(call);
+  auto whole = static_cast<std::int64_t>(spread.correction);
+  if (static_cast<double>(whole) == spread.correction)
+    return var_mean(x, spread.axes, whole, keeps(call));
+  auto [biased, center] = var_mean(x, spread.axes, 0, keeps(call));
+  return {variance_from(biased, x, spread), center};
+}
+
+constexpr Operator rows[] = {
+    {"aten.sum.default", over_all<sum>},
+    {"aten.sum.dim_IntList", over_axes<sum>},
+    {"aten.mean.default", over_all<mean>},
+    {"aten.mean.dim", over_axes<mean>},
+    {"aten.prod.default", over_all<prod>},
+    {"aten.prod.dim_int", over_axis<prod>},
+    {"aten.amax.default", over_axes<amax>},
+    {"aten.amin.default", over_axes<amin>},
+    {"aten.max.default", over_all<amax>},
+    {"aten.min.default", over_all<amin>},
+    {"aten.any.default", over_all<any>},
+    {"aten.any.dim", over_axis<any>},
+    {"aten.any.dims", over_axes<any>},
+    {"aten.all.default", over_all<all>},
+    {"aten.all.dim", over_axis<all>},
+    {"aten.argmax.default",
+     [](const Call& c) { return argmax(c.tensor("self"), place_axis(c), keeps(c)); }},
+    {"aten.argmin.default",
+     [](const Call& c) { return argmin(c.tensor("self"), place_axis(c), keeps(c)); }},
+    {"aten.max.dim", [](const Call& c) { return max(c.tensor("self"), c.axis("dim"), keeps(c)); }},
+    {"aten.min.dim", [](const Call& c) { return min(c.tensor("self"), c.axis("dim"), keeps(c)); }},
+    {"aten.var.correction", by<variance>},
+    {"aten.var_mean.correction", by<variance_and_mean>},
+    {"aten._softmax.default", along_axis<softmax>},
+    {"aten._log_softmax.default", along_axis<log_softmax>},
+};
+
+}  // namespace
+
+std::span<const Operator> reduction_operators() { return rows; }
+
+}  // namespace tilewright::exported

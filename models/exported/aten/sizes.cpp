@@ -1,0 +1,137 @@
+// Numbers that programs compute beside tensors: sizes, and what follows from them.
+#include <cmath>
+
+#include "models/exported/aten/operators.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::exported {
+namespace {
+
+// Of two integers where both are, else of two floats.
+template <typename Integers, typename Floats>
+Value of_both(const Call& call, Integers integers, Floats floats) {
+  Number a = call.scalar("a"), b = call.scalar("b");
+  if (!a.is_integral() || !b.is_integral()) return floats(a.as_double(), b.as_double());
+  std::int64_t result = 0;
+  require(integers(a.as_integer(), b.as_integer(), &result), "[exported] ", a.as_integer(), " and ",
+          b.as_integer(), " have no such result in 64 bits");
+  return result;
+}
+template <typename Compare>
+Value compared(const Call& call, Compare compare) {
+  Number a = call.scalar("a"), b = call.scalar("b");
+  bool are_integers = a.is_integral() && b.is_integral();
+  return are_integers ? compare(a.as_integer(), b.as_integer())
+                      : compare(a.as_double(), b.as_double());
+}
+bool floor_quotient(std::int64_t a, std::int64_t b, std::int64_t* result) {
+  if (b == 0 || (a == INT64_MIN && b == -1)) return false;
+  *result = a / b - (a % b != 0 && (a < 0) != (b < 0));
+  return true;
+}
+
+// The only element of a tensor, as a number. Inside compile() the graph breaks here.
+Value element(const Call& call) {
+  Tensor x = call.tensor("self");
+  require(x.count() == 1, "[exported] a tensor of shape ", x.shape(),
+          " is taken as a number; it must have one element");
+  if (is_boolean(x.dtype())) return x.item<bool>();
+  if (is_floating(x.dtype())) return x.to(f64).item<double>();
+  return x.to(i64).item<std::int64_t>();
+}
+
+Results checked_dtype(const Call& call) {
+  Tensor x = call.tensor("a");
+  auto dtype = call.dtype();
+  require(!dtype || *dtype == x.dtype(), "[exported] a tensor is ", x.dtype(),
+          "; the program was exported for ", dtype.value_or(f32));
+  return {};
+}
+Results checked_scalar(const Call& call) {
+  Number holds = call.scalar("self");
+  require(holds.as_double() != 0, "[exported] ", call.text("assert_msg", "an assertion failed"));
+  call.has("assert_msg");
+  return {};
+}
+// The range itself was used when the program was exported.
+Results checked_range(const Call& call) {
+  std::int64_t size = call.integer(call.has("size") ? "size" : "symbol");
+  std::int64_t min = call.integer("min", INT64_MIN), max = call.integer("max", INT64_MAX);
+  require(size >= min && size <= max, "[exported] a size is ", size, "; ", min, " to ", max,
+          " were allowed when the program was exported");
+  return {};
+}
+
+constexpr Operator rows[] = {
+    {"aten.sym_size.int",
+     [](const Call& c) -> Value { return c.tensor("self").size(c.axis("dim")); }},
+    {"aten.sym_numel.default", [](const Call& c) -> Value { return c.tensor("self").count(); }},
+    {"aten._local_scalar_dense.default", by<element>},
+    {"aten.item.default", by<element>},
+    {"aten._assert_tensor_metadata.default", by<checked_dtype>},
+    {"aten._assert_scalar.default", by<checked_scalar>},
+    {"aten.sym_constrain_range.default", by<checked_range>},
+    {"aten.sym_constrain_range_for_size.default", by<checked_range>},
+    {"_operator.add",
+     [](const Call& c) {
+       return of_both(
+           c, [](auto a, auto b, auto* r) { return !__builtin_add_overflow(a, b, r); },
+           [](double a, double b) { return a + b; });
+     }},
+    {"_operator.sub",
+     [](const Call& c) {
+       return of_both(
+           c, [](auto a, auto b, auto* r) { return !__builtin_sub_overflow(a, b, r); },
+           [](double a, double b) { return a - b; });
+     }},
+    {"_operator.mul",
+     [](const Call& c) {
+       return of_both(
+           c, [](auto a, auto b, auto* r) { return !__builtin_mul_overflow(a, b, r); },
+           [](double a, double b) { return a * b; });
+     }},
+    {"_operator.floordiv",
+     [](const Call& c) {
+       return of_both(c, floor_quotient, [](double a, double b) { return std::floor(a / b); });
+     }},
+    {"_operator.mod",
+     [](const Call& c) {
+       return of_both(
+           c,
+           [](std::int64_t a, std::int64_t b, std::int64_t* r) {
+             if (!floor_quotient(a, b, r)) return false;
+             *r = a - *r * b;
+             return true;
+           },
+           [](double a, double b) { return a - std::floor(a / b) * b; });
+     }},
+    {"_operator.truediv",
+     [](const Call& c) -> Value { return c.scalar("a").as_double() / c.scalar("b").as_double(); }},
+    {"_operator.neg", [](const Call& c) -> Value { return -c.integer("a"); }},
+    {"_operator.eq",
+     [](const Call& c) { return compared(c, [](auto a, auto b) { return a == b; }); }},
+    {"_operator.ne",
+     [](const Call& c) { return compared(c, [](auto a, auto b) { return a != b; }); }},
+    {"_operator.lt",
+     [](const Call& c) { return compared(c, [](auto a, auto b) { return a < b; }); }},
+    {"_operator.le",
+     [](const Call& c) { return compared(c, [](auto a, auto b) { return a <= b; }); }},
+    {"_operator.gt",
+     [](const Call& c) { return compared(c, [](auto a, auto b) { return a > b; }); }},
+    {"_operator.ge",
+     [](const Call& c) { return compared(c, [](auto a, auto b) { return a >= b; }); }},
+    {"_operator.and_",
+     [](const Call& c) -> Value {
+       return c.scalar("a").as_double() != 0 && c.scalar("b").as_double() != 0;
+     }},
+    {"_operator.or_",
+     [](const Call& c) -> Value {
+       return c.scalar("a").as_double() != 0 || c.scalar("b").as_double() != 0;
+     }},
+};
+
+}  // namespace
+
+std::span<const Operator> size_operators() { return rows; }
+
+}  // namespace tilewright::exported
