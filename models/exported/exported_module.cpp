@@ -1,0 +1,273 @@
+#include "models/exported/exported_module.h"
+
+#include <algorithm>
+#include <deque>
+#include <unordered_map>
+
+#include "graph/compile/sizes/size_marks.h"
+#include "graph/tensor/recording/graph_break.h"
+#include "models/exported/archive.h"
+#include "models/exported/aten/operators.h"
+#include "models/exported/input_checks.h"
+#include "models/exported/program.h"
+#include "models/exported/tensor_data.h"
+#include "models/files/reader.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+
+using exported::Archive;
+using exported::Call;
+using exported::Input;
+using exported::Node;
+using exported::Operator;
+using exported::Output;
+using exported::Program;
+using exported::Results;
+using exported::Value;
+using exported::ValueId;
+using json::excerpt;
+
+namespace {
+
+// Programs that earlier versions of PyTorch wrote have other entries.
+Program program_of(const Archive& archive) {
+  const std::string& file = archive.file()->name();
+  bool is_old = archive.find("serialized_exported_program.json") != nullptr;
+  require(!is_old, "[load_exported] ", file,
+          ": has the layout of PyTorch 2.7 and before (serialized_exported_program.json); load it "
+          "with that version and save it again with 2.8 or later");
+  const exported::ArchiveEntry* byte_order = archive.find("byteorder");
+  require(byte_order == nullptr || archive.text(*byte_order, 100) == "little", "[load_exported] ",
+          file, ": its bytes are in another order than little endian");
+  const exported::ArchiveEntry* model = archive.find("models/model.json");
+  require(model != nullptr, "[load_exported] ", file,
+          ": has no entry \"models/model.json\"; it is no program that torch.export.save wrote, or "
+          "has several or another name than \"model\"");
+  return exported::read_program(archive.text(*model, exported::program_limits().text_bytes), file);
+}
+
+std::vector<ExportedOperator> operators_of(const Program& program) {
+  std::vector<ExportedOperator> operators;
+  std::unordered_map<std::string_view, std::size_t> places;
+  for (const Node& node : program.nodes) {
+    auto [place, is_new] = places.emplace(node.target, operators.size());
+    if (is_new)
+      operators.push_back(
+          {node.target, 0, exported::find_operator(node.target) != nullptr, node.source});
+    ++operators[place->second].count;
+  }
+  std::ranges::stable_sort(operators, std::greater<>(), &ExportedOperator::count);
+  return operators;
+}
+
+std::vector<std::string> outputs_of(const Program& program) {
+  std::vector<std::string> names;
+  for (const Output& output : program.outputs)
+    if (output.kind == Output::Kind::user) names.push_back(output.name);
+  return names;
+}
+
+void require_known(const std::vector<ExportedOperator>& operators, const std::string& file) {
+  std::string list;
+  int missing = 0;
+  for (const ExportedOperator& op : operators)
+    if (!op.is_known) {
+      ++missing;
+      list += concat("\n  ", excerpt(op.name), ", ", op.count, op.count == 1 ? " time" : " times",
+                     op.source.empty() ? "" : ", first at ", op.source);
+    }
+  require(missing == 0, "[load_exported] ", file, ": ", missing,
+          missing == 1 ? " operator is" : " operators are", " not supported:", list);
+}
+
+}  // namespace
+
+struct ExportedModule::State {
+  Program program;
+  std::vector<const Operator*> functions;  // of the nodes
+  // Values that no later node reads, by the node after which they go.
+  std::vector<std::vector<ValueId>> dead_after;
+  std::unique_ptr<bool[]> is_used;
+  std::deque<Tensor> tensors;                        // of the module, in the order of its inputs
+  std::unordered_map<std::string, Tensor*> buffers;  // by name
+  std::vector<ExportedInput> inputs;
+  std::vector<std::string> outputs;
+  std::vector<ExportedOperator> operators;
+
+  std::span<const bool> used() const { return {is_used.get(), program.value_names.size()}; }
+  void find_lifetimes();
+  void compute(std::size_t node, std::vector<Value>& values) const;
+  void assign(const Output& output, const Tensor& value, const std::vector<Tensor>& inputs) const;
+};
+
+namespace {
+
+template <typename Visit>
+void for_each_used(const Node& node, const Visit& visit) {
+  for (const exported::Argument& argument : node.arguments) {
+    if (auto* tensor = std::get_if<exported::TensorName>(&argument.value)) visit(tensor->id);
+    if (auto* number = std::get_if<exported::NumberName>(&argument.value)) visit(number->id);
+    if (auto* tensors = std::get_if<exported::TensorNames>(&argument.value))
+      for (auto id : tensors->ids)
+        if (id) visit(*id);
+    if (auto* integers = std::get_if<std::vector<exported::Integer>>(&argument.value))
+      for (const exported::Integer& integer : *integers)
+        if (auto* number = std::get_if<exported::NumberName>(&integer)) visit(number->id);
+  }
+}
+
+}  // namespace
+
+void ExportedModule::State::find_lifetimes() {
+  std::size_t count = program.value_names.size();
+  std::vector<std::size_t> last(count, program.nodes.size());  // nodes.size(): never
+  is_used = std::make_unique<bool[]>(count);
+  std::vector<bool> is_kept(count);
+  auto use = [&](ValueId id) { is_used[static_cast<std::size_t>(id)] = true; };
+  for (std::size_t i = 0; i < program.nodes.size(); ++i) {
+    for (ValueId id : program.nodes[i].results) last[static_cast<std::size_t>(id)] = i;
+    for_each_used(program.nodes[i], [&](ValueId id) {
+      use(id);
+      last[static_cast<std::size_t>(id)] = i;
+    });
+  }
+  for (const Output& output : program.outputs) {
+    use(output.value);
+    is_kept[static_cast<std::size_t>(output.value)] = true;
+  }
+  dead_after.resize(program.nodes.size());
+  for (std::size_t id = 0; id < count; ++id)
+    if (!is_kept[id] && last[id] < program.nodes.size())
+      dead_after[last[id]].push_back(static_cast<ValueId>(id));
+}
+
+void ExportedModule::State::compute(std::size_t at, std::vector<Value>& values) const {
+  const Node& node = program.nodes[at];
+  try {
+    Call call(node, values, used());
+    Results results = functions[at]->compute(call);
+    call.refuse_unread();
+    require(results.size() == node.results.size(), "[exported] it has ", results.size(),
+            " results; the program names ", node.results.size());
+    for (std::size_t i = 0; i < results.size(); ++i)
+      values[static_cast<std::size_t>(node.results[i])] = std::move(results[i]);
+  } catch (const graph::GraphBreak&) {
+    throw;
+  } catch (const Error& error) {
+    raise_error(concat(error.what(), "\n  in node \"", excerpt(node.name), "\" (",
+                       excerpt(node.target), ") of ", program.file,
+                       node.source.empty() ? "" : ", from ", node.source));
+  }
+  for (ValueId id : dead_after[at]) values[static_cast<std::size_t>(id)] = Value();
+}
+
+void ExportedModule::State::assign(const Output& output, const Tensor& value,
+                                   const std::vector<Tensor>& given) const {
+  if (output.kind == Output::Kind::buffer_change) {
+    buffers.at(output.name)->copy_from(value);
+    return;
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].name == output.name) Tensor(given[i]).copy_from(value);
+}
+
+ExportedModule::ExportedModule(std::unique_ptr<State> state) : state_(std::move(state)) {}
+ExportedModule::~ExportedModule() = default;
+
+const std::vector<ExportedInput>& ExportedModule::inputs() const { return state_->inputs; }
+const std::vector<std::string>& ExportedModule::outputs() const { return state_->outputs; }
+const std::vector<ExportedOperator>& ExportedModule::operators() const { return state_->operators; }
+const std::string& ExportedModule::torch_version() const { return state_->program.torch_version; }
+
+std::vector<Tensor> ExportedModule::forward(const std::vector<Tensor>& inputs) const {
+  const Program& program = state_->program;
+  exported::check_inputs(program, inputs);
+  std::vector<Value> values(program.value_names.size());
+  std::size_t user = 0, own = 0;
+  for (const Input& input : program.inputs)
+    values[static_cast<std::size_t>(input.value)] =
+        input.kind == Input::Kind::user ? inputs[user++] : state_->tensors[own++];
+  for (std::size_t i = 0; i < program.nodes.size(); ++i) state_->compute(i, values);
+  std::vector<Tensor> results;
+  for (const Output& output : program.outputs) {
+    auto* tensor = std::get_if<Tensor>(&values[static_cast<std::size_t>(output.value)]);
+    require(tensor != nullptr && tensor->defined(), "[exported] output \"", excerpt(output.name),
+            "\" is no tensor");
+    if (output.kind == Output::Kind::user)
+      results.push_back(*tensor);
+    else
+      state_->assign(output, *tensor, inputs);
+  }
+  return results;
+}
+
+void ExportedModule::mark_dynamic_sizes(const std::vector<Tensor>& inputs) const {
+  exported::check_inputs(state_->program, inputs);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    for (const DynamicAxis& axis : state_->inputs[i].dynamic)
+      if (axis.size.find_first_of(" (") == std::string::npos)
+        mark_dynamic(inputs[i], axis.axis, {.min = axis.min, .max = axis.max});
+      else
+        mark_dynamic(inputs[i], axis.axis);
+}
+
+std::unique_ptr<ExportedModule> load_exported(const std::filesystem::path& path,
+                                              const ExportedOptions& options) {
+  Archive archive = Archive::open(path, options.reading);
+  auto state = std::make_unique<ExportedModule::State>();
+  state->program = program_of(archive);
+  const Program& program = state->program;
+  state->operators = operators_of(program);
+  require_known(state->operators, program.file);
+  for (const Node& node : program.nodes)
+    state->functions.push_back(exported::find_operator(node.target));
+  state->find_lifetimes();
+  state->inputs = exported::described_inputs(program);
+  state->outputs = outputs_of(program);
+  std::map<std::string, Tensor> tensors = exported::read_tensors(archive);
+  std::unique_ptr<ExportedModule> module(new ExportedModule(std::move(state)));
+  for (const Input& input : program.inputs) {
+    if (input.kind == Input::Kind::user) continue;
+    auto found = tensors.find(input.name);
+    require(found != tensors.end(), "[load_exported] ", program.file, ": has no tensor \"",
+            excerpt(input.name), "\", which its program uses");
+    Tensor& tensor = module->state_->tensors.emplace_back(found->second);
+    Shape wanted;
+    for (const auto& size : input.facts.sizes)
+      wanted.push_back(exported::evaluate(size, {}).value_or(-1));
+    require(tensor.dtype() == input.facts.dtype && tensor.shape() == wanted, "[load_exported] ",
+            program.file, ": tensor \"", excerpt(input.name), "\" is ", tensor.dtype(), " [",
+            tensor.shape(), "]; its program has it as ", input.facts.dtype, " [", wanted, "]");
+    if (input.kind == Input::Kind::parameter)
+      module->register_parameter(input.name, tensor);
+    else
+      module->register_buffer(tensor);
+    if (input.kind == Input::Kind::buffer) module->state_->buffers.emplace(input.name, &tensor);
+  }
+  return module;
+}
+
+ExportedSummary inspect_exported(const std::filesystem::path& path) {
+  Archive archive = Archive::open(path);
+  Program program = program_of(archive);
+  ExportedSummary summary{exported::described_inputs(program),
+                          outputs_of(program),
+                          operators_of(program),
+                          static_cast<std::int64_t>(program.nodes.size()),
+                          0,
+                          0,
+                          program.torch_version};
+  for (const Input& input : program.inputs)
+    if (input.kind == Input::Kind::parameter) {
+      Shape sizes;
+      for (const auto& size : input.facts.sizes)
+        sizes.push_back(exported::evaluate(size, {}).value_or(1));
+      std::int64_t count = element_count(sizes);
+      summary.parameters += count;
+      summary.parameter_bytes += count * size_bytes(input.facts.dtype);
+    }
+  return summary;
+}
+
+}  // namespace tilewright
