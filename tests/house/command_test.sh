@@ -30,7 +30,7 @@ readelf -lW "$tool" | grep -q GNU_RELRO || fail "no RELRO"
 readelf -lW "$tool" | grep GNU_STACK | grep -q 'RWE' && fail "the stack can be run" || true
 said() { grep -qF -- "$1" "$2" || fail "\"$1\" is missing in $(cat "$2")"; }
 
-refused '[tilewright] there is no command "nosuch"; known are generate, bench, explain,' nosuch
+refused '[tilewright] there is no command "nosuch"; known are generate, run, inspect, bench, explain,' nosuch
 refused 'did you mean explain?' explian
 refused '[tilewright] no command is named; known are generate,'
 refused '[tilewright bench] there is no command "nosuch"; known are regional, ' bench nosuch
@@ -55,6 +55,9 @@ refused '[demo] there is no file "none/config.json"; name the folder of a model 
 
 refused '--trials: the value is 0; a number above 0 is right' tune x --trials 0
 refused '[tune] no kernel has "nosuchkernel" in its name' tune nosuchkernel
+
+refused '[run] there is no file "none.pt2"; ' run none.pt2
+refused '[inspect] there is no file "none.pt2"; ' inspect none.pt2
 
 refused '[opt] standard input: no program is in it' opt
 refused '[ptx] standard input: no program is in it' ptx

@@ -1,0 +1,212 @@
+// `tilewright run`: a program that PyTorch has exported, on inputs from a file.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <vector>
+
+#include "models/exported/exported_module.h"
+#include "models/files/reader.h"
+#include "models/weights/safetensors.h"
+#include "tools/console/command.h"
+#include "tools/console/table.h"
+#include "tools/console/terminal_text.h"
+#include "tools/measure/measure.h"
+
+namespace tilewright::tools {
+namespace {
+
+struct Arguments {
+  std::string model, inputs, outputs;
+  std::int64_t repeat = 1;
+  bool json = false, mapped = false;
+  RunOptions run;
+};
+
+// By the model's names, or else in.0, in.1, ...
+std::vector<Tensor> read_inputs(const ExportedModule& model, const std::string& path,
+                                const Device& device) {
+  Safetensors file = Safetensors::open(path);
+  std::vector<Tensor> inputs;
+  for (const ExportedInput& input : model.inputs()) {
+    std::string numbered = concat("in.", inputs.size());
+    const SafetensorsEntry* found = file.find(input.name);
+    if (found == nullptr) found = file.find(numbered);
+    require(found != nullptr, "[run] ", path, ": has no tensor \"", json::excerpt(input.name),
+            "\", nor \"", numbered, "\"; the model takes ", input.dtype, " [", input.shape, "]");
+    inputs.push_back(file.tensor(found->name).to(device));
+  }
+  return inputs;
+}
+
+struct Times {
+  double load_s = 0, first_s = 0;
+  std::vector<double> later_s;
+};
+
+// Reads from the device once it has computed all.
+std::vector<Tensor> on_host(const std::vector<Tensor>& outputs) {
+  std::vector<Tensor> copies;
+  for (const Tensor& output : outputs) copies.push_back(output.to(Device::cpu()).clone());
+  return copies;
+}
+
+std::vector<Tensor> timed_calls(const CompiledCall<std::vector<Tensor>>& fast,
+                                const std::vector<Tensor>& inputs, std::int64_t repeat,
+                                Times& times) {
+  std::vector<Tensor> outputs;
+  for (std::int64_t i = 0; i < repeat; ++i) {
+    double start = now_s();
+    outputs = on_host(fast(inputs));
+    (i == 0 ? times.first_s : times.later_s.emplace_back()) = now_s() - start;
+  }
+  return outputs;
+}
+
+void print_result(const Arguments& a, const std::vector<Tensor>& outputs, Times& times) {
+  std::ranges::sort(times.later_s);
+  bool has_later = !times.later_s.empty();
+  double median = has_later ? times.later_s[times.later_s.size() / 2] : 0;
+  if (a.json) {
+    nlohmann::json shapes = nlohmann::json::array();
+    for (const Tensor& output : outputs)
+      shapes.push_back({{"dtype", name_of(output.dtype())},
+                        {"shape", std::vector<std::int64_t>(output.shape())}});
+    nlohmann::json record = {{"outputs", shapes},
+                             {"load_s", times.load_s},
+                             {"first_s", times.first_s},
+                             {"calls", a.repeat},
+                             {"peak_memory_bytes", peak_memory_bytes()}};
+    if (has_later) record["median_s"] = median;
+    fmt::print("{}\n", record.dump(2));
+    return;
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    fmt::print("out.{}: {} [{}]\n", i, name_of(outputs[i].dtype()), to_string(outputs[i].shape()));
+  fmt::print("loading {}, first call {}", duration_text(times.load_s),
+             duration_text(times.first_s));
+  if (has_later)
+    fmt::print(", median of {} others {}", times.later_s.size(), duration_text(median));
+  fmt::print(", peak memory {}\n", bytes_text(static_cast<double>(peak_memory_bytes())));
+}
+
+void run(const Arguments& a) {
+  require_file("run", a.model, "a program that torch.export.save has written (.pt2)");
+  if (!a.inputs.empty()) require_file("run", a.inputs, "a safetensors file of inputs");
+  Options options = a.run.compile_options();
+  Times times;
+  double start = now_s();
+  auto model = load_exported(a.model, {.reading = a.mapped ? Reading::mapped : Reading::as_needed});
+  model->to(options.device);
+  times.load_s = now_s() - start;
+  require_use(!a.inputs.empty() || model->inputs().empty(), "[run] --inputs is missing; the model ",
+              "takes ", model->inputs().size(), " tensors, which a safetensors file has");
+  std::vector<Tensor> inputs;
+  if (!a.inputs.empty()) inputs = read_inputs(*model, a.inputs, options.device);
+  for (const ExportedInput& input : model->inputs()) options.argument_names.push_back(input.name);
+  auto fast = compile(*model, options);
+  std::vector<Tensor> outputs = timed_calls(fast, inputs, a.repeat, times);
+  if (!a.outputs.empty()) {
+    std::map<std::string, Tensor> named;
+    for (std::size_t i = 0; i < outputs.size(); ++i) named.emplace(concat("out.", i), outputs[i]);
+    save_safetensors(a.outputs, named);
+  }
+  print_result(a, outputs, times);
+}
+
+std::string sizes_text(const ExportedInput& input) {
+  std::string text;
+  for (int axis = 0; axis < input.shape.rank(); ++axis) {
+    std::string size = std::to_string(input.shape[axis]);
+    for (const DynamicAxis& dynamic : input.dynamic)
+      if (dynamic.axis == axis)
+        size = fmt::format("{} ({} to {})", dynamic.size, dynamic.min,
+                           dynamic.max == INT64_MAX ? "any" : std::to_string(dynamic.max));
+    text += (text.empty() ? "" : ", ") + size;
+  }
+  return text;
+}
+
+nlohmann::json as_json(const ExportedSummary& summary) {
+  nlohmann::json inputs = nlohmann::json::array(), operators = nlohmann::json::array();
+  for (const ExportedInput& input : summary.inputs)
+    inputs.push_back({{"name", input.name},
+                      {"dtype", name_of(input.dtype)},
+                      {"shape", std::vector<std::int64_t>(input.shape)},
+                      {"sizes", sizes_text(input)}});
+  for (const ExportedOperator& op : summary.operators)
+    operators.push_back({{"name", op.name},
+                         {"count", op.count},
+                         {"is_supported", op.is_known},
+                         {"source", op.source}});
+  return {{"inputs", inputs},
+          {"outputs", summary.outputs},
+          {"operators", operators},
+          {"nodes", summary.nodes},
+          {"parameters", summary.parameters},
+          {"parameter_bytes", summary.parameter_bytes},
+          {"torch_version", summary.torch_version}};
+}
+
+struct Look {
+  std::string model;
+  bool json = false;
+};
+
+void inspect(const Look& a) {
+  require_file("inspect", a.model, "a program that torch.export.save has written (.pt2)");
+  ExportedSummary summary = inspect_exported(a.model);
+  if (a.json) {
+    fmt::print("{}\n", as_json(summary).dump(2));
+    return;
+  }
+  auto shown = [](std::string_view text) { return concat(json::excerpt(text)); };
+  fmt::print("exported by PyTorch {}: {} nodes, {} parameters, {}\n", shown(summary.torch_version),
+             summary.nodes, summary.parameters,
+             bytes_text(static_cast<double>(summary.parameter_bytes)));
+  for (const ExportedInput& input : summary.inputs)
+    fmt::print("input {}: {} [{}]\n", shown(input.name), name_of(input.dtype),
+               shown(sizes_text(input)));
+  for (const std::string& output : summary.outputs) fmt::print("output {}\n", shown(output));
+  Table table({"operator", "count", "supported", "first at"});
+  std::int64_t missing = 0;
+  for (const ExportedOperator& op : summary.operators) {
+    missing += !op.is_known;
+    table.add({shown(op.name),
+               {std::to_string(op.count), static_cast<double>(op.count)},
+               op.is_known ? "yes" : "no",
+               shown(op.source)});
+  }
+  fmt::print("\n{}", table.text());
+  if (missing > 0)
+    fmt::print("{} of {} operators are missing\n", missing, summary.operators.size());
+}
+
+}  // namespace
+
+void add_run(CLI::App& command) {
+  auto a = std::make_shared<Arguments>();
+  command.add_option("MODEL", a->model, "program that torch.export.save has written (.pt2)")
+      ->required();
+  command.add_option("--inputs", a->inputs,
+                     "safetensors file with the inputs: in.0, in.1, ..., or the model's own names");
+  command.add_option("--outputs", a->outputs, "safetensors file to write: out.0, out.1, ...");
+  command.add_option("--repeat", a->repeat, "calls; all but the first are timed together")
+      ->check(above_zero())
+      ->capture_default_str();
+  command.add_flag("--mapped", a->mapped, "weights are the file's own memory, and not copied");
+  command.add_flag("--json", a->json, "print JSON");
+  a->run.add_to(command);
+  command.callback([a] { run(*a); });
+}
+
+void add_inspect(CLI::App& command) {
+  auto a = std::make_shared<Look>();
+  command.add_option("MODEL", a->model, "program that torch.export.save has written (.pt2)")
+      ->required();
+  command.add_flag("--json", a->json, "print JSON");
+  command.callback([a] { inspect(*a); });
+}
+
+}  // namespace tilewright::tools
