@@ -19,8 +19,10 @@ TYPED_TEST_SUITE(Special, Types);
 TYPED_TEST(Special, ErfcKeepsItsDigits) {
   std::vector<TypeParam> x = arguments<TypeParam>();
   for (TypeParam more = 4; more < 30; more += TypeParam(0.173)) x.push_back(more);
+  // GPUs may give 0 for numbers that are not normal.
   expect_unary<TypeParam>([](const Tensor& t) { return erfc(t); },
-                          [](Number t) { return std::erfc(t); }, {8}, x);
+                          [](Number t) { return std::erfc(t); },
+                          {8, double{std::numeric_limits<TypeParam>::min()}}, x);
 }
 
 // erfinv is found from erfc by bisection, in long double.

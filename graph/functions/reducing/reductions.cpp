@@ -1,0 +1,144 @@
+#include "graph/functions/reducing/reductions.h"
+
+#include <cmath>
+
+#include "graph/functions/pointwise/elementary.h"
+#include "graph/functions/pointwise/formula.h"
+#include "graph/ir/location.h"
+#include "graph/tensor/functional.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+
+using graph::At;
+using graph::choice;
+using graph::Formula;
+using graph::Terms;
+using std::source_location;
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+Formula term_of(const TensorOperand& x, std::string_view name) {
+  return {graph::tensor_of(x, name), x.where};
+}
+TensorOperand operand_of(const Formula& x) { return {x.tensor(), x.where()}; }
+Formula sum_of(const Formula& x, const std::vector<int>& axes, bool keep_dims) {
+  return {sum(operand_of(x), axes, keep_dims), x.where()};
+}
+
+void require_floating(std::string_view name, const Formula& x) {
+  require(x.is_floating(), "[", name, "] the operand is ", x.dtype(), " (at ", At{x.where()},
+          "); it must be floating: convert with to(f32)");
+}
+
+}  // namespace
+
+Tensor sum(const TensorOperand& x, std::vector<int> axes, bool keep_dims, DType dtype) {
+  Formula converted = term_of(x, "sum").to(dtype);
+  return sum(operand_of(converted), std::move(axes), keep_dims).to(dtype, x.where);
+}
+Tensor prod(const TensorOperand& x, std::vector<int> axes, bool keep_dims, DType dtype) {
+  Formula converted = term_of(x, "prod").to(dtype);
+  return prod(operand_of(converted), std::move(axes), keep_dims).to(dtype, x.where);
+}
+Tensor mean(const TensorOperand& x, std::vector<int> axes, bool keep_dims, DType dtype) {
+  return mean(operand_of(term_of(x, "mean").to(dtype)), std::move(axes), keep_dims);
+}
+
+Tensor max(const TensorOperand& x) { return amax(x); }
+Tensor min(const TensorOperand& x) { return amin(x); }
+
+std::pair<Tensor, Tensor> std_mean(const TensorOperand& x, std::vector<int> axes,
+                                   std::int64_t correction, bool keep_dims) {
+  auto [spread, middle] = var_mean(x, std::move(axes), correction, keep_dims);
+  return {sqrt({spread, x.where}), middle};
+}
+
+Tensor logsumexp(const TensorOperand& x, std::vector<int> axes, bool keep_dims) {
+  graph::tensor_of(x, "logsumexp");
+  Terms terms = graph::floating("logsumexp", {&x});
+  const Formula& term = terms[0];
+  if (term.tensor().count() == 0) return terms.result(log(sum_of(exp(term), axes, keep_dims)));
+  // The greatest is taken off, so that no exponential is infinite, unless it is itself.
+  Formula greatest(amax(operand_of(term), axes, true), x.where);
+  greatest = choice(abs(greatest) == infinity, 0, greatest);
+  Formula spread(
+      graph::broadcast_to(greatest.tensor(), term.tensor().shape(), "logsumexp", x.where), x.where);
+  Formula total = log(sum_of(exp(term - spread), axes, true)) + greatest;
+  Formula alike = keep_dims ? total : Formula(sum(operand_of(total), axes, false), x.where);
+  return terms.result(alike);
+}
+
+Tensor count_nonzero(const TensorOperand& x, std::vector<int> axes) {
+  Formula term = term_of(x, "count_nonzero");
+  return sum(operand_of(term != 0), std::move(axes));
+}
+
+Tensor nansum(const TensorOperand& x, std::vector<int> axes, bool keep_dims) {
+  Formula term = term_of(x, "nansum");
+  if (term.is_floating()) term = choice(is_nan(term), 0, term);
+  return sum(operand_of(term), std::move(axes), keep_dims);
+}
+Tensor nanmean(const TensorOperand& x, std::vector<int> axes, bool keep_dims) {
+  require_floating("nanmean", term_of(x, "nanmean"));
+  Terms terms = graph::widened("nanmean", {&x});
+  Formula is_number = !is_nan(terms[0]);
+  Formula total = sum_of(choice(is_number, terms[0], 0), axes, keep_dims);
+  Formula count = sum_of(is_number.to(terms[0].dtype()), axes, keep_dims);
+  return terms.result(total / count);
+}
+
+Tensor sum_to_size(const TensorOperand& x, const Shape& shape) {
+  Formula term = term_of(x, "sum_to_size");
+  const Shape& from = term.tensor().shape();
+  require(broadcast_shapes(shape, from) == from, "[sum_to_size] a tensor of shape ", from,
+          " does not sum to ", shape, " (at ", At{x.where},
+          "); sizes must be equal or 1, counted from the last axis");
+  std::vector<int> axes;
+  const int leading = from.rank() - shape.rank();
+  for (int axis = 0; axis < from.rank(); ++axis)
+    if (axis < leading || (shape[axis - leading] == 1 && from[axis] != 1)) axes.push_back(axis);
+  if (axes.empty()) return term.tensor();
+  Tensor result = sum(x, axes, true);
+  return result.reshape(shape, x.where);
+}
+
+namespace {
+
+Tensor norm_of(std::string_view name, const TensorOperand& x, double order,
+               const std::vector<int>& axes, bool keep_dims) {
+  require_floating(name, term_of(x, name));
+  Terms terms = graph::widened(name, {&x});
+  const Formula& term = terms[0];
+  if (order == 0) return terms.result(sum_of((term != 0).to(term.dtype()), axes, keep_dims));
+  Formula magnitude = abs(term);
+  if (std::isinf(order)) {
+    TensorOperand all = operand_of(magnitude);
+    return (order > 0 ? amax(all, axes, keep_dims) : amin(all, axes, keep_dims))
+        .to(terms.dtype, x.where);
+  }
+  if (order == 1) return terms.result(sum_of(magnitude, axes, keep_dims));
+  if (order == 2) return terms.result(sqrt(sum_of(term * term, axes, keep_dims)));
+  Formula powers(pow(operand_of(magnitude), order), x.where);
+  Tensor root = pow(operand_of(sum_of(powers, axes, keep_dims)), 1 / order);
+  return root.to(terms.dtype, x.where);
+}
+
+}  // namespace
+
+Tensor linalg_vector_norm(const TensorOperand& x, double order, std::vector<int> axes,
+                          bool keep_dims) {
+  return norm_of("linalg_vector_norm", x, order, axes, keep_dims);
+}
+Tensor norm(const TensorOperand& x, double order, std::vector<int> axes, bool keep_dims) {
+  return norm_of("norm", x, order, axes, keep_dims);
+}
+Tensor dist(const TensorOperand& a, const TensorOperand& b, double order) {
+  Terms terms = graph::promoted("dist", {&a, &b});
+  require_floating("dist", terms[0]);
+  return norm_of("dist", operand_of(terms[0] - terms[1]), order, {}, false);
+}
+
+}  // namespace tilewright

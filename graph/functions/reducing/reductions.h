@@ -1,0 +1,48 @@
+// Reductions that are made of those of tensor.h: norms, logarithms of sums, counts, and sums that
+// leave out NaN, under PyTorch's names.
+//
+// Over the given axes, all if there are none; they become 1 or go away. Sums of 16 bits are carried
+// in f32 and rounded once. Misuse raises `Error`; safe to call from several threads.
+#pragma once
+
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "graph/tensor/tensor.h"
+
+namespace tilewright {
+
+// The elements are converted before they are reduced, and the result is of that dtype.
+Tensor sum(const TensorOperand& x, std::vector<int> axes, bool keep_dims, DType dtype);
+Tensor prod(const TensorOperand& x, std::vector<int> axes, bool keep_dims, DType dtype);
+Tensor mean(const TensorOperand& x, std::vector<int> axes, bool keep_dims, DType dtype);
+
+// The greatest and the least of all elements, of bool too; of none an Error.
+Tensor max(const TensorOperand& x);
+Tensor min(const TensorOperand& x);
+// {stddev, mean}; PyTorch's std_mean.
+std::pair<Tensor, Tensor> std_mean(const TensorOperand& x, std::vector<int> axes = {},
+                                   std::int64_t correction = 1, bool keep_dims = false);
+
+// log(sum(exp(x))) without an overflow; of no elements -infinity. Integers are taken as f32.
+Tensor logsumexp(const TensorOperand& x, std::vector<int> axes, bool keep_dims = false);
+// i64: of elements that are not 0, or true.
+Tensor count_nonzero(const TensorOperand& x, std::vector<int> axes = {});
+// NaN count nothing. A mean of NaN alone is NaN; it is for floats.
+Tensor nansum(const TensorOperand& x, std::vector<int> axes = {}, bool keep_dims = false);
+Tensor nanmean(const TensorOperand& x, std::vector<int> axes = {}, bool keep_dims = false);
+// Summed to a shape that broadcasts to x's, as a gradient goes back through a broadcast.
+Tensor sum_to_size(const TensorOperand& x, const Shape& shape);
+
+// sum(|x|^order)^(1 / order) of floats; of order 0 the count of elements that are not 0, of the
+// infinities the greatest and the least magnitude. PyTorch's linalg.vector_norm and norm, its
+// Frobenius norm with order 2.
+Tensor linalg_vector_norm(const TensorOperand& x, double order = 2, std::vector<int> axes = {},
+                          bool keep_dims = false);
+Tensor norm(const TensorOperand& x, double order = 2, std::vector<int> axes = {},
+            bool keep_dims = false);
+// The norm of a - b.
+Tensor dist(const TensorOperand& a, const TensorOperand& b, double order = 2);
+
+}  // namespace tilewright
