@@ -1,0 +1,274 @@
+#include "graph/functions/reducing/norms.h"
+
+#include <cmath>
+#include <limits>
+
+#include "graph/functions/pointwise/elementary.h"
+#include "graph/functions/pointwise/formula.h"
+#include "graph/ir/location.h"
+#include "graph/tensor/functional.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+
+using graph::At;
+using graph::Formula;
+using std::source_location;
+
+namespace {
+
+// The operand of one norm, and how its statistics and parameters are spread over it.
+struct Site {
+  std::string_view name;
+  Tensor x;
+  source_location where;
+
+  Site(std::string_view name_of_op, const TensorOperand& given)
+      : name(name_of_op), x(graph::tensor_of(given, name_of_op)), where(given.where) {
+    require(is_floating(x.dtype()), "[", name, "] the operand is ", x.dtype(), " (at ", At{where},
+            "); it must be floating: convert with to(f32)");
+  }
+  Formula term(const Tensor& tensor) const { return {tensor, where}; }
+  DType statistics() const { return accumulator(x.dtype()); }
+  Formula wide(const Tensor& tensor) const { return term(tensor).to(statistics()); }
+  Formula reshaped(const Tensor& tensor, const Shape& sizes) const {
+    return term(graph::reshape_operand(tensor, sizes, where));
+  }
+  Formula spread(const Formula& by, const Shape& sizes) const {
+    return term(graph::broadcast_to(by.tensor(), sizes, name, where));
+  }
+  std::int64_t channels() const {
+    require(x.rank() >= 2, "[", name, "] the operand has shape ", x.shape(), " (at ", At{where},
+            "); it must be [N, C, ..], with channels as axis 1");
+    return x.size(1);
+  }
+  // Sizes in which a parameter a channel lies beside x.
+  Shape beside() const {
+    Shape sizes(x.shape().size(), 1);
+    sizes[1] = channels();
+    return sizes;
+  }
+  void require_shape(const Tensor& parameter, const Shape& sizes, std::string_view what) const {
+    if (!parameter.defined()) return;
+    require(parameter.shape() == sizes, "[", name, "] the ", what, " is ", parameter.shape(),
+            ", the operand ", x.shape(), " (at ", At{where}, "); it must be ", sizes);
+  }
+  // y weight + bias, both laid out as `sizes`, in the dtype of x.
+  Tensor scaled(Formula y, const Tensor& weight, const Tensor& bias, const Shape& sizes) const {
+    const Shape shape = y.tensor().shape();
+    if (weight.defined()) y = y * spread(reshaped(wide(weight).tensor(), sizes), shape);
+    if (bias.defined()) y = y + spread(reshaped(wide(bias).tensor(), sizes), shape);
+    return y.to(x.dtype()).tensor();
+  }
+};
+
+struct Normal {
+  Formula output, mean, rstd;
+};
+// The rows of a table over its last axis.
+Normal normal_rows(const Site& site, const Formula& rows, double eps) {
+  auto [spread, middle] =
+      var_mean({rows.tensor(), site.where}, {rows.tensor().rank() - 1}, 0, true);
+  Formula mean = site.term(middle), rstd = 1 / sqrt(site.term(spread) + eps);
+  const Shape& shape = rows.tensor().shape();
+  return {(rows - site.spread(mean, shape)) * site.spread(rstd, shape), mean, rstd};
+}
+
+// Leading sizes, and all others as one.
+Shape with_last_as_one(const Shape& shape, int leading) {
+  Shape sizes(shape.begin(), shape.begin() + leading);
+  sizes.push_back(element_count(Shape(shape.begin() + leading, shape.end())));
+  return sizes;
+}
+int leading_axes(const Site& site, const Shape& normalized) {
+  const int leading = site.x.rank() - normalized.rank();
+  bool fits = normalized.rank() > 0 && leading >= 0 &&
+              Shape(site.x.shape().begin() + leading, site.x.shape().end()) == normalized;
+  require(fits, "[", site.name, "] the operand has shape ", site.x.shape(),
+          ", the normalized shape is ", normalized, " (at ", At{site.where},
+          "); that must be the operand's last sizes, one at least");
+  return leading;
+}
+
+}  // namespace
+
+NormResult native_layer_norm(const TensorOperand& x, const Shape& normalized_shape,
+                             const Tensor& weight, const Tensor& bias, double eps) {
+  Site site("layer_norm", x);
+  const int leading = leading_axes(site, normalized_shape);
+  site.require_shape(weight, normalized_shape, "weight");
+  site.require_shape(bias, normalized_shape, "bias");
+  const Shape table = with_last_as_one(site.x.shape(), leading);
+  Normal normal = normal_rows(site, site.reshaped(site.wide(site.x).tensor(), table), eps);
+  Shape kept(site.x.shape().begin(), site.x.shape().begin() + leading);
+  kept.resize(site.x.shape().size(), 1);
+  Tensor output = site.scaled(normal.output, weight, bias, {table[-1]});
+  return {output.reshape(site.x.shape(), x.where), normal.mean.tensor().reshape(kept, x.where),
+          normal.rstd.tensor().reshape(kept, x.where)};
+}
+
+// By the op of the last axis where its parameters are those of x, which is one kernel.
+Tensor layer_norm(const TensorOperand& x, const Shape& normalized_shape, const Tensor& weight,
+                  const Tensor& bias, double eps) {
+  Site site("layer_norm", x);
+  auto of_own_dtype = [&](const Tensor& parameter) {
+    return !parameter.defined() || parameter.dtype() == site.x.dtype();
+  };
+  bool is_plain =
+      of_own_dtype(weight) && of_own_dtype(bias) && (weight.defined() || !bias.defined());
+  if (!is_plain) return native_layer_norm(x, normalized_shape, weight, bias, eps).output;
+  const Shape table = with_last_as_one(site.x.shape(), leading_axes(site, normalized_shape));
+  site.require_shape(weight, normalized_shape, "weight");
+  site.require_shape(bias, normalized_shape, "bias");
+  auto flat = [&](const Tensor& parameter) {
+    return parameter.defined() ? site.reshaped(parameter, {table[-1]}).tensor() : Tensor();
+  };
+  Tensor rows = site.reshaped(site.x, table).tensor();
+  return layer_norm({rows, x.where}, flat(weight), flat(bias), eps)
+      .reshape(site.x.shape(), x.where);
+}
+
+Tensor rms_norm(const TensorOperand& x, const Shape& normalized_shape, const Tensor& weight,
+                std::optional<double> eps) {
+  Site site("rms_norm", x);
+  const Shape table = with_last_as_one(site.x.shape(), leading_axes(site, normalized_shape));
+  site.require_shape(weight, normalized_shape, "weight");
+  const double step = std::ldexp(1.0, 1 - digits(site.x.dtype()));
+  if (weight.defined() && weight.dtype() != site.x.dtype()) {
+    Formula rows = site.reshaped(site.wide(site.x).tensor(), table);
+    Formula square = site.term(mean({(rows * rows).tensor(), x.where}, {-1}, true));
+    Formula output = rows * site.spread(1 / sqrt(square + eps.value_or(step)), table);
+    return site.scaled(output, weight, {}, {table[-1]}).reshape(site.x.shape(), x.where);
+  }
+  Tensor scale = weight.defined() ? site.reshaped(weight, {table[-1]}).tensor() : Tensor();
+  Tensor rows = site.reshaped(site.x, table).tensor();
+  return rms_norm({rows, x.where}, scale, eps.value_or(step)).reshape(site.x.shape(), x.where);
+}
+
+NormResult native_group_norm(const TensorOperand& x, std::int64_t groups, const Tensor& weight,
+                             const Tensor& bias, double eps) {
+  Site site("group_norm", x);
+  const std::int64_t channels = site.channels(), count = site.x.size(0);
+  require(groups > 0 && channels % groups == 0, "[group_norm] there are ", channels,
+          " channels in ", groups, " groups (at ", At{x.where},
+          "); the groups must have equally many channels each");
+  site.require_shape(weight, {channels}, "weight");
+  site.require_shape(bias, {channels}, "bias");
+  const Shape table = {count, groups, count == 0 ? 0 : site.x.count() / (count * groups)};
+  Normal normal = normal_rows(site, site.reshaped(site.wide(site.x).tensor(), table), eps);
+  Formula output = site.reshaped(normal.output.tensor(), site.x.shape());
+  return {site.scaled(output, weight, bias, site.beside()),
+          normal.mean.tensor().reshape({count, groups}, x.where),
+          normal.rstd.tensor().reshape({count, groups}, x.where)};
+}
+Tensor group_norm(const TensorOperand& x, std::int64_t groups, const Tensor& weight,
+                  const Tensor& bias, double eps) {
+  return native_group_norm(x, groups, weight, bias, eps).output;
+}
+Tensor instance_norm(const TensorOperand& x, const Tensor& weight, const Tensor& bias, double eps) {
+  Site site("instance_norm", x);
+  return native_group_norm(x, site.channels(), weight, bias, eps).output;
+}
+
+namespace {
+
+Tensor normal_by(const Site& site, const Formula& mean, const Formula& rstd, const Tensor& weight,
+                 const Tensor& bias) {
+  const Shape sizes = site.beside(), &shape = site.x.shape();
+  auto spread = [&](const Formula& of) {
+    return site.spread(site.reshaped(of.tensor(), sizes), shape);
+  };
+  return site.scaled((site.wide(site.x) - spread(mean)) * spread(rstd), weight, bias, sizes);
+}
+
+void require_channels(const Site& site, std::initializer_list<Tensor> parameters) {
+  constexpr std::string_view names[] = {"weight", "bias", "mean", "variance"};
+  std::size_t i = 0;
+  for (const Tensor& parameter : parameters)
+    site.require_shape(parameter, {site.channels()}, names[i++]);
+}
+
+}  // namespace
+
+Tensor batch_norm_inference(const TensorOperand& x, const Tensor& mean, const Tensor& variance,
+                            const Tensor& weight, const Tensor& bias, double eps) {
+  Site site("batch_norm", x);
+  for (const Tensor& known : {mean, variance}) graph::tensor_of({known, x.where}, "batch_norm");
+  require_channels(site, {weight, bias, mean, variance});
+  Formula rstd = 1 / sqrt(site.wide(variance) + eps);
+  return normal_by(site, site.wide(mean), rstd, weight, bias);
+}
+
+BatchNormResult batch_norm_training(const TensorOperand& x, const Tensor& weight,
+                                    const Tensor& bias, const Tensor& running_mean,
+                                    const Tensor& running_variance,
+                                    const BatchNormOptions& options) {
+  Site site("batch_norm", x);
+  require_channels(site, {weight, bias, running_mean, running_variance});
+  std::vector<int> axes = {0};
+  for (int axis = 2; axis < site.x.rank(); ++axis) axes.push_back(axis);
+  auto [spread, middle] = var_mean({site.wide(site.x).tensor(), x.where}, axes, 0);
+  Formula variance = site.term(spread), mean = site.term(middle);
+  Formula rstd = 1 / sqrt(variance + options.eps);
+  BatchNormResult result{normal_by(site, mean, rstd, weight, bias), middle, rstd.tensor(), {}, {}};
+  auto moved = [&](const Tensor& running, const Formula& now) {
+    if (!running.defined()) return running;
+    Formula before = site.wide(running);
+    Formula after = before * (1 - options.momentum) + now * options.momentum;
+    return after.to(running.dtype()).tensor();
+  };
+  const auto count =
+      static_cast<double>(site.x.count() / std::max<std::int64_t>(middle.count(), 1));
+  result.running_mean = moved(running_mean, mean);
+  result.running_variance = moved(running_variance, variance * (count / (count - 1)));
+  return result;
+}
+
+Tensor batch_norm(const TensorOperand& x, Tensor running_mean, Tensor running_variance,
+                  const Tensor& weight, const Tensor& bias, bool training,
+                  const BatchNormOptions& options) {
+  if (!training)
+    return batch_norm_inference(x, running_mean, running_variance, weight, bias, options.eps);
+  BatchNormResult result =
+      batch_norm_training(x, weight, bias, running_mean, running_variance, options);
+  if (running_mean.defined()) running_mean.copy_from(result.running_mean, x.where);
+  if (running_variance.defined()) running_variance.copy_from(result.running_variance, x.where);
+  return result.output;
+}
+
+Tensor local_response_norm(const TensorOperand& x, std::int64_t size,
+                           const LocalResponseOptions& options) {
+  Site site("local_response_norm", x);
+  const std::int64_t channels = site.channels();
+  require(size > 0, "[local_response_norm] size is ", size, " (at ", At{x.where},
+          "); it must be positive");
+  Formula wide = site.wide(site.x), square = wide * wide;
+  auto zeros_of = [&](std::int64_t count) {
+    Shape sizes = site.x.shape();
+    sizes[1] = count;
+    return zeros(sizes, site.statistics(), x.where);
+  };
+  Tensor padded = cat({zeros_of(size / 2), square.tensor(), zeros_of((size - 1) / 2)}, 1, x.where);
+  auto from = [&](std::int64_t start) {
+    return site.term(padded.slice(1, start, start + channels, 1, x.where));
+  };
+  Formula total = from(0);
+  for (std::int64_t i = 1; i < size; ++i) total = total + from(i);
+  Formula base = total * (options.alpha / static_cast<double>(size)) + options.k;
+  Formula divisor = site.term(pow({base.tensor(), x.where}, options.beta));
+  return (wide / divisor).to(site.x.dtype()).tensor();
+}
+
+Tensor softmax(const TensorOperand& x, int axis, DType dtype) {
+  return softmax({graph::tensor_of(x, "softmax").to(dtype, x.where), x.where}, axis);
+}
+Tensor log_softmax(const TensorOperand& x, int axis, DType dtype) {
+  return log_softmax({graph::tensor_of(x, "log_softmax").to(dtype, x.where), x.where}, axis);
+}
+Tensor softmin(const TensorOperand& x, int axis) {
+  graph::tensor_of(x, "softmin");
+  graph::Terms terms = graph::floating("softmin", {&x});
+  return softmax({(-terms[0]).tensor(), x.where}, axis).to(terms.dtype, x.where);
+}
+
+}  // namespace tilewright

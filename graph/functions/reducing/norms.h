@@ -1,0 +1,76 @@
+// Normalisations of networks: of groups of elements to mean 0 and variance 1, under PyTorch's
+// names.
+//
+// Apart from the layer_norm and rms_norm of tensor.h, which are of the last axis. x is floating;
+// [N, C, ..] has channels as its axis 1. Weights and biases may be left out, one without the other;
+// they have the dtype of x or, beside 16 bits, f32. Statistics are computed in f32 (f64 of f64) and
+// have that dtype. A variance is that of all elements, over their count, unless it is said
+// otherwise. Misuse raises `Error`; safe to call from several threads.
+#pragma once
+
+#include <optional>
+
+#include "graph/tensor/tensor.h"
+
+namespace tilewright {
+
+struct NormResult {
+  Tensor output, mean, rstd;  // rstd is 1 / sqrt(variance + eps)
+};
+
+// Over the last axes, which have the sizes `normalized_shape`; weight and bias have that shape. The
+// statistics of native_layer_norm keep these axes with size 1.
+Tensor layer_norm(const TensorOperand& x, const Shape& normalized_shape, const Tensor& weight = {},
+                  const Tensor& bias = {}, double eps = 1e-5);
+NormResult native_layer_norm(const TensorOperand& x, const Shape& normalized_shape,
+                             const Tensor& weight = {}, const Tensor& bias = {}, double eps = 1e-5);
+// x / sqrt(mean(x^2) + eps) over the last axes; eps is by default the step of the dtype above 1.
+Tensor rms_norm(const TensorOperand& x, const Shape& normalized_shape, const Tensor& weight = {},
+                std::optional<double> eps = {});
+
+// Of x [N, C, ..] over each of `groups` equal groups of channels of each of N; weight and bias [C].
+// Statistics are [N, groups].
+Tensor group_norm(const TensorOperand& x, std::int64_t groups, const Tensor& weight = {},
+                  const Tensor& bias = {}, double eps = 1e-5);
+NormResult native_group_norm(const TensorOperand& x, std::int64_t groups, const Tensor& weight = {},
+                             const Tensor& bias = {}, double eps = 1e-5);
+// Over each channel of each of N.
+Tensor instance_norm(const TensorOperand& x, const Tensor& weight = {}, const Tensor& bias = {},
+                     double eps = 1e-5);
+
+// Over each channel, of x [N, C, ..] or [N, C]. PyTorch's _native_batch_norm_legit_no_training:
+// with statistics that are known, [C] each.
+Tensor batch_norm_inference(const TensorOperand& x, const Tensor& mean, const Tensor& variance,
+                            const Tensor& weight = {}, const Tensor& bias = {}, double eps = 1e-5);
+struct BatchNormResult {
+  Tensor output, mean, rstd;              // of this batch, [C]
+  Tensor running_mean, running_variance;  // absent where none were given
+};
+struct BatchNormOptions {
+  double momentum = 0.1;  // the part of this batch in the running statistics
+  double eps = 1e-5;
+};
+// _native_batch_norm_legit_functional: with the statistics of this batch, and the running ones
+// moved towards these (the variance over the count less 1). Nothing is written to.
+BatchNormResult batch_norm_training(const TensorOperand& x, const Tensor& weight = {},
+                                    const Tensor& bias = {}, const Tensor& running_mean = {},
+                                    const Tensor& running_variance = {},
+                                    const BatchNormOptions& options = {});
+// torch.nn.functional.batch_norm: either of both; training writes to the running statistics.
+Tensor batch_norm(const TensorOperand& x, Tensor running_mean, Tensor running_variance,
+                  const Tensor& weight = {}, const Tensor& bias = {}, bool training = false,
+                  const BatchNormOptions& options = {});
+
+struct LocalResponseOptions {
+  double alpha = 1e-4, beta = 0.75, k = 1;
+};
+// x / (k + alpha mean(x^2))^beta over `size` channels around each, those outside being 0.
+Tensor local_response_norm(const TensorOperand& x, std::int64_t size,
+                           const LocalResponseOptions& options = {});
+
+// Of the elements converted to the dtype; and of -x.
+Tensor softmax(const TensorOperand& x, int axis, DType dtype);
+Tensor log_softmax(const TensorOperand& x, int axis, DType dtype);
+Tensor softmin(const TensorOperand& x, int axis);
+
+}  // namespace tilewright
