@@ -1,82 +1,92 @@
 // Norms of layers, groups and batches, with what they were normalised by where a program uses it.
+#include "graph/functions/reducing/norms.h"
 #include "models/exported/aten/operators.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
 namespace {
 
-// x, as [rows, elements that are normalised together].
-struct Rows {
-  Tensor x;
-  Shape statistics;  // of the mean and of the reciprocal deviation
+struct Affine {
+  Tensor weight, bias;
 };
+Affine affine_of(const Call& call) {
+  return {call.optional_tensor("weight"), call.optional_tensor("bias")};
+}
 
-// Results 1 and 2, if anything reads them: means, and 1 / sqrt(variance + eps).
-Results with_statistics(const Call& call, Tensor normalised, const Rows& rows, double eps) {
-  Results results = {std::move(normalised), Value(), Value()};
-  if (call.wants(1)) results[1] = mean(rows.x, {-1}).reshape(rows.statistics);
-  if (call.wants(2)) results[2] = rsqrt(var(rows.x, {-1}, 0) + eps).reshape(rows.statistics);
-  return results;
+// One result alone where nothing reads the others, which cost a kernel each when run at once.
+bool wants_statistics(const Call& call) { return call.wants(1) || call.wants(2); }
+
+// In the dtype of the weights, which are those of x unless x is of 16 bits.
+Results with_statistics(const NormResult& all, const Tensor& x, const Tensor& weight) {
+  DType dtype = weight.defined() ? weight.dtype() : x.dtype();
+  return {all.output, all.mean.to(dtype), all.rstd.to(dtype)};
 }
 
 Results layer_normalised(const Call& call) {
-  Tensor x = call.tensor("input"), weight = call.optional_tensor("weight"),
-         bias = call.optional_tensor("bias");
+  Tensor x = call.tensor("input");
+  auto [weight, bias] = affine_of(call);
   Shape last = call.integers("normalized_shape");
   double eps = call.number("eps");
-  require(last.rank() <= x.rank(), "[exported] a norm is over ", last, " of a tensor ", x.shape());
-  Rows rows{{}, x.shape()};
-  Shape flat(x.shape().begin(), x.shape().end() - last.rank());
-  for (int axis = flat.rank(); axis < x.rank(); ++axis) rows.statistics[axis] = 1;
-  std::int64_t count = element_count(last);
-  flat.push_back(count);
-  rows.x = x.reshape(flat);
-  if (bias.defined() && !weight.defined()) weight = ones({count}, x.dtype());
-  Tensor result = layer_norm(rows.x, weight.defined() ? weight.reshape({count}) : weight,
-                             bias.defined() ? bias.reshape({count}) : bias, eps);
-  return with_statistics(call, result.reshape(x.shape()), rows, eps);
-}
-
-// [channels] as it meets a tensor [N, channels, ...].
-Tensor by_channel(const Tensor& t, const Tensor& x) {
-  Shape sizes(static_cast<std::size_t>(x.rank()), 1);
-  sizes[1] = t.count();
-  return t.reshape(sizes);
-}
-Tensor with_channel_weights(Tensor y, const Tensor& weight, const Tensor& bias) {
-  if (weight.defined()) y = y * by_channel(weight, y);
-  if (bias.defined()) y = y + by_channel(bias, y);
-  return y;
+  if (!wants_statistics(call)) return {layer_norm(x, last, weight, bias, eps), Value(), Value()};
+  return with_statistics(native_layer_norm(x, last, weight, bias, eps), x, weight);
 }
 
 Results group_normalised(const Call& call) {
   Tensor x = call.tensor("input");
-  std::int64_t batch = call.integer("N"), channels = call.integer("C"),
-               places = call.integer("HxW"), groups = call.integer("group");
+  auto [weight, bias] = affine_of(call);
+  std::int64_t groups = call.integer("group"),
+               count = call.integer("N") * call.integer("C") * call.integer("HxW");
   double eps = call.number("eps");
-  require(groups > 0 && channels % groups == 0, "[exported] ", channels,
-          " channels are no multiple of ", groups, " groups");
-  Rows rows{x.reshape({batch, groups, channels / groups * places}), {batch, groups}};
-  Tensor y = layer_norm(rows.x, {}, {}, eps).reshape(x.shape());
-  y = with_channel_weights(y, call.optional_tensor("weight"), call.optional_tensor("bias"));
-  return with_statistics(call, y, rows, eps);
+  require(count == x.count(), "[exported] a norm of groups is of ", count,
+          " elements; the tensor has ", x.count());
+  if (!wants_statistics(call)) return {group_norm(x, groups, weight, bias, eps), Value(), Value()};
+  return with_statistics(native_group_norm(x, groups, weight, bias, eps), x, weight);
 }
 
 // By the statistics that were learned.
 Results batch_normalised(const Call& call) {
-  Tensor x = call.tensor("input"), center = call.tensor("running_mean"),
-         spread = call.tensor("running_var");
+  auto [weight, bias] = affine_of(call);
   call.has("momentum");
-  Tensor scale = rsqrt(spread + call.number("eps"));
-  Tensor y = (x - by_channel(center, x)) * by_channel(scale, x);
-  y = with_channel_weights(y, call.optional_tensor("weight"), call.optional_tensor("bias"));
-  return {y.to(x.dtype()), zeros({0}), zeros({0})};
+  Tensor y = batch_norm_inference(call.tensor("input"), call.tensor("running_mean"),
+                                  call.tensor("running_var"), weight, bias, call.number("eps"));
+  return {y, zeros({0}), zeros({0})};
+}
+
+// By those of this batch.
+BatchNormResult trained(const Call& call) {
+  auto [weight, bias] = affine_of(call);
+  return batch_norm_training(call.tensor("input"), weight, bias,
+                             call.optional_tensor("running_mean"),
+                             call.optional_tensor("running_var"),
+                             {.momentum = call.number("momentum"), .eps = call.number("eps")});
+}
+Results batch_trained(const Call& call) {
+  if (!call.flag("training", true)) {
+    Results results = batch_normalised(call);
+    results.insert(results.end(), {call.tensor("running_mean"), call.tensor("running_var")});
+    return results;
+  }
+  BatchNormResult all = trained(call);
+  return {all.output, all.mean, all.rstd, all.running_mean, all.running_variance};
+}
+Results batch_with_update(const Call& call) {
+  BatchNormResult all = trained(call);
+  Tensor reserve = zeros({0}, u8);
+  return {all.output, all.mean, all.rstd, reserve, all.running_mean, all.running_variance};
+}
+Results batch_without_statistics(const Call& call) {
+  if (!call.flag("training", true)) call.refuse("training", "is false, without statistics");
+  BatchNormResult all = trained(call);
+  return {all.output, all.mean, all.rstd};
 }
 
 constexpr Operator rows[] = {
     {"aten.native_layer_norm.default", by<layer_normalised>},
     {"aten.native_group_norm.default", by<group_normalised>},
     {"aten._native_batch_norm_legit_no_training.default", by<batch_normalised>},
+    {"aten._native_batch_norm_legit_functional.default", by<batch_trained>},
+    {"aten._batch_norm_with_update_functional.default", by<batch_with_update>},
+    {"aten._native_batch_norm_legit.no_stats", by<batch_without_statistics>},
 };
 
 }  // namespace

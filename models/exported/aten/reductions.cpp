@@ -1,6 +1,7 @@
 // Operators that reduce axes, and those that go along one: sums, extrema, softmax.
 #include <algorithm>
 
+#include "graph/functions/reducing/reductions.h"
 #include "models/exported/aten/operators.h"
 #include "runtime/base/error.h"
 
@@ -91,6 +92,14 @@ constexpr Operator rows[] = {
      [](const Call& c) { return argmin(c.tensor("self"), place_axis(c), keeps(c)); }},
     {"aten.max.dim", [](const Call& c) { return max(c.tensor("self"), c.axis("dim"), keeps(c)); }},
     {"aten.min.dim", [](const Call& c) { return min(c.tensor("self"), c.axis("dim"), keeps(c)); }},
+    {"aten.dist.default",
+     [](const Call& c) { return dist(c.tensor("self"), c.tensor("other"), c.number("p", 2)); }},
+    {"aten.linalg_vector_norm.default",
+     [](const Call& c) {
+       return linalg_vector_norm(converted(c), c.number("ord", 2), c.axes("dim"), keeps(c));
+     }},
+    {"aten.logsumexp.default",
+     [](const Call& c) { return logsumexp(c.tensor("self"), c.axes("dim"), keeps(c)); }},
     {"aten.var.correction", by<variance>},
     {"aten.var_mean.correction", by<variance_and_mean>},
     {"aten._softmax.default", along_axis<softmax>},
