@@ -20,6 +20,7 @@ struct SizeExpression {
   std::int64_t integer = 0;
   std::string name;                      // of a symbol or function
   std::vector<SizeExpression> operands;  // of a function
+  bool operator==(const SizeExpression&) const = default;
 };
 
 // Nothing where the text is no such expression, or too deep.

@@ -1,0 +1,315 @@
+#include "models/exported/exported_module.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "graph/compile/compile.h"
+#include "models/exported/aten/operators.h"
+#include "models/exported/size_expression.h"
+#include "tests/errors.h"
+#include "tests/models/exported_files.h"
+#include "tests/models/folders.h"
+
+namespace tilewright {
+namespace {
+
+using ::testing::AllOf;
+using testing::argument;
+using testing::bytes_of;
+using ::testing::ElementsAre;
+using testing::exported_file;
+using ::testing::HasSubstr;
+using testing::node;
+using testing::ProgramText;
+using testing::sizes_of;
+using testing::tensor_argument;
+using testing::tensor_facts;
+using testing::weight_row;
+using testing::weights_table;
+
+class Exported : public ::testing::Test {
+ protected:
+  std::unique_ptr<ExportedModule> load(const std::string& bytes,
+                                       const ExportedOptions& options = {}) {
+    return load_exported(folder_.write("net.pt2", bytes), options);
+  }
+  std::string error_of_file(const std::string& bytes) {
+    return error_of([&] { load(bytes); });
+  }
+  std::string error_of_weights(const std::string& table) {
+    return error_of_file(exported_file({}, {{"data/weights/model_weights_config.json", table}}));
+  }
+  ScratchFolder folder_;
+};
+
+Tensor vector_of(const std::vector<float>& values) {
+  return Tensor::from(values, {static_cast<std::int64_t>(values.size())});
+}
+
+// x -> x * 2, of [s0, 3].
+ProgramText of_any_rows() {
+  ProgramText program;
+  program.inputs = R"({"user_input": {"arg": {"as_tensor": {"name": "x"}}}})";
+  program.tensors =
+      R"("x": )" +
+      tensor_facts(R"x([{"as_expr": {"expr_str": "Symbol('s0', positive=True, integer=True)",
+                           "hint": {"as_int": 4}}}, {"as_int": 3}])x");
+  program.ranges = R"("s0": {"min_val": 2, "max_val": 8})";
+  program.nodes = node("torch.ops.aten.mul.Tensor",
+                       {tensor_argument("self", "x"), argument("other", R"({"as_int": 2})")}, "y");
+  return program;
+}
+
+TEST_F(Exported, ComputesAtOnceAndCompiled) {
+  auto module = load(exported_file());
+  std::vector<Tensor> inputs = {vector_of({1, 2})};
+  EXPECT_THAT(module->forward(inputs)[0].to_vector<float>(), ElementsAre(11, 22));
+  auto fast = compile(*module, {.fullgraph = true});
+  EXPECT_THAT(fast(inputs)[0].to_vector<float>(), ElementsAre(11, 22));
+}
+
+TEST_F(Exported, HasParametersUnderPyTorchsNames) {
+  auto module = load(exported_file());
+  auto fast = compile(*module);
+  std::vector<Tensor> inputs = {vector_of({1, 2})};
+  fast(inputs);
+  ASSERT_EQ(module->named_parameters().size(), 1U);
+  EXPECT_EQ(module->named_parameters()[0].name, "net.weight");
+  module->named_parameters()[0].tensor = vector_of({100, 200});
+  EXPECT_THAT(fast(inputs)[0].to_vector<float>(), ElementsAre(101, 202));
+}
+
+TEST_F(Exported, MapsWeightsThatLieAligned) {
+  auto module = load(exported_file(), {.reading = Reading::mapped});
+  EXPECT_THAT(module->forward({vector_of({1, 2})})[0].to_vector<float>(), ElementsAre(11, 22));
+}
+
+TEST_F(Exported, ReadsWeightsByTheirStrides) {
+  ProgramText program;
+  program.tensors =
+      R"("x": )" + tensor_facts(sizes_of({2})) + R"(, "p_w": )" + tensor_facts(sizes_of({2, 2}));
+  std::string facts = tensor_facts(sizes_of({2, 2}), 7, sizes_of({1, 2}), 1);
+  auto module =
+      load(exported_file(program, {{"data/weights/weight_0", bytes_of({0, 1, 2, 3, 4})},
+                                   {"data/weights/model_weights_config.json",
+                                    weights_table(weight_row("net.weight", "weight_0", facts))}}));
+  EXPECT_THAT(module->forward({vector_of({0, 0})})[0].to_vector<float>(), ElementsAre(1, 3, 2, 4));
+}
+
+TEST_F(Exported, WritesToBuffersAndInputsAsTheProgramDoes) {
+  ProgramText program;
+  program.inputs =
+      R"({"buffer": {"arg": {"name": "p_w"}, "buffer_name": "net.weight", "persistent": true}},
+         {"user_input": {"arg": {"as_tensor": {"name": "x"}}}})";
+  program.outputs =
+      R"({"buffer_mutation": {"arg": {"name": "y"}, "buffer_name": "net.weight"}},
+         {"user_input_mutation": {"arg": {"name": "y"}, "user_input_name": "x"}},
+         {"user_output": {"arg": {"as_tensor": {"name": "y"}}}})";
+  auto module = load(exported_file(program));
+  std::vector<Tensor> inputs = {vector_of({1, 2})};
+  EXPECT_THAT(module->forward(inputs)[0].to_vector<float>(), ElementsAre(11, 22));
+  EXPECT_THAT(inputs[0].to_vector<float>(), ElementsAre(11, 22));
+  auto fast = compile(*module);
+  EXPECT_THAT(fast(inputs)[0].to_vector<float>(), ElementsAre(22, 44));
+  EXPECT_THAT(inputs[0].to_vector<float>(), ElementsAre(22, 44));
+  EXPECT_THAT(fast(inputs)[0].to_vector<float>(), ElementsAre(44, 88));
+}
+
+TEST_F(Exported, ListsAllOperatorsThatItLacks) {
+  ProgramText program;
+  program.nodes = node("torch.ops.aten.nosuch.default", {tensor_argument("self", "x")}, "a") + "," +
+                  node("torch.ops.aten.nosuch.default", {tensor_argument("self", "a")}, "b") + "," +
+                  node("torch.ops.mylib.other.default", {tensor_argument("self", "b")}, "y");
+  EXPECT_THAT(error_of_file(exported_file(program)),
+              HasSubstr("2 operators are not supported:\n"
+                        "  aten.nosuch.default, 2 times, first at net.py:7\n"
+                        "  mylib.other.default, 1 time, first at net.py:7"));
+  folder_.write("net.pt2", exported_file(program));
+  ExportedSummary summary = inspect_exported(folder_.path() / "net.pt2");
+  EXPECT_EQ(summary.operators[0].count, 2);
+  EXPECT_FALSE(summary.operators[0].is_known);
+  EXPECT_EQ(summary.parameters, 2);
+}
+
+TEST_F(Exported, ChecksInputsAgainstTheProgram) {
+  auto module = load(exported_file(of_any_rows()));
+  auto error = [&](const std::vector<Tensor>& inputs) {
+    return error_of([&] { module->forward(inputs); });
+  };
+  EXPECT_EQ(error({zeros({2, 3})}), "no error");
+  EXPECT_EQ(error({zeros({8, 3})}), "no error");
+  EXPECT_THAT(error({zeros({9, 3})}),
+              HasSubstr("input \"x\": axis 0 has size 9; the program allows 2 to 8"));
+  EXPECT_THAT(error({zeros({4, 4})}),
+              HasSubstr("input \"x\": axis 1 has size 4; the program takes 3, and no other"));
+  EXPECT_THAT(error({zeros({4})}), HasSubstr("rank 1; the program takes rank 2"));
+  EXPECT_THAT(error({zeros({4, 3}, i64)}), HasSubstr("is i64; the program takes f32"));
+  EXPECT_THAT(error({Tensor()}), HasSubstr("is an undefined tensor"));
+  EXPECT_THAT(error({}), HasSubstr("the program takes 1 inputs; 0 are given"));
+}
+
+TEST_F(Exported, DeclaresTheSizesThatMayDiffer) {
+  auto module = load(exported_file(of_any_rows()));
+  ASSERT_EQ(module->inputs()[0].dynamic.size(), 1U);
+  EXPECT_EQ(module->inputs()[0].shape, (Shape{-1, 3}));
+  std::vector<Tensor> example = {ones({4, 3})};
+  module->mark_dynamic_sizes(example);
+  auto fast = compile(*module);
+  fast(example);
+  EXPECT_THAT(fast({ones({2, 3})})[0].to_vector<float>(), ElementsAre(2, 2, 2, 2, 2, 2));
+  EXPECT_THAT(error_of([&] { fast({ones({9, 3})}); }), HasSubstr("9"));
+}
+
+TEST_F(Exported, NamesTheNodeAndTheLineOfAnErrorInsideIt) {
+  ProgramText program = of_any_rows();
+  program.nodes =
+      node("torch.ops.aten.view.default",
+           {tensor_argument("self", "x"), argument("size", R"({"as_ints": [5, 5]})")}, "y");
+  auto module = load(exported_file(program));
+  EXPECT_THAT(error_of([&] {
+                module->forward({zeros({4, 3})});
+              }),
+              AllOf(HasSubstr("in node \"y\" (aten.view.default)"), HasSubstr("from net.py:7")));
+}
+
+TEST_F(Exported, RefusesArgumentsThatNoFunctionAskedFor) {
+  ProgramText program = of_any_rows();
+  program.nodes =
+      node("torch.ops.aten.neg.default",
+           {tensor_argument("self", "x"), argument("novel", R"({"as_bool": true})")}, "y");
+  auto module = load(exported_file(program));
+  EXPECT_THAT(error_of([&] {
+                module->forward({zeros({4, 3})});
+              }),
+              HasSubstr("the argument \"novel\" is not supported"));
+}
+
+TEST_F(Exported, RefusesArgumentsOfAnotherKind) {
+  struct Case {
+    std::string target;
+    std::vector<std::string> arguments;
+    std::string error;
+  };
+  std::string x = tensor_argument("self", "x");
+  for (const Case& c : std::vector<Case>{
+           {"aten.neg.default", {}, "the argument \"self\" is missing"},
+           {"aten.neg.default", {argument("self", R"({"as_int": 1})")}, "\"self\" is no tensor"},
+           {"aten.cat.default", {argument("tensors", R"({"as_int": 1})")}, "no list of tensors"},
+           {"aten.view.default", {x, argument("size", R"({"as_int": 1})")}, "no list of integers"},
+           {"aten.select.int",
+            {x, argument("dim", R"({"as_float": 0.5})"), argument("index", R"({"as_int": 0})")},
+            "\"dim\" is no integer"},
+           {"aten.select.int",
+            {x, argument("dim", R"({"as_int": 1000})"), argument("index", R"({"as_int": 0})")},
+            "is the axis 1000"},
+           {"aten.permute.default",
+            {x, argument("dims", R"({"as_ints": [900, 0]})")},
+            "has the axis 900"},
+           {"aten.gelu.default",
+            {x, argument("approximate", R"({"as_string": "new"})")},
+            "is neither none nor tanh"},
+           {"aten.gelu.default", {x, argument("approximate", R"({"as_int": 1})")}, "is no string"},
+           {"aten.div.Tensor_mode",
+            {x, argument("other", R"({"as_int": 2})"),
+             argument("rounding_mode", R"({"as_string": "up"})")},
+            "is neither floor nor trunc"},
+           {"aten._to_copy.default",
+            {x, argument("dtype", R"({"as_int": 2})")},
+            "is no element type"},
+           {"aten.sum.dim_IntList",
+            {x, argument("dim", R"({"as_ints": [0]})"), argument("keepdim", R"({"as_int": 2})")},
+            "is neither true nor false"},
+           {"aten.split_with_sizes.default",
+            {x, argument("split_sizes", R"({"as_ints": [2, 2]})")},
+            "it has 2 results; the program names 1"}}) {
+    ProgramText program = of_any_rows();
+    program.nodes = node("torch.ops." + c.target, c.arguments, "y");
+    auto module = load(exported_file(program));
+    EXPECT_THAT(error_of([&] {
+                  module->forward({zeros({4, 3})});
+                }),
+                HasSubstr(c.error))
+        << c.target;
+  }
+}
+
+TEST_F(Exported, RefusesTablesOfWeightsThatLie) {
+  auto table = [](const std::string& facts, const std::string& path = "weight_0",
+                  bool is_pickled = false) {
+    return weights_table(weight_row("net.weight", path, facts, is_pickled));
+  };
+  std::string good = tensor_facts(sizes_of({2}), 7, sizes_of({1}));
+  EXPECT_THAT(error_of_weights(table(good, "weight_9")),
+              HasSubstr("has no entry \"data/weights/weight_9\""));
+  EXPECT_THAT(error_of_weights(table(good, "weight_0", true)), HasSubstr("it is pickled"));
+  EXPECT_THAT(error_of_weights(table(tensor_facts(sizes_of({3}), 7, sizes_of({1})))),
+              HasSubstr("it is f32 [3] with strides [1]"));
+  EXPECT_THAT(error_of_weights(table(tensor_facts(sizes_of({2}), 7, sizes_of({1}), 1))),
+              HasSubstr("from element 1 on"));
+  EXPECT_THAT(error_of_weights(table(tensor_facts(sizes_of({2}), 7, sizes_of({2147483647})))),
+              HasSubstr("has 8 bytes"));
+  EXPECT_THAT(error_of_weights(table(tensor_facts(sizes_of({2147483647, 2147483647, 2147483647}), 7,
+                                                  sizes_of({0, 0, 0})))),
+              HasSubstr("has 8 bytes"));
+  EXPECT_THAT(error_of_weights(table(tensor_facts(sizes_of({2147483647, 2}), 7, sizes_of({0, 0})))),
+              HasSubstr("it repeats 2 elements to 4294967294"));
+  EXPECT_THAT(error_of_weights(table(tensor_facts(sizes_of({2}), 7, "[]"))),
+              HasSubstr("1 sizes and 0 strides"));
+  std::string symbolic = R"x([{"as_expr": {"expr_str": "Symbol('s0')"}}])x";
+  EXPECT_THAT(error_of_weights(table(tensor_facts(symbolic, 7, sizes_of({1})))),
+              HasSubstr("holds s0; numbers are wanted"));
+  EXPECT_THAT(error_of_weights(weights_table("")), HasSubstr("has no tensor \"net.weight\""));
+  EXPECT_THAT(error_of_weights(table(tensor_facts(sizes_of({1}), 7, sizes_of({1})))),
+              HasSubstr("is f32 [1]; its program has it as f32 [2]"));
+  EXPECT_THAT(error_of_weights("{"), HasSubstr("model_weights_config.json"));
+}
+
+TEST_F(Exported, RefusesOtherLayoutsOfFiles) {
+  using testing::zip_archive;
+  EXPECT_THAT(error_of_file(zip_archive({{"serialized_exported_program.json", "{}"}})),
+              HasSubstr("has the layout of PyTorch 2.7 and before"));
+  EXPECT_THAT(error_of_file(zip_archive({{"m/data.pkl", "x"}, {"m/version", "3"}})),
+              HasSubstr("has no entry \"models/model.json\""));
+  EXPECT_THAT(error_of_file(exported_file({}, {{"byteorder", "big"}})),
+              HasSubstr("in another order than little endian"));
+}
+
+TEST(ExportedSizes, AreComputedFromSymbols) {
+  using exported::evaluate;
+  using exported::parse_size_expression;
+  auto value = [](const char* text) {
+    return evaluate(*parse_size_expression(text), {{"s0", 7}, {"s1", -3}});
+  };
+  EXPECT_EQ(value("Mul(Integer(4), Symbol('s0', positive=True, integer=True))"), 28);
+  EXPECT_EQ(value("Add(s0, Integer(-9), s1)"), -5);
+  EXPECT_EQ(value("FloorDiv(s1, Integer(2))"), -2);
+  EXPECT_EQ(value("Mod(s1, Integer(2))"), 1);
+  EXPECT_EQ(value("Max(s0, s1)"), 7);
+  EXPECT_EQ(value("Min(s0, s1)"), -3);
+  EXPECT_EQ(value("FloorDiv(s0, Integer(0))"), std::nullopt);
+  EXPECT_EQ(value("Mul(Integer(9223372036854775807), s0)"), std::nullopt);
+  EXPECT_EQ(value("Novel(s0, s1)"), std::nullopt);
+  EXPECT_EQ(value("s9"), std::nullopt);
+  EXPECT_EQ(to_string(*parse_size_expression("Mul(Integer(2), Add(s0, Integer(1)))")),
+            "2 * (s0 + 1)");
+  std::string deep;
+  for (int i = 0; i < 100; ++i) deep += "Add(";
+  for (const std::string& text :
+       {std::string(""), std::string("1"), std::string("Add(s0"), std::string("Symbol(s0)"),
+        std::string("Integer(9223372036854775808)"), std::string("s0 s1"), deep})
+    EXPECT_EQ(parse_size_expression(text), std::nullopt) << text;
+}
+
+TEST(ExportedOperators, HaveEachItsOwnName) {
+  std::size_t rows = 0;
+  for (auto family :
+       {exported::arrangement_operators(), exported::arithmetic_operators(),
+        exported::creation_operators(), exported::function_operators(),
+        exported::indexing_operators(), exported::normalisation_operators(),
+        exported::product_operators(), exported::reduction_operators(), exported::size_operators()})
+    rows += family.size();
+  EXPECT_EQ(exported::operator_names().size(), rows);
+}
+
+}  // namespace
+}  // namespace tilewright
