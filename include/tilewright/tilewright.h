@@ -27,6 +27,7 @@
 #include "graph/functions/pointwise/special.h"
 #include "graph/functions/quantized.h"
 #include "graph/functions/reducing/norms.h"
+#include "graph/functions/reducing/products.h"
 #include "graph/functions/reducing/reductions.h"
 #include "graph/tensor/tensor.h"
 #include "models/decoder/attention.h"

@@ -1,0 +1,187 @@
+#include "graph/functions/reducing/products.h"
+
+#include <algorithm>
+
+#include "graph/functions/pointwise/formula.h"
+#include "graph/functions/reducing/contraction.h"
+#include "graph/ir/location.h"
+#include "graph/tensor/functional.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+
+using graph::At;
+using graph::Formula;
+using graph::Terms;
+using std::source_location;
+
+namespace {
+
+// The operands of one product, which must have these ranks.
+struct Pair {
+  std::string_view name;
+  Tensor a, b;
+  source_location where;
+
+  Pair(std::string_view op, const TensorOperand& left, const Tensor& right, int rank_a, int rank_b)
+      : name(op),
+        a(graph::tensor_of(left, op)),
+        b(graph::tensor_of({right, left.where}, op)),
+        where(left.where) {
+    require(a.rank() == rank_a && b.rank() == rank_b, "[", name, "] a is ", a.shape(), ", b is ",
+            b.shape(), " (at ", At{where}, "); they must have ", rank_a, " and ", rank_b,
+            rank_b == 1 ? " axis" : " axes");
+    require(a.dtype() == b.dtype(), "[", name, "] a is ", a.dtype(), ", b is ", b.dtype(), " (at ",
+            At{where}, "); they must have one dtype: convert with to()");
+    const std::int64_t outer = a.size(-1), inner = b.size(rank_b == 1 ? 0 : -2);
+    require(outer == inner && (rank_a < 3 || a.size(0) == b.size(0)), "[", name, "] a is ",
+            a.shape(), ", b is ", b.shape(), " (at ", At{where},
+            "); a's last size must be that over which b is summed, and batches equal");
+  }
+  // In the dtype of sums.
+  Formula product() const {
+    std::optional<DType> sums;
+    if (is_float16(a.dtype())) sums = DType::f32;
+    return {matmul({a, where}, {b, where}, sums), where};
+  }
+  Tensor rounded() const { return product().to(a.dtype()).tensor(); }
+};
+
+// beta x + alpha product, for an x that broadcasts to it.
+Tensor added(std::string_view name, const TensorOperand& x, const Formula& product,
+             const AddedProduct& factors, DType dtype) {
+  const Tensor& addend = graph::tensor_of(x, name);
+  require(addend.dtype() == dtype, "[", name, "] x is ", addend.dtype(), ", the product ", dtype,
+          " (at ", At{x.where}, "); they must have one dtype: convert with to()");
+  require(is_floating(dtype) || (factors.alpha.is_integral() && factors.beta.is_integral()), "[",
+          name, "] beta is ", factors.beta.as_double(), ", alpha is ", factors.alpha.as_double(),
+          ", x is ", dtype, " (at ", At{x.where}, "); both must be whole for integers");
+  const Shape& shape = product.tensor().shape();
+  Formula spread(graph::broadcast_to(addend, shape, name, x.where), x.where);
+  auto times = [](const Formula& of, const Number& by) {
+    return by.as_double() == 1 ? of : of * of.number(by);
+  };
+  Formula scaled = times(product, factors.alpha);
+  if (factors.beta.as_double() == 0) return scaled.to(dtype).tensor();
+  return (times(spread.to(scaled.dtype()), factors.beta) + scaled).to(dtype).tensor();
+}
+
+}  // namespace
+
+Tensor mm(const TensorOperand& a, const Tensor& b) { return Pair("mm", a, b, 2, 2).rounded(); }
+Tensor bmm(const TensorOperand& a, const Tensor& b) { return Pair("bmm", a, b, 3, 3).rounded(); }
+Tensor mv(const TensorOperand& a, const Tensor& x) { return Pair("mv", a, x, 2, 1).rounded(); }
+Tensor dot(const TensorOperand& a, const Tensor& b) { return Pair("dot", a, b, 1, 1).rounded(); }
+Tensor vdot(const TensorOperand& a, const Tensor& b) { return Pair("vdot", a, b, 1, 1).rounded(); }
+
+namespace {
+
+// The factors of an outer product, as a column and a row.
+Terms column_and_row(std::string_view name, const TensorOperand& a, const Tensor& b, bool widens) {
+  const Tensor x = graph::tensor_of(a, name), y = graph::tensor_of({b, a.where}, name);
+  require(x.rank() == 1 && y.rank() == 1, "[", name, "] a is ", x.shape(), ", b is ", y.shape(),
+          " (at ", At{a.where}, "); both must have one axis");
+  TensorOperand column(graph::reshape_operand(x, {x.count(), 1}, a.where), a.where);
+  TensorOperand row(graph::reshape_operand(y, {1, y.count()}, a.where), a.where);
+  return widens ? graph::widened(name, {&column, &row}) : graph::promoted(name, {&column, &row});
+}
+
+}  // namespace
+
+Tensor outer(const TensorOperand& a, const Tensor& b) {
+  Terms terms = column_and_row("outer", a, b, false);
+  return (terms[0] * terms[1]).tensor();
+}
+
+Tensor inner(const TensorOperand& a, const Tensor& b) {
+  const Tensor& x = graph::tensor_of(a, "inner");
+  const Tensor y = graph::tensor_of({b, a.where}, "inner");
+  if (x.rank() == 0 || y.rank() == 0) return a * TensorOperand(y, a.where);
+  return tensordot(a, b, {-1}, {-1});
+}
+
+Tensor addmm(const TensorOperand& x, const Tensor& a, const Tensor& b,
+             const AddedProduct& factors) {
+  Pair pair("addmm", {a, x.where}, b, 2, 2);
+  return added("addmm", x, pair.product(), factors, a.dtype());
+}
+Tensor addmv(const TensorOperand& x, const Tensor& a, const Tensor& b,
+             const AddedProduct& factors) {
+  Pair pair("addmv", {a, x.where}, b, 2, 1);
+  return added("addmv", x, pair.product(), factors, a.dtype());
+}
+Tensor baddbmm(const TensorOperand& x, const Tensor& a, const Tensor& b,
+               const AddedProduct& factors) {
+  Pair pair("baddbmm", {a, x.where}, b, 3, 3);
+  return added("baddbmm", x, pair.product(), factors, a.dtype());
+}
+// One product over B and K together.
+Tensor addbmm(const TensorOperand& x, const Tensor& a, const Tensor& b,
+              const AddedProduct& factors) {
+  source_location w = x.where;
+  Pair batch("addbmm", {a, w}, b, 3, 3);
+  const std::int64_t count = a.size(0) * a.size(2);
+  Tensor left =
+      graph::reshape_operand(graph::permute_operand(a, {1, 0, 2}, w), {a.size(1), count}, w);
+  Tensor right = graph::reshape_operand(b, {count, b.size(2)}, w);
+  return added("addbmm", x, Pair("addbmm", {left, w}, right, 2, 2).product(), factors, a.dtype());
+}
+Tensor addr(const TensorOperand& x, const Tensor& a, const Tensor& b, const AddedProduct& factors) {
+  Terms terms = column_and_row("addr", {a, x.where}, b, true);
+  return added("addr", x, terms[0] * terms[1], factors, terms.dtype);
+}
+
+Tensor kron(const TensorOperand& a, const Tensor& b) {
+  source_location w = a.where;
+  const Tensor x = graph::tensor_of(a, "kron"), y = graph::tensor_of({b, w}, "kron");
+  const int rank = std::max(x.rank(), y.rank());
+  Shape apart_a, apart_b, result;
+  auto size_of = [&](const Tensor& t, int axis) {
+    return axis < rank - t.rank() ? std::int64_t{1} : t.size(axis - (rank - t.rank()));
+  };
+  for (int axis = 0; axis < rank; ++axis) {
+    const std::int64_t m = size_of(x, axis), n = size_of(y, axis);
+    for (std::int64_t size : {m, std::int64_t{1}}) apart_a.push_back(size);
+    for (std::int64_t size : {std::int64_t{1}, n}) apart_b.push_back(size);
+    result.push_back(m * n);
+  }
+  TensorOperand left(graph::reshape_operand(x, apart_a, w), w);
+  return (left * TensorOperand(graph::reshape_operand(y, apart_b, w), w)).reshape(result, w);
+}
+
+Tensor cross(const TensorOperand& a, const Tensor& b, std::optional<int> axis) {
+  source_location w = a.where;
+  graph::tensor_of(a, "cross");
+  TensorOperand other(b, w);
+  Terms terms = graph::widened("cross", {&a, &other});
+  const Shape& shape = terms[0].tensor().shape();
+  const auto first = std::ranges::find(shape, 3);
+  require(axis || first != shape.end(), "[cross] the operands have shape ", shape, " (at ", At{w},
+          "); an axis must have size 3");
+  const int along =
+      axis ? graph::axis_of(*axis, shape, "cross", w) : static_cast<int>(first - shape.begin());
+  require(shape[along] == 3, "[cross] axis ", along, " of shape ", shape, " has size ",
+          shape[along], " (at ", At{w}, "); it must be 3");
+  // Element i of the result is made of i + 1 and i + 2, counted round.
+  auto turned = [&](const Formula& x, std::int64_t by) {
+    const Tensor& t = x.tensor();
+    return Formula(cat({t.slice(along, by, 3, 1, w), t.slice(along, 0, by, 1, w)}, along, w), w);
+  };
+  const Formula &x = terms[0], &y = terms[1];
+  return terms.result(turned(x, 1) * turned(y, 2) - turned(x, 2) * turned(y, 1));
+}
+
+Tensor trace(const TensorOperand& x) {
+  const Tensor& matrix = graph::tensor_of(x, "trace");
+  require(matrix.rank() == 2, "[trace] the operand is ", matrix.shape(), " (at ", At{x.where},
+          "); it must be a matrix");
+  return sum({graph::diagonal_operand(matrix, x.where), x.where});
+}
+
+Tensor bilinear(const TensorOperand& a, const Tensor& b, const Tensor& weight, const Tensor& bias) {
+  Tensor result =
+      einsum("...i,oij,...j->...o", {graph::tensor_of(a, "bilinear"), weight, b}, a.where);
+  return bias.defined() ? TensorOperand(result, a.where) + TensorOperand(bias, a.where) : result;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,67 @@
+// Products of vectors, matrices and tensors, made of matmul, under PyTorch's names.
+//
+// Operands have one dtype, that of the result. Products of floats of 16 bits are summed in f32, and
+// what is added to them comes before the rounding. Those of integers wrap. Misuse raises `Error`;
+// safe to call from several threads.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "graph/tensor/tensor.h"
+
+namespace tilewright {
+
+Tensor mm(const TensorOperand& a, const Tensor& b);   // [M, K] x [K, N]
+Tensor bmm(const TensorOperand& a, const Tensor& b);  // [B, M, K] x [B, K, N]
+Tensor mv(const TensorOperand& a, const Tensor& x);   // [M, K] x [K]
+Tensor dot(const TensorOperand& a, const Tensor& b);  // [K] x [K], the sum of products
+Tensor vdot(const TensorOperand& a, const Tensor& b);
+// [M] x [N] -> [M, N]; of any dtypes, which promote.
+Tensor outer(const TensorOperand& a, const Tensor& b);
+// [.., K] x [.., K]: sums of products over the last axes, all others in order; of a tensor without
+// axes the product.
+Tensor inner(const TensorOperand& a, const Tensor& b);
+
+// beta x + alpha times a product. With beta 0 x is not looked at, not even for NaN. To integers
+// both are whole.
+struct AddedProduct {
+  Number beta = 1, alpha = 1;
+};
+// x broadcasts to the product.
+Tensor addmm(const TensorOperand& x, const Tensor& a, const Tensor& b,
+             const AddedProduct& factors = {});
+Tensor addmv(const TensorOperand& x, const Tensor& a, const Tensor& b,
+             const AddedProduct& factors = {});
+Tensor baddbmm(const TensorOperand& x, const Tensor& a, const Tensor& b,
+               const AddedProduct& factors = {});
+// The product of bmm, summed over B.
+Tensor addbmm(const TensorOperand& x, const Tensor& a, const Tensor& b,
+              const AddedProduct& factors = {});
+// That of outer; sums and products of bool are `or` and `and`.
+Tensor addr(const TensorOperand& x, const Tensor& a, const Tensor& b,
+            const AddedProduct& factors = {});
+
+// Over pairs of axes of a and b, or the last `axes` of a and the first of b; the others in order.
+Tensor tensordot(const TensorOperand& a, const Tensor& b, std::vector<int> axes_of_a,
+                 std::vector<int> axes_of_b);
+Tensor tensordot(const TensorOperand& a, const Tensor& b, int axes = 2);
+// Einstein's summation: "bij,bjk->bik". A letter names an axis; those that the result lacks are
+// summed over, and one that an operand has twice goes along its diagonal. Without "->" the result
+// has the letters that stand once, in the alphabet's order. "..." stands for axes that broadcast.
+// Operands are multiplied from left to right.
+Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands,
+              std::source_location w = std::source_location::current());
+// x1 [.., I], x2 [.., J], weight [O, I, J], bias [O]: sums of products over I and J -> [.., O].
+Tensor bilinear(const TensorOperand& a, const Tensor& b, const Tensor& weight,
+                const Tensor& bias = {});
+
+// Each element of a times all of b, in blocks; of any dtypes, which promote.
+Tensor kron(const TensorOperand& a, const Tensor& b);
+// The cross product along an axis of size 3; without one, the first of that size. Operands
+// broadcast and promote.
+Tensor cross(const TensorOperand& a, const Tensor& b, std::optional<int> axis = {});
+// The sum of the diagonal of a matrix; of integers i64.
+Tensor trace(const TensorOperand& x);
+
+}  // namespace tilewright

@@ -1,0 +1,214 @@
+// Products against loops, eager and compiled.
+#include "graph/functions/reducing/products.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "graph/compile/compile.h"
+#include "tests/errors.h"
+
+namespace tilewright {
+namespace {
+
+using Floats = std::vector<float>;
+using Integers = std::vector<std::int64_t>;
+using Function = std::function<Tensor(const Tensor&, const Tensor&)>;
+
+// Small whole numbers, whose sums are exact.
+Tensor whole(const Shape& shape, int seed = 1) {
+  Floats x;
+  for (std::int64_t i = 0; i < element_count(shape); ++i)
+    x.push_back(static_cast<float>((i * (seed + 4) + seed) % 11 - 5));
+  return Tensor::from(x, shape);
+}
+
+void expect_equal(const Function& function, const Tensor& a, const Tensor& b, const Shape& shape,
+                  const Floats& wanted) {
+  for (const Tensor& y : {function(a, b), compile(function)(a, b)}) {
+    EXPECT_EQ(y.shape(), shape);
+    EXPECT_EQ(y.to(f32).to_vector<float>(), wanted);
+  }
+  Tensor of_integers = function(a.to(i64), b.to(i64));
+  EXPECT_EQ(of_integers.dtype(), i64);
+  EXPECT_EQ(of_integers.to(f32).to_vector<float>(), wanted);
+}
+
+// Sums over k of a[at(i, j, k)] b[..].
+Floats sums(const Tensor& a, const Tensor& b, std::int64_t rows, std::int64_t columns,
+            std::int64_t depth,
+            const std::function<std::pair<std::int64_t, std::int64_t>(std::int64_t, std::int64_t,
+                                                                      std::int64_t)>& at) {
+  const Floats x = a.to_vector<float>(), y = b.to_vector<float>();
+  Floats result;
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < columns; ++j) {
+      float sum = 0;
+      for (std::int64_t k = 0; k < depth; ++k) {
+        auto [m, n] = at(i, j, k);
+        sum += x[static_cast<std::size_t>(m)] * y[static_cast<std::size_t>(n)];
+      }
+      result.push_back(sum);
+    }
+  return result;
+}
+
+TEST(Products, OfMatricesAndVectors) {
+  Tensor a = whole({3, 4}), b = whole({4, 2}, 2), v = whole({4}, 3), u = whole({4}, 5);
+  auto as_matrix = [](auto i, auto j, auto k) { return std::pair(i * 4 + k, k * 2 + j); };
+  expect_equal([](const Tensor& x, const Tensor& y) { return mm(x, y); }, a, b, {3, 2},
+               sums(a, b, 3, 2, 4, as_matrix));
+  expect_equal([](const Tensor& x, const Tensor& y) { return mv(x, y); }, a, v, {3},
+               sums(a, v, 3, 1, 4, [](auto i, auto, auto k) { return std::pair(i * 4 + k, k); }));
+  expect_equal([](const Tensor& x, const Tensor& y) { return dot(x, y); }, u, v, {},
+               sums(u, v, 1, 1, 4, [](auto, auto, auto k) { return std::pair(k, k); }));
+  expect_equal([](const Tensor& x, const Tensor& y) { return outer(x, y); }, u, v, {4, 4},
+               sums(u, v, 4, 4, 1, [](auto i, auto j, auto) { return std::pair(i, j); }));
+  expect_equal([](const Tensor& x, const Tensor& y) { return inner(x, y); }, a, whole({2, 4}, 6),
+               {3, 2}, sums(a, whole({2, 4}, 6), 3, 2, 4, [](auto i, auto j, auto k) {
+                 return std::pair(i * 4 + k, j * 4 + k);
+               }));
+  Tensor c = whole({2, 3, 4}), d = whole({2, 4, 2}, 2);
+  expect_equal([](const Tensor& x, const Tensor& y) { return bmm(x, y); }, c, d, {2, 3, 2},
+               sums(c, d, 6, 2, 4, [](auto i, auto j, auto k) {
+                 return std::pair(i * 4 + k, i / 3 * 8 + k * 2 + j);
+               }));
+  EXPECT_EQ(inner(Tensor::scalar(2.0F), v).shape(), (Shape{4}));
+}
+
+TEST(Products, AreAdded) {
+  Tensor x = whole({2}, 7), a = whole({3, 4}), b = whole({4, 2}, 2);
+  Floats product = mm(a, b).to_vector<float>(), bias = x.to_vector<float>(), wanted;
+  for (std::size_t i = 0; i < 6; ++i) wanted.push_back(2 * bias[i % 2] + 3 * product[i]);
+  const AddedProduct factors = {.beta = 2, .alpha = 3};
+  auto function = [&](const Tensor& p, const Tensor& q) {
+    return addmm(x.to(p.dtype()), p, q, factors);
+  };
+  expect_equal(function, a, b, {3, 2}, wanted);
+  Tensor nothing = full({2}, std::numeric_limits<double>::quiet_NaN());
+  EXPECT_EQ(addmm(nothing, a, b, {.beta = 0}).to_vector<float>(), product);
+  EXPECT_EQ(addmv(whole({3}), a, b.select(1, 0), {.beta = 0}).to_vector<float>(),
+            mv(a, b.select(1, 0)).to_vector<float>());
+  Tensor c = whole({2, 3, 4}), d = whole({2, 4, 2}, 2);
+  Floats batches = bmm(c, d).to_vector<float>(), both;
+  for (std::size_t i = 0; i < 6; ++i) both.push_back(batches[i] + batches[i + 6] + bias[i % 2]);
+  expect_equal([&](const Tensor& p, const Tensor& q) { return addbmm(x.to(p.dtype()), p, q); }, c,
+               d, {3, 2}, both);
+  EXPECT_EQ(baddbmm(x, c, d, {.beta = 0, .alpha = 2}).to_vector<float>()[5], 2 * batches[5]);
+  expect_equal([&](const Tensor& p, const Tensor& q) { return addr(x.to(p.dtype()), p, q); },
+               whole({3}), whole({2}, 4), {3, 2},
+               [&] {
+                 Floats sum = outer(whole({3}), whole({2}, 4)).to_vector<float>();
+                 for (std::size_t i = 0; i < 6; ++i) sum[i] += bias[i % 2];
+                 return sum;
+               }());
+  Tensor truth = addr(x > 100, whole({3}) > 0, whole({2}, 4) > 0);
+  EXPECT_EQ(truth.dtype(), DType::boolean);
+}
+
+TEST(Products, Of16BitsAreRoundedOnce) {
+  Tensor a = whole({3, 40}).to(bf16), b = whole({40, 2}, 2).to(bf16), x = full({2}, 0.125, bf16);
+  Tensor exact = addmm(x.to(f32), a.to(f32), b.to(f32), {.alpha = 0.3});
+  EXPECT_EQ(addmm(x, a, b, {.alpha = 0.3}).to(f32).to_vector<float>(),
+            exact.to(bf16).to(f32).to_vector<float>());
+}
+
+TEST(Products, RefuseWhatDoesNotFit) {
+  Tensor a = whole({3, 4}), b = whole({4, 2});
+  expect_contains(error_of([&] { mm(a, a); }), "[mm] a is 3x4, b is 3x4");
+  expect_contains(error_of([&] { mm(a, b.to(f64)); }), "[mm] a is f32, b is f64");
+  expect_contains(error_of([&] { bmm(a, b); }), "they must have 3 and 3 axes");
+  expect_contains(error_of([&] { addmm(whole({2}).to(i64), a, b); }), "[addmm] x is i64");
+  expect_contains(
+      error_of([&] { addmm(whole({2}).to(i64), a.to(i64), b.to(i64), {.alpha = 0.5}); }),
+      "alpha is 0.5");
+  expect_contains(error_of([&] { trace(whole({3})); }), "[trace] the operand is 3");
+  expect_contains(error_of([&] {
+                    cross(whole({2, 4}), whole({2, 4}));
+                  }),
+                  "an axis must have size 3");
+  expect_contains(error_of([&] { tensordot(a, b, {0}, {1, 0}); }), "they go in pairs");
+}
+
+TEST(Einsum, NamesAxes) {
+  Tensor a = whole({2, 3, 4}), b = whole({2, 4, 5}, 2);
+  const Floats product = bmm(a, b).to_vector<float>();
+  auto of = [](std::string equation) {
+    return [equation](const Tensor& x, const Tensor& y) { return einsum(equation, {x, y}); };
+  };
+  expect_equal(of("bij,bjk->bik"), a, b, {2, 3, 5}, product);
+  expect_equal(of("b i j, b j k -> b i k"), a, b, {2, 3, 5}, product);
+  expect_equal(of("...ij,...jk"), a, b, {2, 3, 5}, product);
+  Floats turned;
+  for (std::size_t k = 0; k < 5; ++k)
+    for (std::size_t i = 0; i < 3; ++i)
+      turned.push_back(product[i * 5 + k] + product[15 + i * 5 + k]);
+  expect_equal(of("bij,bjk->ki"), a, b, {5, 3}, turned);
+  expect_equal(of("bi...,b...k->...ki"), a, b.select(1, 0).unsqueeze(1).expand({2, 4, 5}),
+               {4, 5, 3},
+               einsum("bij,bjk->jki", {a, b.select(1, 0).unsqueeze(1).expand({2, 4, 5})})
+                   .to_vector<float>());
+  Tensor u = whole({3}), v = whole({3}, 2), w = whole({3}, 3);
+  Floats three;
+  for (std::size_t i = 0; i < 3; ++i)
+    three.push_back(u.to_vector<float>()[i] * v.to_vector<float>()[i] * w.to_vector<float>()[i]);
+  EXPECT_EQ(einsum("i,i,i->i", {u, v, w}).to_vector<float>(), three);
+  EXPECT_EQ(einsum("i,i,i", {u, v, w}).item<float>(), three[0] + three[1] + three[2]);
+}
+
+TEST(Einsum, GoesAlongDiagonals) {
+  Tensor square = whole({3, 3}), cube = whole({2, 3, 3});
+  const Floats x = square.to_vector<float>();
+  EXPECT_EQ(einsum("ii", {square}).item<float>(), x[0] + x[4] + x[8]);
+  EXPECT_EQ(einsum("ii->i", {square}).to_vector<float>(), (Floats{x[0], x[4], x[8]}));
+  EXPECT_EQ(einsum("ij->ji", {square}).to_vector<float>()[1], x[3]);
+  EXPECT_EQ(einsum("bii->b", {cube}).shape(), (Shape{2}));
+  EXPECT_EQ(einsum("ij->", {square}).item<float>(), sum(square).item<float>());
+  EXPECT_EQ(trace(square).item<float>(), x[0] + x[4] + x[8]);
+  EXPECT_EQ(trace(whole({2, 4}).to(i32)).dtype(), i64);
+  EXPECT_EQ(trace(whole({4, 2})).item<float>(),
+            whole({4, 2}).to_vector<float>()[0] + whole({4, 2}).to_vector<float>()[3]);
+}
+
+TEST(Einsum, RefusesEquationsThatDoNotFit) {
+  Tensor a = whole({2, 3});
+  expect_contains(error_of([&] { einsum("ij,jk", {a}); }), "there are 1 operands");
+  expect_contains(error_of([&] { einsum("ij", {a, a}); }), "there are 2 operands");
+  expect_contains(error_of([&] { einsum("ijk", {a}); }), "an operand of 2 axes is named 'ijk'");
+  expect_contains(error_of([&] { einsum("i1", {a}); }), "'1' is no letter");
+  expect_contains(error_of([&] { einsum("ij->ik", {a}); }), "the result names 'k'");
+  expect_contains(error_of([&] { einsum("ij->ii", {a}); }), "the result names 'i'");
+  expect_contains(error_of([&] { einsum("ii", {a}); }), "axis 'i' has sizes 2 and 3");
+  expect_contains(error_of([&] {
+                    einsum("ij,ij", {a, whole({3, 3})});
+                  }),
+                  "axis 'i' has sizes 2 and 3");
+  expect_contains(error_of([&] { einsum("ij,ij", {a, a.to(f64)}); }), "[einsum] operand 1 is f64");
+  expect_contains(error_of([&] { einsum("", {}); }), "there are no operands");
+}
+
+TEST(Products, OfTensorsAndBlocks) {
+  Tensor a = whole({2, 3, 4}), b = whole({4, 3, 5}, 2);
+  auto function = [](const Tensor& x, const Tensor& y) { return tensordot(x, y, {1, 2}, {1, 0}); };
+  expect_equal(function, a, b, {2, 5}, einsum("ijk,kjl->il", {a, b}).to_vector<float>());
+  EXPECT_EQ(tensordot(whole({2, 3}), whole({3, 2}), 1).to_vector<float>(),
+            mm(whole({2, 3}), whole({3, 2})).to_vector<float>());
+  EXPECT_EQ(tensordot(a, b, 0).shape(), (Shape{2, 3, 4, 4, 3, 5}));
+  Tensor p = Tensor::from(Floats{1, 2, 3, 4}, {2, 2}), q = Tensor::from(Floats{1, 10}, {2});
+  expect_equal([](const Tensor& x, const Tensor& y) { return kron(x, y); }, p, q, {2, 4},
+               {1, 10, 2, 20, 3, 30, 4, 40});
+  Tensor x = Tensor::from(Floats{1, 2, 3, 0, 0, 1}, {2, 3}),
+         y = Tensor::from(Floats{4, 5, 6, 1, 0, 0}, {2, 3});
+  expect_equal([](const Tensor& m, const Tensor& n) { return cross(m, n); }, x, y, {2, 3},
+               {-3, 6, -3, 0, 1, 0});
+  EXPECT_EQ(cross(x.permute({1, 0}), y.permute({1, 0}), 0).shape(), (Shape{3, 2}));
+  Tensor weight = whole({6, 3, 4}, 3);
+  Tensor mixed = bilinear(whole({2, 3}), whole({2, 4}, 2), weight, ones({6}));
+  Tensor expected = einsum("bi,oij,bj->bo", {whole({2, 3}), weight, whole({2, 4}, 2)}) + 1;
+  EXPECT_EQ(mixed.to_vector<float>(), expected.to_vector<float>());
+}
+
+}  // namespace
+}  // namespace tilewright
