@@ -1,0 +1,15 @@
+// The last step of a loss: its elements summed, averaged or left, and rounded to its dtype.
+#pragma once
+
+#include "graph/functions/pointwise/formula.h"
+
+namespace tilewright::graph {
+
+// The operands of a loss, which are floating.
+Terms loss_terms(std::string_view name, OperandList operands);
+// The mean of no elements is NaN.
+Tensor reduced_loss(const Formula& loss, LossReduction reduction, DType dtype);
+// max(x, 0); a NaN stays.
+Formula positive_part(const Formula& x);
+
+}  // namespace tilewright::graph
