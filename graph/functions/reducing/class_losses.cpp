@@ -1,0 +1,200 @@
+#include "graph/functions/reducing/class_losses.h"
+
+#include "graph/functions/pointwise/elementary.h"
+#include "graph/functions/reducing/loss_reduction.h"
+#include "graph/ir/location.h"
+#include "graph/tensor/functional.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+
+using graph::At;
+using graph::choice;
+using graph::Formula;
+using graph::Terms;
+using std::source_location;
+
+namespace {
+
+// Scores with classes as axis 1 and the class of each place.
+struct Site {
+  std::string_view name;
+  Formula scores;
+  Tensor targets;
+  DType dtype;
+  source_location where;
+
+  std::int64_t classes() const { return scores.tensor().size(1); }
+  Shape places() const {
+    Shape sizes = scores.tensor().shape();
+    sizes.erase(sizes.begin() + 1);
+    return sizes;
+  }
+  Formula reshaped(const Tensor& x, const Shape& sizes) const {
+    return {graph::reshape_operand(x, sizes, where), where};
+  }
+  Formula like_scores(const Tensor& x) const {
+    return {graph::broadcast_to(x, scores.tensor().shape(), name, where), where};
+  }
+  // The number of each class, beside the scores.
+  Formula numbers() const {
+    Shape sizes(scores.tensor().shape().size(), 1);
+    sizes[1] = classes();
+    Tensor all = arange(0, classes(), 1, targets.dtype(), where);
+    return like_scores(reshaped(all, sizes).tensor());
+  }
+  // Whether a class is that of the place.
+  Formula is_target() const {
+    Shape sizes = scores.tensor().shape();
+    sizes[1] = 1;
+    return numbers() == like_scores(reshaped(targets, sizes).tensor());
+  }
+  // The one of x where `chosen`, over the classes.
+  Formula named(const Formula& chosen, const Formula& x) const {
+    return {sum({choice(chosen, x, 0).tensor(), where}, {1}), where};
+  }
+  Formula weights(const Tensor& weight) const {
+    if (!weight.defined()) return scores.number(1);
+    require(weight.shape() == Shape{classes()}, "[", name, "] the weight is ", weight.shape(),
+            ", the scores ", scores.tensor().shape(), " (at ", At{where}, "); it must be ",
+            Shape{classes()});
+    Shape sizes(scores.tensor().shape().size(), 1);
+    sizes[1] = classes();
+    return like_scores(reshaped(weight.to(scores.dtype(), where), sizes).tensor());
+  }
+};
+
+Site site_of(std::string_view name, const TensorOperand& scores, const Tensor& targets) {
+  source_location w = scores.where;
+  Terms terms = graph::loss_terms(name, {&scores});
+  Tensor classes = graph::tensor_of({targets, w}, name), x = terms[0].tensor();
+  require(classes.dtype() == DType::i32 || classes.dtype() == DType::i64, "[", name,
+          "] targets are ", classes.dtype(), " (at ", At{w}, "); they must be i32 or i64");
+  require(x.rank() > 0, "[", name, "] the scores have no axes (at ", At{w},
+          "); they must be [C] or [N, C]");
+  if (x.rank() == 1) {
+    x = graph::reshape_operand(x, {1, x.count()}, w);
+    if (classes.rank() == 0) classes = graph::reshape_operand(classes, {1}, w);
+  }
+  return {name, {x, w}, classes, terms.dtype, w};
+}
+
+void require_places(const Site& site) {
+  require(site.targets.shape() == site.places(), "[", site.name, "] targets are ",
+          site.targets.shape(), ", scores are ", site.scores.tensor().shape(), " (at ",
+          At{site.where}, "); there must be a target for each place, ", site.places());
+}
+
+// Of a function that is compiled nothing is known.
+void require_classes(const Site& site, std::int64_t ignored) {
+  if (site.targets.is_symbolic()) return;
+  const std::int64_t classes = site.classes();
+  for (std::int64_t target :
+       site.targets.to(DType::i64, site.where).to_vector<std::int64_t>(site.where))
+    require(target == ignored || (target >= 0 && target < classes), "[", site.name, "] target ",
+            target, " is outside ", classes, " classes (at ", At{site.where},
+            "); targets must be in [0, ", classes, ") or ", ignored);
+}
+
+// A loss of each sample, without an axis where one sample was given.
+Tensor of_samples(const Formula& loss, int rank_of_scores, LossReduction reduction, DType dtype) {
+  Formula each = loss;
+  if (rank_of_scores == 1) each = {each.tensor().reshape({}, loss.where()), loss.where()};
+  return graph::reduced_loss(each, reduction, dtype);
+}
+
+}  // namespace
+
+Tensor nll_loss(const TensorOperand& scores, const Tensor& targets,
+                const ClassLossOptions& options) {
+  Site site = site_of("nll_loss", scores, targets);
+  require_places(site);
+  require_classes(site, options.ignore_index);
+  Formula chosen = site.is_target() & (site.numbers() != static_cast<double>(options.ignore_index));
+  Formula weights = site.weights(options.weight);
+  Formula loss = -site.named(chosen, site.scores * weights);
+  if (options.reduction != LossReduction::mean)
+    return of_samples(loss, scores.tensor.rank(), options.reduction, site.dtype);
+  auto total = [&](const Formula& x) { return Formula(sum({x.tensor(), x.where()}), x.where()); };
+  return (total(loss) / total(site.named(chosen, weights))).to(site.dtype).tensor();
+}
+
+Tensor multi_margin_loss(const TensorOperand& scores, const Tensor& targets,
+                         const MarginOptions& options) {
+  Site site = site_of("multi_margin_loss", scores, targets);
+  require(site.scores.tensor().rank() == 2, "[multi_margin_loss] scores are ",
+          site.scores.tensor().shape(), " (at ", At{site.where}, "); they must be [C] or [N, C]");
+  require_places(site);
+  require_classes(site, 0);
+  const std::int64_t samples = site.scores.tensor().size(0);
+  Formula chosen = site.is_target();
+  auto beside = [&](const Formula& x) {
+    return site.like_scores(site.reshaped(x.tensor(), {samples, 1}).tensor());
+  };
+  Formula own = beside(site.named(chosen, site.scores));
+  Formula over = graph::positive_part(options.margin - own + site.scores);
+  Formula power(pow({over.tensor(), site.where}, options.order), site.where);
+  if (options.weight.defined())
+    power = power * beside(site.named(chosen, site.weights(options.weight)));
+  Formula loss(mean({choice(chosen, 0, power).tensor(), site.where}, {1}), site.where);
+  return of_samples(loss, scores.tensor.rank(), options.reduction, site.dtype);
+}
+
+// A table for each sample, of its targets and its classes.
+Tensor multilabel_margin_loss(const TensorOperand& scores, const Tensor& targets,
+                              LossReduction reduction) {
+  Site site = site_of("multilabel_margin_loss", scores, targets);
+  source_location w = site.where;
+  const Shape shape = site.scores.tensor().shape();
+  if (scores.tensor.rank() == 1 && site.targets.count() == shape[1])
+    site.targets = graph::reshape_operand(site.targets, shape, w);
+  require(shape.rank() == 2 && site.targets.shape() == shape,
+          "[multilabel_margin_loss] scores are ", shape, ", targets ", site.targets.shape(),
+          " (at ", At{w}, "); both must be [N, C], or [C]");
+  require_classes(site, -1);
+  const std::int64_t samples = shape[0], classes = shape[1];
+  if (classes == 0)
+    return of_samples({zeros({samples}, site.scores.dtype(), w), w}, scores.tensor.rank(),
+                      reduction, site.dtype);
+  auto spread = [&](const Formula& x, const Shape& sizes) {
+    Tensor aligned = site.reshaped(x.tensor(), sizes).tensor();
+    return Formula(graph::broadcast_to(aligned, {samples, classes, classes}, site.name, w), w);
+  };
+  const Shape by_target = {samples, classes, 1}, by_class = {samples, 1, classes};
+  Formula given(site.targets, w), number = site.numbers();
+  Formula ends = choice(given == -1, number, static_cast<double>(classes));
+  Formula end(amin({ends.tensor(), w}, {1}, true), w);
+  Formula counts = number < site.like_scores(end.tensor());
+  Formula is_pair =
+      (spread(given, by_target) == spread(number, by_class)) & spread(counts, by_target);
+  Formula score = spread(site.scores, by_class);
+  Formula own(sum({choice(is_pair, score, 0).tensor(), w}, {2}), w);
+  Formula is_target(any({is_pair.tensor(), w}, {1}), w);
+  Formula over = graph::positive_part(1 - spread(own, by_target) + score);
+  Formula is_counted = spread(counts, by_target) & !spread(is_target, by_class);
+  Formula total(sum({choice(is_counted, over, 0).tensor(), w}, {1, 2}), w);
+  return of_samples(total / static_cast<double>(classes), scores.tensor.rank(), reduction,
+                    site.dtype);
+}
+
+Tensor multilabel_soft_margin_loss(const TensorOperand& scores, const Tensor& targets,
+                                   const Tensor& weight, LossReduction reduction) {
+  constexpr std::string_view name = "multilabel_soft_margin_loss";
+  TensorOperand truth(targets, scores.where);
+  Terms terms = graph::loss_terms(name, {&scores, &truth});
+  const Formula &x = terms[0], &t = terms[1];
+  require(x.tensor().rank() > 0, "[", name, "] the scores have no axes (at ", At{scores.where},
+          "); they must be [C] or [N, C]");
+  // log(1 - sigmoid(x)) is log(sigmoid(x)) - x.
+  Formula log_sigmoid = lesser(x, x.number(0)) - log1p(exp(-abs(x)));
+  Formula loss = (1 - t) * x - log_sigmoid;
+  if (weight.defined()) {
+    Tensor converted = weight.to(x.dtype(), scores.where);
+    loss = loss * Formula(graph::broadcast_to(converted, x.tensor().shape(), name, scores.where),
+                          scores.where);
+  }
+  Formula each(mean({loss.tensor(), scores.where}, {-1}), scores.where);
+  return graph::reduced_loss(each, reduction, terms.dtype);
+}
+
+}  // namespace tilewright
