@@ -9,7 +9,7 @@
 #include "models/exported/archive.h"
 #include "models/exported/aten/operators.h"
 #include "models/exported/input_checks.h"
-#include "models/exported/program.h"
+#include "models/exported/program/program.h"
 #include "models/exported/tensor_data.h"
 #include "models/files/reader.h"
 #include "runtime/base/error.h"

@@ -6,7 +6,7 @@
 
 #include "graph/tensor/tensor.h"
 #include "models/exported/exported_module.h"
-#include "models/exported/program.h"
+#include "models/exported/program/program.h"
 
 namespace tilewright::exported {
 

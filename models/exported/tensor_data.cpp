@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "graph/tensor/tensor_body.h"
-#include "models/exported/arguments.h"
-#include "models/exported/fields.h"
-#include "models/exported/program.h"
+#include "models/exported/program/arguments.h"
+#include "models/exported/program/fields.h"
+#include "models/exported/program/program.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {

@@ -5,7 +5,7 @@
 
 #include "graph/compile/compile.h"
 #include "models/exported/aten/operators.h"
-#include "models/exported/size_expression.h"
+#include "models/exported/program/size_expression.h"
 #include "tests/errors.h"
 #include "tests/models/exported_files.h"
 #include "tests/models/folders.h"

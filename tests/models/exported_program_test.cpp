@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/exported/program.h"
+#include "models/exported/program/program.h"
 #include "tests/errors.h"
 #include "tests/models/exported_files.h"
 

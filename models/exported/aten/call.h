@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "graph/tensor/tensor.h"
-#include "models/exported/program.h"
+#include "models/exported/program/program.h"
 
 namespace tilewright::exported {
 

@@ -15,7 +15,7 @@
 #include <variant>
 #include <vector>
 
-#include "models/exported/size_expression.h"
+#include "models/exported/program/size_expression.h"
 #include "models/files/reader.h"
 #include "runtime/base/dtype.h"
 

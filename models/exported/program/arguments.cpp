@@ -1,4 +1,4 @@
-#include "models/exported/arguments.h"
+#include "models/exported/program/arguments.h"
 
 namespace tilewright::exported {
 namespace {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "models/exported/fields.h"
-#include "models/exported/program.h"
+#include "models/exported/program/fields.h"
+#include "models/exported/program/program.h"
 
 namespace tilewright::exported {
 

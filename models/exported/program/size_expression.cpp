@@ -1,4 +1,4 @@
-#include "models/exported/size_expression.h"
+#include "models/exported/program/size_expression.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,4 +1,4 @@
-#include "models/exported/fields.h"
+#include "models/exported/program/fields.h"
 
 #include <limits>
 #include <optional>

@@ -1,12 +1,12 @@
-#include "models/exported/program.h"
+#include "models/exported/program/program.h"
 
 #include <algorithm>
 #include <limits>
 #include <unordered_map>
 #include <unordered_set>
 
-#include "models/exported/arguments.h"
-#include "models/exported/fields.h"
+#include "models/exported/program/arguments.h"
+#include "models/exported/program/fields.h"
 #include "models/files/tree.h"
 #include "runtime/base/error.h"
 
