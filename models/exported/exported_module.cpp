@@ -101,24 +101,6 @@ struct ExportedModule::State {
   void assign(const Output& output, const Tensor& value, const std::vector<Tensor>& inputs) const;
 };
 
-namespace {
-
-template <typename Visit>
-void for_each_used(const Node& node, const Visit& visit) {
-  for (const exported::Argument& argument : node.arguments) {
-    if (auto* tensor = std::get_if<exported::TensorName>(&argument.value)) visit(tensor->id);
-    if (auto* number = std::get_if<exported::NumberName>(&argument.value)) visit(number->id);
-    if (auto* tensors = std::get_if<exported::TensorNames>(&argument.value))
-      for (auto id : tensors->ids)
-        if (id) visit(*id);
-    if (auto* integers = std::get_if<std::vector<exported::Integer>>(&argument.value))
-      for (const exported::Integer& integer : *integers)
-        if (auto* number = std::get_if<exported::NumberName>(&integer)) visit(number->id);
-  }
-}
-
-}  // namespace
-
 void ExportedModule::State::find_lifetimes() {
   std::size_t count = program.value_names.size();
   std::vector<std::size_t> last(count, program.nodes.size());  // nodes.size(): never
@@ -127,7 +109,7 @@ void ExportedModule::State::find_lifetimes() {
   auto use = [&](ValueId id) { is_used[static_cast<std::size_t>(id)] = true; };
   for (std::size_t i = 0; i < program.nodes.size(); ++i) {
     for (ValueId id : program.nodes[i].results) last[static_cast<std::size_t>(id)] = i;
-    for_each_used(program.nodes[i], [&](ValueId id) {
+    exported::for_each_used(program.nodes[i], [&](ValueId id) {
       use(id);
       last[static_cast<std::size_t>(id)] = i;
     });

@@ -1,5 +1,6 @@
 #include "models/files/tree.h"
 
+#include <optional>
 #include <unordered_set>
 
 #include "runtime/base/error.h"
@@ -10,8 +11,12 @@ namespace {
 class TreeBuilder : public Events {
  public:
   TreeBuilder(std::string_view operation, std::string_view what, std::size_t max_nodes,
-              const std::vector<Diversion>& diversions)
-      : operation_(operation), what_(what), max_nodes_(max_nodes), diversions_(diversions) {}
+              const std::vector<Diversion>& diversions, const std::vector<Each>& each)
+      : operation_(operation),
+        what_(what),
+        max_nodes_(max_nodes),
+        diversions_(diversions),
+        each_(each) {}
 
   void scalar(Scalar value) override {
     if (diverted_ || divert()) {
@@ -42,6 +47,8 @@ class TreeBuilder : public Events {
     Node node;
     std::string key;  // of the member that is being read
     std::unordered_set<std::string> names;
+    const Each* each = nullptr;    // its elements go there
+    std::size_t nodes_before = 0;  // of the tree, without its elements
   };
 
   void count() {
@@ -57,6 +64,8 @@ class TreeBuilder : public Events {
     count();
     Level level;
     level.node.kind = kind;
+    level.each = visited_one_by_one();
+    level.nodes_before = nodes_;
     levels_.push_back(std::move(level));
   }
   void end(void (Events::*event)()) {
@@ -69,16 +78,29 @@ class TreeBuilder : public Events {
     levels_.pop_back();
     place(std::move(node));
   }
+  // To the value about to begin; nothing inside of arrays.
+  std::optional<std::string> path_of_keys() const {
+    std::string path;
+    for (const Level& level : levels_) {
+      if (level.node.kind != Node::Kind::object) return std::nullopt;
+      path += (path.empty() ? "" : "/") + level.key;
+    }
+    return path;
+  }
+  const Each* visited_one_by_one() const {
+    if (each_.empty() || levels_.size() > deepest_each_) return nullptr;
+    auto path = path_of_keys();
+    for (const Each& each : each_)
+      if (path && each.path == *path) return &each;
+    return nullptr;
+  }
   // Whether the value about to begin is one of the diverted; then `diverted_` is set.
   bool divert() {
     if (diversions_.empty()) return false;
-    std::string path;
-    for (const Level& level : levels_) {
-      if (level.node.kind != Node::Kind::object) return false;
-      path += (path.empty() ? "" : "/") + level.key;
-    }
+    auto path = path_of_keys();
+    if (!path) return false;
     for (const Diversion& diversion : diversions_)
-      if (diversion.path == path) diverted_ = diversion.events;
+      if (diversion.path == *path) diverted_ = diversion.events;
     return diverted_ != nullptr;
   }
   void leave_diversion() {
@@ -94,7 +116,10 @@ class TreeBuilder : public Events {
       return;
     }
     Level& level = levels_.back();
-    if (level.node.kind == Node::Kind::array)
+    if (level.each != nullptr) {
+      level.each->visit(level.key, std::move(node));
+      nodes_ = level.nodes_before;
+    } else if (level.node.kind == Node::Kind::array)
       level.node.items.push_back(std::move(node));
     else
       level.node.members.emplace_back(std::move(level.key), std::move(node));
@@ -104,6 +129,8 @@ class TreeBuilder : public Events {
   std::size_t max_nodes_;
   std::size_t nodes_ = 0;
   const std::vector<Diversion>& diversions_;
+  const std::vector<Each>& each_;
+  static constexpr std::size_t deepest_each_ = 8;
   std::vector<Level> levels_;
   Events* diverted_ = nullptr;
   int diverted_depth_ = 0;
@@ -129,8 +156,9 @@ std::string describe(const Node& node) {
 }
 
 Node read_tree(std::string_view text, std::string_view operation, std::string_view what,
-               const Limits& limits, const std::vector<Diversion>& diversions) {
-  TreeBuilder builder(operation, what, limits.nodes, diversions);
+               const Limits& limits, const std::vector<Diversion>& diversions,
+               const std::vector<Each>& each) {
+  TreeBuilder builder(operation, what, limits.nodes, diversions, each);
   read(text, operation, what, limits, builder);
   return builder.take();
 }

@@ -5,6 +5,7 @@
 // last would see two different files.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -33,7 +34,14 @@ struct Diversion {
   std::string path;
   Events* events;
 };
+// The array or object found at a path is not kept: each element, or member by its key, is a tree of
+// its own that goes to `visit` once it is whole. So a list of any length takes the memory of one.
+struct Each {
+  std::string path;
+  std::function<void(std::string_view key, Node value)> visit;
+};
 Node read_tree(std::string_view text, std::string_view operation, std::string_view what,
-               const Limits& limits, const std::vector<Diversion>& diversions = {});
+               const Limits& limits, const std::vector<Diversion>& diversions = {},
+               const std::vector<Each>& each = {});
 
 }  // namespace tilewright::json

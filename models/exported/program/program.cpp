@@ -20,32 +20,43 @@ constexpr std::size_t most_inputs = 50'000;  // parameters and buffers among the
 
 class ProgramReader {
  public:
-  ProgramReader(const json::Node& root, Program& program)
-      : fields_(program.file), program_(program), root_(root) {}
+  explicit ProgramReader(Program& program) : fields_(program.file), program_(program) {}
 
-  void read() {
-    read_versions();
-    const json::Node& module = fields_.member(root_, "graph_module");
-    const json::Node& graph = fields_.member(module, "graph");
+  void read(std::string_view text) {
+    json::Node root = json::read_tree(
+        text, "load_exported", program_.file, program_limits(), {},
+        {{"graph_module/graph/nodes",
+          [this](std::string_view, json::Node node) { read_node(node); }},
+         {"graph_module/graph/tensor_values",
+          [this](std::string_view name, json::Node facts) { read_tensor(name, facts); }},
+         {"graph_module/module_call_graph", [](std::string_view, const json::Node&) {}}});
+    read_versions(root);
+    read_ranges(root);
+    const json::Node& module = fields_.member(root, "graph_module");
     const json::Node& signature = fields_.member(module, "signature");
-    read_ranges();
-    read_inputs(graph, signature);
-    read_nodes(graph);
+    fields_.list(fields_.member(module, "graph"), "nodes");
+    read_inputs(signature);
+    check_order();
     read_outputs(signature);
   }
 
  private:
-  using Tensors = std::unordered_map<std::string, const json::Node*>;
+  // One at a time, as the text is read.
+  void read_tensor(std::string_view name, const json::Node& facts) {
+    fields_.set_place(concat("tensor \"", excerpt(name), '"'));
+    tensors_.emplace(name, read_tensor_facts(fields_, facts));
+    fields_.set_place("");
+  }
 
-  void read_versions() {
-    program_.torch_version = fields_.text(root_, "torch_version");
-    std::int64_t major = fields_.integer(fields_.member(root_, "schema_version"), "major");
+  void read_versions(const json::Node& root) {
+    program_.torch_version = fields_.text(root, "torch_version");
+    std::int64_t major = fields_.integer(fields_.member(root, "schema_version"), "major");
     fields_.expect(major == schema, "it has version ", major, " of PyTorch's schema, written by ",
                    "PyTorch ", excerpt(program_.torch_version), "; version ", schema, " is read");
   }
 
-  void read_ranges() {
-    for (const auto& [name, range] : fields_.members(root_, "range_constraints")) {
+  void read_ranges(const json::Node& root) {
+    for (const auto& [name, range] : fields_.members(root, "range_constraints")) {
       fields_.set_place(concat("range of \"", excerpt(name), '"'));
       auto bound = [&](const char* which, std::int64_t missing) {
         const json::Node* value = fields_.optional(range, which);
@@ -58,23 +69,19 @@ class ProgramReader {
     fields_.set_place("");
   }
 
-  void read_inputs(const json::Node& graph, const json::Node& signature) {
+  void read_inputs(const json::Node& signature) {
     const auto& specs = fields_.list(signature, "input_specs");
     fields_.expect(specs.size() <= most_inputs, "it has ", specs.size(), " inputs; at most ",
                    most_inputs, " are allowed");
-    Tensors tensors;
-    for (const auto& [name, facts] : fields_.members(graph, "tensor_values"))
-      tensors.emplace(name, &facts);
     for (const json::Node& spec : specs) {
       fields_.set_place(concat("input ", program_.inputs.size()));
       const auto& [kind, content] = fields_.as_choice(spec, "input");
-      if (kind == "constant_input") continue;  // an argument that is the same in every call
-      read_input(kind, content, tensors);
+      if (kind != "constant_input") read_input(kind, content);  // the same in every call
     }
     fields_.set_place("");
   }
 
-  void read_input(const std::string& kind, const json::Node& content, const Tensors& tensors) {
+  void read_input(const std::string& kind, const json::Node& content) {
     using enum Input::Kind;
     const json::Node& argument = fields_.member(content, "arg");
     std::string value, name;
@@ -93,12 +100,12 @@ class ProgramReader {
       name = fields_.text(content, concat(kind, "_name"));
     }
     fields_.set_place(concat("input \"", excerpt(value), '"'));
-    auto described = tensors.find(value);
-    fields_.expect(described != tensors.end(), "\"tensor_values\" does not describe it");
-    TensorFacts facts = read_tensor_facts(fields_, *described->second);
+    auto described = tensors_.find(value);
+    fields_.expect(described != tensors_.end(), "\"tensor_values\" does not describe it");
     fields_.expect(targets_[of].insert(name).second, "there are two of the name \"", excerpt(name),
                    '"');
-    program_.inputs.push_back({of, define(value), name, std::move(facts)});
+    program_.inputs.push_back({of, id_of(value), name, described->second});
+    define(id_of(value));
   }
 
   // Arguments of forward() that are no tensors were fixed when the program was exported.
@@ -107,27 +114,17 @@ class ProgramReader {
            form == "as_string";
   }
 
-  void read_nodes(const json::Node& graph) {
-    const auto& nodes = fields_.list(graph, "nodes");
-    program_.nodes.reserve(nodes.size());
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      fields_.set_place(concat("node ", i));
-      read_node(nodes[i]);
-    }
-    fields_.set_place("");
-  }
-
   void read_node(const json::Node& from) {
+    fields_.set_place(concat("node ", program_.nodes.size()));
     Node node;
     node.target = fields_.text(from, "target");
     constexpr std::string_view prefix = "torch.ops.";
     if (node.target.starts_with(prefix)) node.target.erase(0, prefix.size());
     const json::Node* name = fields_.optional(from, "name");
     if (name != nullptr) node.name = fields_.as_text(*name, "name");
-    fields_.set_place(
-        concat(fields_.place(), " \"", excerpt(node.name), "\" (", excerpt(node.target), ")"));
+    fields_.set_place(place_of(program_.nodes.size(), node));
     node.source = source_line(fields_.member(from, "metadata"));
-    ValueOf value_of = [this](const std::string& used) { return at(used); };
+    ValueOf value_of = [this](const std::string& used) { return id_of(used); };
     for (const json::Node& input : fields_.list(from, "inputs")) {
       std::string argument = fields_.text(input, "name");
       node.arguments.push_back(
@@ -135,8 +132,26 @@ class ProgramReader {
     }
     for (const json::Node& output : fields_.list(from, "outputs"))
       for (const std::string& result : result_names(fields_, output))
-        node.results.push_back(define(result));
+        node.results.push_back(id_of(result));
     program_.nodes.push_back(std::move(node));
+    fields_.set_place("");
+  }
+  static std::string place_of(std::size_t number, const Node& node) {
+    return concat("node ", number, " \"", excerpt(node.name), "\" (", excerpt(node.target), ")");
+  }
+
+  // That values are defined once, and before they are used. The place of a node is told only where
+  // that is not so.
+  void check_order() {
+    for (std::size_t i = 0; i < program_.nodes.size(); ++i) {
+      const Node& node = program_.nodes[i];
+      bool is_right = true;
+      for_each_used(node, [&](ValueId id) { is_right = is_right && is_defined(id); });
+      for (ValueId id : node.results) is_right = is_right && !is_defined(id);
+      if (!is_right) fields_.set_place(place_of(i, node));
+      if (!is_right) for_each_used(node, [&](ValueId id) { require_defined(id); });
+      for (ValueId id : node.results) define(id);
+    }
   }
 
   // `file.py", line 82, in forward` as file.py:82, the last one of a trace.
@@ -165,7 +180,7 @@ class ProgramReader {
         const auto& [form, tensor] = fields_.as_choice(argument, "arg");
         fields_.expect(form == "as_tensor", "it is ", excerpt(form), "; outputs are tensors");
         std::string name = fields_.text(tensor, "name");
-        program_.outputs.push_back({user, at(name), name});
+        program_.outputs.push_back({user, used(name), name});
       } else {
         bool is_known = kind == "buffer_mutation" || kind == "user_input_mutation";
         fields_.expect(is_known, "it is a ", excerpt(kind),
@@ -175,7 +190,7 @@ class ProgramReader {
         std::string target = fields_.text(content, is_buffer ? "buffer_name" : "user_input_name");
         check_target(target, is_buffer ? Input::Kind::buffer : Input::Kind::user);
         program_.outputs.push_back(
-            {is_buffer ? buffer_change : input_change, at(fields_.text(argument, "name")), target});
+            {is_buffer ? buffer_change : input_change, used(fields_.text(argument, "name")), target});
       }
     }
     fields_.set_place("");
@@ -185,23 +200,38 @@ class ProgramReader {
                    "\", which is no input");
   }
 
-  ValueId define(const std::string& name) {
-    auto id = static_cast<ValueId>(program_.value_names.size());
-    fields_.expect(ids_.emplace(name, id).second, "\"", excerpt(name), "\" is defined twice");
-    program_.value_names.push_back(name);
-    return id;
+  ValueId id_of(const std::string& name) {
+    auto [known, is_new] = ids_.emplace(name, static_cast<ValueId>(program_.value_names.size()));
+    if (is_new) program_.value_names.push_back(name);
+    return known->second;
   }
-  ValueId at(const std::string& name) const {
-    auto found = ids_.find(name);
-    fields_.expect(found != ids_.end(), "\"", excerpt(name),
+  bool is_defined(ValueId id) const {
+    auto i = static_cast<std::size_t>(id);
+    return i < is_defined_.size() && is_defined_[i];
+  }
+  const std::string& name_of(ValueId id) const {
+    return program_.value_names[static_cast<std::size_t>(id)];
+  }
+  void define(ValueId id) {
+    fields_.expect(!is_defined(id), "\"", excerpt(name_of(id)), "\" is defined twice");
+    is_defined_.resize(program_.value_names.size());
+    is_defined_[static_cast<std::size_t>(id)] = true;
+  }
+  void require_defined(ValueId id) const {
+    fields_.expect(is_defined(id), "\"", excerpt(name_of(id)),
                    "\" is used and was not defined before");
-    return found->second;
+  }
+  ValueId used(const std::string& name) {
+    ValueId id = id_of(name);
+    require_defined(id);
+    return id;
   }
 
   Fields fields_;
   Program& program_;
-  const json::Node& root_;
   std::unordered_map<std::string, ValueId> ids_;
+  std::unordered_map<std::string, TensorFacts> tensors_;
+  std::vector<bool> is_defined_;
   std::map<Input::Kind, std::unordered_set<std::string>> targets_;  // names of inputs
 };
 
@@ -211,15 +241,14 @@ json::Limits program_limits() {
   return {.text_bytes = 200'000'000,
           .depth = 32,
           .string_bytes = 1 << 20,
-          .values = 20'000'000,
-          .nodes = 8'000'000};
+          .values = 50'000'000,
+          .nodes = 1'000'000};
 }
 
 Program read_program(std::string_view text, const std::string& file) {
   Program program;
   program.file = file;
-  json::Node root = json::read_tree(text, "load_exported", file, program_limits());
-  ProgramReader(root, program).read();
+  ProgramReader(program).read(text);
   return program;
 }
 

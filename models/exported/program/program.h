@@ -91,6 +91,21 @@ struct Program {
   std::string torch_version;
 };
 
+// Calls `visit` with every value that the node's arguments name.
+template <typename Visit>
+void for_each_used(const Node& node, const Visit& visit) {
+  for (const Argument& argument : node.arguments) {
+    if (auto* tensor = std::get_if<TensorName>(&argument.value)) visit(tensor->id);
+    if (auto* number = std::get_if<NumberName>(&argument.value)) visit(number->id);
+    if (auto* tensors = std::get_if<TensorNames>(&argument.value))
+      for (auto id : tensors->ids)
+        if (id) visit(*id);
+    if (auto* integers = std::get_if<std::vector<Integer>>(&argument.value))
+      for (const Integer& integer : *integers)
+        if (auto* number = std::get_if<NumberName>(&integer)) visit(number->id);
+  }
+}
+
 // Raises `Error` "[load_exported] FILE: node "add_1": ..." for what is wrong with the text, which
 // is model.json of the archive.
 Program read_program(std::string_view text, const std::string& file);
