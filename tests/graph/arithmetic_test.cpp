@@ -141,7 +141,13 @@ TEST(Arithmetic, GoesToTheNextNumber) {
   }
   Floats got = nextafter(column(x), infinity<double>).to_vector<float>();
   for (std::size_t i = 0; i < x.size(); ++i) EXPECT_EQ(got[i], up[i]) << "of " << x[i];
-  expect_contains(error_of([] { nextafter(numbers({1}), 2); }), "they must be f32 or f64");
+  Tensor narrow = column(Floats{1, -1, 0, 0x1.fep127F, 0x1p-126F}).to(bf16);
+  EXPECT_EQ(nextafter(narrow, infinity<double>).to(f32).to_vector<float>(),
+            (Floats{1 + 0x1p-7F, -1 + 0x1p-8F, 0x1p-133F, infinity<float>, 0x1.02p-126F}));
+  EXPECT_EQ(
+      nextafter(column(Floats{1, 65504}).to(f16), infinity<double>).to(f32).to_vector<float>(),
+      (Floats{1 + 0x1p-10F, infinity<float>}));
+  expect_contains(error_of([] { nextafter(numbers({1}), 2); }), "[nextafter] the operands are i64");
 }
 
 TEST(Arithmetic, ReplacesWhatIsNoNumber) {

@@ -88,7 +88,8 @@ TEST(Norms, GiveTheirStatistics) {
   expect_near(groups.rstd, roots);
   NormResult layers = native_layer_norm(images().reshape({2, 2, 12}).to(bf16), {12});
   EXPECT_EQ(layers.mean.shape(), (Shape{2, 2, 1}));
-  EXPECT_EQ(layers.mean.dtype(), f32);
+  EXPECT_EQ(layers.mean.dtype(), bf16);
+  EXPECT_EQ(native_layer_norm(images().to(bf16), {2}, ones({2})).mean.dtype(), f32);
   EXPECT_EQ(layers.output.dtype(), bf16);
   expect_near(layers.mean, means, 0.02);
 }

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 
 #include "graph/compile/compile.h"
 #include "tests/errors.h"
@@ -157,6 +158,20 @@ TEST(Reductions, OfAllElementsOrInADtype) {
   EXPECT_EQ(prod(Tensor::from(Integers{3, 7}, {2}), {}, false, f64).item<double>(), 21);
   EXPECT_EQ(mean(Tensor::from(Integers{3, 8}, {2}), {}, false, f32).item<float>(), 5.5F);
   expect_contains(error_of([] { mean(Tensor::from(Integers{3, 8}, {2})); }), "[mean]");
+}
+
+TEST(Reductions, CorrectVariancesByFractions) {
+  expect_of_rows(
+      [](const Tensor& x) {
+        return var(x, {0, 2}, 1.5);
+      },
+      [](const auto& x) {
+        double mean = total(x, [](double v) { return v; }) / 15;
+        return total(x, [&](double v) { return (v - mean) * (v - mean); }) / 13.5;
+      });
+  auto [spread, middle] = var_mean(Tensor::from(Floats{1, 3}, {2}), {}, 2.5);
+  EXPECT_EQ(spread.item<float>(), infinity);
+  EXPECT_EQ(middle.item<float>(), 2);
 }
 
 TEST(Reductions, GiveTheStandardDeviationWithTheMean) {

@@ -172,22 +172,22 @@ struct Spacing {
 // nearest). Numbers below 1 are scaled, so that the difference keeps its digits.
 Tensor nextafter(const TensorOperand& a, const TensorOperand& b) {
   require_one_dtype("nextafter", a, b);
-  Terms terms = promoted("nextafter", {&a, &b});
-  require(is_floating(terms.dtype) && bit_width(terms.dtype) >= 32, "[nextafter] the operands are ",
-          terms.dtype, " (at ", At{a.where}, "); they must be f32 or f64");
+  Terms terms = widened("nextafter", {&a, &b});
+  require_floating(terms, "nextafter");
   const Formula &x = terms[0], &to = terms[1];
   const Spacing spacing(terms.dtype);
   constexpr double scale = 0x1p64;
+  auto rounded = [&](const Formula& sum) { return sum.to(terms.dtype).to(sum.dtype()); };
   Formula is_up = to > x, magnitude = abs(x), is_small = magnitude < 1;
   Formula scaled = choice(is_small, x * scale, x), half = abs(scaled) * spacing.half;
-  Formula rounded = scaled + choice(is_up, half, -half);
-  Formula next = choice(is_small, rounded * (1 / scale), rounded);
+  Formula beside = rounded(scaled + choice(is_up, half, -half));
+  Formula next = choice(is_small, beside * (1 / scale), beside);
   Formula least = choice(is_up, spacing.least, x.number(-spacing.least));
   next = choice(magnitude < spacing.steady, x + least, next);
   next = choice(magnitude == infinity, negated_where(x < 0, x.number(spacing.most)), next);
   next = choice((next == 0) & (x < 0), -0.0, next);
   next = choice(to == x, to, next);
-  return choice(is_nan(x) | is_nan(to), x + to, next).tensor();
+  return terms.result(choice(is_nan(x) | is_nan(to), x + to, next));
 }
 
 Tensor isnan(const TensorOperand& x) { return is_nan(term_of(x, "isnan")).tensor(); }

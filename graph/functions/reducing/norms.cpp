@@ -30,6 +30,15 @@ struct Site {
   }
   Formula term(const Tensor& tensor) const { return {tensor, where}; }
   DType statistics() const { return accumulator(x.dtype()); }
+  // Statistics as they are given back: those of x, or f32 where a parameter is.
+  Tensor given_back(const Formula& statistic, const Tensor& weight, const Tensor& bias,
+                    const Shape& sizes) const {
+    bool is_mixed = false;
+    for (const Tensor& parameter : {weight, bias})
+      is_mixed = is_mixed || (parameter.defined() && parameter.dtype() != x.dtype());
+    Formula rounded = is_mixed ? statistic : statistic.to(x.dtype());
+    return rounded.tensor().reshape(sizes, where);
+  }
   Formula wide(const Tensor& tensor) const { return term(tensor).to(statistics()); }
   Formula reshaped(const Tensor& tensor, const Shape& sizes) const {
     return term(graph::reshape_operand(tensor, sizes, where));
@@ -103,8 +112,8 @@ NormResult native_layer_norm(const TensorOperand& x, const Shape& normalized_sha
   Shape kept(site.x.shape().begin(), site.x.shape().begin() + leading);
   kept.resize(site.x.shape().size(), 1);
   Tensor output = site.scaled(normal.output, weight, bias, {table[-1]});
-  return {output.reshape(site.x.shape(), x.where), normal.mean.tensor().reshape(kept, x.where),
-          normal.rstd.tensor().reshape(kept, x.where)};
+  return {output.reshape(site.x.shape(), x.where), site.given_back(normal.mean, weight, bias, kept),
+          site.given_back(normal.rstd, weight, bias, kept)};
 }
 
 // By the op of the last axis where its parameters are those of x, which is one kernel.
@@ -158,8 +167,8 @@ NormResult native_group_norm(const TensorOperand& x, std::int64_t groups, const 
   Normal normal = normal_rows(site, site.reshaped(site.wide(site.x).tensor(), table), eps);
   Formula output = site.reshaped(normal.output.tensor(), site.x.shape());
   return {site.scaled(output, weight, bias, site.beside()),
-          normal.mean.tensor().reshape({count, groups}, x.where),
-          normal.rstd.tensor().reshape({count, groups}, x.where)};
+          site.given_back(normal.mean, weight, bias, {count, groups}),
+          site.given_back(normal.rstd, weight, bias, {count, groups})};
 }
 Tensor group_norm(const TensorOperand& x, std::int64_t groups, const Tensor& weight,
                   const Tensor& bias, double eps) {

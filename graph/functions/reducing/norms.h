@@ -3,9 +3,10 @@
 //
 // Apart from the layer_norm and rms_norm of tensor.h, which are of the last axis. x is floating;
 // [N, C, ..] has channels as its axis 1. Weights and biases may be left out, one without the other;
-// they have the dtype of x or, beside 16 bits, f32. Statistics are computed in f32 (f64 of f64) and
-// have that dtype. A variance is that of all elements, over their count, unless it is said
-// otherwise. Misuse raises `Error`; safe to call from several threads.
+// they have the dtype of x or, beside 16 bits, f32. Statistics are computed in f32 (f64 of f64);
+// those that are given back are so too for batches, and else of x's dtype, or f32 where a weight or
+// bias is, as PyTorch's are on the host. A variance is that of all elements, over their count,
+// unless it is said otherwise. Misuse raises `Error`; safe to call from several threads.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,8 @@
 #include "graph/functions/reducing/reductions.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "graph/functions/pointwise/elementary.h"
 #include "graph/functions/pointwise/formula.h"
@@ -49,6 +51,17 @@ Tensor mean(const TensorOperand& x, std::vector<int> axes, bool keep_dims, DType
 
 Tensor max(const TensorOperand& x) { return amax(x); }
 Tensor min(const TensorOperand& x) { return amin(x); }
+
+std::pair<Tensor, Tensor> corrected_var_mean(const TensorOperand& x, std::vector<int> axes,
+                                             double correction, bool keep_dims) {
+  require_floating("var_mean", term_of(x, "var_mean"));
+  Terms terms = graph::widened("var_mean", {&x});
+  auto [spread, middle] = var_mean(operand_of(terms[0]), std::move(axes), 0, keep_dims);
+  const auto count = static_cast<double>(x.tensor.count()) /
+                     static_cast<double>(std::max<std::int64_t>(middle.count(), 1));
+  Formula variance = Formula(spread, x.where) * (count / std::max(count - correction, 0.0));
+  return {terms.result(variance), middle.to(terms.dtype, x.where)};
+}
 
 std::pair<Tensor, Tensor> std_mean(const TensorOperand& x, std::vector<int> axes,
                                    std::int64_t correction, bool keep_dims) {

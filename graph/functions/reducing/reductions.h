@@ -5,13 +5,17 @@
 // in f32 and rounded once. Misuse raises `Error`; safe to call from several threads.
 #pragma once
 
-#include <limits>
+#include <concepts>
 #include <utility>
 #include <vector>
 
 #include "graph/tensor/tensor.h"
 
 namespace tilewright {
+
+// The variance over n - correction, and the mean.
+std::pair<Tensor, Tensor> corrected_var_mean(const TensorOperand& x, std::vector<int> axes,
+                                             double correction, bool keep_dims);
 
 // The elements are converted before they are reduced, and the result is of that dtype.
 Tensor sum(const TensorOperand& x, std::vector<int> axes, bool keep_dims, DType dtype);
@@ -21,6 +25,17 @@ Tensor mean(const TensorOperand& x, std::vector<int> axes, bool keep_dims, DType
 // The greatest and the least of all elements, of bool too; of none an Error.
 Tensor max(const TensorOperand& x);
 Tensor min(const TensorOperand& x);
+// Variances and their roots over n - correction with a fraction as correction, at least over 0.
+template <std::floating_point Correction>
+Tensor var(const TensorOperand& x, std::vector<int> axes, Correction correction,
+           bool keep_dims = false) {
+  return corrected_var_mean(x, std::move(axes), correction, keep_dims).first;
+}
+template <std::floating_point Correction>
+std::pair<Tensor, Tensor> var_mean(const TensorOperand& x, std::vector<int> axes,
+                                   Correction correction, bool keep_dims = false) {
+  return corrected_var_mean(x, std::move(axes), correction, keep_dims);
+}
 // {stddev, mean}; PyTorch's std_mean.
 std::pair<Tensor, Tensor> std_mean(const TensorOperand& x, std::vector<int> axes = {},
                                    std::int64_t correction = 1, bool keep_dims = false);
