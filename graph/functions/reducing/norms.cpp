@@ -74,13 +74,23 @@ struct Site {
 struct Normal {
   Formula output, mean, rstd;
 };
+// Over some axes of x, which stay with size 1. The variance is that of deviations from the mean.
+struct Statistics {
+  Formula mean, variance, deviations;
+};
+Statistics statistics_of(const Site& site, const Formula& x, const std::vector<int>& axes) {
+  auto mean_of = [&](const Formula& of) {
+    return site.term(mean({of.tensor(), site.where}, axes, true));
+  };
+  Formula middle = mean_of(x), deviations = x - site.spread(middle, x.tensor().shape());
+  return {middle, mean_of(deviations * deviations), deviations};
+}
+
 // The rows of a table over its last axis.
 Normal normal_rows(const Site& site, const Formula& rows, double eps) {
-  auto [spread, middle] =
-      var_mean({rows.tensor(), site.where}, {rows.tensor().rank() - 1}, 0, true);
-  Formula mean = site.term(middle), rstd = 1 / sqrt(site.term(spread) + eps);
-  const Shape& shape = rows.tensor().shape();
-  return {(rows - site.spread(mean, shape)) * site.spread(rstd, shape), mean, rstd};
+  Statistics of = statistics_of(site, rows, {rows.tensor().rank() - 1});
+  Formula rstd = rsqrt(of.variance + eps);
+  return {of.deviations * site.spread(rstd, rows.tensor().shape()), of.mean, rstd};
 }
 
 // Leading sizes, and all others as one.
@@ -146,7 +156,7 @@ Tensor rms_norm(const TensorOperand& x, const Shape& normalized_shape, const Ten
   if (weight.defined() && weight.dtype() != site.x.dtype()) {
     Formula rows = site.reshaped(site.wide(site.x).tensor(), table);
     Formula square = site.term(mean({(rows * rows).tensor(), x.where}, {-1}, true));
-    Formula output = rows * site.spread(1 / sqrt(square + eps.value_or(step)), table);
+    Formula output = rows * site.spread(rsqrt(square + eps.value_or(step)), table);
     return site.scaled(output, weight, {}, {table[-1]}).reshape(site.x.shape(), x.where);
   }
   Tensor scale = weight.defined() ? site.reshaped(weight, {table[-1]}).tensor() : Tensor();
@@ -163,12 +173,23 @@ NormResult native_group_norm(const TensorOperand& x, std::int64_t groups, const 
           "); the groups must have equally many channels each");
   site.require_shape(weight, {channels}, "weight");
   site.require_shape(bias, {channels}, "bias");
-  const Shape table = {count, groups, count == 0 ? 0 : site.x.count() / (count * groups)};
-  Normal normal = normal_rows(site, site.reshaped(site.wide(site.x).tensor(), table), eps);
-  Formula output = site.reshaped(normal.output.tensor(), site.x.shape());
-  return {site.scaled(output, weight, bias, site.beside()),
-          site.given_back(normal.mean, weight, bias, {count, groups}),
-          site.given_back(normal.rstd, weight, bias, {count, groups})};
+  const std::int64_t places = count * channels == 0 ? 0 : site.x.count() / (count * channels);
+  const std::int64_t together = channels / groups;
+  Formula wide = site.wide(site.x);
+  Statistics of =
+      statistics_of(site, site.reshaped(wide.tensor(), {count, groups, together * places}), {2});
+  Formula rstd = rsqrt(of.variance + eps);
+  // The deviations are those of another shape, and so computed again: to keep them would be a copy
+  // of x in memory.
+  const Shape apart = {count, groups, together, places}, parameters = {1, groups, together, 1};
+  auto spread = [&](const Formula& statistic) {
+    return site.spread(site.reshaped(statistic.tensor(), {count, groups, 1, 1}), apart);
+  };
+  Formula output = (site.reshaped(wide.tensor(), apart) - spread(of.mean)) * spread(rstd);
+  Tensor scaled = site.scaled(output, weight, bias, parameters);
+  return {scaled.reshape(site.x.shape(), x.where),
+          site.given_back(of.mean, weight, bias, {count, groups}),
+          site.given_back(rstd, weight, bias, {count, groups})};
 }
 Tensor group_norm(const TensorOperand& x, std::int64_t groups, const Tensor& weight,
                   const Tensor& bias, double eps) {
@@ -204,7 +225,7 @@ Tensor batch_norm_inference(const TensorOperand& x, const Tensor& mean, const Te
   Site site("batch_norm", x);
   for (const Tensor& known : {mean, variance}) graph::tensor_of({known, x.where}, "batch_norm");
   require_channels(site, {weight, bias, mean, variance});
-  Formula rstd = 1 / sqrt(site.wide(variance) + eps);
+  Formula rstd = rsqrt(site.wide(variance) + eps);
   return normal_by(site, site.wide(mean), rstd, weight, bias);
 }
 
@@ -216,10 +237,13 @@ BatchNormResult batch_norm_training(const TensorOperand& x, const Tensor& weight
   require_channels(site, {weight, bias, running_mean, running_variance});
   std::vector<int> axes = {0};
   for (int axis = 2; axis < site.x.rank(); ++axis) axes.push_back(axis);
-  auto [spread, middle] = var_mean({site.wide(site.x).tensor(), x.where}, axes, 0);
-  Formula variance = site.term(spread), mean = site.term(middle);
-  Formula rstd = 1 / sqrt(variance + options.eps);
-  BatchNormResult result{normal_by(site, mean, rstd, weight, bias), middle, rstd.tensor(), {}, {}};
+  Statistics of = statistics_of(site, site.wide(site.x), axes);
+  const Shape channels = {site.channels()};
+  Formula mean = site.reshaped(of.mean.tensor(), channels);
+  Formula variance = site.reshaped(of.variance.tensor(), channels);
+  Formula rstd = rsqrt(variance + options.eps);
+  BatchNormResult result{
+      normal_by(site, mean, rstd, weight, bias), mean.tensor(), rstd.tensor(), {}, {}};
   auto moved = [&](const Tensor& running, const Formula& now) {
     if (!running.defined()) return running;
     Formula before = site.wide(running);
@@ -227,7 +251,7 @@ BatchNormResult batch_norm_training(const TensorOperand& x, const Tensor& weight
     return after.to(running.dtype()).tensor();
   };
   const auto count =
-      static_cast<double>(site.x.count() / std::max<std::int64_t>(middle.count(), 1));
+      static_cast<double>(site.x.count() / std::max<std::int64_t>(site.channels(), 1));
   result.running_mean = moved(running_mean, mean);
   result.running_variance = moved(running_variance, variance * (count / (count - 1)));
   return result;
