@@ -36,6 +36,19 @@ Formula power_of_floats(const Formula& base, const Formula& exponent) {
   return choice((base == 1) | (exponent == 0), 1, power);
 }
 
+// The same, where what the exponent is decides beforehand.
+Formula power_of_floats(const Formula& base, double exponent) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  Formula magnitude = abs(base), power = power_of_magnitude(magnitude, base.number(exponent));
+  if (std::isinf(exponent)) power = choice(magnitude == 1, 1, power);
+  if (std::isnan(exponent)) return choice(base == 1, 1, power);
+  if (std::floor(exponent) != exponent)
+    return choice((base < 0) & (magnitude < infinity), none, power);
+  bool is_odd = std::fmod(exponent, 2) != 0 && !std::isinf(exponent);
+  return is_odd ? negated_where(is_negative(base), power) : power;
+}
+
 // Exponents that need no logarithm; for most PyTorch has these formulas too.
 std::optional<Formula> power_by_number(const Formula& x, double exponent) {
   if (exponent == 0) return x.number(1);
@@ -83,8 +96,11 @@ Tensor pow(const TensorOperand& base, const TensorOperand& exponent) {
   require(!is_boolean(terms.dtype), "[pow] base and exponent are bool (at ", graph::At{base.where},
           "); convert the base with to(i32), or to another dtype");
   const Formula &x = terms[0], &y = terms[1];
-  if (exponent.is_number && x.is_floating())
-    if (auto power = power_by_number(x, exponent.number.as_double())) return terms.result(*power);
+  if (exponent.is_number && x.is_floating()) {
+    const double number = exponent.number.as_double();
+    auto simple = power_by_number(x, number);
+    return terms.result(simple ? *simple : power_of_floats(x, number));
+  }
   if (x.is_floating()) return terms.result(power_of_floats(x, y));
   if (!exponent.is_number) return terms.result(power_of_integers(x, y));
   std::int64_t whole = exponent.number.as_integer();
