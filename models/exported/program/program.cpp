@@ -189,8 +189,8 @@ class ProgramReader {
         bool is_buffer = kind == "buffer_mutation";
         std::string target = fields_.text(content, is_buffer ? "buffer_name" : "user_input_name");
         check_target(target, is_buffer ? Input::Kind::buffer : Input::Kind::user);
-        program_.outputs.push_back(
-            {is_buffer ? buffer_change : input_change, used(fields_.text(argument, "name")), target});
+        program_.outputs.push_back({is_buffer ? buffer_change : input_change,
+                                    used(fields_.text(argument, "name")), target});
       }
     }
     fields_.set_place("");

@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# `tilewright inspect` and `tilewright run`, over a small program as PyTorch exports it: y = x + w of
+# any number of rows.
+# usage: run_test.sh <tilewright>
+set -euo pipefail
+tool=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export XDG_CACHE_HOME=$work/cache
+cd "$work"
+
+fail() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+said() { grep -qF -- "$1" "$2" || fail "\"$1\" is missing in $(cat "$2")"; }
+# ends STATUS WORD...: the command ends so; what it said is in out and err.
+ends() {
+  local expected=$1 status=0
+  shift
+  "$tool" "$@" >out 2>err </dev/null || status=$?
+  [ "$status" = "$expected" ] || fail "$*: status $status, $(cat out err)"
+}
+
+python3 - <<'PYTHON'
+import json, struct, zipfile
+
+def tensor(name):
+    return {"as_tensor": {"name": name}}
+
+def facts(sizes):
+    return {"dtype": 7, "sizes": sizes, "requires_grad": False,
+            "device": {"type": "cpu", "index": None}, "strides": [{"as_int": 1}],
+            "storage_offset": {"as_int": 0}, "layout": 7}
+
+def program(target):
+    rows = {"as_expr": {"expr_str": "Symbol('s0', positive=True, integer=True)", "hint": None}}
+    node = {"target": target, "name": "y", "outputs": [tensor("y")],
+            "inputs": [{"name": "self", "arg": tensor("x"), "kind": 1},
+                       {"name": "other", "arg": tensor("p_w"), "kind": 1}],
+            "metadata": {"stack_trace": 'net.py", line 7, in forward\n    y'}}
+    signature = {"input_specs": [{"parameter": {"arg": {"name": "p_w"}, "parameter_name": "w"}},
+                                 {"user_input": {"arg": tensor("x")}}],
+                 "output_specs": [{"user_output": {"arg": tensor("y")}}]}
+    return {"graph_module": {
+                "graph": {"nodes": [node],
+                          "tensor_values": {"x": dict(facts([rows, {"as_int": 2}])),
+                                            "p_w": facts([{"as_int": 2}])}},
+                "signature": signature},
+            "range_constraints": {"s0": {"min_val": 2, "max_val": 8}},
+            "schema_version": {"major": 8, "minor": 20}, "torch_version": "2.15.0"}
+
+def save(name, target):
+    with zipfile.ZipFile(name, "w") as archive:
+        archive.writestr("net/models/model.json", json.dumps(program(target)))
+        archive.writestr("net/byteorder", "little")
+        archive.writestr("net/data/weights/weight_0", struct.pack("<2f", 10, 20))
+        table = {"w": {"path_name": "weight_0", "is_param": True, "use_pickle": False,
+                       "tensor_meta": facts([{"as_int": 2}])}}
+        archive.writestr("net/data/weights/model_weights_config.json", json.dumps({"config": table}))
+
+def save_inputs(name, key, rows):
+    header = json.dumps({key: {"dtype": "F32", "shape": [rows, 2],
+                               "data_offsets": [0, 8 * rows]}}).encode()
+    with open(name, "wb") as file:
+        file.write(struct.pack("<Q", len(header)) + header)
+        file.write(struct.pack(f"<{2 * rows}f", *range(2 * rows)))
+
+save("net.pt2", "torch.ops.aten.add.Tensor")
+save("lacks.pt2", "torch.ops.mylib.novel.default")
+save_inputs("named.safetensors", "x", 3)
+save_inputs("numbered.safetensors", "in.0", 2)
+save_inputs("many.safetensors", "in.0", 9)
+save_inputs("other.safetensors", "q", 2)
+PYTHON
+
+ends 0 inspect net.pt2
+said 'exported by PyTorch 2.15.0: 1 nodes, 2 parameters' out
+said 'input x: f32 [s0 (2 to 8), 2]' out
+said 'aten.add.Tensor' out
+ends 0 inspect lacks.pt2
+said '1 of 1 operators are missing' out
+ends 0 inspect net.pt2 --json
+python3 -c 'import json; d = json.load(open("out")); assert d["operators"][0]["source"] == "net.py:7", d'
+
+for inputs in named numbered; do
+  ends 0 run net.pt2 --inputs $inputs.safetensors --outputs result.safetensors --repeat 3
+  said 'median of 2 others' out
+  python3 - <<'PYTHON'
+import json, struct
+data = open("result.safetensors", "rb").read()
+size = struct.unpack("<Q", data[:8])[0]
+entry = json.loads(data[8:8 + size])["out.0"]
+count = entry["shape"][0] * 2
+values = struct.unpack(f"<{count}f", data[8 + size:][slice(*entry["data_offsets"])])
+assert list(values) == [i + (10, 20)[i % 2] for i in range(count)], values
+PYTHON
+done
+ends 0 run net.pt2 --inputs named.safetensors --json --mode reduce-overhead --mapped
+python3 -c 'import json; d = json.load(open("out")); assert d["outputs"][0]["shape"] == [3, 2], d'
+
+ends 1 run lacks.pt2 --inputs named.safetensors
+said 'mylib.novel.default, 1 time, first at net.py:7' err
+ends 1 run net.pt2 --inputs many.safetensors
+said 'input "x": axis 0 has size 9; the program allows 2 to 8' err
+ends 1 run net.pt2 --inputs other.safetensors
+said 'has no tensor "x", nor "in.0"; the model takes f32' err
+ends 2 run net.pt2
+said '--inputs is missing; the model takes 1 tensors' err
+ends 2 run none.pt2
+said 'there is no file "none.pt2"' err
+head -c 500 net.pt2 >cut.pt2
+ends 1 inspect cut.pt2
+said 'the file is cut short' err
+echo passed
