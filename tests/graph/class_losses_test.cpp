@@ -53,6 +53,62 @@ TEST(ClassLosses, OfLogarithms) {
   EXPECT_EQ(nll_loss(score_table().to(bf16), t.to(i32)).dtype(), bf16);
 }
 
+// Logarithms of probabilities of score_table().
+std::vector<double> log_probabilities() {
+  std::vector<double> result;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    double sum = 0;
+    for (std::size_t k = 0; k < classes; ++k)
+      sum += std::exp(double{scores[i / classes * classes + k]});
+    result.push_back(scores[i] - std::log(sum));
+  }
+  return result;
+}
+
+TEST(ClassLosses, OfEntropyWithWeights) {
+  const Floats weight = {1, 2, 3, 4};
+  const std::vector<double> p = log_probabilities();
+  Tensor given = Tensor::from(weight, {4});
+  auto smooth = [&](std::size_t i) {
+    double sum = 0;
+    for (std::size_t k = 0; k < classes; ++k) sum -= p[i * classes + k] * weight[k];
+    return 0.1 / 4 * sum;
+  };
+  std::vector<double> each = {0.9 * 3 * -p[2] + smooth(0), 0.9 * 1 * -p[4] + smooth(1), 0};
+  for (auto reduction : {LossReduction::none, LossReduction::mean}) {
+    auto loss = [&](const Tensor& x, const Tensor& t) {
+      return cross_entropy(x, t, given, {7, reduction, 0.1});
+    };
+    std::vector<double> wanted = each;
+    if (reduction == LossReduction::mean) wanted = {(each[0] + each[1]) / (3 + 1)};
+    expect_loss(loss, score_table(), integers({2, 0, 7}, {3}), wanted);
+  }
+  // Without a weight as the one of tensor.h, also with places behind the classes.
+  Tensor t = integers({2, 0, 3}, {3});
+  EXPECT_NEAR(cross_entropy(score_table(), t, Tensor()).item<float>(),
+              cross_entropy(score_table(), t).item<float>(), 1e-6);
+  Tensor images = score_table().reshape({1, 3, 4}).permute({0, 2, 1});
+  EXPECT_NEAR(cross_entropy(images, t.reshape({1, 3}), Tensor()).item<float>(),
+              cross_entropy(score_table(), t).item<float>(), 1e-6);
+  EXPECT_EQ(cross_entropy(score_table().select(0, 0), integers({1}, {}), given).shape(), Shape{});
+}
+
+TEST(ClassLosses, OfEntropyWithProbabilities) {
+  const Floats truth = {0.25F, 0.25F, 0.5F, 0, 1, 0, 0, 0, 0.5F, 0, 0, 0.5F};
+  const std::vector<double> p = log_probabilities();
+  std::vector<double> wanted(samples);
+  for (std::size_t i = 0; i < scores.size(); ++i)
+    wanted[i / classes] -= p[i] * (truth[i] * 0.8 + 0.2 / 4);
+  auto loss = [](const Tensor& x, const Tensor& t) {
+    return cross_entropy(x, t, Tensor(),
+                         {.reduction = LossReduction::none, .label_smoothing = 0.2});
+  };
+  expect_loss(loss, score_table(), Tensor::from(truth, {3, 4}), wanted);
+  Tensor mean =
+      cross_entropy(score_table(), Tensor::from(truth, {3, 4}), Tensor(), {.label_smoothing = 0.2});
+  EXPECT_NEAR(mean.item<float>(), (wanted[0] + wanted[1] + wanted[2]) / 3, 1e-6);
+}
+
 TEST(ClassLosses, OfMargins) {
   const Integers t = {2, 0, 3};
   const Floats weight = {1, 2, 3, 4};
@@ -124,6 +180,10 @@ TEST(ClassLosses, RefuseWhatDoesNotFit) {
                   }),
                   "target 4 is outside 4");
   expect_contains(error_of([&] { nll_loss(x, t, {.weight = ones({3})}); }), "the weight is 3");
+  expect_contains(error_of([&] { cross_entropy(x, ones({3}), Tensor()); }),
+                  "probabilities must have the shape of the scores");
+  expect_contains(error_of([&] { cross_entropy(x, t, Tensor(), {.label_smoothing = -1}); }),
+                  "label_smoothing is -1");
   expect_contains(error_of([&] { nll_loss(ones({}), t); }), "the scores have no axes");
   expect_contains(error_of([&] {
                     multi_margin_loss(ones({1, 2, 3}), t);

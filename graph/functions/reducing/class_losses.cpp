@@ -96,6 +96,9 @@ void require_classes(const Site& site, std::int64_t ignored) {
             "); targets must be in [0, ", classes, ") or ", ignored);
 }
 
+Formula sum_of_all(const Formula& x) { return {sum({x.tensor(), x.where()}), x.where()}; }
+Formula sum_of_classes(const Formula& x) { return {sum({x.tensor(), x.where()}, {1}), x.where()}; }
+
 // A loss of each sample, without an axis where one sample was given.
 Tensor of_samples(const Formula& loss, int rank_of_scores, LossReduction reduction, DType dtype) {
   Formula each = loss;
@@ -115,8 +118,52 @@ Tensor nll_loss(const TensorOperand& scores, const Tensor& targets,
   Formula loss = -site.named(chosen, site.scores * weights);
   if (options.reduction != LossReduction::mean)
     return of_samples(loss, scores.tensor.rank(), options.reduction, site.dtype);
-  auto total = [&](const Formula& x) { return Formula(sum({x.tensor(), x.where()}), x.where()); };
-  return (total(loss) / total(site.named(chosen, weights))).to(site.dtype).tensor();
+  Formula divisor = site.named(chosen, weights);
+  return (sum_of_all(loss) / sum_of_all(divisor)).to(site.dtype).tensor();
+}
+
+namespace {
+
+// (1 - s) of the target's part and s of the mean of all classes.
+Formula smoothed(const Formula& own, const Formula& of_all, double share, std::int64_t classes) {
+  if (share == 0) return own;
+  return own * (1 - share) + of_all * (share / static_cast<double>(classes));
+}
+
+}  // namespace
+
+Tensor cross_entropy(const TensorOperand& scores, const Tensor& targets, const Tensor& weight,
+                     const CrossEntropyOptions& options) {
+  constexpr std::string_view name = "cross_entropy";
+  source_location w = scores.where;
+  const double share = options.label_smoothing;
+  require(share >= 0 && share <= 1, "[cross_entropy] label_smoothing is ", share, " (at ", At{w},
+          "); it must be in [0, 1]");
+  const Tensor given = graph::tensor_of({targets, w}, name);
+  const bool has_probabilities = is_floating(given.dtype());
+  Site site = site_of(name, scores, has_probabilities ? zeros({}, DType::i64, w) : given);
+  const Formula log_p(log_softmax({site.scores.tensor(), w}, 1), w);
+  const Formula each = log_p * site.weights(weight);
+  const int rank = scores.tensor.rank();
+  if (has_probabilities) {
+    require(given.shape() == scores.tensor.shape(), "[cross_entropy] targets are ", given.shape(),
+            ", scores are ", scores.tensor.shape(), " (at ", At{w},
+            "); probabilities must have the shape of the scores");
+    Formula truth = site.reshaped(given, site.scores.tensor().shape()).to(log_p.dtype());
+    Formula shares = smoothed(truth, truth.number(1), share, site.classes());
+    return of_samples(-sum_of_classes(each * shares), rank, options.reduction, site.dtype);
+  }
+  require_places(site);
+  require_classes(site, options.ignore_index);
+  Formula number = site.numbers();
+  Formula chosen = site.is_target() & (number != static_cast<double>(options.ignore_index));
+  Formula counts(site.targets != options.ignore_index, w);
+  Formula all = choice(counts, sum_of_classes(each), 0);
+  Formula loss = -smoothed(site.named(chosen, each), all, share, site.classes());
+  if (options.reduction != LossReduction::mean)
+    return of_samples(loss, rank, options.reduction, site.dtype);
+  Formula divisor = site.named(chosen, site.weights(weight));
+  return (sum_of_all(loss) / sum_of_all(divisor)).to(site.dtype).tensor();
 }
 
 Tensor multi_margin_loss(const TensorOperand& scores, const Tensor& targets,

@@ -19,6 +19,13 @@ struct ClassLossOptions {
 Tensor nll_loss(const TensorOperand& scores, const Tensor& targets,
                 const ClassLossOptions& options = {});
 
+// The cross entropy of scores [N, C, ..], of which log_softmax is taken over the classes, with
+// targets [N, ..], or with floating ones of the scores' shape, which are probabilities; beside
+// those no index is ignored, and a mean is over the places. The weight [C] may be undefined. (That
+// of tensor.h, for scores [N, C] without a weight, keeps no probabilities in memory.)
+Tensor cross_entropy(const TensorOperand& scores, const Tensor& targets, const Tensor& weight,
+                     const CrossEntropyOptions& options = {});
+
 struct MarginOptions {
   double order = 1, margin = 1;
   Tensor weight = {};  // [C], of each target's class
