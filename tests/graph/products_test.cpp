@@ -210,5 +210,34 @@ TEST(Products, OfTensorsAndBlocks) {
   EXPECT_EQ(mixed.to_vector<float>(), expected.to_vector<float>());
 }
 
+TEST(Products, OfThree) {
+  Tensor a = whole({2, 3}), weight = whole({5, 3, 4}, 3), b = whole({2, 4}, 2);
+  auto function = [&](const Tensor& x, const Tensor& y) {
+    return trilinear(x, weight.to(x.dtype()), y, {{1, 3}, {0}, {1, 2}, {2, 3}});
+  };
+  expect_equal(function, a, b, {2, 5}, bilinear(a, b, weight).to_vector<float>());
+  expect_contains(error_of([&] {
+                    trilinear(a, weight, b, {{1, 3}, {}, {1, 2}, {2}});
+                  }),
+                  "[trilinear] an operand of 3 axes and 0 put in does not have the 4");
+}
+
+TEST(Products, OfMatricesWithoutEnd) {
+  // Of turns, of a diagonal, and of what is 0 beyond its first power.
+  Tensor x = Tensor::from(Floats{0, -3, 3, 0, 2, 0, 0, -30, 0, 1000, 0, 0}, {3, 2, 2});
+  const std::vector<double> wanted = {
+      std::cos(3), -std::sin(3),  std::sin(3), std::cos(3), std::exp(2), 0,
+      0,           std::exp(-30), 1,           1000,        0,           1};
+  auto function = [](const Tensor& t) { return matrix_exp(t); };
+  for (const Tensor& y : {function(x), compile(function)(x)})
+    for (std::size_t i = 0; i < 12; ++i)
+      EXPECT_NEAR(y.to_vector<float>()[i], wanted[i], 1e-5 * std::abs(wanted[i]) + 2e-6) << i;
+  Tensor wide = function(x.to(f64));
+  for (std::size_t i = 0; i < 12; ++i)
+    EXPECT_NEAR(wide.to_vector<double>()[i], wanted[i], 1e-13 * std::abs(wanted[i]) + 1e-14) << i;
+  EXPECT_EQ(function(zeros({0, 3, 3})).shape(), (Shape{0, 3, 3}));
+  expect_contains(error_of([&] { matrix_exp(whole({2, 3})); }), "it must be floating, of square");
+}
+
 }  // namespace
 }  // namespace tilewright

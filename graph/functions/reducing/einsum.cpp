@@ -185,4 +185,39 @@ Tensor tensordot(const TensorOperand& a, const Tensor& b, int axes) {
   return tensordot(a, b, last, first);
 }
 
+namespace {
+
+// The operand's own axes, as letters of those of the product.
+Named placed(const Tensor& x, std::vector<int> put_in, int rank, source_location w) {
+  for (int& axis : put_in) axis = axis < 0 ? axis + rank : axis;
+  std::string letters;
+  for (int axis = 0; axis < rank; ++axis)
+    if (std::ranges::find(put_in, axis) == put_in.end()) letters += static_cast<char>('a' + axis);
+  require(static_cast<int>(letters.size()) == x.rank(), "[trilinear] an operand of ", x.rank(),
+          " axes and ", put_in.size(), " put in does not have the ", rank, " of the product (at ",
+          At{w}, "); each operand must have as many with those put in");
+  return {x, letters};
+}
+
+}  // namespace
+
+Tensor trilinear(const TensorOperand& a, const Tensor& b, const Tensor& c,
+                 const TrilinearAxes& axes) {
+  source_location w = a.where;
+  const Tensor x = graph::tensor_of(a, "trilinear"), y = graph::tensor_of({b, w}, "trilinear"),
+               z = graph::tensor_of({c, w}, "trilinear");
+  const int rank = x.rank() + static_cast<int>(axes.expand_a.size());
+  std::string kept;
+  for (int axis = 0; axis < rank; ++axis) {
+    auto is_it = [&](int summed) { return summed == axis || summed + rank == axis; };
+    if (std::ranges::none_of(axes.summed, is_it)) kept += static_cast<char>('a' + axis);
+  }
+  Named third = placed(z, axes.expand_c, rank, w);
+  Named first =
+      graph::contracted(placed(x, axes.expand_a, rank, w), placed(y, axes.expand_b, rank, w),
+                        kept + third.axes, "trilinear", w);
+  Named product = graph::contracted(first, third, kept, "trilinear", w);
+  return graph::ordered(graph::summed(product, kept, w), kept, w);
+}
+
 }  // namespace tilewright

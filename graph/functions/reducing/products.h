@@ -5,6 +5,7 @@
 // safe to call from several threads.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -56,6 +57,14 @@ Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands,
 Tensor bilinear(const TensorOperand& a, const Tensor& b, const Tensor& weight,
                 const Tensor& bias = {});
 
+// aten::_trilinear: of three operands, each with axes of size 1 put in at the places that its list
+// names, the product, summed over the axes `summed` of all.
+struct TrilinearAxes {
+  std::vector<int> expand_a, expand_b, expand_c, summed;
+};
+Tensor trilinear(const TensorOperand& a, const Tensor& b, const Tensor& c,
+                 const TrilinearAxes& axes);
+
 // Each element of a times all of b, in blocks; of any dtypes, which promote.
 Tensor kron(const TensorOperand& a, const Tensor& b);
 // The cross product along an axis of size 3; without one, the first of that size. Operands
@@ -63,5 +72,8 @@ Tensor kron(const TensorOperand& a, const Tensor& b);
 Tensor cross(const TensorOperand& a, const Tensor& b, std::optional<int> axis = {});
 // The sum of the diagonal of a matrix; of integers i64.
 Tensor trace(const TensorOperand& x);
+// The exponential of matrices [.., N, N], floating: the limit of sums of x^k / k!. Its relative
+// error grows with the norm of x; PyTorch's linalg.matrix_exp.
+Tensor matrix_exp(const TensorOperand& x);
 
 }  // namespace tilewright
