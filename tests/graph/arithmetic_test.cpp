@@ -207,6 +207,8 @@ TEST(Arithmetic, OfBitsAndTruth) {
   EXPECT_EQ(bitwise_not(numbers({0, 1}).to(u8)).to(i64).to_vector<std::int64_t>(),
             (Integers{255, 254}));
   EXPECT_EQ(bitwise_not(numbers({0, 1}) == 1).to(i64).to_vector<std::int64_t>(), (Integers{1, 0}));
+  EXPECT_EQ(bitwise_left_shift(numbers({1, -3}), 2).to_vector<std::int64_t>(), (Integers{4, -12}));
+  EXPECT_EQ(bitwise_right_shift(numbers({9, -3}), 1).to_vector<std::int64_t>(), (Integers{4, -2}));
   Tensor x = column(Floats{0, 2, none<float>, -0.0F});
   EXPECT_EQ(logical_xor(x, numbers({1, 1, 0, 0})).to(i64).to_vector<std::int64_t>(),
             (Integers{1, 0, 1, 0}));

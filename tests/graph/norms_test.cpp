@@ -171,6 +171,9 @@ TEST(Norms, OfBatchesByKnownStatistics) {
   expect_near(compile(function)(images()), wanted);
   expect_contains(error_of([&] { batch_norm(images().slice(1, 0, 3), mean, variance); }),
                   "[batch_norm] the mean is 4");
+  expect_contains(error_of([&] { instance_norm(mean); }),
+                  "[instance_norm] the operand has shape 4");
+  expect_contains(error_of([&] { group_norm(images().to(i64), 2); }), "the operand is i64");
   expect_contains(error_of([&] { group_norm(images(), 3); }), "there are 4 channels in 3 groups");
 }
 

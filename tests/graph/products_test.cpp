@@ -130,6 +130,15 @@ TEST(Products, RefuseWhatDoesNotFit) {
                   }),
                   "an axis must have size 3");
   expect_contains(error_of([&] { tensordot(a, b, {0}, {1, 0}); }), "they go in pairs");
+  expect_contains(error_of([&] { tensordot(a, b, 3); }), "[tensordot] 3 axes are summed over");
+  Shape long_shape(14, 1);
+  expect_contains(error_of([&] { tensordot(ones(long_shape), ones(long_shape), 0); }),
+                  "a and b have 28 axes");
+  expect_contains(error_of([&] {
+                    cross(whole({3, 4}), whole({3, 4}), 1);
+                  }),
+                  "[cross] axis 1 of shape 3x4 has size 4");
+  expect_contains(error_of([&] { outer(a, b); }), "[outer] a is 3x4, b is 4x2");
 }
 
 TEST(Einsum, NamesAxes) {

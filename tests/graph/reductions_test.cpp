@@ -98,6 +98,20 @@ TEST(Reductions, NormsOf16BitsAreCarriedInF32) {
   EXPECT_EQ(norm(x).dtype(), f16);
 }
 
+TEST(Reductions, ScalePartsToANorm) {
+  Tensor x = Tensor::from(Floats{3, 4, 0, 0.5F, 6, 8}, {3, 2});
+  auto function = [](const Tensor& t) { return renorm(t, 2, 0, 5); };
+  for (const Tensor& y : {function(x), compile(function)(x)}) {
+    Floats got = y.to_vector<float>();
+    EXPECT_EQ(Floats(got.begin(), got.begin() + 4), (Floats{3, 4, 0, 0.5F}));
+    EXPECT_NEAR(got[4], 3, 1e-6);
+    EXPECT_NEAR(got[5], 4, 1e-6);
+  }
+  EXPECT_EQ(renorm(x, 1, -1, 0).to_vector<float>(), Floats(6));
+  expect_contains(error_of([&] { renorm(x, 0, 0, 1); }), "[renorm] the order is 0");
+  expect_contains(error_of([&] { renorm(ones({2}), 2, 0, 1); }), "[renorm] the operand is 2");
+}
+
 TEST(Reductions, LogsumexpDoesNotOverflow) {
   expect_of_rows(
       [](const Tensor& x) {

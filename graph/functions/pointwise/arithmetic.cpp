@@ -255,6 +255,12 @@ Tensor bitwise_not(const TensorOperand& x) {
   if (is_boolean(term.dtype())) return (!term).tensor();
   return term.make(Op::bitwise_xor, term.number(-1)).tensor();
 }
+Tensor bitwise_left_shift(const TensorOperand& a, const TensorOperand& b) {
+  return shift_left(a, b);
+}
+Tensor bitwise_right_shift(const TensorOperand& a, const TensorOperand& b) {
+  return shift_right(a, b);
+}
 Tensor logical_xor(const TensorOperand& a, const TensorOperand& b) {
   Terms terms = promoted("logical_xor", {&a, &b});
   return ((terms[0] != 0) != (terms[1] != 0)).tensor();

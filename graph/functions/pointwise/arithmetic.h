@@ -75,6 +75,9 @@ Tensor nan_to_num(const TensorOperand& x, const NanToNumOptions& options = {});
 
 // For integers, and for bool, where it is `logical_not`.
 Tensor bitwise_not(const TensorOperand& x);
+// For integers: PyTorch's names of shift_left and shift_right.
+Tensor bitwise_left_shift(const TensorOperand& a, const TensorOperand& b);
+Tensor bitwise_right_shift(const TensorOperand& a, const TensorOperand& b);
 Tensor logical_xor(const TensorOperand& a, const TensorOperand& b);
 // The greatest common divisor and the least common multiple, for integers; of 0 and 0 they are 0.
 Tensor gcd(const TensorOperand& a, const TensorOperand& b);

@@ -148,6 +148,24 @@ Tensor linalg_vector_norm(const TensorOperand& x, double order, std::vector<int>
 Tensor norm(const TensorOperand& x, double order, std::vector<int> axes, bool keep_dims) {
   return norm_of("norm", x, order, axes, keep_dims);
 }
+Tensor renorm(const TensorOperand& x, double order, int axis, double most) {
+  require_floating("renorm", term_of(x, "renorm"));
+  require(order > 0 && most >= 0, "[renorm] the order is ", order, ", the most ", most, " (at ",
+          At{x.where}, "); an order is above 0, a norm not below");
+  Terms terms = graph::widened("renorm", {&x});
+  const Shape& shape = x.tensor.shape();
+  axis = graph::axis_of(axis, shape, "renorm", x.where);
+  require(shape.rank() > 1, "[renorm] the operand is ", shape, " (at ", At{x.where},
+          "); it must have an axis besides that of its parts");
+  std::vector<int> others;
+  for (int other = 0; other < shape.rank(); ++other)
+    if (other != axis) others.push_back(other);
+  Formula norm(norm_of("renorm", operand_of(terms[0]), order, others, true), x.where);
+  // PyTorch adds this much, so that what is scaled is below the most.
+  Formula factor = choice(norm > most, most / (norm + 1e-7), 1);
+  return terms.result(
+      terms[0] * Formula(graph::broadcast_to(factor.tensor(), shape, "renorm", x.where), x.where));
+}
 Tensor dist(const TensorOperand& a, const TensorOperand& b, double order) {
   Terms terms = graph::promoted("dist", {&a, &b});
   require_floating("dist", terms[0]);

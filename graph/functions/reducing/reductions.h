@@ -57,6 +57,8 @@ Tensor linalg_vector_norm(const TensorOperand& x, double order = 2, std::vector<
                           bool keep_dims = false);
 Tensor norm(const TensorOperand& x, double order = 2, std::vector<int> axes = {},
             bool keep_dims = false);
+// Each part of x along the axis scaled to a norm of at most `most`, of that order; floats.
+Tensor renorm(const TensorOperand& x, double order, int axis, double most);
 // The norm of a - b.
 Tensor dist(const TensorOperand& a, const TensorOperand& b, double order = 2);
 
