@@ -33,8 +33,10 @@ void grid_size(const Call& call);
 void shared_base(const Call& call);
 void exp2_approx(const Call& call);
 void rsqrt_approx(const Call& call);
-void to_bf16(const Call& call);
-void to_bf16x2(const Call& call);
+template <Format format>
+void to_half(const Call& call);
+template <Format format>
+void to_halves(const Call& call);
 void to_tf32(const Call& call);
 void byte_perm(const Call& call);
 void no_operation(const Call& call);

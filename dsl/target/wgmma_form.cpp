@@ -19,9 +19,9 @@ bool take_number(std::string_view& text, int& number) {
 }
 
 bool take_format(std::string_view& text, Format& format) {
-  for (Format f : {Format::bf16, Format::f16, Format::tf32, Format::e4m3, Format::e5m2, Format::s8})
-    if (skip(text, name_of(f))) {
-      format = f;
+  for (const NumberFormat& row : number_formats)
+    if (skip(text, row.name)) {
+      format = row.format;
       return true;
     }
   return false;

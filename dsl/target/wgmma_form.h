@@ -7,9 +7,9 @@
 //
 // Accumulators come first, then for each product a (a descriptor l, or four registers i) and the
 // descriptor of b, last a number that is 0 where the first must not be added to d. There are too
-// many forms for rows of a table: their signatures and PTX follow from the name. Types: bf16, f16,
-// tf32, e4m3, e5m2 with f32 accumulators, s8 with i32 ones. Suffixes ta and tb, for 16-bit types: a
-// or b with m or n innermost.
+// many forms for rows of a table: their signatures and PTX follow from the name. Types: those of
+// number_formats.def, with f32 accumulators; s8 with i32 ones. Suffixes ta and tb, for 16-bit
+// types: a or b with m or n innermost.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@ namespace tilewright::dsl::emulator {
 
 struct WgmmaForm {
   int columns = 0;  // n
-  Format format = Format::bf16;
+  Format format = {};
   bool a_in_registers = false, transposes_a = false, transposes_b = false;
   int steps = 1;  // products, 1 to 16
 

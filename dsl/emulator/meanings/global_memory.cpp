@@ -60,8 +60,7 @@ template void atomic_add<std::uint32_t>(const Call&);
 template <Format format>
 std::uint16_t add_to_half(std::byte* address, std::uint32_t addend) {
   return change_atomically<std::uint16_t>(address, [&](std::uint16_t before) {
-    float sum = element_value(format, before) + element_value(format, addend);
-    return format == Format::bf16 ? bfloat16_bits(sum) : half_bits(sum);
+    return half_of(format, element_value(format, before) + element_value(format, addend));
   });
 }
 
@@ -71,8 +70,6 @@ void atomic_add_half(const Call& call) {
   call.block.check_global(call, address, 2, 2);
   call.results[0].u16 = add_to_half<format>(address, call.operands[1].u16);
 }
-template void atomic_add_half<Format::f16>(const Call&);
-template void atomic_add_half<Format::bf16>(const Call&);
 
 template <int count>
 void reduce_add_singles(const Call& call) {
@@ -94,11 +91,13 @@ void reduce_add_pairs(const Call& call) {
     for (int half = 0; half < 2; ++half)
       add_to_half<format>(address + 4 * i + 2 * half, call.operands[i + 1].u32 >> (16 * half));
 }
-template void reduce_add_pairs<1, Format::f16>(const Call&);
-template void reduce_add_pairs<2, Format::f16>(const Call&);
-template void reduce_add_pairs<4, Format::f16>(const Call&);
-template void reduce_add_pairs<1, Format::bf16>(const Call&);
-template void reduce_add_pairs<2, Format::bf16>(const Call&);
-template void reduce_add_pairs<4, Format::bf16>(const Call&);
+
+#define TILEWRIGHT_NUMBER_FORMAT(...)
+#define TILEWRIGHT_HALF_FORMAT(name, ...)                       \
+  template void atomic_add_half<Format::name>(const Call&);     \
+  template void reduce_add_pairs<1, Format::name>(const Call&); \
+  template void reduce_add_pairs<2, Format::name>(const Call&); \
+  template void reduce_add_pairs<4, Format::name>(const Call&);
+#include "dsl/target/number_formats.def"
 
 }  // namespace tilewright::dsl::emulator

@@ -105,11 +105,7 @@ void mma(const Call& call) {
       }
   });
 }
-template void mma<Format::bf16>(const Call&);
-template void mma<Format::f16>(const Call&);
-template void mma<Format::tf32>(const Call&);
-template void mma<Format::e4m3>(const Call&);
-template void mma<Format::e5m2>(const Call&);
-template void mma<Format::s8>(const Call&);
+#define TILEWRIGHT_NUMBER_FORMAT(name, ...) template void mma<Format::name>(const Call&);
+#include "dsl/target/number_formats.def"
 
 }  // namespace tilewright::dsl::emulator

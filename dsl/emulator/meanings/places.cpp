@@ -4,7 +4,6 @@
 
 #include "dsl/emulator/meanings.h"
 #include "dsl/emulator/thread_block.h"
-#include "runtime/base/half.h"
 #include "runtime/base/tf32.h"
 
 namespace tilewright::dsl::emulator {
@@ -38,11 +37,21 @@ void rsqrt_approx(const Call& call) {
   call.results[0].f32 = static_cast<float>(1 / std::sqrt(double{call.operands[0].f32}));
 }
 
-void to_bf16(const Call& call) { call.results[0].u16 = bfloat16_bits(call.operands[0].f32); }
-void to_bf16x2(const Call& call) {
-  std::uint32_t high = bfloat16_bits(call.operands[0].f32);
-  call.results[0].u32 = high << 16 | bfloat16_bits(call.operands[1].f32);
+template <Format format>
+void to_half(const Call& call) {
+  call.results[0].u16 = half_of(format, call.operands[0].f32);
 }
+template <Format format>
+void to_halves(const Call& call) {
+  std::uint32_t high = half_of(format, call.operands[0].f32);
+  call.results[0].u32 = high << 16 | half_of(format, call.operands[1].f32);
+}
+#define TILEWRIGHT_NUMBER_FORMAT(...)
+#define TILEWRIGHT_HALF_FORMAT(name, ...)           \
+  template void to_half<Format::name>(const Call&); \
+  template void to_halves<Format::name>(const Call&);
+#include "dsl/target/number_formats.def"
+
 void byte_perm(const Call& call) {
   std::uint64_t high = call.operands[1].u32, bytes = high << 32 | call.operands[0].u32;
   std::uint32_t word = 0;

@@ -123,14 +123,24 @@ std::vector<DeviceOp> sample_device_ops() {
   std::vector<DeviceOp> ops;
   for (const DeviceOp& row : rows())
     if (!row.name.ends_with("_N")) ops.push_back(row);
-  for (const char* name :
-       {"cp_async_wait_0", "cp_async_wait_7", "bulk_wait_0", "bulk_wait_read_1",
-        "setmaxnreg_inc_232", "setmaxnreg_dec_40", "wgmma_m64n8k16_bf16_ss",
-        "wgmma_m64n256k16_bf16_ss", "wgmma_m64n128k16_f16_rs_tb", "wgmma_m64n64k16_bf16_ss_ta_tb",
-        "wgmma_m64n64k16_bf16_ss_tb_x4", "wgmma_m64n128k16_f16_rs_x8", "wgmma_m64n64k8_tf32_ss",
-        "wgmma_m64n64k32_e4m3_rs", "wgmma_m64n32k32_s8_ss", "wgmma_m64n48k32_s8_rs",
-        "wgmma_wait_0_f4", "wgmma_wait_1_f128", "wgmma_wait_0_i16"})
-    ops.push_back(*find_device_op(name));
+  std::vector<std::string> members = {
+      "cp_async_wait_0",    "cp_async_wait_7",       "bulk_wait_0",          "bulk_wait_read_1",
+      "setmaxnreg_inc_232", "setmaxnreg_dec_40",     "wgmma_wait_0_f4",      "wgmma_wait_1_f128",
+      "wgmma_wait_0_i16",   "wgmma_m64n32k32_s8_ss", "wgmma_m64n48k32_s8_rs"};
+  for (const emulator::NumberFormat& row : emulator::number_formats) {
+    auto add = [&](int columns, std::string_view form) {
+      members.push_back(concat("wgmma_m64n", columns, "k", 32 / row.bytes, "_", row.name, form));
+    };
+    add(8, "_ss");
+    add(256, "_ss");
+    add(64, "_rs");
+    add(128, "_rs_x8");
+    if (row.bytes != 2) continue;
+    add(128, "_rs_tb");
+    add(64, "_ss_ta_tb");
+    add(64, "_ss_tb_x4");
+  }
+  for (const std::string& name : members) ops.push_back(*find_device_op(name));
   return ops;
 }
 

@@ -20,18 +20,10 @@ Layout natural_layout(const Shape& shape, int element_bytes, int warps) {
 
 // The format in which tensor cores multiply operands of a type.
 static std::optional<emulator::Format> multiplied_format(DType operand, const Inst& dot) {
-  using emulator::Format;
-  switch (operand) {
-    case DType::f16: return Format::f16;
-    case DType::bf16: return Format::bf16;
-    case DType::i8: return Format::s8;
-    case DType::f8e4m3: return Format::e4m3;
-    case DType::f8e5m2: return Format::e5m2;
-    case DType::f32:
-      if (dot.get<ir::Precision>().input == ir::InputPrecision::tf32) return Format::tf32;
-      return std::nullopt;
-    default: return std::nullopt;
-  }
+  const bool may_cut = dot.get<ir::Precision>().input == ir::InputPrecision::tf32;
+  for (const emulator::NumberFormat& row : emulator::number_formats)
+    if (row.dtype == operand && (may_cut || row.ignored_bits == 0)) return row.format;
+  return std::nullopt;
 }
 
 std::optional<TensorCoreDot> tensor_core_dot(const ir::Function& function, const Inst& dot,

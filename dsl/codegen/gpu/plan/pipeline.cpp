@@ -34,10 +34,9 @@ class PipelinePlanner {
     for (const Inst& inst : loop.bodies[0].insts)
       if (inst.op == Op::dot_ && serves_warpgroups(inst, result)) {
         result.warpgroups = true;
-        // With f16, ptxas 13.5 moves the rounding of the sums before their wait, finds them in use
-        // and serializes all products (C7514).
-        bool is_bf16 = function_.type(inst.operands[0]).dtype == DType::bf16;
-        if (is_bf16 && may_be_deferred(inst, loop, result)) result.deferred = &inst;
+        auto how = tensor_core_dot(function_, inst, warps_, target_);
+        if (info(how->format).defers && may_be_deferred(inst, loop, result))
+          result.deferred = &inst;
       }
     return result;
   }
