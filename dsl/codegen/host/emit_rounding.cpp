@@ -87,9 +87,9 @@ llvm::Value* Emitter::scale(llvm::Value* x, llvm::Value* n) {
 // A value that is rounded to bf16 and widened again is rounded in place, by five short operations.
 // Narrowing and widening take six, most of them with a long latency, and everything after waits for
 // them.
-llvm::Value* Emitter::widen_bf16(llvm::Value* value) {
+llvm::Value* Emitter::widen_upper_half(llvm::Value* value) {
   auto found = narrowed_.find(value);
-  if (found == narrowed_.end()) return Arithmetic::widen_bf16(value);
+  if (found == narrowed_.end()) return Arithmetic::widen_upper_half(value);
   llvm::Value* wide = found->second;
   int most_steps = 64;
   auto* rounded = round_to_upper_half(wide, !has_short_nans(wide, most_steps));
@@ -97,9 +97,9 @@ llvm::Value* Emitter::widen_bf16(llvm::Value* value) {
   return b_.CreateBitCast(upper, wide->getType());
 }
 
-llvm::Value* Emitter::narrow_to_bf16(llvm::Value* value) {
+llvm::Value* Emitter::narrow_to_upper_half(llvm::Value* value, DType to) {
   llvm::Value* narrow = narrowed_by_instruction(value);
-  if (narrow == nullptr) narrow = Arithmetic::narrow_to_bf16(value);
+  if (narrow == nullptr) narrow = Arithmetic::narrow_to_upper_half(value, to);
   if (f32_lanes(value) != 0 && !llvm::isa<llvm::Constant>(narrow)) narrowed_[narrow] = value;
   return narrow;
 }

@@ -169,8 +169,8 @@ class Emitter : Arithmetic {
 
   // emit_lookup.cpp
   llvm::Value* scale(llvm::Value* x, llvm::Value* n) override;
-  llvm::Value* widen_bf16(llvm::Value* value) override;
-  llvm::Value* narrow_to_bf16(llvm::Value* value) override;
+  llvm::Value* widen_upper_half(llvm::Value* value) override;
+  llvm::Value* narrow_to_upper_half(llvm::Value* value, DType to) override;
   llvm::Value* narrowed_by_instruction(llvm::Value* value);
   std::optional<Lanes> looked_up(const ir::Inst& inst, const Position& position);
   llvm::Value* table_of(const ir::Inst& inst, const ir::Inst& number, const Position& position);

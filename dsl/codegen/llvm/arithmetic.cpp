@@ -266,8 +266,7 @@ llvm::Value* Arithmetic::scale(llvm::Value* x, llvm::Value* n) {
   return b_.CreateSelect(b_.CreateFCmpUNO(n, n), n, scaled);
 }
 
-// bf16 is the upper half of f32.
-llvm::Value* Arithmetic::widen_bf16(llvm::Value* value) {
+llvm::Value* Arithmetic::widen_upper_half(llvm::Value* value) {
   auto* wide = b_.CreateZExt(value, like(value, b_.getInt32Ty()));
   return b_.CreateBitCast(b_.CreateShl(wide, 16), like(value, b_.getFloatTy()));
 }
@@ -282,7 +281,7 @@ llvm::Value* Arithmetic::round_to_upper_half(llvm::Value* value, bool has_long_n
   return b_.CreateSelect(b_.CreateFCmpUNO(value, value), quiet, rounded);
 }
 
-llvm::Value* Arithmetic::narrow_to_bf16(llvm::Value* value) {
+llvm::Value* Arithmetic::narrow_to_upper_half(llvm::Value* value, DType) {
   auto* rounded = round_to_upper_half(value, /*has_long_nans=*/true);
   return b_.CreateTrunc(b_.CreateLShr(rounded, 16), like(value, b_.getInt16Ty()));
 }
@@ -317,13 +316,13 @@ llvm::Value* Arithmetic::convert(llvm::Value* value, DType from, DType to) {
     // Between narrow types f32 is a step on the way, and from f64 to them.
     bool through = bit_width(from) == bit_width(to) ||
                    (from == DType::f64 && bit_width(to) <= 16) ||
-                   (from == DType::bf16 && to != DType::f32) ||
+                   (is_upper_half(from) && to != DType::f32) ||
                    (is_float8(from) && to != DType::f32) || (is_float8(to) && from != DType::f32);
     if (through) return convert(convert(value, from, DType::f32), DType::f32, to);
     if (is_float8(from)) return widen_float8(value, from);
     if (is_float8(to)) return narrow_to_float8(value, to);
-    if (from == DType::bf16) return widen_bf16(value);
-    if (to == DType::bf16) return narrow_to_bf16(value);
+    if (is_upper_half(from)) return widen_upper_half(value);
+    if (is_upper_half(to)) return narrow_to_upper_half(value, to);
     return b_.CreateFPCast(value, type);
   }
   if (is_floating(from) && bit_width(from) < 32)

@@ -1,8 +1,9 @@
 // Elementwise operations as LLVM IR, on single elements and on vectors alike: what the code of a
 // host core and that of a GPU have in common. Their meaning is ir/scalar.h's.
 //
-// Elements in registers: bool is i1, bf16 its bits as i16 (what LLVM does with its own type calls
-// functions for each element), floats of 8 bits theirs as i8; in memory bool is a byte.
+// Elements in registers: bool is i1, the upper half of an f32 (bf16) its bits as i16 (what LLVM
+// does with its own type calls functions for each element), floats of 8 bits theirs as i8; in
+// memory bool is a byte.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -13,6 +14,11 @@
 #include "dsl/ir/function.h"
 
 namespace tilewright::dsl {
+
+// Floats of 16 bits that are the upper half of an f32: its exponent, and fewer digits.
+inline bool is_upper_half(DType dtype) {
+  return is_float16(dtype) && exponent_bits(dtype) == exponent_bits(DType::f32);
+}
 
 class Arithmetic {
  public:
@@ -36,10 +42,10 @@ class Arithmetic {
   llvm::Value* convert(llvm::Value* value, DType from, DType to);
   // x 2^floor(n), rounded once; of f32 and f64.
   virtual llvm::Value* scale(llvm::Value* x, llvm::Value* n);
-  virtual llvm::Value* widen_bf16(llvm::Value* value);
-  // From f32, to nearest, ties to even; NaN stays NaN.
-  virtual llvm::Value* narrow_to_bf16(llvm::Value* value);
-  // The bits of an f32 whose upper half is the bf16 nearest to it, ties to even; the lower half is
+  // To and from f32 of a type that is its upper half; to the nearest, ties to even; NaN stays NaN.
+  virtual llvm::Value* widen_upper_half(llvm::Value* value);
+  virtual llvm::Value* narrow_to_upper_half(llvm::Value* value, DType to);
+  // The bits of an f32 whose upper half is the one nearest to it, ties to even; the lower half is
   // left as it comes. A NaN that has digits there could be carried over into another number.
   llvm::Value* round_to_upper_half(llvm::Value* value, bool has_long_nans);
 

@@ -3,6 +3,7 @@
 #include <functional>
 #include <numeric>
 
+#include "dsl/codegen/gpu/device/device_ops.h"
 #include "dsl/codegen/gpu/emit/emitter.h"
 #include "runtime/base/error.h"
 
@@ -130,11 +131,13 @@ std::vector<Emitter::Access> Emitter::desc_accesses(const Inst& inst, std::size_
 
 namespace {
 
-// What an element was rounded to bf16 from, or null.
-llvm::Value* rounded_to_bf16(llvm::Value* value) {
+// The operation that rounds two numbers as this call does one; empty if it does not, or there is
+// none.
+std::string rounding_of_two(const llvm::Value* value) {
   auto* call = llvm::dyn_cast<llvm::CallInst>(value);
-  bool rounds = call != nullptr && call->getCalledFunction()->getName() == "td.to_bf16";
-  return rounds ? call->getArgOperand(0) : nullptr;
+  if (call == nullptr || !call->getCalledFunction()->getName().starts_with("td.to_")) return "";
+  std::string name = call->getCalledFunction()->getName().drop_front(3).str() + "x2";
+  return find_device_op(name) ? name : "";
 }
 
 // The vector that all of these are the elements of, in order, or null.
@@ -153,7 +156,8 @@ llvm::Value* taken_apart(const std::vector<llvm::Value*>& elements) {
 
 }  // namespace
 
-// Elements one after the other. Two that become bf16 do so by one instruction.
+// Elements one after the other. Two that are rounded on the way are by one instruction, where there
+// is one.
 llvm::Value* Emitter::vector_of(const std::vector<llvm::Value*>& elements) {
   if (llvm::Value* whole = taken_apart(elements)) return whole;
   llvm::Value* vector = nullptr;
@@ -164,27 +168,35 @@ llvm::Value* Emitter::vector_of(const std::vector<llvm::Value*>& elements) {
     vector = b_.CreateInsertElement(vector, element, at);
   };
   std::size_t size = elements.size();
-  bool rounded = std::all_of(elements.begin(), elements.end(), rounded_to_bf16);
+  const std::string rounding = rounding_of_two(elements[0]);
+  bool rounded = !rounding.empty() && std::ranges::all_of(elements, [&](llvm::Value* element) {
+    return rounding_of_two(element) == rounding;
+  });
   if (!rounded || size % 2 != 0) {
     for (std::size_t i = 0; i < size; ++i) insert(elements[i], i, size);
     return vector;
   }
+  auto exact = [&](std::size_t i) {
+    return llvm::cast<llvm::CallInst>(elements[i])->getArgOperand(0);
+  };
   for (std::size_t i = 0; i < size; i += 2)
-    insert(device("to_bf16x2", {rounded_to_bf16(elements[i + 1]), rounded_to_bf16(elements[i])}),
-           i / 2, size / 2);
+    insert(device(rounding, {exact(i + 1), exact(i)}), i / 2, size / 2);
   return b_.CreateBitCast(
       vector, llvm::FixedVectorType::get(elements[0]->getType(), static_cast<unsigned>(size)));
 }
 
-// bf16 is the upper half of f32: of two that were loaded in one word, either is an instruction
-// away.
-llvm::Value* Emitter::widen_bf16(llvm::Value* value) {
+llvm::Value* Emitter::narrow_to_upper_half(llvm::Value* value, DType to) {
+  return device(concat("to_", name_of(to)), {value});
+}
+
+// Of two that were loaded in one word, either is an instruction away.
+llvm::Value* Emitter::widen_upper_half(llvm::Value* value) {
   auto* extract = llvm::dyn_cast<llvm::ExtractElementInst>(value);
-  if (extract == nullptr) return Arithmetic::widen_bf16(value);
+  if (extract == nullptr) return Arithmetic::widen_upper_half(value);
   auto* vector = llvm::cast<llvm::FixedVectorType>(extract->getVectorOperand()->getType());
   unsigned size = vector->getNumElements();
   auto* index = llvm::dyn_cast<llvm::ConstantInt>(extract->getIndexOperand());
-  if (index == nullptr || size % 2 != 0) return Arithmetic::widen_bf16(value);
+  if (index == nullptr || size % 2 != 0) return Arithmetic::widen_upper_half(value);
   llvm::Value* words = b_.CreateBitCast(extract->getVectorOperand(),
                                         llvm::FixedVectorType::get(b_.getInt32Ty(), size / 2));
   llvm::Value* word = b_.CreateExtractElement(words, index->getZExtValue() / 2);

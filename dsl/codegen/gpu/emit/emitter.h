@@ -114,8 +114,8 @@ class Emitter : Arithmetic {
                  std::vector<llvm::Value*>& carried, const std::function<void(llvm::Value*)>& body);
   void branch(const ir::Inst& inst);
   void make_array(const ir::Inst& inst);
-  llvm::Value* narrow_to_bf16(llvm::Value* value) override { return device("to_bf16", {value}); }
-  llvm::Value* widen_bf16(llvm::Value* value) override;
+  llvm::Value* narrow_to_upper_half(llvm::Value* value, DType to) override;
+  llvm::Value* widen_upper_half(llvm::Value* value) override;
   llvm::Value* widen_float8(llvm::Value* value, DType dtype) override;
   llvm::Value* rounded_to_float8(llvm::Value* magnitude, DType dtype) override;
   llvm::Value* device(std::string_view op, const std::vector<llvm::Value*>& operands = {});
