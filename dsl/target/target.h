@@ -30,8 +30,6 @@ struct GpuFacts {
 
   bool converts_float8 = false;    // between floats of 8 bits and f16, by instructions
   bool multiplies_float8 = false;  // by instructions of a warp (mma.sync)
-  bool adds_bf16 = false;          // to memory, at once
-  bool adds_to_vectors = false;    // 16 bytes of f32, f16 or bf16 at once
   bool overlaps_launches =
       false;                  // a kernel begins before the one before it ended (griddepcontrol)
   bool has_clusters = false;  // of blocks that reach each other's shared memory

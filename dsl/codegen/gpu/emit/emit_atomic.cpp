@@ -1,4 +1,5 @@
 // Atomic operations on global memory.
+#include "dsl/codegen/gpu/device/device_ops.h"
 #include "dsl/codegen/gpu/emit/emitter.h"
 
 namespace tilewright::dsl::gpu {
@@ -31,42 +32,54 @@ llvm::Value* Emitter::atomic_bound(AtomicKind kind, DType dtype, llvm::Value* po
   return b_.CreateBitCast(old, value->getType());
 }
 
+// What adds to memory on one GPU does so on all newer ones.
+bool Emitter::adds_by(std::string_view op) const {
+  std::optional<DeviceOp> row = find_device_op(op);
+  return row && row->minimum_arch <= target_.gpu().capability;
+}
+
 // Gives what was there before.
 llvm::Value* Emitter::atomic_element(AtomicKind kind, DType dtype, llvm::Value* pointer,
                                      llvm::Value* value) {
   bool is_bound = kind == AtomicKind::max || kind == AtomicKind::min;
   if (is_float16(dtype)) {
-    if (is_bound || (dtype == DType::bf16 && !target_.gpu().adds_bf16))
+    const std::string addition = concat("atomic_add_", name_of(dtype));
+    if (is_bound || !adds_by(addition))
       return atomic_by_exchange(kind, dtype, pointer, value, "device");
-    llvm::Value* old = device(concat("atomic_add_", name_of(dtype)),
-                              {pointer, b_.CreateBitCast(value, b_.getInt16Ty())});
+    llvm::Value* old = device(addition, {pointer, b_.CreateBitCast(value, b_.getInt16Ty())});
     return b_.CreateBitCast(old, value->getType());
   }
   if (is_floating(dtype) && is_bound) return atomic_bound(kind, dtype, pointer, value);
   return atomic(kind, dtype, pointer, value, "device");
 }
 
+// The operation that adds to so many neighbours at once, which fill words.
+static std::string addition_to(DType dtype, std::int64_t neighbours) {
+  const std::int64_t in_word = std::max<std::int64_t>(1, 4 / size_bytes(dtype));
+  const std::int64_t words = neighbours / in_word;
+  return concat("reduce_add_", name_of(dtype), in_word > 1 ? concat("x", in_word) : "",
+                words > 1 ? concat("_v", words) : "");
+}
+
 // How many neighbours one instruction adds to, where nobody asks what was there.
 int Emitter::most_added_at_once(DType dtype) const {
-  if (target_.gpu().adds_to_vectors) return dtype == DType::f32 ? 4 : is_float16(dtype) ? 8 : 1;
-  return dtype == DType::f16 ? 2 : 1;
+  for (std::int64_t most = 16 / size_bytes(dtype); most * size_bytes(dtype) >= 4; most /= 2)
+    if (adds_by(addition_to(dtype, most))) return static_cast<int>(most);
+  return 1;
 }
 
 llvm::Value* Emitter::add_group(const Access& access, DType dtype, const Registers& from) {
   std::vector<llvm::Value*> operands;
   for (int r : access.registers) operands.push_back(from.values[static_cast<std::size_t>(r)]);
-  std::size_t count = operands.size();
-  std::string op = concat("reduce_add_", name_of(dtype));
-  if (dtype != DType::f32) {
-    count /= 2;
-    op += "x2";
+  const std::string op = addition_to(dtype, std::ssize(operands));
+  if (size_bytes(dtype) < 4) {
+    const std::size_t count = operands.size() / 2;
     auto* words =
         b_.CreateBitCast(vector_of(operands),
                          llvm::FixedVectorType::get(b_.getInt32Ty(), static_cast<unsigned>(count)));
     operands.clear();
     for (std::size_t i = 0; i < count; ++i) operands.push_back(b_.CreateExtractElement(words, i));
   }
-  if (count > 1) op += concat("_v", count);
   operands.insert(operands.begin(), access.pointer);
   return device(op, operands);
 }

@@ -180,6 +180,7 @@ class Emitter : Arithmetic {
                               llvm::Value* value);
   llvm::Value* atomic_bound(ir::AtomicKind kind, DType dtype, llvm::Value* pointer,
                             llvm::Value* value);
+  bool adds_by(std::string_view op) const;
   int most_added_at_once(DType dtype) const;
   llvm::Value* add_group(const Access& access, DType dtype, const Registers& from);
 
