@@ -12,8 +12,12 @@ namespace tilewright::dsl {
 // How many elements of operands that are both of this type an instruction multiplies in one lane, a
 // word of 4 bytes.
 inline std::int64_t elements_in_word(const Target& host, DType dtype) {
-  if (dtype == DType::bf16 && host.has_bf16_dot) return 2;
-  return dtype == DType::i8 && host.has_int8_dot ? 4 : 1;
+  if (!host.has_dots) return 1;
+#define TILEWRIGHT_WORD_PRODUCT(type, ...) \
+  if (dtype == DType::type) return 4 / size_bytes(dtype);
+#include "dsl/target/word_products.def"
+#undef TILEWRIGHT_WORD_PRODUCT
+  return 1;
 }
 // Where there are many rows, which is not the faster way on all hosts.
 inline std::int64_t packed_word(const Target& host, DType dtype) {
@@ -42,7 +46,7 @@ struct PackedProduct {
 };
 
 // As many accumulators as leave registers for what is loaded, `vectors` wide. `in_word`: how many
-// elements are multiplied at once by one lane, 1, or 2 of bf16, or 4 of i8.
+// elements are multiplied at once by one lane, as `packed_word` says.
 inline PackedProduct packed_product_of(const Target& host, std::int64_t in_word,
                                        std::int64_t vectors) {
   if (host.has_tiles && in_word > 1) return {32, vectors, true};

@@ -44,7 +44,8 @@ constexpr GpuFacts no_gpu;
 
 // The processor has them, and the system gives them to this process and all of its threads.
 bool has_tiles() {
-  constexpr unsigned bf16 = 1U << 22, tile = 1U << 24, int8 = 1U << 25, all = bf16 | tile | int8;
+  constexpr unsigned amx_bf16 = 1U << 22, amx_tile = 1U << 24, amx_int8 = 1U << 25;
+  constexpr unsigned all = amx_bf16 | amx_tile | amx_int8;
   constexpr long request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & all) != all) return false;
@@ -98,10 +99,9 @@ Target target_named(const std::string& name) {
               .cpu = host.cpu,
               .lanes = host.lanes,
               .has_fma = host.has_fma,
-              .has_bf16_dot = host.has_dots,
-              .has_int8_dot = host.has_dots,
+              .has_dots = host.has_dots,
               .has_tiles = host.has_tiles,
-              .has_fast_bf16_dot = host.has_dots && !is_intel(),
+              .has_fast_pairs = host.has_dots && !is_intel(),
               .reads_ahead = !is_intel()};
   for (const GpuFacts& gpu : gpus)
     if (name == gpu.name)

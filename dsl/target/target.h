@@ -44,21 +44,22 @@ struct Target {
   std::string cpu;       // LLVM CPU name for scheduling
   int lanes = 8;
   bool has_fma = true;
-  bool has_bf16_dot = false;  // an instruction that adds up products of pairs of bf16
-  bool has_int8_dot = false;  // and of four of u8 and i8
-  // Registers of 16 rows of 64 bytes, AMX, by which both are multiplied 16 times as fast.
+  // Instructions that multiply the elements of words of 4 bytes, pairs or fours, and add up the
+  // products (word_products.def), and one that rounds f32 to elements of pairs.
+  bool has_dots = false;
+  // Registers of 16 rows of 64 bytes, AMX, by which all these are multiplied 16 times as fast.
   bool has_tiles = false;
-  // Whether that instruction multiplies more in a second than fmas of f32 do. (Not on Intel's
+  // Whether vectors of pairs multiply more in a second than fmas of f32 do. (Not on Intel's
   // processors: they start one every other cycle, and two fmas in each cycle.)
-  bool has_fast_bf16_dot = false;
+  bool has_fast_pairs = false;
   // Whether the hardware prefetcher follows what a loop reads, best a single stream, so that
   // prefetch instructions only disturb. (So measured on Zen 5. Intel's processors need them.)
   bool reads_ahead = false;
   int sm = 0;  // compute capability of an NVIDIA GPU, which names its row; 0: the host
   bool is_gpu() const { return sm != 0; }
   const GpuFacts& gpu() const;
-  // Where many rows are multiplied, pairs of bf16 are, rather than f32.
-  bool packs_pairs() const { return has_fast_bf16_dot || has_tiles; }
+  // Where many rows are multiplied, pairs are, rather than what they are as f32.
+  bool packs_pairs() const { return has_fast_pairs || has_tiles; }
   bool has_avx512() const { return lanes == 16; }
   unsigned vector_registers() const { return has_avx512() ? 32 : 16; }
   bool operator==(const Target&) const = default;
@@ -67,7 +68,7 @@ struct Target {
         .add(features)
         .add(cpu)
         .add(lanes)
-        .add(has_fast_bf16_dot)
+        .add(has_fast_pairs)
         .add(has_tiles)
         .add(reads_ahead)
         .add(sm)

@@ -24,7 +24,7 @@ inline std::vector<Target> tested_targets() {
     targets.push_back(target);
     // As on a processor of another kind.
     if (name != names.front()) continue;
-    target.has_fast_bf16_dot = target.has_bf16_dot && !target.has_fast_bf16_dot;
+    target.has_fast_pairs = target.has_dots && !target.has_fast_pairs;
     target.reads_ahead = !target.reads_ahead;
     targets.push_back(target);
   }

@@ -80,7 +80,7 @@ TEST(FewRowsDot, FetchesTheNextBlock) {
 
 TEST(FewRowsDot, InterleavesRowsWherePairsAreMultiplied) {
   Target host = target_named("avx512_bf16");
-  host.has_fast_bf16_dot = true;
+  host.has_fast_pairs = true;
   auto assembly = [&](std::int64_t n, std::int64_t k) {
     return host_code_text(few_rows_program({4, n, k, 2, false}), host, "asm");
   };

@@ -110,7 +110,7 @@ TEST(PanelDot, MultipliesWhereTheyLie) {
   for (std::string_view name : host_names())
     for (bool pairs : {false, true}) {
       Target host = target_named(std::string(name));
-      if (pairs && !host.has_bf16_dot) continue;
+      if (pairs && !host.has_dots) continue;
       for (std::int64_t vectors : {2, 3, 4}) {
         PanelCase c{.width = host.lanes * vectors, .in_pairs = pairs};
         auto scratch = [&](const PanelCase& of) {
@@ -127,10 +127,10 @@ TEST(PanelDot, MultipliesWhereTheyLie) {
 }
 
 // A matrix in memory, by rows or by columns, is written as panels of pairs.
-ir::Function packing_program(bool by_columns) {
+ir::Function packing_program(DType dtype, bool by_columns) {
   constexpr std::int64_t panels = 2, width = 32, depth = 64, columns = panels * width;
   Tracer t("packing");
-  Tile from = t.pointer_param("from", DType::bf16), to = t.pointer_param("to", DType::bf16);
+  Tile from = t.pointer_param("from", dtype), to = t.pointer_param("to", dtype);
   Desc result = make_desc(to, {panels, depth / 2, width, 2}, {depth * width, 2 * width, 2, 1});
   if (by_columns) {
     Desc matrix = make_desc(from, {panels, width, depth / 2, 2}, {width * depth, depth, 2, 1});
@@ -146,15 +146,17 @@ ir::Function packing_program(bool by_columns) {
 
 TEST(PanelDot, PanelsAreWrittenByWholeVectors) {
   constexpr std::size_t pairs = 2048;
-  for (bool by_columns : {false, true}) {
-    expect_same(packing_program(by_columns), {random_pairs(pairs, 1), Array(pairs, 0.0F)}, {}, 0);
-    for (std::string_view name : host_names()) {
-      Target host = target_named(std::string(name));
-      if (host.lanes < 8) continue;
-      std::string text = host_code_text(packing_program(by_columns), host, "llvm");
-      EXPECT_EQ(text.find("<2 x "), text.npos) << name;
+  for (DType dtype : {DType::bf16, DType::f16, DType::i16})
+    for (bool by_columns : {false, true}) {
+      const ir::Function program = packing_program(dtype, by_columns);
+      expect_same(program, {random_pairs(pairs, 1), Array(pairs, 0.0F)}, {}, 0);
+      for (std::string_view name : host_names()) {
+        Target host = target_named(std::string(name));
+        if (host.lanes < 8) continue;
+        std::string text = host_code_text(program, host, "llvm");
+        EXPECT_EQ(text.find("<2 x "), text.npos) << dtype << ", " << name;
+      }
     }
-  }
 }
 
 }  // namespace

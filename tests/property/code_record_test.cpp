@@ -96,7 +96,7 @@ std::string short_hash(const std::string& text) {
 dsl::Target target_by(const std::string& name) {
   dsl::Target target = dsl::target_named(name);
   if (target.is_gpu()) return target;
-  target.has_fast_bf16_dot = target.has_bf16_dot;  // these two are of the processor at hand
+  target.has_fast_pairs = target.has_dots;  // these two are of the processor at hand
   target.reads_ahead = true;
   return target;
 }

@@ -30,6 +30,7 @@
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include "dsl/codegen/host/matrix.h"
+#include "dsl/codegen/host/word_instructions.h"
 #include "dsl/ir/rewrite.h"
 #include "dsl/target/packed_product.h"
 #include "runtime/base/divide_up.h"
@@ -364,7 +365,7 @@ void Emitter::dot_tile_block(const TileBlock& block, const TileFetch& fetch) {
   const Matrix& c = block.result;
   const auto down = static_cast<int>(divide_up(c.rows, side));
   const auto across = static_cast<int>(divide_up(c.columns, side));
-  auto product = block.right.in_word == 2 ? id::x86_tdpbf16ps : id::x86_tdpbssd;
+  auto product = word_instructions(block.right.in_word).of_tiles;
   auto is_whole = [&](int i, int j) {
     return c.rows - i * side >= side && c.columns - j * side >= side;
   };

@@ -16,9 +16,8 @@
 #include <bit>
 #include <numeric>
 
-#include <llvm/IR/IntrinsicsX86.h>
-
 #include "dsl/codegen/host/matrix.h"
+#include "dsl/codegen/host/word_instructions.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::dsl {
@@ -407,16 +406,10 @@ void Emitter::store_row(const Matrix& x, llvm::Value* i, llvm::Value* j, llvm::V
 llvm::Value* Emitter::multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* c, int in_word) {
   llvm::Type* type = c->getType();
   if (in_word != 1) {
-    namespace id = llvm::Intrinsic;
-    const bool is_bf16 = in_word == 2;
-    int lanes = static_cast<int>(llvm::cast<llvm::FixedVectorType>(type)->getNumElements());
-    auto dot =
-        lanes == 16  ? (is_bf16 ? id::x86_avx512bf16_dpbf16ps_512 : id::x86_avx512_vpdpbusd_512)
-        : lanes == 8 ? (is_bf16 ? id::x86_avx512bf16_dpbf16ps_256 : id::x86_avx512_vpdpbusd_256)
-                     : (is_bf16 ? id::x86_avx512bf16_dpbf16ps_128 : id::x86_avx512_vpdpbusd_128);
-    auto* parts = llvm::FixedVectorType::get(
-        is_bf16 ? b_.getBFloatTy() : static_cast<llvm::Type*>(b_.getInt8Ty()),
-        static_cast<unsigned>(in_word * lanes));
+    const WordInstructions by = word_instructions(in_word);
+    const unsigned lanes = llvm::cast<llvm::FixedVectorType>(type)->getNumElements();
+    auto dot = lanes == 16 ? by.of_16 : lanes == 8 ? by.of_8 : by.of_4;
+    llvm::Type* parts = llvm::Intrinsic::getType(context_, dot)->getParamType(1);
     return b_.CreateIntrinsic(dot, {}, {c, b_.CreateBitCast(a, parts), b_.CreateBitCast(b, parts)});
   }
   if (!type->getScalarType()->isFloatingPointTy()) return b_.CreateAdd(c, b_.CreateMul(a, b));

@@ -223,7 +223,7 @@ bool Emitter::store_panels(const std::vector<Root>& roots) {
   const ir::Inst* load = defs_.inst(permute->operands[0]);
   const ir::Type& type = function_.type(store.operands[1]);
   if (load == nullptr || load->op != ir::Op::load_desc_ || slots_.contains(load->results[0]) ||
-      type.dtype != DType::bf16 || type.shape.rank() != 4 || type.shape[3] != 2 ||
+      size_bytes(type.dtype) != 2 || type.shape.rank() != 4 || type.shape[3] != 2 ||
       target_.lanes < 8 || type.shape[2] % target_.lanes != 0 || live_rows_[load->results[0]] ||
       !products_.is_inside(*load) || !products_.is_inside(store))
     return false;
@@ -246,13 +246,13 @@ bool Emitter::store_panels(const std::vector<Root>& roots) {
   first.index.assign(4, index(0));
   auto* source = desc_address(*load, 1, load->get<ir::BlockAccess>().shape, first).pointer;
   auto* target = desc_address(store, 2, type.shape, first).pointer;
-  const Matrix b{source, DType::bf16, depth, width, index(from[3]), index(from[2])};
+  const Matrix b{source, DType::u16, depth, width, index(from[3]), index(from[2])};
   Matrix panel{target, DType::i32, depth / 2, width, index(width), index(1), 2};
   std::vector<llvm::Value*> none;
   emit_loop(index(type.shape[0]), 1, none, [&](llvm::Value* i) {
     Matrix block = b, panel_here = panel;
-    block.data = gep(source, DType::bf16, b_.CreateMul(i, index(from[0])));
-    panel_here.data = gep(target, DType::bf16, b_.CreateMul(i, index(to[0])));
+    block.data = gep(source, DType::u16, b_.CreateMul(i, index(from[0])));
+    panel_here.data = gep(target, DType::u16, b_.CreateMul(i, index(to[0])));
     pack_panel(block, panel_here);
   });
   return true;

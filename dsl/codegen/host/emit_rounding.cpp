@@ -110,7 +110,7 @@ llvm::Value* Emitter::narrow_to_upper_half(llvm::Value* value, DType to) {
 // the target has no such instruction.
 llvm::Value* Emitter::narrowed_by_instruction(llvm::Value* value) {
   unsigned lanes = f32_lanes(value);
-  if (!target_.has_bf16_dot || (lanes != 16 && lanes != 8)) return nullptr;
+  if (!target_.has_dots || (lanes != 16 && lanes != 8)) return nullptr;
   constexpr int subnormal = 0x20, exponent_of_one = 0x3f80;
   auto* wide = llvm::FixedVectorType::get(b_.getInt32Ty(), lanes);
   auto* narrow = llvm::FixedVectorType::get(b_.getInt16Ty(), lanes);

@@ -17,11 +17,11 @@ std::optional<AttentionPanels> AttentionPanels::of(const TaskList& list, const T
                                                    const dsl::Target& target,
                                                    const BlockSizes& blocks) {
   const AttentionShape shape(task);
-  const bool by_tiles = !target.is_gpu() && target.has_tiles && task.dtype == DType::bf16 &&
+  const bool by_tiles = target.has_tiles && dsl::elements_in_word(target, task.dtype) == 2 &&
                         blocks.rows >= dsl::PackedProduct::least_rows && blocks.splits <= 1;
   if (!by_tiles || shape.packs_heads) return std::nullopt;
   for (std::size_t operand : {1, 2})
-    if (list.storages[task.operands[operand].storage].dtype != DType::bf16) return std::nullopt;
+    if (list.storages[task.operands[operand].storage].dtype != task.dtype) return std::nullopt;
   const dsl::PackedPanels panels =
       dsl::panels_of(target, task.dtype, shape.depth(), blocks.columns);
   // Whole blocks and whole panels alone: nothing has to be filled up.
@@ -30,12 +30,12 @@ std::optional<AttentionPanels> AttentionPanels::of(const TaskList& list, const T
     return std::nullopt;
   if (divide_up(shape.rows, blocks.rows) * shape.group < least_readers) return std::nullopt;
   if (shape.k.strides[3] != 1 || shape.v.strides[3] != 1) return std::nullopt;
-  return AttentionPanels(shape, blocks.columns, panels.width);
+  return AttentionPanels(task.dtype, shape, blocks.columns, panels.width);
 }
 
 std::vector<Scratch> AttentionPanels::scratch() const {
   const std::int64_t elements = shape_.batch() * shape_.k.shape[1] * elements_of_head();
-  return {{DType::bf16, elements}, {DType::bf16, elements}};
+  return {{dtype_, elements}, {dtype_, elements}};
 }
 
 void AttentionPanels::add_to(Parameters& parameters) {

@@ -27,12 +27,14 @@ class AttentionPanels {
   dsl::Tile values(const Offset& head, const dsl::Tile& column) const;
 
  private:
-  AttentionPanels(const AttentionShape& shape, std::int64_t columns, std::int64_t width)
-      : shape_(shape), columns_(columns), width_(width) {}
+  AttentionPanels(DType dtype, const AttentionShape& shape, std::int64_t columns,
+                  std::int64_t width)
+      : dtype_(dtype), shape_(shape), columns_(columns), width_(width) {}
   dsl::Desc key_panels(const Offset& head) const;
   dsl::Desc value_panels(const Offset& head) const;
   std::int64_t elements_of_head() const { return shape_.keys() * shape_.depth(); }
 
+  DType dtype_;
   AttentionShape shape_;
   std::int64_t columns_, width_;  // of a block of keys, and of a panel
   dsl::Tile key_memory_, value_memory_;
