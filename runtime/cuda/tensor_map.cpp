@@ -11,12 +11,11 @@ namespace {
 
 // TMA moves bits: types of one width are alike to it.
 TensorMapType type_of(const TensorMapSpec& spec) {
-  DType dtype = spec.dtype;
   if (spec.rounds_to_tf32) return TensorMapType::tf32;
-  switch (size_bytes(dtype)) {
+  switch (size_bytes(spec.dtype)) {
     case 1: return TensorMapType::u8;
-    case 2: return dtype == DType::bf16 ? TensorMapType::bf16 : TensorMapType::u16;
-    case 4: return dtype == DType::f32 ? TensorMapType::f32 : TensorMapType::u32;
+    case 2: return TensorMapType::u16;
+    case 4: return spec.dtype == DType::f32 ? TensorMapType::f32 : TensorMapType::u32;
     default: return TensorMapType::u64;
   }
 }

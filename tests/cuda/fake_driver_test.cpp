@@ -139,7 +139,7 @@ TEST_F(FakeDriverTest, RunsPersistentKernelsWithTensorMaps) {
                                                  : spec.swizzle_bytes == 64 ? 2
                                                                             : 1);
     ok(d.cuTensorMapEncodeTiled(
-        &maps[i], spec.dtype == DType::bf16 ? TensorMapType::bf16 : TensorMapType::f32,
+        &maps[i], spec.dtype == DType::bf16 ? TensorMapType::u16 : TensorMapType::f32,
         static_cast<std::uint32_t>(spec.sizes.size()), array + spec.offset_bytes, sizes, strides,
         box, ones, 0, swizzle, TensorMapPromotion::bytes256, 0));
     arguments.push_back(&maps[i]);
@@ -371,7 +371,7 @@ TEST_F(FakeDriverTest, ChecksTensorMapsAsTheDriverDoes) {
   std::uint64_t sizes[] = {64, 64}, strides[] = {128};
   std::uint32_t box[] = {64, 64}, ones[] = {1, 1};
   auto result_of = [&](std::uintptr_t address = 4096) {
-    return d.cuTensorMapEncodeTiled(&map, TensorMapType::bf16, 2, reinterpret_cast<void*>(address),
+    return d.cuTensorMapEncodeTiled(&map, TensorMapType::u16, 2, reinterpret_cast<void*>(address),
                                     sizes, strides, box, ones, 0, TensorMapSwizzle::bytes128,
                                     TensorMapPromotion::none, 0);
   };

@@ -12,9 +12,7 @@ using dsl::emulator::TensorMap;
 int element_bytes(TensorMapType type) {
   switch (type) {
     case TensorMapType::u8: return 1;
-    case TensorMapType::u16:
-    case TensorMapType::f16:
-    case TensorMapType::bf16: return 2;
+    case TensorMapType::u16: return 2;
     case TensorMapType::u32:
     case TensorMapType::i32:
     case TensorMapType::f32:

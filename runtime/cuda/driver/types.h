@@ -97,10 +97,8 @@ enum class TensorMapType : int {
   i32 = 3,
   u64 = 4,
   i64 = 5,
-  f16 = 6,
   f32 = 7,
   f64 = 8,
-  bf16 = 9,
   tf32 = 11  // of f32, which is rounded when it is loaded
 };
 enum class TensorMapSwizzle : int { none = 0, bytes32 = 1, bytes64 = 2, bytes128 = 3 };
