@@ -16,7 +16,6 @@
 
 #include "dsl/ir/message.h"
 #include "runtime/base/fork_gate.h"
-#include "runtime/base/half.h"
 #include "runtime/base/out_of_memory.h"
 
 // Conversions of half precision, of the compiler's own library: for processors without F16C.
@@ -32,11 +31,6 @@ std::atomic<bool> has_broken_off = false;
 
 constexpr std::uint64_t page_bytes = 4096;
 constexpr std::size_t unloaded_names = 256;  // of kernels, that LLVM's table of names may have
-
-// A bfloat16 is returned in the low bits of a vector register, where a float is.
-float bfloat16_of(float x) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(bfloat16_bits(x)));
-}
 
 // What generated code may call: the functions of libm that the language has no expansion for, and
 // the memory functions that LLVM itself puts in.
@@ -68,7 +62,6 @@ llvm::orc::SymbolMap callable_symbols(llvm::orc::LLJIT& jit) {
   add("fmaf", static_cast<float (*)(float, float, float)>(&::fmaf));
   add("__truncsfhf2", &::__truncsfhf2);
   add("__extendhfsf2", &::__extendhfsf2);
-  add("__truncsfbf2", &bfloat16_of);
   add("write_message", &ir::write_message);
   add("memcpy", &::memcpy);
   add("memset", &::memset);
