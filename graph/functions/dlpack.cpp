@@ -21,8 +21,8 @@ DType dtype_of_code(const DLDataType& type) {
     if (type.lanes == 1 && type.bits == bit_width(dtype) && type.code == dlpack_code(dtype))
       return dtype;
   raise_error(concat("[from_dlpack] elements of type code ", int{type.code}, ", ", int{type.bits},
-                     " bits, ", type.lanes, " lanes; single integers, floats, bfloat16 and bools ",
-                     "of up to 64 bits are known"));
+                     " bits, ", type.lanes, " lanes; single integers, floats and bools of up ",
+                     "to 64 bits are known"));
 }
 
 Device device_of(const DLDevice& device) {

@@ -25,7 +25,7 @@ void require_fitting(const Tensor& weight, const QuantizeOptions& options, std::
           " weights of 4 bits (at ", At{w}, "); groups must be whole blocks of ", packed_block);
   require(is_floating(options.scale_dtype) && bit_width(options.scale_dtype) >= 16,
           "[quantize] scale_dtype is ", options.scale_dtype, " (at ", At{w},
-          "); scales must be f32, bf16 or f16");
+          "); scales must be floats of 16 bits or more");
   require(packed || !options.zero_points, "[quantize] zero points were wanted of 8 bits (at ",
           At{w}, "); only weights of 4 bits have them");
 }
@@ -64,7 +64,7 @@ void require_kept(const std::vector<float>& scales, const Tensor& narrow, std::s
   for (std::size_t g = 0; g < scales.size(); ++g)
     require(std::isfinite(kept[g]) && kept[g] > 0, "[quantize] the scale ", scales[g], " of group ",
             g, " is ", kept[g], " as ", narrow.dtype(), " (at ", At{w},
-            "); choose bf16 or f32 as scale_dtype, which have its range");
+            "); choose f32 as scale_dtype, or a shorter one with its exponents");
 }
 
 }  // namespace

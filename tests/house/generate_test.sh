@@ -120,7 +120,7 @@ for weights in int8 int4; do
 done
 [ "$(cut -d' ' -f1-9 <<<"$rounded")" = "$(cut -d' ' -f1-9 <<<"$exact")" ] || fail "the prompt is another"
 
-expect_refused "[generate] --dtype is f64; f32, f16 and bf16 can be chosen" --dtype f64
+expect_refused "[generate] --dtype is f64; one of f16, bf16, f32 can be chosen" --dtype f64
 expect_refused "[generate] --weights is int2; int8 and int4 can be chosen" --weights int2
 expect_refused "[generate] --activations is int4; int8 can be chosen" --weights int8 --activations int4
 expect_refused "[generate] --max-tokens is 100000; the model has 64 positions" --max-tokens 100000

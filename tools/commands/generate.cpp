@@ -41,10 +41,20 @@ nlohmann::json as_json(const Generation& g, const std::vector<TokenId>& prompt_i
           {"peak_memory_bytes", g.peak_memory_bytes}};
 }
 
+// What parameters can be: floats of 16 and 32 bits.
+bool is_model_dtype(DType dtype) { return is_float16(dtype) || dtype == DType::f32; }
+
+std::string model_dtypes() {
+  std::string names;
+  for (DType dtype : all_dtypes())
+    if (is_model_dtype(dtype)) names += concat(names.empty() ? "" : ", ", dtype);
+  return names;
+}
+
 DType model_dtype(const std::string& name) {
   std::optional<DType> dtype = parse_dtype(name);
-  require_use(dtype && (*dtype == DType::f32 || *dtype == DType::f16 || *dtype == DType::bf16),
-              "[generate] --dtype is ", name, "; f32, f16 and bf16 can be chosen");
+  require_use(dtype && is_model_dtype(*dtype), "[generate] --dtype is ", name, "; one of ",
+              model_dtypes(), " can be chosen");
   return *dtype;
 }
 
@@ -210,7 +220,7 @@ void add_generate(CLI::App& command) {
       "--follow-links", a->follow_links,
       "also where they lead out of the folder (and not to the Hugging Face cache's own "
       "files)");
-  command.add_option("--dtype", a->dtype, "of parameters and cache: f32, f16 or bf16")
+  command.add_option("--dtype", a->dtype, concat("of parameters and cache: ", model_dtypes()))
       ->capture_default_str();
   command.add_option("--weights", a->weights,
                      "int8 (a scale a row) or int4 (a scale for 32): weights of linear layers and "
