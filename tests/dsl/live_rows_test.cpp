@@ -74,6 +74,44 @@ TEST_P(LiveRows, EqualTheInterpreter) {
               {(rows + block - 1) / block}, dtype == f32 ? 2e-4F : 2e-2F);
 }
 
+// Rows of 4 vectors or fewer that are reduced go two at a time: also of those there are no more
+// than are left.
+TEST(LiveRows, OfShortOnesAreReducedAsManyAsThereAre) {
+  constexpr std::int64_t block = 16, n = 64;
+  for (std::int64_t rows : {1, 2, 15, 16, 19}) {
+    Tracer t("rows");
+    Tile a = t.pointer_param("a", f32), b = t.pointer_param("b", f32);
+    Tile first = program_id(0) * block;
+    Tile count = maximum(minimum(rows - first, block), 1);
+    Tile x = load(make_desc(a + first * n, {count, n}, {n, 1}), {0, 0}, {block, n});
+    Tile weights = exp(x - max(x, 1, true));
+    store(make_desc(b + first * n, {count, n}, {n, 1}), {0, 0}, weights / sum(weights, 1, true));
+    expect_same(t.finish(),
+                {random_array(rows * n, 3), Array(static_cast<std::size_t>(rows * n), NAN)},
+                {(rows + block - 1) / block}, 1e-5F);
+  }
+}
+
+// Neighbouring rows of a graph side by side: as many columns as are left, also of sums over rows.
+TEST(LiveColumns, EqualTheInterpreter) {
+  constexpr std::int64_t rows = 3;
+  for (std::int64_t block : {16, 512})
+    for (std::int64_t n : {1, 17, 64, 65, 600}) {
+      Tracer t("columns");
+      Tile a = t.pointer_param("a", f32), b = t.pointer_param("b", f32);
+      Tile c = t.pointer_param("c", f32);
+      Tile first = program_id(0) * block;
+      Tile count = maximum(minimum(n - first, block), 1);
+      Tile x = load(make_desc(a + first, {rows, count}, {n, 1}), {0, 0}, {rows, block});
+      Tile y = exp(x) * x, total = sum(y, 0, true);
+      store(make_desc(b + first, {rows, count}, {n, 1}), {0, 0}, y / total);
+      store(make_desc(c + first, {1, count}, {n, 1}), {0, 0}, total);
+      auto nothing = [](std::int64_t size) { return Array(static_cast<std::size_t>(size), NAN); };
+      expect_same(t.finish(), {random_array(rows * n, 5), nothing(rows * n), nothing(n)},
+                  {(n + block - 1) / block}, 1e-4F);
+    }
+}
+
 // How many rows are needed of %x, 32x64 elements of which the array has %count rows; "all" or
 // "count". %to and %all are arrays of as many elements, of which %to ends with these rows.
 std::string needed_of_load(const std::string& body) {
@@ -115,6 +153,38 @@ TEST(LiveRows, AreThoseOfTheFirstAxis) {
                     to = "  store_desc %to, %y, %zero, %zero\n";
   EXPECT_EQ(needed_of_load(sums + to), "count");
   EXPECT_EQ(needed_of_load(across + to), "all");
+}
+
+// How many columns are needed of %x, 2x32 elements of which the array has %count columns.
+std::string needed_columns(const std::string& body) {
+  ir::Function f = ir::parse(
+      "func @f(%a: ptr<f32>, %b: ptr<f32>, %n: i64) {\n"
+      "  %one = constant 1 : i64\n  %most = constant 32 : i64\n"
+      "  %zero = constant 0 : i64\n  %two = constant 2 : i64\n"
+      "  %few = min %n, %most : i64\n  %count = max %few, %one : i64\n"
+      "  %from = make_desc %a, %two, %count, %count, %one : desc<f32, 2>\n"
+      "  %to = make_desc %b, %two, %count, %count, %one : desc<f32, 2>\n"
+      "  %x = load_desc %from, %zero, %zero, [2x32] : f32[2x32]\n" +
+      body + "  store_desc %to, %y, %zero, %zero\n}\n");
+  std::vector<std::optional<ir::Value>> columns = live_columns(f, scalar_facts(f));
+  ir::Value count{}, x{};
+  ir::for_each_inst(f.body, [&](const ir::Inst& inst) {
+    if (inst.op == ir::Op::max_ && f.type(inst.results[0]).is_scalar()) count = inst.results[0];
+    if (inst.op == ir::Op::load_desc_) x = inst.results[0];
+  });
+  return !columns[x] ? "all" : *columns[x] == count ? "count" : "another";
+}
+
+TEST(LiveColumns, AreThoseOfTheLastAxis) {
+  EXPECT_EQ(needed_columns("  %y = add %x, %x : f32[2x32]\n"), "count");
+  EXPECT_EQ(needed_columns("  %s = reduce %x, sum 0 : f32[32]\n"
+                           "  %e = expand_dims %s, 0 : f32[1x32]\n"
+                           "  %y = broadcast %e, [2x32] : f32[2x32]\n"),
+            "count");
+  EXPECT_EQ(needed_columns("  %s = reduce %x, sum 1 : f32[2]\n"
+                           "  %e = expand_dims %s, 1 : f32[2x1]\n"
+                           "  %y = broadcast %e, [2x32] : f32[2x32]\n"),
+            "all");
 }
 
 TEST(LiveRows, BeginWithTheArray) {

@@ -44,7 +44,11 @@ void Emitter::emit_loop_nest(const Shape& domain, const std::vector<Root>& roots
     else if (root.inst != nullptr && root.inst->op == Op::atomic_ &&
              use_counts_[root.inst->results[0]] > 0)
       allocate(root.inst->results[0]);
-  rows_ = rows_of_loop_nest(domain, roots, s.lane);
+  rows_.reset(), columns_.reset();
+  if (!domain.empty() && domain[0] > 1 && s.lane != 0)
+    rows_ = end_of_loop_nest(domain, roots, 0, live_rows_);
+  if (!domain.empty() && s.position.lane == domain.rank() - 1 && width % lanes_ == 0)
+    columns_ = end_of_loop_nest(domain, roots, s.position.lane, live_columns_);
   prepare_reductions(s);
   std::int64_t elements = element_count(domain);
   streamed_ = s.in_registers.empty() || elements < long_loop_nest ? 0 : elements;
@@ -54,30 +58,31 @@ void Emitter::emit_loop_nest(const Shape& domain, const std::vector<Root>& roots
   loop_over_axis(s, 0);
   levels_.clear();
   streamed_ = 0;
-  rows_.reset();
+  rows_.reset(), columns_.reset();
 }
 
-// The count of rows that all roots go through, if they have one: what is stored up to the end of an
-// array, and what is kept or reduced of values of which no more is needed.
-std::optional<Value> Emitter::rows_of_loop_nest(const Shape& domain, const std::vector<Root>& roots,
-                                                int lane) const {
-  if (domain.empty() || domain[0] == 1 || lane == 0) return std::nullopt;
-  std::optional<Value> rows;
+// How far all roots go along an axis, the first or the last, if they agree: what is stored up to
+// the end of an array, and what is kept or reduced of values of which no more is needed, as `live`
+// says.
+std::optional<Value> Emitter::end_of_loop_nest(
+    const Shape& domain, const std::vector<Root>& roots, int axis,
+    const std::vector<std::optional<Value>>& live) const {
+  std::optional<Value> end;
   for (const Root& root : roots) {
     std::optional<Value> of_root;
     if (root.inst == nullptr)
-      of_root = live_rows_[root.value];
+      of_root = live[root.value];
     else if (root.inst->op == Op::store_desc_)
-      of_root =
-          end_of_rows(*root.inst, *arrays_.at(root.inst->operands[0]).inst, 2, domain[0], facts_);
-    else if (root.inst->op == Op::reduce_ && root.inst->get<ir::Reduction>().axis != 0)
-      of_root = live_rows_[root.inst->results[0]];
+      of_root = end_along(static_cast<std::size_t>(axis), *root.inst,
+                          *arrays_.at(root.inst->operands[0]).inst, 2, domain[axis], facts_);
+    else if (root.inst->op == Op::reduce_ && root.inst->get<ir::Reduction>().axis != axis)
+      of_root = live[root.inst->results[0]];
     else if (root.inst->op == Op::prefetch_desc_)
       continue;
-    if (!of_root || (rows && rows != of_root)) return std::nullopt;
-    rows = of_root;
+    if (!of_root || (end && end != of_root)) return std::nullopt;
+    end = of_root;
   }
-  return rows;
+  return end;
 }
 
 // Loops over the axes from the outside in; the lane axis is the innermost.
@@ -96,7 +101,8 @@ void Emitter::loop_over_axis(LoopNest& s, int axis) {
   };
   if (takes_two_rows(s, axis)) {
     std::vector<llvm::Value*> none;
-    emit_loop(index(s.domain[axis]), 2, none, [&](llvm::Value* first) {
+    auto* count = axis == 0 && rows_ ? rounded_up(scalars_[*rows_], 2) : index(s.domain[axis]);
+    emit_loop(count, 2, none, [&](llvm::Value* first) {
       Interleave interleave(b_.GetInsertBlock());
       for (int row = 0; row < 2; ++row) {
         interleave.begin_copy();
@@ -157,7 +163,20 @@ void Emitter::sweep_lanes(LoopNest& s) {
   };
   levels_.back().block = b_.GetInsertBlock();
   levels_.push_back({});
-  if (llvm::Value* lead = elements_before_aligned(s)) {
+  aligned_stores_.clear();
+  if (columns_) {
+    llvm::Value* all = scalars_[*columns_];
+    auto* whole = b_.CreateAnd(all, index(-(copies * lanes_)));
+    auto up_to = [&](llvm::Value* begin, llvm::Value* end, int count) {
+      emit_if(b_.CreateICmpSLT(begin, end), [&] {
+        emit_loop(b_.CreateSub(end, begin), count * lanes_, accumulators,
+                  [&](llvm::Value* at) { vectors(b_.CreateAdd(begin, at), count); });
+      });
+      levels_.back().done.clear();
+    };
+    if (copies > 1) up_to(index(0), whole, copies);
+    up_to(copies > 1 ? whole : index(0), all, 1);
+  } else if (llvm::Value* lead = elements_before_aligned(s)) {
     masked_vector(s, index(0), lead, accumulators);
     std::int64_t step = copies * lanes_;
     auto* whole = b_.CreateAnd(b_.CreateSub(index(width), lead), index(-step));
@@ -200,7 +219,6 @@ void Emitter::masked_vector(LoopNest& s, llvm::Value* at, llvm::Value* end,
 // of a vector. Returns how many elements come before the first aligned one; null: none, or there is
 // no such store.
 llvm::Value* Emitter::elements_before_aligned(const LoopNest& s) {
-  aligned_stores_.clear();
   if (lanes_ == 1 || s.domain[s.lane] < least_led_vectors * lanes_) return nullptr;
   llvm::Value* lead = nullptr;
   for (const Root& root : s.roots) {

@@ -18,6 +18,7 @@ Emitter::Emitter(llvm::Module& module, const ir::Function& function, const Targe
       small_numbers_(defs_),
       facts_(scalar_facts(function)),
       live_rows_(live_rows(function, facts_)),
+      live_columns_(live_columns(function, facts_)),
       products_(defs_, facts_, live_rows_, target_),
       scalars_(function.types.size(), nullptr),
       use_counts_(function.types.size(), 0) {

@@ -115,8 +115,9 @@ class Emitter : Arithmetic {
   // emit_loop_nest.cpp
   void emit_loop_nest(const Shape& domain, const std::vector<Root>& roots);
   struct LoopNest;  // loop_nest.h
-  std::optional<ir::Value> rows_of_loop_nest(const Shape& domain, const std::vector<Root>& roots,
-                                             int lane) const;
+  std::optional<ir::Value> end_of_loop_nest(
+      const Shape& domain, const std::vector<Root>& roots, int axis,
+      const std::vector<std::optional<ir::Value>>& live) const;
   void loop_over_axis(LoopNest& s, int axis);
   bool takes_two_rows(const LoopNest& s, int axis) const;
   void sweep_lanes(LoopNest& s);
@@ -322,7 +323,7 @@ class Emitter : Arithmetic {
   Definitions defs_;
   SmallNumbers small_numbers_;
   std::vector<ScalarFacts> facts_;
-  std::vector<std::optional<ir::Value>> live_rows_;
+  std::vector<std::optional<ir::Value>> live_rows_, live_columns_;
   ProductPlans products_;
 
   std::vector<llvm::Value*> scalars_;  // of values without axes; pointers as llvm pointers
@@ -348,7 +349,8 @@ class Emitter : Arithmetic {
   bool flushes_ = false;                // subnormals, where they are rounded to bf16
   llvm::Value* tail_ = nullptr;         // mask of the active lanes; null: all
   std::optional<ir::Value> rows_ = {};  // that it goes through along the first axis; none: all
-  std::set<const ir::Inst*> aligned_stores_;                 // where no lane is masked off
+  std::optional<ir::Value> columns_ = {};     // and along the last, that of the lanes
+  std::set<const ir::Inst*> aligned_stores_;  // where no lane is masked off
   std::unordered_map<llvm::Value*, llvm::Value*> narrowed_;  // what was rounded to bf16: from what
   std::vector<Level> levels_;  // outermost first; the last has no block yet
   std::unordered_map<llvm::Value*, std::size_t> level_of_index_;

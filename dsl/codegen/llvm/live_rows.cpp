@@ -10,14 +10,18 @@ using ir::Op;
 using ir::OpClass;
 using ir::Value;
 
-// What is needed of a value: nothing as far as is known, rows up to a count, or all of it.
+// What is needed of a value along the axis: nothing as far as is known, up to a count, or all of
+// it.
 constexpr Value unused = std::numeric_limits<Value>::max(), all = unused - 1;
+
+enum class Along : std::uint8_t { first_axis, last_axis };
 
 class Analysis {
  public:
-  Analysis(const ir::Function& function, const std::vector<ScalarFacts>& facts)
+  Analysis(const ir::Function& function, const std::vector<ScalarFacts>& facts, Along along)
       : function_(function),
         facts_(facts),
+        along_(along),
         needed_(function.types.size(), unused),
         place_(function.types.size(), 0),
         arrays_(function.types.size(), nullptr),
@@ -55,11 +59,15 @@ class Analysis {
     return !type.is_scalar() && !type.is_descriptor();
   }
 
-  void need(Value value, Value rows) {
-    if (rows == unused || !is_tile(value)) return;
-    if (rows != all && (!is_everywhere_[rows] || place_[rows] >= place_[value])) rows = all;
+  std::int64_t axis_of(const Shape& shape) const {
+    return along_ == Along::first_axis ? 0 : shape.rank() - 1;
+  }
+
+  void need(Value value, Value count) {
+    if (count == unused || !is_tile(value)) return;
+    if (count != all && (!is_everywhere_[count] || place_[count] >= place_[value])) count = all;
     Value& known = needed_[value];
-    const Value both = known == unused || known == rows ? rows : all;
+    const Value both = known == unused || known == count ? count : all;
     has_changed_ = has_changed_ || both != known;
     known = both;
   }
@@ -78,19 +86,22 @@ class Analysis {
         return;
       case OpClass::shape: return need(inst.operands[0], through_shape(inst));
       case OpClass::reduction: {
-        const bool keeps_rows = inst.get<ir::Reduction>().axis != 0;
-        const Value rows = needed_[inst.results[0]];
-        return need(inst.operands[0], rows == unused || keeps_rows ? rows : all);
+        const Shape& shape = function_.type(inst.operands[0]).shape;
+        const bool keeps = inst.get<ir::Reduction>().axis != axis_of(shape);
+        const Value count = needed_[inst.results[0]];
+        return need(inst.operands[0], count == unused || keeps ? count : all);
       }
       case OpClass::contraction: {
-        const Value rows = needed_[inst.results[0]];
+        // A product computes all columns of the rows that it computes.
+        const Value result = needed_[inst.results[0]];
+        const Value rows = along_ == Along::first_axis || result == unused ? result : all;
         need(inst.operands[0], rows);
         need(inst.operands[1], rows == unused ? unused : all);
         return need(inst.operands[2], rows);
       }
       case OpClass::memory:
-        if (inst.op == Op::store_desc_ && stored_rows(inst))
-          return need(inst.operands[1], *stored_rows(inst));
+        if (inst.op == Op::store_desc_ && stored(inst))
+          return need(inst.operands[1], *stored(inst));
         return need_all(inst);  // what pointers are computed from must be right everywhere
       case OpClass::control: return control(inst);
       case OpClass::creation:
@@ -99,23 +110,25 @@ class Analysis {
     }
   }
 
-  std::optional<Value> stored_rows(const Inst& store) const {
+  std::optional<Value> stored(const Inst& store) const {
     const Inst* array = arrays_[store.operands[0]];
     const Shape& shape = function_.type(store.operands[1]).shape;
     if (array == nullptr || shape.empty()) return std::nullopt;
-    return end_of_rows(store, *array, 2, shape[0], facts_);
+    const auto axis = static_cast<std::size_t>(axis_of(shape));
+    return end_along(axis, store, *array, 2, shape[axis], facts_);
   }
 
-  // Of the operand of a shape operation: the same rows, where it leaves the first axis as it is.
+  // Of the operand of a shape operation: the same, where it leaves the axis as it is.
   Value through_shape(const Inst& inst) const {
-    const Value rows = needed_[inst.results[0]];
+    const Value count = needed_[inst.results[0]];
     const Shape &from = function_.type(inst.operands[0]).shape,
                 &to = function_.type(inst.results[0]).shape;
-    if (rows == unused || from.empty()) return rows;
-    bool keeps = !to.empty() && from[0] == to[0];
-    if (inst.op == Op::expand_dims_) keeps = inst.get<ir::Axis>().axis != 0;
-    if (inst.op == Op::permute_) keeps = inst.get<ir::Permutation>().dims[0] == 0;
-    return keeps ? rows : all;
+    if (count == unused || from.empty()) return count;
+    bool keeps = !to.empty() && from[axis_of(from)] == to[axis_of(to)];
+    if (inst.op == Op::expand_dims_) keeps = inst.get<ir::Axis>().axis != axis_of(to);
+    if (inst.op == Op::permute_)
+      keeps = inst.get<ir::Permutation>().dims[axis_of(to)] == axis_of(from);
+    return keeps ? count : all;
   }
 
   // What a loop carries is one piece of memory.
@@ -137,6 +150,7 @@ class Analysis {
 
   const ir::Function& function_;
   const std::vector<ScalarFacts>& facts_;
+  Along along_;
   std::vector<Value> needed_;       // by value
   std::vector<std::size_t> place_;  // of its definition among all instructions
   std::vector<const Inst*> arrays_;
@@ -147,18 +161,23 @@ class Analysis {
 
 }  // namespace
 
-std::optional<Value> end_of_rows(const Inst& access, const Inst& array, std::size_t first_offset,
-                                 std::int64_t rows, const std::vector<ScalarFacts>& facts) {
-  const Value size = array.operands[1];
-  const ScalarFacts& count = facts[size];
-  const bool begins = facts[access.operands[first_offset]].constant() == 0;
-  const bool may_end_inside = count.low >= 1 && count.high <= rows && !count.constant();
-  return begins && may_end_inside ? std::optional(size) : std::nullopt;
+std::optional<Value> end_along(std::size_t axis, const Inst& access, const Inst& array,
+                               std::size_t first_offset, std::int64_t size,
+                               const std::vector<ScalarFacts>& facts) {
+  const Value end = array.operands[1 + axis];
+  const ScalarFacts& count = facts[end];
+  const bool begins = facts[access.operands[first_offset + axis]].constant() == 0;
+  const bool may_end_inside = count.low >= 1 && count.high <= size && !count.constant();
+  return begins && may_end_inside ? std::optional(end) : std::nullopt;
 }
 
 std::vector<std::optional<Value>> live_rows(const ir::Function& function,
                                             const std::vector<ScalarFacts>& facts) {
-  return Analysis(function, facts).run();
+  return Analysis(function, facts, Along::first_axis).run();
+}
+std::vector<std::optional<Value>> live_columns(const ir::Function& function,
+                                               const std::vector<ScalarFacts>& facts) {
+  return Analysis(function, facts, Along::last_axis).run();
 }
 
 }  // namespace tilewright::dsl

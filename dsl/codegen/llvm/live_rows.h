@@ -10,7 +10,8 @@
 //   store_desc {count, 64}, y, [0, 0]                as the array's end says
 //
 // Loops over rows end there, and products multiply no others. What lies behind in scratch memory is
-// not defined, and nothing looks at it.
+// not defined, and nothing looks at it. Where a program has the rows of a graph along its last
+// axis, since neighbours of that axis lie side by side, loops over columns end in the same way.
 #pragma once
 
 #include <optional>
@@ -25,12 +26,15 @@ namespace tilewright::dsl {
 // where all are. `facts` are those of the function.
 std::vector<std::optional<ir::Value>> live_rows(const ir::Function& function,
                                                 const std::vector<ScalarFacts>& facts);
+// The same of columns, along a tile's last axis.
+std::vector<std::optional<ir::Value>> live_columns(const ir::Function& function,
+                                                   const std::vector<ScalarFacts>& facts);
 
-// The scalar at which the array ends along the first axis, where a block of so many rows begins
-// with the array and the scalar is one that live_rows() may give. `first_offset`: the access's
-// operand that is the block's first place.
-std::optional<ir::Value> end_of_rows(const ir::Inst& access, const ir::Inst& array,
-                                     std::size_t first_offset, std::int64_t rows,
-                                     const std::vector<ScalarFacts>& facts);
+// The scalar at which the array ends along an axis, where a block of so many elements along it
+// begins with the array and the scalar is one that the functions above may give. `first_offset`:
+// the access's operand that is the block's first place.
+std::optional<ir::Value> end_along(std::size_t axis, const ir::Inst& access, const ir::Inst& array,
+                                   std::size_t first_offset, std::int64_t size,
+                                   const std::vector<ScalarFacts>& facts);
 
 }  // namespace tilewright::dsl

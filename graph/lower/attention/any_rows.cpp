@@ -1,5 +1,7 @@
 #include "graph/lower/attention/any_rows.h"
 
+#include <algorithm>
+
 #include "dsl/target/packed_product.h"
 #include "runtime/base/divide_up.h"
 
@@ -26,7 +28,7 @@ BlockSizes blocks_for_any_rows(const dsl::Target& host, const Task& task, const 
   if (packs) {
     const std::int64_t whole =
         dsl::PackedProduct::whole_blocks(host, dsl::elements_in_word(host, task.dtype));
-    blocks.rows = divide_up(blocks.rows, whole) * whole;
+    blocks.rows = std::max(blocks.rows / whole, std::int64_t{1}) * whole;
   }
   blocks.rows = settled(asked.rows, blocks.rows);
   blocks.columns = settled(asked.columns, blocks.columns);

@@ -35,7 +35,8 @@ bool ProductPlans::is_inside(const Inst& access) const {
     std::int64_t extent = block[static_cast<int>(axis)];
     bool fits =
         at.low >= 0 && at.high != INT64_MAX && size.low >= extent && at.high <= size.low - extent;
-    fits = fits || (axis == 0 && rows && rows == end_of_rows(access, array, first, extent, facts_));
+    fits =
+        fits || (axis == 0 && rows && rows == end_along(0, access, array, first, extent, facts_));
     if (!fits) return false;
   }
   return true;
