@@ -203,18 +203,25 @@ RowsProgram::Block RowsProgram::block_of(const Tile& pointer, const TableAccess&
   Offset offset = outer_offset(access.offset, strides);
   bool by_row = varies_by_row(strides), by_column = !access.columns.is_constant();
   const bool ends = by_row && blocks_.takes_rows && !is_ahead;
-  if (ends) offset.add(row_, strides[*blocks_.digit]);
+  std::int64_t row_stride = by_row ? strides[*blocks_.digit] : width;
+  std::int64_t column_stride = by_column ? access.columns.modes()[0].stride : 1;
+  // Rows that lie apart may be rows of texts, or the like, of a length that changes.
+  const bool apart = by_row && blocks_.takes_rows &&
+                     std::abs(row_stride) > std::abs(column_stride) * (by_column ? width : 1);
+  if (ends && apart)
+    sizes_.add_to(offset, row_, row_stride);
+  else if (ends)
+    offset.add(row_, row_stride);
   Tile base = pointer + offset;
   const Operand rows = !by_row              ? Operand(1)
                        : ends               ? Operand(block_rows_)
                        : blocks_.takes_rows ? Operand(row_count_)
                                             : Operand(digits_[*blocks_.digit]);
-  std::int64_t row_stride = by_row ? strides[*blocks_.digit] : width;
-  std::int64_t column_stride = by_column ? access.columns.modes()[0].stride : 1;
+  const Stride by_rows = apart ? Stride(sizes_.number(row_stride)) : Stride(row_stride);
   const Stride by_columns = by_row && by_column && lies_behind_rows(strides, column_stride)
                                 ? Stride(sizes_.number(column_stride))
                                 : Stride(column_stride);
-  Block result{{base, rows, by_column ? width : 1, row_stride, by_columns, blocks_.coalesces},
+  Block result{{base, rows, by_column ? width : 1, by_rows, by_columns, blocks_.coalesces},
                by_row && !ends ? row() : Operand(0),
                by_column ? column(columns) : Operand(0),
                {by_row ? blocks_.rows : 1, by_column ? width_of(width, columns) : 1}};
