@@ -8,6 +8,7 @@
 #include "graph/ir/location.h"
 #include "graph/passes/pipeline.h"
 #include "graph/run/plan.h"
+#include "graph/tensor/capture.h"
 #include "graph/tensor/functional.h"
 #include "graph/tensor/tensor_body.h"
 #include "runtime/base/fork_gate.h"
@@ -60,13 +61,13 @@ PlanTable& plan_table() {
 }
 
 struct Call {
-  Op op;
+  std::string_view name;  // for messages
   std::span<const Tensor> operands;
-  const Attributes& attributes;
-  std::optional<DType> dtype;
-  bool in_place;
   std::source_location where;
+  Hash key;  // of all that its graph depends on besides the operands
 };
+// What a call computes, of its operands where they lie.
+using MakeGraph = std::function<Graph(std::span<const Tensor>)>;
 
 // Where a call runs: on the GPU that its operands lie on, or the host.
 Device device_of(const Call& call) {
@@ -74,7 +75,7 @@ Device device_of(const Call& call) {
   for (const Tensor& operand : call.operands) {
     DeviceMemory* own = operand.body()->buffer->memory();
     if (own == nullptr) continue;
-    require(memory == nullptr || own == memory, "[", info(call.op).name, "] operands lie on ",
+    require(memory == nullptr || own == memory, "[", call.name, "] operands lie on ",
             memory == nullptr ? "" : memory->name(), " and on ", own->name(), " (at ",
             At{call.where}, "); bring them to one device with to()");
     memory = own;
@@ -87,9 +88,9 @@ Tensor operand_on(const Device& device, const Tensor& operand, const Call& call)
   const TensorBody& body = *operand.body();
   if (body.buffer->memory() == device.memory()) return operand;
   bool is_number = body.buffer->size_bytes() == size_bytes(body.dtype);
-  require(is_number || body.is_constant, "[", info(call.op).name, "] an operand of shape ",
-          operand.shape(), " lies on ", operand.device().text(), ", another on ", device.text(),
-          " (at ", At{call.where}, "); bring them to one device with to()");
+  require(is_number || body.is_constant, "[", call.name, "] an operand of shape ", operand.shape(),
+          " lies on ", operand.device().text(), ", another on ", device.text(), " (at ",
+          At{call.where}, "); bring them to one device with to()");
   auto copy = Buffer::allocate(body.buffer->size_bytes(), device.memory());
   device.memory()->copy_from_host(copy->data(), body.buffer->data(), copy->size_bytes());
   return make_tensor(body.dtype, body.view, std::move(copy));
@@ -101,12 +102,7 @@ bool begins_aligned(const Tensor& tensor) {
 
 Hash key_of(const Call& call, const Device& device) {
   Hasher hasher;
-  hasher.add(device.text())
-      .add(call.op)
-      .add(call.in_place)
-      .add(call.dtype ? 1 + static_cast<int>(*call.dtype) : 0);
-  add_attributes(hasher, call.attributes);
-  hasher.add(call.operands.size());
+  hasher.add(device.text()).add(call.key).add(call.operands.size());
   for (const Tensor& operand : call.operands) {
     const TensorBody& body = *operand.body();
     hasher.add(body.dtype).add(body.view.shape).add(body.view.strides);
@@ -121,23 +117,49 @@ std::vector<InputMemory> memory_of_inputs(std::span<const Tensor> operands) {
   return result;
 }
 
-std::shared_ptr<const Plan> plan_of(const Call& call, const Device& device) {
-  Graph graph;
-  GraphBuilder builder(graph);
-  builder.set_location(call.where);
-  std::vector<NodeId> ids;
-  for (const Tensor& operand : call.operands) {
-    const TensorBody& body = *operand.body();
-    ids.push_back(builder.input(body.dtype, body.view.shape, body.view.strides));
+// One op, whose result is written over the first operand or is fresh.
+struct Application {
+  Op op;
+  const Attributes& attributes;
+  std::optional<DType> dtype;
+  bool in_place;
+  std::source_location where;
+
+  Hash key() const {
+    Hasher hasher;
+    hasher.add(op).add(in_place).add(dtype ? 1 + static_cast<int>(*dtype) : 0);
+    add_attributes(hasher, attributes);
+    return hasher.finish();
   }
-  NodeId node = call.dtype ? builder.append(call.op, ids, call.attributes, *call.dtype)
-                           : builder.append(call.op, ids, call.attributes);
-  if (call.in_place)
-    graph.mutations = {{ids[0], node}};
-  else
-    graph.outputs = builder.results_of(node);
-  return make_plan(run_passes(graph),
-                   {.device = device, .inputs = memory_of_inputs(call.operands)});
+  Graph graph(std::span<const Tensor> operands) const {
+    Graph graph;
+    GraphBuilder builder(graph);
+    builder.set_location(where);
+    std::vector<NodeId> ids;
+    for (const Tensor& operand : operands) {
+      const TensorBody& body = *operand.body();
+      ids.push_back(builder.input(body.dtype, body.view.shape, body.view.strides));
+    }
+    NodeId node =
+        dtype ? builder.append(op, ids, attributes, *dtype) : builder.append(op, ids, attributes);
+    if (in_place)
+      graph.mutations = {{ids[0], node}};
+    else
+      graph.outputs = builder.results_of(node);
+    return graph;
+  }
+};
+
+Graph graph_of(const TensorsOfTensors& function, std::span<const Tensor> operands) {
+  Capture capture;
+  std::vector<Tensor> inputs;
+  for (const Tensor& operand : operands) {
+    const TensorBody& body = *operand.body();
+    inputs.push_back(capture.placeholder(body.dtype, body.view.shape, body.view.strides));
+  }
+  Captured captured = capture.finish(function(inputs));
+  check(captured.captured.empty(), "a function that runs at once uses more than its operands");
+  return std::move(captured.graph);
 }
 
 std::vector<std::shared_ptr<Buffer>> run_plan(const Plan& plan, std::span<const Tensor> operands) {
@@ -148,13 +170,13 @@ std::vector<std::shared_ptr<Buffer>> run_plan(const Plan& plan, std::span<const 
 }
 
 // `access` holds the operands from here on.
-std::vector<std::shared_ptr<Buffer>> run(const Call& given, std::shared_ptr<const Plan>& plan,
-                                         StepAccess& access) {
+std::vector<std::shared_ptr<Buffer>> run(const Call& given, const MakeGraph& make_graph,
+                                         std::shared_ptr<const Plan>& plan, StepAccess& access) {
   for (const Tensor& operand : given.operands) {
-    body_of(operand, info(given.op).name, given.where);
+    body_of(operand, given.name, given.where);
     access.add(operand);
   }
-  access.begin(info(given.op).name, given.where);
+  access.begin(given.name, given.where);
   Call call = given;
   Device device = device_of(call);
   std::vector<Tensor> moved;
@@ -164,7 +186,10 @@ std::vector<std::shared_ptr<Buffer>> run(const Call& given, std::shared_ptr<cons
   }
   Hash key = key_of(call, device);
   plan = plan_table().find(key);
-  if (!plan) plan = plan_table().insert(key, plan_of(call, device));
+  if (!plan)
+    plan = plan_table().insert(
+        key, make_plan(run_passes(make_graph(call.operands)),
+                       {.device = device, .inputs = memory_of_inputs(call.operands)}));
   return run_plan(*plan, call.operands);
 }
 
@@ -190,21 +215,42 @@ void run_eager_copy(const Tensor& to, const Tensor& from) {
   run_plan(*plan, operands);
 }
 
-std::vector<Tensor> run_eager(Op op, std::span<const Tensor> operands, const Attributes& attributes,
-                              std::optional<DType> dtype, std::source_location where) {
+namespace {
+
+std::vector<Tensor> run_for_results(const Call& call, const MakeGraph& make_graph) {
   InsideLibrary inside;
   std::shared_ptr<const Plan> plan;
   StepAccess access;
-  auto buffers = run({op, operands, attributes, dtype, false, where}, plan, access);
+  auto buffers = run(call, make_graph, plan, access);
   std::vector<Tensor> results;
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     const PlanOutput& output = plan->outputs()[i];
     // Where an operation changes nothing, as a sum of one element.
     if (output.input)
-      buffers[i] = copy_row_major(operands[static_cast<std::size_t>(*output.input)]).body()->buffer;
+      buffers[i] =
+          copy_row_major(call.operands[static_cast<std::size_t>(*output.input)]).body()->buffer;
     results.push_back(make_tensor(output.dtype, row_major(output.shape), std::move(buffers[i])));
   }
   return results;
+}
+
+}  // namespace
+
+std::vector<Tensor> run_eager(Op op, std::span<const Tensor> operands, const Attributes& attributes,
+                              std::optional<DType> dtype, std::source_location where) {
+  Application application{op, attributes, dtype, false, where};
+  return run_for_results({info(op).name, operands, where, application.key()},
+                         [&](std::span<const Tensor> x) { return application.graph(x); });
+}
+
+std::vector<Tensor> run_eager_function(std::string_view name, const Hash& key,
+                                       std::span<const Tensor> operands,
+                                       const TensorsOfTensors& function,
+                                       std::source_location where) {
+  Hasher hasher;
+  hasher.add(name).add(key);
+  return run_for_results({name, operands, where, hasher.finish()},
+                         [&](std::span<const Tensor> x) { return graph_of(function, x); });
 }
 
 std::int64_t eager_plans() { return plan_table().size(); }
@@ -213,7 +259,10 @@ void run_eager_in_place(Op op, std::span<const Tensor> operands, const Attribute
                         std::source_location where) {
   std::shared_ptr<const Plan> plan;
   StepAccess access;
-  run({op, operands, attributes, std::nullopt, true, where}, plan, access);
+  Application application{op, attributes, std::nullopt, true, where};
+  run(
+      {info(op).name, operands, where, application.key()},
+      [&](std::span<const Tensor> x) { return application.graph(x); }, plan, access);
 }
 
 }  // namespace tilewright::graph

@@ -66,10 +66,11 @@ Tensor eager_view(Op op, const TensorBody& body, const Attributes& attributes,
 namespace {
 
 // What is done at once are operations on tensors that are there.
-void require_concrete(Op op, std::span<const Tensor> operands, std::source_location where) {
+void require_concrete(std::string_view name, std::span<const Tensor> operands,
+                      std::source_location where) {
   for (const Tensor& operand : operands)
-    if (const TensorBody& body = body_of(operand, info(op).name, where); !body.buffer)
-      require_usable(body, info(op).name, where);
+    if (const TensorBody& body = body_of(operand, name, where); !body.buffer)
+      require_usable(body, name, where);
 }
 
 }  // namespace
@@ -78,7 +79,7 @@ Tensor apply(Op op, std::span<const Tensor> operands, const Attributes& attribut
              std::source_location where, std::optional<DType> dtype) {
   if (Capture* capture = Capture::active())
     return capture->append(op, operands, attributes, dtype, where);
-  require_concrete(op, operands, where);
+  require_concrete(info(op).name, operands, where);
   return std::move(run_eager(op, operands, attributes, dtype, where).front());
 }
 
@@ -86,8 +87,17 @@ std::vector<Tensor> apply_all(Op op, std::span<const Tensor> operands, const Att
                               std::source_location where) {
   if (Capture* capture = Capture::active())
     return capture->append_all(op, operands, attributes, where);
-  require_concrete(op, operands, where);
+  require_concrete(info(op).name, operands, where);
   return run_eager(op, operands, attributes, std::nullopt, where);
+}
+
+std::vector<Tensor> apply_function(
+    std::string_view name, const Hash& key, std::span<const Tensor> operands,
+    const std::function<std::vector<Tensor>(std::span<const Tensor>)>& function,
+    std::source_location where) {
+  if (Capture::active() != nullptr) return function(operands);
+  require_concrete(name, operands, where);
+  return run_eager_function(name, key, operands, function, where);
 }
 
 std::optional<Tensor> apply_view(Op op, const Tensor& tensor, const Attributes& attributes,

@@ -5,12 +5,14 @@
 // numbers are settled here, once for both ways.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
 
 #include "graph/ir/ir.h"
 #include "graph/tensor/tensor.h"
+#include "runtime/base/hash.h"
 
 namespace tilewright::graph {
 
@@ -26,6 +28,13 @@ inline Tensor apply(Op op, std::initializer_list<Tensor> operands, const Attribu
 // Each result of an op that has several.
 std::vector<Tensor> apply_all(Op op, std::span<const Tensor> operands, const Attributes& attributes,
                               std::source_location where);
+
+// A function of several ops: inside a capture they are recorded one by one; else it runs as one
+// operation, captured once for each key (graph/tensor/eager.h says of what).
+std::vector<Tensor> apply_function(
+    std::string_view name, const Hash& key, std::span<const Tensor> operands,
+    const std::function<std::vector<Tensor>(std::span<const Tensor>)>& function,
+    std::source_location where);
 
 // A view op: metadata only on a concrete tensor; nothing where a reshape of one is no view.
 std::optional<Tensor> apply_view(Op op, const Tensor& tensor, const Attributes& attributes,

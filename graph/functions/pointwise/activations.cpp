@@ -22,11 +22,14 @@ void require_floating(std::string_view name, const TensorOperand& x) {
           "); it must be floating: convert with to(f32)");
 }
 
+// The formula depends on x and on the settings alone.
 template <typename F>
-Tensor activated(std::string_view name, const TensorOperand& x, F&& formula) {
+Tensor activated(std::string_view name, const TensorOperand& x, F&& formula,
+                 std::initializer_list<Number> settings = {}) {
   require_floating(name, x);
   Terms terms = graph::widened(name, {&x});
-  return terms.result(formula(terms[0]));
+  return graph::computed(
+      name, terms, [&](const Terms& t) { return formula(t[0]); }, settings);
 }
 
 Formula clamped(const Formula& x, double least, double most) {
@@ -36,15 +39,17 @@ Formula clamped(const Formula& x, double least, double most) {
 }  // namespace
 
 Tensor hardtanh(const TensorOperand& x, double min_val, double max_val) {
-  Formula term(graph::tensor_of(x, "hardtanh"), x.where);
-  if (!term.is_floating()) return clamp(x, std::int64_t(min_val), std::int64_t(max_val));
-  return clamped(term, min_val, max_val).tensor();
+  if (!is_floating(graph::tensor_of(x, "hardtanh").dtype()))
+    return clamp(x, std::int64_t(min_val), std::int64_t(max_val));
+  return activated("hardtanh", x, [&](const Formula& t) { return clamped(t, min_val, max_val); },
+                   {min_val, max_val});
 }
 Tensor relu6(const TensorOperand& x) { return hardtanh(x, 0, 6); }
 
 Tensor leaky_relu(const TensorOperand& x, double negative_slope) {
   return activated("leaky_relu", x,
-                   [&](const Formula& t) { return choice(t > 0, t, t * negative_slope); });
+                   [&](const Formula& t) { return choice(t > 0, t, t * negative_slope); },
+                   {negative_slope});
 }
 
 Tensor prelu(const TensorOperand& x, const Tensor& weight) {
@@ -59,16 +64,19 @@ Tensor prelu(const TensorOperand& x, const Tensor& weight) {
   if (count != 1) sizes[1] = channels;
   TensorOperand spread(graph::reshape_operand(weight, sizes, x.where), x.where);
   Terms terms = graph::widened("prelu", {&x, &spread});
-  return terms.result(choice(terms[0] > 0, terms[0], terms[1] * terms[0]));
+  return graph::computed("prelu", terms,
+                         [](const Terms& t) { return choice(t[0] > 0, t[0], t[1] * t[0]); });
 }
 
 namespace {
 
 Tensor exponential_unit(std::string_view name, const TensorOperand& x, double alpha, double scale,
                         double input_scale) {
-  return activated(name, x, [&](const Formula& t) {
-    return choice(t > 0, t * scale, expm1(t * input_scale) * (alpha * scale));
-  });
+  return activated(name, x,
+                   [&](const Formula& t) {
+                     return choice(t > 0, t * scale, expm1(t * input_scale) * (alpha * scale));
+                   },
+                   {alpha, scale, input_scale});
 }
 
 }  // namespace
@@ -94,14 +102,17 @@ Tensor hardswish(const TensorOperand& x) {
 
 Tensor hardshrink(const TensorOperand& x, double lambd) {
   return activated("hardshrink", x,
-                   [&](const Formula& t) { return choice((t >= -lambd) & (t <= lambd), 0, t); });
+                   [&](const Formula& t) { return choice((t >= -lambd) & (t <= lambd), 0, t); },
+                   {lambd});
 }
 Tensor softshrink(const TensorOperand& x, double lambd) {
   require(lambd >= 0, "[softshrink] lambd is ", lambd, " (at ", At{x.where},
           "); it must not be negative");
-  return activated("softshrink", x, [&](const Formula& t) {
-    return choice(t > lambd, t - lambd, choice(t < -lambd, t + lambd, t * 0));
-  });
+  return activated("softshrink", x,
+                   [&](const Formula& t) {
+                     return choice(t > lambd, t - lambd, choice(t < -lambd, t + lambd, t * 0));
+                   },
+                   {lambd});
 }
 
 Tensor softsign(const TensorOperand& x) {
@@ -135,7 +146,7 @@ Tensor glu(const TensorOperand& x, int axis) {
   };
   TensorOperand values = half(0), gates = half(size / 2);
   Terms terms = graph::widened("glu", {&values, &gates});
-  return terms.result(terms[0] * sigmoid(terms[1]));
+  return graph::computed("glu", terms, [](const Terms& t) { return t[0] * sigmoid(t[1]); });
 }
 
 }  // namespace tilewright

@@ -61,13 +61,15 @@ Tensor add(const TensorOperand& a, const TensorOperand& b, const Number& alpha) 
   if (is_one(alpha)) return a + b;
   Terms terms = widened("add", {&a, &b});
   require_factor(alpha, terms[0], "add", "alpha");
-  return terms.result(terms[0] + times(terms[1], alpha));
+  return graph::computed("add", terms, [&](const Terms& t) { return t[0] + times(t[1], alpha); },
+                         {alpha});
 }
 Tensor sub(const TensorOperand& a, const TensorOperand& b, const Number& alpha) {
   if (is_one(alpha)) return a - b;
   Terms terms = widened("sub", {&a, &b});
   require_factor(alpha, terms[0], "sub", "alpha");
-  return terms.result(terms[0] - times(terms[1], alpha));
+  return graph::computed("sub", terms, [&](const Terms& t) { return t[0] - times(t[1], alpha); },
+                         {alpha});
 }
 Tensor rsub(const TensorOperand& a, const TensorOperand& b, const Number& alpha) {
   return sub({b}, a, alpha);
@@ -86,22 +88,26 @@ Tensor lerp(const TensorOperand& start, const TensorOperand& end, const TensorOp
   require_one_dtype("lerp", start, weight);
   require_floating(promoted("lerp", {&start, &end}), "lerp");
   Terms terms = widened("lerp", {&start, &end, &weight});
-  const Formula &from = terms[0], &to = terms[1], &part = terms[2];
-  Formula way = to - from;
-  return terms.result(choice(abs(part) < 0.5, from + part * way, to - way * (1 - part)));
+  return graph::computed("lerp", terms, [](const Terms& t) {
+    const Formula &from = t[0], &to = t[1], &part = t[2];
+    Formula way = to - from;
+    return choice(abs(part) < 0.5, from + part * way, to - way * (1 - part));
+  });
 }
 
 Tensor addcmul(const TensorOperand& x, const TensorOperand& a, const TensorOperand& b,
                const Number& value) {
   Terms terms = widened("addcmul", {&x, &a, &b});
   require_factor(value, terms[0], "addcmul", "value");
-  return terms.result(terms[0] + times(terms[1], value) * terms[2]);
+  return graph::computed("addcmul", terms,
+                         [&](const Terms& t) { return t[0] + times(t[1], value) * t[2]; }, {value});
 }
 Tensor addcdiv(const TensorOperand& x, const TensorOperand& a, const TensorOperand& b,
                const Number& value) {
   Terms terms = widened("addcdiv", {&x, &a, &b});
   require_floating(terms, "addcdiv");
-  return terms.result(terms[0] + times(terms[1], value) / terms[2]);
+  return graph::computed("addcdiv", terms,
+                         [&](const Terms& t) { return t[0] + times(t[1], value) / t[2]; }, {value});
 }
 
 namespace {
@@ -113,42 +119,51 @@ Formula towards_zero(const Formula& x) { return choice(x < 0, ceil(x), floor(x))
 Tensor trunc(const TensorOperand& x) {
   Formula term = term_of(x, "trunc");
   if (is_integer(term.dtype())) return term.tensor().clone(x.where);
-  return towards_zero(term).tensor();
+  return graph::computed("trunc", widened("trunc", {&x}),
+                         [](const Terms& t) { return towards_zero(t[0]); });
 }
 Tensor frac(const TensorOperand& x) {
-  Formula term = term_of(x, "frac");
-  return (term - towards_zero(term)).tensor();
+  graph::tensor_of(x, "frac");
+  Terms terms = widened("frac", {&x});
+  require_floating(terms, "frac");
+  return graph::computed("frac", terms, [](const Terms& t) { return t[0] - towards_zero(t[0]); });
 }
 Tensor round(const TensorOperand& x, int decimals) {
   if (decimals == 0) return round(x);
   graph::tensor_of(x, "round");
   Terms terms = widened("round", {&x});
   require_floating(terms, "round");
-  double scale = std::pow(10.0, std::abs(decimals));
-  const Formula& term = terms[0];
-  return terms.result(decimals > 0 ? round(term * scale) / scale : round(term / scale) * scale);
+  auto formula = [&](const Terms& t) {
+    double scale = std::pow(10.0, std::abs(decimals));
+    return decimals > 0 ? round(t[0] * scale) / scale : round(t[0] / scale) * scale;
+  };
+  return graph::computed("round", terms, formula, {decimals});
 }
 
 Tensor sign(const TensorOperand& x) {
   Formula term = term_of(x, "sign");
   if (is_boolean(term.dtype())) return term.tensor().clone(x.where);
-  Formula positive = choice(term > 0, 1, term.number(0));
-  if (!term.is_floating() && !is_signed(term.dtype())) return positive.tensor();
-  return choice(term < 0, -1, positive).tensor();
+  bool has_sign = term.is_floating() || is_signed(term.dtype());
+  return graph::computed("sign", promoted("sign", {&x}), [&](const Terms& t) {
+    Formula positive = choice(t[0] > 0, 1, t[0].number(0));
+    return has_sign ? choice(t[0] < 0, -1, positive) : positive;
+  });
 }
 Tensor sgn(const TensorOperand& x) { return sign(x); }
 Tensor signbit(const TensorOperand& x) { return is_negative(term_of(x, "signbit")).tensor(); }
 
 Tensor copysign(const TensorOperand& a, const TensorOperand& b) {
-  Terms terms = graph::floating("copysign", {&a, &b});
-  return terms.result(negated_where(is_negative(terms[1]), abs(terms[0])));
+  return graph::computed("copysign", graph::floating("copysign", {&a, &b}), [](const Terms& t) {
+    return negated_where(is_negative(t[1]), abs(t[0]));
+  });
 }
 
 Tensor heaviside(const TensorOperand& x, const TensorOperand& values) {
   require_one_dtype("heaviside", x, values);
   Terms terms = promoted("heaviside", {&x, &values});
-  Formula step = (terms[0] > 0).to(terms.dtype);
-  return choice(terms[0] == 0, terms[1], step).tensor();
+  return graph::computed("heaviside", terms, [](const Terms& t) {
+    return choice(t[0] == 0, t[1], (t[0] > 0).to(t.dtype));
+  });
 }
 
 namespace {
@@ -165,15 +180,10 @@ struct Spacing {
         half(std::ldexp(1 + std::ldexp(1.0, 1 - digits(dtype)), -digits(dtype))) {}
 };
 
-}  // namespace
-
 // A sum with a little more than half of the least difference is rounded to the next number, above
 // and below (Rump, Zimmermann, Boldo, Melquiond: Computing predecessor and successor in rounding to
 // nearest). Numbers below 1 are scaled, so that the difference keeps its digits.
-Tensor nextafter(const TensorOperand& a, const TensorOperand& b) {
-  require_one_dtype("nextafter", a, b);
-  Terms terms = widened("nextafter", {&a, &b});
-  require_floating(terms, "nextafter");
+Formula next_number(const Terms& terms) {
   const Formula &x = terms[0], &to = terms[1];
   const Spacing spacing(terms.dtype);
   constexpr double scale = 0x1p64;
@@ -187,7 +197,16 @@ Tensor nextafter(const TensorOperand& a, const TensorOperand& b) {
   next = choice(magnitude == infinity, negated_where(x < 0, x.number(spacing.most)), next);
   next = choice((next == 0) & (x < 0), -0.0, next);
   next = choice(to == x, to, next);
-  return terms.result(choice(is_nan(x) | is_nan(to), x + to, next));
+  return choice(is_nan(x) | is_nan(to), x + to, next);
+}
+
+}  // namespace
+
+Tensor nextafter(const TensorOperand& a, const TensorOperand& b) {
+  require_one_dtype("nextafter", a, b);
+  Terms terms = widened("nextafter", {&a, &b});
+  require_floating(terms, "nextafter");
+  return graph::computed("nextafter", terms, next_number);
 }
 
 Tensor isnan(const TensorOperand& x) { return is_nan(term_of(x, "isnan")).tensor(); }
@@ -290,14 +309,14 @@ Terms integers(std::string_view name, const TensorOperand& a, const TensorOperan
 }  // namespace
 
 Tensor gcd(const TensorOperand& a, const TensorOperand& b) {
-  Terms terms = integers("gcd", a, b);
-  return common_divisor(terms[0], terms[1]).tensor();
+  return graph::computed("gcd", integers("gcd", a, b),
+                         [](const Terms& t) { return common_divisor(t[0], t[1]); });
 }
 Tensor lcm(const TensorOperand& a, const TensorOperand& b) {
-  Terms terms = integers("lcm", a, b);
-  Formula divisor = common_divisor(terms[0], terms[1]);
-  Formula multiple = terms[0] / divisor * terms[1];  // by 0 a quotient is 0
-  return (is_signed(terms.dtype) ? abs(multiple) : multiple).tensor();
+  return graph::computed("lcm", integers("lcm", a, b), [](const Terms& t) {
+    Formula multiple = t[0] / common_divisor(t[0], t[1]) * t[1];  // by 0 a quotient is 0
+    return is_signed(t.dtype) ? abs(multiple) : multiple;
+  });
 }
 
 }  // namespace tilewright

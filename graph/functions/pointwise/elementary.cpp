@@ -66,20 +66,20 @@ Formula angle_of_cosine(const Formula& a) {
 }
 
 using UnaryFormula = Formula(const Formula&);
-Tensor computed(std::string_view name, const TensorOperand& x, UnaryFormula formula) {
+Tensor function_of(std::string_view name, const TensorOperand& x, UnaryFormula formula) {
   graph::tensor_of(x, name);
   Terms terms = floating(name, {&x});
-  return terms.result(formula(terms[0]));
+  return graph::computed(name, terms, [&](const Terms& t) { return formula(t[0]); });
 }
 
 }  // namespace
 
 Tensor tan(const TensorOperand& x) {
-  return computed("tan", x, [](const Formula& t) { return sin(t) / cos(t); });
+  return function_of("tan", x, [](const Formula& t) { return sin(t) / cos(t); });
 }
 
 Tensor asin(const TensorOperand& x) {
-  return computed("asin", x, [](const Formula& t) {
+  return function_of("asin", x, [](const Formula& t) {
     Formula a = abs(t);
     HalfPi half_pi(t.dtype());
     Formula far = half_pi.high - (angle_of_cosine(a) - half_pi.low);
@@ -88,7 +88,7 @@ Tensor asin(const TensorOperand& x) {
 }
 
 Tensor acos(const TensorOperand& x) {
-  return computed("acos", x, [](const Formula& t) {
+  return function_of("acos", x, [](const Formula& t) {
     HalfPi half_pi(t.dtype());
     Formula near = half_pi.high - (t - (half_pi.low - t * arc_curvature(t * t)));
     Formula far = angle_of_cosine(abs(t));
@@ -98,15 +98,16 @@ Tensor acos(const TensorOperand& x) {
 }
 
 Tensor atan(const TensorOperand& x) {
-  return computed("atan", x, [](const Formula& t) {
+  return function_of("atan", x, [](const Formula& t) {
     // A -0 stays one.
     return choice(t == 0, t, negated_where(t < 0, angle_of(abs(t))));
   });
 }
 
-Tensor atan2(const TensorOperand& y, const TensorOperand& x) {
-  Terms terms = floating("atan2", {&y, &x});
-  const Formula &rise = terms[0], &run = terms[1];
+namespace {
+
+Formula angle_of_point(const Terms& point) {
+  const Formula &rise = point[0], &run = point[1];
   HalfPi half_pi(rise.dtype());
   Formula a = abs(rise), b = abs(run);
   Formula most = greater(a, b), least = lesser(a, b);
@@ -114,19 +115,25 @@ Tensor atan2(const TensorOperand& y, const TensorOperand& x) {
   Formula angle = angle_of(ratio);
   angle = choice(a > b, half_pi.high - (angle - half_pi.low), angle);
   angle = choice(is_negative(run), 2 * half_pi.high - (angle - 2 * half_pi.low), angle);
-  return terms.result(negated_where(is_negative(rise), angle));
+  return negated_where(is_negative(rise), angle);
+}
+
+}  // namespace
+
+Tensor atan2(const TensorOperand& y, const TensorOperand& x) {
+  return graph::computed("atan2", floating("atan2", {&y, &x}), angle_of_point);
 }
 
 // By exp(|x|) - 1, and beyond by the exponential of half, whose square may be infinite first.
 Tensor sinh(const TensorOperand& x) {
-  return computed("sinh", x, [](const Formula& t) {
+  return function_of("sinh", x, [](const Formula& t) {
     Formula a = abs(t), e = expm1(a), half = exp(a * 0.5);
     Formula magnitude = choice(a < 22, 0.5 * (e + e / (e + 1)), half * 0.5 * half);
     return choice(t == 0, t, negated_where(t < 0, magnitude));
   });
 }
 Tensor cosh(const TensorOperand& x) {
-  return computed("cosh", x, [](const Formula& t) {
+  return function_of("cosh", x, [](const Formula& t) {
     Formula a = abs(t), e = exp(a), half = exp(a * 0.5);
     return choice(a < 22, 0.5 * e + 0.5 / e, half * 0.5 * half);
   });
@@ -140,7 +147,7 @@ double lost_from(DType dtype) { return dtype == DType::f64 ? 0x1p28 : 0x1p14; }
 }  // namespace
 
 Tensor asinh(const TensorOperand& x) {
-  return computed("asinh", x, [](const Formula& t) {
+  return function_of("asinh", x, [](const Formula& t) {
     Formula a = abs(t), z = a * a;
     Formula near = log1p(a + z / (1 + sqrt(z + 1))), far = log(a) + std::numbers::ln2;
     Formula magnitude = choice(a < lost_from(t.dtype()), near, far);
@@ -148,27 +155,27 @@ Tensor asinh(const TensorOperand& x) {
   });
 }
 Tensor acosh(const TensorOperand& x) {
-  return computed("acosh", x, [](const Formula& t) {
+  return function_of("acosh", x, [](const Formula& t) {
     Formula more = t - 1;
     Formula near = log1p(more + sqrt(2 * more + more * more)), far = log(t) + std::numbers::ln2;
     return choice(t < 1, none, choice(t < lost_from(t.dtype()), near, far));
   });
 }
 Tensor atanh(const TensorOperand& x) {
-  return computed("atanh", x, [](const Formula& t) {
+  return function_of("atanh", x, [](const Formula& t) {
     Formula a = abs(t), magnitude = 0.5 * log1p(2 * a / (1 - a));
     return choice(t == 0, t, negated_where(t < 0, magnitude));
   });
 }
 
 Tensor deg2rad(const TensorOperand& x) {
-  return computed("deg2rad", x, [](const Formula& t) { return t * (pi / 180); });
+  return function_of("deg2rad", x, [](const Formula& t) { return t * (pi / 180); });
 }
 Tensor rad2deg(const TensorOperand& x) {
-  return computed("rad2deg", x, [](const Formula& t) { return t * (180 / pi); });
+  return function_of("rad2deg", x, [](const Formula& t) { return t * (180 / pi); });
 }
 Tensor sinc(const TensorOperand& x) {
-  return computed("sinc", x, [](const Formula& t) {
+  return function_of("sinc", x, [](const Formula& t) {
     Formula angle = t * pi;
     return choice(t == 0, 1, sin(angle) / angle);
   });
@@ -176,28 +183,30 @@ Tensor sinc(const TensorOperand& x) {
 
 // Powers of ten have whole logarithms, which f32 alone would miss.
 Tensor log10(const TensorOperand& x) {
-  return computed("log10", x, [](const Formula& t) {
+  return function_of("log10", x, [](const Formula& t) {
     constexpr double of_two = 0.30102999566398119521;
     return (log2(t.to(DType::f64)) * of_two).to(t.dtype());
   });
 }
 
 Tensor hypot(const TensorOperand& a, const TensorOperand& b) {
-  Terms terms = floating("hypot", {&a, &b});
-  Formula x = abs(terms[0]), y = abs(terms[1]);
-  Formula most = greater(x, y), ratio = lesser(x, y) / most;
-  Formula length = choice(most == 0, most, most * sqrt(ratio * ratio + 1));
-  return terms.result(choice((x == infinity) | (y == infinity), infinity, length));
+  return graph::computed("hypot", floating("hypot", {&a, &b}), [](const Terms& sides) {
+    Formula x = abs(sides[0]), y = abs(sides[1]);
+    Formula most = greater(x, y), ratio = lesser(x, y) / most;
+    Formula length = choice(most == 0, most, most * sqrt(ratio * ratio + 1));
+    return choice((x == infinity) | (y == infinity), infinity, length);
+  });
 }
 
 namespace {
 
 Tensor sum_of_powers(std::string_view name, const TensorOperand& a, const TensorOperand& b,
                      UnaryFormula log_of_one_and_power) {
-  Terms terms = floating(name, {&a, &b});
-  const Formula &x = terms[0], &y = terms[1];
-  Formula sum = greater(x, y) + log_of_one_and_power(-abs(x - y));
-  return terms.result(choice((x == y) & is_infinite(x), x, sum));
+  return graph::computed(name, floating(name, {&a, &b}), [&](const Terms& logarithms) {
+    const Formula &x = logarithms[0], &y = logarithms[1];
+    Formula sum = greater(x, y) + log_of_one_and_power(-abs(x - y));
+    return choice((x == y) & is_infinite(x), x, sum);
+  });
 }
 
 }  // namespace
@@ -211,19 +220,21 @@ Tensor logaddexp2(const TensorOperand& a, const TensorOperand& b) {
 }
 
 Tensor xlogy(const TensorOperand& x, const TensorOperand& y) {
-  Terms terms = floating("xlogy", {&x, &y});
-  Formula product = terms[0] * log(terms[1]);
-  return terms.result(choice((terms[0] == 0) & !is_nan(terms[1]), 0, product));
+  return graph::computed("xlogy", floating("xlogy", {&x, &y}), [](const Terms& t) {
+    return choice((t[0] == 0) & !is_nan(t[1]), 0, t[0] * log(t[1]));
+  });
 }
 
 // Around 1/2, where the quotient is near 1, by what it is more than that.
 Tensor logit(const TensorOperand& x, std::optional<double> eps) {
   graph::tensor_of(x, "logit");
-  Terms terms = floating("logit", {&x});
-  Formula p = terms[0];
-  if (eps) p = lesser(greater(p, p.number(*eps)), 1 - p.number(*eps));
-  Formula rest = 1 - p, near = log1p((p - rest) / rest);
-  return terms.result(choice(abs(p - 0.5) < 0.25, near, log(p / rest)));
+  auto formula = [&](const Terms& t) {
+    Formula p = t[0];
+    if (eps) p = lesser(greater(p, p.number(*eps)), 1 - p.number(*eps));
+    Formula rest = 1 - p, near = log1p((p - rest) / rest);
+    return choice(abs(p - 0.5) < 0.25, near, log(p / rest));
+  };
+  return graph::computed("logit", floating("logit", {&x}), formula, {eps.value_or(none)});
 }
 
 }  // namespace tilewright

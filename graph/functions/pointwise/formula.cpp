@@ -55,6 +55,24 @@ Formula negated_where(const Formula& condition, const Formula& magnitude) {
   return choice(condition, -magnitude, magnitude);
 }
 
+Tensor computed(std::string_view name, const Terms& terms,
+                const std::function<Formula(const Terms&)>& formula,
+                std::initializer_list<Number> settings) {
+  std::source_location where = terms[0].where();
+  Hasher hasher;
+  hasher.add(terms.dtype);
+  for (const Number& setting : settings)
+    hasher.add(setting.is_integral()).add(setting.as_double()).add(setting.as_integer());
+  std::vector<Tensor> operands;
+  for (const Formula& term : terms.terms) operands.push_back(term.tensor());
+  auto function = [&](std::span<const Tensor> tensors) -> std::vector<Tensor> {
+    Terms own{{}, terms.dtype};
+    for (const Tensor& tensor : tensors) own.terms.emplace_back(tensor, where);
+    return {own.result(formula(own))};
+  };
+  return apply_function(name, hasher.finish(), operands, function, where).front();
+}
+
 namespace {
 
 DType wide(DType dtype) { return is_float16(dtype) ? DType::f32 : dtype; }

@@ -7,6 +7,8 @@
 // at once.
 #pragma once
 
+#include <functional>
+#include <initializer_list>
 #include <source_location>
 #include <string_view>
 #include <vector>
@@ -106,6 +108,12 @@ struct Terms {
   const Formula& operator[](std::size_t i) const { return terms[i]; }
   Tensor result(const Formula& formula) const { return formula.to(dtype).tensor(); }
 };
+// What the formula makes of the terms, in the result's dtype, as one operation where nothing is
+// captured. It depends on the terms and on the settings alone; no two formulas have one name.
+Tensor computed(std::string_view name, const Terms& terms,
+                const std::function<Formula(const Terms&)>& formula,
+                std::initializer_list<Number> settings = {});
+
 using OperandList = std::initializer_list<const TensorOperand*>;
 
 // Broadcast to one shape and promoted to one dtype.

@@ -95,18 +95,25 @@ Tensor pow(const TensorOperand& base, const TensorOperand& exponent) {
   Terms terms = graph::widened("pow", {&base, &exponent});
   require(!is_boolean(terms.dtype), "[pow] base and exponent are bool (at ", graph::At{base.where},
           "); convert the base with to(i32), or to another dtype");
-  const Formula &x = terms[0], &y = terms[1];
-  if (exponent.is_number && x.is_floating()) {
-    const double number = exponent.number.as_double();
-    auto simple = power_by_number(x, number);
-    return terms.result(simple ? *simple : power_of_floats(x, number));
+  const bool is_float = is_floating(terms.dtype);
+  if (!exponent.is_number)
+    return graph::computed("pow", terms, [&](const Terms& t) {
+      return is_float ? power_of_floats(t[0], t[1]) : power_of_integers(t[0], t[1]);
+    });
+  terms.terms.pop_back();
+  const double number = exponent.number.as_double();
+  if (is_float) {
+    auto formula = [&](const Terms& t) {
+      auto simple = power_by_number(t[0], number);
+      return simple ? *simple : power_of_floats(t[0], number);
+    };
+    return graph::computed("pow", terms, formula, {number});
   }
-  if (x.is_floating()) return terms.result(power_of_floats(x, y));
-  if (!exponent.is_number) return terms.result(power_of_integers(x, y));
-  std::int64_t whole = exponent.number.as_integer();
+  const std::int64_t whole = exponent.number.as_integer();
   require(whole >= 0, "[pow] the exponent of integers is the number ", whole, " (at ",
           graph::At{base.where}, "); it must not be negative: convert the base with to(f32)");
-  return terms.result(power_of_integers(x, whole));
+  return graph::computed("pow", terms,
+                         [&](const Terms& t) { return power_of_integers(t[0], whole); }, {whole});
 }
 
 Tensor float_power(const TensorOperand& base, const TensorOperand& exponent) {

@@ -84,8 +84,8 @@ Formula complement(const Formula& x) {
 
 Tensor erfc(const TensorOperand& x) {
   graph::tensor_of(x, "erfc");
-  Terms terms = floating("erfc", {&x});
-  return terms.result(complement(terms[0]));
+  return graph::computed("erfc", floating("erfc", {&x}),
+                         [](const Terms& t) { return complement(t[0]); });
 }
 
 namespace {
@@ -115,12 +115,13 @@ Formula halley_step(const Formula& a, const Formula& y) {
 
 Tensor erfinv(const TensorOperand& x) {
   graph::tensor_of(x, "erfinv");
-  Terms terms = floating("erfinv", {&x});
-  Formula a = abs(terms[0]), y = first_inverse(a);
-  const int steps = terms[0].dtype() == DType::f64 ? 3 : 1;
-  for (int i = 0; i < steps; ++i) y = halley_step(a, y);
-  y = choice(a == 1, infinity, y);
-  return terms.result(choice(a == 0, terms[0], negated_where(terms[0] < 0, y)));
+  return graph::computed("erfinv", floating("erfinv", {&x}), [](const Terms& t) {
+    Formula a = abs(t[0]), y = first_inverse(a);
+    const int steps = a.dtype() == DType::f64 ? 3 : 1;
+    for (int i = 0; i < steps; ++i) y = halley_step(a, y);
+    y = choice(a == 1, infinity, y);
+    return choice(a == 0, t[0], negated_where(t[0] < 0, y));
+  });
 }
 
 namespace {
@@ -158,12 +159,8 @@ constexpr double of_large[] = {
     3.46122286769565793e-17};
 constexpr std::size_t small_for_float = 19, large_for_float = 7;
 
-}  // namespace
-
-Tensor i0(const TensorOperand& x) {
-  graph::tensor_of(x, "i0");
-  Terms terms = floating("i0", {&x});
-  Formula a = abs(terms[0]), below = choice(a < 8, a, 8), above = choice(a < 8, 8, a);
+Formula bessel(const Formula& x) {
+  Formula a = abs(x), below = choice(a < 8, a, 8), above = choice(a < 8, 8, a);
   bool is_double = a.dtype() == DType::f64;
   std::span<const double> small = of_small, large = of_large;
   Formula near =
@@ -173,7 +170,14 @@ Tensor i0(const TensorOperand& x) {
   Formula half = exp(a * 0.5);
   Formula value = choice(a < 8, near * half, far / sqrt(above) * half) * half;
   value = choice(a == infinity, infinity, value);
-  return terms.result(choice(is_nan(a), a, value));
+  return choice(is_nan(a), a, value);
+}
+
+}  // namespace
+
+Tensor i0(const TensorOperand& x) {
+  graph::tensor_of(x, "i0");
+  return graph::computed("i0", floating("i0", {&x}), [](const Terms& t) { return bessel(t[0]); });
 }
 
 }  // namespace tilewright
