@@ -91,13 +91,27 @@ std::vector<Tensor> apply_all(Op op, std::span<const Tensor> operands, const Att
   return run_eager(op, operands, attributes, std::nullopt, where);
 }
 
-std::vector<Tensor> apply_function(
-    std::string_view name, const Hash& key, std::span<const Tensor> operands,
-    const std::function<std::vector<Tensor>(std::span<const Tensor>)>& function,
-    std::source_location where) {
+std::vector<Tensor> apply_function(std::string_view name, std::span<const Tensor> operands,
+                                   const std::vector<Number>& settings,
+                                   const TensorsFunction& function, std::source_location where) {
   if (Capture::active() != nullptr) return function(operands);
-  require_concrete(name, operands, where);
-  return run_eager_function(name, key, operands, function, where);
+  Hasher hasher;
+  for (const Number& setting : settings)
+    hasher.add(setting.is_integral()).add(setting.as_double()).add(setting.as_integer());
+  std::vector<Tensor> defined;
+  for (const Tensor& operand : operands) {
+    hasher.add(operand.defined());
+    if (operand.defined()) defined.push_back(operand);
+  }
+  require_concrete(name, defined, where);
+  auto of_all = [&](std::span<const Tensor> given) {
+    std::vector<Tensor> all(operands.size());
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (operands[i].body() != nullptr) all[i] = given[next++];
+    return function(all);
+  };
+  return run_eager_function(name, hasher.finish(), defined, of_all, where);
 }
 
 std::optional<Tensor> apply_view(Op op, const Tensor& tensor, const Attributes& attributes,

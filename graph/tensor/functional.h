@@ -9,10 +9,10 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "graph/ir/ir.h"
 #include "graph/tensor/tensor.h"
-#include "runtime/base/hash.h"
 
 namespace tilewright::graph {
 
@@ -30,11 +30,13 @@ std::vector<Tensor> apply_all(Op op, std::span<const Tensor> operands, const Att
                               std::source_location where);
 
 // A function of several ops: inside a capture they are recorded one by one; else it runs as one
-// operation, captured once for each key (graph/tensor/eager.h says of what).
-std::vector<Tensor> apply_function(
-    std::string_view name, const Hash& key, std::span<const Tensor> operands,
-    const std::function<std::vector<Tensor>(std::span<const Tensor>)>& function,
-    std::source_location where);
+// operation, captured once for its settings and the types of its operands (graph/tensor/eager.h).
+// It depends on nothing else, looks at no data, and has its name alone. Operands may be undefined,
+// and are so for the function.
+using TensorsFunction = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
+std::vector<Tensor> apply_function(std::string_view name, std::span<const Tensor> operands,
+                                   const std::vector<Number>& settings,
+                                   const TensorsFunction& function, std::source_location where);
 
 // A view op: metadata only on a concrete tensor; nothing where a reshape of one is no view.
 std::optional<Tensor> apply_view(Op op, const Tensor& tensor, const Attributes& attributes,

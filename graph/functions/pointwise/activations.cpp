@@ -25,7 +25,7 @@ void require_floating(std::string_view name, const TensorOperand& x) {
 // The formula depends on x and on the settings alone.
 template <typename F>
 Tensor activated(std::string_view name, const TensorOperand& x, F&& formula,
-                 std::initializer_list<Number> settings = {}) {
+                 const std::vector<Number>& settings = {}) {
   require_floating(name, x);
   Terms terms = graph::widened(name, {&x});
   return graph::computed(

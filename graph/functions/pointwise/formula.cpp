@@ -56,13 +56,9 @@ Formula negated_where(const Formula& condition, const Formula& magnitude) {
 }
 
 Tensor computed(std::string_view name, const Terms& terms,
-                const std::function<Formula(const Terms&)>& formula,
-                std::initializer_list<Number> settings) {
+                const std::function<Formula(const Terms&)>& formula, std::vector<Number> settings) {
   std::source_location where = terms[0].where();
-  Hasher hasher;
-  hasher.add(terms.dtype);
-  for (const Number& setting : settings)
-    hasher.add(setting.is_integral()).add(setting.as_double()).add(setting.as_integer());
+  settings.emplace_back(static_cast<int>(terms.dtype));
   std::vector<Tensor> operands;
   for (const Formula& term : terms.terms) operands.push_back(term.tensor());
   auto function = [&](std::span<const Tensor> tensors) -> std::vector<Tensor> {
@@ -70,7 +66,7 @@ Tensor computed(std::string_view name, const Terms& terms,
     for (const Tensor& tensor : tensors) own.terms.emplace_back(tensor, where);
     return {own.result(formula(own))};
   };
-  return apply_function(name, hasher.finish(), operands, function, where).front();
+  return apply_function(name, operands, settings, function, where).front();
 }
 
 namespace {

@@ -112,7 +112,7 @@ struct Terms {
 // captured. It depends on the terms and on the settings alone; no two formulas have one name.
 Tensor computed(std::string_view name, const Terms& terms,
                 const std::function<Formula(const Terms&)>& formula,
-                std::initializer_list<Number> settings = {});
+                std::vector<Number> settings = {});
 
 using OperandList = std::initializer_list<const TensorOperand*>;
 

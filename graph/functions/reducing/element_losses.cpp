@@ -12,10 +12,10 @@ namespace tilewright {
 
 using graph::At;
 using graph::choice;
+using graph::computed_loss;
 using graph::Formula;
 using graph::loss_terms;
 using graph::positive_part;
-using graph::reduced_loss;
 using graph::Terms;
 
 namespace {
@@ -23,9 +23,11 @@ namespace {
 // A loss of the difference from the target.
 template <typename F>
 Tensor loss_of_difference(std::string_view name, const TensorOperand& x,
-                          const TensorOperand& target, LossReduction reduction, F&& formula) {
-  Terms terms = loss_terms(name, {&x, &target});
-  return reduced_loss(formula(terms[0] - terms[1]), reduction, terms.dtype);
+                          const TensorOperand& target, LossReduction reduction, F&& formula,
+                          const std::vector<Number>& settings = {}) {
+  return computed_loss(
+      name, loss_terms(name, {&x, &target}), [&](const Terms& t) { return formula(t[0] - t[1]); },
+      reduction, settings);
 }
 
 }  // namespace
@@ -43,17 +45,22 @@ Tensor smooth_l1_loss(const TensorOperand& x, const TensorOperand& target, LossR
   require(beta >= 0, "[smooth_l1_loss] beta is ", beta, " (at ", At{x.where},
           "); it must not be negative");
   if (beta == 0) return l1_loss(x, target, reduction);
-  return loss_of_difference("smooth_l1_loss", x, target, reduction, [&](const Formula& d) {
-    return choice(abs(d) < beta, 0.5 * d * d / beta, abs(d) - 0.5 * beta);
-  });
+  return loss_of_difference("smooth_l1_loss", x, target, reduction,
+                            [&](const Formula& d) {
+                              return choice(abs(d) < beta, 0.5 * d * d / beta, abs(d) - 0.5 * beta);
+                            },
+                            {beta});
 }
 Tensor huber_loss(const TensorOperand& x, const TensorOperand& target, LossReduction reduction,
                   double delta) {
   require(delta > 0, "[huber_loss] delta is ", delta, " (at ", At{x.where},
           "); it must be positive");
-  return loss_of_difference("huber_loss", x, target, reduction, [&](const Formula& d) {
-    return choice(abs(d) <= delta, 0.5 * d * d, delta * (abs(d) - 0.5 * delta));
-  });
+  return loss_of_difference("huber_loss", x, target, reduction,
+                            [&](const Formula& d) {
+                              return choice(abs(d) <= delta, 0.5 * d * d,
+                                            delta * (abs(d) - 0.5 * delta));
+                            },
+                            {delta});
 }
 
 namespace {
@@ -66,30 +73,43 @@ Formula times_own_log(const Formula& t) { return choice(t == 0, 0, t * log(t)); 
 Tensor kl_div(const TensorOperand& x, const TensorOperand& target,
               const DivergenceOptions& options) {
   Terms terms = loss_terms("kl_div", {&x, &target});
-  const Formula &guess = terms[0], &truth = terms[1];
-  Formula loss =
-      options.log_target ? exp(truth) * (truth - guess) : times_own_log(truth) - truth * guess;
+  auto formula = [&](const Terms& t) {
+    const Formula &guess = t[0], &truth = t[1];
+    return options.log_target ? exp(truth) * (truth - guess) : times_own_log(truth) - truth * guess;
+  };
+  auto reduced = [&](LossReduction reduction) {
+    return computed_loss("kl_div", terms, formula, reduction, {options.log_target});
+  };
   switch (options.reduction) {
-    case DivergenceReduction::mean: return reduced_loss(loss, LossReduction::mean, terms.dtype);
-    case DivergenceReduction::sum: return reduced_loss(loss, LossReduction::sum, terms.dtype);
-    case DivergenceReduction::none: return reduced_loss(loss, LossReduction::none, terms.dtype);
+    case DivergenceReduction::mean: return reduced(LossReduction::mean);
+    case DivergenceReduction::sum: return reduced(LossReduction::sum);
+    case DivergenceReduction::none: return reduced(LossReduction::none);
     case DivergenceReduction::batchmean: break;
   }
-  const Shape& shape = loss.tensor().shape();
+  const Shape& shape = terms[0].tensor().shape();
   require(shape.rank() > 0, "[kl_div] the input has no axes (at ", At{x.where},
           "); a mean over the batch needs axis 0");
-  Formula total(sum({loss.tensor(), x.where}), x.where);
-  return terms.result(total / static_cast<double>(shape[0]));
+  const auto count = static_cast<double>(shape[0]);
+  auto of_batch = [&](const Terms& t) {
+    return Formula(sum({formula(t).tensor(), t[0].where()}), t[0].where()) / count;
+  };
+  return graph::computed("kl_div batchmean", terms, of_batch, {options.log_target});
 }
 
 namespace {
 
-// Times a weight that broadcasts to the loss, if there is one.
-Formula weighted(std::string_view name, const Formula& loss, const Tensor& weight) {
-  if (!weight.defined()) return loss;
-  Tensor converted = weight.to(loss.dtype(), loss.where());
-  Tensor spread = graph::broadcast_to(converted, loss.tensor().shape(), name, loss.where());
-  return loss * Formula(spread, loss.where());
+// The operands of a loss with weights beside, which broadcast to it and may be undefined; these are
+// the last terms.
+Terms with_weights(std::string_view name, const TensorOperand& x, const TensorOperand& target,
+                   std::initializer_list<const Tensor*> weights) {
+  Terms terms = loss_terms(name, {&x, &target});
+  const Shape& shape = terms[0].tensor().shape();
+  for (const Tensor* weight : weights) {
+    if (!weight->defined()) continue;
+    Tensor converted = weight->to(terms[0].dtype(), x.where);
+    terms.terms.emplace_back(graph::broadcast_to(converted, shape, name, x.where), x.where);
+  }
+  return terms;
 }
 
 }  // namespace
@@ -97,40 +117,45 @@ Formula weighted(std::string_view name, const Formula& loss, const Tensor& weigh
 Tensor binary_cross_entropy(const TensorOperand& x, const TensorOperand& target,
                             const Tensor& weight, LossReduction reduction) {
   constexpr double least = -100;
-  Terms terms = loss_terms("binary_cross_entropy", {&x, &target});
-  const Formula &p = terms[0], &t = terms[1];
-  Formula of_one = greater(log(p), p.number(least)), of_zero = greater(log1p(-p), p.number(least));
-  Formula loss = (t - 1) * of_zero - t * of_one;
-  return reduced_loss(weighted("binary_cross_entropy", loss, weight), reduction, terms.dtype);
+  auto formula = [](const Terms& terms) {
+    const Formula &p = terms[0], &t = terms[1];
+    Formula of_one = greater(log(p), p.number(least));
+    Formula of_zero = greater(log1p(-p), p.number(least));
+    Formula loss = (t - 1) * of_zero - t * of_one;
+    return terms.terms.size() > 2 ? loss * terms[2] : loss;
+  };
+  return computed_loss("binary_cross_entropy",
+                       with_weights("binary_cross_entropy", x, target, {&weight}), formula,
+                       reduction);
 }
 
 Tensor binary_cross_entropy_with_logits(const TensorOperand& x, const TensorOperand& target,
                                         const Tensor& weight, LossReduction reduction,
                                         const Tensor& pos_weight) {
   constexpr std::string_view name = "binary_cross_entropy_with_logits";
-  Terms terms = loss_terms(name, {&x, &target});
-  const Formula &logit = terms[0], &t = terms[1];
-  Formula log_sigmoid = lesser(logit, logit.number(0)) - log1p(exp(-abs(logit)));
-  // (pos_weight - 1) t + 1 times.
-  Formula counted = log_sigmoid;
-  if (pos_weight.defined()) {
-    Formula more = weighted(name, t, pos_weight) - t + 1;
-    counted = more * log_sigmoid;
-  }
-  Formula loss = (1 - t) * logit - counted;
-  return reduced_loss(weighted(name, loss, weight), reduction, terms.dtype);
+  const bool has_weight = weight.defined(), counts = pos_weight.defined();
+  auto formula = [&](const Terms& terms) {
+    const Formula &logit = terms[0], &t = terms[1];
+    Formula log_sigmoid = lesser(logit, logit.number(0)) - log1p(exp(-abs(logit)));
+    if (counts) log_sigmoid = (terms[2] * t - t + 1) * log_sigmoid;
+    Formula loss = (1 - t) * logit - log_sigmoid;
+    return has_weight ? loss * terms.terms.back() : loss;
+  };
+  return computed_loss(name, with_weights(name, x, target, {&pos_weight, &weight}), formula,
+                       reduction, {has_weight, counts});
 }
 
 Tensor poisson_nll_loss(const TensorOperand& x, const TensorOperand& target,
                         const PoissonOptions& options) {
-  Terms terms = loss_terms("poisson_nll_loss", {&x, &target});
-  const Formula &rate = terms[0], &t = terms[1];
-  Formula loss = options.log_input ? exp(rate) - t * rate : rate - t * log(rate + options.eps);
-  if (options.full) {
+  auto formula = [&](const Terms& terms) {
+    const Formula &rate = terms[0], &t = terms[1];
+    Formula loss = options.log_input ? exp(rate) - t * rate : rate - t * log(rate + options.eps);
+    if (!options.full) return loss;
     Formula stirling = t * log(t) - t + 0.5 * log(2 * std::numbers::pi * t);
-    loss = loss + choice(t <= 1, 0, stirling);
-  }
-  return reduced_loss(loss, options.reduction, terms.dtype);
+    return loss + choice(t <= 1, 0, stirling);
+  };
+  return computed_loss("poisson_nll_loss", loss_terms("poisson_nll_loss", {&x, &target}), formula,
+                       options.reduction, {options.log_input, options.full, options.eps});
 }
 
 Tensor gaussian_nll_loss(const TensorOperand& x, const TensorOperand& target,
@@ -144,33 +169,38 @@ Tensor gaussian_nll_loss(const TensorOperand& x, const TensorOperand& target,
     sizes.push_back(1);
     spread.tensor = graph::reshape_operand(variance, sizes, x.where);
   }
-  Terms terms = loss_terms(name, {&x, &target, &spread});
-  Formula of = greater(terms[2], terms[2].number(options.eps)), d = terms[0] - terms[1];
-  Formula loss = 0.5 * (log(of) + d * d / of);
-  if (options.full) loss = loss + 0.5 * std::log(2 * std::numbers::pi);
-  return reduced_loss(loss, options.reduction, terms.dtype);
+  auto formula = [&](const Terms& terms) {
+    Formula of = greater(terms[2], terms[2].number(options.eps)), d = terms[0] - terms[1];
+    Formula loss = 0.5 * (log(of) + d * d / of);
+    return options.full ? loss + 0.5 * std::log(2 * std::numbers::pi) : loss;
+  };
+  return computed_loss(name, loss_terms(name, {&x, &target, &spread}), formula, options.reduction,
+                       {options.full, options.eps});
 }
 
 Tensor soft_margin_loss(const TensorOperand& x, const TensorOperand& target,
                         LossReduction reduction) {
-  Terms terms = loss_terms("soft_margin_loss", {&x, &target});
-  Formula z = -(terms[1] * terms[0]);
-  Formula loss = positive_part(z) + log1p(exp(-abs(z)));
-  return reduced_loss(loss, reduction, terms.dtype);
+  auto formula = [](const Terms& t) {
+    Formula z = -(t[1] * t[0]);
+    return positive_part(z) + log1p(exp(-abs(z)));
+  };
+  return computed_loss("soft_margin_loss", loss_terms("soft_margin_loss", {&x, &target}), formula,
+                       reduction);
 }
 Tensor margin_ranking_loss(const TensorOperand& a, const TensorOperand& b,
                            const TensorOperand& target, double margin, LossReduction reduction) {
-  Terms terms = loss_terms("margin_ranking_loss", {&a, &b, &target});
-  Formula loss = positive_part(margin - terms[2] * (terms[0] - terms[1]));
-  return reduced_loss(loss, reduction, terms.dtype);
+  auto formula = [&](const Terms& t) { return positive_part(margin - t[2] * (t[0] - t[1])); };
+  return computed_loss("margin_ranking_loss", loss_terms("margin_ranking_loss", {&a, &b, &target}),
+                       formula, reduction, {margin});
 }
 Tensor hinge_embedding_loss(const TensorOperand& x, const TensorOperand& target, double margin,
                             LossReduction reduction) {
-  Terms terms = loss_terms("hinge_embedding_loss", {&x, &target});
-  const Formula &distance = terms[0], &t = terms[1];
-  Formula apart = choice(t != 1, positive_part(margin - distance), 0);
-  Formula loss = apart + choice(t != -1, distance, 0);
-  return reduced_loss(loss, reduction, terms.dtype);
+  auto formula = [&](const Terms& t) {
+    Formula apart = choice(t[1] != 1, positive_part(margin - t[0]), 0);
+    return apart + choice(t[1] != -1, t[0], 0);
+  };
+  return computed_loss("hinge_embedding_loss", loss_terms("hinge_embedding_loss", {&x, &target}),
+                       formula, reduction, {margin});
 }
 
 }  // namespace tilewright

@@ -25,6 +25,16 @@ Tensor reduced_loss(const Formula& loss, LossReduction reduction, DType dtype) {
   return result.to(dtype, loss.where());
 }
 
+Tensor computed_loss(std::string_view name, const Terms& terms,
+                     const std::function<Formula(const Terms&)>& formula, LossReduction reduction,
+                     std::vector<Number> settings) {
+  settings.emplace_back(static_cast<int>(reduction));
+  auto reduced = [&](const Terms& t) {
+    return Formula(reduced_loss(formula(t), reduction, t.dtype), t[0].where());
+  };
+  return computed(name, terms, reduced, std::move(settings));
+}
+
 Formula positive_part(const Formula& x) { return greater(x, x.number(0)); }
 
 }  // namespace tilewright::graph

@@ -1,6 +1,10 @@
 // The last step of a loss: its elements summed, averaged or left, and rounded to its dtype.
 #pragma once
 
+#include <functional>
+#include <string_view>
+#include <vector>
+
 #include "graph/functions/pointwise/formula.h"
 
 namespace tilewright::graph {
@@ -9,6 +13,10 @@ namespace tilewright::graph {
 Terms loss_terms(std::string_view name, OperandList operands);
 // The mean of no elements is NaN.
 Tensor reduced_loss(const Formula& loss, LossReduction reduction, DType dtype);
+// What the formula makes of the terms, reduced, as one operation (`computed`).
+Tensor computed_loss(std::string_view name, const Terms& terms,
+                     const std::function<Formula(const Terms&)>& formula, LossReduction reduction,
+                     std::vector<Number> settings = {});
 // max(x, 0); a NaN stays.
 Formula positive_part(const Formula& x);
 
