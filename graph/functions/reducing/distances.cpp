@@ -25,15 +25,17 @@ Formula sum_over(const Formula& x, int axis, bool keep_dims) {
 
 Tensor cosine_similarity(const TensorOperand& a, const TensorOperand& b, int axis, double eps) {
   Terms terms = loss_terms("cosine_similarity", {&a, &b});
-  const Shape shape = terms[0].tensor().shape();
-  graph::axis_of(axis, shape, "cosine_similarity", a.where);
+  graph::axis_of(axis, terms[0].tensor().shape(), "cosine_similarity", a.where);
   auto unit = [&](const Formula& x) {
     Formula length = sqrt(sum_over(x * x, axis, true));
     Formula divisor = greater(length, length.number(eps));
-    Tensor spread = graph::broadcast_to(divisor.tensor(), shape, "cosine_similarity", a.where);
-    return x / Formula(spread, a.where);
+    Tensor spread =
+        graph::broadcast_to(divisor.tensor(), x.tensor().shape(), "cosine_similarity", x.where());
+    return x / Formula(spread, x.where());
   };
-  return terms.result(sum_over(unit(terms[0]) * unit(terms[1]), axis, false));
+  return graph::computed(
+      "cosine_similarity", terms,
+      [&](const Terms& t) { return sum_over(unit(t[0]) * unit(t[1]), axis, false); }, {axis, eps});
 }
 
 namespace {
@@ -54,7 +56,10 @@ Tensor pairwise_distance(const TensorOperand& a, const TensorOperand& b, double 
                          bool keep_dims) {
   Terms terms = loss_terms("pairwise_distance", {&a, &b});
   require_rows(terms, "pairwise_distance");
-  return terms.result(distance(terms[0], terms[1], order, eps, keep_dims));
+  return graph::computed(
+      "pairwise_distance", terms,
+      [&](const Terms& t) { return distance(t[0], t[1], order, eps, keep_dims); },
+      {order, eps, keep_dims});
 }
 
 Tensor cosine_embedding_loss(const TensorOperand& a, const TensorOperand& b, const Tensor& target,
@@ -62,28 +67,37 @@ Tensor cosine_embedding_loss(const TensorOperand& a, const TensorOperand& b, con
   constexpr double least_square = 1e-12;
   Terms terms = loss_terms("cosine_embedding_loss", {&a, &b});
   require_rows(terms, "cosine_embedding_loss");
-  const Formula &x = terms[0], &y = terms[1];
-  Formula squares =
-      (sum_over(x * x, -1, false) + least_square) * (sum_over(y * y, -1, false) + least_square);
-  Formula cosine = sum_over(x * y, -1, false) / sqrt(squares);
-  const Shape& rows = cosine.tensor().shape();
+  // A target beside each row.
+  Shape rows = terms[0].tensor().shape();
+  rows.pop_back();
   Tensor given = graph::tensor_of({target, a.where}, "cosine_embedding_loss");
-  Formula t(graph::broadcast_to(given, rows, "cosine_embedding_loss", a.where), a.where);
-  Formula apart = choice(t == -1, graph::positive_part(cosine - margin), 0);
-  return graph::reduced_loss(choice(t == 1, 1 - cosine, apart), reduction, terms.dtype);
+  terms.terms.emplace_back(graph::broadcast_to(given, rows, "cosine_embedding_loss", a.where),
+                           a.where);
+  auto formula = [&](const Terms& all) {
+    const Formula &x = all[0], &y = all[1], &t = all[2];
+    Formula squares =
+        (sum_over(x * x, -1, false) + least_square) * (sum_over(y * y, -1, false) + least_square);
+    Formula cosine = sum_over(x * y, -1, false) / sqrt(squares);
+    Formula apart = choice(t == -1, graph::positive_part(cosine - margin), 0);
+    return choice(t == 1, 1 - cosine, apart);
+  };
+  return graph::computed_loss("cosine_embedding_loss", terms, formula, reduction, {margin});
 }
 
 Tensor triplet_margin_loss(const TensorOperand& anchor, const TensorOperand& positive,
                            const TensorOperand& negative, const TripletOptions& options) {
   Terms terms = loss_terms("triplet_margin_loss", {&anchor, &positive, &negative});
   require_rows(terms, "triplet_margin_loss");
-  auto apart = [&](std::size_t i, std::size_t k) {
-    return distance(terms[i], terms[k], options.order, options.eps, false);
+  auto formula = [&](const Terms& t) {
+    auto apart = [&](std::size_t i, std::size_t k) {
+      return distance(t[i], t[k], options.order, options.eps, false);
+    };
+    Formula to_negative = apart(0, 2);
+    if (options.swap) to_negative = lesser(to_negative, apart(1, 2));
+    return graph::positive_part(apart(0, 1) + options.margin - to_negative);
   };
-  Formula to_negative = apart(0, 2);
-  if (options.swap) to_negative = lesser(to_negative, apart(1, 2));
-  Formula loss = graph::positive_part(apart(0, 1) + options.margin - to_negative);
-  return graph::reduced_loss(loss, options.reduction, terms.dtype);
+  return graph::computed_loss("triplet_margin_loss", terms, formula, options.reduction,
+                              {options.margin, options.order, options.eps, options.swap});
 }
 
 }  // namespace tilewright

@@ -35,6 +35,15 @@ void require_floating(std::string_view name, const Formula& x) {
           "); it must be floating: convert with to(f32)");
 }
 
+// What a reduction depends on besides its operand.
+std::vector<Number> settings_of(const std::vector<int>& axes, bool keep_dims,
+                                std::initializer_list<Number> others = {}) {
+  std::vector<Number> settings(others);
+  settings.emplace_back(keep_dims);
+  for (int axis : axes) settings.emplace_back(axis);
+  return settings;
+}
+
 }  // namespace
 
 Tensor sum(const TensorOperand& x, std::vector<int> axes, bool keep_dims, DType dtype) {
@@ -69,38 +78,55 @@ std::pair<Tensor, Tensor> std_mean(const TensorOperand& x, std::vector<int> axes
   return {sqrt({spread, x.where}), middle};
 }
 
+namespace {
+
+// The greatest is taken off, so that no exponential is infinite, unless it is itself.
+Formula log_of_sum(const Formula& x, const std::vector<int>& axes, bool keep_dims) {
+  if (x.tensor().count() == 0) return log(sum_of(exp(x), axes, keep_dims));
+  Formula greatest(amax(operand_of(x), axes, true), x.where());
+  greatest = choice(abs(greatest) == infinity, 0, greatest);
+  Tensor spread =
+      graph::broadcast_to(greatest.tensor(), x.tensor().shape(), "logsumexp", x.where());
+  Formula total = log(sum_of(exp(x - Formula(spread, x.where())), axes, true)) + greatest;
+  return keep_dims ? total : sum_of(total, axes, false);
+}
+
+}  // namespace
+
 Tensor logsumexp(const TensorOperand& x, std::vector<int> axes, bool keep_dims) {
   graph::tensor_of(x, "logsumexp");
-  Terms terms = graph::floating("logsumexp", {&x});
-  const Formula& term = terms[0];
-  if (term.tensor().count() == 0) return terms.result(log(sum_of(exp(term), axes, keep_dims)));
-  // The greatest is taken off, so that no exponential is infinite, unless it is itself.
-  Formula greatest(amax(operand_of(term), axes, true), x.where);
-  greatest = choice(abs(greatest) == infinity, 0, greatest);
-  Formula spread(
-      graph::broadcast_to(greatest.tensor(), term.tensor().shape(), "logsumexp", x.where), x.where);
-  Formula total = log(sum_of(exp(term - spread), axes, true)) + greatest;
-  Formula alike = keep_dims ? total : Formula(sum(operand_of(total), axes, false), x.where);
-  return terms.result(alike);
+  auto formula = [&](const Terms& terms) { return log_of_sum(terms[0], axes, keep_dims); };
+  return graph::computed("logsumexp", graph::floating("logsumexp", {&x}), formula,
+                         settings_of(axes, keep_dims));
 }
 
 Tensor count_nonzero(const TensorOperand& x, std::vector<int> axes) {
-  Formula term = term_of(x, "count_nonzero");
-  return sum(operand_of(term != 0), std::move(axes));
+  graph::tensor_of(x, "count_nonzero");
+  Terms terms = graph::promoted("count_nonzero", {&x});
+  terms.dtype = DType::i64;
+  return graph::computed(
+      "count_nonzero", terms, [&](const Terms& t) { return sum_of(t[0] != 0, axes, false); },
+      settings_of(axes, false));
 }
 
 Tensor nansum(const TensorOperand& x, std::vector<int> axes, bool keep_dims) {
-  Formula term = term_of(x, "nansum");
-  if (term.is_floating()) term = choice(is_nan(term), 0, term);
-  return sum(operand_of(term), std::move(axes), keep_dims);
+  if (!is_floating(graph::tensor_of(x, "nansum").dtype()))
+    return sum(x, std::move(axes), keep_dims);
+  auto formula = [&](const Terms& t) {
+    return sum_of(choice(is_nan(t[0]), 0, t[0]), axes, keep_dims);
+  };
+  return graph::computed("nansum", graph::widened("nansum", {&x}), formula,
+                         settings_of(axes, keep_dims));
 }
 Tensor nanmean(const TensorOperand& x, std::vector<int> axes, bool keep_dims) {
   require_floating("nanmean", term_of(x, "nanmean"));
-  Terms terms = graph::widened("nanmean", {&x});
-  Formula is_number = !is_nan(terms[0]);
-  Formula total = sum_of(choice(is_number, terms[0], 0), axes, keep_dims);
-  Formula count = sum_of(is_number.to(terms[0].dtype()), axes, keep_dims);
-  return terms.result(total / count);
+  auto formula = [&](const Terms& terms) {
+    Formula is_number = !is_nan(terms[0]);
+    Formula total = sum_of(choice(is_number, terms[0], 0), axes, keep_dims);
+    return total / sum_of(is_number.to(terms[0].dtype()), axes, keep_dims);
+  };
+  return graph::computed("nanmean", graph::widened("nanmean", {&x}), formula,
+                         settings_of(axes, keep_dims));
 }
 
 Tensor sum_to_size(const TensorOperand& x, const Shape& shape) {
@@ -120,23 +146,26 @@ Tensor sum_to_size(const TensorOperand& x, const Shape& shape) {
 
 namespace {
 
+// In the dtype of the term.
+Formula norm_of_term(const Formula& term, double order, const std::vector<int>& axes,
+                     bool keep_dims) {
+  if (order == 0) return sum_of((term != 0).to(term.dtype()), axes, keep_dims);
+  Formula magnitude = abs(term);
+  TensorOperand all = operand_of(magnitude);
+  if (std::isinf(order))
+    return {order > 0 ? amax(all, axes, keep_dims) : amin(all, axes, keep_dims), term.where()};
+  if (order == 1) return sum_of(magnitude, axes, keep_dims);
+  if (order == 2) return sqrt(sum_of(term * term, axes, keep_dims));
+  Formula powers(pow(all, order), term.where());
+  return {pow(operand_of(sum_of(powers, axes, keep_dims)), 1 / order), term.where()};
+}
 Tensor norm_of(std::string_view name, const TensorOperand& x, double order,
                const std::vector<int>& axes, bool keep_dims) {
   require_floating(name, term_of(x, name));
-  Terms terms = graph::widened(name, {&x});
-  const Formula& term = terms[0];
-  if (order == 0) return terms.result(sum_of((term != 0).to(term.dtype()), axes, keep_dims));
-  Formula magnitude = abs(term);
-  if (std::isinf(order)) {
-    TensorOperand all = operand_of(magnitude);
-    return (order > 0 ? amax(all, axes, keep_dims) : amin(all, axes, keep_dims))
-        .to(terms.dtype, x.where);
-  }
-  if (order == 1) return terms.result(sum_of(magnitude, axes, keep_dims));
-  if (order == 2) return terms.result(sqrt(sum_of(term * term, axes, keep_dims)));
-  Formula powers(pow(operand_of(magnitude), order), x.where);
-  Tensor root = pow(operand_of(sum_of(powers, axes, keep_dims)), 1 / order);
-  return root.to(terms.dtype, x.where);
+  return graph::computed(
+      name, graph::widened(name, {&x}),
+      [&](const Terms& t) { return norm_of_term(t[0], order, axes, keep_dims); },
+      settings_of(axes, keep_dims, {order}));
 }
 
 }  // namespace
@@ -160,16 +189,20 @@ Tensor renorm(const TensorOperand& x, double order, int axis, double most) {
   std::vector<int> others;
   for (int other = 0; other < shape.rank(); ++other)
     if (other != axis) others.push_back(other);
-  Formula norm(norm_of("renorm", operand_of(terms[0]), order, others, true), x.where);
-  // PyTorch adds this much, so that what is scaled is below the most.
-  Formula factor = choice(norm > most, most / (norm + 1e-7), 1);
-  return terms.result(
-      terms[0] * Formula(graph::broadcast_to(factor.tensor(), shape, "renorm", x.where), x.where));
+  auto formula = [&](const Terms& t) {
+    Formula norm = norm_of_term(t[0], order, others, true);
+    // PyTorch adds this much, so that what is scaled is below the most.
+    Formula factor = choice(norm > most, most / (norm + 1e-7), 1);
+    Tensor spread =
+        graph::broadcast_to(factor.tensor(), t[0].tensor().shape(), "renorm", t[0].where());
+    return t[0] * Formula(spread, t[0].where());
+  };
+  return graph::computed("renorm", terms, formula, {order, axis, most});
 }
 Tensor dist(const TensorOperand& a, const TensorOperand& b, double order) {
-  Terms terms = graph::promoted("dist", {&a, &b});
-  require_floating("dist", terms[0]);
-  return norm_of("dist", operand_of(terms[0] - terms[1]), order, {}, false);
+  require_floating("dist", graph::promoted("dist", {&a, &b})[0]);
+  auto formula = [&](const Terms& t) { return norm_of_term(t[0] - t[1], order, {}, false); };
+  return graph::computed("dist", graph::widened("dist", {&a, &b}), formula, {order});
 }
 
 }  // namespace tilewright
