@@ -1,6 +1,7 @@
 #include "graph/functions/reducing/norms.h"
 
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "graph/functions/pointwise/elementary.h"
@@ -111,8 +112,26 @@ int leading_axes(const Site& site, const Shape& normalized) {
 
 }  // namespace
 
-NormResult native_layer_norm(const TensorOperand& x, const Shape& normalized_shape,
-                             const Tensor& weight, const Tensor& bias, double eps) {
+namespace {
+
+// What PyTorch's native norms give, as one operation.
+using NormFunction =
+    std::function<NormResult(const TensorOperand& x, const Tensor& weight, const Tensor& bias)>;
+NormResult norm_at_once(std::string_view name, const TensorOperand& x, const Tensor& weight,
+                        const Tensor& bias, const std::vector<Number>& settings,
+                        const NormFunction& norm) {
+  const Tensor operands[] = {graph::tensor_of(x, name), weight, bias};
+  source_location w = x.where;
+  auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
+    NormResult result = norm({t[0], w}, t[1], t[2]);
+    return {result.output, result.mean, result.rstd};
+  };
+  std::vector<Tensor> all = graph::apply_function(name, operands, settings, function, w);
+  return {all[0], all[1], all[2]};
+}
+
+NormResult layer_norm_of(const TensorOperand& x, const Shape& normalized_shape,
+                         const Tensor& weight, const Tensor& bias, double eps) {
   Site site("layer_norm", x);
   const int leading = leading_axes(site, normalized_shape);
   site.require_shape(weight, normalized_shape, "weight");
@@ -124,6 +143,16 @@ NormResult native_layer_norm(const TensorOperand& x, const Shape& normalized_sha
   Tensor output = site.scaled(normal.output, weight, bias, {table[-1]});
   return {output.reshape(site.x.shape(), x.where), site.given_back(normal.mean, weight, bias, kept),
           site.given_back(normal.rstd, weight, bias, kept)};
+}
+
+}  // namespace
+
+NormResult native_layer_norm(const TensorOperand& x, const Shape& normalized_shape,
+                             const Tensor& weight, const Tensor& bias, double eps) {
+  return norm_at_once("native_layer_norm", x, weight, bias, {eps, normalized_shape.rank()},
+                      [&](const TensorOperand& t, const Tensor& w, const Tensor& b) {
+                        return layer_norm_of(t, normalized_shape, w, b, eps);
+                      });
 }
 
 // By the op of the last axis where its parameters are those of x, which is one kernel.
@@ -164,8 +193,10 @@ Tensor rms_norm(const TensorOperand& x, const Shape& normalized_shape, const Ten
   return rms_norm({rows, x.where}, scale, eps.value_or(step)).reshape(site.x.shape(), x.where);
 }
 
-NormResult native_group_norm(const TensorOperand& x, std::int64_t groups, const Tensor& weight,
-                             const Tensor& bias, double eps) {
+namespace {
+
+NormResult group_norm_of(const TensorOperand& x, std::int64_t groups, const Tensor& weight,
+                         const Tensor& bias, double eps) {
   Site site("group_norm", x);
   const std::int64_t channels = site.channels(), count = site.x.size(0);
   require(groups > 0 && channels % groups == 0, "[group_norm] there are ", channels,
@@ -190,6 +221,16 @@ NormResult native_group_norm(const TensorOperand& x, std::int64_t groups, const 
   return {scaled.reshape(site.x.shape(), x.where),
           site.given_back(of.mean, weight, bias, {count, groups}),
           site.given_back(rstd, weight, bias, {count, groups})};
+}
+
+}  // namespace
+
+NormResult native_group_norm(const TensorOperand& x, std::int64_t groups, const Tensor& weight,
+                             const Tensor& bias, double eps) {
+  return norm_at_once("native_group_norm", x, weight, bias, {eps, groups},
+                      [&](const TensorOperand& t, const Tensor& w, const Tensor& b) {
+                        return group_norm_of(t, groups, w, b, eps);
+                      });
 }
 Tensor group_norm(const TensorOperand& x, std::int64_t groups, const Tensor& weight,
                   const Tensor& bias, double eps) {
@@ -222,17 +263,23 @@ void require_channels(const Site& site, std::initializer_list<Tensor> parameters
 
 Tensor batch_norm_inference(const TensorOperand& x, const Tensor& mean, const Tensor& variance,
                             const Tensor& weight, const Tensor& bias, double eps) {
-  Site site("batch_norm", x);
-  for (const Tensor& known : {mean, variance}) graph::tensor_of({known, x.where}, "batch_norm");
-  require_channels(site, {weight, bias, mean, variance});
-  Formula rstd = rsqrt(site.wide(variance) + eps);
-  return normal_by(site, site.wide(mean), rstd, weight, bias);
+  source_location w = x.where;
+  const Tensor operands[] = {graph::tensor_of(x, "batch_norm"), mean, variance, weight, bias};
+  for (const Tensor& known : {mean, variance}) graph::tensor_of({known, w}, "batch_norm");
+  auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
+    Site site("batch_norm", {t[0], w});
+    require_channels(site, {t[3], t[4], t[1], t[2]});
+    Formula rstd = rsqrt(site.wide(t[2]) + eps);
+    return {normal_by(site, site.wide(t[1]), rstd, t[3], t[4])};
+  };
+  return graph::apply_function("batch_norm", operands, {eps}, function, w).front();
 }
 
-BatchNormResult batch_norm_training(const TensorOperand& x, const Tensor& weight,
-                                    const Tensor& bias, const Tensor& running_mean,
-                                    const Tensor& running_variance,
-                                    const BatchNormOptions& options) {
+namespace {
+
+BatchNormResult batch_norm_of(const TensorOperand& x, const Tensor& weight, const Tensor& bias,
+                              const Tensor& running_mean, const Tensor& running_variance,
+                              const BatchNormOptions& options) {
   Site site("batch_norm", x);
   require_channels(site, {weight, bias, running_mean, running_variance});
   std::vector<int> axes = {0};
@@ -257,6 +304,31 @@ BatchNormResult batch_norm_training(const TensorOperand& x, const Tensor& weight
   return result;
 }
 
+}  // namespace
+
+BatchNormResult batch_norm_training(const TensorOperand& x, const Tensor& weight,
+                                    const Tensor& bias, const Tensor& running_mean,
+                                    const Tensor& running_variance,
+                                    const BatchNormOptions& options) {
+  source_location w = x.where;
+  const Tensor operands[] = {graph::tensor_of(x, "batch_norm"), weight, bias, running_mean,
+                             running_variance};
+  auto function = [&](std::span<const Tensor> t) {
+    BatchNormResult r = batch_norm_of({t[0], w}, t[1], t[2], t[3], t[4], options);
+    std::vector<Tensor> results = {r.output, r.mean, r.rstd};
+    for (const Tensor& running : {r.running_mean, r.running_variance})
+      if (running.defined()) results.push_back(running);
+    return results;
+  };
+  std::vector<Tensor> all = graph::apply_function("batch_norm_training", operands,
+                                                  {options.momentum, options.eps}, function, w);
+  BatchNormResult result{all[0], all[1], all[2], {}, {}};
+  std::size_t next = 3;
+  if (running_mean.defined()) result.running_mean = all[next++];
+  if (running_variance.defined()) result.running_variance = all[next];
+  return result;
+}
+
 Tensor batch_norm(const TensorOperand& x, Tensor running_mean, Tensor running_variance,
                   const Tensor& weight, const Tensor& bias, bool training,
                   const BatchNormOptions& options) {
@@ -269,8 +341,10 @@ Tensor batch_norm(const TensorOperand& x, Tensor running_mean, Tensor running_va
   return result.output;
 }
 
-Tensor local_response_norm(const TensorOperand& x, std::int64_t size,
-                           const LocalResponseOptions& options) {
+namespace {
+
+Tensor local_response_of(const TensorOperand& x, std::int64_t size,
+                         const LocalResponseOptions& options) {
   Site site("local_response_norm", x);
   const std::int64_t channels = site.channels();
   require(size > 0, "[local_response_norm] size is ", size, " (at ", At{x.where},
@@ -292,6 +366,20 @@ Tensor local_response_norm(const TensorOperand& x, std::int64_t size,
   return (wide / divisor).to(site.x.dtype()).tensor();
 }
 
+}  // namespace
+
+Tensor local_response_norm(const TensorOperand& x, std::int64_t size,
+                           const LocalResponseOptions& options) {
+  const Tensor operands[] = {graph::tensor_of(x, "local_response_norm")};
+  source_location w = x.where;
+  auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
+    return {local_response_of({t[0], w}, size, options)};
+  };
+  return graph::apply_function("local_response_norm", operands,
+                               {size, options.alpha, options.beta, options.k}, function, w)
+      .front();
+}
+
 Tensor softmax(const TensorOperand& x, int axis, DType dtype) {
   return softmax({graph::tensor_of(x, "softmax").to(dtype, x.where), x.where}, axis);
 }
@@ -300,8 +388,12 @@ Tensor log_softmax(const TensorOperand& x, int axis, DType dtype) {
 }
 Tensor softmin(const TensorOperand& x, int axis) {
   graph::tensor_of(x, "softmin");
-  graph::Terms terms = graph::floating("softmin", {&x});
-  return softmax({(-terms[0]).tensor(), x.where}, axis).to(terms.dtype, x.where);
+  return graph::computed(
+      "softmin", graph::floating("softmin", {&x}),
+      [&](const graph::Terms& t) {
+        return Formula(softmax({(-t[0]).tensor(), t[0].where()}, axis), t[0].where());
+      },
+      {axis});
 }
 
 }  // namespace tilewright
