@@ -1,5 +1,7 @@
 #include "graph/functions/reducing/class_losses.h"
 
+#include <functional>
+
 #include "graph/functions/pointwise/elementary.h"
 #include "graph/functions/reducing/loss_reduction.h"
 #include "graph/ir/location.h"
@@ -96,6 +98,20 @@ void require_classes(const Site& site, std::int64_t ignored) {
             "); targets must be in [0, ", classes, ") or ", ignored);
 }
 
+// A loss of scores, targets and a weight, which may be undefined, as one operation.
+using LossFunction =
+    std::function<Tensor(const TensorOperand& scores, const Tensor& targets, const Tensor& weight)>;
+Tensor loss_at_once(std::string_view name, const TensorOperand& scores, const Tensor& targets,
+                    const Tensor& weight, const std::vector<Number>& settings,
+                    const LossFunction& loss) {
+  const Tensor operands[] = {scores.tensor, targets, weight};
+  source_location w = scores.where;
+  auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
+    return {loss({t[0], w}, t[1], t[2])};
+  };
+  return graph::apply_function(name, operands, settings, function, w).front();
+}
+
 Formula sum_of_all(const Formula& x) { return {sum({x.tensor(), x.where()}), x.where()}; }
 Formula sum_of_classes(const Formula& x) { return {sum({x.tensor(), x.where()}, {1}), x.where()}; }
 
@@ -110,16 +126,22 @@ Tensor of_samples(const Formula& loss, int rank_of_scores, LossReduction reducti
 
 Tensor nll_loss(const TensorOperand& scores, const Tensor& targets,
                 const ClassLossOptions& options) {
-  Site site = site_of("nll_loss", scores, targets);
-  require_places(site);
-  require_classes(site, options.ignore_index);
-  Formula chosen = site.is_target() & (site.numbers() != static_cast<double>(options.ignore_index));
-  Formula weights = site.weights(options.weight);
-  Formula loss = -site.named(chosen, site.scores * weights);
-  if (options.reduction != LossReduction::mean)
-    return of_samples(loss, scores.tensor.rank(), options.reduction, site.dtype);
-  Formula divisor = site.named(chosen, weights);
-  return (sum_of_all(loss) / sum_of_all(divisor)).to(site.dtype).tensor();
+  const auto& [class_weight, ignored, reduction] = options;
+  Site checked = site_of("nll_loss", scores, targets);
+  require_places(checked);
+  require_classes(checked, ignored);
+  auto loss_of = [&](const TensorOperand& x, const Tensor& t, const Tensor& weight) {
+    Site site = site_of("nll_loss", x, t);
+    Formula chosen = site.is_target() & (site.numbers() != static_cast<double>(ignored));
+    Formula weights = site.weights(weight);
+    Formula loss = -site.named(chosen, site.scores * weights);
+    if (reduction != LossReduction::mean)
+      return of_samples(loss, x.tensor.rank(), reduction, site.dtype);
+    Formula divisor = site.named(chosen, weights);
+    return (sum_of_all(loss) / sum_of_all(divisor)).to(site.dtype).tensor();
+  };
+  return loss_at_once("nll_loss", scores, targets, class_weight,
+                      {ignored, static_cast<int>(reduction)}, loss_of);
 }
 
 namespace {
@@ -130,66 +152,92 @@ Formula smoothed(const Formula& own, const Formula& of_all, double share, std::i
   return own * (1 - share) + of_all * (share / static_cast<double>(classes));
 }
 
-}  // namespace
-
-Tensor cross_entropy(const TensorOperand& scores, const Tensor& targets, const Tensor& weight,
-                     const CrossEntropyOptions& options) {
-  constexpr std::string_view name = "cross_entropy";
-  source_location w = scores.where;
-  const double share = options.label_smoothing;
-  require(share >= 0 && share <= 1, "[cross_entropy] label_smoothing is ", share, " (at ", At{w},
-          "); it must be in [0, 1]");
-  const Tensor given = graph::tensor_of({targets, w}, name);
-  const bool has_probabilities = is_floating(given.dtype());
-  Site site = site_of(name, scores, has_probabilities ? zeros({}, DType::i64, w) : given);
-  const Formula log_p(log_softmax({site.scores.tensor(), w}, 1), w);
-  const Formula each = log_p * site.weights(weight);
-  const int rank = scores.tensor.rank();
-  if (has_probabilities) {
-    require(given.shape() == scores.tensor.shape(), "[cross_entropy] targets are ", given.shape(),
-            ", scores are ", scores.tensor.shape(), " (at ", At{w},
-            "); probabilities must have the shape of the scores");
-    Formula truth = site.reshaped(given, site.scores.tensor().shape()).to(log_p.dtype());
-    Formula shares = smoothed(truth, truth.number(1), share, site.classes());
-    return of_samples(-sum_of_classes(each * shares), rank, options.reduction, site.dtype);
-  }
-  require_places(site);
-  require_classes(site, options.ignore_index);
-  Formula number = site.numbers();
-  Formula chosen = site.is_target() & (number != static_cast<double>(options.ignore_index));
-  Formula counts(site.targets != options.ignore_index, w);
+Tensor entropy_of_probabilities(const Site& site, const Tensor& targets, const Formula& each,
+                                int rank, const CrossEntropyOptions& options) {
+  Formula truth = site.reshaped(targets, site.scores.tensor().shape()).to(each.dtype());
+  Formula shares = smoothed(truth, truth.number(1), options.label_smoothing, site.classes());
+  return of_samples(-sum_of_classes(each * shares), rank, options.reduction, site.dtype);
+}
+Tensor entropy_of_classes(const Site& site, const Formula& each, const Tensor& weight, int rank,
+                          const CrossEntropyOptions& options) {
+  const auto ignored = static_cast<double>(options.ignore_index);
+  Formula chosen = site.is_target() & (site.numbers() != ignored);
+  Formula counts(site.targets != TensorOperand(options.ignore_index, site.where), site.where);
   Formula all = choice(counts, sum_of_classes(each), 0);
-  Formula loss = -smoothed(site.named(chosen, each), all, share, site.classes());
+  Formula loss = -smoothed(site.named(chosen, each), all, options.label_smoothing, site.classes());
   if (options.reduction != LossReduction::mean)
     return of_samples(loss, rank, options.reduction, site.dtype);
   Formula divisor = site.named(chosen, site.weights(weight));
   return (sum_of_all(loss) / sum_of_all(divisor)).to(site.dtype).tensor();
 }
 
-Tensor multi_margin_loss(const TensorOperand& scores, const Tensor& targets,
-                         const MarginOptions& options) {
-  Site site = site_of("multi_margin_loss", scores, targets);
-  require(site.scores.tensor().rank() == 2, "[multi_margin_loss] scores are ",
-          site.scores.tensor().shape(), " (at ", At{site.where}, "); they must be [C] or [N, C]");
-  require_places(site);
-  require_classes(site, 0);
-  const std::int64_t samples = site.scores.tensor().size(0);
-  Formula chosen = site.is_target();
-  auto beside = [&](const Formula& x) {
-    return site.like_scores(site.reshaped(x.tensor(), {samples, 1}).tensor());
-  };
-  Formula own = beside(site.named(chosen, site.scores));
-  Formula over = graph::positive_part(options.margin - own + site.scores);
-  Formula power(pow({over.tensor(), site.where}, options.order), site.where);
-  if (options.weight.defined())
-    power = power * beside(site.named(chosen, site.weights(options.weight)));
-  Formula loss(mean({choice(chosen, 0, power).tensor(), site.where}, {1}), site.where);
-  return of_samples(loss, scores.tensor.rank(), options.reduction, site.dtype);
+// With probabilities the targets of the site are not looked at.
+Site entropy_site(const TensorOperand& scores, const Tensor& targets) {
+  bool are_classes = !is_floating(targets.dtype());
+  return site_of("cross_entropy", scores,
+                 are_classes ? targets : zeros({}, DType::i64, scores.where));
 }
 
-// A table for each sample, of its targets and its classes.
-Tensor multilabel_margin_loss(const TensorOperand& scores, const Tensor& targets,
-                              LossReduction reduction) {
+}  // namespace
+
+Tensor cross_entropy(const TensorOperand& scores, const Tensor& targets, const Tensor& weight,
+                     const CrossEntropyOptions& options) {
+  source_location w = scores.where;
+  const double share = options.label_smoothing;
+  require(share >= 0 && share <= 1, "[cross_entropy] label_smoothing is ", share, " (at ", At{w},
+          "); it must be in [0, 1]");
+  const Tensor given = graph::tensor_of({targets, w}, "cross_entropy");
+  const bool are_classes = !is_floating(given.dtype());
+  Site checked = entropy_site(scores, given);
+  if (are_classes) {
+    require_places(checked);
+    require_classes(checked, options.ignore_index);
+  }
+  require(are_classes || given.shape() == scores.tensor.shape(), "[cross_entropy] targets are ",
+          given.shape(), ", scores are ", scores.tensor.shape(), " (at ", At{w},
+          "); probabilities must have the shape of the scores");
+  auto loss_of = [&](const TensorOperand& x, const Tensor& t, const Tensor& weight_of_classes) {
+    Site site = entropy_site(x, t);
+    const Formula log_p(log_softmax({site.scores.tensor(), w}, 1), w);
+    const Formula each = log_p * site.weights(weight_of_classes);
+    const int rank = x.tensor.rank();
+    return are_classes ? entropy_of_classes(site, each, weight_of_classes, rank, options)
+                       : entropy_of_probabilities(site, t, each, rank, options);
+  };
+  return loss_at_once("cross_entropy of classes", scores, given, weight,
+                      {share, options.ignore_index, static_cast<int>(options.reduction)}, loss_of);
+}
+
+Tensor multi_margin_loss(const TensorOperand& scores, const Tensor& targets,
+                         const MarginOptions& options) {
+  Site checked = site_of("multi_margin_loss", scores, targets);
+  require(checked.scores.tensor().rank() == 2, "[multi_margin_loss] scores are ",
+          checked.scores.tensor().shape(), " (at ", At{checked.where},
+          "); they must be [C] or [N, C]");
+  require_places(checked);
+  require_classes(checked, 0);
+  const auto& [order, margin, class_weight, reduction] = options;
+  auto loss_of = [&](const TensorOperand& x, const Tensor& t, const Tensor& weight) {
+    Site site = site_of("multi_margin_loss", x, t);
+    const std::int64_t samples = site.scores.tensor().size(0);
+    Formula chosen = site.is_target();
+    auto beside = [&](const Formula& x) {
+      return site.like_scores(site.reshaped(x.tensor(), {samples, 1}).tensor());
+    };
+    Formula own = beside(site.named(chosen, site.scores));
+    Formula over = graph::positive_part(margin - own + site.scores);
+    Formula power(pow({over.tensor(), site.where}, order), site.where);
+    if (weight.defined()) power = power * beside(site.named(chosen, site.weights(weight)));
+    Formula loss(mean({choice(chosen, 0, power).tensor(), site.where}, {1}), site.where);
+    return of_samples(loss, x.tensor.rank(), reduction, site.dtype);
+  };
+  return loss_at_once("multi_margin_loss", scores, targets, class_weight,
+                      {order, margin, static_cast<int>(reduction)}, loss_of);
+}
+
+namespace {
+
+Site labels_site(const TensorOperand& scores, const Tensor& targets) {
   Site site = site_of("multilabel_margin_loss", scores, targets);
   source_location w = site.where;
   const Shape shape = site.scores.tensor().shape();
@@ -198,7 +246,14 @@ Tensor multilabel_margin_loss(const TensorOperand& scores, const Tensor& targets
   require(shape.rank() == 2 && site.targets.shape() == shape,
           "[multilabel_margin_loss] scores are ", shape, ", targets ", site.targets.shape(),
           " (at ", At{w}, "); both must be [N, C], or [C]");
-  require_classes(site, -1);
+  return site;
+}
+
+// A table for each sample, of its targets and its classes.
+Tensor labels_loss(const TensorOperand& scores, const Tensor& targets, LossReduction reduction) {
+  Site site = labels_site(scores, targets);
+  source_location w = site.where;
+  const Shape shape = site.scores.tensor().shape();
   const std::int64_t samples = shape[0], classes = shape[1];
   if (classes == 0)
     return of_samples({zeros({samples}, site.scores.dtype(), w), w}, scores.tensor.rank(),
@@ -224,24 +279,40 @@ Tensor multilabel_margin_loss(const TensorOperand& scores, const Tensor& targets
                     site.dtype);
 }
 
+}  // namespace
+
+Tensor multilabel_margin_loss(const TensorOperand& scores, const Tensor& targets,
+                              LossReduction reduction) {
+  require_classes(labels_site(scores, targets), -1);
+  auto loss_of = [&](const TensorOperand& x, const Tensor& t, const Tensor&) {
+    return labels_loss(x, t, reduction);
+  };
+  return loss_at_once("multilabel_margin_loss", scores, targets, {}, {static_cast<int>(reduction)},
+                      loss_of);
+}
+
 Tensor multilabel_soft_margin_loss(const TensorOperand& scores, const Tensor& targets,
                                    const Tensor& weight, LossReduction reduction) {
   constexpr std::string_view name = "multilabel_soft_margin_loss";
   TensorOperand truth(targets, scores.where);
   Terms terms = graph::loss_terms(name, {&scores, &truth});
-  const Formula &x = terms[0], &t = terms[1];
+  const Formula x = terms[0];
   require(x.tensor().rank() > 0, "[", name, "] the scores have no axes (at ", At{scores.where},
           "); they must be [C] or [N, C]");
-  // log(1 - sigmoid(x)) is log(sigmoid(x)) - x.
-  Formula log_sigmoid = lesser(x, x.number(0)) - log1p(exp(-abs(x)));
-  Formula loss = (1 - t) * x - log_sigmoid;
   if (weight.defined()) {
     Tensor converted = weight.to(x.dtype(), scores.where);
-    loss = loss * Formula(graph::broadcast_to(converted, x.tensor().shape(), name, scores.where),
-                          scores.where);
+    terms.terms.emplace_back(graph::broadcast_to(converted, x.tensor().shape(), name, scores.where),
+                             scores.where);
   }
-  Formula each(mean({loss.tensor(), scores.where}, {-1}), scores.where);
-  return graph::reduced_loss(each, reduction, terms.dtype);
+  auto formula = [](const Terms& all) {
+    const Formula &logit = all[0], &t = all[1];
+    // log(1 - sigmoid(x)) is log(sigmoid(x)) - x.
+    Formula log_sigmoid = lesser(logit, logit.number(0)) - log1p(exp(-abs(logit)));
+    Formula loss = (1 - t) * logit - log_sigmoid;
+    if (all.terms.size() > 2) loss = loss * all[2];
+    return Formula(mean({loss.tensor(), loss.where()}, {-1}), loss.where());
+  };
+  return graph::computed_loss(name, terms, formula, reduction);
 }
 
 }  // namespace tilewright

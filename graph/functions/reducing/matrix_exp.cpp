@@ -14,19 +14,14 @@ using graph::Formula;
 using graph::Terms;
 using std::source_location;
 
+namespace {
+
 // With a power of two that makes the norm at most 1/2, exp(x) is exp(x / 2^s) squared s times. Each
 // matrix has its own s; where that is reached, squares are not taken any more. Beyond 2^16, the
 // most that is looked at, results are hardly ever finite.
-Tensor matrix_exp(const TensorOperand& x) {
+Formula exponential_of(const Formula& matrix) {
   constexpr int most_squares = 17;
-  source_location w = x.where;
-  const Tensor given = graph::tensor_of(x, "matrix_exp");
-  require(given.rank() >= 2 && given.size(-1) == given.size(-2) && is_floating(given.dtype()),
-          "[matrix_exp] the operand is ", given.dtype(), " ", given.shape(), " (at ", At{w},
-          "); it must be floating, of square matrices");
-  if (given.count() == 0) return given.clone(w);
-  Terms terms = graph::widened("matrix_exp", {&x});
-  const Formula& matrix = terms[0];
+  source_location w = matrix.where();
   const Shape& shape = matrix.tensor().shape();
   const std::int64_t size = shape[-1];
   auto spread = [&](const Tensor& t) {
@@ -52,7 +47,20 @@ Tensor matrix_exp(const TensorOperand& x) {
   Formula count = spread(squares.tensor());
   for (int i = 0; i < most_squares; ++i)
     result = choice(count > static_cast<double>(i), product(result, result), result);
-  return terms.result(result);
+  return result;
+}
+
+}  // namespace
+
+Tensor matrix_exp(const TensorOperand& x) {
+  source_location w = x.where;
+  const Tensor given = graph::tensor_of(x, "matrix_exp");
+  require(given.rank() >= 2 && given.size(-1) == given.size(-2) && is_floating(given.dtype()),
+          "[matrix_exp] the operand is ", given.dtype(), " ", given.shape(), " (at ", At{w},
+          "); it must be floating, of square matrices");
+  if (given.count() == 0) return given.clone(w);
+  return graph::computed("matrix_exp", graph::widened("matrix_exp", {&x}),
+                         [](const Terms& t) { return exponential_of(t[0]); });
 }
 
 }  // namespace tilewright

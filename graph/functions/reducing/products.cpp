@@ -100,24 +100,25 @@ Tensor inner(const TensorOperand& a, const Tensor& b) {
   return tensordot(a, b, {-1}, {-1});
 }
 
-Tensor addmm(const TensorOperand& x, const Tensor& a, const Tensor& b,
-             const AddedProduct& factors) {
-  Pair pair("addmm", {a, x.where}, b, 2, 2);
-  return added("addmm", x, pair.product(), factors, a.dtype());
+namespace {
+
+// Product and sum as one operation.
+using SumOfProduct = Tensor(const TensorOperand& x, const Tensor& a, const Tensor& b,
+                            const AddedProduct& factors);
+Tensor added_at_once(std::string_view name, const TensorOperand& x, const Tensor& a,
+                     const Tensor& b, const AddedProduct& factors, SumOfProduct sum_of) {
+  const Tensor operands[] = {graph::tensor_of(x, name), graph::tensor_of({a, x.where}, name),
+                             graph::tensor_of({b, x.where}, name)};
+  auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
+    return {sum_of({t[0], x.where}, t[1], t[2], factors)};
+  };
+  return graph::apply_function(name, operands, {factors.beta, factors.alpha}, function, x.where)
+      .front();
 }
-Tensor addmv(const TensorOperand& x, const Tensor& a, const Tensor& b,
-             const AddedProduct& factors) {
-  Pair pair("addmv", {a, x.where}, b, 2, 1);
-  return added("addmv", x, pair.product(), factors, a.dtype());
-}
-Tensor baddbmm(const TensorOperand& x, const Tensor& a, const Tensor& b,
-               const AddedProduct& factors) {
-  Pair pair("baddbmm", {a, x.where}, b, 3, 3);
-  return added("baddbmm", x, pair.product(), factors, a.dtype());
-}
+
 // One product over B and K together.
-Tensor addbmm(const TensorOperand& x, const Tensor& a, const Tensor& b,
-              const AddedProduct& factors) {
+Tensor sum_of_batches(const TensorOperand& x, const Tensor& a, const Tensor& b,
+                      const AddedProduct& factors) {
   source_location w = x.where;
   Pair batch("addbmm", {a, w}, b, 3, 3);
   const std::int64_t count = a.size(0) * a.size(2);
@@ -125,6 +126,31 @@ Tensor addbmm(const TensorOperand& x, const Tensor& a, const Tensor& b,
       graph::reshape_operand(graph::permute_operand(a, {1, 0, 2}, w), {a.size(1), count}, w);
   Tensor right = graph::reshape_operand(b, {count, b.size(2)}, w);
   return added("addbmm", x, Pair("addbmm", {left, w}, right, 2, 2).product(), factors, a.dtype());
+}
+
+}  // namespace
+
+Tensor addmm(const TensorOperand& x, const Tensor& a, const Tensor& b,
+             const AddedProduct& factors) {
+  return added_at_once("addmm", x, a, b, factors, [](auto& y, auto& p, auto& q, auto& by) {
+    return added("addmm", y, Pair("addmm", {p, y.where}, q, 2, 2).product(), by, p.dtype());
+  });
+}
+Tensor addmv(const TensorOperand& x, const Tensor& a, const Tensor& b,
+             const AddedProduct& factors) {
+  return added_at_once("addmv", x, a, b, factors, [](auto& y, auto& p, auto& q, auto& by) {
+    return added("addmv", y, Pair("addmv", {p, y.where}, q, 2, 1).product(), by, p.dtype());
+  });
+}
+Tensor baddbmm(const TensorOperand& x, const Tensor& a, const Tensor& b,
+               const AddedProduct& factors) {
+  return added_at_once("baddbmm", x, a, b, factors, [](auto& y, auto& p, auto& q, auto& by) {
+    return added("baddbmm", y, Pair("baddbmm", {p, y.where}, q, 3, 3).product(), by, p.dtype());
+  });
+}
+Tensor addbmm(const TensorOperand& x, const Tensor& a, const Tensor& b,
+              const AddedProduct& factors) {
+  return added_at_once("addbmm", x, a, b, factors, sum_of_batches);
 }
 Tensor addr(const TensorOperand& x, const Tensor& a, const Tensor& b, const AddedProduct& factors) {
   Terms terms = column_and_row("addr", {a, x.where}, b, true);
