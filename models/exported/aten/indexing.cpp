@@ -4,6 +4,7 @@
 
 #include "models/exported/aten/numbered.h"
 #include "models/exported/aten/operators.h"
+#include "models/exported/aten/windows.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
@@ -155,28 +156,30 @@ Tensor row_replaced(const Call& call) {
   return with_rows(x, axis, full({1}, at, i64), call.tensor("src").unsqueeze(axis));
 }
 
-Tensor padded(const Call& call) {
-  Tensor x = call.tensor("self");
-  Shape pad = call.integers("pad");
-  Number value = call.scalar("value", 0);
-  require(pad.rank() % 2 == 0 && pad.rank() / 2 <= x.rank(), "[exported] a pad has ", pad.rank(),
-          " sizes for a tensor of rank ", x.rank());
-  for (int i = 0; i < pad.rank() / 2; ++i) {
-    int axis = x.rank() - 1 - i;
-    std::int64_t before = pad[2 * i], after = pad[2 * i + 1], size = x.size(axis);
-    x = x.slice(axis, std::max<std::int64_t>(-before, 0), size - std::max<std::int64_t>(-after, 0));
-    auto filler = [&](std::int64_t count) {
-      Shape sizes = x.shape();
-      sizes[axis] = count;
-      return full(sizes, value.as_double(), f64).to(x.dtype());
-    };
-    std::vector<Tensor> parts;
-    if (before > 0) parts.push_back(filler(before));
-    parts.push_back(x);
-    if (after > 0) parts.push_back(filler(after));
-    if (parts.size() > 1) x = cat(parts, axis);
+Tensor masked_replaced(const Call& call) {
+  Tensor self = call.tensor("self"), mask = call.tensor("mask"), source = call.tensor("source");
+  Shape both = broadcast_shapes(self.shape(), mask.shape()).value_or(self.shape());
+  Tensor numbers = places_of_nonzero(mask.expand(both).reshape({element_count(both)})).select(1, 0);
+  require(numbers.count() <= source.count(), "[exported] a mask has ", numbers.count(),
+          " places; the source has ", source.count(), " elements");
+  Tensor from = source.reshape({source.count()}).slice(0, 0, numbers.count());
+  return with_elements_at(self.expand(both), numbers, from);
+}
+
+// Each number as often as it says, read on the host.
+Tensor numbers_repeated(const Call& call) {
+  std::vector<std::int64_t> repeats = call.tensor("repeats").to(i64).to_vector<std::int64_t>();
+  std::vector<std::int64_t> numbers;
+  std::int64_t wanted = call.integer("output_size", -1);
+  for (std::size_t i = 0; i < repeats.size(); ++i) {
+    require(repeats[i] >= 0 && repeats[i] < INT32_MAX, "[exported] a number is repeated ",
+            repeats[i], " times");
+    numbers.insert(numbers.end(), static_cast<std::size_t>(repeats[i]),
+                   static_cast<std::int64_t>(i));
   }
-  return x;
+  require(wanted < 0 || wanted == std::ssize(numbers), "[exported] repeats give ", numbers.size(),
+          " elements; the program says ", wanted);
+  return Tensor::from(numbers, {std::ssize(numbers)});
 }
 
 constexpr Operator rows[] = {
@@ -217,7 +220,12 @@ constexpr Operator rows[] = {
     {"aten.unfold.default", by<windows>},
     {"aten.slice_scatter.default", by<slice_replaced>},
     {"aten.select_scatter.default", by<row_replaced>},
-    {"aten.constant_pad_nd.default", by<padded>},
+    {"aten.constant_pad_nd.default",
+     [](const Call& c) {
+       return padded(c.tensor("self"), c.integers("pad"), c.scalar("value", 0));
+     }},
+    {"aten.masked_scatter.default", by<masked_replaced>},
+    {"aten.repeat_interleave.Tensor", by<numbers_repeated>},
 };
 
 }  // namespace

@@ -49,12 +49,14 @@ std::vector<std::string_view> operator_names();
 // The families, each defined in the file of its name.
 std::span<const Operator> arrangement_operators();
 std::span<const Operator> arithmetic_operators();
+std::span<const Operator> convolution_operators();
 std::span<const Operator> creation_operators();
 std::span<const Operator> function_operators();
 std::span<const Operator> indexing_operators();
 std::span<const Operator> normalisation_operators();
 std::span<const Operator> product_operators();
 std::span<const Operator> reduction_operators();
+std::span<const Operator> scan_operators();
 std::span<const Operator> size_operators();
 
 }  // namespace tilewright::exported
