@@ -38,7 +38,8 @@ std::string archive_with(const exported::Archive& archive, const std::string& pr
 // One number, name or flag of the text replaced by another.
 std::string mutated(const std::string& text, std::mt19937_64& random) {
   static const std::regex places(
-      R"x(("as_int": -?\d+|[\[ ]-?\d+[,\]]|"as_float": [-\d.e]+|true|false|"name": "\w+"|"dtype": \d+|"as_scalar_type": \d+))x");
+      R"x(("as_int": -?\d+|[\[ ]-?\d+[,\]]|"as_float": [-\d.e]+|true|false|)x"
+      R"x("name": "\w+"|"dtype": \d+|"as_scalar_type": \d+))x");
   std::vector<std::pair<std::size_t, std::string>> found;
   auto begin = std::sregex_iterator(text.begin(), text.end(), places);
   for (auto i = begin; i != std::sregex_iterator(); ++i)
