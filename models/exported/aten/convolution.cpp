@@ -1,6 +1,4 @@
-// Convolutions, of any number of axes, and means over windows.
-#include <algorithm>
-
+// Convolutions, of any number of axes.
 #include "models/exported/aten/operators.h"
 #include "models/exported/aten/windows.h"
 #include "runtime/base/error.h"
@@ -15,33 +13,6 @@ struct Convolution {
   Shape padding, output_padding;
   std::int64_t groups;
 };
-
-// One value stands for all axes.
-Shape of_axes(const Call& call, std::string_view name, int rank, const Shape& missing) {
-  Shape values = call.integers(name, missing);
-  if (values.rank() == 1 && rank > 1) values = Shape(static_cast<std::size_t>(rank), values[0]);
-  if (values.rank() != rank) call.refuse(name, concat("has not ", rank, " values"));
-  return values;
-}
-Shape positive(const Call& call, std::string_view name, int rank, const Shape& missing) {
-  Shape values = of_axes(call, name, rank, missing);
-  for (std::int64_t value : values)
-    if (value < 1 || value > INT32_MAX) call.refuse(name, concat("has the value ", value));
-  return values;
-}
-Shape not_negative(const Call& call, std::string_view name, int rank) {
-  Shape values = of_axes(call, name, rank, Shape(static_cast<std::size_t>(rank), 0));
-  for (std::int64_t value : values)
-    if (value < 0 || value > INT32_MAX) call.refuse(name, concat("has the value ", value));
-  return values;
-}
-
-// In the order of `padded`, the last axis first.
-Shape pads(const Shape& before, const Shape& after) {
-  Shape pad;
-  for (int i = before.rank() - 1; i >= 0; --i) pad.insert(pad.end(), {before[i], after[i]});
-  return pad;
-}
 
 // [channels, 1, ..] as it meets [N, channels, ..].
 Tensor by_channel(const Tensor& t, int axes) {
@@ -148,69 +119,8 @@ Tensor convolution(const Call& call) {
   return is_single ? y.squeeze(0) : y;
 }
 
-// How the means over windows of one axis lie: what is added in front, behind, and how many elements
-// count in each window.
-struct PooledAxis {
-  std::int64_t before, after;
-  std::vector<float> counts;
-};
-PooledAxis pooled_axis(std::int64_t size, std::int64_t kernel, std::int64_t stride,
-                       std::int64_t padding, bool ceil_mode, bool include_pad) {
-  std::int64_t room = size + 2 * padding - kernel;
-  std::int64_t count = (room + (ceil_mode ? stride - 1 : 0)) / stride + 1;
-  // A last window must begin in the tensor or what is in front of it.
-  if (ceil_mode && (count - 1) * stride >= size + padding) --count;
-  PooledAxis axis{padding, (count - 1) * stride + kernel - size - padding, {}};
-  for (std::int64_t i = 0; i < count; ++i) {
-    std::int64_t start = i * stride - padding, end = std::min(start + kernel, size + padding);
-    axis.counts.push_back(static_cast<float>(
-        include_pad ? end - start : std::min(end, size) - std::max<std::int64_t>(start, 0)));
-  }
-  return axis;
-}
-
-Tensor averaged(const Call& call, int rank) {
-  Tensor x = call.tensor("self");
-  Shape kernel = positive(call, "kernel_size", rank, {});
-  bool has_stride = call.has("stride") && !call.integers("stride").empty();
-  Windows windows{kernel, has_stride ? positive(call, "stride", rank, {}) : kernel,
-                  Shape(static_cast<std::size_t>(rank), 1)};
-  Shape padding = not_negative(call, "padding", rank);
-  bool ceil_mode = call.flag("ceil_mode", false), include = call.flag("count_include_pad", true);
-  Tensor divisor = full({}, 1, f32);
-  Shape before, after;
-  for (int i = 0; i < rank; ++i) {
-    std::int64_t size = x.size(x.rank() - rank + i);
-    if (2 * padding[i] > kernel[i] || size + 2 * padding[i] < kernel[i])
-      call.refuse("kernel_size", concat("does not fit an axis of ", size));
-    PooledAxis axis =
-        pooled_axis(size, kernel[i], windows.stride[i], padding[i], ceil_mode, include);
-    Shape along(static_cast<std::size_t>(rank), 1);
-    along[i] = std::ssize(axis.counts);
-    divisor = divisor * Tensor::from(axis.counts, along);
-    before.push_back(axis.before);
-    after.push_back(axis.after);
-  }
-  if (call.has("divisor_override")) divisor = full({}, call.number("divisor_override"), f32);
-  Tensor around = padded(x.to(accumulator(x.dtype())), pads(before, after), 0), total;
-  std::int64_t places = element_count(kernel);
-  if (places > most_terms) {
-    total = sum(all_places(around, windows), {-2});
-    Shape sizes = at_place(around, windows, 0).shape();
-    total = total.reshape(sizes);
-  } else {
-    for (std::int64_t place = 0; place < places; ++place) {
-      Tensor term = at_place(around, windows, place);
-      total = total.defined() ? total + term : term;
-    }
-  }
-  return (total / divisor).to(x.dtype());
-}
-
 constexpr Operator rows[] = {
     {"aten.convolution.default", by<convolution>},
-    {"aten.avg_pool2d.default", [](const Call& c) { return averaged(c, 2); }},
-    {"aten.avg_pool3d.default", [](const Call& c) { return averaged(c, 3); }},
 };
 
 }  // namespace

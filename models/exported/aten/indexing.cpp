@@ -2,6 +2,7 @@
 // pick elements by a rule: diagonals, windows, strides.
 #include <algorithm>
 
+#include "graph/functions/reducing/reductions.h"
 #include "models/exported/aten/numbered.h"
 #include "models/exported/aten/operators.h"
 #include "models/exported/aten/windows.h"
@@ -182,6 +183,15 @@ Tensor numbers_repeated(const Call& call) {
   return Tensor::from(numbers, {std::ssize(numbers)});
 }
 
+// The rows of a table that the indices name, scaled to a norm of at most `max_norm`.
+Tensor rows_scaled(const Call& call) {
+  Tensor table = call.tensor("self"), indices = call.tensor("indices").to(i64);
+  Tensor scaled = renorm(table, call.number("norm_type"), 0, call.number("max_norm"));
+  Tensor none = zeros({table.size(0)}, DType::boolean);
+  Tensor is_named = with_elements_at(none, indices.reshape({indices.count()}), full({}, 1));
+  return where(is_named.unsqueeze(1), scaled, table);
+}
+
 constexpr Operator rows[] = {
     {"aten.embedding.default",
      [](const Call& c) { return embedding(c.tensor("indices"), c.tensor("weight")); }},
@@ -224,6 +234,7 @@ constexpr Operator rows[] = {
      [](const Call& c) {
        return padded(c.tensor("self"), c.integers("pad"), c.scalar("value", 0));
      }},
+    {"aten.embedding_renorm.default", by<rows_scaled>},
     {"aten.masked_scatter.default", by<masked_replaced>},
     {"aten.repeat_interleave.Tensor", by<numbers_repeated>},
 };

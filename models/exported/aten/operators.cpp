@@ -12,8 +12,8 @@ const Table& table() {
     Table rows;
     for (auto family : {arrangement_operators(), arithmetic_operators(), convolution_operators(),
                         creation_operators(), function_operators(), indexing_operators(),
-                        normalisation_operators(), product_operators(), reduction_operators(),
-                        scan_operators(), size_operators()})
+                        normalisation_operators(), pooling_operators(), product_operators(),
+                        reduction_operators(), scan_operators(), size_operators()})
       for (const Operator& row : family) rows.emplace(row.name, &row);
     return rows;
   }();

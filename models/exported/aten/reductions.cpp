@@ -1,6 +1,4 @@
 // Operators that reduce axes, and those that go along one: sums, extrema, softmax.
-#include <algorithm>
-
 #include "graph/functions/reducing/reductions.h"
 #include "models/exported/aten/operators.h"
 #include "runtime/base/error.h"
@@ -37,37 +35,11 @@ constexpr auto along_axis = [](const Call& c) {
   return function(c.flag("half_to_float", false) ? x.to(f32) : x, c.axis("dim"));
 };
 
-// The variance over n - correction, which may be a fraction.
-struct Spread {
-  std::vector<int> axes;
-  double correction;
-};
-Spread spread_of(const Call& call) { return {call.axes("dim"), call.number("correction", 1)}; }
-
-Tensor variance_from(Tensor biased, const Tensor& x, const Spread& spread) {
-  if (spread.correction == 0) return biased;
-  std::int64_t count = 1;
-  for (int axis : spread.axes) count *= x.rank() == 0 ? 1 : x.size(axis);
-  if (spread.axes.empty()) count = x.count();
-  auto n = static_cast<double>(count);
-  return biased * (n / std::max(n - spread.correction, 0.0));
-}
 Tensor variance(const Call& call) {
-  Tensor x = call.tensor("self");
-  Spread spread = spread_of(call);
-  auto whole = static_cast<std::int64_t>(spread.correction);
-  if (static_cast<double>(whole) == spread.correction)
-    return var(x, spread.axes, whole, keeps(call));
-  return variance_from(var(x, spread.axes, 0, keeps(call)), x, spread);
+  return var(call.tensor("self"), call.axes("dim"), call.number("correction", 1), keeps(call));
 }
 std::pair<Tensor, Tensor> variance_and_mean(const Call& call) {
-  Tensor x = call.tensor("self");
-  Spread spread = spread_of(call);
-  auto whole = static_cast<std::int64_t>(spread.correction);
-  if (static_cast<double>(whole) == spread.correction)
-    return var_mean(x, spread.axes, whole, keeps(call));
-  auto [biased, center] = var_mean(x, spread.axes, 0, keeps(call));
-  return {variance_from(biased, x, spread), center};
+  return var_mean(call.tensor("self"), call.axes("dim"), call.number("correction", 1), keeps(call));
 }
 
 constexpr Operator rows[] = {

@@ -46,6 +46,13 @@ Tensor side_by_side(const Tensor& x, const Windows& windows) {
   return x.reshape(with_last(x, rank, apart)).permute(order).reshape(with_last(x, rank, joined));
 }
 
+// One value stands for all axes.
+Shape of_axes(const Call& call, std::string_view name, int rank, const Shape& missing) {
+  Shape values = call.integers(name, missing);
+  if (values.rank() == 1 && rank > 1) values = Shape(static_cast<std::size_t>(rank), values[0]);
+  if (values.rank() != rank) call.refuse(name, concat("has not ", rank, " values"));
+  return values;
+}
 }  // namespace
 
 Tensor padded(const Tensor& given, const Shape& pad, const Number& value) {
@@ -107,6 +114,25 @@ Tensor all_places(const Tensor& x, const Windows& windows) {
   std::vector<Tensor> indices(static_cast<std::size_t>(first) + 1);
   indices.back() = numbers;
   return indexed(flat, indices);
+}
+
+Shape positive(const Call& call, std::string_view name, int rank, const Shape& missing) {
+  Shape values = of_axes(call, name, rank, missing);
+  for (std::int64_t value : values)
+    if (value < 1 || value > INT32_MAX) call.refuse(name, concat("has the value ", value));
+  return values;
+}
+Shape not_negative(const Call& call, std::string_view name, int rank) {
+  Shape values = of_axes(call, name, rank, Shape(static_cast<std::size_t>(rank), 0));
+  for (std::int64_t value : values)
+    if (value < 0 || value > INT32_MAX) call.refuse(name, concat("has the value ", value));
+  return values;
+}
+
+Shape pads(const Shape& before, const Shape& after) {
+  Shape pad;
+  for (int i = before.rank() - 1; i >= 0; --i) pad.insert(pad.end(), {before[i], after[i]});
+  return pad;
 }
 
 }  // namespace tilewright::exported

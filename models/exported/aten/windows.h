@@ -2,7 +2,9 @@
 // which of its elements a place of a window meets.
 #pragma once
 
-#include "graph/tensor/tensor.h"
+#include <string_view>
+
+#include "models/exported/aten/call.h"
 
 namespace tilewright::exported {
 
@@ -22,5 +24,13 @@ std::int64_t window_count(const Windows& windows, int axis, std::int64_t size);
 Tensor at_place(const Tensor& x, const Windows& windows, std::int64_t place);
 // [.., places of a window together, windows of all axes together], row-major both.
 Tensor all_places(const Tensor& x, const Windows& windows);
+
+// Arguments with a value an axis, or one for all; raise `Error` for others, and for values that are
+// not at least 1, or at least 0.
+Shape positive(const Call& call, std::string_view name, int rank, const Shape& missing);
+Shape not_negative(const Call& call, std::string_view name, int rank);
+
+// Of sizes before and after each axis, in the order that `padded` takes.
+Shape pads(const Shape& before, const Shape& after);
 
 }  // namespace tilewright::exported
