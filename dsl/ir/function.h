@@ -156,7 +156,8 @@ struct Schedule {
   // all lanes.
   bool tabulated = false;
   // Of a dot: how, whether the right operand lies in panels and is multiplied there, and whether
-  // the left one is packed before the loop around, for all of its turns.
+  // the left one is packed before the loop around, for all of its turns. Of a store_desc: whether
+  // it packs its block as panels, two rows at a time.
   Product product = Product::along_n;
   bool in_panels = false, hoisted = false;
   bool operator==(const Schedule&) const = default;

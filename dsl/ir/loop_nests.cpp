@@ -49,7 +49,9 @@ void verify_marks(const Function& function, const Inst& inst) {
                           function.type(inst.results[0]).dtype == DType::f32;
   expect(!s.tabulated || can_be_tabulated, inst,
          "is tabulated; only an elementwise tile of f32 can be");
-  bool is_of_dots = s.product != Schedule{}.product || s.in_panels || s.hoisted;
+  expect(inst.op == Op::dot_ || inst.op == Op::store_desc_ || !s.in_panels, inst,
+         "is in panels; only what a dot reads and what a store_desc writes can be");
+  bool is_of_dots = s.product != Schedule{}.product || s.hoisted;
   expect(inst.op == Op::dot_ || !is_of_dots, inst,
          "says how operands are multiplied; only a dot multiplies");
 }

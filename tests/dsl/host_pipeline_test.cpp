@@ -147,6 +147,11 @@ TEST(HostPipeline, RefusesSchedulesThatAreNotPossible) {
       HasSubstr("its left operand is hoisted; that takes a product by tiles"));
   EXPECT_THAT(
       with("avx512",
+           [](ir::Function& f) { only(f, ir::Op::store_desc_).schedule.in_panels = true; }),
+      HasSubstr(
+          "is in panels; that takes a loop nest of its own, which stores a block of an array"));
+  EXPECT_THAT(
+      with("avx512",
            [](ir::Function& f) { f = ir::parse("func @f(%x: ptr<f32>) warps 1 laid_out {\n}\n"); }),
       HasSubstr("@f is laid_out; a host's code is made of a function that is traced or "
                 "scheduled"));

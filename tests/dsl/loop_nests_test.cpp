@@ -66,6 +66,8 @@ TEST(LoopNests, MarksStandWhereTheyMeanSomething) {
   EXPECT_THAT(error_with("expand_dims %s, 0 : f32[1x32]",
                          "expand_dims %s, 0 : f32[1x32] schedule (tabulated)"),
               HasSubstr("is tabulated; only an elementwise tile of f32 can be"));
+  EXPECT_THAT(error_with("(kept)", "(kept, in_panels)"),
+              HasSubstr("[exp] is in panels; only what a dot reads and what a store_desc writes"));
   EXPECT_THAT(error_with("(kept)", "(kept, product packed)"),
               HasSubstr("[exp] says how operands are multiplied; only a dot multiplies"));
 }

@@ -29,7 +29,9 @@ int lane_axis(const Shape& domain) {
 }  // namespace
 
 void Emitter::emit_loop_nest(const Shape& domain, const std::vector<Root>& roots) {
-  if (store_panels(roots)) return;
+  for (const Root& root : roots)
+    if (root.inst != nullptr && root.inst->schedule.in_panels)
+      return store_panels(*root.inst, roots.size() == 1);
   LoopNest s{.domain = domain, .roots = roots, .lane = lane_axis(domain)};
   std::int64_t width = domain[s.lane];
   lanes_ = static_cast<int>(std::min<std::int64_t>(

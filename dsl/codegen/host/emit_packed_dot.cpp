@@ -26,6 +26,7 @@
 #include "dsl/codegen/host/matrix.h"
 #include "dsl/target/packed_product.h"
 #include "runtime/base/divide_up.h"
+#include "runtime/base/error.h"
 
 namespace tilewright::dsl {
 namespace {
@@ -211,37 +212,15 @@ void Emitter::prefetch_share(const Matrix& b, llvm::Value* first, std::int64_t c
   });
 }
 
-// Stores a block of memory as panels of pairs, [panels, depth / 2, width, 2], by whole vectors, if
-// that is all that the loop nest does. What is stored is the block with its axes permuted.
-bool Emitter::store_panels(const std::vector<Root>& roots) {
-  if (roots.size() != 1 || roots[0].inst == nullptr || roots[0].inst->op != ir::Op::store_desc_)
-    return false;
-  const ir::Inst& store = *roots[0].inst;
-  const ir::Inst* permute = defs_.inst(store.operands[1]);
-  if (permute == nullptr || permute->op != ir::Op::permute_ || slots_.contains(store.operands[1]))
-    return false;
-  const ir::Inst* load = defs_.inst(permute->operands[0]);
+// Stores a block of memory as panels of pairs, by whole vectors.
+void Emitter::store_panels(const ir::Inst& store, bool is_alone) {
+  const std::optional<PanelStore> panels = products_.panel_store(store);
+  require(panels && is_alone, "[store_desc] ", describe(store.where),
+          ": is in panels; that takes a loop nest of its own, which stores a block of an array, "
+          "permuted to [panels, depth / 2, width, 2], in elements of 16 bits and whole vectors");
+  const auto& [load, from, to] = *panels;
   const ir::Type& type = function_.type(store.operands[1]);
-  if (load == nullptr || load->op != ir::Op::load_desc_ || slots_.contains(load->results[0]) ||
-      size_bytes(type.dtype) != 2 || type.shape.rank() != 4 || type.shape[3] != 2 ||
-      target_.lanes < 8 || type.shape[2] % target_.lanes != 0 || live_rows_[load->results[0]] ||
-      !products_.is_inside(*load) || !products_.is_inside(store))
-    return false;
-  auto number = [](llvm::Value* stride) {
-    auto* known = llvm::dyn_cast<llvm::ConstantInt>(stride);
-    return known == nullptr ? 0 : known->getSExtValue();
-  };
-  std::int64_t to[4], from[4];
-  const std::vector<int>& dims = permute->get<ir::Permutation>().dims;
-  for (std::size_t axis = 0; axis < 4; ++axis) {
-    to[axis] = number(arrays_.at(store.operands[0]).strides[axis]);
-    from[axis] =
-        number(arrays_.at(load->operands[0]).strides[static_cast<std::size_t>(dims[axis])]);
-  }
   const std::int64_t width = type.shape[2], depth = 2 * type.shape[1];
-  if (to[3] != 1 || to[2] != 2 || to[1] != 2 * width || to[0] <= 0 || to[0] % 2 != 0 ||
-      from[1] != 2 * from[3] || (from[2] != 1 && from[3] != 1))
-    return false;
   Position first;
   first.index.assign(4, index(0));
   auto* source = desc_address(*load, 1, load->get<ir::BlockAccess>().shape, first).pointer;
@@ -255,7 +234,6 @@ bool Emitter::store_panels(const std::vector<Root>& roots) {
     panel_here.data = gep(target, DType::u16, b_.CreateMul(i, index(to[0])));
     pack_panel(block, panel_here);
   });
-  return true;
 }
 
 void Emitter::pack_panel(const Matrix& b, const Matrix& panel) {

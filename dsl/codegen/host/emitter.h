@@ -263,7 +263,7 @@ class Emitter : Arithmetic {
   llvm::Value* next_chunk(const Matrix& b, llvm::Value* k, std::int64_t depth);
   void prefetch_share(const Matrix& b, llvm::Value* first, std::int64_t columns, std::int64_t depth,
                       llvm::Value* left_panel, llvm::Value* left_panels);
-  bool store_panels(const std::vector<Root>& roots);
+  void store_panels(const ir::Inst& store, bool is_alone);
   void pack_panel(const Matrix& b, const Matrix& panel);
   void pack_pairs(const Matrix& b, const Matrix& panel, llvm::Value* k, std::int64_t n);
   void add_start(const Matrix& panel);

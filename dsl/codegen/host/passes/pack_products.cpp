@@ -1,11 +1,12 @@
-// Says by which loops each product is multiplied, and what is packed for it and where.
+// Says by which loops each product is multiplied, and what is packed for it, where and how.
 //
 // Before: loop nests are formed, and say which operands are in memory as a whole. After: each dot
 // says how it is multiplied (plan/product_plan.h). A right operand that lies in panels is
 // multiplied there, without a copy. A left operand that is multiplied by tiles (AMX) and is the
-// same in all turns of a loop is packed before it, unless it is large. Without the pass all
-// products go along the columns of the right operand, of which they make a copy where its rows are
-// not contiguous. A program that says of a product already how it is multiplied stays as it is.
+// same in all turns of a loop is packed before it, unless it is large. A store that makes panels of
+// pairs of a block in memory, in a loop nest of its own, does so by whole vectors. Without the pass
+// all products go along the columns of the right operand, of which they make a copy where its rows
+// are not contiguous. A program that says any of this already stays as it is.
 #include <algorithm>
 #include <optional>
 #include <unordered_set>
@@ -15,6 +16,7 @@
 #include "dsl/codegen/host/passes/host_passes.h"
 #include "dsl/codegen/host/plan/product_plan.h"
 #include "dsl/codegen/llvm/live_rows.h"
+#include "dsl/ir/loop_nests.h"
 #include "dsl/ir/rewrite.h"
 #include "dsl/target/packed_product.h"
 
@@ -41,6 +43,8 @@ class Packer {
 
  private:
   void block(ir::Block& block) {
+    for (std::size_t i = 0; i < block.insts.size(); ++i)
+      if (block.insts[i].op == Op::store_desc_ && has_own_nest(block, i)) store(block.insts[i]);
     for (Inst& inst : block.insts) {
       if (inst.op == Op::dot_) dot(inst);
       if (inst.op == Op::loop_) {
@@ -49,6 +53,19 @@ class Packer {
         for (ir::Block& body : inst.bodies) this->block(body);
       }
     }
+  }
+
+  bool has_own_nest(const ir::Block& block, std::size_t at) const {
+    auto next =
+        std::find_if(block.insts.begin() + static_cast<std::ptrdiff_t>(at) + 1, block.insts.end(),
+                     [&](const Inst& inst) { return ir::is_root(function_, inst); });
+    return !block.insts[at].schedule.joined &&
+           (next == block.insts.end() || !next->schedule.joined);
+  }
+
+  void store(Inst& inst) {
+    if (!plans_.panel_store(inst)) return;
+    inst.schedule.in_panels = has_changed_ = true;
   }
 
   void dot(Inst& inst) {
@@ -92,7 +109,7 @@ class Packer {
 bool pack_products(ir::Function& function, const Target& target) {
   bool is_said = false;
   ir::for_each_inst(std::as_const(function.body), [&](const Inst& inst) {
-    is_said |= inst.op == Op::dot_ && inst.schedule != ir::Schedule{};
+    is_said |= (inst.op == Op::dot_ && inst.schedule != ir::Schedule{}) || inst.schedule.in_panels;
   });
   return !is_said && Packer(function, target).run();
 }

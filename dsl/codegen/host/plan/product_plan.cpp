@@ -144,6 +144,33 @@ std::optional<PanelPlace> ProductPlans::panels(Value matrix, DType sum) const {
   return PanelPlace{*found, width, *panel / row, in_word};
 }
 
+std::optional<PanelStore> ProductPlans::panel_store(const Inst& store) const {
+  const Value block = store.operands[1];
+  const ir::Type& type = defs_.type(block);
+  const bool has_pairs =
+      size_bytes(type.dtype) == 2 && type.shape.rank() == 4 && type.shape[3] == 2;
+  const Inst* permute = defs_.inst(block);
+  if (!has_pairs || is_in_scratch(block) || permute->op != Op::permute_) return std::nullopt;
+  const Value source = permute->operands[0];
+  const Inst* load = defs_.inst(source);
+  if (is_in_scratch(source) || load->op != Op::load_desc_ || live_rows_[source] ||
+      !is_inside(*load) || !is_inside(store))
+    return std::nullopt;
+  PanelStore result{load, {}, {}};
+  auto &from = result.from, &to = result.to;
+  const std::vector<int>& dims = permute->get<ir::Permutation>().dims;
+  for (std::size_t axis = 0; axis < 4; ++axis) {
+    from[axis] = stride(*load, dims[axis]).value_or(0);
+    to[axis] = stride(store, static_cast<int>(axis)).value_or(0);
+  }
+  const std::int64_t width = type.shape[2];
+  const bool is_dense =
+      to[3] == 1 && to[2] == 2 && to[1] == 2 * width && to[0] > 0 && to[0] % 2 == 0;
+  const bool is_of_rows = from[1] == 2 * from[3] && (from[2] == 1 || from[3] == 1);
+  const bool is_wide = target_.lanes >= 8 && width % target_.lanes == 0;
+  return is_dense && is_of_rows && is_wide ? std::optional(result) : std::nullopt;
+}
+
 int ProductPlans::elements_in_word(DType a, DType b, DType sum) const {
   const DType wide = is_floating(a) ? accumulator(a) : DType::i32;
   return a == b && sum == wide ? static_cast<int>(dsl::elements_in_word(target_, a)) : 1;

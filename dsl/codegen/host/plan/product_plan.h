@@ -37,6 +37,13 @@ struct PanelPlace {
   int in_word;
 };
 
+// A store_desc of panels of pairs, [panels, depth / 2, width, 2]: of a block of memory, whose axes
+// are permuted so. Whole vectors of two rows are put together for it.
+struct PanelStore {
+  const ir::Inst* load;
+  std::array<std::int64_t, 4> from, to;  // strides along the axes of what is stored
+};
+
 class ProductPlans {
  public:
   ProductPlans(const Definitions& definitions, const std::vector<ScalarFacts>& facts,
@@ -47,6 +54,8 @@ class ProductPlans {
   std::optional<MatrixPlace> place(ir::Value value) const;
   // Likewise of a matrix that is the right operand of a dot with sums of this type.
   std::optional<PanelPlace> panels(ir::Value matrix, DType sum) const;
+  // Nothing if the store is of something else.
+  std::optional<PanelStore> panel_store(const ir::Inst& store) const;
   // Of a load_desc or store_desc: the whole block, or the rows of it that are needed, wherever it
   // begins.
   bool is_inside(const ir::Inst& access) const;
