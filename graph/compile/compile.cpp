@@ -239,12 +239,13 @@ bool CompiledFunction::State::makes_plan_for_many_sizes(const Call& call,
   return !is_for_one || is_full();
 }
 
-// Whether the process's stance has the call compiled.
+// Whether the process's stance has the call compiled; a size that was declared is no reason not to.
 bool CompiledFunction::State::may_compile(const Call& call,
                                           const std::vector<Difference>& differences) const {
   const Stance now = stance();
-  if (now == Stance::compile) [[likely]]
-    return true;
+  const bool is_declared =
+      !differences.empty() && std::ranges::all_of(differences, &Difference::is_declared);
+  if (now == Stance::compile || is_declared) return true;
   if (now == Stance::eager_then_compile) return calls > 1;
   require(now != Stance::fail_on_recompile,
           "[compile] the stance is fail_on_recompile, and no "

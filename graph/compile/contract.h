@@ -45,6 +45,7 @@ struct Difference {
   std::string expected;          // "3"
   std::optional<std::source_location> where =
       {};                        // a guard's: the user's line that reads the value
+  bool is_declared = false;      // a size, of an axis that was declared to change
   std::string sentence() const;  // "argument 0: axis 1 is 4, compiled for 3"
 };
 
@@ -57,7 +58,9 @@ struct Recompilation {
   std::string sentence() const;  // all of them
 };
 
-// What compiled functions do with a call that no plan fits, everywhere in the process.
+// What compiled functions do with a call that no plan fits, everywhere in the process. Sizes that
+// were declared (mark_dynamic) are planned as they come, whatever the stance; of a class of sizes
+// that is new, the programs are compiled then.
 enum class Stance : std::uint8_t {
   compile,             // compile it: the default
   force_eager,         // run all calls op by op, also those that a plan fits

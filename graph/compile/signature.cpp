@@ -66,6 +66,7 @@ static void add_layout_differences(const ArgumentType& known, const ArgumentType
     add(is_static ? static_size : size,
         concat("axis ", axis, is_static ? ", which is static, is " : " is "), call.shape[axis],
         known.shape[axis], axis);
+    result.back().is_declared = declared.is_dynamic(place.text, axis);
   }
   bool is_resized = known.shape != call.shape;
   if (!is_resized && known.strides != call.strides)

@@ -4,6 +4,7 @@
 // A few hundred shapes; TILEWRIGHT_TEST_SHAPES says how many, and the nightly run tries 200,000
 // within the bounds that programs have.
 #include <gtest/gtest.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -48,18 +49,28 @@ Process process() {
 
 using Seconds = std::chrono::duration<double>;
 
+// Of this thread: seconds in which it ran.
+double processor_time() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
 // Calls that one thread makes, each with a shape that it has not met.
 struct Caller {
   std::function<Tensor(const Tensor&)> call;
-  std::function<float(float)> meaning;  // of an element
-  std::vector<double> seconds = {};     // of each call
+  std::function<float(float)> meaning;         // of an element
+  std::vector<double> seconds = {};            // of each call
+  std::vector<double> processor_seconds = {};  // of these, those in which the thread ran
 
   void run(const Tensor& all, const std::vector<std::int64_t>& lengths) {
     const auto* elements = static_cast<const float*>(all.const_data());
     for (std::int64_t length : lengths) {
       Tensor x = all.slice(0, 0, length);
       auto begin = std::chrono::steady_clock::now();
+      const double ran = processor_time();
       Tensor y = call(x);
+      processor_seconds.push_back(processor_time() - ran);
       seconds.push_back(Seconds(std::chrono::steady_clock::now() - begin).count());
       const auto last = static_cast<std::size_t>(length - 1);
       const auto* results = static_cast<const float*>(y.const_data());
@@ -140,7 +151,9 @@ TEST(ManyShapes, TakeNoMoreThanTheirBounds) {
   EXPECT_GE(dsl::compile_statistics().compiled, count) << "shapes shared their code";
   if (!asked) return;
   tell_times("eager", callers[0].seconds);
+  tell_times("eager, of a processor", callers[0].processor_seconds);
   tell_times("compiled", callers[1].seconds);
+  tell_times("compiled, of a processor", callers[1].processor_seconds);
 }
 
 TEST(ManyShapes, AreComputedOnWhilePlansOfOthersAreGivenUp) {

@@ -202,6 +202,24 @@ TEST(DeclaredSizes, HaveTheResultsOfEachSizeAlone) {
 }
 
 // What is reduced along the axis has a program for each size, and reports name it.
+TEST(DeclaredSizes, AreNoRecompilation) {
+  Compiled twice = compile(&doubled, on_host());
+  twice(marked(ramp({5, 8}), 0));
+  StanceScope fail(Stance::fail_on_recompile);
+  expect_near(twice(ramp({7, 8})), doubled(ramp({7, 8})));
+  expect_contains(
+      error_of([&] {
+        twice(ramp({7, 9}));
+      }),
+      "the stance is fail_on_recompile, and no plan fits the call (f32 7x9): argument 0: "
+      "axis 1 is 9, compiled for 8");
+  StanceScope eager(Stance::eager_on_recompile);
+  twice(ramp({9, 8}));
+  EXPECT_EQ(twice.report().size(), 3u);
+  twice(ramp({9, 9}));
+  EXPECT_EQ(twice.report().size(), 3u);
+}
+
 TEST(DeclaredSizes, SayWhichProgramsAreForOneSize) {
   const Tensor weight = sin(ramp({24, 32}));
   auto products = [&](const Tensor& x) {

@@ -84,6 +84,12 @@ bool DeclaredSizes::is_static(const std::string& argument, int axis) const {
   return known != marks.axes.end() && !known->second;
 }
 
+bool DeclaredSizes::is_dynamic(const std::string& argument, int axis) const {
+  const SizeMarks& marks = of(argument);
+  auto known = marks.axes.find(axis);
+  return known != marks.axes.end() && known->second;
+}
+
 std::string DeclaredSizes::text(const std::string& argument, const Shape& shape) const {
   std::string text;
   for (const auto& [axis, sizes] : of(argument).axes)

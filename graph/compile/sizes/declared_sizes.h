@@ -48,6 +48,7 @@ class DeclaredSizes {
   // Whether an argument of that shape has sizes that change; none: nothing says that of all axes.
   std::optional<bool> change(const std::string& argument, const Shape& shape) const;
   bool is_static(const std::string& argument, int axis) const;
+  bool is_dynamic(const std::string& argument, int axis) const;
   // "axis 0 is static, axis 1 has sizes from 1 to 4096"; empty: nothing was declared.
   std::string text(const std::string& argument, const Shape& shape) const;
 
