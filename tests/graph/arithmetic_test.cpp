@@ -215,6 +215,19 @@ TEST(Arithmetic, OfBitsAndTruth) {
   EXPECT_EQ(logical_xor(x == x, false).to(i64).to_vector<std::int64_t>(), (Integers{1, 1, 0, 1}));
 }
 
+TEST(Arithmetic, FindsElementsAmongOthers) {
+  Tensor x = Tensor::from(Integers{1, 2, 3, 4, 5, 6}, {2, 3}), values = numbers({2, 6, 9, 2});
+  auto function = [](const Tensor& a, const Tensor& b) { return isin(a, b); };
+  for (const Tensor& y : {function(x, values), compile(function)(x, values)}) {
+    EXPECT_EQ(y.shape(), x.shape());
+    EXPECT_EQ(y.to(i64).to_vector<std::int64_t>(), (Integers{0, 1, 0, 0, 0, 1}));
+  }
+  EXPECT_EQ(isin(x, 4, true).to(i64).to_vector<std::int64_t>(), (Integers{1, 1, 1, 0, 1, 1}));
+  EXPECT_EQ(isin(x, zeros({0}, i64)).to(i64).to_vector<std::int64_t>(), Integers(6));
+  EXPECT_EQ(isin(9, values).item<bool>(), true);
+  EXPECT_EQ(isin(Tensor::scalar(2.5F), values).shape(), Shape{});
+}
+
 TEST(Arithmetic, FindsCommonDivisorsAndMultiples) {
   Integers a = {12, -18, 0, 7, 0, 1836311903, 7540113804746346429, 100},
            b = {18, 12, 5, 0, 0, 1134903170, 4660046610375530309, -75};

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "graph/compile/compile.h"
+#include "graph/functions/reducing/differences.h"
 #include "tests/errors.h"
 
 namespace tilewright {
@@ -110,6 +111,32 @@ TEST(Reductions, ScalePartsToANorm) {
   EXPECT_EQ(renorm(x, 1, -1, 0).to_vector<float>(), Floats(6));
   expect_contains(error_of([&] { renorm(x, 0, 0, 1); }), "[renorm] the order is 0");
   expect_contains(error_of([&] { renorm(ones({2}), 2, 0, 1); }), "[renorm] the operand is 2");
+}
+
+TEST(Differences, OfNeighbours) {
+  Tensor x = Tensor::from(Floats{1, 4, 9, 16, 2, 2, 0, 1}, {2, 4});
+  auto function = [](const Tensor& t) { return std::pair(diff(t), diff(t, 2)); };
+  for (const auto& [once, twice] : {function(x), compile(function)(x)}) {
+    EXPECT_EQ(once.to_vector<float>(), (Floats{3, 5, 7, 0, -2, 1}));
+    EXPECT_EQ(twice.to_vector<float>(), (Floats{2, 2, -2, 3}));
+  }
+  EXPECT_EQ(diff(x, 1, 0).to_vector<float>(), (Floats{1, -2, -9, -15}));
+  EXPECT_EQ(diff(x, 9).shape(), (Shape{2, 0}));
+  EXPECT_EQ(diff(x, 0).to_vector<float>(), x.to_vector<float>());
+  EXPECT_EQ(diff(x > 3, 1, 0).to(i64).to_vector<std::int64_t>(), (Integers{0, 1, 1, 1}));
+  expect_contains(error_of([&] { diff(x, -1); }), "[diff] the times are -1");
+  expect_contains(error_of([] { diff(ones({})); }), "[diff] the operand has no axes");
+}
+
+TEST(Differences, MakeAreas) {
+  Tensor y = Tensor::from(Floats{1, 3, 5, 0, 2, 2}, {2, 3}), x = Tensor::from(Floats{0, 1, 4}, {3});
+  auto function = [&](const Tensor& t) { return std::pair(trapezoid(t, 0.5), trapezoid(t, x)); };
+  for (const auto& [even, uneven] : {function(y), compile(function)(y)}) {
+    EXPECT_EQ(even.to_vector<float>(), (Floats{3, 1.5F}));
+    EXPECT_EQ(uneven.to_vector<float>(), (Floats{2 + 12, 1 + 6}));
+  }
+  EXPECT_EQ(trapezoid(y.to(i64), 1, 0).to_vector<float>(), (Floats{0.5F, 2.5F, 3.5F}));
+  EXPECT_EQ(trapezoid(ones({2, 1})).to_vector<float>(), (Floats{0, 0}));
 }
 
 TEST(Reductions, LogsumexpDoesNotOverflow) {

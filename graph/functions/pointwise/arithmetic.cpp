@@ -238,6 +238,27 @@ Tensor isclose(const TensorOperand& a, const TensorOperand& b, const CloseOption
   return (close | ((distance < infinity) & (distance <= allowed))).tensor();
 }
 
+Tensor isin(const TensorOperand& x, const TensorOperand& values, bool invert) {
+  source_location w = x.where;
+  if (values.is_number) return invert ? x != values : x == values;
+  auto reshaped = [&](const Tensor& t, const Shape& sizes) {
+    return TensorOperand(graph::reshape_operand(t, sizes, w), w);
+  };
+  const Shape shape = x.is_number ? Shape{} : graph::tensor_of(x, "isin").shape();
+  Shape aside = shape;
+  aside.push_back(1);
+  TensorOperand each = x.is_number ? x : reshaped(x.tensor, aside);
+  const Tensor& all = graph::tensor_of(values, "isin");
+  TensorOperand row = reshaped(all, {all.count()});
+  Terms terms = promoted("isin", {&each, &row});
+  terms.dtype = DType::boolean;
+  auto formula = [&](const Terms& t) {
+    Formula among(any({(t[0] == t[1]).tensor(), w}, {-1}), w);
+    return invert ? !among : among;
+  };
+  return graph::computed("isin", terms, formula, {invert}).reshape(shape, w);
+}
+
 Tensor clamp_min(const TensorOperand& x, const TensorOperand& least) { return clamp(x, least, {}); }
 Tensor clamp_max(const TensorOperand& x, const TensorOperand& most) { return clamp(x, {}, most); }
 

@@ -60,6 +60,9 @@ struct CloseOptions {
 // Whether |a - b| <= atol + rtol |b|, or both are equal; of one dtype.
 Tensor isclose(const TensorOperand& a, const TensorOperand& b, const CloseOptions& options = {});
 
+// Whether each element is among those of `values`, or is not; every pair is compared.
+Tensor isin(const TensorOperand& x, const TensorOperand& values, bool invert = false);
+
 // clamp with one bound.
 Tensor clamp_min(const TensorOperand& x, const TensorOperand& least);
 Tensor clamp_max(const TensorOperand& x, const TensorOperand& most);
