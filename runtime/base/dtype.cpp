@@ -18,15 +18,15 @@ struct Row {
 };
 
 constexpr std::array rows = {
-#define TILEWRIGHT_DTYPE(name, host, bits, kind, digits, exponent, bias, storage, code) \
-  Row{DType::name == DType::boolean ? "bool" : #name,                                   \
-      bits,                                                                             \
-      DTypeKind::kind,                                                                  \
-      digits,                                                                           \
-      exponent,                                                                         \
-      bias,                                                                             \
-      storage,                                                                          \
-      code,                                                                             \
+#define TILEWRIGHT_DTYPE(name, host, bits, kind, digits, exponent, bias, storage, code, ...) \
+  Row{DType::name == DType::boolean ? "bool" : #name,                                        \
+      bits,                                                                                  \
+      DTypeKind::kind,                                                                       \
+      digits,                                                                                \
+      exponent,                                                                              \
+      bias,                                                                                  \
+      storage,                                                                               \
+      code,                                                                                  \
       sizeof(host)},
 #include "runtime/base/dtype.def"
 #undef TILEWRIGHT_DTYPE

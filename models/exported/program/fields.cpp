@@ -8,26 +8,13 @@ namespace {
 
 using json::Node;
 
-// torch._export.serde.schema.ScalarType. Complex numbers and types that PyTorch alone has are none.
+// Complex numbers and types that PyTorch alone has are none.
 std::optional<DType> dtype_of_number(std::int64_t number) {
-  switch (number) {
-    case 1: return u8;
-    case 2: return i8;
-    case 3: return i16;
-    case 4: return i32;
-    case 5: return i64;
-    case 6: return f16;
-    case 7: return f32;
-    case 8: return f64;
-    case 12: return DType::boolean;
-    case 13: return bf16;
-    case 28: return u16;
-    case 29: return f8e4m3;
-    case 30: return f8e5m2;
-    case 31: return f8e4m3fnuz;
-    case 32: return f8e5m2fnuz;
-    default: return std::nullopt;
-  }
+#define TILEWRIGHT_DTYPE(name, host, bits, kind, digits, exponent, bias, storage, code, pytorch) \
+  if (pytorch != 0 && number == pytorch) return DType::name;
+#include "runtime/base/dtype.def"
+#undef TILEWRIGHT_DTYPE
+  return std::nullopt;
 }
 
 std::optional<double> special_number(std::string_view text) {
