@@ -10,10 +10,11 @@ using Table = std::unordered_map<std::string_view, const Operator*>;
 const Table& table() {
   static const Table table = [] {
     Table rows;
-    for (auto family : {arrangement_operators(), arithmetic_operators(), convolution_operators(),
-                        creation_operators(), function_operators(), indexing_operators(),
-                        normalisation_operators(), pooling_operators(), product_operators(),
-                        reduction_operators(), scan_operators(), size_operators()})
+    for (auto family :
+         {arrangement_operators(), arithmetic_operators(), composite_operators(),
+          convolution_operators(), creation_operators(), function_operators(), indexing_operators(),
+          normalisation_operators(), pooling_operators(), product_operators(),
+          reduction_operators(), scan_operators(), size_operators()})
       for (const Operator& row : family) rows.emplace(row.name, &row);
     return rows;
   }();

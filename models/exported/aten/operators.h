@@ -49,6 +49,7 @@ std::vector<std::string_view> operator_names();
 // The families, each defined in the file of its name.
 std::span<const Operator> arrangement_operators();
 std::span<const Operator> arithmetic_operators();
+std::span<const Operator> composite_operators();
 std::span<const Operator> convolution_operators();
 std::span<const Operator> creation_operators();
 std::span<const Operator> function_operators();

@@ -1,0 +1,165 @@
+// Operators that PyTorch makes of others, which occur in programs that were exported without
+// run_decompositions(): layers of networks under the names of torch.nn.functional.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "graph/functions/pointwise/activations.h"
+#include "graph/functions/reducing/norms.h"
+#include "models/exported/aten/operators.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::exported {
+namespace {
+
+Tensor with_dtype(const Call& call) {
+  Tensor x = call.tensor("self");
+  call.flag("copy", false);
+  return x.to(call.dtype().value_or(x.dtype()));
+}
+
+template <Tensor (*function)(const TensorOperand&, int)>
+constexpr auto along_axis = [](const Call& c) { return function(with_dtype(c), c.axis("dim")); };
+
+// The mask is added to the scores, or says which of them count.
+Tensor masked(const Tensor& scores, const Tensor& mask) {
+  if (!is_boolean(mask.dtype())) return scores + mask;
+  return where(mask, scores, -std::numeric_limits<double>::infinity());
+}
+
+Tensor attended(const Call& call) {
+  Tensor q = call.tensor("query"), k = call.tensor("key"), v = call.tensor("value"),
+         mask = call.optional_tensor("attn_mask");
+  if (call.number("dropout_p", 0) != 0) call.refuse("dropout_p", "is not 0, which is for training");
+  bool is_causal = call.flag("is_causal", false), is_grouped = call.flag("enable_gqa", false);
+  std::optional<double> scale;
+  if (call.has("scale")) scale = call.number("scale");
+  bool has_form = q.rank() == 4 && k.rank() == 4 && v.rank() == 4 && q.size(3) == v.size(3);
+  if (!mask.defined() && has_form && (is_grouped || q.size(1) == k.size(1)))
+    return scaled_dot_product_attention(q, k, v, {.causal = is_causal, .scale = scale});
+  if (is_causal || is_grouped)
+    call.refuse(is_causal ? "is_causal" : "enable_gqa",
+                "is true, with a mask or tensors that have not four axes");
+  double factor = scale.value_or(1 / std::sqrt(static_cast<double>(q.size(-1))));
+  Tensor scores = matmul(q * factor, k.transpose(-2, -1));
+  if (mask.defined()) scores = masked(scores, mask);
+  return matmul(softmax(scores, -1).to(v.dtype()), v);
+}
+
+Tensor flattened(const Call& call) {
+  Tensor x = call.tensor("self");
+  int rank = std::max(x.rank(), 1), first = call.axis("start_dim", 0),
+      last = call.axis("end_dim", -1);
+  auto start = normalise_axis(first, rank), end = normalise_axis(last, rank);
+  require(start && end && *start <= *end, "[exported] axes ", first, " to ", last, " of [",
+          x.shape(), "] cannot be flattened");
+  if (x.rank() == 0) return x.reshape({1});
+  Shape sizes(x.shape().begin(), x.shape().begin() + *start);
+  std::int64_t together = 1;
+  for (int axis = *start; axis <= *end; ++axis) together *= x.shape()[axis];
+  sizes.push_back(together);
+  sizes.insert(sizes.end(), x.shape().begin() + *end + 1, x.shape().end());
+  return x.reshape(sizes);
+}
+
+std::vector<Tensor> pieces(const Tensor& x, int axis, std::int64_t size) {
+  require(size > 0, "[exported] an axis is split into pieces of ", size);
+  std::vector<Tensor> parts;
+  for (std::int64_t at = 0; at < std::max<std::int64_t>(x.size(axis), 1); at += size)
+    parts.push_back(x.slice(axis, at, at + size));
+  return parts;
+}
+std::vector<Tensor> split(const Call& call) {
+  return pieces(call.tensor("self"), call.axis("dim", 0), call.integer("split_size"));
+}
+std::vector<Tensor> chunked(const Call& call) {
+  Tensor x = call.tensor("self");
+  int axis = call.axis("dim", 0);
+  std::int64_t chunks = call.integer("chunks");
+  if (chunks < 1) call.refuse("chunks", "is below 1");
+  return pieces(x, axis, std::max<std::int64_t>((x.size(axis) + chunks - 1) / chunks, 1));
+}
+
+Tensor stacked(const Call& call) {
+  std::vector<Tensor> parts = call.tensors("tensors");
+  int axis = call.axis("dim", 0);
+  for (Tensor& part : parts) part = part.unsqueeze(axis);
+  return cat(parts, axis);
+}
+
+// Nothing is dropped where a model is run.
+Tensor kept(const Call& call) {
+  if (call.flag("train", false)) call.refuse("train", "is true; programs are run, not trained");
+  call.number("p", 0);
+  return call.tensor("input");
+}
+
+Tensor layer_normalised(const Call& call) {
+  call.flag("cudnn_enable", true);
+  return layer_norm(call.tensor("input"), call.integers("normalized_shape"),
+                    call.optional_tensor("weight"), call.optional_tensor("bias"),
+                    call.number("eps", 1e-5));
+}
+Tensor group_normalised(const Call& call) {
+  call.flag("cudnn_enabled", true);
+  return group_norm(call.tensor("input"), call.integer("num_groups"),
+                    call.optional_tensor("weight"), call.optional_tensor("bias"),
+                    call.number("eps", 1e-5));
+}
+Tensor batch_normalised(const Call& call) {
+  if (call.flag("training", false)) call.refuse("training", "is true; programs are run");
+  call.flag("cudnn_enabled", true);
+  call.number("momentum", 0.1);
+  return batch_norm_inference(call.tensor("input"), call.tensor("running_mean"),
+                              call.tensor("running_var"), call.optional_tensor("weight"),
+                              call.optional_tensor("bias"), call.number("eps", 1e-5));
+}
+Tensor rms_normalised(const Call& call) {
+  std::optional<double> eps;
+  if (call.has("eps")) eps = call.number("eps");
+  return rms_norm(call.tensor("input"), call.integers("normalized_shape"),
+                  call.optional_tensor("weight"), eps);
+}
+
+constexpr Operator rows[] = {
+    {"aten.linear.default",
+     [](const Call& c) {
+       return linear(c.tensor("input"), c.tensor("weight"), c.optional_tensor("bias"));
+     }},
+    {"aten.matmul.default",
+     [](const Call& c) { return matmul(c.tensor("self"), c.tensor("other")); }},
+    {"aten.scaled_dot_product_attention.default", by<attended>},
+    {"aten.layer_norm.default", by<layer_normalised>},
+    {"aten.group_norm.default", by<group_normalised>},
+    {"aten.batch_norm.default", by<batch_normalised>},
+    {"aten.rms_norm.default", by<rms_normalised>},
+    {"aten.softmax.int", along_axis<softmax>},
+    {"aten.log_softmax.int", along_axis<log_softmax>},
+    {"aten.dropout.default", by<kept>},
+    {"aten.flatten.using_ints", by<flattened>},
+    {"aten.split.Tensor", by<split>},
+    {"aten.chunk.default", by<chunked>},
+    {"aten.stack.default", by<stacked>},
+    {"aten.contiguous.default", [](const Call& c) { return c.tensor("self").contiguous(); }},
+    {"aten.to.dtype", by<with_dtype>},
+    {"aten.type_as.default",
+     [](const Call& c) { return c.tensor("self").to(c.tensor("other").dtype()); }},
+    {"aten.masked_fill.Scalar",
+     [](const Call& c) {
+       Tensor x = c.tensor("self");
+       return where(c.tensor("mask"), c.operand("value"), x).to(x.dtype());
+     }},
+    {"aten.hardsigmoid.default", [](const Call& c) { return hardsigmoid(c.tensor("self")); }},
+    {"aten.hardswish.default", [](const Call& c) { return hardswish(c.tensor("self")); }},
+    {"aten.mish.default", [](const Call& c) { return mish(c.tensor("self")); }},
+    {"aten.softplus.default",
+     [](const Call& c) {
+       return softplus(c.tensor("self"), c.number("beta", 1), c.number("threshold", 20));
+     }},
+};
+
+}  // namespace
+
+std::span<const Operator> composite_operators() { return rows; }
+
+}  // namespace tilewright::exported

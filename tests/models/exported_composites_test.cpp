@@ -1,0 +1,195 @@
+// Operators of programs that were exported without run_decompositions(), which the corpus has not.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "models/exported/aten/operators.h"
+#include "tests/errors.h"
+
+namespace tilewright {
+namespace {
+
+using exported::Argument;
+using exported::ArgumentValue;
+using exported::Call;
+using exported::Node;
+using exported::Results;
+using exported::TensorName;
+using exported::TensorNames;
+using exported::Value;
+using ::testing::ElementsAre;
+using ::testing::FloatNear;
+using ::testing::HasSubstr;
+using ::testing::Pointwise;
+
+// What the operator gives for these tensors, by the names of its arguments, and other arguments.
+class OneCall {
+ public:
+  explicit OneCall(const std::string& target) { node_.target = target; }
+  OneCall& with(const std::string& name, const Tensor& tensor) {
+    node_.arguments.push_back({name, TensorName{static_cast<int>(values_.size())}});
+    values_.emplace_back(tensor);
+    return *this;
+  }
+  OneCall& with(const std::string& name, const ArgumentValue& value) {
+    node_.arguments.push_back({name, value});
+    return *this;
+  }
+  OneCall& with_list(const std::string& name, const std::vector<Tensor>& tensors) {
+    TensorNames names;
+    for (const Tensor& tensor : tensors) {
+      names.ids.emplace_back(static_cast<int>(values_.size()));
+      values_.emplace_back(tensor);
+    }
+    node_.arguments.push_back({name, names});
+    return *this;
+  }
+  std::vector<Tensor> all() const {
+    Call call(node_, values_, {});
+    const exported::Operator* op = exported::find_operator(node_.target);
+    require(op != nullptr, "no ", node_.target);
+    std::vector<Tensor> tensors;
+    for (const Value& value : op->compute(call)) tensors.push_back(std::get<Tensor>(value));
+    call.refuse_unread();
+    return tensors;
+  }
+  Tensor one() const { return all().front(); }
+
+ private:
+  Node node_;
+  std::vector<Value> values_;
+};
+
+Tensor sequence(const Shape& shape, double factor = 0.1) {
+  return arange(0, element_count(shape), 1, f32).reshape(shape) * factor;
+}
+void expect_equal(const Tensor& got, const Tensor& expected) {
+  ASSERT_EQ(got.shape(), expected.shape());
+  EXPECT_THAT(got.to_vector<float>(), Pointwise(FloatNear(1e-5F), expected.to_vector<float>()));
+}
+ArgumentValue integers(const std::vector<std::int64_t>& values) {
+  return std::vector<exported::Integer>(values.begin(), values.end());
+}
+
+TEST(ExportedComposites, MultiplyAndAttend) {
+  Tensor x = sequence({2, 3}), w = sequence({4, 3}), b = sequence({4});
+  expect_equal(
+      OneCall("aten.linear.default").with("input", x).with("weight", w).with("bias", b).one(),
+      matmul(x, w.transpose(0, 1)) + b);
+  Tensor q = sequence({1, 2, 3, 4}), k = sequence({1, 2, 3, 4}, -0.05),
+         v = sequence({1, 2, 3, 4}, 1);
+  auto attention = [&] {
+    return OneCall("aten.scaled_dot_product_attention.default")
+        .with("query", q)
+        .with("key", k)
+        .with("value", v);
+  };
+  Tensor scores = matmul(q, k.transpose(2, 3)) * 0.5;
+  expect_equal(attention().one(), matmul(softmax(scores, -1), v));
+  Tensor added = sequence({3, 3}, -1);
+  expect_equal(attention().with("attn_mask", added).one(), matmul(softmax(scores + added, -1), v));
+  Tensor lower = arange(0, 3).reshape({3, 1}) >= arange(0, 3);
+  expect_equal(attention().with("attn_mask", lower).one(),
+               attention().with("is_causal", true).one());
+  EXPECT_THAT(error_of([&] { attention().with("dropout_p", 0.5).one(); }), HasSubstr("is not 0"));
+  EXPECT_THAT(error_of([&] { attention().with("attn_mask", lower).with("is_causal", true).one(); }),
+              HasSubstr("\"is_causal\" is true, with a mask"));
+}
+
+TEST(ExportedComposites, Normalise) {
+  Tensor x = sequence({2, 4, 3}), w = sequence({4}, 1), b = sequence({4}, -1);
+  Tensor last = sequence({3}, 1);
+  expect_equal(OneCall("aten.layer_norm.default")
+                   .with("input", x)
+                   .with("normalized_shape", integers({3}))
+                   .with("weight", last)
+                   .one(),
+               layer_norm(x, last));
+  expect_equal(OneCall("aten.rms_norm.default")
+                   .with("input", x)
+                   .with("normalized_shape", integers({3}))
+                   .with("eps", 1e-5)
+                   .one(),
+               rms_norm(x));
+  Tensor grouped =
+      OneCall("aten.group_norm.default").with("input", x).with("num_groups", std::int64_t{4}).one();
+  expect_equal(grouped, layer_norm(x));
+  Tensor y = OneCall("aten.batch_norm.default")
+                 .with("input", x)
+                 .with("weight", w)
+                 .with("bias", b)
+                 .with("running_mean", zeros({4}))
+                 .with("running_var", ones({4}))
+                 .with("training", false)
+                 .with("eps", 0.0)
+                 .one();
+  expect_equal(y, x * w.reshape({4, 1}) + b.reshape({4, 1}));
+  EXPECT_THAT(error_of([&] {
+                OneCall("aten.batch_norm.default").with("input", x).with("training", true).one();
+              }),
+              HasSubstr("\"training\" is true"));
+}
+
+TEST(ExportedComposites, ArrangeAndPass) {
+  Tensor x = sequence({2, 5});
+  EXPECT_EQ(OneCall("aten.flatten.using_ints").with("self", x).one().shape(), (Shape{10}));
+  EXPECT_THAT(
+      error_of([&] {
+        OneCall("aten.flatten.using_ints").with("self", x).with("start_dim", std::int64_t{5}).one();
+      }),
+      HasSubstr("axes 5 to -1 of [2x5] cannot be flattened"));
+  std::vector<Tensor> parts = OneCall("aten.split.Tensor")
+                                  .with("self", x)
+                                  .with("split_size", std::int64_t{2})
+                                  .with("dim", std::int64_t{1})
+                                  .all();
+  ASSERT_EQ(parts.size(), 3U);
+  EXPECT_EQ(parts[2].shape(), (Shape{2, 1}));
+  parts = OneCall("aten.chunk.default")
+              .with("self", x)
+              .with("chunks", std::int64_t{2})
+              .with("dim", std::int64_t{-1})
+              .all();
+  EXPECT_EQ(parts[0].shape(), (Shape{2, 3}));
+  EXPECT_THAT(
+      error_of([&] {
+        OneCall("aten.split.Tensor").with("self", x).with("split_size", std::int64_t{0}).all();
+      }),
+      HasSubstr("pieces of 0"));
+  EXPECT_THAT(error_of([&] {
+                OneCall("aten.chunk.default").with("self", x).with("chunks", std::int64_t{0}).all();
+              }),
+              HasSubstr("\"chunks\" is below 1"));
+  Tensor both = OneCall("aten.stack.default")
+                    .with_list("tensors", {x, x})
+                    .with("dim", std::int64_t{-1})
+                    .one();
+  EXPECT_EQ(both.shape(), (Shape{2, 5, 2}));
+  expect_equal(
+      OneCall("aten.dropout.default").with("input", x).with("p", 0.5).with("train", false).one(),
+      x);
+  EXPECT_THAT(
+      error_of([&] { OneCall("aten.dropout.default").with("input", x).with("train", true).one(); }),
+      HasSubstr("programs are run, not trained"));
+  EXPECT_EQ(OneCall("aten.to.dtype").with("self", x).with("dtype", f64).one().dtype(), f64);
+}
+
+TEST(ExportedComposites, ApplyFunctionsOfElements) {
+  Tensor x = Tensor::from(std::vector<float>{-4, -1, 0, 2}, {4});
+  EXPECT_THAT(OneCall("aten.hardswish.default").with("self", x).one().to_vector<float>(),
+              Pointwise(FloatNear(1e-6F), std::vector<float>{0, -1.F / 3, 0, 5.F / 3}));
+  EXPECT_THAT(OneCall("aten.softplus.default").with("self", x).one().to_vector<float>()[2],
+              FloatNear(std::log(2.F), 1e-6F));
+  Tensor filled = OneCall("aten.masked_fill.Scalar")
+                      .with("self", x)
+                      .with("mask", x < 0)
+                      .with("value", std::int64_t{9})
+                      .one();
+  EXPECT_THAT(filled.to_vector<float>(), ElementsAre(9, 9, 0, 2));
+  expect_equal(OneCall("aten.softmax.int").with("self", x).with("dim", std::int64_t{0}).one(),
+               softmax(x, 0));
+}
+
+}  // namespace
+}  // namespace tilewright
