@@ -4,62 +4,18 @@
 
 #include <cmath>
 
-#include "models/exported/aten/operators.h"
 #include "tests/errors.h"
+#include "tests/models/exported_call.h"
 
 namespace tilewright {
 namespace {
 
-using exported::Argument;
-using exported::ArgumentValue;
-using exported::Call;
-using exported::Node;
-using exported::Results;
-using exported::TensorName;
-using exported::TensorNames;
-using exported::Value;
 using ::testing::ElementsAre;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
+using testing::integers;
+using testing::OneCall;
 using ::testing::Pointwise;
-
-// What the operator gives for these tensors, by the names of its arguments, and other arguments.
-class OneCall {
- public:
-  explicit OneCall(const std::string& target) { node_.target = target; }
-  OneCall& with(const std::string& name, const Tensor& tensor) {
-    node_.arguments.push_back({name, TensorName{static_cast<int>(values_.size())}});
-    values_.emplace_back(tensor);
-    return *this;
-  }
-  OneCall& with(const std::string& name, const ArgumentValue& value) {
-    node_.arguments.push_back({name, value});
-    return *this;
-  }
-  OneCall& with_list(const std::string& name, const std::vector<Tensor>& tensors) {
-    TensorNames names;
-    for (const Tensor& tensor : tensors) {
-      names.ids.emplace_back(static_cast<int>(values_.size()));
-      values_.emplace_back(tensor);
-    }
-    node_.arguments.push_back({name, names});
-    return *this;
-  }
-  std::vector<Tensor> all() const {
-    Call call(node_, values_, {});
-    const exported::Operator* op = exported::find_operator(node_.target);
-    require(op != nullptr, "no ", node_.target);
-    std::vector<Tensor> tensors;
-    for (const Value& value : op->compute(call)) tensors.push_back(std::get<Tensor>(value));
-    call.refuse_unread();
-    return tensors;
-  }
-  Tensor one() const { return all().front(); }
-
- private:
-  Node node_;
-  std::vector<Value> values_;
-};
 
 Tensor sequence(const Shape& shape, double factor = 0.1) {
   return arange(0, element_count(shape), 1, f32).reshape(shape) * factor;
@@ -67,9 +23,6 @@ Tensor sequence(const Shape& shape, double factor = 0.1) {
 void expect_equal(const Tensor& got, const Tensor& expected) {
   ASSERT_EQ(got.shape(), expected.shape());
   EXPECT_THAT(got.to_vector<float>(), Pointwise(FloatNear(1e-5F), expected.to_vector<float>()));
-}
-ArgumentValue integers(const std::vector<std::int64_t>& values) {
-  return std::vector<exported::Integer>(values.begin(), values.end());
 }
 
 TEST(ExportedComposites, MultiplyAndAttend) {

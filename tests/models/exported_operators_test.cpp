@@ -1,0 +1,149 @@
+// What operators of exported programs refuse: shapes that do not fit, and values that cannot be.
+// What they compute is compared with PyTorch by exported_corpus_test.cpp.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/errors.h"
+#include "tests/models/exported_call.h"
+
+namespace tilewright {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::integers;
+using testing::OneCall;
+
+std::string error_of_call(const OneCall& call) {
+  return error_of([&] { call.all(); });
+}
+Tensor image(std::int64_t channels = 2) { return zeros({1, channels, 4, 4}); }
+
+OneCall convolution(const Tensor& x, const Tensor& weight, std::int64_t groups = 1) {
+  return OneCall("aten.convolution.default")
+      .with("input", x)
+      .with("weight", weight)
+      .with("bias", std::monostate())
+      .with("groups", groups);
+}
+
+TEST(ExportedOperators, RefuseConvolutionsThatDoNotFit) {
+  EXPECT_EQ(error_of_call(convolution(image(), zeros({3, 2, 3, 3}))), "no error");
+  EXPECT_THAT(error_of_call(convolution(image(), zeros({3, 5, 3, 3}))),
+              HasSubstr("the channels do not agree"));
+  EXPECT_THAT(error_of_call(convolution(image(), zeros({3, 1, 3, 3}), 2)),
+              HasSubstr("in 2 groups"));
+  EXPECT_THAT(error_of_call(convolution(image(), zeros({3, 2, 3, 3}), 0)),
+              HasSubstr("in 0 groups"));
+  EXPECT_THAT(error_of_call(convolution(zeros({4}), zeros({3, 2, 3, 3}))),
+              HasSubstr("equal ranks are wanted"));
+  EXPECT_THAT(
+      error_of_call(convolution(image(), zeros({3, 2, 3, 3})).with("stride", integers({0, 1}))),
+      HasSubstr("\"stride\" has the value 0"));
+  EXPECT_THAT(
+      error_of_call(convolution(image(), zeros({3, 2, 3, 3})).with("padding", integers({-1, 0}))),
+      HasSubstr("\"padding\" has the value -1"));
+  EXPECT_THAT(error_of_call(
+                  convolution(image(), zeros({3, 2, 3, 3})).with("dilation", integers({1, 1, 1}))),
+              HasSubstr("\"dilation\" has not 2 values"));
+}
+
+TEST(ExportedOperators, RefuseWindowsThatDoNotFit) {
+  for (const char* target : {"aten.avg_pool2d.default", "aten.max_pool2d_with_indices.default"}) {
+    auto pool = [&](std::int64_t size) {
+      return OneCall(target).with("self", image()).with("kernel_size", integers({size, size}));
+    };
+    EXPECT_EQ(error_of_call(pool(2)), "no error");
+    EXPECT_THAT(error_of_call(pool(5)), HasSubstr("\"kernel_size\" does not fit an axis of 4"));
+    EXPECT_THAT(error_of_call(pool(2).with("padding", integers({2, 2}))),
+                HasSubstr("\"kernel_size\" does not fit"));
+  }
+  EXPECT_THAT(error_of_call(OneCall("aten._adaptive_avg_pool2d.default")
+                                .with("self", image())
+                                .with("output_size", integers({0, 2}))),
+              HasSubstr("\"output_size\" is 0 of an axis of 4"));
+  EXPECT_THAT(error_of_call(OneCall("aten._adaptive_avg_pool2d.default")
+                                .with("self", image())
+                                .with("output_size", integers({60000, 60000}))),
+              HasSubstr("are too many"));
+  EXPECT_THAT(error_of_call(OneCall("aten.unfold.default")
+                                .with("self", zeros({4}))
+                                .with("dimension", std::int64_t{0})
+                                .with("size", std::int64_t{5})
+                                .with("step", std::int64_t{1})),
+              HasSubstr("windows of 5 elements every 1 do not fit axis 0"));
+  EXPECT_THAT(error_of_call(OneCall("aten.constant_pad_nd.default")
+                                .with("self", zeros({4}))
+                                .with("pad", integers({1, 1, 1}))),
+              HasSubstr("a pad has 3 sizes for a tensor of rank 1"));
+}
+
+TEST(ExportedOperators, RefuseIndicesThatDoNotFit) {
+  Tensor x = zeros({2, 3}), one = zeros({1}, i64);
+  EXPECT_THAT(
+      error_of_call(
+          OneCall("aten.index.Tensor").with("self", x).with_list("indices", {one, one, one})),
+      HasSubstr("3 indices are given for a tensor of shape [2x3]"));
+  EXPECT_THAT(error_of_call(OneCall("aten.gather.default")
+                                .with("self", x)
+                                .with("dim", std::int64_t{2})
+                                .with("index", zeros({1, 1}, i64))),
+              HasSubstr("axis 2 is outside the rank 2"));
+  EXPECT_THAT(error_of_call(OneCall("aten.diagonal.default").with("self", zeros({3}))),
+              HasSubstr("the axis of a diagonal is outside the rank 1"));
+  EXPECT_THAT(
+      error_of_call(OneCall("aten.cumsum.default").with("self", x).with("dim", std::int64_t{3})),
+      HasSubstr("axis 3 is outside the rank 2"));
+  EXPECT_THAT(error_of_call(OneCall("aten.masked_scatter.default")
+                                .with("self", x)
+                                .with("mask", ones({2, 3}, DType::boolean))
+                                .with("source", zeros({5}))),
+              HasSubstr("a mask has 6 places; the source has 5 elements"));
+  EXPECT_THAT(error_of_call(OneCall("aten.repeat_interleave.Tensor").with("repeats", one - 1)),
+              HasSubstr("a number is repeated -1 times"));
+  EXPECT_THAT(error_of_call(OneCall("aten.repeat_interleave.Tensor")
+                                .with("repeats", one + 2)
+                                .with("output_size", std::int64_t{3})),
+              HasSubstr("repeats give 2 elements; the program says 3"));
+  EXPECT_THAT(
+      error_of_call(OneCall("aten.repeat.default").with("self", x).with("repeats", integers({2}))),
+      HasSubstr("a tensor of rank 2 is repeated along 1 axes"));
+  for (const char* target : {"aten.index_put.default", "aten.put.default"})
+    EXPECT_THAT(error_of_call(OneCall(target).with("accumulate", true)),
+                HasSubstr("\"accumulate\" is true, which is not supported"));
+}
+
+TEST(ExportedOperators, RefuseNumbersThatCannotBe) {
+  auto both = [](const std::string& target, std::int64_t a, std::int64_t b) {
+    return error_of_call(OneCall(target).with("a", a).with("b", b));
+  };
+  EXPECT_THAT(both("_operator.add", INT64_MAX, 1), HasSubstr("have no such result in 64 bits"));
+  EXPECT_THAT(both("_operator.mul", INT64_MAX, 2), HasSubstr("have no such result in 64 bits"));
+  EXPECT_THAT(both("_operator.floordiv", 1, 0), HasSubstr("have no such result in 64 bits"));
+  EXPECT_THAT(error_of_call(OneCall("aten._local_scalar_dense.default").with("self", zeros({2}))),
+              HasSubstr("it must have one element"));
+  EXPECT_THAT(
+      error_of_call(
+          OneCall("aten._assert_tensor_metadata.default").with("a", zeros({2})).with("dtype", i64)),
+      HasSubstr("a tensor is f32; the program was exported for i64"));
+  EXPECT_THAT(error_of_call(OneCall("aten._assert_scalar.default")
+                                .with("self", false)
+                                .with("assert_msg", std::string("u0 must be 3"))),
+              HasSubstr("u0 must be 3"));
+  EXPECT_THAT(error_of_call(OneCall("aten.sym_constrain_range.default")
+                                .with("size", std::int64_t{9})
+                                .with("max", std::int64_t{8})),
+              HasSubstr("a size is 9"));
+  EXPECT_THAT(error_of_call(OneCall("aten.arange.start_step").with("end", 2.5)),
+              HasSubstr("is no integer"));
+  EXPECT_THAT(error_of_call(OneCall("aten.native_group_norm.default")
+                                .with("input", zeros({2, 4, 3}))
+                                .with("N", std::int64_t{2})
+                                .with("C", std::int64_t{4})
+                                .with("HxW", std::int64_t{5})
+                                .with("group", std::int64_t{2})
+                                .with("eps", 1e-5)),
+              HasSubstr("a norm of groups is of 40 elements; the tensor has 24"));
+}
+
+}  // namespace
+}  // namespace tilewright
