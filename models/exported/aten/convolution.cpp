@@ -1,10 +1,18 @@
 // Convolutions, of any number of axes.
+#include "graph/functions/convolving/windows.h"
 #include "models/exported/aten/operators.h"
 #include "models/exported/aten/windows.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
 namespace {
+
+using graph::all_places;
+using graph::at_place;
+using graph::padded;
+using graph::pads;
+using graph::window_count;
+using graph::Windows;
 
 constexpr std::int64_t most_terms = 64;  // of a sum that is written out
 

@@ -2,10 +2,10 @@
 // pick elements by a rule: diagonals, windows, strides.
 #include <algorithm>
 
+#include "graph/functions/convolving/windows.h"
 #include "graph/functions/reducing/reductions.h"
 #include "models/exported/aten/numbered.h"
 #include "models/exported/aten/operators.h"
-#include "models/exported/aten/windows.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
@@ -232,7 +232,7 @@ constexpr Operator rows[] = {
     {"aten.select_scatter.default", by<row_replaced>},
     {"aten.constant_pad_nd.default",
      [](const Call& c) {
-       return padded(c.tensor("self"), c.integers("pad"), c.scalar("value", 0));
+       return graph::padded(c.tensor("self"), c.integers("pad"), c.scalar("value", 0));
      }},
     {"aten.embedding_renorm.default", by<rows_scaled>},
     {"aten.masked_scatter.default", by<masked_replaced>},

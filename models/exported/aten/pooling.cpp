@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "graph/functions/convolving/windows.h"
 #include "models/exported/aten/numbered.h"
 #include "models/exported/aten/operators.h"
 #include "models/exported/aten/windows.h"
@@ -10,6 +11,13 @@
 
 namespace tilewright::exported {
 namespace {
+
+using graph::all_places;
+using graph::at_place;
+using graph::padded;
+using graph::pads;
+using graph::window_count;
+using graph::Windows;
 
 constexpr std::int64_t most_terms = 64;  // of a sum that is written out
 constexpr std::int64_t most_parts = 1 << 16;
