@@ -1,0 +1,271 @@
+#include "graph/functions/convolving/convolution.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "graph/functions/convolving/windows.h"
+#include "graph/ir/location.h"
+#include "graph/tensor/functional.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+
+using graph::At;
+using graph::Windows;
+using std::source_location;
+
+namespace {
+
+// What is convolved and how, with a value an axis and a batch.
+struct Site {
+  std::string_view name;
+  source_location where;
+  Tensor x, weight;
+  Windows windows;
+  Shape before, after;  // what is added around x
+  std::int64_t groups;
+
+  int rank() const { return windows.rank(); }
+  DType dtype() const { return x.dtype(); }
+  // That sums are made in.
+  DType sums() const { return is_floating(dtype()) ? accumulator(dtype()) : dtype(); }
+};
+
+Tensor sum_of(const Tensor& a, const Tensor& b, source_location w) {
+  return TensorOperand(a, w) + TensorOperand(b, w);
+}
+Tensor product_of(const Tensor& a, const Tensor& b, source_location w) {
+  return TensorOperand(a, w) * TensorOperand(b, w);
+}
+
+// A value an axis, at least `least`.
+Shape of_axes(const Site& site, std::string_view what, const Shape& given, std::int64_t least) {
+  Shape values = given.empty() ? Shape{least} : given;
+  if (values.rank() == 1) values = Shape(static_cast<std::size_t>(site.rank()), values[0]);
+  require(values.rank() == site.rank(), "[", site.name, "] there are ", given.rank(), " values of ",
+          what, " (at ", At{site.where}, "); there must be one, or ", site.rank());
+  for (std::int64_t value : values)
+    require(value >= least && value <= INT32_MAX, "[", site.name, "] a value of ", what, " is ",
+            value, " (at ", At{site.where}, "); it must be in [", least, ", ", INT32_MAX, "]");
+  return values;
+}
+
+void require_channels(const Site& site, std::int64_t channels, std::int64_t outputs,
+                      const Tensor& bias) {
+  auto w = site.where;
+  const Shape &x = site.x.shape(), &weight = site.weight.shape();
+  require(site.groups >= 1 && weight[0] % site.groups == 0 && x[1] == channels, "[", site.name,
+          "] x is ", x, ", the weight is ", weight, " in ", site.groups, " groups (at ", At{w},
+          "); the channels do not agree");
+  require(element_count(site.windows.kernel) > 0, "[", site.name, "] the weight is ", weight,
+          " (at ", At{w}, "); its windows must have a place");
+  require(site.weight.dtype() == site.dtype() &&
+              (!bias.defined() || bias.dtype() == site.dtype()) && !is_boolean(site.dtype()) &&
+              !is_float8(site.dtype()),
+          "[", site.name, "] x is ", site.dtype(), ", the weight is ", site.weight.dtype(),
+          bias.defined() ? concat(", the bias is ", bias.dtype()) : "", " (at ", At{w},
+          "); they must have one dtype, of numbers of 16 bits or more, or integers");
+  require(!bias.defined() || bias.shape() == Shape{outputs}, "[", site.name, "] the bias is ",
+          bias.defined() ? bias.shape() : Shape{}, " (at ", At{w}, "); it must have ", outputs,
+          " elements");
+}
+
+// The operands, of as many axes as the function's name says. As operands they are views in a graph
+// that is captured, so that their memory is one input of it.
+Site site_of(std::string_view name, const TensorOperand& x, const Tensor& weight, int rank,
+             std::int64_t groups) {
+  auto w = x.where;
+  const Tensor& given = graph::tensor_of(x, name);
+  graph::tensor_of({weight, w}, name);
+  require(weight.rank() == rank + 2 && (given.rank() == rank + 2 || given.rank() == rank + 1), "[",
+          name, "] x is ", given.shape(), ", the weight is ", weight.shape(), " (at ", At{w},
+          "); equal ranks are wanted, ", rank + 2, ", or one less of x");
+  Shape sizes = given.shape();
+  if (given.rank() == rank + 1) sizes.insert(sizes.begin(), 1);
+  return {name,
+          w,
+          graph::reshape_operand(given, sizes, w),
+          graph::reshape_operand(weight, weight.shape(), w),
+          {Shape(weight.shape().begin() + 2, weight.shape().end()), {}, {}},
+          {},
+          {},
+          groups};
+}
+
+// [N, O, windows..] with sizes of x that has what is around it.
+Shape result_shape(const Site& site, const Tensor& around) {
+  Shape sizes = {site.x.size(0), site.weight.size(0)};
+  for (int i = 0; i < site.rank(); ++i) {
+    std::int64_t size = around.size(2 + i), count = graph::window_count(site.windows, i, size);
+    require(count > 0, "[", site.name, "] a window has ", site.windows.kernel[i],
+            " elements with a dilation of ", site.windows.dilation[i], ", its axis has ", size,
+            " with its padding (at ", At{site.where}, "); it must have room for a window");
+    sizes.push_back(count);
+  }
+  return sizes;
+}
+
+// Of filters that see one channel each, element by element: [N, C, windows..] times [C, O / C].
+Tensor convolved_by_channel(const Site& site, const Tensor& around, const Shape& sizes) {
+  auto w = site.where;
+  std::int64_t places = element_count(site.windows.kernel), of_each = sizes[1] / site.groups;
+  Shape along(static_cast<std::size_t>(site.rank()) + 2, 1);
+  along[0] = site.groups;
+  along[1] = of_each;
+  Tensor filters = site.weight.reshape({sizes[1], places}, w).to(site.sums(), w);
+  Tensor wide = around.to(site.sums(), w).unsqueeze(2, w), total;
+  for (std::int64_t place = 0; place < places; ++place) {
+    Tensor filter = filters.slice(1, place, place + 1, 1, w).reshape(along, w);
+    Tensor term = product_of(graph::at_place(wide, site.windows, place, w), filter, w);
+    total = total.defined() ? sum_of(total, term, w) : term;
+  }
+  return total.reshape(sizes, w);
+}
+
+// x with what is around it [N, C, ..] and weight [O, C / groups, kernel..] -> [N, O, windows..], in
+// the dtype of sums.
+Tensor convolved(const Site& site, const Tensor& around) {
+  auto w = site.where;
+  const Shape sizes = result_shape(site, around);
+  std::int64_t outputs = sizes[1], places = element_count(site.windows.kernel);
+  if (element_count(sizes) == 0) return zeros(sizes, site.sums(), w);
+  if (site.groups > 1 && site.weight.size(1) == 1 && places <= graph::most_slices)
+    return convolved_by_channel(site, around, sizes);
+  Tensor columns = graph::all_places(around, site.windows, w);  // [N, C, places, windows]
+  std::int64_t inputs = site.weight.size(1) * places;
+  std::optional<DType> dtype;
+  if (site.sums() != site.dtype()) dtype = site.sums();
+  if (site.groups == 1) {
+    columns = columns.reshape({sizes[0], inputs, columns.size(-1)}, w);
+    Tensor filters = site.weight.reshape({outputs, inputs}, w);
+    return matmul({filters, w}, {columns, w}, dtype).reshape(sizes, w);
+  }
+  columns = columns.reshape({sizes[0], site.groups, inputs, columns.size(-1)}, w);
+  Tensor filters = site.weight.reshape({site.groups, outputs / site.groups, inputs}, w);
+  return matmul({filters, w}, {columns, w}, dtype).reshape(sizes, w);
+}
+
+// Adds the bias and rounds; `has_batch`: x had one.
+Tensor finished(const Site& site, Tensor y, const Tensor& bias, bool has_batch) {
+  auto w = site.where;
+  if (bias.defined()) {
+    Shape along(static_cast<std::size_t>(site.rank()) + 1, 1);
+    along[0] = bias.count();
+    y = sum_of(y, graph::reshape_operand(bias, along, w).to(site.sums(), w), w);
+  }
+  y = y.to(site.dtype(), w);
+  return has_batch ? y : y.squeeze(0, w);
+}
+
+Tensor convolution(std::string_view name, int rank, const TensorOperand& x, const Tensor& weight,
+                   const Tensor& bias, const ConvolutionOptions& options) {
+  Site site = site_of(name, x, weight, rank, options.groups);
+  site.windows.stride = of_axes(site, "the stride", options.stride, 1);
+  site.windows.dilation = of_axes(site, "the dilation", options.dilation, 1);
+  site.before = site.after = of_axes(site, "the padding", options.padding, 0);
+  require_channels(site, site.weight.size(1) * site.groups, site.weight.size(0), bias);
+  if (options.keeps_sizes) {
+    require(options.padding.empty() &&
+                std::ranges::all_of(site.windows.stride, [](auto step) { return step == 1; }),
+            "[", name, "] sizes are to be kept with a padding or the stride ", site.windows.stride,
+            " (at ", At{x.where}, "); there must be no padding, and a stride of 1");
+    for (int i = 0; i < rank; ++i) {
+      std::int64_t both = site.windows.dilation[i] * (site.windows.kernel[i] - 1);
+      site.before[i] = both / 2;
+      site.after[i] = both - both / 2;
+    }
+  }
+  Tensor around = graph::padded(site.x, graph::pads(site.before, site.after), 0, x.where);
+  return finished(site, convolved(site, around), bias, x.tensor.rank() == rank + 2);
+}
+
+// x with its elements a stride apart, zeros between them.
+Tensor spread(const Site& site) {
+  auto w = site.where;
+  Tensor result = site.x;
+  for (int i = 0; i < site.rank(); ++i) {
+    int axis = 2 + i;
+    std::int64_t step = site.windows.stride[i], size = result.size(axis);
+    if (step == 1 || size == 0) continue;
+    Tensor apart = result.unsqueeze(axis + 1, w);
+    Shape gap = apart.shape(), joined = result.shape();
+    gap[axis + 1] = step - 1;
+    joined[axis] *= step;
+    result = cat({apart, zeros(gap, result.dtype(), w)}, axis + 1, w)
+                 .reshape(joined, w)
+                 .slice(axis, 0, (size - 1) * step + 1, 1, w);
+  }
+  return result;
+}
+
+// [C, O / groups, kernel..] as [O, C / groups, kernel..], each axis of the kernel backwards.
+Tensor turned(const Site& site) {
+  auto w = site.where;
+  std::int64_t places = element_count(site.windows.kernel), out = site.weight.size(1),
+               in = site.weight.size(0) / site.groups;
+  Shape sizes = {site.groups * out, in};
+  sizes.insert(sizes.end(), site.windows.kernel.begin(), site.windows.kernel.end());
+  Tensor by_group = site.weight.reshape({site.groups, in, out, places}, w);
+  if (places > 1) {
+    Tensor by_place = site.weight.reshape({site.weight.size(0) * out, places}, w);
+    Tensor numbers = arange(0, places, 1, DType::i32, w);
+    numbers = TensorOperand(places - 1, w) - TensorOperand(numbers, w);
+    by_group = embedding({numbers, w}, by_place.permute({1, 0}, w))
+                   .permute({1, 0}, w)
+                   .reshape({site.groups, in, out, places}, w);
+  }
+  return by_group.permute({0, 2, 1, 3}, w).reshape(sizes, w);
+}
+
+// The gradient of a convolution for what it is given: a convolution of x, spread, with the filters
+// turned round.
+Tensor transposed(std::string_view name, int rank, const TensorOperand& x, const Tensor& weight,
+                  const Tensor& bias, const TransposedConvolutionOptions& options) {
+  Site site = site_of(name, x, weight, rank, options.groups);
+  site.windows.stride = of_axes(site, "the stride", options.stride, 1);
+  site.windows.dilation = of_axes(site, "the dilation", options.dilation, 1);
+  Shape padding = of_axes(site, "the padding", options.padding, 0);
+  Shape more = of_axes(site, "the output padding", options.output_padding, 0);
+  require_channels(site, site.weight.size(0), site.weight.size(1) * options.groups, bias);
+  for (int i = 0; i < rank; ++i) {
+    std::int64_t reach = site.windows.dilation[i] * (site.windows.kernel[i] - 1);
+    std::int64_t most = std::max(site.windows.stride[i], site.windows.dilation[i]);
+    require(more[i] < most, "[", name, "] a value of the output padding is ", more[i], " (at ",
+            At{x.where}, "); it must be less than the stride or the dilation, ", most);
+    site.before.push_back(reach - padding[i]);
+    site.after.push_back(reach - padding[i] + more[i]);
+  }
+  Tensor around = graph::padded(spread(site), graph::pads(site.before, site.after), 0, x.where);
+  site.weight = turned(site);
+  site.windows.stride = Shape(static_cast<std::size_t>(rank), 1);
+  return finished(site, convolved(site, around), bias, x.tensor.rank() == rank + 2);
+}
+
+}  // namespace
+
+Tensor conv1d(const TensorOperand& x, const Tensor& weight, const Tensor& bias,
+              const ConvolutionOptions& options) {
+  return convolution("conv1d", 1, x, weight, bias, options);
+}
+Tensor conv2d(const TensorOperand& x, const Tensor& weight, const Tensor& bias,
+              const ConvolutionOptions& options) {
+  return convolution("conv2d", 2, x, weight, bias, options);
+}
+Tensor conv3d(const TensorOperand& x, const Tensor& weight, const Tensor& bias,
+              const ConvolutionOptions& options) {
+  return convolution("conv3d", 3, x, weight, bias, options);
+}
+Tensor conv_transpose1d(const TensorOperand& x, const Tensor& weight, const Tensor& bias,
+                        const TransposedConvolutionOptions& options) {
+  return transposed("conv_transpose1d", 1, x, weight, bias, options);
+}
+Tensor conv_transpose2d(const TensorOperand& x, const Tensor& weight, const Tensor& bias,
+                        const TransposedConvolutionOptions& options) {
+  return transposed("conv_transpose2d", 2, x, weight, bias, options);
+}
+Tensor conv_transpose3d(const TensorOperand& x, const Tensor& weight, const Tensor& bias,
+                        const TransposedConvolutionOptions& options) {
+  return transposed("conv_transpose3d", 3, x, weight, bias, options);
+}
+
+}  // namespace tilewright
