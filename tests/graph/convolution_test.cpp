@@ -242,6 +242,22 @@ TEST(TransposedConvolution, AddsEachElementTimesTheFilter) {
     expect_definition(e, true);
 }
 
+// Where the stride does not divide the kernel, is larger, or meets a dilation.
+TEST(TransposedConvolution, FillsUpTheLastBlockOfTheKernel) {
+  for (std::int64_t kernel : {1, 2, 3, 5})
+    for (std::int64_t stride : {1, 2, 3})
+      for (std::int64_t dilation : {1, 2})
+        expect_definition({.channels = 2,
+                           .outputs = 3,
+                           .sizes = {4},
+                           .kernel = {kernel},
+                           .stride = {stride},
+                           .padding = {1},
+                           .dilation = {dilation},
+                           .more = {stride - 1}},
+                          true);
+}
+
 TEST(Convolution, KeepsSizesWhereItIsAskedTo) {
   Tensor x = numbers({3, 6, 5}), weight = numbers({2, 3, 4, 3});
   Tensor y = conv2d(x, weight, {}, {.dilation = {1, 2}, .keeps_sizes = true});
@@ -288,6 +304,10 @@ TEST(Convolution, SaysWhatDoesNotFit) {
                     conv_transpose2d(zeros({1, 3, 4, 4}), weight, {}, {.output_padding = {1}});
                   }),
                   "it must be less than the stride or the dilation, 1");
+  expect_contains(error_of([&] {
+                    conv_transpose2d(zeros({1, 3, 1, 1}), weight, {}, {.padding = {2}});
+                  }),
+                  "the result must have an element");
 }
 
 }  // namespace

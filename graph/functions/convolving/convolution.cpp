@@ -179,13 +179,12 @@ Tensor convolution(std::string_view name, int rank, const TensorOperand& x, cons
   return finished(site, convolved(site, around), bias, x.tensor.rank() == rank + 2);
 }
 
-// x with its elements a stride apart, zeros between them.
-Tensor spread(const Site& site) {
-  auto w = site.where;
-  Tensor result = site.x;
-  for (int i = 0; i < site.rank(); ++i) {
-    int axis = 2 + i;
-    std::int64_t step = site.windows.stride[i], size = result.size(axis);
+// The elements of the last axes so many steps apart, zeros between them.
+Tensor spread(const Tensor& given, const Shape& steps, source_location w) {
+  Tensor result = given;
+  for (int i = 0; i < steps.rank(); ++i) {
+    int axis = given.rank() - steps.rank() + i;
+    std::int64_t step = steps[i], size = result.size(axis);
     if (step == 1 || size == 0) continue;
     Tensor apart = result.unsqueeze(axis + 1, w);
     Shape gap = apart.shape(), joined = result.shape();
@@ -198,47 +197,98 @@ Tensor spread(const Site& site) {
   return result;
 }
 
-// [C, O / groups, kernel..] as [O, C / groups, kernel..], each axis of the kernel backwards.
-Tensor turned(const Site& site) {
-  auto w = site.where;
-  std::int64_t places = element_count(site.windows.kernel), out = site.weight.size(1),
-               in = site.weight.size(0) / site.groups;
-  Shape sizes = {site.groups * out, in};
-  sizes.insert(sizes.end(), site.windows.kernel.begin(), site.windows.kernel.end());
-  Tensor by_group = site.weight.reshape({site.groups, in, out, places}, w);
-  if (places > 1) {
-    Tensor by_place = site.weight.reshape({site.weight.size(0) * out, places}, w);
-    Tensor numbers = arange(0, places, 1, DType::i32, w);
-    numbers = TensorOperand(places - 1, w) - TensorOperand(numbers, w);
-    by_group = embedding({numbers, w}, by_place.permute({1, 0}, w))
-                   .permute({1, 0}, w)
-                   .reshape({site.groups, in, out, places}, w);
-  }
-  return by_group.permute({0, 2, 1, 3}, w).reshape(sizes, w);
+// [rows, places] with the places in the opposite order.
+Tensor turned(const Tensor& x, source_location w) {
+  if (x.size(1) == 1) return x;
+  Tensor numbers = arange(0, x.size(1), 1, DType::i32, w);
+  numbers = TensorOperand(x.size(1) - 1, w) - TensorOperand(numbers, w);
+  return embedding({numbers, w}, x.permute({1, 0}, w)).permute({1, 0}, w);
 }
 
-// The gradient of a convolution for what it is given: a convolution of x, spread, with the filters
-// turned round.
+// Filters of a transposed convolution by places in a block of one stride: element u of the result
+// is at place u % stride of block u / stride, to which come the elements of x of that number and
+// those before it, one a block of the kernel. So each place in a block is an output of its own of a
+// convolution with stride 1. The weight [C, O / groups, kernel..] becomes
+// [O * places in a block, C / groups, blocks..], blocks turned round, as a convolution has them.
+Tensor by_place_in_block(const Site& site, const Shape& stride, const Shape& blocks) {
+  auto w = site.where;
+  const std::int64_t groups = site.groups, in = site.weight.size(0) / groups,
+                     out = site.weight.size(1);
+  Shape behind;
+  for (int i = 0; i < site.rank(); ++i)
+    behind.push_back(blocks[i] * stride[i] - site.windows.kernel[i]);
+  Shape apart = {groups, in, out};
+  std::vector<int> order = {0, 2};
+  for (int i = 0; i < site.rank(); ++i) {
+    apart.insert(apart.end(), {blocks[i], stride[i]});
+    order.push_back(4 + 2 * i);
+  }
+  order.push_back(1);
+  for (int i = 0; i < site.rank(); ++i) order.push_back(3 + 2 * i);
+  const std::int64_t outputs = groups * out * element_count(stride);
+  Shape sizes = {outputs, in};
+  sizes.insert(sizes.end(), blocks.begin(), blocks.end());
+  Tensor whole = graph::padded(site.weight, graph::pads(Shape(stride.size(), 0), behind), 0, w);
+  Tensor rows =
+      whole.reshape(apart, w).permute(order, w).reshape({outputs * in, element_count(blocks)}, w);
+  return turned(rows, w).reshape(sizes, w);
+}
+
+// [N, O * places in a block, blocks..] as [N, O, elements..].
+Tensor joined_blocks(const Tensor& y, const Shape& stride, source_location w) {
+  if (element_count(stride) == 1) return y;
+  const int rank = stride.rank();
+  Shape apart = {y.size(0), y.size(1) / element_count(stride)}, sizes = apart;
+  std::vector<int> order = {0, 1};
+  apart.insert(apart.end(), stride.begin(), stride.end());
+  for (int i = 0; i < rank; ++i) {
+    apart.push_back(y.size(2 + i));
+    sizes.push_back(y.size(2 + i) * stride[i]);
+    order.insert(order.end(), {2 + rank + i, 2 + i});
+  }
+  return y.reshape(apart, w).permute(order, w).reshape(sizes, w);
+}
+
+// The gradient of a convolution for what it is given. No product is with a zero, but for those that
+// fill up the last block of the kernel, and those of a dilation beside a stride.
 Tensor transposed(std::string_view name, int rank, const TensorOperand& x, const Tensor& weight,
                   const Tensor& bias, const TransposedConvolutionOptions& options) {
+  auto w = x.where;
   Site site = site_of(name, x, weight, rank, options.groups);
-  site.windows.stride = of_axes(site, "the stride", options.stride, 1);
-  site.windows.dilation = of_axes(site, "the dilation", options.dilation, 1);
-  Shape padding = of_axes(site, "the padding", options.padding, 0);
-  Shape more = of_axes(site, "the output padding", options.output_padding, 0);
+  const Shape stride = of_axes(site, "the stride", options.stride, 1);
+  Shape dilation = of_axes(site, "the dilation", options.dilation, 1);
+  const Shape padding = of_axes(site, "the padding", options.padding, 0);
+  const Shape more = of_axes(site, "the output padding", options.output_padding, 0);
   require_channels(site, site.weight.size(0), site.weight.size(1) * options.groups, bias);
+  Shape blocks, before, after;
   for (int i = 0; i < rank; ++i) {
-    std::int64_t reach = site.windows.dilation[i] * (site.windows.kernel[i] - 1);
-    std::int64_t most = std::max(site.windows.stride[i], site.windows.dilation[i]);
+    std::int64_t most = std::max(stride[i], dilation[i]);
     require(more[i] < most, "[", name, "] a value of the output padding is ", more[i], " (at ",
-            At{x.where}, "); it must be less than the stride or the dilation, ", most);
-    site.before.push_back(reach - padding[i]);
-    site.after.push_back(reach - padding[i] + more[i]);
+            At{w}, "); it must be less than the stride or the dilation, ", most);
   }
-  Tensor around = graph::padded(spread(site), graph::pads(site.before, site.after), 0, x.where);
-  site.weight = turned(site);
-  site.windows.stride = Shape(static_cast<std::size_t>(rank), 1);
-  return finished(site, convolved(site, around), bias, x.tensor.rank() == rank + 2);
+  if (element_count(stride) > 1) {
+    site.weight = spread(site.weight, dilation, w);
+    site.windows.kernel = Shape(site.weight.shape().begin() + 2, site.weight.shape().end());
+    dilation = Shape(stride.size(), 1);
+  }
+  for (int i = 0; i < rank; ++i) {
+    std::int64_t kernel = site.windows.kernel[i], size = site.x.size(2 + i);
+    blocks.push_back((kernel + stride[i] - 1) / stride[i]);
+    site.before.push_back(dilation[i] * (blocks[i] - 1));
+    std::int64_t have = (size + site.before[i]) * stride[i];
+    std::int64_t end = (size - 1) * stride[i] + dilation[i] * (kernel - 1) + 1 + more[i];
+    require(end > 2 * padding[i] && size > 0, "[", name, "] axis ", i, " of x has ", size,
+            " elements, with a padding of ", padding[i], " (at ", At{w},
+            "); the result must have an element");
+    before.push_back(-padding[i]);
+    after.push_back(end - padding[i] - have);
+  }
+  site.weight = by_place_in_block(site, stride, blocks);
+  site.windows = {blocks, Shape(stride.size(), 1), dilation};
+  Tensor around = graph::padded(site.x, graph::pads(site.before, site.before), 0, w);
+  Tensor whole = joined_blocks(convolved(site, around), stride, w);
+  Tensor y = graph::padded(whole, graph::pads(before, after), 0, w);
+  return finished(site, y, bias, x.tensor.rank() == rank + 2);
 }
 
 }  // namespace
