@@ -20,6 +20,7 @@
 #include "graph/compile/region.h"
 #include "graph/compile/sizes/size_marks.h"
 #include "graph/functions/convolving/convolution.h"
+#include "graph/functions/convolving/padding.h"
 #include "graph/functions/dlpack.h"
 #include "graph/functions/log.h"
 #include "graph/functions/pointwise/activations.h"

@@ -1,0 +1,92 @@
+#include "graph/functions/convolving/padding.h"
+
+#include <algorithm>
+
+#include "graph/functions/convolving/windows.h"
+#include "graph/ir/location.h"
+#include "graph/tensor/functional.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+
+using graph::At;
+using std::source_location;
+
+namespace {
+
+// Elements start, start - 1, .. of an axis.
+Tensor backwards(const Tensor& x, int axis, std::int64_t start, std::int64_t count,
+                 source_location w) {
+  std::vector<int> order = {axis};
+  for (int i = 0; i < x.rank(); ++i)
+    if (i != axis) order.push_back(i);
+  Tensor front = x.permute(order, w);
+  Shape sizes = front.shape();
+  Tensor table = front.reshape({sizes[0], front.count() / sizes[0]}, w);
+  Tensor numbers = TensorOperand(start, w) - TensorOperand(arange(0, count, 1, DType::i64, w), w);
+  sizes[0] = count;
+  std::vector<int> back;
+  for (int i = 1; i < x.rank(); ++i) back.push_back(i);
+  back.insert(back.begin() + axis, 0);
+  return embedding({numbers, w}, table).reshape(sizes, w).permute(back, w);
+}
+
+struct Edge {
+  int axis;
+  std::int64_t count;  // that are added
+  bool is_front;
+};
+
+Tensor part_beyond(const Tensor& x, const Edge& edge, PadMode mode, source_location w) {
+  const auto [axis, count, is_front] = edge;
+  const std::int64_t size = x.size(axis);
+  if (mode == PadMode::circular)
+    return is_front ? x.slice(axis, size - count, size, 1, w) : x.slice(axis, 0, count, 1, w);
+  if (mode == PadMode::reflect) return backwards(x, axis, is_front ? count : size - 2, count, w);
+  Tensor last = is_front ? x.slice(axis, 0, 1, 1, w) : x.slice(axis, size - 1, size, 1, w);
+  Shape sizes = x.shape();
+  sizes[axis] = count;
+  return graph::broadcast_to(last, sizes, "pad", w);
+}
+
+void require_elements(const Tensor& x, const Edge& edge, PadMode mode, source_location w) {
+  const std::int64_t size = x.size(edge.axis), count = edge.count;
+  require(mode == PadMode::replicate || count >= 0, "[pad] ", count,
+          " elements are to be added to axis ", edge.axis, " (at ", At{w},
+          "); reflect and circular have no negative numbers");
+  const std::int64_t most = mode == PadMode::reflect    ? size - 1
+                            : mode == PadMode::circular ? size
+                            : size == 0                 ? 0
+                                                        : INT64_MAX;
+  require(count <= most, "[pad] ", count, " elements are to be added to axis ", edge.axis, " of ",
+          x.shape(), " (at ", At{w}, "); the axis has ", std::max<std::int64_t>(most, 0),
+          " to add in this mode");
+}
+
+}  // namespace
+
+Tensor pad(const TensorOperand& given, const Shape& pad, PadMode mode, const Number& value) {
+  auto w = given.where;
+  Tensor x = graph::tensor_of(given, "pad");
+  x = graph::reshape_operand(x, x.shape(), w);
+  if (mode == PadMode::constant) {
+    graph::require_fits(value, x.dtype(), "pad", w);
+    return graph::padded(x, pad, value, w);
+  }
+  Shape cut;
+  for (std::int64_t count : pad) cut.push_back(std::min<std::int64_t>(count, 0));
+  Tensor inner = graph::padded(x, cut, 0, w);
+  for (int i = 0; i < pad.rank() / 2; ++i) {
+    const int axis = x.rank() - 1 - i;
+    const Edge front{axis, pad[2 * i], true}, back{axis, pad[2 * i + 1], false};
+    for (const Edge& edge : {front, back}) require_elements(inner, edge, mode, w);
+    std::vector<Tensor> parts;
+    if (front.count > 0) parts.push_back(part_beyond(inner, front, mode, w));
+    parts.push_back(inner);
+    if (back.count > 0) parts.push_back(part_beyond(inner, back, mode, w));
+    if (parts.size() > 1) inner = cat(parts, axis, w);
+  }
+  return inner;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,62 @@
+// What is added around a tensor, at once and compiled.
+#include "graph/functions/convolving/padding.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/compile/compile.h"
+#include "tests/errors.h"
+
+namespace tilewright {
+namespace {
+
+using Floats = std::vector<float>;
+
+void expect_padded(const Tensor& x, const Shape& sizes, PadMode mode, const Shape& shape,
+                   const Floats& wanted) {
+  auto function = [&](const Tensor& t) { return pad(t, sizes, mode, 7); };
+  for (const Tensor& y : {function(x), compile(function)(x)}) {
+    EXPECT_EQ(y.shape(), shape);
+    EXPECT_EQ(y.to_vector<float>(), wanted);
+  }
+}
+
+TEST(Pad, AddsWhatItsModeSays) {
+  Tensor line = Tensor::from(Floats{1, 2, 3, 4}, {4});
+  expect_padded(line, {2, 1}, PadMode::constant, {7}, {7, 7, 1, 2, 3, 4, 7});
+  expect_padded(line, {3, 2}, PadMode::reflect, {9}, {4, 3, 2, 1, 2, 3, 4, 3, 2});
+  expect_padded(line, {2, 1}, PadMode::replicate, {7}, {1, 1, 1, 2, 3, 4, 4});
+  expect_padded(line, {2, 4}, PadMode::circular, {10}, {3, 4, 1, 2, 3, 4, 1, 2, 3, 4});
+}
+
+TEST(Pad, CutsWhereNumbersAreNegative) {
+  Tensor line = Tensor::from(Floats{1, 2, 3, 4}, {4});
+  expect_padded(line, {-1, 2}, PadMode::constant, {5}, {2, 3, 4, 7, 7});
+  expect_padded(line, {1, -2}, PadMode::replicate, {3}, {1, 1, 2});
+}
+
+TEST(Pad, BeginsWithTheLastAxis) {
+  Tensor x = Tensor::from(Floats{1, 2, 3, 4, 5, 6}, {1, 2, 3});
+  expect_padded(x, {1, 0, 0, 1}, PadMode::constant, {1, 3, 4},
+                {7, 1, 2, 3, 7, 4, 5, 6, 7, 7, 7, 7});
+  expect_padded(x, {0, 1, 1, 0}, PadMode::reflect, {1, 3, 4}, {4, 5, 6, 5, 1, 2, 3, 2, 4, 5, 6, 5});
+  expect_padded(x.permute({0, 2, 1}), {0, 0, 2, 0}, PadMode::circular, {1, 5, 2},
+                {2, 5, 3, 6, 1, 4, 2, 5, 3, 6});
+}
+
+TEST(Pad, SaysWhatDoesNotFit) {
+  Tensor line = zeros({4});
+  auto error = [&](const Shape& sizes, PadMode mode) {
+    return error_of([&] { pad(line, sizes, mode); });
+  };
+  expect_contains(error({1}, PadMode::constant), "a pad has 1 sizes for a tensor of rank 1");
+  expect_contains(error({4, 0}, PadMode::reflect), "the axis has 3 to add in this mode");
+  expect_contains(error({0, 5}, PadMode::circular), "the axis has 4 to add in this mode");
+  expect_contains(error({-1, 0}, PadMode::circular), "have no negative numbers");
+  expect_contains(error_of([&] {
+                    pad(zeros({0}), {1, 0}, PadMode::replicate);
+                  }),
+                  "the axis has 0 to add");
+}
+
+}  // namespace
+}  // namespace tilewright
