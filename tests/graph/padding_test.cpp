@@ -34,6 +34,14 @@ TEST(Pad, CutsWhereNumbersAreNegative) {
   expect_padded(line, {1, -2}, PadMode::replicate, {3}, {1, 1, 2});
 }
 
+TEST(Pad, KeepsAllDigitsOfIntegers) {
+  const std::int64_t odd = (std::int64_t{1} << 53) + 1;
+  auto function = [&](const Tensor& t) { return pad(t, {0, 1}, PadMode::constant, odd); };
+  Tensor x = Tensor::from(std::vector<std::int64_t>{odd}, {1});
+  for (const Tensor& y : {function(x), compile(function)(x)})
+    EXPECT_EQ(y.to_vector<std::int64_t>(), (std::vector<std::int64_t>{odd, odd}));
+}
+
 TEST(Pad, BeginsWithTheLastAxis) {
   Tensor x = Tensor::from(Floats{1, 2, 3, 4, 5, 6}, {1, 2, 3});
   expect_padded(x, {1, 0, 0, 1}, PadMode::constant, {1, 3, 4},

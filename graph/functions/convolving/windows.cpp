@@ -100,7 +100,7 @@ Tensor padded(const Tensor& given, const Shape& pad, const Number& value, source
     auto filler = [&](std::int64_t count) {
       Shape sizes = x.shape();
       sizes[axis] = count;
-      return full(sizes, value.as_double(), DType::f64, w).to(x.dtype(), w);
+      return constant(x.dtype(), sizes, value, w);
     };
     std::vector<Tensor> parts;
     if (before > 0) parts.push_back(filler(before));
