@@ -18,6 +18,7 @@ namespace {
 // So many texts at a time, of so many rows.
 struct Prompts {
   std::int64_t batch, length;
+  bool operator==(const Prompts&) const = default;
 };
 
 struct SizesCase {
@@ -35,10 +36,11 @@ std::vector<Prompts> random_prompts(std::size_t count, std::int64_t most) {
   std::vector<Prompts> prompts;
   auto add = [&](std::int64_t batch) {
     const auto longest = static_cast<std::uint64_t>(most / batch);
-    prompts.push_back({batch, 1 + static_cast<std::int64_t>(random() % longest)});
+    const Prompts drawn{batch, 1 + static_cast<std::int64_t>(random() % longest)};
+    if (std::ranges::find(prompts, drawn) == prompts.end()) prompts.push_back(drawn);
   };
+  prompts.push_back({1, 1});
   while (prompts.size() < count) add(1);
-  prompts.front().length = 1;
   for (std::int64_t batch : batches)
     for (std::size_t i = 0; i < count / 4; ++i) add(batch);
   return prompts;
