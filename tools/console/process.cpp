@@ -31,8 +31,10 @@ std::terminate_handler usual_terminate = nullptr;
 }
 
 // Memory may also run out where nothing may be thrown: in destructors of the libraries that read
-// options and JSON. Any other reason to get here is a bug, and leaves a core dump.
+// options and JSON, and before main, where not even an exception may have a place. Any other reason
+// to get here is a bug, and leaves a core dump.
 void end_by_terminate() {
+  if (*running == '\0') end_without_memory();
   try {
     if (std::exception_ptr raised = std::current_exception()) std::rethrow_exception(raised);
   } catch (const std::bad_alloc&) {
