@@ -88,6 +88,12 @@ TEST(ExportedOperators, RefuseIndicesThatDoNotFit) {
                                 .with("dim", std::int64_t{2})
                                 .with("index", zeros({1, 1}, i64))),
               HasSubstr("axis 2 is outside the rank 2"));
+  EXPECT_THAT(error_of_call(OneCall("aten.gather.default")
+                                .with("self", zeros({3}))
+                                .with("dim", std::int64_t{0})
+                                .with("index", zeros({1, 1}, i64))),
+              HasSubstr("the index has the shape 1x1, and what it is an index of 3; they must have "
+                        "as many axes"));
   EXPECT_THAT(error_of_call(OneCall("aten.diagonal.default").with("self", zeros({3}))),
               HasSubstr("the axis of a diagonal is outside the rank 1"));
   EXPECT_THAT(

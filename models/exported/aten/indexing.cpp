@@ -21,8 +21,12 @@ int axis_of(const Call& call, std::string_view name, int rank) {
 // A tensor without axes counts as one of one element here.
 Tensor with_axis(const Tensor& x) { return x.rank() == 0 ? x.reshape({1}) : x; }
 
-// The numbers of the elements that `index` names along the axis, at its own place in the others.
+// The numbers of the elements that `index` names along the axis, at its own place in the others. An
+// index that names none may have any rank.
 Tensor numbers_along(const Tensor& x, int axis, const Tensor& index) {
+  if (index.count() == 0) return zeros(index.shape(), i64);
+  require(index.rank() == x.rank(), "[exported] the index has the shape ", index.shape(),
+          ", and what it is an index of ", x.shape(), "; they must have as many axes");
   Strides strides = row_major_strides(x.shape()), others = strides;
   others[axis] = 0;
   return strided_numbers(index.shape(), others) + index.to(i64) * strides[axis];
@@ -42,6 +46,7 @@ Tensor scattered(const Call& call) {
   if (call.has("value"))
     return with_elements_at(x, numbers, full({}, call.number("value"), f64)).reshape(self.shape());
   Tensor from = with_axis(call.tensor("src"));
+  if (index.count() == 0) return self;
   for (int i = 0; i < index.rank(); ++i) from = from.slice(i, 0, index.size(i));
   return with_elements_at(x, numbers, from).reshape(self.shape());
 }
