@@ -94,6 +94,11 @@ TEST(ExportedOperators, RefuseIndicesThatDoNotFit) {
                                 .with("index", zeros({1, 1}, i64))),
               HasSubstr("the index has the shape 1x1, and what it is an index of 3; they must have "
                         "as many axes"));
+  EXPECT_THAT(error_of_call(OneCall("aten.gather.default")
+                                .with("self", x)
+                                .with("dim", std::int64_t{0})
+                                .with("index", ones({1, 1}, i64) + 1)),
+              HasSubstr("is outside a table of 6 rows"));
   EXPECT_THAT(error_of_call(OneCall("aten.diagonal.default").with("self", zeros({3}))),
               HasSubstr("the axis of a diagonal is outside the rank 1"));
   EXPECT_THAT(

@@ -29,7 +29,9 @@ Tensor numbers_along(const Tensor& x, int axis, const Tensor& index) {
           ", and what it is an index of ", x.shape(), "; they must have as many axes");
   Strides strides = row_major_strides(x.shape()), others = strides;
   others[axis] = 0;
-  return strided_numbers(index.shape(), others) + index.to(i64) * strides[axis];
+  Tensor numbers = strided_numbers(index.shape(), others) + index.to(i64) * strides[axis];
+  // What lies beyond the axis is the number of no element, and not that of a neighbour.
+  return where(logical_or(index < 0, index >= x.size(axis)), -1, numbers);
 }
 
 Tensor gathered(const Call& call) {
