@@ -86,7 +86,7 @@ std::vector<CorpusRun> corpus_runs(const CorpusCase& corpus_case) {
 const Unsupported& unsupported() {
   static const Unsupported lists = [] {
     Unsupported read;
-    std::ifstream file(fs::path(TILEWRIGHT_SOURCE_DIR) / "tests/models/exported_unsupported.txt");
+    std::ifstream file(fs::path(TILEWRIGHT_SOURCE_DIR) / "docs/unsupported_operators.txt");
     for (std::string line; std::getline(file, line);) {
       std::istringstream words(line);
       std::string kind, name, reason;

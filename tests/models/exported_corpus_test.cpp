@@ -1,5 +1,5 @@
 // Programs that PyTorch has exported compute what PyTorch computed. What is not supported stands in
-// exported_unsupported.txt; whatever is neither right nor there fails, and so does a line there
+// unsupported_operators.txt; whatever is neither right nor there fails, and so does a line there
 // that is not true any more. TILEWRIGHT_TEST_CASE=ops/add/float32-0 runs one case alone.
 #include "tests/models/exported_corpus.h"
 
