@@ -24,7 +24,7 @@ sanitized=(property_tests cuda_tests autotune_tests graph_tests dsl_tests models
   emulator_tests runtime_tests golden_tests)
 # Random programs by the thousand run above; here two parts of the tile programs, the graphs of the
 # shorter lists, and one of the three tests of whole pipelines; and a few of the graphs of several
-# sizes and of the operators that PyTorch has exported (TILEWRIGHT_TEST_GRAPHS, _SHARE).
+# sizes and of the programs that PyTorch has exported (TILEWRIGHT_TEST_GRAPHS, _SHARE).
 left_out='Slow*:PlannedGraphs.FusedComputeWhatTheGraphMeans'
 left_out+=':TilePasses.ThatDoNotRoundAnew*:TilePasses.ASecondRun*'
 left_out+=':*TileCodegen*/?:*TileCodegen*/1?:*TileCodegen*/2?'

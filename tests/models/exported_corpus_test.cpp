@@ -84,18 +84,20 @@ class Tally {
   std::map<std::string, int> cases_without_;
 };
 
-void check_all(const char* kind, How how, double bounds, std::size_t share = 1) {
+// Every how many of the cases run.
+std::size_t share() {
+  return static_cast<std::size_t>(std::max<std::int64_t>(1, env::test_share().value_or(1)));
+}
+
+void check_all(const char* kind, How how, double bounds) {
   std::vector<CorpusCase> cases = corpus_cases(kind);
   if (cases.empty())
     GTEST_SKIP() << "no " << kind << " in TILEWRIGHT_TEST_CORPUS or ../shared/corpus";
   Tally tally;
   std::size_t count = 0;
-  for (std::size_t i = 0; i < cases.size(); i += share, ++count) tally.check(cases[i], how, bounds);
+  for (std::size_t i = 0; i < cases.size(); i += share(), ++count)
+    tally.check(cases[i], how, bounds);
   tally.report(kind, count);
-}
-
-std::size_t share_of_operators() {
-  return static_cast<std::size_t>(std::max<std::int64_t>(1, env::test_share().value_or(1)));
 }
 
 TEST(ExportedCorpus, ModelsAtOnceComputeWhatPyTorchDoes) {
@@ -105,10 +107,10 @@ TEST(ExportedCorpus, CompiledModelsComputeWhatPyTorchDoes) {
   check_all("models", How::compiled, of_models);
 }
 TEST(ExportedCorpus, OperatorsAtOnceComputeWhatPyTorchDoes) {
-  check_all("ops", How::at_once, of_operators, share_of_operators());
+  check_all("ops", How::at_once, of_operators);
 }
 TEST(ExportedCorpus, CompiledOperatorsComputeWhatPyTorchDoes) {
-  check_all("ops", How::compiled, of_operators, share_of_operators());
+  check_all("ops", How::compiled, of_operators);
 }
 
 }  // namespace
