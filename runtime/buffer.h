@@ -35,7 +35,7 @@ class Buffer {
   DeviceMemory* memory() const { return memory_; }  // null: the host's
   std::int64_t size_bytes() const { return size_bytes_; }
   // From now on nobody may write here: there are copies that would not follow. Whoever writes for a
-  // user asks first.
+  // user asks first. (What a plan may rely on without copies is InputMemory::is_frozen of graph.)
   void freeze() { is_frozen_ = true; }
   bool is_frozen() const { return is_frozen_; }
 

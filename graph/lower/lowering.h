@@ -13,13 +13,13 @@
 // say a scan along an axis, `cumsum`:
 //
 //   1. The op is a row of ir/ops.def, with its family in ops/ (graph/README.md says how). Its kind
-//   is
-//      a new one in Kind (ir/op.h), and the compiler names the switches that want a case of it. The
-//      task maker (regions/task.cpp) calls `opaque` for it: all operands in memory, and the op's
-//      attributes in the task, where the identity of a region sees them. Of the tests,
-//      tests/property/random_graph.cpp draws operands for it, and error_bound.cpp bounds its error.
+//      is a new one in Kind (ir/op.h), and the compiler names the switches that want a case of it.
+//      The task maker (regions/task.cpp) calls `opaque` for it: all operands in memory, and the
+//      op's attributes in the task, where the identity of a region sees them. Of the tests,
+//      tests/property/graph_growth.cpp draws operands for it, and error_bound.cpp bounds its error.
 //   2. A row TILEWRIGHT_LOWERING(scan) in lowerings.def, before `rows`.
-//   3. A file, scan/scan.cpp, with the programs, and the record:
+//   3. A file, scan/scan.cpp, with the programs in the kernel language (a new word of which is an
+//      operation of dsl/README.md), and the record:
 //
 //        bool is_scan(const TaskList& list, const Region& region) {
 //          return list.tasks[region.tasks[0]].op == Op::cumsum;

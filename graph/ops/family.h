@@ -12,7 +12,6 @@
 // Each gives the op's own value; an op of several results has those from 1 on in `others` of what
 // it gives: the type, the value, the term.
 //
-// Derivatives and costs of ops belong beside them.
 // All are declared here from the table, for every op that needs one: an op that lacks one does not
 // link, and the linker names it. The folder ir declares `infer`, `append_decomposition` and
 // `evaluate_node`; they are defined here, so that ir knows of no family.
