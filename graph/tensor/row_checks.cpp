@@ -37,10 +37,14 @@ std::optional<SeenInput> seen_input(const Graph& graph, NodeId id) {
   return seen;
 }
 
-// Where its elements lie; what is repeated counts once. Empty: one behind the other from 0 on.
-std::vector<std::int64_t> offsets_of(StridedView place) {
+// What is repeated counts once.
+StridedView without_repeats(StridedView place) {
   for (int axis = 0; axis < place.shape.rank(); ++axis)
     if (place.strides[axis] == 0) place.shape[axis] = 1;
+  return place;
+}
+// Where its elements lie. Empty: one behind the other from 0 on.
+std::vector<std::int64_t> offsets_of(const StridedView& place) {
   if (place.offset == 0 && is_row_major(place.shape, place.strides)) return {};
   return element_offsets(place);
 }
@@ -64,6 +68,14 @@ std::optional<std::int64_t> outside(const T* numbers, std::span<const std::int64
   return static_cast<std::int64_t>(*std::find_if(numbers, numbers + count, is_outside));
 }
 
+// The node whose elements a view repeats or arranges otherwise, all of them.
+NodeId without_repeats(const Graph& graph, NodeId id) {
+  for (Op op = graph.node(id).op; op == Op::expand || op == Op::reshape || op == Op::permute;
+       op = graph.node(id).op)
+    id = graph.node(id).operands[0];
+  return id;
+}
+
 NodeId append_extremum(Graph& graph, Op op, NodeId numbers) {
   GraphBuilder builder(graph);
   builder.set_location(graph.node(numbers).where);
@@ -85,6 +97,21 @@ void require_row(Op op, std::int64_t row, std::int64_t rows, std::source_locatio
                      " (at ", At{where}, "); rows must be in [0, ", rows, ")"));
 }
 
+namespace {
+
+// Numbers in the host's memory.
+void require_rows_at(Op op, const TensorBody& body, std::span<const std::int64_t> offsets,
+                     std::int64_t count, std::int64_t rows, std::source_location where) {
+  dispatch(body.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (std::is_integral_v<T>)
+      if (auto row = outside(static_cast<const T*>(address_of(body)), offsets, count, rows))
+        require_row(op, *row, rows, where);
+  });
+}
+
+}  // namespace
+
 RowChecks::RowChecks(Graph& graph, IndexChecks wanted, const std::vector<bool>& lies_on_host) {
   if (wanted == IndexChecks::none) return;
   std::map<NodeId, std::size_t> outputs;  // that were added, by the numbers
@@ -94,14 +121,14 @@ RowChecks::RowChecks(Graph& graph, IndexChecks wanted, const std::vector<bool>& 
     const Node node = graph.node(id);
     Kind kind = info(node.op).kind;
     if (kind != Kind::gather && kind != Kind::scatter) continue;
-    NodeId numbers = node.operands[1];
-    if (element_count(graph.node(numbers).shape) == 0) continue;
+    NodeId numbers = without_repeats(graph, node.operands[1]);
+    if (element_count(graph.node(node.operands[1]).shape) == 0) continue;
     const Shape& table = graph.node(node.operands[0]).shape;
     Use use{node.op, kind == Kind::gather ? table[0] : table[node.attributes.axes[0]], node.where};
     auto seen = seen_input(graph, numbers);
     if (seen && lies_on_host[seen->input]) {
-      in_inputs_.push_back(
-          {use, seen->input, offsets_of(seen->place), element_count(seen->place.shape)});
+      const StridedView place = without_repeats(seen->place);
+      in_inputs_.push_back({use, seen->input, offsets_of(place), element_count(place.shape)});
     } else if (wanted == IndexChecks::all) {
       auto [found, is_new] = outputs.try_emplace(numbers, graph.outputs.size());
       computed_.push_back({use, found->second});
@@ -115,14 +142,8 @@ RowChecks::RowChecks(Graph& graph, IndexChecks wanted, const std::vector<bool>& 
 
 void RowChecks::before(const std::function<const Tensor&(std::size_t)>& input) const {
   for (const InInput& check : in_inputs_) {
-    const TensorBody& body = *input(check.input).body();
-    dispatch(body.dtype, [&](auto zero) {
-      using T = decltype(zero);
-      if constexpr (std::is_integral_v<T>)
-        if (auto row = outside(static_cast<const T*>(address_of(body)), check.offsets, check.count,
-                               check.use.rows))
-          require_row(check.use.op, *row, check.use.rows, check.use.where);
-    });
+    const auto& [op, rows, where] = check.use;
+    require_rows_at(op, *input(check.input).body(), check.offsets, check.count, rows, where);
   }
 }
 

@@ -42,6 +42,14 @@ TEST(RowChecks, OnlyTheElementsOfAViewThatAreUsedCount) {
 }
 
 // 2049 is 2048 as f16, which is a row.
+// What lies behind them in memory is no part of the view.
+TEST(RowChecks, RepeatedIdsAreLookedAtOnce) {
+  Tensor table = ramp({10, 1});
+  Compiled f = compile([&](const Tensor& ids) { return embedding(ids, table); });
+  Tensor ids = numbers({1, 2, 99, 99}).slice(0, 0, 2).reshape({1, 2}).expand({2, 2});
+  EXPECT_EQ(f(ids).shape(), (Shape{2, 2, 1}));
+}
+
 TEST(RowChecks, IdsThatWereRoundedAreNotLookedAtAsTheyWere) {
   Tensor table = ramp({2049, 1});
   Compiled f = compile([&](const Tensor& ids) { return embedding(ids.to(f16).to(i64), table); });
