@@ -16,6 +16,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "dsl/ir/function.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/shape.h"
 

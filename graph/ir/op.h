@@ -26,6 +26,7 @@ enum class Kind : std::uint8_t {
   contraction,
   gather,
   scatter,
+  accumulation,
   concat,
   attention,
   projection,
@@ -41,6 +42,11 @@ struct OpInfo {
   bool floating_only;     // by its shape rule; integer operands are converted before
   bool finds_index;       // a reduction that gives a place along its axis, not a value
 };
+
+// Whether ops of the kind change rows of their first operand, which the second one names.
+constexpr bool updates_rows(Kind kind) {
+  return kind == Kind::scatter || kind == Kind::accumulation;
+}
 
 const OpInfo& info(Op op);
 std::span<const OpInfo> all_ops();  // indexed by Op

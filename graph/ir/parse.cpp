@@ -23,6 +23,11 @@ void read(Line& line, Shape& sizes) { sizes = Shape(line.list()); }
 void read(Line& line, bool& flag) { flag = line.number<int>() != 0; }
 void read(Line& line, std::int64_t& number) { number = line.number<std::int64_t>(); }
 void read(Line& line, double& number) { number = line.number<double>(); }
+void read(Line& line, ir::ReduceKind& kind) {
+  auto named = ir::parse_reduce_kind(line.word());
+  if (!named) line.fail("unknown reduction");
+  kind = *named;
+}
 
 Attributes parse_attributes(Line& line, Strides& strides) {
   Attributes a;

@@ -1,5 +1,6 @@
 #include "graph/ops/family.h"
 
+#include "dsl/ir/scalar.h"
 #include "graph/ir/index_space.h"
 
 namespace tilewright::graph {
@@ -25,6 +26,25 @@ ValueType index_copy(const Application& a) {
   wanted[axis] = index[0];
   a.need(source == wanted, "self is ", self, ", the index has ", index[0],
          " elements, the source is ", source, "; the source must be ", wanted);
+  return a.operands[0];
+}
+ValueType scatter_reduce(const Application& a) {
+  a.need_index(1);
+  const int axis = single_axis(a);
+  const Shape &self = a.shape(0), &index = a.shape(1), &source = a.shape(2);
+  a.need(a.dtype_of(0) == a.dtype_of(2), "self is ", a.dtype_of(0), ", the source is ",
+         a.dtype_of(2), "; they must have one dtype");
+  a.need_arithmetic(0);
+  a.need(index == source, "the index is ", index, ", the source ", source,
+         "; they must have one shape");
+  bool fits = source.rank() == self.rank();
+  for (int i = 0; fits && i < self.rank(); ++i) fits = i == axis || source[i] <= self[i];
+  a.need(fits, "self is ", self, ", the source is ", source,
+         "; it must have as many axes, and all but axis ", axis, " at most as long");
+  const ir::ReduceKind kind = a.attributes.reduction;
+  a.need(kind == ir::ReduceKind::sum || kind == ir::ReduceKind::prod ||
+             kind == ir::ReduceKind::max || kind == ir::ReduceKind::min,
+         "the reduction is ", ir::name_of(kind), "; it must be sum, prod, max or min");
   return a.operands[0];
 }
 ValueType cat(const Application& a) {
@@ -65,6 +85,33 @@ HostTensor meaning(The<Op::index_copy>, const Node& node, const Operands& x) {
     to[axis] = index.integer[static_cast<std::size_t>(at[axis])];
     if (to[axis] >= 0 && to[axis] < self.shape[static_cast<int>(axis)])
       result.set(offset_in(self.shape, to), source.get(i));
+  });
+  return result;
+}
+namespace {
+
+ir::ReduceKind kind_for(DType dtype, ir::ReduceKind kind) {
+  if (!is_boolean(dtype)) return kind;
+  return kind == ir::ReduceKind::sum || kind == ir::ReduceKind::max ? ir::ReduceKind::any
+                                                                    : ir::ReduceKind::all;
+}
+
+}  // namespace
+
+HostTensor meaning(The<Op::scatter_reduce>, const Node& node, const Operands& x) {
+  const HostTensor &index = *x[1], &source = *x[2];
+  HostTensor result = *x[0];
+  const int axis = node.attributes.axes[0];
+  const DType carried = is_floating(node.dtype) ? DType::f64 : node.dtype;
+  for_each_index(source.shape, [&](const Index& at, std::int64_t i) {
+    Index to = at;
+    std::int64_t& row = to[static_cast<std::size_t>(axis)];
+    row = index.integer[static_cast<std::size_t>(i)];
+    if (row < 0 || row >= result.shape[axis]) return;
+    const std::int64_t place = offset_in(result.shape, to);
+    ir::Scalar before = result.get(place), next = source.get(i);
+    before.dtype = next.dtype = carried;
+    result.set(place, ir::combine(kind_for(node.dtype, node.attributes.reduction), before, next));
   });
   return result;
 }

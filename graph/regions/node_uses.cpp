@@ -33,14 +33,14 @@ bool NodeUses::is_read_as_written(const Graph& graph, NodeId value, NodeId input
   if (only_scattered_[value])
     return std::ranges::any_of(graph.node(value).operands,
                                [&](NodeId part) { return is_read_as_written(graph, part, input); });
-  return value == input || is_kind(graph, value, Kind::scatter);
+  return value == input || updates_rows(info(graph.node(value).op).kind);
 }
 
 void NodeUses::find_in_place(const Graph& graph) {
   for (const Mutation& m : graph.mutations) {
     std::vector<NodeId> chain;
     NodeId id = m.value;
-    while (is_kind(graph, id, Kind::scatter)) {
+    while (updates_rows(info(graph.node(id).op).kind)) {
       chain.push_back(id);
       id = graph.node(id).operands[0];
     }

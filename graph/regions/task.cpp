@@ -87,6 +87,7 @@ class TaskMaker {
       case Kind::contraction: return contraction(id, n);
       case Kind::gather: return gather(id, n);
       case Kind::scatter: return scatter(id, n);
+      case Kind::accumulation: return accumulate(id, n);
       case Kind::concat: return concat_parts(id, n);
       case Kind::attention: return attention(id, n);
       case Kind::projection:
@@ -329,11 +330,7 @@ class TaskMaker {
       values_[id] = target;
       return;
     }
-    if (!uses_.is_in_place(id)) {
-      Task copy = copy_of(id, target, n.dtype);
-      target = add(std::move(copy));
-      target.producer.reset();  // from now on the storage has two writers
-    }
+    target = to_be_changed(id, n, target);
     TaskOperand index = in_memory(n.operands[1]);
     const Node& from = graph_.node(source);
     TaskId first = next_task();
@@ -348,6 +345,29 @@ class TaskMaker {
     }
     values_[id] = target;
   }
+  // The value where it lies, if that may be changed, or in a copy.
+  TaskOperand to_be_changed(NodeId id, const Node& n, TaskOperand value) {
+    if (uses_.is_in_place(id)) return value;
+    value = add(copy_of(id, value, n.dtype));
+    value.producer.reset();  // from now on the storage has two writers
+    return value;
+  }
+
+  void accumulate(NodeId id, const Node& n) {
+    TaskOperand target = values_[n.operands[0]];
+    if (element_count(graph_.node(n.operands[2]).shape) > 0) {
+      Task task = new_task(TaskKind::opaque, id, n.dtype, n.shape);
+      task.op = n.op;
+      task.attributes = n.attributes;
+      target = to_be_changed(id, n, target);
+      task.operands = {target, in_memory(n.operands[1]), values_[n.operands[2]]};
+      task.storage = target.storage;
+      task.place = target.view;
+      add_into(std::move(task), next_task());
+    }
+    values_[id] = target;
+  }
+
   void scatter_part(NodeId id, const Node& n, const TaskOperand& source, TaskOperand index,
                     StridedView place, const TaskOperand& target, TaskId first) {
     Task task = new_task(TaskKind::scatter, id, n.dtype, place.shape);

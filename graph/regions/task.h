@@ -10,7 +10,8 @@
 //                 and its copy fuse like any other pair, and the part is then written in place.
 //   index_copy    a scatter task that writes rows of a storage at positions loaded at run time. If
 //                 the storage belongs to an input that the graph mutates and nobody reads its old
-//                 value later, it writes there; otherwise a copy is made first.
+//                 value later, it writes there; otherwise a copy is made first. An accumulation is
+//                 an opaque task that changes its storage alike.
 //
 // Order is explicit: `after` lists the tasks that must have run: writers of what is read, and
 // readers and writers of what is overwritten. Tasks are in such an order.
@@ -93,6 +94,11 @@ struct Task {
   std::vector<TaskId> after;
 
   bool is_opaque() const { return kind == TaskKind::opaque; }
+  // Whether it changes some of what its place holds, where others write all of it anew.
+  bool is_update() const {
+    return kind == TaskKind::scatter ||
+           (is_opaque() && !operands[0].number && operands[0].storage == storage);
+  }
   std::int64_t count() const { return element_count(shape); }
   std::int64_t bytes() const { return count() * size_bytes(dtype); }
 };

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "graph/ir/location.h"
+#include "graph/tensor/step.h"
 #include "graph/tensor/tensor_body.h"
 #include "runtime/base/error.h"
 
@@ -93,8 +94,9 @@ void require_row(Op op, std::int64_t row, std::int64_t rows, std::source_locatio
   if (info(op).kind == Kind::gather)
     raise_error(concat("[", info(op).name, "] id ", row, " is outside a table of ", rows,
                        " rows (at ", At{where}, "); ids must be in [0, ", rows, ")"));
-  raise_error(concat("[", info(op).name, "_] row ", row, " is outside an axis of size ", rows,
-                     " (at ", At{where}, "); rows must be in [0, ", rows, ")"));
+  const char* in_place = info(op).kind == Kind::scatter ? "_" : "";  // as the user's function
+  raise_error(concat("[", info(op).name, in_place, "] row ", row, " is outside an axis of size ",
+                     rows, " (at ", At{where}, "); rows must be in [0, ", rows, ")"));
 }
 
 namespace {
@@ -112,6 +114,16 @@ void require_rows_at(Op op, const TensorBody& body, std::span<const std::int64_t
 
 }  // namespace
 
+void require_rows(Op op, const Tensor& numbers, std::int64_t rows, std::source_location where) {
+  const Tensor here = numbers.to(Device::cpu(), where);
+  if (here.count() == 0) return;
+  StepAccess access(here, info(op).name, where);
+  const TensorBody& body = *here.body();
+  StridedView place = without_repeats(body.view);
+  place.offset = 0;  // from its first element
+  require_rows_at(op, body, offsets_of(place), element_count(place.shape), rows, where);
+}
+
 RowChecks::RowChecks(Graph& graph, IndexChecks wanted, const std::vector<bool>& lies_on_host) {
   if (wanted == IndexChecks::none) return;
   std::map<NodeId, std::size_t> outputs;  // that were added, by the numbers
@@ -120,7 +132,7 @@ RowChecks::RowChecks(Graph& graph, IndexChecks wanted, const std::vector<bool>& 
   for (NodeId id = 0; id < count; ++id) {
     const Node node = graph.node(id);
     Kind kind = info(node.op).kind;
-    if (kind != Kind::gather && kind != Kind::scatter) continue;
+    if (kind != Kind::gather && !updates_rows(kind)) continue;
     NodeId numbers = without_repeats(graph, node.operands[1]);
     if (element_count(graph.node(node.operands[1]).shape) == 0) continue;
     const Shape& table = graph.node(node.operands[0]).shape;

@@ -21,6 +21,9 @@ namespace tilewright::graph {
 // Raises `Error` unless 0 <= row < rows; `op` takes rows of a table or writes to them.
 void require_row(Op op, std::int64_t row, std::int64_t rows, std::source_location where);
 
+// The same for all elements of a concrete tensor of integers.
+void require_rows(Op op, const Tensor& numbers, std::int64_t rows, std::source_location where);
+
 class RowChecks {
  public:
   RowChecks() = default;

@@ -16,6 +16,7 @@ void change(Shape& sizes) { sizes = {2, 3}; }
 void change(std::int64_t& number) { number += 7; }
 void change(double& number) { number += 0.5; }
 void change(bool& flag) { flag = !flag; }
+void change(ir::ReduceKind& kind) { kind = ir::ReduceKind::max; }
 
 Hash hash_of(const Attributes& attributes) {
   Hasher hasher;

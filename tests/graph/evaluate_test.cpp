@@ -122,6 +122,20 @@ TEST(Evaluate, GathersScattersAndJoins) {
                   "[embedding] id 3 is outside a table of 3 rows");
 }
 
+TEST(Evaluate, JoinsWhatGoesToARowOneAfterTheOther) {
+  HostTensor table = tensor(f32, {3, 2}, {0, 1, 2, 3, 4, 5});
+  HostTensor ids = tensor(i64, {3, 1}, {2, 2, 3}), rows = tensor(f32, {3, 1}, {7, -8, 9});
+  auto joined = [&](const std::string& reduction) {
+    return result_of("%3: f32[3x2] = scatter_reduce %0, %1, %2 {axes=0" + reduction + "}",
+                     {table, ids, rows})
+        .floating;
+  };
+  EXPECT_EQ(joined(""), (Numbers{0, 1, 2, 3, 3, 5}));
+  EXPECT_EQ(joined(", reduction=prod"), (Numbers{0, 1, 2, 3, -224, 5}));
+  EXPECT_EQ(joined(", reduction=max"), (Numbers{0, 1, 2, 3, 7, 5}));
+  EXPECT_EQ(joined(", reduction=min"), (Numbers{0, 1, 2, 3, -8, 5}));
+}
+
 TEST(Evaluate, ComputesCompositesByTheirDefinitions) {
   HostTensor x = tensor(f32, {1, 2}, {1, 3});
   auto near = [&](const std::string& body, const Numbers& wanted) {

@@ -162,6 +162,17 @@ TEST(ShapeRules, RefuseGathersAndScattersThatDoNotFit) {
   expect_contains(
       error_of_op(Op::index_copy, {{f32, {8}}, {i32, {2, 1}}, {f32, {2}}}, with_axes({0})),
       "it must have one axis");
+  const ValueType self{f32, {8, 4}}, ids{i32, {2, 4}}, source{f32, {2, 4}};
+  expect_contains(error_of_op(Op::scatter_reduce, {self, ids, {f16, {2, 4}}}, with_axes({0})),
+                  "they must have one dtype");
+  expect_contains(error_of_op(Op::scatter_reduce, {self, {i32, {2}}, source}, with_axes({0})),
+                  "the index is 2, the source 2x4; they must have one shape");
+  expect_contains(error_of_op(Op::scatter_reduce, {{f32, {8, 3}}, ids, source}, with_axes({0})),
+                  "all but axis 0 at most as long");
+  Attributes any = with_axes({0});
+  any.reduction = ir::ReduceKind::any;
+  expect_contains(error_of_op(Op::scatter_reduce, {self, ids, source}, any),
+                  "the reduction is any; it must be sum, prod, max or min");
   expect_contains(error_of_op(Op::cat, {{f32, {2, 3}}, {f32, {3, 3}}}, with_axes({1})),
                   "[cat] part 0 is 2x3, part 1 is 3x3; parts may differ only in axis 1");
 }

@@ -228,6 +228,37 @@ std::vector<double> reduction_error(The<Op::all>, const Node&, const HostTensor&
   return std::vector<double>(static_cast<std::size_t>(y.count()));
 }
 
+// Element by element, each time as of the operation on two.
+Op joining_op(ir::ReduceKind kind) {
+  if (kind == ir::ReduceKind::prod) return Op::mul;
+  if (kind == ir::ReduceKind::sum) return Op::add;
+  return kind == ir::ReduceKind::max ? Op::maximum : Op::minimum;
+}
+std::vector<double> accumulation_error(const Node& node, const Operands& x) {
+  const HostTensor &index = x[1]->value, &source = x[2]->value;
+  HostTensor value = x[0]->value;
+  std::vector<double> errors = x[0]->error;
+  const int axis = node.attributes.axes[0];
+  Node step = node;
+  step.op = joining_op(node.attributes.reduction);
+  const DType carried = is_floating(node.dtype) ? DType::f64 : node.dtype;
+  for_each_index(source.shape, [&](const Index& at, std::int64_t i) {
+    Index to = at;
+    std::int64_t& row = to[static_cast<std::size_t>(axis)];
+    row = index.integer[static_cast<std::size_t>(i)];
+    if (row < 0 || row >= node.shape[axis]) return;
+    const std::int64_t place = offset_in(node.shape, to);
+    double& error = errors[static_cast<std::size_t>(place)];
+    ir::Scalar pair[2] = {value.get(place), source.get(i)};
+    pair[0].dtype = pair[1].dtype = carried;
+    const double a = value.number(place), b = source.number(i);
+    value.set(place, ir::evaluate(*info(step.op).tile_op, pair, carried));
+    error = binary_error(step, a, error, b, x[2]->error[static_cast<std::size_t>(i)],
+                         value.number(place));
+  });
+  return errors;
+}
+
 std::vector<double> matmul_error(const Node& node, const HostTensor& y, const Operands& x) {
   std::vector<double> errors(static_cast<std::size_t>(y.count()));
   const BoundedTensor &a = *x[0], &b = *x[1];
@@ -393,6 +424,7 @@ BoundedTensor bound_node(const Graph& graph, NodeId id, const Operands& x) {
     case Kind::gather:
     case Kind::scatter:
     case Kind::concat: result.error = moved_error(graph, id, x); break;
+    case Kind::accumulation: result.error = accumulation_error(node, x); break;
     case Kind::reduction:
       result.error = dispatch_op<Kind::reduction, std::vector<double>>(
           node.op, [&](auto op) { return reduction_error(op, node, y, *x[0]); });

@@ -81,6 +81,7 @@ class GraphGenerator {
   void grow_matmul();
   void grow_embedding();
   void grow_index_copy();
+  void grow_scatter_reduce();
   void grow_cat();
   void grow_attention();
   void grow_composite(Op op);

@@ -151,6 +151,33 @@ void GraphGenerator::grow_index_copy() {
     outline_.mutations.push_back({self, *written});
 }
 
+void GraphGenerator::grow_scatter_reduce() {
+  static constexpr ir::ReduceKind kinds[] = {ir::ReduceKind::sum, ir::ReduceKind::prod,
+                                             ir::ReduceKind::max, ir::ReduceKind::min};
+  NodeId self = any_value();
+  Shape shape = node(self).shape;
+  if (shape.rank() == 0) return;
+  const int axis = static_cast<int>(dice_.below(shape.rank()));
+  const std::int64_t rows = shape[axis];
+  shape[axis] = 1 + dice_.below(9);
+  for (std::int64_t& size : shape)
+    if (!has_name(size) && size > 2 && dice_.chance(10)) --size;
+  Shape numbers = shape;
+  if (dice_.chance(50))  // one row number for all columns
+    for (int i = 0; i < shape.rank(); ++i)
+      if (i != axis) numbers[i] = 1;
+  NodeId index = input(dice_.chance(50) ? i32 : i64, numbers, 0, rows);
+  NodeId source = input(node(self).dtype, shape, -2, 3);
+  Attributes attributes;
+  attributes.axes = {axis};
+  attributes.reduction = dice_.pick(std::span(kinds));
+  auto joined = add(Op::scatter_reduce, {self, expanded(index, shape), source}, attributes);
+  bool is_free =
+      std::ranges::none_of(outline_.mutations, [&](const Mutation& m) { return m.input == self; });
+  if (joined && node(self).op == Op::input && is_free && dice_.chance(40))
+    outline_.mutations.push_back({self, *joined});
+}
+
 void GraphGenerator::grow_cat() {
   NodeId x = any_value();
   if (node(x).shape.empty()) return;

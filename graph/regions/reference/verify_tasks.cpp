@@ -78,14 +78,14 @@ class TaskVerifier {
                      s.data.size(), " bytes of ", s.elements, " elements");
   }
 
-  // Writers but for scatters touch each element once, together as many as there are.
+  // Writers but for updates touch each element once, together as many as there are.
   void is_written_whole(StorageId id) const {
     const Storage& s = list_.storages[id];
     if (s.kind != StorageKind::result) return;
     std::int64_t written = 0;
     for (TaskId writer : s.writers) {
       const Task& task = list_.tasks[writer];
-      if (task.kind != TaskKind::scatter) written += task.count();
+      if (!task.is_update()) written += task.count();
     }
     expect_storage(written == s.elements, id, "has ", s.elements, " elements, of which ", written,
                    " are written");
@@ -129,7 +129,7 @@ class TaskVerifier {
     expect(producer.storage == operand.storage, "the producer #", *operand.producer,
            " does not write @", operand.storage);
     expect(storage.kind == StorageKind::result && storage.writers.size() == 1 &&
-               producer.kind != TaskKind::scatter && producer.place == row_major(producer.shape) &&
+               !producer.is_update() && producer.place == row_major(producer.shape) &&
                producer.count() == storage.elements,
            "the value of #", *operand.producer, " is not all that @", operand.storage, " holds");
   }
