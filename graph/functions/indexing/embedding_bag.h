@@ -1,0 +1,27 @@
+// Sums, means and maxima of rows of a table, a bag of rows each, under PyTorch's name.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "graph/tensor/tensor.h"
+
+namespace tilewright {
+
+enum class BagMode : std::uint8_t { sum, mean, max };
+struct BagOptions {
+  BagMode mode = BagMode::mean;
+  Tensor weights = {};                           // of each index, for sums alone
+  bool has_last_offset = false;                  // the last offset is the end, and no bag's
+  std::optional<std::int64_t> ignored_row = {};  // indices of it count nothing
+};
+
+// Of table [rows, C] -> [bags, C]. Indices are [n], with offsets [bags] where bags begin, the first
+// at 0 and none before the one in front of it; or [bags, m] without offsets. Those of an empty bag
+// are 0. Sums of 16 bits are carried in f32. A row outside the table is an `Error` eagerly, and
+// inside a compiled function as far as Options::index_checks says. Misuse raises `Error`; safe to
+// call from several threads.
+Tensor embedding_bag(const TensorOperand& indices, const Tensor& table, const Tensor& offsets = {},
+                     const BagOptions& options = {});
+
+}  // namespace tilewright

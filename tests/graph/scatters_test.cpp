@@ -1,0 +1,302 @@
+// Scatters that reduce against loops over their elements, at once and compiled.
+#include "graph/functions/indexing/scatters.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <random>
+
+#include "graph/compile/compile.h"
+#include "runtime/base/half.h"
+#include "tests/errors.h"
+
+namespace tilewright {
+namespace {
+
+using Floats = std::vector<float>;
+using Integers = std::vector<std::int64_t>;
+using Reduction = ScatterReduction;
+
+constexpr Reduction reductions[] = {Reduction::sum, Reduction::prod, Reduction::mean,
+                                    Reduction::amax, Reduction::amin};
+
+Options fullgraph() {
+  Options options;
+  options.fullgraph = true;
+  return options;
+}
+
+// Small whole numbers, so that no order of sums makes a difference in f32, but for some halves.
+Floats values(std::int64_t count, unsigned seed) {
+  std::mt19937 engine(seed);
+  Floats result;
+  for (std::int64_t i = 0; i < count; ++i)
+    result.push_back(static_cast<float>(static_cast<int>(engine() % 9) - 4) / 2);
+  return result;
+}
+Integers numbers(std::int64_t count, std::int64_t below, unsigned seed) {
+  std::mt19937 engine(seed);
+  Integers result;
+  for (std::int64_t i = 0; i < count; ++i)
+    result.push_back(static_cast<std::int64_t>(engine()) % below);
+  return result;
+}
+
+float joined(float a, float b, Reduction reduction) {
+  switch (reduction) {
+    case Reduction::sum:
+    case Reduction::mean: return a + b;
+    case Reduction::prod: return a * b;
+    case Reduction::amax: return std::max(a, b);
+    case Reduction::amin: return std::min(a, b);
+  }
+  __builtin_unreachable();
+}
+
+// What joins where, one after the other.
+struct Joins {
+  std::vector<std::size_t> to, from;
+};
+Floats looped(Floats x, const Floats& source, const Joins& joins, Reduction reduction,
+              bool include_self) {
+  std::vector<int> counts(x.size(), include_self ? 1 : 0);
+  for (std::size_t i = 0; i < joins.to.size(); ++i) {
+    float& at = x[joins.to[i]];
+    const float next = source[joins.from[i]];
+    at = counts[joins.to[i]]++ == 0 ? next : joined(at, next, reduction);
+  }
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (reduction == Reduction::mean && counts[i] > 0) x[i] /= static_cast<float>(counts[i]);
+  return x;
+}
+
+// Of shapes [a, b, c]: where the elements of the index go along the axis.
+Joins joins_of(const Shape& x, const Shape& source, const Shape& index, const Integers& rows,
+               int axis) {
+  Joins joins;
+  std::size_t number = 0;
+  for (std::int64_t i = 0; i < index[0]; ++i)
+    for (std::int64_t k = 0; k < index[1]; ++k)
+      for (std::int64_t m = 0; m < index[2]; ++m) {
+        std::int64_t at[3] = {i, k, m};
+        joins.from.push_back(static_cast<std::size_t>((i * source[1] + k) * source[2] + m));
+        at[axis] = rows[number++];
+        joins.to.push_back(static_cast<std::size_t>((at[0] * x[1] + at[1]) * x[2] + at[2]));
+      }
+  return joins;
+}
+
+TEST(Scatters, AreThoseOfALoopAlongEachAxis) {
+  const Shape x = {4, 5, 37}, source = {7, 6, 40};
+  for (int axis = 0; axis < 3; ++axis) {
+    Shape index = {3, 4, 35};
+    index[axis] = source[axis];
+    const Integers rows = numbers(element_count(index), x[axis], 3);
+    const Floats to = values(element_count(x), 1), from = values(element_count(source), 2);
+    const Joins joins = joins_of(x, source, index, rows, axis);
+    for (Reduction reduction : reductions)
+      for (bool include_self : {true, false}) {
+        auto function = [&](const Tensor& a, const Tensor& i, const Tensor& b) {
+          return scatter_reduce(a, axis - 3, i, b, reduction, include_self);
+        };
+        Tensor a = Tensor::from(to, x), b = Tensor::from(from, source);
+        Tensor i = Tensor::from(rows, index);
+        const Floats wanted = looped(to, from, joins, reduction, include_self);
+        EXPECT_EQ(function(a, i, b).to_vector<float>(), wanted) << axis;
+        EXPECT_EQ(compile(function, fullgraph())(a, i, b).to_vector<float>(), wanted) << axis;
+      }
+  }
+}
+
+TEST(Scatters, OfSlicesAreThoseOfALoop) {
+  const Shape x = {4, 5, 37};
+  for (int axis = 0; axis < 3; ++axis) {
+    Shape source = x;
+    source[axis] = 9;
+    const Integers rows = numbers(9, x[axis], 5);
+    Integers all;
+    for (std::int64_t i = 0; i < element_count(source); ++i) {
+      const std::int64_t at[3] = {i / (source[1] * source[2]), i / source[2] % source[1],
+                                  i % source[2]};
+      all.push_back(rows[static_cast<std::size_t>(at[axis])]);
+    }
+    const Floats to = values(element_count(x), 1), from = values(element_count(source), 2);
+    const Joins joins = joins_of(x, source, source, all, axis);
+    Tensor a = Tensor::from(to, x), b = Tensor::from(from, source), i = Tensor::from(rows, {9});
+    for (Reduction reduction : reductions)
+      for (bool include_self : {true, false}) {
+        auto function = [&](const Tensor& t, const Tensor& r, const Tensor& s) {
+          return index_reduce(t, axis, r, s, reduction, include_self);
+        };
+        const Floats wanted = looped(to, from, joins, reduction, include_self);
+        EXPECT_EQ(function(a, i, b).to_vector<float>(), wanted) << axis;
+        EXPECT_EQ(compile(function, fullgraph())(a, i, b).to_vector<float>(), wanted) << axis;
+      }
+    auto twice = [&](const Tensor& t, const Tensor& r, const Tensor& s) {
+      return index_add(t, axis, r.to(i32), s, 2);
+    };
+    Floats doubled = from;
+    for (float& f : doubled) f *= 2;
+    const Floats wanted = looped(to, doubled, joins, Reduction::sum, true);
+    EXPECT_EQ(twice(a, i, b).to_vector<float>(), wanted);
+    EXPECT_EQ(compile(twice, fullgraph())(a, i, b).to_vector<float>(), wanted);
+  }
+}
+
+// The order is that of the sources, also where many programs run.
+TEST(Scatters, AddInTheOrderOfTheSources) {
+  std::mt19937 engine(7);
+  constexpr std::int64_t rows = 13, sources = 4000, columns = 70;
+  Floats from;
+  for (std::int64_t i = 0; i < sources * columns; ++i)
+    from.push_back(std::ldexp(static_cast<float>(engine() % 1000) - 500, engine() % 20));
+  const Integers index = numbers(sources, rows, 8);
+  Floats wanted(rows * columns);
+  for (std::size_t i = 0; i < sources; ++i)
+    for (std::size_t c = 0; c < columns; ++c)
+      wanted[static_cast<std::size_t>(index[i]) * columns + c] += from[i * columns + c];
+  auto function = [&](const Tensor& i, const Tensor& s) {
+    return index_add(zeros({rows, columns}), 0, i, s);
+  };
+  Tensor i = Tensor::from(index, {sources}), s = Tensor::from(from, {sources, columns});
+  EXPECT_EQ(function(i, s).to_vector<float>(), wanted);
+  EXPECT_EQ(compile(function, fullgraph())(i, s).to_vector<float>(), wanted);
+}
+
+TEST(Scatters, OfIntegersWrapAndMeansOfThemAreRoundedDown) {
+  Tensor x = Tensor::from(Integers{INT64_MAX, -3, 5}, {3});
+  Tensor index = Tensor::from(Integers{0, 1, 1, 1}, {4});
+  Tensor source = Tensor::from(Integers{1, -1, -1, -2}, {4});
+  EXPECT_EQ(scatter_add(x, 0, index, source).to_vector<std::int64_t>(),
+            (Integers{INT64_MIN, -7, 5}));
+  EXPECT_EQ(scatter_reduce(x, 0, index, source, Reduction::mean, false).to_vector<std::int64_t>(),
+            (Integers{1, -2, 5}));
+  EXPECT_EQ(scatter_reduce(x, 0, index, source, Reduction::amax, false).to_vector<std::int64_t>(),
+            (Integers{1, -1, 5}));
+}
+
+TEST(Scatters, OfBoolAreOrAndAnd) {
+  Tensor x = Tensor::from(Floats{0, 1, 0, 1}, {4}).to(DType::boolean);
+  Tensor index = Tensor::from(Integers{0, 1, 2, 2}, {4});
+  Tensor source = Tensor::from(Floats{1, 0, 0, 0}, {4}).to(DType::boolean);
+  EXPECT_EQ(scatter_add(x, 0, index, source).to(f32).to_vector<float>(), (Floats{1, 1, 0, 1}));
+  EXPECT_EQ(scatter_reduce(x, 0, index, source, Reduction::prod).to(f32).to_vector<float>(),
+            (Floats{0, 0, 0, 1}));
+  expect_contains(error_of([&] { scatter_reduce(x, 0, index, source, Reduction::mean); }),
+                  "[scatter_reduce] the mean of bool");
+}
+
+// Sums of 16 bits are carried in f32 by scatters, and rounded each time by those of slices.
+TEST(Scatters, OfSixteenBitsAreRoundedAsPyTorchDoes) {
+  Tensor x = Tensor::from(Floats{256}, {1}).to(DType::bf16);
+  Tensor index = Tensor::from(Integers{0, 0}, {2}), source = ones({2}, DType::bf16);
+  EXPECT_EQ(scatter_add(x, 0, index, source).to(f32).to_vector<float>(), (Floats{258}));
+  EXPECT_EQ(index_add(x, 0, index, source).to(f32).to_vector<float>(), (Floats{256}));
+  EXPECT_EQ(put(x, index, source, true).to(f32).to_vector<float>(), (Floats{256}));
+}
+
+TEST(Scatters, ANotANumberWins) {
+  Tensor x = Tensor::from(Floats{1, 2}, {2});
+  Tensor index = Tensor::from(Integers{0, 0, 1}, {3});
+  Tensor source = Tensor::from(Floats{std::nanf(""), 5, 7}, {3});
+  for (Reduction reduction : {Reduction::amax, Reduction::amin}) {
+    Floats got = scatter_reduce(x, 0, index, source, reduction).to_vector<float>();
+    EXPECT_TRUE(std::isnan(got[0]));
+    EXPECT_EQ(got[1], reduction == Reduction::amax ? 7 : 2);
+  }
+}
+
+TEST(Scatters, OfTensorsWithoutAxesAndWithoutElements) {
+  Tensor one = Tensor::from(Floats{2}, {}), zero = Tensor::from(Integers{0}, {});
+  Tensor sum = scatter_add(one, 0, zero, Tensor::from(Floats{3}, {}));
+  EXPECT_EQ(sum.shape(), Shape{});
+  EXPECT_EQ(sum.item<float>(), 5);
+  EXPECT_EQ(index_add(one, -1, Tensor::from(Integers{0}, {1}), Tensor::from(Floats{3}, {}), 4)
+                .item<float>(),
+            14);
+  Tensor x = Tensor::from(Floats{1, 2}, {2});
+  Tensor same = scatter_add(x, 0, zeros({0}, i64), x);
+  EXPECT_EQ(same.to_vector<float>(), (Floats{1, 2}));
+  EXPECT_NE(same.const_data(), x.const_data());
+  EXPECT_EQ(index_add(zeros({3, 0}), 0, Tensor::from(Integers{1}, {1}), zeros({1, 0})).shape(),
+            (Shape{3, 0}));
+}
+
+TEST(Scatters, OfANumber) {
+  auto function = [](const Tensor& x, const Tensor& i) {
+    return scatter(scatter(x, 0, i, 2, Reduction::prod), 0, i, 0.5, Reduction::sum);
+  };
+  Tensor x = Tensor::from(Floats{1, 2, 3}, {3}), i = Tensor::from(Integers{2, 0, 2}, {3});
+  EXPECT_EQ(function(x, i).to_vector<float>(), (Floats{2.5, 2, 13}));
+  EXPECT_EQ(compile(function, fullgraph())(x, i).to_vector<float>(), (Floats{2.5, 2, 13}));
+}
+
+TEST(Scatters, PutCountsFromTheEndAndAddsWhereToldTo) {
+  Tensor x = Tensor::from(Floats{1, 2, 3, 4}, {2, 2});
+  Tensor index = Tensor::from(Integers{-1, 0, -1}, {3});
+  Tensor source = Tensor::from(Floats{10, 20, 30}, {3});
+  auto adds = [](const Tensor& a, const Tensor& i, const Tensor& s) { return put(a, i, s, true); };
+  EXPECT_EQ(adds(x, index, source).to_vector<float>(), (Floats{21, 2, 3, 44}));
+  EXPECT_EQ(compile(adds, fullgraph())(x, index, source).to_vector<float>(),
+            (Floats{21, 2, 3, 44}));
+  Tensor two = index.slice(0, 0, 2);
+  EXPECT_EQ(put(x, two, source.slice(0, 0, 2)).to_vector<float>(), (Floats{20, 2, 3, 10}));
+}
+
+// What a function leaves in an argument is joined there, without a copy.
+TEST(Scatters, JoinInThePlaceOfAnArgument) {
+  auto function = compile(
+      [](const Tensor& x, const Tensor& i, const Tensor& s) {
+        Tensor to = x;
+        to.copy_from(index_add(to, 0, i, s));
+        return sum(s);
+      },
+      fullgraph());
+  Tensor x = Tensor::from(Floats{1, 2, 3}, {3}), i = Tensor::from(Integers{1, 1}, {2});
+  Tensor s = Tensor::from(Floats{10, 20}, {2});
+  function(x, i, s);
+  function(x, i, s);
+  EXPECT_EQ(x.to_vector<float>(), (Floats{1, 62, 3}));
+}
+
+TEST(Scatters, RefuseRowsOutside) {
+  Tensor x = zeros({3, 2}), source = ones({1, 2});
+  auto at = [&](std::int64_t row) { return Tensor::from(Integers{row}, {1}); };
+  for (std::int64_t row : {-1, 3}) {
+    expect_contains(error_of([&] { index_add(x, 0, at(row), source); }),
+                    "is outside an axis of size 3");
+    expect_contains(error_of([&] {
+                      scatter_add(x, 0, at(row).reshape({1, 1}), source);
+                    }),
+                    "[scatter_reduce] row ");
+    auto compiled = compile(
+        [](const Tensor& a, const Tensor& i, const Tensor& s) { return index_add(a, 0, i, s); });
+    expect_contains(error_of([&] { compiled(x, at(row), source); }),
+                    "is outside an axis of size 3");
+  }
+  expect_contains(error_of([&] { put(x, at(6), ones({1})); }), "is outside an axis of size 6");
+}
+
+TEST(Scatters, RefuseWhatDoesNotFit) {
+  Tensor x = zeros({3, 2}), index = zeros({1, 2}, i64), source = ones({1, 2});
+  expect_contains(error_of([&] { scatter_add(x, 0, index.to(f32), source); }),
+                  "[scatter_add] the index is f32");
+  expect_contains(error_of([&] { scatter_add(x, 0, index, source.to(f64)); }),
+                  "[scatter_add] the tensor is f32, the source f64");
+  expect_contains(error_of([&] {
+                    scatter_add(x, 0, zeros({1, 3}, i64), ones({1, 3}));
+                  }),
+                  "the index must have as many axes as both");
+  expect_contains(error_of([&] { scatter_add(x, 2, index, source); }), "[scatter_add] axis 2");
+  expect_contains(error_of([&] { index_add(x, 0, zeros({2}, i64), source); }),
+                  "[index_add] the tensor is");
+  expect_contains(error_of([&] { scatter(x, 0, index, source, Reduction::mean); }),
+                  "[scatter] the reduction is neither sum nor prod");
+  expect_contains(error_of([&] { put(x, index, ones({3})); }), "[put] 2 indices of 3 sources");
+  expect_contains(error_of([&] { put(zeros({0}), index, source); }),
+                  "[put] the tensor has no elements");
+}
+
+}  // namespace
+}  // namespace tilewright
