@@ -90,6 +90,7 @@ class TaskMaker {
       case Kind::accumulation: return accumulate(id, n);
       case Kind::concat: return concat_parts(id, n);
       case Kind::attention: return attention(id, n);
+      case Kind::ordering: return opaque(id, n);
       case Kind::projection:
       case Kind::composite: break;
     }

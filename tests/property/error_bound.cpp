@@ -343,6 +343,24 @@ std::vector<double> attention_error(const Node& node, const HostTensor& y, const
   return errors;
 }
 
+// A place is sure where all other elements of the row are surely before or behind it.
+std::vector<double> ordering_error(const HostTensor& y, const BoundedTensor& x) {
+  std::vector<double> errors(static_cast<std::size_t>(y.count()));
+  const std::int64_t size = x.value.shape[-1], count = y.shape[-1];
+  for (std::int64_t i = 0; i < y.count(); ++i) {
+    const std::int64_t first = i / count * size;
+    const std::int64_t here = first + y.integer[static_cast<std::size_t>(i)];
+    for (std::int64_t other = first; other < first + size; ++other) {
+      double doubt =
+          x.error[static_cast<std::size_t>(here)] + x.error[static_cast<std::size_t>(other)];
+      bool rivals = other != here && doubt > 0;
+      if (rivals && std::abs(x.value.number(here) - x.value.number(other)) <= doubt)
+        errors[static_cast<std::size_t>(i)] = unknown;
+    }
+  }
+  return errors;
+}
+
 // What eight roundings of a result leave, of functions whose formula chooses by comparisons that no
 // bound can decide; `spread` is what the operand's error makes of it, at most.
 double formula_error(const Node& node, double y, double spread) {
@@ -431,6 +449,7 @@ BoundedTensor bound_node(const Graph& graph, NodeId id, const Operands& x) {
       break;
     case Kind::contraction: result.error = matmul_error(node, y, x); break;
     case Kind::attention: result.error = attention_error(node, y, x); break;
+    case Kind::ordering: result.error = ordering_error(y, *x[0]); break;
     case Kind::projection:
       result.error = x[0]->others[static_cast<std::size_t>(node.attributes.index - 1)].error;
       break;

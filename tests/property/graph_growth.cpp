@@ -225,6 +225,17 @@ void GraphGenerator::grow_attention() {
   add(Op::attention, operands, attributes);
 }
 
+void GraphGenerator::grow_argsort() {
+  NodeId x = any_value();
+  if (node(x).shape.empty()) return;
+  const std::int64_t size = node(x).shape[-1];
+  if (least(size) < 1) return;
+  Attributes attributes;
+  attributes.end = dice_.chance(60) ? size : 1 + dice_.below(least(size));
+  attributes.descending = dice_.chance(50);
+  add(Op::argsort, {x}, attributes);
+}
+
 void GraphGenerator::grow_composite(Op op) {
   NodeId x = floating_value(1);
   DType dtype = node(x).dtype;

@@ -222,7 +222,7 @@ void GraphGenerator::grow() {
       pointwise,       pointwise,       Kind::view,        Kind::view,        Kind::view,
       Kind::reduction, Kind::reduction, Kind::contraction, Kind::contraction, Kind::composite,
       Kind::composite, Kind::composite, Kind::composite,   Kind::concat,      Kind::gather,
-      Kind::scatter,   Kind::attention, Kind::constant,    Kind::accumulation};
+      Kind::scatter,   Kind::attention, Kind::ordering,    Kind::constant,    Kind::accumulation};
   Kind kind = dice_.pick(std::span(kinds));
   std::vector<Op> ops;
   for (std::size_t i = 0; i < all_ops().size(); ++i)
@@ -240,6 +240,7 @@ void GraphGenerator::grow() {
     case Kind::accumulation: return grow_scatter_reduce();
     case Kind::concat: return grow_cat();
     case Kind::attention: return grow_attention();
+    case Kind::ordering: return grow_argsort();
     case Kind::projection: break;  // with its operand
     case Kind::composite: return grow_composite(op);
   }
