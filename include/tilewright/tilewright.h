@@ -26,6 +26,7 @@
 #include "graph/functions/indexing/histograms.h"
 #include "graph/functions/indexing/scatters.h"
 #include "graph/functions/log.h"
+#include "graph/functions/ordering/sort.h"
 #include "graph/functions/pointwise/activations.h"
 #include "graph/functions/pointwise/arithmetic.h"
 #include "graph/functions/pointwise/elementary.h"

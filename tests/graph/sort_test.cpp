@@ -1,0 +1,269 @@
+// Sorting against std::stable_sort, at once and compiled.
+#include "graph/functions/ordering/sort.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+
+#include "dsl/target/device.h"
+#include "graph/compile/compile.h"
+#include "tests/errors.h"
+
+namespace tilewright {
+namespace {
+
+using Floats = std::vector<float>;
+using Integers = std::vector<std::int64_t>;
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+const float none = std::numeric_limits<float>::quiet_NaN();
+
+// Numbers with ties, both zeros, infinities and NaN of both signs.
+Floats mixed(std::int64_t count) {
+  Floats x;
+  std::uint32_t state = 12345;
+  for (std::int64_t i = 0; i < count; ++i) {
+    state = state * 1664525 + 1013904223;
+    const float special[] = {0.0F, -0.0F, infinity, -infinity, none, -none};
+    const std::uint32_t dice = state >> 8;
+    x.push_back(dice % 11 == 0 ? special[dice / 11 % 6]
+                               : static_cast<float>(dice % 2001) / 16 - 60);
+  }
+  return x;
+}
+
+// Of rows of `size` elements, by a sort that is known to be right.
+Integers places_in_order(const std::vector<double>& x, std::int64_t size, bool descending) {
+  Integers places(x.size());
+  auto comes_before = [&](std::int64_t a, std::int64_t b) {
+    if (descending) std::swap(a, b);
+    double left = x[static_cast<std::size_t>(a)], right = x[static_cast<std::size_t>(b)];
+    return left < right || (!std::isnan(left) && std::isnan(right));
+  };
+  for (std::int64_t row = 0; row < std::ssize(x); row += size) {
+    auto begin = places.begin() + row;
+    std::iota(begin, begin + size, row);
+    std::stable_sort(begin, begin + size, comes_before);
+    for (auto place = begin; place != begin + size; ++place) *place -= row;
+  }
+  return places;
+}
+
+using Both = std::pair<Tensor, Tensor>;
+using Function = std::function<Both(const Tensor&)>;
+std::vector<Both> in_both_ways(const Function& function, const Tensor& x) {
+  return {function(x), compile(function, {.fullgraph = true})(x)};
+}
+
+std::vector<double> doubles(const Tensor& x) { return x.to(f64).to_vector<double>(); }
+
+// Values must be those at the places, bit for bit, signs of zeros and NaN among them.
+void expect_elements(const std::vector<double>& values, const std::vector<double>& x,
+                     const Integers& places, std::int64_t size, std::int64_t count) {
+  ASSERT_EQ(values.size(), places.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::int64_t row = static_cast<std::int64_t>(i) / count;
+    const double wanted = x[static_cast<std::size_t>(row * size + places[i])];
+    ASSERT_TRUE(values[i] == wanted || (std::isnan(values[i]) && std::isnan(wanted))) << i;
+    ASSERT_EQ(std::signbit(values[i]), std::signbit(wanted)) << i;
+  }
+}
+
+void expect_sorted(const Tensor& x, bool descending) {
+  const std::int64_t size = x.shape()[-1];
+  const std::vector<double> elements = doubles(x);
+  const Integers wanted = places_in_order(elements, size, descending);
+  for (const auto& [values, places] :
+       in_both_ways([&](const Tensor& t) { return sort(t, -1, descending); }, x)) {
+    EXPECT_EQ(values.dtype(), x.dtype());
+    EXPECT_EQ(places.shape(), x.shape());
+    ASSERT_EQ(places.to_vector<std::int64_t>(), wanted);
+    expect_elements(doubles(values), elements, wanted, size, size);
+  }
+}
+
+TEST(Sort, OrdersRowsOfAnyLength) {
+  for (std::int64_t size : {1, 2, 3, 31, 64, 65, 128, 129, 200, 1000, 5000})
+    for (bool descending : {false, true}) {
+      SCOPED_TRACE(size);
+      expect_sorted(Tensor::from(mixed(size), {size}), descending);
+      if (size < 300) expect_sorted(Tensor::from(mixed(5 * size), {5, size}), descending);
+    }
+}
+
+TEST(Sort, OrdersEveryDtype) {
+  for (std::int64_t size : {40, 300}) {
+    Tensor x = Tensor::from(mixed(3 * size), {3, size});
+    for (DType dtype : {f16, bf16, f32, f64, DType::boolean, DType::u8, DType::i8, DType::i16, i32,
+                        i64, DType::u16, DType::u32, DType::u64})
+      for (bool descending : {false, true}) {
+        SCOPED_TRACE(name_of(dtype));
+        Tensor numbers = is_floating(dtype) ? x : where(abs(x) < 1000, x, 7);
+        if (!is_floating(dtype) && !is_signed(dtype)) numbers = abs(numbers);
+        expect_sorted(numbers.to(dtype), descending);
+      }
+  }
+}
+
+TEST(Sort, OrdersIntegersOfAllTheirDigits) {
+  Integers x = {5, INT64_MAX, -1, INT64_MIN, 0, INT64_MAX - 1, -1, INT64_MIN + 1};
+  for (std::uint64_t more = 0; more < 200; ++more)
+    x.push_back(static_cast<std::int64_t>(more * 0x123456789abcdef));
+  for (std::size_t size : {std::size_t{8}, x.size()}) {
+    Integers part(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(size)), wanted = part;
+    std::ranges::stable_sort(wanted);
+    Tensor y = sort(Tensor::from(part, {std::ssize(part)})).first;
+    EXPECT_EQ(y.to_vector<std::int64_t>(), wanted);
+  }
+  std::vector<std::uint64_t> large = {UINT64_MAX, 1, UINT64_MAX - 1, 0, 1ULL << 63};
+  Tensor places = argsort(Tensor::from(large, {5}));
+  EXPECT_EQ(places.to_vector<std::int64_t>(), (Integers{3, 1, 4, 2, 0}));
+}
+
+TEST(Sort, KeepsTheOrderOfEquals) {
+  Tensor x = Tensor::from(Floats{1, 0, -0.0F, 1, none, 0, -none}, {7});
+  EXPECT_EQ(argsort(x).to_vector<std::int64_t>(), (Integers{1, 2, 5, 0, 3, 4, 6}));
+  EXPECT_EQ(argsort(x, 0, true).to_vector<std::int64_t>(), (Integers{4, 6, 0, 3, 1, 2, 5}));
+}
+
+TEST(Sort, TakesAnyAxisAndAnyView) {
+  Tensor x = Tensor::from(mixed(6 * 150 * 4), {6, 150, 4});
+  for (int axis : {0, 1, 2, -2}) {
+    SCOPED_TRACE(axis);
+    const int last = axis < 0 ? axis + 3 : axis;
+    Tensor rows = x.transpose(last, 2).contiguous();
+    const Integers wanted = argsort(rows).to_vector<std::int64_t>();
+    for (const auto& [values, places] :
+         in_both_ways([&](const Tensor& t) { return sort(t, axis); }, x)) {
+      EXPECT_EQ(values.shape(), x.shape());
+      EXPECT_EQ(places.transpose(last, 2).contiguous().to_vector<std::int64_t>(), wanted);
+    }
+  }
+  expect_sorted(x.transpose(0, 1), false);
+  expect_sorted(x.slice(1, 3, 140, 2).transpose(1, 2), true);
+  expect_sorted(x.select(2, 1).slice(0, 1, 2).expand({3, 150}), false);
+}
+
+TEST(Sort, IsOfWhatACompiledFunctionComputes) {
+  Tensor x = Tensor::from(mixed(4 * 200), {4, 200});
+  auto function = [](const Tensor& t) {
+    auto [values, places] = sort(t * 2 + 1, 1, true);
+    return std::pair(values - 1, places + 1);
+  };
+  auto [values, places] = compile(function, {.fullgraph = true})(x);
+  auto [values_at_once, places_at_once] = function(x);
+  EXPECT_EQ(places.to_vector<std::int64_t>(), places_at_once.to_vector<std::int64_t>());
+  EXPECT_EQ(places.select(0, 0).slice(0, 0, 1).to_vector<std::int64_t>()[0],
+            places_in_order(doubles(x.select(0, 0)), 200, true)[0] + 1);
+}
+
+TEST(Sort, TakesTensorsOfNoElementsAndOfNoAxes) {
+  auto [values, places] = sort(zeros({3, 0}));
+  EXPECT_EQ(values.shape(), (Shape{3, 0}));
+  EXPECT_EQ(places.shape(), (Shape{3, 0}));
+  EXPECT_EQ(sort(zeros({0, 3}), 0).second.shape(), (Shape{0, 3}));
+  for (const auto& [value, place] :
+       in_both_ways([](const Tensor& t) { return sort(t); }, full({}, 3.5))) {
+    EXPECT_EQ(value.item<float>(), 3.5F);
+    EXPECT_EQ(place.item<std::int64_t>(), 0);
+  }
+  EXPECT_EQ(topk(full({}, 2), 1, 0).first.item<float>(), 2);
+  EXPECT_EQ(median(full({}, 2), -1).first.item<float>(), 2);
+  EXPECT_EQ(topk(zeros({2, 5}), 0).second.shape(), (Shape{2, 0}));
+}
+
+TEST(Sort, GivesValuesAlongTheFirstAxis) {
+  Tensor x = Tensor::from(Floats{3, 1, 2, 5, 0, 4}, {3, 2});
+  EXPECT_EQ(msort(x).to_vector<float>(), (Floats{0, 1, 2, 4, 3, 5}));
+}
+
+TEST(Sort, FindsTheForemost) {
+  for (std::int64_t size : {50, 130, 2000, 20000})
+    for (std::int64_t count : {std::int64_t{1}, std::int64_t{13}, size / 9, size / 2, size})
+      for (bool largest : {true, false}) {
+        SCOPED_TRACE(std::to_string(count) + " of " + std::to_string(size));
+        Tensor x = Tensor::from(mixed(2 * size), {2, size});
+        const std::vector<double> elements = doubles(x);
+        const Integers all = places_in_order(elements, size, largest);
+        Integers wanted(all.begin(), all.begin() + count);
+        wanted.insert(wanted.end(), all.begin() + size, all.begin() + size + count);
+        for (const auto& [values, places] :
+             in_both_ways([&](const Tensor& t) { return topk(t, count, -1, largest); }, x)) {
+          ASSERT_EQ(places.to_vector<std::int64_t>(), wanted);
+          expect_elements(doubles(values), elements, wanted, size, count);
+        }
+      }
+}
+
+// In the order in which each element is better than those before, all of them join the best.
+TEST(Sort, FindsTheForemostOfWhatIsSortedAlready) {
+  Integers x(20000);
+  std::iota(x.begin(), x.end(), 0);
+  Tensor places = topk(Tensor::from(x, {20000}), 300).second;
+  Integers wanted(x.rbegin(), x.rbegin() + 300);
+  EXPECT_EQ(places.to_vector<std::int64_t>(), wanted);
+  Tensor equals = topk(zeros({20000}, i64), 300).second;
+  EXPECT_EQ(equals.to_vector<std::int64_t>(), Integers(x.begin(), x.begin() + 300));
+  Tensor greatest = topk(full({20000}, INT64_MIN, i64), 300, 0).second;
+  EXPECT_EQ(greatest.to_vector<std::int64_t>(), Integers(x.begin(), x.begin() + 300));
+}
+
+TEST(Sort, FindsAnElementByItsRank) {
+  for (std::int64_t k : {1, 3, 6}) {
+    Tensor x = Tensor::from(Floats{5, 1, none, 1, 2, -infinity, 0, 7, 7, 3, 4, 9}, {2, 6});
+    for (bool keeps : {false, true})
+      for (const auto& [values, places] :
+           in_both_ways([&](const Tensor& t) { return kthvalue(t, k, 1, keeps); }, x)) {
+        EXPECT_EQ(values.shape(), keeps ? (Shape{2, 1}) : (Shape{2}));
+        Integers wanted = argsort(x).slice(1, k - 1, k).to_vector<std::int64_t>();
+        EXPECT_EQ(places.to_vector<std::int64_t>(), wanted);
+        Floats elements = x.to_vector<float>(), got = values.to_vector<float>();
+        for (std::size_t row : {0U, 1U}) {
+          float element = elements[row * 6 + static_cast<std::size_t>(wanted[row])];
+          EXPECT_TRUE(got[row] == element || (std::isnan(got[row]) && std::isnan(element)));
+        }
+      }
+  }
+}
+
+TEST(Sort, FindsTheMiddle) {
+  Tensor x = Tensor::from(Floats{5, 1, 4, 2, 8, none, 0, none, none, none, none, none}, {3, 4});
+  for (const auto& [values, places] :
+       in_both_ways([](const Tensor& t) { return median(t, 1); }, x)) {
+    EXPECT_EQ(values.to_vector<float>()[0], 2);
+    EXPECT_TRUE(std::isnan(values.to_vector<float>()[1]));
+    EXPECT_EQ(places.to_vector<std::int64_t>(), (Integers{3, 1, 0}));
+  }
+  for (const auto& [values, places] :
+       in_both_ways([](const Tensor& t) { return nanmedian(t, 1, true); }, x)) {
+    EXPECT_EQ(values.shape(), (Shape{3, 1}));
+    EXPECT_EQ(values.to_vector<float>()[0], 2);
+    EXPECT_EQ(values.to_vector<float>()[1], 0);
+    EXPECT_TRUE(std::isnan(values.to_vector<float>()[2]));
+    EXPECT_EQ(places.to_vector<std::int64_t>(), (Integers{3, 2, 0}));
+  }
+  EXPECT_TRUE(std::isnan(median(x).item<float>()));
+  EXPECT_EQ(nanmedian(x).item<float>(), 2);
+  EXPECT_EQ(median(Tensor::from(Integers{4, 1, 3, 2}, {2, 2})).item<std::int64_t>(), 2);
+  EXPECT_TRUE(std::isnan(median(zeros({0})).item<float>()));
+  EXPECT_EQ(nanmedian(Tensor::from(Integers{4, 1, 3}, {3}), 0).second.item<std::int64_t>(), 2);
+}
+
+TEST(Sort, RefusesWhatItCannotDo) {
+  Tensor x = zeros({2, 5});
+  expect_contains(error_of([&] { sort(x, 2); }), "[sort] axis 2");
+  expect_contains(error_of([&] { topk(x, 6); }), "[topk] k is 6, the axis has 5 elements");
+  expect_contains(error_of([&] { topk(full({}, 1), 0); }), "k must be from 1 to as many");
+  expect_contains(error_of([&] { kthvalue(x, 0); }), "[kthvalue] k is 0, the axis has 5 elements");
+  expect_contains(error_of([&] { median(zeros({2, 0}), 1); }), "is empty");
+  expect_contains(error_of([&] { median(zeros({0}, i64)); }), "a median of no integers");
+  expect_contains(error_of([&] { sort(x.to(DType::f8e4m3)); }), "[argsort] operand 0 is f8e4m3");
+  expect_contains(error_of([&] { sort(3); }), "[sort]");
+}
+
+}  // namespace
+}  // namespace tilewright
