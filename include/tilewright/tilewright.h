@@ -33,6 +33,7 @@
 #include "graph/functions/pointwise/special.h"
 #include "graph/functions/quantized.h"
 #include "graph/functions/reducing/class_losses.h"
+#include "graph/functions/reducing/cumulative.h"
 #include "graph/functions/reducing/differences.h"
 #include "graph/functions/reducing/distances.h"
 #include "graph/functions/reducing/element_losses.h"
