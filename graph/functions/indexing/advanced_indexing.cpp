@@ -1,0 +1,246 @@
+#include "graph/functions/indexing/advanced_indexing.h"
+
+#include <algorithm>
+
+#include "graph/functions/indexing/numbered.h"
+#include "graph/functions/indexing/replacement.h"
+#include "graph/functions/reducing/cumulative.h"
+#include "graph/ir/location.h"
+#include "graph/tensor/capture.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+
+using graph::At;
+using graph::Formula;
+using std::source_location;
+
+namespace {
+
+// What is indexed, and where: the axes with an index come together, at their own place if they are
+// neighbours, else in front.
+struct Indexing {
+  std::string_view name;
+  source_location where;
+  Shape sizes;               // of x
+  std::vector<int> indexed;  // axes
+  Shape places;              // that the indices broadcast to
+  std::vector<int> order;    // of x's axes so that those indexed are neighbours
+  int first = 0;             // of these, in that order
+
+  // x with one axis for those indexed, at `first`.
+  Tensor joined(const Tensor& x) const {
+    Shape sizes_joined;
+    for (int i = 0; i < first; ++i) sizes_joined.push_back(size_at(i));
+    sizes_joined.push_back(indexed_count());
+    for (int i = first + static_cast<int>(indexed.size()); i < sizes.rank(); ++i)
+      sizes_joined.push_back(size_at(i));
+    return graph::reshape_operand(ordered(x), sizes_joined, where);
+  }
+  // What `joined` makes, as x is.
+  Tensor apart(const Tensor& joined) const {
+    Shape in_order;
+    std::vector<int> back(order.size());
+    for (int i = 0; i < sizes.rank(); ++i) {
+      in_order.push_back(size_at(i));
+      back[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])] = i;
+    }
+    return joined.reshape(in_order, where).permute(back, where);
+  }
+  std::int64_t indexed_count() const {
+    std::int64_t count = 1;
+    for (int axis : indexed) count *= sizes[axis];
+    return count;
+  }
+  // The place along the joined axis; -1 where one of the indices is outside its axis.
+  Tensor numbers(std::span<const Tensor> indices) const {
+    std::optional<Formula> sum, is_inside;
+    for (std::size_t i = 0; i < indexed.size(); ++i) {
+      const std::int64_t size = sizes[indexed[i]];
+      Formula at = graph::spread(indices[i].to(DType::i64, where), places, where);
+      at = graph::inside_or_none(graph::from_end(at, size), size);
+      is_inside = is_inside ? *is_inside & (at >= 0) : at >= 0;
+      sum = sum ? *sum * sum->number(size) + at : at;
+    }
+    return indexed.size() == 1 ? sum->tensor() : choice(*is_inside, *sum, -1).tensor();
+  }
+
+ private:
+  std::int64_t size_at(int i) const { return sizes[order[static_cast<std::size_t>(i)]]; }
+  Tensor ordered(const Tensor& x) const {
+    return std::ranges::is_sorted(order) ? x : x.permute(order, where);
+  }
+};
+
+// Indices an axis each, those that are none left out; `at` has them in the order of their axes.
+Indexing indexing_of(std::string_view name, const Tensor& x, const std::vector<Tensor>& indices,
+                     std::vector<Tensor>& at, source_location w) {
+  require(std::ssize(indices) <= x.rank(), "[", name, "] ", indices.size(),
+          " indices are given for a tensor of shape ", x.shape(), " (at ", At{w},
+          "); there must be one an axis at most");
+  Indexing result{name, w, x.shape(), {}, {}, {}, 0};
+  std::vector<int> others;
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    const auto i = static_cast<std::size_t>(axis);
+    if (i >= indices.size() || !indices[i].defined()) {
+      others.push_back(axis);
+      continue;
+    }
+    const Tensor& given = graph::index_operand(indices[i], name, w);
+    std::optional<Shape> both = broadcast_shapes(result.places, given.shape());
+    require(both.has_value(), "[", name, "] an index is ", given.shape(), ", others are ",
+            result.places, " (at ", At{w}, "); they must broadcast");
+    graph::require_inside(given, -x.shape()[axis], x.shape()[axis], name, w);
+    result.places = *both;
+    result.indexed.push_back(axis);
+    at.push_back(given);
+  }
+  if (result.indexed.empty()) return result;
+  const bool are_neighbours =
+      result.indexed.back() - result.indexed.front() + 1 == std::ssize(result.indexed);
+  result.first = are_neighbours ? result.indexed.front() : 0;
+  result.order = others;
+  result.order.insert(result.order.begin() + result.first, result.indexed.begin(),
+                      result.indexed.end());
+  return result;
+}
+
+// A mask stands for the places where it is true, an index tensor an axis.
+std::vector<Tensor> without_masks(std::string_view name, const Tensor& x,
+                                  const std::vector<Tensor>& indices, source_location w) {
+  std::vector<Tensor> result;
+  for (const Tensor& index : indices) {
+    const bool is_mask = index.defined() && (is_boolean(index.dtype()) || index.dtype() == u8);
+    if (!is_mask) {
+      result.push_back(index);
+      continue;
+    }
+    const int first = static_cast<int>(result.size());
+    bool fits = first + index.rank() <= x.rank() && index.rank() > 0;
+    for (int i = 0; fits && i < index.rank(); ++i) fits = index.shape()[i] == x.shape()[first + i];
+    require(fits, "[", name, "] a mask is ", index.shape(), " at axis ", first, " of ", x.shape(),
+            " (at ", At{w}, "); it must have the sizes of the axes that it is over");
+    Tensor places = nonzero({index, w});
+    for (int axis = 0; axis < index.rank(); ++axis)
+      result.push_back(places.select(1, axis, w).contiguous(w));
+  }
+  return result;
+}
+
+Tensor mask_operand(const Tensor& mask, std::string_view name, source_location w) {
+  const Tensor& given = graph::tensor_of({mask, w}, name);
+  require(is_boolean(given.dtype()), "[", name, "] the mask is ", given.dtype(), " (at ", At{w},
+          "); it must be bool");
+  return given;
+}
+Shape both_sizes(const Tensor& x, const Tensor& mask, std::string_view name, source_location w) {
+  std::optional<Shape> both = broadcast_shapes(x.shape(), mask.shape());
+  require(both.has_value(), "[", name, "] x is ", x.shape(), ", the mask ", mask.shape(), " (at ",
+          At{w}, "); they must broadcast");
+  return *both;
+}
+
+}  // namespace
+
+Tensor index(const TensorOperand& x, const std::vector<Tensor>& indices) {
+  auto w = x.where;
+  const Tensor given = graph::tensor_of(x, "index");
+  std::vector<Tensor> operands = {given};
+  const Indexing indexing =
+      indexing_of("index", given, without_masks("index", given, indices, w), operands, w);
+  if (indexing.indexed.empty()) return given;
+  auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
+    return {
+        graph::parts_at(indexing.joined(t[0]), indexing.first, indexing.numbers(t.subspan(1)), w)};
+  };
+  std::vector<Number> settings(indexing.indexed.begin(), indexing.indexed.end());
+  return graph::apply_function("index", operands, settings, function, w)[0];
+}
+
+Tensor index_put(const TensorOperand& x, const std::vector<Tensor>& indices, const Tensor& values) {
+  auto w = x.where;
+  const Tensor given = graph::tensor_of(x, "index_put");
+  graph::require_dtype_of(given, graph::tensor_of({values, w}, "index_put"), "index_put", w);
+  std::vector<Tensor> operands = {given, values};
+  const Indexing indexing =
+      indexing_of("index_put", given, without_masks("index_put", given, indices, w), operands, w);
+  if (indexing.indexed.empty()) return graph::expanded_view(values, given.shape(), "index_put", w);
+  auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
+    return {indexing.apart(graph::with_parts_at(indexing.joined(t[0]), indexing.first,
+                                                indexing.numbers(t.subspan(2)), t[1], w))};
+  };
+  std::vector<Number> settings(indexing.indexed.begin(), indexing.indexed.end());
+  return graph::apply_function("index_put", operands, settings, function, w)[0];
+}
+
+Tensor nonzero(const TensorOperand& x) {
+  auto w = x.where;
+  const Tensor& given = graph::tensor_of(x, "nonzero");
+  std::vector<bool> is_set;
+  Tensor flags = given.to(DType::boolean, w).to(DType::u8, w);
+  for (std::uint8_t flag : flags.to_vector<std::uint8_t>(w)) is_set.push_back(flag != 0);
+  Strides strides = row_major_strides(given.shape());
+  std::vector<std::int64_t> places;
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < is_set.size(); ++i) {
+    if (!is_set[i]) continue;
+    ++count;
+    for (int axis = 0; axis < given.rank(); ++axis)
+      places.push_back(static_cast<std::int64_t>(i) / strides[axis] % given.shape()[axis]);
+  }
+  Tensor result = Tensor::from(places, {count, given.rank()});
+  return given.is_symbolic() ? result : result.to(given.device(w), w);
+}
+
+Tensor masked_select(const TensorOperand& x, const Tensor& mask) {
+  auto w = x.where;
+  const Tensor given = graph::tensor_of(x, "masked_select");
+  const Tensor where_true = mask_operand(mask, "masked_select", w);
+  const Shape both = both_sizes(given, where_true, "masked_select", w);
+  Tensor whole = graph::with_axis(graph::broadcast_to(given, both, "masked_select", w), w);
+  return index({whole, w},
+               {graph::with_axis(graph::broadcast_to(where_true, both, "masked_select", w), w)});
+}
+
+Tensor masked_fill(const TensorOperand& x, const Tensor& mask, const TensorOperand& value) {
+  auto w = x.where;
+  const Tensor given = graph::tensor_of(x, "masked_fill");
+  const Tensor where_true = mask_operand(mask, "masked_fill", w);
+  const Shape both = both_sizes(given, where_true, "masked_fill", w);
+  const Tensor operands[] = {given, where_true, graph::filler(given, value, "masked_fill", w)};
+  auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
+    auto spread = [&](std::size_t i) { return graph::spread(t[i], both, w); };
+    return {choice(spread(1), spread(2), spread(0)).tensor()};
+  };
+  return graph::apply_function("masked_fill", operands, {}, function, w)[0];
+}
+
+Tensor masked_scatter(const TensorOperand& x, const Tensor& mask, const Tensor& source) {
+  auto w = x.where;
+  const Tensor given = graph::tensor_of(x, "masked_scatter");
+  const Tensor where_true = mask_operand(mask, "masked_scatter", w);
+  graph::require_dtype_of(given, graph::tensor_of({source, w}, "masked_scatter"), "masked_scatter",
+                          w);
+  const Shape both = both_sizes(given, where_true, "masked_scatter", w);
+  const std::int64_t count = element_count(both);
+  if (graph::Capture::active() == nullptr) {
+    Tensor set = sum({graph::broadcast_to(where_true, both, "masked_scatter", w), w});
+    const auto wanted = set.item<std::int64_t>(w);
+    require(wanted <= source.count(), "[masked_scatter] the mask has ", wanted,
+            " places; the source has ", source.count(), " elements (at ", At{w},
+            "); there must be one for each place");
+  }
+  const Tensor operands[] = {given, where_true, source};
+  auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
+    Formula is_set = graph::spread(t[1], both, w);
+    Tensor flat = graph::reshape_operand(is_set.tensor(), {count}, w);
+    Formula number = Formula(cumsum({flat, w}, 0), w) - 1;
+    number = graph::inside_or_none(number, t[2].count());
+    Tensor from = graph::elements_at(t[2], number.tensor(), w);
+    return {choice(is_set, {graph::reshape_operand(from, both, w), w}, graph::spread(t[0], both, w))
+                .tensor()};
+  };
+  return graph::apply_function("masked_scatter", operands, {}, function, w)[0];
+}
+
+}  // namespace tilewright

@@ -1,0 +1,36 @@
+// Advanced indexing, x[a, :, b] with index tensors and masks, and what masks alone say, under
+// PyTorch's names.
+//
+// Indices are i32 or i64, broadcast to one another and count from the end where they are negative;
+// an undefined one stands for all of its axis. Their axes are in the result where the indexed ones
+// were if these are neighbours, else in front. One outside is an Error at once; inside a compiled
+// function it names no element, and is an Error as far as Options::index_checks says. A mask of
+// bool, or u8, over some axes stands for the places where it is true. How many these are is data,
+// which is read: what is one graph ends there, and under Options::fullgraph that is an Error.
+//
+// Misuse raises `Error`; safe to call from several threads.
+#pragma once
+
+#include <vector>
+
+#include "graph/tensor/tensor.h"
+
+namespace tilewright {
+
+Tensor index(const TensorOperand& x, const std::vector<Tensor>& indices);
+// x with what `index` would give replaced by `values`, of x's dtype, which broadcast to it. Which
+// of several for one place stays is undefined.
+Tensor index_put(const TensorOperand& x, const std::vector<Tensor>& indices, const Tensor& values);
+
+// i64 [count, rank]: the places of elements that are not 0, row-major; read as a mask is.
+Tensor nonzero(const TensorOperand& x);
+// [count]: the elements of x where the mask is true, row-major; both broadcast. Read as a mask is.
+Tensor masked_select(const TensorOperand& x, const Tensor& mask);
+// Of the sizes that both broadcast to: x, and where the mask is true the number, or the tensor
+// without axes. Nothing is read.
+Tensor masked_fill(const TensorOperand& x, const Tensor& mask, const TensorOperand& value);
+// The same with the elements of `source`, one after another in row-major order, of which there are
+// enough. Where they are not, inside a compiled function, 0. Nothing is read there.
+Tensor masked_scatter(const TensorOperand& x, const Tensor& mask, const Tensor& source);
+
+}  // namespace tilewright

@@ -1,0 +1,29 @@
+// The elements of a tensor in another arrangement, by a rule and not by index tensors, under
+// PyTorch's names. Results are copies.
+//
+// Misuse raises `Error`; safe to call from several threads.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "graph/tensor/tensor.h"
+
+namespace tilewright {
+
+// Each of the axes backwards; fliplr and flipud are of axis 1 and of axis 0.
+Tensor flip(const TensorOperand& x, const std::vector<int>& axes);
+Tensor fliplr(const TensorOperand& x);
+Tensor flipud(const TensorOperand& x);
+// Each element moved on by so many places along an axis, from the end to the front; a shift an
+// axis. Without axes there is one shift, along all elements in row-major order.
+Tensor roll(const TensorOperand& x, const Shape& shifts, const std::vector<int>& axes = {});
+// Of the last two axes what is on the diagonal of that number or below, or above; 0 elsewhere.
+// Diagonal k has the places (i, i + k).
+Tensor tril(const TensorOperand& x, std::int64_t diagonal = 0);
+Tensor triu(const TensorOperand& x, std::int64_t diagonal = 0);
+// x [.., n] as a diagonal of that number in squares of n + |offset|, whose rows and columns are the
+// axes a and b of the result; 0 elsewhere.
+Tensor diag_embed(const TensorOperand& x, std::int64_t offset = 0, int a = -2, int b = -1);
+
+}  // namespace tilewright

@@ -1,0 +1,30 @@
+// Elements and parts of a tensor by index tensors, under PyTorch's names.
+//
+// An index is i32 or i64. One outside is an Error at once; inside a compiled function it names no
+// element, which is 0, and is an Error as far as Options::index_checks says: computed ones, as all
+// of these become, under IndexChecks::all. A tensor without axes counts as having one. Misuse
+// raises `Error`; safe to call from several threads.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "graph/tensor/tensor.h"
+
+namespace tilewright {
+
+// Of index's shape: of axes that x has as many of, x's element at the index along `axis`, and at
+// the place of the index in the others, along which there are no more of them than x has.
+Tensor gather(const TensorOperand& x, int axis, const Tensor& index);
+// The same where index and x broadcast in the other axes, and negative places count from the end.
+// Without an axis that of all elements of both, row-major, of which none counts from the end.
+Tensor take_along_dim(const TensorOperand& x, const Tensor& index, std::optional<int> axis = {});
+// x's elements with these numbers, row-major; negative ones count from the end.
+Tensor take(const TensorOperand& x, const Tensor& index);
+// The parts of x at these places of the axis, an index [n] or without axes.
+Tensor index_select(const TensorOperand& x, int axis, const Tensor& index);
+// i64 [.., classes]: 1 where the class is the one that x names, else 0. Without a number of classes
+// there are as many as the greatest says, which is read: what is one graph ends there.
+Tensor one_hot(const TensorOperand& x, std::int64_t classes = -1);
+
+}  // namespace tilewright
