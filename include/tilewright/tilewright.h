@@ -37,6 +37,8 @@
 #include "graph/functions/pointwise/arithmetic.h"
 #include "graph/functions/pointwise/elementary.h"
 #include "graph/functions/pointwise/special.h"
+#include "graph/functions/pooling/adaptive_pooling.h"
+#include "graph/functions/pooling/pooling.h"
 #include "graph/functions/quantized.h"
 #include "graph/functions/reducing/class_losses.h"
 #include "graph/functions/reducing/cumulative.h"

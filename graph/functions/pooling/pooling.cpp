@@ -1,0 +1,286 @@
+#include "graph/functions/pooling/pooling.h"
+
+#include <limits>
+
+#include "graph/functions/indexing/numbered.h"
+#include "graph/functions/pointwise/arithmetic.h"
+#include "graph/functions/pointwise/elementary.h"
+#include "graph/functions/pooling/pooled_axes.h"
+#include "graph/ir/location.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+
+using graph::At;
+using graph::Formula;
+using graph::PooledAxes;
+using std::source_location;
+
+namespace {
+
+void require_numbers(const Tensor& x, std::string_view name, source_location w) {
+  require(!is_boolean(x.dtype()) && !is_float8(x.dtype()), "[", name, "] x is ", x.dtype(), " (at ",
+          At{w}, "); it must be of integers, or floats of 16 bits or more");
+}
+
+Tensor around(const Tensor& x, const PooledAxes& axes, const Number& value, source_location w) {
+  return graph::padded(x, graph::pads(axes.before, axes.after), value, w);
+}
+
+// How many elements count in each window.
+Formula element_counts(const PooledAxes& axes, bool include_pad, source_location w) {
+  Formula all(graph::constant(DType::i64, axes.counts, 1, w), w);
+  for (int i = 0; i < axes.rank(); ++i) {
+    Formula start = axes.starts(axes.counts, i, w);
+    auto least = [&](const Formula& a, std::int64_t b) { return lesser(a, a.number(b)); };
+    Formula end =
+        least(start + static_cast<double>(axes.windows.kernel[i]), axes.sizes[i] + axes.before[i]);
+    if (!include_pad) {
+      end = least(end, axes.sizes[i]);
+      start = greater(start, start.number(0));
+    }
+    all = all * (end - start);
+  }
+  return all;
+}
+
+Tensor averaged(std::string_view name, int rank, const TensorOperand& x, const Shape& kernel,
+                const AveragePoolOptions& options) {
+  auto w = x.where;
+  const Tensor given = graph::tensor_of(x, name);
+  require_numbers(given, name, w);
+  const PooledAxes axes = graph::pooled_axes(
+      name, rank, given, {kernel, options.stride, options.padding, {}, options.ceil_mode}, w);
+  const std::int64_t divisor = options.divisor_override.value_or(0);
+  require(!options.divisor_override || divisor != 0, "[", name, "] the divisor is 0 (at ", At{w},
+          "); it must be another number");
+  std::vector<Number> settings = axes.settings();
+  settings.insert(settings.end(), {options.count_include_pad, divisor});
+  auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
+    const DType sums = accumulator(t[0].dtype());
+    const Shape sizes = graph::pooled_sizes(t[0], axes.counts);
+    Tensor whole = around(graph::reshape_operand(t[0], t[0].shape(), w).to(sums, w), axes, 0, w);
+    const std::int64_t places = element_count(axes.windows.kernel);
+    std::optional<Formula> total;
+    if (places > graph::most_slices) {
+      Tensor all = sum({graph::all_places(whole, axes.windows, w), w}, {-2});
+      total = Formula(all.reshape(sizes, w), w).to(sums);
+    }
+    for (std::int64_t place = 0; place < places && places <= graph::most_slices; ++place) {
+      Formula term(graph::at_place(whole, axes.windows, place, w), w);
+      total = total ? *total + term : term;
+    }
+    Formula count = divisor != 0 ? Formula(graph::constant(DType::i64, axes.counts, divisor, w), w)
+                                 : element_counts(axes, options.count_include_pad, w);
+    Formula divided = *total / graph::spread(count.to(sums).tensor(), sizes, w);
+    return {divided.to(t[0].dtype()).tensor()};
+  };
+  return graph::apply_function(name, {&given, 1}, settings, function, w)[0];
+}
+
+Number least_of(DType dtype) {
+  if (is_floating(dtype)) return -std::numeric_limits<double>::infinity();
+  return is_signed(dtype) ? -(std::int64_t{1} << (bit_width(dtype) - 2)) * 2 : 0;
+}
+
+// Of a place in the windows, row-major, the number of the element of x that it meets; of the
+// places in front of x that of the first that the window meets there.
+Formula number_at(const PooledAxes& axes, const Shape& result, const std::vector<Formula>& places,
+                  source_location w) {
+  std::optional<Formula> number;
+  for (int i = 0; i < axes.rank(); ++i) {
+    const double step = static_cast<double>(axes.windows.dilation[i]);
+    Formula start = axes.starts(result, i, w);
+    Formula element = start + places[static_cast<std::size_t>(i)] * step;
+    Formula outside = (greater(-start, start.number(0)) + (step - 1)) / start.number(step);
+    element = greater(element, start + outside * step);
+    number = number ? *number * static_cast<double>(axes.sizes[i]) + element : element;
+  }
+  return *number;
+}
+
+// Place by place; a NaN, and what is greater, takes the place of what was before.
+std::vector<Tensor> greatest_in_slices(const PooledAxes& axes, const Tensor& whole,
+                                       const Shape& sizes, bool wants_indices, source_location w) {
+  std::optional<Formula> best, number;
+  for (std::int64_t place = 0; place < element_count(axes.windows.kernel); ++place) {
+    Formula here(graph::at_place(whole, axes.windows, place, w), w);
+    if (!wants_indices) {
+      best = best ? greater(*best, here) : here;
+      continue;
+    }
+    std::vector<Formula> places(static_cast<std::size_t>(axes.rank()),
+                                {graph::constant(DType::i64, sizes, 0, w), w});
+    std::int64_t rest = place;
+    for (int i = axes.rank() - 1; i >= 0; rest /= axes.windows.kernel[i--])
+      places[static_cast<std::size_t>(i)] =
+          places[static_cast<std::size_t>(i)].number(rest % axes.windows.kernel[i]);
+    Formula own = number_at(axes, sizes, places, w);
+    if (!best) {
+      best = here;
+      number = own;
+      continue;
+    }
+    Formula wins = (here > *best) | is_nan(here);
+    best = choice(wins, here, *best);
+    number = choice(wins, own, *number);
+  }
+  if (!wants_indices) return {best->tensor()};
+  return {best->tensor(), number->tensor()};
+}
+
+// Gathered first.
+std::vector<Tensor> greatest_of_many(const PooledAxes& axes, const Tensor& whole,
+                                     const Shape& sizes, bool wants_indices, source_location w) {
+  Tensor all = graph::all_places(whole, axes.windows, w);
+  if (!wants_indices) return {amax({all, w}, {-2}).reshape(sizes, w)};
+  auto [values, place] = max({all, w}, -2);
+  Formula rest(place.reshape(sizes, w), w);
+  std::vector<Formula> places(static_cast<std::size_t>(axes.rank()), rest);
+  for (int i = axes.rank() - 1; i >= 0; --i) {
+    Formula kernel = rest.number(axes.windows.kernel[i]), above = rest / kernel;
+    places[static_cast<std::size_t>(i)] = rest - above * kernel;
+    rest = above;
+  }
+  return {values.reshape(sizes, w), number_at(axes, sizes, places, w).tensor()};
+}
+
+std::vector<Tensor> greatest(std::string_view name, int rank, const TensorOperand& x,
+                             const Shape& kernel, const MaxPoolOptions& options,
+                             bool wants_indices) {
+  auto w = x.where;
+  const Tensor given = graph::tensor_of(x, name);
+  require_numbers(given, name, w);
+  const PooledAxes axes = graph::pooled_axes(
+      name, rank, given,
+      {kernel, options.stride, options.padding, options.dilation, options.ceil_mode}, w);
+  std::vector<Number> settings = axes.settings();
+  settings.emplace_back(wants_indices);
+  auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
+    Tensor own = graph::reshape_operand(t[0], t[0].shape(), w);
+    Tensor whole = around(own, axes, least_of(own.dtype()), w);
+    const Shape sizes = graph::pooled_sizes(own, axes.counts);
+    return element_count(axes.windows.kernel) > graph::most_slices
+               ? greatest_of_many(axes, whole, sizes, wants_indices, w)
+               : greatest_in_slices(axes, whole, sizes, wants_indices, w);
+  };
+  return graph::apply_function(name, {&given, 1}, settings, function, w);
+}
+
+std::pair<Tensor, Tensor> as_pair(const std::vector<Tensor>& both) { return {both[0], both[1]}; }
+
+Tensor norm_pooled(std::string_view name, int rank, const TensorOperand& x, double order,
+                   const Shape& kernel, const NormPoolOptions& options) {
+  auto w = x.where;
+  const Tensor& given = graph::tensor_of(x, name);
+  require(is_floating(given.dtype()) && order != 0, "[", name, "] x is ", given.dtype(),
+          ", the order ", order, " (at ", At{w}, "); x must be floating, and the order not 0");
+  Tensor means = averaged(name, rank, {pow({given, w}, {order, w}), w}, kernel,
+                          {.stride = options.stride, .ceil_mode = options.ceil_mode});
+  const Shape all = graph::pool_values(name, "the kernel", rank, kernel, 1, 1, w);
+  Tensor sums = mul({relu({means, w}), w}, {static_cast<double>(element_count(all)), w});
+  return pow({sums, w}, {1 / order, w});
+}
+
+}  // namespace
+
+Tensor avg_pool1d(const TensorOperand& x, const Shape& kernel, const AveragePoolOptions& options) {
+  return averaged("avg_pool1d", 1, x, kernel, options);
+}
+Tensor avg_pool2d(const TensorOperand& x, const Shape& kernel, const AveragePoolOptions& options) {
+  return averaged("avg_pool2d", 2, x, kernel, options);
+}
+Tensor avg_pool3d(const TensorOperand& x, const Shape& kernel, const AveragePoolOptions& options) {
+  return averaged("avg_pool3d", 3, x, kernel, options);
+}
+
+Tensor max_pool1d(const TensorOperand& x, const Shape& kernel, const MaxPoolOptions& options) {
+  return greatest("max_pool1d", 1, x, kernel, options, false)[0];
+}
+Tensor max_pool2d(const TensorOperand& x, const Shape& kernel, const MaxPoolOptions& options) {
+  return greatest("max_pool2d", 2, x, kernel, options, false)[0];
+}
+Tensor max_pool3d(const TensorOperand& x, const Shape& kernel, const MaxPoolOptions& options) {
+  return greatest("max_pool3d", 3, x, kernel, options, false)[0];
+}
+std::pair<Tensor, Tensor> max_pool1d_with_indices(const TensorOperand& x, const Shape& kernel,
+                                                  const MaxPoolOptions& options) {
+  return as_pair(greatest("max_pool1d", 1, x, kernel, options, true));
+}
+std::pair<Tensor, Tensor> max_pool2d_with_indices(const TensorOperand& x, const Shape& kernel,
+                                                  const MaxPoolOptions& options) {
+  return as_pair(greatest("max_pool2d", 2, x, kernel, options, true));
+}
+std::pair<Tensor, Tensor> max_pool3d_with_indices(const TensorOperand& x, const Shape& kernel,
+                                                  const MaxPoolOptions& options) {
+  return as_pair(greatest("max_pool3d", 3, x, kernel, options, true));
+}
+
+Tensor max_pool2d_with_indices_backward(const TensorOperand& gradient, const Tensor& x,
+                                        const Tensor& indices, const Shape& kernel,
+                                        const MaxPoolOptions& options) {
+  auto w = gradient.where;
+  constexpr std::string_view name = "max_pool2d_with_indices_backward";
+  const Tensor whole = graph::tensor_of({x, w}, name), given = graph::tensor_of(gradient, name);
+  const Tensor places = graph::index_operand(indices, name, w);
+  const PooledAxes axes = graph::pooled_axes(
+      name, 2, whole,
+      {kernel, options.stride, options.padding, options.dilation, options.ceil_mode}, w);
+  const Shape sizes = graph::pooled_sizes(whole, axes.counts);
+  require(given.shape() == sizes && places.shape() == sizes, "[", name, "] the gradient is ",
+          given.shape(), ", the indices are ", places.shape(), " (at ", At{w}, "); both must be ",
+          sizes);
+  const std::int64_t count = element_count(axes.counts), area = element_count(axes.sizes);
+  Shape flat(sizes.begin(), sizes.end() - 2);
+  flat.push_back(count);
+  const Tensor operands[] = {given, places};
+  auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
+    // [places of the kernel, elements]: the window that has the element there, or -1.
+    const std::int64_t of_kernel = element_count(axes.windows.kernel);
+    const Shape table = {of_kernel, area};
+    Formula place = graph::places_along(table, 0, w), element = graph::places_along(table, 1, w);
+    std::optional<Formula> window, meets;
+    for (int i = 0; i < 2; ++i) {
+      auto along = [&](const Formula& all, const Shape& of) {
+        Formula outer = all / all.number(of[1]);
+        return i == 0 ? outer : all - outer * all.number(of[1]);
+      };
+      Formula start =
+          along(element, axes.sizes) + static_cast<double>(axes.before[i]) -
+          along(place, axes.windows.kernel) * static_cast<double>(axes.windows.dilation[i]);
+      Formula own = start / start.number(axes.windows.stride[i]);
+      Formula is = (start >= 0) & (own * start.number(axes.windows.stride[i]) == start) &
+                   (own < static_cast<double>(axes.counts[i]));
+      meets = meets ? *meets & is : is;
+      window = window ? *window * static_cast<double>(axes.counts[i]) + own : own;
+    }
+    Tensor from = choice(*meets, *window, 0).tensor();
+    const int last = flat.rank() - 1;
+    auto met = [&](const Tensor& all) {
+      return Formula(graph::parts_at(graph::reshape_operand(all, flat, w), last, from, w), w);
+    };
+    Formula sources = met(t[0].to(accumulator(t[0].dtype()), w)),
+            named = met(t[1].to(DType::i64, w));
+    const Shape& spread = sources.tensor().shape();
+    Formula own = (named == graph::spread(element.tensor(), spread, w)) &
+                  graph::spread(meets->tensor(), spread, w);
+    Tensor sums = sum({choice(own, sources, 0).tensor(), w}, {last});
+    return {sums.to(t[0].dtype(), w).reshape(whole.shape(), w)};
+  };
+  return graph::apply_function(name, operands, axes.settings(), function, w)[0];
+}
+
+Tensor lp_pool1d(const TensorOperand& x, double order, const Shape& kernel,
+                 const NormPoolOptions& options) {
+  return norm_pooled("lp_pool1d", 1, x, order, kernel, options);
+}
+Tensor lp_pool2d(const TensorOperand& x, double order, const Shape& kernel,
+                 const NormPoolOptions& options) {
+  return norm_pooled("lp_pool2d", 2, x, order, kernel, options);
+}
+Tensor lp_pool3d(const TensorOperand& x, double order, const Shape& kernel,
+                 const NormPoolOptions& options) {
+  return norm_pooled("lp_pool3d", 3, x, order, kernel, options);
+}
+
+}  // namespace tilewright
