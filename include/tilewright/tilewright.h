@@ -48,6 +48,8 @@
 #include "graph/functions/reducing/norms.h"
 #include "graph/functions/reducing/products.h"
 #include "graph/functions/reducing/reductions.h"
+#include "graph/functions/resampling/grid_sample.h"
+#include "graph/functions/resampling/interpolate.h"
 #include "graph/tensor/tensor.h"
 #include "models/decoder/attention.h"
 #include "models/decoder/decoder.h"

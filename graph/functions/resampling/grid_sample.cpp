@@ -1,0 +1,223 @@
+#include "graph/functions/resampling/grid_sample.h"
+
+#include "graph/functions/indexing/numbered.h"
+#include "graph/functions/resampling/axis_taps.h"
+#include "graph/ir/location.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+
+using graph::At;
+using graph::Formula;
+using std::source_location;
+
+namespace {
+
+// What one element of the result takes along one axis: a place, which may be outside, and a weight.
+struct Tap {
+  Formula place;  // a whole number, floating
+  Formula weight;
+};
+
+// One of the axes that are sampled.
+struct SampledAxis {
+  std::int64_t size;
+  GridSampleOptions options;
+
+  Formula last(const Formula& x) const { return x.number(size - 1); }
+  // -1 and 1 as elements.
+  Formula position(const Formula& x) const {
+    const auto count = static_cast<double>(size);
+    return options.align_corners ? (x + 1) / x.number(2) * (count - 1)
+                                 : ((x + 1) * count - 1) / x.number(2);
+  }
+  Formula clamped(const Formula& x) const {
+    return lesser(choice(x > 0, x, 0), last(x));  // NaN too
+  }
+  // Reflected at the ends so often as it takes.
+  Formula reflected(const Formula& x) const {
+    const double low = options.align_corners ? 0 : -0.5,
+                 span = static_cast<double>(options.align_corners ? size - 1 : size);
+    if (span == 0) return x.number(0);
+    Formula from_low = abs(x - low), turns = floor(from_low / x.number(span));
+    Formula extra = from_low - turns * span;
+    Formula is_even = floor(turns / x.number(2)) * 2 == turns;
+    return choice(is_even, extra + low, span - extra + low);
+  }
+  Formula kept_inside(const Formula& x) const {
+    switch (options.padding) {
+      case SamplePadding::zeros: return x;
+      case SamplePadding::border: return clamped(x);
+      case SamplePadding::reflection: return clamped(reflected(x));
+    }
+    __builtin_unreachable();
+  }
+  std::vector<Tap> taps(const Formula& given) const {
+    Formula at = position(given);
+    if (options.mode != SampleMode::bicubic) at = kept_inside(at);
+    if (options.mode == SampleMode::nearest) return {{round(at), at.number(1)}};
+    Formula below = floor(at), share = at - below;
+    if (options.mode == SampleMode::bilinear) return {{below, 1 - share}, {below + 1, share}};
+    std::vector<Tap> all;
+    for (int i = -1; i <= 2; ++i)
+      all.push_back(
+          {kept_inside(below + i), graph::cubic_weight(abs(share - i), graph::sharpness_of_cubic)});
+    return all;
+  }
+};
+
+void require_sampled(const Tensor& x, const Tensor& grid, source_location w) {
+  const int axes = x.rank() - 2;
+  require(axes == 2 || axes == 3, "[grid_sample] x is ", x.shape(), " (at ", At{w},
+          "); it must have four or five axes");
+  Shape wanted = grid.shape();
+  bool fits = grid.rank() == x.rank();
+  if (fits) {
+    wanted[0] = x.shape()[0];
+    wanted[-1] = axes;
+  }
+  require(fits && wanted == grid.shape(), "[grid_sample] x is ", x.shape(), ", the grid ",
+          grid.shape(), " (at ", At{w}, "); the grid must have as many axes, x's first, and ", axes,
+          " coordinates in its last");
+  require(is_floating(x.dtype()) && x.dtype() == grid.dtype(), "[grid_sample] x is ", x.dtype(),
+          ", the grid ", grid.dtype(), " (at ", At{w}, "); both must be of one floating dtype");
+  require(element_count(Shape(x.shape().begin() + 2, x.shape().end())) > 0, "[grid_sample] x is ",
+          x.shape(), " (at ", At{w}, "); the axes that are sampled must have elements");
+}
+
+// Sampling of channels, which lie last: [N * elements, C].
+struct Sampler {
+  Tensor table;
+  Shape sizes;   // of the axes that are sampled
+  Shape points;  // [N, ..]: where the grid has a position
+  source_location where;
+
+  // The channels at these places of each point, [points.., C]; 0 where one is outside.
+  Formula at(const std::vector<Formula>& places) const {
+    Formula number = graph::places_along(points, 0, where);
+    std::optional<Formula> is_inside;
+    for (int i = 0; i < sizes.rank(); ++i) {
+      const Formula& place = places[static_cast<std::size_t>(i)];
+      Formula inside = (place >= 0) & (place <= place.number(sizes[i] - 1));
+      is_inside = is_inside ? *is_inside & inside : inside;
+      number = number * static_cast<double>(sizes[i]) + choice(inside, place, 0).to(DType::i64);
+    }
+    Formula elements(graph::parts_at(table, 0, number.tensor(), where), where);
+    return choice(of_channels(*is_inside), elements, 0);
+  }
+  // A value a point for all of its channels.
+  Formula of_channels(const Formula& x) const {
+    Shape all = points;
+    all.push_back(table.size(1));
+    return graph::spread(x.tensor().unsqueeze(-1, where), all, where);
+  }
+  // The sum over all choices of a tap an axis.
+  Formula sum_of(const std::vector<std::vector<Tap>>& taps) const {
+    std::optional<Formula> total;
+    std::size_t count = 1;
+    for (const auto& axis : taps) count *= axis.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      std::vector<Formula> places;
+      std::optional<Formula> weight;
+      std::size_t rest = i;
+      for (const auto& axis : taps) {
+        const Tap& tap = axis[rest % axis.size()];
+        rest /= axis.size();
+        places.push_back(tap.place);
+        weight = weight ? *weight * tap.weight : tap.weight;
+      }
+      Formula term = at(places);
+      if (count > 1) term = term * of_channels(*weight);
+      total = total ? *total + term : term;
+    }
+    return *total;
+  }
+};
+
+// [N, C, ..] as [N, .., C], and the other way round.
+std::vector<int> channels_last(int rank) {
+  std::vector<int> order = {0};
+  for (int axis = 2; axis < rank; ++axis) order.push_back(axis);
+  order.push_back(1);
+  return order;
+}
+std::vector<int> channels_second(int rank) {
+  std::vector<int> order = {0, rank - 1};
+  for (int axis = 1; axis < rank - 1; ++axis) order.push_back(axis);
+  return order;
+}
+
+}  // namespace
+
+Tensor grid_sample(const TensorOperand& x, const Tensor& grid, const GridSampleOptions& options) {
+  auto w = x.where;
+  const Tensor given = graph::tensor_of(x, "grid_sample"),
+               positions = graph::tensor_of({grid, w}, "grid_sample");
+  require_sampled(given, positions, w);
+  const Tensor operands[] = {given, positions};
+  auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
+    const DType own = t[0].dtype(), wide = accumulator(own);
+    const Shape sizes(t[0].shape().begin() + 2, t[0].shape().end());
+    const Shape points(t[1].shape().begin(), t[1].shape().end() - 1);
+    const std::int64_t channels = t[0].shape()[1];
+    Tensor table = graph::reshape_operand(t[0], t[0].shape(), w)
+                       .permute(channels_last(t[0].rank()), w)
+                       .reshape({t[0].shape()[0] * element_count(sizes), channels}, w)
+                       .to(wide, w);
+    Tensor wide_grid = graph::reshape_operand(t[1], t[1].shape(), w).to(wide, w);
+    std::vector<std::vector<Tap>> taps;
+    for (int i = 0; i < sizes.rank(); ++i) {
+      Formula coordinate(wide_grid.select(-1, sizes.rank() - 1 - i, w), w);
+      taps.push_back(SampledAxis{sizes[i], options}.taps(coordinate));
+    }
+    Tensor result = Sampler{table, sizes, points, w}.sum_of(taps).tensor();
+    return {result.to(own, w).permute(channels_second(result.rank()), w)};
+  };
+  return graph::apply_function(
+      "grid_sample", operands,
+      {static_cast<int>(options.mode), static_cast<int>(options.padding), options.align_corners},
+      function, w)[0];
+}
+
+Tensor affine_grid(const TensorOperand& theta, const Shape& sizes, bool align_corners) {
+  auto w = theta.where;
+  const Tensor given = graph::tensor_of(theta, "affine_grid");
+  const int axes = sizes.rank() - 2;
+  require(axes == 2 || axes == 3, "[affine_grid] the sizes are ", sizes, " (at ", At{w},
+          "); there must be four or five");
+  for (std::int64_t size : sizes)
+    require(size > 0, "[affine_grid] the sizes are ", sizes, " (at ", At{w},
+            "); they must be positive");
+  require(is_floating(given.dtype()) && given.shape() == Shape({sizes[0], axes, axes + 1}),
+          "[affine_grid] theta is ", given.dtype(), " ", given.shape(), " (at ", At{w},
+          "); it must be floating, ", Shape({sizes[0], axes, axes + 1}));
+  std::vector<Number> settings = {align_corners};
+  graph::add_settings(settings, sizes);
+  auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
+    const DType own = t[0].dtype(), wide = accumulator(own);
+    Shape result = {sizes[0]};
+    result.insert(result.end(), sizes.begin() + 2, sizes.end());
+    result.push_back(axes);
+    // Column k of theta, for each position.
+    auto column = [&](int k) {
+      Shape along(static_cast<std::size_t>(axes) + 2, 1);
+      along[0] = sizes[0];
+      along[-1] = axes;
+      Tensor all = graph::reshape_operand(t[0], t[0].shape(), w).to(wide, w).select(2, k, w);
+      return graph::spread(all.reshape(along, w), result, w);
+    };
+    Formula total = column(axes);
+    for (int i = 0; i < axes; ++i) {
+      const std::int64_t size = sizes[i + 2];
+      const double span = static_cast<double>(align_corners ? size - 1 : size);
+      Formula place = graph::places_along(result, i + 1, w).to(wide);
+      Formula at = size == 1 ? place.number(0)
+                             : (place * 2 - static_cast<double>(size - 1)) / place.number(span);
+      total = total + at * column(axes - 1 - i);
+    }
+    return {total.to(own).tensor()};
+  };
+  return graph::apply_function("affine_grid", {&given, 1}, settings, function, w)[0];
+}
+
+}  // namespace tilewright

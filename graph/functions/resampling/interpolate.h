@@ -1,0 +1,50 @@
+// torch.nn.functional.interpolate: tensors with their last axes resampled to other sizes.
+//
+// Misuse raises `Error`; safe to call from several threads.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "graph/tensor/tensor.h"
+
+namespace tilewright {
+
+enum class InterpolateMode : std::uint8_t {
+  nearest,        // of one to three axes, any dtype
+  nearest_exact,  // the same from the middle of an element
+  linear,         // of one axis, two and three; floats
+  bilinear,
+  trilinear,
+  bicubic,  // of two axes; floats
+  area,     // means of parts, adaptive_avg_pool of one to three axes; floats
+};
+struct InterpolateOptions {
+  // Either sizes or factors, a value an axis or one for all. By a factor the size becomes
+  // size * factor, rounded down, and places are computed from the factor unless it is recomputed
+  // from the sizes.
+  Shape size = {};
+  std::vector<double> scale_factor = {};
+  InterpolateMode mode = InterpolateMode::nearest;
+  bool align_corners = false;  // first and last elements lie on each other; linear and cubic ones
+  bool recompute_scale_factor = false;
+  bool antialias = false;  // means over what an element covers; bilinear and bicubic
+};
+// x [N, C, sizes..]. Sums of 16 bits are carried in f32 and rounded once.
+Tensor interpolate(const TensorOperand& x, const InterpolateOptions& options);
+
+namespace graph {
+
+// What interpolate does once sizes and factors are known, the latter for no axis or for each.
+struct Resampling {
+  InterpolateMode mode;
+  Shape sizes;  // of the result's last axes
+  std::vector<std::optional<double>> factors = {};
+  bool align_corners = false, antialias = false;
+};
+Tensor resampled(const TensorOperand& x, const Resampling& resampling);
+
+}  // namespace graph
+
+}  // namespace tilewright
