@@ -53,14 +53,15 @@ TEST(ExportedOperators, RefuseWindowsThatDoNotFit) {
       return OneCall(target).with("self", image()).with("kernel_size", integers({size, size}));
     };
     EXPECT_EQ(error_of_call(pool(2)), "no error");
-    EXPECT_THAT(error_of_call(pool(5)), HasSubstr("\"kernel_size\" does not fit an axis of 4"));
+    EXPECT_THAT(error_of_call(pool(5)),
+                HasSubstr("a kernel of 5 with a padding of 0 does not fit an axis of 4"));
     EXPECT_THAT(error_of_call(pool(2).with("padding", integers({2, 2}))),
-                HasSubstr("\"kernel_size\" does not fit"));
+                HasSubstr("a kernel of 2 with a padding of 2 does not fit"));
   }
   EXPECT_THAT(error_of_call(OneCall("aten._adaptive_avg_pool2d.default")
                                 .with("self", image())
                                 .with("output_size", integers({0, 2}))),
-              HasSubstr("\"output_size\" is 0 of an axis of 4"));
+              HasSubstr("a value of the parts is 0"));
   EXPECT_THAT(error_of_call(OneCall("aten._adaptive_avg_pool2d.default")
                                 .with("self", image())
                                 .with("output_size", integers({60000, 60000}))),
@@ -82,33 +83,32 @@ TEST(ExportedOperators, RefuseIndicesThatDoNotFit) {
   EXPECT_THAT(
       error_of_call(
           OneCall("aten.index.Tensor").with("self", x).with_list("indices", {one, one, one})),
-      HasSubstr("3 indices are given for a tensor of shape [2x3]"));
+      HasSubstr("3 indices are given for a tensor of shape 2x3"));
   EXPECT_THAT(error_of_call(OneCall("aten.gather.default")
                                 .with("self", x)
                                 .with("dim", std::int64_t{2})
                                 .with("index", zeros({1, 1}, i64))),
-              HasSubstr("axis 2 is outside the rank 2"));
+              HasSubstr("axis 2 is outside a tensor of shape 2x3"));
   EXPECT_THAT(error_of_call(OneCall("aten.gather.default")
                                 .with("self", zeros({3}))
                                 .with("dim", std::int64_t{0})
                                 .with("index", zeros({1, 1}, i64))),
-              HasSubstr("the index has the shape 1x1, and what it is an index of 3; they must have "
-                        "as many axes"));
+              HasSubstr("the index has the shape 1x1, and what it is an index of 3"));
   EXPECT_THAT(error_of_call(OneCall("aten.gather.default")
                                 .with("self", x)
                                 .with("dim", std::int64_t{0})
                                 .with("index", ones({1, 1}, i64) + 1)),
-              HasSubstr("is outside a table of 6 rows"));
+              HasSubstr("index 2 is outside 2 places"));
   EXPECT_THAT(error_of_call(OneCall("aten.diagonal.default").with("self", zeros({3}))),
-              HasSubstr("the axis of a diagonal is outside the rank 1"));
+              HasSubstr("[diagonal] x is 3"));
   EXPECT_THAT(
       error_of_call(OneCall("aten.cumsum.default").with("self", x).with("dim", std::int64_t{3})),
-      HasSubstr("axis 3 is outside the rank 2"));
+      HasSubstr("axis 3 is outside a tensor of shape 2x3"));
   EXPECT_THAT(error_of_call(OneCall("aten.masked_scatter.default")
                                 .with("self", x)
                                 .with("mask", ones({2, 3}, DType::boolean))
                                 .with("source", zeros({5}))),
-              HasSubstr("a mask has 6 places; the source has 5 elements"));
+              HasSubstr("the mask has 6 places; the source has 5 elements"));
   EXPECT_THAT(error_of_call(OneCall("aten.repeat_interleave.Tensor").with("repeats", one - 1)),
               HasSubstr("a number is repeated -1 times"));
   EXPECT_THAT(error_of_call(OneCall("aten.repeat_interleave.Tensor")

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/functions/indexing/advanced_indexing.h"
 #include "graph/functions/pointwise/activations.h"
 #include "graph/functions/reducing/norms.h"
 #include "models/exported/aten/operators.h"
@@ -146,8 +147,11 @@ constexpr Operator rows[] = {
      [](const Call& c) { return c.tensor("self").to(c.tensor("other").dtype()); }},
     {"aten.masked_fill.Scalar",
      [](const Call& c) {
-       Tensor x = c.tensor("self");
-       return where(c.tensor("mask"), c.operand("value"), x).to(x.dtype());
+       return masked_fill(c.tensor("self"), c.tensor("mask"), c.operand("value"));
+     }},
+    {"aten.masked_fill.Tensor",
+     [](const Call& c) {
+       return masked_fill(c.tensor("self"), c.tensor("mask"), c.tensor("value"));
      }},
     {"aten.hardsigmoid.default", [](const Call& c) { return hardsigmoid(c.tensor("self")); }},
     {"aten.hardswish.default", [](const Call& c) { return hardswish(c.tensor("self")); }},

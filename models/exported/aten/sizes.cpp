@@ -66,6 +66,12 @@ constexpr Operator rows[] = {
     {"aten.sym_size.int",
      [](const Call& c) -> Value { return c.tensor("self").size(c.axis("dim")); }},
     {"aten.sym_numel.default", [](const Call& c) -> Value { return c.tensor("self").count(); }},
+    // Each tensor counts as one that begins its memory, as for as_strided.
+    {"aten.sym_storage_offset.default",
+     [](const Call& c) -> Value {
+       c.tensor("self");
+       return std::int64_t{0};
+     }},
     {"aten._local_scalar_dense.default", by<element>},
     {"aten.item.default", by<element>},
     {"aten._assert_tensor_metadata.default", by<checked_dtype>},
