@@ -19,6 +19,8 @@ import sys
 import numpy
 import torch
 
+import pytorch_layers
+
 NAMES = {torch.bool: "bool", torch.uint8: "u8", torch.int8: "i8", torch.int16: "i16",
          torch.int32: "i32", torch.int64: "i64", torch.float16: "f16", torch.bfloat16: "bf16",
          torch.float32: "f32", torch.float64: "f64"}
@@ -102,6 +104,7 @@ FUNCTIONS = {
     "embedding": lambda ids, table: torch.nn.functional.embedding(ids, table),
     "copy_from": lambda to, source: to.copy_(source),
     "index_copy_": lambda to, index, source, axis=0: to.index_copy_(axis, index, source),
+    **pytorch_layers.FUNCTIONS,
 }
 
 
@@ -430,7 +433,8 @@ def activations():
 
 def main():
     for group in [promotions, quotients, spreads, reductions, normalisers, slices, numbers, choices,
-                  booleans, comparisons, products, attentions, writes, pairs, activations]:
+                  booleans, comparisons, products, attentions, writes, pairs, activations,
+                  *pytorch_layers.Groups(add, Given, given, dice).all()]:
         group()
     path = sys.argv[1] if len(sys.argv) > 1 else "tests/graph/pytorch_cases.json"
     with open(path, "w") as out:

@@ -2,108 +2,16 @@
 // file, is what comes of them here: dtype, shape and elements, or an Error where PyTorch raises.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <fstream>
-#include <limits>
-#include <map>
-#include <nlohmann/json.hpp>
 
 #include "graph/compile/compile.h"
 #include "runtime/base/error.h"
+#include "tests/graph/pytorch_arguments.h"
 
 namespace tilewright {
 namespace {
 
-using nlohmann::json;
-using Tensors = std::vector<Tensor>;
-
-double number_of(const json& j) {
-  if (!j.is_string()) return j.get<double>();
-  double infinity = std::numeric_limits<double>::infinity();
-  return j == "nan" ? std::nan("") : j == "inf" ? infinity : -infinity;
-}
-Shape shape_of(const json& j) {
-  Shape shape;
-  for (const json& size : j) shape.push_back(size.get<std::int64_t>());
-  return shape;
-}
-std::vector<int> axes_of(const json& options) {
-  return options.contains("axes") ? options["axes"].get<std::vector<int>>() : std::vector<int>();
-}
-
-Tensor tensor_of(const json& j) {
-  DType dtype = *parse_dtype(j["d"].get<std::string>());
-  Shape shape = shape_of(j["s"]);
-  Tensor tensor = Tensor::empty(shape, dtype);
-  dispatch(dtype, [&](auto zero) {
-    using T = decltype(zero);
-    T* elements = static_cast<T*>(tensor.data());
-    for (std::size_t i = 0; i < j["v"].size(); ++i)
-      if constexpr (std::is_same_v<T, bool>)
-        elements[i] = j["v"][i] != 0;
-      else if constexpr (std::is_integral_v<T>)
-        elements[i] = j["v"][i].get<T>();
-      else if constexpr (std::is_same_v<T, double>)
-        elements[i] = number_of(j["v"][i]);
-      else
-        elements[i] = T(static_cast<float>(number_of(j["v"][i])));
-  });
-  if (j.contains("x")) tensor = tensor.expand(shape_of(j["x"]));
-  return j.contains("p") ? tensor.permute(j["p"].get<std::vector<int>>()) : tensor;
-}
-
-// A case, and its tensors where they are concrete.
-struct Case {
-  json text;
-  Tensors tensors() const {
-    Tensors result;
-    for (const json& a : text["a"])
-      if (a.is_object()) result.push_back(tensor_of(a));
-    return result;
-  }
-  std::size_t results() const { return text["r"].is_array() ? text["r"].size() : 1; }
-  bool raises() const { return text["r"] == "error"; }
-  bool writes() const { return text["f"] == "copy_from" || text["f"] == "index_copy_"; }
-};
-
-// The arguments of a case, those that are tensors from a list.
-struct Arguments {
-  const json& text;
-  const json options;
-  std::vector<TensorOperand> operands;
-
-  Arguments(const Case& c, const Tensors& tensors)
-      : text(c.text), options(c.text.contains("o") ? c.text["o"] : json::object()) {
-    std::size_t next = 0;
-    for (const json& a : text["a"]) {
-      if (a.is_object())
-        operands.emplace_back(tensors[next++]);
-      else if (a.is_boolean())
-        operands.emplace_back(a.get<bool>());
-      else if (a.is_number_integer())
-        operands.emplace_back(a.get<std::int64_t>());
-      else
-        operands.emplace_back(number_of(a));
-    }
-  }
-  const TensorOperand& operator[](std::size_t i) const { return operands[i]; }
-  template <typename T>
-  T option(const char* name, T otherwise) const {
-    return options.contains(name) ? options[name].get<T>() : otherwise;
-  }
-  std::vector<int> axes() const { return axes_of(options); }
-  bool keep() const { return option("keep", false); }
-  std::optional<int> axis() const {
-    bool named = options.contains("axis") && !options["axis"].is_null();
-    return named ? std::optional(options["axis"].get<int>()) : std::nullopt;
-  }
-  std::optional<DType> dtype() const {
-    return options.contains("dtype") ? parse_dtype(options["dtype"].get<std::string>())
-                                     : std::nullopt;
-  }
-};
-
-using Function = Tensors (*)(const Arguments&);
+using namespace pytorch_cases;
 
 // clang-format off
 #define TILEWRIGHT_ROW(name, ...) {#name, [](const Arguments& a) { return Tensors{__VA_ARGS__}; }}
@@ -145,65 +53,71 @@ Tensor index_copied_into(const Arguments& a) {
   return to.index_copy_(0, a[1].tensor, a[2].tensor);
 }
 
+std::map<std::string, Function> own_functions() {
+  return {TILEWRIGHT_OPERATOR(add, +),
+          TILEWRIGHT_OPERATOR(sub, -),
+          TILEWRIGHT_OPERATOR(mul, *),
+          TILEWRIGHT_OPERATOR(eq, ==),
+          TILEWRIGHT_OPERATOR(ne, !=),
+          TILEWRIGHT_OPERATOR(lt, <),
+          TILEWRIGHT_OPERATOR(le, <=),
+          TILEWRIGHT_OPERATOR(gt, >),
+          TILEWRIGHT_OPERATOR(ge, >=),
+          TILEWRIGHT_OF_TWO(div),
+          TILEWRIGHT_OF_TWO(floor_divide),
+          TILEWRIGHT_OF_TWO(remainder),
+          TILEWRIGHT_OF_TWO(fmod),
+          TILEWRIGHT_OF_TWO(maximum),
+          TILEWRIGHT_OF_TWO(minimum),
+          TILEWRIGHT_OF_TWO(bitwise_and),
+          TILEWRIGHT_OF_TWO(bitwise_or),
+          TILEWRIGHT_OF_TWO(bitwise_xor),
+          TILEWRIGHT_OF_TWO(logical_and),
+          TILEWRIGHT_OF_TWO(logical_or),
+          TILEWRIGHT_OF_TWO(matmul),
+          TILEWRIGHT_OF_ONE(neg),
+          TILEWRIGHT_OF_ONE(abs),
+          TILEWRIGHT_OF_ONE(floor),
+          TILEWRIGHT_OF_ONE(ceil),
+          TILEWRIGHT_OF_ONE(round),
+          TILEWRIGHT_OF_ONE(square),
+          TILEWRIGHT_OF_ONE(relu),
+          TILEWRIGHT_OF_ONE(tanhshrink),
+          TILEWRIGHT_REDUCTION(sum),
+          TILEWRIGHT_REDUCTION(prod),
+          TILEWRIGHT_REDUCTION(mean),
+          TILEWRIGHT_REDUCTION(amax),
+          TILEWRIGHT_REDUCTION(amin),
+          TILEWRIGHT_REDUCTION(any),
+          TILEWRIGHT_REDUCTION(all),
+          TILEWRIGHT_SPREAD(var),
+          TILEWRIGHT_SPREAD(stddev),
+          TILEWRIGHT_PLACE(argmax),
+          TILEWRIGHT_PLACE(argmin),
+          TILEWRIGHT_PAIR(max, max(a[0], a.axis().value_or(0), a.keep())),
+          TILEWRIGHT_PAIR(min, min(a[0], a.axis().value_or(0), a.keep())),
+          TILEWRIGHT_PAIR(aminmax, aminmax(a[0], a.axis(), a.keep())),
+          TILEWRIGHT_PAIR(var_mean, var_mean(a[0], a.axes(),
+                                             a.option<std::int64_t>("correction", 1), a.keep())),
+          TILEWRIGHT_ALONG(softmax),
+          TILEWRIGHT_ALONG(log_softmax),
+          TILEWRIGHT_ROW(div_trunc, div(a[0], a[1], RoundingMode::trunc)),
+          TILEWRIGHT_ROW(div_floor, div(a[0], a[1], RoundingMode::floor)),
+          TILEWRIGHT_ROW(where, where(a[0], a[1], a[2])),
+          TILEWRIGHT_ROW(embedding, embedding(a[0], a[1].tensor)),
+          TILEWRIGHT_ROW(attention, attention_of(a)),
+          TILEWRIGHT_ROW(full, full_of(a)),
+          TILEWRIGHT_ROW(arange, arange_of(a)),
+          TILEWRIGHT_ROW(slice, slice_of(a)),
+          TILEWRIGHT_ROW(copy_from, copied_into(a)),
+          TILEWRIGHT_ROW(index_copy_, index_copied_into(a))};
+}
 const std::map<std::string, Function>& functions() {
-  static const std::map<std::string, Function> table = {
-      TILEWRIGHT_OPERATOR(add, +),
-      TILEWRIGHT_OPERATOR(sub, -),
-      TILEWRIGHT_OPERATOR(mul, *),
-      TILEWRIGHT_OPERATOR(eq, ==),
-      TILEWRIGHT_OPERATOR(ne, !=),
-      TILEWRIGHT_OPERATOR(lt, <),
-      TILEWRIGHT_OPERATOR(le, <=),
-      TILEWRIGHT_OPERATOR(gt, >),
-      TILEWRIGHT_OPERATOR(ge, >=),
-      TILEWRIGHT_OF_TWO(div),
-      TILEWRIGHT_OF_TWO(floor_divide),
-      TILEWRIGHT_OF_TWO(remainder),
-      TILEWRIGHT_OF_TWO(fmod),
-      TILEWRIGHT_OF_TWO(maximum),
-      TILEWRIGHT_OF_TWO(minimum),
-      TILEWRIGHT_OF_TWO(bitwise_and),
-      TILEWRIGHT_OF_TWO(bitwise_or),
-      TILEWRIGHT_OF_TWO(bitwise_xor),
-      TILEWRIGHT_OF_TWO(logical_and),
-      TILEWRIGHT_OF_TWO(logical_or),
-      TILEWRIGHT_OF_TWO(matmul),
-      TILEWRIGHT_OF_ONE(neg),
-      TILEWRIGHT_OF_ONE(abs),
-      TILEWRIGHT_OF_ONE(floor),
-      TILEWRIGHT_OF_ONE(ceil),
-      TILEWRIGHT_OF_ONE(round),
-      TILEWRIGHT_OF_ONE(square),
-      TILEWRIGHT_OF_ONE(relu),
-      TILEWRIGHT_OF_ONE(tanhshrink),
-      TILEWRIGHT_REDUCTION(sum),
-      TILEWRIGHT_REDUCTION(prod),
-      TILEWRIGHT_REDUCTION(mean),
-      TILEWRIGHT_REDUCTION(amax),
-      TILEWRIGHT_REDUCTION(amin),
-      TILEWRIGHT_REDUCTION(any),
-      TILEWRIGHT_REDUCTION(all),
-      TILEWRIGHT_SPREAD(var),
-      TILEWRIGHT_SPREAD(stddev),
-      TILEWRIGHT_PLACE(argmax),
-      TILEWRIGHT_PLACE(argmin),
-      TILEWRIGHT_PAIR(max, max(a[0], a.axis().value_or(0), a.keep())),
-      TILEWRIGHT_PAIR(min, min(a[0], a.axis().value_or(0), a.keep())),
-      TILEWRIGHT_PAIR(aminmax, aminmax(a[0], a.axis(), a.keep())),
-      TILEWRIGHT_PAIR(var_mean,
-                      var_mean(a[0], a.axes(), a.option<std::int64_t>("correction", 1), a.keep())),
-      TILEWRIGHT_ALONG(softmax),
-      TILEWRIGHT_ALONG(log_softmax),
-      TILEWRIGHT_ROW(div_trunc, div(a[0], a[1], RoundingMode::trunc)),
-      TILEWRIGHT_ROW(div_floor, div(a[0], a[1], RoundingMode::floor)),
-      TILEWRIGHT_ROW(where, where(a[0], a[1], a[2])),
-      TILEWRIGHT_ROW(embedding, embedding(a[0], a[1].tensor)),
-      TILEWRIGHT_ROW(attention, attention_of(a)),
-      TILEWRIGHT_ROW(full, full_of(a)),
-      TILEWRIGHT_ROW(arange, arange_of(a)),
-      TILEWRIGHT_ROW(slice, slice_of(a)),
-      TILEWRIGHT_ROW(copy_from, copied_into(a)),
-      TILEWRIGHT_ROW(index_copy_, index_copied_into(a))};
+  static const std::map<std::string, Function> table = [] {
+    auto all = own_functions();
+    all.insert(layer_functions().begin(), layer_functions().end());
+    return all;
+  }();
   return table;
 }
 
