@@ -73,6 +73,16 @@ Tensor along_axis(const Tensor& x, int axis, const graph::AxisSampling& sampling
   __builtin_unreachable();
 }
 
+// The last axis is gathered element by element, the others by rows. So it comes when there is least
+// of it: behind those that become shorter.
+std::vector<int> order_of_axes(const Shape& x, const Shape& sizes) {
+  std::vector<int> order, behind;
+  for (int i = 0; i < sizes.rank(); ++i)
+    (i == sizes.rank() - 1 || sizes[i] < x[i + 2] ? order : behind).push_back(i);
+  order.insert(order.end(), behind.begin(), behind.end());
+  return order;
+}
+
 Tensor averaged(const TensorOperand& x, const Shape& sizes) {
   if (sizes.rank() == 1) return adaptive_avg_pool1d(x, sizes);
   return sizes.rank() == 2 ? adaptive_avg_pool2d(x, sizes) : adaptive_avg_pool3d(x, sizes);
@@ -92,7 +102,7 @@ Tensor graph::resampled(const TensorOperand& x, const Resampling& r) {
     const DType own = t[0].dtype();
     Tensor result = reshape_operand(t[0], t[0].shape(), w);
     if (facts_of(r.mode).is_weighted) result = result.to(accumulator(own), w);
-    for (int i = 0; i < r.sizes.rank(); ++i) {
+    for (int i : order_of_axes(t[0].shape(), r.sizes)) {
       const auto factor = r.factors.empty() ? std::nullopt : r.factors[static_cast<std::size_t>(i)];
       result = along_axis(result, i + 2, {t[0].shape()[i + 2], r.sizes[i], factor, r.align_corners},
                           r, w);
