@@ -5,6 +5,9 @@
 #include <limits>
 
 #include "graph/functions/indexing/advanced_indexing.h"
+#include "graph/functions/indexing/arranging.h"
+#include "graph/functions/indexing/gathering.h"
+#include "graph/functions/indexing/scattering.h"
 #include "graph/functions/pointwise/activations.h"
 #include "graph/functions/reducing/norms.h"
 #include "models/exported/aten/operators.h"
@@ -153,6 +156,20 @@ constexpr Operator rows[] = {
      [](const Call& c) {
        return masked_fill(c.tensor("self"), c.tensor("mask"), c.tensor("value"));
      }},
+    {"aten.index_fill.int_Tensor",
+     [](const Call& c) {
+       return index_fill(c.tensor("self"), c.axis("dim"), c.tensor("index"), c.tensor("value"));
+     }},
+    {"aten.take_along_dim.default",
+     [](const Call& c) {
+       std::optional<int> axis;
+       if (c.has("dim")) axis = c.axis("dim");
+       return take_along_dim(c.tensor("self"), c.tensor("indices"), axis);
+     }},
+    {"aten.one_hot.default",
+     [](const Call& c) { return one_hot(c.tensor("self"), c.integer("num_classes", -1)); }},
+    {"aten.fliplr.default", [](const Call& c) { return fliplr(c.tensor("self")); }},
+    {"aten.flipud.default", [](const Call& c) { return flipud(c.tensor("self")); }},
     {"aten.hardsigmoid.default", [](const Call& c) { return hardsigmoid(c.tensor("self")); }},
     {"aten.hardswish.default", [](const Call& c) { return hardswish(c.tensor("self")); }},
     {"aten.mish.default", [](const Call& c) { return mish(c.tensor("self")); }},

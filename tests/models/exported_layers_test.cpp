@@ -1,0 +1,192 @@
+// Operators that call functions on tensors by arguments of their own, which the corpus has not:
+// they give what the functions do.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "graph/functions/indexing/advanced_indexing.h"
+#include "graph/functions/indexing/arranging.h"
+#include "graph/functions/indexing/gathering.h"
+#include "graph/functions/indexing/scattering.h"
+#include "graph/functions/indexing/searching.h"
+#include "graph/functions/pooling/adaptive_pooling.h"
+#include "graph/functions/pooling/pooling.h"
+#include "graph/functions/reducing/cumulative.h"
+#include "graph/functions/resampling/grid_sample.h"
+#include "graph/functions/resampling/interpolate.h"
+#include "tests/errors.h"
+#include "tests/models/exported_call.h"
+#include "tests/tensors.h"
+
+namespace tilewright {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::integers;
+using testing::OneCall;
+using Mode = InterpolateMode;
+
+void expect_same(const Tensor& got, const Tensor& wanted) {
+  EXPECT_EQ(got.dtype(), wanted.dtype());
+  EXPECT_EQ(got.shape(), wanted.shape());
+  EXPECT_EQ(got.to(f64).to_vector<double>(), wanted.to(f64).to_vector<double>());
+}
+
+struct Upsampling {
+  const char* name;
+  Mode mode;
+  int axes;
+  bool antialias = false, aligns = true;
+};
+
+TEST(ExportedLayers, Resample) {
+  for (const Upsampling& each :
+       std::vector<Upsampling>{{"upsample_nearest1d", Mode::nearest, 1, false, false},
+                               {"upsample_nearest2d", Mode::nearest, 2, false, false},
+                               {"upsample_nearest3d", Mode::nearest, 3, false, false},
+                               {"_upsample_nearest_exact1d", Mode::nearest_exact, 1, false, false},
+                               {"_upsample_nearest_exact2d", Mode::nearest_exact, 2, false, false},
+                               {"_upsample_nearest_exact3d", Mode::nearest_exact, 3, false, false},
+                               {"upsample_linear1d", Mode::linear, 1},
+                               {"upsample_bilinear2d", Mode::bilinear, 2},
+                               {"upsample_trilinear3d", Mode::trilinear, 3},
+                               {"upsample_bicubic2d", Mode::bicubic, 2},
+                               {"_upsample_bilinear2d_aa", Mode::bilinear, 2, true},
+                               {"_upsample_bicubic2d_aa", Mode::bicubic, 2, true}}) {
+    SCOPED_TRACE(each.name);
+    const auto axes = static_cast<std::size_t>(each.axes);
+    Shape sizes = {1, 2};
+    sizes.insert(sizes.end(), axes, 5);
+    Tensor x = ramp(sizes);
+    const std::vector<std::int64_t> eights(axes, 8);
+    InterpolateOptions by_factor{
+        .scale_factor = {1.7}, .mode = each.mode, .antialias = each.antialias};
+    InterpolateOptions by_size{
+        .size = {8}, .mode = each.mode, .align_corners = each.aligns, .antialias = each.antialias};
+    OneCall vec(concat("aten.", each.name, ".vec")), sized(concat("aten.", each.name, ".vec")),
+        own(concat("aten.", each.name, ".default"));
+    vec.with("input", x)
+        .with("output_size", std::monostate())
+        .with("scale_factors", std::vector<double>(axes, 1.7));
+    sized.with("input", x)
+        .with("output_size", integers(eights))
+        .with("scale_factors", std::monostate());
+    own.with("self", x).with("output_size", integers(eights));
+    if (axes == 1) own.with("scales", 1.7);
+    if (axes == 3) own.with("scales_d", 1.7);
+    if (axes > 1) own.with("scales_h", 1.7).with("scales_w", 1.7);
+    if (each.aligns) {
+      vec.with("align_corners", false);
+      sized.with("align_corners", true);
+      own.with("align_corners", false);
+    }
+    expect_same(vec.one(), interpolate(x, by_factor));
+    expect_same(sized.one(), interpolate(x, by_size));
+    expect_same(own.one(), interpolate(x, by_factor));
+  }
+}
+
+TEST(ExportedLayers, SampleGrids) {
+  Tensor x = ramp({1, 2, 4, 4}), theta = ramp({1, 2, 3}, 0.1F);
+  Tensor grid = OneCall("aten.affine_grid_generator.default")
+                    .with("theta", theta)
+                    .with("size", integers({1, 2, 3, 3}))
+                    .with("align_corners", true)
+                    .one();
+  expect_same(grid, affine_grid(theta, {1, 2, 3, 3}, true));
+  auto call = [&](std::int64_t mode) {
+    return OneCall("aten.grid_sampler.default")
+        .with("input", x)
+        .with("grid", grid)
+        .with("interpolation_mode", mode)
+        .with("padding_mode", std::int64_t{1})
+        .with("align_corners", false);
+  };
+  expect_same(call(1).one(),
+              grid_sample(x, grid, {SampleMode::nearest, SamplePadding::border, false}));
+  EXPECT_THAT(error_of([&] { call(3).one(); }), HasSubstr("\"interpolation_mode\" is 3"));
+}
+
+TEST(ExportedLayers, Pool) {
+  Tensor line = ramp({2, 6}), image = ramp({2, 6, 5}), volume = ramp({1, 4, 4, 4});
+  auto pool = [](const char* name, const Tensor& x) {
+    return OneCall(name).with("self", x).with("kernel_size", integers({2}));
+  };
+  expect_same(pool("aten.max_pool1d.default", line).one(), max_pool1d(line, {2}));
+  expect_same(pool("aten.max_pool2d.default", image).with("ceil_mode", true).one(),
+              max_pool2d(image, {2}, {.ceil_mode = true}));
+  expect_same(pool("aten.max_pool3d.default", volume).one(), max_pool3d(volume, {2}));
+  expect_same(pool("aten.avg_pool1d.default", line).with("padding", integers({1})).one(),
+              avg_pool1d(line, {2}, {.padding = {1}}));
+  auto parts = [](const char* name, const Tensor& x) {
+    return OneCall(name).with("self", x).with("output_size", integers({3})).all();
+  };
+  expect_same(parts("aten.adaptive_avg_pool1d.default", line)[0], adaptive_avg_pool1d(line, {3}));
+  expect_same(parts("aten.adaptive_avg_pool2d.default", image)[0], adaptive_avg_pool2d(image, {3}));
+  expect_same(parts("aten.adaptive_avg_pool3d.default", volume)[0],
+              adaptive_avg_pool3d(volume, {3}));
+  expect_same(parts("aten.adaptive_max_pool1d.default", line)[1],
+              adaptive_max_pool1d(line, {3}).second);
+}
+
+TEST(ExportedLayers, MoveElements) {
+  Tensor x = ramp({3, 4}), places = arange(0, 3), one = full({}, 1.5);
+  Tensor mask = x > 0;
+  auto of_x = [&](const char* name) { return OneCall(name).with("self", x); };
+  const std::int64_t rows = 0;
+  expect_same(of_x("aten.take.default").with("index", places).one(), take(x, places));
+  expect_same(of_x("aten.take_along_dim.default").with("indices", places).one(),
+              take_along_dim(x, places));
+  expect_same(of_x("aten.index_fill.int_Scalar")
+                  .with("dim", rows)
+                  .with("index", places)
+                  .with("value", 1.5)
+                  .one(),
+              index_fill(x, 0, places, 1.5));
+  expect_same(of_x("aten.index_fill.int_Tensor")
+                  .with("dim", rows)
+                  .with("index", places)
+                  .with("value", one)
+                  .one(),
+              index_fill(x, 0, places, 1.5));
+  expect_same(of_x("aten.index_copy.default")
+                  .with("dim", rows)
+                  .with("index", places)
+                  .with("source", x * 2)
+                  .one(),
+              x * 2);
+  expect_same(of_x("aten.masked_fill.Tensor").with("mask", mask).with("value", one).one(),
+              masked_fill(x, mask, 1.5));
+  expect_same(of_x("aten.roll.default").with("shifts", integers({1})).one(), roll(x, {1}));
+  expect_same(of_x("aten.tril.default").one(), tril(x));
+  expect_same(of_x("aten.triu.default").with("diagonal", std::int64_t{1}).one(), triu(x, 1));
+  expect_same(of_x("aten.diag_embed.default").with("offset", std::int64_t{1}).one(),
+              diag_embed(x, 1));
+  expect_same(of_x("aten.fliplr.default").one(), fliplr(x));
+  expect_same(of_x("aten.flipud.default").one(), flipud(x));
+  expect_same(OneCall("aten.one_hot.default").with("self", places).one(), one_hot(places, 3));
+  expect_same(of_x("aten.cummax.default").with("dim", std::int64_t{1}).all()[1],
+              cummax(x, 1).second);
+  expect_same(of_x("aten.cummin.default").with("dim", std::int64_t{1}).one(), cummin(x, 1).first);
+}
+
+TEST(ExportedLayers, Search) {
+  Tensor sorted = arange(0, 5) * 2;
+  auto search = [&](const std::string& side) {
+    return OneCall("aten.searchsorted.Scalar")
+        .with("sorted_sequence", sorted)
+        .with("self", std::int64_t{4})
+        .with("side", side);
+  };
+  expect_same(search("left").one(), searchsorted(sorted, 4));
+  expect_same(search("right").one(), searchsorted(sorted, 4, {.right = true}));
+  EXPECT_THAT(error_of([&] { search("up").one(); }), HasSubstr("is neither left nor right"));
+  expect_same(OneCall("aten.bucketize.Scalar")
+                  .with("self", std::int64_t{3})
+                  .with("boundaries", sorted)
+                  .with("out_int32", true)
+                  .one(),
+              bucketize(3, sorted, false, true));
+}
+
+}  // namespace
+}  // namespace tilewright
