@@ -8,10 +8,10 @@
 #include "graph/tensor/recording/graph_break.h"
 #include "models/exported/archive.h"
 #include "models/exported/aten/operators.h"
-#include "models/exported/input_checks.h"
 #include "models/exported/program/program.h"
 #include "models/exported/tensor_data.h"
 #include "models/files/reader.h"
+#include "models/programs/signature.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -47,8 +47,8 @@ Program program_of(const Archive& archive) {
   return exported::read_program(archive.text(*model, exported::program_limits().text_bytes), file);
 }
 
-std::vector<ExportedOperator> operators_of(const Program& program) {
-  std::vector<ExportedOperator> operators;
+std::vector<ProgramOperator> operators_of(const Program& program) {
+  std::vector<ProgramOperator> operators;
   std::unordered_map<std::string_view, std::size_t> places;
   for (const Node& node : program.nodes) {
     auto [place, is_new] = places.emplace(node.target, operators.size());
@@ -57,8 +57,15 @@ std::vector<ExportedOperator> operators_of(const Program& program) {
           {node.target, 0, exported::find_operator(node.target) != nullptr, node.source});
     ++operators[place->second].count;
   }
-  std::ranges::stable_sort(operators, std::greater<>(), &ExportedOperator::count);
+  std::ranges::stable_sort(operators, std::greater<>(), &ProgramOperator::count);
   return operators;
+}
+
+programs::Signature signature_of(const Program& program) {
+  programs::Signature signature{"exported", {}, program.symbols};
+  for (const Input& input : program.inputs)
+    if (input.kind == Input::Kind::user) signature.inputs.push_back({input.name, input.facts});
+  return signature;
 }
 
 std::vector<std::string> outputs_of(const Program& program) {
@@ -68,10 +75,10 @@ std::vector<std::string> outputs_of(const Program& program) {
   return names;
 }
 
-void require_known(const std::vector<ExportedOperator>& operators, const std::string& file) {
+void require_known(const std::vector<ProgramOperator>& operators, const std::string& file) {
   std::string list;
   int missing = 0;
-  for (const ExportedOperator& op : operators)
+  for (const ProgramOperator& op : operators)
     if (!op.is_known) {
       ++missing;
       list += concat("\n  ", excerpt(op.name), ", ", op.count, op.count == 1 ? " time" : " times",
@@ -85,15 +92,16 @@ void require_known(const std::vector<ExportedOperator>& operators, const std::st
 
 struct ExportedModule::State {
   Program program;
+  programs::Signature signature;
   std::vector<const Operator*> functions;  // of the nodes
   // Values that no later node reads, by the node after which they go.
   std::vector<std::vector<ValueId>> dead_after;
   std::unique_ptr<bool[]> is_used;
   std::deque<Tensor> tensors;                        // of the module, in the order of its inputs
   std::unordered_map<std::string, Tensor*> buffers;  // by name
-  std::vector<ExportedInput> inputs;
+  std::vector<ProgramInput> inputs;
   std::vector<std::string> outputs;
-  std::vector<ExportedOperator> operators;
+  std::vector<ProgramOperator> operators;
 
   std::span<const bool> used() const { return {is_used.get(), program.value_names.size()}; }
   void find_lifetimes();
@@ -157,14 +165,14 @@ void ExportedModule::State::assign(const Output& output, const Tensor& value,
 ExportedModule::ExportedModule(std::unique_ptr<State> state) : state_(std::move(state)) {}
 ExportedModule::~ExportedModule() = default;
 
-const std::vector<ExportedInput>& ExportedModule::inputs() const { return state_->inputs; }
+const std::vector<ProgramInput>& ExportedModule::inputs() const { return state_->inputs; }
 const std::vector<std::string>& ExportedModule::outputs() const { return state_->outputs; }
-const std::vector<ExportedOperator>& ExportedModule::operators() const { return state_->operators; }
+const std::vector<ProgramOperator>& ExportedModule::operators() const { return state_->operators; }
 const std::string& ExportedModule::torch_version() const { return state_->program.torch_version; }
 
 std::vector<Tensor> ExportedModule::forward(const std::vector<Tensor>& inputs) const {
   const Program& program = state_->program;
-  exported::check_inputs(program, inputs);
+  programs::check_inputs(state_->signature, inputs);
   std::vector<Value> values(program.value_names.size());
   std::size_t user = 0, own = 0;
   for (const Input& input : program.inputs)
@@ -185,7 +193,7 @@ std::vector<Tensor> ExportedModule::forward(const std::vector<Tensor>& inputs) c
 }
 
 void ExportedModule::mark_dynamic_sizes(const std::vector<Tensor>& inputs) const {
-  exported::check_inputs(state_->program, inputs);
+  programs::check_inputs(state_->signature, inputs);
   for (std::size_t i = 0; i < inputs.size(); ++i)
     for (const DynamicAxis& axis : state_->inputs[i].dynamic)
       if (axis.size.find_first_of(" (") == std::string::npos)
@@ -205,7 +213,8 @@ std::unique_ptr<ExportedModule> load_exported(const std::filesystem::path& path,
   for (const Node& node : program.nodes)
     state->functions.push_back(exported::find_operator(node.target));
   state->find_lifetimes();
-  state->inputs = exported::described_inputs(program);
+  state->signature = signature_of(program);
+  state->inputs = programs::described_inputs(state->signature);
   state->outputs = outputs_of(program);
   std::map<std::string, Tensor> tensors = exported::read_tensors(archive);
   std::unique_ptr<ExportedModule> module(new ExportedModule(std::move(state)));
@@ -217,7 +226,7 @@ std::unique_ptr<ExportedModule> load_exported(const std::filesystem::path& path,
     Tensor& tensor = module->state_->tensors.emplace_back(found->second);
     Shape wanted;
     for (const auto& size : input.facts.sizes)
-      wanted.push_back(exported::evaluate(size, {}).value_or(-1));
+      wanted.push_back(programs::evaluate(size, {}).value_or(-1));
     require(tensor.dtype() == input.facts.dtype && tensor.shape() == wanted, "[load_exported] ",
             program.file, ": tensor \"", excerpt(input.name), "\" is ", tensor.dtype(), " [",
             tensor.shape(), "]; its program has it as ", input.facts.dtype, " [", wanted, "]");
@@ -230,21 +239,21 @@ std::unique_ptr<ExportedModule> load_exported(const std::filesystem::path& path,
   return module;
 }
 
-ExportedSummary inspect_exported(const std::filesystem::path& path) {
+ProgramSummary inspect_exported(const std::filesystem::path& path) {
   Archive archive = Archive::open(path);
   Program program = program_of(archive);
-  ExportedSummary summary{exported::described_inputs(program),
-                          outputs_of(program),
-                          operators_of(program),
-                          static_cast<std::int64_t>(program.nodes.size()),
-                          0,
-                          0,
-                          program.torch_version};
+  ProgramSummary summary{programs::described_inputs(signature_of(program)),
+                         outputs_of(program),
+                         operators_of(program),
+                         static_cast<std::int64_t>(program.nodes.size()),
+                         0,
+                         0,
+                         "PyTorch " + program.torch_version};
   for (const Input& input : program.inputs)
     if (input.kind == Input::Kind::parameter) {
       Shape sizes;
       for (const auto& size : input.facts.sizes)
-        sizes.push_back(exported::evaluate(size, {}).value_or(1));
+        sizes.push_back(programs::evaluate(size, {}).value_or(1));
       std::int64_t count = element_count(sizes);
       summary.parameters += count;
       summary.parameter_bytes += count * size_bytes(input.facts.dtype);

@@ -48,7 +48,7 @@ std::optional<std::string> wrong(const CorpusCase& c, How how, double bounds) tr
 // The operators of the case that are not known.
 std::set<std::string> missing_operators(const CorpusCase& c) {
   std::set<std::string> missing;
-  for (const ExportedOperator& op : inspect_exported(c.program).operators)
+  for (const ProgramOperator& op : inspect_exported(c.program).operators)
     if (!op.is_known) missing.insert(op.name);
   return missing;
 }

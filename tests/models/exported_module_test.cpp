@@ -5,7 +5,7 @@
 
 #include "graph/compile/compile.h"
 #include "models/exported/aten/operators.h"
-#include "models/exported/program/size_expression.h"
+#include "models/programs/size_expression.h"
 #include "tests/errors.h"
 #include "tests/models/exported_files.h"
 #include "tests/models/folders.h"
@@ -125,7 +125,7 @@ TEST_F(Exported, ListsAllOperatorsThatItLacks) {
                         "  aten.nosuch.default, 2 times, first at net.py:7\n"
                         "  mylib.other.default, 1 time, first at net.py:7"));
   folder_.write("net.pt2", exported_file(program));
-  ExportedSummary summary = inspect_exported(folder_.path() / "net.pt2");
+  ProgramSummary summary = inspect_exported(folder_.path() / "net.pt2");
   EXPECT_EQ(summary.operators[0].count, 2);
   EXPECT_FALSE(summary.operators[0].is_known);
   EXPECT_EQ(summary.parameters, 2);
@@ -275,8 +275,8 @@ TEST_F(Exported, RefusesOtherLayoutsOfFiles) {
 }
 
 TEST(ExportedSizes, AreComputedFromSymbols) {
-  using exported::evaluate;
-  using exported::parse_size_expression;
+  using programs::evaluate;
+  using programs::parse_size_expression;
   auto value = [](const char* text) {
     return evaluate(*parse_size_expression(text), {{"s0", 7}, {"s1", -3}});
   };

@@ -25,11 +25,11 @@ struct Arguments {
 };
 
 // By the model's names, or else in.0, in.1, ...
-std::vector<Tensor> read_inputs(const ExportedModule& model, const std::string& path,
+std::vector<Tensor> read_inputs(const ProgramModule& model, const std::string& path,
                                 const Device& device) {
   Safetensors file = Safetensors::open(path);
   std::vector<Tensor> inputs;
-  for (const ExportedInput& input : model.inputs()) {
+  for (const ProgramInput& input : model.inputs()) {
     std::string numbered = concat("in.", inputs.size());
     const SafetensorsEntry* found = file.find(input.name);
     if (found == nullptr) found = file.find(numbered);
@@ -104,7 +104,7 @@ void run(const Arguments& a) {
               "takes ", model->inputs().size(), " tensors, which a safetensors file has");
   std::vector<Tensor> inputs;
   if (!a.inputs.empty()) inputs = read_inputs(*model, a.inputs, options.device);
-  for (const ExportedInput& input : model->inputs()) options.argument_names.push_back(input.name);
+  for (const ProgramInput& input : model->inputs()) options.argument_names.push_back(input.name);
   auto fast = compile(*model, options);
   std::vector<Tensor> outputs = timed_calls(fast, inputs, a.repeat, times);
   if (!a.outputs.empty()) {
@@ -115,7 +115,7 @@ void run(const Arguments& a) {
   print_result(a, outputs, times);
 }
 
-std::string sizes_text(const ExportedInput& input) {
+std::string sizes_text(const ProgramInput& input) {
   std::string text;
   for (int axis = 0; axis < input.shape.rank(); ++axis) {
     std::string size = std::to_string(input.shape[axis]);
@@ -128,14 +128,14 @@ std::string sizes_text(const ExportedInput& input) {
   return text;
 }
 
-nlohmann::json as_json(const ExportedSummary& summary) {
+nlohmann::json as_json(const ProgramSummary& summary) {
   nlohmann::json inputs = nlohmann::json::array(), operators = nlohmann::json::array();
-  for (const ExportedInput& input : summary.inputs)
+  for (const ProgramInput& input : summary.inputs)
     inputs.push_back({{"name", input.name},
                       {"dtype", name_of(input.dtype)},
                       {"shape", std::vector<std::int64_t>(input.shape)},
                       {"sizes", sizes_text(input)}});
-  for (const ExportedOperator& op : summary.operators)
+  for (const ProgramOperator& op : summary.operators)
     operators.push_back({{"name", op.name},
                          {"count", op.count},
                          {"is_supported", op.is_known},
@@ -146,7 +146,7 @@ nlohmann::json as_json(const ExportedSummary& summary) {
           {"nodes", summary.nodes},
           {"parameters", summary.parameters},
           {"parameter_bytes", summary.parameter_bytes},
-          {"torch_version", summary.torch_version}};
+          {"producer", summary.producer}};
 }
 
 struct Look {
@@ -156,22 +156,22 @@ struct Look {
 
 void inspect(const Look& a) {
   require_file("inspect", a.model, "a program that torch.export.save has written (.pt2)");
-  ExportedSummary summary = inspect_exported(a.model);
+  ProgramSummary summary = inspect_exported(a.model);
   if (a.json) {
     fmt::print("{}\n", as_json(summary).dump(2));
     return;
   }
   auto shown = [](std::string_view text) { return concat(json::excerpt(text)); };
-  fmt::print("exported by PyTorch {}: {} nodes, {} parameters, {}\n", shown(summary.torch_version),
+  fmt::print("exported by {}: {} nodes, {} parameters, {}\n", shown(summary.producer),
              summary.nodes, summary.parameters,
              bytes_text(static_cast<double>(summary.parameter_bytes)));
-  for (const ExportedInput& input : summary.inputs)
+  for (const ProgramInput& input : summary.inputs)
     fmt::print("input {}: {} [{}]\n", shown(input.name), name_of(input.dtype),
                shown(sizes_text(input)));
   for (const std::string& output : summary.outputs) fmt::print("output {}\n", shown(output));
   Table table({"operator", "count", "supported", "first at"});
   std::int64_t missing = 0;
-  for (const ExportedOperator& op : summary.operators) {
+  for (const ProgramOperator& op : summary.operators) {
     missing += !op.is_known;
     table.add({shown(op.name),
                {std::to_string(op.count), static_cast<double>(op.count)},

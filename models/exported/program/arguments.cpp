@@ -189,7 +189,7 @@ SizeExpression read_size(const Fields& fields, const json::Node& size, std::stri
   fields.expect(kind == "as_expr", "\"", name, "\" is ", excerpt(kind),
                 "; a number or an expression is wanted");
   std::string text = fields.text(content, "expr_str");
-  auto parsed = parse_size_expression(text);
+  auto parsed = programs::parse_size_expression(text);
   fields.expect(parsed.has_value(), "the size \"", excerpt(text), "\" cannot be read");
   return *parsed;
 }

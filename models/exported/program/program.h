@@ -15,8 +15,8 @@
 #include <variant>
 #include <vector>
 
-#include "models/exported/program/size_expression.h"
 #include "models/files/reader.h"
+#include "models/programs/signature.h"
 #include "runtime/base/dtype.h"
 
 namespace tilewright::exported {
@@ -58,10 +58,9 @@ struct Node {
   std::string source;            // "modeling_bert.py:82", of the innermost line; may be empty
 };
 
-struct TensorFacts {
-  DType dtype;
-  std::vector<SizeExpression> sizes;
-};
+using programs::SizeExpression;
+using programs::SymbolRange;
+using programs::TensorFacts;
 
 struct Input {
   enum class Kind : std::uint8_t { user, parameter, buffer, constant };
@@ -75,10 +74,6 @@ struct Output {
   Kind kind;
   ValueId value;
   std::string name;  // of the buffer or the user's input that it is written to; else the value's
-};
-
-struct SymbolRange {
-  std::int64_t min, max;
 };
 
 struct Program {

@@ -1,4 +1,4 @@
-#include "models/exported/program/size_expression.h"
+#include "models/programs/size_expression.h"
 
 #include <algorithm>
 #include <cctype>
@@ -6,7 +6,7 @@
 
 #include "runtime/base/error.h"
 
-namespace tilewright::exported {
+namespace tilewright::programs {
 namespace {
 
 using Kind = SizeExpression::Kind;
@@ -134,4 +134,4 @@ std::string to_string(const SizeExpression& expression) {
   return is_sum || is_product ? text : concat(expression.name, "(", text, ")");
 }
 
-}  // namespace tilewright::exported
+}  // namespace tilewright::programs

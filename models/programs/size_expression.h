@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tilewright::exported {
+namespace tilewright::programs {
 
 struct SizeExpression {
   enum class Kind : std::uint8_t { integer, symbol, function };
@@ -33,4 +33,4 @@ std::optional<std::int64_t> evaluate(const SizeExpression& expression, const Sym
 // As people write it: "4 * s27"; functions as "FloorDiv(s27, 2)".
 std::string to_string(const SizeExpression& expression);
 
-}  // namespace tilewright::exported
+}  // namespace tilewright::programs

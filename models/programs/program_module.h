@@ -1,0 +1,62 @@
+// A foreign program as a module of this library: named inputs and outputs, axes whose sizes may
+// differ, and operators that are known or not.
+//
+// What programs of different formats have in common (models/exported, models/onnx).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/tensor/tensor.h"
+#include "models/layers/module.h"
+
+namespace tilewright {
+
+// An axis of an input whose size may differ from call to call, by the program.
+struct DynamicAxis {
+  int axis;
+  std::string size;       // as the program calls it, "s27" or "2 * s27"
+  std::int64_t min, max;  // both included; of the symbol
+};
+struct ProgramInput {
+  std::string name;  // of the parameter of forward(), nested ones joined
+  DType dtype;
+  Shape shape;  // -1 where the size may differ
+  std::vector<DynamicAxis> dynamic;
+};
+// An operator of a program.
+struct ProgramOperator {
+  std::string name;  // "aten.add.Tensor", "Gemm"
+  std::int64_t count;
+  bool is_known;
+  std::string source;  // where it occurs first: a line of the model, "modeling_bert.py:82", or a
+                       // node's name
+};
+
+// Not thread safe with itself where the program writes to buffers; otherwise as any Module.
+class ProgramModule : public Module {
+ public:
+  virtual const std::vector<ProgramInput>& inputs() const = 0;
+  virtual const std::vector<std::string>& outputs() const = 0;  // names in the program
+  virtual const std::vector<ProgramOperator>& operators() const = 0;
+
+  // The program's outputs for its inputs, in their order. Raises `Error` for another number of
+  // inputs, another dtype or rank, and a size that the program does not allow, which names the
+  // input, the axis, the size and the range; errors of operators name the node and its source.
+  virtual std::vector<Tensor> forward(const std::vector<Tensor>& inputs) const = 0;
+
+  // Declares the sizes that may differ (mark_dynamic) on example inputs, so that a compiled
+  // function is made for all of them at its first call.
+  virtual void mark_dynamic_sizes(const std::vector<Tensor>& inputs) const = 0;
+};
+
+// What a file's program is, also where not all of its operators are known.
+struct ProgramSummary {
+  std::vector<ProgramInput> inputs;
+  std::vector<std::string> outputs;
+  std::vector<ProgramOperator> operators;  // the most frequent first
+  std::int64_t nodes, parameters, parameter_bytes;
+  std::string producer;  // with its version, "PyTorch 2.9.0"
+};
+
+}  // namespace tilewright
