@@ -1,0 +1,67 @@
+// An ONNX model as data: what goes in, the nodes in their order, what comes out.
+//
+// Right in itself once it is read: every value that a node reads was given before, and once. Names
+// of files have become numbers. Whether its operators are known is another question
+// (operators/table.h).
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "models/files/foreign_file.h"
+#include "models/onnx/value.h"
+#include "models/programs/signature.h"
+
+namespace tilewright::onnx {
+
+using ValueId = std::int32_t;
+constexpr ValueId no_value = -1;  // of an operand that was left out
+
+struct Subgraph {};  // the body of a branch or loop
+using AttributeValue =
+    std::variant<std::monostate, double, std::int64_t, std::string, Value, std::vector<double>,
+                 std::vector<std::int64_t>, std::vector<std::string>, Subgraph>;
+struct Attribute {
+  std::string name;
+  AttributeValue value;
+};
+
+struct Node {
+  std::string name;  // of the file, or of its first result
+  std::string op;    // "Gemm"; of another domain than ai.onnx "com.microsoft.Gelu"
+  std::vector<ValueId> inputs, outputs;
+  std::vector<Attribute> attributes;
+};
+
+struct Output {
+  std::string name;
+  ValueId value;
+};
+struct Initializer {
+  std::string name;
+  ValueId value;
+  Tensor tensor;
+};
+
+struct Program {
+  std::string file;      // for messages
+  std::string producer;  // "pytorch 2.9.0"
+  std::int64_t opset = 0;
+  programs::Signature signature;
+  std::vector<ValueId> inputs;  // of the signature
+  std::vector<Initializer> initializers;
+  std::vector<Node> nodes;
+  std::vector<Output> outputs;
+  std::size_t values = 0;  // ids are below
+};
+
+// Raises `Error` "[load_onnx] PATH: ..." for what is wrong with the file, or with those of its
+// folder in which its tensors lie.
+Program read_program(const std::filesystem::path& path, Reading reading);
+
+// A tensor alone, as files of inputs have it; `name` is for messages.
+Tensor read_tensor(std::string_view bytes, const std::string& name);
+
+}  // namespace tilewright::onnx

@@ -1,0 +1,98 @@
+#include "models/onnx/value.h"
+
+#include <cmath>
+
+#include "runtime/base/error.h"
+
+namespace tilewright::onnx {
+namespace {
+
+// A float to an integer goes to the nearest one in its range towards 0, as Tensor::to does.
+template <typename T>
+std::int64_t integer_of(double value) {
+  if (std::isnan(value)) return 0;
+  constexpr auto least = static_cast<double>(std::numeric_limits<T>::min());
+  constexpr auto most = static_cast<double>(std::numeric_limits<T>::max());
+  if (value <= least) return static_cast<std::int64_t>(std::numeric_limits<T>::min());
+  if (value >= most) return static_cast<std::int64_t>(std::numeric_limits<T>::max());
+  return static_cast<std::int64_t>(value);
+}
+
+template <typename T>
+Number element_of(const Number& value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return Number(value.as_double() != 0 || (value.is_integral() && value.as_integer() != 0));
+  } else if constexpr (std::is_integral_v<T>) {
+    if (value.is_integral()) return Number(static_cast<T>(value.as_integer()));
+    return Number(integer_of<T>(value.as_double()));
+  } else {
+    return Number(static_cast<double>(static_cast<T>(value.as_double())));
+  }
+}
+
+}  // namespace
+
+bool can_be_known(DType dtype) {
+  return is_boolean(dtype) || dtype == i32 || dtype == i64 || dtype == f32 || dtype == f64;
+}
+
+Number as_element(const Number& value, DType dtype) {
+  return dispatch(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (std::is_arithmetic_v<T>)
+      return element_of<T>(value);
+    else
+      return element_of<float>(value);
+  });
+}
+
+Known known_of(const Tensor& tensor) {
+  Known known{tensor.dtype(), tensor.shape(), {}};
+  dispatch(known.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (std::is_same_v<T, bool>) {
+      for (auto element : tensor.to_vector<bool>()) known.elements.emplace_back(bool(element));
+    } else if constexpr (std::is_integral_v<T>) {
+      for (T element : tensor.to_vector<T>()) known.elements.emplace_back(element);
+    } else {
+      for (T element : tensor.to_vector<T>())
+        known.elements.emplace_back(static_cast<double>(static_cast<float>(element)));
+      if constexpr (std::is_same_v<T, double>) {
+        std::vector<double> exact = tensor.to_vector<double>();
+        known.elements.assign(exact.begin(), exact.end());
+      }
+    }
+  });
+  return known;
+}
+
+Tensor Value::tensor() const {
+  if (known_ == nullptr || tensor_.defined()) return tensor_;
+  const Known& known = *known_;
+  bool are_equal = !known.elements.empty();
+  for (const Number& each : known.elements)
+    are_equal = are_equal && each.as_double() == known.elements[0].as_double() &&
+                each.as_integer() == known.elements[0].as_integer();
+  if (are_equal) return full(known.shape, known.elements[0], known.dtype);
+  return dispatch(known.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (std::is_same_v<T, bool>) {
+      std::vector<std::uint8_t> bytes;
+      for (const Number& each : known.elements) bytes.push_back(each.as_double() != 0);
+      return Tensor::from_bytes(bytes.data(), std::ssize(bytes), known.shape, DType::boolean);
+    } else if constexpr (std::is_arithmetic_v<T>) {
+      std::vector<T> elements;
+      for (const Number& each : known.elements)
+        elements.push_back(std::is_integral_v<T> ? static_cast<T>(each.as_integer())
+                                                 : static_cast<T>(each.as_double()));
+      return Tensor::from(elements, known.shape);
+    } else {
+      std::vector<T> elements;
+      for (const Number& each : known.elements)
+        elements.push_back(T(static_cast<float>(each.as_double())));
+      return Tensor::from(elements, known.shape);
+    }
+  });
+}
+
+}  // namespace tilewright::onnx

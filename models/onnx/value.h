@@ -1,0 +1,54 @@
+// What an ONNX program computes with: a tensor, or numbers that the host knows.
+//
+// ONNX has sizes, axes and bounds as tensors: a reshape takes its shape from a tensor that other
+// nodes have computed from sizes. Those are few numbers, and known when a program is run or
+// captured, for a capture has sizes; kept on the host, they cost no kernels and break no graph.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "graph/tensor/number.h"
+#include "graph/tensor/tensor.h"
+
+namespace tilewright::onnx {
+
+// Up to so many elements are kept on the host.
+constexpr std::int64_t most_known = 4096;
+
+// Row-major; integers and flags are integral numbers, in the range of the dtype.
+struct Known {
+  DType dtype;
+  Shape shape;
+  std::vector<Number> elements;
+};
+// `value` as the dtype has it: rounded, wrapped, or compared with 0.
+Number as_element(const Number& value, DType dtype);
+// Whether numbers of this dtype are kept on the host: those whose arithmetic the host has too.
+bool can_be_known(DType dtype);
+
+class Value {
+ public:
+  Value() = default;
+  Value(Tensor tensor) : tensor_(std::move(tensor)) {}
+  Value(Known known) : known_(std::make_shared<const Known>(std::move(known))) {}
+  // Both, of one content.
+  Value(Tensor tensor, std::shared_ptr<const Known> known)
+      : tensor_(std::move(tensor)), known_(std::move(known)) {}
+
+  bool defined() const { return known_ != nullptr || tensor_.defined(); }
+  const Known* known() const { return known_.get(); }
+  DType dtype() const { return known_ ? known_->dtype : tensor_.dtype(); }
+  const Shape& shape() const { return known_ ? known_->shape : tensor_.shape(); }
+  Tensor tensor() const;  // made of the numbers where there is none
+
+ private:
+  Tensor tensor_;
+  std::shared_ptr<const Known> known_;
+};
+
+// The elements of a tensor that lies on the host, read.
+Known known_of(const Tensor& tensor);
+
+}  // namespace tilewright::onnx
