@@ -60,6 +60,7 @@
 #include "models/layers/containers.h"
 #include "models/layers/layers.h"
 #include "models/layers/module.h"
+#include "models/onnx/onnx_module.h"
 #include "models/programs/program_module.h"
 #include "models/tokenizer/tokenizer.h"
 #include "models/weights/safetensors.h"

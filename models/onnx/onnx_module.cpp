@@ -1,0 +1,199 @@
+#include "models/onnx/onnx_module.h"
+
+#include <algorithm>
+#include <deque>
+#include <unordered_map>
+
+#include "graph/compile/sizes/size_marks.h"
+#include "graph/tensor/recording/graph_break.h"
+#include "models/files/reader.h"
+#include "models/onnx/operators/table.h"
+#include "models/onnx/program.h"
+#include "models/programs/signature.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+
+using json::excerpt;
+using onnx::Call;
+using onnx::Initializer;
+using onnx::Known;
+using onnx::no_value;
+using onnx::Node;
+using onnx::Operator;
+using onnx::Program;
+using onnx::Results;
+using onnx::Value;
+using onnx::ValueId;
+
+namespace {
+
+std::vector<ProgramOperator> operators_of(const Program& program) {
+  std::vector<ProgramOperator> operators;
+  std::unordered_map<std::string_view, std::size_t> places;
+  for (const Node& node : program.nodes) {
+    auto [place, is_new] = places.emplace(node.op, operators.size());
+    if (is_new)
+      operators.push_back(
+          {node.op, 0, onnx::find_operator(node.op, program.opset) != nullptr, node.name});
+    ++operators[place->second].count;
+  }
+  std::ranges::stable_sort(operators, std::greater<>(), &ProgramOperator::count);
+  return operators;
+}
+
+void require_known(const std::vector<ProgramOperator>& operators, const Program& program) {
+  std::string list;
+  int missing = 0;
+  for (const ProgramOperator& op : operators)
+    if (!op.is_known) {
+      ++missing;
+      list += concat("\n  ", excerpt(op.name), ", ", op.count, op.count == 1 ? " time" : " times",
+                     ", first at node \"", excerpt(op.source), '"');
+    }
+  require(missing == 0, "[load_onnx] ", program.file, ": ", missing,
+          missing == 1 ? " operator is" : " operators are", " not supported in operator set ",
+          program.opset, ":", list);
+}
+
+}  // namespace
+
+struct OnnxModule::State {
+  Program program;
+  std::vector<const Operator*> functions;        // of the nodes
+  std::vector<std::vector<ValueId>> dead_after;  // values that no later node reads, by node
+  std::unique_ptr<bool[]> is_used;
+  std::deque<Tensor> tensors;                       // of the initializers
+  std::vector<std::shared_ptr<const Known>> known;  // likewise, of integers that are few
+  std::vector<ProgramInput> inputs;
+  std::vector<std::string> outputs;
+  std::vector<ProgramOperator> operators;
+
+  void find_lifetimes();
+  void compute(std::size_t node, std::vector<Value>& values) const;
+};
+
+void OnnxModule::State::find_lifetimes() {
+  std::size_t count = program.values;
+  std::vector<std::size_t> last(count, program.nodes.size());  // nodes.size(): never
+  is_used = std::make_unique<bool[]>(count);
+  std::vector<bool> is_kept(count);
+  for (std::size_t i = 0; i < program.nodes.size(); ++i) {
+    for (ValueId id : program.nodes[i].outputs)
+      if (id != no_value) last[static_cast<std::size_t>(id)] = i;
+    for (ValueId id : program.nodes[i].inputs) {
+      if (id == no_value) continue;
+      is_used[static_cast<std::size_t>(id)] = true;
+      last[static_cast<std::size_t>(id)] = i;
+    }
+  }
+  for (const onnx::Output& output : program.outputs) {
+    is_used[static_cast<std::size_t>(output.value)] = true;
+    is_kept[static_cast<std::size_t>(output.value)] = true;
+  }
+  dead_after.resize(program.nodes.size());
+  for (std::size_t id = 0; id < count; ++id)
+    if (!is_kept[id] && last[id] < program.nodes.size())
+      dead_after[last[id]].push_back(static_cast<ValueId>(id));
+}
+
+void OnnxModule::State::compute(std::size_t at, std::vector<Value>& values) const {
+  const Node& node = program.nodes[at];
+  try {
+    Call call(node, program.opset, values, {is_used.get(), program.values});
+    auto known = onnx::folded(call);
+    Results results = known ? std::move(*known) : functions[at]->compute(call);
+    call.refuse_unread();
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i] == no_value) continue;
+      require(i < results.size(), "[onnx] its result ", i, " is not supported");
+      values[static_cast<std::size_t>(node.outputs[i])] = std::move(results[i]);
+    }
+  } catch (const graph::GraphBreak&) {
+    throw;
+  } catch (const Error& error) {
+    raise_error(concat(error.what(), "\n  in node \"", excerpt(node.name), "\" (", excerpt(node.op),
+                       ") of ", program.file));
+  }
+  for (ValueId id : dead_after[at]) values[static_cast<std::size_t>(id)] = Value();
+}
+
+OnnxModule::OnnxModule(std::unique_ptr<State> state) : state_(std::move(state)) {}
+OnnxModule::~OnnxModule() = default;
+
+const std::vector<ProgramInput>& OnnxModule::inputs() const { return state_->inputs; }
+const std::vector<std::string>& OnnxModule::outputs() const { return state_->outputs; }
+const std::vector<ProgramOperator>& OnnxModule::operators() const { return state_->operators; }
+std::int64_t OnnxModule::opset() const { return state_->program.opset; }
+
+std::vector<Tensor> OnnxModule::forward(const std::vector<Tensor>& inputs) const {
+  const Program& program = state_->program;
+  programs::check_inputs(program.signature, inputs);
+  std::vector<Value> values(program.values);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    values[static_cast<std::size_t>(program.inputs[i])] = inputs[i];
+  for (std::size_t i = 0; i < program.initializers.size(); ++i) {
+    Value& value = values[static_cast<std::size_t>(program.initializers[i].value)];
+    value = Value(state_->tensors[i], state_->known[i]);
+  }
+  for (std::size_t i = 0; i < program.nodes.size(); ++i) state_->compute(i, values);
+  std::vector<Tensor> results;
+  for (const onnx::Output& output : program.outputs) {
+    const Value& value = values[static_cast<std::size_t>(output.value)];
+    require(value.defined(), "[onnx] output \"", excerpt(output.name), "\" was not computed");
+    results.push_back(value.tensor());
+  }
+  return results;
+}
+
+void OnnxModule::mark_dynamic_sizes(const std::vector<Tensor>& inputs) const {
+  programs::check_inputs(state_->program.signature, inputs);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    for (const DynamicAxis& axis : state_->inputs[i].dynamic) mark_dynamic(inputs[i], axis.axis);
+}
+
+std::unique_ptr<OnnxModule> load_onnx(const std::filesystem::path& path,
+                                      const OnnxOptions& options) {
+  auto state = std::make_unique<OnnxModule::State>();
+  state->program = onnx::read_program(path, options.reading);
+  const Program& program = state->program;
+  state->operators = operators_of(program);
+  require_known(state->operators, program);
+  for (const Node& node : program.nodes)
+    state->functions.push_back(onnx::find_operator(node.op, program.opset));
+  state->find_lifetimes();
+  state->inputs = programs::described_inputs(program.signature);
+  for (const onnx::Output& output : program.outputs) state->outputs.push_back(output.name);
+  std::unique_ptr<OnnxModule> module(new OnnxModule(std::move(state)));
+  for (Initializer& initializer : module->state_->program.initializers) {
+    Tensor& tensor = module->state_->tensors.emplace_back(std::move(initializer.tensor));
+    bool is_constant = tensor.count() <= onnx::most_known && is_integer(tensor.dtype()) &&
+                       onnx::can_be_known(tensor.dtype());
+    auto& known = module->state_->known.emplace_back();
+    if (is_constant) known = std::make_shared<const Known>(onnx::known_of(tensor));
+    if (is_constant || initializer.name.empty())
+      module->register_buffer(tensor);
+    else
+      module->register_parameter(initializer.name, tensor);
+  }
+  return module;
+}
+
+ProgramSummary inspect_onnx(const std::filesystem::path& path) {
+  Program program = onnx::read_program(path, Reading::mapped);
+  ProgramSummary summary{programs::described_inputs(program.signature),
+                         {},
+                         operators_of(program),
+                         static_cast<std::int64_t>(program.nodes.size()),
+                         0,
+                         0,
+                         program.producer};
+  for (const onnx::Output& output : program.outputs) summary.outputs.push_back(output.name);
+  for (const Initializer& initializer : program.initializers) {
+    summary.parameters += initializer.tensor.count();
+    summary.parameter_bytes += initializer.tensor.count() * size_bytes(initializer.tensor.dtype());
+  }
+  return summary;
+}
+
+}  // namespace tilewright

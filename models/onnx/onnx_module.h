@@ -1,0 +1,63 @@
+// An ONNX model (.onnx), as a module of this library.
+//
+//   auto model = load_onnx("model.onnx");
+//   std::vector<Tensor> outputs = model->forward({ids});     // at once, operator by operator
+//   auto fast = compile(*model);                             // as one graph
+//   outputs = fast({ids});
+//
+// Files are foreign and read as such. Models of the operator sets 7 to 21 are read as far as the
+// operators have the meaning that this library knows, which is a table (operators/table.h); one
+// that has others is refused with a list of all of them. Tensors may lie in other files of the
+// model's folder, nowhere else. Sequences, strings, loops, branches and training are not supported.
+//
+// Sizes, and what a model computes of sizes, are numbers of the host, at once and inside compile();
+// what it computes of data and then takes as a size, an axis or a bound is read from the tensor,
+// which breaks a compiled function's graph there.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/tensor/tensor.h"
+#include "models/files/foreign_file.h"
+#include "models/programs/program_module.h"
+
+namespace tilewright {
+
+struct OnnxOptions {
+  // With `mapped`, initializers whose bytes lie aligned in a file are the file's own memory.
+  Reading reading = Reading::as_needed;
+};
+
+// Parameters are the model's initializers, under their names, but for integers that are few, which
+// are constants: sizes, axes and the like. Thread safe as any Module.
+class OnnxModule : public ProgramModule {
+ public:
+  ~OnnxModule() override;
+
+  const std::vector<ProgramInput>& inputs() const override;
+  const std::vector<std::string>& outputs() const override;
+  const std::vector<ProgramOperator>& operators() const override;
+  std::int64_t opset() const;  // of the domain ai.onnx
+  std::vector<Tensor> forward(const std::vector<Tensor>& inputs) const override;
+  void mark_dynamic_sizes(const std::vector<Tensor>& inputs) const override;
+
+ private:
+  friend std::unique_ptr<OnnxModule> load_onnx(const std::filesystem::path& path,
+                                               const OnnxOptions& options);
+  struct State;
+  explicit OnnxModule(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// Raises `Error` "[load_onnx] PATH: ..." for what is wrong with the file, and for a model with
+// operators that are not known: all of them, with how often each occurs and where first.
+std::unique_ptr<OnnxModule> load_onnx(const std::filesystem::path& path,
+                                      const OnnxOptions& options = {});
+
+// What a file's program is, also where not all of its operators are known.
+ProgramSummary inspect_onnx(const std::filesystem::path& path);
+
+}  // namespace tilewright

@@ -1,0 +1,127 @@
+// Activations of networks, and what chooses along an axis: softmax and hardmax.
+#include "graph/functions/pointwise/activations.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "graph/functions/pointwise/arithmetic.h"
+#include "graph/functions/reducing/norms.h"
+#include "models/onnx/operators/table.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::onnx {
+namespace {
+
+Tensor clipped(const Call& call) {
+  Tensor x = call.tensor(0), result = x;
+  if (call.has(1)) result = maximum(result, call.tensor(1));
+  if (call.has(2)) result = minimum(result, call.tensor(2));
+  return result;
+}
+Tensor clipped_by_attributes(const Call& call) {
+  Tensor x = call.tensor(0);
+  double most = std::numeric_limits<float>::max();
+  return clamp(x, call.number("min", -most), call.number("max", most)).to(x.dtype());
+}
+
+Tensor exponential(const Call& call) {
+  Tensor x = call.tensor(0);
+  return elu(x, call.number("alpha", 1));
+}
+Tensor scaled_exponential(const Call& call) {
+  constexpr double alpha = 1.67326319217681884765625, gamma = 1.05070102214813232421875;
+  return elu(call.tensor(0), call.number("alpha", alpha), call.number("gamma", gamma));
+}
+Tensor gelu_of(const Call& call) {
+  std::string form = call.text("approximate", "none");
+  if (form != "none" && form != "tanh") call.refuse("approximate", "is neither none nor tanh");
+  return gelu(call.tensor(0), form == "tanh" ? GeluForm::tanh : GeluForm::erf);
+}
+Tensor hard_sigmoid(const Call& call) {
+  Tensor x = call.tensor(0);
+  return clamp(x * call.number("alpha", 0.2) + call.number("beta", 0.5), 0, 1).to(x.dtype());
+}
+// The slope broadcasts from the last axes on.
+Tensor sloped(const Call& call) {
+  Tensor x = call.tensor(0), slope = call.tensor(1);
+  return where(x < 0, x * slope, x);
+}
+Tensor shrunk(const Call& call) {
+  Tensor x = call.tensor(0);
+  double lambd = call.number("lambd", 0.5), bias = call.number("bias", 0);
+  return where(x < -lambd, x + bias, where(x > lambd, x - bias, 0)).to(x.dtype());
+}
+Tensor beyond(const Call& call) {
+  Tensor x = call.tensor(0);
+  return where(x > call.number("alpha", 1), x, 0).to(x.dtype());
+}
+
+// Before operator set 13 over all axes from the named one on.
+using AlongAxis = Tensor (*)(const Tensor& x, int axis);
+template <AlongAxis function>
+constexpr auto along_axis =
+    [](const Call& c) { return function(c.tensor(0), c.axis_within("axis", -1, c.rank(0))); };
+template <AlongAxis function>
+constexpr auto along_rest = [](const Call& c) {
+  Tensor x = c.tensor(0);
+  int axis = c.axis_within("axis", 1, x.rank());
+  Shape flat = {1, 1};
+  for (int i = 0; i < x.rank(); ++i) flat[i < axis ? 0 : 1] *= x.shape()[i];
+  return function(x.reshape(flat), 1).reshape(x.shape());
+};
+Tensor softmax_of(const Tensor& x, int axis) { return softmax(x, axis); }
+Tensor log_softmax_of(const Tensor& x, int axis) { return log_softmax(x, axis); }
+Tensor hardmax_of(const Tensor& x, int axis) {
+  Shape along(static_cast<std::size_t>(x.rank()), 1);
+  along[axis] = x.size(axis);
+  return (argmax(x, axis, true) == arange(0, x.size(axis)).reshape(along)).to(x.dtype());
+}
+
+// Nothing is dropped where a model is run.
+Results kept(const Call& call) {
+  if (call.has(1)) call.numbers(1);
+  call.has("seed");
+  call.number("ratio", 0.5);
+  bool trains = call.has(2) && call.scalar(2).as_double() != 0;
+  bool drops = trains && (!call.has(1) || call.scalar(1).as_double() != 0);
+  require(!drops, "[onnx] training_mode is true; models are run, not trained");
+  Tensor x = call.tensor(0);
+  return {x, ones(x.shape(), DType::boolean)};
+}
+
+constexpr Operator rows[] = {
+    {"Celu", 12, [](const Call& c) { return celu(c.tensor(0), c.number("alpha", 1)); }},
+    {"Clip", 6, by<clipped_by_attributes>},
+    {"Clip", 11, by<clipped>},
+    {"Dropout", 7, by<kept>},
+    {"Elu", 6, by<exponential>},
+    {"Gelu", 20, by<gelu_of>},
+    {"HardSigmoid", 6, by<hard_sigmoid>},
+    {"HardSwish", 14, [](const Call& c) { return hardswish(c.tensor(0)); }},
+    {"Hardmax", 1, along_rest<hardmax_of>},
+    {"Hardmax", 13, along_axis<hardmax_of>},
+    {"LeakyRelu", 6,
+     [](const Call& c) { return leaky_relu(c.tensor(0), c.number("alpha", 0.01)); }},
+    {"LogSoftmax", 1, along_rest<log_softmax_of>},
+    {"LogSoftmax", 13, along_axis<log_softmax_of>},
+    {"Mish", 18, [](const Call& c) { return mish(c.tensor(0)); }},
+    {"PRelu", 7, by<sloped>},
+    {"Selu", 6, by<scaled_exponential>},
+    {"Shrink", 9, by<shrunk>},
+    {"Softmax", 1, along_rest<softmax_of>},
+    {"Softmax", 13, along_axis<softmax_of>},
+    {"Softplus", 1,
+     [](const Call& c) {
+       Tensor x = c.tensor(0);
+       return softplus(x);
+     }},
+    {"Softsign", 1, [](const Call& c) { return softsign(c.tensor(0)); }},
+    {"ThresholdedRelu", 10, by<beyond>},
+};
+
+}  // namespace
+
+std::span<const Operator> activation_operators() { return rows; }
+
+}  // namespace tilewright::onnx

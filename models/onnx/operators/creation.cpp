@@ -1,0 +1,99 @@
+// Tensors made of numbers, and of the sizes of others.
+#include <cmath>
+#include <numbers>
+
+#include "models/onnx/operators/table.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::onnx {
+namespace {
+
+Value list(DType dtype, const std::vector<Number>& elements) {
+  if (std::ssize(elements) <= most_known) return Known{dtype, {std::ssize(elements)}, elements};
+  if (is_floating(dtype)) {
+    std::vector<float> floats;
+    for (const Number& each : elements) floats.push_back(static_cast<float>(each.as_double()));
+    return Tensor::from(floats, {std::ssize(floats)});
+  }
+  std::vector<std::int64_t> integers;
+  for (const Number& each : elements) integers.push_back(each.as_integer());
+  return Tensor::from(integers, {std::ssize(integers)});
+}
+
+Value constant(const Call& call) {
+  if (call.has("value")) return call.constant("value");
+  if (call.has("value_int")) return Known{i64, {}, {Number(call.integer("value_int"))}};
+  if (call.has("value_float")) return Known{f32, {}, {Number(call.number("value_float"))}};
+  std::vector<Number> elements;
+  if (call.has("value_ints")) {
+    for (std::int64_t each : call.integers("value_ints")) elements.emplace_back(each);
+    return list(i64, elements);
+  }
+  for (double each : call.numbers("value_floats")) elements.emplace_back(each);
+  return list(f32, elements);
+}
+Tensor filled(const Call& call) {
+  Shape shape = call.integers(0);
+  for (std::int64_t size : shape) require(size >= 0, "[onnx] a tensor of the sizes [", shape, "]");
+  if (!call.has("value")) return zeros(shape);
+  Tensor value = call.constant("value").tensor();
+  require(value.count() == 1, "[onnx] the value is [", value.shape(), "]; one element is wanted");
+  return value.reshape({}).expand(shape);
+}
+Tensor identity(const Call& call) {
+  Tensor x = call.tensor(0);
+  require(x.rank() == 2, "[onnx] [", x.shape(), "] is no matrix");
+  std::int64_t height = x.size(0), width = x.size(1);
+  Tensor distance = arange(0, width).reshape({1, width}) - arange(0, height).reshape({height, 1});
+  return (distance == call.integer("k", 0)).to(call.dtype("dtype", x.dtype()));
+}
+Tensor range(const Call& call) {
+  DType dtype = call.dtype(0);
+  Number start = call.scalar(0), limit = call.scalar(1), step = call.scalar(2);
+  if (is_integer(dtype))
+    return arange(start.as_integer(), limit.as_integer(), step.as_integer(), dtype);
+  double count = std::ceil((limit.as_double() - start.as_double()) / step.as_double());
+  require(count < 0x1p31, "[onnx] a range of ", count, " elements");
+  auto size = static_cast<std::int64_t>(std::max(count, 0.0));
+  return (arange(0, size).to(f64) * step.as_double() + start.as_double()).to(dtype);
+}
+
+// Windows of cosines: a0 - a1 cos(2 pi n / N) + a2 cos(4 pi n / N).
+Tensor window(const Call& call, double a0, double a1, double a2) {
+  std::int64_t size = call.scalar(0).as_integer();
+  bool is_periodic = call.flag("periodic", true);
+  DType dtype = call.dtype("output_datatype", f32);
+  require(size >= 0 && size < INT32_MAX, "[onnx] a window of ", size, " elements");
+  std::vector<double> values;
+  double period = static_cast<double>(is_periodic ? size : size - 1);
+  for (std::int64_t n = 0; n < size; ++n) {
+    double angle = 2 * std::numbers::pi * static_cast<double>(n) / period;
+    values.push_back(a0 - a1 * std::cos(angle) + a2 * std::cos(2 * angle));
+  }
+  return Tensor::from(values, {size}).to(dtype);
+}
+
+// Of sizes, which the host always knows.
+Results facts_of_sizes(const Call& call) {
+  auto facts = folded(call);
+  require(facts.has_value(), "[onnx] it has ", call.count(), " inputs; one is wanted");
+  return *facts;
+}
+
+constexpr Operator rows[] = {
+    {"BlackmanWindow", 17, [](const Call& c) { return window(c, 0.42, 0.5, 0.08); }},
+    {"Constant", 1, by<constant>},
+    {"ConstantOfShape", 9, by<filled>},
+    {"EyeLike", 9, by<identity>},
+    {"HammingWindow", 17, [](const Call& c) { return window(c, 25.0 / 46, 21.0 / 46, 0); }},
+    {"HannWindow", 17, [](const Call& c) { return window(c, 0.5, 0.5, 0); }},
+    {"Range", 11, by<range>},
+    {"Shape", 1, by<facts_of_sizes>},
+    {"Size", 1, by<facts_of_sizes>},
+};
+
+}  // namespace
+
+std::span<const Operator> creation_operators() { return rows; }
+
+}  // namespace tilewright::onnx

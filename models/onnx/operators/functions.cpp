@@ -1,0 +1,77 @@
+// Operators of one operand, element by element.
+#include "graph/functions/pointwise/activations.h"
+#include "graph/functions/pointwise/arithmetic.h"
+#include "graph/functions/pointwise/elementary.h"
+#include "graph/functions/pointwise/special.h"
+#include "models/onnx/operators/table.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::onnx {
+namespace {
+
+using Function = Tensor (*)(const TensorOperand& x);
+template <Function function>
+constexpr auto of_one = [](const Call& c) { return function(c.tensor(0)); };
+
+Tensor infinite(const Call& call) {
+  Tensor x = call.tensor(0);
+  bool above = call.flag("detect_positive", true), below = call.flag("detect_negative", true);
+  if (above && below) return isinf(x);
+  if (!above && !below) return zeros(x.shape(), DType::boolean);
+  return above ? isposinf(x) : isneginf(x);
+}
+
+Tensor converted(const Tensor& x, DType dtype, bool saturates) {
+  if (x.dtype() == dtype) return x;
+  if (is_boolean(dtype)) return x != 0;
+  return is_float8(dtype) && saturates ? saturated(x, dtype) : x.to(dtype);
+}
+
+constexpr Operator rows[] = {
+    {"Abs", 6, of_one<abs>},
+    {"Acos", 7, of_one<acos>},
+    {"Acosh", 9, of_one<acosh>},
+    {"Asin", 7, of_one<asin>},
+    {"Asinh", 9, of_one<asinh>},
+    {"Atan", 7, of_one<atan>},
+    {"Atanh", 9, of_one<atanh>},
+    {"BitwiseNot", 18, of_one<bitwise_not>},
+    {"Ceil", 6, of_one<ceil>},
+    {"Cos", 7, of_one<cos>},
+    {"Cosh", 9, of_one<cosh>},
+    {"Erf", 9, of_one<erf>},
+    {"Exp", 6, of_one<exp>},
+    {"Floor", 6, of_one<floor>},
+    {"Identity", 1, [](const Call& c) { return c.tensor(0); }},
+    {"IsInf", 10, by<infinite>},
+    {"IsNaN", 9, of_one<isnan>},
+    {"Log", 6, of_one<log>},
+    {"Neg", 6, [](const Call& c) { return -TensorOperand(c.tensor(0)); }},
+    {"Not", 1, of_one<logical_not>},
+    {"Reciprocal", 6, of_one<reciprocal>},
+    {"Relu", 6, of_one<relu>},
+    {"Round", 11, of_one<round>},
+    {"Sigmoid", 6, of_one<sigmoid>},
+    {"Sign", 9, of_one<sign>},
+    {"Sin", 7, of_one<sin>},
+    {"Sinh", 9, of_one<sinh>},
+    {"Sqrt", 6, of_one<sqrt>},
+    {"Tan", 7, of_one<tan>},
+    {"Tanh", 6, of_one<tanh>},
+    {"Cast", 6,
+     [](const Call& c) { return converted(c.tensor(0), c.dtype("to"), c.flag("saturate", true)); }},
+    {"CastLike", 15,
+     [](const Call& c) { return converted(c.tensor(0), c.dtype(1), c.flag("saturate", true)); }},
+};
+
+}  // namespace
+
+Tensor saturated(const Tensor& x, DType dtype) {
+  check(is_float8(dtype), "only floats of 8 bits are saturated");
+  double most = dtype == f8e4m3 ? 448 : dtype == f8e4m3fnuz ? 240 : 57344;
+  return clamp(x.to(f32), -most, most).to(dtype);
+}
+
+std::span<const Operator> function_operators() { return rows; }
+
+}  // namespace tilewright::onnx

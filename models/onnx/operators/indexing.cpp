@@ -1,0 +1,184 @@
+// Operators that read and write elements by numbers that are themselves tensors.
+#include <algorithm>
+#include <numeric>
+
+#include "models/exported/aten/numbered.h"
+#include "models/onnx/operators/table.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::onnx {
+namespace {
+
+using exported::elements_at;
+using exported::indexed;
+using exported::strided_numbers;
+using exported::with_elements_at;
+using exported::with_indexed;
+
+// Index tensors with gaps for the axes before the one that is named.
+std::vector<Tensor> along(int axis, const Tensor& index) {
+  std::vector<Tensor> indices(static_cast<std::size_t>(axis) + 1);
+  indices.back() = index;
+  return indices;
+}
+
+Tensor gathered(const Call& call) {
+  Tensor x = call.tensor(0), index = call.tensor(1);
+  return indexed(x, along(call.axis_within("axis", 0, x.rank()), index));
+}
+
+// The numbers of the elements that `index` names along the axis, at its own place in the others.
+Tensor numbers_along(const Tensor& x, int axis, const Tensor& given) {
+  require(given.rank() == x.rank(), "[onnx] the index is [", given.shape(), "], of [", x.shape(),
+          "]; they must have as many axes");
+  Tensor index = given.to(i64);
+  index = where(index < 0, index + x.size(axis), index);
+  Strides strides = row_major_strides(x.shape()), others = strides;
+  others[axis] = 0;
+  Tensor numbers = strided_numbers(index.shape(), others) + index * strides[axis];
+  return where(logical_or(index < 0, index >= x.size(axis)), -1, numbers);
+}
+Tensor gathered_elements(const Call& call) {
+  Tensor x = call.tensor(0), index = call.tensor(1);
+  int axis = call.axis_within("axis", 0, x.rank());
+  if (index.count() == 0) return zeros(index.shape(), x.dtype());
+  return elements_at(x, numbers_along(x, axis, index));
+}
+Tensor scattered_elements(const Call& call) {
+  Tensor x = call.tensor(0), index = call.tensor(1), from = call.tensor(2);
+  int axis = call.axis_within("axis", 0, x.rank());
+  if (call.text("reduction", "none") != "none")
+    call.refuse("reduction", "is another than none, which is not supported");
+  if (index.count() == 0) return x;
+  return with_elements_at(x, numbers_along(x, axis, index), from);
+}
+
+// The last axis of an index as tensors, one for each axis of x after the first `batch`, which go
+// along.
+std::vector<Tensor> tuples(const Tensor& x, const Tensor& index, int batch) {
+  require(index.rank() > batch && index.size(-1) <= x.rank() - batch, "[onnx] an index [",
+          index.shape(), "] does not fit [", x.shape(), "]");
+  std::vector<Tensor> indices;
+  Shape lead(index.shape().begin(), index.shape().end() - 1);
+  for (int axis = 0; axis < batch; ++axis) {
+    Shape sizes(lead.size(), 1);
+    sizes[axis] = lead[axis];
+    indices.push_back(arange(0, lead[axis]).reshape(sizes).expand(lead));
+  }
+  for (std::int64_t i = 0; i < index.size(-1); ++i)
+    indices.push_back(index.select(index.rank() - 1, i).contiguous());
+  return indices;
+}
+Tensor gathered_tuples(const Call& call) {
+  Tensor x = call.tensor(0), index = call.tensor(1).to(i64);
+  return indexed(x, tuples(x, index, call.axis("batch_dims", 0)));
+}
+Tensor scattered_tuples(const Call& call) {
+  Tensor x = call.tensor(0), index = call.tensor(1).to(i64), from = call.tensor(2);
+  if (call.text("reduction", "none") != "none")
+    call.refuse("reduction", "is another than none, which is not supported");
+  return with_indexed(x, tuples(x, index, 0), from);
+}
+
+Tensor one_hot(const Call& call) {
+  Tensor index = call.tensor(0), values = call.tensor(2);
+  std::int64_t depth = static_cast<std::int64_t>(call.scalar(1).as_double());
+  require(depth > 0 && depth < INT32_MAX && values.count() == 2, "[onnx] a depth of ", depth,
+          " and [", values.shape(), "] values");
+  int axis = call.axis_within("axis", -1, index.rank() + 1);
+  Tensor place = index.to(i64);
+  place = where(place < 0, place + depth, place);
+  Shape sizes(static_cast<std::size_t>(index.rank()) + 1, 1);
+  sizes[axis] = depth;
+  Tensor is_on = place.unsqueeze(axis) == arange(0, depth).reshape(sizes);
+  return where(is_on, values.select(0, 1), values.select(0, 0));
+}
+
+Tensor nonzero(const Call& call) {
+  Tensor x = call.tensor(0);
+  return exported::places_of_nonzero(x.rank() == 0 ? x.reshape({1}) : x).transpose(0, 1);
+}
+Tensor compressed(const Call& call) {
+  Tensor x = call.tensor(0);
+  std::vector<std::int64_t> places;
+  std::vector<double> stays = call.numbers(1);
+  for (std::size_t i = 0; i < stays.size(); ++i)
+    if (stays[i] != 0) places.push_back(static_cast<std::int64_t>(i));
+  int axis = 0;
+  if (call.has("axis"))
+    axis = call.axis_within("axis", {}, x.rank());
+  else
+    x = x.reshape({x.count()});
+  return indexed(x, along(axis, Tensor::from(places, {std::ssize(places)})));
+}
+
+// Rows of a matrix compared element by element, read on the host.
+struct RowsOfHost {
+  std::vector<Number> elements;
+  std::size_t width;
+  int compare(std::size_t a, std::size_t b) const {
+    for (std::size_t i = 0; i < width; ++i) {
+      const Number &x = elements[a * width + i], &y = elements[b * width + i];
+      bool is_less =
+          x.is_integral() ? x.as_integer() < y.as_integer() : x.as_double() < y.as_double();
+      bool is_more =
+          x.is_integral() ? x.as_integer() > y.as_integer() : x.as_double() > y.as_double();
+      if (is_less || is_more) return is_less ? -1 : 1;
+    }
+    return 0;
+  }
+};
+std::vector<Tensor> unique(const Call& call) {
+  Tensor x = call.tensor(0), rows = x.reshape({x.count()});
+  bool is_flat = !call.has("axis"), is_sorted = call.flag("sorted", true);
+  int axis = is_flat ? 0 : call.axis_within("axis", {}, x.rank());
+  if (!is_flat) rows = x.transpose(0, axis).contiguous();
+  std::int64_t count = rows.size(0);
+  RowsOfHost host{known_of(rows).elements,
+                  static_cast<std::size_t>(count == 0 ? 0 : rows.count() / count)};
+  std::vector<std::size_t> order(static_cast<std::size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, [&](auto a, auto b) { return host.compare(a, b) < 0; });
+  std::vector<std::int64_t> firsts;
+  std::vector<std::int64_t> group(order.size()), counts;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (i == 0 || host.compare(order[i - 1], order[i]) != 0) {
+      firsts.push_back(static_cast<std::int64_t>(order[i]));
+      counts.push_back(0);
+    }
+    group[order[i]] = std::ssize(firsts) - 1;
+    ++counts.back();
+  }
+  std::vector<std::size_t> shown(firsts.size());
+  std::iota(shown.begin(), shown.end(), 0);
+  if (!is_sorted) std::ranges::sort(shown, [&](auto a, auto b) { return firsts[a] < firsts[b]; });
+  std::vector<std::int64_t> places(shown.size()), first, many;
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    places[shown[i]] = static_cast<std::int64_t>(i);
+    first.push_back(firsts[shown[i]]);
+    many.push_back(counts[shown[i]]);
+  }
+  for (std::int64_t& each : group) each = places[static_cast<std::size_t>(each)];
+  auto list = [](const std::vector<std::int64_t>& v) { return Tensor::from(v, {std::ssize(v)}); };
+  Tensor chosen = indexed(is_flat ? rows : x, along(axis, list(first)));
+  return {chosen, list(first), list(group), list(many)};
+}
+
+constexpr Operator rows[] = {
+    {"Compress", 9, by<compressed>},
+    {"Gather", 1, by<gathered>},
+    {"GatherElements", 11, by<gathered_elements>},
+    {"GatherND", 11, by<gathered_tuples>},
+    {"NonZero", 9, by<nonzero>},
+    {"OneHot", 9, by<one_hot>},
+    {"Scatter", 9, by<scattered_elements>},
+    {"ScatterElements", 11, by<scattered_elements>},
+    {"ScatterND", 11, by<scattered_tuples>},
+    {"Unique", 11, by<unique>},
+};
+
+}  // namespace
+
+std::span<const Operator> indexing_operators() { return rows; }
+
+}  // namespace tilewright::onnx

@@ -1,0 +1,58 @@
+// Products of matrices, with what is added to them, and of integers.
+#include "graph/functions/reducing/products.h"
+
+#include <algorithm>
+
+#include "models/onnx/operators/table.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::onnx {
+namespace {
+
+Tensor general(const Call& call) {
+  Tensor a = call.tensor(0), b = call.tensor(1), c = call.optional_tensor(2);
+  if (call.flag("transA", false)) a = a.transpose(0, 1);
+  if (call.flag("transB", false)) b = b.transpose(0, 1);
+  double alpha = call.number("alpha", 1), beta = call.number("beta", 1);
+  require(a.rank() == 2 && b.rank() == 2, "[onnx] [", a.shape(), "] and [", b.shape(),
+          "] are no matrices");
+  if (is_integer(a.dtype())) {
+    Tensor product = matmul(a, b) * static_cast<std::int64_t>(alpha);
+    return c.defined() ? product + c * static_cast<std::int64_t>(beta) : product;
+  }
+  if (c.defined() && c.rank() <= 2) return addmm(c, a, b, {beta, alpha});
+  Tensor product = matmul(a, b);
+  return alpha == 1 ? product : product * alpha;
+}
+
+// Of rows of a, or columns of b, one each.
+Tensor less_zero(const Tensor& x, const Tensor& zero_point, bool is_left) {
+  if (!zero_point.defined()) return x.to(i32);
+  Tensor zero = zero_point.to(i32);
+  if (zero.count() == 1) return x.to(i32) - zero.reshape({});
+  if (zero.rank() == 1) zero = is_left ? zero.unsqueeze(1) : zero;
+  return x.to(i32) - zero;
+}
+Tensor of_integers(const Call& call) {
+  return matmul(less_zero(call.tensor(0), call.optional_tensor(2), true),
+                less_zero(call.tensor(1), call.optional_tensor(3), false));
+}
+
+Tensor summed(const Call& call) {
+  std::string equation = call.text("equation");
+  std::erase(equation, ' ');
+  return einsum(equation, call.tensors());
+}
+
+constexpr Operator rows[] = {
+    {"Einsum", 12, by<summed>},
+    {"Gemm", 7, by<general>},
+    {"MatMul", 1, [](const Call& c) { return matmul(c.tensor(0), c.tensor(1)); }},
+    {"MatMulInteger", 10, by<of_integers>},
+};
+
+}  // namespace
+
+std::span<const Operator> product_operators() { return rows; }
+
+}  // namespace tilewright::onnx

@@ -1,0 +1,22 @@
+// Arguments of operators that arrange elements, as sizes and axes: the same for tensors and for
+// numbers that the host knows.
+#pragma once
+
+#include "models/onnx/call.h"
+
+namespace tilewright::onnx {
+
+Shape reshaped_sizes(const Call& call);         // Reshape
+Shape squeezed_sizes(const Call& call);         // Squeeze
+Shape unsqueezed_sizes(const Call& call);       // Unsqueeze
+Shape flattened_sizes(const Call& call);        // Flatten
+Shape split_sizes(const Call& call, int axis);  // Split
+
+// A slice of one axis, its bounds inside it; with a step below 0 from `start` down to `end`.
+struct Cut {
+  int axis;
+  std::int64_t start, step, count;
+};
+std::vector<Cut> cuts_of(const Call& call);  // Slice
+
+}  // namespace tilewright::onnx

@@ -1,0 +1,61 @@
+#include "models/onnx/operators/windows.h"
+
+#include <algorithm>
+
+#include "runtime/base/error.h"
+
+namespace tilewright::onnx {
+
+Shape axis_values(const Call& call, std::string_view name, int rank, std::int64_t missing,
+                  std::int64_t least) {
+  Shape values = call.integers(name, Shape(static_cast<std::size_t>(rank), missing));
+  if (values.rank() != rank) call.refuse(name, concat("has not ", rank, " values"));
+  for (std::int64_t value : values)
+    if (value < least || value > INT32_MAX) call.refuse(name, concat("has the value ", value));
+  return values;
+}
+
+Frame frame_of(const Call& call, const Shape& shape, const Shape& given) {
+  Shape kernel = call.has("kernel_shape") || given.empty() ? call.integers("kernel_shape") : given;
+  int rank = kernel.rank();
+  require(rank >= 1 && shape.rank() == rank + 2, "[onnx] windows of [", kernel, "] over [", shape,
+          "]; two axes more are wanted");
+  kernel = call.has("kernel_shape") ? axis_values(call, "kernel_shape", rank, 1, 1) : kernel;
+  for (std::int64_t size : kernel) require(size >= 1, "[onnx] windows of [", kernel, "]");
+  Frame frame{{kernel, axis_values(call, "strides", rank, 1, 1),
+               axis_values(call, "dilations", rank, 1, 1)},
+              {},
+              {},
+              {},
+              {}};
+  std::string how = call.text("auto_pad", "NOTSET");
+  if (how != "NOTSET" && how != "VALID" && how != "SAME_UPPER" && how != "SAME_LOWER")
+    call.refuse("auto_pad", "is none of NOTSET, VALID, SAME_UPPER and SAME_LOWER");
+  Shape pads = axis_values(call, "pads", 2 * rank, 0, 0);
+  bool rounds_up = call.integer("ceil_mode", 0) != 0;
+  for (int i = 0; i < rank; ++i) {
+    std::int64_t size = shape[2 + i], stride = frame.windows.stride[i],
+                 span = frame.windows.dilation[i] * (kernel[i] - 1) + 1;
+    std::int64_t before = pads[i], after = pads[rank + i];
+    if (how.starts_with("SAME")) {
+      std::int64_t count = (size + stride - 1) / stride;
+      std::int64_t total = std::max<std::int64_t>((count - 1) * stride + span - size, 0);
+      before = how == "SAME_UPPER" ? total / 2 : total - total / 2;
+      after = total - before;
+    } else if (how == "VALID") {
+      before = after = 0;
+    }
+    std::int64_t room = size + before + after - span;
+    require(room >= 0, "[onnx] windows of [", kernel, "] do not fit [", shape, "]");
+    std::int64_t count = (room + (rounds_up ? stride - 1 : 0)) / stride + 1;
+    // The last window must begin in the tensor or what is in front of it.
+    if (rounds_up && (count - 1) * stride >= size + before) --count;
+    frame.counts.push_back(count);
+    frame.before.push_back(before);
+    frame.after.push_back((count - 1) * stride + span - size - before);
+    frame.padding_after.push_back(after);
+  }
+  return frame;
+}
+
+}  // namespace tilewright::onnx

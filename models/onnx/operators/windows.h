@@ -1,0 +1,25 @@
+// Where windows lie over the last axes of a tensor, as convolutions and pooling operators have it
+// in their attributes.
+#pragma once
+
+#include "graph/functions/convolving/windows.h"
+#include "models/onnx/call.h"
+
+namespace tilewright::onnx {
+
+struct Frame {
+  graph::Windows windows;
+  Shape before, after;  // what is added to each axis; `after` may cut
+  Shape counts;         // of windows
+  // Without what is added for windows that reach beyond the end (ceil_mode).
+  Shape padding_after;
+};
+// Reads kernel_shape (`kernel` where it is absent), strides, dilations, pads, auto_pad and
+// ceil_mode for the last axes of a tensor of that shape.
+Frame frame_of(const Call& call, const Shape& shape, const Shape& kernel = {});
+
+// Values of an attribute, one an axis, within [least, 2^31).
+Shape axis_values(const Call& call, std::string_view name, int rank, std::int64_t missing,
+                  std::int64_t least);
+
+}  // namespace tilewright::onnx
