@@ -1,0 +1,73 @@
+#include "tests/models/onnx/cases.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "models/exported/archive.h"
+#include "models/onnx/file/wire.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::testing {
+
+std::vector<OnnxCase> onnx_cases() {
+  const char* only = std::getenv("TILEWRIGHT_TEST_CASE");
+  auto archive = exported::Archive::open(TILEWRIGHT_SOURCE_DIR "/tests/models/onnx/cases.zip");
+  std::vector<OnnxCase> cases;
+  for (const exported::ArchiveEntry& entry : archive.entries()) {
+    if (only != nullptr && !entry.name.starts_with(only)) continue;
+    std::string bytes = archive.text(entry, 1 << 24);
+    OnnxCase each{entry.name, {}, {}, {}};
+    onnx::Place place{entry.name};
+    for (onnx::Fields fields(bytes, place); fields.next();) {
+      if (fields.number() == 1) each.model = fields.text();
+      if (fields.number() == 2) each.inputs.emplace_back(fields.text());
+      if (fields.number() == 3) each.outputs.emplace_back(fields.text());
+    }
+    cases.push_back(std::move(each));
+  }
+  return cases;
+}
+
+const std::map<std::string, std::string>& unsupported_onnx_cases() {
+  static const std::map<std::string, std::string> cases = [] {
+    std::map<std::string, std::string> read;
+    std::ifstream file(TILEWRIGHT_SOURCE_DIR "/docs/unsupported_onnx.txt");
+    for (std::string line; std::getline(file, line);) {
+      std::istringstream words(line);
+      std::string kind, name, reason;
+      words >> kind >> name;
+      std::getline(words >> std::ws, reason);
+      if (kind == "case") read.emplace(name, reason);
+    }
+    return read;
+  }();
+  return cases;
+}
+
+std::string onnx_difference(const std::vector<Tensor>& got, const std::vector<Tensor>& expected) {
+  if (got.size() != expected.size())
+    return concat(got.size(), " outputs; ", expected.size(), " are right");
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const Tensor &a = got[i], &b = expected[i];
+    if (a.dtype() != b.dtype() || a.shape() != b.shape())
+      return concat("output ", i, " is ", a.dtype(), " [", a.shape(), "]; right is ", b.dtype(),
+                    " [", b.shape(), "]");
+    if (!is_floating(a.dtype())) {
+      if (a.to(i64).to_vector<std::int64_t>() != b.to(i64).to_vector<std::int64_t>())
+        return concat("output ", i, ": ", to_string(a), "; right is ", to_string(b));
+      continue;
+    }
+    double relative = bit_width(b.dtype()) < 32 ? 1e-2 : 1e-3;
+    auto x = a.to(f64).to_vector<double>(), y = b.to(f64).to_vector<double>();
+    for (std::size_t j = 0; j < x.size(); ++j) {
+      if (x[j] == y[j] || (std::isnan(x[j]) && std::isnan(y[j]))) continue;
+      if (!(std::abs(x[j] - y[j]) <= 1e-5 + relative * std::abs(y[j])))
+        return concat("output ", i, ": element ", j, " is ", x[j], "; right is ", y[j]);
+    }
+  }
+  return {};
+}
+
+}  // namespace tilewright::testing
