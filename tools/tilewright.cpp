@@ -18,7 +18,7 @@ namespace {
 
 constexpr Command commands[] = {
     {"generate", "Continue a text with a model from a Hugging Face folder", add_generate},
-    {"run", "Run a program that PyTorch has exported (.pt2)", add_run},
+    {"run", "Run a program that PyTorch has exported (.pt2) or an ONNX model (.onnx)", add_run},
     {"inspect", "Show what such a program takes, gives and is made of", add_inspect},
     {"bench", "Measure this machine and what the compiler makes of it", add_bench},
     {"explain", "Show what a model is compiled to: regions, kernels, bytes, time", add_explain},

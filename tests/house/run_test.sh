@@ -66,6 +66,29 @@ def save_inputs(name, key, rows):
         file.write(struct.pack("<Q", len(header)) + header)
         file.write(struct.pack(f"<{2 * rows}f", *range(2 * rows)))
 
+def varint(value):
+    return bytes([value]) if value < 128 else bytes([value & 127 | 128]) + varint(value >> 7)
+
+def number(field, value):
+    return varint(field << 3) + varint(value)
+
+def message(field, content):
+    content = content.encode() if isinstance(content, str) else content
+    return varint(field << 3 | 2) + varint(len(content)) + content
+
+# y = op(x, w) for x [rows, 2].
+def save_onnx(name, op):
+    node = message(1, "x") + message(1, "w") + message(2, "y") + message(3, "first") + message(4, op)
+    weight = number(1, 2) + number(2, 1) + message(8, "w") + message(9, struct.pack("<2f", 10, 20))
+    sizes = message(1, message(2, "rows")) + message(1, number(1, 2))
+    taken = message(1, "x") + message(2, message(1, number(1, 1) + message(2, sizes)))
+    graph = message(1, node) + message(5, weight) + message(11, taken) + message(12, message(1, "y"))
+    with open(name, "wb") as file:
+        file.write(message(2, "maker") + message(3, "1.0") + message(7, graph)
+                   + message(8, number(2, 17)))
+
+save_onnx("net.onnx", "Add")
+save_onnx("lacks.onnx", "Novel")
 save("net.pt2", "torch.ops.aten.add.Tensor")
 save("lacks.pt2", "torch.ops.mylib.novel.default")
 save_inputs("named.safetensors", "x", 3)
@@ -83,8 +106,14 @@ said '1 of 1 operators are missing' out
 ends 0 inspect net.pt2 --json
 python3 -c 'import json; d = json.load(open("out")); assert d["operators"][0]["source"] == "net.py:7", d'
 
-for inputs in named numbered; do
-  ends 0 run net.pt2 --inputs $inputs.safetensors --outputs result.safetensors --repeat 3
+ends 0 inspect net.onnx
+said 'exported by maker 1.0: 1 nodes, 2 parameters' out
+said 'input x: f32 [rows (0 to any), 2]' out
+ends 0 inspect lacks.onnx
+said '1 of 1 operators are missing' out
+
+for model in net.pt2 net.onnx; do for inputs in named numbered; do
+  ends 0 run $model --inputs $inputs.safetensors --outputs result.safetensors --repeat 3
   said 'median of 2 others' out
   python3 - <<'PYTHON'
 import json, struct
@@ -95,7 +124,7 @@ count = entry["shape"][0] * 2
 values = struct.unpack(f"<{count}f", data[8 + size:][slice(*entry["data_offsets"])])
 assert list(values) == [i + (10, 20)[i % 2] for i in range(count)], values
 PYTHON
-done
+done; done
 ends 0 run net.pt2 --inputs named.safetensors --json --mode reduce-overhead --mapped
 python3 -c 'import json; d = json.load(open("out")); assert d["outputs"][0]["shape"] == [3, 2], d'
 

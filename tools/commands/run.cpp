@@ -1,4 +1,4 @@
-// `tilewright run`: a program that PyTorch has exported, on inputs from a file.
+// `tilewright run`: a program that PyTorch has exported, or an ONNX model, on inputs from a file.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 
 #include "models/exported/exported_module.h"
 #include "models/files/reader.h"
+#include "models/onnx/onnx_module.h"
 #include "models/weights/safetensors.h"
 #include "tools/console/command.h"
 #include "tools/console/table.h"
@@ -23,6 +24,15 @@ struct Arguments {
   bool json = false, mapped = false;
   RunOptions run;
 };
+
+constexpr const char* what_models_are =
+    "a program that torch.export.save has written (.pt2), or an ONNX model (.onnx)";
+
+bool is_onnx(const std::string& path) { return path.ends_with(".onnx"); }
+std::unique_ptr<ProgramModule> load(const std::string& path, Reading reading) {
+  if (is_onnx(path)) return load_onnx(path, {.reading = reading});
+  return load_exported(path, {.reading = reading});
+}
 
 // By the model's names, or else in.0, in.1, ...
 std::vector<Tensor> read_inputs(const ProgramModule& model, const std::string& path,
@@ -92,12 +102,12 @@ void print_result(const Arguments& a, const std::vector<Tensor>& outputs, Times&
 }
 
 void run(const Arguments& a) {
-  require_file("run", a.model, "a program that torch.export.save has written (.pt2)");
+  require_file("run", a.model, what_models_are);
   if (!a.inputs.empty()) require_file("run", a.inputs, "a safetensors file of inputs");
   Options options = a.run.compile_options();
   Times times;
   double start = now_s();
-  auto model = load_exported(a.model, {.reading = a.mapped ? Reading::mapped : Reading::as_needed});
+  auto model = load(a.model, a.mapped ? Reading::mapped : Reading::as_needed);
   model->to(options.device);
   times.load_s = now_s() - start;
   require_use(!a.inputs.empty() || model->inputs().empty(), "[run] --inputs is missing; the model ",
@@ -155,8 +165,8 @@ struct Look {
 };
 
 void inspect(const Look& a) {
-  require_file("inspect", a.model, "a program that torch.export.save has written (.pt2)");
-  ProgramSummary summary = inspect_exported(a.model);
+  require_file("inspect", a.model, what_models_are);
+  ProgramSummary summary = is_onnx(a.model) ? inspect_onnx(a.model) : inspect_exported(a.model);
   if (a.json) {
     fmt::print("{}\n", as_json(summary).dump(2));
     return;
@@ -187,8 +197,7 @@ void inspect(const Look& a) {
 
 void add_run(CLI::App& command) {
   auto a = std::make_shared<Arguments>();
-  command.add_option("MODEL", a->model, "program that torch.export.save has written (.pt2)")
-      ->required();
+  command.add_option("MODEL", a->model, what_models_are)->required();
   command.add_option("--inputs", a->inputs,
                      "safetensors file with the inputs: in.0, in.1, ..., or the model's own names");
   command.add_option("--outputs", a->outputs, "safetensors file to write: out.0, out.1, ...");
@@ -203,8 +212,7 @@ void add_run(CLI::App& command) {
 
 void add_inspect(CLI::App& command) {
   auto a = std::make_shared<Look>();
-  command.add_option("MODEL", a->model, "program that torch.export.save has written (.pt2)")
-      ->required();
+  command.add_option("MODEL", a->model, what_models_are)->required();
   command.add_flag("--json", a->json, "print JSON");
   command.callback([a] { inspect(*a); });
 }
