@@ -7,8 +7,8 @@
 #include "graph/compile/sizes/size_marks.h"
 #include "graph/tensor/recording/graph_break.h"
 #include "models/files/reader.h"
+#include "models/onnx/file/model.h"
 #include "models/onnx/operators/table.h"
-#include "models/onnx/program.h"
 #include "models/programs/signature.h"
 #include "runtime/base/error.h"
 

@@ -1,4 +1,6 @@
 // The model of a file: the graph's values numbered, its nodes in order.
+#include "models/onnx/file/model.h"
+
 #include <cstring>
 #include <optional>
 #include <unordered_map>
@@ -6,7 +8,6 @@
 #include "models/files/reader.h"
 #include "models/onnx/file/tensors.h"
 #include "models/onnx/file/wire.h"
-#include "models/onnx/program.h"
 
 namespace tilewright::onnx {
 namespace {
@@ -159,7 +160,7 @@ class ModelReader {
           input.facts.sizes.push_back(read_size(shape.message(), input));
         }
     }
-    input.facts.dtype = dtype_of_number(number, place_);
+    input.facts.dtype = dtype_of(number, place_);
   }
 
   // An axis without a size or a name has a symbol of its own.

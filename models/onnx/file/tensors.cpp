@@ -1,7 +1,5 @@
 #include "models/onnx/file/tensors.h"
 
-#include <array>
-#include <bit>
 #include <charconv>
 #include <cstring>
 #include <optional>
@@ -9,6 +7,7 @@
 
 #include "models/files/model_file.h"
 #include "models/files/reader.h"
+#include "models/onnx/program/dtype_numbers.h"
 
 namespace tilewright::onnx {
 namespace {
@@ -17,15 +16,6 @@ using json::excerpt;
 
 constexpr std::uintptr_t alignment = 64;  // of memory that a tensor may see
 constexpr int most_axes = 32;
-
-// By number; strings, complex numbers and those of 4 bits have none.
-constexpr std::array<std::optional<DType>, 21> dtypes = {
-    std::nullopt, f32,          u8,      i8,     u16,        i16,    i32,
-    i64,          std::nullopt, boolean, f16,    f64,        u32,    u64,
-    {},           std::nullopt, bf16,    f8e4m3, f8e4m3fnuz, f8e5m2, f8e5m2fnuz};
-constexpr std::array<std::string_view, 24> other_names = {
-    "undefined", "",           "", "", "", "", "", "",      "string", "",          "", "", "", "",
-    "complex64", "complex128", "", "", "", "", "", "uint4", "int4",   "float4e2m1"};
 
 // Writes each number of a list to `to`; the list has exactly `count`. Nothing where it has not.
 template <typename T>
@@ -52,13 +42,11 @@ bool unpack(const std::vector<std::string_view>& lists, std::int64_t count, std:
 
 }  // namespace
 
-DType dtype_of_number(std::int64_t number, const Place& place) {
-  if (number > 0 && number < std::ssize(dtypes) && dtypes[static_cast<std::size_t>(number)])
-    return *dtypes[static_cast<std::size_t>(number)];
-  bool is_named = number >= 0 && number < std::ssize(other_names);
-  place.refuse("its element type ", number, " (",
-               is_named ? other_names[static_cast<std::size_t>(number)] : "unknown",
+DType dtype_of(std::int64_t number, const Place& place) {
+  auto dtype = dtype_of_number(number);
+  place.expect(dtype.has_value(), "its element type ", number, " (", name_of_other(number),
                ") is not supported");
+  return *dtype;
 }
 
 struct TensorFiles::Description {
@@ -134,7 +122,7 @@ TensorFiles::Description TensorFiles::describe(Fields message) const {
     if (key == "offset") d.offset = as_number(value, key, place_);
     if (key == "length") d.length = as_number(value, key, place_);
   }
-  d.dtype = dtype_of_number(d.dtype_number, place_);
+  d.dtype = dtype_of(d.dtype_number, place_);
   d.list = list_of(d.dtype);
   for (auto [number, payload] : lists)
     if (static_cast<int>(number) == d.list)

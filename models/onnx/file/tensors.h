@@ -17,7 +17,7 @@
 namespace tilewright::onnx {
 
 // The dtype of that number in ONNX's list. Raises `Error` that names it where there is none here.
-DType dtype_of_number(std::int64_t number, const Place& place);
+DType dtype_of(std::int64_t number, const Place& place);
 
 struct NamedTensor {
   std::string name;

@@ -1,7 +1,7 @@
 // A convolution by the attributes of a call, for operators that are one of other numbers.
 #pragma once
 
-#include "models/onnx/call.h"
+#include "models/onnx/program/call.h"
 
 namespace tilewright::onnx {
 

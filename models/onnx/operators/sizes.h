@@ -2,7 +2,7 @@
 // numbers that the host knows.
 #pragma once
 
-#include "models/onnx/call.h"
+#include "models/onnx/program/call.h"
 
 namespace tilewright::onnx {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/onnx/call.h"
+#include "models/onnx/program/call.h"
 
 namespace tilewright::onnx {
 

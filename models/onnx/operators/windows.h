@@ -3,7 +3,7 @@
 #pragma once
 
 #include "graph/functions/convolving/windows.h"
-#include "models/onnx/call.h"
+#include "models/onnx/program/call.h"
 
 namespace tilewright::onnx {
 

@@ -10,8 +10,8 @@
 #include <map>
 
 #include "graph/compile/compile.h"
+#include "models/onnx/file/model.h"
 #include "models/onnx/onnx_module.h"
-#include "models/onnx/program.h"
 #include "runtime/base/error.h"
 #include "tests/scratch_folder.h"
 

@@ -1,4 +1,4 @@
-#include "models/onnx/value.h"
+#include "models/onnx/program/value.h"
 
 #include <cmath>
 

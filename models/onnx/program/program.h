@@ -5,13 +5,11 @@
 // (operators/table.h).
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <variant>
 #include <vector>
 
-#include "models/files/foreign_file.h"
-#include "models/onnx/value.h"
+#include "models/onnx/program/value.h"
 #include "models/programs/signature.h"
 
 namespace tilewright::onnx {
@@ -56,12 +54,5 @@ struct Program {
   std::vector<Output> outputs;
   std::size_t values = 0;  // ids are below
 };
-
-// Raises `Error` "[load_onnx] PATH: ..." for what is wrong with the file, or with those of its
-// folder in which its tensors lie.
-Program read_program(const std::filesystem::path& path, Reading reading);
-
-// A tensor alone, as files of inputs have it; `name` is for messages.
-Tensor read_tensor(std::string_view bytes, const std::string& name);
 
 }  // namespace tilewright::onnx

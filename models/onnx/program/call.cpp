@@ -1,9 +1,9 @@
-#include "models/onnx/call.h"
+#include "models/onnx/program/call.h"
 
 #include <algorithm>
 
 #include "models/files/reader.h"
-#include "models/onnx/file/tensors.h"
+#include "models/onnx/program/dtype_numbers.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
@@ -125,7 +125,12 @@ std::vector<std::string> Call::texts(std::string_view name) const {
 Value Call::constant(std::string_view name) const { return as<Value>(name, "tensor"); }
 DType Call::dtype(std::string_view name, std::optional<DType> missing) const {
   if (missing && !has(name)) return *missing;
-  return dtype_of_number(integer(name), Place{concat("attribute \"", name, '"')});
+  std::int64_t number = integer(name);
+  auto dtype = dtype_of_number(number);
+  if (!dtype)
+    refuse(name, concat("is the element type ", number, " (", name_of_other(number),
+                        "), which is not supported"));
+  return *dtype;
 }
 
 int Call::within(std::int64_t axis, int rank) const {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "graph/tensor/tensor.h"
-#include "models/onnx/program.h"
+#include "models/onnx/program/program.h"
 
 namespace tilewright::onnx {
 
