@@ -1,6 +1,7 @@
 // Elements between elements, at places that tensors say, and the choice of boxes.
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "graph/functions/convolving/convolution.h"
 #include "graph/functions/convolving/windows.h"
@@ -176,6 +177,70 @@ Tensor put_together(const Call& call) {
   return graph::padded(sums, graph::pads(before, after), 0.0);
 }
 
+// Elements of x [N, C, H, W] between elements: at `rows` and `columns`, f32 [N, P], of the planes
+// of each of N, 0 beyond the edges. Gives [N, C, P].
+Tensor between(const Tensor& x, const Tensor& rows, const Tensor& columns) {
+  std::int64_t batch = x.size(0), channels = x.size(1), height = x.size(2), width = x.size(3);
+  Tensor planes = arange(0, batch * channels).reshape({batch, channels, 1}) * (height * width);
+  Tensor top = floor(rows), left = floor(columns), result;
+  for (int corner = 0; corner < 4; ++corner) {
+    double down = corner / 2, right = corner % 2;
+    Tensor row = top + down, column = left + right;
+    Tensor weight = (down == 0 ? 1.0 - (rows - top) : rows - top) *
+                    (right == 0 ? 1.0 - (columns - left) : columns - left);
+    auto last_row = static_cast<double>(height - 1), last_column = static_cast<double>(width - 1);
+    Tensor is_inside = logical_and(logical_and(row >= 0.0, row <= last_row),
+                                   logical_and(column >= 0.0, column <= last_column));
+    Tensor place =
+        clamp(row, 0.0, last_row).to(i64) * width + clamp(column, 0.0, last_column).to(i64);
+    Tensor met = exported::elements_at(x, (planes + place.unsqueeze(1)).contiguous());
+    Tensor term = where(is_inside, weight, 0.0).unsqueeze(1) * met;
+    result = result.defined() ? result + term : term;
+  }
+  return result;
+}
+
+// A convolution whose windows meet elements that offsets move.
+Tensor deformed(const Call& call) {
+  Tensor x = call.tensor(0), weight = call.tensor(1), offset = call.tensor(2),
+         bias = call.optional_tensor(3), mask = call.optional_tensor(4);
+  require(x.rank() == 4 && weight.rank() == 4 && offset.rank() == 4 && x.count() > 0, "[onnx] [",
+          x.shape(), "] by [", weight.shape(), "] with offsets [", offset.shape(),
+          "]; two axes besides the channels are supported");
+  Frame frame = frame_of(call, x.shape(), {weight.size(2), weight.size(3)});
+  const graph::Windows& windows = frame.windows;
+  std::int64_t groups = call.integer("group", 1), parts = call.integer("offset_group", 1);
+  std::int64_t batch = x.size(0), channels = x.size(1), height = frame.counts[0],
+               width = frame.counts[1], places = element_count(windows.kernel);
+  require(groups > 0 && parts > 0 && channels % parts == 0 && channels % groups == 0 &&
+              weight.size(0) % groups == 0 && weight.size(1) == channels / groups &&
+              offset.shape() == (Shape{batch, parts * places * 2, height, width}),
+          "[onnx] [", x.shape(), "] by [", weight.shape(), "] with offsets [", offset.shape(),
+          "] in ", groups, " and ", parts, " groups");
+  std::int64_t count = height * width;
+  Tensor moves = offset.to(f32).reshape({batch * parts, places, 2, count});
+  Shape grid = {batch * parts, places * count};
+  auto places_along = [&](int axis) {
+    std::int64_t kernel = windows.kernel[axis];
+    Tensor tap = arange(0, kernel) * windows.dilation[axis] - frame.before[axis];
+    Tensor start = arange(0, frame.counts[axis]) * windows.stride[axis];
+    Tensor all = axis == 0 ? (tap.reshape({kernel, 1, 1, 1}) + start.reshape({1, 1, height, 1}))
+                           : (tap.reshape({1, kernel, 1, 1}) + start.reshape({1, 1, 1, width}));
+    Shape whole = {windows.kernel[0], windows.kernel[1], height, width};
+    return (all.expand(whole).reshape({places, count}).to(f32) + moves.select(2, axis))
+        .reshape(grid);
+  };
+  Tensor planes = x.reshape({batch * parts, channels / parts, x.size(2), x.size(3)});
+  Tensor columns = between(planes, places_along(0), places_along(1))
+                       .reshape({batch, parts, channels / parts, places, count});
+  if (mask.defined()) columns = columns * mask.reshape({batch, parts, 1, places, count});
+  std::int64_t outputs = weight.size(0) / groups, inner = channels / groups * places;
+  Tensor y = matmul(weight.reshape({groups, outputs, inner}).to(columns.dtype()),
+                    columns.reshape({batch, groups, inner, count}));
+  y = y.reshape({batch, groups * outputs, height, width});
+  return (bias.defined() ? y + bias.reshape({bias.count(), 1, 1}) : y).to(x.dtype());
+}
+
 // A box by its corners.
 struct Box {
   double top, left, bottom, right;
@@ -228,11 +293,127 @@ Tensor best_boxes(const Call& call) {
   return Tensor::from(found, {std::ssize(found) / 3, 3});
 }
 
+// Where samples of regions lie: numbers of elements in a plane, four to a sample, with weights.
+struct Samples {
+  std::vector<std::int64_t> numbers;
+  std::vector<float> weights;
+  std::vector<float> counts;  // of samples of a bin, by region
+  std::int64_t bins, most;    // of a region; samples of a bin, those that are not there weigh 0
+
+  void add(double row, double column, std::int64_t height, std::int64_t width) {
+    auto corner = [&](double at, std::int64_t size) {
+      double inside = std::max(at, 0.0);
+      auto low = std::min(static_cast<std::int64_t>(inside), size - 1);
+      double part = low == size - 1 ? 0 : inside - static_cast<double>(low);
+      return std::tuple(low, std::min(low + 1, size - 1), part);
+    };
+    auto [top, bottom, down] = corner(row, height);
+    auto [left, right, across] = corner(column, width);
+    bool is_beyond = row < -1 || row > static_cast<double>(height) || column < -1 ||
+                     column > static_cast<double>(width);
+    double whole = is_beyond ? 0 : 1;
+    numbers.insert(numbers.end(), {top * width + left, top * width + right, bottom * width + left,
+                                   bottom * width + right});
+    for (double weight :
+         {(1 - down) * (1 - across), (1 - down) * across, down * (1 - across), down * across})
+      weights.push_back(static_cast<float>(whole * weight));
+  }
+  void add_none() {
+    numbers.insert(numbers.end(), 4, 0);
+    weights.insert(weights.end(), 4, 0);
+  }
+};
+
+struct Regions {
+  std::int64_t height, width, samples;  // of the bins, and of each along an axis; 0: as many as fit
+  double scale;
+  bool has_half_pixels;
+};
+Samples samples_of(const std::vector<double>& corners, const Regions& how, std::int64_t height,
+                   std::int64_t width) {
+  struct Region {
+    double top, left, bin_height, bin_width;
+    std::int64_t down, across;  // samples of a bin
+  };
+  std::vector<Region> regions;
+  Samples samples{{}, {}, {}, how.height * how.width, 1};
+  double shift = how.has_half_pixels ? 0.5 : 0, least = how.has_half_pixels ? 0 : 1;
+  for (std::size_t i = 0; i + 4 <= corners.size(); i += 4) {
+    double left = corners[i] * how.scale - shift, top = corners[i + 1] * how.scale - shift;
+    double wide = corners[i + 2] * how.scale - shift - left,
+           high = corners[i + 3] * how.scale - shift - top;
+    if (!how.has_half_pixels) wide = std::max(wide, least), high = std::max(high, least);
+    double bin_height = high / static_cast<double>(how.height),
+           bin_width = wide / static_cast<double>(how.width);
+    auto fitting = [&](double size) {
+      if (how.samples > 0) return how.samples;
+      require(size < 4096, "[onnx] a bin of ", size, " elements is too large");
+      return std::max<std::int64_t>(static_cast<std::int64_t>(std::ceil(size)), 1);
+    };
+    regions.push_back({top, left, bin_height, bin_width, fitting(bin_height), fitting(bin_width)});
+    samples.most = std::max(samples.most, regions.back().down * regions.back().across);
+  }
+  require(samples.bins <= (1 << 24) / samples.most / std::max<std::int64_t>(std::ssize(regions), 1),
+          "[onnx] ", regions.size(), " regions of ", samples.bins, " bins with ", samples.most,
+          " samples are too many");
+  for (const Region& r : regions) {
+    samples.counts.push_back(static_cast<float>(r.down * r.across));
+    for (std::int64_t bin = 0; bin < samples.bins; ++bin)
+      for (std::int64_t i = 0; i < samples.most; ++i) {
+        if (i >= r.down * r.across) {
+          samples.add_none();
+          continue;
+        }
+        auto place = [](double start, double size, std::int64_t at, std::int64_t part,
+                        std::int64_t parts) {
+          return start + size * (static_cast<double>(at) +
+                                 (static_cast<double>(part) + 0.5) / static_cast<double>(parts));
+        };
+        samples.add(place(r.top, r.bin_height, bin / how.width, i / r.across, r.down),
+                    place(r.left, r.bin_width, bin % how.width, i % r.across, r.across), height,
+                    width);
+      }
+  }
+  return samples;
+}
+
+// The regions' corners are read on the host. A maximum is of weighted elements, as the package has
+// it.
+Tensor aligned_regions(const Call& call) {
+  Tensor x = call.tensor(0), batch = call.tensor(2).to(i64);
+  std::string mode = call.text("mode", "avg"),
+              coordinates = call.text("coordinate_transformation_mode",
+                                      call.opset() < 16 ? "output_half_pixel" : "half_pixel");
+  Regions how{call.integer("output_height", 1), call.integer("output_width", 1),
+              call.integer("sampling_ratio", 0), call.number("spatial_scale", 1),
+              coordinates == "half_pixel"};
+  if (mode != "avg" && mode != "max") call.refuse("mode", "is neither avg nor max");
+  require(x.rank() == 4 && x.count() > 0 && call.rank(1) == 2 && call.shape(1)[1] == 4 &&
+              batch.rank() == 1 && batch.size(0) == call.shape(1)[0],
+          "[onnx] regions [", call.shape(1), "] of [", x.shape(), "]");
+  require(how.height > 0 && how.height <= 4096 && how.width > 0 && how.width <= 4096 &&
+              how.samples >= 0 && how.samples <= 64,
+          "[onnx] regions of ", how.height, " by ", how.width, " bins with ", how.samples,
+          " samples an axis");
+  std::int64_t channels = x.size(1), plane = x.size(2) * x.size(3), count = batch.size(0);
+  Samples samples = samples_of(call.numbers(1), how, x.size(2), x.size(3));
+  std::int64_t all = samples.bins * samples.most * 4;
+  Tensor planes =
+      (batch.reshape({count, 1, 1}) * channels + arange(0, channels).reshape({channels, 1})) *
+      plane;
+  Tensor met = exported::elements_at(
+      x, (planes + Tensor::from(samples.numbers, {count, 1, all})).contiguous());
+  met = met.to(f32) * Tensor::from(samples.weights, {count, 1, all});
+  Tensor bins = met.reshape({count, channels, samples.bins, samples.most * 4});
+  Tensor result = mode == "max" ? amax(bins, {3})
+                                : sum(bins, {3}) / Tensor::from(samples.counts, {count, 1, 1});
+  return result.reshape({count, channels, how.height, how.width}).to(x.dtype());
+}
+
 constexpr Operator rows[] = {
-    {"AffineGrid", 20, by<affine_grid>},
-    {"Col2Im", 18, by<put_together>},
-    {"GridSample", 16, by<sampled>},
-    {"NonMaxSuppression", 10, by<best_boxes>},
+    {"AffineGrid", 20, by<affine_grid>},       {"Col2Im", 18, by<put_together>},
+    {"DeformConv", 19, by<deformed>},          {"GridSample", 16, by<sampled>},
+    {"NonMaxSuppression", 10, by<best_boxes>}, {"RoiAlign", 10, by<aligned_regions>},
 };
 
 }  // namespace
