@@ -186,6 +186,12 @@ TEST(MaskedScatter, TakesTheSourceInOrder) {
     if (set[i % 20] != 0) wanted[i] = from[next++];
   expect_equal<float>([](const Tensors& t) { return Tensors{masked_scatter(t[0], t[1], t[2])}; },
                       {x, mask, source}, {3, 5, 4}, wanted);
+  Compiled checked = compile(
+      [](const Tensor& a, const Tensor& b, const Tensor& c) { return masked_scatter(a, b, c); },
+      {.index_checks = IndexChecks::all});
+  EXPECT_EQ(checked(x, mask, source).to_vector<float>(), wanted);
+  expect_contains(error_of([&] { checked(x, mask, source.slice(0, 0, 1)); }),
+                  "id -1 is outside a table of 9 rows");
 }
 
 }  // namespace

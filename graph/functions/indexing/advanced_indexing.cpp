@@ -235,7 +235,8 @@ Tensor masked_scatter(const TensorOperand& x, const Tensor& mask, const Tensor& 
     Formula is_set = graph::spread(t[1], both, w);
     Tensor flat = graph::reshape_operand(is_set.tensor(), {count}, w);
     Formula number = Formula(cumsum({flat, w}, 0), w) - 1;
-    number = graph::inside_or_none(number, t[2].count());
+    Formula is_wanted(flat, w);
+    number = choice(is_wanted, graph::inside_or_none(number, t[2].count()), 0);
     Tensor from = graph::elements_at(t[2], number.tensor(), w);
     return {choice(is_set, {graph::reshape_operand(from, both, w), w}, graph::spread(t[0], both, w))
                 .tensor()};
