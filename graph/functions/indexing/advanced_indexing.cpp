@@ -55,10 +55,11 @@ struct Indexing {
   // The place along the joined axis; -1 where one of the indices is outside its axis.
   Tensor numbers(std::span<const Tensor> indices) const {
     std::optional<Formula> sum, is_inside;
+    const DType dtype = graph::dtype_of_numbers(indexed_count());
     for (std::size_t i = 0; i < indexed.size(); ++i) {
       const std::int64_t size = sizes[indexed[i]];
       Formula at = graph::spread(indices[i].to(DType::i64, where), places, where);
-      at = graph::inside_or_none(graph::from_end(at, size), size);
+      at = graph::inside_or_none(graph::from_end(at, size), size).to(dtype);
       is_inside = is_inside ? *is_inside & (at >= 0) : at >= 0;
       sum = sum ? *sum * sum->number(size) + at : at;
     }

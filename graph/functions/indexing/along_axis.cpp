@@ -33,9 +33,12 @@ Tensor numbers_along(const Tensor& x, int axis, const Tensor& index, source_loca
   if (index.count() == 0) return constant(DType::i64, index.shape(), 0, w);
   Strides strides = row_major_strides(own), others = strides;
   others[axis] = 0;
-  Formula along(reshape_operand(index.to(DType::i64, w), places, w), w);
-  Formula numbers = strided_numbers(places, others, 0, w) + along * along.number(strides[axis]);
-  return choice(inside_or_none(along, own[axis]) < 0, -1, numbers).tensor();
+  const DType dtype = dtype_of_numbers(x.count());
+  Formula given(reshape_operand(index.to(DType::i64, w), places, w), w);
+  Formula along = inside_or_none(given, own[axis]).to(dtype);
+  Formula numbers =
+      strided_numbers(places, others, 0, w).to(dtype) + along * along.number(strides[axis]);
+  return choice(along < 0, -1, numbers).tensor();
 }
 
 }  // namespace tilewright::graph

@@ -14,7 +14,8 @@ namespace tilewright::graph {
 // Those that are known must be inside the axis.
 Tensor index_along(const Tensor& x, int axis, const Tensor& index, std::string_view operation,
                    std::source_location w);
-// i64, of the index's sizes or [1]: the numbers of the elements of x that it names, -1 for none.
+// i32 or i64, of the index's sizes or [1]: the numbers of the elements of x that it names, -1 for
+// none.
 Tensor numbers_along(const Tensor& x, int axis, const Tensor& index, std::source_location w);
 
 }  // namespace tilewright::graph

@@ -35,6 +35,7 @@ Tensor take(const TensorOperand& x, const Tensor& index) {
   const Tensor operands[] = {given, places};
   auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
     graph::Formula numbers = graph::from_end({t[1].to(DType::i64, w), w}, size);
+    numbers = graph::inside_or_none(numbers, size).to(graph::dtype_of_numbers(size));
     return {graph::elements_at(t[0], numbers.tensor(), w)};
   };
   return graph::apply_function("take", operands, {}, function, w)[0];

@@ -12,8 +12,8 @@ using std::source_location;
 
 namespace {
 
-Formula all_of(std::int64_t number, const Shape& sizes, source_location w) {
-  return {constant(DType::i64, sizes, number, w), w};
+Formula all_of(std::int64_t number, const Shape& sizes, DType dtype, source_location w) {
+  return {constant(dtype, sizes, number, w), w};
 }
 
 // x as [parts before the axis * its size, elements of a part]. The number of the part at a place of
@@ -38,20 +38,28 @@ struct Parts {
     Tensor flat = reshape_operand(places, {count}, w);
     if (before == 1) return flat;
     const Shape sizes = {before, count};
-    Formula place = inside_or_none(spread(flat.to(DType::i64, w), sizes, w), size);
-    Formula whole = places_along(sizes, 0, w) * all_of(size, sizes, w) + place;
+    const DType own = size > INT32_MAX ? DType::i64 : flat.dtype();
+    const DType dtype = dtype_of_numbers(before * size);
+    Formula place = inside_or_none(spread(flat.to(own, w), sizes, w), size).to(dtype);
+    Formula whole = places_along(sizes, 0, w, dtype) * all_of(size, sizes, dtype, w) + place;
     return reshape_operand(choice(place < 0, place, whole).tensor(), {before * count}, w);
   }
 };
 
 }  // namespace
 
+DType dtype_of_numbers(std::int64_t count) { return count <= INT32_MAX ? DType::i32 : DType::i64; }
 Formula strided_numbers(const Shape& sizes, const Strides& strides, std::int64_t offset,
                         source_location w) {
-  Formula numbers = all_of(offset, sizes, w);
+  std::int64_t last = offset;
+  for (int axis = 0; axis < sizes.rank(); ++axis)
+    last += std::max<std::int64_t>(sizes[axis] - 1, 0) * strides[axis];
+  const DType dtype = dtype_of_numbers(last + 1);
+  Formula numbers = all_of(offset, sizes, dtype, w);
   for (int axis = 0; axis < sizes.rank(); ++axis)
     if (strides[axis] != 0 && sizes[axis] != 1)
-      numbers = numbers + places_along(sizes, axis, w) * all_of(strides[axis], sizes, w);
+      numbers =
+          numbers + places_along(sizes, axis, w, dtype) * all_of(strides[axis], sizes, dtype, w);
   return numbers;
 }
 

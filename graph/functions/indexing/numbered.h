@@ -17,7 +17,10 @@
 
 namespace tilewright::graph {
 
-// i64, of the given sizes: offset + the sum over the axes of place * stride.
+// The dtype that numbers below `count` are computed in: i32 where it holds them, else i64.
+DType dtype_of_numbers(std::int64_t count);
+// In the dtype that holds them, of the given sizes: offset + the sum over the axes of place *
+// stride.
 Formula strided_numbers(const Shape& sizes, const Strides& strides, std::int64_t offset,
                         std::source_location w);
 // Integers counted from the end where they are negative, of an axis of that size.
@@ -25,7 +28,7 @@ Formula from_end(const Formula& numbers, std::int64_t size);
 // The numbers in [0, size), and -1 for others.
 Formula inside_or_none(const Formula& numbers, std::int64_t size);
 
-// The elements of x, taken row-major, with these numbers, i64; in their shape.
+// The elements of x, taken row-major, with these numbers, i32 or i64; in their shape.
 Tensor elements_at(const Tensor& x, const Tensor& numbers, std::source_location w);
 // x with the elements of these numbers replaced by `values`, of x's dtype, which broadcast to them.
 // Which of several for one number stays is undefined.

@@ -6,10 +6,10 @@ namespace tilewright::graph {
 
 using std::source_location;
 
-Formula places_along(const Shape& sizes, int axis, source_location w) {
+Formula places_along(const Shape& sizes, int axis, source_location w, DType dtype) {
   Shape along(sizes.size(), 1);
   along[axis] = sizes[axis];
-  Tensor places = arange(0, sizes[axis], 1, DType::i64, w);
+  Tensor places = arange(0, sizes[axis], 1, dtype, w);
   return spread(reshape_operand(places, along, w), sizes, w);
 }
 Formula spread(const Tensor& x, const Shape& sizes, source_location w) {

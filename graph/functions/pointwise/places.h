@@ -9,8 +9,9 @@
 
 namespace tilewright::graph {
 
-// i64, of the given sizes: the place along the axis.
-Formula places_along(const Shape& sizes, int axis, std::source_location w);
+// i64, or another dtype, of the given sizes: the place along the axis.
+Formula places_along(const Shape& sizes, int axis, std::source_location w,
+                     DType dtype = DType::i64);
 // Broadcast to the sizes.
 Formula spread(const Tensor& x, const Shape& sizes, std::source_location w);
 
