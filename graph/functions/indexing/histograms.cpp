@@ -37,9 +37,14 @@ Tensor bincount(const Tensor& x, const Tensor& weights, std::int64_t least_bins,
   }
   DType dtype = DType::i64;
   if (weights.defined()) dtype = weights.dtype() == DType::f32 ? DType::f32 : DType::f64;
-  Tensor none = graph::constant(dtype, {bins}, 0, w);
-  Tensor each = weights.defined() ? weights.to(dtype, w) : graph::constant(dtype, x.shape(), 1, w);
-  return index_add({none, w}, 0, numbers, each);
+  // As one operation, of which no row number is looked at again.
+  auto function = [dtype, bins, w](std::span<const Tensor> tensors) {
+    Tensor none = graph::constant(dtype, {bins}, 0, w);
+    Tensor each = tensors[1].defined() ? tensors[1].to(dtype, w)
+                                       : graph::constant(dtype, tensors[0].shape(), 1, w);
+    return std::vector{index_add({none, w}, 0, tensors[0], each)};
+  };
+  return graph::apply_function("bincount", std::vector{numbers, weights}, {bins}, function, w)[0];
 }
 
 namespace {
