@@ -118,9 +118,6 @@ TEST(ExportedOperators, RefuseIndicesThatDoNotFit) {
   EXPECT_THAT(
       error_of_call(OneCall("aten.repeat.default").with("self", x).with("repeats", integers({2}))),
       HasSubstr("a tensor of rank 2 is repeated along 1 axes"));
-  for (const char* target : {"aten.index_put.default", "aten.put.default"})
-    EXPECT_THAT(error_of_call(OneCall(target).with("accumulate", true)),
-                HasSubstr("\"accumulate\" is true, which is not supported"));
 }
 
 TEST(ExportedOperators, RefuseNumbersThatCannotBe) {

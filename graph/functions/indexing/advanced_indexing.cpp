@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/functions/indexing/numbered.h"
+#include "graph/functions/indexing/scatters.h"
 #include "graph/functions/indexing/replacement.h"
 #include "graph/functions/reducing/cumulative.h"
 #include "graph/ir/location.h"
@@ -141,6 +142,20 @@ Shape both_sizes(const Tensor& x, const Tensor& mask, std::string_view name, sou
   return *both;
 }
 
+// x with the values, operands[1], added to the parts that the indices behind them name.
+Tensor added_at(const Indexing& indexing, std::span<const Tensor> operands) {
+  auto w = indexing.where;
+  Tensor x = indexing.joined(operands[0]), places = indexing.numbers(operands.subspan(2));
+  const auto axis = x.shape().begin() + indexing.first;
+  Shape parts(x.shape().begin(), axis), rows = parts;
+  parts.insert(parts.end(), places.shape().begin(), places.shape().end());
+  rows.push_back(places.count());
+  for (Shape* sizes : {&parts, &rows}) sizes->insert(sizes->end(), axis + 1, x.shape().end());
+  Tensor source = graph::reshape_operand(graph::spread(operands[1], parts, w).tensor(), rows, w);
+  return indexing.apart(index_add({x, w}, indexing.first,
+                                  graph::reshape_operand(places, {places.count()}, w), source));
+}
+
 }  // namespace
 
 Tensor index(const TensorOperand& x, const std::vector<Tensor>& indices) {
@@ -158,14 +173,19 @@ Tensor index(const TensorOperand& x, const std::vector<Tensor>& indices) {
   return graph::apply_function("index", operands, settings, function, w)[0];
 }
 
-Tensor index_put(const TensorOperand& x, const std::vector<Tensor>& indices, const Tensor& values) {
+Tensor index_put(const TensorOperand& x, const std::vector<Tensor>& indices, const Tensor& values,
+                 bool accumulate) {
   auto w = x.where;
   const Tensor given = graph::tensor_of(x, "index_put");
   graph::require_dtype_of(given, graph::tensor_of({values, w}, "index_put"), "index_put", w);
   std::vector<Tensor> operands = {given, values};
   const Indexing indexing =
       indexing_of("index_put", given, without_masks("index_put", given, indices, w), operands, w);
-  if (indexing.indexed.empty()) return graph::expanded_view(values, given.shape(), "index_put", w);
+  if (indexing.indexed.empty()) {
+    Tensor all = graph::expanded_view(values, given.shape(), "index_put", w);
+    return accumulate ? graph::apply(Op::add, {given, all}, {}, w) : all;
+  }
+  if (accumulate) return added_at(indexing, operands);
   auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
     return {indexing.apart(graph::with_parts_at(indexing.joined(t[0]), indexing.first,
                                                 indexing.numbers(t.subspan(2)), t[1], w))};

@@ -19,8 +19,9 @@ namespace tilewright {
 
 Tensor index(const TensorOperand& x, const std::vector<Tensor>& indices);
 // x with what `index` would give replaced by `values`, of x's dtype, which broadcast to it. Which
-// of several for one place stays is undefined.
-Tensor index_put(const TensorOperand& x, const std::vector<Tensor>& indices, const Tensor& values);
+// of several for one place stays is undefined. Or with `values` added there, one after the other.
+Tensor index_put(const TensorOperand& x, const std::vector<Tensor>& indices, const Tensor& values,
+                 bool accumulate = false);
 
 // i64 [count, rank]: the places of elements that are not 0, row-major; read as a mask is.
 Tensor nonzero(const TensorOperand& x);

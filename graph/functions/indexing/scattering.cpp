@@ -63,23 +63,6 @@ Tensor scatter(const TensorOperand& x, int axis, const Tensor& index, const Tens
   return graph::apply_function("scatter", operands, {along}, function, w)[0];
 }
 
-Tensor put(const TensorOperand& x, const Tensor& index, const Tensor& source) {
-  auto w = x.where;
-  const Tensor given = graph::tensor_of(x, "put");
-  const Tensor places = graph::index_operand(index, "put", w);
-  graph::require_dtype_of(given, graph::tensor_of({source, w}, "put"), "put", w);
-  const std::int64_t size = given.count();
-  require(source.count() == places.count(), "[put] the index is ", places.shape(), ", the source ",
-          source.shape(), " (at ", At{w}, "); they must have as many elements");
-  graph::require_inside(places, -size, size, "put", w);
-  const Tensor operands[] = {given, places, graph::reshape_operand(source, places.shape(), w)};
-  auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
-    Tensor numbers = graph::from_end({t[1].to(DType::i64, w), w}, size).tensor();
-    return {graph::with_elements_at(t[0], numbers, t[2], w)};
-  };
-  return graph::apply_function("put", operands, {}, function, w)[0];
-}
-
 Tensor index_copy(const TensorOperand& x, int axis, const Tensor& index, const Tensor& source) {
   auto w = x.where;
   const Tensor given = graph::tensor_of(x, "index_copy");

@@ -16,18 +16,9 @@
 namespace tilewright::exported {
 namespace {
 
-// Sums into places that several elements name are not supported.
-void refuse_accumulating(const Call& call) {
-  if (call.flag("accumulate", false)) call.refuse("accumulate", "is true, which is not supported");
-}
-
 Tensor put_by_index(const Call& call) {
-  refuse_accumulating(call);
-  return index_put(call.tensor("self"), call.tensors("indices"), call.tensor("values"));
-}
-Tensor put_by_number(const Call& call) {
-  refuse_accumulating(call);
-  return put(call.tensor("self"), call.tensor("index"), call.tensor("source"));
+  return index_put(call.tensor("self"), call.tensors("indices"), call.tensor("values"),
+                   call.flag("accumulate", false));
 }
 
 Tensor scattered(const Call& call) {
@@ -95,7 +86,6 @@ constexpr Operator rows[] = {
      }},
     {"aten.take.default", [](const Call& c) { return take(c.tensor("self"), c.tensor("index")); }},
     {"aten.index_put.default", by<put_by_index>},
-    {"aten.put.default", by<put_by_number>},
     {"aten.index_copy.default",
      [](const Call& c) {
        return index_copy(c.tensor("self"), c.axis("dim"), c.tensor("index"), c.tensor("source"));

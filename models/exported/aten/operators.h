@@ -60,6 +60,7 @@ std::span<const Operator> product_operators();
 std::span<const Operator> reduction_operators();
 std::span<const Operator> resampling_operators();
 std::span<const Operator> scan_operators();
+std::span<const Operator> scatter_operators();
 std::span<const Operator> size_operators();
 
 }  // namespace tilewright::exported
