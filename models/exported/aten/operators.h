@@ -55,6 +55,7 @@ std::span<const Operator> creation_operators();
 std::span<const Operator> function_operators();
 std::span<const Operator> indexing_operators();
 std::span<const Operator> normalisation_operators();
+std::span<const Operator> ordering_operators();
 std::span<const Operator> pooling_operators();
 std::span<const Operator> product_operators();
 std::span<const Operator> reduction_operators();

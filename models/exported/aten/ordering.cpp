@@ -1,0 +1,42 @@
+// Operators that put elements in order, or pick them by their order.
+#include "graph/functions/ordering/sort.h"
+#include "models/exported/aten/operators.h"
+
+namespace tilewright::exported {
+namespace {
+
+std::pair<Tensor, Tensor> sorted(const Call& call) {
+  call.flag("stable", false);  // all are
+  return sort(call.tensor("self"), call.axis("dim", -1), call.flag("descending", false));
+}
+std::pair<Tensor, Tensor> foremost(const Call& call) {
+  call.flag("sorted", true);  // which any order is
+  return topk(call.tensor("self"), call.integer("k"), call.axis("dim", -1),
+              call.flag("largest", true));
+}
+std::pair<Tensor, Tensor> one_by_rank(const Call& call) {
+  return kthvalue(call.tensor("self"), call.integer("k"), call.axis("dim", -1),
+                  call.flag("keepdim", false));
+}
+
+using Middle = std::pair<Tensor, Tensor> (*)(const TensorOperand& x, int axis, bool keep_dims);
+template <Middle middle>
+constexpr auto middle_along =
+    [](const Call& c) { return middle(c.tensor("self"), c.axis("dim"), c.flag("keepdim", false)); };
+
+constexpr Operator rows[] = {
+    {"aten.sort.default", by<sorted>},
+    {"aten.sort.stable", by<sorted>},
+    {"aten.topk.default", by<foremost>},
+    {"aten.kthvalue.default", by<one_by_rank>},
+    {"aten.median.default", [](const Call& c) { return median(c.tensor("self")); }},
+    {"aten.median.dim", middle_along<median>},
+    {"aten.nanmedian.default", [](const Call& c) { return nanmedian(c.tensor("self")); }},
+    {"aten.nanmedian.dim", middle_along<nanmedian>},
+};
+
+}  // namespace
+
+std::span<const Operator> ordering_operators() { return rows; }
+
+}  // namespace tilewright::exported
