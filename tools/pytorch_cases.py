@@ -8,7 +8,8 @@ The test PyTorchCases runs each of them here, at once and compiled, and needs no
 with a tensor as {"d": dtype, "s": shape, "v": elements}, elements that are no numbers as text, "x" a
 shape that it is expanded to and "p" an order of its axes afterwards. A result "error" says that
 PyTorch raises; several results are a list. What is documented to differ (graph/tensor/tensor.h) has no case: dividing by elements that
-are the integer 0, u16, u32 and u64, integers where PyTorch wants floats, a var_mean of infinities.
+are the integer 0, u16, u32 and u64, integers where PyTorch wants floats, a var_mean of infinities,
+ranks among bool.
 """
 import itertools
 import json
@@ -71,6 +72,16 @@ def extrema(x, axis=None, keep=False):
     return torch.aminmax(x, dim=axis, keepdim=keep)
 
 
+def sort(x, axis=-1, descending=False):
+    return torch.sort(x, dim=axis, descending=descending, stable=True)
+
+
+def middle(function):
+    def run(x, axis=None, keep=False):
+        return function(x) if axis is None else function(x, dim=axis, keepdim=keep)
+    return run
+
+
 def cut(x, axis=0, start=0, end=0, step=1):
     return x[(slice(None),) * axis + (slice(start, end, step),)]
 
@@ -95,6 +106,9 @@ FUNCTIONS = {
     "argmax": place(torch.argmax), "argmin": place(torch.argmin),
     "max": place(torch.max), "min": place(torch.min), "aminmax": extrema,
     "var_mean": spread(torch.var_mean),
+    "sort": sort, "msort": torch.msort, "median": middle(torch.median), "nanmedian": middle(torch.nanmedian),
+    "topk": lambda x, k=1, axis=-1, largest=True: torch.topk(x, k, axis, largest),
+    "kthvalue": lambda x, k=1, axis=-1, keep=False: torch.kthvalue(x, k, axis, keep),
     "softmax": lambda x, axis=0: torch.softmax(x, axis),
     "log_softmax": lambda x, axis=0: torch.log_softmax(x, axis),
     "slice": cut, "matmul": torch.matmul, "attention": attention,
@@ -431,10 +445,52 @@ def activations():
     add("tanhshrink", given(torch.float32, [2, 0]))
 
 
+def distinct(dtype, shape, order=None):  # the order of equals PyTorch leaves open
+    return Given(dtype, shape, dice.sample(range(100), math.prod(shape)), order=order)
+
+
+def orders():
+    for dtype in ALL:
+        for descending in [False, True]:
+            add("sort", given(dtype, [2, 7], True), axis=dice.choice([0, 1, -1]), descending=descending)
+        if dtype == torch.bool:  # of which PyTorch does no more
+            continue
+        x = distinct(dtype, [9])
+        add("topk", x, k=2, largest=dice.random() < 0.5)
+        add("kthvalue", x, k=2)
+        add("median", x, axis=0)
+        add("median", x)
+    for shape in [[], [0], [1], [2, 0], [0, 2]]:
+        for name in ["sort", "msort", "topk", "median"]:
+            add(name, given(torch.float32, shape))
+        for keep in [False, True]:
+            add("kthvalue", given(torch.float32, shape), keep=keep)
+            for name in ["median", "nanmedian"]:
+                add(name, given(torch.float32, shape), axis=-1, keep=keep)
+    for row in [[0, -0.0, 0, -0.0, 1], [NAN, INF, NAN, -INF, 0], [NAN, NAN], [-NAN, 1, NAN, 1]]:
+        for descending in [False, True]:
+            add("sort", Given(torch.float32, [len(row)], row), descending=descending)
+    for row in [[4, NAN, 1, 3], [4, 2, 1, 3], [NAN, 5, INF, -INF, 2], [7, NAN]]:
+        for name in ["median", "nanmedian"]:
+            for axis in [None, 0]:
+                add(name, Given(torch.float32, [len(row)], row), axis=axis)
+        for k in range(len(row) + 2):
+            add("kthvalue", Given(torch.float32, [len(row)], row), k=k)
+            add("topk", Given(torch.float32, [len(row)], row), k=k, largest=k % 2 == 0)
+    for axis in [0, 1, 2, -3, 3]:
+        x = distinct(torch.float32, [2, 3, 4], order=[2, 0, 1])
+        add("sort", x, axis=axis)
+        add("topk", x, k=2, axis=axis)
+        add("kthvalue", x, k=2, axis=axis, keep=True)
+        add("median", x, axis=axis)
+    add("msort", Given(torch.int64, [3, 2], [3, 1, 2, 5, 0, 4]))
+    add("sort", Given(torch.int64, [4], [2**53 + 1, 2**53, -2**63, 2**63 - 1]))
+
+
 def main():
     for group in [promotions, quotients, spreads, reductions, normalisers, slices, numbers, choices,
                   booleans, comparisons, products, attentions, writes, pairs, activations,
-                  *pytorch_layers.Groups(add, Given, given, dice).all()]:
+                  *pytorch_layers.Groups(add, Given, given, dice).all(), orders]:
         group()
     path = sys.argv[1] if len(sys.argv) > 1 else "tests/graph/pytorch_cases.json"
     with open(path, "w") as out:

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "graph/compile/compile.h"
+#include "graph/functions/ordering/sort.h"
 #include "runtime/base/error.h"
 #include "tests/graph/pytorch_arguments.h"
 
@@ -23,6 +24,9 @@ using namespace pytorch_cases;
 #define TILEWRIGHT_SPREAD(name) \
   TILEWRIGHT_ROW(name, name(a[0], a.axes(), a.option<std::int64_t>("correction", 1), a.keep()))
 #define TILEWRIGHT_PLACE(name) TILEWRIGHT_ROW(name, name(a[0], a.axis(), a.keep()))
+#define TILEWRIGHT_ROW_OR_PAIR(name) \
+  {#name, [](const Arguments& a) { \
+     return a.axis() ? both(name(a[0], *a.axis(), a.keep())) : Tensors{name(a[0])}; }}
 #define TILEWRIGHT_ALONG(name) TILEWRIGHT_ROW(name, name(a[0], a.axis().value_or(0)))
 // clang-format on
 
@@ -99,6 +103,14 @@ std::map<std::string, Function> own_functions() {
           TILEWRIGHT_PAIR(aminmax, aminmax(a[0], a.axis(), a.keep())),
           TILEWRIGHT_PAIR(var_mean, var_mean(a[0], a.axes(),
                                              a.option<std::int64_t>("correction", 1), a.keep())),
+          TILEWRIGHT_PAIR(sort, sort(a[0], a.axis().value_or(-1), a.option("descending", false))),
+          TILEWRIGHT_OF_ONE(msort),
+          TILEWRIGHT_PAIR(topk, topk(a[0], a.option<std::int64_t>("k", 1), a.axis().value_or(-1),
+                                     a.option("largest", true))),
+          TILEWRIGHT_PAIR(kthvalue, kthvalue(a[0], a.option<std::int64_t>("k", 1),
+                                             a.axis().value_or(-1), a.keep())),
+          TILEWRIGHT_ROW_OR_PAIR(median),
+          TILEWRIGHT_ROW_OR_PAIR(nanmedian),
           TILEWRIGHT_ALONG(softmax),
           TILEWRIGHT_ALONG(log_softmax),
           TILEWRIGHT_ROW(div_trunc, div(a[0], a[1], RoundingMode::trunc)),

@@ -5,7 +5,7 @@
 // order everywhere, also where the order descends: every sort is stable, whatever it is asked, and
 // of equals `topk` and `kthvalue` name the first ones. Places are i64, along the axis. Axes count
 // from the end where they are negative; a tensor without axes is taken as one element. Elements may
-// be bool, integers or floats, but for floats of 8 bits.
+// be bool (which PyTorch only sorts), integers, or floats of 16 bits and more.
 //
 // Each function is one operation, and recorded whole in a function that is captured. Misuse raises
 // `Error`; safe to call from several threads.
