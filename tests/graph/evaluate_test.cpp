@@ -224,6 +224,17 @@ TEST(Evaluate, GivesEachResultOfANodeThatHasSeveral) {
   EXPECT_EQ(both("f32[2x1], f32[2x1] = var_mean %0 {axes=1}").second.floating, (Numbers{4.5, 5}));
 }
 
+TEST(Evaluate, OrdersPlacesAlongTheLastAxis) {
+  HostTensor x = tensor(f32, {2, 4}, {3, NAN, 3, 1, -0.0, 2, 0, -INFINITY});
+  auto places = [&](const std::string& result, const std::string& attributes) {
+    return result_of("%1: i64[" + result + "] = argsort %0 {" + attributes + "}", {x}).integer;
+  };
+  EXPECT_EQ(places("2x4", "end=4"), (Integers{3, 0, 2, 1, 3, 0, 2, 1}));
+  EXPECT_EQ(places("2x3", "end=3, descending=1"), (Integers{1, 0, 2, 1, 0, 2}));
+  x = tensor(i64, {2, 4}, {5, -1, 5, 0, 2, 2, 1, 3});
+  EXPECT_EQ(places("2x2", "end=2"), (Integers{1, 3, 2, 0}));
+}
+
 TEST(Evaluate, RefusesInputsOfOtherTypes) {
   HostTensor x = tensor(f32, {2}, {1, 2});
   Graph graph = parse("graph {\n%0: f32[3] = input\ninputs %0\nreturn %0\n}\n");

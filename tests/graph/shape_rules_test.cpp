@@ -210,5 +210,17 @@ TEST(ShapeRules, CountTheNumbersOfARange) {
   expect_contains(error_of_op(Op::arange, {}, zero_step), "[arange] step is 0");
 }
 
+TEST(ShapeRules, OfArgsortAskForAnAxisAndAsManyAsItHas) {
+  Attributes first;
+  first.end = 3;
+  EXPECT_EQ(shape_of(Op::argsort, {{bf16, {2, 5}}}, first), (Shape{2, 3}));
+  expect_contains(error_of_op(Op::argsort, {{f32, {}}}), "[argsort] the operand has no axes");
+  expect_contains(error_of_op(Op::argsort, {{f32, {2}}}, first),
+                  "the first 3 of 2 elements are asked for; it must be between none and all");
+  expect_contains(error_of_op(Op::argsort, {{f32, {std::int64_t{1} << 31}}}, first),
+                  "a row has 2147483648 elements; there may be up to 2^31 - 1");
+  expect_contains(error_of_op(Op::argsort, {{DType::f8e5m2, {5}}}, first), "operand 0 is f8e5m2");
+}
+
 }  // namespace
 }  // namespace tilewright::graph
