@@ -87,25 +87,33 @@ void expect_sorted(const Tensor& x, bool descending) {
 }
 
 TEST(Sort, OrdersRowsOfAnyLength) {
-  for (std::int64_t size : {1, 2, 3, 31, 64, 65, 128, 129, 200, 1000, 5000})
-    for (bool descending : {false, true}) {
-      SCOPED_TRACE(size);
-      expect_sorted(Tensor::from(mixed(size), {size}), descending);
-      if (size < 300) expect_sorted(Tensor::from(mixed(5 * size), {5, size}), descending);
-    }
+  for (std::int64_t size : {1, 2, 3, 31, 64, 65, 128, 129, 200, 2000}) {
+    SCOPED_TRACE(size);
+    expect_sorted(Tensor::from(mixed(size), {size}), false);
+    if (size < 300) expect_sorted(Tensor::from(mixed(5 * size), {5, size}), true);
+  }
+}
+
+TEST(Sort, OrdersLongRowsAtOnce) {
+  for (bool descending : {false, true}) {
+    Tensor x = Tensor::from(mixed(3 * 40000), {3, 40000});
+    const Integers wanted = places_in_order(doubles(x), 40000, descending);
+    EXPECT_EQ(argsort(x, 1, descending).to_vector<std::int64_t>(), wanted);
+    Integers first(wanted.begin() + 40000, wanted.begin() + 40100);
+    EXPECT_EQ(topk(x, 100, 1, descending).second.select(0, 1).to_vector<std::int64_t>(), first);
+  }
 }
 
 TEST(Sort, OrdersEveryDtype) {
-  for (std::int64_t size : {40, 300}) {
-    Tensor x = Tensor::from(mixed(3 * size), {3, size});
-    for (DType dtype : {f16, bf16, f32, f64, DType::boolean, DType::u8, DType::i8, DType::i16, i32,
-                        i64, DType::u16, DType::u32, DType::u64})
-      for (bool descending : {false, true}) {
-        SCOPED_TRACE(name_of(dtype));
-        Tensor numbers = is_floating(dtype) ? x : where(abs(x) < 1000, x, 7);
-        if (!is_floating(dtype) && !is_signed(dtype)) numbers = abs(numbers);
-        expect_sorted(numbers.to(dtype), descending);
-      }
+  for (DType dtype : {f16, bf16, f32, f64, DType::boolean, DType::u8, DType::i8, DType::i16, i32,
+                      i64, DType::u16, DType::u32, DType::u64}) {
+    SCOPED_TRACE(name_of(dtype));
+    for (std::int64_t size : {40, 150}) {
+      Tensor x = Tensor::from(mixed(3 * size), {3, size});
+      Tensor numbers = is_floating(dtype) ? x : where(abs(x) < 1000, x, 7);
+      if (!is_floating(dtype) && !is_signed(dtype)) numbers = abs(numbers);
+      expect_sorted(numbers.to(dtype), size > 100);
+    }
   }
 }
 
@@ -182,8 +190,8 @@ TEST(Sort, GivesValuesAlongTheFirstAxis) {
 }
 
 TEST(Sort, FindsTheForemost) {
-  for (std::int64_t size : {50, 130, 2000, 20000})
-    for (std::int64_t count : {std::int64_t{1}, std::int64_t{13}, size / 9, size / 2, size})
+  for (std::int64_t size : {50, 130, 1500})
+    for (std::int64_t count : {std::int64_t{1}, std::int64_t{13}, size / 9, size})
       for (bool largest : {true, false}) {
         SCOPED_TRACE(std::to_string(count) + " of " + std::to_string(size));
         Tensor x = Tensor::from(mixed(2 * size), {2, size});
