@@ -180,7 +180,7 @@ std::unique_ptr<OnnxModule> load_onnx(const std::filesystem::path& path,
 }
 
 ProgramSummary inspect_onnx(const std::filesystem::path& path) {
-  Program program = onnx::read_program(path, Reading::mapped);
+  Program program = onnx::read_program(path, Reading::as_needed);
   ProgramSummary summary{programs::described_inputs(program.signature),
                          {},
                          operators_of(program),

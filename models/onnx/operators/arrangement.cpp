@@ -132,7 +132,7 @@ Tensor framed(const Tensor& x, const std::vector<int>& axes, const Shape& pads, 
       if (mode == PadMode::replicate) at = std::clamp<std::int64_t>(i, 0, size - 1);
       places.push_back(at < size ? at : period - at);
     }
-    result = reordered(result, axis, Tensor::from(places, {std::ssize(places)}));
+    result = reordered(result, axis, constant_of(places, {std::ssize(places)}));
   }
   return result;
 }

@@ -13,11 +13,11 @@ Value list(DType dtype, const std::vector<Number>& elements) {
   if (is_floating(dtype)) {
     std::vector<float> floats;
     for (const Number& each : elements) floats.push_back(static_cast<float>(each.as_double()));
-    return Tensor::from(floats, {std::ssize(floats)});
+    return constant_of(floats, {std::ssize(floats)});
   }
   std::vector<std::int64_t> integers;
   for (const Number& each : elements) integers.push_back(each.as_integer());
-  return Tensor::from(integers, {std::ssize(integers)});
+  return constant_of(integers, {std::ssize(integers)});
 }
 
 Value constant(const Call& call) {
@@ -70,7 +70,7 @@ Tensor window(const Call& call, double a0, double a1, double a2) {
     double angle = 2 * std::numbers::pi * static_cast<double>(n) / period;
     values.push_back(a0 - a1 * std::cos(angle) + a2 * std::cos(2 * angle));
   }
-  return Tensor::from(values, {size}).to(dtype);
+  return constant_of(values, {size}).to(dtype);
 }
 
 // Of sizes, which the host always knows.

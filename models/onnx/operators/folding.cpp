@@ -232,9 +232,9 @@ Folded range(const Call& call) {
 template <typename Join>
 Folded reduced(const Call& call, std::int64_t neutral, const Join& join) {
   const Known& x = *call.known(0);
-  if (!is_integer(x.dtype) || x.shape.rank() != 1 || call.has(1) || call.has("axes"))
+  if (!is_integer(x.dtype) || x.shape.rank() != 1 || call.has(1) || call.has("axes") ||
+      call.flag("noop_with_empty_axes", false))
     return std::nullopt;
-  call.flag("noop_with_empty_axes", false);
   Known known{x.dtype, call.flag("keepdims", true) ? Shape{1} : Shape{}, {}};
   std::int64_t all = neutral;
   for (const Number& each : x.elements) all = join(all, each.as_integer());

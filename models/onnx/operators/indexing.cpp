@@ -109,7 +109,7 @@ Tensor compressed(const Call& call) {
     axis = call.axis_within("axis", {}, x.rank());
   else
     x = x.reshape({x.count()});
-  return indexed(x, along(axis, Tensor::from(places, {std::ssize(places)})));
+  return indexed(x, along(axis, constant_of(places, {std::ssize(places)})));
 }
 
 // Rows of a matrix compared element by element, read on the host.
@@ -159,7 +159,7 @@ std::vector<Tensor> unique(const Call& call) {
     many.push_back(counts[shown[i]]);
   }
   for (std::int64_t& each : group) each = places[static_cast<std::size_t>(each)];
-  auto list = [](const std::vector<std::int64_t>& v) { return Tensor::from(v, {std::ssize(v)}); };
+  auto list = [](const std::vector<std::int64_t>& v) { return constant_of(v, {std::ssize(v)}); };
   Tensor chosen = indexed(is_flat ? rows : x, along(axis, list(first)));
   return {chosen, list(first), list(group), list(many)};
 }

@@ -51,7 +51,7 @@ Tensor counts_of(const Frame& frame, int axis, std::int64_t size, bool includes_
   }
   Shape along(static_cast<std::size_t>(windows.rank()), 1);
   along[axis] = std::ssize(counts);
-  return Tensor::from(counts, along);
+  return constant_of(counts, along);
 }
 
 Tensor averaged(const Call& call) {

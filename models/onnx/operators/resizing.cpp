@@ -108,16 +108,16 @@ Tensor resized(const Tensor& x, const Axis& axis, const Resizing& how) {
   Tensor result;
   if (how.method == Method::nearest) {
     std::vector<Tensor> indices(static_cast<std::size_t>(axis.axis) + 1);
-    indices.back() = Tensor::from(places, {axis.wanted});
+    indices.back() = constant_of(places, {axis.wanted});
     result = exported::indexed(x, indices);
   } else {
-    Tensor weights = Tensor::from(weights_of(axis, how), {axis.wanted, axis.size});
+    Tensor weights = constant_of(weights_of(axis, how), {axis.wanted, axis.size});
     result = matmul(weights, x.reshape(apart)).reshape(whole);
   }
   if (!is_any_outside) return result;
   Shape along(static_cast<std::size_t>(x.rank()), 1);
   along[axis.axis] = axis.wanted;
-  Tensor mask = Tensor::from(are_outside, along) != 0;
+  Tensor mask = constant_of(are_outside, along) != 0;
   return where(mask, full({}, how.extrapolation).to(result.dtype()), result);
 }
 

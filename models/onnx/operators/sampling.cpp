@@ -131,7 +131,7 @@ Tensor affine_grid(const Call& call) {
     }
     Shape along(static_cast<std::size_t>(axes), 1);
     along[i] = whole[i];
-    columns.push_back(Tensor::from(places, along).expand(whole).reshape({count, 1}));
+    columns.push_back(constant_of(places, along).expand(whole).reshape({count, 1}));
   }
   columns.push_back(ones({count, 1}));
   Tensor grid = matmul(cat(columns, 1).to(map.dtype()), map.transpose(1, 2));
@@ -290,7 +290,7 @@ Tensor best_boxes(const Call& call) {
         found.insert(found.end(), {b, c, static_cast<std::int64_t>(i)});
       }
     }
-  return Tensor::from(found, {std::ssize(found) / 3, 3});
+  return constant_of(found, {std::ssize(found) / 3, 3});
 }
 
 // Where samples of regions lie: numbers of elements in a plane, four to a sample, with weights.
@@ -402,11 +402,11 @@ Tensor aligned_regions(const Call& call) {
       (batch.reshape({count, 1, 1}) * channels + arange(0, channels).reshape({channels, 1})) *
       plane;
   Tensor met = exported::elements_at(
-      x, (planes + Tensor::from(samples.numbers, {count, 1, all})).contiguous());
-  met = met.to(f32) * Tensor::from(samples.weights, {count, 1, all});
+      x, (planes + constant_of(samples.numbers, {count, 1, all})).contiguous());
+  met = met.to(f32) * constant_of(samples.weights, {count, 1, all});
   Tensor bins = met.reshape({count, channels, samples.bins, samples.most * 4});
-  Tensor result = mode == "max" ? amax(bins, {3})
-                                : sum(bins, {3}) / Tensor::from(samples.counts, {count, 1, 1});
+  Tensor result =
+      mode == "max" ? amax(bins, {3}) : sum(bins, {3}) / constant_of(samples.counts, {count, 1, 1});
   return result.reshape({count, channels, how.height, how.width}).to(x.dtype());
 }
 

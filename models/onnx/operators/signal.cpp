@@ -24,7 +24,7 @@ std::pair<Tensor, Tensor> waves(std::int64_t taken, std::int64_t points, std::in
       cosines.push_back(std::cos(angle));
       sines.push_back(is_inverse ? std::sin(angle) : -std::sin(angle));
     }
-  return {Tensor::from(cosines, {taken, bins}), Tensor::from(sines, {taken, bins})};
+  return {constant_of(cosines, {taken, bins}), constant_of(sines, {taken, bins})};
 }
 
 // x [.., taken, 1 or 2] -> [.., bins, 2], over the axis before the last.
@@ -106,7 +106,7 @@ Tensor mel_weights(const Call& call) {
     for (std::int64_t j = centre; j < high; ++j)
       at(j, m) = static_cast<double>(high - j) / static_cast<double>(high - centre);
   }
-  return Tensor::from(weights, {bins, mels}).to(dtype);
+  return constant_of(weights, {bins, mels}).to(dtype);
 }
 
 constexpr Operator rows[] = {

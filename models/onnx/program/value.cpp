@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "graph/tensor/tensor_body.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
@@ -66,6 +67,11 @@ Known known_of(const Tensor& tensor) {
   return known;
 }
 
+Tensor as_constant(Tensor tensor) {
+  tensor.body()->is_constant = true;
+  return tensor;
+}
+
 Tensor Value::tensor() const {
   if (known_ == nullptr || tensor_.defined()) return tensor_;
   const Known& known = *known_;
@@ -79,18 +85,19 @@ Tensor Value::tensor() const {
     if constexpr (std::is_same_v<T, bool>) {
       std::vector<std::uint8_t> bytes;
       for (const Number& each : known.elements) bytes.push_back(each.as_double() != 0);
-      return Tensor::from_bytes(bytes.data(), std::ssize(bytes), known.shape, DType::boolean);
+      return as_constant(
+          Tensor::from_bytes(bytes.data(), std::ssize(bytes), known.shape, DType::boolean));
     } else if constexpr (std::is_arithmetic_v<T>) {
       std::vector<T> elements;
       for (const Number& each : known.elements)
         elements.push_back(std::is_integral_v<T> ? static_cast<T>(each.as_integer())
                                                  : static_cast<T>(each.as_double()));
-      return Tensor::from(elements, known.shape);
+      return constant_of(elements, known.shape);
     } else {
       std::vector<T> elements;
       for (const Number& each : known.elements)
         elements.push_back(T(static_cast<float>(each.as_double())));
-      return Tensor::from(elements, known.shape);
+      return constant_of(elements, known.shape);
     }
   });
 }

@@ -48,6 +48,14 @@ class Value {
   std::shared_ptr<const Known> known_;
 };
 
+// Says that operations may bring the tensor, which lies on the host, to where their others lie.
+Tensor as_constant(Tensor tensor);
+// A tensor of numbers that the host has made.
+template <typename T>
+Tensor constant_of(const std::vector<T>& elements, const Shape& shape) {
+  return as_constant(Tensor::from(elements, shape));
+}
+
 // The elements of a tensor that lies on the host, read.
 Known known_of(const Tensor& tensor);
 
