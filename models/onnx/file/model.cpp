@@ -16,8 +16,21 @@ using json::excerpt;
 using programs::SignatureInput;
 using programs::SizeExpression;
 
+// Each entry takes more memory than bytes of the file, so that their number is bounded.
 constexpr std::size_t most_nodes = 1 << 20;
+constexpr std::size_t most_names = 1 << 16;    // that a graph takes or gives, or a node
+constexpr std::size_t most_numbers = 1 << 20;  // of an attribute
 constexpr std::int64_t oldest_opset = 7, newest_opset = 21;
+
+template <typename T>
+void require_few(const std::vector<T>& list, std::size_t most, const Place& place) {
+  place.expect(list.size() <= most, "it has a list of more than ", most, " entries");
+}
+template <typename T>
+void add(const T& entry, std::vector<T>& to, const Place& place) {
+  to.push_back(entry);
+  require_few(to, most_names, place);
+}
 
 template <typename T>
 void append(const Fields& field, std::vector<T>& to) {
@@ -37,6 +50,7 @@ void append(const Fields& field, std::vector<T>& to) {
       to.push_back(static_cast<double>(value));
     }
   }
+  require_few(to, most_numbers, field.place());
 }
 
 class ModelReader {
@@ -104,8 +118,8 @@ class ModelReader {
           program_.initializers.push_back({named.name, id, named.tensor});
           break;
         }
-        case 11: inputs.push_back(graph.message()); break;
-        case 12: outputs.push_back(graph.message()); break;
+        case 11: add(graph.message(), inputs, place_); break;
+        case 12: add(graph.message(), outputs, place_); break;
         case 15: place_.refuse("it has sparse tensors, which are not supported");
         default: break;
       }
@@ -193,8 +207,8 @@ class ModelReader {
     std::vector<std::string_view> inputs, outputs;
     std::string_view domain;
     while (fields.next()) switch (fields.number()) {
-        case 1: inputs.push_back(fields.text()); break;
-        case 2: outputs.push_back(fields.text()); break;
+        case 1: add(fields.text(), inputs, place_); break;
+        case 2: add(fields.text(), outputs, place_); break;
         case 3: node.name = fields.text(); break;
         case 4: node.op = fields.text(); break;
         case 5: node.attributes.push_back(read_attribute(fields.message())); break;
@@ -234,7 +248,7 @@ class ModelReader {
         case 5: contents.tensor = with_known(tensors_.read(fields.message()).tensor); break;
         case 7: append(fields, contents.reals); break;
         case 8: append(fields, contents.integers); break;
-        case 9: contents.texts.emplace_back(fields.text()); break;
+        case 9: add(std::string(fields.text()), contents.texts, place_); break;
         case 20: contents.kind = fields.integer(); break;
         case 21:
           place_.refuse("attribute \"", excerpt(attribute.name),

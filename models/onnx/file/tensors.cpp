@@ -16,6 +16,7 @@ using json::excerpt;
 
 constexpr std::uintptr_t alignment = 64;  // of memory that a tensor may see
 constexpr int most_axes = 32;
+constexpr std::size_t most_pieces = 1 << 16;  // of the list of elements
 
 // Writes each number of a list to `to`; the list has exactly `count`. Nothing where it has not.
 template <typename T>
@@ -102,6 +103,8 @@ TensorFiles::Description TensorFiles::describe(Fields message) const {
   while (message.next()) {
     std::uint32_t number = message.number();
     if (is_list(number)) lists.emplace_back(number, message.payload());
+    place_.expect(lists.size() <= most_pieces, "a tensor has its elements in more than ",
+                  most_pieces, " pieces");
     if (number == 1) {
       std::string_view sizes = message.payload();
       while (!sizes.empty()) {

@@ -50,6 +50,12 @@ std::string with_input(const std::string& wrong) {
 }
 std::string of_type(const std::string& type) { return bytes(1, "z") + bytes(2, type); }
 
+std::string repeated(const std::string& what, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += what;
+  return all;
+}
+
 struct Damage {
   const char* what;
   std::string file;
@@ -157,6 +163,12 @@ std::vector<Damage> damages() {
       {"bytes and a list", with_tensor(tensor("w", {2}, eight) + bytes(4, eight)),
        "the file has 8 for it"},
       {"segments", with_tensor(tensor("w", {2}, eight) + bytes(3, "")), "is in segments"},
+      {"a list in many pieces", with_tensor(number(2, 1) + repeated(bytes(4, ""), 70'000)),
+       "in more than 65536 pieces"},
+      {"a node of many inputs", with_node(repeated(bytes(1, ""), 70'000) + bytes(4, "Sum")),
+       "a list of more than 65536 entries"},
+      {"many outputs", model(graph_of(relu_parts()) + repeated(bytes(12, ""), 70'000)),
+       "a list of more than 65536 entries"},
       {"two tensors of one name",
        model(graph_of({{}, {tensor("w", {2}, eight), tensor("w", {2}, eight)}, {}, {}})),
        "have the name \"w\""},
