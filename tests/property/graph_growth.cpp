@@ -159,6 +159,7 @@ void GraphGenerator::grow_scatter_reduce() {
   if (shape.rank() == 0) return;
   const int axis = static_cast<int>(dice_.below(shape.rank()));
   const std::int64_t rows = shape[axis];
+  if (least(rows) < 1) return;
   shape[axis] = 1 + dice_.below(9);
   for (std::int64_t& size : shape)
     if (!has_name(size) && size > 2 && dice_.chance(10)) --size;
