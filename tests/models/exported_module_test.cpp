@@ -306,8 +306,9 @@ TEST(ExportedOperators, HaveEachItsOwnName) {
                       exported::composite_operators(), exported::convolution_operators(),
                       exported::creation_operators(), exported::function_operators(),
                       exported::indexing_operators(), exported::normalisation_operators(),
-                      exported::pooling_operators(), exported::product_operators(),
-                      exported::reduction_operators(), exported::resampling_operators(),
+                      exported::ordering_operators(), exported::pooling_operators(),
+                      exported::product_operators(), exported::reduction_operators(),
+                      exported::resampling_operators(), exported::scatter_operators(),
                       exported::scan_operators(), exported::size_operators()})
     rows += family.size();
   EXPECT_EQ(exported::operator_names().size(), rows);
