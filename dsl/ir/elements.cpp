@@ -129,6 +129,18 @@ T shifted_right(T a, T by) {
   return static_cast<T>(a >> bits(by));
 }
 
+// Of the product of a and b as unsigned numbers.
+template <typename T>
+T upper_half(T a, T b) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return false;
+  } else {
+    using Unsigned = std::make_unsigned_t<T>;
+    using Wide = unsigned __int128;
+    return static_cast<T>(Wide{Unsigned(a)} * Wide{Unsigned(b)} >> (8 * sizeof(T)));
+  }
+}
+
 // NaN wins. Of two zeros it is the first operand, as in PyTorch's clamp and relu.
 template <typename T>
 T smaller(T a, T b) {
@@ -284,6 +296,7 @@ void evaluate_elements(Op op, DType operand, DType result, std::span<const Colum
     case Op::mul_:
       return two([](auto a, auto b) { return a * b; },
                  [](auto a, auto b) { return bits(a) * bits(b); });
+    case Op::umulhi_: return w.integer_pairs([](auto a, auto b) { return upper_half(a, b); });
     case Op::div_:
       return two([](auto a, auto b) { return a / b; },
                  [](auto a, auto b) { return quotient(a, b); });

@@ -307,6 +307,8 @@ Tile minimum(const Operand& a, const Operand& b);
 // x times two to the power of floor(n), rounded once. For floating numbers; the result for an
 // infinite n is unspecified.
 Tile ldexp(const Operand& x, const Operand& n);
+// The upper half of a * b, of integers read as unsigned: the upper 32 bits of 64 for those of 32.
+Tile umulhi(const Operand& a, const Operand& b);
 Tile fma(const Operand& a, const Operand& b, const Operand& c);
 Tile where(const Operand& condition, const Operand& a, const Operand& b);
 Tile cast(const Operand& x, DType dtype);

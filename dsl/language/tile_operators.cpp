@@ -166,6 +166,7 @@ Tile logical_not(const Operand& x) { return unary(Op::not_, x); }
 Tile maximum(const Operand& a, const Operand& b) { return binary(Op::max_, a, b); }
 Tile minimum(const Operand& a, const Operand& b) { return binary(Op::min_, a, b); }
 
+Tile umulhi(const Operand& a, const Operand& b) { return binary(Op::umulhi_, a, b); }
 Tile ldexp(const Operand& x, const Operand& n) { return binary(Op::ldexp_, x, n); }
 
 Tile fma(const Operand& a, const Operand& b, const Operand& c) {

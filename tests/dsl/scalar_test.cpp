@@ -38,6 +38,15 @@ TEST(Scalar, DivisionByZeroGivesZeroAndTheLeastByMinusOneWraps) {
   EXPECT_EQ(integers(Op::div_, DType::u64, -1, 2), INT64_MAX);
 }
 
+TEST(Scalar, TheUpperHalfOfAProductIsThatOfUnsignedNumbers) {
+  EXPECT_EQ(integers(Op::umulhi_, DType::u32, 0xD2511F53, 0x9E3779B9), 0x81FBA4C3);
+  EXPECT_EQ(integers(Op::umulhi_, DType::i32, -1, -1), -2);
+  EXPECT_EQ(integers(Op::umulhi_, DType::u8, 200, 200), 156);
+  EXPECT_EQ(integers(Op::umulhi_, DType::u64, -1, -1), -2);
+  EXPECT_EQ(integers(Op::umulhi_, DType::i64, std::int64_t{1} << 40, std::int64_t{1} << 40), 65536);
+  EXPECT_EQ(integers(Op::umulhi_, DType::boolean, 1, 1), 0);
+}
+
 TEST(Scalar, AShiftByTheWidthOrMoreGivesZeroOrTheSign) {
   EXPECT_EQ(integers(Op::shl_, DType::i32, 1, 31), INT32_MIN);
   EXPECT_EQ(integers(Op::shl_, DType::i32, 1, 32), 0);

@@ -171,6 +171,12 @@ llvm::Value* Arithmetic::integer_op(Op op, DType dtype, const std::vector<llvm::
     case Op::add_: return is_boolean(dtype) ? b_.CreateOr(v[0], v[1]) : b_.CreateAdd(v[0], v[1]);
     case Op::sub_: return is_boolean(dtype) ? b_.CreateXor(v[0], v[1]) : b_.CreateSub(v[0], v[1]);
     case Op::mul_: return is_boolean(dtype) ? b_.CreateAnd(v[0], v[1]) : b_.CreateMul(v[0], v[1]);
+    case Op::umulhi_: {
+      unsigned width = type->getScalarSizeInBits();
+      llvm::Type* wide = type->getExtendedType();
+      auto* product = b_.CreateMul(b_.CreateZExt(v[0], wide), b_.CreateZExt(v[1], wide));
+      return b_.CreateTrunc(b_.CreateLShr(product, width), type);
+    }
     case Op::div_:
     case Op::rem_: {
       // By zero it is 0; the one signed division that overflows wraps.
