@@ -9,32 +9,10 @@
 #include "graph/ir/index_space.h"
 #include "graph/ir/op_dispatch.h"
 #include "runtime/base/error.h"
+#include "tests/property/rounding_units.h"
 
 namespace tilewright::graph {
 namespace {
-
-using Operands = std::vector<const BoundedTensor*>;
-constexpr double unknown = std::numeric_limits<double>::infinity();
-
-// Unit roundoff. The oracle works in double itself, so that f64 counts for both sides.
-double unit(DType dtype) {
-  if (dtype == DType::f16) return 0x1p-11;
-  if (dtype == DType::bf16) return 0x1p-8;
-  return dtype == DType::f64 ? 0x1p-51 : 0x1p-24;
-}
-double accumulator_unit(DType dtype) { return dtype == DType::f64 ? 0x1p-51 : 0x1p-24; }
-double least(DType dtype) {
-  if (dtype == DType::f16) return 0x1p-25;
-  return dtype == DType::f64 ? 0x1p-1022 : 0x1p-126;
-}
-double gamma(double n, double u) { return n * u / (1 - n * u); }
-double rounding(DType dtype, double magnitude) {
-  return is_floating(dtype) ? unit(dtype) * magnitude + least(dtype) : 0;
-}
-
-double magnitude(const BoundedTensor& x, std::int64_t i) {
-  return std::abs(x.value.number(i)) + x.error[static_cast<std::size_t>(i)];
-}
 
 // What each tile op makes of errors. `unary` are monotone where they are not told otherwise.
 enum class Behaviour { exact_monotone, monotone, transcendental, wave, step, pair };
@@ -278,67 +256,6 @@ std::vector<double> matmul_error(const Node& node, const HostTensor& y, const Op
     // Integers that are off may have overflowed.
     bool fits = floating || error == 0 || size < std::ldexp(1.0, bit_width(node.dtype) - 1);
     errors[static_cast<std::size_t>(i)] = fits ? error : unknown;
-  }
-  return errors;
-}
-
-// One row of attention: scores s are off by at most d, so that every weight exp(s - max) is off by
-// a factor within exp(2 d), times the rounding of exp, of the running rescaling and of the weights'
-// own dtype; numerator and denominator both carry that.
-std::vector<double> attention_error(const Node& node, const HostTensor& y, const Operands& x) {
-  if (y.count() == 0) return {};
-  const BoundedTensor &q = *x[0], &k = *x[1], &v = *x[2];
-  std::int64_t heads = node.shape[1], rows = node.shape[2], depth = node.shape[3];
-  std::int64_t groups = k.value.shape[1], columns = k.value.shape[2];
-  std::int64_t position = x.size() > 3 ? x[3]->value.integer[0] : node.attributes.start;
-  double u = accumulator_unit(node.dtype), scale = std::abs(node.attributes.number);
-  std::vector<double> errors(static_cast<std::size_t>(y.count()));
-  for (std::int64_t line = 0; line < y.count() / depth; ++line) {
-    std::int64_t row = line % rows, head = line / rows % heads, batch = line / rows / heads;
-    std::int64_t keys = (batch * groups + head / (heads / groups)) * columns * depth;
-    std::int64_t visible =
-        node.attributes.causal ? std::clamp<std::int64_t>(row + position + 1, 0, columns) : columns;
-    std::int64_t hidden = 0;
-    if (std::int64_t window = node.attributes.window)
-      hidden = std::clamp<std::int64_t>(row + position + 1 - window, 0, visible);
-    keys += hidden * depth;
-    visible -= hidden;
-    std::vector<double> scores(static_cast<std::size_t>(visible));
-    double d = 0, top = -unknown, largest = 0;
-    for (std::int64_t c = 0; c < visible; ++c) {
-      double dot = 0, error = 0, size = 0;
-      for (std::int64_t i = 0; i < depth; ++i) {
-        std::int64_t at_q = line * depth + i, at_k = keys + c * depth + i;
-        double eq = q.error[static_cast<std::size_t>(at_q)];
-        double ek = k.error[static_cast<std::size_t>(at_k)];
-        dot += q.value.number(at_q) * k.value.number(at_k);
-        error += std::abs(q.value.number(at_q)) * ek + magnitude(k, at_k) * eq;
-        size += magnitude(q, at_q) * magnitude(k, at_k);
-      }
-      scores[static_cast<std::size_t>(c)] = dot * node.attributes.number;
-      top = std::max(top, dot * node.attributes.number);
-      largest = std::max(largest, scale * size);
-      d = std::max(d, scale * (error + gamma(static_cast<double>(depth) + 4, u) * size));
-    }
-    if (visible == 0) continue;  // exactly 0
-    auto count = static_cast<double>(visible);
-    double weight_error =
-        std::expm1(2 * d + 6 * u * largest) + unit(node.dtype) + gamma(6 * count + 8, u);
-    double total = 0;
-    for (double& s : scores) total += s = std::exp(s - top);
-    for (std::int64_t i = 0; i < depth; ++i) {
-      double size = 0, error = 0;
-      for (std::int64_t c = 0; c < visible; ++c) {
-        std::int64_t at = keys + c * depth + i;
-        double weight = scores[static_cast<std::size_t>(c)] / total;
-        size += weight * magnitude(v, at);
-        error += weight * v.error[static_cast<std::size_t>(at)];
-      }
-      double relative = 2 * weight_error / (1 - std::min(weight_error, 0.5));
-      error = error * (1 + relative) + size * relative;
-      errors[static_cast<std::size_t>(line * depth + i)] =
-          error + rounding(node.dtype, size + error);
-    }
   }
   return errors;
 }

@@ -1,0 +1,68 @@
+#include <algorithm>
+
+#include "tests/property/rounding_units.h"
+
+namespace tilewright::graph {
+
+// One row of attention: scores s are off by at most d, so that every weight exp(s - max) is off by
+// a factor within exp(2 d), times the rounding of exp, of the running rescaling and of the weights'
+// own dtype; numerator and denominator both carry that.
+std::vector<double> attention_error(const Node& node, const HostTensor& y, const Operands& x) {
+  if (y.count() == 0) return {};
+  const BoundedTensor &q = *x[0], &k = *x[1], &v = *x[2];
+  std::int64_t heads = node.shape[1], rows = node.shape[2], depth = node.shape[3];
+  std::int64_t groups = k.value.shape[1], columns = k.value.shape[2];
+  std::int64_t position = x.size() > 3 ? x[3]->value.integer[0] : node.attributes.start;
+  double u = accumulator_unit(node.dtype), scale = std::abs(node.attributes.number);
+  std::vector<double> errors(static_cast<std::size_t>(y.count()));
+  for (std::int64_t line = 0; line < y.count() / depth; ++line) {
+    std::int64_t row = line % rows, head = line / rows % heads, batch = line / rows / heads;
+    std::int64_t keys = (batch * groups + head / (heads / groups)) * columns * depth;
+    std::int64_t visible =
+        node.attributes.causal ? std::clamp<std::int64_t>(row + position + 1, 0, columns) : columns;
+    std::int64_t hidden = 0;
+    if (std::int64_t window = node.attributes.window)
+      hidden = std::clamp<std::int64_t>(row + position + 1 - window, 0, visible);
+    keys += hidden * depth;
+    visible -= hidden;
+    std::vector<double> scores(static_cast<std::size_t>(visible));
+    double d = 0, top = -unknown, largest = 0;
+    for (std::int64_t c = 0; c < visible; ++c) {
+      double dot = 0, error = 0, size = 0;
+      for (std::int64_t i = 0; i < depth; ++i) {
+        std::int64_t at_q = line * depth + i, at_k = keys + c * depth + i;
+        double eq = q.error[static_cast<std::size_t>(at_q)];
+        double ek = k.error[static_cast<std::size_t>(at_k)];
+        dot += q.value.number(at_q) * k.value.number(at_k);
+        error += std::abs(q.value.number(at_q)) * ek + magnitude(k, at_k) * eq;
+        size += magnitude(q, at_q) * magnitude(k, at_k);
+      }
+      scores[static_cast<std::size_t>(c)] = dot * node.attributes.number;
+      top = std::max(top, dot * node.attributes.number);
+      largest = std::max(largest, scale * size);
+      d = std::max(d, scale * (error + gamma(static_cast<double>(depth) + 4, u) * size));
+    }
+    if (visible == 0) continue;  // exactly 0
+    auto count = static_cast<double>(visible);
+    double weight_error =
+        std::expm1(2 * d + 6 * u * largest) + unit(node.dtype) + gamma(6 * count + 8, u);
+    double total = 0;
+    for (double& s : scores) total += s = std::exp(s - top);
+    for (std::int64_t i = 0; i < depth; ++i) {
+      double size = 0, error = 0;
+      for (std::int64_t c = 0; c < visible; ++c) {
+        std::int64_t at = keys + c * depth + i;
+        double weight = scores[static_cast<std::size_t>(c)] / total;
+        size += weight * magnitude(v, at);
+        error += weight * v.error[static_cast<std::size_t>(at)];
+      }
+      double relative = 2 * weight_error / (1 - std::min(weight_error, 0.5));
+      error = error * (1 + relative) + size * relative;
+      errors[static_cast<std::size_t>(line * depth + i)] =
+          error + rounding(node.dtype, size + error);
+    }
+  }
+  return errors;
+}
+
+}  // namespace tilewright::graph
