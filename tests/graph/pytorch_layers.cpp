@@ -6,6 +6,7 @@
 #include "graph/functions/indexing/arranging.h"
 #include "graph/functions/indexing/gathering.h"
 #include "graph/functions/indexing/scattering.h"
+#include "graph/functions/indexing/scatters.h"
 #include "graph/functions/indexing/searching.h"
 #include "graph/functions/indexing/strided_parts.h"
 #include "graph/functions/pooling/adaptive_pooling.h"

@@ -1,5 +1,6 @@
 // Elements and parts replaced where index tensors say, at once and compiled.
 #include "graph/functions/indexing/scattering.h"
+#include "graph/functions/indexing/scatters.h"
 
 #include <gtest/gtest.h>
 
@@ -91,7 +92,7 @@ TEST(Put, ReplacesElementsByTheirNumbers) {
   expect_equal<float>(function,
                       {x, Tensor::from(Integers{-1, 1}, {2, 1}), Tensor::from(Floats{8, 9}, {2})},
                       {2, 2}, {1, 9, 3, 8});
-  expect_contains(error_of([&] { put(x, ones({2}, i64), zeros({3})); }), "as many elements");
+  expect_contains(error_of([&] { put(x, ones({2}, i64), zeros({3})); }), "equally many");
   expect_contains(error_of([&] { put(x, ones({1}, i64) * 4, zeros({1})); }),
                   "index 4 is outside 4 places");
 }

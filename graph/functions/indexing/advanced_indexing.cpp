@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "graph/functions/indexing/numbered.h"
-#include "graph/functions/indexing/scatters.h"
 #include "graph/functions/indexing/replacement.h"
+#include "graph/functions/indexing/scatters.h"
 #include "graph/functions/reducing/cumulative.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/capture.h"
@@ -183,7 +183,7 @@ Tensor index_put(const TensorOperand& x, const std::vector<Tensor>& indices, con
       indexing_of("index_put", given, without_masks("index_put", given, indices, w), operands, w);
   if (indexing.indexed.empty()) {
     Tensor all = graph::expanded_view(values, given.shape(), "index_put", w);
-    return accumulate ? graph::apply(Op::add, {given, all}, {}, w) : all;
+    return accumulate ? graph::apply(graph::Op::add, {given, all}, {}, w) : all;
   }
   if (accumulate) return added_at(indexing, operands);
   auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {

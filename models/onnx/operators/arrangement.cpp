@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "graph/functions/convolving/padding.h"
-#include "models/exported/aten/numbered.h"
+#include "graph/functions/indexing/advanced_indexing.h"
 #include "models/onnx/operators/sizes.h"
 #include "models/onnx/operators/table.h"
 #include "runtime/base/error.h"
@@ -11,13 +11,11 @@
 namespace tilewright::onnx {
 namespace {
 
-using exported::indexed;
-
 // The elements of the axis in the order that `places`, i64 [..], says.
 Tensor reordered(const Tensor& x, int axis, const Tensor& places) {
   std::vector<Tensor> indices(static_cast<std::size_t>(axis) + 1);
   indices.back() = places;
-  return indexed(x, indices);
+  return tilewright::index(x, indices);
 }
 
 Tensor transposed(const Call& call) {
@@ -196,7 +194,7 @@ Tensor sequences_reversed(const Call& call) {
   Tensor places = where(at < length, length - 1 - at, at.expand({steps, sequences}));
   Tensor numbers = arange(0, sequences).reshape({1, sequences}).expand({steps, sequences});
   Tensor by_time = time == 0 ? x : x.transpose(0, 1);
-  Tensor result = indexed(by_time.contiguous(), {places, numbers});
+  Tensor result = tilewright::index(by_time.contiguous(), {places, numbers});
   return time == 0 ? result : result.transpose(0, 1);
 }
 

@@ -2,18 +2,15 @@
 #include <algorithm>
 #include <numeric>
 
-#include "models/exported/aten/numbered.h"
+#include "graph/functions/indexing/advanced_indexing.h"
+#include "graph/functions/indexing/gathering.h"
+#include "graph/functions/indexing/scattering.h"
+#include "graph/functions/indexing/scatters.h"
 #include "models/onnx/operators/table.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
 namespace {
-
-using exported::elements_at;
-using exported::indexed;
-using exported::strided_numbers;
-using exported::with_elements_at;
-using exported::with_indexed;
 
 // Index tensors with gaps for the axes before the one that is named.
 std::vector<Tensor> along(int axis, const Tensor& index) {
@@ -24,33 +21,35 @@ std::vector<Tensor> along(int axis, const Tensor& index) {
 
 Tensor gathered(const Call& call) {
   Tensor x = call.tensor(0), index = call.tensor(1);
-  return indexed(x, along(call.axis_within("axis", 0, x.rank()), index));
+  return tilewright::index(x, along(call.axis_within("axis", 0, x.rank()), index));
 }
 
-// The numbers of the elements that `index` names along the axis, at its own place in the others.
-Tensor numbers_along(const Tensor& x, int axis, const Tensor& given) {
-  require(given.rank() == x.rank(), "[onnx] the index is [", given.shape(), "], of [", x.shape(),
-          "]; they must have as many axes");
-  Tensor index = given.to(i64);
-  index = where(index < 0, index + x.size(axis), index);
-  Strides strides = row_major_strides(x.shape()), others = strides;
-  others[axis] = 0;
-  Tensor numbers = strided_numbers(index.shape(), others) + index * strides[axis];
-  return where(logical_or(index < 0, index >= x.size(axis)), -1, numbers);
+// The places counted from the front.
+Tensor from_front(const Tensor& index, std::int64_t size) {
+  return where(index < 0, index + size, index);
 }
 Tensor gathered_elements(const Call& call) {
-  Tensor x = call.tensor(0), index = call.tensor(1);
+  Tensor x = call.tensor(0), index = call.tensor(1).to(i64);
   int axis = call.axis_within("axis", 0, x.rank());
-  if (index.count() == 0) return zeros(index.shape(), x.dtype());
-  return elements_at(x, numbers_along(x, axis, index));
+  return gather(x, axis, from_front(index, x.size(axis)));
+}
+
+std::optional<ScatterReduction> reduction_of(const Call& call) {
+  const std::string name = call.text("reduction", "none");
+  for (const auto& [given, reduction] : {std::pair{"add", ScatterReduction::sum},
+                                         {"mul", ScatterReduction::prod},
+                                         {"max", ScatterReduction::amax},
+                                         {"min", ScatterReduction::amin}})
+    if (name == given) return reduction;
+  if (name != "none") call.refuse("reduction", "must be none, add, mul, max or min");
+  return std::nullopt;
 }
 Tensor scattered_elements(const Call& call) {
-  Tensor x = call.tensor(0), index = call.tensor(1), from = call.tensor(2);
+  Tensor x = call.tensor(0), index = call.tensor(1).to(i64), from = call.tensor(2);
   int axis = call.axis_within("axis", 0, x.rank());
-  if (call.text("reduction", "none") != "none")
-    call.refuse("reduction", "is another than none, which is not supported");
-  if (index.count() == 0) return x;
-  return with_elements_at(x, numbers_along(x, axis, index), from);
+  index = from_front(index, x.size(axis));
+  if (auto reduction = reduction_of(call)) return scatter_reduce(x, axis, index, from, *reduction);
+  return scatter(x, axis, index, from);
 }
 
 // The last axis of an index as tensors, one for each axis of x after the first `batch`, which go
@@ -71,13 +70,14 @@ std::vector<Tensor> tuples(const Tensor& x, const Tensor& index, int batch) {
 }
 Tensor gathered_tuples(const Call& call) {
   Tensor x = call.tensor(0), index = call.tensor(1).to(i64);
-  return indexed(x, tuples(x, index, call.axis("batch_dims", 0)));
+  return tilewright::index(x, tuples(x, index, call.axis("batch_dims", 0)));
 }
 Tensor scattered_tuples(const Call& call) {
   Tensor x = call.tensor(0), index = call.tensor(1).to(i64), from = call.tensor(2);
-  if (call.text("reduction", "none") != "none")
-    call.refuse("reduction", "is another than none, which is not supported");
-  return with_indexed(x, tuples(x, index, 0), from);
+  auto reduction = reduction_of(call);
+  if (reduction && *reduction != ScatterReduction::sum)
+    call.refuse("reduction", "is another than none and add, which is not supported");
+  return index_put(x, tuples(x, index, 0), from, reduction.has_value());
 }
 
 Tensor one_hot(const Call& call) {
@@ -96,7 +96,7 @@ Tensor one_hot(const Call& call) {
 
 Tensor nonzero(const Call& call) {
   Tensor x = call.tensor(0);
-  return exported::places_of_nonzero(x.rank() == 0 ? x.reshape({1}) : x).transpose(0, 1);
+  return tilewright::nonzero(x.rank() == 0 ? x.reshape({1}) : x).transpose(0, 1);
 }
 Tensor compressed(const Call& call) {
   Tensor x = call.tensor(0);
@@ -109,7 +109,7 @@ Tensor compressed(const Call& call) {
     axis = call.axis_within("axis", {}, x.rank());
   else
     x = x.reshape({x.count()});
-  return indexed(x, along(axis, constant_of(places, {std::ssize(places)})));
+  return tilewright::index(x, along(axis, constant_of(places, {std::ssize(places)})));
 }
 
 // Rows of a matrix compared element by element, read on the host.
@@ -160,7 +160,7 @@ std::vector<Tensor> unique(const Call& call) {
   }
   for (std::int64_t& each : group) each = places[static_cast<std::size_t>(each)];
   auto list = [](const std::vector<std::int64_t>& v) { return constant_of(v, {std::ssize(v)}); };
-  Tensor chosen = indexed(is_flat ? rows : x, along(axis, list(first)));
+  Tensor chosen = tilewright::index(is_flat ? rows : x, along(axis, list(first)));
   return {chosen, list(first), list(group), list(many)};
 }
 

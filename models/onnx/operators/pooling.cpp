@@ -2,14 +2,21 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/functions/indexing/numbered.h"
+#include "graph/functions/indexing/scatters.h"
 #include "graph/functions/pointwise/elementary.h"
-#include "models/exported/aten/numbered.h"
 #include "models/onnx/operators/table.h"
 #include "models/onnx/operators/windows.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
 namespace {
+
+Tensor numbers_of(const Shape& sizes, const Strides& strides) {
+  return graph::strided_numbers(sizes, strides, 0, std::source_location::current())
+      .to(i64)
+      .tensor();
+}
 
 using graph::all_places;
 using graph::at_place;
@@ -87,7 +94,7 @@ std::vector<Tensor> greatest(const Call& call) {
       stride *= x.size(axis);
     }
   }
-  Tensor numbers = padded(exported::strided_numbers(x.shape(), strides).contiguous(), sides, -1);
+  Tensor numbers = padded(numbers_of(x.shape(), strides), sides, -1);
   Tensor cells = all_places(around, frame.windows);
   auto [values, places] = max(cells, -2);
   Tensor each = arange(0, cells.size(-2)).reshape({cells.size(-2), 1});
@@ -128,7 +135,7 @@ Tensor unpooled(const Call& call) {
         sides = axis_values(call, "pads", 2 * rank, 0, 0), sizes = {x.size(0), x.size(1)};
   for (int i = 0; i < rank; ++i)
     sizes.push_back((x.size(2 + i) - 1) * stride[i] + kernel[i] - sides[i] - sides[rank + i]);
-  Tensor all = exported::with_elements_at(zeros(sizes, x.dtype()), numbers, x);
+  Tensor all = put(zeros(sizes, x.dtype()), numbers, x);
   if (!call.has(2)) return all;
   Shape wanted = call.integers(2), before, after;
   require(wanted.rank() == sizes.rank(), "[onnx] the result is to have the sizes [", wanted, "]");

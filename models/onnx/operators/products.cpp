@@ -1,9 +1,8 @@
 // Products of matrices, with what is added to them, and of integers.
-#include "graph/functions/reducing/products.h"
-
 #include <algorithm>
 
-#include "models/exported/aten/numbered.h"
+#include "graph/functions/indexing/advanced_indexing.h"
+#include "graph/functions/reducing/products.h"
 #include "models/onnx/operators/table.h"
 #include "runtime/base/error.h"
 
@@ -55,7 +54,7 @@ Tensor determinant(const Call& call) {
   Tensor rest = x.reshape({count, size, size}), result = ones({count}, x.dtype());
   for (std::int64_t rows = size; rows > 0; --rows) {
     Tensor place = argmax(abs(rest.select(2, 0)), 1);
-    Tensor row = exported::indexed(rest, {arange(0, count), place});  // [count, rows]
+    Tensor row = tilewright::index(rest, {arange(0, count), place});  // [count, rows]
     Tensor pivot = row.select(1, 0);
     result = result * where(place == 0, pivot, -pivot);
     Tensor is_pivot = (arange(0, rows) == place.unsqueeze(1)).unsqueeze(2);

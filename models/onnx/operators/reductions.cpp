@@ -1,10 +1,11 @@
 // Operators that reduce axes, and sums along one.
-#include "graph/functions/reducing/reductions.h"
-
 #include <algorithm>
 #include <limits>
 
-#include "models/exported/aten/numbered.h"
+#include "graph/functions/indexing/arranging.h"
+#include "graph/functions/ordering/sort.h"
+#include "graph/functions/reducing/cumulative.h"
+#include "graph/functions/reducing/reductions.h"
 #include "models/onnx/operators/table.h"
 #include "runtime/base/error.h"
 
@@ -86,12 +87,6 @@ Tensor least_of(const Tensor& x, std::vector<int> axes, bool keeps) {
   return amin(x, std::move(axes), keeps);
 }
 
-Tensor reversed(const Tensor& x, int axis) {
-  std::vector<Tensor> indices(static_cast<std::size_t>(axis) + 1);
-  indices.back() = x.size(axis) - 1 - arange(0, x.size(axis));
-  return exported::indexed(x, indices);
-}
-
 using Place = Tensor (*)(const TensorOperand& x, std::optional<int> axis, bool keep_dims);
 template <Place place>
 Tensor place_of(const Call& call) {
@@ -99,27 +94,28 @@ Tensor place_of(const Call& call) {
   int axis = call.axis_within("axis", 0, x.rank());
   bool keeps = call.flag("keepdims", true);
   if (!call.flag("select_last_index", false)) return place(x, axis, keeps);
-  return x.size(axis) - 1 - place(reversed(x, axis), axis, keeps);
+  return x.size(axis) - 1 - place(flip(x, {axis}), axis, keeps);
 }
 
-// In log2 n steps, in each of which an element joins one twice as far away (Hillis and Steele).
 Tensor running_sum(const Call& call) {
   Tensor x = call.tensor(0);
   int axis = call.within(call.scalar(1).as_integer(), x.rank());
   bool is_exclusive = call.flag("exclusive", false), is_reverse = call.flag("reverse", false);
-  std::int64_t size = x.size(axis);
-  Tensor result = x;
-  auto moved = [&](const Tensor& t, std::int64_t distance) {
-    Shape sizes = t.shape();
-    sizes[axis] = distance;
-    Tensor none = zeros(sizes, t.dtype());
-    return is_reverse ? cat({t.slice(axis, distance, size), none}, axis)
-                      : cat({none, t.slice(axis, 0, size - distance)}, axis);
-  };
-  for (std::int64_t distance = 1; distance < size; distance *= 2)
-    result = result + moved(result, distance);
-  if (is_exclusive && size > 0) result = moved(result, 1);
-  return result.to(x.dtype());
+  Tensor sums = cumsum(is_reverse ? flip(x, {axis}) : x, axis).to(x.dtype());
+  if (is_exclusive && x.size(axis) > 0) {
+    Shape one = x.shape();
+    one[axis] = 1;
+    sums = cat({zeros(one, x.dtype()), sums.slice(axis, 0, x.size(axis) - 1)}, axis);
+  }
+  return is_reverse ? flip(sums, {axis}) : sums;
+}
+
+std::vector<Tensor> foremost(const Call& call) {
+  Tensor x = call.tensor(0);
+  int axis = call.axis_within("axis", -1, x.rank());
+  auto [values, places] = topk(x, call.scalar(1).as_integer(), axis, call.flag("largest", true),
+                               call.flag("sorted", true));
+  return {values, places};
 }
 
 constexpr Operator rows[] = {
@@ -136,6 +132,7 @@ constexpr Operator rows[] = {
     {"ReduceProd", 1, by<reduced<product_of>>},
     {"ReduceSum", 1, by<reduced<sum_of>>},
     {"ReduceSumSquare", 1, by<reduced<squares_of>>},
+    {"TopK", 10, by<foremost>},
 };
 
 }  // namespace

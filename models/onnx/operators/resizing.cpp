@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/exported/aten/numbered.h"
+#include "graph/functions/indexing/advanced_indexing.h"
 #include "models/onnx/operators/table.h"
 #include "runtime/base/error.h"
 
@@ -109,7 +109,7 @@ Tensor resized(const Tensor& x, const Axis& axis, const Resizing& how) {
   if (how.method == Method::nearest) {
     std::vector<Tensor> indices(static_cast<std::size_t>(axis.axis) + 1);
     indices.back() = constant_of(places, {axis.wanted});
-    result = exported::indexed(x, indices);
+    result = tilewright::index(x, indices);
   } else {
     Tensor weights = constant_of(weights_of(axis, how), {axis.wanted, axis.size});
     result = matmul(weights, x.reshape(apart)).reshape(whole);

@@ -5,7 +5,7 @@
 
 #include "graph/functions/convolving/convolution.h"
 #include "graph/functions/convolving/windows.h"
-#include "models/exported/aten/numbered.h"
+#include "graph/functions/indexing/gathering.h"
 #include "models/onnx/operators/table.h"
 #include "models/onnx/operators/windows.h"
 #include "runtime/base/error.h"
@@ -101,7 +101,7 @@ Tensor sampled(const Call& call) {
   std::int64_t plane = x.count() / (batch * channels);
   Tensor planes = arange(0, batch * channels).reshape({batch, channels, 1}) * plane, result;
   for (const Tap& tap : all) {
-    Tensor met = exported::elements_at(x, (planes + tap.place).contiguous());
+    Tensor met = take(x, (planes + tap.place).contiguous());
     if (tap.weight.defined()) met = met * tap.weight;
     if (tap.counts.defined()) met = where(tap.counts, met, zeros({}, met.dtype()));
     result = result.defined() ? result + met : met;
@@ -193,7 +193,7 @@ Tensor between(const Tensor& x, const Tensor& rows, const Tensor& columns) {
                                    logical_and(column >= 0.0, column <= last_column));
     Tensor place =
         clamp(row, 0.0, last_row).to(i64) * width + clamp(column, 0.0, last_column).to(i64);
-    Tensor met = exported::elements_at(x, (planes + place.unsqueeze(1)).contiguous());
+    Tensor met = take(x, (planes + place.unsqueeze(1)).contiguous());
     Tensor term = where(is_inside, weight, 0.0).unsqueeze(1) * met;
     result = result.defined() ? result + term : term;
   }
@@ -401,8 +401,7 @@ Tensor aligned_regions(const Call& call) {
   Tensor planes =
       (batch.reshape({count, 1, 1}) * channels + arange(0, channels).reshape({channels, 1})) *
       plane;
-  Tensor met = exported::elements_at(
-      x, (planes + constant_of(samples.numbers, {count, 1, all})).contiguous());
+  Tensor met = take(x, (planes + constant_of(samples.numbers, {count, 1, all})).contiguous());
   met = met.to(f32) * constant_of(samples.weights, {count, 1, all});
   Tensor bins = met.reshape({count, channels, samples.bins, samples.most * 4});
   Tensor result =

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "models/exported/aten/numbered.h"
+#include "graph/functions/indexing/strided_parts.h"
 #include "models/onnx/operators/table.h"
 #include "runtime/base/error.h"
 
@@ -65,10 +65,7 @@ Tensor short_time(const Call& call) {
                         : window.defined() ? window.count()
                                            : x.size(1);
   require(length > 0 && length <= x.size(1), "[onnx] frames of ", length, " of [", x.shape(), "]");
-  std::int64_t count = (x.size(1) - length) / step + 1;
-  std::vector<Tensor> indices(2);
-  indices[1] = exported::strided_numbers({count, length}, {step, 1}).contiguous();
-  Tensor frames = exported::indexed(x, indices);
+  Tensor frames = unfold(x, 1, length, step).transpose(2, 3);
   if (window.defined()) frames = frames * window.reshape({length, 1});
   return transformed(frames, length, is_onesided ? length / 2 + 1 : length, false).to(x.dtype());
 }
