@@ -1,6 +1,6 @@
 // Activations of networks, element by element, under the names of torch.nn.functional.
 //
-// Apart from those that have a row in ops.def (declared in tensor.h). Operands are floating, but for
+// Apart from those that have a row in ops.def (tensor.h). Operands are floating, but for
 // hardtanh and relu6, and an `Error` otherwise; 16 bits are rounded once from f32. A NaN stays one.
 // Safe to call from several threads.
 #pragma once
