@@ -275,7 +275,7 @@ TEST(Scatters, RefuseRowsOutside) {
     expect_contains(error_of([&] { compiled(x, at(row), source); }),
                     "is outside an axis of size 3");
   }
-  expect_contains(error_of([&] { put(x, at(6), ones({1})); }), "is outside an axis of size 6");
+  expect_contains(error_of([&] { put(x, at(6), ones({1})); }), "index 6 is outside 6 places");
 }
 
 TEST(Scatters, RefuseWhatDoesNotFit) {

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "dsl/ir/scalar.h"
+#include "graph/functions/indexing/numbered.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/functional.h"
@@ -226,6 +227,7 @@ Tensor put(const TensorOperand& x, const Tensor& index, const Tensor& source, bo
   if (index.count() == 0) return to.clone(w);
   require(to.count() > 0, "[put] the tensor has no elements (at ", At{w},
           "); the index must be empty");
+  graph::require_inside(index, -to.count(), to.count(), "put", w);
   const Shape all = {to.count()}, named = {index.count()};
   Tensor flat = graph::reshape_operand(to, all, w), from = graph::reshape_operand(source, named, w);
   Tensor numbers = graph::reshape_operand(index, named, w).to(DType::i64, w);
@@ -239,8 +241,6 @@ Tensor put(const TensorOperand& x, const Tensor& index, const Tensor& source, bo
     result = call({.name = "put", .axis = 0, .goes_by_slices = true, .where = w}, {flat, w},
                   numbers, from);
   } else {
-    if (graph::Capture::active() == nullptr && !numbers.is_symbolic())
-      graph::require_rows(Op::scatter_reduce, numbers, to.count(), w);
     Attributes attributes;
     attributes.axes = {0};
     result = graph::apply(Op::index_copy, {flat, numbers, from}, attributes, w);
