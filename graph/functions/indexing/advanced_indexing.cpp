@@ -130,7 +130,7 @@ std::vector<Tensor> without_masks(std::string_view name, const Tensor& x,
 }
 
 Tensor mask_operand(const Tensor& mask, std::string_view name, source_location w) {
-  const Tensor& given = graph::tensor_of({mask, w}, name);
+  const Tensor given = graph::tensor_of({mask, w}, name);
   require(is_boolean(given.dtype()), "[", name, "] the mask is ", given.dtype(), " (at ", At{w},
           "); it must be bool");
   return given;

@@ -108,7 +108,7 @@ Tensor with_parts_at(const Tensor& x, int axis, const Tensor& places, const Tens
 }
 
 Tensor index_operand(const Tensor& index, std::string_view operation, source_location w) {
-  const Tensor& given = tensor_of({index, w}, operation);
+  const Tensor given = tensor_of({index, w}, operation);
   require(given.dtype() == DType::i32 || given.dtype() == DType::i64, "[", operation,
           "] the index is ", given.dtype(), " (at ", At{w}, "); it must be i32 or i64");
   return given;
