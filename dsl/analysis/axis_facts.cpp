@@ -158,7 +158,7 @@ struct Arithmetic {
   void masked() {
     for (int side : {0, 1}) {
       auto mask = in[static_cast<std::size_t>(side)].info.constant;
-      if (!mask || *mask < 0 || (*mask & (*mask + 1)) != 0 || *mask == INT64_MAX) continue;
+      if (!mask || *mask < 0 || *mask == INT64_MAX || (*mask & (*mask + 1)) != 0) continue;
       if (side == 0) return;  // folded programs have constants on the right
       return remainder(*mask + 1, true);
     }
