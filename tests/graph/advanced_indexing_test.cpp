@@ -54,6 +54,19 @@ Tensors with_gaps(const std::vector<bool>& is_given, const Tensors& t, std::size
   return indices;
 }
 
+TEST(AdvancedIndexing, AddsWhereItIsTo) {
+  auto added = [](const Tensors& t) {
+    return Tensors{index_put(t[0], {Tensor(), t[1]}, t[2], true)};
+  };
+  Tensor x = Tensor::from(Floats{1, 2, 3, 4, 5, 6}, {2, 3});
+  // Column 2 twice, once counted from the end; the values broadcast over the rows.
+  expect_equal<float>(
+      added, {x, Tensor::from(Integers{2, 0, -1}, {3}), Tensor::from(Floats{10, 20, 40}, {3})},
+      {2, 3}, {21, 2, 53, 24, 5, 56});
+  auto all = [](const Tensors& t) { return Tensors{index_put(t[0], {}, t[1], true)}; };
+  expect_equal<float>(all, {x, Tensor::from(Floats{1}, {1})}, {2, 3}, {2, 3, 4, 5, 6, 7});
+}
+
 TEST(AdvancedIndexing, TakesAndReplacesWhatIndicesName) {
   Dice dice(1);
   const Shape sizes = {3, 2, 4, 3};
