@@ -2,7 +2,9 @@
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 find_program(TILEWRIGHT_CCACHE ccache)
 if(TILEWRIGHT_CCACHE AND PROJECT_IS_TOP_LEVEL)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${TILEWRIGHT_CCACHE})
+  # What another clone has compiled is known: paths are told from its root.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}
+    CCACHE_NOHASHDIR=1 ${TILEWRIGHT_CCACHE})
 endif()
 
 add_library(tilewright_options INTERFACE)

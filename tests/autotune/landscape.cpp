@@ -9,6 +9,7 @@
 
 #include "autotune/database/row/statistics.h"
 #include "runtime/base/error.h"
+#include "tests/source_folder.h"
 
 namespace tilewright::autotune {
 
@@ -110,7 +111,7 @@ Landscape landscape_of(const nlohmann::json& kernel) {
 }  // namespace
 
 std::vector<Landscape> measured_landscapes() {
-  std::ifstream file(TILEWRIGHT_SOURCE_DIR "/tests/autotune/data/landscapes.json");
+  std::ifstream file(source_folder() / "tests/autotune/data/landscapes.json");
   require(file.good(), "tests/autotune/data/landscapes.json cannot be read");
   std::vector<Landscape> result;
   nlohmann::json all = nlohmann::json::parse(file);

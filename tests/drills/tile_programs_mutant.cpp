@@ -12,6 +12,7 @@
 #include "tests/drills/cases.h"
 #include "tests/property/tile_generator.h"
 #include "tests/scratch_folder.h"
+#include "tests/source_folder.h"
 
 namespace tilewright::drills {
 namespace {
@@ -93,7 +94,7 @@ std::string generated_program(std::uint64_t seed) {
 const std::vector<std::string>& golden_programs() {
   static const std::vector<std::string> all = [] {
     std::set<std::string> texts;
-    std::filesystem::path folder = TILEWRIGHT_SOURCE_DIR "/tests/golden";
+    std::filesystem::path folder = source_folder() / "tests/golden";
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
       if (entry.path().extension() != ".tile") continue;
       std::string text = read_file(entry.path());

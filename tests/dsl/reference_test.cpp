@@ -8,11 +8,12 @@
 #include <sstream>
 
 #include "dsl/ir/op.h"
+#include "tests/source_folder.h"
 
 namespace tilewright::ir {
 namespace {
 
-const std::string readme = std::string(TILEWRIGHT_SOURCE_DIR) + "/dsl/README.md";
+const std::string readme = source_folder() / "dsl/README.md";
 constexpr std::string_view begin_mark = "<!-- operations: begin -->\n";
 constexpr std::string_view end_mark = "<!-- operations: end -->\n";
 

@@ -13,6 +13,7 @@
 #include "graph/ir/text.h"
 #include "graph/regions/text/text.h"
 #include "graph/run/plan_tasks.h"
+#include "tests/source_folder.h"
 
 namespace tilewright::graph {
 namespace {
@@ -22,7 +23,7 @@ constexpr std::string_view divider = "----\n";
 
 std::vector<fs::path> files() {
   std::vector<fs::path> all;
-  const fs::path folder = fs::path(TILEWRIGHT_SOURCE_DIR) / "tests/golden/fuse";
+  const fs::path folder = source_folder() / "tests/golden/fuse";
   for (const auto& entry : fs::directory_iterator(folder)) all.push_back(entry.path());
   std::ranges::sort(all);
   return all;

@@ -17,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/source_folder.h"
+
 namespace tilewright {
 
 struct Golden {
@@ -55,8 +57,7 @@ struct Golden {
 inline std::vector<Golden> goldens(const std::string& extension) {
   namespace fs = std::filesystem;
   std::vector<Golden> all;
-  for (const auto& folder :
-       fs::directory_iterator(fs::path(TILEWRIGHT_SOURCE_DIR) / "tests/golden")) {
+  for (const auto& folder : fs::directory_iterator(source_folder() / "tests/golden")) {
     if (!folder.is_directory()) continue;
     std::string pass = folder.path().stem(), target = folder.path().extension();
     if (!target.empty()) target.erase(0, 1);  // the dot

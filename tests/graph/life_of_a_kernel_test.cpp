@@ -23,6 +23,7 @@
 #include "graph/run/plan_body.h"
 #include "graph/run/plan_tasks.h"
 #include "graph/tensor/capture.h"
+#include "tests/source_folder.h"
 
 namespace tilewright::graph {
 namespace {
@@ -34,7 +35,7 @@ struct Block {
 };
 
 std::vector<Block> blocks_of_page() {
-  std::ifstream page(std::string(TILEWRIGHT_SOURCE_DIR) + "/docs/life_of_a_kernel.md");
+  std::ifstream page(source_folder() / "docs/life_of_a_kernel.md");
   std::vector<Block> blocks;
   int number = 0;
   bool inside = false;

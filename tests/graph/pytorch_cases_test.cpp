@@ -8,6 +8,7 @@
 #include "graph/functions/ordering/sort.h"
 #include "runtime/base/error.h"
 #include "tests/graph/pytorch_arguments.h"
+#include "tests/source_folder.h"
 
 namespace tilewright {
 namespace {
@@ -205,7 +206,7 @@ void expect_error(const Case& c) {
 }
 
 std::vector<Case> all_cases() {
-  std::ifstream file(TILEWRIGHT_SOURCE_DIR "/tests/graph/pytorch_cases.json");
+  std::ifstream file(source_folder() / "tests/graph/pytorch_cases.json");
   std::vector<Case> cases;
   const json whole = json::parse(file);
   for (const json& c : whole["cases"]) cases.push_back({c});

@@ -11,6 +11,7 @@
 #include "graph/regions/text/text.h"
 #include "graph/run/plan_tasks.h"
 #include "runtime/base/error.h"
+#include "tests/source_folder.h"
 
 namespace tilewright::graph {
 namespace {
@@ -31,7 +32,7 @@ constexpr std::string_view rows_graph = R"(graph {
 
 // The lines behind "//   " of a header's comment, from this one to the last that closes a brace.
 std::string example_of_header() {
-  std::ifstream header(std::string(TILEWRIGHT_SOURCE_DIR) + "/graph/regions/text/text.h");
+  std::ifstream header(source_folder() / "graph/regions/text/text.h");
   std::string text;
   for (std::string line; std::getline(header, line);)
     if (line.starts_with("//   ")) text += line.substr(5) + "\n";

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/source_folder.h"
+
 namespace tilewright {
 namespace {
 
@@ -16,7 +18,7 @@ namespace fs = std::filesystem;
 
 TEST(House, OnlyTheTableOfTargetsKnowsArchitecturesByNumber) {
   static const std::regex compared(R"(\bsm_?\s*(==|!=|<=?|>=?)\s*[0-9])");
-  const fs::path root = TILEWRIGHT_SOURCE_DIR;
+  const fs::path root = source_folder();
   std::vector<std::string> wrong;
   int seen = 0;
   for (const char* room : {"runtime", "dsl", "autotune", "graph", "models", "tools"})

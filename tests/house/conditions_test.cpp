@@ -9,11 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "tests/source_folder.h"
+
 namespace tilewright {
 namespace {
 
 namespace fs = std::filesystem;
-const fs::path root = TILEWRIGHT_SOURCE_DIR;
+const fs::path root = source_folder();
 
 // The text of a file with each stretch of white space as one blank.
 std::string words_of(const fs::path& path) {

@@ -10,6 +10,8 @@
 #include <set>
 #include <string>
 
+#include "tests/source_folder.h"
+
 namespace tilewright {
 namespace {
 
@@ -28,7 +30,7 @@ std::string code_of(const fs::path& path) {
 
 TEST(House, FewPlacesNameAnElementType) {
   static const std::regex name("bf16|bfloat16", std::regex::icase);
-  const fs::path root = TILEWRIGHT_SOURCE_DIR;
+  const fs::path root = source_folder();
   std::set<std::string> naming;
   for (const char* room : {"runtime", "dsl", "autotune", "graph", "models"})
     for (const auto& entry : fs::recursive_directory_iterator(root / room)) {

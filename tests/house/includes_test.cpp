@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/source_folder.h"
+
 namespace tilewright {
 namespace {
 
@@ -22,7 +24,7 @@ using testing::IsEmpty;
 
 // From left to right: a room sees those before it. Tests and examples see all.
 constexpr std::array rooms = {"runtime", "dsl", "autotune", "graph", "models", "tools"};
-const fs::path root = TILEWRIGHT_SOURCE_DIR;
+const fs::path root = source_folder();
 const std::string umbrella = "include/tilewright/tilewright.h";
 
 struct SourceFile {

@@ -11,13 +11,15 @@
 #include <set>
 #include <sstream>
 
+#include "tests/source_folder.h"
+
 namespace tilewright {
 namespace {
 
 namespace fs = std::filesystem;
 using testing::IsEmpty;
 using testing::SizeIs;
-const fs::path root = TILEWRIGHT_SOURCE_DIR;
+const fs::path root = source_folder();
 
 std::string text_of(const fs::path& path) {
   std::ostringstream text;

@@ -18,13 +18,14 @@
 #include <sstream>
 
 #include "tests/scratch_folder.h"
+#include "tests/source_folder.h"
 
 namespace tilewright {
 namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
-const fs::path root = TILEWRIGHT_SOURCE_DIR;
+const fs::path root = source_folder();
 
 struct Output {
   int status;

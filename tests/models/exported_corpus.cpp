@@ -8,6 +8,7 @@
 
 #include "models/weights/safetensors.h"
 #include "runtime/base/error.h"
+#include "tests/source_folder.h"
 
 namespace tilewright::testing {
 namespace {
@@ -16,7 +17,7 @@ namespace fs = std::filesystem;
 
 fs::path corpus_root() {
   const char* chosen = std::getenv("TILEWRIGHT_TEST_CORPUS");
-  return chosen ? chosen : fs::path(TILEWRIGHT_SOURCE_DIR) / "../shared/corpus";
+  return chosen ? chosen : source_folder() / "../shared/corpus";
 }
 
 // PREFIX.0, PREFIX.1, ... of the file.
@@ -86,7 +87,7 @@ std::vector<CorpusRun> corpus_runs(const CorpusCase& corpus_case) {
 const Unsupported& unsupported() {
   static const Unsupported lists = [] {
     Unsupported read;
-    std::ifstream file(fs::path(TILEWRIGHT_SOURCE_DIR) / "docs/unsupported_operators.txt");
+    std::ifstream file(source_folder() / "docs/unsupported_operators.txt");
     for (std::string line; std::getline(file, line);) {
       std::istringstream words(line);
       std::string kind, name, reason;

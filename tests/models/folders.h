@@ -10,6 +10,7 @@
 
 #include "runtime/base/error.h"
 #include "tests/scratch_folder.h"
+#include "tests/source_folder.h"
 
 namespace tilewright::testing {
 
@@ -19,7 +20,7 @@ using tilewright::ScratchFolder;
 // TILEWRIGHT_TEST_MODELS, else ../shared/models beside the checkout.
 inline std::filesystem::path models_root() {
   const char* chosen = std::getenv("TILEWRIGHT_TEST_MODELS");
-  return chosen ? chosen : std::filesystem::path(TILEWRIGHT_SOURCE_DIR) / "../shared/models";
+  return chosen ? chosen : source_folder() / "../shared/models";
 }
 
 inline std::optional<std::filesystem::path> trained_model(std::string_view name) {

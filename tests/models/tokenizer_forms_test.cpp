@@ -12,6 +12,7 @@
 
 #include "models/tokenizer/tokenizer.h"
 #include "tests/models/folders.h"
+#include "tests/source_folder.h"
 
 namespace tilewright {
 namespace {
@@ -19,8 +20,7 @@ namespace {
 using nlohmann::json;
 using Ids = std::vector<TokenId>;
 
-const std::filesystem::path small_folder =
-    std::filesystem::path(TILEWRIGHT_SOURCE_DIR) / "tests/models/tokenizers";
+const std::filesystem::path small_folder = source_folder() / "tests/models/tokenizers";
 
 std::filesystem::path folder() {
   const char* models = std::getenv("TILEWRIGHT_TEST_MODELS");

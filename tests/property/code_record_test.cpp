@@ -24,6 +24,7 @@
 #include "dsl/passes/pipeline.h"
 #include "runtime/cpu/parallel.h"
 #include "tests/property/code_programs.h"
+#include "tests/source_folder.h"
 
 namespace tilewright {
 namespace {
@@ -35,9 +36,7 @@ struct Hashes {
 };
 using Record = std::map<std::string, Hashes>;  // by target and program
 
-fs::path record_file() {
-  return fs::path(TILEWRIGHT_SOURCE_DIR) / "tests/property/code_record.txt";
-}
+fs::path record_file() { return source_folder() / "tests/property/code_record.txt"; }
 
 struct WrittenRecord {
   std::string llvm;

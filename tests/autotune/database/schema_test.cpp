@@ -10,6 +10,7 @@
 #include "tests/autotune/database/rows.h"
 #include "tests/autotune/database/sqlite_file.h"
 #include "tests/scratch_folder.h"
+#include "tests/source_folder.h"
 
 namespace tilewright::autotune {
 namespace {
@@ -20,7 +21,7 @@ using testing::IsEmpty;
 
 std::string golden(int version) {
   return read_file(
-      concat(TILEWRIGHT_SOURCE_DIR, "/tests/autotune/database/schema/", version, ".sql"));
+      concat(source_folder().string(), "/tests/autotune/database/schema/", version, ".sql"));
 }
 
 std::string tables_of(const std::filesystem::path& file) {

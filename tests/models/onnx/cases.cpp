@@ -8,12 +8,13 @@
 #include "models/exported/archive.h"
 #include "models/onnx/file/wire.h"
 #include "runtime/base/error.h"
+#include "tests/source_folder.h"
 
 namespace tilewright::testing {
 
 std::vector<OnnxCase> onnx_cases() {
   const char* only = std::getenv("TILEWRIGHT_TEST_CASE");
-  auto archive = exported::Archive::open(TILEWRIGHT_SOURCE_DIR "/tests/models/onnx/cases.zip");
+  auto archive = exported::Archive::open(source_folder() / "tests/models/onnx/cases.zip");
   std::vector<OnnxCase> cases;
   for (const exported::ArchiveEntry& entry : archive.entries()) {
     if (only != nullptr && !entry.name.starts_with(only)) continue;
@@ -33,7 +34,7 @@ std::vector<OnnxCase> onnx_cases() {
 const std::map<std::string, std::string>& unsupported_onnx_cases() {
   static const std::map<std::string, std::string> cases = [] {
     std::map<std::string, std::string> read;
-    std::ifstream file(TILEWRIGHT_SOURCE_DIR "/docs/unsupported_onnx.txt");
+    std::ifstream file(source_folder() / "docs/unsupported_onnx.txt");
     for (std::string line; std::getline(file, line);) {
       std::istringstream words(line);
       std::string kind, name, reason;

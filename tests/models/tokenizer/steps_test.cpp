@@ -9,6 +9,7 @@
 #include "models/tokenizer/tokenizer.h"
 #include "tests/errors.h"
 #include "tests/models/folders.h"
+#include "tests/source_folder.h"
 
 namespace tilewright {
 namespace {
@@ -31,8 +32,7 @@ std::vector<std::string> cut(const json& value, std::string_view text) {
   return tokens;
 }
 Tokenizer form(const std::string& name) {
-  return Tokenizer::open(std::filesystem::path(TILEWRIGHT_SOURCE_DIR) / "tests/models/tokenizers" /
-                         (name + ".json"));
+  return Tokenizer::open(source_folder() / "tests/models/tokenizers" / (name + ".json"));
 }
 
 TEST(TokenizerSteps, CutAtMatchesAsTheBehaviorSays) {
