@@ -34,6 +34,19 @@ std::unique_ptr<ProgramModule> load(const std::string& path, Reading reading) {
   return load_exported(path, {.reading = reading});
 }
 
+std::string sizes_text(const ProgramInput& input) {
+  std::string text;
+  for (int axis = 0; axis < input.shape.rank(); ++axis) {
+    std::string size = std::to_string(input.shape[axis]);
+    for (const DynamicAxis& dynamic : input.dynamic)
+      if (dynamic.axis == axis)
+        size = fmt::format("{} ({} to {})", dynamic.size, dynamic.min,
+                           dynamic.max == INT64_MAX ? "any" : std::to_string(dynamic.max));
+    text += (text.empty() ? "" : ", ") + size;
+  }
+  return text;
+}
+
 // By the model's names, or else in.0, in.1, ...
 std::vector<Tensor> read_inputs(const ProgramModule& model, const std::string& path,
                                 const Device& device) {
@@ -44,7 +57,8 @@ std::vector<Tensor> read_inputs(const ProgramModule& model, const std::string& p
     const SafetensorsEntry* found = file.find(input.name);
     if (found == nullptr) found = file.find(numbered);
     require(found != nullptr, "[run] ", path, ": has no tensor \"", json::excerpt(input.name),
-            "\", nor \"", numbered, "\"; the model takes ", input.dtype, " [", input.shape, "]");
+            "\", nor \"", numbered, "\"; the model takes ", input.dtype, " [", sizes_text(input),
+            "]");
     inputs.push_back(file.tensor(found->name).to(device));
   }
   return inputs;
@@ -123,19 +137,6 @@ void run(const Arguments& a) {
     save_safetensors(a.outputs, named);
   }
   print_result(a, outputs, times);
-}
-
-std::string sizes_text(const ProgramInput& input) {
-  std::string text;
-  for (int axis = 0; axis < input.shape.rank(); ++axis) {
-    std::string size = std::to_string(input.shape[axis]);
-    for (const DynamicAxis& dynamic : input.dynamic)
-      if (dynamic.axis == axis)
-        size = fmt::format("{} ({} to {})", dynamic.size, dynamic.min,
-                           dynamic.max == INT64_MAX ? "any" : std::to_string(dynamic.max));
-    text += (text.empty() ? "" : ", ") + size;
-  }
-  return text;
 }
 
 nlohmann::json as_json(const ProgramSummary& summary) {
