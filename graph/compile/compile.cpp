@@ -11,6 +11,7 @@
 #include "graph/compile/compiled.h"
 #include "graph/compile/resolved_options.h"
 #include "graph/compile/sizes/declared_sizes.h"
+#include "graph/compile/sizes/padded_calls.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/handle_changes.h"
 #include "graph/tensor/tensor_body.h"
@@ -61,6 +62,7 @@ struct CompiledFunction::State {
   std::uint64_t changes = 0, guarded_changes = 0;  // when they were looked at
   std::vector<Recompilation> recompilations;
   graph::DeclaredSizes declared;
+  graph::PaddedCalls paddings;
   bool has_said_limit = false;
 
   std::function<void(const Device&)> move;  // of what the function holds; none: nothing
@@ -82,6 +84,7 @@ struct CompiledFunction::State {
   void look_at_changes();
   CompiledSignature* find(const Call& call);
   void look_at_sizes(const Call& call, bool is_known);
+  const graph::PaddedCalls::Known* padding_of(const Call& call, std::vector<Tensor>& longer);
   std::vector<Difference> differences_from(const CompiledSignature& known, const Signature& call,
                                            const graph::ArgumentForm& form) const;
   CompiledSignature* compile_anew(const Call& call, std::size_t at,
@@ -138,12 +141,8 @@ void CompiledFunction::State::look_at_sizes(const Call& call, bool is_known) {
       [[likely]]
     return;
   const std::vector<graph::ArgumentPlace> places = call.describe().places;
-  for (std::size_t i = 0; i < places.size(); ++i) declared.take(places[i].text, call.arguments[i]);
-  graph::SignatureSizes looked_at{declared.version(), {}};
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    declared.require_declared(places[i].text, call.arguments[i].shape());
-    looked_at.marks.push_back(declared.of(places[i].text));
-  }
+  declared.take_all(places, call.arguments);
+  graph::SignatureSizes looked_at = declared.looked_at(places, call.arguments);
   if (is_known) entries[latest].sizes = std::move(looked_at);
 }
 
@@ -419,17 +418,36 @@ TensorResults CompiledFunction::State::run(const Call& call, std::int64_t times,
   {
     GatedLock lock(*this);
     ++calls;
-    if (CompiledSignature* signature = signature_for(call, logged)) {
+    std::vector<Tensor> longer;
+    const graph::PaddedCalls::Known* padding = padding_of(call, longer);
+    const Call given{call.function, padding ? longer : call.arguments, call.form, call.describe};
+    if (CompiledSignature* signature = signature_for(given, logged)) {
       entries[latest].used = calls;
       if (options.verify_capture > 0 &&
           calls % static_cast<std::uint64_t>(options.verify_capture) == 0)
         signature->verify_capture(call.function);
-      return signature->call(call, times, is_measured, logged);
+      TensorResults results = signature->call(given, times, is_measured, logged);
+      if (padding) graph::cut(results.tensors, padding->results);
+      return results;
     }
     alone = call.function;
   }
   // Op by op, and outside of the lock: the function is the user's, and the state may be gone.
   return graph::call_one_by_one({alone, call.arguments, call.form, call.describe}, times);
+}
+
+// Pads the call's arguments where buckets were declared and that changes no result; null: it is
+// what it is.
+const graph::PaddedCalls::Known* CompiledFunction::State::padding_of(const Call& call,
+                                                                     std::vector<Tensor>& longer) {
+  const graph::PaddedCalls::Known* known =
+      paddings.known(call, declared, options.device, static_cast<std::size_t>(options.max_sizes));
+  const std::string obstacle = paddings.take_obstacle();
+  if (!obstacle.empty() && options.tell_breaks) [[unlikely]]
+    graph::log_line(
+        concat("[compile] a call is not padded, and compiled for its own size, ", obstacle));
+  if (known != nullptr) longer = graph::padded(call.arguments, known->arguments);
+  return known;
 }
 
 void CompiledFunction::mark_as_region(std::string name) {
@@ -449,6 +467,8 @@ std::vector<PlanReport> CompiledFunction::report() const {
     reports.push_back(entry.signature->report());
     reports.back().sizes_vary = entry.sizes_vary;
     reports.back().sizes = sizes_text(state_->declared, *entry.signature);
+    std::string padding = state_->paddings.text(entry.signature->signature());
+    if (!padding.empty()) reports.back().sizes += concat("    ", padding, "\n");
   }
   graph::count_plans_of_programs(reports);
   std::ranges::move(state_->shared.segments.report(), std::back_inserter(reports));
@@ -476,23 +496,5 @@ bool CompiledFunction::wait_until_tuned(double seconds) const {
     return tuning->wait(seconds - spent.count());
   });
 }
-
-namespace detail {
-void raise_empty_function() { raise_error("[compile] the function is empty; pass a callable"); }
-void raise_takes_structures() {
-  raise_error(
-      "[compile] the function takes structures of tensors and not a list of them; call the "
-      "compiled "
-      "object itself, as the function is called");
-}
-void raise_wrong_count(std::span<const std::size_t> taken, std::size_t given,
-                       std::string_view what) {
-  std::string counts;
-  for (std::size_t count : taken) counts += concat(counts.empty() ? "" : " or ", count);
-  raise_error(concat("[compile] the function takes ", counts, " ", what,
-                     taken.size() == 1 && taken[0] == 1 ? "" : "s", " and the call has ", given,
-                     "; pass one for each parameter"));
-}
-}  // namespace detail
 
 }  // namespace tilewright

@@ -32,24 +32,6 @@ std::string at_line(const Break& at) {
 
 }  // namespace
 
-struct SymbolicRun {
-  Captured captured;
-  TensorResults returned;  // what lies around the outputs
-  std::vector<ResultOrigin> origins;
-};
-static SymbolicRun run_over_symbols(const TensorFunction& function, const Signature& signature) {
-  TraceSpan span("compile", "capture");
-  Capture capture;
-  std::vector<Tensor> symbols;
-  for (const ArgumentType& argument : signature)
-    symbols.push_back(capture.placeholder(argument.dtype, argument.shape, argument.strides));
-  SymbolicRun result{.returned = function(symbols)};
-  Returned tensors(result.returned.tensors, symbols);
-  result.captured = capture.finish(std::exchange(result.returned.tensors, {}));
-  result.origins = tensors.origins(result.captured);
-  return result;
-}
-
 // None: the function breaks, and has run with the call's arguments.
 std::optional<CapturedFunction> CompiledSignature::capture_function(const Call& call,
                                                                     const ResolvedOptions& options,

@@ -1,10 +1,12 @@
 #include "graph/compile/verify_capture.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "graph/ir/text.h"
 #include "graph/tensor/tensor_body.h"
 #include "runtime/base/error.h"
+#include "runtime/trace.h"
 
 namespace tilewright::graph {
 namespace {
@@ -89,6 +91,19 @@ void require_same_capture(const CaptureView& before, const CaptureView& now) {
     raise(concat("uses another tensor of shape ", b.view.shape, " than when it was captured"),
           use_of(now.graph, now.graph.inputs[arguments + i]));
   }
+}
+
+SymbolicRun run_over_symbols(const TensorFunction& function, const Signature& signature) {
+  TraceSpan span("compile", "capture");
+  Capture capture;
+  std::vector<Tensor> symbols;
+  for (const ArgumentType& argument : signature)
+    symbols.push_back(capture.placeholder(argument.dtype, argument.shape, argument.strides));
+  SymbolicRun result{.returned = function(symbols)};
+  Returned tensors(result.returned.tensors, symbols);
+  result.captured = capture.finish(std::exchange(result.returned.tensors, {}));
+  result.origins = tensors.origins(result.captured);
+  return result;
 }
 
 }  // namespace tilewright::graph

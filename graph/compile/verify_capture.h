@@ -9,10 +9,24 @@
 #include <string>
 #include <vector>
 
+#include "graph/compile/plans/result_memory.h"
+#include "graph/compile/signature.h"
+#include "graph/compile/structure.h"
 #include "graph/ir/ir.h"
+#include "graph/tensor/capture.h"
 #include "graph/tensor/tensor.h"
 
 namespace tilewright::graph {
+
+// One run of a function over symbolic arguments. What proves that a call may be padded looks at
+// such runs too (sizes/padding_proof.h).
+struct SymbolicRun {
+  Captured captured;
+  TensorResults returned;  // what lies around the outputs; no tensors
+  std::vector<ResultOrigin> origins;
+};
+// Raises `GraphBreak` where the function breaks, and whatever it raises.
+SymbolicRun run_over_symbols(const TensorFunction& function, const Signature& signature);
 
 struct CaptureView {
   const Graph& graph;                   // as it was recorded, before any pass

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/compile/structure.h"
 #include "graph/tensor/tensor_body.h"
 #include "runtime/base/error.h"
 
@@ -9,6 +10,11 @@ namespace tilewright {
 
 bool holds(const SizeRange& sizes, std::int64_t size) {
   return size >= sizes.min && size <= sizes.max && size % sizes.multiple_of == 0;
+}
+
+std::int64_t bucket_of(const SizeRange& sizes, std::int64_t size) {
+  auto found = std::ranges::lower_bound(sizes.buckets, size);
+  return found == sizes.buckets.end() ? size : *found;
 }
 
 std::string text_of(const SizeRange& sizes) {
@@ -20,12 +26,28 @@ std::string text_of(const SizeRange& sizes) {
   if (sizes.multiple_of > 1)
     text += concat(text == "any size" ? " that is a multiple of " : " that are multiples of ",
                    sizes.multiple_of);
+  for (std::size_t i = 0; i < sizes.buckets.size(); ++i)
+    text += concat(i == 0                          ? ", padded to "
+                   : i + 1 == sizes.buckets.size() ? " or "
+                                                   : ", ",
+                   sizes.buckets[i]);
   return text;
 }
 
 namespace graph {
 
 static const SizeMarks* marks_on(const Tensor& tensor) { return tensor.body()->size_marks.get(); }
+
+static bool has_buckets(const SizeMarks& marks) {
+  return std::ranges::any_of(
+      marks.axes, [](const auto& one) { return one.second && !one.second->buckets.empty(); });
+}
+bool has_buckets(const std::vector<Tensor>& tensors) {
+  return std::ranges::any_of(tensors, [](const Tensor& tensor) {
+    const SizeMarks* marks = marks_on(tensor);
+    return marks != nullptr && has_buckets(*marks);
+  });
+}
 
 static bool includes(const SizeMarks& all, const SizeMarks& some) {
   return std::ranges::all_of(some.axes, [&](const auto& one) {
@@ -52,6 +74,23 @@ void DeclaredSizes::take(const std::string& argument, const Tensor& tensor) {
   if (includes(known, *marks)) return;
   for (const auto& [axis, sizes] : marks->axes) known.axes[axis] = sizes;
   ++version_;
+  has_buckets_ = std::ranges::any_of(
+      by_argument_, [](const auto& one) { return graph::has_buckets(one.second); });
+}
+
+void DeclaredSizes::take_all(const std::vector<ArgumentPlace>& places,
+                             const std::vector<Tensor>& tensors) {
+  for (std::size_t i = 0; i < places.size(); ++i) take(places[i].text, tensors[i]);
+}
+
+SignatureSizes DeclaredSizes::looked_at(const std::vector<ArgumentPlace>& places,
+                                        const std::vector<Tensor>& tensors) const {
+  SignatureSizes result{version_, {}};
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    require_declared(places[i].text, tensors[i].shape());
+    result.marks.push_back(of(places[i].text));
+  }
+  return result;
 }
 
 const SizeMarks& DeclaredSizes::of(const std::string& argument) const {

@@ -16,6 +16,8 @@
 namespace tilewright {
 
 bool holds(const SizeRange& sizes, std::int64_t size);
+// The size that a call is padded to: the least bucket that is not below it; the size, without one.
+std::int64_t bucket_of(const SizeRange& sizes, std::int64_t size);
 std::string text_of(const SizeRange& sizes);  // "sizes from 1 to 4096 that are multiples of 8"
 
 // Of a tensor's axes, those that are marked: by which sizes they have, or none if they are static.
@@ -25,6 +27,8 @@ struct SizeMarks {
 };
 
 namespace graph {
+
+struct ArgumentPlace;  // graph/compile/structure.h
 
 // What was declared of the tensors of a signature when that was looked at.
 struct SignatureSizes {
@@ -40,6 +44,12 @@ class DeclaredSizes {
   bool knows(const std::vector<Tensor>& tensors, const SignatureSizes& signature) const;
   // Takes over what the tensor is marked with.
   void take(const std::string& argument, const Tensor& tensor);
+  void take_all(const std::vector<ArgumentPlace>& places, const std::vector<Tensor>& tensors);
+  // What a signature of these tensors was looked at with. Raises `Error` for a size that is none of
+  // those declared.
+  SignatureSizes looked_at(const std::vector<ArgumentPlace>& places,
+                           const std::vector<Tensor>& tensors) const;
+  bool has_buckets() const { return has_buckets_; }
   // Raises `Error` for a size that is none of those declared.
   void require_declared(const std::string& argument, const Shape& shape) const;
   std::uint64_t version() const { return version_; }
@@ -55,7 +65,11 @@ class DeclaredSizes {
  private:
   std::map<std::string, SizeMarks> by_argument_;
   std::uint64_t version_ = 0;
+  bool has_buckets_ = false;
 };
+
+// Whether one of the tensors is marked with buckets.
+bool has_buckets(const std::vector<Tensor>& tensors);
 
 }  // namespace graph
 }  // namespace tilewright

@@ -22,6 +22,23 @@ void require_possible(const SizeRange& sizes, source_location w) {
           sizes.max, " (at ", At{w}, "); give a range that holds one");
 }
 
+// With buckets the greatest of them is the greatest size.
+SizeRange with_possible_buckets(SizeRange sizes, source_location w) {
+  for (std::size_t i = 0; i < sizes.buckets.size(); ++i) {
+    const std::int64_t bucket = sizes.buckets[i];
+    require(bucket > 0 && (i == 0 || bucket > sizes.buckets[i - 1]), "[mark_dynamic] bucket ", i,
+            " is ", bucket, i == 0 ? "" : " after ",
+            i == 0 ? "" : std::to_string(sizes.buckets[i - 1]), " (at ", At{w},
+            "); buckets must be positive and ascending");
+    require(holds(sizes, bucket), "[mark_dynamic] bucket ", i, " is ", bucket,
+            " and the axis is declared to have ",
+            text_of(SizeRange{sizes.min, sizes.max, sizes.multiple_of}), " (at ", At{w},
+            "); give buckets of these sizes");
+  }
+  if (!sizes.buckets.empty()) sizes.max = sizes.buckets.back();
+  return sizes;
+}
+
 // The axis, counted from the front.
 int marked_axis(const Tensor& tensor, int axis, const char* operation, source_location w) {
   const Shape& shape = graph::body_of(tensor, operation, w).view.shape;
@@ -44,8 +61,9 @@ void mark(const Tensor& tensor, int axis, std::optional<SizeRange> sizes) {
 
 }  // namespace
 
-void mark_dynamic(const Tensor& tensor, int axis, const SizeRange& sizes, source_location w) {
-  require_possible(sizes, w);
+void mark_dynamic(const Tensor& tensor, int axis, const SizeRange& declared, source_location w) {
+  require_possible(declared, w);
+  const SizeRange sizes = with_possible_buckets(declared, w);
   const int own = marked_axis(tensor, axis, "mark_dynamic", w);
   const std::int64_t size = tensor.shape()[own];
   require(holds(sizes, size), "[mark_dynamic] axis ", own, " is ", size,

@@ -15,6 +15,18 @@
 //     signature of its own (`Options::max_signatures`), with programs for its sizes, unless another
 //     axis is dynamic; if all axes of all arguments are static, under Dynamic::always too.
 //
+// Buckets bound how many plans there are, where sizes are many:
+//
+//   mark_dynamic(ids, 1, {.buckets = {64, 256, 1024}});
+//
+// A call of 100 is padded with zeros to 256, and its results are cut to 100. That is done only
+// where it provably changes no result (padding_proof.h; but for the order of additions): rows,
+// batches, and causal attention over a prompt do not mind what is behind them, a sum over the
+// padded axis does. Where there is no proof the call is compiled for its own size, stderr says why
+// once a function, and explain() does: so it often is for a size of 1, which is broadcast where
+// others are not. A padded call costs copies of its arguments, and of results
+// that are cut along another axis than their first.
+//
 // A mark is on the tensor that all copies of a handle share, and on no view, clone or result of it.
 // A compiled function takes it over with the first call whose argument has it: from then on it is
 // what was declared of that argument, for tensors without marks as well, in all copies of the
@@ -39,16 +51,19 @@
 #include <cstdint>
 #include <limits>
 #include <source_location>
+#include <vector>
 
 #include "graph/tensor/tensor.h"
 
 namespace tilewright {
 
-// Sizes from min to max, both included, that are multiples of `multiple_of`.
+// Sizes from min to max, both included, that are multiples of `multiple_of`; and the sizes that
+// calls are padded to, ascending, of which the greatest is the greatest of all then.
 struct SizeRange {
   std::int64_t min = 0;
   std::int64_t max = std::numeric_limits<std::int64_t>::max();
   std::int64_t multiple_of = 1;
+  std::vector<std::int64_t> buckets = {};
   bool operator==(const SizeRange&) const = default;
 };
 
