@@ -115,7 +115,7 @@ void KernelRunner::reset(const KernelCandidate& candidate) {
 void KernelRunner::run_once(const KernelCandidate& candidate) {
   reset(candidate);
   if (tuning_.pre_hook) tuning_.pre_hook(candidate.call);
-  kernel_.launch_with(candidate.grid, candidate.arguments);
+  kernel_.launch_with(candidate.grid, candidate.arguments, candidate.knobs);
   default_device().synchronize();
   if (tuning_.post_hook) tuning_.post_hook(candidate.call);
 }
@@ -169,7 +169,7 @@ ChildResult KernelRunner::checked_run(const KernelCandidate& candidate) {
 
 Failure KernelRunner::run_and_compare(const Point& point) {
   KernelCandidate candidate = candidates_(point);
-  kernel_.bind(candidate.arguments);
+  kernel_.bind(candidate.arguments, candidate.knobs);
   auto begin = std::chrono::steady_clock::now();
   ChildResult result = checked_run(candidate);
   std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
@@ -197,7 +197,7 @@ Failure KernelRunner::check(const Point& point) {
 
 // Hooks run on the host, so a kernel with hooks is not timed inside a CUDA graph.
 double KernelRunner::seconds_on_gpu(const KernelCandidate& candidate) {
-  dsl::BoundLaunch bound = kernel_.bind(candidate.arguments);
+  dsl::BoundLaunch bound = kernel_.bind(candidate.arguments, candidate.knobs);
   cuda::Context& context = cuda::context(default_device().ordinal());
   std::vector<cuda::PreparedLaunch> launches;
   launches.emplace_back(context, *bound.artifact, candidate.grid);
@@ -216,7 +216,7 @@ double KernelRunner::seconds(const Point& point) {
   std::chrono::duration<double> spent{};
   do {
     if (tuning_.pre_hook) tuning_.pre_hook(candidate.call);
-    kernel_.launch_with(candidate.grid, candidate.arguments);
+    kernel_.launch_with(candidate.grid, candidate.arguments, candidate.knobs);
     if (tuning_.post_hook) tuning_.post_hook(candidate.call);
     default_device().synchronize();
     ++calls;

@@ -13,6 +13,7 @@ struct KernelCandidate {
   KernelCall call;
   Grid grid;
   std::vector<dsl::LaunchArgument> arguments;
+  dsl::Knobs knobs;
 };
 
 using Candidates = std::function<KernelCandidate(const Point&)>;

@@ -10,8 +10,8 @@
 #include "dsl/ir/text/text.h"
 #include "dsl/target/device.h"
 #include "runtime/base/error.h"
-#include "runtime/cpu/parallel.h"
 #include "runtime/base/fork_gate.h"
+#include "runtime/cpu/parallel.h"
 
 namespace tilewright::autotune {
 namespace {
@@ -31,10 +31,16 @@ std::string listed(const std::vector<std::string>& names) {
 // then of other knobs, then of other heuristics.
 struct KernelCall::Names {
   std::vector<std::string> all;
-  std::vector<std::size_t> of_knobs, of_heuristics;
+  std::vector<std::size_t> of_knobs, of_heuristics, of_launch_knobs;
 
   Names(const dsl::Kernel& kernel, const KernelTuning& tuning) : all(kernel.parameter_names()) {
-    for (const Knob& knob : tuning.space.knobs()) of_knobs.push_back(place(knob.name));
+    const std::size_t parameters = all.size();
+    for (const Knob& knob : tuning.space.knobs()) {
+      of_knobs.push_back(place(knob.name));
+      dsl::Knobs none;
+      if (of_knobs.back() >= parameters && dsl::set_knob(none, knob.name, 1))
+        of_launch_knobs.push_back(of_knobs.back());
+    }
     for (const auto& [name, compute] : tuning.heuristics) of_heuristics.push_back(place(name));
   }
   std::size_t place(const std::string& name) {
@@ -215,8 +221,9 @@ void TunedKernel::require_used_knobs(Arguments arguments) const {
   for (std::size_t i = 0; i < s.names->of_knobs.size(); ++i) {
     std::size_t place = s.names->of_knobs[i];
     bool is_constexpr = s.has(s.names->all[place], ParameterKind::constexpr_number);
-    require(is_constexpr || read[place], "[", s.kernel.name(), "] nothing uses the knob ",
-            s.names->all[place],
+    const bool is_of_launch = std::ranges::count(s.names->of_launch_knobs, place) != 0;
+    require(is_constexpr || is_of_launch || read[place], "[", s.kernel.name(),
+            "] nothing uses the knob ", s.names->all[place],
             ": neither grid, heuristics, keeps nor estimate ask for it, and the kernel has no "
             "Constexpr of that name; its Constexprs are: ",
             listed(constexprs));
@@ -263,7 +270,7 @@ Point TunedKernel::found_point(Arguments arguments, bool may_search) const {
   if (may_search && lacks && points.size() > 1) {
     auto candidates = [&](const Point& point) {
       KernelCall call = call_of(arguments, point);
-      return KernelCandidate{call, s.tuning.grid(call), complete(arguments, call)};
+      return KernelCandidate{call, s.tuning.grid(call), complete(arguments, call), knobs_of(call)};
     };
     std::vector<Finding> findings =
         tune_kernel(s.kernel, s.tuning, space, s.preferred, candidates, std::move(history));
@@ -275,8 +282,20 @@ Point TunedKernel::found_point(Arguments arguments, bool may_search) const {
 }
 
 void TunedKernel::launch_with(Arguments arguments) const {
-  KernelCall call = call_of(arguments, point_for(arguments));
-  state_->kernel.launch_with(state_->tuning.grid(call), complete(arguments, call));
+  // Values that are recorded are not there to be tried.
+  bool is_recorded = std::ranges::any_of(
+      arguments, [](const LaunchArgument& argument) { return argument.record() != nullptr; });
+  Point point = is_recorded ? found_point(arguments, false) : point_for(arguments);
+  KernelCall call = call_of(arguments, point);
+  state_->kernel.launch_with(state_->tuning.grid(call), complete(arguments, call), knobs_of(call));
+}
+
+// Knobs of the space that are those of a launch rather than Constexprs.
+dsl::Knobs TunedKernel::knobs_of(const KernelCall& call) const {
+  dsl::Knobs knobs;
+  for (std::size_t place : state_->names->of_launch_knobs)
+    dsl::set_knob(knobs, state_->names->all[place], *call.numbers_[place]);
+  return knobs;
 }
 
 std::string TunedKernel::configuration_for(const std::vector<LaunchArgument>& arguments) const {

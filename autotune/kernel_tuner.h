@@ -54,8 +54,9 @@ class KernelCall {
 };
 
 struct KernelTuning {
-  // Knobs have the names of the kernel's Constexprs, so the kernel must name its parameters. A knob
-  // of another name is for `grid`, `heuristics`, `keeps`, `estimate` or the hooks; the first launch
+  // Knobs have the names of the kernel's Constexprs, so the kernel must name its parameters; or
+  // those of a launch on a GPU: num_warps, num_ctas (dsl::Knobs). A knob of
+  // another name is for `grid`, `heuristics`, `keeps`, `estimate` or the hooks; the first launch
   // raises `Error` where none of them asks for it.
   Space space;
   std::function<Grid(const KernelCall&)> grid;
@@ -112,6 +113,7 @@ class TunedKernel {
   KernelCall call_of(Arguments arguments, const Point& point,
                      std::vector<bool>* read = nullptr) const;
   std::vector<dsl::LaunchArgument> complete(Arguments arguments, const KernelCall& call) const;
+  dsl::Knobs knobs_of(const KernelCall& call) const;
   Question question_of(Arguments arguments) const;
   TuningKey key_of(Arguments arguments) const;
   void require_used_knobs(Arguments arguments) const;

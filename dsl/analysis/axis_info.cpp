@@ -20,6 +20,9 @@ class Analysis {
       if (type.is_pointer())
         facts_[param.value].info.divisibility[0] =
             std::max<std::int64_t>(1, param.align_bytes / size_bytes(type.dtype));
+      else if (param.align_bytes != ir::Param{}.align_bytes)  // Tracer::scalar_param
+        facts_[param.value].info =
+            uniform_facts(type, constant_facts(type, param.align_bytes)).info;
     }
     block(function.body);
   }

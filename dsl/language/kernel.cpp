@@ -1,11 +1,23 @@
 #include "dsl/language/kernel.h"
 
+#include <algorithm>
+
+#include "dsl/language/kernel_knobs.h"
 #include "dsl/language/kernel_state.h"
 #include "dsl/language/tracer.h"
 #include "runtime/base/error.h"
 #include "runtime/base/fork_gate.h"
 
 namespace tilewright::dsl {
+namespace {
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+}  // namespace
 
 Kernel::Kernel(std::string name, std::vector<ParameterKind> kinds, std::vector<std::string> names,
                Body body)
@@ -23,7 +35,31 @@ const std::string& Kernel::name() const { return state_->name; }
 const std::vector<ParameterKind>& Kernel::parameter_kinds() const { return state_->kinds; }
 const std::vector<std::string>& Kernel::parameter_names() const { return state_->names; }
 
+namespace {
+
+// What a parameter stands for in the trace. One that is known to be 1 is a constant, and its
+// parameter remains, so that launches are alike.
+Tile traced_scalar(Tracer& tracer, const std::string& name, DType dtype, Fact fact) {
+  Tile scalar = tracer.scalar_param(name, dtype, fact == Fact::multiple_of_16 ? 16 : 1);
+  return fact == Fact::one ? constant(ir::Scalar::of_integer(dtype, 1)) : scalar;
+}
+
+// Of a pointer nothing is known but that its elements lie where such elements may.
+Tile traced_pointer(Tracer& tracer, const std::string& name, DType dtype,
+                    std::span<const Fact> facts, std::size_t i) {
+  if (facts.empty()) return tracer.pointer_param(name, dtype);
+  const int bytes = static_cast<int>(size_bytes(dtype));
+  return tracer.pointer_param(name, dtype, facts[i] == Fact::none ? bytes : std::max(16, bytes));
+}
+
+}  // namespace
+
 ir::Function Kernel::trace(const Signature& signature) const {
+  return trace(signature, {}, state_->knobs);
+}
+
+ir::Function Kernel::trace(const Signature& signature, std::span<const Fact> facts,
+                           const Knobs& knobs) const {
   const State& kernel = *state_;
   require(signature.size() == kernel.kinds.size(), "[", kernel.name, "] the signature has ",
           signature.size(), " entries; the kernel takes ", kernel.kinds.size(), " parameters");
@@ -38,12 +74,21 @@ ir::Function Kernel::trace(const Signature& signature) const {
     if (number)
       values.emplace_back(std::get<std::int64_t>(signature[i]));
     else if (DType dtype = std::get<DType>(signature[i]); kernel.kinds[i] == ParameterKind::pointer)
-      values.emplace_back(tracer.pointer_param(kernel.names[i], dtype));
+      values.emplace_back(traced_pointer(tracer, kernel.names[i], dtype, facts, i));
     else
-      values.emplace_back(tracer.scalar_param(kernel.names[i], dtype));
+      values.emplace_back(
+          traced_scalar(tracer, kernel.names[i], dtype, facts.empty() ? Fact::none : facts[i]));
   }
+  if (knobs.num_ctas != 0) tracer.set_cluster(knobs.num_ctas);
   kernel.body(values);
-  return tracer.finish();
+  ir::Function function = tracer.finish();
+  function.warps = knobs.num_warps;
+  return function;
+}
+
+void Kernel::trace_into(std::span<const detail::BoundParameter> values) const {
+  check(values.size() == state_->kinds.size(), "a kernel is traced with too few values");
+  state_->body(values);
 }
 
 Signature Kernel::signature_of(std::span<const LaunchArgument> arguments) const {
@@ -69,10 +114,59 @@ Signature Kernel::signature_of(std::span<const LaunchArgument> arguments) const 
   return signature;
 }
 
-Kernel Kernel::with(Check check) const {
+Kernel Kernel::copy() const {
   Kernel kernel(name(), parameter_kinds(), parameter_names(), state_->body);
+  kernel.state_->check = state_->check;
+  kernel.state_->knobs = state_->knobs;
+  kernel.state_->device = state_->device;
+  kernel.state_->is_not_known = state_->is_not_known;
+  return kernel;
+}
+
+Kernel Kernel::with(Check check) const {
+  Kernel kernel = copy();
   kernel.state_->check = check;
   return kernel;
+}
+
+Kernel Kernel::with(const Knobs& knobs) const {
+  require_knobs(name(), knobs);
+  Kernel kernel = copy();
+  kernel.state_->knobs = knobs;
+  return kernel;
+}
+const Knobs& Kernel::knobs() const { return state_->knobs; }
+bool Kernel::has_device() const { return state_->device.has_value(); }
+
+Kernel Kernel::on(const Device& device) const {
+  Kernel kernel = copy();
+  kernel.state_->device = device;
+  return kernel;
+}
+
+Kernel Kernel::without_facts_of(const std::vector<std::string>& names) const {
+  Kernel kernel = copy();
+  std::vector<bool>& unknown = kernel.state_->is_not_known;
+  unknown.resize(parameter_names().size());
+  for (const std::string& name : names) {
+    auto at = std::ranges::find(parameter_names(), name);
+    require(at != parameter_names().end(), "[", this->name(), "] there is no parameter ", name,
+            "; there are ", listed(parameter_names()));
+    unknown[static_cast<std::size_t>(at - parameter_names().begin())] = true;
+  }
+  return kernel;
+}
+
+std::int64_t Config::operator[](std::string_view name) const {
+  const std::vector<std::string>& names = kernel_.parameter_names();
+  std::vector<std::string> known;
+  for (std::size_t i = 0; i < std::min(names.size(), arguments_.size()); ++i) {
+    if (!arguments_[i].is_integer()) continue;
+    if (names[i] == name) return arguments_[i].value().integer;
+    known.push_back(names[i]);
+  }
+  raise_error(concat("[", kernel_.name(), "] a launch has no number \"", name, "\"; it has ",
+                     known.empty() ? "none" : listed(known)));
 }
 
 std::size_t Kernel::compiled_count() const {

@@ -10,6 +10,17 @@
 // and its element type read off what is given; a Constexpr is a number that the program is compiled
 // for. Anything else that the function needs it may capture, as long as it stays the same.
 //
+// The grid may follow from the launch's numbers, and a kernel may be told how a GPU runs it:
+//
+//   add.launch([&](const Config& c) { return Grid{cdiv(n, c["block"])}; }, x, y, out, n, 128);
+//   add.with(Knobs{.num_warps = 4}).launch(...);
+//   add.on(Device::emulated("sm_90a")).launch(...);
+//
+// Where nothing is said, it runs where its tensors lie, in the calling thread's stream. Programs
+// are compiled for the types of the arguments and, as Triton's, for what their numbers and
+// addresses are: an integer that is 1 is a constant, and of other integers and of pointers it is
+// known whether they are multiples of 16 (bytes).
+//
 // A launch knows how large vectors, arrays, spans and tensors are. Memory that the kernel writes
 // must not overlap that of another argument, since code is made as if it did not; and a kernel that
 // goes beyond its memory is an Error in the emulator, and on the host with `Check::bounds`.
@@ -17,7 +28,9 @@
 
 #include <array>
 #include <concepts>
+#include <functional>
 #include <memory>
+#include <source_location>
 #include <span>
 #include <string>
 #include <utility>
@@ -26,6 +39,7 @@
 
 #include "dsl/language/tile.h"
 #include "runtime/artifact.h"
+#include "runtime/base/divide_up.h"
 
 namespace tilewright {
 class Device;        // dsl/target/device.h
@@ -48,7 +62,15 @@ constexpr bool is_element_type() {
 // the number of a Constexpr. For `add` above: {f32, f32, f32, i64, 128}.
 using Signature = std::vector<std::variant<DType, std::int64_t>>;
 
+class Kernel;
 class LaunchArgument;
+class Config;
+// What is known of an argument besides its type: a pointer of its bytes, an integer of itself.
+enum class Fact : std::uint8_t { none, multiple_of_16, one };
+using LaunchArguments = std::span<const LaunchArgument>;
+// Takes a launch over from the kernel; false: it is to run as usual.
+using RecordLaunch = bool (*)(const Kernel& kernel, const Grid& grid, LaunchArguments arguments,
+                              std::source_location where);
 
 // Host types of elements: float, std::int32_t, ... (runtime/base/dtype.def).
 template <typename T>
@@ -120,6 +142,16 @@ class LaunchArgument {
     return *this;
   }
 
+  // For authors of `launch_argument`: the memory stands for a value that is recorded, not there
+  // yet. A launch with such an argument calls `record` with all its arguments.
+  LaunchArgument& is_recorded_by(RecordLaunch record, const void* value) {
+    record_ = record;
+    recorded_ = value;
+    return *this;
+  }
+  RecordLaunch record() const { return record_; }
+  const void* recorded_value() const { return recorded_; }
+
   bool is_pointer() const { return is_pointer_; }
   bool is_integer() const { return !is_pointer_ && dtype_ == DType::i64; }
   DType dtype() const { return dtype_; }
@@ -146,7 +178,70 @@ class LaunchArgument {
   DeviceMemory* place_ = nullptr;
   BeforeWrite before_write_ = nullptr;
   const void* owner_ = nullptr;
+  RecordLaunch record_ = nullptr;
+  const void* recorded_ = nullptr;
 };
+
+constexpr std::int64_t cdiv(std::int64_t whole, std::int64_t part) {
+  return divide_up(whole, part);
+}
+
+// The numbers of one launch by the names of the kernel's parameters: Constexprs, and Scalars that
+// are integers.
+class Config {
+ public:
+  Config(const Kernel& kernel, LaunchArguments arguments)
+      : kernel_(kernel), arguments_(arguments) {}
+  // Raises `Error` naming what there is.
+  std::int64_t operator[](std::string_view name) const;
+
+ private:
+  const Kernel& kernel_;
+  LaunchArguments arguments_;
+};
+
+// How many programs a launch has: numbers, or a function of its Config. Knows the user's line,
+// which errors of the launch name.
+class LaunchGrid {
+ public:
+  using Function = std::function<Grid(const Config&)>;
+  LaunchGrid(const Grid& grid, std::source_location where = std::source_location::current())
+      : grid_(grid), where_(where) {}
+  template <std::integral T>
+  LaunchGrid(T x, std::source_location where = std::source_location::current())
+      : grid_(static_cast<std::int64_t>(x)), where_(where) {}
+  LaunchGrid(std::int64_t x, std::int64_t y, std::int64_t z = 1,
+             std::source_location where = std::source_location::current())
+      : grid_(x, y, z), where_(where) {}
+  template <typename F>
+  requires std::is_invocable_r_v<Grid, const F&, const Config&> LaunchGrid(
+      F function, std::source_location where = std::source_location::current())
+      : function_(std::move(function)), where_(where) {}
+
+  Grid of(const Kernel& kernel, LaunchArguments arguments) const {
+    return function_ ? function_(Config(kernel, arguments)) : grid_;
+  }
+  std::source_location where() const { return where_; }
+
+ private:
+  Grid grid_;
+  Function function_;
+  std::source_location where_;
+};
+
+// What a launch says of how a GPU runs a program; 0: the compiler decides. On the host they change
+// nothing.
+//
+//   num_warps   warps of 32 threads that hold the tiles of a program, a power of two up to 32
+//   num_ctas    programs of a cluster: 1, 2, 4 or 8
+//
+// How many stages loops have, and how many registers threads, is left to the compiler.
+struct Knobs {
+  int num_warps = 0, num_ctas = 0;
+  bool operator==(const Knobs&) const = default;
+};
+// Sets the knob of that name; false: there is none.
+bool set_knob(Knobs& knobs, std::string_view name, std::int64_t value);
 
 enum class ParameterKind : std::uint8_t { pointer, scalar, constexpr_number };
 
@@ -276,14 +371,14 @@ class Kernel {
   // the function misuses the language.
   ir::Function trace(const Signature& signature) const;
 
-  // Runs the kernel for every program of the grid, on the GPU where the first of its tensors that
-  // lie on one lies, else on the default device (dsl/target/device.h); compiles it first if the
-  // arguments' types or constexprs are new. A grid with a size of 0 runs nothing. Raises `Error`
-  // where an argument does not fit its parameter, is null, lies on another device, is const and
-  // written, or is written and overlaps another, and for grids of negative sizes or more than 2^63
-  // - 1 programs.
+  // Runs the kernel for every program of the grid, on the device of `on`, else on the GPU where the
+  // first of its tensors that lie on one lies, else on the default device (dsl/target/device.h);
+  // compiles it first if the arguments' types, constexprs or facts are new. A grid with a size of 0
+  // runs nothing. Raises `Error`, which names the line of the launch, where an argument does not
+  // fit its parameter, is null, lies on another device, is const and written, or is written and
+  // overlaps another, and for grids of negative sizes or more than 2^63 - 1 programs.
   template <typename... T>
-  void launch(const Grid& grid, T&&... arguments) const {
+  void launch(const LaunchGrid& grid, T&&... arguments) const {
     constexpr bool fit = (std::convertible_to<T, LaunchArgument> && ...);
     static_assert(fit,
                   "a kernel's arguments are numbers, Tensors, and pointers, std::vector, "
@@ -291,12 +386,29 @@ class Kernel {
     if constexpr (fit)
       launch_with(grid, std::array<LaunchArgument, sizeof...(T)>{std::forward<T>(arguments)...});
   }
-  void launch_with(const Grid& grid, std::span<const LaunchArgument> arguments) const;
+  // `knobs` take the place of the kernel's own where they are not 0.
+  void launch_with(const LaunchGrid& grid, LaunchArguments arguments,
+                   const Knobs& knobs = {}) const;
   // Compiles what such a launch would need, and runs nothing.
-  BoundLaunch bind(std::span<const LaunchArgument> arguments) const;
+  BoundLaunch bind(LaunchArguments arguments, const Knobs& knobs = {}) const;
   // The same kernel, compiled separately, whose launches are checked. A kernel without such a
   // setting is checked as TILEWRIGHT_CHECK says when it is compiled.
   Kernel with(Check check) const;
+  // The same kernel, compiled separately with these knobs. Raises `Error` where one is out of
+  // range.
+  Kernel with(const Knobs& knobs) const;
+  // The same kernel, compiled separately, on this device.
+  Kernel on(const Device& device) const;
+  // The same kernel, compiled separately: of the parameters of these names nothing is known but
+  // their types, so that numbers which change at every launch need one program.
+  Kernel without_facts_of(const std::vector<std::string>& names) const;
+  const Knobs& knobs() const;
+  bool has_device() const;  // of `on`
+  // What such arguments ask for. Raises `Error` where one does not fit its parameter.
+  Signature signature_of(LaunchArguments arguments) const;
+  // Writes what the kernel does into the program that is being traced on this thread. For lowerings
+  // that make a program around it; `values` has an entry a parameter.
+  void trace_into(std::span<const detail::BoundParameter> values) const;
   // How many different programs launches have needed so far.
   std::size_t compiled_count() const;
 
@@ -306,11 +418,17 @@ class Kernel {
   struct Compiled;
   Kernel(std::string name, std::vector<ParameterKind> kinds, std::vector<std::string> names,
          Body body);
-  Signature signature_of(std::span<const LaunchArgument> arguments) const;
-  bool fits(std::span<const LaunchArgument> arguments) const;
-  std::vector<LaunchArgument> without_constexprs(std::span<const LaunchArgument> arguments) const;
-  std::shared_ptr<const Compiled> compiled_for(std::span<const LaunchArgument> arguments,
-                                               const Device& device) const;
+  Kernel copy() const;
+  bool fits(LaunchArguments arguments) const;
+  std::vector<LaunchArgument> without_constexprs(LaunchArguments arguments) const;
+  ir::Function trace(const Signature& signature, std::span<const Fact> facts,
+                     const Knobs& knobs) const;
+  Fact known_fact(const LaunchArgument& argument, std::size_t i) const;
+  bool have_facts(LaunchArguments arguments, std::span<const Fact> facts) const;
+  Device device_of(LaunchArguments arguments) const;
+  void run(const LaunchGrid& grid, LaunchArguments arguments, const Knobs& knobs) const;
+  std::shared_ptr<const Compiled> compiled_for(LaunchArguments arguments, const Device& device,
+                                               const Knobs& knobs) const;
 
   std::shared_ptr<State> state_;
 };

@@ -1,8 +1,10 @@
 // Launching a kernel: the part of dsl/language/kernel.h that needs the code generator.
 #include <algorithm>
+#include <typeinfo>
 
 #include "dsl/emulator/known_memory.h"
 #include "dsl/language/check_setting.h"
+#include "dsl/language/kernel_knobs.h"
 #include "dsl/language/kernel_state.h"
 #include "dsl/language/launch_checks.h"
 #include "dsl/launch/compile.h"
@@ -40,6 +42,16 @@ class Few {
   std::vector<T> many_;
 };
 
+Fact fact_of(const LaunchArgument& argument, bool is_constexpr) {
+  if (argument.is_pointer())
+    return reinterpret_cast<std::uintptr_t>(argument.value().pointer) % 16 == 0
+               ? Fact::multiple_of_16
+               : Fact::none;
+  if (is_constexpr || !argument.is_integer()) return Fact::none;
+  const std::int64_t number = argument.value().integer;
+  return number == 1 ? Fact::one : number % 16 == 0 ? Fact::multiple_of_16 : Fact::none;
+}
+
 bool answers(const Signature& signature, std::span<const LaunchArgument> arguments) {
   if (signature.size() != arguments.size()) return false;
   for (std::size_t i = 0; i < signature.size(); ++i) {
@@ -54,13 +66,16 @@ bool answers(const Signature& signature, std::span<const LaunchArgument> argumen
   return true;
 }
 
-Hash key_of(const Signature& signature, const Device& device) {
+Hash key_of(const Signature& signature, std::span<const Fact> facts, const Device& device,
+            const Knobs& knobs) {
   Hasher hasher;
   hasher.add(device.text()).add(signature.size());
   for (const auto& entry : signature) {
     hasher.add(entry.index());
     std::visit([&](auto value) { hasher.add(value); }, entry);
   }
+  for (Fact fact : facts) hasher.add(fact);
+  hasher.add(knobs.num_warps).add(knobs.num_ctas);
   return hasher.finish();
 }
 
@@ -126,22 +141,40 @@ Check check_setting() {
   return text == "bounds" ? Check::bounds : Check::none;
 }
 
-std::shared_ptr<const Kernel::Compiled> Kernel::compiled_for(
-    std::span<const LaunchArgument> arguments, const Device& device) const {
+Fact Kernel::known_fact(const LaunchArgument& argument, std::size_t i) const {
+  const State& kernel = *state_;
+  if (i < kernel.is_not_known.size() && kernel.is_not_known[i]) return Fact::none;
+  return fact_of(argument, kernel.kinds[i] == ParameterKind::constexpr_number);
+}
+
+bool Kernel::have_facts(LaunchArguments arguments, std::span<const Fact> facts) const {
+  for (std::size_t i = 0; i < facts.size(); ++i)
+    if (known_fact(arguments[i], i) != facts[i]) return false;
+  return true;
+}
+
+std::shared_ptr<const Kernel::Compiled> Kernel::compiled_for(LaunchArguments arguments,
+                                                             const Device& device,
+                                                             const Knobs& given) const {
   std::vector<std::shared_ptr<const Compiled>> given_up;  // destroyed when the lock is free
+  const Knobs knobs = given == Knobs{} ? state_->knobs : joined(given, state_->knobs);
   // Held while compiling, so that threads that meet a new signature together compile it once.
   GatedLock lock(state_->mutex);
   std::shared_ptr<const Compiled>& latest = state_->latest;
-  if (latest != nullptr && latest->device == device && fits(arguments) &&
-      answers(latest->signature, arguments)) [[likely]]
+  if (latest != nullptr && latest->device == device && latest->knobs == knobs && fits(arguments) &&
+      answers(latest->signature, arguments) && have_facts(arguments, latest->facts)) [[likely]]
     return latest;
-  Signature signature = signature_of(arguments);
-  const Hash key = key_of(signature, device);
-  if (auto found = state_->compiled.find(key)) return latest = std::move(found);
-  ir::Function program = trace(signature);
   auto made = std::make_shared<Compiled>();
-  made->signature = std::move(signature);
+  made->signature = signature_of(arguments);
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    made->facts.push_back(known_fact(arguments[i], i));
   made->device = device;
+  made->knobs = knobs;
+  const Hash key = key_of(made->signature, made->facts, device, knobs);
+  if (auto found = state_->compiled.find(key)) return latest = std::move(found);
+  require_knobs(name(), knobs);
+  ir::Function program =
+      trace(made->signature, made->facts, device.target().is_gpu() ? knobs : Knobs{});
   made->uses = parameter_use(program);
   bool is_checked = (state_->check ? *state_->check : check_setting()) == Check::bounds;
   if (is_checked && device == Device::cpu()) made->checks = check_bounds(program);
@@ -167,8 +200,9 @@ std::vector<LaunchArgument> Kernel::without_constexprs(
   return rest;
 }
 
-BoundLaunch Kernel::bind(std::span<const LaunchArgument> arguments) const {
-  std::shared_ptr<const Compiled> compiled = compiled_for(arguments, default_device());
+BoundLaunch Kernel::bind(LaunchArguments arguments, const Knobs& knobs) const {
+  std::shared_ptr<const Compiled> compiled =
+      compiled_for(arguments, state_->device.value_or(default_device()), knobs);
   std::vector<LaunchArgument> of_params = without_constexprs(arguments);
   BoundLaunch launch{compiled->artifact, {}, {}};
   for (const LaunchArgument& argument : of_params) launch.arguments.push_back(argument.value());
@@ -177,18 +211,35 @@ BoundLaunch Kernel::bind(std::span<const LaunchArgument> arguments) const {
   return launch;
 }
 
-// The device of the first tensor on a GPU; memory without a known device belongs to the default
-// one.
-static Device device_of(std::span<const LaunchArgument> arguments) {
+// The device that was asked for, or that of the first tensor on a GPU; memory without a known
+// device belongs to the default one.
+Device Kernel::device_of(LaunchArguments arguments) const {
+  if (state_->device) return *state_->device;
   for (const LaunchArgument& argument : arguments)
     if (argument.place() != nullptr) return Device::of(argument.place());
   return default_device();
 }
 
-void Kernel::launch_with(const Grid& grid, std::span<const LaunchArgument> arguments) const {
+void Kernel::launch_with(const LaunchGrid& grid, LaunchArguments arguments,
+                         const Knobs& knobs) const {
+  try {
+    for (const LaunchArgument& argument : arguments)
+      if (argument.record() != nullptr) [[unlikely]]
+        if (argument.record()(*this, grid.of(*this, arguments), arguments, grid.where())) return;
+    run(grid, arguments, knobs);
+  } catch (const Error& error) {
+    // Errors that mean more than their text go on as they are.
+    if (typeid(error) != typeid(Error)) throw;
+    raise_error(concat(error.what(), " (launched at ", describe(grid.where()), ")"));
+  }
+}
+
+void Kernel::run(const LaunchGrid& launch_grid, LaunchArguments arguments,
+                 const Knobs& knobs) const {
   const Device device = device_of(arguments);
-  std::shared_ptr<const Compiled> compiled = compiled_for(arguments, device);
+  std::shared_ptr<const Compiled> compiled = compiled_for(arguments, device, knobs);
   const State& kernel = *state_;
+  const Grid grid = launch_grid.of(*this, arguments);
   if (require_grid(kernel.name, grid) == 0) return;
   Few<Argument> values;
   Few<ArgumentMemory> memories;  // of what the kernel reads or writes

@@ -17,7 +17,9 @@ namespace tilewright::dsl {
 // The program of one signature on one device.
 struct Kernel::Compiled {
   Signature signature;
+  std::vector<Fact> facts;  // an entry a parameter
   Device device;
+  Knobs knobs;
   std::shared_ptr<const Artifact> artifact;
   std::vector<ParameterUse> uses;      // an entry a Pointer or Scalar
   std::optional<BoundsChecks> checks;  // that the program makes
@@ -29,6 +31,9 @@ struct Kernel::State {
   std::vector<std::string> names;  // of all parameters
   Body body;
   std::optional<Check> check;  // nothing: as TILEWRIGHT_CHECK says
+  Knobs knobs;
+  std::optional<Device> device;    // nothing: where the tensors lie
+  std::vector<bool> is_not_known;  // by parameter: nothing is known of it; may be shorter
   std::mutex mutex;
   // Guarded by `mutex`; by signature and device: those that launches used last.
   BoundedTable<const Compiled> compiled;

@@ -56,8 +56,9 @@ Tile Tracer::pointer_param(std::string name, DType dtype, int align_bytes) {
   return Tile(this, value);
 }
 
-Tile Tracer::scalar_param(std::string name, DType dtype) {
+Tile Tracer::scalar_param(std::string name, DType dtype, int multiple_of) {
   ir::Value value = builder_.param(std::move(name), ir::Type::scalar(dtype));
+  if (multiple_of != 1) function_.params.back().align_bytes = multiple_of;
   claim_values();
   return Tile(this, value);
 }

@@ -34,7 +34,9 @@ class Tracer {
 
   // `align_bytes`: what the pointer is known to be a multiple of.
   Tile pointer_param(std::string name, DType dtype, int align_bytes = ir::Param{}.align_bytes);
-  Tile scalar_param(std::string name, DType dtype);
+  // `multiple_of`: a power of two, less than a pointer's default alignment, that an integer is
+  // known to be a multiple of. It takes the place of the alignment in the parameter.
+  Tile scalar_param(std::string name, DType dtype, int multiple_of = 1);
   // The finished function, verified. Tiles and variables of the trace are void afterwards.
   ir::Function finish();
 

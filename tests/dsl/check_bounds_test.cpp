@@ -8,6 +8,7 @@
 
 #include "dsl/language/kernel.h"
 #include "dsl/target/device.h"
+#include "tests/dsl/launch_error.h"
 #include "tests/errors.h"
 #include "tests/every_device.h"
 #include "tests/setting.h"
@@ -150,7 +151,7 @@ TEST(CheckBoundsSetting, IsReadWhereAKernelIsCompiled) {
   EXPECT_EQ(x[7], 1);
   Setting check("TILEWRIGHT_CHECK", "races");
   Kernel other("other", [](Pointer p) { store(p + 0, 1.0); });
-  EXPECT_EQ(error_of([&] { other.launch(1, x); }),
+  EXPECT_EQ(launch_error_of([&] { other.launch(1, x); }),
             "[TILEWRIGHT_CHECK] unknown check \"races\"; known are none and bounds");
 }
 

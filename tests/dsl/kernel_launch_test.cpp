@@ -5,6 +5,7 @@
 #include "dsl/language/kernel.h"
 #include "dsl/target/device.h"
 #include "runtime/trace.h"
+#include "tests/dsl/launch_error.h"
 #include "tests/errors.h"
 #include "tests/setting.h"
 
@@ -33,7 +34,7 @@ TEST(KernelLaunch, CompilesEachSignatureOnce) {
   std::vector<float> x(64, 1), out(64);
   std::vector<std::int32_t> whole(64, 3), sum(64);
   kernel.launch(1, x, x, out, 64, 64);
-  copy.launch(2, x, x, out, 60, 64);
+  copy.launch(2, x, x, out, 48, 64);
   EXPECT_EQ(kernel.compiled_count(), 1U);
   kernel.launch(2, x.data(), x.data(), out.data(), 64, 32);
   EXPECT_EQ(kernel.compiled_count(), 2U);
@@ -69,13 +70,13 @@ TEST(KernelLaunch, MultipliesMatrices) {
 
 TEST(KernelLaunch, RefusesArgumentsThatDoNotFit) {
   std::vector<float> x(4);
-  EXPECT_EQ(error_of([&] { add().launch(1, x, x, x, 4); }),
+  EXPECT_EQ(launch_error_of([&] { add().launch(1, x, x, x, 4); }),
             "[add] there are 4 arguments; the kernel takes 5");
-  EXPECT_EQ(error_of([&] { add().launch(1, x, x, x, x, 4); }),
+  EXPECT_EQ(launch_error_of([&] { add().launch(1, x, x, x, x, 4); }),
             "[add] the argument for n is a pointer; it must be a number");
-  EXPECT_EQ(error_of([&] { add().launch(1, x, x, 3, 4, 4); }),
+  EXPECT_EQ(launch_error_of([&] { add().launch(1, x, x, 3, 4, 4); }),
             "[add] the argument for out is a number; it must be a pointer");
-  EXPECT_EQ(error_of([&] { add().launch(1, x, x, x, 4, 0.5F); }),
+  EXPECT_EQ(launch_error_of([&] { add().launch(1, x, x, x, 4, 0.5F); }),
             "[add] the argument for block is f32; a Constexpr takes an integer");
 }
 

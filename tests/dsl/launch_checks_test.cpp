@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tests/dsl/launch_error.h"
 #include "tests/errors.h"
 
 namespace tilewright::dsl {
@@ -81,7 +82,7 @@ TEST(LaunchChecks, KnowWhatIsWrittenByWhateverWay) {
 TEST(LaunchChecks, RefuseConstMemoryThatIsWritten) {
   std::vector<float> x(64, 3);
   const std::vector<float> fixed(64, 1);
-  EXPECT_EQ(error_of([&] { twice.launch(1, x, fixed); }),
+  EXPECT_EQ(launch_error_of([&] { twice.launch(1, x, fixed); }),
             "[twice] the argument for y is const, and the kernel writes to it; give memory that is "
             "not");
   EXPECT_THAT(error_of([&] { twice.launch(1, x, fixed.data()); }), HasSubstr("y is const"));
@@ -93,7 +94,7 @@ TEST(LaunchChecks, RefuseConstMemoryThatIsWritten) {
 TEST(LaunchChecks, RefuseNullThatIsUsed) {
   std::vector<float> x(64);
   float* null = nullptr;
-  EXPECT_EQ(error_of([&] { twice.launch(1, null, x); }),
+  EXPECT_EQ(launch_error_of([&] { twice.launch(1, null, x); }),
             "[twice] the pointer for x is null, and the kernel reads through it; give memory");
   EXPECT_THAT(error_of([&] { twice.launch(1, x, null); }), HasSubstr("the kernel writes through"));
   twice.launch(0, x, null);  // which runs nothing
@@ -117,13 +118,13 @@ TEST(LaunchChecks, LetNullBeWhereTheKernelDoesNotLookOrNothingIs) {
 
 TEST(LaunchChecks, RefuseGridsBelowZeroAndBeyondCounting) {
   std::vector<float> x(64), y(64);
-  EXPECT_EQ(error_of([&] { twice.launch(-1, x, y); }),
+  EXPECT_EQ(launch_error_of([&] { twice.launch(-1, x, y); }),
             "[twice] the grid is -1 x 1 x 1; sizes are 0, which runs nothing, or more");
   EXPECT_THAT(error_of([&] {
                 twice.launch({-1, -1}, x, y);
               }),
               HasSubstr("the grid is -1 x -1 x 1"));
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(launch_error_of([&] {
               twice.launch({std::int64_t{1} << 40, std::int64_t{1} << 40}, x, y);
             }),
             "[twice] the grid is 1099511627776 x 1099511627776 x 1; it may have 2^63 - 1 programs "
