@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "dsl/ir/function.h"
+#include "graph/ir/custom_reference.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/shape.h"
 
@@ -86,9 +87,19 @@ bool is_default(AttributeField field, const Attributes& attributes);
 // The name of a field outside `fields` that differs from its default; empty: there is none.
 std::string_view unread_attribute(const Attributes& attributes, AttributeFields fields);
 
+template <typename T>
+void add_attribute(Hasher& hasher, const T& value) {
+  hasher.add(value);
+}
+// Nothing where there is none, so that keys of other ops in databases stay.
+inline void add_attribute(Hasher& hasher, const CustomReference& custom) {
+  if (custom.is_defined()) hasher.add(custom.identity());
+}
+
 inline void add_attributes(Hasher& hasher, const Attributes& attributes) {
-  for_each_attribute(
-      attributes, [&](AttributeField, std::string_view, const auto& value) { hasher.add(value); });
+  for_each_attribute(attributes, [&](AttributeField, std::string_view, const auto& value) {
+    add_attribute(hasher, value);
+  });
 }
 
 }  // namespace tilewright::graph

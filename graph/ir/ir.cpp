@@ -68,7 +68,8 @@ NodeId GraphBuilder::add(Op op, std::vector<NodeId> operands, ValueType type,
                          Attributes attributes) {
   auto id = static_cast<NodeId>(graph_.nodes.size());
   // A result comes from what its node came from.
-  Origin own = info(op).kind == Kind::projection ? node(operands[0]).origin : Origin{op, id, mark_};
+  Origin own = info(op).kind == Kind::projection ? node(operands[0]).origin
+                                                 : Origin{op, id, mark_, attributes.custom};
   graph_.nodes.push_back({op, std::move(operands), type.dtype, std::move(type.shape),
                           std::move(attributes), where_, origin_.value_or(own),
                           std::move(type.others)});
@@ -163,6 +164,10 @@ void verify(const Graph& graph, Stage stage) {
               graph.node(m.input).dtype == graph.node(m.value).dtype,
           "a mutation's value has another type than its input");
   }
+}
+
+std::string_view word_of(const Origin& origin) {
+  return origin.custom.is_defined() ? std::string_view(origin.custom.name()) : info(origin.op).name;
 }
 
 }  // namespace tilewright::graph

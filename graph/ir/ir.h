@@ -50,9 +50,12 @@ using MarkId = std::uint32_t;
 // What the user wrote that a node came from: it itself, or a composite that was decomposed since.
 struct Origin {
   Op op = Op::input;
-  NodeId node = 0;  // of the captured graph
-  MarkId mark = 0;  // where it was written; fusion joins nothing of two marks
+  NodeId node = 0;              // of the captured graph
+  MarkId mark = 0;              // where it was written; fusion joins nothing of two marks
+  CustomReference custom = {};  // that `op` applies
 };
+// The word for what the user wrote: that of the op, or the name of a custom one.
+std::string_view word_of(const Origin& origin);
 
 // What a value is; of a node with several results, that of its own value, and `others` the types
 // of results 1, 2, ...

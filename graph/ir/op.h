@@ -30,6 +30,7 @@ enum class Kind : std::uint8_t {
   concat,
   attention,
   ordering,
+  custom,
   projection,
   composite
 };

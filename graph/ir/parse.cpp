@@ -29,6 +29,12 @@ void read(Line& line, ir::ReduceKind& kind) {
   kind = *named;
 }
 
+void read(Line& line, CustomReference& custom) {
+  const std::string name(line.word());
+  custom = custom_named(name);
+  if (!custom.is_defined()) line.fail(concat("no custom op ", name, " is defined in this program"));
+}
+
 Attributes parse_attributes(Line& line, Strides& strides) {
   Attributes a;
   if (!line.accept("{")) return a;

@@ -29,6 +29,7 @@ std::string text_of(bool flag) { return flag ? "1" : "0"; }
 std::string text_of(const std::vector<int>& list) { return joined(list, 'x'); }
 std::string text_of(const Shape& sizes) { return joined(sizes, 'x'); }
 std::string text_of(ir::ReduceKind kind) { return std::string(ir::name_of(kind)); }
+std::string text_of(const CustomReference& custom) { return custom.name(); }
 
 // Whether the node's line says it elsewhere: a constant's sizes stand in its type.
 bool is_in_type(const Node& node, AttributeField field) {

@@ -177,7 +177,9 @@ std::string_view word_of(const Task& task) {
     case TaskKind::contraction: return "matmul";
     case TaskKind::gather: return "gather";
     case TaskKind::scatter: return "scatter";
-    case TaskKind::opaque: return info(*task.op).name;
+    case TaskKind::opaque:
+      return task.attributes.custom.is_defined() ? std::string_view(task.attributes.custom.name())
+                                                 : info(*task.op).name;
   }
   __builtin_unreachable();
 }

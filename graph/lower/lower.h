@@ -22,6 +22,7 @@
 #include "graph/lower/blocks/block_request.h"
 #include "graph/regions/fuse.h"
 #include "runtime/artifact.h"
+#include "runtime/plan/executable.h"
 
 namespace tilewright::graph {
 
@@ -38,6 +39,9 @@ struct LoweredProgram {
   // scratch behind them.
   std::vector<std::uint32_t> memory;
   std::vector<std::int64_t> sizes = {};  // arguments behind these pointers
+  // Set where the program is C++ and not `function`, which then says only what it is called and
+  // takes.
+  HostCall call = {};
 };
 
 struct LoweredRegion {

@@ -1,6 +1,6 @@
 #include <range/v3/view/zip.hpp>
 
-#include "graph/ir/decompositions.h"
+#include "graph/ops/decompositions.h"
 #include "graph/ops/family.h"
 
 namespace tilewright::graph {

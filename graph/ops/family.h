@@ -13,8 +13,8 @@
 // it gives: the type, the value, the term.
 //
 // All are declared here from the table, for every op that needs one: an op that lacks one does not
-// link, and the linker names it. The folder ir declares `infer`, `append_decomposition` and
-// `evaluate_node`; they are defined here, so that ir knows of no family.
+// link, and the linker names it. The folder ir declares `infer` and `evaluate_node`; they are
+// defined here, so that ir knows of no family.
 #pragma once
 
 #include <vector>

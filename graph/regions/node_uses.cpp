@@ -4,6 +4,14 @@
 
 namespace tilewright::graph {
 
+namespace {
+
+bool changes_operand(const Node& node) {
+  return updates_rows(info(node.op).kind) || node.attributes.custom.changes_operand();
+}
+
+}  // namespace
+
 NodeUses::NodeUses(const Graph& graph)
     : last_use_(graph.nodes.size(), 0),
       in_place_(graph.nodes.size(), false),
@@ -33,14 +41,14 @@ bool NodeUses::is_read_as_written(const Graph& graph, NodeId value, NodeId input
   if (only_scattered_[value])
     return std::ranges::any_of(graph.node(value).operands,
                                [&](NodeId part) { return is_read_as_written(graph, part, input); });
-  return value == input || updates_rows(info(graph.node(value).op).kind);
+  return value == input || changes_operand(graph.node(value));
 }
 
 void NodeUses::find_in_place(const Graph& graph) {
   for (const Mutation& m : graph.mutations) {
     std::vector<NodeId> chain;
     NodeId id = m.value;
-    while (updates_rows(info(graph.node(id).op).kind)) {
+    while (changes_operand(graph.node(id))) {
       chain.push_back(id);
       id = graph.node(id).operands[0];
     }

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "dsl/ir/scalar.h"
+#include "graph/custom/definition.h"
 #include "graph/ir/op_dispatch.h"
 #include "graph/ir/shape_rules.h"
 #include "graph/regions/access.h"
@@ -91,7 +92,8 @@ class TaskMaker {
       case Kind::concat: return concat_parts(id, n);
       case Kind::attention: return attention(id, n);
       case Kind::ordering: return opaque(id, n);
-      case Kind::projection:
+      case Kind::custom: return custom(id, n);
+      case Kind::projection: return projection(id, n);
       case Kind::composite: break;
     }
     check(false, "a composite op, or one of its results, reached planning: it must be decomposed");
@@ -294,6 +296,48 @@ class TaskMaker {
     task.attributes = n.attributes;
     for (NodeId operand : n.operands) task.operands.push_back(in_memory(operand));
     values_[id] = add(std::move(task));
+  }
+
+  // All operands row-major. Results lie one after the other in one storage.
+  void custom(NodeId id, const Node& n) {
+    const ValueType flat = flat_type(n.type());
+    Task task = new_task(TaskKind::opaque, id, flat.dtype, flat.shape);
+    task.op = n.op;
+    task.attributes = n.attributes;
+    for (NodeId operand : n.operands) task.operands.push_back(in_rows(operand));
+    if (!n.attributes.custom.changes_operand()) {
+      values_[id] = add(std::move(task));
+      if (!n.others.empty()) values_[id] = {{}, values_[id].storage, row_major(n.shape), {}};
+      return;
+    }
+    TaskOperand target = values_[n.operands[0]];
+    bool is_row = !target.number && is_row_major(target.view.shape, target.view.strides);
+    if (!is_row || !uses_.is_in_place(id)) {
+      target = add(copy_of(id, target, n.dtype));
+      target.producer.reset();  // from now on the storage has two writers
+    }
+    if (task.count() > 0) {
+      task.operands[0] = target;
+      task.storage = target.storage;
+      task.place = target.view;
+      add_into(std::move(task), next_task());
+    }
+    values_[id] = target;
+  }
+  TaskOperand in_rows(NodeId id) {
+    TaskOperand value = in_memory(id);
+    if (is_row_major(value.view.shape, value.view.strides)) return value;
+    return add(copy_of(id, value, graph_.node(id).dtype));
+  }
+  // A part of what the node before it left in memory.
+  void projection(NodeId id, const Node& n) {
+    const Node& whole = graph_.node(n.operands[0]);
+    check(info(whole.op).kind == Kind::custom, "results of a composite reached planning");
+    std::int64_t offset = element_count(whole.shape);
+    for (std::int64_t i = 1; i < n.attributes.index; ++i)
+      offset += element_count(whole.others[static_cast<std::size_t>(i - 1)].shape);
+    values_[id] = {{}, values_[n.operands[0]].storage, row_major(n.shape), {}};
+    values_[id].view.offset = offset;
   }
 
   // Calls visit(part, where its elements lie in a value that lies at `whole`).

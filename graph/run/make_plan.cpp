@@ -156,6 +156,7 @@ class PlanMaker {
     std::int64_t most_bytes = target_.is_gpu() ? gpu_batch_bytes : host_batch_bytes;
     batches_ = make_batches(candidates, list_.storages.size(), {most_bytes});
     uses_.resize(body_->programs.size());
+    for (std::size_t i = 0; i < uses_.size(); ++i) uses_[i].call = calls_[i];
     for (const auto& batch : batches_) {
       std::uint32_t program = launches_[batch[0]].program;
       PlanProgram& of = body_->programs[program];
@@ -171,8 +172,12 @@ class PlanMaker {
     Steps result;
     result.scratch = lowered.scratch;
     for (LoweredProgram& program : lowered.programs) {
+      require(!program.call || !options_.device.is_cuda(), "[",
+              word_of(list_.tasks[region.region.tasks[0]]),
+              "] the op is C++ on the host's memory, and is asked for on ", options_.device.text(),
+              "; implement it by a kernel, or move its operands to the host");
       Step step{0, program.grid, program.memory, program.sizes};
-      step.program = add_program(region, lowered, program);
+      step.program = add_program(region, lowered, program, key);
       result.steps.push_back(std::move(step));
     }
     return result;
@@ -199,20 +204,21 @@ class PlanMaker {
 
   // The user's operations that the region's tasks are parts of, in the order of the program.
   std::vector<std::string> user_ops(const Region& region) const {
-    std::map<NodeId, Op> written;
+    std::map<NodeId, std::string_view> written;
     for (TaskId id : region.tasks) {
       const Origin& origin = graph_.node(list_.tasks[id].node).origin;
-      written.emplace(origin.node, origin.op);
+      written.emplace(origin.node, graph::word_of(origin));
     }
     std::vector<std::string> names;
-    for (const auto& [node, op] : written) names.emplace_back(info(op).name);
+    for (const auto& [node, word] : written) names.emplace_back(word);
     return names;
   }
 
-  // Regions of different keys may still give equal programs.
+  // Regions of different keys may still give equal programs; of C++ the region's key is all that is
+  // known.
   std::uint32_t add_program(const FusedRegion& region, const LoweredRegion& lowered,
-                            LoweredProgram& from) {
-    Hash key = ir::content_hash(from.function);
+                            LoweredProgram& from, const Hash& region_key) {
+    Hash key = from.call ? region_key : ir::content_hash(from.function);
     auto [it, is_new] =
         program_of_.emplace(key, static_cast<std::uint32_t>(body_->programs.size()));
     if (!is_new) return it->second;
@@ -231,6 +237,7 @@ class PlanMaker {
       program.bytes += scratch.elements * size_bytes(scratch.dtype);
     body_->programs.push_back(std::move(program));
     body_->functions.push_back(std::move(from.function));
+    calls_.push_back(std::move(from.call));
     return it->second;
   }
 
@@ -321,7 +328,7 @@ class PlanMaker {
 
   void add_kernels() {
     if (options_.interpret) {
-      run_.kernels = interpreted_kernels(body_->functions, options_.shuffle_interpreted);
+      run_.kernels = interpreted_kernels(body_->functions, uses_, options_.shuffle_interpreted);
       return;
     }
     run_.kernels = compile_kernels(body_->functions, uses_, options_.device);
@@ -340,6 +347,7 @@ class PlanMaker {
   std::vector<PendingLaunch> launches_;
   std::vector<std::vector<std::uint32_t>> batches_;  // launches
   std::vector<ProgramUse> uses_;                     // by program
+  std::vector<HostCall> calls_;                      // by program
   std::vector<ArgumentSlot> slot_of_;
   std::unordered_map<Hash, std::uint32_t> program_of_;
   std::shared_ptr<Plan::Body> body_ = std::make_shared<Plan::Body>();

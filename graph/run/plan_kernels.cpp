@@ -37,7 +37,8 @@ std::vector<ExecutableKernel> compile_kernels(std::span<const ir::Function> func
   auto work = [&] {
     for (std::size_t i; (i = next++) < functions.size();) {
       kernels[i].name = functions[i].name;
-      compile_kernel(functions[i], uses[i], device, is_gpu, kernels[i]);
+      kernels[i].call = uses[i].call;
+      if (!kernels[i].call) compile_kernel(functions[i], uses[i], device, is_gpu, kernels[i]);
     }
   };
   if (functions.size() > 1)
@@ -48,9 +49,15 @@ std::vector<ExecutableKernel> compile_kernels(std::span<const ir::Function> func
 }
 
 std::vector<ExecutableKernel> interpreted_kernels(std::span<const ir::Function> functions,
+                                                  std::span<const ProgramUse> uses,
                                                   std::optional<std::uint64_t> seed) {
   std::vector<ExecutableKernel> kernels;
-  for (const ir::Function& from : functions) {
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    const ir::Function& from = functions[i];
+    if (uses[i].call) {
+      kernels.push_back({.name = from.name, .call = uses[i].call});
+      continue;
+    }
     auto function = std::make_shared<const ir::Function>(from);
     auto call = [function, seed](const Grid& grid, const Argument* arguments) {
       std::span<const Argument> all{arguments, function->params.size()};

@@ -14,6 +14,7 @@ namespace tilewright::graph {
 
 // How the steps of a plan use one of its programs.
 struct ProgramUse {
+  HostCall call;               // what runs instead of code for the function; none: code does
   std::int64_t batch = 1;      // grids in the largest step of it
   bool runs_alone = false;     // some step has one grid
   double compile_seconds = 0;  // that code generation took, written by compile_kernels
@@ -26,6 +27,7 @@ std::vector<ExecutableKernel> compile_kernels(std::span<const ir::Function> func
 
 // Kernels that call the interpreter; with a seed the programs of a grid come in its order.
 std::vector<ExecutableKernel> interpreted_kernels(std::span<const ir::Function> functions,
+                                                  std::span<const ProgramUse> uses,
                                                   std::optional<std::uint64_t> seed);
 
 }  // namespace tilewright::graph

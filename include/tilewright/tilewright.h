@@ -21,6 +21,7 @@
 #include "graph/compile/sizes/size_marks.h"
 #include "graph/functions/convolving/convolution.h"
 #include "graph/functions/convolving/padding.h"
+#include "graph/functions/custom/custom_op.h"
 #include "graph/functions/dlpack.h"
 #include "graph/functions/indexing/advanced_indexing.h"
 #include "graph/functions/indexing/arranging.h"

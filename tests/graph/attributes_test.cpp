@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/custom/definition.h"
 #include "graph/ir/ir.h"
 #include "graph/ir/shape_rules.h"
 #include "graph/ir/text.h"
@@ -17,6 +18,10 @@ void change(std::int64_t& number) { number += 7; }
 void change(double& number) { number += 0.5; }
 void change(bool& flag) { flag = !flag; }
 void change(ir::ReduceKind& kind) { kind = ir::ReduceKind::max; }
+void change(CustomReference& custom) {
+  static const CustomReference one = define_custom({.name = "one"});
+  custom = one;
+}
 
 Hash hash_of(const Attributes& attributes) {
   Hasher hasher;

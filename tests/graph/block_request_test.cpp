@@ -50,7 +50,7 @@ TEST(BlockSizes, AreTunedByLoweringsThatThereAre) {
       named.insert(word);
     }
   }
-  EXPECT_EQ(named, (std::set<std::string>{"attention", "product", "rows"}));
+  EXPECT_EQ(named, (std::set<std::string>{"attention", "custom", "product", "rows"}));
   EXPECT_FALSE(block_size_named("depth")->is_tuned_by("rows"));
   EXPECT_FALSE(block_size_named("rows")->is_tuned_by("row"));
 }

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "graph/compile/compile.h"
-#include "graph/ir/decompositions.h"
 #include "graph/ir/text.h"
+#include "graph/ops/decompositions.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/pipeline.h"
 #include "graph/tensor/capture.h"

@@ -30,8 +30,9 @@ void expect_planned_is_meant(PlanForm form, std::uint64_t count, bool any_blocks
              static_cast<std::int64_t>(most + 1);
     };
     if (any_blocks)
-      form.options.blocks = {size(3, 56), size(5, 48), 1 + size(4, 40), size(4, 32),
-                             size(3, 24), 0,           size(3, 16),     size(4, 8) - 1};
+      form.options.blocks = {size(3, 56), size(5, 48),    1 + size(4, 40),
+                             size(4, 32), size(3, 24),    0,
+                             size(3, 16), size(4, 8) - 1, 0};
     if (form.options.interpret) form.options.shuffle_interpreted = seed;
     Evaluation actual;
     try {

@@ -42,8 +42,10 @@ TEST(RandomGraphs, UseEveryOpOfTheTable) {
   }
   EXPECT_GT(wide_products, 0);
   EXPECT_GT(rounded_rows, 0);
+  // Those of the user's are in custom_ops_test.cpp.
   for (std::size_t op = 0; op < uses.size(); ++op)
-    EXPECT_GT(uses[op], 0) << all_ops()[op].name << " is never made";
+    if (!all_ops()[op].reads.has(AttributeField::custom))
+      EXPECT_GT(uses[op], 0) << all_ops()[op].name << " is never made";
 }
 
 TEST(RandomGraphs, EvaluatedInTheirOwnDtypesStayWithinTheErrorBounds) {

@@ -26,7 +26,7 @@ enum class TunedWhere : std::uint8_t { any_device, a_host, a_gpu, a_gpu_with_clu
 // What tuning tries: powers of two in a range, or a list.
 struct TriedSizes {
   std::int64_t from = 0, to = 0;  // where there is no list
-  std::array<std::int64_t, 5> listed = {};
+  std::array<std::int64_t, 32> listed = {};
   std::size_t count = 0;
   bool is_doubling() const { return to != 0; }
   std::span<const std::int64_t> list() const { return std::span(listed).first(count); }

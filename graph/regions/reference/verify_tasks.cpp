@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "dsl/ir/type_rules.h"
+#include "graph/custom/definition.h"
 #include "graph/ir/shape_rules.h"
 #include "graph/regions/reference/overlap.h"
 #include "graph/regions/reference/verify.h"
@@ -252,7 +253,8 @@ class TaskVerifier {
     std::vector<ValueType> types;
     for (const TaskOperand& operand : t.operands)
       types.push_back({dtype_of(operand), operand.view.shape});
-    ValueType result = infer(*t.op, types, t.attributes, t.dtype, std::source_location::current());
+    ValueType result =
+        flat_type(infer(*t.op, types, t.attributes, t.dtype, std::source_location::current()));
     expect(result == ValueType{t.dtype, t.shape}, "is ", t.dtype, " ", t.shape, "; ",
            info(*t.op).name, " gives ", result.dtype, " ", result.shape);
   }

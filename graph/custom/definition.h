@@ -1,0 +1,69 @@
+// A custom op as the compiler sees it: its rule, and what computes it.
+//
+// There are two ops of the graph for it. `custom` is a kernel or C++, which fusion does not see
+// through: an opaque task with a lowering of its own (graph/lower/custom). `custom_formula` is made
+// of other ops, a composite, and fuses as they do. Which one a definition is of says `op()`.
+//
+// Results of `custom` lie one after the other in one storage, and so have one type of elements.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <vector>
+
+#include "graph/custom/custom_call.h"
+#include "graph/ir/evaluate.h"
+#include "graph/ir/ir.h"
+
+namespace tilewright::graph {
+
+struct CustomDefinition {
+  // Appends what computes the results, and gives their nodes.
+  using Formula = std::function<std::vector<NodeId>(GraphBuilder&, const std::vector<NodeId>&)>;
+
+  std::string name;
+  Hash identity;
+  ShapeRule rule;
+  bool changes_operand = false;  // the first one, whose new value is the result
+  // One of three.
+  std::optional<TileKernel> kernel;
+  std::vector<std::size_t> pointers = {};  // the operand of each Pointer; empty: in their order
+  BufferFunction buffers;
+  Formula formula;
+
+  Op op() const { return formula ? Op::custom_formula : Op::custom; }
+};
+
+// Registers the definition under its name (custom_named). Its identity is made of the name and of
+// how many definitions of that name there were in this process, unless it has one. Raises `Error`
+// for a name that is no word.
+CustomReference define_custom(CustomDefinition definition);
+
+// What the rule says of such operands. Raises `Error`, with the line, where it fails, gives what is
+// no type, or does not fit the implementation.
+ValueType custom_type(const CustomDefinition& definition, std::span<const ValueType> operands,
+                      std::source_location where);
+// A value of several results as one in memory, in which they lie one after the other.
+ValueType flat_type(const ValueType& type);
+
+// The call of such operands with the configuration of that number, from 1.
+CustomCall custom_call(const CustomDefinition& definition, std::span<const TensorType> operands,
+                       std::int64_t configuration);
+// That an op may have: its numbers are block sizes (graph/lower/blocks/block_sizes.def).
+constexpr std::size_t most_configurations = 32;
+// How many there are to choose from; 1 where there is nothing to choose.
+std::int64_t configurations_of(const CustomDefinition& definition);
+
+// Traces the kernel into the current program, on these pointers: operands, then results. Gives the
+// grid.
+Grid trace_custom(const CustomDefinition& definition, const CustomCall& call,
+                  std::span<const dsl::Tile> pointers);
+dsl::Knobs knobs_of(const CustomCall& call);
+
+// The results of `custom`, one after the other, by the kernel's interpreter or by the C++.
+HostTensor custom_value(const CustomDefinition& definition,
+                        const std::vector<const HostTensor*>& operands);
+
+}  // namespace tilewright::graph

@@ -1,0 +1,130 @@
+#include "graph/functions/custom/custom_op.h"
+
+#include "graph/custom/definition.h"
+#include "graph/functions/custom/formulas.h"
+#include "graph/ir/location.h"
+#include "graph/tensor/capture.h"
+#include "graph/tensor/eager.h"
+#include "graph/tensor/functional.h"
+#include "graph/tensor/tensor_body.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+
+using graph::At;
+using graph::Capture;
+using graph::CustomDefinition;
+using std::source_location;
+
+namespace {
+
+bool changes_operand(const std::string& name, const CustomOptions& options) {
+  for (int written : options.writes)
+    require(written == 0, "[custom_op] ", name, " writes operand ", written,
+            "; an op may write its first operand, and gives what else it makes as results");
+  return !options.writes.empty();
+}
+
+void require_rule(const std::string& name, const ShapeRule& rule) {
+  require(rule != nullptr, "[custom_op] ", name,
+          " has no shape rule; give a function from types of operands to types of results");
+}
+
+// The operands are row-major, on one device, and none is missing.
+void require_operands(const std::string& name, const std::vector<Tensor>& operands,
+                      source_location where) {
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    require(operands[i].defined(), "[", name, "] operand ", i, " is undefined (at ", At{where},
+            "); give a tensor");
+}
+
+std::vector<Tensor> write_first(const graph::CustomReference& custom,
+                                const std::vector<Tensor>& operands,
+                                const graph::Attributes& attributes, source_location where) {
+  if (Capture* capture = Capture::active()) {
+    Tensor written = capture->append(custom->op(), operands, attributes, std::nullopt, where);
+    capture->write(operands[0], written, custom.name(), where);
+    return {operands[0]};
+  }
+  TensorBody& body = graph::body_of(operands[0], custom.name(), where);
+  if (!body.buffer) graph::require_usable(body, custom.name(), where);
+  graph::require_writable(body, custom.name(), where);
+  graph::require_own_elements(body, custom.name(), where);
+  graph::run_eager_in_place(custom->op(), operands, attributes, where);
+  return {operands[0]};
+}
+
+}  // namespace
+
+std::vector<Tensor> CustomOp::all(const std::vector<Tensor>& operands,
+                                  source_location where) const {
+  require_operands(name(), operands, where);
+  graph::Attributes attributes;
+  attributes.custom = definition_;
+  if (definition_.changes_operand()) {
+    require(!operands.empty(), "[", name(), "] there is nothing to write (at ", At{where},
+            "); give the tensor that is written");
+    return write_first(definition_, operands, attributes, where);
+  }
+  return graph::apply_all(definition_->op(), operands, attributes, where);
+}
+
+Tensor CustomOp::one(std::initializer_list<const TensorOperand*> operands) const {
+  std::vector<Tensor> tensors;
+  const source_location where = (*operands.begin())->where;
+  for (const TensorOperand* operand : operands)
+    tensors.push_back(operand->is_number
+                          ? graph::constant(operand->number.dtype(), {}, operand->number, where)
+                          : operand->tensor);
+  std::vector<Tensor> results = all(tensors, where);
+  require(results.size() == 1, "[", name(), "] there are ", results.size(), " results (at ",
+          At{where}, "); ask for them by all()");
+  return results[0];
+}
+
+CustomOp custom_op(const std::string& name, ElementwiseFunction function) {
+  CustomDefinition definition;
+  definition.name = name;
+  definition.formula = graph::formula_of(name, std::move(function));
+  return CustomOp(graph::define_custom(std::move(definition)));
+}
+
+CustomOp custom_op(const std::string& name, ShapeRule rule, TileKernel kernel,
+                   const CustomOptions& options) {
+  require_rule(name, rule);
+  require(kernel.launch != nullptr, "[custom_op] ", name,
+          " has no launch; give a function from a call to the grid and the numbers of the kernel");
+  require(kernel.configurations.size() <= graph::most_configurations, "[custom_op] ", name, " has ",
+          kernel.configurations.size(), " configurations; there may be up to ",
+          graph::most_configurations);
+  CustomDefinition definition;
+  definition.name = name;
+  definition.rule = std::move(rule);
+  definition.changes_operand = changes_operand(name, options);
+  definition.kernel = std::move(kernel);
+  return CustomOp(graph::define_custom(std::move(definition)));
+}
+
+CustomOp custom_op(const std::string& name, ShapeRule rule, BufferFunction function,
+                   const CustomOptions& options) {
+  require_rule(name, rule);
+  require(function != nullptr, "[custom_op] ", name, " has no implementation; give a function");
+  CustomDefinition definition;
+  definition.name = name;
+  definition.rule = std::move(rule);
+  definition.changes_operand = changes_operand(name, options);
+  definition.buffers = std::move(function);
+  return CustomOp(graph::define_custom(std::move(definition)));
+}
+
+CustomOp custom_op(const std::string& name, ShapeRule rule, GraphFunction function) {
+  require_rule(name, rule);
+  require(function != nullptr, "[custom_op] ", name, " has no implementation; give a function");
+  CustomDefinition definition;
+  definition.name = name;
+  definition.formula = graph::formula_of(name, rule, std::move(function));
+  definition.rule = std::move(rule);
+  return CustomOp(graph::define_custom(std::move(definition)));
+}
+
+}  // namespace tilewright

@@ -1,0 +1,116 @@
+// Operations of one's own, which are called as others are and are part of what compile() makes.
+//
+//   auto swish = custom_op("swish", elementwise([](dsl::Tile x, dsl::Tile by) {
+//     return x * dsl::sigmoid(x * by);
+//   }));
+//   Tensor y = swish(x, by);
+//
+// An op is implemented in one of four ways:
+//
+//   elementwise(f)    a function of tiles that looks at one element of each operand, which are
+//                     broadcast. It becomes pointwise operations and fuses with its neighbours; it
+//                     needs no shape rule.
+//   TileKernel        a kernel of the tile language (graph/custom/custom_call.h): one launch, that
+//                     is scheduled, recorded, timed and tuned like those of other regions
+//   BufferFunction    C++ on the host's memory: scheduled and recorded like a launch. A real GPU
+//                     cannot run it, and says so.
+//   GraphFunction     operations on tensors, which fuse as if they stood there
+//
+// What an op computes depends on its operands alone. Called outside compile() it runs at once. An
+// error of a shape rule names the op, the types and the line of the call.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <source_location>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "dsl/language/tile.h"
+#include "graph/custom/custom_call.h"
+#include "graph/ir/custom_reference.h"
+#include "graph/tensor/tensor.h"
+
+namespace tilewright {
+
+// Operations on the operands, and on nothing else.
+using GraphFunction = std::function<std::vector<Tensor>(std::span<const Tensor> operands)>;
+
+struct ElementwiseFunction {
+  std::size_t operands;
+  std::function<dsl::Tile(std::span<const dsl::Tile>)> function;
+};
+
+namespace detail {
+template <typename F, std::size_t... I>
+dsl::Tile call_with_tiles(const F& function, std::span<const dsl::Tile> tiles,
+                          std::index_sequence<I...>) {
+  return function(tiles[I]...);
+}
+template <typename R, typename... P>
+constexpr std::size_t arity(R (*)(P...)) {
+  return sizeof...(P);
+}
+template <typename C, typename R, typename... P>
+constexpr std::size_t arity(R (C::*)(P...) const) {
+  return sizeof...(P);
+}
+}  // namespace detail
+
+// Of a function Tile(Tile, ...): a lambda that names its parameters' types, or a pointer.
+template <typename F>
+ElementwiseFunction elementwise(F function) {
+  constexpr std::size_t count = [] {
+    if constexpr (std::is_pointer_v<F>)
+      return detail::arity(F{});
+    else
+      return detail::arity(&F::operator());
+  }();
+  return {count, [f = std::move(function)](std::span<const dsl::Tile> tiles) {
+            return detail::call_with_tiles(f, tiles, std::make_index_sequence<count>());
+          }};
+}
+
+struct CustomOptions {
+  // Operands that the op changes: none, or {0}. Such an op gives nothing, and the tensor has the
+  // new value after the call, like those that operations ending in _ write.
+  std::vector<int> writes = {};
+};
+
+// A regular value; copies are one op.
+class CustomOp {
+ public:
+  explicit CustomOp(graph::CustomReference definition) : definition_(std::move(definition)) {}
+  const std::string& name() const { return definition_.name(); }
+
+  // The one result; raises `Error` where there are several.
+  Tensor operator()(const TensorOperand& a) const { return one({&a}); }
+  Tensor operator()(const TensorOperand& a, const TensorOperand& b) const { return one({&a, &b}); }
+  Tensor operator()(const TensorOperand& a, const TensorOperand& b, const TensorOperand& c) const {
+    return one({&a, &b, &c});
+  }
+  Tensor operator()(const TensorOperand& a, const TensorOperand& b, const TensorOperand& c,
+                    const TensorOperand& d) const {
+    return one({&a, &b, &c, &d});
+  }
+  // All results, of any number of operands. Of an op that writes its first operand, that one.
+  std::vector<Tensor> all(const std::vector<Tensor>& operands,
+                          std::source_location where = std::source_location::current()) const;
+
+ private:
+  Tensor one(std::initializer_list<const TensorOperand*> operands) const;
+  graph::CustomReference definition_;
+};
+
+// `name` is a word: letters, digits and _. Raises `Error` where it is not, or the parts do not fit
+// together.
+CustomOp custom_op(const std::string& name, ElementwiseFunction function);
+CustomOp custom_op(const std::string& name, ShapeRule rule, TileKernel kernel,
+                   const CustomOptions& options = {});
+CustomOp custom_op(const std::string& name, ShapeRule rule, BufferFunction function,
+                   const CustomOptions& options = {});
+CustomOp custom_op(const std::string& name, ShapeRule rule, GraphFunction function);
+
+}  // namespace tilewright

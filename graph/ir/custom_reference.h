@@ -1,0 +1,39 @@
+// Which custom op a node applies: an attribute of the node, and all that the graph knows of one.
+//
+// The graph owns what its nodes refer to, so a definition lives as long as a graph, a task list or
+// a program that uses it. Two references are equal if their identities are, so that a definition
+// that is made anew of the same parts, as that of a launch inside compile(), is the same op.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "runtime/base/hash.h"
+
+namespace tilewright::graph {
+
+struct CustomDefinition;  // graph/custom/definition.h
+
+class CustomReference {
+ public:
+  CustomReference() = default;  // of a node that applies none
+  explicit CustomReference(std::shared_ptr<const CustomDefinition> definition);
+
+  bool is_defined() const { return definition_ != nullptr; }
+  const CustomDefinition& operator*() const { return *definition_; }
+  const CustomDefinition* operator->() const { return definition_.get(); }
+  const std::string& name() const;  // of one that is defined
+  // Whether results are its first operand, changed.
+  bool changes_operand() const;
+  const Hash& identity() const { return identity_; }
+  bool operator==(const CustomReference& other) const { return identity_ == other.identity_; }
+
+ private:
+  std::shared_ptr<const CustomDefinition> definition_;
+  Hash identity_;
+};
+
+// The definition of that name that was made last and still lives; undefined where there is none.
+CustomReference custom_named(const std::string& name);
+
+}  // namespace tilewright::graph

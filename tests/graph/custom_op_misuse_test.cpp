@@ -1,0 +1,159 @@
+// What custom ops refuse, and where they say so.
+#include <gmock/gmock.h>
+
+#include "graph/compile/compile.h"
+#include "graph/functions/custom/custom_op.h"
+#include "tests/errors.h"
+#include "tests/tensors.h"
+
+namespace tilewright {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using Types = std::span<const TensorType>;
+using Buffers = std::span<const BufferView>;
+
+// An op whose rule gives these.
+CustomOp giving(std::vector<TensorType> results, const CustomOptions& options = {}) {
+  return custom_op(
+      "odd", [results = std::move(results)](Types) { return results; },
+      BufferFunction([](Buffers, Buffers) {}), options);
+}
+
+TEST(CustomOpMisuse, ABadShapeRuleIsNamedAtTheCall) {
+  Tensor x = ramp({2, 3});
+  CustomOp throws = custom_op(
+      "needs_rank_three",
+      [](Types operands) -> std::vector<TensorType> {
+        if (operands[0].shape.rank() != 3) throw std::runtime_error("rank 3 is needed");
+        return {operands[0]};
+      },
+      BufferFunction([](Buffers, Buffers) {}));
+  const std::string at = "custom_op_misuse_test.cpp:" + std::to_string(__LINE__ + 1);
+  std::string text = error_of([&] { throws(x); });
+  EXPECT_THAT(text, AllOf(HasSubstr("[needs_rank_three] for f32 [2x3] the shape rule fails: rank 3 "
+                                    "is needed"),
+                          HasSubstr(at)));
+  auto f = compile([&](const Tensor& t) { return throws(t + 1.0); });
+  EXPECT_THAT(error_of([&] { f(x); }), HasSubstr("[needs_rank_three] for f32 [2x3]"));
+  EXPECT_THAT(error_of([&] { giving({})(x); }), HasSubstr("the shape rule gives no result"));
+  EXPECT_THAT(error_of([&] {
+                giving({{f32, {2, -1}}})(x);
+              }),
+              HasSubstr("[odd] for f32 [2x3] the shape rule gives result 0 the size -1"));
+  EXPECT_THAT(error_of([&] {
+                giving({{f32, {1LL << 40, 1LL << 40}}})(x);
+              }),
+              HasSubstr("whose elements are too many to count"));
+  EXPECT_THAT(error_of([&] {
+                giving({{f32, {2}}, {i64, {2}}}).all({x});
+              }),
+              HasSubstr("gives result 1 the type i64, and result 0 f32"));
+}
+
+TEST(CustomOpMisuse, ARuleThatDoesNotFitTheImplementationIsNamedAtTheCall) {
+  Tensor x = ramp({2, 3});
+  dsl::Kernel copy(
+      "copy", [](dsl::Pointer a, dsl::Pointer b, dsl::Scalar) { dsl::store(b, dsl::load(a)); });
+  auto like = [](Types operands) { return std::vector<TensorType>{operands[0]}; };
+  auto launching = [&](std::vector<std::variant<std::int64_t, float, double>> numbers) {
+    return custom_op("copy_one", like, TileKernel{copy, [numbers](const CustomCall&) {
+                                                    return TileLaunch{Grid(1), numbers};
+                                                  }});
+  };
+  EXPECT_THAT(error_of([&] {
+                launching({1}).all({x, x});
+              }),
+              HasSubstr("the kernel copy takes 2 Pointers, and there are 3 operands and results"));
+  EXPECT_THAT(error_of([&] { launching({})(x); }), HasSubstr("gives 0 numbers, and none for p2"));
+  EXPECT_THAT(error_of([&] { launching({1, 2})(x); }), HasSubstr("the kernel copy takes 1"));
+  EXPECT_THAT(error_of([&] {
+                giving({{f32, {2, 3}}, {f32, {2}}})(x);
+              }),
+              HasSubstr("there are 2 results"));
+  EXPECT_THAT(error_of([&] {
+                giving({{f32, {3}}}, {.writes = {0}}).all({x});
+              }),
+              HasSubstr("an op that writes its first operand gives a result of its type"));
+  EXPECT_THAT(
+      error_of([&] {
+        giving({x.dtype() == f32 ? TensorType{f32, {3}} : TensorType{}}, {.writes = {0}}).all({});
+      }),
+      HasSubstr("there is nothing to write"));
+  CustomOp wrong = custom_op(
+      "wrong",
+      [](Types) {
+        return std::vector<TensorType>{{f32, {7}}};
+      },
+      GraphFunction([](std::span<const Tensor> t) { return std::vector<Tensor>{t[0] * 2.0}; }));
+  EXPECT_THAT(
+      error_of([&] { wrong(x); }),
+      HasSubstr("the function gives f32 [2x3] as result 0, and the shape rule says f32 [7]"));
+}
+
+TEST(CustomOpMisuse, PartsThatAreMissingOrImpossibleAreRefused) {
+  auto like = [](Types operands) { return std::vector<TensorType>{operands[0]}; };
+  EXPECT_THAT(error_of([&] { custom_op("a b", like, BufferFunction([](Buffers, Buffers) {})); }),
+              HasSubstr("[custom_op] the name is \"a b\""));
+  EXPECT_THAT(error_of([&] { custom_op("f", like, BufferFunction()); }),
+              HasSubstr("[custom_op] f has no implementation"));
+  EXPECT_THAT(error_of([&] { custom_op("f", like, GraphFunction()); }),
+              HasSubstr("[custom_op] f has no implementation"));
+  EXPECT_THAT(
+      error_of([&] { custom_op("f", ShapeRule(), BufferFunction([](Buffers, Buffers) {})); }),
+      HasSubstr("[custom_op] f has no shape rule"));
+  EXPECT_THAT(error_of([&] {
+                giving({{f32, {2}}}, {.writes = {1}});
+              }),
+              HasSubstr("[custom_op] odd writes operand 1"));
+  dsl::Kernel none("none", [](dsl::Pointer) {});
+  EXPECT_THAT(error_of([&] {
+                custom_op("f", like, TileKernel{none, {}});
+              }),
+              HasSubstr("no launch"));
+  auto launch = [](const CustomCall&) { return TileLaunch{}; };
+  EXPECT_THAT(error_of([&] {
+                custom_op("f", like, TileKernel{none, launch, std::vector<Configuration>(33)});
+              }),
+              HasSubstr("has 33 configurations"));
+}
+
+TEST(CustomOpMisuse, WhatACallDoesNotHaveIsNamed) {
+  CustomCall call("op", {{f32, {2}}}, {{f32, {2}}}, {{"block", 4}});
+  EXPECT_EQ(call["block"], 4);
+  EXPECT_THAT(error_of([&] { call["rows"]; }), HasSubstr("has no \"rows\"; it has block"));
+  EXPECT_THAT(error_of([&] { call.operand(1); }), HasSubstr("there is no operand 1"));
+  EXPECT_THAT(error_of([&] { call.result(1); }), HasSubstr("there is no result 1"));
+  BufferView view{{f32, {2}}, nullptr};
+  EXPECT_THAT(error_of([&] { view.elements<double>(); }), HasSubstr("are f32, and are asked for"));
+}
+
+TEST(CustomOpMisuse, ElementwiseFunctionsAreWhatGraphsHaveOperationsFor) {
+  Tensor x = ramp({4});
+  CustomOp sums = custom_op(
+      "sums", elementwise([](dsl::Tile t) { return t * dsl::cast(dsl::program_id(0), f32); }));
+  EXPECT_THAT(error_of([&] { sums(x); }),
+              AllOf(HasSubstr("[sums] "), HasSubstr("custom_op_misuse_test.cpp:"),
+                    HasSubstr("uses program_id, which graphs have no operation for")));
+  CustomOp adds = custom_op("adds", elementwise([](dsl::Tile a, dsl::Tile b) { return a + b; }));
+  EXPECT_THAT(error_of([&] { adds(x); }), HasSubstr("there are 1 operands; the function takes 2"));
+  EXPECT_THAT(error_of([&] { adds(x, ramp({3})); }),
+              HasSubstr("shapes do not broadcast: [4], [3]"));
+  CustomOp nothing = custom_op("nothing", elementwise([](dsl::Tile) { return dsl::Tile(); }));
+  EXPECT_THAT(error_of([&] { nothing(x); }), HasSubstr("the elementwise function gives nothing"));
+}
+
+TEST(CustomOpMisuse, GraphFunctionsUseTheirOperandsAlone) {
+  Tensor x = ramp({4}), other = ramp({4});
+  auto like = [](Types operands) { return std::vector<TensorType>{operands[0]}; };
+  CustomOp captures = custom_op("captures", like, GraphFunction([=](std::span<const Tensor> t) {
+                                  return std::vector<Tensor>{t[0] + other};
+                                }));
+  EXPECT_THAT(error_of([&] { captures(x); }), HasSubstr("uses a tensor that is no operand"));
+  EXPECT_THAT(error_of([&] { captures(Tensor()); }),
+              HasSubstr("[captures] operand 0 is undefined"));
+}
+
+}  // namespace
+}  // namespace tilewright
