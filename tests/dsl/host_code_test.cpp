@@ -163,6 +163,20 @@ TEST(HostCode, PointerTilesGatherAndScatterUnderMasks) {
   expect_same(p.tracer.finish(), {random_array(120, 7), Array(120, 0)}, {});
 }
 
+// Blocks that end with the array, begin before it, and end behind it.
+TEST(HostCode, EveryOtherElementOfARowEqualsTheInterpreter) {
+  for (std::int64_t columns : {16, 19, 40}) {
+    Rows p;
+    const std::int64_t row = 2 * columns - 1;
+    Desc from = make_desc(p.x, {3, columns}, {row, 2});
+    store(p.out(3, columns), {0, 0}, load(from, {0, 0}, {3, columns}) * 2);
+    Desc beside = make_desc(p.y + 3 * columns, {3, columns}, {columns, 1});
+    store(beside, {0, 0}, load(from, {1, -3}, {3, columns}) + load(from, {0, 5}, {3, columns}));
+    const auto count = static_cast<std::size_t>(3 * columns);
+    expect_same(p.tracer.finish(), {random_array(2 * count, 7), Array(2 * count, NAN)}, {});
+  }
+}
+
 TEST(HostCode, ALoadSeesMemoryAsItWasBeforeTheStore) {
   Tracer t("in_place");
   Tile x = t.pointer_param("x", f32);
