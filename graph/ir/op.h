@@ -29,6 +29,7 @@ enum class Kind : std::uint8_t {
   accumulation,
   concat,
   attention,
+  convolution,
   ordering,
   custom,
   projection,

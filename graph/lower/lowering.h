@@ -111,6 +111,9 @@ struct Lowering {
   void (*describe)(const TaskList& list, const Region& region, autotune::Record& problem) = nullptr;
   // Null: what there is to do is known from shapes.
   std::vector<WorkElement> (*elements)(const TaskList& list, const Region& region) = nullptr;
+  // Has an opaque region on the host read packed copies of frozen inputs (packed_weights.h). Null:
+  // it reads all where it lies.
+  void (*use_packed)(TaskList& list, const Region& region, const dsl::Target& host) = nullptr;
   // Set where programs take sizes as arguments (flat.h): a key that is equal for regions that
   // become one program, and how that is launched for this one. Null: sizes are constants, and
   // regions of equal keys (regions/region_key.h) have equal programs.

@@ -4,6 +4,7 @@
 
 #include "dsl/target/packed_product.h"
 #include "graph/lower/block_sizes.h"
+#include "graph/lower/lowering.h"
 #include "graph/regions/region_facts.h"
 
 namespace tilewright::graph {
@@ -16,6 +17,11 @@ class Packer {
   Packer(TaskList& list, const dsl::Target& host) : list_(list), host_(host) {}
 
   void visit(const Region& region) {
+    if (list_.tasks[region.tasks[0]].is_opaque()) {
+      const Lowering& lowering = lowering_of(list_, region);
+      if (lowering.use_packed != nullptr) lowering.use_packed(list_, region, host_);
+      return;
+    }
     auto is_product = [&](TaskId id) { return list_.tasks[id].kind == TaskKind::contraction; };
     if (std::ranges::none_of(region.tasks, is_product)) return;
     const RegionFacts facts = facts_of(list_, region);

@@ -91,6 +91,7 @@ class TaskMaker {
       case Kind::accumulation: return accumulate(id, n);
       case Kind::concat: return concat_parts(id, n);
       case Kind::attention: return attention(id, n);
+      case Kind::convolution:
       case Kind::ordering: return opaque(id, n);
       case Kind::custom: return custom(id, n);
       case Kind::projection: return projection(id, n);

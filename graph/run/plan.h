@@ -64,9 +64,12 @@ struct PlanOptions {
 struct PackedWeight {
   int input = 0;  // index into Graph::inputs
   DType dtype = DType::f32;
-  StridedView matrix;  // [depth, columns], from the input's first element on
+  StridedView matrix;  // [depth.., columns], from the input's first element on
   dsl::PackedPanels panels;
-  std::int64_t elements() const { return panels.elements(matrix.shape[0], matrix.shape[1]); }
+  std::int64_t elements() const {
+    const std::int64_t columns = matrix.shape[-1];
+    return panels.elements(element_count(matrix.shape) / columns, columns);
+  }
 };
 
 // What the caller gets for one output.

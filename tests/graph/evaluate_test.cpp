@@ -235,6 +235,24 @@ TEST(Evaluate, OrdersPlacesAlongTheLastAxis) {
   EXPECT_EQ(places("2x2", "end=2"), (Integers{1, 3, 2, 0}));
 }
 
+TEST(Evaluate, AddsUpWindowsTimesTheFiltersOfTheirGroup) {
+  HostTensor x = tensor(f32, {1, 2, 4}, {1, 2, 3, 4, 10, 20, 30, 40});
+  HostTensor filters = tensor(f32, {2, 1, 2}, {1, 10, 1, -1}), bias = tensor(f32, {2}, {0.5, -1});
+  const std::string attributes = "window_strides=2, dilations=2, before=1, groups=2";
+  // Windows begin at -1, 1 and 3, and see their first element and the next but one.
+  EXPECT_EQ(result_of("%3: f32[1x2x3] = convolution %0, %1, %2 {sizes=3, " + attributes + "}",
+                      {x, filters, bias})
+                .floating,
+            (Numbers{20.5, 42.5, 4.5, -21, -21, 39}));
+  filters = tensor(f32, {1, 2, 2}, {1, 0, 0, 1});
+  EXPECT_EQ(
+      result_of("%2: f32[1x1x3] = convolution %0, %1 {sizes=3, window_strides=1, dilations=1, "
+                "before=0}",
+                {x, filters})
+          .floating,
+      (Numbers{21, 32, 43}));
+}
+
 TEST(Evaluate, RefusesInputsOfOtherTypes) {
   HostTensor x = tensor(f32, {2}, {1, 2});
   Graph graph = parse("graph {\n%0: f32[3] = input\ninputs %0\nreturn %0\n}\n");

@@ -222,5 +222,35 @@ TEST(ShapeRules, OfArgsortAskForAnAxisAndAsManyAsItHas) {
   expect_contains(error_of_op(Op::argsort, {{DType::f8e5m2, {5}}}, first), "operand 0 is f8e5m2");
 }
 
+TEST(ShapeRules, ConvolutionsHaveFiltersForTheChannelsOfTheirGroups) {
+  Attributes plane;
+  plane.sizes = {4, 3};
+  plane.window_strides = plane.dilations = {1, 2};
+  plane.before = {1, 0};
+  plane.groups = 2;
+  const ValueType x{f32, {2, 6, 4, 7}}, filters{f32, {8, 3, 3, 2}};
+  EXPECT_EQ(shape_of(Op::convolution, {x, filters, {f32, {8}}}, plane), (Shape{2, 8, 4, 3}));
+  expect_contains(error_of_op(Op::convolution, {x, {f32, {8, 3, 3}}}, plane),
+                  "both must have one to three axes behind the first two");
+  expect_contains(error_of_op(Op::convolution, {x, {f16, {8, 3, 3, 2}}}, plane),
+                  "operand 1 is f16, operand 0 is f32");
+  expect_contains(error_of_op(Op::convolution, {{i32, {2, 6, 4, 7}}, {i32, {8, 3, 3, 2}}}, plane),
+                  "operand 0 is i32; it must be floating");
+  expect_contains(error_of_op(Op::convolution, {x, {f32, {7, 3, 3, 2}}}, plane),
+                  "in 2 groups; the channels must be those of all groups");
+  expect_contains(error_of_op(Op::convolution, {x, {f32, {8, 3, 3, 0}}}, plane),
+                  "an image and a filter must have an element");
+  expect_contains(error_of_op(Op::convolution, {x, filters, {f32, {6}}}, plane),
+                  "the bias is 6, the filters are 8x3x3x2; the bias must have 8 elements");
+  Attributes wrong = plane;
+  wrong.window_strides = {1, 0};
+  expect_contains(error_of_op(Op::convolution, {x, filters}, wrong),
+                  "the strides are 1x0; there must be 2, each in [1, 2147483647]");
+  wrong = plane;
+  wrong.before = {1};
+  expect_contains(error_of_op(Op::convolution, {x, filters}, wrong),
+                  "the zeros before are 1; there must be 2, each in [0,");
+}
+
 }  // namespace
 }  // namespace tilewright::graph

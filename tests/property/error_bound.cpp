@@ -366,6 +366,7 @@ BoundedTensor bound_node(const Graph& graph, NodeId id, const Operands& x) {
       break;
     case Kind::contraction: result.error = matmul_error(node, y, x); break;
     case Kind::attention: result.error = attention_error(node, y, x); break;
+    case Kind::convolution: result.error = convolution_error(graph, id, y, x); break;
     case Kind::ordering: result.error = ordering_error(y, *x[0]); break;
     case Kind::custom:  // those of these tests move and negate
       result.error = x[0]->error;

@@ -85,6 +85,7 @@ class GraphGenerator {
   void grow_cat();
   void grow_attention();
   void grow_argsort();
+  void grow_convolution();
   void grow_composite(Op op);
   void add_results(NodeId id);
   void grow_constant(Op op);

@@ -237,6 +237,30 @@ void GraphGenerator::grow_argsort() {
   add(Op::argsort, {x}, attributes);
 }
 
+void GraphGenerator::grow_convolution() {
+  static constexpr DType dtypes[] = {f32, f32, f32, f16, bf16};
+  const int axes = 1 + static_cast<int>(dice_.below(dice_.chance(80) ? 2 : 3));
+  Attributes attributes;
+  attributes.groups = dice_.chance(40) ? 1 + dice_.below(4) : 1;
+  const std::int64_t channels = dice_.chance(30) ? 1 : 1 + dice_.below(5);
+  const std::int64_t outputs = attributes.groups * (1 + dice_.below(dice_.chance(20) ? 50 : 6));
+  Shape x = {1 + dice_.below(2), channels * attributes.groups}, filters = {outputs, channels};
+  for (int axis = 0; axis < axes; ++axis) {
+    const std::int64_t size = 1 + dice_.below(axes == 1 ? 40 : 9), kernel = 1 + dice_.below(4);
+    x.push_back(size);
+    filters.push_back(kernel);
+    attributes.window_strides.push_back(1 + dice_.below(3));
+    attributes.dilations.push_back(1 + dice_.below(3));
+    attributes.before.push_back(dice_.below(3));
+    // The last window may see nothing.
+    attributes.sizes.push_back(1 + size / attributes.window_strides[axis]);
+  }
+  const DType dtype = dice_.pick(std::span(dtypes));
+  std::vector<NodeId> operands = {input(dtype, x), input(dtype, filters)};
+  if (dice_.chance(50)) operands.push_back(input(dtype, {outputs}));
+  add(Op::convolution, operands, attributes);
+}
+
 void GraphGenerator::grow_composite(Op op) {
   NodeId x = floating_value(1);
   DType dtype = node(x).dtype;

@@ -217,12 +217,13 @@ NodeId GraphGenerator::partner(NodeId of) {
 void GraphGenerator::grow() {
   static constexpr Kind pointwise = Kind::pointwise;
   static constexpr Kind kinds[] = {
-      pointwise,       pointwise,       pointwise,         pointwise,         pointwise,
-      pointwise,       pointwise,       pointwise,         pointwise,         pointwise,
-      pointwise,       pointwise,       Kind::view,        Kind::view,        Kind::view,
-      Kind::reduction, Kind::reduction, Kind::contraction, Kind::contraction, Kind::composite,
-      Kind::composite, Kind::composite, Kind::composite,   Kind::concat,      Kind::gather,
-      Kind::scatter,   Kind::attention, Kind::ordering,    Kind::constant,    Kind::accumulation};
+      pointwise,        pointwise,       pointwise,         pointwise,         pointwise,
+      pointwise,        pointwise,       pointwise,         pointwise,         pointwise,
+      pointwise,        pointwise,       Kind::view,        Kind::view,        Kind::view,
+      Kind::reduction,  Kind::reduction, Kind::contraction, Kind::contraction, Kind::composite,
+      Kind::composite,  Kind::composite, Kind::composite,   Kind::concat,      Kind::gather,
+      Kind::scatter,    Kind::attention, Kind::ordering,    Kind::constant,    Kind::accumulation,
+      Kind::convolution};
   Kind kind = dice_.pick(std::span(kinds));
   std::vector<Op> ops;
   for (std::size_t i = 0; i < all_ops().size(); ++i)
@@ -241,6 +242,7 @@ void GraphGenerator::grow() {
     case Kind::accumulation: return grow_scatter_reduce();
     case Kind::concat: return grow_cat();
     case Kind::attention: return grow_attention();
+    case Kind::convolution: return grow_convolution();
     case Kind::ordering: return grow_argsort();
     case Kind::custom: break;      // custom_ops_test.cpp adds them
     case Kind::projection: break;  // with its operand

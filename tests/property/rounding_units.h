@@ -34,5 +34,8 @@ inline double magnitude(const BoundedTensor& x, std::int64_t i) {
 
 // Bounds of what scaled_dot_product_attention gives.
 std::vector<double> attention_error(const Node& node, const HostTensor& y, const Operands& x);
+// And of what a convolution does.
+std::vector<double> convolution_error(const Graph& graph, NodeId id, const HostTensor& y,
+                                      const Operands& x);
 
 }  // namespace tilewright::graph

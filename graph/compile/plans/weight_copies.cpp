@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 #include <tuple>
+#include <vector>
 
 #include "graph/tensor/tensor_body.h"
 #include "runtime/base/error.h"
@@ -21,11 +22,11 @@ struct Packing {
   const PackedWeight& weight;
   const Element* from;
   Element* to;
+  std::vector<std::int64_t> row_offsets;  // in `from`
 
   void panel(std::int64_t number) const {
-    const auto [rows, columns] = std::pair(weight.matrix.shape[0], weight.matrix.shape[1]);
-    const std::int64_t row_stride = weight.matrix.strides[0],
-                       column_stride = weight.matrix.strides[1], width = weight.panels.width;
+    const std::int64_t rows = std::ssize(row_offsets), columns = weight.matrix.shape[-1];
+    const std::int64_t column_stride = weight.matrix.strides[-1], width = weight.panels.width;
     const std::int64_t pair = weight.panels.in_pairs ? 2 : 1;
     const std::int64_t first = number * width, active = std::min(width, columns - first);
     Element* panel = to + number * width * rows;
@@ -35,7 +36,8 @@ struct Packing {
         for (std::int64_t n = n0; n < std::min(active, n0 + square); ++n) {
           const Element* column = from + (first + n) * column_stride;
           for (std::int64_t k = k0; k < std::min(rows, k0 + square); ++k)
-            panel[(k / pair * width + n) * pair + k % pair] = column[k * row_stride];
+            panel[(k / pair * width + n) * pair + k % pair] =
+                column[row_offsets[static_cast<std::size_t>(k)]];
         }
   }
 
@@ -44,16 +46,29 @@ struct Packing {
   }
 };
 
+// Of the rows of the matrix, in row-major order of their axes, where each begins.
+std::vector<std::int64_t> row_offsets_of(const StridedView& matrix) {
+  std::vector<std::int64_t> offsets = {0};
+  for (int axis = 0; axis < matrix.shape.rank() - 1; ++axis) {
+    std::vector<std::int64_t> more;
+    for (std::int64_t offset : offsets)
+      for (std::int64_t i = 0; i < matrix.shape[axis]; ++i)
+        more.push_back(offset + i * matrix.strides[axis]);
+    offsets = std::move(more);
+  }
+  return offsets;
+}
+
 template <typename Element>
 void pack(const PackedWeight& weight, const void* from, void* to) {
-  Packing<Element> packing{weight, static_cast<const Element*>(from), static_cast<Element*>(to)};
-  parallel_for(weight.panels.count(weight.matrix.shape[1]), Packing<Element>::panels, &packing);
+  Packing<Element> packing{weight, static_cast<const Element*>(from), static_cast<Element*>(to),
+                           row_offsets_of(weight.matrix)};
+  parallel_for(weight.panels.count(weight.matrix.shape[-1]), Packing<Element>::panels, &packing);
 }
 
 struct Copies {
-  // Address, row stride, column stride, depth, columns, bytes of an element, width, in pairs.
-  using Key = std::tuple<const void*, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                         std::int64_t, std::int64_t, bool>;
+  // Address, shape and strides of the matrix, bytes of an element, width, in pairs.
+  using Key = std::tuple<const void*, std::vector<std::int64_t>, std::int64_t, std::int64_t, bool>;
   struct Copy {
     std::weak_ptr<Buffer> from, packed;  // other memory may lie at the address of what is gone
   };
@@ -80,9 +95,10 @@ std::shared_ptr<Buffer> packed_copy(const Tensor& tensor, const PackedWeight& we
   std::erase_if(copies.known, [](const auto& entry) {
     return entry.second.packed.expired() || entry.second.from.expired();
   });
+  std::vector<std::int64_t> sizes(matrix.shape.begin(), matrix.shape.end());
+  sizes.insert(sizes.end(), matrix.strides.begin(), matrix.strides.end());
   Copies::Copy& copy =
-      copies.known[{from, matrix.strides[0], matrix.strides[1], matrix.shape[0], matrix.shape[1],
-                    bytes, weight.panels.width, weight.panels.in_pairs}];
+      copies.known[{from, std::move(sizes), bytes, weight.panels.width, weight.panels.in_pairs}];
   if (auto known = copy.packed.lock()) return known;
   TraceSpan span("compile", "pack weights");
   MemoryOwner owner("packed weights");

@@ -92,11 +92,12 @@ Site site_of(std::string_view name, const TensorOperand& x, const Tensor& weight
           groups};
 }
 
-// [N, O, windows..] with sizes of x that has what is around it.
-Shape result_shape(const Site& site, const Tensor& around) {
+// [N, O, windows..].
+Shape result_shape(const Site& site) {
   Shape sizes = {site.x.size(0), site.weight.size(0)};
   for (int i = 0; i < site.rank(); ++i) {
-    std::int64_t size = around.size(2 + i), count = graph::window_count(site.windows, i, size);
+    std::int64_t size = site.before[i] + site.x.size(2 + i) + site.after[i];
+    std::int64_t count = graph::window_count(site.windows, i, size);
     require(count > 0, "[", site.name, "] a window has ", site.windows.kernel[i],
             " elements with a dilation of ", site.windows.dilation[i], ", its axis has ", size,
             " with its padding (at ", At{site.where}, "); it must have room for a window");
@@ -122,13 +123,33 @@ Tensor convolved_by_channel(const Site& site, const Tensor& around, const Shape&
   return total.reshape(sizes, w);
 }
 
-// x with what is around it [N, C, ..] and weight [O, C / groups, kernel..] -> [N, O, windows..], in
-// the dtype of sums.
-Tensor convolved(const Site& site, const Tensor& around) {
+// Whether one op does all of it. Its programs multiply f32; other types gain from the instructions
+// of products, which have theirs, or are seldom convolved.
+bool is_one_op(const Site& site) {
+  return site.dtype() == DType::f32 && site.rank() <= 2 && site.x.count() > 0 &&
+         site.weight.count() > 0;
+}
+Tensor convolved_at_once(const Site& site, const Tensor& bias) {
+  const Shape sizes = result_shape(site);
+  graph::Attributes attributes;
+  attributes.sizes = Shape(sizes.begin() + 2, sizes.end());
+  attributes.window_strides = site.windows.stride;
+  attributes.dilations = site.windows.dilation;
+  attributes.before = site.before;
+  attributes.groups = site.groups;
+  std::vector<Tensor> operands = {site.x, site.weight};
+  if (bias.defined()) operands.push_back(graph::reshape_operand(bias, bias.shape(), site.where));
+  return graph::apply(graph::Op::convolution, operands, attributes, site.where);
+}
+
+// x [N, C, ..] and weight [O, C / groups, kernel..] -> [N, O, windows..], in the dtype of sums.
+Tensor convolved(const Site& site) {
   auto w = site.where;
-  const Shape sizes = result_shape(site, around);
+  const Shape sizes = result_shape(site);
   std::int64_t outputs = sizes[1], places = element_count(site.windows.kernel);
   if (element_count(sizes) == 0) return zeros(sizes, site.sums(), w);
+  if (is_one_op(site)) return convolved_at_once(site, {});
+  Tensor around = graph::padded(site.x, graph::pads(site.before, site.after), 0, w);
   if (site.groups > 1 && site.weight.size(1) == 1 && places <= graph::most_slices)
     return convolved_by_channel(site, around, sizes);
   Tensor columns = graph::all_places(around, site.windows, w);  // [N, C, places, windows]
@@ -175,8 +196,9 @@ Tensor convolution(std::string_view name, int rank, const TensorOperand& x, cons
       site.after[i] = both - both / 2;
     }
   }
-  Tensor around = graph::padded(site.x, graph::pads(site.before, site.after), 0, x.where);
-  return finished(site, convolved(site, around), bias, x.tensor.rank() == rank + 2);
+  const bool has_batch = x.tensor.rank() == rank + 2;
+  if (is_one_op(site)) return finished(site, convolved_at_once(site, bias), {}, has_batch);
+  return finished(site, convolved(site), bias, has_batch);
 }
 
 // The elements of the last axes so many steps apart, zeros between them.
@@ -285,8 +307,8 @@ Tensor transposed(std::string_view name, int rank, const TensorOperand& x, const
   }
   site.weight = by_place_in_block(site, stride, blocks);
   site.windows = {blocks, Shape(stride.size(), 1), dilation};
-  Tensor around = graph::padded(site.x, graph::pads(site.before, site.before), 0, w);
-  Tensor whole = joined_blocks(convolved(site, around), stride, w);
+  site.after = site.before;
+  Tensor whole = joined_blocks(convolved(site), stride, w);
   Tensor y = graph::padded(whole, graph::pads(before, after), 0, w);
   return finished(site, y, bias, x.tensor.rank() == rank + 2);
 }

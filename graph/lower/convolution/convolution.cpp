@@ -1,0 +1,51 @@
+// The lowering of convolutions. Which way is best follows from the device and from how many
+// channels a filter sees, and is nothing to tune.
+#include "graph/lower/convolution/convolution_filters.h"
+#include "graph/lower/convolution/convolution_programs.h"
+#include "graph/lower/lowering.h"
+
+namespace tilewright::graph {
+namespace {
+
+constexpr std::size_t plane = 2;  // axes
+
+bool is_for_host(const Task& task, const dsl::Target& target) {
+  return !target.is_gpu() && task.dtype == DType::f32 &&
+         task.attributes.sizes.rank() <= static_cast<int>(plane);
+}
+
+bool is_convolution(const TaskList& list, const Region& region) {
+  return list.tasks[region.tasks[0]].op == Op::convolution;
+}
+
+LoweredRegion lower_convolution(const TaskList& list, const Region& region,
+                                const dsl::Target& target, const BlockSizes&) {
+  const ConvolutionSite site(list, region, target, plane);
+  if (is_convolved_by_products(site.task, target)) return convolve_by_products(site);
+  return is_for_host(site.task, target) ? convolve_by_channel(site) : convolve_in_place(site);
+}
+
+void describe_convolution(const TaskList& list, const Region& region, autotune::Record& problem) {
+  const ConvolutionShape shape(list.tasks[region.tasks[0]], 1);
+  problem.set("images", std::to_string(shape.images));
+  problem.set("groups", std::to_string(shape.groups));
+  problem.set("channels", std::to_string(shape.channels));
+  problem.set("outputs", std::to_string(shape.outputs));
+  problem.set("places", std::to_string(shape.places()));
+  problem.set("windows", std::to_string(shape.windows()));
+}
+
+}  // namespace
+
+bool is_convolved_by_products(const Task& task, const dsl::Target& target) {
+  return task.op == Op::convolution && is_for_host(task, target) &&
+         task.operands[1].view.shape[1] > 1;
+}
+
+constinit const Lowering lowerings::convolution = {.name = "convolution",
+                                                   .matches = is_convolution,
+                                                   .lower = lower_convolution,
+                                                   .describe = describe_convolution,
+                                                   .use_packed = use_packed_filters};
+
+}  // namespace tilewright::graph

@@ -1,0 +1,117 @@
+#include "graph/lower/convolution/convolution_filters.h"
+
+#include <algorithm>
+
+#include "runtime/base/divide_up.h"
+
+namespace tilewright::graph {
+namespace {
+
+// Rows of a product that is not packed again (dsl/target/packed_product.h), in whole blocks of
+// accumulators; and columns of one, likewise.
+constexpr std::int64_t most_rows = 40, row_quantum = 8, vectors = 3;
+constexpr std::int64_t few_windows = 64;  // of which the last vector would leave too much empty
+
+// The largest width that leaves no rest; with one group the last panel may be filled up.
+std::int64_t width_of(std::int64_t outputs, std::int64_t groups, std::int64_t most,
+                      std::int64_t quantum) {
+  if (outputs <= most) return outputs;
+  for (std::int64_t width = most; width >= quantum; width -= quantum)
+    if (outputs % width == 0) return width;
+  if (groups == 1) return most;
+  for (std::int64_t width = most;; --width)
+    if (outputs % width == 0) return width;
+}
+
+}  // namespace
+
+ConvolutionFilters::ConvolutionFilters(const ConvolutionSite& site)
+    : site_(site),
+      vectors_go_along_(site.shape.windows() <= few_windows &&
+                        site.shape.axes[1].windows <= most_rows &&
+                        site.shape.outputs >= vectors * site.target.lanes),
+      width_(vectors_go_along_
+                 ? width_of(site.shape.outputs, site.shape.groups, vectors * site.target.lanes,
+                            vectors * site.target.lanes)
+                 : width_of(site.shape.outputs, site.shape.groups, most_rows, row_quantum)) {}
+
+std::int64_t ConvolutionFilters::group_panels() const {
+  return divide_up(site_.shape.outputs, width_);
+}
+std::int64_t ConvolutionFilters::panel_elements() const {
+  return site_.shape.channels * site_.shape.places() * width_;
+}
+bool ConvolutionFilters::are_packed() const {
+  return site_.list.storages[site_.task.operands[1].storage].kind == StorageKind::packed;
+}
+
+Scratch ConvolutionFilters::scratch() const {
+  return {DType::f32, site_.shape.groups * group_panels() * panel_elements()};
+}
+
+LoweredProgram ConvolutionFilters::pack(const std::vector<Scratch>& scratch) const {
+  const ConvolutionShape& shape = site_.shape;
+  const WindowAxis &rows = shape.axes[0], &columns = shape.axes[1];
+  dsl::Tracer tracer("convolution_filters");
+  Parameters parameters(tracer, site_.list, site_.region);
+  const StorageId storage = site_.task.operands[1].storage;
+  parameters.add(storage);
+  dsl::Tile to = parameters.add_scratch(1, scratch[1]);
+  ProgramGrid programs = open_grid({group_panels(), shape.groups, 1}, site_.target);
+  Offset from(shape.filter_offset), panel;
+  dsl::Operand left = shape.outputs;  // outputs of this panel and those behind it
+  if (const dsl::Tile& group = programs.index[1]; group.defined()) {
+    from.add(group, shape.outputs * shape.output_stride);
+    panel.add(group, group_panels() * panel_elements());
+  }
+  if (const dsl::Tile& number = programs.index[0]; number.defined()) {
+    from.add(number, width_ * shape.output_stride);
+    panel.add(number, panel_elements());
+    left = shape.outputs - number * width_;
+  }
+  const std::int64_t row_elements = shape.channels * columns.kernel * width_;
+  dsl::Desc filters = dsl::make_desc(
+      parameters.pointer(storage) + from, {rows.kernel, shape.channels, columns.kernel, left},
+      {rows.filter_stride, shape.filter_stride, columns.filter_stride, shape.output_stride});
+  dsl::Desc packed =
+      dsl::make_desc(to + panel, {rows.kernel, shape.channels, columns.kernel, width_},
+                     {row_elements, columns.kernel * width_, width_, 1});
+  dsl::store(
+      packed, {0, 0, 0, 0},
+      dsl::load(filters, {0, 0, 0, 0}, {rows.kernel, shape.channels, columns.kernel, width_}));
+  return {tracer.finish(), programs.grid, parameters.memory()};
+}
+
+void use_packed_filters(TaskList& list, const Region& region, const dsl::Target& host) {
+  Task& task = list.tasks[region.tasks[0]];
+  if (!is_convolved_by_products(task, host)) return;
+  TaskOperand& filters = task.operands[1];
+  if (filters.number || filters.producer) return;
+  const Storage& from = list.storages[filters.storage];
+  if (from.kind != StorageKind::input || !from.is_frozen || !from.writers.empty()) return;
+  const ConvolutionSite site(list, region, host, 2);
+  const ConvolutionShape& shape = site.shape;
+  const ConvolutionFilters panels(site);
+  const std::int64_t outputs = shape.groups * shape.outputs;
+  const std::int64_t depth = shape.channels * shape.places();
+  Storage packed;
+  packed.kind = StorageKind::packed;
+  packed.dtype = from.dtype;
+  packed.input = from.input;
+  packed.packed_from = {{shape.axes[0].kernel, shape.channels, shape.axes[1].kernel, outputs},
+                        {shape.axes[0].filter_stride, shape.filter_stride,
+                         shape.axes[1].filter_stride, shape.output_stride},
+                        shape.filter_offset};
+  packed.panels = {panels.width(), false};
+  packed.elements = packed.panels.elements(depth, outputs);
+  auto known = std::ranges::find_if(list.storages, [&](const Storage& s) {
+    return s.kind == StorageKind::packed && s.input == packed.input &&
+           s.packed_from == packed.packed_from && s.panels == packed.panels;
+  });
+  filters.storage = static_cast<StorageId>(known - list.storages.begin());
+  if (known == list.storages.end()) list.storages.push_back(std::move(packed));
+  filters.view.strides = row_major_strides(filters.view.shape);
+  filters.view.offset = 0;
+}
+
+}  // namespace tilewright::graph

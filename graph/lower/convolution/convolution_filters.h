@@ -1,0 +1,36 @@
+// The filters of a convolution in the order in which the host's products read them: packed panels
+// of `width` outputs, each [rows of a window, channels * columns of a window, width]. One that is
+// frozen is packed once (packed_weights.h); the others by a program of the region at each call.
+#pragma once
+
+#include <vector>
+
+#include "graph/lower/convolution/convolution_programs.h"
+
+namespace tilewright::graph {
+
+class ConvolutionFilters {
+ public:
+  explicit ConvolutionFilters(const ConvolutionSite& site);
+
+  // Vectors of a product go along the outputs, not along windows, of which there are few.
+  bool vectors_go_along() const { return vectors_go_along_; }
+  std::int64_t width() const { return width_; }
+  std::int64_t group_panels() const;
+  std::int64_t panel_elements() const;
+  // The task reads a packed copy.
+  bool are_packed() const;
+  // Packs them into the region's scratch memory 1.
+  Scratch scratch() const;
+  LoweredProgram pack(const std::vector<Scratch>& scratch) const;
+
+ private:
+  const ConvolutionSite& site_;
+  bool vectors_go_along_;
+  std::int64_t width_;
+};
+
+// Has a convolution read a packed copy of its filters where they are a frozen input.
+void use_packed_filters(TaskList& list, const Region& region, const dsl::Target& host);
+
+}  // namespace tilewright::graph

@@ -1,0 +1,38 @@
+// The ways in which a convolution becomes programs (convolution.cpp chooses).
+#pragma once
+
+#include "graph/lower/convolution/convolution_shape.h"
+#include "graph/lower/frame.h"
+
+namespace tilewright::graph {
+
+// What the programs of one region have in common.
+struct ConvolutionSite {
+  ConvolutionSite(const TaskList& list, const Region& region, const dsl::Target& target,
+                  std::size_t axes)
+      : list(list),
+        region(region),
+        target(target),
+        task(list.tasks[region.tasks[0]]),
+        shape(task, axes) {}
+
+  const TaskList& list;
+  const Region& region;
+  const dsl::Target& target;
+  const Task& task;
+  ConvolutionShape shape;
+};
+
+// Programs that copy and programs that read the copy are launched in turns, so many at most: a plan
+// lists them all.
+inline constexpr std::int64_t most_turns = 128;
+
+// Whether the task is a convolution whose programs are of the first of these.
+bool is_convolved_by_products(const Task& task, const dsl::Target& target);
+// On a host, of f32 over one or two axes: filters that see several channels, and those of one.
+LoweredRegion convolve_by_products(const ConvolutionSite& site);
+LoweredRegion convolve_by_channel(const ConvolutionSite& site);
+// On any device, of any axes and types: each element of x is read where it lies.
+LoweredRegion convolve_in_place(const ConvolutionSite& site);
+
+}  // namespace tilewright::graph
