@@ -54,6 +54,34 @@ def attention(q, k, v, causal=False):
     return F.scaled_dot_product_attention(q, k, v, is_causal=causal and rows == keys, enable_gqa=q.shape[1] != k.shape[1])
 
 
+def convolution(x, w, b, stride, padding, groups):
+    return (F.conv1d if x.dim() == 3 else F.conv2d)(x, w, b, stride=stride, padding=padding, groups=groups)
+
+
+def transposed_convolution(x, w, b, stride, padding, groups):
+    return F.conv_transpose2d(x, w, b, stride=stride, padding=padding, groups=groups)
+
+
+def onnx_convolution(op, x, w, b, stride, padding, groups):
+    """A session with weights that are constants, as many threads as PyTorch has."""
+    import onnx
+    import onnxruntime
+    from onnx import helper, numpy_helper
+
+    node = helper.make_node("Conv" if op == "convolution" else "ConvTranspose", ["x", "w", "b"], ["y"],
+                            kernel_shape=list(w.shape[2:]), strides=stride, pads=padding * 2, group=groups)
+    graph = helper.make_graph(
+        [node], "convolution", [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, list(x.shape))],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(w.numpy(), "w"), numpy_helper.from_array(b.numpy(), "b")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = torch.get_num_threads(), 1
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    given = {"x": x.numpy()}
+    return lambda: session.run(None, given)
+
+
 # Functions of the arguments in the order in which tools/bench gives them.
 OPS = {
     "linear": lambda x, w: F.linear(x, w),
@@ -61,6 +89,8 @@ OPS = {
     "matmul": lambda a, b: a @ b,
     "gated": lambda x, gate, up: F.silu(F.linear(x, gate)) * F.linear(x, up),
     "attention": attention,
+    "convolution": convolution,
+    "transposed convolution": transposed_convolution,
     "softmax": lambda x, w, b, t: torch.softmax(x, -1),
     "layer_norm": lambda x, w, b, t: F.layer_norm(x, (x.shape[-1],), w, b),
     "rms_norm+residual": lambda x, w, b, t, y: (F.rms_norm(x + y, (x.shape[-1],), w, 1e-5), x + y),
@@ -107,13 +137,15 @@ class Case:
             return
         arguments = [[random(a) for a in question["arguments"]] for _ in range(sets)]
         constant = [bool(a.get("constant")) for a in question["arguments"]]
-        options = {k: question[k] for k in ("causal",) if k in question}
+        options = {k: question[k] for k in ("causal", "stride", "padding", "groups") if k in question}
         if op.startswith("linear int"):
             self.quantised(op, arguments)
             return
         function = OPS[op]
         self.add("torch", lambda: [lambda s=s: function(*s, **options) for s in arguments])
         self.add("inductor", lambda: self.compiled(lambda *a: function(*a, **options), arguments, constant))
+        if op in ("convolution", "transposed convolution"):
+            self.add("onnxruntime", lambda: [onnx_convolution(op, *s, **options) for s in arguments])
 
     def quantised(self, op, arguments):
         if op == "linear int8":
