@@ -60,6 +60,7 @@ class Analysis {
         return shape_facts(inst, result, type(inst.operands[0]), facts_[inst.operands[0]]);
       case ir::OpClass::memory: return inst.op == Op::load_ ? load(inst) : unknown_facts(result);
       case ir::OpClass::reduction: return reduce(inst);
+      case ir::OpClass::selection:
       case ir::OpClass::contraction:
       case ir::OpClass::exchange:
       case ir::OpClass::control:

@@ -165,6 +165,10 @@ class Interpreter {
       case OpClass::elementwise: return elementwise(inst);
       case OpClass::creation: return creation(inst);
       case OpClass::shape: return shape(inst);
+      case OpClass::selection:
+        return set(inst.results[0], gather_data(data(inst.operands[0]), data(inst.operands[1]),
+                                                type(inst.operands[0]).shape, inst.get<Axis>().axis,
+                                                type(inst.results[0])));
       case OpClass::memory: return memory(inst);
       case OpClass::reduction:
         return set(inst.results[0], reduce_data(data(inst.operands[0]), type(inst.operands[0]),

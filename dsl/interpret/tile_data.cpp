@@ -1,5 +1,6 @@
 #include "dsl/interpret/tile_data.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "dsl/ir/scalar.h"
@@ -167,6 +168,24 @@ TileDataPtr permute_data(const TileData& x, const Shape& from, const std::vector
   Strides of_operand = row_major_strides(from), strides;
   for (int dim : dims) strides.push_back(of_operand[dim]);
   return gathered(x, strides, result);
+}
+
+TileDataPtr gather_data(const TileData& x, const TileData& index, const Shape& from, int axis,
+                        const Type& result) {
+  auto out = std::make_shared<TileData>(result);
+  const Split source(from, axis), places(result.shape, axis);
+  for (std::int64_t o = 0; o < places.outer; ++o)
+    for (std::int64_t k = 0; k < places.along; ++k)
+      for (std::int64_t i = 0; i < places.inner; ++i) {
+        auto at = static_cast<std::size_t>((o * places.along + k) * places.inner + i);
+        std::int64_t chosen = std::clamp<std::int64_t>(index.integer[at], 0, source.along - 1);
+        auto of = static_cast<std::size_t>((o * source.along + chosen) * source.inner + i);
+        if (out->floating.empty())
+          out->integer[at] = x.integer[of];
+        else
+          out->floating[at] = x.floating[of];
+      }
+  return out;
 }
 
 TileDataPtr reduce_data(const TileData& x, const Type& type, const Reduction& reduction,

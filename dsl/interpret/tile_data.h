@@ -48,6 +48,9 @@ TileDataPtr splat_data(const TileData& scalar, const Type& result);
 TileDataPtr broadcast_data(const TileData& x, const Shape& from, const Type& result);
 TileDataPtr permute_data(const TileData& x, const Shape& from, const std::vector<int>& dims,
                          const Type& result);
+// The element of `x` at the index along the axis, which is taken to the nearest there is.
+TileDataPtr gather_data(const TileData& x, const TileData& index, const Shape& from, int axis,
+                        const Type& result);
 // Sums and products of f32, f16 and bf16 accumulate in double and are rounded once. The index of a
 // maximum or minimum is that of the first of equals; a NaN beats every number.
 TileDataPtr reduce_data(const TileData& x, const Type& type, const Reduction& reduction,

@@ -334,6 +334,7 @@ void evaluate_elements(Op op, DType operand, DType result, std::span<const Colum
     case Op::reshape_:
     case Op::permute_:
     case Op::convert_layout_:
+    case Op::gather_:
     case Op::offset_:
     case Op::load_:
     case Op::store_:

@@ -158,7 +158,8 @@ class LoopNestVerifier {
 
 bool may_be_virtual(const Inst& inst) {
   OpClass c = info(inst.op).op_class;
-  return c == OpClass::elementwise || c == OpClass::creation || c == OpClass::shape || loads(inst);
+  return c == OpClass::elementwise || c == OpClass::creation || c == OpClass::shape ||
+         c == OpClass::selection || loads(inst);
 }
 
 bool goes_through_tile(const Function& function, const Inst& inst) {
@@ -171,6 +172,7 @@ bool goes_through_tile(const Function& function, const Inst& inst) {
     case OpClass::elementwise:
     case OpClass::creation:
     case OpClass::shape:
+    case OpClass::selection:
     case OpClass::contraction:
     case OpClass::exchange:
     case OpClass::control: break;

@@ -19,6 +19,7 @@ enum class OpClass : std::uint8_t {
   elementwise,
   creation,
   shape,
+  selection,
   memory,
   reduction,
   contraction,

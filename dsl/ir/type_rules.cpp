@@ -178,6 +178,22 @@ Types permute(const RuleContext& site) {
   return {x.with_shape(shape)};
 }
 
+Types gather(const RuleContext& site) {
+  const Type &source = site.operand(0), &index = site.operand(1);
+  int axis = site.get<Axis>().axis;
+  site.expect_value(0);
+  site.expect(axis >= 0 && axis < source.shape.rank(), "the axis ", axis, " is outside the ",
+              source.shape.rank(), " axes of ", source);
+  site.expect(index.is_value() && (index.dtype == DType::i32 || index.dtype == DType::i64),
+              "the index is ", index, "; it must be i32 or i64: cast it");
+  bool fits = index.shape.rank() == source.shape.rank();
+  for (int i = 0; fits && i < index.shape.rank(); ++i)
+    fits = i == axis || index.shape[i] == source.shape[i];
+  site.expect(fits, "the index has the shape ", index.shape, ", the source ", source.shape,
+              "; they must agree but for axis ", axis);
+  return {source.with_shape(index.shape)};
+}
+
 Types offset(const RuleContext& site) {
   site.expect(site.operand(0).is_pointer(), "operand 0 is ", site.operand(0),
               "; it must be a pointer");

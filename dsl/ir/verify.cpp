@@ -70,8 +70,8 @@ class Verifier {
            "has a barrier before its scratch, and no place in shared memory");
     bool may_exchange = is_loop ? s.stages != 0
                                 : inst.op == Op::convert_layout_ || inst.op == Op::reshape_ ||
-                                      inst.op == Op::reduce_ || inst.op == Op::dot_ ||
-                                      inst.op == Op::atomic_;
+                                      inst.op == Op::gather_ || inst.op == Op::reduce_ ||
+                                      inst.op == Op::dot_ || inst.op == Op::atomic_;
     expect(may_exchange || s.shared_bytes == 0, inst,
            "has a place in shared memory; only exchanges, products and loops with stages have");
   }

@@ -80,6 +80,7 @@ class LayoutVerifier {
       case OpClass::elementwise:
       case OpClass::exchange: return all_as(inst, inst.results[0]);
       case OpClass::shape: return shape(inst);
+      case OpClass::selection: return same(inst, inst.operands[1], inst.results[0], "the index");
       case OpClass::memory:
         if (inst.op == Op::make_desc_) return;
         return all_as(inst, inst.results.empty() ? inst.operands[1] : inst.results[0]);

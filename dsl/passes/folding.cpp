@@ -59,6 +59,7 @@ std::optional<Value> Folder::fold(const ir::Inst& inst) {
     case ir::OpClass::creation:
     case ir::OpClass::shape: return fold_shape(*this, inst);
     case ir::OpClass::memory: return fold_load(*this, inst);
+    case ir::OpClass::selection:
     case ir::OpClass::reduction:
     case ir::OpClass::contraction:
     case ir::OpClass::exchange:

@@ -50,6 +50,16 @@ TEST(TypeRules, ProductsAreOfTilesOfTwoAxes) {
         concat("[dot] operand ", i, " is f32[16]; it must have two axes"));
 }
 
+TEST(TypeRules, ElementsAreGatheredByAnIndexOfTheSourcesAxes) {
+  EXPECT_EQ(said_of("%a = gather %wide, %wide, 0 : i32[16]"), "no error");
+  for (const char* axis : {"1", "-1"})
+    expect_contains(said_of(concat("%a = gather %wide, %wide, ", axis, " : i32[16]")),
+                    concat("[gather] the axis ", axis, " is outside the 1 axes of i32[16]"));
+  expect_contains(said_of("%a = gather %sums, %wide, 0 : f32[16x16]"),
+                  "[gather] the index has the shape");
+  expect_contains(said_of("%a = gather %wide, %desc, 0 : i32[16]"), "the index is desc<f32, 2>");
+}
+
 TEST(TypeRules, APointerToBoolIsNoCondition) {
   EXPECT_EQ(said_of("%a = select %yes, %n, %one : i64"), "no error");
   expect_contains(said_of("%a = select %flags, %n, %one : i64"),

@@ -149,6 +149,10 @@ class Transformation {
       case ir::OpClass::shape:
         if (!any_companion(inst)) return std::nullopt;
         return builder_.append(inst.op, {error(inst.operands[0])}, inst.immediate);
+      case ir::OpClass::selection:
+        if (!companion(inst.operands[0])) return std::nullopt;
+        return builder_.append(inst.op, {error(inst.operands[0]), made(inst.operands[1])},
+                               inst.immediate);
       case ir::OpClass::memory:
         if (inst.op != Op::load_ || inst.operands.size() < 3 || !companion(inst.operands[2]))
           return std::nullopt;

@@ -13,8 +13,7 @@ using ir::Value;
 
 namespace {
 
-constexpr double largest = 100;         // of floating values that are kept
-constexpr std::int64_t most = 1 << 11;  // elements of a tile
+constexpr double largest = 100;  // of floating values that are kept
 
 }  // namespace
 
@@ -313,38 +312,6 @@ void TileGenerator::reinterpret() {
     x.value = append(Op::and_, {x.value, splat(bits, type(x).shape)});
   }
   keep({append(Op::bitcast_, {x.value}, to)});
-}
-
-void TileGenerator::change_shape() {
-  Entry x = any();
-  Shape from = type(x).shape;
-  Value value = x.value;
-  std::int64_t count = element_count(from);
-  switch (below(4)) {
-    case 0: {
-      std::vector<int> dims;
-      for (int i = 0; i < from.rank(); ++i) dims.push_back(i);
-      std::ranges::shuffle(dims, random_);
-      value = append(Op::permute_, {value}, ir::Permutation{dims});
-      break;
-    }
-    case 1: {
-      std::int64_t by = pick<std::int64_t>({1, 2, 3, 4, 5});
-      Shape to = count % by == 0 ? Shape{count / by, by} : Shape{count};
-      value = append(Op::reshape_, {value}, ir::Extent{to});
-      break;
-    }
-    default: {
-      int axis = static_cast<int>(below(from.rank() + 1));
-      std::int64_t times = pick<std::int64_t>({1, 2, 3, 5});
-      if (from.rank() > 2 || count * times > most) return;
-      value = append(Op::expand_dims_, {value}, ir::Axis{axis});
-      Shape to = type(value).shape;
-      to[axis] = times;
-      value = append(Op::broadcast_, {value}, ir::Extent{to});
-    }
-  }
-  keep({value, x.exact, x.range});
 }
 
 void TileGenerator::reduce() {

@@ -72,6 +72,8 @@ class TileGenerator {
   Shape shape();
   DType dtype();
 
+  static constexpr std::int64_t most = 1 << 11;  // elements of a tile
+
   // Steps, each of which adds to the pool.
   void step();
   void load_block();
@@ -81,7 +83,7 @@ class TileGenerator {
   void convert();
   void reinterpret();
   void through_float8(const Entry& entry);
-  void change_shape();
+  void change_shape();  // tile_shapes.cpp
   void reduce();
   void dot();
   ir::Precision precision(DType operand);

@@ -179,6 +179,7 @@ void Emitter::sweep_lanes(LoopNest& s) {
     if (copies > 1) up_to(index(0), whole, copies);
     up_to(copies > 1 ? whole : index(0), all, 1);
   } else if (llvm::Value* lead = elements_before_aligned(s)) {
+    leads_ = true;
     masked_vector(s, index(0), lead, accumulators);
     std::int64_t step = copies * lanes_;
     auto* whole = b_.CreateAnd(b_.CreateSub(index(width), lead), index(-step));
@@ -190,6 +191,7 @@ void Emitter::sweep_lanes(LoopNest& s) {
       masked_vector(s, b_.CreateAdd(end, at), index(width), accumulators);
     });
     levels_.back().done.clear();
+    leads_ = false;
   } else {
     std::int64_t done = 0;
     if (full > short_row) {

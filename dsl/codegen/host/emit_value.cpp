@@ -59,6 +59,7 @@ Lanes Emitter::evaluate_here(Value value, const Position& position) {
   switch (info(inst->op).op_class) {
     case ir::OpClass::memory: return load_value(*inst, position);
     case ir::OpClass::shape: return evaluate_shape(*inst, position);
+    case ir::OpClass::selection: return gathered(*inst, position);
     case ir::OpClass::creation: {
       if (inst->op == Op::splat_) return evaluate(inst->operands[0], {});
       check(inst->op == Op::arange_, "not a creation of tiles");

@@ -168,6 +168,17 @@ class Emitter : Arithmetic {
   llvm::Value* spread(const Lanes& lanes);  // as a vector of lanes_ (or the element if 1)
   llvm::Value* iota(llvm::Type* element);
 
+  // emit_gather.cpp
+  struct Course;
+  std::optional<Course> course_of(ir::Value index, int axis) const;
+  Lanes gathered(const ir::Inst& inst, const Position& position);
+  Lanes one_by_one(const ir::Inst& inst, const Slot& source, int axis, const Position& position);
+  llvm::Value* clamped(llvm::Value* place, DType dtype, std::int64_t size);
+  Lanes at_distance(const Slot& source, int axis, std::int64_t distance, std::int64_t places,
+                    const Position& position);
+  Lanes with_bits_exchanged(const Slot& source, int axis, std::int64_t bits,
+                            const Position& position);
+
   // emit_lookup.cpp
   llvm::Value* scale(llvm::Value* x, llvm::Value* n) override;
   llvm::Value* widen_upper_half(llvm::Value* value) override;
@@ -349,6 +360,7 @@ class Emitter : Arithmetic {
   int copy_ = 0;                        // of its body that is being emitted
   bool flushes_ = false;                // subnormals, where they are rounded to bf16
   llvm::Value* tail_ = nullptr;         // mask of the active lanes; null: all
+  bool leads_ = false;                  // vectors begin at other places than multiples of lanes
   std::optional<ir::Value> rows_ = {};  // that it goes through along the first axis; none: all
   std::optional<ir::Value> columns_ = {};     // and along the last, that of the lanes
   std::set<const ir::Inst*> aligned_stores_;  // where no lane is masked off

@@ -105,6 +105,7 @@ class Analysis {
         return need_all(inst);  // what pointers are computed from must be right everywhere
       case OpClass::control: return control(inst);
       case OpClass::creation:
+      case OpClass::selection:
       case OpClass::exchange:
       case OpClass::hint: return need_all(inst);
     }

@@ -132,7 +132,9 @@ void Emitter::atomic_update(const Inst& inst) {
   std::vector<int> first = layout::first_duplicates(layout);
   for (std::size_t r = 0; r < first.size(); ++r)
     old.values[r] = old.values[static_cast<std::size_t>(first[r])];
-  if (own != nullptr) old = through_shared(inst, old, type.dtype, type.shape, layout, type.shape);
+  if (own != nullptr)
+    old = through_shared(inst, old, type, layout,
+                         [&](int r) { return place_in(layout, type.shape, r); });
   set(result, std::move(old));
 }
 

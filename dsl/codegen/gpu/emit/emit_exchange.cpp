@@ -211,42 +211,73 @@ Registers Emitter::read_shared(const Layout& to, DType dtype, const Conversion& 
   return result;
 }
 
-Registers Emitter::through_shared(const ir::Inst& inst, const Registers& from, DType dtype,
-                                  const Shape& written, const Layout& to, const Shape& read) {
-  std::int64_t bytes = element_count(written) * size_bytes(dtype);
+// The number of an element in row-major order.
+llvm::Value* Emitter::place_in(const Layout& layout, const Shape& shape, int reg) {
+  Strides strides = row_major_strides(shape);
+  llvm::Value* index = i32(0);
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    index =
+        b_.CreateAdd(index, b_.CreateMul(coordinate_value(layout, axis, reg), i32(strides[axis])));
+  return index;
+}
+
+Registers Emitter::through_shared(const ir::Inst& inst, const Registers& from, const ir::Type& type,
+                                  const Layout& to,
+                                  const std::function<llvm::Value*(int)>& place_of) {
+  const DType dtype = type.dtype;
+  std::int64_t bytes = element_count(type.shape) * size_bytes(dtype);
   begin_scratch(inst, bytes);
   touching(0, bytes);
-  auto place = [&](const Layout& layout, const Shape& shape, int reg) {
-    Strides strides = row_major_strides(shape);
-    llvm::Value* index = i32(0);
-    for (int axis = 0; axis < shape.rank(); ++axis)
-      index = b_.CreateAdd(index,
-                           b_.CreateMul(coordinate_value(layout, axis, reg), i32(strides[axis])));
-    return index;
-  };
   llvm::Value* own = owns(from.layout);
   std::vector<int> first = layout::first_duplicates(from.layout);
   for (int r = 0; r < from.layout.registers(); ++r) {
     if (first[static_cast<std::size_t>(r)] != r) continue;
-    llvm::Value* on = both(own, inside(from.layout, written, r));
-    store_one(shared(0, dtype, place(from.layout, written, r)), dtype,
+    llvm::Value* on = both(own, inside(from.layout, type.shape, r));
+    store_one(shared(0, dtype, place_in(from.layout, type.shape, r)), dtype,
               from.values[static_cast<std::size_t>(r)], on);
   }
   barrier();
   touching(0, bytes);
   Registers result{to, {}, nullptr};
   first = layout::first_duplicates(to);
+  const Shape& read = function_.type(inst.results[0]).shape;
   for (int r = 0; r < to.registers(); ++r) {
     auto same = static_cast<std::size_t>(first[static_cast<std::size_t>(r)]);
     if (same < static_cast<std::size_t>(r)) {
       result.values.push_back(result.values[same]);
       continue;
     }
-    llvm::Value* index = place(to, read, r);
+    llvm::Value* index = place_of(r);
     if (llvm::Value* in = inside(to, read, r)) index = b_.CreateSelect(in, index, i32(0));
     result.values.push_back(load_one(shared(0, dtype, index), dtype, nullptr, nullptr));
   }
   return result;
+}
+
+void Emitter::gather(const ir::Inst& inst) {
+  const ir::Type &source = function_.type(inst.operands[0]),
+                 &result = function_.type(inst.results[0]);
+  const DType by = function_.type(inst.operands[1]).dtype;
+  const auto axis = inst.get<ir::Axis>().axis;
+  const std::int64_t stride = row_major_strides(source.shape)[axis];
+  const Registers chosen = get(inst.operands[1]);
+  auto number = [&](std::int64_t value) {
+    return llvm::ConstantInt::get(chosen.values[0]->getType(), static_cast<std::uint64_t>(value));
+  };
+  set(inst.results[0],
+      through_shared(
+          inst, get(inst.operands[0]), source, function_.layout(inst.results[0]), [&](int r) {
+            llvm::Value* at = chosen.values[static_cast<std::size_t>(r)];
+            at = integer_op(ir::Op::max_, by, {at, number(0)});
+            at = integer_op(ir::Op::min_, by, {at, number(source.shape[axis] - 1)});
+            at = b_.CreateMul(convert(at, by, DType::i32), i32(stride));
+            Strides others = row_major_strides(source.shape);
+            for (int other = 0; other < result.shape.rank(); ++other)
+              if (other != axis)
+                at = b_.CreateAdd(at, b_.CreateMul(coordinate_value(chosen.layout, other, r),
+                                                   i32(others[other])));
+            return at;
+          }));
 }
 
 }  // namespace tilewright::dsl::gpu

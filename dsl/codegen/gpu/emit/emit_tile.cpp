@@ -139,7 +139,8 @@ void Emitter::shape_op(const Inst& inst) {
   }
   require(from.is_value(), "[reshape] ", describe(inst.where),
           ": a tile of pointers cannot be reshaped on a GPU; reshape the offsets");
-  set(result, through_shared(inst, get(operand), from.dtype, from.shape, layout, to.shape));
+  set(result, through_shared(inst, get(operand), from, layout,
+                             [&](int r) { return place_in(layout, to.shape, r); }));
 }
 
 // The XOR of a term for each bit of the thread's number that is set; null for 0. It is computed

@@ -137,6 +137,7 @@ void Emitter::instruction(const Inst& inst) {
     case ir::OpClass::contraction: return dot(inst);
     case ir::OpClass::exchange: return cluster_reduce(inst);
     case ir::OpClass::shape: return shape_op(inst);
+    case ir::OpClass::selection: return gather(inst);
     case ir::OpClass::creation: return is_tile(inst.results[0]) ? creation(inst) : scalar(inst);
     case ir::OpClass::elementwise:
       return is_tile(inst.results[0]) ? elementwise_tile(inst) : scalar(inst);

@@ -187,10 +187,13 @@ class Emitter : Arithmetic {
   // emit_exchange.cpp: between threads
   Registers convert_layout(const ir::Inst& inst, const Registers& from, const ir::Type& type,
                            const layout::Layout& to);
-  // Through shared memory: written as if it had the shape `written`, read as if it had `read`, both
-  // row-major.
-  Registers through_shared(const ir::Inst& inst, const Registers& from, DType dtype,
-                           const Shape& written, const layout::Layout& to, const Shape& read);
+  // Through shared memory, where a tile lies row-major: `place_of` gives which element of it a
+  // register of the result, whose layout is `to`, takes.
+  Registers through_shared(const ir::Inst& inst, const Registers& from, const ir::Type& type,
+                           const layout::Layout& to,
+                           const std::function<llvm::Value*(int)>& place_of);
+  llvm::Value* place_in(const layout::Layout& layout, const Shape& shape, int reg);
+  void gather(const ir::Inst& inst);
   Registers permuted(const Registers& from, const layout::Conversion& plan,
                      const layout::Layout& to);
   Registers shuffled(const Registers& from, const layout::Conversion& plan,

@@ -14,6 +14,7 @@
 //   a matrix product                  the accumulator of its tensor-core instruction; what is
 //                                     computed from it element by element stays there
 //   elementwise                       operands as the result
+//   gather                            the index as the result; the source goes through memory
 //   expand_dims, broadcast, permute   operand such that nothing moves
 //   a reduction's result              its operand's layout without the axis
 //   what a loop carries               one layout for its start, its turns and its result
@@ -145,6 +146,7 @@ class Assigner {
       case ir::OpClass::control: return control(inst);
       case ir::OpClass::memory: return memory(inst);
       case ir::OpClass::shape: return shape(inst);
+      case ir::OpClass::selection: return want(inst.operands[1], settled(inst.results[0]));
       case ir::OpClass::reduction: return reduction(inst);
       case ir::OpClass::contraction: return product(inst);
       case ir::OpClass::exchange:

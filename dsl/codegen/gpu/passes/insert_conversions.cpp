@@ -76,6 +76,7 @@ class Inserter {
         break;
       case ir::OpClass::memory: memory(inst); break;
       case ir::OpClass::shape: shape(inst); break;
+      case ir::OpClass::selection: bring(inst.operands[1], inst.results[0]); break;
       case ir::OpClass::reduction: return reduction(std::move(inst));
       case ir::OpClass::contraction: product(inst); break;
       case ir::OpClass::elementwise:

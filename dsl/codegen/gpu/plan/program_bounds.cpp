@@ -96,6 +96,7 @@ class Bounds {
     switch (ir::info(inst.op).op_class) {
       case ir::OpClass::contraction: return product(inst);
       case ir::OpClass::memory: return weight_of_access(inst, most) * most;
+      case ir::OpClass::selection: return 8 * most;
       case ir::OpClass::reduction:
       case ir::OpClass::exchange: return 4 * most;
       case ir::OpClass::control:

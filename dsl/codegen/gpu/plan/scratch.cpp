@@ -24,6 +24,10 @@ class Scratch {
   std::int64_t bytes(const Inst& inst) const {
     switch (ir::info(inst.op).op_class) {
       case ir::OpClass::shape: return shape(inst);
+      case ir::OpClass::selection: {
+        const ir::Type& source = function_.type(inst.operands[0]);
+        return element_count(source.shape) * size_bytes(source.dtype);
+      }
       case ir::OpClass::reduction: {
         WarpReduction over = warp_reduction(function_, inst);
         return over.parts == 1 ? 0 : over.bytes;

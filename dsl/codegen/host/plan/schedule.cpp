@@ -46,6 +46,7 @@ class SchedulePlanner {
         searched_(defs.function().types.size(), 0) {
     const std::vector<bool> is_right = right_operands(defs.function());
     ir::for_each_inst(defs.function().body, [&](const Inst& inst) {
+      if (inst.op == Op::gather_) read_as_array_[inst.operands[0]] = true;
       if (!needs_dense_operand(inst, defs)) return;
       // A dot reads panels in place.
       bool is_read_here = !is_right[inst.results[0]] || !panel_block(defs, inst.results[0]);
@@ -92,6 +93,7 @@ class SchedulePlanner {
         break;
       case OpClass::elementwise:
       case OpClass::creation:
+      case OpClass::selection:
       case OpClass::shape: break;
     }
     if (!defs_.is_tile(inst.results[0])) return scalar(inst);
