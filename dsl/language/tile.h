@@ -30,14 +30,9 @@
 //   &&, ||                       of bools, both sides computed     `and`, `or`
 //   dtypes                       never mix by themselves           promoted
 //
-// Triton's words that are not here: advance, argmax, argmin (`reduce` does them), assume,
-// associative_scan, atomic_cas, broadcast of two, cat, cdiv, clamp, cumprod, cumsum, debug_barrier,
-// device_assert, div_rn, dot_scaled, fdiv, flip, gather, histogram, inline_asm_elementwise,
-// interleave, join, make_block_ptr, map_elementwise, max_constancy, max_contiguous, multiple_of,
-// philox, rand and its kin, ravel, reduce with a function of one's own, softmax, sort, split,
-// sqrt_rn, static_range (a C++ loop does it), swizzle2d, topk, umulhi, xor_sum, zeros_like.
-// Everything here belongs to the one thread that traces; misuse raises `Error` with the line of the
-// kernel in front.
+// Words that are made of these stand in words/ and random.h; docs/language.md lists all of
+// Triton's, with what each is here, and those that are missing. Everything here belongs to the one
+// thread that traces; misuse raises `Error` with the line of the kernel in front.
 #pragma once
 
 #include <concepts>
@@ -55,11 +50,24 @@ namespace tilewright::dsl {
 
 class Tracer;
 
+// What stands in brackets behind a tile: for each `whole` an axis of it, in order, for each None
+// one of a single element. x[{whole, None}] is Triton's x[:, None]; axes that are not named follow.
+enum class Slice : std::uint8_t { whole, None };
+inline constexpr Slice whole = Slice::whole, None = Slice::None;
+struct Slices {
+  Slices(std::initializer_list<Slice> list,
+         std::source_location where = std::source_location::current())
+      : list(list), where(where) {}
+  std::vector<Slice> list;
+  std::source_location where;
+};
+
 // An immutable value of the program being traced.
 class Tile {
  public:
   Tile() = default;  // nothing: assign before use
   Tile(Tracer* tracer, ir::Value value);
+  Tile operator[](const Slices& slices) const;
   ir::Type type() const;  // raises `Error` once the trace that made the value is over
   DType dtype() const { return type().dtype; }
   Shape shape() const { return type().shape; }

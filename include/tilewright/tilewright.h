@@ -12,7 +12,12 @@
 
 #include "autotune/kernel_tuner.h"
 #include "dsl/language/kernel.h"
+#include "dsl/language/random.h"
 #include "dsl/language/tile.h"
+#include "dsl/language/words/arranging.h"
+#include "dsl/language/words/folding.h"
+#include "dsl/language/words/math.h"
+#include "dsl/language/words/ordering.h"
 #include "dsl/launch/compile.h"
 #include "dsl/launch/gpu_host.h"
 #include "dsl/target/target.h"
