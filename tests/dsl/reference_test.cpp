@@ -3,11 +3,11 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
 #include "dsl/ir/op.h"
+#include "runtime/base/env.h"
 #include "tests/source_folder.h"
 
 namespace tilewright::ir {
@@ -23,7 +23,7 @@ TEST(Reference, TheTableInTheReadmeIsTheOneThatOpsDefGives) {
   std::string text = in.str();
   auto begin = text.find(begin_mark) + begin_mark.size(), end = text.find(end_mark);
   ASSERT_NE(end, std::string::npos) << readme;
-  if (std::getenv("TILEWRIGHT_UPDATE_GOLDEN") != nullptr) {
+  if (env::update_golden()) {
     text.replace(begin, end - begin, op_reference());
     std::ofstream(readme) << text;
     return;

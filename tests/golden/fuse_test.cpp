@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -13,6 +12,7 @@
 #include "graph/ir/text.h"
 #include "graph/regions/text/text.h"
 #include "graph/run/plan_tasks.h"
+#include "runtime/base/env.h"
 #include "tests/source_folder.h"
 
 namespace tilewright::graph {
@@ -47,7 +47,7 @@ TEST_P(Fusion, GivesTheExpectedRegions) {
   EXPECT_EQ(print(graph), before);
   const FusedTasks tasks = fused_tasks(graph, {.device = Device::cpu()});
   const std::string now = print(tasks.list, tasks.regions);
-  if (std::getenv("TILEWRIGHT_UPDATE_GOLDEN") != nullptr && now != after)
+  if (env::update_golden() && now != after)
     std::ofstream(GetParam()) << before << divider << now;
   else
     EXPECT_EQ(now, after);

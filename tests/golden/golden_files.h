@@ -8,7 +8,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <ostream>
@@ -17,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/env.h"
 #include "tests/source_folder.h"
 
 namespace tilewright {
@@ -41,8 +41,7 @@ struct Golden {
   }
   void expect(const std::string& before, const std::string& after) const {
     auto [input, expected] = halves();
-    if (std::getenv("TILEWRIGHT_UPDATE_GOLDEN") != nullptr &&
-        (before != input || after != expected))
+    if (env::update_golden() && (before != input || after != expected))
       std::ofstream(file) << before << divider << after;
     else
       EXPECT_EQ(after, expected) << file;

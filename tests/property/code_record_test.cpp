@@ -12,7 +12,6 @@
 #include <llvm/Config/llvm-config.h>
 
 #include <cctype>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -22,6 +21,7 @@
 #include "dsl/codegen/host/codegen.h"
 #include "dsl/ir/text/text.h"
 #include "dsl/passes/pipeline.h"
+#include "runtime/base/env.h"
 #include "runtime/cpu/parallel.h"
 #include "tests/property/code_programs.h"
 #include "tests/source_folder.h"
@@ -109,11 +109,11 @@ void add(const CodeProgram& program, const std::string& name, const dsl::Target&
   code = without_metadata(target.is_gpu() ? dsl::gpu::gpu_llvm_text(function, target)
                                           : dsl::host_code_text(function, target, "llvm"));
   record[name + " " + program.name] = {short_hash(tile), short_hash(code)};
-  const char* folder = std::getenv("TILEWRIGHT_CODE_FOLDER");
-  if (folder == nullptr) return;
-  fs::create_directories(fs::path(folder) / name);
-  std::ofstream(fs::path(folder) / name / (program.name + ".tile")) << tile;
-  std::ofstream(fs::path(folder) / name / (program.name + ".ll")) << code;
+  if (env::code_folder().empty()) return;
+  const fs::path folder = fs::path(env::code_folder()) / name;
+  fs::create_directories(folder);
+  std::ofstream(folder / (program.name + ".tile")) << tile;
+  std::ofstream(folder / (program.name + ".ll")) << code;
 }
 
 class CodeRecord : public testing::TestWithParam<const char*> {};
@@ -131,7 +131,7 @@ TEST_P(CodeRecord, IsWhatIsGenerated) {
     add(program, name, target, made);
   set_thread_count(threads);
   EXPECT_GT(made.size(), target.is_gpu() ? 100U : 10U);
-  if (std::getenv("TILEWRIGHT_UPDATE_GOLDEN") != nullptr) write_record(name, made);
+  if (env::update_golden()) write_record(name, made);
   WrittenRecord record = read_record();
   bool same_llvm = record.llvm == LLVM_VERSION_STRING;
   std::vector<std::string> differs;

@@ -336,6 +336,32 @@ std::vector<std::vector<double>> composite_errors(const Node& node, const Operan
   return errors;
 }
 
+// Where a program adds integers exactly and multiplies in f64, the oracle's own sums are the less
+// exact ones: their rounding, by the weights that an identity matrix reads.
+void add_rounding_of_oracle(const Node& node, const Operands& x, std::vector<double>& errors) {
+  if (node.op != Op::quantized_linear || node.dtype != DType::f64 || errors.empty()) return;
+  const std::int64_t depth = x[0]->value.shape[-1], n = node.shape[-1];
+  HostTensor identity(DType::f64, {depth, depth});
+  for (std::int64_t i = 0; i < depth; ++i) identity.set_number(i * depth + i, 1);
+  Graph inner;
+  GraphBuilder builder(inner);
+  std::vector<NodeId> inputs = {builder.input(DType::f64, identity.shape)};
+  std::vector<const HostTensor*> operands = {&identity};
+  for (std::size_t i = 1; i < x.size(); ++i) {
+    operands.push_back(&x[i]->value);
+    inputs.push_back(builder.input(operands[i]->dtype, operands[i]->shape));
+  }
+  const NodeId id = builder.append(node.op, inputs);
+  const HostTensor weights = evaluate_node(inner, id, operands, Rounding::double_);
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    const auto row = static_cast<std::int64_t>(i) / n, column = static_cast<std::int64_t>(i) % n;
+    double size = 0;
+    for (std::int64_t k = 0; k < depth; ++k)
+      size += magnitude(*x[0], row * depth + k) * std::abs(weights.number(k * n + column));
+    errors[i] += gamma(static_cast<double>(depth) + 2, 0x1p-53) * size;
+  }
+}
+
 std::vector<double> constant_error(const Node& node, const HostTensor& y) {
   std::vector<double> errors(static_cast<std::size_t>(y.count()));
   for (std::int64_t i = 0; i < y.count(); ++i)
@@ -384,6 +410,7 @@ BoundedTensor bound_node(const Graph& graph, NodeId id, const Operands& x) {
       } else {
         std::vector<std::vector<double>> errors = composite_errors(node, x);
         result.error = errors[0];
+        add_rounding_of_oracle(node, x, result.error);
         for (std::size_t i = 1; i < errors.size(); ++i)
           result.others.push_back({y.others[i - 1], errors[i]});
       }

@@ -35,6 +35,14 @@ class Dice {
   std::mt19937_64 engine_;
 };
 
+// Elements of a random input; integers from low to below high.
+HostTensor random_tensor(Dice& dice, DType dtype, const Shape& shape, std::int64_t low,
+                         std::int64_t high);
+// Axes from the innermost in memory to the outermost.
+std::vector<int> random_order(Dice& dice, std::size_t axes);
+// Of a dense tensor whose axes lie in memory in that order.
+Strides strides_of(const std::vector<int>& order, const Shape& shape);
+
 class GraphGenerator {
  public:
   explicit GraphGenerator(std::uint64_t seed) : seed_(seed), dice_(seed), made_(1) {}

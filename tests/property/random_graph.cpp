@@ -8,7 +8,6 @@
 #include "tests/property/graph_generator.h"
 
 namespace tilewright::graph {
-namespace {
 
 HostTensor random_tensor(Dice& dice, DType dtype, const Shape& shape, std::int64_t low,
                          std::int64_t high) {
@@ -26,7 +25,6 @@ HostTensor random_tensor(Dice& dice, DType dtype, const Shape& shape, std::int64
   return tensor;
 }
 
-// Axes from the innermost in memory to the outermost.
 std::vector<int> random_order(Dice& dice, std::size_t axes) {
   std::vector<int> order(axes);
   std::iota(order.begin(), order.end(), 0);
@@ -35,7 +33,6 @@ std::vector<int> random_order(Dice& dice, std::size_t axes) {
   return order;
 }
 
-// Of a dense tensor whose axes lie in memory in that order.
 Strides strides_of(const std::vector<int>& order, const Shape& shape) {
   Strides strides(order.size());
   std::int64_t step = 1;
@@ -45,6 +42,8 @@ Strides strides_of(const std::vector<int>& order, const Shape& shape) {
   }
   return strides;
 }
+
+namespace {
 
 bool is_good(const BoundedTensor& x) {
   double limit = bit_width(x.value.dtype) < 32 ? 0.2 : 0.01;

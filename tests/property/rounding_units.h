@@ -14,12 +14,14 @@ inline constexpr double unknown = std::numeric_limits<double>::infinity();
 
 // Unit roundoff. The oracle works in double itself, so that f64 counts for both sides.
 inline double unit(DType dtype) {
+  if (is_float8(dtype)) return std::ldexp(1.0, -digits(dtype));
   if (dtype == DType::f16) return 0x1p-11;
   if (dtype == DType::bf16) return 0x1p-8;
   return dtype == DType::f64 ? 0x1p-51 : 0x1p-24;
 }
 inline double accumulator_unit(DType dtype) { return dtype == DType::f64 ? 0x1p-51 : 0x1p-24; }
 inline double least(DType dtype) {
+  if (is_float8(dtype)) return std::ldexp(1.0, 1 - exponent_bias(dtype) - digits(dtype));
   if (dtype == DType::f16) return 0x1p-25;
   return dtype == DType::f64 ? 0x1p-1022 : 0x1p-126;
 }
