@@ -17,7 +17,7 @@ enum class Marks : std::uint8_t { none, random };
 
 void expect_planned_is_meant(PlanForm form, std::uint64_t count, bool any_blocks = false,
                              Marks marks = Marks::none) {
-  for (std::uint64_t seed : seeds_of_test(count)) {
+  for (std::uint64_t seed : own_seeds_of_test(count)) {
     RandomGraph random = random_graph(seed);
     if (marks == Marks::random) mark_at_random(random.graph, seed);
     Graph graph = run_passes(random.graph);

@@ -97,6 +97,7 @@ class GraphGenerator {
   void grow_composite(Op op);
   void add_results(NodeId id);
   void grow_constant(Op op);
+  void write_inputs();
   void finish();
 
   std::uint64_t seed_;

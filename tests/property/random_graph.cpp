@@ -249,8 +249,25 @@ void GraphGenerator::grow() {
   }
 }
 
+// Some inputs are overwritten at the end, also by what a view or another input shows, and by what
+// was computed of themselves.
+void GraphGenerator::write_inputs() {
+  for (NodeId input = 0; input < size(); ++input) {
+    if (node(input).op != Op::input || !dice_.chance(10)) continue;
+    const bool is_written = std::ranges::any_of(
+        outline_.mutations, [&](const Mutation& m) { return m.input == input; });
+    for (int attempt = 0; attempt < 6 && !is_written; ++attempt) {
+      const NodeId value = any_value();
+      if (value == input || node(value).type() != node(input).type()) continue;
+      outline_.mutations.push_back({input, value});
+      break;
+    }
+  }
+}
+
 // Outputs: up to four of the computed nodes that nothing uses, and some with users.
 void GraphGenerator::finish() {
+  write_inputs();
   std::vector<bool> used(outline_.nodes.size());
   for (const Node& user : outline_.nodes)
     for (NodeId operand : user.operands) used[operand] = true;
