@@ -60,6 +60,9 @@ TEST(Pad, SaysWhatDoesNotFit) {
   expect_contains(error({4, 0}, PadMode::reflect), "the axis has 3 to add in this mode");
   expect_contains(error({0, 5}, PadMode::circular), "the axis has 4 to add in this mode");
   expect_contains(error({-1, 0}, PadMode::circular), "have no negative numbers");
+  for (const Shape& sizes : {Shape{0, -5}, Shape{-5, 9}, Shape{-2, -3}, Shape{INT64_MIN, 0}})
+    for (PadMode mode : {PadMode::constant, PadMode::reflect})
+      expect_contains(error(sizes, mode), "at most as many as it has, 4, can be cut off");
   expect_contains(error_of([&] {
                     pad(zeros({0}), {1, 0}, PadMode::replicate);
                   }),

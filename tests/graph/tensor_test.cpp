@@ -331,6 +331,8 @@ TEST(TensorOps, RefuseMisuseWithTheUsersLine) {
   at_this_file([&] { (x > 1) - (x > 2); }, "[sub] the operand is bool");
   at_this_file([&] { remainder(x.to(i32), 0); },
                "[remainder] the divisor of integers is the number 0");
+  at_this_file([&] { full({2, -1}, 1); }, "[full] size -1 in 2x-1");
+  at_this_file([&] { zeros({INT64_MAX, 2}); }, "too many elements");
   at_this_file([&] { full({2}, 1000, DType::i8); }, "[full] 1000 does not fit i8");
   at_this_file([&] { full({2}, -300, DType::u8); }, "[full] -300 does not fit u8");
   at_this_file([&] { full({2}, 1e30, i64); }, "[full] 1e+30 does not fit i64");

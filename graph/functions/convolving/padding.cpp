@@ -63,12 +63,25 @@ void require_elements(const Tensor& x, const Edge& edge, PadMode mode, source_lo
           " to add in this mode");
 }
 
+// Negative numbers cut off what is there.
+void require_what_is_cut(const Tensor& x, const Shape& pad, source_location w) {
+  for (int i = 0; i < std::min(pad.rank() / 2, x.rank()); ++i) {
+    const int axis = x.rank() - 1 - i;
+    const std::int64_t size = x.size(axis), before = std::min<std::int64_t>(pad[2 * i], 0),
+                       after = std::min<std::int64_t>(pad[2 * i + 1], 0);
+    require(before >= -size && after >= -size - before, "[pad] ", before, " and ", after,
+            " elements are to be added to axis ", axis, " of ", x.shape(), " (at ", At{w},
+            "); at most as many as it has, ", size, ", can be cut off");
+  }
+}
+
 }  // namespace
 
 Tensor pad(const TensorOperand& given, const Shape& pad, PadMode mode, const Number& value) {
   auto w = given.where;
   Tensor x = graph::tensor_of(given, "pad");
   x = graph::reshape_operand(x, x.shape(), w);
+  require_what_is_cut(x, pad, w);
   if (mode == PadMode::constant) {
     graph::require_fits(value, x.dtype(), "pad", w);
     return graph::padded(x, pad, value, w);
