@@ -152,6 +152,24 @@ TEST(Pooling, NamesAnElementWhereNoneIsAboveMinusInfinity) {
                              {1, 1, 4});
 }
 
+// As PyTorch's: each NaN takes the place of what was before, also where windows are large, and in
+// parts of unequal sizes.
+TEST(Pooling, NamesTheLastOfSeveralNaN) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  Floats numbers(160, 1);
+  for (std::size_t at : {3U, 40U, 71U}) numbers[at] = nan;
+  numbers[100] = 2;
+  auto in_windows = [](const Tensors& t) {
+    return Tensors{max_pool1d_with_indices(t[0], {80}, {.stride = {80}}).second};
+  };
+  expect_equal<std::int64_t>(in_windows, {Tensor::from(numbers, {1, 160})}, {1, 2}, {71, 100});
+  auto in_parts = [](const Tensors& t) {
+    return Tensors{adaptive_max_pool2d(t[0], {2, 2}).second};
+  };
+  const Floats square = {nan, 1, 2, 1, nan, 3, 4, 1, nan};
+  expect_equal<std::int64_t>(in_parts, {Tensor::from(square, {1, 3, 3})}, {1, 2, 2}, {4, 4, 4, 8});
+}
+
 TEST(Pooling, GivesGradientsToTheGreatest) {
   Dice dice(3);
   for (const Pooling& p : {Pooling{{7, 8}, {3, 2}, {2, 2}, {1, 1}, {1, 1}, true},

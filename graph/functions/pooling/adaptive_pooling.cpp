@@ -127,8 +127,8 @@ std::pair<Tensor, Tensor> greatest(std::string_view name, int rank, const Tensor
     for (int axis = values.rank() - 1; axis >= values.rank() - rank; --axis) {
       const Division division = division_of(values, axis, parts[axis - (values.rank() - rank)], w);
       Tensor all = divided(values, axis, division, -std::numeric_limits<double>::infinity());
-      auto [best, place] = max({all, w}, axis + 1);
-      Formula at = division.starts(best.shape(), axis) + Formula(place, w);
+      auto [best, place] = graph::greatest_and_place(all, axis + 1, w);
+      Formula at = division.starts(best.shape(), axis) + place;
       Formula own = at * at.number(stride);
       // The number along the axes behind, of the element that has won.
       if (numbers.defined()) {

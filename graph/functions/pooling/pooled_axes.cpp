@@ -66,6 +66,16 @@ std::vector<Number> PooledAxes::settings() const {
   return all;
 }
 
+std::pair<Tensor, Formula> greatest_and_place(const Tensor& x, int axis, source_location w) {
+  auto [best, first] = max({x, w}, axis);
+  Formula place(first, w);
+  if (!is_floating(x.dtype())) return {best, place};
+  Formula here = places_along(x.shape(), axis, w);
+  Formula of_nan = choice(is_nan({x, w}), here, -1);
+  Formula last(amax({of_nan.tensor(), w}, {axis}), w);
+  return {best, choice(last > last.number(-1), last, place)};
+}
+
 Shape pooled_sizes(const Tensor& x, const Shape& counts) {
   Shape sizes(x.shape().begin(), x.shape().end() - counts.rank());
   sizes.insert(sizes.end(), counts.begin(), counts.end());

@@ -134,8 +134,8 @@ std::vector<Tensor> greatest_of_many(const PooledAxes& axes, const Tensor& whole
                                      const Shape& sizes, bool wants_indices, source_location w) {
   Tensor all = graph::all_places(whole, axes.windows, w);
   if (!wants_indices) return {amax({all, w}, {-2}).reshape(sizes, w)};
-  auto [values, place] = max({all, w}, -2);
-  Formula rest(place.reshape(sizes, w), w);
+  auto [values, place] = graph::greatest_and_place(all, all.rank() - 2, w);
+  Formula rest(place.tensor().reshape(sizes, w), w);
   std::vector<Formula> places(static_cast<std::size_t>(axes.rank()), rest);
   for (int i = axes.rank() - 1; i >= 0; --i) {
     Formula kernel = rest.number(axes.windows.kernel[i]), above = rest / kernel;

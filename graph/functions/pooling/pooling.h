@@ -42,7 +42,7 @@ Tensor max_pool1d(const TensorOperand& x, const Shape& kernel, const MaxPoolOpti
 Tensor max_pool2d(const TensorOperand& x, const Shape& kernel, const MaxPoolOptions& options = {});
 Tensor max_pool3d(const TensorOperand& x, const Shape& kernel, const MaxPoolOptions& options = {});
 // {values, indices}: i64 the number of the greatest among the elements of the pooled axes, of the
-// first of equals. A NaN wins, of several the last (the first in windows of more than 64 places).
+// first of equals. A NaN wins, of several the last.
 std::pair<Tensor, Tensor> max_pool1d_with_indices(const TensorOperand& x, const Shape& kernel,
                                                   const MaxPoolOptions& options = {});
 std::pair<Tensor, Tensor> max_pool2d_with_indices(const TensorOperand& x, const Shape& kernel,
