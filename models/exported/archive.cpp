@@ -109,6 +109,31 @@ class Directory {
     require(size > end_bytes && text(size - end_bytes, 4) == "PK\5\6", "[", operation, "] ", name(),
             ": does not end with the end of a zip directory; the file is cut short, or more was "
             "written behind it");
+    require(begins_with_file(size - end_bytes), "[", operation, "] ", name(),
+            ": its zip directory is not where its end says; another archive or something else was "
+            "written before it");
+  }
+  // Whether the directory, by what its end at that place says, ends there: else minizip would take
+  // the file for an archive that begins somewhere within.
+  bool begins_with_file(std::size_t end) const {
+    auto number = [&](std::size_t at, std::size_t bytes) {
+      std::uint64_t value = 0;
+      const std::string digits = text(at, bytes);
+      for (std::size_t i = bytes; i-- > 0;)
+        value = value << 8 | static_cast<std::uint8_t>(digits[i]);
+      return value;
+    };
+    constexpr std::size_t locator_bytes = 20, large_end_bytes = 56;
+    std::uint64_t bytes = number(end + 12, 4), first = number(end + 16, 4);
+    if (end >= locator_bytes + large_end_bytes && text(end - locator_bytes, 4) == "PK\6\7") {
+      const std::uint64_t large_end = number(end - locator_bytes + 8, 8);
+      if (large_end > end - locator_bytes - large_end_bytes || text(large_end, 4) != "PK\6\6")
+        return false;
+      bytes = number(large_end + 40, 8);
+      first = number(large_end + 48, 8);
+      end = large_end;
+    }
+    return bytes <= end && first == end - bytes;
   }
   void raise_failure() const {
     if (source_.failure != nullptr) std::rethrow_exception(source_.failure);

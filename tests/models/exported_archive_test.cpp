@@ -89,6 +89,39 @@ TEST_F(ExportedArchive, RefusesWhatStandsBehindOrBeforeIt) {
   std::string whole = zip_archive({{"m/a", "12345678"}});
   EXPECT_THAT(error_of_file(whole + "more"), HasSubstr("or more was written behind it"));
   EXPECT_THAT(error_of_file("more" + whole), HasSubstr("is no zip archive"));
+  EXPECT_THAT(error_of_file(whole + whole), HasSubstr("another archive or something else"));
+}
+
+// As PyTorch's archives end: sizes and places in 8 bytes, before the usual end, which has them too
+// unless they are of more than 4 GB.
+std::string with_large_end(const std::string& whole, bool is_said_twice) {
+  const std::size_t end = whole.size() - 22, first = whole.find("PK\1\2");
+  std::string file = whole.substr(0, end) + "PK\6\6";
+  append_number(file, 44, 8);
+  append_number(file, 45, 2);
+  append_number(file, 45, 2);
+  append_number(file, 0, 8);  // disks
+  append_number(file, 1, 8);  // entries, twice
+  append_number(file, 1, 8);
+  append_number(file, end - first, 8);
+  append_number(file, first, 8);
+  file += "PK\6\7";
+  append_number(file, 0, 4);
+  append_number(file, end, 8);
+  append_number(file, 1, 4);
+  return file + whole.substr(end, 12) +
+         (is_said_twice ? whole.substr(end + 12, 8) : std::string(8, '\xff')) +
+         std::string(2, '\0');
+}
+
+TEST_F(ExportedArchive, ReadsLargeEndsWhereTheyAreRight) {
+  const std::string whole = zip_archive({{"m/a", "12345678"}});
+  for (bool is_said_twice : {false, true}) {
+    Archive archive = open(with_large_end(whole, is_said_twice));
+    EXPECT_EQ(archive.text(archive.at("a"), 100), "12345678");
+    EXPECT_THAT(error_of_file(whole + with_large_end(whole, is_said_twice)),
+                HasSubstr("another archive or something else"));
+  }
 }
 
 TEST_F(ExportedArchive, SeesEveryChangedByteOfAContent) {

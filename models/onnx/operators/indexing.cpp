@@ -19,9 +19,22 @@ std::vector<Tensor> along(int axis, const Tensor& index) {
   return indices;
 }
 
+// Places of an axis that the host knows are looked at here, inside compile() too.
+void check_places(const Call& call, std::int64_t size) {
+  const Known* known = call.known(1);
+  if (known == nullptr) return;
+  for (const Number& element : known->elements) {
+    const std::int64_t place = element.as_integer();
+    require(place >= -size && place < size, "[onnx] index ", place, " is outside an axis of size ",
+            size, "; it must be in [", -size, ", ", size, ")");
+  }
+}
+
 Tensor gathered(const Call& call) {
   Tensor x = call.tensor(0), index = call.tensor(1);
-  return tilewright::index(x, along(call.axis_within("axis", 0, x.rank()), index));
+  const int axis = call.axis_within("axis", 0, x.rank());
+  check_places(call, x.size(axis));
+  return tilewright::index(x, along(axis, index));
 }
 
 // The places counted from the front.
@@ -31,6 +44,7 @@ Tensor from_front(const Tensor& index, std::int64_t size) {
 Tensor gathered_elements(const Call& call) {
   Tensor x = call.tensor(0), index = call.tensor(1).to(i64);
   int axis = call.axis_within("axis", 0, x.rank());
+  check_places(call, x.size(axis));
   return gather(x, axis, from_front(index, x.size(axis)));
 }
 
@@ -47,6 +61,7 @@ std::optional<ScatterReduction> reduction_of(const Call& call) {
 Tensor scattered_elements(const Call& call) {
   Tensor x = call.tensor(0), index = call.tensor(1).to(i64), from = call.tensor(2);
   int axis = call.axis_within("axis", 0, x.rank());
+  check_places(call, x.size(axis));
   index = from_front(index, x.size(axis));
   if (auto reduction = reduction_of(call)) return scatter_reduce(x, axis, index, from, *reduction);
   return scatter(x, axis, index, from);

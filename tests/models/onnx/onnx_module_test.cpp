@@ -140,6 +140,21 @@ TEST_F(OnnxFile, RefusesWhatAnOperatorWasNotAskedFor) {
   EXPECT_THAT(with(node("Concat", {"x", "x"}, {"y"})), HasSubstr("\"axis\" is missing"));
 }
 
+TEST_F(OnnxFile, RefusesIndicesOfTheFileThatAreOutside) {
+  for (const char* op : {"Gather", "GatherElements"})
+    for (std::int64_t place : {std::int64_t{2}, std::int64_t{-3}, INT64_MAX}) {
+      auto module = load(model(
+          graph_of({{node(op, {"x", "i"}, {"y"})},
+                    {numbers(1, {1}) + number(2, is_int64) + numbers(7, {place}) + bytes(8, "i")},
+                    {value("x", {"2"})},
+                    {value("y", {"1"})}})));
+      auto fast = compile(*module);
+      for (const std::string& error : {error_of([&] { module->forward({full({2}, 1)}); }),
+                                       error_of([&] { fast({full({2}, 1)}); })})
+        EXPECT_THAT(error, HasSubstr(concat("index ", place, " is outside an axis of size 2")));
+    }
+}
+
 TEST_F(OnnxFile, HasTensorsInOtherFilesOfItsFolder) {
   std::string parts = "before--" + floats_as_bytes({3, 4});
   folder_.write("weights.bin", parts);
