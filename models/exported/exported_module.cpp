@@ -11,6 +11,7 @@
 #include "models/exported/program/program.h"
 #include "models/exported/tensor_data.h"
 #include "models/files/reader.h"
+#include "models/programs/program_nodes.h"
 #include "models/programs/signature.h"
 #include "runtime/base/error.h"
 
@@ -48,17 +49,20 @@ Program program_of(const Archive& archive) {
 }
 
 std::vector<ProgramOperator> operators_of(const Program& program) {
-  std::vector<ProgramOperator> operators;
-  std::unordered_map<std::string_view, std::size_t> places;
-  for (const Node& node : program.nodes) {
-    auto [place, is_new] = places.emplace(node.target, operators.size());
-    if (is_new)
-      operators.push_back(
-          {node.target, 0, exported::find_operator(node.target) != nullptr, node.source});
-    ++operators[place->second].count;
-  }
-  std::ranges::stable_sort(operators, std::greater<>(), &ProgramOperator::count);
-  return operators;
+  programs::OperatorList operators;
+  for (const Node& node : program.nodes)
+    operators.add(node.target, exported::find_operator(node.target) != nullptr, node.source);
+  return operators.take();
+}
+
+programs::Lifetimes lifetimes_of(const Program& program) {
+  std::vector<ValueId> kept;
+  for (const Output& output : program.outputs) kept.push_back(output.value);
+  return {program.value_names.size(), program.nodes.size(), kept,
+          [&](std::size_t at, const auto& gives, const auto& reads) {
+            for (ValueId id : program.nodes[at].results) gives(id);
+            exported::for_each_used(program.nodes[at], reads);
+          }};
 }
 
 programs::Signature signature_of(const Program& program) {
@@ -75,67 +79,27 @@ std::vector<std::string> outputs_of(const Program& program) {
   return names;
 }
 
-void require_known(const std::vector<ProgramOperator>& operators, const std::string& file) {
-  std::string list;
-  int missing = 0;
-  for (const ProgramOperator& op : operators)
-    if (!op.is_known) {
-      ++missing;
-      list += concat("\n  ", excerpt(op.name), ", ", op.count, op.count == 1 ? " time" : " times",
-                     op.source.empty() ? "" : ", first at ", op.source);
-    }
-  require(missing == 0, "[load_exported] ", file, ": ", missing,
-          missing == 1 ? " operator is" : " operators are", " not supported:", list);
-}
-
 }  // namespace
 
 struct ExportedModule::State {
   Program program;
   programs::Signature signature;
   std::vector<const Operator*> functions;  // of the nodes
-  // Values that no later node reads, by the node after which they go.
-  std::vector<std::vector<ValueId>> dead_after;
-  std::unique_ptr<bool[]> is_used;
+  programs::Lifetimes lifetimes;
   std::deque<Tensor> tensors;                        // of the module, in the order of its inputs
   std::unordered_map<std::string, Tensor*> buffers;  // by name
   std::vector<ProgramInput> inputs;
   std::vector<std::string> outputs;
   std::vector<ProgramOperator> operators;
 
-  std::span<const bool> used() const { return {is_used.get(), program.value_names.size()}; }
-  void find_lifetimes();
   void compute(std::size_t node, std::vector<Value>& values) const;
   void assign(const Output& output, const Tensor& value, const std::vector<Tensor>& inputs) const;
 };
 
-void ExportedModule::State::find_lifetimes() {
-  std::size_t count = program.value_names.size();
-  std::vector<std::size_t> last(count, program.nodes.size());  // nodes.size(): never
-  is_used = std::make_unique<bool[]>(count);
-  std::vector<bool> is_kept(count);
-  auto use = [&](ValueId id) { is_used[static_cast<std::size_t>(id)] = true; };
-  for (std::size_t i = 0; i < program.nodes.size(); ++i) {
-    for (ValueId id : program.nodes[i].results) last[static_cast<std::size_t>(id)] = i;
-    exported::for_each_used(program.nodes[i], [&](ValueId id) {
-      use(id);
-      last[static_cast<std::size_t>(id)] = i;
-    });
-  }
-  for (const Output& output : program.outputs) {
-    use(output.value);
-    is_kept[static_cast<std::size_t>(output.value)] = true;
-  }
-  dead_after.resize(program.nodes.size());
-  for (std::size_t id = 0; id < count; ++id)
-    if (!is_kept[id] && last[id] < program.nodes.size())
-      dead_after[last[id]].push_back(static_cast<ValueId>(id));
-}
-
 void ExportedModule::State::compute(std::size_t at, std::vector<Value>& values) const {
   const Node& node = program.nodes[at];
   try {
-    Call call(node, values, used());
+    Call call(node, values, lifetimes.used());
     Results results = functions[at]->compute(call);
     call.refuse_unread();
     require(results.size() == node.results.size(), "[exported] it has ", results.size(),
@@ -149,7 +113,7 @@ void ExportedModule::State::compute(std::size_t at, std::vector<Value>& values) 
                        excerpt(node.target), ") of ", program.file,
                        node.source.empty() ? "" : ", from ", node.source));
   }
-  for (ValueId id : dead_after[at]) values[static_cast<std::size_t>(id)] = Value();
+  for (ValueId id : lifetimes.dead_after(at)) values[static_cast<std::size_t>(id)] = Value();
 }
 
 void ExportedModule::State::assign(const Output& output, const Tensor& value,
@@ -209,10 +173,10 @@ std::unique_ptr<ExportedModule> load_exported(const std::filesystem::path& path,
   state->program = program_of(archive);
   const Program& program = state->program;
   state->operators = operators_of(program);
-  require_known(state->operators, program.file);
+  programs::require_known(state->operators, "load_exported", program.file, "", {});
   for (const Node& node : program.nodes)
     state->functions.push_back(exported::find_operator(node.target));
-  state->find_lifetimes();
+  state->lifetimes = lifetimes_of(program);
   state->signature = signature_of(program);
   state->inputs = programs::described_inputs(state->signature);
   state->outputs = outputs_of(program);

@@ -9,6 +9,7 @@
 #include "models/files/reader.h"
 #include "models/onnx/file/model.h"
 #include "models/onnx/operators/table.h"
+#include "models/programs/program_nodes.h"
 #include "models/programs/signature.h"
 #include "runtime/base/error.h"
 
@@ -29,78 +30,43 @@ using onnx::ValueId;
 namespace {
 
 std::vector<ProgramOperator> operators_of(const Program& program) {
-  std::vector<ProgramOperator> operators;
-  std::unordered_map<std::string_view, std::size_t> places;
-  for (const Node& node : program.nodes) {
-    auto [place, is_new] = places.emplace(node.op, operators.size());
-    if (is_new)
-      operators.push_back(
-          {node.op, 0, onnx::find_operator(node.op, program.opset) != nullptr, node.name});
-    ++operators[place->second].count;
-  }
-  std::ranges::stable_sort(operators, std::greater<>(), &ProgramOperator::count);
-  return operators;
+  programs::OperatorList operators;
+  for (const Node& node : program.nodes)
+    operators.add(node.op, onnx::find_operator(node.op, program.opset) != nullptr, node.name);
+  return operators.take();
 }
 
-void require_known(const std::vector<ProgramOperator>& operators, const Program& program) {
-  std::string list;
-  int missing = 0;
-  for (const ProgramOperator& op : operators)
-    if (!op.is_known) {
-      ++missing;
-      list += concat("\n  ", excerpt(op.name), ", ", op.count, op.count == 1 ? " time" : " times",
-                     ", first at node \"", excerpt(op.source), '"');
-    }
-  require(missing == 0, "[load_onnx] ", program.file, ": ", missing,
-          missing == 1 ? " operator is" : " operators are", " not supported in operator set ",
-          program.opset, ":", list);
+programs::Lifetimes lifetimes_of(const Program& program) {
+  std::vector<ValueId> kept;
+  for (const onnx::Output& output : program.outputs) kept.push_back(output.value);
+  return {program.values, program.nodes.size(), kept,
+          [&](std::size_t at, const auto& gives, const auto& reads) {
+            for (ValueId id : program.nodes[at].outputs)
+              if (id != no_value) gives(id);
+            for (ValueId id : program.nodes[at].inputs)
+              if (id != no_value) reads(id);
+          }};
 }
 
 }  // namespace
 
 struct OnnxModule::State {
   Program program;
-  std::vector<const Operator*> functions;        // of the nodes
-  std::vector<std::vector<ValueId>> dead_after;  // values that no later node reads, by node
-  std::unique_ptr<bool[]> is_used;
+  std::vector<const Operator*> functions;  // of the nodes
+  programs::Lifetimes lifetimes;
   std::deque<Tensor> tensors;                       // of the initializers
   std::vector<std::shared_ptr<const Known>> known;  // likewise, of integers that are few
   std::vector<ProgramInput> inputs;
   std::vector<std::string> outputs;
   std::vector<ProgramOperator> operators;
 
-  void find_lifetimes();
   void compute(std::size_t node, std::vector<Value>& values) const;
 };
-
-void OnnxModule::State::find_lifetimes() {
-  std::size_t count = program.values;
-  std::vector<std::size_t> last(count, program.nodes.size());  // nodes.size(): never
-  is_used = std::make_unique<bool[]>(count);
-  std::vector<bool> is_kept(count);
-  for (std::size_t i = 0; i < program.nodes.size(); ++i) {
-    for (ValueId id : program.nodes[i].outputs)
-      if (id != no_value) last[static_cast<std::size_t>(id)] = i;
-    for (ValueId id : program.nodes[i].inputs) {
-      if (id == no_value) continue;
-      is_used[static_cast<std::size_t>(id)] = true;
-      last[static_cast<std::size_t>(id)] = i;
-    }
-  }
-  for (const onnx::Output& output : program.outputs) {
-    is_used[static_cast<std::size_t>(output.value)] = true;
-    is_kept[static_cast<std::size_t>(output.value)] = true;
-  }
-  dead_after.resize(program.nodes.size());
-  for (std::size_t id = 0; id < count; ++id)
-    if (!is_kept[id] && last[id] < program.nodes.size())
-      dead_after[last[id]].push_back(static_cast<ValueId>(id));
-}
 
 void OnnxModule::State::compute(std::size_t at, std::vector<Value>& values) const {
   const Node& node = program.nodes[at];
   try {
-    Call call(node, program.opset, values, {is_used.get(), program.values});
+    Call call(node, program.opset, values, lifetimes.used());
     auto known = onnx::folded(call);
     Results results = known ? std::move(*known) : functions[at]->compute(call);
     call.refuse_unread();
@@ -115,7 +81,7 @@ void OnnxModule::State::compute(std::size_t at, std::vector<Value>& values) cons
     raise_error(concat(error.what(), "\n  in node \"", excerpt(node.name), "\" (", excerpt(node.op),
                        ") of ", program.file));
   }
-  for (ValueId id : dead_after[at]) values[static_cast<std::size_t>(id)] = Value();
+  for (ValueId id : lifetimes.dead_after(at)) values[static_cast<std::size_t>(id)] = Value();
 }
 
 OnnxModule::OnnxModule(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -158,10 +124,11 @@ std::unique_ptr<OnnxModule> load_onnx(const std::filesystem::path& path,
   state->program = onnx::read_program(path, options.reading);
   const Program& program = state->program;
   state->operators = operators_of(program);
-  require_known(state->operators, program);
+  programs::require_known(state->operators, "load_onnx", program.file,
+                          concat(" in operator set ", program.opset), {"node \"", "\""});
   for (const Node& node : program.nodes)
     state->functions.push_back(onnx::find_operator(node.op, program.opset));
-  state->find_lifetimes();
+  state->lifetimes = lifetimes_of(program);
   state->inputs = programs::described_inputs(program.signature);
   for (const onnx::Output& output : program.outputs) state->outputs.push_back(output.name);
   std::unique_ptr<OnnxModule> module(new OnnxModule(std::move(state)));
