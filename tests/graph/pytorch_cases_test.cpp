@@ -6,6 +6,7 @@
 
 #include "graph/compile/compile.h"
 #include "graph/functions/ordering/sort.h"
+#include "runtime/base/env.h"
 #include "runtime/base/error.h"
 #include "tests/graph/pytorch_arguments.h"
 #include "tests/source_folder.h"
@@ -167,12 +168,27 @@ void expect_results(const Case& c, const Tensors& actual, const char* how) {
     expect_equal(c, actual[i], tensor_of(expected[i]));
 }
 
+// The same elements, every second one of a memory that begins before them.
+Tensors strided(const Tensors& tensors) {
+  Tensors result;
+  for (const Tensor& x : tensors) {
+    if (!x.defined()) {
+      result.push_back(x);
+      continue;
+    }
+    const Tensor column = x.unsqueeze(x.rank());
+    const Tensor both = cat({column, column}, x.rank()).contiguous();
+    result.push_back(both.slice(x.rank(), 1, 2).squeeze(x.rank()));
+  }
+  return result;
+}
+
 // Each function in one compiled function for many cases, but for those that write or raise.
-void expect_compiled(const std::vector<const Case*>& cases) {
+void expect_compiled(const std::vector<const Case*>& cases, bool is_strided = false) {
   Tensors arguments;
   std::vector<std::size_t> counts;
   for (const Case* c : cases) {
-    Tensors own = c->tensors();
+    Tensors own = is_strided ? strided(c->tensors()) : c->tensors();
     counts.push_back(own.size());
     arguments.insert(arguments.end(), own.begin(), own.end());
   }
@@ -193,7 +209,7 @@ void expect_compiled(const std::vector<const Case*>& cases) {
   auto at = results.begin();
   for (const Case* c : cases) {
     auto end = at + static_cast<std::ptrdiff_t>(c->results());
-    expect_results(*c, {at, end}, "compiled");
+    expect_results(*c, {at, end}, is_strided ? "compiled, strided" : "compiled");
     at = end;
   }
 }
@@ -243,6 +259,26 @@ TEST_P(PyTorchCases, AgreeAtOnceAndCompiled) {
     together.clear();
   }
   if (!together.empty()) expect_compiled(together);
+}
+
+// Of every function, in compiled functions, and some at once: every tenth case, or all where
+// TILEWRIGHT_TEST_CELLS asks for more than a share.
+TEST_P(PyTorchCases, AgreeOnStridedOperands) {
+  constexpr std::size_t at_once = 50, share = 8;
+  const std::vector<Case> cases = all_cases();
+  std::vector<const Case*> together;
+  const std::size_t step = env::test_cells() ? 1 : 10;
+  std::size_t number = 0;
+  for (const Case& c : cases) {
+    if (c.text["f"] != GetParam() || c.raises() || c.writes() || number++ % step != 0) continue;
+    if (together.size() % share == 0)
+      expect_results(c, computed(c, strided(c.tensors())), "at once, strided");
+    together.push_back(&c);
+    if (together.size() < at_once) continue;
+    expect_compiled(together, true);
+    together.clear();
+  }
+  if (!together.empty()) expect_compiled(together, true);
 }
 
 std::vector<std::string> names() {
