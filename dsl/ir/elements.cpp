@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "runtime/base/error.h"
+#include "runtime/base/philox.h"
 
 namespace tilewright::ir {
 namespace {
@@ -297,6 +298,8 @@ void evaluate_elements(Op op, DType operand, DType result, std::span<const Colum
       return two([](auto a, auto b) { return a * b; },
                  [](auto a, auto b) { return bits(a) * bits(b); });
     case Op::umulhi_: return w.integer_pairs([](auto a, auto b) { return upper_half(a, b); });
+    case Op::random_bits_:
+      return w.integer_pairs([](auto a, auto b) { return random_bits(bits(a), bits(b)); });
     case Op::div_:
       return two([](auto a, auto b) { return a / b; },
                  [](auto a, auto b) { return quotient(a, b); });

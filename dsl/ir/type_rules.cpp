@@ -94,6 +94,13 @@ Types same(const RuleContext& site) {
   return {site.operand(0)};
 }
 
+Types same_long(const RuleContext& site) {
+  Types result = same(site);
+  const DType dtype = site.operand(0).dtype;
+  site.expect(bit_width(dtype) == 64, "operands are ", dtype, "; they must be i64 or u64");
+  return result;
+}
+
 Types convert_layout(const RuleContext& site) {
   site.expect(!site.operand(0).is_scalar() && !site.operand(0).is_descriptor(), "the operand is ",
               site.operand(0), "; it must be a tile");

@@ -317,6 +317,9 @@ Tile minimum(const Operand& a, const Operand& b);
 Tile ldexp(const Operand& x, const Operand& n);
 // The upper half of a * b, of integers read as unsigned: the upper 32 bits of 64 for those of 32.
 Tile umulhi(const Operand& a, const Operand& b);
+// 64 random bits for each place, by Philox 4x32-10: of integers of 64 bits. The lower half is the
+// word that Triton's rand and randint are made of where `place` is their offset of 32 bits.
+Tile random_bits(const Operand& seed, const Operand& place);
 Tile fma(const Operand& a, const Operand& b, const Operand& c);
 Tile where(const Operand& condition, const Operand& a, const Operand& b);
 Tile cast(const Operand& x, DType dtype);

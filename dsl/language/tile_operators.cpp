@@ -167,6 +167,9 @@ Tile maximum(const Operand& a, const Operand& b) { return binary(Op::max_, a, b)
 Tile minimum(const Operand& a, const Operand& b) { return binary(Op::min_, a, b); }
 
 Tile umulhi(const Operand& a, const Operand& b) { return binary(Op::umulhi_, a, b); }
+Tile random_bits(const Operand& seed, const Operand& place) {
+  return binary(Op::random_bits_, seed, place);
+}
 Tile ldexp(const Operand& x, const Operand& n) { return binary(Op::ldexp_, x, n); }
 
 Tile fma(const Operand& a, const Operand& b, const Operand& c) {

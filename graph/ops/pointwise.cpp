@@ -49,6 +49,11 @@ ValueType same_integer(const Application& a) {
          "; they must be of an integer type");
   return a.operands[0];
 }
+ValueType same_long(const Application& a) {
+  need_equal_types(a);
+  a.need(a.dtype_of(0) == DType::i64, "the operands are ", a.dtype_of(0), "; they must be i64");
+  return a.operands[0];
+}
 ValueType same_bits(const Application& a) {
   need_equal_types(a);
   a.need(!is_floating(a.dtype_of(0)), "the operands are ", a.dtype_of(0),

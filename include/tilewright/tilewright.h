@@ -46,6 +46,8 @@
 #include "graph/functions/pooling/adaptive_pooling.h"
 #include "graph/functions/pooling/pooling.h"
 #include "graph/functions/quantized.h"
+#include "graph/functions/random/generator.h"
+#include "graph/functions/random/random.h"
 #include "graph/functions/reducing/class_losses.h"
 #include "graph/functions/reducing/cumulative.h"
 #include "graph/functions/reducing/differences.h"

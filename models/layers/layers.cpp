@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "graph/functions/random/random.h"
 #include "graph/ir/location.h"
 #include "models/layers/random.h"
 #include "runtime/base/error.h"
@@ -127,6 +128,19 @@ Tensor Norm::forward(const Tensor& x, source_location w) const {
   Tensor scale = (weight.dtype() == f32 ? weight : weight.to(f32)) + 1;
   Tensor y = rms_norm(x.dtype() == f32 ? x : x.to(f32), scale, eps);
   return x.dtype() == f32 ? y : y.to(x.dtype());
+}
+
+Dropout::Dropout(double p, const Generator& generator, source_location w)
+    : p_(p), generator_(generator) {
+  require(p >= 0 && p <= 1, "[dropout] the probability is ", p, " (at ", describe(w),
+          "); it must be in [0, 1]");
+}
+Tensor Dropout::forward(const Tensor& x, source_location w) const {
+  return dropout({x, w}, p_, is_training_.get(w), generator_);
+}
+void Dropout::train(bool is_training) {
+  is_training_ = is_training;
+  Module::train(is_training);
 }
 
 Tensor activate(Activation activation, const Tensor& x) {

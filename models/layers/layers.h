@@ -10,6 +10,8 @@
 #include <source_location>
 #include <string_view>
 
+#include "graph/functions/random/generator.h"
+#include "graph/tensor/guarded.h"
 #include "graph/tensor/tensor.h"
 #include "models/layers/module.h"
 
@@ -115,6 +117,25 @@ class LayerNorm : public Norm {
   explicit LayerNorm(std::int64_t width, double eps = 1e-5, LayerOptions options = {},
                      std::source_location w = std::source_location::current())
       : Norm(NormKind::layer, width, eps, options, w) {}
+};
+
+// While it is trained, sets elements to 0 with this probability and divides the others by its
+// complement (graph/functions/random/random.h); else its input.
+class Dropout : public Module {
+ public:
+  explicit Dropout(double p = 0.5, const Generator& generator = default_generator(),
+                   std::source_location w = std::source_location::current());
+  Tensor forward(const Tensor& x, std::source_location w = std::source_location::current()) const;
+  Tensor operator()(const Tensor& x,
+                    std::source_location w = std::source_location::current()) const {
+    return forward(x, w);
+  }
+  void train(bool is_training = true) override;
+
+ private:
+  double p_;
+  Generator generator_;
+  Guarded<bool> is_training_{true, "training"};
 };
 
 enum class Activation : std::uint8_t { silu, gelu, gelu_tanh, quick_gelu, relu, relu_squared };

@@ -103,6 +103,10 @@ void Module::to(const Device& device) {
     if (buffer->defined()) buffer->move_to(device);
 }
 
+void Module::train(bool is_training) {
+  for (auto& [name, part] : parts_) part->train(is_training);
+}
+
 void Module::quantize(const QuantizeOptions& options, std::source_location w) {
   for (auto& [name, part] : parts_) part->quantize(options, w);
 }

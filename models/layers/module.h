@@ -74,6 +74,11 @@ class Module {
   // module follows: it is compiled for that device at its next call.
   void to(const Device& device);
 
+  // Whether the module and its parts are trained, as they are at first, or evaluated: what dropout
+  // asks. A function compiled from the module follows at its next call.
+  virtual void train(bool is_training = true);
+  void eval() { train(false); }
+
   // Turns the weights of linear layers, of the parts too, into integers of 8 or 4 bits with scales
   // (graph/functions/quantized.h). These weights are no parameters any more and take only the
   // memory of the integers; biases stay as they are. A function that was compiled from this module

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <mutex>
 #include <numbers>
+#include <utility>
 
 #include "models/weights/convert.h"
 #include "runtime/base/error.h"
@@ -20,7 +21,7 @@ std::uint64_t mix(std::uint64_t z) {
 
 struct DefaultStreams {
   std::mutex mutex;
-  std::uint64_t seed = 0, next = 0;
+  std::uint64_t seedings = 0, next = 0;  // calls of manual_seed that were followed
 };
 DefaultStreams& default_streams() {
   static DefaultStreams streams;
@@ -66,17 +67,12 @@ double RandomStream::normal() {
   return radius * std::cos(angle);
 }
 
-void manual_seed(std::uint64_t seed) {
-  DefaultStreams& streams = default_streams();
-  std::lock_guard lock(streams.mutex);
-  streams.seed = seed;
-  streams.next = 0;
-}
-
 RandomStream next_random_stream() {
   DefaultStreams& streams = default_streams();
+  const graph::Seeding last = graph::last_seeding();
   std::lock_guard lock(streams.mutex);
-  return RandomStream(streams.seed, streams.next++);
+  if (std::exchange(streams.seedings, last.calls) != last.calls) streams.next = 0;
+  return RandomStream(last.seed, streams.next++);
 }
 
 void fill_uniform(Tensor& tensor, double low, double high, RandomStream stream) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "graph/functions/random/generator.h"
 #include "graph/tensor/tensor.h"
 
 namespace tilewright {
@@ -24,9 +25,9 @@ class RandomStream {
   bool has_spare_ = false;
 };
 
-// Layers that initialise themselves take one stream after the other of this seed (0 at first).
-// Thread safe; the streams' order is that of the calls.
-void manual_seed(std::uint64_t seed);
+// Layers that initialise themselves take one stream after the other of the seed that `manual_seed`
+// (graph/functions/random/generator.h) was given last, 0 at first. Thread safe; the streams' order
+// is that of the calls.
 RandomStream next_random_stream();
 
 // Fill a contiguous floating tensor.

@@ -47,6 +47,13 @@ TEST(Scalar, TheUpperHalfOfAProductIsThatOfUnsignedNumbers) {
   EXPECT_EQ(integers(Op::umulhi_, DType::boolean, 1, 1), 0);
 }
 
+TEST(Scalar, RandomBitsAreThoseOfPhilox) {
+  EXPECT_EQ(integers(Op::random_bits_, DType::u64, 0, 0),
+            static_cast<std::int64_t>(0xe169c58d6627e8d5));
+  EXPECT_EQ(integers(Op::random_bits_, DType::i64, 0, 0),
+            static_cast<std::int64_t>(0xe169c58d6627e8d5));
+}
+
 TEST(Scalar, AShiftByTheWidthOrMoreGivesZeroOrTheSign) {
   EXPECT_EQ(integers(Op::shl_, DType::i32, 1, 31), INT32_MIN);
   EXPECT_EQ(integers(Op::shl_, DType::i32, 1, 32), 0);

@@ -247,6 +247,7 @@ TEST(Tile, EveryElementwiseOpOfTheTableCanBeTraced) {
       std::vector<Operand> operands(static_cast<std::size_t>(row.min_operands), x);
       if (op == ir::Op::select_) operands[0] = x < 1;
       if (op == ir::Op::offset_) operands = {g.p, arange(0, 4)};
+      if (op == ir::Op::random_bits_) operands.assign(2, cast(x, DType::i64));
       Tile result = elementwise(op, operands);
       EXPECT_EQ(result.shape(), (Shape{4}));
     });

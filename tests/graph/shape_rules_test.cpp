@@ -97,6 +97,8 @@ TEST(ShapeRules, RefuseOperandsThatDoNotFit) {
                   "[exp] operand 0 is i32; it must be floating");
   expect_contains(error_of_op(Op::logical_and, {{i32, {4}}, {i32, {4}}}), "they must be bool");
   expect_contains(error_of_op(Op::shift_left, {{f32, {4}}, {f32, {4}}}), "of an integer type");
+  expect_contains(error_of_op(Op::random_bits, {{i32, {4}}, {i32, {4}}}),
+                  "[random_bits] the operands are i32; they must be i64");
   expect_contains(error_of_op(Op::bitwise_or, {{f32, {4}}, {f32, {4}}}), "integer type or bool");
   expect_contains(error_of_op(Op::any, {{f32, {4}}}, with_axes({0})), "[any] the operand is f32");
   expect_contains(error_of_op(Op::where, {{f32, {4}}, {f32, {4}}, {f32, {4}}}),

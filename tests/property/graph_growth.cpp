@@ -18,6 +18,7 @@ void GraphGenerator::grow_pointwise(Op op) {
     if (!truth) return;
     x = *truth;
   }
+  if (op == Op::random_bits) x = input(DType::i64, random_shape(3), 0, 30);
   if (row.tile_op == ir::Op::cast_) {
     add(op, {x}, {}, random_dtype());
   } else if (row.max_operands == 1) {

@@ -232,6 +232,8 @@ void TileGenerator::binary() {
   Entry a = row.has(ir::integer_only) || (below(3) == 0 && !row.has(ir::float_only))
                 ? integer()
                 : floating(decides || op == Op::rem_);
+  if (op == Op::random_bits_ && bit_width(type(a).dtype) != 64)
+    a = {append(Op::cast_, {a.value}, DType::i64)};
   Entry b = like(a);
   if ((decides || op == Op::rem_ || op == Op::ldexp_) && !b.exact)
     b = {number(1, type(a)), true, 1};

@@ -4,6 +4,7 @@
 #include "dsl/ir/message.h"
 #include "dsl/ir/scalar.h"
 #include "runtime/base/error.h"
+#include "runtime/base/philox.h"
 
 namespace tilewright::dsl {
 
@@ -177,6 +178,7 @@ llvm::Value* Arithmetic::integer_op(Op op, DType dtype, const std::vector<llvm::
       auto* product = b_.CreateMul(b_.CreateZExt(v[0], wide), b_.CreateZExt(v[1], wide));
       return b_.CreateTrunc(b_.CreateLShr(product, width), type);
     }
+    case Op::random_bits_: return random_bits(v[0], v[1]);
     case Op::div_:
     case Op::rem_: {
       // By zero it is 0; the one signed division that overflows wraps.
@@ -216,6 +218,28 @@ llvm::Value* Arithmetic::integer_op(Op op, DType dtype, const std::vector<llvm::
   }
   check(false, "not an operation on integers");
   return nullptr;
+}
+
+// A word is the lower half of an element of 64 bits, whose upper half may hold anything: so a
+// product is one instruction and no vector is taken apart.
+llvm::Value* Arithmetic::random_bits(llvm::Value* seed, llvm::Value* place) {
+  llvm::Type* type = place->getType();
+  auto number = [&](std::uint64_t n) { return llvm::ConstantInt::get(type, n); };
+  auto low = [&](llvm::Value* x) { return b_.CreateAnd(x, number(UINT32_MAX)); };
+  auto high = [&](llvm::Value* x) { return b_.CreateLShr(x, number(32)); };
+  llvm::Value *counter[4] = {place, high(place), number(0), number(0)},
+              *key[2] = {seed, high(seed)};
+  for (int round = 0; round < PhiloxConstants::rounds; ++round) {
+    auto* first = b_.CreateMul(low(counter[0]), number(PhiloxConstants::factors[0]));
+    auto* second = b_.CreateMul(low(counter[2]), number(PhiloxConstants::factors[1]));
+    counter[0] = b_.CreateXor(b_.CreateXor(high(second), counter[1]), key[0]);
+    counter[1] = second;
+    counter[2] = b_.CreateXor(b_.CreateXor(high(first), counter[3]), key[1]);
+    counter[3] = first;
+    for (std::size_t i = 0; i < 2; ++i)
+      key[i] = b_.CreateAdd(key[i], number(PhiloxConstants::key_steps[i]));
+  }
+  return b_.CreateOr(low(counter[0]), b_.CreateShl(counter[1], number(32)));
 }
 
 llvm::Value* Arithmetic::compare(Op op, DType dtype, llvm::Value* a, llvm::Value* b) {

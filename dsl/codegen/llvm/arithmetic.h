@@ -87,6 +87,7 @@ class Arithmetic {
   // (LLVM's own operation takes such vectors apart.)
   llvm::Value* narrow_integers(llvm::Value* value, DType to);
   llvm::Value* narrow_to_float8(llvm::Value* value, DType dtype);
+  llvm::Value* random_bits(llvm::Value* seed, llvm::Value* place);
   llvm::Value* call_libm(const char* name, llvm::Value* x);
 };
 

@@ -91,13 +91,6 @@ Tensor stacked(const Call& call) {
   return cat(parts, axis);
 }
 
-// Nothing is dropped where a model is run.
-Tensor kept(const Call& call) {
-  if (call.flag("train", false)) call.refuse("train", "is true; programs are run, not trained");
-  call.number("p", 0);
-  return call.tensor("input");
-}
-
 Tensor layer_normalised(const Call& call) {
   call.flag("cudnn_enable", true);
   return layer_norm(call.tensor("input"), call.integers("normalized_shape"),
@@ -139,7 +132,6 @@ constexpr Operator rows[] = {
     {"aten.rms_norm.default", by<rms_normalised>},
     {"aten.softmax.int", along_axis<softmax>},
     {"aten.log_softmax.int", along_axis<log_softmax>},
-    {"aten.dropout.default", by<kept>},
     {"aten.flatten.using_ints", by<flattened>},
     {"aten.split.Tensor", by<split>},
     {"aten.chunk.default", by<chunked>},

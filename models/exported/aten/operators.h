@@ -58,6 +58,7 @@ std::span<const Operator> normalisation_operators();
 std::span<const Operator> ordering_operators();
 std::span<const Operator> pooling_operators();
 std::span<const Operator> product_operators();
+std::span<const Operator> random_operators();
 std::span<const Operator> reduction_operators();
 std::span<const Operator> resampling_operators();
 std::span<const Operator> scan_operators();

@@ -78,23 +78,10 @@ Tensor hardmax_of(const Tensor& x, int axis) {
   return (argmax(x, axis, true) == arange(0, x.size(axis)).reshape(along)).to(x.dtype());
 }
 
-// Nothing is dropped where a model is run.
-Results kept(const Call& call) {
-  if (call.has(1)) call.numbers(1);
-  call.has("seed");
-  call.number("ratio", 0.5);
-  bool trains = call.has(2) && call.scalar(2).as_double() != 0;
-  bool drops = trains && (!call.has(1) || call.scalar(1).as_double() != 0);
-  require(!drops, "[onnx] training_mode is true; models are run, not trained");
-  Tensor x = call.tensor(0);
-  return {x, ones(x.shape(), DType::boolean)};
-}
-
 constexpr Operator rows[] = {
     {"Celu", 12, [](const Call& c) { return celu(c.tensor(0), c.number("alpha", 1)); }},
     {"Clip", 6, by<clipped_by_attributes>},
     {"Clip", 11, by<clipped>},
-    {"Dropout", 7, by<kept>},
     {"Elu", 6, by<exponential>},
     {"Gelu", 20, by<gelu_of>},
     {"HardSigmoid", 6, by<hard_sigmoid>},

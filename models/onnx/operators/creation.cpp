@@ -1,7 +1,11 @@
-// Tensors made of numbers, and of the sizes of others.
+// Tensors made of numbers, of the sizes of others, and of random numbers. Of these what has a seed
+// gives the same in each call; what has none draws from the default generator, whose numbers are
+// not those of others (graph/functions/random/random.h).
+#include <bit>
 #include <cmath>
 #include <numbers>
 
+#include "graph/functions/random/random.h"
 #include "models/onnx/operators/table.h"
 #include "runtime/base/error.h"
 
@@ -80,7 +84,49 @@ Results facts_of_sizes(const Call& call) {
   return *facts;
 }
 
+// A seed is a float, whose bits are as good as any.
+Generator generator_of(const Call& call) {
+  if (!call.has("seed")) return default_generator();
+  Generator generator;
+  generator.manual_seed(std::bit_cast<std::uint32_t>(static_cast<float>(call.number("seed"))));
+  return generator;
+}
+
+DType dtype_like(const Call& call) { return call.dtype("dtype", call.dtype(0)); }
+
+Tensor normal_numbers(const Call& call, const Shape& shape, DType dtype) {
+  return normal(call.number("mean", 0), call.number("scale", 1), shape, dtype, generator_of(call));
+}
+Tensor uniform_numbers(const Call& call, const Shape& shape, DType dtype) {
+  double low = call.number("low", 0), high = call.number("high", 1);
+  return uniform(shape, low, high, dtype, generator_of(call));
+}
+Tensor trials(const Call& call) {
+  const DType dtype = dtype_like(call);
+  return bernoulli(call.tensor(0), generator_of(call)).to(dtype);
+}
+
+// Since operator set 12 the ratio and whether the model is trained are inputs; before, it is not.
+Results dropped(const Call& call) {
+  double ratio = call.number("ratio", 0.5);
+  if (call.has(1)) ratio = call.scalar(1).as_double();
+  const bool trains = call.has(2) && call.scalar(2).as_double() != 0;
+  const Generator generator = generator_of(call);
+  auto [x, kept] = native_dropout(call.tensor(0), ratio, trains && ratio != 0, generator);
+  return {x, kept};
+}
+
 constexpr Operator rows[] = {
+    {"Bernoulli", 15, by<trials>},
+    {"Dropout", 7, by<dropped>},
+    {"RandomNormal", 1,
+     [](const Call& c) { return normal_numbers(c, c.integers("shape"), c.dtype("dtype", f32)); }},
+    {"RandomNormalLike", 1,
+     [](const Call& c) { return normal_numbers(c, c.shape(0), dtype_like(c)); }},
+    {"RandomUniform", 1,
+     [](const Call& c) { return uniform_numbers(c, c.integers("shape"), c.dtype("dtype", f32)); }},
+    {"RandomUniformLike", 1,
+     [](const Call& c) { return uniform_numbers(c, c.shape(0), dtype_like(c)); }},
     {"BlackmanWindow", 17, [](const Call& c) { return window(c, 0.42, 0.5, 0.08); }},
     {"Constant", 1, by<constant>},
     {"ConstantOfShape", 9, by<filled>},

@@ -1,0 +1,24 @@
+// What a generator consists of, for the functions that draw from it. Apart from generator.h, whose
+// users draw and never look inside.
+#pragma once
+
+#include <mutex>
+
+#include "graph/functions/random/generator.h"
+#include "graph/tensor/capture.h"
+#include "runtime/base/fork_gate.h"
+
+namespace tilewright {
+
+struct Generator::State {
+  Tensor seed, offset;  // i64, without axes
+  std::mutex mutex;     // held by who draws at once
+
+  // A function that is being captured draws nothing yet.
+  std::unique_lock<std::mutex> lock() {
+    return graph::Capture::active() != nullptr ? std::unique_lock<std::mutex>()
+                                               : std::unique_lock(mutex);
+  }
+};
+
+}  // namespace tilewright

@@ -1,0 +1,100 @@
+// Random tensors, and dropout: drawn from the default generator, whose numbers are not those of
+// PyTorch's on the host (graph/functions/random/random.h says whose they are).
+#include "graph/functions/random/random.h"
+
+#include "models/exported/aten/operators.h"
+
+namespace tilewright::exported {
+namespace {
+
+DType dtype_like(const Call& call) { return call.dtype().value_or(call.tensor("self").dtype()); }
+DType float_of(const Call& call) { return call.dtype().value_or(f32); }
+
+// PyTorch's default generator is all that a program can name.
+void refuse_generator(const Call& call) {
+  if (call.has("generator")) call.refuse("generator", "is given; programs draw from the default");
+}
+
+Tensor uniform_numbers(const Call& call) {
+  refuse_generator(call);
+  return rand(call.integers("size"), float_of(call));
+}
+Tensor normal_numbers(const Call& call) {
+  refuse_generator(call);
+  return randn(call.integers("size"), float_of(call));
+}
+Tensor integers_between(const Call& call) {
+  refuse_generator(call);
+  return randint(call.integer("low", 0), call.integer("high"), call.integers("size"),
+                 call.dtype().value_or(i64));
+}
+Tensor integers_like(const Call& call) {
+  return randint_like(call.tensor("self"), call.integer("low", 0), call.integer("high"),
+                      dtype_like(call));
+}
+Tensor permutation(const Call& call) {
+  refuse_generator(call);
+  return randperm(call.integer("n"), call.dtype().value_or(i64));
+}
+
+// Of the tensor's own elements as probabilities, or of one number for all.
+Tensor trials(const Call& call) {
+  refuse_generator(call);
+  return bernoulli(call.tensor("self"));
+}
+Tensor trials_of_one(const Call& call) {
+  refuse_generator(call);
+  Tensor x = call.tensor("self");
+  return bernoulli(full(x.shape(), call.number("p", 0.5), x.dtype()));
+}
+Tensor trials_of_each(const Call& call) {
+  refuse_generator(call);
+  Tensor x = call.tensor("self");
+  return bernoulli(call.tensor("p").expand(x.shape())).to(x.dtype());
+}
+
+Tensor uniform_between(const Call& call) {
+  refuse_generator(call);
+  Tensor x = call.tensor("self");
+  double low = call.number("from", 0), high = call.number("to", 1);
+  return uniform(x.shape(), low, high, x.dtype());
+}
+Tensor normal_around(const Call& call) {
+  refuse_generator(call);
+  Tensor x = call.tensor("self");
+  return normal(call.number("mean", 0), call.number("std", 1), x.shape(), x.dtype());
+}
+
+Tensor dropped(const Call& call) {
+  return dropout(call.tensor("input"), call.number("p"), call.flag("train", false));
+}
+std::pair<Tensor, Tensor> dropped_with_mask(const Call& call) {
+  return native_dropout(call.tensor("input"), call.number("p"), call.flag("train", true));
+}
+
+constexpr Operator rows[] = {
+    {"aten.rand.default", by<uniform_numbers>},
+    {"aten.randn.default", by<normal_numbers>},
+    {"aten.randint.default", by<integers_between>},
+    {"aten.randint.low", by<integers_between>},
+    {"aten.randperm.default", by<permutation>},
+    {"aten.rand_like.default",
+     [](const Call& c) { return rand_like(c.tensor("self"), dtype_like(c)); }},
+    {"aten.randn_like.default",
+     [](const Call& c) { return randn_like(c.tensor("self"), dtype_like(c)); }},
+    {"aten.randint_like.default", by<integers_like>},
+    {"aten.randint_like.low_dtype", by<integers_like>},
+    {"aten.bernoulli.default", by<trials>},
+    {"aten.bernoulli.p", by<trials_of_one>},
+    {"aten.bernoulli.Tensor", by<trials_of_each>},
+    {"aten.uniform.default", by<uniform_between>},
+    {"aten.normal_functional.default", by<normal_around>},
+    {"aten.dropout.default", by<dropped>},
+    {"aten.native_dropout.default", by<dropped_with_mask>},
+};
+
+}  // namespace
+
+std::span<const Operator> random_operators() { return rows; }
+
+}  // namespace tilewright::exported
