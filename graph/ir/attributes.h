@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "dsl/ir/function.h"
+#include "graph/ir/bodies.h"
 #include "graph/ir/custom_reference.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/shape.h"
@@ -95,10 +96,12 @@ void add_attribute(Hasher& hasher, const T& value) {
 inline void add_attribute(Hasher& hasher, const CustomReference& custom) {
   if (custom.is_defined()) hasher.add(custom.identity());
 }
+inline void add_attribute(Hasher& hasher, const Bodies& bodies) { bodies.add_to(hasher); }
 
 inline void add_attributes(Hasher& hasher, const Attributes& attributes) {
-  for_each_attribute(attributes, [&](AttributeField, std::string_view, const auto& value) {
-    add_attribute(hasher, value);
+  for_each_attribute(attributes, [&](AttributeField field, std::string_view, const auto& value) {
+    const bool is_new = field == AttributeField::carried || field == AttributeField::sliced;
+    if (!is_new || !attributes.bodies.empty()) add_attribute(hasher, value);
   });
 }
 

@@ -5,6 +5,14 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
+
+Bodies::Bodies(std::vector<Graph> graphs) {
+  for (Graph& graph : graphs) {
+    const Hash hash = content_hash(graph);
+    bodies_.push_back({std::make_shared<const Graph>(std::move(graph)), hash});
+  }
+}
+
 namespace {
 
 // What the rule of `op` sees of its operands.
@@ -17,6 +25,14 @@ std::vector<ValueType> types_of(const Graph& graph, Op op, const std::vector<Nod
     if (info(op).kind == Kind::projection) types.back().others = node.others;
   }
   return types;
+}
+
+// What a body must be.
+void verify_bodies(const Bodies& bodies) {
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    verify(bodies[i]);
+    check(bodies[i].mutations.empty(), "a body of control flow writes its inputs");
+  }
 }
 
 // An integer that a double is, of those from -2^63 to 2^64, in 64 bits.
@@ -144,6 +160,7 @@ void verify(const Graph& graph, Stage stage) {
     const bool is_type =
         type.dtype == node.dtype && type.shape == node.shape && type.others == node.others;
     check(is_type, "a node's type is not what its rule gives");
+    verify_bodies(node.attributes.bodies);
     check(stage == Stage::captured || info(node.op).kind != Kind::composite,
           "a composite is left in a graph of primitive ops");
   }

@@ -32,6 +32,7 @@ enum class Kind : std::uint8_t {
   convolution,
   ordering,
   custom,
+  control,
   projection,
   composite
 };

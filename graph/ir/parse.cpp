@@ -35,6 +35,20 @@ void read(Line& line, CustomReference& custom) {
   if (!custom.is_defined()) line.fail(concat("no custom op ", name, " is defined in this program"));
 }
 
+void read(Line& line, Bodies& bodies) {
+  std::vector<Graph> graphs;
+  while (line.starts_with("<")) {
+    std::string text(line.enclosed('<', '>'));
+    int depth = 0;
+    for (char& c : text) {
+      depth += c == '<' ? 1 : c == '>' ? -1 : 0;
+      if (c == ';' && depth == 0) c = '\n';
+    }
+    graphs.push_back(parse(text));
+  }
+  bodies = Bodies(std::move(graphs));
+}
+
 Attributes parse_attributes(Line& line, Strides& strides) {
   Attributes a;
   if (!line.accept("{")) return a;

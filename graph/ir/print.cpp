@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 #include <range/v3/view/zip.hpp>
 
@@ -30,6 +31,17 @@ std::string text_of(const std::vector<int>& list) { return joined(list, 'x'); }
 std::string text_of(const Shape& sizes) { return joined(sizes, 'x'); }
 std::string text_of(ir::ReduceKind kind) { return std::string(ir::name_of(kind)); }
 std::string text_of(const CustomReference& custom) { return custom.name(); }
+
+// Each between < and >, its lines ended by ';'.
+std::string text_of(const Bodies& bodies) {
+  std::string text;
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    std::string body = print(bodies[i]);
+    std::ranges::replace(body, '\n', ';');
+    text += "<" + body + ">";
+  }
+  return text;
+}
 
 // Whether the node's line says it elsewhere: a constant's sizes stand in its type.
 bool is_in_type(const Node& node, AttributeField field) {

@@ -39,6 +39,19 @@ class TextLine {
   std::string_view word() {
     return while_in([](char c) { return is_word(c); });
   }
+  // What stands between such a character, which is next, and the one that closes it.
+  std::string_view enclosed(char open, char close) {
+    int depth = 0;
+    for (std::size_t i = 0; i < rest_.size(); ++i) {
+      depth += rest_[i] == open ? 1 : rest_[i] == close ? -1 : 0;
+      if (depth > 0) continue;
+      std::string_view found = rest_.substr(1, i - 1);
+      rest_.remove_prefix(i + 1);
+      skip_blanks();
+      return found;
+    }
+    fail(concat("there is no '", std::string(1, close), "'"));
+  }
   template <typename T>
   T number_in(std::string_view text) const {
     T value{};

@@ -6,7 +6,7 @@
 //
 //   rules::NAME      result type and what is legal; rows of ops.def name it
 //   meaning          the op by its definition, in double; of pointwise ops it is their tile op's,
-//                    of views what view_of says
+//                    of views what view_of says, of control flow `control`, by its bodies'
 //   decomposition    a composite in terms of other ops
 //
 // Each gives the op's own value; an op of several results has those from 1 on in `others` of what
@@ -147,7 +147,8 @@ HostTensor map(const Node& node, const HostTensor& x, F f) {
 
 #define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op, attributes, function) \
   Term decomposition(The<Op::name>, const Composite& site);                          \
-  HostTensor meaning(The<Op::name>, const Node& node, const Operands& operands);
+  HostTensor meaning(The<Op::name>, const Node& node, const Operands& operands);     \
+  HostTensor control(The<Op::name>, const Node& node, const Operands& operands, Rounding rounding);
 #include "graph/ir/ops.def"
 #undef TILEWRIGHT_GRAPH_OP
 HostTensor pointwise(const Node& node, const Operands& operands, Rounding rounding);

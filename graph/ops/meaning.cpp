@@ -16,6 +16,8 @@ HostTensor meaning_of_kind(Operation op, const Graph& graph, NodeId id, const Op
     return pointwise(node, x, rounding);
   else if constexpr (kind == Kind::view)
     return view(graph, id, *x[0]);
+  else if constexpr (kind == Kind::control)
+    return control(op, node, x, rounding);
   else
     return meaning(op, node, x);
 }

@@ -38,6 +38,7 @@ std::vector<StorageId> storages_of(const TaskList& list, const Region& region) {
     for (const TaskOperand& operand : task.operands)
       if (!operand.number && !producer_in(region, operand)) use(operand.storage);
     if (region.stored[slot]) use(task.storage);
+    for (const TaskResult& other : task.others) use(other.storage);
   }
   return result;
 }
@@ -78,6 +79,7 @@ Hash region_key(const TaskList& list, const Region& region) {
     if (region.stored[slot])
       hasher.add(index_of(task.storage)).add(list.storages[task.storage].is_aligned);
     add(hasher, task.place);
+    for (const TaskResult& other : task.others) hasher.add(index_of(other.storage));
   }
   // Nothing is added where products are exact, so that their keys in databases stay.
   ir::InputPrecision precision = precision_of(list, region);

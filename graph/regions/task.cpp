@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "dsl/ir/scalar.h"
 #include "graph/custom/definition.h"
@@ -75,6 +76,7 @@ class TaskMaker {
   void node(NodeId id) {
     const Node& n = graph_.node(id);
     Kind kind = info(n.op).kind;
+    if (kind == Kind::projection) return projection(id, n);
     if (element_count(n.shape) == 0) {
       values_[id] = number(n.dtype, 0, n.shape);
       return;
@@ -94,10 +96,11 @@ class TaskMaker {
       case Kind::convolution:
       case Kind::ordering: return opaque(id, n);
       case Kind::custom: return custom(id, n);
+      case Kind::control: return control(id, n);
       case Kind::projection: return projection(id, n);
       case Kind::composite: break;
     }
-    check(false, "a composite op, or one of its results, reached planning: it must be decomposed");
+    check(false, "a composite op reached planning: it must be decomposed");
   }
 
   Task new_task(TaskKind kind, NodeId id, DType dtype, const Shape& shape) {
@@ -135,6 +138,7 @@ class TaskMaker {
       for (TaskId user : users)
         if (user < first_part) task.after.push_back(user);
     target.writers.push_back(id);
+    for (const TaskResult& other : task.others) list_.storages[other.storage].writers.push_back(id);
     std::ranges::sort(task.after);
     task.after.erase(std::ranges::unique(task.after).begin(), task.after.end());
     std::erase(task.after, id);
@@ -330,10 +334,35 @@ class TaskMaker {
     if (is_row_major(value.view.shape, value.view.strides)) return value;
     return add(copy_of(id, value, graph_.node(id).dtype));
   }
-  // A part of what the node before it left in memory.
+  // Bodies read their inputs row-major, and each result lies alone.
+  void control(NodeId id, const Node& n) {
+    Task task = new_task(TaskKind::opaque, id, n.dtype, n.shape);
+    task.op = n.op;
+    task.attributes = n.attributes;
+    for (NodeId operand : n.operands) {
+      TaskOperand value = in_memory(operand);
+      if (!is_row_major(value.view.shape, value.view.strides))
+        value = add(copy_of(id, value, graph_.node(operand).dtype));
+      task.operands.push_back(std::move(value));
+    }
+    std::vector<TaskOperand>& results = results_[id];
+    for (const ValueType& type : n.others) {
+      const StorageId storage = new_storage(type.dtype, element_count(type.shape));
+      task.others.push_back({storage, type.dtype, type.shape});
+      results.push_back({std::nullopt, storage, row_major(type.shape), {}});
+    }
+    values_[id] = add(std::move(task));
+  }
+  // A part of what the node before it left in memory: of a custom op, which leaves all its results
+  // in one storage, where it begins there.
   void projection(NodeId id, const Node& n) {
     const Node& whole = graph_.node(n.operands[0]);
-    check(info(whole.op).kind == Kind::custom, "results of a composite reached planning");
+    if (info(whole.op).kind != Kind::custom) {
+      auto results = results_.find(n.operands[0]);
+      check(results != results_.end(), "a result of a composite reached planning");
+      values_[id] = results->second[static_cast<std::size_t>(n.attributes.index - 1)];
+      return;
+    }
     std::int64_t offset = element_count(whole.shape);
     for (std::int64_t i = 1; i < n.attributes.index; ++i)
       offset += element_count(whole.others[static_cast<std::size_t>(i - 1)].shape);
@@ -491,6 +520,7 @@ class TaskMaker {
   NodeUses uses_;
   TaskList list_;
   std::vector<TaskOperand> values_;
+  std::map<NodeId, std::vector<TaskOperand>> results_;  // 1, 2, ... of nodes that have several
 };
 
 }  // namespace

@@ -70,7 +70,15 @@ enum class TaskKind : std::uint8_t {
   contraction,  // operands [.., M, K] and [.., K, N]
   gather,       // operands table [V, C] and ids
   scatter,      // a copy to places that depend on operand 1, row numbers
-  opaque        // `op` of the operands, all in memory: a region by itself, with its own lowering
+  opaque        // `op` of the operands, all in memory: a region by itself, with its own lowering;
+                // it alone may have several results
+};
+
+// Results 1, 2, ... of an opaque task, each all of a storage of its own.
+struct TaskResult {
+  StorageId storage = 0;
+  DType dtype = DType::f32;
+  Shape shape;
 };
 
 struct Task {
@@ -91,6 +99,7 @@ struct Task {
   // Opaque: what is computed. The lowering of the op (lower/lowering.h) sees nothing of the graph.
   std::optional<Op> op;
   Attributes attributes;
+  std::vector<TaskResult> others;
   std::vector<TaskId> after;
 
   bool is_opaque() const { return kind == TaskKind::opaque; }

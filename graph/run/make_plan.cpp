@@ -12,6 +12,7 @@
 #include "graph/lower/packed_weights.h"
 #include "graph/regions/region_key.h"
 #include "graph/run/batches.h"
+#include "graph/run/control_flow.h"
 #include "graph/run/marked_regions.h"
 #include "graph/run/memory.h"
 #include "graph/run/plan_body.h"
@@ -137,6 +138,8 @@ class PlanMaker {
     std::vector<StorageId> result;
     for (std::size_t slot = 0; slot < region.tasks.size(); ++slot)
       if (region.stored[slot]) result.push_back(list_.tasks[region.tasks[slot]].storage);
+    for (TaskId id : region.tasks)
+      for (const TaskResult& other : list_.tasks[id].others) result.push_back(other.storage);
     return result;
   }
 
@@ -169,6 +172,8 @@ class PlanMaker {
 
   Steps steps_of(const FusedRegion& region, const Hash& key) {
     LoweredRegion lowered = blocks_->lowered(region.region, key);
+    if (is_control_flow(list_, region.region))
+      lowered.programs[0].call = control_flow_call(list_, region.region, options_);
     Steps result;
     result.scratch = lowered.scratch;
     for (LoweredProgram& program : lowered.programs) {

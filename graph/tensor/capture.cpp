@@ -43,6 +43,16 @@ Capture::Capture()
   active_capture = this;
   ++detail::captures;
 }
+Capture::Capture(Capture& around)
+    : around_(&around),
+      serial_(++last_serial),
+      segment_serial_(serial_),
+      running_(serial_),
+      assignments_(serial_) {
+  check(active_capture == &around, "a body is captured within a function that is not");
+  active_capture = this;
+  ++detail::captures;
+}
 // Handles that the function assigned get their former tensors back if the capture failed. If there
 // is no memory to find them, they stay symbolic, and their next use is an Error.
 Capture::~Capture() {
@@ -55,7 +65,7 @@ Capture::~Capture() {
 
 void Capture::end() {
   if (active_capture != this) return;
-  active_capture = nullptr;
+  active_capture = around_;
   running_.end();
   if (!is_broken_) --detail::captures;
 }
@@ -173,8 +183,20 @@ NodeId Capture::settled_node_of(const Tensor& tensor, std::string_view operation
   const TensorBody& body = body_of(tensor, operation, where);
   if (body.buffer) return input_of(tensor, operation, where).newest;
   require_usable(body, operation, where);
+  if (around_ != nullptr && body.capture != segment_serial_) return node_of_value_around(tensor);
   require_own(body, operation, where);
   return body.node;
+}
+
+// Whether it is one of the function around is seen when the node of the body gets its operands.
+NodeId Capture::node_of_value_around(const Tensor& symbolic) {
+  auto known = std::ranges::find(inputs_, symbolic.body(), &Input::body);
+  if (known != inputs_.end()) return known->node;
+  const TensorBody& body = *symbolic.body();
+  const NodeId node = graph_.input(body.dtype, body.view.shape, {});
+  inputs_.push_back({symbolic.body(), node, node, {}});
+  memory_of_inputs_.push_back(nullptr);
+  return node;
 }
 
 void Capture::require_own(const TensorBody& symbolic, std::string_view operation,

@@ -67,6 +67,9 @@ struct Recorded {
 class Capture {
  public:
   Capture();  // becomes the active capture of this thread; raises `Error` if there is one
+  // Of a body of control flow within a function that is being captured: becomes the active capture
+  // until it ends. Values of the function around that it uses are captured like concrete tensors.
+  explicit Capture(Capture& around);
   ~Capture();
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
@@ -196,6 +199,9 @@ class Capture {
   std::source_location use_of(const TensorBody& body) const;
   void end();
 
+  NodeId node_of_value_around(const Tensor& symbolic);
+
+  Capture* around_ = nullptr;  // of a body: that of the function
   std::uint64_t serial_;
   std::uint64_t segment_serial_;  // of its symbolic tensors
   RunningCapture running_;

@@ -22,6 +22,7 @@ void change(CustomReference& custom) {
   static const CustomReference one = define_custom({.name = "one"});
   custom = one;
 }
+void change(Bodies& bodies) { bodies = Bodies({Graph{}}); }
 
 Hash hash_of(const Attributes& attributes) {
   Hasher hasher;
@@ -39,6 +40,9 @@ std::vector<std::pair<AttributeField, Attributes>> records() {
                        [&](AttributeField own, std::string_view, auto& value) {
                          if (own == field) change(value);
                        });
+    // Numbers of operands that bodies take mean nothing without a body.
+    if (field == AttributeField::carried || field == AttributeField::sliced)
+      change(result.back().second.bodies);
   });
   return result;
 }
@@ -49,6 +53,15 @@ TEST(Attributes, DifferInEachField) {
     EXPECT_NE(hash_of(record), hash_of({})) << static_cast<int>(field);
     EXPECT_FALSE(is_default(field, record));
   }
+}
+
+TEST(Attributes, NumbersOfOperandsThatBodiesTakeCountBesideThese) {
+  Attributes bodies, carried, sliced;
+  for (Attributes* each : {&bodies, &carried, &sliced}) change(each->bodies);
+  carried.carried = sliced.sliced = 1;
+  EXPECT_NE(hash_of(bodies), hash_of(carried));
+  EXPECT_NE(hash_of(bodies), hash_of(sliced));
+  EXPECT_NE(hash_of(carried), hash_of(sliced));
 }
 
 TEST(Attributes, AreComparedByTheBitsOfNumbers) {

@@ -393,6 +393,7 @@ BoundedTensor bound_node(const Graph& graph, NodeId id, const Operands& x) {
     case Kind::contraction: result.error = matmul_error(node, y, x); break;
     case Kind::attention: result.error = attention_error(node, y, x); break;
     case Kind::convolution: result.error = convolution_error(graph, id, y, x); break;
+    case Kind::control: result = bound_control(node, x); break;
     case Kind::ordering: result.error = ordering_error(y, *x[0]); break;
     case Kind::custom:  // those of these tests move and negate
       result.error = x[0]->error;
@@ -420,10 +421,15 @@ BoundedTensor bound_node(const Graph& graph, NodeId id, const Operands& x) {
 }
 
 std::vector<BoundedTensor> bound_nodes(const Graph& graph, std::span<const HostTensor> inputs) {
+  std::vector<BoundedTensor> exact;
+  for (const HostTensor& input : inputs)
+    exact.push_back({input, std::vector<double>(static_cast<std::size_t>(input.count()))});
+  return bound_nodes(graph, std::move(exact));
+}
+
+std::vector<BoundedTensor> bound_nodes(const Graph& graph, std::vector<BoundedTensor> inputs) {
   std::vector<BoundedTensor> values(graph.nodes.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    values[graph.inputs[i]] = {inputs[i],
-                               std::vector<double>(static_cast<std::size_t>(inputs[i].count()))};
+  for (std::size_t i = 0; i < inputs.size(); ++i) values[graph.inputs[i]] = std::move(inputs[i]);
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     if (graph.node(id).op == Op::input) continue;
     Operands operands;

@@ -28,8 +28,13 @@ struct BoundedTensor {
 // The value and bound of one node from those of its operands.
 BoundedTensor bound_node(const Graph& graph, NodeId id,
                          const std::vector<const BoundedTensor*>& operands);
+// The same of control flow, by its bodies (control_bound.cpp): infinite where errors could change a
+// condition.
+BoundedTensor bound_control(const Node& node, const std::vector<const BoundedTensor*>& operands);
 // Of every node; inputs are exact.
 std::vector<BoundedTensor> bound_nodes(const Graph& graph, std::span<const HostTensor> inputs);
+
+std::vector<BoundedTensor> bound_nodes(const Graph& graph, std::vector<BoundedTensor> inputs);
 
 struct BoundedEvaluation {
   std::vector<BoundedTensor> outputs;

@@ -94,6 +94,7 @@ class GraphGenerator {
   void grow_attention();
   void grow_argsort();
   void grow_convolution();
+  void grow_control(Op op);
   void grow_composite(Op op);
   void add_results(NodeId id);
   void grow_constant(Op op);

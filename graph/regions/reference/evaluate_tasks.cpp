@@ -171,6 +171,8 @@ class TaskEvaluator {
 
   void store(const Task& task, const HostTensor& value) {
     write(memory_[task.storage], task.place, value);
+    for (std::size_t i = 0; i < task.others.size(); ++i)
+      write(memory_[task.others[i].storage], row_major(task.others[i].shape), value.others[i]);
   }
 
   // In double floating elements are those of f64, as in graph/ir/evaluate.h.
@@ -195,6 +197,8 @@ class TaskEvaluator {
                      const std::vector<const HostTensor*>& operands) const {
     Graph alone;
     alone.nodes.push_back({op, {}, task.dtype, task.shape, attributes, {}});
+    for (const TaskResult& other : task.others)
+      alone.nodes.back().others.push_back({other.dtype, other.shape});
     return evaluate_node(alone, 0, operands, rounding_);
   }
   void scatter(const Task& task, const HostTensor& source, const HostTensor& rows) {

@@ -48,6 +48,12 @@ class TaskVerifier {
   void storages_know(const Task& t) {
     expect(t.storage < list_.storages.size(), "writes @", t.storage, ", which does not exist");
     take(list_.storages[t.storage].writers, writers_[t.storage], t.storage, "writers");
+    for (const TaskResult& other : t.others) {
+      expect(other.storage < list_.storages.size(), "writes @", other.storage,
+             ", which does not exist");
+      take(list_.storages[other.storage].writers, writers_[other.storage], other.storage,
+           "writers");
+    }
     for (const TaskOperand& operand : t.operands) {
       if (operand.number) continue;
       expect(operand.storage < list_.storages.size(), "reads @", operand.storage,
@@ -86,7 +92,9 @@ class TaskVerifier {
     std::int64_t written = 0;
     for (TaskId writer : s.writers) {
       const Task& task = list_.tasks[writer];
-      if (!task.is_update()) written += task.count();
+      if (task.storage == id && !task.is_update()) written += task.count();
+      for (const TaskResult& other : task.others)
+        if (other.storage == id) written += element_count(other.shape);
     }
     expect_storage(written == s.elements, id, "has ", s.elements, " elements, of which ", written,
                    " are written");
@@ -253,10 +261,17 @@ class TaskVerifier {
     std::vector<ValueType> types;
     for (const TaskOperand& operand : t.operands)
       types.push_back({dtype_of(operand), operand.view.shape});
-    ValueType result =
-        flat_type(infer(*t.op, types, t.attributes, t.dtype, std::source_location::current()));
-    expect(result == ValueType{t.dtype, t.shape}, "is ", t.dtype, " ", t.shape, "; ",
-           info(*t.op).name, " gives ", result.dtype, " ", result.shape);
+    ValueType result = infer(*t.op, types, t.attributes, t.dtype, std::source_location::current());
+    if (info(*t.op).kind == Kind::custom) result = flat_type(result);
+    ValueType own{t.dtype, t.shape};
+    for (const auto& [storage, dtype, shape] : t.others) {
+      const Storage& memory = list_.storages[storage];
+      expect(memory.dtype == dtype && memory.elements == element_count(shape), "a result of ",
+             dtype, " ", shape, " lies in @", storage, ", which is of another type");
+      own.others.push_back({dtype, shape});
+    }
+    expect(result == own, "is ", t.dtype, " ", t.shape, "; ", info(*t.op).name, " gives ",
+           result.dtype, " ", result.shape);
   }
 
   // What a task must wait for: writers of what it reads, readers and writers of what it writes.

@@ -259,6 +259,14 @@ class Parser {
     line.expect("->");
     task.storage = id(line, "@");
     task.place = view(line, task.shape);
+    while (line.accept("and")) {
+      TaskResult& other = task.others.emplace_back();
+      other.dtype = dtype(line);
+      line.expect("[");
+      other.shape = Shape(line.list());
+      line.expect("]");
+      other.storage = id(line, "@");
+    }
     if (line.accept("after")) task.after = task_ids(line);
     result_.list.tasks.push_back(std::move(task));
   }

@@ -121,7 +121,8 @@ std::string text_of(const TaskList& list, const TaskOperand& operand, const Shap
 
 std::string text_of(const TaskList& list, const Task& task) {
   const auto& [kind, node, tile_op, dtype, shape, operands, axis_begin, axis_end, reduce, storage,
-               place, scatter_axis, scatter_stride, scatter_size, op, attributes, after] = task;
+               place, scatter_axis, scatter_stride, scatter_size, op, attributes, others, after] =
+      task;
   std::string text = concat("%", node, ": ", dtype, "[", shape, "] = ", name_of(kind));
   if (kind == TaskKind::pointwise && tile_op) text += concat(" ", ir::info(*tile_op).name);
   if (kind == TaskKind::reduction) text += concat(" ", ir::name_of(reduce));
@@ -137,6 +138,8 @@ std::string text_of(const TaskList& list, const Task& task) {
   more.say_if(scatter_axis != 0 || scatter_stride != 0 || scatter_size != 0, "axis=", scatter_axis,
               ", size=", scatter_size, ", stride=", scatter_stride);
   text += concat(more.text(), " -> @", storage, text_of(place, shape));
+  for (const auto& [other, type, sizes] : others)
+    text += concat(" and ", type, "[", sizes, "] @", other);
   return after.empty() ? text : concat(text, " after ", text_of(after));
 }
 

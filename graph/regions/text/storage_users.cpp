@@ -13,6 +13,8 @@ std::vector<StorageUsers> storage_users(const TaskList& list) {
       if (!operand.number && operand.storage < users.size())
         add(users[operand.storage].readers, id);
     if (task.storage < users.size()) add(users[task.storage].writers, id);
+    for (const TaskResult& other : task.others)
+      if (other.storage < users.size()) add(users[other.storage].writers, id);
   }
   return users;
 }

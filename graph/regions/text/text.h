@@ -23,7 +23,8 @@
 //
 // A storage @n says its dtype, elements, kind and, of what lies in an input, which one. A task says
 // the node %n that it is for, its value's type, its kind with the tile op or the reduction, its
-// operands, what else it needs in braces, where the value goes, and which tasks come before.
+// operands, what else it needs in braces, where the value goes, with "and" the type and storage of
+// each other result, and which tasks come before.
 //
 // An operand is a number, a view of a storage @n, or of a task's value #n (which stands for the
 // storage of that task and names it as the producer). A view, in brackets, is shape:strides+offset;

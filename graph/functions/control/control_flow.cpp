@@ -1,0 +1,235 @@
+#include "graph/functions/control/control_flow.h"
+
+#include <algorithm>
+
+#include "graph/ir/location.h"
+#include "graph/tensor/capture.h"
+#include "graph/tensor/functional.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+
+using graph::At;
+using graph::Capture;
+using graph::Captured;
+using graph::Graph;
+using graph::Op;
+using std::source_location;
+
+namespace {
+
+using Function = std::function<Tensors(const Tensors&)>;
+
+// A function as a graph: its own inputs, then those that `captured` stand for.
+struct Body {
+  Graph graph;
+  Tensors captured;
+};
+
+void require_defined(std::string_view name, const Tensors& tensors, source_location w) {
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    require(tensors[i].defined(), "[", name, "] tensor ", i, " is undefined (at ", At{w},
+            "); all that functions take and give must be tensors");
+}
+
+Body captured_body(std::string_view name, const Function& function, const Tensors& like,
+                   source_location w) {
+  Capture& around = *Capture::active();
+  Captured captured;
+  {
+    Capture capture(around);
+    Tensors inputs;
+    for (const Tensor& tensor : like)
+      inputs.push_back(capture.placeholder(tensor.dtype(), tensor.shape()));
+    Tensors outputs = function(inputs);
+    require_defined(name, outputs, w);
+    inputs.clear();
+    captured = capture.finish(std::move(outputs));
+  }
+  require(captured.graph.mutations.empty(), "[", name, "] a function writes a tensor in place (at ",
+          At{w}, "); inside a captured function it must give the new value, to be carried");
+  require(captured.logs.empty(), "[", name, "] a function prints or logs a value (at ", At{w},
+          "); inside a captured function it must give that as a result");
+  for (graph::Guard& guard : captured.guards) around.note_guard(std::move(guard));
+  for (const Buffer* memory : captured.read) around.note_read(memory);
+  std::ranges::fill(captured.graph.input_strides, Strides{});  // each is handed over row-major
+  return {std::move(captured.graph), std::move(captured.captured)};
+}
+
+// Bodies of one node take what any of them captures, each after its own `count` inputs.
+Tensors join_captured(std::vector<Body>& bodies, std::size_t count) {
+  Tensors all;
+  for (const Body& body : bodies) all.insert(all.end(), body.captured.begin(), body.captured.end());
+  std::size_t begin = 0;
+  for (Body& body : bodies) {
+    graph::GraphBuilder builder(body.graph);
+    std::vector<graph::NodeId> inputs = body.graph.inputs;
+    const auto own = inputs.begin() + static_cast<std::ptrdiff_t>(count);
+    std::vector<graph::NodeId> joined(inputs.begin(), own);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const bool is_its = i >= begin && i < begin + body.captured.size();
+      joined.push_back(is_its ? own[static_cast<std::ptrdiff_t>(i - begin)]
+                              : builder.input(all[i].dtype(), all[i].shape()));
+    }
+    begin += body.captured.size();
+    body.graph.inputs = std::move(joined);
+    body.graph.input_strides.assign(body.graph.inputs.size(), {});
+  }
+  return all;
+}
+
+graph::Bodies graphs_of(std::vector<Body> bodies) {
+  std::vector<Graph> graphs;
+  for (Body& body : bodies) graphs.push_back(std::move(body.graph));
+  return graph::Bodies(std::move(graphs));
+}
+
+void require_condition(std::string_view name, const Tensor& condition, source_location w) {
+  require_defined(name, {condition}, w);
+  require(is_boolean(condition.dtype()) && condition.count() == 1, "[", name, "] the condition is ",
+          condition.dtype(), " ", condition.shape(), " (at ", At{w},
+          "); it must be bool, of one element");
+}
+void require_carried(std::string_view name, const Tensors& before, const Tensors& after,
+                     source_location w) {
+  require_defined(name, after, w);
+  require(before.size() == after.size(), "[", name, "] ", before.size(),
+          " tensors are carried, and ", after.size(), " are given (at ", At{w},
+          "); a turn must give all of them anew");
+  for (std::size_t i = 0; i < before.size(); ++i)
+    require(before[i].dtype() == after[i].dtype() && before[i].shape() == after[i].shape(), "[",
+            name, "] carried tensor ", i, " is ", before[i].dtype(), " ", before[i].shape(),
+            ", and after a turn ", after[i].dtype(), " ", after[i].shape(), " (at ", At{w},
+            "); it must keep dtype and shape");
+}
+
+}  // namespace
+
+Tensors cond(const Tensor& condition, const Function& if_true, const Function& if_false,
+             const Tensors& operands, source_location w) {
+  require_condition("cond", condition, w);
+  require_defined("cond", operands, w);
+  if (Capture::active() == nullptr) {
+    const bool is_true = condition.to(Device::cpu(), w).reshape({}, w).item<bool>(w);
+    return is_true ? if_true(operands) : if_false(operands);
+  }
+  std::vector<Body> bodies = {captured_body("cond", if_true, operands, w),
+                              captured_body("cond", if_false, operands, w)};
+  Tensors all = {condition};
+  all.insert(all.end(), operands.begin(), operands.end());
+  const Tensors captured = join_captured(bodies, operands.size());
+  all.insert(all.end(), captured.begin(), captured.end());
+  graph::Attributes attributes;
+  attributes.bodies = graphs_of(std::move(bodies));
+  return graph::apply_all(Op::cond, all, attributes, w);
+}
+
+Tensors while_loop(const std::function<Tensor(const Tensors&)>& condition, const Function& body,
+                   const Tensors& carried, source_location w) {
+  require_defined("while_loop", carried, w);
+  require(!carried.empty(), "[while_loop] nothing is carried (at ", At{w},
+          "); a loop whose condition can change carries at least one tensor");
+  auto holds = [&](const Tensors& state) {
+    Tensor result = condition(state);
+    require_condition("while_loop", result, w);
+    return result;
+  };
+  if (Capture::active() == nullptr) {
+    Tensors state = carried;
+    while (holds(state).to(Device::cpu(), w).reshape({}, w).item<bool>(w)) {
+      Tensors next = body(state);
+      require_carried("while_loop", state, next, w);
+      state = std::move(next);
+    }
+    return state;
+  }
+  auto checked = [&](const Tensors& state) {
+    Tensors next = body(state);
+    require_carried("while_loop", state, next, w);
+    return next;
+  };
+  auto as_list = [&](const Tensors& state) { return Tensors{holds(state)}; };
+  std::vector<Body> bodies = {captured_body("while_loop", as_list, carried, w),
+                              captured_body("while_loop", checked, carried, w)};
+  Tensors all = carried;
+  const Tensors captured = join_captured(bodies, carried.size());
+  all.insert(all.end(), captured.begin(), captured.end());
+  graph::Attributes attributes;
+  attributes.bodies = graphs_of(std::move(bodies));
+  attributes.carried = std::ssize(carried);
+  return graph::apply_all(Op::while_loop, all, attributes, w);
+}
+
+namespace {
+
+std::int64_t turns_of(const Tensors& sliced, const ScanOptions& options, source_location w) {
+  for (const Tensor& each : sliced)
+    require(each.rank() > 0 && each.size(0) == sliced[0].size(0), "[scan] a sliced tensor is ",
+            each.shape(), ", the first ", sliced[0].shape(), " (at ", At{w},
+            "); the first axes must have one size");
+  const std::int64_t turns = sliced.empty() ? options.turns : sliced[0].size(0);
+  require(turns > 0, "[scan] ", turns, " turns (at ", At{w}, "); there must be at least one");
+  return turns;
+}
+
+std::pair<Tensors, Tensors> scan_one_by_one(
+    const std::function<Turn(const Tensors&, const Tensors&)>& turn, const Tensors& carried,
+    const Tensors& sliced, std::int64_t turns, bool reverse, source_location w) {
+  Tensors state = carried;
+  std::vector<Tensors> given(static_cast<std::size_t>(turns));
+  for (std::int64_t i = 0; i < turns; ++i) {
+    const std::int64_t at = reverse ? turns - 1 - i : i;
+    Tensors elements;
+    for (const Tensor& each : sliced) elements.push_back(each.select(0, at, w));
+    Turn result = turn(state, elements);
+    require_carried("scan", state, result.carried, w);
+    require_defined("scan", result.given, w);
+    state = std::move(result.carried);
+    given[static_cast<std::size_t>(at)] = std::move(result.given);
+  }
+  Tensors stacked;
+  for (std::size_t k = 0; k < given[0].size(); ++k) {
+    Tensors parts;
+    for (Tensors& each : given) parts.push_back(each[k].unsqueeze(0, w));
+    stacked.push_back(cat(parts, 0, w));
+  }
+  return {std::move(state), std::move(stacked)};
+}
+
+}  // namespace
+
+std::pair<Tensors, Tensors> scan(const std::function<Turn(const Tensors&, const Tensors&)>& turn,
+                                 const Tensors& carried, const Tensors& sliced,
+                                 const ScanOptions& options, source_location w) {
+  require_defined("scan", carried, w);
+  require_defined("scan", sliced, w);
+  const std::int64_t turns = turns_of(sliced, options, w);
+  if (Capture::active() == nullptr || turns <= options.few_turns)
+    return scan_one_by_one(turn, carried, sliced, turns, options.reverse, w);
+  const auto count = static_cast<std::ptrdiff_t>(carried.size());
+  auto as_one = [&](const Tensors& inputs) {
+    Tensors state(inputs.begin(), inputs.begin() + count);
+    Turn result = turn(state, Tensors(inputs.begin() + count, inputs.end()));
+    require_carried("scan", state, result.carried, w);
+    Tensors all = std::move(result.carried);
+    all.insert(all.end(), result.given.begin(), result.given.end());
+    return all;
+  };
+  Tensors like = carried, all = carried;
+  for (const Tensor& each : sliced) like.push_back(each.select(0, 0, w));
+  all.insert(all.end(), sliced.begin(), sliced.end());
+  std::vector<Body> bodies = {captured_body("scan", as_one, like, w)};
+  const Tensors captured = join_captured(bodies, like.size());
+  all.insert(all.end(), captured.begin(), captured.end());
+  graph::Attributes attributes;
+  attributes.bodies = graphs_of(std::move(bodies));
+  attributes.carried = std::ssize(carried);
+  attributes.sliced = std::ssize(sliced);
+  attributes.end = turns;
+  attributes.descending = options.reverse;
+  Tensors results = graph::apply_all(Op::scan, all, attributes, w);
+  return {Tensors(results.begin(), results.begin() + count),
+          Tensors(results.begin() + count, results.end())};
+}
+
+}  // namespace tilewright

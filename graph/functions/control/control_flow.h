@@ -1,0 +1,64 @@
+// Control flow that is a part of a graph, under the names of PyTorch's higher-order operators.
+//
+//   auto [last, all] = scan(
+//       [&](const Tensors& state, const Tensors& x) -> Turn {
+//         Tensor h = tanh(matmul(x[0], w) + matmul(state[0], u));
+//         return {{h}, {h}};
+//       },
+//       {h0}, {xs});
+//
+// Outside of captured functions these run as they read: the functions are called, turn by turn.
+// Inside, each is captured once and becomes a graph of its own (graph/ir/bodies.h), which is
+// planned once and run as often as it must: a loop of 512 turns is one node, and compiles as fast
+// as one of two. The results are the same. What a function uses besides its arguments, tensors and
+// values of the function around, it reads in every turn as it is before the first.
+//
+// Inside a captured function these must hold, or an `Error` says so: no function writes in place,
+// draws random numbers, prints or reads values of tensors; what is carried keeps dtype and shape;
+// there is at least one result, and each tensor has elements. Conditions are bool, of one element.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <source_location>
+#include <utility>
+#include <vector>
+
+#include "graph/tensor/tensor.h"
+
+namespace tilewright {
+
+using Tensors = std::vector<Tensor>;
+
+// What is carried on, and what a turn gives besides.
+struct Turn {
+  Tensors carried, given;
+};
+
+// The first function of the operands where the condition is true, else the second one. Both give
+// results of the same types.
+Tensors cond(const Tensor& condition, const std::function<Tensors(const Tensors&)>& if_true,
+             const std::function<Tensors(const Tensors&)>& if_false, const Tensors& operands = {},
+             std::source_location w = std::source_location::current());
+
+// As long as the condition of what is carried is true, the body gives it anew.
+Tensors while_loop(const std::function<Tensor(const Tensors&)>& condition,
+                   const std::function<Tensors(const Tensors&)>& body, const Tensors& carried,
+                   std::source_location w = std::source_location::current());
+
+struct ScanOptions {
+  bool reverse = false;    // the last elements come first
+  std::int64_t turns = 0;  // where nothing is sliced
+  // So many turns, or fewer, are no loop of a graph but recorded one by one, so that kernels reach
+  // over their borders.
+  std::int64_t few_turns = 0;
+};
+// A turn for each element along the first axis of all `sliced` tensors, which takes what is carried
+// and these elements. Gives what is carried last, and what the turns give, stacked along a first
+// axis in the order of the elements.
+std::pair<Tensors, Tensors> scan(const std::function<Turn(const Tensors&, const Tensors&)>& turn,
+                                 const Tensors& carried, const Tensors& sliced,
+                                 const ScanOptions& options = {},
+                                 std::source_location w = std::source_location::current());
+
+}  // namespace tilewright

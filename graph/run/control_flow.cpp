@@ -1,0 +1,282 @@
+#include "graph/run/control_flow.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "graph/passes/pipeline.h"
+#include "graph/regions/region_key.h"
+#include "graph/run/plan_body.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::graph {
+namespace {
+
+constexpr std::int64_t alignment = 64;  // which programs expect of what they write
+constexpr std::int64_t aligned(std::int64_t bytes) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+using Address = std::byte*;
+
+// A value of a body, or of the node: where it lies among the arguments, and its size.
+struct Piece {
+  std::size_t argument = 0;
+  std::int64_t offset = 0;  // bytes
+  std::int64_t bytes = 0;
+  bool is_aligned = true;
+};
+
+// What runs a body in memory that it is given.
+class BodyRunner {
+ public:
+  BodyRunner(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {
+    const Executable& run = *plan_->executable();
+    for (const PlanOutput& output : plan_->outputs())
+      bytes_.push_back(element_count(output.shape) * size_bytes(output.dtype));
+    for (const auto& buffer : run.results) of_buffer_.push_back(buffer);
+    outputs_.resize(run.output_bytes.size());
+    for (std::size_t i = of_buffer_.size(); i-- > 0;)
+      if (of_buffer_[i]) outputs_[*of_buffer_[i]] = i;
+  }
+  std::int64_t arena_bytes() const { return plan_->arena_bytes(); }
+  std::int64_t bytes(std::size_t result) const { return bytes_[result]; }
+  std::size_t results() const { return bytes_.size(); }
+
+  // Each result is written to its address; all are aligned, and none is what an input reads.
+  void run(std::span<const Address> inputs, std::span<const Address> results, Address arena) const {
+    const Executable& run = *plan_->executable();
+    std::vector<Argument> arguments;
+    for (const ExecutableStep& step : run.steps) {
+      arguments.resize(step.slots());
+      for (std::uint32_t i = 0; i < arguments.size(); ++i)
+        arguments[i] = argument(run, run.slots[step.first_slot + i], inputs, results, arena);
+      run_step(run, step, arguments.data());
+    }
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      Address from = of_buffer_[i] ? results[outputs_[*of_buffer_[i]]]
+                                   : inputs[static_cast<std::size_t>(*plan_->outputs()[i].input)];
+      if (from != results[i]) copy(results[i], from, bytes_[i]);
+    }
+  }
+  void copy(Address to, const std::byte* from, std::int64_t bytes) const {
+    if (DeviceMemory* memory = plan_->executable()->memory)
+      memory->copy(to, from, bytes);
+    else
+      std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  }
+
+ private:
+  Argument argument(const Executable& run, const ArgumentSlot& slot,
+                    std::span<const Address> inputs, std::span<const Address> results,
+                    Address arena) const {
+    switch (slot.kind) {
+      case SlotKind::input: return {.pointer = inputs[slot.index]};
+      case SlotKind::output: return {.pointer = results[outputs_[slot.index]]};
+      case SlotKind::constant: return {.pointer = run.constants[slot.index]->data()};
+      case SlotKind::arena: return {.pointer = arena + slot.offset};
+      case SlotKind::number: return {.integer = slot.offset};
+    }
+    __builtin_unreachable();
+  }
+
+  std::shared_ptr<const Plan> plan_;
+  std::vector<std::int64_t> bytes_;                      // of each result
+  std::vector<std::optional<std::uint32_t>> of_buffer_;  // of each result; none: an input's memory
+  std::vector<std::size_t> outputs_;                     // of each buffer: a result that it is
+};
+
+// What the three have in common.
+struct Site {
+  std::vector<Piece> operands, results;
+  std::vector<BodyRunner> bodies;
+  DeviceMemory* memory = nullptr;
+  std::int64_t carried = 0, sliced = 0, turns = 0;
+  bool descending = false;
+
+  std::int64_t arena_bytes() const {
+    std::int64_t most = 0;
+    for (const BodyRunner& body : bodies) most = std::max(most, body.arena_bytes());
+    return aligned(most);
+  }
+  static Address address(const Piece& piece, const Argument* arguments) {
+    void* begin = const_cast<void*>(arguments[piece.argument].pointer);
+    return static_cast<Address>(begin) + piece.offset;
+  }
+  std::vector<Address> addresses(const std::vector<Piece>& pieces, const Argument* a) const {
+    std::vector<Address> result;
+    for (const Piece& piece : pieces) result.push_back(address(piece, a));
+    return result;
+  }
+  bool is_true(Address condition) const {
+    std::uint8_t value = 0;
+    if (memory != nullptr)
+      memory->copy_to_host(&value, condition, sizeof value);
+    else
+      value = std::to_integer<std::uint8_t>(*condition);
+    return value != 0;
+  }
+};
+
+// Memory of one call, in which pieces are laid out one behind the other.
+class CallMemory {
+ public:
+  CallMemory(DeviceMemory* memory, std::int64_t bytes)
+      : buffer_(Buffer::allocate(std::max<std::int64_t>(bytes, 1), memory)),
+        next_(static_cast<Address>(buffer_->data())) {}
+  Address take(std::int64_t bytes) { return std::exchange(next_, next_ + aligned(bytes)); }
+
+ private:
+  std::shared_ptr<Buffer> buffer_;
+  Address next_;
+};
+
+void run_cond(const Site& site, const Argument* arguments) {
+  CallMemory memory(site.memory, site.arena_bytes());
+  std::vector<Address> inputs = site.addresses(site.operands, arguments);
+  const BodyRunner& body = site.bodies[site.is_true(inputs[0]) ? 0 : 1];
+  body.run(std::span(inputs).subspan(1), site.addresses(site.results, arguments),
+           memory.take(site.arena_bytes()));
+}
+
+// Carried values: two places each, of which one is read and the other written.
+struct Carried {
+  std::vector<Address> now, next;
+  void turn() { std::swap(now, next); }
+};
+std::int64_t carried_bytes(const Site& site) {
+  std::int64_t bytes = 0;
+  for (std::int64_t i = 0; i < site.carried; ++i)
+    bytes += 2 * aligned(site.operands[static_cast<std::size_t>(i)].bytes);
+  return bytes;
+}
+Carried carried_in(const Site& site, CallMemory& memory) {
+  Carried result;
+  for (std::int64_t i = 0; i < site.carried; ++i) {
+    const std::int64_t bytes = site.operands[static_cast<std::size_t>(i)].bytes;
+    result.now.push_back(memory.take(bytes));
+    result.next.push_back(memory.take(bytes));
+  }
+  return result;
+}
+
+void run_while(const Site& site, const Argument* arguments) {
+  CallMemory memory(site.memory, carried_bytes(site) + site.arena_bytes() + alignment);
+  Carried carried = carried_in(site, memory);
+  Address arena = memory.take(site.arena_bytes()), condition = memory.take(1);
+  std::vector<Address> inputs = site.addresses(site.operands, arguments);
+  const BodyRunner& body = site.bodies[1];
+  while (true) {
+    site.bodies[0].run(inputs, {&condition, 1}, arena);
+    if (!site.is_true(condition)) break;
+    body.run(inputs, carried.next, arena);
+    carried.turn();
+    std::ranges::copy(carried.now, inputs.begin());
+  }
+  for (std::size_t i = 0; i < carried.now.size(); ++i)
+    body.copy(Site::address(site.results[i], arguments), inputs[i], site.results[i].bytes);
+}
+
+// A slice that does not begin where programs may write is written beside and copied.
+void run_scan(const Site& site, const Argument* arguments) {
+  const BodyRunner& body = site.bodies[0];
+  const auto count = static_cast<std::size_t>(site.carried);
+  std::int64_t slices = 0;
+  for (std::size_t i = count; i < body.results(); ++i) slices += aligned(body.bytes(i));
+  CallMemory memory(site.memory, carried_bytes(site) + site.arena_bytes() + slices);
+  Carried carried = carried_in(site, memory);
+  Address arena = memory.take(site.arena_bytes());
+  std::vector<Address> beside(body.results());
+  for (std::size_t i = count; i < beside.size(); ++i) beside[i] = memory.take(body.bytes(i));
+  std::vector<Address> inputs = site.addresses(site.operands, arguments);
+  const std::vector<Address> first = inputs, results = site.addresses(site.results, arguments);
+  std::vector<Address> outputs(beside.size());
+  for (std::int64_t turn = 0; turn < site.turns; ++turn) {
+    const std::int64_t at = site.descending ? site.turns - 1 - turn : turn;
+    for (std::size_t i = count; i < count + static_cast<std::size_t>(site.sliced); ++i)
+      inputs[i] = first[i] + at * (site.operands[i].bytes / site.turns);
+    const bool is_last = turn == site.turns - 1;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (i < count)
+        outputs[i] = is_last ? results[i] : carried.next[i];
+      else
+        outputs[i] = body.bytes(i) % alignment == 0 ? results[i] + at * body.bytes(i) : beside[i];
+    }
+    body.run(inputs, outputs, arena);
+    for (std::size_t i = count; i < outputs.size(); ++i)
+      if (outputs[i] == beside[i])
+        body.copy(results[i] + at * body.bytes(i), beside[i], body.bytes(i));
+    carried.turn();
+    std::ranges::copy(carried.now, inputs.begin());
+  }
+}
+
+PlanOptions options_of_body(const PlanOptions& around) {
+  PlanOptions options = around;
+  options.tune.reset();
+  options.choices.reset();
+  options.lock.reset();
+  options.inputs.clear();
+  options.sizes_vary = false;
+  return options;
+}
+
+// Where the value of an operand or a result lies among the region's storages.
+Piece piece_of(const TaskList& list, const std::vector<StorageId>& storages, StorageId storage,
+               const StridedView& view) {
+  const Storage& memory = list.storages[storage];
+  const std::int64_t size = size_bytes(memory.dtype);
+  Piece piece;
+  piece.argument =
+      static_cast<std::size_t>(std::ranges::find(storages, storage) - storages.begin());
+  piece.offset = view.offset * size;
+  piece.bytes = element_count(view.shape) * size;
+  piece.is_aligned = memory.is_aligned && piece.offset % alignment == 0;
+  return piece;
+}
+
+// Of what the inputs of a body begin at; those that are sliced begin where each slice does.
+std::vector<InputMemory> inputs_of(const Site& site, std::size_t first) {
+  std::vector<InputMemory> result;
+  for (std::size_t i = first; i < site.operands.size(); ++i) {
+    const Piece& piece = site.operands[i];
+    const auto number = static_cast<std::int64_t>(i);
+    const bool is_sliced = number >= site.carried && number < site.carried + site.sliced;
+    const bool stays = !is_sliced || (piece.bytes / site.turns) % alignment == 0;
+    result.push_back({.is_aligned = piece.is_aligned && stays});
+  }
+  return result;
+}
+
+}  // namespace
+
+bool is_control_flow(const TaskList& list, const Region& region) {
+  const Task& task = list.tasks[region.tasks[0]];
+  return task.is_opaque() && info(*task.op).kind == Kind::control;
+}
+
+HostCall control_flow_call(const TaskList& list, const Region& region, const PlanOptions& options) {
+  const Task& task = list.tasks[region.tasks[0]];
+  const std::vector<StorageId> storages = storages_of(list, region);
+  auto site = std::make_shared<Site>();
+  site->memory = options.device.memory();
+  site->carried = task.attributes.carried;
+  site->sliced = task.attributes.sliced;
+  site->turns = task.attributes.end;
+  site->descending = task.attributes.descending;
+  for (const TaskOperand& operand : task.operands)
+    site->operands.push_back(piece_of(list, storages, operand.storage, operand.view));
+  site->results.push_back(piece_of(list, storages, task.storage, task.place));
+  for (const TaskResult& other : task.others)
+    site->results.push_back(piece_of(list, storages, other.storage, row_major(other.shape)));
+  PlanOptions body = options_of_body(options);
+  body.inputs = inputs_of(*site, *task.op == Op::cond ? 1 : 0);
+  for (std::size_t i = 0; i < task.attributes.bodies.size(); ++i)
+    site->bodies.emplace_back(make_plan(run_passes(task.attributes.bodies[i]), body));
+  void (*run)(const Site&, const Argument*) = *task.op == Op::cond         ? run_cond
+                                              : *task.op == Op::while_loop ? run_while
+                                                                           : run_scan;
+  return [site, run](const Grid&, const Argument* arguments) { run(*site, arguments); };
+}
+
+}  // namespace tilewright::graph

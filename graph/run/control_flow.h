@@ -1,0 +1,19 @@
+// Running control flow: plans of the bodies, made once, which a call of the host runs as often as
+// it must.
+//
+// A loop is one step of the plan around it. Carried values lie in two buffers in turn, what is
+// sliced is read and written where it lies, and nothing is planned or looked up between two turns.
+// A condition is read by the host: on a GPU each turn of a while loop waits for it, and a choice
+// waits once. Apart from make_plan.cpp, which knows a call of the host and not what it does.
+#pragma once
+
+#include "graph/regions/region.h"
+#include "graph/run/plan.h"
+
+namespace tilewright::graph {
+
+bool is_control_flow(const TaskList& list, const Region& region);
+// Takes the region's storages (storages_of), a pointer each. Thread safe.
+HostCall control_flow_call(const TaskList& list, const Region& region, const PlanOptions& options);
+
+}  // namespace tilewright::graph
