@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "runtime/base/error.h"
-#include "runtime/base/philox.h"
+#include "runtime/base/random/philox.h"
 
 namespace tilewright::ir {
 namespace {

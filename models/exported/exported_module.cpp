@@ -50,8 +50,9 @@ Program program_of(const Archive& archive) {
 
 std::vector<ProgramOperator> operators_of(const Program& program) {
   programs::OperatorList operators;
-  for (const Node& node : program.nodes)
+  exported::for_each_node(program.nodes, [&](const Node& node) {
     operators.add(node.target, exported::find_operator(node.target) != nullptr, node.source);
+  });
   return operators.take();
 }
 

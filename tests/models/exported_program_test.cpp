@@ -93,7 +93,7 @@ TEST(ExportedProgram, RefusesArgumentsOfOtherForms) {
            {R"({"as_sym_int": {"as_name": "s9"}})", "\"s9\" is used and was not defined before"},
            {R"({"as_sym_ints": [{"as_bool": true}]})", "holds what is no integer"},
            {R"({"as_optional_tensors": [{"as_int": 1}]})", "tensors and none are wanted"},
-           {R"({"as_graph": {}})", "\"alpha\" is as_graph, which is not supported"},
+           {R"({"as_custom_obj": {}})", "\"alpha\" is as_custom_obj, which is not supported"},
            {R"({"as_int": 1, "as_none": true})", "an object with one member"},
            {R"([])", "an object with one member"},
            {R"({})", "an object with one member"}})

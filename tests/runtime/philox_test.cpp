@@ -1,5 +1,5 @@
 // Philox against the vectors that its authors published with it (Random123, kat_vectors).
-#include "runtime/base/philox.h"
+#include "runtime/base/random/philox.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include "dsl/ir/message.h"
 #include "dsl/ir/scalar.h"
 #include "runtime/base/error.h"
-#include "runtime/base/philox.h"
+#include "runtime/base/random/philox.h"
 
 namespace tilewright::dsl {
 

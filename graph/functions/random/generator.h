@@ -1,8 +1,8 @@
 // Where random numbers come from: a seed, and how many of its numbers were drawn.
 //
-// Numbers are computed from their place and not from the one before (runtime/base/philox.h), so a
-// generator is two integers, and these lie in tensors. A compiled function that draws reads and
-// writes them as it does its weights and its caches: each call, also a replayed one, gives new
+// Numbers are computed from their place and not from the one before (runtime/base/random/philox.h),
+// so a generator is two integers, and these lie in tensors. A compiled function that draws reads
+// and writes them as it does its weights and its caches: each call, also a replayed one, gives new
 // numbers, `manual_seed` needs no compilation, and the same state gives the same numbers at once
 // and compiled, on every device.
 //

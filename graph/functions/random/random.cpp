@@ -133,7 +133,7 @@ void require_sizes(const Draw& draw) {
 }
 void require_float(const Draw& draw, DType dtype) {
   require(is_floating(dtype) && !is_float8(dtype), "[", draw.name, "] the dtype is ", dtype,
-          " (at ", At{draw.where}, "); it must be f16, bf16, f32 or f64");
+          " (at ", At{draw.where}, "); it must be a float of 16 bits or more");
 }
 void require_probability(const Draw& draw, double p) {
   require(p >= 0 && p <= 1, "[", draw.name, "] the probability is ", p, " (at ", At{draw.where},

@@ -66,6 +66,11 @@ Tensor Call::tensor(std::string_view name) const {
   if (tensor == nullptr) refuse(name, "is no tensor");
   return *tensor;
 }
+const Subgraph& Call::graph(std::string_view name) const {
+  auto* body = std::get_if<GraphArgument>(&at(name));
+  if (body == nullptr) refuse(name, "is no graph");
+  return *body->graph;
+}
 Tensor Call::optional_tensor(std::string_view name) const {
   return has(name) ? tensor(name) : Tensor();
 }

@@ -53,6 +53,7 @@ class Call {
   bool flag(std::string_view name, bool missing) const;
   std::string text(std::string_view name, std::string_view missing) const;
   std::optional<DType> dtype(std::string_view name = "dtype") const;
+  const Subgraph& graph(std::string_view name) const;
 
   // Raises `Error` that names the first argument that nobody asked for.
   void refuse_unread() const;

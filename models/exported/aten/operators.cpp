@@ -12,10 +12,11 @@ const Table& table() {
     Table rows;
     for (auto family :
          {arrangement_operators(), arithmetic_operators(), composite_operators(),
-          convolution_operators(), creation_operators(), function_operators(), indexing_operators(),
-          normalisation_operators(), ordering_operators(), pooling_operators(),
-          product_operators(), random_operators(), reduction_operators(), resampling_operators(),
-          scan_operators(), scatter_operators(), size_operators()})
+          control_operators(), convolution_operators(), creation_operators(), function_operators(),
+          indexing_operators(), normalisation_operators(), ordering_operators(),
+          pooling_operators(), product_operators(), random_operators(), recurrent_operators(),
+          reduction_operators(), resampling_operators(), scan_operators(), scatter_operators(),
+          size_operators()})
       for (const Operator& row : family) rows.emplace(row.name, &row);
     return rows;
   }();

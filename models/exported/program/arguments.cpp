@@ -125,6 +125,11 @@ ArgumentValue memory_format(const Fields& fields, const json::Node& value, std::
                        : MemoryFormat::channels_last;
 }
 
+ArgumentValue graph(const Fields& fields, const json::Node& value, std::string_view,
+                    const ValueOf&) {
+  return read_subgraph(fields, value);
+}
+
 struct Kind {
   std::string_view name;
   Reader read;
@@ -148,6 +153,7 @@ constexpr Kind kinds[] = {
     {"as_scalar_type", dtype},
     {"as_device", device},
     {"as_layout", layout},
+    {"as_graph", graph},
     {"as_memory_format", memory_format},
 };
 
@@ -176,6 +182,26 @@ std::vector<std::string> result_names(const Fields& fields, const json::Node& ou
   bool is_number = kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool";
   fields.expect(is_number, "a result is ", excerpt(kind), ", which is not supported");
   return {fields.text(content, "as_name")};
+}
+
+std::string target_of(const Fields& fields, const json::Node& from) {
+  std::string target = fields.text(from, "target");
+  constexpr std::string_view prefix = "torch.ops.";
+  if (target.starts_with(prefix)) target.erase(0, prefix.size());
+  return target;
+}
+
+void read_arguments(const Fields& fields, const json::Node& from, Node& node,
+                    const ValueOf& value_of) {
+  for (const json::Node& input : fields.list(from, "inputs")) {
+    std::string argument = fields.text(input, "name");
+    if (argument.empty()) argument = std::to_string(node.arguments.size());
+    node.arguments.push_back(
+        {argument, read_argument(fields, fields.member(input, "arg"), argument, value_of)});
+  }
+  for (const json::Node& output : fields.list(from, "outputs"))
+    for (const std::string& result : result_names(fields, output))
+      node.results.push_back(value_of(result));
 }
 
 SizeExpression read_size(const Fields& fields, const json::Node& size, std::string_view name) {

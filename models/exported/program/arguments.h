@@ -18,6 +18,13 @@ using ValueOf = std::function<ValueId(const std::string& name)>;  // raises wher
 ArgumentValue read_argument(const Fields& fields, const json::Node& argument, std::string_view name,
                             const ValueOf& value_of);
 std::vector<std::string> result_names(const Fields& fields, const json::Node& output);
+// The target, name, arguments and results of a node; its source is left out. Arguments without a
+// name, as higher-order operators have, are called by their places: "0", "1".
+std::string target_of(const Fields& fields, const json::Node& from);
+void read_arguments(const Fields& fields, const json::Node& from, Node& node,
+                    const ValueOf& value_of);
+// What "as_graph" holds (subgraph.cpp).
+GraphArgument read_subgraph(const Fields& fields, const json::Node& content);
 TensorFacts read_tensor_facts(const Fields& fields, const json::Node& tensor);
 // A size, stride or offset: {"as_int": 3} or {"as_expr": ...}.
 SizeExpression read_size(const Fields& fields, const json::Node& size, std::string_view name);

@@ -117,22 +117,12 @@ class ProgramReader {
   void read_node(const json::Node& from) {
     fields_.set_place(concat("node ", program_.nodes.size()));
     Node node;
-    node.target = fields_.text(from, "target");
-    constexpr std::string_view prefix = "torch.ops.";
-    if (node.target.starts_with(prefix)) node.target.erase(0, prefix.size());
+    node.target = target_of(fields_, from);
     const json::Node* name = fields_.optional(from, "name");
     if (name != nullptr) node.name = fields_.as_text(*name, "name");
     fields_.set_place(place_of(program_.nodes.size(), node));
     node.source = source_line(fields_.member(from, "metadata"));
-    ValueOf value_of = [this](const std::string& used) { return id_of(used); };
-    for (const json::Node& input : fields_.list(from, "inputs")) {
-      std::string argument = fields_.text(input, "name");
-      node.arguments.push_back(
-          {argument, read_argument(fields_, fields_.member(input, "arg"), argument, value_of)});
-    }
-    for (const json::Node& output : fields_.list(from, "outputs"))
-      for (const std::string& result : result_names(fields_, output))
-        node.results.push_back(id_of(result));
+    read_arguments(fields_, from, node, [this](const std::string& used) { return id_of(used); });
     program_.nodes.push_back(std::move(node));
     fields_.set_place("");
   }

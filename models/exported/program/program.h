@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,10 +42,15 @@ struct DeviceName {
 struct Layout {
   std::int64_t number;
 };
+// A graph that a higher-order operator runs; its names are its own.
+struct Subgraph;
+struct GraphArgument {
+  std::shared_ptr<const Subgraph> graph;
+};
 using ArgumentValue =
     std::variant<std::monostate, TensorName, TensorNames, NumberName, bool, std::int64_t, double,
                  std::string, std::vector<Integer>, std::vector<double>, std::vector<bool>, DType,
-                 MemoryFormat, DeviceName, Layout>;
+                 MemoryFormat, DeviceName, Layout, GraphArgument>;
 struct Argument {
   std::string name;
   ArgumentValue value;
@@ -56,6 +62,13 @@ struct Node {
   std::vector<Argument> arguments;
   std::vector<ValueId> results;  // lists of tensors one by one
   std::string source;            // "modeling_bert.py:82", of the innermost line; may be empty
+};
+
+struct Subgraph {
+  std::string name;
+  std::vector<ValueId> inputs, outputs;  // tensors
+  std::vector<Node> nodes;
+  std::vector<std::string> value_names;  // by ValueId, from 0 on in each graph
 };
 
 using programs::SizeExpression;
@@ -98,6 +111,17 @@ void for_each_used(const Node& node, const Visit& visit) {
     if (auto* integers = std::get_if<std::vector<Integer>>(&argument.value))
       for (const Integer& integer : *integers)
         if (auto* number = std::get_if<NumberName>(&integer)) visit(number->id);
+  }
+}
+
+// Calls `visit` with each of the nodes, and with those of the graphs that they run.
+template <typename Visit>
+void for_each_node(const std::vector<Node>& nodes, const Visit& visit) {
+  for (const Node& node : nodes) {
+    visit(node);
+    for (const Argument& argument : node.arguments)
+      if (auto* body = std::get_if<GraphArgument>(&argument.value))
+        for_each_node(body->graph->nodes, visit);
   }
 }
 

@@ -1,4 +1,6 @@
-// Recurrent layers, step by step.
+// Recurrent layers: what comes of the inputs for all steps at once, then step by step; where there
+// are many steps, as a loop of the graph.
+#include "graph/functions/control/control_flow.h"
 #include "graph/functions/pointwise/activations.h"
 #include "models/onnx/operators/table.h"
 #include "runtime/base/error.h"
@@ -83,56 +85,71 @@ Tensor gate(const Tensor& gates, int number, std::int64_t size) {
   return gates.slice(1, number * size, (number + 1) * size);
 }
 
+constexpr std::int64_t few_steps = 16;  // that are no loop of the graph
+
 struct State {
   Tensor hidden, cell;
 };
-// The results Y, Y_h and Y_c of steps that each give a state for x [N, inputs] and the one before.
+Tensors as_list(const State& state) {
+  return state.cell.defined() ? Tensors{state.hidden, state.cell} : Tensors{state.hidden};
+}
+State as_state(const Tensors& list) { return {list[0], list.size() > 1 ? list[1] : Tensor()}; }
+
+// Of one direction: the hidden states of all steps, and the last state. `step` gives a state for
+// what the inputs of a step have come to, and the state before.
 template <typename Step>
-Results over_time(const Layer& layer, bool has_cell, const Step& step) {
-  std::int64_t steps = layer.x.size(0);
-  require(steps > 0 && steps <= 4096, "[onnx] ", steps, " steps are not supported");
+std::pair<Tensor, State> through_time(const Layer& layer, const Direction& direction,
+                                      const Step& step) {
+  auto turn = [&](const Tensors& before, const Tensors& now) -> Turn {
+    const State state = as_state(before);
+    State next = step(direction, now[0], state);
+    Tensor output = next.hidden;
+    if (layer.lengths.defined()) {
+      Tensor is_inside = (layer.lengths.to(i64) > now[1]).unsqueeze(1);
+      output = where(is_inside, next.hidden, zeros({}, next.hidden.dtype()));
+      next.hidden = where(is_inside, next.hidden, state.hidden);
+      if (next.cell.defined()) next.cell = where(is_inside, next.cell, state.cell);
+    }
+    return {as_list(next), {output}};
+  };
+  Tensors sliced = {linear(layer.x, direction.weight, direction.bias)};
+  if (layer.lengths.defined()) sliced.push_back(arange(0, layer.x.size(0)));
+  auto [last, all] = scan(turn, as_list({direction.hidden, direction.cell}), sliced,
+                          {.reverse = direction.is_reverse, .few_turns = few_steps});
+  return {all[0], as_state(last)};
+}
+
+// The results Y, Y_h and Y_c.
+template <typename Step>
+Results over_time(const Layer& layer, const Step& step) {
+  require(layer.x.size(0) > 0, "[onnx] a recurrent layer of no steps");
   std::vector<Tensor> all, last, last_cell;
   for (const Direction& direction : layer.directions) {
-    State state{direction.hidden, direction.cell};
-    std::vector<Tensor> outputs(static_cast<std::size_t>(steps));
-    for (std::int64_t i = 0; i < steps; ++i) {
-      std::int64_t t = direction.is_reverse ? steps - 1 - i : i;
-      State next = step(direction, layer.x.select(0, t), state);
-      Tensor output = next.hidden;
-      if (layer.lengths.defined()) {
-        Tensor is_inside = (layer.lengths.to(i64) > t).unsqueeze(1);
-        output = where(is_inside, next.hidden, zeros({}, next.hidden.dtype()));
-        next.hidden = where(is_inside, next.hidden, state.hidden);
-        if (has_cell) next.cell = where(is_inside, next.cell, state.cell);
-      }
-      state = next;
-      outputs[static_cast<std::size_t>(t)] = output.unsqueeze(0);
-    }
-    all.push_back(cat(outputs, 0).unsqueeze(1));
+    auto [outputs, state] = through_time(layer, direction, step);
+    all.push_back(outputs.unsqueeze(1));
     last.push_back(state.hidden.unsqueeze(0));
-    if (has_cell) last_cell.push_back(state.cell.unsqueeze(0));
+    if (state.cell.defined()) last_cell.push_back(state.cell.unsqueeze(0));
   }
   Tensor y = cat(all, 1), hidden = cat(last, 0);  // [T, directions, N, hidden]
-  Tensor cell = has_cell ? cat(last_cell, 0) : Tensor();
+  Tensor cell = last_cell.empty() ? Tensor() : cat(last_cell, 0);
   if (layer.batch_is_first) {
     y = y.permute({2, 0, 1, 3});
     hidden = hidden.transpose(0, 1);
-    if (has_cell) cell = cell.transpose(0, 1);
+    if (cell.defined()) cell = cell.transpose(0, 1);
   }
   Results results = {Value(y), Value(hidden)};
-  if (has_cell) results.emplace_back(cell);
+  if (cell.defined()) results.emplace_back(cell);
   return results;
 }
 
-Tensor gates_of(const Direction& d, const Tensor& x, const Tensor& hidden) {
-  return matmul(x, d.weight.transpose(0, 1)) + matmul(hidden, d.recurrence.transpose(0, 1)) +
-         d.bias + d.recurrent_bias;
+Tensor from_state(const Direction& d, const Tensor& hidden) {
+  return linear(hidden, d.recurrence, d.recurrent_bias);
 }
 
 Results simple(const Call& call) {
   Layer layer = layer_of(call, 1, {"Tanh"}, false);
-  return over_time(layer, false, [&](const Direction& d, const Tensor& x, const State& before) {
-    return State{d.activations[0](clipped(gates_of(d, x, before.hidden), layer)), {}};
+  return over_time(layer, [&](const Direction& d, const Tensor& from_x, const State& before) {
+    return State{d.activations[0](clipped(from_x + from_state(d, before.hidden), layer)), {}};
   });
 }
 
@@ -141,8 +158,8 @@ Results long_short(const Call& call) {
   Layer layer = layer_of(call, 4, {"Sigmoid", "Tanh", "Tanh"}, true);
   if (call.integer("input_forget", 0) != 0) call.refuse("input_forget", "is not supported");
   std::int64_t size = layer.size;
-  return over_time(layer, true, [&](const Direction& d, const Tensor& x, const State& before) {
-    Tensor gates = gates_of(d, x, before.hidden);
+  return over_time(layer, [&](const Direction& d, const Tensor& from_x, const State& before) {
+    Tensor gates = from_x + from_state(d, before.hidden);
     auto looking = [&](int number, int place, const Tensor& cell) {
       Tensor each = gate(gates, number, size);
       if (d.peephole.defined())
@@ -163,17 +180,14 @@ Results gated(const Call& call) {
   Layer layer = layer_of(call, 3, {"Sigmoid", "Tanh"}, false);
   bool is_after = call.flag("linear_before_reset", false);
   std::int64_t size = layer.size;
-  return over_time(layer, false, [&](const Direction& d, const Tensor& x, const State& before) {
-    Tensor from_x = matmul(x, d.weight.transpose(0, 1)) + d.bias;
-    Tensor from_hidden = matmul(before.hidden, d.recurrence.transpose(0, 1)) + d.recurrent_bias;
-    Tensor both = from_x + from_hidden;
+  return over_time(layer, [&](const Direction& d, const Tensor& from_x, const State& before) {
+    Tensor from_hidden = from_state(d, before.hidden), both = from_x + from_hidden;
     Tensor update = d.activations[0](clipped(gate(both, 0, size), layer)),
            reset = d.activations[0](clipped(gate(both, 1, size), layer));
-    Tensor remembered = is_after
-                            ? reset * gate(from_hidden, 2, size)
-                            : matmul(reset * before.hidden,
-                                     d.recurrence.slice(0, 2 * size, 3 * size).transpose(0, 1)) +
-                                  d.recurrent_bias.slice(0, 2 * size, 3 * size);
+    Tensor remembered =
+        is_after ? reset * gate(from_hidden, 2, size)
+                 : linear(reset * before.hidden, d.recurrence.slice(0, 2 * size, 3 * size),
+                          d.recurrent_bias.slice(0, 2 * size, 3 * size));
     Tensor fresh = d.activations[1](clipped(gate(from_x, 2, size) + remembered, layer));
     return State{(1.0 - update) * fresh + update * before.hidden, {}};
   });

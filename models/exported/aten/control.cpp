@@ -1,0 +1,98 @@
+// Higher-order operators: choices and loops, whose bodies are graphs of the program.
+#include "graph/functions/control/control_flow.h"
+
+#include "models/exported/aten/operators.h"
+#include "models/files/reader.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::exported {
+namespace {
+
+// What the graph makes of these tensors.
+Tensors run(const Subgraph& graph, const Tensors& inputs) {
+  const std::string_view name = graph.name;
+  require(inputs.size() == graph.inputs.size(), "[exported] the graph \"", json::excerpt(name),
+          "\" takes ", graph.inputs.size(), " tensors and is given ", inputs.size());
+  std::vector<Value> values(graph.value_names.size());
+  auto is_used = std::make_unique<bool[]>(values.size());
+  for (const Node& node : graph.nodes)
+    for_each_used(node, [&](ValueId id) { is_used[static_cast<std::size_t>(id)] = true; });
+  for (ValueId id : graph.outputs) is_used[static_cast<std::size_t>(id)] = true;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    values[static_cast<std::size_t>(graph.inputs[i])] = inputs[i];
+  for (const Node& node : graph.nodes) {
+    Call call(node, values, {is_used.get(), values.size()});
+    Results results = find_operator(node.target)->compute(call);
+    call.refuse_unread();
+    require(results.size() == node.results.size(), "[exported] ", json::excerpt(node.target),
+            " has ", results.size(), " results; the graph \"", json::excerpt(name), "\" names ",
+            node.results.size());
+    for (std::size_t i = 0; i < results.size(); ++i)
+      values[static_cast<std::size_t>(node.results[i])] = std::move(results[i]);
+  }
+  Tensors outputs;
+  for (ValueId id : graph.outputs) {
+    auto* tensor = std::get_if<Tensor>(&values[static_cast<std::size_t>(id)]);
+    require(tensor != nullptr && tensor->defined(), "[exported] the graph \"", json::excerpt(name),
+            "\" gives what is no tensor");
+    outputs.push_back(*tensor);
+  }
+  return outputs;
+}
+
+Tensors joined(const Tensors& first, const Tensors& second) {
+  Tensors all = first;
+  all.insert(all.end(), second.begin(), second.end());
+  return all;
+}
+
+// (condition, graph, graph, operands)
+Tensors chosen(const Call& call) {
+  const Subgraph &if_true = call.graph("1"), &if_false = call.graph("2");
+  return cond(
+      call.tensor("0"), [&](const Tensors& x) { return run(if_true, x); },
+      [&](const Tensors& x) { return run(if_false, x); }, call.tensors("3"));
+}
+
+// (graph, graph, carried, others)
+Tensors looped(const Call& call) {
+  const Subgraph &condition = call.graph("0"), &body = call.graph("1");
+  const Tensors others = call.tensors("3");
+  auto holds = [&](const Tensors& state) {
+    Tensors results = run(condition, joined(state, others));
+    require(results.size() == 1, "[exported] the graph \"", json::excerpt(condition.name),
+            "\" gives ", results.size(), " tensors; a condition is one");
+    return results[0];
+  };
+  return while_loop(
+      holds, [&](const Tensors& state) { return run(body, joined(state, others)); },
+      call.tensors("2"));
+}
+
+// (graph, carried, sliced, others)
+Tensors scanned(const Call& call) {
+  const Subgraph& body = call.graph("0");
+  const Tensors carried = call.tensors("1"), others = call.tensors("3");
+  const auto count = static_cast<std::ptrdiff_t>(carried.size());
+  auto turn = [&](const Tensors& state, const Tensors& elements) -> Turn {
+    Tensors results = run(body, joined(joined(state, elements), others));
+    require(std::ssize(results) >= count, "[exported] the graph \"", json::excerpt(body.name),
+            "\" gives ", results.size(), " tensors; ", count, " are carried");
+    return {Tensors(results.begin(), results.begin() + count),
+            Tensors(results.begin() + count, results.end())};
+  };
+  auto [last, all] = scan(turn, carried, call.tensors("2"));
+  return joined(last, all);
+}
+
+constexpr Operator rows[] = {
+    {"higher_order.cond", by<chosen>},
+    {"higher_order.while_loop", by<looped>},
+    {"higher_order.scan", by<scanned>},
+};
+
+}  // namespace
+
+std::span<const Operator> control_operators() { return rows; }
+
+}  // namespace tilewright::exported
