@@ -84,12 +84,15 @@ Results facts_of_sizes(const Call& call) {
   return *facts;
 }
 
-// A seed is a float, whose bits are as good as any.
+Generator generator_of(std::uint64_t seed) {
+  Generator generator;
+  generator.manual_seed(seed);
+  return generator;
+}
+// Most seeds are floats, whose bits are as good as any.
 Generator generator_of(const Call& call) {
   if (!call.has("seed")) return default_generator();
-  Generator generator;
-  generator.manual_seed(std::bit_cast<std::uint32_t>(static_cast<float>(call.number("seed"))));
-  return generator;
+  return generator_of(std::bit_cast<std::uint32_t>(static_cast<float>(call.number("seed"))));
 }
 
 DType dtype_like(const Call& call) { return call.dtype("dtype", call.dtype(0)); }
@@ -111,8 +114,12 @@ Results dropped(const Call& call) {
   double ratio = call.number("ratio", 0.5);
   if (call.has(1)) ratio = call.scalar(1).as_double();
   const bool trains = call.has(2) && call.scalar(2).as_double() != 0;
-  const Generator generator = generator_of(call);
-  auto [x, kept] = native_dropout(call.tensor(0), ratio, trains && ratio != 0, generator);
+  std::optional<std::int64_t> seed;
+  if (call.has("seed")) seed = call.integer("seed");
+  const bool drops = trains && ratio != 0;
+  const Generator generator =
+      drops && seed ? generator_of(static_cast<std::uint64_t>(*seed)) : default_generator();
+  auto [x, kept] = native_dropout(call.tensor(0), ratio, drops, generator);
   return {x, kept};
 }
 

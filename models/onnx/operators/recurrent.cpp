@@ -62,7 +62,7 @@ Layer layer_of(const Call& call, int gates, const std::vector<std::string>& usua
                    {},
                    {},
                    initial(hidden),
-                   initial(cell),
+                   has_cell ? initial(cell) : Tensor(),
                    peephole.defined() ? peephole.select(0, i) : Tensor(),
                    {},
                    direction == "reverse" || i == 1};
