@@ -7,11 +7,14 @@ if(TILEWRIGHT_CCACHE AND PROJECT_IS_TOP_LEVEL)
     CCACHE_NOHASHDIR=1 ${TILEWRIGHT_CCACHE})
 endif()
 
+# Names of files in what is compiled begin at the root, also where the cache tells paths from the
+# build folder.
+file(RELATIVE_PATH way_to_sources ${CMAKE_BINARY_DIR} ${PROJECT_SOURCE_DIR})
 add_library(tilewright_options INTERFACE)
 target_compile_features(tilewright_options INTERFACE cxx_std_20)
 target_compile_options(tilewright_options INTERFACE
   -Wall -Wextra -Werror=switch -Wno-missing-field-initializers -Wno-restrict -ffunction-sections -fdata-sections
-  -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
+  -ffile-prefix-map=${PROJECT_SOURCE_DIR}/= -ffile-prefix-map=${way_to_sources}/=)
 target_include_directories(tilewright_options INTERFACE ${PROJECT_SOURCE_DIR})
 # LLVM's own linker takes a quarter of the time that the default one does for a program with LLVM in.
 find_program(TILEWRIGHT_LLD ld.lld HINTS /usr/lib/llvm-22/bin)

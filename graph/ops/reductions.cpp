@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "dsl/ir/scalar.h"
+#include "graph/ir/op_dispatch.h"
 
 namespace tilewright::graph {
 
@@ -302,6 +303,21 @@ HostTensor meaning(The<Op::stddev>, const Node& node, const Operands& x) {
   HostTensor result = meaning(The<Op::var>(), node, x);
   for (double& v : result.floating) v = std::sqrt(v);
   return result;
+}
+
+namespace {
+ir::ReduceKind reduce_kind(The<Op::sum>) { return ir::ReduceKind::sum; }
+ir::ReduceKind reduce_kind(The<Op::prod>) { return ir::ReduceKind::prod; }
+ir::ReduceKind reduce_kind(The<Op::amax>) { return ir::ReduceKind::max; }
+ir::ReduceKind reduce_kind(The<Op::amin>) { return ir::ReduceKind::min; }
+ir::ReduceKind reduce_kind(The<Op::argmax>) { return ir::ReduceKind::argmax; }
+ir::ReduceKind reduce_kind(The<Op::argmin>) { return ir::ReduceKind::argmin; }
+ir::ReduceKind reduce_kind(The<Op::any>) { return ir::ReduceKind::any; }
+ir::ReduceKind reduce_kind(The<Op::all>) { return ir::ReduceKind::all; }
+}  // namespace
+
+ir::ReduceKind kind_of_reduction(Op op) {
+  return dispatch_op<Kind::reduction, ir::ReduceKind>(op, [](auto o) { return reduce_kind(o); });
 }
 
 }  // namespace tilewright::graph

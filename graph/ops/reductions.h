@@ -7,6 +7,9 @@
 
 namespace tilewright::graph {
 
+// How an op of kind reduction joins two elements.
+ir::ReduceKind kind_of_reduction(Op op);
+
 // The mean over the axes, which become 1.
 Term average(const Term& x, const std::vector<int>& axes);
 

@@ -59,10 +59,10 @@ std::int64_t IndexMap::operator()(std::int64_t index) const {
   return offset;
 }
 
-IndexMap index_map(const StridedView& view) {
+IndexMap index_map(const StridedView& view) { return index_map(view, 0, view.shape.rank()); }
+IndexMap index_map(const StridedView& view, int begin, int end) {
   std::vector<Mode> modes;
-  for (int axis = view.shape.rank(); axis-- > 0;)
-    modes.push_back({view.shape[axis], view.strides[axis]});
+  for (int axis = end; axis-- > begin;) modes.push_back({view.shape[axis], view.strides[axis]});
   return IndexMap(modes);
 }
 

@@ -45,6 +45,7 @@ class IndexMap {
 
 // From the row-major index of the strided view's shape to its offset, less the strided view's own.
 IndexMap index_map(const StridedView& view);
+IndexMap index_map(const StridedView& view, int begin, int end);  // of these axes alone
 // The axes [begin, end) of a row-major tensor of this shape, and all the other axes.
 IndexMap axes_map(const Shape& shape, int begin, int end);
 IndexMap other_axes_map(const Shape& shape, int begin, int end);

@@ -7,8 +7,8 @@
 
 #include "dsl/ir/scalar.h"
 #include "graph/custom/definition.h"
-#include "graph/ir/op_dispatch.h"
 #include "graph/ir/shape_rules.h"
+#include "graph/ops/reductions.h"
 #include "graph/regions/access.h"
 #include "graph/regions/constant_data.h"
 #include "graph/regions/node_uses.h"
@@ -16,18 +16,6 @@
 
 namespace tilewright::graph {
 namespace {
-
-ir::ReduceKind reduce_kind(The<Op::sum>) { return ir::ReduceKind::sum; }
-ir::ReduceKind reduce_kind(The<Op::prod>) { return ir::ReduceKind::prod; }
-ir::ReduceKind reduce_kind(The<Op::amax>) { return ir::ReduceKind::max; }
-ir::ReduceKind reduce_kind(The<Op::amin>) { return ir::ReduceKind::min; }
-ir::ReduceKind reduce_kind(The<Op::argmax>) { return ir::ReduceKind::argmax; }
-ir::ReduceKind reduce_kind(The<Op::argmin>) { return ir::ReduceKind::argmin; }
-ir::ReduceKind reduce_kind(The<Op::any>) { return ir::ReduceKind::any; }
-ir::ReduceKind reduce_kind(The<Op::all>) { return ir::ReduceKind::all; }
-ir::ReduceKind kind_of_reduction(Op op) {
-  return dispatch_op<Kind::reduction, ir::ReduceKind>(op, [](auto o) { return reduce_kind(o); });
-}
 
 // Sums of this many elements to this few results are cut into parts.
 constexpr std::int64_t long_run = 1 << 16, few_results = 16, most_parts = 256, least_parts = 8;
@@ -73,14 +61,13 @@ class TaskMaker {
     return {ir::Scalar::of(dtype, value), 0, row_major(shape), {}};
   }
 
+  void zeros(NodeId id, const Node& n) { values_[id] = number(n.dtype, 0, n.shape); }
+
   void node(NodeId id) {
     const Node& n = graph_.node(id);
     Kind kind = info(n.op).kind;
     if (kind == Kind::projection) return projection(id, n);
-    if (element_count(n.shape) == 0) {
-      values_[id] = number(n.dtype, 0, n.shape);
-      return;
-    }
+    if (element_count(n.shape) == 0) return zeros(id, n);
     switch (kind) {
       case Kind::input: return;
       case Kind::constant: return constant(id, n);
@@ -214,7 +201,8 @@ class TaskMaker {
     while (!axes.empty()) {
       int end = axes.back() + 1, begin = axes.back();
       axes.pop_back();
-      while (!axes.empty() && axes.back() == begin - 1 && is_one_run(value.view, begin - 1, end)) {
+      while (!axes.empty() && axes.back() == begin - 1 &&
+             index_map(value.view, begin - 1, end).modes().size() <= 1) {
         begin = axes.back();
         axes.pop_back();
       }
@@ -245,7 +233,7 @@ class TaskMaker {
     if (element_count(value.view.shape) / length < few_results && length >= long_run)
       for (parts = most_parts; parts > 1 && length % parts != 0;) --parts;
     if (parts < least_parts) return value;
-    IndexMap run = run_of(value.view, begin, end);
+    IndexMap run = index_map(value.view, begin, end);
     StridedView& view = value.view;
     std::int64_t stride = run.is_constant() ? 0 : run.modes()[0].stride;
     view.shape.erase(view.shape.begin() + begin, view.shape.begin() + end);
@@ -255,23 +243,9 @@ class TaskMaker {
     end = begin + 1;
     return add(reduction_task(id, n, value, begin + 1, begin + 2, accumulator(n.dtype)));
   }
-  static IndexMap run_of(const StridedView& view, int begin, int end) {
-    StridedView run;
-    for (int axis = begin; axis < end; ++axis) {
-      run.shape.push_back(view.shape[axis]);
-      run.strides.push_back(view.strides[axis]);
-    }
-    return index_map(run);
-  }
-  static bool is_one_run(const StridedView& view, int begin, int end) {
-    return run_of(view, begin, end).modes().size() <= 1;
-  }
 
   void contraction(NodeId id, const Node& n) {
-    if (graph_.node(n.operands[0]).shape[-1] == 0) {
-      values_[id] = number(n.dtype, 0, n.shape);
-      return;
-    }
+    if (graph_.node(n.operands[0]).shape[-1] == 0) return zeros(id, n);
     Task task = new_task(TaskKind::contraction, id, n.dtype, n.shape);
     task.operands = {values_[n.operands[0]], in_memory(n.operands[1])};
     values_[id] = add(std::move(task));
@@ -279,36 +253,31 @@ class TaskMaker {
 
   void gather(NodeId id, const Node& n) {
     Task task = new_task(TaskKind::gather, id, n.dtype, n.shape);
-    if (graph_.node(n.operands[0]).shape[0] == 0) {
-      values_[id] = number(n.dtype, 0, n.shape);
-      return;
-    }
+    if (graph_.node(n.operands[0]).shape[0] == 0) return zeros(id, n);
     task.operands = {in_memory(n.operands[0]), in_memory(n.operands[1])};
     values_[id] = add(std::move(task));
   }
 
   void attention(NodeId id, const Node& n) {
-    if (graph_.node(n.operands[1]).shape[2] == 0) {
-      values_[id] = number(n.dtype, 0, n.shape);
-      return;
-    }
+    if (graph_.node(n.operands[1]).shape[2] == 0) return zeros(id, n);
     opaque(id, n);
   }
 
   void opaque(NodeId id, const Node& n) {
-    Task task = new_task(TaskKind::opaque, id, n.dtype, n.shape);
-    task.op = n.op;
-    task.attributes = n.attributes;
+    Task task = opaque_task(id, n, n.type());
     for (NodeId operand : n.operands) task.operands.push_back(in_memory(operand));
     values_[id] = add(std::move(task));
+  }
+  Task opaque_task(NodeId id, const Node& n, const ValueType& type) {
+    Task task = new_task(TaskKind::opaque, id, type.dtype, type.shape);
+    task.op = n.op;
+    task.attributes = n.attributes;
+    return task;
   }
 
   // All operands row-major. Results lie one after the other in one storage.
   void custom(NodeId id, const Node& n) {
-    const ValueType flat = flat_type(n.type());
-    Task task = new_task(TaskKind::opaque, id, flat.dtype, flat.shape);
-    task.op = n.op;
-    task.attributes = n.attributes;
+    Task task = opaque_task(id, n, flat_type(n.type()));
     for (NodeId operand : n.operands) task.operands.push_back(in_rows(operand));
     if (!n.attributes.custom.changes_operand()) {
       values_[id] = add(std::move(task));
@@ -336,15 +305,8 @@ class TaskMaker {
   }
   // Bodies read their inputs row-major, and each result lies alone.
   void control(NodeId id, const Node& n) {
-    Task task = new_task(TaskKind::opaque, id, n.dtype, n.shape);
-    task.op = n.op;
-    task.attributes = n.attributes;
-    for (NodeId operand : n.operands) {
-      TaskOperand value = in_memory(operand);
-      if (!is_row_major(value.view.shape, value.view.strides))
-        value = add(copy_of(id, value, graph_.node(operand).dtype));
-      task.operands.push_back(std::move(value));
-    }
+    Task task = opaque_task(id, n, n.type());
+    for (NodeId operand : n.operands) task.operands.push_back(in_rows(operand));
     std::vector<TaskOperand>& results = results_[id];
     for (const ValueType& type : n.others) {
       const StorageId storage = new_storage(type.dtype, element_count(type.shape));
@@ -363,6 +325,7 @@ class TaskMaker {
       values_[id] = results->second[static_cast<std::size_t>(n.attributes.index - 1)];
       return;
     }
+    if (element_count(n.shape) == 0) return zeros(id, n);
     std::int64_t offset = element_count(whole.shape);
     for (std::int64_t i = 1; i < n.attributes.index; ++i)
       offset += element_count(whole.others[static_cast<std::size_t>(i - 1)].shape);

@@ -201,6 +201,17 @@ Value ordered(const Site& site) {
   return result;
 }
 
+// Of a batch each by itself.
+Value convolved(const Site& site) {
+  Value result = site.plain();
+  result[0] = site.operands[0][0];
+  for (std::size_t i = 1; i < result.size(); ++i)
+    need(!is_padded(site.operands[0][i]) && !is_padded(result[i]), goes_over);
+  for (std::size_t i = 1; i < site.operands.size(); ++i)
+    need(!is_padded(site.operands[i]), "its filters are padded");
+  return result;
+}
+
 Value rule(const Site& site) {
   const Value plain = site.plain();
   // What is the same throughout is the same whatever is computed of it.
@@ -219,7 +230,10 @@ Value rule(const Site& site) {
     case Kind::gather: return looked_up(site);
     case Kind::concat: return joined(site);
     case Kind::attention: return attended(site);
+    case Kind::convolution: return convolved(site);
     case Kind::ordering: return ordered(site);
+    case Kind::custom:
+    case Kind::control:
     case Kind::scatter:
     case Kind::accumulation:
     case Kind::projection:
