@@ -1,5 +1,4 @@
 #include "graph/compile/compile.h"
-#include "graph/compile/mark_scope.h"
 
 #include <algorithm>
 #include <chrono>
@@ -9,9 +8,10 @@
 
 #include "graph/compile/call_gate.h"
 #include "graph/compile/compiled.h"
+#include "graph/compile/marks/mark_scope.h"
+#include "graph/compile/padded_calls.h"
 #include "graph/compile/resolved_options.h"
 #include "graph/compile/sizes/declared_sizes.h"
-#include "graph/compile/sizes/padded_calls.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/handle_changes.h"
 #include "graph/tensor/tensor_body.h"
@@ -140,9 +140,9 @@ void CompiledFunction::State::look_at_sizes(const Call& call, bool is_known) {
   if (declared.knows(call.arguments, is_known ? entries[latest].sizes : graph::SignatureSizes()))
       [[likely]]
     return;
-  const std::vector<graph::ArgumentPlace> places = call.describe().places;
-  declared.take_all(places, call.arguments);
-  graph::SignatureSizes looked_at = declared.looked_at(places, call.arguments);
+  const std::vector<std::string> names = graph::names_of(call.describe());
+  declared.take_all(names, call.arguments);
+  graph::SignatureSizes looked_at = declared.looked_at(names, call.arguments);
   if (is_known) entries[latest].sizes = std::move(looked_at);
 }
 
@@ -214,9 +214,9 @@ static bool is_of_one(const Call& call, const Signature& known) {
 std::optional<bool> CompiledFunction::State::sizes_change(const Call& call) const {
   if (declared.empty()) return std::nullopt;
   bool all_stay = true;
-  const std::vector<graph::ArgumentPlace> places = call.describe().places;
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    std::optional<bool> change = declared.change(places[i].text, call.arguments[i].shape());
+  const std::vector<std::string> names = graph::names_of(call.describe());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    std::optional<bool> change = declared.change(names[i], call.arguments[i].shape());
     if (change == true) return true;
     all_stay = all_stay && change == false;
   }

@@ -90,4 +90,10 @@ std::vector<Difference> differences(const Signature& known, const Signature& cal
   return result;
 }
 
+std::vector<std::string> names_of(const ArgumentForm& form) {
+  std::vector<std::string> names;
+  for (const ArgumentPlace& place : form.places) names.push_back(place.text);
+  return names;
+}
+
 }  // namespace tilewright::graph

@@ -19,7 +19,7 @@
 namespace tilewright::graph {
 
 // One run of a function over symbolic arguments. What proves that a call may be padded looks at
-// such runs too (sizes/padding_proof.h).
+// such runs too (graph/ops/padding_proof.h).
 struct SymbolicRun {
   Captured captured;
   TensorResults returned;  // what lies around the outputs; no tensors

@@ -140,6 +140,8 @@ class TaskMaker {
   // The value in memory, where the task needs it there.
   TaskOperand in_memory(NodeId id) {
     const TaskOperand& value = values_[id];
+    const Node& n = graph_.node(id);
+    if (element_count(n.shape) == 0) return {{}, new_storage(n.dtype, 0), row_major(n.shape), {}};
     return value.number ? add(copy_of(id, value, graph_.node(id).dtype)) : value;
   }
 
@@ -462,7 +464,7 @@ class TaskMaker {
     std::vector<std::pair<const Mutation*, TaskOperand>> writes;
     for (const Mutation& m : graph_.mutations) {
       TaskOperand value = values_[m.value];
-      if (m.value == m.input) continue;
+      if (m.value == m.input || element_count(graph_.node(m.input).shape) == 0) continue;
       // It lies there already, unless it is in place in another input.
       if (uses_.is_in_place(m.value) && value.storage == values_[m.input].storage) continue;
       if (!value.number && list_.storages[value.storage].kind == StorageKind::input)
@@ -471,7 +473,6 @@ class TaskMaker {
     }
     for (auto& [mutation, value] : writes) {
       Task task = copy_of(mutation->value, value, graph_.node(mutation->value).dtype);
-      if (task.count() == 0) continue;
       task.storage = values_[mutation->input].storage;
       task.place = values_[mutation->input].view;
       TaskId first = next_task();

@@ -19,7 +19,7 @@
 #include <memory>
 #include <string>
 
-#include "graph/compile/mark_scope.h"
+#include "graph/compile/marks/mark_scope.h"
 #include "graph/tensor/tensor.h"
 
 namespace tilewright {

@@ -237,5 +237,15 @@ TEST(MemoryInAGraph, AValueThatIsKeptIsAnErrorWithFullgraph) {
   }
 }
 
+TEST(MemoryInAGraph, TensorsWithoutElementsMayOverwriteEachOther) {
+  Tensor state = zeros({0, 4}), other = zeros({0, 4});
+  auto fast = compile([&](const Tensor& x) {
+    state.copy_from(x);
+    return x.reshape({-1}) + 1;
+  });
+  EXPECT_EQ(fast(other).shape(), Shape{0});
+  EXPECT_EQ(state.shape(), (Shape{0, 4}));
+}
+
 }  // namespace
 }  // namespace tilewright

@@ -1,5 +1,5 @@
 // Calls that are padded to declared sizes, and those that are not since results would change.
-#include "graph/compile/sizes/padded_calls.h"
+#include "graph/compile/padded_calls.h"
 
 #include <gtest/gtest.h>
 

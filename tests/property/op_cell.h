@@ -25,6 +25,9 @@ struct OpCell {
   Layout layout;
 };
 
+// Whether an op has cells: what custom ops and control flow take is what their definitions and
+// bodies say (custom_ops_test.cpp draws the ones, random graphs the others).
+bool is_tabled(Op op);
 // The shape rule of an op, by its name in the table.
 std::string_view rule_of(Op op);
 bool has_generator(std::string_view rule);

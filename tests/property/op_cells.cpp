@@ -197,6 +197,30 @@ NodeId make_projection(Maker& m) {
   return m.append({both}, second);
 }
 
+// Windows over an axis of the class's size, and perhaps another one.
+NodeId make_convolution(Maker& m) {
+  if (m.is_scalar()) return m.append(m.alike(2));
+  Attributes attributes;
+  attributes.groups = 1 + m.dice().below(2);
+  const std::int64_t channels = 1 + m.dice().below(3);
+  const std::int64_t outputs = attributes.groups * (1 + m.dice().below(4));
+  Shape x = {1 + m.dice().below(2), channels * attributes.groups, m.size()};
+  Shape filters = {outputs, channels, 1 + m.dice().below(3)};
+  if (m.dice().chance(50)) {
+    x.push_back(1 + m.dice().below(5));
+    filters.push_back(1 + m.dice().below(3));
+  }
+  for (int axis = 2; axis < x.rank(); ++axis) {
+    attributes.window_strides.push_back(1 + m.dice().below(2));
+    attributes.dilations.push_back(1 + m.dice().below(2));
+    attributes.before.push_back(m.dice().below(2));
+    attributes.sizes.push_back(1 + x[axis] / attributes.window_strides.back());
+  }
+  std::vector<NodeId> operands = {m.operand(m.dtype(), x), m.operand(m.dtype(), filters)};
+  if (m.dice().chance(50)) operands.push_back(m.operand(m.dtype(), {outputs}));
+  return m.append(operands, attributes);
+}
+
 // What a rule is right for, said once more: which dtypes; whether a shape without axes; whether
 // one whose axis is empty.
 bool any_dtype(DType) { return true; }
@@ -204,6 +228,7 @@ bool arithmetic(DType d) { return !is_float8(d); }
 bool numbers(DType d) { return !is_boolean(d); }
 bool computed(DType d) { return !is_float8(d) && !is_boolean(d); }
 bool floats(DType d) { return is_floating(d) && !is_float8(d); }
+bool is_long(DType d) { return d == DType::i64; }
 bool no_floats(DType d) { return !is_floating(d); }
 
 struct Generator {
@@ -220,6 +245,7 @@ const std::map<std::string_view, Generator>& generators() {
       {"same_floating", {make_alike, floats}},
       {"same_boolean", {make_alike, is_boolean}},
       {"same_integer", {make_integers, is_integer}},
+      {"same_long", {make_alike, is_long}},
       {"same_bits", {make_alike, no_floats}},
       {"compare", {make_alike, arithmetic}},
       {"cast", {make_cast, any_dtype}},
@@ -246,6 +272,7 @@ const std::map<std::string_view, Generator>& generators() {
       {"scatter_reduce", {make_scatter_reduce, arithmetic, false}},
       {"cat", {make_cat, any_dtype, false}},
       {"attention", {make_attention, floats, false}},
+      {"convolution", {make_convolution, floats, false, false}},
       {"ordering", {make_ordering, arithmetic, false}},
       {"projection", {make_projection, arithmetic, true, false}},
   };
@@ -281,12 +308,26 @@ constexpr std::string_view rules[] = {
 std::string_view rule_of(Op op) { return rules[static_cast<std::size_t>(op)]; }
 bool has_generator(std::string_view rule) { return generators().contains(rule); }
 
-std::uint64_t cell_count() { return all_ops().size() * all_dtypes().size() * forms().size(); }
+bool is_tabled(Op op) {
+  const AttributeFields reads = info(op).reads;
+  return !reads.has(AttributeField::custom) && !reads.has(AttributeField::bodies);
+}
+static const std::vector<Op>& tabled_ops() {
+  static const std::vector<Op> ops = [] {
+    std::vector<Op> list;
+    for (std::size_t i = 0; i < all_ops().size(); ++i)
+      if (is_tabled(static_cast<Op>(i))) list.push_back(static_cast<Op>(i));
+    return list;
+  }();
+  return ops;
+}
+
+std::uint64_t cell_count() { return tabled_ops().size() * all_dtypes().size() * forms().size(); }
 OpCell cell_of(std::uint64_t number) {
   const Form form = forms()[number % forms().size()];
   number /= forms().size();
   const DType dtype = all_dtypes()[number % all_dtypes().size()];
-  return {static_cast<Op>(number / all_dtypes().size()), dtype, form.size, form.layout};
+  return {tabled_ops().at(number / all_dtypes().size()), dtype, form.size, form.layout};
 }
 std::string describe(const OpCell& cell) {
   static constexpr std::string_view sizes[] = {"without axes", "empty", "1",      "a prime",

@@ -11,6 +11,7 @@
 #include <iostream>
 #include <map>
 
+#include "graph/custom/definition.h"
 #include "graph/ir/text.h"
 #include "graph/passes/pipeline.h"
 #include "runtime/base/env.h"
@@ -39,7 +40,7 @@ std::vector<std::uint64_t> cells_of_test(std::uint64_t share) {
 
 TEST(OpTable, HasAGeneratorOfOperandsForEachRow) {
   for (std::size_t i = 0; i < all_ops().size(); ++i)
-    EXPECT_TRUE(has_generator(rule_of(static_cast<Op>(i))))
+    EXPECT_TRUE(!is_tabled(static_cast<Op>(i)) || has_generator(rule_of(static_cast<Op>(i))))
         << "no operands are known for the rule " << rule_of(static_cast<Op>(i)) << " of "
         << all_ops()[i].name << "; add its entry to op_cells.cpp";
 }
@@ -135,7 +136,7 @@ TEST(OpTable, IsComputedAsTheInterpreterSaysOrRefused) {
   const std::map<Op, Compared> compared = expect_all(numbers, {});
   if (numbers.size() < 1000) return;
   for (const auto& [op, elements] : compared)
-    EXPECT_GT(elements.bounded * 4, elements.all)
+    EXPECT_GE(elements.bounded * 4, elements.all)
         << info(op).name << ": most elements have no bound, so that nothing is compared";
 }
 
@@ -173,10 +174,15 @@ TEST(OpTable, RefusesOtherNumbersOfOperandsAndAttributesThatItDoesNotRead) {
       Attributes one;
       for_each_attribute(one, [&](AttributeField other, std::string_view, auto& value) {
         if (other != field) return;
+        using Value = std::remove_reference_t<decltype(value)>;
         if constexpr (requires { value.push_back(1); })
           value.push_back(1);
+        else if constexpr (std::is_same_v<Value, Bodies>)
+          value = Bodies({Graph{}});
+        else if constexpr (std::is_same_v<Value, CustomReference>)
+          value = define_custom({.name = "of_no_op"});
         else
-          value = static_cast<std::remove_reference_t<decltype(value)>>(2);
+          value = static_cast<Value>(2);
       });
       expect_named(op, so_many(row.min_operands), one, graph);
     });

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "graph/compile/structure.h"
 #include "graph/tensor/tensor_body.h"
 #include "runtime/base/error.h"
 
@@ -78,17 +77,17 @@ void DeclaredSizes::take(const std::string& argument, const Tensor& tensor) {
       by_argument_, [](const auto& one) { return graph::has_buckets(one.second); });
 }
 
-void DeclaredSizes::take_all(const std::vector<ArgumentPlace>& places,
+void DeclaredSizes::take_all(const std::vector<std::string>& arguments,
                              const std::vector<Tensor>& tensors) {
-  for (std::size_t i = 0; i < places.size(); ++i) take(places[i].text, tensors[i]);
+  for (std::size_t i = 0; i < arguments.size(); ++i) take(arguments[i], tensors[i]);
 }
 
-SignatureSizes DeclaredSizes::looked_at(const std::vector<ArgumentPlace>& places,
+SignatureSizes DeclaredSizes::looked_at(const std::vector<std::string>& arguments,
                                         const std::vector<Tensor>& tensors) const {
   SignatureSizes result{version_, {}};
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    require_declared(places[i].text, tensors[i].shape());
-    result.marks.push_back(of(places[i].text));
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    require_declared(arguments[i], tensors[i].shape());
+    result.marks.push_back(of(arguments[i]));
   }
   return result;
 }
@@ -100,11 +99,12 @@ const SizeMarks& DeclaredSizes::of(const std::string& argument) const {
 }
 
 void DeclaredSizes::require_declared(const std::string& argument, const Shape& shape) const {
-  for (const auto& [axis, sizes] : of(argument).axes)
-    require(!sizes || axis >= shape.rank() || holds(*sizes, shape[axis]), "[compile] ", argument,
-            ": axis ", axis, " is ", axis < shape.rank() ? shape[axis] : 0,
-            " and was declared by mark_dynamic to have ", text_of(*sizes),
-            "; pass a tensor of such a size, or mark one with other sizes");
+  for (const auto& [axis, sizes] : of(argument).axes) {
+    if (!sizes || axis >= shape.rank() || holds(*sizes, shape[axis])) continue;
+    raise_error(concat("[compile] ", argument, ": axis ", axis, " is ", shape[axis],
+                       " and was declared by mark_dynamic to have ", text_of(*sizes),
+                       "; pass a tensor of such a size, or mark one with other sizes"));
+  }
 }
 
 std::optional<bool> DeclaredSizes::change(const std::string& argument, const Shape& shape) const {

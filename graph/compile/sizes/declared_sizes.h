@@ -28,8 +28,6 @@ struct SizeMarks {
 
 namespace graph {
 
-struct ArgumentPlace;  // graph/compile/structure.h
-
 // What was declared of the tensors of a signature when that was looked at.
 struct SignatureSizes {
   std::uint64_t version = 0;  // of DeclaredSizes
@@ -44,10 +42,10 @@ class DeclaredSizes {
   bool knows(const std::vector<Tensor>& tensors, const SignatureSizes& signature) const;
   // Takes over what the tensor is marked with.
   void take(const std::string& argument, const Tensor& tensor);
-  void take_all(const std::vector<ArgumentPlace>& places, const std::vector<Tensor>& tensors);
+  void take_all(const std::vector<std::string>& arguments, const std::vector<Tensor>& tensors);
   // What a signature of these tensors was looked at with. Raises `Error` for a size that is none of
   // those declared.
-  SignatureSizes looked_at(const std::vector<ArgumentPlace>& places,
+  SignatureSizes looked_at(const std::vector<std::string>& arguments,
                            const std::vector<Tensor>& tensors) const;
   bool has_buckets() const { return has_buckets_; }
   // Raises `Error` for a size that is none of those declared.

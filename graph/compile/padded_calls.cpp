@@ -1,12 +1,12 @@
-#include "graph/compile/sizes/padded_calls.h"
+#include "graph/compile/padded_calls.h"
 
 #include <algorithm>
 #include <cstring>
 #include <range/v3/view/zip.hpp>
 #include <utility>
 
-#include "graph/compile/sizes/padding_proof.h"
 #include "graph/compile/verify_capture.h"
+#include "graph/ops/padding_proof.h"
 #include "graph/passes/passes.h"
 #include "graph/tensor/handle_changes.h"
 #include "graph/tensor/tensor_body.h"
@@ -18,11 +18,11 @@ namespace {
 
 // Sizes by the buckets that were declared.
 std::vector<Shape> padded_shapes(const Call& call, const DeclaredSizes& declared,
-                                 const std::vector<ArgumentPlace>& places) {
+                                 const std::vector<std::string>& names) {
   std::vector<Shape> shapes;
-  for (auto&& [argument, place] : ranges::views::zip(call.arguments, places)) {
+  for (auto&& [argument, name] : ranges::views::zip(call.arguments, names)) {
     Shape shape = argument.shape();
-    for (const auto& [axis, sizes] : declared.of(place.text).axes)
+    for (const auto& [axis, sizes] : declared.of(name).axes)
       if (sizes && axis < shape.rank()) shape[axis] = bucket_of(*sizes, shape[axis]);
     shapes.push_back(std::move(shape));
   }
@@ -61,12 +61,12 @@ PaddedCalls::Known* PaddedCalls::find(const Call& call, const DeclaredSizes& dec
 
 PaddedCalls::Known PaddedCalls::look_at(const Call& call, DeclaredSizes& declared,
                                         const Device& device) {
-  const std::vector<ArgumentPlace> places = call.describe().places;
-  declared.take_all(places, call.arguments);
+  const std::vector<std::string> names = names_of(call.describe());
+  declared.take_all(names, call.arguments);
   Known result{signature_of(call.arguments, device), call.form,
-               declared.looked_at(places, call.arguments), handle_changes().count(),
+               declared.looked_at(names, call.arguments), handle_changes().count(),
                guarded_changes()};
-  std::vector<Shape> shapes = padded_shapes(call, declared, places);
+  std::vector<Shape> shapes = padded_shapes(call, declared, names);
   Signature longer = result.given;
   for (auto&& [argument, shape] : ranges::views::zip(longer, shapes)) {
     if (argument.shape == shape) continue;

@@ -1,4 +1,4 @@
-#include "graph/compile/mark_scope.h"
+#include "graph/compile/marks/mark_scope.h"
 
 #include "graph/tensor/capture.h"
 

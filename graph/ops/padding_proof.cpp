@@ -1,4 +1,4 @@
-#include "graph/compile/sizes/padding_proof.h"
+#include "graph/ops/padding_proof.h"
 
 #include <algorithm>
 #include <numeric>

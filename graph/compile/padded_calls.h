@@ -1,8 +1,8 @@
 // Calls that are padded to a declared size (SizeRange::buckets): the longer arguments, and the
 // results cut.
 //
-// A signature is proved once (padding_proof.h), and again after handles or guarded values have
-// changed, since it may be another function then. Where there is no proof a call is what it is
+// A signature is proved once (graph/ops/padding_proof.h), and again after handles or guarded values
+// have changed, since it may be another function then. Where there is no proof a call is what it is
 // without buckets, and stderr says so once a function. Padding is zeros behind the elements of an
 // argument, in memory of its device, which a call allocates and fills anew.
 #pragma once
