@@ -52,7 +52,8 @@ TEST(Lowerings, EachRegionOfARandomGraphIsTakenByOneRowFirst) {
   }
   // No row is there for nothing.
   for (const Lowering* lowering : all_lowerings())
-    EXPECT_GT(taken[std::string(lowering->name)], 0) << lowering->name;
+    if (lowering->name != "custom")  // custom_ops_test.cpp draws these
+      EXPECT_GT(taken[std::string(lowering->name)], 0) << lowering->name;
 }
 
 Hash key_of_attention(const Attributes& attributes) {
