@@ -381,6 +381,8 @@ class RegionSolver {
           return false;
         if (is_computed(t.operands[1]) && region_.rows > limits.rows_of_computed_weights)
           return false;
+        // Chunks of columns that come later would read rows that are written already.
+        if (region_.is_in_place && is_computed(t.operands[0])) return false;
         product = true;
         whole_product = whole_product || whole[slot];
         region_.weight_bytes += element_count(t.operands[1].view.shape) * size_bytes(t.dtype);
