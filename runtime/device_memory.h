@@ -31,6 +31,8 @@ class DeviceMemory {
   }
   // Within this memory.
   virtual void copy(void* to, const void* from, std::int64_t bytes) = 0;
+  // Whether kernels of the device can read what lies at this address, as far as is known.
+  virtual bool reaches(const void* /*address*/) const { return true; }
   // Waits until all that was asked for is done. Raises the errors of kernels.
   virtual void synchronize() = 0;
 };

@@ -161,6 +161,7 @@ class LaunchArgument {
   bool is_read_only() const { return is_read_only_; }
   bool lies_elsewhere(const DeviceMemory* place) const { return knows_place_ && place_ != place; }
   DeviceMemory* place() const { return place_; }
+  bool knows_place() const { return knows_place_; }
   void will_be_written() const {
     if (before_write_ != nullptr) before_write_(owner_);
   }

@@ -47,6 +47,10 @@ void require_one(const std::string& kernel, const ArgumentMemory& memory, const 
   require(argument.value().pointer != nullptr || is_empty, "[", kernel, "] the pointer for ",
           *memory.name, " is null, and the kernel ", memory.use.is_written ? "writes" : "reads",
           " through it; give memory");
+  if (device.is_cuda() && !argument.knows_place() && !is_empty)
+    require(device.memory()->reaches(argument.value().pointer), "[", kernel, "] the memory for ",
+            *memory.name, " lies on the host, the kernel runs on ", device.text(),
+            "; give a tensor that lies there, or memory that the driver knows");
   if (!memory.use.is_written) return;
   require(!argument.is_read_only(), "[", kernel, "] the argument for ", *memory.name,
           " is const, and the kernel writes to it; give memory that is not");

@@ -172,12 +172,13 @@ class PlanMaker {
 
   Steps steps_of(const FusedRegion& region, const Hash& key) {
     LoweredRegion lowered = blocks_->lowered(region.region, key);
-    if (is_control_flow(list_, region.region))
+    const bool is_control = is_control_flow(list_, region.region);
+    if (is_control)
       lowered.programs[0].call = control_flow_call(list_, region.region, options_);
     Steps result;
     result.scratch = lowered.scratch;
     for (LoweredProgram& program : lowered.programs) {
-      require(!program.call || !options_.device.is_cuda(), "[",
+      require(!program.call || is_control || !options_.device.is_cuda(), "[",
               word_of(list_.tasks[region.region.tasks[0]]),
               "] the op is C++ on the host's memory, and is asked for on ", options_.device.text(),
               "; implement it by a kernel, or move its operands to the host");

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -30,14 +31,16 @@ constinit thread_local const StreamScope* innermost_scope = nullptr;
 
 DevicePointer pointer_of(const void* address) { return reinterpret_cast<DevicePointer>(address); }
 
-// Whether the device reads this memory of the host itself. The driver says invalid_value of memory
-// that it does not know.
-bool is_pinned(const void* memory) {
+// What the driver knows of this memory; it says invalid_value of memory that it does not know.
+std::optional<MemoryType> memory_type(const void* memory) {
   MemoryType type{};
   Result result =
       driver().cuPointerGetAttribute(&type, PointerAttribute::memory_type, pointer_of(memory));
-  return result == Result::success && type == MemoryType::host;
+  if (result != Result::success) return std::nullopt;
+  return type;
 }
+
+bool is_pinned(const void* memory) { return memory_type(memory) == MemoryType::host; }
 
 std::string describe_devices(int count) {
   return count == 0   ? std::string("this machine has none that the driver knows")
@@ -86,6 +89,7 @@ DeviceFacts device_facts(int ordinal) {
   facts.multiprocessors = attribute(device, DeviceAttribute::multiprocessor_count);
   facts.l2_bytes = attribute(device, DeviceAttribute::l2_cache_bytes);
   facts.shared_bytes = attribute(device, DeviceAttribute::shared_bytes_of_block);
+  facts.reaches_pageable_memory = attribute(device, DeviceAttribute::pageable_memory_access) != 0;
   must(driver().cuDriverGetVersion(&facts.driver_version), "cuDriverGetVersion");
   return facts;
 }
@@ -207,6 +211,12 @@ void Context::copy_to_host(void* to, const void* from, std::int64_t bytes) {
         driver().cuMemcpyDtoHAsync(to, pointer_of(from), static_cast<std::size_t>(bytes), stream()),
         "cuMemcpyDtoHAsync");
   wait();  // come what may: the device writes to memory of the caller's
+}
+
+bool Context::reaches(const void* address) const {
+  if (facts_.reaches_pageable_memory) return true;
+  make_current();
+  return memory_type(address).has_value();
 }
 
 bool Context::copy_from(void* to, DeviceMemory& other, const void* from, std::int64_t bytes) {

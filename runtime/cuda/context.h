@@ -26,6 +26,7 @@ struct DeviceFacts {
   std::int64_t memory_bytes = 0;
   std::int64_t l2_bytes = 0;
   std::int64_t shared_bytes = 0;           // that a block may have
+  bool reaches_pageable_memory = false;    // all of the host's, in kernels
   int driver_version = 0;                  // of CUDA, as 12040
   std::string compute_capability() const;  // "9.0"
 };
@@ -58,6 +59,7 @@ class Context final : public DeviceMemory {
   void copy_to_host(void* to, const void* from, std::int64_t bytes) override;
   bool copy_from(void* to, DeviceMemory& other, const void* from, std::int64_t bytes) override;
   void copy(void* to, const void* from, std::int64_t bytes) override;
+  bool reaches(const void* address) const override;
   void synchronize() override;
 
   void fill(void* to, unsigned char value, std::int64_t bytes);

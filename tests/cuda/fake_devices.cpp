@@ -131,6 +131,7 @@ Result cuDeviceGetAttribute(int* value, DeviceAttribute attribute, DeviceHandle 
     case DeviceAttribute::l2_cache_bytes: *value = 50 << 20; break;
     case DeviceAttribute::compute_capability_major: *value = what.major; break;
     case DeviceAttribute::compute_capability_minor: *value = what.minor; break;
+    case DeviceAttribute::pageable_memory_access: *value = 0; break;
     case DeviceAttribute::shared_bytes_of_block: *value = shared_bytes_of_block(what); break;
     default: return Result::invalid_value;
   }

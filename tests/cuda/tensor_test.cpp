@@ -75,6 +75,25 @@ TEST(CudaTensor, KernelsRunWhereTheirTensorsLie) {
             std::string::npos);
 }
 
+// Which would lose the GPU for the whole process.
+TEST(CudaTensor, KernelsAreNotLaunchedOnMemoryThatTheGpuDoesNotReach) {
+  FakeDriver fake;
+  dsl::Kernel fill = dsl::Kernel("fill",
+                                 [](dsl::Pointer x) {
+                                   dsl::store(x + dsl::arange(0, 64), dsl::full({64}, 3.0, f32));
+                                 },
+                                 {"x"})
+                         .on(Device::cuda());
+  std::vector<float> host(64, 1);
+  EXPECT_NE(error_of([&] { fill.launch(1, host); })
+                .find("[fill] the memory for x lies on the host, the kernel runs on cuda:0; give a "
+                      "tensor that lies there, or memory that the driver knows"),
+            std::string::npos);
+  Tensor there = Tensor::empty({64}, f32, Device::cuda());
+  fill.launch(1, static_cast<float*>(there.data()));
+  EXPECT_EQ(there.to_vector<float>(), std::vector<float>(64, 3));
+}
+
 TEST(CudaTensor, ViewsAreCopiedWhereTheyLie) {
   FakeDriver fake;
   Tensor host = Tensor::from(ramp(6 * 8), {6, 8});

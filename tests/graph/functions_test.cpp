@@ -175,8 +175,8 @@ TEST(Functions, AreWithinTheirUnitsInTheLastPlace) {
       {"softplus", [](const Tensor& x) { return softplus(x); },
        [](double x) { return x > 20 ? x : std::fmax(x, 0) + std::log1p(std::exp(-std::abs(x))); },
        2.7}};
-  // A GPU's power of two is off by two units itself.
-  const double more = Options().device.target().is_gpu() ? 1.5 : 0;
+  // A GPU's power of two has a relative error of 2^-22.5 itself (PTX ISA, ex2), 2.8 units.
+  const double more = Options().device.target().is_gpu() ? 2.4 : 0;
   for (const Bound& bound : bounds) {
     float at = 0;
     double worst = worst_of_a_million(bound.function, bound.truth, at);

@@ -22,10 +22,14 @@ constexpr const char* passes =
     "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),"
     "early-cse<memssa>,adce)";
 // For PTX, once device operations are expanded: arguments in the form that NVPTX wants, and
-// ld.global.nc for arrays that nobody writes.
-constexpr const char* nvptx_passes =
-    "function(nvptx-lower-args,sroa,instcombine<no-verify-fixpoint>,simplifycfg,"
-    "loop-mssa(licm),early-cse<memssa>,adce,nvptx-tag-invariant-loads)";
+// ld.global.nc for arrays that nobody writes. Not where launches overlap: the kernel before may be
+// writing them as this one begins, and ptxas puts such loads before griddepcontrol.wait.
+std::string nvptx_passes(const GpuFacts& gpu) {
+  return concat(
+      "function(nvptx-lower-args,sroa,instcombine<no-verify-fixpoint>,simplifycfg,"
+      "loop-mssa(licm),early-cse<memssa>,adce",
+      gpu.overlaps_launches ? ")" : ",nvptx-tag-invariant-loads)");
+}
 
 struct Generated {
   std::unique_ptr<llvm::LLVMContext> context;
@@ -105,8 +109,8 @@ void choose_ptx_version(Generated& g, Target target) {
 Ptx ptx_of(Generated& g, const Target& target) {
   choose_ptx_version(g, target);
   expand_device_ops(*g.module);
-  apply_cache_policies(*g.module);
-  run_llvm_passes(*g.module, g.machine.get(), nvptx_passes);
+  apply_cache_policies(*g.module, target.gpu());
+  run_llvm_passes(*g.module, g.machine.get(), nvptx_passes(target.gpu()).c_str());
   bool joins_copies = !g.roles || g.has_products_over_turns;
   std::string text = ptx_text(*g.module, *g.machine, joins_copies);
   Ptx ptx{std::move(text), g.entry, g.shape.threads, g.shape.shared_bytes};

@@ -137,7 +137,7 @@ llvm::Value* Arithmetic::floating_op(Op op, const std::vector<llvm::Value*>& v) 
     case Op::sub_: return b_.CreateFSub(v[0], v[1]);
     case Op::mul_: return b_.CreateFMul(v[0], v[1]);
     case Op::div_: return b_.CreateFDiv(v[0], v[1]);
-    case Op::rem_: return b_.CreateFRem(v[0], v[1]);
+    case Op::rem_: return remainder(v[0], v[1]);
     case Op::min_:
     case Op::max_: {
       if (is_number_but_zero(v[1])) return extremum_of_any_zero(b_, op, v[0], v[1]);

@@ -40,6 +40,8 @@ class Arithmetic {
   llvm::Value* integer_op(ir::Op op, DType dtype, const std::vector<llvm::Value*>& operands);
   llvm::Value* compare(ir::Op op, DType dtype, llvm::Value* a, llvm::Value* b);
   llvm::Value* convert(llvm::Value* value, DType from, DType to);
+  // What is left of x divided by y towards zero, exactly; of f32 and f64.
+  virtual llvm::Value* remainder(llvm::Value* x, llvm::Value* y) { return b_.CreateFRem(x, y); }
   // x 2^floor(n), rounded once; of f32 and f64.
   virtual llvm::Value* scale(llvm::Value* x, llvm::Value* n);
   // To and from f32 of a type that is its upper half; to the nearest, ties to even; NaN stays NaN.

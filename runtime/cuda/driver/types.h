@@ -63,7 +63,8 @@ enum class DeviceAttribute : int {
   domain_of_pci = 50,
   compute_capability_major = 75,
   compute_capability_minor = 76,
-  shared_bytes_of_block = 97  // that a kernel may ask for
+  pageable_memory_access = 88,  // kernels reach all of the host's memory
+  shared_bytes_of_block = 97    // that a kernel may ask for
 };
 
 enum class FunctionAttribute : int {

@@ -118,6 +118,7 @@ class Emitter : Arithmetic {
   llvm::Value* widen_upper_half(llvm::Value* value) override;
   llvm::Value* widen_float8(llvm::Value* value, DType dtype) override;
   llvm::Value* rounded_to_float8(llvm::Value* magnitude, DType dtype) override;
+  llvm::Value* remainder(llvm::Value* x, llvm::Value* y) override;  // emit_remainder.cpp
   llvm::Value* device(std::string_view op, const std::vector<llvm::Value*>& operands = {});
   llvm::Value* index_of(ir::Value value);  // a scalar as i64
   llvm::Value* i64(std::int64_t value) { return b_.getInt64(static_cast<std::uint64_t>(value)); }

@@ -61,7 +61,7 @@ std::string registers(unsigned first, unsigned count) {
 
 class Writer {
  public:
-  explicit Writer(llvm::Function& kernel) : kernel_(kernel) {}
+  Writer(llvm::Function& kernel, const GpuFacts& gpu) : kernel_(kernel), gpu_(gpu) {}
 
   void run() {
     std::vector<llvm::Instruction*> accesses;
@@ -99,8 +99,10 @@ class Writer {
     return concat(".", name_of(policy), policy == CachePolicy::cv ? "" : nc);
   }
 
-  // Memory that nobody writes while the kernel runs.
-  static bool is_constant(const llvm::Value* pointer) {
+  // Memory that nobody writes from when the kernel begins, which is before the one before it has
+  // ended where launches overlap (emit/grid_wait.h).
+  bool is_constant(const llvm::Value* pointer) const {
+    if (gpu_.overlaps_launches) return false;
     auto* argument = llvm::dyn_cast<llvm::Argument>(llvm::getUnderlyingObject(pointer, 0));
     return argument != nullptr && argument->hasNoAliasAttr() && argument->onlyReadsMemory();
   }
@@ -189,6 +191,7 @@ class Writer {
     if (name.starts_with("llvm.nvvm.cp.async.bulk.tensor.s2g")) return give(count - 2, count - 1);
     check(name == "llvm.nvvm.cp.async.cg.shared.global.16.s",
           "a cache policy is noted on what is no access");
+    if (!gpu_.orders_evictions_of_copies) return;
     assembly(b, b.getVoidTy(), "cp.async.cg.shared.global.L2::cache_hint [$0], [$1], 16, $2, $3;",
              "l,l,r,l,~{memory}",
              {copy.getArgOperand(0), copy.getArgOperand(1), copy.getArgOperand(2), hint(policy)});
@@ -196,6 +199,7 @@ class Writer {
   }
 
   llvm::Function& kernel_;
+  const GpuFacts& gpu_;
   std::map<std::string, llvm::Value*> hints_;
 };
 
@@ -218,9 +222,9 @@ bool orders_evictions(const llvm::Module& module) {
   return false;
 }
 
-void apply_cache_policies(llvm::Module& module) {
+void apply_cache_policies(llvm::Module& module, const GpuFacts& gpu) {
   for (llvm::Function& function : module)
-    if (!function.isDeclaration()) Writer(function).run();
+    if (!function.isDeclaration()) Writer(function, gpu).run();
 }
 
 }  // namespace tilewright::dsl::gpu

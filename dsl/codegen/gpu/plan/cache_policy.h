@@ -5,10 +5,10 @@
 // expanded, noted accesses are written anew:
 //
 //   loads, stores   inline assembly with the qualifiers of the first level of cache, and a hint for
-//                   the second:  ld.global.nc.L1::no_allocate.L2::cache_hint.v4.b32 {..}, [..],
-//                   hint;
-//   copies          by threads (cp.async) and by TMA: the hint alone. They go past the
-//                   first level anyway, so modifiers mean nothing to them.
+//                   the second:  ld.global.L1::no_allocate.L2::cache_hint.v4.b32 {..}, [..], hint;
+//   copies          by threads (cp.async, where the GPU orders evictions of them) and by TMA: the
+//                   hint alone. They go past the first level anyway, so modifiers mean nothing to
+//                   them.
 //
 // A hint is a number of 64 bits that `createpolicy` makes: once, where the kernel begins.
 #pragma once
@@ -16,6 +16,7 @@
 #include <llvm/IR/Module.h>
 
 #include "dsl/ir/function.h"
+#include "dsl/target/target.h"
 
 namespace tilewright::dsl::gpu {
 
@@ -28,6 +29,6 @@ void note_policy(llvm::Value* access, ir::CachePolicy policy);
 bool orders_evictions(const llvm::Module& module);
 
 // After expand_device_ops.
-void apply_cache_policies(llvm::Module& module);
+void apply_cache_policies(llvm::Module& module, const GpuFacts& gpu);
 
 }  // namespace tilewright::dsl::gpu
