@@ -189,7 +189,7 @@ def bench(run, section):
     bench_of_ours(run, section, ours, "results.jsonl", *run.args.bench_flags)
     peer(run, section, peers)
     # Ours again behind the peer, the first cases at least: says how far clocks have moved.
-    if peers and left(run.args) > 0.4 * run.args.budget:
+    if peers and not run.args.once and left(run.args) > 0.4 * run.args.budget:
         bench_of_ours(run, section, ours / 3, "again.jsonl", *run.args.bench_flags)
 
 
@@ -327,6 +327,7 @@ def main():
     p.add_argument("--device", default="cuda:0")
     p.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) - 2), help="test processes at once")
     p.add_argument("--no-peers", action="store_true")
+    p.add_argument("--once", action="store_true", help="do not run ours once more behind the peer")
     p.add_argument("--without-gpu", action="store_true", help="shows that this works: the host, and the fake driver")
     args = p.parse_args()
     unknown = [s for s in args.sections if s not in SECTIONS]

@@ -22,12 +22,6 @@
 namespace tilewright::graph {
 namespace {
 
-// Whether the host does something between launches, as in a loop, which no CUDA graph can hold.
-bool has_host_calls(const Executable& executable) {
-  return std::ranges::any_of(executable.kernels,
-                             [](const ExecutableKernel& kernel) { return kernel.call != nullptr; });
-}
-
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
@@ -262,7 +256,7 @@ void CompiledSignature::compile(Graph graph, const ResolvedOptions& options,
   const bool records_small =
       options.results_last && LastingRecordings::are_small(*plan_->executable());
   if (!options.records_launches && !records_small) return;
-  if (device.is_cuda() && has_host_calls(*plan_->executable())) return;
+  if (!plan_->executable()->may_be_recorded()) return;
   std::shared_ptr<SharedArena>& arena = shared_.arenas[device.memory()];
   if (!arena) arena = std::make_shared<SharedArena>(device.memory());
   if (options.results_last)

@@ -10,10 +10,9 @@
 #include "runtime/trace.h"
 
 namespace tilewright::cuda {
-namespace {
 
 // The options and texts of one run of the driver's compiler.
-class CompilerLog {
+class ModuleTable::CompilerLog {
  public:
   CompilerLog()
       : values_{info_.data(), as_value(info_.size()), error_.data(), as_value(error_.size())} {}
@@ -30,12 +29,21 @@ class CompilerLog {
   std::array<void*, 4> values_;
 };
 
+namespace {
+
 struct Link {
   LinkHandle handle = nullptr;
   ~Link() {
     if (handle != nullptr) driver().cuLinkDestroy(handle);
   }
 };
+
+// Whether the driver compiles the text as a program of its own rather than as a part that is
+// linked (module.h).
+bool is_compiled_whole(const GpuCode& code) {
+  constexpr std::size_t small_text = 12'000;
+  return code.persistent || code.text.size() > small_text;
+}
 
 int attribute(FunctionHandle function, FunctionAttribute which) {
   int value = 0;
@@ -92,6 +100,14 @@ std::shared_ptr<const LoadedKernel> ModuleTable::get(const GpuCode& code) {
   return kernel;
 }
 
+void ModuleTable::require_compiled(Result result, const GpuCode& code,
+                                   const CompilerLog& log) const {
+  std::string said = log.error();
+  must(result, "the driver's compiler",
+       concat("compiling kernel ", code.entry, " for ", context_.facts().name,
+              said.empty() ? "" : ", which says: ", said));
+}
+
 std::vector<char> ModuleTable::compile(const GpuCode& code, const std::string& text) {
   TraceSpan span("compile", concat("driver: ", code.entry));
   CompilerLog log;
@@ -104,10 +120,7 @@ std::vector<char> ModuleTable::compile(const GpuCode& code, const std::string& t
   void* image = nullptr;
   std::size_t bytes = 0;
   if (result == Result::success) result = driver().cuLinkComplete(link.handle, &image, &bytes);
-  std::string said = log.error();
-  must(result, "the driver's compiler",
-       concat("compiling kernel ", code.entry, " for ", context_.facts().name,
-              said.empty() ? "" : ", which says: ", said));
+  require_compiled(result, code, log);
   const char* begin = static_cast<const char*>(image);
   return {begin, begin + bytes};
 }
@@ -130,9 +143,23 @@ ModuleTable::MachineCode ModuleTable::machine_code(const GpuCode& code, const st
   return {std::move(image), key, false};
 }
 
+ModuleHandle ModuleTable::compile_whole(const GpuCode& code, const std::string& text,
+                                        double& seconds) {
+  TraceSpan span("compile", concat("driver: ", code.entry));
+  auto begin = std::chrono::steady_clock::now();
+  CompilerLog log;
+  ModuleHandle module = nullptr;
+  Result result =
+      driver().cuModuleLoadDataEx(&module, text.c_str(), log.count(), log.options(), log.values());
+  require_compiled(result, code, log);
+  seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return module;
+}
+
 // If the driver refuses cached code, for whatever reason, it is compiled again.
 ModuleHandle ModuleTable::load_module(const GpuCode& code, const std::string& text,
                                       double& seconds) {
+  if (is_compiled_whole(code)) return compile_whole(code, text, seconds);
   MachineCode machine = machine_code(code, text, seconds);
   ModuleHandle module = nullptr;
   Result result = driver().cuModuleLoadData(&module, machine.image.data());

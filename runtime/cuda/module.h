@@ -3,7 +3,14 @@
 // The driver compiles PTX to machine code for the GPU at hand, which takes longer than making the
 // PTX did. So machine code is kept in the user's cache folder (machine_code_cache.h), by the PTX,
 // the GPU's compute capability and the driver's version, and loaded from there by the next process.
-// What is damaged, or is refused by the driver, is compiled again. The driver's compiler may spill
+// What is damaged, or is refused by the driver, is compiled again.
+//
+// Only what is linked can be kept so, and the driver compiles it as a part that others may call: it
+// takes up to twice the registers, and waits for each product of a warpgroup by itself, which makes
+// attention half as fast (ptxas -c; CUDA 13). It is as good for short texts. Long ones, and kernels
+// whose warps have roles, are compiled whole, and the driver's own cache keeps them.
+//
+// The driver's compiler may spill
 // registers so that more blocks run at once; such a kernel is compiled again with all the registers
 // that its threads may have (with_all_registers).
 //
@@ -61,6 +68,9 @@ class ModuleTable {
     bool was_kept;
   };
   MachineCode machine_code(const GpuCode& code, const std::string& text, double& seconds);
+  class CompilerLog;
+  void require_compiled(Result result, const GpuCode& code, const CompilerLog& log) const;
+  ModuleHandle compile_whole(const GpuCode& code, const std::string& text, double& seconds);
   ModuleHandle load_module(const GpuCode& code, const std::string& text, double& seconds);
   std::vector<char> compile(const GpuCode& code, const std::string& text);
   int blocks_in_clusters(const GpuCode& code, FunctionHandle function) const;

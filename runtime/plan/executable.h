@@ -66,6 +66,13 @@ struct Executable {
   std::vector<std::optional<std::uint32_t>> results;
   std::int64_t arena_bytes = 0;
 
+  // Whether a recording can hold all steps: the host does nothing between launches of a CUDA graph,
+  // as it does in a loop.
+  bool may_be_recorded() const {
+    return gpu < 0 || std::ranges::none_of(kernels, [](const ExecutableKernel& kernel) {
+             return kernel.call != nullptr;
+           });
+  }
   std::span<const Grid> grids_of(const ExecutableStep& step) const {
     return {grids.data() + step.first_grid, step.grids};
   }

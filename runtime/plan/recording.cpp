@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/error.h"
 #include "runtime/cpu/parallel.h"
 #include "runtime/plan/gpu_recording.h"
 #include "runtime/trace.h"
@@ -61,6 +62,7 @@ Recording::Recording(std::shared_ptr<const Executable> executable,
   Body& b = *body_;
   b.executable = std::move(executable);
   const Executable& e = *b.executable;
+  check(e.may_be_recorded(), "the host works between launches that are recorded for a GPU");
   b.memory.outputs = allocate_outputs(e);
   b.arena = arena ? std::move(arena) : std::make_shared<SharedArena>(e.memory);
   b.arena->reserve(e.arena_bytes);

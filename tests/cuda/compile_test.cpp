@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "graph/functions/control/control_flow.h"
 #include "models/decoder/decoder.h"
 #include "models/layers/layers.h"
 #include "runtime/cuda/context.h"
@@ -278,6 +279,43 @@ TEST(CudaCompile, WeightsAreLoadedOntoTheDevice) {
   narrow.load(Weights::of(to.state()));
   EXPECT_EQ(narrow.weight.to(f32).to_vector<float>(),
             from.weight.to(bf16).to(f32).to_vector<float>());
+}
+
+// Loops and choices, whose conditions the host reads: they run in graphs that cannot hold them.
+TEST(CudaCompile, ControlFlowComputesWhatTheHostDoes) {
+  FakeDriver fake;
+  auto function = [](const std::vector<Tensor>& t) {
+    auto cell = [&](const std::vector<Tensor>& state, const std::vector<Tensor>& x) -> Turn {
+      Tensor next = tanh(matmul(state[0], t[2]) + x[0]);
+      return {{next}, {next * 2.0}};
+    };
+    auto [last, all] = scan(cell, {t[0]}, {t[1]});
+    std::vector<Tensor> halved =
+        while_loop([](const std::vector<Tensor>& s) { return amax(abs(s[0])) > 0.01; },
+                   [](const std::vector<Tensor>& s) {
+                     return std::vector<Tensor>{s[0] * 0.5, s[1] + 1};
+                   },
+                   {last[0], zeros({1}, i64).to(t[0].device())});
+    std::vector<Tensor> one = cond(
+        sum(t[0]) > 0.0, [](const std::vector<Tensor>& x) { return std::vector<Tensor>{x[0] + 1}; },
+        [](const std::vector<Tensor>& x) { return std::vector<Tensor>{x[0] * 3.0}; }, {all[0]});
+    return std::vector<Tensor>{last[0], all[0], halved[0], halved[1].to(f32), one[0]};
+  };
+  for (float sign : {1.0F, -1.0F}) {
+    std::vector<Tensor> host = {ramp({3, 16}, 0.1F * sign), ramp({5, 3, 16}), ramp({16, 16})};
+    std::vector<Tensor> there;
+    for (const Tensor& tensor : host) there.push_back(tensor.to(Device::cuda()));
+    std::vector<Tensor> wanted = function(host);
+    for (Mode mode : {Mode::default_, Mode::reduce_overhead}) {
+      auto fast = compile(function, {.mode = mode});
+      for (int call = 0; call < 2; ++call) {
+        std::vector<Tensor> got = fast(there);
+        ASSERT_EQ(got.size(), wanted.size());
+        for (std::size_t i = 0; i < got.size(); ++i)
+          expect_near(got[i].to(Device::cpu()), wanted[i]);
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -100,6 +100,22 @@ Result read_code(const State& s, int device, const void* data, Programs* program
   return is_image(data) ? read_image(text, what, programs) : invalid_image;
 }
 
+void take_options(unsigned count, JitOption* options, void** values, Link& link) {
+  for (unsigned i = 0; i < count; ++i) {
+    if (options[i] == JitOption::error_log) link.log = static_cast<char*>(values[i]);
+    if (options[i] == JitOption::error_log_bytes)
+      link.log_bytes = reinterpret_cast<std::uintptr_t>(values[i]) & 0xFFFFFFFF;
+    if (options[i] == JitOption::info_log) *static_cast<char*>(values[i]) = 0;
+  }
+}
+
+void tell(const std::string& log, const Link& link) {
+  if (link.log == nullptr || link.log_bytes == 0) return;
+  std::size_t length = std::min(log.size(), link.log_bytes - 1);
+  std::memcpy(link.log, log.data(), length);
+  link.log[length] = 0;
+}
+
 }  // namespace
 
 Result cuLinkCreate(unsigned count, JitOption* options, void** values, LinkHandle* link) {
@@ -107,12 +123,7 @@ Result cuLinkCreate(unsigned count, JitOption* options, void** values, LinkHandl
   int device;
   if (Result result = s.ready(&device); result != Result::success) return result;
   auto made = std::make_shared<Link>(Link{device, {}, {}});
-  for (unsigned i = 0; i < count; ++i) {
-    if (options[i] == JitOption::error_log) made->log = static_cast<char*>(values[i]);
-    if (options[i] == JitOption::error_log_bytes)
-      made->log_bytes = reinterpret_cast<std::uintptr_t>(values[i]) & 0xFFFFFFFF;
-    if (options[i] == JitOption::info_log) *static_cast<char*>(values[i]) = 0;
-  }
+  take_options(count, options, values, *made);
   *link = s.links.add(std::move(made));
   return Result::success;
 }
@@ -129,11 +140,7 @@ Result cuLinkAddData(LinkHandle handle, JitInput type, void* data, std::size_t b
   std::string log;
   Result result = assemble(std::string(static_cast<const char*>(data), bytes), s,
                            s.devices[static_cast<std::size_t>(device)].what, &link->programs, &log);
-  if (link->log != nullptr && link->log_bytes > 0) {
-    std::size_t length = std::min(log.size(), link->log_bytes - 1);
-    std::memcpy(link->log, log.data(), length);
-    link->log[length] = 0;
-  }
+  tell(log, *link);
   return result;
 }
 
@@ -167,6 +174,23 @@ Result cuModuleLoadData(ModuleHandle* module, const void* image) {
   auto made = std::make_shared<Module>(Module{device, {}, {}});
   std::string log;
   Result result = read_code(s, device, image, &made->programs, &log);
+  if (result != Result::success) return result;
+  *module = s.modules.add(std::move(made));
+  return Result::success;
+}
+
+Result cuModuleLoadDataEx(ModuleHandle* module, const void* image, unsigned count,
+                          JitOption* options, void** values) {
+  State& s = state();
+  int device;
+  if (Result result = s.ready(&device); result != Result::success) return result;
+  if (image == nullptr) return Result::invalid_value;
+  auto made = std::make_shared<Module>(Module{device, {}, {}});
+  std::string log;
+  Result result = read_code(s, device, image, &made->programs, &log);
+  Link texts{device, {}, {}};
+  take_options(count, options, values, texts);
+  tell(log, texts);
   if (result != Result::success) return result;
   *module = s.modules.add(std::move(made));
   return Result::success;

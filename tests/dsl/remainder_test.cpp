@@ -44,7 +44,7 @@ void expect_fmod(const std::vector<T>& x, const std::vector<T>& y) {
   using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
   Kernel remainder("remainder",
                    [](Pointer a, Pointer b, Pointer r, Scalar n) {
-                     Tile i = program_id(0) * 256 + arange(0, 256);
+                     Tile i = program_id(0) * 256 + cast(arange(0, 256), i64);
                      store(r + i, load(a + i, i < n) % load(b + i, i < n), i < n);
                    },
                    {"a", "b", "r", "n"});

@@ -48,7 +48,7 @@ Evaluation run_planned(const Graph& graph, std::span<const HostTensor> inputs,
   auto plan = make_plan(graph, form.options);
   FilledInputs memory(graph, inputs, plan->device().memory());
   std::vector<std::shared_ptr<Buffer>> outputs;
-  if (form.recorded) {
+  if (form.recorded && plan->executable()->may_be_recorded()) {
     // The first call works on memory of its own, so that the second has addresses to patch.
     FilledInputs other(graph, inputs, plan->device().memory());
     Recording recording(plan->executable());

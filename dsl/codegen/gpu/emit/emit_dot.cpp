@@ -123,15 +123,15 @@ Registers Emitter::dot_tensor_core(const Inst& inst, const TensorCoreDot& how) {
   return result;
 }
 
-// Elements of a matrix whose index along `axis` is in [begin, begin + count) go to shared memory,
-// row-major.
+// Elements of a matrix whose index along `axis` is in [begin, begin + count) go to shared memory, a
+// line of `stride` elements for each.
 void Emitter::part_to_shared(const Registers& from, const ir::Type& type, int axis,
-                             std::int64_t begin, std::int64_t count, std::int64_t offset) {
+                             std::int64_t begin, std::int64_t count, std::int64_t offset,
+                             std::int64_t stride) {
   llvm::Value* own = owns(from.layout);
   std::vector<int> first = layout::first_duplicates(from.layout);
   bool whole = begin == 0 && count == type.shape[axis];
-  std::int64_t columns = axis == 1 ? count : type.shape[1];
-  touching(offset, count * type.shape[1 - axis] * size_bytes(type.dtype));
+  touching(offset, count * stride * size_bytes(type.dtype));
   for (int r = 0; r < from.layout.registers(); ++r) {
     if (first[static_cast<std::size_t>(r)] != r) continue;
     llvm::Value* place[2];
@@ -141,10 +141,57 @@ void Emitter::part_to_shared(const Registers& from, const ir::Type& type, int ax
       place[axis] = b_.CreateSub(place[axis], i32(begin));
       on = both(on, b_.CreateICmpULT(place[axis], i32(count)));
     }
-    auto* index = b_.CreateAdd(b_.CreateMul(place[0], i32(columns)), place[1]);
+    auto* index = b_.CreateAdd(b_.CreateMul(place[axis], i32(stride)), place[1 - axis]);
     store_one(shared(offset, type.dtype, index), type.dtype,
               from.values[static_cast<std::size_t>(r)], on);
   }
+}
+
+// Rows and columns that lie outside are computed from others, and nobody looks at the result.
+std::vector<Emitter::Run> Emitter::runs_of(const Layout& layout, const Shape& shape, int axis,
+                                           DType dtype) {
+  std::map<std::int32_t, int> registers;  // the first, by its part of the coordinate
+  for (int r = 0; r < layout.registers(); ++r)
+    registers.try_emplace(layout.at(r, 0, 0)[static_cast<std::size_t>(axis)], r);
+  // As many neighbours as 16 bytes hold, where each thread has all or none of them.
+  auto width = static_cast<std::int32_t>(std::min<std::int64_t>(4, 16 / size_bytes(dtype)));
+  bool has_runs = shape[axis] % width == 0;
+  for (layout::In in : {layout::In::lane, layout::In::warp})
+    for (const Layout::Basis& basis : layout.bases(in))
+      has_runs = has_runs && basis[static_cast<std::size_t>(axis)] % width == 0;
+  for (const auto& [part, reg] : registers)
+    has_runs = has_runs && registers.contains(part / width * width + (part + 1) % width);
+  if (!has_runs) width = 1;
+  std::vector<Run> runs;
+  for (const auto& [part, reg] : registers) {
+    if (part % width != 0) continue;
+    llvm::Value* place = coordinate_value(layout, axis, reg);
+    if (llvm::Value* in = inside(layout, shape, reg, axis))
+      place = b_.CreateSelect(in, place, i32(0));
+    runs.push_back({part, width, place});
+  }
+  return runs;
+}
+
+Emitter::Line Emitter::read_line(const std::vector<Run>& runs, std::int64_t offset,
+                                 llvm::Value* line, DType from, DType to) {
+  Line elements;
+  for (const Run& run : runs) {
+    llvm::Value* pointer = shared(offset, from, b_.CreateAdd(line, run.first));
+    if (run.width == 1) {
+      elements[run.part] = convert(load_one(pointer, from, nullptr, nullptr), from, to);
+      continue;
+    }
+    auto width = static_cast<unsigned>(run.width);
+    auto* type = llvm::FixedVectorType::get(memory_type(from), width);
+    llvm::Value* all =
+        noted(b_.CreateAlignedLoad(type, pointer, llvm::Align(width * size_bytes(from))));
+    for (std::int32_t i = 0; i < run.width; ++i) {
+      auto* one = b_.CreateExtractElement(all, static_cast<std::uint64_t>(i));
+      elements[run.part + i] = convert(from_memory(one, from), from, to);
+    }
+  }
+  return elements;
 }
 
 Registers Emitter::dot_multiply_add(const Inst& inst) {
@@ -154,33 +201,26 @@ Registers Emitter::dot_multiply_add(const Inst& inst) {
   const Registers a = get(inst.operands[0]), b = get(inst.operands[1]);
   Registers result = get(inst.operands[2]);
   const Layout& layout = result.layout;
-  std::int64_t n = type.shape[1], k = a_type.shape[1];
+  const std::int64_t k = a_type.shape[1];
   const SharedProduct parts = shared_product(function_, inst);
   std::vector<int> first = layout::first_duplicates(layout);
-  // Rows and columns that lie outside are computed from others, and nobody looks at the result.
-  auto bounded = [&](int axis, int reg) -> llvm::Value* {
-    llvm::Value* place = coordinate_value(layout, axis, reg);
-    if (llvm::Value* in = inside(layout, type.shape, reg, axis))
-      place = b_.CreateSelect(in, place, i32(0));
-    return place;
-  };
+  const std::vector<Run> rows = runs_of(layout, type.shape, 0, a_type.dtype),
+                         columns = runs_of(layout, type.shape, 1, a_type.dtype);
   begin_scratch(inst, parts.bytes(parts.chunk));
   for (std::int64_t begin = 0; begin < k; begin += parts.chunk) {
     std::int64_t count = std::min(parts.chunk, k - begin);
     std::int64_t b_offset = parts.right_offset(count), bytes = parts.bytes(count);
     if (begin > 0) barrier();  // the part before has been read
-    part_to_shared(a, a_type, 1, begin, count, 0);
-    part_to_shared(b, b_type, 0, begin, count, b_offset);
+    part_to_shared(a, a_type, 1, begin, count, 0, parts.left_stride());
+    part_to_shared(b, b_type, 0, begin, count, b_offset, parts.right_stride());
     barrier();
     touching(0, bytes);
-    std::vector<llvm::Value*> rows, columns;
-    for (int r = 0; r < layout.registers(); ++r) {
-      rows.push_back(b_.CreateMul(bounded(0, r), i32(count)));
-      columns.push_back(bounded(1, r));
-    }
     std::vector<llvm::Value*> sums = result.values;
-    counted_loop(count, sums, [&](llvm::Value* at) {
-      std::map<std::int32_t, llvm::Value*> left, right;  // by the register's part of the coordinate
+    auto add_products = [&](llvm::Value* at) {
+      const Line left = read_line(rows, 0, b_.CreateMul(at, i32(parts.left_stride())), a_type.dtype,
+                                  type.dtype),
+                 right = read_line(columns, b_offset, b_.CreateMul(at, i32(parts.right_stride())),
+                                   a_type.dtype, type.dtype);
       for (int r = 0; r < layout.registers(); ++r) {
         auto i = static_cast<std::size_t>(r);
         if (first[i] != r) {
@@ -188,23 +228,18 @@ Registers Emitter::dot_multiply_add(const Inst& inst) {
           continue;
         }
         Layout::Basis place = layout.at(r, 0, 0);
-        auto element = [&](std::map<std::int32_t, llvm::Value*>& known, std::int32_t key,
-                           std::int64_t offset, llvm::Value* index) {
-          llvm::Value*& value = known[key];
-          if (value == nullptr)
-            value = convert(
-                load_one(shared(offset, a_type.dtype, index), a_type.dtype, nullptr, nullptr),
-                a_type.dtype, type.dtype);
-          return value;
-        };
-        llvm::Value* x = element(left, place[0], 0, b_.CreateAdd(rows[i], at));
-        llvm::Value* y =
-            element(right, place[1], b_offset, b_.CreateAdd(b_.CreateMul(at, i32(n)), columns[i]));
+        llvm::Value *x = left.at(place[0]), *y = right.at(place[1]);
         sums[i] = is_floating(type.dtype)
                       ? floating_op(Op::fma_, {x, y, sums[i]})
                       : integer_op(Op::add_, type.dtype,
                                    {integer_op(Op::mul_, type.dtype, {x, y}), sums[i]});
       }
+    };
+    // Several a turn, so that what the next needs is read while one is multiplied.
+    const std::int64_t each = count % 2 == 0 ? 2 : 1;
+    counted_loop(count / each, sums, [&](llvm::Value* turn) {
+      for (std::int64_t i = 0; i < each; ++i)
+        add_products(b_.CreateAdd(b_.CreateMul(turn, i32(each)), i32(i)));
     });
     result.values = sums;
   }

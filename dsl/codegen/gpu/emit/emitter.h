@@ -333,7 +333,18 @@ class Emitter : Arithmetic {
   void zero_outside(Registers& registers, const ir::Type& type, int axis);
   llvm::Value* packed(const Registers& from, std::size_t first, int count);  // as one i32
   void part_to_shared(const Registers& from, const ir::Type& type, int axis, std::int64_t begin,
-                      std::int64_t count, std::int64_t offset);
+                      std::int64_t count, std::int64_t offset, std::int64_t stride);
+  // Neighbours along an axis of a result that a thread has: which part of the coordinate is the
+  // register's, how many there are, and where the first one lies.
+  struct Run {
+    std::int32_t part, width;
+    llvm::Value* first;
+  };
+  std::vector<Run> runs_of(const layout::Layout& layout, const Shape& shape, int axis, DType dtype);
+  // What a line of an operand in shared memory has at those places, by the register's part.
+  using Line = std::map<std::int32_t, llvm::Value*>;
+  Line read_line(const std::vector<Run>& runs, std::int64_t offset, llvm::Value* line, DType from,
+                 DType to);
   void counted_loop(std::int64_t count, std::vector<llvm::Value*>& carried,
                     const std::function<void(llvm::Value*)>& body);
 

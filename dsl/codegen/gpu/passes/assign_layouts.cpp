@@ -170,6 +170,9 @@ class Assigner {
       if (inst.op == Op::dot_) {
         if (auto how = tensor_core_dot(function_, inst, function_.warps, target_))
           set(inst.results[0], how->result);
+        else if (auto layout =
+                     multiply_add_layout(function_.type(inst.results[0]).shape, function_.warps))
+          set(inst.results[0], *layout);
       } else if (inst.op == Op::loop_ || inst.op == Op::if_) {
         for (const ir::Block& body : inst.bodies)
           for (std::size_t k = 0; k < inst.results.size(); ++k)
@@ -273,7 +276,15 @@ class Assigner {
     auto how = tensor_core_dot(function_, inst, function_.warps, target_);
     if (function_.roles && how) want(inst.operands[0], how->a);
     for (std::size_t i : {std::size_t{0}, std::size_t{1}})
-      want(inst.operands[i], natural(inst.operands[i]));
+      want(inst.operands[i], how ? natural(inst.operands[i]) : as_loaded(inst.operands[i]));
+  }
+
+  // Without tensor cores an operand goes to shared memory from any layout, so that one whose axes
+  // are exchanged stays where its load has it.
+  Layout as_loaded(Value value) const {
+    const Inst* inst = uses_.definition(value);
+    if (inst == nullptr || inst->op != Op::permute_) return natural(value);
+    return layout::permute(natural(inst->operands[0]), inst->get<ir::Permutation>().dims);
   }
 
   void control(const Inst& inst) {

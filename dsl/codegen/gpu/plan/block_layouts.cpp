@@ -57,15 +57,44 @@ std::optional<TensorCoreDot> tensor_core_dot(const ir::Function& function, const
                        layout::mma_result(both, warps_m, warps_n)};
 }
 
+std::optional<Layout> multiply_add_layout(const Shape& result, int warps) {
+  const Shape both = physical_shape(result);
+  if (both.rank() != 2 || element_count(both) < 16 * 32 * warps) return std::nullopt;
+  std::int64_t next[2] = {1, 1};  // the first bit of each axis that nobody has yet
+  std::vector<Layout::Basis> registers, lanes, warp_bits;
+  auto rest = [&](std::size_t axis) { return both[static_cast<int>(axis)] / next[axis]; };
+  auto take = [&](std::vector<Layout::Basis>& to, std::size_t axis) {
+    Layout::Basis basis(2, 0);
+    basis[axis] = static_cast<std::int32_t>(next[axis]);
+    next[axis] *= 2;
+    to.push_back(std::move(basis));
+  };
+  auto take_some = [&](std::vector<Layout::Basis>& to, std::size_t axis, int count) {
+    for (; count > 0 && rest(axis) > 1; --count) take(to, axis);
+  };
+  take_some(registers, 1, 2);
+  take_some(registers, 0, 2);
+  take_some(lanes, 1, 3);
+  take_some(lanes, 0, 5 - static_cast<int>(lanes.size()));
+  take_some(lanes, 1, 5 - static_cast<int>(lanes.size()));
+  for (int w = 1; w < warps; w *= 2) take(warp_bits, rest(0) >= rest(1) ? 0 : 1);
+  for (std::size_t axis : {std::size_t{1}, std::size_t{0}})
+    while (rest(axis) > 1) take(registers, axis);
+  return Layout(both, std::move(registers), std::move(lanes), std::move(warp_bits));
+}
+
 int choose_warps(const ir::Function& function, const Target& target) {
-  std::int64_t most = 1, most_product = 0, rows = 0, loaded_bytes = 0;
+  std::int64_t most = 1, most_product = 0, most_multiplied = 0, rows = 0, loaded_bytes = 0;
   int products = 0, multiplied = 0;  // on tensor cores, and in all
   bool reduces = false;
   for (const ir::Type& type : function.types)
     if (!type.is_descriptor()) most = std::max(most, element_count(physical_shape(type.shape)));
   ir::for_each_inst(function.body, [&](const Inst& inst) {
     reduces |= ir::info(inst.op).op_class == ir::OpClass::reduction;
-    multiplied += inst.op == Op::dot_ ? 1 : 0;
+    if (inst.op == Op::dot_) {
+      ++multiplied;
+      most_multiplied = element_count(physical_shape(function.type(inst.results[0]).shape));
+    }
     if (inst.op == Op::load_ || inst.op == Op::load_desc_)
       if (const ir::Type& type = function.type(inst.results[0]); type.is_value())
         loaded_bytes = std::max(loaded_bytes, element_count(type.shape) * size_bytes(type.dtype));
@@ -80,6 +109,7 @@ int choose_warps(const ir::Function& function, const Target& target) {
     // short; but sums within a warp need no barrier, products reuse what they hold, and what is
     // unpacked was loaded 16 bytes at a time.
     std::int64_t each = multiplied > 0 || (reduces && most <= 32 * 32) ? 32 : 16;
+    if (multiplied == 1 && most_multiplied >= 128 * 64) each = 64;
     if (reduces && loaded_bytes > 0 && most >= 2 * loaded_bytes) each = 32;
     // A whole layer of a small model keeps more at once than its largest tile says.
     constexpr int many_products = 16;

@@ -34,6 +34,12 @@ struct TensorCoreDot {
 std::optional<TensorCoreDot> tensor_core_dot(const ir::Function& function, const ir::Inst& dot,
                                              int warps, const Target& target);
 
+// The result of a product without tensor cores: each thread has blocks of 4 x 4, of which there are
+// several where the tile is large, so that it multiplies each element that it reads several times
+// and reads 4 at once; a warp reads few different ones. Nothing where the tile has fewer than 16
+// elements a thread.
+std::optional<Layout> multiply_add_layout(const Shape& result, int warps);
+
 // Of a product without tensor cores: of both operands in shared memory at a time.
 constexpr std::int64_t shared_product_bytes = 48 * 1024;
 

@@ -122,12 +122,17 @@ std::int64_t cluster_exchange_bytes(const ir::Function& function) {
   return (most + 15) / 16 * 16;
 }
 
+std::int64_t SharedProduct::stride_of(std::int64_t elements) const {
+  const std::int64_t vector = 16 / std::min<std::int64_t>(element_bytes, 16);
+  return (elements + vector - 1) / vector * vector + (elements > vector ? vector : 0);
+}
+
 std::int64_t SharedProduct::right_offset(std::int64_t count) const {
-  return (rows * count * element_bytes + 15) / 16 * 16;
+  return count * left_stride() * element_bytes;
 }
 
 std::int64_t SharedProduct::bytes(std::int64_t count) const {
-  return right_offset(count) + count * columns * element_bytes;
+  return right_offset(count) + count * right_stride() * element_bytes;
 }
 
 SharedProduct shared_product(const ir::Function& function, const Inst& dot) {

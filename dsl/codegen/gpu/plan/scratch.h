@@ -18,10 +18,14 @@ std::int64_t scratch_bytes(const ir::Function& function, const Uses& uses, const
 std::int64_t cluster_exchange_bytes(const ir::Function& function);
 
 // Of a product without tensor cores: how much of k both operands are in scratch with at a time, and
-// where the right one begins there.
+// where the right one begins there. Each is a line for each k, of the left one's column or the right
+// one's row, with room behind it, so that lines begin in different banks and at 16 bytes.
 struct SharedProduct {
   std::int64_t chunk;
   std::int64_t rows, columns, element_bytes;
+  std::int64_t left_stride() const { return stride_of(rows); }  // elements
+  std::int64_t right_stride() const { return stride_of(columns); }
+  std::int64_t stride_of(std::int64_t elements) const;
   std::int64_t right_offset(std::int64_t count) const;
   std::int64_t bytes(std::int64_t count) const;
 };
