@@ -77,7 +77,7 @@ def beside_text():
 
 def slower_text():
     text = ("# Where another system is faster\n\nEach case of `docs/results` that the best of PyTorch, Inductor and ONNX "
-            "Runtime ran in less time, the same\nminutes on the same machine; 0.8x is 0.8 of its speed. Written by "
+            "Runtime, or on a GPU of PyTorch,\ncuBLAS and cuDNN, ran in less time, the same minutes on the same machine; 0.8x is 0.8 of its speed. Written by "
             "`tools/readme_tables.py`.\n")
     for what, device, name, rows in beside_sections():
         slower = sorted((ratio, case, peer) for case, ratio, peer in rows if ratio < 1)
@@ -95,24 +95,42 @@ def rate_text(row):
     return f"{row['rate']:.4g} {row['unit']}"
 
 
-def gpu_text():
-    """The first rows of each section beside the best peer; what has no file has not been measured."""
-    text, missing = "", []
+def gpu_rows():
+    """(what, GPU, file, rows with a peer) of each section that was measured on a GPU."""
     for section, what in gpu_sections.items():
         name = f"gpu_{section}.json"
-        if not (results / name).exists():
-            missing.append(what)
-            continue
-        result = load(name)
-        for row in [r for r in result["results"] if r["ok"]][:4]:
-            peer = "" if row["ratio"] is None else f", {row['ratio']:.2f}x {row['peer']}"
-            limit = "" if row["of_limit"] is None else f", {row['of_limit']:.2f} of the limit"
-            text += (f"| {what}: {row['case']} | {rate_text(row)}{peer}{limit} | {result['device']} "
-                     f"| [`{name}`](docs/results/{name}) |\n")
+        if (results / name).exists():
+            result = load(name)
+            yield what, result["device"], name, [r for r in result["results"] if r["ok"] and r["ratio"]]
+
+
+def gpu_text():
+    """A row a section against the best peer, with our best rate; what has no file has not been measured."""
+    text = ""
+    missing = [what for section, what in gpu_sections.items() if not (results / f"gpu_{section}.json").exists()]
+    for what, device, name, rows in gpu_rows():
+        mean = math.exp(sum(math.log(r["ratio"]) for r in rows) / len(rows))
+        worst, best = min(rows, key=lambda r: r["ratio"]), max(rows, key=lambda r: r["rate"] or 0)
+        slower = sum(r["ratio"] < 1 for r in rows)
+        text += (f"| {what} | {len(rows)} | {mean:.2f}x | {worst['ratio']:.2f}x {worst['peer']} | {slower or 'none'} "
+                 f"| {rate_text(best)} | {device}, [`{name}`](docs/results/{name}) |\n")
     if text:
-        text = "| what | result | GPU | file |\n|---|---|---|---|\n" + text
+        text = ("| what | cases | geometric mean | worst | slower in | our best rate | GPU, file |\n"
+                "|---|---|---|---|---|---|---|\n") + text
     if missing:
         text += ("\n" if text else "") + f"Not measured on a GPU yet: {', '.join(missing)}.\n"
+    return text
+
+
+def slower_on_gpu_text():
+    text = ""
+    for what, device, name, rows in gpu_rows():
+        slower = sorted((r["ratio"], r["case"], r["peer"]) for r in rows if r["ratio"] < 1)
+        if not slower:
+            continue
+        text += f"\n## {what[0].upper() + what[1:]}, {device}\n\n{len(slower)} of {len(rows)} cases of [`{name}`](results/{name}).\n\n"
+        text += "| case | speed | beside |\n|---|---|---|\n"
+        text += "".join(f"| {case} | {ratio:.2f}x | {peer} |\n" for ratio, case, peer in slower)
     return text
 
 
@@ -127,7 +145,7 @@ def main():
     table += "".join(f"| {a} | {b} | [`{c}`](docs/results/{c}) |\n" for a, b, c in rows())
     text = between(readme.read_text(), begin, end, table)
     text = between(text, beside_begin, beside_end, beside_text())
-    (root / "docs" / "slower.md").write_text(slower_text())
+    (root / "docs" / "slower.md").write_text(slower_text() + slower_on_gpu_text())
     readme.write_text(between(text, gpu_begin, gpu_end, gpu_text()))
 
 

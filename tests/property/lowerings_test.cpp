@@ -52,8 +52,9 @@ TEST(Lowerings, EachRegionOfARandomGraphIsTakenByOneRowFirst) {
   }
   // No row is there for nothing.
   for (const Lowering* lowering : all_lowerings())
-    if (lowering->name != "custom")  // custom_ops_test.cpp draws these
+    if (lowering->name != "custom") {  // custom_ops_test.cpp draws these
       EXPECT_GT(taken[std::string(lowering->name)], 0) << lowering->name;
+    }
 }
 
 Hash key_of_attention(const Attributes& attributes) {
