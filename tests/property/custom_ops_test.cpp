@@ -93,10 +93,7 @@ void add_custom_ops(Graph& graph, std::uint64_t seed) {
     const Node node = graph.node(id);
     const bool is_plain = node.dtype == f32 || node.dtype == f16 || node.dtype == bf16;
     draw = draw * 6364136223846793005 + 1442695040888963407;
-    // Sums of 16 bits at places that meet are more exact in their bound than in what is computed
-    // (seed 54 with this line away), which is not these ops' matter.
-    const bool is_joined = info(node.op).kind == Kind::accumulation && node.dtype != f32;
-    if (!is_plain || is_joined || draw >> 62 != 0) continue;
+    if (!is_plain || draw >> 62 != 0) continue;
     const CustomReference& op = ops[(draw >> 40) % 4];
     Attributes attributes;
     attributes.custom = op;
@@ -109,7 +106,8 @@ void add_custom_ops(Graph& graph, std::uint64_t seed) {
 
 void expect_planned_is_meant(const PlanForm& form, std::uint64_t count) {
   int used = 0;
-  for (std::uint64_t seed : seeds_of_test(count)) {
+  const auto seeds = seeds_of_test(count);
+  for (std::uint64_t seed : seeds) {
     RandomGraph random = random_graph(seed);
     add_custom_ops(random.graph, seed);
     for (const Node& node : random.graph.nodes) used += node.attributes.custom.is_defined() ? 1 : 0;
@@ -121,7 +119,9 @@ void expect_planned_is_meant(const PlanForm& form, std::uint64_t count) {
                   [&] { return reproduction(seed) + "\n" + print(graph); });
     if (testing::Test::HasFailure()) return;
   }
-  EXPECT_GT(used, static_cast<int>(count) / 2);
+  if (seeds.size() > 1) {
+    EXPECT_GT(used, static_cast<int>(count) / 2);
+  }
 }
 
 TEST(CustomOps, InterpretedComputeWhatTheGraphMeans) {

@@ -216,6 +216,7 @@ std::vector<double> accumulation_error(const Node& node, const Operands& x) {
   const HostTensor &index = x[1]->value, &source = x[2]->value;
   HostTensor value = x[0]->value;
   std::vector<double> errors = x[0]->error;
+  std::vector<bool> is_joined(errors.size(), false);
   const int axis = node.attributes.axes[0];
   Node step = node;
   step.op = joining_op(node.attributes.reduction);
@@ -233,7 +234,14 @@ std::vector<double> accumulation_error(const Node& node, const Operands& x) {
     value.set(place, ir::evaluate(*info(step.op).tile_op, pair, carried));
     error = binary_error(step, a, error, b, x[2]->error[static_cast<std::size_t>(i)],
                          value.number(place));
+    is_joined[static_cast<std::size_t>(place)] = true;
   });
+  // The value here is rounded at each step, in 16 bits; what joins in more and rounds at the end
+  // does that once more.
+  if (is_float16(node.dtype))
+    for (std::size_t i = 0; i < errors.size(); ++i)
+      if (is_joined[i])
+        errors[i] += rounding(node.dtype, std::abs(value.number(static_cast<std::int64_t>(i))));
   return errors;
 }
 

@@ -55,7 +55,9 @@ INSTANTIATE_TEST_SUITE_P(Parts, TileCodegen, testing::Range<std::uint64_t>(0, pa
 
 TEST_P(TileCodegen, HostCodeEqualsTheInterpreterOnRandomPrograms) {
   for (std::uint64_t seed : seeds_of_test(programs))
-    if (seed % parts == GetParam()) ASSERT_EQ(check_program(seed), "") << reproduction(seed);
+    if (seed % parts == GetParam()) {
+      ASSERT_EQ(check_program(seed), "") << reproduction(seed);
+    }
 }
 
 }  // namespace

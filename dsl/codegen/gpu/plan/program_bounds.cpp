@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "dsl/codegen/gpu/plan/block_layouts.h"
+#include "dsl/codegen/gpu/plan/scratch.h"
 #include "runtime/base/out_of_memory.h"
 
 namespace tilewright::dsl::gpu {
@@ -118,14 +119,13 @@ class Bounds {
   // Fragments are multiplied one instruction after the other; without tensor cores each part of the
   // operands that fits into shared memory has code of its own.
   std::int64_t product(const Inst& inst) const {
-    const ir::Type &a = function_.type(inst.operands[0]), &sum = function_.type(inst.results[0]);
+    const ir::Type& a = function_.type(inst.operands[0]);
     std::int64_t operands = registers(inst.operands[0]) + registers(inst.operands[1]);
     std::int64_t sums = registers(inst.results[0]);
     if (auto how = tensor_core_dot(function_, inst, warps_, target_))
       return operands + sums + sums / 4 * 6 * (how->a.shape()[1] / how->k);
-    std::int64_t line_bytes = (sum.shape[0] + sum.shape[1]) * size_bytes(a.dtype);
-    std::int64_t part = std::clamp<std::int64_t>(shared_product_bytes / line_bytes, 1, a.shape[1]);
-    std::int64_t parts = (a.shape[1] + part - 1) / part;
+    const std::int64_t part = shared_product(function_, inst).chunk;
+    const std::int64_t parts = (a.shape[1] + part - 1) / part;
     // Of several parts each stores what of the operands is its own: under a condition.
     return parts * ((parts > 1 ? 12 : 4) * operands + 4 * sums);
   }

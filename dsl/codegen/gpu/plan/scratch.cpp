@@ -137,9 +137,11 @@ std::int64_t SharedProduct::bytes(std::int64_t count) const {
 
 SharedProduct shared_product(const ir::Function& function, const Inst& dot) {
   const ir::Type &a = function.type(dot.operands[0]), &sum = function.type(dot.results[0]);
-  std::int64_t bytes = size_bytes(a.dtype), line_bytes = (sum.shape[0] + sum.shape[1]) * bytes;
-  std::int64_t chunk = std::clamp<std::int64_t>(shared_product_bytes / line_bytes, 1, a.shape[1]);
-  return {chunk, sum.shape[0], sum.shape[1], bytes};
+  SharedProduct product{1, sum.shape[0], sum.shape[1], size_bytes(a.dtype)};
+  std::int64_t room = shared_product_bytes / product.bytes(1);
+  if (room > 1) room -= room % 2;  // two are multiplied a turn
+  product.chunk = std::clamp<std::int64_t>(room, 1, a.shape[1]);
+  return product;
 }
 
 WarpReduction warp_reduction(const ir::Function& function, const Inst& reduce) {

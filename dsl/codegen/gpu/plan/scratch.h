@@ -18,8 +18,8 @@ std::int64_t scratch_bytes(const ir::Function& function, const Uses& uses, const
 std::int64_t cluster_exchange_bytes(const ir::Function& function);
 
 // Of a product without tensor cores: how much of k both operands are in scratch with at a time, and
-// where the right one begins there. Each is a line for each k, of the left one's column or the right
-// one's row, with room behind it, so that lines begin in different banks and at 16 bytes.
+// where the right one begins there. For each k there is a line of the left one's column and one of
+// the right one's row, with room behind, so that lines begin in different banks and at 16 bytes.
 struct SharedProduct {
   std::int64_t chunk;
   std::int64_t rows, columns, element_bytes;
