@@ -55,7 +55,7 @@ class KernelCall {
 
 struct KernelTuning {
   // Knobs have the names of the kernel's Constexprs, so the kernel must name its parameters; or
-  // those of a launch on a GPU: num_warps, num_ctas (dsl::Knobs). A knob of
+  // those of a launch on a GPU: num_warps, num_stages, ... (dsl::Knobs). A knob of
   // another name is for `grid`, `heuristics`, `keeps`, `estimate` or the hooks; the first launch
   // raises `Error` where none of them asks for it.
   Space space;

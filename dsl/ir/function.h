@@ -226,6 +226,9 @@ struct Function {
   // multiple of it. A program without that op computes the same whatever this is; then it is a wish
   // that machines may follow which can fetch for several programs at once, along any axis.
   int cluster = 1;
+  // What a GPU's code keeps to: of what a loop loads so many are in shared memory at a time (1: it
+  // loads what it computes with next), and a thread has so many registers. 0: as the compiler likes
+  int most_stages = 0, most_registers = 0;
   std::vector<Type> types;  // indexed by Value
   std::vector<std::string>
       hints;  // names of values where the user gave one, indexed likewise or empty

@@ -27,6 +27,11 @@ class Verifier {
     int cluster = function_.cluster;
     require(cluster == 1 || cluster == 2 || cluster == 4 || cluster == 8, "[func] a cluster of ",
             cluster, " programs; it has 1, 2, 4 or 8");
+    const int stages = function_.most_stages, registers = function_.most_registers;
+    require(stages >= 0 && stages <= 8, "[func] at most ", stages,
+            " stages; there may be 1 to 8, or 0: as many as the compiler likes");
+    require(registers == 0 || (registers >= 24 && registers <= 255), "[func] at most ", registers,
+            " registers a thread; there may be 24 to 255, or 0: as many as the compiler likes");
     warps();
     require(function_.body.params.empty(), "[func] the body has block parameters of its own");
     block(function_.body, false);

@@ -82,7 +82,7 @@ ir::Function Kernel::trace(const Signature& signature, std::span<const Fact> fac
   if (knobs.num_ctas != 0) tracer.set_cluster(knobs.num_ctas);
   kernel.body(values);
   ir::Function function = tracer.finish();
-  function.warps = knobs.num_warps;
+  follow(knobs, function);
   return function;
 }
 

@@ -235,10 +235,12 @@ class LaunchGrid {
 //
 //   num_warps   warps of 32 threads that hold the tiles of a program, a power of two up to 32
 //   num_ctas    programs of a cluster: 1, 2, 4 or 8
-//
-// How many stages loops have, and how many registers threads, is left to the compiler.
+//   num_stages  of what a loop loads so many at most are in shared memory at once, 1 to 8: all but
+//               one are on their way while one is computed with
+//   maxnreg     registers that a thread may have, 24 to 255. Fewer let more programs run at once,
+//               and may spill. Warps that have roles of their own divide them among themselves.
 struct Knobs {
-  int num_warps = 0, num_ctas = 0;
+  int num_warps = 0, num_ctas = 0, num_stages = 0, maxnreg = 0;
   bool operator==(const Knobs&) const = default;
 };
 // Sets the knob of that name; false: there is none.

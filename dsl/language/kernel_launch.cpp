@@ -75,7 +75,7 @@ Hash key_of(const Signature& signature, std::span<const Fact> facts, const Devic
     std::visit([&](auto value) { hasher.add(value); }, entry);
   }
   for (Fact fact : facts) hasher.add(fact);
-  hasher.add(knobs.num_warps).add(knobs.num_ctas);
+  for (const auto& [name, value] : values_of(knobs)) hasher.add(value);
   return hasher.finish();
 }
 

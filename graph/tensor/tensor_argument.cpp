@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "dsl/analysis/parameter_use.h"
-#include "dsl/language/kernel.h"
+#include "dsl/language/kernel_knobs.h"
 #include "dsl/language/launch_checks.h"
 #include "graph/custom/definition.h"
 #include "graph/ir/location.h"
@@ -128,10 +128,9 @@ graph::CustomReference definition_of(const dsl::Kernel& kernel, const RecordedLa
     return std::vector<TensorType>{operands[0]};
   };
   definition.changes_operand = true;
-  const dsl::Knobs& knobs = kernel.knobs();
   definition.kernel = {kernel,
                        [launch = recorded.launch](const CustomCall&) { return launch; },
-                       {{{"num_warps", knobs.num_warps}, {"num_ctas", knobs.num_ctas}}}};
+                       {dsl::values_of(kernel.knobs())}};
   definition.pointers = recorded.pointers;
   return define_custom(std::move(definition));
 }

@@ -108,6 +108,12 @@ TEST(KernelSpecialisation, KnobsAreForGpusAndWithinTheirRanges) {
               HasSubstr("warps 2"));
   EXPECT_THAT(ir::print(twice().with(Knobs{.num_ctas = 4}).trace(signature)),
               HasSubstr("cluster 4"));
+  EXPECT_THAT(ir::print(twice().with(Knobs{.num_stages = 3, .maxnreg = 64}).trace(signature)),
+              HasSubstr("most_stages 3 most_registers 64"));
+  EXPECT_THAT(error_of([] { twice().with(Knobs{.num_stages = 9}); }),
+              HasSubstr("[twice] num_stages is 9; it must be from 1 to 8, or 0"));
+  EXPECT_THAT(error_of([] { twice().with(Knobs{.maxnreg = 256}); }),
+              HasSubstr("[twice] maxnreg is 256; it must be from 24 to 255, or 0"));
   EXPECT_THAT(error_of([] { twice().with(Knobs{.num_warps = 3}); }),
               HasSubstr("[twice] num_warps is 3; it must be a power of two from 1 to 32, or 0"));
   EXPECT_THAT(error_of([] { twice().with(Knobs{.num_ctas = 16}); }),

@@ -51,6 +51,8 @@ int number(Lexer& lexer, const char* what, int most = std::numeric_limits<int>::
 
 std::string stage_text(const Function& function) {
   std::string text;
+  if (function.most_stages != 0) text += concat(" most_stages ", function.most_stages);
+  if (function.most_registers != 0) text += concat(" most_registers ", function.most_registers);
   if (function.warps != 0) text += concat(" warps ", function.warps);
   if (function.roles) {
     text += concat(" roles (stages ", function.roles->stages);
@@ -67,6 +69,9 @@ std::string stage_text(const Function& function) {
 }
 
 void read_stage(Lexer& lexer, Function& function) {
+  if (take_word(lexer, "most_stages")) function.most_stages = number(lexer, "a number of stages");
+  if (take_word(lexer, "most_registers"))
+    function.most_registers = number(lexer, "a number of registers");
   if (take_word(lexer, "warps")) function.warps = number(lexer, "a number of warps");
   if (take_word(lexer, "roles")) {
     function.roles = Roles{};

@@ -4,6 +4,7 @@
 // operands and results lie. What may be tuned are the configurations that its author listed.
 #include <algorithm>
 
+#include "dsl/language/kernel_knobs.h"
 #include "graph/custom/definition.h"
 #include "graph/lower/frame.h"
 #include "graph/lower/lowering.h"
@@ -75,7 +76,7 @@ LoweredProgram kernel_program(const CustomSite& site, const dsl::Target& target,
   if (target.is_gpu() && knobs.num_ctas != 0) tracer.set_cluster(knobs.num_ctas);
   Grid grid = trace_custom(*site.custom, call, pointers);
   LoweredProgram program{tracer.finish(), grid, parameters.memory()};
-  if (target.is_gpu()) program.function.warps = knobs.num_warps;
+  if (target.is_gpu()) follow(knobs, program.function);
   return program;
 }
 

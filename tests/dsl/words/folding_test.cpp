@@ -158,7 +158,7 @@ TEST(Folding, RefusesWhatDoesNotFit) {
           "[reduce] the operand is f32; it must have an axis");
   refused([&](Pointer p) { associative_scan(p + arange(0, 4), 0, first); },
           "[associative_scan] an operand is ptr<f32>[4]; it must be a tile of numbers");
-  refused([](Pointer p) { reduce(std::vector<Operand>{}, 0, composed); },
+  refused([](Pointer) { reduce(std::vector<Operand>{}, 0, composed); },
           "[reduce] there are no operands; it takes one or more");
   refused(
       [](Pointer p) {

@@ -163,7 +163,7 @@ TEST(Ordering, RefusesWhatDoesNotFit) {
           "[topk] the count is 5; axis 0 of f32[4] has 1 to 4 elements to give");
   refused([](Pointer p) { histogram(block(p, {4}), 5); },
           "[histogram] the operand is f32[4]; it must be a tile of integers");
-  refused([](Pointer p) { histogram(arange(0, 4), 0); },
+  refused([](Pointer) { histogram(arange(0, 4), 0); },
           "[histogram] there are 0 bins; there must be one or more");
 }
 

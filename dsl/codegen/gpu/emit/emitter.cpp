@@ -42,7 +42,8 @@ llvm::Function* Emitter::declare(const std::string& entry) {
   fn->setCallingConv(llvm::CallingConv::PTX_Kernel);
   fn->addFnAttr(llvm::Attribute::NoUnwind);
   fn->addFnAttr("nvvm.reqntid", std::to_string(shape().threads) + ",1,1");
-  if (roles_) fn->addFnAttr("nvvm.maxnreg", std::to_string(roles_->entry_registers()));
+  if (const int most = roles_ ? roles_->entry_registers() : function_.most_registers; most != 0)
+    fn->addFnAttr("nvvm.maxnreg", std::to_string(most));
   fn->addFnAttr("target-cpu", target_.cpu);
   b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", fn));
   if (table_) {

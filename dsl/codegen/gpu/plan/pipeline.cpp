@@ -28,8 +28,8 @@ class PipelinePlanner {
   std::optional<LoopPipeline> plan(const Inst& loop, std::int64_t most_bytes) {
     LoopPipeline result = staged_in(loop, [](const Inst&) { return true; });
     if (result.loads.empty()) return std::nullopt;
-    result.stages =
-        static_cast<int>(std::min<std::int64_t>(most_stages, most_bytes / result.stage_bytes));
+    const int most = function_.most_stages == 0 ? most_stages : function_.most_stages;
+    result.stages = static_cast<int>(std::min<std::int64_t>(most, most_bytes / result.stage_bytes));
     if (result.stages < 2) return std::nullopt;
     for (const Inst& inst : loop.bodies[0].insts)
       if (inst.op == Op::dot_ && serves_warpgroups(inst, result)) {

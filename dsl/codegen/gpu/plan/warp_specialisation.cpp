@@ -364,7 +364,8 @@ class SpecialisationPlanner {
     if (roles_.consumer_warps == 4) limit = limit / 2 - 1024;
     std::int64_t others = barrier_bytes + staging + once;
     if (needs_scratch()) others += scratch_bytes;
-    const std::int64_t most = is_decided() ? INT8_MAX : most_stages;
+    const std::int64_t wished = function_.most_stages == 0 ? most_stages : function_.most_stages;
+    const std::int64_t most = is_decided() ? INT8_MAX : wished;
     int stages = static_cast<int>(std::min(most, (limit - others) / each));
     if (is_decided()) {
       if (function_.roles->stages > stages) return false;
