@@ -182,7 +182,7 @@ TEST(CachePolicies, LoadsThatAreFetchedStayApart) {
     Tile x = tracer.pointer_param("x", f32), y = tracer.pointer_param("y", f32);
     Desc d = make_desc(x, {64}, {1});
     Var sum = zeros({64}, f32);
-    for (Tile i : range(0, 8, 1)) sum = sum + load(d, {0}, {64}, policy);
+    for ([[maybe_unused]] Tile i : range(0, 8, 1)) sum = sum + load(d, {0}, {64}, policy);
     sum = sum + load(d, {0}, {64}, policy) + load(d, {0}, {64}, policy);
     store(make_desc(y, {64}, {1}), {0}, sum);
     ir::Function function = tracer.finish();
