@@ -75,17 +75,24 @@ def beside_text():
     return text
 
 
+def slower_cases(what, device, name, rows):
+    """The part of one results file, whose rows are (case, ratio, peer); empty where nothing is slower."""
+    slower = sorted((ratio, case, peer) for case, ratio, peer in rows if ratio < 1)
+    if not slower:
+        return ""
+    text = f"\n## {what[0].upper() + what[1:]}, {device}\n\n{len(slower)} of {len(rows)} cases of [`{name}`](results/{name}).\n\n"
+    text += "| case | speed | beside |\n|---|---|---|\n"
+    return text + "".join(f"| {case} | {ratio:.2f}x | {peer} |\n" for ratio, case, peer in slower)
+
+
 def slower_text():
     text = ("# Where another system is faster\n\nEach case of `docs/results` that the best of PyTorch, Inductor and ONNX "
             "Runtime, or on a GPU of PyTorch,\ncuBLAS and cuDNN, ran in less time, the same minutes on the same machine; 0.8x is 0.8 of its speed. Written by "
             "`tools/readme_tables.py`.\n")
     for what, device, name, rows in beside_sections():
-        slower = sorted((ratio, case, peer) for case, ratio, peer in rows if ratio < 1)
-        if not slower:
-            continue
-        text += f"\n## {what[0].upper() + what[1:]}, {device}\n\n{len(slower)} of {len(rows)} cases of [`{name}`](results/{name}).\n\n"
-        text += "| case | speed | beside |\n|---|---|---|\n"
-        text += "".join(f"| {case} | {ratio:.2f}x | {peer} |\n" for ratio, case, peer in slower)
+        text += slower_cases(what, device, name, rows)
+    for what, device, name, rows in gpu_rows():
+        text += slower_cases(what, device, name, [(r["case"], r["ratio"], r["peer"]) for r in rows])
     return text
 
 
@@ -122,18 +129,6 @@ def gpu_text():
     return text
 
 
-def slower_on_gpu_text():
-    text = ""
-    for what, device, name, rows in gpu_rows():
-        slower = sorted((r["ratio"], r["case"], r["peer"]) for r in rows if r["ratio"] < 1)
-        if not slower:
-            continue
-        text += f"\n## {what[0].upper() + what[1:]}, {device}\n\n{len(slower)} of {len(rows)} cases of [`{name}`](results/{name}).\n\n"
-        text += "| case | speed | beside |\n|---|---|---|\n"
-        text += "".join(f"| {case} | {ratio:.2f}x | {peer} |\n" for ratio, case, peer in slower)
-    return text
-
-
 def between(text, first, last, new):
     head, rest = text.split(first)
     return head + first + new + last + rest.split(last)[1]
@@ -145,7 +140,7 @@ def main():
     table += "".join(f"| {a} | {b} | [`{c}`](docs/results/{c}) |\n" for a, b, c in rows())
     text = between(readme.read_text(), begin, end, table)
     text = between(text, beside_begin, beside_end, beside_text())
-    (root / "docs" / "slower.md").write_text(slower_text() + slower_on_gpu_text())
+    (root / "docs" / "slower.md").write_text(slower_text())
     readme.write_text(between(text, gpu_begin, gpu_end, gpu_text()))
 
 

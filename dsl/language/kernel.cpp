@@ -79,7 +79,6 @@ ir::Function Kernel::trace(const Signature& signature, std::span<const Fact> fac
       values.emplace_back(
           traced_scalar(tracer, kernel.names[i], dtype, facts.empty() ? Fact::none : facts[i]));
   }
-  if (knobs.num_ctas != 0) tracer.set_cluster(knobs.num_ctas);
   kernel.body(values);
   ir::Function function = tracer.finish();
   follow(knobs, function);

@@ -167,16 +167,7 @@ Result cuLinkDestroy(LinkHandle link) {
 }
 
 Result cuModuleLoadData(ModuleHandle* module, const void* image) {
-  State& s = state();
-  int device;
-  if (Result result = s.ready(&device); result != Result::success) return result;
-  if (image == nullptr) return Result::invalid_value;
-  auto made = std::make_shared<Module>(Module{device, {}, {}});
-  std::string log;
-  Result result = read_code(s, device, image, &made->programs, &log);
-  if (result != Result::success) return result;
-  *module = s.modules.add(std::move(made));
-  return Result::success;
+  return cuModuleLoadDataEx(module, image, 0, nullptr, nullptr);
 }
 
 Result cuModuleLoadDataEx(ModuleHandle* module, const void* image, unsigned count,

@@ -72,11 +72,9 @@ LoweredProgram kernel_program(const CustomSite& site, const dsl::Target& target,
   for (const auto& places : {site.operands(), site.results(call)})
     for (const CustomSite::Place& place : places)
       pointers.push_back(parameters.pointer(place.storage) + Offset(place.offset));
-  const dsl::Knobs knobs = knobs_of(call);
-  if (target.is_gpu() && knobs.num_ctas != 0) tracer.set_cluster(knobs.num_ctas);
   Grid grid = trace_custom(*site.custom, call, pointers);
   LoweredProgram program{tracer.finish(), grid, parameters.memory()};
-  if (target.is_gpu()) follow(knobs, program.function);
+  if (target.is_gpu()) follow(knobs_of(call), program.function);
   return program;
 }
 
