@@ -37,20 +37,33 @@ std::string place_name(const DeviceMemory* place) {
   return place == nullptr ? "the host" : place->name();
 }
 
-void require_one(const std::string& kernel, const ArgumentMemory& memory, const Device& device) {
+[[noreturn, gnu::cold]] void raise_elsewhere(const std::string& kernel,
+                                             const ArgumentMemory& memory, const Device& device) {
+  raise_error(concat("[", kernel, "] the tensor for ", *memory.name, " lies on ",
+                     place_name(memory.argument->place()), ", the kernel runs on ", device.text(),
+                     "; move the tensor there with to()"));
+}
+[[noreturn, gnu::cold]] void raise_unreachable(const std::string& kernel,
+                                               const ArgumentMemory& memory, const Device& device) {
+  raise_error(concat("[", kernel, "] the memory for ", *memory.name,
+                     " lies on the host, the kernel runs on ", device.text(),
+                     "; give a tensor that lies there, or memory that the driver knows"));
+}
+
+// `own`: the memory of the device.
+void require_one(const std::string& kernel, const ArgumentMemory& memory, const Device& device,
+                 const DeviceMemory* own) {
   const LaunchArgument& argument = *memory.argument;
-  if (argument.lies_elsewhere(nullptr) || device.is_cuda())
-    require(!argument.lies_elsewhere(device.memory()), "[", kernel, "] the tensor for ",
-            *memory.name, " lies on ", place_name(argument.place()), ", the kernel runs on ",
-            device.text(), "; move the tensor there with to()");
+  if ((argument.lies_elsewhere(nullptr) || own != nullptr) && argument.lies_elsewhere(own))
+      [[unlikely]]
+    raise_elsewhere(kernel, memory, device);
   bool is_empty = argument.knows_size() && argument.size_bytes() == 0;
   require(argument.value().pointer != nullptr || is_empty, "[", kernel, "] the pointer for ",
           *memory.name, " is null, and the kernel ", memory.use.is_written ? "writes" : "reads",
           " through it; give memory");
-  if (device.is_cuda() && !argument.knows_place() && !is_empty)
-    require(device.memory()->reaches(argument.value().pointer), "[", kernel, "] the memory for ",
-            *memory.name, " lies on the host, the kernel runs on ", device.text(),
-            "; give a tensor that lies there, or memory that the driver knows");
+  if (own != nullptr && !argument.knows_place() && !is_empty &&
+      !own->reaches(argument.value().pointer)) [[unlikely]]
+    raise_unreachable(kernel, memory, device);
   if (!memory.use.is_written) return;
   require(!argument.is_read_only(), "[", kernel, "] the argument for ", *memory.name,
           " is const, and the kernel writes to it; give memory that is not");
@@ -74,8 +87,9 @@ std::int64_t require_grid(const std::string& kernel, const Grid& grid) {
 
 void require_memory(const std::string& kernel, std::span<const ArgumentMemory> memories,
                     const Device& device) {
+  const DeviceMemory* own = device.memory();
   for (std::size_t i = 0; i < memories.size(); ++i) {
-    require_one(kernel, memories[i], device);
+    require_one(kernel, memories[i], device, own);
     Extent extent = extent_of(*memories[i].argument);
     for (std::size_t j = 0; j < i; ++j)
       if (memories[i].use.is_written || memories[j].use.is_written)

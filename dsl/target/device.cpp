@@ -65,7 +65,7 @@ Device Device::of(const DeviceMemory* memory) {
 }
 
 std::string Device::text() const {
-  if (is_cuda()) return concat(cuda_prefix, ordinal_);
+  if (is_cuda()) return std::string(cuda_prefix) + std::to_string(ordinal_);
   return is_emulated() ? concat(emulated_prefix, processor_) : "cpu";
 }
 

@@ -196,8 +196,8 @@ Device CompiledSignature::device_for(const Device& otherwise,
   DeviceMemory* memory = nullptr;
   auto look_at = [&](const Tensor& tensor, const char* what, std::size_t i) {
     DeviceMemory* own = memory_of(tensor);
-    if (own == nullptr) return;
-    require(memory == nullptr || own == memory, "[compile] ", what, " ", i, " lies on ",
+    if (own == nullptr || own == memory) return;
+    require(memory == nullptr, "[compile] ", what, " ", i, " lies on ",
             own->name(), ", others on ", memory == nullptr ? "" : memory->name(),
             "; bring them to one device with to()");
     memory = own;

@@ -199,12 +199,13 @@ class Fuser {
 
   // Pointwise steps that share next to nothing, as an optimizer's for two parameters share a rate:
   // those of one kind can be one launch of one program as they are (graph/run/batches.h), and those
-  // of different sizes would be a program that is cut by neither.
+  // of different sizes would be a program that is cut by neither, so that what is small and free
+  // would cost the large one its parallelism.
   bool stay_apart(RegionId a, RegionId b, std::int64_t saved) const {
     const std::vector<TaskId>&x = regions_.tasks(a), &y = regions_.tasks(b);
     if (!is_pointwise(x) || !is_pointwise(y)) return false;
-    std::int64_t bytes = std::min(most_bytes(x), most_bytes(y));
-    return saved * little < bytes && (are_alike(x, y) || most_bytes(x) != most_bytes(y));
+    const auto [less, more] = std::minmax({most_bytes(x), most_bytes(y)});
+    return saved * little < more && (less != more || are_alike(x, y));
   }
   bool is_pointwise(const std::vector<TaskId>& tasks) const {
     return std::ranges::all_of(

@@ -74,8 +74,8 @@ Device device_of(const Call& call) {
   DeviceMemory* memory = nullptr;
   for (const Tensor& operand : call.operands) {
     DeviceMemory* own = operand.body()->buffer->memory();
-    if (own == nullptr) continue;
-    require(memory == nullptr || own == memory, "[", call.name, "] operands lie on ",
+    if (own == nullptr || own == memory) continue;
+    require(memory == nullptr, "[", call.name, "] operands lie on ",
             memory == nullptr ? "" : memory->name(), " and on ", own->name(), " (at ",
             At{call.where}, "); bring them to one device with to()");
     memory = own;

@@ -171,7 +171,8 @@ StreamHandle Context::stream() const {
   return own_stream_;
 }
 
-std::string Context::name() const { return concat("cuda:", facts_.ordinal); }
+// Asked for at every launch: no streams.
+std::string Context::name() const { return "cuda:" + std::to_string(facts_.ordinal); }
 
 void* Context::take(std::int64_t bytes) {
   void* block = pool_->take(bytes, stream(), MemoryOwner::current());

@@ -173,11 +173,14 @@ std::vector<Emitter::Run> Emitter::runs_of(const Layout& layout, const Shape& sh
   return runs;
 }
 
-Emitter::Line Emitter::read_line(const std::vector<Run>& runs, std::int64_t offset,
-                                 llvm::Value* line, DType from, DType to) {
+Emitter::Line Emitter::read_line(const std::vector<Run>& runs,
+                                 std::span<llvm::Value* const> pointers, std::int64_t behind,
+                                 DType from, DType to) {
   Line elements;
-  for (const Run& run : runs) {
-    llvm::Value* pointer = shared(offset, from, b_.CreateAdd(line, run.first));
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const Run& run = runs[i];
+    llvm::Value* pointer =
+        b_.CreateConstGEP1_64(memory_type(from), pointers[i], static_cast<std::uint64_t>(behind));
     if (run.width == 1) {
       elements[run.part] = convert(load_one(pointer, from, nullptr, nullptr), from, to);
       continue;
@@ -186,9 +189,9 @@ Emitter::Line Emitter::read_line(const std::vector<Run>& runs, std::int64_t offs
     auto* type = llvm::FixedVectorType::get(memory_type(from), width);
     llvm::Value* all =
         noted(b_.CreateAlignedLoad(type, pointer, llvm::Align(width * size_bytes(from))));
-    for (std::int32_t i = 0; i < run.width; ++i) {
-      auto* one = b_.CreateExtractElement(all, static_cast<std::uint64_t>(i));
-      elements[run.part + i] = convert(from_memory(one, from), from, to);
+    for (std::int32_t k = 0; k < run.width; ++k) {
+      auto* one = b_.CreateExtractElement(all, static_cast<std::uint64_t>(k));
+      elements[run.part + k] = convert(from_memory(one, from), from, to);
     }
   }
   return elements;
@@ -215,40 +218,51 @@ Registers Emitter::dot_multiply_add(const Inst& inst) {
     part_to_shared(b, b_type, 0, begin, count, b_offset, parts.right_stride());
     barrier();
     touching(0, bytes);
-    std::vector<llvm::Value*> sums = result.values;
-    auto add_products = [&](llvm::Value* at) {
-      const Line left = read_line(rows, 0, b_.CreateMul(at, i32(parts.left_stride())), a_type.dtype,
-                                  type.dtype),
-                 right = read_line(columns, b_offset, b_.CreateMul(at, i32(parts.right_stride())),
+    // Pointers to where the lines are read are carried from turn to turn as the sums are.
+    std::vector<llvm::Value*> carried = result.values;
+    const std::size_t sums = carried.size(), lines = rows.size();
+    for (const Run& run : rows) carried.push_back(shared(0, a_type.dtype, run.first));
+    for (const Run& run : columns) carried.push_back(shared(b_offset, a_type.dtype, run.first));
+    auto add_products = [&](std::int64_t at) {
+      const std::span<llvm::Value* const> pointers = std::span(carried).subspan(sums);
+      const Line left = read_line(rows, pointers.first(lines), at * parts.left_stride(),
+                                  a_type.dtype, type.dtype),
+                 right = read_line(columns, pointers.subspan(lines), at * parts.right_stride(),
                                    a_type.dtype, type.dtype);
       for (int r = 0; r < layout.registers(); ++r) {
         auto i = static_cast<std::size_t>(r);
         if (first[i] != r) {
-          sums[i] = sums[static_cast<std::size_t>(first[i])];
+          carried[i] = carried[static_cast<std::size_t>(first[i])];
           continue;
         }
         Layout::Basis place = layout.at(r, 0, 0);
         llvm::Value *x = left.at(place[0]), *y = right.at(place[1]);
-        sums[i] = is_floating(type.dtype)
-                      ? floating_op(Op::fma_, {x, y, sums[i]})
-                      : integer_op(Op::add_, type.dtype,
-                                   {integer_op(Op::mul_, type.dtype, {x, y}), sums[i]});
+        carried[i] = is_floating(type.dtype)
+                         ? floating_op(Op::fma_, {x, y, carried[i]})
+                         : integer_op(Op::add_, type.dtype,
+                                      {integer_op(Op::mul_, type.dtype, {x, y}), carried[i]});
       }
     };
-    // Several a turn, so that what the next needs is read while one is multiplied.
+    // Two a turn, so that what the second needs is read while the first is multiplied; of four at
+    // once no two blocks of a multiprocessor have the registers.
     const std::int64_t each = count % 2 == 0 ? 2 : 1;
-    counted_loop(count / each, sums, [&](llvm::Value* turn) {
-      for (std::int64_t i = 0; i < each; ++i)
-        add_products(b_.CreateAdd(b_.CreateMul(turn, i32(each)), i32(i)));
+    counted_loop(count / each, carried, [&] {
+      for (std::int64_t i = 0; i < each; ++i) add_products(i);
+      for (std::size_t i = sums; i < carried.size(); ++i) {
+        const std::int64_t stride = i < sums + lines ? parts.left_stride() : parts.right_stride();
+        carried[i] = b_.CreateConstGEP1_64(memory_type(a_type.dtype), carried[i],
+                                           static_cast<std::uint64_t>(each * stride));
+      }
     });
-    result.values = sums;
+    carried.resize(sums);
+    result.values = carried;
   }
   return result;
 }
 
-// for (i = 0; i < count; ++i) body(i), with values that the body replaces.
+// body() so many times, with values that it replaces.
 void Emitter::counted_loop(std::int64_t count, std::vector<llvm::Value*>& carried,
-                           const std::function<void(llvm::Value*)>& body) {
+                           const std::function<void()>& body) {
   auto* before = b_.GetInsertBlock();
   llvm::Function* fn = before->getParent();
   auto* block = llvm::BasicBlock::Create(context_, "turn", fn);
@@ -263,7 +277,7 @@ void Emitter::counted_loop(std::int64_t count, std::vector<llvm::Value*>& carrie
     phis.back()->addIncoming(value, before);
     value = phis.back();
   }
-  body(i);
+  body();
   auto* next = b_.CreateAdd(i, i32(1));
   auto* latch = b_.GetInsertBlock();
   i->addIncoming(next, latch);

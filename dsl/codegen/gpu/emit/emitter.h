@@ -341,12 +341,12 @@ class Emitter : Arithmetic {
     llvm::Value* first;
   };
   std::vector<Run> runs_of(const layout::Layout& layout, const Shape& shape, int axis, DType dtype);
-  // What a line of an operand in shared memory has at those places, by the register's part.
+  // What stands so many elements behind the pointer to each run, by the register's part.
   using Line = std::map<std::int32_t, llvm::Value*>;
-  Line read_line(const std::vector<Run>& runs, std::int64_t offset, llvm::Value* line, DType from,
-                 DType to);
+  Line read_line(const std::vector<Run>& runs, std::span<llvm::Value* const> pointers,
+                 std::int64_t behind, DType from, DType to);
   void counted_loop(std::int64_t count, std::vector<llvm::Value*>& carried,
-                    const std::function<void(llvm::Value*)>& body);
+                    const std::function<void()>& body);
 
   const ir::Function& function_;
   const Target& target_;

@@ -13,6 +13,7 @@ using ir::Op;
 using ir::Value;
 
 constexpr int most_stages = 6;
+constexpr int enough_stages = 4;
 constexpr int swizzled_rows = 8;                  // that the pattern of a swizzle repeats after
 constexpr std::int64_t barrier_bytes = 1024;      // of all rings
 constexpr std::int64_t scratch_bytes = 16 << 10;  // left to reductions and changes of layout
@@ -344,7 +345,7 @@ class SpecialisationPlanner {
 
   // Where rings, barriers and staging lie; false if two stages are too many.
   bool place() {
-    // An invariant operand has one stage of its own.
+    // An operand that stays has stages of its own.
     std::int64_t each = 0, once = 0;
     for (Fetch& fetch : roles_.fetches) {
       bool is_product = fetch.at->op == Op::dot_;
@@ -366,16 +367,26 @@ class SpecialisationPlanner {
     if (needs_scratch()) others += scratch_bytes;
     const std::int64_t wished = function_.most_stages == 0 ? most_stages : function_.most_stages;
     const std::int64_t most = is_decided() ? INT8_MAX : wished;
-    int stages = static_cast<int>(std::min(most, (limit - others) / each));
+    auto stages_beside = [&](std::int64_t bytes) {
+      return static_cast<int>(std::min(most, (limit - bytes) / each));
+    };
+    // What stays has a second stage where that leaves enough for the others, or fits beside them:
+    // so the next program's comes while this one's is still multiplied.
+    int stages = stages_beside(others + once);
+    if (is_decided() || stages < enough_stages) stages = stages_beside(others);
     if (is_decided()) {
       if (function_.roles->stages > stages) return false;
       stages = function_.roles->stages;
     }
     if (stages < 2) return false;
     roles_.stages = stages;
+    const bool stays_twice = others + once + stages * each <= limit;
     std::int64_t at = 0;
     for (Ring& ring : roles_.rings) {
-      if (ring.stages == 0) ring.stages = stages;
+      if (ring.stages == 0)
+        ring.stages = stages;
+      else if (stays_twice)
+        ring.stages = 2;
       ring.start = at;
       at += ring.stages * ring.stage_bytes;
     }
