@@ -36,8 +36,7 @@ constexpr std::int64_t combined_elements = 8 << 10;
 constexpr std::int64_t warpgroup_rows = 64, hopper_columns = 128, hopper_depth = 128;
 // With fewer keys loops have a turn or two, and what is fetched for one is wanted by the next.
 constexpr std::int64_t warpgroup_keys = 512;
-// Tuning tries blocks of up to so many keys. Their scores are gone through so often between the two
-// products.
+// Tuning tries blocks of up to so many keys, whose scores are gone through so often.
 constexpr std::int64_t most_keys = 1024;
 constexpr int score_passes = 4;
 
@@ -177,6 +176,8 @@ class AttentionProgram {
       split_ = row_blocks == 1 ? block : block % block_.splits;
       block = row_blocks == 1 ? Tile() : block / block_.splits;
     }
+    // The rows that see most come first, and those that see least fill what is left of the time.
+    if (block.defined() && is_causal() && target_.is_gpu()) block = row_blocks - 1 - block;
     if (block.defined()) row_ = first_row(block);
     if (takes_rows_) {
       Tile left = sizes_.add(shape_.rows) - row_;
@@ -188,9 +189,8 @@ class AttentionProgram {
   }
 
   // The last block is moved back to end with the rows, so that none needs a mask: some rows are
-  // then made by two programs. What a program leaves of its share of the keys must not be, since
-  // the shares are those of its block: there the last block is masked. Of any number of rows the
-  // last block has as many as are left.
+  // made twice. What is left of a share of the keys must not be, since the shares are those of a
+  // block: there the last one is masked. Of any number of rows the last block has what is left.
   Tile first_row(const Tile& block) const {
     Tile row = block * block_.rows;
     return split_.defined() || takes_rows_ ? row

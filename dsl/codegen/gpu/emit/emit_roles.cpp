@@ -105,8 +105,10 @@ void Emitter::run_roles() {
   b_.CreateRetVoid();
 }
 
-// body() for this block's programs: every so-many-th of the grid, in the order of groups. Of a
-// cluster the same for all blocks, which take neighbours along an axis.
+// body() for this block's programs: one of each round of the grid, in the order of groups. Whole
+// rounds go to and fro, so that where work grows along the grid, or repeats with a period that the
+// blocks have too (causal attention), no block has the most of every round. Of a cluster the same
+// for all blocks, which take neighbours along an axis.
 void Emitter::for_each_program(const std::function<void()>& body) {
   auto sizes_at = static_cast<unsigned>(kernel_->arg_size()) - 3;
   llvm::Value* size[3];
@@ -125,7 +127,13 @@ void Emitter::for_each_program(const std::function<void()>& body) {
   std::vector<llvm::Value*> none;
   llvm::Value* more = nullptr;
   auto goes_on = [&](llvm::Value* number) { return more = b_.CreateICmpULT(number, count); };
-  emit_loop(start, step, goes_on, none, [&](llvm::Value* number) {
+  auto* last = b_.CreateSub(step, i32(1));
+  emit_loop(start, step, goes_on, none, [&](llvm::Value* turn) {
+    auto* round = b_.CreateSub(turn, start);
+    auto* is_whole = b_.CreateICmpULE(b_.CreateAdd(round, step), count);
+    auto* is_odd = b_.CreateTrunc(b_.CreateUDiv(round, step), b_.getInt1Ty());
+    auto* from_end = b_.CreateSub(b_.CreateAdd(round, last), start);
+    llvm::Value* number = b_.CreateSelect(b_.CreateAnd(is_whole, is_odd), from_end, turn);
     auto* z = b_.CreateUDiv(number, plane);
     auto* in_plane = b_.CreateSub(number, b_.CreateMul(z, plane));
     auto* group_size = b_.CreateMul(size[1], i32(grouped_programs));
