@@ -16,6 +16,19 @@ namespace {
 // in the L2 cache: so many along the first axis, then on along the second.
 constexpr std::int64_t grouped_programs = 16;
 
+// Whether programs may go through loops of different lengths.
+bool has_loops_of_own_length(const ir::Function& function, const Uses& uses) {
+  bool found = false;
+  ir::for_each_inst(function.body, [&](const Inst& inst) {
+    if (inst.op != Op::loop_) return;
+    for (int i = 0; i < 2; ++i) {
+      const Inst* bound = uses.definition(inst.operands[static_cast<std::size_t>(i)]);
+      found = found || (bound != nullptr && bound->op != Op::constant_);
+    }
+  });
+  return found;
+}
+
 }  // namespace
 
 llvm::Value* Emitter::shared_pointer(llvm::Value* offset) {
@@ -105,10 +118,10 @@ void Emitter::run_roles() {
   b_.CreateRetVoid();
 }
 
-// body() for this block's programs: one of each round of the grid, in the order of groups. Whole
-// rounds go to and fro, so that where work grows along the grid, or repeats with a period that the
-// blocks have too (causal attention), no block has the most of every round. Of a cluster the same
-// for all blocks, which take neighbours along an axis.
+// body() for this block's programs: one of each round of the grid, in the order of groups. Where
+// some programs have more to do (causal attention), whole rounds go to and fro: if work grows along
+// the grid, or repeats with a period that blocks have too, none has the most of every round. Of a
+// cluster the same for all blocks, which take neighbours along an axis.
 void Emitter::for_each_program(const std::function<void()>& body) {
   auto sizes_at = static_cast<unsigned>(kernel_->arg_size()) - 3;
   llvm::Value* size[3];
@@ -128,12 +141,14 @@ void Emitter::for_each_program(const std::function<void()>& body) {
   llvm::Value* more = nullptr;
   auto goes_on = [&](llvm::Value* number) { return more = b_.CreateICmpULT(number, count); };
   auto* last = b_.CreateSub(step, i32(1));
+  const bool to_and_fro = has_loops_of_own_length(function_, uses_);
   emit_loop(start, step, goes_on, none, [&](llvm::Value* turn) {
     auto* round = b_.CreateSub(turn, start);
     auto* is_whole = b_.CreateICmpULE(b_.CreateAdd(round, step), count);
     auto* is_odd = b_.CreateTrunc(b_.CreateUDiv(round, step), b_.getInt1Ty());
     auto* from_end = b_.CreateSub(b_.CreateAdd(round, last), start);
-    llvm::Value* number = b_.CreateSelect(b_.CreateAnd(is_whole, is_odd), from_end, turn);
+    llvm::Value* number =
+        to_and_fro ? b_.CreateSelect(b_.CreateAnd(is_whole, is_odd), from_end, turn) : turn;
     auto* z = b_.CreateUDiv(number, plane);
     auto* in_plane = b_.CreateSub(number, b_.CreateMul(z, plane));
     auto* group_size = b_.CreateMul(size[1], i32(grouped_programs));
