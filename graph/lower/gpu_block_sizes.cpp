@@ -80,20 +80,17 @@ const HopperBlock& fastest_block(const Region& region, const Work& work, bool ma
   return *best;
 }
 
-// Of few blocks of rows, columns so narrow that each has a multiprocessor, and none shares an inner
+// Of one block of rows, columns so narrow that each has a multiprocessor, and none shares an inner
 // axis: 128x2048x2048 takes an H100 6.5 us in blocks of 128x16, and 9.6 us in such of 64x64 that
 // share theirs by four; 128x3072x3072 12.7 us in blocks of 128x64, and 16.0 us.
 std::optional<std::int64_t> narrow_columns(const Region& region, const Work& work) {
-  const std::int64_t row_blocks =
-      region.rows / work.rows * divide_up(work.rows, large_product_block);
-  auto fits = [&](std::int64_t columns) {
-    return row_blocks * divide_up(region.width, columns) <= hopper_programs;
-  };
+  if (work.rows != large_product_block) return std::nullopt;
+  const std::int64_t tables = region.rows / work.rows;
+  auto programs = [&](std::int64_t columns) { return tables * divide_up(region.width, columns); };
   std::int64_t columns = product_block;
-  if (!fits(columns)) return std::nullopt;
-  while (columns > fewest_columns && fits(columns / 2)) columns /= 2;
-  const bool enough = 2 * row_blocks * divide_up(region.width, columns) >= hopper_programs;
-  return enough ? std::optional(columns) : std::nullopt;
+  if (programs(columns) > hopper_programs) return std::nullopt;
+  while (columns > fewest_columns && programs(columns / 2) <= hopper_programs) columns /= 2;
+  return 2 * programs(columns) >= hopper_programs ? std::optional(columns) : std::nullopt;
 }
 
 void product_blocks(const Region& region, const Work& work, bool hopper, RowBlocks& blocks) {
