@@ -68,7 +68,7 @@ NOT_HERE = ["*EmulatedDevice*", "Plan.*", "Recording.*", "PlannedGraphs.*Emulate
             # What is of the host: its memory's reuse, its C++, its packed weights, its forks.
             "RandomSegments.AreAsOpByOpWhereTheStance*", "ResultMemory.EqualResults*", "ChangingSizes.AreNoSignatures*",
             "Explain.SaysWhereTheTime*", "Step.*", "Compile.OutputsOfReduceOverhead*", "Compile.ReadingAnOutput*",
-            "CustomOp.OthersAreLaunches*", "CustomOp.GivesTheSame*", "Forks.*", "HandleChanges.FrozenWeights*",
+            "Forks.*", "HandleChanges.FrozenWeights*",
             "*StalenessOfWrites.AResultOfAnEarlier*", "TensorArgument.*", "KernelSpecialisation.*",
             "Segments.SeeWhatIsWrittenThrough*", "*/reads_memory", "ManyShapes.*"]
 PRIMITIVES = ["limits", "rows", "gemm", "attention", "decode", "launch", "graphs", "optim", "models"]

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "dsl/launch/compile.h"
+#include "graph/lower/custom/buffers_call.h"
 #include "graph/lower/flat.h"
 #include "graph/lower/frame.h"
 #include "graph/lower/lowering.h"
@@ -172,16 +173,14 @@ class PlanMaker {
 
   Steps steps_of(const FusedRegion& region, const Hash& key) {
     LoweredRegion lowered = blocks_->lowered(region.region, key);
-    const bool is_control = is_control_flow(list_, region.region);
-    if (is_control)
+    if (is_control_flow(list_, region.region))
       lowered.programs[0].call = control_flow_call(list_, region.region, options_);
+    if (DeviceMemory* memory = options_.device.memory();
+        memory != nullptr && is_buffers_call(list_, region.region))
+      lowered.programs[0].call = buffers_call(list_, region.region, memory);
     Steps result;
     result.scratch = lowered.scratch;
     for (LoweredProgram& program : lowered.programs) {
-      require(!program.call || is_control || !options_.device.is_cuda(), "[",
-              word_of(list_.tasks[region.region.tasks[0]]),
-              "] the op is C++ on the host's memory, and is asked for on ", options_.device.text(),
-              "; implement it by a kernel, or move its operands to the host");
       Step step{0, program.grid, program.memory, program.sizes};
       step.program = add_program(region, lowered, program, key);
       result.steps.push_back(std::move(step));

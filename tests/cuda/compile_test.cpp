@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "graph/functions/control/control_flow.h"
+#include "graph/functions/custom/custom_op.h"
 #include "models/decoder/decoder.h"
 #include "models/layers/layers.h"
 #include "runtime/cuda/context.h"
@@ -314,6 +315,40 @@ TEST(CudaCompile, ControlFlowComputesWhatTheHostDoes) {
         for (std::size_t i = 0; i < got.size(); ++i)
           expect_near(got[i].to(Device::cpu()), wanted[i]);
       }
+    }
+  }
+}
+
+// C++ of the user's works on copies in the host's memory, and the first operand is given back too.
+TEST(CudaCompile, CustomOpsOfTheHostAreCalledBetweenLaunches) {
+  FakeDriver fake;
+  const auto like_first = [](std::span<const TensorType> x) {
+    return std::vector<TensorType>{x[0]};
+  };
+  const CustomOp reversed = custom_op(
+      "reversed", like_first,
+      BufferFunction([](std::span<const BufferView> operands, std::span<const BufferView> results) {
+        std::ranges::reverse_copy(operands[0].elements<const float>(),
+                                  results[0].elements<float>().begin());
+      }));
+  const CustomOp doubled = custom_op(
+      "doubled", like_first,
+      BufferFunction([](std::span<const BufferView>, std::span<const BufferView> results) {
+        for (float& x : results[0].elements<float>()) x *= 2;
+      }),
+      {.writes = {0}});
+  auto function = [&](const Tensor& x, const Tensor& state) {
+    Tensor back = reversed(x + 1.0) * 3.0;
+    doubled(state);
+    return back + sum(state);
+  };
+  Tensor x = ramp({20, 7}), host_state = ramp({5}), wanted = function(x, host_state);
+  for (Mode mode : {Mode::default_, Mode::reduce_overhead}) {
+    auto fast = compile(function, {.mode = mode});
+    for (int call = 0; call < 3; ++call) {
+      Tensor state = ramp({5}).to(Device::cuda());
+      expect_near(fast(x.to(Device::cuda()), state).to(Device::cpu()), wanted);
+      expect_near(state.to(Device::cpu()), host_state);
     }
   }
 }

@@ -12,8 +12,8 @@
 //                     needs no shape rule.
 //   TileKernel        a kernel of the tile language (graph/custom/custom_call.h): one launch, that
 //                     is scheduled, recorded, timed and tuned like those of other regions
-//   BufferFunction    C++ on the host's memory: scheduled and recorded like a launch. A real GPU
-//                     cannot run it, and says so.
+//   BufferFunction    C++ on the host's memory: scheduled and recorded like a launch. For a GPU
+//                     its operands are copied to the host and its results back; no recording.
 //   GraphFunction     operations on tensors, which fuse as if they stood there
 //
 // What an op computes depends on its operands alone. Called outside compile() it runs at once. An

@@ -6,6 +6,7 @@
 
 #include "dsl/language/kernel_knobs.h"
 #include "graph/custom/definition.h"
+#include "graph/lower/custom/buffers_call.h"
 #include "graph/lower/frame.h"
 #include "graph/lower/lowering.h"
 #include "graph/regions/region_key.h"
@@ -79,45 +80,75 @@ LoweredProgram kernel_program(const CustomSite& site, const dsl::Target& target,
 }
 
 // The function that stands for C++ takes what that takes, and does nothing.
-LoweredProgram buffers_program(const CustomSite& site, const CustomCall& call) {
+LoweredProgram buffers_program(const CustomSite& site) {
   dsl::Tracer tracer(concat(site.custom.name(), "_", site.custom.identity().hex()));
   Parameters parameters(tracer, site.list, site.region);
   add_storages(site, parameters);
   LoweredProgram program{tracer.finish(), Grid(), parameters.memory()};
-  struct View {
-    TensorType type;
-    std::size_t argument;
-    std::int64_t offset_bytes;
-  };
-  std::vector<StorageId> storages = storages_of(site.list, site.region);
-  auto views_of = [&](const std::vector<CustomSite::Place>& places) {
-    std::vector<View> views;
-    for (const CustomSite::Place& place : places) {
-      auto index =
-          static_cast<std::uint32_t>(std::ranges::find(storages, place.storage) - storages.begin());
-      auto at = std::ranges::find(program.memory, index) - program.memory.begin();
-      views.push_back(
-          {place.type, static_cast<std::size_t>(at), place.offset * size_bytes(place.type.dtype)});
-    }
-    return views;
-  };
-  auto memory_at = [](const std::vector<View>& views, const Argument* arguments) {
-    std::vector<BufferView> buffers;
-    for (const View& view : views) {
-      auto* begin = static_cast<std::byte*>(const_cast<void*>(arguments[view.argument].pointer));
-      buffers.push_back({view.type, begin + view.offset_bytes});
-    }
-    return buffers;
-  };
-  program.call = [custom = site.custom, memory_at, operands = views_of(site.operands()),
-                  results = views_of(site.results(call))](const Grid&, const Argument* arguments) {
-    std::vector<BufferView> read = memory_at(operands, arguments);
-    std::vector<BufferView> written = memory_at(results, arguments);
-    if (custom.changes_operand()) written = {read[0]};
-    custom->buffers(read, written);
-  };
+  program.call = buffers_call(site.list, site.region, nullptr);
   return program;
 }
+
+// An operand or a result of C++, in the memory that is an argument.
+struct View {
+  TensorType type;
+  std::size_t argument;
+  std::int64_t offset_bytes;
+
+  std::int64_t bytes() const { return type.count() * size_bytes(type.dtype); }
+  std::byte* begin(const Argument* arguments) const {
+    return static_cast<std::byte*>(const_cast<void*>(arguments[argument].pointer)) + offset_bytes;
+  }
+};
+
+std::vector<View> views_of(const CustomSite& site, const std::vector<CustomSite::Place>& places) {
+  std::vector<StorageId> order;  // of the arguments, as add_storages has them
+  auto add = [&](StorageId storage) {
+    if (std::ranges::find(order, storage) == order.end()) order.push_back(storage);
+  };
+  for (const TaskOperand& operand : site.task.operands) add(operand.storage);
+  add(site.task.storage);
+  std::vector<View> views;
+  for (const CustomSite::Place& place : places) {
+    auto at = std::ranges::find(order, place.storage) - order.begin();
+    views.push_back(
+        {place.type, static_cast<std::size_t>(at), place.offset * size_bytes(place.type.dtype)});
+  }
+  return views;
+}
+
+// Views in memory that the function may touch: where they lie, or copies of what lies there.
+class HostBuffers {
+ public:
+  HostBuffers(const std::vector<View>& views, const Argument* arguments, DeviceMemory* device)
+      : views_(views), arguments_(arguments), device_(device) {
+    for (const View& view : views) {
+      std::byte* begin = view.begin(arguments);
+      if (device != nullptr) {
+        copies_.push_back(Buffer::allocate(std::max<std::int64_t>(1, view.bytes())));
+        begin = static_cast<std::byte*>(copies_.back()->data());
+      }
+      buffers_.push_back({view.type, begin});
+    }
+  }
+  void read() {
+    for (std::size_t i = 0; i < copies_.size(); ++i)
+      device_->copy_to_host(copies_[i]->data(), views_[i].begin(arguments_), views_[i].bytes());
+  }
+  // Gives back the first views, or all.
+  void write(std::size_t count) {
+    for (std::size_t i = 0; i < std::min(count, copies_.size()); ++i)
+      device_->copy_from_host(views_[i].begin(arguments_), copies_[i]->data(), views_[i].bytes());
+  }
+  std::vector<BufferView>& all() { return buffers_; }
+
+ private:
+  const std::vector<View>& views_;
+  const Argument* arguments_;
+  DeviceMemory* device_;
+  std::vector<std::shared_ptr<Buffer>> copies_;
+  std::vector<BufferView> buffers_;
+};
 
 BlockSizes chosen_configuration(const CustomSite& site, const BlockSizes& asked) {
   BlockSizes blocks;
@@ -135,7 +166,7 @@ LoweredRegion lower_custom(const TaskList& list, const Region& region, const dsl
   CustomCall call = custom_call(*site.custom, site.operand_types(), configuration);
   result.kind = "custom";
   if (site.custom->buffers)
-    result.programs.push_back(buffers_program(site, call));
+    result.programs.push_back(buffers_program(site));
   else
     result.programs.push_back(kernel_program(site, target, call));
   return result;
@@ -166,6 +197,24 @@ void describe_custom(const TaskList& list, const Region& region, autotune::Recor
 }
 
 }  // namespace
+
+bool is_buffers_call(const TaskList& list, const Region& region) {
+  return is_custom(list, region) && CustomSite{list, region}.custom->buffers;
+}
+
+HostCall buffers_call(const TaskList& list, const Region& region, DeviceMemory* memory) {
+  const CustomSite site{list, region};
+  const CustomCall call = custom_call(*site.custom, site.operand_types(), 1);
+  return [custom = site.custom, memory, operands = views_of(site, site.operands()),
+          results = views_of(site, site.results(call))](const Grid&, const Argument* arguments) {
+    HostBuffers read(operands, arguments, memory), written(results, arguments, memory);
+    read.read();
+    const bool changes = custom.changes_operand();
+    custom->buffers(read.all(), changes ? std::vector{read.all()[0]} : written.all());
+    if (changes) read.write(1);
+    written.write(results.size());
+  };
+}
 
 constinit const Lowering lowerings::custom = {.name = "custom",
                                               .matches = is_custom,
