@@ -30,8 +30,7 @@ bool is_same(const Node& made, const Node& node, const std::vector<NodeId>& oper
       made.others != node.others || made.attributes != node.attributes ||
       mark_of(made) != mark_of(node))
     return false;
-  return is_commutative(made.op) ? unordered(made.op, made.operands) == operands
-                                 : made.operands == operands;
+  return unordered(made.op, made.operands) == operands;
 }
 
 std::uint64_t hash_of(const Node& node, const std::vector<NodeId>& operands) {

@@ -1,6 +1,7 @@
 """Runs tests of a changed copy's programs: one process a list of tests, with a limit of time and of memory."""
 
 import dataclasses
+import fnmatch
 import os
 import pathlib
 import re
@@ -19,7 +20,7 @@ class Run:
     passed: bool  # all of the tests
     is_too_long: bool
     seconds: float
-    failed: str | None  # the test that failed, where the program lived to say so
+    failed: str | None  # which of the tests, or suites, failed, where the program lived to say so
 
 
 class Programs:
@@ -74,5 +75,6 @@ class Programs:
         process.wait()
         named = re.search(rb"^\[  FAILED  \] ([^\s,]+)", output.read_bytes(), re.M)
         failed = named[1].decode(errors="replace") if named else None
+        failed = failed and next((n for n in names if fnmatch.fnmatchcase(failed, n)), None)  # of suites, its suite
         shutil.rmtree(folder, ignore_errors=True)
-        return Run(status == 0, status is None, seconds, failed if failed in names else None)
+        return Run(status == 0, status is None, seconds, failed)

@@ -124,6 +124,19 @@ TEST(KernelSpecialisation, KnobsAreForGpusAndWithinTheirRanges) {
   EXPECT_EQ(knobs.num_ctas, 2);
 }
 
+TEST(KernelSpecialisation, KnobsOfALaunchHaveCodeOfTheirOwn) {
+  Memory x(0), y(0);
+  Kernel kernel = twice().on(Device::parse("emulated:sm_80"));
+  const std::array<LaunchArgument, 5> arguments{x.elements(), y.elements(), 128, 1, 64};
+  std::vector<std::size_t> counts;
+  for (int warps : {2, 2, 4, 4, 2}) {
+    kernel.launch_with(2, arguments, Knobs{.num_warps = warps});
+    EXPECT_EQ(y.elements()[127], 2 * x.elements()[127]);
+    counts.push_back(kernel.compiled_count());
+  }
+  EXPECT_THAT(counts, testing::ElementsAre(1, 1, 2, 2, 2));
+}
+
 TEST(KernelSpecialisation, ErrorsNameTheLineOfTheLaunch) {
   std::vector<float> x(64);
   const std::string here = "kernel_specialisation_test.cpp:" + std::to_string(__LINE__ + 1);

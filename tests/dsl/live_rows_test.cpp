@@ -150,8 +150,15 @@ TEST(LiveRows, AreThoseOfTheFirstAxis) {
                     across =
                         "  %s = reduce %x, sum 0 : f32[64]\n  %e = expand_dims %s, 0 : f32[1x64]\n"
                         "  %y = broadcast %e, [32x64] : f32[32x64]\n",
+                    // Each 32nd column's sum becomes a row's: of the rows that it sums up, all.
+      turned =
+          "  %w = reshape %x, [32x32x2] : f32[32x32x2]\n"
+          "  %r = reduce %w, sum 0 : f32[32x2]\n  %s = reduce %r, sum 1 : f32[32]\n"
+          "  %e = expand_dims %s, 1 : f32[32x1]\n"
+          "  %y = broadcast %e, [32x64] : f32[32x64]\n",
                     to = "  store_desc %to, %y, %zero, %zero\n";
   EXPECT_EQ(needed_of_load(sums + to), "count");
+  EXPECT_EQ(needed_of_load(turned + to), "all");
   EXPECT_EQ(needed_of_load(across + to), "all");
 }
 

@@ -70,6 +70,27 @@ TEST_P(PackedDot, EqualsTheInterpreter) {
               {}, 2e-4F);
 }
 
+// A value that a loop carries lies in memory: whole tiles of AMX could be read there, were they not
+// turned over.
+TEST(PackedDot, TurnsOverALeftOperandThatIsCarried) {
+  constexpr std::int64_t m = 64, n = 64, k = 96;
+  for (DType dtype : {f32, bf16}) {
+    Tracer t("turned");
+    Tile a = t.pointer_param("a", f32), b = t.pointer_param("b", f32),
+         c = t.pointer_param("c", f32);
+    Tile right = load(make_desc(b, {k, n}, {n, 1}), {0, 0}, {k, n});
+    Var left = cast(load(make_desc(a, {k, m}, {m, 1}), {0, 0}, {k, m}), dtype);
+    for (Tile turn : range(0, 2)) left = left * cast(turn + 1, dtype);
+    Tile product = dot(permute(left, {1, 0}), cast(right, dtype));
+    store(make_desc(c, {m, n}, {n, 1}), {0, 0}, product);
+    expect_same(t.finish(),
+                {random_array(static_cast<std::size_t>(m * k), 3),
+                 random_array(static_cast<std::size_t>(k * n), 4),
+                 Array(static_cast<std::size_t>(m * n), NAN)},
+                {}, 2e-4F);
+  }
+}
+
 // Results are written as the first part of the depth is multiplied. Where that is not all of it,
 // there must be zeros before.
 TEST(PackedDot, WritesZerosFirstOnlyWhereItAddsUpPartsOfTheDepth) {

@@ -49,6 +49,8 @@ TEST(Arranging, RollsAlongAxes) {
   expect_equal<float>(rolled({1, 2}, {0, 1}), {x}, {2, 3}, {5, 6, 4, 2, 3, 1});
   expect_equal<float>(rolled({3}, {}), {zeros({0, 2})}, {0, 2}, {});
   expect_contains(error_of([&] { roll(x, {1, 2}, {1}); }), "2 shifts and 1 axes");
+  expect_contains(error_of([&] { roll(x, {1, 2}, {1}); }), "; there must be 1 shift");
+  expect_contains(error_of([&] { roll(x, {1}, {0, 1}); }), "; there must be 2 shifts");
 }
 
 TEST(Arranging, KeepsTriangles) {

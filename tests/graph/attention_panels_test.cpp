@@ -5,6 +5,10 @@
 #include <functional>
 
 #include "graph/compile/compile.h"
+#include "graph/lower/lower.h"
+#include "graph/passes/pipeline.h"
+#include "graph/regions/fuse.h"
+#include "graph/tensor/capture.h"
 
 namespace tilewright {
 namespace {
@@ -82,6 +86,27 @@ TEST(AttentionPanels, AreSeenThroughAWindow) {
         },
         {noise({1, 4, 192, 64}, 1), noise({1, 2, 192, 64}, 2), noise({1, 2, 192, 64}, 3)});
   }
+}
+
+// Whole blocks alone become panels: the rest of one would have to be filled up.
+TEST(AttentionPanels, AreOfWholeBlocksOfKeys) {
+  auto programs = [](std::int64_t keys) {
+    graph::Capture capture;
+    Tensor q = capture.placeholder(DType::bf16, {1, 2, 128, 64}),
+           k = capture.placeholder(DType::bf16, {1, 2, keys, 64}),
+           v = capture.placeholder(DType::bf16, {1, 2, keys, 64});
+    const graph::Graph graph =
+        run_passes(capture.finish({scaled_dot_product_attention(q, k, v)}).graph);
+    const graph::TaskList list = make_tasks(graph);
+    std::vector<std::string> names;
+    for (const graph::LoweredProgram& program :
+         lower(list, fuse_tasks(list, true)[0].region, dsl::target_named("amx")).programs)
+      names.push_back(program.function.name);
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(programs(128), (Names{"attention_panels", "attention"}));
+  EXPECT_EQ(programs(130), Names{"attention"});
 }
 
 }  // namespace

@@ -163,6 +163,14 @@ TEST(Compile, RefusesAnArgumentThatSharesMemoryWithOneThatIsWritten) {
                   "shares memory with input 1: the function writes argument 0, with what is "
                   "computed at compile_test.cpp:");
   expect_contains(said, ", and uses argument 1 besides; pass a clone of one of them");
+  // What is no operation has no line.
+  Compiled copy = compile([](const Tensor& a, const Tensor& b) {
+    Tensor target = a;
+    target.copy_from(b);
+    return b + 1;
+  });
+  expect_contains(error_of([&] { copy(x, x); }),
+                  "the function writes argument 0, and uses argument 1 besides;");
 }
 
 TEST(Compile, CompilesEachSignatureOnceUpToTheLimit) {

@@ -324,6 +324,11 @@ TEST(CustomOp, OtherKernelsStayLaunchesOfTheirOwn) {
   EXPECT_EQ(launches_with(Kernel("same", same), 2), 1);
   auto unmasked = [=](Pointer x, Pointer y, Scalar) { store(y + index(64), load(x + index(64))); };
   EXPECT_EQ(launches_with(Kernel("unmasked", unmasked), 2), 1);
+  auto turned_round = [](Pointer x, Pointer y, Scalar n) {
+    Tile i = constant(ir::Scalar::of_integer(i64, 64)) * program_id(0) + cast(arange(0, 64), i64);
+    store(y + i, load(x + i, i < n) + 1.0, i < n);
+  };
+  EXPECT_EQ(launches_with(Kernel("turned_round", turned_round), 2), 1);
   auto neighbours = [=](Pointer x, Pointer y, Scalar n) {
     Tile i = index(64);
     store(y + i, load(x + i, i < n) + load(x + (i + 1), i + 1 < n), i < n);

@@ -237,6 +237,23 @@ TEST(MemoryInAGraph, AValueThatIsKeptIsAnErrorWithFullgraph) {
   }
 }
 
+// It breaks where it reads a number, and nowhere else: nothing is written.
+TEST(MemoryInAGraph, AnArgumentThatOverlapsAStateDoesNotBreakWhereItIsRead) {
+  Tensor state = ramp({3, 4}).clone();
+  auto function = [&](const Tensor& x) {
+    Tensor y = (x + 1) * state.select(0, 2);
+    return sum(y).item<float>() > 0 ? y + state.slice(0, 1, 3) : y - state.slice(0, 1, 3);
+  };
+  auto fast = compile(function, {.tell_breaks = false});
+  for (int call = 0; call < 3; ++call) {
+    Tensor x = state.slice(0, 1, 3);
+    expect_near(fast(x), function(x));
+  }
+  std::size_t segments = 0;
+  for (const PlanReport& plan : fast.report()) segments += plan.segment.empty() ? 0 : 1;
+  EXPECT_EQ(segments, 2U);
+}
+
 TEST(MemoryInAGraph, TensorsWithoutElementsMayOverwriteEachOther) {
   Tensor state = zeros({0, 4}), other = zeros({0, 4});
   auto fast = compile([&](const Tensor& x) {

@@ -225,6 +225,10 @@ TEST(Products, OfThree) {
     return trilinear(x, weight.to(x.dtype()), y, {{1, 3}, {0}, {1, 2}, {2, 3}});
   };
   expect_equal(function, a, b, {2, 5}, bilinear(a, b, weight).to_vector<float>());
+  auto from_the_end = [&](const Tensor& x, const Tensor& y) {
+    return trilinear(x, weight.to(x.dtype()), y, {{-3, -1}, {-4}, {-3, -2}, {-2, -1}});
+  };
+  expect_equal(from_the_end, a, b, {2, 5}, bilinear(a, b, weight).to_vector<float>());
   expect_contains(error_of([&] {
                     trilinear(a, weight, b, {{1, 3}, {}, {1, 2}, {2}});
                   }),

@@ -1,10 +1,13 @@
-// How long rows are cut among the programs of the host.
+// How rows are cut among programs.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <regex>
 
 #include "graph/compile/compile.h"
+#include "graph/passes/pipeline.h"
+#include "graph/run/plan.h"
+#include "graph/tensor/capture.h"
 #include "graph/tensor/tensor.h"
 
 namespace tilewright {
@@ -54,6 +57,20 @@ TEST(RowBlocks, KeepWholeRowsBesideColumnsThatAreStoredInPieces) {
         ASSERT_NEAR(got[i], wanted[i], 0.03F * (1 + std::abs(wanted[i])))
             << columns << " x " << depth << ", element " << i;
     }
+}
+
+// Products of which a program has whole rows, since these are reduced: the wider, the fewer.
+TEST(RowBlocks, OfAGpuHaveAsManyWholeRowsAsItsRegistersHold) {
+  auto text_of = [](std::int64_t rows, std::int64_t columns) {
+    graph::Capture capture;
+    Tensor a = capture.placeholder(f16, {rows, 64}), b = capture.placeholder(f16, {64, columns});
+    graph::Graph graph = run_passes(capture.finish({softmax(matmul(a, b), -1)}).graph);
+    return graph::make_plan(graph, {.interpret = true, .device = Device::emulated("sm_90a")})
+        ->program_text(0);
+  };
+  EXPECT_NE(text_of(16384, 128).find("f32[64x128]"), std::string::npos);
+  EXPECT_NE(text_of(32768, 128).find("f32[128x128]"), std::string::npos);
+  EXPECT_NE(text_of(16384, 1024).find("f32[16x1024]"), std::string::npos);
 }
 
 }  // namespace

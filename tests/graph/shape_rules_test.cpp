@@ -245,6 +245,9 @@ TEST(ShapeRules, ConvolutionsHaveFiltersForTheChannelsOfTheirGroups) {
   expect_contains(error_of_op(Op::convolution, {x, filters, {f32, {6}}}, plane),
                   "the bias is 6, the filters are 8x3x3x2; the bias must have 8 elements");
   Attributes wrong = plane;
+  wrong.groups = 0;
+  expect_contains(error_of_op(Op::convolution, {x, filters}, wrong), "in 0 groups; the channels");
+  wrong = plane;
   wrong.window_strides = {1, 0};
   expect_contains(error_of_op(Op::convolution, {x, filters}, wrong),
                   "the strides are 1x0; there must be 2, each in [1, 2147483647]");

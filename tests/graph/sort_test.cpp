@@ -12,6 +12,7 @@
 #include "dsl/target/device.h"
 #include "graph/compile/compile.h"
 #include "tests/errors.h"
+#include "tests/tensors.h"
 
 namespace tilewright {
 namespace {
@@ -259,6 +260,24 @@ TEST(Sort, FindsTheMiddle) {
   EXPECT_EQ(median(Tensor::from(Integers{4, 1, 3, 2}, {2, 2})).item<std::int64_t>(), 2);
   EXPECT_TRUE(std::isnan(median(zeros({0})).item<float>()));
   EXPECT_EQ(nanmedian(Tensor::from(Integers{4, 1, 3}, {3}), 0).second.item<std::int64_t>(), 2);
+}
+
+// As many rows as programs: each program has one, and no loop to go through them.
+TEST(Sort, OfARowAProgramHasNoLoopOverRows) {
+  auto loops = [](std::int64_t rows) {
+    CompiledFunction sorted(
+        [](const std::vector<Tensor>& x) { return std::vector{sort(x[0]).first}; },
+        {.device = Device::cpu()});
+    sorted.call({ramp({rows, 100})});
+    const std::string text = sorted.dump();
+    std::size_t count = 0;
+    const std::size_t end = text.find("func @rows_gather");
+    for (auto at = text.find("loop "); at < end; at = text.find("loop ", at + 1)) ++count;
+    return count;
+  };
+  EXPECT_EQ(loops(1), 0U);
+  EXPECT_EQ(loops(2), 0U);
+  EXPECT_EQ(loops(10'000), 1U);
 }
 
 TEST(Sort, RefusesWhatItCannotDo) {

@@ -106,6 +106,18 @@ TEST(RowsAhead, AreFetchedFromAPageOn) {
   }
 }
 
+// Where one block has all rows there is none ahead of it, unless there may be more of them later.
+TEST(RowsAhead, AreNotFetchedBehindAllRows) {
+  Graph graph = captured({{2, 2048}}, [](Tensors& x) { return Tensors{softmax(x[0], -1)}; });
+  TaskList list = make_tasks(graph);
+  Region region = fuse_tasks(list, true)[0].region;
+  for (bool vary : {false, true}) {
+    region.sizes_vary = vary;
+    LoweredRegion lowered = lower(list, region, dsl::host_target(), {.rows = 512});
+    EXPECT_EQ(ir::print(lowered.programs[0].function).find("prefetch") != std::string::npos, vary);
+  }
+}
+
 // The first feature is the logarithm of programs a processor.
 TEST(RegionEstimates, KnowThatBlocksOfColumnsAreProgramsOfTheirOwn) {
   Graph graph = captured({{64, 2048}}, [](Tensors& x) { return Tensors{tanh(x[0]) + 1}; });

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cerrno>
+
 #include "tests/errors.h"
 #include "tests/scratch_folder.h"
 
@@ -22,6 +24,17 @@ TEST(RegularFile, IsReadAsItIsAndThroughLinks) {
   fs::create_symlink("file", folder.path() / "link");
   EXPECT_EQ(read_regular_file(folder.path() / "link", "plan", 4).size(), 4U);
   EXPECT_EQ(read_regular_file(folder.write("empty", ""), "plan", 0), "");
+}
+
+// Such are the kernel's, and those that another process cuts short: what is there is read, whatever
+// the last error was.
+TEST(RegularFile, MayEndBeforeItsSize) {
+  const fs::path file = "/sys/devices/system/cpu/online";
+  if (!fs::is_regular_file(file)) GTEST_SKIP() << "there is no " << file;
+  errno = EINTR;
+  const std::string text = read_regular_file(file, "plan", 1 << 20);
+  EXPECT_LT(text.size(), fs::file_size(file));
+  EXPECT_EQ(text.rfind('0', 0), 0U) << text;  // the first processor
 }
 
 TEST(RegularFile, IsNoPipeDeviceOrFolder) {

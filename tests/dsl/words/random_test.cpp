@@ -126,6 +126,8 @@ TEST(Random, RefusesWhatDoesNotFit) {
   };
   refused([](Pointer p) { rand(load(p), arange(0, 4)); },
           "[philox] the seed is f32; it must be integer");
+  EXPECT_THAT(error_of([] { Kernel("k", [](Pointer p) { rand(p, arange(0, 4)); }).trace({i32}); }),
+              testing::HasSubstr("[philox] the seed is ptr<i32>; it must be integer"));
   refused([](Pointer p) { rand(1, load(p)); }, "[randint] the offset is f32; it must be integer");
   refused([](Pointer) { rand(1, arange(0, 4), 0); },
           "[philox] there are 0 rounds; there must be one or more");
