@@ -8,7 +8,7 @@
 #include "dsl/target/device.h"
 #include "tests/amx_emulator.h"
 #include "tests/dsl/arrays.h"
-#include "tests/staged.h"
+#include "dsl/launch/staged.h"
 
 namespace tilewright::dsl {
 

@@ -8,7 +8,7 @@
 #include "dsl/interpret/interpret.h"
 #include "dsl/launch/compile.h"
 #include "dsl/target/device.h"
-#include "tests/staged.h"
+#include "dsl/launch/staged.h"
 
 namespace tilewright::dsl {
 

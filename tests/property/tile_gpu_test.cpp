@@ -10,7 +10,7 @@
 #include "runtime/base/error.h"
 #include "tests/property/random_tile.h"
 #include "tests/property/seeds.h"
-#include "tests/staged.h"
+#include "dsl/launch/staged.h"
 
 namespace tilewright {
 namespace {
