@@ -374,6 +374,10 @@ class Kernel {
   // the function misuses the language.
   ir::Function trace(const Signature& signature) const;
 
+  // The program that such a launch on `device` compiles, before any pass: also what is known of the
+  // numbers and addresses is in it. Raises `Error` as `trace` and `signature_of`.
+  ir::Function program_of(LaunchArguments arguments, const Device& device) const;
+
   // Runs the kernel for every program of the grid, on the device of `on`, else on the GPU where the
   // first of its tensors that lie on one lies, else on the default device (dsl/target/device.h);
   // compiles it first if the arguments' types, constexprs or facts are new. A grid with a size of 0
@@ -428,6 +432,8 @@ class Kernel {
                      const Knobs& knobs) const;
   Fact known_fact(const LaunchArgument& argument, std::size_t i) const;
   bool have_facts(LaunchArguments arguments, std::span<const Fact> facts) const;
+  ir::Function program_of(LaunchArguments arguments, const Device& device,
+                          const Knobs& knobs) const;
   Device device_of(LaunchArguments arguments) const;
   void run(const LaunchGrid& grid, LaunchArguments arguments, const Knobs& knobs) const;
   std::shared_ptr<const Compiled> compiled_for(LaunchArguments arguments, const Device& device,

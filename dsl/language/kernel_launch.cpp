@@ -156,6 +156,18 @@ bool Kernel::have_facts(LaunchArguments arguments, std::span<const Fact> facts) 
   return true;
 }
 
+ir::Function Kernel::program_of(LaunchArguments arguments, const Device& device) const {
+  return program_of(arguments, device, state_->knobs);
+}
+
+ir::Function Kernel::program_of(LaunchArguments arguments, const Device& device,
+                                const Knobs& knobs) const {
+  std::vector<Fact> facts;
+  Signature signature = signature_of(arguments);
+  for (std::size_t i = 0; i < arguments.size(); ++i) facts.push_back(known_fact(arguments[i], i));
+  return trace(signature, facts, device.target().is_gpu() ? knobs : Knobs{});
+}
+
 std::shared_ptr<const Kernel::Compiled> Kernel::compiled_for(LaunchArguments arguments,
                                                              const Device& device,
                                                              const Knobs& given) const {
@@ -176,8 +188,7 @@ std::shared_ptr<const Kernel::Compiled> Kernel::compiled_for(LaunchArguments arg
   const Hash key = key_of(made->signature, made->facts, device, knobs);
   if (auto found = state_->compiled.find(key)) return latest = std::move(found);
   require_knobs(name(), knobs);
-  ir::Function program =
-      trace(made->signature, made->facts, device.target().is_gpu() ? knobs : Knobs{});
+  ir::Function program = program_of(arguments, device, knobs);
   made->uses = parameter_use(program);
   bool is_checked = (state_->check ? *state_->check : check_setting()) == Check::bounds;
   if (is_checked && device == Device::cpu()) made->checks = check_bounds(program);
