@@ -153,6 +153,22 @@ TEST(Interpretation, OfAProgramTakesWiderNumbers) {
               HasSubstr("[f] the argument for y is memory of f32; the parameter is ptr<f16>"));
 }
 
+TEST(Interpretation, OfAProgramRefusesWhatItWasNotTracedFor) {
+  ir::Function program =
+      ir::parse("func @f(%y: ptr<i64>, %n: i64 align 16) {\n  store %y, %n\n}\n");
+  std::vector<std::int64_t> y(1);
+  auto error = [&](std::vector<LaunchArgument> arguments) {
+    return error_of([&] { interpret(program, 1, arguments); });
+  };
+  EXPECT_EQ(error({y}), "[f] there are 1 arguments; the program takes 2");
+  EXPECT_EQ(error({y, 24}),
+            "[f] the argument for n is 24, and the program was traced for multiples of 16");
+  EXPECT_EQ(error({y, 0.5}), "[f] the argument for n is a number of f64; the parameter is i64");
+  EXPECT_EQ(error({3, 16}), "[f] the argument for y is a number of i64; the parameter is ptr<i64>");
+  EXPECT_EQ(error({y, 48}), "no error");
+  EXPECT_THAT(y, ElementsAre(48));
+}
+
 TEST(NamedTiles, KeepTheirNamesInTheText) {
   ir::Function function = affine().trace({f32, f32, i64, std::int64_t{4}});
   const std::string text = ir::print(function);
@@ -168,6 +184,7 @@ TEST(NamedTiles, KeepTheirNamesInTheText) {
 TEST(NamedTiles, StandInTheTextOfAProgram) {
   Affine affine_;
   const std::string text = program_text(affine(), {affine_.x, affine_.y, 10, 4});
+  EXPECT_THAT(text, HasSubstr("(%x: ptr<f32> align 16, %y: ptr<f32> align 16, %n: i64) {"));
   EXPECT_THAT(text, HasSubstr(".doubled = mul "));
   std::vector<LaunchArgument> arguments = {affine_.x, affine_.y, 10};
   interpret(ir::parse(text), 3, arguments);

@@ -251,6 +251,17 @@ const Mistake in_memory[] = {
        run([&](Pointer x, Pointer y, Scalar, Constexpr) { store(y, (HERE, load(x))); }, {},
            Floats(64), 64);
      }},
+    {"one of two arrays, and beside both",
+     "[load] program (0, 0, 0), element 0: a pointer that was chosen among parameters lies in the "
+     "memory of none",
+     [](int& line) {
+       run(
+           [&](Pointer x, Pointer y, Scalar n, Constexpr) {
+             Tile from = where(n > 0, x + n, y + n);
+             store(y, (HERE, load(from)));
+           },
+           Floats(8), Floats(8), 1 << 20);
+     }},
     {"programs do not look where they are",
      "[store] a race for index 0 of y: program (1, 0, 0) writes 1, and program (0, 0, 0) writes 0",
      [](int& line) {

@@ -142,6 +142,19 @@ ends 2 affine.tile --args range:f64:10 zeros:f32:10 10
 said 'it holds f64; the parameter is ptr<f32>' err
 ends 2 affine.tile --args range:f32:10 zeros:f32:10 3000000000
 said 'it is no number of i32' err
+ends 2 affine.tile --args random:f32:10:x zeros:f32:10 10
+said '"x" is no seed; a number is' err
+ends 2 affine.tile --args range:f32:9999999x9999999 zeros:f32:10 10
+said '"9999999x9999999" has more than 2147483648 elements' err
+ends 2 affine.tile --args 10 zeros:f32:10 10
+said 'it is no array; random, zeros, ones, range, empty make one' err
+echo 'func @one(%y: ptr<f32>, %a: f32, %b: bool) { store %y, %a, %b }' >one.tile
+ends 0 one.tile --args zeros:f32:1 0.5 true
+[ "$(cat out)" = 'y: f32 [1] = 0.5' ] || fail "$(cat out)"
+ends 2 one.tile --args zeros:f32:1 half true
+said 'it is no number of f32' err
+ends 2 one.tile --args zeros:f32:1 0.5 1
+said 'a bool is true or false' err
 ends 2 affine.tile --args none.safetensors:x zeros:f32:10 10
 said 'there is no file "none.safetensors"' err
 ends 2 affine.tile --args out.safetensors:z zeros:f32:10 10
