@@ -338,7 +338,7 @@ void call_with(const F& function, std::span<const BoundParameter> values) {
 //
 //   bounds   each load, store and atomic on the host is compared with the memory that the launch
 //            knows (vectors, arrays, spans, tensors). What lies outside is not touched, and the
-//            launch raises `Error` with the kernel's line, the parameter and the index. It costs
+//            launch raises `Error` with the kernel's line, program, array and index. It costs
 //            about as much again as the kernel does, or several times that where it did little
 //            else than go through memory (dsl/README.md). Pointers made from several parameters
 //            are not checked.

@@ -67,7 +67,7 @@ ends 0 affine.tile --trace --json "${arguments[@]}"
 python3 - <<'PYTHON'
 import json
 lines = [json.loads(line) for line in open("out")]
-assert len(lines) == 3 * 18 + 1, len(lines)
+assert len(lines) == 3 * 19 + 1, len(lines)
 twice = [l for l in lines[:-1] if l["name"] == "twice"]
 assert [l["program"][0] for l in twice] == [0, 1, 2], twice
 assert twice[1]["results"] == [{"type": "f32[4]", "values": ["8", "10", "12", "14"]}], twice[1]
@@ -117,7 +117,7 @@ func @count(%n: ptr<i64>, %y: ptr<i64>) {
 }
 TILE
 ends 1 atomic.tile --compare --device emulated:sm_80 --args zeros:i64:1 zeros:i64:64
-said 'line 5: %5.old = atomic %4, %3.long, add : i64[64]' out
+said 'line 5: %5.old = atomic %4.ns, %3.long, add : i64[64]' out
 said 'is the first that differs: program (0, 0, 0), turn 0, element [' out
 ends 1 atomic.tile --compare --json --device emulated:sm_80 --args zeros:i64:1 zeros:i64:64
 python3 -c 'import json; d = json.load(open("out"))["difference"]; assert d["parameter"] == "y", d
@@ -130,8 +130,9 @@ ends 2 affine.tile --args range:f32:10 zeros:f32:10 10 11
 said 'there are more arguments than parameters of affine' err
 ends 2 affine.tile --args range:f32:10 zeros:f32:10 m=10
 said 'affine has no parameter "m"' err
-ends 2 affine.tile --args range:f32:10 zeros:f32:10 10 n=10
+ends 2 affine.tile --args range:f32:10 zeros:f32:10 n=10 n=11
 said 'the parameter n is given twice' err
+ends 0 affine.tile --grid 3 --args n=10 range:f32:10 zeros:f32:10
 ends 2 affine.tile --args range:f32 zeros:f32:10 10
 said 'it has 2 parts; range:f32:1024 is right' err
 ends 2 affine.tile --args range:f33:10 zeros:f32:10 10
@@ -151,6 +152,10 @@ said 'it is no array; random, zeros, ones, range, empty make one' err
 echo 'func @one(%y: ptr<f32>, %a: f32, %b: bool) { store %y, %a, %b }' >one.tile
 ends 0 one.tile --args zeros:f32:1 0.5 true
 [ "$(cat out)" = 'y: f32 [1] = 0.5' ] || fail "$(cat out)"
+ends 0 one.tile --args zeros:f32:1 -0.5 b=true
+[ "$(cat out)" = 'y: f32 [1] = -0.5' ] || fail "$(cat out)"
+ends 0 one.tile --args a=2 zeros:f32:1 true
+[ "$(cat out)" = 'y: f32 [1] = 2' ] || fail "$(cat out)"
 ends 2 one.tile --args zeros:f32:1 half true
 said 'it is no number of f32' err
 ends 2 one.tile --args zeros:f32:1 0.5 1

@@ -207,7 +207,7 @@ void add_kernel_run(CLI::App& command) {
   command
       .add_option(
           "--args", a->args,
-          "one for each parameter, in order or as name=...: a number, random:f32:1024:seed, "
+          "one for each parameter, as name=... or in order: a number, random:f32:1024:seed, "
           "zeros:, ones:, range:, empty:f32:1024, or FILE.safetensors:NAME")
       ->expected(1, -1);
   command.add_option("--grid", a->grid, "programs along up to three axes, as 4,2,1")
@@ -228,7 +228,8 @@ void add_kernel_run(CLI::App& command) {
       .add_option(
           "--check", a->checks,
           "interpret, and end at the first finding: bounds, which is always looked at, races, "
-          "nans, unwritten (reads of arrays made by empty:)")
+          "nans, unwritten (reads of arrays made by empty:), complete (elements of such that are "
+          "never written)")
       ->check(CLI::IsMember({"bounds", "races", "nans", "unwritten", "complete"}))
       ->delimiter(',');
   command.add_option("--outputs", a->outputs,

@@ -138,21 +138,26 @@ std::vector<KernelArgument> kernel_arguments(const ir::Function& program,
     wanted += concat("\n  ", names.back(), ": ", to_string(program.type(param.value)));
   }
   std::vector<std::optional<std::string>> given(names.size());
-  std::size_t next = 0;
+  std::vector<std::string> in_order;
   for (const std::string& word : words) {
     const std::size_t equals = word.find('=');
-    const std::string name = equals == std::string::npos ? "" : word.substr(0, equals);
-    auto named = std::ranges::find(names, name);
-    if (name.empty()) {
-      require_use(next < names.size(), "[kernel run] there are more arguments than parameters of ",
-                  program.name, "; it takes", wanted);
-      named = names.begin() + static_cast<std::ptrdiff_t>(next++);
+    if (equals == std::string::npos) {
+      in_order.push_back(word);
+      continue;
     }
+    const std::string name = word.substr(0, equals);
+    auto named = std::ranges::find(names, name);
     require_use(named != names.end(), "[kernel run] ", program.name, " has no parameter \"", name,
                 "\"", suggestion(name, names), "; it takes", wanted);
     auto& place = given[static_cast<std::size_t>(named - names.begin())];
-    require_use(!place, "[kernel run] the parameter ", *named, " is given twice");
-    place = name.empty() ? word : word.substr(equals + 1);
+    require_use(!place, "[kernel run] the parameter ", name, " is given twice");
+    place = word.substr(equals + 1);
+  }
+  for (const std::string& word : in_order) {
+    auto place = std::ranges::find_if(given, [](const auto& word) { return !word.has_value(); });
+    require_use(place != given.end(), "[kernel run] there are more arguments than parameters of ",
+                program.name, "; it takes", wanted);
+    *place = word;
   }
   std::vector<KernelArgument> arguments;
   for (std::size_t i = 0; i < names.size(); ++i) {

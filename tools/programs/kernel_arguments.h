@@ -25,8 +25,9 @@ struct KernelArgument {
   dsl::LaunchArgument argument;
 };
 
-// One for each parameter, from words in their order or `name=word` in any. Raises `Misuse` for
-// words that are none of these, parameters that are missing or given twice, and what does not fit.
+// One for each parameter, from `name=word` in any order, and words for the others in theirs. Raises
+// `Misuse` for words that are none of these, parameters that are missing or given twice, and what
+// does not fit.
 std::vector<KernelArgument> kernel_arguments(const ir::Function& program,
                                              const std::vector<std::string>& words);
 
