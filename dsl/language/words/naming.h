@@ -1,5 +1,5 @@
-// A name for a tile, by which the debugger shows it and watches it (dsl/debugger/interpretation.h),
-// and which stands in the text of the program: `%7.scores`. Code and its caches do not depend on it.
+// A name for a tile, by which the debugger shows it and watches it (debugger/interpretation.h), and
+// which stands in the text of the program: `%7.scores`. Code and its caches do not depend on it.
 #pragma once
 
 #include <string>
