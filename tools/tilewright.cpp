@@ -25,6 +25,7 @@ constexpr Command commands[] = {
     {"opt", "Run passes over tile programs or a graph, given as text", add_opt},
     {"tune", "Find the fastest block sizes of kernels by the clock", add_tune},
     {"ptx", "Show what tile IR text becomes on a GPU", add_ptx},
+    {"kernel", "Run and debug tile IR text", add_kernel},
     {"db", "Look at, carry and keep what tuning measured", add_db},
     {"demo", "Show regional compilation and a small Llama, eager against compiled", add_demo},
 };

@@ -8,7 +8,9 @@
 #include <optional>
 #include <random>
 
+#include "dsl/interpret/access_check.h"
 #include "dsl/interpret/cluster_rendezvous.h"
+#include "dsl/interpret/observer.h"
 #include "dsl/interpret/tile_data.h"
 #include "dsl/ir/message.h"
 #include "runtime/base/error.h"
@@ -17,7 +19,6 @@ namespace tilewright::ir {
 namespace {
 
 using Integers = std::vector<std::int64_t>;
-using ProgramIndex = std::array<std::int64_t, 3>;
 
 // Copies one element between memory and a column.
 void read_element(DType dtype, std::int64_t address, TileData& out, std::size_t i) {
@@ -61,57 +62,16 @@ std::optional<Op> combining_op(AtomicKind kind) {
   __builtin_unreachable();
 }
 
-// What memory the kernel may touch.
-class AccessCheck {
- public:
-  AccessCheck(const Function& function, std::span<const Argument> arguments,
-              std::span<const Memory> memories)
-      : function_(function), arguments_(arguments), memories_(memories) {}
-
-  void operator()(const Inst& inst, int param, std::int64_t address, std::int64_t bytes) const {
-    if (memories_.empty()) return;
-    if (param < 0) {
-      check_any(inst, address, bytes);
-      return;
-    }
-    auto p = static_cast<std::size_t>(param);
-    if (memories_[p].size_bytes == 0) return;
-    std::int64_t offset = address - base(p);
-    if (offset < 0 || offset + bytes > memories_[p].size_bytes) [[unlikely]]
-      raise_error(concat("[", info(inst.op).name, "] ", describe(inst.where), ": parameter '",
-                         function_.params[p].name, "' is accessed at byte ", offset,
-                         ", its memory has ", memories_[p].size_bytes,
-                         " bytes; mask the lanes outside"));
-  }
-
- private:
-  std::int64_t base(std::size_t p) const {
-    const void* data = memories_[p].data != nullptr ? memories_[p].data : arguments_[p].pointer;
-    return reinterpret_cast<std::int64_t>(data);
-  }
-  // A pointer chosen among several parameters must lie in one of them.
-  void check_any(const Inst& inst, std::int64_t address, std::int64_t bytes) const {
-    for (std::size_t p = 0; p < memories_.size(); ++p) {
-      if (!function_.type(function_.params[p].value).is_pointer()) continue;
-      if (memories_[p].size_bytes == 0) return;
-      std::int64_t offset = address - base(p);
-      if (offset >= 0 && offset + bytes <= memories_[p].size_bytes) return;
-    }
-    raise_error(concat("[", info(inst.op).name, "] ", describe(inst.where),
-                       ": a pointer lies in no parameter's memory; mask the lanes outside"));
-  }
-
-  const Function& function_;
-  std::span<const Argument> arguments_;
-  std::span<const Memory> memories_;
-};
-
 // Runs one program of the grid.
 class Interpreter {
  public:
   Interpreter(const Function& function, const Grid& grid, std::span<const Argument> arguments,
-              const AccessCheck& bounds)
-      : function_(function), grid_(grid), bounds_(bounds), values_(function.types.size()) {
+              const AccessCheck& access, const Observer& observer)
+      : function_(function),
+        grid_(grid),
+        access_(access),
+        observer_(observer),
+        values_(function.types.size()) {
     for (std::size_t i = 0; i < function.params.size(); ++i) bind(i, arguments[i]);
   }
 
@@ -156,6 +116,7 @@ class Interpreter {
         return yielded;
       }
       step(inst);
+      if (observer_.executed) observer_.executed({inst, program_, values_});
     }
     return {};
   }
@@ -269,7 +230,7 @@ class Interpreter {
     std::int64_t width = size_bytes(result.dtype);
     for (std::size_t i = 0; i < ptr.integer.size(); ++i) {
       if (mask != nullptr && mask->integer[i] == 0) continue;
-      bounds_(inst, ptr.param, ptr.integer[i], width);
+      access_({inst, program_, ptr.param, ptr.integer[i], width, i, nullptr});
       read_element(result.dtype, ptr.integer[i], *out, i);
     }
     set(inst.results[0], std::move(out));
@@ -281,7 +242,7 @@ class Interpreter {
     DType dtype = type(inst.operands[1]).dtype;
     for (std::size_t i = 0; i < ptr.integer.size(); ++i) {
       if (mask != nullptr && mask->integer[i] == 0) continue;
-      bounds_(inst, ptr.param, ptr.integer[i], size_bytes(dtype));
+      access_({inst, program_, ptr.param, ptr.integer[i], size_bytes(dtype), i, &value});
       write_element(dtype, ptr.integer[i], value, i);
     }
   }
@@ -303,7 +264,7 @@ class Interpreter {
     };
     for (std::size_t i = 0; i < ptr.integer.size(); ++i) {
       if (mask != nullptr && mask->integer[i] == 0) continue;
-      bounds_(inst, ptr.param, ptr.integer[i], size_bytes(t.dtype));
+      access_({inst, program_, ptr.param, ptr.integer[i], size_bytes(t.dtype), i, &value});
       read_element(t.dtype, ptr.integer[i], *old, i);
       std::array<Column, 2> both = {one(old->column(), i), one(value.column(), i)};
       if (op) evaluate_elements(*op, t.dtype, t.dtype, both, one(made.mutable_column(), i), 1);
@@ -319,6 +280,7 @@ class Interpreter {
     const TileData& desc = data(inst.operands[0]);
     auto rank = static_cast<std::size_t>(block.rank());
     std::int64_t count = element_count(block), width = size_bytes(dtype);
+    const TileData* written = inst.op == Op::store_desc_ ? &data(inst.operands[1]) : nullptr;
     Integers offsets;
     for (std::size_t axis = 0; axis < rank; ++axis)
       offsets.push_back(scalar(inst.operands[first_offset + axis]));
@@ -334,8 +296,9 @@ class Interpreter {
       }
       if (!inside) continue;
       std::int64_t address = desc.integer[0] + place * width;
-      bounds_(inst, desc.param, address, width);
-      visit(static_cast<std::size_t>(element), address);
+      const auto i = static_cast<std::size_t>(element);
+      access_({inst, program_, desc.param, address, width, i, written});
+      visit(i, address);
     }
   }
 
@@ -380,7 +343,7 @@ class Interpreter {
       return u64 ? static_cast<std::uint64_t>(a) < static_cast<std::uint64_t>(b) : a < b;
     };
     while (below(index, high)) {
-      require(u64 || step > 0, "[loop] ", describe(inst.where), ": the step is ", step,
+      require(u64 || step > 0, "[loop] ", source_place(inst), ": the step is ", step,
               "; it must be positive");
       set_integer(body.params[0], index);
       for (std::size_t i = 0; i < carried.size(); ++i) set(body.params[1 + i], carried[i]);
@@ -401,7 +364,8 @@ class Interpreter {
 
   const Function& function_;
   const Grid& grid_;
-  const AccessCheck& bounds_;
+  const AccessCheck& access_;
+  const Observer& observer_;
   ProgramIndex program_{};
   ClusterRendezvous* rendezvous_ = nullptr;
   std::vector<TileDataPtr> values_;
@@ -415,19 +379,20 @@ bool exchanges(const Function& function) {
 }
 
 void run_programs(const Function& function, const Grid& grid, std::span<const Argument> arguments,
-                  std::span<const Memory> memories, std::optional<std::uint64_t> shuffle) {
+                  std::span<const Memory> memories, std::optional<std::uint64_t> shuffle,
+                  const Observer& observer) {
   require(arguments.size() == function.params.size(), "[interpret] ", function.name, " has ",
           function.params.size(), " parameters, ", arguments.size(), " arguments were given");
   require(memories.empty() || memories.size() == arguments.size(), "[interpret] ", memories.size(),
           " memories were given for ", arguments.size(),
           " arguments; give one an argument, or none");
-  AccessCheck bounds(function, arguments, memories);
+  AccessCheck access(function, arguments, memories, observer);
   const std::int64_t together = exchanges(function) ? function.cluster : 1;
   require(grid.size[0] % together == 0, "[interpret] ", function.name, " has clusters of ",
           together, " programs along axis 0, where the grid has ", grid.size[0],
           "; it must be a multiple");
   std::vector<Interpreter> interpreters(static_cast<std::size_t>(together),
-                                        Interpreter(function, grid, arguments, bounds));
+                                        Interpreter(function, grid, arguments, access, observer));
   auto run = [&](const ProgramIndex& first) {
     if (together == 1) return interpreters[0].run(first);
     ClusterRendezvous rendezvous(static_cast<int>(together));
@@ -450,12 +415,17 @@ void run_programs(const Function& function, const Grid& grid, std::span<const Ar
 
 void interpret(const Function& function, const Grid& grid, std::span<const Argument> arguments,
                std::span<const Memory> memories) {
-  run_programs(function, grid, arguments, memories, std::nullopt);
+  run_programs(function, grid, arguments, memories, std::nullopt, {});
+}
+
+void interpret(const Function& function, const Grid& grid, std::span<const Argument> arguments,
+               std::span<const Memory> memories, const Observer& observer) {
+  run_programs(function, grid, arguments, memories, std::nullopt, observer);
 }
 
 void interpret_shuffled(const Function& function, const Grid& grid,
                         std::span<const Argument> arguments, std::uint64_t seed) {
-  run_programs(function, grid, arguments, {}, seed);
+  run_programs(function, grid, arguments, {}, seed, {});
 }
 
 }  // namespace tilewright::ir

@@ -9,8 +9,10 @@
 
 namespace tilewright::ir {
 
+struct Observer;  // dsl/interpret/observer.h
+
 // Memory a kernel may touch through one pointer parameter; accesses outside raise `Error` with the
-// parameter, the offset and the line. `bytes` may be 0 for "unknown, do not check".
+// line, the program, the parameter and the index. `bytes` may be 0 for "unknown, do not check".
 struct Memory {
   const void* data;
   std::int64_t size_bytes;
@@ -20,6 +22,9 @@ struct Memory {
 // `memories` has one entry a parameter, ignored for scalars; it may be empty.
 void interpret(const Function& function, const Grid& grid, std::span<const Argument> arguments,
                std::span<const Memory> memories = {});
+// The same, and tells what happens.
+void interpret(const Function& function, const Grid& grid, std::span<const Argument> arguments,
+               std::span<const Memory> memories, const Observer& observer);
 // The same in an order that is drawn from `seed`; the programs of a cluster stay together. Where
 // results differ, programs depend on each other's order, which no back end promises.
 void interpret_shuffled(const Function& function, const Grid& grid,

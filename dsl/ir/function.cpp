@@ -32,6 +32,20 @@ Scalar Scalar::of_integer(DType dtype, std::int64_t value) {
   return {dtype, held, 0};
 }
 
+std::string source_place(const Inst& inst) {
+  return inst.text_line > 0 ? concat("line ", inst.text_line) : describe(inst.where);
+}
+
+std::string_view name_of(const Function& function, Value value) {
+  return value < function.hints.size() ? std::string_view(function.hints[value])
+                                       : std::string_view();
+}
+
+void give_name(Function& function, Value value, std::string name) {
+  if (function.hints.size() <= value) function.hints.resize(function.types.size());
+  function.hints[value] = std::move(name);
+}
+
 void Function::set_layout(Value value, const dsl::layout::Layout& layout) {
   auto known = std::ranges::find(layouts, layout);
   auto id = static_cast<std::int32_t>(known - layouts.begin());

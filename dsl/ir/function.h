@@ -173,6 +173,7 @@ struct Inst {
   std::vector<Block> bodies;
   std::source_location where;  // the user's line that made it
   Schedule schedule = {};
+  int text_line = 0;  // of a program that was read as text: its line there; else 0
 
   template <typename T>
   const T& get() const {
@@ -254,6 +255,12 @@ struct Function {
     return static_cast<Value>(types.size() - 1);
   }
 };
+
+// "kernel.cpp:12", or "line 7" of a program that was read as text.
+std::string source_place(const Inst& inst);
+// The name that the user gave the value, or "".
+std::string_view name_of(const Function& function, Value value);
+void give_name(Function& function, Value value, std::string name);
 
 // Calls `visit(const Inst&)` on every instruction, outer before inner, in order.
 template <typename Visit>

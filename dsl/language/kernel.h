@@ -338,7 +338,7 @@ void call_with(const F& function, std::span<const BoundParameter> values) {
 //
 //   bounds   each load, store and atomic on the host is compared with the memory that the launch
 //            knows (vectors, arrays, spans, tensors). What lies outside is not touched, and the
-//            launch raises `Error` with the kernel's line, the parameter and the index. It costs
+//            launch raises `Error` with the kernel's line, program, array and index. It costs
 //            about as much again as the kernel does, or several times that where it did little
 //            else than go through memory (dsl/README.md). Pointers made from several parameters
 //            are not checked.
@@ -373,6 +373,10 @@ class Kernel {
   // The program for one signature. Raises `Error` where the signature does not fit the function, or
   // the function misuses the language.
   ir::Function trace(const Signature& signature) const;
+
+  // The program that such a launch on `device` compiles, before any pass: also what is known of the
+  // numbers and addresses is in it. Raises `Error` as `trace` and `signature_of`.
+  ir::Function program_of(LaunchArguments arguments, const Device& device) const;
 
   // Runs the kernel for every program of the grid, on the device of `on`, else on the GPU where the
   // first of its tensors that lie on one lies, else on the default device (dsl/target/device.h);
@@ -428,6 +432,8 @@ class Kernel {
                      const Knobs& knobs) const;
   Fact known_fact(const LaunchArgument& argument, std::size_t i) const;
   bool have_facts(LaunchArguments arguments, std::span<const Fact> facts) const;
+  ir::Function program_of(LaunchArguments arguments, const Device& device,
+                          const Knobs& knobs) const;
   Device device_of(LaunchArguments arguments) const;
   void run(const LaunchGrid& grid, LaunchArguments arguments, const Knobs& knobs) const;
   std::shared_ptr<const Compiled> compiled_for(LaunchArguments arguments, const Device& device,

@@ -111,7 +111,7 @@ void add_check_arguments(const BoundsChecks& checks, std::span<const LaunchArgum
     const LaunchArgument& memory = of_params[param];
     arguments.push_back({.integer = memory.knows_size() ? memory.size_bytes() : -1});
   }
-  report.assign(std::max<std::size_t>(1, checks.sites.size()), 0);
+  report.assign(std::max<std::size_t>(1, checks.sites.size() * BoundsSite::words), 0);
   arguments.push_back({.pointer = report.data()});
 }
 
@@ -122,12 +122,15 @@ void launch_checked(const Artifact& artifact, const Grid& grid, std::span<const 
   add_check_arguments(checks, of_params, all, found);
   launch_on(Device::cpu(), artifact, grid, all.data());
   for (std::size_t i = 0; i < checks.sites.size(); ++i) {
-    if (found[i] == 0) continue;
+    const std::int64_t* report = &found[i * BoundsSite::words];
+    if (report[0] == 0) continue;
     const BoundsSite& site = checks.sites[i];
     const LaunchArgument& argument = of_params[site.param];
-    raise_error(concat(describe(site.where), ": [", site.operation, "] index ", (found[i] - 1) / 2,
-                       " of ", checks.function.params[site.param].name, " is outside: it has ",
-                       argument.size_bytes() / size_bytes(argument.dtype()),
+    const std::int64_t program = report[2], rows = program / grid.size[0];
+    raise_error(concat(describe(site.where), ": [", site.operation, "] program (",
+                       program % grid.size[0], ", ", rows % grid.size[1], ", ", rows / grid.size[1],
+                       "): index ", report[1], " of ", checks.function.params[site.param].name,
+                       " is outside: it has ", argument.size_bytes() / size_bytes(argument.dtype()),
                        " elements; mask what lies outside"));
   }
 }
@@ -153,6 +156,18 @@ bool Kernel::have_facts(LaunchArguments arguments, std::span<const Fact> facts) 
   return true;
 }
 
+ir::Function Kernel::program_of(LaunchArguments arguments, const Device& device) const {
+  return program_of(arguments, device, state_->knobs);
+}
+
+ir::Function Kernel::program_of(LaunchArguments arguments, const Device& device,
+                                const Knobs& knobs) const {
+  std::vector<Fact> facts;
+  Signature signature = signature_of(arguments);
+  for (std::size_t i = 0; i < arguments.size(); ++i) facts.push_back(known_fact(arguments[i], i));
+  return trace(signature, facts, device.target().is_gpu() ? knobs : Knobs{});
+}
+
 std::shared_ptr<const Kernel::Compiled> Kernel::compiled_for(LaunchArguments arguments,
                                                              const Device& device,
                                                              const Knobs& given) const {
@@ -173,8 +188,7 @@ std::shared_ptr<const Kernel::Compiled> Kernel::compiled_for(LaunchArguments arg
   const Hash key = key_of(made->signature, made->facts, device, knobs);
   if (auto found = state_->compiled.find(key)) return latest = std::move(found);
   require_knobs(name(), knobs);
-  ir::Function program =
-      trace(made->signature, made->facts, device.target().is_gpu() ? knobs : Knobs{});
+  ir::Function program = program_of(arguments, device, knobs);
   made->uses = parameter_use(program);
   bool is_checked = (state_->check ? *state_->check : check_setting()) == Check::bounds;
   if (is_checked && device == Device::cpu()) made->checks = check_bounds(program);

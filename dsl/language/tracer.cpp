@@ -103,6 +103,10 @@ Tile Tracer::append(ir::Op op, const std::vector<Tile>& operands, ir::Immediate 
   return made.results.empty() ? Tile() : Tile(this, value);
 }
 
+void Tracer::name_value(ir::Value value, std::string name) {
+  ir::give_name(function_, value, std::move(name));
+}
+
 void Tracer::note_integer(const ir::Inst& inst) {
   if (inst.results.empty()) return;
   ir::Value result = inst.results[0];

@@ -51,6 +51,8 @@ class Tracer {
   std::optional<std::int64_t> known_integer(ir::Value value) const;
   // Whether an integer scalar is computed from positive numbers and sizes of the grid alone.
   bool is_known_positive(ir::Value value) const { return positive_.contains(value); }
+  // The name of a value in dumps, traces and errors of a debugger.
+  void name_value(ir::Value value, std::string name);
   void set_cluster(int programs) { function_.cluster = programs; }
   std::uint64_t serial() const { return serial_; }
 

@@ -8,8 +8,8 @@
 
 #include "dsl/analysis/parameter_use.h"
 #include "dsl/ir/rewrite.h"
-#include "dsl/ir/type_rules.h"
 #include "dsl/ir/verify.h"
+#include "dsl/passes/insertion.h"
 
 namespace tilewright::dsl {
 namespace {
@@ -38,18 +38,19 @@ std::vector<std::optional<std::size_t>> origins(const ir::Function& function) {
   return origin;
 }
 
-class BoundsCheck {
+class BoundsCheck : private Insertion {
  public:
   explicit BoundsCheck(const ir::Function& function)
-      : function_(function), origin_(origins(function)) {}
+      : Insertion{function_}, function_(function), origin_(origins(function)) {}
 
   BoundsChecks run() {
     for (std::size_t p = 0; p < function_.params.size(); ++p)
       if (function_.type(function_.params[p].value).is_pointer()) checks_.sized.push_back(p);
     std::vector<Inst> head;
-    out_ = &head;
+    out = &head;
     for (std::size_t p : checks_.sized) add_array(p);
     report_ = add_param("report of bounds", ir::Type::pointer(DType::i64));
+    program_ = program_number();
     block(function_.body);
     std::vector<Inst>& insts = function_.body.insts;
     insts.insert(insts.begin(), std::make_move_iterator(head.begin()),
@@ -67,32 +68,9 @@ class BoundsCheck {
     Value address, least, most;
   };
 
-  Value add_param(std::string name, ir::Type type) {
-    Value value = function_.new_value(std::move(type));
-    function_.params.push_back({std::move(name), value});
-    return value;
-  }
-
-  Value emit(Op op, std::vector<Value> operands, ir::Immediate immediate = {}) {
-    std::vector<ir::Type> types;
-    for (Value operand : operands) types.push_back(function_.type(operand));
-    Inst inst{op, std::move(operands), {}, std::move(immediate), {}, where_};
-    for (ir::Type& type : ir::result_types(op, types, inst.immediate, {}))
-      inst.results.push_back(function_.new_value(std::move(type)));
-    Value result = inst.results.empty() ? Value{0} : inst.results[0];
-    out_->push_back(std::move(inst));
-    return result;
-  }
-  Value number(std::int64_t value) {
-    return emit(Op::constant_, {}, ir::Scalar::of_integer(DType::i64, value));
-  }
   Value as_index(Value value) {
     return function_.type(value).dtype == DType::i64 ? value : emit(Op::cast_, {value}, DType::i64);
   }
-  Value spread(Value scalar, const Shape& shape) {
-    return shape.empty() ? scalar : emit(Op::splat_, {scalar}, ir::Extent{shape});
-  }
-
   void add_array(std::size_t p) {
     Value pointer = function_.params[p].value;
     Value size = add_param(function_.params[p].name + " bytes", ir::Type::scalar(DType::i64));
@@ -107,29 +85,35 @@ class BoundsCheck {
 
   void block(ir::Block& block) {
     std::vector<Inst> insts = std::exchange(block.insts, {}), made;
-    std::vector<Inst>* outer = std::exchange(out_, &made);
+    std::vector<Inst>* outer = std::exchange(out, &made);
     for (Inst& inst : insts) {
       for (ir::Block& body : inst.bodies) this->block(body);
-      where_ = inst.where;
+      where = inst.where;
       if (inst.op == Op::make_desc_) arrays_of_[inst.results[0]] = inst.operands;
       if (inst.op == Op::load_ || inst.op == Op::store_ || inst.op == Op::atomic_)
         check_pointers(inst);
       if (inst.op == Op::load_desc_ || inst.op == Op::store_desc_) check_block(inst);
       made.push_back(std::move(inst));
     }
-    out_ = outer;
+    out = outer;
     block.insts = std::move(made);
   }
 
+  Value report_word(std::size_t word) {
+    return emit(Op::offset_, {report_, number(static_cast<std::int64_t>(
+                                           checks_.sites.size() * BoundsSite::words + word))});
+  }
   // Where `is_outside`, the site of `inst` gets the index; both are scalars.
   void report(const Inst& inst, std::size_t param, Value distance, Value is_outside) {
     std::int64_t width = size_bytes(function_.type(inst.operands[0]).dtype);
     Value index =
         emit(Op::shr_, {distance, number(std::countr_zero(static_cast<std::uint64_t>(width)))});
-    Value code = emit(Op::add_, {emit(Op::mul_, {index, number(2)}), number(1)});
-    Value place =
-        emit(Op::offset_, {report_, number(static_cast<std::int64_t>(checks_.sites.size()))});
-    emit(Op::store_, {place, code, is_outside}, ir::Access{});
+    // Who is the first to count is alone in writing the rest.
+    Value known =
+        emit(Op::atomic_, {report_word(0), number(1), is_outside}, ir::Atomic{ir::AtomicKind::add});
+    Value is_first = emit(Op::and_, {is_outside, emit(Op::eq_, {known, number(0)})});
+    emit(Op::store_, {report_word(1), index, is_first}, ir::Access{});
+    emit(Op::store_, {report_word(2), program_, is_first}, ir::Access{});
     std::string name(ir::info(inst.op).name);
     checks_.sites.push_back({name.substr(0, name.find('_')), inst.where, param});
   }
@@ -205,9 +189,7 @@ class BoundsCheck {
   BoundsChecks checks_;
   std::unordered_map<std::size_t, Array> arrays_;            // by parameter
   std::unordered_map<Value, std::vector<Value>> arrays_of_;  // operands of make_desc
-  std::vector<Inst>* out_ = nullptr;
-  Value report_ = 0;
-  std::source_location where_ = std::source_location::current();
+  Value report_ = 0, program_ = 0;
 };
 
 }  // namespace

@@ -3,10 +3,10 @@
 //
 // Not a pass of the table (passes/pipeline.h), for it changes what a program takes: behind its own
 // parameters come, for each of them that is a pointer, the bytes that lie there (i64, below 0: not
-// known), and last an array of i64, one a site, zero at the launch. An element outside is neither
-// read, which gives zero or `other`, nor written; its site gets twice its index plus one. Of a
-// block of a descriptor the two corners are compared, and all of it is left out if one lies
-// outside.
+// known), and last an array of i64, three a site, zero at the launch. An element outside is neither
+// read, which gives zero or `other`, nor written; its site gets how often that was found, and of
+// the first time the index and the number of the program, along axis 0 first. Of a block of a
+// descriptor the two corners are compared, and all of it is left out if one lies outside.
 //
 // Before: a traced program. After: a traced program that verifies, computes the same where nothing
 // lies outside, and never touches what does. Pointers that may be made from several parameters are
@@ -25,7 +25,8 @@ namespace tilewright::dsl {
 struct BoundsSite {
   std::string operation;
   std::source_location where;
-  std::size_t param;  // the array, an index into the parameters of the program
+  std::size_t param;                       // the array, an index into the parameters of the program
+  static constexpr std::size_t words = 3;  // of the report
 };
 
 struct BoundsChecks {

@@ -11,12 +11,15 @@
 #else
 
 #include "autotune/kernel_tuner.h"
+#include "dsl/debugger/first_difference.h"
+#include "dsl/debugger/interpretation.h"
 #include "dsl/language/kernel.h"
 #include "dsl/language/random.h"
 #include "dsl/language/tile.h"
 #include "dsl/language/words/arranging.h"
 #include "dsl/language/words/folding.h"
 #include "dsl/language/words/math.h"
+#include "dsl/language/words/naming.h"
 #include "dsl/language/words/ordering.h"
 #include "dsl/launch/compile.h"
 #include "dsl/launch/gpu_host.h"

@@ -44,7 +44,9 @@ TEST_P(CheckBounds, NameLineIndexAndArrayOfAStore) {
   std::string message = error(kernel, x);
   EXPECT_THAT(message, HasSubstr("check_bounds_test.cpp:" + std::to_string(line)));
   if (is_host()) {
-    EXPECT_THAT(message, HasSubstr(": [store] index 127 of x is outside: it has 100 elements"));
+    EXPECT_THAT(
+        message,
+        HasSubstr(": [store] program (0, 0, 0): index 127 of x is outside: it has 100 elements"));
     EXPECT_EQ(x, std::vector<float>(100, 1));  // what lies inside is done
   } else {
     EXPECT_THAT(message, HasSubstr("of x, which has 100 elements; mask what lies outside"));
@@ -58,9 +60,10 @@ TEST_P(CheckBounds, NameAnIndexBelowZero) {
       [](Pointer x, Pointer y, Scalar n) { store(y + cast(n, i64), load(x + cast(n, i64))); },
       {"x", "y", "n"});
   std::vector<double> x(8), y(8);
-  EXPECT_THAT(error(kernel, std::span(x).subspan(4), std::span(y).first(4), -2),
-              HasSubstr(is_host() ? "[load] index -2 of x is outside: it has 4 elements"
-                                  : "index -2 of x, which has 4 elements"));
+  EXPECT_THAT(
+      error(kernel, std::span(x).subspan(4), std::span(y).first(4), -2),
+      HasSubstr(is_host() ? "[load] program (0, 0, 0): index -2 of x is outside: it has 4 elements"
+                          : "index -2 of x, which has 4 elements"));
 }
 
 TEST_P(CheckBounds, LookThroughMasksLoopsAndConditions) {
@@ -97,9 +100,31 @@ TEST_P(CheckBounds, LookAtTheCornersOfBlocks) {
   std::iota(x.begin(), x.end(), 1.F);
   EXPECT_EQ(error(kernel, x, y, 12, 16), "no error");  // masked at the descriptor's edge
   EXPECT_TRUE(std::ranges::equal(x, y));
-  EXPECT_THAT(error(kernel, x.first(11 * 16), y, 12, 16),
-              HasSubstr(is_host() ? "[load] index 191 of x is outside: it has 176 elements"
-                                  : "of x, which has 176 elements"));
+  EXPECT_THAT(
+      error(kernel, x.first(11 * 16), y, 12, 16),
+      HasSubstr(is_host()
+                    ? "[load] program (0, 0, 0): index 191 of x is outside: it has 176 elements"
+                    : "of x, which has 176 elements"));
+}
+
+TEST_P(CheckBounds, NameTheProgramAndIndexThatBelongTogether) {
+  Kernel kernel("grid",
+                [](Pointer x) {
+                  Tile column = program_id(0), row = program_id(1);
+                  store(x + column + row * 4, cast(row, f32));
+                },
+                {"x"});
+  std::vector<float> x(13);
+  const std::string message = error_of([&] { kernel.with(Check::bounds).launch({4, 4}, x); });
+  if (!is_host()) {
+    EXPECT_THAT(message, HasSubstr("of x, which has 13 elements"));
+    return;
+  }
+  int found = 0;
+  for (int column = 1; column < 4; ++column)
+    found += message.find("[store] program (" + std::to_string(column) + ", 3, 0): index " +
+                          std::to_string(12 + column) + " of x is outside") != std::string::npos;
+  EXPECT_EQ(found, 1) << message;
 }
 
 TEST_P(CheckBounds, LookAtAtomics) {
@@ -109,9 +134,11 @@ TEST_P(CheckBounds, LookAtAtomics) {
   std::vector<std::int32_t> bins(4), x = {0, 1, 2, 3, 3, 2, 1, 0}, wrong = {0, 1, 2, 3, 4, 2, 1, 0};
   EXPECT_EQ(error(kernel, bins, x), "no error");
   EXPECT_EQ(bins, std::vector<std::int32_t>(4, 2));
-  EXPECT_THAT(error(kernel, bins, wrong),
-              HasSubstr(is_host() ? "[atomic] index 4 of bins is outside: it has 4 elements"
-                                  : "index 4 of bins, which has 4 elements"));
+  EXPECT_THAT(
+      error(kernel, bins, wrong),
+      HasSubstr(is_host()
+                    ? "[atomic] program (0, 0, 0): index 4 of bins is outside: it has 4 elements"
+                    : "index 4 of bins, which has 4 elements"));
 }
 
 TEST_P(CheckBounds, KnowNothingOfPointersWithoutASize) {

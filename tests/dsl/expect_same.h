@@ -5,10 +5,10 @@
 #include "dsl/codegen/host/plan/schedule.h"
 #include "dsl/interpret/interpret.h"
 #include "dsl/launch/compile.h"
+#include "dsl/launch/staged.h"
 #include "dsl/target/device.h"
 #include "tests/amx_emulator.h"
 #include "tests/dsl/arrays.h"
-#include "tests/staged.h"
 
 namespace tilewright::dsl {
 

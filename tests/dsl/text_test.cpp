@@ -135,8 +135,28 @@ TEST(Text, ConstantsPrintShortly) {
 }
 
 TEST(Text, CommentsAndLayoutDoNotMatter) {
-  EXPECT_EQ(print(parse("// a\nfunc@f(%a:f32){%b=add %a,%a:f32// b\n}")),
+  EXPECT_EQ(print(parse("// a\nfunc@f(%a:f32){%1=add %a,%a:f32// b\n}")),
             "func @f(%a: f32) {\n  %1 = add %a, %a : f32\n}\n");
+}
+
+TEST(Text, NamesOfTheUserStandBehindNumbers) {
+  const std::string text = print(parse("func @f(%a: f32) { %b = add %a, %a : f32 }"));
+  EXPECT_EQ(text, "func @f(%a: f32) {\n  %1.b = add %a, %a : f32\n}\n");
+  Function read = parse(text);
+  EXPECT_EQ(name_of(read, read.body.insts[0].results[0]), "b");
+  EXPECT_EQ(name_of(read, read.params[0].value), "");
+  EXPECT_EQ(print(read), text);
+}
+
+TEST(Text, InstructionsAloneStandInTheOrderInWhichTheyBegin) {
+  Function f = parse(
+      "func @f(%n: i64) {\n  %1 = constant 1 : i64\n  %4 = loop %1 to %n step %1 index %2 with (%3 "
+      "= "
+      "%1) {\n    %5 = add %3, %2 : i64\n    yield %5\n  } : i64\n}");
+  EXPECT_THAT(instruction_texts(f),
+              ::testing::ElementsAre("%1 = constant 1 : i64",
+                                     "%5 = loop %1 to %n step %1 index %2 with (%3 = %1) : i64",
+                                     "%4 = add %3, %2 : i64", "yield %4"));
 }
 
 TEST(Text, AFileHoldsManyFunctionsWithNamesOfTheirOwn) {

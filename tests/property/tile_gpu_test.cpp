@@ -5,12 +5,12 @@
 #include "dsl/codegen/gpu/gpu_code.h"
 #include "dsl/ir/text/text.h"
 #include "dsl/launch/compile.h"
+#include "dsl/launch/staged.h"
 #include "dsl/passes/pipeline.h"
 #include "dsl/target/device.h"
 #include "runtime/base/error.h"
 #include "tests/property/random_tile.h"
 #include "tests/property/seeds.h"
-#include "tests/staged.h"
 
 namespace tilewright {
 namespace {

@@ -55,6 +55,7 @@ void add_explain(CLI::App& command);
 void add_opt(CLI::App& command);
 void add_tune(CLI::App& command);
 void add_ptx(CLI::App& command);
+void add_kernel(CLI::App& command);
 void add_demo(CLI::App& command);
 
 // The benches, each a subcommand of `bench`.

@@ -9,6 +9,7 @@
 #include "dsl/ir/text/lexer.h"
 #include "dsl/ir/text/stage_text.h"
 #include "dsl/ir/text/text.h"
+#include "dsl/ir/text/visible_names.h"
 #include "dsl/ir/type_rules.h"
 #include "dsl/ir/verify.h"
 #include "runtime/base/error.h"
@@ -29,34 +30,6 @@ std::optional<T> number_in(std::string_view text) {
   return value;
 }
 
-// The names that can be seen at a point of the text. A block forgets its own at its end: a table of
-// its own for each block would cost time by the square of the text.
-class VisibleNames {
- public:
-  void clear() {
-    values_.clear();
-    order_.clear();
-  }
-  bool add(const std::string& name, Value value) {
-    auto [place, is_new] = values_.emplace(name, value);
-    if (is_new) order_.push_back(&place->first);  // keys stay where they are
-    return is_new;
-  }
-  std::optional<Value> find(const std::string& name) const {
-    auto found = values_.find(name);
-    return found == values_.end() ? std::nullopt : std::optional(found->second);
-  }
-  std::size_t count() const { return order_.size(); }
-  // Forgets those added since there were so many.
-  void keep(std::size_t count) {
-    for (; order_.size() > count; order_.pop_back()) values_.erase(values_.find(*order_.back()));
-  }
-
- private:
-  std::unordered_map<std::string, Value> values_;
-  std::vector<const std::string*> order_;
-};
-
 class Parser {
  public:
   explicit Parser(std::string_view text) : lexer_(text) {}
@@ -75,6 +48,7 @@ class Parser {
       param();
     }
     expect_mark(")");
+    function_.hints.clear();  // parameters have names of their own
     if (lexer_.peek().is(TokenKind::word, "cluster")) {
       lexer_.take();
       function_.cluster = integer<int>("a number of programs");
@@ -136,6 +110,8 @@ class Parser {
     Value value = function_.new_value(std::move(type));
     if (!names_.add(token.text, value))
       raise_at(token, "%" + token.excerpt() + " is defined already");
+    if (std::string name = given_name(token.text); !name.empty())
+      give_name(function_, value, std::move(name));
     return value;
   }
 
@@ -278,6 +254,7 @@ class Parser {
     auto op = parse_op(name.text);
     if (!op) raise_at(name, name.describe() + " is not an operation");
     Inst inst{*op, {}, {}, {}, {}, {}};
+    inst.text_line = name.line;
     if (inst.op == Op::loop_)
       loop(inst);
     else if (inst.op == Op::if_)

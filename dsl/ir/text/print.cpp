@@ -15,6 +15,8 @@ namespace {
 
 // Deeper blocks stand below each other: blanks would else be most of the text.
 constexpr std::size_t most_indent = 64;
+// Longer names of the user's are left out, so that a name with its number can be read.
+constexpr std::size_t most_given = 128;
 
 bool is_word(const std::string& name) {
   auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
@@ -119,9 +121,17 @@ class Printer {
     block(function_.body, "  ");
     return head + layouts_ + text_ + "}\n";
   }
+  std::vector<std::string> instructions() {
+    run();
+    return std::move(instructions_);
+  }
 
  private:
-  void define(Value value) { names_[value] = "%" + std::to_string(count_++); }
+  void define(Value value) {
+    names_[value] = "%" + std::to_string(count_++);
+    std::string given(name_of(function_, value));
+    if (given.size() <= most_given && is_word(given)) names_[value] += "." + given;
+  }
 
   // A value that nothing defines is a bug that a dump should show, not hide.
   std::string name(Value value) const {
@@ -165,6 +175,8 @@ class Printer {
   // Results are numbered after the bodies, which come before them in time.
   void instruction(const Inst& inst, const std::string& indent) {
     std::string body;
+    const std::size_t place = instructions_.size();
+    instructions_.emplace_back();
     std::string operands = inst.op == Op::loop_ ? loop_header(inst) : plain_operands(inst);
     std::swap(text_, body);
     for (const Block& b : inst.bodies) {
@@ -174,9 +186,12 @@ class Printer {
     if (!inst.bodies.empty()) text_ += indent + "}";
     std::swap(text_, body);
     for (Value result : inst.results) define(result);
-    text_ += indent + names(inst.results) + (inst.results.empty() ? "" : " = ");
-    text_ += std::string(info(inst.op).name) + operands + body + types(inst.results);
-    text_ += (inst.op == Op::loop_ ? "" : schedule_text(inst.schedule)) + "\n";
+    const std::string head = names(inst.results) + (inst.results.empty() ? "" : " = ") +
+                             std::string(info(inst.op).name) + operands;
+    const std::string tail =
+        types(inst.results) + (inst.op == Op::loop_ ? "" : schedule_text(inst.schedule));
+    instructions_[place] = head + tail;
+    text_ += indent + head + body + tail + "\n";
   }
 
   std::string plain_operands(const Inst& inst) const {
@@ -199,6 +214,7 @@ class Printer {
 
   const Function& function_;
   std::vector<std::string> names_;
+  std::vector<std::string> instructions_;  // in the order in which they begin
   std::string text_, layouts_;
   std::vector<std::string> layout_names_;  // by place in the function's table, where in use
   int count_ = 0, layout_count_ = 0;
@@ -207,5 +223,9 @@ class Printer {
 }  // namespace
 
 std::string print(const Function& function) { return Printer(function).run(); }
+
+std::vector<std::string> instruction_texts(const Function& function) {
+  return Printer(function).instructions();
+}
 
 }  // namespace tilewright::ir

@@ -1,5 +1,6 @@
 // The textual form of the tile IR. parse(print(f)) means the same as f, and print(parse(text)) ==
-// text for text that print made.
+// text for text that print made. A value that the user has named prints as its number and its name,
+// "%7.scores", so that one name may stand for several values.
 #pragma once
 
 #include <string>
@@ -11,6 +12,8 @@
 namespace tilewright::ir {
 
 std::string print(const Function& function);
+// Each instruction on a line of its own, in the order of for_each_inst, without its bodies.
+std::vector<std::string> instruction_texts(const Function& function);
 // Raises `Error` with line and column. The result is verified.
 Function parse(std::string_view text);
 // All functions of a file, in order.

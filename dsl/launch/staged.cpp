@@ -1,20 +1,13 @@
-// Runs an artifact on a device with arguments that point to the host's memory: a GPU gets copies of
-// it, and the host gets back what they are afterwards.
-#pragma once
+#include "dsl/launch/staged.h"
 
-#include <span>
 #include <vector>
 
-#include "dsl/interpret/interpret.h"
-#include "dsl/launch/launch.h"
 #include "runtime/buffer.h"
 
 namespace tilewright {
 
-// `memories[i]` is what argument i points to; of a scalar it is empty.
-inline void launch_staged(const Device& device, const Artifact& artifact, const Grid& grid,
-                          std::span<const Argument> arguments,
-                          std::span<const ir::Memory> memories) {
+void launch_staged(const Device& device, const Artifact& artifact, const Grid& grid,
+                   std::span<const Argument> arguments, std::span<const ir::Memory> memories) {
   DeviceMemory* memory = device.memory();
   std::vector<Argument> staged(arguments.begin(), arguments.end());
   std::vector<std::shared_ptr<Buffer>> copies(arguments.size());
@@ -29,8 +22,8 @@ inline void launch_staged(const Device& device, const Artifact& artifact, const 
   device.synchronize();
   for (std::size_t i = 0; i < copies.size(); ++i)
     if (copies[i])
-      memory->copy_to_host(const_cast<void*>(static_cast<const void*>(memories[i].data)),
-                           copies[i]->data(), memories[i].size_bytes);
+      memory->copy_to_host(const_cast<void*>(memories[i].data), copies[i]->data(),
+                           memories[i].size_bytes);
 }
 
 }  // namespace tilewright
