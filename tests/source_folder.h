@@ -4,9 +4,13 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 namespace tilewright {
 
 std::filesystem::path source_folder();
+// All pages that are read by people, sorted: the .md files at the top and below the rooms, docs,
+// examples and tests.
+std::vector<std::filesystem::path> documents();
 
 }  // namespace tilewright

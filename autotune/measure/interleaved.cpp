@@ -54,6 +54,28 @@ std::vector<Timing> time_interleaved(std::size_t programs, const RunOnce& run, c
   return timings;
 }
 
+std::vector<double> interleaved_medians(const std::vector<std::function<void()>>& functions,
+                                        int rounds, double shortest) {
+  auto seconds_of = [](const std::function<void()>& function, int calls) {
+    const double start = steady_seconds();
+    for (int call = 0; call < calls; ++call) function();
+    return (steady_seconds() - start) / calls;
+  };
+  std::vector<int> calls;
+  for (const auto& function : functions) {
+    function();
+    const double once = std::max(seconds_of(function, 1), 1e-9);
+    calls.push_back(static_cast<int>(std::clamp(shortest / once, 1.0, 1e6)));
+  }
+  std::vector<std::vector<double>> samples(functions.size());
+  for (int round = 0; round < std::max(rounds, 1); ++round)
+    for (std::size_t i = 0; i < functions.size(); ++i)
+      samples[i].push_back(seconds_of(functions[i], calls[i]));
+  std::vector<double> medians;
+  for (const std::vector<double>& list : samples) medians.push_back(median(list));
+  return medians;
+}
+
 std::vector<double> beside(const Timing& timing, const Timing& preferred, double seconds) {
   std::vector<double> samples = timing.samples;
   if (preferred.failed()) return samples;

@@ -50,6 +50,13 @@ struct Timing {
 std::vector<Timing> time_interleaved(std::size_t programs, const RunOnce& run, const Rounds& rounds,
                                      Random& random);
 
+// Median seconds a call of each function, on a machine that others use too: they are called in
+// turn, so often in a turn that it takes `shortest` seconds, in so many rounds. Each is called
+// twice before. A function that starts work on a GPU has to wait for its end. An exception of a
+// function ends it all.
+std::vector<double> interleaved_medians(const std::vector<std::function<void()>>& functions,
+                                        int rounds = 9, double shortest = 0.005);
+
 // The samples, scaled as if the preferred program, which ran in the same rounds, took `seconds` in
 // each of them; unscaled where it failed. So measurements of different moments can be compared. A
 // round in which the preferred program took more than 1.5 times its median counts as 1.5 times,

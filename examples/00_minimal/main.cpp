@@ -4,8 +4,8 @@
 //     -Wl,-rpath,$(pkg-config --variable=libdir tilewright)
 // Without the last the program finds the library by LD_LIBRARY_PATH alone, unless it is where the
 // system looks.
-#include <iostream>
 #include <tilewright/tilewright.h>
+#include <iostream>
 #include <vector>
 
 namespace tw = tilewright;

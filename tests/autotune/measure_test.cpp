@@ -205,6 +205,15 @@ TEST(Decision, KeepsTheDefaultWhereThereIsNoTimeForThreeRounds) {
   }
 }
 
+TEST(InterleavedMedians, CallTheFunctionsInTurn) {
+  std::string calls;
+  std::vector<double> seconds = interleaved_medians({[&] { calls += 'a'; }, [&] { calls += 'b'; }},
+                                                    /*rounds=*/3, /*shortest=*/0);
+  EXPECT_EQ(calls, "aabbababab");
+  EXPECT_EQ(seconds.size(), 2U);
+  for (double one : seconds) EXPECT_LT(one, 1);
+}
+
 TEST(Decision, LeavesADefaultThatFails) {
   Random random(1);
   std::vector<double> times = {infinity, 2, 1, infinity};

@@ -177,6 +177,14 @@ TEST(HostCode, EveryOtherElementOfARowEqualsTheInterpreter) {
   }
 }
 
+// An index that was a float on its way follows no neighbour: 2.5 times the lane is no step of 0.
+TEST(HostCode, IndicesThatAreComputedInFloatsEqualTheInterpreter) {
+  Rows p;
+  Tile i = arange(0, 24), at = cast(floor(cast(i, DType::f32) * 2.5), DType::i64);
+  store(p.y + i, load(p.x + at));
+  expect_same(p.tracer.finish(), {random_array(60, 13), Array(24, NAN)}, {});
+}
+
 TEST(HostCode, ALoadSeesMemoryAsItWasBeforeTheStore) {
   Tracer t("in_place");
   Tile x = t.pointer_param("x", f32);

@@ -98,14 +98,8 @@ std::vector<Snippet> snippets_of(const fs::path& path) {
 }
 
 std::vector<Snippet> all_snippets() {
-  std::vector<fs::path> documents;
-  for (const char* name : {"README.md", "CONTRIBUTING.md"}) documents.push_back(root / name);
-  for (const char* folder :
-       {"docs", "runtime", "dsl", "autotune", "graph", "models", "tools", "examples", "tests"})
-    for (const auto& entry : fs::recursive_directory_iterator(root / folder))
-      if (entry.path().extension() == ".md") documents.push_back(entry.path());
   std::vector<Snippet> all;
-  for (const fs::path& document : documents)
+  for (const fs::path& document : documents())
     for (Snippet& snippet : snippets_of(document)) all.push_back(std::move(snippet));
   return all;
 }

@@ -2,7 +2,6 @@
 
 #include <sys/resource.h>
 
-#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <fstream>
@@ -11,31 +10,6 @@ namespace tilewright::tools {
 
 double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-std::vector<double> interleaved_medians(const std::vector<std::function<void()>>& actions,
-                                        int rounds, double shortest_s) {
-  std::vector<int> repeats;
-  for (const auto& action : actions) {
-    action();  // warm
-    double start = now_s();
-    action();
-    double once = std::max(now_s() - start, 1e-9);
-    repeats.push_back(static_cast<int>(std::clamp(shortest_s / once, 1.0, 1e6)));
-  }
-  std::vector<std::vector<double>> samples(actions.size());
-  for (int round = 0; round < rounds; ++round)
-    for (std::size_t i = 0; i < actions.size(); ++i) {
-      double start = now_s();
-      for (int r = 0; r < repeats[i]; ++r) actions[i]();
-      samples[i].push_back((now_s() - start) / repeats[i]);
-    }
-  std::vector<double> medians;
-  for (auto& list : samples) {
-    std::ranges::sort(list);
-    medians.push_back(list[list.size() / 2]);
-  }
-  return medians;
 }
 
 std::string cpu_model() {

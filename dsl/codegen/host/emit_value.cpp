@@ -199,8 +199,8 @@ void Emitter::write_slot(const Slot& slot, const Position& position, Lanes lanes
   store(slot_address(slot, dtype, position), dtype, position.lane, lanes, false);
 }
 
-// By how much a tile of integers or pointers changes from lane to lane, if that is a constant: then
-// the lanes of a load through it are contiguous, or all the same.
+// By how much a tile changes from lane to lane, if that is a constant: then the lanes of a load
+// through it are contiguous, or all the same. Of floats, which are rounded, only 0 is said.
 std::optional<std::int64_t> Emitter::lane_stride(Value value, int lane) const {
   const ir::Type& type = function_.type(value);
   if (lane < 0 || type.is_scalar()) return 0;
@@ -208,6 +208,13 @@ std::optional<std::int64_t> Emitter::lane_stride(Value value, int lane) const {
   const Inst* inst = defs_.inst(value);
   if (inst == nullptr) return std::nullopt;
   auto operand = [&](std::size_t i) { return lane_stride(inst->operands[i], lane); };
+  auto of_equal_lanes = [&]() -> std::optional<std::int64_t> {
+    for (std::size_t i = 0; i < inst->operands.size(); ++i)
+      if (operand(i) != 0) return std::nullopt;
+    return 0;
+  };
+  const bool is_elementwise = info(inst->op).op_class == ir::OpClass::elementwise;
+  if (is_elementwise && type.is_value() && is_floating(type.dtype)) return of_equal_lanes();
   switch (inst->op) {
     case Op::arange_: return 1;
     case Op::splat_: return 0;
@@ -246,17 +253,16 @@ std::optional<std::int64_t> Emitter::lane_stride(Value value, int lane) const {
       if (auto k = factor(0); k && b) return *b * *k;
       return std::nullopt;
     }
-    case Op::cast_:
-      // Widening keeps steps; a narrower type may wrap.
-      if (bit_width(type.dtype) >= bit_width(function_.type(inst->operands[0]).dtype))
-        return operand(0);
-      return operand(0) == 0 ? std::optional<std::int64_t>(0) : std::nullopt;
+    case Op::cast_: {
+      // Widening keeps steps; a narrower type may wrap, and floats are rounded.
+      DType from = function_.type(inst->operands[0]).dtype;
+      if (bit_width(type.dtype) >= bit_width(from) && !is_floating(from)) return operand(0);
+      return of_equal_lanes();
+    }
     default: break;
   }
-  if (info(inst->op).op_class != ir::OpClass::elementwise) return std::nullopt;
-  for (std::size_t i = 0; i < inst->operands.size(); ++i)
-    if (operand(i) != 0) return std::nullopt;
-  return 0;
+  if (!is_elementwise) return std::nullopt;
+  return of_equal_lanes();
 }
 
 llvm::Value* Emitter::spread(const Lanes& lanes) {
