@@ -49,7 +49,9 @@ Fact fact_of(const LaunchArgument& argument, bool is_constexpr) {
                : Fact::none;
   if (is_constexpr || !argument.is_integer()) return Fact::none;
   const std::int64_t number = argument.value().integer;
-  return number == 1 ? Fact::one : number % 16 == 0 ? Fact::multiple_of_16 : Fact::none;
+  if (number == 1) return Fact::one;
+  // Sizes and strides of arrays that Hopper's copies go by are not 0.
+  return number > 0 && number % 16 == 0 ? Fact::multiple_of_16 : Fact::none;
 }
 
 bool answers(const Signature& signature, std::span<const LaunchArgument> arguments) {

@@ -32,10 +32,14 @@ class Analysis {
  public:
   explicit Analysis(const ir::Function& function)
       : function_(function), facts_(function.types.size()) {
-    for (const ir::Param& param : function.params)
-      if (function.type(param.value).is_pointer())
-        facts_[param.value].divisor = std::max<std::int64_t>(
-            1, param.align_bytes / size_bytes(function.type(param.value).dtype));
+    for (const ir::Param& param : function.params) {
+      const ir::Type& type = function.type(param.value);
+      if (type.is_pointer())
+        facts_[param.value].divisor =
+            std::max<std::int64_t>(1, param.align_bytes / size_bytes(type.dtype));
+      else if (param.align_bytes != ir::Param{}.align_bytes && is_integer(type.dtype))
+        facts_[param.value].divisor = param.align_bytes;  // Tracer::scalar_param
+    }
     block(function.body);
   }
   std::vector<ScalarFacts> take() && { return std::move(facts_); }
