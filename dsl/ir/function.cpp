@@ -9,6 +9,18 @@
 
 namespace tilewright::ir {
 
+namespace {
+
+// The one of that name; `last` is the last enumerator.
+template <typename Enum>
+std::optional<Enum> named(std::string_view name, Enum last) {
+  for (int i = 0; i <= static_cast<int>(last); ++i)
+    if (name_of(static_cast<Enum>(i)) == name) return static_cast<Enum>(i);
+  return std::nullopt;
+}
+
+}  // namespace
+
 bool Scalar::operator==(const Scalar& other) const {
   return dtype == other.dtype && integer == other.integer &&
          std::bit_cast<std::uint64_t>(floating) == std::bit_cast<std::uint64_t>(other.floating);
@@ -52,11 +64,7 @@ std::string_view name_of(Stage stage) {
   __builtin_unreachable();
 }
 
-std::optional<Stage> parse_stage(std::string_view name) {
-  for (int i = 0; i <= static_cast<int>(Stage::synchronised); ++i)
-    if (name_of(static_cast<Stage>(i)) == name) return static_cast<Stage>(i);
-  return std::nullopt;
-}
+std::optional<Stage> parse_stage(std::string_view name) { return named(name, Stage::synchronised); }
 
 std::string_view name_of(Barrier barrier) {
   switch (barrier) {
@@ -78,11 +86,7 @@ std::string_view name_of(Product product) {
   __builtin_unreachable();
 }
 
-std::optional<Product> parse_product(std::string_view name) {
-  for (int i = 0; i <= static_cast<int>(Product::tiled); ++i)
-    if (name_of(static_cast<Product>(i)) == name) return static_cast<Product>(i);
-  return std::nullopt;
-}
+std::optional<Product> parse_product(std::string_view name) { return named(name, Product::tiled); }
 
 std::string_view name_of(ReduceKind kind) {
   switch (kind) {
@@ -99,9 +103,7 @@ std::string_view name_of(ReduceKind kind) {
 }
 
 std::optional<ReduceKind> parse_reduce_kind(std::string_view name) {
-  for (int i = 0; i <= static_cast<int>(ReduceKind::all); ++i)
-    if (name_of(static_cast<ReduceKind>(i)) == name) return static_cast<ReduceKind>(i);
-  return std::nullopt;
+  return named(name, ReduceKind::all);
 }
 
 std::string_view name_of(AtomicKind kind) {
@@ -118,7 +120,16 @@ std::string_view name_of(AtomicKind kind) {
 }
 
 std::string_view name_of(InputPrecision precision) {
-  return precision == InputPrecision::tf32 ? "tf32" : "ieee";
+  switch (precision) {
+    case InputPrecision::ieee: return "ieee";
+    case InputPrecision::tf32: return "tf32";
+    case InputPrecision::tf32x3: return "tf32x3";
+  }
+  __builtin_unreachable();
+}
+
+std::optional<InputPrecision> parse_input_precision(std::string_view name) {
+  return named(name, InputPrecision::tf32x3);
 }
 
 std::string_view name_of(CachePolicy policy) {
@@ -138,9 +149,7 @@ std::string_view name_of(CachePolicy policy) {
 }
 
 std::optional<CachePolicy> parse_cache_policy(std::string_view name) {
-  for (int i = 0; i <= static_cast<int>(CachePolicy::wt); ++i)
-    if (name_of(static_cast<CachePolicy>(i)) == name) return static_cast<CachePolicy>(i);
-  return std::nullopt;
+  return named(name, CachePolicy::wt);
 }
 
 bool fits_loads(CachePolicy policy) { return policy <= CachePolicy::cv; }

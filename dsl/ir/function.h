@@ -105,9 +105,10 @@ struct Text {
 };
 
 // What a matrix product makes of f32 operands: nothing (ieee), or it rounds them to 10 bits of
-// mantissa, with which tensor cores multiply (tf32, runtime/base/tf32.h); sums are f32 either way.
-// tf32 is a permission: a target without such tensor cores multiplies as with ieee.
-enum class InputPrecision : std::uint8_t { ieee, tf32 };
+// mantissa, with which tensor cores multiply (tf32, runtime/base/tf32.h), or takes each as the sum
+// of two such numbers and leaves out the product of the lesser ones (tf32x3); sums are f32 always.
+// Both are permissions: a target without such tensor cores multiplies as with ieee.
+enum class InputPrecision : std::uint8_t { ieee, tf32, tf32x3 };
 struct Precision {
   InputPrecision input = InputPrecision::ieee;
   bool operator==(const Precision&) const = default;
@@ -277,6 +278,7 @@ std::optional<ReduceKind> parse_reduce_kind(std::string_view name);
 std::string_view name_of(AtomicKind kind);
 std::optional<AtomicKind> parse_atomic_kind(std::string_view name);
 std::string_view name_of(InputPrecision precision);
+std::optional<InputPrecision> parse_input_precision(std::string_view name);
 std::string_view name_of(CachePolicy policy);
 std::optional<CachePolicy> parse_cache_policy(std::string_view name);
 bool fits_loads(CachePolicy policy);

@@ -362,7 +362,8 @@ Types dot(const RuleContext& site) {
   site.expect(a.shape[1] == b.shape[0], "inner sizes differ: a is ", a.shape, ", b is ", b.shape,
               "; a's columns must equal b's rows");
   site.expect(site.get<Precision>().input == InputPrecision::ieee || a.dtype == DType::f32,
-              "the operands are ", a.dtype, "; only f32 is rounded to tf32");
+              "the operands are ", a.dtype, "; only f32 is multiplied as ",
+              name_of(site.get<Precision>().input));
   Type result = Type::tile(product_dtype(a.dtype), {a.shape[0], b.shape[1]});
   site.expect(acc == result, "the accumulator is ", acc, "; for these operands it must be ",
               result);

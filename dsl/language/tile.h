@@ -395,9 +395,11 @@ void form_clusters(int programs, std::source_location where = std::source_locati
 // the interpreter.
 Tile cluster_reduce(const Operand& x, ir::ReduceKind kind);
 
-// acc + a b, with a [M, K], b [K, N]. f16 and bf16 accumulate in f32, small integers in i32. With
+// acc + a b, with a [M, K], b [K, N], or with a third axis in front of each, along which there are
+// so many products (words/products.h). f16 and bf16 accumulate in f32, small integers in i32. With
 // tf32, operands of f32 may be rounded to 10 bits of mantissa, so that tensor cores can multiply
-// them: a relative error of 2^-10 of each |a b|. GPUs do so, the host multiplies f32.
+// them: a relative error of 2^-10 of each |a b|; with tf32x3 they are split in two such numbers,
+// and three products are made of them: 2^-19. GPUs do so, the host multiplies f32.
 using ir::InputPrecision;
 Tile dot(const Operand& a, const Operand& b);
 Tile dot(const Operand& a, const Operand& b, const Operand& acc,

@@ -1,5 +1,4 @@
-// Memory operations, reductions and the matrix product of the language.
-#include "dsl/ir/type_rules.h"
+// Memory operations and reductions of the language.
 #include "dsl/language/operands.h"
 #include "dsl/language/tile.h"
 #include "dsl/language/tracer.h"
@@ -164,24 +163,6 @@ void form_clusters(int programs, std::source_location where) {
 Tile cluster_reduce(const Operand& x, ir::ReduceKind kind) {
   OperationUse site("cluster_reduce", x.where);
   return site.append(Op::cluster_reduce_, {site.tile(x)}, ir::Reduction{kind, 0});
-}
-
-Tile dot(const Operand& a, const Operand& b) { return dot(a, b, Operand(0, a.where)); }
-
-Tile dot(const Operand& a, const Operand& b, const Operand& acc, InputPrecision precision) {
-  OperationUse site("dot", a.where);
-  Tile left = site.tile(a), right = site.tile(b);
-  ir::Precision input{precision};
-  if (!acc.is_number()) return site.append(Op::dot_, {left, right, site.tile(acc)}, input);
-  ir::Type from = left.type();
-  site.expect(from.shape.rank() == 2 && right.shape().rank() == 2, "the operands are ", from,
-              " and ", right.type(), "; each must have two axes");
-  DType dtype = ir::product_dtype(from.dtype);
-  return site.append(
-      Op::dot_,
-      {left, right,
-       site.fit(acc, ir::Type::tile(dtype, {from.shape[0], right.shape()[1]}), "the accumulator")},
-      input);
 }
 
 }  // namespace tilewright::dsl

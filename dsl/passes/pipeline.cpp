@@ -37,6 +37,8 @@ constexpr std::array constraints = {
                "an expansion brings constants and splats that fold with what is around"},
     Constraint{"widen_reductions", "common_subexpressions",
                "two sums of one tile bring the same cast"},
+    Constraint{"split_products", "common_subexpressions",
+               "two products of one operand split it alike"},
     Constraint{"expand_math", "hoist_invariants",
                "coefficients that an expansion puts into a loop belong outside"},
     Constraint{"simplify", "hoist_invariants",

@@ -128,6 +128,15 @@ class Parser {
     return *value;
   }
 
+  // What `parse` makes of a word, one of the names that it knows.
+  template <typename Parse>
+  auto one_of(const std::string& what, Parse parse) {
+    Token token = expect(TokenKind::word, what);
+    auto found = parse(token.text);
+    if (!found) raise_at(token, token.describe() + " is not " + what);
+    return *found;
+  }
+
   // Values
 
   Token value_name() { return named(TokenKind::value, "a value, as in '%name'"); }
@@ -173,12 +182,7 @@ class Parser {
 
   // Types
 
-  DType dtype() {
-    Token token = expect(TokenKind::word, "an element type");
-    auto found = parse_dtype(token.text);
-    if (!found) raise_at(token, token.describe() + " is not an element type");
-    return *found;
-  }
+  DType dtype() { return one_of("an element type", parse_dtype); }
 
   Shape shape() {
     expect_mark("[");
@@ -324,11 +328,13 @@ class Parser {
         bool has_policy = lexer_.peek().kind == TokenKind::word;
         return BlockAccess{block, has_policy ? cache_policy() : CachePolicy::normal};
       }
-      case ImmediateKind::reduction: return reduction();
+      case ImmediateKind::reduction:
+        return Reduction{one_of("a kind of reduction", parse_reduce_kind), integer<int>("an axis")};
       case ImmediateKind::atomic: return atomic();
       case ImmediateKind::text:
         return Text{expect(TokenKind::symbol, "a text, as in '@\"x\"'").text};
-      case ImmediateKind::precision: expect_word("tf32"); return Precision{InputPrecision::tf32};
+      case ImmediateKind::precision:
+        return Precision{one_of("a precision of operands", parse_input_precision)};
     }
     raise_internal_error("a scalar is read with its type", std::source_location::current());
   }
@@ -344,19 +350,7 @@ class Parser {
     return result;
   }
 
-  CachePolicy cache_policy() {
-    Token token = expect(TokenKind::word, "a cache policy");
-    auto policy = parse_cache_policy(token.text);
-    if (!policy) raise_at(token, token.describe() + " is not a cache policy");
-    return *policy;
-  }
-
-  Immediate reduction() {
-    Token token = expect(TokenKind::word, "a kind of reduction");
-    auto kind = parse_reduce_kind(token.text);
-    if (!kind) raise_at(token, token.describe() + " is not a kind of reduction");
-    return Reduction{*kind, integer<int>("an axis")};
-  }
+  CachePolicy cache_policy() { return one_of("a cache policy", parse_cache_policy); }
 
   Immediate atomic() {
     Token token = expect(TokenKind::word, "a kind of atomic operation");
@@ -418,7 +412,6 @@ class Parser {
     if (lexer_.peek().is(TokenKind::word, "with")) {
       lexer_.take();
       expect_mark("(");
-      std::vector<std::pair<Token, Value>> carried;
       do {
         Token param = value_name();
         expect_mark("=");
