@@ -56,9 +56,18 @@ std::optional<Op> combining_op(AtomicKind kind) {
     case AtomicKind::and_: return Op::and_;
     case AtomicKind::or_: return Op::or_;
     case AtomicKind::xor_: return Op::xor_;
-    case AtomicKind::exchange: return std::nullopt;
+    case AtomicKind::exchange:
+    case AtomicKind::compare_exchange: return std::nullopt;
   }
   __builtin_unreachable();
+}
+
+// Whether memory holds just the bits of an element.
+bool holds(DType dtype, std::int64_t address, const TileData& expected, std::size_t i) {
+  std::array<std::byte, 8> bits{};
+  write_element(dtype, reinterpret_cast<std::int64_t>(bits.data()), expected, i);
+  return std::memcmp(bits.data(), reinterpret_cast<const void*>(address),
+                     static_cast<std::size_t>(size_bytes(dtype))) == 0;
 }
 
 // What memory the kernel may touch.
@@ -290,6 +299,7 @@ class Interpreter {
   void atomic(const Inst& inst) {
     const TileData &ptr = data(inst.operands[0]), &value = data(inst.operands[1]);
     const TileData* mask = inst.operands.size() > 2 ? &data(inst.operands[2]) : nullptr;
+    const TileData* expected = inst.operands.size() > 3 ? &data(inst.operands[3]) : nullptr;
     const Type& t = type(inst.results[0]);
     auto old = std::make_shared<TileData>(t);
     TileData made(t);
@@ -305,6 +315,7 @@ class Interpreter {
       if (mask != nullptr && mask->integer[i] == 0) continue;
       bounds_(inst, ptr.param, ptr.integer[i], size_bytes(t.dtype));
       read_element(t.dtype, ptr.integer[i], *old, i);
+      if (expected != nullptr && !holds(t.dtype, ptr.integer[i], *expected, i)) continue;
       std::array<Column, 2> both = {one(old->column(), i), one(value.column(), i)};
       if (op) evaluate_elements(*op, t.dtype, t.dtype, both, one(made.mutable_column(), i), 1);
       write_element(t.dtype, ptr.integer[i], op ? made : value, i);

@@ -115,8 +115,44 @@ std::string_view name_of(AtomicKind kind) {
     case AtomicKind::or_: return "or";
     case AtomicKind::xor_: return "xor";
     case AtomicKind::exchange: return "exchange";
+    case AtomicKind::compare_exchange: return "compare_exchange";
   }
   __builtin_unreachable();
+}
+
+std::string_view name_of(MemoryOrder order) {
+  switch (order) {
+    case MemoryOrder::relaxed: return "relaxed";
+    case MemoryOrder::acquire: return "acquire";
+    case MemoryOrder::release: return "release";
+    case MemoryOrder::acq_rel: return "acq_rel";
+  }
+  __builtin_unreachable();
+}
+
+std::optional<MemoryOrder> parse_memory_order(std::string_view name) {
+  return named(name, MemoryOrder::acq_rel);
+}
+
+std::string_view name_of(MemoryScope scope) {
+  switch (scope) {
+    case MemoryScope::cta: return "cta";
+    case MemoryScope::gpu: return "gpu";
+    case MemoryScope::sys: return "sys";
+  }
+  __builtin_unreachable();
+}
+
+std::optional<MemoryScope> parse_memory_scope(std::string_view name) {
+  return named(name, MemoryScope::sys);
+}
+
+bool acquires(MemoryOrder order) {
+  return order == MemoryOrder::acquire || order == MemoryOrder::acq_rel;
+}
+
+bool releases(MemoryOrder order) {
+  return order == MemoryOrder::release || order == MemoryOrder::acq_rel;
 }
 
 std::string_view name_of(InputPrecision precision) {
@@ -165,9 +201,7 @@ CachePolicy cache_policy(const Inst& inst) {
 }
 
 std::optional<AtomicKind> parse_atomic_kind(std::string_view name) {
-  for (int i = 0; i <= static_cast<int>(AtomicKind::exchange); ++i)
-    if (name_of(static_cast<AtomicKind>(i)) == name) return static_cast<AtomicKind>(i);
-  return std::nullopt;
+  return named(name, AtomicKind::compare_exchange);
 }
 
 namespace {
@@ -241,7 +275,10 @@ class FunctionHasher {
     if (auto* a = std::get_if<Access>(&imm)) hasher_.add(a->cache);
     if (auto* a = std::get_if<BlockAccess>(&imm)) hasher_.add(a->shape).add(a->cache);
     if (auto* r = std::get_if<Reduction>(&imm)) hasher_.add(r->kind).add(r->axis);
-    if (auto* a = std::get_if<Atomic>(&imm)) hasher_.add(a->kind);
+    if (auto* a = std::get_if<Atomic>(&imm)) {
+      hasher_.add(a->kind);
+      if (*a != Atomic{a->kind}) hasher_.add(a->order).add(a->scope);
+    }
     if (auto* t = std::get_if<Text>(&imm)) hasher_.add(t->text);
     if (auto* p = std::get_if<Precision>(&imm)) hasher_.add(p->input);
   }

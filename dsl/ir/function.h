@@ -93,9 +93,19 @@ struct Reduction {
   int axis;
   bool operator==(const Reduction&) const = default;
 };
-enum class AtomicKind : std::uint8_t { add, max, min, and_, or_, xor_, exchange };
+enum class AtomicKind : std::uint8_t { add, max, min, and_, or_, xor_, exchange, compare_exchange };
+// Which accesses of memory, by all threads of the program, are ordered by an atomic one: none
+// (relaxed); those that follow come after it (acquire); those before it come before (release);
+// both. Where an acquire reads what a release wrote, it sees all that the other program wrote
+// before. Arrays that a program only reads do not change while it runs.
+enum class MemoryOrder : std::uint8_t { relaxed, acquire, release, acq_rel };
+// Who sees that order, and the operation as one: threads of the same program, of the GPU, or of all
+// of the machine. A host knows no smaller circle than all.
+enum class MemoryScope : std::uint8_t { cta, gpu, sys };
 struct Atomic {
   AtomicKind kind;
+  MemoryOrder order = MemoryOrder::relaxed;
+  MemoryScope scope = MemoryScope::gpu;
   bool operator==(const Atomic&) const = default;
 };
 
@@ -277,12 +287,18 @@ std::string_view name_of(ReduceKind kind);
 std::optional<ReduceKind> parse_reduce_kind(std::string_view name);
 std::string_view name_of(AtomicKind kind);
 std::optional<AtomicKind> parse_atomic_kind(std::string_view name);
+std::string_view name_of(MemoryOrder order);
+std::optional<MemoryOrder> parse_memory_order(std::string_view name);
+std::string_view name_of(MemoryScope scope);
+std::optional<MemoryScope> parse_memory_scope(std::string_view name);
 std::string_view name_of(InputPrecision precision);
 std::optional<InputPrecision> parse_input_precision(std::string_view name);
 std::string_view name_of(CachePolicy policy);
 std::optional<CachePolicy> parse_cache_policy(std::string_view name);
 bool fits_loads(CachePolicy policy);
 bool fits_stores(CachePolicy policy);
+bool acquires(MemoryOrder order);
+bool releases(MemoryOrder order);
 // Of a load or store; normal for any other instruction.
 CachePolicy cache_policy(const Inst& inst);
 

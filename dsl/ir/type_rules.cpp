@@ -260,8 +260,15 @@ Types atomic(const RuleContext& site) {
   expect_written(site);
   AtomicKind kind = site.get<Atomic>().kind;
   DType dtype = site.operand(0).dtype;
+  bool compares = kind == AtomicKind::compare_exchange;
   bool computes = kind == AtomicKind::add || kind == AtomicKind::max || kind == AtomicKind::min;
-  bool takes_floats = computes || kind == AtomicKind::exchange;
+  bool takes_floats = computes || compares || kind == AtomicKind::exchange;
+  site.expect(compares == (site.operands.size() == 4), "there are ", site.operands.size(),
+              " operands; compare_exchange takes 4, and ", name_of(kind), " is",
+              compares ? "" : " not", " that");
+  if (compares)
+    site.expect(site.operand(3) == site.operand(1), "what is expected is ", site.operand(3),
+                ", the value ", site.operand(1), "; they must be of one type");
   bool takes = is_floating(dtype) ? takes_floats && bit_width(dtype) >= (computes ? 16 : 32)
                                   : is_integer(dtype) && bit_width(dtype) >= 32;
   site.expect(takes, "the elements are ", dtype, "; ", name_of(kind), " takes integers",

@@ -24,7 +24,7 @@
 //   dot of f32                   as f32 (ieee) unless told tf32    tf32 unless told ieee
 //   dot of integers              i32 sums                          the same
 //   load, masked off             0 without `other`                 undefined without `other`
-//   atomics                      relaxed, over the device          acquire and release by default
+//   atomics                      relaxed unless told               acquire and release by default
 //   range                        traced once; a step may be        may say num_stages and the like
 //                                negative
 //   &&, ||                       of bools, both sides computed     `and`, `or`
@@ -346,26 +346,43 @@ Tile load(const Operand& pointer, const Operand& mask, const Operand& other,
 void store(const Operand& pointer, const Operand& value, CachePolicy cache = CachePolicy::normal);
 void store(const Operand& pointer, const Operand& value, const Operand& mask,
            CachePolicy cache = CachePolicy::normal);
-// Atomic read-modify-write operations: relaxed, unordered among elements, with the scope of the
-// whole device. They return the former value, zero where masked off. For integers of 32 or 64 bits,
-// for floats of 32 or 64 bits (add, max, min, exchange), and for floats of 16 bits (without
-// exchange).
+// Atomic read-modify-write operations, unordered among elements. They return the former value, zero
+// where masked off. For integers of 32 or 64 bits, for floats of 32 or 64 bits (add, max, min,
+// exchange), and for floats of 16 bits (without exchange).
+//
+// An order says which other accesses stay before or after it (acquire, release, acq_rel; Triton's
+// default is acq_rel), and a scope in whose eyes: cta, gpu, sys (ir/function.h). Programs that wait
+// for each other must run at the same time, which nothing promises but for those of a cluster.
+using ir::MemoryOrder;
+using ir::MemoryScope;
+struct Ordering {
+  MemoryOrder order = MemoryOrder::relaxed;
+  MemoryScope scope = MemoryScope::gpu;
+  constexpr Ordering() = default;
+  constexpr Ordering(MemoryOrder order, MemoryScope scope = MemoryScope::gpu)
+      : order(order), scope(scope) {}
+  constexpr Ordering(MemoryScope scope) : scope(scope) {}
+};
 Tile atomic(ir::AtomicKind kind, const Operand& pointer, const Operand& value,
-            const std::optional<Operand>& mask = {});
+            const std::optional<Operand>& mask = {}, Ordering ordering = {});
 Tile atomic_add(const Operand& pointer, const Operand& value,
-                const std::optional<Operand>& mask = {});
+                const std::optional<Operand>& mask = {}, Ordering ordering = {});
 Tile atomic_max(const Operand& pointer, const Operand& value,
-                const std::optional<Operand>& mask = {});
+                const std::optional<Operand>& mask = {}, Ordering ordering = {});
 Tile atomic_min(const Operand& pointer, const Operand& value,
-                const std::optional<Operand>& mask = {});
+                const std::optional<Operand>& mask = {}, Ordering ordering = {});
 Tile atomic_and(const Operand& pointer, const Operand& value,
-                const std::optional<Operand>& mask = {});
+                const std::optional<Operand>& mask = {}, Ordering ordering = {});
 Tile atomic_or(const Operand& pointer, const Operand& value,
-               const std::optional<Operand>& mask = {});
+               const std::optional<Operand>& mask = {}, Ordering ordering = {});
 Tile atomic_xor(const Operand& pointer, const Operand& value,
-                const std::optional<Operand>& mask = {});
+                const std::optional<Operand>& mask = {}, Ordering ordering = {});
 Tile atomic_exchange(const Operand& pointer, const Operand& value,
-                     const std::optional<Operand>& mask = {});
+                     const std::optional<Operand>& mask = {}, Ordering ordering = {});
+// Where memory holds just the bits of `expected`, `value` takes its place; gives what was there.
+// For integers and floats of 32 or 64 bits.
+Tile atomic_cas(const Operand& pointer, const Operand& expected, const Operand& value,
+                const std::optional<Operand>& mask = {}, Ordering ordering = {});
 Desc make_desc(const Operand& base, const std::vector<Operand>& sizes,
                const std::vector<Operand>& strides);  // a size below 0 is as 0: nothing is inside
 Tile load(const Desc& desc, const std::vector<Operand>& offsets, const Shape& block,

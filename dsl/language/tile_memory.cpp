@@ -69,34 +69,50 @@ void store(const Operand& pointer, const Operand& value, const Operand& mask, Ca
 }
 
 Tile atomic(ir::AtomicKind kind, const Operand& pointer, const Operand& value,
-            const std::optional<Operand>& mask) {
+            const std::optional<Operand>& mask, Ordering ordering) {
   OperationUse site("atomic", pointer.where);
   Tile to = pointer_of(site, pointer);
   std::vector<Tile> operands = {to, site.fit(value, pointee(to), "the value")};
   if (mask) operands.push_back(mask_of(site, *mask, to));
-  return site.append(Op::atomic_, operands, ir::Atomic{kind});
+  return site.append(Op::atomic_, operands, ir::Atomic{kind, ordering.order, ordering.scope});
 }
-Tile atomic_add(const Operand& pointer, const Operand& value, const std::optional<Operand>& mask) {
-  return atomic(ir::AtomicKind::add, pointer, value, mask);
+Tile atomic_cas(const Operand& pointer, const Operand& expected, const Operand& value,
+                const std::optional<Operand>& mask, Ordering ordering) {
+  OperationUse site("atomic", pointer.where);
+  Tile to = pointer_of(site, pointer);
+  Tile with = site.fit(value, pointee(to), "the value");
+  Tile lanes = mask_of(site, mask.value_or(Operand(1, pointer.where)), to);
+  Tile known = site.fit(expected, pointee(to), "what is expected");
+  return site.append(Op::atomic_, {to, with, lanes, known},
+                     ir::Atomic{ir::AtomicKind::compare_exchange, ordering.order, ordering.scope});
 }
-Tile atomic_max(const Operand& pointer, const Operand& value, const std::optional<Operand>& mask) {
-  return atomic(ir::AtomicKind::max, pointer, value, mask);
+Tile atomic_add(const Operand& pointer, const Operand& value, const std::optional<Operand>& mask,
+                Ordering ordering) {
+  return atomic(ir::AtomicKind::add, pointer, value, mask, ordering);
 }
-Tile atomic_min(const Operand& pointer, const Operand& value, const std::optional<Operand>& mask) {
-  return atomic(ir::AtomicKind::min, pointer, value, mask);
+Tile atomic_max(const Operand& pointer, const Operand& value, const std::optional<Operand>& mask,
+                Ordering ordering) {
+  return atomic(ir::AtomicKind::max, pointer, value, mask, ordering);
 }
-Tile atomic_and(const Operand& pointer, const Operand& value, const std::optional<Operand>& mask) {
-  return atomic(ir::AtomicKind::and_, pointer, value, mask);
+Tile atomic_min(const Operand& pointer, const Operand& value, const std::optional<Operand>& mask,
+                Ordering ordering) {
+  return atomic(ir::AtomicKind::min, pointer, value, mask, ordering);
 }
-Tile atomic_or(const Operand& pointer, const Operand& value, const std::optional<Operand>& mask) {
-  return atomic(ir::AtomicKind::or_, pointer, value, mask);
+Tile atomic_and(const Operand& pointer, const Operand& value, const std::optional<Operand>& mask,
+                Ordering ordering) {
+  return atomic(ir::AtomicKind::and_, pointer, value, mask, ordering);
 }
-Tile atomic_xor(const Operand& pointer, const Operand& value, const std::optional<Operand>& mask) {
-  return atomic(ir::AtomicKind::xor_, pointer, value, mask);
+Tile atomic_or(const Operand& pointer, const Operand& value, const std::optional<Operand>& mask,
+               Ordering ordering) {
+  return atomic(ir::AtomicKind::or_, pointer, value, mask, ordering);
+}
+Tile atomic_xor(const Operand& pointer, const Operand& value, const std::optional<Operand>& mask,
+                Ordering ordering) {
+  return atomic(ir::AtomicKind::xor_, pointer, value, mask, ordering);
 }
 Tile atomic_exchange(const Operand& pointer, const Operand& value,
-                     const std::optional<Operand>& mask) {
-  return atomic(ir::AtomicKind::exchange, pointer, value, mask);
+                     const std::optional<Operand>& mask, Ordering ordering) {
+  return atomic(ir::AtomicKind::exchange, pointer, value, mask, ordering);
 }
 
 Desc make_desc(const Operand& base, const std::vector<Operand>& sizes,

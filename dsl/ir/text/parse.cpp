@@ -352,11 +352,16 @@ class Parser {
 
   CachePolicy cache_policy() { return one_of("a cache policy", parse_cache_policy); }
 
+  // The kind, and an order and a scope where these are not the usual ones.
   Immediate atomic() {
-    Token token = expect(TokenKind::word, "a kind of atomic operation");
-    auto kind = parse_atomic_kind(token.text);
-    if (!kind) raise_at(token, token.describe() + " is not a kind of atomic operation");
-    return Atomic{*kind};
+    Atomic result{one_of("a kind of atomic operation", parse_atomic_kind)};
+    if (auto order = parse_memory_order(lexer_.peek().text)) {
+      result.order = *order;
+      lexer_.take();
+    }
+    if (lexer_.peek().kind == TokenKind::word)
+      result.scope = one_of("an order or a scope of memory", parse_memory_scope);
+    return result;
   }
 
   // The number stands before the type that says how to read it.

@@ -87,7 +87,12 @@ std::string immediate_text(const Immediate& immediate) {
     std::string operator()(const Reduction& r) {
       return std::string(name_of(r.kind)) + " " + std::to_string(r.axis);
     }
-    std::string operator()(const Atomic& a) { return std::string(name_of(a.kind)); }
+    std::string operator()(const Atomic& a) {
+      std::string text(name_of(a.kind));
+      if (a.order != MemoryOrder::relaxed) text += " " + std::string(name_of(a.order));
+      if (a.scope != MemoryScope::gpu) text += " " + std::string(name_of(a.scope));
+      return text;
+    }
     std::string operator()(const Precision& p) {
       return p.input == InputPrecision::ieee ? "" : std::string(name_of(p.input));
     }

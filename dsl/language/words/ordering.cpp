@@ -33,9 +33,9 @@ std::int64_t greatest(DType signed_integer) {
 }
 
 // The numbers along one axis of a tile, as keys that integers order.
-class Ordering {
+class KeyOrder {
  public:
-  Ordering(std::string_view word, const Operand& x, int axis, bool descending)
+  KeyOrder(std::string_view word, const Operand& x, int axis, bool descending)
       : site_(word, x.where), tile_(operand(x)), descending_(descending) {
     axis_ = site_.axis(axis, tile_.shape().rank());
     size_ = tile_.shape()[axis_];
@@ -189,19 +189,19 @@ std::int64_t size_along(const Operand& x, int axis) {
 }  // namespace
 
 Tile sort(const Operand& x, int axis, bool descending) {
-  return Ordering("sort", x, axis, descending).sorted(size_along(x, axis));
+  return KeyOrder("sort", x, axis, descending).sorted(size_along(x, axis));
 }
 
 ElementAndIndex sort_with_index(const Operand& x, int axis, bool descending) {
-  return Ordering("sort", x, axis, descending).with_index(size_along(x, axis));
+  return KeyOrder("sort", x, axis, descending).with_index(size_along(x, axis));
 }
 
 Tile topk(const Operand& x, std::int64_t k, int axis) {
-  return Ordering("topk", x, axis, true).sorted(k);
+  return KeyOrder("topk", x, axis, true).sorted(k);
 }
 
 ElementAndIndex topk_with_index(const Operand& x, std::int64_t k, int axis) {
-  return Ordering("topk", x, axis, true).with_index(k);
+  return KeyOrder("topk", x, axis, true).with_index(k);
 }
 
 Tile histogram(const Operand& x, std::int64_t bins) {
