@@ -390,7 +390,8 @@ class Interpreter {
     auto below = [u64](std::int64_t a, std::int64_t b) {
       return u64 ? static_cast<std::uint64_t>(a) < static_cast<std::uint64_t>(b) : a < b;
     };
-    while (below(index, high)) {
+    auto goes_on = [&] { return !ends_by_condition(inst) || carried[0]->integer[0] != 0; };
+    while (below(index, high) && goes_on()) {
       require(u64 || step > 0, "[loop] ", describe(inst.where), ": the step is ", step,
               "; it must be positive");
       set_integer(body.params[0], index);

@@ -155,6 +155,10 @@ bool releases(MemoryOrder order) {
   return order == MemoryOrder::release || order == MemoryOrder::acq_rel;
 }
 
+bool ends_by_condition(const Inst& inst) {
+  return inst.op == Op::loop_ && inst.get<LoopEnd>().by_condition;
+}
+
 std::string_view name_of(InputPrecision precision) {
   switch (precision) {
     case InputPrecision::ieee: return "ieee";
@@ -265,7 +269,9 @@ class FunctionHasher {
   }
 
   void immediate(const Immediate& imm) {
-    hasher_.add(imm.index());
+    // The usual end of a loop is nothing to tell of.
+    const bool is_usual = imm == Immediate(LoopEnd{});
+    hasher_.add(is_usual ? std::size_t{0} : imm.index());
     if (auto* s = std::get_if<Scalar>(&imm)) hasher_.add(s->dtype).add(s->integer).add(s->floating);
     if (auto* b = std::get_if<Bounds>(&imm)) hasher_.add(b->start).add(b->end);
     if (auto* a = std::get_if<Axis>(&imm)) hasher_.add(a->axis);

@@ -124,8 +124,14 @@ struct Precision {
   bool operator==(const Precision&) const = default;
 };
 
+// Whether a loop ends by a condition, its first carried value, beside its bounds.
+struct LoopEnd {
+  bool by_condition = false;
+  bool operator==(const LoopEnd&) const = default;
+};
+
 using Immediate = std::variant<std::monostate, Scalar, Bounds, Axis, Extent, Permutation, DType,
-                               Access, Reduction, Atomic, Text, Precision, BlockAccess>;
+                               Access, Reduction, Atomic, Text, Precision, BlockAccess, LoopEnd>;
 
 // Where all threads of a block meet before an instruction goes on: before it touches its array, or
 // before it writes its scratch, so that no thread still has to do with what is there.
@@ -299,6 +305,8 @@ bool fits_loads(CachePolicy policy);
 bool fits_stores(CachePolicy policy);
 bool acquires(MemoryOrder order);
 bool releases(MemoryOrder order);
+// Whether it is a loop that ends by a condition.
+bool ends_by_condition(const Inst& inst);
 // Of a load or store; normal for any other instruction.
 CachePolicy cache_policy(const Inst& inst);
 

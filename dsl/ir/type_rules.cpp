@@ -385,6 +385,11 @@ Types loop(const RuleContext& site) {
   Types carried(site.operands.begin() + 3, site.operands.end());
   site.expect(site.yielded.size() == 1 && site.yielded[0] == carried,
               "the body yields other types than the carried values have");
+  if (site.get<LoopEnd>().by_condition)
+    site.expect(!carried.empty() && carried[0] == Type::scalar(DType::boolean),
+                "it ends by a condition, and the first carried value is ",
+                carried.empty() ? std::string("missing") : to_string(carried[0]),
+                "; it must be a bool scalar");
   return carried;
 }
 

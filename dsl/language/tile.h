@@ -458,6 +458,14 @@ class range {
   bool goes_down_ = false;
 };
 
+// Runs the body as long as the condition, a bool scalar, is true before a turn. Both are traced,
+// the condition twice; variables assigned in the body are those that it sees next.
+void while_(const std::function<Tile()>& condition, const std::function<void()>& body,
+            std::source_location where = std::source_location::current());
+
+// Ends the program where the condition, a bool scalar, is true. Not inside of loops and ifs.
+void return_if(const Operand& condition);
+
 // Runs one of two bodies, chosen at run time by a bool scalar; variables assigned in them keep what
 // the chosen body gave.
 void if_(

@@ -91,6 +91,32 @@ TEST(AtomicCas, OfFloatsComparesTheirBits) {
       std::vector<double>{-0.0, -0.0, NAN}, std::vector<double>(3));
 }
 
+// What one program does at a time: adds one to a counter that is not atomic, under a lock.
+ir::Function counting_under_a_lock() {
+  return Kernel("count",
+                [](Pointer lock, Pointer counter, Pointer table) {
+                  while_([&] { return atomic_cas(lock, 0, 1, {}, MemoryOrder::acquire) != 0; },
+                         [] {});
+                  Tile at = arange(0, 64);
+                  Tile before = load(counter), row = load(table + at);
+                  store(counter, before + 1);
+                  store(table + at, row + at);
+                  atomic_exchange(lock, 0, {}, MemoryOrder::release);
+                })
+      .trace({i32, i32, i32});
+}
+
+TEST(AtomicOrder, ALockLetsOneProgramInAtATime) {
+  constexpr std::int64_t programs = 64;
+  for (const auto& [lock, counter, table] :
+       results(counting_under_a_lock(), programs, Whole(1), Whole(1), Whole(64))) {
+    EXPECT_EQ(lock[0], 0);
+    EXPECT_EQ(counter[0], programs);
+    for (std::size_t i = 0; i < table.size(); ++i)
+      EXPECT_EQ(table[i], programs * static_cast<std::int64_t>(i));
+  }
+}
+
 // The last program to come adds up what all have left.
 TEST(AtomicOrder, TheLastToArriveSeesWhatAllWrote) {
   constexpr std::int64_t programs = 32;

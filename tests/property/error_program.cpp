@@ -281,7 +281,8 @@ class Transformation {
         companions_[body.params[i]] = params[next++];
     }
     insts(body);
-    auto results = builder_.close_loop(low, high, step, inits, yields(body));
+    auto results =
+        builder_.close_loop(low, high, step, inits, yields(body), inst.get<ir::LoopEnd>());
     define(inst, results);
   }
 

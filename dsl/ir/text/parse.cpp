@@ -335,8 +335,10 @@ class Parser {
         return Text{expect(TokenKind::symbol, "a text, as in '@\"x\"'").text};
       case ImmediateKind::precision:
         return Precision{one_of("a precision of operands", parse_input_precision)};
+      case ImmediateKind::loop_end: break;
     }
-    raise_internal_error("a scalar is read with its type", std::source_location::current());
+    raise_internal_error("scalars and loops are read by themselves",
+                         std::source_location::current());
   }
 
   Immediate permutation() {
@@ -414,6 +416,9 @@ class Parser {
     std::size_t outside = names_.count();
     Token index = value_name();
     std::vector<Value> params = {define(index, function_.type(inst.operands.front()))};
+    const bool by_condition = lexer_.peek().is(TokenKind::word, "while");
+    if (by_condition) lexer_.take();
+    inst.immediate = LoopEnd{by_condition};
     if (lexer_.peek().is(TokenKind::word, "with")) {
       lexer_.take();
       expect_mark("(");
