@@ -188,7 +188,7 @@ class Interpreter {
                                              type(inst.results[0]), inst.get<Precision>().input));
       case OpClass::exchange: return exchange(inst);
       case OpClass::control: return inst.op == Op::loop_ ? loop(inst) : branch(inst);
-      case OpClass::hint: return inst.op == Op::print_ ? print(inst) : void();
+      case OpClass::hint: return hint(inst);
     }
   }
 
@@ -367,16 +367,36 @@ class Interpreter {
     });
   }
 
-  void print(const Inst& inst) {
+  void hint(const Inst& inst) {
+    if (inst.op == Op::print_)
+      write_text(message(inst, inst.operands, 0));
+    else if (inst.op == Op::assert_)
+      require_all(inst);
+  }
+
+  // The text with the values, of which tiles give the element.
+  std::string message(const Inst& inst, std::span<const Value> values, std::size_t element) const {
     std::vector<DType> dtypes;
     std::vector<std::uint64_t> words;
-    for (Value operand : inst.operands) {
-      dtypes.push_back(type(operand).dtype);
+    for (Value value : values) {
+      dtypes.push_back(type(value).dtype);
+      const std::size_t i = type(value).is_scalar() ? 0 : element;
       words.push_back(is_floating(dtypes.back())
-                          ? std::bit_cast<std::uint64_t>(data(operand).floating[0])
-                          : static_cast<std::uint64_t>(scalar(operand)));
+                          ? std::bit_cast<std::uint64_t>(data(value).floating[i])
+                          : static_cast<std::uint64_t>(data(value).integer[i]));
     }
-    write_message(message_format(inst.get<Text>().text, dtypes).c_str(), words.data());
+    return message_text(message_format(inst.get<Text>().text, dtypes).c_str(), words.data());
+  }
+
+  void require_all(const Inst& inst) const {
+    const std::vector<std::int64_t>& conditions = data(inst.operands[0]).integer;
+    const auto broken =
+        static_cast<std::size_t>(std::ranges::find(conditions, 0) - conditions.begin());
+    if (broken == conditions.size()) return;
+    const Shape& shape = type(inst.operands[0]).shape;
+    raise_error(assertion_text(function_.name, inst.where, program_, shape,
+                               static_cast<std::int64_t>(broken),
+                               message(inst, std::span(inst.operands).subspan(1), broken)));
   }
 
   void loop(const Inst& inst) {

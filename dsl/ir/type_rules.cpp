@@ -319,14 +319,31 @@ Types prefetch_desc(const RuleContext& site) {
   return {};
 }
 
+void expect_places(const RuleContext& site, std::size_t values) {
+  auto count = static_cast<std::size_t>(placeholder_count(site.get<Text>().text));
+  site.expect(count == values, "the text has ", count, " places for values, ", values,
+              " are given; write {} for each");
+}
+
 Types print_(const RuleContext& site) {
-  const std::string& text = site.get<Text>().text;
   for (std::size_t i = 0; i < site.operands.size(); ++i)
     site.expect(site.operand(i).is_value() && site.operand(i).is_scalar(), "operand ", i, " is ",
                 site.operand(i), "; it must be a scalar; reduce a tile to one");
-  auto count = static_cast<std::size_t>(placeholder_count(text));
-  site.expect(count == site.operands.size(), "the text has ", count, " places for values, ",
-              site.operands.size(), " are given; write {} for each");
+  expect_places(site, site.operands.size());
+  return {};
+}
+
+Types assert_(const RuleContext& site) {
+  const Type& condition = site.operand(0);
+  site.expect(condition.is_value() && is_boolean(condition.dtype), "the condition is ", condition,
+              "; it must be bool");
+  for (std::size_t i = 1; i < site.operands.size(); ++i) {
+    const Type& value = site.operand(i);
+    site.expect(value.is_value() && (value.is_scalar() || value.shape == condition.shape), "value ",
+                i - 1, " is ", value, "; it must be a scalar, or have the shape of the condition, ",
+                condition.shape);
+  }
+  expect_places(site, site.operands.size() - 1);
   return {};
 }
 

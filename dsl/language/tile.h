@@ -398,6 +398,14 @@ void prefetch(const Desc& desc, const std::vector<Operand>& offsets, const Shape
 void device_print(const std::string& text, const std::vector<Operand>& values = {},
                   std::source_location where = std::source_location::current());
 
+// Says that all conditions, a bool or a tile of them, hold. Launches of a kernel with
+// Check::asserts (language/kernel.h) raise `Error` where one does not, with the kernel, the
+// program, the first such element of it, and `text` with a value for each "{}": a scalar, or what
+// broadcasts to the shape of the conditions, of which it shows the element. Other launches compute
+// none of this.
+void device_assert(const Operand& condition, const std::string& text = "the condition is false",
+                   const std::vector<Operand>& values = {});
+
 // Reductions along an axis, which goes away unless `keep_dims`.
 Tile reduce(const Operand& x, ir::ReduceKind kind, int axis, bool keep_dims = false);
 Tile sum(const Operand& x, int axis, bool keep_dims = false);

@@ -154,6 +154,17 @@ void device_print(const std::string& text, const std::vector<Operand>& values,
   site.append(Op::print_, operands, ir::Text{text});
 }
 
+void device_assert(const Operand& condition, const std::string& text,
+                   const std::vector<Operand>& values) {
+  OperationUse site("device_assert", condition.where);
+  std::vector<Tile> operands = {site.tile(condition, DType::boolean)};
+  for (const Operand& value : values) {
+    Tile shown = site.tile(value);
+    operands.push_back(shown.shape().empty() ? shown : site.broadcast(shown, operands[0].shape()));
+  }
+  site.append(Op::assert_, operands, ir::Text{text});
+}
+
 Tile reduce(const Operand& x, ir::ReduceKind kind, int axis, bool keep_dims) {
   OperationUse site("reduce", x.where);
   Tile tile = site.tile(x);

@@ -33,6 +33,7 @@ struct Constraint {
   std::string_view first, then, because;
 };
 constexpr std::array constraints = {
+    Constraint{"drop_asserts", "dead_code", "what only an assert needed has no use left"},
     Constraint{"expand_math", "simplify",
                "an expansion brings constants and splats that fold with what is around"},
     Constraint{"widen_reductions", "common_subexpressions",
