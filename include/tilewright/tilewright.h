@@ -19,6 +19,7 @@
 #include "dsl/language/words/math.h"
 #include "dsl/language/words/ordering.h"
 #include "dsl/language/words/products.h"
+#include "dsl/language/words/scaled_products.h"
 #include "dsl/launch/compile.h"
 #include "dsl/launch/gpu_host.h"
 #include "dsl/target/target.h"
