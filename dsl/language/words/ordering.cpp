@@ -49,6 +49,15 @@ class KeyOrder {
     return number_of(first(keys[0], count));
   }
 
+  // Of keys that rise and then fall, or the other way round.
+  Tile merged() {
+    site_.expect(full_ == size_, "axis ", axis_, " of ", tile_.type(), " has ", size_,
+                 " elements; what is merged must be a power of two");
+    Tiles keys{keys_of().tile()};
+    merge(keys, places(full_), full_);
+    return number_of(keys[0]);
+  }
+
   ElementAndIndex with_index(std::int64_t count) {
     expect_count(count);
     // What is filled up stands behind all, by its place.
@@ -194,6 +203,10 @@ Tile sort(const Operand& x, int axis, bool descending) {
 
 ElementAndIndex sort_with_index(const Operand& x, int axis, bool descending) {
   return KeyOrder("sort", x, axis, descending).with_index(size_along(x, axis));
+}
+
+Tile bitonic_merge(const Operand& x, int axis, bool descending) {
+  return KeyOrder("bitonic_merge", x, axis, descending).merged();
 }
 
 Tile topk(const Operand& x, std::int64_t k, int axis) {
