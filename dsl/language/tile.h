@@ -42,6 +42,7 @@
 #include <source_location>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "dsl/ir/function.h"
@@ -144,14 +145,21 @@ concept WholeNumber = std::integral<N> || std::same_as<N, Constexpr>;
 // An array in memory. `load(desc, offsets, block)` reads zero outside it.
 class Desc {
  public:
+  // What it was made of; empty of a handle alone.
+  struct Parts {
+    Tile base;
+    std::vector<Tile> sizes, strides;
+  };
   Desc() = default;
-  explicit Desc(Tile handle) : handle_(handle) {}
+  explicit Desc(Tile handle, Parts parts = {}) : handle_(handle), parts_(std::move(parts)) {}
   DType dtype() const { return handle_.type().dtype; }
   int rank() const { return handle_.type().desc_rank; }
   const Tile& handle() const { return handle_; }
+  const Parts& parts() const { return parts_; }
 
  private:
   Tile handle_;
+  Parts parts_;
 };
 
 // What an operator takes: a tile, a variable's present value, or a C++ number. It is converted at

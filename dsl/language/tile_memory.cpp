@@ -120,10 +120,11 @@ Desc make_desc(const Operand& base, const std::vector<Operand>& sizes,
   OperationUse site("make_desc", base.where);
   site.expect(sizes.size() == strides.size() && !sizes.empty(), "there are ", sizes.size(),
               " sizes and ", strides.size(), " strides; a size and a stride an axis are needed");
-  std::vector<Tile> operands = {pointer_of(site, base)};
-  for (const auto& list : {indices(site, sizes), indices(site, strides)})
+  Desc::Parts parts{pointer_of(site, base), indices(site, sizes), indices(site, strides)};
+  std::vector<Tile> operands = {parts.base};
+  for (const auto& list : {parts.sizes, parts.strides})
     operands.insert(operands.end(), list.begin(), list.end());
-  return Desc(site.append(Op::make_desc_, operands));
+  return Desc(site.append(Op::make_desc_, operands), std::move(parts));
 }
 
 Tile load(const Desc& desc, const std::vector<Operand>& offsets, const Shape& block,

@@ -15,6 +15,7 @@
 #include "dsl/language/random.h"
 #include "dsl/language/tile.h"
 #include "dsl/language/words/arranging.h"
+#include "dsl/language/words/descriptors.h"
 #include "dsl/language/words/folding.h"
 #include "dsl/language/words/math.h"
 #include "dsl/language/words/ordering.h"
