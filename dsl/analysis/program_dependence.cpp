@@ -46,6 +46,8 @@ class Dependence {
     const ir::Block& body = inst.bodies[0];
     bool turns =
         depends_[inst.operands[0]] || depends_[inst.operands[1]] || depends_[inst.operands[2]];
+    if (ir::ends_by_condition(inst))
+      turns = turns || depends_[inst.operands[3]] || depends_[body.insts.back().operands[0]];
     mark(body.params[0], turns);
     for (std::size_t k = 0; k < inst.results.size(); ++k) {
       bool carried =

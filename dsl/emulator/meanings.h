@@ -73,6 +73,7 @@ template <int words>
 void load_global(const Call& call);
 template <int words>
 void store_global(const Call& call);
+void fence(const Call& call);
 template <typename T>
 void atomic_add(const Call& call);
 template <Format format>

@@ -57,9 +57,18 @@ std::optional<Op> combining_op(AtomicKind kind) {
     case AtomicKind::and_: return Op::and_;
     case AtomicKind::or_: return Op::or_;
     case AtomicKind::xor_: return Op::xor_;
-    case AtomicKind::exchange: return std::nullopt;
+    case AtomicKind::exchange:
+    case AtomicKind::compare_exchange: return std::nullopt;
   }
   __builtin_unreachable();
+}
+
+// Whether memory holds just the bits of an element.
+bool holds(DType dtype, std::int64_t address, const TileData& expected, std::size_t i) {
+  std::array<std::byte, 8> bits{};
+  write_element(dtype, reinterpret_cast<std::int64_t>(bits.data()), expected, i);
+  return std::memcmp(bits.data(), reinterpret_cast<const void*>(address),
+                     static_cast<std::size_t>(size_bytes(dtype))) == 0;
 }
 
 // Runs one program of the grid.
@@ -140,7 +149,7 @@ class Interpreter {
                                              type(inst.results[0]), inst.get<Precision>().input));
       case OpClass::exchange: return exchange(inst);
       case OpClass::control: return inst.op == Op::loop_ ? loop(inst) : branch(inst);
-      case OpClass::hint: return inst.op == Op::print_ ? print(inst) : void();
+      case OpClass::hint: return hint(inst);
     }
   }
 
@@ -251,6 +260,7 @@ class Interpreter {
   void atomic(const Inst& inst) {
     const TileData &ptr = data(inst.operands[0]), &value = data(inst.operands[1]);
     const TileData* mask = inst.operands.size() > 2 ? &data(inst.operands[2]) : nullptr;
+    const TileData* expected = inst.operands.size() > 3 ? &data(inst.operands[3]) : nullptr;
     const Type& t = type(inst.results[0]);
     auto old = std::make_shared<TileData>(t);
     TileData made(t);
@@ -266,6 +276,7 @@ class Interpreter {
       if (mask != nullptr && mask->integer[i] == 0) continue;
       access_({inst, program_, ptr.param, ptr.integer[i], size_bytes(t.dtype), i, &value});
       read_element(t.dtype, ptr.integer[i], *old, i);
+      if (expected != nullptr && !holds(t.dtype, ptr.integer[i], *expected, i)) continue;
       std::array<Column, 2> both = {one(old->column(), i), one(value.column(), i)};
       if (op) evaluate_elements(*op, t.dtype, t.dtype, both, one(made.mutable_column(), i), 1);
       write_element(t.dtype, ptr.integer[i], op ? made : value, i);
@@ -319,16 +330,36 @@ class Interpreter {
     });
   }
 
-  void print(const Inst& inst) {
+  void hint(const Inst& inst) {
+    if (inst.op == Op::print_)
+      write_text(message(inst, inst.operands, 0));
+    else if (inst.op == Op::assert_)
+      require_all(inst);
+  }
+
+  // The text with the values, of which tiles give the element.
+  std::string message(const Inst& inst, std::span<const Value> values, std::size_t element) const {
     std::vector<DType> dtypes;
     std::vector<std::uint64_t> words;
-    for (Value operand : inst.operands) {
-      dtypes.push_back(type(operand).dtype);
+    for (Value value : values) {
+      dtypes.push_back(type(value).dtype);
+      const std::size_t i = type(value).is_scalar() ? 0 : element;
       words.push_back(is_floating(dtypes.back())
-                          ? std::bit_cast<std::uint64_t>(data(operand).floating[0])
-                          : static_cast<std::uint64_t>(scalar(operand)));
+                          ? std::bit_cast<std::uint64_t>(data(value).floating[i])
+                          : static_cast<std::uint64_t>(data(value).integer[i]));
     }
-    write_message(message_format(inst.get<Text>().text, dtypes).c_str(), words.data());
+    return message_text(message_format(inst.get<Text>().text, dtypes).c_str(), words.data());
+  }
+
+  void require_all(const Inst& inst) const {
+    const std::vector<std::int64_t>& conditions = data(inst.operands[0]).integer;
+    const auto broken =
+        static_cast<std::size_t>(std::ranges::find(conditions, 0) - conditions.begin());
+    if (broken == conditions.size()) return;
+    const Shape& shape = type(inst.operands[0]).shape;
+    raise_error(assertion_text(function_.name, inst.where, program_, shape,
+                               static_cast<std::int64_t>(broken),
+                               message(inst, std::span(inst.operands).subspan(1), broken)));
   }
 
   void loop(const Inst& inst) {
@@ -342,7 +373,8 @@ class Interpreter {
     auto below = [u64](std::int64_t a, std::int64_t b) {
       return u64 ? static_cast<std::uint64_t>(a) < static_cast<std::uint64_t>(b) : a < b;
     };
-    while (below(index, high)) {
+    auto goes_on = [&] { return !ends_by_condition(inst) || carried[0]->integer[0] != 0; };
+    while (below(index, high) && goes_on()) {
       require(u64 || step > 0, "[loop] ", source_place(inst), ": the step is ", step,
               "; it must be positive");
       set_integer(body.params[0], index);

@@ -56,7 +56,7 @@ TileDataPtr gather_data(const TileData& x, const TileData& index, const Shape& f
 TileDataPtr reduce_data(const TileData& x, const Type& type, const Reduction& reduction,
                         const Type& result);
 // acc + a b, accumulated in double (integers: in 64 bits) and rounded once; with tf32 from rounded
-// operands.
+// operands, with tf32x3 as with ieee.
 TileDataPtr dot_data(const TileData& a, const TileData& b, const TileData& acc, const Type& a_type,
                      const Type& result, InputPrecision precision);
 

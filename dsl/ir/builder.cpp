@@ -58,8 +58,8 @@ std::vector<Value> Builder::append_structured(Inst inst) {
 }
 
 std::vector<Value> Builder::close_loop(Value low, Value high, Value step, std::vector<Value> inits,
-                                       std::vector<Value> yields) {
-  Inst inst{Op::loop_, {low, high, step}, {}, {}, {}, where_};
+                                       std::vector<Value> yields, LoopEnd end) {
+  Inst inst{Op::loop_, {low, high, step}, {}, end, {}, where_};
   inst.operands.insert(inst.operands.end(), inits.begin(), inits.end());
   inst.bodies.push_back(pop(std::move(yields)));
   return append_structured(std::move(inst));

@@ -31,7 +31,7 @@ class Builder {
   // finished instruction to the enclosing block and return its results.
   Block& open_block(std::vector<Type> param_types);
   std::vector<Value> close_loop(Value low, Value high, Value step, std::vector<Value> inits,
-                                std::vector<Value> yields);
+                                std::vector<Value> yields, LoopEnd end = {});
   void close_block(std::vector<Value> yields);  // a body of an if: two, then close_if
   std::vector<Value> close_if(Value condition);
   int depth() const { return static_cast<int>(blocks_.size()) - 1; }

@@ -347,6 +347,7 @@ void evaluate_elements(Op op, DType operand, DType result, std::span<const Colum
     case Op::store_desc_:
     case Op::prefetch_desc_:
     case Op::print_:
+    case Op::assert_:
     case Op::reduce_:
     case Op::cluster_reduce_:
     case Op::dot_:

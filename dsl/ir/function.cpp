@@ -9,6 +9,18 @@
 
 namespace tilewright::ir {
 
+namespace {
+
+// The one of that name; `last` is the last enumerator.
+template <typename Enum>
+std::optional<Enum> named(std::string_view name, Enum last) {
+  for (int i = 0; i <= static_cast<int>(last); ++i)
+    if (name_of(static_cast<Enum>(i)) == name) return static_cast<Enum>(i);
+  return std::nullopt;
+}
+
+}  // namespace
+
 bool Scalar::operator==(const Scalar& other) const {
   return dtype == other.dtype && integer == other.integer &&
          std::bit_cast<std::uint64_t>(floating) == std::bit_cast<std::uint64_t>(other.floating);
@@ -66,11 +78,7 @@ std::string_view name_of(Stage stage) {
   __builtin_unreachable();
 }
 
-std::optional<Stage> parse_stage(std::string_view name) {
-  for (int i = 0; i <= static_cast<int>(Stage::synchronised); ++i)
-    if (name_of(static_cast<Stage>(i)) == name) return static_cast<Stage>(i);
-  return std::nullopt;
-}
+std::optional<Stage> parse_stage(std::string_view name) { return named(name, Stage::synchronised); }
 
 std::string_view name_of(Barrier barrier) {
   switch (barrier) {
@@ -92,11 +100,7 @@ std::string_view name_of(Product product) {
   __builtin_unreachable();
 }
 
-std::optional<Product> parse_product(std::string_view name) {
-  for (int i = 0; i <= static_cast<int>(Product::tiled); ++i)
-    if (name_of(static_cast<Product>(i)) == name) return static_cast<Product>(i);
-  return std::nullopt;
-}
+std::optional<Product> parse_product(std::string_view name) { return named(name, Product::tiled); }
 
 std::string_view name_of(ReduceKind kind) {
   switch (kind) {
@@ -113,9 +117,7 @@ std::string_view name_of(ReduceKind kind) {
 }
 
 std::optional<ReduceKind> parse_reduce_kind(std::string_view name) {
-  for (int i = 0; i <= static_cast<int>(ReduceKind::all); ++i)
-    if (name_of(static_cast<ReduceKind>(i)) == name) return static_cast<ReduceKind>(i);
-  return std::nullopt;
+  return named(name, ReduceKind::all);
 }
 
 std::string_view name_of(AtomicKind kind) {
@@ -127,12 +129,61 @@ std::string_view name_of(AtomicKind kind) {
     case AtomicKind::or_: return "or";
     case AtomicKind::xor_: return "xor";
     case AtomicKind::exchange: return "exchange";
+    case AtomicKind::compare_exchange: return "compare_exchange";
   }
   __builtin_unreachable();
 }
 
+std::string_view name_of(MemoryOrder order) {
+  switch (order) {
+    case MemoryOrder::relaxed: return "relaxed";
+    case MemoryOrder::acquire: return "acquire";
+    case MemoryOrder::release: return "release";
+    case MemoryOrder::acq_rel: return "acq_rel";
+  }
+  __builtin_unreachable();
+}
+
+std::optional<MemoryOrder> parse_memory_order(std::string_view name) {
+  return named(name, MemoryOrder::acq_rel);
+}
+
+std::string_view name_of(MemoryScope scope) {
+  switch (scope) {
+    case MemoryScope::cta: return "cta";
+    case MemoryScope::gpu: return "gpu";
+    case MemoryScope::sys: return "sys";
+  }
+  __builtin_unreachable();
+}
+
+std::optional<MemoryScope> parse_memory_scope(std::string_view name) {
+  return named(name, MemoryScope::sys);
+}
+
+bool acquires(MemoryOrder order) {
+  return order == MemoryOrder::acquire || order == MemoryOrder::acq_rel;
+}
+
+bool releases(MemoryOrder order) {
+  return order == MemoryOrder::release || order == MemoryOrder::acq_rel;
+}
+
+bool ends_by_condition(const Inst& inst) {
+  return inst.op == Op::loop_ && inst.get<LoopEnd>().by_condition;
+}
+
 std::string_view name_of(InputPrecision precision) {
-  return precision == InputPrecision::tf32 ? "tf32" : "ieee";
+  switch (precision) {
+    case InputPrecision::ieee: return "ieee";
+    case InputPrecision::tf32: return "tf32";
+    case InputPrecision::tf32x3: return "tf32x3";
+  }
+  __builtin_unreachable();
+}
+
+std::optional<InputPrecision> parse_input_precision(std::string_view name) {
+  return named(name, InputPrecision::tf32x3);
 }
 
 std::string_view name_of(CachePolicy policy) {
@@ -152,9 +203,7 @@ std::string_view name_of(CachePolicy policy) {
 }
 
 std::optional<CachePolicy> parse_cache_policy(std::string_view name) {
-  for (int i = 0; i <= static_cast<int>(CachePolicy::wt); ++i)
-    if (name_of(static_cast<CachePolicy>(i)) == name) return static_cast<CachePolicy>(i);
-  return std::nullopt;
+  return named(name, CachePolicy::wt);
 }
 
 bool fits_loads(CachePolicy policy) { return policy <= CachePolicy::cv; }
@@ -170,9 +219,7 @@ CachePolicy cache_policy(const Inst& inst) {
 }
 
 std::optional<AtomicKind> parse_atomic_kind(std::string_view name) {
-  for (int i = 0; i <= static_cast<int>(AtomicKind::exchange); ++i)
-    if (name_of(static_cast<AtomicKind>(i)) == name) return static_cast<AtomicKind>(i);
-  return std::nullopt;
+  return named(name, AtomicKind::compare_exchange);
 }
 
 namespace {
@@ -236,7 +283,9 @@ class FunctionHasher {
   }
 
   void immediate(const Immediate& imm) {
-    hasher_.add(imm.index());
+    // The usual end of a loop is nothing to tell of.
+    const bool is_usual = imm == Immediate(LoopEnd{});
+    hasher_.add(is_usual ? std::size_t{0} : imm.index());
     if (auto* s = std::get_if<Scalar>(&imm)) hasher_.add(s->dtype).add(s->integer).add(s->floating);
     if (auto* b = std::get_if<Bounds>(&imm)) hasher_.add(b->start).add(b->end);
     if (auto* a = std::get_if<Axis>(&imm)) hasher_.add(a->axis);
@@ -246,7 +295,10 @@ class FunctionHasher {
     if (auto* a = std::get_if<Access>(&imm)) hasher_.add(a->cache);
     if (auto* a = std::get_if<BlockAccess>(&imm)) hasher_.add(a->shape).add(a->cache);
     if (auto* r = std::get_if<Reduction>(&imm)) hasher_.add(r->kind).add(r->axis);
-    if (auto* a = std::get_if<Atomic>(&imm)) hasher_.add(a->kind);
+    if (auto* a = std::get_if<Atomic>(&imm)) {
+      hasher_.add(a->kind);
+      if (*a != Atomic{a->kind}) hasher_.add(a->order).add(a->scope);
+    }
     if (auto* t = std::get_if<Text>(&imm)) hasher_.add(t->text);
     if (auto* p = std::get_if<Precision>(&imm)) hasher_.add(p->input);
   }

@@ -93,9 +93,19 @@ struct Reduction {
   int axis;
   bool operator==(const Reduction&) const = default;
 };
-enum class AtomicKind : std::uint8_t { add, max, min, and_, or_, xor_, exchange };
+enum class AtomicKind : std::uint8_t { add, max, min, and_, or_, xor_, exchange, compare_exchange };
+// Which accesses of memory, by all threads of the program, are ordered by an atomic one: none
+// (relaxed); those that follow come after it (acquire); those before it come before (release);
+// both. Where an acquire reads what a release wrote, it sees all that the other program wrote
+// before. Arrays that a program only reads do not change while it runs.
+enum class MemoryOrder : std::uint8_t { relaxed, acquire, release, acq_rel };
+// Who sees that order, and the operation as one: threads of the same program, of the GPU, or of all
+// of the machine. A host knows no smaller circle than all.
+enum class MemoryScope : std::uint8_t { cta, gpu, sys };
 struct Atomic {
   AtomicKind kind;
+  MemoryOrder order = MemoryOrder::relaxed;
+  MemoryScope scope = MemoryScope::gpu;
   bool operator==(const Atomic&) const = default;
 };
 
@@ -105,16 +115,23 @@ struct Text {
 };
 
 // What a matrix product makes of f32 operands: nothing (ieee), or it rounds them to 10 bits of
-// mantissa, with which tensor cores multiply (tf32, runtime/base/tf32.h); sums are f32 either way.
-// tf32 is a permission: a target without such tensor cores multiplies as with ieee.
-enum class InputPrecision : std::uint8_t { ieee, tf32 };
+// mantissa, with which tensor cores multiply (tf32, runtime/base/tf32.h), or takes each as the sum
+// of two such numbers and leaves out the product of the lesser ones (tf32x3); sums are f32 always.
+// Both are permissions: a target without such tensor cores multiplies as with ieee.
+enum class InputPrecision : std::uint8_t { ieee, tf32, tf32x3 };
 struct Precision {
   InputPrecision input = InputPrecision::ieee;
   bool operator==(const Precision&) const = default;
 };
 
+// Whether a loop ends by a condition, its first carried value, beside its bounds.
+struct LoopEnd {
+  bool by_condition = false;
+  bool operator==(const LoopEnd&) const = default;
+};
+
 using Immediate = std::variant<std::monostate, Scalar, Bounds, Axis, Extent, Permutation, DType,
-                               Access, Reduction, Atomic, Text, Precision, BlockAccess>;
+                               Access, Reduction, Atomic, Text, Precision, BlockAccess, LoopEnd>;
 
 // Where all threads of a block meet before an instruction goes on: before it touches its array, or
 // before it writes its scratch, so that no thread still has to do with what is there.
@@ -283,11 +300,20 @@ std::string_view name_of(ReduceKind kind);
 std::optional<ReduceKind> parse_reduce_kind(std::string_view name);
 std::string_view name_of(AtomicKind kind);
 std::optional<AtomicKind> parse_atomic_kind(std::string_view name);
+std::string_view name_of(MemoryOrder order);
+std::optional<MemoryOrder> parse_memory_order(std::string_view name);
+std::string_view name_of(MemoryScope scope);
+std::optional<MemoryScope> parse_memory_scope(std::string_view name);
 std::string_view name_of(InputPrecision precision);
+std::optional<InputPrecision> parse_input_precision(std::string_view name);
 std::string_view name_of(CachePolicy policy);
 std::optional<CachePolicy> parse_cache_policy(std::string_view name);
 bool fits_loads(CachePolicy policy);
 bool fits_stores(CachePolicy policy);
+bool acquires(MemoryOrder order);
+bool releases(MemoryOrder order);
+// Whether it is a loop that ends by a condition.
+bool ends_by_condition(const Inst& inst);
 // Of a load or store; normal for any other instruction.
 CachePolicy cache_policy(const Inst& inst);
 

@@ -165,7 +165,7 @@ bool may_be_virtual(const Inst& inst) {
 bool goes_through_tile(const Function& function, const Inst& inst) {
   switch (info(inst.op).op_class) {
     case OpClass::reduction: return true;
-    case OpClass::hint: return inst.op != Op::print_;
+    case OpClass::hint: return inst.op == Op::prefetch_desc_;
     case OpClass::memory:
       if (!writes(inst)) return false;
       return inst.op == Op::store_desc_ || is_tile(function, inst.operands[0]);

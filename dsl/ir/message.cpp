@@ -40,7 +40,7 @@ std::string message_format(std::string_view text, std::span<const DType> dtypes)
   return format;
 }
 
-void write_message(const char* format, const std::uint64_t* words) {
+std::string message_text(const char* format, const std::uint64_t* words) {
   std::string text;
   for (std::string_view rest = format; !rest.empty();) {
     std::size_t used = 1;
@@ -59,7 +59,25 @@ void write_message(const char* format, const std::uint64_t* words) {
     }
     rest.remove_prefix(used);
   }
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  return text;
+}
+
+std::string assertion_text(std::string_view kernel, std::source_location where,
+                           const std::array<std::int64_t, 3>& program, const Shape& shape,
+                           std::int64_t element, std::string_view message) {
+  std::string place;
+  std::int64_t rest = element;
+  for (int axis = shape.rank(); axis-- > 0; rest /= shape[axis])
+    place = concat(rest % shape[axis], place.empty() ? "" : ", ", place);
+  return concat(describe(where), ": [device_assert] ", kernel, ", program (", program[0], ", ",
+                program[1], ", ", program[2], ")", place.empty() ? "" : ", element [", place,
+                place.empty() ? ": " : "]: ", message);
+}
+
+void write_text(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+void write_message(const char* format, const std::uint64_t* words) {
+  write_text(message_text(format, words));
 }
 
 }  // namespace tilewright::ir

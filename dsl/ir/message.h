@@ -3,12 +3,15 @@
 // widened and floats as doubles, beside a format as C's printf takes it.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "runtime/base/dtype.h"
+#include "runtime/base/shape.h"
 
 namespace tilewright::ir {
 
@@ -16,7 +19,15 @@ namespace tilewright::ir {
 int placeholder_count(std::string_view text);
 // The message with %lld, %llu or %g for each "{}", as its value's type asks.
 std::string message_format(std::string_view text, std::span<const DType> dtypes);
-// Writes a message to the standard output, whole, from a format that `message_format` gave.
+// A message from a format that `message_format` gave.
+std::string message_text(const char* format, const std::uint64_t* words);
+// What is said of a condition that does not hold: where, in which program, of which element (in
+// the shape of the conditions), and the message.
+std::string assertion_text(std::string_view kernel, std::source_location where,
+                           const std::array<std::int64_t, 3>& program, const Shape& shape,
+                           std::int64_t element, std::string_view message);
+// Writes a text, or such a message, to the standard output, whole.
+void write_text(std::string_view text);
 void write_message(const char* format, const std::uint64_t* words);
 
 }  // namespace tilewright::ir

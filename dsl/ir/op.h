@@ -40,7 +40,8 @@ enum class ImmediateKind : std::uint8_t {
   atomic,
   text,
   precision,
-  block_access
+  block_access,
+  loop_end
 };
 enum Property : std::uint8_t { none = 0, commutative = 1, float_only = 2, integer_only = 4 };
 

@@ -260,8 +260,15 @@ Types atomic(const RuleContext& site) {
   expect_written(site);
   AtomicKind kind = site.get<Atomic>().kind;
   DType dtype = site.operand(0).dtype;
+  bool compares = kind == AtomicKind::compare_exchange;
   bool computes = kind == AtomicKind::add || kind == AtomicKind::max || kind == AtomicKind::min;
-  bool takes_floats = computes || kind == AtomicKind::exchange;
+  bool takes_floats = computes || compares || kind == AtomicKind::exchange;
+  site.expect(compares == (site.operands.size() == 4), "there are ", site.operands.size(),
+              " operands; compare_exchange takes 4, and ", name_of(kind), " is",
+              compares ? "" : " not", " that");
+  if (compares)
+    site.expect(site.operand(3) == site.operand(1), "what is expected is ", site.operand(3),
+                ", the value ", site.operand(1), "; they must be of one type");
   bool takes = is_floating(dtype) ? takes_floats && bit_width(dtype) >= (computes ? 16 : 32)
                                   : is_integer(dtype) && bit_width(dtype) >= 32;
   site.expect(takes, "the elements are ", dtype, "; ", name_of(kind), " takes integers",
@@ -312,14 +319,31 @@ Types prefetch_desc(const RuleContext& site) {
   return {};
 }
 
+void expect_places(const RuleContext& site, std::size_t values) {
+  auto count = static_cast<std::size_t>(placeholder_count(site.get<Text>().text));
+  site.expect(count == values, "the text has ", count, " places for values, ", values,
+              " are given; write {} for each");
+}
+
 Types print_(const RuleContext& site) {
-  const std::string& text = site.get<Text>().text;
   for (std::size_t i = 0; i < site.operands.size(); ++i)
     site.expect(site.operand(i).is_value() && site.operand(i).is_scalar(), "operand ", i, " is ",
                 site.operand(i), "; it must be a scalar; reduce a tile to one");
-  auto count = static_cast<std::size_t>(placeholder_count(text));
-  site.expect(count == site.operands.size(), "the text has ", count, " places for values, ",
-              site.operands.size(), " are given; write {} for each");
+  expect_places(site, site.operands.size());
+  return {};
+}
+
+Types assert_(const RuleContext& site) {
+  const Type& condition = site.operand(0);
+  site.expect(condition.is_value() && is_boolean(condition.dtype), "the condition is ", condition,
+              "; it must be bool");
+  for (std::size_t i = 1; i < site.operands.size(); ++i) {
+    const Type& value = site.operand(i);
+    site.expect(value.is_value() && (value.is_scalar() || value.shape == condition.shape), "value ",
+                i - 1, " is ", value, "; it must be a scalar, or have the shape of the condition, ",
+                condition.shape);
+  }
+  expect_places(site, site.operands.size() - 1);
   return {};
 }
 
@@ -362,7 +386,8 @@ Types dot(const RuleContext& site) {
   site.expect(a.shape[1] == b.shape[0], "inner sizes differ: a is ", a.shape, ", b is ", b.shape,
               "; a's columns must equal b's rows");
   site.expect(site.get<Precision>().input == InputPrecision::ieee || a.dtype == DType::f32,
-              "the operands are ", a.dtype, "; only f32 is rounded to tf32");
+              "the operands are ", a.dtype, "; only f32 is multiplied as ",
+              name_of(site.get<Precision>().input));
   Type result = Type::tile(product_dtype(a.dtype), {a.shape[0], b.shape[1]});
   site.expect(acc == result, "the accumulator is ", acc, "; for these operands it must be ",
               result);
@@ -377,6 +402,11 @@ Types loop(const RuleContext& site) {
   Types carried(site.operands.begin() + 3, site.operands.end());
   site.expect(site.yielded.size() == 1 && site.yielded[0] == carried,
               "the body yields other types than the carried values have");
+  if (site.get<LoopEnd>().by_condition)
+    site.expect(!carried.empty() && carried[0] == Type::scalar(DType::boolean),
+                "it ends by a condition, and the first carried value is ",
+                carried.empty() ? std::string("missing") : to_string(carried[0]),
+                "; it must be a bool scalar");
   return carried;
 }
 

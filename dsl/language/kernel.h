@@ -343,16 +343,21 @@ void call_with(const F& function, std::span<const BoundParameter> values) {
 //            else than go through memory (dsl/README.md). Pointers made from several parameters
 //            are not checked.
 //
-// The emulator does so always, if all sizes are known; a GPU never.
-enum class Check : std::uint8_t { none, bounds };
+//            The emulator does so always, if all sizes are known; a GPU never.
+//   asserts  what the kernel says with device_assert (language/tile.h) is looked at, on the host
+//            and on emulated GPUs, and the launch raises `Error` once all programs have run. A
+//            GPU never does.
+//
+//   all      both
+enum class Check : std::uint8_t { none, bounds, asserts, all };
 
 // What a launch runs, and with which arguments.
 struct BoundLaunch {
   std::shared_ptr<const Artifact> artifact;
-  // An entry a Pointer or Scalar. With `Check::bounds` there are more, and accesses outside are
-  // skipped silently.
+  // An entry a Pointer or Scalar. With checks there are more, and accesses outside are
+  // skipped, and false asserts passed over, silently.
   std::vector<Argument> arguments;
-  std::vector<std::int64_t> report;  // that these point to
+  std::vector<std::int64_t> report, asserts;  // that these point to
 };
 
 // A regular value; copies share what was compiled. Thread safe.
@@ -436,6 +441,9 @@ class Kernel {
                           const Knobs& knobs) const;
   Device device_of(LaunchArguments arguments) const;
   void run(const LaunchGrid& grid, LaunchArguments arguments, const Knobs& knobs) const;
+  static void run_checked(const Compiled& compiled, const Grid& grid,
+                          std::span<const Argument> values,
+                          std::span<const LaunchArgument> of_params);
   std::shared_ptr<const Compiled> compiled_for(LaunchArguments arguments, const Device& device,
                                                const Knobs& knobs) const;
 

@@ -117,12 +117,14 @@ void add_check_arguments(const BoundsChecks& checks, std::span<const LaunchArgum
   arguments.push_back({.pointer = report.data()});
 }
 
-void launch_checked(const Artifact& artifact, const Grid& grid, std::span<const Argument> values,
-                    const BoundsChecks& checks, std::span<const LaunchArgument> of_params) {
-  std::vector<Argument> all(values.begin(), values.end());
-  std::vector<std::int64_t> found;
-  add_check_arguments(checks, of_params, all, found);
-  launch_on(Device::cpu(), artifact, grid, all.data());
+void add_assert_arguments(const AssertChecks& checks, std::vector<Argument>& arguments,
+                          std::vector<std::int64_t>& report) {
+  report.assign(checks.words, 0);
+  arguments.push_back({.pointer = report.data()});
+}
+
+void require_inside(const BoundsChecks& checks, std::span<const std::int64_t> found,
+                    std::span<const LaunchArgument> of_params) {
   for (std::size_t i = 0; i < checks.sites.size(); ++i) {
     const std::int64_t* report = &found[i * BoundsSite::words];
     if (report[0] == 0) continue;
@@ -140,10 +142,16 @@ void launch_checked(const Artifact& artifact, const Grid& grid, std::span<const 
 }  // namespace
 
 Check check_setting() {
+  constexpr std::array<std::pair<std::string_view, Check>, 5> names{{{"", Check::none},
+                                                                     {"none", Check::none},
+                                                                     {"bounds", Check::bounds},
+                                                                     {"asserts", Check::asserts},
+                                                                     {"all", Check::all}}};
   std::string text = env::check();
-  require(text.empty() || text == "none" || text == "bounds", "[TILEWRIGHT_CHECK] unknown check \"",
-          text, "\"; known are none and bounds");
-  return text == "bounds" ? Check::bounds : Check::none;
+  for (const auto& [name, check] : names)
+    if (text == name) return check;
+  raise_error(concat("[TILEWRIGHT_CHECK] unknown check \"", text,
+                     "\"; known are none, bounds, asserts and all"));
 }
 
 Fact Kernel::known_fact(const LaunchArgument& argument, std::size_t i) const {
@@ -192,10 +200,19 @@ std::shared_ptr<const Kernel::Compiled> Kernel::compiled_for(LaunchArguments arg
   require_knobs(name(), knobs);
   ir::Function program = program_of(arguments, device, knobs);
   made->uses = parameter_use(program);
-  bool is_checked = (state_->check ? *state_->check : check_setting()) == Check::bounds;
-  if (is_checked && device == Device::cpu()) made->checks = check_bounds(program);
+  const Check check = state_->check ? *state_->check : check_setting();
+  const bool bounds = check == Check::bounds || check == Check::all;
+  const bool asserts = check == Check::asserts || check == Check::all;
+  if (bounds && device == Device::cpu()) {
+    made->checks = check_bounds(program);
+    program = made->checks->function;
+  }
+  if (asserts && !device.is_cuda() && has_asserts(program)) {
+    made->asserts = check_asserts(program);
+    program = made->asserts->function;
+  }
   made->artifact =
-      made->checks ? compile(made->checks->function, device) : compile_watched(program, device);
+      made->checks || made->asserts ? compile(program, device) : compile_watched(program, device);
   given_up = state_->compiled.insert(key, made, code_bytes(*made->artifact), bounds_of_tables());
   return latest = std::move(made);
 }
@@ -224,7 +241,21 @@ BoundLaunch Kernel::bind(LaunchArguments arguments, const Knobs& knobs) const {
   for (const LaunchArgument& argument : of_params) launch.arguments.push_back(argument.value());
   if (compiled->checks)
     add_check_arguments(*compiled->checks, of_params, launch.arguments, launch.report);
+  if (compiled->asserts) add_assert_arguments(*compiled->asserts, launch.arguments, launch.asserts);
   return launch;
+}
+
+void Kernel::run_checked(const Compiled& compiled, const Grid& grid,
+                         std::span<const Argument> values,
+                         std::span<const LaunchArgument> of_params) {
+  std::vector<Argument> all(values.begin(), values.end());
+  std::vector<std::int64_t> outside, asserts;
+  if (compiled.checks) add_check_arguments(*compiled.checks, of_params, all, outside);
+  if (compiled.asserts) add_assert_arguments(*compiled.asserts, all, asserts);
+  launch_on(compiled.device, *compiled.artifact, grid, all.data());
+  if (compiled.checks) require_inside(*compiled.checks, outside, of_params);
+  if (!compiled.asserts) return;
+  if (auto broken = broken_assert(*compiled.asserts, asserts)) raise_error(*broken);
 }
 
 // The device that was asked for, or that of the first tensor on a GPU; memory without a known
@@ -269,9 +300,8 @@ void Kernel::run(const LaunchGrid& launch_grid, LaunchArguments arguments,
   require_memory(kernel.name, memories.all(), device);
   TraceSpan span("launch", kernel.name);
   const Artifact& artifact = *compiled->artifact;
-  if (compiled->checks)
-    return launch_checked(artifact, grid, values.all(), *compiled->checks,
-                          without_constexprs(arguments));
+  if (compiled->checks || compiled->asserts)
+    return run_checked(*compiled, grid, values.all(), without_constexprs(arguments));
   if (artifact.emulated)
     return launch_emulated(device, artifact, grid, values.all(), memories.all());
   launch_on(device, artifact, grid, values.all().data());

@@ -8,6 +8,7 @@
 
 #include "dsl/analysis/parameter_use.h"
 #include "dsl/language/kernel.h"
+#include "dsl/passes/check_asserts.h"
 #include "dsl/passes/check_bounds.h"
 #include "dsl/target/device.h"
 #include "runtime/kept/bounded_table.h"
@@ -23,6 +24,7 @@ struct Kernel::Compiled {
   std::shared_ptr<const Artifact> artifact;
   std::vector<ParameterUse> uses;      // an entry a Pointer or Scalar
   std::optional<BoundsChecks> checks;  // that the program makes
+  std::optional<AssertChecks> asserts;
 };
 
 struct Kernel::State {

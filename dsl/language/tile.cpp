@@ -157,6 +157,32 @@ range::iterator& range::iterator::operator++() {
   return *this;
 }
 
+void while_(const std::function<Tile()>& condition, const std::function<void()>& body,
+            std::source_location where) {
+  OperationUse site("while", where);
+  Tracer& tracer = site.tracer();
+  auto asked = [&] {
+    Tile going = condition();
+    tracer.require_usable(going, site.operation(), where);
+    site.expect(going.type() == ir::Type::scalar(DType::boolean), "the condition is ", going.type(),
+                "; it must be a bool scalar");
+    return going.value();
+  };
+  const int going = tracer.new_variable(asked());
+  Tile none = site.tile(Operand(0, where)), one = site.tile(Operand(1, where));
+  Tile most = site.tile(Operand(INT64_MAX, where));
+  Tile turn = tracer.open_loop(none, where, going);
+  body();
+  tracer.assign(going, asked());
+  tracer.close_loop(turn, none, most, one);
+  tracer.drop_variable(going);
+}
+
+void return_if(const Operand& condition) {
+  OperationUse site("return_if", condition.where);
+  site.tracer().return_if(site.tile(condition, DType::boolean), condition.where);
+}
+
 void if_(const Operand& condition, const std::function<void()>& then,
          const std::function<void()>& otherwise) {
   OperationUse site("if", condition.where);

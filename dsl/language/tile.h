@@ -24,7 +24,7 @@
 //   dot of f32                   as f32 (ieee) unless told tf32    tf32 unless told ieee
 //   dot of integers              i32 sums                          the same
 //   load, masked off             0 without `other`                 undefined without `other`
-//   atomics                      relaxed, over the device          acquire and release by default
+//   atomics                      relaxed unless told               acquire and release by default
 //   range                        traced once; a step may be        may say num_stages and the like
 //                                negative
 //   &&, ||                       of bools, both sides computed     `and`, `or`
@@ -42,6 +42,7 @@
 #include <source_location>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "dsl/ir/function.h"
@@ -144,14 +145,21 @@ concept WholeNumber = std::integral<N> || std::same_as<N, Constexpr>;
 // An array in memory. `load(desc, offsets, block)` reads zero outside it.
 class Desc {
  public:
+  // What it was made of; empty of a handle alone.
+  struct Parts {
+    Tile base;
+    std::vector<Tile> sizes, strides;
+  };
   Desc() = default;
-  explicit Desc(Tile handle) : handle_(handle) {}
+  explicit Desc(Tile handle, Parts parts = {}) : handle_(handle), parts_(std::move(parts)) {}
   DType dtype() const { return handle_.type().dtype; }
   int rank() const { return handle_.type().desc_rank; }
   const Tile& handle() const { return handle_; }
+  const Parts& parts() const { return parts_; }
 
  private:
   Tile handle_;
+  Parts parts_;
 };
 
 // What an operator takes: a tile, a variable's present value, or a C++ number. It is converted at
@@ -346,26 +354,43 @@ Tile load(const Operand& pointer, const Operand& mask, const Operand& other,
 void store(const Operand& pointer, const Operand& value, CachePolicy cache = CachePolicy::normal);
 void store(const Operand& pointer, const Operand& value, const Operand& mask,
            CachePolicy cache = CachePolicy::normal);
-// Atomic read-modify-write operations: relaxed, unordered among elements, with the scope of the
-// whole device. They return the former value, zero where masked off. For integers of 32 or 64 bits,
-// for floats of 32 or 64 bits (add, max, min, exchange), and for floats of 16 bits (without
-// exchange).
+// Atomic read-modify-write operations, unordered among elements. They return the former value, zero
+// where masked off. For integers of 32 or 64 bits, for floats of 32 or 64 bits (add, max, min,
+// exchange), and for floats of 16 bits (without exchange).
+//
+// An order says which other accesses stay before or after it (acquire, release, acq_rel; Triton's
+// default is acq_rel), and a scope in whose eyes: cta, gpu, sys (ir/function.h). Programs that wait
+// for each other must run at the same time, which nothing promises but for those of a cluster.
+using ir::MemoryOrder;
+using ir::MemoryScope;
+struct Ordering {
+  MemoryOrder order = MemoryOrder::relaxed;
+  MemoryScope scope = MemoryScope::gpu;
+  constexpr Ordering() = default;
+  constexpr Ordering(MemoryOrder order, MemoryScope scope = MemoryScope::gpu)
+      : order(order), scope(scope) {}
+  constexpr Ordering(MemoryScope scope) : scope(scope) {}
+};
 Tile atomic(ir::AtomicKind kind, const Operand& pointer, const Operand& value,
-            const std::optional<Operand>& mask = {});
+            const std::optional<Operand>& mask = {}, Ordering ordering = {});
 Tile atomic_add(const Operand& pointer, const Operand& value,
-                const std::optional<Operand>& mask = {});
+                const std::optional<Operand>& mask = {}, Ordering ordering = {});
 Tile atomic_max(const Operand& pointer, const Operand& value,
-                const std::optional<Operand>& mask = {});
+                const std::optional<Operand>& mask = {}, Ordering ordering = {});
 Tile atomic_min(const Operand& pointer, const Operand& value,
-                const std::optional<Operand>& mask = {});
+                const std::optional<Operand>& mask = {}, Ordering ordering = {});
 Tile atomic_and(const Operand& pointer, const Operand& value,
-                const std::optional<Operand>& mask = {});
+                const std::optional<Operand>& mask = {}, Ordering ordering = {});
 Tile atomic_or(const Operand& pointer, const Operand& value,
-               const std::optional<Operand>& mask = {});
+               const std::optional<Operand>& mask = {}, Ordering ordering = {});
 Tile atomic_xor(const Operand& pointer, const Operand& value,
-                const std::optional<Operand>& mask = {});
+                const std::optional<Operand>& mask = {}, Ordering ordering = {});
 Tile atomic_exchange(const Operand& pointer, const Operand& value,
-                     const std::optional<Operand>& mask = {});
+                     const std::optional<Operand>& mask = {}, Ordering ordering = {});
+// Where memory holds just the bits of `expected`, `value` takes its place; gives what was there.
+// For integers and floats of 32 or 64 bits.
+Tile atomic_cas(const Operand& pointer, const Operand& expected, const Operand& value,
+                const std::optional<Operand>& mask = {}, Ordering ordering = {});
 Desc make_desc(const Operand& base, const std::vector<Operand>& sizes,
                const std::vector<Operand>& strides);  // a size below 0 is as 0: nothing is inside
 Tile load(const Desc& desc, const std::vector<Operand>& offsets, const Shape& block,
@@ -381,6 +406,14 @@ void prefetch(const Desc& desc, const std::vector<Operand>& offsets, const Shape
 void device_print(const std::string& text, const std::vector<Operand>& values = {},
                   std::source_location where = std::source_location::current());
 
+// Says that all conditions, a bool or a tile of them, hold. Launches of a kernel with
+// Check::asserts (language/kernel.h) raise `Error` where one does not, with the kernel, the
+// program, the first such element of it, and `text` with a value for each "{}": a scalar, or what
+// broadcasts to the shape of the conditions, of which it shows the element. Other launches compute
+// none of this.
+void device_assert(const Operand& condition, const std::string& text = "the condition is false",
+                   const std::vector<Operand>& values = {});
+
 // Reductions along an axis, which goes away unless `keep_dims`.
 Tile reduce(const Operand& x, ir::ReduceKind kind, int axis, bool keep_dims = false);
 Tile sum(const Operand& x, int axis, bool keep_dims = false);
@@ -395,9 +428,11 @@ void form_clusters(int programs, std::source_location where = std::source_locati
 // the interpreter.
 Tile cluster_reduce(const Operand& x, ir::ReduceKind kind);
 
-// acc + a b, with a [M, K], b [K, N]. f16 and bf16 accumulate in f32, small integers in i32. With
+// acc + a b, with a [M, K], b [K, N], or with a third axis in front of each, along which there are
+// so many products (words/products.h). f16 and bf16 accumulate in f32, small integers in i32. With
 // tf32, operands of f32 may be rounded to 10 bits of mantissa, so that tensor cores can multiply
-// them: a relative error of 2^-10 of each |a b|. GPUs do so, the host multiplies f32.
+// them: a relative error of 2^-10 of each |a b|; with tf32x3 they are split in two such numbers,
+// and three products are made of them: 2^-19. GPUs do so, the host multiplies f32.
 using ir::InputPrecision;
 Tile dot(const Operand& a, const Operand& b);
 Tile dot(const Operand& a, const Operand& b, const Operand& acc,
@@ -438,6 +473,14 @@ class range {
   bool is_counted_ = false;  // the index is computed from the distance gone
   bool goes_down_ = false;
 };
+
+// Runs the body as long as the condition, a bool scalar, is true before a turn. Both are traced,
+// the condition twice; variables assigned in the body are those that it sees next.
+void while_(const std::function<Tile()>& condition, const std::function<void()>& body,
+            std::source_location where = std::source_location::current());
+
+// Ends the program where the condition, a bool scalar, is true. Not inside of loops and ifs.
+void return_if(const Operand& condition);
 
 // Runs one of two bodies, chosen at run time by a bool scalar; variables assigned in them keep what
 // the chosen body gave.

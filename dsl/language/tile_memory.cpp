@@ -1,5 +1,4 @@
-// Memory operations, reductions and the matrix product of the language.
-#include "dsl/ir/type_rules.h"
+// Memory operations and reductions of the language.
 #include "dsl/language/operands.h"
 #include "dsl/language/tile.h"
 #include "dsl/language/tracer.h"
@@ -70,34 +69,50 @@ void store(const Operand& pointer, const Operand& value, const Operand& mask, Ca
 }
 
 Tile atomic(ir::AtomicKind kind, const Operand& pointer, const Operand& value,
-            const std::optional<Operand>& mask) {
+            const std::optional<Operand>& mask, Ordering ordering) {
   OperationUse site("atomic", pointer.where);
   Tile to = pointer_of(site, pointer);
   std::vector<Tile> operands = {to, site.fit(value, pointee(to), "the value")};
   if (mask) operands.push_back(mask_of(site, *mask, to));
-  return site.append(Op::atomic_, operands, ir::Atomic{kind});
+  return site.append(Op::atomic_, operands, ir::Atomic{kind, ordering.order, ordering.scope});
 }
-Tile atomic_add(const Operand& pointer, const Operand& value, const std::optional<Operand>& mask) {
-  return atomic(ir::AtomicKind::add, pointer, value, mask);
+Tile atomic_cas(const Operand& pointer, const Operand& expected, const Operand& value,
+                const std::optional<Operand>& mask, Ordering ordering) {
+  OperationUse site("atomic", pointer.where);
+  Tile to = pointer_of(site, pointer);
+  Tile with = site.fit(value, pointee(to), "the value");
+  Tile lanes = mask_of(site, mask.value_or(Operand(1, pointer.where)), to);
+  Tile known = site.fit(expected, pointee(to), "what is expected");
+  return site.append(Op::atomic_, {to, with, lanes, known},
+                     ir::Atomic{ir::AtomicKind::compare_exchange, ordering.order, ordering.scope});
 }
-Tile atomic_max(const Operand& pointer, const Operand& value, const std::optional<Operand>& mask) {
-  return atomic(ir::AtomicKind::max, pointer, value, mask);
+Tile atomic_add(const Operand& pointer, const Operand& value, const std::optional<Operand>& mask,
+                Ordering ordering) {
+  return atomic(ir::AtomicKind::add, pointer, value, mask, ordering);
 }
-Tile atomic_min(const Operand& pointer, const Operand& value, const std::optional<Operand>& mask) {
-  return atomic(ir::AtomicKind::min, pointer, value, mask);
+Tile atomic_max(const Operand& pointer, const Operand& value, const std::optional<Operand>& mask,
+                Ordering ordering) {
+  return atomic(ir::AtomicKind::max, pointer, value, mask, ordering);
 }
-Tile atomic_and(const Operand& pointer, const Operand& value, const std::optional<Operand>& mask) {
-  return atomic(ir::AtomicKind::and_, pointer, value, mask);
+Tile atomic_min(const Operand& pointer, const Operand& value, const std::optional<Operand>& mask,
+                Ordering ordering) {
+  return atomic(ir::AtomicKind::min, pointer, value, mask, ordering);
 }
-Tile atomic_or(const Operand& pointer, const Operand& value, const std::optional<Operand>& mask) {
-  return atomic(ir::AtomicKind::or_, pointer, value, mask);
+Tile atomic_and(const Operand& pointer, const Operand& value, const std::optional<Operand>& mask,
+                Ordering ordering) {
+  return atomic(ir::AtomicKind::and_, pointer, value, mask, ordering);
 }
-Tile atomic_xor(const Operand& pointer, const Operand& value, const std::optional<Operand>& mask) {
-  return atomic(ir::AtomicKind::xor_, pointer, value, mask);
+Tile atomic_or(const Operand& pointer, const Operand& value, const std::optional<Operand>& mask,
+               Ordering ordering) {
+  return atomic(ir::AtomicKind::or_, pointer, value, mask, ordering);
+}
+Tile atomic_xor(const Operand& pointer, const Operand& value, const std::optional<Operand>& mask,
+                Ordering ordering) {
+  return atomic(ir::AtomicKind::xor_, pointer, value, mask, ordering);
 }
 Tile atomic_exchange(const Operand& pointer, const Operand& value,
-                     const std::optional<Operand>& mask) {
-  return atomic(ir::AtomicKind::exchange, pointer, value, mask);
+                     const std::optional<Operand>& mask, Ordering ordering) {
+  return atomic(ir::AtomicKind::exchange, pointer, value, mask, ordering);
 }
 
 Desc make_desc(const Operand& base, const std::vector<Operand>& sizes,
@@ -105,10 +120,11 @@ Desc make_desc(const Operand& base, const std::vector<Operand>& sizes,
   OperationUse site("make_desc", base.where);
   site.expect(sizes.size() == strides.size() && !sizes.empty(), "there are ", sizes.size(),
               " sizes and ", strides.size(), " strides; a size and a stride an axis are needed");
-  std::vector<Tile> operands = {pointer_of(site, base)};
-  for (const auto& list : {indices(site, sizes), indices(site, strides)})
+  Desc::Parts parts{pointer_of(site, base), indices(site, sizes), indices(site, strides)};
+  std::vector<Tile> operands = {parts.base};
+  for (const auto& list : {parts.sizes, parts.strides})
     operands.insert(operands.end(), list.begin(), list.end());
-  return Desc(site.append(Op::make_desc_, operands));
+  return Desc(site.append(Op::make_desc_, operands), std::move(parts));
 }
 
 Tile load(const Desc& desc, const std::vector<Operand>& offsets, const Shape& block,
@@ -139,6 +155,17 @@ void device_print(const std::string& text, const std::vector<Operand>& values,
   site.append(Op::print_, operands, ir::Text{text});
 }
 
+void device_assert(const Operand& condition, const std::string& text,
+                   const std::vector<Operand>& values) {
+  OperationUse site("device_assert", condition.where);
+  std::vector<Tile> operands = {site.tile(condition, DType::boolean)};
+  for (const Operand& value : values) {
+    Tile shown = site.tile(value);
+    operands.push_back(shown.shape().empty() ? shown : site.broadcast(shown, operands[0].shape()));
+  }
+  site.append(Op::assert_, operands, ir::Text{text});
+}
+
 Tile reduce(const Operand& x, ir::ReduceKind kind, int axis, bool keep_dims) {
   OperationUse site("reduce", x.where);
   Tile tile = site.tile(x);
@@ -164,24 +191,6 @@ void form_clusters(int programs, std::source_location where) {
 Tile cluster_reduce(const Operand& x, ir::ReduceKind kind) {
   OperationUse site("cluster_reduce", x.where);
   return site.append(Op::cluster_reduce_, {site.tile(x)}, ir::Reduction{kind, 0});
-}
-
-Tile dot(const Operand& a, const Operand& b) { return dot(a, b, Operand(0, a.where)); }
-
-Tile dot(const Operand& a, const Operand& b, const Operand& acc, InputPrecision precision) {
-  OperationUse site("dot", a.where);
-  Tile left = site.tile(a), right = site.tile(b);
-  ir::Precision input{precision};
-  if (!acc.is_number()) return site.append(Op::dot_, {left, right, site.tile(acc)}, input);
-  ir::Type from = left.type();
-  site.expect(from.shape.rank() == 2 && right.shape().rank() == 2, "the operands are ", from,
-              " and ", right.type(), "; each must have two axes");
-  DType dtype = ir::product_dtype(from.dtype);
-  return site.append(
-      Op::dot_,
-      {left, right,
-       site.fit(acc, ir::Type::tile(dtype, {from.shape[0], right.shape()[1]}), "the accumulator")},
-      input);
 }
 
 }  // namespace tilewright::dsl

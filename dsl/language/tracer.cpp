@@ -67,6 +67,11 @@ ir::Function Tracer::finish() {
   if (!loops_.empty())
     raise_error(describe(loops_.back().where) +
                 ": [range] the loop was left by break or return; a traced loop runs to its end");
+  for (; !returns_.empty(); returns_.pop_back()) {
+    builder_.set_location(returns_.back().where);
+    builder_.close_block({});
+    builder_.close_if(returns_.back().condition);
+  }
   ir::compact(function_);
   ir::verify(function_);
   serial_ = next_serial();
@@ -168,8 +173,9 @@ ir::Block& Tracer::open_block(std::vector<ir::Type> param_types) {
 
 void Tracer::leave_block() { open_blocks_.pop_back(); }
 
-Tile Tracer::open_loop(const Tile& low, std::source_location where) {
-  Loop loop{live_slots(), {}, {}, 0, where};
+Tile Tracer::open_loop(const Tile& low, std::source_location where, std::optional<int> going) {
+  Loop loop{live_slots(), {}, {}, 0, where, {going.has_value()}};
+  if (going) std::ranges::rotate(loop.slots, std::ranges::find(loop.slots, *going));
   std::vector<ir::Type> types = {low.type()};
   for (int slot : loop.slots) {
     loop.outer.push_back(*variable(slot));
@@ -195,12 +201,13 @@ void Tracer::close_loop(const Tile& index, const Tile& low, const Tile& high, co
   for (std::size_t i = 0; i < loop.slots.size(); ++i) {
     ir::Value value = variable(loop.slots[i]).value_or(loop.params[i]);
     yields.push_back(value);
-    carried.push_back(value != loop.params[i]);
+    carried.push_back(value != loop.params[i] || (i == 0 && loop.end.by_condition));
     if (!carried[i]) untouched.add(loop.params[i], loop.outer[i]);
   }
   builder_.set_location(loop.where);
   std::vector<ir::Value> results = located(loop.where, [&] {
-    return builder_.close_loop(low.value(), high.value(), step.value(), loop.outer, yields);
+    return builder_.close_loop(low.value(), high.value(), step.value(), loop.outer, yields,
+                               loop.end);
   });
   leave_block();
   claim_values();
@@ -233,6 +240,22 @@ Tracer::Variables Tracer::run_body(const std::function<void()>& body, const std:
   claim_values();
   entry.resize(variables_.size());  // slots made by the body are dead
   return std::exchange(variables_, std::move(entry));
+}
+
+void Tracer::return_if(const Tile& condition, std::source_location where) {
+  require_usable(condition, "return_if", where);
+  require(condition.type() == ir::Type::scalar(DType::boolean), describe(where),
+          ": [return_if] the condition is ", condition.type(), "; it must be a bool scalar");
+  require(
+      open_blocks_.size() == returns_.size() + 1, describe(where),
+      ": [return_if] stands inside a loop or if, which run to their end; put the condition into "
+      "a Var declared before, and return after");
+  builder_.set_location(where);
+  open_block({});
+  builder_.close_block({});
+  leave_block();
+  open_block({});
+  returns_.push_back({condition.value(), where});
 }
 
 void Tracer::branch(const Tile& condition, const std::function<void()>& then,

@@ -63,8 +63,11 @@ class Tracer {
   void assign(int slot, ir::Value value);
 
   // Between the two, everything appended is the loop's body. Returns the index.
-  Tile open_loop(const Tile& low, std::source_location where);
+  // A loop that ends by a condition has it in the variable of slot `going`.
+  Tile open_loop(const Tile& low, std::source_location where, std::optional<int> going = {});
   void close_loop(const Tile& index, const Tile& low, const Tile& high, const Tile& step);
+  // What follows runs where the condition, a bool scalar, is false.
+  void return_if(const Tile& condition, std::source_location where);
   void branch(const Tile& condition, const std::function<void()>& then,
               const std::function<void()>& otherwise, std::source_location where);
 
@@ -74,6 +77,11 @@ class Tracer {
     std::vector<int> slots;                                 // variables that were alive on entry
     std::vector<ir::Value> outer, params;
     ir::Value index;
+    std::source_location where;
+    ir::LoopEnd end;
+  };
+  struct Return {  // the rest of the program is in a body of an if
+    ir::Value condition;
     std::source_location where;
   };
   ir::Block& open_block(std::vector<ir::Type> param_types);
@@ -88,6 +96,7 @@ class Tracer {
   ir::Builder builder_;
   Variables variables_;
   std::vector<Loop> loops_;
+  std::vector<Return> returns_;
   std::vector<int> open_blocks_ = {0};  // serial numbers of blocks, innermost last
   int blocks_opened_ = 0;
   void note_integer(const ir::Inst& inst);

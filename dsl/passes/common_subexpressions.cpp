@@ -43,8 +43,6 @@ void append(Key& key, const ir::Immediate& immediate) {
   }
   if (auto* r = std::get_if<ir::Reduction>(&immediate))
     append(key, Shape{static_cast<std::int64_t>(r->kind), r->axis});
-  if (auto* a = std::get_if<ir::Atomic>(&immediate))
-    key.push_back(static_cast<std::uint64_t>(a->kind));
   if (auto* p = std::get_if<ir::Precision>(&immediate))
     key.push_back(static_cast<std::uint64_t>(p->input));
 }

@@ -34,7 +34,8 @@ class Liveness {
     std::vector<bool> keep;
     for (std::size_t i = 0; i < inst.results.size(); ++i)
       keep.push_back(live_[inst.results[i]] ||
-                     (inst.op == Op::loop_ && live_[inst.bodies[0].params[i + 1]]));
+                     (inst.op == Op::loop_ && live_[inst.bodies[0].params[i + 1]]) ||
+                     (i == 0 && ir::ends_by_condition(inst)));
     return keep;
   }
 

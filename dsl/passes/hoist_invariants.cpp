@@ -67,6 +67,7 @@ class Hoister {
   }
 
   bool runs(const ir::Inst& loop) const {
+    if (ir::ends_by_condition(loop)) return false;
     const auto &low = constants_[loop.operands[0]], &high = constants_[loop.operands[1]];
     return low && high && low->dtype != DType::u64 && low->integer < high->integer;
   }

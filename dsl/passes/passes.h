@@ -7,9 +7,11 @@
 
 namespace tilewright::dsl {
 
-bool simplify(ir::Function& function);  // folds constants and algebraic identities
-bool expand_math(ir::Function& function, const Target& target);  // exp, log, ... into arithmetic
-bool widen_reductions(ir::Function& function);                   // sums of f16 and bf16 in f32
+bool drop_asserts(ir::Function& function);  // that nobody asked to look at
+bool simplify(ir::Function& function);      // folds constants and algebraic identities
+bool expand_math(ir::Function& function, const Target& target);     // exp, log, ... into arithmetic
+bool widen_reductions(ir::Function& function);                      // sums of f16 and bf16 in f32
+bool split_products(ir::Function& function, const Target& target);  // tf32x3 into three of tf32
 bool common_subexpressions(ir::Function& function);  // one instruction for equal pure ones
 bool hoist_invariants(ir::Function& function);       // moves pure code out of loops
 bool dead_code(ir::Function& function);              // drops what nothing needs

@@ -33,10 +33,13 @@ struct Constraint {
   std::string_view first, then, because;
 };
 constexpr std::array constraints = {
+    Constraint{"drop_asserts", "dead_code", "what only an assert needed has no use left"},
     Constraint{"expand_math", "simplify",
                "an expansion brings constants and splats that fold with what is around"},
     Constraint{"widen_reductions", "common_subexpressions",
                "two sums of one tile bring the same cast"},
+    Constraint{"split_products", "common_subexpressions",
+               "two products of one operand split it alike"},
     Constraint{"expand_math", "hoist_invariants",
                "coefficients that an expansion puts into a loop belong outside"},
     Constraint{"simplify", "hoist_invariants",

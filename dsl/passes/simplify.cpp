@@ -81,7 +81,7 @@ class Simplifier {
     auto step = folder_.uniform(inst.operands[2]);
     if (!low || !high || low->dtype == DType::u64) return std::nullopt;
     if (low->integer >= high->integer) return 0;
-    if (!step || step->integer <= 0) return std::nullopt;
+    if (!step || step->integer <= 0 || ir::ends_by_condition(inst)) return std::nullopt;
     // Not low + step, which may pass the end of the type.
     auto distance =
         static_cast<std::uint64_t>(high->integer) - static_cast<std::uint64_t>(low->integer);
@@ -115,7 +115,7 @@ class Simplifier {
     std::vector<bool> keep(inst.results.size(), true);
     for (std::size_t i = 0; i < keep.size(); ++i) {
       Value init = inst.operands[i + 3], param = body.params[i + 1], yield = replaced_(yields[i]);
-      if (yield != param && yield != init) continue;
+      if ((yield != param && yield != init) || (i == 0 && ir::ends_by_condition(inst))) continue;
       replace(param, init);
       replace(inst.results[i], init);
       keep[i] = false;

@@ -346,11 +346,11 @@ Tensor cat(const std::vector<Tensor>& parts, int axis,
 // last row at the last key, row i at i + S - T.
 enum class CausalAlignment : std::uint8_t { top_left, bottom_right };
 struct AttentionOptions {
-  bool causal = false;          // a row sees the key where it stands and those before
-  std::optional<double> scale;  // 1 / sqrt(D) if absent
+  bool causal = false;               // a row sees the key where it stands and those before
+  std::optional<double> scale = {};  // 1 / sqrt(D) if absent
   // i32 or i64 [1], not negative: row i of q stands at position + i, as rows do that are new to a
   // cache of keys. Causal only, instead of an alignment.
-  Tensor position;
+  Tensor position = {};
   // A row sees its own key and those before it, so many in all; 0: all of them. Causal only.
   std::int64_t window = 0;
   CausalAlignment alignment = CausalAlignment::top_left;

@@ -385,7 +385,8 @@ TEST(AtomicPtx, HalvesAreAddedToTogether) {
 
 TEST(AtomicPtx, ReductionsSayHowIntegersCompare) {
   using Case =
-      std::tuple<DType, Tile (*)(const Operand&, const Operand&, const std::optional<Operand>&),
+      std::tuple<DType,
+                 Tile (*)(const Operand&, const Operand&, const std::optional<Operand>&, Ordering),
                  const char*>;
   for (auto [dtype, update, expected] :
        {Case{i32, atomic_max, "max.s32"}, Case{u32, atomic_max, "max.u32"},
@@ -394,7 +395,7 @@ TEST(AtomicPtx, ReductionsSayHowIntegersCompare) {
         Case{u32, atomic_xor, "xor.b32"}, Case{i64, atomic_add, "add.u64"},
         Case{f64, atomic_add, "add.f64"}}) {
     Tracer tracer("f");
-    update(tracer.pointer_param("p", dtype), 3, std::nullopt);
+    update(tracer.pointer_param("p", dtype), 3, std::nullopt, {});
     std::string ptx = gpu::generate_ptx(tracer.finish(), target_named("sm_80")).text;
     EXPECT_THAT(ptx, HasSubstr(concat("red.relaxed.gpu.global.", expected)));
   }

@@ -179,7 +179,7 @@ TEST(CheckBoundsSetting, IsReadWhereAKernelIsCompiled) {
   Setting check("TILEWRIGHT_CHECK", "races");
   Kernel other("other", [](Pointer p) { store(p + 0, 1.0); });
   EXPECT_EQ(launch_error_of([&] { other.launch(1, x); }),
-            "[TILEWRIGHT_CHECK] unknown check \"races\"; known are none and bounds");
+            "[TILEWRIGHT_CHECK] unknown check \"races\"; known are none, bounds, asserts and all");
 }
 
 }  // namespace

@@ -98,7 +98,10 @@ INSTANTIATE_TEST_SUITE_P(
                     GemmCase{f8e5m2, 40, 24, 64, 32, 16, 32}, GemmCase{f8e5m2, 5, 3, 40, 5, 3, 20},
                     GemmCase{f32, 64, 64, 64, 32, 32, 32, InputPrecision::tf32},
                     GemmCase{f32, 70, 90, 33, 64, 32, 16, InputPrecision::tf32},
-                    GemmCase{f32, 20, 100, 20, 20, 50, 20, InputPrecision::tf32}));
+                    GemmCase{f32, 20, 100, 20, 20, 50, 20, InputPrecision::tf32},
+                    GemmCase{f32, 64, 64, 64, 32, 32, 32, InputPrecision::tf32x3},
+                    GemmCase{f32, 70, 90, 33, 64, 32, 16, InputPrecision::tf32x3},
+                    GemmCase{f32, 20, 100, 20, 20, 50, 20, InputPrecision::tf32x3}));
 
 TEST_P(GpuGemm, EqualsTheInterpreter) {
   const GemmCase& c = GetParam();

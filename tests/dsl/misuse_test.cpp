@@ -96,8 +96,10 @@ TEST(Misuse, InnerSizesOfADot) {
 }
 
 TEST(Misuse, ADotOfVectors) {
-  EXPECT_MISUSE("[dot] the operands are i32[4] and i32[4]; each must have two axes",
-                dot(arange(0, 4), arange(0, 4)));
+  EXPECT_MISUSE(
+      "[dot] the operands are i32[4] and i32[4]; each must have two axes, or each "
+      "three",
+      dot(arange(0, 4), arange(0, 4)));
 }
 
 TEST(Misuse, AnAccumulatorOfTheWrongType) {
@@ -107,7 +109,7 @@ TEST(Misuse, AnAccumulatorOfTheWrongType) {
 
 TEST(Misuse, OtherOperandsThanF32AsTf32) {
   EXPECT_MISUSE(
-      "[dot] the operands are bf16; only f32 is rounded to tf32",
+      "[dot] the operands are bf16; only f32 is multiplied as tf32",
       dot(zeros({8, 8}, bf16), zeros({8, 8}, bf16), zeros({8, 8}, f32), InputPrecision::tf32));
 }
 

@@ -64,6 +64,7 @@ TEST(Text, KeepsThePrecisionOfProducts) {
   %2 = splat %1, [8x8] : f32[8x8]
   %3 = dot %2, %2, %2 : f32[8x8]
   %4 = dot %2, %2, %2, tf32 : f32[8x8]
+  %5 = dot %2, %2, %2, tf32x3 : f32[8x8]
 }
 )";
   EXPECT_EQ(print(parse(text)), text);

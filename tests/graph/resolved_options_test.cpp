@@ -54,8 +54,9 @@ TEST(ResolvedOptions, OfABackendAreWhetherItCapturesAndFuses) {
 // It is about kernels written by hand, of which a program that compiles graphs may have none.
 TEST(ResolvedOptions, AreNotMadeWhereTheSettingOfChecksIsUnknown) {
   Setting check("TILEWRIGHT_CHECK", "races");
-  expect_contains(error_of([] { compile([](const Tensor& x) { return x * 2; }); }),
-                  "[TILEWRIGHT_CHECK] unknown check \"races\"; known are none and bounds");
+  expect_contains(
+      error_of([] { compile([](const Tensor& x) { return x * 2; }); }),
+      "[TILEWRIGHT_CHECK] unknown check \"races\"; known are none, bounds, asserts and all");
 }
 
 TEST(ResolvedOptions, TakeOverWhatIsAFactAlready) {

@@ -238,10 +238,13 @@ class Transformation {
     auto dot = [&](Value left, Value right, Value acc) {
       return builder_.append(Op::dot_, {left, right, acc}, ir::Precision{});
     };
-    // Each operand rounded to 10 bits of mantissa, or not, and on ties either way.
-    if (inst.get<ir::Precision>().input == ir::InputPrecision::tf32) {
-      ea = e.add(ea, e.times(reach_a, 0x1p-10));
-      eb = e.add(eb, e.times(reach_b, 0x1p-10));
+    // Each operand rounded to 10 bits of mantissa, or not, and on ties either way; as tf32x3, a
+    // rest of 2^-10 likewise, and the product of two rests left out.
+    const ir::InputPrecision input = inst.get<ir::Precision>().input;
+    if (input != ir::InputPrecision::ieee) {
+      const double lost = input == ir::InputPrecision::tf32 ? 0x1p-10 : 0x1p-19;
+      ea = e.add(ea, e.times(reach_a, lost));
+      eb = e.add(eb, e.times(reach_b, lost));
     }
     Value moved = dot(a, eb, dot(ea, reach_b, ec));
     double chain =
@@ -278,7 +281,8 @@ class Transformation {
         companions_[body.params[i]] = params[next++];
     }
     insts(body);
-    auto results = builder_.close_loop(low, high, step, inits, yields(body));
+    auto results =
+        builder_.close_loop(low, high, step, inits, yields(body), inst.get<ir::LoopEnd>());
     define(inst, results);
   }
 

@@ -338,7 +338,8 @@ void TileGenerator::reduce() {
 
 ir::Precision TileGenerator::precision(DType operand) {
   using enum ir::InputPrecision;
-  return {operand == DType::f32 && below(2) == 0 ? tf32 : ieee};
+  if (operand != DType::f32) return {};
+  return {pick({ieee, ieee, tf32, tf32x3})};
 }
 
 void TileGenerator::dot() {
@@ -373,9 +374,19 @@ void TileGenerator::loop() {
   bool counts = !is_floating(carried.dtype);
   Value low = size(below(3)), high = size(below(6)), step = builder_.index(pick({1, 1, 2}));
   std::vector<Entry> outside = pool_;
-  const auto& params = builder_.open_block({ir::Type::scalar(DType::i64), carried}).params;
+  // Some end by a condition before they come to their upper bound.
+  const ir::LoopEnd end{params_.size() % 3 == 0};
+  std::vector<Value> inits, yields;
+  std::vector<ir::Type> types{ir::Type::scalar(DType::i64)};
+  if (end.by_condition) {
+    inits.push_back(append(Op::lt_, {low, builder_.index(2)}));
+    types.push_back(ir::Type::scalar(DType::boolean));
+  }
+  inits.push_back(init.value);
+  types.push_back(carried);
+  const auto& params = builder_.open_block(types).params;
   Value index = params[0];
-  Entry acc{params[1], counts, 4};
+  Entry acc{params.back(), counts, 4};
   pool_.push_back(acc);
   if (below(2) == 0) {
     // A tile that moves with the index.
@@ -388,8 +399,10 @@ void TileGenerator::loop() {
   Entry number_of_turn{splat(append(Op::cast_, {index}, carried.dtype), carried.shape), true, 6};
   Entry next = mixed(acc, tamed(like(acc), 4));
   if (below(2) == 0) next = mixed(next, tamed(number_of_turn, 4));
+  if (end.by_condition) yields.push_back(append(Op::lt_, {index, builder_.index(2)}));
+  yields.push_back(next.value);
   pool_ = outside;
-  keep({builder_.close_loop(low, high, step, {init.value}, {next.value})[0], counts, 4});
+  keep({builder_.close_loop(low, high, step, inits, yields, end).back(), counts, 4});
 }
 
 void TileGenerator::branch() {

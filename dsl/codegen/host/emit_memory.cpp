@@ -298,29 +298,35 @@ Lanes Emitter::load_value(const Inst& inst, const Position& position) {
 // dummy element, since a branch around each would split the loop nest into basic blocks.
 Lanes Emitter::atomic_value(const Inst& inst, const Position& position) {
   DType dtype = function_.type(inst.results[0]).dtype;
-  ir::AtomicKind kind = inst.get<ir::Atomic>().kind;
+  const ir::AtomicKind kind = inst.get<ir::Atomic>().kind;
+  const AtomicWay way{ordering_of(inst.get<ir::Atomic>().order)};
+  const bool compares = kind == ir::AtomicKind::compare_exchange;
   Lanes value = evaluate(inst.operands[1], position);
+  Lanes expected = compares ? evaluate(inst.operands[3], position) : value;
   std::optional<Value> mask;
   if (inst.operands.size() > 2) mask = inst.operands[2];
   Address address = pointer_address(inst.operands[0], mask, position);
-  auto act = [&](llvm::Value* pointer, llvm::Value* element) -> llvm::Value* {
-    if (bit_width(dtype) >= 32) return atomic(kind, dtype, pointer, element);
-    return b_.CreateCall(function_by_exchange(kind, dtype), {pointer, element});
+  auto act = [&](llvm::Value* pointer, llvm::Value* element, llvm::Value* known) -> llvm::Value* {
+    if (compares) return compare_exchange(dtype, pointer, known, element, way);
+    if (bit_width(dtype) >= 32) return atomic(kind, dtype, pointer, element, way);
+    return b_.CreateCall(function_by_exchange(kind, dtype, way), {pointer, element});
   };
-  auto one = [&](llvm::Value* pointer, llvm::Value* element, llvm::Value* on) {
-    if (on == nullptr) return act(pointer, element);
-    llvm::Value* old = act(b_.CreateSelect(on, pointer, masked_place()), element);
+  auto one = [&](llvm::Value* pointer, llvm::Value* element, llvm::Value* known, llvm::Value* on) {
+    if (on == nullptr) return act(pointer, element, known);
+    llvm::Value* old = act(b_.CreateSelect(on, pointer, masked_place()), element, known);
     return b_.CreateSelect(on, old, llvm::Constant::getNullValue(old->getType()));
   };
   if (position.lane < 0 || lanes_ == 1)
-    return {one(address.pointer, value.value, address.mask), true};
+    return {one(address.pointer, value.value, expected.value, address.mask), true};
   llvm::Value *pointers = lane_pointers(address, dtype), *values = spread(value);
+  llvm::Value* known = compares ? spread(expected) : values;
   if (!pointers->getType()->isVectorTy())
     pointers = b_.CreateVectorSplat(static_cast<unsigned>(lanes_), pointers);
   llvm::Value* on = full_mask(address);
   llvm::Value* old = llvm::PoisonValue::get(values->getType());
   for (std::uint64_t lane = 0; lane < static_cast<std::uint64_t>(lanes_); ++lane) {
     auto* was = one(b_.CreateExtractElement(pointers, lane), b_.CreateExtractElement(values, lane),
+                    b_.CreateExtractElement(known, lane),
                     on == nullptr ? nullptr : b_.CreateExtractElement(on, lane));
     old = b_.CreateInsertElement(old, was, lane);
   }

@@ -255,7 +255,9 @@ void Emitter::loop(const Step& s) {
       scalars_[inst.results[k]] = phis[k];
     }
   DType dtype = function_.type(inst.operands[0]).dtype;
-  b_.CreateCondBr(compare(Op::lt_, dtype, i, scalars_[inst.operands[1]]), block, exit);
+  llvm::Value* goes_on = compare(Op::lt_, dtype, i, scalars_[inst.operands[1]]);
+  if (ir::ends_by_condition(inst)) goes_on = b_.CreateAnd(goes_on, phis[0]);
+  b_.CreateCondBr(goes_on, block, exit);
   b_.SetInsertPoint(block);
   scalars_[body.params[0]] = i;
   step_of_[body.params[0]] = scalars_[inst.operands[2]];

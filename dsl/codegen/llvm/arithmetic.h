@@ -20,6 +20,13 @@ inline bool is_upper_half(DType dtype) {
   return is_float16(dtype) && exponent_bits(dtype) == exponent_bits(DType::f32);
 }
 
+// How an atomic operation is ordered, in LLVM's words; the scope is empty for that of the system.
+struct AtomicWay {
+  llvm::AtomicOrdering order = llvm::AtomicOrdering::Monotonic;
+  const char* scope = "";
+};
+llvm::AtomicOrdering ordering_of(ir::MemoryOrder order);
+
 class Arithmetic {
  public:
   explicit Arithmetic(llvm::Module& module)
@@ -66,15 +73,17 @@ class Arithmetic {
   }
   // The element that changes no other; of argmax and argmin that of their values.
   llvm::Constant* identity(ir::ReduceKind kind, DType dtype);
-  // arithmetic_atomic.cpp. Relaxed, and seen by all threads of `scope` (LLVM's name; empty: of the
-  // system). Gives what was in memory before. The first is one instruction of LLVM; the second a
-  // loop, which leaves the builder behind it, for `add`, `max` and `min`; the third a function with
-  // that loop, of a pointer and a value.
+  // arithmetic_atomic.cpp. Each gives what was in memory before. The first is one instruction of
+  // LLVM; the second a loop, which leaves the builder behind it; the third a function with that
+  // loop, of a pointer and a value. The last stores the value where memory has the bits expected.
   llvm::Value* atomic(ir::AtomicKind kind, DType dtype, llvm::Value* pointer, llvm::Value* value,
-                      const char* scope = "");
+                      const AtomicWay& way);
   llvm::Value* atomic_by_exchange(ir::AtomicKind kind, DType dtype, llvm::Value* pointer,
-                                  llvm::Value* value, const char* scope = "");
-  llvm::Function* function_by_exchange(ir::AtomicKind kind, DType dtype);
+                                  llvm::Value* value, const AtomicWay& way);
+  llvm::Function* function_by_exchange(ir::AtomicKind kind, DType dtype, const AtomicWay& way);
+  llvm::Value* exchanged(ir::AtomicKind kind, DType dtype, llvm::Value* old, llvm::Value* value);
+  llvm::Value* compare_exchange(DType dtype, llvm::Value* pointer, llvm::Value* expected,
+                                llvm::Value* value, const AtomicWay& way);
 
   // The operands of `print`: its format, and its values as words of 64 bits on the stack.
   std::pair<llvm::Value*, llvm::Value*> message(const ir::Function& function, const ir::Inst& inst,

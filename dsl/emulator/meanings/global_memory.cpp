@@ -43,6 +43,8 @@ Word change_atomically(std::byte* address, Change change) {
   return before;
 }
 
+void fence(const Call&) { __atomic_thread_fence(__ATOMIC_ACQ_REL); }
+
 template <typename T>
 void atomic_add(const Call& call) {
   call.results[0].u32 = 0;

@@ -102,6 +102,15 @@ class Parser {
     return *value;
   }
 
+  // What `parse` makes of a word, one of the names that it knows.
+  template <typename Parse>
+  auto one_of(const std::string& what, Parse parse) {
+    Token token = expect(TokenKind::word, what);
+    auto found = parse(token.text);
+    if (!found) raise_at(token, token.describe() + " is not " + what);
+    return *found;
+  }
+
   // Values
 
   Token value_name() { return named(TokenKind::value, "a value, as in '%name'"); }
@@ -149,12 +158,7 @@ class Parser {
 
   // Types
 
-  DType dtype() {
-    Token token = expect(TokenKind::word, "an element type");
-    auto found = parse_dtype(token.text);
-    if (!found) raise_at(token, token.describe() + " is not an element type");
-    return *found;
-  }
+  DType dtype() { return one_of("an element type", parse_dtype); }
 
   Shape shape() {
     expect_mark("[");
@@ -301,13 +305,17 @@ class Parser {
         bool has_policy = lexer_.peek().kind == TokenKind::word;
         return BlockAccess{block, has_policy ? cache_policy() : CachePolicy::normal};
       }
-      case ImmediateKind::reduction: return reduction();
+      case ImmediateKind::reduction:
+        return Reduction{one_of("a kind of reduction", parse_reduce_kind), integer<int>("an axis")};
       case ImmediateKind::atomic: return atomic();
       case ImmediateKind::text:
         return Text{expect(TokenKind::symbol, "a text, as in '@\"x\"'").text};
-      case ImmediateKind::precision: expect_word("tf32"); return Precision{InputPrecision::tf32};
+      case ImmediateKind::precision:
+        return Precision{one_of("a precision of operands", parse_input_precision)};
+      case ImmediateKind::loop_end: break;
     }
-    raise_internal_error("a scalar is read with its type", std::source_location::current());
+    raise_internal_error("scalars and loops are read by themselves",
+                         std::source_location::current());
   }
 
   Immediate permutation() {
@@ -321,25 +329,18 @@ class Parser {
     return result;
   }
 
-  CachePolicy cache_policy() {
-    Token token = expect(TokenKind::word, "a cache policy");
-    auto policy = parse_cache_policy(token.text);
-    if (!policy) raise_at(token, token.describe() + " is not a cache policy");
-    return *policy;
-  }
+  CachePolicy cache_policy() { return one_of("a cache policy", parse_cache_policy); }
 
-  Immediate reduction() {
-    Token token = expect(TokenKind::word, "a kind of reduction");
-    auto kind = parse_reduce_kind(token.text);
-    if (!kind) raise_at(token, token.describe() + " is not a kind of reduction");
-    return Reduction{*kind, integer<int>("an axis")};
-  }
-
+  // The kind, and an order and a scope where these are not the usual ones.
   Immediate atomic() {
-    Token token = expect(TokenKind::word, "a kind of atomic operation");
-    auto kind = parse_atomic_kind(token.text);
-    if (!kind) raise_at(token, token.describe() + " is not a kind of atomic operation");
-    return Atomic{*kind};
+    Atomic result{one_of("a kind of atomic operation", parse_atomic_kind)};
+    if (auto order = parse_memory_order(lexer_.peek().text)) {
+      result.order = *order;
+      lexer_.take();
+    }
+    if (lexer_.peek().kind == TokenKind::word)
+      result.scope = one_of("an order or a scope of memory", parse_memory_scope);
+    return result;
   }
 
   // The number stands before the type that says how to read it.
@@ -392,10 +393,12 @@ class Parser {
     std::size_t outside = names_.count();
     Token index = value_name();
     std::vector<Value> params = {define(index, function_.type(inst.operands.front()))};
+    const bool by_condition = lexer_.peek().is(TokenKind::word, "while");
+    if (by_condition) lexer_.take();
+    inst.immediate = LoopEnd{by_condition};
     if (lexer_.peek().is(TokenKind::word, "with")) {
       lexer_.take();
       expect_mark("(");
-      std::vector<std::pair<Token, Value>> carried;
       do {
         Token param = value_name();
         expect_mark("=");

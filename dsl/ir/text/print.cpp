@@ -89,7 +89,13 @@ std::string immediate_text(const Immediate& immediate) {
     std::string operator()(const Reduction& r) {
       return std::string(name_of(r.kind)) + " " + std::to_string(r.axis);
     }
-    std::string operator()(const Atomic& a) { return std::string(name_of(a.kind)); }
+    std::string operator()(const Atomic& a) {
+      std::string text(name_of(a.kind));
+      if (a.order != MemoryOrder::relaxed) text += " " + std::string(name_of(a.order));
+      if (a.scope != MemoryScope::gpu) text += " " + std::string(name_of(a.scope));
+      return text;
+    }
+    std::string operator()(const LoopEnd&) { return ""; }
     std::string operator()(const Precision& p) {
       return p.input == InputPrecision::ieee ? "" : std::string(name_of(p.input));
     }
@@ -206,6 +212,7 @@ class Printer {
                        name(inst.operands[2]);
     for (Value param : body.params) define(param);
     text += " index " + name(body.params.front());
+    if (ends_by_condition(inst)) text += " while";
     for (std::size_t i = 1; i < body.params.size(); ++i)
       text +=
           (i == 1 ? " with (" : ", ") + name(body.params[i]) + " = " + name(inst.operands[i + 2]);

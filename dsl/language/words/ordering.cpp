@@ -33,9 +33,9 @@ std::int64_t greatest(DType signed_integer) {
 }
 
 // The numbers along one axis of a tile, as keys that integers order.
-class Ordering {
+class KeyOrder {
  public:
-  Ordering(std::string_view word, const Operand& x, int axis, bool descending)
+  KeyOrder(std::string_view word, const Operand& x, int axis, bool descending)
       : site_(word, x.where), tile_(operand(x)), descending_(descending) {
     axis_ = site_.axis(axis, tile_.shape().rank());
     size_ = tile_.shape()[axis_];
@@ -47,6 +47,15 @@ class Ordering {
     Tiles keys{filled_up(keys_of())};
     put_in_order(keys, count);
     return number_of(first(keys[0], count));
+  }
+
+  // Of keys that rise and then fall, or the other way round.
+  Tile merged() {
+    site_.expect(full_ == size_, "axis ", axis_, " of ", tile_.type(), " has ", size_,
+                 " elements; what is merged must be a power of two");
+    Tiles keys{keys_of().tile()};
+    merge(keys, places(full_), full_);
+    return number_of(keys[0]);
   }
 
   ElementAndIndex with_index(std::int64_t count) {
@@ -189,19 +198,23 @@ std::int64_t size_along(const Operand& x, int axis) {
 }  // namespace
 
 Tile sort(const Operand& x, int axis, bool descending) {
-  return Ordering("sort", x, axis, descending).sorted(size_along(x, axis));
+  return KeyOrder("sort", x, axis, descending).sorted(size_along(x, axis));
 }
 
 ElementAndIndex sort_with_index(const Operand& x, int axis, bool descending) {
-  return Ordering("sort", x, axis, descending).with_index(size_along(x, axis));
+  return KeyOrder("sort", x, axis, descending).with_index(size_along(x, axis));
+}
+
+Tile bitonic_merge(const Operand& x, int axis, bool descending) {
+  return KeyOrder("bitonic_merge", x, axis, descending).merged();
 }
 
 Tile topk(const Operand& x, std::int64_t k, int axis) {
-  return Ordering("topk", x, axis, true).sorted(k);
+  return KeyOrder("topk", x, axis, true).sorted(k);
 }
 
 ElementAndIndex topk_with_index(const Operand& x, std::int64_t k, int axis) {
-  return Ordering("topk", x, axis, true).with_index(k);
+  return KeyOrder("topk", x, axis, true).with_index(k);
 }
 
 Tile histogram(const Operand& x, std::int64_t bins) {

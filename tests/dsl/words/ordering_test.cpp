@@ -128,6 +128,33 @@ TEST(Ordering, GivesTheGreatest) {
       scattered<float>(100, 1000), Floats(14), Whole(14), Floats(6));
 }
 
+TEST(Ordering, MergesWhatRisesAndFalls) {
+  in_every_way(
+      [](Pointer x, Pointer up, Pointer down) {
+        Tile t = block(x, {2, 16});
+        put(up, bitonic_merge(t));
+        put(down, bitonic_merge(trans(t), 0, true));
+      },
+      [](const Floats& x, const Floats& up, const Floats& down) {
+        for (std::size_t r = 0; r < 2; ++r) {
+          Floats row(x.begin() + static_cast<std::ptrdiff_t>(16 * r),
+                     x.begin() + static_cast<std::ptrdiff_t>(16 * r + 16));
+          std::ranges::sort(row);
+          for (std::size_t i = 0; i < 16; ++i) {
+            EXPECT_EQ(up[16 * r + i], row[i]);
+            EXPECT_EQ(down[2 * (15 - i) + r], row[i]);
+          }
+        }
+      },
+      [] {
+        Floats x;
+        for (int i = 0; i < 16; ++i) x.push_back(static_cast<float>(i < 5 ? 3 * i : 40 - 2 * i));
+        for (int i = 0; i < 16; ++i) x.push_back(static_cast<float>(i < 9 ? -i : i - 30));
+        return x;
+      }(),
+      Floats(32), Floats(32));
+}
+
 TEST(Ordering, CountsIntoBins) {
   for (std::int64_t bins : {1, 5, 16, 100}) {
     in_every_way(
@@ -161,6 +188,9 @@ TEST(Ordering, RefusesWhatDoesNotFit) {
           "a tile, of floats of 16 bits at the least");
   refused([](Pointer p) { topk(block(p, {4}), 5); },
           "[topk] the count is 5; axis 0 of f32[4] has 1 to 4 elements to give");
+  refused([](Pointer p) { bitonic_merge(block(p, {12})); },
+          "[bitonic_merge] axis 0 of f32[12] has 12 elements; what is merged must be a power of "
+          "two");
   refused([](Pointer p) { histogram(block(p, {4}), 5); },
           "[histogram] the operand is f32[4]; it must be a tile of integers");
   refused([](Pointer) { histogram(arange(0, 4), 0); },

@@ -304,7 +304,8 @@ void Emitter::loop(const Inst& inst) {
   finish_products();
   DType dtype = function_.type(inst.operands[0]).dtype;
   auto goes_on = [&](llvm::Value* i) {
-    return compare(Op::lt_, dtype, i, scalars_[inst.operands[1]]);
+    llvm::Value* is_below = compare(Op::lt_, dtype, i, scalars_[inst.operands[1]]);
+    return ir::ends_by_condition(inst) ? b_.CreateAnd(is_below, carried[0]) : is_below;
   };
   emit_loop(scalars_[inst.operands[0]], scalars_[inst.operands[2]], goes_on, carried,
             [&](llvm::Value* i) {

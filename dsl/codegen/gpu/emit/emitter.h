@@ -177,10 +177,11 @@ class Emitter : Arithmetic {
 
   // emit_atomic.cpp
   void atomic_update(const ir::Inst& inst);
-  llvm::Value* atomic_element(ir::AtomicKind kind, DType dtype, llvm::Value* pointer,
+  llvm::Value* atomic_element(const ir::Atomic& atomic, DType dtype, llvm::Value* pointer,
                               llvm::Value* value);
-  llvm::Value* atomic_bound(ir::AtomicKind kind, DType dtype, llvm::Value* pointer,
+  llvm::Value* atomic_bound(const ir::Atomic& atomic, DType dtype, llvm::Value* pointer,
                             llvm::Value* value);
+  void atomic_update_one(const ir::Inst& inst);
   bool adds_by(std::string_view op) const;
   int most_added_at_once(DType dtype) const;
   llvm::Value* add_group(const Access& access, DType dtype, const Registers& from);

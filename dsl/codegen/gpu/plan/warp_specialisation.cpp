@@ -63,7 +63,8 @@ class SpecialisationPlanner {
     std::int64_t rows = 0;
     bool alike = true;
     ir::for_each_inst(function_.body, [&](const Inst& inst) {
-      alike = alike && inst.op != Op::cluster_reduce_;  // which all threads take part in
+      // Which all threads take part in, or how often nobody knows but those that compute.
+      alike = alike && inst.op != Op::cluster_reduce_ && !ir::ends_by_condition(inst);
       if (inst.op != Op::dot_) return;
       products_.push_back(&inst);
       std::int64_t here = physical_shape(function_.type(inst.results[0]).shape)[0];

@@ -121,9 +121,14 @@ class SchedulePlanner {
     auto base = defs_.base(inst.operands[0]);
     if (open_ && (open_reads(base) || open_writes(base))) flush();
     bool by_pointer = inst.op == Op::store_ || inst.op == Op::atomic_;
+    // All of what stands before is done before it, and all of it before what follows.
+    bool has_order =
+        inst.op == Op::atomic_ && inst.get<ir::Atomic>().order != ir::MemoryOrder::relaxed;
+    if (has_order) flush();
     if (by_pointer && !defs_.is_tile(inst.operands[0])) return scalar(inst);
     if (!inst.results.empty()) materialised_[inst.results[0]] = true;
     root({&inst, inst.operands[1]});
+    if (has_order) flush();
   }
 
   Shape domain_of(const Root& root) const {
