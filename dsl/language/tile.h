@@ -278,6 +278,16 @@ template <WholeNumber A, WholeNumber B>
 Tile arange(A start, B end, std::source_location where = std::source_location::current()) {
   return detail::arange(static_cast<std::int64_t>(start), static_cast<std::int64_t>(end), where);
 }
+// Says in one line what is wrong with a size that only a launch knows.
+template <typename A, typename B>
+requires(std::convertible_to<A, Tile> || std::convertible_to<B, Tile>) Tile
+    arange(const A&, const B&) {
+  static_assert(
+      sizeof(A) == 0,
+      "the bounds of arange are numbers of C++ or Constexprs: sizes of tiles are known as "
+      "the kernel is traced; mask what lies beyond a Scalar");
+  return Tile();
+}
 Tile full(const Shape& shape, double value, DType dtype,
           std::source_location where = std::source_location::current());
 template <Number N>

@@ -140,7 +140,7 @@ TEST(Interpretation, FollowsTheRulesOfALaunch) {
 TEST(Interpretation, OfAProgramTakesWiderNumbers) {
   ir::Function program = ir::parse(
       "func @f(%y: ptr<f16>, %a: f16, %n: i32) {\n"
-      "  %c = cast %n, f16 : f16\n  %sum = add %a, %c : f16\n  store %y, %sum\n}\n");
+      "  %c = cast %n, f16 : f16\n  %4.sum = add %a, %c : f16\n  store %y, %4.sum\n}\n");
   std::vector<Half> y(1);
   std::vector<LaunchArgument> arguments = {y, 0.5, 3};
   std::string place;

@@ -141,7 +141,9 @@ TEST(Text, CommentsAndLayoutDoNotMatter) {
 }
 
 TEST(Text, NamesOfTheUserStandBehindNumbers) {
-  const std::string text = print(parse("func @f(%a: f32) { %b = add %a, %a : f32 }"));
+  const std::string source = "func @f(%a: f32) { %b = add %a, %a : f32 }";
+  const std::string text = print(parse_all(source, true)[0]);
+  EXPECT_EQ(print(parse(source)), "func @f(%a: f32) {\n  %1 = add %a, %a : f32\n}\n");
   EXPECT_EQ(text, "func @f(%a: f32) {\n  %1.b = add %a, %a : f32\n}\n");
   Function read = parse(text);
   EXPECT_EQ(name_of(read, read.body.insts[0].results[0]), "b");

@@ -194,7 +194,8 @@ TEST_F(Snippets, WithFunctionsThatAreNoKernelsAreRefusedInFewLines) {
   refused("[n = 0](Pointer x) mutable { store(x + n++, 1.0); }", "a mutable lambda cannot be");
   refused("[](Pointer x, int n) { store(x + n, 1.0); }",
           "a kernel's parameters are Pointer, Scalar or Constexpr");
-  refused("[](Pointer x, Scalar n) { store(x + arange(0, n), 1.0); }", "WholeNumber");
+  refused("[](Pointer x, Scalar n) { store(x + arange(0, n), 1.0); }",
+          "the bounds of arange are numbers of C++ or Constexprs");
   refused("[](Pointer x) { return x; }", "a kernel's function returns nothing; results are stored");
 }
 

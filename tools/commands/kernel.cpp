@@ -29,7 +29,7 @@ struct Arguments {
 };
 
 ir::Function wanted_program(const Arguments& a) {
-  std::vector<ir::Function> programs = read_programs("kernel run", a.file);
+  std::vector<ir::Function> programs = read_programs("kernel run", a.file, true);
   std::vector<std::string> names;
   for (const ir::Function& program : programs) names.push_back(program.name);
   require_use(!a.kernel.empty() || programs.size() == 1, "[kernel run] there are ", programs.size(),

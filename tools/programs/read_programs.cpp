@@ -48,13 +48,15 @@ std::string read_text(const std::string& command, const std::string& path) {
   return text;
 }
 
-std::vector<ir::Function> read_programs(const std::string& command, const std::string& path) {
-  return programs_of(command, path, read_text(command, path));
+std::vector<ir::Function> read_programs(const std::string& command, const std::string& path,
+                                        bool keep_names) {
+  return programs_of(command, path, read_text(command, path), keep_names);
 }
 
 std::vector<ir::Function> programs_of(const std::string& command, const std::string& path,
-                                      const std::string& text) {
-  std::vector<ir::Function> programs = parsed(command, path, [&] { return ir::parse_all(text); });
+                                      const std::string& text, bool keep_names) {
+  std::vector<ir::Function> programs =
+      parsed(command, path, [&] { return ir::parse_all(text, keep_names); });
   require_use(!programs.empty(), "[", command, "] ", name_of(path),
               ": no program is in it; tile IR begins with `func`, as `tilewright explain --dump` "
               "prints it");

@@ -11,13 +11,15 @@ namespace tilewright::tools {
 
 // "-" is standard input. Raises `Misuse` "[COMMAND] FILE: ..." where there is no such file, where
 // its text is no tile IR, or where no program is in it.
-std::vector<ir::Function> read_programs(const std::string& command, const std::string& path);
+// `keep_names` as ir::parse_all.
+std::vector<ir::Function> read_programs(const std::string& command, const std::string& path,
+                                        bool keep_names = false);
 
 // The same in two steps, for a command that takes graphs too.
 std::string read_text(const std::string& command, const std::string& path);
 bool is_graph(const std::string& text);
 std::vector<ir::Function> programs_of(const std::string& command, const std::string& path,
-                                      const std::string& text);
+                                      const std::string& text, bool keep_names = false);
 graph::Graph graph_of(const std::string& command, const std::string& path, const std::string& text);
 
 }  // namespace tilewright::tools

@@ -32,7 +32,8 @@ std::optional<T> number_in(std::string_view text) {
 
 class Parser {
  public:
-  explicit Parser(std::string_view text) : lexer_(text) {}
+  explicit Parser(std::string_view text, bool keeps_names = false)
+      : lexer_(text), keeps_names_(keeps_names) {}
 
   bool at_end() const { return lexer_.peek().kind == TokenKind::end; }
 
@@ -119,7 +120,7 @@ class Parser {
     Value value = function_.new_value(std::move(type));
     if (!names_.add(token.text, value))
       raise_at(token, "%" + token.excerpt() + " is defined already");
-    if (std::string name = given_name(token.text); !name.empty())
+    if (std::string name = given_name(token.text, keeps_names_); !name.empty())
       give_name(function_, value, std::move(name));
     return value;
   }
@@ -452,6 +453,7 @@ class Parser {
   }
 
   Lexer lexer_;
+  bool keeps_names_;
   Function function_;
   VisibleNames names_;
   std::unordered_map<std::string, dsl::layout::Layout> layouts_;
@@ -467,8 +469,8 @@ Function parse(std::string_view text) {
   return function;
 }
 
-std::vector<Function> parse_all(std::string_view text) {
-  Parser parser(text);
+std::vector<Function> parse_all(std::string_view text, bool keep_names) {
+  Parser parser(text, keep_names);
   std::vector<Function> functions;
   while (!parser.at_end()) functions.push_back(parser.function());
   return functions;

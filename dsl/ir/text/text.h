@@ -16,7 +16,8 @@ std::string print(const Function& function);
 std::vector<std::string> instruction_texts(const Function& function);
 // Raises `Error` with line and column. The result is verified.
 Function parse(std::string_view text);
-// All functions of a file, in order.
-std::vector<Function> parse_all(std::string_view text);
+// All functions of a file, in order. With `keep_names` all names of values in it are the user's, as
+// if `named` had given them; else only those behind a number, as `print` has them.
+std::vector<Function> parse_all(std::string_view text, bool keep_names = false);
 
 }  // namespace tilewright::ir

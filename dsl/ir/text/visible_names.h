@@ -39,12 +39,13 @@ class VisibleNames {
   std::vector<const std::string*> order_;
 };
 
-// What of a name in the text is the user's: all of one that begins with a letter, and of "12.name"
-// what stands behind the number; "" of a number.
-inline std::string given_name(const std::string& text) {
+// What of a name in the text is the user's: of "12.name" what stands behind the number, and with
+// `keeps_names` all of one that begins with a letter; else "".
+inline std::string given_name(const std::string& text, bool keeps_names) {
   std::size_t begin = text.find_first_not_of("0123456789");
   if (begin == std::string::npos) return "";
-  return text.substr(begin > 0 && text[begin] == '.' ? begin + 1 : begin);
+  if (begin > 0) return text[begin] == '.' ? text.substr(begin + 1) : "";
+  return keeps_names ? text : "";
 }
 
 }  // namespace tilewright::ir
