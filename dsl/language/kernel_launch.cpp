@@ -123,7 +123,8 @@ void add_assert_arguments(const AssertChecks& checks, std::vector<Argument>& arg
   arguments.push_back({.pointer = report.data()});
 }
 
-void require_inside(const BoundsChecks& checks, std::span<const std::int64_t> found,
+void require_inside(const BoundsChecks& checks, const Grid& grid,
+                    std::span<const std::int64_t> found,
                     std::span<const LaunchArgument> of_params) {
   for (std::size_t i = 0; i < checks.sites.size(); ++i) {
     const std::int64_t* report = &found[i * BoundsSite::words];
@@ -253,7 +254,7 @@ void Kernel::run_checked(const Compiled& compiled, const Grid& grid,
   if (compiled.checks) add_check_arguments(*compiled.checks, of_params, all, outside);
   if (compiled.asserts) add_assert_arguments(*compiled.asserts, all, asserts);
   launch_on(compiled.device, *compiled.artifact, grid, all.data());
-  if (compiled.checks) require_inside(*compiled.checks, outside, of_params);
+  if (compiled.checks) require_inside(*compiled.checks, grid, outside, of_params);
   if (!compiled.asserts) return;
   if (auto broken = broken_assert(*compiled.asserts, asserts)) raise_error(*broken);
 }

@@ -58,6 +58,12 @@ RandomProgram random_tile_program(std::uint64_t seed);
 using RunProgram =
     std::function<void(const ir::Function& function, const Grid& grid,
                        std::span<const Argument> arguments, std::span<const ir::Memory> memories)>;
+// By the interpreter.
+inline const RunProgram interpreted = [](const ir::Function& function, const Grid& grid,
+                                         std::span<const Argument> arguments,
+                                         std::span<const ir::Memory> memories) {
+  ir::interpret(function, grid, arguments, memories);
+};
 // What the arguments are after `run` ran `function`, which may be the program's own after passes.
 std::vector<HostArray> arguments_after(const RandomProgram& program, const ir::Function& function,
                                        const RunProgram& run);

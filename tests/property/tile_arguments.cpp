@@ -80,7 +80,7 @@ ExpectedArguments expected_arguments(const RandomProgram& program) {
   std::vector<HostArray> arrays = program.arguments;
   for (std::size_t i = 0; i < program.arguments.size(); ++i)
     if (errors.companions[i] >= 0) arrays.emplace_back(DType::f64, arrays[i].count());
-  arrays = run_on(std::move(arrays), errors.function, program.grid, ir::interpret);
+  arrays = run_on(std::move(arrays), errors.function, program.grid, interpreted);
   ExpectedArguments expected;
   for (std::size_t i = 0; i < program.arguments.size(); ++i) {
     expected.tolerance.emplace_back();

@@ -67,13 +67,13 @@ bool may_round_anew(const dsl::Pass& pass) {
 TEST(TilePasses, ThatDoNotRoundAnewChangeNoResult) {
   for (std::uint64_t seed : seeds_of_test(cases)) {
     RandomProgram program = random_tile_program(seed);
-    auto before = arguments_after(program, program.function, ir::interpret);
+    auto before = arguments_after(program, program.function, interpreted);
     for (const dsl::Pass& pass : dsl::passes()) {
       if (may_round_anew(pass)) continue;
       ir::Function function = program.function;
       pass.run(function, {});
       ASSERT_NO_THROW(ir::verify(function)) << pass.name << "\n" << reproduction(seed);
-      auto after = arguments_after(program, function, ir::interpret);
+      auto after = arguments_after(program, function, interpreted);
       ExpectedArguments exactly{before, std::vector<std::vector<double>>(before.size())};
       ASSERT_EQ(difference(program, exactly, after), "") << pass.name << "\n" << reproduction(seed);
     }
@@ -88,7 +88,7 @@ TEST(TilePasses, TheWholePipelineKeepsResultsWithinTheirTolerance) {
     for (const char* target : {"avx2", "avx512", "sm_80"}) {
       ir::Function function = program.function;
       dsl::run_passes(function, {.target = dsl::target_named(target)});
-      auto after = arguments_after(program, function, ir::interpret);
+      auto after = arguments_after(program, function, interpreted);
       ASSERT_EQ(difference(program, expected, after, &worst), "") << reproduction(seed);
     }
   }

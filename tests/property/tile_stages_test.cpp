@@ -17,7 +17,7 @@ std::string check_stages(std::uint64_t seed, std::span<const dsl::Pass> passes,
                          const dsl::Target& target) {
   RandomProgram program = random_tile_program(seed);
   try {
-    auto before = arguments_after(program, program.function, ir::interpret);
+    auto before = arguments_after(program, program.function, interpreted);
     ir::Function function = program.function;
     for (const dsl::Pass& pass : passes) {
       const std::string name(pass.name);
@@ -29,7 +29,7 @@ std::string check_stages(std::uint64_t seed, std::span<const dsl::Pass> passes,
         return concat("after ", name, " reads back as another program:\n", text);
       function = std::move(read);
     }
-    auto after = arguments_after(program, function, ir::interpret);
+    auto after = arguments_after(program, function, interpreted);
     return difference(program, {before, std::vector<std::vector<double>>(before.size())}, after);
   } catch (const std::exception& error) {
     return concat(error.what(), "\n", ir::print(program.function));
