@@ -74,8 +74,8 @@ KernelRunner::KernelRunner(const dsl::Kernel& kernel, const KernelTuning& tuning
       candidates_(std::move(candidates)) {
   for (const dsl::LaunchArgument& argument : candidates_(preferred).arguments) {
     if (!argument.is_pointer()) continue;
-    if (argument.size_bytes() > 0) {
-      memory_.push_back(argument);
+    if (argument.knows_size()) {
+      if (argument.size_bytes() > 0) memory_.push_back(argument);
       continue;
     }
     require(tuning.is_idempotent, "[", kernel.name(),

@@ -152,6 +152,12 @@ TEST_F(KernelTuner, NamesWhatIsWrong) {
               HasSubstr("no known size"));
 }
 
+TEST_F(KernelTuner, ALaunchOnNothingDoesNothing) {
+  std::vector<float> none, result;
+  TunedKernel tuned(add, tuning({64, 256}), database);
+  EXPECT_NO_THROW(tuned.launch(none, result, 0));
+}
+
 TEST_F(KernelTuner, AWarmLaunchTracesNothing) {
   int traces = 0;
   dsl::Kernel counted("counted",

@@ -155,5 +155,34 @@ TEST(CustomOpMisuse, GraphFunctionsUseTheirOperandsAlone) {
               HasSubstr("[captures] operand 0 is undefined"));
 }
 
+// As a launch outside of graphs refuses them; nothing is computed of memory that nobody wrote.
+TEST(CustomOpMisuse, GridsAndKnobsThatALaunchRefusesAreRefused) {
+  Tensor x = ramp({4});
+  dsl::Kernel copy("copy", [](dsl::Pointer a, dsl::Pointer b) {
+    dsl::Tile i = dsl::program_id(0);
+    dsl::store(b + i, dsl::load(a + i));
+  });
+  auto like = [](Types operands) { return std::vector<TensorType>{operands[0]}; };
+  auto launched_on = [&](const Grid& grid, std::vector<Configuration> configurations) {
+    return custom_op("copied", like,
+                     TileKernel{copy,
+                                [grid](const CustomCall&) {
+                                  return TileLaunch{grid, {}};
+                                },
+                                std::move(configurations)});
+  };
+  for (const Grid& grid : {Grid(-1), Grid(1, -2, 3), Grid(1LL << 40, 1LL << 40)}) {
+    CustomOp op = launched_on(grid, {});
+    EXPECT_THAT(error_of([&] { op(x); }), HasSubstr("[copied] the grid is "));
+    auto f = compile([&](const Tensor& t) { return op(t) + 1.0; });
+    EXPECT_THAT(error_of([&] { f(x); }), HasSubstr("[copied] the grid is "));
+  }
+  for (const Configuration& knobs : {Configuration{{"num_warps", 5}}, {{"maxnreg", 3}}}) {
+    CustomOp op = launched_on(Grid(4), {knobs});
+    auto f = compile([&](const Tensor& t) { return op(t); });
+    EXPECT_THAT(error_of([&] { f(x); }), HasSubstr("[copied]"));
+  }
+}
+
 }  // namespace
 }  // namespace tilewright

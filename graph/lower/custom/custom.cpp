@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "dsl/language/kernel_knobs.h"
+#include "dsl/language/launch_checks.h"
 #include "graph/custom/definition.h"
 #include "graph/lower/custom/buffers_call.h"
 #include "graph/lower/frame.h"
@@ -74,6 +75,8 @@ LoweredProgram kernel_program(const CustomSite& site, const dsl::Target& target,
     for (const CustomSite::Place& place : places)
       pointers.push_back(parameters.pointer(place.storage) + Offset(place.offset));
   Grid grid = trace_custom(*site.custom, call, pointers);
+  dsl::require_grid(site.custom.name(), grid);
+  dsl::require_knobs(site.custom.name(), knobs_of(call));
   LoweredProgram program{tracer.finish(), grid, parameters.memory()};
   if (target.is_gpu()) follow(knobs_of(call), program.function);
   return program;
