@@ -156,22 +156,6 @@ void Matrix::prefetch(const dsl::Operand& row, const dsl::Operand& column,
   dsl::prefetch(desc(false), {row, column}, block);
 }
 
-dsl::Tile Matrix::pointers_to(const dsl::Tile& numbers, const dsl::Operand& column,
-                              std::int64_t width) const {
-  const dsl::Tile along = dsl::cast(dsl::reshape(dsl::arange(0, width), {1, width}), DType::i64);
-  return base + (numbers * row_stride.value() + (along + column) * column_stride.value());
-}
-
-dsl::Tile Matrix::load_rows(const dsl::Tile& numbers, const dsl::Operand& column,
-                            std::int64_t width) const {
-  return dsl::load(pointers_to(numbers, column, width), numbers >= 0 && numbers < rows);
-}
-
-void Matrix::store_rows(const dsl::Tile& numbers, const dsl::Operand& column,
-                        const dsl::Tile& tile) const {
-  dsl::store(pointers_to(numbers, column, tile.shape()[1]), tile, numbers >= 0 && numbers < rows);
-}
-
 dsl::Tile apply_pointwise(const Task& task, const std::vector<dsl::Operand>& operands) {
   if (!task.tile_op) return operands[0].tile();
   if (ir::info(*task.tile_op).immediate == ir::ImmediateKind::dtype)

@@ -111,16 +111,8 @@ struct Matrix {
   void store(const dsl::Operand& row, const dsl::Operand& column, const dsl::Tile& tile,
              ir::CachePolicy cache = ir::CachePolicy::normal) const;
   void prefetch(const dsl::Operand& row, const dsl::Operand& column, const Shape& block) const;
-  // The rows of these numbers, a column of i64, from a column on. A number that no row has reads
-  // zeros, and is not stored.
-  dsl::Tile load_rows(const dsl::Tile& numbers, const dsl::Operand& column,
-                      std::int64_t width) const;
-  void store_rows(const dsl::Tile& numbers, const dsl::Operand& column,
-                  const dsl::Tile& tile) const;
 
  private:
-  dsl::Tile pointers_to(const dsl::Tile& numbers, const dsl::Operand& column,
-                        std::int64_t width) const;
   bool is_turned(const Shape& block) const;
   dsl::Desc desc(bool turned) const;
 };

@@ -17,10 +17,9 @@ constexpr std::int64_t row_elements = 1 << 10;    // of short rows that share a 
 constexpr std::int64_t long_chunk = 8 << 10;      // of a row that is no tile
 constexpr std::int64_t most_sharing_programs = 8, least_share = 4 << 10, share_quantum = 256;
 constexpr std::int64_t pointwise_elements = 1 << 10, many_pointwise_elements = 2 << 10;
-constexpr std::int64_t many_programs = 512;    // some for each of a hundred multiprocessors
-constexpr std::int64_t turned = 64;            // rows and columns of a block that is turned over
-constexpr std::int64_t coalesced_rows = 32;    // of tiles whose rows are contiguous
-constexpr std::int64_t short_found_row = 512;  // found at run time: others fill a program alone
+constexpr std::int64_t many_programs = 512;  // some for each of a hundred multiprocessors
+constexpr std::int64_t turned = 64;          // rows and columns of a block that is turned over
+constexpr std::int64_t coalesced_rows = 32;  // of tiles whose rows are contiguous
 constexpr std::int64_t prologue_elements = 8 << 10;  // of a chunk of what goes into a product
 // In a product a tensor core's share is 16 rows, and fewer rows only wait for the weights.
 constexpr std::int64_t few_rows = 16, few_rows_columns = 64, fewest_columns = 16;
@@ -325,20 +324,6 @@ bool may_store_in_chunks(const Region& region, std::int64_t chunk) {
   return true;
 }
 
-// Short rows that are found at run time share a program, of which each thread finds its own. Where
-// they are overwritten, no row is in two programs.
-std::optional<std::size_t> digit_of_found_rows(const RegionFacts& facts) {
-  if (facts.has_product || facts.widest > short_found_row || facts.digits.empty())
-    return std::nullopt;
-  const auto most = std::ranges::max_element(facts.digits);
-  return static_cast<std::size_t>(most - facts.digits.begin());
-}
-std::int64_t whole_parts(std::int64_t rows, std::int64_t most) {
-  auto part = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(most)));
-  while (rows % part != 0) part /= 2;
-  return part;
-}
-
 }  // namespace
 
 RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const dsl::Target& target,
@@ -357,7 +342,6 @@ RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const ds
         region.splits_columns && contiguous.along_digit > 0 && contiguous.along_columns > 0;
     if (blocks.columns_first || turns_over) blocks.digit = contiguous.digit;
   }
-  if (work.facts.one_row) blocks.digit = digit_of_found_rows(work.facts);
   if (blocks.digit) work.rows = work.facts.digits[*blocks.digit];
   if (work.facts.has_product && sums_elements(region, work))
     few_row_blocks(region, work, blocks);
@@ -371,7 +355,6 @@ RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const ds
   else
     row_blocks(region, work, blocks);
   blocks.rows = settled(requested.rows, blocks.rows, work.rows);
-  if (work.facts.one_row && region.is_in_place) blocks.rows = whole_parts(work.rows, blocks.rows);
   if (region.splits_columns)
     blocks.columns = settled(requested.columns, blocks.columns, region.width);
   blocks.chunk = settled(requested.chunk, blocks.chunk);

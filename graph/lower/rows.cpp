@@ -387,14 +387,9 @@ Tile RowsProgram::spread(const Tile& x, std::int64_t columns, std::int64_t rows)
   return shape == wanted ? x : dsl::broadcast_to(x, wanted);
 }
 
-Tile RowsProgram::row_numbers(std::size_t slot, std::size_t i) {
+Tile RowsProgram::row_number(std::size_t slot, std::size_t i) {
   const Task& t = task(slot);
   Table seen = *operand_table(t, i, region_.tables[slot]);
-  if (blocks_.rows > 1) {
-    const Tile ids = load(t.operands[i], seen, whole_row());
-    const Tile all = ids.shape()[0] == 1 ? dsl::broadcast_to(ids, {blocks_.rows, 1}) : ids;
-    return all.dtype() == DType::i64 ? all : dsl::cast(all, DType::i64);
-  }
   TableAccess access = *compose(t.operands[i].view, seen.place);
   std::vector<std::int64_t> strides = region_.digits.strides(access.rows);
   Tile at = parameters_.pointer(t.operands[i].storage) + outer_offset(access.offset, strides);
@@ -407,10 +402,7 @@ Tile RowsProgram::gather(std::size_t slot, const Columns& columns) {
   const StridedView& table = t.operands[0].view;
   Tile base = parameters_.pointer(t.operands[0].storage) + Offset(table.offset);
   Matrix matrix{base, table.shape[0], table.shape[1], table.strides[0], table.strides[1]};
-  const Tile ids = row_numbers(slot, 1);
-  const std::int64_t width = width_of(table.shape[1], columns);
-  if (!ids.shape().empty()) return matrix.load_rows(ids, column(columns), width);
-  return matrix.load(ids, column(columns), {1, width});
+  return matrix.load(row_number(slot, 1), column(columns), {1, width_of(table.shape[1], columns)});
 }
 
 void RowsProgram::store_all() {
@@ -457,9 +449,8 @@ void RowsProgram::store(std::size_t slot, const Columns& columns) {
         access.columns.is_constant() ? 1 : access.columns.modes()[0].stride;
     Tile base = parameters_.pointer(t.storage) + outer_offset(access.offset, strides);
     Matrix matrix{base, t.scatter_size, table.width, t.scatter_stride, column_stride};
-    const Tile ids = row_numbers(slot, 1);
-    if (ids.shape().empty()) return matrix.store(ids, column(columns), x);
-    return matrix.store_rows(ids, column(columns), x);
+    matrix.store(row_number(slot, 1), column(columns), x);
+    return;
   }
   Block block = block_of(parameters_.pointer(t.storage), access, table.width, columns);
   // Parts of lines stay in the cache until the others have come.

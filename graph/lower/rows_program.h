@@ -174,8 +174,8 @@ class RowsProgram {
   Block parts_block(std::size_t slot, Offset part, const Columns& columns) const;
   void store_parts();
   Tile combined_product(std::size_t slot, const Columns& columns);
-  // The row numbers that operand `i` gives: for this program's one row a number, else a column.
-  Tile row_numbers(std::size_t slot, std::size_t i);
+  // The row number that operand `i` gives for this program's one row.
+  Tile row_number(std::size_t slot, std::size_t i);
   // A row outside the table reads as zeros.
   Tile gather(std::size_t slot, const Columns& columns);
   // Values that are wider than a tile, and are this program's alone, are stored in chunks, all that

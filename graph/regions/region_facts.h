@@ -16,7 +16,7 @@ struct RegionFacts {
   bool products_come_first = true;
   bool weights_along_depth = true;  // they are contiguous along the inner axis
   bool reduces = false;             // rows, other than in products
-  bool one_row = false;             // a row is found at run time, and may be any
+  bool one_row = false;             // a row is found at run time, so a program has one
   std::int64_t widest = 1, depth = 1, element_bytes = 1;
   std::int64_t weight_element_bytes = 1;  // of a product's second operand, in memory
   std::optional<DType> multiplied;        // what all products' operands are, as they are multiplied

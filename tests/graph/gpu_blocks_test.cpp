@@ -30,20 +30,6 @@ std::vector<std::string> program_texts(const graph::Captured& captured, const ch
   return texts;
 }
 
-TEST(GpuBlocks, ShortRowsThatAreFoundAtRunTimeShareAProgram) {
-  for (const char* device : {"emulated:sm_80", "emulated:sm_90a"})
-    for (std::int64_t width : {64, 4096}) {
-      graph::Capture capture;
-      Tensor table = capture.placeholder(DType::f32, {1000, width}),
-             ids = capture.placeholder(DType::i64, {640});
-      const auto texts = program_texts(capture.finish({index_select(table, 0, ids)}), device);
-      ASSERT_EQ(texts.size(), 1u);
-      expect_contains(texts[0], width == 64 ? "i64[16x1]" : "load %");
-      EXPECT_EQ(texts[0].find("x1]") != std::string::npos, width == 64) << texts[0];
-    }
-}
-
-// Numbers of rows that blocks do not divide; rows that there are not read zeros and are not stored.
 TEST(GpuBlocks, FoundRowsAreReadAndWrittenWhereTheyLie) {
   for (const char* device : {"emulated:sm_80", "emulated:sm_90a"})
     for (std::int64_t count : {1, 7, 33, 70})
