@@ -72,7 +72,7 @@ TEST(DeviceAssert, GoesTogetherWithBounds) {
   });
   std::vector<std::int32_t> x{1, 2};
   EXPECT_THAT(error_of([&] { kernel.on(Device::cpu()).with(Check::all).launch(1, x); }),
-              HasSubstr("[load] index 100 of p0 is outside"));
+              HasSubstr("[load] program (0, 0, 0): index 100 of p0 is outside"));
   x[0] = 3;
   EXPECT_THAT(error_of([&] { kernel.on(Device::cpu()).with(Check::asserts).launch(1, x); }),
               HasSubstr("[device_assert] both, program (0, 0, 0): first is 3"));
