@@ -117,7 +117,9 @@ def gpu_text():
     missing = [what for section, what in gpu_sections.items() if not (results / f"gpu_{section}.json").exists()]
     for what, device, name, rows in gpu_rows():
         mean = math.exp(sum(math.log(r["ratio"]) for r in rows) / len(rows))
-        worst, best = min(rows, key=lambda r: r["ratio"]), max(rows, key=lambda r: r["rate"] or 0)
+        worst = min(rows, key=lambda r: r["ratio"])
+        is_time = rows[0].get("unit", "").startswith("us")  # of which less is better
+        best = (min if is_time else max)(rows, key=lambda r: r["rate"] or 0)
         slower = sum(r["ratio"] < 1 for r in rows)
         text += (f"| {what} | {len(rows)} | {mean:.2f}x | {worst['ratio']:.2f}x {worst['peer']} | {slower or 'none'} "
                  f"| {rate_text(best)} | {device}, [`{name}`](docs/results/{name}) |\n")
