@@ -310,8 +310,7 @@ Tile constant(ir::Scalar value, std::source_location where = std::source_locatio
 Tile splat(const Operand& scalar, const Shape& shape);
 
 // Elementwise. `maximum` and `minimum` give NaN if an operand is NaN, and -0 is below 0. `cast` to
-// an integer rounds towards zero and saturates, NaN gives 0. Integer division truncates; by zero it
-// gives 0.
+// an integer rounds towards zero and saturates, NaN gives 0. Division truncates; x / 0 is 0.
 Tile abs(const Operand& x);
 Tile exp(const Operand& x);
 Tile exp2(const Operand& x);
