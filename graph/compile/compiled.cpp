@@ -197,9 +197,8 @@ Device CompiledSignature::device_for(const Device& otherwise,
   auto look_at = [&](const Tensor& tensor, const char* what, std::size_t i) {
     DeviceMemory* own = memory_of(tensor);
     if (own == nullptr || own == memory) return;
-    require(memory == nullptr, "[compile] ", what, " ", i, " lies on ",
-            own->name(), ", others on ", memory == nullptr ? "" : memory->name(),
-            "; bring them to one device with to()");
+    require(memory == nullptr, "[compile] ", what, " ", i, " lies on ", own->name(), ", others on ",
+            memory == nullptr ? "" : memory->name(), "; bring them to one device with to()");
     memory = own;
   };
   for (std::size_t i = 0; i < arguments.size(); ++i) look_at(arguments[i], "argument", i);
