@@ -107,7 +107,7 @@ int main() {
         .on(tw::Device::cpu())
         .launch(1, x, weight, bias, y, means, scales, 1e-5F, width + 1);
   } catch (const tw::Error& error) {
-    bool is_named = std::string(error.what()).find("] index 200 of ") != std::string::npos;
+    bool is_named = std::string(error.what()).find(" index 200 of ") != std::string::npos;
     std::cout << "checked: " << (is_named ? "index 200 is outside" : error.what()) << '\n';
   }
 
