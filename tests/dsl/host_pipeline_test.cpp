@@ -157,5 +157,31 @@ TEST(HostPipeline, RefusesSchedulesThatAreNotPossible) {
                 "scheduled"));
 }
 
+// Of a program that was scheduled by hand.
+TEST(HostPipeline, NamesWhatMustBeKept) {
+  auto text = [](const char* use) {
+    return concat(R"(func @f(%y: ptr<f32>) scheduled {
+  %from = arange 0 to 256 : i32[256]
+)",
+                  use, R"(
+  %values = cast %moved, f32 : f32[16x16]
+  %ys = splat %y, [16x16] : ptr<f32>[16x16]
+  store %ys, %values
+}
+)");
+  };
+  const std::string reshaped = text("  %moved = reshape %from, [16x16] : i32[16x16]");
+  EXPECT_THAT(error_of([&] { code_of(ir::parse(reshaped)); }),
+              HasSubstr("[reshape] reads elements of %1 at other places than its own"));
+  const std::string gathered = text(R"(  %one = expand_dims %from, 1 : i32[256x1]
+  %all = broadcast %one, [256x16] : i32[256x16]
+  %few = arange 0 to 16 : i32[16]
+  %row = expand_dims %few, 0 : i32[1x16]
+  %places = broadcast %row, [16x16] : i32[16x16]
+  %moved = gather %all, %places, 0 : i32[16x16])");
+  EXPECT_THAT(error_of([&] { code_of(ir::parse(gathered)); }),
+              HasSubstr("[gather] reads elements of %3 at other places than its own"));
+}
+
 }  // namespace
 }  // namespace tilewright::dsl::host

@@ -67,7 +67,7 @@ std::optional<Emitter::Course> Emitter::course_of(Value index, int axis) const {
 
 // The source lies in memory as a whole.
 Lanes Emitter::gathered(const Inst& inst, const Position& position) {
-  const Slot& source = slots_.at(inst.operands[0]);
+  const Slot& source = kept_operand(inst);
   const int axis = inst.get<ir::Axis>().axis;
   if (position.lane == axis && lanes_ > 1)
     if (auto course = course_of(inst.operands[1], axis)) {

@@ -148,12 +148,21 @@ Lanes Emitter::evaluate_shape(const Inst& inst, const Position& position) {
     }
   } else {
     // The operand is materialised, row-major: read it as if it had this shape.
-    Slot slot = slots_.at(operand);
+    Slot slot = kept_operand(inst);
     slot.type = slot.type.with_shape(to);
     slot.strides = row_major_strides(to);
     return read_slot(slot, position);
   }
   return evaluate(operand, inner);
+}
+
+// The memory of what the instruction reads as an array. A program that form_loop_nests has made
+// keeps it; one that was written by hand need not.
+const Emitter::Slot& Emitter::kept_operand(const Inst& inst) const {
+  auto slot = slots_.find(inst.operands[0]);
+  require(slot != slots_.end(), "[", info(inst.op).name, "] reads elements of %", inst.operands[0],
+          " at other places than its own; a scheduled program must keep it: `schedule (kept)`");
+  return slot->second;
 }
 
 Emitter::Address Emitter::slot_address(const Slot& slot, DType dtype, const Position& position) {

@@ -159,6 +159,7 @@ class Emitter : Arithmetic {
   Lanes evaluate(ir::Value value, const Position& position);
   Lanes evaluate_here(ir::Value value, const Position& position);
   Lanes evaluate_shape(const ir::Inst& inst, const Position& position);
+  const Slot& kept_operand(const ir::Inst& inst) const;
   Lanes read_slot(const Slot& slot, const Position& position);
   Lanes address_of(DType dtype, const Lanes& pointers);
   void write_slot(const Slot& slot, const Position& position, Lanes lanes);
