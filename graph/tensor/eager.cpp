@@ -10,6 +10,7 @@
 #include "graph/run/plan.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/memory/memory_overlap.h"
 #include "graph/tensor/tensor_body.h"
 #include "runtime/base/fork_gate.h"
 #include "runtime/kept/bounded_table.h"
@@ -65,6 +66,7 @@ struct Call {
   std::span<const Tensor> operands;
   std::source_location where;
   Hash key;  // of all that its graph depends on besides the operands
+  bool writes_first = false;
 };
 // What a call computes, of its operands where they lie.
 using MakeGraph = std::function<Graph(std::span<const Tensor>)>;
@@ -169,6 +171,19 @@ std::vector<std::shared_ptr<Buffer>> run_plan(const Plan& plan, std::span<const 
   return plan.run(addresses);
 }
 
+// Those that lie in the memory of the first, which is written, are copied: a call reads what they
+// were before it, as it does where it is compiled.
+std::vector<Tensor> apart_from_first(std::span<const Tensor> operands) {
+  std::vector<Tensor> apart(operands.begin(), operands.end());
+  auto elements_of = [](const Tensor& tensor) {
+    const TensorBody& body = *tensor.body();
+    return Elements{body.buffer.get(), body.dtype, body.view};
+  };
+  for (Tensor& other : std::span(apart).subspan(1))
+    if (share_bytes(elements_of(apart[0]), elements_of(other))) other = copy_row_major(other);
+  return apart;
+}
+
 // `access` holds the operands from here on.
 std::vector<std::shared_ptr<Buffer>> run(const Call& given, const MakeGraph& make_graph,
                                          std::shared_ptr<const Plan>& plan, StepAccess& access) {
@@ -179,7 +194,11 @@ std::vector<std::shared_ptr<Buffer>> run(const Call& given, const MakeGraph& mak
   access.begin(given.name, given.where);
   Call call = given;
   Device device = device_of(call);
-  std::vector<Tensor> moved;
+  std::vector<Tensor> apart, moved;
+  if (call.writes_first) {
+    apart = apart_from_first(call.operands);
+    call.operands = apart;
+  }
   if (device.is_cuda()) {
     for (const Tensor& operand : call.operands) moved.push_back(operand_on(device, operand, call));
     call.operands = moved;
@@ -261,7 +280,7 @@ void run_eager_in_place(Op op, std::span<const Tensor> operands, const Attribute
   StepAccess access;
   Application application{op, attributes, std::nullopt, true, where};
   run(
-      {info(op).name, operands, where, application.key()},
+      {info(op).name, operands, where, application.key(), true},
       [&](std::span<const Tensor> x) { return application.graph(x); }, plan, access);
 }
 

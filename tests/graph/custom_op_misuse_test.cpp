@@ -184,5 +184,27 @@ TEST(CustomOpMisuse, GridsAndKnobsThatALaunchRefusesAreRefused) {
   }
 }
 
+// It would wait for itself.
+TEST(CustomOpMisuse, AnOpDoesNotCallTheFunctionThatRunsIt) {
+  std::function<Tensor(const Tensor&)> again;
+  CustomOp op = custom_op(
+      "calls", [](Types operands) { return std::vector{operands[0]}; },
+      BufferFunction(
+          [&](std::span<const BufferView> operands, std::span<const BufferView> results) {
+            std::vector<float> values(operands[0].elements<const float>().begin(),
+                                      operands[0].elements<const float>().end());
+            values = again(Tensor::from(values, {4})).to_vector<float>();
+            std::ranges::copy(values, results[0].elements<float>().begin());
+          }));
+  auto f = compile([&](const Tensor& x) { return op(x) + 1.0; });
+  Tensor x = ramp({4});
+  again = [&](const Tensor& t) { return f(t); };
+  for (int turn = 0; turn < 2; ++turn)
+    EXPECT_THAT(error_of([&] { f(x); }), HasSubstr("would wait for itself without end"));
+  auto other = compile([](const Tensor& t) { return t * 2.0; });
+  again = [&](const Tensor& t) { return other(t); };
+  expect_near(f(x), x * 2.0 + 1.0);
+}
+
 }  // namespace
 }  // namespace tilewright

@@ -75,7 +75,8 @@ ElementwiseFunction elementwise(F function) {
 
 struct CustomOptions {
   // Operands that the op changes: none, or {0}. Such an op gives nothing, and the tensor has the
-  // new value after the call, like those that operations ending in _ write.
+  // new value after the call, like those that operations ending in _ write. Other operands are what
+  // they were before the call, also where they lie in the same memory.
   std::vector<int> writes = {};
 };
 
