@@ -20,8 +20,8 @@ namespace tilewright {
 using exported::Archive;
 using exported::Call;
 using exported::Input;
+using exported::NamedOperator;
 using exported::Node;
-using exported::Operator;
 using exported::Output;
 using exported::Program;
 using exported::Results;
@@ -51,7 +51,7 @@ Program program_of(const Archive& archive) {
 std::vector<ProgramOperator> operators_of(const Program& program) {
   programs::OperatorList operators;
   exported::for_each_node(program.nodes, [&](const Node& node) {
-    operators.add(node.target, exported::find_operator(node.target) != nullptr, node.source);
+    operators.add(node.target, exported::find_operator(node.target).has_value(), node.source);
   });
   return operators.take();
 }
@@ -85,7 +85,8 @@ std::vector<std::string> outputs_of(const Program& program) {
 struct ExportedModule::State {
   Program program;
   programs::Signature signature;
-  std::vector<const Operator*> functions;  // of the nodes
+  std::vector<NamedOperator> functions;  // of the nodes
+  bool writes = false;                   // whether one of them writes in place
   programs::Lifetimes lifetimes;
   std::deque<Tensor> tensors;                        // of the module, in the order of its inputs
   std::unordered_map<std::string, Tensor*> buffers;  // by name
@@ -101,7 +102,7 @@ void ExportedModule::State::compute(std::size_t at, std::vector<Value>& values) 
   const Node& node = program.nodes[at];
   try {
     Call call(node, values, lifetimes.used());
-    Results results = functions[at]->compute(call);
+    Results results = functions[at].compute(call, writes);
     call.refuse_unread();
     require(results.size() == node.results.size(), "[exported] it has ", results.size(),
             " results; the program names ", node.results.size());
@@ -176,7 +177,8 @@ std::unique_ptr<ExportedModule> load_exported(const std::filesystem::path& path,
   state->operators = operators_of(program);
   programs::require_known(state->operators, "load_exported", program.file, "", {});
   for (const Node& node : program.nodes)
-    state->functions.push_back(exported::find_operator(node.target));
+    state->functions.push_back(*exported::find_operator(node.target));
+  state->writes = std::ranges::any_of(state->functions, &NamedOperator::writes_first);
   state->lifetimes = lifetimes_of(program);
   state->signature = signature_of(program);
   state->inputs = programs::described_inputs(state->signature);

@@ -302,17 +302,7 @@ TEST(ExportedSizes, AreComputedFromSymbols) {
 
 TEST(ExportedOperators, HaveEachItsOwnName) {
   std::size_t rows = 0;
-  for (auto family :
-       {exported::arrangement_operators(), exported::arithmetic_operators(),
-        exported::composite_operators(), exported::control_operators(),
-        exported::convolution_operators(), exported::random_operators(),
-        exported::recurrent_operators(), exported::creation_operators(),
-        exported::function_operators(), exported::indexing_operators(),
-        exported::normalisation_operators(), exported::ordering_operators(),
-        exported::pooling_operators(), exported::product_operators(),
-        exported::reduction_operators(), exported::resampling_operators(),
-        exported::scatter_operators(), exported::scan_operators(), exported::size_operators()})
-    rows += family.size();
+  for (auto family : exported::operator_families()) rows += family.size();
   EXPECT_EQ(exported::operator_names().size(), rows);
 }
 

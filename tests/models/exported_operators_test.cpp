@@ -141,8 +141,8 @@ TEST(ExportedOperators, RefuseNumbersThatCannotBe) {
                                 .with("size", std::int64_t{9})
                                 .with("max", std::int64_t{8})),
               HasSubstr("a size is 9"));
-  EXPECT_THAT(error_of_call(OneCall("aten.arange.start_step").with("end", 2.5)),
-              HasSubstr("is no integer"));
+  EXPECT_THAT(error_of_call(OneCall("aten.arange.start_step").with("end", INFINITY)),
+              HasSubstr("is not reached by the steps"));
   EXPECT_THAT(error_of_call(OneCall("aten.native_group_norm.default")
                                 .with("input", zeros({2, 4, 3}))
                                 .with("N", std::int64_t{2})

@@ -1,7 +1,18 @@
 // The table from PyTorch's operators to what computes them: by the name of an overload, as exported
 // programs have it, a function of a call. Each family of operators is a file of rows.
+//
+// An operator has several names, of which one has a row; names.cpp has the rules:
+//
+//   aten.multiply.Tensor     another name for aten.mul.Tensor
+//   aten.slice_copy.Tensor   aten.slice.Tensor: whether a result is a view matters to writes alone
+//   aten.relu_.default       aten.relu.default, whose result is written to the first argument
+//
+// A program that was exported without run_decompositions() writes in place, also through views. So
+// what PyTorch gives memory of its own must have it in such a program too (`must_own`), where our
+// function may give an operand itself, or a constant that is one number for all elements.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -41,12 +52,32 @@ struct Operator {
 template <auto function>
 inline constexpr auto by = [](const Call& call) { return function(call); };
 
+// An operator as a program names it.
+class NamedOperator {
+ public:
+  NamedOperator(const Operator& row, bool writes_first, bool must_own)
+      : row_(&row), writes_first_(writes_first), must_own_(must_own) {}
+
+  // Whether the result is written to the first argument, which is the result then.
+  bool writes_first() const { return writes_first_; }
+  // `program_writes`: whether an operator of the program writes in place. Raises `Error` as the
+  // row's function does, and where a result has not the shape of what it is to be written to.
+  Results compute(const Call& call, bool program_writes) const;
+
+ private:
+  const Operator* row_;
+  bool writes_first_, must_own_;
+};
+
 // The operator of that name, "aten.add.Tensor", or none.
-const Operator* find_operator(std::string_view name);
+std::optional<NamedOperator> find_operator(std::string_view name);
 // Of all families, for tests and reports.
 std::vector<std::string_view> operator_names();
 
-// The families, each defined in the file of its name.
+// All of the following.
+std::vector<std::span<const Operator>> operator_families();
+
+// The families, each defined in the file of its name in ops/.
 std::span<const Operator> arrangement_operators();
 std::span<const Operator> arithmetic_operators();
 std::span<const Operator> composite_operators();
@@ -55,6 +86,8 @@ std::span<const Operator> convolution_operators();
 std::span<const Operator> creation_operators();
 std::span<const Operator> function_operators();
 std::span<const Operator> indexing_operators();
+std::span<const Operator> joining_operators();
+std::span<const Operator> loss_operators();
 std::span<const Operator> normalisation_operators();
 std::span<const Operator> ordering_operators();
 std::span<const Operator> pooling_operators();

@@ -65,11 +65,25 @@ Tensor normal_around(const Call& call) {
   return normal(call.number("mean", 0), call.number("std", 1), x.shape(), x.dtype());
 }
 
+// In place its argument has another name.
+Tensor dropped_of(const Call& call) { return call.tensor(call.has("input") ? "input" : "self"); }
 Tensor dropped(const Call& call) {
-  return dropout(call.tensor("input"), call.number("p"), call.flag("train", false));
+  return dropout(dropped_of(call), call.number("p"), call.flag("train", false));
 }
 std::pair<Tensor, Tensor> dropped_with_mask(const Call& call) {
   return native_dropout(call.tensor("input"), call.number("p"), call.flag("train", true));
+}
+
+Tensor normal_of_each(const Call& call) {
+  refuse_generator(call);
+  return normal(call.operand("mean"), call.operand("std"));
+}
+// Forms of which a program that is run drops nothing.
+Tensor dropped_otherwise(const Call& call) {
+  if (call.flag("train", false) && call.number("p") != 0)
+    call.refuse("train", "is true, which is not supported for this form of dropout");
+  call.number("p");
+  return dropped_of(call);
 }
 
 constexpr Operator rows[] = {
@@ -89,7 +103,18 @@ constexpr Operator rows[] = {
     {"aten.bernoulli.Tensor", by<trials_of_each>},
     {"aten.uniform.default", by<uniform_between>},
     {"aten.normal_functional.default", by<normal_around>},
+    {"aten.normal.Tensor_Tensor", by<normal_of_each>},
+    {"aten.normal.Tensor_float", by<normal_of_each>},
+    {"aten.normal.float_Tensor", by<normal_of_each>},
+    {"aten.normal.float_float",
+     [](const Call& c) {
+       refuse_generator(c);
+       return normal(c.number("mean"), c.number("std"), c.integers("size"), float_of(c));
+     }},
     {"aten.dropout.default", by<dropped>},
+    {"aten.alpha_dropout.default", by<dropped_otherwise>},
+    {"aten.feature_dropout.default", by<dropped_otherwise>},
+    {"aten.feature_alpha_dropout.default", by<dropped_otherwise>},
     {"aten.native_dropout.default", by<dropped_with_mask>},
 };
 

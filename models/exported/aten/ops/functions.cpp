@@ -24,6 +24,25 @@ Tensor converted(const Call& call) {
   return x.to(call.dtype().value_or(x.dtype()));
 }
 
+Tensor logit_of(const Call& call) {
+  return logit(call.tensor("self"),
+               call.has("eps") ? std::optional(call.number("eps")) : std::nullopt);
+}
+
+Tensor without_nan(const Call& call) {
+  NanToNumOptions options{.nan = call.number("nan", 0)};
+  if (call.has("posinf")) options.posinf = call.number("posinf");
+  if (call.has("neginf")) options.neginf = call.number("neginf");
+  return nan_to_num(call.tensor("self"), options);
+}
+
+// The mean of both slopes, as when a model is run and not trained.
+Tensor rrelu_of(const Call& call) {
+  if (call.flag("training", false)) call.refuse("training", "is true; programs are run");
+  const double lower = call.number("lower", 1.0 / 8), upper = call.number("upper", 1.0 / 3);
+  return leaky_relu(call.tensor("self"), (lower + upper) / 2);
+}
+
 constexpr Operator rows[] = {
     {"aten.abs.default", of_one<abs>},
     {"aten.acos.default", of_one<acos>},
@@ -81,6 +100,34 @@ constexpr Operator rows[] = {
     {"aten.tan.default", of_one<tan>},
     {"aten.tanh.default", of_one<tanh>},
     {"aten.trunc.default", of_one<trunc>},
+    {"aten.celu.default",
+     [](const Call& c) { return celu(c.tensor("self"), c.number("alpha", 1)); }},
+    {"aten.deg2rad.default", of_one<deg2rad>},
+    {"aten.frac.default", of_one<frac>},
+    {"aten.glu.default", [](const Call& c) { return glu(c.tensor("self"), c.axis("dim", -1)); }},
+    {"aten.hardshrink.default",
+     [](const Call& c) { return hardshrink(c.tensor("self"), c.number("lambd", 0.5)); }},
+    {"aten.isfinite.default", of_one<isfinite>},
+    {"aten.isneginf.default", of_one<isneginf>},
+    {"aten.isposinf.default", of_one<isposinf>},
+    {"aten.log_sigmoid.default", of_one<logsigmoid>},
+    {"aten.logit.default", by<logit_of>},
+    {"aten.nan_to_num.default", by<without_nan>},
+    {"aten.positive.default", of_one<positive>},
+    {"aten.prelu.default",
+     [](const Call& c) { return prelu(c.tensor("self"), c.tensor("weight")); }},
+    {"aten.rad2deg.default", of_one<rad2deg>},
+    {"aten.relu6.default", of_one<relu6>},
+    {"aten.rrelu.default", by<rrelu_of>},
+    {"aten.selu.default", of_one<selu>},
+    {"aten.sinc.default", of_one<sinc>},
+    {"aten.softshrink.default",
+     [](const Call& c) { return softshrink(c.tensor("self"), c.number("lambd", 0.5)); }},
+    {"aten.square.default", of_one<square>},
+    {"aten.threshold.default",
+     [](const Call& c) {
+       return threshold(c.tensor("self"), c.number("threshold"), c.number("value"));
+     }},
     {"aten._to_copy.default", by<converted>},
     {"prims.convert_element_type.default", by<converted>},
 };

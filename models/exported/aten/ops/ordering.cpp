@@ -9,6 +9,7 @@ std::pair<Tensor, Tensor> sorted(const Call& call) {
   call.flag("stable", false);  // all are
   return sort(call.tensor("self"), call.axis("dim", -1), call.flag("descending", false));
 }
+Tensor order(const Call& call) { return sorted(call).second; }
 std::pair<Tensor, Tensor> foremost(const Call& call) {
   call.flag("sorted", true);  // which any order is
   return topk(call.tensor("self"), call.integer("k"), call.axis("dim", -1),
@@ -27,6 +28,9 @@ constexpr auto middle_along =
 constexpr Operator rows[] = {
     {"aten.sort.default", by<sorted>},
     {"aten.sort.stable", by<sorted>},
+    {"aten.argsort.default", by<order>},
+    {"aten.argsort.stable", by<order>},
+    {"aten.msort.default", [](const Call& c) { return msort(c.tensor("self")); }},
     {"aten.topk.default", by<foremost>},
     {"aten.kthvalue.default", by<one_by_rank>},
     {"aten.median.default", [](const Call& c) { return median(c.tensor("self")); }},

@@ -12,6 +12,7 @@ constexpr std::int64_t few_steps = 16;  // that are no loop of the graph
 // Of one direction of one layer: [gates * hidden, ..]; biases may be undefined.
 struct Weights {
   Tensor input, hidden, input_bias, hidden_bias;
+  Tensor projection;  // of the hidden state, or undefined
 };
 // The next state for what comes of a step's input and of the hidden state before.
 using Step = Tensors (*)(const Tensor& from_x, const Tensor& from_hidden, const Tensors& before);
@@ -46,6 +47,7 @@ std::pair<Tensor, Tensors> through_time(const Tensor& x, const Tensors& state, c
                                         Step step, bool is_reverse) {
   auto turn = [&](const Tensors& before, const Tensors& now) -> Turn {
     Tensors next = step(now[0], linear(before[0], w.hidden, w.hidden_bias), before);
+    if (w.projection.defined()) next[0] = linear(next[0], w.projection);
     return {next, {next[0]}};
   };
   auto [last, all] = scan(turn, state, {linear(x, w.input, w.input_bias)},
@@ -57,14 +59,17 @@ std::pair<Tensor, Tensors> through_time(const Tensor& x, const Tensors& state, c
 std::vector<Weights> weights_of(const Call& call, std::int64_t count) {
   const Tensors all = call.tensors("params");
   const bool has_biases = call.flag("has_biases", true);
-  const std::size_t each = has_biases ? 4 : 2;
-  if (all.size() != each * static_cast<std::size_t>(count))
+  const std::size_t plain = has_biases ? 4 : 2, directions = static_cast<std::size_t>(count);
+  const bool has_projections = all.size() == (plain + 1) * directions;
+  const std::size_t each = plain + (has_projections ? 1 : 0);
+  if (all.size() != each * directions)
     call.refuse("params", concat("has ", all.size(), " tensors; ", count, " directions of layers",
-                                 " have ", each, " each"));
+                                 " have ", plain, " each"));
   std::vector<Weights> weights;
   for (std::size_t i = 0; i < all.size(); i += each)
     weights.push_back({all[i], all[i + 1], has_biases ? all[i + 2] : Tensor(),
-                       has_biases ? all[i + 3] : Tensor()});
+                       has_biases ? all[i + 3] : Tensor(),
+                       has_projections ? all[i + plain] : Tensor()});
   return weights;
 }
 
@@ -104,11 +109,25 @@ Tensors of_one_state(const Call& call) {
   return layers(call, {call.tensor("hx")}, step);
 }
 
+// One step of one layer.
+Tensors cell(const Call& call, const Tensors& state, Step step) {
+  Tensor x = linear(call.tensor("input"), call.tensor("w_ih"), call.optional_tensor("b_ih"));
+  return step(x, linear(state[0], call.tensor("w_hh"), call.optional_tensor("b_hh")), state);
+}
+template <Step step>
+Tensors cell_of_one_state(const Call& call) {
+  return cell(call, {call.tensor("hx")}, step);
+}
+
 constexpr Operator rows[] = {
     {"aten.lstm.input", [](const Call& c) { return layers(c, c.tensors("hx"), long_short); }},
     {"aten.gru.input", by<of_one_state<gated>>},
     {"aten.rnn_tanh.input", by<of_one_state<by_tanh>>},
     {"aten.rnn_relu.input", by<of_one_state<by_relu>>},
+    {"aten.lstm_cell.default", [](const Call& c) { return cell(c, c.tensors("hx"), long_short); }},
+    {"aten.gru_cell.default", by<cell_of_one_state<gated>>},
+    {"aten.rnn_tanh_cell.default", by<cell_of_one_state<by_tanh>>},
+    {"aten.rnn_relu_cell.default", by<cell_of_one_state<by_relu>>},
 };
 
 }  // namespace

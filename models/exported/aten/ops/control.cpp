@@ -22,7 +22,7 @@ Tensors run(const Subgraph& graph, const Tensors& inputs) {
     values[static_cast<std::size_t>(graph.inputs[i])] = inputs[i];
   for (const Node& node : graph.nodes) {
     Call call(node, values, {is_used.get(), values.size()});
-    Results results = find_operator(node.target)->compute(call);
+    Results results = find_operator(node.target)->compute(call, false);
     call.refuse_unread();
     require(results.size() == node.results.size(), "[exported] ", json::excerpt(node.target),
             " has ", results.size(), " results; the graph \"", json::excerpt(name), "\" names ",

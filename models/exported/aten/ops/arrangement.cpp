@@ -1,5 +1,6 @@
-// Operators that arrange elements anew: views, copies, joins and cuts. A program has no writes to
-// views in it, so that what is a view in PyTorch may be a copy here, and the other way round.
+// Operators that arrange elements anew: views, copies, joins and cuts. What is a view in PyTorch is
+// one here where a program may write through it; what is a copy there may be a view here, unless
+// the program writes at all (NamedOperator::compute).
 #include <algorithm>
 #include <limits>
 
@@ -29,6 +30,59 @@ Tensor squeezed(const Tensor& x, std::vector<int> axes) {
   return x.reshape(sizes);
 }
 
+Tensor squeezed_everywhere(const Call& call) {
+  Tensor x = call.tensor("self");
+  std::vector<int> axes;
+  for (int axis = 0; axis < x.rank(); ++axis) axes.push_back(axis);
+  return squeezed(x, axes);
+}
+
+Tensor shaped_as(const Call& call) {
+  return call.tensor("self").reshape(call.tensor("other").shape());
+}
+
+Tensor unflattened(const Call& call) {
+  Tensor x = call.tensor("self");
+  const int named = call.axis("dim");
+  const auto axis = normalise_axis(named, x.rank());
+  if (!axis) call.refuse("dim", concat("is ", named, "; the tensor is [", x.shape(), "]"));
+  Shape parts = call.integers("sizes"), sizes;
+  for (int i = 0; i < x.rank(); ++i) {
+    if (i == *axis)
+      sizes.insert(sizes.end(), parts.begin(), parts.end());
+    else
+      sizes.push_back(x.shape()[i]);
+  }
+  return x.reshape(sizes);
+}
+
+Tensor turned(const Call& call) {
+  Tensor x = call.tensor("self");
+  std::vector<int> axes;
+  for (int axis = x.rank(); axis-- > 0;) axes.push_back(axis);
+  return x.permute(axes);
+}
+
+// Axes to other places; those that are not named keep their order.
+Tensor moved(const Call& call, std::vector<int> from, std::vector<int> to) {
+  Tensor x = call.tensor("self");
+  if (from.size() != to.size()) call.refuse("source", "names another number of axes");
+  std::vector<int> axes(static_cast<std::size_t>(x.rank()), -1), others;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const auto source = normalise_axis(from[i], x.rank()), target = normalise_axis(to[i], x.rank());
+    if (!source || !target)
+      call.refuse("source", concat("or destination is no axis of [", x.shape(), "]"));
+    from[i] = *source;
+    axes[static_cast<std::size_t>(*target)] = *source;
+  }
+  for (int axis = 0; axis < x.rank(); ++axis)
+    if (std::ranges::find(from, axis) == from.end()) others.push_back(axis);
+  auto next = others.begin();
+  for (int& axis : axes)
+    if (axis < 0 && next != others.end()) axis = *next++;
+  return x.permute(axes);
+}
+
 // Of one dtype, that they promote to; a tensor [0] joins any other.
 Tensor joined(const Call& call) {
   std::vector<Tensor> parts = call.tensors("tensors");
@@ -44,7 +98,7 @@ std::vector<Tensor> split(const Call& call) {
   int axis = call.axis("dim", 0);
   std::vector<Tensor> parts;
   std::int64_t start = 0;
-  for (std::int64_t size : call.integers("split_sizes")) {
+  for (std::int64_t size : call.integers(call.has("split_size") ? "split_size" : "split_sizes")) {
     parts.push_back(x.slice(axis, start, start + size));
     start += size;
   }
@@ -58,21 +112,6 @@ std::vector<Tensor> unbound(const Call& call) {
   return parts;
 }
 
-Tensor repeated(const Call& call) {
-  Tensor x = call.tensor("self");
-  Shape repeats = call.integers("repeats"), apart, spread, whole;
-  int added = repeats.rank() - x.rank();
-  require(added >= 0, "[exported] a tensor of rank ", x.rank(), " is repeated along ",
-          repeats.rank(), " axes");
-  for (int axis = 0; axis < repeats.rank(); ++axis) {
-    std::int64_t size = axis < added ? 1 : x.shape()[axis - added];
-    apart.insert(apart.end(), {1, size});
-    spread.insert(spread.end(), {repeats[axis], size});
-    whole.push_back(repeats[axis] * size);
-  }
-  return x.reshape(apart).expand(spread).reshape(whole);
-}
-
 // The elements of `src` as self's dtype, in self's shape.
 Tensor copied(const Call& call) {
   Tensor self = call.tensor("self");
@@ -82,6 +121,12 @@ Tensor copied(const Call& call) {
 constexpr Operator rows[] = {
     {"aten.alias.default", by<same>},
     {"aten.detach.default", by<same>},
+    {"aten.detach_.default", by<same>},
+    {"aten.conj_physical.default", by<same>},  // of real numbers, as all are
+    {"aten.resolve_conj.default", by<same>},
+    {"aten.resolve_neg.default", by<same>},
+    {"aten.real.default", by<same>},
+    {"aten.lift_fresh.default", by<same>},
     {"aten.lift_fresh_copy.default", by<same>},
     {"aten.clone.default", [](const Call& c) { return c.tensor("self").contiguous(); }},
     {"aten.view.default", by<viewed>},
@@ -103,6 +148,34 @@ constexpr Operator rows[] = {
        c.has("implicit");
        return c.tensor("self").expand(c.integers("size"));
      }},
+    {"aten.broadcast_to.default",
+     [](const Call& c) { return c.tensor("self").expand(c.integers("size")); }},
+    {"aten.expand_as.default",
+     [](const Call& c) { return c.tensor("self").expand(c.tensor("other").shape()); }},
+    {"aten.reshape_as.default", by<shaped_as>},
+    {"aten.view_as.default", by<shaped_as>},
+    {"aten.ravel.default", [](const Call& c) { return c.tensor("self").reshape({-1}); }},
+    {"aten.unflatten.int", by<unflattened>},
+    {"aten.swapaxes.default",
+     [](const Call& c) { return c.tensor("self").transpose(c.axis("axis0"), c.axis("axis1")); }},
+    {"aten.swapdims.default",
+     [](const Call& c) { return c.tensor("self").transpose(c.axis("dim0"), c.axis("dim1")); }},
+    {"aten.movedim.int",
+     [](const Call& c) { return moved(c, {c.axis("source")}, {c.axis("destination")}); }},
+    {"aten.movedim.intlist",
+     [](const Call& c) { return moved(c, c.axes("source"), c.axes("destination")); }},
+    {"aten.mT.default", [](const Call& c) { return c.tensor("self").transpose(-2, -1); }},
+    {"aten.mH.default", [](const Call& c) { return c.tensor("self").transpose(-2, -1); }},
+    {"aten.numpy_T.default", by<turned>},
+    {"aten.matrix_H.default", by<turned>},
+    {"aten.narrow.default",
+     [](const Call& c) {
+       std::int64_t start = c.integer("start");
+       Tensor x = c.tensor("self");
+       if (start < 0) start += x.size(c.axis("dim"));
+       return x.slice(c.axis("dim"), start, start + c.integer("length"));
+     }},
+    {"aten.squeeze.default", by<squeezed_everywhere>},
     {"aten.unsqueeze.default",
      [](const Call& c) { return c.tensor("self").unsqueeze(c.axis("dim")); }},
     {"aten.squeeze.dims", [](const Call& c) { return squeezed(c.tensor("self"), c.axes("dim")); }},
@@ -117,9 +190,9 @@ constexpr Operator rows[] = {
      }},
     {"aten.cat.default", by<joined>},
     {"aten.split_with_sizes.default", by<split>},
+    {"aten.split.sizes", by<split>},
     {"aten.unbind.int", by<unbound>},
     {"aten.unbind_copy.int", by<unbound>},
-    {"aten.repeat.default", by<repeated>},
     {"aten.copy.default", by<copied>},
 };
 

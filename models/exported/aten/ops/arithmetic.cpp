@@ -50,12 +50,62 @@ Tensor reversed_minus(const Call& call) {
 }
 Tensor power(const Call& call) { return pow(call.operand("self"), call.operand("exponent")); }
 
+Tensor interpolated(const Call& call) {
+  return lerp(call.tensor("self"), call.tensor("end"), call.operand("weight"));
+}
+using Added = Tensor (*)(const TensorOperand&, const TensorOperand&, const TensorOperand&,
+                         const Number&);
+template <Added added>
+constexpr auto of_three = [](const Call& c) {
+  return added(c.tensor("self"), c.tensor("tensor1"), c.tensor("tensor2"), c.scalar("value", 1));
+};
+Tensor is_close(const Call& call) {
+  return isclose(call.tensor("self"), call.tensor("other"),
+                 {.rtol = call.number("rtol", 1e-5),
+                  .atol = call.number("atol", 1e-8),
+                  .equal_nan = call.flag("equal_nan", false)});
+}
+Tensor is_in(const Call& call) {
+  call.flag("assume_unique", false);
+  return isin(call.operand(call.has("elements") ? "elements" : "element"),
+              call.operand(call.has("test_elements") ? "test_elements" : "test_element"),
+              call.flag("invert", false));
+}
+Tensor float_powered(const Call& call) {
+  return float_power(call.operand("self"), call.operand("exponent"));
+}
+
+Tensor chosen(const Call& call) {
+  return where(call.tensor("condition"), call.operand("self"), call.operand("other"));
+}
+
 constexpr Operator rows[] = {
     {"aten.add.Tensor", by<plus>},
     {"aten.add.Scalar", by<plus>},
     {"aten.sub.Tensor", by<minus>},
     {"aten.sub.Scalar", by<minus>},
     {"aten.rsub.Scalar", by<reversed_minus>},
+    {"aten.rsub.Tensor", by<reversed_minus>},
+    {"aten.floor_divide.default", of_two<floor_divide>},
+    {"aten.floor_divide.Scalar", of_two<floor_divide>},
+    {"aten.addcmul.default", of_three<addcmul>},
+    {"aten.addcdiv.default", of_three<addcdiv>},
+    {"aten.lerp.Scalar", by<interpolated>},
+    {"aten.lerp.Tensor", by<interpolated>},
+    {"aten.logaddexp.default", of_two<logaddexp>},
+    {"aten.logaddexp2.default", of_two<logaddexp2>},
+    {"aten.xlogy.Tensor", of_two<xlogy>},
+    {"aten.xlogy.Scalar_Other", of_two<xlogy>},
+    {"aten.xlogy.Scalar_Self", of_two<xlogy>},
+    {"aten.heaviside.default",
+     [](const Call& c) { return heaviside(c.tensor("self"), c.tensor("values")); }},
+    {"aten.isclose.default", by<is_close>},
+    {"aten.isin.Tensor_Tensor", by<is_in>},
+    {"aten.isin.Tensor_Scalar", by<is_in>},
+    {"aten.isin.Scalar_Tensor", by<is_in>},
+    {"aten.float_power.Tensor_Tensor", by<float_powered>},
+    {"aten.float_power.Tensor_Scalar", by<float_powered>},
+    {"aten.float_power.Scalar", by<float_powered>},
     {"aten.mul.Tensor", of_two<product>},
     {"aten.mul.Scalar", of_two<product>},
     {"aten.div.Tensor", by<quotient>},
@@ -68,17 +118,24 @@ constexpr Operator rows[] = {
     {"aten.remainder.Scalar", of_two<remainder>},
     {"aten.maximum.default", of_two<maximum>},
     {"aten.minimum.default", of_two<minimum>},
+    {"aten.max.other", of_two<maximum>},
+    {"aten.min.other", of_two<minimum>},
     {"aten.clamp.default", by<clamped>},
     {"aten.clamp.Tensor", by<clamped>},
     {"aten.clamp_min.default",
      [](const Call& c) { return clamp_min(c.tensor("self"), c.operand("min")); }},
     {"aten.clamp_max.default",
      [](const Call& c) { return clamp_max(c.tensor("self"), c.operand("max")); }},
+    {"aten.clamp_min.Tensor",
+     [](const Call& c) { return clamp_min(c.tensor("self"), c.operand("min")); }},
+    {"aten.clamp_max.Tensor",
+     [](const Call& c) { return clamp_max(c.tensor("self"), c.operand("max")); }},
     {"aten.pow.Tensor_Scalar", by<power>},
     {"aten.pow.Tensor_Tensor", by<power>},
     {"aten.pow.Scalar", by<power>},
     {"aten.atan2.default", of_two<atan2>},
     {"aten.copysign.Tensor", of_two<copysign>},
+    {"aten.copysign.Scalar", of_two<copysign>},
     {"aten.fmax.default", of_two<fmax>},
     {"aten.fmin.default", of_two<fmin>},
     {"aten.gcd.default", of_two<gcd>},
@@ -105,18 +162,18 @@ constexpr Operator rows[] = {
     {"aten.bitwise_or.Scalar", of_two<bitwise_or>},
     {"aten.bitwise_xor.Scalar", of_two<bitwise_xor>},
     {"aten.bitwise_left_shift.Tensor", of_two<shift_left>},
+    {"aten.bitwise_left_shift.Tensor_Scalar", of_two<shift_left>},
+    {"aten.bitwise_left_shift.Scalar", of_two<shift_left>},
     {"aten.bitwise_right_shift.Tensor", of_two<shift_right>},
+    {"aten.bitwise_right_shift.Tensor_Scalar", of_two<shift_right>},
+    {"aten.bitwise_right_shift.Scalar", of_two<shift_right>},
     {"aten.logical_and.default", of_two<logical_and>},
     {"aten.logical_or.default", of_two<logical_or>},
     {"aten.logical_xor.default", of_two<logical_xor>},
-    {"aten.where.self",
-     [](const Call& c) {
-       return where(c.tensor("condition"), c.operand("self"), c.operand("other"));
-     }},
-    {"aten.where.ScalarOther",
-     [](const Call& c) {
-       return where(c.tensor("condition"), c.operand("self"), c.operand("other"));
-     }},
+    {"aten.where.self", by<chosen>},
+    {"aten.where.ScalarOther", by<chosen>},
+    {"aten.where.ScalarSelf", by<chosen>},
+    {"aten.where.Scalar", by<chosen>},
 };
 
 }  // namespace

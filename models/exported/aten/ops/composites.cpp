@@ -1,5 +1,5 @@
-// Operators that PyTorch makes of others, which occur in programs that were exported without
-// run_decompositions(): layers of networks under the names of torch.nn.functional.
+// Layers of networks under the names of torch.nn.functional, as programs have them that were
+// exported without run_decompositions().
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -16,11 +16,16 @@
 namespace tilewright::exported {
 namespace {
 
-Tensor with_dtype(const Call& call) {
+// A tensor that is such already is the result itself, unless a copy is asked for.
+Tensor converted(const Call& call, DType dtype) {
   Tensor x = call.tensor("self");
-  call.flag("copy", false);
-  return x.to(call.dtype().value_or(x.dtype()));
+  const bool copies = call.flag("copy", false);
+  return copies && x.dtype() == dtype ? x.clone() : x.to(dtype);
 }
+Tensor with_dtype(const Call& call) {
+  return converted(call, call.dtype().value_or(call.tensor("self").dtype()));
+}
+Tensor as_other(const Call& call) { return converted(call, call.tensor("other").dtype()); }
 
 template <Tensor (*function)(const TensorOperand&, int)>
 constexpr auto along_axis = [](const Call& c) { return function(with_dtype(c), c.axis("dim")); };
@@ -66,31 +71,6 @@ Tensor flattened(const Call& call) {
   return x.reshape(sizes);
 }
 
-std::vector<Tensor> pieces(const Tensor& x, int axis, std::int64_t size) {
-  require(size > 0, "[exported] an axis is split into pieces of ", size);
-  std::vector<Tensor> parts;
-  for (std::int64_t at = 0; at < std::max<std::int64_t>(x.size(axis), 1); at += size)
-    parts.push_back(x.slice(axis, at, at + size));
-  return parts;
-}
-std::vector<Tensor> split(const Call& call) {
-  return pieces(call.tensor("self"), call.axis("dim", 0), call.integer("split_size"));
-}
-std::vector<Tensor> chunked(const Call& call) {
-  Tensor x = call.tensor("self");
-  int axis = call.axis("dim", 0);
-  std::int64_t chunks = call.integer("chunks");
-  if (chunks < 1) call.refuse("chunks", "is below 1");
-  return pieces(x, axis, std::max<std::int64_t>((x.size(axis) + chunks - 1) / chunks, 1));
-}
-
-Tensor stacked(const Call& call) {
-  std::vector<Tensor> parts = call.tensors("tensors");
-  int axis = call.axis("dim", 0);
-  for (Tensor& part : parts) part = part.unsqueeze(axis);
-  return cat(parts, axis);
-}
-
 Tensor layer_normalised(const Call& call) {
   call.flag("cudnn_enable", true);
   return layer_norm(call.tensor("input"), call.integers("normalized_shape"),
@@ -103,13 +83,27 @@ Tensor group_normalised(const Call& call) {
                     call.optional_tensor("weight"), call.optional_tensor("bias"),
                     call.number("eps", 1e-5));
 }
+// In training by the statistics of this batch, which change those that were learned.
 Tensor batch_normalised(const Call& call) {
-  if (call.flag("training", false)) call.refuse("training", "is true; programs are run");
+  call.flag("cudnn_enabled", true);
+  return batch_norm(call.tensor("input"), call.optional_tensor("running_mean"),
+                    call.optional_tensor("running_var"), call.optional_tensor("weight"),
+                    call.optional_tensor("bias"), call.flag("training", false),
+                    {.momentum = call.number("momentum", 0.1), .eps = call.number("eps", 1e-5)});
+}
+Tensor instance_normalised(const Call& call) {
   call.flag("cudnn_enabled", true);
   call.number("momentum", 0.1);
-  return batch_norm_inference(call.tensor("input"), call.tensor("running_mean"),
-                              call.tensor("running_var"), call.optional_tensor("weight"),
-                              call.optional_tensor("bias"), call.number("eps", 1e-5));
+  Tensor x = call.tensor("input"), weight = call.optional_tensor("weight"),
+         bias = call.optional_tensor("bias");
+  const double eps = call.number("eps", 1e-5);
+  Tensor mean = call.optional_tensor("running_mean"),
+         variance = call.optional_tensor("running_var");
+  if (!call.flag("use_input_stats", true))
+    return batch_norm_inference(x, mean, variance, weight, bias, eps);
+  if (mean.defined())
+    call.refuse("running_mean", "is given, and would be changed; programs are run");
+  return instance_norm(x, weight, bias, eps);
 }
 Tensor rms_normalised(const Call& call) {
   std::optional<double> eps;
@@ -130,16 +124,24 @@ constexpr Operator rows[] = {
     {"aten.group_norm.default", by<group_normalised>},
     {"aten.batch_norm.default", by<batch_normalised>},
     {"aten.rms_norm.default", by<rms_normalised>},
+    {"aten.instance_norm.default", by<instance_normalised>},
+    {"aten._scaled_dot_product_flash_attention_for_cpu.default",
+     [](const Call& c) {
+       if (c.wants(1))
+         raise_error("[exported] the logarithms of an attention's sums are not supported");
+       return Results{attended(c), Value()};
+     }},
     {"aten.softmax.int", along_axis<softmax>},
     {"aten.log_softmax.int", along_axis<log_softmax>},
     {"aten.flatten.using_ints", by<flattened>},
-    {"aten.split.Tensor", by<split>},
-    {"aten.chunk.default", by<chunked>},
-    {"aten.stack.default", by<stacked>},
     {"aten.contiguous.default", [](const Call& c) { return c.tensor("self").contiguous(); }},
     {"aten.to.dtype", by<with_dtype>},
-    {"aten.type_as.default",
-     [](const Call& c) { return c.tensor("self").to(c.tensor("other").dtype()); }},
+    {"aten.to.dtype_layout", by<with_dtype>},
+    {"aten.to.device", by<with_dtype>},
+    {"aten.to.prim_Device", by<with_dtype>},
+    {"aten.to.prim_dtype", by<with_dtype>},
+    {"aten.to.other", by<as_other>},
+    {"aten.type_as.default", by<as_other>},
     {"aten.masked_fill.Scalar",
      [](const Call& c) {
        return masked_fill(c.tensor("self"), c.tensor("mask"), c.operand("value"));

@@ -68,7 +68,10 @@ Results bags(const Call& call) {
   options.mode = static_cast<BagMode>(mode);
   options.weights = call.optional_tensor("per_sample_weights");
   options.has_last_offset = call.flag("include_last_offset", false);
-  if (std::int64_t row = call.integer("padding_idx", -1); row >= 0) options.ignored_row = row;
+  std::int64_t row = call.integer("padding_idx", -1);
+  const bool counts_from_end = call.node().target == "aten.embedding_bag.padding_idx";
+  if (row < 0 && counts_from_end && call.has("padding_idx")) row += call.tensor("weight").size(0);
+  if (row >= 0) options.ignored_row = row;
   Results results(std::max<std::size_t>(call.node().results.size(), 1));
   results[0] =
       embedding_bag(call.tensor("indices"), call.tensor("weight"), call.tensor("offsets"), options);
@@ -122,6 +125,8 @@ constexpr Operator rows[] = {
     {"aten.embedding_dense_backward.default", by<embedding_gradient>},
     {"aten._embedding_bag_forward_only.default", by<bags>},
     {"aten._embedding_bag.default", by<bags>},
+    {"aten.embedding_bag.default", by<bags>},
+    {"aten.embedding_bag.padding_idx", by<bags>},
 };
 
 }  // namespace

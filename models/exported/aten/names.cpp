@@ -1,0 +1,154 @@
+#include "models/exported/aten/names.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+namespace tilewright::exported {
+namespace {
+
+using Pair = std::pair<std::string_view, std::string_view>;
+
+// Names of one function, whose overloads have the same names and arguments.
+constexpr auto same_functions = std::to_array<Pair>({
+    {"absolute", "abs"},
+    {"arccos", "acos"},
+    {"arccosh", "acosh"},
+    {"arcsin", "asin"},
+    {"arcsinh", "asinh"},
+    {"arctan", "atan"},
+    {"arctan2", "atan2"},
+    {"arctanh", "atanh"},
+    {"clip", "clamp"},
+    {"concat", "cat"},
+    {"concatenate", "cat"},
+    {"divide", "div"},
+    {"fix", "trunc"},
+    {"ger", "outer"},
+    {"greater", "gt"},
+    {"greater_equal", "ge"},
+    {"less", "lt"},
+    {"less_equal", "le"},
+    {"linalg_matmul", "matmul"},
+    {"matrix_exp", "linalg_matrix_exp"},
+    {"moveaxis", "movedim"},
+    {"multiply", "mul"},
+    {"negative", "neg"},
+    {"not_equal", "ne"},
+    {"row_stack", "vstack"},
+    {"special_erf", "erf"},
+    {"special_erfc", "erfc"},
+    {"special_erfinv", "erfinv"},
+    {"special_exp2", "exp2"},
+    {"special_expit", "sigmoid"},
+    {"special_expm1", "expm1"},
+    {"special_i0", "i0"},
+    {"special_log1p", "log1p"},
+    {"special_logit", "logit"},
+    {"special_logsumexp", "logsumexp"},
+    {"special_round", "round"},
+    {"special_sinc", "sinc"},
+    {"subtract", "sub"},
+    {"trapz", "trapezoid"},
+    {"true_divide", "div"},
+    {"__and__", "bitwise_and"},
+    {"__iand__", "bitwise_and_"},
+    {"__ilshift__", "bitwise_left_shift_"},
+    {"__ior__", "bitwise_or_"},
+    {"__irshift__", "bitwise_right_shift_"},
+    {"__ixor__", "bitwise_xor_"},
+    {"__lshift__", "bitwise_left_shift"},
+    {"__or__", "bitwise_or"},
+    {"__rshift__", "bitwise_right_shift"},
+    {"__xor__", "bitwise_xor"},
+});
+
+// Single overloads.
+constexpr auto same_overloads = std::to_array<Pair>({
+    {"aten.normal_.default", "aten.normal_functional_.default"},
+    {"aten.special_log_softmax.default", "aten.log_softmax.int"},
+    {"aten.special_softmax.default", "aten.softmax.int"},
+    {"aten.special_xlogy.default", "aten.xlogy.Tensor"},
+    {"aten.special_xlogy.other_scalar", "aten.xlogy.Scalar_Other"},
+    {"aten.special_xlogy.self_scalar", "aten.xlogy.Scalar_Self"},
+});
+
+// What ends in an underscore and changes no element: how a tensor is seen, or its size.
+constexpr auto no_writes = std::to_array<std::string_view>(
+    {"as_strided", "rename", "requires_grad", "resize", "resize_as", "set", "squeeze", "swapaxes",
+     "swapdims", "t", "transpose", "unsqueeze"});
+
+// Of which PyTorch makes a new tensor, and our function may not.
+constexpr auto copies = std::to_array<std::string_view>(
+    {"cat", "clone", "lift_fresh_copy", "repeat", "repeat_interleave", "tile", "_to_copy"});
+
+struct Parts {
+  std::string_view function, overload;
+};
+std::optional<Parts> parts_of(std::string_view name) {
+  constexpr std::string_view library = "aten.";
+  if (!name.starts_with(library)) return std::nullopt;
+  name.remove_prefix(library.size());
+  const std::size_t dot = name.find('.');
+  if (dot == name.npos) return std::nullopt;
+  return Parts{name.substr(0, dot), name.substr(dot + 1)};
+}
+
+std::string joined(std::string_view function, std::string_view overload) {
+  return std::string("aten.").append(function).append(".").append(overload);
+}
+
+template <std::size_t count>
+std::string_view other_name(const std::array<Pair, count>& pairs, std::string_view name) {
+  auto found = std::ranges::find(pairs, name, &Pair::first);
+  return found == pairs.end() ? std::string_view() : found->second;
+}
+
+template <std::size_t count>
+bool has(const std::array<std::string_view, count>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+std::string_view without_underscore(std::string_view function) {
+  const bool writes = function.ends_with("_") && !function.ends_with("__");
+  return writes ? function.substr(0, function.size() - 1) : std::string_view();
+}
+
+// Under its own name and under others of the function.
+void add_names(std::vector<OperatorName>& names, const Parts& parts, bool writes_first) {
+  auto [function, overload] = parts;
+  auto add = [&](std::string_view of) {
+    names.push_back({joined(of, overload), writes_first, has(copies, of)});
+  };
+  add(function);
+  if (auto other = other_name(same_functions, function); !other.empty()) add(other);
+  if (auto other = other_name(same_overloads, names.front().row); !other.empty())
+    names.push_back({std::string(other), writes_first});
+  constexpr std::string_view copy = "_copy", unsafe = "unsafe_", private_unsafe = "_unsafe_";
+  auto viewed = function;
+  if (function.ends_with(copy)) viewed.remove_suffix(copy.size());
+  if (function.starts_with(unsafe)) viewed.remove_prefix(unsafe.size());
+  if (function.starts_with(private_unsafe)) viewed.remove_prefix(private_unsafe.size());
+  if (viewed != function) names.push_back({joined(viewed, overload), writes_first, true});
+}
+
+}  // namespace
+
+std::vector<OperatorName> names_of(std::string_view name) {
+  std::vector<OperatorName> names;
+  auto parts = parts_of(name);
+  if (!parts) return {{std::string(name)}};
+  add_names(names, *parts, false);
+  std::string whole(name);
+  if (auto other = other_name(same_overloads, name); !other.empty()) whole = other;
+  parts = parts_of(whole);
+  if (auto other = other_name(same_functions, parts->function); !other.empty())
+    parts->function = other;
+  const std::string_view function = without_underscore(parts->function);
+  if (!function.empty() && !has(no_writes, function))
+    add_names(names, {function, parts->overload}, true);
+  return names;
+}
+
+}  // namespace tilewright::exported

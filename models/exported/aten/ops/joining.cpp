@@ -1,0 +1,348 @@
+// Operators that put tensors beside each other, cut them into several, and bring several to one
+// shape; and those that repeat or rearrange what is in one, by its sizes alone.
+#include <algorithm>
+
+#include "graph/functions/convolving/padding.h"
+#include "graph/functions/indexing/advanced_indexing.h"
+#include "graph/functions/indexing/arranging.h"
+#include "graph/functions/indexing/strided_parts.h"
+#include "models/exported/aten/operators.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::exported {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+
+Tensor of_rank_at_least(const Tensor& x, int rank) {
+  if (x.rank() >= rank) return x;
+  if (x.rank() == 0) return x.reshape(Shape(static_cast<std::size_t>(rank), 1));
+  if (rank == 2) return x.unsqueeze(0);
+  return x.rank() == 1 ? x.unsqueeze(0).unsqueeze(2) : x.unsqueeze(2);
+}
+template <int rank>
+constexpr auto widened = [](const Call& c) { return of_rank_at_least(c.tensor("self"), rank); };
+template <int rank>
+Tensors all_widened(const Call& call) {
+  Tensors all = call.tensors("tensors");
+  for (Tensor& x : all) x = of_rank_at_least(x, rank);
+  return all;
+}
+
+Tensor stacked(const Call& call) {
+  Tensors parts = call.tensors("tensors");
+  int axis = call.axis("dim", 0);
+  for (Tensor& part : parts) part = part.unsqueeze(axis);
+  return cat(parts, axis);
+}
+Tensor stacked_sideways(const Call& call) {
+  Tensors parts = all_widened<1>(call);
+  const bool are_rows = std::ranges::all_of(parts, [](const Tensor& x) { return x.rank() == 1; });
+  return cat(parts, are_rows ? 0 : 1);
+}
+Tensor stacked_as_columns(const Call& call) {
+  Tensors parts = call.tensors("tensors");
+  for (Tensor& x : parts)
+    if (x.rank() < 2) x = x.reshape({x.count(), 1});
+  return cat(parts, 1);
+}
+
+Tensors pieces(const Tensor& x, int axis, std::int64_t size) {
+  require(size > 0, "[exported] an axis is split into pieces of ", size);
+  Tensors parts;
+  for (std::int64_t at = 0; at < std::max<std::int64_t>(x.size(axis), 1); at += size)
+    parts.push_back(x.slice(axis, at, at + size));
+  return parts;
+}
+Tensors split(const Call& call) {
+  return pieces(call.tensor("self"), call.axis("dim", 0), call.integer("split_size"));
+}
+Tensors chunked(const Call& call) {
+  Tensor x = call.tensor("self");
+  int axis = call.axis("dim", 0);
+  std::int64_t chunks = call.integer("chunks");
+  if (chunks < 1) call.refuse("chunks", "is below 1");
+  return pieces(x, axis, std::max<std::int64_t>((x.size(axis) + chunks - 1) / chunks, 1));
+}
+
+// The first ones are longer by one where the size is no multiple.
+Tensors in_sections(const Tensor& x, int axis, std::int64_t sections) {
+  require(sections > 0, "[exported] an axis is split into ", sections, " sections");
+  const std::int64_t size = x.size(axis) / sections, longer = x.size(axis) % sections;
+  Tensors parts;
+  std::int64_t at = 0;
+  for (std::int64_t i = 0; i < sections; ++i) {
+    const std::int64_t end = at + size + (i < longer ? 1 : 0);
+    parts.push_back(x.slice(axis, at, end));
+    at = end;
+  }
+  return parts;
+}
+Tensors before_indices(const Tensor& x, int axis, const Shape& indices) {
+  Tensors parts;
+  std::int64_t at = 0;
+  for (std::int64_t index : indices) {
+    const std::int64_t end = index < 0 ? index + x.size(axis) : index;
+    parts.push_back(x.slice(axis, at, std::max(end, at)));
+    at = end;
+  }
+  parts.push_back(x.slice(axis, at, x.size(axis)));
+  return parts;
+}
+Tensors split_anywhere(const Call& call) {
+  Tensor x = call.tensor("self");
+  const int axis = call.axis("dim", 0);
+  if (call.has("sections")) return in_sections(x, axis, call.integer("sections"));
+  return before_indices(x, axis, call.integers("indices"));
+}
+// Along the axis that a letter names: rows, columns, depth.
+template <int axis>
+Tensors split_along(const Call& call) {
+  Tensor x = call.tensor("self");
+  const int own = axis == 1 && x.rank() == 1 ? 0 : axis;
+  if (call.has("sections")) return in_sections(x, own, call.integer("sections"));
+  return before_indices(x, own, call.integers("indices"));
+}
+
+Shape common_shape(const Tensors& all) {
+  Shape common;
+  for (const Tensor& x : all) {
+    auto wider = broadcast_shapes(common, x.shape());
+    require(wider.has_value(), "[exported] shapes [", common, "] and [", x.shape(),
+            "] do not broadcast");
+    common = *wider;
+  }
+  return common;
+}
+Tensors broadcast(const Call& call) {
+  Tensors all = call.tensors("tensors");
+  const Shape common = common_shape(all);
+  for (Tensor& x : all) x = x.expand(common);
+  return all;
+}
+
+// Each along an axis of its own, over all places of the others.
+Tensors grid_of(Tensors all, bool first_two_change_places) {
+  Shape sizes;
+  const int rank = static_cast<int>(all.size());
+  for (const Tensor& x : all) sizes.push_back(x.count());
+  for (int i = 0; i < rank; ++i) {
+    Shape own(static_cast<std::size_t>(rank), 1);
+    own[i] = sizes[i];
+    Tensor& x = all[static_cast<std::size_t>(i)];
+    x = x.reshape(own).expand(sizes);
+    if (first_two_change_places && rank > 1) x = x.transpose(0, 1);
+  }
+  return all;
+}
+Tensors mesh(const Call& call) {
+  const std::string indexing = call.text("indexing", "ij");
+  if (indexing != "ij" && indexing != "xy") call.refuse("indexing", "is neither ij nor xy");
+  Tensors all = call.tensors("tensors");
+  const bool is_xy = indexing == "xy" && all.size() > 1;
+  if (is_xy) std::swap(all[0], all[1]);
+  Tensors grid = grid_of(std::move(all), is_xy);
+  if (is_xy) std::swap(grid[0], grid[1]);
+  return grid;
+}
+Tensor all_choices(const Call& call) {
+  Tensors all = call.tensors("tensors");
+  if (all.size() == 1) return all[0];
+  Tensors columns = grid_of(std::move(all), false);
+  for (Tensor& x : columns) x = x.reshape({x.count(), 1});
+  return cat(columns, 1);
+}
+Tensor in_blocks(const Call& call) {
+  const Tensors all = all_widened<2>(call);
+  std::int64_t width = 0, at = 0;
+  for (const Tensor& x : all) width += x.size(1);
+  Tensors rows;
+  for (const Tensor& x : all) {
+    rows.push_back(pad(x, {at, width - at - x.size(1)}));
+    at += x.size(1);
+  }
+  return cat(rows, 0);
+}
+
+Tensor padded(const Call& call) {
+  const std::string mode = call.text("mode", "constant");
+  for (const auto& [name, of_edges] : {std::pair{"constant", PadMode::constant},
+                                       {"reflect", PadMode::reflect},
+                                       {"replicate", PadMode::replicate},
+                                       {"circular", PadMode::circular}})
+    if (mode == name)
+      return pad(call.tensor("self"), call.integers("pad"), of_edges, call.scalar("value", 0));
+  call.refuse("mode", "is none of constant, reflect, replicate and circular");
+}
+
+Tensor repeated_whole(const Tensor& x, Shape times) {
+  Shape sizes = x.shape(), apart, spread, whole;
+  while (times.rank() < sizes.rank()) times.insert(times.begin(), 1);
+  while (sizes.rank() < times.rank()) sizes.insert(sizes.begin(), 1);
+  for (int axis = 0; axis < sizes.rank(); ++axis) {
+    apart.insert(apart.end(), {1, sizes[axis]});
+    spread.insert(spread.end(), {times[axis], sizes[axis]});
+    whole.push_back(times[axis] * sizes[axis]);
+  }
+  return x.reshape(apart).expand(spread).reshape(whole);
+}
+Tensor repeated(const Call& call) {
+  Tensor x = call.tensor("self");
+  const Shape times = call.integers("repeats");
+  require(times.rank() >= x.rank(), "[exported] a tensor of rank ", x.rank(), " is repeated along ",
+          times.rank(), " axes");
+  return repeated_whole(x, times);
+}
+// Each element several times, one after the other.
+Tensor repeated_each(const Call& call) {
+  Tensor x = call.tensor("self");
+  const std::int64_t times = call.integer("repeats");
+  call.has("output_size");
+  if (times < 0) call.refuse("repeats", concat("is ", times));
+  if (!call.has("dim")) x = x.reshape({x.count()});
+  const int named = call.axis("dim", 0);
+  const auto axis = normalise_axis(named, x.rank());
+  if (!axis) call.refuse("dim", concat("is ", named, "; the tensor is [", x.shape(), "]"));
+  Shape spread = x.shape(), sizes = x.shape();
+  spread.insert(spread.begin() + *axis + 1, times);
+  sizes[*axis] *= times;
+  return x.unsqueeze(*axis + 1).expand(spread).reshape(sizes);
+}
+
+Tensor turned(const Call& call) {
+  Tensor x = call.tensor("self");
+  const std::vector<int> axes = call.has("dims") ? call.axes("dims") : std::vector<int>{0, 1};
+  if (axes.size() != 2) call.refuse("dims", "does not name two axes");
+  switch (((call.integer("k", 1) % 4) + 4) % 4) {
+    case 1: return flip(x, {axes[1]}).transpose(axes[0], axes[1]);
+    case 2: return flip(x, axes);
+    case 3: return flip(x, {axes[0]}).transpose(axes[0], axes[1]);
+    default: return x;
+  }
+}
+
+Tensor diagonal_or_matrix(const Call& call) {
+  Tensor x = call.tensor("self");
+  const std::int64_t offset = call.integer("diagonal", 0);
+  return x.rank() == 1 ? diag_embed(x, offset, 0, 1) : diagonal(x, offset);
+}
+
+// [.., C r r, H, W] to [.., C, H r, W r], and back.
+Tensor spread_over_pixels(const Call& call) {
+  Tensor x = call.tensor("self");
+  const std::int64_t r = call.integer("upscale_factor");
+  if (x.rank() < 3 || r < 1 || x.size(-3) % (r * r) != 0)
+    call.refuse("upscale_factor", concat("is ", r, ", for a tensor [", x.shape(), "]"));
+  const std::int64_t channels = x.size(-3) / (r * r), height = x.size(-2), width = x.size(-1);
+  Shape outer(x.shape().begin(), x.shape().end() - 3), result = outer;
+  std::int64_t count = 1;
+  for (std::int64_t size : outer) count *= size;
+  result.insert(result.end(), {channels, height * r, width * r});
+  return x.reshape({count, channels, r, r, height, width})
+      .permute({0, 1, 4, 2, 5, 3})
+      .reshape(result);
+}
+Tensor gathered_from_pixels(const Call& call) {
+  Tensor x = call.tensor("self");
+  const std::int64_t r = call.integer("downscale_factor");
+  if (x.rank() < 3 || r < 1 || x.size(-2) % r != 0 || x.size(-1) % r != 0)
+    call.refuse("downscale_factor", concat("is ", r, ", for a tensor [", x.shape(), "]"));
+  const std::int64_t channels = x.size(-3), height = x.size(-2) / r, width = x.size(-1) / r;
+  Shape outer(x.shape().begin(), x.shape().end() - 3), result = outer;
+  std::int64_t count = 1;
+  for (std::int64_t size : outer) count *= size;
+  result.insert(result.end(), {channels * r * r, height, width});
+  return x.reshape({count, channels, height, r, width, r})
+      .permute({0, 1, 3, 5, 2, 4})
+      .reshape(result);
+}
+Tensor channels_shuffled(const Call& call) {
+  Tensor x = call.tensor("self");
+  const std::int64_t groups = call.integer("groups");
+  if (x.rank() < 2 || groups < 1 || x.size(1) % groups != 0)
+    call.refuse("groups", concat("is ", groups, ", for a tensor [", x.shape(), "]"));
+  Shape sizes(x.shape().begin() + 2, x.shape().end());
+  sizes.insert(sizes.begin(), {x.size(0), groups, x.size(1) / groups});
+  return x.reshape(sizes).transpose(1, 2).reshape(x.shape());
+}
+
+// By half of each axis; back by what is left of it.
+template <bool is_back>
+Tensor halves_exchanged(const Call& call) {
+  Tensor x = call.tensor("self");
+  std::vector<int> axes = call.axes("dim");
+  if (!call.has("dim"))
+    for (int axis = 0; axis < x.rank(); ++axis) axes.push_back(axis);
+  Shape shifts;
+  for (int axis : axes) shifts.push_back((x.size(axis) + (is_back ? 1 : 0)) / 2);
+  return roll(x, shifts, axes);
+}
+
+// The coordinates of elements that are not zero, a tensor an axis; read on the host.
+Tensors coordinates(const Call& call) {
+  Tensor x = call.tensor(call.has("condition") ? "condition" : "self");
+  Tensor all = nonzero(x.rank() == 0 ? x.reshape({1}) : x);
+  Tensors columns;
+  for (int axis = 0; axis < std::max(x.rank(), 1); ++axis) columns.push_back(all.select(1, axis));
+  return columns;
+}
+
+constexpr Operator rows[] = {
+    {"aten.stack.default", by<stacked>},
+    {"aten.hstack.default", by<stacked_sideways>},
+    {"aten.vstack.default", [](const Call& c) { return cat(all_widened<2>(c), 0); }},
+    {"aten.dstack.default", [](const Call& c) { return cat(all_widened<3>(c), 2); }},
+    {"aten.column_stack.default", by<stacked_as_columns>},
+    {"aten.split.Tensor", by<split>},
+    {"aten.chunk.default", by<chunked>},
+    {"aten.tensor_split.sections", by<split_anywhere>},
+    {"aten.tensor_split.indices", by<split_anywhere>},
+    {"aten.vsplit.int", by<split_along<0>>},
+    {"aten.vsplit.array", by<split_along<0>>},
+    {"aten.hsplit.int", by<split_along<1>>},
+    {"aten.hsplit.array", by<split_along<1>>},
+    {"aten.dsplit.int", by<split_along<2>>},
+    {"aten.dsplit.array", by<split_along<2>>},
+    {"aten.atleast_1d.default", widened<1>},
+    {"aten.atleast_2d.default", widened<2>},
+    {"aten.atleast_3d.default", widened<3>},
+    {"aten.atleast_1d.Sequence", by<all_widened<1>>},
+    {"aten.atleast_2d.Sequence", by<all_widened<2>>},
+    {"aten.atleast_3d.Sequence", by<all_widened<3>>},
+    {"aten.broadcast_tensors.default", by<broadcast>},
+    {"aten.meshgrid.default", by<mesh>},
+    {"aten.meshgrid.indexing", by<mesh>},
+    {"aten.cartesian_prod.default", by<all_choices>},
+    {"aten.block_diag.default", by<in_blocks>},
+    {"aten.pad.default", by<padded>},
+    {"aten.tile.default",
+     [](const Call& c) { return repeated_whole(c.tensor("self"), c.integers("dims")); }},
+    {"aten.repeat.default", by<repeated>},
+    {"aten.repeat_interleave.self_int", by<repeated_each>},
+    {"aten.rot90.default", by<turned>},
+    {"aten.diag.default", by<diagonal_or_matrix>},
+    {"aten.diagflat.default",
+     [](const Call& c) {
+       return diag_embed(c.tensor("self").reshape({-1}), c.integer("offset", 0), 0, 1);
+     }},
+    {"aten.linalg_diagonal.default",
+     [](const Call& c) {
+       return diagonal(c.tensor("A"), c.integer("offset", 0), c.axis("dim1", -2),
+                       c.axis("dim2", -1));
+     }},
+    {"aten.pixel_shuffle.default", by<spread_over_pixels>},
+    {"aten.pixel_unshuffle.default", by<gathered_from_pixels>},
+    {"aten.channel_shuffle.default", by<channels_shuffled>},
+    {"aten.native_channel_shuffle.default", by<channels_shuffled>},
+    {"aten.fft_fftshift.default", by<halves_exchanged<false>>},
+    {"aten.fft_ifftshift.default", by<halves_exchanged<true>>},
+    {"aten.argwhere.default", [](const Call& c) { return nonzero(c.tensor("self")); }},
+    {"aten.nonzero_numpy.default", by<coordinates>},
+    {"aten.where.default", by<coordinates>},
+};
+
+}  // namespace
+
+std::span<const Operator> joining_operators() { return rows; }
+
+}  // namespace tilewright::exported

@@ -1,0 +1,174 @@
+// Operators that reduce axes, and those that go along one: sums, extrema, softmax.
+#include <limits>
+
+#include "graph/functions/reducing/reductions.h"
+#include "models/exported/aten/operators.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::exported {
+namespace {
+
+bool keeps(const Call& call) { return call.flag("keepdim", false); }
+
+// As the dtype that is asked for, before anything is added.
+Tensor converted(const Call& call) {
+  Tensor x = call.tensor("self");
+  auto dtype = call.dtype();
+  return dtype ? x.to(*dtype) : x;
+}
+
+using Reduction = Tensor (*)(const TensorOperand& x, std::vector<int> axes, bool keep_dims);
+template <Reduction reduction>
+constexpr auto over_axes =
+    [](const Call& c) { return reduction(converted(c), c.axes("dim"), keeps(c)); };
+template <Reduction reduction>
+constexpr auto over_axis =
+    [](const Call& c) { return reduction(converted(c), {c.axis("dim")}, keeps(c)); };
+template <Reduction reduction>
+constexpr auto over_all = [](const Call& c) { return reduction(converted(c), {}, false); };
+
+std::optional<int> place_axis(const Call& call) {
+  return call.has("dim") ? std::optional(call.axis("dim")) : std::nullopt;
+}
+
+template <Tensor (*function)(const TensorOperand&, int)>
+constexpr auto along_axis = [](const Call& c) {
+  Tensor x = c.tensor("self");
+  return function(c.flag("half_to_float", false) ? x.to(f32) : x, c.axis("dim"));
+};
+
+Tensor variance(const Call& call) {
+  return var(call.tensor("self"), call.axes("dim"), call.number("correction", 1), keeps(call));
+}
+std::pair<Tensor, Tensor> variance_and_mean(const Call& call) {
+  return var_mean(call.tensor("self"), call.axes("dim"), call.number("correction", 1), keeps(call));
+}
+
+// 1 or 0 less in the divisor, as "unbiased" says.
+double unbiased(const Call& call) { return call.flag("unbiased", true) ? 1 : 0; }
+Tensor variance_of(const Call& call) {
+  return var(call.tensor("self"), call.axes("dim"), unbiased(call), keeps(call));
+}
+std::pair<Tensor, Tensor> variance_and_mean_of(const Call& call) {
+  return var_mean(call.tensor("self"), call.axes("dim"), unbiased(call), keeps(call));
+}
+using Pair = std::pair<Tensor, Tensor>;
+template <Tensor (*variance)(const Call&)>
+constexpr auto deviation = [](const Call& c) { return sqrt(variance(c)); };
+template <Pair (*variance)(const Call&)>
+constexpr auto deviation_and_mean = [](const Call& c) {
+  auto [of_squares, mean] = variance(c);
+  return Pair(sqrt(of_squares), mean);
+};
+
+// A norm of vectors, of the elements of all axes named.
+Tensor norm_of(const Call& call) {
+  return norm(converted(call), call.number(call.has("p") ? "p" : "ord", 2), call.axes("dim"),
+              keeps(call));
+}
+// Of matrices where an order is named for two axes, which is another.
+Tensor linalg_norm_of(const Call& call) {
+  const Tensor x = converted(call);
+  const std::vector<int> axes = call.axes("dim");
+  if (call.has("ord") && (axes.size() == 2 || (axes.empty() && x.rank() == 2)))
+    call.refuse("ord", "is a norm of matrices, which is not supported");
+  return norm(x, call.number("ord", 2), axes, keeps(call));
+}
+
+std::pair<Tensor, Tensor> extrema(const Call& call) {
+  return aminmax(call.tensor("self"), place_axis(call), keeps(call));
+}
+
+// 0 where a row of all -inf is 0 / 0.
+Tensor safe_softmax(const Call& call) {
+  Tensor x = converted(call);
+  const int axis = call.axis("dim");
+  const double none = -std::numeric_limits<double>::infinity();
+  return where(all(x == none, {axis}, true), 0.0, softmax(x, axis));
+}
+
+// Each row divided by its norm, times a factor; -1: the whole.
+Tensor weight_by_norm(const Call& call) {
+  Tensor v = call.tensor("v");
+  const int axis = call.axis("dim", 0);
+  std::vector<int> others;
+  for (int i = 0; i < v.rank(); ++i)
+    if (i != axis) others.push_back(i);
+  return v * (call.tensor("g") / linalg_vector_norm(v, 2, others, true));
+}
+
+constexpr Operator rows[] = {
+    {"aten.sum.default", over_all<sum>},
+    {"aten.sum.dim_IntList", over_axes<sum>},
+    {"aten.mean.default", over_all<mean>},
+    {"aten.mean.dim", over_axes<mean>},
+    {"aten.prod.default", over_all<prod>},
+    {"aten.prod.dim_int", over_axis<prod>},
+    {"aten.amax.default", over_axes<amax>},
+    {"aten.amin.default", over_axes<amin>},
+    {"aten.max.default", over_all<amax>},
+    {"aten.min.default", over_all<amin>},
+    {"aten.any.default", over_all<any>},
+    {"aten.any.dim", over_axis<any>},
+    {"aten.any.dims", over_axes<any>},
+    {"aten.all.default", over_all<all>},
+    {"aten.all.dim", over_axis<all>},
+    {"aten.all.dims", over_axes<all>},
+    {"aten.argmax.default",
+     [](const Call& c) { return argmax(c.tensor("self"), place_axis(c), keeps(c)); }},
+    {"aten.argmin.default",
+     [](const Call& c) { return argmin(c.tensor("self"), place_axis(c), keeps(c)); }},
+    {"aten.max.dim", [](const Call& c) { return max(c.tensor("self"), c.axis("dim"), keeps(c)); }},
+    {"aten.min.dim", [](const Call& c) { return min(c.tensor("self"), c.axis("dim"), keeps(c)); }},
+    {"aten.dist.default",
+     [](const Call& c) { return dist(c.tensor("self"), c.tensor("other"), c.number("p", 2)); }},
+    {"aten.linalg_vector_norm.default",
+     [](const Call& c) {
+       return linalg_vector_norm(converted(c), c.number("ord", 2), c.axes("dim"), keeps(c));
+     }},
+    {"aten.logsumexp.default",
+     [](const Call& c) { return logsumexp(c.tensor("self"), c.axes("dim"), keeps(c)); }},
+    {"aten.var.correction", by<variance>},
+    {"aten.var.default", by<variance_of>},
+    {"aten.var.dim", by<variance_of>},
+    {"aten.var_mean.correction", by<variance_and_mean>},
+    {"aten.var_mean.default", by<variance_and_mean_of>},
+    {"aten.var_mean.dim", by<variance_and_mean_of>},
+    {"aten.std.correction", deviation<variance>},
+    {"aten.std.default", deviation<variance_of>},
+    {"aten.std.dim", deviation<variance_of>},
+    {"aten.std_mean.correction", deviation_and_mean<variance_and_mean>},
+    {"aten.std_mean.default", deviation_and_mean<variance_and_mean_of>},
+    {"aten.std_mean.dim", deviation_and_mean<variance_and_mean_of>},
+    {"aten.norm.Scalar", by<norm_of>},
+    {"aten.norm.ScalarOpt_dim", by<norm_of>},
+    {"aten.norm.ScalarOpt_dim_dtype", by<norm_of>},
+    {"aten.norm.ScalarOpt_dtype", by<norm_of>},
+    {"aten.linalg_norm.default", by<linalg_norm_of>},
+    {"aten.aminmax.default", by<extrema>},
+    {"aten.count_nonzero.default",
+     [](const Call& c) {
+       auto axis = place_axis(c);
+       return count_nonzero(c.tensor("self"), axis ? std::vector{*axis} : std::vector<int>());
+     }},
+    {"aten.count_nonzero.dim_IntList",
+     [](const Call& c) { return count_nonzero(c.tensor("self"), c.axes("dim")); }},
+    {"aten.nanmean.default", over_axes<nanmean>},
+    {"aten.nansum.default", over_axes<nansum>},
+    {"aten.sum_to_size.default",
+     [](const Call& c) { return sum_to_size(c.tensor("self"), c.integers("size")); }},
+    {"aten.renorm.default",
+     [](const Call& c) {
+       return renorm(c.tensor("self"), c.number("p"), c.axis("dim"), c.number("maxnorm"));
+     }},
+    {"aten._safe_softmax.default", by<safe_softmax>},
+    {"aten._weight_norm.default", by<weight_by_norm>},
+    {"aten._softmax.default", along_axis<softmax>},
+    {"aten._log_softmax.default", along_axis<log_softmax>},
+};
+
+}  // namespace
+
+std::span<const Operator> reduction_operators() { return rows; }
+
+}  // namespace tilewright::exported
