@@ -4,7 +4,7 @@
 //
 // In Python, once:
 //
-//   program = torch.export.export(model.eval(), (ids,)).run_decompositions()
+//   program = torch.export.export(model.eval(), (ids,))
 //   torch.export.save(program, "model.pt2")
 //   save_file({"in.0": ids, "out.0": model(ids)}, "model.safetensors")    # safetensors.torch
 //

@@ -124,8 +124,10 @@ Tensor Tensor::select(int axis, std::int64_t index, source_location w) const {
 
 Tensor Tensor::contiguous(source_location w) const {
   graph::body_of(*this, "contiguous", w);
-  // A value has every layout, but a view may become one of memory.
-  if (is_symbolic()) return body_->base ? clone(w) : *this;
+  if (is_symbolic()) {
+    const graph::Capture* capture = graph::Capture::active();
+    return capture == nullptr || capture->is_row_major(*body_) ? *this : clone(w);
+  }
   return is_contiguous() ? *this : clone(w);
 }
 

@@ -180,8 +180,9 @@ NodeId Capture::node_of(const Tensor& tensor, std::string_view operation,
 
 NodeId Capture::settled_node_of(const Tensor& tensor, std::string_view operation,
                                 std::source_location where) {
-  const TensorBody& body = body_of(tensor, operation, where);
+  TensorBody& body = body_of(tensor, operation, where);
   if (body.buffer) return input_of(tensor, operation, where).newest;
+  if (body.base) take_view_anew(body);
   require_usable(body, operation, where);
   if (around_ != nullptr && body.capture != segment_serial_) return node_of_value_around(tensor);
   require_own(body, operation, where);
@@ -288,10 +289,7 @@ void Capture::record_write(const Tensor& target, const Tensor& value, std::strin
     return;
   }
   node_of(target, operation, where);  // it must be usable
-  if (body.base)
-    throw GraphBreak(concat("[", operation, "] the tensor is a view of another one (at ", At{where},
-                            "); inside a captured function write to the whole tensor"),
-                     {operation, "writes to a view", where});
+  if (body.base) return record_write_to_view(target, node, operation, where);
   for (std::size_t i = 0; i < placeholders_; ++i)
     if (bodies_[i].get() == &body && !graph_.strides_of_input(i).empty())
       require_own_elements(

@@ -10,8 +10,8 @@
 // the capture may break, the end of a segment. What was recorded is then taken away, run by whoever
 // made the capture, and the tensors that somebody still holds are given their memory; the capture
 // goes on with nothing recorded, and the function with ordinary tensors. From the first break on
-// what a whole graph cannot have ends a segment too (a write to a view, a view of a tensor that
-// was written since), and the function's handles are its own: it runs at every call.
+// what a whole graph cannot have ends a segment too (a write to memory that is used by another
+// name), and the function's handles are its own: it runs at every call.
 #pragma once
 
 #include <algorithm>
@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "graph/ir/ir.h"
+#include "graph/ir/strided_view.h"
 #include "graph/tensor/guarded.h"
 #include "graph/tensor/handle_assignments.h"
 #include "graph/tensor/recording/graph_break.h"
@@ -135,6 +136,8 @@ class Capture {
   void write(const Tensor& target, const Tensor& value, std::string_view operation,
              std::source_location where);
   bool is_written(const TensorBody& concrete) const;
+  // Whether the value's elements would lie one after the other if the function ran at once.
+  bool is_row_major(const TensorBody& symbolic) const;
   // The value that the tensor has now is for `callback`, when a call is over.
   void log(const Tensor& tensor, LogCallback callback, std::string_view operation,
            std::source_location where);
@@ -170,6 +173,17 @@ class Capture {
   static bool overlap(const TensorBody& a, const TensorBody& b);  // memory_overlap.h
   static bool share_bytes(const TensorBody& a, const TensorBody& b);
   void require_no_overlap() const;
+
+  // capture_views.cpp
+  const Node& operation_of(const TensorBody& view) const;
+  StridedView place_of(const TensorBody& body) const;
+  std::shared_ptr<TensorBody> base_of(const TensorBody& body) const;
+  bool follows_its_base(const TensorBody& view) const;
+  void detach(TensorBody& copy);
+  void take_view_anew(TensorBody& view);
+  NodeId with_view_replaced(const TensorBody& view, NodeId value, std::source_location where);
+  void record_write_to_view(const Tensor& target, NodeId node, std::string_view operation,
+                            std::source_location where);
   bool overlaps_written(const TensorBody& concrete) const;
   NodeId settled_node_of(const Tensor& tensor, std::string_view operation,
                          std::source_location where);

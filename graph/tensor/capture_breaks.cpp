@@ -85,7 +85,8 @@ bool Capture::overlaps_written(const TensorBody& concrete) const {
 bool Capture::must_break_before(const Tensor& operand) const {
   const TensorBody* body = operand.body().get();
   if (body == nullptr) return false;
-  if (!body->buffer) return body->capture == segment_serial_ && is_stale(*body);
+  if (!body->buffer)
+    return body->capture == segment_serial_ && is_stale(*body) && !follows_its_base(*body);
   return !is_written(*body) && overlaps_written(*body);
 }
 
@@ -108,13 +109,15 @@ bool Capture::can_record_first_write(const TensorBody& target, const TensorBody*
 
 // A graph reads all of its inputs before it writes one, so nothing else may lie where it writes.
 bool Capture::can_record_write(const Tensor& target, const Tensor& value) const {
-  const TensorBody& body = *target.body();
-  if (!body.buffer && body.base) return false;
+  // A view is written by writing its base.
+  std::shared_ptr<TensorBody> written = target.body();
+  if (!written->buffer && written->base && !follows_its_base(*written)) return false;
+  while (auto base = base_of(*written)) written = std::move(base);
+  const TensorBody& body = *written;
   if (!is_broken_) return can_record_first_write(body, value.body().get());
   std::size_t own_argument = arguments_.size();
   if (!body.buffer) {
-    own_argument =
-        static_cast<std::size_t>(std::ranges::find(bodies_, target.body()) - bodies_.begin());
+    own_argument = static_cast<std::size_t>(std::ranges::find(bodies_, written) - bodies_.begin());
     if (own_argument >= arguments_.size()) return true;  // a value
   }
   const TensorBody& place = body.buffer ? body : *arguments_[own_argument];

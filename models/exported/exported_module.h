@@ -6,10 +6,10 @@
 //   outputs = fast({ids});
 //
 // The archive is foreign and read as such; PyTorch is not needed. Supported is the layout that
-// PyTorch 2.8 and later write: the graph in models/model.json, tensors as bytes. Programs are best
-// exported with `run_decompositions()`, after which few hundred operators occur; those that this
-// library knows are a table (aten/operators.h), and a program that has others is refused with a
-// list of all of them.
+// PyTorch 2.8 and later write: the graph in models/model.json, tensors as bytes; with
+// `run_decompositions()` or without, where layers keep their names and programs write in place.
+// The operators that this library knows are a table (aten/operators.h); a program that has others
+// is refused with a list of all of them.
 //
 // What differs from PyTorch: memory formats are not kept (all results are row-major), and memory
 // that a program leaves uninitialised is 0.

@@ -183,16 +183,6 @@ TEST(Capture, TellsAnotherThreadThatItIsGoingOn) {
   expect_contains(error_of([&] { value + 1; }), "that is over");
 }
 
-TEST(Capture, RefusesViewsThatAWriteMadeStale) {
-  Capture capture;
-  Tensor x = capture.placeholder(f32, {2, 2});
-  Tensor view = x.select(0, 0);
-  x.copy_from(x + 1);
-  expect_contains(error_of([&] { view + 1; }), "is a view of one that was written in place since");
-  expect_contains(error_of([&] { x.select(0, 0).copy_from(zeros({2})); }),
-                  "[copy_from] the tensor is a view of another one");
-}
-
 TEST(Capture, RefusesAWrittenTensorThatIsAlsoReadThroughAnotherView) {
   Tensor cache = zeros({4, 2});
   Capture capture;

@@ -30,6 +30,13 @@ Tensor squeezed(const Tensor& x, std::vector<int> axes) {
   return x.reshape(sizes);
 }
 
+// One number has no axes, of which each may be named.
+Tensor transposed(const Call& call) {
+  Tensor x = call.tensor("self");
+  const int first = call.axis("dim0"), second = call.axis("dim1");
+  return x.rank() == 0 && first == second ? x : x.transpose(first, second);
+}
+
 Tensor squeezed_everywhere(const Call& call) {
   Tensor x = call.tensor("self");
   std::vector<int> axes;
@@ -136,8 +143,7 @@ constexpr Operator rows[] = {
     {"aten._unsafe_view.default", by<viewed>},
     {"aten.permute.default", by<permuted>},
     {"aten.permute_copy.default", by<permuted>},
-    {"aten.transpose.int",
-     [](const Call& c) { return c.tensor("self").transpose(c.axis("dim0"), c.axis("dim1")); }},
+    {"aten.transpose.int", by<transposed>},
     {"aten.t.default",
      [](const Call& c) {
        Tensor x = c.tensor("self");
@@ -158,8 +164,7 @@ constexpr Operator rows[] = {
     {"aten.unflatten.int", by<unflattened>},
     {"aten.swapaxes.default",
      [](const Call& c) { return c.tensor("self").transpose(c.axis("axis0"), c.axis("axis1")); }},
-    {"aten.swapdims.default",
-     [](const Call& c) { return c.tensor("self").transpose(c.axis("dim0"), c.axis("dim1")); }},
+    {"aten.swapdims.default", by<transposed>},
     {"aten.movedim.int",
      [](const Call& c) { return moved(c, {c.axis("source")}, {c.axis("destination")}); }},
     {"aten.movedim.intlist",

@@ -36,6 +36,18 @@ Tensor masked(const Tensor& scores, const Tensor& mask) {
   return where(mask, scores, -std::numeric_limits<double>::infinity());
 }
 
+// Each head of keys or values as often as there are queries of it.
+Tensor for_each_query(const Tensor& x, std::int64_t heads) {
+  const std::int64_t own = x.size(-3);
+  if (own == heads) return x;
+  require(own > 0 && heads % own == 0, "[exported] ", heads, " heads of queries share ", own,
+          " heads of keys; the one must be a multiple of the other");
+  Shape spread = x.shape(), sizes = x.shape();
+  spread.insert(spread.end() - 2, heads / own);
+  sizes[x.rank() - 3] = heads;
+  return x.unsqueeze(-3).expand(spread).reshape(sizes);
+}
+
 Tensor attended(const Call& call) {
   Tensor q = call.tensor("query"), k = call.tensor("key"), v = call.tensor("value"),
          mask = call.optional_tensor("attn_mask");
@@ -46,11 +58,16 @@ Tensor attended(const Call& call) {
   bool has_form = q.rank() == 4 && k.rank() == 4 && v.rank() == 4 && q.size(3) == v.size(3);
   if (!mask.defined() && has_form && (is_grouped || q.size(1) == k.size(1)))
     return scaled_dot_product_attention(q, k, v, {.causal = is_causal, .scale = scale});
-  if (is_causal || is_grouped)
-    call.refuse(is_causal ? "is_causal" : "enable_gqa",
-                "is true, with a mask or tensors that have not four axes");
+  if (is_causal && mask.defined()) call.refuse("is_causal", "is true, with a mask");
+  if (is_grouped) {
+    k = for_each_query(k, q.size(-3));
+    v = for_each_query(v, q.size(-3));
+  }
+  if (is_causal) mask = arange(0, q.size(-2)).unsqueeze(1) >= arange(0, k.size(-2));
   double factor = scale.value_or(1 / std::sqrt(static_cast<double>(q.size(-1))));
-  Tensor scores = matmul(q * factor, k.transpose(-2, -1));
+  // Of 16 bits too in f32, until they are multiplied again.
+  const DType wide = size_bytes(q.dtype()) == 2 ? f32 : q.dtype();
+  Tensor scores = matmul(q, k.transpose(-2, -1), wide) * factor;
   if (mask.defined()) scores = masked(scores, mask);
   return matmul(softmax(scores, -1).to(v.dtype()), v);
 }

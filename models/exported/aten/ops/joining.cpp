@@ -122,7 +122,7 @@ Tensors broadcast(const Call& call) {
 }
 
 // Each along an axis of its own, over all places of the others.
-Tensors grid_of(Tensors all, bool first_two_change_places) {
+Tensors grid_of(Tensors all) {
   Shape sizes;
   const int rank = static_cast<int>(all.size());
   for (const Tensor& x : all) sizes.push_back(x.count());
@@ -131,7 +131,6 @@ Tensors grid_of(Tensors all, bool first_two_change_places) {
     own[i] = sizes[i];
     Tensor& x = all[static_cast<std::size_t>(i)];
     x = x.reshape(own).expand(sizes);
-    if (first_two_change_places && rank > 1) x = x.transpose(0, 1);
   }
   return all;
 }
@@ -141,14 +140,14 @@ Tensors mesh(const Call& call) {
   Tensors all = call.tensors("tensors");
   const bool is_xy = indexing == "xy" && all.size() > 1;
   if (is_xy) std::swap(all[0], all[1]);
-  Tensors grid = grid_of(std::move(all), is_xy);
+  Tensors grid = grid_of(std::move(all));
   if (is_xy) std::swap(grid[0], grid[1]);
   return grid;
 }
 Tensor all_choices(const Call& call) {
   Tensors all = call.tensors("tensors");
   if (all.size() == 1) return all[0];
-  Tensors columns = grid_of(std::move(all), false);
+  Tensors columns = grid_of(std::move(all));
   for (Tensor& x : columns) x = x.reshape({x.count(), 1});
   return cat(columns, 1);
 }

@@ -1,6 +1,9 @@
 // Operators that reduce axes, and those that go along one: sums, extrema, softmax.
+#include <cmath>
 #include <limits>
 
+#include "graph/functions/ordering/sort.h"
+#include "graph/functions/pointwise/arithmetic.h"
 #include "graph/functions/reducing/reductions.h"
 #include "models/exported/aten/operators.h"
 #include "runtime/base/error.h"
@@ -77,6 +80,50 @@ Tensor linalg_norm_of(const Call& call) {
 
 std::pair<Tensor, Tensor> extrema(const Call& call) {
   return aminmax(call.tensor("self"), place_axis(call), keeps(call));
+}
+
+// Of each row of the one to each of the other.
+Tensor distances(const Call& call) {
+  call.has("compute_mode");  // says how PyTorch computes it
+  return linalg_vector_norm(call.tensor("x1").unsqueeze(-2) - call.tensor("x2").unsqueeze(-3),
+                            call.number("p", 2), {-1});
+}
+
+// Between two elements in order, of which one counts more; NaN where a row has one, which is last.
+Tensor quantile(const Call& call) {
+  Tensor x = call.tensor("self");
+  const double q = call.number("q");
+  const std::string way = call.text("interpolation", "linear");
+  if (!(q >= 0 && q <= 1)) call.refuse("q", concat("is ", q, "; it must be between 0 and 1"));
+  const bool is_of_all = !call.has("dim"), keeps_axis = keeps(call);
+  const int rank = x.rank();
+  if (is_of_all) x = x.reshape({x.count()});
+  const int axis = call.axis("dim", 0);
+  const std::int64_t size = x.size(axis);
+  require(size > 0, "[exported] a quantile of no elements");
+  const Tensor sorted = sort(x, axis).first;
+  const double place = q * static_cast<double>(size - 1);
+  double below = std::floor(place), part = place - below;
+  if (way == "lower") part = 0;
+  if (way == "higher") part = part > 0 ? 1 : 0;
+  if (way == "nearest") part = std::nearbyint(place) - below;
+  if (way == "midpoint") part = part > 0 ? 0.5 : 0;
+  auto at = [&](double number) {
+    const auto first = static_cast<std::int64_t>(number);
+    return sorted.slice(axis, first, first + 1);
+  };
+  Tensor last = at(static_cast<double>(size - 1)), low = at(below);
+  Tensor result = part == 0 ? low : lerp(low, at(below + 1), part);
+  result = where(isnan(last), last, result);
+  if (!keeps_axis) return result.reshape(sum(x, {axis}).shape());
+  return is_of_all ? result.reshape(Shape(static_cast<std::size_t>(rank), 1)) : result;
+}
+
+Tensor softmax_gradient(const Call& call) {
+  Tensor gradient = call.tensor("grad_output"), y = call.tensor("output");
+  const int axis = call.axis("dim");
+  Tensor scaled = gradient * y;
+  return (scaled - y * sum(scaled, {axis}, true)).to(call.dtype("input_dtype").value_or(y.dtype()));
 }
 
 // 0 where a row of all -inf is 0 / 0.
@@ -156,7 +203,13 @@ constexpr Operator rows[] = {
     {"aten.nanmean.default", over_axes<nanmean>},
     {"aten.nansum.default", over_axes<nansum>},
     {"aten.sum_to_size.default",
-     [](const Call& c) { return sum_to_size(c.tensor("self"), c.integers("size")); }},
+     [](const Call& c) {
+       Tensor x = c.tensor("self");
+       return sum_to_size(is_boolean(x.dtype()) ? x.to(i64) : x, c.integers("size"));
+     }},
+    {"aten.cdist.default", by<distances>},
+    {"aten.quantile.scalar", by<quantile>},
+    {"aten._softmax_backward_data.default", by<softmax_gradient>},
     {"aten.renorm.default",
      [](const Call& c) {
        return renorm(c.tensor("self"), c.number("p"), c.axis("dim"), c.number("maxnorm"));

@@ -1,0 +1,117 @@
+// Views of captured values: what is written through one, and what one is after that.
+//
+// A view in a graph is a value like others, computed from its base. So a write through it makes a
+// new value of the base, with the elements of the view replaced, and every view of that base is
+// taken anew when it is used next. Which reshapes are views is decided as for concrete tensors: a
+// value that is computed lies row-major, an argument as its strides say, and a reshape that strides
+// cannot describe is a copy, which has no base.
+#include <utility>
+
+#include "graph/ir/location.h"
+#include "graph/ir/strided_view.h"
+#include "graph/tensor/capture.h"
+#include "graph/tensor/functional.h"
+
+namespace tilewright::graph {
+
+// Of a symbolic body whose base is one too. The node of a view is always that of its operation.
+const Node& Capture::operation_of(const TensorBody& view) const { return graph_.node(view.node); }
+
+StridedView Capture::place_of(const TensorBody& body) const {
+  if (body.buffer) return body.view;
+  if (body.base) {
+    const Node& node = operation_of(body);
+    if (auto viewed = view_of(node.op, node.attributes, place_of(*body.base))) return *viewed;
+    return row_major(body.view.shape);
+  }
+  for (std::size_t i = 0; i < placeholders_; ++i)
+    if (bodies_[i].get() == &body && !graph_.strides_of_input(i).empty())
+      return {body.view.shape, graph_.strides_of_input(i), 0};
+  return row_major(body.view.shape);
+}
+
+// What its elements belong to: the base, or itself where it is no view or a reshape copies.
+std::shared_ptr<TensorBody> Capture::base_of(const TensorBody& body) const {
+  if (body.buffer || !body.base) return nullptr;
+  const Node& node = operation_of(body);
+  return view_of(node.op, node.attributes, place_of(*body.base)) ? body.base : nullptr;
+}
+
+bool Capture::is_row_major(const TensorBody& symbolic) const {
+  return tilewright::is_row_major(symbolic.view.shape, place_of(symbolic).strides);
+}
+
+// Whether the values of its bases are all this capture's.
+bool Capture::follows_its_base(const TensorBody& view) const {
+  for (const TensorBody* body = &view; body != nullptr; body = body->base.get())
+    if (body->buffer || body->capture != segment_serial_) return false;
+  return true;
+}
+
+// From now on a value of its own.
+void Capture::detach(TensorBody& copy) {
+  if (!copy.base->buffer) --copy.base->views;
+  copy.base = nullptr;
+}
+
+void Capture::take_view_anew(TensorBody& view) {
+  if (!view.base || !follows_its_base(view)) return;
+  const std::shared_ptr<TensorBody> base = view.base;
+  take_view_anew(*base);
+  if (view.base_version == base->version) return;
+  if (base_of(view) == nullptr) return detach(view);
+  const Node node = operation_of(view);
+  view.node = graph_.append(node.op, std::span<const NodeId>(&base->node, 1), node.attributes,
+                            std::nullopt, node.where);
+  view.base_version = base->version;
+  ++view.version;
+}
+
+// The value of the base when the view's elements are those of `value`.
+NodeId Capture::with_view_replaced(const TensorBody& view, NodeId value,
+                                   std::source_location where) {
+  const Node node = operation_of(view);
+  const TensorBody& base = *view.base;
+  auto append = [&](Op op, std::initializer_list<NodeId> operands, Attributes attributes) {
+    return graph_.append(op, std::span<const NodeId>(operands.begin(), operands.size()),
+                         std::move(attributes), std::nullopt, where);
+  };
+  if (node.op == Op::reshape) return append(Op::reshape, {value}, {.sizes = base.view.shape});
+  if (node.op == Op::permute) {
+    Attributes back;
+    back.axes.resize(node.attributes.axes.size());
+    for (std::size_t i = 0; i < back.axes.size(); ++i)
+      back.axes[static_cast<std::size_t>(node.attributes.axes[i])] = static_cast<int>(i);
+    return append(Op::permute, {value}, std::move(back));
+  }
+  check(node.op == Op::slice, "elements of this view are none of their own");
+  const Attributes& part = node.attributes;
+  const int axis = part.axes[0];
+  if (view.view.shape == base.view.shape) return value;
+  Attributes numbers;
+  numbers.start = part.start;
+  numbers.end = part.end;
+  numbers.step = part.step;
+  const NodeId places = graph_.append(Op::arange, {}, std::move(numbers), DType::i64, where);
+  return append(Op::index_copy, {base.node, places, value}, {.axes = {axis}});
+}
+
+void Capture::record_write_to_view(const Tensor& target, NodeId node, std::string_view operation,
+                                   std::source_location where) {
+  const std::shared_ptr<TensorBody>& view = target.body();
+  require_own_elements({.dtype = view->dtype, .view = place_of(*view)}, operation, where);
+  if (!follows_its_base(*view))
+    throw GraphBreak(concat("[", operation, "] the tensor is a view of another one (at ", At{where},
+                            "); inside a captured function write to the whole tensor"),
+                     {operation, "writes to a view", where});
+  std::shared_ptr<TensorBody> body = view;
+  while (std::shared_ptr<TensorBody> base = base_of(*body)) {
+    node = with_view_replaced(*body, node, where);
+    body = std::move(base);
+  }
+  if (body->base) detach(*body);
+  body->node = node;
+  ++body->version;
+}
+
+}  // namespace tilewright::graph

@@ -1,0 +1,153 @@
+// Writes through views inside compiled functions, and views of what is written: as whole graphs
+// they compute what the same operations do at once, on memory.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <random>
+
+#include "graph/compile/compile.h"
+#include "tests/errors.h"
+#include "tests/tensors.h"
+
+namespace tilewright {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+using Function = std::function<Tensors(Tensor x)>;
+
+void expect_same(const Function& function, const Tensor& x) {
+  Tensor at_once = x.clone();
+  const Tensors wanted = function(at_once);
+  std::vector<std::vector<float>> values;
+  for (const Tensor& tensor : wanted) values.push_back(tensor.to_vector<float>());
+  auto fast = compile(function, {.fullgraph = true});
+  for (int turn = 0; turn < 2; ++turn) {
+    Tensor argument = x.clone();
+    const Tensors got = fast(argument);
+    ASSERT_EQ(got.size(), wanted.size());
+    for (std::size_t i = 0; i < got.size(); ++i)
+      ASSERT_EQ(got[i].to_vector<float>(), values[i]) << "result " << i;
+    ASSERT_EQ(argument.to_vector<float>(), at_once.to_vector<float>()) << "the argument";
+  }
+}
+
+TEST(ViewWrites, GoToWhatTheViewIsOf) {
+  const Tensor x = ramp({4, 6}, 0.5F);
+  auto fill = [](Tensor view, double value) { view.copy_from(full(view.shape(), value)); };
+  expect_same(
+      [&](Tensor t) {
+        fill(t.select(0, 1), 7);
+        fill(t.slice(1, 1, 6, 2).transpose(0, 1).slice(0, 1, 3), 8);
+        return Tensors{t * 2.0};
+      },
+      x);
+  // Of a value, and through three views of it; the other views of it follow.
+  expect_same(
+      [&](Tensor t) {
+        Tensor y = t + 1.0, row = y.select(0, 2), flat = y.reshape({24}),
+               part = flat.slice(0, 3, 9);
+        fill(part.reshape({2, 3}).transpose(0, 1).select(0, 1), -1);
+        fill(row.slice(0, 0, 2), -2);
+        return Tensors{y, row * 1.0, flat * 1.0, part * 3.0, t * 1.0};
+      },
+      x);
+  // A view that has been taken before a write has the new elements.
+  expect_same(
+      [&](Tensor t) {
+        Tensor column = t.select(1, 2), inner = column.slice(0, 1, 3);
+        t.copy_from(t * 2.0);
+        return Tensors{column + 0.5, inner * 1.0};
+      },
+      x);
+}
+
+// Where strides cannot say what a reshape gives, it is a copy, at once and compiled.
+TEST(ViewWrites, DoNotGoThroughReshapesThatCopy) {
+  const Tensor x = ramp({4, 6}, 0.5F);
+  expect_same(
+      [](Tensor t) {
+        Tensor flat = t.transpose(0, 1).reshape({24});
+        Tensor before = flat * 1.0;
+        t.copy_from(t * 3.0);
+        flat.slice(0, 0, 5).copy_from(zeros({5}));
+        return Tensors{before, flat * 1.0, t * 1.0};
+      },
+      x);
+  // Nor through those that are asked to lie in order and do not.
+  expect_same(
+      [](Tensor t) {
+        Tensor kept = t.slice(0, 1, 3).contiguous(), copied = t.slice(1, 1, 3).contiguous();
+        kept.copy_from(zeros({2, 6}));
+        copied.copy_from(ones({4, 2}));
+        return Tensors{t * 1.0, kept * 1.0, copied * 1.0};
+      },
+      x);
+}
+
+TEST(ViewWrites, OfWhatIsNotInMemoryOfItsOwnAreRefused) {
+  const Tensor x = ramp({4, 1}, 0.5F);
+  auto write = [](const Tensor& t) {
+    Tensor y = t * 1.0;
+    y.expand({4, 3}).copy_from(zeros({4, 3}));
+    return y;
+  };
+  expect_contains(error_of([&] { write(x); }), "copy_from");
+  expect_contains(error_of([&] { compile(write, {.fullgraph = true})(x); }), "copy_from");
+}
+
+// Random functions: views of views, of an argument and of values, written and read in any order.
+class RandomFunction {
+ public:
+  explicit RandomFunction(std::uint64_t seed) : seed_(seed) {}
+
+  Tensors operator()(const Tensor& x) const {
+    std::mt19937_64 chance(seed_);
+    auto below = [&](std::size_t n) { return static_cast<std::size_t>(chance() % n); };
+    Tensors all{x, x * 2.0 + 1.0};
+    for (int step = 0; step < 12; ++step) {
+      const Tensor from = all[below(all.size())];
+      const std::size_t kind = below(10);
+      if (kind < 6)
+        all.push_back(view(from, below(4), chance()));
+      else if (kind < 9)
+        Tensor(from).copy_from(from * 0.5 + static_cast<double>(step));
+      else
+        all.push_back(from + 1.0);
+    }
+    Tensors results;
+    for (const Tensor& each : all) results.push_back(each * 1.0);
+    return results;
+  }
+
+ private:
+  static Tensor view(const Tensor& x, std::size_t kind, std::uint64_t number) {
+    const int axis = static_cast<int>(number % static_cast<std::uint64_t>(std::max(x.rank(), 1)));
+    const auto other =
+        static_cast<int>((number >> 8) % static_cast<std::uint64_t>(std::max(x.rank(), 1)));
+    if (x.rank() == 0) return x.unsqueeze(0);
+    const std::int64_t size = x.size(axis);
+    switch (kind) {
+      case 0: return x.transpose(axis, other);
+      case 1: {
+        const auto start =
+            static_cast<std::int64_t>((number >> 16) % static_cast<std::uint64_t>(size));
+        return x.slice(axis, start, size, 1 + static_cast<std::int64_t>((number >> 32) % 2));
+      }
+      case 2: return x.rank() > 1 ? x.select(axis, size - 1) : x.unsqueeze(0);
+      default: return x.rank() > 1 ? x.reshape({-1}) : x.reshape({1, x.size(0)});
+    }
+  }
+  std::uint64_t seed_;
+};
+
+TEST(ViewWrites, OfRandomFunctionsAreAsAtOnce) {
+  const Tensor x = ramp({3, 4, 2}, 0.25F);
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    SCOPED_TRACE(seed);
+    expect_same(RandomFunction(seed), x);
+    if (HasFatalFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace tilewright

@@ -1,0 +1,145 @@
+// Programs that were exported without run_decompositions(), against what PyTorch makes of them
+// (tools/undecomposed_cases.py writes the folder undecomposed): layers under their own names, and
+// writes in place.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "graph/compile/compile.h"
+#include "models/exported/aten/names.h"
+#include "models/exported/exported_module.h"
+#include "tests/errors.h"
+#include "tests/models/exported_call.h"
+#include "tests/source_folder.h"
+
+namespace tilewright {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using testing::integers;
+using testing::OneCall;
+
+const std::filesystem::path folder = source_folder() / "tests/models/undecomposed";
+
+Tensor tensor_of(const json& described) {
+  Tensor values = Tensor::from(described["values"].get<std::vector<float>>(),
+                               Shape(described["shape"].get<std::vector<std::int64_t>>()));
+  const std::string dtype = described["dtype"];
+  return dtype == "int64" ? values.to(i64) : dtype == "bool" ? values.to(DType::boolean) : values;
+}
+std::vector<Tensor> tensors_of(const json& list) {
+  std::vector<Tensor> tensors;
+  for (const json& each : list) tensors.push_back(tensor_of(each).clone());
+  return tensors;
+}
+void expect_near(const std::vector<Tensor>& got, const json& wanted) {
+  ASSERT_EQ(got.size(), wanted.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const Tensor right_tensor = tensor_of(wanted[i]);
+    ASSERT_EQ(got[i].shape(), right_tensor.shape()) << i;
+    ASSERT_EQ(got[i].dtype(), right_tensor.dtype()) << i;
+    std::vector<float> values = got[i].to(f32).to_vector<float>();
+    std::vector<float> right = right_tensor.to(f32).to_vector<float>();
+    for (std::size_t k = 0; k < values.size(); ++k)
+      ASSERT_NEAR(values[k], right[k], 1e-5 * (1 + std::abs(right[k]))) << i << ", " << k;
+  }
+}
+
+class Undecomposed : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Undecomposed, ComputesWhatPyTorchDoes) {
+  std::ifstream file(folder / "cases.json");
+  const json call = json::parse(file)[GetParam()];
+  auto module = load_exported(folder / concat(GetParam(), ".pt2"));
+  std::vector<Tensor> inputs = tensors_of(call["inputs"]);
+  expect_near(module->forward(inputs), call["outputs"]);
+  expect_near(inputs, call["after"]);
+  auto fast = compile(*module, {.fullgraph = true});
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    SCOPED_TRACE(repeat);
+    inputs = tensors_of(call["inputs"]);
+    expect_near(fast(inputs), call["outputs"]);
+    expect_near(inputs, call["after"]);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Programs, Undecomposed,
+                         ::testing::Values("vision", "writes", "sequences", "shapes", "losses"),
+                         [](const auto& of) { return std::string(of.param); });
+
+TEST(OperatorNames, SeveralStandForOneRow) {
+  auto is_known = [](const char* name) { return exported::find_operator(name).has_value(); };
+  for (const char* name :
+       {"aten.multiply.Tensor", "aten.multiply_.Tensor", "aten.__ior__.Tensor",
+        "aten.relu_.default", "aten.slice_copy.Tensor", "aten._unsafe_view.default",
+        "aten.unsafe_chunk.default", "aten.normal_.default", "aten.special_xlogy.other_scalar",
+        "aten.arctan2_.default"})
+    EXPECT_TRUE(is_known(name)) << name;
+  // What changes how a tensor is seen is no write, and what has no row has none in place.
+  for (const char* name : {"aten.squeeze_.default", "aten.transpose_.int", "aten.resize_.default",
+                           "aten.linalg_svd_.default", "aten.relu", "relu_", "aten..", "aten._.x"})
+    EXPECT_FALSE(is_known(name)) << name;
+}
+
+TEST(OperatorNames, AWriteGoesToTheFirstArgument) {
+  Tensor x = full({2, 3}, -1).clone();
+  Tensor y = OneCall("aten.relu_.default").with("self", x).one();
+  EXPECT_EQ(x.to_vector<float>(), std::vector<float>(6));
+  // The same memory, as the dtype that it has.
+  y.copy_from(full({2, 3}, 4));
+  EXPECT_EQ(x.to_vector<float>(), std::vector<float>(6, 4));
+  Tensor whole = full({3}, 7, i64).clone();
+  OneCall("aten.div_.Tensor_mode")
+      .with("self", whole)
+      .with("other", full({}, 2.0F))
+      .with("rounding_mode", std::string("floor"))
+      .one();
+  EXPECT_EQ(whole.to_vector<std::int64_t>(), std::vector<std::int64_t>(3, 3));
+  // Which has to fit.
+  EXPECT_THAT(
+      error_of([&] {
+        OneCall("aten.add_.Tensor").with("self", x).with("other", ones({4, 2, 3})).one();
+      }),
+      HasSubstr("aten.add_.Tensor writes to a tensor [2x3] what has another shape, [4x2x3]"));
+}
+
+TEST(OperatorNames, ArgumentsThatCannotBeAreNamed) {
+  Tensor x = ones({2, 4, 4});
+  auto said = [](const OneCall& call) { return error_of([&] { call.one(); }); };
+  EXPECT_THAT(said(OneCall("aten.pixel_shuffle.default")
+                       .with("self", x)
+                       .with("upscale_factor", std::int64_t{2})),
+              HasSubstr("\"upscale_factor\" is 2, for a tensor [2x4x4]"));
+  EXPECT_THAT(
+      said(OneCall("aten.channel_shuffle.default").with("self", x).with("groups", std::int64_t{3})),
+      HasSubstr("\"groups\" is 3"));
+  EXPECT_THAT(said(OneCall("aten.pad.default")
+                       .with("self", x)
+                       .with("pad", integers({1, 1}))
+                       .with("mode", std::string("mirror"))),
+              HasSubstr("\"mode\" is none of constant, reflect, replicate and circular"));
+  EXPECT_THAT(said(OneCall("aten.conv2d.padding")
+                       .with("input", ones({1, 1, 4, 4}))
+                       .with("weight", ones({1, 1, 3, 3}))
+                       .with("padding", std::string("half"))),
+              HasSubstr("\"padding\" is neither same nor valid"));
+  EXPECT_THAT(said(OneCall("aten.mse_loss.default")
+                       .with("self", x)
+                       .with("target", x)
+                       .with("reduction", std::int64_t{3})),
+              HasSubstr("\"reduction\" must be 0 (none), 1 (mean) or 2 (sum)"));
+  EXPECT_THAT(said(OneCall("aten.quantile.scalar").with("self", x).with("q", 1.5)),
+              HasSubstr("\"q\" is 1.5; it must be between 0 and 1"));
+  EXPECT_THAT(said(OneCall("aten.unflatten.int")
+                       .with("self", x)
+                       .with("dim", std::int64_t{5})
+                       .with("sizes", integers({2, 2}))),
+              HasSubstr("\"dim\" is 5"));
+  EXPECT_THAT(said(OneCall("aten.chunk.default").with("self", x).with("chunks", std::int64_t{0})),
+              HasSubstr("\"chunks\" is below 1"));
+}
+
+}  // namespace
+}  // namespace tilewright
