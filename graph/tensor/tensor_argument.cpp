@@ -95,6 +95,7 @@ std::optional<RecordedLaunch> recorded_launch(const dsl::Kernel& kernel, const G
   Hasher hasher;
   hasher.add("launch").add(kernel.name()).add(ir::content_hash(program));
   for (std::int64_t size : grid.size) hasher.add(size);
+  if (const dsl::Check check = kernel.checks(); check != dsl::Check::none) hasher.add(check);
   std::size_t param = 0;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const bool is_param = kernel.parameter_kinds()[i] != ParameterKind::constexpr_number;
