@@ -279,7 +279,7 @@ void Kernel::launch_with(const LaunchGrid& grid, LaunchArguments arguments,
     run(grid, arguments, knobs);
   } catch (const Error& error) {
     // Errors that mean more than their text go on as they are.
-    if (typeid(error) != typeid(Error)) throw;
+    if (typeid(error) != typeid(Error) || grid.where().line() == 0) throw;
     raise_error(concat(error.what(), " (launched at ", describe(grid.where()), ")"));
   }
 }

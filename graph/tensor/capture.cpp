@@ -132,6 +132,7 @@ Capture::Input& Capture::input_of(const Tensor& concrete, std::string_view opera
   const TensorBody& body = *concrete.body();
   require_current(body.token, operation, where);
   if (!exposed_.empty()) uses_exposed_ = uses_exposed_ || is_exposed(body.buffer.get(), true);
+  forget_empty(body);
   if (Input* known = find_input(body)) return *known;
   NodeId node = graph_.input(body.dtype, body.view.shape, body.view.strides);
   if (!is_broken_) note_read(body.buffer.get());
@@ -264,6 +265,7 @@ void Capture::write(const Tensor& target, const Tensor& value, std::string_view 
   break_before_use({&target, 1}, operation, where);
   break_before_use({&value, 1}, operation, where);
   if (can_break() && !can_record_write(target, value)) {
+    forget_empty(*target.body());
     break_here({"a write", "writes memory that it uses otherwise", where});
     CapturePause pause;
     Tensor(target).copy_from(value, where);
@@ -403,6 +405,7 @@ Captured Capture::finish(std::vector<Tensor> outputs) {
   result.graph = graph_.take();
   result.graph.outputs = std::move(ids);
   result.graph.mutations = mutations(result.graph);
+  result.graph.index_checks = take_index_checks();
   for (const Input& input : inputs_) result.captured.push_back(Tensor(input.body));
   result.read.assign(read_.begin(), read_.end());
   result.guards = take_guards();
@@ -426,6 +429,53 @@ std::vector<Mutation> Capture::mutations(const Graph& graph) const {
   return result;
 }
 
+// What is computed has its node already. Memory has one where it was used before; else it will have
+// one when it is, and the order of the inputs is that of uses.
+void Capture::note_index(const Tensor& index, IndexRange range) {
+  const std::shared_ptr<TensorBody>& body = index.body();
+  if (!body->buffer && body->capture == segment_serial_) {
+    if (!is_stale(*body)) index_checks_.push_back({body->node, std::move(range)});
+    return;
+  }
+  const Input* known = body->buffer ? find_input(*body) : nullptr;
+  if (known != nullptr)
+    index_checks_.push_back({known->newest, std::move(range)});
+  else
+    late_indices_.push_back({body, std::move(range)});
+}
+
+std::vector<IndexCheck> Capture::take_index_checks() {
+  for (LateIndex& late : std::exchange(late_indices_, {})) {
+    const TensorBody& body = *late.body;
+    auto is_over_it = [&](const Input& input) {
+      return body.buffer ? input.body->buffer == body.buffer && input.body->dtype == body.dtype
+                         : input.body == late.body;
+    };
+    auto input = std::ranges::find_if(inputs_, is_over_it);
+    if (input == inputs_.end()) continue;  // nothing was made of it
+    IndexCheck check{input->node, std::move(late.range)};
+    if (body.buffer && input->body->view != body.view)
+      for (std::int64_t offset : element_offsets(body.view))
+        check.offsets.push_back(offset - input->body->view.offset);
+    index_checks_.push_back(std::move(check));
+  }
+  return std::exchange(index_checks_, {});
+}
+
+bool Capture::make_own(const Tensor& concrete, std::source_location where) {
+  const std::shared_ptr<TensorBody>& body = concrete.body();
+  auto is_it = [&](const std::weak_ptr<TensorBody>& empty) { return empty.lock() == body; };
+  if (!body->buffer || body->buffer.use_count() > 1 || std::ranges::none_of(empties_, is_it))
+    return false;
+  std::erase_if(empties_, is_it);
+  body->node = constant(ir::Scalar::of(body->dtype, 0), body->view.shape, where);
+  body->capture = segment_serial_;
+  body->buffer = nullptr;
+  body->view = {body->view.shape, {}, 0};
+  if (spare_ != nullptr) bodies_.push_back(body);
+  return true;
+}
+
 void Capture::break_here(const Break& at) {
   begin_in_segments();
   settle_(at);
@@ -433,7 +483,11 @@ void Capture::break_here(const Break& at) {
 
 void Capture::take(Recorded& recorded) {
   recorded.known = graph_.known();
-  if (recorded.known == nullptr) recorded.graph = graph_.take();
+  std::vector<IndexCheck> checks = take_index_checks();
+  if (recorded.known == nullptr) {
+    recorded.graph = graph_.take();
+    recorded.graph.index_checks = std::move(checks);
+  }
   recorded.numbers = graph_.numbers();
   recorded.mutations = mutations(recorded.nodes());
   recorded.inputs.clear();
