@@ -2,8 +2,8 @@
 #include <sstream>
 
 #include "graph/ir/location.h"
-#include "graph/tensor/checks/index_ranges.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/index_ranges.h"
 #include "graph/tensor/tensor.h"
 #include "runtime/base/error.h"
 

@@ -6,9 +6,9 @@
 
 #include "graph/ir/location.h"
 #include "graph/tensor/capture.h"
-#include "graph/tensor/checks/index_ranges.h"
 #include "graph/tensor/eager.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/index_ranges.h"
 #include "graph/tensor/tensor_body.h"
 #include "graph/tensor/tensor_copy.h"
 

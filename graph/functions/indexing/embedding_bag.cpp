@@ -4,8 +4,8 @@
 #include "graph/functions/pointwise/formula.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/capture.h"
-#include "graph/tensor/checks/index_ranges.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/index_ranges.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "graph/ir/location.h"
-#include "graph/tensor/checks/index_ranges.h"
+#include "graph/tensor/index_ranges.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {

@@ -6,8 +6,8 @@
 #include "graph/functions/pointwise/elementary.h"
 #include "graph/functions/reducing/loss_reduction.h"
 #include "graph/ir/location.h"
-#include "graph/tensor/checks/index_ranges.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/index_ranges.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {

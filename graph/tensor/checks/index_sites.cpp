@@ -9,7 +9,7 @@
 #include "graph/passes/pipeline.h"
 #include "graph/passes/rewriter.h"
 #include "graph/passes/splice.h"
-#include "graph/tensor/checks/index_ranges.h"
+#include "graph/tensor/index_ranges.h"
 
 namespace tilewright::graph {
 namespace {

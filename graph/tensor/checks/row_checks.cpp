@@ -3,7 +3,7 @@
 #include <iterator>
 #include <utility>
 
-#include "graph/tensor/checks/index_ranges.h"
+#include "graph/tensor/index_ranges.h"
 
 namespace tilewright::graph {
 namespace {

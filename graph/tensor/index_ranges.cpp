@@ -1,4 +1,4 @@
-#include "graph/tensor/checks/index_ranges.h"
+#include "graph/tensor/index_ranges.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // Whether the elements of an index lie inside what they are an index of, and the one message for
 // those that do not, whoever finds them: an operation that runs at once, or a compiled function
-// (row_checks.h).
+// (checks/row_checks.h).
 #pragma once
 
 #include <optional>
