@@ -287,7 +287,9 @@ void TunedKernel::launch_with(Arguments arguments) const {
       arguments, [](const LaunchArgument& argument) { return argument.record() != nullptr; });
   Point point = is_recorded ? found_point(arguments, false) : point_for(arguments);
   KernelCall call = call_of(arguments, point);
-  state_->kernel.launch_with(state_->tuning.grid(call), complete(arguments, call), knobs_of(call));
+  // The line of the launch is not known, and this one says nothing.
+  const dsl::LaunchGrid grid(state_->tuning.grid(call), std::source_location());
+  state_->kernel.launch_with(grid, complete(arguments, call), knobs_of(call));
 }
 
 // Knobs of the space that are those of a launch rather than Constexprs.

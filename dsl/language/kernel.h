@@ -343,7 +343,8 @@ void call_with(const F& function, std::span<const BoundParameter> values) {
 //            else than go through memory (dsl/README.md). Pointers made from several parameters
 //            are not checked.
 //
-//            The emulator does so always, if all sizes are known; a GPU never.
+//            The emulator does so always, if all sizes are known; a GPU never. A kernel that is a
+//            custom op, or is launched inside compile(), is looked at as in a launch of its own.
 //   asserts  what the kernel says with device_assert (language/tile.h) is looked at, on the host
 //            and on emulated GPUs, and the launch raises `Error` once all programs have run. A
 //            GPU never does.
@@ -406,6 +407,9 @@ class Kernel {
   // The same kernel, compiled separately, whose launches are checked. A kernel without such a
   // setting is checked as TILEWRIGHT_CHECK says when it is compiled.
   Kernel with(Check check) const;
+  // What is checked while it runs: by `with`, else as TILEWRIGHT_CHECK says now. Raises `Error` for
+  // a word there that is no check.
+  Check checks() const;
   // The same kernel, compiled separately with these knobs. Raises `Error` where one is out of
   // range.
   Kernel with(const Knobs& knobs) const;

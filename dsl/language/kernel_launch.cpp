@@ -155,6 +155,8 @@ Check check_setting() {
                      "\"; known are none, bounds, asserts and all"));
 }
 
+Check Kernel::checks() const { return state_->check ? *state_->check : check_setting(); }
+
 Fact Kernel::known_fact(const LaunchArgument& argument, std::size_t i) const {
   const State& kernel = *state_;
   if (i < kernel.is_not_known.size() && kernel.is_not_known[i]) return Fact::none;
@@ -201,7 +203,7 @@ std::shared_ptr<const Kernel::Compiled> Kernel::compiled_for(LaunchArguments arg
   require_knobs(name(), knobs);
   ir::Function program = program_of(arguments, device, knobs);
   made->uses = parameter_use(program);
-  const Check check = state_->check ? *state_->check : check_setting();
+  const Check check = checks();
   const bool bounds = check == Check::bounds || check == Check::all;
   const bool asserts = check == Check::asserts || check == Check::all;
   if (bounds && device == Device::cpu()) {
@@ -277,7 +279,7 @@ void Kernel::launch_with(const LaunchGrid& grid, LaunchArguments arguments,
     run(grid, arguments, knobs);
   } catch (const Error& error) {
     // Errors that mean more than their text go on as they are.
-    if (typeid(error) != typeid(Error)) throw;
+    if (typeid(error) != typeid(Error) || grid.where().line() == 0) throw;
     raise_error(concat(error.what(), " (launched at ", describe(grid.where()), ")"));
   }
 }

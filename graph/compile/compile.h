@@ -32,16 +32,14 @@
 //     more than once; `print` and `log_callback` (graph/functions/log.h) happen at each call.
 //   * What moves no handle is not seen: two containers that are swapped (vector::swap, std::swap of
 //     vectors, maps or unique_ptrs), push_back within the capacity, a pointer set to another tensor
-//     or module, a shared_ptr<Module> replaced while the former module lives. These are pointers
-//     and sizes, read once at capture.
+//     or module, a shared_ptr<Module> replaced while the former module lives.
 //   * Values of tensors, read with `item()`, `to_vector()` or `data()`, are not known when a graph
 //     is made: a graph break. The function then runs at each call of that signature, and what it
 //     computes between two breaks, a segment, is compiled like a whole function: data may decide
 //     what is computed, and what it does besides tensors happens once a call and in order, with the
-//     first one too. Segments of all signatures are kept together, some 64 of them, and numbers
-//     that a function has read are data for what follows. stderr says once a function where its
-//     graph breaks (`Options::tell_breaks`), explain() and report() show breaks and segments. With
-//     `Options::fullgraph` a break is an Error.
+//     first one too. Some 64 segments are kept, and numbers that were read are data for what
+//     follows. stderr says once a function where its graph breaks (`Options::tell_breaks`), as do
+//     explain() and report(). With `Options::fullgraph` a break is an Error.
 //   * Assigning a handle that outlives the function (`c = c + x`, std::swap of two captured
 //     tensors), or keeping a computed tensor elsewhere (in an optional, a list), is a graph break
 //     too; write in place (copy_from) instead, or return the tensor. A handle that is made at the
@@ -49,9 +47,11 @@
 //   * Memory: a write to a view, the use of a view of what was written since, and asking where a
 //     computed tensor lies (strides(), device(), to_dlpack()) are graph breaks. A result that is a
 //     view of an argument, or of a tensor from outside the function, is one of that tensor's
-//     memory, as in eager mode; results that are views of one value that the function computes are
-//     copies, each of its own.
-//   * If the function raises an exception, what it wrote and logged before is done.
+//     memory, as in eager mode; of a value that the function computes each result is a copy.
+//   * If the function raises an exception, what it wrote and logged before is done. Where a custom
+//     op raises in a graph, which runs after the function, each tensor that it writes is as it was
+//     before the call or as one of its writes made it, be that before the op or behind it in the
+//     program, and nothing of that graph is logged. Backend::eager goes by the program.
 #pragma once
 
 #include <concepts>

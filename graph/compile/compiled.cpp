@@ -26,6 +26,12 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
+std::vector<bool> lie_on_host(const std::vector<Tensor>& inputs) {
+  std::vector<bool> result;
+  for (const Tensor& input : inputs) result.push_back(memory_of(input) == nullptr);
+  return result;
+}
+
 std::string at_line(const Break& at) {
   return at.where.line() > 0 ? " at " + describe(at.where) : "";
 }
@@ -52,7 +58,11 @@ std::optional<CapturedFunction> CompiledSignature::capture_function(const Call& 
   }
   if (recorded_) result.recorded = captured->graph;
   leave_views_out(captured->graph, result.origins);
+  std::vector<Tensor> inputs = call.arguments;
+  inputs.insert(inputs.end(), captured->captured.begin(), captured->captured.end());
+  result.row_checks = RowChecks(captured->graph, options.index_checks, lie_on_host(inputs));
   result.graph = run_passes(captured->graph);
+  result.row_checks.add_primitive(result.graph);
   result.captured = std::move(captured->captured);
   result.read = std::move(captured->read);
   result.guards = std::move(captured->guards);
@@ -86,7 +96,11 @@ CompiledSignature::CompiledSignature(const Call& call, const ResolvedOptions& op
 CompiledSignature::CompiledSignature(const Graph& segment, const std::vector<Tensor>& inputs,
                                      const ResolvedOptions& options, SharedSteps& shared)
     : signature_(signature_of(inputs, options.plan.device)), shared_(shared) {
-  compile(run_passes(segment), options, inputs);
+  Graph captured = segment;
+  row_checks_ = RowChecks(captured, options.index_checks, lie_on_host(inputs));
+  Graph graph = run_passes(captured);
+  row_checks_.add_primitive(graph);
+  compile(std::move(graph), options, inputs);
   gives_host_ = false;
 }
 
@@ -116,6 +130,7 @@ void CompiledSignature::take_captured(CapturedFunction&& captured) {
   logs_ = std::move(captured.logs);
   returned_ = std::move(captured.returned);
   origins_ = std::move(captured.origins);
+  row_checks_ = std::move(captured.row_checks);
   guards_hold_ = true;
   if (recorded_) recorded_ = std::move(captured.recorded);
   changes_ = captured.changes;
@@ -223,10 +238,6 @@ void CompiledSignature::compile(Graph graph, const ResolvedOptions& options,
     const std::vector<Tensor>& decide = arguments.empty() ? captured_ : arguments;
     gives_host_ = std::ranges::all_of(decide, [](const Tensor& t) { return !memory_of(t); });
   }
-  std::vector<bool> lies_on_host;
-  for (std::size_t i = 0; i < graph.inputs.size(); ++i)
-    lies_on_host.push_back(memory_of(input(i, arguments)) == nullptr);
-  row_checks_ = RowChecks(graph, options.index_checks, lies_on_host);
   graph_ = std::move(graph);
   for (const Mutation& m : graph_.mutations)
     mutated_.push_back(static_cast<std::size_t>(std::ranges::find(graph_.inputs, m.input) -

@@ -23,7 +23,7 @@
 #include "graph/ir/ir.h"
 #include "graph/run/plan.h"
 #include "graph/tensor/capture.h"
-#include "graph/tensor/row_checks.h"
+#include "graph/tensor/checks/row_checks.h"
 #include "graph/tensor/step.h"
 #include "runtime/plan/recording.h"
 
@@ -43,6 +43,7 @@ struct SharedSteps {
 struct CapturedFunction {
   Graph graph;                      // after the passes
   Graph recorded;                   // before them
+  RowChecks row_checks;
   std::vector<Tensor> captured;     // its inputs behind the arguments
   std::vector<const Buffer*> read;  // of these and of other tensors that it looked at
   std::vector<Guard> guards;
@@ -153,7 +154,7 @@ class CompiledSignature {
   std::int64_t captures_ = 0;
   std::vector<std::size_t> mutated_;  // inputs
   RowChecks row_checks_;
-  Hash captured_graph_;  // before checks were added
+  Hash captured_graph_;  // with the outputs of checks
   std::shared_ptr<const Plan> plan_;
   PlanOptions plan_options_;  // that it was made with, of which its tasks and regions follow
   SharedSteps& shared_;

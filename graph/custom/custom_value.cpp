@@ -82,9 +82,7 @@ Grid trace_custom(const CustomDefinition& definition, const CustomCall& call,
   for (std::size_t i = 0; i < kernel.parameter_kinds().size(); ++i) {
     const dsl::ParameterKind kind = kernel.parameter_kinds()[i];
     if (kind == dsl::ParameterKind::pointer) {
-      const std::size_t operand = pointer++;
-      const bool in_order = definition.pointers.empty();
-      values.emplace_back(pointers[in_order ? operand : definition.pointers[operand]]);
+      values.emplace_back(pointers[definition.operand_of_pointer(pointer++)]);
       continue;
     }
     require(number < launch.numbers.size(), "[", definition.name, "] the launch gives ",

@@ -33,6 +33,10 @@ struct CustomDefinition {
   BufferFunction buffers;
   Formula formula;
 
+  // Which operand, counted on through the results, the kernel's Pointer of that number is.
+  std::size_t operand_of_pointer(std::size_t pointer) const {
+    return pointers.empty() ? pointer : pointers[pointer];
+  }
   Op op() const { return formula ? Op::custom_formula : Op::custom; }
 };
 

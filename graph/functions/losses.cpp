@@ -3,6 +3,7 @@
 
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/index_ranges.h"
 #include "graph/tensor/tensor.h"
 #include "runtime/base/error.h"
 
@@ -31,10 +32,8 @@ void require_fitting(const Tensor& logits, const Tensor& targets,
 
 void require_classes(const Tensor& targets, std::int64_t classes, std::int64_t ignored,
                      source_location w) {
-  for (std::int64_t target : targets.to_vector<std::int64_t>(w))
-    require(target == ignored || (target >= 0 && target < classes), "[cross_entropy] target ",
-            target, " is outside ", classes, " classes (at ", At{w}, "); targets must be in [0, ",
-            classes, ") or the ignored ", ignored);
+  graph::require_inside(targets,
+                        {"cross_entropy", graph::IndexRange::Noun::target, 0, classes, w, ignored});
 }
 
 }  // namespace
@@ -48,8 +47,7 @@ Tensor cross_entropy(const TensorOperand& logits, const Tensor& targets,
   const Tensor classes = graph::tensor_of({targets, w}, "cross_entropy");
   require_fitting(given, classes, options, w);
   std::int64_t rows = given.size(0), width = given.size(1);
-  if (!classes.is_symbolic())
-    require_classes(classes.to(DType::i64, w), width, options.ignore_index, w);
+  require_classes(classes, width, options.ignore_index, w);
 
   Tensor x = given.to(given.dtype() == DType::f64 ? DType::f64 : DType::f32, w);
   Tensor top = amax({x, w}, {1}, true);

@@ -8,7 +8,7 @@
 #include "graph/ir/shape_rules.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/functional.h"
-#include "graph/tensor/row_checks.h"
+#include "graph/tensor/index_ranges.h"
 #include "graph/tensor/tensor.h"
 #include "graph/tensor/tensor_body.h"
 #include "graph/tensor/tensor_copy.h"
@@ -284,20 +284,11 @@ Tensor linear(const TensorOperand& x, const Tensor& weight, const Tensor& bias) 
   return graph::apply(Op::linear, operands, {}, x.where);
 }
 
-namespace {
-
-void require_ids_inside(const Tensor& ids, std::int64_t rows, source_location w) {
-  for (std::int64_t id : ids.to(DType::i64, w).to_vector<std::int64_t>(w))
-    graph::require_row(Op::embedding, id, rows, w);
-}
-
-}  // namespace
-
 Tensor embedding(const TensorOperand& ids, const Tensor& table) {
   const Tensor& index = graph::tensor_of(ids, "embedding");
-  bool runs = Capture::active() == nullptr && !index.is_symbolic();
-  if (runs && is_integer(index.dtype()) && table.defined() && table.rank() == 2)
-    require_ids_inside(index, table.size(0), ids.where);
+  if (is_integer(index.dtype()) && table.defined() && table.rank() == 2)
+    graph::require_inside(index,
+                          {"embedding", graph::IndexRange::Noun::id, 0, table.size(0), ids.where});
   return graph::apply(Op::embedding, {table, index}, {}, ids.where);
 }
 

@@ -84,6 +84,25 @@ struct Mutation {
   NodeId value;  // by this node
 };
 
+// Where the elements of an index must lie, and who says so.
+struct IndexRange {
+  enum class Noun : std::uint8_t { index, id, row, target };  // what messages call an element
+  std::string operation;                                      // of the user's
+  Noun noun;
+  std::int64_t least, end;
+  std::source_location where;
+  std::optional<std::int64_t> ignored = {};  // an element that may lie outside
+};
+// An index that an operation takes as the user gave it, before that is made fit for programs. No
+// part of what a graph computes: whoever compiles a captured graph has it checked, or not
+// (graph/tensor/checks/row_checks.h), and passes leave it out.
+struct IndexCheck {
+  NodeId index;
+  IndexRange range;
+  // Of an input: only elements so far in memory from the first one on. Empty: all.
+  std::vector<std::int64_t> offsets = {};
+};
+
 struct Graph {
   std::vector<Node> nodes;
   std::vector<NodeId> inputs;  // in order: the call's arguments, then captured tensors
@@ -91,7 +110,8 @@ struct Graph {
   std::vector<Mutation> mutations;
   // Strides of inputs whose memory is not row-major, indexed like `inputs`; empty: row-major.
   std::vector<Strides> input_strides;
-  std::vector<std::string> marks;  // the name of mark 1, 2, ...
+  std::vector<std::string> marks;        // the name of mark 1, 2, ...
+  std::vector<IndexCheck> index_checks;  // of a captured graph, in the order of the program
 
   const Node& node(NodeId id) const { return nodes[id]; }
 };

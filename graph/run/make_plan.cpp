@@ -7,6 +7,7 @@
 
 #include "dsl/launch/compile.h"
 #include "graph/lower/custom/buffers_call.h"
+#include "graph/lower/custom/checked_kernel.h"
 #include "graph/lower/flat.h"
 #include "graph/lower/frame.h"
 #include "graph/lower/lowering.h"
@@ -100,9 +101,8 @@ class PlanMaker {
   void lower_region(std::size_t number) {
     const FusedRegion& region = regions_[number];
     const Lowering& lowering = lowering_of(list_, region.region);
-    const Hash& like = keys_[number];
-    auto [known, is_new] = like_.try_emplace(like);
-    if (is_new) known->second = steps_of(region, like);
+    auto [known, is_new] = like_.try_emplace(shared_key(number));
+    if (is_new) known->second = steps_of(number);
     std::vector<StorageId> memory = storages_of(list_, region.region);
     for (const Scratch& scratch : known->second.scratch) {
       memory.push_back(static_cast<StorageId>(list_.storages.size()));
@@ -171,18 +171,41 @@ class PlanMaker {
     }
   }
 
-  Steps steps_of(const FusedRegion& region, const Hash& key) {
-    LoweredRegion lowered = blocks_->lowered(region.region, key);
+  bool is_checked(const Region& region) const {
+    return !options_.interpret && is_checked_kernel(list_, region, options_.device);
+  }
+  std::source_location line_of(const Region& region) const {
+    return graph_.node(list_.tasks[region.tasks[0]].node).where;
+  }
+  // Equal for regions that run the same programs: checked kernels name their line.
+  Hash shared_key(std::size_t number) const {
+    const Region& region = regions_[number].region;
+    if (!is_checked(region)) return keys_[number];
+    const std::source_location where = line_of(region);
+    return Hasher()
+        .add(keys_[number])
+        .add(std::string_view(where.file_name()))
+        .add(where.line())
+        .finish();
+  }
+
+  Steps steps_of(std::size_t number) {
+    const FusedRegion& region = regions_[number];
+    LoweredRegion lowered = blocks_->lowered(region.region, keys_[number]);
     if (is_control_flow(list_, region.region))
       lowered.programs[0].call = control_flow_call(list_, region.region, options_);
     if (DeviceMemory* memory = options_.device.memory();
         memory != nullptr && is_buffers_call(list_, region.region))
       lowered.programs[0].call = buffers_call(list_, region.region, memory);
+    if (is_checked(region.region))
+      lowered.programs[0].call =
+          checked_kernel_call(list_, region.region, options_.device, lowered.programs[0].function,
+                              lowered.blocks.configuration, line_of(region.region));
     Steps result;
     result.scratch = lowered.scratch;
     for (LoweredProgram& program : lowered.programs) {
       Step step{0, program.grid, program.memory, program.sizes};
-      step.program = add_program(region, lowered, program, key);
+      step.program = add_program(region, lowered, program, shared_key(number));
       result.steps.push_back(std::move(step));
     }
     return result;

@@ -132,6 +132,7 @@ Capture::Input& Capture::input_of(const Tensor& concrete, std::string_view opera
   const TensorBody& body = *concrete.body();
   require_current(body.token, operation, where);
   if (!exposed_.empty()) uses_exposed_ = uses_exposed_ || is_exposed(body.buffer.get(), true);
+  forget_empty(body);
   if (Input* known = find_input(body)) return *known;
   NodeId node = graph_.input(body.dtype, body.view.shape, body.view.strides);
   if (!is_broken_) note_read(body.buffer.get());
@@ -265,6 +266,7 @@ void Capture::write(const Tensor& target, const Tensor& value, std::string_view 
   break_before_use({&target, 1}, operation, where);
   break_before_use({&value, 1}, operation, where);
   if (can_break() && !can_record_write(target, value)) {
+    forget_empty(*target.body());
     break_here({"a write", "writes memory that it uses otherwise", where});
     CapturePause pause;
     Tensor(target).copy_from(value, where);
@@ -401,6 +403,7 @@ Captured Capture::finish(std::vector<Tensor> outputs) {
   result.graph = graph_.take();
   result.graph.outputs = std::move(ids);
   result.graph.mutations = mutations(result.graph);
+  result.graph.index_checks = take_index_checks();
   for (const Input& input : inputs_) result.captured.push_back(Tensor(input.body));
   result.read.assign(read_.begin(), read_.end());
   result.guards = take_guards();
@@ -424,6 +427,20 @@ std::vector<Mutation> Capture::mutations(const Graph& graph) const {
   return result;
 }
 
+bool Capture::make_own(const Tensor& concrete, std::source_location where) {
+  const std::shared_ptr<TensorBody>& body = concrete.body();
+  auto is_it = [&](const std::weak_ptr<TensorBody>& empty) { return empty.lock() == body; };
+  if (!body->buffer || body->buffer.use_count() > 1 || std::ranges::none_of(empties_, is_it))
+    return false;
+  std::erase_if(empties_, is_it);
+  body->node = constant(ir::Scalar::of(body->dtype, 0), body->view.shape, where);
+  body->capture = segment_serial_;
+  body->buffer = nullptr;
+  body->view = {body->view.shape, {}, 0};
+  if (spare_ != nullptr) bodies_.push_back(body);
+  return true;
+}
+
 void Capture::break_here(const Break& at) {
   begin_in_segments();
   settle_(at);
@@ -431,7 +448,11 @@ void Capture::break_here(const Break& at) {
 
 void Capture::take(Recorded& recorded) {
   recorded.known = graph_.known();
-  if (recorded.known == nullptr) recorded.graph = graph_.take();
+  std::vector<IndexCheck> checks = take_index_checks();
+  if (recorded.known == nullptr) {
+    recorded.graph = graph_.take();
+    recorded.graph.index_checks = std::move(checks);
+  }
   recorded.numbers = graph_.numbers();
   recorded.mutations = mutations(recorded.nodes());
   recorded.inputs.clear();

@@ -143,6 +143,13 @@ class Capture {
            std::source_location where);
   // Of a function that has broken, after its end.
   std::vector<Logged> take_logged() { return std::exchange(logged_, {}); }
+  // An operation takes elements of this index as numbers of elements, rows, ... of another tensor.
+  void note_index(const Tensor& index, IndexRange range);
+  // Memory that the function has allocated. Where nobody has seen it before a launch writes it, it
+  // need not be the same in all calls, and `make_own` has the tensor be a value of the function,
+  // zeros so far; false: somebody may have its address, or a view of it.
+  void note_empty(const std::shared_ptr<TensorBody>& body) { empties_.push_back(body); }
+  bool make_own(const Tensor& concrete, std::source_location where);
   // Of regions of the function (RecordedGraph).
   std::uint32_t open_mark(const std::string& name) { return graph_.open_mark(name); }
   void close_mark(std::uint32_t mark) { graph_.close_mark(mark); }
@@ -196,12 +203,14 @@ class Capture {
   void require_own(const TensorBody& symbolic, std::string_view operation,
                    std::source_location where) const;
   std::vector<Mutation> mutations(const Graph& graph) const;
+  std::vector<IndexCheck> take_index_checks();
   struct Exposed {
     const Buffer* memory;
     bool may_be_written;  // through the address
   };
   void expose(const TensorBody& body, bool may_be_written, std::string_view operation,
               std::source_location where);
+  void forget_empty(const TensorBody& body);  // something happens to its memory
   bool is_exposed(const Buffer* memory, bool may_be_written) const;
   bool must_break_before(const Tensor& operand) const;
   bool can_record_write(const Tensor& target, const Tensor& value) const;
@@ -229,6 +238,14 @@ class Capture {
   std::set<const Buffer*> read_;
   std::vector<Guard> guards_;
   std::vector<Logged> logged_;
+  std::vector<IndexCheck> index_checks_;
+  // Of concrete tensors that the graph had no input for when they were noted.
+  struct LateIndex {
+    std::shared_ptr<TensorBody> body;
+    IndexRange range;
+  };
+  std::vector<LateIndex> late_indices_;
+  std::vector<std::weak_ptr<TensorBody>> empties_;
   HandleAssignments assignments_;
   std::function<void(const Break&)> settle_;
   std::vector<std::shared_ptr<TensorBody>>* spare_ = nullptr;

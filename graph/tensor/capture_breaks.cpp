@@ -41,8 +41,16 @@ void Capture::before_const_address(const TensorBody& body, std::string_view oper
   expose(body, false, operation, where);
 }
 
+void Capture::forget_empty(const TensorBody& body) {
+  std::erase_if(empties_, [&](const std::weak_ptr<TensorBody>& empty) {
+    const auto known = empty.lock();
+    return !known || known->buffer == body.buffer;
+  });
+}
+
 void Capture::expose(const TensorBody& body, bool may_be_written, std::string_view operation,
                      std::source_location where) {
+  forget_empty(body);
   const bool is_pending = !body.buffer || is_written(body);
   if (!settle_ && is_pending) throw DataReadError(operation, where);
   if (!settle_) return;

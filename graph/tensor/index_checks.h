@@ -1,5 +1,6 @@
-// Which row numbers a compiled function looks at before it uses them: those of `embedding` and of
-// `index_copy_`, whose programs read zeros from a row outside the table and write to none.
+// Which indices a compiled function looks at before it uses them: those of `embedding`, `gather`,
+// `index`, `index_copy_` and their like, and the targets of losses. Programs read zeros from
+// outside what is indexed, and write to none. What is said is what the operation says at once.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +9,13 @@ namespace tilewright {
 
 enum class IndexChecks : std::uint8_t {
   none,
-  // Those that lie in tensors of the host which the function is given or holds: one comparison a
-  // row number before the call, which raises an Error that names the operation and its line.
+  // Those that lie in tensors of the host which the function is given or holds: one comparison an
+  // element before the call, which raises an Error that names the operation and its line. In
+  // control flow those of a `scan`, whose turns all run.
   host_tensors,
-  // All others too, the computed ones and those on a GPU: the call adds up their least and greatest
-  // and waits for these at its end. What it wrote in place is written then.
+  // All others too, the computed ones, those on a GPU, and those of the turns that a `while_loop`
+  // runs and of the branch that a `cond` takes: the call adds up their least and greatest and waits
+  // for these at its end. What it wrote in place is written then.
   all
 };
 

@@ -8,7 +8,7 @@
 #include "graph/tensor/capture.h"
 #include "graph/tensor/eager.h"
 #include "graph/tensor/functional.h"
-#include "graph/tensor/row_checks.h"
+#include "graph/tensor/index_ranges.h"
 #include "graph/tensor/tensor_body.h"
 #include "graph/tensor/tensor_copy.h"
 
@@ -39,8 +39,9 @@ void require_writable(const TensorBody& concrete, std::string_view operation,
                       source_location where) {
   require(!concrete.buffer->is_frozen(), "[", operation,
           "] the tensor is frozen: functions compiled with Options::freezing hold packed copies of "
-          "it (at ",
-          At{where}, "); write to a clone, or compile them without");
+          "it",
+          where.line() > 0 ? concat(" (at ", At{where}, ")") : "",
+          "; write to a clone, or compile them without");
 }
 
 void* address_of(const TensorBody& body) {
@@ -85,14 +86,17 @@ std::int64_t bytes_of(const Shape& shape, DType dtype, std::string_view operatio
 
 Tensor Tensor::empty(const Shape& shape, DType dtype, const Device& device) {
   auto buffer = Buffer::allocate(bytes_of(shape, dtype, "empty"), device.memory());
-  return graph::make_tensor(dtype, graph::row_major(shape), std::move(buffer));
+  Tensor tensor = graph::make_tensor(dtype, graph::row_major(shape), std::move(buffer));
+  if (Capture* capture = Capture::active()) capture->note_empty(tensor.body());
+  return tensor;
 }
 
 Tensor Tensor::from_bytes(const void* data, std::int64_t bytes, const Shape& shape, DType dtype) {
   std::int64_t wanted = bytes_of(shape, dtype, "from");
   require(bytes == wanted, "[from] ", bytes / size_bytes(dtype), " elements for the shape ", shape,
           "; it takes ", wanted / size_bytes(dtype));
-  Tensor tensor = empty(shape, dtype);
+  auto buffer = Buffer::allocate(bytes, nullptr);
+  Tensor tensor = graph::make_tensor(dtype, graph::row_major(shape), std::move(buffer));
   if (bytes > 0) std::memcpy(tensor.body_->buffer->data(), data, static_cast<std::size_t>(bytes));
   return tensor;
 }
@@ -215,30 +219,26 @@ Tensor Tensor::to(DType dtype, source_location w) const {
   return graph::apply(Op::to, {*this}, {}, w, dtype);
 }
 
-namespace {
-
-void require_rows_inside(const Tensor& index, std::int64_t rows, source_location w) {
-  for (std::int64_t row : index.to(DType::i64, w).to_vector<std::int64_t>(w))
-    graph::require_row(Op::index_copy, row, rows, w);
-}
-
-}  // namespace
-
 Tensor& Tensor::index_copy_(int axis, const Tensor& index, const Tensor& source,
                             source_location w) {
   TensorBody& body = graph::body_of(*this, "index_copy_", w);
   graph::Attributes attributes;
   attributes.axes = {graph::axis_of(axis, shape(), "index_copy_", w)};
   Tensor operands[3] = {*this, index, source};
+  auto require_rows = [&] {
+    if (index.defined() && is_integer(index.dtype()))
+      graph::require_inside(
+          index, {"index_copy_", graph::IndexRange::Noun::row, 0, shape()[attributes.axes[0]], w});
+  };
   if (Capture* capture = Capture::active()) {
+    require_rows();
     Tensor written = capture->append(Op::index_copy, operands, attributes, std::nullopt, w);
     capture->write(*this, written, "index_copy_", w);
     return *this;
   }
   graph::require_writable(concrete(*this, "index_copy_", w), "index_copy_", w);
   graph::require_own_elements(body, "index_copy_", w);
-  if (index.defined() && is_integer(index.dtype()))
-    require_rows_inside(index, body.view.shape[attributes.axes[0]], w);
+  require_rows();
   graph::run_eager_in_place(Op::index_copy, operands, attributes, w);
   return *this;
 }

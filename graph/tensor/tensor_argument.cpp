@@ -1,8 +1,8 @@
 // Tensors as arguments of kernels written by hand. Inside a captured function a launch is recorded:
 // as a custom op that changes the one tensor which the kernel writes. That must be a value of the
-// function's own, an argument or made by an operation. Memory that the function allocated would be
-// the same in all calls, and results that lie there overwritten by the next one; a launch that
-// writes it breaks the graph.
+// function's own: an argument, made by an operation, or memory from `empty` that nothing has
+// touched before. Other memory would be the same in all calls, and results that lie there
+// overwritten by the next one; a launch that writes it breaks the graph.
 #include <algorithm>
 #include <cctype>
 #include <optional>
@@ -39,7 +39,7 @@ dsl::LaunchArgument concrete_argument(const Tensor& tensor) {
   argument.before_write(
       [](const void* owner) {
         graph::require_writable(*static_cast<const TensorBody*>(owner), "launch",
-                                std::source_location::current());
+                                std::source_location());  // the launch names its line
       },
       tensor.body().get());
   return argument;
@@ -86,7 +86,8 @@ void add_number(RecordedLaunch& recorded, Hasher& hasher, const dsl::LaunchArgum
 }
 
 std::optional<RecordedLaunch> recorded_launch(const dsl::Kernel& kernel, const Grid& grid,
-                                              LaunchArguments arguments) {
+                                              LaunchArguments arguments,
+                                              std::source_location where) {
   if (!can_be_recorded(kernel, arguments)) return std::nullopt;
   const ir::Function program = kernel.trace(kernel.signature_of(arguments));
   std::optional<std::size_t> written = only_written(dsl::parameter_use(program));
@@ -95,6 +96,7 @@ std::optional<RecordedLaunch> recorded_launch(const dsl::Kernel& kernel, const G
   Hasher hasher;
   hasher.add("launch").add(kernel.name()).add(ir::content_hash(program));
   for (std::int64_t size : grid.size) hasher.add(size);
+  if (const dsl::Check check = kernel.checks(); check != dsl::Check::none) hasher.add(check);
   std::size_t param = 0;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const bool is_param = kernel.parameter_kinds()[i] != ParameterKind::constexpr_number;
@@ -109,7 +111,9 @@ std::optional<RecordedLaunch> recorded_launch(const dsl::Kernel& kernel, const G
     else
       recorded.operands.push_back(tensor_of(arguments[i]));
   }
-  if (!recorded.operands[0].is_symbolic()) return std::nullopt;
+  Capture& capture = *Capture::active();
+  if (!recorded.operands[0].is_symbolic() && !capture.make_own(recorded.operands[0], where))
+    return std::nullopt;
   recorded.identity = hasher.finish();
   return recorded;
 }
@@ -152,7 +156,7 @@ void launch_behind_break(const dsl::Kernel& kernel, const Grid& grid, LaunchArgu
       continue;
     }
     if (Capture* capture = Capture::active())
-      capture->before_address(*tensor_of(argument).body(), "launch", std::source_location());
+      capture->before_address(*tensor_of(argument).body(), "launch", where);
     concrete.push_back(concrete_argument(tensor_of(argument)));
   }
   kernel.launch_with({grid, where}, concrete);
@@ -160,7 +164,7 @@ void launch_behind_break(const dsl::Kernel& kernel, const Grid& grid, LaunchArgu
 
 bool record(const dsl::Kernel& kernel, const Grid& grid, LaunchArguments arguments,
             std::source_location where) {
-  std::optional<RecordedLaunch> recorded = recorded_launch(kernel, grid, arguments);
+  std::optional<RecordedLaunch> recorded = recorded_launch(kernel, grid, arguments, where);
   if (!recorded) {
     launch_behind_break(kernel, grid, arguments, where);
     return true;

@@ -43,7 +43,8 @@ void copy_elements(const Tensor& to, const Tensor& from) {
 }
 
 Tensor copy_to(const Tensor& from, const Device& device) {
-  Tensor to = Tensor::empty(from.shape(), from.dtype(), device);
+  auto buffer = Buffer::allocate(from.count() * size_bytes(from.dtype()), device.memory());
+  Tensor to = make_tensor(from.dtype(), row_major(from.shape()), std::move(buffer));
   copy_elements(to, from);
   return to;
 }

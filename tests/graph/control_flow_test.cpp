@@ -276,7 +276,7 @@ TEST(ControlFlow, WhatNoBodyCanHoldIsRefusedWhereAFunctionIsCaptured) {
                   }),
                   "[scan] a function writes a tensor in place");
   expect_contains(scanned([&](const Tensor& row) { return dropout(row, 0.5, true, generator); }),
-                  "[scan] a function writes a tensor in place");
+                  "[scan] a function draws random numbers");
   expect_contains(error_of([&] {
                     graph::parse(
                         "graph {\n  %0: f32[4] = input\n"
@@ -284,6 +284,35 @@ TEST(ControlFlow, WhatNoBodyCanHoldIsRefusedWhereAFunctionIsCaptured) {
                         "  inputs %0;  return %0;};>}\n  inputs %0\n  return %1\n}\n");
                   }),
                   "[scan] has 0 turns; there must be at least one");
+}
+
+TEST(ControlFlow, TurnsMustBeThoseOfWhatIsSliced) {
+  auto with = [](std::int64_t turns) {
+    return error_of([&] {
+      scan(
+          [](const Tensors& s, const Tensors& e) {
+            return Turn{{s[0] + e[0]}, {}};
+          },
+          {zeros({2})}, {ones({3, 2})}, {.turns = turns});
+    });
+  };
+  EXPECT_EQ(with(0), "no error");
+  EXPECT_EQ(with(3), "no error");
+  expect_contains(with(5), "[scan] 5 turns are asked for, and a sliced tensor is 3x2");
+}
+
+TEST(ControlFlow, RandomNumbersAreDrawnBeforeALoop) {
+  auto function = [](const Tensor& x) {
+    return scan(
+               [](const Tensors& s, const Tensors&) {
+                 return Turn{{s[0] + rand({2})}, {}};
+               },
+               {x}, {}, {.turns = 3})
+        .first[0];
+  };
+  const std::string message = error_of([&] { compile(function)(zeros({2})); });
+  expect_contains(message, "[scan] a function draws random numbers (at control_flow_test.cpp:");
+  expect_contains(message, "draw them before, for all turns");
 }
 
 }  // namespace

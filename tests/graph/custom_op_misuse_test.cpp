@@ -206,5 +206,43 @@ TEST(CustomOpMisuse, AnOpDoesNotCallTheFunctionThatRunsIt) {
   expect_near(f(x), x * 2.0 + 1.0);
 }
 
+// As compile.h says: what the function wrote before the op, what it wrote behind it, or nothing.
+TEST(CustomOpMisuse, WhatAnOpThatRaisesLeavesIsAValueThatTheFunctionWrote) {
+  bool raises = true;
+  const CustomOp op = custom_op(
+      "raising", [](Types operands) { return std::vector<TensorType>{operands[0]}; },
+      BufferFunction([&](Buffers operands, Buffers results) {
+        if (raises) throw std::runtime_error("it raises");
+        results[0].elements<float>()[0] = operands[0].elements<const float>()[0];
+      }));
+  for (Backend backend : {Backend::eager, Backend::aot_eager, Backend::tilewright})
+    for (Mode mode : {Mode::default_, Mode::reduce_overhead}) {
+      Tensor state = zeros({1}).clone(), other = zeros({1}).clone();
+      auto f = compile(
+          [&](const Tensor& x) {
+            state.copy_from(state + 1.0);
+            other.copy_from(x);
+            Tensor y = op(x * 2.0);
+            state.copy_from(state + 10.0);
+            other.copy_from(y);
+            return y + state;
+          },
+          {.mode = mode, .backend = backend});
+      raises = true;
+      EXPECT_THROW(f(ones({1})), std::runtime_error);
+      const float left = state.item<float>(), copied = other.item<float>();
+      if (backend == Backend::eager) {
+        EXPECT_EQ(left, 1);
+        EXPECT_EQ(copied, 1);
+      }
+      EXPECT_TRUE(left == 0 || left == 1 || left == 11) << left;
+      EXPECT_TRUE(copied == 0 || copied == 1) << copied;
+      raises = false;
+      EXPECT_EQ(f(ones({1})).item<float>(), left + 13);
+      EXPECT_EQ(state.item<float>(), left + 11);
+      EXPECT_EQ(other.item<float>(), 2);
+    }
+}
+
 }  // namespace
 }  // namespace tilewright

@@ -478,5 +478,16 @@ TEST(CustomOp, ABlockOfLlamaGivesTheSameInAllModesAndCountsAsItsOwnOperations) {
   }
 }
 
+TEST(CustomOp, OfElementsTakesANumberAsOtherOperationsDo) {
+  const CustomOp product =
+      custom_op("product", elementwise([](dsl::Tile a, dsl::Tile b) { return a * b; }));
+  const Tensor x = ramp({3});
+  EXPECT_EQ(product(x, 2).to_vector<float>(), (x * 2).to_vector<float>());
+  EXPECT_EQ(product(x.to(bf16), 2.0).dtype(), bf16);
+  EXPECT_EQ(product(3, x.to(f64)).dtype(), f64);
+  auto compiled = compile([&](const Tensor& t) { return product(t, 2); });
+  EXPECT_EQ(compiled(x).to_vector<float>(), (x * 2).to_vector<float>());
+}
+
 }  // namespace
 }  // namespace tilewright

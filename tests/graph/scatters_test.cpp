@@ -269,7 +269,7 @@ TEST(Scatters, RefuseRowsOutside) {
     expect_contains(error_of([&] {
                       scatter_add(x, 0, at(row).reshape({1, 1}), source);
                     }),
-                    "[scatter_reduce] row ");
+                    "[scatter_add] row ");
     auto compiled = compile(
         [](const Tensor& a, const Tensor& i, const Tensor& s) { return index_add(a, 0, i, s); });
     expect_contains(error_of([&] { compiled(x, at(row), source); }),

@@ -32,6 +32,13 @@ void require_defined(std::string_view name, const Tensors& tensors, source_locat
             "); all that functions take and give must be tensors");
 }
 
+// Whether the bits of random numbers come from a place that the function moves on.
+bool writes_random_state(const Captured& captured) {
+  return !captured.graph.mutations.empty() &&
+         std::ranges::any_of(captured.graph.nodes,
+                             [](const graph::Node& node) { return node.op == Op::random_bits; });
+}
+
 Body captured_body(std::string_view name, const Function& function, const Tensors& like,
                    source_location w) {
   Capture& around = *Capture::active();
@@ -46,6 +53,9 @@ Body captured_body(std::string_view name, const Function& function, const Tensor
     inputs.clear();
     captured = capture.finish(std::move(outputs));
   }
+  require(!writes_random_state(captured), "[", name, "] a function draws random numbers (at ",
+          At{w},
+          "); inside a captured function draw them before, for all turns, and take slices of them");
   require(captured.graph.mutations.empty(), "[", name, "] a function writes a tensor in place (at ",
           At{w}, "); inside a captured function it must give the new value, to be carried");
   require(captured.logs.empty(), "[", name, "] a function prints or logs a value (at ", At{w},
@@ -167,6 +177,10 @@ std::int64_t turns_of(const Tensors& sliced, const ScanOptions& options, source_
     require(each.rank() > 0 && each.size(0) == sliced[0].size(0), "[scan] a sliced tensor is ",
             each.shape(), ", the first ", sliced[0].shape(), " (at ", At{w},
             "); the first axes must have one size");
+  require(sliced.empty() || options.turns == 0 || options.turns == sliced[0].size(0), "[scan] ",
+          options.turns, " turns are asked for, and a sliced tensor is ",
+          sliced.empty() ? Shape{} : sliced[0].shape(), " (at ", At{w},
+          "); leave ScanOptions::turns at 0, or give the size of its first axis");
   const std::int64_t turns = sliced.empty() ? options.turns : sliced[0].size(0);
   require(turns > 0, "[scan] ", turns, " turns (at ", At{w}, "); there must be at least one");
   return turns;

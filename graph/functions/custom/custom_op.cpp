@@ -1,5 +1,7 @@
 #include "graph/functions/custom/custom_op.h"
 
+#include <algorithm>
+
 #include "graph/custom/definition.h"
 #include "graph/functions/custom/formulas.h"
 #include "graph/ir/location.h"
@@ -72,9 +74,19 @@ std::vector<Tensor> CustomOp::all(const std::vector<Tensor>& operands,
 Tensor CustomOp::one(std::initializer_list<const TensorOperand*> operands) const {
   std::vector<Tensor> tensors;
   const source_location where = (*operands.begin())->where;
+  // Between elements a number has the dtype that it has beside these tensors elsewhere.
+  auto is_tensor = [](const TensorOperand* operand) { return operand->tensor.defined(); };
+  auto is_given = [&](const TensorOperand* each) { return each->is_number || is_tensor(each); };
+  const bool promotes = definition_->formula && !definition_->rule &&
+                        std::ranges::all_of(operands, is_given) &&
+                        std::ranges::any_of(operands, is_tensor);
+  auto dtype_of_number = [&](const TensorOperand& operand) {
+    return promotes ? graph::common_dtype(name(), {operands.begin(), operands.size()})
+                    : operand.number.dtype();
+  };
   for (const TensorOperand* operand : operands)
     tensors.push_back(operand->is_number
-                          ? graph::constant(operand->number.dtype(), {}, operand->number, where)
+                          ? graph::constant(dtype_of_number(*operand), {}, operand->number, where)
                           : operand->tensor);
   std::vector<Tensor> results = all(tensors, where);
   require(results.size() == 1, "[", name(), "] there are ", results.size(), " results (at ",

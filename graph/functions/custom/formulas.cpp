@@ -5,8 +5,8 @@
 #include "dsl/language/tracer.h"
 #include "graph/custom/elementwise.h"
 #include "graph/ir/location.h"
-#include "graph/ir/shape_rules.h"
 #include "graph/passes/passes.h"
+#include "graph/passes/splice.h"
 #include "graph/tensor/capture.h"
 #include "runtime/base/error.h"
 
@@ -82,23 +82,6 @@ Shape common_shape(const std::string& name, GraphBuilder& builder,
   return *shape;
 }
 
-std::vector<NodeId> spliced(const Graph& graph, GraphBuilder& builder,
-                            const std::vector<NodeId>& operands) {
-  std::vector<NodeId> ids(graph.nodes.size());
-  for (std::size_t i = 0; i < graph.inputs.size(); ++i) ids[graph.inputs[i]] = operands[i];
-  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    const Node& node = graph.node(id);
-    if (info(node.op).kind == Kind::input) continue;
-    std::vector<NodeId> own;
-    for (NodeId operand : node.operands) own.push_back(ids[operand]);
-    ids[id] = chooses_dtype(node.op) ? builder.append(node.op, own, node.attributes, node.dtype)
-                                     : builder.append(node.op, own, node.attributes);
-  }
-  std::vector<NodeId> results;
-  for (NodeId id : graph.outputs) results.push_back(ids[id]);
-  return results;
-}
-
 void require_types(const std::string& name, const ShapeRule& rule, GraphBuilder& builder,
                    const std::vector<NodeId>& operands, const std::vector<NodeId>& results) {
   std::vector<TensorType> types;
@@ -155,7 +138,10 @@ CustomDefinition::Formula formula_of(const std::string& name, ShapeRule rule,
     require(captured.graph.mutations.empty(), "[", name,
             "] the function writes an operand; give what it makes as a result");
     // What stands for a composite has none itself.
-    std::vector<NodeId> results = spliced(decompose(captured.graph), builder, operands);
+    const Graph graph = decompose(captured.graph);
+    const std::vector<NodeId> ids = splice(graph, builder, operands);
+    std::vector<NodeId> results;
+    for (NodeId id : graph.outputs) results.push_back(ids[id]);
     require_types(name, rule, builder, operands, results);
     return results;
   };

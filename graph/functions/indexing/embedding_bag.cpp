@@ -5,7 +5,7 @@
 #include "graph/ir/location.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/functional.h"
-#include "graph/tensor/row_checks.h"
+#include "graph/tensor/index_ranges.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -96,10 +96,10 @@ Tensor embedding_bag(const TensorOperand& operand, const Tensor& table, const Te
   const std::int64_t bags =
       offsets.defined() ? offsets.count() - (options.has_last_offset ? 1 : 0) : indices.size(0);
   if (count == 0 || bags == 0) return graph::constant(table.dtype(), {bags, table.size(1)}, 0, w);
-  if (graph::Capture::active() == nullptr && !indices.is_symbolic()) {
-    graph::require_rows(graph::Op::embedding, indices, table.size(0), w);
-    if (offsets.defined()) graph::require_rows(graph::Op::embedding, offsets, count + 1, w);
-  }
+  using Noun = graph::IndexRange::Noun;
+  graph::require_inside(indices, {"embedding_bag", Noun::id, 0, table.size(0), w});
+  if (offsets.defined())
+    graph::require_inside(offsets, {"embedding_bag", Noun::index, 0, count + 1, w});
   const BagMode mode = options.mode;
   const std::optional<std::int64_t> ignored = options.ignored_row;
   auto function = [mode, ignored, bags, count, w](std::span<const Tensor> tensors) {

@@ -1,9 +1,8 @@
 // Elements and parts of a tensor by index tensors, under PyTorch's names.
 //
 // An index is i32 or i64. One outside is an Error at once; inside a compiled function it names no
-// element, which is 0, and is an Error as far as Options::index_checks says: computed ones, as all
-// of these become, under IndexChecks::all. A tensor without axes counts as having one. Misuse
-// raises `Error`; safe to call from several threads.
+// element, which is 0, and is an Error as far as Options::index_checks says. A tensor without axes
+// counts as having one. Misuse raises `Error`; safe to call from several threads.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "graph/ir/location.h"
-#include "graph/tensor/capture.h"
+#include "graph/tensor/index_ranges.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
@@ -116,10 +116,7 @@ Tensor index_operand(const Tensor& index, std::string_view operation, source_loc
 
 void require_inside(const Tensor& index, std::int64_t least, std::int64_t size,
                     std::string_view operation, source_location w) {
-  if (Capture::active() != nullptr || index.is_symbolic()) return;
-  for (std::int64_t at : index.to(DType::i64, w).to_vector<std::int64_t>(w))
-    require(at >= least && at < size, "[", operation, "] index ", at, " is outside ", size,
-            " places (at ", At{w}, "); it must be in [", least, ", ", size, ")");
+  require_inside(index, {std::string(operation), IndexRange::Noun::index, least, size, w});
 }
 
 void add_settings(std::vector<Number>& settings, const Shape& sizes) {

@@ -43,7 +43,8 @@ Tensor with_parts_at(const Tensor& x, int axis, const Tensor& places, const Tens
 
 // The operand, which must be i32 or i64.
 Tensor index_operand(const Tensor& index, std::string_view operation, std::source_location w);
-// Raises `Error` unless all of the index, where it is known, are in [least, size).
+// Raises `Error` unless all of the index are in [least, size): at once, or as Options::index_checks
+// says (graph/tensor/index_ranges.h).
 void require_inside(const Tensor& index, std::int64_t least, std::int64_t size,
                     std::string_view operation, std::source_location w);
 

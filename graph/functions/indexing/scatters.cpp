@@ -7,7 +7,7 @@
 #include "graph/ir/location.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/functional.h"
-#include "graph/tensor/row_checks.h"
+#include "graph/tensor/index_ranges.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -140,8 +140,9 @@ Tensor call(Joining joining, const TensorOperand& operand, const Tensor& index,
   joining.axis = graph::axis_of(joining.axis, with_axis(x.shape()), joining.name, w);
   if (index.count() == 0) return x.clone(w);
   require_fitting(joining, x, index, source);
-  if (graph::Capture::active() == nullptr && !index.is_symbolic())
-    graph::require_rows(Op::scatter_reduce, index, with_axis(x.shape())[joining.axis], w);
+  if (is_integer(index.dtype()))
+    graph::require_inside(index, {std::string(joining.name), graph::IndexRange::Noun::row, 0,
+                                  with_axis(x.shape())[joining.axis], w});
   auto function = [joining, w](std::span<const Tensor> tensors) {
     Tensor to = with_axis(tensors[0], w), named = with_axis(tensors[1], w),
            from = with_axis(tensors[2], w);

@@ -1,11 +1,13 @@
 #include "graph/functions/reducing/class_losses.h"
 
 #include <functional>
+#include <optional>
 
 #include "graph/functions/pointwise/elementary.h"
 #include "graph/functions/reducing/loss_reduction.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/index_ranges.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -87,15 +89,9 @@ void require_places(const Site& site) {
           At{site.where}, "); there must be a target for each place, ", site.places());
 }
 
-// Of a function that is compiled nothing is known.
-void require_classes(const Site& site, std::int64_t ignored) {
-  if (site.targets.is_symbolic()) return;
-  const std::int64_t classes = site.classes();
-  for (std::int64_t target :
-       site.targets.to(DType::i64, site.where).to_vector<std::int64_t>(site.where))
-    require(target == ignored || (target >= 0 && target < classes), "[", site.name, "] target ",
-            target, " is outside ", classes, " classes (at ", At{site.where},
-            "); targets must be in [0, ", classes, ") or ", ignored);
+void require_classes(const Site& site, std::optional<std::int64_t> ignored) {
+  graph::require_inside(site.targets, {std::string(site.name), graph::IndexRange::Noun::target, 0,
+                                       site.classes(), site.where, ignored});
 }
 
 // A loss of scores, targets and a weight, which may be undefined, as one operation.
@@ -215,7 +211,7 @@ Tensor multi_margin_loss(const TensorOperand& scores, const Tensor& targets,
           checked.scores.tensor().shape(), " (at ", At{checked.where},
           "); they must be [C] or [N, C]");
   require_places(checked);
-  require_classes(checked, 0);
+  require_classes(checked, std::nullopt);
   const auto& [order, margin, class_weight, reduction] = options;
   auto loss_of = [&](const TensorOperand& x, const Tensor& t, const Tensor& weight) {
     Site site = site_of("multi_margin_loss", x, t);

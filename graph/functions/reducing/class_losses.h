@@ -2,8 +2,8 @@
 //
 // Scores are floating, [N, C] with C classes, or [C] of one sample, and where it says so
 // [N, C, ..]; targets are i32 or i64, one for each place. Those of 16 bits are computed in f32, and
-// the result is rounded once. A target outside the classes is an `Error` eagerly; inside a compiled
-// function it counts as if it were ignored. Safe to call from several threads.
+// the result is rounded once. A target outside the classes is an `Error`; in a compiled function as
+// Options::index_checks says, else it counts as ignored. Safe to call from several threads.
 #pragma once
 
 #include "graph/tensor/tensor.h"

@@ -6,8 +6,8 @@
 
 #include "dsl/language/kernel_knobs.h"
 #include "dsl/language/launch_checks.h"
-#include "graph/custom/definition.h"
 #include "graph/lower/custom/buffers_call.h"
+#include "graph/lower/custom/custom_site.h"
 #include "graph/lower/frame.h"
 #include "graph/lower/lowering.h"
 #include "graph/regions/region_key.h"
@@ -15,46 +15,6 @@
 
 namespace tilewright::graph {
 namespace {
-
-// One task, its types and where all of its memory is.
-struct CustomSite {
-  const TaskList& list;
-  const Region& region;
-  const Task& task = list.tasks[region.tasks[0]];
-  const CustomReference& custom = task.attributes.custom;
-
-  struct Place {
-    TensorType type;
-    StorageId storage;
-    std::int64_t offset;
-  };
-
-  std::vector<TensorType> operand_types() const {
-    std::vector<TensorType> types;
-    for (const TaskOperand& operand : task.operands)
-      types.push_back({list.storages[operand.storage].dtype, operand.view.shape});
-    return types;
-  }
-  std::vector<Place> operands() const {
-    std::vector<Place> places;
-    for (const TaskOperand& operand : task.operands)
-      places.push_back({{list.storages[operand.storage].dtype, operand.view.shape},
-                        operand.storage,
-                        operand.view.offset});
-    return places;
-  }
-  // Of an op that changes its first operand none: they are there.
-  std::vector<Place> results(const CustomCall& call) const {
-    std::vector<Place> places;
-    if (custom.changes_operand()) return places;
-    std::int64_t offset = task.place.offset;
-    for (const TensorType& type : call.results()) {
-      places.push_back({type, task.storage, offset});
-      offset += type.count();
-    }
-    return places;
-  }
-};
 
 bool is_custom(const TaskList& list, const Region& region) {
   return list.tasks[region.tasks[0]].op == Op::custom;
@@ -92,40 +52,12 @@ LoweredProgram buffers_program(const CustomSite& site) {
   return program;
 }
 
-// An operand or a result of C++, in the memory that is an argument.
-struct View {
-  TensorType type;
-  std::size_t argument;
-  std::int64_t offset_bytes;
-
-  std::int64_t bytes() const { return type.count() * size_bytes(type.dtype); }
-  std::byte* begin(const Argument* arguments) const {
-    return static_cast<std::byte*>(const_cast<void*>(arguments[argument].pointer)) + offset_bytes;
-  }
-};
-
-std::vector<View> views_of(const CustomSite& site, const std::vector<CustomSite::Place>& places) {
-  std::vector<StorageId> order;  // of the arguments, as add_storages has them
-  auto add = [&](StorageId storage) {
-    if (std::ranges::find(order, storage) == order.end()) order.push_back(storage);
-  };
-  for (const TaskOperand& operand : site.task.operands) add(operand.storage);
-  add(site.task.storage);
-  std::vector<View> views;
-  for (const CustomSite::Place& place : places) {
-    auto at = std::ranges::find(order, place.storage) - order.begin();
-    views.push_back(
-        {place.type, static_cast<std::size_t>(at), place.offset * size_bytes(place.type.dtype)});
-  }
-  return views;
-}
-
 // Views in memory that the function may touch: where they lie, or copies of what lies there.
 class HostBuffers {
  public:
-  HostBuffers(const std::vector<View>& views, const Argument* arguments, DeviceMemory* device)
+  HostBuffers(const std::vector<CustomView>& views, const Argument* arguments, DeviceMemory* device)
       : views_(views), arguments_(arguments), device_(device) {
-    for (const View& view : views) {
+    for (const CustomView& view : views) {
       std::byte* begin = view.begin(arguments);
       if (device != nullptr) {
         copies_.push_back(Buffer::allocate(std::max<std::int64_t>(1, view.bytes())));
@@ -146,7 +78,7 @@ class HostBuffers {
   std::vector<BufferView>& all() { return buffers_; }
 
  private:
-  const std::vector<View>& views_;
+  const std::vector<CustomView>& views_;
   const Argument* arguments_;
   DeviceMemory* device_;
   std::vector<std::shared_ptr<Buffer>> copies_;

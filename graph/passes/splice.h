@@ -1,0 +1,16 @@
+// One graph within another: what a formula of a custom op becomes, or a body of control flow that
+// is evaluated once more.
+#pragma once
+
+#include <vector>
+
+#include "graph/ir/ir.h"
+
+namespace tilewright::graph {
+
+// Appends the nodes of `graph`, with these for its inputs. Gives, for each of its nodes, the one
+// that stands for it.
+std::vector<NodeId> splice(const Graph& graph, GraphBuilder& builder,
+                           const std::vector<NodeId>& inputs);
+
+}  // namespace tilewright::graph

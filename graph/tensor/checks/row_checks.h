@@ -1,0 +1,45 @@
+// Whether the indices that a compiled function uses lie inside what they are indices of
+// (Options::index_checks): its programs do not say so, they read zeros from outside and write to
+// none.
+//
+// Indices that are an input of the graph, or a view of one, and lie in the host's memory are
+// looked at before a call, which costs a comparison each. Others are known when the call is over:
+// the graph gets two more outputs for each of them, its least and its greatest element. With
+// `repeat` the last time is checked.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "graph/ir/ir.h"
+#include "graph/tensor/checks/index_sites.h"
+#include "graph/tensor/index_checks.h"
+#include "graph/tensor/tensor.h"
+
+namespace tilewright::graph {
+
+class RowChecks {
+ public:
+  RowChecks() = default;
+  // Of a captured graph, before the passes; takes its index_checks, and adds the outputs that
+  // `wanted` asks for. `lies_on_host[i]` says whether Graph::inputs[i] does.
+  RowChecks(Graph& captured, IndexChecks wanted, std::vector<bool> lies_on_host);
+  // The same for what is seen when the passes have run.
+  void add_primitive(Graph& graph);
+
+  // Raise `Error` that names the operation and its line.
+  void before(const std::function<const Tensor&(std::size_t)>& input) const;
+  void after(std::vector<Tensor>& outputs) const;  // takes those that were added away
+  bool adds_outputs() const { return !computed_.empty(); }
+
+ private:
+  void take(Graph& graph, IndexSites sites);
+
+  IndexChecks wanted_ = IndexChecks::none;
+  std::vector<bool> lies_on_host_;
+  std::vector<std::source_location> noted_;
+  std::vector<IndexSites::Known> known_;
+  std::vector<IndexRange> computed_;  // of each two of the outputs that were added
+};
+
+}  // namespace tilewright::graph

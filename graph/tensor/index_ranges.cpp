@@ -1,0 +1,97 @@
+#include "graph/tensor/index_ranges.h"
+
+#include <algorithm>
+
+#include "graph/ir/location.h"
+#include "graph/tensor/capture.h"
+#include "graph/tensor/step.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::graph {
+namespace {
+
+// The first of `count` numbers that is outside, if there is one.
+template <typename T>
+std::optional<std::int64_t> outside(const T* numbers, std::span<const std::int64_t> offsets,
+                                    std::int64_t count, const IndexRange& range) {
+  auto is_outside = [&range](T n) {
+    const auto number = static_cast<std::int64_t>(n);
+    return number < range.least || number >= range.end;
+  };
+  auto is_wrong = [&](T n) {
+    return is_outside(n) && !is_inside(range, static_cast<std::int64_t>(n));
+  };
+  if (!offsets.empty()) {
+    for (std::int64_t at : offsets)
+      if (is_wrong(numbers[at])) return static_cast<std::int64_t>(numbers[at]);
+    return std::nullopt;
+  }
+  bool any = false;  // by vectors, and one by one only where there is something to find
+  for (std::int64_t i = 0; i < count; ++i) any |= is_outside(numbers[i]);
+  if (!any) return std::nullopt;
+  const T* found = std::find_if(numbers, numbers + count, is_wrong);
+  return found == numbers + count ? std::nullopt : std::optional(static_cast<std::int64_t>(*found));
+}
+
+}  // namespace
+
+bool is_inside(const IndexRange& range, std::int64_t element) {
+  return (element >= range.least && element < range.end) || element == range.ignored;
+}
+
+void raise_outside(const IndexRange& range, std::int64_t element) {
+  using Noun = IndexRange::Noun;
+  const std::string begin = concat("[", range.operation, "] ");
+  const std::string interval = concat("[", range.least, ", ", range.end, ")");
+  switch (range.noun) {
+    case Noun::index:
+      raise_error(concat(begin, "index ", element, " is outside ", range.end, " places (at ",
+                         At{range.where}, "); it must be in ", interval));
+    case Noun::id:
+      raise_error(concat(begin, "id ", element, " is outside a table of ", range.end, " rows (at ",
+                         At{range.where}, "); ids must be in ", interval));
+    case Noun::row:
+      raise_error(concat(begin, "row ", element, " is outside an axis of size ", range.end, " (at ",
+                         At{range.where}, "); rows must be in ", interval));
+    case Noun::target:
+      raise_error(concat(begin, "target ", element, " is outside ", range.end, " classes (at ",
+                         At{range.where}, "); targets must be in ", interval,
+                         range.ignored ? concat(" or ", *range.ignored) : ""));
+  }
+  __builtin_unreachable();
+}
+
+void require_inside_at(const IndexRange& range, const TensorBody& body,
+                       std::span<const std::int64_t> offsets, std::int64_t count) {
+  dispatch(body.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (std::is_integral_v<T>)
+      if (auto found = outside(static_cast<const T*>(address_of(body)), offsets, count, range))
+        raise_outside(range, *found);
+  });
+}
+
+void require_inside(const Tensor& index, IndexRange range) {
+  if (index.count() == 0) return;
+  if (Capture* capture = Capture::active()) return capture->note_index(index, std::move(range));
+  if (index.is_symbolic()) return;  // whoever computes with it says what is wrong
+  const Tensor here = index.to(Device::cpu(), range.where);
+  StepAccess access(here, range.operation, range.where);
+  const TensorBody& body = *here.body();
+  StridedView place = without_repeats(body.view);
+  place.offset = 0;  // from its first element
+  require_inside_at(range, body, offsets_of(place), element_count(place.shape));
+}
+
+StridedView without_repeats(StridedView place) {
+  for (int axis = 0; axis < place.shape.rank(); ++axis)
+    if (place.strides[axis] == 0) place.shape[axis] = 1;
+  return place;
+}
+
+std::vector<std::int64_t> offsets_of(const StridedView& place) {
+  if (place.offset == 0 && is_row_major(place.shape, place.strides)) return {};
+  return element_offsets(place);
+}
+
+}  // namespace tilewright::graph
