@@ -22,8 +22,8 @@ using dsl::Var;
 
 constexpr std::int64_t programs_a_thread = 4;
 constexpr std::int64_t vectors_at_once = 4;     // of a row
-constexpr std::int64_t rows_at_once = 4;        // of a block of columns
-constexpr std::int64_t block_vectors = 4;       // of columns
+constexpr std::int64_t rows_at_once = 2;        // of a block of columns
+constexpr std::int64_t block_vectors = 64;      // of columns
 constexpr std::int64_t cut_elements = 1 << 17;  // that are worth a second pass
 
 Tile integer(std::int64_t value) {
@@ -34,9 +34,12 @@ class HostCumulation {
  public:
   explicit HostCumulation(const CumulationSite& site)
       : site_(site), shape_(site.shape), lanes_(site.target.lanes) {
-    // Blocks alike, of whole vectors.
+    // A few pages of memory side by side, unless there would be too few programs; blocks alike, of
+    // whole vectors.
     const std::int64_t threads = thread_count(), columns = shape_.columns.size,
-                       least = divide_up(columns, block_vectors * lanes_);
+                       vectors = std::clamp<std::int64_t>(
+                           columns * shape_.rows / (threads * lanes_), 1, block_vectors),
+                       least = divide_up(columns, vectors * lanes_);
     block_ = std::min(columns, divide_up(divide_up(columns, least), lanes_) * lanes_);
     const std::int64_t blocks = divide_up(columns, block_),
                        quantum = is_row() ? vectors_at_once * lanes_ : rows_at_once;
@@ -135,23 +138,18 @@ class HostCumulation {
   }
 
   // A vector of a row from `start` on, or a block of columns at the place `start`.
-  Tile places(std::int64_t stride) const {
-    Tile all = dsl::cast(dsl::arange(0, block()[0]), DType::i64);
-    return stride == 1 ? all : all * stride;
-  }
   Tile load(const Part& part, const Operand& start) const {
-    Tile at = part.from + start * shape_.along.operand;
-    if (is_row()) return site_.widened(dsl::load(at + places(shape_.along.operand)));
-    if (part.columns.is_number())
-      return site_.widened(dsl::load(at + places(shape_.columns.operand)));
-    return site_.widened(
-        dsl::load(dsl::make_desc(at, {part.columns}, {shape_.columns.operand}), {0}, block()));
+    return site_.widened(dsl::load(array(part.from + start * shape_.along.operand, part,
+                                         is_row() ? shape_.along.operand : shape_.columns.operand),
+                                   {0}, block()));
   }
   void store(const Part& part, const Operand& start, const Tile& value) const {
-    Tile at = part.to + start * shape_.along.result;
-    if (is_row() || part.columns.is_number())
-      return dsl::store(at + places(is_row() ? shape_.along.result : 1), site_.narrowed(value));
-    dsl::store(dsl::make_desc(at, {part.columns}, {1}), {0}, site_.narrowed(value));
+    dsl::store(
+        array(part.to + start * shape_.along.result, part, is_row() ? shape_.along.result : 1), {0},
+        site_.narrowed(value));
+  }
+  dsl::Desc array(const Tile& at, const Part& part, std::int64_t stride) const {
+    return dsl::make_desc(at, {is_row() ? Operand(lanes_) : part.columns}, {stride});
   }
 
   // What all chunks before this one come to, at its columns or everywhere.
@@ -186,8 +184,14 @@ class HostCumulation {
   }
 
   void go_along_row(const Part& part) const {
-    Var carry = before(part);
     const std::int64_t at_once = vectors_at_once * lanes_;
+    if (part.length.is_number() && length() < at_once) {
+      Tile carry = before(part);
+      for (std::int64_t start = 0; start < length(); start += lanes_)
+        carry = last_everywhere(join_vector(part, carry, start));
+      return;
+    }
+    Var carry = before(part);
     const Operand whole = part.length.is_number() ? Operand(length() / at_once * at_once)
                                                   : Operand(part.length.tile() / at_once * at_once);
     for (Tile start : dsl::range(0, whole, at_once)) {
@@ -204,18 +208,19 @@ class HostCumulation {
               site_.join(offsets[i], vectors[i]));
       carry = offsets.back();
     }
-    rest_of_row(part, whole, carry);
+    for (Tile start : dsl::range(whole, part.length, lanes_))
+      carry = last_everywhere(join_vector(part, carry.get(), start));
   }
 
-  // Vectors one by one, of which the last may not be whole.
-  void rest_of_row(const Part& part, const Operand& from, Var& carry) const {
-    for (Tile start : dsl::range(from, part.length, lanes_)) {
-      Tile at = dsl::cast(dsl::arange(0, lanes_), DType::i64) + start, exists = at < part.length;
-      Tile x = site_.widened(dsl::load(part.from + at * shape_.along.operand, exists));
-      Tile all = site_.join(carry, joined_lanes(x));
-      dsl::store(part.to + at * shape_.along.result, site_.narrowed(all), exists);
-      carry = last_everywhere(all);
-    }
+  // What the vector at `start` comes to, of which there is what lies in the row.
+  Tile join_vector(const Part& part, const Tile& carry, const Operand& start) const {
+    auto vector_of = [&](const Tile& base, std::int64_t step) {
+      return dsl::make_desc(base, {part.length}, {step});
+    };
+    Tile x = dsl::load(vector_of(part.from, shape_.along.operand), {start}, block());
+    Tile all = site_.join(carry, joined_lanes(site_.widened(x)));
+    dsl::store(vector_of(part.to, shape_.along.result), {start}, site_.narrowed(all));
+    return all;
   }
   std::int64_t length() const { return chunks_.count > 1 ? chunks_.length : shape_.along.size; }
 
