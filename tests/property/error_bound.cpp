@@ -245,30 +245,22 @@ std::vector<double> accumulation_error(const Node& node, const Operands& x) {
   return errors;
 }
 
-// As the reduction of all elements up to each.
-std::vector<double> cumulation_error(const Node& node, const HostTensor& y,
-                                     const BoundedTensor& x) {
-  const ir::ReduceKind kind = node.attributes.reduction;
-  const bool is_sum = kind == ir::ReduceKind::sum, is_product = kind == ir::ReduceKind::prod;
+std::vector<double> running_error(const Node& node, const HostTensor& y, const BoundedTensor& x) {
+  const bool multiplies = node.attributes.reduction == ir::ReduceKind::prod;
+  const bool rounds = multiplies || node.attributes.reduction == ir::ReduceKind::sum;
   const int axis = node.attributes.axes[0];
   const auto step = static_cast<std::size_t>(row_major_strides(node.shape)[axis]);
   std::vector<double> errors = x.error, sizes(errors.size()), bounds(errors.size());
   for_each_index(node.shape, [&](const Index& index, std::int64_t i) {
     const auto at = static_cast<std::size_t>(i);
-    const std::int64_t before = index[static_cast<std::size_t>(axis)];
-    sizes[at] = is_product ? std::max(magnitude(x, i), 1.0) : magnitude(x, i);
-    if (before > 0) {
-      double &error = errors[at], &size = sizes[at];
-      const double error_before = errors[at - step], size_before = sizes[at - step];
-      error = is_sum || is_product ? error + error_before : std::max(error, error_before);
-      size = is_product ? size * size_before : size + size_before;
-    }
-    bounds[at] = is_product ? errors[at] * sizes[at] : errors[at];
+    const auto before = static_cast<double>(index[static_cast<std::size_t>(axis)]);
+    double &e = errors[at], &size = sizes[at] = std::max(magnitude(x, i), multiplies ? 1.0 : 0.0);
+    if (before > 0) size = multiplies ? size * sizes[at - step] : size + sizes[at - step];
+    if (before > 0) e = rounds ? e + errors[at - step] : std::max(e, errors[at - step]);
+    double& bound = bounds[at] = multiplies ? e * size : e;
     if (!is_floating(node.dtype)) return;
-    if (is_sum || is_product)
-      bounds[at] +=
-          gamma(static_cast<double>(before + 1), accumulator_unit(node.dtype)) * sizes[at];
-    bounds[at] += rounding(node.dtype, std::abs(y.number(i)) + bounds[at]);
+    if (rounds) bound += gamma(before + 1, accumulator_unit(node.dtype)) * size;
+    bound += rounding(node.dtype, std::abs(y.number(i)) + bound);
   });
   return bounds;
 }
@@ -430,7 +422,7 @@ BoundedTensor bound_node(const Graph& graph, NodeId id, const Operands& x) {
     case Kind::attention: result.error = attention_error(node, y, x); break;
     case Kind::convolution: result.error = convolution_error(graph, id, y, x); break;
     case Kind::control: result = bound_control(node, x); break;
-    case Kind::cumulation: result.error = cumulation_error(node, y, *x[0]); break;
+    case Kind::cumulation: result.error = running_error(node, y, *x[0]); break;
     case Kind::ordering: result.error = ordering_error(y, *x[0]); break;
     case Kind::custom:  // those of these tests move and negate
       result.error = x[0]->error;
