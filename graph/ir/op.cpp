@@ -57,7 +57,7 @@ std::span<const OpInfo> all_ops() { return table; }
 bool chooses_dtype(Op op) {
   const OpInfo& row = info(op);
   return row.kind == Kind::input || row.kind == Kind::constant || row.kind == Kind::contraction ||
-         row.tile_op == ir::Op::cast_;
+         row.kind == Kind::cumulation || row.tile_op == ir::Op::cast_;
 }
 
 std::optional<Op> parse_op(std::string_view name) {

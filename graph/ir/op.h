@@ -31,6 +31,7 @@ enum class Kind : std::uint8_t {
   attention,
   convolution,
   ordering,
+  cumulation,
   custom,
   control,
   projection,
@@ -55,7 +56,7 @@ constexpr bool updates_rows(Kind kind) {
 const OpInfo& info(Op op);
 std::span<const OpInfo> all_ops();  // indexed by Op
 // Whether a node has a dtype that its operands do not say: of what is made from nothing, converted,
-// or added up by a product.
+// or added up by a product or element by element.
 bool chooses_dtype(Op op);
 std::optional<Op> parse_op(std::string_view name);
 

@@ -201,6 +201,13 @@ Value ordered(const Site& site) {
   return result;
 }
 
+// What is padded lies behind all that counts.
+Value accumulated(const Site& site) {
+  const auto along = static_cast<std::size_t>(site.given.attributes.axes.at(0));
+  need(is_simple(site.operands[0][along]), "its axis was joined with another one");
+  return site.operands[0];
+}
+
 // Of a batch each by itself.
 Value convolved(const Site& site) {
   Value result = site.plain();
@@ -232,6 +239,7 @@ Value rule(const Site& site) {
     case Kind::attention: return attended(site);
     case Kind::convolution: return convolved(site);
     case Kind::ordering: return ordered(site);
+    case Kind::cumulation: return accumulated(site);
     case Kind::custom:
     case Kind::control:
     case Kind::scatter:

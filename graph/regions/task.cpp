@@ -81,6 +81,7 @@ class TaskMaker {
       case Kind::concat: return concat_parts(id, n);
       case Kind::attention: return attention(id, n);
       case Kind::convolution:
+      case Kind::cumulation:
       case Kind::ordering: return opaque(id, n);
       case Kind::custom: return custom(id, n);
       case Kind::control: return control(id, n);

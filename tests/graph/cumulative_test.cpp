@@ -93,6 +93,28 @@ TEST(Cumulative, FindsExtremaOfManyIntegers) {
                              sizes, so_far<std::int64_t, std::int64_t>(x, 1, least, 99, same));
 }
 
+// Rows that are cut into chunks, short ones, and columns side by side: whole numbers, whose sums
+// are exact in any order.
+TEST(Cumulative, AddsAlongAxesOfAnyLengthAndPlace) {
+  struct Case {
+    Shape sizes;
+    int axis;
+  };
+  for (const Case& c :
+       {Case{{1, 300'001}, 1}, Case{{3, 5000}, 1}, Case{{70, 17}, 1}, Case{{1030, 3}, 1},
+        Case{{70'000, 2}, 0}, Case{{5, 30, 70}, 1}, Case{{9, 1100}, 0}}) {
+    Dice dice(7);
+    const Tensor x = dice.integers(c.sizes, -20, 20);
+    Integers wanted = x.to_vector<std::int64_t>();
+    std::size_t inner = 1;
+    for (int i = c.axis + 1; i < c.sizes.rank(); ++i) inner *= static_cast<std::size_t>(c.sizes[i]);
+    for (std::size_t i = inner; i < wanted.size(); ++i)
+      if (i / inner % static_cast<std::size_t>(c.sizes[c.axis]) > 0) wanted[i] += wanted[i - inner];
+    EXPECT_EQ(cumsum(x, c.axis).to_vector<std::int64_t>(), wanted);
+    EXPECT_EQ(cumsum(x.to(f32), c.axis).to(i64).to_vector<std::int64_t>(), wanted);
+  }
+}
+
 TEST(Cumulative, SaysWhatDoesNotFit) {
   expect_contains(error_of([&] { cumsum(zeros({2}), 1); }), "[cumsum] axis 1");
   expect_contains(error_of([&] { logcumsumexp(zeros({2}, i64), 0); }), "it must be floating");

@@ -235,6 +235,21 @@ TEST(Evaluate, OrdersPlacesAlongTheLastAxis) {
   EXPECT_EQ(places("2x2", "end=2"), (Integers{1, 3, 2, 0}));
 }
 
+TEST(Evaluate, JoinsEachElementWithAllBeforeIt) {
+  HostTensor x = tensor(f32, {2, 3}, {3, NAN, 1, -2, 4, 1});
+  auto of = [&](const std::string& attributes) {
+    return result_of("%1: f32[2x3] = cumulate %0 {" + attributes + "}", {x}).floating;
+  };
+  const Numbers rows = of("axes=1, reduction=max"), columns = of("axes=0, reduction=prod");
+  EXPECT_EQ(rows[0], 3);
+  EXPECT_TRUE(std::isnan(rows[1]) && std::isnan(rows[2]));
+  EXPECT_EQ((Numbers{rows[3], rows[4], rows[5]}), (Numbers{-2, 4, 4}));
+  EXPECT_EQ((Numbers{columns[0], columns[3], columns[5]}), (Numbers{3, -6, 1}));
+  x = tensor(i8, {3}, {100, 100, -3});
+  EXPECT_EQ(result_of("%1: i8[3] = cumulate %0 {axes=0}", {x}).integer, (Integers{100, -56, -59}));
+  EXPECT_EQ(result_of("%1: i64[3] = cumulate %0 {axes=0}", {x}).integer, (Integers{100, 200, 197}));
+}
+
 TEST(Evaluate, AddsUpWindowsTimesTheFiltersOfTheirGroup) {
   HostTensor x = tensor(f32, {1, 2, 4}, {1, 2, 3, 4, 10, 20, 30, 40});
   HostTensor filters = tensor(f32, {2, 1, 2}, {1, 10, 1, -1}), bias = tensor(f32, {2}, {0.5, -1});

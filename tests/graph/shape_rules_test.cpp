@@ -224,6 +224,20 @@ TEST(ShapeRules, OfArgsortAskForAnAxisAndAsManyAsItHas) {
   expect_contains(error_of_op(Op::argsort, {{DType::f8e5m2, {5}}}, first), "operand 0 is f8e5m2");
 }
 
+TEST(ShapeRules, OfCumulationsKeepTheShapeAndMayNameANumbersDtype) {
+  Attributes rows;
+  rows.axes = {1};
+  EXPECT_EQ(shape_of(Op::cumulate, {{bf16, {2, 5}}}, rows), (Shape{2, 5}));
+  expect_contains(error_of_op(Op::cumulate, {{f32, {}}}, rows), "[cumulate] axis 1");
+  expect_contains(error_of_op(Op::cumulate, {{DType::boolean, {2, 5}}}, rows),
+                  "the result is to be bool; it can be a number");
+  expect_contains(error_of_op(Op::cumulate, {{DType::f8e5m2, {2, 5}}}, rows),
+                  "operand 0 is f8e5m2");
+  rows.reduction = ir::ReduceKind::any;
+  expect_contains(error_of_op(Op::cumulate, {{f32, {2, 5}}}, rows),
+                  "the reduction is any; it must be sum, prod, max or min");
+}
+
 TEST(ShapeRules, ConvolutionsHaveFiltersForTheChannelsOfTheirGroups) {
   Attributes plane;
   plane.sizes = {4, 3};

@@ -245,6 +245,26 @@ std::vector<double> accumulation_error(const Node& node, const Operands& x) {
   return errors;
 }
 
+std::vector<double> running_error(const Node& node, const HostTensor& y, const BoundedTensor& x) {
+  const bool multiplies = node.attributes.reduction == ir::ReduceKind::prod;
+  const bool rounds = multiplies || node.attributes.reduction == ir::ReduceKind::sum;
+  const int axis = node.attributes.axes[0];
+  const auto step = static_cast<std::size_t>(row_major_strides(node.shape)[axis]);
+  std::vector<double> errors = x.error, sizes(errors.size()), bounds(errors.size());
+  for_each_index(node.shape, [&](const Index& index, std::int64_t i) {
+    const auto at = static_cast<std::size_t>(i);
+    const auto before = static_cast<double>(index[static_cast<std::size_t>(axis)]);
+    double &e = errors[at], &size = sizes[at] = std::max(magnitude(x, i), multiplies ? 1.0 : 0.0);
+    if (before > 0) size = multiplies ? size * sizes[at - step] : size + sizes[at - step];
+    if (before > 0) e = rounds ? e + errors[at - step] : std::max(e, errors[at - step]);
+    double& bound = bounds[at] = multiplies ? e * size : e;
+    if (!is_floating(node.dtype)) return;
+    if (rounds) bound += gamma(before + 1, accumulator_unit(node.dtype)) * size;
+    bound += rounding(node.dtype, std::abs(y.number(i)) + bound);
+  });
+  return bounds;
+}
+
 std::vector<double> matmul_error(const Node& node, const HostTensor& y, const Operands& x) {
   std::vector<double> errors(static_cast<std::size_t>(y.count()));
   const BoundedTensor &a = *x[0], &b = *x[1];
@@ -402,6 +422,7 @@ BoundedTensor bound_node(const Graph& graph, NodeId id, const Operands& x) {
     case Kind::attention: result.error = attention_error(node, y, x); break;
     case Kind::convolution: result.error = convolution_error(graph, id, y, x); break;
     case Kind::control: result = bound_control(node, x); break;
+    case Kind::cumulation: result.error = running_error(node, y, *x[0]); break;
     case Kind::ordering: result.error = ordering_error(y, *x[0]); break;
     case Kind::custom:  // those of these tests move and negate
       result.error = x[0]->error;

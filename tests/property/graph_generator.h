@@ -93,6 +93,7 @@ class GraphGenerator {
   void grow_cat();
   void grow_attention();
   void grow_argsort();
+  void grow_cumulate();
   void grow_convolution();
   void grow_control(Op op);
   void grow_composite(Op op);

@@ -238,6 +238,20 @@ void GraphGenerator::grow_argsort() {
   add(Op::argsort, {x}, attributes);
 }
 
+void GraphGenerator::grow_cumulate() {
+  static constexpr ir::ReduceKind kinds[] = {ir::ReduceKind::sum, ir::ReduceKind::sum,
+                                             ir::ReduceKind::prod, ir::ReduceKind::max,
+                                             ir::ReduceKind::min};
+  NodeId x = any_value();
+  const int rank = node(x).shape.rank();
+  if (rank == 0 || is_float8(node(x).dtype)) return;
+  Attributes attributes;
+  attributes.axes = {static_cast<int>(dice_.below(rank))};
+  attributes.reduction = dice_.pick(std::span(kinds));
+  const bool is_wide = is_boolean(node(x).dtype) || dice_.chance(20);
+  add(Op::cumulate, {x}, attributes, is_wide && !is_floating(node(x).dtype) ? i64 : node(x).dtype);
+}
+
 void GraphGenerator::grow_convolution() {
   static constexpr DType dtypes[] = {f32, f32, f32, f16, bf16};
   const int axes = 1 + static_cast<int>(dice_.below(dice_.chance(80) ? 2 : 3));

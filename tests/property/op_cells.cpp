@@ -132,12 +132,13 @@ NodeId make_index_copy(Maker& m) {
   NodeId index = m.distinct_rows(source[m.axis()], m.size());
   return m.append({self, index, m.operand(m.dtype(), source)}, m.along_axis());
 }
+constexpr ir::ReduceKind joining[] = {ir::ReduceKind::sum, ir::ReduceKind::prod,
+                                      ir::ReduceKind::max, ir::ReduceKind::min};
+
 NodeId make_scatter_reduce(Maker& m) {
-  static constexpr ir::ReduceKind kinds[] = {ir::ReduceKind::sum, ir::ReduceKind::prod,
-                                             ir::ReduceKind::max, ir::ReduceKind::min};
   NodeId self = m.operand(m.dtype(), m.shape());
   Attributes attributes = m.along_axis();
-  attributes.reduction = m.dice().pick(std::span(kinds));
+  attributes.reduction = m.dice().pick(std::span(joining));
   if (m.is_scalar()) return m.append({self, m.row_numbers({}, 1), self}, attributes);
   Shape source = m.shape();
   source[m.axis()] = m.size() == 0 ? 0 : 1 + m.dice().below(9);
@@ -178,6 +179,13 @@ NodeId make_ordering(Maker& m) {
     attributes.end = m.dice().chance(60) ? m.size() : m.dice().below(m.size() + 1);
   attributes.descending = m.dice().chance(50);
   return m.append({m.operand(m.dtype(), m.shape())}, attributes);
+}
+NodeId make_cumulate(Maker& m) {
+  Attributes attributes = m.along_axis();
+  attributes.reduction = m.dice().pick(std::span(joining));
+  const DType dtype = is_integer(m.dtype()) && m.dice().chance(50) ? DType::i64 : m.dtype();
+  const std::int64_t most = attributes.reduction == ir::ReduceKind::prod ? 2 : 4;
+  return m.append({m.operand(m.dtype(), m.shape(), -1, most)}, attributes, dtype);
 }
 NodeId make_norm(Maker& m) {
   m.move_axis_last();
@@ -273,6 +281,7 @@ const std::map<std::string_view, Generator>& generators() {
       {"cat", {make_cat, any_dtype, false}},
       {"attention", {make_attention, floats, false}},
       {"convolution", {make_convolution, floats, false, false}},
+      {"cumulate", {make_cumulate, computed, false}},
       {"ordering", {make_ordering, arithmetic, false}},
       {"projection", {make_projection, arithmetic, true, false}},
   };

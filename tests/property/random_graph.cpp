@@ -216,13 +216,13 @@ NodeId GraphGenerator::partner(NodeId of) {
 void GraphGenerator::grow() {
   static constexpr Kind pointwise = Kind::pointwise;
   static constexpr Kind kinds[] = {
-      pointwise,         pointwise,       pointwise,         pointwise,         pointwise,
-      pointwise,         pointwise,       pointwise,         pointwise,         pointwise,
-      pointwise,         pointwise,       Kind::view,        Kind::view,        Kind::view,
-      Kind::reduction,   Kind::reduction, Kind::contraction, Kind::contraction, Kind::composite,
-      Kind::composite,   Kind::composite, Kind::composite,   Kind::concat,      Kind::gather,
-      Kind::scatter,     Kind::attention, Kind::ordering,    Kind::constant,    Kind::accumulation,
-      Kind::convolution, Kind::control};
+      pointwise,         pointwise,        pointwise,         pointwise,         pointwise,
+      pointwise,         pointwise,        pointwise,         pointwise,         pointwise,
+      pointwise,         pointwise,        Kind::view,        Kind::view,        Kind::view,
+      Kind::reduction,   Kind::reduction,  Kind::contraction, Kind::contraction, Kind::composite,
+      Kind::composite,   Kind::composite,  Kind::composite,   Kind::concat,      Kind::gather,
+      Kind::scatter,     Kind::attention,  Kind::ordering,    Kind::constant,    Kind::accumulation,
+      Kind::convolution, Kind::cumulation, Kind::control};
   Kind kind = dice_.pick(std::span(kinds));
   std::vector<Op> ops;
   for (std::size_t i = 0; i < all_ops().size(); ++i)
@@ -243,6 +243,7 @@ void GraphGenerator::grow() {
     case Kind::attention: return grow_attention();
     case Kind::convolution: return grow_convolution();
     case Kind::ordering: return grow_argsort();
+    case Kind::cumulation: return grow_cumulate();
     case Kind::custom: break;  // custom_ops_test.cpp adds them
     case Kind::control: return grow_control(op);
     case Kind::projection: break;  // with its operand

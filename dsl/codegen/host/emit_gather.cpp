@@ -1,7 +1,9 @@
 // Elements of a tile at places that another one gives. Where these places are known to follow from
-// the element's own, by a distance or by exchanged bits, a vector of them is read as it lies, and
-// else one by one.
+// the element's own, by a distance or by exchanged bits, a vector of them is read as it lies, or,
+// of a tile that is one vector, shuffled in registers; and else one by one.
+#include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "dsl/codegen/host/emitter.h"
 #include "runtime/base/error.h"
@@ -12,65 +14,14 @@ using ir::Inst;
 using ir::Op;
 using ir::Value;
 
-// The places that an index gives are (place along the axis + distance) ^ bits.
-struct Emitter::Course {
-  std::int64_t distance = 0, bits = 0;
-};
-
-namespace {
-
-std::optional<std::int64_t> constant_in(const Definitions& defs, Value value) {
-  const Inst* inst = defs.inst(value);
-  while (inst != nullptr && (inst->op == Op::splat_ || inst->op == Op::broadcast_))
-    inst = defs.inst(inst->operands[0]);
-  if (inst == nullptr || inst->op != Op::constant_) return std::nullopt;
-  return inst->get<ir::Scalar>().integer;
-}
-
-}  // namespace
-
-std::optional<Emitter::Course> Emitter::course_of(Value index, int axis) const {
-  constexpr std::int64_t far = std::int64_t{1} << 30;  // beyond it, sums might wrap
-  const Inst* inst = defs_.inst(index);
-  if (inst == nullptr) return std::nullopt;
-  auto known = [&](std::size_t i) { return constant_in(defs_, inst->operands[i]); };
-  auto inner = [&](std::size_t i, int along) { return course_of(inst->operands[i], along); };
-  auto moved = [&](std::optional<Course> course, std::optional<std::int64_t> by,
-                   int sign) -> std::optional<Course> {
-    if (!course || !by || course->bits != 0 || std::abs(*by) > far) return std::nullopt;
-    course->distance += sign * *by;
-    return std::abs(course->distance) > far ? std::nullopt : course;
-  };
-  switch (inst->op) {
-    case Op::arange_: return Course{inst->get<ir::Bounds>().start, 0};
-    case Op::expand_dims_: {
-      const int added = inst->get<ir::Axis>().axis;
-      return added == axis ? std::nullopt : inner(0, axis > added ? axis - 1 : axis);
-    }
-    case Op::broadcast_:
-      if (function_.type(inst->operands[0]).shape[axis] != function_.type(index).shape[axis])
-        return std::nullopt;
-      return inner(0, axis);
-    case Op::cast_:
-      return function_.type(index).dtype == DType::i64 ? inner(0, axis) : std::nullopt;
-    case Op::add_:
-      return known(1) ? moved(inner(0, axis), known(1), 1) : moved(inner(1, axis), known(0), 1);
-    case Op::sub_: return moved(inner(0, axis), known(1), -1);
-    case Op::xor_: {
-      auto course = inner(0, axis);
-      if (!course || !known(1) || course->distance != 0 || course->bits != 0) return std::nullopt;
-      return Course{0, *known(1)};
-    }
-    default: return std::nullopt;
-  }
-}
-
-// The source lies in memory as a whole.
+// The source lies in memory as a whole, or is a vector in registers.
 Lanes Emitter::gathered(const Inst& inst, const Position& position) {
-  const Slot& source = kept_operand(inst);
   const int axis = inst.get<ir::Axis>().axis;
+  if (!slots_.contains(inst.operands[0]))
+    if (auto course = course_in_vector(defs_, inst)) return among_lanes(inst, *course, position);
+  const Slot& source = kept_operand(inst);
   if (position.lane == axis && lanes_ > 1)
-    if (auto course = course_of(inst.operands[1], axis)) {
+    if (auto course = course_of(defs_, inst.operands[1], axis); course && !course->fixed) {
       const std::int64_t places = function_.type(inst.operands[1]).shape[axis];
       const bool stays = course->bits >= 0 && course->bits < places && !leads_ &&
                          std::has_single_bit(static_cast<std::uint64_t>(places)) &&
@@ -79,6 +30,73 @@ Lanes Emitter::gathered(const Inst& inst, const Position& position) {
       if (stays) return with_bits_exchanged(source, axis, course->bits, position);
     }
   return one_by_one(inst, source, axis, position);
+}
+
+// Of a source that is computed here: the vectors that hold what is looked up, and their lanes in
+// another order.
+Lanes Emitter::among_lanes(const Inst& inst, const Course& course, const Position& position) {
+  const Value source = inst.operands[0];
+  const int axis = inst.get<ir::Axis>().axis;
+  const std::int64_t size = function_.type(source).shape[axis];
+  auto& own = position.index[static_cast<std::size_t>(axis)];
+  if (position.lane != axis || lanes_ == 1) return at_place(source, axis, course, own, position);
+  auto* begin = llvm::dyn_cast<llvm::ConstantInt>(own);
+  const bool is_whole = size == lanes_ && !leads_;
+  const std::int64_t start = is_whole || begin == nullptr ? 0 : begin->getSExtValue();
+  std::vector<std::int64_t> vectors;
+  std::vector<int> order;
+  for (int lane = 0; lane < lanes_; ++lane) {
+    const std::int64_t place = course.place(start + lane, size), vector = place / lanes_;
+    auto known = std::ranges::find(vectors, vector);
+    order.push_back(static_cast<int>((known - vectors.begin()) * lanes_ + place % lanes_));
+    if (known == vectors.end()) vectors.push_back(vector);
+  }
+  const bool is_vector = !leads_ && size % lanes_ == 0 && (is_whole || begin != nullptr);
+  if (!is_vector || vectors.size() > 2) return lane_by_lane(source, axis, course, position);
+  std::vector<llvm::Value*> read;
+  for (std::int64_t vector : vectors) {
+    Position place = position;
+    if (!is_whole) place.index[static_cast<std::size_t>(axis)] = index(vector * lanes_);
+    Lanes lanes = evaluate(source, place);
+    if (lanes.uniform && vectors.size() == 1) return lanes;
+    read.push_back(spread(lanes));
+  }
+  if (course.fixed)
+    return {b_.CreateExtractElement(read[0], static_cast<std::uint64_t>(order[0])), true};
+  return {b_.CreateShuffleVector(read.front(), read.back(), order), false};
+}
+
+// The one element that belongs to the place `own`.
+Lanes Emitter::at_place(Value source, int axis, const Course& course, llvm::Value* own,
+                        const Position& position) {
+  const std::int64_t size = function_.type(source).shape[axis];
+  auto* place = course.fixed
+                    ? index(*course.fixed)
+                    : b_.CreateXor(b_.CreateAdd(own, index(course.distance)), index(course.bits));
+  Position inner = position;
+  auto& along = inner.index[static_cast<std::size_t>(axis)];
+  along = clamped(place, DType::i64, size);
+  if (!levels_.empty() && !llvm::isa<llvm::Constant>(along))
+    level_of_index_.emplace(along, level_of(position));
+  return evaluate(source, inner);
+}
+
+Lanes Emitter::lane_by_lane(Value source, int axis, const Course& course,
+                            const Position& position) {
+  llvm::Value *own = position.index[static_cast<std::size_t>(axis)], *all = nullptr,
+              *tail = std::exchange(tail_, nullptr);
+  Position inner = position;
+  inner.lane = -1;
+  for (int lane = 0; lane < lanes_; ++lane) {
+    auto* place = b_.CreateAdd(own, index(lane));
+    if (!llvm::isa<llvm::Constant>(place)) level_of_index_.emplace(place, levels_.size() - 1);
+    inner.index[static_cast<std::size_t>(axis)] = place;
+    llvm::Value* element = at_place(source, axis, course, place, inner).value;
+    if (all == nullptr) all = llvm::PoisonValue::get(lanes_type(element->getType()));
+    all = b_.CreateInsertElement(all, element, static_cast<std::uint64_t>(lane));
+  }
+  tail_ = tail;
+  return {all, false};
 }
 
 Lanes Emitter::one_by_one(const Inst& inst, const Slot& source, int axis,

@@ -20,6 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "dsl/codegen/host/plan/gather_course.h"
 #include "dsl/codegen/host/plan/product_plan.h"
 #include "dsl/codegen/host/plan/schedule.h"
 #include "dsl/codegen/host/plan/small_numbers.h"
@@ -170,9 +171,11 @@ class Emitter : Arithmetic {
   llvm::Value* iota(llvm::Type* element);
 
   // emit_gather.cpp
-  struct Course;
-  std::optional<Course> course_of(ir::Value index, int axis) const;
   Lanes gathered(const ir::Inst& inst, const Position& position);
+  Lanes among_lanes(const ir::Inst& inst, const Course& course, const Position& position);
+  Lanes at_place(ir::Value source, int axis, const Course& course, llvm::Value* own,
+                 const Position& position);
+  Lanes lane_by_lane(ir::Value source, int axis, const Course& course, const Position& position);
   Lanes one_by_one(const ir::Inst& inst, const Slot& source, int axis, const Position& position);
   llvm::Value* clamped(llvm::Value* place, DType dtype, std::int64_t size);
   Lanes at_distance(const Slot& source, int axis, std::int64_t distance, std::int64_t places,

@@ -1,6 +1,6 @@
 #include "graph/functions/reducing/cumulative.h"
 
-#include <functional>
+#include <limits>
 
 #include "graph/functions/pointwise/elementary.h"
 #include "graph/functions/pointwise/places.h"
@@ -12,99 +12,108 @@ namespace tilewright {
 
 using graph::At;
 using graph::Formula;
+using ir::ReduceKind;
 using std::source_location;
 
 namespace {
 
-// Terms that are scanned together: a value, and its place where that is wanted.
-using Scanned = std::vector<Formula>;
-// Of what is up to an element, and what is before that.
-using Join = std::function<Scanned(const Scanned& here, const Scanned& before)>;
-
-Scanned scanned(Scanned all, int axis, const Join& join) {
-  const std::int64_t size = all[0].tensor().size(axis);
-  const source_location w = all[0].where();
-  auto part = [&](std::int64_t start, std::int64_t end) {
-    Scanned parts;
-    for (const Formula& x : all) parts.emplace_back(x.tensor().slice(axis, start, end, 1, w), w);
-    return parts;
-  };
-  for (std::int64_t distance = 1; distance < size; distance *= 2) {
-    Scanned first = part(0, distance),
-            joined = join(part(distance, size), part(0, size - distance));
-    for (std::size_t i = 0; i < all.size(); ++i)
-      all[i] = {cat({first[i].tensor(), joined[i].tensor()}, axis, w), w};
-  }
-  return all;
+Tensor cumulated(ReduceKind kind, const Tensor& x, int axis, DType dtype, source_location w) {
+  graph::Attributes attributes;
+  attributes.axes = {axis};
+  attributes.reduction = kind;
+  return graph::apply(graph::Op::cumulate, {x}, attributes, w, dtype);
 }
 
-Tensor accumulated(std::string_view name, const TensorOperand& x, int axis, DType dtype,
-                   const std::function<Formula(const Formula&, const Formula&)>& join) {
+// Of what is no number one of another dtype.
+Tensor cumulated_any(ReduceKind kind, const Tensor& given, int axis, DType dtype,
+                     source_location w) {
+  const Tensor x = is_boolean(dtype) || is_float8(given.dtype()) ? given.to(dtype, w) : given;
+  if (is_boolean(dtype)) {
+    const bool is_or = kind == ReduceKind::sum || kind == ReduceKind::max;
+    return cumulated(is_or ? ReduceKind::max : ReduceKind::min, x.to(DType::u8, w), axis, DType::u8,
+                     w);
+  }
+  if (!is_float8(dtype)) return cumulated(kind, x, axis, dtype, w);
+  return cumulated(kind, x.to(dtype, w).to(DType::f32, w), axis, DType::f32, w);
+}
+
+Tensor accumulated(std::string_view name, ReduceKind kind, const TensorOperand& x, int axis,
+                   std::optional<DType> asked) {
   auto w = x.where;
   const Tensor given = graph::tensor_of(x, name);
+  const DType own = given.dtype(), dtype = asked.value_or(is_floating(own) ? own : DType::i64);
   const int along = graph::axis_or_only(axis, given.shape(), name, w);
   auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
-    Tensor wide = graph::with_axis(t[0], w).to(dtype, w).to(accumulator(dtype), w);
-    auto joined = [&](const Scanned& a, const Scanned& b) { return Scanned{join(a[0], b[0])}; };
-    Tensor sums = scanned({{wide, w}}, along, joined)[0].tensor();
-    return {sums.to(dtype, w).reshape(t[0].shape(), w)};
+    Tensor all = cumulated_any(kind, graph::with_axis(t[0], w), along, dtype, w);
+    return {all.to(dtype, w).reshape(t[0].shape(), w)};
   };
   return graph::apply_function(name, {&given, 1}, {along, static_cast<int>(dtype)}, function, w)[0];
 }
 
-DType dtype_of_sums(std::string_view name, const TensorOperand& x, std::optional<DType> dtype) {
-  const DType own = graph::tensor_of(x, name).dtype();
-  return dtype.value_or(is_floating(own) ? own : DType::i64);
-}
-
-using Before = Formula (*)(const Formula& a, const Formula& b);
+// An element is the extremum where it equals it; the place so far is the last of these.
 std::pair<Tensor, Tensor> extrema_so_far(std::string_view name, const TensorOperand& x, int axis,
-                                         Before wins) {
+                                         ReduceKind kind) {
   auto w = x.where;
   const Tensor given = graph::tensor_of(x, name);
   const int along = graph::axis_or_only(axis, given.shape(), name, w);
-  auto join = [&](const Scanned& here, const Scanned& before) {
-    Formula is_number = !is_nan(before[0]);
-    Formula stays = is_nan(here[0]) | (is_number & wins(here[0], before[0]));
-    return Scanned{choice(stays, here[0], before[0]), choice(stays, here[1], before[1])};
-  };
   auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
-    Tensor values = graph::with_axis(t[0], w);
-    if (is_boolean(values.dtype())) values = values.to(DType::u8, w);
-    Scanned both =
-        scanned({{values, w}, graph::places_along(values.shape(), along, w)}, along, join);
-    return {both[0].tensor().to(t[0].dtype(), w).reshape(t[0].shape(), w),
-            both[1].tensor().reshape(t[0].shape(), w)};
+    const Tensor whole = graph::with_axis(t[0], w);
+    const DType dtype = whole.dtype();
+    const Tensor values = cumulated_any(kind, whole, along, dtype, w).to(dtype, w);
+    const Formula own(whole, w);
+    Formula is_extremum = own == Formula(values, w);
+    if (is_floating(dtype)) is_extremum = is_extremum | is_nan(own);
+    // Half the memory where numbers of 32 bits can tell places.
+    const bool is_short = whole.size(along) <= std::numeric_limits<std::int32_t>::max();
+    const Formula places =
+        graph::places_along(whole.shape(), along, w, is_short ? DType::i32 : DType::i64);
+    const Tensor last = choice(is_extremum, places, places.number(0)).tensor();
+    return {values.reshape(t[0].shape(), w),
+            cumulated(ReduceKind::max, last, along, DType::i64, w).reshape(t[0].shape(), w)};
   };
   std::vector<Tensor> both = graph::apply_function(name, {&given, 1}, {along}, function, w);
   return {both[0], both[1]};
 }
 
+// Log-sums take log2 n steps, in each of which an element joins one that is twice as far away as in
+// the step before (Hillis and Steele, 1986).
+Tensor log_sums(Tensor x, int axis, source_location w) {
+  const std::int64_t size = x.size(axis);
+  for (std::int64_t distance = 1; distance < size; distance *= 2) {
+    const Tensor first = x.slice(axis, 0, distance, 1, w),
+                 here = x.slice(axis, distance, size, 1, w),
+                 before = x.slice(axis, 0, size - distance, 1, w);
+    x = cat({first, logaddexp({here, w}, {before, w})}, axis, w);
+  }
+  return x;
+}
+
 }  // namespace
 
 Tensor cumsum(const TensorOperand& x, int axis, std::optional<DType> dtype) {
-  return accumulated("cumsum", x, axis, dtype_of_sums("cumsum", x, dtype),
-                     [](const Formula& a, const Formula& b) { return a + b; });
+  return accumulated("cumsum", ReduceKind::sum, x, axis, dtype);
 }
 Tensor cumprod(const TensorOperand& x, int axis, std::optional<DType> dtype) {
-  return accumulated("cumprod", x, axis, dtype_of_sums("cumprod", x, dtype),
-                     [](const Formula& a, const Formula& b) { return a * b; });
+  return accumulated("cumprod", ReduceKind::prod, x, axis, dtype);
 }
 Tensor logcumsumexp(const TensorOperand& x, int axis) {
-  const DType dtype = graph::tensor_of(x, "logcumsumexp").dtype();
-  require(is_floating(dtype), "[logcumsumexp] the operand is ", dtype, " (at ", At{x.where},
+  auto w = x.where;
+  const Tensor given = graph::tensor_of(x, "logcumsumexp");
+  const DType dtype = given.dtype();
+  require(is_floating(dtype), "[logcumsumexp] the operand is ", dtype, " (at ", At{w},
           "); it must be floating");
-  return accumulated("logcumsumexp", x, axis, dtype, [](const Formula& a, const Formula& b) {
-    return Formula(logaddexp({a.tensor(), a.where()}, {b.tensor(), b.where()}), a.where());
-  });
+  const int along = graph::axis_or_only(axis, given.shape(), "logcumsumexp", w);
+  auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
+    const Tensor wide = graph::with_axis(t[0], w).to(accumulator(dtype), w);
+    return {log_sums(wide, along, w).to(dtype, w).reshape(t[0].shape(), w)};
+  };
+  return graph::apply_function("logcumsumexp", {&given, 1}, {along}, function, w)[0];
 }
 std::pair<Tensor, Tensor> cummax(const TensorOperand& x, int axis) {
-  return extrema_so_far("cummax", x, axis,
-                        [](const Formula& a, const Formula& b) { return a >= b; });
+  return extrema_so_far("cummax", x, axis, ReduceKind::max);
 }
 std::pair<Tensor, Tensor> cummin(const TensorOperand& x, int axis) {
-  return extrema_so_far("cummin", x, axis,
-                        [](const Formula& a, const Formula& b) { return a <= b; });
+  return extrema_so_far("cummin", x, axis, ReduceKind::min);
 }
 
 }  // namespace tilewright

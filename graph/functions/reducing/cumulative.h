@@ -1,8 +1,8 @@
 // Sums, products and extrema up to each element of an axis, under PyTorch's names.
 //
-// They take log2 n steps, in each of which an element joins one that is twice as far away as in the
-// step before (Hillis and Steele, 1986). A tensor without axes may be given axis 0 or -1. Misuse
-// raises `Error`; safe to call from several threads.
+// All but `logcumsumexp` are passes over memory of an operation of their own (Op::cumulate). A
+// tensor without axes may be given axis 0 or -1. Misuse raises `Error`; safe to call from several
+// threads.
 #pragma once
 
 #include <optional>

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "dsl/codegen/host/plan/gather_course.h"
 #include "dsl/codegen/host/plan/materialisation.h"
 #include "runtime/base/error.h"
 
@@ -46,7 +47,8 @@ class SchedulePlanner {
         searched_(defs.function().types.size(), 0) {
     const std::vector<bool> is_right = right_operands(defs.function());
     ir::for_each_inst(defs.function().body, [&](const Inst& inst) {
-      if (inst.op == Op::gather_) read_as_array_[inst.operands[0]] = true;
+      if (inst.op == Op::gather_ && !course_in_vector(defs, inst))
+        read_as_array_[inst.operands[0]] = true;
       if (!needs_dense_operand(inst, defs)) return;
       // A dot reads panels in place.
       bool is_read_here = !is_right[inst.results[0]] || !panel_block(defs, inst.results[0]);
