@@ -73,8 +73,8 @@
 #include "graph/compile/structure.h"
 #include "graph/functions/dynamic_scalar.h"
 #include "graph/ir/matmul_precision.h"
+#include "graph/tensor/checks/index_checks.h"
 #include "graph/tensor/guarded.h"
-#include "graph/tensor/index_checks.h"
 #include "graph/tensor/tensor.h"
 
 namespace tilewright {

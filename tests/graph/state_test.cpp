@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "graph/compile/compile.h"
-#include "graph/tensor/index_checks.h"
+#include "graph/tensor/checks/index_checks.h"
 #include "tests/tensors.h"
 
 namespace tilewright {

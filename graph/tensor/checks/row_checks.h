@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "graph/ir/ir.h"
+#include "graph/tensor/checks/index_checks.h"
 #include "graph/tensor/checks/index_sites.h"
-#include "graph/tensor/index_checks.h"
 #include "graph/tensor/tensor.h"
 
 namespace tilewright::graph {
