@@ -57,6 +57,43 @@ class Writes(nn.Module):
         return mask, rows, y, flags, x * 2
 
 
+class Aliases(nn.Module):
+    """What gives a tensor of its own although it has nothing to do, and then is written to."""
+
+    def forward(self, x):
+        y = x * 1.5
+        pads = F.pad(y, (0, 0))
+        pads.relu_()
+        same = F.interpolate(y[None, None], size=y.shape)[0, 0]
+        same += 1
+        power = y**1
+        power.mul_(2)
+        turned = torch.rot90(y, 0).clone().add_(3)
+        with torch.no_grad():
+            shuffled = F.pixel_shuffle(y[None], 1)[0]
+        with torch.enable_grad():
+            shuffled.sub_(2)
+        with torch.autocast("cpu", enabled=False):
+            turned = turned @ y.t()
+        whole = torch.cond(x.sum() > -1e9, lambda a: a + 1, lambda a: a - 1, (y,))
+        whole //= 2
+        whole.pow_(torch.full_like(whole, 2))
+        return y, pads, same, power, turned, shuffled, whole, None
+
+
+class Buffers(nn.Module):
+    """Masks of attention in a buffer that counts calls."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(3))
+
+    def forward(self, x, mask):
+        self.calls[1:].add_(1)
+        y = F.scaled_dot_product_attention(x, x, x, attn_mask=mask)
+        return y * self.calls[2], (x > 0).sum(dtype=torch.int32), self.calls.clone()
+
+
 class Sequences(nn.Module):
     """Recurrent layers with projections, cells, and attention."""
 
@@ -118,6 +155,9 @@ def main():
         "vision": (Vision(), (torch.randn(2, 3, 8, 8),)),
         "writes": (Writes(), (torch.randn(4, 6), torch.tensor([3, 1]))),
         "sequences": (Sequences(), (torch.randn(2, 5, 6), torch.randint(0, 5, (2, 3)))),
+        "aliases": (Aliases(), (torch.randn(4, 6),)),
+        "buffers": (Buffers(), (torch.randn(1, 2, 3, 8), torch.tensor(
+            [[True, False, False], [False] * 3, [True] * 3]))),
         "shapes": (Shapes(), (torch.randn(4, 6), torch.randn(4, 6))),
         "losses": (Losses(), (torch.randn(4, 6), torch.randn(4, 6), torch.randint(0, 6, (4,)))),
     }
@@ -125,11 +165,12 @@ def main():
     for name, (model, inputs) in programs.items():
         with torch.no_grad():
             program = torch.export.export(model.eval(), tuple(x.clone() for x in inputs))
+            torch.export.save(program, FOLDER / f"{name}.pt2")  # with buffers as they are now
             # What it is called with is written to, and stands for what it was before.
             given = [described(x) for x in inputs]
             outputs = model(*inputs)
+            outputs = tuple(x for x in outputs if x is not None) if isinstance(outputs, tuple) else outputs
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-        torch.export.save(program, FOLDER / f"{name}.pt2")
         cases[name] = {"inputs": given, "after": [described(x) for x in inputs],
                        "outputs": [described(x) for x in outputs]}
     (FOLDER / "cases.json").write_text(json.dumps(cases, separators=(",", ":")) + "\n")

@@ -186,6 +186,7 @@ class Capture {
   StridedView place_of(const TensorBody& body) const;
   std::shared_ptr<TensorBody> base_of(const TensorBody& body) const;
   bool follows_its_base(const TensorBody& view) const;
+  bool is_spread(const TensorBody& view) const;
   void detach(TensorBody& copy);
   void take_view_anew(TensorBody& view);
   NodeId with_view_replaced(const TensorBody& view, NodeId value, std::source_location where);

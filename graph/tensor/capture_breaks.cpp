@@ -119,7 +119,8 @@ bool Capture::can_record_first_write(const TensorBody& target, const TensorBody*
 bool Capture::can_record_write(const Tensor& target, const Tensor& value) const {
   // A view is written by writing its base.
   std::shared_ptr<TensorBody> written = target.body();
-  if (!written->buffer && written->base && !follows_its_base(*written)) return false;
+  if (!written->buffer && written->base && (!follows_its_base(*written) || is_spread(*written)))
+    return false;
   while (auto base = base_of(*written)) written = std::move(base);
   const TensorBody& body = *written;
   if (!is_broken_) return can_record_first_write(body, value.body().get());

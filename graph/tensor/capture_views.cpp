@@ -37,6 +37,13 @@ std::shared_ptr<TensorBody> Capture::base_of(const TensorBody& body) const {
   return view_of(node.op, node.attributes, place_of(*body.base)) ? body.base : nullptr;
 }
 
+// A write to a part of what is spread over an axis has no place among the values of a graph.
+bool Capture::is_spread(const TensorBody& view) const {
+  for (const TensorBody* body = &view; body->base && !body->buffer; body = body->base.get())
+    if (operation_of(*body).op == Op::expand) return true;
+  return false;
+}
+
 bool Capture::is_row_major(const TensorBody& symbolic) const {
   return tilewright::is_row_major(symbolic.view.shape, place_of(symbolic).strides);
 }
@@ -100,7 +107,7 @@ void Capture::record_write_to_view(const Tensor& target, NodeId node, std::strin
                                    std::source_location where) {
   const std::shared_ptr<TensorBody>& view = target.body();
   require_own_elements({.dtype = view->dtype, .view = place_of(*view)}, operation, where);
-  if (!follows_its_base(*view))
+  if (!follows_its_base(*view) || is_spread(*view))
     throw GraphBreak(concat("[", operation, "] the tensor is a view of another one (at ", At{where},
                             "); inside a captured function write to the whole tensor"),
                      {operation, "writes to a view", where});

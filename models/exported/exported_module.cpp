@@ -8,6 +8,7 @@
 #include "graph/tensor/recording/graph_break.h"
 #include "models/exported/archive.h"
 #include "models/exported/aten/operators.h"
+#include "models/exported/copied_views.h"
 #include "models/exported/program/program.h"
 #include "models/exported/tensor_data.h"
 #include "models/files/reader.h"
@@ -176,6 +177,7 @@ std::unique_ptr<ExportedModule> load_exported(const std::filesystem::path& path,
   const Program& program = state->program;
   state->operators = operators_of(program);
   programs::require_known(state->operators, "load_exported", program.file, "", {});
+  exported::require_no_writes_to_copies(program);
   for (const Node& node : program.nodes)
     state->functions.push_back(*exported::find_operator(node.target));
   state->writes = std::ranges::any_of(state->functions, &NamedOperator::writes_first);

@@ -86,6 +86,21 @@ std::vector<Tensor> Call::tensors(std::string_view name) const {
   return tensors;
 }
 
+std::vector<Tensor> Call::operands() const {
+  std::vector<Tensor> operands;
+  auto add = [&](ValueId id) {
+    if (auto* tensor = std::get_if<Tensor>(&value(id)); tensor != nullptr && tensor->defined())
+      operands.push_back(*tensor);
+  };
+  for (const Argument& argument : node_.arguments) {
+    if (auto* one = std::get_if<TensorName>(&argument.value)) add(one->id);
+    if (auto* several = std::get_if<TensorNames>(&argument.value))
+      for (auto id : several->ids)
+        if (id) add(*id);
+  }
+  return operands;
+}
+
 std::optional<Number> Call::as_scalar(const ArgumentValue& argument) const {
   if (auto* integer = std::get_if<std::int64_t>(&argument)) return Number(*integer);
   if (auto* floating = std::get_if<double>(&argument)) return Number(*floating);

@@ -55,6 +55,8 @@ class Call {
   std::optional<DType> dtype(std::string_view name = "dtype") const;
   const Subgraph& graph(std::string_view name) const;
 
+  // All tensors among the arguments, which does not count as asking for them.
+  std::vector<Tensor> operands() const;
   // Raises `Error` that names the first argument that nobody asked for.
   void refuse_unread() const;
   // Raises `Error` that names the argument and says why its value cannot be taken.

@@ -66,7 +66,10 @@ constexpr auto same_functions = std::to_array<Pair>({
 
 // Single overloads.
 constexpr auto same_overloads = std::to_array<Pair>({
+    {"aten.floor_divide_.Tensor", "aten.floor_divide_.default"},
     {"aten.normal_.default", "aten.normal_functional_.default"},
+    {"aten.pow_.Scalar", "aten.pow_.Tensor_Scalar"},
+    {"aten.pow_.Tensor", "aten.pow_.Tensor_Tensor"},
     {"aten.special_log_softmax.default", "aten.log_softmax.int"},
     {"aten.special_softmax.default", "aten.softmax.int"},
     {"aten.special_xlogy.default", "aten.xlogy.Tensor"},
@@ -79,9 +82,65 @@ constexpr auto no_writes = std::to_array<std::string_view>(
     {"as_strided", "rename", "requires_grad", "resize", "resize_as", "set", "squeeze", "swapaxes",
      "swapdims", "t", "transpose", "unsqueeze"});
 
-// Of which PyTorch makes a new tensor, and our function may not.
-constexpr auto copies = std::to_array<std::string_view>(
-    {"cat", "clone", "lift_fresh_copy", "repeat", "repeat_interleave", "tile", "_to_copy"});
+// Whose results may be views of their operands, or these themselves, in PyTorch; all others make
+// new tensors.
+constexpr auto views = std::to_array<std::string_view>({"alias",
+                                                        "alpha_dropout",
+                                                        "as_strided",
+                                                        "atleast_1d",
+                                                        "atleast_2d",
+                                                        "atleast_3d",
+                                                        "broadcast_tensors",
+                                                        "broadcast_to",
+                                                        "chunk",
+                                                        "contiguous",
+                                                        "detach",
+                                                        "detach_",
+                                                        "diagonal",
+                                                        "dropout",
+                                                        "dsplit",
+                                                        "expand",
+                                                        "expand_as",
+                                                        "feature_alpha_dropout",
+                                                        "feature_dropout",
+                                                        "flatten",
+                                                        "hsplit",
+                                                        "lift_fresh",
+                                                        "linalg_diagonal",
+                                                        "mH",
+                                                        "mT",
+                                                        "matrix_H",
+                                                        "meshgrid",
+                                                        "movedim",
+                                                        "narrow",
+                                                        "numpy_T",
+                                                        "permute",
+                                                        "positive",
+                                                        "ravel",
+                                                        "real",
+                                                        "reshape",
+                                                        "reshape_as",
+                                                        "resolve_conj",
+                                                        "resolve_neg",
+                                                        "select",
+                                                        "slice",
+                                                        "split",
+                                                        "split_with_sizes",
+                                                        "squeeze",
+                                                        "swapaxes",
+                                                        "swapdims",
+                                                        "t",
+                                                        "tensor_split",
+                                                        "to",
+                                                        "transpose",
+                                                        "type_as",
+                                                        "unbind",
+                                                        "unflatten",
+                                                        "unfold",
+                                                        "unsqueeze",
+                                                        "view",
+                                                        "view_as",
+                                                        "vsplit"});
 
 struct Parts {
   std::string_view function, overload;
@@ -119,12 +178,12 @@ std::string_view without_underscore(std::string_view function) {
 void add_names(std::vector<OperatorName>& names, const Parts& parts, bool writes_first) {
   auto [function, overload] = parts;
   auto add = [&](std::string_view of) {
-    names.push_back({joined(of, overload), writes_first, has(copies, of)});
+    names.push_back({joined(of, overload), writes_first, !has(views, of)});
   };
   add(function);
   if (auto other = other_name(same_functions, function); !other.empty()) add(other);
   if (auto other = other_name(same_overloads, names.front().row); !other.empty())
-    names.push_back({std::string(other), writes_first});
+    names.push_back({std::string(other), writes_first, true});
   constexpr std::string_view copy = "_copy", unsafe = "unsafe_", private_unsafe = "_unsafe_";
   auto viewed = function;
   if (function.ends_with(copy)) viewed.remove_suffix(copy.size());
@@ -149,6 +208,11 @@ std::vector<OperatorName> names_of(std::string_view name) {
   if (!function.empty() && !has(no_writes, function))
     add_names(names, {function, parts->overload}, true);
   return names;
+}
+
+bool is_view(std::string_view name) {
+  const auto parts = parts_of(name);
+  return parts && has(views, parts->function);
 }
 
 }  // namespace tilewright::exported

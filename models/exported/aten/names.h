@@ -17,4 +17,7 @@ struct OperatorName {
 // function, those that stand for a copy of a view, and for a write in place.
 std::vector<OperatorName> names_of(std::string_view name);
 
+// Whether PyTorch's result may be a view of the first argument, or that itself.
+bool is_view(std::string_view name);
+
 }  // namespace tilewright::exported

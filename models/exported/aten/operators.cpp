@@ -4,6 +4,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "graph/tensor/memory/memory_overlap.h"
 #include "models/exported/aten/names.h"
 #include "runtime/base/error.h"
 
@@ -32,6 +33,13 @@ bool is_creation(const Operator& row) {
                              [&](const Operator& each) { return each.name == row.name; });
 }
 
+// Whether a result lies in an operand's memory, as it does where nothing was to be done.
+bool is_of_one(const std::vector<Tensor>& operands, const Tensor& result) {
+  return std::ranges::any_of(operands, [&](const Tensor& x) {
+    return graph::are_of_one_memory(*result.body(), *x.body());
+  });
+}
+
 // Of the result's shape and the target's dtype.
 Tensor written(const Call& call, const Results& results) {
   require(!call.node().arguments.empty() && results.size() == 1, "[exported] ", call.node().target,
@@ -51,17 +59,18 @@ Tensor written(const Call& call, const Results& results) {
 Results NamedOperator::compute(const Call& call, bool program_writes) const {
   Results results = row_->compute(call);
   if (writes_first_) return {written(call, results)};
-  if (must_own_ && program_writes)
-    for (Value& result : results)
-      if (auto* tensor = std::get_if<Tensor>(&result); tensor != nullptr && tensor->defined())
-        *tensor = tensor->clone();
+  if (!must_own_ || !program_writes) return results;
+  const std::vector<Tensor> operands = call.operands();
+  for (Value& result : results)
+    if (auto* tensor = std::get_if<Tensor>(&result); tensor != nullptr && tensor->defined())
+      if (is_creation(*row_) || is_of_one(operands, *tensor)) *tensor = tensor->clone();
   return results;
 }
 
 std::optional<NamedOperator> find_operator(std::string_view name) {
   for (const OperatorName& each : names_of(name))
     if (const Operator* row = row_of(each.row))
-      return NamedOperator(*row, each.writes_first, each.must_own || is_creation(*row));
+      return NamedOperator(*row, each.writes_first, each.must_own);
   return std::nullopt;
 }
 

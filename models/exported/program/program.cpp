@@ -168,6 +168,7 @@ class ProgramReader {
       const json::Node& argument = fields_.member(content, "arg");
       if (kind == "user_output") {
         const auto& [form, tensor] = fields_.as_choice(argument, "arg");
+        if (form == "as_none") continue;  // nothing to give
         fields_.expect(form == "as_tensor", "it is ", excerpt(form), "; outputs are tensors");
         std::string name = fields_.text(tensor, "name");
         program_.outputs.push_back({user, used(name), name});

@@ -68,8 +68,11 @@ Tensor attended(const Call& call) {
   // Of 16 bits too in f32, until they are multiplied again.
   const DType wide = size_bytes(q.dtype()) == 2 ? f32 : q.dtype();
   Tensor scores = matmul(q, k.transpose(-2, -1), wide) * factor;
-  if (mask.defined()) scores = masked(scores, mask);
-  return matmul(softmax(scores, -1).to(v.dtype()), v);
+  if (!mask.defined()) return matmul(softmax(scores, -1).to(v.dtype()), v);
+  // A row that sees nothing is 0.
+  scores = masked(scores, mask);
+  Tensor sees_nothing = amax(scores, {-1}, true) == -std::numeric_limits<double>::infinity();
+  return matmul(where(sees_nothing, 0.0, softmax(scores, -1)).to(v.dtype()), v);
 }
 
 Tensor flattened(const Call& call) {

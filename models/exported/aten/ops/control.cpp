@@ -1,4 +1,7 @@
 // Higher-order operators: choices and loops, whose bodies are graphs of the program.
+#include <algorithm>
+#include <string>
+
 #include "graph/functions/control/control_flow.h"
 
 #include "models/exported/aten/operators.h"
@@ -20,9 +23,11 @@ Tensors run(const Subgraph& graph, const Tensors& inputs) {
   for (ValueId id : graph.outputs) is_used[static_cast<std::size_t>(id)] = true;
   for (std::size_t i = 0; i < inputs.size(); ++i)
     values[static_cast<std::size_t>(graph.inputs[i])] = inputs[i];
+  const bool writes = std::ranges::any_of(
+      graph.nodes, [](const Node& node) { return find_operator(node.target)->writes_first(); });
   for (const Node& node : graph.nodes) {
     Call call(node, values, {is_used.get(), values.size()});
-    Results results = find_operator(node.target)->compute(call, false);
+    Results results = find_operator(node.target)->compute(call, writes);
     call.refuse_unread();
     require(results.size() == node.results.size(), "[exported] ", json::excerpt(node.target),
             " has ", results.size(), " results; the graph \"", json::excerpt(name), "\" names ",
@@ -85,7 +90,31 @@ Tensors scanned(const Call& call) {
   return joined(last, all);
 }
 
+// Arguments from a number on, which are tensors.
+Tensors operands_from(const Call& call, std::size_t first) {
+  Tensors operands;
+  for (std::size_t i = first; i < call.node().arguments.size(); ++i)
+    operands.push_back(call.tensor(std::to_string(i)));
+  return operands;
+}
+// (whether derivatives are wanted, graph, operands...)
+Tensors with_or_without_derivatives(const Call& call) {
+  call.flag("0", false);
+  return run(call.graph("1"), operands_from(call, 2));
+}
+// (device, dtype, whether it is on, whether casts are kept, graph, operands...)
+Tensors without_autocast(const Call& call) {
+  call.text("0", "");
+  call.dtype("1");
+  if (call.flag("2", false))
+    call.refuse("2", "is true: torch.autocast is on, which is not supported; export without it");
+  call.flag("3", false);
+  return run(call.graph("4"), operands_from(call, 5));
+}
+
 constexpr Operator rows[] = {
+    {"higher_order.wrap_with_set_grad_enabled", by<with_or_without_derivatives>},
+    {"higher_order.wrap_with_autocast", by<without_autocast>},
     {"higher_order.cond", by<chosen>},
     {"higher_order.while_loop", by<looped>},
     {"higher_order.scan", by<scanned>},

@@ -20,15 +20,29 @@ Tensor converted(const Call& call) {
   return dtype ? x.to(*dtype) : x;
 }
 
+// Of integers sums are of 64 bits, and then what is asked for.
+Tensor finished(const Call& call, const Tensor& result) {
+  auto dtype = call.dtype();
+  return dtype ? result.to(*dtype) : result;
+}
+// PyTorch's any and all of u8 are u8.
+Tensor as_truth(const Call& call, const Tensor& result) {
+  return call.tensor("self").dtype() == u8 ? result.to(u8) : result;
+}
+
 using Reduction = Tensor (*)(const TensorOperand& x, std::vector<int> axes, bool keep_dims);
 template <Reduction reduction>
 constexpr auto over_axes =
-    [](const Call& c) { return reduction(converted(c), c.axes("dim"), keeps(c)); };
+    [](const Call& c) { return finished(c, reduction(converted(c), c.axes("dim"), keeps(c))); };
 template <Reduction reduction>
 constexpr auto over_axis =
-    [](const Call& c) { return reduction(converted(c), {c.axis("dim")}, keeps(c)); };
+    [](const Call& c) { return finished(c, reduction(converted(c), {c.axis("dim")}, keeps(c))); };
 template <Reduction reduction>
-constexpr auto over_all = [](const Call& c) { return reduction(converted(c), {}, false); };
+constexpr auto over_all =
+    [](const Call& c) { return finished(c, reduction(converted(c), {}, false)); };
+
+template <auto reduction>
+constexpr auto truth_of = [](const Call& c) { return as_truth(c, reduction(c)); };
 
 std::optional<int> place_axis(const Call& call) {
   return call.has("dim") ? std::optional(call.axis("dim")) : std::nullopt;
@@ -155,12 +169,12 @@ constexpr Operator rows[] = {
     {"aten.amin.default", over_axes<amin>},
     {"aten.max.default", over_all<amax>},
     {"aten.min.default", over_all<amin>},
-    {"aten.any.default", over_all<any>},
-    {"aten.any.dim", over_axis<any>},
-    {"aten.any.dims", over_axes<any>},
-    {"aten.all.default", over_all<all>},
-    {"aten.all.dim", over_axis<all>},
-    {"aten.all.dims", over_axes<all>},
+    {"aten.any.default", truth_of<over_all<any>>},
+    {"aten.any.dim", truth_of<over_axis<any>>},
+    {"aten.any.dims", truth_of<over_axes<any>>},
+    {"aten.all.default", truth_of<over_all<all>>},
+    {"aten.all.dim", truth_of<over_axis<all>>},
+    {"aten.all.dims", truth_of<over_axes<all>>},
     {"aten.argmax.default",
      [](const Call& c) { return argmax(c.tensor("self"), place_axis(c), keeps(c)); }},
     {"aten.argmin.default",

@@ -1,0 +1,92 @@
+#include "models/exported/copied_views.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "models/exported/aten/names.h"
+#include "models/exported/aten/operators.h"
+#include "models/files/reader.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::exported {
+namespace {
+
+constexpr std::array<std::string_view, 4> copied = {
+    "aten.diagonal.default", "aten.linalg_diagonal.default", "aten.unfold.default",
+    "aten.as_strided.default"};
+
+// What a value is of: the value itself, or the one that it is a view of; and which node copies.
+struct Origin {
+  ValueId root;
+  const Node* copy = nullptr;
+};
+
+std::optional<ValueId> first_tensor(const Node& node) {
+  if (node.arguments.empty()) return std::nullopt;
+  auto* named = std::get_if<TensorName>(&node.arguments.front().value);
+  return named == nullptr ? std::nullopt : std::optional(named->id);
+}
+
+class Writes {
+ public:
+  explicit Writes(const Program& program)
+      : program_(program), last_use_(program.value_names.size()) {
+    for (std::size_t i = 0; i < program.value_names.size(); ++i)
+      origins_.push_back({static_cast<ValueId>(i)});
+    for (std::size_t i = 0; i < program.nodes.size(); ++i)
+      for_each_used(program.nodes[i], [&](ValueId id) { last_use_[index(id)] = i; });
+    for (const Output& output : program.outputs)
+      last_use_[index(output.value)] = program.nodes.size();
+  }
+
+  void check() {
+    for (std::size_t i = 0; i < program_.nodes.size(); ++i) {
+      const Node& node = program_.nodes[i];
+      const auto first = first_tensor(node);
+      if (!first) continue;
+      const auto op = find_operator(node.target);
+      const bool writes = op && op->writes_first();
+      if (writes) write(i, node, *first);
+      if (writes || is_view(node.target))
+        for (ValueId id : node.results) origins_[index(id)] = origin_of(node, *first);
+    }
+  }
+
+ private:
+  static std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
+
+  Origin origin_of(const Node& node, ValueId first) const {
+    Origin origin = origins_[index(first)];
+    if (std::ranges::find(copied, node.target) != copied.end()) origin.copy = &node;
+    return origin;
+  }
+
+  void write(std::size_t at, const Node& node, ValueId target) const {
+    const Origin& written = origins_[index(target)];
+    if (written.copy != nullptr) refuse(node, *written.copy);
+    for (std::size_t i = 0; i < origins_.size(); ++i)
+      if (origins_[i].copy != nullptr && origins_[i].root == written.root && last_use_[i] > at)
+        refuse(node, *origins_[i].copy);
+  }
+
+  [[noreturn]] void refuse(const Node& write, const Node& view) const {
+    raise_error(concat("[load_exported] ", program_.file, ": \"", json::excerpt(write.name), "\" (",
+                       json::excerpt(write.target), ") writes to what \"", json::excerpt(view.name),
+                       "\" (", json::excerpt(view.target),
+                       ") is a view of in PyTorch, and a copy here",
+                       write.source.empty() ? "" : ", from ", write.source,
+                       "; export it with run_decompositions()"));
+  }
+
+  const Program& program_;
+  std::vector<Origin> origins_;  // by value
+  std::vector<std::size_t> last_use_;
+};
+
+}  // namespace
+
+void require_no_writes_to_copies(const Program& program) { Writes(program).check(); }
+
+}  // namespace tilewright::exported

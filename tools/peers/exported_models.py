@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""Times networks that PyTorch exports, each as `tilewright run` runs it, beside PyTorch at once,
+Inductor with weights frozen, and ONNX Runtime, in turns.
+
+    tools/peers/exported_models.py FOLDER [--tilewright PATH] [--models NAME...] [--batches 1 8]
+        [--rounds 3] [--threads 2] [--without inductor] > docs/results/cpu_exported.json
+
+FOLDER keeps the programs (NAME_BATCH.pt2, .onnx, .safetensors), which are written where they are
+missing. Weights are random; norms of batches have random statistics. Needs torch, torchvision,
+transformers, safetensors, onnxruntime and onnxscript.
+"""
+import argparse
+import datetime
+import json
+import math
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+os.environ.setdefault("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "1")  # a first call compiles
+answers = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)  # what libraries print is no result
+
+import torch  # noqa: E402
+from safetensors.torch import load_file, save_file  # noqa: E402
+from torch import nn  # noqa: E402
+
+
+class UNet(nn.Module):
+    def __init__(self, width=32):
+        super().__init__()
+        widths = [width << i for i in range(5)]
+        self.downs = nn.ModuleList([self.block(a, b) for a, b in zip([3] + widths[:3], widths[:4])])
+        self.middle = self.block(widths[3], widths[4])
+        self.ups = nn.ModuleList([nn.ConvTranspose2d(2 * w, w, 2, 2) for w in widths[3::-1]])
+        self.joins = nn.ModuleList([self.block(2 * w, w) for w in widths[3::-1]])
+        self.last, self.pool = nn.Conv2d(width, 2, 1), nn.MaxPool2d(2)
+
+    @staticmethod
+    def block(inputs, outputs):
+        layers = []
+        for i in (inputs, outputs):
+            layers += [nn.Conv2d(i, outputs, 3, padding=1), nn.BatchNorm2d(outputs), nn.ReLU()]
+        return nn.Sequential(*layers)
+
+    def forward(self, x):
+        kept = []
+        for down in self.downs:
+            x = down(x)
+            kept.append(x)
+            x = self.pool(x)
+        x = self.middle(x)
+        for up, join, other in zip(self.ups, self.joins, reversed(kept)):
+            x = join(torch.cat([up(x), other], 1))
+        return self.last(x)
+
+
+class FirstOutput(nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, x):
+        return self.model(x)[0]
+
+
+def networks():
+    import torchvision.models as vision
+    import transformers
+    from transformers.models.whisper.modeling_whisper import WhisperEncoder
+    image = lambda batch: torch.randn(batch, 3, 224, 224)  # noqa: E731
+    whisper = transformers.WhisperConfig(d_model=384, encoder_layers=4, encoder_attention_heads=6,
+                                         encoder_ffn_dim=1536)
+    return {
+        "resnet50": (vision.resnet50, image),
+        "mobilenet_v2": (vision.mobilenet_v2, image),
+        "efficientnet_b0": (vision.efficientnet_b0, image),
+        "unet": (UNet, lambda batch: torch.randn(batch, 3, 256, 256)),
+        "vit_b_16": (vision.vit_b_16, image),
+        "bert_base": (lambda: FirstOutput(transformers.BertModel(transformers.BertConfig())),
+                      lambda batch: torch.randint(0, 30000, (batch, 128))),
+        "whisper_tiny_encoder": (lambda: FirstOutput(WhisperEncoder(whisper)),
+                                 lambda batch: torch.randn(batch, 80, 3000)),
+        "lstm_512": (lambda: FirstOutput(nn.LSTM(256, 256, batch_first=True)),
+                     lambda batch: torch.randn(batch, 512, 256)),
+    }
+
+
+def write(folder, name, batch, make, data):
+    model = make().eval()
+    for module in model.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.running_mean.normal_(0, 0.1)
+            module.running_var.uniform_(0.5, 1.5)
+    for parameter in model.parameters():  # the last layers of some networks are zeros at first
+        if parameter.abs().max() == 0:
+            parameter.data.normal_(0, 0.02)
+    x = data(batch)
+    path = folder / f"{name}_{batch}"
+    program = torch.export.export(model, (x,))
+    torch.export.save(program, f"{path}.pt2")
+    torch.onnx.export(model, (x,), f"{path}.onnx", dynamo=True, verbose=False)
+    save_file({"in.0": x, "out.0": model(x).contiguous()}, f"{path}.safetensors")
+
+
+def seconds(call):
+    begin = time.perf_counter()
+    call()
+    return time.perf_counter() - begin
+
+
+def median_of_calls(call, least=3, at_least_s=0.3):
+    times = []
+    while len(times) < least or (sum(times) < at_least_s and len(times) < 50):
+        times.append(seconds(call))
+    return statistics.median(times)
+
+
+class Ours:
+    def __init__(self, arguments, path):
+        self.command = [arguments.tilewright, "run", f"{path}.pt2", "--inputs",
+                        f"{path}.safetensors", "--outputs", f"{path}.out", "--json", "--freezing",
+                        "--mode", "reduce-overhead", "--threads", str(arguments.threads)]
+        self.path, self.first_s = path, None
+
+    def run(self, repeat):
+        printed = subprocess.run(self.command + ["--repeat", str(repeat)], check=True,
+                                 capture_output=True, text=True).stdout
+        told = json.loads(printed)
+        self.first_s = self.first_s or told["load_s"] + told["first_s"]
+        return told["median_s"]
+
+    def error(self):
+        wanted = load_file(f"{self.path}.safetensors")["out.0"]
+        got = load_file(f"{self.path}.out")["out.0"]
+        return ((got - wanted).abs().max() / wanted.abs().max()).item()
+
+
+def peers_of(arguments, path, x):
+    import onnxruntime
+    module = torch.export.load(f"{path}.pt2").module()
+    peers, first = {"torch": lambda: module(x)}, {}
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = arguments.threads
+    begin = time.perf_counter()
+    session = onnxruntime.InferenceSession(f"{path}.onnx", options)
+    name, values = session.get_inputs()[0].name, x.numpy()
+    peers["onnxruntime"] = lambda: session.run(None, {name: values})
+    peers["onnxruntime"]()
+    first["onnxruntime"] = time.perf_counter() - begin
+    if "inductor" not in arguments.without:
+        import torch._inductor.config
+        torch._inductor.config.freezing = True
+        compiled = torch.compile(module)
+        peers["inductor"] = lambda: compiled(x)
+        first["inductor"] = seconds(peers["inductor"])
+    peers["torch"]()
+    return {name: call for name, call in peers.items() if name not in arguments.without}, first
+
+
+def measured(arguments, name, batch):
+    path = arguments.folder / f"{name}_{batch}"
+    x = load_file(f"{path}.safetensors")["in.0"]
+    ours, (peers, first) = Ours(arguments, path), peers_of(arguments, path, x)
+    times = {peer: [] for peer in ["tilewright", *peers]}
+    for _ in range(arguments.rounds):
+        for peer, call in peers.items():
+            times[peer].append(median_of_calls(call))
+        times["tilewright"].append(ours.run(max(4, min(50, int(0.3 / times["torch"][-1])))))
+    middle = {peer: statistics.median(all_times) for peer, all_times in times.items()}
+    best = min(peers, key=middle.get)
+    return {"case": name, "batch": batch, "seconds": middle["tilewright"],
+            "first_call_s": ours.first_s, "error": ours.error(), "peer": best,
+            "ratio": middle[best] / middle["tilewright"],
+            "peers": {peer: {"seconds": middle[peer], "first_call_s": first.get(peer)}
+                      for peer in peers}}
+
+
+def processor():
+    with open("/proc/cpuinfo") as file:
+        return next(line.split(":")[1].strip() for line in file if line.startswith("model name"))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--tilewright", default="build/release/tilewright")
+    parser.add_argument("--models", nargs="*")
+    parser.add_argument("--batches", nargs="*", type=int, default=[1, 8])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--without", nargs="*", default=[])
+    arguments = parser.parse_args()
+    torch.manual_seed(0)
+    torch.set_num_threads(arguments.threads)
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    results = []
+    with torch.no_grad():
+        for name, (make, data) in networks().items():
+            for batch in arguments.batches if name in (arguments.models or networks()) else []:
+                if not (arguments.folder / f"{name}_{batch}.safetensors").exists():
+                    write(arguments.folder, name, batch, make, data)
+                results.append(measured(arguments, name, batch))
+                torch.compiler.reset()
+                print(results[-1], file=sys.stderr, flush=True)
+    ratios = [result["ratio"] for result in results]
+    json.dump({"bench": "exported", "command": " ".join(["tools/peers/exported_models.py",
+                                                         *sys.argv[1:]]),
+               "date": datetime.date.today().isoformat(), "device": processor(),
+               "threads": arguments.threads, "mode": "reduce-overhead, frozen",
+               "torch": torch.__version__,
+               "geomean_ratio": math.exp(sum(map(math.log, ratios)) / len(ratios)),
+               "results": results}, answers, indent=1)
+    answers.write("\n")
+
+
+if __name__ == "__main__":
+    main()
