@@ -88,3 +88,18 @@ void Tensor::move_to(const Device& device, std::source_location w) {
 }
 
 }  // namespace tilewright
+
+namespace tilewright::graph {
+
+static const TensorBody* root_of(const Tensor& tensor) {
+  const TensorBody* root = tensor.body().get();
+  while (!root->buffer && root->base) root = root->base.get();
+  return root;
+}
+
+bool are_of_one_memory(const Tensor& a, const Tensor& b) {
+  const TensorBody *x = root_of(a), *y = root_of(b);
+  return x == y || (x->buffer != nullptr && x->buffer == y->buffer);
+}
+
+}  // namespace tilewright::graph

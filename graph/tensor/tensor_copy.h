@@ -26,4 +26,7 @@ Tensor copy_to(const Tensor& from, const Device& device);
 Tensor host_copy(const Tensor& from, std::string_view operation,
                  std::optional<std::source_location> where);
 
+// Whether both are views of one memory, or of one value of a capture, whatever elements they have.
+bool are_of_one_memory(const Tensor& a, const Tensor& b);
+
 }  // namespace tilewright::graph

@@ -5,8 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "graph/tensor/tensor_body.h"
-
 namespace tilewright::graph {
 
 // The bytes [first, second) of its buffer that elements may touch.
@@ -36,16 +34,6 @@ bool share_bytes(const Elements& a, const Elements& b) {
   auto [a_low, a_high] = extent_of(a);
   auto [b_low, b_high] = extent_of(b);
   return begin(a) + a_low < begin(b) + b_high && begin(b) + b_low < begin(a) + a_high;
-}
-
-static const TensorBody& root_of(const TensorBody& body) {
-  const TensorBody* root = &body;
-  while (!root->buffer && root->base) root = root->base.get();
-  return *root;
-}
-bool are_of_one_memory(const TensorBody& a, const TensorBody& b) {
-  const TensorBody &x = root_of(a), &y = root_of(b);
-  return &x == &y || (x.buffer != nullptr && x.buffer == y.buffer);
 }
 
 }  // namespace tilewright::graph

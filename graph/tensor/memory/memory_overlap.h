@@ -5,10 +5,6 @@
 #include "graph/ir/strided_view.h"
 #include "runtime/buffer.h"
 
-namespace tilewright {
-struct TensorBody;
-}
-
 namespace tilewright::graph {
 
 struct Elements {
@@ -20,8 +16,5 @@ struct Elements {
 bool overlap(const Elements& a, const Elements& b);
 // The same by bytes between the first and the last element, as a plan asks before it writes.
 bool share_bytes(const Elements& a, const Elements& b);
-
-// Whether both are views of one memory, or of one value of a capture, whatever elements they have.
-bool are_of_one_memory(const TensorBody& a, const TensorBody& b);
 
 }  // namespace tilewright::graph

@@ -4,7 +4,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "graph/tensor/memory/memory_overlap.h"
+#include "graph/tensor/tensor_copy.h"
 #include "models/exported/aten/names.h"
 #include "runtime/base/error.h"
 
@@ -35,9 +35,8 @@ bool is_creation(const Operator& row) {
 
 // Whether a result lies in an operand's memory, as it does where nothing was to be done.
 bool is_of_one(const std::vector<Tensor>& operands, const Tensor& result) {
-  return std::ranges::any_of(operands, [&](const Tensor& x) {
-    return graph::are_of_one_memory(*result.body(), *x.body());
-  });
+  return std::ranges::any_of(operands,
+                             [&](const Tensor& x) { return graph::are_of_one_memory(result, x); });
 }
 
 // Of the result's shape and the target's dtype.
