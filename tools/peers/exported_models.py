@@ -25,6 +25,7 @@ answers = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)  # what libraries print is no result
 
 import torch  # noqa: E402
+import torch._inductor.config as inductor  # noqa: E402
 from safetensors.torch import load_file, save_file  # noqa: E402
 from torch import nn  # noqa: E402
 
@@ -152,8 +153,7 @@ def peers_of(arguments, path, x):
     peers["onnxruntime"]()
     first["onnxruntime"] = time.perf_counter() - begin
     if "inductor" not in arguments.without:
-        import torch._inductor.config
-        torch._inductor.config.freezing = True
+        inductor.freezing = True
         compiled = torch.compile(module)
         peers["inductor"] = lambda: compiled(x)
         first["inductor"] = seconds(peers["inductor"])
