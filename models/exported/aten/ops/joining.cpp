@@ -226,6 +226,16 @@ Tensor diagonal_or_matrix(const Call& call) {
   return x.rank() == 1 ? diag_embed(x, offset, 0, 1) : diagonal(x, offset);
 }
 
+// How many images [C, H, W] the tensor has, and the shape of as many others.
+std::int64_t images(const Tensor& x) {
+  return element_count(Shape(x.shape().begin(), x.shape().end() - 3));
+}
+Shape of_images(const Tensor& x, const Shape& image) {
+  Shape sizes(x.shape().begin(), x.shape().end() - 3);
+  sizes.insert(sizes.end(), image.begin(), image.end());
+  return sizes;
+}
+
 // [.., C r r, H, W] to [.., C, H r, W r], and back.
 Tensor spread_over_pixels(const Call& call) {
   Tensor x = call.tensor("self");
@@ -233,10 +243,8 @@ Tensor spread_over_pixels(const Call& call) {
   if (x.rank() < 3 || r < 1 || x.size(-3) % (r * r) != 0)
     call.refuse("upscale_factor", concat("is ", r, ", for a tensor [", x.shape(), "]"));
   const std::int64_t channels = x.size(-3) / (r * r), height = x.size(-2), width = x.size(-1);
-  Shape outer(x.shape().begin(), x.shape().end() - 3), result = outer;
-  std::int64_t count = 1;
-  for (std::int64_t size : outer) count *= size;
-  result.insert(result.end(), {channels, height * r, width * r});
+  const std::int64_t count = images(x);
+  const Shape result = of_images(x, {channels, height * r, width * r});
   return x.reshape({count, channels, r, r, height, width})
       .permute({0, 1, 4, 2, 5, 3})
       .reshape(result);
@@ -247,10 +255,8 @@ Tensor gathered_from_pixels(const Call& call) {
   if (x.rank() < 3 || r < 1 || x.size(-2) % r != 0 || x.size(-1) % r != 0)
     call.refuse("downscale_factor", concat("is ", r, ", for a tensor [", x.shape(), "]"));
   const std::int64_t channels = x.size(-3), height = x.size(-2) / r, width = x.size(-1) / r;
-  Shape outer(x.shape().begin(), x.shape().end() - 3), result = outer;
-  std::int64_t count = 1;
-  for (std::int64_t size : outer) count *= size;
-  result.insert(result.end(), {channels * r * r, height, width});
+  const std::int64_t count = images(x);
+  const Shape result = of_images(x, {channels * r * r, height, width});
   return x.reshape({count, channels, height, r, width, r})
       .permute({0, 1, 3, 5, 2, 4})
       .reshape(result);
