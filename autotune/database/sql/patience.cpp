@@ -7,30 +7,33 @@
 namespace tilewright::autotune {
 namespace {
 
-std::atomic<std::chrono::milliseconds::rep> spent_ms = 0;
+using std::chrono::microseconds, std::chrono::milliseconds;
+
+std::atomic<microseconds::rep> spent_us = 0;
+
+microseconds still_left() {
+  return std::max(microseconds(0), Patience::of_process - microseconds(spent_us.load()));
+}
 
 }  // namespace
 
-std::chrono::milliseconds Patience::left() {
-  return std::max(std::chrono::milliseconds(0),
-                  of_process - std::chrono::milliseconds(spent_ms.load()));
-}
+milliseconds Patience::left() { return std::chrono::ceil<milliseconds>(still_left()); }
 
-bool Patience::sleep(std::chrono::milliseconds wish) {
-  std::chrono::milliseconds time = std::min(wish, left());
+bool Patience::sleep(microseconds wish) {
+  microseconds time = std::min(wish, still_left());
   if (time.count() <= 0) return false;
   take(time);
   std::this_thread::sleep_for(time);
   return true;
 }
 
-void Patience::take(std::chrono::milliseconds waited) {
+void Patience::take(microseconds waited) {
   taken_ += waited;
-  spent_ms += waited.count();
+  spent_us += waited.count();
 }
 
 void Patience::give_back() {
-  spent_ms -= taken_.count();
+  spent_us -= taken_.count();
   taken_ = {};
 }
 

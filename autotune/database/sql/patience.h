@@ -17,13 +17,13 @@ class Patience {
   static std::chrono::milliseconds left();  // of the process; 0: nothing is waited for any more
 
   // Sleeps so long, or as long as the process may yet; false if it may not at all.
-  bool sleep(std::chrono::milliseconds wish);
-  void take(std::chrono::milliseconds waited);  // by another means
+  bool sleep(std::chrono::microseconds wish);
+  void take(std::chrono::microseconds waited);  // by another means
   void give_back();                             // what was waited for came
   bool has_waited() const { return taken_.count() > 0; }
 
  private:
-  std::chrono::milliseconds taken_{};
+  std::chrono::microseconds taken_{};
 };
 
 }  // namespace tilewright::autotune

@@ -59,6 +59,40 @@ bool is_of_entries(std::string_view problem) {
          problem.find("non-unique entry in index ") != problem.npos;
 }
 
+// The disk as SQLite sees it, under a name of this connection's own. Beside the waits that a busy
+// handler is asked for there are others: while the index of the log is half written by a process
+// that does not go on, a statement looks at it a hundred times and sleeps ten seconds in between.
+class PatientDisk {
+ public:
+  explicit PatientDisk(Patience& patience)
+      : patience_(patience), name_(concat("tilewright-", this)) {
+    static_cast<sqlite3_vfs&>(vfs_) = *sqlite3_vfs_find(nullptr);
+    vfs_.pNext = nullptr;
+    vfs_.zName = name_.c_str();
+    vfs_.xSleep = sleep;
+    vfs_.disk = this;
+    sqlite3_vfs_register(&vfs_, 0);
+  }
+  ~PatientDisk() { sqlite3_vfs_unregister(&vfs_); }
+  PatientDisk(const PatientDisk&) = delete;
+  PatientDisk& operator=(const PatientDisk&) = delete;
+  const char* name() const { return name_.c_str(); }
+
+ private:
+  struct Vfs : sqlite3_vfs {
+    PatientDisk* disk = nullptr;
+  };
+  static int sleep(sqlite3_vfs* vfs, int microseconds) {
+    std::chrono::microseconds wish(microseconds);
+    static_cast<Vfs*>(vfs)->disk->patience_.sleep(wish);
+    return microseconds;
+  }
+
+  Patience& patience_;
+  std::string name_;
+  Vfs vfs_;
+};
+
 class SqliteRow final : public SqlRow {
  public:
   explicit SqliteRow(sqlite3_stmt* statement) : statement_(statement) {}
@@ -88,7 +122,7 @@ class SqliteConnection final : public SqlConnection {
     std::string name = path.empty() ? ":memory:" : uri(access);
     int flags = writes ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
     int code = sqlite3_open_v2(name.c_str(), &database_,
-                               flags | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nullptr);
+                               flags | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, disk_.name());
     try {
       if (code != SQLITE_OK) fail(code, "cannot open");
       prepare_file(journal);
@@ -405,6 +439,7 @@ class SqliteConnection final : public SqlConnection {
   ino_t inode_ = 0;
   std::int64_t steps_ = 0;  // of the statement that runs
   Patience patience_;       // likewise
+  PatientDisk disk_{patience_};
 };
 
 }  // namespace

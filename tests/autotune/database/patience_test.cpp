@@ -4,17 +4,19 @@
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
+#include <optional>
 
 #include "autotune/database/sql/libpq.h"
 #include "autotune/database/tuning_database.h"
 #include "runtime/base/error.h"
 #include "tests/autotune/database/processes.h"
 #include "tests/autotune/database/rows.h"
+#include "tests/autotune/database/sqlite_file.h"
 #include "tests/scratch_folder.h"
 
 namespace tilewright::autotune {
@@ -51,9 +53,10 @@ TEST(Patience, IsOfTheProcessAndWaitsThatEndWellCostNothing) {
 // What must hold while somebody else holds the file, in a process of its own. 0: all does.
 int live_beside_a_holder(const std::string& file) {
   testing::internal::CaptureStderr();
-  TuningDatabase database(file);
+  std::optional<TuningDatabase> opened;
   bool is_stored = false;
-  milliseconds first = time_of([&] { is_stored = database.store({row_of(1)}); });
+  milliseconds first = time_of([&] { is_stored = opened.emplace(file).store({row_of(1)}); });
+  TuningDatabase& database = *opened;
   if (is_stored || first < Patience::of_process / 2 || first > 5 * Patience::of_process) return 1;
   milliseconds later = time_of([&] {
     for (std::int64_t rows = 2; rows < 12; ++rows) is_stored |= database.store({row_of(rows)});
@@ -78,12 +81,37 @@ TEST(Patience, AProcessThatKeepsTheLockCostsSomeSecondsInAllAndOneLine) {
     if (::read(pipes[0], &byte, 1) != 1) return 9;
     return live_beside_a_holder(file);
   });
-  sqlite3* holder = nullptr;
-  ASSERT_EQ(sqlite3_open(file.c_str(), &holder), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(holder, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+  HeldLock lock(file);
+  ASSERT_TRUE(lock.is_held());
   ASSERT_EQ(::write(pipes[1], &byte, 1), 1);
   EXPECT_EQ(end_of(child), 0);
-  sqlite3_close(holder);
+}
+
+// A writer that was stopped while it changed the index of the log: the index's two copies differ,
+// and it holds the lock.
+TEST(Patience, AProcessThatHasHalfWrittenTheLogsIndexCostsSomeSecondsInAllAndOneLine) {
+  ScratchFolder folder;
+  std::string file = folder.path() / "tuning.db";
+  ASSERT_TRUE(TuningDatabase(file).store({row_of(64)}));
+  int pipes[2];
+  ASSERT_EQ(::pipe(pipes), 0);
+  char byte = 0;
+  pid_t child = start([&] {
+    if (::read(pipes[0], &byte, 1) != 1) return 9;
+    {
+      constexpr int copy_bytes = 48;
+      std::string copy(copy_bytes, '\0');
+      std::fstream index(file + "-shm", std::ios::in | std::ios::out | std::ios::binary);
+      index.seekg(copy_bytes).read(copy.data(), copy_bytes);
+      for (char& c : copy) c = static_cast<char>(~c);
+      if (!index.seekp(copy_bytes).write(copy.data(), copy_bytes)) return 8;
+    }
+    return live_beside_a_holder(file);
+  });
+  HeldLock lock(file);
+  ASSERT_TRUE(lock.is_held());
+  ASSERT_EQ(::write(pipes[1], &byte, 1), 1);
+  EXPECT_EQ(end_of(child), 0);
 }
 
 // A server that accepts connections and says nothing.
