@@ -109,6 +109,7 @@ class Measurements {
     double begin = options_.clock();
     first_sample_ = runner_.seconds(preferred_);
     run_seconds_ = options_.clock() - begin;
+    runner_.end_series();  // checks come next
   }
 
   // What is left to the decision is what that takes where all finalists are as fast as the default.
