@@ -67,7 +67,7 @@ std::string row(const std::string& run, const std::string& launches, const std::
                 const std::string& compile, const std::string& kind, const std::string& kernel,
                 std::size_t kernel_width, const std::string& what) {
   return concat("  ", right(run, 9), right(launches, 11), right(moved, 12), right(compile, 10),
-                "  ", left(kind, 10), left(kernel, kernel_width), "  ", what, "\n");
+                "  ", left(kind, 12), left(kernel, kernel_width), "  ", what, "\n");
 }
 
 std::string table(const PlanReport& plan) {

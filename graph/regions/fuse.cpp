@@ -266,7 +266,7 @@ class Fuser {
     std::vector<TaskId> tasks(x.size() + y.size());
     std::ranges::merge(x, y, tasks.begin());
     std::optional<Region> region = builder_.build(tasks);
-    if (!region || (siblings && !share_rows(*region, x))) return false;
+    if (!region || (siblings && (region->tables.empty() || !share_rows(*region, x)))) return false;
     regions_.join(a, b, std::move(tasks));
     built_[a] = std::move(region);
     built_[b].reset();

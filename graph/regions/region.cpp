@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/regions/epilogue.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
@@ -166,10 +167,14 @@ class RegionSolver {
   }
   Region result() { return region_; }
 
-  // Nothing is known of its rows, so it joins nothing.
+  // Nothing is known of its rows, so nothing joins it but its epilogue.
   std::optional<Region> opaque() {
-    if (region_.tasks.size() != 1) return std::nullopt;
-    region_.stored = {true};
+    if (region_.tasks.size() == 1) {
+      region_.stored = {true};
+      return result();
+    }
+    if (!is_with_epilogue(list_, region_.tasks)) return std::nullopt;
+    find_stored();
     return result();
   }
 

@@ -46,8 +46,10 @@ struct Table {
 
 struct Region {
   std::vector<TaskId> tasks;  // ascending
-  std::vector<Table> tables;  // of each task; none of an opaque one, which is a region by itself
-  std::vector<bool> stored;   // of each task: its value goes to memory
+  // Of each task. None of an opaque one, which is a region by itself or with its epilogue
+  // (epilogue.h).
+  std::vector<Table> tables;
+  std::vector<bool> stored;  // of each task: its value goes to memory
   std::int64_t rows = 1;
   std::int64_t width = 1;         // the widest stored value
   bool splits_columns = false;    // programs may take blocks of columns

@@ -70,8 +70,8 @@ enum class TaskKind : std::uint8_t {
   contraction,  // operands [.., M, K] and [.., K, N]
   gather,       // operands table [V, C] and ids
   scatter,      // a copy to places that depend on operand 1, row numbers
-  opaque        // `op` of the operands, all in memory: a region by itself, with its own lowering;
-                // it alone may have several results
+  opaque        // `op` of the operands, all in memory: a region by itself or with its epilogue
+                // (epilogue.h), with its own lowering; it alone may have several results
 };
 
 // Results 1, 2, ... of an opaque task, each all of a storage of its own.

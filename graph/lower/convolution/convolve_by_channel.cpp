@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "graph/lower/convolution/convolution_programs.h"
+#include "graph/lower/convolution/convolution_epilogue.h"
 #include "runtime/base/divide_up.h"
 #include "runtime/cpu/parallel.h"
 
@@ -52,7 +52,7 @@ class ChannelProgram {
 
   LoweredRegion emit() {
     LoweredRegion result;
-    result.kind = "convolution by channel";
+    result.kind = "depthwise";
     result.scratch.push_back({DType::f32, at_once_ * copied_elements()});
     const LoweredProgram copy = copy_program(result.scratch[0]),
                          add_up = sums_program(result.scratch[0]);
@@ -97,18 +97,16 @@ class ChannelProgram {
     Parameters parameters(tracer, site_.list, site_.region);
     for (std::size_t i = 1; i < site_.task.operands.size(); ++i)
       parameters.add(site_.task.operands[i].storage);
-    parameters.add(site_.task.storage);
+    add_epilogue_memory(site_, parameters);
     copy_ = parameters.add_scratch(0, scratch);
     find_block(tracer);
+    parameters_ = &parameters;
     Tile output = group_ * shape_.outputs;
     filters_ = parameters.pointer(site_.task.operands[1].storage) +
                (output * shape_.output_stride + shape_.filter_offset);
     if (shape_.has_bias)
       bias_ = parameters.pointer(site_.task.operands[2].storage) +
               (output * shape_.bias_stride + shape_.bias_offset);
-    const StridedView& place = site_.task.place;
-    to_ = parameters.pointer(site_.task.storage) +
-          (image_ * place.strides[0] + output * place.strides[1] + place.offset);
     if (shape_.outputs == 1)
       convolve_output(row_, dsl::constant(ir::Scalar::of_integer(DType::i64, 0)));
     else
@@ -169,11 +167,11 @@ class ChannelProgram {
         total = total.defined() ? dsl::fma(x, weight, total) : Tile(x * weight);
       }
     if (bias.defined()) total = total + bias;
-    const StridedView& place = site_.task.place;
-    const int rank = place.shape.rank();
-    dsl::store(dsl::make_desc(to_ + output * place.strides[1], {rows_.axis.windows, windows},
-                              {rank == 4 ? place.strides[2] : 0, place.strides[rank - 1]}),
-               {row, 0}, total);
+    finish_plane_block(site_, *parameters_,
+                       {.image = image_,
+                        .channel = group_ * shape_.outputs + output,
+                        .axes = {{row, rows_.axis.windows, block_rows_}, {0, windows, windows}}},
+                       total);
   }
 
   const ConvolutionSite& site_;
@@ -182,8 +180,9 @@ class ChannelProgram {
   std::int64_t pitch_;  // of rows of a phase
   std::int64_t block_rows_, copied_rows_;
   std::int64_t blocks_, at_once_ = 1;  // of rows, of all channels and images
-  Tile copy_, x_, filters_, bias_, to_;
-  Tile image_, group_, row_;  // of the block
+  Tile copy_, x_, filters_, bias_;
+  const Parameters* parameters_ = nullptr;  // of the program that is written
+  Tile image_, group_, row_;                // of the block
 };
 
 }  // namespace

@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "graph/lower/convolution/convolution_epilogue.h"
 #include "graph/lower/convolution/convolution_filters.h"
 #include "graph/lower/convolution/convolution_programs.h"
 #include "runtime/base/divide_up.h"
@@ -175,7 +176,7 @@ class ProductsProgram {
     const std::vector<TaskOperand>& operands = site_.task.operands;
     if (filters_.are_packed()) parameters.add(operands[1].storage);
     if (shape_.has_bias) parameters.add(operands[2].storage);
-    parameters.add(site_.task.storage);
+    add_epilogue_memory(site_, parameters);
     if (reads_x_)
       parameters.add(operands[0].storage);
     else
@@ -188,9 +189,7 @@ class ProductsProgram {
     if (shape_.has_bias)
       bias_ = parameters.pointer(operands[2].storage) +
               (group_ * (shape_.outputs * shape_.bias_stride) + shape_.bias_offset);
-    const StridedView& place = site_.task.place;
-    to_ = parameters.pointer(site_.task.storage) +
-          (image_ * place.strides[0] + group_ * (shape_.outputs * place.strides[1]) + place.offset);
+    parameters_ = &parameters;
     const std::int64_t panels = filters_.group_panels();
     const std::int64_t each = divide_up(panels, panel_programs_);
     if (panel_programs_ == 1) {
@@ -316,12 +315,14 @@ class ProductsProgram {
                             {width});
       sums = sums + dsl::reshape(bias, {width, 1, 1});
     }
-    const StridedView& place = site_.task.place;
-    const int rank = place.shape.rank();
-    dsl::store(dsl::make_desc(
-                   to_, {shape_.outputs, rows_.windows, columns_.windows},
-                   {place.strides[1], rank == 4 ? place.strides[2] : 0, place.strides[rank - 1]}),
-               {output, row_ + first, column_}, sums);
+    const Shape& block = sums.shape();
+    finish_plane_block(site_, *parameters_,
+                       {.image = image_,
+                        .channel = group_ * shape_.outputs,
+                        .axes = {{output, shape_.outputs, block[0]},
+                                 {row_ + first, rows_.windows, block[1]},
+                                 {column_, columns_.windows, block[2]}}},
+                       sums);
   }
 
   const ConvolutionSite& site_;
@@ -333,8 +334,9 @@ class ProductsProgram {
   std::int64_t blocks_;  // of windows, of all images and groups
   std::int64_t blocks_at_once_ = 1, panel_programs_ = 1;
   Tile copy_;  // of what this program's block sees
-  Tile x_, panels_, bias_, to_;
-  Tile image_, group_, row_, column_;  // of the block: its first window
+  Tile x_, panels_, bias_;
+  const Parameters* parameters_ = nullptr;  // of the program that is written
+  Tile image_, group_, row_, column_;       // of the block: its first window
 };
 
 }  // namespace

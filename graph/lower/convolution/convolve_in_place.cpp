@@ -7,7 +7,7 @@
 // up place by place.
 #include <algorithm>
 
-#include "graph/lower/convolution/convolution_programs.h"
+#include "graph/lower/convolution/convolution_epilogue.h"
 #include "runtime/base/divide_up.h"
 
 namespace tilewright::graph {
@@ -46,19 +46,28 @@ class InPlaceProgram {
 
   LoweredRegion emit() {
     for (const TaskOperand& operand : site_.task.operands) parameters_.add(operand.storage);
-    parameters_.add(site_.task.storage);
+    add_epilogue_memory(site_, parameters_);
     const Grid grid = open_grid();
     Tile sums = multiplies_ ? products() : places();
     if (shape_.has_bias) {
       Tile bias = base(2, shape_.bias_offset) + channel_output_ * shape_.bias_stride;
       sums = sums + dsl::cast(dsl::load(bias, output_ < shape_.outputs), sums.dtype());
     }
-    const StridedView& place = site_.task.place;
-    Tile to = parameters_.pointer(site_.task.storage) +
-              (image_ * place.strides[0] + channel_output_ * place.strides[1] +
-               window_offset(place) + place.offset);
     if (sums.dtype() != site_.task.dtype) sums = dsl::cast(sums, site_.task.dtype);
-    dsl::store(to, sums, (output_ < shape_.outputs) && (window_ < shape_.windows()));
+    const Tile is_inside = (output_ < shape_.outputs) && (window_ < shape_.windows());
+    auto at = [&](StorageId storage, const StridedView& view) {
+      return parameters_.pointer(storage) +
+             (image_ * view.strides[0] + channel_output_ * view.strides[1] + window_offset(view) +
+              view.offset);
+    };
+    finish_block(
+        site_, sums,
+        [&](StorageId storage, const StridedView& view) {
+          return dsl::load(at(storage, view), is_inside);
+        },
+        [&](const Task& task, const Tile& tile) {
+          dsl::store(at(task.storage, task.place), tile, is_inside);
+        });
     LoweredRegion result;
     result.kind = "convolution";
     result.programs.push_back({tracer_.finish(), grid, parameters_.memory()});

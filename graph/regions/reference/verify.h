@@ -24,7 +24,8 @@ namespace tilewright::graph {
 
 // Raise `InternalError` naming the storage, the task or the region, and what is wrong with it.
 void verify(const TaskList& list);
-// The list must be verified already. A region without tables has one task, which can have none.
+// The list must be verified already. A region without tables is a task that can have none, and its
+// epilogue.
 void verify(const TaskList& list, const Region& region);
 void verify(const TaskList& list, std::span<const FusedRegion> regions);
 

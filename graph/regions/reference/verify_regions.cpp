@@ -56,8 +56,7 @@ class RegionVerifier {
     expect(region_.stored.size() == region_.tasks.size(), "says of ", region_.stored.size(),
            " tasks whether they are stored");
     for (slot_ = 0; slot_ < region_.tasks.size(); ++slot_) stored();
-    if (region_.tables.empty())
-      return expect(region_.tasks.size() == 1, "has several tasks and no tables");
+    if (region_.tables.empty()) return epilogue();
     expect(region_.tables.size() == region_.tasks.size(), "has ", region_.tables.size(), " tables");
     find_row_bounds();
     for (slot_ = 0; slot_ < region_.tasks.size(); ++slot_) {
@@ -81,6 +80,31 @@ class RegionVerifier {
   void expect(bool condition, const Parts&... parts) const {
     if (!condition) [[unlikely]]
       fail(concat(parts...));
+  }
+
+  // What follows the first task where nothing is known of rows: each element of what is computed
+  // from the same element of what is.
+  void epilogue() {
+    expect(region_.tasks.size() == 1 || task(0).is_opaque(), "has several tasks and no tables");
+    for (slot_ = 1; slot_ < region_.tasks.size(); ++slot_) {
+      const Task& t = task(slot_);
+      expect(t.kind == TaskKind::pointwise && t.shape == task(0).shape,
+             "is no part of an epilogue");
+      for (const TaskOperand& operand : t.operands) {
+        if (operand.number) continue;
+        if (operand.producer && region_.slot(*operand.producer)) {
+          expect(is_whole(operand.view) && operand.view.shape == t.shape,
+                 "reads other elements than it computes");
+          continue;
+        }
+        for (TaskId id : region_.tasks)
+          expect(list_.tasks[id].storage != operand.storage, "reads what #", id, " writes");
+      }
+    }
+    for (slot_ = 1; slot_ < region_.tasks.size(); ++slot_)
+      for (const TaskOperand& operand : task(0).operands)
+        expect(operand.number || operand.storage != task(slot_).storage,
+               "writes what the first task reads");
   }
 
   void find_row_bounds() {

@@ -1,0 +1,48 @@
+// The epilogue of a convolution (regions/epilogue.h) in its programs: pointwise tasks over a block
+// of results that has not left the registers, or the first cache, yet.
+//
+// Programs differ in how a block lies in memory, and say so by two functions: one loads the block
+// of an operand, one stores the block of a value.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "graph/lower/convolution/convolution_programs.h"
+
+namespace tilewright::graph {
+
+// Tells a program's parameters what the epilogue reads, and what the region writes.
+void add_epilogue_memory(const ConvolutionSite& site, Parameters& parameters);
+
+using LoadBlock = std::function<dsl::Tile(StorageId, const StridedView&)>;
+using StoreBlock = std::function<void(const Task&, const dsl::Tile&)>;
+// `results`: the convolution's, of its dtype.
+void finish_block(const ConvolutionSite& site, const dsl::Tile& results, const LoadBlock& load,
+                  const StoreBlock& store);
+
+// A block of a value of shape [images, channels, rows, columns], or without rows, as programs over
+// a plane have it: part of one image, from one channel on.
+struct PlaneBlock {
+  // One that the tile has: of `size` elements, of which the tile begins at `first`. Axis 0 of the
+  // tile may be the channels.
+  struct Axis {
+    dsl::Operand first;
+    std::int64_t size, block;
+  };
+  dsl::Tile image, channel;  // `channel`: of which the axes begin
+  std::vector<Axis> axes;    // rows and columns, or channels, rows and columns
+
+  dsl::Tile load(const dsl::Tile& memory, const StridedView& view) const;
+  void store(const dsl::Tile& memory, const StridedView& view, const dsl::Tile& tile) const;
+
+ private:
+  std::int64_t stride(const StridedView& view, std::size_t axis) const;
+  dsl::Tile base(const dsl::Tile& memory, const StridedView& view) const;
+};
+
+// `finish_block` for such a block.
+void finish_plane_block(const ConvolutionSite& site, const Parameters& parameters,
+                        const PlaneBlock& block, const dsl::Tile& results);
+
+}  // namespace tilewright::graph
