@@ -9,7 +9,6 @@ import sys
 import zipfile
 
 MOST_BYTES = 100_000
-OLDEST_SET = 7
 # Texts, images, training and random numbers.
 LEFT_OUT = set("""StringNormalizer TfIdfVectorizer StringConcat StringSplit RegexFullMatch ImageDecoder
 RandomNormal Bernoulli Gradient Adam Adagrad Momentum LabelEncoder ArrayFeatureExtractor
@@ -50,8 +49,6 @@ def first(data, number, missing):
 def is_taken(model):
     sets = [value for field, value in fields(model) if field == 8]
     if any(first(each, 1, b"") not in (b"", b"ai.onnx") for each in sets):
-        return False
-    if max(first(each, 2, 0) for each in sets) < OLDEST_SET:
         return False
     for field, value in fields(first(model, 7, b"")):
         if field == 1 and first(value, 4, b"").decode() in LEFT_OUT:

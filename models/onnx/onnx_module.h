@@ -5,7 +5,7 @@
 //   auto fast = compile(*model);                             // as one graph
 //   outputs = fast({ids});
 //
-// Files are foreign and read as such. Models of the operator sets 7 to 21 are read as far as the
+// Files are foreign and read as such. Models of the operator sets up to 21 are read as far as the
 // operators have the meaning that this library knows, which is a table (operators/table.h); one
 // that has others is refused with a list of all of them. Tensors may lie in other files of the
 // model's folder, nowhere else. Sequences are supported within a model, not as what it takes or
@@ -13,8 +13,8 @@
 //
 // Sizes, and what a model computes of sizes, are numbers of the host, at once and inside compile();
 // what it computes of data and then takes as a size, an axis or a bound is read from the tensor,
-// which breaks a compiled function's graph there. Branches and loops become those of the graph where
-// they can (control/loops.h).
+// which breaks a compiled function's graph there. Branches and loops become those of the graph
+// where they can (control/loops.h).
 #pragma once
 
 #include <filesystem>

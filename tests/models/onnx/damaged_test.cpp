@@ -73,7 +73,7 @@ std::vector<Damage> damages() {
       {"only a version", number(1, 8), "it has no graph"},
       {"no operator set", bytes(7, graph_of(relu_parts())), "of which operator set"},
       {"an operator set of the future", model(graph_of(relu_parts()), 99), "of operator set 99"},
-      {"an operator set of old", model(graph_of(relu_parts()), 3), "of operator set 3"},
+      {"an operator set of old", model(graph_of(relu_parts()), 5), "Relu, 1 time"},
       {"a negative operator set", model(graph_of(relu_parts()), -1), "of operator set -1"},
       {"two graphs", whole + bytes(7, ""), "two graphs"},
       {"functions", whole + bytes(25, ""), "functions of its own"},
