@@ -11,8 +11,7 @@ import zipfile
 MOST_BYTES = 100_000
 # Texts, images, training and random numbers.
 LEFT_OUT = set("""StringNormalizer TfIdfVectorizer StringConcat StringSplit RegexFullMatch ImageDecoder
-RandomNormal Bernoulli Gradient Adam Adagrad Momentum LabelEncoder ArrayFeatureExtractor
-Binarizer""".split())
+RandomNormal Bernoulli Gradient Adam Adagrad Momentum LabelEncoder TreeEnsemble""".split())
 OTHER_TYPES = {8, 14, 15, 21, 22}  # strings, complex numbers, those of 4 bits
 
 
@@ -48,7 +47,7 @@ def first(data, number, missing):
 
 def is_taken(model):
     sets = [value for field, value in fields(model) if field == 8]
-    if any(first(each, 1, b"") not in (b"", b"ai.onnx") for each in sets):
+    if any(first(each, 1, b"") not in (b"", b"ai.onnx", b"ai.onnx.ml") for each in sets):
         return False
     for field, value in fields(first(model, 7, b"")):
         if field == 1 and first(value, 4, b"").decode() in LEFT_OUT:

@@ -6,10 +6,10 @@
 //   outputs = fast({ids});
 //
 // Files are foreign and read as such. Models of the operator sets up to 21 are read as far as the
-// operators have the meaning that this library knows, which is a table (operators/table.h); one
-// that has others is refused with a list of all of them. Tensors may lie in other files of the
-// model's folder, nowhere else. Sequences are supported within a model, not as what it takes or
-// gives; strings and training are not.
+// operators have the meaning that this library knows, which is a table (operators/table.h), and has
+// linear models and forests of the domain ai.onnx.ml; one that has others is refused with a list of
+// all of them. Tensors may lie in other files of the model's folder, nowhere else. Sequences are
+// supported within a model, not as what it takes or gives; strings and training are not.
 //
 // Sizes, and what a model computes of sizes, are numbers of the host, at once and inside compile();
 // what it computes of data and then takes as a size, an axis or a bound is read from the tensor,

@@ -79,8 +79,9 @@ class ModelReader {
         default: break;
       }
     place_.expect(graph.has_value(), "it is no ONNX model: it has no graph");
-    place_.expect(program_.opset != 0, "it does not say of which operator set it is");
+    place_.expect(has_opset_, "it does not say of which operator set it is");
     program_.producer = version.empty() ? producer : concat(producer, " ", version);
+    if (program_.opset == 0) program_.opset = oldest_opset;  // of other domains alone
     program_.graph = read_graph(*graph, {});
     program_.values = static_cast<std::size_t>(next_id_);
     return std::move(program_);
@@ -94,6 +95,7 @@ class ModelReader {
       if (fields.number() == 1) domain = fields.text();
       if (fields.number() == 2) version = fields.integer();
     }
+    has_opset_ = true;
     if (!domain.empty() && domain != "ai.onnx") return;
     place_.expect(version >= oldest_opset && version <= newest_opset, "it is of operator set ",
                   version, "; ", oldest_opset, " to ", newest_opset,
@@ -273,7 +275,10 @@ class ModelReader {
           break;
         case 7: append(fields, contents.reals); break;
         case 8: append(fields, contents.integers); break;
-        case 9: add(std::string(fields.text()), contents.texts, place_); break;
+        case 9:
+          contents.texts.emplace_back(fields.text());
+          require_few(contents.texts, most_numbers, place_);
+          break;
         case 20: contents.kind = fields.integer(); break;
         case 21:
           place_.refuse("attribute \"", excerpt(attribute.name),
@@ -317,6 +322,7 @@ class ModelReader {
   std::vector<std::unordered_map<std::string, ValueId>> scopes_;
   ValueId next_id_ = 0;
   std::size_t nodes_ = 0;
+  bool has_opset_ = false;
 };
 
 std::string_view text_of(const ForeignFile& file) {

@@ -57,7 +57,7 @@ std::optional<Results> folded(const Call& call);
 Tensor saturated(const Tensor& x, DType dtype);
 
 // The families, each defined in the file of its name, those of control flow and sequences in
-// models/onnx/control.
+// models/onnx/control, those of ai.onnx.ml in models/onnx/learners.
 std::span<const Operator> activation_operators();
 std::span<const Operator> arithmetic_operators();
 std::span<const Operator> arrangement_operators();
@@ -66,6 +66,7 @@ std::span<const Operator> convolution_operators();
 std::span<const Operator> creation_operators();
 std::span<const Operator> function_operators();
 std::span<const Operator> indexing_operators();
+std::span<const Operator> learner_operators();
 std::span<const Operator> loss_operators();
 std::span<const Operator> normalisation_operators();
 std::span<const Operator> pooling_operators();

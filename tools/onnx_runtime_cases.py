@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Writes tests/models/onnx/control.zip: small ONNX models of branches, loops and sequences, with
-what ONNX Runtime gives for them.
+"""Writes control.zip, small ONNX models of branches, loops and sequences, and learners.zip, models of
+the domain ai.onnx.ml, with what ONNX Runtime gives for them.
 
-usage: onnx_control_cases.py OUT.zip. Needs the packages onnx, onnxruntime and torch. Each entry is a
-case as tests/models/onnx/README.md says: the model, its inputs, its outputs.
+usage: onnx_runtime_cases.py FOLDER, FOLDER being tests/models/onnx. Needs the packages onnx,
+onnxruntime and torch. Each entry is a case as the folder's README.md says: the model, its inputs, its
+outputs.
 """
 import io
 import logging
@@ -16,7 +17,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import torch
-from onnx import numpy_helper, parser
+from onnx import TensorProto, helper, numpy_helper, parser
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>\n'
 random = np.random.default_rng(0)
@@ -435,14 +436,102 @@ def as_bytes(array):
     return numpy_helper.from_array(np.asarray(array)).SerializeToString()
 
 
-def main(out):
-    warnings.filterwarnings("ignore")
-    logging.disable(logging.WARNING)
-    texts = [(name, text.replace("graph (", f"{name} (", 1).strip(), rows)
-             for name, (text, rows) in WRITTEN.items()]
-    models = [(name, parser.parse_model(HEAD + text), rows) for name, text, rows in texts]
-    models += [(name, model, [[np.asarray(each) for each in row] for row in rows])
-               for name, model, rows in exports()]
+LEARNED = "ai.onnx.ml"
+
+
+def learner(nodes, outputs):
+    """A model of nodes of ai.onnx.ml, of samples x [n, 4]."""
+    kinds = {"label": TensorProto.INT64}
+    graph = helper.make_graph(
+        nodes, "learner", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 4])],
+        [helper.make_tensor_value_info(name, kinds.get(name, TensorProto.FLOAT), None)
+         for name in outputs])
+    sets = [helper.make_opsetid("", 17), helper.make_opsetid(LEARNED, 3)]
+    return helper.make_model(graph, opset_imports=sets, ir_version=8)
+
+
+def forest(trees, depth, columns, mode, positive):
+    """Attributes of a random forest, and those of its leaves' weights: places, columns, weights."""
+    nodes = {name: [] for name in ("treeids nodeids featureids values modes truenodeids falsenodeids "
+                                   "missing_value_tracks_true").split()}
+    leaves = []
+
+    def grow(tree, level):
+        at = nodes["treeids"].count(tree)
+        is_leaf = level == depth or (level > 1 and random.random() < 0.3)
+        row = [tree, at, int(random.integers(4)), float(random.standard_normal() * 0.5),
+               "LEAF" if is_leaf else mode, 0, 0, int(random.integers(2))]
+        for name, value in zip(nodes, row):
+            nodes[name].append(value)
+        place = len(nodes["treeids"]) - 1
+        if is_leaf:
+            nodes["missing_value_tracks_true"][place] = 0
+            for column in columns:
+                weight = random.random() / trees if positive else random.standard_normal()
+                leaves.append((tree, at, column, float(np.float32(weight))))
+            return at
+        nodes["truenodeids"][place] = grow(tree, level + 1)
+        nodes["falsenodeids"][place] = grow(tree, level + 1)
+        return at
+
+    for tree in range(trees):
+        grow(tree, 0)
+    return {f"nodes_{name}": values for name, values in nodes.items()}, list(zip(*leaves))
+
+
+def classes(columns, labels, positive=True, mode="BRANCH_LEQ", **more):
+    attributes, (trees, nodes, ids, weights) = forest(5, 4, columns, mode, positive)
+    return learner([helper.make_node(
+        "TreeEnsembleClassifier", ["x"], ["label", "scores"], domain=LEARNED,
+        class_treeids=trees, class_nodeids=nodes, class_ids=ids, class_weights=weights,
+        classlabels_int64s=labels, **attributes, **more)], ["label", "scores"])
+
+
+def regression(columns, mode="BRANCH_LEQ", **more):
+    attributes, (trees, nodes, ids, weights) = forest(5, 4, columns, mode, False)
+    return learner([helper.make_node(
+        "TreeEnsembleRegressor", ["x"], ["y"], domain=LEARNED, target_treeids=trees,
+        target_nodeids=nodes, target_ids=ids, target_weights=weights, n_targets=len(columns),
+        **attributes, **more)], ["y"])
+
+
+def learned(operator, outputs=("y",), **attributes):
+    node = helper.make_node(operator, ["x"], list(outputs), domain=LEARNED, **attributes)
+    return learner([node], outputs)
+
+
+def numbers(count):
+    return [float(each) for each in floats(count)]
+
+
+def learners():
+    both = ("label", "scores")
+    yield "forest_of_classes", classes([0, 1, 2], [4, 7, 9])
+    yield "forest_of_classes_softmax", classes([0, 1, 2], [4, 7, 9], post_transform="SOFTMAX")
+    for one in (0, 1):
+        yield f"forest_of_one_share_{one}", classes([one], [3, 5])
+        yield f"forest_of_one_score_{one}", classes([one], [3, 5], positive=False)
+    yield "forest_of_one_logistic", classes([0], [3, 5], False, post_transform="LOGISTIC",
+                                            base_values=[0.25])
+    yield "forest_regression", regression([0])
+    yield "forest_regression_of_many", regression([0, 1, 2], base_values=[0.5, 0.25, -1.0])
+    for name in ("AVERAGE", "MIN", "MAX"):
+        yield f"forest_{name.lower()}", regression([0, 1], aggregate_function=name)
+    for mode in ("LT", "GTE", "GT", "EQ", "NEQ"):
+        yield f"forest_branch_{mode.lower()}", regression([0], f"BRANCH_{mode}")
+    for post in ("NONE", "LOGISTIC", "SOFTMAX"):
+        yield f"linear_classes_{post.lower()}", learned(
+            "LinearClassifier", both, coefficients=numbers(12), intercepts=numbers(3),
+            classlabels_ints=[2, 5, 8], post_transform=post)
+    yield "linear_regression", learned("LinearRegressor", coefficients=numbers(8), targets=2,
+                                       intercepts=numbers(2))
+    yield "scaler", learned("Scaler", offset=numbers(4), scale=numbers(4))
+    yield "scaler_of_one", learned("Scaler", offset=[0.5], scale=[2.0])
+    for norm in ("MAX", "L1", "L2"):
+        yield f"normalizer_{norm.lower()}", learned("Normalizer", norm=norm)
+
+
+def write(out, models):
     count = 0
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, model, rows in models:
@@ -461,6 +550,23 @@ def main(out):
                 archive.writestr(entry, case, compresslevel=9)
                 count += 1
     print(f"{count} cases, {os.path.getsize(out)} bytes")
+
+
+def main(folder):
+    warnings.filterwarnings("ignore")
+    logging.disable(logging.WARNING)
+    texts = [(name, text.replace("graph (", f"{name} (", 1).strip(), rows)
+             for name, (text, rows) in WRITTEN.items()]
+    models = [(name, parser.parse_model(HEAD + text), rows) for name, text, rows in texts]
+    models += [(name, model, [[np.asarray(each) for each in row] for row in rows])
+               for name, model, rows in exports()]
+    write(f"{folder}/control.zip", models)
+    samples = floats(30, 4)
+    missing = samples.copy()
+    missing[::3, 1] = np.nan
+    write(f"{folder}/learners.zip", [
+        (name, model, [[missing if name.startswith("forest") else samples]])
+        for name, model in learners()])
 
 
 main(*sys.argv[1:])
