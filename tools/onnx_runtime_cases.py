@@ -329,6 +329,27 @@ graph (float[30,2] x) => (float[30,2] all) {
     g = Sin(e)
   }>(x)
 }""", [[floats(30, 2)]]),
+    "frame_of_sizes": ("""
+graph (float[n,5] x) => (float[m,5] y) {
+  shape = Shape(x)
+  zero = Constant<value_int: int = 0>()
+  four = Constant<value_int: int = 4>()
+  n = Gather(shape, zero)
+  less = Neg(n)
+  more = Mod(less, four)
+  first = Constant<value_ints: ints = [0]>()
+  last = Constant<value_ints: ints = [-1]>()
+  end = Constant<value_ints: ints = [-1000]>()
+  list = Unsqueeze(more, first)
+  none = Constant<value_ints: ints = [0, 0, 0]>()
+  flat = Concat<axis: int = 0>(none, list)
+  two = Constant<value_ints: ints = [-1, 2]>()
+  pairs = Reshape(flat, two)
+  turned = Slice(pairs, last, end, first, last)
+  sides = Transpose<perm: ints = [1, 0]>(turned)
+  pads = Reshape(sides, last)
+  y = Pad(x, pads)
+}""", [[floats(6, 5)], [floats(8, 5)]]),
     "sequence_of_all_kinds": ("""
 graph (float[2] x, float[2] z)
     => (float[2] a, float[2] b, int64 n, float[3,2] y, float[2,2] parts) {
